@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+# How every room of the house is built, found and installed.
+#   tenure_room(FOLDER)            a room that is always built
+#   tenure_optional_room(FOLDER)   a room with the option TENURE_<NAME>=AUTO|ON|OFF; FOLDER/dependencies.cmake
+#                                  finds its third-party library, or sets TENURE_<NAME>_MISSING to the remedy
+#   tenure_library(NAME ...)       the room's library; called in the room's own CMakeLists.txt
+#   tenure_compile_options(TARGET) warnings and hardening; also for tests and examples
+#   tenure_install_package()       tenureConfig.cmake, with one component per room
+include(CMakePackageConfigHelpers)
+include(GenerateExportHeader)
+include(GNUInstallDirs)
+
+# Imported targets must be seen by tests and examples, and by a project that adds this one as a subdirectory and links our static libraries.
+set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
+
+function(tenure_room folder)
+  include(${PROJECT_SOURCE_DIR}/${folder}/dependencies.cmake OPTIONAL)
+  add_subdirectory(${PROJECT_SOURCE_DIR}/${folder} ${PROJECT_BINARY_DIR}/${folder})
+endfunction()
+
+function(tenure_optional_room folder)
+  cmake_path(GET folder FILENAME room)
+  string(TOUPPER TENURE_${room} option)
+  set(${option} AUTO CACHE STRING "Build ${folder}: AUTO (if its library is here), ON or OFF")
+  set_property(CACHE ${option} PROPERTY STRINGS AUTO ON OFF)
+  if(NOT ${option} STREQUAL "AUTO" AND NOT ${option})
+    return()
+  endif()
+  include(${PROJECT_SOURCE_DIR}/${folder}/dependencies.cmake)
+  if(NOT DEFINED ${option}_MISSING)
+    add_subdirectory(${PROJECT_SOURCE_DIR}/${folder} ${PROJECT_BINARY_DIR}/${folder})
+  elseif(${option} STREQUAL "AUTO")
+    message(STATUS "tenure::${room} is left out: ${${option}_MISSING}")
+  else()
+    message(FATAL_ERROR "${option}=${${option}}, but ${${option}_MISSING}")
+  endif()
+endfunction()
+
+# tenure_library(NAME [SOURCES file...] [PUBLIC library...] [PRIVATE library...])
+# Makes the target tenure_NAME and its alias tenure::NAME out of include/ and src/*.cpp (or SOURCES), and
+# tenure::NAME_internals, which adds src/ to the include path for the room's own tests. Without sources it is a
+# header-only library. Exported symbols are marked TENURE_NAME_EXPORT from <tenure/NAME_export.hpp>;
+# in core TENURE_EXPORT from <tenure/export.hpp>.
+function(tenure_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE")
+  if(NOT arg_SOURCES)
+    file(GLOB arg_SOURCES CONFIGURE_DEPENDS src/*.cpp)
+  endif()
+  set(target tenure_${name})
+  if(arg_SOURCES)
+    add_library(${target} ${arg_SOURCES})
+    set(scope PUBLIC)
+    target_link_libraries(${target} PRIVATE ${arg_PRIVATE})
+    target_include_directories(${target} PRIVATE src)
+    tenure_compile_options(${target})
+    set_target_properties(${target} PROPERTIES
+      CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON
+      VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    tenure_export_header(${name})
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  add_library(tenure::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(${target} ${scope} cxx_std_20)
+  target_link_libraries(${target} ${scope} ${arg_PUBLIC})
+  target_include_directories(${target} ${scope}
+    $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${CMAKE_CURRENT_BINARY_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+
+  add_library(${target}_internals INTERFACE)
+  add_library(tenure::${name}_internals ALIAS ${target}_internals)
+  target_link_libraries(${target}_internals INTERFACE ${target} ${arg_PRIVATE})
+  target_include_directories(${target}_internals INTERFACE src)
+
+  tenure_install_library(${name})
+endfunction()
+
+function(tenure_export_header name)
+  if(name STREQUAL "core")
+    set(base TENURE)
+    set(file export.hpp)
+  else()
+    string(TOUPPER tenure_${name} base)
+    set(file ${name}_export.hpp)
+  endif()
+  generate_export_header(tenure_${name} BASE_NAME ${base}
+    EXPORT_FILE_NAME ${CMAKE_CURRENT_BINARY_DIR}/include/tenure/${file})
+  get_target_property(type tenure_${name} TYPE)
+  if(type STREQUAL "STATIC_LIBRARY")
+    target_compile_definitions(tenure_${name} PUBLIC ${base}_STATIC_DEFINE)
+  endif()
+endfunction()
+
+function(tenure_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+  if(TENURE_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(TENURE_SANITIZE)
+    set(sanitize -fsanitize=${TENURE_SANITIZE} -fno-omit-frame-pointer)
+    target_compile_options(${target} PRIVATE ${sanitize} -fno-sanitize-recover=all)
+    target_link_options(${target} PUBLIC ${sanitize})
+  else()
+    # Fortifying needs an optimised build; some distributions set another level on the command line already.
+    target_compile_options(${target} PRIVATE -fstack-protector-strong
+      "$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
+  endif()
+endfunction()
+
+set(TENURE_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/tenure)
+
+function(tenure_install_library name)
+  install(TARGETS tenure_${name} EXPORT tenure_${name} COMPONENT tenure_${name}
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT tenure_${name} FILE tenure_${name}-targets.cmake NAMESPACE tenure::
+    DESTINATION ${TENURE_PACKAGE_DIR} COMPONENT tenure_${name})
+  foreach(tree IN ITEMS ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR})
+    install(DIRECTORY ${tree}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT tenure_${name}
+      OPTIONAL FILES_MATCHING PATTERN "*.hpp")
+  endforeach()
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/dependencies.cmake)
+    install(FILES dependencies.cmake RENAME tenure_${name}-dependencies.cmake
+      DESTINATION ${TENURE_PACKAGE_DIR} COMPONENT tenure_${name})
+  endif()
+endfunction()
+
+function(tenure_install_package)
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/core/cmake/tenureConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/tenureConfig.cmake INSTALL_DESTINATION ${TENURE_PACKAGE_DIR})
+  # Before 1.0 a minor version may change the interface.
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/tenureConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/tenureConfig.cmake ${PROJECT_BINARY_DIR}/tenureConfigVersion.cmake
+    DESTINATION ${TENURE_PACKAGE_DIR} COMPONENT tenure_core)
+endfunction()

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who contends, and who leads.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <tenure/clock.hpp>
+#include <tenure/export.hpp>
+#include <tenure/token.hpp>
+
+namespace tenure {
+
+inline constexpr std::size_t max_election_bytes = 200;   ///< An election's name: 1 to 200 bytes, any but NUL.
+inline constexpr std::size_t max_candidate_bytes = 100;  ///< A candidate's name and address: 0 to 100 bytes each.
+
+/// Who we are, for people to read. Backends add an incarnation: random per start, so that a restarted process
+/// is never taken for the one before it.
+struct Candidate {
+  std::string name;     ///< Empty: "{host}_{pid}_{unix seconds}".
+  std::string address;  ///< Where followers reach the leader, in any form you like. May be empty.
+};
+
+/// Who leads, as a store told it.
+struct Incumbent {
+  std::string name, incarnation, address;
+  Token token;
+  Clock::Duration remaining{};  ///< Until its lease ends at the latest, when this was told. An estimate, never a ground to act as leader.
+  friend bool operator==(const Incumbent&, const Incumbent&) = default;
+};
+
+/// The candidate with an empty name filled in. Throws std::invalid_argument for one that is too long.
+TENURE_EXPORT Candidate checked(Candidate);
+
+/// Throws std::invalid_argument for an election name that is empty, too long or has a NUL byte.
+TENURE_EXPORT void check_election(std::string_view name);
+
+/// 128 random bits from the kernel as 32 hexadecimal digits.
+TENURE_EXPORT std::string draw_incarnation();
+
+}  // namespace tenure

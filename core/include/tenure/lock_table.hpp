@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <memory>
+#include <string>
+
+#include <tenure/backend.hpp>
+#include <tenure/conditional_store.hpp>
+#include <tenure/log.hpp>
+#include <tenure/timing.hpp>
+
+namespace tenure {
+
+/// Elects by one conditional write: the protocol that all lock tables share.
+///
+/// A record is taken over if it is absent, released, left by an unanswered attempt of this very seat, or lapsed by
+/// *our own clock*: unchanged for as long as its holder may believe in it. The store's clock decides nothing, so
+/// stepping it does nothing. Whatever is written is conditional on the version that was read.
+/// Throws std::invalid_argument for a name that is empty or too long.
+TENURE_EXPORT std::shared_ptr<Backend> lock_table(std::shared_ptr<ConditionalStore> store, std::string election,
+                                                  Candidate candidate = {}, Log log = {});
+
+/// Timings for lock tables. A crashed leader is replaced after `term` at the latest (at once where the store knows
+/// that it died), an outage of the store is ridden out for about 0.7 of it.
+namespace lock_table_timing {
+TENURE_EXPORT Timing fast();      ///< term 3 s
+TENURE_EXPORT Timing balanced();  ///< term 10 s
+TENURE_EXPORT Timing steady();    ///< term 30 s
+}  // namespace lock_table_timing
+
+}  // namespace tenure

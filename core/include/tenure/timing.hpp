@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string>
+
+#include <tenure/clock.hpp>
+#include <tenure/export.hpp>
+
+namespace tenure {
+
+/// The numbers of an election. Every duration is exact to the nanosecond; stores round a term up to milliseconds.
+///
+///   asked            asked + term - margin             asked + term
+///     |---------------- is_leader() ---|---- your time to stop ----|  others may lead
+///
+/// Candidates of one election may run different timings: followers wait for the longest term they know of.
+struct TENURE_EXPORT Timing {
+  Clock::Duration term;    ///< How long one grant lasts, counted from before it was asked for.
+  Clock::Duration renew;   ///< Leading: from one question to the next.
+  Clock::Duration retry;   ///< After an unanswered question: pause before the next, with jitter.
+  Clock::Duration margin;  ///< ousting() comes this long before the term runs out: your time to stop, plus clock-rate error.
+  Clock::Duration call;    ///< How long one store call may take.
+  Clock::Duration drain;   ///< How long a voluntary end (resign, stop) may take, renewing meanwhile.
+  double clock_rate_error{500e-6};  ///< How far a host's CLOCK_BOOTTIME may run from true rate (500 ppm: NTP's slew limit).
+
+  /// A set that works for this term: renew term/5, margin term/20, the rest to fit.
+  static Timing of(Clock::Duration term);
+
+  /// What of `margin` is spent on clocks that run apart: 2 * clock_rate_error * term. The rest is yours.
+  Clock::Duration clock_allowance() const;
+
+  /// Throws std::invalid_argument naming the rule broken, its numbers, and a set that would work. The rules:
+  /// all durations positive (drain may be zero) and at most an hour; 0 <= clock_rate_error < 0.25;
+  /// term > renew + call + margin; margin > clock_allowance().
+  void validate() const;
+
+  friend bool operator==(const Timing&, const Timing&) = default;
+};
+
+inline constexpr Clock::Duration max_term = std::chrono::hours(1);
+
+/// "term 10s, renew 2s, ..." for logs.
+TENURE_EXPORT std::string to_string(const Timing&);
+
+}  // namespace tenure

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a store that says nothing else does.
+#include <tenure/backend.hpp>
+#include <tenure/conditional_store.hpp>
+
+#include <tenure/wait.hpp>
+
+namespace tenure {
+
+std::optional<Error> Backend::accepts(const Timing&) { return std::nullopt; }
+
+std::string Backend::election() const { return {}; }
+
+void ConditionalStore::await_change(const std::optional<Version>&, const Limit& limit) {
+  wait_out(limit);
+}
+
+std::optional<Error> ConditionalStore::recall(const Recall&, const Limit&) {
+  return Error{Fault::misconfigured, "this store cannot carry a request to step down"};
+}
+
+std::optional<Error> ConditionalStore::accepts(const Timing&) { return std::nullopt; }
+
+}  // namespace tenure

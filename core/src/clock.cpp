@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// CLOCK_BOOTTIME and how to wait on it. The single file that reads the machine's clocks.
+#include <tenure/clock.hpp>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+#include <new>
+#include <system_error>
+
+namespace tenure {
+namespace {
+
+Clock::Duration read_clock(clockid_t id) noexcept {
+  timespec ts{};
+  clock_gettime(id, &ts);
+  return std::chrono::seconds(ts.tv_sec) + std::chrono::nanoseconds(ts.tv_nsec);
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd, const char* what) : fd_(fd) {
+    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), what);
+  }
+  ~Descriptor() { ::close(fd_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
+
+/// Condition variables cannot wait on CLOCK_BOOTTIME, and ppoll's own time-out stands still during suspend.
+class BootWaker final : public Waker {
+ public:
+  bool wait_until(Clock::Time until) override {
+    arm(until);
+    pollfd fds[2] = {{event_.get(), POLLIN, 0}, {timer_.get(), POLLIN, 0}};
+    while (::ppoll(fds, 2, nullptr, nullptr) < 0 && errno == EINTR) {
+    }
+    std::uint64_t count = 0;
+    return ::read(event_.get(), &count, sizeof count) == sizeof count;
+  }
+
+  void wake() noexcept override {
+    const std::uint64_t one = 1;
+    // Fails only when 2^64 - 2 wakes are pending, and then it is readable anyway.
+    [[maybe_unused]] const auto written = ::write(event_.get(), &one, sizeof one);
+  }
+
+ private:
+  void arm(Clock::Time until) {
+    using std::chrono::seconds;
+    if (until == armed_) return;
+    auto at = until.time_since_epoch();
+    if (at < Clock::Duration(1)) at = Clock::Duration(1);  // zero would disarm
+    itimerspec spec{};
+    spec.it_value.tv_sec = std::chrono::duration_cast<seconds>(at).count();
+    spec.it_value.tv_nsec = (at % seconds(1)).count();
+    if (::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &spec, nullptr) != 0)
+      throw std::system_error(errno, std::generic_category(), "timerfd_settime");
+    armed_ = until;
+  }
+
+  Descriptor event_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd"};
+  Descriptor timer_{::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK), "timerfd_create(CLOCK_BOOTTIME)"};
+  Clock::Time armed_{Clock::Time::min()};
+};
+
+class BootClock final : public Clock {
+ public:
+  Time now() const noexcept override { return Time(read_clock(CLOCK_BOOTTIME)); }
+  std::unique_ptr<Waker> make_waker() override { return std::make_unique<BootWaker>(); }
+  std::int64_t unix_ms() const noexcept override {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(read_clock(CLOCK_REALTIME)).count();
+  }
+};
+
+}  // namespace
+
+Clock& boot_clock() noexcept {
+  // Never destroyed: threads of the program may still read it while statics are torn down.
+  alignas(BootClock) static unsigned char storage[sizeof(BootClock)];
+  static Clock& clock = *new (storage) BootClock;
+  return clock;
+}
+
+}  // namespace tenure

@@ -57,6 +57,7 @@ class TENURE_EXPORT LeaderManager {
 
  private:
   class Shell;
+  friend class LeaderTask;
   std::shared_ptr<Shell> shell_;
 };
 

@@ -21,7 +21,7 @@ class TENURE_EXPORT LeaderTask {
     resign,  ///< We resign, so that another candidate has its turn.
   };
 
-  /// As LeaderManager's; hooks may be given beside the work: elected() before it starts, ousting() after it ended.
+  /// As LeaderManager's; hooks may be given beside the work: elected() once it has started, ousting() after it ended.
   LeaderTask(std::shared_ptr<Backend> backend, Timing timing, Work work, OnReturn on_return = OnReturn::stay,
              Hooks hooks = {}, Clock& clock = boot_clock());
   ~LeaderTask();  ///< stop().

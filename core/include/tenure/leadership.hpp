@@ -32,7 +32,7 @@ class TENURE_EXPORT Leadership {
   /// The token, if at least `cost` remains: ask before an act that takes that long.
   std::optional<Token> guard(Clock::Duration cost) const noexcept;
 
-  /// Who leads, as last heard; nobody once that lease has ended by our clock.
+  /// Who else leads, as last heard; nobody once that lease has ended by our clock, nor while we lead ourselves.
   std::optional<Incumbent> incumbent() const;
 
  private:

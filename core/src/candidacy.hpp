@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every decision of an election, and nothing else: facts in, effects out. No thread, no I/O, no clock; copyable, so
+// that it can be explored and simulated. The rules are those of the README's "How it decides".
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <tenure/backend.hpp>
+#include <tenure/hooks.hpp>
+#include <tenure/timing.hpp>
+
+namespace tenure {
+
+enum class Verb { acquire, renew, release, await_change };
+
+/// For the store thread. `asked` was taken before it left; a lease runs from there.
+struct Question {
+  std::uint64_t id{};
+  Verb verb{};
+  Token token{};          ///< renew: which tenure
+  Sight seen{};           ///< await_change: what we know
+  bool if_eligible{};     ///< ask the user first
+  Clock::Time asked{}, by{};
+};
+
+namespace effect {
+struct Ask { Question question; };              ///< For the store thread, which is idle.
+struct Interrupt {};                            ///< Nobody waits for the outstanding answer any more.
+struct Publish { Token token; Clock::Time deadline; };  ///< is_leader() holds until then.
+struct Withdraw {};                             ///< is_leader() is false from here.
+struct Begin { Token token; };                  ///< elected()
+struct FireStop {};                             ///< The tenure's stop token.
+struct DoneBy { Clock::Time at; };              ///< What Ousting::remaining() counts to.
+struct End { Token token; Reason reason; std::string detail; std::optional<Incumbent> successor; };  ///< ousting()
+struct FireExpired {};                          ///< Ousting::expired.
+struct Overrun {};                              ///< ousting() had not returned in time.
+struct Report { Error error; };                 ///< error()
+struct Heard { std::optional<Incumbent> incumbent; Clock::Time until; };  ///< Who leads, and to when at the latest.
+struct Ended { bool store_wedged; };            ///< stop() has done its work.
+}  // namespace effect
+
+using Effect = std::variant<effect::Ask, effect::Interrupt, effect::Publish, effect::Withdraw, effect::Begin,
+                            effect::FireStop, effect::DoneBy, effect::End, effect::FireExpired, effect::Overrun,
+                            effect::Report, effect::Heard, effect::Ended>;
+
+class Candidacy {
+ public:
+  using Time = Clock::Time;
+  using Duration = Clock::Duration;
+
+  /// How late a verb may be before its seat counts as wedged.
+  static constexpr Duration overrun_grace = std::chrono::milliseconds(50);
+
+  Candidacy(const Timing& timing, std::uint64_t jitter_seed);
+
+  // Facts. `now` never falls from one to the next.
+  void start(Time now);
+  void resign(Time now, std::optional<Duration> cool_down);
+  void stop(Time now);
+  void answered(Time now, std::uint64_t id, Answer answer);             ///< acquire, renew
+  void ineligible(Time now, std::uint64_t id);                          ///< the user said no; the store was not asked
+  void released(Time now, std::uint64_t id, std::optional<Error> error);
+  void change_awaited(Time now, std::uint64_t id);                      ///< await_change returned
+  void ousting_returned(Time now);
+  void tick(Time now);                                                  ///< time has passed
+
+  /// When tick() has something to do without another fact.
+  Time next_alarm() const;
+
+  /// Effects since the last call, to be carried out in this order.
+  std::vector<Effect> take_effects();
+
+  bool ended() const { return ended_; }
+
+ private:
+  struct Pending {
+    Question question;
+    bool may_have_held{};  ///< before this question
+    bool unwanted{};  ///< resign() or stop() came meanwhile: a grant is handed back.
+    bool wedged{};
+  };
+  enum class Stage { leading, draining, over };
+  struct Tenure {
+    Token token;
+    Time deadline;     ///< is_leader() until here
+    Time lease_end;    ///< others may lead from here, by the fastest clock allowed
+    Stage stage{Stage::leading};
+    Reason reason{};
+    Time drain_by{Time::max()};   ///< draining: no renewal after this
+    Time done_by{Time::max()};    ///< ended: the work must be over
+    Time overrun_at{Time::max()};
+    bool expired_fired{}, overrun_told{};
+    bool deposed{};               ///< the store renews no more
+    std::string trouble;          ///< why the last renewal failed
+  };
+
+  std::optional<Pending> settle(std::uint64_t id);
+  void acquire_answered(Time now, const Pending& asked, Answer answer);
+  void renew_answered(Time now, const Question& asked, Answer answer);
+  void elect(Time now, const Question& asked, Token token);
+  void extend(const Question& asked);
+  void unanswered(Time now, Error error);
+  void denied(Time now, const std::optional<Incumbent>& holder);
+  void judge_expiry(Time now);
+  void watch_hook(Time now);
+  void watch_store(Time now);
+  void ask_next(Time now);
+  void ask_campaigning(Time now);
+  void ask(Time now, Verb verb, Duration limit);
+  void end_voluntarily(Time now, Reason reason, std::string detail);
+  void end_at_once(Time now, Reason reason, std::string detail, std::optional<Incumbent> successor, Time done_by);
+  void hear(Time now, std::optional<Incumbent> incumbent);
+  void report(Error error);
+  void emit(Effect effect) { effects_.push_back(std::move(effect)); }
+  bool renewing(Time now) const;
+  Duration jittered(Duration d);
+
+  Timing timing_;
+  std::uint64_t jitter_state_;
+  std::vector<Effect> effects_;
+  std::uint64_t last_id_{0};
+  std::optional<Pending> pending_;
+  std::optional<Tenure> tenure_;
+  std::optional<Token> highest_;  ///< of every tenure of ours
+  Time next_ask_{Time::min()};
+  Duration cool_down_{};          ///< after the next release
+  Sight seen_{};
+  bool await_first_{};            ///< denied: wait for a change before the next attempt
+  Time denials_since_{Time::min()};
+  int denials_{};
+  bool may_hold_{};               ///< an acquire was asked since the last release
+  bool release_due_{};
+  bool started_{}, stopping_{}, stop_released_{}, ended_{};
+  std::optional<Error> last_trouble_;  ///< reported once per change of state
+};
+
+}  // namespace tenure

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shell.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <stdexcept>
+#include <utility>
+
+#include "random.hpp"
+#include "thread.hpp"
+
+namespace tenure {
+namespace {
+
+/// Errors that wait for a hook thread that is busy leading; more are dropped, the log has them all.
+constexpr std::size_t max_queued_hooks = 256;
+
+Timing validated(const Timing& timing) {
+  timing.validate();
+  return timing;
+}
+
+std::string what_of(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "something that is no std::exception";
+  }
+}
+
+}  // namespace
+
+LeaderManager::Shell::Shell(std::shared_ptr<Backend> backend, const Timing& timing, Hooks hooks, Clock& clock)
+    : validity(std::make_shared<Validity>(clock)),
+      waiters(clock),
+      backend_(std::move(backend)),
+      hooks_(std::move(hooks)),
+      clock_(clock),
+      election_(backend_ ? backend_->election() : std::string()),
+      candidacy_(validated(timing), random_u64()),
+      clock_wakes_(clock.make_waker()) {
+  if (!backend_) throw std::invalid_argument("LeaderManager: backend is null");
+  if (const auto refused = backend_->accepts(timing)) throw std::invalid_argument("Timing: " + refused->message);
+}
+
+void LeaderManager::Shell::start() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(started_, true) || ended_) return;
+  clock_thread_ = start_thread("tenure-clock", [self = shared_from_this()] { self->clock_loop(); });
+  store_thread_ = start_thread("tenure-store", [self = shared_from_this()] { self->store_loop(); });
+  hook_thread_ = start_thread("tenure-hook", [self = shared_from_this()] { self->hook_loop(); });
+  inbox_.push_back([](Candidacy& c, Clock::Time now) { c.start(now); });
+  clock_wakes_->wake();
+}
+
+void LeaderManager::Shell::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!started_) {
+      started_ = true;
+      ended_ = true;
+    }
+  }
+  waiters.wake();
+  post([](Candidacy& c, Clock::Time now) { c.stop(now); });
+  if (on_own_thread()) return;
+  waiters.await(Clock::Duration::max(), {}, [this] { return ended(); });
+}
+
+void LeaderManager::Shell::join() {
+  for (auto* thread : {&clock_thread_, &hook_thread_})
+    if (thread->joinable()) thread->join();
+  if (!store_thread_.joinable()) return;
+  if (store_wedged_)
+    store_thread_.detach();
+  else
+    store_thread_.join();
+}
+
+void LeaderManager::Shell::post(Fact fact) {
+  const std::lock_guard lock(mutex_);
+  if (ended_) return;
+  inbox_.push_back(std::move(fact));
+  clock_wakes_->wake();
+}
+
+bool LeaderManager::Shell::on_own_thread() const {
+  const auto self = std::this_thread::get_id();
+  return self == clock_id_ || self == store_id_ || self == hook_id_;
+}
+
+// ---- the clock thread: owns the candidacy and every timer; never enters the store or a hook ----
+
+void LeaderManager::Shell::clock_loop() {
+  clock_id_ = std::this_thread::get_id();
+  std::vector<Fact> facts;
+  while (!candidacy_.ended()) {
+    {
+      const std::lock_guard lock(mutex_);
+      facts.swap(inbox_);
+    }
+    for (auto& fact : facts) fact(candidacy_, clock_.now());
+    facts.clear();
+    candidacy_.tick(clock_.now());
+    for (auto& effect : candidacy_.take_effects()) carry_out(effect);
+    if (!candidacy_.ended()) clock_wakes_->wait_until(candidacy_.next_alarm());
+  }
+}
+
+void LeaderManager::Shell::carry_out(Effect& any) {
+  struct Carrier {
+    Shell& s;
+    void operator()(effect::Ask& e) { s.ask(std::move(e.question)); }
+    void operator()(effect::Interrupt&) { s.interrupt_.request_stop(); }
+    void operator()(effect::Publish& e) { s.validity->publish(e.token, e.deadline); }
+    void operator()(effect::Withdraw&) { s.validity->withdraw(); }
+    void operator()(effect::Begin& e) {
+      s.signals_ = std::make_shared<Signals>();
+      s.log(Level::info, "elected", e.token);
+      s.queue_hook(Elected{s.election_, e.token, s.signals_->stop.get_token()});
+      s.waiters.changed();
+    }
+    void operator()(effect::FireStop&) { s.signals_->stop.request_stop(); }
+    void operator()(effect::DoneBy& e) { s.signals_->done_by = e.at.time_since_epoch().count(); }
+    void operator()(effect::End& e) { s.end(e); }
+    void operator()(effect::FireExpired&) { s.signals_->expired.request_stop(); }
+    void operator()(effect::Overrun&) { s.overran(); }
+    void operator()(effect::Report& e) {
+      s.report(std::move(e.error));
+    }
+    void operator()(effect::Heard& e) {
+      const auto token = e.incumbent ? std::optional(e.incumbent->token) : std::nullopt;
+      s.validity->hear(std::move(e.incumbent), e.until);
+      if (std::exchange(s.heard_, token) != token) s.waiters.changed();
+    }
+    void operator()(effect::Ended& e) {
+      const std::lock_guard lock(s.mutex_);
+      s.store_wedged_ = e.store_wedged;
+      s.quit_ = true;
+      s.store_wakes_.notify_one();
+      s.hook_wakes_.notify_one();
+    }
+  };
+  std::visit(Carrier{*this}, any);
+}
+
+void LeaderManager::Shell::ask(Question question) {
+  interrupt_ = std::stop_source();
+  const std::lock_guard lock(mutex_);
+  asked_.emplace(std::move(question), interrupt_.get_token());
+  store_wakes_.notify_one();
+}
+
+void LeaderManager::Shell::end(effect::End& e) {
+  log(Level::info, "ousting: " + std::string(to_string(e.reason)) + (e.detail.empty() ? "" : ", ") + printable(e.detail),
+      e.token);
+  auto remaining = [signals = signals_, &clock = clock_] {
+    const auto left = Clock::Duration(signals->done_by.load()) - clock.now().time_since_epoch();
+    return std::max(left, Clock::Duration::zero());
+  };
+  queue_hook(Ousting{election_, e.token, e.reason, std::move(e.detail), std::move(e.successor), std::move(remaining),
+                     signals_->expired.get_token()});
+  waiters.changed();
+}
+
+void LeaderManager::Shell::overran() const {
+  if (!hooks_.abort_on_overrun) return;
+  std::fputs("tenure: ousting() had not returned when its time was up; ending the process, as asked\n", stderr);
+  std::abort();
+}
+
+void LeaderManager::Shell::log(Level level, std::string message, std::optional<Token> token) const {
+  if (!hooks_.log) return;
+  LogLine line{level, std::move(message), {{"election", printable(election_)}}};
+  if (token) line.fields.emplace_back("token", std::to_string(token->value));
+  try {
+    hooks_.log(line);
+  } catch (...) {  // a logger's trouble is not the election's
+  }
+}
+
+// ---- the store thread: may block ----
+
+void LeaderManager::Shell::store_loop() {
+  store_id_ = std::this_thread::get_id();
+  for (;;) {
+    std::pair<Question, std::stop_token> next;
+    {
+      std::unique_lock lock(mutex_);
+      store_wakes_.wait(lock, [this] { return asked_ || quit_; });
+      if (quit_) return;
+      next = std::move(*asked_);
+      asked_.reset();
+    }
+    put_question(next.first, std::move(next.second));
+  }
+}
+
+void LeaderManager::Shell::put_question(const Question& q, std::stop_token interrupted) {
+  const Limit limit{clock_, q.by, std::move(interrupted)};
+  const auto id = q.id;
+  if (q.if_eligible && hooks_.eligible) {
+    bool eligible = false;
+    guarded("eligible", [&] { eligible = hooks_.eligible(); });
+    if (!eligible) return post([id](Candidacy& c, Clock::Time now) { c.ineligible(now, id); });
+  }
+  const auto unknown = [] { return Error{Fault::unreachable, "the backend threw: " + what_of(std::current_exception())}; };
+  if (q.verb == Verb::release) {
+    std::optional<Error> error;
+    try {
+      error = backend_->release(limit);
+    } catch (...) {
+      error = unknown();
+    }
+    return post([id, error](Candidacy& c, Clock::Time now) { c.released(now, id, error); });
+  }
+  if (q.verb == Verb::await_change) {
+    try {
+      backend_->await_change(q.seen, limit);
+    } catch (...) {
+      wait_out(limit);
+    }
+    return post([id](Candidacy& c, Clock::Time now) { c.change_awaited(now, id); });
+  }
+  Answer answer;
+  try {
+    answer = q.verb == Verb::renew ? backend_->renew(q.token, limit) : backend_->acquire(limit);
+  } catch (...) {
+    answer = Unknown{unknown()};
+  }
+  post([id, answer](Candidacy& c, Clock::Time now) { c.answered(now, id, answer); });
+}
+
+// ---- the hook thread: runs user code ----
+
+void LeaderManager::Shell::report(Error error) {
+  log(Level::warning, std::string(to_string(error.fault)) + ": " + printable(error.message, 1000));
+  queue_hook(std::move(error));
+}
+
+void LeaderManager::Shell::queue_hook(HookCall call) {
+  const std::lock_guard lock(mutex_);
+  if (std::holds_alternative<Error>(call) && hook_queue_.size() >= max_queued_hooks) return;
+  hook_queue_.push_back(std::move(call));
+  hook_wakes_.notify_one();
+}
+
+void LeaderManager::Shell::hook_loop() {
+  hook_id_ = std::this_thread::get_id();
+  for (;;) {
+    std::optional<HookCall> call;
+    {
+      std::unique_lock lock(mutex_);
+      hook_wakes_.wait(lock, [this] { return !hook_queue_.empty() || quit_; });
+      if (hook_queue_.empty()) break;
+      call = std::move(hook_queue_.front());
+      hook_queue_.pop_front();
+    }
+    call_hook(*call);
+  }
+  ended_ = true;
+  waiters.changed();
+}
+
+void LeaderManager::Shell::call_hook(HookCall& call) {
+  if (auto* elected = std::get_if<Elected>(&call)) {
+    if (hooks_.elected) guarded("elected", [&] { hooks_.elected(*elected); });
+  } else if (auto* ousting = std::get_if<Ousting>(&call)) {
+    if (hooks_.ousting) guarded("ousting", [&] { hooks_.ousting(*ousting); });
+    post([](Candidacy& c, Clock::Time now) { c.ousting_returned(now); });
+  } else if (hooks_.error) {
+    try {
+      hooks_.error(std::get<Error>(call));
+    } catch (...) {
+      log(Level::error, "error() itself threw: " + printable(what_of(std::current_exception())));
+    }
+  }
+}
+
+template <class Call>
+void LeaderManager::Shell::guarded(const char* which, Call call) {
+  try {
+    call();
+  } catch (...) {
+    report({Fault::hook_threw, std::string(which) + "() threw: " + what_of(std::current_exception())});
+  }
+}
+
+}  // namespace tenure

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads round one Candidacy. They only carry: facts to it, its effects to the store, the hooks and the waiters.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include <tenure/leader_manager.hpp>
+
+#include "candidacy.hpp"
+#include "validity.hpp"
+#include "waiters.hpp"
+
+namespace tenure {
+
+class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
+ public:
+  using Fact = std::function<void(Candidacy&, Clock::Time)>;
+
+  Shell(std::shared_ptr<Backend> backend, const Timing& timing, Hooks hooks, Clock& clock);
+
+  void start();
+  void stop();
+  void join();  ///< After stop(). Leaves a wedged store thread to end alone; it owns what it needs.
+
+  /// For the clock thread. Ignored once it has ended.
+  void post(Fact fact);
+
+  /// For error() and the log, from any thread.
+  void report(Error error);
+
+  bool on_own_thread() const;
+  bool ended() const noexcept { return ended_.load(); }
+
+  const std::shared_ptr<Validity> validity;
+  Waiters waiters;
+
+ private:
+  /// What a tenure's hooks share with the clock thread.
+  struct Signals {
+    std::stop_source stop, expired;
+    std::atomic<Clock::rep> done_by{0};
+  };
+  using HookCall = std::variant<Elected, Ousting, Error>;
+
+  void clock_loop();
+  void store_loop();
+  void hook_loop();
+  void carry_out(Effect& effect);
+  void ask(Question question);
+  void put_question(const Question& question, std::stop_token interrupted);
+  void end(effect::End& end);
+  void call_hook(HookCall& call);
+  template <class Call>
+  void guarded(const char* which, Call call);
+  void queue_hook(HookCall call);
+  void overran() const;
+  void log(Level level, std::string message, std::optional<Token> token = std::nullopt) const;
+
+  const std::shared_ptr<Backend> backend_;
+  const Hooks hooks_;
+  Clock& clock_;
+  const std::string election_;
+
+  // The clock thread's own.
+  Candidacy candidacy_;
+  std::shared_ptr<Signals> signals_;
+  std::stop_source interrupt_;
+  std::optional<Token> heard_;
+
+  std::mutex mutex_;  ///< never held while a hook, the store or a waker's owner runs
+  std::vector<Fact> inbox_;
+  std::optional<std::pair<Question, std::stop_token>> asked_;
+  std::deque<HookCall> hook_queue_;
+  bool started_{}, quit_{}, store_wedged_{};
+  std::condition_variable store_wakes_, hook_wakes_;
+  std::unique_ptr<Waker> clock_wakes_;
+  std::atomic<bool> ended_{false};
+  std::thread clock_thread_, store_thread_, hook_thread_;
+  std::atomic<std::thread::id> clock_id_, store_id_, hook_id_;
+};
+
+}  // namespace tenure

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by every script of the house: where things are, what is said, how packages are installed,
+# and how processes are started so that none of them outlives us.
+# shellcheck shell=bash disable=SC2034 # what is set here is used by those who source it
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# The brokers' versions, newest first: the tests run against each; everything else uses the first.
+: "${TENURE_KAFKA_VERSIONS:=4.1.2 3.9.2}"
+default_kafka_version=${TENURE_KAFKA_VERSIONS%% *}
+
+say() { printf '%s: %s\n' "${0##*/}" "$*"; }
+die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
+
+# Where downloads are kept: the user's cache, or the repository's own if that cannot be written (or there is no HOME).
+cache_dir() {
+  local dir
+  for dir in "${XDG_CACHE_HOME:+$XDG_CACHE_HOME/tenure}" "${HOME:+$HOME/.cache/tenure}" "$root/.cache"; do
+    if [[ -n $dir ]] && mkdir -p "$dir" 2>/dev/null && [[ -w $dir ]]; then
+      echo "$dir"
+      return
+    fi
+  done
+  die "no cache directory can be written; set XDG_CACHE_HOME"
+}
+
+# need WHY PACKAGE...: installs what is missing of these Debian packages, and says so.
+need() {
+  local why=$1 package missing=()
+  shift
+  for package; do
+    is_here "$package" || missing+=("$package")
+  done
+  ((${#missing[@]})) || return 0
+  command -v apt-get >/dev/null ||
+    die "missing ($why): ${missing[*]}; these are the names of Debian's packages, install yours"
+  local as_root=()
+  if ((EUID)); then
+    command -v sudo >/dev/null || die "missing ($why): run as root: apt-get install ${missing[*]}"
+    as_root=(sudo)
+    [[ -t 0 ]] || as_root+=(-n)
+  fi
+  say "installing ($why): ${missing[*]}"
+  local log
+  log=$(mktemp)
+  if ! { "${as_root[@]}" apt-get -q update &&
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install "${missing[@]}"
+  } >"$log" 2>&1 </dev/null; then
+    tail -n 15 "$log" >&2
+    rm -f "$log"
+    die "apt-get could not install: ${missing[*]}"
+  fi
+  rm -f "$log"
+}
+
+# Asks for what the package gives rather than for its name, so that another provider counts.
+is_here() {
+  case $1 in
+    ninja-build) command -v ninja ;;
+    default-jre-headless) command -v java ;;
+    maven) command -v mvn ;;
+    g++ | cmake | pkg-config | clang-format | clang-tidy) command -v "$1" ;;
+    librdkafka-dev) pkg-config --exists 'rdkafka >= 2.0.2' ;;
+    libgtest-dev) [[ -e /usr/include/gtest/gtest.h ]] || pkg-config --exists gtest ;;
+    libgmock-dev) [[ -e /usr/include/gmock/gmock.h ]] || pkg-config --exists gmock ;;
+    *) dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed' ;;
+  esac >/dev/null 2>&1
+}
+
+build_packages=(g++ cmake ninja-build pkg-config librdkafka-dev libgtest-dev libgmock-dev)
+kafka_packages=(default-jre-headless maven)
+
+# build PRESET [TARGET...]: configures and builds quietly; shows the output when it fails.
+build() {
+  local preset=$1 log launcher=() targets=()
+  shift
+  (($#)) && targets=(--target "$@")
+  command -v ccache >/dev/null && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  [[ -n ${HOME:-} && -w ${HOME:-} ]] || export CCACHE_DIR=${CCACHE_DIR:-$(cache_dir)/ccache}
+  log=$(mktemp)
+  say "building (preset $preset)"
+  if ! (cd "$root" && cmake --preset "$preset" "${launcher[@]}" && cmake --build --preset "$preset" "${targets[@]}") \
+    >"$log" 2>&1 </dev/null; then
+    grep -E 'error|Error|FAILED|warning:' -A 6 "$log" | head -n 120 >&2
+    tail -n 5 "$log" >&2
+    rm -f "$log"
+    return 1
+  fi
+  grep -E '^-- tenure::.* is left out' "$log" || true
+  rm -f "$log"
+}
+
+# A process is known by its id and its start time, since ids are used again.
+identity() { # PID -> "PID START"
+  local stat
+  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+  # shellcheck disable=SC2086 # the fields after the command name, which may hold blanks
+  set -- "$1" ${stat##*) }
+  [[ $2 != Z ]] && echo "$1 ${21}"
+}
+alive() { [[ -n ${1:-} && $(identity "$1") == "$1 $2" ]]; } # PID START
+
+# run_guarded COMMAND...: runs it in a session of its own and waits for it; its process group ends when we do,
+# even by SIGKILL. Ctrl-C reaches us, not it: stop_guarded is for the caller's trap.
+guarded=
+run_guarded() {
+  local status=0 me
+  me=$(identity $$)
+  setsid "$@" </dev/null &
+  guarded=$!
+  # shellcheck disable=SC2016,SC2086 # expanded by the inner shell; "PID START" is two words
+  setsid bash -c '
+    source "$1"; group=$2; shift 2
+    while alive "$@" && kill -0 -- "-$group" 2>/dev/null; do sleep 0.5; done
+    alive "$@" || end_group "$group"' guard "$root/docker/common.sh" "$guarded" $me </dev/null >/dev/null 2>&1 &
+  disown
+  wait "$guarded" || status=$?
+  guarded=
+  return "$status"
+}
+stop_guarded() { [[ -z $guarded ]] || end_group "$guarded"; }
+
+end_group() {
+  kill -TERM -- "-$1" 2>/dev/null
+  kill -CONT -- "-$1" 2>/dev/null
+  for _ in {1..20}; do
+    kill -0 -- "-$1" 2>/dev/null || return 0
+    sleep 0.1
+  done
+  kill -KILL -- "-$1" 2>/dev/null
+}

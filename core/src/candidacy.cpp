@@ -7,7 +7,7 @@
 namespace tenure {
 namespace {
 
-/// So many denials in one `retry` are news; more are a store that wakes us for nothing.
+/// So many denials in a row, none two retries after the last, are news; more are a store that wakes us for nothing.
 constexpr int prompt_denials = 8;
 
 template <class... F>
@@ -127,6 +127,11 @@ void Candidacy::tick(Time now) {
   ask_next(now);
 }
 
+void Candidacy::take_effects(std::vector<Effect>& into) {
+  into.clear();
+  into.swap(effects_);
+}
+
 // ---- answers ----
 
 /// The outstanding question, if this is its answer and still worth something.
@@ -236,10 +241,8 @@ void Candidacy::denied(Time now, const std::optional<Incumbent>& holder) {
   else
     seen_ = Vacant{};
   await_first_ = true;
-  if (now >= denials_since_ + timing_.retry || denials_since_ == Time::min()) {
-    denials_since_ = now;
-    denials_ = 0;
-  }
+  if (last_denial_ && now >= *last_denial_ + 2 * timing_.retry) denials_ = 0;
+  last_denial_ = now;
   next_ask_ = ++denials_ > prompt_denials ? now + jittered(timing_.retry) : std::max(now, next_ask_);
 }
 

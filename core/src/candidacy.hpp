@@ -70,8 +70,9 @@ class Candidacy {
   /// When tick() has something to do without another fact.
   Time next_alarm() const;
 
-  /// Effects since the last call, to be carried out in this order.
-  std::vector<Effect> take_effects();
+  /// Effects since the last call, to be carried out in this order. `into` is cleared; its room is used for the next
+  /// ones, so that a deadline is served without an allocation.
+  void take_effects(std::vector<Effect>& into);
 
   bool ended() const { return ended_; }
 
@@ -129,7 +130,7 @@ class Candidacy {
   Duration cool_down_{};          ///< after the next release
   Sight seen_{};
   bool await_first_{};            ///< denied: wait for a change before the next attempt
-  Time denials_since_{Time::min()};
+  std::optional<Time> last_denial_;
   int denials_{};
   bool may_hold_{};               ///< an acquire was asked since the last release
   bool release_due_{};

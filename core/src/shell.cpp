@@ -97,6 +97,8 @@ bool LeaderManager::Shell::on_own_thread() const {
 void LeaderManager::Shell::clock_loop() {
   clock_id_ = std::this_thread::get_id();
   std::vector<Fact> facts;
+  std::vector<Effect> effects;
+  effects.reserve(32);
   while (!candidacy_.ended()) {
     {
       const std::lock_guard lock(mutex_);
@@ -105,7 +107,8 @@ void LeaderManager::Shell::clock_loop() {
     for (auto& fact : facts) fact(candidacy_, clock_.now());
     facts.clear();
     candidacy_.tick(clock_.now());
-    for (auto& effect : candidacy_.take_effects()) carry_out(effect);
+    candidacy_.take_effects(effects);
+    for (auto& effect : effects) carry_out(effect);
     if (!candidacy_.ended()) clock_wakes_->wait_until(candidacy_.next_alarm());
   }
 }

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Doubles for tests with GoogleMock: of the two seams of a store, and (for code that asks whether it leads)
+// FakeLeadership.
+#pragma once
+#include <gmock/gmock.h>
+
+#include <tenure/backend.hpp>
+#include <tenure/conditional_store.hpp>
+#include <tenure/wait.hpp>
+
+namespace tenure {
+
+/// A seat that does as told. What it was told nothing about it answers with Unknown, which elects nobody, and
+/// waits out the limit of await_change(), so that nothing spins. Mind that the manager calls it from a thread
+/// of its own.
+class MockBackend : public Backend {
+ public:
+  MockBackend() {
+    using testing::_;
+    const Error untold{Fault::unreachable, "MockBackend: this call was not expected"};
+    ON_CALL(*this, acquire(_)).WillByDefault(testing::Return(Answer(Unknown{untold})));
+    ON_CALL(*this, renew(_, _)).WillByDefault(testing::Return(Answer(Unknown{untold})));
+    ON_CALL(*this, release(_)).WillByDefault(testing::Return(std::nullopt));
+    ON_CALL(*this, observe(_)).WillByDefault(testing::Return(Sight(Unknown{untold})));
+    ON_CALL(*this, await_change(_, _)).WillByDefault([](const Sight&, const Limit& limit) {
+      wait_out(limit);
+    });
+    ON_CALL(*this, accepts(_)).WillByDefault(testing::Return(std::nullopt));
+    ON_CALL(*this, election()).WillByDefault(testing::Return("mock"));
+  }
+
+  MOCK_METHOD(Answer, acquire, (const Limit& limit), (override));
+  MOCK_METHOD(Answer, renew, (Token token, const Limit& limit), (override));
+  MOCK_METHOD(std::optional<Error>, release, (const Limit& limit), (override));
+  MOCK_METHOD(Sight, observe, (const Limit& limit), (override));
+  MOCK_METHOD(void, await_change, (const Sight& seen, const Limit& limit), (override));
+  MOCK_METHOD(std::optional<Error>, accepts, (const Timing& timing), (override));
+  MOCK_METHOD(std::string, election, (), (const, override));
+};
+
+/// A store that does as told. What it was told nothing about is an error, so that nothing is ever read or
+/// written.
+class MockConditionalStore : public ConditionalStore {
+ public:
+  MockConditionalStore() {
+    using testing::_;
+    const Error untold{Fault::unreachable, "MockConditionalStore: this call was not expected"};
+    ON_CALL(*this, read(_)).WillByDefault(testing::Return(Result<Read>(untold)));
+    ON_CALL(*this, compare_and_set(_, _, _)).WillByDefault(testing::Return(Result<Swap>(untold)));
+    ON_CALL(*this, await_change(_, _)).WillByDefault([](const std::optional<Version>&, const Limit& limit) {
+      wait_out(limit);
+    });
+    ON_CALL(*this, recall(_, _)).WillByDefault(testing::Return(untold));
+    ON_CALL(*this, accepts(_)).WillByDefault(testing::Return(std::nullopt));
+  }
+
+  MOCK_METHOD(Result<Read>, read, (const Limit& limit), (override));
+  MOCK_METHOD(Result<Swap>, compare_and_set,
+              (const std::optional<Expected>& expected, const Record& next, const Limit& limit), (override));
+  MOCK_METHOD(void, await_change, (const std::optional<Version>& seen, const Limit& limit), (override));
+  MOCK_METHOD(std::optional<Error>, recall, (const Recall& request, const Limit& limit), (override));
+  MOCK_METHOD(std::optional<Error>, accepts, (const Timing& timing), (override));
+};
+
+}  // namespace tenure

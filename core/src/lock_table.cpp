@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Backend over a ConditionalStore: carries questions and answers between the store and the decisions.
+#include <stdexcept>
+#include <tenure/lock_table.hpp>
+#include <utility>
+
+#include "lock_table_decisions.hpp"
+#include "random.hpp"
+
+namespace tenure {
+namespace {
+
+class LockTable final : public Backend {
+ public:
+  LockTable(std::shared_ptr<ConditionalStore> store, std::string election, Candidate candidate, Log log)
+      : store_(std::move(store)),
+        election_(std::move(election)),
+        log_(std::move(log)),
+        decisions_(checked(std::move(candidate)), draw_incarnation(), lock_table_timing::balanced()) {
+    if (!store_) throw std::invalid_argument("lock_table: the store is missing");
+    check_election(election_);
+  }
+
+  Answer acquire(const Limit& limit) override {
+    contends_ = true;
+    lost_race_ = false;
+    const auto asked = limit.clock.now();
+    if (auto error = look(limit)) return Unknown{std::move(*error)};
+    if (limit.passed()) return Unknown{{Fault::timed_out, "the limit passed before anything was claimed"}};
+    if (alarm_) return Unknown{*std::exchange(alarm_, std::nullopt)};
+    const auto now = limit.clock.now();
+    const auto attempt = decisions_.claim(asked, now, random_u64());
+    if (auto alarm = decisions_.take_alarm()) return Unknown{std::move(*alarm)};
+    if (!attempt) return decisions_.denied(now);
+    const auto result = store_->compare_and_set(attempt->expected, attempt->next, limit);
+    auto answer = decisions_.claimed(result, limit.clock.now());
+    lost_race_ = std::holds_alternative<Denied>(answer);
+    after_sight();
+    return answer;
+  }
+
+  Answer renew(Token token, const Limit& limit) override {
+    const auto attempt = decisions_.renewal(token, limit.clock.now(), random_u64());
+    if (!attempt) return decisions_.denied(limit.clock.now());
+    const auto result = store_->compare_and_set(attempt->expected, attempt->next, limit);
+    auto answer = decisions_.renewed(result, limit.clock.now());
+    after_sight();
+    return answer;
+  }
+
+  std::optional<Error> release(const Limit& limit) override {
+    contends_ = false;
+    const auto asked = limit.clock.now();
+    // Every refusal shows something else than the one before it, and only our own late writes ask for
+    // another.
+    while (const auto attempt = decisions_.surrender(asked, random_u64())) {
+      if (limit.passed()) return Error{Fault::timed_out, "the limit passed before the release was answered"};
+      const auto result = store_->compare_and_set(attempt->expected, attempt->next, limit);
+      auto error = decisions_.surrendered(result, limit.clock.now());
+      after_sight();
+      if (error) return error;
+    }
+    return std::nullopt;
+  }
+
+  Sight observe(const Limit& limit) override {
+    if (auto error = look(limit)) return Unknown{std::move(*error)};
+    if (decisions_.unreadable()) return Unknown{{Fault::corrupt, "the record cannot be read"}};
+    if (auto incumbent = decisions_.incumbent(limit.clock.now())) return std::move(*incumbent);
+    return Vacant{};
+  }
+
+  /// What this seat saw last is what its caller was told.
+  void await_change(const Sight&, const Limit& limit) override {
+    const auto now = limit.clock.now();
+    auto by = limit.by;
+    if (contends_) {
+      const auto look = decisions_.next_look();
+      // One that has passed already is worth another attempt only if somebody else was faster in the last
+      // one.
+      if (look > now || std::exchange(lost_race_, false)) by = std::min(by, look);
+    } else if (const auto end = decisions_.lease_end(); end && *end > now) {
+      by = std::min(by, *end);
+    }
+    if (by > now) store_->await_change(decisions_.version(), Limit{limit.clock, by, limit.stop});
+  }
+
+  std::optional<Error> accepts(const Timing& timing) override {
+    decisions_.run_by(timing);
+    return store_->accepts(timing);
+  }
+
+  std::string election() const override { return election_; }
+
+ private:
+  std::optional<Error> look(const Limit& limit) {
+    const auto result = store_->read(limit);
+    if (const auto* error = std::get_if<Error>(&result)) return *error;
+    // A first sighting is timed after its answer.
+    decisions_.saw(std::get<Read>(result), limit.clock.now());
+    after_sight();
+    return std::nullopt;
+  }
+
+  void after_sight() {
+    if (auto alarm = decisions_.take_alarm()) {
+      tell(Level::error, alarm->message);
+      alarm_ = std::move(alarm);  // For the next acquire() to answer: once.
+    }
+    if (!decisions_.copied()) return;
+    tell(Level::warning,
+         "the store shows a beat of ours that we never sent: a copy of this process is at work");
+    decisions_.become(draw_incarnation());
+  }
+
+  void tell(Level level, std::string message) const {
+    if (!log_) return;
+    try {
+      log_({level, std::move(message), {{"election", printable(election_)}}});
+    } catch (...) {
+    }
+  }
+
+  const std::shared_ptr<ConditionalStore> store_;
+  const std::string election_;
+  const Log log_;
+  LockTableDecisions decisions_;
+  std::optional<Error> alarm_;
+  bool contends_{}, lost_race_{};
+};
+
+}  // namespace
+
+std::shared_ptr<Backend> lock_table(std::shared_ptr<ConditionalStore> store, std::string election,
+                                    Candidate candidate, Log log) {
+  return std::make_shared<LockTable>(std::move(store), std::move(election), std::move(candidate),
+                                     std::move(log));
+}
+
+namespace lock_table_timing {
+Timing fast() { return Timing::of(std::chrono::seconds(3)); }
+Timing balanced() { return Timing::of(std::chrono::seconds(10)); }
+Timing steady() { return Timing::of(std::chrono::seconds(30)); }
+}  // namespace lock_table_timing
+
+}  // namespace tenure

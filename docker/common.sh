@@ -9,8 +9,9 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 : "${TENURE_KAFKA_VERSIONS:=4.1.2 3.9.2}"
 default_kafka_version=${TENURE_KAFKA_VERSIONS%% *}
 
-say() { printf '%s: %s\n' "${0##*/}" "$*"; }
-die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
+self=$(basename "$(dirname "$(realpath "$0")")")/${0##*/}
+say() { printf '%s: %s\n' "$self" "$*"; }
+die() { say "$*" >&2; exit 1; }
 
 # Where downloads are kept: the user's cache, or the repository's own if that cannot be written (or there is no HOME).
 cache_dir() {
@@ -70,24 +71,28 @@ is_here() {
 build_packages=(g++ cmake ninja-build pkg-config librdkafka-dev libgtest-dev libgmock-dev)
 kafka_packages=(default-jre-headless maven)
 
-# build PRESET [TARGET...]: configures and builds quietly; shows the output when it fails.
+# shellcheck disable=SC2016 # expanded by the inner shell
+# build PRESET [TARGET...]: configures and builds quietly in build_dir; shows the output when it fails.
 build() {
   local preset=$1 log launcher=() targets=()
+  build_dir=$root/build
+  [[ $preset == default ]] || build_dir+=-$preset
+  log=$build_dir/build.log
+  mkdir -p "$build_dir"
   shift
   (($#)) && targets=(--target "$@")
   command -v ccache >/dev/null && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   [[ -n ${HOME:-} && -w ${HOME:-} ]] || export CCACHE_DIR=${CCACHE_DIR:-$(cache_dir)/ccache}
-  log=$(mktemp)
   say "building (preset $preset)"
-  if ! (cd "$root" && cmake --preset "$preset" "${launcher[@]}" && cmake --build --preset "$preset" "${targets[@]}") \
-    >"$log" 2>&1 </dev/null; then
-    grep -E 'error|Error|FAILED|warning:' -A 6 "$log" | head -n 120 >&2
-    tail -n 5 "$log" >&2
-    rm -f "$log"
+  local began=$SECONDS
+  if ! run_guarded bash -c 'cd "$1" && cmake --preset "$2" $3 && cmake --build --preset "$2" "${@:4}"' build \
+    "$root" "$preset" "${launcher[*]}" "${targets[@]}" >"$log" 2>&1; then
+    sed -n '/^FAILED\|Error\|error:/,$p' "$log" | head -n 150 >&2
+    say "the whole output is in $log" >&2
     return 1
   fi
+  say "built in $((SECONDS - began)) s"
   grep -E '^-- tenure::.* is left out' "$log" || true
-  rm -f "$log"
 }
 
 # A process is known by its id and its start time, since ids are used again.
@@ -106,7 +111,8 @@ guarded=
 run_guarded() {
   local status=0 me
   me=$(identity $$)
-  setsid "$@" </dev/null &
+  # What a script starts in the background has SIGINT ignored, and would hand that on.
+  setsid env --default-signal=INT,QUIT "$@" </dev/null &
   guarded=$!
   # shellcheck disable=SC2016,SC2086 # expanded by the inner shell; "PID START" is two words
   setsid bash -c '

@@ -60,7 +60,7 @@ is_here() {
     ninja-build) command -v ninja ;;
     default-jre-headless) command -v java ;;
     maven) command -v mvn ;;
-    g++ | cmake | pkg-config | clang-format | clang-tidy) command -v "$1" ;;
+    g++ | cmake | pkg-config | clang-format | clang-tidy | shellcheck | git) command -v "$1" ;;
     librdkafka-dev) pkg-config --exists 'rdkafka >= 2.0.2' ;;
     libgtest-dev) [[ -e /usr/include/gtest/gtest.h ]] || pkg-config --exists gtest ;;
     libgmock-dev) [[ -e /usr/include/gmock/gmock.h ]] || pkg-config --exists gmock ;;
@@ -87,7 +87,7 @@ build() {
   local began=$SECONDS
   if ! run_guarded bash -c 'cd "$1" && cmake --preset "$2" $3 && cmake --build --preset "$2" "${@:4}"' build \
     "$root" "$preset" "${launcher[*]}" "${targets[@]}" >"$log" 2>&1; then
-    sed -n '/^FAILED\|Error\|error:/,$p' "$log" | head -n 150 >&2
+    sed -n '/^FAILED\|Error\|error:/,$p' "$log" | head -n 60 >&2
     say "the whole output is in $log" >&2
     return 1
   fi

@@ -101,7 +101,8 @@ function(tenure_compile_options target)
   endif()
   if(TENURE_SANITIZE)
     set(sanitize -fsanitize=${TENURE_SANITIZE} -fno-omit-frame-pointer)
-    target_compile_options(${target} PRIVATE ${sanitize} -fno-sanitize-recover=all)
+    # The instrumented code makes GCC see uninitialised members of variants that are not there.
+    target_compile_options(${target} PRIVATE ${sanitize} -fno-sanitize-recover=all -Wno-maybe-uninitialized)
     target_link_options(${target} PUBLIC ${sanitize})
   else()
     # Fortifying needs an optimised build; some distributions set another level on the command line already.

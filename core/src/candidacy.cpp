@@ -202,7 +202,7 @@ void Candidacy::elect(Time now, const Question& asked, Token token) {
   }
   highest_ = token;
   last_trouble_.reset();
-  auto& t = tenure_.emplace();
+  auto& t = tenure_.emplace(Tenure{});
   t.token = token;
   t.deadline = deadline;
   t.lease_end = asked.asked + timing_.term - timing_.clock_allowance();

@@ -327,13 +327,18 @@ void Candidacy::ask_campaigning(Time now) {
 }
 
 void Candidacy::ask(Time now, Verb verb, Duration limit) {
-  Question question{.id = ++last_id_, .verb = verb, .asked = now, .by = now + limit};
+  const bool may_have_held = std::exchange(may_hold_, may_hold_ || verb == Verb::acquire);
+  pending_.emplace();
+  pending_->may_have_held = may_have_held;
+  auto& question = pending_->question;
+  question.id = ++last_id_;
+  question.verb = verb;
+  question.asked = now;
+  question.by = now + limit;
   if (verb == Verb::renew) question.token = tenure_->token;
   if (verb == Verb::await_change) question.seen = seen_;
   question.if_eligible = verb == Verb::acquire || (verb == Verb::renew && tenure_->stage == Stage::leading);
-  pending_ = Pending{.question = question, .may_have_held = may_hold_};
-  may_hold_ = may_hold_ || verb == Verb::acquire;
-  emit(effect::Ask{std::move(question)});
+  emit(effect::Ask{question});
 }
 
 // ---- ends ----

@@ -64,6 +64,7 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
     auto pause_from = clock_.now();
     for (int looks = 0; !stopping(); ++looks) {
       const auto sight = look();
+      if (stopping()) break;  // perhaps long after: nothing of the caller's is touched any more
       note(sight);
       if (std::holds_alternative<Unknown>(sight))
         wait_out({clock_, clock_.now() + timing_.retry, stop_.get_token()});
@@ -106,7 +107,7 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
       sight_ = sight;
       if (const auto* who = std::get_if<Incumbent>(&sight)) until_ = clock_.now() + who->remaining;
     }
-    if (!news || stopping()) return;
+    if (!news) return;
     waiters.changed();
     if (changed_) changed_(sight);
   }

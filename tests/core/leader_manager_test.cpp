@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: the threads carry faithfully: order of hooks and store, time when everything else hangs, every way to wait and
+// to end. Method: a scripted backend and a ManualClock; conditions are awaited, nothing sleeps.
+#include <tenure/leader_manager.hpp>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include <tenure/manual_clock.hpp>
+
+#include "scripted_backend.hpp"
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+using test::eventually;
+using test::ScriptedBackend;
+
+constexpr Timing timing{.term = 10s, .renew = 2s, .retry = 200ms, .margin = 500ms, .call = 1s, .drain = 4s};
+
+class Manager : public testing::Test {
+ protected:
+  Hooks noting() {
+    Hooks hooks;
+    hooks.elected = [this](const Elected&) { backend->note("elected"); };
+    hooks.ousting = [this](const Ousting& o) {
+      reason = o.reason;
+      backend->note("ousting");
+    };
+    hooks.error = [this](const Error& e) {
+      const std::lock_guard lock(mutex);
+      errors.push_back(e);
+    };
+    return hooks;
+  }
+  /// Waits until the clock thread has digested what happened so far, known by what it waits for next.
+  bool alarm_in(Clock::Duration d) {
+    return eventually([&] { return clock.next_alarm() == clock.now() + d; });
+  }
+  std::vector<Error> seen_errors() {
+    const std::lock_guard lock(mutex);
+    return errors;
+  }
+
+  ManualClock clock;
+  std::shared_ptr<ScriptedBackend> backend = std::make_shared<ScriptedBackend>();
+  std::atomic<Reason> reason{};
+  std::mutex mutex;
+  std::vector<Error> errors;
+};
+
+TEST_F(Manager, LeadsUntilTheClockSaysOtherwise) {
+  LeaderManager manager(backend, timing, noting(), clock);
+  const auto leadership = manager.leadership();
+  EXPECT_FALSE(leadership.is_leader());
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  EXPECT_EQ(leadership.token(), Token{1});
+  EXPECT_EQ(leadership.remaining(), timing.term - timing.margin);
+  EXPECT_EQ(leadership.guard(9500ms), Token{1});
+  EXPECT_EQ(leadership.guard(9501ms), std::nullopt);
+  backend->hang();
+  clock.advance(timing.term - timing.margin);
+  EXPECT_FALSE(leadership.is_leader()) << "at once: no thread has to run for that";
+  backend->let_go();
+}
+
+TEST_F(Manager, RenewsAndGoesOnLeading) {
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  for (int i = 1; i <= 20; ++i) {
+    ASSERT_TRUE(clock.await_parked(1));
+    clock.advance(timing.renew);
+    ASSERT_TRUE(backend->await("renew", i));
+    ASSERT_TRUE(eventually([&] { return manager.leadership().remaining() == timing.term - timing.margin; }));
+  }
+  manager.stop();
+  EXPECT_EQ(reason, Reason::stopped);
+}
+
+TEST_F(Manager, StopFiresInTimeAlthoughEveryStoreCallHangsAndWorkRunsInsideElected) {
+  std::atomic<bool> working{false}, told{false};
+  auto hooks = noting();
+  hooks.elected = [&](const Elected& e) {
+    std::stop_callback on_stop(e.stop, [&] { told = true; });
+    working = true;
+    while (!e.stop.stop_requested()) std::this_thread::yield();  // the leader's work
+    backend->note("elected");
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  ASSERT_TRUE(eventually([&] { return working.load(); }));
+  backend->hang();
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(timing.renew);
+  ASSERT_TRUE(backend->await("renew"));
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance_to(clock.now() + timing.term - timing.margin - timing.renew - 1ns);
+  ASSERT_TRUE(clock.await_parked(1));
+  EXPECT_FALSE(told);
+  clock.advance(1ns);
+  EXPECT_TRUE(eventually([&] { return told.load(); }));
+  EXPECT_TRUE(backend->await("ousting"));
+  manager.stop();  // returns, although the renewal never does
+  EXPECT_EQ(reason, Reason::lapsed);
+  backend->let_go();
+}
+
+TEST_F(Manager, TellsTheStoreOnlyAfterOustingReturned) {
+  std::promise<void> release_hook;
+  auto hooks = noting();
+  hooks.ousting = [&](const Ousting&) {
+    backend->note("ousting");
+    release_hook.get_future().wait();
+    backend->note("ousting");
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  manager.resign();
+  ASSERT_TRUE(backend->await("ousting"));
+  EXPECT_TRUE(manager.leadership().is_leader());
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(timing.renew);
+  ASSERT_TRUE(backend->await("renew")) << "renewals go on while the hook drains";
+  release_hook.set_value();
+  ASSERT_TRUE(backend->await("release"));
+  EXPECT_EQ(backend->diary(), (std::vector<std::string>{"acquire", "elected", "ousting", "renew", "ousting", "release"}));
+  EXPECT_FALSE(manager.leadership().is_leader());
+}
+
+TEST_F(Manager, OustingTellsHowLongTheWorkMayRun) {
+  std::atomic<bool> expired{false};
+  std::promise<void> go;
+  std::promise<Clock::Duration> first, second;
+  auto hooks = noting();
+  hooks.ousting = [&](const Ousting& o) {
+    first.set_value(o.remaining());
+    go.get_future().wait();
+    second.set_value(o.remaining());
+    expired = o.expired.stop_requested();
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  backend->hang();
+  clock.advance(timing.term - timing.margin);
+  EXPECT_EQ(first.get_future().get(), timing.margin - timing.clock_allowance());
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(timing.margin);
+  ASSERT_TRUE(clock.await_parked(1));
+  go.set_value();
+  EXPECT_EQ(second.get_future().get(), 0ns);
+  ASSERT_TRUE(eventually([&] { return expired.load(); }));
+  backend->let_go();
+  ASSERT_TRUE(eventually([&] {
+    for (const auto& e : seen_errors())
+      if (e.fault == Fault::hook_overran) return true;
+    return false;
+  }));
+}
+
+TEST_F(Manager, LeaseRunsOutOnSupersession) {
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  backend->refuse(true);
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(timing.renew);
+  ASSERT_TRUE(backend->await("ousting"));
+  EXPECT_EQ(reason, Reason::superseded);
+  EXPECT_FALSE(manager.leadership().is_leader());
+  ASSERT_TRUE(backend->await("await_change"));
+  EXPECT_EQ(manager.leadership().incumbent().value().name, "other");
+  backend->refuse(false);
+  backend->push();
+  ASSERT_TRUE(backend->await("elected", 2));
+  EXPECT_EQ(manager.leadership().token(), Token{2});
+}
+
+TEST_F(Manager, HookThatThrowsBecomesAnErrorAndTheElectionLivesOn) {
+  auto hooks = noting();
+  hooks.elected = [](const Elected&) { throw std::runtime_error("no disk"); };
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  ASSERT_TRUE(eventually([&] { return !seen_errors().empty(); }));
+  EXPECT_EQ(seen_errors().front(), (Error{Fault::hook_threw, "elected() threw: no disk"}));
+  EXPECT_TRUE(manager.leadership().is_leader());
+}
+
+TEST_F(Manager, BackendThatThrowsIsAskedAgain) {
+  backend->throwing(true);
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  ASSERT_TRUE(eventually([&] { return !seen_errors().empty(); }));
+  EXPECT_EQ(seen_errors().front(), (Error{Fault::unreachable, "the backend threw: no such host"}));
+  backend->throwing(false);
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(timing.retry * 3 / 2);
+  EXPECT_TRUE(backend->await("elected"));
+}
+
+TEST_F(Manager, IneligibleIsAskedBeforeTheStore) {
+  std::atomic<bool> fit{false};
+  auto hooks = noting();
+  hooks.eligible = [&] {
+    const bool answer = fit;
+    backend->note("eligible");
+    return answer;
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("eligible"));
+  ASSERT_TRUE(alarm_in(timing.renew));
+  fit = true;
+  clock.advance(timing.renew);
+  ASSERT_TRUE(backend->await("elected"));
+  fit = false;
+  ASSERT_TRUE(alarm_in(timing.renew));
+  clock.advance(timing.renew);
+  ASSERT_TRUE(backend->await("eligible", 4));
+  EXPECT_EQ(reason, Reason::ineligible);
+  EXPECT_EQ(backend->diary(), (std::vector<std::string>{"eligible", "eligible", "acquire", "elected", "eligible", "ousting",
+                                                        "release", "eligible"}));
+}
+
+// ---- waiting ----
+
+TEST_F(Manager, AwaitLeadership) {
+  backend->refuse(true);
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("await_change"));
+  EXPECT_EQ(manager.await_leadership(0s), std::nullopt);
+  auto token = std::async(std::launch::async, [&] { return manager.await_leadership(1h); });
+  backend->refuse(false);
+  backend->push();
+  EXPECT_EQ(token.get(), Token{1});
+}
+
+TEST_F(Manager, AwaitLeadershipTimesOutByTheClockItWasGiven) {
+  backend->refuse(true);
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("await_change"));
+  auto token = std::async(std::launch::async, [&] { return manager.await_leadership(3s); });
+  ASSERT_TRUE(clock.await_parked(3));  // the clock thread, the store thread, and ours
+  clock.advance(3s);
+  EXPECT_EQ(token.get(), std::nullopt);
+}
+
+TEST_F(Manager, AwaitLeadershipEndsByItsStopTokenAndByStop) {
+  backend->refuse(true);
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  std::stop_source source;
+  auto one = std::async(std::launch::async, [&] { return manager.await_leadership(1h, source.get_token()); });
+  source.request_stop();
+  EXPECT_EQ(one.get(), std::nullopt);
+  auto two = std::async(std::launch::async, [&] { return manager.await_leadership(1h); });
+  auto three = std::async(std::launch::async, [&] { return manager.await_ended(1h); });
+  manager.stop();
+  EXPECT_EQ(two.get(), std::nullopt);
+  EXPECT_TRUE(three.get());
+}
+
+TEST_F(Manager, ChangesAreCountedAndNoneIsMissed) {
+  LeaderManager manager(backend, timing, noting(), clock);
+  EXPECT_EQ(manager.changes(), 0u);
+  manager.start();
+  const auto elected = manager.await_change(0, 1h);
+  EXPECT_GT(elected, 0u);
+  manager.resign(1h);
+  const auto ousting = manager.await_change(elected, 1h);
+  EXPECT_GT(ousting, elected);
+  EXPECT_EQ(manager.await_change(0, 1h), manager.changes()) << "level-triggered: what is past is not waited for";
+}
+
+// ---- ends ----
+
+TEST_F(Manager, NothingIsCalledAfterStopReturned) {
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  manager.stop();
+  const auto diary = backend->diary();
+  EXPECT_EQ(diary, (std::vector<std::string>{"acquire", "elected", "ousting", "release"}));
+  EXPECT_TRUE(manager.await_ended(0s));
+  manager.stop();
+  manager.start();
+  manager.resign();
+  clock.advance(1h);
+  EXPECT_EQ(backend->diary(), diary);
+}
+
+TEST_F(Manager, StopInsideAHookOnlyRequests) {
+  LeaderManager* self = nullptr;
+  auto hooks = noting();
+  hooks.elected = [&](const Elected&) {
+    self->stop();
+    backend->note("elected");
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  self = &manager;
+  manager.start();
+  EXPECT_TRUE(manager.await_ended(1h));
+  EXPECT_EQ(backend->diary(), (std::vector<std::string>{"acquire", "elected", "ousting", "release"}));
+}
+
+TEST_F(Manager, StopInsideAStopCallbackOnlyRequests) {
+  LeaderManager* self = nullptr;
+  auto hooks = noting();
+  hooks.elected = [&](const Elected& e) {
+    std::stop_callback callback(e.stop, [&] { self->stop(); });
+    while (!e.stop.stop_requested()) std::this_thread::yield();
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  self = &manager;
+  manager.start();
+  ASSERT_TRUE(backend->await("acquire"));
+  ASSERT_TRUE(manager.await_leadership(1h));
+  manager.resign();
+  EXPECT_TRUE(manager.await_ended(1h));
+}
+
+TEST_F(Manager, StopFromManyThreadsAtOnce) {
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      manager.stop();
+      EXPECT_TRUE(manager.await_ended(0s));
+    });
+}
+
+TEST_F(Manager, NeverStartedStopsAtOnce) {
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.stop();
+  manager.start();
+  EXPECT_TRUE(manager.await_ended(0s));
+  EXPECT_TRUE(backend->diary().empty());
+}
+
+TEST_F(Manager, LeadershipOutlivesTheManager) {
+  std::optional<Leadership> leadership;
+  {
+    LeaderManager manager(backend, timing, noting(), clock);
+    leadership = manager.leadership();
+    manager.start();
+    ASSERT_TRUE(backend->await("elected"));
+  }
+  EXPECT_FALSE(leadership->is_leader());
+  EXPECT_EQ(leadership->incumbent(), std::nullopt);
+}
+
+TEST_F(Manager, ForkedChildIsNeverLeader) {
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  const auto leadership = manager.leadership();
+  ASSERT_TRUE(leadership.is_leader());
+  const auto child = ::fork();
+  if (child == 0) {
+    const bool none = !leadership.is_leader() && !leadership.token() && !leadership.incumbent() &&
+                      leadership.remaining() == 0ns;
+    ::_exit(none ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(leadership.is_leader()) << "the parent is unharmed";
+}
+
+TEST_F(Manager, RefusesTimingsWithNumbersThatWork) {
+  auto bad = timing;
+  bad.renew = 9s;
+  EXPECT_THROW(LeaderManager(backend, bad, {}, clock), std::invalid_argument);
+  auto long_term = Timing::of(45min);
+  try {
+    LeaderManager manager(backend, long_term, {}, clock);
+    FAIL() << "the backend's refusal was ignored";
+  } catch (const std::invalid_argument& e) {
+    EXPECT_STREQ(e.what(), "Timing: term: at most 30 minutes here");
+  }
+  EXPECT_THROW(LeaderManager(nullptr, timing, {}, clock), std::invalid_argument);
+}
+
+using ManagerDeathTest = Manager;
+
+TEST_F(ManagerDeathTest, DestroyedInsideItsOwnHookAborts) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        auto seat = std::make_shared<ScriptedBackend>();
+        std::unique_ptr<LeaderManager> manager;
+        Hooks hooks;
+        hooks.elected = [&](const Elected&) { manager.reset(); };
+        manager = std::make_unique<LeaderManager>(seat, timing, hooks);
+        manager->start();
+        seat->await("never");
+      },
+      "destroyed inside a hook of its own");
+}
+
+TEST_F(ManagerDeathTest, AbortsOnOverrunIfAsked) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        auto seat = std::make_shared<ScriptedBackend>();
+        ManualClock time;
+        Hooks hooks;
+        hooks.abort_on_overrun = true;
+        hooks.elected = [&](const Elected&) { seat->note("elected"); };
+        hooks.ousting = [&](const Ousting&) {
+          seat->note("ousting");
+          seat->await("never");
+        };
+        LeaderManager manager(seat, timing, hooks, time);
+        manager.start();
+        seat->await("elected");
+        seat->hang();
+        time.advance(1h);
+        seat->await("ousting");
+        time.await_parked(1);
+        time.advance(1h);
+        seat->await("never");
+      },
+      "ousting\\(\\) had not returned");
+}
+
+}  // namespace
+}  // namespace tenure

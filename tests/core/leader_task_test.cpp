@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: the task runs exactly while we lead. Method: a scripted backend and a ManualClock.
+#include <tenure/leader_task.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include <tenure/manual_clock.hpp>
+
+#include "scripted_backend.hpp"
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+using test::eventually;
+using test::ScriptedBackend;
+
+constexpr Timing timing{.term = 10s, .renew = 2s, .retry = 200ms, .margin = 500ms, .call = 1s, .drain = 4s};
+
+class Task : public testing::Test {
+ protected:
+  LeaderTask::Work until_stopped() {
+    return [this](std::stop_token stop, Token token) {
+      backend->note("begin " + std::to_string(token.value));
+      while (!stop.stop_requested()) std::this_thread::yield();
+      backend->note("end " + std::to_string(token.value));
+    };
+  }
+  ManualClock clock;
+  std::shared_ptr<ScriptedBackend> backend = std::make_shared<ScriptedBackend>();
+};
+
+TEST_F(Task, EndsBeforeTheStoreIsToldAndStartsAnewAtEachElection) {
+  LeaderTask task(backend, timing, until_stopped(), LeaderTask::OnReturn::stay, {}, clock);
+  task.manager().start();
+  ASSERT_TRUE(backend->await("begin 1"));
+  task.manager().resign(0s);
+  ASSERT_TRUE(backend->await("begin 2"));
+  task.manager().stop();
+  EXPECT_EQ(backend->diary(), (std::vector<std::string>{"acquire", "begin 1", "end 1", "release", "acquire", "begin 2",
+                                                        "end 2", "release"}));
+}
+
+TEST_F(Task, IsToldToStopWhenTheLeaseLapses) {
+  LeaderTask task(backend, timing, until_stopped(), LeaderTask::OnReturn::stay, {}, clock);
+  task.manager().start();
+  ASSERT_TRUE(backend->await("begin 1"));
+  backend->refuse(true);
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(timing.term);
+  EXPECT_TRUE(backend->await("end 1"));
+}
+
+TEST_F(Task, ReturningEarlyStaysLeader) {
+  std::atomic<bool> returned{false};
+  LeaderTask task(backend, timing, [&](std::stop_token, Token) { returned = true; }, LeaderTask::OnReturn::stay, {},
+                  clock);
+  task.manager().start();
+  ASSERT_TRUE(eventually([&] { return returned.load(); }));
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(timing.renew);
+  EXPECT_TRUE(backend->await("renew"));
+  EXPECT_TRUE(task.manager().leadership().is_leader());
+}
+
+TEST_F(Task, ReturningEarlyResignsIfAsked) {
+  LeaderTask task(backend, timing, [](std::stop_token, Token) {}, LeaderTask::OnReturn::resign, {}, clock);
+  task.manager().start();
+  ASSERT_TRUE(backend->await("release"));
+  ASSERT_TRUE(eventually([&] { return clock.next_alarm() == clock.now() + timing.retry; }));
+  clock.advance(timing.retry);
+  EXPECT_TRUE(backend->await("release", 2)) << "it campaigns on";
+}
+
+TEST_F(Task, ThrowingBecomesAnErrorAndCountsAsReturning) {
+  std::atomic<bool> told{false};
+  Hooks hooks;
+  hooks.error = [&](const Error& e) { told = e == Error{Fault::hook_threw, "the task threw: no disk"}; };
+  LeaderTask task(backend, timing, [](std::stop_token, Token) { throw std::runtime_error("no disk"); },
+                  LeaderTask::OnReturn::resign, hooks, clock);
+  task.manager().start();
+  EXPECT_TRUE(eventually([&] { return told.load(); }));
+  EXPECT_TRUE(backend->await("release"));
+}
+
+TEST_F(Task, HooksMayStandBesideTheWork) {
+  Hooks hooks;
+  hooks.elected = [&](const Elected&) { backend->note("elected"); };
+  hooks.ousting = [&](const Ousting&) { backend->note("ousting"); };
+  LeaderTask task(backend, timing, until_stopped(), LeaderTask::OnReturn::stay, hooks, clock);
+  task.manager().start();
+  ASSERT_TRUE(backend->await("elected"));
+  ASSERT_TRUE(backend->await("begin 1"));
+  task.manager().stop();
+  const auto diary = backend->diary();
+  const auto at = [&](const char* what) { return std::find(diary.begin(), diary.end(), what) - diary.begin(); };
+  EXPECT_LT(at("end 1"), at("ousting"));
+  EXPECT_LT(at("ousting"), at("release"));
+}
+
+TEST_F(Task, NeedsWork) {
+  EXPECT_THROW(LeaderTask(backend, timing, nullptr), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace tenure

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: an observer tells every change and nothing else. Method: a scripted backend and a ManualClock.
+#include <tenure/observer.hpp>
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include <tenure/manual_clock.hpp>
+
+#include "scripted_backend.hpp"
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+using test::eventually;
+using test::ScriptedBackend;
+
+constexpr Timing timing{.term = 10s, .renew = 2s, .retry = 200ms, .margin = 500ms, .call = 1s, .drain = 4s};
+
+Incumbent holder(std::uint64_t token, Clock::Duration remaining = 5s) {
+  return {.name = "n", .incarnation = "i", .address = "a", .token = {token}, .remaining = remaining};
+}
+
+class Observing : public testing::Test {
+ protected:
+  Observer::Changed noting() {
+    return [this](const Sight& sight) {
+      const std::lock_guard lock(mutex);
+      if (const auto* who = std::get_if<Incumbent>(&sight))
+        seen += std::to_string(who->token.value) + " ";
+      else
+        seen += std::holds_alternative<Vacant>(sight) ? "vacant " : "unknown ";
+    };
+  }
+  std::string so_far() {
+    const std::lock_guard lock(mutex);
+    return seen;
+  }
+  ManualClock clock;
+  std::shared_ptr<ScriptedBackend> backend = std::make_shared<ScriptedBackend>();
+  std::mutex mutex;
+  std::string seen;
+};
+
+TEST_F(Observing, TellsEveryChangeOnceAndNeverAcquires) {
+  Observer observer(backend, timing, noting(), clock);
+  ASSERT_TRUE(eventually([&] { return so_far() == "vacant "; }));
+  EXPECT_EQ(observer.incumbent(), std::nullopt);
+  backend->see(holder(1));
+  ASSERT_TRUE(eventually([&] { return so_far() == "vacant 1 "; }));
+  EXPECT_EQ(observer.incumbent().value().name, "n");
+  backend->see(holder(1, 4s));  // renewed: no news
+  backend->see(holder(2));
+  ASSERT_TRUE(eventually([&] { return so_far() == "vacant 1 2 "; }));
+  backend->see(Vacant{});
+  ASSERT_TRUE(eventually([&] { return so_far() == "vacant 1 2 vacant "; }));
+  const auto diary = backend->diary();
+  EXPECT_EQ(std::count(diary.begin(), diary.end(), "acquire"), 0);
+}
+
+TEST_F(Observing, ForgetsAnIncumbentWhoseLeaseHasEnded) {
+  backend->see(holder(1));
+  Observer observer(backend, timing, {}, clock);
+  ASSERT_GT(observer.await_change(0, 1h), 0u);
+  ASSERT_TRUE(observer.incumbent());
+  backend->hang();
+  clock.advance(5s);
+  EXPECT_EQ(observer.incumbent(), std::nullopt);
+  backend->let_go();
+}
+
+TEST_F(Observing, TroubleIsToldOnceAndAskedAgainAfterRetry) {
+  backend->see(Unknown{{Fault::unreachable, "away"}});
+  Observer observer(backend, timing, noting(), clock);
+  for (int i = 1; i <= 5; ++i) {
+    ASSERT_TRUE(backend->await("observe", i));
+    ASSERT_TRUE(clock.await_parked(1));
+    clock.advance(timing.retry);
+  }
+  EXPECT_EQ(so_far(), "unknown ");
+}
+
+TEST_F(Observing, StoreThatWakesForNothingMakesNoHotLoop) {
+  Observer observer(backend, timing, noting(), clock);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(clock.await_parked(1));
+    backend->push();
+  }
+  const auto diary = backend->diary();
+  EXPECT_LE(std::count(diary.begin(), diary.end(), "observe"), 10) << "the clock stands still: prompt looks only";
+}
+
+TEST_F(Observing, DestroyedWhileTheStoreHangs) {
+  ManualClock& time = clock;
+  auto observer = std::make_unique<Observer>(backend, timing, noting(), time);
+  ASSERT_TRUE(backend->await("await_change"));
+  backend->hang();
+  backend->push();
+  ASSERT_TRUE(backend->await("observe", 2));
+  std::jthread destroyer([&] { observer.reset(); });
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(timing.call + 1s);
+  destroyer.join();
+  backend->let_go();
+}
+
+}  // namespace
+}  // namespace tenure

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: readers never see a token beside another tenure's deadline, and never lead after a withdrawal they could have
+// seen. Method: one writer against readers, values that betray a mixture.
+#include "validity.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include <tenure/fake_leadership.hpp>
+#include <tenure/manual_clock.hpp>
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Validity, TokenAndDeadlineBelongTogether) {
+  ManualClock clock(Clock::Time{1s});
+  Validity validity(clock);
+  std::atomic<bool> done{false};
+  std::atomic<int> mixtures{0}, reads{0};
+  {
+    std::vector<std::jthread> readers;
+    for (int i = 0; i < 2; ++i)
+      readers.emplace_back([&] {
+        while (!done) {
+          const auto now = validity.now();
+          if (!now) continue;
+          ++reads;
+          if (static_cast<std::uint64_t>(now->remaining.count()) != now->token.value) ++mixtures;
+        }
+      });
+    for (std::uint64_t n = 1; reads < 20'000; ++n) {
+      validity.publish({n}, clock.now() + Clock::Duration(n));
+      if (n % 3 == 0) validity.withdraw();
+      if (n % 8 == 0) std::this_thread::yield();  // readers get through only between two writes
+    }
+    done = true;
+  }
+  EXPECT_EQ(mixtures, 0);
+}
+
+TEST(Validity, WithdrawnIsSeenAtOnce) {
+  ManualClock clock;
+  Validity validity(clock);
+  for (std::uint64_t n = 1; n < 100; ++n) {
+    validity.publish({n}, clock.now() + 1s);
+    ASSERT_TRUE(validity.now());
+    validity.withdraw();
+    ASSERT_FALSE(validity.now());
+  }
+}
+
+/// A clock during whose reading something happens.
+class Interrupted : public Clock {
+ public:
+  Time now() const noexcept override {
+    if (auto f = std::exchange(meanwhile, nullptr)) f();
+    return Time{1h};
+  }
+  std::unique_ptr<Waker> make_waker() override { return nullptr; }
+  std::int64_t unix_ms() const noexcept override { return 0; }
+  mutable std::function<void()> meanwhile;
+};
+
+TEST(Validity, WithdrawalDuringTheReadingOfTheClockWins) {
+  Interrupted clock;
+  Validity validity(clock);
+  validity.publish({1}, clock.now() + 1s);
+  clock.meanwhile = [&] { validity.withdraw(); };
+  EXPECT_FALSE(validity.now());
+}
+
+TEST(FakeLeadership, DoesWhatATestSays) {
+  ManualClock clock;
+  FakeLeadership fake(clock);
+  const auto leadership = fake.leadership();
+  EXPECT_FALSE(leadership.is_leader());
+  fake.lead({7}, 10s);
+  EXPECT_EQ(leadership.token(), Token{7});
+  clock.advance(10s);
+  EXPECT_FALSE(leadership.is_leader());
+  fake.lead({8}, 10s);
+  fake.end();
+  EXPECT_FALSE(leadership.is_leader());
+  fake.follow({.name = "b", .incarnation = {}, .address = "host:1", .token = {9}, .remaining = 5s});
+  EXPECT_EQ(leadership.incumbent().value().address, "host:1");
+  clock.advance(5s);
+  EXPECT_EQ(leadership.incumbent(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tenure

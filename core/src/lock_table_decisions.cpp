@@ -46,14 +46,7 @@ std::optional<Duration> age(const Read& read, Duration longest) {
 }  // namespace
 
 LockTableDecisions::LockTableDecisions(Candidate self, std::string incarnation, const Timing& timing)
-    : self_(std::move(self)), incarnation_(std::move(incarnation)) {
-  run_by(timing);
-}
-
-void LockTableDecisions::run_by(const Timing& timing) {
-  timing_ = timing;
-  longest_ = std::max(longest_, timing.term);
-}
+    : self_(std::move(self)), incarnation_(std::move(incarnation)), timing_(timing) {}
 
 void LockTableDecisions::saw(const Read& found, Time at) {
   auto read = found;
@@ -68,7 +61,7 @@ void LockTableDecisions::saw(const Read& found, Time at) {
   if (!read.record || read.unreadable) return;
 
   highest_ = std::max(highest_, read.record->token);
-  longest_ = std::max(longest_, read.record->term);
+  longest_seen_ = std::max(longest_seen_, read.record->term);
   if (fresh) time_lease(read, at);
   if (!read.record->released && !read.same_clock && !sent(*read.record)) time_look(read, at, fresh);
 }
@@ -94,13 +87,13 @@ void LockTableDecisions::time_lease(const Read& read, Time at) {
   const auto apart = at.time_since_epoch() - record.asked;
   if (read.same_clock && apart >= Duration::zero()) {
     lag_.reset();
-    lease_end_ = Time(record.asked) + longest_;
+    lease_end_ = Time(record.asked) + longest();
     return;
   }
-  const auto late = age(read, longest_).value_or(longest_);
+  const auto late = age(read, longest()).value_or(longest());
   // A clock that fell behind (its machine was paused or copied from outside) makes earlier versions
   // worthless.
-  const auto fell_behind = [&] { return apart > lag_->most + late + longest_ / 20; };
+  const auto fell_behind = [&] { return apart > lag_->most + late + longest() / 20; };
   if (!lag_ || lag_->incarnation != record.incarnation || record.asked < lag_->asked || fell_behind()) {
     lag_ = Lag{record.incarnation, record.asked, apart, late, 0};
   } else {
@@ -108,17 +101,17 @@ void LockTableDecisions::time_lease(const Read& read, Time at) {
     const Duration drift(static_cast<Clock::rep>(std::ceil(2 * timing_.clock_rate_error * elapsed)));
     lag_->asked = record.asked;
     lag_->most += drift;
-    lag_->excess = std::min(lag_->excess + drift, longest_);
+    lag_->excess = std::min(lag_->excess + drift, longest());
     if (apart <= lag_->most) lag_->excess = std::min(lag_->excess, late);
     lag_->most = std::min(lag_->most, apart);
   }
-  lease_end_ = Time(record.asked + lag_->most) + longest_;
+  lease_end_ = Time(record.asked + lag_->most) + longest();
 }
 
 /// One read soon after a renewal makes the bound tight; the store's clock says when the next renewal is due.
 void LockTableDecisions::time_look(const Read& read, Time at, bool fresh) {
   if (!lag_) return;
-  const auto since = age(read, longest_);
+  const auto since = age(read, longest());
   if (lag_->excess <= tight) lag_->timed_looks = 0;
   if (lag_->excess <= tight || !since || lag_->timed_looks >= most_timed_looks) return;
   const auto due = fresh ? std::max(timing_.renew - *since, Duration::zero()) : Duration::zero();
@@ -131,7 +124,7 @@ void LockTableDecisions::time_look(const Read& read, Time at, bool fresh) {
 Clock::Time LockTableDecisions::earliest() const {
   if (!sight_) return Time::min();
   const auto& read = sight_->read;
-  const auto observed = sight_->first + longest_;
+  const auto observed = sight_->first + longest();
   if (sight_->fell || read.unreadable) return observed;
   if (!read.record) return read.absence_certain ? Time::min() : observed;
   if (read.record->released || sent(*read.record)) return Time::min();
@@ -146,7 +139,7 @@ Clock::Time LockTableDecisions::next_look() const {
 std::optional<Clock::Time> LockTableDecisions::lease_end() const {
   if (!sight_ || !sight_->read.record || sight_->read.unreadable || sight_->read.record->released)
     return std::nullopt;
-  return sight_->fell ? std::max(lease_end_, sight_->first + longest_) : lease_end_;
+  return sight_->fell ? std::max(lease_end_, sight_->first + longest()) : lease_end_;
 }
 
 std::optional<Incumbent> LockTableDecisions::incumbent(Time now) const {

@@ -2,6 +2,7 @@
 // Every decision of the lock-table protocol: facts in (a read, a compare-and-set answered or not), attempts
 // and answers out. Pure and copyable: no thread, no I/O, no clock, no randomness of its own.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,7 +25,7 @@ class LockTableDecisions {
 
   LockTableDecisions(Candidate self, std::string incarnation, const Timing& timing);
 
-  void run_by(const Timing& timing);
+  void run_by(const Timing& timing) { timing_ = timing; }
 
   // Facts. `at` is our clock after the answer was received.
 
@@ -97,6 +98,8 @@ class LockTableDecisions {
     int timed_looks{};  ///< In vain, one after the other.
   };
 
+  /// The longest term that we know of: a lease may run that long.
+  Duration longest() const { return std::max(timing_.term, longest_seen_); }
   void time_lease(const Read& read, Time at);
   void time_look(const Read& read, Time at, bool fresh);
   void judge_fall(bool fell_before);
@@ -111,7 +114,7 @@ class LockTableDecisions {
   Candidate self_;
   std::string incarnation_;
   Timing timing_;
-  Duration longest_{};  ///< The longest term that we know of: a lease may run that long.
+  Duration longest_seen_{};
   Token highest_{};     ///< That we ever saw.
   std::optional<Sight> sight_;
   std::optional<Lag> lag_;

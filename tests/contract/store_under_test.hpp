@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the contract suite needs to know of a store. A store's own test derives from it and instantiates the
+// suite:
+//   INSTANTIATE_TEST_SUITE_P(memory, BackendContract, testing::Values(subject), tenure::contract::name_of);
+//   INSTANTIATE_TEST_SUITE_P(memory, StoreContract, testing::Values(subject), tenure::contract::name_of);
+// A session store without compare-and-set instantiates BackendContract alone.
+#pragma once
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <tenure/backend.hpp>
+#include <tenure/conditional_store.hpp>
+#include <vector>
+
+namespace tenure::contract {
+
+/// One test's own store, or a part of a shared one that no other test uses.
+class StoreUnderTest {
+ public:
+  virtual ~StoreUnderTest() = default;
+
+  /// A new candidate's seat, as users open it. Throws std::invalid_argument for names that can never work.
+  virtual std::shared_ptr<Backend> seat(const std::string& election, const Candidate& candidate) = 0;
+
+  /// A new connection to one election's record; null if the store has no compare-and-set.
+  virtual std::shared_ptr<ConditionalStore> store(const std::string& election) {
+    (void)election;
+    return nullptr;
+  }
+
+  /// As short as the store allows, with room for a busy machine.
+  virtual Timing timing() const {
+    using std::chrono::milliseconds;
+    return {.term = milliseconds(1000),
+            .renew = milliseconds(100),
+            .retry = milliseconds(20),
+            .margin = milliseconds(50),
+            .call = milliseconds(400),
+            .drain = milliseconds(1000)};
+  }
+
+  /// How long the first candidate of a new election may take until it leads.
+  virtual Clock::Duration first_election() const { return 2 * timing().term; }
+
+  /// How long a successor that waits may take from release() to leading, if the store pushes.
+  virtual Clock::Duration hand_over() const { return std::chrono::milliseconds(500); }
+
+  /// A tenure that nobody renews ends by itself, although its holder lives.
+  virtual bool lapses() const { return true; }
+
+  /// await_change() returns as soon as something changes.
+  virtual bool pushes() const { return true; }
+
+  /// Tenures of each of the eight who contend for increments.
+  virtual int contended_tenures() const { return 100; }
+
+  /// Election names that differ in little and hurt where they are put together with other text.
+  virtual std::vector<std::string> odd_elections() const;
+
+  // What happens to stores. False: cannot be had here, and the tests that need it are skipped.
+
+  virtual bool restart() { return false; }  ///< The server goes and comes back with its data.
+  virtual bool step_clock(Clock::Duration) { return false; }  ///< The store's own clock, by so much more.
+  virtual bool hang(bool) { return false; }                   ///< Calls get no answer.
+
+  /// The candidate dies: it releases nothing and asks nothing more.
+  virtual void crash(std::shared_ptr<Backend> seat) { seat.reset(); }
+};
+
+struct Subject {
+  std::string name;  ///< Letters, digits, underscores.
+  std::function<std::unique_ptr<StoreUnderTest>()> make;
+  friend std::ostream& operator<<(std::ostream& out, const Subject& subject) { return out << subject.name; }
+};
+
+/// 200 bytes: `tail` at the end of filling that makes names collide where they are cut short.
+inline std::string full_length(const std::string& tail) {
+  return std::string(max_election_bytes - tail.size(), 'x') + tail;
+}
+
+inline std::vector<std::string> StoreUnderTest::odd_elections() const {
+  return {"plain",
+          "PLAIN",
+          "plain ",
+          "..",
+          ".",
+          "/",
+          "a/b",
+          "a/../b",
+          "%s%n%d",
+          "'; drop table x; --",
+          "\"quoted\"",
+          "{tag}a",
+          "{tag}b",
+          "KEYS[1]",
+          "*?[a-z]",
+          "\n",
+          "\r\n",
+          "\x01\x1b[31m\x7f",
+          "\xc3\xa4\xf0\x9f\x91\x91",
+          "\xff\xfe",
+          full_length("'\n\x01{}$1\\"),
+          full_length("'\n\x01{}$2\\")};
+}
+
+}  // namespace tenure::contract

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// One candidate as a process of its own, for the multi-process tests and the benchmarks. Writes what it observes as
+// lines of JSON, each with one write(2), so that nothing written is lost when it is killed. Times are CLOCK_BOOTTIME
+// in nanoseconds. SIGTERM stops it gracefully, SIGUSR1 resigns.
+//
+// candidate --store file:///DIR | kafka://BROKERS/TOPIC?group=G  --election E --log FILE --name N
+//           [--preset fast|balanced|steady | --term-ms N] [--sample-us N] [--work-ms N]
+//
+// event     fields               meaning
+// start     pid name term        the process is about to campaign
+// elected   token                the hook ran; stop: its stop token fired
+// stop      token
+// ousting   token reason
+// ended     token                ousting() returns now (after --work-ms, the time that stopping takes)
+// lead      token until          a sample: is_leader() turned true, or the deadline moved; `until` is the deadline
+// follow                         a sample: is_leader() turned false
+// error     fault message
+// quit                           stop() has returned
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <tenure/leader_manager.hpp>
+#include <tenure/wait.hpp>
+
+#include "stores.hpp"
+
+namespace {
+
+using namespace tenure;
+
+class Journal {
+ public:
+  explicit Journal(const std::string& path) : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), path);
+  }
+  void write(Clock::Time at, const std::string& event, const std::string& fields = {}) const {
+    const auto line = "{\"t\":" + std::to_string(at.time_since_epoch().count()) + ",\"pid\":" + std::to_string(::getpid()) +
+                      ",\"event\":\"" + event + "\"" + (fields.empty() ? "" : ",") + fields + "}\n";
+    if (::write(fd_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) std::abort();
+  }
+  void now(const std::string& event, const std::string& fields = {}) const { write(boot_clock().now(), event, fields); }
+
+ private:
+  int fd_;
+};
+
+std::string quoted(std::string_view text) {
+  std::string out;
+  for (const char c : printable(text, 400)) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return '"' + out + '"';
+}
+
+std::string token_field(Token token) { return "\"token\":" + std::to_string(token.value); }
+
+/// Looks at is_leader() as a user would, and notes when what it says changes.
+void sample(const Leadership& leadership, Clock::Duration every, const Journal& journal, std::stop_token stop) {
+  auto& clock = boot_clock();
+  std::optional<Token> seen;
+  Clock::Time until{};
+  while (!stop.stop_requested()) {
+    const auto before = clock.now();
+    const auto token = leadership.token();
+    const auto left = leadership.remaining();
+    const auto after = clock.now();
+    if (token && left > Clock::Duration::zero()) {
+      // remaining() read the clock between `before` and `after`; the earlier gives the deadline to the safe side.
+      const auto deadline = after + left;
+      const auto moved = deadline - until;
+      if (token != seen || moved > std::chrono::milliseconds(1) || moved < -std::chrono::milliseconds(1)) {
+        journal.write(before, "lead", token_field(*token) + ",\"until\":" +
+                                          std::to_string(deadline.time_since_epoch().count()));
+        until = deadline;
+      }
+      seen = token;
+    } else if (!token && seen) {
+      journal.write(after, "follow");
+      seen.reset();
+    }
+    wait_out({clock, clock.now() + every, stop});
+  }
+}
+
+Hooks noting(const Journal& journal, Clock::Duration work) {
+  Hooks hooks;
+  hooks.elected = [&journal](const Elected& e) { journal.now("elected", token_field(e.token)); };
+  hooks.ousting = [&journal, work](const Ousting& o) {
+    journal.now("ousting", token_field(o.token) + ",\"reason\":" + quoted(to_string(o.reason)) + ",\"detail\":" +
+                               quoted(o.detail));
+    if (work > Clock::Duration::zero()) wait_out({boot_clock(), boot_clock().now() + work, o.expired});
+    journal.now("ended", token_field(o.token));
+  };
+  hooks.error = [&journal](const Error& e) {
+    journal.now("error", "\"fault\":" + quoted(to_string(e.fault)) + ",\"message\":" + quoted(e.message));
+  };
+  return hooks;
+}
+
+std::map<std::string, std::string> arguments(int argc, char** argv) {
+  std::map<std::string, std::string> out;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string name = argv[i];
+    if (name.substr(0, 2) != "--" || i + 1 >= argc) throw std::invalid_argument("expected --option value, got " + name);
+    out[name.substr(2)] = argv[i + 1];
+  }
+  for (const auto* needed : {"store", "election", "log", "name"})
+    if (!out.count(needed)) throw std::invalid_argument(std::string("--") + needed + " is missing");
+  return out;
+}
+
+int run(int argc, char** argv) {
+  auto args = arguments(argc, argv);
+  const auto number = [&](const char* name, long otherwise) {
+    return args.count(name) ? std::stol(args.at(name)) : otherwise;
+  };
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int s : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals, s);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+
+  const Journal journal(args.at("log"));
+  const auto opened = test::open_store({.url = args.at("store"),
+                                        .election = args.at("election"),
+                                        .name = args.at("name"),
+                                        .preset = args.count("preset") ? args.at("preset") : "",
+                                        .term = std::chrono::milliseconds(number("term-ms", 0))});
+  LeaderManager manager(opened.seat, opened.timing, noting(journal, std::chrono::milliseconds(number("work-ms", 0))));
+  journal.now("start", "\"name\":" + quoted(args.at("name")) + ",\"term\":" + std::to_string(opened.timing.term.count()));
+  std::jthread sampler;
+  if (const auto every = number("sample-us", 1000); every > 0)
+    sampler = std::jthread([&, every](std::stop_token stop) {
+      sample(manager.leadership(), std::chrono::microseconds(every), journal, stop);
+    });
+  manager.start();
+  for (int got = 0; got != SIGTERM && got != SIGINT;) {
+    sigwait(&signals, &got);
+    if (got == SIGUSR1) manager.resign();
+  }
+  journal.now("term");
+  manager.stop();
+  sampler = {};
+  journal.now("quit");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  return run(argc, argv);
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "candidate: %s\n", e.what());
+  return 2;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The five verbs, each one question to the seat's serving thread.
+#include <tenure/kafka.hpp>
+
+#include <stdexcept>
+#include <utility>
+
+#include <tenure/wait.hpp>
+
+#include "seat.hpp"
+
+namespace tenure::kafka {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::shared_ptr<const Journal> make_journal(const Options& options) {
+  return std::make_shared<const Journal>(options.log, Redactor(options.properties), options.group);
+}
+
+std::shared_ptr<Client> make_observer(const Options& options, const std::string& group,
+                                      const std::shared_ptr<const Journal>& journal) {
+  try {
+    return std::make_shared<Client>(common_properties(options, group), Place{options.brokers, group, options.topic},
+                                    journal);
+  } catch (const std::runtime_error& e) {
+    throw std::invalid_argument(std::string("kafka: ") + e.what());
+  }
+}
+
+Unknown timed_out() { return {{Fault::timed_out, "the call ended by its limit"}}; }
+
+class Seat final : public Backend {
+ public:
+  explicit Seat(std::shared_ptr<Carrier> carrier) : carrier_(std::move(carrier)) {}
+  ~Seat() override { carrier_->stop(); }
+
+  std::optional<Error> accepts(const Timing& timing) override {
+    if (started_ && timing != timing_)
+      return Error{Fault::misconfigured, "kafka: a seat keeps the Timing of its first verb: open another one"};
+    auto pace = pace_of(timing, carrier_->options());
+    if (auto* error = std::get_if<Error>(&pace)) return std::move(*error);
+    timing_ = timing;
+    return std::nullopt;
+  }
+
+  std::string election() const override { return carrier_->options().group; }
+
+  Answer acquire(const Limit& limit) override { return ask({.verb = Verb::acquire, .token = {}, .seen = {}}, limit); }
+  Answer renew(Token token, const Limit& limit) override {
+    return ask({.verb = Verb::renew, .token = token, .seen = {}}, limit);
+  }
+
+  std::optional<Error> release(const Limit& limit) override {
+    auto result = call({.verb = Verb::release, .token = {}, .seen = {}}, limit);
+    if (auto* error = std::get_if<std::optional<Error>>(&result)) return std::move(*error);
+    return timed_out().error;
+  }
+
+  Sight observe(const Limit& limit) override {
+    auto result = call({.verb = Verb::observe, .token = {}, .seen = {}}, limit);
+    if (auto* sight = std::get_if<Sight>(&result)) return std::move(*sight);
+    return timed_out();
+  }
+
+  void await_change(const Sight& seen, const Limit& limit) override {
+    call({.verb = Verb::await_change, .token = {}, .seen = seen}, limit);
+  }
+
+ private:
+  Carrier::Result call(fact::Called question, const Limit& limit) {
+    if (!started_) {
+      const auto pace = pace_of(timing_, carrier_->options());
+      if (const auto* error = std::get_if<Error>(&pace)) throw std::invalid_argument(error->message);
+      carrier_->start(timing_, std::get<Pace>(pace));
+      started_ = true;
+    }
+    return carrier_->call(std::move(question), limit);
+  }
+
+  Answer ask(fact::Called question, const Limit& limit) {
+    auto result = call(std::move(question), limit);
+    if (auto* answer = std::get_if<Answer>(&result)) return std::move(*answer);
+    return timed_out();
+  }
+
+  const std::shared_ptr<Carrier> carrier_;
+  Timing timing_{balanced()};
+  bool started_{};
+};
+
+/// Commits with no membership: the group of requests has no members.
+std::optional<Error> write_request(Client& client, const Commit& request, const Limit& limit) {
+  const std::shared_ptr<Waker> waker = boot_clock().make_waker();
+  client.on_events(waker);
+  if (const auto code = client.commit(1, 0, request)) return client.explained(code, "offset commit");
+  while (!limit.passed()) {
+    while (const auto event = client.next_event()) {
+      if (event->kind == Client::Event::Kind::committed)
+        return event->code ? std::optional(client.explained(event->code, "offset commit")) : std::nullopt;
+      if (needs_the_user(event->code)) return client.explained(event->code, event->text);
+    }
+    wait(*waker, limit);
+  }
+  return Error{Fault::timed_out, "the request was not acknowledged in time; it may be stored all the same"};
+}
+
+}  // namespace
+
+Timing fast() {
+  return {.term = milliseconds(6250), .renew = milliseconds(500), .retry = milliseconds(100),
+          .margin = milliseconds(250), .call = seconds(2), .drain = seconds(6)};
+}
+
+Timing balanced() {
+  return {.term = seconds(13), .renew = seconds(1), .retry = milliseconds(200),
+          .margin = milliseconds(500), .call = seconds(2), .drain = seconds(13)};
+}
+
+Timing steady() {
+  return {.term = seconds(22), .renew = seconds(2), .retry = milliseconds(400),
+          .margin = seconds(1), .call = seconds(2), .drain = seconds(22)};
+}
+
+std::shared_ptr<Backend> open(Options given) {
+  auto options = completed(std::move(given));
+  const auto journal = make_journal(options);
+  for (const auto& host : plaintext_hosts(options))
+    journal->write(Level::warning, "broker " + host + " is spoken to in plain text: anybody on the way can read and "
+                                   "forge commits, and so leaders. Set security.protocol to ssl or sasl_ssl");
+  auto observer = make_observer(options, options.group, journal);
+  return std::make_shared<Seat>(std::make_shared<Carrier>(std::move(options), journal, std::move(observer)));
+}
+
+std::optional<Error> request_step_down(const Options& given, const std::string& by, const std::string& why,
+                                       const Limit& limit) {
+  if (by.size() > max_candidate_bytes || why.size() > 200)
+    throw std::invalid_argument("kafka: by may have 100 bytes, why 200; given " + std::to_string(by.size()) + " and " +
+                                std::to_string(why.size()));
+  const auto options = completed(given);
+  const auto journal = make_journal(options);
+  const Limit own{boot_clock(), boot_clock().now() + (limit.by - limit.clock.now()), limit.stop};
+  const auto left = [&] {
+    const auto ms = std::chrono::duration_cast<milliseconds>(own.by - boot_clock().now());
+    return std::clamp(ms, milliseconds(1), milliseconds(2000));
+  };
+  const auto observer = make_observer(options, options.group, journal);
+  bool missing = false;
+  if (auto error = observer->check_topic(left(), missing)) return error;
+  auto found = observer->committed(1, left());
+  if (auto* error = std::get_if<Error>(&found)) return std::move(*error);
+  const auto& record = std::get<1>(found)[0];
+  const auto said = record ? decode(record->metadata) : std::nullopt;
+  if (!said || said->released) return std::nullopt;
+  const auto requests = make_observer(options, requests_group(options.group), journal);
+  return write_request(*requests, {record->offset, encode(StepDown{by, why})}, own);
+}
+
+}  // namespace tenure::kafka

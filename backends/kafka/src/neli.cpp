@@ -1,0 +1,616 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neli.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <utility>
+
+namespace tenure::kafka {
+namespace {
+
+constexpr auto max_token = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+
+/// Foreign commits may have any offset; a token has none below zero.
+Token token_of(const std::optional<Commit>& commit) {
+  return Token{commit && commit->offset > 0 ? static_cast<std::uint64_t>(commit->offset) : 0};
+}
+
+/// Member ids begin with the client id, and the range assignor gives partition 0 to the lowest: who joined at a lower
+/// token, or earlier, keeps it.
+std::string rank(Token token, std::int64_t unix_ms, const std::string& incarnation) {
+  char digits[64];
+  std::snprintf(digits, sizeof digits, "tenure.%020llu.%013lld.", static_cast<unsigned long long>(token.value),
+                static_cast<long long>(unix_ms));
+  return digits + incarnation;
+}
+
+bool same_leader(const Incumbent& a, const Incumbent& b) {
+  return a.token == b.token && a.incarnation == b.incarnation && a.name == b.name && a.address == b.address &&
+         (a.remaining > Clock::Duration::zero()) == (b.remaining > Clock::Duration::zero());
+}
+
+}  // namespace
+
+Neli::Neli(Settings settings)
+    : settings_(std::move(settings)),
+      highest_(settings_.highest),
+      ever_seen_(settings_.highest.value > 0),
+      longest_lease_(settings_.lease) {}
+
+std::vector<Action> Neli::on(const Fact& fact, Time now, std::int64_t unix_ms) {
+  now_ = now;
+  unix_ms_ = unix_ms;
+  alarm_ = Time::max();
+  judge_tenure();  // before any answer: a lapsed tenure is never revived
+  std::visit([this](const auto& f) { take(f); }, fact);
+  judge_tenure();
+  judge_idle();
+  serve_ranking();
+  serve_member();
+  serve_call();
+  serve_requests();
+  serve_observer();
+  return std::exchange(actions_, {});
+}
+
+// ---- facts ----
+
+void Neli::take(const fact::Called& call) {
+  call_ = call;
+  called_at_ = now_;
+  if (call.verb == Verb::observe || call.verb == Verb::await_change) observe_until_ = now_ + settings_.lease;
+  if (call.verb == Verb::observe) return;
+  last_asked_ = now_;
+  if (call.verb != Verb::acquire) return;
+  if (tenure_) end_tenure();  // its holder leads no more, or it would not ask
+  leaving_.reset();
+  if (!std::exchange(campaigning_, true)) rank_after_ = observation_;
+}
+
+void Neli::take(const fact::Abandoned& gone) {
+  if (tenure_ && tenure_->granted_by == gone.id) end_tenure();
+  if (!call_ || call_->id != gone.id) return;
+  const auto verb = call_->verb;
+  if (verb != Verb::observe) last_asked_ = now_;
+  call_.reset();
+  if (verb != Verb::release) return;
+  leave();
+  leaving_.reset();
+}
+
+void Neli::take(const fact::Broken& broken) {
+  if (!member_ || member_->handle != broken.handle) return;
+  member_trouble_ = broken.error;
+  drop_member();
+  open_after_ = now_ + reopen_pause;
+}
+
+void Neli::take(const fact::Troubled& troubled) {
+  if (member_ && member_->handle == troubled.handle) member_trouble_ = troubled.error;
+}
+
+void Neli::take(const fact::Assigned& assigned) {
+  if (!member_ || member_->handle != assigned.handle) return;
+  Member next;
+  next.handle = assigned.handle;
+  next.outstanding = std::move(member_->outstanding);
+  *member_ = std::move(next);
+  member_->place = assigned.owner ? Place::owner : Place::bystander;
+  member_->assigned_at = now_;
+  member_->generation = assigned.generation;
+  member_trouble_.reset();
+  // Without a tenure somebody else may have written since.
+  unreleased_ = tenure_ ? std::optional(tenure_->token) : std::nullopt;
+  emit(action::Assign{assigned.handle});
+}
+
+void Neli::take(const fact::Revoked& revoked) {
+  if (!member_ || member_->handle != revoked.handle) return;
+  if (revoked.lost && !tenure_) return rerank();  // the old rank would take the lead back from a healthy successor
+  member_->lost = revoked.lost;
+  member_->place = Place::draining;
+  member_->drain_by = now_ + drain_limit;
+  member_->believed = member_->nonce_stands = false;
+  member_->reading.reset();
+  member_trouble_.reset();
+  if (!tenure_) unreleased_.reset();
+}
+
+void Neli::take(const fact::Committed& answer) {
+  if (!member_ || member_->handle != answer.handle) return;
+  if (!member_->outstanding || member_->outstanding->id != answer.id) return;
+  const auto asked = *std::exchange(member_->outstanding, std::nullopt);
+  if (answer.outcome == Outcome::accepted) member_trouble_.reset();
+  if (answer.outcome == Outcome::deposed && !std::exchange(member_->deposed, true)) member_->deposed_at = now_;
+  switch (asked.purpose) {
+    case Purpose::nonce: return nonce_answered(answer);
+    case Purpose::claim: return claim_answered(asked, answer);
+    case Purpose::renewal: return renewal_answered(asked, answer);
+    case Purpose::release:
+      if (answer.outcome != Outcome::accepted) leave_error_ = answer.error;
+      unreleased_.reset();
+      return leave();
+  }
+}
+
+void Neli::nonce_answered(const fact::Committed& answer) {
+  if (member_->place != Place::owner) return;
+  if (answer.outcome == Outcome::accepted) {
+    member_->nonce_stands = true;
+    return;
+  }
+  member_->try_again = now_ + claim_pause;
+  if (answer.outcome == Outcome::failed) member_trouble_ = answer.error;
+  if (answer.outcome != Outcome::unknown_topic) return;
+  // The topic is gone, or has one partition: the next observation finds out which, and says so.
+  check_topic_ = true;
+  drop_member();
+  open_after_ = now_ + reopen_pause;
+}
+
+void Neli::claim_answered(const Outstanding& asked, const fact::Committed& answer) {
+  member_->believed = false;
+  member_->try_again = now_ + claim_pause;
+  const bool awaited = call_ && call_->id == asked.call;
+  const auto deadline = asked.sent + settings_.lease - settings_.margin;
+  if (answer.outcome == Outcome::accepted && awaited && now_ < deadline) {
+    member_->try_again = now_;
+    tenure_ = Tenure{.token = asked.token, .deadline = deadline, .granted_by = asked.call, .recalled = {}};
+    request_at_ = now_;
+    return reply(Granted{asked.token});
+  }
+  if (answer.outcome == Outcome::failed) member_trouble_ = answer.error;
+  if (!awaited) return;
+  if (answer.outcome == Outcome::accepted)
+    reply(Unknown{{Fault::timed_out, "the claim was acknowledged when its lease had nearly run out; it is not used"}});
+  else
+    reply(Unknown{answer.error});
+}
+
+void Neli::renewal_answered(const Outstanding& asked, const fact::Committed& answer) {
+  if (!tenure_ || tenure_->token != asked.token) return;
+  const bool awaited = call_ && call_->id == asked.call;
+  if (answer.outcome != Outcome::accepted) {
+    member_->try_again = now_ + renew_pause;
+    if (awaited) reply(Unknown{answer.error});
+    return;
+  }
+  tenure_->deadline = std::max(tenure_->deadline, asked.sent + settings_.lease - settings_.margin);
+  if (!awaited) return;
+  if (const auto& asked_back = tenure_->recalled)
+    reply(Recalled{asked.token, asked_back->by, asked_back->why});
+  else
+    reply(Granted{asked.token});
+}
+
+void Neli::take(const fact::MemberRead& read) {
+  if (!member_ || member_->handle != read.handle || member_->reading != read.id) return;
+  member_->reading.reset();
+  if (const auto* error = std::get_if<Error>(&read.result)) {
+    member_->read_again = now_ + claim_pause;
+    member_trouble_ = *error;
+    return;
+  }
+  const auto& reading = std::get<Reading>(read.result);
+  if (reading.nonce != member_->nonce) {
+    // A coordinator of the past answered, or somebody wrote over our nonce: a new one must come through.
+    member_->nonce_stands = false;
+    member_->try_again = now_ + claim_pause;
+    emit(action::Report{Level::warning, "a read of the record did not carry our nonce and was not believed"});
+    return;
+  }
+  member_->read_again = now_ + settings_.observe_every;
+  member_trouble_.reset();
+  believe(reading.record);
+}
+
+void Neli::take(const fact::Observed& observed) {
+  if (!observing_ || observed.id != observation_) return;
+  observing_ = false;
+  if (const auto* error = std::get_if<Error>(&observed.result)) {
+    observer_trouble_ = *error;
+    return;
+  }
+  check_topic_ = false;
+  observer_trouble_.reset();
+  observed_at_ = now_;
+  observe(std::get<std::optional<Commit>>(observed.result));
+  if (campaigning_ && !member_ && !leaving_ && observed.id > rank_after_) open_member();
+}
+
+void Neli::take(const fact::Requested& requested) {
+  requesting_ = false;
+  request_at_ = now_ + requests_every;
+  const auto* found = std::get_if<std::optional<Commit>>(&requested.result);
+  if (!found || !*found || !tenure_ || token_of(*found) != tenure_->token) return;
+  const auto request = decode_step_down((*found)->metadata);
+  tenure_->recalled = request.value_or(StepDown{"somebody", "no reason that could be read"});
+}
+
+void Neli::take(const fact::Left& left) {
+  if (leaving_ != left.handle) return;
+  leave_by_ = now_;
+}
+
+void Neli::take(const fact::Closing&) {
+  campaigning_ = false;
+  call_.reset();
+  tenure_.reset();
+  if (member_) drop_member();
+}
+
+// ---- what is due ----
+
+bool Neli::due(Time at) {
+  if (now_ >= at) return true;
+  alarm_ = std::min(alarm_, at);
+  return false;
+}
+
+void Neli::judge_tenure() {
+  if (tenure_ && due(tenure_->deadline)) end_tenure();
+}
+
+/// A seat that nobody asks must not keep partition 0 from the others.
+void Neli::judge_idle() {
+  const bool called = call_ && call_->verb != Verb::observe;
+  if (!campaigning_ || called || tenure_ || !due(last_asked_ + settings_.lease)) return;
+  campaigning_ = false;
+  if (!member_) return;
+  emit(action::Report{Level::info, "left the group: nothing was asked for a lease"});
+  drop_member();
+}
+
+void Neli::serve_ranking() {
+  // Opened by an observation; here it is only made sure that one comes.
+  if (campaigning_ && !member_ && !leaving_ && due(open_after_) && !observing_ && observation_ <= rank_after_)
+    observe_at_ = std::min(observe_at_, now_);
+}
+
+void Neli::serve_member() {
+  if (!member_) return;
+  auto& m = *member_;
+  if (m.outstanding && m.outstanding->purpose != Purpose::renewal && due(m.outstanding->sent + settings_.lease))
+    return rerank();
+  if (m.deposed && due(m.deposed_at + settings_.lease)) return rerank();
+  if (m.place == Place::draining) {
+    if (!m.outstanding) {
+      m.place = Place::joining;
+      emit(action::Unassign{m.handle});
+    } else if (due(m.drain_by)) {
+      // Sent later, it would carry the next generation.
+      return rerank();
+    }
+  }
+  if (m.place == Place::owner) serve_owner();
+}
+
+void Neli::serve_owner() {
+  auto& m = *member_;
+  if (tenure_ || m.outstanding || m.deposed || m.reading || !due(m.try_again)) return;
+  if (call_ && call_->verb == Verb::release) return;
+  if (!m.nonce_stands) return send_nonce();
+  if (m.believed && now_ >= claimable_at()) return;
+  if (m.believed) due(claimable_at());
+  if (!due(m.read_again)) return;
+  m.reading = ++last_id_;
+  emit(action::ReadMember{m.handle, *m.reading});
+}
+
+void Neli::serve_requests() {
+  if (!tenure_ || !settings_.remote_step_down || requesting_ || !due(request_at_)) return;
+  requesting_ = true;
+  emit(action::ReadRequests{});
+}
+
+bool Neli::observing() const {
+  if (tenure_ && member_) return false;
+  if (call_ && (call_->verb == Verb::await_change || call_->verb == Verb::observe)) return true;
+  return campaigning_ || now_ < observe_until_;
+}
+
+void Neli::serve_observer() {
+  if (observing_ || !observing()) return;
+  if (owner() && member_->believed) return;  // its own reads are better
+  if (campaigning_ && !member_ && !due(open_after_)) return;
+  if (!due(observe_at_)) return;
+  observing_ = true;
+  observe_at_ = now_ + settings_.observe_every;
+  emit(action::Observe{++observation_, check_topic_});
+}
+
+// ---- the record ----
+
+/// Older than what we know: an answer that was overtaken.
+bool Neli::stale(const std::optional<Commit>& read) const {
+  if (token_of(read) != highest_) return token_of(read) < highest_;
+  if (!seen_ || !seen_->record || !read || token_of(seen_->commit) != token_of(read)) return false;
+  const auto record = decode(read->metadata);
+  return record && record->incarnation == seen_->record->incarnation && record->seq < seen_->record->seq;
+}
+
+void Neli::observe(const std::optional<Commit>& read) {
+  // What a read with the nonce showed is the truth of this generation, also if the store lost what came before.
+  if (owner() && member_->believed) return;
+  if (seen_ && seen_->commit == read) {
+    stale_since_.reset();
+    return;
+  }
+  if (!stale(read)) {
+    stale_since_.reset();
+    return see(read, false);
+  }
+  // No overtaken answer lasts for a lease: the store has lost a commit.
+  if (!stale_since_) stale_since_ = now_;
+  if (now_ >= *stale_since_ + longest_lease_) alarm_and_see(read);
+}
+
+void Neli::alarm_and_see(const std::optional<Commit>& read) {
+  emit(action::Report{Level::error, "the record's token is " + std::to_string(token_of(read).value) + " after " +
+                                        std::to_string(highest_.value) +
+                                        " had been seen: the store lost a commit. A full lease is waited"});
+  stale_since_.reset();
+  seen_.reset();
+  see(read, true);
+}
+
+void Neli::believe(const std::optional<Commit>& read) {
+  const bool known = seen_ && seen_->commit == read;
+  if (!known && token_of(read) < highest_)
+    alarm_and_see(read);
+  else
+    see(read, false);
+  member_->believed = true;
+}
+
+void Neli::see(const std::optional<Commit>& read, bool suspect) {
+  const bool known = seen_ && seen_->commit == read;
+  highest_ = std::max(highest_, token_of(read));
+  ever_seen_ = ever_seen_ || read.has_value();
+  if (known) return;
+  seen_ = Seen{.commit = read, .record = {}, .first_seen = now_, .suspect = suspect};
+  if (!read) return;
+  if (read->offset > 0) seen_->record = decode(read->metadata);
+  if (seen_->record)
+    longest_lease_ = std::max(longest_lease_, seen_->record->lease);
+  else
+    emit(action::Report{Level::warning, "a foreign commit stands in place of the record, offset " +
+                                            std::to_string(read->offset) + ", \"" + printable(read->metadata, 80) +
+                                            "\": counted as a lease of unknown holder"});
+}
+
+/// REQUIRES: the record is believed.
+Neli::Time Neli::claimable_at() const {
+  const auto& seen = *seen_;
+  if (seen.suspect) return seen.first_seen + longest_lease_;
+  if (!seen.commit) {
+    const bool new_group = member_->generation == 1 && !ever_seen_ && !settings_.first_claim_waits;
+    return new_group ? now_ : member_->assigned_at + longest_lease_;
+  }
+  if (seen.record && (seen.record->released || ours(seen))) return now_;
+  return seen.first_seen + longest_lease_;
+}
+
+bool Neli::may_claim() const {
+  return owner() && !tenure_ && member_->believed && !member_->outstanding && !member_->deposed &&
+         now_ >= member_->try_again && now_ >= claimable_at();
+}
+
+// ---- the member ----
+
+void Neli::open_member() {
+  if (now_ < open_after_) {
+    rank_after_ = observation_;
+    return;
+  }
+  open_after_ = now_ + reopen_pause;
+  member_.emplace().handle = ++last_id_;
+  emit(action::Open{member_->handle, rank(highest_, unix_ms_, settings_.incarnation)});
+}
+
+void Neli::drop_member() {
+  emit(action::Drop{member_->handle});
+  member_.reset();
+  unreleased_.reset();
+  rank_after_ = observation_;
+  observe_at_ = now_;
+}
+
+void Neli::leave() {
+  campaigning_ = false;
+  tenure_.reset();
+  if (!member_) return;
+  leaving_ = member_->handle;
+  leave_by_ = now_ + leave_limit;
+  drop_member();
+}
+
+void Neli::end_tenure() {
+  tenure_.reset();
+  observe_at_ = now_;
+  if (!owner()) unreleased_.reset();
+  if (!member_) return;
+  auto& m = *member_;
+  m.believed = false;
+  m.read_again = now_;
+  const bool lost_and_unassigned = m.lost && m.place == Place::joining;
+  if (m.outstanding || lost_and_unassigned) rerank();
+}
+
+void Neli::send(Purpose purpose, Token token, bool released) {
+  const Record record{.released = released,
+                      .lease = settings_.lease,
+                      .incarnation = settings_.incarnation,
+                      .seq = ++seq_,
+                      .name = settings_.name,
+                      .address = settings_.address};
+  member_->outstanding = Outstanding{++last_id_, purpose, token, now_, call_ ? call_->id : 0};
+  unreleased_ = token;
+  emit(action::SendCommit{member_->handle, last_id_, 0, {static_cast<std::int64_t>(token.value), encode(record)}});
+}
+
+void Neli::send_nonce() {
+  auto& m = *member_;
+  m.nonce = settings_.incarnation + "." + std::to_string(++nonces_);
+  m.read_again = now_;
+  m.outstanding = Outstanding{++last_id_, Purpose::nonce, {}, now_, 0};
+  emit(action::SendCommit{m.handle, last_id_, 1, {1, m.nonce}});
+}
+
+void Neli::claim() {
+  auto base = std::max({highest_, tried_, token_of(seen_->commit)});
+  if (!seen_->commit && unix_ms_ > 0) base = std::max(base, Token{static_cast<std::uint64_t>(unix_ms_)});
+  if (base.value >= max_token)
+    return reply(Unknown{{Fault::corrupt,
+                          "the record's offset is the largest there is: no greater token can follow. Stop all "
+                          "candidates and reset the group's offset of partition 0"}});
+  tried_ = Token{base.value + 1};
+  send(Purpose::claim, tried_, false);
+}
+
+// ---- verbs ----
+
+void Neli::serve_call() {
+  if (!call_) return;
+  switch (call_->verb) {
+    case Verb::acquire: return serve_acquire();
+    case Verb::renew: return serve_renew();
+    case Verb::release: return serve_release();
+    case Verb::observe: return serve_observe();
+    case Verb::await_change: return serve_await();
+  }
+}
+
+void Neli::serve_acquire() {
+  if (owner()) return serve_acquire_as_owner();
+  if (const auto error = trouble()) {
+    // Told at once when it is new; after that no faster than the caller's limit, or it would be a hot loop.
+    if (told_ == error && !due(call_->by - reply_reserve)) return;
+    told_ = error;
+    return reply(Unknown{*error});
+  }
+  told_.reset();
+  if (member_ && seen_) return reply(Denied{holder()});
+  reply_when_late(Fault::unreachable, "the record could not be read in time");
+}
+
+void Neli::serve_acquire_as_owner() {
+  if (may_claim()) return claim();
+  if (member_->believed && now_ < claimable_at()) return reply(Denied{holder()});
+  if (due(call_->by - reply_reserve)) told_ = trouble();
+  reply_when_late(Fault::timed_out, "the coordinator did not answer in time");
+}
+
+void Neli::serve_renew() {
+  if (!tenure_ || tenure_->token != call_->token) return reply(Denied{holder()});
+  const auto deposed = [&](const char* why) { reply(Unknown{{Fault::deposed, why}}); };
+  if (!member_ || member_->deposed || (member_->lost && member_->place == Place::joining))
+    return deposed("evicted from the group; the lease runs to its end");
+  if (member_->place == Place::bystander)
+    return deposed("partition 0 was assigned to another candidate; the lease runs to its end");
+  if (member_->place != Place::owner)
+    return reply_when_late(Fault::timed_out, "a rebalance of the group is under way");
+  if (!member_->outstanding && due(member_->try_again)) return send(Purpose::renewal, tenure_->token, false);
+  reply_when_late(Fault::timed_out, "the coordinator has not acknowledged the renewal");
+}
+
+void Neli::serve_release() {
+  if (leaving_) {
+    if (due(leave_by_)) reply_released(std::exchange(leave_error_, std::nullopt));
+    return;
+  }
+  const auto leave_now = [&] {
+    leave();
+    return leaving_ ? serve_release() : reply_released(std::nullopt);
+  };
+  if (!member_ || !unreleased_ || member_->deposed || member_->place == Place::bystander) return leave_now();
+  if (owner() && !member_->outstanding) return send(Purpose::release, *unreleased_, true);
+  // In a rebalance until the assignment or the deadline; else until the outstanding commit is answered.
+  const auto patience = owner() || !tenure_ ? called_at_ + drain_limit : tenure_->deadline;
+  if (!due(std::min(call_->by - reply_reserve, patience))) return;
+  leave_error_ = Error{Fault::timed_out,
+                       "the release could not be written: others wait until the lease has run out"};
+  leave_now();
+}
+
+void Neli::serve_observe() {
+  const bool fresh = tenure_ || (seen_ && (observed_at_ + 2 * settings_.observe_every > now_ ||
+                                           (owner() && member_->believed)));
+  if (fresh) {
+    emit(action::ReplySight{call_->id, sight()});
+    call_.reset();
+    return;
+  }
+  const auto error = trouble();
+  if (!due(call_->by - reply_reserve) && !(error && told_ != error)) return;
+  told_ = error;
+  const auto unknown = error.value_or(Error{Fault::unreachable, "the record could not be read in time"});
+  emit(action::ReplySight{call_->id, Unknown{unknown}});
+  call_.reset();
+}
+
+void Neli::serve_await() {
+  const auto seen = sight();
+  const auto changed = [&] {
+    if (std::holds_alternative<Unknown>(seen)) return false;
+    if (seen.index() != call_->seen.index()) return true;
+    const auto* before = std::get_if<Incumbent>(&call_->seen);
+    return before && !same_leader(*before, std::get<Incumbent>(seen));
+  };
+  const bool news = trouble() && trouble() != told_;
+  if (may_claim() || changed() || news || due(call_->by)) {
+    if (news) told_ = trouble();
+    emit(action::Wake{call_->id});
+    last_asked_ = now_;
+    call_.reset();
+    return;
+  }
+  if (owner() && member_->believed) due(std::max(claimable_at(), member_->try_again));
+  if (const auto* incumbent = std::get_if<Incumbent>(&seen); incumbent && incumbent->remaining > Duration::zero())
+    due(now_ + incumbent->remaining);
+}
+
+// ---- answers ----
+
+Sight Neli::sight() const {
+  if (tenure_)
+    return Incumbent{settings_.name, settings_.incarnation, settings_.address, tenure_->token,
+                     tenure_->deadline + settings_.margin - now_};
+  if (!seen_) return Unknown{{Fault::unreachable, "the record has not been read yet"}};
+  // What we wrote ourselves and do not lead by is nobody's.
+  if (!seen_->commit || ours(*seen_) || (seen_->record && seen_->record->released)) return Vacant{};
+  const auto lease = seen_->record ? seen_->record->lease : longest_lease_;
+  Incumbent out;
+  out.token = token_of(seen_->commit);
+  out.remaining = std::max(seen_->first_seen + lease - now_, Duration::zero());
+  if (!seen_->record) return out;
+  out.name = seen_->record->name;
+  out.incarnation = seen_->record->incarnation;
+  out.address = seen_->record->address;
+  return out;
+}
+
+std::optional<Incumbent> Neli::holder() const {
+  const auto seen = sight();
+  if (const auto* incumbent = std::get_if<Incumbent>(&seen); incumbent && !tenure_) return *incumbent;
+  return std::nullopt;
+}
+
+void Neli::reply(Answer answer) {
+  emit(action::Reply{call_->id, std::move(answer)});
+  last_asked_ = now_;
+  call_.reset();
+}
+
+void Neli::reply_when_late(Fault fault, std::string message) {
+  if (due(call_->by - reply_reserve)) reply(Unknown{trouble().value_or(Error{fault, std::move(message)})});
+}
+
+void Neli::reply_released(std::optional<Error> error) {
+  emit(action::ReplyReleased{call_->id, std::move(error)});
+  leaving_.reset();
+  call_.reset();
+}
+
+}  // namespace tenure::kafka

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record.hpp"
+
+#include <charconv>
+#include <vector>
+
+#include <tenure/candidate.hpp>
+#include <tenure/timing.hpp>
+
+namespace tenure::kafka {
+namespace {
+
+constexpr std::size_t max_incarnation_bytes = 64;
+constexpr std::size_t max_why_bytes = 200;
+
+bool plain(unsigned char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("-._~:/@[]").find(static_cast<char>(c)) != std::string_view::npos;
+}
+
+std::string percent_encoded(std::string_view text) {
+  static constexpr char digits[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (plain(byte))
+      out += c;
+    else
+      (out += '%', out += digits[byte >> 4], out += digits[byte & 15]);
+  }
+  return out;
+}
+
+template <class Number>
+std::optional<Number> number(std::string_view text, int base = 10) {
+  Number value{};
+  const auto* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value, base);
+  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+std::optional<std::string> percent_decoded(std::string_view text, std::size_t cap) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      if (!plain(static_cast<unsigned char>(text[i]))) return std::nullopt;
+      out += text[i];
+      continue;
+    }
+    const auto byte = i + 2 < text.size() ? number<unsigned char>(text.substr(i + 1, 2), 16) : std::nullopt;
+    if (!byte) return std::nullopt;
+    out += static_cast<char>(*byte);
+    i += 2;
+  }
+  if (out.size() > cap) return std::nullopt;
+  return out;
+}
+
+/// "v" and a number from 1 up.
+std::optional<unsigned> version_of(std::string_view field) {
+  if (field.size() < 2 || field[0] != 'v' || field[1] == '0') return std::nullopt;
+  return number<unsigned>(field.substr(1));
+}
+
+std::vector<std::string_view> fields_of(std::string_view text) {
+  std::vector<std::string_view> fields;
+  for (;;) {
+    const auto end = text.find(';');
+    fields.push_back(text.substr(0, end));
+    if (end == text.npos) return fields;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+std::string encode(const Record& r) {
+  // Rounded up: followers must not wait less than the holder counts on.
+  const auto lease = std::chrono::ceil<std::chrono::milliseconds>(r.lease).count();
+  return "v1;" + std::string(r.released ? "R" : "A") + ";" + std::to_string(lease) + ";" +
+         percent_encoded(r.incarnation) + ";" + std::to_string(r.seq) + ";" + percent_encoded(r.name) + ";" +
+         percent_encoded(r.address);
+}
+
+std::optional<Record> decode(std::string_view metadata) {
+  if (metadata.size() > max_record_bytes) return std::nullopt;
+  const auto fields = fields_of(metadata);
+  const auto version = version_of(fields[0]);
+  if (!version || fields.size() < 3 || (fields[1] != "A" && fields[1] != "R")) return std::nullopt;
+  const auto lease_ms = number<std::uint32_t>(fields[2]);
+  if (!lease_ms || *lease_ms == 0 || std::chrono::milliseconds(*lease_ms) > max_term) return std::nullopt;
+  Record out{.released = fields[1] == "R", .lease = std::chrono::milliseconds(*lease_ms)};
+  if (*version != 1) return out;
+
+  if (fields.size() != 7) return std::nullopt;
+  auto incarnation = percent_decoded(fields[3], max_incarnation_bytes);
+  const auto seq = number<std::uint64_t>(fields[4]);
+  auto name = percent_decoded(fields[5], max_candidate_bytes);
+  auto address = percent_decoded(fields[6], max_candidate_bytes);
+  if (!incarnation || !seq || !name || !address) return std::nullopt;
+  out.incarnation = std::move(*incarnation);
+  out.seq = *seq;
+  out.name = std::move(*name);
+  out.address = std::move(*address);
+  return out;
+}
+
+std::string encode(const StepDown& r) { return "v1;" + percent_encoded(r.by) + ";" + percent_encoded(r.why); }
+
+std::optional<StepDown> decode_step_down(std::string_view metadata) {
+  const auto fields = fields_of(metadata.substr(0, 4096));
+  if (fields.size() != 3 || fields[0] != "v1") return std::nullopt;
+  auto by = percent_decoded(fields[1], max_candidate_bytes);
+  auto why = percent_decoded(fields[2], max_why_bytes);
+  if (!by || !why) return std::nullopt;
+  return StepDown{std::move(*by), std::move(*why)};
+}
+
+}  // namespace tenure::kafka

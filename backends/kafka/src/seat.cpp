@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "seat.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <tenure/wait.hpp>
+
+#include "reaper.hpp"
+
+namespace tenure::kafka {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// A blocking read's own limit: well below any lease, so that a hung coordinator costs one read.
+constexpr auto read_limit = milliseconds(1500);
+constexpr auto topic_limit = milliseconds(1500);
+/// From here up librdkafka keeps its heartbeats by itself.
+constexpr auto own_heartbeat = milliseconds(500);
+
+/// The highest token that this process has read, by election: it outlives a seat.
+class Memory {
+ public:
+  static Token of(const std::string& election) {
+    const std::lock_guard lock(mutex());
+    return tokens()[election];
+  }
+  static void keep(const std::string& election, Token token) {
+    const std::lock_guard lock(mutex());
+    auto& kept = tokens()[election];
+    kept = std::max(kept, token);
+  }
+
+ private:
+  // Never destroyed: threads may still run while statics are torn down.
+  static std::mutex& mutex() {
+    static auto& it = *new std::mutex;
+    return it;
+  }
+  static std::map<std::string, Token>& tokens() {
+    static auto& it = *new std::map<std::string, Token>;
+    return it;
+  }
+};
+
+std::string memory_key(const Options& o) { return o.brokers + "\n" + o.group + "\n" + o.topic; }
+
+Place place_of(const Options& o) { return {o.brokers, o.group, o.topic}; }
+
+Outcome outcome_of(rd_kafka_resp_err_t code) {
+  switch (code) {
+    case RD_KAFKA_RESP_ERR_NO_ERROR: return Outcome::accepted;
+    case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
+    case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
+    case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID: return Outcome::deposed;
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART: return Outcome::unknown_topic;
+    default: return Outcome::failed;
+  }
+}
+
+std::thread start_thread(const char* name, auto run) {
+  std::thread thread(run);
+  pthread_setname_np(thread.native_handle(), name);
+  return thread;
+}
+
+}  // namespace
+
+Carrier::Carrier(Options options, std::shared_ptr<const Journal> journal, std::shared_ptr<Client> observer)
+    : options_(std::move(options)),
+      journal_(std::move(journal)),
+      observer_(std::move(observer)),
+      incarnation_(draw_incarnation()),
+      serve_wakes_(boot_clock().make_waker()),
+      caller_wakes_(boot_clock().make_waker()),
+      read_wakes_(boot_clock().make_waker()) {}
+
+void Carrier::start(const Timing& timing, const Pace& pace) {
+  pace_ = pace;
+  neli_.emplace(Neli::Settings{.lease = std::chrono::ceil<milliseconds>(timing.term),
+                               .margin = timing.margin,
+                               .observe_every = pace.observe_every,
+                               .name = options_.candidate.name,
+                               .address = options_.candidate.address,
+                               .incarnation = incarnation_,
+                               .first_claim_waits = options_.first_claim == FirstClaim::wait,
+                               .remote_step_down = options_.remote_step_down,
+                               .highest = Memory::of(memory_key(options_))});
+  serve_thread_ = start_thread("tenure-kafka", [self = shared_from_this()] { self->serve(); });
+  read_thread_ = start_thread("tenure-k-read", [self = shared_from_this()] { self->read(); });
+}
+
+void Carrier::stop() {
+  if (!serve_thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    quit_ = true;
+  }
+  serve_wakes_->wake();
+  serve_thread_.join();
+  {
+    const std::lock_guard lock(mutex_);
+    read_quit_ = true;
+  }
+  read_wakes_->wake();
+  Reaper::instance().join(std::move(read_thread_));
+}
+
+Carrier::Result Carrier::call(fact::Called question, const Limit& limit) {
+  // The limit's clock may be another one: only what is left of it carries over.
+  auto& clock = boot_clock();
+  const Limit own{clock, clock.now() + (limit.by - limit.clock.now()), limit.stop};
+  {
+    const std::lock_guard lock(mutex_);
+    question.id = ++last_call_;
+    question.by = own.by;
+    result_ = std::monostate();
+    inbox_.push_back(question);
+  }
+  serve_wakes_->wake();
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (result_.index() != 0) return std::exchange(result_, std::monostate());
+      if (own.passed()) {
+        ++last_call_;  // an answer from here on is nobody's
+        inbox_.push_back(fact::Abandoned{question.id});
+        break;
+      }
+    }
+    wait(*caller_wakes_, own);
+  }
+  serve_wakes_->wake();
+  return std::monostate();
+}
+
+void Carrier::post(Fact fact) {
+  {
+    const std::lock_guard lock(mutex_);
+    inbox_.push_back(std::move(fact));
+  }
+  serve_wakes_->wake();
+}
+
+// ---- the serving thread ----
+
+void Carrier::serve() {
+  std::vector<Fact> facts;
+  for (;;) {
+    bool last = false;
+    {
+      const std::lock_guard lock(mutex_);
+      facts.swap(inbox_);
+      last = quit_;
+    }
+    if (last) facts.emplace_back(fact::Closing{});
+    for (const auto& fact : facts) handle(fact);
+    facts.clear();
+    take_events();
+    handle(fact::Elapsed{});
+    if (last) break;
+    serve_wakes_->wait_until(std::min(neli_->alarm(), next_nudge()));
+  }
+}
+
+void Carrier::take_events() {
+  // A fact may drop the handle, or open another.
+  while (const auto client = member_) {
+    const auto event = client->next_event();
+    if (!event) return;
+    using Kind = Client::Event::Kind;
+    switch (event->kind) {
+      case Kind::assigned: handle(fact::Assigned{handle_, event->owner, client->generation()}); break;
+      case Kind::revoked: handle(fact::Revoked{handle_, event->lost}); break;
+      case Kind::committed:
+        handle(fact::Committed{handle_, event->id, outcome_of(event->code),
+                               event->code ? client->explained(event->code, "offset commit") : Error{}});
+        break;
+      case Kind::trouble:
+        if (needs_the_user(event->code))
+          handle(fact::Troubled{handle_, client->explained(event->code, event->text)});
+        break;
+      case Kind::fatal: handle(fact::Broken{handle_, client->explained(event->code, event->text)}); break;
+    }
+  }
+}
+
+void Carrier::handle(const Fact& fact) {
+  auto& clock = boot_clock();
+  for (auto& next : neli_->on(fact, clock.now(), clock.unix_ms()))
+    std::visit([this](auto& a) { carry_out(a); }, next);
+  if (neli_->highest() == published_highest_) return;
+  published_highest_ = neli_->highest();
+  Memory::keep(memory_key(options_), published_highest_);
+}
+
+/// Heartbeats faster than librdkafka's main loop turns need a push; and polls must not be seldom.
+Clock::Time Carrier::next_nudge() {
+  if (!member_) return Clock::Time::max();
+  const auto now = boot_clock().now();
+  const bool fast = pace_.heartbeat < own_heartbeat;
+  if (now >= nudge_at_) {
+    if (fast) member_->nudge();
+    nudge_at_ = now + (fast ? pace_.heartbeat / 2 : pace_.session / 4);
+  }
+  return nudge_at_;
+}
+
+void Carrier::carry_out(action::Open& open) {
+  handle_ = open.handle;
+  try {
+    member_ = std::make_shared<Client>(member_properties(options_, pace_, open.client_id), place_of(options_), journal_);
+  } catch (const std::exception& e) {
+    return post(fact::Broken{open.handle, {Fault::misconfigured, e.what()}});
+  }
+  nudge_at_ = boot_clock().now();
+  member_->on_events(serve_wakes_);
+  if (auto error = member_->subscribe()) post(fact::Broken{open.handle, std::move(*error)});
+}
+
+void Carrier::carry_out(action::Assign&) {
+  if (member_) member_->assign_nothing();
+}
+
+void Carrier::carry_out(action::Unassign&) {
+  if (member_) member_->unassign();
+}
+
+void Carrier::carry_out(action::SendCommit& send) {
+  const auto code = member_ ? member_->commit(send.id, send.partition, send.commit) : RD_KAFKA_RESP_ERR__STATE;
+  if (code) post(fact::Committed{send.handle, send.id, Outcome::failed, observer_->explained(code, "offset commit")});
+}
+
+void Carrier::carry_out(action::ReadMember& read) {
+  queue({.kind = ReadJob::Kind::member, .id = read.id, .handle = read.handle, .check_topic = false, .client = member_});
+}
+
+void Carrier::carry_out(action::Observe& observe) {
+  queue({.kind = ReadJob::Kind::observe, .id = observe.id, .handle = 0, .check_topic = observe.check_topic, .client = {}});
+}
+
+void Carrier::carry_out(action::ReadRequests&) {
+  queue({.kind = ReadJob::Kind::requests, .id = 0, .handle = 0, .check_topic = false, .client = {}});
+}
+
+void Carrier::carry_out(action::Drop& drop) {
+  if (!member_) return post(fact::Left{drop.handle});
+  member_->unsubscribe();
+  Reaper::instance().close(std::exchange(member_, nullptr), [weak = weak_from_this(), handle = drop.handle] {
+    if (const auto self = weak.lock()) self->post(fact::Left{handle});
+  });
+}
+
+void Carrier::carry_out(action::Reply& reply) { answer(reply.id, std::move(reply.answer)); }
+void Carrier::carry_out(action::ReplySight& reply) { answer(reply.id, std::move(reply.sight)); }
+void Carrier::carry_out(action::ReplyReleased& reply) { answer(reply.id, std::move(reply.error)); }
+void Carrier::carry_out(action::Wake& wake) { answer(wake.id, Sight{}); }
+void Carrier::carry_out(action::Report& report) { journal_->write(report.level, report.message); }
+
+void Carrier::answer(std::uint64_t id, Result result) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (id != last_call_) return;  // its caller has gone, and Neli is about to hear of it
+    result_ = std::move(result);
+  }
+  caller_wakes_->wake();
+}
+
+// ---- the reading thread ----
+
+void Carrier::queue(ReadJob job) {
+  {
+    const std::lock_guard lock(mutex_);
+    // What decides a claim goes first.
+    if (job.kind == ReadJob::Kind::member)
+      jobs_.push_front(std::move(job));
+    else
+      jobs_.push_back(std::move(job));
+  }
+  read_wakes_->wake();
+}
+
+void Carrier::read() {
+  for (;;) {
+    std::optional<ReadJob> job;
+    {
+      const std::lock_guard lock(mutex_);
+      if (read_quit_) break;
+      if (!jobs_.empty()) {
+        job = std::move(jobs_.front());
+        jobs_.pop_front();
+      }
+    }
+    if (job)
+      post(carry_out(*job));
+    else
+      read_wakes_->wait_until(Clock::Time::max());
+  }
+}
+
+Fact Carrier::carry_out(const ReadJob& job) {
+  if (job.kind == ReadJob::Kind::observe) return observe(job);
+  if (job.kind == ReadJob::Kind::member) {
+    auto found = job.client->committed(2, read_limit);
+    if (auto* error = std::get_if<Error>(&found)) return fact::MemberRead{job.handle, job.id, std::move(*error)};
+    auto& commits = std::get<1>(found);
+    return fact::MemberRead{job.handle, job.id,
+                            Reading{std::move(commits[0]), commits[1] ? std::move(commits[1]->metadata) : std::string()}};
+  }
+  try {
+    if (!requests_)
+      requests_ = std::make_shared<Client>(common_properties(options_, requests_group(options_.group)),
+                                           Place{options_.brokers, requests_group(options_.group), options_.topic},
+                                           journal_);
+  } catch (const std::exception& e) {
+    return fact::Requested{Error{Fault::misconfigured, e.what()}};
+  }
+  auto found = requests_->committed(1, read_limit);
+  if (auto* error = std::get_if<Error>(&found)) return fact::Requested{std::move(*error)};
+  return fact::Requested{std::move(std::get<1>(found)[0])};
+}
+
+Fact Carrier::observe(const ReadJob& job) {
+  if (job.check_topic)
+    if (auto error = topic_trouble()) return fact::Observed{job.id, std::move(*error)};
+  auto found = observer_->committed(1, read_limit);
+  while (const auto event = observer_->next_event())
+    if (event->kind == Client::Event::Kind::trouble && needs_the_user(event->code))
+      found = observer_->explained(event->code, event->text);
+  if (auto* error = std::get_if<Error>(&found)) return fact::Observed{job.id, std::move(*error)};
+  return fact::Observed{job.id, std::move(std::get<1>(found)[0])};
+}
+
+std::optional<Error> Carrier::topic_trouble() {
+  bool missing = false;
+  auto error = observer_->check_topic(topic_limit, missing);
+  if (!missing || !options_.create_topic) return error;
+  try {
+    if (auto failed = create_topic(common_properties(options_, options_.group), place_of(options_),
+                                   *options_.create_topic, journal_))
+      return failed;
+  } catch (const std::exception& e) {
+    return Error{Fault::misconfigured, std::string("create_topic: ") + e.what()};
+  }
+  journal_->write(Level::info, "created topic " + options_.topic);
+  // Every broker will know of it soon; until then it counts as trouble that passes.
+  return observer_->check_topic(topic_limit, missing);
+}
+
+}  // namespace tenure::kafka

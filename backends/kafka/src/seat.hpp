@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread round Neli: it only carries. One thread owns Neli and serves the member handle; one reads.
+#pragma once
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <tenure/kafka.hpp>
+
+#include "client.hpp"
+#include "neli.hpp"
+#include "settings.hpp"
+
+namespace tenure::kafka {
+
+/// A read that blocks, done by the reading thread.
+struct ReadJob {
+  enum class Kind { observe, member, requests } kind{};
+  std::uint64_t id{}, handle{};
+  bool check_topic{};
+  std::shared_ptr<Client> client;  ///< member
+};
+
+/// Owned by the seat and its two threads together, so that none waits for another at the end.
+class Carrier : public std::enable_shared_from_this<Carrier> {
+ public:
+  Carrier(Options options, std::shared_ptr<const Journal> journal, std::shared_ptr<Client> observer);
+
+  void start(const Timing& timing, const Pace& pace);
+  void stop();
+
+  /// One verb at a time: what came of it, or nothing when the limit passed first.
+  using Result = std::variant<std::monostate, Answer, Sight, std::optional<Error>>;
+  Result call(fact::Called question, const Limit& limit);
+
+  const Options& options() const { return options_; }
+
+ private:
+  // The serving thread
+  void serve();
+  void take_events();
+  void handle(const Fact& fact);
+  void carry_out(action::Open&);
+  void carry_out(action::Assign&);
+  void carry_out(action::Unassign&);
+  void carry_out(action::SendCommit&);
+  void carry_out(action::ReadMember&);
+  void carry_out(action::Observe&);
+  void carry_out(action::ReadRequests&);
+  void carry_out(action::Drop&);
+  void carry_out(action::Reply&);
+  void carry_out(action::ReplySight&);
+  void carry_out(action::ReplyReleased&);
+  void carry_out(action::Wake&);
+  void carry_out(action::Report&);
+  void answer(std::uint64_t id, Result result);
+  Clock::Time next_nudge();
+
+  // The reading thread
+  void read();
+  void queue(ReadJob job);
+  Fact carry_out(const ReadJob& job);
+  Fact observe(const ReadJob& job);
+  std::optional<Error> topic_trouble();
+
+  void post(Fact fact);
+
+  const Options options_;
+  const std::shared_ptr<const Journal> journal_;
+  const std::shared_ptr<Client> observer_;
+  std::shared_ptr<Client> requests_;  ///< the reading thread's
+  Pace pace_{};
+  const std::string incarnation_;
+
+  std::mutex mutex_;
+  std::vector<Fact> inbox_;
+  std::deque<ReadJob> jobs_;
+  bool quit_{}, read_quit_{};
+  std::uint64_t last_call_{};
+  Result result_;  ///< of last_call_
+
+  std::shared_ptr<Waker> serve_wakes_, caller_wakes_;
+  std::unique_ptr<Waker> read_wakes_;
+  std::thread serve_thread_, read_thread_;
+
+  // The serving thread's
+  std::optional<Neli> neli_;
+  std::shared_ptr<Client> member_;
+  std::uint64_t handle_{};
+  Clock::Time nudge_at_{Clock::Time::max()};
+  Token published_highest_;
+};
+
+}  // namespace tenure::kafka

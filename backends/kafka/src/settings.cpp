@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "settings.hpp"
+
+#include <librdkafka/rdkafka.h>
+
+#include <algorithm>
+#include <cctype>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+
+#include "record.hpp"
+
+namespace tenure::kafka {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("kafka: " + what); }
+
+std::string words(Clock::Duration d) {
+  return std::to_string(std::chrono::ceil<milliseconds>(d).count()) + " ms";
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (auto& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+// ---- properties that the election owns ----
+
+struct Owned {
+  std::string_view name, reason;
+};
+
+constexpr Owned owned_properties[] = {
+    {"bootstrap.servers", "use Options::brokers"},
+    {"metadata.broker.list", "use Options::brokers"},
+    {"group.id", "the group names the election: use Options::group"},
+    {"client.id", "it carries the candidate's rank, by which the leader keeps partition 0"},
+    {"group.instance.id", "a static member is replaced within a generation, so it could not be fenced"},
+    {"group.protocol", "only the classic protocol fences offset commits by an assignor that we choose"},
+    {"group.protocol.type", "the group is one of consumers"},
+    {"group.remote.assignor", "only the classic protocol is used"},
+    {"partition.assignment.strategy", "range gives partition 0 to the lowest rank, so that a leader stays"},
+    {"session.timeout.ms", "it follows from the Timing's term: use Options::session"},
+    {"heartbeat.interval.ms", "it follows from the Timing's renew: use Options::heartbeat"},
+    {"max.poll.interval.ms", "it follows from the session: use Options::session"},
+    {"isolation.level", "reads must wait for commits in flight"},
+    {"enable.auto.commit", "an offset commit is the claim to lead"},
+    {"auto.commit.interval.ms", "an offset commit is the claim to lead"},
+    {"auto.commit.enable", "an offset commit is the claim to lead"},
+    {"enable.auto.offset.store", "an offset commit is the claim to lead"},
+    {"offset.store.method", "an offset commit is the claim to lead"},
+    {"offset.store.sync.interval.ms", "an offset commit is the claim to lead"},
+    {"auto.offset.reset", "nothing is consumed"},
+    {"enable.partition.eof", "nothing is consumed"},
+    {"allow.auto.create.topics", "use Options::create_topic"},
+    {"log.queue", "use Options::log"},
+    {"log.thread.name", "use Options::log"},
+    {"enabled_events", "the library serves the client itself"},
+    {"test.mock.num.brokers", "an election on brokers inside this process would elect everybody"},
+};
+
+/// The client's own patience must end well before a lease does.
+constexpr std::string_view bounded_properties[] = {"socket.timeout.ms", "api.version.request.timeout.ms",
+                                                   "socket.connection.setup.timeout.ms", "reconnect.backoff.max.ms",
+                                                   "reconnect.backoff.ms"};
+constexpr int max_patience_ms = 2000;
+
+void check_not_owned(const Properties& properties) {
+  for (const auto& [name, value] : properties) {
+    for (const auto& owned : owned_properties)
+      if (lower(name) == owned.name)
+        refuse("properties[\"" + name + "\"] is decided by the election: " + std::string(owned.reason));
+    if (name.ends_with("_cb") || name == "opaque" || name == "default_topic_conf" || name == "interceptors")
+      refuse("properties[\"" + name + "\"] cannot be given as text");
+    if (std::find(std::begin(bounded_properties), std::end(bounded_properties), name) != std::end(bounded_properties) &&
+        std::atoi(value.c_str()) > max_patience_ms)
+      refuse("properties[\"" + name + "\"] may be at most " + std::to_string(max_patience_ms) +
+             " ms: a client that waits longer outlives the lease");
+  }
+}
+
+// ---- names ----
+
+std::string program_name() {
+  std::ifstream comm("/proc/self/cmdline");
+  std::string path;
+  std::getline(comm, path, '\0');
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+void check_topic(const std::string& topic) {
+  const auto legal = [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_' || c == '-'; };
+  if (!topic.empty() && topic.size() <= 249 && topic != "." && topic != ".." &&
+      std::all_of(topic.begin(), topic.end(), legal))
+    return;
+  refuse("topic \"" + printable(topic, 80) +
+         "\" is no name for a Kafka topic: 1 to 249 of a-z A-Z 0-9 . _ - are allowed, set Options::topic");
+}
+
+void check_group(const std::string& group) {
+  check_election(group);
+  for (const unsigned char c : group)
+    if (c < 0x20 || c == 0x7f) refuse("group \"" + printable(group, 80) + "\" has control characters");
+}
+
+void check_durations(const Options& o) {
+  const auto check = [](const char* name, const std::optional<Clock::Duration>& d, Clock::Duration least) {
+    if (d && (*d < least || *d > max_term))
+      refuse(std::string("Options::") + name + " is " + words(*d) + "; " + words(least) + " to an hour is allowed");
+  };
+  check("session", o.session, seconds(1));
+  check("heartbeat", o.heartbeat, milliseconds(50));
+  check("observe_every", o.observe_every, milliseconds(50));
+}
+
+void check_record_fits(const Candidate& candidate) {
+  const Record longest{.released = false,
+                       .lease = max_term,
+                       .incarnation = std::string(32, 'f'),
+                       .seq = ~std::uint64_t{0},
+                       .name = candidate.name,
+                       .address = candidate.address};
+  const auto size = encode(longest).size();
+  if (size > max_record_bytes)
+    refuse("candidate: name and address take " + std::to_string(size) + " bytes in the record, " +
+           std::to_string(max_record_bytes) +
+           " are allowed (letters other than a-z take three per byte): shorten them");
+}
+
+// ---- the client's language ----
+
+struct FreeConf {
+  void operator()(rd_kafka_conf_t* conf) const { rd_kafka_conf_destroy(conf); }
+};
+
+bool loopback(std::string_view host) {
+  return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");
+}
+
+std::string_view value_of(const Properties& properties, const std::string& name) {
+  const auto found = properties.find(name);
+  return found == properties.end() ? std::string_view() : std::string_view(found->second);
+}
+
+}  // namespace
+
+std::string requests_group(const std::string& group) { return group + ".requests"; }
+
+Options completed(Options o) {
+  if (o.brokers.empty()) refuse("Options::brokers is empty: give \"host:port,...\"");
+  if (o.group.empty()) o.group = program_name();
+  check_group(o.group);
+  if (o.topic.empty()) o.topic = o.group + ".neli";
+  check_topic(o.topic);
+  o.candidate = checked(std::move(o.candidate));
+  check_record_fits(o.candidate);
+  check_durations(o);
+  if (o.create_topic) {
+    if (o.create_topic->partitions < 2)
+      refuse("create_topic.partitions is " + std::to_string(o.create_topic->partitions) +
+             "; at least 2 are needed: partition 1 proves that what is read of partition 0 is current");
+    if (o.create_topic->replication_factor == 0 || o.create_topic->replication_factor < -1)
+      refuse("create_topic.replication_factor is " + std::to_string(o.create_topic->replication_factor) +
+             "; 1 or more is allowed, or -1 for the broker's default");
+  }
+  check_not_owned(o.properties);
+  check_properties(common_properties(o, o.group));
+  return o;
+}
+
+std::variant<Error, Pace> pace_of(const Timing& timing, const Options& options) {
+  static constexpr Clock::Duration usual_session = seconds(6);
+  const auto lead = timing.term - timing.margin;
+  Pace pace{};
+  pace.heartbeat = options.heartbeat.value_or(
+      std::clamp<Clock::Duration>(timing.renew / 2, milliseconds(100), seconds(3)));
+  pace.session = options.session.value_or(std::max(usual_session, lead - pace.heartbeat));
+  pace.observe_every = options.observe_every.value_or(pace.heartbeat);
+  const auto error = [](std::string message) { return Error{Fault::misconfigured, std::move(message)}; };
+  if (lead < pace.session)
+    return error("kafka: term - margin (" + words(lead) + ") must be at least the session (" + words(pace.session) +
+                 (options.session ? "" : ", the least that brokers allow by default: group.min.session.timeout.ms") +
+                 "), or the leader loses the lead before a dead member is noticed. These work: "
+                 "tenure::kafka::fast() with term 6250 ms and margin 250 ms" +
+                 (options.session ? ", or a shorter Options::session" : ""));
+  if (timing.renew > timing.term / 6)
+    return error("kafka: renew (" + words(timing.renew) + ") must be at most term / 6 (" + words(timing.term / 6) +
+                 "), so that a leader outlives lost answers and rebalances");
+  if (pace.heartbeat * 4 > pace.session)
+    return error("kafka: the heartbeat (" + words(pace.heartbeat) + ") must be at most a quarter of the session (" +
+                 words(pace.session) + ")");
+  return pace;
+}
+
+Properties common_properties(const Options& options, const std::string& group) {
+  Properties out{
+      {"socket.timeout.ms", "2000"},
+      {"api.version.request.timeout.ms", "2000"},
+      {"socket.connection.setup.timeout.ms", "2000"},
+      {"reconnect.backoff.ms", "50"},
+      {"reconnect.backoff.max.ms", "500"},
+      {"socket.keepalive.enable", "true"},
+      {"socket.nagle.disable", "true"},
+      {"topic.metadata.refresh.interval.ms", "30000"},
+      {"log.connection.close", "false"},
+  };
+  for (const auto& [name, value] : options.properties) out[name] = value;
+  out["bootstrap.servers"] = options.brokers;
+  out["group.id"] = group;
+  out["client.id"] = "tenure.observer";
+  out["isolation.level"] = "read_committed";
+  out["enable.auto.commit"] = "false";
+  out["enable.auto.offset.store"] = "false";
+  out["allow.auto.create.topics"] = "false";
+  return out;
+}
+
+Properties member_properties(const Options& options, const Pace& pace, const std::string& client_id) {
+  const auto ms = [](Clock::Duration d) { return std::to_string(std::chrono::ceil<milliseconds>(d).count()); };
+  auto out = common_properties(options, options.group);
+  out["client.id"] = client_id;
+  out["partition.assignment.strategy"] = "range";
+  out["session.timeout.ms"] = ms(pace.session);
+  out["heartbeat.interval.ms"] = ms(pace.heartbeat);
+  out["max.poll.interval.ms"] = ms(2 * pace.session);
+  return out;
+}
+
+bool secret(std::string_view property) {
+  const auto name = lower(property);
+  return name.find("password") != name.npos || name.find("secret") != name.npos || name.find("token") != name.npos ||
+         name.starts_with("sasl.oauthbearer.") || name == "ssl.key.pem" || name == "ssl_key" ||
+         name == "sasl.kerberos.kinit.cmd" || name == "ssl.certificate.pem";
+}
+
+Redactor::Redactor(const Properties& properties) {
+  for (const auto& [name, value] : properties)
+    if (secret(name) && !value.empty()) secrets_.push_back(value);
+  std::sort(secrets_.begin(), secrets_.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
+}
+
+std::string Redactor::operator()(std::string_view text) const {
+  std::string out(text);
+  for (const auto& value : secrets_)
+    for (auto at = out.find(value); at != out.npos; at = out.find(value, at + 3)) out.replace(at, value.size(), "***");
+  return out;
+}
+
+void check_properties(const Properties& properties) {
+  const std::unique_ptr<rd_kafka_conf_t, FreeConf> conf(rd_kafka_conf_new());
+  const Redactor redacted(properties);
+  for (const auto& [name, value] : properties) {
+    char why[512] = "";
+    if (rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), why, sizeof why) == RD_KAFKA_CONF_OK) continue;
+    refuse("properties[\"" + printable(name, 80) + "\"]: " +
+           (secret(name) ? "librdkafka does not accept its value (not shown)" : printable(redacted(why))));
+  }
+}
+
+std::vector<std::string> plaintext_hosts(const Options& options) {
+  const auto protocol = lower(value_of(options.properties, "security.protocol"));
+  std::vector<std::string> out;
+  if (!protocol.empty() && protocol != "plaintext" && protocol != "sasl_plaintext") return out;
+  std::string_view rest = options.brokers;
+  while (!rest.empty()) {
+    const auto end = std::min(rest.find(','), rest.size());
+    auto host = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (const auto scheme = host.find("://"); scheme != host.npos) host.remove_prefix(scheme + 3);
+    while (!host.empty() && host.front() == ' ') host.remove_prefix(1);
+    if (const auto port = host.rfind(':'); port != host.npos && host.find(']', port) == host.npos)
+      host = host.substr(0, port);
+    if (!host.empty() && !loopback(host)) out.emplace_back(host);
+  }
+  return out;
+}
+
+std::string to_string(const Options& o) {
+  std::string out = "brokers " + printable(o.brokers) + ", group " + printable(o.group) + ", topic " +
+                    printable(o.topic.empty() ? o.group + ".neli" : o.topic) + ", candidate " +
+                    printable(o.candidate.name);
+  if (o.session) out += ", session " + words(*o.session);
+  if (o.heartbeat) out += ", heartbeat " + words(*o.heartbeat);
+  if (o.observe_every) out += ", observe_every " + words(*o.observe_every);
+  if (o.create_topic)
+    out += ", create_topic " + std::to_string(o.create_topic->partitions) + " partitions, replication factor " +
+           std::to_string(o.create_topic->replication_factor);
+  out += o.first_claim == FirstClaim::wait ? ", first_claim wait" : "";
+  out += o.remote_step_down ? ", remote_step_down" : "";
+  const Redactor redacted(o.properties);
+  for (const auto& [name, value] : o.properties)
+    out += ", " + printable(name, 80) + "=" + (secret(name) ? "***" : printable(redacted(value)));
+  return redacted(out);
+}
+
+}  // namespace tenure::kafka

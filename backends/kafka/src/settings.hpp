@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options turned into what the client is told: checked, completed, and with every secret known by name.
+#pragma once
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <tenure/kafka.hpp>
+
+namespace tenure::kafka {
+
+/// Options with every default filled in. Throws std::invalid_argument for what can never work.
+Options completed(Options options);
+
+/// How a seat runs by a Timing.
+struct Pace {
+  Clock::Duration session, heartbeat, observe_every;
+};
+std::variant<Error, Pace> pace_of(const Timing& timing, const Options& options);
+
+using Properties = std::map<std::string, std::string>;
+
+/// What every handle of a seat is told; `options.properties` among it.
+Properties common_properties(const Options& options, const std::string& group);
+/// ... and a member of the group.
+Properties member_properties(const Options& options, const Pace& pace, const std::string& client_id);
+
+/// True for a property whose value no log, error or description may show.
+bool secret(std::string_view property);
+
+/// Takes the values of secret properties out of texts that come from the client.
+class Redactor {
+ public:
+  explicit Redactor(const Properties& properties);
+  std::string operator()(std::string_view text) const;
+
+ private:
+  std::vector<std::string> secrets_;
+};
+
+/// Throws std::invalid_argument naming the property if librdkafka does not know it or its value.
+void check_properties(const Properties& properties);
+
+/// Bootstrap servers that are no loopback addresses, if what is sent there can be read on the way.
+std::vector<std::string> plaintext_hosts(const Options& options);
+
+std::string requests_group(const std::string& group);
+
+}  // namespace tenure::kafka

@@ -90,7 +90,9 @@ std::optional<Record> decode(std::string_view metadata) {
   if (!version || fields.size() < 3 || (fields[1] != "A" && fields[1] != "R")) return std::nullopt;
   const auto lease_ms = number<std::uint32_t>(fields[2]);
   if (!lease_ms || *lease_ms == 0 || std::chrono::milliseconds(*lease_ms) > max_term) return std::nullopt;
-  Record out{.released = fields[1] == "R", .lease = std::chrono::milliseconds(*lease_ms)};
+  Record out;
+  out.released = fields[1] == "R";
+  out.lease = std::chrono::milliseconds(*lease_ms);
   if (*version != 1) return out;
 
   if (fields.size() != 7) return std::nullopt;

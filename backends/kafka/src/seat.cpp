@@ -347,8 +347,13 @@ std::optional<Error> Carrier::topic_trouble() {
     return Error{Fault::misconfigured, std::string("create_topic: ") + e.what()};
   }
   journal_->write(Level::info, "created topic " + options_.topic);
-  // Every broker will know of it soon; until then it counts as trouble that passes.
-  return observer_->check_topic(topic_limit, missing);
+  // Until every broker knows of it.
+  const auto by = boot_clock().now() + topic_limit;
+  do {
+    wait_out({boot_clock(), boot_clock().now() + topic_limit / 30, {}});
+    error = observer_->check_topic(topic_limit, missing);
+  } while (missing && boot_clock().now() < by);
+  return error;
 }
 
 }  // namespace tenure::kafka

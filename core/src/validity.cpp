@@ -41,17 +41,17 @@ void Validity::publish(Token token, Clock::Time deadline) noexcept { write(token
 
 void Validity::withdraw() noexcept { write(Token{}, 0); }
 
-std::optional<Validity::Now> Validity::now() const noexcept {
+Validity::Now Validity::now() const noexcept {
   for (;;) {
     const auto count = page_->count.load(std::memory_order_acquire);
     const auto& slot = page_->slots[count % 2];
     const auto token = slot.token.load(std::memory_order_acquire);
     const auto deadline = slot.deadline.load(std::memory_order_acquire);
-    if (deadline == 0) return std::nullopt;
+    if (deadline == 0) return {};
     const auto left = deadline - clock_.now().time_since_epoch().count();
     if (page_->count.load(std::memory_order_acquire) != count) continue;
-    if (left <= 0) return std::nullopt;
-    return Now{Token{token}, Clock::Duration(left)};
+    if (left <= 0) return {};
+    return {Token{token}, Clock::Duration(left)};
   }
 }
 
@@ -76,19 +76,18 @@ bool Validity::forked() const noexcept { return page_->count.load(std::memory_or
 
 Leadership::Leadership(std::shared_ptr<const Validity> validity) : validity_(std::move(validity)) {}
 
-bool Leadership::is_leader() const noexcept { return validity_->now().has_value(); }
+bool Leadership::is_leader() const noexcept { return static_cast<bool>(validity_->now()); }
 
 std::optional<Token> Leadership::token() const noexcept { return guard(Clock::Duration::zero()); }
 
 Clock::Duration Leadership::remaining() const noexcept {
-  const auto now = validity_->now();
-  return now ? now->remaining : Clock::Duration::zero();
+  return validity_->now().remaining;
 }
 
 std::optional<Token> Leadership::guard(Clock::Duration cost) const noexcept {
   const auto now = validity_->now();
-  if (!now || now->remaining < cost) return std::nullopt;
-  return now->token;
+  if (!now || now.remaining < cost) return std::nullopt;
+  return now.token;
 }
 
 std::optional<Incumbent> Leadership::incumbent() const { return validity_->incumbent(); }

@@ -30,7 +30,7 @@ TEST(Validity, TokenAndDeadlineBelongTogether) {
           const auto now = validity.now();
           if (!now) continue;
           ++reads;
-          if (static_cast<std::uint64_t>(now->remaining.count()) != now->token.value) ++mixtures;
+          if (static_cast<std::uint64_t>(now.remaining.count()) != now.token.value) ++mixtures;
         }
       });
     for (std::uint64_t n = 1; reads < 20'000; ++n) {

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The least that a user writes.
+#include <chrono>
+#include <cstdio>
+
+#include <tenure/leader_manager.hpp>
+#include <tenure/lock_table.hpp>
+#include <tenure/memory.hpp>
+
+int main() {
+  const tenure::memory::Hub hub;
+  tenure::LeaderManager manager(tenure::memory::open(hub, "jobs"), tenure::lock_table_timing::fast());
+  manager.start();
+  if (!manager.await_leadership(std::chrono::seconds(20))) return 1;
+  std::puts("leads");
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <map>
+#include <system_error>
+
+#include <tenure/wait.hpp>
+
+namespace tenure::test {
+namespace {
+
+constexpr auto look_again = std::chrono::milliseconds(1);
+
+void pause() { wait_out({boot_clock(), boot_clock().now() + look_again, {}}); }
+
+std::string text_field(const std::string& line, const std::string& name) {
+  const auto key = '"' + name + "\":\"";
+  auto at = line.find(key);
+  if (at == line.npos) return {};
+  std::string out;
+  for (at += key.size(); at < line.size() && line[at] != '"'; ++at) out += line[at] == '\\' ? line[++at] : line[at];
+  return out;
+}
+
+std::int64_t number_field(const std::string& line, const std::string& name) {
+  const auto key = '"' + name + "\":";
+  const auto at = line.find(key);
+  return at == line.npos ? 0 : std::strtoll(line.c_str() + at + key.size(), nullptr, 10);
+}
+
+}  // namespace
+
+Event parse_event(const std::string& line) {
+  Event e;
+  e.what = text_field(line, "event");
+  e.at = Clock::Time(Clock::Duration(number_field(line, "t")));
+  e.pid = static_cast<pid_t>(number_field(line, "pid"));
+  e.token = Token{static_cast<std::uint64_t>(number_field(line, "token"))};
+  e.until = Clock::Time(Clock::Duration(number_field(line, "until")));
+  e.term = Clock::Duration(number_field(line, "term"));
+  e.name = text_field(line, "name");
+  e.reason = text_field(line, "reason");
+  e.detail = text_field(line, "detail");
+  e.message = text_field(line, "message");
+  return e;
+}
+
+Fleet::Fleet(std::string program, std::vector<std::string> arguments, std::filesystem::path journal)
+    : program_(std::move(program)), arguments_(std::move(arguments)), journal_(std::move(journal)) {
+  fd_ = ::open(journal_.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (fd_ < 0) throw std::system_error(errno, std::generic_category(), journal_);
+}
+
+Fleet::~Fleet() {
+  for (const auto pid : running_) ::kill(pid, SIGKILL);
+  for (const auto pid : running_) ::waitpid(pid, nullptr, 0);
+  ::close(fd_);
+}
+
+pid_t Fleet::start(const std::string& name, const std::vector<std::string>& more) {
+  std::vector<std::string> words{program_, "--name", name, "--log", journal_};
+  words.insert(words.end(), arguments_.begin(), arguments_.end());
+  words.insert(words.end(), more.begin(), more.end());
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const auto parent = ::getpid();
+  const auto pid = ::fork();
+  if (pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (pid == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(127);
+    ::execv(program_.c_str(), argv.data());
+    ::_exit(127);
+  }
+  running_.insert(pid);
+  return pid;
+}
+
+void Fleet::signal(pid_t pid, int number) const { ::kill(pid, number); }
+
+bool Fleet::reap(pid_t pid, Clock::Duration within) {
+  const auto give_up = boot_clock().now() + within;
+  while (::waitpid(pid, nullptr, WNOHANG) == 0) {
+    if (boot_clock().now() > give_up) return false;
+    pause();
+  }
+  running_.erase(pid);
+  return true;
+}
+
+const std::vector<Event>& Fleet::events() {
+  char buffer[65536];
+  for (ssize_t got = 0; (got = ::read(fd_, buffer, sizeof buffer)) > 0;) {
+    rest_.append(buffer, static_cast<std::size_t>(got));
+    std::size_t from = 0;
+    for (auto end = rest_.find('\n'); end != rest_.npos; from = end + 1, end = rest_.find('\n', from))
+      events_.push_back(parse_event(rest_.substr(from, end - from)));
+    rest_.erase(0, from);
+  }
+  return events_;
+}
+
+std::size_t Fleet::await(std::size_t from, const std::function<bool(const Event&)>& fits, Clock::Duration within) {
+  const auto give_up = boot_clock().now() + within;
+  for (;;) {
+    for (; from < events().size(); ++from)
+      if (fits(events_[from])) return from;
+    if (boot_clock().now() > give_up) return npos;
+    pause();
+  }
+}
+
+pid_t Fleet::leader() {
+  std::map<pid_t, bool> leads;
+  for (const auto& e : events())
+    if (e.what == "lead" || e.what == "follow" || e.what == "quit") leads[e.pid] = e.what == "lead";
+  pid_t leader = 0;
+  for (const auto& [pid, yes] : leads) {
+    if (!yes || !running_.count(pid)) continue;
+    if (leader) return 0;
+    leader = pid;
+  }
+  return leader;
+}
+
+}  // namespace tenure::test

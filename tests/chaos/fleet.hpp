@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Candidates as processes of their own, and the one journal they write: for the multi-process tests and the benchmarks.
+#pragma once
+#include <sys/types.h>
+
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <tenure/clock.hpp>
+#include <tenure/token.hpp>
+
+namespace tenure::test {
+
+/// A line of the journal; candidate.cpp says what each event means and which fields it has.
+struct Event {
+  Clock::Time at{};
+  pid_t pid{};
+  std::string what;
+  Token token;
+  Clock::Time until{};
+  Clock::Duration term{};
+  std::string name, reason, detail, message;
+};
+
+/// What the line says, or an event with an empty `what` if it is none of ours.
+Event parse_event(const std::string& line);
+
+/// One thread uses it. Kills with SIGKILL what still runs when it ends; and the kernel does if this process dies.
+class Fleet {
+ public:
+  /// Every candidate gets these arguments besides its --name and --log.
+  Fleet(std::string program, std::vector<std::string> arguments, std::filesystem::path journal);
+  ~Fleet();
+  Fleet(const Fleet&) = delete;
+  Fleet& operator=(const Fleet&) = delete;
+
+  pid_t start(const std::string& name, const std::vector<std::string>& more = {});
+  void signal(pid_t pid, int number) const;
+  /// Waits for its end, at most `within`; false if it still runs.
+  bool reap(pid_t pid, Clock::Duration within);
+  const std::set<pid_t>& running() const { return running_; }
+
+  /// All events so far.
+  const std::vector<Event>& events();
+  /// Waits until an event from index `from` on fits; its index, or npos when `within` has passed.
+  std::size_t await(std::size_t from, const std::function<bool(const Event&)>& fits, Clock::Duration within);
+  static constexpr auto npos = static_cast<std::size_t>(-1);
+
+  /// Who leads, by the last lead or follow of each running candidate; 0 if nobody or several.
+  pid_t leader();
+
+ private:
+  std::string program_;
+  std::vector<std::string> arguments_;
+  std::filesystem::path journal_;
+  std::set<pid_t> running_;
+  std::vector<Event> events_;
+  std::string rest_;
+  int fd_;
+};
+
+}  // namespace tenure::test

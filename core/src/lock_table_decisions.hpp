@@ -115,7 +115,7 @@ class LockTableDecisions {
   std::string incarnation_;
   Timing timing_;
   Duration longest_seen_{};
-  Token highest_{};     ///< That we ever saw.
+  Token highest_{};  ///< That we ever saw.
   std::optional<Sight> sight_;
   std::optional<Lag> lag_;
   Time lease_end_{};

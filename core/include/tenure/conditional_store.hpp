@@ -47,8 +47,8 @@ struct Recall {
 };
 
 struct Read {
-  std::optional<Record> record;
-  std::optional<Recall> recall;
+  std::optional<Record> record{};
+  std::optional<Recall> recall{};
   std::int64_t now_ms{};     ///< The store's clock.
   bool same_clock{};         ///< `record->asked` was read from the clock that we read.
   bool absence_certain{};    ///< No record means that there never was one: this store is not flushed and evicts nothing.

@@ -66,7 +66,7 @@ std::string token_field(Token token) { return "\"token\":" + std::to_string(toke
 /// Looks at is_leader() as a user would, and notes when what it says changes.
 void sample(const Leadership& leadership, Clock::Duration every, const Journal& journal, std::stop_token stop) {
   auto& clock = boot_clock();
-  std::optional<Token> seen;
+  Token seen;  // 0: none
   Clock::Time until{};
   while (!stop.stop_requested()) {
     const auto before = clock.now();
@@ -77,15 +77,15 @@ void sample(const Leadership& leadership, Clock::Duration every, const Journal& 
       // remaining() read the clock between `before` and `after`; the earlier gives the deadline to the safe side.
       const auto deadline = after + left;
       const auto moved = deadline - until;
-      if (token != seen || moved > std::chrono::milliseconds(1) || moved < -std::chrono::milliseconds(1)) {
+      if (*token != seen || moved > std::chrono::milliseconds(1) || moved < -std::chrono::milliseconds(1)) {
         journal.write(before, "lead", token_field(*token) + ",\"until\":" +
                                           std::to_string(deadline.time_since_epoch().count()));
         until = deadline;
       }
-      seen = token;
-    } else if (!token && seen) {
+      seen = *token;
+    } else if (!token && seen.value != 0) {
       journal.write(after, "follow");
-      seen.reset();
+      seen = {};
     }
     wait_out({clock, clock.now() + every, stop});
   }

@@ -52,6 +52,10 @@ class StoreUnderTest {
   /// await_change() returns as soon as something changes.
   virtual bool pushes() const { return true; }
 
+  /// A write is refused, although it was seen, if another one replaced it before it was answered: nobody
+  /// holds what it wrote. Without a lease to respect, as when records are written directly, that happens.
+  virtual bool refused_may_have_stood() const { return false; }
+
   /// Tenures of each of the eight who contend for increments.
   virtual int contended_tenures() const { return 100; }
 

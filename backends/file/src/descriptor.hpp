@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descriptors that a forked child does not inherit. A lock lives as long as any copy of its descriptor: a
+// child with one would hold the lead for its dead parent.
+#pragma once
+#include <sys/types.h>
+
+#include <functional>
+#include <mutex>
+
+namespace tenure::file {
+
+/// Counts the forks that lie between the first process and this one. What was made in another life is not
+/// ours.
+unsigned life() noexcept;
+
+/// No fork happens while it is held. REQUIRES: no Descriptor is taken or closed meanwhile.
+std::unique_lock<std::mutex> hold_off_forks();
+
+/// Device and inode: whether two things are one file.
+struct FileId {
+  dev_t device{};
+  ino_t inode{};
+  friend bool operator==(const FileId&, const FileId&) = default;
+};
+
+class Descriptor {
+ public:
+  Descriptor() noexcept = default;
+
+  /// Takes what `open` returns; errno stays as it left it. No fork falls between opening and taking.
+  static Descriptor take(const std::function<int()>& open);
+
+  ~Descriptor() { close(); }
+  Descriptor(Descriptor&& other) noexcept;
+  Descriptor& operator=(Descriptor&& other) noexcept;
+
+  int get() const noexcept { return fd_ >= 0 && life_ == life() ? fd_ : -1; }
+  explicit operator bool() const noexcept { return get() >= 0; }
+  FileId id() const noexcept { return id_; }
+
+  /// Whether the number still means the file that we opened: a host that daemonises closes what it did not
+  /// open.
+  bool ours() const noexcept;
+
+  void close() noexcept;  ///< Leaves a number alone that is another file's by now.
+
+ private:
+  int fd_{-1};
+  unsigned life_{};
+  FileId id_;
+};
+
+}  // namespace tenure::file

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "place.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstdio>
+
+#include "trouble.hpp"
+
+namespace tenure::file {
+namespace {
+
+constexpr std::size_t longest_name =
+    240;  // of the 255 that file systems take; some encrypting ones take less
+
+/// Decimal without leading zeros, as we write it.
+std::optional<std::uint64_t> number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.starts_with('0')) return std::nullopt;
+  return value;
+}
+
+void note(std::string_view name, Listing& listing) {
+  constexpr std::string_view recall = "recall.";
+  if (const auto n = number(name)) listing.tenures.push_back(*n);
+  if (!name.starts_with(recall)) return;
+  if (const auto token = number(name.substr(recall.size()))) listing.recalls.push_back({*token});
+}
+
+/// One call holds the directory still; several may miss a name that was always there. Returns false if one
+/// was not enough.
+Result<bool> list_once(int directory, const std::string& path, Listing& listing) {
+  alignas(dirent64) std::array<char, 32768> buffer;
+  if (::lseek(directory, 0, SEEK_SET) < 0) return trouble("cannot list", path, errno);
+  for (bool first = true;; first = false) {
+    const auto got = ::getdents64(directory, buffer.data(), buffer.size());
+    if (got < 0) return trouble("cannot list", path, errno);
+    if (got == 0) return true;
+    if (!first) return false;
+    for (auto at = buffer.data(); at < buffer.data() + got;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(at);
+      note(entry->d_name, listing);
+      at += entry->d_reclen;
+    }
+  }
+}
+
+unsigned permissions_below(unsigned mode) {
+  // In a directory like /tmp nobody is trusted for being able to write there.
+  return (mode & S_IWOTH) != 0 ? 0700 : (mode & 02775) | 0700;
+}
+
+}  // namespace
+
+std::vector<std::string> encoded(std::string_view election) {
+  static constexpr char digits[] = "0123456789ABCDEF";
+  std::vector<std::string> pieces(1);
+  for (const char c : election) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '_' || (c == '.' && !pieces.back().empty());
+    if (pieces.back().size() + 3 > longest_name) {
+      pieces.back() += '~';
+      pieces.emplace_back();
+    }
+    if (plain)
+      pieces.back() += c;
+    else
+      pieces.back() += {'%', digits[byte >> 4], digits[byte & 15]};
+  }
+  return pieces;
+}
+
+std::optional<std::string> unfit_file_system(std::uint64_t type) {
+  static constexpr std::uint64_t local[] = {
+      0xEF53 /* ext2, ext3, ext4 */, 0x58465342 /* xfs */,      0x9123683E /* btrfs */,
+      0x01021994 /* tmpfs */,        0xF2F52010 /* f2fs */,     0x794C7630 /* overlayfs */,
+      0x2FC12FC1 /* zfs */,          0xCA451A4E /* bcachefs */, 0x3153464A /* jfs */,
+      0x3434 /* nilfs2 */,           0x24051905 /* ubifs */,    0x858458F6 /* ramfs */};
+  static constexpr std::pair<std::uint64_t, const char*> network[] = {
+      {0x6969, "NFS"},
+      {0x517B, "SMB"},
+      {0xFF534D42, "CIFS"},
+      {0xFE534D42, "SMB"},
+      {0x01021997, "9p"},
+      {0x5346414F, "AFS"},
+      {0x6B414653, "AFS"},
+      {0x00C36400, "Ceph"},
+      {0x0BD00BD0, "Lustre"},
+      {0x01161970, "GFS2"},
+      {0x7461636F, "OCFS2"},
+      {0x47504653, "GPFS"},
+      {0x73757245, "Coda"},
+      {0x564C, "NCP"},
+      {0x786F4256, "vboxsf"},
+      {0x19830326, "BeeGFS"},
+      {0x65735546, "FUSE (virtiofs, sshfs, GlusterFS, ...)"}};
+  if (std::find(std::begin(local), std::end(local), type) != std::end(local)) return std::nullopt;
+  const std::string remedy =
+      ": a directory of a local disk (ext4, xfs, btrfs) or of a tmpfs such as /run is needed; for processes "
+      "of "
+      "several hosts use a store with a server";
+  for (const auto& [known, name] : network)
+    if (type == known)
+      return std::string("is on ") + name +
+             ", where the kernel cannot tell that a process of another host died" + remedy;
+  char hex[24];
+  std::snprintf(hex, sizeof hex, "0x%llx", static_cast<unsigned long long>(type));
+  return std::string("is on a file system of type ") + hex + ", not known to be local" + remedy;
+}
+
+Place::Place(const std::filesystem::path& directory, std::string_view election) {
+  path_ = std::filesystem::absolute(directory).lexically_normal().string();
+  while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
+  steps_.push_back(path_);
+  for (const auto& piece : encoded(election)) {
+    path_ += '/' + piece;
+    steps_.push_back(path_);
+  }
+}
+
+Result<bool> Place::stands() const {
+  struct stat now {};
+  if (::stat(path_.c_str(), &now) == 0)
+    return directory_.ours() && FileId{now.st_dev, now.st_ino} == directory_.id();
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  return trouble("cannot look at", path_, errno);
+}
+
+std::optional<Error> Place::enter() {
+  const auto stands_now = stands();
+  if (const auto* error = std::get_if<Error>(&stands_now)) return *error;
+  if (std::get<bool>(stands_now)) return std::nullopt;
+  directory_.close();
+  if (auto error = make()) return error;
+  return open();
+}
+
+/// `open_to_all`: everybody could have put this here.
+std::optional<Error> Place::judge(const struct stat& now, const std::string& path, bool top,
+                                  bool open_to_all) {
+  if (!S_ISDIR(now.st_mode))
+    return Error{Fault::misconfigured, path + " is not a directory; name one, or remove that file"};
+  const auto us = ::geteuid();
+  if (open_to_all && now.st_uid != 0 && now.st_uid != us)
+    return Error{Fault::forbidden, path + " belongs to user " + std::to_string(now.st_uid) +
+                                       ", who could forge a leader; it must belong to root or to user " +
+                                       std::to_string(us) + ". To share it: chown root:GROUP, chmod 2770"};
+  if ((now.st_mode & S_IWOTH) != 0 && !(top && (now.st_mode & S_ISVTX) != 0))
+    return Error{Fault::forbidden,
+                 path + " can be written by everybody, who could then forge a leader; chmod o-w " + path};
+  return std::nullopt;
+}
+
+std::optional<Error> Place::make() const {
+  unsigned mode = 0700;
+  bool open_to_all = true;
+  for (const auto& step : steps_) {
+    struct stat now {};
+    if (::stat(step.c_str(), &now) != 0) {
+      if (errno != ENOENT) return trouble("cannot look at", step, errno);
+      // By chmod, because the umask would take the group's right to share it.
+      if (::mkdir(step.c_str(), 0700) == 0 ? ::chmod(step.c_str(), mode) != 0 : errno != EEXIST)
+        return trouble("cannot make the directory", step, errno);
+      if (::stat(step.c_str(), &now) != 0) return trouble("cannot look at", step, errno);
+    }
+    if (auto error = judge(now, step, &step == &steps_.front(), open_to_all)) return error;
+    open_to_all = (now.st_mode & S_IWOTH) != 0;
+    mode = permissions_below(now.st_mode);
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> Place::open() {
+  auto opened = Descriptor::take(
+      [this] { return ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
+  if (!opened) return trouble("cannot open the directory", path_, errno);
+  if (auto error = check(opened)) return error;
+  directory_ = std::move(opened);
+  return std::nullopt;
+}
+
+std::optional<Error> Place::check(const Descriptor& opened) {
+  struct statfs system {};
+  if (::fstatfs(opened.get(), &system) != 0)
+    return trouble("cannot look at the file system of", path_, errno);
+  if (const auto why = unfit_file_system(static_cast<std::uint64_t>(system.f_type) & 0xFFFFFFFF))
+    return Error{Fault::misconfigured, path_ + " " + *why};
+  struct stat now {};
+  if (::fstat(opened.get(), &now) != 0) return trouble("cannot look at", path_, errno);
+  permissions_ = now.st_mode & 0777;
+  // make() judged a path; this is what we got.
+  if (auto error = judge(now, path_, false, false)) return error;
+
+  // Whoever may not write, or finds the disk full, can still observe.
+  const auto probe =
+      Descriptor::take([&] { return ::openat(opened.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
+  if (!probe && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
+    return Error{Fault::misconfigured,
+                 path_ +
+                     " is on a file system without unnamed files (O_TMPFILE), by which a "
+                     "tenure appears whole or not at all; use ext4, xfs, btrfs or tmpfs"};
+  return std::nullopt;
+}
+
+Result<Listing> Place::list() const {
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    Listing listing;
+    const auto whole = list_once(directory_.get(), path_, listing);
+    if (const auto* error = std::get_if<Error>(&whole)) return *error;
+    if (!std::get<bool>(whole)) continue;
+    std::sort(listing.tenures.begin(), listing.tenures.end());
+    return listing;
+  }
+  return Error{Fault::misconfigured, path_ +
+                                         " holds too many files to be listed at one moment; it is for the "
+                                         "election alone, remove what else is in it"};
+}
+
+}  // namespace tenure::file

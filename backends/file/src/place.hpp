@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The directory of one election: what it is called, whether it will do, what is in it.
+#pragma once
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <tenure/conditional_store.hpp>
+#include <tenure/error.hpp>
+#include <tenure/token.hpp>
+
+#include "descriptor.hpp"
+
+namespace tenure::file {
+
+/// The election's path below the directory: percent-encoded, and in pieces if that is too long for one name.
+/// A piece that is not the last ends with '~', which no encoded name has: elections never share a directory.
+std::vector<std::string> encoded(std::string_view election);
+
+/// What a file system of this kind (statfs f_type) is to us: nothing if it will do, else why not.
+std::optional<std::string> unfit_file_system(std::uint64_t type);
+
+struct Listing {
+  std::vector<std::uint64_t> tenures;  ///< Ascending, without 0.
+  std::vector<Token> recalls;
+  std::uint64_t newest() const { return tenures.empty() ? 0 : tenures.back(); }
+};
+
+class Place {
+ public:
+  /// Does nothing yet.
+  Place(const std::filesystem::path& directory, std::string_view election);
+
+  /// Makes sure that the descriptor is open and is what stands at the path now; makes missing directories.
+  std::optional<Error> enter();
+
+  /// Whether the directory that enter() opened still stands at its path; an error if nobody can tell.
+  Result<bool> stands() const;
+
+  /// All names, as they stood together at one moment.
+  Result<Listing> list() const;
+
+  int get() const { return directory_.get(); }
+  FileId id() const { return directory_.id(); }
+  const std::string& path() const { return path_; }
+  std::string path_of(std::string_view name) const { return path_ + '/' + std::string(name); }
+  unsigned permissions() const { return permissions_; }
+
+ private:
+  static std::optional<Error> judge(const struct stat& now, const std::string& path, bool top,
+                                    bool open_to_all);
+  std::optional<Error> make() const;
+  std::optional<Error> open();
+  std::optional<Error> check(const Descriptor& opened);
+
+  std::vector<std::string> steps_;  ///< The directory, and each below it that we may make.
+  std::string path_;
+  Descriptor directory_;
+  unsigned permissions_{};
+};
+
+inline std::string recall_name(Token token) { return "recall." + std::to_string(token.value); }
+
+}  // namespace tenure::file

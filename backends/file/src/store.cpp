@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <limits>
+#include <stdexcept>
+#include <system_error>
+
+#include <tenure/file.hpp>
+#include <tenure/log.hpp>
+#include <tenure/wait.hpp>
+
+#include "trouble.hpp"
+
+namespace tenure::file {
+namespace {
+
+/// A closing file tells it a moment before its lock is free.
+constexpr Clock::Duration look_again = std::chrono::milliseconds(1);
+constexpr int looks_after_close = 5;
+
+std::string boot_id() {
+  const std::string path = "/proc/sys/kernel/random/boot_id";
+  std::string id;
+  std::ifstream(path) >> id;
+  if (id.size() != boot_id_bytes)
+    throw std::invalid_argument("cannot read " + path +
+                                ", which tells this run of the machine from others; mount /proc");
+  return id;
+}
+
+std::uint64_t time_namespace() {
+  struct stat now {};
+  return ::stat("/proc/self/ns/time", &now) == 0 ? now.st_ino : 0;  // 0: a kernel that has only one
+}
+
+bool lock(int fd) {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  return ::fcntl(fd, F_OFD_SETLK, &whole) == 0;
+}
+
+/// Asks only: taking the lock, even for a moment, would make its dead holder look alive to others.
+Result<bool> lock_is_free(int fd, const std::string& path) {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (::fcntl(fd, F_OFD_GETLK, &whole) != 0) return trouble("cannot ask for the lock of", path, errno);
+  return whole.l_type == F_UNLCK;
+}
+
+/// Gives an unnamed file its name. It must not exist.
+bool publish_as(int fd, int directory, const std::string& name) {
+  const auto unnamed = "/proc/self/fd/" + std::to_string(fd);
+  return ::linkat(AT_FDCWD, unnamed.c_str(), directory, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+}
+
+bool write_all(int fd, const void* bytes, std::size_t size, off_t at) {
+  const auto wrote = ::pwrite(fd, bytes, size, at);
+  if (wrote >= 0 && static_cast<std::size_t>(wrote) != size) errno = ENOSPC;
+  return wrote == static_cast<ssize_t>(size);
+}
+
+bool matches(const Read& found, const std::optional<Expected>& expected) {
+  if (!found.record || !expected) return !found.record && !expected;
+  return found.record->token == expected->token && std::find(expected->beats.begin(), expected->beats.end(),
+                                                             found.record->beat) != expected->beats.end();
+}
+
+Clock::Time lease_end(const Record& record) { return Clock::Time(record.asked) + record.term; }
+
+}  // namespace
+
+Store::Store(const std::filesystem::path& directory, std::string election, std::function<void(Step)> at)
+    : election_((check_election(election), std::move(election))),
+      at_(std::move(at)),
+      boot_id_(boot_id()),
+      time_namespace_(time_namespace()),
+      place_(directory, election_) {
+  const auto error = place_.enter();
+  if (!error) return;
+  if (error->fault == Fault::unreachable) throw std::runtime_error(error->message);
+  throw std::invalid_argument(error->message);
+}
+
+std::optional<Error> Store::unusable(const Limit& limit) const {
+  if (life_ != life())
+    return Error{Fault::misconfigured, "this process was forked from the one that opened " + place_.path() +
+                                           ", and has no part in its elections; open one of its own"};
+  if (limit.passed()) return Error{Fault::timed_out, "no time left to look into " + place_.path()};
+  return std::nullopt;
+}
+
+Result<Read> Store::read(const Limit& limit) {
+  if (auto error = unusable(limit)) return *error;
+  auto found = look(limit);
+  if (auto* error = std::get_if<Error>(&found)) return std::move(*error);
+  return tell(std::get<Look>(std::move(found)).read);
+}
+
+Read Store::tell(Read answer) {
+  told_released_.reset();
+  if (answer.record && answer.record->released) told_released_ = answer.record->token;
+  return answer;
+}
+
+Result<Store::Look> Store::look(const Limit& limit) {
+  if (auto error = place_.enter()) return *error;
+  // Whoever claims removes what stood before: then look at what stands now.
+  for (int attempt = 0; attempt < 64; ++attempt) {
+    auto listed = place_.list();
+    if (auto* error = std::get_if<Error>(&listed)) return std::move(*error);
+    Look found{std::get<Listing>(std::move(listed)), {}};
+    found.read.now_ms = limit.clock.unix_ms();
+    found.read.absence_certain = true;
+    const auto newest = found.listing.newest();
+    if (newest == 0) return found;
+    const auto there = look_into(newest, found.read);
+    if (const auto* error = std::get_if<Error>(&there)) return *error;
+    if (!std::get<bool>(there)) continue;
+    // It was the newest while we read it only if it still is.
+    const auto again = place_.list();
+    if (const auto* error = std::get_if<Error>(&again)) return *error;
+    if (std::get<Listing>(again).newest() != newest) continue;
+    add_recall(found.listing, found.read);
+    return found;
+  }
+  return Error{Fault::unreachable, "the files of " + place_.path() + " change faster than they can be read"};
+}
+
+/// False if it is gone.
+Result<bool> Store::look_into(std::uint64_t newest, Read& out) const {
+  const auto name = std::to_string(newest);
+  const auto file = Descriptor::take([&] {
+    return ::openat(place_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  });
+  if (!file && errno == ENOENT) return false;
+  if (!file && errno != ELOOP && errno != ENXIO) return trouble("cannot read", place_.path_of(name), errno);
+
+  std::array<char, sizeof(Image) + 1> bytes{};
+  std::variant<Unreadable, OtherFormat, Decoded> decoded;
+  std::string_view content;
+  for (int attempt = 0; attempt < 4 && std::holds_alternative<Unreadable>(decoded);
+       ++attempt) {  // a torn beat heals
+    const auto got = file ? ::pread(file.get(), bytes.data(), bytes.size(), 0) : 0;
+    if (got < 0 && errno != EISDIR && errno != ESPIPE)
+      return trouble("cannot read", place_.path_of(name), errno);
+    content = {bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+    decoded = decode(content);
+  }
+  if (const auto* other = std::get_if<OtherFormat>(&decoded))
+    return Error{Fault::corrupt, place_.path_of(name) + " has format " + std::to_string(other->version) +
+                                     ", and this release knows format " + std::to_string(format_version) +
+                                     " only; use the release that wrote it"};
+  if (std::holds_alternative<Unreadable>(decoded)) {
+    out.unreadable = true;
+    out.record.emplace();
+    out.record->token = {newest};
+    out.record->beat = sum_of(content);  // another one whenever its holder, if it has one, renews
+    return true;
+  }
+  return judge(std::get<Decoded>(std::move(decoded)), file, place_.path_of(name), out);
+}
+
+Result<bool> Store::judge(Decoded decoded, const Descriptor& file, const std::string& path, Read& out) const {
+  if (decoded.election != election_)
+    return Error{Fault::misconfigured, path + " belongs to the election \"" + printable(decoded.election) +
+                                           "\", not to \"" + printable(election_) +
+                                           "\"; give each its own directory"};
+  const auto free = lock_is_free(file.get(), path);
+  if (const auto* error = std::get_if<Error>(&free)) return *error;
+  const auto& [boot, clock, written_in] = decoded.origin;
+  // A copy put in its place has neither the lock nor anything to say about the holder, but that there was
+  // one.
+  const bool original = written_in.inode == file.id().inode;
+  const bool dead = boot == boot_id_ && written_in == file.id() && std::get<bool>(free);
+  out.record = std::move(decoded.record);
+  out.record->released = original && (out.record->released || dead);
+  out.same_clock = original && boot == boot_id_ && clock == time_namespace_;
+  return true;
+}
+
+void Store::add_recall(const Listing& listing, Read& out) const {
+  const auto& all = listing.recalls;
+  if (!out.record || std::find(all.begin(), all.end(), out.record->token) == all.end()) return;
+  auto& request = out.recall.emplace();
+  request.token = out.record->token;
+  const auto name = recall_name(request.token);
+  const auto file = Descriptor::take(
+      [&] { return ::openat(place_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); });
+  std::array<char, 1024> bytes;
+  const auto got = file ? ::pread(file.get(), bytes.data(), bytes.size(), 0) : 0;
+  const std::string_view text(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  const auto line = std::min(text.find('\n'), text.size());
+  request.by = text.substr(0, line);
+  request.why = text.substr(std::min(line + 1, text.size()));
+}
+
+Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, const Record& next,
+                                    const Limit& limit) {
+  if (auto error = unusable(limit)) return *error;
+  auto record = next;
+  record.term = std::chrono::ceil<std::chrono::milliseconds>(next.term);
+  record.written_ms = limit.clock.unix_ms();
+  auto result = !in_place(expected, record) ? publish(expected, record, limit)
+                : record.released           ? release(record, limit)
+                                            : renew(record, limit);
+  if (auto* swap = std::get_if<Swap>(&result)) swap->found = tell(std::move(swap->found));
+  return result;
+}
+
+/// Whether this continues or ends the tenure that we hold. Whatever else is asked for becomes a file of its
+/// own.
+bool Store::in_place(const std::optional<Expected>& expected, const Record& next) const {
+  if (!held_ || !expected) return false;
+  const auto& now = held_->record;
+  const auto& beats = expected->beats;
+  return expected->token == now.token && std::find(beats.begin(), beats.end(), now.beat) != beats.end() &&
+         next.token == now.token && next.holder == now.holder && next.incarnation == now.incarnation &&
+         next.address == now.address && next.term == now.term;
+}
+
+Result<Swap> Store::renew(const Record& next, const Limit& limit) {
+  auto& mine = *held_;
+  if (limit.clock.now() >= mine.ends) return lose(limit);
+  const auto there = still_mine();
+  if (const auto* error = std::get_if<Error>(&there)) return *error;
+  if (!std::get<bool>(there)) return lose(limit);
+  reached(Step::checked);
+  const auto beat = encode_beat(next, mine.origin);
+  if (!write_all(mine.file.get(), &beat, sizeof beat, offsetof(Image, beat)))
+    return trouble("cannot renew in", place_.path(), errno);
+  reached(Step::beaten);
+  Listing listing;
+  const auto newest = is_newest(mine, listing);
+  if (const auto* error = std::get_if<Error>(&newest)) return *error;
+  if (!std::get<bool>(newest)) return lose(limit);
+  reached(Step::relisted);
+  // Judged by the lease as it was: one who saw that one end may have read n before we wrote, and link n+1
+  // just now.
+  if (limit.clock.now() >= mine.ends) return lose(limit);
+  mine.record = next;
+  mine.ends = lease_end(next);
+  return applied(next, listing, limit);
+}
+
+Result<Swap> Store::release(const Record& next, const Limit& limit) {
+  const auto there = still_mine();
+  if (const auto* error = std::get_if<Error>(&there)) return *error;
+  if (!std::get<bool>(there)) return lose(limit);
+  const auto word = encode_release(next.beat);
+  if (!write_all(held_->file.get(), &word, sizeof word, offsetof(Image, released)))
+    return trouble("cannot release in", place_.path(), errno);
+  Listing listing;
+  const auto newest = is_newest(*held_, listing);
+  if (const auto* error = std::get_if<Error>(&newest)) return *error;
+  if (!std::get<bool>(newest)) return lose(limit);
+  held_.reset();
+  return applied(next, listing, limit);
+}
+
+Result<Swap> Store::refuse(const Limit& limit) {
+  auto found = look(limit);
+  if (auto* error = std::get_if<Error>(&found)) return std::move(*error);
+  return Swap{false, std::get<Look>(std::move(found)).read};
+}
+
+/// This tenure is over, for ever, whatever its file says.
+Result<Swap> Store::lose(const Limit& limit) {
+  lost_ = held_->record.token;
+  held_.reset();
+  auto refused = refuse(limit);
+  return std::holds_alternative<Swap>(refused) ? refused : Swap{};
+}
+
+/// Whether descriptor, file and directory are what they were.
+Result<bool> Store::still_mine() const {
+  struct stat now {};
+  const auto& file = held_->file;
+  if (::fstat(file.get(), &now) != 0 || FileId{now.st_dev, now.st_ino} != file.id() || now.st_nlink == 0)
+    return false;
+  return place_.stands();
+}
+
+/// By number and inode. Fills the listing that it judges by.
+Result<bool> Store::is_newest(const Held& mine, Listing& listing) const {
+  auto listed = place_.list();
+  if (auto* error = std::get_if<Error>(&listed)) return std::move(*error);
+  listing = std::get<Listing>(std::move(listed));
+  return listing.newest() == mine.number && is_named(mine);
+}
+
+bool Store::is_named(const Held& mine) const {
+  struct stat now {};
+  const auto name = std::to_string(mine.number);
+  return ::fstatat(place_.get(), name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+         FileId{now.st_dev, now.st_ino} == mine.file.id();
+}
+
+Result<Swap> Store::publish(const std::optional<Expected>& expected, const Record& next, const Limit& limit) {
+  auto before = look(limit);
+  if (auto* error = std::get_if<Error>(&before)) return std::move(*error);
+  auto& [listing, found] = std::get<Look>(before);
+  if (!matches(found, expected) || (lost_ == next.token && !next.released))
+    return Swap{false, std::move(found)};
+  if (listing.newest() == std::numeric_limits<std::uint64_t>::max())
+    return Error{Fault::corrupt, place_.path_of(std::to_string(listing.newest())) +
+                                     " leaves no number for the next "
+                                     "tenure; it is not ours, remove it"};
+  reached(Step::compared);
+  auto prepared = prepare(next);
+  if (auto* error = std::get_if<Error>(&prepared)) return std::move(*error);
+  auto& mine = std::get<Held>(prepared);
+  mine.number = listing.newest() + 1;
+  reached(Step::locked);
+  if (!publish_as(mine.file.get(), place_.get(), std::to_string(mine.number)))
+    return errno == EEXIST ? refuse(limit) : Result<Swap>(trouble("cannot claim in", place_.path(), errno));
+  reached(Step::linked);
+  return settle(std::move(mine), limit);
+}
+
+/// From here on an error frees the lock, and others see a tenure whose holder is dead.
+Result<Swap> Store::settle(Held mine, const Limit& limit) {
+  Listing listing;
+  const auto newest = is_newest(mine, listing);
+  if (const auto* error = std::get_if<Error>(&newest)) return *error;
+  if (!std::get<bool>(newest)) {  // n+1 was free because it had come and gone: n+2 stands
+    if (is_named(mine)) ::unlinkat(place_.get(), std::to_string(mine.number).c_str(), 0);
+    return refuse(limit);
+  }
+  reached(Step::listed);
+  if (::fsync(mine.file.get()) != 0 || ::fsync(place_.get()) != 0)
+    return trouble("cannot make a claim durable in", place_.path(), errno);
+  reached(Step::synced);
+  remove_before(listing, mine);
+  const auto record = mine.record;
+  held_.reset();
+  if (!record.released) held_ = std::move(mine);
+  return applied(record, listing, limit);
+}
+
+std::variant<Error, Store::Held> Store::prepare(const Record& next) const {
+  Held mine;
+  mine.file =
+      Descriptor::take([&] { return ::openat(place_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
+  if (!mine.file) return trouble("cannot make a file in", place_.path(), errno);
+  mine.origin = {boot_id_, time_namespace_, mine.file.id()};
+  mine.record = next;
+  mine.ends = lease_end(next);
+  const auto image = encode(next, election_, mine.origin);
+  if (const auto* error = std::get_if<Error>(&image)) return *error;
+  // Whoever may list the directory may read who leads.
+  if (::fchmod(mine.file.get(), 0600 | (place_.permissions() & 0044)) != 0 ||
+      !write_all(mine.file.get(), &std::get<Image>(image), sizeof(Image), 0))
+    return trouble("cannot write a claim in", place_.path(), errno);
+  if (!lock(mine.file.get())) return trouble("cannot lock a claim in", place_.path(), errno);
+  return mine;
+}
+
+/// In ascending order: whoever is killed in the midst of it leaves no gap.
+void Store::remove_before(const Listing& listing, const Held& mine) const {
+  for (const auto number : listing.tenures)
+    if (number < mine.number) ::unlinkat(place_.get(), std::to_string(number).c_str(), 0);
+  for (const auto token : listing.recalls)
+    if (token != mine.record.token) ::unlinkat(place_.get(), recall_name(token).c_str(), 0);
+}
+
+Swap Store::applied(const Record& record, const Listing& listing, const Limit& limit) const {
+  Swap swap;
+  swap.applied = true;
+  swap.found.record = record;
+  swap.found.now_ms = limit.clock.unix_ms();
+  swap.found.same_clock = swap.found.absence_certain = true;
+  add_recall(listing, swap.found);
+  return swap;
+}
+
+void Store::await_change(const std::optional<Version>& seen, const Limit& limit) {
+  if (unusable(limit)) return wait_out(limit);
+  const auto waker = limit.clock.make_waker();
+  struct Listening {
+    Ear& ear;
+    ~Listening() { ear.wake(nullptr); }
+  } const listening{ear_};
+  int looks = 0;
+  while (!limit.passed()) {
+    ear_.wake(waker.get());
+    if (ear_.took_close()) looks = looks_after_close;
+    const auto now = look(limit);
+    if (!std::holds_alternative<Look>(now) || differs(seen, std::get<Look>(now).read)) return;
+    const auto follow = ear_.follow(place_.id(), place_.get(), std::get<Look>(now).listing.newest());
+    if (follow == Ear::Follow::anew) continue;
+    auto until = limit.by;
+    if (follow == Ear::Follow::deaf) until = std::min(until, limit.clock.now() + poll_interval);
+    if (looks > 0) until = std::min(until, limit.clock.now() + look_again), --looks;
+    wait(*waker, {limit.clock, until, limit.stop});
+  }
+}
+
+/// Another tenure, or one that was given back since we last told. Renewals are no news.
+bool Store::differs(const std::optional<Version>& seen, const Read& now) const {
+  if (!now.record || !seen) return now.record.has_value() != seen.has_value();
+  return now.record->token != seen->token || (now.record->released && told_released_ != seen->token);
+}
+
+std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
+  if (auto error = unusable(limit)) return error;
+  if (auto error = place_.enter()) return error;
+  const auto file =
+      Descriptor::take([&] { return ::openat(place_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
+  const auto text = printable(request.by, max_candidate_bytes) + '\n' + printable(request.why);
+  if (!file || ::fchmod(file.get(), 0600 | (place_.permissions() & 0044)) != 0 ||
+      !write_all(file.get(), text.data(), text.size(), 0))
+    return trouble("cannot write a request in", place_.path(), errno);
+  if (!publish_as(file.get(), place_.get(), recall_name(request.token)) && errno != EEXIST)
+    return trouble("cannot leave a request in", place_.path(), errno);
+  return std::nullopt;
+}
+
+}  // namespace tenure::file

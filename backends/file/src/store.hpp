@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// One election in its directory: the nth tenure is the file named n. A new one appears whole, by link(2); its
+// holder keeps it open and locked, and renews in place; whoever reads asks the kernel whether that lock still
+// stands.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <tenure/conditional_store.hpp>
+
+#include "descriptor.hpp"
+#include "image.hpp"
+#include "place.hpp"
+#include "watch.hpp"
+
+namespace tenure::file {
+
+/// The moments between two system calls at which tests stop a process, or let another one act.
+enum class Step {
+  compared,
+  locked,
+  linked,
+  listed,
+  synced,  ///< of a claim
+  checked,
+  beaten,
+  relisted,  ///< of a renewal
+};
+
+class Store final : public ConditionalStore {
+ public:
+  /// Throws as open() does.
+  Store(const std::filesystem::path& directory, std::string election, std::function<void(Step)> at = {});
+
+  Result<Read> read(const Limit& limit) override;
+  Result<Swap> compare_and_set(const std::optional<Expected>& expected, const Record& next,
+                               const Limit& limit) override;
+  void await_change(const std::optional<Version>& seen, const Limit& limit) override;
+  std::optional<Error> recall(const Recall& request, const Limit& limit) override;
+
+ private:
+  /// The tenure that this process holds.
+  struct Held {
+    std::uint64_t number{};
+    Descriptor file;  ///< Bears the lock.
+    Origin origin;
+    Record record;     ///< As last acknowledged.
+    Clock::Time ends;  ///< The lease that others honour: asked + term of the last write that counted.
+  };
+  struct Look {
+    Listing listing;
+    Read read;
+  };
+
+  std::optional<Error> unusable(const Limit& limit) const;
+  Read tell(Read answer);
+  Result<Look> look(const Limit& limit);
+  Result<bool> look_into(std::uint64_t newest, Read& out) const;
+  Result<bool> judge(Decoded decoded, const Descriptor& file, const std::string& path, Read& out) const;
+  void add_recall(const Listing& listing, Read& out) const;
+
+  bool in_place(const std::optional<Expected>& expected, const Record& next) const;
+  Result<Swap> renew(const Record& next, const Limit& limit);
+  Result<Swap> release(const Record& next, const Limit& limit);
+  Result<Swap> refuse(const Limit& limit);
+  Result<Swap> lose(const Limit& limit);
+  Result<bool> still_mine() const;
+  Result<bool> is_newest(const Held& mine, Listing& listing) const;
+  bool is_named(const Held& mine) const;
+
+  Result<Swap> publish(const std::optional<Expected>& expected, const Record& next, const Limit& limit);
+  Result<Swap> settle(Held mine, const Limit& limit);
+  std::variant<Error, Held> prepare(const Record& next) const;
+  void remove_before(const Listing& listing, const Held& mine) const;
+  Swap applied(const Record& record, const Listing& listing, const Limit& limit) const;
+
+  bool differs(const std::optional<Version>& seen, const Read& now) const;
+  void reached(Step step) const {
+    if (at_) at_(step);
+  }
+
+  std::string election_;
+  std::function<void(Step)> at_;
+  unsigned life_{life()};
+  std::string boot_id_;
+  std::uint64_t time_namespace_{};
+  Place place_;
+  std::optional<Held> held_;
+  std::optional<Token> lost_;  ///< A tenure of ours that ended against our will: never renewed again.
+  std::optional<Token> told_released_;  ///< What the last answer told as given back.
+  Ear ear_;
+};
+
+}  // namespace tenure::file

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch.hpp"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+namespace tenure::file {
+namespace {
+
+// Not IN_MODIFY: it would wake every standby at every renewal.
+constexpr std::uint32_t names =
+    IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+constexpr std::uint32_t closing = IN_CLOSE_WRITE;
+
+/// A thread that no signal of the program's is delivered to.
+std::unique_ptr<std::thread> quiet_thread(auto body) {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::unique_ptr<std::thread> made;
+  try {
+    made = std::make_unique<std::thread>(std::move(body));
+  } catch (...) {  // no thread left: whoever asked polls
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return made;
+}
+
+std::weak_ptr<Watcher>& of_this_process() {
+  static auto& one = *new std::weak_ptr<Watcher>;  // never destroyed, as what guards it
+  return one;
+}
+
+}  // namespace
+
+std::shared_ptr<Watcher> Watcher::shared() {
+  const auto current = []() -> std::shared_ptr<Watcher> {
+    auto found = of_this_process().lock();
+    return found && found->life_ == life() && !found->ended_ ? found : nullptr;
+  };
+  {
+    const auto lock = hold_off_forks();
+    if (auto found = current()) return found;
+  }
+  auto inotify = Descriptor::take([] { return ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK); });
+  auto quit = Descriptor::take([] { return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); });
+  if (!inotify || !quit) return nullptr;
+  std::shared_ptr<Watcher> made(new Watcher(std::move(inotify), std::move(quit)));
+  if (!made->thread_) return nullptr;
+  std::shared_ptr<Watcher> found;
+  const auto lock = hold_off_forks();
+  if ((found = current())) return found;  // another thread was quicker
+  of_this_process() = made;
+  return made;
+}
+
+Watcher::Watcher(Descriptor inotify, Descriptor quit) : inotify_(std::move(inotify)), quit_(std::move(quit)) {
+  thread_ = quiet_thread([this] { run(); });
+}
+
+Watcher::~Watcher() {
+  if (life_ != life()) {  // the thread stayed with the parent
+    static_cast<void>(thread_.release());
+    return;
+  }
+  if (!thread_) return;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(quit_.get(), &one, sizeof one);
+  thread_->join();
+}
+
+void Watcher::run() {
+  alignas(inotify_event) std::array<char, 4096> buffer;
+  pollfd fds[2] = {{inotify_.get(), POLLIN, 0}, {quit_.get(), POLLIN, 0}};
+  for (;;) {
+    if (::poll(fds, 2, -1) < 0 && errno != EINTR) break;
+    if (fds[1].revents != 0 || (fds[0].revents & ~POLLIN) != 0 || !inotify_.ours()) break;
+    const auto got = ::read(fds[0].fd, buffer.data(), buffer.size());
+    for (auto at = buffer.data(); got > 0 && at < buffer.data() + got;) {
+      const auto* event = reinterpret_cast<const inotify_event*>(at);
+      dispatch(event->wd, event->mask);
+      at += sizeof *event + event->len;
+    }
+  }
+  ended_ = true;
+  dispatch(-1, IN_Q_OVERFLOW);
+}
+
+void Watcher::dispatch(int watch, std::uint32_t mask) {
+  const std::lock_guard lock(mutex_);
+  const bool lost_some = (mask & IN_Q_OVERFLOW) != 0;
+  const auto [first, last] = lost_some ? std::pair(ears_.begin(), ears_.end()) : ears_.equal_range(watch);
+  for (auto it = first; it != last; ++it) {
+    auto& ear = *it->second;
+    if (lost_some || (mask & IN_CLOSE_WRITE) != 0) ear.closed_ = true;
+    if ((mask & IN_IGNORED) != 0) ear.vanished_ = true;
+    if (ear.waker_ != nullptr) ear.waker_->wake();
+  }
+  if ((mask & IN_IGNORED) != 0) ears_.erase(watch);
+}
+
+int Ear::add(const std::string& path, std::uint32_t mask) {
+  const std::lock_guard lock(watcher_->mutex_);
+  const int watch = ::inotify_add_watch(watcher_->inotify_.get(), path.c_str(), mask);
+  if (watch >= 0) watcher_->ears_.emplace(watch, this);
+  return watch;
+}
+
+void Ear::drop(int& watch) {
+  const int dropped = std::exchange(watch, -1);
+  if (dropped < 0) return;
+  const std::lock_guard lock(watcher_->mutex_);
+  auto& ears = watcher_->ears_;
+  std::erase_if(ears, [&](const auto& entry) { return entry.first == dropped && entry.second == this; });
+  if (!ears.contains(dropped)) ::inotify_rm_watch(watcher_->inotify_.get(), dropped);
+}
+
+Ear::Follow Ear::follow(FileId directory, int descriptor, std::uint64_t newest) {
+  if (watcher_ && watcher_->ended_) {
+    leave();
+    watcher_ = nullptr;
+    on_directory_ = on_newest_ = -1;
+  }
+  if (!watcher_) watcher_ = Watcher::shared();
+  if (!watcher_) return Follow::deaf;
+  {
+    const std::lock_guard lock(watcher_->mutex_);
+    if (std::exchange(vanished_, false)) newest_ = 0, directory_ = {};
+  }
+  if (directory_ == directory && newest_ == newest && on_directory_ >= 0 && (newest == 0 || on_newest_ >= 0))
+    return Follow::already;
+  const auto path = "/proc/self/fd/" + std::to_string(descriptor);
+  if (directory_ != directory || on_directory_ < 0) {
+    drop(on_directory_);
+    on_directory_ = add(path, names);
+  }
+  drop(on_newest_);
+  if (newest != 0) on_newest_ = add(path + '/' + std::to_string(newest), closing);
+  directory_ = directory;
+  newest_ = newest;
+  // A newest that has gone meanwhile is told by the next look.
+  return on_directory_ < 0 || (newest != 0 && on_newest_ < 0) ? Follow::deaf : Follow::anew;
+}
+
+void Ear::wake(Waker* waker) {
+  if (!watcher_) return;
+  const std::lock_guard lock(watcher_->mutex_);
+  waker_ = waker;
+}
+
+bool Ear::took_close() {
+  if (!watcher_) return false;
+  const std::lock_guard lock(watcher_->mutex_);
+  return std::exchange(closed_, false);
+}
+
+void Ear::leave() {
+  if (!watcher_ || life_ != life()) return;
+  drop(on_directory_);
+  drop(on_newest_);
+}
+
+}  // namespace tenure::file

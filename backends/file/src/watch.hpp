@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tells waiting threads that something happened in a directory. One inotify instance and one thread serve
+// every store of the process: a user has 128 instances.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include <tenure/clock.hpp>
+
+#include "descriptor.hpp"
+
+namespace tenure::file {
+
+class Ear;
+
+class Watcher {
+ public:
+  /// The process's; made anew if there is none. nullptr: the user or the process has none left.
+  static std::shared_ptr<Watcher> shared();
+  ~Watcher();
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+ private:
+  friend class Ear;
+  Watcher(Descriptor inotify, Descriptor quit);
+  void run();
+  void dispatch(int watch, std::uint32_t mask);
+
+  Descriptor inotify_, quit_;
+  unsigned life_{life()};
+  std::atomic<bool> ended_{false};  ///< Somebody closed our descriptors: hears nothing any more.
+  std::mutex mutex_;
+  std::multimap<int, Ear*> ears_;  ///< By inotify's number for a file.
+  std::unique_ptr<std::thread> thread_;
+};
+
+/// What one store listens to, and what it heard. For one thread at a time.
+class Ear {
+ public:
+  Ear() = default;
+  ~Ear() { leave(); }
+  Ear(const Ear&) = delete;
+  Ear& operator=(const Ear&) = delete;
+
+  enum class Follow {
+    already,  ///< It has been listening to these since the last call.
+    anew,     ///< It listens from now on: look again.
+    deaf,     ///< There is nothing to listen with.
+  };
+
+  /// Listens to the names in the directory, and to the closing of one file in it (0: none).
+  Follow follow(FileId directory, int descriptor, std::uint64_t newest);
+
+  /// Wakes this one when something is heard; nullptr: nobody.
+  void wake(Waker* waker);
+
+  /// Whether a file was closed by one who could write, since last asked.
+  bool took_close();
+
+ private:
+  friend class Watcher;
+  int add(const std::string& path, std::uint32_t mask);
+  void drop(int& watch);
+  void leave();
+
+  unsigned life_{life()};
+  std::shared_ptr<Watcher> watcher_;
+  FileId directory_;
+  std::uint64_t newest_{};
+  int on_directory_{-1}, on_newest_{-1};
+  Waker* waker_{};  // from here on under the watcher's mutex
+  bool closed_{};
+  bool vanished_{};  ///< The kernel dropped a watch.
+};
+
+}  // namespace tenure::file

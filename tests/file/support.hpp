@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// A directory of its own for every test, records to write into it, and processes to misbehave.
+#pragma once
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <string>
+#include <tenure/conditional_store.hpp>
+#include <tenure/manual_clock.hpp>
+#include <utility>
+#include <vector>
+
+namespace tenure::file {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+/// Removed at the end.
+class Scratch {
+ public:
+  explicit Scratch(const fs::path& below = fs::temp_directory_path()) {
+    auto name = (below / "tenure-file-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
+    path_ = name;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  const fs::path& path() const { return path_; }
+  operator const fs::path&() const { return path_; }
+  fs::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
+
+inline Limit within(Clock::Duration time, Clock& clock = boot_clock(), std::stop_token stop = {}) {
+  return {clock, clock.now() + time, std::move(stop)};
+}
+
+inline Record record(std::uint64_t token, std::uint64_t beat, Clock& clock = boot_clock(),
+                     Clock::Duration term = 10s) {
+  Record made;
+  made.token = {token};
+  made.beat = beat;
+  made.holder = "holder";
+  made.incarnation = "incarnation";
+  made.address = "address";
+  made.term = term;
+  made.asked = clock.now().time_since_epoch();
+  return made;
+}
+
+inline Expected version(std::uint64_t token, std::vector<std::uint64_t> beats) {
+  return {{token}, std::move(beats)};
+}
+
+/// The answer, or a failed test with the error.
+template <class T>
+T value(Result<T> result) {
+  if (const auto* error = std::get_if<Error>(&result)) {
+    ADD_FAILURE() << to_string(error->fault) << ": " << error->message;
+    return {};
+  }
+  return std::get<T>(std::move(result));
+}
+
+template <class T>
+Error error_of(const Result<T>& result) {
+  if (const auto* error = std::get_if<Error>(&result)) return *error;
+  ADD_FAILURE() << "an error was expected";
+  return {};
+}
+
+inline Read read(ConditionalStore& store, Clock& clock = boot_clock()) {
+  return value(store.read(within(1s, clock)));
+}
+
+inline bool swap(ConditionalStore& store, const std::optional<Expected>& expected, const Record& next,
+                 Clock& clock = boot_clock()) {
+  return value(store.compare_and_set(expected, next, within(1s, clock))).applied;
+}
+
+inline std::set<std::string> names(const fs::path& directory) {
+  std::set<std::string> found;
+  for (const auto& entry : fs::directory_iterator(directory)) found.insert(entry.path().filename());
+  return found;
+}
+
+/// Until it holds, or for ten seconds.
+inline bool eventually(const std::function<bool()>& holds) {
+  const auto waker = boot_clock().make_waker();
+  const auto end = boot_clock().now() + 10s;
+  while (!holds()) {
+    if (boot_clock().now() >= end) return false;
+    waker->wait_until(boot_clock().now() + 1ms);
+  }
+  return true;
+}
+
+/// A forked process. Its `body` runs to the end, or until somebody kills it; it ends with this object.
+class Child {
+ public:
+  explicit Child(const std::function<void()>& body) {
+    int ready[2];
+    if (::pipe(ready) != 0) throw std::runtime_error("pipe");
+    ready_ = ready[0];
+    pid_ = ::fork();
+    if (pid_ != 0) {
+      ::close(ready[1]);
+      return;
+    }
+    ::close(ready[0]);
+    tell_ = ready[1];
+    try {
+      body();
+    } catch (const std::exception& e) {
+      ADD_FAILURE() << e.what();
+    }
+    ::_exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  ~Child() {
+    if (pid_ > 0) kill();
+    ::close(ready_);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  pid_t pid() const { return pid_; }
+
+  /// In the child: lets await_ready() return.
+  static void ready() { [[maybe_unused]] const auto wrote = ::write(tell_, "!", 1); }
+
+  /// In the child: says so and does nothing more.
+  [[noreturn]] static void ready_and_sleep() {
+    ready();
+    for (;;) ::pause();
+  }
+
+  /// False if it ended before.
+  bool await_ready() const {
+    char byte = 0;
+    return ::read(ready_, &byte, 1) == 1;
+  }
+
+  int kill(int signal = SIGKILL) {
+    ::kill(pid_, signal);
+    return end();
+  }
+
+  /// Waits until it ended: its exit status, 0 if all was well.
+  int end() {
+    int status = -1;
+    ::waitpid(std::exchange(pid_, -1), &status, 0);
+    return status;
+  }
+
+ private:
+  static inline int tell_ = -1;
+  int ready_{-1};
+  pid_t pid_{-1};
+};
+
+}  // namespace tenure::file

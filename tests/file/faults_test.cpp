@@ -1,0 +1,549 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: what befalls files, directories, descriptors and processes makes no two leaders, lowers no token, and
+// ends. Method: the real thing: processes killed and forked, file systems mounted in a child's own namespace,
+// files broken by hand. What needs a privilege that is missing is skipped, with the reason.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <cstring>
+#include <tenure/file.hpp>
+#include <tenure/lock_table.hpp>
+
+#include "store.hpp"
+#include "support.hpp"
+
+namespace tenure::file {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct FileFaults : ::testing::Test {
+  Scratch base;
+  fs::path directory = base / "jobs";
+
+  static void must(bool done, const char* what) {
+    if (!done) throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));
+  }
+
+  /// In a child: mounts that nobody else sees, and that end with it.
+  static void own_mounts() {
+    must(::unshare(CLONE_NEWNS) == 0, "unshare");
+    must(::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "make private");
+  }
+  static void mount_tmpfs(const fs::path& at, const char* options) {
+    must(::mount("tenure-test", at.c_str(), "tmpfs", 0, options) == 0, "mount tmpfs");
+  }
+
+  void overwrite(const std::string& name, const std::string& content) const {
+    std::ofstream(directory / name, std::ios::binary | std::ios::trunc) << content;
+  }
+};
+
+#define NEEDS_ROOT() \
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can do this to a file system"
+
+// ---- Processes
+
+struct FileFaultsAt : FileFaults, ::testing::WithParamInterface<Step> {};
+
+// Killed in the midst of a claim: nothing is left, or a tenure whose holder is known to be dead.
+TEST_P(FileFaultsAt, AKilledClaimHoldsUpNobody) {
+  Child dies([&] {
+    Store store{base, "jobs", [](Step step) {
+                  if (step == GetParam()) ::kill(::getpid(), SIGKILL);
+                }};
+    swap(store, std::nullopt, record(7, 70));
+  });
+  EXPECT_EQ(WTERMSIG(dies.end()), SIGKILL);
+  Store next{base, "jobs"};
+  const auto found = read(next);
+  EXPECT_EQ(found.record.has_value(), GetParam() >= Step::linked);
+  std::optional<Expected> expected;
+  if (found.record) {
+    EXPECT_TRUE(found.record->released);
+    expected = version(7, {found.record->beat});
+  }
+  EXPECT_TRUE(swap(next, expected, record(8, 80)));
+  EXPECT_EQ(names(directory).size(), 1u);
+}
+
+// Stopped for ever in the midst of a claim: it has nothing locked that others need.
+TEST_P(FileFaultsAt, AStoppedClaimHoldsUpNobody) {
+  Child stops([&] {
+    Store store{base, "jobs", [](Step step) {
+                  if (step == GetParam()) Child::ready_and_sleep();
+                }};
+    swap(store, std::nullopt, record(7, 70));
+  });
+  ASSERT_TRUE(stops.await_ready());
+  Store next{base, "jobs"};
+  const auto found = read(next);
+  std::optional<Expected> expected;
+  if (found.record) expected = version(7, {found.record->beat});
+  EXPECT_TRUE(swap(next, expected, record(8, 80)));
+  EXPECT_FALSE(read(next).record->released);
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps, FileFaultsAt,
+                         ::testing::Values(Step::compared, Step::locked, Step::linked, Step::listed,
+                                           Step::synced));
+
+TEST_F(FileFaults, AKilledHolderIsKnownToBeDeadAtOnce) {
+  Child holder([&] {
+    Store store{base, "jobs"};
+    ASSERT_TRUE(swap(store, std::nullopt, record(7, 70)));
+    Child::ready_and_sleep();
+  });
+  ASSERT_TRUE(holder.await_ready());
+  Store next{base, "jobs"};
+  EXPECT_FALSE(read(next).record->released);
+  ::kill(holder.pid(), SIGSTOP);
+  EXPECT_FALSE(read(next).record->released) << "stopped is not dead";
+  holder.kill();
+  EXPECT_TRUE(read(next).record->released);
+  EXPECT_TRUE(swap(next, version(7, {70}), record(8, 80)));
+}
+
+// A child of a holder outlives it: it must not keep its lock.
+TEST_F(FileFaults, AForkedChildDoesNotHoldOnForItsParent) {
+  Child holder([&] {
+    Store store{base, "jobs"};
+    ASSERT_TRUE(swap(store, std::nullopt, record(7, 70)));
+    if (::fork() == 0) {
+      ::close(STDERR_FILENO);
+      Child::ready();
+      for (;;) ::pause();
+    }
+    for (;;) ::pause();
+  });
+  ASSERT_TRUE(holder.await_ready());
+  // The grandchild is found by its parent, to be ended with the test.
+  pid_t grandchild = 0;
+  std::ifstream("/proc/" + std::to_string(holder.pid()) + "/task/" + std::to_string(holder.pid()) +
+                "/children") >>
+      grandchild;
+  Store next{base, "jobs"};
+  EXPECT_FALSE(read(next).record->released);
+  holder.kill();
+  EXPECT_TRUE(read(next).record->released);
+  if (grandchild > 0) ::kill(grandchild, SIGKILL);
+}
+
+TEST_F(FileFaults, AForkedChildHasNoPartInItsParentsElection) {
+  Store store{base, "jobs"};
+  ASSERT_TRUE(swap(store, std::nullopt, record(7, 70)));
+  EXPECT_EQ(Child([&] {
+              EXPECT_THAT(error_of(store.read(within(1s))).message, HasSubstr("forked"));
+              error_of(store.compare_and_set(version(7, {70}), record(7, 71), within(1s)));
+              EXPECT_TRUE(store.recall({{7}, "", ""}, within(1s)));
+              const auto limit = within(10ms);
+              store.await_change(std::nullopt, limit);
+              EXPECT_TRUE(limit.passed()) << "there is nothing to wait for, and no hot loop either";
+              Store own{base, "jobs"};
+              EXPECT_FALSE(read(own).record->released);
+              EXPECT_FALSE(swap(own, std::nullopt, record(8, 80)));
+            }).end(),
+            0);
+  EXPECT_FALSE(read(store).record->released);
+  EXPECT_TRUE(swap(store, version(7, {70}), record(7, 71)));
+}
+
+TEST_F(FileFaults, AProgramStartedByTheHolderInheritsNothing) {
+  Store store{base, "jobs"};
+  ASSERT_TRUE(swap(store, std::nullopt, record(7, 70)));
+  EXPECT_NE(std::system(("ls -l /proc/self/fd | grep -q " + base.path().string()).c_str()), 0);
+}
+
+TEST_F(FileFaults, AnotherTimeNamespaceIsAnotherClock) {
+  NEEDS_ROOT();
+  constexpr int cannot = 77;
+  Child holder([&] {
+    if (::unshare(CLONE_NEWTIME) != 0) ::_exit(cannot);
+    std::ofstream("/proc/self/timens_offsets") << "boottime 1000000 0\n";
+    const pid_t inside = ::fork();  // the namespace holds for children
+    if (inside != 0) {
+      int status = 0;
+      ::waitpid(inside, &status, 0);
+      ::_exit(WEXITSTATUS(status));
+    }
+    Store store{base, "jobs"};
+    ASSERT_TRUE(swap(store, std::nullopt, record(7, 70)));
+    ::raise(SIGKILL);
+  });
+  if (WEXITSTATUS(holder.end()) == cannot) GTEST_SKIP() << "no time namespaces here";
+  Store other{base, "jobs"};
+  const auto found = read(other);
+  ASSERT_TRUE(found.record);
+  EXPECT_FALSE(found.same_clock);
+  EXPECT_TRUE(found.record->released) << "its death is known all the same";
+}
+
+// ---- Descriptors
+
+TEST_F(FileFaults, ALeaderNeedsNoNewDescriptor) {
+  EXPECT_EQ(Child([&] {
+              Store leader{base, "jobs"}, other{base, "jobs"};
+              ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+              const rlimit none{3, 3};
+              ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+              EXPECT_TRUE(swap(leader, version(7, {70}), record(7, 71)));
+              EXPECT_THAT(error_of(other.read(within(1s))).message, HasSubstr("ulimit -n"));
+              EXPECT_TRUE(swap(leader, version(7, {71}), record(7, 72)));
+              auto last = record(7, 73);
+              last.released = true;
+              EXPECT_TRUE(swap(leader, version(7, {72}), last));
+            }).end(),
+            0);
+}
+
+/// As a program does that daemonises.
+void close_all_from(int first) {
+  for (int fd = first; fd < 256; ++fd) ::close(fd);
+}
+
+TEST_F(FileFaults, AHolderWhoseDescriptorsWereClosedKnows) {
+  EXPECT_EQ(Child([&] {
+              Store leader{base, "jobs"}, other{base, "jobs"};
+              ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+              close_all_from(3);
+              // Whatever the program opens next gets our numbers.
+              const auto bystander = (base / "bystander").string();
+              for (int i = 0; i < 16; ++i)
+                ASSERT_GT(::open(bystander.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600), 0);
+              EXPECT_FALSE(swap(leader, version(7, {70}), record(7, 71)));
+              EXPECT_EQ(fs::file_size(bystander), 0u) << "written into a file of the program's";
+              EXPECT_TRUE(read(other).record->released);
+              EXPECT_TRUE(swap(leader, version(7, {70}), record(8, 80))) << "and it may lead anew";
+              for (int fd = 3; fd < 19; ++fd)
+                EXPECT_GE(::fcntl(fd, F_GETFD), 0) << "closed one of the program's";
+            }).end(),
+            0);
+}
+
+// ---- Files and directories
+
+TEST_F(FileFaults, AHolderKnowsWhenItsFileIsDeleted) {
+  Store leader{base, "jobs"}, other{base, "jobs"};
+  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+  fs::remove(directory / "1");
+  EXPECT_FALSE(swap(leader, version(7, {70}), record(7, 71)));
+  EXPECT_FALSE(read(other).record);
+}
+
+TEST_F(FileFaults, AHolderKnowsWhenTheDirectoryIsDeleted) {
+  Store leader{base, "jobs"}, other{base, "jobs"};
+  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+  fs::remove_all(directory);
+  EXPECT_FALSE(swap(leader, version(7, {70}), record(7, 71)));
+  EXPECT_TRUE(swap(other, std::nullopt, record(8, 80))) << "made anew";
+  EXPECT_FALSE(swap(leader, version(7, {70, 71}), record(7, 72)));
+  EXPECT_EQ(read(leader).record->token, Token{8});
+}
+
+TEST_F(FileFaults, AHolderKnowsWhenAnotherDirectoryStandsThere) {
+  Store leader{base, "jobs"}, other{base, "jobs"};
+  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+  fs::rename(directory, base / "old");
+  EXPECT_TRUE(swap(other, std::nullopt, record(8, 80)));
+  EXPECT_FALSE(swap(leader, version(7, {70}), record(7, 71)));
+}
+
+TEST_F(FileFaults, AHolderKnowsWhenItsFileIsReplaced) {
+  Store leader{base, "jobs"}, other{base, "jobs"};
+  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+  fs::copy_file(directory / "1", directory / "copy");
+  fs::rename(directory / "copy", directory / "1");
+  const auto found = read(other);
+  ASSERT_TRUE(found.record);
+  EXPECT_FALSE(found.record->released) << "a copy has no lock: that says nothing of the holder";
+  EXPECT_FALSE(found.same_clock);
+  EXPECT_FALSE(swap(leader, version(7, {70}), record(7, 71)));
+}
+
+struct FileBroken : FileFaults, ::testing::WithParamInterface<const char*> {};
+
+TEST_P(FileBroken, AnUnreadableNewestCountsAsWhatItWas) {
+  Store other{base, "jobs"};
+  overwrite("5", GetParam());
+  const auto found = read(other);
+  EXPECT_TRUE(found.unreadable);
+  ASSERT_TRUE(found.record);
+  EXPECT_FALSE(found.record->released);
+  EXPECT_FALSE(found.same_clock);
+  EXPECT_EQ(read(other).record, found.record) << "as long as it stands unchanged";
+  const auto expected = version(found.record->token.value, {found.record->beat});
+  EXPECT_FALSE(swap(other, std::nullopt, record(7, 70)));
+  EXPECT_TRUE(swap(other, expected, record(7, 70)));
+  EXPECT_THAT(names(directory), ElementsAre("6"));
+}
+
+INSTANTIATE_TEST_SUITE_P(By, FileBroken, ::testing::Values("", "garbage", "tenure1\n"));
+
+// Truncated under its holder, who goes on: it is seen to live. When it dies, one observed term decides.
+TEST_F(FileFaults, ATruncatedFileOfALivingHolderChangesWithEveryRenewal) {
+  Store leader{base, "jobs"}, other{base, "jobs"};
+  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+  fs::resize_file(directory / "1", 0);
+  const auto before = read(other);
+  EXPECT_TRUE(before.unreadable);
+  EXPECT_TRUE(swap(leader, version(7, {70}), record(7, 71)));
+  const auto after = read(other);
+  EXPECT_TRUE(after.unreadable);
+  EXPECT_NE(before.record->beat, after.record->beat);
+  EXPECT_FALSE(swap(other, version(before.record->token.value, {before.record->beat}), record(8, 80)));
+}
+
+TEST_F(FileFaults, AfterABrokenFileTheTokenIsAboveEverythingSeen) {
+  ManualClock clock;
+  const auto seat = lock_table(std::make_shared<Store>(base, "jobs"), "jobs");
+  ASSERT_EQ(seat->accepts(Timing::of(1s)), std::nullopt);
+  const auto first = std::get<Granted>(seat->acquire(within(1s, clock))).token;
+  ASSERT_EQ(seat->release(within(1s, clock)), std::nullopt);
+  overwrite("2", "torn");
+  EXPECT_TRUE(std::holds_alternative<Denied>(seat->acquire(within(1s, clock))));
+  clock.advance(1s - 1ns);
+  EXPECT_TRUE(std::holds_alternative<Denied>(seat->acquire(within(1s, clock))));
+  clock.advance(1ns);
+  const auto next = seat->acquire(within(1s, clock));
+  ASSERT_TRUE(std::holds_alternative<Granted>(next)) << "one observed term";
+  EXPECT_GT(std::get<Granted>(next).token, first);
+}
+
+TEST_F(FileFaults, WhatIsNoFileCountsAsUnreadable) {
+  Store other{base, "jobs"};
+  fs::create_symlink("/etc/passwd", directory / "3");
+  EXPECT_TRUE(read(other).unreadable);
+  fs::create_directory(directory / "4");
+  EXPECT_TRUE(read(other).unreadable);
+  ASSERT_EQ(::mkfifo((directory / "5").c_str(), 0600), 0);
+  const auto found = read(other);
+  EXPECT_TRUE(found.unreadable);
+  EXPECT_TRUE(swap(other, version(5, {found.record->beat}), record(7, 70)));
+}
+
+TEST_F(FileFaults, AnotherFormatIsRefusedAndSaysSo) {
+  Store leader{base, "jobs"}, other{base, "jobs"};
+  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+  const std::uint32_t version_two = 2;
+  std::fstream(directory / "1", std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(offsetof(Image, version))
+      .write(reinterpret_cast<const char*>(&version_two), sizeof version_two);
+  EXPECT_EQ(error_of(other.read(within(1s))).fault, Fault::corrupt);
+  EXPECT_THAT(error_of(other.read(within(1s))).message, HasSubstr("format 2"));
+  error_of(other.compare_and_set(version(7, {70}), record(8, 80), within(1s)));
+}
+
+TEST_F(FileFaults, AnotherElectionsFileIsRefused) {
+  Store leader{base, "jobs"}, other{base, "other"};
+  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+  fs::copy_file(directory / "1", base / "other/1");
+  EXPECT_THAT(error_of(other.read(within(1s))).message, HasSubstr("belongs to the election \"jobs\""));
+}
+
+/// A file as a holder elsewhere would have left it; its lock is free here.
+struct FileElsewhere : FileFaults {
+  Store other{base, "jobs"};
+
+  Read found_from(const std::function<void(Origin&)>& change) {
+    const auto path = directory / "1";
+    std::ofstream out(path, std::ios::binary);
+    struct stat now {};
+    must(::stat(path.c_str(), &now) == 0, "stat");
+    std::string boot;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+    struct stat clock {};
+    ::stat("/proc/self/ns/time", &clock);
+    Origin origin{boot, clock.st_ino, {now.st_dev, now.st_ino}};
+    change(origin);
+    const auto image = std::get<Image>(encode(record(7, 70), "jobs", origin));
+    out.write(reinterpret_cast<const char*>(&image), sizeof image).flush();
+    return read(other);
+  }
+};
+
+TEST_F(FileElsewhere, AFreeLockIsADeadHolder) {
+  const auto found = found_from([](Origin&) {});
+  EXPECT_TRUE(found.record->released);
+  EXPECT_TRUE(found.same_clock);
+}
+
+TEST_F(FileElsewhere, AnotherBootSaysNothingByItsLockOrClock) {
+  const auto found =
+      found_from([](Origin& origin) { origin.boot_id[0] = origin.boot_id[0] == 'x' ? 'y' : 'x'; });
+  EXPECT_FALSE(found.record->released);
+  EXPECT_FALSE(found.same_clock);
+}
+
+TEST_F(FileElsewhere, AnotherDeviceSaysNothingByItsLock) {
+  const auto found = found_from([](Origin& origin) { ++origin.file.device; });
+  EXPECT_FALSE(found.record->released);
+  EXPECT_TRUE(found.same_clock);
+}
+
+TEST_F(FileElsewhere, AnotherInodeSaysNothingAtAll) {
+  const auto found = found_from([](Origin& origin) { ++origin.file.inode; });
+  EXPECT_FALSE(found.record->released);
+  EXPECT_FALSE(found.same_clock);
+}
+
+TEST_F(FileElsewhere, AnotherTimeNamespaceSaysNothingByItsClock) {
+  const auto found = found_from([](Origin& origin) { ++origin.time_namespace; });
+  EXPECT_TRUE(found.record->released);
+  EXPECT_FALSE(found.same_clock);
+}
+
+// ---- File systems
+
+TEST_F(FileFaults, AFullDiskFailsTheClaimAndNotTheLeader) {
+  NEEDS_ROOT();
+  EXPECT_EQ(Child([&] {
+              own_mounts();
+              mount_tmpfs(base, "size=64k,mode=0700");
+              Store leader{base, "jobs"}, other{base, "jobs"};
+              ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+              std::ofstream filling(base / "filling");
+              while (filling << std::string(4096, 'x') << std::flush) {
+              }
+              EXPECT_TRUE(swap(leader, version(7, {70}), record(7, 71)));
+              EXPECT_FALSE(read(other).record->released);
+              const auto failed = other.compare_and_set(version(7, {71}), record(8, 80), within(1s));
+              EXPECT_THAT(error_of(failed).message, HasSubstr("free some space"));
+              EXPECT_THAT(names(directory), ElementsAre("1"));
+              EXPECT_TRUE(swap(leader, version(7, {71}), record(7, 72)));
+              filling.close();
+              fs::remove(base / "filling");
+              EXPECT_TRUE(swap(other, version(7, {72}), record(8, 80)));
+            }).end(),
+            0);
+}
+
+TEST_F(FileFaults, ADiskWithoutInodesFailsTheClaimAndNotTheLeader) {
+  NEEDS_ROOT();
+  EXPECT_EQ(Child([&] {
+              own_mounts();
+              mount_tmpfs(base, "nr_inodes=6,mode=0700");
+              Store leader{base, "jobs"}, other{base, "jobs"};
+              ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+              for (int i = 0; i < 8; ++i) std::ofstream(base / std::to_string(i)) << "x";
+              EXPECT_TRUE(swap(leader, version(7, {70}), record(7, 71)));
+              error_of(other.compare_and_set(version(7, {71}), record(8, 80), within(1s)));
+              EXPECT_TRUE(swap(leader, version(7, {71}), record(7, 72)));
+            }).end(),
+            0);
+}
+
+TEST_F(FileFaults, AReadOnlyFileSystemFailsTheClaimAndIsObserved) {
+  NEEDS_ROOT();
+  Store leader{base, "jobs"};
+  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+  EXPECT_EQ(
+      Child([&] {
+        own_mounts();
+        must(::mount(base.path().c_str(), base.path().c_str(), nullptr, MS_BIND, nullptr) == 0, "bind");
+        must(::mount(nullptr, base.path().c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) == 0,
+             "read-only");
+        Store other{base, "jobs"};
+        EXPECT_FALSE(read(other).record->released);
+        const auto failed = other.compare_and_set(version(7, {70}), record(8, 80), within(1s));
+        EXPECT_EQ(error_of(failed).fault, Fault::forbidden);
+      }).end(),
+      0);
+}
+
+TEST_F(FileFaults, AReadOnlyDirectoryFailsTheClaimAndNotTheLeader) {
+  NEEDS_ROOT();
+  Store leader{base, "jobs"};
+  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+  ASSERT_EQ(::chmod(base.path().c_str(), 0555), 0);
+  ASSERT_EQ(::chmod(directory.c_str(), 0555), 0);
+  ASSERT_EQ(::chmod((directory / "1").c_str(), 0644), 0);
+  EXPECT_TRUE(swap(leader, version(7, {70}), record(7, 71)));
+  EXPECT_EQ(Child([&] {
+              must(::setresuid(1001, 1001, 1001) == 0, "become another user");
+              Store other{base, "jobs"};
+              EXPECT_EQ(read(other).record->beat, 71u);
+              const auto failed = other.compare_and_set(version(7, {71}), record(8, 80), within(1s));
+              EXPECT_EQ(error_of(failed).fault, Fault::forbidden);
+              EXPECT_THAT(error_of(failed).message, HasSubstr("a candidate needs to read and write"));
+            }).end(),
+            0);
+  ASSERT_EQ(::chmod(directory.c_str(), 0755), 0);
+}
+
+// The same directory seen through an overlayfs: its locks are others, and both sides see each other's as
+// free.
+TEST_F(FileFaults, AnOverlayAndWhatIsBelowItAreToldApart) {
+  NEEDS_ROOT();
+  constexpr int cannot = 77;
+  Child both([&] {
+    own_mounts();
+    mount_tmpfs(base, "mode=0700");
+    for (const auto* name : {"lower", "upper", "work", "merged"}) fs::create_directory(base / name);
+    fs::permissions(base / "upper", fs::perms::owner_all);
+    fs::permissions(base / "merged", fs::perms::owner_all);
+    const auto options = "lowerdir=" + (base / "lower").string() + ",upperdir=" + (base / "upper").string() +
+                         ",workdir=" + (base / "work").string();
+    if (::mount("tenure-test", (base / "merged").c_str(), "overlay", 0, options.c_str()) != 0)
+      ::_exit(cannot);
+    Store above{base / "merged", "jobs"}, beside{base / "merged", "jobs"}, below{base / "upper", "jobs"};
+    ASSERT_TRUE(swap(above, std::nullopt, record(7, 70)));
+    EXPECT_FALSE(read(beside).record->released);
+    ASSERT_TRUE(read(below).record);
+    EXPECT_FALSE(read(below).record->released) << "two leaders";
+    EXPECT_TRUE(swap(above, version(7, {70}), record(7, 71)));
+    EXPECT_EQ(read(below).record->beat, 71u);
+    auto last = record(7, 72);
+    last.released = true;
+    EXPECT_TRUE(swap(above, version(7, {71}), last));
+    ASSERT_TRUE(swap(below, version(7, {72}), record(8, 80)));
+    EXPECT_FALSE(read(above).record->released) << "two leaders";
+  });
+  const int status = both.end();
+  if (WEXITSTATUS(status) == cannot) GTEST_SKIP() << "no overlayfs here";
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(FileFaults, AFileSystemThatIsNotKnownToBeLocalIsRefused) {
+  NEEDS_ROOT();
+  constexpr int cannot = 77;
+  Child there([&] {
+    own_mounts();
+    if (::mount("tenure-test", base.path().c_str(), "hugetlbfs", 0, "mode=0700") != 0) ::_exit(cannot);
+    try {
+      Store{base, "jobs"};
+      ADD_FAILURE() << "accepted";
+    } catch (const std::invalid_argument& e) {
+      EXPECT_THAT(e.what(), HasSubstr("not known to be local"));
+    }
+  });
+  const int status = there.end();
+  if (WEXITSTATUS(status) == cannot) GTEST_SKIP() << "no such file system here";
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(FileFaults, ABindMountedDirectoryIsTheSameElection) {
+  NEEDS_ROOT();
+  Store leader{base, "jobs"};
+  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+  Scratch elsewhere;
+  EXPECT_EQ(Child([&] {
+              own_mounts();
+              must(::mount(base.path().c_str(), elsewhere.path().c_str(), nullptr, MS_BIND, nullptr) == 0,
+                   "bind");
+              Store other{elsewhere, "jobs"};
+              const auto found = read(other);
+              EXPECT_FALSE(found.record->released);
+              EXPECT_TRUE(found.same_clock);
+              EXPECT_FALSE(swap(other, std::nullopt, record(8, 80)));
+            }).end(),
+            0);
+}
+
+}  // namespace
+}  // namespace tenure::file

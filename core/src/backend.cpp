@@ -11,9 +11,7 @@ std::optional<Error> Backend::accepts(const Timing&) { return std::nullopt; }
 
 std::string Backend::election() const { return {}; }
 
-void ConditionalStore::await_change(const std::optional<Version>&, const Limit& limit) {
-  wait_out(limit);
-}
+void ConditionalStore::await_change(const std::optional<Version>&, const Limit& limit) { wait_out(limit); }
 
 std::optional<Error> ConditionalStore::recall(const Recall&, const Limit&) {
   return Error{Fault::misconfigured, "this store cannot carry a request to step down"};

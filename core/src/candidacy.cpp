@@ -75,8 +75,7 @@ void Candidacy::ineligible(Time now, std::uint64_t id) {
   if (const auto pending = settle(id)) {
     next_ask_ = now + timing_.renew;
     if (pending->question.verb == Verb::renew) {
-      if (tenure_ && tenure_->stage == Stage::leading)
-        end_voluntarily(now, Reason::ineligible, "eligible() said no");
+      if (tenure_ && tenure_->stage == Stage::leading) end_voluntarily(now, Reason::ineligible, "eligible() said no");
     } else {
       may_hold_ = pending->may_have_held;
       if (may_hold_) {
@@ -151,8 +150,7 @@ void Candidacy::acquire_answered(Time now, const Pending& asked, Answer answer) 
       elect(now, asked.question, token);
   };
   std::visit(Overloaded{[&](Unknown& a) { unanswered(now, std::move(a.error)); },
-                        [&](Denied& a) { denied(now, a.holder); },
-                        [&](Granted& a) { granted(a.token); },
+                        [&](Denied& a) { denied(now, a.holder); }, [&](Granted& a) { granted(a.token); },
                         [&](Recalled& a) {
                           granted(a.token);
                           if (tenure_) end_voluntarily(now, Reason::recalled, "asked by " + a.by + ": " + a.why);
@@ -196,8 +194,8 @@ void Candidacy::elect(Time now, const Question& asked, Token token) {
   if (highest_ && token <= *highest_) {
     release_due_ = true;
     cool_down_ = timing_.term;
-    return unanswered(now, {Fault::corrupt, "the store granted token " + std::to_string(token.value) +
-                                                " after " + std::to_string(highest_->value) +
+    return unanswered(now, {Fault::corrupt, "the store granted token " + std::to_string(token.value) + " after " +
+                                                std::to_string(highest_->value) +
                                                 ": tokens must rise; it has lost data. Not led by"});
   }
   highest_ = token;
@@ -277,7 +275,8 @@ void Candidacy::watch_hook(Time now) {
 void Candidacy::watch_store(Time now) {
   if (!pending_ || pending_->wedged || now < pending_->question.by + overrun_grace) return;
   pending_->wedged = true;
-  report({Fault::wedged, "a store call (or eligible()) has not returned by its limit: nothing more is asked until it does"});
+  report({Fault::wedged,
+          "a store call (or eligible()) has not returned by its limit: nothing more is asked until it does"});
 }
 
 Candidacy::Time Candidacy::next_alarm() const {

@@ -20,13 +20,14 @@ enum class Verb { acquire, renew, release, await_change };
 struct Question {
   std::uint64_t id{};
   Verb verb{};
-  Token token{};          ///< renew: which tenure
-  Sight seen{};           ///< await_change: what we know
-  bool if_eligible{};     ///< ask the user first
+  Token token{};       ///< renew: which tenure
+  Sight seen{};        ///< await_change: what we know
+  bool if_eligible{};  ///< ask the user first
   Clock::Time asked{}, by{};
 };
 
 namespace effect {
+// clang-format off
 struct Ask { Question question; };              ///< For the store thread, which is idle.
 struct Interrupt {};                            ///< Nobody waits for the outstanding answer any more.
 struct Publish { Token token; Clock::Time deadline; };  ///< is_leader() holds until then.
@@ -40,6 +41,7 @@ struct Overrun {};                              ///< ousting() had not returned 
 struct Report { Error error; };                 ///< error()
 struct Heard { std::optional<Incumbent> incumbent; Clock::Time until; };  ///< Who leads, and to when at the latest.
 struct Ended { bool store_wedged; };            ///< stop() has done its work.
+// clang-format on
 }  // namespace effect
 
 using Effect = std::variant<effect::Ask, effect::Interrupt, effect::Publish, effect::Withdraw, effect::Begin,
@@ -60,12 +62,12 @@ class Candidacy {
   void start(Time now);
   void resign(Time now, std::optional<Duration> cool_down);
   void stop(Time now);
-  void answered(Time now, std::uint64_t id, Answer answer);             ///< acquire, renew
-  void ineligible(Time now, std::uint64_t id);                          ///< the user said no; the store was not asked
+  void answered(Time now, std::uint64_t id, Answer answer);  ///< acquire, renew
+  void ineligible(Time now, std::uint64_t id);               ///< the user said no; the store was not asked
   void released(Time now, std::uint64_t id, std::optional<Error> error);
-  void change_awaited(Time now, std::uint64_t id);                      ///< await_change returned
+  void change_awaited(Time now, std::uint64_t id);  ///< await_change returned
   void ousting_returned(Time now);
-  void tick(Time now);                                                  ///< time has passed
+  void tick(Time now);  ///< time has passed
 
   /// When tick() has something to do without another fact.
   Time next_alarm() const;
@@ -80,22 +82,22 @@ class Candidacy {
   struct Pending {
     Question question;
     bool may_have_held{};  ///< before this question
-    bool unwanted{};  ///< resign() or stop() came meanwhile: a grant is handed back.
+    bool unwanted{};       ///< resign() or stop() came meanwhile: a grant is handed back.
     bool wedged{};
   };
   enum class Stage { leading, draining, over };
   struct Tenure {
     Token token;
-    Time deadline;     ///< is_leader() until here
-    Time lease_end;    ///< others may lead from here, by the fastest clock allowed
+    Time deadline;   ///< is_leader() until here
+    Time lease_end;  ///< others may lead from here, by the fastest clock allowed
     Stage stage{Stage::leading};
     Reason reason{};
-    Time drain_by{Time::max()};   ///< draining: no renewal after this
-    Time done_by{Time::max()};    ///< ended: the work must be over
+    Time drain_by{Time::max()};  ///< draining: no renewal after this
+    Time done_by{Time::max()};   ///< ended: the work must be over
     Time overrun_at{Time::max()};
     bool expired_fired{}, overrun_told{};
-    bool deposed{};               ///< the store renews no more
-    std::string trouble;          ///< why the last renewal failed
+    bool deposed{};       ///< the store renews no more
+    std::string trouble;  ///< why the last renewal failed
   };
 
   std::optional<Pending> settle(std::uint64_t id);
@@ -127,12 +129,12 @@ class Candidacy {
   std::optional<Tenure> tenure_;
   std::optional<Token> highest_;  ///< of every tenure of ours
   Time next_ask_{Time::min()};
-  Duration cool_down_{};          ///< after the next release
+  Duration cool_down_{};  ///< after the next release
   Sight seen_{};
-  bool await_first_{};            ///< denied: wait for a change before the next attempt
+  bool await_first_{};  ///< denied: wait for a change before the next attempt
   std::optional<Time> last_denial_;
   int denials_{};
-  bool may_hold_{};               ///< an acquire was asked since the last release
+  bool may_hold_{};  ///< an acquire was asked since the last release
   bool release_due_{};
   bool started_{}, stopping_{}, stop_released_{}, ended_{};
   std::optional<Error> last_trouble_;  ///< reported once per change of state

@@ -73,8 +73,8 @@ void ManualClock::step_unix(Duration by) {
 bool ManualClock::await_parked(std::size_t n) {
   std::unique_lock lock(mutex_);
   const auto parked = [&] {
-    return static_cast<std::size_t>(std::count_if(wakers_.begin(), wakers_.end(),
-                                                  [](const auto* w) { return w->parked(); })) >= n;
+    return static_cast<std::size_t>(
+               std::count_if(wakers_.begin(), wakers_.end(), [](const auto* w) { return w->parked(); })) >= n;
   };
   // The one wait on real time: it only decides when a test gives up.
   return changed_.wait_for(lock, std::chrono::seconds(10), parked);

@@ -131,9 +131,7 @@ void LeaderManager::Shell::carry_out(Effect& any) {
     void operator()(effect::End& e) { s.end(e); }
     void operator()(effect::FireExpired&) { s.signals_->expired.request_stop(); }
     void operator()(effect::Overrun&) { s.overran(); }
-    void operator()(effect::Report& e) {
-      s.report(std::move(e.error));
-    }
+    void operator()(effect::Report& e) { s.report(std::move(e.error)); }
     void operator()(effect::Heard& e) {
       const auto token = e.incumbent ? std::optional(e.incumbent->token) : std::nullopt;
       s.validity->hear(std::move(e.incumbent), e.until);
@@ -158,8 +156,8 @@ void LeaderManager::Shell::ask(Question question) {
 }
 
 void LeaderManager::Shell::end(effect::End& e) {
-  log(Level::info, "ousting: " + std::string(to_string(e.reason)) + (e.detail.empty() ? "" : ", ") + printable(e.detail),
-      e.token);
+  log(Level::info,
+      "ousting: " + std::string(to_string(e.reason)) + (e.detail.empty() ? "" : ", ") + printable(e.detail), e.token);
   auto remaining = [signals = signals_, &clock = clock_] {
     const auto left = Clock::Duration(signals->done_by.load()) - clock.now().time_since_epoch();
     return std::max(left, Clock::Duration::zero());
@@ -210,7 +208,9 @@ void LeaderManager::Shell::put_question(const Question& q, std::stop_token inter
     guarded("eligible", [&] { eligible = hooks_.eligible(); });
     if (!eligible) return post([id](Candidacy& c, Clock::Time now) { c.ineligible(now, id); });
   }
-  const auto unknown = [] { return Error{Fault::unreachable, "the backend threw: " + what_of(std::current_exception())}; };
+  const auto unknown = [] {
+    return Error{Fault::unreachable, "the backend threw: " + what_of(std::current_exception())};
+  };
   if (q.verb == Verb::release) {
     std::optional<Error> error;
     try {

@@ -36,12 +36,7 @@ std::string words(Duration d) {
 }  // namespace
 
 Timing Timing::of(Duration term) {
-  return {.term = term,
-          .renew = term / 5,
-          .retry = term / 50,
-          .margin = term / 20,
-          .call = term / 10,
-          .drain = term};
+  return {.term = term, .renew = term / 5, .retry = term / 50, .margin = term / 20, .call = term / 10, .drain = term};
 }
 
 Duration Timing::clock_allowance() const {

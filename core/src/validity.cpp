@@ -37,7 +37,9 @@ void Validity::write(Token token, Clock::rep deadline) noexcept {
   page_->count.store(next, std::memory_order_release);
 }
 
-void Validity::publish(Token token, Clock::Time deadline) noexcept { write(token, deadline.time_since_epoch().count()); }
+void Validity::publish(Token token, Clock::Time deadline) noexcept {
+  write(token, deadline.time_since_epoch().count());
+}
 
 void Validity::withdraw() noexcept { write(Token{}, 0); }
 
@@ -80,9 +82,7 @@ bool Leadership::is_leader() const noexcept { return static_cast<bool>(validity_
 
 std::optional<Token> Leadership::token() const noexcept { return guard(Clock::Duration::zero()); }
 
-Clock::Duration Leadership::remaining() const noexcept {
-  return validity_->now().remaining;
-}
+Clock::Duration Leadership::remaining() const noexcept { return validity_->now().remaining; }
 
 std::optional<Token> Leadership::guard(Clock::Duration cost) const noexcept {
   const auto now = validity_->now();

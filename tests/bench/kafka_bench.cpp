@@ -36,7 +36,8 @@ void let_pass(Clock::Duration d) { wait_out({boot_clock(), boot_clock().now() + 
 [[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what); }
 
 struct Settings {
-  std::string candidate, brokers, preset{"fast"}, idle_preset{"balanced"}, figures{"first,crash,handover,churn,stopped,idle"};
+  std::string candidate, brokers, preset{"fast"}, idle_preset{"balanced"},
+      figures{"first,crash,handover,churn,stopped,idle"};
   std::string relay_brokers;
   int relay_to{};
   std::size_t runs{10};
@@ -49,8 +50,8 @@ class Group {
       : name_("bench-" + std::to_string(::getpid()) + "-" + std::to_string(++count_)),
         dir_(std::filesystem::temp_directory_path() / name_),
         fleet((std::filesystem::create_directory(dir_), s.candidate),
-              {"--store", "kafka://" + brokers + "/tenure-bench?group=" + name_, "--election", name_, "--preset", preset,
-               "--sample-us", std::to_string(sample_us)},
+              {"--store", "kafka://" + brokers + "/tenure-bench?group=" + name_, "--election", name_, "--preset",
+               preset, "--sample-us", std::to_string(sample_us)},
               dir_ / "journal") {}
   ~Group() { std::filesystem::remove_all(dir_); }
 
@@ -71,7 +72,8 @@ class Group {
       const bool first = fleet.running().empty();
       const auto pid = add();
       if (first) next_leader(from, 60s);
-      fleet.await(from, [&](const Event& e) { return e.pid == pid && e.what == "start"; }, 10s);
+      fleet.await(
+          from, [&](const Event& e) { return e.pid == pid && e.what == "start"; }, 10s);
       let_pass(1s);
     }
     let_pass(watched + std::chrono::milliseconds(std::uniform_int_distribution<>(0, 2000)(dice)));
@@ -171,7 +173,8 @@ void stopped(const Settings& s, std::mt19937& dice) {
     let_pass(at + 30s - boot_clock().now());
     const auto resumed = group.fleet.events().size();
     group.fleet.signal(leader, SIGCONT);
-    if (group.fleet.await(resumed, [&](const Event& e) { return e.pid == leader; }, 10s) == Fleet::npos)
+    if (group.fleet.await(
+            resumed, [&](const Event& e) { return e.pid == leader; }, 10s) == Fleet::npos)
       fail("the resumed process says nothing");
     let_pass(10s);
     double leads = 0, lost = 0;
@@ -242,7 +245,8 @@ void idle(const Settings& s, std::mt19937&) {
       total += static_cast<double>(n - earlier);
       std::ostringstream kind;
       kind.precision(2);
-      kind << std::fixed << " " << test::api_name(key.second) << " " << static_cast<double>(n - earlier) / seconds(during);
+      kind << std::fixed << " " << test::api_name(key.second) << " "
+           << static_cast<double>(n - earlier) / seconds(during);
       kinds += kind.str();
     }
     if (!s.relay_brokers.empty()) bench::print_row(name + "requests per s", {total / seconds(during)});
@@ -254,17 +258,27 @@ Settings parse(int argc, char** argv) {
   Settings s;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string name = argv[i], value = argv[i + 1];
-    if (name == "--candidate") s.candidate = value;
-    else if (name == "--brokers") s.brokers = value;
-    else if (name == "--preset") s.preset = value;
-    else if (name == "--idle-preset") s.idle_preset = value;
-    else if (name == "--runs") s.runs = std::stoul(value);
-    else if (name == "--figures") s.figures = value;
-    else if (name == "--relay-brokers") s.relay_brokers = value;
-    else if (name == "--relay-to") s.relay_to = std::stoi(value);
-    else fail("unknown option " + name);
+    if (name == "--candidate")
+      s.candidate = value;
+    else if (name == "--brokers")
+      s.brokers = value;
+    else if (name == "--preset")
+      s.preset = value;
+    else if (name == "--idle-preset")
+      s.idle_preset = value;
+    else if (name == "--runs")
+      s.runs = std::stoul(value);
+    else if (name == "--figures")
+      s.figures = value;
+    else if (name == "--relay-brokers")
+      s.relay_brokers = value;
+    else if (name == "--relay-to")
+      s.relay_to = std::stoi(value);
+    else
+      fail("unknown option " + name);
   }
-  if (s.candidate.empty() || s.brokers.empty()) fail("--candidate and --brokers are needed; tests/bench/kafka has both");
+  if (s.candidate.empty() || s.brokers.empty())
+    fail("--candidate and --brokers are needed; tests/bench/kafka has both");
   return s;
 }
 
@@ -273,7 +287,9 @@ Settings parse(int argc, char** argv) {
 int main(int argc, char** argv) try {
   const auto s = parse(argc, argv);
   std::mt19937 dice(std::random_device{}());
-  const auto wanted = [&](const char* figure) { return ("," + s.figures + ",").find("," + std::string(figure) + ",") != std::string::npos; };
+  const auto wanted = [&](const char* figure) {
+    return ("," + s.figures + ",").find("," + std::string(figure) + ",") != std::string::npos;
+  };
   bench::print_header("s, where no unit is given");
   if (wanted("first")) first_election(s);
   if (wanted("crash")) crash(s, dice);

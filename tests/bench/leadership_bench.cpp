@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What asking costs: is_leader() beside a bare reading of CLOCK_BOOTTIME, a mutex round a flag and a deadline, and a flag
-// that nobody checks against time. With one and two threads, the variants in turn in each round, so that their ratio
-// is of one run. usage: leadership_bench [rounds]
+// What asking costs: is_leader() beside a bare reading of CLOCK_BOOTTIME, a mutex round a flag and a deadline, and a
+// flag that nobody checks against time. With one and two threads, the variants in turn in each round, so that their
+// ratio is of one run. usage: leadership_bench [rounds]
 #include <atomic>
 #include <cstdlib>
 #include <ctime>

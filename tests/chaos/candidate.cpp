@@ -38,12 +38,14 @@ using namespace tenure;
 
 class Journal {
  public:
-  explicit Journal(const std::string& path) : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+  explicit Journal(const std::string& path)
+      : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
     if (fd_ < 0) throw std::system_error(errno, std::generic_category(), path);
   }
   void write(Clock::Time at, const std::string& event, const std::string& fields = {}) const {
-    const auto line = "{\"t\":" + std::to_string(at.time_since_epoch().count()) + ",\"pid\":" + std::to_string(::getpid()) +
-                      ",\"event\":\"" + event + "\"" + (fields.empty() ? "" : ",") + fields + "}\n";
+    const auto line = "{\"t\":" + std::to_string(at.time_since_epoch().count()) +
+                      ",\"pid\":" + std::to_string(::getpid()) + ",\"event\":\"" + event + "\"" +
+                      (fields.empty() ? "" : ",") + fields + "}\n";
     if (::write(fd_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) std::abort();
   }
   void now(const std::string& event, const std::string& fields = {}) const { write(boot_clock().now(), event, fields); }
@@ -78,8 +80,8 @@ void sample(const Leadership& leadership, Clock::Duration every, const Journal& 
       const auto deadline = after + left;
       const auto moved = deadline - until;
       if (*token != seen || moved > std::chrono::milliseconds(1) || moved < -std::chrono::milliseconds(1)) {
-        journal.write(before, "lead", token_field(*token) + ",\"until\":" +
-                                          std::to_string(deadline.time_since_epoch().count()));
+        journal.write(before, "lead",
+                      token_field(*token) + ",\"until\":" + std::to_string(deadline.time_since_epoch().count()));
         until = deadline;
       }
       seen = *token;
@@ -95,8 +97,8 @@ Hooks noting(const Journal& journal, Clock::Duration work) {
   Hooks hooks;
   hooks.elected = [&journal](const Elected& e) { journal.now("elected", token_field(e.token)); };
   hooks.ousting = [&journal, work](const Ousting& o) {
-    journal.now("ousting", token_field(o.token) + ",\"reason\":" + quoted(to_string(o.reason)) + ",\"detail\":" +
-                               quoted(o.detail));
+    journal.now("ousting", token_field(o.token) + ",\"reason\":" + quoted(to_string(o.reason)) +
+                               ",\"detail\":" + quoted(o.detail));
     if (work > Clock::Duration::zero()) wait_out({boot_clock(), boot_clock().now() + work, o.expired});
     journal.now("ended", token_field(o.token));
   };
@@ -135,7 +137,8 @@ int run(int argc, char** argv) {
                                         .preset = args.count("preset") ? args.at("preset") : "",
                                         .term = std::chrono::milliseconds(number("term-ms", 0))});
   LeaderManager manager(opened.seat, opened.timing, noting(journal, std::chrono::milliseconds(number("work-ms", 0))));
-  journal.now("start", "\"name\":" + quoted(args.at("name")) + ",\"term\":" + std::to_string(opened.timing.term.count()));
+  journal.now("start",
+              "\"name\":" + quoted(args.at("name")) + ",\"term\":" + std::to_string(opened.timing.term.count()));
   std::jthread sampler;
   if (const auto every = number("sample-us", 1000); every > 0)
     sampler = std::jthread([&, every](std::stop_token stop) {
@@ -155,9 +158,7 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-  return run(argc, argv);
-} catch (const std::exception& e) {
+int main(int argc, char** argv) try { return run(argc, argv); } catch (const std::exception& e) {
   std::fprintf(stderr, "candidate: %s\n", e.what());
   return 2;
 }

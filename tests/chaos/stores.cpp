@@ -37,7 +37,8 @@ OpenedStore open_store(const StoreArguments& a) {
   if (starts_with(a.url, "kafka://")) {
     const auto slash = a.url.find('/', 8);
     const auto query = a.url.find("?group=");
-    if (slash == a.url.npos || query == a.url.npos) throw std::invalid_argument("--store kafka://BROKERS/TOPIC?group=G");
+    if (slash == a.url.npos || query == a.url.npos)
+      throw std::invalid_argument("--store kafka://BROKERS/TOPIC?group=G");
     kafka::Options options;
     options.brokers = a.url.substr(8, slash - 8);
     options.topic = a.url.substr(slash + 1, query - slash - 1);

@@ -9,10 +9,10 @@
 namespace tenure::test {
 
 struct StoreArguments {
-  std::string url;        ///< file:///DIR or kafka://BROKERS/TOPIC?group=G
+  std::string url;  ///< file:///DIR or kafka://BROKERS/TOPIC?group=G
   std::string election;
   std::string name;
-  std::string preset;     ///< fast, balanced, steady: the store's own. Empty: by term.
+  std::string preset;      ///< fast, balanced, steady: the store's own. Empty: by term.
   Clock::Duration term{};  ///< Where there is no preset.
 };
 

@@ -89,6 +89,14 @@ class Election {
     answer(Granted{token});
   }
 
+  /// Until a renewal is outstanding that was asked no earlier than `from`.
+  void fail_renewals_until(Time from) {
+    while (!asks(Verb::renew) || asked->asked < from) {
+      if (asked) answer(Unknown{{Fault::unreachable, "away"}});
+      advance(10ms);
+    }
+  }
+
   bool leads() const { return published && now < published->deadline; }
   bool asks(Verb verb) const { return asked && asked->verb == verb; }
   template <class E>
@@ -98,8 +106,8 @@ class Election {
   }
   template <class E>
   const E& last() const {
-    const auto it = std::find_if(history.rbegin(), history.rend(),
-                                 [](const auto& e) { return std::holds_alternative<E>(e); });
+    const auto it =
+        std::find_if(history.rbegin(), history.rend(), [](const auto& e) { return std::holds_alternative<E>(e); });
     return std::get<E>(*it);
   }
   template <class E>
@@ -180,14 +188,38 @@ TEST(Candidacy, RenewalGrantedAtTheDeadlineComesTooLate) {
   Election e;
   e.lead();
   const auto deadline = e.published->deadline;
-  e.advance_to(deadline - 1ns);
-  ASSERT_TRUE(e.asks(Verb::renew));
+  e.fail_renewals_until(deadline - 500ms);
   const auto id = e.asked->id;
   e.now = deadline;
   e.answer(id, Granted{{5}});
   EXPECT_FALSE(e.leads());
+  ASSERT_EQ(e.count<effect::End>(), 1u);
   EXPECT_EQ(e.last<effect::End>().reason, Reason::lapsed);
-  EXPECT_EQ(e.count<effect::End>(), 1u);
+}
+
+TEST(Candidacy, RenewalGrantedJustBeforeTheDeadlineCounts) {
+  Election e;
+  e.lead();
+  const auto deadline = e.published->deadline;
+  e.fail_renewals_until(deadline - 500ms);
+  e.now = deadline - 1ns;
+  e.answer(Granted{{5}});
+  EXPECT_TRUE(e.leads());
+  EXPECT_GT(e.published->deadline, deadline);
+}
+
+TEST(Candidacy, RenewalGrantedWhileOustingRunsExtendsNothing) {
+  Election e;
+  e.lead();
+  const auto deadline = e.published->deadline;
+  e.fail_renewals_until(deadline - 500ms);
+  const auto id = e.asked->id;
+  e.advance_to(deadline + 10ms);
+  ASSERT_EQ(e.count<effect::End>(), 1u);
+  const auto published = e.count<effect::Publish>();
+  e.answer(id, Granted{{5}});
+  EXPECT_EQ(e.count<effect::Publish>(), published);
+  EXPECT_FALSE(e.leads());
 }
 
 TEST(Candidacy, LapsedTenureIsNotRevivedByALateAnswer) {

@@ -132,7 +132,8 @@ TEST_F(Manager, TellsTheStoreOnlyAfterOustingReturned) {
   ASSERT_TRUE(backend->await("renew")) << "renewals go on while the hook drains";
   release_hook.set_value();
   ASSERT_TRUE(backend->await("release"));
-  EXPECT_EQ(backend->diary(), (std::vector<std::string>{"acquire", "elected", "ousting", "renew", "ousting", "release"}));
+  EXPECT_EQ(backend->diary(),
+            (std::vector<std::string>{"acquire", "elected", "ousting", "renew", "ousting", "release"}));
   EXPECT_FALSE(manager.leadership().is_leader());
 }
 
@@ -227,8 +228,8 @@ TEST_F(Manager, IneligibleIsAskedBeforeTheStore) {
   clock.advance(timing.renew);
   ASSERT_TRUE(backend->await("eligible", 4));
   EXPECT_EQ(reason, Reason::ineligible);
-  EXPECT_EQ(backend->diary(), (std::vector<std::string>{"eligible", "eligible", "acquire", "elected", "eligible", "ousting",
-                                                        "release", "eligible"}));
+  EXPECT_EQ(backend->diary(), (std::vector<std::string>{"eligible", "eligible", "acquire", "elected", "eligible",
+                                                        "ousting", "release", "eligible"}));
 }
 
 // ---- waiting ----
@@ -369,8 +370,8 @@ TEST_F(Manager, ForkedChildIsNeverLeader) {
   ASSERT_TRUE(leadership.is_leader());
   const auto child = ::fork();
   if (child == 0) {
-    const bool none = !leadership.is_leader() && !leadership.token() && !leadership.incumbent() &&
-                      leadership.remaining() == 0ns;
+    const bool none =
+        !leadership.is_leader() && !leadership.token() && !leadership.incumbent() && leadership.remaining() == 0ns;
     ::_exit(none ? 0 : 1);
   }
   int status = -1;

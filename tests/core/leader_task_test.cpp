@@ -55,8 +55,8 @@ TEST_F(Task, IsToldToStopWhenTheLeaseLapses) {
 
 TEST_F(Task, ReturningEarlyStaysLeader) {
   std::atomic<bool> returned{false};
-  LeaderTask task(backend, timing, [&](std::stop_token, Token) { returned = true; }, LeaderTask::OnReturn::stay, {},
-                  clock);
+  LeaderTask task(
+      backend, timing, [&](std::stop_token, Token) { returned = true; }, LeaderTask::OnReturn::stay, {}, clock);
   task.manager().start();
   ASSERT_TRUE(eventually([&] { return returned.load(); }));
   ASSERT_TRUE(clock.await_parked(1));
@@ -66,7 +66,8 @@ TEST_F(Task, ReturningEarlyStaysLeader) {
 }
 
 TEST_F(Task, ReturningEarlyResignsIfAsked) {
-  LeaderTask task(backend, timing, [](std::stop_token, Token) {}, LeaderTask::OnReturn::resign, {}, clock);
+  LeaderTask task(
+      backend, timing, [](std::stop_token, Token) {}, LeaderTask::OnReturn::resign, {}, clock);
   task.manager().start();
   ASSERT_TRUE(backend->await("release"));
   ASSERT_TRUE(eventually([&] { return clock.next_alarm() == clock.now() + timing.retry; }));
@@ -78,8 +79,9 @@ TEST_F(Task, ThrowingBecomesAnErrorAndCountsAsReturning) {
   std::atomic<bool> told{false};
   Hooks hooks;
   hooks.error = [&](const Error& e) { told = e == Error{Fault::hook_threw, "the task threw: no disk"}; };
-  LeaderTask task(backend, timing, [](std::stop_token, Token) { throw std::runtime_error("no disk"); },
-                  LeaderTask::OnReturn::resign, hooks, clock);
+  LeaderTask task(
+      backend, timing, [](std::stop_token, Token) { throw std::runtime_error("no disk"); },
+      LeaderTask::OnReturn::resign, hooks, clock);
   task.manager().start();
   EXPECT_TRUE(eventually([&] { return told.load(); }));
   EXPECT_TRUE(backend->await("release"));
@@ -100,9 +102,7 @@ TEST_F(Task, HooksMayStandBesideTheWork) {
   EXPECT_LT(at("ousting"), at("release"));
 }
 
-TEST_F(Task, NeedsWork) {
-  EXPECT_THROW(LeaderTask(backend, timing, nullptr), std::invalid_argument);
-}
+TEST_F(Task, NeedsWork) { EXPECT_THROW(LeaderTask(backend, timing, nullptr), std::invalid_argument); }
 
 }  // namespace
 }  // namespace tenure

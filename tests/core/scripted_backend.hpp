@@ -72,11 +72,22 @@ class ScriptedBackend : public Backend {
     return std::nullopt;
   }
 
-  void hang() { set([this] { hanging_ = true; }); }        ///< Every verb from now on, until let_go().
-  void let_go() { set([this] { hanging_ = false; }); }
-  void refuse(bool on) { set([this, on] { refusing_ = on; }); }
-  void throwing(bool on) { set([this, on] { throwing_ = on; }); }
-  void see(Sight sight) { set([this, &sight] { sight_ = std::move(sight); }); push(); }
+  void hang() {
+    set([this] { hanging_ = true; });
+  }  ///< Every verb from now on, until let_go().
+  void let_go() {
+    set([this] { hanging_ = false; });
+  }
+  void refuse(bool on) {
+    set([this, on] { refusing_ = on; });
+  }
+  void throwing(bool on) {
+    set([this, on] { throwing_ = on; });
+  }
+  void see(Sight sight) {
+    set([this, &sight] { sight_ = std::move(sight); });
+    push();
+  }
   void push() {
     const std::lock_guard lock(mutex_);
     pushed_ = true;

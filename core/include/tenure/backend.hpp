@@ -15,10 +15,12 @@
 
 namespace tenure {
 
+// clang-format off
 struct Unknown { Error error; };                     ///< No answer: the question may or may not have taken effect.
 struct Granted { Token token; };                     ///< Yes: ours for one term, counted from when core asked.
 struct Denied { std::optional<Incumbent> holder; };  ///< No: somebody else's, or not ours any more; whose, if known.
 struct Recalled { Token token; std::string by, why; };  ///< Granted, and somebody asks us to hand it back.
+// clang-format on
 
 /// Unknown stands first: it is what a mock answers that was told nothing, and it elects nobody.
 using Answer = std::variant<Unknown, Granted, Denied, Recalled>;

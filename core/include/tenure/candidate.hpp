@@ -25,7 +25,8 @@ struct Candidate {
 struct Incumbent {
   std::string name, incarnation, address;
   Token token;
-  Clock::Duration remaining{};  ///< Until its lease ends at the latest, when this was told. An estimate, never a ground to act as leader.
+  Clock::Duration remaining{};  ///< Until its lease ends at the latest, when this was told. An estimate, never a ground
+                                ///< to act as leader.
   friend bool operator==(const Incumbent&, const Incumbent&) = default;
 };
 

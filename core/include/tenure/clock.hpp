@@ -47,7 +47,6 @@ class TENURE_EXPORT Waker {
 
   /// Any thread, also while nobody waits. Allocates nothing and takes no lock that a waiter holds.
   virtual void wake() noexcept = 0;
-
 };
 
 /// CLOCK_BOOTTIME, one for the process, alive until it ends.

@@ -18,13 +18,13 @@ using Result = std::variant<Error, T>;
 
 /// The state of one election. Never deleted.
 struct Record {
-  Token token;                  ///< With `beat` the version.
-  std::uint64_t beat{};         ///< Drawn from the kernel at every write.
+  Token token;           ///< With `beat` the version.
+  std::uint64_t beat{};  ///< Drawn from the kernel at every write.
   std::string holder, incarnation, address;
-  bool released{};              ///< The holder gave it back, or the store knows that it is dead.
-  Clock::Duration term{};       ///< The holder's own, rounded up to milliseconds by the store.
-  Clock::Duration asked{};      ///< The holder's CLOCK_BOOTTIME when it asked for this write.
-  std::int64_t written_ms{};    ///< The store's clock, set by the store: a hint, never a ground for a decision.
+  bool released{};            ///< The holder gave it back, or the store knows that it is dead.
+  Clock::Duration term{};     ///< The holder's own, rounded up to milliseconds by the store.
+  Clock::Duration asked{};    ///< The holder's CLOCK_BOOTTIME when it asked for this write.
+  std::int64_t written_ms{};  ///< The store's clock, set by the store: a hint, never a ground for a decision.
   friend bool operator==(const Record&, const Record&) = default;
 };
 
@@ -49,10 +49,10 @@ struct Recall {
 struct Read {
   std::optional<Record> record{};
   std::optional<Recall> recall{};
-  std::int64_t now_ms{};     ///< The store's clock.
-  bool same_clock{};         ///< `record->asked` was read from the clock that we read.
-  bool absence_certain{};    ///< No record means that there never was one: this store is not flushed and evicts nothing.
-  bool unreadable{};         ///< A record is there and cannot be read: `record` holds nothing but the version it counts as.
+  std::int64_t now_ms{};   ///< The store's clock.
+  bool same_clock{};       ///< `record->asked` was read from the clock that we read.
+  bool absence_certain{};  ///< No record means that there never was one: this store is not flushed and evicts nothing.
+  bool unreadable{};  ///< A record is there and cannot be read: `record` holds nothing but the version it counts as.
 };
 
 struct Swap {

@@ -56,11 +56,11 @@ struct Hooks {
   std::function<void(const Ousting&)> ousting;  ///< Stop leading work before remaining() is zero, then return.
                                                 ///< A successor that we let in ourselves waits for that.
   std::function<void(const Error&)> error;      ///< For the log: the manager has already coped.
-  std::function<bool()> eligible;               ///< Asked before each acquire and renew, on the thread that talks to the
-                                                ///< store; false resigns. While it does not return, nothing is renewed.
+  std::function<bool()> eligible;  ///< Asked before each acquire and renew, on the thread that talks to the
+                                   ///< store; false resigns. While it does not return, nothing is renewed.
   Log log;
-  bool abort_on_overrun{false};                 ///< End the process when ousting() has not returned by its time:
-                                                ///< for work that cannot be stopped any other way.
+  bool abort_on_overrun{false};  ///< End the process when ousting() has not returned by its time:
+                                 ///< for work that cannot be stopped any other way.
 };
 
 }  // namespace tenure

@@ -26,8 +26,8 @@ class TENURE_EXPORT ManualClock final : public Clock {
   std::int64_t unix_ms() const noexcept override;
 
   void advance(Duration by);
-  void advance_to(Time);            ///< Does nothing if that is past.
-  void step_unix(Duration by);      ///< The wall clock alone, in either direction.
+  void advance_to(Time);        ///< Does nothing if that is past.
+  void step_unix(Duration by);  ///< The wall clock alone, in either direction.
 
   /// Waits, at most 10 s of real time, until at least `n` threads wait on this clock for a moment that has not come
   /// and no wake-up is pending for any of them. False if that did not come about.

@@ -17,10 +17,10 @@ struct TENURE_EXPORT Timing {
   Clock::Duration term;    ///< How long one grant lasts, counted from before it was asked for.
   Clock::Duration renew;   ///< Leading: from one question to the next.
   Clock::Duration retry;   ///< After an unanswered question: pause before the next, with jitter.
-  Clock::Duration margin;  ///< ousting() comes this long before the term runs out: your time to stop, plus clock-rate error.
+  Clock::Duration margin;  ///< ousting() comes this long before the end: your time to stop, plus clock-rate error.
   Clock::Duration call;    ///< How long one store call may take.
   Clock::Duration drain;   ///< How long a voluntary end (resign, stop) may take, renewing meanwhile.
-  double clock_rate_error{500e-6};  ///< How far a host's CLOCK_BOOTTIME may run from true rate (500 ppm: NTP's slew limit).
+  double clock_rate_error{500e-6};  ///< How far a CLOCK_BOOTTIME may run from true rate (500 ppm: NTP's slew limit).
 
   /// A set that works for this term: renew term/5, margin term/20, the rest to fit.
   static Timing of(Clock::Duration term);

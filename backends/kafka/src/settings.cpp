@@ -206,7 +206,7 @@ Properties common_properties(const Options& options, const std::string& group) {
       {"reconnect.backoff.max.ms", "500"},
       {"socket.keepalive.enable", "true"},
       {"socket.nagle.disable", "true"},
-      {"topic.metadata.refresh.interval.ms", "30000"},
+      {"topic.metadata.refresh.interval.ms", "60000"},
       {"log.connection.close", "false"},
   };
   for (const auto& [name, value] : options.properties) out[name] = value;

@@ -59,6 +59,7 @@ std::vector<Action> Neli::on(const Fact& fact, Time now, std::int64_t unix_ms) {
 void Neli::take(const fact::Called& call) {
   call_ = call;
   called_at_ = now_;
+  observation_before_call_ = observation_;
   if (call.verb == Verb::observe || call.verb == Verb::await_change) observe_until_ = now_ + settings_.lease;
   if (call.verb == Verb::observe) return;
   last_asked_ = now_;
@@ -208,13 +209,13 @@ void Neli::take(const fact::MemberRead& read) {
 void Neli::take(const fact::Observed& observed) {
   if (!observing_ || observed.id != observation_) return;
   observing_ = false;
+  observed_ = observed.id;
   if (const auto* error = std::get_if<Error>(&observed.result)) {
     observer_trouble_ = *error;
     return;
   }
   check_topic_ = false;
   observer_trouble_.reset();
-  observed_at_ = now_;
   observe(std::get<std::optional<Commit>>(observed.result));
   if (campaigning_ && !member_ && !leaving_ && observed.id > rank_after_) open_member();
 }
@@ -312,7 +313,8 @@ bool Neli::observing() const {
 
 void Neli::serve_observer() {
   if (observing_ || !observing()) return;
-  if (owner() && member_->believed) return;  // its own reads are better
+  // Its own reads are better, unless somebody asks for one of now.
+  if (owner() && member_->believed && !(call_ && call_->verb == Verb::observe)) return;
   if (campaigning_ && !member_ && !due(open_after_)) return;
   if (!due(observe_at_)) return;
   observing_ = true;
@@ -535,19 +537,17 @@ void Neli::serve_release() {
 }
 
 void Neli::serve_observe() {
-  const bool fresh = tenure_ || (seen_ && (observed_at_ + 2 * settings_.observe_every > now_ ||
-                                           (owner() && member_->believed)));
-  if (fresh) {
-    emit(action::ReplySight{call_->id, sight()});
+  const auto tell = [this](Sight sight) {
+    emit(action::ReplySight{call_->id, std::move(sight)});
     call_.reset();
-    return;
-  }
-  const auto error = trouble();
-  if (!due(call_->by - reply_reserve) && !(error && told_ != error)) return;
-  told_ = error;
-  const auto unknown = error.value_or(Error{Fault::unreachable, "the record could not be read in time"});
-  emit(action::ReplySight{call_->id, Unknown{unknown}});
-  call_.reset();
+  };
+  if (tenure_) return tell(sight());
+  // A question of now: only a read that began after it answers.
+  if (observed_ > observation_before_call_)
+    return tell(observer_trouble_ ? Sight(Unknown{*observer_trouble_}) : sight());
+  if (observation_ == observation_before_call_) observe_at_ = now_;
+  if (due(call_->by - reply_reserve))
+    tell(Unknown{trouble().value_or(Error{Fault::unreachable, "the record could not be read in time"})});
 }
 
 void Neli::serve_await() {

@@ -252,8 +252,10 @@ class Neli {
   Duration longest_lease_{};
 
   bool observing_{};            ///< an observation is under way
-  std::uint64_t observation_{};
-  Time observe_at_{Time::min()}, observed_at_{Time::min()}, observe_until_{Time::min()};
+  std::uint64_t observation_{};             ///< the last one begun
+  std::uint64_t observed_{};                ///< the last one answered
+  std::uint64_t observation_before_call_{};
+  Time observe_at_{Time::min()}, observe_until_{Time::min()};
   bool check_topic_{true};
 
   bool requesting_{};

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: options are completed, refused with what would be right, and never tell a secret. Method: by value; no broker.
+#include "settings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <tenure/kafka.hpp>
+
+namespace tenure::kafka {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Test;
+
+constexpr auto canary = "s3cr3t-canary";
+
+Options options() {
+  Options o;
+  o.brokers = "127.0.0.1:1";
+  o.group = "jobs";
+  return o;
+}
+
+std::string refusal(const Options& o) {
+  try {
+    completed(o);
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+bool mentions(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+TEST(KafkaSettings, DefaultsAreTheProgramsName) {
+  Options o;
+  o.brokers = "127.0.0.1:1";
+  o = completed(o);
+  EXPECT_EQ(o.group, "kafka_unit_test");
+  EXPECT_EQ(o.topic, "kafka_unit_test.neli");
+  EXPECT_FALSE(o.candidate.name.empty());
+}
+
+TEST(KafkaSettings, WhatCannotBeIsRefusedByName) {
+  const auto with = [](auto change) {
+    auto o = options();
+    change(o);
+    return refusal(o);
+  };
+  EXPECT_EQ(refusal(options()), "accepted");
+  EXPECT_TRUE(mentions(with([](auto& o) { o.brokers.clear(); }), "Options::brokers"));
+  EXPECT_TRUE(mentions(with([](auto& o) { o.topic = "a/b"; }), "Options::topic"));
+  EXPECT_TRUE(mentions(with([](auto& o) { o.topic = ".."; }), "topic"));
+  EXPECT_TRUE(mentions(with([](auto& o) { o.topic = std::string(250, 'a'); }), "topic"));
+  EXPECT_TRUE(mentions(with([](auto& o) { o.group = std::string(201, 'a'); }), "election"));
+  EXPECT_TRUE(mentions(with([](auto& o) { o.group = "a\nb"; }), "control"));
+  EXPECT_TRUE(mentions(with([](auto& o) { o.group = "\xff\xfe"; }), "UTF-8"));
+  EXPECT_TRUE(mentions(with([](auto& o) { o.group = "\xc3\xa4 b"; o.topic = "t"; }), "accepted"));
+  EXPECT_TRUE(mentions(with([](auto& o) { o.create_topic = CreateTopic{1, 1}; }), "at least 2"));
+  EXPECT_TRUE(mentions(with([](auto& o) { o.create_topic = CreateTopic{2, 0}; }), "replication_factor"));
+  EXPECT_TRUE(mentions(with([](auto& o) { o.session = 1ms; }), "Options::session"));
+  EXPECT_TRUE(mentions(with([](auto& o) { o.heartbeat = -1ms; }), "Options::heartbeat"));
+  EXPECT_TRUE(mentions(with([](auto& o) { o.observe_every = 0ms; }), "Options::observe_every"));
+  EXPECT_TRUE(mentions(with([](auto& o) {
+                         o.candidate.name = o.candidate.address = std::string(100, '\xff');
+                       }),
+                       "512"));
+}
+
+TEST(KafkaSettings, PropertiesThatTheElectionDecidesAreRefusedWithTheReason) {
+  for (const auto* name :
+       {"group.id", "client.id", "bootstrap.servers", "metadata.broker.list", "partition.assignment.strategy",
+        "enable.auto.commit", "enable.auto.offset.store", "auto.commit.interval.ms", "isolation.level",
+        "group.instance.id", "group.protocol", "group.remote.assignor", "session.timeout.ms", "heartbeat.interval.ms",
+        "max.poll.interval.ms", "allow.auto.create.topics", "test.mock.num.brokers", "auto.offset.reset"}) {
+    auto o = options();
+    o.properties[name] = "5";
+    const auto said = refusal(o);
+    EXPECT_TRUE(mentions(said, std::string("properties[\"") + name + "\"] is decided by the election: ")) << said;
+  }
+  auto o = options();
+  o.properties["session.timeout.ms"] = "5";
+  EXPECT_TRUE(mentions(refusal(o), "Options::session"));
+}
+
+TEST(KafkaSettings, UnknownPropertiesAndValuesSayWhatLibrdkafkaSays) {
+  auto o = options();
+  o.properties["no.such.thing"] = "5";
+  EXPECT_TRUE(mentions(refusal(o), "properties[\"no.such.thing\"]: No such configuration property")) << refusal(o);
+  o = options();
+  o.properties["security.protocol"] = "telepathy";
+  EXPECT_TRUE(mentions(refusal(o), "properties[\"security.protocol\"]: ")) << refusal(o);
+  o = options();
+  o.properties["socket.timeout.ms"] = "60000";
+  EXPECT_TRUE(mentions(refusal(o), "at most 2000 ms")) << refusal(o);
+}
+
+TEST(KafkaSettings, OthersPassThrough) {
+  auto o = options();
+  o.properties["client.rack"] = "b";
+  o.properties["socket.timeout.ms"] = "1500";
+  o = completed(o);
+  const auto all = common_properties(o, o.group);
+  EXPECT_EQ(all.at("client.rack"), "b");
+  EXPECT_EQ(all.at("socket.timeout.ms"), "1500");
+  EXPECT_EQ(all.at("isolation.level"), "read_committed");
+}
+
+TEST(KafkaSettings, SecretsAreNeverTold) {
+  auto o = options();
+  for (const auto* name : {"sasl.password", "ssl.key.password", "ssl.keystore.password", "ssl.key.pem",
+                           "sasl.oauthbearer.config", "sasl.oauthbearer.client.secret"})
+    o.properties[name] = canary;
+  o.properties["client.rack"] = std::string("rack ") + canary;  // the same text in a plain place
+  EXPECT_FALSE(mentions(to_string(o), canary)) << to_string(o);
+  EXPECT_TRUE(mentions(to_string(o), "sasl.password=***"));
+  EXPECT_TRUE(mentions(to_string(o), "group jobs"));
+
+  const Redactor redacted(o.properties);
+  EXPECT_EQ(redacted(std::string("login ") + canary + " and " + canary), "login *** and ***");
+
+  auto bad = options();
+  bad.properties["sasl.password"] = canary;
+  bad.properties["security.protocol"] = canary;  // refused, and librdkafka quotes it
+  EXPECT_FALSE(mentions(refusal(bad), canary)) << refusal(bad);
+  EXPECT_TRUE(mentions(refusal(bad), "security.protocol"));
+  bad = options();
+  bad.properties["sasl.oauthbearer.method"] = canary;
+  EXPECT_FALSE(mentions(refusal(bad), canary)) << refusal(bad);
+  EXPECT_TRUE(mentions(refusal(bad), "sasl.oauthbearer.method"));
+}
+
+TEST(KafkaSettings, PlaintextOffLoopbackIsKnown) {
+  auto o = options();
+  o.brokers = "127.0.0.1:9092, localhost:9092,[::1]:9092";
+  EXPECT_TRUE(plaintext_hosts(o).empty());
+  o.brokers = "kafka1:9092,PLAINTEXT://10.0.0.1:9092,kafka3,127.0.0.1";
+  EXPECT_EQ(plaintext_hosts(o), (std::vector<std::string>{"kafka1", "10.0.0.1", "kafka3"}));
+  o.properties["security.protocol"] = "SASL_PLAINTEXT";
+  EXPECT_EQ(plaintext_hosts(o).size(), 3u);
+  o.properties["security.protocol"] = "ssl";
+  EXPECT_TRUE(plaintext_hosts(o).empty());
+}
+
+// ---- timing ----
+
+Pace pace(const Timing& timing, const Options& o = options()) {
+  const auto result = pace_of(timing, o);
+  if (const auto* error = std::get_if<Error>(&result)) {
+    ADD_FAILURE() << error->message;
+    return {};
+  }
+  return std::get<Pace>(result);
+}
+
+std::string timing_refusal(const Timing& timing, const Options& o = options()) {
+  const auto result = pace_of(timing, o);
+  const auto* error = std::get_if<Error>(&result);
+  return error ? error->message : "accepted";
+}
+
+TEST(KafkaTiming, PresetsAreValidAndHaveTheirSessions) {
+  for (const auto& timing : {fast(), balanced(), steady()}) timing.validate();
+  EXPECT_EQ(pace(fast()).session, 6s);
+  EXPECT_EQ(pace(fast()).heartbeat, 250ms);
+  EXPECT_EQ(pace(fast()).observe_every, 250ms);
+  EXPECT_EQ(pace(balanced()).session, 12s);
+  EXPECT_EQ(pace(balanced()).heartbeat, 500ms);
+  EXPECT_EQ(pace(steady()).session, 20s);
+  EXPECT_EQ(pace(steady()).heartbeat, 1s);
+}
+
+TEST(KafkaTiming, OptionsOverrideWhatFollows) {
+  auto o = options();
+  o.session = 8s;
+  o.heartbeat = 300ms;
+  o.observe_every = 700ms;
+  const auto p = pace(balanced(), o);
+  EXPECT_EQ(p.session, 8s);
+  EXPECT_EQ(p.heartbeat, 300ms);
+  EXPECT_EQ(p.observe_every, 700ms);
+}
+
+TEST(KafkaTiming, RefusesALeaseThatEndsBeforeTheSession) {
+  auto t = fast();
+  t.margin += 1ms;
+  EXPECT_TRUE(mentions(timing_refusal(t), "5999 ms")) << timing_refusal(t);
+  EXPECT_TRUE(mentions(timing_refusal(t), "group.min.session.timeout.ms"));
+  EXPECT_TRUE(mentions(timing_refusal(Timing::of(3s)), "tenure::kafka::fast()"));
+  auto o = options();
+  o.session = 20s;
+  EXPECT_TRUE(mentions(timing_refusal(balanced(), o), "20000 ms"));
+  o.session = 2s;  // a broker that allows it
+  EXPECT_EQ(timing_refusal({.term = 3s, .renew = 300ms, .retry = 50ms, .margin = 100ms, .call = 1s, .drain = 1s}, o),
+            "accepted");
+}
+
+TEST(KafkaTiming, RefusesSeldomRenewals) {
+  auto t = balanced();
+  t.renew = t.term / 6 + 1ms;
+  EXPECT_TRUE(mentions(timing_refusal(t), "term / 6")) << timing_refusal(t);
+}
+
+TEST(KafkaTiming, RefusesSeldomHeartbeats) {
+  auto o = options();
+  o.heartbeat = 4s;
+  EXPECT_TRUE(mentions(timing_refusal(balanced(), o), "heartbeat"));
+}
+
+}  // namespace
+}  // namespace tenure::kafka

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: every rule of fenced NELI holds. Method: facts are handed to one Neli at chosen moments of a clock that is only
-// a number, and what it does is compared; the store, the group and the callers are played by the test.
+// Goal: every rule of fenced NELI holds. Method: facts are handed to one Neli at chosen moments of a clock
+// that is only a number, and what it does is compared; the store, the group and the callers are played by the
+// test.
 #include "neli.hpp"
 
 #include <gtest/gtest.h>
@@ -43,7 +44,8 @@ class Seat {
   explicit Seat(Neli::Settings s = settings()) : neli(std::move(s)) {}
 
   void give(const Fact& fact) {
-    for (auto& next : neli.on(fact, now, unix_start + (now - start) / 1ms)) actions.push_back(std::move(next));
+    for (auto& next : neli.on(fact, now, unix_start + (now - start) / 1ms))
+      actions.push_back(std::move(next));
   }
   /// Stops at every alarm on the way, as the serving thread does.
   void advance(Clock::Duration by) {
@@ -73,7 +75,9 @@ class Seat {
     give(fact::Called{++calls, verb, now + within, of, std::move(seen)});
     return calls;
   }
-  void observed(std::optional<Commit> found) { give(fact::Observed{take<action::Observe>().id, std::move(found)}); }
+  void observed(std::optional<Commit> found) {
+    give(fact::Observed{take<action::Observe>().id, std::move(found)});
+  }
   void observed(Error error) { give(fact::Observed{take<action::Observe>().id, std::move(error)}); }
   void assigned(bool owner, int generation = 7) { give(fact::Assigned{handle, owner, generation}); }
   void committed(Outcome outcome = Outcome::accepted, Error error = {}) {
@@ -87,7 +91,8 @@ class Seat {
   /// The next action of a kind; those before it stay.
   template <class A>
   A take() {
-    const auto it = std::find_if(actions.begin(), actions.end(), [](const auto& a) { return std::holds_alternative<A>(a); });
+    const auto it = std::find_if(actions.begin(), actions.end(),
+                                 [](const auto& a) { return std::holds_alternative<A>(a); });
     if (it == actions.end()) {
       ADD_FAILURE() << "nothing of the kind was done";
       return {};
@@ -98,7 +103,8 @@ class Seat {
   }
   template <class A>
   bool did() const {
-    return std::any_of(actions.begin(), actions.end(), [](const auto& a) { return std::holds_alternative<A>(a); });
+    return std::any_of(actions.begin(), actions.end(),
+                       [](const auto& a) { return std::holds_alternative<A>(a); });
   }
   Commit take_commit(int partition) {
     sent = take<action::SendCommit>();
@@ -379,6 +385,15 @@ TEST(NeliWait, AnAbsentRecordThatThisProcessHasSeenIsALeaseAway) {
   EXPECT_GE(wait_of_absent(with, 1), lease);
 }
 
+TEST(NeliWait, AnAbsentRecordAfterAForeignCommitIsALeaseAway) {
+  Seat s;
+  s.join(Commit{0, "somebody's own"});
+  s.own(1);
+  s.read(std::nullopt);
+  s.call(Verb::acquire);
+  EXPECT_FALSE(s.did<action::SendCommit>());
+}
+
 TEST(NeliWait, AnAbsentRecordIsALeaseAwayForThoseWhoAskForIt) {
   auto with = settings();
   with.first_claim_waits = true;
@@ -485,7 +500,9 @@ TEST(NeliWait, AnObserversOlderAnswerIsDiscarded) {
     s.observed(older);
     EXPECT_FALSE(s.did<action::Wake>());
     s.call(Verb::acquire);
-    EXPECT_EQ(s.take_answer<Denied>().holder->token, Token{41});
+    const auto holder = s.take_answer<Denied>().holder;
+    EXPECT_EQ(holder->token, Token{41});
+    EXPECT_EQ(holder->remaining, lease - (s.now - Seat::start)) << "its wait goes on";
   }
 }
 

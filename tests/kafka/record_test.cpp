@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: what is committed is read back as it was, and nothing that somebody else wrote is taken for a record of ours.
-// Method: round trips, and hostile texts by hand and by mutation.
+// Goal: what is committed is read back as it was, and nothing that somebody else wrote is taken for a record
+// of ours. Method: round trips, and hostile texts by hand and by mutation.
 #include "record.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,8 @@ TEST(KafkaRecord, ReadsAsWritten) {
   EXPECT_EQ(encode(usual), "v1;A;6250;0123456789abcdef0123456789abcdef;17;host_1_2;10.0.0.1:80");
   std::string every_byte;
   for (int c = 1; c < 101; ++c) every_byte += static_cast<char>(c + (c > 50 ? 130 : 0));
-  for (const auto& name : {std::string(), std::string("a;b%c d"), std::string("\xc3\xa4\n\x7f", 4), every_byte}) {
+  for (const auto& name :
+       {std::string(), std::string("a;b%c d"), std::string("\xc3\xa4\n\x7f", 4), every_byte}) {
     auto r = usual;
     r.name = name;
     r.released = !r.released;
@@ -49,18 +50,43 @@ TEST(KafkaRecord, AnythingElseIsForeign) {
   };
   EXPECT_TRUE(decode(with("A", "1")));
   EXPECT_TRUE(decode(with("R", "3600000")));
-  for (const auto& text :
-       {std::string(), std::string("v1"), std::string("v1;A"), std::string(";;"), std::string("metadata of a consumer"),
-        with("a", "1"), with("", "1"), with("AR", "1"), with("A", "0"), with("A", "-1"), with("A", "+1"), with("A", " 1"),
-        with("A", "1.5"), with("A", ""), with("A", "3600001"), with("A", "4294967297"),
-        with("A", "99999999999999999999999"), std::string("v0;A;1;i;1;n;a"), std::string("v01;A;1;i;1;n;a"),
-        std::string("1;A;1;i;1;n;a"), std::string("v;A;1;i;1;n;a"), std::string("v-1;A;1;i;1;n;a"),
-        std::string("v99999999999;A;1;i;1;n;a"), std::string("v1;A;1;i;1;n"), std::string("v1;A;1;i;1;n;a;"),
-        std::string("v1;A;1;i;x;n;a"), std::string("v1;A;1;i;99999999999999999999;n;a"), std::string("v1;A;1;i;1;%;a"),
-        std::string("v1;A;1;i;1;%4;a"), std::string("v1;A;1;i;1;%zz;a"), std::string("v1;A;1;i;1;n\n;a"),
-        std::string("v1;A;1;i;1;n\0;a", 16), std::string("v1;A;1;i;1;\xff;a"),
-        "v1;A;1;" + std::string(65, 'i') + ";1;n;a", "v1;A;1;i;1;" + std::string(max_candidate_bytes + 1, 'n') + ";a",
-        std::string(max_record_bytes + 1, ';'), "v2;A;1;" + std::string(max_record_bytes, 'x')})
+  for (const auto& text : {std::string(),
+                           std::string("v1"),
+                           std::string("v1;A"),
+                           std::string(";;"),
+                           std::string("metadata of a consumer"),
+                           with("a", "1"),
+                           with("", "1"),
+                           with("AR", "1"),
+                           with("A", "0"),
+                           with("A", "-1"),
+                           with("A", "+1"),
+                           with("A", " 1"),
+                           with("A", "1.5"),
+                           with("A", ""),
+                           with("A", "3600001"),
+                           with("A", "4294967297"),
+                           with("A", "99999999999999999999999"),
+                           std::string("v0;A;1;i;1;n;a"),
+                           std::string("v01;A;1;i;1;n;a"),
+                           std::string("1;A;1;i;1;n;a"),
+                           std::string("v;A;1;i;1;n;a"),
+                           std::string("v-1;A;1;i;1;n;a"),
+                           std::string("v99999999999;A;1;i;1;n;a"),
+                           std::string("v1;A;1;i;1;n"),
+                           std::string("v1;A;1;i;1;n;a;"),
+                           std::string("v1;A;1;i;x;n;a"),
+                           std::string("v1;A;1;i;99999999999999999999;n;a"),
+                           std::string("v1;A;1;i;1;%;a"),
+                           std::string("v1;A;1;i;1;%4;a"),
+                           std::string("v1;A;1;i;1;%zz;a"),
+                           std::string("v1;A;1;i;1;n\n;a"),
+                           std::string("v1;A;1;i;1;n\0;a", 16),
+                           std::string("v1;A;1;i;1;\xff;a"),
+                           "v1;A;1;" + std::string(65, 'i') + ";1;n;a",
+                           "v1;A;1;i;1;" + std::string(max_candidate_bytes + 1, 'n') + ";a",
+                           std::string(max_record_bytes + 1, ';'),
+                           "v2;A;1;" + std::string(max_record_bytes, 'x')})
     EXPECT_FALSE(decode(text)) << text.substr(0, 60);
 }
 
@@ -69,7 +95,8 @@ TEST(KafkaRecord, MutatedRecordsAreReadOrRefusedAndNeverMore) {
   const auto whole = encode(usual);
   for (int i = 0; i < 200'000; ++i) {
     auto text = whole.substr(0, random() % (whole.size() + 1));
-    for (auto n = random() % 4; n-- > 0 && !text.empty();) text[random() % text.size()] = static_cast<char>(random());
+    for (auto n = random() % 4; n-- > 0 && !text.empty();)
+      text[random() % text.size()] = static_cast<char>(random());
     const auto r = decode(text);
     if (!r) continue;
     EXPECT_GT(r->lease, 0s);

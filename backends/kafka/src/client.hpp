@@ -35,7 +35,8 @@ struct Place {
 };
 
 /// What an error of the client means to a user, with the remedy. `context` is the client's own text.
-Error explain(rd_kafka_resp_err_t code, const std::string& context, const Place& place, const Redactor& redacted);
+Error explain(rd_kafka_resp_err_t code, const std::string& context, const Place& place,
+              const Redactor& redacted);
 
 /// Worth a user's attention though the client goes on trying.
 bool needs_the_user(rd_kafka_resp_err_t code);
@@ -54,8 +55,8 @@ class Client {
 
   struct Event {
     enum class Kind { assigned, revoked, committed, trouble, fatal } kind{};
-    bool owner{}, lost{};     ///< assigned / revoked
-    std::uint64_t id{};       ///< committed
+    bool owner{}, lost{};  ///< assigned / revoked
+    std::uint64_t id{};    ///< committed
     rd_kafka_resp_err_t code{};
     std::string text;
   };
@@ -66,7 +67,8 @@ class Client {
   void unassign();
   /// The answer comes as an event.
   rd_kafka_resp_err_t commit(std::uint64_t id, int partition, const Commit& commit);
-  std::variant<Error, std::vector<std::optional<Commit>>> committed(int partitions, std::chrono::milliseconds within);
+  std::variant<Error, std::vector<std::optional<Commit>>> committed(int partitions,
+                                                                    std::chrono::milliseconds within);
   int generation() const;
   /// Wakes the client's main loop, which else sends heartbeats every 500 ms at best.
   void nudge() const;

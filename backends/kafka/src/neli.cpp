@@ -16,12 +16,12 @@ Token token_of(const std::optional<Commit>& commit) {
   return Token{commit && commit->offset > 0 ? static_cast<std::uint64_t>(commit->offset) : 0};
 }
 
-/// Member ids begin with the client id, and the range assignor gives partition 0 to the lowest: who joined at a lower
-/// token, or earlier, keeps it.
+/// Member ids begin with the client id, and the range assignor gives partition 0 to the lowest: who joined at
+/// a lower token, or earlier, keeps it.
 std::string rank(Token token, std::int64_t unix_ms, const std::string& incarnation) {
   char digits[64];
-  std::snprintf(digits, sizeof digits, "tenure.%020llu.%013lld.", static_cast<unsigned long long>(token.value),
-                static_cast<long long>(unix_ms));
+  std::snprintf(digits, sizeof digits, "tenure.%020llu.%013lld.",
+                static_cast<unsigned long long>(token.value), static_cast<long long>(unix_ms));
   return digits + incarnation;
 }
 
@@ -108,12 +108,11 @@ void Neli::take(const fact::Assigned& assigned) {
 
 void Neli::take(const fact::Revoked& revoked) {
   if (!member_ || member_->handle != revoked.handle) return;
-  if (revoked.lost && !tenure_) return rerank();  // the old rank would take the lead back from a healthy successor
+  if (revoked.lost && !tenure_)
+    return rerank();  // the old rank would take the lead back from a healthy successor
   member_->lost = revoked.lost;
   member_->place = Place::draining;
   member_->drain_by = now_ + drain_limit;
-  member_->believed = member_->nonce_stands = false;
-  member_->reading.reset();
   member_trouble_.reset();
   if (!tenure_) unreleased_.reset();
 }
@@ -123,7 +122,8 @@ void Neli::take(const fact::Committed& answer) {
   if (!member_->outstanding || member_->outstanding->id != answer.id) return;
   const auto asked = *std::exchange(member_->outstanding, std::nullopt);
   if (answer.outcome == Outcome::accepted) member_trouble_.reset();
-  if (answer.outcome == Outcome::deposed && !std::exchange(member_->deposed, true)) member_->deposed_at = now_;
+  if (answer.outcome == Outcome::deposed && !std::exchange(member_->deposed, true))
+    member_->deposed_at = now_;
   switch (asked.purpose) {
     case Purpose::nonce: return nonce_answered(answer);
     case Purpose::claim: return claim_answered(asked, answer);
@@ -164,7 +164,8 @@ void Neli::claim_answered(const Outstanding& asked, const fact::Committed& answe
   if (answer.outcome == Outcome::failed) member_trouble_ = answer.error;
   if (!awaited) return;
   if (answer.outcome == Outcome::accepted)
-    reply(Unknown{{Fault::timed_out, "the claim was acknowledged when its lease had nearly run out; it is not used"}});
+    reply(Unknown{
+        {Fault::timed_out, "the claim was acknowledged when its lease had nearly run out; it is not used"}});
   else
     reply(Unknown{answer.error});
 }
@@ -272,7 +273,8 @@ void Neli::serve_ranking() {
 void Neli::serve_member() {
   if (!member_) return;
   auto& m = *member_;
-  if (m.outstanding && m.outstanding->purpose != Purpose::renewal && due(m.outstanding->sent + settings_.lease))
+  if (m.outstanding && m.outstanding->purpose != Purpose::renewal &&
+      due(m.outstanding->sent + settings_.lease))
     return rerank();
   if (m.deposed && due(m.deposed_at + settings_.lease)) return rerank();
   if (m.place == Place::draining) {
@@ -333,7 +335,8 @@ bool Neli::stale(const std::optional<Commit>& read) const {
 }
 
 void Neli::observe(const std::optional<Commit>& read) {
-  // What a read with the nonce showed is the truth of this generation, also if the store lost what came before.
+  // What a read with the nonce showed is the truth of this generation, also if the store lost what came
+  // before.
   if (owner() && member_->believed) return;
   if (seen_ && seen_->commit == read) {
     stale_since_.reset();
@@ -349,8 +352,8 @@ void Neli::observe(const std::optional<Commit>& read) {
 }
 
 void Neli::alarm_and_see(const std::optional<Commit>& read) {
-  emit(action::Report{Level::error, "the record's token is " + std::to_string(token_of(read).value) + " after " +
-                                        std::to_string(highest_.value) +
+  emit(action::Report{Level::error, "the record's token is " + std::to_string(token_of(read).value) +
+                                        " after " + std::to_string(highest_.value) +
                                         " had been seen: the store lost a commit. A full lease is waited"});
   stale_since_.reset();
   seen_.reset();
@@ -378,7 +381,8 @@ void Neli::see(const std::optional<Commit>& read, bool suspect) {
     longest_lease_ = std::max(longest_lease_, seen_->record->lease);
   else
     emit(action::Report{Level::warning, "a foreign commit stands in place of the record, offset " +
-                                            std::to_string(read->offset) + ", \"" + printable(read->metadata, 80) +
+                                            std::to_string(read->offset) + ", \"" +
+                                            printable(read->metadata, 80) +
                                             "\": counted as a lease of unknown holder"});
 }
 
@@ -449,7 +453,8 @@ void Neli::send(Purpose purpose, Token token, bool released) {
                       .address = settings_.address};
   member_->outstanding = Outstanding{++last_id_, purpose, token, now_, call_ ? call_->id : 0};
   unreleased_ = token;
-  emit(action::SendCommit{member_->handle, last_id_, 0, {static_cast<std::int64_t>(token.value), encode(record)}});
+  emit(action::SendCommit{
+      member_->handle, last_id_, 0, {static_cast<std::int64_t>(token.value), encode(record)}});
 }
 
 void Neli::send_nonce() {
@@ -464,9 +469,10 @@ void Neli::claim() {
   auto base = std::max({highest_, tried_, token_of(seen_->commit)});
   if (!seen_->commit && unix_ms_ > 0) base = std::max(base, Token{static_cast<std::uint64_t>(unix_ms_)});
   if (base.value >= max_token)
-    return reply(Unknown{{Fault::corrupt,
-                          "the record's offset is the largest there is: no greater token can follow. Stop all "
-                          "candidates and reset the group's offset of partition 0"}});
+    return reply(
+        Unknown{{Fault::corrupt,
+                 "the record's offset is the largest there is: no greater token can follow. Stop all "
+                 "candidates and reset the group's offset of partition 0"}});
   tried_ = Token{base.value + 1};
   send(Purpose::claim, tried_, false);
 }
@@ -531,8 +537,8 @@ void Neli::serve_release() {
   // In a rebalance until the assignment or the deadline; else until the outstanding commit is answered.
   const auto patience = owner() || !tenure_ ? called_at_ + drain_limit : tenure_->deadline;
   if (!due(std::min(call_->by - reply_reserve, patience))) return;
-  leave_error_ = Error{Fault::timed_out,
-                       "the release could not be written: others wait until the lease has run out"};
+  leave_error_ =
+      Error{Fault::timed_out, "the release could not be written: others wait until the lease has run out"};
   leave_now();
 }
 
@@ -567,7 +573,8 @@ void Neli::serve_await() {
     return;
   }
   if (owner() && member_->believed) due(std::max(claimable_at(), member_->try_again));
-  if (const auto* incumbent = std::get_if<Incumbent>(&seen); incumbent && incumbent->remaining > Duration::zero())
+  if (const auto* incumbent = std::get_if<Incumbent>(&seen);
+      incumbent && incumbent->remaining > Duration::zero())
     due(now_ + incumbent->remaining);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fenced NELI: every decision of a Kafka candidate. Facts in, actions out: no thread, no librdkafka, no clock.
-// Copyable, so that it can be explored and simulated.
+// Fenced NELI: every decision of a Kafka candidate. Facts in, actions out: no thread, no librdkafka, no
+// clock. Copyable, so that it can be explored and simulated.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -33,43 +33,111 @@ struct Reading {
 
 namespace fact {
 struct Elapsed {};
-struct Called { std::uint64_t id{}; Verb verb{}; Clock::Time by{}; Token token{}; Sight seen{}; };
-struct Abandoned { std::uint64_t id{}; };  ///< Its caller has gone and got no answer.
-struct Broken { std::uint64_t handle{}; Error error; };    ///< Could not be opened, or is of no more use.
-struct Troubled { std::uint64_t handle{}; Error error; };  ///< The client said so of itself; it goes on trying.
-struct Assigned { std::uint64_t handle{}; bool owner{}; int generation{}; };
-struct Revoked { std::uint64_t handle{}; bool lost{}; };
-struct Committed { std::uint64_t handle{}, id{}; Outcome outcome{}; Error error; };
-struct MemberRead { std::uint64_t handle{}, id{}; std::variant<Error, Reading> result; };
-struct Observed { std::uint64_t id{}; std::variant<Error, std::optional<Commit>> result; };
-struct Requested { std::variant<Error, std::optional<Commit>> result; };
-struct Left { std::uint64_t handle{}; };  ///< A dropped handle is out of the group.
-struct Closing {};                        ///< The seat is being destroyed.
+struct Called {
+  std::uint64_t id{};
+  Verb verb{};
+  Clock::Time by{};
+  Token token{};
+  Sight seen{};
+};
+struct Abandoned {
+  std::uint64_t id{};
+};  ///< Its caller has gone and got no answer.
+struct Broken {
+  std::uint64_t handle{};
+  Error error;
+};  ///< Could not be opened, or is of no more use.
+struct Troubled {
+  std::uint64_t handle{};
+  Error error;
+};  ///< The client said so of itself; it goes on trying.
+struct Assigned {
+  std::uint64_t handle{};
+  bool owner{};
+  int generation{};
+};
+struct Revoked {
+  std::uint64_t handle{};
+  bool lost{};
+};
+struct Committed {
+  std::uint64_t handle{}, id{};
+  Outcome outcome{};
+  Error error;
+};
+struct MemberRead {
+  std::uint64_t handle{}, id{};
+  std::variant<Error, Reading> result;
+};
+struct Observed {
+  std::uint64_t id{};
+  std::variant<Error, std::optional<Commit>> result;
+};
+struct Requested {
+  std::variant<Error, std::optional<Commit>> result;
+};
+struct Left {
+  std::uint64_t handle{};
+};                  ///< A dropped handle is out of the group.
+struct Closing {};  ///< The seat is being destroyed.
 }  // namespace fact
 
-using Fact = std::variant<fact::Elapsed, fact::Called, fact::Abandoned, fact::Broken, fact::Troubled, fact::Assigned,
-                          fact::Revoked, fact::Committed, fact::MemberRead, fact::Observed, fact::Requested,
-                          fact::Left, fact::Closing>;
+using Fact = std::variant<fact::Elapsed, fact::Called, fact::Abandoned, fact::Broken, fact::Troubled,
+                          fact::Assigned, fact::Revoked, fact::Committed, fact::MemberRead, fact::Observed,
+                          fact::Requested, fact::Left, fact::Closing>;
 
 namespace action {
-struct Open { std::uint64_t handle{}; std::string client_id; };  ///< A member handle; subscribes.
-struct Assign { std::uint64_t handle{}; };
-struct Unassign { std::uint64_t handle{}; };  ///< Lets the rebalance go on.
-struct SendCommit { std::uint64_t handle{}, id{}; int partition{}; Commit commit; };
-struct ReadMember { std::uint64_t handle{}, id{}; };
-struct Observe { std::uint64_t id{}; bool check_topic{}; };
+struct Open {
+  std::uint64_t handle{};
+  std::string client_id;
+};  ///< A member handle; subscribes.
+struct Assign {
+  std::uint64_t handle{};
+};
+struct Unassign {
+  std::uint64_t handle{};
+};  ///< Lets the rebalance go on.
+struct SendCommit {
+  std::uint64_t handle{}, id{};
+  int partition{};
+  Commit commit;
+};
+struct ReadMember {
+  std::uint64_t handle{}, id{};
+};
+struct Observe {
+  std::uint64_t id{};
+  bool check_topic{};
+};
 struct ReadRequests {};
-struct Drop { std::uint64_t handle{}; };  ///< unsubscribe, unassign, close in the background; then Left.
-struct Reply { std::uint64_t id{}; Answer answer; };
-struct ReplySight { std::uint64_t id{}; Sight sight; };
-struct ReplyReleased { std::uint64_t id{}; std::optional<Error> error; };
-struct Wake { std::uint64_t id{}; };  ///< Ends an await_change.
-struct Report { Level level{}; std::string message; };
+struct Drop {
+  std::uint64_t handle{};
+};  ///< unsubscribe, unassign, close in the background; then Left.
+struct Reply {
+  std::uint64_t id{};
+  Answer answer;
+};
+struct ReplySight {
+  std::uint64_t id{};
+  Sight sight;
+};
+struct ReplyReleased {
+  std::uint64_t id{};
+  std::optional<Error> error;
+};
+struct Wake {
+  std::uint64_t id{};
+};  ///< Ends an await_change.
+struct Report {
+  Level level{};
+  std::string message;
+};
 }  // namespace action
 
-using Action = std::variant<action::Open, action::Assign, action::Unassign, action::SendCommit, action::ReadMember,
-                            action::Observe, action::ReadRequests, action::Drop, action::Reply, action::ReplySight,
-                            action::ReplyReleased, action::Wake, action::Report>;
+using Action =
+    std::variant<action::Open, action::Assign, action::Unassign, action::SendCommit, action::ReadMember,
+                 action::Observe, action::ReadRequests, action::Drop, action::Reply, action::ReplySight,
+                 action::ReplyReleased, action::Wake, action::Report>;
 
 class Neli {
  public:
@@ -85,11 +153,14 @@ class Neli {
     Token highest{};  ///< Of any record that this process has ever read of this election.
   };
 
-  static constexpr Duration claim_pause = std::chrono::milliseconds(250);   ///< after a claim or nonce that failed
-  static constexpr Duration renew_pause = std::chrono::milliseconds(100);   ///< after a renewal that failed
-  static constexpr Duration drain_limit = std::chrono::milliseconds(500);   ///< for a commit when a rebalance begins
-  static constexpr Duration leave_limit = std::chrono::milliseconds(300);   ///< for the LeaveGroup of a release
-  static constexpr Duration reopen_pause = std::chrono::seconds(1);         ///< between member handles
+  static constexpr Duration claim_pause =
+      std::chrono::milliseconds(250);  ///< after a claim or nonce that failed
+  static constexpr Duration renew_pause = std::chrono::milliseconds(100);  ///< after a renewal that failed
+  static constexpr Duration drain_limit =
+      std::chrono::milliseconds(500);  ///< for a commit when a rebalance begins
+  static constexpr Duration leave_limit =
+      std::chrono::milliseconds(300);                                ///< for the LeaveGroup of a release
+  static constexpr Duration reopen_pause = std::chrono::seconds(1);  ///< between member handles
   static constexpr Duration requests_every = std::chrono::seconds(3);
   static constexpr Duration reply_reserve = std::chrono::milliseconds(20);  ///< before a call's limit
 
@@ -123,19 +194,19 @@ class Neli {
   struct Member {
     std::uint64_t handle{};
     Place place{Place::joining};
-    bool lost{};                 ///< the last assignment ended without our doing
-    bool deposed{};              ///< this generation takes no commit of ours
+    bool lost{};     ///< the last assignment ended without our doing
+    bool deposed{};  ///< this generation takes no commit of ours
     Time deposed_at{}, drain_by{};
     std::optional<Outstanding> outstanding;
     // Of the present assignment:
     Time assigned_at{};
     int generation{};
     std::string nonce;
-    bool nonce_stands{};         ///< acknowledged
+    bool nonce_stands{};          ///< acknowledged
     Time try_again{Time::min()};  ///< no commit before
     std::optional<std::uint64_t> reading;
     Time read_again{Time::min()};
-    bool believed{};             ///< seen_ is from a read that carried the nonce
+    bool believed{};  ///< seen_ is from a read that carried the nonce
   };
   struct Tenure {
     Token token;
@@ -148,7 +219,7 @@ class Neli {
     std::optional<Commit> commit;
     std::optional<Record> record;  ///< if it is one of ours
     Time first_seen{};
-    bool suspect{};                ///< the token fell: no shortcut, wait a full lease
+    bool suspect{};  ///< the token fell: no shortcut, wait a full lease
   };
 
   // Facts
@@ -206,7 +277,9 @@ class Neli {
   bool stale(const std::optional<Commit>& read) const;
   Time claimable_at() const;
   bool may_claim() const;
-  bool ours(const Seen& seen) const { return seen.record && seen.record->incarnation == settings_.incarnation; }
+  bool ours(const Seen& seen) const {
+    return seen.record && seen.record->incarnation == settings_.incarnation;
+  }
   Sight sight() const;
   std::optional<Incumbent> holder() const;
   std::optional<Error> trouble() const { return member_trouble_ ? member_trouble_ : observer_trouble_; }
@@ -226,9 +299,9 @@ class Neli {
   std::uint64_t last_id_{0};
 
   std::optional<fact::Called> call_;
-  Time called_at_{};       ///< when call_ came
-  Time last_asked_{};      ///< when a verb of a candidate last came or ended
-  bool campaigning_{};     ///< acquire() came, and no release() since
+  Time called_at_{};           ///< when call_ came
+  Time last_asked_{};          ///< when a verb of a candidate last came or ended
+  bool campaigning_{};         ///< acquire() came, and no release() since
   std::optional<Error> told_;  ///< the trouble that a verb has already answered
 
   std::optional<Member> member_;
@@ -251,9 +324,9 @@ class Neli {
   bool ever_seen_{};
   Duration longest_lease_{};
 
-  bool observing_{};            ///< an observation is under way
-  std::uint64_t observation_{};             ///< the last one begun
-  std::uint64_t observed_{};                ///< the last one answered
+  bool observing_{};             ///< an observation is under way
+  std::uint64_t observation_{};  ///< the last one begun
+  std::uint64_t observed_{};     ///< the last one answered
   std::uint64_t observation_before_call_{};
   Time observe_at_{Time::min()}, observe_until_{Time::min()};
   bool check_topic_{true};

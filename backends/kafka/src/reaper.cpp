@@ -15,7 +15,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// A coordinator that does not answer a LeaveGroup must not keep a handle for ever; its session ends by itself.
+/// A coordinator that does not answer a LeaveGroup must not keep a handle for ever; its session ends by
+/// itself.
 constexpr auto patience = seconds(10);
 constexpr auto patience_at_exit = seconds(1);
 constexpr auto step = milliseconds(5);

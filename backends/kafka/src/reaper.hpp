@@ -14,7 +14,8 @@ class Reaper {
  public:
   static Reaper& instance();
 
-  /// Leaves the group, then destroys the handle. `left` is called on the reaper's thread, once out of the group.
+  /// Leaves the group, then destroys the handle. `left` is called on the reaper's thread, once out of the
+  /// group.
   void close(std::shared_ptr<Client> client, std::function<void()> left);
 
   /// Joins once the thread's work is over. REQUIRES: it has been told to end.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands in the group: an offset (the token) and its metadata (who, for how long). Pure text in, text out.
+// What stands in the group: an offset (the token) and its metadata (who, for how long). Pure text in, text
+// out.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -19,8 +20,8 @@ struct Commit {
 
 inline constexpr std::size_t max_record_bytes = 512;
 
-/// The metadata of a commit of ours: "v1;A;6250;incarnation;seq;name;address". The first three fields keep place and
-/// meaning in every version; of a later one the rest is empty here.
+/// The metadata of a commit of ours: "v1;A;6250;incarnation;seq;name;address". The first three fields keep
+/// place and meaning in every version; of a later one the rest is empty here.
 struct Record {
   bool released{};
   Clock::Duration lease{};

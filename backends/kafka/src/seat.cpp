@@ -213,7 +213,8 @@ Clock::Time Carrier::next_nudge() {
 void Carrier::carry_out(action::Open& open) {
   handle_ = open.handle;
   try {
-    member_ = std::make_shared<Client>(member_properties(options_, pace_, open.client_id), place_of(options_), journal_);
+    member_ = std::make_shared<Client>(member_properties(options_, pace_, open.client_id), place_of(options_),
+                                       journal_);
   } catch (const std::exception& e) {
     return post(fact::Broken{open.handle, {Fault::misconfigured, e.what()}});
   }
@@ -231,16 +232,26 @@ void Carrier::carry_out(action::Unassign&) {
 }
 
 void Carrier::carry_out(action::SendCommit& send) {
-  const auto code = member_ ? member_->commit(send.id, send.partition, send.commit) : RD_KAFKA_RESP_ERR__STATE;
-  if (code) post(fact::Committed{send.handle, send.id, Outcome::failed, observer_->explained(code, "offset commit")});
+  const auto code =
+      member_ ? member_->commit(send.id, send.partition, send.commit) : RD_KAFKA_RESP_ERR__STATE;
+  if (code)
+    post(fact::Committed{send.handle, send.id, Outcome::failed, observer_->explained(code, "offset commit")});
 }
 
 void Carrier::carry_out(action::ReadMember& read) {
-  queue({.kind = ReadJob::Kind::member, .id = read.id, .handle = read.handle, .check_topic = false, .client = member_});
+  queue({.kind = ReadJob::Kind::member,
+         .id = read.id,
+         .handle = read.handle,
+         .check_topic = false,
+         .client = member_});
 }
 
 void Carrier::carry_out(action::Observe& observe) {
-  queue({.kind = ReadJob::Kind::observe, .id = observe.id, .handle = 0, .check_topic = observe.check_topic, .client = {}});
+  queue({.kind = ReadJob::Kind::observe,
+         .id = observe.id,
+         .handle = 0,
+         .check_topic = observe.check_topic,
+         .client = {}});
 }
 
 void Carrier::carry_out(action::ReadRequests&) {
@@ -306,16 +317,18 @@ Fact Carrier::carry_out(const ReadJob& job) {
   if (job.kind == ReadJob::Kind::observe) return observe(job);
   if (job.kind == ReadJob::Kind::member) {
     auto found = job.client->committed(2, read_limit);
-    if (auto* error = std::get_if<Error>(&found)) return fact::MemberRead{job.handle, job.id, std::move(*error)};
+    if (auto* error = std::get_if<Error>(&found))
+      return fact::MemberRead{job.handle, job.id, std::move(*error)};
     auto& commits = std::get<1>(found);
-    return fact::MemberRead{job.handle, job.id,
-                            Reading{std::move(commits[0]), commits[1] ? std::move(commits[1]->metadata) : std::string()}};
+    return fact::MemberRead{
+        job.handle, job.id,
+        Reading{std::move(commits[0]), commits[1] ? std::move(commits[1]->metadata) : std::string()}};
   }
   try {
     if (!requests_)
-      requests_ = std::make_shared<Client>(common_properties(options_, requests_group(options_.group)),
-                                           Place{options_.brokers, requests_group(options_.group), options_.topic},
-                                           journal_);
+      requests_ = std::make_shared<Client>(
+          common_properties(options_, requests_group(options_.group)),
+          Place{options_.brokers, requests_group(options_.group), options_.topic}, journal_);
   } catch (const std::exception& e) {
     return fact::Requested{Error{Fault::misconfigured, e.what()}};
   }

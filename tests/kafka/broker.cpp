@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "broker.hpp"
+
+#include <arpa/inet.h>
+#include <librdkafka/rdkafka.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+
+#include <tenure/clock.hpp>
+
+namespace tenure::kafka::test {
+namespace {
+
+using Handle = std::unique_ptr<rd_kafka_t, decltype(&rd_kafka_destroy)>;
+
+Handle handle(const std::string& brokers) {
+  char why[512] = "";
+  auto* conf = rd_kafka_conf_new();
+  if (rd_kafka_conf_set(conf, "bootstrap.servers", brokers.c_str(), why, sizeof why) != RD_KAFKA_CONF_OK)
+    throw std::runtime_error(why);
+  auto* rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
+  if (!rk) throw std::runtime_error(why);
+  return {rk, &rd_kafka_destroy};
+}
+
+void check(rd_kafka_resp_err_t code, const char* what) {
+  if (code) throw std::runtime_error(std::string(what) + ": " + rd_kafka_err2str(code));
+}
+
+void put16(std::string& out, int value) {
+  out += static_cast<char>(value >> 8);
+  out += static_cast<char>(value);
+}
+
+void put_string(std::string& out, const std::string& text) {
+  put16(out, static_cast<int>(text.size()));
+  out += text;
+}
+
+int connect_to(const std::string& brokers) {
+  const auto first = brokers.substr(0, brokers.find(','));
+  const auto colon = first.rfind(':');
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(first.substr(colon + 1))));
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0 || ::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
+    ::close(fd);
+    throw std::runtime_error("cannot connect to " + first);
+  }
+  return fd;
+}
+
+}  // namespace
+
+std::string real_brokers() {
+  const char* brokers = std::getenv("TENURE_KAFKA_BROKERS");
+  return brokers ? brokers : "";
+}
+
+std::string unique_name(const std::string& stem) {
+  static int count = 0;
+  return stem + "." + std::to_string(boot_clock().unix_ms()) + "." + std::to_string(::getpid()) + "." +
+         std::to_string(++count);
+}
+
+void create_topic(const std::string& brokers, const std::string& topic, int partitions) {
+  const auto rk = handle(brokers);
+  char why[512] = "";
+  auto* wanted = rd_kafka_NewTopic_new(topic.c_str(), partitions, -1, why, sizeof why);
+  auto* queue = rd_kafka_queue_new(rk.get());
+  rd_kafka_CreateTopics(rk.get(), &wanted, 1, nullptr, queue);
+  auto* event = rd_kafka_queue_poll(queue, 20'000);
+  std::size_t count = 0;
+  const auto* result = event ? rd_kafka_event_CreateTopics_result(event) : nullptr;
+  const auto** topics = result ? rd_kafka_CreateTopics_result_topics(result, &count) : nullptr;
+  const auto code = count == 1 ? rd_kafka_topic_result_error(topics[0]) : RD_KAFKA_RESP_ERR__TIMED_OUT;
+  if (event) rd_kafka_event_destroy(event);
+  rd_kafka_queue_destroy(queue);
+  rd_kafka_NewTopic_destroy(wanted);
+  check(code, "CreateTopics");
+}
+
+int partitions(const std::string& brokers, const std::string& topic) {
+  const auto rk = handle(brokers);
+  auto* asked = rd_kafka_topic_new(rk.get(), topic.c_str(), nullptr);
+  const rd_kafka_metadata_t* found = nullptr;
+  const auto code = rd_kafka_metadata(rk.get(), 0, asked, &found, 20'000);
+  rd_kafka_topic_destroy(asked);
+  check(code, "Metadata");
+  const int out = found->topic_cnt == 1 ? found->topics[0].partition_cnt : 0;
+  rd_kafka_metadata_destroy(found);
+  return out;
+}
+
+std::vector<Member> members(const std::string& brokers, const std::string& group) {
+  const auto rk = handle(brokers);
+  const rd_kafka_group_list* list = nullptr;
+  check(rd_kafka_list_groups(rk.get(), group.c_str(), &list, 20'000), "ListGroups");
+  std::vector<Member> out;
+  for (int g = 0; g < list->group_cnt; ++g)
+    for (int m = 0; m < list->groups[g].member_cnt; ++m)
+      out.push_back({list->groups[g].members[m].member_id, list->groups[g].members[m].client_id});
+  rd_kafka_group_list_destroy(list);
+  return out;
+}
+
+int expel(const std::string& brokers, const std::string& group, const std::string& member_id) {
+  // LeaveGroup v1: api key 13; the answer is a length, a correlation id, a throttle time and an error.
+  std::string request;
+  put16(request, 13);
+  put16(request, 1);
+  request += std::string("\0\0\0\1", 4);
+  put_string(request, "test");
+  put_string(request, group);
+  put_string(request, member_id);
+  const auto size = htonl(static_cast<std::uint32_t>(request.size()));
+  request.insert(0, reinterpret_cast<const char*>(&size), sizeof size);
+
+  const int fd = connect_to(brokers);
+  unsigned char answer[14] = {};
+  const bool sent =
+      ::send(fd, request.data(), request.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(request.size());
+  const bool answered = sent && ::recv(fd, answer, sizeof answer, MSG_WAITALL) == sizeof answer;
+  ::close(fd);
+  if (!answered) throw std::runtime_error("LeaveGroup: no answer");
+  return static_cast<std::int16_t>(answer[12] << 8 | answer[13]);
+}
+
+}  // namespace tenure::kafka::test

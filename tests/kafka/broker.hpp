@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The broker under test, spoken to from outside the library: topics, who is in a group, and a member thrown
+// out.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace tenure::kafka::test {
+
+/// TENURE_KAFKA_BROKERS; empty if there is none.
+std::string real_brokers();
+
+/// A name that no other test and no other run uses.
+std::string unique_name(const std::string& stem);
+
+/// Throws std::runtime_error.
+void create_topic(const std::string& brokers, const std::string& topic, int partitions);
+
+/// Partitions; 0 if there is no such topic.
+int partitions(const std::string& brokers, const std::string& topic);
+
+struct Member {
+  std::string id, client_id;
+};
+std::vector<Member> members(const std::string& brokers, const std::string& group);
+
+/// LeaveGroup in the name of a member, as a broker takes it from anybody. Returns the broker's error code.
+int expel(const std::string& brokers, const std::string& group, const std::string& member_id);
+
+}  // namespace tenure::kafka::test

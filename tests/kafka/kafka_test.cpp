@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: the seat does on a real broker with default settings what its header says. Method: seats in one
+// process, driven verb by verb; every wait is for a condition and has a deadline.
+#include <tenure/kafka.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+
+#include <tenure/leader_manager.hpp>
+#include <tenure/wait.hpp>
+
+#include "broker.hpp"
+
+namespace tenure::kafka {
+namespace {
+
+using namespace std::chrono_literals;
+using test::create_topic;
+using test::unique_name;
+
+constexpr auto patience = 40s;  ///< When a test gives up.
+
+Limit within(Clock::Duration d) { return {boot_clock(), boot_clock().now() + d, {}}; }
+
+bool mentions(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+/// Log lines as they come, from any thread.
+class Lines {
+ public:
+  Log log() {
+    return [this](const LogLine& line) {
+      const std::lock_guard lock(mutex_);
+      lines_.push_back(line.message);
+    };
+  }
+  std::vector<std::string> all() const {
+    const std::lock_guard lock(mutex_);
+    return lines_;
+  }
+  bool mention(const std::string& part) const {
+    const auto lines = all();
+    return std::any_of(lines.begin(), lines.end(), [&](const auto& line) { return mentions(line, part); });
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+/// A seat with the patience of a manager.
+class Candidate {
+ public:
+  explicit Candidate(Options options, Timing timing = fast())
+      : seat(open(std::move(options))), timing_(timing) {
+    if (const auto error = seat->accepts(timing_)) throw std::invalid_argument(error->message);
+  }
+  Answer acquire() { return seat->acquire(within(timing_.call)); }
+  Answer renew(Token token) { return seat->renew(token, within(timing_.call)); }
+  std::optional<Error> release() { return seat->release(within(timing_.call)); }
+  Sight observe() { return seat->observe(within(timing_.call)); }
+  bool renewed(Token token) { return std::holds_alternative<Granted>(renew(token)); }
+
+  std::optional<Token> campaign(Clock::Duration d = patience) {
+    const auto all = within(d);
+    while (!all.passed()) {
+      const auto answer = acquire();
+      if (const auto* granted = std::get_if<Granted>(&answer)) return granted->token;
+      if (const auto* denied = std::get_if<Denied>(&answer))
+        seat->await_change(denied->holder ? Sight(*denied->holder) : Sight(Vacant{}),
+                           within(std::min(timing_.term, all.by - boot_clock().now())));
+      else
+        wait_out(within(timing_.retry));
+    }
+    return std::nullopt;
+  }
+  /// The first error that `fault` is; other answers are waited out.
+  std::optional<Error> trouble(Fault fault) {
+    for (const auto all = within(patience); !all.passed();) {
+      const auto answer = acquire();
+      if (const auto* unknown = std::get_if<Unknown>(&answer); unknown && unknown->error.fault == fault)
+        return unknown->error;
+      if (std::holds_alternative<Granted>(answer)) return std::nullopt;
+      seat->await_change(Vacant{}, within(200ms));
+    }
+    return std::nullopt;
+  }
+
+  std::shared_ptr<Backend> seat;
+
+ private:
+  Timing timing_;
+};
+
+class Kafka : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (brokers_.empty()) GTEST_SKIP() << "needs a real broker: set TENURE_KAFKA_BROKERS to host:port";
+  }
+  Options options(const std::string& name = "a") {
+    Options o;
+    o.brokers = brokers_;
+    o.group = group_;
+    o.candidate = {name, name + ":1"};
+    o.create_topic = CreateTopic{};
+    return o;
+  }
+
+  const std::string brokers_ = test::real_brokers();
+  const std::string group_ = unique_name("tenure-test");
+};
+
+TEST_F(Kafka, TheFirstOfANewGroupLeadsWithItsAssignment) {
+  Candidate a(options());
+  const auto from = boot_clock().now();
+  ASSERT_TRUE(a.campaign());
+  // The broker's initial delay is 3 s; a lease on top of it would be more than nine.
+  EXPECT_LT(boot_clock().now() - from, 3s + fast().term / 2);
+}
+
+TEST_F(Kafka, ASecondIsDeniedWithTheHolder) {
+  Candidate a(options("a")), b(options("b"));
+  const auto token = a.campaign();
+  ASSERT_TRUE(token);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(a.renewed(*token));
+    const auto answer = b.acquire();
+    ASSERT_TRUE(std::holds_alternative<Denied>(answer));
+    const auto& holder = std::get<Denied>(answer).holder;
+    ASSERT_TRUE(holder);
+    EXPECT_EQ(holder->name, "a");
+    EXPECT_EQ(holder->address, "a:1");
+    EXPECT_EQ(holder->token, *token);
+    EXPECT_GT(holder->remaining, 0s);
+    b.seat->await_change(*holder, within(500ms));
+  }
+}
+
+TEST_F(Kafka, AReleaseHandsOverWithoutWaitingForALease) {
+  Candidate a(options("a")), b(options("b"));
+  const auto token = a.campaign();
+  ASSERT_TRUE(token);
+  std::optional<Token> next;
+  Clock::Time led{};
+  std::jthread standby([&] {
+    next = b.campaign();
+    led = boot_clock().now();
+  });
+  // Until the standby is in the group, and a while more: the leader stays.
+  for (const auto until = within(patience); test::members(brokers_, group_).size() < 2 && !until.passed();)
+    ASSERT_TRUE(a.renewed(*token));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(a.renewed(*token));
+    wait_out(within(300ms));
+  }
+  const auto released = boot_clock().now();
+  EXPECT_EQ(a.release(), std::nullopt);
+  standby.join();
+  ASSERT_TRUE(next);
+  EXPECT_GT(*next, *token);
+  EXPECT_LT(led - released, fast().term / 2);
+  EXPECT_FALSE(a.renewed(*token));
+  EXPECT_TRUE(b.renewed(*next));
+}
+
+TEST_F(Kafka, TheGivenUpSeatIsAStandbyWithTheLastRank) {
+  Candidate a(options("a"));
+  const auto token = a.campaign();
+  ASSERT_TRUE(token);
+  EXPECT_EQ(a.release(), std::nullopt);
+  const auto again = a.campaign();
+  ASSERT_TRUE(again);
+  EXPECT_GT(*again, *token);
+}
+
+TEST_F(Kafka, AnObserverIsNoMember) {
+  Candidate a(options("a")), watcher(options("watcher"));
+  EXPECT_TRUE(std::holds_alternative<Vacant>(watcher.observe()));
+  const auto token = a.campaign();
+  ASSERT_TRUE(token);
+  const auto sight = watcher.observe();
+  ASSERT_TRUE(std::holds_alternative<Incumbent>(sight));
+  EXPECT_EQ(std::get<Incumbent>(sight).name, "a");
+  EXPECT_EQ(std::get<Incumbent>(sight).token, *token);
+  EXPECT_EQ(test::members(brokers_, group_).size(), 1u);
+  EXPECT_EQ(a.release(), std::nullopt);
+  EXPECT_TRUE(std::holds_alternative<Vacant>(watcher.observe()));
+}
+
+TEST_F(Kafka, ADestroyedSeatLeavesTheGroup) {
+  std::optional<Candidate> a(options("a"));
+  ASSERT_TRUE(a->campaign());
+  ASSERT_EQ(test::members(brokers_, group_).size(), 1u);
+  a.reset();
+  const auto until = within(4s);  // a session would be 6 s
+  while (!test::members(brokers_, group_).empty() && !until.passed()) wait_out(within(50ms));
+  EXPECT_TRUE(test::members(brokers_, group_).empty());
+}
+
+// ---- the topic ----
+
+TEST_F(Kafka, AMissingTopicIsAnErrorThatSaysHowToCreateIt) {
+  auto o = options();
+  o.create_topic.reset();
+  Candidate a(o);
+  const auto error = a.trouble(Fault::misconfigured);
+  ASSERT_TRUE(error);
+  EXPECT_TRUE(mentions(error->message, "\"" + group_ + ".neli\"")) << error->message;
+  EXPECT_TRUE(mentions(error->message, "kafka-topics --bootstrap-server " + brokers_ + " --create --topic "));
+  EXPECT_TRUE(mentions(error->message, "Options::create_topic"));
+  EXPECT_TRUE(std::holds_alternative<Unknown>(a.observe()));
+  create_topic(brokers_, group_ + ".neli", 2);
+  EXPECT_TRUE(a.campaign()) << "once it is there, all is well";
+}
+
+TEST_F(Kafka, AMissingTopicIsCreatedOnRequest) {
+  auto o = options();
+  o.create_topic = CreateTopic{3, 1};
+  Candidate a(o);
+  const auto answer = a.acquire();
+  ASSERT_TRUE(std::holds_alternative<Denied>(answer)) << std::get<Unknown>(answer).error.message;
+  EXPECT_EQ(test::partitions(brokers_, group_ + ".neli"), 3);
+}
+
+TEST_F(Kafka, ATopicThatCannotBeCreatedSaysWhy) {
+  auto o = options();
+  o.create_topic = CreateTopic{2, 100};
+  Candidate a(o);
+  const auto error = a.trouble(Fault::misconfigured);
+  ASSERT_TRUE(error);
+  EXPECT_TRUE(mentions(error->message, "replication factor")) << error->message;
+}
+
+TEST_F(Kafka, ATopicWithOnePartitionIsRefusedWithTheRemedy) {
+  create_topic(brokers_, group_ + ".neli", 1);
+  Candidate a(options());
+  const auto error = a.trouble(Fault::misconfigured);
+  ASSERT_TRUE(error);
+  EXPECT_TRUE(mentions(error->message, "--alter --topic " + group_ + ".neli --partitions 2"))
+      << error->message;
+  EXPECT_EQ(test::members(brokers_, group_).size(), 0u);
+}
+
+// ---- trouble ----
+
+TEST_F(Kafka, ASessionThatTheBrokerRefusesNamesItsProperty) {
+  auto o = options();
+  o.session = 2s;
+  Candidate a(o, {.term = 3s, .renew = 300ms, .retry = 50ms, .margin = 100ms, .call = 1s, .drain = 1s});
+  const auto error = a.trouble(Fault::misconfigured);
+  ASSERT_TRUE(error);
+  EXPECT_TRUE(mentions(error->message, "group.min.session.timeout.ms")) << error->message;
+}
+
+TEST_F(Kafka, AnExpelledLeaderIsToldAndComesBackWithItsTokenOrAHigherOne) {
+  Candidate a(options("a"));
+  const auto token = a.campaign();
+  ASSERT_TRUE(token);
+  ASSERT_TRUE(a.renewed(*token));
+  const auto in_group = test::members(brokers_, group_);
+  ASSERT_EQ(in_group.size(), 1u);
+  EXPECT_TRUE(mentions(in_group[0].client_id, "tenure.")) << in_group[0].client_id;
+  ASSERT_EQ(test::expel(brokers_, group_, in_group[0].id), 0);
+  const auto answer = a.renew(*token);
+  ASSERT_TRUE(std::holds_alternative<Unknown>(answer))
+      << "the broker takes no commit of one who is not a member";
+  EXPECT_EQ(std::get<Unknown>(answer).error.fault, Fault::deposed);
+  // It joins again: before its lease ends with the same token, else with a greater one.
+  bool back = false;
+  for (const auto until = within(fast().term); !back && !until.passed(); wait_out(within(100ms)))
+    back = a.renewed(*token);
+  if (!back) {
+    const auto next = a.campaign();
+    ASSERT_TRUE(next);
+    EXPECT_GT(*next, *token);
+  }
+}
+
+TEST_F(Kafka, AnExpelledLeadersLeaseIsWaitedFor) {
+  Candidate a(options("a")), b(options("b"));
+  const auto token = a.campaign();
+  ASSERT_TRUE(token);
+  std::optional<Token> next;
+  std::jthread standby([&] { next = b.campaign(); });
+  for (const auto until = within(patience); test::members(brokers_, group_).size() < 2 && !until.passed();)
+    ASSERT_TRUE(a.renewed(*token));
+  const auto asked = boot_clock().now();
+  ASSERT_TRUE(a.renewed(*token));
+  for (const auto& member : test::members(brokers_, group_)) {
+    const bool joined_before_any_token = mentions(member.client_id, ".00000000000000000000.");
+    if (joined_before_any_token) {
+      ASSERT_EQ(test::expel(brokers_, group_, member.id), 0);
+    }
+  }
+  a.seat.reset();
+  standby.join();
+  ASSERT_TRUE(next);
+  EXPECT_GE(boot_clock().now() - asked, fast().term);
+  EXPECT_GT(*next, *token);
+}
+
+TEST_F(Kafka, AnUnreachableBrokerIsUnknownInTime) {
+  auto o = options();
+  o.brokers = "127.0.0.1:1";
+  Candidate a(o);
+  const auto from = boot_clock().now();
+  const auto answer = a.acquire();
+  ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
+  EXPECT_LE(boot_clock().now() - from, fast().call + 50ms);
+  const auto& error = std::get<Unknown>(answer).error;
+  EXPECT_TRUE(error.fault == Fault::unreachable || error.fault == Fault::timed_out) << to_string(error.fault);
+  EXPECT_TRUE(mentions(error.message, "127.0.0.1:1")) << error.message;
+  EXPECT_TRUE(std::holds_alternative<Unknown>(a.observe()));
+  a.release();
+}
+
+TEST_F(Kafka, NoSecretIsEverTold) {
+  const std::string canary = "s3cr3t-canary";
+  Lines lines;
+  auto o = options();
+  o.log = lines.log();
+  o.properties = {{"security.protocol", "sasl_plaintext"},
+                  {"sasl.mechanisms", "PLAIN"},
+                  {"sasl.username", "somebody"},
+                  {"sasl.password", canary},
+                  {"ssl.key.password", canary},
+                  {"debug", "all"}};
+  Candidate a(o);
+  std::string told = to_string(o);
+  for (int i = 0; i < 2; ++i) {
+    const auto answer = a.acquire();
+    ASSERT_TRUE(std::holds_alternative<Unknown>(answer)) << "this broker knows no SASL";
+    told += std::get<Unknown>(answer).error.message;
+  }
+  o.properties["ssl.key.pem"] = canary;  // no key: refused when a handle is made
+  o.properties["security.protocol"] = "ssl";
+  try {
+    open(o);
+    ADD_FAILURE() << "accepted";
+  } catch (const std::invalid_argument& e) {
+    told += e.what();
+  }
+  EXPECT_FALSE(mentions(told, canary)) << told;
+  EXPECT_FALSE(lines.all().empty());
+  EXPECT_FALSE(lines.mention(canary));
+}
+
+// ---- what goes over the wire ----
+
+TEST_F(Kafka, NothingIsFetchedOrProduced) {
+  Lines lines;
+  auto o = options();
+  o.log = lines.log();
+  o.properties["debug"] = "protocol";
+  Candidate a(o), b(options("b"));
+  const auto token = a.campaign();
+  ASSERT_TRUE(token);
+  b.acquire();
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(a.renewed(*token));  // a rebalance among them
+    wait_out(within(200ms));
+  }
+  EXPECT_TRUE(lines.mention("Sent OffsetCommitRequest"));
+  EXPECT_FALSE(lines.mention("Sent FetchRequest"));
+  EXPECT_FALSE(lines.mention("Sent ProduceRequest"));
+  EXPECT_FALSE(lines.mention("Sent ListOffsetsRequest"));
+}
+
+// ---- asked from outside ----
+
+TEST_F(Kafka, ARequestToStepDownReachesTheLeader) {
+  auto o = options();
+  o.remote_step_down = true;
+  Candidate a(o);
+  EXPECT_EQ(request_step_down(o, "ops", "nobody leads", within(5s))->fault, Fault::misconfigured)
+      << "there is not even a topic yet";
+  auto token = a.campaign();
+  ASSERT_TRUE(token);
+  for (int tenures = 0; tenures < 2; ++tenures) {
+    ASSERT_TRUE(a.renewed(*token));
+    ASSERT_EQ(request_step_down(o, "ops", "upgrade; 50%", within(5s)), std::nullopt);
+    std::optional<Recalled> recalled;
+    for (const auto until = within(5s); !recalled && !until.passed(); wait_out(within(200ms))) {
+      const auto answer = a.renew(*token);
+      if (const auto* found = std::get_if<Recalled>(&answer)) recalled = *found;
+    }
+    ASSERT_TRUE(recalled);
+    EXPECT_EQ(recalled->token, *token);
+    EXPECT_EQ(recalled->by, "ops");
+    EXPECT_EQ(recalled->why, "upgrade; 50%");
+    ASSERT_EQ(a.release(), std::nullopt);
+    EXPECT_EQ(request_step_down(o, "ops", "nobody leads", within(5s)), std::nullopt);
+    token = a.campaign();
+    ASSERT_TRUE(token);
+  }
+  EXPECT_TRUE(a.renewed(*token)) << "the next tenure was not recalled";
+}
+
+// ---- with a manager ----
+
+TEST_F(Kafka, ManagersHandOver) {
+  LeaderManager a(open(options("a")), fast()), b(open(options("b")), fast());
+  a.start();
+  const auto first = a.await_leadership(patience);
+  ASSERT_TRUE(first);
+  b.start();
+  EXPECT_FALSE(b.await_leadership(fast().term + 1s)) << "the leader renews";
+  EXPECT_TRUE(a.leadership().is_leader());
+  ASSERT_TRUE(b.leadership().incumbent());
+  EXPECT_EQ(b.leadership().incumbent()->name, "a");
+  a.resign();
+  const auto second = b.await_leadership(patience);
+  ASSERT_TRUE(second);
+  EXPECT_GT(*second, *first);
+  EXPECT_FALSE(a.leadership().is_leader());
+  b.stop();
+  const auto third = a.await_leadership(patience);
+  ASSERT_TRUE(third) << "it is a candidate still";
+  EXPECT_GT(*third, *second);
+}
+
+}  // namespace
+}  // namespace tenure::kafka

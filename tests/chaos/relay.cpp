@@ -2,15 +2,14 @@
 #include "relay.hpp"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <list>
 #include <sstream>
@@ -28,84 +27,120 @@ sockaddr_in loopback(int port) {
   return address;
 }
 
-/// The process at the other end of an accepted connection, by the kernel's table of sockets.
-pid_t process_at(int port) {
+/// The inode of the socket from one loopback port to another, by the kernel's table.
+std::string inode_of(int from, int to) {
+  const auto port_in = [](const std::string& address) {
+    const auto colon = address.find(':');
+    return colon == address.npos ? -1 : std::stoi(address.substr(colon + 1), nullptr, 16);
+  };
   std::ifstream table("/proc/net/tcp");
-  std::string line, inode;
-  while (std::getline(table, line)) {
+  for (std::string line; std::getline(table, line);) {
     std::istringstream fields(line);
-    std::string n, local, remote, skip, found;
+    std::string n, local, remote, skipped, inode;
     fields >> n >> local >> remote;
-    for (int i = 0; i < 6; ++i) fields >> skip;
-    fields >> found;
-    const auto colon = local.find(':');
-    if (colon != local.npos && std::stoi(local.substr(colon + 1), nullptr, 16) == port && found != "0") inode = found;
+    for (int i = 0; i < 6; ++i) fields >> skipped;
+    fields >> inode;
+    if (port_in(local) == from && port_in(remote) == to && inode != "0") return inode;
   }
-  if (inode.empty()) return 0;
-  // Few processes are ours: ask each for its descriptors.
-  FILE* found = ::popen(("find /proc/[0-9]*/fd -lname 'socket:\\[" + inode + "\\]' 2>/dev/null | head -n 1").c_str(), "r");
-  char path[64] = {};
-  const bool any = found && std::fgets(path, sizeof path, found);
-  if (found) ::pclose(found);
-  return any ? static_cast<pid_t>(std::strtol(path + 6, nullptr, 10)) : 0;
+  return {};
 }
 
-struct Chunk {
-  Clock::Time due;
-  std::string bytes;
-};
+/// The process that connected from this port; 0 if it cannot be found.
+pid_t process_at(int from, int to) {
+  namespace fs = std::filesystem;
+  const auto inode = inode_of(from, to);
+  if (inode.empty()) return 0;
+  const auto wanted = "socket:[" + inode + "]";
+  std::error_code gone;  // processes and descriptors go while we look
+  for (const auto& process : fs::directory_iterator("/proc", gone)) {
+    const auto pid = std::strtol(process.path().filename().c_str(), nullptr, 10);
+    if (pid == 0 || pid == ::getpid()) continue;
+    fs::directory_iterator fd(process.path() / "fd", gone);
+    for (; !gone && fd != fs::directory_iterator(); fd.increment(gone))
+      if (std::error_code closed; fs::read_symlink(fd->path(), closed) == wanted)
+        return static_cast<pid_t>(pid);
+  }
+  return 0;
+}
+
+bool send_all(int fd, const std::string& bytes) {
+  return ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+}
+
+/// What has come; nothing at the end of the stream, or if it broke.
+std::string receive(int fd) {
+  char buffer[65536];
+  const auto got = ::read(fd, buffer, sizeof buffer);
+  return got > 0 ? std::string(buffer, static_cast<std::size_t>(got)) : std::string();
+}
+
+constexpr short readable = POLLIN | POLLHUP | POLLERR;
 
 }  // namespace
 
 std::string api_name(int key) {
-  static const std::map<int, std::string> names{{0, "Produce"},      {1, "Fetch"},        {3, "Metadata"},
-                                                {8, "OffsetCommit"}, {9, "OffsetFetch"},  {10, "FindCoordinator"},
-                                                {11, "JoinGroup"},   {12, "Heartbeat"},   {13, "LeaveGroup"},
-                                                {14, "SyncGroup"},   {18, "ApiVersions"}, {19, "CreateTopics"}};
+  static const std::map<int, std::string> names{
+      {0, "Produce"},      {1, "Fetch"},        {3, "Metadata"},
+      {8, "OffsetCommit"}, {9, "OffsetFetch"},  {10, "FindCoordinator"},
+      {11, "JoinGroup"},   {12, "Heartbeat"},   {13, "LeaveGroup"},
+      {14, "SyncGroup"},   {18, "ApiVersions"}, {19, "CreateTopics"}};
   const auto it = names.find(key);
   return it == names.end() ? "api " + std::to_string(key) : it->second;
 }
 
 struct Relay::Connection {
+  struct Answer {
+    Clock::Time due;
+    std::string bytes;
+  };
+
   int client{-1}, broker{-1};
   pid_t pid{};
-  std::string parsed;          ///< the start of a request that has not come whole
-  std::size_t to_skip{};
-  std::deque<Chunk> answers;
+  std::string header;     ///< of a request that has not come whole: its length and api key
+  std::size_t to_skip{};  ///< of the request behind it
+  std::deque<Answer> answers;
   bool closed{};
 
   ~Connection() {
     ::close(client);
     ::close(broker);
   }
-  /// Calls `request(api key)` for each request whose header has come.
-  template <class F>
-  void parse(const char* data, std::size_t size, F request) {
-    while (size > 0) {
+
+  /// The api keys of the requests that begin in these bytes.
+  std::vector<int> requests_in(const std::string& bytes) {
+    std::vector<int> keys;
+    for (std::size_t at = 0; at < bytes.size();) {
       if (to_skip > 0) {
-        const auto n = std::min(size, to_skip);
-        data += n, size -= n, to_skip -= n;
+        const auto n = std::min(bytes.size() - at, to_skip);
+        at += n, to_skip -= n;
         continue;
       }
-      parsed += *data++, --size;
-      if (parsed.size() < 6) continue;
-      const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(parsed[i]); };
+      header += bytes[at++];
+      if (header.size() < 6) continue;
+      const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(header[i]); };
       const auto length = static_cast<std::size_t>(byte(0)) << 24 | static_cast<std::size_t>(byte(1)) << 16 |
                           static_cast<std::size_t>(byte(2)) << 8 | byte(3);
-      request(byte(4) << 8 | byte(5));
+      keys.push_back(byte(4) << 8 | byte(5));
       to_skip = length >= 2 ? length - 2 : 0;
-      parsed.clear();
+      header.clear();
     }
+    return keys;
+  }
+
+  void send_due(Clock::Time now) {
+    for (; !answers.empty() && answers.front().due <= now; answers.pop_front())
+      if (!send_all(client, answers.front().bytes)) closed = true;
   }
 };
 
-Relay::Relay(int port, int to) : to_(to) {
+Relay::Relay(int port, int to) : port_(port), to_(to) {
   if (port == 0) return;
   listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const int on = 1;
   ::setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const auto address = loopback(port);
-  if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || ::listen(listener_, 64) != 0)
+  if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(listener_, 64) != 0)
     throw std::system_error(errno, std::generic_category(), "relay on port " + std::to_string(port));
   thread_ = std::jthread([this](std::stop_token stop) { serve(stop); });
 }
@@ -120,6 +155,12 @@ std::map<std::pair<pid_t, int>, std::uint64_t> Relay::requests() const {
   return requests_;
 }
 
+std::uint64_t Relay::requests(pid_t of, int api) const {
+  const auto all = requests();
+  const auto found = all.find({of, api});
+  return found == all.end() ? 0 : found->second;
+}
+
 void Relay::delay_answers(Clock::Duration by, pid_t of) {
   const std::lock_guard lock(mutex_);
   delay_ = by;
@@ -132,58 +173,59 @@ void Relay::mute(bool on, pid_t of) {
   muted_ = of;
 }
 
+bool Relay::muted(const Connection& c) const {
+  const std::lock_guard lock(mutex_);
+  return mute_ && (!muted_ || muted_ == c.pid);
+}
+
+void Relay::take_requests(Connection& c) {
+  const auto bytes = receive(c.client);
+  c.closed = bytes.empty() || !send_all(c.broker, bytes);
+  const std::lock_guard lock(mutex_);
+  for (const auto key : c.requests_in(bytes)) ++requests_[{c.pid, key}];
+}
+
+void Relay::take_answers(Connection& c) {
+  auto bytes = receive(c.broker);
+  if (bytes.empty()) c.closed = true;
+  const std::lock_guard lock(mutex_);
+  const auto delay = !delayed_ || delayed_ == c.pid ? delay_ : Clock::Duration::zero();
+  c.answers.push_back({boot_clock().now() + delay, std::move(bytes)});
+}
+
+void Relay::take_connection(std::list<Connection>& all) {
+  sockaddr_in peer{};
+  socklen_t size = sizeof peer;
+  const int client = ::accept4(listener_, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_CLOEXEC);
+  if (client < 0) return;
+  auto& c = all.emplace_back();
+  c.client = client;
+  c.broker = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const auto address = loopback(to_);
+  if (::connect(c.broker, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) c.closed = true;
+  const int on = 1;
+  for (const int fd : {c.client, c.broker}) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  c.pid = process_at(ntohs(peer.sin_port), port_);
+}
+
 void Relay::serve(std::stop_token stop) {
-  auto& clock = boot_clock();
   std::list<Connection> all;
+  std::vector<pollfd> fds;
   while (!stop.stop_requested()) {
-    std::vector<pollfd> fds{{listener_, POLLIN, 0}};
-    for (auto& c : all) {
-      const bool muted = [&] { const std::lock_guard lock(mutex_); return mute_ && (!muted_ || muted_ == c.pid); }();
-      fds.push_back({c.client, static_cast<short>(muted ? 0 : POLLIN), 0});
-      fds.push_back({c.broker, static_cast<short>(muted ? 0 : POLLIN), 0});
+    fds.assign({{listener_, POLLIN, 0}});
+    for (const auto& c : all) {
+      fds.push_back({muted(c) ? -1 : c.client, POLLIN, 0});
+      fds.push_back({c.broker, POLLIN, 0});
     }
     ::poll(fds.data(), fds.size(), 1);
     std::size_t n = 1;
-    char buffer[65536];
     for (auto& c : all) {
-      const auto from_client = fds[n++].revents, from_broker = fds[n++].revents;
-      if (from_client & (POLLIN | POLLHUP | POLLERR)) {
-        const auto got = ::read(c.client, buffer, sizeof buffer);
-        if (got <= 0) c.closed = true;
-        if (got > 0) {
-          if (::send(c.broker, buffer, static_cast<std::size_t>(got), MSG_NOSIGNAL) != got) c.closed = true;
-          const std::lock_guard lock(mutex_);
-          c.parse(buffer, static_cast<std::size_t>(got), [&](int key) { ++requests_[{c.pid, key}]; });
-        }
-      }
-      if (from_broker & (POLLIN | POLLHUP | POLLERR)) {
-        const auto got = ::read(c.broker, buffer, sizeof buffer);
-        if (got <= 0) c.closed = true;
-        const std::lock_guard lock(mutex_);
-        const auto delay = !delayed_ || delayed_ == c.pid ? delay_ : Clock::Duration::zero();
-        if (got > 0) c.answers.push_back({clock.now() + delay, std::string(buffer, static_cast<std::size_t>(got))});
-      }
-      while (!c.answers.empty() && c.answers.front().due <= clock.now()) {
-        const auto& bytes = c.answers.front().bytes;
-        if (::send(c.client, bytes.data(), bytes.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(bytes.size())) c.closed = true;
-        c.answers.pop_front();
-      }
+      if (fds[n++].revents & readable) take_requests(c);
+      if (fds[n++].revents & readable) take_answers(c);
+      c.send_due(boot_clock().now());
     }
     all.remove_if([](const Connection& c) { return c.closed; });
-    if (fds[0].revents & POLLIN) {
-      sockaddr_in peer{};
-      socklen_t size = sizeof peer;
-      const int client = ::accept4(listener_, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_CLOEXEC);
-      if (client < 0) continue;
-      auto& c = all.emplace_back();
-      c.client = client;
-      c.broker = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-      const auto address = loopback(to_);
-      if (::connect(c.broker, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) c.closed = true;
-      const int on = 1;
-      for (const int fd : {c.client, c.broker}) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-      c.pid = process_at(ntohs(peer.sin_port));
-    }
+    if (fds[0].revents & POLLIN) take_connection(all);
   }
 }
 

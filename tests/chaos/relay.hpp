@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TCP relay on loopback that stands between candidates and a broker: counts Kafka requests by process and kind, holds
-// answers back, or goes mute while the connections stay open.
+// A TCP relay on loopback that stands between candidates and a broker: counts Kafka requests by process and
+// kind, holds answers back, or lets no more requests through while the connections stay open.
 #pragma once
 #include <sys/types.h>
 
-#include <atomic>
 #include <cstdint>
+#include <list>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -19,7 +18,9 @@ namespace tenure::test {
 
 /// Kafka's name of a request.
 std::string api_name(int key);
+inline constexpr int offset_commit = 8;
 
+/// Any thread may call it.
 class Relay {
  public:
   /// Listens on 127.0.0.1:`port` and forwards to 127.0.0.1:`to`. Port 0: does nothing.
@@ -30,18 +31,24 @@ class Relay {
 
   /// Requests forwarded so far, by process and Kafka's api key.
   std::map<std::pair<pid_t, int>, std::uint64_t> requests() const;
+  std::uint64_t requests(pid_t of, int api) const;
 
-  /// Answers to this process (0: to all) are held back for so long from now on.
+  /// Answers to this process (0: to all) that come from now on are held back for so long.
   void delay_answers(Clock::Duration by, pid_t of = 0);
 
-  /// Nothing more passes to or from this process (0: all) while the connections stay open.
+  /// No more requests of this process (0: of all) pass, while its connections stay open. Answers owed to it
+  /// still do.
   void mute(bool on, pid_t of = 0);
 
  private:
   struct Connection;
   void serve(std::stop_token stop);
+  void take_connection(std::list<Connection>& all);
+  void take_requests(Connection& c);
+  void take_answers(Connection& c);
+  bool muted(const Connection& c) const;
 
-  int listener_{-1}, to_{};
+  int listener_{-1}, port_{}, to_{};
   mutable std::mutex mutex_;
   std::map<std::pair<pid_t, int>, std::uint64_t> requests_;
   Clock::Duration delay_{};

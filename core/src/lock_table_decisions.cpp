@@ -190,12 +190,10 @@ std::optional<LockTableDecisions::Attempt> LockTableDecisions::renewal(Token tok
 /// claim is ended by doing to that version what the claim would have done, and giving it back in the same
 /// write.
 std::optional<LockTableDecisions::Attempt> LockTableDecisions::surrender(Time asked, std::uint64_t beat) {
-  std::optional<Token> ours;
-  if (tenure_)
-    ours = tenure_->token;
-  else if (incumbent(asked) && sent(*sight_->read.record))
-    ours = sight_->read.record->token;
-  if (ours) return send(Expected{*ours, sent_}, written(*ours, asked, beat, true));
+  if (incumbent(asked) && sent(*sight_->read.record)) {
+    const auto ours = sight_->read.record->token;
+    return send(Expected{ours, sent_}, written(ours, asked, beat, true));
+  }
   if (pending_) return send(pending_->expected, written(pending_->token, asked, beat, true));
   return std::nullopt;
 }

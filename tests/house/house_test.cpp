@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: the house stays as it was drawn: its arrows, its one clock, its small public face.
+// Method: reads the sources and what the libraries export. Every rule is first shown a sample that breaks it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+using Findings = std::vector<std::string>;
+
+const fs::path house = TENURE_SOURCES;
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+/// Files below these folders, as paths relative to the house.
+std::vector<std::string> files(const std::vector<std::string>& folders,
+                               const std::set<std::string>& extensions) {
+  std::vector<std::string> out;
+  for (const auto& folder : folders) {
+    if (!fs::exists(house / folder)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(house / folder))
+      if (entry.is_regular_file() &&
+          (extensions.empty() || extensions.count(entry.path().extension().string())))
+        out.push_back(fs::relative(entry.path(), house).generic_string());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::vector<std::string> sources() { return files({"core", "backends", "adapters"}, {".hpp", ".cpp"}); }
+
+/// Comments become blanks, so that they may speak of what code may not use.
+std::string without_comments(const std::string& text) {
+  static const std::regex comment(R"(//[^\n]*|/\*[^]*?\*/)");
+  return std::regex_replace(text, comment, " ");
+}
+
+/// "core", "backends/file", "adapters/gmock": the first folders of a path.
+std::string room_of(const std::string& path) {
+  const auto first = path.find('/');
+  if (path.compare(0, first, "core") == 0) return "core";
+  return path.substr(0, path.find('/', first + 1));
+}
+
+// ---- arrows ----
+
+/// <tenure/x.hpp> -> the room whose public header it is.
+std::map<std::string, std::string> public_headers() {
+  std::map<std::string, std::string> out{{"tenure/export.hpp", "core"}};
+  for (const auto& path : files({"core", "backends", "adapters"}, {".hpp"}))
+    if (const auto at = path.find("/include/tenure/"); at != path.npos) {
+      out[path.substr(at + 9)] = room_of(path);
+      const auto room = room_of(path);
+      out["tenure/" + room.substr(room.find('/') + 1) + "_export.hpp"] = room;
+    }
+  return out;
+}
+
+bool standard_or_posix(const std::string& header) {
+  static const std::regex standard("[a-z_]+");
+  static const std::set<std::string> posix{
+      "cerrno",        "dirent.h",      "fcntl.h",      "limits.h",       "linux/magic.h",   "netdb.h",
+      "poll.h",        "pthread.h",     "signal.h",     "sys/eventfd.h",  "sys/file.h",      "sys/inotify.h",
+      "sys/mman.h",    "sys/prctl.h",   "sys/random.h", "sys/resource.h", "sys/stat.h",      "sys/statfs.h",
+      "sys/syscall.h", "sys/timerfd.h", "sys/types.h",  "sys/utsname.h",  "sys/vfs.h",       "sys/xattr.h",
+      "time.h",        "unistd.h",      "errno.h",      "sched.h",        "sys/sysmacros.h", "sys/uio.h"};
+  return std::regex_match(header, standard) || posix.count(header) > 0;
+}
+
+/// Its one third-party library.
+bool own_library(const std::string& room, const std::string& header) {
+  static const std::map<std::string, std::vector<std::string>> libraries{
+      {"backends/kafka", {"librdkafka/"}},
+      {"backends/postgres", {"pqxx/"}},
+      {"backends/redis", {"hiredis/"}},
+      {"adapters/json", {"nlohmann/"}},
+      {"adapters/gmock", {"gmock/", "gtest/"}}};
+  const auto found = libraries.find(room);
+  return found != libraries.end() &&
+         std::any_of(found->second.begin(), found->second.end(),
+                     [&](const auto& prefix) { return header.compare(0, prefix.size(), prefix) == 0; });
+}
+
+Findings wrong_includes(const std::string& path, const std::string& text) {
+  static const auto headers = public_headers();
+  static const std::regex include(R"re((?:^|\n)\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)"))re");
+  const auto room = room_of(path);
+  Findings out;
+  const auto code = without_comments(text);
+  for (std::sregex_iterator it(code.begin(), code.end(), include), end; it != end; ++it) {
+    const std::string system = (*it)[1], local = (*it)[2];
+    bool right = false;
+    if (!local.empty()) {
+      right = local.find('/') == local.npos && fs::exists((house / path).parent_path() / local);
+    } else if (const auto found = headers.find(system); found != headers.end()) {
+      right = found->second == "core" || found->second == room;
+    } else {
+      right = standard_or_posix(system) || own_library(room, system);
+    }
+    if (!right) out.push_back(path + " includes " + (local.empty() ? system : local));
+  }
+  return out;
+}
+
+TEST(House, AWrongIncludeIsFound) {
+  const auto wrong = [](const std::string& path, const std::string& include) {
+    return wrong_includes(path, "// x\n#pragma once\n#include " + include + "\n").size() == 1;
+  };
+  EXPECT_TRUE(wrong("core/src/sample.cpp", "<tenure/memory.hpp>")) << "core knows no store";
+  EXPECT_TRUE(wrong("core/src/sample.cpp", "<tenure/gmock.hpp>"));
+  EXPECT_TRUE(wrong("core/src/sample.cpp", "<librdkafka/rdkafka.h>")) << "core knows no library";
+  EXPECT_TRUE(wrong("core/src/sample.cpp", "<gtest/gtest.h>"));
+  EXPECT_TRUE(wrong("core/src/sample.cpp", "\"../../backends/memory/src/memory.cpp\""));
+  EXPECT_TRUE(wrong("backends/file/src/sample.cpp", "<tenure/memory.hpp>")) << "a store never knows another";
+  EXPECT_TRUE(wrong("backends/file/src/sample.cpp", "<tenure/memory_export.hpp>"));
+  EXPECT_TRUE(wrong("backends/file/src/sample.cpp", "<librdkafka/rdkafka.h>")) << "one library, one room";
+  EXPECT_TRUE(wrong("backends/file/src/sample.cpp", "\"lock_table_decisions.hpp\""))
+      << "core's insides are its own";
+  EXPECT_TRUE(wrong("backends/file/src/sample.cpp", "<lock_table_decisions.hpp>"));
+  EXPECT_TRUE(wrong("backends/memory/src/sample.cpp", "<tenure/gmock.hpp>")) << "a store knows no adapter";
+  EXPECT_TRUE(wrong("adapters/gmock/include/tenure/sample.hpp", "<tenure/memory.hpp>"))
+      << "nor an adapter a store";
+  EXPECT_TRUE(wrong_includes("core/src/sample.cpp", "#  include<tenure/memory.hpp>").size() == 1);
+  EXPECT_TRUE(wrong_includes("core/src/sample.cpp", "// #include <tenure/memory.hpp>\n").empty());
+}
+
+TEST(House, ArrowsPointInward) {
+  std::size_t seen = 0;
+  for (const auto& path : sources()) {
+    ++seen;
+    for (const auto& finding : wrong_includes(path, read(house / path))) ADD_FAILURE() << finding;
+  }
+  EXPECT_GT(seen, 30u);
+}
+
+// ---- one clock ----
+
+Findings foreign_clocks(const std::string& path, const std::string& text) {
+  if (path == "core/src/clock.cpp") return {};
+  static const std::regex clocks(
+      R"(\b(system_clock|steady_clock|high_resolution_clock|utc_clock|CLOCK_[A-Z_]+|clock_gettime|gettimeofday|timespec_get|clock_nanosleep|nanosleep|usleep|sleep_for|sleep_until|timed_mutex|try_lock_for|try_lock_until)\b|\bstd::(time|clock)\s*\(|\b(time|sleep)\s*\(\s*(nullptr|NULL|0|[0-9]+)\s*\)|\.wait_for\s*\()");
+  // Tests' own clock: how long a test may wait for threads, which decides nothing.
+  static const std::set<std::string> real_waits{"core/src/manual_clock.cpp"};
+  Findings out;
+  const auto code = without_comments(text);
+  for (std::sregex_iterator it(code.begin(), code.end(), clocks), end; it != end; ++it)
+    if (it->str() != ".wait_for(" || !real_waits.count(path)) out.push_back(path + " uses " + it->str());
+  return out;
+}
+
+TEST(House, AForeignClockIsFound) {
+  for (const std::string sample :
+       {"std::chrono::system_clock::now()", "steady_clock::now()", "clock_gettime(CLOCK_MONOTONIC, &t)",
+        "gettimeofday(&t, 0)", "std::time(nullptr)", "::time(NULL)", "sleep(1)",
+        "std::this_thread::sleep_for(x)", "cv.wait_for(lock, 1s)", "usleep(10)"})
+    EXPECT_FALSE(foreign_clocks("backends/file/src/sample.cpp", sample).empty()) << sample;
+  for (const std::string sample : {"// steady_clock", "/* CLOCK_MONOTONIC\n */", "waker.wait_until(t)",
+                                   "lifetime(0)", "boot_clock().now()"})
+    EXPECT_TRUE(foreign_clocks("backends/file/src/sample.cpp", sample).empty()) << sample;
+}
+
+TEST(House, CoreAndBackendsKnowNoClockButOurs) {
+  for (const auto& path : files({"core", "backends"}, {".hpp", ".cpp"}))
+    for (const auto& finding : foreign_clocks(path, read(house / path))) ADD_FAILURE() << finding;
+}
+
+// ---- the public face ----
+
+TEST(House, PublicHeadersAreShort) {
+  std::size_t seen = 0;
+  for (const auto& path : files({"core", "backends", "adapters"}, {".hpp"})) {
+    if (path.find("/include/") == path.npos) continue;
+    ++seen;
+    const auto text = read(house / path);
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 120) << path;
+  }
+  EXPECT_GT(seen, 15u);
+}
+
+/// The name a user would write, of a demangled symbol: "vtable for tenure::A" -> "A", "tenure::f(int)" ->
+/// "f".
+std::optional<std::string> our_name(std::string symbol) {
+  for (const std::string prefix : {"vtable for ", "typeinfo for ", "typeinfo name for ", "VTT for ",
+                                   "non-virtual thunk to ", "guard variable for "})
+    if (symbol.compare(0, prefix.size(), prefix) == 0) symbol.erase(0, prefix.size());
+  static const std::regex ours(R"(tenure::(?:(?:memory|file|kafka|lock_table_timing)::)?([A-Za-z_0-9]+).*)");
+  std::smatch match;
+  if (!std::regex_match(symbol, match, ours)) return std::nullopt;
+  return match[1].str();
+}
+
+/// `exported`: lines of nm. Templates of the standard library are always visible: that is libstdc++'s doing.
+Findings strangers(const std::string& exported, const std::string& declared) {
+  static const std::regex line(R"([0-9a-f]+ ([A-Za-z]) (.*))");
+  static const std::regex standard(
+      R"((?:(?:vtable|typeinfo|typeinfo name) for |guard variable for |[a-z ]*)?(?:std::|__gnu_cxx::|operator ).*|.*[ >]std::.*|.*\b__gnu_cxx::.*)");
+  Findings out;
+  std::istringstream in(exported);
+  for (std::string text; std::getline(in, text);) {
+    std::smatch match;
+    if (!std::regex_match(text, match, line)) continue;
+    const auto kind = match[1].str(), symbol = match[2].str();
+    if (kind == "A" || symbol == "_init" || symbol == "_fini") continue;
+    const auto name = our_name(symbol);
+    if (!name && (kind == "W" || kind == "V" || kind == "u") && std::regex_match(symbol, standard)) continue;
+    if (!name || !std::regex_search(declared, std::regex("_EXPORT[^;{]*\\b" + *name + "\\b")))
+      out.push_back(symbol);
+  }
+  return out;
+}
+
+std::string run(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
+  std::string out;
+  char buffer[4096];
+  while (pipe)
+    if (const auto n = std::fread(buffer, 1, sizeof buffer, pipe.get()))
+      out.append(buffer, n);
+    else
+      break;
+  return out;
+}
+
+std::string declarations() {
+  std::string out;
+  for (const auto& path : files({"core", "backends", "adapters"}, {".hpp"}))
+    if (path.find("/include/") != path.npos) out += without_comments(read(house / path));
+  return out;
+}
+
+TEST(House, AStrangerAmongTheExportedIsFound) {
+  const auto declared = declarations();
+  const auto stranger = [&](const std::string& symbol) {
+    return !strangers("0000000000001234 T " + symbol, declared).empty();
+  };
+  EXPECT_TRUE(stranger("tenure::Candidacy::tick(std::chrono::time_point<int>)"));
+  EXPECT_TRUE(stranger("tenure::LockTableDecisions::saw(tenure::Read const&)"));
+  EXPECT_TRUE(stranger("tenure::random_u64()"));
+  EXPECT_TRUE(stranger("helper(int)"));
+  EXPECT_TRUE(stranger("rd_kafka_new"));
+  EXPECT_FALSE(stranger("tenure::LeaderManager::start()"));
+  EXPECT_FALSE(stranger("vtable for tenure::Backend"));
+  EXPECT_FALSE(stranger("tenure::lock_table_timing::fast()"));
+  EXPECT_FALSE(stranger("tenure::boot_clock()"));
+}
+
+TEST(House, LibrariesExportWhatHeadersMarkAndNothingElse) {
+  const std::string libraries = TENURE_LIBRARIES, nm = TENURE_NM;
+  if (libraries.empty()) GTEST_SKIP() << "this build makes no shared library (sanitizers)";
+  ASSERT_FALSE(nm.empty()) << "nm was not found (Debian: apt install binutils)";
+  const auto declared = declarations();
+  std::istringstream in(libraries);
+  for (std::string library; std::getline(in, library, ':');) {
+    const auto exported = run("'" + nm + "' -D --defined-only -C '" + library + "'");
+    EXPECT_NE(exported.find(" T tenure::"), exported.npos) << library << " exports nothing";
+    for (const auto& symbol : strangers(exported, declared))
+      ADD_FAILURE() << library << " exports " << symbol;
+  }
+}
+
+// ---- every file ----
+
+std::vector<std::string> texts() {
+  auto out = files({"core", "backends", "adapters", "tests", "examples", "docker", ".ci"}, {});
+  out.push_back("CMakeLists.txt");
+  std::erase_if(out, [](const std::string& path) {
+    static const std::set<std::string> data{".md", ".json", ".svg", ".png", ".bin", ".txt"};
+    const auto name = fs::path(path).filename().string();
+    return path.find("__pycache__") != path.npos || name[0] == '.' ||
+           (data.count(fs::path(path).extension().string()) && name != "CMakeLists.txt");
+  });
+  return out;
+}
+
+TEST(House, EveryFileNamesItsLicenceFirst) {
+  for (const auto& path : texts()) {
+    const auto text = read(house / path);
+    EXPECT_LT(text.substr(0, 200).find("SPDX-License-Identifier: Apache-2.0"), 100u) << path;
+  }
+}
+
+/// Spelt in halves, so that this file does not find itself.
+TEST(House, NothingIsLeftForLaterAndNoTestSleeps) {
+  const std::regex later(std::string(R"(\b(TO)") + "DO|FIX" + "ME|HA" + "CK|XX" + R"(X)\b)");
+  const std::regex sleeps(std::string(R"(\b(sleep)") + R"(_for|sleep)" + R"(_until|us)" + R"(leep|nano)" +
+                          R"(sleep)\b)");
+  for (const auto& path : texts()) {
+    const auto text = read(house / path);
+    EXPECT_FALSE(std::regex_search(text, later)) << path;
+    const bool test = path.compare(0, 6, "tests/") == 0 && path.find("/house/") == path.npos;
+    const auto extension = fs::path(path).extension();
+    const bool asleep = test && (extension == ".cpp" || extension == ".hpp") &&
+                        std::regex_search(without_comments(text), sleeps);
+    EXPECT_FALSE(asleep) << path;
+  }
+}
+
+}  // namespace

@@ -126,8 +126,7 @@ int expel(const std::string& brokers, const std::string& group, const std::strin
 
   const int fd = connect_to(brokers);
   unsigned char answer[14] = {};
-  const bool sent =
-      ::send(fd, request.data(), request.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(request.size());
+  const bool sent = ::send(fd, request.data(), request.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(request.size());
   const bool answered = sent && ::recv(fd, answer, sizeof answer, MSG_WAITALL) == sizeof answer;
   ::close(fd);
   if (!answered) throw std::runtime_error("LeaveGroup: no answer");

@@ -53,8 +53,7 @@ class Lines {
 /// A seat with the patience of a manager.
 class Candidate {
  public:
-  explicit Candidate(Options options, Timing timing = fast())
-      : seat(open(std::move(options))), timing_(timing) {
+  explicit Candidate(Options options, Timing timing = fast()) : seat(open(std::move(options))), timing_(timing) {
     if (const auto error = seat->accepts(timing_)) throw std::invalid_argument(error->message);
   }
   Answer acquire() { return seat->acquire(within(timing_.call)); }
@@ -238,8 +237,7 @@ TEST_F(Kafka, ATopicWithOnePartitionIsRefusedWithTheRemedy) {
   Candidate a(options());
   const auto error = a.trouble(Fault::misconfigured);
   ASSERT_TRUE(error);
-  EXPECT_TRUE(mentions(error->message, "--alter --topic " + group_ + ".neli --partitions 2"))
-      << error->message;
+  EXPECT_TRUE(mentions(error->message, "--alter --topic " + group_ + ".neli --partitions 2")) << error->message;
   EXPECT_EQ(test::members(brokers_, group_).size(), 0u);
 }
 
@@ -264,8 +262,7 @@ TEST_F(Kafka, AnExpelledLeaderIsToldAndComesBackWithItsTokenOrAHigherOne) {
   EXPECT_TRUE(mentions(in_group[0].client_id, "tenure.")) << in_group[0].client_id;
   ASSERT_EQ(test::expel(brokers_, group_, in_group[0].id), 0);
   const auto answer = a.renew(*token);
-  ASSERT_TRUE(std::holds_alternative<Unknown>(answer))
-      << "the broker takes no commit of one who is not a member";
+  ASSERT_TRUE(std::holds_alternative<Unknown>(answer)) << "the broker takes no commit of one who is not a member";
   EXPECT_EQ(std::get<Unknown>(answer).error.fault, Fault::deposed);
   // It joins again: before its lease ends with the same token, else with a greater one.
   bool back = false;

@@ -44,8 +44,7 @@ class Seat {
   explicit Seat(Neli::Settings s = settings()) : neli(std::move(s)) {}
 
   void give(const Fact& fact) {
-    for (auto& next : neli.on(fact, now, unix_start + (now - start) / 1ms))
-      actions.push_back(std::move(next));
+    for (auto& next : neli.on(fact, now, unix_start + (now - start) / 1ms)) actions.push_back(std::move(next));
   }
   /// Stops at every alarm on the way, as the serving thread does.
   void advance(Clock::Duration by) {
@@ -75,24 +74,22 @@ class Seat {
     give(fact::Called{++calls, verb, now + within, of, std::move(seen)});
     return calls;
   }
-  void observed(std::optional<Commit> found) {
-    give(fact::Observed{take<action::Observe>().id, std::move(found)});
-  }
+  void observed(std::optional<Commit> found) { give(fact::Observed{take<action::Observe>().id, std::move(found)}); }
   void observed(Error error) { give(fact::Observed{take<action::Observe>().id, std::move(error)}); }
   void assigned(bool owner, int generation = 7) { give(fact::Assigned{handle, owner, generation}); }
   void committed(Outcome outcome = Outcome::accepted, Error error = {}) {
-    give(fact::Committed{handle, sent.id, outcome, std::move(error)});
+    give(fact::Committed{sent.id, outcome, std::move(error)});
   }
   void read(std::optional<Commit> found, const std::string& carried) {
-    give(fact::MemberRead{handle, take<action::ReadMember>().id, Reading{std::move(found), carried}});
+    give(fact::MemberRead{take<action::ReadMember>().id, Reading{std::move(found), carried}});
   }
   void read(std::optional<Commit> found) { read(std::move(found), nonce); }
 
   /// The next action of a kind; those before it stay.
   template <class A>
   A take() {
-    const auto it = std::find_if(actions.begin(), actions.end(),
-                                 [](const auto& a) { return std::holds_alternative<A>(a); });
+    const auto it =
+        std::find_if(actions.begin(), actions.end(), [](const auto& a) { return std::holds_alternative<A>(a); });
     if (it == actions.end()) {
       ADD_FAILURE() << "nothing of the kind was done";
       return {};
@@ -103,8 +100,7 @@ class Seat {
   }
   template <class A>
   bool did() const {
-    return std::any_of(actions.begin(), actions.end(),
-                       [](const auto& a) { return std::holds_alternative<A>(a); });
+    return std::any_of(actions.begin(), actions.end(), [](const auto& a) { return std::holds_alternative<A>(a); });
   }
   Commit take_commit(int partition) {
     sent = take<action::SendCommit>();
@@ -544,6 +540,7 @@ TEST(NeliClaim, AFailedTokenIsNeverUsedAgain) {
   s.join(record(40, "other", true));
   s.own();
   s.read(record(40, "other", true));
+  s.advance(200ms);
   s.call(Verb::acquire);
   EXPECT_EQ(s.take_commit(0).offset, 41);
   s.committed(Outcome::failed, unreachable);
@@ -700,6 +697,21 @@ TEST(NeliRenew, DeposedUntilTheLeaseHasRunOut) {
   s.take_answer<Denied>();
 }
 
+TEST(NeliRenew, DeposedAndNeverToldMoreTheHandleIsDropped) {
+  Seat s;
+  s.lead();
+  s.call(Verb::renew, s.token);
+  s.take_record();
+  s.committed(Outcome::deposed, evicted);
+  s.call(Verb::await_change, {}, Vacant{}, 1min);
+  s.forget();
+  s.call(Verb::await_change, {}, Vacant{}, 1min);
+  s.advance(lease - 1ms);
+  EXPECT_FALSE(s.did<action::Drop>());
+  s.advance(1ms);
+  EXPECT_TRUE(s.did<action::Drop>());
+}
+
 TEST(NeliRenew, OfAnotherTokenIsDenied) {
   Seat s;
   s.lead(40);
@@ -778,6 +790,8 @@ TEST(NeliRebalance, AnUnansweredCommitCostsTheHandleNotTheLease) {
   s.take_record();
   s.committed();
   EXPECT_EQ(s.take_answer<Granted>().token, s.token);
+  s.call(Verb::release);
+  EXPECT_TRUE(s.take_record().released);
 }
 
 TEST(NeliRebalance, WithoutPartitionZeroTheLeaseRunsOut) {
@@ -810,6 +824,9 @@ TEST(NeliLost, AStandbyRanksAnewByAReadFromAfterTheDrop) {
   s.join(record(41));
   s.assigned(false);
   s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
+  s.stands(record(41));
+  s.advance(2s);
+  s.answering = false;
   s.advance(250ms);
   const auto under_way = s.take<action::Observe>();
   const auto old = s.handle;
@@ -907,7 +924,7 @@ TEST(NeliDeadline, ResultsOfOlderHandlesAreIgnored) {
   s.observed(record(41, "mine"));
   s.opened();
   s.forget();
-  s.give(fact::Committed{old, late, Outcome::accepted, {}});
+  s.give(fact::Committed{late, Outcome::accepted, {}});
   s.give(fact::Assigned{old, true, 9});
   s.give(fact::Revoked{old, true});
   EXPECT_FALSE(s.did<action::Assign>() || s.did<action::Drop>() || s.did<action::Reply>());

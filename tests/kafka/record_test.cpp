@@ -20,8 +20,7 @@ TEST(KafkaRecord, ReadsAsWritten) {
   EXPECT_EQ(encode(usual), "v1;A;6250;0123456789abcdef0123456789abcdef;17;host_1_2;10.0.0.1:80");
   std::string every_byte;
   for (int c = 1; c < 101; ++c) every_byte += static_cast<char>(c + (c > 50 ? 130 : 0));
-  for (const auto& name :
-       {std::string(), std::string("a;b%c d"), std::string("\xc3\xa4\n\x7f", 4), every_byte}) {
+  for (const auto& name : {std::string(), std::string("a;b%c d"), std::string("\xc3\xa4\n\x7f", 4), every_byte}) {
     auto r = usual;
     r.name = name;
     r.released = !r.released;
@@ -95,8 +94,7 @@ TEST(KafkaRecord, MutatedRecordsAreReadOrRefusedAndNeverMore) {
   const auto whole = encode(usual);
   for (int i = 0; i < 200'000; ++i) {
     auto text = whole.substr(0, random() % (whole.size() + 1));
-    for (auto n = random() % 4; n-- > 0 && !text.empty();)
-      text[random() % text.size()] = static_cast<char>(random());
+    for (auto n = random() % 4; n-- > 0 && !text.empty();) text[random() % text.size()] = static_cast<char>(random());
     const auto r = decode(text);
     if (!r) continue;
     EXPECT_GT(r->lease, 0s);

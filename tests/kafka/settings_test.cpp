@@ -66,22 +66,20 @@ TEST(KafkaSettings, WhatCannotBeIsRefusedByName) {
   EXPECT_TRUE(mentions(with([](auto& o) { o.session = 1ms; }), "Options::session"));
   EXPECT_TRUE(mentions(with([](auto& o) { o.heartbeat = -1ms; }), "Options::heartbeat"));
   EXPECT_TRUE(mentions(with([](auto& o) { o.observe_every = 0ms; }), "Options::observe_every"));
-  EXPECT_TRUE(mentions(
-      with([](auto& o) { o.candidate.name = o.candidate.address = std::string(100, '\xff'); }), "512"));
+  EXPECT_TRUE(
+      mentions(with([](auto& o) { o.candidate.name = o.candidate.address = std::string(100, '\xff'); }), "512"));
 }
 
 TEST(KafkaSettings, PropertiesThatTheElectionDecidesAreRefusedWithTheReason) {
   for (const auto* name :
        {"group.id", "client.id", "bootstrap.servers", "metadata.broker.list", "partition.assignment.strategy",
         "enable.auto.commit", "enable.auto.offset.store", "auto.commit.interval.ms", "isolation.level",
-        "group.instance.id", "group.protocol", "group.remote.assignor", "session.timeout.ms",
-        "heartbeat.interval.ms", "max.poll.interval.ms", "allow.auto.create.topics", "test.mock.num.brokers",
-        "auto.offset.reset"}) {
+        "group.instance.id", "group.protocol", "group.remote.assignor", "session.timeout.ms", "heartbeat.interval.ms",
+        "max.poll.interval.ms", "allow.auto.create.topics", "test.mock.num.brokers", "auto.offset.reset"}) {
     auto o = options();
     o.properties[name] = "5";
     const auto said = refusal(o);
-    EXPECT_TRUE(mentions(said, std::string("properties[\"") + name + "\"] is decided by the election: "))
-        << said;
+    EXPECT_TRUE(mentions(said, std::string("properties[\"") + name + "\"] is decided by the election: ")) << said;
   }
   auto o = options();
   o.properties["session.timeout.ms"] = "5";
@@ -91,8 +89,7 @@ TEST(KafkaSettings, PropertiesThatTheElectionDecidesAreRefusedWithTheReason) {
 TEST(KafkaSettings, UnknownPropertiesAndValuesSayWhatLibrdkafkaSays) {
   auto o = options();
   o.properties["no.such.thing"] = "5";
-  EXPECT_TRUE(mentions(refusal(o), "properties[\"no.such.thing\"]: No such configuration property"))
-      << refusal(o);
+  EXPECT_TRUE(mentions(refusal(o), "properties[\"no.such.thing\"]: No such configuration property")) << refusal(o);
   o = options();
   o.properties["security.protocol"] = "telepathy";
   EXPECT_TRUE(mentions(refusal(o), "properties[\"security.protocol\"]: ")) << refusal(o);
@@ -197,8 +194,7 @@ TEST(KafkaTiming, RefusesALeaseThatEndsBeforeTheSession) {
   o.session = 20s;
   EXPECT_TRUE(mentions(timing_refusal(balanced(), o), "20000 ms"));
   o.session = 2s;  // a broker that allows it
-  EXPECT_EQ(timing_refusal(
-                {.term = 3s, .renew = 300ms, .retry = 50ms, .margin = 100ms, .call = 1s, .drain = 1s}, o),
+  EXPECT_EQ(timing_refusal({.term = 3s, .renew = 300ms, .retry = 50ms, .margin = 100ms, .call = 1s, .drain = 1s}, o),
             "accepted");
 }
 

@@ -19,9 +19,7 @@ struct FreeEvent {
   void operator()(rd_kafka_event_t* p) const { rd_kafka_event_destroy(p); }
 };
 struct FreeGroupMetadata {
-  void operator()(rd_kafka_consumer_group_metadata_t* p) const {
-    rd_kafka_consumer_group_metadata_destroy(p);
-  }
+  void operator()(rd_kafka_consumer_group_metadata_t* p) const { rd_kafka_consumer_group_metadata_destroy(p); }
 };
 struct FreeMetadata {
   void operator()(const rd_kafka_metadata_t* p) const { rd_kafka_metadata_destroy(p); }
@@ -44,7 +42,7 @@ struct FreeNewTopic {
 using List = std::unique_ptr<rd_kafka_topic_partition_list_t, FreeList>;
 
 void log_line(const rd_kafka_t* rk, int level, const char* facility, const char* text) {
-  if (const auto* journal = static_cast<const Journal*>(rd_kafka_opaque(rk)))
+  if (auto* journal = static_cast<Journal*>(rd_kafka_opaque(rk)))
     journal->write(level <= 3   ? Level::error
                    : level == 4 ? Level::warning
                    : level <= 6 ? Level::info
@@ -52,21 +50,19 @@ void log_line(const rd_kafka_t* rk, int level, const char* facility, const char*
                    std::string("librdkafka: ") + facility + ": " + text);
 }
 
-std::unique_ptr<rd_kafka_conf_t, FreeConf> make_conf(const Properties& properties, const Journal& journal) {
+std::unique_ptr<rd_kafka_conf_t, FreeConf> make_conf(const Properties& properties, Journal& journal) {
   std::unique_ptr<rd_kafka_conf_t, FreeConf> conf(rd_kafka_conf_new());
   for (const auto& [name, value] : properties) {
     char why[512] = "";
     if (rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), why, sizeof why) != RD_KAFKA_CONF_OK)
       throw std::runtime_error(secret(name) ? name + ": value refused (not shown)" : journal.redacted()(why));
   }
-  // librdkafka only reads the pointer.
-  rd_kafka_conf_set_opaque(conf.get(), const_cast<Journal*>(&journal));
+  rd_kafka_conf_set_opaque(conf.get(), &journal);
   rd_kafka_conf_set_log_cb(conf.get(), log_line);
   return conf;
 }
 
-rd_kafka_t* make_handle(rd_kafka_type_t type, std::unique_ptr<rd_kafka_conf_t, FreeConf> conf,
-                        const Journal& journal) {
+rd_kafka_t* make_handle(rd_kafka_type_t type, std::unique_ptr<rd_kafka_conf_t, FreeConf> conf, const Journal& journal) {
   char why[512] = "";
   auto* rk = rd_kafka_new(type, conf.get(), why, sizeof why);
   if (!rk) throw std::runtime_error("librdkafka: " + printable(journal.redacted()(why)));
@@ -75,13 +71,12 @@ rd_kafka_t* make_handle(rd_kafka_type_t type, std::unique_ptr<rd_kafka_conf_t, F
 }
 
 bool has_owner_partition(const rd_kafka_topic_partition_list_t* list, const std::string& topic) {
-  return list && rd_kafka_topic_partition_list_find(const_cast<rd_kafka_topic_partition_list_t*>(list),
-                                                    topic.c_str(), 0);
+  return list &&
+         rd_kafka_topic_partition_list_find(const_cast<rd_kafka_topic_partition_list_t*>(list), topic.c_str(), 0);
 }
 
 std::string create_command(const Place& place) {
-  return "kafka-topics --bootstrap-server " + place.brokers + " --create --topic " + place.topic +
-         " --partitions 2";
+  return "kafka-topics --bootstrap-server " + place.brokers + " --create --topic " + place.topic + " --partitions 2";
 }
 
 }  // namespace
@@ -91,12 +86,19 @@ std::string create_command(const Place& place) {
 Journal::Journal(Log log, Redactor redacted, std::string election)
     : log_(std::move(log)), redacted_(std::move(redacted)), election_(printable(election)) {}
 
-void Journal::write(Level level, std::string_view message) const noexcept {
+void Journal::write(Level level, std::string_view message) noexcept {
   if (!log_) return;
-  try {
-    log_({level, printable(redacted_(message), 1000), {{"election", election_}, {"store", "kafka"}}});
-  } catch (...) {  // a logger's trouble is not the election's
-  }
+  ++writing_;
+  if (!closed_) try {
+      log_({level, printable(redacted_(message), 1000), {{"election", election_}, {"store", "kafka"}}});
+    } catch (...) {  // a logger's trouble is not the election's
+    }
+  if (--writing_ == 0) writing_.notify_all();
+}
+
+void Journal::close() noexcept {
+  closed_ = true;
+  for (auto busy = writing_.load(); busy > 0; busy = writing_.load()) writing_.wait(busy);
 }
 
 // ---- errors ----
@@ -118,22 +120,18 @@ bool needs_the_user(rd_kafka_resp_err_t code) {
   }
 }
 
-Error explain(rd_kafka_resp_err_t code, const std::string& context, const Place& place,
-              const Redactor& redacted) {
+Error explain(rd_kafka_resp_err_t code, const std::string& context, const Place& place, const Redactor& redacted) {
   auto message = std::string(rd_kafka_err2name(code));
   if (!context.empty()) message += ": " + printable(redacted(context), 300);
-  const auto with = [&](Fault fault, const std::string& remedy) {
-    return Error{fault, message + ". " + remedy};
-  };
+  const auto with = [&](Fault fault, const std::string& remedy) { return Error{fault, message + ". " + remedy}; };
   switch (code) {
     case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
     case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
     case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID: return {Fault::deposed, message};
     case RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT:
-      return with(
-          Fault::misconfigured,
-          "The broker wants the session between its group.min.session.timeout.ms (6 s by default) and "
-          "group.max.session.timeout.ms: choose a longer term or Options::session, or change that property");
+      return with(Fault::misconfigured,
+                  "The broker wants the session between its group.min.session.timeout.ms (6 s by default) and "
+                  "group.max.session.timeout.ms: choose a longer term or Options::session, or change that property");
     case RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL:
       return with(Fault::misconfigured, "Consumers of another kind are in group \"" + place.group +
                                             "\": give the election a group of its own, Options::group");
@@ -153,8 +151,7 @@ Error explain(rd_kafka_resp_err_t code, const std::string& context, const Place&
     case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
       return with(Fault::forbidden, "This principal needs READ on topic \"" + place.topic + "\"");
     case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
-      return with(Fault::forbidden,
-                  "This principal needs CREATE on topic \"" + place.topic + "\" or the cluster");
+      return with(Fault::forbidden, "This principal needs CREATE on topic \"" + place.topic + "\" or the cluster");
     case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
     case RD_KAFKA_RESP_ERR__AUTHENTICATION:
     case RD_KAFKA_RESP_ERR__SSL:
@@ -169,11 +166,10 @@ Error explain(rd_kafka_resp_err_t code, const std::string& context, const Place&
 
 // ---- the handle ----
 
-Client::Client(const Properties& properties, Place place, std::shared_ptr<const Journal> journal)
+Client::Client(const Properties& properties, Place place, std::shared_ptr<Journal> journal)
     : journal_(std::move(journal)), place_(std::move(place)) {
   auto conf = make_conf(properties, *journal_);
-  rd_kafka_conf_set_events(conf.get(),
-                           RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR);
+  rd_kafka_conf_set_events(conf.get(), RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR);
   rk_ = make_handle(RD_KAFKA_CONSUMER, std::move(conf), *journal_);
   rd_kafka_poll_set_consumer(rk_);
   queue_.reset(rd_kafka_queue_get_consumer(rk_));
@@ -202,8 +198,7 @@ std::optional<Client::Event> Client::next_event() {
     out.code = rd_kafka_event_error(event.get());
     switch (rd_kafka_event_type(event.get())) {
       case RD_KAFKA_EVENT_REBALANCE:
-        out.kind =
-            out.code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS ? Event::Kind::assigned : Event::Kind::revoked;
+        out.kind = out.code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS ? Event::Kind::assigned : Event::Kind::revoked;
         out.owner = has_owner_partition(rd_kafka_event_topic_partition_list(event.get()), place_.topic);
         out.lost = rd_kafka_assignment_lost(rk_) != 0;
         return out;
@@ -265,8 +260,7 @@ std::variant<Error, std::vector<std::optional<Commit>>> Client::committed(int pa
     if (entry.offset == RD_KAFKA_OFFSET_INVALID)
       out.emplace_back();
     else
-      out.push_back(
-          Commit{entry.offset, std::string(static_cast<const char*>(entry.metadata), entry.metadata_size)});
+      out.push_back(Commit{entry.offset, std::string(static_cast<const char*>(entry.metadata), entry.metadata_size)});
   }
   return out;
 }
@@ -286,8 +280,7 @@ int Client::generation() const {
       rd_kafka_consumer_group_metadata_write(group.get(), &buffer, &size));
   const std::unique_ptr<void, decltype(&std::free)> owned(buffer, &std::free);
   std::int32_t generation = -1;
-  if (!error && size >= magic.size() + sizeof generation &&
-      std::memcmp(buffer, magic.data(), magic.size()) == 0)
+  if (!error && size >= magic.size() + sizeof generation && std::memcmp(buffer, magic.data(), magic.size()) == 0)
     std::memcpy(&generation, static_cast<const char*>(buffer) + magic.size(), sizeof generation);
   return generation;
 #endif
@@ -300,8 +293,7 @@ void Client::nudge() const {
 
 std::optional<Error> Client::check_topic(std::chrono::milliseconds within, bool& missing) {
   missing = false;
-  const std::unique_ptr<rd_kafka_topic_t, FreeTopic> topic(
-      rd_kafka_topic_new(rk_, place_.topic.c_str(), nullptr));
+  const std::unique_ptr<rd_kafka_topic_t, FreeTopic> topic(rd_kafka_topic_new(rk_, place_.topic.c_str(), nullptr));
   const rd_kafka_metadata_t* found = nullptr;
   const auto code = rd_kafka_metadata(rk_, 0, topic.get(), &found, static_cast<int>(within.count()));
   const std::unique_ptr<const rd_kafka_metadata_t, FreeMetadata> owned(found);
@@ -316,12 +308,11 @@ std::optional<Error> Client::check_topic(std::chrono::milliseconds within, bool&
   missing = it.err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
   if (it.err) return explained(it.err);
   if (it.partition_cnt >= 2) return std::nullopt;
-  return Error{
-      Fault::misconfigured,
-      "Topic \"" + place_.topic +
-          "\" has one partition; two are needed, because only a commit to partition 1 "
-          "proves that what is read of partition 0 is current. Add one: kafka-topics --bootstrap-server " +
-          place_.brokers + " --alter --topic " + place_.topic + " --partitions 2"};
+  return Error{Fault::misconfigured,
+               "Topic \"" + place_.topic +
+                   "\" has one partition; two are needed, because only a commit to partition 1 "
+                   "proves that what is read of partition 0 is current. Add one: kafka-topics --bootstrap-server " +
+                   place_.brokers + " --alter --topic " + place_.topic + " --partitions 2"};
 }
 
 void Client::unsubscribe() {
@@ -343,10 +334,10 @@ bool Client::closed() {
 // ---- creating the topic ----
 
 std::optional<Error> create_topic(const Properties& properties, const Place& place, const CreateTopic& how,
-                                  std::shared_ptr<const Journal> journal) {
+                                  std::shared_ptr<Journal> journal) {
   auto plain = properties;
-  for (const auto* consumer_only : {"group.id", "isolation.level", "enable.auto.commit",
-                                    "enable.auto.offset.store", "allow.auto.create.topics"})
+  for (const auto* consumer_only :
+       {"group.id", "isolation.level", "enable.auto.commit", "enable.auto.offset.store", "allow.auto.create.topics"})
     plain.erase(consumer_only);
   const std::unique_ptr<rd_kafka_t, FreeClient> rk(
       make_handle(RD_KAFKA_PRODUCER, make_conf(plain, *journal), *journal));
@@ -370,8 +361,7 @@ std::optional<Error> create_topic(const Properties& properties, const Place& pla
     return explain(code, std::string("create_topic: ") + (text ? text : ""), place, journal->redacted());
   }
   std::size_t count = 0;
-  const auto** results =
-      rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event.get()), &count);
+  const auto** results = rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event.get()), &count);
   for (std::size_t i = 0; i < count; ++i) {
     const auto code = rd_kafka_topic_result_error(results[i]);
     if (code && code != RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) {

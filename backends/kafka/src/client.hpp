@@ -3,6 +3,7 @@
 #pragma once
 #include <librdkafka/rdkafka.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,17 +17,21 @@
 
 namespace tenure::kafka {
 
-/// Where a handle's log lines go. Outlives every handle.
+/// Where a handle's log lines go. Outlives every handle, but not the user's interest in them.
 class Journal {
  public:
   Journal(Log log, Redactor redacted, std::string election);
-  void write(Level level, std::string_view message) const noexcept;
+  void write(Level level, std::string_view message) noexcept;
+  /// Returns when the user's function is not running and will not be called again. REQUIRES: not called by it.
+  void close() noexcept;
   const Redactor& redacted() const { return redacted_; }
 
  private:
   Log log_;
   Redactor redacted_;
   std::string election_;
+  std::atomic<bool> closed_{false};
+  std::atomic<unsigned> writing_{0};
 };
 
 /// Names that error messages need to say what would be right.
@@ -35,8 +40,7 @@ struct Place {
 };
 
 /// What an error of the client means to a user, with the remedy. `context` is the client's own text.
-Error explain(rd_kafka_resp_err_t code, const std::string& context, const Place& place,
-              const Redactor& redacted);
+Error explain(rd_kafka_resp_err_t code, const std::string& context, const Place& place, const Redactor& redacted);
 
 /// Worth a user's attention though the client goes on trying.
 bool needs_the_user(rd_kafka_resp_err_t code);
@@ -45,7 +49,7 @@ bool needs_the_user(rd_kafka_resp_err_t code);
 class Client {
  public:
   /// Throws std::runtime_error, redacted, if librdkafka refuses.
-  Client(const Properties& properties, Place place, std::shared_ptr<const Journal> journal);
+  Client(const Properties& properties, Place place, std::shared_ptr<Journal> journal);
   ~Client();  ///< Does not leave the group: begin_close() does.
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -67,8 +71,7 @@ class Client {
   void unassign();
   /// The answer comes as an event.
   rd_kafka_resp_err_t commit(std::uint64_t id, int partition, const Commit& commit);
-  std::variant<Error, std::vector<std::optional<Commit>>> committed(int partitions,
-                                                                    std::chrono::milliseconds within);
+  std::variant<Error, std::vector<std::optional<Commit>>> committed(int partitions, std::chrono::milliseconds within);
   int generation() const;
   /// Wakes the client's main loop, which else sends heartbeats every 500 ms at best.
   void nudge() const;
@@ -88,7 +91,7 @@ class Client {
   struct FreeQueue {
     void operator()(rd_kafka_queue_t* queue) const { rd_kafka_queue_destroy(queue); }
   };
-  std::shared_ptr<const Journal> journal_;
+  std::shared_ptr<Journal> journal_;
   Place place_;
   std::shared_ptr<Waker> waker_;
   rd_kafka_t* rk_{};
@@ -98,6 +101,6 @@ class Client {
 
 /// Creates a topic with a handle of its own: the admin calls must not meet a candidate's.
 std::optional<Error> create_topic(const Properties& properties, const Place& place, const CreateTopic& how,
-                                  std::shared_ptr<const Journal> journal);
+                                  std::shared_ptr<Journal> journal);
 
 }  // namespace tenure::kafka

@@ -15,15 +15,15 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-std::shared_ptr<const Journal> make_journal(const Options& options) {
-  return std::make_shared<const Journal>(options.log, Redactor(options.properties), options.group);
+std::shared_ptr<Journal> make_journal(const Options& options) {
+  return std::make_shared<Journal>(options.log, Redactor(options.properties), options.group);
 }
 
 std::shared_ptr<Client> make_observer(const Options& options, const std::string& group,
-                                      const std::shared_ptr<const Journal>& journal) {
+                                      const std::shared_ptr<Journal>& journal) {
   try {
-    return std::make_shared<Client>(common_properties(options, group),
-                                    Place{options.brokers, group, options.topic}, journal);
+    return std::make_shared<Client>(common_properties(options, group), Place{options.brokers, group, options.topic},
+                                    journal);
   } catch (const std::runtime_error& e) {
     throw std::invalid_argument(std::string("kafka: ") + e.what());
   }
@@ -38,8 +38,7 @@ class Seat final : public Backend {
 
   std::optional<Error> accepts(const Timing& timing) override {
     if (started_ && timing != timing_)
-      return Error{Fault::misconfigured,
-                   "kafka: a seat keeps the Timing of its first verb: open another one"};
+      return Error{Fault::misconfigured, "kafka: a seat keeps the Timing of its first verb: open another one"};
     auto pace = pace_of(timing, carrier_->options());
     if (auto* error = std::get_if<Error>(&pace)) return std::move(*error);
     timing_ = timing;
@@ -48,9 +47,7 @@ class Seat final : public Backend {
 
   std::string election() const override { return carrier_->options().group; }
 
-  Answer acquire(const Limit& limit) override {
-    return ask({.verb = Verb::acquire, .token = {}, .seen = {}}, limit);
-  }
+  Answer acquire(const Limit& limit) override { return ask({.verb = Verb::acquire, .token = {}, .seen = {}}, limit); }
   Answer renew(Token token, const Limit& limit) override {
     return ask({.verb = Verb::renew, .token = token, .seen = {}}, limit);
   }
@@ -142,10 +139,9 @@ std::shared_ptr<Backend> open(Options given) {
   auto options = completed(std::move(given));
   const auto journal = make_journal(options);
   for (const auto& host : plaintext_hosts(options))
-    journal->write(Level::warning,
-                   "broker " + host +
-                       " is spoken to in plain text: anybody on the way can read and "
-                       "forge commits, and so leaders. Set security.protocol to ssl or sasl_ssl");
+    journal->write(Level::warning, "broker " + host +
+                                       " is spoken to in plain text: anybody on the way can read and "
+                                       "forge commits, and so leaders. Set security.protocol to ssl or sasl_ssl");
   auto observer = make_observer(options, options.group, journal);
   return std::make_shared<Seat>(std::make_shared<Carrier>(std::move(options), journal, std::move(observer)));
 }
@@ -153,8 +149,8 @@ std::shared_ptr<Backend> open(Options given) {
 std::optional<Error> request_step_down(const Options& given, const std::string& by, const std::string& why,
                                        const Limit& limit) {
   if (by.size() > max_candidate_bytes || why.size() > 200)
-    throw std::invalid_argument("kafka: by may have 100 bytes, why 200; given " + std::to_string(by.size()) +
-                                " and " + std::to_string(why.size()));
+    throw std::invalid_argument("kafka: by may have 100 bytes, why 200; given " + std::to_string(by.size()) + " and " +
+                                std::to_string(why.size()));
   const auto options = completed(given);
   const auto journal = make_journal(options);
   const Limit own{boot_clock(), boot_clock().now() + (limit.by - limit.clock.now()), limit.stop};
@@ -162,6 +158,10 @@ std::optional<Error> request_step_down(const Options& given, const std::string& 
     const auto ms = std::chrono::duration_cast<milliseconds>(own.by - boot_clock().now());
     return std::clamp(ms, milliseconds(1), milliseconds(2000));
   };
+  const struct Closed {
+    Journal& journal;
+    ~Closed() { journal.close(); }
+  } closed{*journal};
   const auto observer = make_observer(options, options.group, journal);
   bool missing = false;
   if (auto error = observer->check_topic(left(), missing)) return error;

@@ -20,8 +20,8 @@ Token token_of(const std::optional<Commit>& commit) {
 /// a lower token, or earlier, keeps it.
 std::string rank(Token token, std::int64_t unix_ms, const std::string& incarnation) {
   char digits[64];
-  std::snprintf(digits, sizeof digits, "tenure.%020llu.%013lld.",
-                static_cast<unsigned long long>(token.value), static_cast<long long>(unix_ms));
+  std::snprintf(digits, sizeof digits, "tenure.%020llu.%013lld.", static_cast<unsigned long long>(token.value),
+                static_cast<long long>(unix_ms));
   return digits + incarnation;
 }
 
@@ -108,22 +108,18 @@ void Neli::take(const fact::Assigned& assigned) {
 
 void Neli::take(const fact::Revoked& revoked) {
   if (!member_ || member_->handle != revoked.handle) return;
-  if (revoked.lost && !tenure_)
-    return rerank();  // the old rank would take the lead back from a healthy successor
+  if (revoked.lost && !tenure_) return rerank();  // the old rank would take the lead back from a healthy successor
   member_->lost = revoked.lost;
   member_->place = Place::draining;
   member_->drain_by = now_ + drain_limit;
   member_trouble_.reset();
-  if (!tenure_) unreleased_.reset();
 }
 
 void Neli::take(const fact::Committed& answer) {
-  if (!member_ || member_->handle != answer.handle) return;
-  if (!member_->outstanding || member_->outstanding->id != answer.id) return;
+  if (!member_ || !member_->outstanding || member_->outstanding->id != answer.id) return;
   const auto asked = *std::exchange(member_->outstanding, std::nullopt);
   if (answer.outcome == Outcome::accepted) member_trouble_.reset();
-  if (answer.outcome == Outcome::deposed && !std::exchange(member_->deposed, true))
-    member_->deposed_at = now_;
+  if (answer.outcome == Outcome::deposed && !std::exchange(member_->deposed, true)) member_->deposed_at = now_;
   switch (asked.purpose) {
     case Purpose::nonce: return nonce_answered(answer);
     case Purpose::claim: return claim_answered(asked, answer);
@@ -164,8 +160,7 @@ void Neli::claim_answered(const Outstanding& asked, const fact::Committed& answe
   if (answer.outcome == Outcome::failed) member_trouble_ = answer.error;
   if (!awaited) return;
   if (answer.outcome == Outcome::accepted)
-    reply(Unknown{
-        {Fault::timed_out, "the claim was acknowledged when its lease had nearly run out; it is not used"}});
+    reply(Unknown{{Fault::timed_out, "the claim was acknowledged when its lease had nearly run out; it is not used"}});
   else
     reply(Unknown{answer.error});
 }
@@ -187,7 +182,7 @@ void Neli::renewal_answered(const Outstanding& asked, const fact::Committed& ans
 }
 
 void Neli::take(const fact::MemberRead& read) {
-  if (!member_ || member_->handle != read.handle || member_->reading != read.id) return;
+  if (!member_ || member_->reading != read.id) return;
   member_->reading.reset();
   if (const auto* error = std::get_if<Error>(&read.result)) {
     member_->read_again = now_ + claim_pause;
@@ -273,8 +268,7 @@ void Neli::serve_ranking() {
 void Neli::serve_member() {
   if (!member_) return;
   auto& m = *member_;
-  if (m.outstanding && m.outstanding->purpose != Purpose::renewal &&
-      due(m.outstanding->sent + settings_.lease))
+  if (m.outstanding && m.outstanding->purpose != Purpose::renewal && due(m.outstanding->sent + settings_.lease))
     return rerank();
   if (m.deposed && due(m.deposed_at + settings_.lease)) return rerank();
   if (m.place == Place::draining) {
@@ -298,7 +292,7 @@ void Neli::serve_owner() {
   if (m.believed) due(claimable_at());
   if (!due(m.read_again)) return;
   m.reading = ++last_id_;
-  emit(action::ReadMember{m.handle, *m.reading});
+  emit(action::ReadMember{*m.reading});
 }
 
 void Neli::serve_requests() {
@@ -352,8 +346,8 @@ void Neli::observe(const std::optional<Commit>& read) {
 }
 
 void Neli::alarm_and_see(const std::optional<Commit>& read) {
-  emit(action::Report{Level::error, "the record's token is " + std::to_string(token_of(read).value) +
-                                        " after " + std::to_string(highest_.value) +
+  emit(action::Report{Level::error, "the record's token is " + std::to_string(token_of(read).value) + " after " +
+                                        std::to_string(highest_.value) +
                                         " had been seen: the store lost a commit. A full lease is waited"});
   stale_since_.reset();
   seen_.reset();
@@ -381,8 +375,7 @@ void Neli::see(const std::optional<Commit>& read, bool suspect) {
     longest_lease_ = std::max(longest_lease_, seen_->record->lease);
   else
     emit(action::Report{Level::warning, "a foreign commit stands in place of the record, offset " +
-                                            std::to_string(read->offset) + ", \"" +
-                                            printable(read->metadata, 80) +
+                                            std::to_string(read->offset) + ", \"" + printable(read->metadata, 80) +
                                             "\": counted as a lease of unknown holder"});
 }
 
@@ -435,10 +428,8 @@ void Neli::leave() {
 void Neli::end_tenure() {
   tenure_.reset();
   observe_at_ = now_;
-  if (!owner()) unreleased_.reset();
   if (!member_) return;
   auto& m = *member_;
-  m.believed = false;
   m.read_again = now_;
   const bool lost_and_unassigned = m.lost && m.place == Place::joining;
   if (m.outstanding || lost_and_unassigned) rerank();
@@ -453,8 +444,7 @@ void Neli::send(Purpose purpose, Token token, bool released) {
                       .address = settings_.address};
   member_->outstanding = Outstanding{++last_id_, purpose, token, now_, call_ ? call_->id : 0};
   unreleased_ = token;
-  emit(action::SendCommit{
-      member_->handle, last_id_, 0, {static_cast<std::int64_t>(token.value), encode(record)}});
+  emit(action::SendCommit{last_id_, 0, {static_cast<std::int64_t>(token.value), encode(record)}});
 }
 
 void Neli::send_nonce() {
@@ -462,17 +452,16 @@ void Neli::send_nonce() {
   m.nonce = settings_.incarnation + "." + std::to_string(++nonces_);
   m.read_again = now_;
   m.outstanding = Outstanding{++last_id_, Purpose::nonce, {}, now_, 0};
-  emit(action::SendCommit{m.handle, last_id_, 1, {1, m.nonce}});
+  emit(action::SendCommit{last_id_, 1, {1, m.nonce}});
 }
 
 void Neli::claim() {
   auto base = std::max({highest_, tried_, token_of(seen_->commit)});
   if (!seen_->commit && unix_ms_ > 0) base = std::max(base, Token{static_cast<std::uint64_t>(unix_ms_)});
   if (base.value >= max_token)
-    return reply(
-        Unknown{{Fault::corrupt,
-                 "the record's offset is the largest there is: no greater token can follow. Stop all "
-                 "candidates and reset the group's offset of partition 0"}});
+    return reply(Unknown{{Fault::corrupt,
+                          "the record's offset is the largest there is: no greater token can follow. Stop all "
+                          "candidates and reset the group's offset of partition 0"}});
   tried_ = Token{base.value + 1};
   send(Purpose::claim, tried_, false);
 }
@@ -517,8 +506,7 @@ void Neli::serve_renew() {
     return deposed("evicted from the group; the lease runs to its end");
   if (member_->place == Place::bystander)
     return deposed("partition 0 was assigned to another candidate; the lease runs to its end");
-  if (member_->place != Place::owner)
-    return reply_when_late(Fault::timed_out, "a rebalance of the group is under way");
+  if (member_->place != Place::owner) return reply_when_late(Fault::timed_out, "a rebalance of the group is under way");
   if (!member_->outstanding && due(member_->try_again)) return send(Purpose::renewal, tenure_->token, false);
   reply_when_late(Fault::timed_out, "the coordinator has not acknowledged the renewal");
 }
@@ -532,13 +520,13 @@ void Neli::serve_release() {
     leave();
     return leaving_ ? serve_release() : reply_released(std::nullopt);
   };
-  if (!member_ || !unreleased_ || member_->deposed || member_->place == Place::bystander) return leave_now();
+  const bool still_ours = owner() || (tenure_ && member_ && member_->place != Place::bystander);
+  if (!unreleased_ || !still_ours || member_->deposed) return leave_now();
   if (owner() && !member_->outstanding) return send(Purpose::release, *unreleased_, true);
   // In a rebalance until the assignment or the deadline; else until the outstanding commit is answered.
-  const auto patience = owner() || !tenure_ ? called_at_ + drain_limit : tenure_->deadline;
+  const auto patience = owner() ? called_at_ + drain_limit : tenure_->deadline;
   if (!due(std::min(call_->by - reply_reserve, patience))) return;
-  leave_error_ =
-      Error{Fault::timed_out, "the release could not be written: others wait until the lease has run out"};
+  leave_error_ = Error{Fault::timed_out, "the release could not be written: others wait until the lease has run out"};
   leave_now();
 }
 
@@ -573,8 +561,7 @@ void Neli::serve_await() {
     return;
   }
   if (owner() && member_->believed) due(std::max(claimable_at(), member_->try_again));
-  if (const auto* incumbent = std::get_if<Incumbent>(&seen);
-      incumbent && incumbent->remaining > Duration::zero())
+  if (const auto* incumbent = std::get_if<Incumbent>(&seen); incumbent && incumbent->remaining > Duration::zero())
     due(now_ + incumbent->remaining);
 }
 

@@ -61,12 +61,12 @@ struct Revoked {
   bool lost{};
 };
 struct Committed {
-  std::uint64_t handle{}, id{};
+  std::uint64_t id{};
   Outcome outcome{};
   Error error;
 };
 struct MemberRead {
-  std::uint64_t handle{}, id{};
+  std::uint64_t id{};
   std::variant<Error, Reading> result;
 };
 struct Observed {
@@ -82,9 +82,9 @@ struct Left {
 struct Closing {};  ///< The seat is being destroyed.
 }  // namespace fact
 
-using Fact = std::variant<fact::Elapsed, fact::Called, fact::Abandoned, fact::Broken, fact::Troubled,
-                          fact::Assigned, fact::Revoked, fact::Committed, fact::MemberRead, fact::Observed,
-                          fact::Requested, fact::Left, fact::Closing>;
+using Fact = std::variant<fact::Elapsed, fact::Called, fact::Abandoned, fact::Broken, fact::Troubled, fact::Assigned,
+                          fact::Revoked, fact::Committed, fact::MemberRead, fact::Observed, fact::Requested, fact::Left,
+                          fact::Closing>;
 
 namespace action {
 struct Open {
@@ -98,12 +98,12 @@ struct Unassign {
   std::uint64_t handle{};
 };  ///< Lets the rebalance go on.
 struct SendCommit {
-  std::uint64_t handle{}, id{};
+  std::uint64_t id{};
   int partition{};
   Commit commit;
 };
 struct ReadMember {
-  std::uint64_t handle{}, id{};
+  std::uint64_t id{};
 };
 struct Observe {
   std::uint64_t id{};
@@ -134,10 +134,9 @@ struct Report {
 };
 }  // namespace action
 
-using Action =
-    std::variant<action::Open, action::Assign, action::Unassign, action::SendCommit, action::ReadMember,
-                 action::Observe, action::ReadRequests, action::Drop, action::Reply, action::ReplySight,
-                 action::ReplyReleased, action::Wake, action::Report>;
+using Action = std::variant<action::Open, action::Assign, action::Unassign, action::SendCommit, action::ReadMember,
+                            action::Observe, action::ReadRequests, action::Drop, action::Reply, action::ReplySight,
+                            action::ReplyReleased, action::Wake, action::Report>;
 
 class Neli {
  public:
@@ -153,14 +152,11 @@ class Neli {
     Token highest{};  ///< Of any record that this process has ever read of this election.
   };
 
-  static constexpr Duration claim_pause =
-      std::chrono::milliseconds(250);  ///< after a claim or nonce that failed
+  static constexpr Duration claim_pause = std::chrono::milliseconds(250);  ///< after a claim or nonce that failed
   static constexpr Duration renew_pause = std::chrono::milliseconds(100);  ///< after a renewal that failed
-  static constexpr Duration drain_limit =
-      std::chrono::milliseconds(500);  ///< for a commit when a rebalance begins
-  static constexpr Duration leave_limit =
-      std::chrono::milliseconds(300);                                ///< for the LeaveGroup of a release
-  static constexpr Duration reopen_pause = std::chrono::seconds(1);  ///< between member handles
+  static constexpr Duration drain_limit = std::chrono::milliseconds(500);  ///< for a commit when a rebalance begins
+  static constexpr Duration leave_limit = std::chrono::milliseconds(300);  ///< for the LeaveGroup of a release
+  static constexpr Duration reopen_pause = std::chrono::seconds(1);        ///< between member handles
   static constexpr Duration requests_every = std::chrono::seconds(3);
   static constexpr Duration reply_reserve = std::chrono::milliseconds(20);  ///< before a call's limit
 
@@ -277,9 +273,7 @@ class Neli {
   bool stale(const std::optional<Commit>& read) const;
   Time claimable_at() const;
   bool may_claim() const;
-  bool ours(const Seen& seen) const {
-    return seen.record && seen.record->incarnation == settings_.incarnation;
-  }
+  bool ours(const Seen& seen) const { return seen.record && seen.record->incarnation == settings_.incarnation; }
   Sight sight() const;
   std::optional<Incumbent> holder() const;
   std::optional<Error> trouble() const { return member_trouble_ ? member_trouble_ : observer_trouble_; }

@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 
-#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -25,56 +24,41 @@ constexpr auto step = milliseconds(5);
 
 /// Never destroyed: its thread may outlive static objects by the patience at exit.
 struct Reaper::Impl {
-  struct Closing {
-    std::shared_ptr<Client> client;
-    std::function<void()> left;
-    Clock::Time give_up;
-  };
+  /// Done when it says so: a handle out of its group, or a thread at its end.
+  using Task = std::function<bool()>;
 
   std::mutex mutex;
-  std::vector<Closing> arrived;
-  std::vector<std::thread> threads;
+  std::vector<Task> arrived;
   std::unique_ptr<Waker> wakes{boot_clock().make_waker()}, exit_wakes{boot_clock().make_waker()};
   bool exiting{}, finished{};
   std::thread thread;
 
+  void add(Task task) {
+    const std::lock_guard lock(mutex);
+    arrived.push_back(std::move(task));
+    if (!thread.joinable()) {
+      thread = std::thread([this] { run(); });
+      pthread_setname_np(thread.native_handle(), "tenure-k-close");
+    }
+    wakes->wake();
+  }
+
   void run() {
-    std::vector<Closing> closing;
+    std::vector<Task> tasks;
     for (;;) {
-      std::vector<std::thread> joining;
-      bool last = false;
       {
         const std::lock_guard lock(mutex);
-        for (auto& next : arrived) closing.push_back(std::move(next));
+        for (auto& task : arrived) tasks.push_back(std::move(task));
         arrived.clear();
-        joining.swap(threads);
-        last = exiting;
+        if (tasks.empty() && exiting) {
+          finished = true;
+          exit_wakes->wake();
+          return;
+        }
       }
-      serve(closing);
-      for (auto& t : joining) t.join();
-      const std::lock_guard lock(mutex);
-      if (!arrived.empty() || !threads.empty()) continue;
-      if (closing.empty() && last) break;
-      wait_outside_lock(closing.empty());
+      std::erase_if(tasks, [](const Task& done) { return done(); });
+      wakes->wait_until(tasks.empty() ? Clock::Time::max() : boot_clock().now() + step);
     }
-    const std::lock_guard lock(mutex);
-    finished = true;
-    exit_wakes->wake();
-  }
-
-  void wait_outside_lock(bool idle) {
-    mutex.unlock();
-    wakes->wait_until(idle ? Clock::Time::max() : boot_clock().now() + step);
-    mutex.lock();
-  }
-
-  static void serve(std::vector<Closing>& closing) {
-    std::erase_if(closing, [](Closing& c) {
-      if (!c.client->closed() && boot_clock().now() < c.give_up) return false;
-      if (c.left) c.left();
-      c.client.reset();
-      return true;
-    });
   }
 
   void finish() {
@@ -106,28 +90,22 @@ Reaper& Reaper::instance() {
   return reaper;
 }
 
-namespace {
-void start_once(std::thread& thread, auto run) {
-  if (thread.joinable()) return;
-  thread = std::thread(run);
-  pthread_setname_np(thread.native_handle(), "tenure-k-close");
-}
-}  // namespace
-
 void Reaper::close(std::shared_ptr<Client> client, std::function<void()> left) {
   client->on_events(nullptr);
   client->begin_close();
-  const std::lock_guard lock(impl_.mutex);
-  impl_.arrived.push_back({std::move(client), std::move(left), boot_clock().now() + patience});
-  start_once(impl_.thread, [impl = &impl_] { impl->run(); });
-  impl_.wakes->wake();
+  impl_.add([client = std::move(client), left = std::move(left), give_up = boot_clock().now() + patience] {
+    if (!client->closed() && boot_clock().now() < give_up) return false;
+    left();
+    return true;
+  });
 }
 
-void Reaper::join(std::thread thread) {
-  const std::lock_guard lock(impl_.mutex);
-  impl_.threads.push_back(std::move(thread));
-  start_once(impl_.thread, [impl = &impl_] { impl->run(); });
-  impl_.wakes->wake();
+void Reaper::join(std::thread thread, std::shared_ptr<const std::atomic<bool>> over) {
+  impl_.add([thread = std::make_shared<std::thread>(std::move(thread)), over = std::move(over)] {
+    if (!*over) return false;
+    thread->join();
+    return true;
+  });
 }
 
 }  // namespace tenure::kafka

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Closes client handles, and joins the threads that used them, where nobody has to wait for it.
 #pragma once
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -18,8 +19,8 @@ class Reaper {
   /// group.
   void close(std::shared_ptr<Client> client, std::function<void()> left);
 
-  /// Joins once the thread's work is over. REQUIRES: it has been told to end.
-  void join(std::thread thread);
+  /// Joins once `over` is set. REQUIRES: the thread has been told to end, and sets it as its last act.
+  void join(std::thread thread, std::shared_ptr<const std::atomic<bool>> over);
 
  private:
   struct Impl;

@@ -70,7 +70,7 @@ std::thread start_thread(const char* name, auto run) {
 
 }  // namespace
 
-Carrier::Carrier(Options options, std::shared_ptr<const Journal> journal, std::shared_ptr<Client> observer)
+Carrier::Carrier(Options options, std::shared_ptr<Journal> journal, std::shared_ptr<Client> observer)
     : options_(std::move(options)),
       journal_(std::move(journal)),
       observer_(std::move(observer)),
@@ -91,23 +91,27 @@ void Carrier::start(const Timing& timing, const Pace& pace) {
                                .remote_step_down = options_.remote_step_down,
                                .highest = Memory::of(memory_key(options_))});
   serve_thread_ = start_thread("tenure-kafka", [self = shared_from_this()] { self->serve(); });
-  read_thread_ = start_thread("tenure-k-read", [self = shared_from_this()] { self->read(); });
+  read_thread_ = start_thread("tenure-k-read", [self = shared_from_this(), over = read_over_] {
+    self->read();
+    *over = true;
+  });
 }
 
 void Carrier::stop() {
-  if (!serve_thread_.joinable()) return;
+  if (!serve_thread_.joinable()) return journal_->close();
   {
     const std::lock_guard lock(mutex_);
     quit_ = true;
   }
   serve_wakes_->wake();
   serve_thread_.join();
+  journal_->close();
   {
     const std::lock_guard lock(mutex_);
     read_quit_ = true;
   }
   read_wakes_->wake();
-  Reaper::instance().join(std::move(read_thread_));
+  Reaper::instance().join(std::move(read_thread_), read_over_);
 }
 
 Carrier::Result Carrier::call(fact::Called question, const Limit& limit) {
@@ -177,12 +181,11 @@ void Carrier::take_events() {
       case Kind::assigned: handle(fact::Assigned{handle_, event->owner, client->generation()}); break;
       case Kind::revoked: handle(fact::Revoked{handle_, event->lost}); break;
       case Kind::committed:
-        handle(fact::Committed{handle_, event->id, outcome_of(event->code),
+        handle(fact::Committed{event->id, outcome_of(event->code),
                                event->code ? client->explained(event->code, "offset commit") : Error{}});
         break;
       case Kind::trouble:
-        if (needs_the_user(event->code))
-          handle(fact::Troubled{handle_, client->explained(event->code, event->text)});
+        if (needs_the_user(event->code)) handle(fact::Troubled{handle_, client->explained(event->code, event->text)});
         break;
       case Kind::fatal: handle(fact::Broken{handle_, client->explained(event->code, event->text)}); break;
     }
@@ -191,8 +194,7 @@ void Carrier::take_events() {
 
 void Carrier::handle(const Fact& fact) {
   auto& clock = boot_clock();
-  for (auto& next : neli_->on(fact, clock.now(), clock.unix_ms()))
-    std::visit([this](auto& a) { carry_out(a); }, next);
+  for (auto& next : neli_->on(fact, clock.now(), clock.unix_ms())) std::visit([this](auto& a) { carry_out(a); }, next);
   if (neli_->highest() == published_highest_) return;
   published_highest_ = neli_->highest();
   Memory::keep(memory_key(options_), published_highest_);
@@ -213,8 +215,8 @@ Clock::Time Carrier::next_nudge() {
 void Carrier::carry_out(action::Open& open) {
   handle_ = open.handle;
   try {
-    member_ = std::make_shared<Client>(member_properties(options_, pace_, open.client_id), place_of(options_),
-                                       journal_);
+    member_ =
+        std::make_shared<Client>(member_properties(options_, pace_, open.client_id), place_of(options_), journal_);
   } catch (const std::exception& e) {
     return post(fact::Broken{open.handle, {Fault::misconfigured, e.what()}});
   }
@@ -232,30 +234,20 @@ void Carrier::carry_out(action::Unassign&) {
 }
 
 void Carrier::carry_out(action::SendCommit& send) {
-  const auto code =
-      member_ ? member_->commit(send.id, send.partition, send.commit) : RD_KAFKA_RESP_ERR__STATE;
-  if (code)
-    post(fact::Committed{send.handle, send.id, Outcome::failed, observer_->explained(code, "offset commit")});
+  const auto code = member_ ? member_->commit(send.id, send.partition, send.commit) : RD_KAFKA_RESP_ERR__STATE;
+  if (code) post(fact::Committed{send.id, Outcome::failed, observer_->explained(code, "offset commit")});
 }
 
 void Carrier::carry_out(action::ReadMember& read) {
-  queue({.kind = ReadJob::Kind::member,
-         .id = read.id,
-         .handle = read.handle,
-         .check_topic = false,
-         .client = member_});
+  queue({.kind = ReadJob::Kind::member, .id = read.id, .check_topic = false, .client = member_});
 }
 
 void Carrier::carry_out(action::Observe& observe) {
-  queue({.kind = ReadJob::Kind::observe,
-         .id = observe.id,
-         .handle = 0,
-         .check_topic = observe.check_topic,
-         .client = {}});
+  queue({.kind = ReadJob::Kind::observe, .id = observe.id, .check_topic = observe.check_topic, .client = {}});
 }
 
 void Carrier::carry_out(action::ReadRequests&) {
-  queue({.kind = ReadJob::Kind::requests, .id = 0, .handle = 0, .check_topic = false, .client = {}});
+  queue({.kind = ReadJob::Kind::requests, .id = 0, .check_topic = false, .client = {}});
 }
 
 void Carrier::carry_out(action::Drop& drop) {
@@ -317,18 +309,16 @@ Fact Carrier::carry_out(const ReadJob& job) {
   if (job.kind == ReadJob::Kind::observe) return observe(job);
   if (job.kind == ReadJob::Kind::member) {
     auto found = job.client->committed(2, read_limit);
-    if (auto* error = std::get_if<Error>(&found))
-      return fact::MemberRead{job.handle, job.id, std::move(*error)};
+    if (auto* error = std::get_if<Error>(&found)) return fact::MemberRead{job.id, std::move(*error)};
     auto& commits = std::get<1>(found);
     return fact::MemberRead{
-        job.handle, job.id,
-        Reading{std::move(commits[0]), commits[1] ? std::move(commits[1]->metadata) : std::string()}};
+        job.id, Reading{std::move(commits[0]), commits[1] ? std::move(commits[1]->metadata) : std::string()}};
   }
   try {
     if (!requests_)
-      requests_ = std::make_shared<Client>(
-          common_properties(options_, requests_group(options_.group)),
-          Place{options_.brokers, requests_group(options_.group), options_.topic}, journal_);
+      requests_ =
+          std::make_shared<Client>(common_properties(options_, requests_group(options_.group)),
+                                   Place{options_.brokers, requests_group(options_.group), options_.topic}, journal_);
   } catch (const std::exception& e) {
     return fact::Requested{Error{Fault::misconfigured, e.what()}};
   }

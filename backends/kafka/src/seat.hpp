@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread round Neli: it only carries. One thread owns Neli and serves the member handle; one reads.
 #pragma once
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -19,7 +20,7 @@ namespace tenure::kafka {
 /// A read that blocks, done by the reading thread.
 struct ReadJob {
   enum class Kind { observe, member, requests } kind{};
-  std::uint64_t id{}, handle{};
+  std::uint64_t id{};
   bool check_topic{};
   std::shared_ptr<Client> client;  ///< member
 };
@@ -27,7 +28,7 @@ struct ReadJob {
 /// Owned by the seat and its two threads together, so that none waits for another at the end.
 class Carrier : public std::enable_shared_from_this<Carrier> {
  public:
-  Carrier(Options options, std::shared_ptr<const Journal> journal, std::shared_ptr<Client> observer);
+  Carrier(Options options, std::shared_ptr<Journal> journal, std::shared_ptr<Client> observer);
 
   void start(const Timing& timing, const Pace& pace);
   void stop();
@@ -69,7 +70,7 @@ class Carrier : public std::enable_shared_from_this<Carrier> {
   void post(Fact fact);
 
   const Options options_;
-  const std::shared_ptr<const Journal> journal_;
+  const std::shared_ptr<Journal> journal_;
   const std::shared_ptr<Client> observer_;
   std::shared_ptr<Client> requests_;  ///< the reading thread's
   Pace pace_{};
@@ -85,6 +86,7 @@ class Carrier : public std::enable_shared_from_this<Carrier> {
   std::shared_ptr<Waker> serve_wakes_, caller_wakes_;
   std::unique_ptr<Waker> read_wakes_;
   std::thread serve_thread_, read_thread_;
+  std::shared_ptr<std::atomic<bool>> read_over_{std::make_shared<std::atomic<bool>>(false)};
 
   // The serving thread's
   std::optional<Neli> neli_;

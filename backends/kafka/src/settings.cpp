@@ -19,9 +19,7 @@ using std::chrono::seconds;
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("kafka: " + what); }
 
-std::string words(Clock::Duration d) {
-  return std::to_string(std::chrono::ceil<milliseconds>(d).count()) + " ms";
-}
+std::string words(Clock::Duration d) { return std::to_string(std::chrono::ceil<milliseconds>(d).count()) + " ms"; }
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -66,8 +64,8 @@ constexpr Owned owned_properties[] = {
 
 /// The client's own patience must end well before a lease does.
 constexpr std::string_view bounded_properties[] = {"socket.timeout.ms", "api.version.request.timeout.ms",
-                                                   "socket.connection.setup.timeout.ms",
-                                                   "reconnect.backoff.max.ms", "reconnect.backoff.ms"};
+                                                   "socket.connection.setup.timeout.ms", "reconnect.backoff.max.ms",
+                                                   "reconnect.backoff.ms"};
 constexpr int max_patience_ms = 2000;
 
 void check_not_owned(const Properties& properties) {
@@ -77,8 +75,7 @@ void check_not_owned(const Properties& properties) {
         refuse("properties[\"" + name + "\"] is decided by the election: " + std::string(owned.reason));
     if (name.ends_with("_cb") || name == "opaque" || name == "default_topic_conf" || name == "interceptors")
       refuse("properties[\"" + name + "\"] cannot be given as text");
-    if (std::find(std::begin(bounded_properties), std::end(bounded_properties), name) !=
-            std::end(bounded_properties) &&
+    if (std::find(std::begin(bounded_properties), std::end(bounded_properties), name) != std::end(bounded_properties) &&
         std::atoi(value.c_str()) > max_patience_ms)
       refuse("properties[\"" + name + "\"] may be at most " + std::to_string(max_patience_ms) +
              " ms: a client that waits longer outlives the lease");
@@ -135,8 +132,7 @@ void check_group(const std::string& group) {
 void check_durations(const Options& o) {
   const auto check = [](const char* name, const std::optional<Clock::Duration>& d, Clock::Duration least) {
     if (d && (*d < least || *d > max_term))
-      refuse(std::string("Options::") + name + " is " + words(*d) + "; " + words(least) +
-             " to an hour is allowed");
+      refuse(std::string("Options::") + name + " is " + words(*d) + "; " + words(least) + " to an hour is allowed");
   };
   check("session", o.session, seconds(1));
   check("heartbeat", o.heartbeat, milliseconds(50));
@@ -202,24 +198,23 @@ std::variant<Error, Pace> pace_of(const Timing& timing, const Options& options) 
   static constexpr Clock::Duration usual_session = seconds(6);
   const auto lead = timing.term - timing.margin;
   Pace pace{};
-  pace.heartbeat = options.heartbeat.value_or(
-      std::clamp<Clock::Duration>(timing.renew / 2, milliseconds(100), seconds(3)));
+  pace.heartbeat =
+      options.heartbeat.value_or(std::clamp<Clock::Duration>(timing.renew / 2, milliseconds(100), seconds(3)));
   pace.session = options.session.value_or(std::max(usual_session, lead - pace.heartbeat));
   pace.observe_every = options.observe_every.value_or(pace.heartbeat);
   const auto error = [](std::string message) { return Error{Fault::misconfigured, std::move(message)}; };
   if (lead < pace.session)
-    return error(
-        "kafka: term - margin (" + words(lead) + ") must be at least the session (" + words(pace.session) +
-        (options.session ? "" : ", the least that brokers allow by default: group.min.session.timeout.ms") +
-        "), or the leader loses the lead before a dead member is noticed. These work: "
-        "tenure::kafka::fast() with term 6250 ms and margin 250 ms" +
-        (options.session ? ", or a shorter Options::session" : ""));
+    return error("kafka: term - margin (" + words(lead) + ") must be at least the session (" + words(pace.session) +
+                 (options.session ? "" : ", the least that brokers allow by default: group.min.session.timeout.ms") +
+                 "), or the leader loses the lead before a dead member is noticed. These work: "
+                 "tenure::kafka::fast() with term 6250 ms and margin 250 ms" +
+                 (options.session ? ", or a shorter Options::session" : ""));
   if (timing.renew > timing.term / 6)
-    return error("kafka: renew (" + words(timing.renew) + ") must be at most term / 6 (" +
-                 words(timing.term / 6) + "), so that a leader outlives lost answers and rebalances");
+    return error("kafka: renew (" + words(timing.renew) + ") must be at most term / 6 (" + words(timing.term / 6) +
+                 "), so that a leader outlives lost answers and rebalances");
   if (pace.heartbeat * 4 > pace.session)
-    return error("kafka: the heartbeat (" + words(pace.heartbeat) +
-                 ") must be at most a quarter of the session (" + words(pace.session) + ")");
+    return error("kafka: the heartbeat (" + words(pace.heartbeat) + ") must be at most a quarter of the session (" +
+                 words(pace.session) + ")");
   return pace;
 }
 
@@ -247,9 +242,7 @@ Properties common_properties(const Options& options, const std::string& group) {
 }
 
 Properties member_properties(const Options& options, const Pace& pace, const std::string& client_id) {
-  const auto ms = [](Clock::Duration d) {
-    return std::to_string(std::chrono::ceil<milliseconds>(d).count());
-  };
+  const auto ms = [](Clock::Duration d) { return std::to_string(std::chrono::ceil<milliseconds>(d).count()); };
   auto out = common_properties(options, options.group);
   out["client.id"] = client_id;
   out["partition.assignment.strategy"] = "range";
@@ -261,23 +254,21 @@ Properties member_properties(const Options& options, const Pace& pace, const std
 
 bool secret(std::string_view property) {
   const auto name = lower(property);
-  return name.find("password") != name.npos || name.find("secret") != name.npos ||
-         name.find("token") != name.npos || name.starts_with("sasl.oauthbearer.") || name == "ssl.key.pem" ||
-         name == "ssl_key" || name == "sasl.kerberos.kinit.cmd" || name == "ssl.certificate.pem";
+  return name.find("password") != name.npos || name.find("secret") != name.npos || name.find("token") != name.npos ||
+         name.starts_with("sasl.oauthbearer.") || name == "ssl.key.pem" || name == "ssl_key" ||
+         name == "sasl.kerberos.kinit.cmd" || name == "ssl.certificate.pem";
 }
 
 Redactor::Redactor(const Properties& properties) {
   for (const auto& [name, value] : properties)
     if (secret(name) && !value.empty()) secrets_.push_back(value);
-  std::sort(secrets_.begin(), secrets_.end(),
-            [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  std::sort(secrets_.begin(), secrets_.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
 }
 
 std::string Redactor::operator()(std::string_view text) const {
   std::string out(text);
   for (const auto& value : secrets_)
-    for (auto at = out.find(value); at != out.npos; at = out.find(value, at + 3))
-      out.replace(at, value.size(), "***");
+    for (auto at = out.find(value); at != out.npos; at = out.find(value, at + 3)) out.replace(at, value.size(), "***");
   return out;
 }
 
@@ -286,10 +277,9 @@ void check_properties(const Properties& properties) {
   const Redactor redacted(properties);
   for (const auto& [name, value] : properties) {
     char why[512] = "";
-    if (rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), why, sizeof why) == RD_KAFKA_CONF_OK)
-      continue;
-    refuse("properties[\"" + printable(name, 80) + "\"]: " +
-           (secret(name) ? "librdkafka does not accept its value (not shown)" : printable(redacted(why))));
+    if (rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), why, sizeof why) == RD_KAFKA_CONF_OK) continue;
+    refuse("properties[\"" + printable(name, 80) +
+           "\"]: " + (secret(name) ? "librdkafka does not accept its value (not shown)" : printable(redacted(why))));
   }
 }
 
@@ -319,8 +309,8 @@ std::string to_string(const Options& o) {
   if (o.heartbeat) out += ", heartbeat " + words(*o.heartbeat);
   if (o.observe_every) out += ", observe_every " + words(*o.observe_every);
   if (o.create_topic)
-    out += ", create_topic " + std::to_string(o.create_topic->partitions) +
-           " partitions, replication factor " + std::to_string(o.create_topic->replication_factor);
+    out += ", create_topic " + std::to_string(o.create_topic->partitions) + " partitions, replication factor " +
+           std::to_string(o.create_topic->replication_factor);
   out += o.first_claim == FirstClaim::wait ? ", first_claim wait" : "";
   out += o.remote_step_down ? ", remote_step_down" : "";
   const Redactor redacted(o.properties);

@@ -18,7 +18,7 @@ namespace tenure::kafka {
 
 /// For a topic that does not exist yet.
 struct CreateTopic {
-  int partitions{2};  ///< At least 2: partition 1 proves that what is read of partition 0 is current.
+  int partitions{2};           ///< At least 2: partition 1 proves that what is read of partition 0 is current.
   int replication_factor{-1};  ///< -1: the broker's default.
 };
 
@@ -33,7 +33,7 @@ enum class FirstClaim {
 struct Options {
   std::string brokers;  ///< "host:port,...", librdkafka's bootstrap.servers. Required.
   std::string group;    ///< The leader group; empty: the program's file name. No other consumer may use it.
-  std::string topic;  ///< Empty: group + ".neli". Two or more partitions, all empty; elections may share it.
+  std::string topic;    ///< Empty: group + ".neli". Two or more partitions, all empty; elections may share it.
   Candidate candidate;  ///< Empty name: "{host}_{pid}_{unix seconds}".
 
   /// By default both follow from the Timing: heartbeat = renew / 2, session = term - margin - heartbeat.
@@ -48,31 +48,29 @@ struct Options {
   /// to use.
   std::map<std::string, std::string> properties;
 
-  std::optional<CreateTopic>
-      create_topic;  ///< Create a missing topic; by default it is an error. Needs CREATE.
+  std::optional<CreateTopic> create_topic;  ///< Create a missing topic; by default it is an error. Needs CREATE.
   FirstClaim first_claim{FirstClaim::at_once};
-  bool remote_step_down{
-      false};  ///< Heed request_step_down(): one more client handle, and one read every 3 s.
-  Log log;     ///< Also what librdkafka logs: capped, printable, without secrets.
+  bool remote_step_down{false};  ///< Heed request_step_down(): one more client handle, and one read every 3 s.
+  /// Also what librdkafka logs: capped, printable, without secrets. Not called any more once the seat is destroyed.
+  Log log;
 };
 
-/// A seat for a LeaderManager or an Observer of its own. Thread-safe to destroy from any thread but those of
-/// `log`.
+/// A seat for a LeaderManager or an Observer of its own. Any thread may destroy it, but not from within `log`.
 ///
 /// Needs two threads and two client handles (librdkafka's own threads beside them); joins the group at the
-/// first acquire(), and leaves it by release(), by destruction, or when it was asked nothing for a term. On
-/// the cluster: READ on the topic and on the group (and on group + ".requests" for remote_step_down); no
-/// WRITE. What cannot work, the topic for instance, comes as an Error from the verbs. Throws
-/// std::invalid_argument for an option that can never work.
+/// first acquire(), and leaves it by release(), by destruction, or when it was asked nothing for a term.
+///
+/// On the cluster it needs READ on the topic and on the group (and on group + ".requests" for remote_step_down);
+/// no WRITE. What cannot work there, a missing topic for instance, comes as an Error from the verbs.
+/// Throws std::invalid_argument for an option that can never work.
 TENURE_KAFKA_EXPORT std::shared_ptr<Backend> open(Options options);
 
 /// Timings that suit Kafka: a crashed leader is replaced when its session and its lease have run out.
 /// REQUIRES: every candidate's clock keeps Timing::clock_rate_error.
 ///                                       term     crash fail-over   a coordinator's crash (9 to 15 s)
-TENURE_KAFKA_EXPORT Timing fast();  // 6.25 s   6.0 - 6.4 s       another leader after about 15 s
-TENURE_KAFKA_EXPORT Timing
-balanced();  // 13 s     12.3 - 13.1 s     ridden out, if it was not the controller too
-TENURE_KAFKA_EXPORT Timing steady();  // 22 s     20.6 - 21.6 s     ridden out
+TENURE_KAFKA_EXPORT Timing fast();      // 6.25 s   6.0 - 6.4 s       another leader after about 15 s
+TENURE_KAFKA_EXPORT Timing balanced();  // 13 s     12.3 - 13.1 s     ridden out, if it was not the controller too
+TENURE_KAFKA_EXPORT Timing steady();    // 22 s     20.6 - 21.6 s     ridden out
 
 /// Asks whoever leads now to hand back: `by` whom (at most 100 bytes) and `why` (at most 200) reach its
 /// ousting(). Returns once the request is stored, or when nobody leads; the leader reads it within 3 s if it

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// One candidate as a process of its own, for the multi-process tests and the benchmarks. Writes what it observes as
-// lines of JSON, each with one write(2), so that nothing written is lost when it is killed. Times are CLOCK_BOOTTIME
-// in nanoseconds. SIGTERM stops it gracefully, SIGUSR1 resigns.
+// One candidate as a process of its own, for the multi-process tests and the benchmarks. Writes what it
+// observes as lines of JSON, each with one write(2), so that nothing written is lost when it is killed. Times
+// are CLOCK_BOOTTIME in nanoseconds. SIGTERM stops it gracefully, SIGUSR1 resigns.
 //
 // candidate --store file:///DIR | kafka://BROKERS/TOPIC?group=G  --election E --log FILE --name N
-//           [--preset fast|balanced|steady | --term-ms N] [--sample-us N] [--work-ms N]
+//           [--preset fast|balanced|steady | --term-ms N] [--sample-us N] [--note-ms N]
+//           [--work-ms N]
 //
 // event     fields               meaning
-// start     pid name term        the process is about to campaign
-// elected   token                the hook ran; stop: its stop token fired
-// stop      token
+// start     pid name term margin the process is about to campaign
+// elected   token                the hook was called
 // ousting   token reason
 // ended     token                ousting() returns now (after --work-ms, the time that stopping takes)
-// lead      token until          a sample: is_leader() turned true, or the deadline moved; `until` is the deadline
+// lead      token after until    a sample: is_leader() turned true, or the deadline moved, or --note-ms
+// passed. It was
+//                                true at some instant from t to `after`, and the deadline is not before
+//                                `until`
 // follow                         a sample: is_leader() turned false
 // error     fault message
 // quit                           stop() has returned
@@ -65,31 +68,40 @@ std::string quoted(std::string_view text) {
 
 std::string token_field(Token token) { return "\"token\":" + std::to_string(token.value); }
 
+std::string nanoseconds(const char* name, Clock::Time at) {
+  return ",\"" + std::string(name) + "\":" + std::to_string(at.time_since_epoch().count());
+}
+
+struct Pace {
+  Clock::Duration look, note;  ///< note: zero for changes alone.
+};
+
 /// Looks at is_leader() as a user would, and notes when what it says changes.
-void sample(const Leadership& leadership, Clock::Duration every, const Journal& journal, std::stop_token stop) {
+void sample(const Leadership& leadership, Pace pace, const Journal& journal, std::stop_token stop) {
+  constexpr Clock::Duration moved = std::chrono::milliseconds(1);
   auto& clock = boot_clock();
   Token seen;  // 0: none
-  Clock::Time until{};
+  Clock::Time until{}, noted{};
   while (!stop.stop_requested()) {
     const auto before = clock.now();
     const auto token = leadership.token();
     const auto left = leadership.remaining();
     const auto after = clock.now();
     if (token && left > Clock::Duration::zero()) {
-      // remaining() read the clock between `before` and `after`; the earlier gives the deadline to the safe side.
-      const auto deadline = after + left;
-      const auto moved = deadline - until;
-      if (*token != seen || moved > std::chrono::milliseconds(1) || moved < -std::chrono::milliseconds(1)) {
+      const auto deadline = before + left;  // not before that: remaining() read the clock a little later
+      const bool due = pace.note > Clock::Duration::zero() && after >= noted + pace.note;
+      if (*token != seen || deadline > until + moved || deadline < until - moved || due) {
         journal.write(before, "lead",
-                      token_field(*token) + ",\"until\":" + std::to_string(deadline.time_since_epoch().count()));
+                      token_field(*token) + nanoseconds("after", after) + nanoseconds("until", deadline));
         until = deadline;
+        noted = after;
       }
       seen = *token;
     } else if (!token && seen.value != 0) {
       journal.write(after, "follow");
       seen = {};
     }
-    wait_out({clock, clock.now() + every, stop});
+    wait_out({clock, clock.now() + pace.look, stop});
   }
 }
 
@@ -137,12 +149,13 @@ int run(int argc, char** argv) {
                                         .preset = args.count("preset") ? args.at("preset") : "",
                                         .term = std::chrono::milliseconds(number("term-ms", 0))});
   LeaderManager manager(opened.seat, opened.timing, noting(journal, std::chrono::milliseconds(number("work-ms", 0))));
-  journal.now("start",
-              "\"name\":" + quoted(args.at("name")) + ",\"term\":" + std::to_string(opened.timing.term.count()));
+  journal.now("start", "\"name\":" + quoted(args.at("name")) +
+                           ",\"term\":" + std::to_string(opened.timing.term.count()) +
+                           ",\"margin\":" + std::to_string(opened.timing.margin.count()));
   std::jthread sampler;
   if (const auto every = number("sample-us", 1000); every > 0)
-    sampler = std::jthread([&, every](std::stop_token stop) {
-      sample(manager.leadership(), std::chrono::microseconds(every), journal, stop);
+    sampler = std::jthread([&, every, note = number("note-ms", 0)](std::stop_token stop) {
+      sample(manager.leadership(), {std::chrono::microseconds(every), std::chrono::milliseconds(note)}, journal, stop);
     });
   manager.start();
   for (int got = 0; got != SIGTERM && got != SIGINT;) {

@@ -6,9 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <map>
 #include <system_error>
 
 #include <tenure/wait.hpp>
@@ -25,7 +25,8 @@ std::string text_field(const std::string& line, const std::string& name) {
   auto at = line.find(key);
   if (at == line.npos) return {};
   std::string out;
-  for (at += key.size(); at < line.size() && line[at] != '"'; ++at) out += line[at] == '\\' ? line[++at] : line[at];
+  for (at += key.size(); at < line.size() && line[at] != '"'; ++at)
+    out += line[at] == '\\' ? line[++at] : line[at];
   return out;
 }
 
@@ -43,8 +44,10 @@ Event parse_event(const std::string& line) {
   e.at = Clock::Time(Clock::Duration(number_field(line, "t")));
   e.pid = static_cast<pid_t>(number_field(line, "pid"));
   e.token = Token{static_cast<std::uint64_t>(number_field(line, "token"))};
+  e.after = Clock::Time(Clock::Duration(number_field(line, "after")));
   e.until = Clock::Time(Clock::Duration(number_field(line, "until")));
   e.term = Clock::Duration(number_field(line, "term"));
+  e.margin = Clock::Duration(number_field(line, "margin"));
   e.name = text_field(line, "name");
   e.reason = text_field(line, "reason");
   e.detail = text_field(line, "detail");
@@ -54,7 +57,7 @@ Event parse_event(const std::string& line) {
 
 Fleet::Fleet(std::string program, std::vector<std::string> arguments, std::filesystem::path journal)
     : program_(std::move(program)), arguments_(std::move(arguments)), journal_(std::move(journal)) {
-  fd_ = ::open(journal_.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
+  fd_ = ::open(journal_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
   if (fd_ < 0) throw std::system_error(errno, std::generic_category(), journal_);
 }
 
@@ -98,7 +101,8 @@ bool Fleet::reap(pid_t pid, Clock::Duration within) {
 
 const std::vector<Event>& Fleet::events() {
   char buffer[65536];
-  for (ssize_t got = 0; (got = ::read(fd_, buffer, sizeof buffer)) > 0;) {
+  for (ssize_t got = 0; (got = ::pread(fd_, buffer, sizeof buffer, offset_)) > 0;) {
+    offset_ += got;
     rest_.append(buffer, static_cast<std::size_t>(got));
     std::size_t from = 0;
     for (auto end = rest_.find('\n'); end != rest_.npos; from = end + 1, end = rest_.find('\n', from))
@@ -108,7 +112,8 @@ const std::vector<Event>& Fleet::events() {
   return events_;
 }
 
-std::size_t Fleet::await(std::size_t from, const std::function<bool(const Event&)>& fits, Clock::Duration within) {
+std::size_t Fleet::await(std::size_t from, const std::function<bool(const Event&)>& fits,
+                         Clock::Duration within) {
   const auto give_up = boot_clock().now() + within;
   for (;;) {
     for (; from < events().size(); ++from)
@@ -118,12 +123,20 @@ std::size_t Fleet::await(std::size_t from, const std::function<bool(const Event&
   }
 }
 
+void Fleet::note(const std::string& event, pid_t pid) const {
+  const auto line = "{\"t\":" + std::to_string(boot_clock().now().time_since_epoch().count()) +
+                    ",\"pid\":" + std::to_string(pid) + ",\"event\":\"" + event + "\"}\n";
+  if (::write(fd_, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+    throw std::system_error(errno, std::generic_category(), journal_);
+}
+
 pid_t Fleet::leader() {
-  std::map<pid_t, bool> leads;
-  for (const auto& e : events())
-    if (e.what == "lead" || e.what == "follow" || e.what == "quit") leads[e.pid] = e.what == "lead";
+  for (events(); counted_ < events_.size(); ++counted_) {
+    const auto& e = events_[counted_];
+    if (e.what == "lead" || e.what == "follow" || e.what == "quit") leads_[e.pid] = e.what == "lead";
+  }
   pid_t leader = 0;
-  for (const auto& [pid, yes] : leads) {
+  for (const auto& [pid, yes] : leads_) {
     if (!yes || !running_.count(pid)) continue;
     if (leader) return 0;
     leader = pid;

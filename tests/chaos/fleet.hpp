@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Candidates as processes of their own, and the one journal they write: for the multi-process tests and the benchmarks.
+// Candidates as processes of their own, and the one journal they write: for the multi-process tests and the
+// benchmarks.
 #pragma once
 #include <sys/types.h>
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,15 +22,16 @@ struct Event {
   pid_t pid{};
   std::string what;
   Token token;
-  Clock::Time until{};
-  Clock::Duration term{};
+  Clock::Time after{}, until{};
+  Clock::Duration term{}, margin{};
   std::string name, reason, detail, message;
 };
 
 /// What the line says, or an event with an empty `what` if it is none of ours.
 Event parse_event(const std::string& line);
 
-/// One thread uses it. Kills with SIGKILL what still runs when it ends; and the kernel does if this process dies.
+/// One thread uses it. Kills with SIGKILL what still runs when it ends; and the kernel does if this process
+/// dies.
 class Fleet {
  public:
   /// Every candidate gets these arguments besides its --name and --log.
@@ -43,6 +46,9 @@ class Fleet {
   bool reap(pid_t pid, Clock::Duration within);
   const std::set<pid_t>& running() const { return running_; }
 
+  /// Writes down what is done to a candidate, where the candidates write.
+  void note(const std::string& event, pid_t pid) const;
+
   /// All events so far.
   const std::vector<Event>& events();
   /// Waits until an event from index `from` on fits; its index, or npos when `within` has passed.
@@ -52,6 +58,8 @@ class Fleet {
   /// Who leads, by the last lead or follow of each running candidate; 0 if nobody or several.
   pid_t leader();
 
+  const std::filesystem::path& journal() const { return journal_; }
+
  private:
   std::string program_;
   std::vector<std::string> arguments_;
@@ -59,6 +67,9 @@ class Fleet {
   std::set<pid_t> running_;
   std::vector<Event> events_;
   std::string rest_;
+  off_t offset_{};               ///< Read so far; writing moves the descriptor's own.
+  std::map<pid_t, bool> leads_;  ///< By the first `counted_` events.
+  std::size_t counted_{};
   int fd_;
 };
 

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: however candidates in one directory are stopped, killed and restarted, at most one leads, and the
+// judge would see it otherwise. Method: real processes under a nemesis, judged by what they wrote; then
+// builds with one rule broken on purpose, under the one fault that shows it, beside the sound build under the
+// same.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+
+#include "nemesis.hpp"
+
+namespace tenure::test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+constexpr Clock::Duration term = 500ms;
+
+class FileChaos : public ::testing::Test {
+ protected:
+  FileChaos() {
+    auto name = (fs::temp_directory_path() / "tenure-chaos-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
+    scratch_ = name;
+  }
+  ~FileChaos() override {
+    if (HasFailure()) {
+      std::cout << "the journal is kept: " << scratch_ / "journal" << '\n';
+      fs::remove_all(scratch_ / "store");
+    } else {
+      fs::remove_all(scratch_);
+    }
+  }
+
+  Fleet fleet(const char* program) const {
+    return {program,
+            {"--store", "file://" + (scratch_ / "store").string(), "--election", "chaos", "--term-ms",
+             std::to_string(term / 1ms), "--note-ms", "5"},
+            scratch_ / "journal"};
+  }
+
+  fs::path scratch_;
+};
+
+TEST_F(FileChaos, NoTwoLeadersEver) {
+  auto candidates = fleet(TENURE_CANDIDATE);
+  const auto plan = Plan::from_environment(term);
+  Nemesis nemesis(candidates, plan);
+  EXPECT_TRUE(nemesis.run(std::cout));
+  const auto verdict = judge(candidates.events());
+  print(std::cout, verdict);
+  EXPECT_TRUE(verdict.findings.empty());
+  // So much must have happened, or nothing was shown.
+  const auto seconds = static_cast<std::size_t>(plan.duration / 1s);
+  EXPECT_GE(verdict.tenures, seconds / 2);
+  EXPECT_GE(verdict.to_leaders, seconds / 4);
+  for (const auto* what : {done_to::stopped, done_to::killed, done_to::asked})
+    EXPECT_GE(verdict.faults.count(what) != 0 ? verdict.faults.at(what) : 0, seconds / 10) << what;
+}
+
+/// The leader is stopped for a third of its term just after a renewal, while another one contends.
+Verdict stop_a_leader_for_a_moment(Fleet& fleet) {
+  const auto waits = term * 20;
+  const auto first = fleet.start("first");
+  const auto led = fleet.await(
+      0, [&](const Event& e) { return e.what == "elected" && e.pid == first; }, waits);
+  if (led == Fleet::npos) throw std::runtime_error("nobody leads");
+  fleet.start("second");
+  const auto begun = fleet.await(
+      led, [](const Event& e) { return e.what == "start"; }, waits);
+  const auto renewed = fleet.await(
+      begun, [](const Event& e) { return e.what == "lead"; }, waits);
+  fleet.note(done_to::stopped, first);
+  fleet.signal(first, SIGSTOP);
+  fleet.await(
+      renewed, [&](const Event& e) { return e.what == "lead" && e.pid != first; }, term / 3);
+  fleet.note(done_to::resumed, first);
+  fleet.signal(first, SIGCONT);
+  fleet.await(
+      fleet.events().size(), [](const Event& e) { return e.what == "quit"; }, term / 3);
+  for (const auto pid : std::set<pid_t>(fleet.running())) {
+    fleet.signal(pid, SIGTERM);
+    fleet.reap(pid, waits);
+  }
+  return judge(fleet.events());
+}
+
+TEST_F(FileChaos, AMomentsStopChangesNothing) {
+  auto candidates = fleet(TENURE_CANDIDATE);
+  const auto verdict = stop_a_leader_for_a_moment(candidates);
+  print(std::cout, verdict);
+  EXPECT_TRUE(verdict.findings.empty());
+}
+
+TEST_F(FileChaos, ABuildThatHeedsNoLeaseIsFoundOut) {
+  auto candidates = fleet(TENURE_CANDIDATE_NO_LEASE);
+  const auto verdict = stop_a_leader_for_a_moment(candidates);
+  EXPECT_GE(verdict.count(Breach::overlap), 1u);
+  EXPECT_GT(verdict.largest_overlap, term / 10);
+}
+
+TEST_F(FileChaos, ABuildThatTakesEveryHolderForDeadIsFoundOut) {
+  auto candidates = fleet(TENURE_CANDIDATE_NO_LOCK);
+  const auto verdict = stop_a_leader_for_a_moment(candidates);
+  EXPECT_GE(verdict.count(Breach::overlap), 1u);
+  EXPECT_GT(verdict.largest_overlap, term / 10);
+}
+
+/// The leader is killed; its successor leads.
+Verdict kill_a_leader(Fleet& fleet) {
+  const auto waits = term * 20;
+  const auto first = fleet.start("first");
+  const auto led = fleet.await(
+      0, [&](const Event& e) { return e.what == "lead" && e.pid == first; }, waits);
+  if (led == Fleet::npos) throw std::runtime_error("nobody leads");
+  fleet.start("second");
+  const auto begun = fleet.await(
+      led, [](const Event& e) { return e.what == "start"; }, waits);
+  fleet.note(done_to::killed, first);
+  fleet.signal(first, SIGKILL);
+  fleet.reap(first, waits);
+  fleet.await(
+      begun, [&](const Event& e) { return e.what == "lead" && e.pid != first; }, waits);
+  return judge(fleet.events());
+}
+
+TEST_F(FileChaos, ADeathGivesTheNextTokenToTheNext) {
+  auto candidates = fleet(TENURE_CANDIDATE);
+  const auto verdict = kill_a_leader(candidates);
+  print(std::cout, verdict);
+  EXPECT_TRUE(verdict.findings.empty());
+  EXPECT_EQ(verdict.tenures, 2u);
+}
+
+TEST_F(FileChaos, ABuildThatRaisesNoTokenIsFoundOut) {
+  auto candidates = fleet(TENURE_CANDIDATE_NO_RISE);
+  EXPECT_GE(kill_a_leader(candidates).count(Breach::token), 1u);
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: the judge finds every breach, and none that was not one. Method: journals written by hand, in
+// milliseconds.
+#include "history.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace tenure::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+Clock::Time ms(int t) { return Clock::Time(milliseconds(t)); }
+
+struct Journal : ::testing::Test {
+  std::vector<Event> events;
+
+  Event& add(int at, pid_t pid, const char* what, unsigned token = 0) {
+    Event e;
+    e.at = ms(at);
+    e.pid = pid;
+    e.what = what;
+    e.token = {token};
+    return events.emplace_back(e);
+  }
+  void start(pid_t pid) {
+    auto& e = add(0, pid, "start");
+    e.name = "c" + std::to_string(pid);
+    e.term = milliseconds(1000);
+    e.margin = milliseconds(100);
+  }
+  void lead(int at, pid_t pid, unsigned token, int until) {
+    auto& e = add(at, pid, "lead", token);
+    e.after = ms(at);
+    e.until = ms(until);
+  }
+  void ousting(int at, pid_t pid, unsigned token, const char* reason) {
+    add(at, pid, "ousting", token).reason = reason;
+  }
+
+  /// The breaches found, in order of the enumeration.
+  std::string breaches() const {
+    const auto verdict = judge(events);
+    std::string found;
+    for (const auto b :
+         {Breach::overlap, Breach::token, Breach::hooks, Breach::revival, Breach::term, Breach::unfinished})
+      if (verdict.count(b) != 0) found += (found.empty() ? "" : " ") + to_string(b);
+    return found;
+  }
+
+  void SetUp() override {
+    start(1);
+    start(2);
+  }
+};
+
+TEST_F(Journal, OneAfterTheOther) {
+  add(10, 1, "elected", 5);
+  lead(11, 1, 5, 900);
+  ousting(900, 1, 5, "lapsed");
+  add(905, 1, "follow");
+  add(906, 1, "ended", 5);
+  add(1000, 2, "elected", 6);
+  lead(1001, 2, 6, 1800);
+  const auto verdict = judge(events);
+  EXPECT_EQ(breaches(), "");
+  EXPECT_EQ(verdict.tenures, 2u);
+  EXPECT_EQ(verdict.smallest_gap, milliseconds(100));
+  EXPECT_EQ(verdict.largest_overlap, Clock::Duration::zero());
+}
+
+TEST_F(Journal, TwoAtOnce) {
+  add(10, 1, "elected", 5);
+  lead(11, 1, 5, 900);
+  add(800, 2, "elected", 6);
+  lead(801, 2, 6, 1700);
+  EXPECT_EQ(breaches(), "overlap");
+  EXPECT_EQ(judge(events).largest_overlap, milliseconds(100));
+  EXPECT_EQ(judge(events).smallest_gap, milliseconds(-100));
+}
+
+TEST_F(Journal, OneWithinTheOther) {
+  lead(11, 1, 5, 900);
+  lead(100, 2, 6, 300);
+  ousting(301, 2, 6, "lapsed");
+  lead(400, 2, 7, 500);
+  EXPECT_EQ(judge(events).count(Breach::overlap), 2u);
+}
+
+TEST_F(Journal, RenewedBeyondTheSuccessor) {
+  lead(11, 1, 5, 900);
+  lead(890, 1, 5, 1700);
+  lead(1000, 2, 6, 1800);
+  EXPECT_EQ(breaches(), "overlap");
+}
+
+TEST_F(Journal, AStoppedLeaderIsValidToItsDeadline) {
+  lead(11, 1, 5, 900);
+  add(100, 1, "stopped");
+  lead(800, 2, 6, 1600);
+  add(1200, 1, "resumed");
+  EXPECT_EQ(breaches(), "overlap");
+}
+
+TEST_F(Journal, TheDeadAreValidNoMore) {
+  lead(11, 1, 5, 900);
+  add(100, 1, "killed");
+  lead(101, 2, 6, 1000);
+  EXPECT_EQ(breaches(), "");
+}
+
+TEST_F(Journal, ButUntilThenTheyAre) {
+  lead(11, 1, 5, 900);
+  lead(99, 2, 6, 900);
+  add(100, 1, "killed");
+  EXPECT_EQ(breaches(), "overlap");
+}
+
+TEST_F(Journal, AHandOverMayComeBeforeTheDeadlineButNotBeforeOustingReturned) {
+  add(10, 1, "elected", 5);
+  lead(11, 1, 5, 900);
+  ousting(100, 1, 5, "stopped");
+  add(200, 1, "ended", 5);
+  add(201, 1, "follow");
+  add(201, 1, "quit");
+  lead(202, 2, 6, 1000);
+  EXPECT_EQ(breaches(), "");
+  lead(150, 2, 6, 1000);
+  events[events.size() - 2] = events.back();
+  events.pop_back();
+  EXPECT_EQ(breaches(), "overlap");
+}
+
+TEST_F(Journal, WhatTheStoreTookIsValidToTheLastSample) {
+  add(10, 1, "elected", 5);
+  lead(11, 1, 5, 900);
+  lead(300, 1, 5, 900);
+  ousting(400, 1, 5, "superseded");
+  add(401, 1, "follow");
+  add(402, 1, "ended", 5);
+  lead(350, 2, 6, 1000);
+  EXPECT_EQ(breaches(), "");
+  events.back().at = events.back().after = ms(299);
+  EXPECT_EQ(breaches(), "overlap");
+}
+
+TEST_F(Journal, TokensThatDoNotRise) {
+  lead(11, 1, 5, 900);
+  lead(1000, 2, 5, 1800);
+  EXPECT_EQ(breaches(), "token");
+  events.back().token = {4};
+  EXPECT_EQ(breaches(), "token");
+  events.back().token = {6};
+  EXPECT_EQ(breaches(), "");
+}
+
+TEST_F(Journal, ATokenOfItsOwnUsedAgain) {
+  add(10, 1, "elected", 5);
+  lead(11, 1, 5, 900);
+  ousting(900, 1, 5, "lapsed");
+  add(901, 1, "ended", 5);
+  add(1000, 1, "elected", 5);
+  EXPECT_EQ(breaches(), "token");
+}
+
+TEST_F(Journal, TokensOfTenuresThatNobodySampled) {
+  add(10, 1, "elected", 5);
+  ousting(11, 1, 5, "lapsed");
+  add(12, 1, "ended", 5);
+  add(20, 2, "elected", 5);
+  EXPECT_EQ(breaches(), "token");
+}
+
+TEST_F(Journal, HooksOutOfOrder) {
+  add(10, 1, "elected", 5);
+  add(20, 1, "elected", 6);
+  EXPECT_EQ(breaches(), "hooks");
+  events.resize(2);
+  ousting(10, 1, 5, "lapsed");
+  EXPECT_EQ(breaches(), "hooks");
+  events.resize(2);
+  add(10, 1, "elected", 5);
+  add(11, 1, "ended", 5);
+  EXPECT_EQ(breaches(), "hooks");
+  events.resize(2);
+  add(10, 1, "elected", 5);
+  ousting(11, 1, 6, "lapsed");
+  EXPECT_EQ(breaches(), "hooks");
+  events.resize(2);
+  add(10, 1, "elected", 5);
+  ousting(11, 1, 5, "lapsed");
+  ousting(12, 1, 5, "lapsed");
+  EXPECT_EQ(breaches(), "hooks");
+}
+
+TEST_F(Journal, NothingAfterTheEnd) {
+  add(10, 1, "quit");
+  add(11, 1, "elected", 5);
+  EXPECT_EQ(breaches(), "hooks");
+}
+
+TEST_F(Journal, AnEndWithoutOusting) {
+  add(10, 1, "elected", 5);
+  add(11, 1, "quit");
+  EXPECT_EQ(breaches(), "unfinished");
+}
+
+TEST_F(Journal, AKilledOneOwesNothing) {
+  add(10, 1, "elected", 5);
+  add(11, 1, "killed");
+  EXPECT_EQ(breaches(), "");
+}
+
+TEST_F(Journal, TheTokenOfBeforeAPauseOfATerm) {
+  lead(11, 1, 5, 900);
+  add(100, 1, "stopped");
+  add(1100, 1, "resumed");
+  lead(1101, 1, 5, 1900);
+  EXPECT_EQ(breaches(), "revival");
+  events.back().until = ms(999);
+  events.back().at = ms(99);  // looked before the pause, wrote after it
+  EXPECT_EQ(breaches(), "");
+}
+
+TEST_F(Journal, TheTokenOfBeforeAShortPause) {
+  lead(11, 1, 5, 900);
+  add(100, 1, "stopped");
+  add(500, 1, "resumed");
+  lead(501, 1, 5, 900);
+  EXPECT_EQ(breaches(), "");
+}
+
+TEST_F(Journal, ADeadlineTooFarAway) {
+  lead(11, 1, 5, 911);
+  EXPECT_EQ(breaches(), "");
+  lead(12, 1, 5, 913);
+  EXPECT_EQ(breaches(), "term");
+}
+
+TEST_F(Journal, ANumberOfAProcessIsUsedAgain) {
+  lead(11, 1, 5, 900);
+  add(100, 1, "killed");
+  start(1);
+  lead(200, 1, 6, 1000);
+  EXPECT_EQ(breaches(), "");
+}
+
+TEST_F(Journal, FaultsAreCounted) {
+  lead(11, 1, 5, 900);
+  add(100, 1, "stopped");
+  add(110, 2, "killed");
+  add(1000, 1, "resumed");
+  const auto verdict = judge(events);
+  EXPECT_EQ(verdict.faults.at("stopped"), 1u);
+  EXPECT_EQ(verdict.faults.at("killed"), 1u);
+  EXPECT_EQ(verdict.to_leaders, 1u);
+}
+
+TEST(JournalLine, IsReadAsTheCandidateWritesIt) {
+  const auto e = parse_event(
+      R"({"t":5,"pid":7,"event":"ousting","token":9223372036854775807,"reason":"lapsed","detail":"a \"b\" \\c"})");
+  EXPECT_EQ(e.at, Clock::Time(Clock::Duration(5)));
+  EXPECT_EQ(e.pid, 7);
+  EXPECT_EQ(e.what, "ousting");
+  EXPECT_EQ(e.token, Token{~0ULL >> 1});
+  EXPECT_EQ(e.reason, "lapsed");
+  EXPECT_EQ(e.detail, "a \"b\" \\c");
+  EXPECT_EQ(parse_event("no line of ours").what, "");
+}
+
+}  // namespace
+}  // namespace tenure::test

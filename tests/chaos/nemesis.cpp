@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nemesis.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+
+#include <tenure/wait.hpp>
+
+namespace tenure::test {
+namespace {
+
+Clock::Time now() { return boot_clock().now(); }
+
+constexpr std::size_t least_at_work = 2;
+
+}  // namespace
+
+Plan Plan::from_environment(Clock::Duration term) {
+  const auto* seconds = std::getenv("TENURE_CHAOS_SECONDS");
+  const auto* seed = std::getenv("TENURE_CHAOS_SEED");
+  Plan plan;
+  plan.term = term;
+  plan.duration = std::chrono::seconds(seconds != nullptr ? std::atoi(seconds) : 120);
+  plan.between_least = term / 20;
+  plan.between_most = term * 2;
+  plan.seed =
+      seed != nullptr ? static_cast<std::uint32_t>(std::strtoul(seed, nullptr, 10)) : std::random_device()();
+  return plan;
+}
+
+Nemesis::Nemesis(Fleet& fleet, const Plan& plan) : fleet_(fleet), plan_(plan), random_(plan.seed) {
+  for (int i = 0; i < plan_.candidates; ++i) {
+    Victim victim;
+    victim.name = "c" + std::to_string(i);
+    victim.pid = fleet_.start(victim.name);
+    victims_.push_back(victim);
+  }
+}
+
+Clock::Duration Nemesis::between(Clock::Duration least, Clock::Duration most) {
+  return Clock::Duration(std::uniform_int_distribution<Clock::rep>(least.count(), most.count())(random_));
+}
+
+std::size_t Nemesis::at_work() const {
+  return static_cast<std::size_t>(std::count_if(victims_.begin(), victims_.end(), [](const Victim& v) {
+    return v.pid != 0 && !v.asked && v.resume == Clock::Time::max();
+  }));
+}
+
+Nemesis::Victim* Nemesis::choose() {
+  const auto free = [](const Victim& v) { return v.pid != 0 && !v.asked && v.resume == Clock::Time::max(); };
+  const auto leader = chance(0.75) ? fleet_.leader() : 0;
+  for (auto& v : victims_)
+    if (leader != 0 && v.pid == leader && free(v)) return &v;
+  auto& v = victims_[std::uniform_int_distribution<std::size_t>(0, victims_.size() - 1)(random_)];
+  return free(v) ? &v : nullptr;
+}
+
+void Nemesis::strike(Victim& v) {
+  const auto back = now() + between(Clock::Duration::zero(), plan_.term);
+  if (chance(0.5)) {
+    // Often about as long as the lease lasts: the moment when a resumed one may still believe in it.
+    v.resume = now() + (chance(0.5) ? between(plan_.term * 7 / 10, plan_.term * 12 / 10)
+                                    : between(Clock::Duration::zero(), plan_.term * 3));
+    fleet_.note(done_to::stopped, v.pid);
+    fleet_.signal(v.pid, SIGSTOP);
+  } else if (chance(0.6)) {
+    fleet_.note(done_to::killed, v.pid);
+    fleet_.signal(v.pid, SIGKILL);
+    fleet_.reap(v.pid, std::chrono::seconds(10));
+    v.pid = 0;
+    v.restart = back;
+  } else {
+    fleet_.note(done_to::asked, v.pid);
+    fleet_.signal(v.pid, SIGTERM);
+    v.asked = true;
+    v.restart = back;
+  }
+}
+
+/// What is due: resumptions and restarts.
+void Nemesis::tend(Clock::Time at) {
+  for (auto& v : victims_) {
+    if (v.resume <= at) {
+      fleet_.note(done_to::resumed, v.pid);
+      fleet_.signal(v.pid, SIGCONT);
+      v.resume = Clock::Time::max();
+    }
+    if (v.asked && fleet_.reap(v.pid, Clock::Duration::zero())) {
+      v.asked = false;
+      v.pid = 0;
+    }
+    if (v.pid == 0 && v.restart <= at) {
+      v.pid = fleet_.start(v.name);
+      v.restart = Clock::Time::max();
+    }
+  }
+}
+
+bool Nemesis::run(std::ostream& log) {
+  log << "chaos: " << plan_.candidates << " candidates, " << plan_.duration.count() / 1'000'000'000
+      << " s, seed " << plan_.seed << " (TENURE_CHAOS_SEED)\n";
+  const auto end = now() + plan_.duration;
+  auto next = now() + plan_.term;
+  while (now() < end) {
+    tend(now());
+    fleet_.events();
+    if (now() >= next) {
+      if (auto* victim = at_work() > least_at_work ? choose() : nullptr) strike(*victim);
+      next = now() + between(plan_.between_least, plan_.between_most);
+    }
+    wait_out(
+        {boot_clock(), now() + std::min<Clock::Duration>(std::chrono::milliseconds(2), plan_.term / 20), {}});
+  }
+  restore();
+  return elect_and_end(log);
+}
+
+/// Everybody is back, and at work.
+void Nemesis::restore() {
+  for (auto& v : victims_) {
+    if (v.asked) {
+      fleet_.reap(v.pid, std::chrono::seconds(10));
+      v.asked = false;
+      v.pid = 0;
+    }
+    if (v.resume != Clock::Time::max()) v.resume = now();
+    if (v.pid == 0) v.restart = now();
+  }
+  tend(now());
+}
+
+bool Nemesis::elect_and_end(std::ostream& log) {
+  const auto quiet = fleet_.events().size();
+  const auto leads = [](const Event& e) { return e.what == "lead"; };
+  bool well = true;
+  if (fleet_.await(quiet, leads, plan_.term * 4 + std::chrono::seconds(5)) == Fleet::npos) {
+    log << "nobody leads any more\n";
+    well = false;
+  }
+  for (auto& v : victims_) {
+    fleet_.note(done_to::asked, v.pid);
+    fleet_.signal(v.pid, SIGTERM);
+  }
+  for (auto& v : victims_) {
+    if (fleet_.reap(v.pid, plan_.term * 2 + std::chrono::seconds(10))) continue;
+    log << v.name << " (" << v.pid << ") does not stop\n";
+    well = false;
+  }
+  fleet_.events();
+  return well;
+}
+
+void print(std::ostream& out, const Verdict& verdict) {
+  out << "chaos: " << verdict.tenures << " tenures;";
+  for (const auto& [what, count] : verdict.faults) out << ' ' << count << ' ' << what << ',';
+  out << ' ' << verdict.to_leaders << " of these to leaders; smallest gap "
+      << verdict.smallest_gap.count() / 1000 << " us, largest overlap "
+      << verdict.largest_overlap.count() / 1000 << " us\n";
+  for (const auto& finding : verdict.findings)
+    out << to_string(finding.breach) << ": " << finding.what << '\n';
+}
+
+}  // namespace tenure::test

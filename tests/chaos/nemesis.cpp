@@ -23,7 +23,7 @@ Plan Plan::from_environment(Clock::Duration term) {
   plan.term = term;
   plan.duration = std::chrono::seconds(seconds != nullptr ? std::atoi(seconds) : 120);
   plan.between_least = term / 20;
-  plan.between_most = term * 2;
+  plan.between_most = term;
   plan.seed =
       seed != nullptr ? static_cast<std::uint32_t>(std::strtoul(seed, nullptr, 10)) : std::random_device()();
   return plan;

@@ -151,8 +151,7 @@ void leaders(const Settings& s) {
   bench::print_header("ms");
   bench::print_row("leader killed (term 3 s): until the next one leads", changes(s, 3s, s.runs, SIGKILL));
   bench::print_row("leader ends (SIGTERM): until the next one leads", changes(s, 3s, s.runs, SIGTERM));
-  bench::print_row("leader stopped (term 500 ms): until the next one leads",
-                   changes(s, 500ms, s.runs / 3, SIGSTOP));
+  bench::print_row("leader stopped (term 500 ms): until the next one leads", changes(s, 500ms, s.runs / 3, SIGSTOP));
 }
 
 /// Summed over all threads of a process.

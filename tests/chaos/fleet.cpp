@@ -25,8 +25,7 @@ std::string text_field(const std::string& line, const std::string& name) {
   auto at = line.find(key);
   if (at == line.npos) return {};
   std::string out;
-  for (at += key.size(); at < line.size() && line[at] != '"'; ++at)
-    out += line[at] == '\\' ? line[++at] : line[at];
+  for (at += key.size(); at < line.size() && line[at] != '"'; ++at) out += line[at] == '\\' ? line[++at] : line[at];
   return out;
 }
 
@@ -112,8 +111,7 @@ const std::vector<Event>& Fleet::events() {
   return events_;
 }
 
-std::size_t Fleet::await(std::size_t from, const std::function<bool(const Event&)>& fits,
-                         Clock::Duration within) {
+std::size_t Fleet::await(std::size_t from, const std::function<bool(const Event&)>& fits, Clock::Duration within) {
   const auto give_up = boot_clock().now() + within;
   for (;;) {
     for (; from < events().size(); ++from)

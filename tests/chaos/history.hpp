@@ -18,11 +18,11 @@ inline constexpr auto stopped = "stopped", resumed = "resumed", killed = "killed
 }
 
 enum class Breach {
-  overlap,  ///< Two tenures were valid at one instant.
-  token,    ///< A token was not above all before it, or belonged to two tenures.
-  hooks,    ///< Not (elected ousting)*, or something after stop() had returned.
-  revival,  ///< A candidate that was stopped for longer than its term took itself for the leader afterwards.
-  term,     ///< A deadline further away than term - margin.
+  overlap,     ///< Two tenures were valid at one instant.
+  token,       ///< A token was not above all before it, or belonged to two tenures.
+  hooks,       ///< Not (elected ousting)*, or something after stop() had returned.
+  revival,     ///< A candidate that was stopped for longer than its term took itself for the leader afterwards.
+  term,        ///< A deadline further away than term - margin.
   unfinished,  ///< A tenure never ended, although its candidate did so gracefully.
 };
 

@@ -24,8 +24,7 @@ Plan Plan::from_environment(Clock::Duration term) {
   plan.duration = std::chrono::seconds(seconds != nullptr ? std::atoi(seconds) : 120);
   plan.between_least = term / 20;
   plan.between_most = term;
-  plan.seed =
-      seed != nullptr ? static_cast<std::uint32_t>(std::strtoul(seed, nullptr, 10)) : std::random_device()();
+  plan.seed = seed != nullptr ? static_cast<std::uint32_t>(std::strtoul(seed, nullptr, 10)) : std::random_device()();
   return plan;
 }
 
@@ -99,8 +98,8 @@ void Nemesis::tend(Clock::Time at) {
 }
 
 bool Nemesis::run(std::ostream& log) {
-  log << "chaos: " << plan_.candidates << " candidates, " << plan_.duration.count() / 1'000'000'000
-      << " s, seed " << plan_.seed << " (TENURE_CHAOS_SEED)\n";
+  log << "chaos: " << plan_.candidates << " candidates, " << plan_.duration.count() / 1'000'000'000 << " s, seed "
+      << plan_.seed << " (TENURE_CHAOS_SEED)\n";
   const auto end = now() + plan_.duration;
   auto next = now() + plan_.term;
   while (now() < end) {
@@ -110,8 +109,7 @@ bool Nemesis::run(std::ostream& log) {
       if (auto* victim = at_work() > least_at_work ? choose() : nullptr) strike(*victim);
       next = now() + between(plan_.between_least, plan_.between_most);
     }
-    wait_out(
-        {boot_clock(), now() + std::min<Clock::Duration>(std::chrono::milliseconds(2), plan_.term / 20), {}});
+    wait_out({boot_clock(), now() + std::min<Clock::Duration>(std::chrono::milliseconds(2), plan_.term / 20), {}});
   }
   restore();
   return elect_and_end(log);
@@ -155,11 +153,9 @@ bool Nemesis::elect_and_end(std::ostream& log) {
 void print(std::ostream& out, const Verdict& verdict) {
   out << "chaos: " << verdict.tenures << " tenures;";
   for (const auto& [what, count] : verdict.faults) out << ' ' << count << ' ' << what << ',';
-  out << ' ' << verdict.to_leaders << " of these to leaders; smallest gap "
-      << verdict.smallest_gap.count() / 1000 << " us, largest overlap "
-      << verdict.largest_overlap.count() / 1000 << " us\n";
-  for (const auto& finding : verdict.findings)
-    out << to_string(finding.breach) << ": " << finding.what << '\n';
+  out << ' ' << verdict.to_leaders << " of these to leaders; smallest gap " << verdict.smallest_gap.count() / 1000
+      << " us, largest overlap " << verdict.largest_overlap.count() / 1000 << " us\n";
+  for (const auto& finding : verdict.findings) out << to_string(finding.breach) << ": " << finding.what << '\n';
 }
 
 }  // namespace tenure::test

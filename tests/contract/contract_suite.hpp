@@ -91,9 +91,7 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BackendContract);
 /// What a ConditionalStore keeps beside, and what the lock-table protocol makes of it.
 class StoreContract : public ContractTest {
  protected:
-  std::shared_ptr<ConditionalStore> open(const std::string& election = "jobs") {
-    return store_->store(election);
-  }
+  std::shared_ptr<ConditionalStore> open(const std::string& election = "jobs") { return store_->store(election); }
 
   /// A candidate whose writes can be lost or late.
   struct Faulty {
@@ -414,12 +412,10 @@ TEST_P(BackendContract, AHungCallEndsByItsLimit) {
     call(limit);
     EXPECT_LE(now(), limit.by + milliseconds(200)) << verb;
   };
-  in_time("renew", [&](const Limit& limit) {
-    EXPECT_TRUE(std::holds_alternative<Unknown>(a.seat().renew(*token, limit)));
-  });
-  in_time("acquire", [&](const Limit& limit) {
-    EXPECT_FALSE(std::holds_alternative<Granted>(b.seat().acquire(limit)));
-  });
+  in_time("renew",
+          [&](const Limit& limit) { EXPECT_TRUE(std::holds_alternative<Unknown>(a.seat().renew(*token, limit))); });
+  in_time("acquire",
+          [&](const Limit& limit) { EXPECT_FALSE(std::holds_alternative<Granted>(b.seat().acquire(limit))); });
   in_time("observe", [&](const Limit& limit) { b.seat().observe(limit); });
   in_time("await_change", [&](const Limit& limit) { b.seat().await_change(Vacant{}, limit); });
   in_time("release", [&](const Limit& limit) { a.seat().release(limit); });
@@ -466,8 +462,7 @@ TEST_P(BackendContract, OddNamesAreElectionsOfTheirOwn) {
 }
 
 TEST_P(BackendContract, ACandidatesNameIsToldAsItIs) {
-  const Candidate odd{"a'\"\\\n\r\x01{}$1:=,; \xff" + std::string(max_candidate_bytes - 20, 'n'),
-                      "\t'--\x7f"};
+  const Candidate odd{"a'\"\\\n\r\x01{}$1:=,; \xff" + std::string(max_candidate_bytes - 20, 'n'), "\t'--\x7f"};
   Player a{store_->seat("jobs", odd), timing_};
   ASSERT_TRUE(first_tenure(a));
   const auto sight = player("watcher").observe();
@@ -485,8 +480,7 @@ TEST_P(BackendContract, NamesThatCannotBeAreRefusedByName) {
     }
     return "accepted";
   };
-  for (const auto& bad :
-       {std::string(), std::string(201, 'x'), std::string(10'000, 'x'), std::string("a\0b", 3)})
+  for (const auto& bad : {std::string(), std::string(201, 'x'), std::string(10'000, 'x'), std::string("a\0b", 3)})
     EXPECT_NE(refusal(bad, {"a", ""}).find("election"), std::string::npos) << bad.size() << " bytes";
   EXPECT_NE(refusal("jobs", {std::string(101, 'x'), ""}).find("candidate.name"), std::string::npos);
   EXPECT_NE(refusal("jobs", {"a", std::string(101, 'x')}).find("candidate.address"), std::string::npos);
@@ -533,8 +527,7 @@ TEST_P(StoreContract, AWriteDemandsTokenAndBeat) {
   EXPECT_TRUE(refused(b->compare_and_set(Expected{{1}, {}}, record(2, 22, "b"), call())));
   EXPECT_TRUE(refused(b->compare_and_set(std::nullopt, record(2, 22, "b"), call())));
   EXPECT_EQ(standing(*b)->beat, 11u);
-  EXPECT_TRUE(applied(a->compare_and_set(Expected{{1}, {9, 10, 11}}, record(1, 12), call())))
-      << "any of the beats";
+  EXPECT_TRUE(applied(a->compare_and_set(Expected{{1}, {9, 10, 11}}, record(1, 12), call()))) << "any of the beats";
   const auto taken = b->compare_and_set(Expected{{1}, {12}}, record(2, 22, "b"), call());
   ASSERT_TRUE(applied(taken));
   EXPECT_EQ(std::get<Swap>(taken).found.record->beat, 22u) << "applied: what stands there is ours";
@@ -582,8 +575,7 @@ TEST_P(StoreContract, RacingWritersAreSerialised) {
             return;
           }
           const auto& stands = std::get<Read>(found).record;
-          const auto expected =
-              stands ? std::optional(Expected{stands->token, {stands->beat}}) : std::nullopt;
+          const auto expected = stands ? std::optional(Expected{stands->token, {stands->beat}}) : std::nullopt;
           const auto next = record(stands ? stands->token.value + 1 : 1, ++beat, "w");
           const auto result = store->compare_and_set(expected, next, Player::within(patience));
           errors += std::holds_alternative<Error>(result);
@@ -631,8 +623,7 @@ TEST_P(StoreContract, ARecallReachesTheHolderWithItsNextRenewal) {
   ASSERT_EQ(asker->recall({*token, "ops", "upgrade"}, call()), std::nullopt);
   for (int i = 0; i < 2; ++i) {
     const auto answer = a.renew(*token);
-    ASSERT_TRUE(std::holds_alternative<Recalled>(answer))
-        << "it stands beside the record until that is replaced";
+    ASSERT_TRUE(std::holds_alternative<Recalled>(answer)) << "it stands beside the record until that is replaced";
     EXPECT_EQ(std::get<Recalled>(answer).token, *token);
     EXPECT_EQ(std::get<Recalled>(answer).by, "ops");
     EXPECT_EQ(std::get<Recalled>(answer).why, "upgrade");

@@ -64,7 +64,7 @@ class StoreUnderTest {
 
   // What happens to stores. False: cannot be had here, and the tests that need it are skipped.
 
-  virtual bool restart() { return false; }  ///< The server goes and comes back with its data.
+  virtual bool restart() { return false; }                    ///< The server goes and comes back with its data.
   virtual bool step_clock(Clock::Duration) { return false; }  ///< The store's own clock, by so much more.
   virtual bool hang(bool) { return false; }                   ///< Calls get no answer.
 

@@ -161,8 +161,8 @@ TEST_F(FileAwait, WithoutInotifyItLooksNowAndThen) {
   Child deaf([&] {
     Store store{base, "jobs"};
     ASSERT_TRUE(read(store).record);
-    const bool limited = ::unshare(CLONE_NEWUSER) == 0 &&
-                         (std::ofstream("/proc/sys/user/max_inotify_instances") << 0 << std::flush);
+    const bool limited =
+        ::unshare(CLONE_NEWUSER) == 0 && (std::ofstream("/proc/sys/user/max_inotify_instances") << 0 << std::flush);
     if (!limited || ::inotify_init1(IN_CLOEXEC) >= 0) ::_exit(cannot);
     const auto limit = within(patience);
     std::thread waiting([&] { store.await_change(seen, limit); });

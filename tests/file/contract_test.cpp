@@ -13,9 +13,7 @@ class File final : public StoreUnderTest {
   std::shared_ptr<Backend> seat(const std::string& election, const Candidate& candidate) override {
     return file::open(base_, election, candidate);
   }
-  std::shared_ptr<ConditionalStore> store(const std::string& election) override {
-    return file::store(base_, election);
-  }
+  std::shared_ptr<ConditionalStore> store(const std::string& election) override { return file::store(base_, election); }
 
   bool refused_may_have_stood() const override { return true; }
 

@@ -91,8 +91,7 @@ TEST_P(FileFaultsAt, AStoppedClaimHoldsUpNobody) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Steps, FileFaultsAt,
-                         ::testing::Values(Step::compared, Step::locked, Step::linked, Step::listed,
-                                           Step::synced));
+                         ::testing::Values(Step::compared, Step::locked, Step::linked, Step::listed, Step::synced));
 
 TEST_F(FileFaults, AKilledHolderIsKnownToBeDeadAtOnce) {
   Child holder([&] {
@@ -125,8 +124,7 @@ TEST_F(FileFaults, AForkedChildDoesNotHoldOnForItsParent) {
   ASSERT_TRUE(holder.await_ready());
   // The grandchild is found by its parent, to be ended with the test.
   pid_t grandchild = 0;
-  std::ifstream("/proc/" + std::to_string(holder.pid()) + "/task/" + std::to_string(holder.pid()) +
-                "/children") >>
+  std::ifstream("/proc/" + std::to_string(holder.pid()) + "/task/" + std::to_string(holder.pid()) + "/children") >>
       grandchild;
   Store next{base, "jobs"};
   EXPECT_FALSE(read(next).record->released);
@@ -214,14 +212,12 @@ TEST_F(FileFaults, AHolderWhoseDescriptorsWereClosedKnows) {
               close_all_from(3);
               // Whatever the program opens next gets our numbers.
               const auto bystander = (base / "bystander").string();
-              for (int i = 0; i < 16; ++i)
-                ASSERT_GT(::open(bystander.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600), 0);
+              for (int i = 0; i < 16; ++i) ASSERT_GT(::open(bystander.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600), 0);
               EXPECT_FALSE(swap(leader, version(7, {70}), record(7, 71)));
               EXPECT_EQ(fs::file_size(bystander), 0u) << "written into a file of the program's";
               EXPECT_TRUE(read(other).record->released);
               EXPECT_TRUE(swap(leader, version(7, {70}), record(8, 80))) << "and it may lead anew";
-              for (int fd = 3; fd < 19; ++fd)
-                EXPECT_GE(::fcntl(fd, F_GETFD), 0) << "closed one of the program's";
+              for (int fd = 3; fd < 19; ++fd) EXPECT_GE(::fcntl(fd, F_GETFD), 0) << "closed one of the program's";
             }).end(),
             0);
 }
@@ -374,8 +370,7 @@ TEST_F(FileElsewhere, AFreeLockIsADeadHolder) {
 }
 
 TEST_F(FileElsewhere, AnotherBootSaysNothingByItsLockOrClock) {
-  const auto found =
-      found_from([](Origin& origin) { origin.boot_id[0] = origin.boot_id[0] == 'x' ? 'y' : 'x'; });
+  const auto found = found_from([](Origin& origin) { origin.boot_id[0] = origin.boot_id[0] == 'x' ? 'y' : 'x'; });
   EXPECT_FALSE(found.record->released);
   EXPECT_FALSE(found.same_clock);
 }
@@ -442,18 +437,17 @@ TEST_F(FileFaults, AReadOnlyFileSystemFailsTheClaimAndIsObserved) {
   NEEDS_ROOT();
   Store leader{base, "jobs"};
   ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
-  EXPECT_EQ(
-      Child([&] {
-        own_mounts();
-        must(::mount(base.path().c_str(), base.path().c_str(), nullptr, MS_BIND, nullptr) == 0, "bind");
-        must(::mount(nullptr, base.path().c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) == 0,
-             "read-only");
-        Store other{base, "jobs"};
-        EXPECT_FALSE(read(other).record->released);
-        const auto failed = other.compare_and_set(version(7, {70}), record(8, 80), within(1s));
-        EXPECT_EQ(error_of(failed).fault, Fault::forbidden);
-      }).end(),
-      0);
+  EXPECT_EQ(Child([&] {
+              own_mounts();
+              must(::mount(base.path().c_str(), base.path().c_str(), nullptr, MS_BIND, nullptr) == 0, "bind");
+              must(::mount(nullptr, base.path().c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) == 0,
+                   "read-only");
+              Store other{base, "jobs"};
+              EXPECT_FALSE(read(other).record->released);
+              const auto failed = other.compare_and_set(version(7, {70}), record(8, 80), within(1s));
+              EXPECT_EQ(error_of(failed).fault, Fault::forbidden);
+            }).end(),
+            0);
 }
 
 TEST_F(FileFaults, AReadOnlyDirectoryFailsTheClaimAndNotTheLeader) {
@@ -489,8 +483,7 @@ TEST_F(FileFaults, AnOverlayAndWhatIsBelowItAreToldApart) {
     fs::permissions(base / "merged", fs::perms::owner_all);
     const auto options = "lowerdir=" + (base / "lower").string() + ",upperdir=" + (base / "upper").string() +
                          ",workdir=" + (base / "work").string();
-    if (::mount("tenure-test", (base / "merged").c_str(), "overlay", 0, options.c_str()) != 0)
-      ::_exit(cannot);
+    if (::mount("tenure-test", (base / "merged").c_str(), "overlay", 0, options.c_str()) != 0) ::_exit(cannot);
     Store above{base / "merged", "jobs"}, beside{base / "merged", "jobs"}, below{base / "upper", "jobs"};
     ASSERT_TRUE(swap(above, std::nullopt, record(7, 70)));
     EXPECT_FALSE(read(beside).record->released);
@@ -534,8 +527,7 @@ TEST_F(FileFaults, ABindMountedDirectoryIsTheSameElection) {
   Scratch elsewhere;
   EXPECT_EQ(Child([&] {
               own_mounts();
-              must(::mount(base.path().c_str(), elsewhere.path().c_str(), nullptr, MS_BIND, nullptr) == 0,
-                   "bind");
+              must(::mount(base.path().c_str(), elsewhere.path().c_str(), nullptr, MS_BIND, nullptr) == 0, "bind");
               Store other{elsewhere, "jobs"};
               const auto found = read(other);
               EXPECT_FALSE(found.record->released);

@@ -114,8 +114,7 @@ TEST(FilePlace, DirectoriesOfOthersAreRefused) {
   ASSERT_EQ(::chmod(base.path().c_str(), 01777), 0);
   fs::create_directory(base / "jobs");
   ASSERT_EQ(::chown((base / "jobs").c_str(), 12345, 0), 0);
-  EXPECT_THAT(refusal(base), HasSubstr("belongs to user 12345"))
-      << "made by somebody in a directory like /tmp";
+  EXPECT_THAT(refusal(base), HasSubstr("belongs to user 12345")) << "made by somebody in a directory like /tmp";
 }
 
 // Root's directory, a group's election: the second user finds what the first one made.
@@ -125,8 +124,7 @@ TEST(FilePlace, UsersOfOneGroupShare) {
   ASSERT_EQ(::chown(base.path().c_str(), 0, 54321), 0);
   ASSERT_EQ(::chmod(base.path().c_str(), 02770), 0);
   const auto become = [](unsigned user) {
-    return ::setgroups(0, nullptr) == 0 && ::setresgid(54321, 54321, 54321) == 0 &&
-           ::setresuid(user, user, user) == 0;
+    return ::setgroups(0, nullptr) == 0 && ::setresgid(54321, 54321, 54321) == 0 && ::setresuid(user, user, user) == 0;
   };
   Child first([&] {
     ASSERT_TRUE(become(1001));
@@ -162,8 +160,7 @@ TEST(FilePlace, AFileIsNoDirectory) {
 TEST(FilePlace, OtherFilesInTheDirectoryAreLeftAlone) {
   Scratch base;
   Store store{base, "jobs"};
-  for (const auto* name : {"README", "01", "1a", "-1", "recall.x", "0"})
-    std::ofstream(base / "jobs" / name) << "x";
+  for (const auto* name : {"README", "01", "1a", "-1", "recall.x", "0"}) std::ofstream(base / "jobs" / name) << "x";
   EXPECT_FALSE(read(store).record);
   ASSERT_TRUE(swap(store, std::nullopt, record(7, 70)));
   EXPECT_EQ(names(base / "jobs").size(), 7u);
@@ -182,8 +179,8 @@ TEST(FilePlace, TheLastNumberIsRefused) {
   std::ofstream(base / "jobs/18446744073709551615") << "x";
   const auto found = read(store);
   ASSERT_TRUE(found.unreadable);
-  const auto refused = store.compare_and_set(version(found.record->token.value, {found.record->beat}),
-                                             record(7, 70), within(1s));
+  const auto refused =
+      store.compare_and_set(version(found.record->token.value, {found.record->beat}), record(7, 70), within(1s));
   EXPECT_EQ(error_of(refused).fault, Fault::corrupt);
 }
 

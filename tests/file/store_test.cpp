@@ -256,8 +256,7 @@ TEST_F(FileStore, ARecallReachesTheHolderAndNobodyElse) {
 TEST_F(FileStore, TextsThatDoNotFitAreRefusedByName) {
   auto mine = record(7, 70);
   mine.holder = std::string(101, 'x');
-  EXPECT_THAT(error_of(a.compare_and_set(std::nullopt, mine, within(1s))).message,
-              HasSubstr("holder has 101 bytes"));
+  EXPECT_THAT(error_of(a.compare_and_set(std::nullopt, mine, within(1s))).message, HasSubstr("holder has 101 bytes"));
   EXPECT_THAT(names(directory), IsEmpty());
 }
 
@@ -321,8 +320,7 @@ TEST_P(FileStoreLateAt, ARenewalThatEndsAfterTheLeaseCountsForNothingForEver) {
       << "a tenure of its own is another matter";
 }
 
-INSTANTIATE_TEST_SUITE_P(Steps, FileStoreLateAt,
-                         ::testing::Values(Step::checked, Step::beaten, Step::relisted));
+INSTANTIATE_TEST_SUITE_P(Steps, FileStoreLateAt, ::testing::Values(Step::checked, Step::beaten, Step::relisted));
 
 // A leader is stopped in its renewal until its lease is over. Another finds it lapsed and reads its version a
 // second time, unchanged; right then the first one wakes up, writes, lists, and is still the newest. Were

@@ -49,8 +49,7 @@ inline Limit within(Clock::Duration time, Clock& clock = boot_clock(), std::stop
   return {clock, clock.now() + time, std::move(stop)};
 }
 
-inline Record record(std::uint64_t token, std::uint64_t beat, Clock& clock = boot_clock(),
-                     Clock::Duration term = 10s) {
+inline Record record(std::uint64_t token, std::uint64_t beat, Clock& clock = boot_clock(), Clock::Duration term = 10s) {
   Record made;
   made.token = {token};
   made.beat = beat;
@@ -62,9 +61,7 @@ inline Record record(std::uint64_t token, std::uint64_t beat, Clock& clock = boo
   return made;
 }
 
-inline Expected version(std::uint64_t token, std::vector<std::uint64_t> beats) {
-  return {{token}, std::move(beats)};
-}
+inline Expected version(std::uint64_t token, std::vector<std::uint64_t> beats) { return {{token}, std::move(beats)}; }
 
 /// The answer, or a failed test with the error.
 template <class T>
@@ -83,9 +80,7 @@ Error error_of(const Result<T>& result) {
   return {};
 }
 
-inline Read read(ConditionalStore& store, Clock& clock = boot_clock()) {
-  return value(store.read(within(1s, clock)));
-}
+inline Read read(ConditionalStore& store, Clock& clock = boot_clock()) { return value(store.read(within(1s, clock))); }
 
 inline bool swap(ConditionalStore& store, const std::optional<Expected>& expected, const Record& next,
                  Clock& clock = boot_clock()) {

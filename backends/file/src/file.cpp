@@ -11,8 +11,8 @@ std::shared_ptr<ConditionalStore> store(const std::filesystem::path& directory, 
   return std::make_shared<Store>(directory, election);
 }
 
-std::shared_ptr<Backend> open(const std::filesystem::path& directory, const std::string& election,
-                              Candidate candidate, Log log) {
+std::shared_ptr<Backend> open(const std::filesystem::path& directory, const std::string& election, Candidate candidate,
+                              Log log) {
   return lock_table(store(directory, election), election, std::move(candidate), std::move(log));
 }
 

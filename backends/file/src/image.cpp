@@ -12,7 +12,7 @@ using std::chrono::ceil;
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t magic = 0x0a31'6572'756e'6574ULL;  // "tenure1\n" in little-endian memory
-constexpr std::chrono::hours longest_term{24 * 365};  // of any version: what milliseconds cannot overflow by
+constexpr std::chrono::hours longest_term{24 * 365};       // of any version: what milliseconds cannot overflow by
 constexpr std::uint64_t release_mask = 0x7465'6e75'7265'2121ULL;
 
 template <std::size_t n>
@@ -79,8 +79,7 @@ std::variant<Error, Image> encode(const Record& record, std::string_view electio
   std::memcpy(image.boot_id, origin.boot_id.data(), std::min(origin.boot_id.size(), boot_id_bytes));
   if (!put(image.election, election)) return too_long("election", election.size(), max_election_bytes);
   if (!put(image.holder, record.holder)) return too_long("holder", record.holder.size(), max_candidate_bytes);
-  if (!put(image.address, record.address))
-    return too_long("address", record.address.size(), max_candidate_bytes);
+  if (!put(image.address, record.address)) return too_long("address", record.address.size(), max_candidate_bytes);
   if (!put(image.incarnation, record.incarnation))
     return too_long("incarnation", record.incarnation.size(), incarnation_bytes);
   image.sum = sum_of_fixed(image);

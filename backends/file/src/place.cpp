@@ -19,8 +19,7 @@
 namespace tenure::file {
 namespace {
 
-constexpr std::size_t longest_name =
-    240;  // of the 255 that file systems take; some encrypting ones take less
+constexpr std::size_t longest_name = 240;  // of the 255 that file systems take; some encrypting ones take less
 
 /// Decimal without leading zeros, as we write it.
 std::optional<std::uint64_t> number(std::string_view text) {
@@ -67,8 +66,8 @@ std::vector<std::string> encoded(std::string_view election) {
   std::vector<std::string> pieces(1);
   for (const char c : election) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '_' || (c == '.' && !pieces.back().empty());
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+                       c == '_' || (c == '.' && !pieces.back().empty());
     if (pieces.back().size() + 3 > longest_name) {
       pieces.back() += '~';
       pieces.emplace_back();
@@ -83,10 +82,9 @@ std::vector<std::string> encoded(std::string_view election) {
 
 std::optional<std::string> unfit_file_system(std::uint64_t type) {
   static constexpr std::uint64_t local[] = {
-      0xEF53 /* ext2, ext3, ext4 */, 0x58465342 /* xfs */,      0x9123683E /* btrfs */,
-      0x01021994 /* tmpfs */,        0xF2F52010 /* f2fs */,     0x794C7630 /* overlayfs */,
-      0x2FC12FC1 /* zfs */,          0xCA451A4E /* bcachefs */, 0x3153464A /* jfs */,
-      0x3434 /* nilfs2 */,           0x24051905 /* ubifs */,    0x858458F6 /* ramfs */};
+      0xEF53 /* ext2, ext3, ext4 */, 0x58465342 /* xfs */,       0x9123683E /* btrfs */, 0x01021994 /* tmpfs */,
+      0xF2F52010 /* f2fs */,         0x794C7630 /* overlayfs */, 0x2FC12FC1 /* zfs */,   0xCA451A4E /* bcachefs */,
+      0x3153464A /* jfs */,          0x3434 /* nilfs2 */,        0x24051905 /* ubifs */, 0x858458F6 /* ramfs */};
   static constexpr std::pair<std::uint64_t, const char*> network[] = {
       {0x6969, "NFS"},
       {0x517B, "SMB"},
@@ -112,8 +110,8 @@ std::optional<std::string> unfit_file_system(std::uint64_t type) {
       "several hosts use a store with a server";
   for (const auto& [known, name] : network)
     if (type == known)
-      return std::string("is on ") + name +
-             ", where the kernel cannot tell that a process of another host died" + remedy;
+      return std::string("is on ") + name + ", where the kernel cannot tell that a process of another host died" +
+             remedy;
   char hex[24];
   std::snprintf(hex, sizeof hex, "0x%llx", static_cast<unsigned long long>(type));
   return std::string("is on a file system of type ") + hex + ", not known to be local" + remedy;
@@ -131,8 +129,7 @@ Place::Place(const std::filesystem::path& directory, std::string_view election) 
 
 Result<bool> Place::stands() const {
   struct stat now {};
-  if (::stat(path_.c_str(), &now) == 0)
-    return directory_.ours() && FileId{now.st_dev, now.st_ino} == directory_.id();
+  if (::stat(path_.c_str(), &now) == 0) return directory_.ours() && FileId{now.st_dev, now.st_ino} == directory_.id();
   if (errno == ENOENT || errno == ENOTDIR) return false;
   return trouble("cannot look at", path_, errno);
 }
@@ -147,8 +144,7 @@ std::optional<Error> Place::enter() {
 }
 
 /// `open_to_all`: everybody could have put this here.
-std::optional<Error> Place::judge(const struct stat& now, const std::string& path, bool top,
-                                  bool open_to_all) {
+std::optional<Error> Place::judge(const struct stat& now, const std::string& path, bool top, bool open_to_all) {
   if (!S_ISDIR(now.st_mode))
     return Error{Fault::misconfigured, path + " is not a directory; name one, or remove that file"};
   const auto us = ::geteuid();
@@ -182,8 +178,8 @@ std::optional<Error> Place::make() const {
 }
 
 std::optional<Error> Place::open() {
-  auto opened = Descriptor::take(
-      [this] { return ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
+  auto opened =
+      Descriptor::take([this] { return ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
   if (!opened) return trouble("cannot open the directory", path_, errno);
   if (auto error = check(opened)) return error;
   directory_ = std::move(opened);
@@ -192,8 +188,7 @@ std::optional<Error> Place::open() {
 
 std::optional<Error> Place::check(const Descriptor& opened) {
   struct statfs system {};
-  if (::fstatfs(opened.get(), &system) != 0)
-    return trouble("cannot look at the file system of", path_, errno);
+  if (::fstatfs(opened.get(), &system) != 0) return trouble("cannot look at the file system of", path_, errno);
   if (const auto why = unfit_file_system(static_cast<std::uint64_t>(system.f_type) & 0xFFFFFFFF))
     return Error{Fault::misconfigured, path_ + " " + *why};
   struct stat now {};
@@ -206,10 +201,9 @@ std::optional<Error> Place::check(const Descriptor& opened) {
   const auto probe =
       Descriptor::take([&] { return ::openat(opened.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
   if (!probe && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
-    return Error{Fault::misconfigured,
-                 path_ +
-                     " is on a file system without unnamed files (O_TMPFILE), by which a "
-                     "tenure appears whole or not at all; use ext4, xfs, btrfs or tmpfs"};
+    return Error{Fault::misconfigured, path_ +
+                                           " is on a file system without unnamed files (O_TMPFILE), by which a "
+                                           "tenure appears whole or not at all; use ext4, xfs, btrfs or tmpfs"};
   return std::nullopt;
 }
 

@@ -53,8 +53,7 @@ class Place {
   unsigned permissions() const { return permissions_; }
 
  private:
-  static std::optional<Error> judge(const struct stat& now, const std::string& path, bool top,
-                                    bool open_to_all);
+  static std::optional<Error> judge(const struct stat& now, const std::string& path, bool top, bool open_to_all);
   std::optional<Error> make() const;
   std::optional<Error> open();
   std::optional<Error> check(const Descriptor& opened);

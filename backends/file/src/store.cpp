@@ -71,8 +71,8 @@ bool write_all(int fd, const void* bytes, std::size_t size, off_t at) {
 
 bool matches(const Read& found, const std::optional<Expected>& expected) {
   if (!found.record || !expected) return !found.record && !expected;
-  return found.record->token == expected->token && std::find(expected->beats.begin(), expected->beats.end(),
-                                                             found.record->beat) != expected->beats.end();
+  return found.record->token == expected->token &&
+         std::find(expected->beats.begin(), expected->beats.end(), found.record->beat) != expected->beats.end();
 }
 
 Clock::Time lease_end(const Record& record) { return Clock::Time(record.asked) + record.term; }
@@ -139,20 +139,17 @@ Result<Store::Look> Store::look(const Limit& limit) {
 /// False if it is gone.
 Result<bool> Store::look_into(std::uint64_t newest, Read& out) const {
   const auto name = std::to_string(newest);
-  const auto file = Descriptor::take([&] {
-    return ::openat(place_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-  });
+  const auto file = Descriptor::take(
+      [&] { return ::openat(place_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY); });
   if (!file && errno == ENOENT) return false;
   if (!file && errno != ELOOP && errno != ENXIO) return trouble("cannot read", place_.path_of(name), errno);
 
   std::array<char, sizeof(Image) + 1> bytes{};
   std::variant<Unreadable, OtherFormat, Decoded> decoded;
   std::string_view content;
-  for (int attempt = 0; attempt < 4 && std::holds_alternative<Unreadable>(decoded);
-       ++attempt) {  // a torn beat heals
+  for (int attempt = 0; attempt < 4 && std::holds_alternative<Unreadable>(decoded); ++attempt) {  // a torn beat heals
     const auto got = file ? ::pread(file.get(), bytes.data(), bytes.size(), 0) : 0;
-    if (got < 0 && errno != EISDIR && errno != ESPIPE)
-      return trouble("cannot read", place_.path_of(name), errno);
+    if (got < 0 && errno != EISDIR && errno != ESPIPE) return trouble("cannot read", place_.path_of(name), errno);
     content = {bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
     decoded = decode(content);
   }
@@ -173,8 +170,7 @@ Result<bool> Store::look_into(std::uint64_t newest, Read& out) const {
 Result<bool> Store::judge(Decoded decoded, const Descriptor& file, const std::string& path, Read& out) const {
   if (decoded.election != election_)
     return Error{Fault::misconfigured, path + " belongs to the election \"" + printable(decoded.election) +
-                                           "\", not to \"" + printable(election_) +
-                                           "\"; give each its own directory"};
+                                           "\", not to \"" + printable(election_) + "\"; give each its own directory"};
   const auto free = lock_is_free(file.get(), path);
   if (const auto* error = std::get_if<Error>(&free)) return *error;
   const auto& [boot, clock, written_in] = decoded.origin;
@@ -204,8 +200,7 @@ void Store::add_recall(const Listing& listing, Read& out) const {
   request.why = text.substr(std::min(line + 1, text.size()));
 }
 
-Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, const Record& next,
-                                    const Limit& limit) {
+Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, const Record& next, const Limit& limit) {
   if (auto error = unusable(limit)) return *error;
   auto record = next;
   record.term = std::chrono::ceil<std::chrono::milliseconds>(next.term);
@@ -285,8 +280,7 @@ Result<Swap> Store::lose(const Limit& limit) {
 Result<bool> Store::still_mine() const {
   struct stat now {};
   const auto& file = held_->file;
-  if (::fstat(file.get(), &now) != 0 || FileId{now.st_dev, now.st_ino} != file.id() || now.st_nlink == 0)
-    return false;
+  if (::fstat(file.get(), &now) != 0 || FileId{now.st_dev, now.st_ino} != file.id() || now.st_nlink == 0) return false;
   return place_.stands();
 }
 
@@ -309,8 +303,7 @@ Result<Swap> Store::publish(const std::optional<Expected>& expected, const Recor
   auto before = look(limit);
   if (auto* error = std::get_if<Error>(&before)) return std::move(*error);
   auto& [listing, found] = std::get<Look>(before);
-  if (!matches(found, expected) || (lost_ == next.token && !next.released))
-    return Swap{false, std::move(found)};
+  if (!matches(found, expected) || (lost_ == next.token && !next.released)) return Swap{false, std::move(found)};
   if (listing.newest() == std::numeric_limits<std::uint64_t>::max())
     return Error{Fault::corrupt, place_.path_of(std::to_string(listing.newest())) +
                                      " leaves no number for the next "
@@ -349,8 +342,7 @@ Result<Swap> Store::settle(Held mine, const Limit& limit) {
 
 std::variant<Error, Store::Held> Store::prepare(const Record& next) const {
   Held mine;
-  mine.file =
-      Descriptor::take([&] { return ::openat(place_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
+  mine.file = Descriptor::take([&] { return ::openat(place_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
   if (!mine.file) return trouble("cannot make a file in", place_.path(), errno);
   mine.origin = {boot_id_, time_namespace_, mine.file.id()};
   mine.record = next;
@@ -414,8 +406,7 @@ bool Store::differs(const std::optional<Version>& seen, const Read& now) const {
 std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
   if (auto error = unusable(limit)) return error;
   if (auto error = place_.enter()) return error;
-  const auto file =
-      Descriptor::take([&] { return ::openat(place_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
+  const auto file = Descriptor::take([&] { return ::openat(place_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
   const auto text = printable(request.by, max_candidate_bytes) + '\n' + printable(request.why);
   if (!file || ::fchmod(file.get(), 0600 | (place_.permissions() & 0044)) != 0 ||
       !write_all(file.get(), text.data(), text.size(), 0))

@@ -90,7 +90,7 @@ class Store final : public ConditionalStore {
   std::uint64_t time_namespace_{};
   Place place_;
   std::optional<Held> held_;
-  std::optional<Token> lost_;  ///< A tenure of ours that ended against our will: never renewed again.
+  std::optional<Token> lost_;           ///< A tenure of ours that ended against our will: never renewed again.
   std::optional<Token> told_released_;  ///< What the last answer told as given back.
   Ear ear_;
 };

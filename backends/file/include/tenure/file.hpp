@@ -43,9 +43,8 @@ namespace tenure::file {
 ///
 /// Throws std::invalid_argument with the reason and the remedy for a directory that is refused,
 /// std::system_error if the system gives us no descriptor or space for it.
-TENURE_FILE_EXPORT std::shared_ptr<Backend> open(const std::filesystem::path& directory,
-                                                 const std::string& election, Candidate candidate = {},
-                                                 Log log = {});
+TENURE_FILE_EXPORT std::shared_ptr<Backend> open(const std::filesystem::path& directory, const std::string& election,
+                                                 Candidate candidate = {}, Log log = {});
 
 /// The store below it, to recall a leader or to build upon. Throws as open() does.
 TENURE_FILE_EXPORT std::shared_ptr<ConditionalStore> store(const std::filesystem::path& directory,

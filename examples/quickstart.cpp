@@ -27,8 +27,7 @@ struct Store {
 };
 
 Store open(const std::string& kind, const std::string& where, const std::string& name) {
-  if (kind == "file")
-    return {tenure::file::open(where, "quickstart", {name, ""}), tenure::lock_table_timing::fast()};
+  if (kind == "file") return {tenure::file::open(where, "quickstart", {name, ""}), tenure::lock_table_timing::fast()};
 #ifdef TENURE_EXAMPLE_KAFKA
   if (kind == "kafka") {
     tenure::kafka::Options options;

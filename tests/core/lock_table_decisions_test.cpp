@@ -51,9 +51,7 @@ struct LockTableRules : testing::Test {
     EXPECT_TRUE(attempt);
     return attempt.value_or(LockTableDecisions::Attempt{});
   }
-  static Result<Swap> applied(const LockTableDecisions::Attempt& attempt) {
-    return Swap{true, holds(attempt.next)};
-  }
+  static Result<Swap> applied(const LockTableDecisions::Attempt& attempt) { return Swap{true, holds(attempt.next)}; }
   static Result<Swap> refused(Read stands) { return Swap{false, std::move(stands)}; }
   static Result<Swap> unanswered() { return Error{Fault::timed_out, "no answer"}; }
 
@@ -186,8 +184,8 @@ TEST_F(LockTableRules, ASharedClockThatIsAheadOfOursIsNotShared) {
 
 TEST_F(LockTableRules, TheStoresClockDecidesNothing) {
   for (const std::int64_t written :
-       {std::int64_t{0}, unix_ms - 86'400'000, unix_ms, unix_ms + 86'400'000,
-        std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()})
+       {std::int64_t{0}, unix_ms - 86'400'000, unix_ms, unix_ms + 86'400'000, std::numeric_limits<std::int64_t>::min(),
+        std::numeric_limits<std::int64_t>::max()})
     for (const std::int64_t at : {std::int64_t{0}, unix_ms, std::numeric_limits<std::int64_t>::min(),
                                   std::numeric_limits<std::int64_t>::max()}) {
       LockTableDecisions fresh{{"me", ""}, me, timing};
@@ -271,8 +269,8 @@ TEST_F(LockTableRules, ATokenIsNotBelowTheStoresClock) {
 }
 
 TEST_F(LockTableRules, AStoresClockOutOfAllReasonDoesNotUseUpTheTokens) {
-  for (const auto ms : {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min(),
-                        std::int64_t{-1}}) {
+  for (const auto ms :
+       {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min(), std::int64_t{-1}}) {
     auto read = absent(true);
     read.now_ms = ms;
     d.saw(read, now);
@@ -397,8 +395,7 @@ TEST_F(LockTableRules, AGrantAfterItsOwnDeadlineIsNoneButItsBeatIsOurs) {
 TEST_F(LockTableRules, AGrantJustBeforeItsDeadlineIsOne) {
   d.saw(absent(true), now);
   const auto attempt = claim();
-  EXPECT_TRUE(
-      std::holds_alternative<Granted>(d.claimed(applied(attempt), now + timing.term - timing.margin - 1ns)));
+  EXPECT_TRUE(std::holds_alternative<Granted>(d.claimed(applied(attempt), now + timing.term - timing.margin - 1ns)));
 }
 
 // ---- renewals ----
@@ -426,8 +423,7 @@ TEST_F(LockTableRules, ARefusalThatShowsOneOfOurBeatsIsNoAnswerAnyOtherEndsTheTe
   (void)renewal(token);
   EXPECT_TRUE(std::holds_alternative<Unknown>(d.renewed(refused(holds(lost.next)), now)));
   (void)renewal(token);
-  EXPECT_TRUE(
-      std::holds_alternative<Denied>(d.renewed(refused(holds(theirs(token.value + 1, 50, 77s))), now)));
+  EXPECT_TRUE(std::holds_alternative<Denied>(d.renewed(refused(holds(theirs(token.value + 1, 50, 77s))), now)));
   EXPECT_FALSE(d.renewal(token, now, ++beat));
 }
 
@@ -620,9 +616,12 @@ TEST_F(LockTableRules, AWrongHintCostsAFewReadsAndNoMore) {
   EXPECT_GT(looks, 1);
 }
 
-TEST_F(LockTableRules, ALeaderHasNothingToLookFor) {
-  (void)lead();
+TEST_F(LockTableRules, ALeaderHasNothingToLookForUntilItContendsAgain) {
+  const auto token = lead();
   EXPECT_EQ(d.next_look(), Time::max());
+  d.saw(holds(theirs(token.value + 1, 50, 77s)), now + 20s);
+  EXPECT_FALSE(d.claim(now + 20s, now + 20s, 1));
+  EXPECT_EQ(d.next_look(), now + 30s);
 }
 
 }  // namespace

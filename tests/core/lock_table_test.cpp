@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: what the seat over a ConditionalStore asks of the store, when, and how often.
+// Method: a mock store on a ManualClock that moves while a call is out.
+#include <tenure/lock_table.hpp>
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <stdexcept>
+
+#include <tenure/gmock.hpp>
+#include <tenure/manual_clock.hpp>
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::_;
+using testing::NiceMock;
+using testing::Return;
+
+struct LockTableSeat : testing::Test {
+  ManualClock clock;
+  std::shared_ptr<NiceMock<MockConditionalStore>> store = std::make_shared<NiceMock<MockConditionalStore>>();
+  std::vector<LogLine> logged;
+  std::shared_ptr<Backend> seat =
+      lock_table(store, "jobs", {"me", "me:1"}, [this](const LogLine& line) { logged.push_back(line); });
+  const Timing timing = Timing::of(10s);
+
+  void SetUp() override { ASSERT_EQ(seat->accepts(timing), std::nullopt); }
+
+  Limit limit(Clock::Duration d = 5s) { return {clock, clock.now() + d, {}}; }
+  Record theirs(std::uint64_t token, std::uint64_t beat) const {
+    return {.token = {token},
+            .beat = beat,
+            .holder = "other",
+            .incarnation = "2222",
+            .address = "",
+            .term = 10s,
+            .asked = clock.now().time_since_epoch(),
+            .written_ms = 1};
+  }
+  static Result<Read> holds(Record record) { return Read{.record = std::move(record)}; }
+  static Result<Read> nothing() { return Read{.absence_certain = true}; }
+
+  /// Grants whatever is asked, and remembers it.
+  Record granted;
+  void grant() {
+    ON_CALL(*store, compare_and_set(_, _, _))
+        .WillByDefault([this](const std::optional<Expected>&, const Record& next, const Limit&) {
+          granted = next;
+          return Result<Swap>(Swap{true, {.record = next}});
+        });
+  }
+  Token lead() {
+    ON_CALL(*store, read(_)).WillByDefault(Return(nothing()));
+    grant();
+    const auto answer = seat->acquire(limit());
+    EXPECT_TRUE(std::holds_alternative<Granted>(answer));
+    return granted.token;
+  }
+  /// Until when the store is asked to wait.
+  Clock::Time awaited(const Limit& by) {
+    auto until = Clock::Time::min();
+    EXPECT_CALL(*store, await_change(_, _)).Times(testing::AtMost(1)).WillOnce([&](const auto&, const Limit& l) {
+      until = l.by;
+    });
+    seat->await_change(Vacant{}, by);
+    testing::Mock::VerifyAndClearExpectations(store.get());
+    return until;
+  }
+};
+
+TEST_F(LockTableSeat, AStandbyReadsOnceAndWritesNothing) {
+  EXPECT_CALL(*store, read(_)).Times(3).WillRepeatedly(Return(holds(theirs(5, 50))));
+  EXPECT_CALL(*store, compare_and_set(_, _, _)).Times(0);
+  for (int i = 0; i < 3; ++i) {
+    const auto answer = seat->acquire(limit());
+    ASSERT_TRUE(std::holds_alternative<Denied>(answer));
+    EXPECT_EQ(std::get<Denied>(answer).holder->name, "other");
+  }
+}
+
+TEST_F(LockTableSeat, WhatIsFreeIsReadAndClaimedInOneCall) {
+  EXPECT_CALL(*store, read(_)).WillOnce(Return(nothing()));
+  EXPECT_CALL(*store, compare_and_set(testing::Eq(std::nullopt), _, _))
+      .WillOnce([](const auto&, const Record& next, const Limit&) {
+        return Swap{true, {.record = next}};
+      });
+  EXPECT_TRUE(std::holds_alternative<Granted>(seat->acquire(limit())));
+}
+
+TEST_F(LockTableSeat, AskedIsWhenTheVerbBeganAndASightIsTimedAfterItsAnswer) {
+  const auto began = clock.now();
+  ON_CALL(*store, read(_)).WillByDefault([this](const Limit&) {
+    clock.advance(1s);
+    return nothing();
+  });
+  grant();
+  ASSERT_TRUE(std::holds_alternative<Granted>(seat->acquire(limit())));
+  EXPECT_EQ(granted.asked, began.time_since_epoch());
+
+  const auto other = lock_table(store, "jobs", {"other", ""});
+  ASSERT_EQ(other->accepts(timing), std::nullopt);
+  ON_CALL(*store, read(_)).WillByDefault([this](const Limit&) {
+    const auto stands = theirs(5, 50);
+    clock.advance(2s);
+    return holds(stands);
+  });
+  const auto sight = other->observe(limit());
+  ASSERT_TRUE(std::holds_alternative<Incumbent>(sight));
+  EXPECT_EQ(std::get<Incumbent>(sight).remaining, 10s) << "counted from the receipt, not from the question";
+}
+
+TEST_F(LockTableSeat, NothingIsClaimedOnceTheLimitHasPassed) {
+  ON_CALL(*store, read(_)).WillByDefault([this](const Limit&) {
+    clock.advance(6s);
+    return nothing();
+  });
+  EXPECT_CALL(*store, compare_and_set(_, _, _)).Times(0);
+  EXPECT_TRUE(std::holds_alternative<Unknown>(seat->acquire(limit(5s))));
+}
+
+TEST_F(LockTableSeat, AStoreThatDoesNotAnswerIsUnknown) {
+  ON_CALL(*store, read(_)).WillByDefault(Return(Error{Fault::unreachable, "no route"}));
+  const auto answer = seat->acquire(limit());
+  ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
+  EXPECT_EQ(std::get<Unknown>(answer).error.message, "no route");
+  const auto sight = seat->observe(limit());
+  ASSERT_TRUE(std::holds_alternative<Unknown>(sight));
+  EXPECT_EQ(std::get<Unknown>(sight).error.message, "no route");
+}
+
+TEST_F(LockTableSeat, AWriteThatThrewMayStillTakeEffectAndIsOurs) {
+  ON_CALL(*store, read(_)).WillByDefault(Return(nothing()));
+  Record thrown;
+  EXPECT_CALL(*store, compare_and_set(_, _, _))
+      .WillOnce([&](const auto&, const Record& next, const Limit&) -> Result<Swap> {
+        thrown = next;
+        throw std::runtime_error("connection torn");
+      })
+      .WillOnce([](const auto&, const Record& next, const Limit&) {
+        return Swap{true, {.record = next}};
+      });
+  EXPECT_THROW(seat->acquire(limit()), std::runtime_error);
+  ON_CALL(*store, read(_)).WillByDefault([&](const Limit&) { return holds(thrown); });
+  const auto answer = seat->acquire(limit());
+  ASSERT_TRUE(std::holds_alternative<Granted>(answer));
+  EXPECT_GT(std::get<Granted>(answer).token, thrown.token);
+}
+
+TEST_F(LockTableSeat, AStandbySleepsToTheEndOfTheLeaseAndPassesOnWhatItSaw) {
+  ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(5, 50))));
+  ASSERT_TRUE(std::holds_alternative<Denied>(seat->acquire(limit())));
+  const auto end = clock.now() + 10s;
+  EXPECT_EQ(awaited(limit(1h)), end);
+  EXPECT_EQ(awaited(limit(3s)), clock.now() + 3s);
+  EXPECT_CALL(*store, await_change(testing::Eq(Version{{5}, 50}), _)).WillOnce(Return());
+  seat->await_change(Vacant{}, limit());
+}
+
+TEST_F(LockTableSeat, AnObserverSleepsToTheEndOfTheLeaseAndThenOn) {
+  ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(5, 50))));
+  (void)seat->observe(limit());
+  EXPECT_EQ(awaited(limit(1h)), clock.now() + 10s);
+  clock.advance(10s);
+  const auto sight = seat->observe(limit());
+  ASSERT_TRUE(std::holds_alternative<Incumbent>(sight)) << "lapsed, but nobody else's yet";
+  EXPECT_EQ(std::get<Incumbent>(sight).remaining, 0s);
+  EXPECT_EQ(awaited(limit(1h)), clock.now() + 1h) << "it must not spin";
+}
+
+TEST_F(LockTableSeat, WhoLostARaceForAFreeRecordIsNotHeldUpButOnce) {
+  auto freed = theirs(5, 50);
+  freed.released = true;
+  ON_CALL(*store, read(_)).WillByDefault(Return(holds(freed)));
+  freed.beat = 51;
+  ON_CALL(*store, compare_and_set(_, _, _)).WillByDefault(Return(Swap{false, {.record = freed}}));
+  ASSERT_TRUE(std::holds_alternative<Denied>(seat->acquire(limit())));
+  EXPECT_EQ(awaited(limit(1h)), Clock::Time::min()) << "free already: no wait";
+  EXPECT_EQ(awaited(limit(1h)), clock.now() + 1h) << "it must not spin";
+}
+
+TEST_F(LockTableSeat, LostDataIsReportedOnceAndLogged) {
+  ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(9, 90))));
+  ASSERT_TRUE(std::holds_alternative<Denied>(seat->acquire(limit())));
+  ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(5, 50))));
+  const auto answer = seat->acquire(limit());
+  ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
+  EXPECT_EQ(std::get<Unknown>(answer).error.fault, Fault::corrupt);
+  ASSERT_EQ(logged.size(), 1u);
+  EXPECT_EQ(logged[0].level, Level::error);
+  EXPECT_EQ(logged[0].fields.at(0), (std::pair<std::string, std::string>("election", "jobs")));
+  EXPECT_TRUE(std::holds_alternative<Denied>(seat->acquire(limit())));
+  EXPECT_EQ(logged.size(), 1u);
+}
+
+TEST_F(LockTableSeat, LossThatARenewalMetIsReportedByTheNextAcquire) {
+  const auto token = lead();
+  ON_CALL(*store, compare_and_set(_, _, _)).WillByDefault(Return(Swap{false, {}}));
+  EXPECT_TRUE(std::holds_alternative<Denied>(seat->renew(token, limit())));
+  const auto answer = seat->acquire(limit());
+  ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
+  EXPECT_EQ(std::get<Unknown>(answer).error.fault, Fault::corrupt);
+}
+
+TEST_F(LockTableSeat, AnUnreadableRecordIsNobodys) {
+  ON_CALL(*store, read(_)).WillByDefault([this](const Limit&) {
+    return Read{.record = theirs(7, 70), .unreadable = true};
+  });
+  EXPECT_TRUE(std::holds_alternative<Unknown>(seat->observe(limit())));
+  const auto answer = seat->acquire(limit());
+  ASSERT_TRUE(std::holds_alternative<Denied>(answer));
+  EXPECT_FALSE(std::get<Denied>(answer).holder);
+  EXPECT_EQ(awaited(limit(1h)), clock.now() + 10s);
+}
+
+TEST_F(LockTableSeat, WhoMeetsACopyOfItselfTakesAnotherIncarnation) {
+  const auto token = lead();
+  auto copys = granted;
+  copys.beat += 1;
+  ON_CALL(*store, compare_and_set(_, _, _)).WillByDefault(Return(Swap{false, {.record = copys}}));
+  EXPECT_TRUE(std::holds_alternative<Denied>(seat->renew(token, limit())));
+  ASSERT_EQ(logged.size(), 1u);
+  EXPECT_EQ(logged[0].level, Level::warning);
+  copys.released = true;
+  ON_CALL(*store, read(_)).WillByDefault(Return(holds(copys)));
+  grant();
+  ASSERT_TRUE(std::holds_alternative<Granted>(seat->acquire(limit())));
+  EXPECT_NE(granted.incarnation, copys.incarnation);
+  EXPECT_EQ(granted.incarnation.size(), 32u);
+}
+
+TEST_F(LockTableSeat, EveryWriteHasABeatOfItsOwn) {
+  const auto token = lead();
+  std::set<std::uint64_t> beats{granted.beat};
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(std::holds_alternative<Granted>(seat->renew(token, limit())));
+    beats.insert(granted.beat);
+  }
+  EXPECT_EQ(beats.size(), 21u);
+}
+
+TEST_F(LockTableSeat, ReleasingNothingAsksTheStoreNothing) {
+  EXPECT_CALL(*store, read(_)).Times(0);
+  EXPECT_CALL(*store, compare_and_set(_, _, _)).Times(0);
+  EXPECT_EQ(seat->release(limit()), std::nullopt);
+}
+
+TEST_F(LockTableSeat, AReleaseEndsByItsLimit) {
+  (void)lead();
+  EXPECT_CALL(*store, compare_and_set(_, _, _)).Times(0);
+  const auto error = seat->release(limit(0s));
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->fault, Fault::timed_out);
+}
+
+TEST_F(LockTableSeat, WhatTheStoreDoesNotAcceptIsRefused) {
+  EXPECT_CALL(*store, accepts(timing)).WillOnce(Return(Error{Fault::misconfigured, "too short for this store"}));
+  EXPECT_EQ(seat->accepts(timing)->message, "too short for this store");
+}
+
+TEST_F(LockTableSeat, ALogThatThrowsDisturbsNothing) {
+  const auto loud = lock_table(store, "jobs", {"me", ""}, [](const LogLine&) { throw 1; });
+  ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(9, 90))));
+  (void)loud->acquire(limit());
+  ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(5, 50))));
+  EXPECT_TRUE(std::holds_alternative<Unknown>(loud->acquire(limit())));
+}
+
+TEST_F(LockTableSeat, ASeatWithoutAStoreOrANameIsRefused) {
+  EXPECT_THROW(lock_table(nullptr, "jobs"), std::invalid_argument);
+  EXPECT_THROW(lock_table(store, ""), std::invalid_argument);
+  EXPECT_THROW(lock_table(store, std::string(201, 'x')), std::invalid_argument);
+  EXPECT_THROW(lock_table(store, "jobs", {std::string(101, 'x'), ""}), std::invalid_argument);
+}
+
+TEST(LockTableTiming, PresetsAreValidAndAsLongAsTheySay) {
+  EXPECT_EQ(lock_table_timing::fast().term, 3s);
+  EXPECT_EQ(lock_table_timing::balanced().term, 10s);
+  EXPECT_EQ(lock_table_timing::steady().term, 30s);
+  for (const auto& timing : {lock_table_timing::fast(), lock_table_timing::balanced(), lock_table_timing::steady()}) {
+    EXPECT_NO_THROW(timing.validate());
+    EXPECT_EQ(timing.renew, timing.term / 5);
+    // An outage that begins just before a renewal is ridden out for what is left.
+    EXPECT_GE(timing.term - timing.margin - timing.renew - timing.call, timing.term * 6 / 10);
+  }
+}
+
+}  // namespace
+}  // namespace tenure

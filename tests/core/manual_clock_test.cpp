@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: the clock of tests stands until told, and tells when everybody waits.
+#include <tenure/manual_clock.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(ManualClock, StandsStillUntilTold) {
+  ManualClock clock(Clock::Time{5s}, 1000);
+  EXPECT_EQ(clock.now(), Clock::Time{5s});
+  EXPECT_EQ(clock.unix_ms(), 1000);
+  clock.advance(2s);
+  EXPECT_EQ(clock.now(), Clock::Time{7s});
+  EXPECT_EQ(clock.unix_ms(), 3000) << "the wall clock goes along";
+  clock.advance_to(Clock::Time{6s});
+  EXPECT_EQ(clock.now(), Clock::Time{7s}) << "it never falls";
+  clock.step_unix(-1h);
+  EXPECT_EQ(clock.now(), Clock::Time{7s});
+  EXPECT_EQ(clock.unix_ms(), 3000 - 3'600'000);
+}
+
+TEST(ManualClock, AWaiterSleepsUntilItsMomentAndNotLonger) {
+  ManualClock clock;
+  const auto until = clock.now() + 10s;
+  std::atomic<bool> awake{false};
+  std::jthread thread([&] {
+    EXPECT_FALSE(clock.make_waker()->wait_until(until));
+    awake = true;
+  });
+  ASSERT_TRUE(clock.await_parked(1));
+  EXPECT_EQ(clock.next_alarm(), until);
+  clock.advance(10s - 1ns);
+  ASSERT_TRUE(clock.await_parked(1));
+  EXPECT_FALSE(awake);
+  clock.advance(1ns);
+  thread.join();
+  EXPECT_TRUE(awake);
+  EXPECT_EQ(clock.next_alarm(), Clock::Time::max());
+}
+
+TEST(ManualClock, AWakeIsNeverLostAndEndsOneWait) {
+  ManualClock clock;
+  const auto waker = clock.make_waker();
+  waker->wake();
+  waker->wake();
+  EXPECT_TRUE(waker->wait_until(Clock::Time::max()));
+  std::jthread thread([&] { EXPECT_TRUE(waker->wait_until(Clock::Time::max())); });
+  ASSERT_TRUE(clock.await_parked(1)) << "the second wake was counted twice";
+  waker->wake();
+}
+
+TEST(ManualClock, WhatIsPastIsNotWaitedFor) {
+  ManualClock clock;
+  EXPECT_FALSE(clock.make_waker()->wait_until(clock.now()));
+  EXPECT_FALSE(clock.make_waker()->wait_until(Clock::Time::min()));
+}
+
+TEST(ManualClock, ThreadsThatAreAboutToRunAreNotParked) {
+  ManualClock clock;
+  std::atomic<int> rounds{0};
+  std::jthread thread([&] {
+    const auto waker = clock.make_waker();
+    for (int i = 0; i < 100; ++i) {
+      waker->wait_until(clock.now() + 1s);
+      ++rounds;
+    }
+  });
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(clock.await_parked(1));
+    ASSERT_EQ(rounds, i);
+    clock.advance(1s);
+  }
+}
+
+}  // namespace
+}  // namespace tenure

@@ -1,32 +1,207 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: the hub elects, and its fault switches do what they say. Method: seats driven verb by verb,
-// ManualClock.
+// Goal: the hub elects, and each of its switches does what its name says.
+// Method: seats driven verb by verb on a ManualClock.
+#include <tenure/memory.hpp>
+
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include <tenure/manual_clock.hpp>
-#include <tenure/memory.hpp>
 
 namespace tenure {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 
-TEST(Memory, TheFirstLeadsTheOtherIsDeniedAndFollowsAtOnceUponRelease) {
+struct Memory : testing::Test {
   ManualClock clock;
-  const memory::Hub hub;
-  const auto a = memory::open(hub, "jobs", {"a", ""});
-  const auto b = memory::open(hub, "jobs", {"b", ""});
-  const auto limit = [&] { return Limit{clock, clock.now() + seconds(1), {}}; };
-  const auto granted = a->acquire(limit());
-  ASSERT_TRUE(std::holds_alternative<Granted>(granted));
-  const auto denied = b->acquire(limit());
-  ASSERT_TRUE(std::holds_alternative<Denied>(denied));
-  EXPECT_EQ(std::get<Denied>(denied).holder->name, "a");
+  memory::Hub hub;
+  const Timing timing = Timing::of(10s);
+
+  std::shared_ptr<Backend> seat(const std::string& name) { return seat(hub, name); }
+  std::shared_ptr<Backend> seat(const memory::Hub& at, const std::string& name) {
+    auto s = memory::open(at, "jobs", {name, ""});
+    EXPECT_EQ(s->accepts(timing), std::nullopt);
+    return s;
+  }
+  Limit limit(Clock::Duration d = 1s) { return {clock, clock.now() + d, {}}; }
+  std::optional<Token> acquire(Backend& s) {
+    const auto answer = s.acquire(limit());
+    const auto* granted = std::get_if<Granted>(&answer);
+    return granted ? std::optional(granted->token) : std::nullopt;
+  }
+};
+
+TEST_F(Memory, TheFirstLeadsAndTheOtherFollowsUponRelease) {
+  const auto a = seat("a"), b = seat("b");
+  const auto first = acquire(*a);
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(acquire(*b));
   EXPECT_EQ(a->release(limit()), std::nullopt);
-  const auto next = b->acquire(limit());
-  ASSERT_TRUE(std::holds_alternative<Granted>(next));
-  EXPECT_GT(std::get<Granted>(next).token, std::get<Granted>(granted).token);
+  const auto next = acquire(*b);
+  ASSERT_TRUE(next);
+  EXPECT_GT(*next, *first);
+}
+
+TEST_F(Memory, ALeaseEndsExactlyATermAfterItWasAsked) {
+  const auto a = seat("a"), b = seat("b");
+  ASSERT_TRUE(acquire(*a));
+  clock.advance(4s);
+  EXPECT_FALSE(acquire(*b));
+  clock.advance(6s - 1ns);
+  EXPECT_FALSE(acquire(*b));
+  clock.advance(1ns);
+  EXPECT_TRUE(acquire(*b));
+}
+
+TEST_F(Memory, AsAServerItLapsesATermAfterItWasFirstSeen) {
+  const memory::Hub server({.same_clock = false});
+  const auto a = seat(server, "a"), b = seat(server, "b");
+  ASSERT_TRUE(acquire(*a));
+  clock.advance(4s);
+  EXPECT_FALSE(acquire(*b));
+  clock.advance(10s - 1ns);
+  EXPECT_FALSE(acquire(*b));
+  clock.advance(1ns);
+  EXPECT_TRUE(acquire(*b));
+}
+
+TEST_F(Memory, ClocksThatDifferAreNotTakenForOne) {
+  ManualClock ahead(Clock::Time{1000h});
+  const auto a = seat("a"), b = seat("b");
+  ASSERT_TRUE(acquire(*a));
+  EXPECT_TRUE(std::holds_alternative<Denied>(b->acquire({ahead, ahead.now() + 1s, {}})));
+}
+
+TEST_F(Memory, AsACacheItsAbsenceIsWaitedFor) {
+  const memory::Hub cache({.absence_certain = false});
+  const auto a = seat(cache, "a");
+  EXPECT_FALSE(acquire(*a));
+  clock.advance(10s);
+  EXPECT_TRUE(acquire(*a));
+}
+
+TEST_F(Memory, AReleaseWakesAStandbyAndWithoutPushItSleepsOn) {
+  for (const bool push : {true, false}) {
+    const memory::Hub at({.push = push});
+    const auto a = seat(at, "a"), b = seat(at, "b");
+    ASSERT_TRUE(acquire(*a));
+    ASSERT_FALSE(acquire(*b));
+    std::atomic<bool> awake{false};
+    std::jthread standby([&] {
+      b->await_change(Vacant{}, limit(1min));
+      awake = true;
+    });
+    ASSERT_TRUE(clock.await_parked(1));
+    EXPECT_EQ(clock.next_alarm(), clock.now() + 10s) << "the lease's end";
+    ASSERT_EQ(a->release(limit()), std::nullopt);
+    if (!push) {
+      ASSERT_TRUE(clock.await_parked(1));
+      EXPECT_FALSE(awake);
+      clock.advance(10s);
+    }
+    standby.join();
+    EXPECT_TRUE(awake);
+  }
+}
+
+TEST_F(Memory, AnUnreachableHubIsUnknownAndItsReturnEndsWaits) {
+  const auto a = seat("a"), b = seat("b");
+  ASSERT_TRUE(acquire(*a));
+  ASSERT_FALSE(acquire(*b));
+  hub.unreachable(true);
+  EXPECT_TRUE(std::holds_alternative<Unknown>(b->acquire(limit())));
+  EXPECT_TRUE(std::holds_alternative<Unknown>(b->observe(limit())));
+  std::jthread standby([&] { b->await_change(Vacant{}, limit(1min)); });
+  ASSERT_TRUE(clock.await_parked(1));
+  hub.unreachable(false);
+  standby.join();
+  EXPECT_TRUE(std::holds_alternative<Incumbent>(b->observe(limit())));
+}
+
+TEST_F(Memory, AHangingHubKeepsACallToItsLimitAndHasNoEffect) {
+  const auto a = seat("a");
+  hub.hang(true);
+  std::jthread caller([&] { EXPECT_TRUE(std::holds_alternative<Unknown>(a->acquire(limit(3s)))); });
+  ASSERT_TRUE(clock.await_parked(1));
+  EXPECT_EQ(clock.next_alarm(), clock.now() + 3s);
+  clock.advance(3s);
+  caller.join();
+  hub.hang(false);
+  EXPECT_TRUE(std::holds_alternative<Vacant>(a->observe(limit())));
+}
+
+TEST_F(Memory, ALostAnswerLeavesAGhostThatItsSeatTakesOver) {
+  const auto a = seat("a"), b = seat("b");
+  hub.lose_answers(1);
+  EXPECT_TRUE(std::holds_alternative<Unknown>(a->acquire(limit())));
+  EXPECT_FALSE(acquire(*b)) << "it took effect";
+  EXPECT_TRUE(acquire(*a));
+}
+
+TEST_F(Memory, AHeldWriteArrivesLateIfItStillCan) {
+  const auto a = seat("a"), b = seat("b");
+  hub.hold_writes(1);
+  EXPECT_TRUE(std::holds_alternative<Unknown>(a->acquire(limit())));
+  EXPECT_TRUE(std::holds_alternative<Vacant>(b->observe(limit())));
+  hub.deliver_held();
+  EXPECT_TRUE(std::holds_alternative<Incumbent>(b->observe(limit())));
+  ASSERT_EQ(a->release(limit()), std::nullopt);
+
+  hub.hold_writes(1);
+  EXPECT_TRUE(std::holds_alternative<Unknown>(a->acquire(limit())));
+  ASSERT_TRUE(acquire(*b));
+  hub.deliver_held();
+  const auto sight = a->observe(limit());
+  ASSERT_TRUE(std::holds_alternative<Incumbent>(sight));
+  EXPECT_EQ(std::get<Incumbent>(sight).name, "b") << "what it expected is gone";
+}
+
+TEST_F(Memory, AFlushIsNoticedAndWaitedFor) {
+  const auto a = seat("a");
+  const auto token = acquire(*a);
+  ASSERT_TRUE(token);
+  hub.flush();
+  EXPECT_TRUE(std::holds_alternative<Denied>(a->renew(*token, limit())));
+  const auto told = a->acquire(limit());
+  ASSERT_TRUE(std::holds_alternative<Unknown>(told));
+  EXPECT_EQ(std::get<Unknown>(told).error.fault, Fault::corrupt);
+  EXPECT_FALSE(acquire(*a));
+  clock.advance(10s);
+  const auto next = acquire(*a);
+  ASSERT_TRUE(next);
+  EXPECT_GT(*next, *token);
+}
+
+TEST_F(Memory, ASteppedClockMovesTokensButNoLease) {
+  const auto a = seat("a"), b = seat("b");
+  const auto token = acquire(*a);
+  ASSERT_TRUE(token);
+  hub.step_clock(1h);
+  EXPECT_FALSE(acquire(*b));
+  ASSERT_EQ(a->release(limit()), std::nullopt);
+  const auto ahead = acquire(*b);
+  ASSERT_TRUE(ahead);
+  EXPECT_GE(ahead->value, token->value + 3'600'000);
+  hub.step_clock(-2h);
+  EXPECT_FALSE(acquire(*a));
+  ASSERT_EQ(b->release(limit()), std::nullopt);
+  const auto next = acquire(*a);
+  ASSERT_TRUE(next);
+  EXPECT_GT(*next, *ahead);
+}
+
+TEST_F(Memory, HubsAreApartAndOutliveTheirHandles) {
+  std::shared_ptr<Backend> a, b;
+  {
+    const memory::Hub here, there;
+    a = seat(here, "a");
+    b = seat(there, "b");
+  }
+  EXPECT_TRUE(acquire(*a));
+  EXPECT_TRUE(acquire(*b));
 }
 
 }  // namespace

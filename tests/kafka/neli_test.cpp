@@ -703,9 +703,8 @@ TEST(NeliRenew, DeposedAndNeverToldMoreTheHandleIsDropped) {
   s.call(Verb::renew, s.token);
   s.take_record();
   s.committed(Outcome::deposed, evicted);
-  s.call(Verb::await_change, {}, Vacant{}, 1min);
+  s.call(Verb::acquire, {}, Vacant{}, 1min);
   s.forget();
-  s.call(Verb::await_change, {}, Vacant{}, 1min);
   s.advance(lease - 1ms);
   EXPECT_FALSE(s.did<action::Drop>());
   s.advance(1ms);
@@ -1158,6 +1157,33 @@ TEST(NeliSeat, AWaitOutlastsRenewalsAndEndsWithTheLease) {
     ASSERT_LE(s.now, last + lease);
   }
   EXPECT_GT(s.now, last + lease - 50ms);
+}
+
+TEST(NeliSeat, AWaitEndsExactlyWithTheLeaseWhateverReadsAreUnderWay) {
+  Seat s;
+  s.join(record(41));
+  s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
+  s.advance(1s);
+  EXPECT_EQ(s.neli.alarm(), Seat::start + lease);
+}
+
+TEST(NeliSeat, AWaitEndsWhenAClaimIsWorthTrying) {
+  Seat s;
+  s.join(record(40, "other", true));
+  s.call(Verb::await_change, {}, Vacant{}, 1min);
+  s.own();
+  EXPECT_FALSE(s.did<action::Wake>());
+  s.read(record(40, "other", true));
+  EXPECT_TRUE(s.did<action::Wake>());
+}
+
+TEST(NeliSeat, WhatOneWroteOneselfAndDoesNotLeadByIsNobodys) {
+  Seat s;
+  s.call(Verb::acquire);
+  s.observed(record(40, "mine"));
+  EXPECT_EQ(s.take_answer<Denied>().holder, std::nullopt);
+  s.call(Verb::await_change, {}, Vacant{}, 1min);
+  EXPECT_FALSE(s.did<action::Wake>());
 }
 
 TEST(NeliSeat, AWaitForAHolderThatHasLapsedIsNoHotLoop) {

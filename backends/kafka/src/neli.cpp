@@ -93,9 +93,8 @@ void Neli::take(const fact::Troubled& troubled) {
 
 void Neli::take(const fact::Assigned& assigned) {
   if (!member_ || member_->handle != assigned.handle) return;
-  Member next;
-  next.handle = assigned.handle;
-  next.outstanding = std::move(member_->outstanding);
+  Member next(assigned.handle);
+  next.outstanding = member_->outstanding;
   *member_ = std::move(next);
   member_->place = assigned.owner ? Place::owner : Place::bystander;
   member_->assigned_at = now_;
@@ -404,7 +403,7 @@ void Neli::open_member() {
     return;
   }
   open_after_ = now_ + reopen_pause;
-  member_.emplace().handle = ++last_id_;
+  member_.emplace(++last_id_);
   emit(action::Open{member_->handle, rank(highest_, unix_ms_, settings_.incarnation)});
 }
 

@@ -188,7 +188,9 @@ class Neli {
   };
   /// One member handle.
   struct Member {
-    std::uint64_t handle{};
+    explicit Member(std::uint64_t number) : handle(number) {}
+
+    std::uint64_t handle;
     Place place{Place::joining};
     bool lost{};     ///< the last assignment ended without our doing
     bool deposed{};  ///< this generation takes no commit of ours

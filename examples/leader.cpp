@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The README's twenty lines: work that exactly one of several processes does. Start it in several terminals.
+#include <csignal>
+#include <cstdio>
+
+#include <tenure/file.hpp>
+#include <tenure/leader_task.hpp>
+#include <tenure/lock_table.hpp>
+#include <tenure/wait.hpp>
+
+using namespace std::chrono_literals;
+
+int main() {
+  sigset_t end;
+  sigemptyset(&end), sigaddset(&end, SIGINT), sigaddset(&end, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &end, nullptr);
+
+  auto seat = tenure::file::open("/tmp/tenure-example", "reports");
+  tenure::LeaderTask task(seat, tenure::lock_table_timing::fast(), [](std::stop_token stop, tenure::Token token) {
+    std::printf("leading with token %llu\n", static_cast<unsigned long long>(token.value));
+    while (!stop.stop_requested())  // work in steps shorter than Timing::margin; send the token with every write
+      tenure::wait_out({tenure::boot_clock(), tenure::boot_clock().now() + 50ms, stop});
+    std::puts("no longer leading");
+  });
+  task.manager().start();
+
+  int signal = 0;
+  sigwait(&end, &signal);  // leaving main() hands the lead over
+}

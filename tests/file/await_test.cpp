@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: a standby learns of every end and every beginning at once, and sleeps meanwhile. Method: one thread
-// waits on the store, the test does something, and the wait must end long before its limit. Idleness by what
-// was not looked at.
-#include <gmock/gmock.h>
+// Goal: a standby learns of every end and every beginning at once, and sleeps meanwhile. Method: one thread waits on
+// the store by a clock that stands still, so that only an event ends the wait; where the store asks for a moment's
+// patience, the test gives it that and no more.
+#include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
+
+#include <atomic>
 
 #include <thread>
+
+#include <tenure/file.hpp>
 
 #include "store.hpp"
 #include "support.hpp"
@@ -14,12 +20,12 @@
 namespace tenure::file {
 namespace {
 
-constexpr Clock::Duration patience = 30s;
-
 struct FileAwait : ::testing::Test {
   Scratch base;
   fs::path directory = base / "jobs";
-  Store holder{base, "jobs"}, standby{base, "jobs"};
+  std::atomic<int> looks{0};
+  Store holder{base, "jobs"}, standby{base, "jobs", [this](Step step) { looks += step == Step::looked; }};
+  ManualClock clock;
   Version seen{{7}, 70};
 
   void SetUp() override {
@@ -27,34 +33,43 @@ struct FileAwait : ::testing::Test {
     ASSERT_EQ(read(standby).record->beat, 70u);
   }
 
+  /// A wait on a thread of its own, with an hour's patience.
+  struct Waiting {
+    Waiting(Store& store, const std::optional<Version>& seen, ManualClock& clock)
+        : clock_(clock), end_(clock.now() + 1h), thread_([this, &store, seen](std::stop_token stop) {
+            store.await_change(seen, {clock_, end_, stop});
+            over_ = true;
+          }) {}
+
+    /// Until it sleeps, and for how long it means to.
+    bool sleeps(Clock::Duration left) {
+      return eventually([&] { return clock_.next_alarm() == clock_.now() + left; });
+    }
+    bool sleeps() { return sleeps(end_ - clock_.now()); }
+    bool over() const { return over_; }
+
+    /// Until it is over, at most some moments later by its clock.
+    bool ends() {
+      int moments = 5;
+      return eventually([&] {
+        if (!over_ && clock_.next_alarm() <= clock_.now() + 1ms && moments-- > 0) clock_.advance(1ms);
+        return over_.load();
+      });
+    }
+
+   private:
+    ManualClock& clock_;
+    Clock::Time end_;
+    std::atomic<bool> over_{false};
+    std::jthread thread_;
+  };
+
   /// Whether waiting ends because of what happens.
   bool ends(const std::function<void()>& happens) {
-    const auto limit = within(patience);
-    std::thread waiting([&] { standby.await_change(seen, limit); });
+    Waiting waiting(standby, seen, clock);
+    EXPECT_TRUE(waiting.sleeps());
     happens();
-    waiting.join();
-    return boot_clock().now() < limit.by;
-  }
-
-  /// Whether it goes on waiting.
-  bool lasts(const std::function<void()>& happens) {
-    std::stop_source stop;
-    std::atomic<bool> ended{false};
-    std::thread waiting([&] {
-      standby.await_change(seen, within(patience, boot_clock(), stop.get_token()));
-      ended = true;
-    });
-    happens();
-    wait_out_for(100ms);
-    const bool waited = !ended;
-    stop.request_stop();
-    waiting.join();
-    return waited;
-  }
-
-  static void wait_out_for(Clock::Duration time) {
-    const auto waker = boot_clock().make_waker();
-    waker->wait_until(boot_clock().now() + time);
+    return waiting.ends();
   }
 
   void release() {
@@ -70,7 +85,19 @@ TEST_F(FileAwait, AReleaseEndsIt) {
 
 TEST_F(FileAwait, AReleaseBeforeItEndsIt) {
   release();
-  EXPECT_TRUE(ends([] {}));
+  EXPECT_TRUE(Waiting(standby, seen, clock).ends());
+}
+
+TEST_F(FileAwait, ItsStopEndsIt) {
+  Waiting waiting(standby, seen, clock);
+  EXPECT_TRUE(waiting.sleeps());
+}  // or this would not return
+
+TEST_F(FileAwait, ItsLimitEndsIt) {
+  Waiting waiting(standby, seen, clock);
+  EXPECT_TRUE(waiting.sleeps());
+  clock.advance(1h);
+  EXPECT_TRUE(waiting.ends());
 }
 
 TEST_F(FileAwait, ANewTenureEndsIt) {
@@ -106,39 +133,79 @@ TEST_F(FileAwait, AReplacedDirectoryEndsIt) {
 
 TEST_F(FileAwait, TheFirstTenureEndsIt) {
   Store a{base, "other"}, b{base, "other"};
-  const auto limit = within(patience);
-  std::thread waiting([&] { a.await_change(std::nullopt, limit); });
+  Waiting waiting(a, std::nullopt, clock);
+  EXPECT_TRUE(waiting.sleeps());
   ASSERT_TRUE(swap(b, std::nullopt, record(7, 70)));
-  waiting.join();
-  EXPECT_LT(boot_clock().now(), limit.by);
+  EXPECT_TRUE(waiting.ends());
 }
 
-TEST_F(FileAwait, RenewalsAreNoNews) {
-  EXPECT_TRUE(lasts([&] {
-    for (std::uint64_t beat = 71; beat < 100; ++beat)
-      ASSERT_TRUE(swap(holder, version(7, {beat - 1}), record(7, beat)));
-  }));
+// The event of a closing file comes before its lock is free. Here the event is a stranger's, and the lock goes without.
+TEST_F(FileAwait, AfterAClosingItLooksAgainSoon) {
+  release();
+  ASSERT_TRUE(read(standby).record->released);
+  const auto path = directory / "2";
+  struct stat now {};
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_EQ(::fstat(fd, &now), 0);
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  const auto image = std::get<Image>(encode(record(8, 80), "jobs", {boot, 0, {now.st_dev, now.st_ino}}));
+  ASSERT_EQ(::pwrite(fd, &image, sizeof image, 0), static_cast<ssize_t>(sizeof image));
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  ASSERT_EQ(::fcntl(fd, F_OFD_SETLK, &whole), 0);
+  seen = {{8}, 80};
+  ASSERT_FALSE(read(standby).record->released);
+
+  Waiting waiting(standby, seen, clock);
+  ASSERT_TRUE(waiting.sleeps());
+  ::close(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  for (int look = 0; look < 3; ++look) {
+    ASSERT_TRUE(waiting.sleeps(1ms)) << look;
+    clock.advance(1ms);
+  }
+  ASSERT_TRUE(waiting.sleeps(1ms));
+  whole.l_type = F_UNLCK;
+  ASSERT_EQ(::fcntl(fd, F_OFD_SETLK, &whole), 0);
+  clock.advance(1ms);
+  EXPECT_TRUE(eventually([&] { return waiting.over(); }));
+  ::close(fd);
+}
+
+TEST_F(FileAwait, AfterAClosingInVainItSleepsAgain) {
+  Waiting waiting(standby, seen, clock);
+  ASSERT_TRUE(waiting.sleeps());
+  ::close(::open((directory / "1").c_str(), O_WRONLY | O_CLOEXEC));
+  for (int look = 0; look < 5; ++look) {
+    ASSERT_TRUE(waiting.sleeps(1ms)) << look;
+    clock.advance(1ms);
+  }
+  EXPECT_TRUE(waiting.sleeps());
+}
+
+// Whether nothing wakes it can only be told by something that does: the looks are counted up to there.
+TEST_F(FileAwait, RenewalsDoNotWakeIt) {
+  Waiting waiting(standby, seen, clock);
+  ASSERT_TRUE(waiting.sleeps());
+  const int before = looks;
+  constexpr int renewals = 50;
+  for (std::uint64_t beat = 71; beat < 71 + renewals; ++beat)
+    ASSERT_TRUE(swap(holder, version(7, {beat - 1}), record(7, beat)));
+  std::ofstream(directory / "stranger") << "x";
+  EXPECT_TRUE(eventually([&] { return looks > before; }));
+  EXPECT_LE(looks - before, 2) << "of 50 renewals, none; of a new name, one";
+  EXPECT_TRUE(waiting.sleeps());
 }
 
 TEST_F(FileAwait, AReleaseThatWasToldIsNoNews) {
   release();
   ASSERT_TRUE(read(standby).record->released);
-  EXPECT_TRUE(lasts([] {}));
-}
-
-TEST_F(FileAwait, StrangersAreNoNews) {
-  EXPECT_TRUE(lasts([&] { std::ofstream(directory / "README") << "x"; }));
+  Waiting waiting(standby, seen, clock);
+  EXPECT_TRUE(waiting.sleeps());
+  EXPECT_FALSE(waiting.over());
 }
 
 TEST_F(FileAwait, ManyWaitWithOneInstance) {
-  std::vector<std::unique_ptr<Store>> stores;
-  std::vector<std::thread> waiting;
-  const auto limit = within(patience);
-  for (int i = 0; i < 8; ++i) {
-    stores.push_back(std::make_unique<Store>(base, "jobs"));
-    ASSERT_TRUE(read(*stores.back()).record);
-    waiting.emplace_back([&, i] { stores[static_cast<std::size_t>(i)]->await_change(seen, limit); });
-  }
   const auto instances = [] {
     std::size_t found = 0;
     for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
@@ -147,10 +214,18 @@ TEST_F(FileAwait, ManyWaitWithOneInstance) {
     }
     return found;
   };
-  EXPECT_TRUE(eventually([&] { return instances() == 1; }));
+  std::vector<std::unique_ptr<Store>> stores;
+  std::vector<std::unique_ptr<Waiting>> waiting;
+  for (int i = 0; i < 8; ++i) {
+    auto& store = *stores.emplace_back(std::make_unique<Store>(base, "jobs"));
+    ASSERT_TRUE(read(store).record);
+    waiting.push_back(std::make_unique<Waiting>(store, seen, clock));
+  }
+  ASSERT_TRUE(clock.await_parked(8));
+  EXPECT_EQ(instances(), 1u);
   release();
-  for (auto& thread : waiting) thread.join();
-  EXPECT_LT(boot_clock().now(), limit.by);
+  for (auto& each : waiting) EXPECT_TRUE(each->ends());
+  waiting.clear();
   stores.clear();
   EXPECT_EQ(instances(), 0u) << "and it goes with the last of them";
 }
@@ -159,18 +234,24 @@ TEST_F(FileAwait, ManyWaitWithOneInstance) {
 TEST_F(FileAwait, WithoutInotifyItLooksNowAndThen) {
   constexpr int cannot = 77;
   Child deaf([&] {
-    Store store{base, "jobs"};
-    ASSERT_TRUE(read(store).record);
+    Store leads{base, "other"}, waits{base, "other"};
+    ASSERT_TRUE(swap(leads, std::nullopt, record(7, 70)));
+    ASSERT_TRUE(read(waits).record);
     const bool limited =
         ::unshare(CLONE_NEWUSER) == 0 && (std::ofstream("/proc/sys/user/max_inotify_instances") << 0 << std::flush);
     if (!limited || ::inotify_init1(IN_CLOEXEC) >= 0) ::_exit(cannot);
-    const auto limit = within(patience);
-    std::thread waiting([&] { store.await_change(seen, limit); });
-    Child::ready();
-    waiting.join();
-    EXPECT_LT(boot_clock().now(), limit.by);
+    Waiting waiting(waits, seen, clock);
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_TRUE(waiting.sleeps(poll_interval));
+      clock.advance(poll_interval);
+    }
+    ASSERT_TRUE(waiting.sleeps(poll_interval));
+    auto last = record(7, 71);
+    last.released = true;
+    ASSERT_TRUE(swap(leads, version(7, {70}), last));
+    clock.advance(poll_interval);
+    EXPECT_TRUE(eventually([&] { return waiting.over(); }));
   });
-  if (deaf.await_ready()) release();
   const int status = deaf.end();
   if (WEXITSTATUS(status) == cannot) GTEST_SKIP() << "no user namespace to limit inotify instances in";
   EXPECT_EQ(status, 0);

@@ -185,6 +185,9 @@ TEST_F(FileFaults, AnotherTimeNamespaceIsAnotherClock) {
 // ---- Descriptors
 
 TEST_F(FileFaults, ALeaderNeedsNoNewDescriptor) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer itself needs descriptors";
+#endif
   EXPECT_EQ(Child([&] {
               Store leader{base, "jobs"}, other{base, "jobs"};
               ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
@@ -206,20 +209,22 @@ void close_all_from(int first) {
 }
 
 TEST_F(FileFaults, AHolderWhoseDescriptorsWereClosedKnows) {
-  EXPECT_EQ(Child([&] {
-              Store leader{base, "jobs"}, other{base, "jobs"};
-              ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
-              close_all_from(3);
-              // Whatever the program opens next gets our numbers.
-              const auto bystander = (base / "bystander").string();
-              for (int i = 0; i < 16; ++i) ASSERT_GT(::open(bystander.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600), 0);
-              EXPECT_FALSE(swap(leader, version(7, {70}), record(7, 71)));
-              EXPECT_EQ(fs::file_size(bystander), 0u) << "written into a file of the program's";
-              EXPECT_TRUE(read(other).record->released);
-              EXPECT_TRUE(swap(leader, version(7, {70}), record(8, 80))) << "and it may lead anew";
-              for (int fd = 3; fd < 19; ++fd) EXPECT_GE(::fcntl(fd, F_GETFD), 0) << "closed one of the program's";
-            }).end(),
-            0);
+  Child daemonises([&] {
+    Store leader{base, "jobs"}, other{base, "jobs"};
+    ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+    close_all_from(3);
+    // Whatever the program opens next gets our numbers.
+    const auto bystander = (base / "bystander").string();
+    constexpr int most = 16;
+    for (int i = 0; i < most; ++i) ASSERT_EQ(::open(bystander.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600), 3 + i);
+    EXPECT_FALSE(swap(leader, version(7, {70}), record(7, 71)));
+    EXPECT_EQ(fs::file_size(bystander), 0u) << "written into a file of the program's";
+    EXPECT_TRUE(read(other).record->released);
+    EXPECT_TRUE(swap(leader, version(7, {70}), record(8, 80))) << "and it may lead anew";
+    for (int fd = 3; fd < 3 + most; ++fd)
+      EXPECT_EQ(fs::read_symlink("/proc/self/fd/" + std::to_string(fd)), bystander) << "closed one of the program's";
+  });
+  EXPECT_EQ(daemonises.end(), 0);
 }
 
 // ---- Files and directories
@@ -259,6 +264,16 @@ TEST_F(FileFaults, AHolderKnowsWhenItsFileIsReplaced) {
   ASSERT_TRUE(found.record);
   EXPECT_FALSE(found.record->released) << "a copy has no lock: that says nothing of the holder";
   EXPECT_FALSE(found.same_clock);
+  EXPECT_FALSE(swap(leader, version(7, {70}), record(7, 71)));
+}
+
+// A second name keeps the holder's file alive: it is not gone, but it is not the newest any more.
+TEST_F(FileFaults, AHolderKnowsWhenAnotherFileHasItsNumber) {
+  Store leader{base, "jobs"};
+  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+  fs::create_hard_link(directory / "1", base / "kept");
+  fs::copy_file(directory / "1", directory / "copy");
+  fs::rename(directory / "copy", directory / "1");
   EXPECT_FALSE(swap(leader, version(7, {70}), record(7, 71)));
 }
 

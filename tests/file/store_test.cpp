@@ -138,6 +138,17 @@ TEST_F(FileStore, NewerFilesAreNeverRemoved) {
   EXPECT_FALSE(swap(mine, version(7, {70}), record(7, 71)));
 }
 
+// A claim between reading the newest file and answering: that file was not the newest at any moment since.
+TEST_F(FileStore, AReadingTellsWhatWasTheNewestAllTheWhile) {
+  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
+  bool claims = true;
+  Store reader{base, election, [&](Step step) {
+                 if (step != Step::looked || !std::exchange(claims, false)) return;
+                 ASSERT_TRUE(swap(b, version(7, {70}), record(8, 80)));
+               }};
+  EXPECT_EQ(read(reader).record->token, Token{8});
+}
+
 TEST_F(FileStore, RenewalsAreSeen) {
   ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
   const auto renewed = record(7, 71);

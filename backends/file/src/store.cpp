@@ -126,6 +126,7 @@ Result<Store::Look> Store::look(const Limit& limit) {
     const auto there = look_into(newest, found.read);
     if (const auto* error = std::get_if<Error>(&there)) return *error;
     if (!std::get<bool>(there)) continue;
+    reached(Step::looked);
     // It was the newest while we read it only if it still is.
     const auto again = place_.list();
     if (const auto* error = std::get_if<Error>(&again)) return *error;

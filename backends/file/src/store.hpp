@@ -19,17 +19,9 @@
 
 namespace tenure::file {
 
-/// The moments between two system calls at which tests stop a process, or let another one act.
-enum class Step {
-  compared,
-  locked,
-  linked,
-  listed,
-  synced,  ///< of a claim
-  checked,
-  beaten,
-  relisted,  ///< of a renewal
-};
+/// The moments between two system calls at which tests stop a process, or let another one act: of a claim (compared to
+/// synced), of a renewal (checked to relisted), of a reading (looked).
+enum class Step { compared, locked, linked, listed, synced, checked, beaten, relisted, looked };
 
 class Store final : public ConditionalStore {
  public:

@@ -227,6 +227,25 @@ TEST_F(FileFaults, AHolderWhoseDescriptorsWereClosedKnows) {
   EXPECT_EQ(daemonises.end(), 0);
 }
 
+TEST_F(FileFaults, AHolderWhoseFileAloneWasClosedKnows) {
+  Store leader{base, "jobs"};
+  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+  const auto bystander = (base / "bystander").string();
+  const int other = ::open(bystander.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  int held = -1;
+  for (int fd = 3; fd < 64; ++fd) {
+    struct stat now {
+    }, file{};
+    if (::fstat(fd, &now) == 0 && ::stat((directory / "1").c_str(), &file) == 0 && now.st_ino == file.st_ino) held = fd;
+  }
+  ASSERT_GE(::dup2(other, held), 0);
+  EXPECT_FALSE(swap(leader, version(7, {70}), record(7, 71)));
+  EXPECT_EQ(fs::file_size(bystander), 0u) << "written into a file of the program's";
+  EXPECT_GE(::fcntl(held, F_GETFD), 0) << "closed a file of the program's";
+  ::close(held);
+  ::close(other);
+}
+
 // ---- Files and directories
 
 TEST_F(FileFaults, AHolderKnowsWhenItsFileIsDeleted) {

@@ -372,24 +372,24 @@ TEST_P(LockTableSim, LeasesNeverOverlapAndTokensRise) {
 INSTANTIATE_TEST_SUITE_P(
     , LockTableSim,
     testing::Values(
-        Scenario{"calm", {.pause = 0.02, .extreme_rates = true}, 750},
-        Scenario{"network", {.lose = 0.1, .slow = 0.1, .twice = 0.1, .pause = 0.1, .give_up = 0.3}, 1000},
+        Scenario{"calm", {.pause = 0.02, .extreme_rates = true}, 250},
+        Scenario{"network", {.lose = 0.1, .slow = 0.1, .twice = 0.1, .pause = 0.1, .give_up = 0.3}, 300},
         Scenario{
-            "bad_network", {.lose = 0.3, .slow = 0.3, .twice = 0.3, .resign = 0.1, .give_up = 0.3}, 1000},
-        Scenario{"processes", {.slow = 0.05, .pause = 0.5, .crash = 0.3, .resign = 0.05}, 1000},
-        Scenario{"clocks", {.slow = 0.1, .pause = 0.3, .step = 1, .extreme_rates = true}, 1000},
+            "bad_network", {.lose = 0.3, .slow = 0.3, .twice = 0.3, .resign = 0.1, .give_up = 0.3}, 300},
+        Scenario{"processes", {.slow = 0.05, .pause = 0.5, .crash = 0.3, .resign = 0.05}, 300},
+        Scenario{"clocks", {.slow = 0.1, .pause = 0.3, .step = 1, .extreme_rates = true}, 300},
         Scenario{"copies",
                  {.lose = 0.05, .slow = 0.05, .pause = 0.3, .crash = 0.1, .copy = 0.5, .resign = 0.05},
-                 1000},
+                 300},
         Scenario{"one_host",
                  {.slow = 0.2, .twice = 0.1, .pause = 0.5, .crash = 0.2, .resign = 0.05, .same_clock = true},
-                 1000},
+                 300},
         Scenario{
             "cache",
             {.lose = 0.05, .slow = 0.1, .pause = 0.2, .crash = 0.05, .flush = 0.2, .absence_certain = false},
-            1000},
+            300},
         Scenario{
-            "settings", {.lose = 0.05, .slow = 0.1, .pause = 0.5, .crash = 0.2, .mixed_terms = true}, 1000},
+            "settings", {.lose = 0.05, .slow = 0.1, .pause = 0.5, .crash = 0.2, .mixed_terms = true}, 300},
         Scenario{"everything",
                  {.lose = 0.1,
                   .slow = 0.1,
@@ -402,7 +402,7 @@ INSTANTIATE_TEST_SUITE_P(
                   .give_up = 0.3,
                   .mixed_terms = true,
                   .extreme_rates = true},
-                 1500}),
+                 500}),
     [](const auto& scenario) { return scenario.param.name; });
 
 }  // namespace

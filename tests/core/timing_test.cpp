@@ -122,7 +122,7 @@ TEST(Timing, WhateverIsRefusedTheRemedyWorks) {
     return Duration(random() % 10 == 0 ? -ns : ns);
   };
   int refused = 0;
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < 600; ++i) {
     const Timing timing{.term = duration(),
                         .renew = duration(),
                         .retry = duration(),
@@ -135,7 +135,7 @@ TEST(Timing, WhateverIsRefusedTheRemedyWorks) {
     ++refused;
     ASSERT_NO_THROW(remedy(message).validate()) << message;
   }
-  EXPECT_GT(refused, 1000);
+  EXPECT_GT(refused, 300);
 }
 
 TEST(Timing, WordsAreExact) {

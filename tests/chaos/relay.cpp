@@ -57,8 +57,7 @@ pid_t process_at(int from, int to) {
     if (pid == 0 || pid == ::getpid()) continue;
     fs::directory_iterator fd(process.path() / "fd", gone);
     for (; !gone && fd != fs::directory_iterator(); fd.increment(gone))
-      if (std::error_code closed; fs::read_symlink(fd->path(), closed) == wanted)
-        return static_cast<pid_t>(pid);
+      if (std::error_code closed; fs::read_symlink(fd->path(), closed) == wanted) return static_cast<pid_t>(pid);
   }
   return 0;
 }
@@ -79,11 +78,10 @@ constexpr short readable = POLLIN | POLLHUP | POLLERR;
 }  // namespace
 
 std::string api_name(int key) {
-  static const std::map<int, std::string> names{
-      {0, "Produce"},      {1, "Fetch"},        {3, "Metadata"},
-      {8, "OffsetCommit"}, {9, "OffsetFetch"},  {10, "FindCoordinator"},
-      {11, "JoinGroup"},   {12, "Heartbeat"},   {13, "LeaveGroup"},
-      {14, "SyncGroup"},   {18, "ApiVersions"}, {19, "CreateTopics"}};
+  static const std::map<int, std::string> names{{0, "Produce"},      {1, "Fetch"},        {3, "Metadata"},
+                                                {8, "OffsetCommit"}, {9, "OffsetFetch"},  {10, "FindCoordinator"},
+                                                {11, "JoinGroup"},   {12, "Heartbeat"},   {13, "LeaveGroup"},
+                                                {14, "SyncGroup"},   {18, "ApiVersions"}, {19, "CreateTopics"}};
   const auto it = names.find(key);
   return it == names.end() ? "api " + std::to_string(key) : it->second;
 }

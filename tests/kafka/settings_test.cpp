@@ -166,9 +166,10 @@ TEST(KafkaTiming, PresetsAreValidAndHaveTheirSessions) {
   for (const auto& timing : {fast(), balanced(), steady()}) timing.validate();
   EXPECT_EQ(pace(fast()).session, 6s);
   EXPECT_EQ(pace(fast()).heartbeat, 250ms);
-  EXPECT_EQ(pace(fast()).observe_every, 250ms);
+  EXPECT_EQ(pace(fast()).observe_every, 125ms);
   EXPECT_EQ(pace(balanced()).session, 12s);
   EXPECT_EQ(pace(balanced()).heartbeat, 500ms);
+  EXPECT_EQ(pace(balanced()).observe_every, 500ms);
   EXPECT_EQ(pace(steady()).session, 20s);
   EXPECT_EQ(pace(steady()).heartbeat, 1s);
 }

@@ -20,7 +20,7 @@ namespace tenure::kafka {
 /// Where a handle's log lines go. Outlives every handle, but not the user's interest in them.
 class Journal {
  public:
-  Journal(Log log, Redactor redacted, std::string election);
+  Journal(Log log, Redactor redacted, const std::string& election);
   void write(Level level, std::string_view message) noexcept;
   /// Returns when the user's function is not running and will not be called again. REQUIRES: not called by it.
   void close() noexcept;

@@ -125,8 +125,9 @@ bool utf8(std::string_view text) {
 void check_group(const std::string& group) {
   check_election(group);
   if (!utf8(group)) refuse("group \"" + printable(group, 80) + "\" is no UTF-8");
-  for (const unsigned char c : group)
-    if (c < 0x20 || c == 0x7f) refuse("group \"" + printable(group, 80) + "\" has control characters");
+  for (const char byte : group)
+    if (const auto c = static_cast<unsigned char>(byte); c < 0x20 || c == 0x7f)
+      refuse("group \"" + printable(group, 80) + "\" has control characters");
 }
 
 void check_durations(const Options& o) {
@@ -201,7 +202,9 @@ std::variant<Error, Pace> pace_of(const Timing& timing, const Options& options) 
   pace.heartbeat =
       options.heartbeat.value_or(std::clamp<Clock::Duration>(timing.renew / 2, milliseconds(100), seconds(3)));
   pace.session = options.session.value_or(std::max(usual_session, lead - pace.heartbeat));
-  pace.observe_every = options.observe_every.value_or(pace.heartbeat);
+  // A lease is waited for from when its last renewal was seen: with a short one, half a heartbeat of delay counts.
+  pace.observe_every =
+      options.observe_every.value_or(pace.heartbeat < milliseconds(500) ? pace.heartbeat / 2 : pace.heartbeat);
   const auto error = [](std::string message) { return Error{Fault::misconfigured, std::move(message)}; };
   if (lead < pace.session)
     return error("kafka: term - margin (" + words(lead) + ") must be at least the session (" + words(pace.session) +

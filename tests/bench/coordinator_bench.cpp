@@ -210,6 +210,9 @@ class Bench {
     settle();
     for (const auto& fault : split(settings_.faults))
       for (int round = 1; round <= settings_.rounds; ++round) suffer(fault);
+  }
+
+  void print() const {
     std::printf("\n%-20s %-9s %6s   %-23s %-23s %s\n", "fault", "preset", "kept", "least remaining(), s",
                 "without a leader, s", "changes of leader");
     for (const auto& [key, accounts] : accounts_) print(key.first, key.second, accounts);
@@ -324,8 +327,16 @@ Settings parse(int argc, char** argv) {
 int main(int argc, char** argv) try {
   const auto s = parse(argc, argv);
   Bench bench(s);
-  bench.run();
-  return bench.judge() ? 0 : 1;
+  std::string trouble;
+  try {
+    bench.run();
+  } catch (const std::exception& e) {
+    trouble = e.what();
+  }
+  bench.print();  // also what came before the trouble
+  const bool well = bench.judge();
+  if (!trouble.empty()) fail(trouble);
+  return well ? 0 : 1;
 } catch (const std::exception& e) {
   std::fprintf(stderr, "coordinator_bench: %s\n", e.what());
   return 1;

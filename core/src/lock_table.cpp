@@ -108,8 +108,7 @@ class LockTable final : public Backend {
       alarm_ = std::move(alarm);  // For the next acquire() to answer: once.
     }
     if (!decisions_.copied()) return;
-    tell(Level::warning,
-         "the store shows a beat of ours that we never sent: a copy of this process is at work");
+    tell(Level::warning, "the store shows a beat of ours that we never sent: a copy of this process is at work");
     decisions_.become(draw_incarnation());
   }
 
@@ -131,10 +130,9 @@ class LockTable final : public Backend {
 
 }  // namespace
 
-std::shared_ptr<Backend> lock_table(std::shared_ptr<ConditionalStore> store, std::string election,
-                                    Candidate candidate, Log log) {
-  return std::make_shared<LockTable>(std::move(store), std::move(election), std::move(candidate),
-                                     std::move(log));
+std::shared_ptr<Backend> lock_table(std::shared_ptr<ConditionalStore> store, std::string election, Candidate candidate,
+                                    Log log) {
+  return std::make_shared<LockTable>(std::move(store), std::move(election), std::move(candidate), std::move(log));
 }
 
 namespace lock_table_timing {

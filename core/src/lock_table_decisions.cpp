@@ -27,8 +27,7 @@ constexpr int most_timed_looks = 8;
 
 bool credible(const Record& record) {
   return record.token.value < greatest_token && record.term > Duration::zero() && record.term <= max_term &&
-         record.asked >= Duration::zero() &&
-         record.asked.count() <= std::numeric_limits<Clock::rep>::max() / 2;
+         record.asked >= Duration::zero() && record.asked.count() <= std::numeric_limits<Clock::rep>::max() / 2;
 }
 
 std::optional<Version> version_of(const Read& read) {
@@ -51,8 +50,7 @@ LockTableDecisions::LockTableDecisions(Candidate self, std::string incarnation, 
 void LockTableDecisions::saw(const Read& found, Time at) {
   auto read = found;
   if (read.record && !credible(*read.record)) read.unreadable = true;
-  const bool fresh =
-      !sight_ || version_of(sight_->read) != version_of(read) || unreadable() != read.unreadable;
+  const bool fresh = !sight_ || version_of(sight_->read) != version_of(read) || unreadable() != read.unreadable;
   const bool fell_before = sight_ && sight_->fell;
   sight_ = Sight{read, fresh ? at : sight_->first, false};
   if (pending_ && !may_stand(pending_->expected)) pending_.reset();
@@ -72,11 +70,10 @@ void LockTableDecisions::judge_fall(bool fell_before) {
   if (read.unreadable) return;
   sight_->fell = read.record ? read.record->token < highest_ : highest_ > Token{};
   if (!sight_->fell || fell_before) return;
-  alarm_ =
-      Error{Fault::corrupt,
-            "the store lost data: token " + std::to_string(highest_.value) + " was there, and now " +
-                (read.record ? "token " + std::to_string(read.record->token.value) : "no record at all") +
-                "; restore it, and until then fence every write with the token"};
+  alarm_ = Error{Fault::corrupt,
+                 "the store lost data: token " + std::to_string(highest_.value) + " was there, and now " +
+                     (read.record ? "token " + std::to_string(read.record->token.value) : "no record at all") +
+                     "; restore it, and until then fence every write with the token"};
 }
 
 /// The lease ends one term after its holder asked, by the holder's clock. What that is by ours: the holder
@@ -137,8 +134,7 @@ Clock::Time LockTableDecisions::next_look() const {
 }
 
 std::optional<Clock::Time> LockTableDecisions::lease_end() const {
-  if (!sight_ || !sight_->read.record || sight_->read.unreadable || sight_->read.record->released)
-    return std::nullopt;
+  if (!sight_ || !sight_->read.record || sight_->read.unreadable || sight_->read.record->released) return std::nullopt;
   return sight_->fell ? std::max(lease_end_, sight_->first + longest()) : lease_end_;
 }
 
@@ -155,17 +151,14 @@ Denied LockTableDecisions::denied(Time now) const {
   return {incumbent(now)};
 }
 
-std::optional<Version> LockTableDecisions::version() const {
-  return sight_ ? version_of(sight_->read) : std::nullopt;
-}
+std::optional<Version> LockTableDecisions::version() const { return sight_ ? version_of(sight_->read) : std::nullopt; }
 
 bool LockTableDecisions::copied() const {
   return sight_ && sight_->read.record && !sight_->read.unreadable &&
          sight_->read.record->incarnation == incarnation_ && !sent(*sight_->read.record);
 }
 
-std::optional<LockTableDecisions::Attempt> LockTableDecisions::claim(Time asked, Time now,
-                                                                     std::uint64_t beat) {
+std::optional<LockTableDecisions::Attempt> LockTableDecisions::claim(Time asked, Time now, std::uint64_t beat) {
   tenure_.reset();  // Whoever asks for a new tenure has given up the old one.
   if (!sight_ || now < earliest()) return std::nullopt;
   const auto token = next_token();
@@ -180,8 +173,7 @@ std::optional<LockTableDecisions::Attempt> LockTableDecisions::claim(Time asked,
   return send(expected, written(*token, asked, beat, false));
 }
 
-std::optional<LockTableDecisions::Attempt> LockTableDecisions::renewal(Token token, Time asked,
-                                                                       std::uint64_t beat) {
+std::optional<LockTableDecisions::Attempt> LockTableDecisions::renewal(Token token, Time asked, std::uint64_t beat) {
   if (!tenure_ || tenure_->token != token || asked >= tenure_->deadline) return std::nullopt;
   return send(Expected{token, sent_}, written(token, asked, beat, false));
 }
@@ -231,8 +223,8 @@ Answer LockTableDecisions::renewed(const Result<Swap>& result, Time at) {
   // By the deadline that stood when it was asked: by its own, a renewal that took a term would revive the
   // lapsed.
   if (!tenure_ || at >= tenure_->deadline)
-    return Unknown{{Fault::timed_out,
-                    "the renewal came after the deadline that it was to move, and counts for nothing"}};
+    return Unknown{
+        {Fault::timed_out, "the renewal came after the deadline that it was to move, and counts for nothing"}};
   tenure_->deadline = deadline_of(attempt_.next);
   sent_ = {attempt_.next.beat};
   if (const auto& recall = swap.found.recall; recall && recall->token == tenure_->token)

@@ -38,8 +38,7 @@ class World {
     if (faults_.step > 0)
       disturb(faults_.step, [this] { store_step_ms_ += std::int64_t(random_() % 7'200'001) - 3'600'000; });
     if (faults_.flush > 0) disturb(faults_.flush, [this] { flush(); });
-    if (faults_.pause > 0)
-      disturb(faults_.pause, [this] { any().paused_until = now_ + between(50ms, 2500ms); });
+    if (faults_.pause > 0) disturb(faults_.pause, [this] { any().paused_until = now_ + between(50ms, 2500ms); });
     if (faults_.crash > 0) disturb(faults_.crash, [this] { crash(any()); });
     if (faults_.copy > 0) disturb(faults_.copy, [this] { copy(any()); });
   }
@@ -94,12 +93,8 @@ class World {
   }
   Process& any() { return *processes_[random_() % processes_.size()]; }
 
-  Time local(const Process& p) const {
-    return p.base + Duration(std::llround(double(now_.count()) * p.rate));
-  }
-  True in_truth(const Process& p, Time t) const {
-    return True(std::llround(double((t - p.base).count()) / p.rate));
-  }
+  Time local(const Process& p) const { return p.base + Duration(std::llround(double(now_.count()) * p.rate)); }
+  True in_truth(const Process& p, Time t) const { return True(std::llround(double((t - p.base).count()) / p.rate)); }
 
   void at(True when, Then act) { events_.push({std::max(when, now_), ++order_, std::move(act)}); }
 
@@ -112,17 +107,14 @@ class World {
       act();
     });
   }
-  void after(Process& p, Duration pause, Then act) {
-    as(p, in_truth(p, local(p) + pause) + 1ns, std::move(act));
-  }
+  void after(Process& p, Duration pause, Then act) { as(p, in_truth(p, local(p) + pause) + 1ns, std::move(act)); }
 
   void disturb(double per_second, Then act) {
-    at(now_ + Duration(static_cast<Duration::rep>(-std::log(1 - unit()) / per_second * 1e9)),
-       [this, per_second, act] {
-         if (healed_) return;
-         act();
-         disturb(per_second, act);
-       });
+    at(now_ + Duration(static_cast<Duration::rep>(-std::log(1 - unit()) / per_second * 1e9)), [this, per_second, act] {
+      if (healed_) return;
+      act();
+      disturb(per_second, act);
+    });
   }
 
   Timing timing() {
@@ -135,8 +127,7 @@ class World {
 
   Process& add_process() {
     const auto t = timing();
-    auto& p =
-        *processes_.emplace_back(std::make_unique<Process>(LockTableDecisions({"p", ""}, incarnation(), t)));
+    auto& p = *processes_.emplace_back(std::make_unique<Process>(LockTableDecisions({"p", ""}, incarnation(), t)));
     p.timing = t;
     p.name = "p" + std::to_string(processes_.size());
     if (faults_.same_clock) {
@@ -188,8 +179,7 @@ class World {
   /// Sends `apply` to the store, once or twice, and hands its answer, or an error when the time is over, to
   /// `then`.
   template <class T>
-  void call(Process& p, std::function<Result<T>(Process&)> apply,
-            std::function<void(const Result<T>&)> then) {
+  void call(Process& p, std::function<Result<T>(Process&)> apply, std::function<void(const Result<T>&)> then) {
     const auto id = ++p.call;
     p.between_calls = false;
     const auto answered = [this, &p, id, then = std::move(then)](const Result<T>& result) {
@@ -201,8 +191,7 @@ class World {
     if (!chance(faults_.lose))
       at(now_ + delay(), [this, &p, life = p.life, apply, answered] {
         const auto result = apply(p);
-        if (p.life == life && !chance(faults_.lose))
-          as(p, now_ + delay(), [answered, result] { answered(result); });
+        if (p.life == life && !chance(faults_.lose)) as(p, now_ + delay(), [answered, result] { answered(result); });
       });
     if (chance(faults_.twice)) at(now_ + between(1ms, 3s), [&p, apply] { (void)apply(p); });
     after(p, p.timing.call, [answered] { answered(Error{Fault::timed_out, "no answer"}); });
@@ -218,9 +207,9 @@ class World {
 
   Result<Swap> swap(Process& p, const LockTableDecisions::Attempt& attempt) {
     const auto& e = attempt.expected;
-    const bool applies = e ? record_ && record_->token == e->token &&
-                                 std::count(e->beats.begin(), e->beats.end(), record_->beat) > 0
-                           : !record_;
+    const bool applies =
+        e ? record_ && record_->token == e->token && std::count(e->beats.begin(), e->beats.end(), record_->beat) > 0
+          : !record_;
     if (applies) {
       if (p.quiet && !attempt.next.released && faults_.flush == 0)
         violation(p, "its late claim took effect after its release");
@@ -231,8 +220,7 @@ class World {
     return Swap{applies, found()};
   }
 
-  void write(Process& p, const LockTableDecisions::Attempt& attempt,
-             std::function<void(const Result<Swap>&)> then) {
+  void write(Process& p, const LockTableDecisions::Attempt& attempt, std::function<void(const Result<Swap>&)> then) {
     call<Swap>(
         p, [this, attempt](Process& q) { return swap(q, attempt); }, std::move(then));
   }
@@ -324,8 +312,7 @@ class World {
   }
 
   void violation(const Process& p, const std::string& what) {
-    violations.push_back(std::to_string(std::chrono::duration<double>(now_).count()) + " s: " + p.name + " " +
-                         what);
+    violations.push_back(std::to_string(std::chrono::duration<double>(now_).count()) + " s: " + p.name + " " + what);
   }
 
   std::mt19937_64 random_;
@@ -361,11 +348,9 @@ TEST_P(LockTableSim, LeasesNeverOverlapAndTokensRise) {
     world.run(50s);
     tenures += world.tenures;
     ASSERT_TRUE(world.violations.empty()) << name << ", seed " << seed << ", at " << world.violations.front();
-    ASSERT_TRUE(world.somebody_leads())
-        << name << ", seed " << seed << ": nobody leads ten terms after the last fault";
+    ASSERT_TRUE(world.somebody_leads()) << name << ", seed " << seed << ": nobody leads ten terms after the last fault";
   }
-  std::cout << name << ": seeds 1 to " << runs << ", " << runs * 50 << " s simulated, " << tenures
-            << " tenures\n";
+  std::cout << name << ": seeds 1 to " << runs << ", " << runs * 50 << " s simulated, " << tenures << " tenures\n";
   EXPECT_GE(tenures, runs) << "nothing was tried";
 }
 
@@ -374,22 +359,17 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Scenario{"calm", {.pause = 0.02, .extreme_rates = true}, 250},
         Scenario{"network", {.lose = 0.1, .slow = 0.1, .twice = 0.1, .pause = 0.1, .give_up = 0.3}, 300},
-        Scenario{
-            "bad_network", {.lose = 0.3, .slow = 0.3, .twice = 0.3, .resign = 0.1, .give_up = 0.3}, 300},
+        Scenario{"bad_network", {.lose = 0.3, .slow = 0.3, .twice = 0.3, .resign = 0.1, .give_up = 0.3}, 300},
         Scenario{"processes", {.slow = 0.05, .pause = 0.5, .crash = 0.3, .resign = 0.05}, 300},
         Scenario{"clocks", {.slow = 0.1, .pause = 0.3, .step = 1, .extreme_rates = true}, 300},
-        Scenario{"copies",
-                 {.lose = 0.05, .slow = 0.05, .pause = 0.3, .crash = 0.1, .copy = 0.5, .resign = 0.05},
-                 300},
+        Scenario{"copies", {.lose = 0.05, .slow = 0.05, .pause = 0.3, .crash = 0.1, .copy = 0.5, .resign = 0.05}, 300},
         Scenario{"one_host",
                  {.slow = 0.2, .twice = 0.1, .pause = 0.5, .crash = 0.2, .resign = 0.05, .same_clock = true},
                  300},
-        Scenario{
-            "cache",
-            {.lose = 0.05, .slow = 0.1, .pause = 0.2, .crash = 0.05, .flush = 0.2, .absence_certain = false},
-            300},
-        Scenario{
-            "settings", {.lose = 0.05, .slow = 0.1, .pause = 0.5, .crash = 0.2, .mixed_terms = true}, 300},
+        Scenario{"cache",
+                 {.lose = 0.05, .slow = 0.1, .pause = 0.2, .crash = 0.05, .flush = 0.2, .absence_certain = false},
+                 300},
+        Scenario{"settings", {.lose = 0.05, .slow = 0.1, .pause = 0.5, .crash = 0.2, .mixed_terms = true}, 300},
         Scenario{"everything",
                  {.lose = 0.1,
                   .slow = 0.1,

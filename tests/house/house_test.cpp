@@ -31,14 +31,12 @@ std::string read(const fs::path& path) {
 }
 
 /// Files below these folders, as paths relative to the house.
-std::vector<std::string> files(const std::vector<std::string>& folders,
-                               const std::set<std::string>& extensions) {
+std::vector<std::string> files(const std::vector<std::string>& folders, const std::set<std::string>& extensions) {
   std::vector<std::string> out;
   for (const auto& folder : folders) {
     if (!fs::exists(house / folder)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(house / folder))
-      if (entry.is_regular_file() &&
-          (extensions.empty() || extensions.count(entry.path().extension().string())))
+      if (entry.is_regular_file() && (extensions.empty() || extensions.count(entry.path().extension().string())))
         out.push_back(fs::relative(entry.path(), house).generic_string());
   }
   std::sort(out.begin(), out.end());
@@ -87,16 +85,15 @@ bool standard_or_posix(const std::string& header) {
 
 /// Its one third-party library.
 bool own_library(const std::string& room, const std::string& header) {
-  static const std::map<std::string, std::vector<std::string>> libraries{
-      {"backends/kafka", {"librdkafka/"}},
-      {"backends/postgres", {"pqxx/"}},
-      {"backends/redis", {"hiredis/"}},
-      {"adapters/json", {"nlohmann/"}},
-      {"adapters/gmock", {"gmock/", "gtest/"}}};
+  static const std::map<std::string, std::vector<std::string>> libraries{{"backends/kafka", {"librdkafka/"}},
+                                                                         {"backends/postgres", {"pqxx/"}},
+                                                                         {"backends/redis", {"hiredis/"}},
+                                                                         {"adapters/json", {"nlohmann/"}},
+                                                                         {"adapters/gmock", {"gmock/", "gtest/"}}};
   const auto found = libraries.find(room);
-  return found != libraries.end() &&
-         std::any_of(found->second.begin(), found->second.end(),
-                     [&](const auto& prefix) { return header.compare(0, prefix.size(), prefix) == 0; });
+  return found != libraries.end() && std::any_of(found->second.begin(), found->second.end(), [&](const auto& prefix) {
+           return header.compare(0, prefix.size(), prefix) == 0;
+         });
 }
 
 Findings wrong_includes(const std::string& path, const std::string& text) {
@@ -132,12 +129,10 @@ TEST(House, AWrongIncludeIsFound) {
   EXPECT_TRUE(wrong("backends/file/src/sample.cpp", "<tenure/memory.hpp>")) << "a store never knows another";
   EXPECT_TRUE(wrong("backends/file/src/sample.cpp", "<tenure/memory_export.hpp>"));
   EXPECT_TRUE(wrong("backends/file/src/sample.cpp", "<librdkafka/rdkafka.h>")) << "one library, one room";
-  EXPECT_TRUE(wrong("backends/file/src/sample.cpp", "\"lock_table_decisions.hpp\""))
-      << "core's insides are its own";
+  EXPECT_TRUE(wrong("backends/file/src/sample.cpp", "\"lock_table_decisions.hpp\"")) << "core's insides are its own";
   EXPECT_TRUE(wrong("backends/file/src/sample.cpp", "<lock_table_decisions.hpp>"));
   EXPECT_TRUE(wrong("backends/memory/src/sample.cpp", "<tenure/gmock.hpp>")) << "a store knows no adapter";
-  EXPECT_TRUE(wrong("adapters/gmock/include/tenure/sample.hpp", "<tenure/memory.hpp>"))
-      << "nor an adapter a store";
+  EXPECT_TRUE(wrong("adapters/gmock/include/tenure/sample.hpp", "<tenure/memory.hpp>")) << "nor an adapter a store";
   EXPECT_TRUE(wrong_includes("core/src/sample.cpp", "#  include<tenure/memory.hpp>").size() == 1);
   EXPECT_TRUE(wrong_includes("core/src/sample.cpp", "// #include <tenure/memory.hpp>\n").empty());
 }
@@ -169,11 +164,11 @@ Findings foreign_clocks(const std::string& path, const std::string& text) {
 TEST(House, AForeignClockIsFound) {
   for (const std::string sample :
        {"std::chrono::system_clock::now()", "steady_clock::now()", "clock_gettime(CLOCK_MONOTONIC, &t)",
-        "gettimeofday(&t, 0)", "std::time(nullptr)", "::time(NULL)", "sleep(1)",
-        "std::this_thread::sleep_for(x)", "cv.wait_for(lock, 1s)", "usleep(10)"})
+        "gettimeofday(&t, 0)", "std::time(nullptr)", "::time(NULL)", "sleep(1)", "std::this_thread::sleep_for(x)",
+        "cv.wait_for(lock, 1s)", "usleep(10)"})
     EXPECT_FALSE(foreign_clocks("backends/file/src/sample.cpp", sample).empty()) << sample;
-  for (const std::string sample : {"// steady_clock", "/* CLOCK_MONOTONIC\n */", "waker.wait_until(t)",
-                                   "lifetime(0)", "boot_clock().now()"})
+  for (const std::string sample :
+       {"// steady_clock", "/* CLOCK_MONOTONIC\n */", "waker.wait_until(t)", "lifetime(0)", "boot_clock().now()"})
     EXPECT_TRUE(foreign_clocks("backends/file/src/sample.cpp", sample).empty()) << sample;
 }
 
@@ -221,8 +216,7 @@ Findings strangers(const std::string& exported, const std::string& declared) {
     if (kind == "A" || symbol == "_init" || symbol == "_fini") continue;
     const auto name = our_name(symbol);
     if (!name && (kind == "W" || kind == "V" || kind == "u") && std::regex_match(symbol, standard)) continue;
-    if (!name || !std::regex_search(declared, std::regex("_EXPORT[^;{]*\\b" + *name + "\\b")))
-      out.push_back(symbol);
+    if (!name || !std::regex_search(declared, std::regex("_EXPORT[^;{]*\\b" + *name + "\\b"))) out.push_back(symbol);
   }
   return out;
 }
@@ -271,8 +265,7 @@ TEST(House, LibrariesExportWhatHeadersMarkAndNothingElse) {
   for (std::string library; std::getline(in, library, ':');) {
     const auto exported = run("'" + nm + "' -D --defined-only -C '" + library + "'");
     EXPECT_NE(exported.find(" T tenure::"), exported.npos) << library << " exports nothing";
-    for (const auto& symbol : strangers(exported, declared))
-      ADD_FAILURE() << library << " exports " << symbol;
+    for (const auto& symbol : strangers(exported, declared)) ADD_FAILURE() << library << " exports " << symbol;
   }
 }
 
@@ -307,8 +300,8 @@ TEST(House, NothingIsLeftForLaterAndNoTestSleeps) {
     EXPECT_FALSE(std::regex_search(text, later)) << path;
     const bool test = path.compare(0, 6, "tests/") == 0 && path.find("/house/") == path.npos;
     const auto extension = fs::path(path).extension();
-    const bool asleep = test && (extension == ".cpp" || extension == ".hpp") &&
-                        std::regex_search(without_comments(text), sleeps);
+    const bool asleep =
+        test && (extension == ".cpp" || extension == ".hpp") && std::regex_search(without_comments(text), sleeps);
     EXPECT_FALSE(asleep) << path;
   }
 }

@@ -14,9 +14,7 @@ class Memory final : public StoreUnderTest {
   std::shared_ptr<Backend> seat(const std::string& election, const Candidate& candidate) override {
     return memory::open(hub_, election, candidate);
   }
-  std::shared_ptr<ConditionalStore> store(const std::string& election) override {
-    return hub_.store(election);
-  }
+  std::shared_ptr<ConditionalStore> store(const std::string& election) override { return hub_.store(election); }
   bool pushes() const override { return traits_.push; }
   bool restart() override {
     hub_.unreachable(true);
@@ -41,10 +39,10 @@ Subject memory_with(std::string name, memory::Traits traits) {
   return {std::move(name), [traits] { return std::make_unique<Memory>(traits); }};
 }
 
-const auto guises = testing::Values(
-    memory_with("at_its_best", {}),
-    memory_with("as_a_server", {.push = true, .absence_certain = true, .same_clock = false}),
-    memory_with("as_a_cache", {.push = false, .absence_certain = false, .same_clock = false}));
+const auto guises =
+    testing::Values(memory_with("at_its_best", {}),
+                    memory_with("as_a_server", {.push = true, .absence_certain = true, .same_clock = false}),
+                    memory_with("as_a_cache", {.push = false, .absence_certain = false, .same_clock = false}));
 
 INSTANTIATE_TEST_SUITE_P(memory, BackendContract, guises, name_of);
 INSTANTIATE_TEST_SUITE_P(memory, StoreContract, guises, name_of);

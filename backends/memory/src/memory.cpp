@@ -33,8 +33,8 @@ std::optional<Version> version_of(const Slot& slot) {
 
 bool stands(const std::optional<Expected>& expected, const Slot& slot) {
   if (!expected || !slot.record) return !expected && !slot.record;
-  return slot.record->token == expected->token && std::find(expected->beats.begin(), expected->beats.end(),
-                                                            slot.record->beat) != expected->beats.end();
+  return slot.record->token == expected->token &&
+         std::find(expected->beats.begin(), expected->beats.end(), slot.record->beat) != expected->beats.end();
 }
 
 }  // namespace
@@ -134,8 +134,7 @@ namespace {
 
 class Store final : public ConditionalStore {
  public:
-  Store(std::shared_ptr<Hub::State> hub, std::string election)
-      : hub_(std::move(hub)), election_(std::move(election)) {
+  Store(std::shared_ptr<Hub::State> hub, std::string election) : hub_(std::move(hub)), election_(std::move(election)) {
     check_election(election_);
   }
 
@@ -166,8 +165,7 @@ class Store final : public ConditionalStore {
     const auto reconnects = hub_->reconnects;
     const auto told = [&] {
       if (hub_->reconnects != reconnects) return true;
-      return hub_->traits.push && !hub_->unreachable && !hub_->hang &&
-             version_of(hub_->slots[election_]) != seen;
+      return hub_->traits.push && !hub_->unreachable && !hub_->hang && version_of(hub_->slots[election_]) != seen;
     };
     while (!told() && !limit.passed()) {
       lock.unlock();

@@ -23,9 +23,7 @@ class MockBackend : public Backend {
     ON_CALL(*this, renew(_, _)).WillByDefault(testing::Return(Answer(Unknown{untold})));
     ON_CALL(*this, release(_)).WillByDefault(testing::Return(std::nullopt));
     ON_CALL(*this, observe(_)).WillByDefault(testing::Return(Sight(Unknown{untold})));
-    ON_CALL(*this, await_change(_, _)).WillByDefault([](const Sight&, const Limit& limit) {
-      wait_out(limit);
-    });
+    ON_CALL(*this, await_change(_, _)).WillByDefault([](const Sight&, const Limit& limit) { wait_out(limit); });
     ON_CALL(*this, accepts(_)).WillByDefault(testing::Return(std::nullopt));
     ON_CALL(*this, election()).WillByDefault(testing::Return("mock"));
   }

@@ -27,12 +27,12 @@ class TENURE_MEMORY_EXPORT Hub {
 
   // What may go wrong with a store, for your tests. Every verb still returns by its limit.
 
-  void unreachable(bool on);          ///< Every call fails at once.
-  void hang(bool on);                 ///< Every call runs to its limit and has no effect.
-  void lose_answers(std::size_t n);   ///< The next n writes take effect, and their callers hear nothing of it.
-  void hold_writes(std::size_t n);    ///< The next n writes stay on their way, and their callers hear nothing...
-  void deliver_held();                ///< ... until they arrive, in order, each taking effect if it still can.
-  void flush();                       ///< Every record is gone.
+  void unreachable(bool on);            ///< Every call fails at once.
+  void hang(bool on);                   ///< Every call runs to its limit and has no effect.
+  void lose_answers(std::size_t n);     ///< The next n writes take effect, and their callers hear nothing of it.
+  void hold_writes(std::size_t n);      ///< The next n writes stay on their way, and their callers hear nothing...
+  void deliver_held();                  ///< ... until they arrive, in order, each taking effect if it still can.
+  void flush();                         ///< Every record is gone.
   void step_clock(Clock::Duration by);  ///< The hub's clock (the candidates' unix_ms()) goes wrong by so much more.
 
   /// One election's record. Throws std::invalid_argument for a name that is empty or too long.

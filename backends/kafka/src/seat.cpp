@@ -356,6 +356,8 @@ std::optional<Error> Carrier::topic_trouble() {
     wait_out({boot_clock(), boot_clock().now() + topic_limit / 30, {}});
     error = observer_->check_topic(topic_limit, missing);
   } while (missing && boot_clock().now() < by);
+  if (missing)
+    return Error{Fault::unreachable, "topic " + options_.topic + " was created; not every broker knows it yet"};
   return error;
 }
 

@@ -42,7 +42,7 @@ namespace tenure::file {
 /// changes; where the user has none left, standbys look every `poll_interval` instead.
 ///
 /// Throws std::invalid_argument with the reason and the remedy for a directory that is refused,
-/// std::system_error if the system gives us no descriptor or space for it.
+/// std::runtime_error if the system gives us no descriptor or space for it.
 TENURE_FILE_EXPORT std::shared_ptr<Backend> open(const std::filesystem::path& directory, const std::string& election,
                                                  Candidate candidate = {}, Log log = {});
 

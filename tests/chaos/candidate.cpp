@@ -128,14 +128,14 @@ std::map<std::string, std::string> arguments(int argc, char** argv) {
     out[name.substr(2)] = argv[i + 1];
   }
   for (const auto* needed : {"store", "election", "log", "name"})
-    if (!out.count(needed)) throw std::invalid_argument(std::string("--") + needed + " is missing");
+    if (!out.contains(needed)) throw std::invalid_argument(std::string("--") + needed + " is missing");
   return out;
 }
 
 int run(int argc, char** argv) {
   auto args = arguments(argc, argv);
   const auto number = [&](const char* name, long otherwise) {
-    return args.count(name) ? std::stol(args.at(name)) : otherwise;
+    return args.contains(name) ? std::stol(args.at(name)) : otherwise;
   };
   sigset_t signals;
   sigemptyset(&signals);
@@ -146,7 +146,7 @@ int run(int argc, char** argv) {
   const auto opened = test::open_store({.url = args.at("store"),
                                         .election = args.at("election"),
                                         .name = args.at("name"),
-                                        .preset = args.count("preset") ? args.at("preset") : "",
+                                        .preset = args.contains("preset") ? args.at("preset") : "",
                                         .term = std::chrono::milliseconds(number("term-ms", 0))});
   LeaderManager manager(opened.seat, opened.timing, noting(journal, std::chrono::milliseconds(number("work-ms", 0))));
   journal.now("start", "\"name\":" + quoted(args.at("name")) +

@@ -59,7 +59,7 @@ TEST_F(FileChaos, NoTwoLeadersEver) {
   EXPECT_GE(verdict.tenures, seconds / 2);
   EXPECT_GE(verdict.to_leaders, seconds / 4);
   for (const auto* what : {done_to::stopped, done_to::killed, done_to::asked})
-    EXPECT_GE(verdict.faults.count(what) != 0 ? verdict.faults.at(what) : 0, seconds / 10) << what;
+    EXPECT_GE(verdict.faults.contains(what) ? verdict.faults.at(what) : 0, seconds / 10) << what;
 }
 
 /// The leader is stopped for a third of its term just after a renewal, while another one contends.

@@ -135,7 +135,7 @@ pid_t Fleet::leader() {
   }
   pid_t leader = 0;
   for (const auto& [pid, yes] : leads_) {
-    if (!yes || !running_.count(pid)) continue;
+    if (!yes || !running_.contains(pid)) continue;
     if (leader) return 0;
     leader = pid;
   }

@@ -52,7 +52,7 @@ class Judge {
 
   void take(const Event& e) {
     if (e.what == "start") {
-      if (living_.count(e.pid)) dead_.push_back(std::move(living_[e.pid]));
+      if (living_.contains(e.pid)) dead_.push_back(std::move(living_[e.pid]));
       living_[e.pid] = {};
       living_[e.pid].who = e.name + " (" + std::to_string(e.pid) + ")";
       living_[e.pid].term = e.term;
@@ -100,7 +100,7 @@ class Judge {
     if (e.until - e.at > c.term - c.margin)
       find(Breach::term, c.who + ": token " + number(e.token) + " was valid for longer than term - margin");
     // A sample that began before the resumption may have looked before the pause.
-    if (c.before_pause.count(e.token) && e.at > *c.resumed)
+    if (c.before_pause.contains(e.token) && e.at > *c.resumed)
       find(Breach::revival, c.who + ": token " + number(e.token) + " lived through a pause of a term");
   }
 

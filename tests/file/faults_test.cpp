@@ -543,7 +543,7 @@ TEST_F(FileFaults, AFileSystemThatIsNotKnownToBeLocalIsRefused) {
     own_mounts();
     if (::mount("tenure-test", base.path().c_str(), "hugetlbfs", 0, "mode=0700") != 0) ::_exit(cannot);
     try {
-      Store{base, "jobs"};
+      const Store refused{base, "jobs"};
       ADD_FAILURE() << "accepted";
     } catch (const std::invalid_argument& e) {
       EXPECT_THAT(e.what(), HasSubstr("not known to be local"));

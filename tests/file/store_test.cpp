@@ -264,6 +264,13 @@ TEST_F(FileStore, ARecallReachesTheHolderAndNobodyElse) {
   EXPECT_THAT(names(directory), ElementsAre("2"));
 }
 
+TEST_F(FileStore, ARecallOfATokenToComeMeansNothing) {
+  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
+  EXPECT_EQ(b.recall({{8}, "ops", "too early"}, within(1s)), std::nullopt);
+  ASSERT_TRUE(swap(a, version(7, {70}), record(8, 80)));
+  EXPECT_FALSE(read(c).recall);
+}
+
 TEST_F(FileStore, TextsThatDoNotFitAreRefusedByName) {
   auto mine = record(7, 70);
   mine.holder = std::string(101, 'x');

@@ -406,7 +406,11 @@ bool Store::differs(const std::optional<Version>& seen, const Read& now) const {
 
 std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
   if (auto error = unusable(limit)) return error;
-  if (auto error = place_.enter()) return error;
+  const auto found = look(limit);
+  if (const auto* error = std::get_if<Error>(&found)) return *error;
+  // Of another tenure it means nothing: left there, it would greet one that gets this token later.
+  const auto& standing = std::get<Look>(found).read.record;
+  if (!standing || standing->token != request.token) return std::nullopt;
   const auto file = Descriptor::take([&] { return ::openat(place_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
   const auto text = printable(request.by, max_candidate_bytes) + '\n' + printable(request.why);
   if (!file || ::fchmod(file.get(), 0600 | (place_.permissions() & 0044)) != 0 ||

@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
   sigset_t terminations;
   sigemptyset(&terminations);
   sigaddset(&terminations, SIGTERM);
-  sigprocmask(SIG_BLOCK, &terminations, nullptr);  // before the first thread, so that sigwait() gets it
+  pthread_sigmask(SIG_BLOCK, &terminations, nullptr);  // before the first thread, so that sigwait() gets it
   try {
     campaign(argv[1], argv[2], argv[3], terminations);
   } catch (const std::exception& e) {

@@ -327,7 +327,7 @@ void Candidacy::ask_campaigning(Time now) {
 
 void Candidacy::ask(Time now, Verb verb, Duration limit) {
   const bool may_have_held = std::exchange(may_hold_, may_hold_ || verb == Verb::acquire);
-  pending_.emplace();
+  pending_.emplace(Pending{});
   pending_->may_have_held = may_have_held;
   auto& question = pending_->question;
   question.id = ++last_id_;

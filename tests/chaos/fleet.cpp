@@ -86,7 +86,9 @@ pid_t Fleet::start(const std::string& name, const std::vector<std::string>& more
   return pid;
 }
 
-void Fleet::signal(pid_t pid, int number) const { ::kill(pid, number); }
+void Fleet::signal(pid_t pid, int number) const {
+  if (running_.contains(pid)) ::kill(pid, number);  // 0 and -1 would reach others
+}
 
 bool Fleet::reap(pid_t pid, Clock::Duration within) {
   const auto give_up = boot_clock().now() + within;

@@ -112,6 +112,7 @@ class Child {
     if (::pipe(ready) != 0) throw std::runtime_error("pipe");
     ready_ = ready[0];
     pid_ = ::fork();
+    if (pid_ < 0) throw std::runtime_error("fork");  // signals to -1 would reach everybody
     if (pid_ != 0) {
       ::close(ready[1]);
       return;

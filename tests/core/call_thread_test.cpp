@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: whatever a client library does, its caller is back by the limit. Method: calls that block in every way that
+// such libraries block, on sockets whose other end stays silent.
+#include <tenure/call_thread.hpp>
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <future>
+#include <tenure/manual_clock.hpp>
+#include <thread>
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+
+Limit within(Clock::Duration d, std::stop_token stop = {}) { return {boot_clock(), boot_clock().now() + d, stop}; }
+
+/// How late: the machine may be busy, but what core calls wedged is this.
+constexpr auto wedged = 50ms;
+
+/// A connection whose server never says a word, unless told to.
+struct Silence {
+  Silence() { EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0); }
+  ~Silence() {
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
+  int ends[2]{};
+};
+
+int read_a_byte(int descriptor) {
+  char byte = 0;
+  return static_cast<int>(::read(descriptor, &byte, 1));
+}
+
+TEST(CallThread, RunsOnOneThreadOfItsOwnAndHandsBackWhatItReturned) {
+  CallThread thread;
+  const auto first = thread.ask([](auto&) { return std::this_thread::get_id(); }, within(5s));
+  const auto second = thread.ask([](auto&) { return std::this_thread::get_id(); }, within(5s));
+  ASSERT_TRUE(first);
+  EXPECT_NE(*first, std::this_thread::get_id());
+  EXPECT_EQ(first, second);
+}
+
+TEST(CallThread, AReadThatHangsEndsByTheLimit) {
+  const auto silence = std::make_shared<Silence>();
+  CallThread thread;
+  const auto began = boot_clock().now();
+  const auto got = thread.ask(
+      [silence](CallThread::Socket& socket) {
+        socket.use(silence->ends[0]);
+        return read_a_byte(silence->ends[0]);
+      },
+      within(30ms));
+  EXPECT_GE(boot_clock().now() - began, 30ms);
+  EXPECT_LT(boot_clock().now() - began, 30ms + wedged);
+  EXPECT_EQ(got, 0) << "the socket was shut down, so the read saw the end of the stream";
+}
+
+TEST(CallThread, AReadThatHangsEndsWhenItsStopIsRequested) {
+  const auto silence = std::make_shared<Silence>();
+  CallThread thread;
+  std::stop_source stop;
+  std::promise<void> reading;
+  std::thread stopper([&] {
+    reading.get_future().wait();
+    stop.request_stop();
+  });
+  const auto got = thread.ask(
+      [silence, &reading](CallThread::Socket& socket) {
+        socket.use(silence->ends[0]);
+        reading.set_value();
+        return read_a_byte(silence->ends[0]);
+      },
+      within(1h, stop.get_token()));
+  stopper.join();
+  EXPECT_EQ(got, 0);
+}
+
+TEST(CallThread, AConnectThatOutlivesItsCallServesTheNext) {
+  const auto silence = std::make_shared<Silence>();
+  const auto connected = std::make_shared<std::promise<void>>();
+  const auto go_on = std::make_shared<std::promise<bool>>();
+  CallThread thread;
+  EXPECT_FALSE(thread.call(
+      [=, may_connect = connected->get_future().share()](CallThread::Socket& socket) {
+        may_connect.wait();
+        go_on->set_value(socket.use(silence->ends[0]));
+      },
+      within(10ms)));
+  connected->set_value();
+  EXPECT_FALSE(go_on->get_future().get());
+  ASSERT_EQ(::write(silence->ends[1], "x", 1), 1);
+  EXPECT_EQ(thread.ask([silence](auto&) { return read_a_byte(silence->ends[0]); }, within(5s)), 1);
+}
+
+TEST(CallThread, ABodyThatTalksOnAfterALateConnectIsCutByTheNextCall) {
+  const auto silence = std::make_shared<Silence>();
+  const auto connected = std::make_shared<std::promise<void>>();
+  const auto used = std::make_shared<std::promise<void>>();
+  const auto read = std::make_shared<std::promise<int>>();
+  CallThread thread;
+  EXPECT_FALSE(thread.call(
+      [=, may_connect = connected->get_future().share()](CallThread::Socket& socket) {
+        may_connect.wait();
+        socket.use(silence->ends[0]);
+        used->set_value();
+        read->set_value(read_a_byte(silence->ends[0]));
+      },
+      within(10ms)));
+  connected->set_value();
+  used->get_future().wait();
+  EXPECT_FALSE(thread.call([](auto&) {}, within(10ms)));
+  EXPECT_EQ(read->get_future().get(), 0);
+}
+
+TEST(CallThread, WhatCannotBeEndedHoldsUpLaterCallsOnlyToTheirLimits) {
+  const auto resolved = std::make_shared<std::promise<void>>();
+  CallThread thread;
+  const auto began = boot_clock().now();
+  EXPECT_FALSE(thread.call([hang = resolved->get_future().share()](auto&) { hang.wait(); }, within(20ms)));
+  std::atomic<bool> ran{};
+  EXPECT_FALSE(thread.call([&ran](auto&) { ran = true; }, within(20ms)));
+  EXPECT_LT(boot_clock().now() - began, 40ms + wedged);
+  EXPECT_FALSE(ran);
+  resolved->set_value();
+  EXPECT_TRUE(thread.call([&ran](auto&) { ran = true; }, within(5s)));
+  EXPECT_TRUE(ran);
+}
+
+TEST(CallThread, AWaitEndsAtTheLimitAndItsSocketLivesOn) {
+  const auto silence = std::make_shared<Silence>();
+  CallThread thread;
+  const auto waited = thread.ask(
+      [silence](CallThread::Socket& socket) {
+        socket.use(silence->ends[0]);
+        return socket.wait();
+      },
+      within(20ms));
+  EXPECT_EQ(waited, false);
+  ASSERT_EQ(::write(silence->ends[1], "x", 1), 1);
+  EXPECT_EQ(thread.ask([](CallThread::Socket& socket) { return socket.wait(); }, within(5s)), true);
+  EXPECT_EQ(thread.ask([silence](auto&) { return read_a_byte(silence->ends[0]); }, within(5s)), 1);
+}
+
+TEST(CallThread, AWaitAfterItsEndReturnsAtOnce) {
+  const auto silence = std::make_shared<Silence>();
+  CallThread thread;
+  const auto waits = thread.ask(
+      [silence](CallThread::Socket& socket) {
+        socket.use(silence->ends[0]);
+        return std::pair(socket.wait(), socket.wait());
+      },
+      within(10ms));
+  EXPECT_EQ(waits, std::pair(false, false));
+}
+
+TEST(CallThread, ABodyThatTalksOnAfterItsWaitEndedIsCut) {
+  const auto silence = std::make_shared<Silence>();
+  CallThread thread;
+  const auto got = thread.ask(
+      [silence](CallThread::Socket& socket) {
+        socket.use(silence->ends[0]);
+        socket.wait();
+        return read_a_byte(silence->ends[0]);
+      },
+      within(10ms));
+  EXPECT_EQ(got, 0);
+}
+
+TEST(CallThread, TheSocketMayBeClosedByItsOwnerMeanwhile) {
+  auto silence = std::make_shared<Silence>();
+  CallThread thread;
+  EXPECT_TRUE(thread.call([silence](CallThread::Socket& socket) { socket.use(silence->ends[0]); }, within(5s)));
+  silence.reset();
+  const Silence other;  // Most likely with the same numbers.
+  const auto resolved = std::make_shared<std::promise<void>>();
+  EXPECT_FALSE(thread.call([hang = resolved->get_future().share()](auto&) { hang.wait(); }, within(1ms)));
+  resolved->set_value();
+  EXPECT_TRUE(thread.call([](CallThread::Socket& socket) { socket.use(-1); }, within(5s)));
+  ASSERT_EQ(::write(other.ends[1], "x", 1), 1);
+  EXPECT_EQ(read_a_byte(other.ends[0]), 1) << "another socket was shut down in its place";
+}
+
+TEST(CallThread, NothingIsBegunAfterTheLimit) {
+  CallThread thread;
+  std::atomic<bool> ran{};
+  EXPECT_FALSE(thread.call([&ran](auto&) { ran = true; }, within(-1ms)));
+  EXPECT_TRUE(thread.call([](auto&) {}, within(5s)));
+  EXPECT_FALSE(ran);
+}
+
+TEST(CallThread, ItsDestructionEndsWhatRuns) {
+  const auto silence = std::make_shared<Silence>();
+  const auto read = std::make_shared<std::promise<int>>();
+  const auto resolved = std::make_shared<std::promise<void>>();
+  const auto began = boot_clock().now();
+  {
+    CallThread thread;
+    EXPECT_FALSE(thread.call([hang = resolved->get_future().share()](auto&) { hang.wait(); }, within(1ms)));
+  }
+  EXPECT_LT(boot_clock().now() - began, 1ms + wedged);
+  resolved->set_value();
+}
+
+TEST(CallThread, ABrokenPipeKillsNobody) {
+  const auto silence = std::make_shared<Silence>();
+  ::shutdown(silence->ends[0], SHUT_RDWR);
+  CallThread thread;
+  EXPECT_EQ(thread.ask([silence](auto&) { return ::write(silence->ends[0], "x", 1); }, within(5s)), -1);
+  EXPECT_TRUE(thread.call([](auto&) {}, within(5s)));
+}
+
+TEST(CallThread, CountsByTheCallersClock) {
+  ManualClock clock;
+  CallThread thread;
+  const auto resolved = std::make_shared<std::promise<void>>();
+  auto result = std::async(std::launch::async, [&] {
+    return thread.call([hang = resolved->get_future().share()](auto&) { hang.wait(); }, {clock, clock.now() + 10s, {}});
+  });
+  clock.await_parked(1);
+  clock.advance(10s);
+  EXPECT_FALSE(result.get());
+  resolved->set_value();
+}
+
+}  // namespace
+}  // namespace tenure

@@ -122,9 +122,9 @@ Clock::Time LockTableDecisions::earliest() const {
   if (!sight_) return Time::min();
   const auto& read = sight_->read;
   const auto observed = sight_->first + longest();
-  if (sight_->fell || read.unreadable) return observed;
-  if (!read.record) return read.absence_certain ? Time::min() : observed;
-  if (read.record->released || sent(*read.record)) return Time::min();
+  if (read.unreadable || (sight_->fell && (read.record || read.absence_certain))) return observed;
+  if (!read.record || read.record->released) return Time::min();
+  if (const auto* ours = sent(*read.record)) return ours->unproven ? observed : Time::min();
   return lease_end_;
 }
 
@@ -166,25 +166,29 @@ std::optional<LockTableDecisions::Attempt> LockTableDecisions::claim(Time asked,
     alarm_ = Error{Fault::corrupt, "the store's token is at the end of its range; no greater one can follow"};
     return std::nullopt;
   }
+  const auto& record = sight_->read.record;
+  // Where a record can be lost, another may have come and gone between two reads of ours. Only ours, standing for a
+  // term, shows that there is none.
+  if (!record && !sight_->read.absence_certain) return send(std::nullopt, written(*token, asked, beat, false), true);
   std::optional<Expected> expected;
-  if (const auto& record = sight_->read.record)
-    expected = Expected{record->token, sent(*record) ? sent_ : std::vector{record->beat}};
+  if (record) expected = Expected{record->token, sent(*record) ? sent_beats() : std::vector{record->beat}};
   pending_ = Pending{expected, *token};
   return send(expected, written(*token, asked, beat, false));
 }
 
 std::optional<LockTableDecisions::Attempt> LockTableDecisions::renewal(Token token, Time asked, std::uint64_t beat) {
   if (!tenure_ || tenure_->token != token || asked >= tenure_->deadline) return std::nullopt;
-  return send(Expected{token, sent_}, written(token, asked, beat, false));
+  return send(Expected{token, sent_beats()}, written(token, asked, beat, false));
 }
 
 /// An attempt that expects a version finds nothing once that version has been replaced, so an unanswered
 /// claim is ended by doing to that version what the claim would have done, and giving it back in the same
 /// write.
 std::optional<LockTableDecisions::Attempt> LockTableDecisions::surrender(Time asked, std::uint64_t beat) {
-  if (incumbent(asked) && sent(*sight_->read.record)) {
-    const auto ours = sight_->read.record->token;
-    return send(Expected{ours, sent_}, written(ours, asked, beat, true));
+  if (const auto* ours = incumbent(asked) ? sent(*sight_->read.record) : nullptr) {
+    if (ours->unproven) return std::nullopt;  // Nobody may take over at once what was not ours yet.
+    const auto token = sight_->read.record->token;
+    return send(Expected{token, sent_beats()}, written(token, asked, beat, true));
   }
   if (pending_) return send(pending_->expected, written(pending_->token, asked, beat, true));
   return std::nullopt;
@@ -199,6 +203,7 @@ Answer LockTableDecisions::claimed(const Result<Swap>& result, Time at) {
     if (auto error = contradicted()) return Unknown{std::move(*error)};
     return denied(at);
   }
+  if (sent(attempt_.next)->unproven) return denied(at);
   const auto deadline = deadline_of(attempt_.next);
   if (at >= deadline)
     return Unknown{{Fault::timed_out, "the grant came after its own deadline, and counts for nothing"}};
@@ -206,7 +211,7 @@ Answer LockTableDecisions::claimed(const Result<Swap>& result, Time at) {
   highest_ = std::max(highest_, token);
   tenure_ = Tenure{token, deadline};
   pending_.reset();
-  sent_ = {attempt_.next.beat};
+  sent_ = {{attempt_.next.beat, false}};
   return Granted{token};
 }
 
@@ -226,7 +231,7 @@ Answer LockTableDecisions::renewed(const Result<Swap>& result, Time at) {
     return Unknown{
         {Fault::timed_out, "the renewal came after the deadline that it was to move, and counts for nothing"}};
   tenure_->deadline = deadline_of(attempt_.next);
-  sent_ = {attempt_.next.beat};
+  sent_ = {{attempt_.next.beat, false}};
   if (const auto& recall = swap.found.recall; recall && recall->token == tenure_->token)
     return Recalled{recall->token, recall->by, recall->why};
   return Granted{tenure_->token};
@@ -244,7 +249,7 @@ std::optional<Error> LockTableDecisions::surrendered(const Result<Swap>& result,
   }
   tenure_.reset();
   pending_.reset();
-  sent_ = {attempt_.next.beat};
+  sent_ = {{attempt_.next.beat, false}};
   return std::nullopt;
 }
 
@@ -274,15 +279,23 @@ Record LockTableDecisions::written(Token token, Time asked, std::uint64_t beat, 
           .asked = asked.time_since_epoch()};
 }
 
-LockTableDecisions::Attempt LockTableDecisions::send(std::optional<Expected> expected, Record next) {
+LockTableDecisions::Attempt LockTableDecisions::send(std::optional<Expected> expected, Record next, bool unproven) {
   if (sent_.size() >= most_sent) sent_.erase(sent_.begin());
-  sent_.push_back(next.beat);
+  sent_.push_back({next.beat, unproven});
   attempt_ = {std::move(expected), std::move(next)};
   return attempt_;
 }
 
-bool LockTableDecisions::sent(const Record& record) const {
-  return std::find(sent_.begin(), sent_.end(), record.beat) != sent_.end();
+/// The beat of a record that this very seat wrote.
+const LockTableDecisions::Beat* LockTableDecisions::sent(const Record& record) const {
+  const auto found = std::find_if(sent_.begin(), sent_.end(), [&](const Beat& b) { return b.value == record.beat; });
+  return found == sent_.end() ? nullptr : &*found;
+}
+
+std::vector<std::uint64_t> LockTableDecisions::sent_beats() const {
+  std::vector<std::uint64_t> out;
+  for (const auto& beat : sent_) out.push_back(beat.value);
+  return out;
 }
 
 bool LockTableDecisions::may_stand(const std::optional<Expected>& expected) const {

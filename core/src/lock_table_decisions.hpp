@@ -84,6 +84,11 @@ class LockTableDecisions {
     Token token;
     Time deadline;  ///< Of the last acknowledged grant: what is answered later counts for nothing.
   };
+  struct Beat {
+    std::uint64_t value;
+    bool
+        unproven;  ///< A claim on a record that was not there, and may have been lost: counts once it stood for a term.
+  };
   /// An unanswered claim. It may still take effect while what it expected stands.
   struct Pending {
     std::optional<Expected> expected;
@@ -106,8 +111,9 @@ class LockTableDecisions {
   Time deadline_of(const Record& record) const;
   std::optional<Token> next_token() const;
   Record written(Token token, Time asked, std::uint64_t beat, bool released) const;
-  Attempt send(std::optional<Expected> expected, Record next);
-  bool sent(const Record& record) const;
+  Attempt send(std::optional<Expected> expected, Record next, bool unproven = false);
+  const Beat* sent(const Record& record) const;
+  std::vector<std::uint64_t> sent_beats() const;
   bool may_stand(const std::optional<Expected>& expected) const;
   std::optional<Error> contradicted() const;
 
@@ -122,8 +128,8 @@ class LockTableDecisions {
   std::optional<Time> timed_look_;
   std::optional<Tenure> tenure_;
   std::optional<Pending> pending_;
-  std::vector<std::uint64_t> sent_;  ///< Beats since the last acknowledged write, its own included.
-  Attempt attempt_;                  ///< Given out last.
+  std::vector<Beat> sent_;  ///< Since the last acknowledged write, its own included.
+  Attempt attempt_;         ///< Given out last.
   std::optional<Error> alarm_;
 };
 

@@ -85,12 +85,63 @@ TEST_F(LockTableRules, AnAbsentRecordIsClaimedAtOnceWhereAbsenceIsCertain) {
   EXPECT_FALSE(attempt.next.released);
 }
 
-TEST_F(LockTableRules, ElsewhereItMustStayAbsentForATerm) {
+TEST_F(LockTableRules, ElsewhereAClaimOnNothingCountsOnceItStoodForATerm) {
   d.saw(absent(false), now);
+  const auto first = claim();
+  EXPECT_FALSE(first.expected);
+  const auto answer = d.claimed(applied(first), now + 1s);
+  ASSERT_TRUE(std::holds_alternative<Denied>(answer));
+  EXPECT_FALSE(std::get<Denied>(answer).holder);
+  EXPECT_EQ(d.earliest(), now + 11s) << "the answer's receipt counts, not when it was asked";
+  EXPECT_EQ(d.next_look(), now + 11s);
+  EXPECT_FALSE(d.renewal(first.next.token, now + 2s, 7));
+  d.saw(holds(first.next), now + 6s);
+  EXPECT_FALSE(may_claim(now + 11s - 1ns));
+  now += 11s;
+  const auto second = claim();
+  ASSERT_TRUE(second.expected);
+  EXPECT_EQ(second.expected->token, first.next.token);
+  EXPECT_GT(second.next.token, first.next.token);
+  EXPECT_TRUE(std::holds_alternative<Granted>(d.claimed(applied(second), now)));
+}
+
+TEST_F(LockTableRules, AnUnansweredClaimOnNothingCountsFromWhenItIsSeen) {
+  d.saw(absent(false), now);
+  const auto first = claim();
+  d.claimed(unanswered(), now + 1s);
+  d.saw(holds(first.next), now + 3s);
+  EXPECT_FALSE(may_claim(now + 13s - 1ns));
+  EXPECT_TRUE(may_claim(now + 13s));
+}
+
+TEST_F(LockTableRules, AClaimOnNothingThatVanishedIsMadeAgainAndCountsAnew) {
+  d.saw(absent(false), now);
+  d.claimed(applied(claim()), now);
+  d.saw(absent(false), now + 9s);
+  now += 9s;
+  EXPECT_TRUE(std::holds_alternative<Denied>(d.claimed(applied(claim()), now)));
   EXPECT_EQ(d.earliest(), now + 10s);
-  d.saw(absent(false), now + 6s);
-  EXPECT_FALSE(may_claim(now + 10s - 1ns));
-  EXPECT_TRUE(may_claim(now + 10s));
+}
+
+TEST_F(LockTableRules, AClaimOnNothingIsNotReleasedForOthersToTakeAtOnce) {
+  d.saw(absent(false), now);
+  const auto attempt = claim();
+  EXPECT_FALSE(d.surrender(now, 7)) << "unanswered: what it would consume is nothing";
+  d.claimed(applied(attempt), now);
+  EXPECT_FALSE(d.surrender(now, 7));
+}
+
+TEST_F(LockTableRules, ARecordLostInACacheIsClaimedAnewAndThatMustStandForTheLongestTermSeen) {
+  auto record = theirs(5, 50, 3s);
+  record.term = 30s;
+  d.saw(holds(record), now);
+  d.saw(absent(false), now + 1s);
+  EXPECT_TRUE(d.take_alarm());
+  now += 1s;
+  const auto attempt = claim();
+  EXPECT_GT(attempt.next.token, Token{5});
+  d.claimed(applied(attempt), now);
+  EXPECT_EQ(d.earliest(), now + 30s);
 }
 
 TEST_F(LockTableRules, AReleasedRecordIsClaimedAtOnce) {

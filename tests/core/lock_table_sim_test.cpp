@@ -168,11 +168,7 @@ class World {
 
   // ---- the network and the store ----
 
-  /// Not soon after the record was made: one that comes and goes between two reads of a candidate is not
-  /// seen, so that absence seems to have lasted. (A store that loses data twice in a term is not promised.)
-  void flush() {
-    if (record_ && now_ - born_ > 6s) record_.reset();
-  }
+  void flush() { record_.reset(); }
 
   Duration delay() { return chance(faults_.slow) ? between(20ms, 1500ms) : between(200us, 4ms); }
 
@@ -213,7 +209,6 @@ class World {
     if (applies) {
       if (p.quiet && !attempt.next.released && faults_.flush == 0)
         violation(p, "its late claim took effect after its release");
-      if (!record_) born_ = now_;
       record_ = attempt.next;
       record_->written_ms = now_ms();
     }
@@ -323,7 +318,6 @@ class World {
   std::priority_queue<Event> events_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::optional<Record> record_;
-  True born_{};
   std::int64_t store_step_ms_{};
   Token highest_{};
 };

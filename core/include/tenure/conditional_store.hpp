@@ -52,6 +52,7 @@ struct Read {
   std::int64_t now_ms{};   ///< The store's clock.
   bool same_clock{};       ///< `record->asked` was read from the clock that we read.
   bool absence_certain{};  ///< No record means that there never was one: this store is not flushed and evicts nothing.
+                           ///< If not, a claim on nothing counts once it has stood for a term.
   bool unreadable{};  ///< A record is there and cannot be read: `record` holds nothing but the version it counts as.
 };
 

@@ -75,12 +75,12 @@ std::map<std::string, std::string> public_headers() {
 bool standard_or_posix(const std::string& header) {
   static const std::regex standard("[a-z_]+");
   static const std::set<std::string> posix{
-      "arpa/inet.h",   "cerrno",        "dirent.h",      "fcntl.h",      "limits.h",       "linux/magic.h",
-      "netdb.h",       "poll.h",        "pthread.h",     "signal.h",     "sys/eventfd.h",  "sys/file.h",
-      "sys/inotify.h", "sys/mman.h",    "sys/prctl.h",   "sys/random.h", "sys/resource.h", "sys/stat.h",
-      "sys/statfs.h",  "sys/syscall.h", "sys/timerfd.h", "sys/types.h",  "sys/utsname.h",  "sys/vfs.h",
-      "sys/xattr.h",   "time.h",        "unistd.h",      "errno.h",      "sched.h",        "sys/sysmacros.h",
-      "sys/uio.h"};
+      "arpa/inet.h",     "cerrno",       "dirent.h",      "fcntl.h",       "limits.h",       "linux/magic.h",
+      "netdb.h",         "poll.h",       "pthread.h",     "signal.h",      "sys/eventfd.h",  "sys/file.h",
+      "sys/inotify.h",   "sys/mman.h",   "sys/prctl.h",   "sys/random.h",  "sys/resource.h", "sys/socket.h",
+      "sys/stat.h",      "sys/statfs.h", "sys/syscall.h", "sys/timerfd.h", "sys/types.h",    "sys/utsname.h",
+      "sys/vfs.h",       "sys/xattr.h",  "time.h",        "unistd.h",      "errno.h",        "sched.h",
+      "sys/sysmacros.h", "sys/uio.h"};
   return std::regex_match(header, standard) || posix.count(header) > 0;
 }
 

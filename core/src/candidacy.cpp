@@ -10,6 +10,9 @@ namespace {
 /// So many denials in a row, none two retries after the last, are news; more are a store that wakes us for nothing.
 constexpr int prompt_denials = 8;
 
+/// So many acquires in a row without an answer are asked again soon; further ones leave a store in trouble alone.
+constexpr int prompt_acquires = 8;
+
 template <class... F>
 struct Overloaded : F... {
   using F::operator()...;
@@ -29,6 +32,24 @@ Candidacy::Candidacy(const Timing& timing, std::uint64_t jitter_seed) : timing_(
 
 void Candidacy::start(Time now) {
   started_ = true;
+  tick(now);
+}
+
+void Candidacy::retime(Time now, const Timing& timing) {
+  judge_expiry(now);
+  wanted_ = timing;
+  if (tenure_) next_ask_ = now;
+  tick(now);
+}
+
+void Candidacy::timing_refused(Time now, std::uint64_t id, Error error) {
+  judge_expiry(now);
+  if (const auto pending = settle(id)) {
+    may_hold_ = pending->may_have_held;
+    timing_ = former_timing_;
+    next_ask_ = now;
+    report(std::move(error));
+  }
   tick(now);
 }
 
@@ -205,6 +226,7 @@ void Candidacy::elect(Time now, const Question& asked, Token token) {
   t.deadline = deadline;
   t.lease_end = asked.asked + timing_.term - timing_.clock_allowance();
   next_ask_ = asked.asked + timing_.renew;
+  unanswered_ = 0;
   hear(now, std::nullopt);
   emit(effect::Publish{token, deadline});
   emit(effect::Begin{token});
@@ -217,7 +239,7 @@ void Candidacy::extend(const Question& asked) {
   t.deposed = false;
   t.trouble.clear();
   last_trouble_.reset();
-  next_ask_ = asked.asked + timing_.renew;
+  next_ask_ = wanted_ ? asked.asked : asked.asked + timing_.renew;
   emit(effect::Publish{t.token, t.deadline});
   if (t.stage == Stage::draining) {
     t.done_by = t.overrun_at = std::min(t.drain_by, t.lease_end);
@@ -228,11 +250,13 @@ void Candidacy::extend(const Question& asked) {
 void Candidacy::unanswered(Time now, Error error) {
   report(std::move(error));
   await_first_ = false;
-  next_ask_ = now + jittered(timing_.retry);
+  const bool in_trouble = !tenure_ && ++unanswered_ > prompt_acquires;
+  next_ask_ = now + jittered(in_trouble ? std::max(timing_.renew, timing_.retry) : timing_.retry);
 }
 
 void Candidacy::denied(Time now, const std::optional<Incumbent>& holder) {
   last_trouble_.reset();
+  unanswered_ = 0;
   hear(now, holder);
   if (holder)
     seen_ = *holder;
@@ -334,10 +358,25 @@ void Candidacy::ask(Time now, Verb verb, Duration limit) {
   question.verb = verb;
   question.asked = now;
   question.by = now + limit;
+  if (wanted_ && (verb == Verb::acquire || verb == Verb::renew)) adopt_timing(question);
   if (verb == Verb::renew) question.token = tenure_->token;
   if (verb == Verb::await_change) question.seen = seen_;
   question.if_eligible = verb == Verb::acquire || (verb == Verb::renew && tenure_->stage == Stage::leading);
   emit(effect::Ask{question});
+}
+
+/// A question is asked, written and answered by one timing. A shorter term binds from when it may have been written: a
+/// follower that reads it waits no longer; a longer one from its answer.
+void Candidacy::adopt_timing(Question& question) {
+  former_timing_ = std::exchange(timing_, *std::exchange(wanted_, std::nullopt));
+  question.retimed = timing_;
+  question.by = question.asked + timing_.call;
+  if (!tenure_) return;
+  auto& t = *tenure_;
+  t.lease_end = std::min(t.lease_end, question.asked + timing_.term - timing_.clock_allowance());
+  t.deadline = std::min(t.deadline, question.asked + timing_.term - timing_.margin);
+  if (t.stage == Stage::draining) t.done_by = t.overrun_at = std::min(t.done_by, t.lease_end);
+  emit(effect::Publish{t.token, t.deadline});
 }
 
 // ---- ends ----
@@ -388,7 +427,7 @@ Candidacy::Duration Candidacy::jittered(Duration d) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
   z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
   const auto part = static_cast<Clock::rep>((z ^ (z >> 31)) % 1024);
-  return d / 2 + d / 1024 * part;
+  return d / 2 + d / 2048 * part;
 }
 
 }  // namespace tenure

@@ -20,9 +20,10 @@ enum class Verb { acquire, renew, release, await_change };
 struct Question {
   std::uint64_t id{};
   Verb verb{};
-  Token token{};       ///< renew: which tenure
-  Sight seen{};        ///< await_change: what we know
-  bool if_eligible{};  ///< ask the user first
+  Token token{};                    ///< renew: which tenure
+  Sight seen{};                     ///< await_change: what we know
+  bool if_eligible{};               ///< ask the user first
+  std::optional<Timing> retimed{};  ///< the backend is to accept this first; it holds from this question on
   Clock::Time asked{}, by{};
 };
 
@@ -60,6 +61,8 @@ class Candidacy {
 
   // Facts. `now` never falls from one to the next.
   void start(Time now);
+  void retime(Time now, const Timing& timing);
+  void timing_refused(Time now, std::uint64_t id, Error error);  ///< by the backend, which was then asked nothing
   void resign(Time now, std::optional<Duration> cool_down);
   void stop(Time now);
   void answered(Time now, std::uint64_t id, Answer answer);  ///< acquire, renew
@@ -107,6 +110,7 @@ class Candidacy {
   void extend(const Question& asked);
   void unanswered(Time now, Error error);
   void denied(Time now, const std::optional<Incumbent>& holder);
+  void adopt_timing(Question& question);
   void judge_expiry(Time now);
   void watch_hook(Time now);
   void watch_store(Time now);
@@ -122,6 +126,8 @@ class Candidacy {
   Duration jittered(Duration d);
 
   Timing timing_;
+  Timing former_timing_{};        ///< of before the last change
+  std::optional<Timing> wanted_;  ///< from the next question on
   std::uint64_t jitter_state_;
   std::vector<Effect> effects_;
   std::uint64_t last_id_{0};
@@ -133,7 +139,7 @@ class Candidacy {
   Sight seen_{};
   bool await_first_{};  ///< denied: wait for a change before the next attempt
   std::optional<Time> last_denial_;
-  int denials_{};
+  int denials_{}, unanswered_{};
   bool may_hold_{};  ///< an acquire was asked since the last release
   bool release_due_{};
   bool started_{}, stopping_{}, stop_released_{}, ended_{};

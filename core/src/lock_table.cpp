@@ -86,8 +86,9 @@ class LockTable final : public Backend {
   }
 
   std::optional<Error> accepts(const Timing& timing) override {
+    if (auto refusal = store_->accepts(timing)) return refusal;
     decisions_.run_by(timing);
-    return store_->accepts(timing);
+    return std::nullopt;
   }
 
   std::string election() const override { return election_; }

@@ -178,7 +178,9 @@ std::optional<LockTableDecisions::Attempt> LockTableDecisions::claim(Time asked,
 
 std::optional<LockTableDecisions::Attempt> LockTableDecisions::renewal(Token token, Time asked, std::uint64_t beat) {
   if (!tenure_ || tenure_->token != token || asked >= tenure_->deadline) return std::nullopt;
-  return send(Expected{token, sent_beats()}, written(token, asked, beat, false));
+  const auto next = written(token, asked, beat, false);
+  tenure_->deadline = std::min(tenure_->deadline, deadline_of(next));  // A shorter term binds once it may be read.
+  return send(Expected{token, sent_beats()}, next);
 }
 
 /// An attempt that expects a version finds nothing once that version has been replaced, so an unanswered

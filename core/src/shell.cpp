@@ -200,9 +200,21 @@ void LeaderManager::Shell::store_loop() {
   }
 }
 
+std::optional<Error> LeaderManager::Shell::refusal_of(const Timing& timing) const {
+  try {
+    return backend_->accepts(timing);
+  } catch (...) {
+    return Error{Fault::misconfigured, "accepts() threw: " + what_of(std::current_exception())};
+  }
+}
+
 void LeaderManager::Shell::put_question(const Question& q, std::stop_token interrupted) {
   const Limit limit{clock_, q.by, std::move(interrupted)};
   const auto id = q.id;
+  if (q.retimed) {
+    if (const auto error = refusal_of(*q.retimed))
+      return post([id, error](Candidacy& c, Clock::Time now) { c.timing_refused(now, id, *error); });
+  }
   if (q.if_eligible && hooks_.eligible) {
     bool eligible = false;
     guarded("eligible", [&] { eligible = hooks_.eligible(); });

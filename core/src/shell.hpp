@@ -56,6 +56,7 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
   void hook_loop();
   void carry_out(Effect& effect);
   void ask(Question question);
+  std::optional<Error> refusal_of(const Timing& timing) const;
   void put_question(const Question& question, std::stop_token interrupted);
   void end(effect::End& end);
   void call_hook(HookCall& call);

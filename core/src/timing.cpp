@@ -36,7 +36,16 @@ std::string words(Duration d) {
 }  // namespace
 
 Timing Timing::of(Duration term) {
-  return {.term = term, .renew = term / 5, .retry = term / 50, .margin = term / 20, .call = term / 10, .drain = term};
+  using std::chrono::milliseconds;
+  const auto part = [term](int of_long, int of_short, Duration enough) {
+    return std::max(term / of_long, std::min(term / of_short, enough));
+  };
+  return {.term = term,
+          .renew = term / 5,
+          .retry = part(100, 50, milliseconds(30)),
+          .margin = part(40, 20, milliseconds(75)),
+          .call = part(40, 10, milliseconds(75)),
+          .drain = term};
 }
 
 Duration Timing::clock_allowance() const {

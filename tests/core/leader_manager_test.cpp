@@ -394,6 +394,29 @@ TEST_F(Manager, RefusesTimingsWithNumbersThatWork) {
   EXPECT_THROW(LeaderManager(nullptr, timing, {}, clock), std::invalid_argument);
 }
 
+TEST_F(Manager, RunsByAnotherTimingWithoutAnEndToItsTenure) {
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  ASSERT_TRUE(alarm_in(timing.renew));
+  auto longer = timing;
+  longer.term = 20s;
+  manager.retime(longer);
+  ASSERT_TRUE(backend->await("renew"));
+  EXPECT_TRUE(eventually([&] { return manager.leadership().remaining() == longer.term - longer.margin; }));
+  EXPECT_EQ(manager.leadership().token(), Token{1});
+
+  longer.term = 45min;
+  longer.margin = 5s;
+  manager.retime(longer);
+  EXPECT_TRUE(eventually([&] { return !seen_errors().empty(); }));
+  EXPECT_EQ(seen_errors().front().message, "term: at most 30 minutes here");
+  ASSERT_TRUE(backend->await("renew", 2)) << "by the timing that holds";
+  EXPECT_EQ(manager.leadership().token(), Token{1});
+  longer.renew = longer.term;
+  EXPECT_THROW(manager.retime(longer), std::invalid_argument);
+}
+
 using ManagerDeathTest = Manager;
 
 TEST_F(ManagerDeathTest, DestroyedInsideItsOwnHookAborts) {

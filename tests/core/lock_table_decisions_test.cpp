@@ -509,6 +509,16 @@ TEST_F(LockTableRules, ARenewalAnsweredAfterTheDeadlineCountsForNothing) {
   EXPECT_FALSE(d.renewal(token, deadline, ++beat));
 }
 
+TEST_F(LockTableRules, AShorterTermBindsOnceItMayBeRead) {
+  const auto token = lead();
+  d.run_by(timing_of(1s));
+  const auto attempt = renewal(token);
+  EXPECT_EQ(attempt.next.term, 1s);
+  const auto late = now + 1s;
+  EXPECT_TRUE(std::holds_alternative<Unknown>(d.renewed(applied(attempt), late)));
+  EXPECT_FALSE(d.renewal(token, late, 7)) << "the deadline of the longer term counts no more";
+}
+
 TEST_F(LockTableRules, NothingIsRenewedAfterTheDeadlineNorUnderAnotherToken) {
   const auto token = lead();
   EXPECT_FALSE(d.renewal({token.value + 1}, now, ++beat));

@@ -61,6 +61,15 @@ TEST(Timing, WhatOfMakesWorks) {
   }
 }
 
+TEST(Timing, AnOutageIsRiddenOutForMostOfAFailOver) {
+  for (const Duration term : {Duration(3s), Duration(10s), Duration(30s)}) {
+    const auto timing = Timing::of(term);
+    // A crash comes at any moment between two renewals.
+    const auto mean_fail_over = timing.term - timing.renew / 2;
+    EXPECT_GE(static_cast<double>(timing.rides_out().count()) / static_cast<double>(mean_fail_over.count()), 0.82);
+  }
+}
+
 TEST(Timing, EveryDurationIsPositiveAndAtMostAnHourButDrainMayBeZero) {
   const std::pair<const char*, Duration Timing::*> fields[] = {{"term", &Timing::term},   {"renew", &Timing::renew},
                                                                {"retry", &Timing::retry}, {"margin", &Timing::margin},

@@ -37,8 +37,14 @@ class Seat final : public Backend {
   ~Seat() override { carrier_->stop(); }
 
   std::optional<Error> accepts(const Timing& timing) override {
-    if (started_ && timing != timing_)
-      return Error{Fault::misconfigured, "kafka: a seat keeps the Timing of its first verb: open another one"};
+    auto kept = timing;  // Retry, call and drain are core's alone.
+    kept.retry = timing_.retry;
+    kept.call = timing_.call;
+    kept.drain = timing_.drain;
+    if (started_ && kept != timing_)
+      return Error{Fault::misconfigured,
+                   "kafka: term, renew, margin and clock_rate_error cannot be changed while the seat is in use: the "
+                   "group's session was joined by them. Open another seat"};
     auto pace = pace_of(timing, carrier_->options());
     if (auto* error = std::get_if<Error>(&pace)) return std::move(*error);
     timing_ = timing;

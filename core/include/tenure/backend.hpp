@@ -65,7 +65,8 @@ class TENURE_EXPORT Backend {
   /// Level-triggered: returns at once if it is so already.
   virtual void await_change(const Sight& seen, const Limit& limit) = 0;
 
-  /// Asked by the manager before the first verb, with what it will run by; an error refuses it, with the reason.
+  /// Asked by the manager before the first verb, with what it will run by, and between verbs when that changes. An
+  /// error refuses it, with the reason, and leaves what held before.
   virtual std::optional<Error> accepts(const Timing& timing);
 
   /// The election's name, for hooks and logs.

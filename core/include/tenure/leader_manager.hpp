@@ -37,6 +37,11 @@ class TENURE_EXPORT LeaderManager {
   /// Campaigns on after the cool-down (counted from the release; default: Timing::retry). Returns at once.
   void resign(std::optional<Clock::Duration> cool_down = std::nullopt);
 
+  /// Runs by another timing, without an end to this tenure: a leader renews by it at once, a follower with its next
+  /// attempt. Throws std::invalid_argument if it breaks a rule; what the backend refuses comes as an error(), and the
+  /// old timing stays. Returns at once. REQUIRES: start() was called.
+  void retime(const Timing& timing);
+
   /// Ends this tenure, if any, waits for ousting() and for the release (at most Timing::call). Final.
   /// From a hook or a stop callback it only requests and returns.
   void stop();

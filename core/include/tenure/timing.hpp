@@ -22,8 +22,12 @@ struct TENURE_EXPORT Timing {
   Clock::Duration drain;   ///< How long a voluntary end (resign, stop) may take, renewing meanwhile.
   double clock_rate_error{500e-6};  ///< How far a CLOCK_BOOTTIME may run from true rate (500 ppm: NTP's slew limit).
 
-  /// A set that works for this term: renew term/5, margin term/20, the rest to fit.
+  /// A set that works for this term: renew term/5, margin and call term/40, retry term/100; of terms below three
+  /// seconds a greater part, since a busy host does not get faster with them.
   static Timing of(Clock::Duration term);
+
+  /// An outage of the store no longer than this, less one round trip, ends no tenure, whenever it begins.
+  Clock::Duration rides_out() const { return term - margin - renew - call - retry; }
 
   /// What of `margin` is spent on clocks that run apart: 2 * clock_rate_error * term. The rest is yours.
   Clock::Duration clock_allowance() const;

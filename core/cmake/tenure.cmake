@@ -55,6 +55,7 @@ function(tenure_library name)
     tenure_compile_options(${target})
     set_target_properties(${target} PROPERTIES
       CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON
+      INSTALL_RPATH "$ORIGIN"  # rooms find each other below any prefix
       VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
     tenure_export_header(${name})
   else()
@@ -131,6 +132,7 @@ function(tenure_install_library name)
 endfunction()
 
 function(tenure_install_package)
+  get_property(tenure_stores GLOBAL PROPERTY tenure_stores)
   configure_package_config_file(${PROJECT_SOURCE_DIR}/core/cmake/tenureConfig.cmake.in
     ${PROJECT_BINARY_DIR}/tenureConfig.cmake INSTALL_DESTINATION ${TENURE_PACKAGE_DIR})
   # Before 1.0 a minor version may change the interface.

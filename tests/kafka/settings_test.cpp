@@ -211,5 +211,71 @@ TEST(KafkaTiming, RefusesSeldomHeartbeats) {
   EXPECT_TRUE(mentions(timing_refusal(balanced(), o), "heartbeat"));
 }
 
+// ---- URLs ----
+
+Opening at(const std::string& url) {
+  Opening opening;
+  opening.url = url;
+  opening.election = "jobs";
+  return opening;
+}
+
+std::string url_refusal(const Opening& opening) {
+  try {
+    completed(options_of(opening));
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+TEST(KafkaUrl, NamesBrokersTopicAndGroup) {
+  auto o = options_of(at("kafka://b1:9092,b2,[::1]:9/topic?group=g&client.rack=a%20b"));
+  EXPECT_EQ(o.brokers, "b1:9092,b2,[::1]:9");
+  EXPECT_EQ(o.topic, "topic");
+  EXPECT_EQ(o.group, "g");
+  EXPECT_EQ(o.properties, (std::map<std::string, std::string>{{"client.rack", "a b"}}));
+  EXPECT_FALSE(o.create_topic);
+  EXPECT_FALSE(o.remote_step_down);
+  EXPECT_EQ(o.first_claim, FirstClaim::at_once);
+
+  o = completed(options_of(at("kafka://b1")));
+  EXPECT_EQ(o.group, "jobs") << "the election's name";
+  EXPECT_EQ(o.topic, "jobs.neli");
+
+  o = options_of(at("kafka://b1/?create_topic=true&first_claim=wait&remote_step_down=true"));
+  EXPECT_TRUE(o.create_topic);
+  EXPECT_TRUE(o.remote_step_down);
+  EXPECT_EQ(o.first_claim, FirstClaim::wait);
+  EXPECT_TRUE(o.properties.empty());
+}
+
+TEST(KafkaUrl, SignsIn) {
+  auto opening = at("kafka://u:p%40@b/t?security.protocol=sasl_ssl&sasl.mechanism=PLAIN");
+  EXPECT_EQ(options_of(opening).properties["sasl.username"], "u");
+  EXPECT_EQ(options_of(opening).properties["sasl.password"], "p@");
+  opening.properties["sasl.password"] = canary;
+  EXPECT_TRUE(mentions(url_refusal(opening), "sasl.password stands beside a user")) << url_refusal(opening);
+  EXPECT_FALSE(mentions(url_refusal(opening), canary));
+  opening = at("kafka://b/t");
+  opening.user = "u";
+  EXPECT_TRUE(mentions(url_refusal(opening), "a user needs the property security.protocol")) << "or nobody signs in";
+}
+
+TEST(KafkaUrl, WhatIsWrongIsTold) {
+  const auto refused = [](const std::string& url) { return url_refusal(at(url)); };
+  EXPECT_TRUE(mentions(refused("kafka:///t"), "a URL is \"kafka://host:port"));
+  EXPECT_TRUE(mentions(refused("kafka:t"), "a URL is \"kafka://host:port"));
+  EXPECT_TRUE(mentions(refused("kafka://b/a/b"), "no name for a Kafka topic"));
+  EXPECT_TRUE(mentions(refused("kafka://b/t?grup=g"), "no setting \"grup\", did you mean \"group\"?"));
+  EXPECT_TRUE(mentions(refused("kafka://b/t?create_topic=yes"), "create_topic must be false or true, not \"yes\""));
+  EXPECT_TRUE(mentions(refused("kafka://b/t?first_claim="), "first_claim must be at_once or wait"));
+  EXPECT_TRUE(mentions(refused("kafka://b/t?sasl.pasword=x"), "did you mean \"sasl.password\"?"))
+      << refused("kafka://b/t?sasl.pasword=x");
+  EXPECT_TRUE(mentions(refused("kafka://b/t?security.protocl=ssl"), "did you mean \"security.protocol\"?"));
+  EXPECT_TRUE(mentions(refused("kafka://b/t?client.dns.lookup=x"), "properties[\"client.dns.lookup\"]"));
+  EXPECT_TRUE(mentions(refused("kafka://b/t?session.timeout.ms=1"), "is decided by the election"));
+}
+
 }  // namespace
 }  // namespace tenure::kafka

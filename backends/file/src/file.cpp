@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tenure/file.hpp>
 
+#include <stdexcept>
+
 #include <tenure/lock_table.hpp>
+#include <tenure/url.hpp>
 
 #include "store.hpp"
 
@@ -14,6 +17,17 @@ std::shared_ptr<ConditionalStore> store(const std::filesystem::path& directory, 
 std::shared_ptr<Backend> open(const std::filesystem::path& directory, const std::string& election, Candidate candidate,
                               Log log) {
   return lock_table(store(directory, election), election, std::move(candidate), std::move(log));
+}
+
+Opened open_url(const Opening& opening) {
+  const auto url = parse_url(opening);
+  if (url.scheme != "file" || !url.hosts.empty() || !url.user.empty() || !url.password.empty() ||
+      !url.path.starts_with('/'))
+    throw std::invalid_argument(
+        "file: a URL is \"file:///directory\": an absolute path, without host, user and password");
+  url.expect_no_more({});
+  return {.backend = open(url.path, opening.election, opening.candidate, opening.log),
+          .timings = {lock_table_timing::fast(), lock_table_timing::balanced(), lock_table_timing::steady()}};
 }
 
 }  // namespace tenure::file

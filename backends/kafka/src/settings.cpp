@@ -5,9 +5,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <stdexcept>
+
+#include <tenure/nearest.hpp>
 
 #include "record.hpp"
 
@@ -164,6 +168,24 @@ bool loopback(std::string_view host) {
   return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");
 }
 
+/// ", did you mean ...?" by the names that this librdkafka documents.
+std::string suggestion(const std::string& name) {
+  char* text = nullptr;
+  std::size_t size = 0;
+  if (std::FILE* const file = ::open_memstream(&text, &size)) {
+    rd_kafka_conf_properties_show(file);
+    std::fclose(file);
+  }
+  const std::unique_ptr<char, decltype(&std::free)> owner(text, std::free);
+  std::vector<std::string_view> names;  // A table: each line begins with a name and a blank.
+  for (std::string_view rest(text ? text : "", size); !rest.empty();) {
+    names.push_back(rest.substr(0, rest.find_first_of(" \n")));
+    rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
+  }
+  const auto near = nearest(name, names);
+  return near.empty() ? "" : ", did you mean \"" + std::string(near) + "\"?";
+}
+
 std::string_view value_of(const Properties& properties, const std::string& name) {
   const auto found = properties.find(name);
   return found == properties.end() ? std::string_view() : std::string_view(found->second);
@@ -280,7 +302,10 @@ void check_properties(const Properties& properties) {
   const Redactor redacted(properties);
   for (const auto& [name, value] : properties) {
     char why[512] = "";
-    if (rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), why, sizeof why) == RD_KAFKA_CONF_OK) continue;
+    const auto result = rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), why, sizeof why);
+    if (result == RD_KAFKA_CONF_OK) continue;
+    if (result == RD_KAFKA_CONF_UNKNOWN)
+      refuse("properties[\"" + printable(name, 80) + "\"]: No such configuration property" + suggestion(name));
     refuse("properties[\"" + printable(name, 80) +
            "\"]: " + (secret(name) ? "librdkafka does not accept its value (not shown)" : printable(redacted(why))));
   }

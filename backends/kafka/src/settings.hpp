@@ -14,6 +14,9 @@ namespace tenure::kafka {
 /// Options with every default filled in. Throws std::invalid_argument for what can never work.
 Options completed(Options options);
 
+/// What a URL and what stands beside it ask for; not completed. Throws std::invalid_argument.
+Options options_of(const Opening& opening);
+
 /// How a seat runs by a Timing.
 struct Pace {
   Clock::Duration session, heartbeat, observe_every;

@@ -4,8 +4,10 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <stdexcept>
 #include <tenure/lock_table.hpp>
 #include <tenure/memory.hpp>
+#include <tenure/url.hpp>
 #include <tenure/wait.hpp>
 #include <utility>
 #include <vector>
@@ -213,6 +215,22 @@ std::shared_ptr<ConditionalStore> Hub::store(const std::string& election) const 
 
 std::shared_ptr<Backend> open(const Hub& hub, const std::string& election, Candidate candidate, Log log) {
   return lock_table(hub.store(election), election, std::move(candidate), std::move(log));
+}
+
+Hub hub(const std::string& name) {
+  static std::mutex mutex;
+  static auto& hubs = *new std::map<std::string, Hub>;  // never destroyed: seats may be opened until the very end
+  const std::lock_guard lock(mutex);
+  return hubs[name];
+}
+
+Opened open_url(const Opening& opening) {
+  const auto url = parse_url(opening);
+  if (url.scheme != "memory" || !url.hosts.empty() || !url.user.empty() || !url.password.empty())
+    throw std::invalid_argument("memory: a URL is \"memory:\" or \"memory:name\", without host, user and password");
+  url.expect_no_more({});
+  return {.backend = open(hub(url.path), opening.election, opening.candidate, opening.log),
+          .timings = {lock_table_timing::fast(), lock_table_timing::balanced(), lock_table_timing::steady()}};
 }
 
 }  // namespace tenure::memory

@@ -10,6 +10,7 @@
 #include <tenure/conditional_store.hpp>
 #include <tenure/file_export.hpp>
 #include <tenure/log.hpp>
+#include <tenure/open.hpp>
 
 namespace tenure::file {
 
@@ -49,6 +50,10 @@ TENURE_FILE_EXPORT std::shared_ptr<Backend> open(const std::filesystem::path& di
 /// The store below it, to recall a leader or to build upon. Throws as open() does.
 TENURE_FILE_EXPORT std::shared_ptr<ConditionalStore> store(const std::filesystem::path& directory,
                                                            const std::string& election);
+
+/// A seat by URL: "file:///directory". No host, no user, no properties.
+/// Throws std::invalid_argument for another URL, and as open() does.
+TENURE_FILE_EXPORT Opened open_url(const Opening& opening);
 
 inline constexpr Clock::Duration poll_interval = std::chrono::milliseconds(100);
 

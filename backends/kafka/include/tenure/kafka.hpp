@@ -12,6 +12,7 @@
 #include <tenure/backend.hpp>
 #include <tenure/kafka_export.hpp>
 #include <tenure/log.hpp>
+#include <tenure/open.hpp>
 #include <tenure/timing.hpp>
 
 namespace tenure::kafka {
@@ -64,6 +65,12 @@ struct Options {
 /// no WRITE. What cannot work there, a missing topic for instance, comes as an Error from the verbs.
 /// Throws std::invalid_argument for an option that can never work.
 TENURE_KAFKA_EXPORT std::shared_ptr<Backend> open(Options options);
+
+/// A seat by URL: "kafka://host:port,host:port/topic?group=...". User and password: sasl.username, sasl.password.
+/// Without a topic: group + ".neli". Settings: `group` names the group instead of the election (one election per
+/// group and topic); `create_topic` and `remote_step_down` (true or false), `first_claim` (at_once or wait) as in
+/// Options; all others are properties of librdkafka. Throws as open() does.
+TENURE_KAFKA_EXPORT Opened open_url(const Opening& opening);
 
 /// Timings that suit Kafka: a crashed leader is replaced when its session and its lease have run out.
 /// REQUIRES: every candidate's clock keeps Timing::clock_rate_error.

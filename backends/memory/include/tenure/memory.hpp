@@ -9,6 +9,7 @@
 #include <tenure/conditional_store.hpp>
 #include <tenure/log.hpp>
 #include <tenure/memory_export.hpp>
+#include <tenure/open.hpp>
 
 namespace tenure::memory {
 
@@ -47,5 +48,12 @@ class TENURE_MEMORY_EXPORT Hub {
 /// A seat at an election on this hub: what LeaderManager takes. Throws as lock_table() does.
 TENURE_MEMORY_EXPORT std::shared_ptr<Backend> open(const Hub& hub, const std::string& election,
                                                    Candidate candidate = {}, Log log = {});
+
+/// The hub of that name: one per name and process, as long as the process lives.
+TENURE_MEMORY_EXPORT Hub hub(const std::string& name = {});
+
+/// A seat by URL, on hub(name): "memory:" or "memory:name". No user, no properties.
+/// Throws std::invalid_argument for another URL, and as open() does.
+TENURE_MEMORY_EXPORT Opened open_url(const Opening& opening);
 
 }  // namespace tenure::memory

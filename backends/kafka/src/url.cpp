@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A URL turned into Options.
+#include <tenure/url.hpp>
+
+#include <stdexcept>
+
+#include <tenure/nearest.hpp>
+
+#include "settings.hpp"
+
+namespace tenure::kafka {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("kafka: " + what); }
+
+constexpr std::string_view own_settings[] = {"group", "create_topic", "first_claim", "remote_step_down"};
+
+/// True for the second of two words, false for the first or none.
+bool second_of(Url& url, const char* setting, std::string_view first, std::string_view second) {
+  const auto value = url.take(setting).value_or(std::string(first));
+  if (value != first && value != second)
+    refuse(std::string(setting) + " must be " + std::string(first) + " or " + std::string(second) + ", not \"" +
+           printable(value, 40) + "\"");
+  return value == second;
+}
+
+std::string brokers_of(const Url& url) {
+  std::string out;
+  for (const auto& [name, port] : url.hosts) {
+    out += (out.empty() ? "" : ",") + (name.find(':') == name.npos ? name : "[" + name + "]");
+    if (port) out += ":" + std::to_string(*port);
+  }
+  return out;
+}
+
+/// A user that librdkafka would not send is a mistake that nobody would notice.
+void sign_in(const Url& url, std::map<std::string, std::string>& properties) {
+  if (url.user.empty() && url.password.empty()) return;
+  const auto protocol = properties.find("security.protocol");
+  if (protocol == properties.end() || (protocol->second != "sasl_ssl" && protocol->second != "sasl_plaintext"))
+    refuse("a user needs the property security.protocol=sasl_ssl (or sasl_plaintext), and sasl.mechanism");
+  const std::pair<const char*, const std::string&> both[] = {{"sasl.username", url.user},
+                                                             {"sasl.password", url.password}};
+  for (const auto& [name, value] : both)
+    if (!value.empty() && !properties.emplace(name, value).second)
+      refuse(std::string("the property ") + name + " stands beside a user or a password; once is right");
+}
+
+}  // namespace
+
+Options options_of(const Opening& opening) {
+  auto url = parse_url(opening);
+  if (url.scheme != "kafka" || url.hosts.empty()) refuse("a URL is \"kafka://host:port,host:port/topic?group=...\"");
+  Options out;
+  out.brokers = brokers_of(url);
+  out.topic = url.path.substr(url.path.starts_with('/') ? 1 : 0);
+  out.group = url.take("group").value_or(opening.election);
+  if (second_of(url, "create_topic", "false", "true")) out.create_topic.emplace();
+  if (second_of(url, "first_claim", "at_once", "wait")) out.first_claim = FirstClaim::wait;
+  out.remote_step_down = second_of(url, "remote_step_down", "false", "true");
+  for (const auto& [name, value] : url.query) {
+    if (const auto near = nearest(name, own_settings); name.find('.') == name.npos && !near.empty())
+      refuse("there is no setting \"" + printable(name, 80) + "\", did you mean \"" + std::string(near) + "\"?");
+    out.properties.emplace(name, value);
+  }
+  sign_in(url, out.properties);
+  out.candidate = opening.candidate;
+  out.log = opening.log;
+  return out;
+}
+
+Opened open_url(const Opening& opening) {
+  return {.backend = open(options_of(opening)), .timings = {fast(), balanced(), steady()}};
+}
+
+}  // namespace tenure::kafka

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tenure/stores.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tenure/file.hpp>
+#include <tenure/memory.hpp>
+#include <tenure/nearest.hpp>
+#ifdef TENURE_WITH_KAFKA
+#include <tenure/kafka.hpp>
+#define TENURE_OPEN_KAFKA kafka::open_url
+#else
+#define TENURE_OPEN_KAFKA nullptr
+#endif
+
+namespace tenure {
+namespace {
+
+struct Scheme {
+  std::string_view name;
+  Opened (*open)(const Opening&);  ///< Null: not in this build.
+  std::string_view option;         ///< That puts it there.
+};
+
+constexpr Scheme schemes[] = {
+    {"memory", memory::open_url, ""},
+    {"file", file::open_url, ""},
+    {"kafka", TENURE_OPEN_KAFKA, "TENURE_KAFKA"},
+    {"postgres", nullptr, "TENURE_POSTGRES"},
+    {"postgresql", nullptr, "TENURE_POSTGRES"},
+    {"redis", nullptr, "TENURE_REDIS"},
+    {"rediss", nullptr, "TENURE_REDIS"},
+    {"redis+unix", nullptr, "TENURE_REDIS"},
+    {"redis+sentinel", nullptr, "TENURE_REDIS"},
+};
+
+[[noreturn]] void refuse(const std::string& what) {
+  std::string there;
+  for (const auto& scheme : schemes)
+    if (scheme.open) there += (there.empty() ? "" : ", ") + std::string(scheme.name);
+  throw std::invalid_argument("tenure::open: " + what + " This build has: " + there);
+}
+
+/// What a URL begins with. Of another text nothing is repeated: it may be a password.
+std::string scheme_of(std::string_view url) {
+  std::string name(url.substr(0, std::min(url.find(':'), url.size())));
+  const auto legal = [](unsigned char c) { return std::isalnum(c) != 0 || c == '+' || c == '-' || c == '.'; };
+  if (name.size() == url.size() || name.empty() || !std::all_of(name.begin(), name.end(), legal))
+    refuse("a URL begins with a scheme and a ':', for instance file:///directory.");
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return name;
+}
+
+[[noreturn]] void refuse_unknown(const std::string& name, bool shown) {
+  std::vector<std::string_view> names;
+  for (const auto& scheme : schemes) names.push_back(scheme.name);
+  const auto near = nearest(name, names);
+  refuse((shown ? "there is no store \"" + printable(name, 40) + "\"" : std::string("the URL's scheme is unknown")) +
+         (near.empty() ? "." : ", did you mean \"" + std::string(near) + "\"?"));
+}
+
+}  // namespace
+
+Opened open(const Opening& opening) {
+  const auto name = scheme_of(opening.url);
+  const auto found =
+      std::find_if(std::begin(schemes), std::end(schemes), [&](const auto& s) { return s.name == name; });
+  // In "user:password@host" a user would be taken for a scheme.
+  if (found == std::end(schemes)) refuse_unknown(name, opening.url.compare(name.size(), 3, "://") == 0);
+  if (!found->open)
+    refuse("the store \"" + name + "\" was left out of this build; configure it with -D" + std::string(found->option) +
+           "=ON.");
+  return found->open(opening);
+}
+
+Opened open(const std::string& url, const std::string& election, Candidate candidate, Log log) {
+  return open(Opening{.url = url,
+                      .election = election,
+                      .candidate = std::move(candidate),
+                      .user = {},
+                      .password = {},
+                      .properties = {},
+                      .log = std::move(log)});
+}
+
+}  // namespace tenure

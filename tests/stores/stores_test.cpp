@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: a URL opens the store it names; what cannot be opened is named with the remedy, and no secret is told.
+// Method: seats of one URL contend; canaries stand in every place where a secret may.
+#include <tenure/stores.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+#include <tenure/file.hpp>
+#include <tenure/lock_table.hpp>
+#include <tenure/memory.hpp>
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto canary = "s3cr3t-canary";
+
+std::string refusal(const Opening& opening) {
+  try {
+    open(opening);
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+Opening at(const std::string& url) {
+  Opening opening;
+  opening.url = url;
+  opening.election = "jobs";
+  return opening;
+}
+
+std::string refusal(const std::string& url) { return refusal(at(url)); }
+
+bool mentions(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+Limit soon() { return {boot_clock(), boot_clock().now() + 2s, {}}; }
+
+std::optional<Token> acquire(const Opened& opened) {
+  EXPECT_EQ(opened.backend->accepts(opened.timings.balanced), std::nullopt);
+  const auto answer = opened.backend->acquire(soon());
+  const auto* granted = std::get_if<Granted>(&answer);
+  return granted ? std::optional(granted->token) : std::nullopt;
+}
+
+struct Scratch {
+  Scratch() {
+    auto name = (std::filesystem::temp_directory_path() / "tenure-stores-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
+    path = name;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  std::string path;
+};
+
+void expect_one_leader(const std::string& url) {
+  const auto a = open(url, "jobs", {"a", ""}), b = open(url, "jobs", {"b", ""}), other = open(url, "other");
+  ASSERT_TRUE(acquire(a)) << url;
+  EXPECT_FALSE(acquire(b)) << url;
+  EXPECT_TRUE(acquire(other)) << url;
+  EXPECT_EQ(a.backend->release(soon()), std::nullopt);
+  EXPECT_TRUE(acquire(b)) << url;
+  EXPECT_EQ(a.backend->election(), "jobs");
+  EXPECT_EQ(a.timings.fast, lock_table_timing::fast());
+  EXPECT_EQ(a.timings.balanced, lock_table_timing::balanced());
+  EXPECT_EQ(a.timings.steady, lock_table_timing::steady());
+}
+
+TEST(Stores, MemoryIsOneHubPerName) {
+  expect_one_leader("memory:");
+  expect_one_leader("memory:stores-test");
+  EXPECT_TRUE(acquire(open("memory:stores-test-2", "jobs"))) << "another hub";
+  memory::hub("stores-test-3").unreachable(true);
+  EXPECT_FALSE(acquire(open("memory:stores-test-3", "jobs"))) << "a test reaches the hub that a URL names";
+}
+
+TEST(Stores, FileIsADirectory) {
+  const Scratch scratch;
+  expect_one_leader("file://" + scratch.path);
+  expect_one_leader("FILE://" + scratch.path + "/a%20b");
+  EXPECT_TRUE(std::filesystem::is_directory(scratch.path + "/a b"));
+  const auto leader = open("file://" + scratch.path, "jobs");
+  ASSERT_TRUE(acquire(leader));
+  const auto answer = file::open(scratch.path, "jobs")->acquire(soon());
+  EXPECT_TRUE(std::holds_alternative<Denied>(answer)) << "the URL and the path name one store";
+}
+
+#ifdef TENURE_WITH_KAFKA
+TEST(Stores, KafkaIsACluster) {
+  const auto opened = open("kafka://127.0.0.1:1,127.0.0.1:2/topic?group=g", "jobs");
+  EXPECT_EQ(opened.backend->election(), "g");
+  EXPECT_EQ(opened.backend->accepts(opened.timings.fast), std::nullopt);
+  EXPECT_EQ(open("kafka://127.0.0.1:1", "jobs").backend->election(), "jobs");
+}
+#endif
+
+TEST(Stores, WhatAStoreCannotUseIsRefused) {
+  for (const std::string url : {"memory://name", "memory:?a=1", "memory:x?size=1", "file:", "file:relative",
+                                "file://h/d", "file://u:p@/d", "file:///d?mode=1", "memory://u:p@"})
+    EXPECT_NE(refusal(url), "accepted") << url;
+  auto opening = at("memory:");
+  opening.user = "u";
+  EXPECT_TRUE(mentions(refusal(opening), "without host, user and password"));
+  opening = at("memory:");
+  opening.properties["size"] = canary;
+  EXPECT_TRUE(mentions(refusal(opening), "has no setting \"size\"")) << refusal(opening);
+  opening = at("memory:");
+  opening.election = "";
+  EXPECT_TRUE(mentions(refusal(opening), "election has 0 bytes"));
+}
+
+TEST(Stores, AnUnknownSchemeIsToldWithTheNearestAndAll) {
+  const std::string begins =
+      "tenure::open: there is no store \"memroy\", did you mean \"memory\"? This build has: "
+      "memory, file";
+  EXPECT_EQ(refusal("memroy://x").substr(0, begins.size()), begins);
+  EXPECT_TRUE(mentions(refusal("memroy:x"), "the URL's scheme is unknown, did you mean \"memory\"?"));
+  EXPECT_TRUE(mentions(refusal("zookeeper://h"), "no store \"zookeeper\". This build has: "));
+}
+
+TEST(Stores, WhatIsNoUrlIsNotRepeated) {
+  for (const std::string text : {"", "canary", "host=h password=canary", "canary:pw@host", "3canary/x:y", ":canary",
+                                 "user:canary@host/db", "ca nary://x", "canary"}) {
+    EXPECT_TRUE(mentions(refusal(text), "tenure::open: ")) << text;
+    EXPECT_FALSE(mentions(refusal(text), "canary")) << refusal(text);
+  }
+}
+
+TEST(Stores, AStoreThatWasLeftOutIsNamedWithItsOption) {
+  [[maybe_unused]] const auto expect_named = [](const std::string& url, const std::string& option) {
+    const auto said = refusal(url);
+    EXPECT_TRUE(mentions(said, "was left out of this build; configure it with -D" + option + "=ON")) << said;
+    EXPECT_TRUE(mentions(said, "This build has: memory, file")) << said;
+    EXPECT_FALSE(mentions(said, canary));
+  };
+#ifndef TENURE_WITH_KAFKA
+  expect_named(std::string("kafka://u:") + canary + "@h/t", "TENURE_KAFKA");
+#endif
+#ifndef TENURE_WITH_POSTGRES
+  expect_named(std::string("postgres://u:") + canary + "@h/db", "TENURE_POSTGRES");
+  expect_named(std::string("postgresql://u:") + canary + "@h/db", "TENURE_POSTGRES");
+#endif
+#ifndef TENURE_WITH_REDIS
+  for (const std::string scheme : {"redis", "rediss", "redis+unix", "redis+sentinel"})
+    expect_named(scheme + "://u:" + canary + "@h", "TENURE_REDIS");
+#endif
+}
+
+/// Every scheme is handed URLs that are wrong in every way, with a canary where a user, a password or a value stands.
+TEST(Stores, NoStoreTellsASecret) {
+  for (const std::string scheme : {"memory", "file", "kafka", "postgres", "postgresql", "redis", "rediss", "redis+unix",
+                                   "redis+sentinel", "nonsense"})
+    for (const std::string middle : {"", "/", "?", "#", "%", "%zz", " ", "\n", "@", "[", ":", "\xff"})
+      for (const std::string tail : {"@localhost:1/x", "@localhost:1/x?unknown=1", "@localhost:no/", "@/", "@", "@a,,b",
+                                     "@h/0/1/2", "@h?a=1&a=2"}) {
+        auto opening = at(scheme + "://" + canary + ":" + canary + middle + canary + tail);
+        EXPECT_FALSE(mentions(refusal(opening), canary)) << refusal(opening);
+        opening.url = scheme + "://" + tail.substr(1);
+        opening.user = opening.password = canary + middle;
+        EXPECT_FALSE(mentions(refusal(opening), canary)) << refusal(opening);
+        opening.properties = {{"password", canary}, {"sasl.password", canary + middle}, {"nonsense", canary}};
+        EXPECT_FALSE(mentions(refusal(opening), canary)) << refusal(opening);
+      }
+}
+
+}  // namespace
+}  // namespace tenure

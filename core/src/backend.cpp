@@ -3,9 +3,16 @@
 #include <tenure/backend.hpp>
 #include <tenure/conditional_store.hpp>
 
+#include <algorithm>
 #include <tenure/wait.hpp>
 
 namespace tenure {
+
+bool matches(const std::optional<Expected>& expected, const std::optional<Record>& record) {
+  if (!expected || !record) return !expected && !record;
+  return record->token == expected->token &&
+         std::find(expected->beats.begin(), expected->beats.end(), record->beat) != expected->beats.end();
+}
 
 std::optional<Error> Backend::accepts(const Timing&) { return std::nullopt; }
 

@@ -53,7 +53,7 @@ void LockTableDecisions::saw(const Read& found, Time at) {
   const bool fresh = !sight_ || version_of(sight_->read) != version_of(read) || unreadable() != read.unreadable;
   const bool fell_before = sight_ && sight_->fell;
   sight_ = Sight{read, fresh ? at : sight_->first, false};
-  if (pending_ && !may_stand(pending_->expected)) pending_.reset();
+  if (pending_ && !matches(pending_->expected, sight_->read.record)) pending_.reset();
   timed_look_.reset();
   judge_fall(fell_before);
   if (!read.record || read.unreadable) return;
@@ -300,15 +300,8 @@ std::vector<std::uint64_t> LockTableDecisions::sent_beats() const {
   return out;
 }
 
-bool LockTableDecisions::may_stand(const std::optional<Expected>& expected) const {
-  const auto& record = sight_->read.record;
-  if (!expected || !record) return !expected && !record;
-  return record->token == expected->token &&
-         std::find(expected->beats.begin(), expected->beats.end(), record->beat) != expected->beats.end();
-}
-
 std::optional<Error> LockTableDecisions::contradicted() const {
-  if (!may_stand(attempt_.expected)) return std::nullopt;
+  if (!matches(attempt_.expected, sight_->read.record)) return std::nullopt;
   return Error{Fault::unreachable, "the store refused a write although what it was to replace stands there"};
 }
 

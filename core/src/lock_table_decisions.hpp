@@ -114,7 +114,6 @@ class LockTableDecisions {
   Attempt send(std::optional<Expected> expected, Record next, bool unproven = false);
   const Beat* sent(const Record& record) const;
   std::vector<std::uint64_t> sent_beats() const;
-  bool may_stand(const std::optional<Expected>& expected) const;
   std::optional<Error> contradicted() const;
 
   Candidate self_;

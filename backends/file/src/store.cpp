@@ -69,12 +69,6 @@ bool write_all(int fd, const void* bytes, std::size_t size, off_t at) {
   return wrote == static_cast<ssize_t>(size);
 }
 
-bool matches(const Read& found, const std::optional<Expected>& expected) {
-  if (!found.record || !expected) return !found.record && !expected;
-  return found.record->token == expected->token &&
-         std::find(expected->beats.begin(), expected->beats.end(), found.record->beat) != expected->beats.end();
-}
-
 Clock::Time lease_end(const Record& record) { return Clock::Time(record.asked) + record.term; }
 
 }  // namespace
@@ -218,10 +212,8 @@ Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, con
 bool Store::in_place(const std::optional<Expected>& expected, const Record& next) const {
   if (!held_ || !expected) return false;
   const auto& now = held_->record;
-  const auto& beats = expected->beats;
-  return expected->token == now.token && std::find(beats.begin(), beats.end(), now.beat) != beats.end() &&
-         next.token == now.token && next.holder == now.holder && next.incarnation == now.incarnation &&
-         next.address == now.address && next.term == now.term;
+  return matches(expected, now) && next.token == now.token && next.holder == now.holder &&
+         next.incarnation == now.incarnation && next.address == now.address && next.term == now.term;
 }
 
 Result<Swap> Store::renew(const Record& next, const Limit& limit) {
@@ -304,7 +296,7 @@ Result<Swap> Store::publish(const std::optional<Expected>& expected, const Recor
   auto before = look(limit);
   if (auto* error = std::get_if<Error>(&before)) return std::move(*error);
   auto& [listing, found] = std::get<Look>(before);
-  if (!matches(found, expected) || (lost_ == next.token && !next.released)) return Swap{false, std::move(found)};
+  if (!matches(expected, found.record) || (lost_ == next.token && !next.released)) return Swap{false, std::move(found)};
   if (listing.newest() == std::numeric_limits<std::uint64_t>::max())
     return Error{Fault::corrupt, place_.path_of(std::to_string(listing.newest())) +
                                      " leaves no number for the next "

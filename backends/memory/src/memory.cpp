@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records behind one mutex, and the faults of real stores behind switches.
-#include <algorithm>
 #include <list>
 #include <map>
 #include <mutex>
@@ -33,12 +32,6 @@ std::optional<Version> version_of(const Slot& slot) {
   return Version{slot.record->token, slot.record->beat};
 }
 
-bool stands(const std::optional<Expected>& expected, const Slot& slot) {
-  if (!expected || !slot.record) return !expected && !slot.record;
-  return slot.record->token == expected->token &&
-         std::find(expected->beats.begin(), expected->beats.end(), slot.record->beat) != expected->beats.end();
-}
-
 }  // namespace
 
 struct Hub::State {
@@ -68,7 +61,7 @@ struct Hub::State {
 
   bool apply(const Write& write) {
     auto& slot = slots[write.election];
-    if (!stands(write.expected, slot)) return false;
+    if (!matches(write.expected, slot.record)) return false;
     slot.record = write.next;
     slot.record->term = std::chrono::ceil<std::chrono::milliseconds>(write.next.term);
     slot.record->written_ms = now_ms(write.clock);

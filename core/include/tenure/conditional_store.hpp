@@ -40,6 +40,9 @@ struct Expected {
   std::vector<std::uint64_t> beats;
 };
 
+/// Whether `record` is what compare_and_set demands; nullopt demands that there is none.
+TENURE_EXPORT bool matches(const std::optional<Expected>& expected, const std::optional<Record>& record);
+
 /// A request to hand back a tenure. Stands beside the record and is not part of its version.
 struct Recall {
   Token token;  ///< The tenure to give up. Of any other it means nothing.

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: the example of a store of one's own keeps the contract of all stores. Method: the suite that they share.
+#include <object_store.hpp>
+
+#include <filesystem>
+#include <string>
+#include <tenure/lock_table.hpp>
+
+#include "contract_suite.hpp"
+
+namespace tenure::contract {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Objects final : public StoreUnderTest {
+ public:
+  Objects() {
+    std::string pattern = (fs::temp_directory_path() / "tenure-objects.XXXXXX").string();
+    directory_ = ::mkdtemp(pattern.data());
+  }
+  ~Objects() override { fs::remove_all(directory_); }
+
+  std::shared_ptr<Backend> seat(const std::string& election, const Candidate& candidate) override {
+    check_election(election);
+    return lock_table(store(election), election, candidate);
+  }
+  std::shared_ptr<ConditionalStore> store(const std::string& election) override {
+    return std::make_shared<ObjectStore>(directory_ / path_of(election));
+  }
+  bool pushes() const override { return false; }
+  bool refused_may_have_stood() const override { return true; }
+
+ private:
+  /// Two levels, because a name may be longer than a file's may.
+  static fs::path path_of(const std::string& election) {
+    std::string hex;
+    for (const unsigned char byte : election)
+      hex += "0123456789abcdef"[byte / 16], hex += "0123456789abcdef"[byte % 16];
+    return fs::path(hex.substr(0, 200)) / ("_" + hex.substr(std::min<std::size_t>(200, hex.size())));
+  }
+
+  fs::path directory_;
+};
+
+const auto objects = testing::Values(Subject{"objects", [] { return std::make_unique<Objects>(); }});
+
+INSTANTIATE_TEST_SUITE_P(example, BackendContract, objects, name_of);
+INSTANTIATE_TEST_SUITE_P(example, StoreContract, objects, name_of);
+
+}  // namespace
+}  // namespace tenure::contract

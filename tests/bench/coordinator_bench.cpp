@@ -142,8 +142,8 @@ class Election {
         group_(std::move(group)),
         dir_(std::filesystem::temp_directory_path() / group_),
         fleet_((std::filesystem::create_directory(dir_), s.candidate),
-               {"--store", "kafka://" + s.brokers + "/tenure-bench?group=" + group_, "--election", group_, "--preset",
-                preset_, "--note-ms", "1000"},
+               {"--store", "kafka://" + s.brokers + "/tenure-bench?create_topic=true&group=" + group_, "--election",
+                group_, "--preset", preset_, "--note-ms", "1000"},
                dir_ / "journal") {
     for (int i = 1; i <= 3; ++i) fleet_.start(preset_ + std::to_string(i));
   }

@@ -50,8 +50,8 @@ class Group {
       : name_("bench-" + std::to_string(::getpid()) + "-" + std::to_string(++count_)),
         dir_(std::filesystem::temp_directory_path() / name_),
         fleet((std::filesystem::create_directory(dir_), s.candidate),
-              {"--store", "kafka://" + brokers + "/tenure-bench?group=" + name_, "--election", name_, "--preset",
-               preset, "--sample-us", std::to_string(sample_us)},
+              {"--store", "kafka://" + brokers + "/tenure-bench?create_topic=true&group=" + name_, "--election", name_,
+               "--preset", preset, "--sample-us", std::to_string(sample_us)},
               dir_ / "journal") {}
   ~Group() { std::filesystem::remove_all(dir_); }
 

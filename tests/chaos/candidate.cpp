@@ -3,7 +3,7 @@
 // observes as lines of JSON, each with one write(2), so that nothing written is lost when it is killed. Times
 // are CLOCK_BOOTTIME in nanoseconds. SIGTERM stops it gracefully, SIGUSR1 resigns.
 //
-// candidate --store file:///DIR | kafka://BROKERS/TOPIC?group=G  --election E --log FILE --name N
+// candidate --store URL  --election E --log FILE --name N
 //           [--preset fast|balanced|steady | --term-ms N] [--sample-us N] [--note-ms N]
 //           [--work-ms N]
 //
@@ -31,9 +31,8 @@
 #include <thread>
 
 #include <tenure/leader_manager.hpp>
+#include <tenure/stores.hpp>
 #include <tenure/wait.hpp>
-
-#include "stores.hpp"
 
 namespace {
 
@@ -132,6 +131,15 @@ std::map<std::string, std::string> arguments(int argc, char** argv) {
   return out;
 }
 
+Timing timing_of(const std::map<std::string, std::string>& args, const Presets& presets) {
+  if (!args.contains("preset")) return Timing::of(std::chrono::milliseconds(std::stol(args.at("term-ms"))));
+  const auto& name = args.at("preset");
+  if (name == "fast") return presets.fast;
+  if (name == "balanced") return presets.balanced;
+  if (name == "steady") return presets.steady;
+  throw std::invalid_argument("--preset " + name + ": fast, balanced or steady");
+}
+
 int run(int argc, char** argv) {
   auto args = arguments(argc, argv);
   const auto number = [&](const char* name, long otherwise) {
@@ -143,15 +151,11 @@ int run(int argc, char** argv) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   const Journal journal(args.at("log"));
-  const auto opened = test::open_store({.url = args.at("store"),
-                                        .election = args.at("election"),
-                                        .name = args.at("name"),
-                                        .preset = args.contains("preset") ? args.at("preset") : "",
-                                        .term = std::chrono::milliseconds(number("term-ms", 0))});
-  LeaderManager manager(opened.seat, opened.timing, noting(journal, std::chrono::milliseconds(number("work-ms", 0))));
-  journal.now("start", "\"name\":" + quoted(args.at("name")) +
-                           ",\"term\":" + std::to_string(opened.timing.term.count()) +
-                           ",\"margin\":" + std::to_string(opened.timing.margin.count()));
+  const auto opened = open(args.at("store"), args.at("election"), {args.at("name"), {}});
+  const auto timing = timing_of(args, opened.timings);
+  LeaderManager manager(opened.backend, timing, noting(journal, std::chrono::milliseconds(number("work-ms", 0))));
+  journal.now("start", "\"name\":" + quoted(args.at("name")) + ",\"term\":" + std::to_string(timing.term.count()) +
+                           ",\"margin\":" + std::to_string(timing.margin.count()));
   std::jthread sampler;
   if (const auto every = number("sample-us", 1000); every > 0)
     sampler = std::jthread([&, every, note = number("note-ms", 0)](std::stop_token stop) {

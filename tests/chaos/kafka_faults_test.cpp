@@ -63,8 +63,8 @@ class KafkaFaults : public ::testing::Test {
 
   Fleet fleet(const char* program) const {
     return {program,
-            {"--store", "kafka://" + bootstrap_ + "/tenure-chaos?group=" + group_, "--election", group_, "--preset",
-             "fast", "--note-ms", "20"},
+            {"--store", "kafka://" + bootstrap_ + "/tenure-chaos?create_topic=true&group=" + group_, "--election",
+             group_, "--preset", "fast", "--note-ms", "20"},
             scratch_ / "journal"};
   }
 

@@ -46,22 +46,6 @@ class FileChaos : public ::testing::Test {
   fs::path scratch_;
 };
 
-TEST_F(FileChaos, NoTwoLeadersEver) {
-  auto candidates = fleet(TENURE_CANDIDATE);
-  const auto plan = Plan::from_environment(term);
-  Nemesis nemesis(candidates, plan);
-  EXPECT_TRUE(nemesis.run(std::cout));
-  const auto verdict = judge(candidates.events());
-  print(std::cout, verdict);
-  EXPECT_TRUE(verdict.findings.empty());
-  // So much must have happened, or nothing was shown.
-  const auto seconds = static_cast<std::size_t>(plan.duration / 1s);
-  EXPECT_GE(verdict.tenures, seconds / 2);
-  EXPECT_GE(verdict.to_leaders, seconds / 4);
-  for (const auto* what : {done_to::stopped, done_to::killed, done_to::asked})
-    EXPECT_GE(verdict.faults.contains(what) ? verdict.faults.at(what) : 0, seconds / 10) << what;
-}
-
 /// The leader is stopped for a third of its term just after a renewal, while another one contends.
 Verdict stop_a_leader_for_a_moment(Fleet& fleet) {
   const auto waits = term * 20;

@@ -209,22 +209,5 @@ TEST_F(KafkaFaults, ABuildThatCountsFromTheAnswerIsFoundOut) {
   EXPECT_GT(verdict.largest_overlap, (late - margin) / 4);
 }
 
-TEST_F(KafkaFaults, NoTwoLeadersEver) {
-  auto candidates = fleet(TENURE_CANDIDATE);
-  auto plan = Plan::from_environment(term);
-  plan.between_most = term;
-  Nemesis nemesis(candidates, plan);
-  EXPECT_TRUE(nemesis.run(std::cout));
-  const auto verdict = judge(candidates.events());
-  print(std::cout, verdict);
-  EXPECT_TRUE(verdict.findings.empty());
-  // So much must have happened, or nothing was shown.
-  const auto seconds = static_cast<std::size_t>(plan.duration / 1s);
-  EXPECT_GE(verdict.tenures, seconds / 30);
-  EXPECT_GE(verdict.to_leaders, seconds / 40);
-  for (const auto* what : {done_to::stopped, done_to::killed, done_to::asked})
-    EXPECT_GE(verdict.faults.count(what), std::min<std::size_t>(seconds / 60, 1)) << what;
-}
-
 }  // namespace
 }  // namespace tenure::test

@@ -132,14 +132,22 @@ struct Relay::Connection {
 };
 
 Relay::Relay(int port, int to) : port_(port), to_(to) {
-  if (port == 0) return;
+  if (port != 0) listen();
+}
+
+Relay::Relay(int to) : to_(to) { listen(); }
+
+void Relay::listen() {
   listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const int on = 1;
   ::setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  const auto address = loopback(port);
-  if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(listener_, 64) != 0)
-    throw std::system_error(errno, std::generic_category(), "relay on port " + std::to_string(port));
+  auto address = loopback(port_);
+  socklen_t size = sizeof address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  if (::bind(listener_, generic, size) != 0 || ::listen(listener_, 64) != 0 ||
+      ::getsockname(listener_, generic, &size) != 0)
+    throw std::system_error(errno, std::generic_category(), "relay on port " + std::to_string(port_));
+  port_ = ntohs(address.sin_port);
   thread_ = std::jthread([this](std::stop_token stop) { serve(stop); });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TCP relay on loopback that stands between candidates and a broker: counts Kafka requests by process and
+// A TCP relay on loopback that stands between candidates and a server: counts Kafka requests by process and
 // kind, holds answers back, or lets no more requests through while the connections stay open.
 #pragma once
 #include <sys/types.h>
@@ -25,9 +25,13 @@ class Relay {
  public:
   /// Listens on 127.0.0.1:`port` and forwards to 127.0.0.1:`to`. Port 0: does nothing.
   Relay(int port, int to);
+  /// Listens on a free port of its own.
+  explicit Relay(int to);
   ~Relay();
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
+
+  int port() const { return port_; }
 
   /// Requests forwarded so far, by process and Kafka's api key.
   std::map<std::pair<pid_t, int>, std::uint64_t> requests() const;
@@ -42,6 +46,7 @@ class Relay {
 
  private:
   struct Connection;
+  void listen();
   void serve(std::stop_token stop);
   void take_connection(std::list<Connection>& all);
   void take_requests(Connection& c);

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: however candidates are stopped, killed, restarted and cut off, at most one leads, through every store. Method:
+// real processes and real servers; a nemesis, or a relay that lets nothing of the leader's through; judged by what the
+// candidates wrote. Built once per store: TENURE_SOAK_STORE. (That the judge sees a broken rule is shown beside this.)
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <regex>
+
+#include <tenure/wait.hpp>
+
+#include "nemesis.hpp"
+#include "relay.hpp"
+
+namespace tenure::test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+struct Store {
+  std::string variable;             ///< What must be set, with the server's address; empty: no server.
+  std::string before, after;        ///< Of the address, to make a URL of it. {} in it: the test's own name.
+  std::vector<std::string> timing;  ///< The candidates' arguments for it.
+  Clock::Duration term;
+  std::size_t seconds_per_tenure;  ///< At most, under the nemesis; or nothing was shown.
+};
+
+const Store& store() {
+  static const std::vector<std::string> half_a_second{"--term-ms", "500"};
+  static const std::map<std::string, Store> stores{
+      {"file", {"", "file://{}/store", "", half_a_second, 500ms, 2}},
+      {"kafka",
+       {"TENURE_KAFKA_BROKERS",
+        "kafka://",
+        "/tenure-chaos?create_topic=true&group={}",
+        {"--preset", "fast"},
+        6250ms,
+        30}},
+      {"postgres", {"TENURE_POSTGRES_URL", "", "", half_a_second, 500ms, 4}},
+      {"redis", {"TENURE_REDIS", "", "", half_a_second, 500ms, 4}},
+  };
+  return stores.at(TENURE_SOAK_STORE);
+}
+
+class Soak : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto& s = store();
+    const auto* address = s.variable.empty() ? "" : std::getenv(s.variable.c_str());
+    if (address == nullptr) GTEST_SKIP() << "needs a real server: set " << s.variable << " to its address";
+    auto name = (fs::temp_directory_path() / "tenure-soak-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
+    scratch_ = name;
+    const auto own = s.variable.empty() ? scratch_.string() : scratch_.filename().string();
+    url_ = std::regex_replace(s.before + address + s.after, std::regex("\\{\\}"), own);
+  }
+  ~Soak() override {
+    if (HasFailure())
+      std::cout << "the journal is kept: " << scratch_ / "journal" << '\n';
+    else if (!scratch_.empty())
+      fs::remove_all(scratch_);
+  }
+
+  Fleet fleet(const std::string& url, const std::vector<std::string>& timing) const {
+    std::vector<std::string> arguments{"--store", url, "--election", scratch_.filename(), "--note-ms", "5"};
+    arguments.insert(arguments.end(), timing.begin(), timing.end());
+    return {TENURE_CANDIDATE, arguments, scratch_ / "journal"};
+  }
+
+  std::string url_;
+  fs::path scratch_;
+};
+
+TEST_F(Soak, NoTwoLeadersEver) {
+  const auto& s = store();
+  auto candidates = fleet(url_, s.timing);
+  const auto plan = Plan::from_environment(s.term);
+  Nemesis nemesis(candidates, plan);
+  EXPECT_TRUE(nemesis.run(std::cout));
+  const auto verdict = judge(candidates.events());
+  print(std::cout, verdict);
+  EXPECT_TRUE(verdict.findings.empty());
+  const auto seconds = static_cast<std::size_t>(plan.duration / 1s);
+  EXPECT_GE(verdict.tenures, seconds / s.seconds_per_tenure);
+  EXPECT_GE(verdict.to_leaders, seconds / s.seconds_per_tenure / 2);
+  for (const auto* what : {done_to::stopped, done_to::killed, done_to::asked})
+    EXPECT_GE(verdict.faults.contains(what) ? verdict.faults.at(what) : 0,
+              seconds / 5 / static_cast<std::size_t>(s.term / 500ms))
+        << what;
+}
+
+#ifdef TENURE_SOAK_RELAY
+/// Where the URL's one server listens, and the URL with that replaced.
+int port_of(const std::string& url) {
+  std::smatch m;
+  if (!std::regex_search(url, m, std::regex("127\\.0\\.0\\.1:([0-9]+)"))) throw std::runtime_error("no loopback port");
+  return std::stoi(m[1]);
+}
+std::string with_port(const std::string& url, int port) {
+  return std::regex_replace(url, std::regex("127\\.0\\.0\\.1:[0-9]+"), "127.0.0.1:" + std::to_string(port));
+}
+
+/// Its connections stay open, and nothing comes of them any more: what only a lease of its own notices.
+TEST_F(Soak, ALeaderThatIsCutOffAloneForFortySecondsIsReplacedAndDoesNotLeadBesideItsSuccessor) {
+  constexpr Clock::Duration term = 3s;  // of the preset
+  Relay relay(port_of(url_));
+  auto candidates = fleet(with_port(url_, relay.port()), {"--preset", "fast"});
+  for (const auto* name : {"c0", "c1", "c2"}) candidates.start(name);
+  const auto led = candidates.await(
+      0, [](const Event& e) { return e.what == "lead"; }, 20s);
+  ASSERT_NE(led, Fleet::npos) << "nobody leads";
+  const auto cut_off = candidates.events()[led].pid;
+
+  const auto until = boot_clock().now() + 40s;
+  const auto cut_at = boot_clock().now();
+  const auto before = candidates.events().size();
+  relay.mute(true, cut_off);
+  const auto next = candidates.await(
+      before, [&](const Event& e) { return e.what == "lead" && e.pid != cut_off; }, 40s);
+  ASSERT_NE(next, Fleet::npos) << "nobody followed";
+  EXPECT_LE(candidates.events()[next].at - cut_at, term + 500ms) << "a standby had watched for less than a term";
+  wait_out({boot_clock(), until, {}});
+  relay.mute(false);
+
+  for (const auto pid : std::set<pid_t>(candidates.running())) {
+    candidates.signal(pid, SIGTERM);
+    EXPECT_TRUE(candidates.reap(pid, 10s));
+  }
+  const auto verdict = judge(candidates.events());
+  print(std::cout, verdict);
+  EXPECT_TRUE(verdict.findings.empty());
+  EXPECT_GE(verdict.tenures, 2u);
+}
+
+#endif
+
+}  // namespace
+}  // namespace tenure::test

@@ -62,14 +62,17 @@ is_here() {
     maven) command -v mvn ;;
     g++ | cmake | pkg-config | clang-format | clang-tidy | shellcheck | git) command -v "$1" ;;
     librdkafka-dev) pkg-config --exists 'rdkafka >= 2.0.2' ;;
+    libhiredis-dev) pkg-config --exists 'hiredis >= 0.14.1' ;;
+    redis-tools) [[ -n ${TENURE_REDIS_SERVER:-} ]] || command -v redis-server valkey-server redis-check-rdb ;;
     libgtest-dev) [[ -e /usr/include/gtest/gtest.h ]] || pkg-config --exists gtest ;;
     libgmock-dev) [[ -e /usr/include/gmock/gmock.h ]] || pkg-config --exists gmock ;;
     *) dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed' ;;
   esac >/dev/null 2>&1
 }
 
-build_packages=(g++ cmake ninja-build pkg-config librdkafka-dev libgtest-dev libgmock-dev)
+build_packages=(g++ cmake ninja-build pkg-config librdkafka-dev libhiredis-dev libgtest-dev libgmock-dev)
 kafka_packages=(default-jre-headless maven)
+redis_packages=(redis-tools) # the server's program without a service that starts by itself
 
 # shellcheck disable=SC2016 # expanded by the inner shell
 # build PRESET [TARGET...]: configures and builds quietly in build_dir; shows the output when it fails.

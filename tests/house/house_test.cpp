@@ -80,7 +80,7 @@ bool standard_or_posix(const std::string& header) {
       "sys/inotify.h",   "sys/mman.h",   "sys/prctl.h",   "sys/random.h",  "sys/resource.h", "sys/socket.h",
       "sys/stat.h",      "sys/statfs.h", "sys/syscall.h", "sys/timerfd.h", "sys/types.h",    "sys/utsname.h",
       "sys/vfs.h",       "sys/xattr.h",  "time.h",        "unistd.h",      "errno.h",        "sched.h",
-      "sys/sysmacros.h", "sys/uio.h"};
+      "sys/sysmacros.h", "sys/uio.h",    "sys/un.h"};
   return std::regex_match(header, standard) || posix.count(header) > 0;
 }
 
@@ -88,7 +88,7 @@ bool standard_or_posix(const std::string& header) {
 bool own_library(const std::string& room, const std::string& header) {
   static const std::map<std::string, std::vector<std::string>> libraries{{"backends/kafka", {"librdkafka/"}},
                                                                          {"backends/postgres", {"pqxx/"}},
-                                                                         {"backends/redis", {"hiredis/"}},
+                                                                         {"backends/redis", {"hiredis/", "openssl/"}},
                                                                          {"adapters/json", {"nlohmann/"}},
                                                                          {"adapters/gmock", {"gmock/", "gtest/"}}};
   const auto found = libraries.find(room);
@@ -206,7 +206,7 @@ std::optional<std::string> our_name(std::string symbol) {
   for (const std::string prefix : {"vtable for ", "typeinfo for ", "typeinfo name for ", "VTT for ",
                                    "non-virtual thunk to ", "guard variable for "})
     if (symbol.compare(0, prefix.size(), prefix) == 0) symbol.erase(0, prefix.size());
-  static const std::regex ours(R"(tenure::(?:(?:memory|file|kafka|lock_table_timing)::)?([A-Za-z_0-9]+).*)");
+  static const std::regex ours(R"(tenure::(?:(?:memory|file|kafka|redis|lock_table_timing)::)?([A-Za-z_0-9]+).*)");
   std::smatch match;
   if (!std::regex_match(symbol, match, ours)) return std::nullopt;
   return match[1].str();

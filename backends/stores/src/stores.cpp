@@ -17,6 +17,12 @@
 #else
 #define TENURE_OPEN_KAFKA nullptr
 #endif
+#ifdef TENURE_WITH_REDIS
+#include <tenure/redis.hpp>
+#define TENURE_OPEN_REDIS redis::open_url
+#else
+#define TENURE_OPEN_REDIS nullptr
+#endif
 
 namespace tenure {
 namespace {
@@ -33,10 +39,10 @@ constexpr Scheme schemes[] = {
     {"kafka", TENURE_OPEN_KAFKA, "TENURE_KAFKA"},
     {"postgres", nullptr, "TENURE_POSTGRES"},
     {"postgresql", nullptr, "TENURE_POSTGRES"},
-    {"redis", nullptr, "TENURE_REDIS"},
-    {"rediss", nullptr, "TENURE_REDIS"},
-    {"redis+unix", nullptr, "TENURE_REDIS"},
-    {"redis+sentinel", nullptr, "TENURE_REDIS"},
+    {"redis", TENURE_OPEN_REDIS, "TENURE_REDIS"},
+    {"rediss", TENURE_OPEN_REDIS, "TENURE_REDIS"},
+    {"redis+unix", TENURE_OPEN_REDIS, "TENURE_REDIS"},
+    {"redis+sentinel", TENURE_OPEN_REDIS, "TENURE_REDIS"},
 };
 
 [[noreturn]] void refuse(const std::string& what) {

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elections through Redis (6 and newer) or Valkey: alone, replicated, watched by Sentinel, or in a cluster.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenure/backend.hpp>
+#include <tenure/candidate.hpp>
+#include <tenure/conditional_store.hpp>
+#include <tenure/log.hpp>
+#include <tenure/open.hpp>
+#include <tenure/redis_export.hpp>
+
+namespace tenure::redis {
+
+struct Address {
+  std::string host;
+  int port{6379};
+};
+
+/// Where the servers are and how to talk to them. Every candidate of an election must reach the same data.
+struct Options {
+  std::vector<Address> servers;  ///< One; several if they are nodes of one cluster, or Sentinels (26379).
+  std::string socket;            ///< A Unix socket's path, instead of `servers`.
+  std::string master;            ///< What the Sentinels in `servers` call the master; empty: no Sentinels.
+  std::string user, password;    ///< AUTH; an empty user is Redis' "default", an empty password: no AUTH.
+  std::string sentinel_user, sentinel_password;  ///< The same for the Sentinels.
+  int db{};                                      ///< SELECT; a cluster has 0 only.
+  bool tls{};                     ///< Chain and host name are verified. Needs hiredis 1.0 or newer with its TLS part.
+  std::string ca_file;            ///< The authorities to trust; empty: the system's.
+  int replicas{};                 ///< A write counts only once so many replicas have acknowledged it (WAIT).
+  std::string prefix{"tenure:"};  ///< An election's key and channel are prefix + "{" + election + "}".
+};
+
+/// redis://[user[:password]@]host[:port][,host...][/db]   rediss:// (TLS)   redis+unix:///path/to.sock[?db=0]
+/// redis+sentinel://[user[:password]@]host[:port][,host...]/master[/db]
+/// with ?replicas=1&prefix=p&ca_file=f&sentinel_user=u&sentinel_password=p, each as the field; %XX anywhere.
+/// Throws std::invalid_argument saying what is wrong and what would be right; never with a password in it.
+TENURE_REDIS_EXPORT Options from_url(const std::string& url);
+
+/// A seat at the election of that name: one hash, never deleted, never expiring, replaced by a script on condition.
+///
+/// Redis replicates asynchronously: a fail-over can lose an acknowledged write, also with `replicas`. Then the tokens
+/// still rise and no lease that a living candidate has seen is cut short, but two may lead for up to a term if none
+/// has: fence your writes. The first leader of a new election, and the one after a FLUSHALL, leads a term later,
+/// since a missing record may be a lost one. Keep `maxmemory-policy noeviction`.
+///
+/// Two connections: one for commands, one for SUBSCRIBE while standing by. Where SUBSCRIBE is refused, a release is
+/// noticed at the end of its lease only. Least privilege (`prefix` left as it is):
+///   ACL SETUSER u on >secret ~tenure:* &tenure:* +evalsha +eval +hgetall +hmget +hset +hdel +del +exists +time
+///     +publish +subscribe +info [+select] [+wait with replicas] [+role with Sentinels] [+asking in a cluster]
+///
+/// Throws std::invalid_argument for what can never work. What servers do comes as an Error from the verbs.
+TENURE_REDIS_EXPORT std::shared_ptr<Backend> open(const Options& options, const std::string& election,
+                                                  Candidate candidate = {}, Log log = {});
+
+/// The store below it, to recall a leader or to build upon. Throws as open() does.
+TENURE_REDIS_EXPORT std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election,
+                                                            Log log = {});
+
+/// By URL; `properties` are its query's names. Presets: lock_table_timing's. Throws as from_url() and open().
+TENURE_REDIS_EXPORT Opened open_url(const Opening& opening);
+
+}  // namespace tenure::redis

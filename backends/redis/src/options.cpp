@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "options.hpp"
+
+#include <sys/un.h>
+
+#include <array>
+#include <charconv>
+#include <stdexcept>
+#include <string_view>
+
+#include <tenure/log.hpp>
+
+namespace tenure::redis {
+namespace {
+
+constexpr int redis_port = 6379, sentinel_port = 26379;
+constexpr int most_replicas = 100;
+constexpr int most_dbs = 1'000'000;
+constexpr std::size_t most_prefix_bytes = 100;
+constexpr std::array<std::string_view, 6> keys{"db",      "replicas",      "prefix",
+                                               "ca_file", "sentinel_user", "sentinel_password"};
+
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("redis: " + what); }
+
+int number(std::string_view name, std::string_view text, int most) {
+  int value = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0 || value > most)
+    refuse(std::string(name) + " is no number from 0 to " + std::to_string(most));
+  return value;
+}
+
+/// The parts between the slashes of a path, without empty ones at its end.
+std::vector<std::string> parts_of(std::string_view path) {
+  std::vector<std::string> parts;
+  while (path.size() > 1) {
+    const auto end = std::min(path.find('/', 1), path.size());
+    parts.emplace_back(path.substr(1, end - 1));
+    path.remove_prefix(end);
+  }
+  return parts;
+}
+
+void take_servers(const Url& url, int port, Options& out) {
+  for (const auto& host : url.hosts) out.servers.push_back({host.name, host.port ? int{*host.port} : port});
+  if (out.servers.empty()) refuse("the URL names no host; write " + url.scheme + "://host:" + std::to_string(port));
+}
+
+}  // namespace
+
+Options from(Url url) {
+  Options out;
+  out.user = url.user;
+  out.password = url.password;
+  auto parts = parts_of(url.path);
+  if (url.scheme == "redis" || url.scheme == "rediss") {
+    out.tls = url.scheme == "rediss";
+    take_servers(url, redis_port, out);
+  } else if (url.scheme == "redis+sentinel") {
+    take_servers(url, sentinel_port, out);
+    if (parts.empty() || parts.front().empty())
+      refuse("the URL names no master; write redis+sentinel://host:26379/master-name");
+    out.master = parts.front();
+    parts.erase(parts.begin());
+  } else if (url.scheme == "redis+unix") {
+    if (!url.hosts.empty()) refuse("a Unix socket has no host; write redis+unix:///path/to.sock, with three slashes");
+    out.socket = url.path;
+    if (out.socket.size() < 2) refuse("the URL names no socket; write redis+unix:///path/to.sock");
+    parts.clear();
+  } else {
+    refuse("the scheme \"" + printable(url.scheme, 40) + "\" is none of redis, rediss, redis+unix and redis+sentinel");
+  }
+  const auto db = url.take("db");
+  if (parts.size() > 1 || (parts.size() == 1 && db))
+    refuse("the URL's path names more than a database; one number is right, in the path or as db");
+  if (parts.size() == 1 && !parts.front().empty()) out.db = number("the path's database", parts.front(), most_dbs);
+  if (db) out.db = number("db", *db, most_dbs);
+  if (const auto replicas = url.take("replicas")) out.replicas = number("replicas", *replicas, most_replicas);
+  if (auto prefix = url.take("prefix")) out.prefix = std::move(*prefix);
+  if (auto ca_file = url.take("ca_file")) out.ca_file = std::move(*ca_file);
+  if (auto user = url.take("sentinel_user")) out.sentinel_user = std::move(*user);
+  if (auto password = url.take("sentinel_password")) out.sentinel_password = std::move(*password);
+  url.expect_no_more(keys);
+  return out;
+}
+
+void check(const Options& options) {
+  if (options.servers.empty() == options.socket.empty())
+    refuse(options.socket.empty() ? "neither servers nor a socket is set; one of them is needed"
+                                  : "both servers and a socket are set; one of them is right");
+  if (options.socket.size() >= sizeof sockaddr_un{}.sun_path)
+    refuse("socket has " + std::to_string(options.socket.size()) + " bytes; a Unix socket's path has at most " +
+           std::to_string(sizeof sockaddr_un{}.sun_path - 1));
+  for (const auto& [host, port] : options.servers)
+    if (host.empty() || port < 1 || port > 65'535) refuse("servers has one without a host or a port from 1 to 65535");
+  if (!options.master.empty() && options.servers.empty()) refuse("master is set, and no Sentinel in servers");
+  if (!options.user.empty() && options.password.empty()) refuse("user is set without a password");
+  if (!options.sentinel_user.empty() && options.sentinel_password.empty())
+    refuse("sentinel_user is set without sentinel_password");
+  if (options.master.empty() && !options.sentinel_password.empty())
+    refuse("sentinel_password is set, and no master that Sentinels would name");
+  if (options.db < 0 || options.db > most_dbs) refuse("db is no number from 0 to " + std::to_string(most_dbs));
+  if (options.replicas < 0 || options.replicas > most_replicas)
+    refuse("replicas is no number from 0 to " + std::to_string(most_replicas));
+  if (options.prefix.size() > most_prefix_bytes || options.prefix.find_first_of("{}") != options.prefix.npos)
+    refuse("prefix has braces, or more than " + std::to_string(most_prefix_bytes) + " bytes");
+  if (!options.tls && !options.ca_file.empty()) refuse("ca_file is set without TLS; write rediss://");
+#ifndef TENURE_REDIS_TLS
+  if (options.tls)
+    refuse(
+        "this build has no TLS: its hiredis is older than 1.0 or was built without its TLS part. Build against one "
+        "that has it (libhiredis_ssl), or let a local TLS proxy such as stunnel carry a connection to redis://");
+#endif
+}
+
+std::string key_of(const Options& options, const std::string& election) {
+  return options.prefix + "{" + election + "}";
+}
+
+std::string to_string(const Address& address) {
+  const bool ipv6 = address.host.find(':') != address.host.npos;
+  return (ipv6 ? "[" + address.host + "]" : printable(address.host)) + ":" + std::to_string(address.port);
+}
+
+}  // namespace tenure::redis

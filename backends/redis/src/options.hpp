@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What users set: from a URL, and checked. Pure.
+#pragma once
+#include <string>
+
+#include <tenure/redis.hpp>
+#include <tenure/url.hpp>
+
+namespace tenure::redis {
+
+/// Throws as from_url(); what the query holds beside `keys` is refused.
+Options from(Url url);
+
+/// Throws std::invalid_argument naming the field that can never work.
+void check(const Options& options);
+
+/// The key of an election's record, and the channel of its changes. Different elections have different keys whatever
+/// bytes are in their names; what stands between braces lets a cluster keep a user's own keys beside it.
+std::string key_of(const Options& options, const std::string& election);
+
+/// "host:port", an IPv6 address in brackets.
+std::string to_string(const Address& address);
+
+}  // namespace tenure::redis

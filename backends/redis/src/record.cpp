@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record.hpp"
+
+#include <charconv>
+#include <chrono>
+#include <map>
+
+#include <tenure/log.hpp>
+
+namespace tenure::redis {
+
+using std::chrono::ceil;
+using std::chrono::milliseconds;
+
+// Tokens and beats are compared as text: Lua's numbers lose bits beyond 2^53. A test asks the server for each sha1.
+
+const Script read_script{R"(return {redis.call('TIME'), redis.call('HGETALL', KEYS[1])})",
+                         "2cdb940b1abbfe65fc245643c66bb6abad88f684"};
+
+// A server out of memory refuses no script that has begun to write by removing something: a leader goes on.
+// Who may not PUBLISH still elects; waiting candidates then look when the lease ends.
+const Script swap_script{R"(local key, expected, token, beat, released = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local stands = redis.call('HMGET', key, 'token', 'beat')
+local apply = false
+if expected == '' then
+  apply = redis.call('EXISTS', key) == 0
+elseif stands[1] == expected then
+  for i = 10, #ARGV do apply = apply or stands[2] == ARGV[i] end
+end
+if apply then
+  local now = redis.call('TIME')
+  if stands[1] == token then redis.call('HDEL', key, 'written_ms') else redis.call('DEL', key) end
+  redis.call('HSET', key, 'format', '1', 'token', token, 'beat', beat, 'released', released, 'term_ms', ARGV[5],
+    'asked_ns', ARGV[6], 'holder', ARGV[7], 'incarnation', ARGV[8], 'address', ARGV[9],
+    'written_ms', now[1] .. string.format('%03d', math.floor(now[2] / 1000)))
+  if stands[1] ~= token or released == '1' then redis.pcall('PUBLISH', key, token .. ' ' .. beat) end
+end
+return {apply and 1 or 0, redis.call('TIME'), redis.call('HGETALL', key)})",
+                         "f839700a0047014343cfafd93c73ec71e50987b4"};
+
+const Script recall_script{R"(if redis.call('HMGET', KEYS[1], 'token')[1] == ARGV[1] then
+  redis.call('HSET', KEYS[1], 'recall_token', ARGV[1], 'recall_by', ARGV[2], 'recall_why', ARGV[3])
+end
+return 1)",
+                           "0276cef79ad4a9c33a0e19e2a05d3e77146672b9"};
+
+namespace {
+
+constexpr std::chrono::hours longest_term{24 * 365};  // of any version: what milliseconds cannot overflow by
+constexpr std::size_t most_incarnation_bytes = 64;
+
+using Fields = std::map<std::string_view, std::string_view>;
+
+template <class T>
+std::optional<T> number(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || std::to_string(value) != text) return std::nullopt;
+  return value;
+}
+
+/// Takes fields by name, and knows whether all were there and right.
+class Taker {
+ public:
+  explicit Taker(Fields fields) : fields_(std::move(fields)) {}
+
+  std::string_view text(std::string_view name, std::size_t most) {
+    const auto field = fields_.extract(name);
+    right_ = right_ && field && field.mapped().size() <= most;
+    return field ? field.mapped() : std::string_view();
+  }
+
+  template <class T>
+  T integer(std::string_view name, T least, T most) {
+    const auto value = number<T>(text(name, 20));
+    right_ = right_ && value && *value >= least && *value <= most;
+    return value.value_or(T{});
+  }
+
+  bool has(std::string_view name) const { return fields_.contains(name); }
+  bool all_right() const { return right_; }
+  bool empty() const { return fields_.empty(); }
+
+ private:
+  Fields fields_;
+  bool right_{true};
+};
+
+std::optional<Fields> fields_of(const Reply& hash) {
+  if (hash.kind != Reply::Kind::list || hash.list.size() % 2 != 0) return std::nullopt;
+  Fields out;
+  for (std::size_t i = 0; i < hash.list.size(); i += 2) {
+    const auto &name = hash.list[i], &value = hash.list[i + 1];
+    if (name.kind != Reply::Kind::text || value.kind != Reply::Kind::text) return std::nullopt;
+    out[name.text] = value.text;
+  }
+  return out;
+}
+
+/// TIME's seconds and microseconds.
+std::optional<std::int64_t> milliseconds_of(const Reply& time) {
+  if (time.kind != Reply::Kind::list || time.list.size() != 2) return std::nullopt;
+  const auto seconds = number<std::int64_t>(time.list[0].text), micros = number<std::int64_t>(time.list[1].text);
+  if (!seconds || !micros || *seconds < 0 || *seconds > std::int64_t{1} << 40) return std::nullopt;
+  return *seconds * 1000 + *micros / 1000;
+}
+
+Error no_answer(const std::string& key) {
+  return {Fault::corrupt, "the server's answer about " + printable(key) + " is none that its script gives"};
+}
+
+void take_recall(Taker& take, Read& out) {
+  if (!take.has("recall_token")) return;
+  auto& recall = out.recall.emplace();
+  recall.token.value = take.integer<std::uint64_t>("recall_token", 0, UINT64_MAX);
+  recall.by = take.text("recall_by", max_candidate_bytes);
+  recall.why = take.text("recall_why", 256 + 3);
+}
+
+Result<Read> read_of(const Reply& time, const Reply& hash, const std::string& key) {
+  const auto now_ms = milliseconds_of(time);
+  const auto fields = fields_of(hash);
+  if (!now_ms || !fields) return no_answer(key);
+  Read out{.now_ms = *now_ms};
+  if (fields->empty()) return out;
+
+  Taker take(*fields);
+  auto& record = out.record.emplace();
+  record.token.value = take.integer<std::uint64_t>("token", 0, UINT64_MAX);
+  record.beat = take.integer<std::uint64_t>("beat", 0, UINT64_MAX);
+  if (!take.all_right())
+    return Error{Fault::corrupt, printable(key) +
+                                     " is no record: it has no token or no beat; while no candidate runs, "
+                                     "delete it"};
+  if (const auto format = take.text("format", 20); !format.empty() && format != std::to_string(format_version))
+    return Error{Fault::corrupt, printable(key) + " has format " + printable(format, 20) +
+                                     ", and this release knows format " + std::to_string(format_version) +
+                                     " only; use the release that wrote it"};
+  record.released = take.integer<int>("released", 0, 1) != 0;
+  record.term = milliseconds(take.integer<std::int64_t>("term_ms", 0, milliseconds(longest_term).count()));
+  record.asked = Clock::Duration(take.integer<std::int64_t>("asked_ns", 0, INT64_MAX));
+  record.written_ms = take.integer<std::int64_t>("written_ms", 0, INT64_MAX);
+  record.holder = take.text("holder", max_candidate_bytes);
+  record.incarnation = take.text("incarnation", most_incarnation_bytes);
+  record.address = take.text("address", max_candidate_bytes);
+  take_recall(take, out);
+  if (take.all_right() && take.empty()) return out;
+  // Somebody else wrote to it. It counts as a version, and whoever claims writes it anew.
+  Record bare;
+  bare.token = record.token;
+  bare.beat = record.beat;
+  return Read{.record = std::move(bare), .now_ms = *now_ms, .unreadable = true};
+}
+
+}  // namespace
+
+std::vector<std::string> swap_arguments(const std::optional<Expected>& expected, const Record& next) {
+  std::vector<std::string> out{expected ? std::to_string(expected->token.value) : std::string(),
+                               std::to_string(next.token.value),
+                               std::to_string(next.beat),
+                               next.released ? "1" : "0",
+                               std::to_string(ceil<milliseconds>(next.term).count()),
+                               std::to_string(next.asked.count()),
+                               next.holder,
+                               next.incarnation,
+                               next.address};
+  if (expected)
+    for (const auto beat : expected->beats) out.push_back(std::to_string(beat));
+  return out;
+}
+
+std::vector<std::string> recall_arguments(const Recall& request) {
+  return {std::to_string(request.token.value), printable(request.by.substr(0, max_candidate_bytes)),
+          printable(request.why)};
+}
+
+Result<Read> read_of(const Reply& reply, const std::string& key) {
+  if (reply.kind != Reply::Kind::list || reply.list.size() != 2) return no_answer(key);
+  return read_of(reply.list[0], reply.list[1], key);
+}
+
+Result<Swap> swap_of(const Reply& reply, const std::string& key) {
+  if (reply.kind != Reply::Kind::list || reply.list.size() != 3 || reply.list[0].kind != Reply::Kind::integer)
+    return no_answer(key);
+  auto found = read_of(reply.list[1], reply.list[2], key);
+  if (auto* error = std::get_if<Error>(&found)) return std::move(*error);
+  return Swap{reply.list[0].integer == 1, std::get<Read>(std::move(found))};
+}
+
+std::optional<Version> notice_of(std::string_view message) {
+  const auto blank = std::min(message.find(' '), message.size());
+  const auto token = number<std::uint64_t>(message.substr(0, blank));
+  const auto beat = number<std::uint64_t>(message.substr(std::min(blank + 1, message.size())));
+  if (!token || !beat) return std::nullopt;
+  return Version{{*token}, *beat};
+}
+
+}  // namespace tenure::redis

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A record as it stands in its hash, and the scripts that read and replace it. Pure.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenure/conditional_store.hpp>
+
+#include "reply.hpp"
+
+namespace tenure::redis {
+
+/// Constant text, one key, everything else by argument. `sha1` is the server's name for it.
+struct Script {
+  std::string_view text, sha1;
+};
+extern const Script read_script, swap_script, recall_script;
+
+inline constexpr int format_version = 1;
+
+std::vector<std::string> swap_arguments(const std::optional<Expected>& expected, const Record& next);
+std::vector<std::string> recall_arguments(const Recall& request);
+
+/// `key` is for messages. What is no answer of the script's is Fault::corrupt.
+Result<Read> read_of(const Reply& reply, const std::string& key);
+Result<Swap> swap_of(const Reply& reply, const std::string& key);
+
+/// What swap_script publishes: "token beat" of the new tenure or of the release.
+std::optional<Version> notice_of(std::string_view message);
+
+}  // namespace tenure::redis

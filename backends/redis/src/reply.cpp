@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reply.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+
+#include <tenure/log.hpp>
+
+namespace tenure::redis {
+namespace {
+
+struct Meaning {
+  std::string_view code;
+  Fault fault;
+  std::string_view words;
+};
+
+/// Nothing was written in any of these cases, but a script may have been stopped between its commands.
+constexpr Meaning meanings[] = {
+    {"READONLY", Fault::forbidden, "it is a replica, which takes no writes; name the master, or its Sentinels"},
+    {"LOADING", Fault::unreachable, "it is loading its data, and serves when that is done"},
+    {"MASTERDOWN", Fault::unreachable, "it is a replica that has lost its master"},
+    {"BUSY", Fault::unreachable, "a script of somebody's keeps it busy; SCRIPT KILL ends it"},
+    {"OOM", Fault::misconfigured, "it has no memory left; raise maxmemory or remove data"},
+    {"NOAUTH", Fault::forbidden, "it wants a password; set password (and user)"},
+    {"WRONGPASS", Fault::forbidden, "it knows no such user and password"},
+    {"NOPERM", Fault::forbidden, "the user may not do that; the ACL it needs stands in <tenure/redis.hpp>"},
+    {"DENIED", Fault::forbidden, "it is in protected mode, open to loopback only; give it a password"},
+    {"CLUSTERDOWN", Fault::unreachable, "its cluster is down, or serves not all slots"},
+    {"TRYAGAIN", Fault::unreachable, "its cluster is moving the slot"},
+    {"MISCONF", Fault::misconfigured, "it cannot save to its disk and takes no writes; its log says why"},
+    {"NOREPLICAS", Fault::unreachable, "it has fewer replicas than its min-replicas-to-write"},
+    {"WRONGTYPE", Fault::misconfigured, "the election's key holds something else than a record; choose another prefix"},
+    {"NOSCRIPT", Fault::unreachable, "it forgot a script between two commands"},
+    {"MOVED", Fault::unreachable, "its cluster sent us on, more often than we follow"},
+    {"ASK", Fault::unreachable, "its cluster sent us on, more often than we follow"},
+    {"NOGOODSLAVE", Fault::unreachable, "the Sentinel knows no replica to promote"},
+};
+
+const Meaning* find(std::string_view code) {
+  const auto* const found = std::find_if(std::begin(meanings), std::end(meanings),
+                                         [code](const Meaning& meaning) { return meaning.code == code; });
+  return found == std::end(meanings) ? nullptr : found;
+}
+
+bool of_code(char c) { return (c >= 'A' && c <= 'Z') || c == '_'; }
+
+std::string_view word_at(std::string_view text, std::size_t at) {
+  auto end = at;
+  while (end < text.size() && of_code(text[end])) ++end;
+  return end == text.size() || text[end] == ' ' ? text.substr(at, end - at) : std::string_view();
+}
+
+}  // namespace
+
+std::string_view code_of(std::string_view error) {
+  const auto first = word_at(error, 0);
+  if (!first.empty() && first != "ERR") return first;
+  // Redis 6: "ERR Error running script (call to f_...): @user_script:7: -READONLY You can't..."
+  constexpr std::string_view script = "@user_script:";
+  for (auto at = error.find(script); at != error.npos && at < error.size(); ++at)
+    if (error[at] == ' ' || error[at] == '-')
+      if (const auto word = word_at(error, at + 1); find(word) != nullptr) return word;
+  return first;
+}
+
+Error refusal(std::string_view error, const std::string& where, bool quote) {
+  const auto code = code_of(error);
+  if (const auto* known = find(code))
+    return {known->fault, where + " says " + std::string(code) + ": " + std::string(known->words)};
+  const auto says = [error](std::string_view words) { return error.find(words) != error.npos; };
+  if (says("ACL failure in script")) return refusal("NOPERM", where, quote);
+  if (says("without any password") || says("no password is set"))
+    return {Fault::misconfigured, where + " has no password; set none"};
+  if (says("max number of clients"))
+    return {Fault::unreachable, where + " has as many clients as its maxclients allows"};
+  if (says("DB index") || says("SELECT is not allowed"))
+    return {Fault::misconfigured, where + " has no such database; a cluster has 0 only"};
+  if (says("unknown command") || says("wrong number of arguments") || says("unknown subcommand"))
+    return {Fault::misconfigured, where + " lacks a command that is needed; Redis 6 or newer is, with none renamed"};
+  return {Fault::unreachable, where + " refuses" + (quote ? ": " + printable(error) : std::string())};
+}
+
+std::optional<int> port_of(std::string_view text) {
+  int port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error != std::errc() || end != text.data() + text.size() || port < 1 || port > 65'535) return std::nullopt;
+  return port;
+}
+
+std::optional<Redirection> redirection(const Reply& reply, const std::string& from) {
+  const std::string_view text = reply.text;  // "MOVED 3999 127.0.0.1:6381"
+  const bool ask = text.starts_with("ASK ");
+  if (!reply.is_error() || (!ask && !text.starts_with("MOVED "))) return std::nullopt;
+  const auto blank = text.rfind(' ');
+  const auto colon = text.rfind(':');
+  if (colon == text.npos || colon < blank) return std::nullopt;
+  const auto port = port_of(text.substr(colon + 1));
+  if (!port) return std::nullopt;
+  const auto host = std::string(text.substr(blank + 1, colon - blank - 1));
+  return Redirection{{host.empty() || host == "?" ? from : host, *port}, ask};
+}
+
+}  // namespace tenure::redis

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a server answered, as a value, and what its refusals mean. Pure.
+#pragma once
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenure/error.hpp>
+#include <tenure/redis.hpp>
+
+namespace tenure::redis {
+
+struct Reply {
+  enum class Kind { nil, error, text, integer, list };
+  Kind kind{};
+  std::string text{};  ///< Of an error or a text.
+  long long integer{};
+  std::vector<Reply> list{};
+
+  bool is_error() const { return kind == Kind::error; }
+};
+
+/// "WRONGTYPE" of "WRONGTYPE Operation against..."; Redis 6 puts a script's own error behind words of its own.
+std::string_view code_of(std::string_view error);
+
+/// A refusal, with its remedy. `where`: "redis 127.0.0.1:6379". `quote`: what is not known may be repeated. Some
+/// servers repeat what they were sent, so not where that was a password.
+Error refusal(std::string_view error, const std::string& where, bool quote);
+
+std::optional<int> port_of(std::string_view text);
+
+/// Where a cluster sends us.
+struct Redirection {
+  Address to;
+  bool ask{};  ///< For this command only: the slot is on its way there.
+};
+/// `from`: who said so, and is meant where no host is named.
+std::optional<Redirection> redirection(const Reply& reply, const std::string& from);
+
+}  // namespace tenure::redis

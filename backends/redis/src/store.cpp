@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include <tenure/wait.hpp>
+
+#include "options.hpp"
+
+namespace tenure::redis {
+namespace {
+
+/// From a subscription that failed to the next attempt, if anybody still waits.
+constexpr Clock::Duration subscribe_again = std::chrono::seconds(1);
+
+Clock::Time by_boot_clock(const Limit& limit) { return boot_clock().now() + (limit.by - limit.clock.now()); }
+
+}  // namespace
+
+Store::Store(const Options& options, const std::string& election, Log log)
+    : options_((check(options), options)),
+      election_((check_election(election), election)),
+      key_(key_of(options, election)),
+      log_(std::move(log)),
+      commands_(options, Connection::Use::commands) {}
+
+Result<Read> Store::read(const Limit& limit) {
+  const auto answer = run(read_script, {}, limit);
+  if (const auto* error = std::get_if<Error>(&answer)) return *error;
+  return read_of(std::get<Reply>(answer), key_);
+}
+
+Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, const Record& next, const Limit& limit) {
+  const auto answer = run(swap_script, swap_arguments(expected, next), limit, options_.replicas);
+  if (const auto* error = std::get_if<Error>(&answer)) return *error;
+  return swap_of(std::get<Reply>(answer), key_);
+}
+
+std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
+  const auto answer = run(recall_script, recall_arguments(request), limit);
+  if (const auto* error = std::get_if<Error>(&answer)) return *error;
+  return std::nullopt;
+}
+
+Result<Reply> Store::run(const Script& script, std::vector<std::string> arguments, const Limit& limit, int replicas) {
+  const auto ask = [connection = commands_.connection, &script, key = key_, arguments = std::move(arguments),
+                    until = by_boot_clock(limit), replicas](CallThread::Socket& socket) -> Result<Reply> {
+    auto answer = connection->run(socket, until, script, key, arguments);
+    const auto* reply = std::get_if<Reply>(&answer);
+    if (replicas > 0 && reply && !reply->list.empty() && reply->list[0].integer == 1)
+      if (auto error = connection->await_replicas(until)) return *error;
+    return answer;
+  };
+  auto answer = commands_.thread.ask(ask, limit);
+  if (!answer) return Error{Fault::timed_out, "redis did not answer by the call's limit"};
+  if (const auto warning = commands_.connection->take_warning()) warn(*warning);
+  if (auto* error = std::get_if<Error>(&*answer); error && error->fault == Fault::unreachable && limit.passed())
+    return Error{Fault::timed_out, "no answer by the call's limit; " + error->message};
+  return std::move(*answer);
+}
+
+/// A leader needs no notices, so they are subscribed to by the first wait. That one returns at once: what came before
+/// was not heard, and its caller reads again.
+void Store::await_change(const std::optional<Version>& seen, const Limit& limit) {
+  if (!notices_) notices_.emplace(options_, Connection::Use::notices);
+  while (!limit.passed()) {
+    const auto deaf = listen(seen, limit);
+    if (!deaf) return;
+    if (deaf->message != deaf_) warn("a release will be noticed late, since nothing is told of it: " + deaf->message);
+    deaf_ = deaf->message;
+    const bool passes = deaf->fault == Fault::unreachable || deaf->fault == Fault::timed_out;
+    wait_out({limit.clock, passes ? std::min(limit.by, limit.clock.now() + subscribe_again) : limit.by, limit.stop});
+  }
+}
+
+/// Until there is news or the limit; an error if it cannot listen.
+std::optional<Error> Store::listen(const std::optional<Version>& seen, const Limit& limit) {
+  const auto wait = [connection = notices_->connection, channel = key_, seen,
+                     until = by_boot_clock(limit)](CallThread::Socket& socket) -> std::optional<Error> {
+    if (!connection->subscribed()) return connection->subscribe(socket, until, channel);
+    for (;;) {
+      const auto message = connection->next_message(socket);
+      const auto* text = std::get_if<std::optional<std::string>>(&message);
+      if (!text || !*text) return std::nullopt;  // the subscription broke, or the limit passed
+      if (!seen || notice_of(**text) != seen) return std::nullopt;
+    }
+  };
+  auto deaf = notices_->thread.ask(wait, limit);
+  if (!deaf || limit.passed()) return std::nullopt;
+  return std::move(*deaf);
+}
+
+void Store::warn(const std::string& message) const {
+  if (!log_) return;
+  try {
+    log_({Level::warning, message, {{"election", printable(election_)}}});
+  } catch (...) {  // a log's trouble is not the store's
+  }
+}
+
+}  // namespace tenure::redis

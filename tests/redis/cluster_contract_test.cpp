@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: a Redis cluster keeps the contract that all stores share. Method: the suite, against three masters. They need
+// two seconds to form, so that one process runs all tests on the same cluster, each below a prefix of its own.
+#include "redis_under_test.hpp"
+
+namespace tenure::contract {
+namespace {
+
+class Clustered final : public Redis {
+ public:
+  bool restart() override {
+    for (std::size_t i = 0; i < cluster().size(); ++i) cluster()[i].stop();
+    for (std::size_t i = 0; i < cluster().size(); ++i) cluster()[i].start();
+    cluster().await_ok();
+    return true;
+  }
+  bool hang(bool on) override {
+    for (std::size_t i = 0; i < cluster().size(); ++i) cluster()[i].freeze(on);
+    return true;
+  }
+  bool step_clock(Clock::Duration by) override {
+    for (std::size_t i = 0; i < cluster().size(); ++i) cluster()[i].step_clock(by);
+    return true;
+  }
+
+ protected:
+  redis::Options options() const override {
+    auto out = redis::from_url("redis://" + cluster()[0].address() + "," + cluster()[1].address());
+    out.prefix = prefix_;
+    return out;
+  }
+
+ private:
+  static redis::test::Cluster& cluster() {
+    static redis::test::Cluster shared;
+    return shared;
+  }
+
+  const std::string prefix_ = redis::test::unique_name("tenure") + ":";
+};
+
+std::vector<Subject> subjects() {
+  if (redis::test::server_program().empty()) return {};
+  return {{"cluster", [] { return std::make_unique<Clustered>(); }}};
+}
+
+TEST(RedisClusterContract, RunsAgainstARealCluster) { TENURE_NEEDS_REDIS(); }
+
+INSTANTIATE_TEST_SUITE_P(real, BackendContract, testing::ValuesIn(subjects()), name_of);
+INSTANTIATE_TEST_SUITE_P(real, StoreContract, testing::ValuesIn(subjects()), name_of);
+
+}  // namespace
+}  // namespace tenure::contract

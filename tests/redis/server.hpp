@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Real servers for tests: private, on loopback, gone with the object that started them, or with its process.
+#pragma once
+#include <sys/types.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenure/clock.hpp>
+#include <tenure/redis.hpp>
+
+struct redisReply;
+
+namespace tenure::test {
+class ClockShim;
+}
+
+namespace tenure::redis::test {
+
+/// TENURE_REDIS_SERVER, or the first of redis-server, valkey-server and what Debian's redis-tools has of it. Empty:
+/// none.
+std::string server_program();
+
+/// Skips the test that says so if there is no server to run.
+#define TENURE_NEEDS_REDIS()                           \
+  if (::tenure::redis::test::server_program().empty()) \
+  GTEST_SKIP() << "needs redis-server (Debian: apt install redis-tools); set TENURE_REDIS_SERVER to its path"
+
+/// Until it holds; false after ten seconds.
+bool eventually(const std::function<bool()>& holds);
+
+/// A name that no other test and no other run uses.
+std::string unique_name(const std::string& stem);
+
+/// A directory of its own, removed at the end.
+class Scratch {
+ public:
+  Scratch();
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  const std::filesystem::path path;
+};
+
+/// Persistent, fsync at every write. Throws std::runtime_error with its log if it does not start.
+class Server {
+ public:
+  /// Lines of its configuration beside ours.
+  explicit Server(std::vector<std::string> settings = {}, bool sentinel = false);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  int port() const { return port_; }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  std::string socket() const { return scratch_.path / "socket"; }
+  std::string log() const;
+
+  void stop();   ///< SIGTERM, and waits.
+  void kill();   ///< SIGKILL, and waits.
+  void start();  ///< On the same port and data.
+  void freeze(bool on);
+  void step_clock(Clock::Duration by);
+
+  /// A command's answer, elements of lists by blanks, errors as they are. Logged in by `AUTH <password>` if not empty.
+  std::string ask(const std::vector<std::string>& command);
+  std::string password;
+
+  /// `calls` of INFO commandstats.
+  long calls(const std::string& command);
+
+ private:
+  bool try_start();
+  bool serves();
+  void end(int signal);
+
+  const std::string program_;
+  const bool sentinel_;
+  std::vector<std::string> settings_;
+  Scratch scratch_;
+  std::unique_ptr<tenure::test::ClockShim> shim_;
+  int port_{};
+  pid_t pid_{-1};
+};
+
+/// Several masters, every slot served.
+class Cluster {
+ public:
+  explicit Cluster(int masters = 3);
+  Server& operator[](std::size_t i) { return *nodes_[i]; }
+  std::size_t size() const { return nodes_.size(); }
+  void await_ok();
+  std::string id_of(std::size_t i);
+  /// Which of them serves this key.
+  std::size_t owner_of(const std::string& key);
+
+ private:
+  std::vector<std::unique_ptr<Server>> nodes_;
+};
+
+}  // namespace tenure::redis::test

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elections in one record at a server: how exactly a crashed leader is replaced, how fast a hand-over is, which outage
+// is ridden out, what a stopped leader believes. tests/bench/stores runs it beside the peers of the field.
+//
+// store_bench --candidate PROGRAM --store URL [--figures overshoot,handover,outage,stopped] [--runs 60]
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <list>
+#include <random>
+#include <regex>
+#include <stdexcept>
+#include <string>
+#include <tenure/leader_manager.hpp>
+#include <tenure/stores.hpp>
+#include <tenure/wait.hpp>
+#include <vector>
+
+#include "fleet.hpp"
+#include "history.hpp"
+#include "relay.hpp"
+#include "table.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace tenure;
+using test::Event;
+using test::Fleet;
+
+struct Settings {
+  std::string candidate, store, figures{"overshoot,handover,outage,stopped"};
+  std::size_t runs{60};
+};
+
+Clock::Time now() { return boot_clock().now(); }
+void let_pass(Clock::Duration d) { wait_out({boot_clock(), now() + d, {}}); }
+double seconds(Clock::Duration d) { return std::chrono::duration<double>(d).count(); }
+double milliseconds(Clock::Duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
+[[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what); }
+
+std::string unique_name() {
+  static int count = 0;
+  return "bench-" + std::to_string(::getpid()) + "-" + std::to_string(++count);
+}
+
+/// One election and its processes.
+class Group {
+ public:
+  Group(const Settings& s, const std::vector<std::string>& timing, int candidates)
+      : name_(unique_name()),
+        dir_(std::filesystem::temp_directory_path() / name_),
+        fleet((std::filesystem::create_directory(dir_), s.candidate), arguments(s, timing), dir_ / "journal") {
+    for (int i = 0; i < candidates; ++i) add();
+    leader = next_leader(0).pid;
+  }
+  ~Group() { std::filesystem::remove_all(dir_); }
+
+  pid_t add() { return fleet.start("p" + std::to_string(++started_)); }
+
+  const Event& next_leader(std::size_t from) {
+    const auto at = fleet.await(
+        from, [](const Event& e) { return e.what == "elected"; }, 60s);
+    if (at == Fleet::npos) fail(name_ + ": nobody leads");
+    return fleet.events()[at];
+  }
+
+  /// Its next renewal, seen just now. The lease runs to its deadline and a margin.
+  Event renewal() {
+    const auto at = fleet.await(
+        fleet.events().size(), [this](const Event& e) { return e.what == "lead" && e.pid == leader; }, 60s);
+    if (at == Fleet::npos) fail(name_ + ": the leader does not renew");
+    return fleet.events()[at];
+  }
+
+ private:
+  std::vector<std::string> arguments(const Settings& s, const std::vector<std::string>& timing) const {
+    std::vector<std::string> out{"--store", s.store, "--election", name_, "--sample-us", "500"};
+    out.insert(out.end(), timing.begin(), timing.end());
+    return out;
+  }
+
+  std::string name_;
+  std::filesystem::path dir_;
+  int started_{};
+
+ public:
+  Fleet fleet;
+  pid_t leader{};
+};
+
+Clock::Duration random_part(Clock::Duration of) {
+  static std::mt19937_64 dice(std::random_device{}());
+  return Clock::Duration(std::uniform_int_distribution<Clock::rep>(0, of.count())(dice));
+}
+
+/// Kills the leader at any moment between two renewals, after its standbys have watched it for two terms.
+void overshoot(const Settings& s) {
+  const auto timing = Timing::of(1s);
+  Group group(s, {"--term-ms", "1000"}, 3);
+  std::vector<double> late, took;
+  for (std::size_t i = 0; i < s.runs; ++i) {
+    let_pass(2 * timing.term);
+    const auto last = group.renewal();
+    let_pass(random_part(timing.renew - 20ms));
+    const auto from = group.fleet.events().size();
+    const auto killed = now();
+    group.fleet.signal(group.leader, SIGKILL);
+    const auto next = group.next_leader(from);
+    late.push_back(milliseconds(next.at - (last.until + timing.margin)));
+    took.push_back(seconds(next.at - killed));
+    group.fleet.reap(group.leader, 10s);
+    group.leader = next.pid;
+    group.add();
+  }
+  bench::print_header("ms, s");
+  bench::print_row("crash, term 1 s: next leader after the lease's end (ms)", late);
+  std::sort(late.begin(), late.end());
+  std::printf("%-58s p50 %.3f, p90 %.3f, p99 %.3f\n", "", bench::median(late), late[late.size() * 90 / 100],
+              late[late.size() * 99 / 100]);
+  bench::print_row("crash, term 1 s: next leader after the crash (s)", took);
+}
+
+/// Among processes: from the signal that asks the leader to hand over, to its successor's elected().
+void handover(const Settings& s) {
+  Group group(s, {"--preset", "fast"}, 2);
+  let_pass(200ms);
+  std::vector<double> took;
+  for (std::size_t i = 0; i < 5 * s.runs; ++i) {
+    const auto from = group.fleet.events().size();
+    const auto asked = now();
+    group.fleet.signal(group.leader, SIGUSR1);
+    const auto next = group.next_leader(from);
+    if (next.pid == group.leader) continue;  // It led again after its cool-down: counted as none below.
+    took.push_back(milliseconds(next.at - asked));
+    group.leader = next.pid;
+    let_pass(80ms);  // Longer than the cool-down: the other stands by again.
+  }
+  bench::print_header("ms");
+  bench::print_row("hand-over among processes, of " + std::to_string(5 * s.runs), took);
+}
+
+std::string through(const Settings& s, int port) {
+  return std::regex_replace(s.store, std::regex("127\\.0\\.0\\.1:[0-9]+"), "127.0.0.1:" + std::to_string(port));
+}
+int port_of(const Settings& s) {
+  std::smatch m;
+  if (!std::regex_search(s.store, m, std::regex("127\\.0\\.0\\.1:([0-9]+)"))) fail("--store needs 127.0.0.1:PORT");
+  return std::stoi(m[1]);
+}
+
+/// Leaders of elections of their own, at the default timing, each somewhere between two renewals.
+class Leaders {
+ public:
+  Leaders(const std::string& url, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) {
+      auto opened = open(url, unique_name());
+      timing = opened.timings.balanced;
+      Hooks hooks;
+      hooks.ousting = [this](const Ousting&) { ++oustings; };
+      managers_.emplace_back(opened.backend, timing, hooks).start();
+      let_pass(timing.renew / static_cast<int>(n));
+    }
+    for (auto& manager : managers_)
+      if (!manager.await_leadership(2 * timing.term)) fail("a leader is not elected");
+  }
+
+  Timing timing{};
+  std::atomic<int> oustings{};
+
+ private:
+  std::list<LeaderManager> managers_;
+};
+
+/// Nothing passes for just less than what the timing promises to ride out, or for a fifth more.
+void outage(const Settings& s) {
+  constexpr std::size_t leaders_of_each = 20;
+  const std::size_t rounds = std::max<std::size_t>(1, s.runs / 20);
+  test::Relay relay(port_of(s));
+  bench::print_header("s");
+  std::vector<double> oustings;
+  Timing timing{};
+  {
+    Leaders leaders(through(s, relay.port()), leaders_of_each);
+    timing = leaders.timing;
+    for (std::size_t i = 0; i < rounds; ++i) {
+      let_pass(timing.renew + random_part(timing.renew));
+      const auto before = leaders.oustings.load();
+      relay.mute(true);
+      let_pass(timing.rides_out() - 20ms);  // a round trip through the relay, which looks each millisecond
+      relay.mute(false);
+      let_pass(timing.renew);
+      oustings.push_back(leaders.oustings - before);
+    }
+  }
+  bench::print_row("outage ridden out, as stated, at the default timing", {seconds(timing.rides_out())});
+  bench::print_row("outage of that less 20 ms: oustings among 20 leaders", oustings);
+  Leaders control(through(s, relay.port()), leaders_of_each);
+  let_pass(timing.renew);
+  relay.mute(true);
+  let_pass(timing.term);
+  relay.mute(false);
+  bench::print_row("outage of a whole term: oustings among 20 leaders", {static_cast<double>(control.oustings)});
+}
+
+/// At the default timing, several elections side by side.
+void default_crash(const Settings& s) {
+  std::list<Group> groups;
+  for (std::size_t i = 0; i < std::max<std::size_t>(4, s.runs / 6); ++i)
+    groups.emplace_back(s, std::vector<std::string>{"--preset", "balanced"}, 2);
+  const auto timing = Timing::of(10s);
+  let_pass(2 * timing.term + random_part(timing.renew));
+  std::vector<double> took;
+  std::vector<std::pair<std::size_t, Clock::Time>> struck;
+  for (auto& group : groups) {
+    let_pass(random_part(timing.renew / 3));
+    struck.emplace_back(group.fleet.events().size(), now());
+    group.fleet.signal(group.leader, SIGKILL);
+  }
+  auto strike = struck.begin();
+  for (auto& group : groups) {
+    took.push_back(seconds(group.next_leader(strike->first).at - strike->second));
+    ++strike;
+  }
+  double mean = 0;
+  for (const auto t : took) mean += t / static_cast<double>(took.size());
+  bench::print_row("crash at the default timing (term 10 s): next leader", took);
+  std::printf("%-58s %.3f\n", "outage ridden out / mean fail-over measured", seconds(timing.rides_out()) / mean);
+  std::printf("%-58s %.3f\n", "outage ridden out / mean fail-over, term - renew / 2",
+              seconds(timing.rides_out()) / seconds(timing.term - timing.renew / 2));
+}
+
+/// The leader is stopped for 30 s while a standby takes over.
+void stopped(const Settings& s) {
+  std::list<Group> groups;
+  for (int i = 0; i < 3; ++i) groups.emplace_back(s, std::vector<std::string>{"--preset", "fast"}, 2);
+  let_pass(5s);
+  for (auto& group : groups) {
+    group.fleet.note(test::done_to::stopped, group.leader);
+    group.fleet.signal(group.leader, SIGSTOP);
+  }
+  let_pass(30s);
+  std::vector<double> breaches, true_after;
+  for (auto& group : groups) {
+    const auto from = group.fleet.events().size();
+    group.fleet.note(test::done_to::resumed, group.leader);
+    group.fleet.signal(group.leader, SIGCONT);
+    let_pass(2s);
+    const auto& events = group.fleet.events();
+    true_after.push_back(
+        static_cast<double>(std::count_if(events.begin() + static_cast<std::ptrdiff_t>(from), events.end(),
+                                          [&](const Event& e) { return e.what == "lead" && e.pid == group.leader; })));
+    breaches.push_back(static_cast<double>(judge(events).findings.size()));
+  }
+  bench::print_header("");
+  bench::print_row("leader stopped 30 s: samples of is_leader() true after", true_after);
+  bench::print_row("leader stopped 30 s: breaches of the promise", breaches);
+}
+
+Settings parse(int argc, char** argv) {
+  Settings s;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string name = argv[i], value = argv[i + 1];
+    if (name == "--candidate")
+      s.candidate = value;
+    else if (name == "--store")
+      s.store = value;
+    else if (name == "--figures")
+      s.figures = value;
+    else if (name == "--runs")
+      s.runs = std::stoul(value);
+    else
+      fail("unknown option " + name);
+  }
+  if (s.candidate.empty() || s.store.empty()) fail("--candidate PROGRAM and --store URL are needed");
+  return s;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const auto s = parse(argc, argv);
+  const auto wanted = [&](const char* figure) {
+    return ("," + s.figures + ",").find("," + std::string(figure) + ",") != std::string::npos;
+  };
+  if (wanted("handover")) handover(s);
+  if (wanted("overshoot")) overshoot(s);
+  if (wanted("outage")) outage(s), default_crash(s);
+  if (wanted("stopped")) stopped(s);
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "store_bench: %s\n", e.what());
+  return 1;
+}

@@ -5,41 +5,16 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
-#include <memory>
-#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <thread>
 
-#include <tenure/file.hpp>
 #include <tenure/leader_manager.hpp>
-#include <tenure/lock_table.hpp>
-#ifdef TENURE_EXAMPLE_KAFKA
-#include <tenure/kafka.hpp>
-#endif
+#include <tenure/stores.hpp>
 
 namespace {
-
-struct Store {
-  std::shared_ptr<tenure::Backend> seat;
-  tenure::Timing timing;
-};
-
-Store open(const std::string& kind, const std::string& where, const std::string& name) {
-  if (kind == "file") return {tenure::file::open(where, "quickstart", {name, ""}), tenure::lock_table_timing::fast()};
-#ifdef TENURE_EXAMPLE_KAFKA
-  if (kind == "kafka") {
-    tenure::kafka::Options options;
-    options.brokers = where;
-    options.group = "quickstart";
-    options.candidate = {name, ""};
-    options.create_topic.emplace();
-    return {tenure::kafka::open(options), tenure::kafka::fast()};
-  }
-#endif
-  throw std::invalid_argument("this build has no store named " + kind);
-}
 
 /// One line per event: when (microseconds since 1970, for the reader's arithmetic only), who, what.
 void say(const std::string& name, const std::string& what) {
@@ -49,15 +24,14 @@ void say(const std::string& name, const std::string& what) {
   std::fflush(stdout);
 }
 
-void campaign(const std::string& kind, const std::string& where, const std::string& name,
-              const sigset_t& terminations) {
-  auto [seat, timing] = open(kind, where, name);
+void campaign(const std::string& url, const std::string& name, const sigset_t& terminations) {
+  const auto [seat, timings] = tenure::open(url, "quickstart", {name, ""});
   tenure::Hooks hooks;
   hooks.elected = [&](const tenure::Elected& e) { say(name, "leads " + std::to_string(e.token.value)); };
   hooks.ousting = [&](const tenure::Ousting& o) { say(name, "ends " + std::string(to_string(o.reason))); };
   hooks.error = [&](const tenure::Error& e) { say(name, "reports " + e.message); };
 
-  tenure::LeaderManager manager(seat, timing, hooks);
+  tenure::LeaderManager manager(seat, timings.fast, hooks);
   manager.start();
 
   std::stop_source end;
@@ -77,8 +51,9 @@ void campaign(const std::string& kind, const std::string& where, const std::stri
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: quickstart file DIRECTORY NAME | quickstart kafka BROKERS NAME\n");
+  const auto* url = std::getenv("TENURE_STORE");  // may hold a password: not for a command line, which all can read
+  if (argc != 2 || url == nullptr) {
+    std::fprintf(stderr, "usage: TENURE_STORE=URL quickstart NAME, with a URL as <tenure/stores.hpp> lists them\n");
     return 2;
   }
   sigset_t terminations;
@@ -86,9 +61,9 @@ int main(int argc, char** argv) {
   sigaddset(&terminations, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &terminations, nullptr);  // before the first thread, so that sigwait() gets it
   try {
-    campaign(argv[1], argv[2], argv[3], terminations);
+    campaign(url, argv[1], terminations);
   } catch (const std::exception& e) {
-    say(argv[3], std::string("fails: ") + e.what());
+    say(argv[1], std::string("fails: ") + e.what());
     return 1;
   }
 }

@@ -64,13 +64,16 @@ is_here() {
     librdkafka-dev) pkg-config --exists 'rdkafka >= 2.0.2' ;;
     libhiredis-dev) pkg-config --exists 'hiredis >= 0.14.1' ;;
     redis-tools) [[ -n ${TENURE_REDIS_SERVER:-} ]] || command -v redis-server valkey-server redis-check-rdb ;;
+    nlohmann-json3-dev) [[ -e /usr/include/nlohmann/json.hpp ]] || pkg-config --exists nlohmann_json ;;
+    python3-jsonschema) /usr/bin/python3 -c 'import jsonschema' || python3 -c 'import jsonschema' ;;
     libgtest-dev) [[ -e /usr/include/gtest/gtest.h ]] || pkg-config --exists gtest ;;
     libgmock-dev) [[ -e /usr/include/gmock/gmock.h ]] || pkg-config --exists gmock ;;
     *) dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed' ;;
   esac >/dev/null 2>&1
 }
 
-build_packages=(g++ cmake ninja-build pkg-config librdkafka-dev libhiredis-dev libgtest-dev libgmock-dev)
+build_packages=(g++ cmake ninja-build pkg-config librdkafka-dev libhiredis-dev nlohmann-json3-dev libgtest-dev
+  libgmock-dev python3-jsonschema)
 kafka_packages=(default-jre-headless maven)
 redis_packages=(redis-tools) # the server's program without a service that starts by itself
 

@@ -70,7 +70,9 @@ Options options_of(const Opening& opening) {
 }
 
 Opened open_url(const Opening& opening) {
-  return {.backend = open(options_of(opening)), .timings = {fast(), balanced(), steady()}};
+  return {.backend = open(options_of(opening)),
+          .timings = {fast(), balanced(), steady()},
+          .kept = {"term", "renew", "margin", "clock_rate_error"}};
 }
 
 }  // namespace tenure::kafka

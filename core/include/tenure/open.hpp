@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <tenure/backend.hpp>
 #include <tenure/candidate.hpp>
@@ -30,6 +31,8 @@ struct Presets {
 struct Opened {
   std::shared_ptr<Backend> backend;
   Presets timings;
+  /// Fields of Timing that this store cannot change while a manager runs (LeaderManager::retime), by their names.
+  std::vector<std::string> kept{};
 };
 
 }  // namespace tenure

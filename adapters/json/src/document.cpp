@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "document.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <span>
+#include <utility>
+
+#include <tenure/nearest.hpp>
+
+#include "parse.hpp"
+#include "value.hpp"
+
+namespace tenure {
+namespace {
+
+using nlohmann::json;
+using Names = std::span<const std::string_view>;
+
+std::string listed(Names names) {
+  std::string out;
+  for (const auto name : names) out += (out.empty() ? "" : ", ") + std::string(name);
+  return out;
+}
+
+/// Goes through a tree and notes whatever is wrong; what it returns then is of no use, and of no harm.
+class Decoder {
+ public:
+  explicit Decoder(std::string_view text) : tree_(parse_json(text, findings_)) {}
+
+  Document decoded() {
+    static constexpr std::string_view keys[] = {"store", "election", "candidate", "timing", "$schema"};
+    if (const auto* root = object(tree_, "", keys)) {
+      if (const auto* value = required(*root, "", "store")) store(*value);
+      if (const auto* value = required(*root, "", "election")) election(*value);
+      if (const auto* value = optional(*root, "candidate")) candidate(*value);
+      if (const auto* value = optional(*root, "timing")) timing(*value);
+      if (const auto* value = optional(*root, "$schema"); value && !value->is_string())
+        wrong("/$schema", "must be a string, not " + kind(*value));
+    }
+    if (!findings_.empty()) throw InvalidDocument(std::move(findings_));
+    return std::move(out_);
+  }
+
+ private:
+  void wrong(std::string pointer, std::string message) {
+    findings_.push_back({std::move(pointer), std::move(message)});
+  }
+
+  static std::string kind(const json& value) {
+    return value.is_null() ? "null"
+                           : std::string(value.is_array() || value.is_object() ? "an " : "a ") + value.type_name();
+  }
+
+  // ---- objects ----
+
+  const json* object(const json& value, const std::string& pointer, Names known) {
+    if (!value.is_object()) {
+      wrong(pointer, "must be an object, not " + kind(value));
+      return nullptr;
+    }
+    for (const auto& [key, _] : value.items()) {
+      if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+      const auto near = nearest(key, known);
+      wrong(step(pointer, key), "is not known" + (near.empty() ? "" : ", did you mean \"" + std::string(near) + "\"?") +
+                                    "; known here: " + listed(known));
+    }
+    return &value;
+  }
+
+  static const json* optional(const json& object, const char* key) {
+    const auto found = object.find(key);
+    return found == object.end() ? nullptr : &*found;
+  }
+
+  const json* required(const json& object, const std::string& pointer, const char* key) {
+    const auto* found = optional(object, key);
+    if (!found) wrong(pointer, std::string("\"") + key + "\" is missing");
+    return found;
+  }
+
+  // ---- texts ----
+
+  template <class T>
+  T valued(Valued<T> result, const std::string& pointer) {
+    if (auto* value = std::get_if<T>(&result)) return std::move(*value);
+    wrong(pointer, std::move(std::get<Refusal>(result).message));
+    return {};
+  }
+
+  /// False for what is not even a string.
+  bool text(const json& value, const std::string& pointer, std::string& out) {
+    if (!value.is_string()) {
+      wrong(pointer, "must be a string, not " + kind(value));
+      return false;
+    }
+    const auto before = findings_.size();
+    out = valued(expanded(value.get_ref<const std::string&>()), pointer);
+    return findings_.size() == before;
+  }
+
+  /// Also {"file": path}.
+  bool secret(const json& value, const std::string& pointer, std::string& out) {
+    std::string found;
+    if (value.is_object()) {
+      static constexpr std::string_view keys[] = {"file"};
+      const auto before = findings_.size();
+      object(value, pointer, keys);
+      if (const auto* path = required(value, pointer, "file")) {
+        if (!path->is_string())
+          wrong(step(pointer, "file"), "must be a string, not " + kind(*path));
+        else
+          found = valued(secret_of(path->get_ref<const std::string&>()), step(pointer, "file"));
+      }
+      if (findings_.size() != before) return false;
+    } else if (!text(value, pointer, found)) {
+      return false;
+    }
+    out_.secrets.push_back(found);
+    if (found.find('\0') != found.npos) {
+      wrong(pointer, "has a NUL character in it");
+      return false;
+    }
+    out = std::move(found);
+    return true;
+  }
+
+  // ---- the store ----
+
+  void store(const json& value) {
+    out_.store_is_object = value.is_object();
+    if (!out_.store_is_object) {
+      if (value.is_string())
+        url(value, "/store");
+      else
+        wrong("/store", "must be a URL or an object with a \"url\", not " + kind(value));
+      return;
+    }
+    static constexpr std::string_view keys[] = {"url", "user", "password", "properties"};
+    object(value, "/store", keys);
+    if (const auto* part = required(value, "/store", "url")) url(*part, "/store/url");
+    if (const auto* part = optional(value, "user")) secret(*part, "/store/user", out_.opening.user);
+    if (const auto* part = optional(value, "password")) secret(*part, "/store/password", out_.opening.password);
+    if (const auto* part = optional(value, "properties")) properties(*part);
+  }
+
+  void url(const json& value, const std::string& pointer) {
+    if (!secret(value, pointer, out_.opening.url)) return;
+    const auto& given = out_.opening.url;
+    const auto scheme = std::string_view(given).substr(0, std::min(given.find(':'), given.size()));
+    const auto legal = [](unsigned char c) {
+      return c < 0x80 && (std::isalnum(c) || c == '+' || c == '-' || c == '.');
+    };
+    if (scheme.empty() || scheme.size() == given.size() || !std::all_of(scheme.begin(), scheme.end(), legal))
+      wrong(pointer, "must be a URL, which begins with a scheme and a ':', for instance \"file:///directory\"");
+  }
+
+  void properties(const json& value) {
+    if (!value.is_object()) return wrong("/store/properties", "must be an object, not " + kind(value));
+    for (const auto& [name, part] : value.items()) {
+      const auto pointer = step("/store/properties", name);
+      if (name.empty()) wrong(pointer, "has no name");
+      if (part.is_number() || part.is_boolean())
+        wrong(pointer, "must be a string, not " + kind(part) + ": write it in quotes");
+      else
+        secret(part, pointer, out_.opening.properties[name]);
+    }
+  }
+
+  // ---- names ----
+
+  /// `least` to `most` bytes without NUL.
+  void name(const json& value, const std::string& pointer, std::size_t least, std::size_t most, std::string& out) {
+    if (!text(value, pointer, out)) return;
+    if (out.size() < least || out.size() > most || out.find('\0') != out.npos)
+      wrong(pointer, "has " + std::to_string(out.size()) + " bytes" +
+                         (out.find('\0') == out.npos ? "" : " and a NUL among them") + "; " + std::to_string(least) +
+                         " to " + std::to_string(most) + " without NUL are allowed");
+  }
+
+  void election(const json& value) { name(value, "/election", 1, max_election_bytes, out_.opening.election); }
+
+  void candidate(const json& value) {
+    static constexpr std::string_view keys[] = {"name", "address"};
+    if (!object(value, "/candidate", keys)) return;
+    auto& who = out_.opening.candidate;
+    if (const auto* part = optional(value, "name")) name(*part, "/candidate/name", 0, max_candidate_bytes, who.name);
+    if (const auto* part = optional(value, "address"))
+      name(*part, "/candidate/address", 0, max_candidate_bytes, who.address);
+  }
+
+  // ---- the timing ----
+
+  void preset(const json& value, const std::string& pointer) {
+    static constexpr std::string_view names[] = {"fast", "balanced", "steady"};
+    static constexpr Timing Presets::*members[] = {&Presets::fast, &Presets::balanced, &Presets::steady};
+    if (!value.is_string()) return wrong(pointer, "must be a string, not " + kind(value));
+    const auto& given = value.get_ref<const std::string&>();
+    const auto found = std::find(std::begin(names), std::end(names), given);
+    if (found != std::end(names)) {
+      out_.timing.preset = members[found - names];
+      return;
+    }
+    const auto near = nearest(given, names);
+    wrong(pointer, "\"" + shown(given) + "\" is no preset" +
+                       (near.empty() ? "" : ", did you mean \"" + std::string(near) + "\"?") +
+                       "; there are: " + listed(names));
+  }
+
+  void timing(const json& value) {
+    if (value.is_string()) return preset(value, "/timing");
+    if (!value.is_object())
+      return wrong("/timing", "must be \"fast\", \"balanced\", \"steady\" or an object, not " + kind(value));
+    static constexpr std::string_view keys[] = {"preset", "term", "renew", "retry",
+                                                "margin", "call", "drain", "clock_rate_error_ppm"};
+    object(value, "/timing", keys);
+    if (const auto* part = optional(value, "preset")) preset(*part, "/timing/preset");
+    for (const auto& field : duration_fields)
+      if (const auto* part = optional(value, std::string(field.name).c_str())) duration(*part, std::string(field.name));
+    if (const auto* part = optional(value, "clock_rate_error_ppm")) clock_rate_error(*part);
+  }
+
+  void duration(const json& value, const std::string& field) {
+    const auto pointer = "/timing/" + field;
+    if (value.is_number())
+      return wrong(pointer, "has no unit: write " + (value.is_number_integer() && value.dump().size() < 14
+                                                         ? "\"" + value.dump() + "s\" or \"" + value.dump() + "ms\""
+                                                         : std::string("for instance \"8s\" or \"750ms\"")));
+    if (!value.is_string()) return wrong(pointer, "must be a string such as \"8s\", not " + kind(value));
+    const auto before = findings_.size();
+    const auto found = valued(duration_of(value.get_ref<const std::string&>()), pointer);
+    if (findings_.size() != before) return;
+    if (found == Clock::Duration::zero() && field != "drain") return wrong(pointer, "must be more than zero");
+    out_.timing.durations[field] = found;
+  }
+
+  void clock_rate_error(const json& value) {
+    const std::string pointer = "/timing/clock_rate_error_ppm";
+    if (!value.is_number()) return wrong(pointer, "must be a number of parts per million, not " + kind(value));
+    const auto ppm = value.get<double>();
+    if (!(ppm >= 0 && ppm < 250'000)) return wrong(pointer, "must be at least 0 and below 250000 parts per million");
+    out_.timing.clock_rate_error = ppm / 1e6;
+  }
+
+  std::vector<Finding> findings_;
+  const json tree_;
+  Document out_;
+};
+
+}  // namespace
+
+Timing TimingSpec::of(const Presets& presets) const {
+  auto out = presets.*preset;
+  for (const auto& field : duration_fields)
+    if (const auto found = durations.find(field.name); found != durations.end()) out.*field.member = found->second;
+  out.clock_rate_error = clock_rate_error.value_or(out.clock_rate_error);
+  return out;
+}
+
+Document decode(std::string_view text) { return Decoder(text).decoded(); }
+
+}  // namespace tenure

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A document decoded: checked as far as no store is needed for it.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenure/json.hpp>
+
+namespace tenure {
+
+/// A preset of the store's, and what replaces it.
+struct TimingSpec {
+  Timing Presets::*preset{&Presets::balanced};
+  std::map<std::string, Clock::Duration, std::less<>> durations;  ///< By the names in timing_fields.
+  std::optional<double> clock_rate_error;
+
+  Timing of(const Presets& presets) const;
+};
+
+struct DurationField {
+  std::string_view name;
+  Clock::Duration Timing::*member;
+};
+inline constexpr DurationField duration_fields[] = {{"term", &Timing::term},   {"renew", &Timing::renew},
+                                                    {"retry", &Timing::retry}, {"margin", &Timing::margin},
+                                                    {"call", &Timing::call},   {"drain", &Timing::drain}};
+
+struct Document {
+  Opening opening;
+  bool store_is_object{};  ///< Not the URL alone.
+  TimingSpec timing;
+  std::vector<std::string> secrets;
+  Presets presets{};              ///< Of the store that was opened.
+  std::vector<std::string> kept;  ///< Fields of the timing that it does not change.
+};
+
+/// Throws InvalidDocument.
+Document decode(std::string_view text);
+
+}  // namespace tenure

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// One program, any store: elects through whatever the string names, a URL or a JSON document. Start it twice.
+//   any_store file:///tmp/tenure-example                any_store postgres://localhost/postgres
+//   any_store kafka://localhost:9092/reports            any_store redis://localhost
+//   any_store configuration.json
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include <tenure/json.hpp>
+#include <tenure/leader_manager.hpp>
+#include <tenure/stores.hpp>
+
+static tenure::Configured configured(const std::string& what) {
+  if (what.ends_with(".json")) return tenure::from_json_file(what, tenure::open);
+  const auto store = tenure::open(what, "any-store");
+  return {.backend = store.backend, .timing = store.timings.fast, .document = nullptr};
+}
+
+int main(int argc, char** argv) {
+  sigset_t end;
+  sigemptyset(&end), sigaddset(&end, SIGINT), sigaddset(&end, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &end, nullptr);  // before the first thread, so that sigwait() gets them
+  setvbuf(stdout, nullptr, _IOLBF, 0);
+  if (argc != 2) return std::fprintf(stderr, "usage: any_store URL|FILE.json\n"), 2;
+  try {
+    const auto [backend, timing, document] = configured(argv[1]);
+    tenure::Hooks hooks;
+    hooks.elected = [](const tenure::Elected& e) { std::printf("leads %ju\n", std::uintmax_t{e.token.value}); };
+    hooks.ousting = [](const tenure::Ousting& o) { std::printf("ends %s\n", to_string(o.reason).data()); };
+    hooks.error = [](const tenure::Error& e) { std::fprintf(stderr, "reports %s\n", e.message.c_str()); };
+    tenure::LeaderManager manager(backend, timing, hooks);
+    manager.start();
+    int signal = 0;
+    sigwait(&end, &signal);  // leaving this scope hands the lead over
+  } catch (const std::exception& e) {
+    return std::fprintf(stderr, "%s\n", e.what()), 1;
+  }
+}

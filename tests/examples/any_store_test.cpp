@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: one program elects through every store; nothing but a string differs.
+// Method: examples/any_store as two processes, one told a URL, the other a JSON document with the same URL: the first
+// leads, the second follows it when it leaves, with a greater token. Servers are those that tests/run started.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <tenure/clock.hpp>
+
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+/// examples/any_store; killed at the end.
+class Program {
+ public:
+  explicit Program(const std::string& argument) {
+    int out[2];
+    if (::pipe2(out, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
+    pid_ = ::fork();
+    if (pid_ < 0) throw std::runtime_error("fork");
+    if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      ::dup2(out[1], STDOUT_FILENO);
+      ::execl(TENURE_ANY_STORE, TENURE_ANY_STORE, argument.c_str(), nullptr);
+      ::_exit(127);
+    }
+    ::close(out[1]);
+    out_ = out[0];
+  }
+  ~Program() {
+    if (pid_ > 0) end(SIGKILL);
+    ::close(out_);
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  /// Its next line; nothing after that time or at its end.
+  std::optional<std::string> line(std::chrono::milliseconds within) {
+    const auto end = tenure::boot_clock().now() + within;
+    for (;;) {
+      if (const auto newline = read_.find('\n'); newline != read_.npos) {
+        const auto found = read_.substr(0, newline);
+        read_.erase(0, newline + 1);
+        return found;
+      }
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - tenure::boot_clock().now()).count();
+      pollfd ready{.fd = out_, .events = POLLIN, .revents = 0};
+      char buffer[256];
+      if (left <= 0 || ::poll(&ready, 1, static_cast<int>(left)) <= 0) return std::nullopt;
+      const auto n = ::read(out_, buffer, sizeof buffer);
+      if (n <= 0) return std::nullopt;
+      read_.append(buffer, static_cast<std::size_t>(n));
+    }
+  }
+
+  /// The token it leads with; 0 if it does not.
+  std::uint64_t leads(std::chrono::milliseconds within) {
+    const auto said = line(within);
+    return said && said->starts_with("leads ") ? std::stoull(said->substr(6)) : 0;
+  }
+
+  /// Its exit status.
+  int end(int signal) {
+    ::kill(pid_, signal);
+    int status = -1;
+    ::waitpid(std::exchange(pid_, -1), &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+ private:
+  pid_t pid_{-1};
+  int out_{-1};
+  std::string read_;
+};
+
+struct AnyStore : testing::Test {
+  AnyStore() {
+    auto name = (fs::temp_directory_path() / "tenure-any-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
+    scratch = name;
+  }
+  ~AnyStore() override {
+    std::error_code ignored;
+    fs::remove_all(scratch, ignored);
+  }
+
+  std::string document(const std::string& url) const {
+    const auto path = scratch / "configuration.json";
+    std::ofstream(path) << R"({"store": ")" << url << R"(", "election": "any-store", "timing": "fast"})";
+    return path.string();
+  }
+
+  void expect_hand_over(const std::string& url) const {
+    Program by_url(url);
+    const auto first = by_url.leads(30s);
+    ASSERT_NE(first, 0u);
+    Program by_document(document(url));
+    EXPECT_EQ(by_document.line(500ms), std::nullopt) << "while the first leads";
+    EXPECT_EQ(by_url.end(SIGTERM), 0);
+    EXPECT_EQ(by_url.line(1s), "ends stopped");
+    const auto second = by_document.leads(30s);
+    EXPECT_GT(second, first);
+    EXPECT_EQ(by_document.end(SIGTERM), 0);
+  }
+
+  /// A name that no other run used.
+  static std::string unique() {
+    return "any-store-" + std::to_string(tenure::boot_clock().unix_ms()) + "-" + std::to_string(::getpid());
+  }
+
+  fs::path scratch;
+};
+
+std::string environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value ? value : "";
+}
+
+TEST_F(AnyStore, Memory) {
+  for (const auto& argument : {std::string("memory:"), document("memory:x")}) {
+    Program program(argument);
+    EXPECT_NE(program.leads(30s), 0u) << "alone in its process";
+    EXPECT_EQ(program.end(SIGTERM), 0);
+  }
+}
+
+TEST_F(AnyStore, File) { expect_hand_over("file://" + scratch.string() + "/store"); }
+
+TEST_F(AnyStore, Kafka) {
+  const auto brokers = environment("TENURE_KAFKA_BROKERS");
+  if (brokers.empty()) GTEST_SKIP() << "no Kafka broker: TENURE_KAFKA_BROKERS is not set (tests/run sets it)";
+  const auto name = unique();
+  expect_hand_over("kafka://" + brokers + "/" + name + "?create_topic=true&group=" + name);
+}
+
+TEST_F(AnyStore, WhatCannotBeOpenedIsRefused) {
+  for (const std::string argument : {"nonsense://x", "/nonexistent.json", ""}) {
+    Program program(argument);
+    EXPECT_EQ(program.line(10s), std::nullopt);
+    EXPECT_EQ(program.end(0), 1) << argument;
+  }
+}
+
+}  // namespace

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of adapters/json share: findings as text, files with secrets, a store that takes any URL.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenure/json.hpp>
+#include <tenure/lock_table.hpp>
+#include <tenure/memory.hpp>
+
+namespace tenure::test {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+inline constexpr auto canary = "s3cr3t-canary";
+
+inline bool mentions(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+/// Removed at the end.
+class Scratch {
+ public:
+  Scratch() {
+    auto name = (fs::temp_directory_path() / "tenure-json-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
+    path_ = name;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  std::string file(const std::string& name, const std::string& content) const {
+    std::ofstream(path_ / name, std::ios::binary) << content;
+    return (path_ / name).string();
+  }
+  fs::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
+
+/// What was opened last.
+inline Opening last_opening;
+
+/// Takes any URL.
+inline Opened any_store(const Opening& opening) {
+  last_opening = opening;
+  return {.backend = memory::open(memory::hub("any"), opening.election, opening.candidate, opening.log),
+          .timings = {lock_table_timing::fast(), lock_table_timing::balanced(), lock_table_timing::steady()}};
+}
+
+inline std::vector<Finding> findings(std::string_view text, Opener open = any_store) {
+  try {
+    from_json(text, open);
+  } catch (const InvalidDocument& e) {
+    EXPECT_FALSE(e.findings().empty());
+    return e.findings();
+  }
+  return {};
+}
+
+/// "pointer message", the one there is.
+inline std::string finding(std::string_view text, Opener open = any_store) {
+  const auto all = findings(text, open);
+  EXPECT_EQ(all.size(), 1u) << text;
+  return all.empty() ? "accepted" : all[0].pointer + " " + all[0].message;
+}
+
+}  // namespace tenure::test

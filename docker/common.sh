@@ -62,6 +62,7 @@ is_here() {
     maven) command -v mvn ;;
     g++ | cmake | pkg-config | clang-format | clang-tidy | shellcheck | git) command -v "$1" ;;
     librdkafka-dev) pkg-config --exists 'rdkafka >= 2.0.2' ;;
+    libpqxx-dev) pkg-config --exists 'libpqxx >= 6.4' ;;
     libhiredis-dev) pkg-config --exists 'hiredis >= 0.14.1' ;;
     redis-tools) [[ -n ${TENURE_REDIS_SERVER:-} ]] || command -v redis-server valkey-server redis-check-rdb ;;
     nlohmann-json3-dev) [[ -e /usr/include/nlohmann/json.hpp ]] || pkg-config --exists nlohmann_json ;;
@@ -72,9 +73,10 @@ is_here() {
   esac >/dev/null 2>&1
 }
 
-build_packages=(g++ cmake ninja-build pkg-config librdkafka-dev libhiredis-dev nlohmann-json3-dev libgtest-dev
+build_packages=(g++ cmake ninja-build pkg-config librdkafka-dev libpqxx-dev libhiredis-dev nlohmann-json3-dev libgtest-dev
   libgmock-dev python3-jsonschema)
 kafka_packages=(default-jre-headless maven)
+postgres_packages=(postgresql pgbouncer)
 redis_packages=(redis-tools) # the server's program without a service that starts by itself
 
 # shellcheck disable=SC2016 # expanded by the inner shell
@@ -110,6 +112,56 @@ identity() { # PID -> "PID START"
   [[ $2 != Z ]] && echo "$1 ${21}"
 }
 alive() { [[ -n ${1:-} && $(identity "$1") == "$1 $2" ]]; } # PID START
+
+# watch_over DIR PID: ends what runs in DIR when that process is gone, even by SIGKILL, by "$0 _watch DIR PID START",
+# which calls watch. DIR/starter holds the identity of the script that starts things there; end_watch ends it.
+watch_over() {
+  # shellcheck disable=SC2046 # "PID START" is two words
+  setsid "$(realpath "$0")" _watch "$1" $(identity "$2") >/dev/null 2>&1 </dev/null &
+  identity $! >"$1/watch"
+  disown
+}
+watch() { # END DIR PID START: END DIR is what ends it
+  local starter
+  while [[ -e $2/starter ]]; do
+    if ! alive "$3" "$4"; then
+      read -ra starter <"$2/starter"
+      ! alive "${starter[@]}" || kill -KILL "${starter[0]}"
+      "$1" "$2"
+      return
+    fi
+    sleep 0.5
+  done
+}
+end_watch() { # DIR
+  local watcher
+  read -ra watcher 2>/dev/null <"$1/watch" || return 0
+  ! alive "${watcher[@]}" || kill "${watcher[0]}"
+}
+
+since() { awk -v began="$1" -v now="$EPOCHREALTIME" 'BEGIN { printf "%.1f", now - began }'; }
+
+# A port on loopback that nobody uses, below the range from which the kernel takes ports for outgoing connections.
+free_port() {
+  local low=32768 port
+  [[ ! -r /proc/sys/net/ipv4/ip_local_port_range ]] || read -r low _ </proc/sys/net/ipv4/ip_local_port_range
+  while :; do
+    port=$((10000 + (RANDOM * 32768 + RANDOM) % (low > 10100 ? low - 10001 : 1000)))
+    grep -q "$(printf ':%04X ' "$port")" /proc/net/tcp /proc/net/tcp6 2>/dev/null || break
+  done
+  echo "$port"
+}
+
+# choose_server_user USER: sets server_user, and as_server to what runs a command as that user: the packaged one, or
+# nobody. A server that is given to the world to talk to should not be root, and some refuse to be.
+choose_server_user() {
+  server_user=$(id -un)
+  as_server=()
+  ((EUID == 0)) || return 0
+  server_user=nobody
+  ! id "$1" >/dev/null 2>&1 || server_user=$1
+  as_server=(setpriv "--reuid=$server_user" "--regid=$(id -gn "$server_user")" --init-groups)
+}
 
 # run_guarded COMMAND...: runs it in a session of its own and waits for it; its process group ends when we do,
 # even by SIGKILL. Ctrl-C reaches us, not it: stop_guarded is for the caller's trap.

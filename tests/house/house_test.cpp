@@ -87,7 +87,7 @@ bool standard_or_posix(const std::string& header) {
 /// Its one third-party library.
 bool own_library(const std::string& room, const std::string& header) {
   static const std::map<std::string, std::vector<std::string>> libraries{{"backends/kafka", {"librdkafka/"}},
-                                                                         {"backends/postgres", {"pqxx/"}},
+                                                                         {"backends/postgres", {"pqxx/", "libpq-fe.h"}},
                                                                          {"backends/redis", {"hiredis/", "openssl/"}},
                                                                          {"adapters/json", {"nlohmann/"}},
                                                                          {"adapters/gmock", {"gmock/", "gtest/"}}};
@@ -206,7 +206,7 @@ std::optional<std::string> our_name(std::string symbol) {
   for (const std::string prefix : {"vtable for ", "typeinfo for ", "typeinfo name for ", "VTT for ",
                                    "non-virtual thunk to ", "guard variable for "})
     if (symbol.compare(0, prefix.size(), prefix) == 0) symbol.erase(0, prefix.size());
-  static const std::regex ours(R"(tenure::(?:(?:memory|file|kafka|redis|lock_table_timing)::)?([A-Za-z_0-9]+).*)");
+  static const std::regex ours(R"(tenure::(?:(?:memory|file|kafka|postgres|redis|lock_table_timing)::)?([A-Za-z_0-9]+).*)");
   std::smatch match;
   if (!std::regex_match(symbol, match, ours)) return std::nullopt;
   return match[1].str();

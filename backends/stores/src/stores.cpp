@@ -17,6 +17,12 @@
 #else
 #define TENURE_OPEN_KAFKA nullptr
 #endif
+#ifdef TENURE_WITH_POSTGRES
+#include <tenure/postgres.hpp>
+#define TENURE_OPEN_POSTGRES postgres::open_url
+#else
+#define TENURE_OPEN_POSTGRES nullptr
+#endif
 #ifdef TENURE_WITH_REDIS
 #include <tenure/redis.hpp>
 #define TENURE_OPEN_REDIS redis::open_url
@@ -37,8 +43,8 @@ constexpr Scheme schemes[] = {
     {"memory", memory::open_url, ""},
     {"file", file::open_url, ""},
     {"kafka", TENURE_OPEN_KAFKA, "TENURE_KAFKA"},
-    {"postgres", nullptr, "TENURE_POSTGRES"},
-    {"postgresql", nullptr, "TENURE_POSTGRES"},
+    {"postgres", TENURE_OPEN_POSTGRES, "TENURE_POSTGRES"},
+    {"postgresql", TENURE_OPEN_POSTGRES, "TENURE_POSTGRES"},
     {"redis", TENURE_OPEN_REDIS, "TENURE_REDIS"},
     {"rediss", TENURE_OPEN_REDIS, "TENURE_REDIS"},
     {"redis+unix", TENURE_OPEN_REDIS, "TENURE_REDIS"},

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elections in one table of PostgreSQL (13 or newer), through libpqxx.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <tenure/backend.hpp>
+#include <tenure/candidate.hpp>
+#include <tenure/conditional_store.hpp>
+#include <tenure/log.hpp>
+#include <tenure/open.hpp>
+#include <tenure/postgres_export.hpp>
+
+namespace tenure::postgres {
+
+struct Options {
+  /// libpq's connection string, a URI or key/value pairs, or empty: PG* variables, services and .pgpass count as in
+  /// psql. Name all servers and target_session_attrs=read-write to follow a fail-over. Unless it says otherwise,
+  /// connect_timeout is 2 s a server.
+  std::string conninfo;
+  std::string user, password;              ///< Instead of those in conninfo, if not empty.
+  std::string table = "tenure_elections";  ///< Or "schema.table": letters, digits and '_', case counts.
+};
+
+/// A seat for a LeaderManager or an Observer of its own. One connection, made at the first verb and again after it
+/// broke, and one thread. Renewals are one statement, one round trip and one fsync each.
+///
+/// A release is pushed to those who wait, by NOTIFY; behind a pooler such as PgBouncer, where a session cannot listen,
+/// they wait for the end of the term that they saw. Nothing is left behind in a pooled session.
+///
+/// The role needs SELECT, INSERT and UPDATE on the table; to observe, SELECT. The table must not be UNLOGGED, and a
+/// server in recovery is refused: what it shows is late. synchronous_commit=off is overruled, for our writes alone.
+/// What an asynchronous standby had not received is lost when it is promoted, the last token with it: send the token
+/// with every write, or replicate synchronously. What cannot work there, a missing table for instance, comes as an
+/// Error from the verbs, with the remedy.
+///
+/// Throws std::invalid_argument for a conninfo, a table or a name that can never work.
+TENURE_POSTGRES_EXPORT std::shared_ptr<Backend> open(const Options& options, const std::string& election,
+                                                     Candidate candidate = {}, Log log = {});
+
+/// The store below it, to recall a leader or to build upon. Throws as open() does.
+TENURE_POSTGRES_EXPORT std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election);
+
+/// postgres://... or postgresql://..., libpq's own URI, with lock_table_timing's presets. Property: "table".
+TENURE_POSTGRES_EXPORT Opened open_url(const Opening& opening);
+
+/// The SQL that creates the table, if it is not there; installed as share/tenure/tenure_elections.sql too.
+/// Throws std::invalid_argument for a name that Options would not take.
+TENURE_POSTGRES_EXPORT std::string schema(const std::string& table = Options().table);
+
+/// Runs it, with the privileges of whoever `options` says. Nothing else here ever runs DDL. Blocks until the limit.
+TENURE_POSTGRES_EXPORT std::optional<Error> create_schema(const Options& options, const Limit& limit);
+
+}  // namespace tenure::postgres

@@ -1,0 +1,24 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- One row per election, made by its first leader and never deleted. Run this once as the table's owner, then let the
+-- candidates' role do no more than it needs:
+--   grant select, insert, update on tenure_elections to candidates;
+-- Who only observes needs select. Names are bytes, since they need not be valid text in any encoding; to read them:
+--   select encode(election, 'escape') as election, encode(holder, 'escape') as holder, token, released,
+--          term_ms, written_at from tenure_elections;
+-- No index stands on what a renewal changes, and pages are left nearly empty: so a renewal stays within its page and
+-- leaves nothing for vacuum to do.
+create table if not exists tenure_elections (
+  election bytea primary key,
+  token bigint not null,
+  beat bigint not null,
+  holder bytea not null,
+  incarnation bytea not null,
+  address bytea not null,
+  released boolean not null,
+  term_ms bigint not null,
+  asked_ns bigint not null,
+  written_at timestamptz not null,
+  recall_token bigint,
+  recall_by bytea,
+  recall_why bytea
+) with (fillfactor = 10);

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "faults.hpp"
+
+#include <algorithm>
+#include <array>
+#include <pqxx/pqxx>
+
+namespace tenure::postgres {
+namespace {
+
+struct Meaning {
+  std::string_view sqlstate;  ///< Or the beginning of it.
+  Fault fault;
+  std::string_view remedy;  ///< '@' stands for the table.
+};
+
+/// The first that fits.
+constexpr std::array meanings{
+    Meaning{"25006", Fault::forbidden,
+            "this session can only read (a standby, or default_transaction_read_only): name all servers in conninfo, "
+            "with target_session_attrs=read-write"},
+    Meaning{"28P01", Fault::forbidden, "check user and password (conninfo, Options, PGPASSWORD, .pgpass)"},
+    Meaning{"28", Fault::forbidden, "check the user, and the server's pg_hba.conf"},
+    Meaning{"42501", Fault::forbidden,
+            "run as the table's owner: grant select, insert, update on @ to the candidates' role; and grant usage on "
+            "its schema, connect on the database"},
+    Meaning{"42P01", Fault::misconfigured,
+            "there is no table @: run share/tenure/tenure_elections.sql, or tenure::postgres::create_schema()"},
+    Meaning{"3F000", Fault::misconfigured, "create the schema of table @ first"},
+    Meaning{"3D000", Fault::misconfigured, "create the database, or name another one in conninfo (dbname)"},
+    Meaning{"42", Fault::misconfigured, "table @ is not the one of share/tenure/tenure_elections.sql"},
+    Meaning{"53300", Fault::unreachable,
+            "the server has no connection left: raise max_connections or the role's limit, or use a pooler"},
+    Meaning{"55P03", Fault::timed_out,
+            "another transaction holds the lock on this election's row or on table @: pg_locks and pg_stat_activity "
+            "tell whose; end it"},
+    Meaning{"57014", Fault::timed_out, "the server cancelled the statement: is statement_timeout too short?"},
+    Meaning{"57P01", Fault::unreachable, "an administrator ended the session"},
+    Meaning{"57P03", Fault::unreachable, "the server is starting, stopping or recovering"},
+    Meaning{"57P05", Fault::unreachable,
+            "idle_session_timeout ended the session: set it to 0 for this role, or above the longest term"},
+    Meaning{"XX001", Fault::corrupt, "the server's storage is damaged: see its log"},
+    Meaning{"XX002", Fault::corrupt, "rebuild the table's index: reindex table @"},
+    Meaning{"08", Fault::unreachable, ""},
+    Meaning{"40", Fault::unreachable, ""},
+    Meaning{"53", Fault::unreachable, "the server is short of a resource: see its log"},
+    Meaning{"57", Fault::unreachable, ""},
+    Meaning{"58", Fault::unreachable, "the server's system failed it: see its log"},
+    Meaning{"XX", Fault::unreachable, "see the server's log"},
+    Meaning{"", Fault::misconfigured, ""},
+};
+
+struct Phrase {
+  std::string_view text, sqlstate;
+};
+
+/// For a refused connection libpq tells no code, but the server's words. In another language than English they are
+/// shown, and taken as a server that cannot be reached.
+constexpr std::array phrases{
+    Phrase{"password authentication failed", "28P01"}, Phrase{"no password supplied", "28P01"},
+    Phrase{"no pg_hba.conf entry", "28000"},           Phrase{"authentication failed", "28000"},
+    Phrase{"not permitted to log in", "28000"},        Phrase{"permission denied for database", "42501"},
+    Phrase{"too many connections", "53300"},           Phrase{"too many clients", "53300"},
+    Phrase{"remaining connection slots", "53300"},     Phrase{"the database system is", "57P03"},
+    Phrase{"idle-session timeout", "57P05"},           Phrase{"administrator command", "57P01"},
+};
+
+std::string_view guessed(std::string_view text) {
+  for (const auto& phrase : phrases)
+    if (text.find(phrase.text) != text.npos) return phrase.sqlstate;
+  if (text.find("does not exist") == text.npos) return "08006";
+  if (text.find("role \"") != text.npos) return "28000";
+  return text.find("database \"") != text.npos ? "3D000" : "08006";
+}
+
+}  // namespace
+
+std::string sqlstate_of(const std::exception& thrown) {
+  if (const auto* sql = dynamic_cast<const pqxx::sql_error*>(&thrown); sql && !sql->sqlstate().empty())
+    return sql->sqlstate();
+  // libpqxx 6 has types instead.
+  if (dynamic_cast<const pqxx::serialization_failure*>(&thrown)) return "40001";
+  if (dynamic_cast<const pqxx::deadlock_detected*>(&thrown)) return "40P01";
+  if (dynamic_cast<const pqxx::transaction_rollback*>(&thrown)) return "40000";
+  if (dynamic_cast<const pqxx::too_many_connections*>(&thrown)) return "53300";
+  return dynamic_cast<const pqxx::failure*>(&thrown) ? std::string(guessed(thrown.what())) : "XX000";
+}
+
+bool lost_a_race(std::string_view sqlstate) { return sqlstate == "40001" || sqlstate == "40P01"; }
+
+Error explained(std::string_view sqlstate, std::string_view text, const Settings& settings, const std::string& where) {
+  const auto& meaning = *std::find_if(meanings.begin(), meanings.end(),
+                                      [&](const Meaning& m) { return sqlstate.starts_with(m.sqlstate); });
+  auto message = "postgres" + where + ": " + settings.redacted(text);
+  if (!meaning.remedy.empty()) {
+    std::string remedy(meaning.remedy);
+    if (const auto at = remedy.find('@'); at != remedy.npos) remedy.replace(at, 1, settings.table);
+    message += " (" + remedy + ")";
+  }
+  return {meaning.fault, std::move(message)};
+}
+
+}  // namespace tenure::postgres

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tenure/postgres.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string_view>
+
+#include <tenure/lock_table.hpp>
+#include <tenure/nearest.hpp>
+
+#include "store.hpp"
+
+namespace tenure::postgres {
+
+extern const char schema_text[];  // sql/tenure_elections.sql
+
+namespace {
+
+void warn(const Log& log, const Settings& settings, const std::string& election) {
+  if (!log) return;
+  for (const auto& host : settings.unverified_hosts)
+    log({Level::warning,
+         "server " + printable(host) +
+             " is spoken to with nothing to prove that it is the right one: whoever stands between can read the "
+             "password and forge leaders. Set sslmode=verify-full in conninfo",
+         {{"election", printable(election)}, {"store", "postgres"}}});
+}
+
+Options options_of(const Opening& opening) {
+  if (!opening.url.starts_with("postgres://") && !opening.url.starts_with("postgresql://"))
+    throw std::invalid_argument("postgres: the URL must begin with postgres:// or postgresql://");
+  Options options{opening.url, opening.user, opening.password};
+  for (const auto& [name, value] : opening.properties) {
+    if (name != "table")
+      throw std::invalid_argument("postgres: there is no property \"" + printable(name, 80) +
+                                  "\", only \"table\"; what libpq understands belongs into the URL");
+    options.table = value;
+  }
+  return options;
+}
+
+}  // namespace
+
+std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election) {
+  check_election(election);
+  return std::make_shared<Store>(settings_of(options), election);
+}
+
+std::shared_ptr<Backend> open(const Options& options, const std::string& election, Candidate candidate, Log log) {
+  check_election(election);
+  auto settings = settings_of(options);
+  warn(log, settings, election);
+  return lock_table(std::make_shared<Store>(std::move(settings), election), election, std::move(candidate),
+                    std::move(log));
+}
+
+Opened open_url(const Opening& opening) {
+  namespace t = lock_table_timing;
+  return {open(options_of(opening), opening.election, opening.candidate, opening.log),
+          {t::fast(), t::balanced(), t::steady()}};
+}
+
+std::string schema(const std::string& table) {
+  const auto quoted = quoted_table(table);
+  std::string out = schema_text;
+  if (table == Options().table) return out;
+  const std::string_view name = "tenure_elections";
+  for (auto at = out.find(name); at != out.npos; at = out.find(name, at + quoted.size()))
+    out.replace(at, name.size(), quoted);
+  return out;
+}
+
+std::optional<Error> create_schema(const Options& options, const Limit& limit) {
+  auto settings = settings_of(options);
+  // One after the other: "if not exists" does not see what another session is about to create.
+  const auto statements = "select pg_advisory_xact_lock(hashtext('tenure schema'));\n" + schema(options.table);
+  const auto session = std::make_shared<Session>(std::move(settings), "");
+  CallThread thread;
+  const auto done = thread.ask(
+      [=](CallThread::Socket& socket) -> std::optional<Error> {
+        try {
+          if (auto error = session->connected(socket)) return error;
+          session->run(statements);
+          return std::nullopt;
+        } catch (const std::exception& e) {
+          return session->failed(e);
+        }
+      },
+      limit);
+  return done ? *done : Error{Fault::timed_out, "postgres: no answer by the call's limit; the table may be there"};
+}
+
+}  // namespace tenure::postgres

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session.hpp"
+
+#include <array>
+#include <cstdint>
+
+#include "faults.hpp"
+
+namespace tenure::postgres {
+namespace {
+
+/// Whoever waits for a lock on the whole table waits on in the server when we are gone; this ends it there.
+constexpr const char* table_lock_timeout = "2s";
+
+/// What a new connection is asked: whether a pooler stands between (it shows its clients process ids of its own), and
+/// whether the table can be trusted with an election.
+constexpr const char* introduction =
+    "select pg_backend_pid(), pg_is_in_recovery(), n.nspname, c.relname, c.relkind, c.relpersistence"
+    " from (select to_regclass($1::text) as id) as named"
+    " left join pg_class c on c.oid = named.id left join pg_namespace n on n.oid = c.relnamespace";
+
+/// FNV-1a. Two elections that meet on one channel wake each other for nothing, no more.
+std::uint64_t hash(std::string_view text, std::uint64_t seed) {
+  for (const char c : text) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return seed;
+}
+
+/// As short as an identifier must be, whatever the names; the same for all who spell the table differently.
+std::string channel_of(const std::string& schema, const std::string& table, const std::string& election) {
+  const auto all = schema + '\0' + table + '\0' + election;
+  std::string out = "tenure_";
+  for (const std::uint64_t seed : {0xcbf29ce484222325u, 0x9ae16a3b2f90404fu})
+    for (auto bits = hash(all, seed), left = std::uint64_t{16}; left-- > 0; bits >>= 4)
+      out += "0123456789abcdef"[bits & 15];
+  return out;
+}
+
+std::string place(pqxx::connection& connection) {
+  const auto text = [](const char* part) { return std::string(part ? part : ""); };
+  return " (" +
+         printable(text(connection.hostname()) + ":" + text(connection.port()) + "/" + text(connection.dbname())) + ")";
+}
+
+}  // namespace
+
+Session::Session(Settings settings, std::string election)
+    : settings_(std::move(settings)), election_(std::move(election)) {}
+
+std::optional<Error> Session::connected(CallThread::Socket& socket) {
+  if (connection_ && !alive()) drop();
+  if (!connection_) {
+    connection_ = std::make_unique<pqxx::connection>(settings_.conninfo);
+    where_ = place(*connection_);
+  }
+  if (!cuttable_) cuttable_ = socket.use(connection_->sock());
+  if (!cuttable_) return Error{Fault::timed_out, "postgres" + where_ + ": the connection came too late for this call"};
+  return std::nullopt;
+}
+
+std::optional<Error> Session::ready(CallThread::Socket& socket) {
+  if (auto error = connected(socket)) return error;
+  return introduced_ ? std::nullopt : introduce();
+}
+
+std::optional<Error> Session::introduce() {
+  const auto found = ask(introduction, {settings_.quoted})[0];
+  if (auto error = refused(found)) {
+    drop();
+    return error;
+  }
+  channel_ = channel_of(found[2].as<std::string>(), found[3].as<std::string>(), election_);
+  listens_ = found[0].as<int>() == connection_->backendpid();
+  if (listens_) run("listen \"" + channel_ + "\"; set lock_timeout = '" + table_lock_timeout + "'");
+  introduced_ = true;
+  return std::nullopt;
+}
+
+std::optional<Error> Session::refused(const pqxx::row& found) const {
+  const auto misconfigured = [&](const std::string& what) {
+    return Error{Fault::misconfigured, "postgres" + where_ + ": table " + settings_.table + what};
+  };
+  if (found[1].as<bool>()) return explained("25006", "the server is in recovery", settings_, where_);
+  if (found[3].is_null()) return explained("42P01", "the table was not found", settings_, where_);
+  if (found[4].as<std::string>() != "r") return misconfigured(" is no ordinary table: make it one");
+  if (found[5].as<std::string>() != "p")
+    return misconfigured(" is UNLOGGED or temporary, and empty after a crash: alter table " + settings_.table +
+                         " set logged");
+  return std::nullopt;
+}
+
+pqxx::result Session::ask(const std::string& statement, const std::vector<std::string>& values) {
+  pqxx::nontransaction transaction(*connection_);
+#if PQXX_VERSION_MAJOR > 7 || (PQXX_VERSION_MAJOR == 7 && PQXX_VERSION_MINOR >= 10)
+  pqxx::params all;
+  for (const auto& value : values) all.append(value);
+  return transaction.exec(statement, all);
+#else
+  return transaction.exec_params(statement, pqxx::prepare::make_dynamic_params(values));
+#endif
+}
+
+void Session::run(const std::string& statements) { pqxx::nontransaction(*connection_).exec(statements); }
+
+/// libpqxx 6 would quietly replace a closed connection by one that nobody has introduced: so ask before every use.
+bool Session::alive() {
+  if (!connection_->is_open()) return false;
+  try {
+    news_ |= connection_->get_notifs() > 0;
+  } catch (const pqxx::broken_connection&) {
+    return false;
+  }
+  return connection_->is_open();
+}
+
+void Session::drop() {
+  connection_.reset();
+  cuttable_ = introduced_ = listens_ = news_ = false;
+}
+
+Session::Wait Session::await_news(CallThread::Socket& socket) {
+  if (!connection_ || !introduced_ || !alive()) return Wait::broken;
+  if (!listens_) return Wait::deaf;
+  while (!news_) {
+    if (!socket.wait()) return Wait::ended;
+    if (!alive()) return Wait::broken;
+  }
+  return Wait::news;
+}
+
+Error Session::failed(const std::exception& thrown) {
+  const auto error = explained(sqlstate_of(thrown), thrown.what(), settings_, where_);
+  if (connection_ && !connection_->is_open()) drop();
+  return error;
+}
+
+}  // namespace tenure::postgres

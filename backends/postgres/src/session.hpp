@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// One connection to the server: made when it is needed, made again after it broke. Lives on its store's call thread.
+#pragma once
+#include <memory>
+#include <optional>
+#include <pqxx/pqxx>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenure/call_thread.hpp>
+#include <tenure/error.hpp>
+
+#include "settings.hpp"
+
+namespace tenure::postgres {
+
+class Session {
+ public:
+  Session(Settings settings, std::string election);
+
+  /// A connection that may be asked, and that listens if a session can. Throws what libpqxx throws.
+  std::optional<Error> ready(CallThread::Socket& socket);
+  /// The same without a look at the table, for one who comes to create it.
+  std::optional<Error> connected(CallThread::Socket& socket);
+
+  /// One statement in a transaction of its own.
+  pqxx::result ask(const std::string& statement, const std::vector<std::string>& values);
+  /// Several, without values, in one transaction.
+  void run(const std::string& statements);
+
+  /// From here on only what comes later is news.
+  void forget_news() { news_ = false; }
+
+  enum class Wait { news, ended, broken, deaf };
+  /// Sleeps until there is news, or the call is ended. Deaf: nothing will ever be pushed to this session.
+  Wait await_news(CallThread::Socket& socket);
+
+  /// What was thrown, as an Error; a connection that did not survive it is dropped.
+  Error failed(const std::exception& thrown);
+
+  const std::string& channel() const { return channel_; }
+  const Settings& settings() const { return settings_; }
+
+ private:
+  bool alive();
+  void drop();
+  std::optional<Error> introduce();
+  std::optional<Error> refused(const pqxx::row& found) const;
+
+  const Settings settings_;
+  const std::string election_;
+  std::unique_ptr<pqxx::connection> connection_;
+  std::string where_;
+  bool cuttable_{};    ///< The call thread knows the connection's socket.
+  bool introduced_{};  ///< What follows is known.
+  std::string channel_;
+  bool listens_{}, news_{};
+};
+
+}  // namespace tenure::postgres

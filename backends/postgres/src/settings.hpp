@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options checked and turned into what libpq is told, with every secret in them known.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenure/postgres.hpp>
+
+namespace tenure::postgres {
+
+/// A table's name, quoted. Throws std::invalid_argument for one that Options would not take.
+std::string quoted_table(const std::string& table);
+
+struct Settings {
+  std::string conninfo;  ///< Key/value pairs: the user's, and what he left to us.
+  std::string table;     ///< As the user wrote it, for messages.
+  std::string quoted;    ///< For statements.
+  std::vector<std::string> secrets;
+  std::vector<std::string> unverified_hosts;  ///< Spoken to over a network with nothing to prove who answers.
+
+  /// Without the secrets, and fit for a log line.
+  std::string redacted(std::string_view text) const;
+};
+
+/// Throws std::invalid_argument for what can never work.
+Settings settings_of(const Options& options);
+
+}  // namespace tenure::postgres

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "statements.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include <tenure/candidate.hpp>
+#include <tenure/log.hpp>
+
+namespace tenure::postgres {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// In the order of read_of().
+constexpr const char* row =
+    "r.token, r.beat, encode(r.holder, 'hex'), encode(r.incarnation, 'hex'), encode(r.address, 'hex'), r.released,"
+    " r.term_ms, r.asked_ns, (extract(epoch from r.written_at) * 1000)::bigint,"
+    " r.recall_token, encode(r.recall_by, 'hex'), encode(r.recall_why, 'hex'),"
+    " (extract(epoch from clock_timestamp()) * 1000)::bigint";
+
+/// Settings for one statement, made inside it: no second round trip, and nothing is left in a pooled session. Each is
+/// named in a condition, so that it stands before the row is locked.
+constexpr const char* settings =
+    "with s as materialized (select set_config('lock_timeout', $1, true) as waits,"
+    " set_config('synchronous_commit', case current_setting('synchronous_commit') when 'off' then 'on'"
+    " else current_setting('synchronous_commit') end, true) as durable)";
+constexpr const char* settled = "s.waits is not null and s.durable is not null";
+
+/// $2 to $10: the row's values.
+constexpr const char* columns = "election, token, beat, holder, incarnation, address, released, term_ms, asked_ns";
+constexpr const char* values =
+    "$2::bytea, $3::bigint, $4::bigint, $5::bytea, $6::bytea, $7::bytea, $8::boolean, $9::bigint, $10::bigint";
+
+std::string number(std::uint64_t value) { return std::to_string(static_cast<std::int64_t>(value)); }
+
+std::string lock_timeout(Clock::Duration wait) {
+  return std::to_string(std::max<std::int64_t>(wait / milliseconds(1), 1));
+}
+
+std::string array_of(const std::vector<std::uint64_t>& beats) {
+  std::string out = "{";
+  for (const auto beat : beats) out += (out.size() > 1 ? "," : "") + number(beat);
+  return out + '}';
+}
+
+std::string bytes_of(const std::string& hex) {
+  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+  std::string out;
+  for (std::size_t at = 0; at + 1 < hex.size(); at += 2)
+    out += static_cast<char>(digit(hex[at]) << 4 | digit(hex[at + 1]));
+  return out;
+}
+
+std::uint64_t unsigned_of(const pqxx::field& field) { return static_cast<std::uint64_t>(field.as<std::int64_t>()); }
+
+}  // namespace
+
+std::string bytea(std::string_view bytes) {
+  std::string out = "\\x";
+  for (const char c : bytes)
+    for (const int shift : {4, 0}) out += "0123456789abcdef"[static_cast<unsigned char>(c) >> shift & 15];
+  return out;
+}
+
+Question reading(const std::string& table, const std::string& election) {
+  return {
+      std::string("select ") + row + " from (values (1)) as one left join " + table + " as r on r.election = $1::bytea",
+      {election}};
+}
+
+Question replacing(const Writing& writing, const std::optional<Expected>& expected, const Record& next) {
+  const auto term = (next.term + milliseconds(1) - Clock::Duration(1)) / milliseconds(1);
+  const bool news = !expected || expected->token != next.token || next.released;
+  std::vector<std::string> given{lock_timeout(writing.lock_wait),
+                                 writing.election,
+                                 number(next.token.value),
+                                 number(next.beat),
+                                 bytea(next.holder),
+                                 bytea(next.incarnation),
+                                 bytea(next.address),
+                                 next.released ? "t" : "f",
+                                 std::to_string(term),
+                                 std::to_string(next.asked.count()),
+                                 writing.channel,
+                                 news ? "t" : "f"};
+  std::string write;
+  if (expected) {
+    write = "update " + writing.table + " as old set (" + columns + ", written_at) = row(" + values +
+            ", clock_timestamp()) from s where " + settled +
+            " and old.election = $2::bytea and old.token = $13::bigint and old.beat = any($14::bigint[])"
+            " returning old.*";
+    given.push_back(number(expected->token.value));
+    given.push_back(array_of(expected->beats));
+  } else {
+    write = "insert into " + writing.table + " as new (" + columns + ", written_at) select " + values +
+            ", clock_timestamp() from s where " + settled + " on conflict (election) do nothing returning new.*";
+  }
+  // Renewals are no news: nobody is woken, and no commit queues up behind the server's lock for notices.
+  return {std::string(settings) + ", r as (" + write + ") select " + row +
+              ", case when $12::boolean then pg_notify($11::text, '')::text end from r",
+          std::move(given)};
+}
+
+Question recalling(const Writing& writing, const Recall& request) {
+  return {std::string(settings) + " update " + writing.table +
+              " as old set recall_token = $3::bigint, recall_by = $4::bytea, recall_why = $5::bytea from s where " +
+              settled + " and old.election = $2::bytea and old.token = $3::bigint",
+          {lock_timeout(writing.lock_wait), writing.election, number(request.token.value),
+           bytea(printable(request.by, max_candidate_bytes)), bytea(printable(request.why))}};
+}
+
+Read read_of(const pqxx::row& r) {
+  Read out;
+  out.now_ms = r[12].as<std::int64_t>();
+  out.absence_certain = true;
+  if (r[0].is_null()) return out;
+  out.record = Record{.token = {unsigned_of(r[0])},
+                      .beat = unsigned_of(r[1]),
+                      .holder = bytes_of(r[2].as<std::string>()),
+                      .incarnation = bytes_of(r[3].as<std::string>()),
+                      .address = bytes_of(r[4].as<std::string>()),
+                      .released = r[5].as<bool>(),
+                      .term = milliseconds(r[6].as<std::int64_t>()),
+                      .asked = Clock::Duration(r[7].as<std::int64_t>()),
+                      .written_ms = r[8].as<std::int64_t>()};
+  if (!r[9].is_null())
+    out.recall = Recall{{unsigned_of(r[9])}, bytes_of(r[10].as<std::string>()), bytes_of(r[11].as<std::string>())};
+  return out;
+}
+
+}  // namespace tenure::postgres

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the server is asked, and how its rows are read. Bytes travel in hexadecimal, which no setting of a session
+// changes and no encoding refuses.
+#pragma once
+#include <optional>
+#include <pqxx/pqxx>
+#include <string>
+#include <vector>
+
+#include <tenure/conditional_store.hpp>
+
+namespace tenure::postgres {
+
+struct Question {
+  std::string statement;
+  std::vector<std::string> values;
+};
+
+/// What goes with every write.
+struct Writing {
+  const std::string& table;     ///< Quoted.
+  const std::string& election;  ///< A bytea literal.
+  const std::string& channel;
+  Clock::Duration lock_wait;  ///< How long it may wait for the row.
+};
+
+std::string bytea(std::string_view bytes);
+
+/// Answers one row.
+Question reading(const std::string& table, const std::string& election);
+
+/// Answers one row if it was applied, else none.
+Question replacing(const Writing& writing, const std::optional<Expected>& expected, const Record& next);
+
+/// Answers nothing.
+Question recalling(const Writing& writing, const Recall& request);
+
+Read read_of(const pqxx::row& row);
+
+}  // namespace tenure::postgres

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// One election's row: read, replaced on condition, announced.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <tenure/call_thread.hpp>
+#include <tenure/conditional_store.hpp>
+
+#include "session.hpp"
+#include "settings.hpp"
+
+namespace tenure::postgres {
+
+class Store final : public ConditionalStore {
+ public:
+  Store(Settings settings, const std::string& election);
+
+  Result<Read> read(const Limit& limit) override;
+  Result<Swap> compare_and_set(const std::optional<Expected>& expected, const Record& next,
+                               const Limit& limit) override;
+  void await_change(const std::optional<Version>& seen, const Limit& limit) override;
+  std::optional<Error> recall(const Recall& request, const Limit& limit) override;
+
+ private:
+  template <class Value, class Work>
+  Result<Value> on_the_session(Work work, const Limit& limit);
+
+  const std::shared_ptr<Session> session_;
+  const std::string election_;  ///< As a bytea literal.
+  CallThread thread_;
+};
+
+}  // namespace tenure::postgres

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: a table of PostgreSQL keeps the contract that all stores share, however it is reached. Method: the suite,
+// by TCP, by a Unix socket, and through PgBouncer in transaction mode with fewer sessions at the server than
+// candidates.
+#include <array>
+
+#include "contract_suite.hpp"
+#include "server.hpp"
+
+namespace tenure::contract {
+namespace {
+
+using namespace postgres::test;
+
+enum class Way { tcp, unix_socket, pgbouncer };
+
+/// Tests that do something to the server have one of their own; the others share that of tests/run.
+bool needs_own_server() {
+  const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
+  return std::ranges::any_of(std::array{"Restart", "Hung", "Stepped", "TokensRise"},
+                             [&](const char* part) { return name.find(part) != name.npos; });
+}
+
+class Table final : public StoreUnderTest {
+ public:
+  explicit Table(Way way) : way_(way) {
+    if (needs_own_server()) server_ = std::make_unique<Server>(Server::How{.clock_shim = true});
+    options_ = fresh_table(by_socket());
+    if (way == Way::tcp) options_.conninfo = server_ ? server_->conninfo() : shared();
+    if (way != Way::pgbouncer) return;
+    pool_ = std::make_unique<PgBouncer>(server_ ? server_->directory().string() : shared("TENURE_POSTGRES_DIR"));
+    options_.conninfo = pool_->conninfo();
+  }
+
+  std::shared_ptr<Backend> seat(const std::string& election, const Candidate& candidate) override {
+    return postgres::open(options_, election, candidate);
+  }
+  std::shared_ptr<ConditionalStore> store(const std::string& election) override {
+    return postgres::store(options_, election);
+  }
+  bool pushes() const override { return way_ != Way::pgbouncer; }
+  /// Where nothing is pushed, a standby learns of a release at the end of a term.
+  int contended_tenures() const override { return pushes() ? 100 : 20; }
+
+  bool restart() override {
+    if (server_) server_->restart();
+    return server_ != nullptr;
+  }
+  bool hang(bool on) override {
+    if (server_) on ? server_->freeze() : server_->thaw();
+    return server_ != nullptr;
+  }
+  bool step_clock(Clock::Duration by) override {
+    if (!server_) return false;
+    const auto before = clock();
+    server_->clock().step(by);
+    return std::chrono::abs(clock() - before - by) < seconds(10);
+  }
+
+ private:
+  std::string by_socket() const { return server_ ? server_->by_socket() : shared("TENURE_POSTGRES_SOCKET"); }
+  Clock::Duration clock() const {
+    return milliseconds(
+        sql(by_socket(), "select (extract(epoch from clock_timestamp()) * 1000)::bigint")[0][0].as<std::int64_t>());
+  }
+
+  const Way way_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<PgBouncer> pool_;
+  postgres::Options options_;
+};
+
+std::vector<Subject> subjects() {
+  if (shared().empty()) return {};
+  return {{"tcp", [] { return std::make_unique<Table>(Way::tcp); }},
+          {"unix_socket", [] { return std::make_unique<Table>(Way::unix_socket); }},
+          {"pgbouncer", [] { return std::make_unique<Table>(Way::pgbouncer); }}};
+}
+
+TEST(PostgresContract, RunsAgainstARealServer) {
+  if (subjects().empty()) GTEST_SKIP() << "needs a real server: tests/run starts one (docker/postgres)";
+}
+
+INSTANTIATE_TEST_SUITE_P(real, BackendContract, testing::ValuesIn(subjects()), name_of);
+INSTANTIATE_TEST_SUITE_P(real, StoreContract, testing::ValuesIn(subjects()), name_of);
+
+}  // namespace
+}  // namespace tenure::contract

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server.hpp"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include <tenure/wait.hpp>
+
+namespace tenure::postgres::test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+constexpr int pgbouncer_port = 6432;  // of its Unix socket; nothing listens on TCP
+
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
+  std::array<char, 4096> buffer{};
+  std::string out;
+  while (const auto n = pipe ? std::fread(buffer.data(), 1, buffer.size(), pipe.get()) : 0)
+    out.append(buffer.data(), n);
+  while (out.ends_with('\n')) out.pop_back();
+  return out;
+}
+
+std::map<std::string, std::string> read_env(const fs::path& directory) {
+  std::map<std::string, std::string> out;
+  std::ifstream in(directory / "env");
+  for (std::string line; std::getline(in, line);) {
+    const auto equals = line.find('=');
+    auto value = line.substr(equals + 1);
+    if (value.starts_with('"')) value = value.substr(1, value.size() - 2);
+    out[line.substr(0, equals)] = value;
+  }
+  return out;
+}
+
+fs::path scratch(const char* stem) {
+  auto path = (fs::temp_directory_path() / stem).string();
+  if (!::mkdtemp(path.data())) throw std::system_error(errno, std::generic_category(), path);
+  return path;
+}
+
+}  // namespace
+
+std::string shared(const std::string& variable) {
+  const char* value = std::getenv(variable.c_str());
+  return value ? value : "";
+}
+
+std::string unique_name(const std::string& stem) {
+  static std::atomic<int> count{0};
+  return stem + "_" + std::to_string(boot_clock().unix_ms()) + "_" + std::to_string(::getpid()) + "_" +
+         std::to_string(++count);
+}
+
+Limit within(Clock::Duration time, std::stop_token stop) {
+  return {boot_clock(), boot_clock().now() + time, std::move(stop)};
+}
+
+bool eventually(const std::function<bool()>& holds, Clock::Duration patience) {
+  const auto all = within(patience);
+  while (!holds()) {
+    if (all.passed()) return false;
+    wait_out(within(5ms));
+  }
+  return true;
+}
+
+pqxx::result sql(const std::string& conninfo, const std::string& statements) {
+  pqxx::connection connection(conninfo);
+  return pqxx::nontransaction(connection).exec(statements);
+}
+
+Options fresh_table(const std::string& conninfo, const std::string& stem) {
+  Options options;
+  options.conninfo = conninfo;
+  options.table = unique_name(stem);
+  if (const auto error = create_schema(options, within(20s))) throw std::runtime_error(error->message);
+  return options;
+}
+
+Server::Server(const How& how) {
+  std::string command = "'" TENURE_LAUNCHER "' start --owner " + std::to_string(::getpid());
+  for (const auto& setting : how.settings) command += " --set '" + setting + "'";
+  if (how.standby_of) command += " --standby-of '" + how.standby_of->directory().string() + "'";
+  if (how.clock_shim) {
+    directory_ = scratch("tenure-postgres-XXXXXX");
+    ::chmod(directory_.c_str(), 0755);        // until the server has taken it
+    std::ofstream(directory_ / "temporary");  // to be removed by stop
+    shim_ = std::make_unique<tenure::test::ClockShim>(directory_);
+    command += " --dir '" + directory_.string() + "'";
+    for (const auto& variable : shim_->environment()) command += " --env '" + variable + "'";
+  }
+  directory_ = output_of(command + " 2>/dev/null");
+  if (directory_.empty()) throw std::runtime_error("failed: " + command);
+  env_ = read_env(directory_);
+}
+
+Server::~Server() { command("stop"); }
+
+std::string Server::password() const {
+  const auto all = conninfo();
+  const auto at = all.find("password=") + 9;
+  return all.substr(at, all.find(' ', at) - at);
+}
+
+void Server::command(const std::string& verb) {
+  const auto all = "'" TENURE_LAUNCHER "' " + verb + " '" + directory_.string() + "' >/dev/null";
+  if (std::system(all.c_str()) != 0) std::fprintf(stderr, "failed: %s\n", all.c_str());
+}
+
+PgBouncer::PgBouncer(const fs::path& server_directory, int pool_size) : directory_(scratch("tenure-pgbouncer-XXXXXX")) {
+  auto server = read_env(server_directory);
+  const auto* user = ::getpwnam(server.at("TENURE_POSTGRES_USER").c_str());
+  const auto config = directory_ / "pgbouncer.ini";
+  std::ofstream(config) << "[databases]\n* = " << server.at("TENURE_POSTGRES_SOCKET") << "\n[pgbouncer]\n"
+                        << "pool_mode = transaction\ndefault_pool_size = " << pool_size << "\nmax_client_conn = 500\n"
+                        << "auth_type = any\nlisten_addr =\nlisten_port = " << pgbouncer_port << "\n"
+                        << "unix_socket_dir = " << directory_.string()
+                        << "\nlogfile = " << (directory_ / "log").string() << "\n";
+  if (::geteuid() == 0 && (::chown(directory_.c_str(), user->pw_uid, user->pw_gid) != 0 ||
+                           ::chown(config.c_str(), user->pw_uid, user->pw_gid) != 0))
+    throw std::system_error(errno, std::generic_category(), directory_);
+  const auto parent = ::getpid();
+  pid_ = ::fork();
+  if (pid_ < 0) throw std::runtime_error("fork");  // signals to -1 would reach everybody
+  if (pid_ == 0) {
+    if (::geteuid() == 0 &&
+        (::setgroups(0, nullptr) != 0 || ::setgid(user->pw_gid) != 0 || ::setuid(user->pw_uid) != 0))
+      ::_exit(126);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // after setuid, which clears it
+    if (::getppid() != parent) ::_exit(0);
+    const int nowhere = ::open("/dev/null", O_RDWR);
+    for (const int fd : {0, 1, 2}) ::dup2(nowhere, fd);
+    ::execlp("pgbouncer", "pgbouncer", config.c_str(), nullptr);
+    ::_exit(127);
+  }
+  const auto serves = [&] {
+    try {
+      return sql(conninfo(), "select 1").size() == 1;
+    } catch (const pqxx::broken_connection&) {
+      return false;
+    }
+  };
+  if (!eventually(serves))
+    throw std::runtime_error("pgbouncer did not start: " + output_of("cat " + (directory_ / "log").string()));
+}
+
+PgBouncer::~PgBouncer() {
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+  fs::remove_all(directory_);
+}
+
+std::string PgBouncer::conninfo() const {
+  return "host=" + directory_.string() + " port=" + std::to_string(pgbouncer_port) + " user=postgres dbname=postgres";
+}
+
+}  // namespace tenure::postgres::test

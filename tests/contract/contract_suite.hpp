@@ -72,6 +72,12 @@ class Player {
 
 class ContractTest : public testing::TestWithParam<Subject> {
  protected:
+  void SetUp() override {
+    if (const auto& missing = GetParam().missing; !missing.empty()) GTEST_SKIP() << missing;
+    store_ = GetParam().make();
+    timing_ = store_->timing();
+  }
+
   static constexpr auto patience = seconds(30);  ///< When a test gives up.
 
   Player player(const std::string& name, const std::string& election = "jobs") {
@@ -80,8 +86,8 @@ class ContractTest : public testing::TestWithParam<Subject> {
   std::optional<Token> first_tenure(Player& p) { return p.campaign(store_->first_election()); }
   Clock::Time now() const { return boot_clock().now(); }
 
-  std::unique_ptr<StoreUnderTest> store_ = GetParam().make();
-  Timing timing_ = store_->timing();
+  std::unique_ptr<StoreUnderTest> store_;
+  Timing timing_{};
 };
 
 /// What a Backend keeps, whatever is behind it.

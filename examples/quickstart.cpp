@@ -25,13 +25,13 @@ void say(const std::string& name, const std::string& what) {
 }
 
 void campaign(const std::string& url, const std::string& name, const sigset_t& terminations) {
-  const auto [seat, timings] = tenure::open(url, "quickstart", {name, ""});
+  const auto opened = tenure::open(url, "quickstart", {name, ""});
   tenure::Hooks hooks;
   hooks.elected = [&](const tenure::Elected& e) { say(name, "leads " + std::to_string(e.token.value)); };
   hooks.ousting = [&](const tenure::Ousting& o) { say(name, "ends " + std::string(to_string(o.reason))); };
   hooks.error = [&](const tenure::Error& e) { say(name, "reports " + e.message); };
 
-  tenure::LeaderManager manager(seat, timings.fast, hooks);
+  tenure::LeaderManager manager(opened.backend, opened.timings.fast, hooks);
   manager.start();
 
   std::stop_source end;

@@ -103,7 +103,8 @@ function(tenure_compile_options target)
   if(TENURE_SANITIZE)
     set(sanitize -fsanitize=${TENURE_SANITIZE} -fno-omit-frame-pointer)
     # The instrumented code makes GCC see uninitialised members of variants that are not there.
-    target_compile_options(${target} PRIVATE ${sanitize} -fno-sanitize-recover=all -Wno-maybe-uninitialized)
+    target_compile_options(${target} PRIVATE ${sanitize} -fno-sanitize-recover=all
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
     target_link_options(${target} PUBLIC ${sanitize})
   else()
     # Fortifying needs an optimised build; some distributions set another level on the command line already.

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// For any text: it is a document or refused; a refusal has findings with well-formed pointers and printable messages;
+// none of them repeats what an environment variable, a file or a password says, although the store repeats everything.
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include <tenure/json.hpp>
+#include <tenure/lock_table.hpp>
+#include <tenure/memory.hpp>
+
+#include "fuzz.hpp"
+
+namespace tenure::fuzz {
+namespace {
+
+constexpr auto canary = "s3cr3t: canary";
+
+Opened quiet(const Opening& opening) {
+  return {.backend = memory::open(memory::Hub(), opening.election, opening.candidate),
+          .timings = {lock_table_timing::fast(), lock_table_timing::balanced(), lock_table_timing::steady()}};
+}
+
+Opened gossip(const Opening& opening) {
+  auto all = opening.url + opening.user + opening.password;
+  for (const auto& [name, value] : opening.properties) all += value;
+  throw std::invalid_argument(all);
+}
+
+void check(const InvalidDocument& refusal, bool store_spoke, bool canary_given) {
+  require(!refusal.findings().empty(), "a refusal has findings");
+  for (const auto& [pointer, message] : refusal.findings()) {
+    require(pointer.empty() || pointer.front() == '/', "a pointer is empty or begins with '/'");
+    require(printable_text(pointer), "a pointer is printable");
+    require(!message.empty() && (store_spoke || printable_text(message)), "a message is printable");
+  }
+  require(canary_given || std::string_view(refusal.what()).find(canary) == std::string_view::npos,
+          "no message repeats a secret");
+}
+
+}  // namespace
+}  // namespace tenure::fuzz
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace tenure::fuzz;
+  static const bool ready = ::setenv("TENURE_FUZZ", canary, 1) == 0;
+  require(ready, "the environment takes a variable");
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  for (const tenure::Opener open : {tenure::Opener(quiet), tenure::Opener(gossip)}) {
+    try {
+      const auto configured = tenure::from_json(text, open);
+      require(open == quiet && configured.backend, "what is accepted is opened");
+      configured.timing.validate();
+    } catch (const tenure::InvalidDocument& e) {
+      check(e, open == gossip, text.find(canary) != text.npos);
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: what the fuzzers have found once holds for ever. Method: every file of the corpus, without a fuzzer.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "fuzz.hpp"
+
+namespace {
+
+TEST(Corpus, HoldsForEveryText) {
+  std::size_t seen = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(TENURE_CORPUS)) {
+    SCOPED_TRACE(entry.path());
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    for (std::size_t size = 0; size <= text.size(); ++size)  // and every beginning of it
+      LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(text.data()), size);
+    ++seen;
+  }
+  EXPECT_GE(seen, 20u);
+}
+
+}  // namespace

@@ -19,6 +19,9 @@
 #include <utility>
 
 #include <tenure/clock.hpp>
+#ifdef TENURE_WITH_REDIS
+#include "server.hpp"
+#endif
 
 namespace {
 
@@ -146,6 +149,23 @@ TEST_F(AnyStore, Kafka) {
   if (brokers.empty()) GTEST_SKIP() << "no Kafka broker: TENURE_KAFKA_BROKERS is not set (tests/run sets it)";
   const auto name = unique();
   expect_hand_over("kafka://" + brokers + "/" + name + "?create_topic=true&group=" + name);
+}
+
+TEST_F(AnyStore, Postgres) {
+  const auto url = environment("TENURE_POSTGRES_URL");
+  if (url.empty()) GTEST_SKIP() << "no PostgreSQL: TENURE_POSTGRES_URL is not set (tests/run sets it)";
+  expect_hand_over(url);
+}
+
+TEST_F(AnyStore, Redis) {
+#ifdef TENURE_WITH_REDIS
+  TENURE_NEEDS_REDIS();
+  const tenure::redis::test::Server server;
+  expect_hand_over("redis://" + server.address());
+  expect_hand_over("redis+unix://" + server.socket());
+#else
+  GTEST_SKIP() << "this build has no Redis (hiredis)";
+#endif
 }
 
 TEST_F(AnyStore, WhatCannotBeOpenedIsRefused) {

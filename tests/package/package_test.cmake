@@ -56,6 +56,13 @@ foreach(program IN LISTS programs)
     endif()
   endforeach()
 endforeach()
+# A store that was left out is named, with the option that builds it.
+if(WAY STREQUAL "subdirectory")
+  run(${BINARY}/consumer/only_stores kafka://127.0.0.1:1/topic)
+  if(NOT output MATCHES "\"kafka\" was left out of this build; configure it with -DTENURE_KAFKA=ON")
+    message(FATAL_ERROR "without Kafka, tenure::open said: ${output}")
+  endif()
+endif()
 if(EXISTS ${BINARY}/consumer/only_json AND EXISTS ${BINARY}/prefix AND
     NOT EXISTS ${BINARY}/prefix/share/tenure/tenure.schema.json)
   message(FATAL_ERROR "the schema was not installed")

@@ -3,10 +3,15 @@
 #include HEADER
 
 #include <cstdio>
+#include <exception>
 
-int main() {
+int main(int argc, char** argv) {
   tenure::Opening opening;
-  opening.url = URL;
+  opening.url = argc > 1 ? argv[1] : URL;
   opening.election = "jobs";
-  if (OPEN(opening).backend) std::puts("seated");
+  try {
+    if (OPEN(opening).backend) std::puts("seated");
+  } catch (const std::exception& e) {
+    std::puts(e.what());
+  }
 }

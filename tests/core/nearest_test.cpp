@@ -15,7 +15,7 @@ TEST(Nearest, AMistypedNameIsKnown) {
   EXPECT_EQ(nearest("elektion", names), "election");
   EXPECT_EQ(nearest("ELECTION", names), "election");
   EXPECT_EQ(nearest("candidates", names), "candidate");
-  EXPECT_EQ(nearest("timnig", names), "timing") << "a swap of neighbours is one edit";
+  EXPECT_EQ(nearest("temr", names), "term") << "a swap of neighbours is one edit";
   EXPECT_EQ(nearest("tem", names), "term");
   EXPECT_EQ(nearest("strore", names), "store");
   EXPECT_EQ(nearest("term", names), "term");

@@ -119,7 +119,6 @@ std::vector<Finding> apply(std::string_view text, Configured& running, LeaderMan
   const auto& now = *running.document;
   auto out = differences(now, next);
   const auto timing = with_kept(running.timing, checked_timing(next, now.presets), now.kept, out);
-  if (timing == running.timing) return out;
   try {
     manager.retime(timing);
   } catch (const std::invalid_argument& e) {

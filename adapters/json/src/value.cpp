@@ -45,7 +45,10 @@ Valued<std::string> expanded(const std::string& text) {
   const auto at = text.find("${");
   if (at == text.npos) return text;
   if (at != 0 || !text.ends_with('}') || !variable_name(std::string_view(text).substr(2, text.size() - 3)))
-    return Refusal{"has \"${\" in it: \"${NAME}\" must be the whole text, and NAME of letters, digits and '_'"};
+    return Refusal{
+        "has \"${\" in it: \"${NAME}\" must be the whole text, and NAME of letters, digits and '_' (a URL's password "
+        "is "
+        "given beside it: \"store\": {\"url\": ..., \"password\": \"${NAME}\"})"};
   const auto name = text.substr(2, text.size() - 3);
   const char* const value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): nobody should set any by now
   if (!value || !*value)

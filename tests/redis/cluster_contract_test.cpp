@@ -9,7 +9,7 @@ namespace {
 class Clustered final : public Redis {
  public:
   bool restart() override {
-    for (std::size_t i = 0; i < cluster().size(); ++i) cluster()[i].stop();
+    for (std::size_t i = 0; i < cluster().size(); ++i) cluster()[i].kill();
     for (std::size_t i = 0; i < cluster().size(); ++i) cluster()[i].start();
     cluster().await_ok();
     return true;

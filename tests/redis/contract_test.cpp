@@ -11,7 +11,7 @@ class Alone : public Redis {
  public:
   explicit Alone(bool by_socket) : by_socket_(by_socket) {}
   bool restart() override {
-    server_.stop();
+    server_.kill();
     server_.start();
     return true;
   }

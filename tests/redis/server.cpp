@@ -133,7 +133,7 @@ bool Server::try_start() {
         << (scratch_.path / "log").string() << "\n";
     if (!sentinel_)
       out << "unixsocket " << socket() << "\nappendonly yes\nappendfsync always\nsave \"\"\n"
-          << "repl-diskless-sync-delay 0\nmaxmemory-policy noeviction\nenable-debug-command yes\n";
+          << "repl-diskless-sync-delay 0\nmaxmemory-policy noeviction\n";
     for (const auto& line : settings_) out << line << "\n";
   }
   pid_ = ::fork();
@@ -210,6 +210,14 @@ long Server::calls(const std::string& command) {
   const auto name = "cmdstat_" + command + ":calls=";
   const auto at = stats.find(name);
   return at == stats.npos ? 0 : std::strtol(stats.c_str() + at + name.size(), nullptr, 10);
+}
+
+std::string Server::info(const std::string& name) {
+  const auto all = ask({"INFO"});
+  const auto at = all.find("\n" + name + ":");
+  if (at == all.npos) return {};
+  const auto begin = at + name.size() + 2;
+  return all.substr(begin, all.find('\r', begin) - begin);
 }
 
 Cluster::Cluster(int masters) {

@@ -54,14 +54,16 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
+  pid_t pid() const { return pid_; }
   int port() const { return port_; }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   std::string socket() const { return scratch_.path / "socket"; }
+  const std::filesystem::path& directory() const { return scratch_.path; }
   std::string log() const;
 
   void stop();   ///< SIGTERM, and waits.
   void kill();   ///< SIGKILL, and waits.
-  void start();  ///< On the same port and data.
+  void start();  ///< On the same port and data; on the thread that lives longest, for it ends with that.
   void freeze(bool on);
   void step_clock(Clock::Duration by);
 
@@ -71,6 +73,8 @@ class Server {
 
   /// `calls` of INFO commandstats.
   long calls(const std::string& command);
+  /// One line of INFO.
+  std::string info(const std::string& name);
 
  private:
   bool try_start();

@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 constexpr int most_redirections = 4;
 constexpr std::size_t most_reply_bytes = 256 << 10;  // a record has less than 1 KiB, INFO some 10
 constexpr std::size_t most_elements = 1024;
-constexpr Clock::Duration answer_before_limit = milliseconds(10);
+constexpr Clock::Duration wait_precision = milliseconds(110);  // servers look ten times a second whether a WAIT is over
 
 decltype(redisReplyObjectFunctions::createArray) create_any_array;  ///< hiredis' own.
 
@@ -99,6 +99,7 @@ void Connection::drop() {
 std::optional<Error> Connection::ready(CallThread::Socket& socket, Clock::Time until) {
   if (context_ && greeted_ && stale()) drop();
   const auto tries = std::max<std::size_t>(options_.servers.size(), 1) + (options_.master.empty() ? 0 : 1);
+  std::optional<Error> told;
   for (std::size_t failed = 0; !greeted_;) {
     auto error = context_ ? std::nullopt : connect(until);
     if (!error && !socket.use(context_->fd))
@@ -106,7 +107,8 @@ std::optional<Error> Connection::ready(CallThread::Socket& socket, Clock::Time u
     if (!error) error = at_sentinel_ ? ask_sentinel() : greet();
     if (!error) continue;
     drop();
-    if (++failed == tries) return error;
+    if (!told || error->fault != Fault::unreachable) told = std::move(error);  // what somebody can act on
+    if (++failed == tries) return told;
   }
   return std::nullopt;
 }
@@ -206,7 +208,9 @@ std::optional<Error> Connection::check_cluster() {
 std::optional<Error> Connection::check_memory() {
   const auto answer = ask({"INFO", "memory"});
   if (const auto* error = std::get_if<Error>(&answer)) return *error;
-  const auto& info = std::get<Reply>(answer).text;  // an error, where INFO is forbidden, tells nothing
+  const auto& reply = std::get<Reply>(answer);
+  if (reply.is_error() && code_of(reply.text) != "NOPERM") return refused(reply);
+  const auto& info = reply.text;  // where it is forbidden it tells nothing
   const auto policy = std::string(told(info, "maxmemory_policy"));
   const bool evicts = policy.starts_with("allkeys") && told(info, "maxmemory") != "0";
   if (evicts && policy != policy_)
@@ -265,9 +269,10 @@ Result<Reply> Connection::call(const Script& script, const std::string& key,
 }
 
 std::optional<Error> Connection::await_replicas(Clock::Time until) {
-  const auto left = duration_cast<milliseconds>(until - boot_clock().now() - answer_before_limit).count();
-  const auto answer =
-      ask({"WAIT", std::to_string(options_.replicas), std::to_string(std::max(left, decltype(left){1}))});
+  const auto left = until - boot_clock().now();
+  const auto patience =
+      std::max(duration_cast<milliseconds>(std::max(left - wait_precision, left / 2)), milliseconds(1));
+  const auto answer = ask({"WAIT", std::to_string(options_.replicas), std::to_string(patience.count())});
   if (const auto* error = std::get_if<Error>(&answer)) {
     drop();
     return *error;

@@ -17,7 +17,8 @@ using std::chrono::milliseconds;
 const Script read_script{R"(return {redis.call('TIME'), redis.call('HGETALL', KEYS[1])})",
                          "2cdb940b1abbfe65fc245643c66bb6abad88f684"};
 
-// A server out of memory refuses no script that has begun to write by removing something: a leader goes on.
+// A server out of memory refuses no script that has begun to write, and here that is by removing: only the first claim
+// of an election needs memory.
 // Who may not PUBLISH still elects; waiting candidates then look when the lease ends.
 const Script swap_script{R"(local key, expected, token, beat, released = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local stands = redis.call('HMGET', key, 'token', 'beat')
@@ -29,14 +30,14 @@ elseif stands[1] == expected then
 end
 if apply then
   local now = redis.call('TIME')
-  if stands[1] == token then redis.call('HDEL', key, 'written_ms') else redis.call('DEL', key) end
+  if stands[1] == token then redis.call('HDEL', key, 'written_ms') elseif stands[1] then redis.call('DEL', key) end
   redis.call('HSET', key, 'format', '1', 'token', token, 'beat', beat, 'released', released, 'term_ms', ARGV[5],
     'asked_ns', ARGV[6], 'holder', ARGV[7], 'incarnation', ARGV[8], 'address', ARGV[9],
     'written_ms', now[1] .. string.format('%03d', math.floor(now[2] / 1000)))
   if stands[1] ~= token or released == '1' then redis.pcall('PUBLISH', key, token .. ' ' .. beat) end
 end
 return {apply and 1 or 0, redis.call('TIME'), redis.call('HGETALL', key)})",
-                         "f839700a0047014343cfafd93c73ec71e50987b4"};
+                         "e27824e3148961e9aba5f1c6550908732497c019"};
 
 const Script recall_script{R"(if redis.call('HMGET', KEYS[1], 'token')[1] == ARGV[1] then
   redis.call('HSET', KEYS[1], 'recall_token', ARGV[1], 'recall_by', ARGV[2], 'recall_why', ARGV[3])
@@ -185,6 +186,11 @@ Result<Swap> swap_of(const Reply& reply, const std::string& key) {
   auto found = read_of(reply.list[1], reply.list[2], key);
   if (auto* error = std::get_if<Error>(&found)) return std::move(*error);
   return Swap{reply.list[0].integer == 1, std::get<Read>(std::move(found))};
+}
+
+std::optional<Error> recalled(const Reply& reply, const std::string& key) {
+  if (reply.kind != Reply::Kind::integer || reply.integer != 1) return no_answer(key);
+  return std::nullopt;
 }
 
 std::optional<Version> notice_of(std::string_view message) {

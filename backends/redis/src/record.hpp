@@ -27,6 +27,8 @@ std::vector<std::string> recall_arguments(const Recall& request);
 Result<Read> read_of(const Reply& reply, const std::string& key);
 Result<Swap> swap_of(const Reply& reply, const std::string& key);
 
+std::optional<Error> recalled(const Reply& reply, const std::string& key);
+
 /// What swap_script publishes: "token beat" of the new tenure or of the release.
 std::optional<Version> notice_of(std::string_view message);
 

@@ -70,7 +70,8 @@ Error refusal(std::string_view error, const std::string& where, bool quote) {
   if (const auto* known = find(code))
     return {known->fault, where + " says " + std::string(code) + ": " + std::string(known->words)};
   const auto says = [error](std::string_view words) { return error.find(words) != error.npos; };
-  if (says("ACL failure in script")) return refusal("NOPERM", where, quote);
+  if (says("ACL failure in script") || says("The user executing the script can't"))
+    return refusal("NOPERM", where, quote);
   if (says("without any password") || says("no password is set"))
     return {Fault::misconfigured, where + " has no password; set none"};
   if (says("max number of clients"))

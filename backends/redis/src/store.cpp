@@ -40,7 +40,7 @@ Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, con
 std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
   const auto answer = run(recall_script, recall_arguments(request), limit);
   if (const auto* error = std::get_if<Error>(&answer)) return *error;
-  return std::nullopt;
+  return recalled(std::get<Reply>(answer), key_);
 }
 
 Result<Reply> Store::run(const Script& script, std::vector<std::string> arguments, const Limit& limit, int replicas) {

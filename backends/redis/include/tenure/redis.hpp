@@ -41,10 +41,11 @@ TENURE_REDIS_EXPORT Options from_url(const std::string& url);
 
 /// A seat at the election of that name: one hash, never deleted, never expiring, replaced by a script on condition.
 ///
-/// Redis replicates asynchronously: a fail-over can lose an acknowledged write, also with `replicas`. Then the tokens
-/// still rise and no lease that a living candidate has seen is cut short, but two may lead for up to a term if none
-/// has: fence your writes. The first leader of a new election, and the one after a FLUSHALL, leads a term later,
-/// since a missing record may be a lost one. Keep `maxmemory-policy noeviction`.
+/// Redis replicates asynchronously: a fail-over can lose an acknowledged write, also with `replicas`. Candidates that
+/// saw the lost record wait for its lease; one that did not may lead at once, and two lead for up to a term. Tokens
+/// rise as long as one that saw the last lives, or the new server's clock is past it. So fence your writes.
+/// A missing record may be a lost one too: the first leader of an election, and one after a FLUSHALL, leads a term
+/// later. Keep `maxmemory-policy` at noeviction, or at one of volatile-*; another is warned of.
 ///
 /// Two connections: one for commands, one for SUBSCRIBE while standing by. Where SUBSCRIBE is refused, a release is
 /// noticed at the end of its lease only. Least privilege (`prefix` left as it is):

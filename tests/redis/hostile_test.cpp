@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: no server, network or resolver can hang, crash or fool us, or make us tell a password. Method: servers that
+// answer as the test says, one that is stopped, a resolver that never answers, and a process whose SIGPIPE kills.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <netdb.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstring>
+#include <future>
+
+#include "server.hpp"
+#include "support.hpp"
+
+namespace tenure::redis::test {
+namespace {
+
+/// What core calls wedged.
+constexpr auto wedged = 50ms;
+
+std::promise<void>& resolver() {
+  static std::promise<void> answers;
+  return answers;
+}
+
+}  // namespace
+}  // namespace tenure::redis::test
+
+/// Takes the place of the C library's: names below ".hole" are resolved once resolver() says so.
+extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** result) {
+  if (node != nullptr && std::string(node).ends_with(".hole")) {
+    static const auto answered = tenure::redis::test::resolver().get_future().share();
+    answered.wait();
+    node = "127.0.0.1";
+  }
+  static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+  return real(node, service, hints, result);
+}
+
+namespace tenure::redis::test {
+namespace {
+
+std::shared_ptr<ConditionalStore> open_at(const std::string& address, const std::string& rest = {}) {
+  return store(from_url("redis://u:" + canary + "@" + address + rest), "jobs");
+}
+
+/// Every verb is back by its limit, whatever it answers, and nothing of it is a secret.
+void expect_error_in_time(ConditionalStore& store, Clock::Duration time) {
+  const auto timed = [&](const char* verb, auto&& call) {
+    const auto limit = within(time);
+    const std::optional<Error> error = call(limit);
+    EXPECT_LT(boot_clock().now(), limit.by + wedged) << verb;
+    ASSERT_TRUE(error) << verb;
+    EXPECT_EQ(error->message.find(canary), error->message.npos) << error->message;
+    EXPECT_EQ(error->message.find('\n'), error->message.npos) << error->message;
+  };
+  timed("read", [&](const Limit& limit) { return error_of(store.read(limit)); });
+  timed("swap",
+        [&](const Limit& limit) { return error_of(store.compare_and_set(std::nullopt, record(1, 11), limit)); });
+  timed("recall", [&](const Limit& limit) { return store.recall({{1}, "ops", "why"}, limit); });
+  const auto limit = within(time);
+  store.await_change(Version{{1}, 11}, limit);
+  EXPECT_LT(boot_clock().now(), limit.by + wedged);
+}
+
+// ---- answers ----
+
+TEST(RedisHostile, NoAnswerIsTooOdd) {
+  const std::string huge(1 << 20, 'x');
+  const std::vector<std::string> answers = {
+      "garbage\r\n",
+      std::string("\0\0\0\0\r\n", 6),
+      "\r\n",
+      "+\r\n",
+      "-\r\n",
+      ":\r\n",
+      ":9223372036854775808\r\n",
+      "$-1\r\n",
+      "$-2\r\n",
+      "$1000000000\r\nx",
+      "$99999999999999999999\r\n",
+      "*-1\r\n",
+      "*-2\r\n",
+      "*0\r\n",
+      "*1000000000\r\n",
+      "*2147483647\r\n",
+      "*4294967297\r\n",
+      "*1025\r\n",
+      "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
+      "*2\r\n*0\r\n*0\r\n",
+      "*3\r\n:1\r\n*0\r\n*0\r\n",
+      "*2\r\n$1\r\n1\r\n*-1\r\n",
+      "+OK\r\n",
+      ":2\r\n",
+      "$1048576\r\n" + huge + "\r\n",
+      "+" + huge + "\r\n",
+      "-" + huge + "\r\n",
+      "-ERR " + canary + "\r\n",
+      "-" + canary + "\r\n",
+      "-CODE " + canary + "\n\x1b[31m\r\n",
+      "-ERR unknown command `AUTH`, with args beginning with: `u`, `" + canary + "`, \r\n",
+      "-MOVED\r\n",
+      "-MOVED 1 127.0.0.1:0\r\n",
+      "-MOVED 1 nowhere.invalid.:1\r\n",
+      "-ASK 1 ?:1\r\n",
+      "-NOSCRIPT\r\n",
+      "%1\r\n+a\r\n+b\r\n",
+      "_\r\n",
+      ">3\r\n",
+      "#t\r\n"};
+  for (const auto& bytes : answers) {
+    SCOPED_TRACE(testing::PrintToString(bytes.substr(0, 60)));
+    FakeServer always([&](const std::string&) { return FakeServer::Answer{bytes}; });
+    expect_error_in_time(*open_at(always.address()), 60ms);
+    FakeServer later([&](const std::string& request) {
+      const bool greeting = request.find("AUTH") != request.npos || request.find("INFO") != request.npos;
+      return FakeServer::Answer{greeting ? "+OK\r\n" : bytes};
+    });
+    expect_error_in_time(*open_at(later.address()), 60ms);
+    FakeServer gone([&](const std::string&) { return FakeServer::Answer{bytes.substr(0, bytes.size() / 2), true}; });
+    expect_error_in_time(*open_at(gone.address()), 60ms);
+  }
+}
+
+TEST(RedisHostile, AnAnswerWithoutEndIsGivenUp) {
+  FakeServer endless(
+      [&](const std::string&) { return FakeServer::Answer{"$1000000000\r\n" + std::string(1 << 20, 'x')}; });
+  const auto a = open_at(endless.address());
+  const auto error = error_of(a->read(within(2s)));
+  EXPECT_EQ(error.fault, Fault::unreachable);
+  EXPECT_NE(error.message.find("more than 256 KiB"), error.message.npos) << error.message;
+}
+
+TEST(RedisHostile, RedirectionsInACircleEnd) {
+  std::string self;
+  std::atomic<int> asked{0};
+  FakeServer circle([&](const std::string& request) {
+    if (request.find("EVAL") == request.npos) return FakeServer::Answer{"+OK\r\n"};
+    ++asked;
+    return FakeServer::Answer{"-MOVED 1 " + self + "\r\n"};
+  });
+  self = circle.address();
+  const auto error = error_of(open_at(circle.address())->read(within(5s)));
+  EXPECT_EQ(error.fault, Fault::unreachable);
+  EXPECT_NE(error.message.find("sent us on"), error.message.npos) << error.message;
+  EXPECT_EQ(asked, 5);
+}
+
+TEST(RedisHostile, AScriptForgottenForEverIsAnError) {
+  std::atomic<int> asked{0};
+  FakeServer forgets([&](const std::string& request) {
+    if (request.find("EVAL") == request.npos) return FakeServer::Answer{"+OK\r\n"};
+    ++asked;
+    return FakeServer::Answer{"-NOSCRIPT No matching script\r\n"};
+  });
+  EXPECT_NE(error_of(open_at(forgets.address())->read(within(5s))).message.find("NOSCRIPT"), std::string::npos);
+  EXPECT_EQ(asked, 2) << "by its sha1, and in full";
+}
+
+// ---- silence ----
+
+TEST(RedisHostile, NobodyThereIsToldWithWhere) {
+  const auto error = error_of(open_at("127.0.0.1:1")->read(within(2s)));
+  EXPECT_EQ(error.fault, Fault::unreachable);
+  EXPECT_NE(error.message.find("127.0.0.1:1: Connection refused"), error.message.npos) << error.message;
+  expect_error_in_time(*open_at("127.0.0.1:1"), 60ms);
+  expect_error_in_time(*open_at("no.such.host.invalid"), 200ms);
+  expect_error_in_time(*store(from_url("redis+unix:///no/such/socket"), "jobs"), 60ms);
+}
+
+TEST(RedisHostile, ASilentServerEndsNoCallLate) {
+  FakeServer silent([](const std::string&) { return FakeServer::Answer{}; });
+  expect_error_in_time(*open_at(silent.address()), 60ms);
+}
+
+TEST(RedisHostile, AServerThatDripsEndsNoCallLate) {
+  FakeServer drips([](const std::string&) {
+    const auto waker = boot_clock().make_waker();
+    waker->wait_until(boot_clock().now() + 20ms);
+    return FakeServer::Answer{"$100\r\nx"};
+  });
+  expect_error_in_time(*open_at(drips.address()), 60ms);
+}
+
+TEST(RedisHostile, AStoppedServerWhoseKernelAcknowledgesEndsNoCallLate) {
+  TENURE_NEEDS_REDIS();
+  Server server;
+  const auto connected = store(from_url("redis://" + server.address()), "jobs");
+  ASSERT_TRUE(swap(*connected, std::nullopt, record(1, 11)));
+  connected->await_change(std::nullopt, within(1s));
+  server.freeze(true);
+  expect_error_in_time(*connected, 60ms);
+  expect_error_in_time(*store(from_url("redis://" + server.address()), "jobs"), 60ms);
+  expect_error_in_time(*store(from_url("redis+unix://" + server.socket()), "jobs"), 60ms);
+  server.freeze(false);
+  EXPECT_TRUE(read(*connected).record);
+}
+
+TEST(RedisHostile, AResolverThatNeverAnswersEndsNoCallLate) {
+  TENURE_NEEDS_REDIS();
+  Server server;
+  const auto a = store(from_url("redis://black.hole:" + std::to_string(server.port())), "jobs");
+  for (int i = 0; i < 3; ++i) expect_error_in_time(*a, 30ms);
+  {
+    const auto gone = store(from_url("redis://black.hole"), "jobs");
+    EXPECT_TRUE(std::holds_alternative<Error>(gone->read(within(30ms))));
+  }  // leaves its thread behind, and does not wait for it
+  resolver().set_value();
+  EXPECT_TRUE(eventually([&] { return std::holds_alternative<Read>(a->read(within(100ms))); }));
+}
+
+// ---- SIGPIPE ----
+
+/// Answers once and is gone before the next command is written, as often as it is connected to.
+void answer_once_and_close(int listener) {
+  for (int fd = 0; (fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC)) >= 0; ::close(fd)) {
+    char buffer[4096];
+    if (::read(fd, buffer, sizeof buffer) > 0) ::send(fd, "+OK\r\n", 5, MSG_NOSIGNAL);
+  }
+}
+
+/// A child whose SIGPIPE is at its default, and kills. Its exit status.
+int child_that_runs(const std::function<void()>& body) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::signal(SIGPIPE, SIG_DFL);
+    body();
+    ::_exit(0);
+  }
+  int status = -1;
+  ::waitpid(pid, &status, 0);
+  return status;
+}
+
+TEST(RedisHostile, ABrokenPipeKillsNobody) {
+  TENURE_NEEDS_REDIS();
+  Server server;
+  EXPECT_EQ(child_that_runs([&] {
+              const auto a = store(from_url("redis://" + server.address()), "jobs");
+              if (std::holds_alternative<Error>(a->read(within(5s)))) ::_exit(2);
+              ::kill(server.pid(), SIGKILL);
+              for (int i = 0; i < 20; ++i) static_cast<void>(a->read(within(100ms)));
+            }),
+            0);
+
+  // A Unix socket's very first write to a closed end breaks the pipe.
+  const Scratch scratch;
+  const auto path = (scratch.path / "socket").string();
+  const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(listener, 16), 0);
+  std::jthread server_thread([listener] { answer_once_and_close(listener); });
+  EXPECT_EQ(child_that_runs([&] {
+              const auto a = store(from_url("redis+unix://:pw@" + path), "jobs");
+              for (int i = 0; i < 300; ++i) static_cast<void>(a->read(within(100ms)));
+            }),
+            0);
+  ::shutdown(listener, SHUT_RDWR);
+  server_thread.join();
+  ::close(listener);
+}
+
+}  // namespace
+}  // namespace tenure::redis::test

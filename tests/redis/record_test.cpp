@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: what servers answer is understood or refused, whatever it is. Method: replies made by hand.
+#include "record.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "reply.hpp"
+#include "support.hpp"
+
+namespace tenure::redis {
+namespace {
+
+using namespace std::chrono_literals;
+using test::canary;
+
+Reply text(std::string s) { return {.kind = Reply::Kind::text, .text = std::move(s)}; }
+Reply error(std::string s) { return {.kind = Reply::Kind::error, .text = std::move(s)}; }
+Reply list(std::vector<Reply> all) { return {.kind = Reply::Kind::list, .list = std::move(all)}; }
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+const Fields whole{{"format", "1"},      {"token", "7"},       {"beat", "18446744073709551615"},
+                   {"released", "0"},    {"term_ms", "1500"},  {"asked_ns", "123456789"},
+                   {"holder", "h"},      {"incarnation", "i"}, {"address", "a"},
+                   {"written_ms", "999"}};
+
+Fields with(Fields fields, const std::string& name, const std::string& value) {
+  std::erase_if(fields, [&](const auto& field) { return field.first == name; });
+  if (value != "(none)") fields.emplace_back(name, value);
+  return fields;
+}
+
+Reply answer(const Fields& fields) {
+  std::vector<Reply> flat;
+  for (const auto& [name, value] : fields) {
+    flat.push_back(text(name));
+    flat.push_back(text(value));
+  }
+  return list({list({text("1700000000"), text("123456")}), list(std::move(flat))});
+}
+
+Result<Read> read(const Reply& reply) { return read_of(reply, "tenure:{jobs}"); }
+
+TEST(RedisRecord, IsReadFromItsHash) {
+  const auto found = test::value(read(answer(whole)));
+  ASSERT_TRUE(found.record);
+  EXPECT_EQ(found.record->token, Token{7});
+  EXPECT_EQ(found.record->beat, std::numeric_limits<std::uint64_t>::max());
+  EXPECT_FALSE(found.record->released);
+  EXPECT_EQ(found.record->term, 1500ms);
+  EXPECT_EQ(found.record->asked, 123456789ns);
+  EXPECT_EQ(found.record->written_ms, 999);
+  EXPECT_EQ(found.record->holder, "h");
+  EXPECT_EQ(found.now_ms, 1700000000123);
+  EXPECT_FALSE(found.unreadable);
+  EXPECT_FALSE(found.absence_certain);
+  EXPECT_FALSE(found.same_clock);
+  EXPECT_FALSE(found.recall);
+}
+
+TEST(RedisRecord, NothingIsNoRecord) { EXPECT_FALSE(test::value(read(answer({}))).record); }
+
+TEST(RedisRecord, ARecallStandsBeside) {
+  auto fields = with(with(with(whole, "recall_token", "7"), "recall_by", "ops"), "recall_why", "upgrade");
+  const auto found = test::value(read(answer(fields)));
+  ASSERT_TRUE(found.recall);
+  EXPECT_EQ(found.recall->token, Token{7});
+  EXPECT_EQ(found.recall->by, "ops");
+  EXPECT_EQ(found.recall->why, "upgrade");
+}
+
+TEST(RedisRecord, WhatSomebodyElseWroteToIsUnreadableButAVersion) {
+  for (const auto& [name, value] : Fields{{"term_ms", "(none)"},
+                                          {"term_ms", "-1"},
+                                          {"term_ms", "1.5"},
+                                          {"term_ms", "99999999999999"},
+                                          {"asked_ns", "x"},
+                                          {"released", "2"},
+                                          {"released", ""},
+                                          {"holder", std::string(101, 'x')},
+                                          {"address", "(none)"},
+                                          {"incarnation", std::string(65, 'x')},
+                                          {"written_ms", "-5"},
+                                          {"format", "(none)"},
+                                          {"extra", "field"},
+                                          {"recall_token", "7"},
+                                          {"recall_by", "nobody"}}) {
+    const auto found = test::value(read(answer(with(whole, name, value))));
+    EXPECT_TRUE(found.unreadable) << name << "=" << value;
+    ASSERT_TRUE(found.record);
+    EXPECT_EQ(found.record->token, Token{7});
+    EXPECT_EQ(found.record->beat, std::numeric_limits<std::uint64_t>::max());
+    EXPECT_EQ(found.record->holder, "");
+  }
+}
+
+TEST(RedisRecord, WithoutAVersionItIsAnErrorWithTheRemedy) {
+  for (const auto& [name, value] : Fields{{"token", "(none)"},
+                                          {"token", ""},
+                                          {"token", "07"},
+                                          {"token", "-7"},
+                                          {"token", "18446744073709551616"},
+                                          {"beat", "(none)"},
+                                          {"beat", "1e3"}}) {
+    const auto error = test::error_of(read(answer(with(whole, name, value))));
+    EXPECT_EQ(error.fault, Fault::corrupt) << name << "=" << value;
+    EXPECT_NE(error.message.find("tenure:{jobs} is no record"), error.message.npos) << error.message;
+  }
+}
+
+TEST(RedisRecord, AnotherFormatIsRefused) {
+  for (const std::string format : {"2", "0", "one", "1\n"}) {
+    const auto error = test::error_of(read(answer(with(whole, "format", format))));
+    EXPECT_EQ(error.fault, Fault::corrupt);
+    EXPECT_NE(error.message.find("use the release that wrote it"), error.message.npos) << error.message;
+    EXPECT_EQ(error.message.find('\n'), error.message.npos);
+  }
+}
+
+TEST(RedisRecord, WhatIsNoAnswerIsRefused) {
+  const auto time = list({text("1"), text("2")});
+  const Reply number{.kind = Reply::Kind::integer, .integer = 1};
+  for (const auto& reply :
+       {Reply{}, text("x"), number, list({}), list({time}), list({time, text("x")}), list({time, list({text("odd")})}),
+        list({time, list({text("a"), Reply{}})}), list({time, list({list({}), list({})})}), list({text("1"), list({})}),
+        list({list({text("1")}), list({})}), list({list({text("-1"), text("0")}), list({})}),
+        list({list({text("99999999999999999"), text("0")}), list({})}), list({list({Reply{}, Reply{}}), list({})}),
+        list({time, list({}), list({})})}) {
+    EXPECT_EQ(test::error_of(read(reply)).fault, Fault::corrupt);
+    EXPECT_EQ(test::error_of(swap_of(list({number, reply}), "k")).fault, Fault::corrupt);
+    EXPECT_EQ(test::error_of(swap_of(reply, "k")).fault, Fault::corrupt);
+  }
+}
+
+TEST(RedisRecord, ANoticeNamesAVersion) {
+  EXPECT_EQ(notice_of("7 11"), (Version{{7}, 11}));
+  for (const std::string text : {"", "7", "7 ", " 7", "7 11 12", "a b", "7 -1", "18446744073709551616 1"})
+    EXPECT_EQ(notice_of(text), std::nullopt) << text;
+}
+
+// ---- refusals ----
+
+TEST(RedisReply, ARefusalsCodeIsFoundWhereverTheServerPutsIt) {
+  EXPECT_EQ(code_of("WRONGTYPE Operation against a key"), "WRONGTYPE");
+  EXPECT_EQ(code_of("ERR something"), "ERR");
+  EXPECT_EQ(code_of("READONLY You can't write. script: 2cdb, on @user_script:7."), "READONLY");
+  EXPECT_EQ(code_of("ERR Error running script (call to f_2cdb): @user_script:7: @user_script: 7: -READONLY You can't"),
+            "READONLY");
+  EXPECT_EQ(code_of("ERR Error running script (call to f_2cdb): @user_script:7: WRONGTYPE Operation"), "WRONGTYPE");
+  EXPECT_EQ(code_of("ERR told of READONLY"), "ERR") << "not the server's own words";
+  EXPECT_EQ(code_of(""), "");
+  EXPECT_EQ(code_of("lower case"), "");
+}
+
+TEST(RedisReply, EveryRefusalIsClassified) {
+  const std::vector<std::pair<std::string, Fault>> classes = {
+      {"READONLY You can't write against a read only replica.", Fault::forbidden},
+      {"LOADING Redis is loading the dataset in memory", Fault::unreachable},
+      {"MASTERDOWN Link with MASTER is down", Fault::unreachable},
+      {"BUSY Redis is busy running a script.", Fault::unreachable},
+      {"OOM command not allowed when used memory > 'maxmemory'.", Fault::misconfigured},
+      {"NOAUTH Authentication required.", Fault::forbidden},
+      {"WRONGPASS invalid username-password pair", Fault::forbidden},
+      {"NOPERM this user has no permissions to run the 'evalsha' command", Fault::forbidden},
+      {"ERR ACL failure in script: User u has no permissions to run the 'hset' command", Fault::forbidden},
+      {"ERR The user executing the script can't run this command or subcommand", Fault::forbidden},
+      {"DENIED Redis is running in protected mode", Fault::forbidden},
+      {"NOSCRIPT No matching script.", Fault::unreachable},
+      {"CLUSTERDOWN The cluster is down", Fault::unreachable},
+      {"TRYAGAIN Multiple keys request during rehashing of slot", Fault::unreachable},
+      {"MISCONF Redis is configured to save RDB snapshots", Fault::misconfigured},
+      {"NOREPLICAS Not enough good replicas to write.", Fault::unreachable},
+      {"WRONGTYPE Operation against a key", Fault::misconfigured},
+      {"ERR max number of clients reached", Fault::unreachable},
+      {"ERR DB index is out of range", Fault::misconfigured},
+      {"ERR SELECT is not allowed in cluster mode", Fault::misconfigured},
+      {"ERR unknown command 'EVALSHA'", Fault::misconfigured},
+      {"ERR AUTH <password> called without any password configured", Fault::misconfigured},
+      {"SOMETHING new", Fault::unreachable}};
+  for (const auto& [words, fault] : classes) {
+    const auto error = refusal(words, "redis h:1", true);
+    EXPECT_EQ(error.fault, fault) << words;
+    EXPECT_EQ(error.message.substr(0, 9), "redis h:1") << words;
+  }
+}
+
+TEST(RedisReply, OnlyWhatMayBeRepeatedIs) {
+  EXPECT_NE(refusal("ERR odd\n" + canary, "redis h:1", true).message.find("odd?" + canary), std::string::npos);
+  EXPECT_EQ(refusal("ERR odd " + canary, "redis h:1", false).message.find(canary), std::string::npos);
+  EXPECT_EQ(refusal("CANARY " + canary, "redis h:1", false).message.find("CANARY"), std::string::npos);
+}
+
+TEST(RedisReply, ARedirectionNamesWhereTo) {
+  const auto moved = redirection(error("MOVED 3999 10.0.0.1:6381"), "from");
+  ASSERT_TRUE(moved);
+  EXPECT_EQ(moved->to.host, "10.0.0.1");
+  EXPECT_EQ(moved->to.port, 6381);
+  EXPECT_FALSE(moved->ask);
+  const auto ask = redirection(error("ASK 3999 fe80::1:6381"), "from");
+  ASSERT_TRUE(ask);
+  EXPECT_EQ(ask->to.host, "fe80::1");
+  EXPECT_TRUE(ask->ask);
+  EXPECT_EQ(redirection(error("MOVED 3999 :6381"), "from")->to.host, "from") << "an unknown host means the same";
+  EXPECT_EQ(redirection(error("MOVED 3999 ?:6381"), "from")->to.host, "from");
+  for (const std::string text : {"MOVED", "MOVED ", "MOVED 1", "MOVED 1 host", "MOVED 1 host:", "MOVED 1 host:0",
+                                 "MOVED 1 host:65536", "MOVED 1 host:x", "MOVED 1:2 host", "MOVEDX 1 h:1", "ERR MOVED"})
+    EXPECT_FALSE(redirection(error(text), "from")) << text;
+  EXPECT_FALSE(redirection(text("MOVED 1 h:1"), "from")) << "not an error";
+}
+
+}  // namespace
+}  // namespace tenure::redis

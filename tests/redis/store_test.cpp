@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: whatever a real server refuses, forgets or loses, the record's rules hold and the remedy is told. Method: each
+// test has a server of its own, brought into the state in question.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include <tenure/leader_manager.hpp>
+
+#include "options.hpp"
+#include "record.hpp"
+#include "server.hpp"
+#include "support.hpp"
+
+namespace tenure::redis::test {
+namespace {
+
+const std::string key = "tenure:{jobs}";
+
+class RedisStore : public ::testing::Test {
+ protected:
+  void SetUp() override { TENURE_NEEDS_REDIS(); }
+
+  static std::string url(const Server& server, const std::string& credentials = {}, const std::string& rest = {}) {
+    return "redis://" + credentials + server.address() + rest;
+  }
+  static std::shared_ptr<ConditionalStore> open_at(const std::string& url, const std::string& election = "jobs",
+                                                   Log log = {}) {
+    return store(from_url(url), election, std::move(log));
+  }
+
+  void expect(const Error& error, Fault fault, const std::string& words) const {
+    EXPECT_EQ(error.fault, fault) << error.message;
+    EXPECT_NE(error.message.find(words), error.message.npos) << error.message;
+    EXPECT_EQ(error.message.find(canary), error.message.npos) << error.message;
+  }
+};
+
+Timing quick() { return {.term = 600ms, .renew = 60ms, .retry = 20ms, .margin = 30ms, .call = 300ms, .drain = 600ms}; }
+
+// ---- the record ----
+
+TEST_F(RedisStore, TheServerNamesEachScriptAsWeDo) {
+  Server server;
+  for (const auto* script : {&read_script, &swap_script, &recall_script})
+    EXPECT_EQ(server.ask({"SCRIPT", "LOAD", std::string(script->text)}), script->sha1);
+}
+
+TEST_F(RedisStore, AForgottenScriptIsSentAgain) {
+  Server server;
+  const auto a = open_at(url(server));
+  EXPECT_TRUE(swap(*a, std::nullopt, record(1, 11)));
+  for (std::uint64_t beat = 12; beat < 15; ++beat) {
+    server.ask({"SCRIPT", "FLUSH"});
+    EXPECT_TRUE(swap(*a, Expected{{1}, {beat - 1}}, record(1, beat)));
+    server.ask({"SCRIPT", "FLUSH"});
+    EXPECT_EQ(read(*a).record->beat, beat);
+  }
+}
+
+TEST_F(RedisStore, ARecordNeverExpires) {
+  Server server;
+  const auto a = open_at(url(server));
+  ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11, 1ms)));
+  EXPECT_EQ(server.ask({"TTL", key}), "-1");
+  ASSERT_TRUE(swap(*a, Expected{{1}, {11}}, record(2, 12, 1ms)));
+  EXPECT_EQ(server.ask({"TTL", key}), "-1");
+}
+
+TEST_F(RedisStore, ItsClockIsTold) {
+  Server server;
+  const auto a = open_at(url(server));
+  server.step_clock(1h);
+  ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
+  const auto found = read(*a);
+  const auto hour_ahead = boot_clock().unix_ms() + 3'600'000;
+  EXPECT_NEAR(static_cast<double>(found.now_ms), static_cast<double>(hour_ahead), 5000);
+  EXPECT_NEAR(static_cast<double>(found.record->written_ms), static_cast<double>(hour_ahead), 5000);
+}
+
+TEST_F(RedisStore, DatabasesAreApart) {
+  Server server;
+  const auto first = open_at(url(server, "", "/1")), second = open_at(url(server, "", "/2"));
+  EXPECT_TRUE(swap(*first, std::nullopt, record(1, 11)));
+  EXPECT_FALSE(read(*second).record);
+  EXPECT_TRUE(read(*open_at(url(server, "", "?db=1"))).record);
+  expect(refused_read(*open_at(url(server, "", "/99"))), Fault::misconfigured, "no such database");
+}
+
+TEST_F(RedisStore, WhatSomebodyElseWroteToHealsByTheNextClaim) {
+  Server server;
+  const auto a = open_at(url(server));
+  ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
+  server.ask({"HSET", key, "extra", "field"});
+  server.ask({"HDEL", key, "holder"});
+  const auto found = read(*a);
+  EXPECT_TRUE(found.unreadable);
+  ASSERT_TRUE(swap(*a, Expected{found.record->token, {found.record->beat}}, record(2, 12)));
+  EXPECT_FALSE(read(*a).unreadable);
+  EXPECT_EQ(read(*a).record->holder, "holder");
+
+  server.ask({"HSET", key, "format", "2"});
+  expect(refused_read(*a), Fault::corrupt, "has format 2");
+  server.ask({"HSET", key, "format", "1", "token", "?"});
+  expect(refused_read(*a), Fault::corrupt, "is no record");
+  server.ask({"HSET", key, "token", "2", "holder", std::string(1 << 20, 'x')});
+  expect(refused_read(*a), Fault::unreachable, "more than 256 KiB");
+  server.ask({"SET", key, "a text"});
+  expect(refused_read(*a), Fault::misconfigured, "WRONGTYPE");
+}
+
+TEST_F(RedisStore, ARecallOfAnotherTenureIsNotKept) {
+  Server server;
+  const auto a = open_at(url(server));
+  ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
+  EXPECT_EQ(a->recall({{2}, "ops", "why"}, within(2s)), std::nullopt);
+  EXPECT_FALSE(read(*a).recall);
+  EXPECT_EQ(a->recall({{1}, "o\nps" + std::string(200, 'x'), "why"}, within(2s)), std::nullopt);
+  ASSERT_TRUE(read(*a).recall);
+  EXPECT_EQ(read(*a).recall->by.substr(0, 4), "o?ps");
+  ASSERT_TRUE(swap(*a, Expected{{1}, {11}}, record(2, 12)));
+  EXPECT_FALSE(read(*a).recall) << "the next tenure was not asked";
+}
+
+// ---- refusals ----
+
+TEST_F(RedisStore, AReplicaTakesNoWrites) {
+  Server master;
+  Server replica({"replicaof 127.0.0.1 " + std::to_string(master.port())});
+  const auto a = open_at(url(master)), there = open_at(url(replica));
+  ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
+  ASSERT_TRUE(eventually([&] { return replica.ask({"EXISTS", key}) == "1"; }));
+  expect(refused_swap(*there, Expected{{1}, {11}}, record(1, 12)), Fault::forbidden, "says READONLY");
+}
+
+TEST_F(RedisStore, AReplicaWithoutItsMasterSaysSo) {
+  Server replica({"replicaof 127.0.0.1 1", "replica-serve-stale-data no"});
+  expect(refused_read(*open_at(url(replica))), Fault::unreachable, "says MASTERDOWN");
+}
+
+TEST_F(RedisStore, ABusyServerIsWaitedFor) {
+  Server server({"lua-time-limit 20"});
+  const auto a = open_at(url(server));
+  ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
+  auto script = std::async(std::launch::async, [&] { return server.ask({"EVAL", "while true do end", "0"}); });
+  ASSERT_TRUE(eventually([&] { return server.ask({"PING"}).starts_with("BUSY"); }));
+  expect(refused_read(*a), Fault::unreachable, "says BUSY");
+  expect(refused_read(*open_at(url(server))), Fault::unreachable, "says BUSY");
+  server.ask({"SCRIPT", "KILL"});
+  script.get();
+  EXPECT_TRUE(read(*a).record);
+}
+
+TEST_F(RedisStore, AFullServerRefusesClaimsAndItsLeaderGoesOn) {
+  Server server;
+  const auto a = open_at(url(server)), other = open_at(url(server), "other");
+  ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
+  server.ask({"CONFIG", "SET", "maxmemory", "1"});
+  expect(refused_swap(*other, std::nullopt, record(1, 11)), Fault::misconfigured, "says OOM");
+  EXPECT_TRUE(swap(*a, Expected{{1}, {11}}, record(1, 12)));
+  EXPECT_TRUE(swap(*a, Expected{{1}, {12}}, record(2, 13))) << "nor is a successor refused";
+  EXPECT_EQ(read(*a).record->beat, 13u);
+}
+
+TEST_F(RedisStore, APasswordIsDemandedAndNeverTold) {
+  Server server({"requirepass " + canary});
+  server.password = canary;
+  expect(refused_read(*open_at(url(server))), Fault::forbidden, "says NOAUTH");
+  expect(refused_read(*open_at(url(server, ":" + canary + "x@"))), Fault::forbidden, "says WRONGPASS");
+  expect(refused_read(*open_at(url(server, "nobody:" + canary + "@"))), Fault::forbidden, "says WRONGPASS");
+  EXPECT_FALSE(read(*open_at(url(server, ":" + canary + "@"))).record);
+  EXPECT_FALSE(read(*open_at(url(server, "default:" + canary + "@"))).record);
+
+  Server open;
+  expect(refused_read(*open_at(url(open, ":" + canary + "@"))), Fault::misconfigured, "has no password");
+}
+
+TEST_F(RedisStore, AServerThatLoadsIsWaitedFor) {
+  Server server({"key-load-delay 5000", "loading-process-events-interval-bytes 1024"});
+  const auto a = open_at(url(server));
+  ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
+  for (int i = 0; i < 100; ++i) server.ask({"SET", "filling" + std::to_string(i), std::string(1000, 'x')});
+  server.ask({"BGREWRITEAOF"});
+  ASSERT_TRUE(eventually([&] {
+    return server.info("aof_rewrite_in_progress") == "0" && server.info("aof_last_bgrewrite_status") == "ok" &&
+           server.info("aof_rewrites") != "0";
+  }));
+  server.kill();
+  auto told = std::async(std::launch::async, [&] {
+    std::optional<Error> loading;
+    const auto serves = eventually([&] {
+      const auto found = a->read(within(300ms));
+      const auto* error = std::get_if<Error>(&found);
+      if (error && error->message.find("LOADING") != error->message.npos) loading = *error;
+      return !error;
+    });
+    return serves ? loading : std::nullopt;
+  });
+  server.start();
+  const auto loading = told.get();
+  ASSERT_TRUE(loading) << "it was never seen to load";
+  expect(*loading, Fault::unreachable, "says LOADING");
+  EXPECT_EQ(read(*a).record->beat, 11u);
+}
+
+TEST_F(RedisStore, AServerThatCannotSaveSaysSo) {
+  Server server({"save 3600 1", "dbfilename blocked"});
+  std::filesystem::create_directories(server.directory() / "blocked" / "by");
+  server.ask({"BGSAVE"});
+  ASSERT_TRUE(eventually([&] { return server.info("rdb_last_bgsave_status") == "err"; }));
+  expect(refused_swap(*open_at(url(server)), std::nullopt, record(1, 11)), Fault::misconfigured, "says MISCONF");
+}
+
+TEST_F(RedisStore, AMasterThatWantsReplicasSaysSo) {
+  Server server({"min-replicas-to-write 1"});
+  expect(refused_swap(*open_at(url(server)), std::nullopt, record(1, 11)), Fault::unreachable, "says NOREPLICAS");
+}
+
+TEST_F(RedisStore, AServerWithTooManyClientsSaysSo) {
+  Server server;
+  const auto a = open_at(url(server));
+  read(*a);
+  server.ask({"CONFIG", "SET", "maxclients", "1"});
+  expect(refused_read(*open_at(url(server))), Fault::unreachable, "maxclients");
+  EXPECT_FALSE(read(*a).record) << "who was there stays";
+}
+
+TEST_F(RedisStore, AWriteThatNoReplicaAcknowledgedIsUnknown) {
+  Server server;
+  const auto a = open_at(url(server, "", "?replicas=1"));
+  expect(error_of(a->compare_and_set(std::nullopt, record(1, 11), within(400ms))), Fault::unreachable,
+         "0 of 1 replicas acknowledged the write");
+  EXPECT_EQ(read(*a).record->beat, 11u) << "it stands on the master all the same";
+  EXPECT_FALSE(swap(*a, std::nullopt, record(2, 12))) << "what is refused waits for nobody";
+}
+
+// ---- least privilege ----
+
+const std::vector<std::string> needed{"evalsha", "eval", "hgetall", "hmget", "hset", "hdel", "del", "exists", "time"};
+const std::vector<std::string> useful{"publish", "subscribe", "info"};
+
+/// The ACL that <tenure/redis.hpp> tells, without one command.
+void set_user(Server& server, const std::string& without = {}, const std::string& channels = "&tenure:*") {
+  std::vector<std::string> words{"ACL", "SETUSER", "u", "reset", "on", ">" + canary, "~tenure:*", channels};
+  for (const auto* list : {&needed, &useful})
+    for (const auto& command : *list)
+      if (command != without) words.push_back("+" + command);
+  server.ask(words);
+  server.ask({"SCRIPT", "FLUSH"});
+}
+
+TEST_F(RedisStore, TheLeastPrivilegesDoAndNoneOfThemIsTooMuch) {
+  Server server;
+  const auto credentials = "u:" + canary + "@";
+  const auto use = [&]() -> std::optional<Error> {
+    server.ask({"DEL", key});
+    const auto a = open_at(url(server, credentials));
+    for (std::uint64_t beat = 11; beat < 14; ++beat) {  // claims, renews, is taken over from
+      const auto found = a->read(within(2s));
+      if (const auto* error = std::get_if<Error>(&found)) return *error;
+      const auto expected = beat > 11 ? std::optional(Expected{{1}, {beat - 1}}) : std::nullopt;
+      const auto written = a->compare_and_set(expected, record(beat / 13 + 1, beat), within(2s));
+      if (const auto* error = std::get_if<Error>(&written)) return *error;
+      server.ask({"SCRIPT", "FLUSH"});
+    }
+    return a->recall({{2}, "ops", "why"}, within(2s));
+  };
+  set_user(server);
+  EXPECT_EQ(use(), std::nullopt);
+  for (const auto& command : needed) {
+    set_user(server, command);
+    const auto error = use();
+    ASSERT_TRUE(error) << command;
+    expect(*error, Fault::forbidden, "says NOPERM");
+  }
+  for (const auto& command : useful) {
+    set_user(server, command);
+    EXPECT_EQ(use(), std::nullopt) << "without " << command << " it elects all the same";
+  }
+}
+
+TEST_F(RedisStore, WhoMayNotSubscribeWaitsForTheLeasesEndAndHearsWhy) {
+  Server server;
+  set_user(server, "subscribe");
+  Lines lines;
+  const auto a = open_at(url(server, "u:" + canary + "@"), "jobs", lines.log());
+  ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
+  for (int i = 0; i < 2; ++i) {
+    const auto limit = within(100ms);
+    a->await_change(Version{{1}, 11}, limit);
+    EXPECT_GE(boot_clock().now(), limit.by) << "no hot loop";
+  }
+  ASSERT_EQ(lines.all().size(), 1u) << "said once";
+  EXPECT_NE(lines.all()[0].find("says NOPERM"), std::string::npos) << lines.all()[0];
+  EXPECT_EQ(lines.all()[0].find(canary), std::string::npos);
+}
+
+TEST_F(RedisStore, ChannelsMayBeForbidden) {
+  Server server;
+  set_user(server, "", "&other:*");
+  const auto a = open_at(url(server, "u:" + canary + "@"));
+  EXPECT_TRUE(swap(*a, std::nullopt, record(1, 11))) << "who may not publish elects all the same";
+}
+
+// ---- pushes ----
+
+/// Returns when the wait did; false if that was its limit.
+bool woken(ConditionalStore& waiter, const Version& seen, Clock::Duration most) {
+  const auto limit = within(most);
+  waiter.await_change(seen, limit);
+  return boot_clock().now() < limit.by;
+}
+
+TEST_F(RedisStore, TheFirstWaitSubscribesAndReturns) {
+  Server server;
+  const auto a = open_at(url(server));
+  ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
+  EXPECT_TRUE(woken(*a, {{1}, 11}, 10s)) << "what came before was not heard";
+  EXPECT_EQ(server.ask({"PUBSUB", "NUMSUB", key}), key + " 1");
+  EXPECT_FALSE(woken(*a, {{1}, 11}, 50ms));
+}
+
+TEST_F(RedisStore, TenuresAndReleasesAreTold) {
+  Server server;
+  const auto a = open_at(url(server)), b = open_at(url(server));
+  ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
+  ASSERT_TRUE(woken(*b, {{1}, 11}, 10s));
+  ASSERT_TRUE(swap(*a, Expected{{1}, {11}}, record(1, 12)));
+  EXPECT_FALSE(woken(*b, {{1}, 11}, 50ms)) << "a renewal is no news";
+  auto released = record(1, 13);
+  released.released = true;
+  ASSERT_TRUE(swap(*a, Expected{{1}, {12}}, released));
+  EXPECT_TRUE(woken(*b, {{1}, 12}, 10s)) << "also one that came before the wait";
+  EXPECT_FALSE(woken(*b, {{1}, 13}, 50ms)) << "once";
+  ASSERT_TRUE(swap(*a, Expected{{1}, {13}}, record(2, 14)));
+  EXPECT_FALSE(woken(*b, {{2}, 14}, 50ms)) << "what was seen is no news";
+  const auto other = open_at(url(server), "other");
+  ASSERT_TRUE(swap(*other, std::nullopt, record(1, 11)));
+  EXPECT_FALSE(woken(*b, {{2}, 14}, 50ms)) << "nor is another election's";
+}
+
+TEST_F(RedisStore, ABrokenSubscriptionReturnsAndIsMadeAgain) {
+  Server server;
+  const auto a = open_at(url(server)), b = open_at(url(server));
+  ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
+  ASSERT_TRUE(woken(*b, {{1}, 11}, 10s));
+  auto waiting = std::async(std::launch::async, [&] { return woken(*b, {{1}, 11}, 10s); });
+  server.ask({"CLIENT", "KILL", "TYPE", "pubsub"});
+  EXPECT_TRUE(waiting.get());
+  EXPECT_TRUE(woken(*b, {{1}, 11}, 10s)) << "subscribed anew";
+  ASSERT_TRUE(swap(*a, Expected{{1}, {11}}, record(2, 12)));
+  EXPECT_TRUE(woken(*b, {{1}, 11}, 10s));
+}
+
+TEST_F(RedisStore, AWaitOutlivesAServersRestart) {
+  Server server;
+  const auto a = open_at(url(server)), b = open_at(url(server));
+  ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
+  ASSERT_TRUE(woken(*b, {{1}, 11}, 10s));
+  server.kill();
+  EXPECT_TRUE(woken(*b, {{1}, 11}, 10s)) << "the connection broke";
+  auto waiting = std::async(std::launch::async, [&] { return woken(*b, {{1}, 11}, 20s); });
+  server.start();
+  EXPECT_TRUE(waiting.get()) << "subscribed anew without being called again";
+}
+
+// ---- loss of data ----
+
+class RedisLoss : public RedisStore {
+ protected:
+  /// One leads, one stands by and has seen it, and then the store loses everything.
+  void expect_a_term_and_a_greater_token(Server& server, const std::function<void()>& lose) {
+    Lines lines;
+    const auto options = from_url(url(server));
+    const auto a = open(options, "jobs", {"a", ""}), b = open(options, "jobs", {"b", ""}, lines.log());
+    for (const auto& seat : {a, b}) ASSERT_EQ(seat->accepts(quick()), std::nullopt);
+    const auto first = campaign(*a);
+    ASSERT_TRUE(first);
+    ASSERT_FALSE(std::holds_alternative<Granted>(b->acquire(within(2s))));
+    ASSERT_TRUE(std::holds_alternative<Granted>(a->renew(*first, within(2s))));
+    const auto renewed = boot_clock().now();
+    lose();
+    EXPECT_FALSE(std::holds_alternative<Granted>(a->renew(*first, within(300ms))));
+    const auto second = campaign(*b);
+    ASSERT_TRUE(second);
+    EXPECT_GT(*second, *first);
+    EXPECT_GE(boot_clock().now() - renewed, quick().term);
+    int alarms = 0;
+    for (const auto& line : lines.all()) alarms += line.find("the store lost data") != line.npos;
+    EXPECT_EQ(alarms, 1);
+  }
+
+  static std::optional<Token> campaign(Backend& seat) {
+    const auto all = within(20s);
+    while (!all.passed()) {
+      const auto answer = seat.acquire(within(300ms));
+      if (const auto* granted = std::get_if<Granted>(&answer)) return granted->token;
+      seat.await_change(Vacant{}, within(20ms));
+    }
+    return std::nullopt;
+  }
+};
+
+TEST_F(RedisLoss, FlushallRaisesTheTokenAndWaitsForTheTerm) {
+  Server server;
+  expect_a_term_and_a_greater_token(server, [&] { server.ask({"FLUSHALL"}); });
+}
+
+TEST_F(RedisLoss, ARestartWithoutDataRaisesTheTokenAndWaitsForTheTerm) {
+  Server server({"appendonly no"});
+  expect_a_term_and_a_greater_token(server, [&] {
+    server.kill();
+    server.start();
+  });
+}
+
+TEST_F(RedisLoss, AStoreThatMayEvictIsToldOf) {
+  Server server;
+  const auto warnings = [&](const std::string& policy, const std::string& most) {
+    server.ask({"CONFIG", "SET", "maxmemory-policy", policy});
+    server.ask({"CONFIG", "SET", "maxmemory", most});
+    Lines lines;
+    const auto a = open_at(url(server), "jobs", lines.log());
+    for (int i = 0; i < 3; ++i) {
+      read(*a);
+      server.ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+    }
+    for (const auto& line : lines.all())
+      EXPECT_NE(line.find("its maxmemory-policy is " + policy), std::string::npos) << line;
+    return lines.all().size();
+  };
+  EXPECT_EQ(warnings("allkeys-lru", "100mb"), 1u) << "once, however often it connects";
+  EXPECT_EQ(warnings("allkeys-random", "100mb"), 1u);
+  EXPECT_EQ(warnings("allkeys-lru", "0"), 0u) << "nothing is ever evicted";
+  EXPECT_EQ(warnings("volatile-lru", "100mb"), 0u) << "what never expires is not evicted";
+  EXPECT_EQ(warnings("noeviction", "100mb"), 0u);
+}
+
+// ---- load ----
+
+TEST_F(RedisStore, AStandbyReadsOncePerLeaseAndNeverWrites) {
+  Server server;
+  const Timing timing{.term = 1000ms, .renew = 200ms, .retry = 50ms, .margin = 50ms, .call = 400ms, .drain = 1000ms};
+  const auto options = from_url(url(server));
+  const auto leader = open(options, "jobs", {"leader", ""});
+  ASSERT_EQ(leader->accepts(timing), std::nullopt);
+  std::optional<Token> token;
+  ASSERT_TRUE(eventually([&] {
+    const auto answer = leader->acquire(within(400ms));
+    if (const auto* granted = std::get_if<Granted>(&answer)) token = granted->token;
+    return token.has_value();
+  }));
+  long asked = 0;
+  const auto lead_for = [&](Clock::Duration time) {
+    const auto waker = boot_clock().make_waker();
+    for (const auto end = boot_clock().now() + time; boot_clock().now() < end; ++asked) {
+      ASSERT_TRUE(std::holds_alternative<Granted>(leader->renew(*token, within(400ms))));
+      waker->wait_until(boot_clock().now() + timing.renew);
+    }
+  };
+  LeaderManager standby(open(options, "jobs", {"standby", ""}), timing, {});
+  standby.start();
+  lead_for(2s);  // until its clock's bound is tight
+  const auto calls = [&] { return std::pair(server.calls("evalsha"), server.calls("hset")); };
+  const auto before = calls();
+  asked = 0;
+  lead_for(4s);
+  const auto after = calls();
+  standby.stop();
+  // One more, since what it knows of the leader's clock widens by a millisecond a second, and one read narrows it.
+  EXPECT_LE(after.first - before.first - asked, 4000 / (1000 - 200) + 2) << "reads of the standby";
+  EXPECT_GT(after.first - before.first - asked, 0) << "it did stand by";
+  EXPECT_EQ(after.second - before.second, asked) << "writes of anybody but the leader";
+}
+
+TEST_F(RedisStore, OfFiveHundredContendersOneLeads) {
+  Server server;
+  const auto options = from_url("redis+unix://" + server.socket());
+  auto released = record(1, 11);
+  released.released = true;
+  ASSERT_TRUE(swap(*store(options, "jobs"), std::nullopt, released));
+  std::vector<std::shared_ptr<Backend>> seats;
+  for (int i = 0; i < 500; ++i) {
+    seats.push_back(open(options, "jobs", {"c" + std::to_string(i), ""}));
+    seats.back()->observe(within(10s));  // connected
+  }
+  const auto writes = server.calls("hset");
+  std::atomic<std::size_t> next{0};
+  std::atomic<int> granted{0}, denied{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 16; ++i)
+      threads.emplace_back([&] {
+        for (std::size_t n = 0; (n = next++) < seats.size();) {
+          const auto answer = seats[n]->acquire(within(10s));
+          granted += std::holds_alternative<Granted>(answer);
+          denied += std::holds_alternative<Denied>(answer);
+        }
+      });
+  }
+  EXPECT_EQ(granted, 1);
+  EXPECT_EQ(denied, 499);
+  EXPECT_EQ(server.calls("hset") - writes, 1) << "losers write nothing";
+}
+
+}  // namespace
+}  // namespace tenure::redis::test

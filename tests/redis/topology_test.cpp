@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: the server in charge is found and followed: through Sentinels, through a fail-over, through a cluster whose
+// slots move. Method: real servers, Sentinels and clusters of each test's own; one liar.
+#include <gtest/gtest.h>
+
+#include "server.hpp"
+#include "support.hpp"
+
+namespace tenure::redis::test {
+namespace {
+
+const std::string key = "tenure:{jobs}";
+
+class RedisTopology : public ::testing::Test {
+ protected:
+  void SetUp() override { TENURE_NEEDS_REDIS(); }
+
+  static std::shared_ptr<ConditionalStore> open_at(const std::string& url) { return store(from_url(url), "jobs"); }
+};
+
+// ---- Sentinels ----
+
+/// Two servers, the second a replica of the first, and Sentinels that watch them with a password of their own.
+struct Watched {
+  explicit Watched(int count) {
+    for (int i = 0; i < count; ++i)
+      sentinels.push_back(std::make_unique<Server>(
+          std::vector<std::string>{
+              "requirepass " + canary, "sentinel sentinel-pass " + canary,
+              "sentinel monitor main 127.0.0.1 " + std::to_string(first.port()) + " " + std::to_string(count / 2 + 1),
+              "sentinel auth-pass main " + canary, "sentinel down-after-milliseconds main 500",
+              "sentinel failover-timeout main 3000"},
+          true));
+    for (auto& sentinel : sentinels) sentinel->password = canary;
+    first.password = second.password = canary;
+  }
+
+  std::string url(const std::string& name = "main") const {
+    std::string out = "redis+sentinel://:" + canary + "@127.0.0.1:1";  // the first of them is down
+    for (const auto& sentinel : sentinels) out += "," + sentinel->address();
+    return out + "/" + name + "?sentinel_password=" + canary;
+  }
+
+  /// Whether every Sentinel knows the replica and the others.
+  bool in_step() const {
+    for (const auto& sentinel : sentinels) {
+      const auto info = sentinel->ask({"INFO", "sentinel"});
+      if (info.find("slaves=1,sentinels=" + std::to_string(sentinels.size())) == info.npos) return false;
+    }
+    return true;
+  }
+
+  Server first{{"requirepass " + canary, "masterauth " + canary}};
+  Server second{
+      {"requirepass " + canary, "masterauth " + canary, "replicaof 127.0.0.1 " + std::to_string(first.port())}};
+  std::vector<std::unique_ptr<Server>> sentinels;
+};
+
+TEST_F(RedisTopology, AFailOverIsFollowed) {
+  Watched watched(3);
+  const auto leader = open(from_url(watched.url()), "jobs", {"leader", ""});
+  const auto standby = open(from_url(watched.url()), "jobs", {"standby", ""});
+  const Timing timing{.term = 1000ms, .renew = 100ms, .retry = 50ms, .margin = 50ms, .call = 400ms, .drain = 1000ms};
+  for (const auto& seat : {leader, standby}) ASSERT_EQ(seat->accepts(timing), std::nullopt);
+  std::optional<Token> token;
+  const auto campaign = [&](Backend& seat) {
+    const auto answer = seat.acquire(within(400ms));
+    const auto* granted = std::get_if<Granted>(&answer);
+    if (granted) token = granted->token;
+    return granted != nullptr;
+  };
+  ASSERT_TRUE(eventually([&] { return campaign(*leader); })) << watched.first.log();
+  const auto first = *token;
+  standby->acquire(within(400ms));
+  ASSERT_TRUE(eventually([&] { return watched.in_step() && watched.second.ask({"EXISTS", key}) == "1"; }));
+
+  watched.first.kill();
+  ASSERT_TRUE(eventually([&] { return campaign(*standby); })) << watched.sentinels[0]->log();
+  EXPECT_GT(*token, first);
+  EXPECT_EQ(watched.second.ask({"HGET", key, "holder"}), "standby") << "the promoted server has it";
+}
+
+TEST_F(RedisTopology, SentinelsAreAskedInTurnAndWhatTheyDoNotKnowIsTold) {
+  Watched watched(1);
+  EXPECT_FALSE(read(*open_at(watched.url())).record) << "the first one named is down, the second one answers";
+  const auto unknown = refused_read(*open_at(watched.url("other")));
+  EXPECT_EQ(unknown.fault, Fault::misconfigured);
+  EXPECT_NE(unknown.message.find("knows no master named \"other\""), std::string::npos) << unknown.message;
+  EXPECT_EQ(unknown.message.find(canary), std::string::npos);
+
+  auto options = from_url(watched.url());
+  options.sentinel_password = "wrong" + canary;
+  const auto refused = refused_read(*store(options, "jobs"));
+  EXPECT_EQ(refused.fault, Fault::forbidden) << refused.message;
+  EXPECT_EQ(refused.message.find(canary), std::string::npos) << refused.message;
+  watched.sentinels[0]->kill();
+  EXPECT_EQ(refused_read(*open_at(watched.url())).fault, Fault::unreachable);
+}
+
+/// As a Sentinel that has not heard of a fail-over yet.
+TEST_F(RedisTopology, ASentinelThatNamesAReplicaIsNotBelieved) {
+  Server master;
+  Server replica({"replicaof 127.0.0.1 " + std::to_string(master.port())});
+  const auto port = std::to_string(replica.port());
+  FakeServer liar([&](const std::string&) {
+    return FakeServer::Answer{"*2\r\n$9\r\n127.0.0.1\r\n$" + std::to_string(port.size()) + "\r\n" + port + "\r\n"};
+  });
+  const auto error = refused_read(*open_at("redis+sentinel://" + liar.address() + "/main"));
+  EXPECT_EQ(error.fault, Fault::unreachable);
+  EXPECT_NE(error.message.find("is no master"), error.message.npos) << error.message;
+}
+
+// ---- clusters ----
+
+class RedisCluster : public RedisTopology {
+ protected:
+  /// The slot of the election's key goes from one node to another; `between` is called while it is on its way.
+  void migrate(Cluster& cluster, const std::function<void()>& between) {
+    const auto from = cluster.owner_of(key), to = (from + 1) % cluster.size();
+    const auto slot = cluster[0].ask({"CLUSTER", "KEYSLOT", key});
+    ASSERT_EQ(cluster[to].ask({"CLUSTER", "SETSLOT", slot, "IMPORTING", cluster.id_of(from)}), "OK");
+    ASSERT_EQ(cluster[from].ask({"CLUSTER", "SETSLOT", slot, "MIGRATING", cluster.id_of(to)}), "OK");
+    between();
+    const auto moved =
+        cluster[from].ask({"MIGRATE", "127.0.0.1", std::to_string(cluster[to].port()), key, "0", "5000"});
+    ASSERT_TRUE(moved == "OK" || moved == "NOKEY") << moved;
+    between();
+    for (const auto node : {to, from})
+      ASSERT_EQ(cluster[node].ask({"CLUSTER", "SETSLOT", slot, "NODE", cluster.id_of(to)}), "OK");
+  }
+};
+
+TEST_F(RedisCluster, EveryNodeLeadsToTheOneThatServes) {
+  Cluster cluster;
+  ASSERT_TRUE(swap(*open_at("redis://" + cluster[0].address()), std::nullopt, record(1, 11)));
+  for (std::size_t i = 0; i < cluster.size(); ++i)
+    EXPECT_EQ(read(*open_at("redis://" + cluster[i].address())).record->beat, 11u);
+  EXPECT_TRUE(read(*open_at("redis+unix://" + cluster[0].socket())).record) << "also from a Unix socket";
+  EXPECT_TRUE(read(*open_at("redis://127.0.0.1:1," + cluster[1].address())).record) << "one of the seeds is down";
+
+  const auto error = refused_read(*open_at("redis://" + cluster[0].address() + "/1"));
+  EXPECT_EQ(error.fault, Fault::misconfigured) << error.message;
+}
+
+TEST_F(RedisCluster, ASlotThatMovesIsFollowed) {
+  Cluster cluster;
+  const auto a = open_at("redis://" + cluster[0].address()), b = open_at("redis://" + cluster[1].address());
+  std::uint64_t beat = 10;
+  const auto renew = [&](ConditionalStore& store) {
+    const auto expected = beat > 10 ? std::optional(Expected{{1}, {beat}}) : std::nullopt;
+    EXPECT_TRUE(swap(store, expected, record(1, beat + 1))) << beat;
+    EXPECT_EQ(read(store).record->beat, ++beat);
+  };
+  renew(*a);
+  renew(*b);
+  for (int round = 0; round < 2; ++round) {
+    migrate(cluster, [&] {
+      for (int i = 0; i < 2; ++i) {
+        renew(*a);
+        renew(*b);
+        renew(*open_at("redis://" + cluster[2].address()));
+      }
+    });
+    renew(*a);
+    renew(*b);
+  }
+}
+
+TEST_F(RedisCluster, ANewElectionBeginsWhileItsSlotMoves) {
+  Cluster cluster;
+  migrate(cluster, [&] {
+    const auto a = open_at("redis://" + cluster[0].address());
+    const auto found = read(*a);
+    const auto beat = found.record ? found.record->beat : 10;
+    const auto expected = found.record ? std::optional(Expected{{1}, {beat}}) : std::nullopt;
+    EXPECT_TRUE(swap(*a, expected, record(1, beat + 1)));
+  });
+  EXPECT_EQ(read(*open_at("redis://" + cluster[0].address())).record->beat, 12u);
+}
+
+TEST_F(RedisCluster, ANodeThatIsDownIsWaitedFor) {
+  Cluster cluster;
+  const auto seeds = "redis://" + cluster[0].address() + "," + cluster[1].address() + "," + cluster[2].address();
+  const auto a = open_at(seeds);
+  ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
+  const auto owner = cluster.owner_of(key);
+  cluster[owner].kill();
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(refused_read(*a).fault, Fault::unreachable);
+  cluster[owner].start();
+  EXPECT_TRUE(eventually([&] { return std::holds_alternative<Read>(a->read(within(300ms))); }));
+  EXPECT_EQ(read(*a).record->beat, 11u);
+}
+
+TEST_F(RedisCluster, ServersThatAreNoClusterAreNotTakenForOne) {
+  Server one, two;
+  const auto error = refused_read(*open_at("redis://" + one.address() + "," + two.address()));
+  EXPECT_EQ(error.fault, Fault::misconfigured);
+  EXPECT_NE(error.message.find("is no node of a cluster"), error.message.npos) << error.message;
+}
+
+TEST_F(RedisCluster, PushesCrossItsNodes) {
+  Cluster cluster;
+  const auto a = open_at("redis://" + cluster[0].address());
+  ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
+  for (std::size_t i = 0; i < cluster.size(); ++i) {
+    const auto b = open_at("redis://" + cluster[i].address());
+    b->await_change(Version{{1 + i}, 11}, within(5s));  // subscribes
+    ASSERT_TRUE(swap(*a, Expected{{1 + i}, {11}}, record(2 + i, 11)));
+    const auto limit = within(5s);
+    b->await_change(Version{{1 + i}, 11}, limit);
+    EXPECT_LT(boot_clock().now(), limit.by) << "node " << i;
+  }
+}
+
+}  // namespace
+}  // namespace tenure::redis::test

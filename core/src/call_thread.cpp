@@ -9,31 +9,65 @@
 
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
+#include <csignal>
 #include <cstdint>
+#include <ctime>
 #include <mutex>
 #include <system_error>
 #include <tenure/wait.hpp>
+#include <utility>
 
 #include "thread.hpp"
 
 namespace tenure {
 namespace {
 
-/// From being told to end until it is taken to hang. Twice this is less than what core calls wedged.
+/// From being told to return until it is taken to talk on, or to hang. Twice this is less than what core calls wedged.
 constexpr auto grace = std::chrono::milliseconds(20);
 
 Limit soon() { return {boot_clock(), boot_clock().now() + grace, {}}; }
 
+/// A SIGPIPE that comes to this thread meanwhile is taken back.
+class NoBrokenPipe {
+ public:
+  NoBrokenPipe() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoBrokenPipe() {
+    const timespec at_once{};
+    while (!was_pending_ && sigtimedwait(&pipe_, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoBrokenPipe(const NoBrokenPipe&) = delete;
+  NoBrokenPipe& operator=(const NoBrokenPipe&) = delete;
+
+ private:
+  sigset_t pipe_{}, before_{};
+  bool was_pending_{};
+};
+
 }  // namespace
 
 struct CallThreadState {
+  using Body = std::function<void(CallThread::Socket&)>;
+  enum class Busy { no, on_callers_thread, on_own_thread };
+
   std::mutex mutex;
-  std::condition_variable given;                  ///< Something to run, or to quit.
-  std::function<void(CallThread::Socket&)> body;  ///< Waits for the thread.
-  bool running{};                                 ///< From being given until it has returned.
-  bool ended{};                                   ///< What runs was told to return.
-  bool waiting{};                                 ///< In Socket::wait().
+  Clock* clock{&boot_clock()};  ///< The limits' own.
+  std::shared_ptr<Waker> thread{clock->make_waker()};
+  Clock::Time watched_to{Clock::Time::min()};  ///< By when the thread looks again.
+  Body given;                                  ///< For the thread.
+  Busy busy{};
+  Clock::Time end_at{};  ///< On the caller's thread: the limit, and then, once told to return, some grace later.
+  bool connects{};       ///< On the caller's thread: it asked to.
+  bool ended{};          ///< What runs was told to return.
+  bool waiting{};        ///< In Socket::wait().
   bool quit{};
   int socket{-1};  ///< Ours to close.
   Waker* caller{};
@@ -43,8 +77,16 @@ struct CallThreadState {
     if (end_event < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
   }
   ~CallThreadState() {
-    use(-1);
+    if (socket >= 0) ::close(socket);
     ::close(end_event);
+  }
+
+  // ---- for calls ----
+
+  bool may_connect() {
+    const std::lock_guard lock(mutex);
+    connects = busy == Busy::on_callers_thread;
+    return !connects;
   }
 
   bool use(int descriptor) {
@@ -53,23 +95,6 @@ struct CallThreadState {
     if (socket >= 0) ::close(socket);
     socket = copy;
     return !ended && (copy >= 0 || descriptor < 0);
-  }
-
-  void cut() const {
-    if (socket >= 0) ::shutdown(socket, SHUT_RDWR);
-  }
-
-  void end() {
-    ended = true;
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(end_event, &one, sizeof one);
-    if (!waiting) cut();
-  }
-
-  void begin() {
-    ended = false;
-    std::uint64_t count = 0;
-    [[maybe_unused]] const auto drained = ::read(end_event, &count, sizeof count);
   }
 
   bool wait_readable() {
@@ -85,36 +110,117 @@ struct CallThreadState {
     return !ended;
   }
 
-  void run() {
-    CallThread::Socket seen(*this);
-    std::unique_lock lock(mutex);
-    for (;;) {
-      given.wait(lock, [this] { return body || quit; });
-      if (quit) return;
-      {
-        const auto now = std::exchange(body, nullptr);
-        lock.unlock();
-        now(seen);
-      }  // What it captured is gone before its caller is told.
+  // ---- beginnings and ends ----
+
+  void begin(Busy where) {
+    busy = where;
+    ended = connects = false;
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto drained = ::read(end_event, &count, sizeof count);
+  }
+
+  void end() {
+    ended = true;
+    end_at = clock->now() + grace;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(end_event, &one, sizeof one);
+    if (!waiting) cut();
+  }
+
+  void cut() const {
+    if (socket >= 0) ::shutdown(socket, SHUT_RDWR);
+  }
+
+  /// False: it is to be called again, where it may connect.
+  bool run_here(std::unique_lock<std::mutex>& lock, const Body& body, const Limit& limit) {
+    begin(Busy::on_callers_thread);
+    end_at = limit.by;
+    if (watched_to > limit.by) thread->wake();
+    lock.unlock();
+    {
+      const NoBrokenPipe none;
+      const std::stop_callback stop(limit.stop, [this] {
+        const std::lock_guard ending(mutex);
+        if (busy == Busy::on_callers_thread && !ended) end(), thread->wake();
+      });
+      CallThread::Socket seen(*this);
+      body(seen);
       lock.lock();
-      running = false;
-      if (caller) caller->wake();
+      busy = Busy::no;
+      lock.unlock();
     }
+    lock.lock();
+    return !connects;
+  }
+
+  bool run_there(std::unique_lock<std::mutex>& lock, Body body, Waker& waker, Waker& real, const Limit& limit) {
+    begin(Busy::on_own_thread);
+    given = std::move(body);
+    thread->wake();
+    if (await_idle(lock, waker, limit)) return true;
+    end();
+    if (!waiting && socket < 0) return false;
+    if (await_idle(lock, real, soon())) return true;
+    cut();
+    return await_idle(lock, real, soon());
   }
 
   /// Whether nothing runs, by the limit. The lock is held but for the sleep.
   bool await_idle(std::unique_lock<std::mutex>& lock, Waker& waker, const Limit& limit) {
     caller = &waker;
-    while (running && !limit.passed()) {
+    while (busy != Busy::no && !limit.passed()) {
       lock.unlock();
       wait(waker, limit);
       lock.lock();
     }
     caller = nullptr;
-    return !running;
+    return busy == Busy::no;
+  }
+
+  // ---- the thread ----
+
+  void run() {
+    std::unique_lock lock(mutex);
+    while (!quit) {
+      if (given) {
+        run_given(lock);
+      } else {
+        const auto waker = thread;
+        watched_to = watch();
+        lock.unlock();
+        waker->wait_until(watched_to);
+        lock.lock();
+        watched_to = Clock::Time::min();
+      }
+    }
+  }
+
+  void run_given(std::unique_lock<std::mutex>& lock) {
+    {
+      const auto body = std::exchange(given, nullptr);
+      lock.unlock();
+      CallThread::Socket seen(*this);
+      body(seen);
+    }  // What it captured is gone before its caller is told.
+    lock.lock();
+    busy = Busy::no;
+    if (caller) caller->wake();
+  }
+
+  /// Ends what runs on its caller's thread when it is time; when to look again.
+  Clock::Time watch() {
+    if (busy != Busy::on_callers_thread) return Clock::Time::max();
+    if (clock->now() < end_at) return end_at;
+    if (!ended) {
+      end();
+      return end_at;
+    }
+    cut();
+    return Clock::Time::max();
   }
 };
 
+bool CallThread::Socket::may_connect() { return state_.may_connect(); }
 bool CallThread::Socket::use(int descriptor) { return state_.use(descriptor); }
 bool CallThread::Socket::wait() { return state_.wait_readable(); }
 
@@ -129,7 +235,7 @@ CallThread::~CallThread() {
   state.quit = true;
   state.end();
   state.cut();
-  state.given.notify_one();
+  state.thread->wake();
   const bool returned = state.await_idle(lock, *real_waker_, soon());
   lock.unlock();
   if (returned) {
@@ -139,29 +245,22 @@ CallThread::~CallThread() {
   }
 }
 
-Waker& CallThread::waker_of(Clock& clock) {
-  if (clock_ != &clock) waker_ = clock.make_waker();
-  clock_ = &clock;
-  return *waker_;
-}
-
 bool CallThread::call(std::function<void(Socket&)> body, const Limit& limit) {
   auto& state = *state_;
-  auto& waker = waker_of(limit.clock);
   std::unique_lock lock(state.mutex);
-  if (!state.await_idle(lock, waker, limit)) state.cut();  // Its connect is over, and it talks on.
-  if (state.running || limit.passed()) return false;
-  state.begin();
-  state.body = std::move(body);
-  state.running = true;
-  state.given.notify_one();
-  if (state.await_idle(lock, waker, limit)) return true;
+  run_by(limit.clock);
+  if (!state.await_idle(lock, *waker_, limit)) state.cut();  // Its connect is over, and it talks on.
+  if (state.busy != CallThreadState::Busy::no || limit.passed()) return false;
+  if (state.socket >= 0 && state.run_here(lock, body, limit)) return true;
+  if (limit.passed()) return false;
+  return state.run_there(lock, std::move(body), *waker_, *real_waker_, limit);
+}
 
-  state.end();
-  if (!state.waiting && state.socket < 0) return false;
-  if (state.await_idle(lock, *real_waker_, soon())) return true;
-  state.cut();
-  return state.await_idle(lock, *real_waker_, soon());
+void CallThread::run_by(Clock& clock) {
+  if (waker_ && state_->clock == &clock) return;
+  waker_ = clock.make_waker();
+  state_->clock = &clock;
+  std::exchange(state_->thread, clock.make_waker())->wake();
 }
 
 }  // namespace tenure

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <future>
 #include <tenure/manual_clock.hpp>
+#include <tenure/wait.hpp>
 #include <thread>
 
 namespace tenure {
@@ -39,6 +40,19 @@ int read_a_byte(int descriptor) {
   return static_cast<int>(::read(descriptor, &byte, 1));
 }
 
+/// With a connection that is established a call runs on its caller's thread, else on the other one.
+class CallThreadEither : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    if (!GetParam()) return;
+    ASSERT_TRUE(thread.call([s = silence](CallThread::Socket& socket) { socket.use(s->ends[0]); }, within(5s)));
+  }
+  const std::shared_ptr<Silence> silence = std::make_shared<Silence>();
+  CallThread thread;
+};
+INSTANTIATE_TEST_SUITE_P(, CallThreadEither, testing::Bool(),
+                         [](const auto& p) { return p.param ? "on_its_callers_thread" : "on_its_own"; });
+
 TEST(CallThread, RunsOnOneThreadOfItsOwnAndHandsBackWhatItReturned) {
   CallThread thread;
   const auto first = thread.ask([](auto&) { return std::this_thread::get_id(); }, within(5s));
@@ -48,12 +62,10 @@ TEST(CallThread, RunsOnOneThreadOfItsOwnAndHandsBackWhatItReturned) {
   EXPECT_EQ(first, second);
 }
 
-TEST(CallThread, AReadThatHangsEndsByTheLimit) {
-  const auto silence = std::make_shared<Silence>();
-  CallThread thread;
+TEST_P(CallThreadEither, AReadThatHangsEndsByTheLimit) {
   const auto began = boot_clock().now();
   const auto got = thread.ask(
-      [silence](CallThread::Socket& socket) {
+      [silence = silence](CallThread::Socket& socket) {
         socket.use(silence->ends[0]);
         return read_a_byte(silence->ends[0]);
       },
@@ -63,9 +75,7 @@ TEST(CallThread, AReadThatHangsEndsByTheLimit) {
   EXPECT_EQ(got, 0) << "the socket was shut down, so the read saw the end of the stream";
 }
 
-TEST(CallThread, AReadThatHangsEndsWhenItsStopIsRequested) {
-  const auto silence = std::make_shared<Silence>();
-  CallThread thread;
+TEST_P(CallThreadEither, AReadThatHangsEndsWhenItsStopIsRequested) {
   std::stop_source stop;
   std::promise<void> reading;
   std::thread stopper([&] {
@@ -73,7 +83,7 @@ TEST(CallThread, AReadThatHangsEndsWhenItsStopIsRequested) {
     stop.request_stop();
   });
   const auto got = thread.ask(
-      [silence, &reading](CallThread::Socket& socket) {
+      [silence = silence, &reading](CallThread::Socket& socket) {
         socket.use(silence->ends[0]);
         reading.set_value();
         return read_a_byte(silence->ends[0]);
@@ -134,11 +144,9 @@ TEST(CallThread, WhatCannotBeEndedHoldsUpLaterCallsOnlyToTheirLimits) {
   EXPECT_TRUE(ran);
 }
 
-TEST(CallThread, AWaitEndsAtTheLimitAndItsSocketLivesOn) {
-  const auto silence = std::make_shared<Silence>();
-  CallThread thread;
+TEST_P(CallThreadEither, AWaitEndsAtTheLimitAndItsSocketLivesOn) {
   const auto waited = thread.ask(
-      [silence](CallThread::Socket& socket) {
+      [silence = silence](CallThread::Socket& socket) {
         socket.use(silence->ends[0]);
         return socket.wait();
       },
@@ -146,14 +154,12 @@ TEST(CallThread, AWaitEndsAtTheLimitAndItsSocketLivesOn) {
   EXPECT_EQ(waited, false);
   ASSERT_EQ(::write(silence->ends[1], "x", 1), 1);
   EXPECT_EQ(thread.ask([](CallThread::Socket& socket) { return socket.wait(); }, within(5s)), true);
-  EXPECT_EQ(thread.ask([silence](auto&) { return read_a_byte(silence->ends[0]); }, within(5s)), 1);
+  EXPECT_EQ(thread.ask([silence = silence](auto&) { return read_a_byte(silence->ends[0]); }, within(5s)), 1);
 }
 
-TEST(CallThread, AWaitAfterItsEndReturnsAtOnce) {
-  const auto silence = std::make_shared<Silence>();
-  CallThread thread;
+TEST_P(CallThreadEither, AWaitAfterItsEndReturnsAtOnce) {
   const auto waits = thread.ask(
-      [silence](CallThread::Socket& socket) {
+      [silence = silence](CallThread::Socket& socket) {
         socket.use(silence->ends[0]);
         return std::pair(socket.wait(), socket.wait());
       },
@@ -161,11 +167,9 @@ TEST(CallThread, AWaitAfterItsEndReturnsAtOnce) {
   EXPECT_EQ(waits, std::pair(false, false));
 }
 
-TEST(CallThread, ABodyThatTalksOnAfterItsWaitEndedIsCut) {
-  const auto silence = std::make_shared<Silence>();
-  CallThread thread;
+TEST_P(CallThreadEither, ABodyThatTalksOnAfterItsWaitEndedIsCut) {
   const auto got = thread.ask(
-      [silence](CallThread::Socket& socket) {
+      [silence = silence](CallThread::Socket& socket) {
         socket.use(silence->ends[0]);
         socket.wait();
         return read_a_byte(silence->ends[0]);
@@ -181,11 +185,56 @@ TEST(CallThread, TheSocketMayBeClosedByItsOwnerMeanwhile) {
   silence.reset();
   const Silence other;  // Most likely with the same numbers.
   const auto resolved = std::make_shared<std::promise<void>>();
-  EXPECT_FALSE(thread.call([hang = resolved->get_future().share()](auto&) { hang.wait(); }, within(1ms)));
+  EXPECT_FALSE(thread.call(
+      [hang = resolved->get_future().share()](CallThread::Socket& socket) {
+        if (socket.may_connect()) hang.wait();
+      },
+      within(1ms)));
   resolved->set_value();
   EXPECT_TRUE(thread.call([](CallThread::Socket& socket) { socket.use(-1); }, within(5s)));
   ASSERT_EQ(::write(other.ends[1], "x", 1), 1);
   EXPECT_EQ(read_a_byte(other.ends[0]), 1) << "another socket was shut down in its place";
+}
+
+TEST_P(CallThreadEither, AConnectNeverHoldsItsCallerUp) {
+  const auto resolved = std::make_shared<std::promise<void>>();
+  const auto began = boot_clock().now();
+  EXPECT_FALSE(thread.call(
+      [hang = resolved->get_future().share()](CallThread::Socket& socket) {
+        socket.use(-1);
+        if (!socket.may_connect()) return;
+        hang.wait();
+      },
+      within(20ms)));
+  EXPECT_LT(boot_clock().now() - began, 20ms + wedged);
+  resolved->set_value();
+  EXPECT_TRUE(thread.call([](auto&) {}, within(5s)));
+}
+
+TEST(CallThread, WithAConnectionACallRunsOnItsCallersThread) {
+  const auto silence = std::make_shared<Silence>();
+  CallThread thread;
+  const auto id = [](auto&) { return std::this_thread::get_id(); };
+  const auto connects = [silence](CallThread::Socket& socket) {
+    socket.use(silence->ends[0]);
+    return std::this_thread::get_id();
+  };
+  EXPECT_NE(thread.ask(connects, within(5s)), std::this_thread::get_id());
+  EXPECT_EQ(thread.ask(id, within(5s)), std::this_thread::get_id());
+  EXPECT_TRUE(thread.call([](CallThread::Socket& socket) { socket.use(-1); }, within(5s)));
+  EXPECT_NE(thread.ask(id, within(5s)), std::this_thread::get_id());
+}
+
+TEST(CallThread, AStopThatComesAfterTheCallHasReturnedDoesNotHarmTheConnection) {
+  const auto silence = std::make_shared<Silence>();
+  CallThread thread;
+  std::stop_source stop;
+  ASSERT_TRUE(thread.call([silence](CallThread::Socket& socket) { socket.use(silence->ends[0]); }, within(5s)));
+  ASSERT_TRUE(thread.call([](auto&) {}, within(10ms, stop.get_token())));
+  stop.request_stop();
+  wait_out(within(20ms));
+  ASSERT_EQ(::write(silence->ends[1], "x", 1), 1);
+  EXPECT_EQ(thread.ask([silence](auto&) { return read_a_byte(silence->ends[0]); }, within(5s)), 1);
 }
 
 TEST(CallThread, NothingIsBegunAfterTheLimit) {
@@ -209,11 +258,9 @@ TEST(CallThread, ItsDestructionEndsWhatRuns) {
   resolved->set_value();
 }
 
-TEST(CallThread, ABrokenPipeKillsNobody) {
-  const auto silence = std::make_shared<Silence>();
+TEST_P(CallThreadEither, ABrokenPipeKillsNobody) {
   ::shutdown(silence->ends[0], SHUT_RDWR);
-  CallThread thread;
-  EXPECT_EQ(thread.ask([silence](auto&) { return ::write(silence->ends[0], "x", 1); }, within(5s)), -1);
+  EXPECT_EQ(thread.ask([silence = silence](auto&) { return ::write(silence->ends[0], "x", 1); }, within(5s)), -1);
   EXPECT_TRUE(thread.call([](auto&) {}, within(5s)));
 }
 
@@ -224,7 +271,7 @@ TEST(CallThread, CountsByTheCallersClock) {
   auto result = std::async(std::launch::async, [&] {
     return thread.call([hang = resolved->get_future().share()](auto&) { hang.wait(); }, {clock, clock.now() + 10s, {}});
   });
-  clock.await_parked(1);
+  clock.await_parked(2);  // the caller and the thread
   clock.advance(10s);
   EXPECT_FALSE(result.get());
   resolved->set_value();

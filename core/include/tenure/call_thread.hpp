@@ -14,19 +14,23 @@ namespace tenure {
 
 struct CallThreadState;
 
-/// A thread for one connection of a client library that cannot be told by when to return.
+/// One connection of a client library that cannot be told by when to return, and the thread that sees to it.
 ///
-/// Calls run on it one at a time, with every signal blocked, so that a SIGPIPE of the library's kills nobody. What
-/// still runs when its limit passes or its stop is requested is ended from outside: its wait() returns false, or the
-/// socket that it told by use() is shut down, which ends any read or write. What even that does not end (a name
-/// resolution, a connect) goes on alone, and holds up later calls to their limits, until it has returned.
+/// A call on an established connection runs on its caller's thread, so that it costs no change of threads; if it still
+/// runs when its limit passes or its stop is requested, it is ended from outside: its wait() returns false, or the
+/// socket that it told by use() is shut down, which ends any read or write. Only what that cannot end, a name
+/// resolution or a connect, runs on the thread; it goes on alone after its limit, and holds up later calls to theirs.
+/// A SIGPIPE of the library's kills nobody on either.
 ///
 /// REQUIRES: one caller at a time. What a call captures is shared, not borrowed, since it may outlive its caller.
 class TENURE_EXPORT CallThread {
  public:
-  /// The connection's socket, as the thread's calls see it.
+  /// The connection's socket, as calls see it.
   class TENURE_EXPORT Socket {
    public:
+    /// Asked before a connect or whatever else no shutdown ends. False: return at once, having done nothing; the same
+    /// call is made again, on the thread.
+    bool may_connect();
     /// What to shut down to end a call; -1: nothing any more. Keeps a duplicate, so whoever opened it may close it.
     /// False: the call was ended meanwhile (or no descriptor is left). It is to return at once; the connection stays
     /// good for the next.
@@ -60,11 +64,10 @@ class TENURE_EXPORT CallThread {
   }
 
  private:
-  Waker& waker_of(Clock& clock);
+  void run_by(Clock& clock);
 
   const std::shared_ptr<CallThreadState> state_;
   const std::unique_ptr<Waker> real_waker_;
-  Clock* clock_{};
   std::unique_ptr<Waker> waker_;
   std::thread thread_;
 };

@@ -49,6 +49,7 @@ Session::Session(Settings settings, std::string election)
 std::optional<Error> Session::connected(CallThread::Socket& socket) {
   if (connection_ && !alive()) drop();
   if (!connection_) {
+    if (!socket.may_connect()) return Error{Fault::unreachable, "not connected"};
     connection_ = std::make_unique<pqxx::connection>(settings_.conninfo);
     where_ = place(*connection_);
   }

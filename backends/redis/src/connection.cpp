@@ -101,6 +101,7 @@ std::optional<Error> Connection::ready(CallThread::Socket& socket, Clock::Time u
   const auto tries = std::max<std::size_t>(options_.servers.size(), 1) + (options_.master.empty() ? 0 : 1);
   std::optional<Error> told;
   for (std::size_t failed = 0; !greeted_;) {
+    if (!context_ && !socket.may_connect()) return Error{Fault::unreachable, "not connected"};
     auto error = context_ ? std::nullopt : connect(until);
     if (!error && !socket.use(context_->fd))
       return Error{Fault::timed_out, where() + " was connected to after the call's limit"};

@@ -41,6 +41,8 @@ constexpr std::array meanings{
             "idle_session_timeout ended the session: set it to 0 for this role, or above the longest term"},
     Meaning{"XX001", Fault::corrupt, "the server's storage is damaged: see its log"},
     Meaning{"XX002", Fault::corrupt, "rebuild the table's index: reindex table @"},
+    Meaning{"08003", Fault::unreachable,
+            "the network did, or the server was stopped, or ended the session: idle_session_timeout, an administrator"},
     Meaning{"08", Fault::unreachable, ""},
     Meaning{"40", Fault::unreachable, ""},
     Meaning{"53", Fault::unreachable, "the server is short of a resource: see its log"},
@@ -78,7 +80,9 @@ std::string_view guessed(std::string_view text) {
 std::string sqlstate_of(const std::exception& thrown) {
   if (const auto* sql = dynamic_cast<const pqxx::sql_error*>(&thrown); sql && !sql->sqlstate().empty())
     return sql->sqlstate();
-  // libpqxx 6 has types instead.
+  // For some libpqxx 6 has types instead.
+  if (dynamic_cast<const pqxx::insufficient_privilege*>(&thrown)) return "42501";
+  if (dynamic_cast<const pqxx::insufficient_resources*>(&thrown)) return "53000";
   if (dynamic_cast<const pqxx::serialization_failure*>(&thrown)) return "40001";
   if (dynamic_cast<const pqxx::deadlock_detected*>(&thrown)) return "40P01";
   if (dynamic_cast<const pqxx::transaction_rollback*>(&thrown)) return "40000";
@@ -91,7 +95,8 @@ bool lost_a_race(std::string_view sqlstate) { return sqlstate == "40001" || sqls
 Error explained(std::string_view sqlstate, std::string_view text, const Settings& settings, const std::string& where) {
   const auto& meaning = *std::find_if(meanings.begin(), meanings.end(),
                                       [&](const Meaning& m) { return sqlstate.starts_with(m.sqlstate); });
-  auto message = "postgres" + where + ": " + settings.redacted(text);
+  // What follows repeats our own statement.
+  auto message = "postgres" + where + ": " + settings.redacted(text.substr(0, text.find("\nLINE ")));
   if (!meaning.remedy.empty()) {
     std::string remedy(meaning.remedy);
     if (const auto at = remedy.find('@'); at != remedy.npos) remedy.replace(at, 1, settings.table);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session.hpp"
 
-#include <array>
+#include <poll.h>
+
 #include <cstdint>
 
 #include "faults.hpp"
@@ -39,6 +40,11 @@ std::string place(pqxx::connection& connection) {
   const auto text = [](const char* part) { return std::string(part ? part : ""); };
   return " (" +
          printable(text(connection.hostname()) + ":" + text(connection.port()) + "/" + text(connection.dbname())) + ")";
+}
+
+bool readable(int socket) {
+  pollfd one{socket, POLLIN, 0};
+  return ::poll(&one, 1, 0) > 0;
 }
 
 }  // namespace
@@ -102,11 +108,14 @@ pqxx::result Session::ask(const std::string& statement, const std::vector<std::s
 
 void Session::run(const std::string& statements) { pqxx::nontransaction(*connection_).exec(statements); }
 
-/// libpqxx 6 would quietly replace a closed connection by one that nobody has introduced: so ask before every use.
+/// Takes in all that has come, up to the end of the stream that may stand behind a parting word. libpqxx 6 would
+/// quietly replace a closed connection by one that nobody has introduced: so ask before every use.
 bool Session::alive() {
-  if (!connection_->is_open()) return false;
   try {
-    news_ |= connection_->get_notifs() > 0;
+    do {
+      if (!connection_->is_open()) return false;
+      news_ |= connection_->get_notifs() > 0;
+    } while (readable(connection_->sock()));
   } catch (const pqxx::broken_connection&) {
     return false;
   }
@@ -129,9 +138,12 @@ Session::Wait Session::await_news(CallThread::Socket& socket) {
 }
 
 Error Session::failed(const std::exception& thrown) {
-  const auto error = explained(sqlstate_of(thrown), thrown.what(), settings_, where_);
-  if (connection_ && !connection_->is_open()) drop();
-  return error;
+  const auto sqlstate = sqlstate_of(thrown);
+  if (!connection_ || connection_->is_open()) return explained(sqlstate, thrown.what(), settings_, where_);
+  drop();
+  // libpqxx 6 keeps the server's parting words to itself.
+  if (!sqlstate.starts_with("57P")) return explained("08003", "the connection broke", settings_, where_);
+  return explained(sqlstate, thrown.what(), settings_, where_);
 }
 
 }  // namespace tenure::postgres

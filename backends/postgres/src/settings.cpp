@@ -113,8 +113,13 @@ std::string Settings::redacted(std::string_view text) const {
   for (const auto& secret : secrets)
     for (auto at = out.find(secret); at != out.npos; at = out.find(secret, at + 3))
       out.replace(at, secret.size(), "***");
-  while (!out.empty() && (out.back() == '\n' || out.back() == ' ')) out.pop_back();
-  return printable(out, 500);
+  std::string line;  // of several
+  for (const char c : out) {
+    const bool blank = c == '\n' || c == '\t' || c == ' ';
+    if (!blank || (!line.empty() && line.back() != ' ')) line += blank ? ' ' : c;
+  }
+  while (line.ends_with(' ')) line.pop_back();
+  return printable(line, 500);
 }
 
 }  // namespace tenure::postgres

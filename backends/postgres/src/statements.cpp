@@ -6,6 +6,7 @@
 
 #include <tenure/candidate.hpp>
 #include <tenure/log.hpp>
+#include <tenure/timing.hpp>
 
 namespace tenure::postgres {
 namespace {
@@ -115,13 +116,15 @@ Read read_of(const pqxx::row& r) {
   out.now_ms = r[12].as<std::int64_t>();
   out.absence_certain = true;
   if (r[0].is_null()) return out;
+  const auto term_ms = r[6].as<std::int64_t>();
+  out.unreadable = term_ms <= 0 || term_ms > max_term / milliseconds(1);  // somebody else wrote it
   out.record = Record{.token = {unsigned_of(r[0])},
                       .beat = unsigned_of(r[1]),
                       .holder = bytes_of(r[2].as<std::string>()),
                       .incarnation = bytes_of(r[3].as<std::string>()),
                       .address = bytes_of(r[4].as<std::string>()),
                       .released = r[5].as<bool>(),
-                      .term = milliseconds(r[6].as<std::int64_t>()),
+                      .term = milliseconds(out.unreadable ? 0 : term_ms),
                       .asked = Clock::Duration(r[7].as<std::int64_t>()),
                       .written_ms = r[8].as<std::int64_t>()};
   if (!r[9].is_null())

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: whatever is wrong at the server comes as an Error of the right fault, with the remedy and without a secret, and
+// is over as soon as it is put right; no verb outlives its limit. Method: a real server with each thing made wrong.
+#include <dlfcn.h>
+#include <netdb.h>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <future>
+
+#include "support.hpp"
+
+namespace {
+
+/// Stands in for the C library's: one name is never resolved, until it is.
+struct BlackHole {
+  static constexpr const char* name = "black-hole.test";
+  std::mutex mutex;
+  std::condition_variable changed;
+  int waiting{};
+  bool open{};
+
+  void swallow() {
+    std::unique_lock lock(mutex);
+    ++waiting;
+    changed.notify_all();
+    changed.wait(lock, [this] { return open; });
+    --waiting;
+  }
+  int count() {
+    const std::lock_guard lock(mutex);
+    return waiting;
+  }
+  void give_back() {
+    const std::lock_guard lock(mutex);
+    open = true;
+    changed.notify_all();
+  }
+} black_hole;
+
+}  // namespace
+
+extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** out) {
+  if (node && std::string(node) == BlackHole::name) {
+    black_hole.swallow();
+    return EAI_NONAME;
+  }
+  static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+  return real(node, service, hints, out);
+}
+
+namespace tenure::postgres::test {
+namespace {
+
+using testing::HasSubstr;
+
+class PostgresFaults : public PostgresTest {
+ protected:
+  static Error read_error(const Options& options) { return error_of(store(options)->read(within(10s))); }
+};
+
+// ---- connecting ----
+
+TEST_F(PostgresFaults, AWrongPasswordIsForbidden) {
+  auto options = role();
+  options.password = std::string(canary) + "-wrong";
+  const auto error = read_error(options);
+  EXPECT_EQ(error.fault, Fault::forbidden);
+  EXPECT_THAT(error.message, HasSubstr("check user and password"));
+  auto url = options_;
+  const auto port = shared("TENURE_POSTGRES_PORT");
+  url.conninfo = "postgresql://nobody:" + std::string(canary) + "@127.0.0.1:" + port + "/postgres";
+  EXPECT_EQ(read_error(url).fault, Fault::forbidden);
+}
+
+TEST_F(PostgresFaults, AnUnknownDatabaseIsNamed) {
+  auto options = options_;
+  options.conninfo += " dbname=nowhere";
+  const auto error = read_error(options);
+  EXPECT_EQ(error.fault, Fault::misconfigured);
+  EXPECT_THAT(error.message, HasSubstr("nowhere"));
+  EXPECT_THAT(error.message, HasSubstr("create the database"));
+}
+
+TEST_F(PostgresFaults, AServerThatIsNotThereIsUnreachable) {
+  auto options = options_;
+  options.conninfo = "host=127.0.0.1 port=1 password=" + std::string(canary);
+  EXPECT_EQ(read_error(options).fault, Fault::unreachable);
+}
+
+TEST_F(PostgresFaults, NoConnectionLeftIsUnreachableAndOverWhenThereIsOne) {
+  const auto options = role("select, insert, update", "connection limit 1");
+  const auto first = store(options);
+  value(first->read(within(10s)));
+  const auto second = store(options);
+  const auto error = error_of(second->read(within(10s)));
+  EXPECT_EQ(error.fault, Fault::unreachable);
+  EXPECT_THAT(error.message, HasSubstr("no connection left"));
+  admin("alter role " + options.user + " connection limit 2");
+  value(second->read(within(10s)));
+}
+
+TEST_F(PostgresFaults, AServerThatShutsDownIsUnreachable) {
+  Server server;
+  auto options = fresh_table(server.conninfo());
+  const auto early = store(options);
+  value(early->read(within(10s)));
+  // A smart shutdown waits for those who are there, and lets nobody in.
+  sql(server.by_socket(), "copy (select 1) to program 'kill -TERM $(head -n 1 postmaster.pid)'");
+  Error error;
+  ASSERT_TRUE(eventually([&] {
+    const auto result = store(options)->read(within(10s));
+    if (const auto* found = std::get_if<Error>(&result)) error = seen(*found);
+    return error.message.find("shutting down") != error.message.npos;
+  }));
+  EXPECT_EQ(error.fault, Fault::unreachable);
+  EXPECT_THAT(error.message, HasSubstr("starting, stopping or recovering"));
+  value(early->read(within(10s)));
+}
+
+/// One name resolution is left behind per connection, no more, and its end is not waited for.
+TEST_F(PostgresFaults, ANameThatIsNeverResolvedHoldsNobodyUp) {
+  auto options = options_;
+  options.conninfo = std::string("host=") + BlackHole::name + " user=x password=" + canary;
+  const auto lost = store(options);
+  for (int i = 0; i < 3; ++i) {
+    const auto limit = within(50ms);
+    EXPECT_EQ(error_of(lost->read(limit)).fault, Fault::timed_out);
+    EXPECT_LT(boot_clock().now(), limit.by + 50ms);
+  }
+  EXPECT_EQ(black_hole.count(), 1);
+  const auto waited = within(50ms);
+  lost->await_change(std::nullopt, waited);
+  EXPECT_LT(boot_clock().now(), waited.by + 50ms);
+  black_hole.give_back();
+  const auto error = error_of(lost->read(within(10s)));
+  EXPECT_EQ(error.fault, Fault::unreachable);
+  EXPECT_THAT(error.message, HasSubstr(BlackHole::name));
+}
+
+// ---- the table ----
+
+TEST_F(PostgresFaults, AMissingTableIsToldWithTheRemedyAndMayComeLater) {
+  auto options = options_;
+  options.table = unique_name("missing");
+  const auto table = store(options);
+  const auto error = error_of(table->read(within(10s)));
+  EXPECT_EQ(error.fault, Fault::misconfigured);
+  EXPECT_THAT(error.message, HasSubstr(options.table));
+  EXPECT_THAT(error.message, HasSubstr("create_schema()"));
+  ASSERT_EQ(create_schema(options, within(10s)), std::nullopt);
+  ASSERT_EQ(create_schema(options, within(10s)), std::nullopt) << "there already";
+  EXPECT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  admin("drop table " + options.table);
+  const auto dropped = error_of(table->compare_and_set(Expected{{1}, {1}}, record(1, 2), within(10s)));
+  EXPECT_EQ(dropped.fault, Fault::misconfigured);
+  EXPECT_THAT(dropped.message, HasSubstr("create_schema()"));
+}
+
+TEST_F(PostgresFaults, ManyMayCreateTheTableAtOnce) {
+  auto options = options_;
+  options.table = unique_name("created");
+  std::vector<std::future<std::optional<Error>>> all;
+  for (int i = 0; i < 10; ++i)
+    all.push_back(std::async(std::launch::async, [&] { return create_schema(options, within(20s)); }));
+  for (auto& one : all) EXPECT_EQ(one.get(), std::nullopt);
+  admin("drop table " + options.table);
+}
+
+TEST_F(PostgresFaults, AnUnloggedTableIsRefused) {
+  admin("alter table " + options_.table + " set unlogged");
+  const auto table = store();
+  const auto error = error_of(table->read(within(10s)));
+  EXPECT_EQ(error.fault, Fault::misconfigured);
+  EXPECT_THAT(error.message, HasSubstr("alter table " + options_.table + " set logged"));
+  EXPECT_EQ(error_of(table->compare_and_set(std::nullopt, record(1, 1), within(10s))).fault, Fault::misconfigured);
+  EXPECT_EQ(admin("select 1 from " + options_.table).size(), 0u);
+  admin("alter table " + options_.table + " set logged");
+  value(table->read(within(10s)));
+}
+
+TEST_F(PostgresFaults, WhatIsNoTableOrAnotherTableIsRefused) {
+  auto view = options_;
+  view.table = unique_name("view");
+  admin("create view " + view.table + " as select * from " + options_.table);
+  EXPECT_THAT(read_error(view).message, HasSubstr("no ordinary table"));
+  admin("alter table " + options_.table + " drop column beat cascade");
+  const auto error = read_error(options_);
+  EXPECT_EQ(error.fault, Fault::misconfigured);
+  EXPECT_THAT(error.message, HasSubstr("beat"));
+  EXPECT_THAT(error.message, HasSubstr("is not the one of"));
+}
+
+TEST_F(PostgresFaults, ARowThatSomebodyElseWroteIsUnreadable) {
+  const auto table = store();
+  ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  for (const auto* term : {"-1", "0", "3600001", "9223372036854775807"}) {
+    admin("update " + options_.table + " set term_ms = " + term);
+    EXPECT_TRUE(value(table->read(within(10s))).unreadable) << term;
+  }
+  admin("update " + options_.table + " set term_ms = 3600000");
+  EXPECT_FALSE(value(table->read(within(10s))).unreadable);
+}
+
+// ---- privileges ----
+
+TEST_F(PostgresFaults, TheLeastPrivilegesAreEnough) {
+  const auto options = role("select, insert, update");
+  const auto leader = open(options, "jobs", {"leader", ""});
+  const auto answer = leader->acquire(within(10s));
+  ASSERT_TRUE(std::holds_alternative<Granted>(answer)) << unknown(answer).message;
+  const auto token = std::get<Granted>(answer).token;
+  EXPECT_TRUE(std::holds_alternative<Granted>(leader->renew(token, within(10s))));
+  EXPECT_EQ(store(options)->recall({token, "ops", "upgrade"}, within(10s)), std::nullopt);
+  EXPECT_TRUE(std::holds_alternative<Recalled>(leader->renew(token, within(10s))));
+  EXPECT_EQ(leader->release(within(10s)), std::nullopt);
+  const auto own = options.conninfo + " user=" + options.user + " password=" + options.password;
+  EXPECT_ANY_THROW(sql(own, "delete from " + options.table));
+  EXPECT_ANY_THROW(sql(own, "truncate " + options.table));
+}
+
+TEST_F(PostgresFaults, AMissingPrivilegeIsToldWithTheGrant) {
+  const auto observer = open(role("select"), "jobs", {"observer", ""});
+  EXPECT_TRUE(std::holds_alternative<Vacant>(observer->observe(within(10s)))) << "to observe, SELECT is enough";
+  const auto error = unknown(observer->acquire(within(10s)));
+  EXPECT_EQ(error.fault, Fault::forbidden);
+  EXPECT_THAT(error.message, HasSubstr("grant select, insert, update on " + options_.table));
+  EXPECT_EQ(read_error(role("")).fault, Fault::forbidden);
+  auto creator = role();
+  creator.table = unique_name("mine");
+  const auto created = create_schema(creator, within(10s));
+  ASSERT_TRUE(created);
+  EXPECT_EQ(seen(*created).fault, Fault::forbidden);
+}
+
+TEST_F(PostgresFaults, ASessionThatMayOnlyReadIsForbiddenToLead) {
+  const auto seat = open(role("select, insert, update", "set default_transaction_read_only = on"), "jobs", {"a", ""});
+  EXPECT_TRUE(std::holds_alternative<Vacant>(seat->observe(within(10s))));
+  const auto error = unknown(seat->acquire(within(10s)));
+  EXPECT_EQ(error.fault, Fault::forbidden);
+  EXPECT_THAT(error.message, HasSubstr("target_session_attrs=read-write"));
+}
+
+// ---- locks of others ----
+
+/// A transaction of somebody else's that holds what it took until it is let go.
+class Holder {
+ public:
+  explicit Holder(const std::string& statement) : connection_(shared("TENURE_POSTGRES_SOCKET")), work_(connection_) {
+    work_.exec(statement);
+  }
+  void commit() { work_.commit(); }
+
+ private:
+  pqxx::connection connection_;
+  pqxx::work work_;
+};
+
+TEST_F(PostgresFaults, ALockedRowEndsTheVerbAndNotTheConnection) {
+  const auto table = postgres::store(named(options_.table), "jobs");
+  ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  const auto session = [&] {
+    return admin("select pid from pg_stat_activity where application_name = '" + options_.table + "'")[0][0].as<int>();
+  };
+  const int before = session();
+  std::optional<Holder> holder("select 1 from " + options_.table + " for update");
+  EXPECT_TRUE(value(table->read(within(10s))).record) << "readers do not wait";
+  const auto limit = within(300ms);
+  const auto error = error_of(table->compare_and_set(Expected{{1}, {1}}, record(1, 2), limit));
+  EXPECT_LT(boot_clock().now(), limit.by);
+  EXPECT_EQ(error.fault, Fault::timed_out);
+  EXPECT_THAT(error.message, HasSubstr("another transaction holds the lock"));
+  ASSERT_TRUE(table->recall({Token{1}, "ops", ""}, within(200ms)));
+  holder.reset();
+  EXPECT_TRUE(applied(table->compare_and_set(Expected{{1}, {1}}, record(1, 3), within(10s))));
+  EXPECT_EQ(session(), before);
+}
+
+TEST_F(PostgresFaults, AnUncommittedFirstRowEndsTheVerb) {
+  Holder holder("insert into " + options_.table +
+                " values ('jobs', 1, 1, '', '', '', false, 1000, 1, now(), null, null, null)");
+  const auto limit = within(300ms);
+  EXPECT_EQ(error_of(store()->compare_and_set(std::nullopt, record(2, 2), limit)).fault, Fault::timed_out);
+  EXPECT_LT(boot_clock().now(), limit.by);
+  holder.commit();
+  const auto swap = value(store()->compare_and_set(std::nullopt, record(2, 2), within(10s)));
+  EXPECT_FALSE(swap.applied);
+  EXPECT_EQ(swap.found.record->token, Token{1});
+}
+
+/// What waits for a whole table waits in the server, whatever becomes of the client: the sessions must not pile up.
+TEST_F(PostgresFaults, ALockedTableEndsEveryVerbByItsLimitAndLeavesFewSessions) {
+  const auto table = postgres::store(named(options_.table), "jobs");
+  value(table->read(within(10s)));
+  std::optional<Holder> holder("lock table " + options_.table + " in access exclusive mode");
+  for (const auto all = within(5s); !all.passed();) {
+    const auto limit = within(300ms);
+    EXPECT_EQ(error_of(table->read(limit)).fault, Fault::timed_out);
+    EXPECT_LT(boot_clock().now(), limit.by + 100ms);
+  }
+  const auto sessions =
+      admin("select count(*) from pg_stat_activity where application_name = '" + options_.table + "'");
+  EXPECT_LE(sessions[0][0].as<int>(), 8) << "of sixteen";
+  holder.reset();
+  value(table->read(within(10s)));
+}
+
+TEST_F(PostgresFaults, ACancelledStatementHadNoEffect) {
+  const auto table = store(role("select, insert, update", "set statement_timeout = '100ms'"));
+  ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  std::optional<Holder> holder("select 1 from " + options_.table + " for update");
+  const auto error = error_of(table->compare_and_set(Expected{{1}, {1}}, record(1, 2), within(10s)));
+  EXPECT_EQ(error.fault, Fault::timed_out);
+  EXPECT_THAT(error.message, HasSubstr("statement_timeout"));
+  holder.reset();
+  EXPECT_EQ(value(table->read(within(10s))).record->beat, 1u);
+}
+
+// ---- sessions that end ----
+
+TEST_F(PostgresFaults, ASessionThatWasEndedIsReplacedByTheNextVerb) {
+  const auto table = postgres::store(named(options_.table), "jobs");
+  ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  const auto end =
+      "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = '" + options_.table + "'";
+  for (std::uint64_t beat = 2; beat < 5; ++beat) {
+    EXPECT_EQ(admin(end).size(), 1u);
+    EXPECT_TRUE(applied(table->compare_and_set(Expected{{1}, {beat - 1}}, record(1, beat), within(10s))));
+  }
+  const auto began = boot_clock().now();
+  auto waits = std::async(std::launch::async, [&] { table->await_change(Version{{1}, 4}, within(20s)); });
+  EXPECT_EQ(admin(end).size(), 1u);
+  waits.get();
+  EXPECT_LT(boot_clock().now() - began, 10s);
+}
+
+TEST_F(PostgresFaults, ASessionThatIsEndedInTheMidstOfAVerbIsAnError) {
+  const auto table = postgres::store(named(options_.table), "jobs");
+  ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  Holder holder("select 1 from " + options_.table + " for update");
+  auto write = std::async(std::launch::async, [&] {
+    return error_of(table->compare_and_set(Expected{{1}, {1}}, record(1, 2), within(20s)));
+  });
+  const auto waiting = "from pg_stat_activity where wait_event_type = 'Lock' and application_name = '" + options_.table;
+  ASSERT_TRUE(eventually([&] { return !admin("select 1 " + waiting + "'").empty(); }));
+  admin("select pg_terminate_backend(pid) " + waiting + "'");
+  const auto error = write.get();
+  EXPECT_EQ(error.fault, Fault::unreachable);
+  EXPECT_THAT(error.message, HasSubstr("an administrator"));
+}
+
+TEST_F(PostgresFaults, ALeaderOutlivesAnIdleSessionTimeoutAndAStandbyDoesNotSpin) {
+  const auto options = role("select, insert, update", "set idle_session_timeout = '30ms'");
+  const auto leader = store(options), standby = store(options);
+  ASSERT_TRUE(applied(leader->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  for (std::uint64_t beat = 2; beat < 6; ++beat) {
+    const auto began = boot_clock().now();
+    value(standby->read(within(10s)));
+    standby->await_change(Version{{1}, beat}, within(5s));
+    EXPECT_GE(boot_clock().now() - began, 900ms) << "a session was made and ended again and again";
+    EXPECT_TRUE(applied(leader->compare_and_set(Expected{{1}, {beat - 1}}, record(1, beat), within(10s))));
+  }
+}
+
+// ---- a standby takes over ----
+
+TEST_F(PostgresFaults, AServerInRecoveryIsForbiddenAndAPromotedOneIsFollowed) {
+  Server primary;
+  auto options = fresh_table(primary.conninfo());
+  ASSERT_TRUE(applied(postgres::store(options, "jobs")->compare_and_set(std::nullopt, record(7, 1), within(10s))));
+  Server standby(Server::How{.standby_of = &primary});
+
+  auto alone = options;
+  alone.conninfo = standby.conninfo();
+  ASSERT_TRUE(eventually([&] { return sql(standby.by_socket(), "select 1 from " + options.table).size() == 1; }));
+  const auto error = read_error(alone);
+  EXPECT_EQ(error.fault, Fault::forbidden);
+  EXPECT_THAT(error.message, HasSubstr("target_session_attrs=read-write"));
+
+  auto both = options;
+  both.user = "postgres";
+  both.password = primary.password();
+  both.conninfo = "postgresql://127.0.0.1:" + std::to_string(primary.port()) +
+                  ",127.0.0.1:" + std::to_string(standby.port()) + "/postgres?target_session_attrs=read-write";
+  const auto table = postgres::store(both, "jobs");
+  ASSERT_TRUE(applied(table->compare_and_set(Expected{{7}, {1}}, record(7, 2), within(10s))));
+  ASSERT_TRUE(
+      eventually([&] { return sql(standby.by_socket(), "select beat from " + options.table)[0][0].as<int>() == 2; }));
+  primary.crash();
+  EXPECT_EQ(error_of(table->read(within(10s))).fault, Fault::unreachable) << "nobody is a primary";
+  standby.promote();
+  ASSERT_TRUE(eventually([&] { return std::holds_alternative<Read>(table->read(within(10s))); }));
+  EXPECT_TRUE(applied(table->compare_and_set(Expected{{7}, {2}}, record(7, 3), within(10s))));
+}
+
+TEST_F(PostgresFaults, WhatWasAnsweredSurvivesACrash) {
+  Server server;
+  const auto options = fresh_table(server.conninfo());
+  const auto table = postgres::store(options, "jobs");
+  ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  for (std::uint64_t beat = 2; beat < 5; ++beat) {
+    ASSERT_TRUE(applied(table->compare_and_set(Expected{{1}, {beat - 1}}, record(1, beat), within(10s))));
+    server.crash();
+    EXPECT_EQ(error_of(table->read(within(10s))).fault, Fault::unreachable);
+    server.restart();
+    EXPECT_EQ(value(table->read(within(10s))).record->beat, beat);
+  }
+}
+
+}  // namespace
+}  // namespace tenure::postgres::test

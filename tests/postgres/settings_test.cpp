@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: what a user configures reaches libpq as he meant it, what can never work is refused with the reason, and no
+// secret is in any message. Method: libpq itself takes apart what it is told; no server.
+#include "settings.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <libpq-fe.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <pqxx/pqxx>
+#include <sstream>
+#include <stdexcept>
+
+#include "faults.hpp"
+
+namespace tenure::postgres {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr const char* canary = "canary-4711";
+
+std::map<std::string, std::string> told(const Options& options) {
+  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> parsed(
+      PQconninfoParse(settings_of(options).conninfo.c_str(), nullptr), &PQconninfoFree);
+  std::map<std::string, std::string> out;
+  for (const auto* option = parsed.get(); option && option->keyword; ++option)
+    if (option->val) out[option->keyword] = option->val;
+  return out;
+}
+
+Options with(const std::string& conninfo, const std::string& user = "", const std::string& password = "") {
+  return {conninfo, user, password};
+}
+
+std::string refusal(const Options& options) {
+  try {
+    settings_of(options);
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+TEST(Settings, AnEmptyConninfoLeavesAllToLibpq) {
+  EXPECT_EQ(told({}),
+            (std::map<std::string, std::string>{{"connect_timeout", "2"}, {"fallback_application_name", "tenure"}}));
+}
+
+TEST(Settings, KeysAndValuesAndUrisMeanWhatTheyMeanToLibpq) {
+  EXPECT_EQ(told(with(R"(password='a \'b\\ c' user = x)"))["password"], R"(a 'b\ c)");
+  auto uri = told(with("postgresql://u:p%40%27%5C@a:1,b:2/db?target_session_attrs=read-write&connect_timeout=7"));
+  EXPECT_EQ(uri["host"], "a,b");
+  EXPECT_EQ(uri["port"], "1,2");
+  EXPECT_EQ(uri["dbname"], "db");
+  EXPECT_EQ(uri["user"], "u");
+  EXPECT_EQ(uri["password"], R"(p@'\)");
+  EXPECT_EQ(uri["target_session_attrs"], "read-write");
+  EXPECT_EQ(uri["connect_timeout"], "7") << "the user's own stands";
+  EXPECT_EQ(told(with("service=mine"))["service"], "mine");
+  EXPECT_EQ(told(with("application_name=jobs"))["application_name"], "jobs");
+}
+
+TEST(Settings, UserAndPasswordBesideItWin) {
+  auto both = told(with("postgres://u:p@h/db", "other", "pass'word\\"));
+  EXPECT_EQ(both["user"], "other");
+  EXPECT_EQ(both["password"], "pass'word\\");
+  EXPECT_EQ(both["host"], "h");
+}
+
+TEST(Settings, AConninfoThatLibpqRefusesIsRefusedWithoutRepeatingIt) {
+  for (const std::string& bad :
+       {std::string("password=with a ") + canary, std::string("host=h ") + canary + "=1",
+        std::string("postgres://u:") + canary + "%zz@h", std::string("postgres://h/db?") + canary,
+        std::string("postgres://h/db?") + canary + "=1", std::string("password='") + canary,
+        std::string("postgres://[") + canary, std::string("h\0", 2) + canary}) {
+    const auto said = refusal(with(bad));
+    EXPECT_THAT(said, HasSubstr("conninfo is neither a URI")) << bad;
+    EXPECT_THAT(said, Not(HasSubstr(canary))) << bad;
+  }
+}
+
+TEST(Settings, TablesAreCheckedAndQuoted) {
+  EXPECT_EQ(quoted_table("tenure_elections"), R"("tenure_elections")");
+  EXPECT_EQ(quoted_table("Ops.Leaders_2"), R"("Ops"."Leaders_2")");
+  EXPECT_EQ(quoted_table(std::string(63, 'x')).size(), 65u);
+  for (const std::string bad : {"", ".", "a.", ".a", "a.b.c", "1a", "a-b", "a b", "t\"; drop table x; --", "'", "a\n",
+                                "pg_temp.\"x\"", "t\xc3\xa4"})
+    EXPECT_THAT(refusal({"", "", "", bad}), HasSubstr("postgres: table \"")) << bad;
+  EXPECT_THAT(refusal({"", "", "", std::string(64, 'x')}), HasSubstr("at most 62"));
+  EXPECT_THAT(refusal({"", "", "", std::string("a\0b", 3)}), HasSubstr("table"));
+  EXPECT_LT(refusal({"", "", "", std::string(100'000, 'x')}).size(), 300u);
+  EXPECT_THROW(schema("a; b"), std::invalid_argument);
+}
+
+TEST(Settings, ServersThatProveNothingAreNamed) {
+  const auto unverified = [](const std::string& conninfo) { return settings_of(with(conninfo)).unverified_hosts; };
+  EXPECT_THAT(unverified("host=db.example,10.0.0.7"), ElementsAre("db.example", "10.0.0.7"));
+  EXPECT_THAT(unverified("postgres://db.example/x?sslmode=require"), ElementsAre("db.example"));
+  for (const std::string fine :
+       {"", "host=localhost,127.0.0.1,::1", "host=/run/postgresql", "host=db.example sslmode=verify-full",
+        "host=db.example sslmode=verify-ca", "service=mine"})
+    EXPECT_THAT(unverified(fine), IsEmpty()) << fine;
+  std::vector<std::string> logged;
+  open(with("host=db.example"), "jobs", {}, [&](const LogLine& line) { logged.push_back(line.message); });
+  EXPECT_THAT(logged, ElementsAre(HasSubstr("sslmode=verify-full")));
+}
+
+TEST(Settings, AUrlIsHandedOnAndItsPropertiesAreChecked) {
+  Opening opening;
+  opening.url = std::string("postgres://u:") + canary + "@localhost/db";
+  opening.election = "jobs";
+  opening.properties = {{"table", "ops.leaders"}};
+  const auto opened = open_url(opening);
+  EXPECT_EQ(opened.backend->election(), "jobs");
+  EXPECT_LT(opened.timings.fast.term, opened.timings.balanced.term);
+  EXPECT_LT(opened.timings.balanced.term, opened.timings.steady.term);
+
+  const auto refused = [](const Opening& wrong) -> std::string {
+    try {
+      open_url(wrong);
+    } catch (const std::invalid_argument& e) {
+      EXPECT_THAT(e.what(), Not(HasSubstr(canary)));
+      return e.what();
+    }
+    return "accepted";
+  };
+  auto wrong = opening;
+  wrong.properties = {{"tabel", canary}};
+  EXPECT_THAT(refused(wrong), HasSubstr("\"tabel\", only \"table\""));
+  wrong.properties = {{"table", "a b"}};
+  EXPECT_THAT(refused(wrong), HasSubstr("table \"a b\""));
+  wrong = opening;
+  wrong.url = std::string("mysql://u:") + canary + "@h";
+  EXPECT_THAT(refused(wrong), HasSubstr("must begin with postgres://"));
+  wrong = opening;
+  wrong.election = std::string(201, 'x');
+  EXPECT_THAT(refused(wrong), HasSubstr("election"));
+}
+
+TEST(Settings, SecretsAreTakenOutOfWhatOthersSay) {
+  ::setenv("PGPASSWORD", "from the environment", 1);
+  const auto environment = settings_of({});
+  ::unsetenv("PGPASSWORD");
+  EXPECT_EQ(environment.redacted("no from the environment\n"), "no ***");
+  const auto settings = settings_of(with(std::string("password=") + canary + " sslpassword=second"));
+  EXPECT_EQ(settings.redacted(std::string("a ") + canary + canary + "\x1b[31m second"), "a ******?[31m ***");
+  const auto error = explained("28P01", std::string("FATAL: ") + canary, settings, "");
+  EXPECT_THAT(error.message, Not(HasSubstr(canary)));
+}
+
+TEST(Settings, TheShippedSchemaIsTheLibrarys) {
+  std::ifstream in(TENURE_SCHEMA);
+  std::ostringstream shipped;
+  shipped << in.rdbuf();
+  EXPECT_EQ(schema(), shipped.str());
+  EXPECT_THAT(schema("ops.leaders"), HasSubstr(R"(create table if not exists "ops"."leaders" ()"));
+  EXPECT_THAT(schema("ops.leaders"), HasSubstr(R"(grant select, insert, update on "ops"."leaders" to)"));
+  EXPECT_THAT(schema("ops.leaders"), Not(HasSubstr("tenure_elections")));
+}
+
+/// libpq tells no code for a refused connection; its words are all there is.
+TEST(Faults, ARefusedConnectionIsKnownByItsWords) {
+  const auto fault = [](const std::string& words) {
+    return explained(sqlstate_of(pqxx::broken_connection(words)), words, settings_of({}), "").fault;
+  };
+  EXPECT_EQ(fault("FATAL:  password authentication failed for user \"x\""), Fault::forbidden);
+  EXPECT_EQ(fault("fe_sendauth: no password supplied"), Fault::forbidden);
+  EXPECT_EQ(fault("FATAL:  no pg_hba.conf entry for host"), Fault::forbidden);
+  EXPECT_EQ(fault("FATAL:  role \"x\" does not exist"), Fault::forbidden);
+  EXPECT_EQ(fault("FATAL:  database \"x\" does not exist"), Fault::misconfigured);
+  EXPECT_EQ(fault("FATAL:  sorry, too many clients already"), Fault::unreachable);
+  EXPECT_EQ(fault("FATAL:  the database system is starting up"), Fault::unreachable);
+  EXPECT_EQ(fault("connection to server failed: Connection refused"), Fault::unreachable);
+  EXPECT_EQ(fault("FATAL:  el sistema de base de datos"), Fault::unreachable);
+}
+
+}  // namespace
+}  // namespace tenure::postgres

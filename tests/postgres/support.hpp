@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// A table of one's own at a real server, roles of one's own, and questions to both.
+#pragma once
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <tenure/lock_table.hpp>
+#include <tenure/postgres.hpp>
+
+#include "server.hpp"
+
+namespace tenure::postgres::test {
+
+using namespace std::chrono_literals;
+
+/// In every password here; no message may have it.
+inline constexpr const char* canary = "canary-4711";
+
+/// Every error that a test sees goes through here.
+inline Error seen(Error error) {
+  EXPECT_THAT(error.message, testing::Not(testing::HasSubstr(canary)));
+  EXPECT_LE(error.message.size(), 1000u);
+  for (const char c : error.message) EXPECT_GE(static_cast<unsigned char>(c), 0x20) << error.message;
+  return error;
+}
+
+template <class T>
+Error error_of(const Result<T>& result) {
+  if (const auto* error = std::get_if<Error>(&result)) return seen(*error);
+  ADD_FAILURE() << "an error was expected";
+  return {};
+}
+
+template <class T>
+T value(Result<T> result) {
+  if (const auto* error = std::get_if<Error>(&result)) {
+    ADD_FAILURE() << to_string(error->fault) << ": " << error->message;
+    return {};
+  }
+  return std::get<T>(std::move(result));
+}
+
+/// Of an answer or a sight that must be Unknown.
+template <class Verdict>
+Error unknown(const Verdict& verdict) {
+  if (const auto* none = std::get_if<Unknown>(&verdict)) return seen(none->error);
+  ADD_FAILURE() << "Unknown was expected";
+  return {};
+}
+
+inline Record record(std::uint64_t token, std::uint64_t beat, Clock::Duration term = 10s) {
+  return {.token = {token},
+          .beat = beat,
+          .holder = "holder",
+          .incarnation = "incarnation",
+          .address = "address",
+          .term = term,
+          .asked = boot_clock().now().time_since_epoch()};
+}
+
+inline bool applied(const Result<Swap>& result) {
+  const auto* swap = std::get_if<Swap>(&result);
+  return swap && swap->applied;
+}
+
+class PostgresTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (shared().empty()) GTEST_SKIP() << "needs a real server: tests/run starts one (docker/postgres)";
+    options_ = fresh_table(shared());
+  }
+  void TearDown() override {
+    if (shared().empty()) return;
+    admin("drop table if exists " + options_.table + " cascade");
+    for (const auto& role : roles_) admin("drop owned by " + role + "; drop role " + role);
+  }
+
+  static pqxx::result admin(const std::string& statements) { return sql(shared("TENURE_POSTGRES_SOCKET"), statements); }
+
+  /// A new role that may do so with the table, and the options to be it, by TCP with a password.
+  Options role(const std::string& privileges = "select, insert, update", const std::string& settings = "") {
+    const auto name = unique_name("role");
+    admin("create role " + name + " login password '" + canary + "'");
+    roles_.push_back(name);
+    if (!privileges.empty()) admin("grant " + privileges + " on " + options_.table + " to " + name);
+    if (!settings.empty()) admin("alter role " + name + " " + settings);
+    auto out = options_;
+    out.user = name;
+    out.password = canary;
+    return out;
+  }
+
+  std::shared_ptr<ConditionalStore> store() const { return postgres::store(options_, "jobs"); }
+  static std::shared_ptr<ConditionalStore> store(const Options& options) { return postgres::store(options, "jobs"); }
+  std::shared_ptr<Backend> seat(const std::string& name) const { return open(options_, "jobs", {name, ""}); }
+
+  /// One that is known at the server by this name.
+  Options named(const std::string& application) const {
+    auto out = options_;
+    out.conninfo += " application_name=" + application;
+    return out;
+  }
+
+  Options options_;
+  std::vector<std::string> roles_;
+};
+
+}  // namespace tenure::postgres::test

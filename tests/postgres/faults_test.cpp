@@ -369,7 +369,7 @@ TEST_F(PostgresFaults, AServerInRecoveryIsForbiddenAndAPromotedOneIsFollowed) {
   Server primary;
   auto options = fresh_table(primary.conninfo());
   ASSERT_TRUE(applied(postgres::store(options, "jobs")->compare_and_set(std::nullopt, record(7, 1), within(10s))));
-  Server standby(Server::How{.standby_of = &primary});
+  Server standby(Server::How{.settings = {"wal_retrieve_retry_interval=100ms"}, .standby_of = &primary});
 
   auto alone = options;
   alone.conninfo = standby.conninfo();

@@ -77,7 +77,7 @@ class PostgresTest : public ::testing::Test {
     options_ = fresh_table(shared());
   }
   void TearDown() override {
-    if (shared().empty()) return;
+    if (shared().empty() || options_.table.empty()) return;
     admin("drop table if exists " + options_.table + " cascade");
     for (const auto& role : roles_) admin("drop owned by " + role + "; drop role " + role);
   }

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: what the table costs and what it leaves behind: one statement a renewal and one flush, in place; nothing
+// written by those who wait, and few reads; a push to all who wait; no setting and no subscription left in a session
+// that a pooler hands on; the same answers whatever a session's settings are. Method: the server's own counters.
+#include <dirent.h>
+
+#include <barrier>
+#include <cmath>
+#include <future>
+#include <iostream>
+#include <thread>
+
+#include <tenure/leader_manager.hpp>
+#include <tenure/wait.hpp>
+
+#include "support.hpp"
+
+namespace tenure::postgres::test {
+namespace {
+
+using testing::HasSubstr;
+
+std::string lsn_now(const std::string& conninfo) {
+  return sql(conninfo, "select pg_current_wal_insert_lsn()")[0][0].as<std::string>();
+}
+
+class PostgresStore : public PostgresTest {
+ protected:
+  /// Statements on this test's table so far, by what they are.
+  static std::int64_t calls(const std::string& table, const std::string& words) {
+    admin("create extension if not exists pg_stat_statements");
+    return admin("select coalesce(sum(calls), 0) from pg_stat_statements where query like '%\"" + table +
+                 "\"%' and query like '%" + words + "%'")[0][0]
+        .as<std::int64_t>();
+  }
+
+  /// A record that stands, of a leader that says nothing more.
+  void let_stand(Clock::Duration term = 1h) {
+    ASSERT_TRUE(applied(store()->compare_and_set(std::nullopt, record(1, 1, term), within(10s))));
+  }
+};
+
+// ---- what a renewal costs ----
+
+TEST_F(PostgresStore, ARenewalIsOneStatementInPlace) {
+  constexpr std::uint64_t renewals = 1000;
+  {
+    const auto leader = store();
+    ASSERT_TRUE(applied(leader->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+    const auto before = calls(options_.table, "");
+    const auto began = boot_clock().now();
+    for (std::uint64_t beat = 2; beat < renewals + 2; ++beat)
+      ASSERT_TRUE(applied(leader->compare_and_set(Expected{{1}, {beat - 1}}, record(1, beat), within(10s))));
+    const auto each = (boot_clock().now() - began) / renewals;
+    EXPECT_EQ(calls(options_.table, "") - before, renewals);
+    std::cout << "renewal: " << std::chrono::duration_cast<std::chrono::microseconds>(each).count() << " us\n";
+  }  // The session's end makes its counts known.
+  pqxx::result counts;
+  ASSERT_TRUE(eventually([&] {
+    counts =
+        admin("select n_tup_upd, n_tup_hot_upd, pg_relation_size(relid) from pg_stat_user_tables where relname = '" +
+              options_.table + "'");
+    return counts[0][0].as<std::uint64_t>() == renewals;
+  }));
+  EXPECT_EQ(counts[0][1].as<std::uint64_t>(), renewals) << "heap-only";
+  EXPECT_LE(counts[0][2].as<int>(), 8192 * 2) << "the table grows";
+}
+
+TEST_F(PostgresStore, AWriteIsFlushedWhenItIsAnswered) {
+  // Nobody else flushes anything here for a while.
+  Server server(Server::How{.settings = {"wal_writer_delay=10s", "synchronous_commit=off", "bgwriter_delay=10s"}});
+  const auto options = fresh_table(server.conninfo());
+  const auto flushed = [&](const std::string& since) {
+    return sql(server.by_socket(), "select pg_current_wal_flush_lsn() > '" + since + "'")[0][0].as<bool>();
+  };
+  const auto table = postgres::store(options, "jobs");
+  ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  auto before = lsn_now(server.by_socket());
+  ASSERT_TRUE(applied(table->compare_and_set(Expected{{1}, {1}}, record(1, 2), within(10s))));
+  EXPECT_TRUE(flushed(before));
+  before = lsn_now(server.by_socket());
+  sql(server.by_socket(), "update " + options.table + " set beat = beat");
+  EXPECT_FALSE(flushed(before)) << "this test could not tell";
+}
+
+// ---- what waiting costs ----
+
+TEST_F(PostgresStore, ThoseWhoWaitWriteNothing) {
+  Server server(Server::How{.settings = {"autovacuum=off"}});
+  options_ = fresh_table(server.conninfo());
+  let_stand();
+  std::vector<std::shared_ptr<Backend>> seats;
+  for (const auto* name : {"a", "b", "c"}) seats.push_back(seat(name));
+  const auto contend = [&] {
+    for (const auto& waits : seats) {
+      EXPECT_TRUE(std::holds_alternative<Denied>(waits->acquire(within(10s))));
+      EXPECT_TRUE(std::holds_alternative<Incumbent>(waits->observe(within(10s))));
+      waits->await_change(Vacant{}, within(5ms));
+      EXPECT_EQ(waits->release(within(10s)), std::nullopt);
+    }
+  };
+  contend();
+  sql(server.by_socket(), "checkpoint");
+  const auto before = lsn_now(server.by_socket());
+  for (int i = 0; i < 20; ++i) contend();
+  EXPECT_EQ(lsn_now(server.by_socket()), before);
+  ASSERT_TRUE(applied(store()->compare_and_set(Expected{{1}, {1}}, record(1, 2), within(10s))));
+  EXPECT_NE(lsn_now(server.by_socket()), before) << "this test could not tell";
+  options_.table.clear();
+}
+
+/// While nothing changes. The first terms are for finding out when the leader renews.
+TEST_F(PostgresStore, AStandbyReadsOncePerTermLessRenewal) {
+  auto timing = Timing::of(2s);
+  LeaderManager leader(seat("leader"), timing, {});
+  leader.start();
+  ASSERT_TRUE(leader.await_leadership(10s));
+  LeaderManager standby(seat("standby"), timing, {});
+  standby.start();
+  wait_out(within(3 * timing.term));
+  const auto before = calls(options_.table, "left join");
+  const auto watched = 10 * (timing.term - timing.renew);
+  wait_out(within(watched));
+  const auto reads = calls(options_.table, "left join") - before;
+  EXPECT_GE(reads, 5);
+  EXPECT_LE(reads, 10 + 1);
+  EXPECT_TRUE(leader.leadership().is_leader());
+}
+
+TEST_F(PostgresStore, NinetyContendersElectOne) {
+  constexpr int contenders = 90;
+  std::atomic<int> granted{0}, denied{0};
+  std::barrier start(contenders);
+  std::atomic<Clock::rep> slowest{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < contenders; ++i)
+      threads.emplace_back([&, i] {
+        const auto contender = seat("c" + std::to_string(i));
+        EXPECT_TRUE(std::holds_alternative<Vacant>(contender->observe(within(30s))));
+        start.arrive_and_wait();
+        const auto began = boot_clock().now();
+        const auto answer = contender->acquire(within(30s));
+        const auto took = (boot_clock().now() - began).count();
+        for (auto most = slowest.load(); took > most && !slowest.compare_exchange_weak(most, took);) {
+        }
+        granted += std::holds_alternative<Granted>(answer);
+        denied += std::holds_alternative<Denied>(answer);
+      });
+  }
+  EXPECT_EQ(granted, 1);
+  EXPECT_EQ(denied, contenders - 1);
+  std::cout << "all of " << contenders << " answered within " << slowest / 1000 << " us\n";
+}
+
+// ---- the push ----
+
+TEST_F(PostgresStore, RenewalsWakeNobodyAndAReleaseAllHoweverTheySpellTheTable) {
+  const auto leader = store();
+  ASSERT_TRUE(applied(leader->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  auto other = options_;
+  other.table = "public." + options_.table;
+  const auto waits = store(), waits_too = store(other);
+  for (const auto& one : {waits, waits_too}) value(one->read(within(10s)));
+  const auto limit = within(300ms);
+  auto sleeps = std::async(std::launch::async, [&] { waits->await_change(Version{{1}, 1}, limit); });
+  for (std::uint64_t beat = 2; beat < 6; ++beat)
+    ASSERT_TRUE(applied(leader->compare_and_set(Expected{{1}, {beat - 1}}, record(1, beat), within(10s))));
+  sleeps.get();
+  EXPECT_TRUE(limit.passed()) << "a renewal woke it";
+
+  const auto began = boot_clock().now();
+  std::vector<std::future<void>> all;
+  for (const auto& one : {waits, waits_too})
+    all.push_back(std::async(std::launch::async, [one] { one->await_change(Version{{1}, 5}, within(20s)); }));
+  auto released = record(1, 6);
+  released.released = true;
+  ASSERT_TRUE(applied(leader->compare_and_set(Expected{{1}, {5}}, released, within(10s))));
+  for (auto& one : all) one.get();
+  EXPECT_LT(boot_clock().now() - began, 5s);
+}
+
+TEST_F(PostgresStore, AnotherElectionsReleaseWakesNobody) {
+  let_stand();
+  const auto waits = store();
+  value(waits->read(within(10s)));
+  auto released = record(1, 1);
+  released.released = true;
+  ASSERT_TRUE(applied(postgres::store(options_, "others")->compare_and_set(std::nullopt, released, within(10s))));
+  const auto limit = within(200ms);
+  waits->await_change(Version{{1}, 1}, limit);
+  EXPECT_TRUE(limit.passed());
+}
+
+// ---- poolers ----
+
+TEST_F(PostgresStore, NothingIsLeftInAPooledSession) {
+  const PgBouncer pool(shared("TENURE_POSTGRES_DIR"), 1);
+  auto options = options_;
+  options.conninfo = pool.conninfo();
+  const auto table = store(options);
+  ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  ASSERT_TRUE(applied(table->compare_and_set(Expected{{1}, {1}}, record(1, 2), within(10s))));
+  ASSERT_EQ(table->recall({Token{1}, "ops", ""}, within(10s)), std::nullopt);
+  const auto limit = within(100ms);
+  table->await_change(Version{{1}, 2}, limit);
+  EXPECT_TRUE(limit.passed()) << "nothing is pushed here, and nothing changed";
+  const auto left =
+      sql(pool.conninfo(),
+          "select current_setting('lock_timeout'), current_setting('synchronous_commit'),"
+          " (select count(*) from pg_listening_channels()), (select count(*) from pg_prepared_statements)");
+  EXPECT_EQ(left[0][0].as<std::string>(), "0");
+  EXPECT_EQ(left[0][1].as<std::string>(), "on");
+  EXPECT_EQ(left[0][2].as<int>(), 0);
+  EXPECT_EQ(left[0][3].as<int>(), 0);
+}
+
+TEST_F(PostgresStore, AReleaseThroughAPoolerReachesThoseWhoListen) {
+  const PgBouncer pool(shared("TENURE_POSTGRES_DIR"), 1);
+  auto options = options_;
+  options.conninfo = pool.conninfo();
+  const auto pooled = store(options);
+  ASSERT_TRUE(applied(pooled->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  const auto listens = store();
+  value(listens->read(within(10s)));
+  auto released = record(1, 2);
+  released.released = true;
+  ASSERT_TRUE(applied(pooled->compare_and_set(Expected{{1}, {1}}, released, within(10s))));
+  const auto limit = within(20s);
+  listens->await_change(Version{{1}, 1}, limit);
+  EXPECT_FALSE(limit.passed());
+}
+
+// ---- whatever a session's settings are ----
+
+TEST_F(PostgresStore, TimeZonesAndFormatsOfSessionsChangeNothing) {
+  std::vector<std::shared_ptr<ConditionalStore>> stores;
+  for (const auto* settings :
+       {"set timezone = 'Pacific/Kiritimati'", "set timezone = 'America/St_Johns'", "set datestyle = 'German, DMY'",
+        "set intervalstyle = 'sql_standard'", "set bytea_output = 'escape'", "set standard_conforming_strings = off",
+        "set client_encoding = 'LATIN1'", "set extra_float_digits = -15", "set transform_null_equals = on"})
+    stores.push_back(store(role("select, insert, update", settings)));
+  std::uint64_t token = 0;
+  const auto written = [&](const std::shared_ptr<ConditionalStore>& by) {
+    auto next = record(token + 1, token + 1);
+    next.holder = "\xff\\x'";
+    const auto expected = token ? std::optional(Expected{{token}, {token}}) : std::nullopt;
+    ++token;
+    return value(by->compare_and_set(expected, next, within(10s))).applied;
+  };
+  for (const auto& writer : stores) {
+    ASSERT_TRUE(written(writer));
+    for (const auto& reader : stores) {
+      const auto read = value(reader->read(within(10s)));
+      const auto now = boot_clock().unix_ms();
+      ASSERT_TRUE(read.record);
+      EXPECT_EQ(read.record->holder, "\xff\\x'");
+      EXPECT_EQ(read.record->token, Token{token});
+      EXPECT_LT(std::abs(read.now_ms - now), 2000);
+      EXPECT_LT(std::abs(read.record->written_ms - now), 2000);
+      EXPECT_LE(read.record->written_ms, read.now_ms);
+    }
+  }
+}
+
+TEST_F(PostgresStore, AnEmptySearchPathNeedsTheSchema) {
+  auto options = role("select, insert, update", "set search_path = ''");
+  EXPECT_THAT(error_of(store(options)->read(within(10s))).message, HasSubstr("there is no table"));
+  options.table = "public." + options.table;
+  EXPECT_TRUE(applied(store(options)->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+}
+
+/// There a statement that waited for a row that changed is an error and no answer: it is to be a refusal all the same.
+TEST_F(PostgresStore, AStricterIsolationLevelMakesRefusalsOfItsErrors) {
+  for (const auto* level : {"repeatable read", "serializable"}) {
+    admin("truncate " + options_.table);
+    const auto options =
+        role("select, insert, update", std::string("set default_transaction_isolation = '") + level + "'");
+    const auto slow = store(options);
+    ASSERT_TRUE(applied(slow->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+    pqxx::connection fast(shared("TENURE_POSTGRES_SOCKET"));
+    pqxx::work work(fast);
+    work.exec("update " + options.table + " set token = 2, beat = 2");
+    auto swap = std::async(std::launch::async, [&] {
+      return value(slow->compare_and_set(Expected{{1}, {1}}, record(1, 3), within(20s)));
+    });
+    EXPECT_TRUE(eventually(
+        [&] { return admin("select 1 from pg_locks where not granted and locktype = 'transactionid'").size() > 0; }));
+    work.commit();
+    const auto refused = swap.get();
+    EXPECT_FALSE(refused.applied) << level;
+    ASSERT_TRUE(refused.found.record) << level;
+    EXPECT_EQ(refused.found.record->token, Token{2}) << level;
+
+    std::atomic<int> wins{0}, losses{0}, errors{0};
+    std::vector<std::jthread> racers;
+    for (std::uint64_t racer = 0; racer < 8; ++racer)
+      racers.emplace_back([&, racer] {
+        const auto own = store(options);
+        for (std::uint64_t round = 0; round < 20; ++round) {
+          const auto found = own->read(within(20s));
+          const auto* read = std::get_if<Read>(&found);
+          if (!read) {
+            ++errors;
+            continue;
+          }
+          const auto result =
+              own->compare_and_set(Expected{read->record->token, {read->record->beat}},
+                                   record(read->record->token.value + 1, racer * 100 + round), within(20s));
+          errors += std::holds_alternative<Error>(result);
+          wins += applied(result);
+          losses += !applied(result);
+        }
+      });
+    racers.clear();
+    EXPECT_EQ(errors, 0) << level;
+    EXPECT_GT(losses, 0) << level << ": nobody raced";
+    EXPECT_EQ(value(slow->read(within(10s))).record->token.value, 2u + static_cast<std::uint64_t>(wins)) << level;
+  }
+}
+
+// ---- what is left behind ----
+
+TEST_F(PostgresStore, NothingIsLeftOfASeat) {
+  const auto descriptors = [] {
+    int count = 0;
+    auto* directory = ::opendir("/proc/self/fd");
+    while (::readdir(directory)) ++count;
+    ::closedir(directory);
+    return count;
+  };
+  const auto threads = [] {
+    int count = 0;
+    auto* directory = ::opendir("/proc/self/task");
+    while (::readdir(directory)) ++count;
+    ::closedir(directory);
+    return count;
+  };
+  admin("select 1");
+  const int before = descriptors(), threads_before = threads();
+  const auto options = named(options_.table);
+  for (int i = 0; i < 5; ++i) {
+    LeaderManager manager(open(options, "jobs", {"a", ""}), lock_table_timing::fast(), {});
+    manager.start();
+    ASSERT_TRUE(manager.await_leadership(10s));
+    manager.stop();
+  }
+  EXPECT_TRUE(eventually([&] { return threads() == threads_before; }));
+  EXPECT_EQ(descriptors(), before);
+  EXPECT_TRUE(eventually([&] {
+    return admin("select 1 from pg_stat_activity where application_name = '" + options_.table + "'").empty();
+  }));
+}
+
+}  // namespace
+}  // namespace tenure::postgres::test

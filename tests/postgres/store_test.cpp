@@ -109,8 +109,9 @@ TEST_F(PostgresStore, ThoseWhoWaitWriteNothing) {
   options_.table.clear();
 }
 
-/// While nothing changes. The first terms are for finding out when the leader renews.
-TEST_F(PostgresStore, AStandbyReadsOncePerTermLessRenewal) {
+/// At the end of the lease that it saw, and once more where its knowledge of when the leader asks has got loose. The
+/// first terms are for finding that out.
+TEST_F(PostgresStore, AStandbyReadsOnceOrTwiceInATerm) {
   auto timing = Timing::of(2s);
   LeaderManager leader(seat("leader"), timing, {});
   leader.start();
@@ -119,11 +120,11 @@ TEST_F(PostgresStore, AStandbyReadsOncePerTermLessRenewal) {
   standby.start();
   wait_out(within(3 * timing.term));
   const auto before = calls(options_.table, "left join");
-  const auto watched = 10 * (timing.term - timing.renew);
-  wait_out(within(watched));
+  wait_out(within(10 * (timing.term - timing.renew)));
   const auto reads = calls(options_.table, "left join") - before;
+  std::cout << reads << " reads in 10 terms less renewal\n";
   EXPECT_GE(reads, 5);
-  EXPECT_LE(reads, 10 + 1);
+  EXPECT_LE(reads, 20);
   EXPECT_TRUE(leader.leadership().is_leader());
 }
 
@@ -137,7 +138,16 @@ TEST_F(PostgresStore, NinetyContendersElectOne) {
     for (int i = 0; i < contenders; ++i)
       threads.emplace_back([&, i] {
         const auto contender = seat("c" + std::to_string(i));
-        EXPECT_TRUE(std::holds_alternative<Vacant>(contender->observe(within(30s))));
+        // Ninety connect at once: on a busy machine not all of them within connect_timeout.
+        EXPECT_TRUE(eventually(
+            [&] {
+              const auto sight = contender->observe(within(30s));
+              if (const auto* none = std::get_if<Unknown>(&sight)) {
+                EXPECT_EQ(none->error.fault, Fault::unreachable);
+              }
+              return std::holds_alternative<Vacant>(sight);
+            },
+            60s));
         start.arrive_and_wait();
         const auto began = boot_clock().now();
         const auto answer = contender->acquire(within(30s));

@@ -7,7 +7,7 @@ Each peer does what its own documentation shows, with the settings named in its 
 
 peers.py [--runs 30] [--crashes 5] NAME=COMMAND...        COMMAND prints a line with "leads" when it leads, and
                                                           hands over on SIGTERM; {n} in it is another number each time
-Others run if their variable is set: ETCD (host:port), REDIS_PORT, PSQL (a connection string).
+Others run if their variable is set: ETCD (host:port), REDIS (its URL), PSQL (a connection string).
 """
 import argparse
 import os
@@ -22,7 +22,7 @@ import time
 REDIS_LOCK = """
 import redis, signal
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
-lock = redis.Redis(port={port}).lock("peers", timeout=10)
+lock = redis.Redis.from_url("{url}").lock("peers", timeout=10)
 lock.acquire()
 print("leads", flush=True)
 signal.sigwait([signal.SIGTERM])
@@ -119,17 +119,16 @@ def row(name, figure, took):
 
 
 def peers():
-    etcd, redis, psql = (os.environ.get(name) for name in ("ETCD", "REDIS_PORT", "PSQL"))
+    etcd, redis, psql = (os.environ.get(name) for name in ("ETCD", "REDIS", "PSQL"))
     if etcd:
         etcdctl = ["env", "ETCDCTL_API=3", "etcdctl", "--endpoints", etcd]
         yield "etcdctl elect (TTL 60 s)", etcdctl + ["elect", "peers", "{n}"], signal.SIGINT, None
         yield "etcdctl lock (TTL 10 s)", etcdctl + ["lock", "--ttl", "10", "peers"], signal.SIGINT, signal.SIGKILL
     if redis:
-        yield ("python3-redis Lock (timeout 10 s)", [sys.executable, "-c", REDIS_LOCK.format(port=redis)],
+        yield ("python3-redis Lock (timeout 10 s)", [sys.executable, "-c", REDIS_LOCK.replace("{url}", redis)],
                signal.SIGTERM, signal.SIGKILL)
-        url = "redis://localhost:%s" % redis
         yield ("python3-tooz, redis (its defaults)",
-               [sys.executable, "-c", TOOZ_LOCK.replace("{url}", url)], signal.SIGTERM, signal.SIGKILL)
+               [sys.executable, "-c", TOOZ_LOCK.replace("{url}", redis)], signal.SIGTERM, signal.SIGKILL)
     if psql:
         subprocess.run(["psql", "-qX", psql, "-c", "drop table if exists peers_lock; create table peers_lock "
                         "(key text primary key, leader text, expires timestamptz)"], check=True)

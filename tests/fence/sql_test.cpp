@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: in PostgreSQL a leader that is one no more writes nothing. Method: a table as its recipe says, in a real
+// server, and the tokens of two leaders.
+#include <tenure/fence.hpp>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <pqxx/pqxx>
+#include <string>
+
+#include "two_leaders.hpp"
+
+namespace tenure::fence {
+namespace {
+
+class SqlFence : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* url = std::getenv("TENURE_POSTGRES");
+    if (url == nullptr) GTEST_SKIP() << "needs a real server: set TENURE_POSTGRES to libpq's connection string";
+    database_ = std::make_unique<pqxx::connection>(url);
+    execute("create temporary table totals (id int primary key, sum int, fence bigint not null default 0)");
+    execute("insert into totals values (1, 0), (2, 0)");
+  }
+  pqxx::result execute(const std::string& sql) {
+    pqxx::nontransaction transaction(*database_);
+    return transaction.exec(sql);
+  }
+  /// What a leader does. How many rows it wrote.
+  std::size_t write(Token token, int sum, int id) {
+    pqxx::nontransaction transaction(*database_);
+    const auto statement = sql_update("totals", "sum = $2", "id = $3");
+    const auto fence = std::to_string(token.value);
+#if PQXX_VERSION_MAJOR > 7 || (PQXX_VERSION_MAJOR == 7 && PQXX_VERSION_MINOR >= 10)
+    const auto result = transaction.exec(statement, pqxx::params{fence, sum, id});
+#else
+    const auto result = transaction.exec_params(statement, fence, sum, id);
+#endif
+    return static_cast<std::size_t>(result.affected_rows());
+  }
+  int sum(int id) { return execute("select sum from totals where id = " + std::to_string(id))[0][0].as<int>(); }
+
+ private:
+  std::unique_ptr<pqxx::connection> database_;
+};
+
+TEST_F(SqlFence, AStaleLeaderWritesNothing) {
+  const auto [stale, later] = test::two_leaders();
+  EXPECT_EQ(write(stale, 10, 1), 1u);
+  EXPECT_EQ(write(stale, 11, 1), 1u) << "it writes as often as it likes while it leads";
+  EXPECT_EQ(write(later, 20, 1), 1u);
+  EXPECT_EQ(write(stale, 12, 1), 0u);
+  EXPECT_EQ(sum(1), 20);
+}
+
+TEST_F(SqlFence, EachRowHasAFenceOfItsOwn) {
+  const auto [stale, later] = test::two_leaders();
+  EXPECT_EQ(write(later, 20, 1), 1u);
+  EXPECT_EQ(write(stale, 10, 2), 1u) << "where no later leader has written, nothing is known of one";
+  EXPECT_EQ(write(later, 21, 2), 1u);
+  EXPECT_EQ(write(stale, 11, 2), 0u);
+}
+
+}  // namespace
+}  // namespace tenure::fence

@@ -351,7 +351,7 @@ TEST_F(PostgresFaults, ASessionThatIsEndedInTheMidstOfAVerbIsAnError) {
 }
 
 TEST_F(PostgresFaults, ALeaderOutlivesAnIdleSessionTimeoutAndAStandbyDoesNotSpin) {
-  const auto options = role("select, insert, update", "set idle_session_timeout = '30ms'");
+  const auto options = role("select, insert, update", "set idle_session_timeout = '300ms'");
   const auto leader = store(options), standby = store(options);
   ASSERT_TRUE(applied(leader->compare_and_set(std::nullopt, record(1, 1), within(10s))));
   for (std::uint64_t beat = 2; beat < 6; ++beat) {

@@ -295,7 +295,7 @@ TEST_F(PostgresStore, AStricterIsolationLevelMakesRefusalsOfItsErrors) {
       return value(slow->compare_and_set(Expected{{1}, {1}}, record(1, 3), within(20s)));
     });
     EXPECT_TRUE(eventually(
-        [&] { return admin("select 1 from pg_locks where not granted and locktype = 'transactionid'").size() > 0; }));
+        [&] { return !admin("select 1 from pg_locks where not granted and locktype = 'transactionid'").empty(); }));
     work.commit();
     const auto refused = swap.get();
     EXPECT_FALSE(refused.applied) << level;

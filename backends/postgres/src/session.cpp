@@ -97,12 +97,16 @@ std::optional<Error> Session::refused(const pqxx::row& found) const {
 
 pqxx::result Session::ask(const std::string& statement, const std::vector<std::string>& values) {
   pqxx::nontransaction transaction(*connection_);
-#if PQXX_VERSION_MAJOR > 7 || (PQXX_VERSION_MAJOR == 7 && PQXX_VERSION_MINOR >= 10)
+#if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 706
+  return transaction.exec_params(statement, pqxx::prepare::make_dynamic_params(values));
+#else
   pqxx::params all;
   for (const auto& value : values) all.append(value);
-  return transaction.exec(statement, all);
+#if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 710
+  return transaction.exec_params(statement, all);
 #else
-  return transaction.exec_params(statement, pqxx::prepare::make_dynamic_params(values));
+  return transaction.exec(statement, all);
+#endif
 #endif
 }
 

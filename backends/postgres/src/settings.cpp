@@ -58,7 +58,7 @@ std::string joined(const Pairs& pairs) {
 
 std::string effective(const Pairs& pairs, const std::string& key, const char* variable) {
   if (const auto found = pairs.find(key); found != pairs.end()) return found->second;
-  const char* value = std::getenv(variable);
+  const char* value = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): libpq reads them too
   return value ? value : "";
 }
 
@@ -71,7 +71,7 @@ bool loopback(std::string_view host) {
 std::vector<std::string> unverified(const Pairs& pairs) {
   const auto mode = effective(pairs, "sslmode", "PGSSLMODE");
   std::vector<std::string> out;
-  if (mode == "verify-full" || mode == "verify-ca" || pairs.count("service")) return out;
+  if (mode == "verify-full" || mode == "verify-ca" || pairs.contains("service")) return out;
   const auto hosts = effective(pairs, "host", "PGHOST");
   for (std::size_t at = 0; at <= hosts.size();) {
     const auto end = std::min(hosts.find(',', at), hosts.size());

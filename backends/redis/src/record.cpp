@@ -74,8 +74,9 @@ class Taker {
   template <class T>
   T integer(std::string_view name, T least, T most) {
     const auto value = number<T>(text(name, 20));
-    right_ = right_ && value && *value >= least && *value <= most;
-    return value.value_or(T{});
+    const bool good = value && *value >= least && *value <= most;
+    right_ = right_ && good;
+    return good ? *value : T{};
   }
 
   bool has(std::string_view name) const { return fields_.contains(name); }

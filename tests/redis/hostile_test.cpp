@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <netdb.h>
+#include <sys/prctl.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -255,14 +256,20 @@ TEST(RedisHostile, ABrokenPipeKillsNobody) {
   std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
   ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   ASSERT_EQ(::listen(listener, 16), 0);
-  std::jthread server_thread([listener] { answer_once_and_close(listener); });
+  const pid_t closer = ::fork();
+  ASSERT_GE(closer, 0);
+  if (closer == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    answer_once_and_close(listener);
+    ::_exit(0);
+  }
   EXPECT_EQ(child_that_runs([&] {
               const auto a = store(from_url("redis+unix://:pw@" + path), "jobs");
               for (int i = 0; i < 300; ++i) static_cast<void>(a->read(within(100ms)));
             }),
             0);
-  ::shutdown(listener, SHUT_RDWR);
-  server_thread.join();
+  ::kill(closer, SIGKILL);
+  ::waitpid(closer, nullptr, 0);
   ::close(listener);
 }
 

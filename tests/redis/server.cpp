@@ -139,6 +139,7 @@ bool Server::try_start() {
   pid_ = ::fork();
   if (pid_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::setpgid(0, 0);  // with the processes that it forks to write files
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -173,8 +174,9 @@ bool Server::serves() {
 
 void Server::end(int signal) {
   if (pid_ <= 0) return;
-  ::kill(pid_, signal);
-  ::kill(pid_, SIGCONT);
+  ::setpgid(pid_, pid_);  // if it did not get that far
+  ::kill(-pid_, signal);
+  ::kill(-pid_, SIGCONT);
   ::waitpid(pid_, nullptr, 0);
   pid_ = -1;
 }

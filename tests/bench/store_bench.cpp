@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <list>
+#include <memory>
 #include <random>
 #include <regex>
 #include <stdexcept>
@@ -17,6 +19,7 @@
 #include <tenure/leader_manager.hpp>
 #include <tenure/stores.hpp>
 #include <tenure/wait.hpp>
+#include <thread>
 #include <vector>
 
 #include "fleet.hpp"
@@ -141,6 +144,36 @@ void handover(const Settings& s) {
   }
   bench::print_header("ms");
   bench::print_row("hand-over among processes, of " + std::to_string(5 * s.runs), took);
+}
+
+/// Between two managers of this process: from resign() to the other one's elected().
+void handover_here(const Settings& s) {
+  struct Candidate {
+    std::unique_ptr<LeaderManager> manager;
+    std::atomic<Clock::rep> elected{};
+  } candidates[2];
+  const auto name = unique_name();
+  for (auto& c : candidates) {
+    auto opened = open(s.store, name);
+    Hooks hooks;
+    hooks.elected = [&c](const Elected&) { c.elected = now().time_since_epoch().count(); };
+    c.manager = std::make_unique<LeaderManager>(opened.backend, opened.timings.fast, hooks);
+    c.manager->start();
+    if (&c == candidates && !c.manager->await_leadership(30s)) fail("nobody leads");
+  }
+  let_pass(500ms);
+  std::vector<double> took;
+  for (std::size_t i = 0; i < 5 * s.runs; ++i) {
+    auto &leader = candidates[i % 2], &standby = candidates[1 - i % 2];
+    const auto asked = now();
+    leader.manager->resign(20ms);
+    if (!standby.manager->await_leadership(5s)) fail("nobody follows");
+    while (standby.elected.load() < asked.time_since_epoch().count()) std::this_thread::yield();
+    took.push_back(milliseconds(Clock::Time(Clock::Duration(standby.elected.load())) - asked));
+    let_pass(60ms);  // Past the cool-down, so that the other one stands by again.
+  }
+  bench::print_header("ms");
+  bench::print_row("hand-over: resign() to the other one's elected()", took);
 }
 
 std::string through(const Settings& s, int port) {
@@ -286,7 +319,7 @@ int main(int argc, char** argv) try {
   const auto wanted = [&](const char* figure) {
     return ("," + s.figures + ",").find("," + std::string(figure) + ",") != std::string::npos;
   };
-  if (wanted("handover")) handover(s);
+  if (wanted("handover")) handover_here(s), handover(s);
   if (wanted("overshoot")) overshoot(s);
   if (wanted("outage")) outage(s), default_crash(s);
   if (wanted("stopped")) stopped(s);

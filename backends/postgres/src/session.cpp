@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "faults.hpp"
+#include "statements.hpp"
 
 namespace tenure::postgres {
 namespace {
@@ -77,7 +78,11 @@ std::optional<Error> Session::introduce() {
   }
   channel_ = channel_of(found[2].as<std::string>(), found[3].as<std::string>(), election_);
   listens_ = found[0].as<int>() == connection_->backendpid();
-  if (listens_) run("listen \"" + channel_ + "\"; set lock_timeout = '" + table_lock_timeout + "'");
+  if (listens_) {
+    run("listen \"" + channel_ + "\"; set lock_timeout = '" + table_lock_timeout +
+        "'; set plan_cache_mode = force_generic_plan");
+    prepare();
+  }
   introduced_ = true;
   return std::nullopt;
 }
@@ -95,18 +100,36 @@ std::optional<Error> Session::refused(const pqxx::row& found) const {
   return std::nullopt;
 }
 
+/// What is asked while electing is parsed and planned once: that costs the server more than the asking does. Only in a
+/// session of our own, which a pooler's is not.
+void Session::prepare() {
+  const Writing writing{settings_.quoted, election_, channel_, {}};
+  for (const auto& question : {reading(settings_.quoted, election_), replacing(writing, Expected{}, {}),
+                               replacing(writing, std::nullopt, {})}) {
+    const auto name = "tenure_" + std::to_string(prepared_.size());
+    connection_->prepare(name, question.statement);
+#if PQXX_VERSION_MAJOR < 7
+    connection_->prepare_now(name);
+#endif
+    prepared_.emplace(question.statement, name);
+  }
+}
+
 pqxx::result Session::ask(const std::string& statement, const std::vector<std::string>& values) {
   pqxx::nontransaction transaction(*connection_);
+  const auto known = prepared_.find(statement);
 #if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 706
-  return transaction.exec_params(statement, pqxx::prepare::make_dynamic_params(values));
+  const auto all = pqxx::prepare::make_dynamic_params(values);
 #else
   pqxx::params all;
   for (const auto& value : values) all.append(value);
+#endif
 #if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 710
+  if (known != prepared_.end()) return transaction.exec_prepared(known->second, all);
   return transaction.exec_params(statement, all);
 #else
+  if (known != prepared_.end()) return transaction.exec(pqxx::prepped{known->second}, all);
   return transaction.exec(statement, all);
-#endif
 #endif
 }
 
@@ -129,6 +152,7 @@ bool Session::alive() {
 void Session::drop() {
   connection_.reset();
   cuttable_ = introduced_ = listens_ = news_ = false;
+  prepared_.clear();
 }
 
 Session::Wait Session::await_news(CallThread::Socket& socket) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One connection to the server: made when it is needed, made again after it broke. Lives on its store's call thread.
 #pragma once
+#include <map>
 #include <memory>
 #include <optional>
 #include <pqxx/pqxx>
@@ -45,6 +46,7 @@ class Session {
  private:
   bool alive();
   void drop();
+  void prepare();
   std::optional<Error> introduce();
   std::optional<Error> refused(const pqxx::row& found) const;
 
@@ -56,6 +58,7 @@ class Session {
   bool introduced_{};  ///< What follows is known.
   std::string channel_;
   bool listens_{}, news_{};
+  std::map<std::string, std::string> prepared_;  ///< Statements and their names.
 };
 
 }  // namespace tenure::postgres

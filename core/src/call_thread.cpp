@@ -227,9 +227,14 @@ bool CallThread::Socket::wait() { return state_.wait_readable(); }
 CallThread::CallThread()
     : state_(std::make_shared<CallThreadState>()),
       real_waker_(boot_clock().make_waker()),
+      made_by_(::getpid()),
       thread_(start_thread("tenure call", [state = state_] { state->run(); })) {}
 
 CallThread::~CallThread() {
+  if (::getpid() != made_by_) {  // A child has no such thread.
+    new std::thread(std::move(thread_));
+    return;
+  }
   auto& state = *state_;
   std::unique_lock lock(state.mutex);
   state.quit = true;

@@ -105,16 +105,23 @@ void LockTableDecisions::time_lease(const Read& read, Time at) {
   lease_end_ = Time(record.asked + lag_->most) + longest();
 }
 
-/// One read soon after a renewal makes the bound tight; the store's clock says when the next renewal is due.
+/// A read soon after a renewal makes the bound tight, and the store's clock says when renewals are due. Until it is
+/// tight the next one is looked for; then the last one before the lease's end, so that one read per (term - renew)
+/// keeps it so.
 void LockTableDecisions::time_look(const Read& read, Time at, bool fresh) {
   if (!lag_) return;
   const auto since = age(read, longest());
-  if (lag_->excess <= tight) lag_->timed_looks = 0;
-  if (lag_->excess <= tight || !since || lag_->timed_looks >= most_timed_looks) return;
-  const auto due = fresh ? std::max(timing_.renew - *since, Duration::zero()) : Duration::zero();
-  const auto look = at + due + after_renewal * (fresh ? 1 : 1 << lag_->timed_looks);
+  const bool is_tight = lag_->excess <= tight;
+  if (is_tight) lag_->timed_looks = 0;
+  if (!since || (is_tight && !fresh) || lag_->timed_looks >= most_timed_looks) return;
+  auto due = Duration::zero();
+  if (is_tight)
+    due = (lease_end_ - timing_.renew / 2 - at + *since) / timing_.renew * timing_.renew - *since;
+  else if (fresh)
+    due = timing_.renew - *since;
+  const auto look = at + std::max(due, Duration::zero()) + after_renewal * (fresh ? 1 : 1 << lag_->timed_looks);
   if (look >= lease_end_) return;
-  ++lag_->timed_looks;
+  if (!is_tight) ++lag_->timed_looks;
   timed_look_ = look;
 }
 

@@ -5,12 +5,14 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <future>
+#include <memory>
 #include <tenure/manual_clock.hpp>
 #include <tenure/wait.hpp>
 #include <thread>
@@ -262,6 +264,19 @@ TEST_P(CallThreadEither, ABrokenPipeKillsNobody) {
   ::shutdown(silence->ends[0], SHUT_RDWR);
   EXPECT_EQ(thread.ask([silence = silence](auto&) { return ::write(silence->ends[0], "x", 1); }, within(5s)), -1);
   EXPECT_TRUE(thread.call([](auto&) {}, within(5s)));
+}
+
+TEST(CallThread, AForkedChildMayDestroyIt) {
+  auto thread = std::make_unique<CallThread>();
+  const auto child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    thread.reset();
+    ::_exit(7);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << "it hung, and the alarm ended it";
 }
 
 TEST(CallThread, CountsByTheCallersClock) {

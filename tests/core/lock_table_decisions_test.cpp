@@ -642,7 +642,26 @@ TEST_F(LockTableRules, AStandbyLooksAgainWhenTheLeaseEnds) {
   read.now_ms = unix_ms;
   read.record->written_ms = unix_ms - 5;
   d.saw(read, now + 1s);
-  EXPECT_EQ(d.next_look(), d.earliest()) << "read so soon that no better bound is to be had";
+  EXPECT_EQ(d.next_look(), now + 1s - 5ms + 8s + 4ms) << "just after the last renewal that is due before";
+  EXPECT_EQ(d.earliest(), now + 11s);
+  d.saw(read, now + 9s);
+  EXPECT_EQ(d.next_look(), now + 11s) << "it was not renewed";
+}
+
+TEST_F(LockTableRules, OneReadPerTermLessRenewKeepsTheBoundTight) {
+  const auto first = now;
+  Duration latest{};
+  int reads = 0;
+  for (; now < first + 800s; now = d.next_look(), ++reads) {
+    const auto renewals = (now - first) / timing.renew;  // by a leader that asks exactly then, by the same clock
+    auto read = holds(theirs(5, 50 + static_cast<std::uint64_t>(renewals), 77s + renewals * timing.renew));
+    read.now_ms = unix_ms + (now - first) / 1ms;
+    read.record->written_ms = unix_ms + renewals * timing.renew / 1ms;
+    d.saw(read, now);
+    if (reads > 2) latest = std::max(latest, d.earliest() - (first + renewals * timing.renew + timing.term));
+  }
+  EXPECT_LE(reads, 800s / (timing.term - timing.renew) + 2) << "the first ones make it tight";
+  EXPECT_LE(latest, 5ms);
 }
 
 TEST_F(LockTableRules, UntilTheBoundIsTightItLooksJustAfterARenewalThatIsDue) {
@@ -661,7 +680,7 @@ TEST_F(LockTableRules, UntilTheBoundIsTightItLooksJustAfterARenewalThatIsDue) {
   renewed.record->written_ms = unix_ms + 1506;
   now += 6ms;
   d.saw(renewed, now);
-  EXPECT_EQ(d.next_look(), d.earliest());
+  EXPECT_EQ(d.next_look(), now - 4ms + 8s + 4ms) << "tight: just after the last one that is due in this lease";
   EXPECT_EQ(d.earliest(), now + 10s);
 }
 

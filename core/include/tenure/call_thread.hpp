@@ -69,6 +69,7 @@ class TENURE_EXPORT CallThread {
   const std::shared_ptr<CallThreadState> state_;
   const std::unique_ptr<Waker> real_waker_;
   std::unique_ptr<Waker> waker_;
+  const int made_by_;  ///< Process.
   std::thread thread_;
 };
 

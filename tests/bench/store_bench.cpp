@@ -170,7 +170,7 @@ void handover_here(const Settings& s) {
     if (!standby.manager->await_leadership(5s)) fail("nobody follows");
     while (standby.elected.load() < asked.time_since_epoch().count()) std::this_thread::yield();
     took.push_back(milliseconds(Clock::Time(Clock::Duration(standby.elected.load())) - asked));
-    let_pass(60ms);  // Past the cool-down, so that the other one stands by again.
+    let_pass(65ms);  // Past the cool-down, so that the other one stands by again.
   }
   bench::print_header("ms");
   bench::print_row("hand-over: resign() to the other one's elected()", took);

@@ -22,7 +22,7 @@ constexpr std::size_t most_sent = 1024;
 
 /// A bound this tight is not worth another read.
 constexpr Duration tight = milliseconds(5);
-constexpr Duration after_renewal = milliseconds(4);
+constexpr Duration after_renewal = milliseconds(3);
 constexpr int most_timed_looks = 8;
 
 bool credible(const Record& record) {
@@ -78,7 +78,7 @@ void LockTableDecisions::judge_fall(bool fell_before) {
 
 /// The lease ends one term after its holder asked, by the holder's clock. What that is by ours: the holder
 /// asked before we received the answer, for this version and for every earlier one of the same process, and
-/// two clocks drift apart by at most twice the error of each.
+/// while its clock counts one second, ours counts at most (1 + rate) / (1 - rate).
 void LockTableDecisions::time_lease(const Read& read, Time at) {
   const auto& record = *read.record;
   const auto apart = at.time_since_epoch() - record.asked;
@@ -95,7 +95,8 @@ void LockTableDecisions::time_lease(const Read& read, Time at) {
     lag_ = Lag{record.incarnation, record.asked, apart, late, 0};
   } else {
     const auto elapsed = static_cast<double>((record.asked - lag_->asked).count());
-    const Duration drift(static_cast<Clock::rep>(std::ceil(2 * timing_.clock_rate_error * elapsed)));
+    const auto rate = timing_.clock_rate_error;
+    const Duration drift(static_cast<Clock::rep>(std::ceil(2 * rate / (1 - rate) * elapsed)));
     lag_->asked = record.asked;
     lag_->most += drift;
     lag_->excess = std::min(lag_->excess + drift, longest());

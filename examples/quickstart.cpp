@@ -51,7 +51,8 @@ void campaign(const std::string& url, const std::string& name, const sigset_t& t
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto* url = std::getenv("TENURE_STORE");  // may hold a password: not for a command line, which all can read
+  // It may hold a password: not for a command line, which all can read.
+  const auto* url = std::getenv("TENURE_STORE");  // NOLINT(concurrency-mt-unsafe): no other thread runs yet
   if (argc != 2 || url == nullptr) {
     std::fprintf(stderr, "usage: TENURE_STORE=URL quickstart NAME, with a URL as <tenure/stores.hpp> lists them\n");
     return 2;

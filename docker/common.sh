@@ -187,7 +187,7 @@ stop_guarded() { [[ -z $guarded ]] || end_group "$guarded"; }
 end_group() {
   kill -TERM -- "-$1" 2>/dev/null
   kill -CONT -- "-$1" 2>/dev/null
-  for _ in {1..20}; do
+  for _ in {1..100}; do
     kill -0 -- "-$1" 2>/dev/null || return 0
     sleep 0.1
   done

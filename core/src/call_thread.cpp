@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -26,6 +27,12 @@ namespace {
 constexpr auto grace = std::chrono::milliseconds(20);
 
 Limit soon() { return {boot_clock(), boot_clock().now() + grace, {}}; }
+
+/// A limit's clock may be gone as soon as its call has returned; ours is not.
+Clock::Time by_boot_clock(const Limit& limit) {
+  if (&limit.clock == &boot_clock()) return limit.by;
+  return boot_clock().now() + std::min<Clock::Duration>(limit.by - limit.clock.now(), std::chrono::hours(24));
+}
 
 /// A SIGPIPE that comes to this thread meanwhile is taken back.
 class NoBrokenPipe {
@@ -59,8 +66,7 @@ struct CallThreadState {
   enum class Busy { no, on_callers_thread, on_own_thread };
 
   std::mutex mutex;
-  Clock* clock{&boot_clock()};  ///< The limits' own.
-  std::shared_ptr<Waker> thread{clock->make_waker()};
+  const std::unique_ptr<Waker> thread{boot_clock().make_waker()};
   Clock::Time watched_to{Clock::Time::min()};  ///< By when the thread looks again.
   Body given;                                  ///< For the thread.
   Busy busy{};
@@ -121,7 +127,7 @@ struct CallThreadState {
 
   void end() {
     ended = true;
-    end_at = clock->now() + grace;
+    end_at = boot_clock().now() + grace;
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(end_event, &one, sizeof one);
     if (!waiting) cut();
@@ -131,11 +137,20 @@ struct CallThreadState {
     if (socket >= 0) ::shutdown(socket, SHUT_RDWR);
   }
 
+  /// However the call ended, and before its stop means nothing any more.
+  struct Idle {
+    CallThreadState& state;
+    ~Idle() {
+      const std::lock_guard lock(state.mutex);
+      state.busy = Busy::no;
+    }
+  };
+
   /// False: it is to be called again, where it may connect.
   bool run_here(std::unique_lock<std::mutex>& lock, const Body& body, const Limit& limit) {
     begin(Busy::on_callers_thread);
-    end_at = limit.by;
-    if (watched_to > limit.by) thread->wake();
+    end_at = by_boot_clock(limit);
+    if (watched_to > end_at) thread->wake();
     lock.unlock();
     {
       const NoBrokenPipe none;
@@ -143,11 +158,9 @@ struct CallThreadState {
         const std::lock_guard ending(mutex);
         if (busy == Busy::on_callers_thread && !ended) end(), thread->wake();
       });
+      const Idle after{*this};
       CallThread::Socket seen(*this);
       body(seen);
-      lock.lock();
-      busy = Busy::no;
-      lock.unlock();
     }
     lock.lock();
     return !connects;
@@ -185,10 +198,9 @@ struct CallThreadState {
       if (given) {
         run_given(lock);
       } else {
-        const auto waker = thread;
         watched_to = watch();
         lock.unlock();
-        waker->wait_until(watched_to);
+        thread->wait_until(watched_to);
         lock.lock();
         watched_to = Clock::Time::min();
       }
@@ -210,7 +222,7 @@ struct CallThreadState {
   /// Ends what runs on its caller's thread when it is time; when to look again.
   Clock::Time watch() {
     if (busy != Busy::on_callers_thread) return Clock::Time::max();
-    if (clock->now() < end_at) return end_at;
+    if (boot_clock().now() < end_at) return end_at;
     if (!ended) {
       end();
       return end_at;
@@ -252,20 +264,14 @@ CallThread::~CallThread() {
 
 bool CallThread::call(std::function<void(Socket&)> body, const Limit& limit) {
   auto& state = *state_;
+  const auto own = &limit.clock == &boot_clock() ? nullptr : limit.clock.make_waker();
+  auto& waker = own ? *own : *real_waker_;
   std::unique_lock lock(state.mutex);
-  run_by(limit.clock);
-  if (!state.await_idle(lock, *waker_, limit)) state.cut();  // Its connect is over, and it talks on.
+  if (!state.await_idle(lock, waker, limit)) state.cut();  // Its connect is over, and it talks on.
   if (state.busy != CallThreadState::Busy::no || limit.passed()) return false;
   if (state.socket >= 0 && state.run_here(lock, body, limit)) return true;
   if (limit.passed()) return false;
-  return state.run_there(lock, std::move(body), *waker_, *real_waker_, limit);
-}
-
-void CallThread::run_by(Clock& clock) {
-  if (waker_ && state_->clock == &clock) return;
-  waker_ = clock.make_waker();
-  state_->clock = &clock;
-  std::exchange(state_->thread, clock.make_waker())->wake();
+  return state.run_there(lock, std::move(body), waker, *real_waker_, limit);
 }
 
 }  // namespace tenure

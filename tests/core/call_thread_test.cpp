@@ -13,6 +13,7 @@
 #include <csignal>
 #include <future>
 #include <memory>
+#include <new>
 #include <tenure/manual_clock.hpp>
 #include <tenure/wait.hpp>
 #include <thread>
@@ -264,6 +265,27 @@ TEST_P(CallThreadEither, ABrokenPipeKillsNobody) {
   ::shutdown(silence->ends[0], SHUT_RDWR);
   EXPECT_EQ(thread.ask([silence = silence](auto&) { return ::write(silence->ends[0], "x", 1); }, within(5s)), -1);
   EXPECT_TRUE(thread.call([](auto&) {}, within(5s)));
+}
+
+TEST(CallThread, TheLimitsClockMayBeGoneAfterTheCall) {
+  const auto silence = std::make_shared<Silence>();
+  CallThread thread;
+  {
+    ManualClock clock;
+    const Limit limit{clock, clock.now() + 1h, {}};
+    EXPECT_TRUE(thread.call([silence](CallThread::Socket& socket) { socket.use(silence->ends[0]); }, limit));
+    EXPECT_TRUE(thread.call([](auto&) {}, limit));
+    EXPECT_EQ(clock.next_alarm(), Clock::Time::max()) << "nobody waits on it any more";
+  }
+  EXPECT_TRUE(thread.call([](auto&) {}, within(5s)));
+}
+
+TEST(CallThread, AfterABodyThatThrewAllTheSameTheNextOneRuns) {
+  const auto silence = std::make_shared<Silence>();
+  CallThread thread;
+  ASSERT_TRUE(thread.call([silence](CallThread::Socket& socket) { socket.use(silence->ends[0]); }, within(5s)));
+  EXPECT_THROW(thread.call([](auto&) { throw std::bad_alloc(); }, within(5s)), std::bad_alloc);
+  EXPECT_TRUE(thread.call([](auto&) {}, within(100ms)));
 }
 
 TEST(CallThread, AForkedChildMayDestroyIt) {

@@ -64,11 +64,8 @@ class TENURE_EXPORT CallThread {
   }
 
  private:
-  void run_by(Clock& clock);
-
   const std::shared_ptr<CallThreadState> state_;
   const std::unique_ptr<Waker> real_waker_;
-  std::unique_ptr<Waker> waker_;
   const int made_by_;  ///< Process.
   std::thread thread_;
 };

@@ -48,8 +48,8 @@ class Manager : public testing::Test {
     return errors;
   }
 
-  ManualClock clock;
   std::shared_ptr<ScriptedBackend> backend = std::make_shared<ScriptedBackend>();
+  ManualClock& clock = backend->clock;
   std::atomic<Reason> reason{};
   std::mutex mutex;
   std::vector<Error> errors;

@@ -28,8 +28,8 @@ class Task : public testing::Test {
       backend->note("end " + std::to_string(token.value));
     };
   }
-  ManualClock clock;
   std::shared_ptr<ScriptedBackend> backend = std::make_shared<ScriptedBackend>();
+  ManualClock& clock = backend->clock;
 };
 
 TEST_F(Task, EndsBeforeTheStoreIsToldAndStartsAnewAtEachElection) {

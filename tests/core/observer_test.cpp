@@ -38,8 +38,8 @@ class Observing : public testing::Test {
     const std::lock_guard lock(mutex);
     return seen;
   }
-  ManualClock clock;
   std::shared_ptr<ScriptedBackend> backend = std::make_shared<ScriptedBackend>();
+  ManualClock& clock = backend->clock;
   std::mutex mutex;
   std::string seen;
 };
@@ -93,8 +93,7 @@ TEST_F(Observing, StoreThatWakesForNothingMakesNoHotLoop) {
 }
 
 TEST_F(Observing, DestroyedWhileTheStoreHangs) {
-  ManualClock& time = clock;
-  auto observer = std::make_unique<Observer>(backend, timing, noting(), time);
+  auto observer = std::make_unique<Observer>(backend, timing, noting(), clock);
   ASSERT_TRUE(backend->await("await_change"));
   backend->hang();
   backend->push();

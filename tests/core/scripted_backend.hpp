@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tenure/backend.hpp>
+#include <tenure/manual_clock.hpp>
 #include <tenure/wait.hpp>
 
 namespace tenure::test {
@@ -29,6 +30,9 @@ bool eventually(Done done) {
 
 class ScriptedBackend : public Backend {
  public:
+  /// The test's clock. It is kept here because a thread in a wedged call outlives manager and test, and with it this.
+  ManualClock clock;
+
   ~ScriptedBackend() override { let_go(); }
 
   Answer acquire(const Limit&) override {

@@ -10,7 +10,7 @@ namespace tenure {
 
 bool matches(const std::optional<Expected>& expected, const std::optional<Record>& record) {
   if (!expected || !record) return !expected && !record;
-  return record->token == expected->token &&
+  return record->token == expected->token && (record->released || !expected->released) &&
          std::find(expected->beats.begin(), expected->beats.end(), record->beat) != expected->beats.end();
 }
 
@@ -18,7 +18,10 @@ std::optional<Error> Backend::accepts(const Timing&) { return std::nullopt; }
 
 std::string Backend::election() const { return {}; }
 
-void ConditionalStore::await_change(const std::optional<Version>&, const Limit& limit) { wait_out(limit); }
+std::optional<Version> ConditionalStore::await_change(const std::optional<Version>&, const Limit& limit) {
+  wait_out(limit);
+  return std::nullopt;
+}
 
 std::optional<Error> ConditionalStore::recall(const Recall&, const Limit&) {
   return Error{Fault::misconfigured, "this store cannot carry a request to step down"};

@@ -25,6 +25,7 @@ class LockTable final : public Backend {
     contends_ = true;
     lost_race_ = false;
     const auto asked = limit.clock.now();
+    if (const auto attempt = succession(asked, limit)) return claim(*attempt, limit);
     if (auto error = look(limit)) return Unknown{std::move(*error)};
     if (limit.passed()) return Unknown{{Fault::timed_out, "the limit passed before anything was claimed"}};
     if (alarm_) return Unknown{*std::exchange(alarm_, std::nullopt)};
@@ -32,11 +33,7 @@ class LockTable final : public Backend {
     const auto attempt = decisions_.claim(asked, now, random_u64());
     if (auto alarm = decisions_.take_alarm()) return Unknown{std::move(*alarm)};
     if (!attempt) return decisions_.denied(now);
-    const auto result = store_->compare_and_set(attempt->expected, attempt->next, limit);
-    auto answer = decisions_.claimed(result, limit.clock.now());
-    lost_race_ = std::holds_alternative<Denied>(answer);
-    after_sight();
-    return answer;
+    return claim(*attempt, limit);
   }
 
   Answer renew(Token token, const Limit& limit) override {
@@ -82,7 +79,7 @@ class LockTable final : public Backend {
     } else if (const auto end = decisions_.lease_end(); end && *end > now) {
       by = std::min(by, *end);
     }
-    if (by > now) store_->await_change(decisions_.version(), Limit{limit.clock, by, limit.stop});
+    if (by > now) released_ = store_->await_change(decisions_.version(), Limit{limit.clock, by, limit.stop});
   }
 
   std::optional<Error> accepts(const Timing& timing) override {
@@ -94,6 +91,21 @@ class LockTable final : public Backend {
   std::string election() const override { return election_; }
 
  private:
+  /// The claim on what the last wait was told of, which needs no look.
+  std::optional<LockTableDecisions::Attempt> succession(Clock::Time asked, const Limit& limit) {
+    const auto released = std::exchange(released_, std::nullopt);
+    if (!released || alarm_ || limit.passed()) return std::nullopt;
+    return decisions_.succession(*released, asked, random_u64());
+  }
+
+  Answer claim(const LockTableDecisions::Attempt& attempt, const Limit& limit) {
+    const auto result = store_->compare_and_set(attempt.expected, attempt.next, limit);
+    auto answer = decisions_.claimed(result, limit.clock.now());
+    lost_race_ = std::holds_alternative<Denied>(answer);
+    after_sight();
+    return answer;
+  }
+
   std::optional<Error> look(const Limit& limit) {
     const auto result = store_->read(limit);
     if (const auto* error = std::get_if<Error>(&result)) return *error;
@@ -127,6 +139,7 @@ class LockTable final : public Backend {
   LockTableDecisions decisions_;
   std::optional<Error> alarm_;
   bool contends_{}, lost_race_{};
+  std::optional<Version> released_;  ///< As the store pushed it, since the last acquire().
 };
 
 }  // namespace

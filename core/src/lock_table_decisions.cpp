@@ -169,19 +169,36 @@ bool LockTableDecisions::copied() const {
 std::optional<LockTableDecisions::Attempt> LockTableDecisions::claim(Time asked, Time now, std::uint64_t beat) {
   tenure_.reset();  // Whoever asks for a new tenure has given up the old one.
   if (!sight_ || now < earliest()) return std::nullopt;
+  const auto& record = sight_->read.record;
+  if (!record) return take_over(std::nullopt, asked, beat);
+  return take_over(Expected{record->token, sent(*record) ? sent_beats() : std::vector{record->beat}}, asked, beat);
+}
+
+/// A beat is drawn anew at each write, so what was once published as released is released for ever, and the swap
+/// compares: a notice that is late finds nothing. It also demands that what it finds is released, since whoever can
+/// read a record may be able to forge a notice of it. The sight stays as it is: it is of what we read ourselves.
+std::optional<LockTableDecisions::Attempt> LockTableDecisions::succession(const Version& released, Time asked,
+                                                                          std::uint64_t beat) {
+  if (!sight_ || !sight_->read.record || sight_->read.unreadable || sight_->fell) return std::nullopt;
+  const auto& record = *sight_->read.record;
+  // What a claim that nobody answered expects must not be forgotten for a notice's sake.
+  if (record.token != released.token || record.released || sent(record) || pending_) return std::nullopt;
+  tenure_.reset();
+  return take_over(Expected{released.token, {released.beat}, true}, asked, beat);
+}
+
+std::optional<LockTableDecisions::Attempt> LockTableDecisions::take_over(std::optional<Expected> expected, Time asked,
+                                                                         std::uint64_t beat) {
   const auto token = next_token();
   if (!token) {
     alarm_ = Error{Fault::corrupt, "the store's token is at the end of its range; no greater one can follow"};
     return std::nullopt;
   }
-  const auto& record = sight_->read.record;
   // Where a record can be lost, another may have come and gone between two reads of ours. Only ours, standing for a
   // term, shows that there is none.
-  if (!record && !sight_->read.absence_certain) return send(std::nullopt, written(*token, asked, beat, false), true);
-  std::optional<Expected> expected;
-  if (record) expected = Expected{record->token, sent(*record) ? sent_beats() : std::vector{record->beat}};
+  if (!expected && !sight_->read.absence_certain) return send(std::nullopt, written(*token, asked, beat, false), true);
   pending_ = Pending{expected, *token};
-  return send(expected, written(*token, asked, beat, false));
+  return send(std::move(expected), written(*token, asked, beat, false));
 }
 
 std::optional<LockTableDecisions::Attempt> LockTableDecisions::renewal(Token token, Time asked, std::uint64_t beat) {

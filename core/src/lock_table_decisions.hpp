@@ -41,6 +41,9 @@ class LockTableDecisions {
   /// The write that takes over, if that is allowed at `now`.
   std::optional<Attempt> claim(Time asked, Time now, std::uint64_t beat);
 
+  /// The write that takes over what a push said was released, with no read before it; none if that says nothing to us.
+  std::optional<Attempt> succession(const Version& released, Time asked, std::uint64_t beat);
+
   /// The write that keeps the tenure `token`; none if it is not ours, or over by our own clock.
   std::optional<Attempt> renewal(Token token, Time asked, std::uint64_t beat);
 
@@ -109,6 +112,7 @@ class LockTableDecisions {
   void time_look(const Read& read, Time at, bool fresh);
   void judge_fall(bool fell_before);
   Time deadline_of(const Record& record) const;
+  std::optional<Attempt> take_over(std::optional<Expected> expected, Time asked, std::uint64_t beat);
   std::optional<Token> next_token() const;
   Record written(Token token, Time asked, std::uint64_t beat, bool released) const;
   Attempt send(std::optional<Expected> expected, Record next, bool unproven = false);

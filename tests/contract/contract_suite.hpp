@@ -541,6 +541,17 @@ TEST_P(StoreContract, AWriteDemandsTokenAndBeat) {
   EXPECT_EQ(standing(*a)->holder, "b");
 }
 
+TEST_P(StoreContract, AWriteMayDemandARelease) {
+  const auto a = open(), b = open();
+  ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
+  EXPECT_TRUE(refused(b->compare_and_set(Expected{{1}, {11}, true}, record(2, 22, "b"), call()))) << "it is held";
+  auto released = record(1, 12);
+  released.released = true;
+  ASSERT_TRUE(applied(a->compare_and_set(Expected{{1}, {11}}, released, call())));
+  EXPECT_TRUE(refused(b->compare_and_set(Expected{{1}, {11}, true}, record(2, 22, "b"), call())));
+  EXPECT_TRUE(applied(b->compare_and_set(Expected{{1}, {12}, true}, record(2, 22, "b"), call())));
+}
+
 TEST_P(StoreContract, ALateDuplicateChangesNothing) {
   const auto a = open();
   ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
@@ -614,6 +625,22 @@ TEST_P(StoreContract, AChangeEndsTheWaitAlsoOneThatCameFirst) {
   ASSERT_TRUE(applied(a->compare_and_set(Expected{{1}, {11}}, released, call())));
   b->await_change(Version{found->token, found->beat}, Player::within(patience));
   EXPECT_LT(now() - before, patience);
+}
+
+TEST_P(StoreContract, APushNamesNothingButAReleaseThatStands) {
+  if (!store_->pushes()) GTEST_SKIP() << "this store tells nobody of a change";
+  const auto a = open(), b = open();
+  ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
+  ASSERT_TRUE(standing(*b));
+  b->await_change(Version{{1}, 11}, Player::within(timing_.retry));  // it listens from here on
+  ASSERT_TRUE(applied(a->compare_and_set(Expected{{1}, {11}}, record(2, 12), call())));
+  EXPECT_EQ(b->await_change(Version{{1}, 11}, Player::within(patience)), std::nullopt) << "a new tenure";
+  ASSERT_EQ(standing(*b)->token, Token{2});
+  auto released = record(2, 13);
+  released.released = true;
+  ASSERT_TRUE(applied(a->compare_and_set(Expected{{2}, {12}}, released, call())));
+  const auto named = b->await_change(Version{{2}, 12}, Player::within(patience));
+  EXPECT_EQ(named, store_->names_releases() ? std::optional(Version{{2}, 13}) : std::nullopt);
 }
 
 // ---- the protocol over it ----

@@ -41,8 +41,8 @@ class FaultyStore final : public ConditionalStore {
     return result;
   }
 
-  void await_change(const std::optional<Version>& seen, const Limit& limit) override {
-    real_->await_change(seen, limit);
+  std::optional<Version> await_change(const std::optional<Version>& seen, const Limit& limit) override {
+    return real_->await_change(seen, limit);
   }
   std::optional<Error> recall(const Recall& request, const Limit& limit) override {
     return real_->recall(request, limit);

@@ -52,6 +52,9 @@ class StoreUnderTest {
   /// await_change() returns as soon as something changes.
   virtual bool pushes() const { return true; }
 
+  /// await_change() returns the version of a release.
+  virtual bool names_releases() const { return pushes(); }
+
   /// A write is refused, although it was seen, if another one replaced it before it was answered: nobody
   /// holds what it wrote. Without a lease to respect, as when records are written directly, that happens.
   virtual bool refused_may_have_stood() const { return false; }

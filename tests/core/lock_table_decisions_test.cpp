@@ -275,6 +275,86 @@ TEST_F(LockTableRules, TheLongestTermKnownCounts) {
   EXPECT_EQ(fresh.earliest(), now + 10s) << "our own";
 }
 
+// ---- what a push says was released ----
+
+TEST_F(LockTableRules, APushedReleaseIsTakenOverWithoutARead) {
+  d.saw(holds(theirs(5, 50, 3s)), now);
+  const auto attempt = d.succession({{5}, 51}, now + 1s, 7);
+  ASSERT_TRUE(attempt);
+  ASSERT_TRUE(attempt->expected);
+  EXPECT_EQ(attempt->expected->token, Token{5});
+  EXPECT_EQ(attempt->expected->beats, std::vector<std::uint64_t>{51});
+  EXPECT_TRUE(attempt->expected->released) << "a notice can be forged: the store is to check it";
+  EXPECT_GT(attempt->next.token, Token{5});
+  EXPECT_EQ(attempt->next.asked, (now + 1s).time_since_epoch());
+  EXPECT_FALSE(attempt->next.released);
+  EXPECT_TRUE(std::holds_alternative<Granted>(d.claimed(applied(*attempt), now + 1s)));
+}
+
+TEST_F(LockTableRules, APushThatSaysNothingToUsIsNoGround) {
+  const Version release{{5}, 51};
+  EXPECT_FALSE(d.succession(release, now, 7)) << "nothing was seen";
+  d.saw(absent(true), now);
+  EXPECT_FALSE(d.succession(release, now, 7)) << "nothing was there";
+  d.saw(holds(theirs(5, 50, 3s)), now);
+  EXPECT_FALSE(d.succession({{4}, 51}, now, 7)) << "of an earlier tenure";
+  EXPECT_FALSE(d.succession({{6}, 51}, now, 7)) << "of one that was never seen";
+  auto released = theirs(5, 51, 3s);
+  released.released = true;
+  d.saw(holds(released), now);
+  EXPECT_FALSE(d.succession({{5}, 50}, now, 7)) << "it is released already, by another write";
+  d.saw(Read{.record = theirs(7, 70, 3s), .unreadable = true}, now);
+  EXPECT_FALSE(d.succession({{7}, 71}, now, 7)) << "it cannot be read";
+  d.saw(holds(theirs(9, 90, 3s)), now);
+  d.saw(holds(theirs(5, 50, 3s)), now);
+  EXPECT_TRUE(d.take_alarm());
+  EXPECT_FALSE(d.succession(release, now, 7)) << "the store lost data";
+}
+
+TEST_F(LockTableRules, OurOwnReleaseIsNoNews) {
+  const auto token = lead();
+  const auto attempt = d.surrender(now, ++beat);
+  ASSERT_TRUE(attempt);
+  EXPECT_FALSE(d.succession({token, attempt->next.beat}, now, 7));
+  EXPECT_EQ(d.surrendered(applied(*attempt), now), std::nullopt);
+  EXPECT_FALSE(d.succession({token, attempt->next.beat}, now, 7));
+}
+
+TEST_F(LockTableRules, AForgedOrLatePushChangesNothingThatWasSeen) {
+  d.saw(holds(theirs(5, 50, 3s)), now);
+  const auto end = d.earliest();
+  const auto attempt = d.succession({{5}, 50}, now + 2s, 7);
+  ASSERT_TRUE(attempt);
+  EXPECT_EQ(d.earliest(), end);
+  EXPECT_EQ(d.version(), (Version{{5}, 50}));
+  const auto answer = d.claimed(refused(holds(theirs(5, 50, 3s))), now + 2s);
+  ASSERT_TRUE(std::holds_alternative<Denied>(answer)) << "it stands, but is not released: no contradiction";
+  EXPECT_EQ(std::get<Denied>(answer).holder->name, "other");
+  EXPECT_GE(d.earliest(), end);
+  EXPECT_FALSE(may_claim(end - 1ns));
+}
+
+TEST_F(LockTableRules, AForgedPushOfAVersionThatIsSeenAfterwardsDoesNotShortenItsLease) {
+  d.saw(holds(theirs(5, 50, 3s)), now);
+  ASSERT_TRUE(d.succession({{5}, 51}, now + 9s, 7));
+  d.claimed(unanswered(), now + 9s);
+  d.saw(holds(theirs(5, 51, 12s)), now + 9s);
+  EXPECT_GE(d.earliest(), now + 19s) << "from when it was read, not from when it was pushed";
+}
+
+TEST_F(LockTableRules, AnUnansweredClaimIsNotForgottenForANoticesSake) {
+  d.saw(holds(theirs(5, 50, 3s)), now);
+  const auto first = d.succession({{5}, 51}, now, 7);
+  ASSERT_TRUE(first);
+  d.claimed(unanswered(), now);
+  EXPECT_FALSE(d.succession({{5}, 52}, now, 8)) << "look first";
+  const auto surrendered = d.surrender(now, 9);
+  ASSERT_TRUE(surrendered) << "it may still take effect";
+  EXPECT_EQ(surrendered->expected->beats, std::vector<std::uint64_t>{51});
+  EXPECT_TRUE(surrendered->expected->released);
+  EXPECT_TRUE(surrendered->next.released);
+}
+
 // ---- what is ours ----
 
 TEST_F(LockTableRules, TheGhostOfAnUnansweredClaimIsOursAtOnceWithANewToken) {

@@ -27,6 +27,7 @@ struct Faults {
   double lose{}, slow{}, twice{};                    ///< per message
   double pause{}, crash{}, copy{}, step{}, flush{};  ///< per second
   double resign{}, give_up{};                        ///< per renewal; per unanswered claim
+  double push{1}, forge{};                           ///< per release and standby; per second
   bool same_clock{}, absence_certain{true}, mixed_terms{}, extreme_rates{};
 };
 
@@ -41,6 +42,7 @@ class World {
     if (faults_.pause > 0) disturb(faults_.pause, [this] { any().paused_until = now_ + between(50ms, 2500ms); });
     if (faults_.crash > 0) disturb(faults_.crash, [this] { crash(any()); });
     if (faults_.copy > 0) disturb(faults_.copy, [this] { copy(any()); });
+    if (faults_.forge > 0) disturb(faults_.forge, [this] { forge(any()); });
   }
 
   void run(True until) {
@@ -61,7 +63,7 @@ class World {
   }
 
   std::vector<std::string> violations;
-  int tenures{}, events_handled{};
+  int tenures{}, successions{}, events_handled{};
 
  private:
   struct Process {
@@ -75,6 +77,9 @@ class World {
     bool between_calls{true};
     bool quiet{};  ///< Released: until the next claim nothing of it may take effect.
     Token token{};
+    std::optional<Version> pushed{};
+    bool waits{};
+    int wait{};  ///< Counts waits: a push ends one before its time.
     True paused_until{}, lease_end{};
     std::string name;
   };
@@ -149,6 +154,8 @@ class World {
     ++p.life;
     p.quiet = false;
     p.between_calls = true;
+    p.waits = false;
+    p.pushed.reset();
     p.lease_end = {};
     p.paused_until = now_ + between(1ms, 2s);
     p.timing = timing();
@@ -203,16 +210,38 @@ class World {
 
   Result<Swap> swap(Process& p, const LockTableDecisions::Attempt& attempt) {
     const auto& e = attempt.expected;
-    const bool applies =
-        e ? record_ && record_->token == e->token && std::count(e->beats.begin(), e->beats.end(), record_->beat) > 0
-          : !record_;
+    const bool applies = e ? record_ && record_->token == e->token &&
+                                 std::count(e->beats.begin(), e->beats.end(), record_->beat) > 0 &&
+                                 (record_->released || !e->released)
+                           : !record_;
     if (applies) {
       if (p.quiet && !attempt.next.released && faults_.flush == 0)
         violation(p, "its late claim took effect after its release");
       record_ = attempt.next;
       record_->written_ms = now_ms();
+      if (record_->released) publish();
     }
     return Swap{applies, found()};
+  }
+
+  /// That it was released, to all, each soon or late, and perhaps twice.
+  void publish() {
+    for (auto& p : processes_)
+      for (int times = 1 + chance(faults_.twice); times > 0; --times)
+        if (unit() < faults_.push) push(*p, {record_->token, record_->beat}, delay());
+  }
+
+  /// Says that a record was released, which may stand, and may have a holder.
+  void forge(Process& p) {
+    if (!record_) return;
+    push(p, {{record_->token.value - (random_() % 4 == 0)}, record_->beat + (random_() % 4 == 0)}, {});
+  }
+
+  void push(Process& p, Version version, Duration later) {
+    as(p, now_ + later, [this, &p, version] {
+      p.pushed = version;
+      if (std::exchange(p.waits, false)) acquire(p);
+    });
   }
 
   void write(Process& p, const LockTableDecisions::Attempt& attempt, std::function<void(const Result<Swap>&)> then) {
@@ -224,6 +253,13 @@ class World {
 
   void acquire(Process& p) {
     const auto asked = local(p);
+    p.waits = false;
+    if (const auto pushed = std::exchange(p.pushed, std::nullopt))
+      if (const auto attempt = p.decisions.succession(*pushed, asked, random_())) {
+        ++successions;
+        p.quiet = false;
+        return write(p, *attempt, [this, &p, asked](const Result<Swap>& swapped) { claimed(p, asked, swapped); });
+      }
     call<Read>(
         p, [this](Process&) { return Result<Read>(found()); },
         [this, &p, asked](const Result<Read>& result) {
@@ -236,11 +272,18 @@ class World {
           if (!attempt) {
             auto wait = std::min(d.next_look() - local(p), p.timing.term);
             if (chance(0.3)) wait = between(0s, wait);  // pushed
-            return after(p, std::max(wait, Duration(1ms)), [this, &p] { acquire(p); });
+            return await(p, std::max(wait, Duration(1ms)));
           }
           p.quiet = false;
           write(p, *attempt, [this, &p, asked](const Result<Swap>& swapped) { claimed(p, asked, swapped); });
         });
+  }
+
+  void await(Process& p, Duration wait) {
+    p.waits = true;
+    after(p, wait, [this, &p, wait = ++p.wait] {
+      if (p.waits && p.wait == wait) acquire(p);
+    });
   }
 
   void pause(Process& p) {
@@ -333,7 +376,7 @@ class LockTableSim : public testing::TestWithParam<Scenario> {};
 
 TEST_P(LockTableSim, LeasesNeverOverlapAndTokensRise) {
   const auto& [name, faults, runs] = GetParam();
-  int tenures = 0;
+  int tenures = 0, successions = 0;
   for (int i = 0; i < runs; ++i) {
     const auto seed = static_cast<std::uint64_t>(i) + 1;
     World world(seed, faults);
@@ -341,10 +384,12 @@ TEST_P(LockTableSim, LeasesNeverOverlapAndTokensRise) {
     world.heal();
     world.run(50s);
     tenures += world.tenures;
+    successions += world.successions;
     ASSERT_TRUE(world.violations.empty()) << name << ", seed " << seed << ", at " << world.violations.front();
     ASSERT_TRUE(world.somebody_leads()) << name << ", seed " << seed << ": nobody leads ten terms after the last fault";
   }
-  std::cout << name << ": seeds 1 to " << runs << ", " << runs * 50 << " s simulated, " << tenures << " tenures\n";
+  std::cout << name << ": seeds 1 to " << runs << ", " << runs * 50 << " s simulated, " << tenures << " tenures, "
+            << successions << " claims on a push\n";
   EXPECT_GE(tenures, runs) << "nothing was tried";
 }
 
@@ -364,6 +409,7 @@ INSTANTIATE_TEST_SUITE_P(
                  {.lose = 0.05, .slow = 0.1, .pause = 0.2, .crash = 0.05, .flush = 0.2, .absence_certain = false},
                  300},
         Scenario{"settings", {.lose = 0.05, .slow = 0.1, .pause = 0.5, .crash = 0.2, .mixed_terms = true}, 300},
+        Scenario{"pushes", {.slow = 0.3, .twice = 0.3, .pause = 0.1, .resign = 0.3, .give_up = 0.3, .forge = 3}, 300},
         Scenario{"everything",
                  {.lose = 0.1,
                   .slow = 0.1,
@@ -374,6 +420,8 @@ INSTANTIATE_TEST_SUITE_P(
                   .step = 0.3,
                   .resign = 0.05,
                   .give_up = 0.3,
+                  .push = 0.7,
+                  .forge = 0.3,
                   .mixed_terms = true,
                   .extreme_rates = true},
                  500}),

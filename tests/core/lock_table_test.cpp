@@ -64,6 +64,7 @@ struct LockTableSeat : testing::Test {
     auto until = Clock::Time::min();
     EXPECT_CALL(*store, await_change(_, _)).Times(testing::AtMost(1)).WillOnce([&](const auto&, const Limit& l) {
       until = l.by;
+      return std::nullopt;
     });
     seat->await_change(Vacant{}, by);
     testing::Mock::VerifyAndClearExpectations(store.get());
@@ -155,8 +156,43 @@ TEST_F(LockTableSeat, AStandbySleepsToTheEndOfTheLeaseAndPassesOnWhatItSaw) {
   const auto end = clock.now() + 10s;
   EXPECT_EQ(awaited(limit(1h)), end);
   EXPECT_EQ(awaited(limit(3s)), clock.now() + 3s);
-  EXPECT_CALL(*store, await_change(testing::Eq(Version{{5}, 50}), _)).WillOnce(Return());
+  EXPECT_CALL(*store, await_change(testing::Eq(Version{{5}, 50}), _)).WillOnce(Return(std::nullopt));
   seat->await_change(Vacant{}, limit());
+}
+
+TEST_F(LockTableSeat, APushedReleaseIsClaimedAtOnceAndARefusalIsASight) {
+  ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(5, 50))));
+  ASSERT_TRUE(std::holds_alternative<Denied>(seat->acquire(limit())));
+  EXPECT_CALL(*store, await_change(_, _)).WillRepeatedly(Return(Version{{5}, 51}));
+  seat->await_change(Vacant{}, limit());
+  EXPECT_CALL(*store, read(_)).Times(0);
+  EXPECT_CALL(*store, compare_and_set(_, _, _))
+      .WillOnce([this](const std::optional<Expected>& expected, const Record&, const Limit&) {
+        EXPECT_TRUE(expected && expected->released);
+        return Swap{false, {.record = theirs(6, 60)}};
+      });
+  const auto answer = seat->acquire(limit());
+  ASSERT_TRUE(std::holds_alternative<Denied>(answer));
+  EXPECT_EQ(std::get<Denied>(answer).holder->token, Token{6});
+  testing::Mock::VerifyAndClearExpectations(store.get());
+
+  EXPECT_CALL(*store, read(_)).WillOnce(Return(holds(theirs(6, 60))));
+  ASSERT_TRUE(std::holds_alternative<Denied>(seat->acquire(limit()))) << "a notice is good for one claim";
+}
+
+TEST_F(LockTableSeat, APushIsNoGroundOnceTheLimitHasPassedOrDataWereLost) {
+  ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(5, 50))));
+  ON_CALL(*store, await_change(_, _)).WillByDefault(Return(Version{{5}, 51}));
+  EXPECT_CALL(*store, compare_and_set(_, _, _)).Times(0);
+  ASSERT_TRUE(std::holds_alternative<Denied>(seat->acquire(limit())));
+  seat->await_change(Vacant{}, limit());
+  EXPECT_TRUE(std::holds_alternative<Unknown>(seat->acquire(limit(0s))));
+
+  ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(4, 40))));
+  (void)seat->observe(limit());
+  ON_CALL(*store, await_change(_, _)).WillByDefault(Return(Version{{4}, 41}));
+  seat->await_change(Vacant{}, limit());
+  EXPECT_TRUE(std::holds_alternative<Unknown>(seat->acquire(limit()))) << "the loss is told first";
 }
 
 TEST_F(LockTableSeat, AnObserverSleepsToTheEndOfTheLeaseAndThenOn) {

@@ -13,6 +13,7 @@
 #include <tenure/leader_manager.hpp>
 #include <tenure/wait.hpp>
 
+#include "session.hpp"
 #include "support.hpp"
 
 namespace tenure::postgres::test {
@@ -199,6 +200,55 @@ TEST_F(PostgresStore, AnotherElectionsReleaseWakesNobody) {
   const auto limit = within(200ms);
   waits->await_change(Version{{1}, 1}, limit);
   EXPECT_TRUE(limit.passed());
+}
+
+TEST_F(PostgresStore, APushedHandOverCostsTheFollowerOneStatement) {
+  const auto timing = Timing::of(10s);
+  const auto leader = seat("leader"), follower = open(named("follower"), "jobs", {"follower", ""});
+  for (const auto& one : {leader, follower}) ASSERT_EQ(one->accepts(timing), std::nullopt);
+  ASSERT_TRUE(std::holds_alternative<Granted>(leader->acquire(within(10s))));
+  ASSERT_TRUE(std::holds_alternative<Denied>(follower->acquire(within(10s))));
+  const auto before = calls(options_.table, "");
+  ASSERT_EQ(leader->release(within(10s)), std::nullopt);
+  const auto limit = within(10s);
+  follower->await_change(Vacant{}, limit);
+  ASSERT_FALSE(limit.passed());
+  ASSERT_TRUE(std::holds_alternative<Granted>(follower->acquire(within(10s))));
+  EXPECT_EQ(calls(options_.table, "") - before, 1 + 1) << "the release and the claim";
+}
+
+/// Any role that may connect may notify, and one that may select knows the version that stands.
+TEST_F(PostgresStore, AForgedOrGarbledNoticeElectsNobody) {
+  const auto timing = Timing::of(60s);
+  const auto leader = seat("leader"), follower = seat("follower");
+  for (const auto& one : {leader, follower}) ASSERT_EQ(one->accepts(timing), std::nullopt);
+  const auto granted = leader->acquire(within(10s));
+  ASSERT_TRUE(std::holds_alternative<Granted>(granted));
+  const auto listens = store();
+  const auto version = [&] {
+    const auto found = value(listens->read(within(10s)));
+    return Version{found.record->token, found.record->beat};
+  };
+  version();  // It listens from here on.
+  const auto channel = channel_of("public", options_.table, "jobs");
+  for (const auto& [notice, is_one] : std::vector<std::pair<std::string, bool>>{{"token || ' ' || beat", true},
+                                                                                {"token::text", false},
+                                                                                {"token || ' ' || beat || ' '", false},
+                                                                                {"'99999999999999999999 1'", false},
+                                                                                {"' '", false},
+                                                                                {"repeat('x', 7000)", false}}) {
+    SCOPED_TRACE(notice);
+    ASSERT_TRUE(std::holds_alternative<Denied>(follower->acquire(within(10s))));
+    ASSERT_TRUE(std::holds_alternative<Granted>(leader->renew(std::get<Granted>(granted).token, within(10s))));
+    const auto stands = version();
+    admin("select pg_notify('" + channel + "', " + notice + ") from " + options_.table);
+    EXPECT_EQ(listens->await_change(Version{}, within(10s)), is_one ? std::optional(stands) : std::nullopt);
+    const auto limit = within(10s);
+    follower->await_change(Vacant{}, limit);
+    EXPECT_FALSE(limit.passed());
+    EXPECT_TRUE(std::holds_alternative<Denied>(follower->acquire(within(10s))));
+  }
+  EXPECT_TRUE(std::holds_alternative<Granted>(leader->renew(std::get<Granted>(granted).token, within(10s))));
 }
 
 // ---- poolers ----

@@ -135,9 +135,15 @@ TEST(RedisRecord, WhatIsNoAnswerIsRefused) {
 }
 
 TEST(RedisRecord, ANoticeNamesAVersion) {
-  EXPECT_EQ(notice_of("7 11"), (Version{{7}, 11}));
-  for (const std::string text : {"", "7", "7 ", " 7", "7 11 12", "a b", "7 -1", "18446744073709551616 1"})
-    EXPECT_EQ(notice_of(text), std::nullopt) << text;
+  for (const bool released : {false, true}) {
+    const auto notice = notice_of(released ? "7 11 released" : "7 11");
+    ASSERT_TRUE(notice);
+    EXPECT_EQ(notice->version, (Version{{7}, 11}));
+    EXPECT_EQ(notice->released, released);
+  }
+  for (const std::string text : {"", "7", "7 ", " 7", "7 11 12", "a b", "7 -1", "18446744073709551616 1", " released",
+                                 "7 released", "7 11  released", "7 11 released ", "7 11 RELEASED", "7 11 1 released"})
+    EXPECT_FALSE(notice_of(text)) << text;
 }
 
 // ---- refusals ----

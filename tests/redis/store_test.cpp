@@ -341,6 +341,57 @@ TEST_F(RedisStore, TenuresAndReleasesAreTold) {
   EXPECT_FALSE(woken(*b, {{2}, 14}, 50ms)) << "nor is another election's";
 }
 
+TEST_F(RedisStore, APushedHandOverCostsTheFollowerOneScript) {
+  Server server;
+  const auto options = from_url(url(server));
+  const auto leader = open(options, "jobs", {"leader", ""}), follower = open(options, "jobs", {"follower", ""});
+  for (const auto& one : {leader, follower}) ASSERT_EQ(one->accepts(quick()), std::nullopt);
+  auto released = record(1, 11);
+  released.released = true;
+  ASSERT_TRUE(swap(*store(options, "jobs"), std::nullopt, released));
+  ASSERT_TRUE(std::holds_alternative<Granted>(leader->acquire(within(2s))));
+  follower->observe(within(2s));
+  follower->await_change(Vacant{}, within(2s));  // subscribes
+  ASSERT_TRUE(std::holds_alternative<Denied>(follower->acquire(within(2s))));
+  const auto before = server.calls("evalsha") + server.calls("eval");
+  ASSERT_EQ(leader->release(within(2s)), std::nullopt);
+  follower->await_change(Vacant{}, within(2s));
+  ASSERT_TRUE(std::holds_alternative<Granted>(follower->acquire(within(2s))));
+  EXPECT_EQ(server.calls("evalsha") + server.calls("eval") - before, 1 + 1) << "the release and the claim";
+}
+
+/// Who may publish and read, but not write.
+TEST_F(RedisStore, AForgedOrGarbledMessageElectsNobody) {
+  Server server;
+  const auto options = from_url(url(server));
+  const auto leader = open_at(url(server)), listens = open_at(url(server));
+  const auto follower = open(options, "jobs", {"follower", ""});
+  ASSERT_TRUE(swap(*leader, std::nullopt, record(1, 11, 1min)));
+  listens->await_change(std::nullopt, within(2s));  // subscribes
+  follower->observe(within(2s));
+  follower->await_change(Vacant{}, within(2s));
+  std::uint64_t beat = 11;  // The follower has not seen the one that stands.
+  for (const auto& [message, named] :
+       std::vector<std::pair<std::string, std::optional<Version>>>{{"1 12 released", Version{{1}, 12}},
+                                                                   {"1 13 released", Version{{1}, 13}},
+                                                                   {"0 11 released", Version{{0}, 11}},
+                                                                   {"1 11", std::nullopt},
+                                                                   {"1 11 gone", std::nullopt},
+                                                                   {"released", std::nullopt},
+                                                                   {"", std::nullopt},
+                                                                   {std::string(100'000, 'x'), std::nullopt}}) {
+    SCOPED_TRACE(message.substr(0, 20));
+    ASSERT_TRUE(std::holds_alternative<Denied>(follower->acquire(within(2s))));
+    ASSERT_TRUE(swap(*leader, Expected{{1}, {beat}}, record(1, beat + 1, 1min)));
+    ++beat;
+    server.ask({"PUBLISH", key, message});
+    EXPECT_EQ(listens->await_change(std::nullopt, within(2s)), named);
+    follower->await_change(Vacant{}, within(50ms));
+    EXPECT_TRUE(std::holds_alternative<Denied>(follower->acquire(within(2s))));
+    EXPECT_EQ(read(*leader).record->token, Token{1});
+  }
+}
+
 TEST_F(RedisStore, ABrokenSubscriptionReturnsAndIsMadeAgain) {
   Server server;
   const auto a = open_at(url(server)), b = open_at(url(server));

@@ -368,8 +368,12 @@ Swap Store::applied(const Record& record, const Listing& listing, const Limit& l
   return swap;
 }
 
-void Store::await_change(const std::optional<Version>& seen, const Limit& limit) {
-  if (unusable(limit)) return wait_out(limit);
+/// Names no release: its claim reads the newest file again in any case.
+std::optional<Version> Store::await_change(const std::optional<Version>& seen, const Limit& limit) {
+  if (unusable(limit)) {
+    wait_out(limit);
+    return std::nullopt;
+  }
   const auto waker = limit.clock.make_waker();
   struct Listening {
     Ear& ear;
@@ -380,7 +384,7 @@ void Store::await_change(const std::optional<Version>& seen, const Limit& limit)
     ear_.wake(waker.get());
     if (ear_.took_close()) looks = looks_after_close;
     const auto now = look(limit);
-    if (!std::holds_alternative<Look>(now) || differs(seen, std::get<Look>(now).read)) return;
+    if (!std::holds_alternative<Look>(now) || differs(seen, std::get<Look>(now).read)) break;
     const auto follow = ear_.follow(place_.id(), place_.get(), std::get<Look>(now).listing.newest());
     if (follow == Ear::Follow::anew) continue;
     auto until = limit.by;
@@ -388,6 +392,7 @@ void Store::await_change(const std::optional<Version>& seen, const Limit& limit)
     if (looks > 0) until = std::min(until, limit.clock.now() + look_again), --looks;
     wait(*waker, {limit.clock, until, limit.stop});
   }
+  return std::nullopt;
 }
 
 /// Another tenure, or one that was given back since we last told. Renewals are no news.

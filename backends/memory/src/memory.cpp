@@ -153,7 +153,7 @@ class Store final : public ConditionalStore {
     return Swap{applied, hub_->found(hub_->slots[election_], limit.clock)};
   }
 
-  void await_change(const std::optional<Version>& seen, const Limit& limit) override {
+  std::optional<Version> await_change(const std::optional<Version>& seen, const Limit& limit) override {
     const auto waker = limit.clock.make_waker();
     std::unique_lock lock(hub_->mutex);
     const auto place = hub_->waiters.emplace(hub_->waiters.end(), election_, waker.get());
@@ -168,6 +168,8 @@ class Store final : public ConditionalStore {
       lock.lock();
     }
     hub_->waiters.erase(place);
+    const auto& slot = hub_->slots[election_];
+    return told() && slot.record && slot.record->released ? version_of(slot) : std::nullopt;
   }
 
   std::optional<Error> recall(const Recall& request, const Limit& limit) override {

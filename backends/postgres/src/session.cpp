@@ -27,16 +27,6 @@ std::uint64_t hash(std::string_view text, std::uint64_t seed) {
   return seed;
 }
 
-/// As short as an identifier must be, whatever the names; the same for all who spell the table differently.
-std::string channel_of(const std::string& schema, const std::string& table, const std::string& election) {
-  const auto all = schema + '\0' + table + '\0' + election;
-  std::string out = "tenure_";
-  for (const std::uint64_t seed : {0xcbf29ce484222325u, 0x9ae16a3b2f90404fu})
-    for (auto bits = hash(all, seed), left = std::uint64_t{16}; left-- > 0; bits >>= 4)
-      out += "0123456789abcdef"[bits & 15];
-  return out;
-}
-
 std::string place(pqxx::connection& connection) {
   const auto text = [](const char* part) { return std::string(part ? part : ""); };
   return " (" +
@@ -50,8 +40,31 @@ bool readable(int socket) {
 
 }  // namespace
 
+/// As short as an identifier must be, whatever the names; the same for all who spell the table differently.
+std::string channel_of(const std::string& schema, const std::string& table, const std::string& election) {
+  const auto all = schema + '\0' + table + '\0' + election;
+  std::string out = "tenure_";
+  for (const std::uint64_t seed : {0xcbf29ce484222325u, 0x9ae16a3b2f90404fu})
+    for (auto bits = hash(all, seed), left = std::uint64_t{16}; left-- > 0; bits >>= 4)
+      out += "0123456789abcdef"[bits & 15];
+  return out;
+}
+
+/// libpqxx hands a notice's text to nothing else.
+class Session::Ear final : public pqxx::notification_receiver {
+ public:
+  Ear(pqxx::connection& connection, const std::string& channel, Session& session)
+      : pqxx::notification_receiver(connection, channel), session_(session) {}
+  void operator()(const std::string& notice, int) override { session_.heard(notice); }
+
+ private:
+  Session& session_;
+};
+
 Session::Session(Settings settings, std::string election)
     : settings_(std::move(settings)), election_(std::move(election)) {}
+
+Session::~Session() { drop(); }
 
 std::optional<Error> Session::connected(CallThread::Socket& socket) {
   if (connection_ && !alive()) drop();
@@ -77,10 +90,9 @@ std::optional<Error> Session::introduce() {
     return error;
   }
   channel_ = channel_of(found[2].as<std::string>(), found[3].as<std::string>(), election_);
-  listens_ = found[0].as<int>() == connection_->backendpid();
-  if (listens_) {
-    run("listen \"" + channel_ + "\"; set lock_timeout = '" + table_lock_timeout +
-        "'; set plan_cache_mode = force_generic_plan");
+  if (found[0].as<int>() == connection_->backendpid()) {
+    ear_ = std::make_unique<Ear>(*connection_, channel_, *this);
+    run(std::string("set lock_timeout = '") + table_lock_timeout + "'; set plan_cache_mode = force_generic_plan");
     prepare();
   }
   introduced_ = true;
@@ -141,7 +153,7 @@ bool Session::alive() {
   try {
     do {
       if (!connection_->is_open()) return false;
-      news_ |= connection_->get_notifs() > 0;
+      connection_->get_notifs();
     } while (readable(connection_->sock()));
   } catch (const pqxx::broken_connection&) {
     return false;
@@ -150,19 +162,30 @@ bool Session::alive() {
 }
 
 void Session::drop() {
+  // Closed first, or the ear would ask the server to be told nothing more.
+#if PQXX_VERSION_MAJOR < 7
+  if (connection_) connection_->disconnect();
+#else
+  if (connection_) connection_->close();
+#endif
+  ear_.reset();
   connection_.reset();
-  cuttable_ = introduced_ = listens_ = news_ = false;
+  cuttable_ = introduced_ = false;
+  news_ = {};
   prepared_.clear();
 }
 
-Session::Wait Session::await_news(CallThread::Socket& socket) {
+void Session::heard(std::string_view notice) { news_ = {true, released_by(notice)}; }
+
+Session::Wait Session::await_news(CallThread::Socket& socket, const std::optional<Version>& seen) {
   if (!connection_ || !introduced_ || !alive()) return Wait::broken;
-  if (!listens_) return Wait::deaf;
-  while (!news_) {
+  if (!ear_) return Wait::deaf;
+  for (;;) {
+    if (news_.released && news_.released == seen) news_ = {};
+    if (news_.any) return Wait::news;
     if (!socket.wait()) return Wait::ended;
     if (!alive()) return Wait::broken;
   }
-  return Wait::news;
 }
 
 Error Session::failed(const std::exception& thrown) {

@@ -10,15 +10,20 @@
 #include <vector>
 
 #include <tenure/call_thread.hpp>
+#include <tenure/conditional_store.hpp>
 #include <tenure/error.hpp>
 
 #include "settings.hpp"
 
 namespace tenure::postgres {
 
+/// Where news of one election are notified.
+std::string channel_of(const std::string& schema, const std::string& table, const std::string& election);
+
 class Session {
  public:
   Session(Settings settings, std::string election);
+  ~Session();
 
   /// A connection that may be asked, and that listens if a session can. Throws what libpqxx throws.
   std::optional<Error> ready(CallThread::Socket& socket);
@@ -31,11 +36,17 @@ class Session {
   void run(const std::string& statements);
 
   /// From here on only what comes later is news.
-  void forget_news() { news_ = false; }
+  void forget_news() { news_ = {}; }
 
+  struct News {
+    bool any{};
+    std::optional<Version> released{};  ///< Of the last release, if nothing else came after it.
+  };
   enum class Wait { news, ended, broken, deaf };
-  /// Sleeps until there is news, or the call is ended. Deaf: nothing will ever be pushed to this session.
-  Wait await_news(CallThread::Socket& socket);
+  /// Sleeps until there is news other than the release of `seen`, or the call is ended. Deaf: nothing will ever be
+  /// pushed to this session.
+  Wait await_news(CallThread::Socket& socket, const std::optional<Version>& seen);
+  const News& news() const { return news_; }
 
   /// What was thrown, as an Error; a connection that did not survive it is dropped.
   Error failed(const std::exception& thrown);
@@ -44,7 +55,9 @@ class Session {
   const Settings& settings() const { return settings_; }
 
  private:
+  class Ear;
   bool alive();
+  void heard(std::string_view notice);
   void drop();
   void prepare();
   std::optional<Error> introduce();
@@ -57,7 +70,8 @@ class Session {
   bool cuttable_{};    ///< The call thread knows the connection's socket.
   bool introduced_{};  ///< What follows is known.
   std::string channel_;
-  bool listens_{}, news_{};
+  std::unique_ptr<Ear> ear_;  ///< If it listens. Ends before the connection.
+  News news_;
   std::map<std::string, std::string> prepared_;  ///< Statements and their names.
 };
 

@@ -2,6 +2,7 @@
 #include "statements.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 
 #include <tenure/candidate.hpp>
@@ -53,6 +54,12 @@ std::string bytes_of(const std::string& hex) {
   return out;
 }
 
+std::optional<std::int64_t> signed_of(std::string_view text) {
+  std::int64_t value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
 std::uint64_t unsigned_of(const pqxx::field& field) { return static_cast<std::uint64_t>(field.as<std::int64_t>()); }
 
 }  // namespace
@@ -90,16 +97,18 @@ Question replacing(const Writing& writing, const std::optional<Expected>& expect
     write = "update " + writing.table + " as old set (" + columns + ", written_at) = row(" + values +
             ", clock_timestamp()) from s where " + settled +
             " and old.election = $2::bytea and old.token = $13::bigint and old.beat = any($14::bigint[])"
-            " returning old.*";
+            " and (old.released or not $15::boolean) returning old.*";
     given.push_back(number(expected->token.value));
     given.push_back(array_of(expected->beats));
+    given.emplace_back(expected->released ? "t" : "f");
   } else {
     write = "insert into " + writing.table + " as new (" + columns + ", written_at) select " + values +
             ", clock_timestamp() from s where " + settled + " on conflict (election) do nothing returning new.*";
   }
   // Renewals are no news: nobody is woken, and no commit queues up behind the server's lock for notices.
   return {std::string(settings) + ", r as (" + write + ") select " + row +
-              ", case when $12::boolean then pg_notify($11::text, '')::text end from r",
+              ", case when $12::boolean then pg_notify($11::text, case when r.released"
+              " then r.token || ' ' || r.beat else '' end)::text end from r",
           std::move(given)};
 }
 
@@ -109,6 +118,14 @@ Question recalling(const Writing& writing, const Recall& request) {
               settled + " and old.election = $2::bytea and old.token = $3::bigint",
           {lock_timeout(writing.lock_wait), writing.election, number(request.token.value),
            bytea(printable(request.by, max_candidate_bytes)), bytea(printable(request.why))}};
+}
+
+std::optional<Version> released_by(std::string_view notice) {
+  const auto blank = std::min(notice.find(' '), notice.size());
+  const auto token = signed_of(notice.substr(0, blank));
+  const auto beat = signed_of(notice.substr(std::min(blank + 1, notice.size())));
+  if (!token || !beat) return std::nullopt;
+  return Version{{static_cast<std::uint64_t>(*token)}, static_cast<std::uint64_t>(*beat)};
 }
 
 Read read_of(const pqxx::row& r) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <pqxx/pqxx>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tenure/conditional_store.hpp>
@@ -31,6 +32,10 @@ Question reading(const std::string& table, const std::string& election);
 
 /// Answers one row if it was applied, else none.
 Question replacing(const Writing& writing, const std::optional<Expected>& expected, const Record& next);
+
+/// The version that a release left behind, from what replacing() notifies of it. Nothing: there may be other news, or
+/// somebody else said something.
+std::optional<Version> released_by(std::string_view notice);
 
 /// Answers nothing.
 Question recalling(const Writing& writing, const Recall& request);

@@ -70,12 +70,19 @@ Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, con
                               limit);
 }
 
-void Store::await_change(const std::optional<Version>&, const Limit& limit) {
+std::optional<Version> Store::await_change(const std::optional<Version>& seen, const Limit& limit) {
+  using Wait = Session::Wait;
   const auto began = limit.clock.now();
-  const auto waited =
-      thread_.ask([session = session_](CallThread::Socket& socket) { return session->await_news(socket); }, limit);
-  if (waited == Session::Wait::deaf) wait_out(limit);
-  if (waited == Session::Wait::broken) wait_out({limit.clock, std::min(limit.by, began + calm), limit.stop});
+  const auto heard = thread_.ask(
+      [session = session_, seen](CallThread::Socket& socket) {
+        const auto waited = session->await_news(socket, seen);
+        return std::pair(waited, waited == Wait::news ? session->news().released : std::nullopt);
+      },
+      limit);
+  if (!heard) return std::nullopt;
+  if (heard->first == Wait::deaf) wait_out(limit);
+  if (heard->first == Wait::broken) wait_out({limit.clock, std::min(limit.by, began + calm), limit.stop});
+  return heard->second;
 }
 
 std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {

@@ -21,12 +21,12 @@ const Script read_script{R"(return {redis.call('TIME'), redis.call('HGETALL', KE
 // of an election needs memory.
 // Who may not PUBLISH still elects; waiting candidates then look when the lease ends.
 const Script swap_script{R"(local key, expected, token, beat, released = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local stands = redis.call('HMGET', key, 'token', 'beat')
+local stands = redis.call('HMGET', key, 'token', 'beat', 'released')
 local apply = false
 if expected == '' then
   apply = redis.call('EXISTS', key) == 0
-elseif stands[1] == expected then
-  for i = 10, #ARGV do apply = apply or stands[2] == ARGV[i] end
+elseif stands[1] == expected and (ARGV[10] == '0' or stands[3] == '1') then
+  for i = 11, #ARGV do apply = apply or stands[2] == ARGV[i] end
 end
 if apply then
   local now = redis.call('TIME')
@@ -34,10 +34,10 @@ if apply then
   redis.call('HSET', key, 'format', '1', 'token', token, 'beat', beat, 'released', released, 'term_ms', ARGV[5],
     'asked_ns', ARGV[6], 'holder', ARGV[7], 'incarnation', ARGV[8], 'address', ARGV[9],
     'written_ms', now[1] .. string.format('%03d', math.floor(now[2] / 1000)))
-  if stands[1] ~= token or released == '1' then redis.pcall('PUBLISH', key, token .. ' ' .. beat) end
+  if stands[1] ~= token or released == '1' then redis.pcall('PUBLISH', key, token .. ' ' .. beat .. (released == '1' and ' released' or '')) end
 end
 return {apply and 1 or 0, redis.call('TIME'), redis.call('HGETALL', key)})",
-                         "e27824e3148961e9aba5f1c6550908732497c019"};
+                         "f35db3f1beb963ad099bba0d5c9d07683e45e25c"};
 
 const Script recall_script{R"(if redis.call('HMGET', KEYS[1], 'token')[1] == ARGV[1] then
   redis.call('HSET', KEYS[1], 'recall_token', ARGV[1], 'recall_by', ARGV[2], 'recall_why', ARGV[3])
@@ -165,7 +165,8 @@ std::vector<std::string> swap_arguments(const std::optional<Expected>& expected,
                                std::to_string(next.asked.count()),
                                next.holder,
                                next.incarnation,
-                               next.address};
+                               next.address,
+                               expected && expected->released ? "1" : "0"};
   if (expected)
     for (const auto beat : expected->beats) out.push_back(std::to_string(beat));
   return out;
@@ -194,12 +195,15 @@ std::optional<Error> recalled(const Reply& reply, const std::string& key) {
   return std::nullopt;
 }
 
-std::optional<Version> notice_of(std::string_view message) {
+std::optional<Notice> notice_of(std::string_view message) {
+  constexpr std::string_view flag = " released";
+  const bool released = message.ends_with(flag);
+  if (released) message.remove_suffix(flag.size());
   const auto blank = std::min(message.find(' '), message.size());
   const auto token = number<std::uint64_t>(message.substr(0, blank));
   const auto beat = number<std::uint64_t>(message.substr(std::min(blank + 1, message.size())));
   if (!token || !beat) return std::nullopt;
-  return Version{{*token}, *beat};
+  return Notice{{{*token}, *beat}, released};
 }
 
 }  // namespace tenure::redis

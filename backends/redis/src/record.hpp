@@ -29,7 +29,12 @@ Result<Swap> swap_of(const Reply& reply, const std::string& key);
 
 std::optional<Error> recalled(const Reply& reply, const std::string& key);
 
-/// What swap_script publishes: "token beat" of the new tenure or of the release.
-std::optional<Version> notice_of(std::string_view message);
+/// What swap_script publishes: "token beat" of a new tenure, "token beat released" of a release. Nothing: a message of
+/// another release's or of somebody else's, which says no more than that there may be news.
+struct Notice {
+  Version version;
+  bool released{};
+};
+std::optional<Notice> notice_of(std::string_view message);
 
 }  // namespace tenure::redis

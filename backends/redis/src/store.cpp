@@ -62,33 +62,40 @@ Result<Reply> Store::run(const Script& script, std::vector<std::string> argument
 
 /// A leader needs no notices, so they are subscribed to by the first wait. That one returns at once: what came before
 /// was not heard, and its caller reads again.
-void Store::await_change(const std::optional<Version>& seen, const Limit& limit) {
+std::optional<Version> Store::await_change(const std::optional<Version>& seen, const Limit& limit) {
   if (!notices_) notices_.emplace(options_, Connection::Use::notices);
   while (!limit.passed()) {
-    const auto deaf = listen(seen, limit);
-    if (!deaf) return;
+    const auto heard = listen(seen, limit);
+    const auto* deaf = std::get_if<Error>(&heard);
+    if (!deaf) return std::get<1>(heard);
     if (deaf->message != deaf_) warn("a release will be noticed late, since nothing is told of it: " + deaf->message);
     deaf_ = deaf->message;
     const bool passes = deaf->fault == Fault::unreachable || deaf->fault == Fault::timed_out;
     wait_out({limit.clock, passes ? std::min(limit.by, limit.clock.now() + subscribe_again) : limit.by, limit.stop});
   }
+  return std::nullopt;
 }
 
 /// Until there is news or the limit; an error if it cannot listen.
-std::optional<Error> Store::listen(const std::optional<Version>& seen, const Limit& limit) {
+Result<std::optional<Version>> Store::listen(const std::optional<Version>& seen, const Limit& limit) {
   const auto wait = [connection = notices_->connection, channel = key_, seen,
-                     until = by_boot_clock(limit)](CallThread::Socket& socket) -> std::optional<Error> {
-    if (!connection->subscribed()) return connection->subscribe(socket, until, channel);
+                     until = by_boot_clock(limit)](CallThread::Socket& socket) -> Result<std::optional<Version>> {
+    if (!connection->subscribed()) {
+      if (auto error = connection->subscribe(socket, until, channel)) return *error;
+      return std::nullopt;
+    }
     for (;;) {
       const auto message = connection->next_message(socket);
       const auto* text = std::get_if<std::optional<std::string>>(&message);
       if (!text || !*text) return std::nullopt;  // the subscription broke, or the limit passed
-      if (!seen || notice_of(**text) != seen) return std::nullopt;
+      const auto notice = notice_of(**text);
+      if (notice && notice->version == seen) continue;
+      return notice && notice->released ? std::optional(notice->version) : std::nullopt;
     }
   };
-  auto deaf = notices_->thread.ask(wait, limit);
-  if (!deaf || limit.passed()) return std::nullopt;
-  return std::move(*deaf);
+  auto heard = notices_->thread.ask(wait, limit);
+  if (!heard || limit.passed()) return std::nullopt;
+  return std::move(*heard);
 }
 
 void Store::warn(const std::string& message) const {

@@ -22,7 +22,7 @@ class Store final : public ConditionalStore {
   Result<Read> read(const Limit& limit) override;
   Result<Swap> compare_and_set(const std::optional<Expected>& expected, const Record& next,
                                const Limit& limit) override;
-  void await_change(const std::optional<Version>& seen, const Limit& limit) override;
+  std::optional<Version> await_change(const std::optional<Version>& seen, const Limit& limit) override;
   std::optional<Error> recall(const Recall& request, const Limit& limit) override;
 
  private:
@@ -34,7 +34,7 @@ class Store final : public ConditionalStore {
   };
 
   Result<Reply> run(const Script& script, std::vector<std::string> arguments, const Limit& limit, int replicas = 0);
-  std::optional<Error> listen(const std::optional<Version>& seen, const Limit& limit);
+  Result<std::optional<Version>> listen(const std::optional<Version>& seen, const Limit& limit);
   void warn(const std::string& message) const;
 
   const Options options_;

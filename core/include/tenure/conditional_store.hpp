@@ -38,6 +38,7 @@ struct Version {
 struct Expected {
   Token token;
   std::vector<std::uint64_t> beats;
+  bool released{};  ///< And that it was given back: whoever asks knows it from a push alone.
 };
 
 /// Whether `record` is what compare_and_set demands; nullopt demands that there is none.
@@ -78,8 +79,9 @@ class TENURE_EXPORT ConditionalStore {
                                        const Limit& limit) = 0;
 
   /// Sleeps until the store says that the version differs from `seen`, or until the limit. May return for no reason.
-  /// By default it only sleeps.
-  virtual void await_change(const std::optional<Version>& seen, const Limit& limit);
+  /// By default it only sleeps. What it returns is the version that a release left behind, if the push named it (never
+  /// that of a new tenure): a candidate then claims without a read before. It may be late, or forged.
+  virtual std::optional<Version> await_change(const std::optional<Version>& seen, const Limit& limit);
 
   /// Sets the request beside the record. By default an error: not offered.
   virtual std::optional<Error> recall(const Recall& request, const Limit& limit);

@@ -48,6 +48,7 @@ class MockConditionalStore : public ConditionalStore {
     ON_CALL(*this, compare_and_set(_, _, _)).WillByDefault(testing::Return(Result<Swap>(untold)));
     ON_CALL(*this, await_change(_, _)).WillByDefault([](const std::optional<Version>&, const Limit& limit) {
       wait_out(limit);
+      return std::nullopt;
     });
     ON_CALL(*this, recall(_, _)).WillByDefault(testing::Return(untold));
     ON_CALL(*this, accepts(_)).WillByDefault(testing::Return(std::nullopt));
@@ -56,7 +57,8 @@ class MockConditionalStore : public ConditionalStore {
   MOCK_METHOD(Result<Read>, read, (const Limit& limit), (override));
   MOCK_METHOD(Result<Swap>, compare_and_set,
               (const std::optional<Expected>& expected, const Record& next, const Limit& limit), (override));
-  MOCK_METHOD(void, await_change, (const std::optional<Version>& seen, const Limit& limit), (override));
+  MOCK_METHOD(std::optional<Version>, await_change, (const std::optional<Version>& seen, const Limit& limit),
+              (override));
   MOCK_METHOD(std::optional<Error>, recall, (const Recall& request, const Limit& limit), (override));
   MOCK_METHOD(std::optional<Error>, accepts, (const Timing& timing), (override));
 };

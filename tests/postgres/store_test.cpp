@@ -6,6 +6,7 @@
 
 #include <barrier>
 #include <cmath>
+#include <fstream>
 #include <future>
 #include <iostream>
 #include <thread>
@@ -108,6 +109,52 @@ TEST_F(PostgresStore, ThoseWhoWaitWriteNothing) {
   ASSERT_TRUE(applied(store()->compare_and_set(Expected{{1}, {1}}, record(1, 2), within(10s))));
   EXPECT_NE(lsn_now(server.by_socket()), before) << "this test could not tell";
   options_.table.clear();
+}
+
+/// A session that begins does what it can before its first claim.
+TEST_F(PostgresStore, ASessionThatBeginsWritesNothingAndItsFirstClaimIsPlanned) {
+  Server server(Server::How{.settings = {"autovacuum=off"}});
+  options_ = fresh_table(server.conninfo());
+  let_stand();
+  sql(server.by_socket(), "create extension pg_stat_statements");
+  const auto state = [&] {
+    const auto found = sql(server.by_socket(), "select pg_current_wal_insert_lsn(), txid_current_snapshot()");
+    return found[0][0].as<std::string>() + ' ' + found[0][1].as<std::string>();
+  };
+  const auto updates = [&] {
+    return sql(server.by_socket(),
+               "select coalesce(sum(calls), 0) from pg_stat_statements where query like '%update \"" + options_.table +
+                   "\" as old%'")[0][0]
+        .as<int>();
+  };
+  value(store()->read(within(10s)));
+  const auto asked = updates();
+  sql(server.by_socket(), "checkpoint");
+  const auto before = state();
+  for (int i = 0; i < 10; ++i) value(store()->read(within(10s)));
+  EXPECT_EQ(state(), before);
+  EXPECT_EQ(updates() - asked, 10);
+  options_.table.clear();
+}
+
+TEST_F(PostgresStore, WhoMayOnlyReadObservesWithoutARefusalInTheServersLog) {
+  const auto refusals = [this] {
+    std::ifstream log(shared("TENURE_POSTGRES_DIR") + "/server.log");
+    const std::string all{std::istreambuf_iterator<char>(log), {}};
+    int count = 0;
+    for (auto at = all.find("ERROR:"); at != all.npos; at = all.find("ERROR:", at + 1))
+      count += all.find(options_.table, at) < all.find('\n', all.find('\n', at) + 1);
+    return count;
+  };
+  let_stand();
+  for (const auto* settings : {"", "set default_transaction_read_only = on"}) {
+    const auto watches = store(role("select", settings));
+    EXPECT_TRUE(value(watches->read(within(10s))).record);
+  }
+  EXPECT_TRUE(value(store(role("select, update", "set default_transaction_read_only = on"))->read(within(10s))).record);
+  EXPECT_EQ(refusals(), 0);
+  error_of(store(role("select"))->compare_and_set(Expected{{1}, {1}}, record(2, 2), within(10s)));
+  EXPECT_EQ(refusals(), 1) << "this test could not tell";
 }
 
 /// The first terms are for finding out when the leader renews.

@@ -14,10 +14,12 @@ namespace {
 /// Whoever waits for a lock on the whole table waits on in the server when we are gone; this ends it there.
 constexpr const char* table_lock_timeout = "2s";
 
-/// What a new connection is asked: whether a pooler stands between (it shows its clients process ids of its own), and
-/// whether the table can be trusted with an election.
+/// What a new connection is asked: whether a pooler stands between (it shows its clients process ids of its own),
+/// whether the table can be trusted with an election, and whether we may write to it.
 constexpr const char* introduction =
-    "select pg_backend_pid(), pg_is_in_recovery(), n.nspname, c.relname, c.relkind, c.relpersistence"
+    "select pg_backend_pid(), pg_is_in_recovery(), n.nspname, c.relname, c.relkind, c.relpersistence,"
+    " has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'update')"
+    " and not current_setting('transaction_read_only')::boolean"
     " from (select to_regclass($1::text) as id) as named"
     " left join pg_class c on c.oid = named.id left join pg_namespace n on n.oid = c.relnamespace";
 
@@ -94,6 +96,7 @@ std::optional<Error> Session::introduce() {
     ear_ = std::make_unique<Ear>(*connection_, channel_, *this);
     run(std::string("set lock_timeout = '") + table_lock_timeout + "'; set plan_cache_mode = force_generic_plan");
     prepare();
+    if (found[6].as<bool>()) warm_up();
   }
   introduced_ = true;
   return std::nullopt;
@@ -125,6 +128,16 @@ void Session::prepare() {
 #endif
     prepared_.emplace(question.statement, name);
   }
+}
+
+/// A new server process fills its caches of the table's catalogue with its first write, and plans it: some
+/// milliseconds, which are not to be a fail-over's. So ask for a write that can find nothing, since no beat is
+/// expected; it locks no row, takes no transaction id and leaves nothing in the log. Who only observes may not write,
+/// and would be refused.
+void Session::warm_up() {
+  const Writing writing{settings_.quoted, bytea(election_), channel_, {}};
+  const auto nothing = replacing(writing, Expected{}, {});
+  ask(nothing.statement, nothing.values);
 }
 
 pqxx::result Session::ask(const std::string& statement, const std::vector<std::string>& values) {

@@ -60,6 +60,7 @@ class Session {
   void heard(std::string_view notice);
   void drop();
   void prepare();
+  void warm_up();
   std::optional<Error> introduce();
   std::optional<Error> refused(const pqxx::row& found) const;
 

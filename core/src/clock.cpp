@@ -38,8 +38,20 @@ class Descriptor {
 /// Condition variables cannot wait on CLOCK_BOOTTIME, and ppoll's own time-out stands still during suspend.
 class BootWaker final : public Waker {
  public:
-  bool wait_until(Clock::Time until) override {
-    arm(until);
+  void set(Clock::Time until) override {
+    using std::chrono::seconds;
+    if (until == set_) return;
+    auto at = until.time_since_epoch();
+    if (at < Clock::Duration(1)) at = Clock::Duration(1);  // zero would disarm
+    itimerspec spec{};
+    spec.it_value.tv_sec = std::chrono::duration_cast<seconds>(at).count();
+    spec.it_value.tv_nsec = (at % seconds(1)).count();
+    if (::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &spec, nullptr) != 0)
+      throw std::system_error(errno, std::generic_category(), "timerfd_settime");
+    set_ = until;
+  }
+
+  bool wait() override {
     pollfd fds[2] = {{event_.get(), POLLIN, 0}, {timer_.get(), POLLIN, 0}};
     while (::ppoll(fds, 2, nullptr, nullptr) < 0 && errno == EINTR) {
     }
@@ -54,22 +66,9 @@ class BootWaker final : public Waker {
   }
 
  private:
-  void arm(Clock::Time until) {
-    using std::chrono::seconds;
-    if (until == armed_) return;
-    auto at = until.time_since_epoch();
-    if (at < Clock::Duration(1)) at = Clock::Duration(1);  // zero would disarm
-    itimerspec spec{};
-    spec.it_value.tv_sec = std::chrono::duration_cast<seconds>(at).count();
-    spec.it_value.tv_nsec = (at % seconds(1)).count();
-    if (::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &spec, nullptr) != 0)
-      throw std::system_error(errno, std::generic_category(), "timerfd_settime");
-    armed_ = until;
-  }
-
   Descriptor event_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd"};
   Descriptor timer_{::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK), "timerfd_create(CLOCK_BOOTTIME)"};
-  Clock::Time armed_{Clock::Time::min()};
+  Clock::Time set_{Clock::Time::max()};  ///< A timer that was never set never ends.
 };
 
 class BootClock final : public Clock {

@@ -18,12 +18,18 @@ class ManualClock::ManualWaker final : public Waker {
     std::erase(clock_.wakers_, this);
   }
 
-  bool wait_until(Time until) override {
-    std::unique_lock lock(clock_.mutex_);
+  void set(Time until) override {
+    const std::lock_guard lock(clock_.mutex_);
     until_ = until;
+    wakes_.notify_one();
+    clock_.changed_.notify_all();
+  }
+
+  bool wait() override {
+    std::unique_lock lock(clock_.mutex_);
     waiting_ = true;
     clock_.changed_.notify_all();
-    wakes_.wait(lock, [&] { return woken_ || clock_.now() >= until; });
+    wakes_.wait(lock, [&] { return woken_ || clock_.now() >= until_; });
     waiting_ = false;
     return std::exchange(woken_, false);
   }
@@ -40,7 +46,7 @@ class ManualClock::ManualWaker final : public Waker {
   friend class ManualClock;
   ManualClock& clock_;
   std::condition_variable wakes_;
-  Time until_{};
+  Time until_{Time::max()};
   bool waiting_{false}, woken_{false};
 };
 

@@ -42,6 +42,7 @@ LeaderManager::Shell::Shell(std::shared_ptr<Backend> backend, const Timing& timi
       election_(backend_ ? backend_->election() : std::string()),
       candidacy_(validated(timing), random_u64()),
       clock_wakes_(clock.make_waker()) {
+  effects_.reserve(32);
   if (!backend_) throw std::invalid_argument("LeaderManager: backend is null");
   if (const auto refused = backend_->accepts(timing)) throw std::invalid_argument("Timing: " + refused->message);
 }
@@ -84,7 +85,7 @@ void LeaderManager::Shell::post(Fact fact) {
   const std::lock_guard lock(mutex_);
   if (ended_) return;
   inbox_.push_back(std::move(fact));
-  clock_wakes_->wake();
+  if (!deciding_) clock_wakes_->wake();
 }
 
 bool LeaderManager::Shell::on_own_thread() const {
@@ -92,24 +93,47 @@ bool LeaderManager::Shell::on_own_thread() const {
   return self == clock_id_ || self == store_id_ || self == hook_id_;
 }
 
-// ---- the clock thread: owns the candidacy and every timer; never enters the store or a hook ----
+// ---- deciding: whoever brings a fact, unless another thread is at it, which then takes this one along ----
+
+void LeaderManager::Shell::decide(Fact fact) {
+  std::unique_lock lock(mutex_);
+  inbox_.push_back(std::move(fact));
+  decide(lock);
+}
+
+/// On what has come, the time above all. No lock is held while effects are carried out, so that a stop callback may
+/// call anything, and no thread of ours waits for another.
+void LeaderManager::Shell::decide(std::unique_lock<std::mutex>& lock) {
+  if (deciding_ || decided_) return;
+  deciding_ = true;
+  do {
+    facts_.swap(inbox_);
+    lock.unlock();
+    for (auto& fact : facts_) fact(candidacy_, clock_.now());
+    facts_.clear();
+    candidacy_.tick(clock_.now());
+    candidacy_.take_effects(effects_);
+    for (auto& effect : effects_) carry_out(effect);
+    lock.lock();
+    decided_ = candidacy_.ended();
+  } while (!decided_ && !inbox_.empty());
+  deciding_ = false;
+  clock_wakes_->set(candidacy_.next_alarm());
+  if (decided_) clock_wakes_->wake();
+}
+
+// ---- the clock thread: sees to every timer; never enters the store or a hook ----
 
 void LeaderManager::Shell::clock_loop() {
   clock_id_ = std::this_thread::get_id();
-  std::vector<Fact> facts;
-  std::vector<Effect> effects;
-  effects.reserve(32);
-  while (!candidacy_.ended()) {
-    {
-      const std::lock_guard lock(mutex_);
-      facts.swap(inbox_);
-    }
-    for (auto& fact : facts) fact(candidacy_, clock_.now());
-    facts.clear();
-    candidacy_.tick(clock_.now());
-    candidacy_.take_effects(effects);
-    for (auto& effect : effects) carry_out(effect);
-    if (!candidacy_.ended()) clock_wakes_->wait_until(candidacy_.next_alarm());
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    decide(lock);
+    if (decided_) return;
+    if (deciding_) clock_wakes_->set(Clock::Time::max());  // Another thread is at it, and sets the next one.
+    lock.unlock();
+    clock_wakes_->wait();
+    lock.lock();
   }
 }
 
@@ -213,12 +237,12 @@ void LeaderManager::Shell::put_question(const Question& q, std::stop_token inter
   const auto id = q.id;
   if (q.retimed) {
     if (const auto error = refusal_of(*q.retimed))
-      return post([id, error](Candidacy& c, Clock::Time now) { c.timing_refused(now, id, *error); });
+      return decide([id, error](Candidacy& c, Clock::Time now) { c.timing_refused(now, id, *error); });
   }
   if (q.if_eligible && hooks_.eligible) {
     bool eligible = false;
     guarded("eligible", [&] { eligible = hooks_.eligible(); });
-    if (!eligible) return post([id](Candidacy& c, Clock::Time now) { c.ineligible(now, id); });
+    if (!eligible) return decide([id](Candidacy& c, Clock::Time now) { c.ineligible(now, id); });
   }
   const auto unknown = [] {
     return Error{Fault::unreachable, "the backend threw: " + what_of(std::current_exception())};
@@ -230,7 +254,7 @@ void LeaderManager::Shell::put_question(const Question& q, std::stop_token inter
     } catch (...) {
       error = unknown();
     }
-    return post([id, error](Candidacy& c, Clock::Time now) { c.released(now, id, error); });
+    return decide([id, error](Candidacy& c, Clock::Time now) { c.released(now, id, error); });
   }
   if (q.verb == Verb::await_change) {
     try {
@@ -238,7 +262,7 @@ void LeaderManager::Shell::put_question(const Question& q, std::stop_token inter
     } catch (...) {
       wait_out(limit);
     }
-    return post([id](Candidacy& c, Clock::Time now) { c.change_awaited(now, id); });
+    return decide([id](Candidacy& c, Clock::Time now) { c.change_awaited(now, id); });
   }
   Answer answer;
   try {
@@ -246,7 +270,7 @@ void LeaderManager::Shell::put_question(const Question& q, std::stop_token inter
   } catch (...) {
     answer = Unknown{unknown()};
   }
-  post([id, answer](Candidacy& c, Clock::Time now) { c.answered(now, id, answer); });
+  decide([id, answer](Candidacy& c, Clock::Time now) { c.answered(now, id, answer); });
 }
 
 // ---- the hook thread: runs user code ----
@@ -285,7 +309,7 @@ void LeaderManager::Shell::call_hook(HookCall& call) {
     if (hooks_.elected) guarded("elected", [&] { hooks_.elected(*elected); });
   } else if (auto* ousting = std::get_if<Ousting>(&call)) {
     if (hooks_.ousting) guarded("ousting", [&] { hooks_.ousting(*ousting); });
-    post([](Candidacy& c, Clock::Time now) { c.ousting_returned(now); });
+    decide([](Candidacy& c, Clock::Time now) { c.ousting_returned(now); });
   } else if (hooks_.error) {
     try {
       hooks_.error(std::get<Error>(call));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads round one Candidacy. They only carry: facts to it, its effects to the store, the hooks and the waiters.
+// A thread of ours that brings a fact decides on it at once, for a change of threads costs more than all the rest.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -31,7 +32,7 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
   void stop();
   void join();  ///< After stop(). Leaves a wedged store thread to end alone; it owns what it needs.
 
-  /// For the clock thread. Ignored once it has ended.
+  /// From any thread; a thread of ours decides on it. Ignored once it has ended.
   void post(Fact fact);
 
   /// For error() and the log, from any thread.
@@ -44,13 +45,15 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
   Waiters waiters;
 
  private:
-  /// What a tenure's hooks share with the clock thread.
+  /// What a tenure's hooks share with whoever decides.
   struct Signals {
     std::stop_source stop, expired;
     std::atomic<Clock::rep> done_by{0};
   };
   using HookCall = std::variant<Elected, Ousting, Error>;
 
+  void decide(Fact fact);
+  void decide(std::unique_lock<std::mutex>& lock);
   void clock_loop();
   void store_loop();
   void hook_loop();
@@ -71,14 +74,17 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
   Clock& clock_;
   const std::string election_;
 
-  // The clock thread's own.
+  // The decider's own: of the thread that made deciding_ true.
   Candidacy candidacy_;
+  std::vector<Fact> facts_;
+  std::vector<Effect> effects_;
   std::shared_ptr<Signals> signals_;
   std::stop_source interrupt_;
   std::optional<Token> heard_;
 
   std::mutex mutex_;  ///< never held while a hook, the store or a waker's owner runs
   std::vector<Fact> inbox_;
+  bool deciding_{}, decided_{};  ///< decided_: there is nothing left to decide.
   std::optional<std::pair<Question, std::stop_token>> asked_;
   std::deque<HookCall> hook_queue_;
   bool started_{}, quit_{}, store_wedged_{};

@@ -22,7 +22,7 @@ class Validity {
   Validity(const Validity&) = delete;
   Validity& operator=(const Validity&) = delete;
 
-  // The writer: the clock thread alone.
+  // The writer: one thread at a time, whoever decides.
   void publish(Token token, Clock::Time deadline) noexcept;
   void withdraw() noexcept;
   void hear(std::optional<Incumbent> incumbent, Clock::Time until);

@@ -54,6 +54,18 @@ TEST(BootWaker, AWakeBeforeTheWaitIsNotLostAndEndsOneWait) {
   EXPECT_FALSE(waker->wait_until(boot_clock().now() + 1ms));
 }
 
+TEST(BootWaker, AnotherThreadSetsItsMomentWhileItSleeps) {
+  const auto waker = boot_clock().make_waker();
+  const auto set_to = [&](Clock::Time first, Clock::Time then) {
+    waker->set(first);
+    std::jthread other([&] { waker->set(then); });
+    EXPECT_FALSE(waker->wait());
+    EXPECT_GE(boot_clock().now(), then);
+  };
+  set_to(Clock::Time::max(), boot_clock().now() + 20ms);
+  set_to(boot_clock().now() + 1min, boot_clock().now() - 1ms);
+}
+
 TEST(BootWaker, AnotherThreadWakesIt) {
   const auto waker = boot_clock().make_waker();
   std::jthread other([&] { waker->wake(); });

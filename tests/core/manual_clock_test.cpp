@@ -62,6 +62,19 @@ TEST(ManualClock, WhatIsPastIsNotWaitedFor) {
   EXPECT_FALSE(clock.make_waker()->wait_until(Clock::Time::min()));
 }
 
+TEST(ManualClock, AMomentIsSetWhileItIsWaitedFor) {
+  ManualClock clock;
+  const auto waker = clock.make_waker();
+  std::jthread thread([&] { EXPECT_FALSE(waker->wait()); });
+  ASSERT_TRUE(clock.await_parked(1));
+  EXPECT_EQ(clock.next_alarm(), Clock::Time::max()) << "never set";
+  waker->set(clock.now() + 1s);
+  EXPECT_EQ(clock.next_alarm(), clock.now() + 1s);
+  clock.advance(1s - 1ns);
+  ASSERT_TRUE(clock.await_parked(1));
+  waker->set(clock.now());
+}
+
 TEST(ManualClock, ThreadsThatAreAboutToRunAreNotParked) {
   ManualClock clock;
   std::atomic<int> rounds{0};

@@ -40,10 +40,18 @@ class TENURE_EXPORT Waker {
  public:
   virtual ~Waker() = default;
 
-  /// Sleeps until wake() was called or the clock reached `until`; returns at once if either is so already.
-  /// One wake() ends one wait, also a later one: a wake is never lost. REQUIRES: one waiting thread at a time.
-  /// Returns true if a wake() ended it.
-  virtual bool wait_until(Clock::Time until) = 0;
+  /// Sets when wait() ends by itself, also of a wait that goes on. Any thread, but one at a time.
+  virtual void set(Clock::Time until) = 0;
+
+  /// Sleeps until wake() was called or the clock reached what was set (at first: for ever); returns at once if either
+  /// is so already. One wake() ends one wait, also a later one: a wake is never lost. REQUIRES: one waiting thread at a
+  /// time. Returns true if a wake() ended it.
+  virtual bool wait() = 0;
+
+  bool wait_until(Clock::Time until) {
+    set(until);
+    return wait();
+  }
 
   /// Any thread, also while nobody waits. Allocates nothing and takes no lock that a waiter holds.
   virtual void wake() noexcept = 0;

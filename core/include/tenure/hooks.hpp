@@ -31,7 +31,7 @@ struct Elected {
   std::string election;
   Token token;
   std::stop_token stop;  ///< Requested the moment the tenure starts to end, also while elected() runs.
-                         ///< Its callbacks run on our clock thread: do not block there.
+                         ///< Its callbacks run on a thread of ours: do not block there.
 };
 
 /// A tenure ends.

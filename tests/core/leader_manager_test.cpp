@@ -232,6 +232,42 @@ TEST_F(Manager, IneligibleIsAskedBeforeTheStore) {
                                                         "ousting", "release", "eligible"}));
 }
 
+/// Counts how often anybody is woken.
+struct CountingClock final : Clock {
+  struct Counting final : Waker {
+    Counting(std::unique_ptr<Waker> waker, std::atomic<int>& wakes) : one(std::move(waker)), all(wakes) {}
+    void set(Time until) override { one->set(until); }
+    bool wait() override { return one->wait(); }
+    void wake() noexcept override {
+      ++all;
+      one->wake();
+    }
+    const std::unique_ptr<Waker> one;
+    std::atomic<int>& all;
+  };
+  explicit CountingClock(ManualClock& clock) : real(clock) {}
+  Time now() const noexcept override { return real.now(); }
+  std::unique_ptr<Waker> make_waker() override { return std::make_unique<Counting>(real.make_waker(), wakes); }
+  std::int64_t unix_ms() const noexcept override { return real.unix_ms(); }
+  ManualClock& real;
+  std::atomic<int> wakes{0};
+};
+
+TEST_F(Manager, AnAnswerIsActedUponByTheThreadThatBroughtIt) {
+  CountingClock counting(clock);
+  LeaderManager manager(backend, timing, noting(), counting);
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  EXPECT_EQ(counting.wakes, 1) << "start()";
+  ASSERT_TRUE(alarm_in(timing.renew));
+  clock.advance(timing.renew);
+  ASSERT_TRUE(eventually([&] { return manager.leadership().remaining() == timing.term - timing.margin; }));
+  EXPECT_EQ(counting.wakes, 1) << "its time had come";
+  manager.resign(1h);
+  ASSERT_TRUE(backend->await("release"));
+  EXPECT_EQ(counting.wakes, 2) << "resign()";
+}
+
 // ---- waiting ----
 
 TEST_F(Manager, AwaitLeadership) {
@@ -329,6 +365,32 @@ TEST_F(Manager, StopInsideAStopCallbackOnlyRequests) {
   ASSERT_TRUE(manager.await_leadership(1h));
   manager.resign();
   EXPECT_TRUE(manager.await_ended(1h));
+}
+
+TEST_F(Manager, AStopCallbackOnTheThreadThatLearntOfTheEndMayCallAnything) {
+  LeaderManager* self = nullptr;
+  std::atomic<bool> led{true};
+  auto hooks = noting();
+  hooks.elected = [&](const Elected& e) {
+    std::stop_callback callback(e.stop, [&] {
+      led = self->leadership().is_leader();
+      self->resign();
+      self->await_change(0, 0s);
+      self->stop();
+    });
+    backend->note("elected");
+    while (!e.stop.stop_requested()) std::this_thread::yield();
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  self = &manager;
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  backend->refuse(true);
+  ASSERT_TRUE(alarm_in(timing.renew));
+  clock.advance(timing.renew);
+  EXPECT_TRUE(manager.await_ended(1h));
+  EXPECT_EQ(reason, Reason::superseded);
+  EXPECT_FALSE(led);
 }
 
 TEST_F(Manager, StopFromManyThreadsAtOnce) {

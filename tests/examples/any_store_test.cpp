@@ -5,12 +5,15 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -28,18 +31,22 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-/// examples/any_store; killed at the end.
+constexpr auto patience = 60s;  // for what a busy host does late
+
+/// examples/any_store; killed at the end. Tells what it said if the test has failed by then.
 class Program {
  public:
-  explicit Program(const std::string& argument) {
+  explicit Program(std::string argument) : argument_(std::move(argument)) {
     int out[2];
-    if (::pipe2(out, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
+    errors_ = ::memfd_create("stderr", MFD_CLOEXEC);
+    if (errors_ < 0 || ::pipe2(out, O_CLOEXEC) != 0) throw std::runtime_error("memfd_create, pipe");
     pid_ = ::fork();
     if (pid_ < 0) throw std::runtime_error("fork");
     if (pid_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       ::dup2(out[1], STDOUT_FILENO);
-      ::execl(TENURE_ANY_STORE, TENURE_ANY_STORE, argument.c_str(), nullptr);
+      ::dup2(errors_, STDERR_FILENO);
+      ::execl(TENURE_ANY_STORE, TENURE_ANY_STORE, argument_.c_str(), nullptr);
       ::_exit(127);
     }
     ::close(out[1]);
@@ -47,7 +54,9 @@ class Program {
   }
   ~Program() {
     if (pid_ > 0) end(SIGKILL);
+    if (testing::Test::HasFailure()) tell();
     ::close(out_);
+    ::close(errors_);
   }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -68,6 +77,7 @@ class Program {
       const auto n = ::read(out_, buffer, sizeof buffer);
       if (n <= 0) return std::nullopt;
       read_.append(buffer, static_cast<std::size_t>(n));
+      said_.append(buffer, static_cast<std::size_t>(n));
     }
   }
 
@@ -86,9 +96,18 @@ class Program {
   }
 
  private:
+  void tell() {
+    while (line(1s)) {
+    }
+    std::string errors(64 * 1024, '\0');
+    errors.resize(static_cast<std::size_t>(std::max<ssize_t>(::pread(errors_, errors.data(), errors.size(), 0), 0)));
+    std::printf("any_store %s said:\n%sand on stderr:\n%s", argument_.c_str(), said_.c_str(), errors.c_str());
+  }
+
+  const std::string argument_;
   pid_t pid_{-1};
-  int out_{-1};
-  std::string read_;
+  int out_{-1}, errors_{-1};
+  std::string read_, said_;
 };
 
 struct AnyStore : testing::Test {
@@ -109,16 +128,27 @@ struct AnyStore : testing::Test {
   }
 
   void expect_hand_over(const std::string& url) const {
+    for (int round = 0; round < 3 && !HasFailure(); ++round)
+      if (hands_over(url)) return;
+    ADD_FAILURE() << "there was no round in which the first led until it left";
+  }
+
+  /// False if the first lost its lead before it was told to leave, which a host too busy for `fast` may do to it.
+  bool hands_over(const std::string& url) const {
     Program by_url(url);
-    const auto first = by_url.leads(30s);
-    ASSERT_NE(first, 0u);
+    const auto first = by_url.leads(patience);
+    EXPECT_NE(first, 0u);
     Program by_document(document(url));
-    EXPECT_EQ(by_document.line(500ms), std::nullopt) << "while the first leads";
+    const auto too_early = by_document.line(500ms);
     EXPECT_EQ(by_url.end(SIGTERM), 0);
-    EXPECT_EQ(by_url.line(1s), "ends stopped");
-    const auto second = by_document.leads(30s);
+    const auto end = by_url.line(1s);
+    if (end == "ends lapsed" || end == "ends superseded") return false;
+    EXPECT_EQ(end, "ends stopped");
+    EXPECT_EQ(too_early, std::nullopt) << "while the first leads";
+    const auto second = by_document.leads(patience);
     EXPECT_GT(second, first);
     EXPECT_EQ(by_document.end(SIGTERM), 0);
+    return true;
   }
 
   /// A name that no other run used.
@@ -137,7 +167,7 @@ std::string environment(const char* name) {
 TEST_F(AnyStore, Memory) {
   for (const auto& argument : {std::string("memory:"), document("memory:x")}) {
     Program program(argument);
-    EXPECT_NE(program.leads(30s), 0u) << "alone in its process";
+    EXPECT_NE(program.leads(patience), 0u) << "alone in its process";
     EXPECT_EQ(program.end(SIGTERM), 0);
   }
 }

@@ -134,6 +134,11 @@ TEST_F(PostgresStore, ASessionThatBeginsWritesNothingAndItsFirstClaimIsPlanned) 
   for (int i = 0; i < 10; ++i) value(store()->read(within(10s)));
   EXPECT_EQ(state(), before);
   EXPECT_EQ(updates() - asked, 10);
+  const auto stands = value(store()->read(within(10s))).record;
+  ASSERT_TRUE(stands);
+  EXPECT_EQ((Version{stands->token, stands->beat}), (Version{{1}, 1}));
+  ASSERT_TRUE(applied(store()->compare_and_set(Expected{{1}, {1}}, record(1, 2), within(10s))));
+  EXPECT_NE(state(), before) << "this test could not tell";
   options_.table.clear();
 }
 

@@ -408,5 +408,28 @@ TEST_F(PostgresFaults, WhatWasAnsweredSurvivesACrash) {
   }
 }
 
+TEST_F(PostgresFaults, AReleaseThatACrashLostIsAsIfNeverMade) {
+  Server server(Server::How{.settings = {"wal_writer_delay=10s", "bgwriter_delay=10s"}});
+  const auto options = fresh_table(server.conninfo());
+  const auto timing = Timing::of(3s);
+  const auto leader = open(options, "jobs", {"leader", ""}), follower = open(options, "jobs", {"follower", ""});
+  for (const auto& one : {leader, follower}) ASSERT_EQ(one->accepts(timing), std::nullopt);
+  const auto asked = boot_clock().now();
+  const auto first = leader->acquire(within(10s));
+  ASSERT_TRUE(std::holds_alternative<Granted>(first));
+  ASSERT_TRUE(std::holds_alternative<Denied>(follower->acquire(within(10s))));
+  ASSERT_EQ(leader->release(within(10s)), std::nullopt);
+  server.crash();
+  server.restart();
+  Answer next;
+  ASSERT_TRUE(eventually([&] {
+    next = follower->acquire(within(10s));
+    if (std::holds_alternative<Denied>(next)) follower->await_change(Vacant{}, within(10s));
+    return std::holds_alternative<Granted>(next);
+  }));
+  EXPECT_GE(boot_clock().now(), asked + timing.term) << "it was not lost: this test could not tell";
+  EXPECT_GT(std::get<Granted>(next).token, std::get<Granted>(first).token);
+}
+
 }  // namespace
 }  // namespace tenure::postgres::test

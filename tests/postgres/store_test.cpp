@@ -68,7 +68,7 @@ TEST_F(PostgresStore, ARenewalIsOneStatementInPlace) {
   EXPECT_LE(counts[0][2].as<int>(), 8192 * 2) << "the table grows";
 }
 
-TEST_F(PostgresStore, AWriteIsFlushedWhenItIsAnswered) {
+TEST_F(PostgresStore, AWriteIsFlushedWhenItIsAnsweredButForARelease) {
   // Nobody else flushes anything here for a while.
   Server server(Server::How{.settings = {"wal_writer_delay=10s", "synchronous_commit=off", "bgwriter_delay=10s"}});
   const auto options = fresh_table(server.conninfo());
@@ -80,6 +80,13 @@ TEST_F(PostgresStore, AWriteIsFlushedWhenItIsAnswered) {
   auto before = lsn_now(server.by_socket());
   ASSERT_TRUE(applied(table->compare_and_set(Expected{{1}, {1}}, record(1, 2), within(10s))));
   EXPECT_TRUE(flushed(before));
+  before = lsn_now(server.by_socket());
+  auto released = record(1, 3);
+  released.released = true;
+  ASSERT_TRUE(applied(table->compare_and_set(Expected{{1}, {2}}, released, within(10s))));
+  EXPECT_FALSE(flushed(before)) << "whoever takes over need not wait for that";
+  ASSERT_TRUE(applied(table->compare_and_set(Expected{{1}, {3}}, record(2, 4), within(10s))));
+  EXPECT_TRUE(flushed(before)) << "a claim is, and all before it";
   before = lsn_now(server.by_socket());
   sql(server.by_socket(), "update " + options.table + " set beat = beat");
   EXPECT_FALSE(flushed(before)) << "this test could not tell";

@@ -22,11 +22,16 @@ constexpr const char* row =
     " (extract(epoch from clock_timestamp()) * 1000)::bigint";
 
 /// Settings for one statement, made inside it: no second round trip, and nothing is left in a pooled session. Each is
-/// named in a condition, so that it stands before the row is locked.
-constexpr const char* settings =
-    "with s as materialized (select set_config('lock_timeout', $1, true) as waits,"
-    " set_config('synchronous_commit', case current_setting('synchronous_commit') when 'off' then 'on'"
-    " else current_setting('synchronous_commit') end, true) as durable)";
+/// named in a condition, so that it stands before the row is locked. Only what may be lost in a crash, as if it had
+/// never been written, is not waited for until it is on disk.
+std::string settings(const char* may_be_lost) {
+  return std::string(
+             "with s as materialized (select set_config('lock_timeout', $1, true) as waits,"
+             " set_config('synchronous_commit', case when ") +
+         may_be_lost +
+         " then 'off' when current_setting('synchronous_commit') = 'off' then 'on'"
+         " else current_setting('synchronous_commit') end, true) as durable)";
+}
 constexpr const char* settled = "s.waits is not null and s.durable is not null";
 
 /// $2 to $10: the row's values.
@@ -106,14 +111,15 @@ Question replacing(const Writing& writing, const std::optional<Expected>& expect
             ", clock_timestamp() from s where " + settled + " on conflict (election) do nothing returning new.*";
   }
   // Renewals are no news: nobody is woken, and no commit queues up behind the server's lock for notices.
-  return {std::string(settings) + ", r as (" + write + ") select " + row +
+  // A release that is lost costs its successor a wait, no more; and whoever takes over writes behind it in the log.
+  return {settings("$8::boolean") + ", r as (" + write + ") select " + row +
               ", case when $12::boolean then pg_notify($11::text, case when r.released"
               " then r.token || ' ' || r.beat else '' end)::text end from r",
           std::move(given)};
 }
 
 Question recalling(const Writing& writing, const Recall& request) {
-  return {std::string(settings) + " update " + writing.table +
+  return {settings("false") + " update " + writing.table +
               " as old set recall_token = $3::bigint, recall_by = $4::bytea, recall_why = $5::bytea from s where " +
               settled + " and old.election = $2::bytea and old.token = $3::bigint",
           {lock_timeout(writing.lock_wait), writing.election, number(request.token.value),

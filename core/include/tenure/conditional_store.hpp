@@ -74,7 +74,8 @@ class TENURE_EXPORT ConditionalStore {
   virtual Result<Read> read(const Limit& limit) = 0;
 
   /// Replaces the record by `next` if what stands there is as expected (nullopt: nothing stands there). Linearizable,
-  /// durable when answered, and sets `written_ms`. Never retried inside.
+  /// durable when answered (a release may be lost in a crash as if never made), and sets `written_ms`. Never retried
+  /// inside.
   virtual Result<Swap> compare_and_set(const std::optional<Expected>& expected, const Record& next,
                                        const Limit& limit) = 0;
 

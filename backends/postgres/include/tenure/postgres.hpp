@@ -30,10 +30,11 @@ struct Options {
 /// they wait for the end of the term that they saw. Nothing is left behind in a pooled session.
 ///
 /// The role needs SELECT, INSERT and UPDATE on the table; to observe, SELECT. The table must not be UNLOGGED, and a
-/// server in recovery is refused: what it shows is late. synchronous_commit=off is overruled, for our writes alone.
-/// What an asynchronous standby had not received is lost when it is promoted, the last token with it: send the token
-/// with every write, or replicate synchronously. What cannot work there, a missing table for instance, comes as an
-/// Error from the verbs, with the remedy.
+/// server in recovery is refused: what it shows is late. synchronous_commit=off is overruled, for our writes alone:
+/// what is answered is on disk, but for a release, whose loss in a crash of the server costs the successor the lease's
+/// rest. What an asynchronous standby had not received is lost when it is promoted, the last token with it: send the
+/// token with every write, or replicate synchronously. What cannot work there, a missing table for instance, comes as
+/// an Error from the verbs, with the remedy.
 ///
 /// Throws std::invalid_argument for a conninfo, a table or a name that can never work.
 TENURE_POSTGRES_EXPORT std::shared_ptr<Backend> open(const Options& options, const std::string& election,

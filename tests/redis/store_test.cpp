@@ -516,8 +516,8 @@ class WatchedReads final : public ConditionalStore {
                                const Limit& limit) override {
     return real_->compare_and_set(expected, next, limit);
   }
-  void await_change(const std::optional<Version>& seen, const Limit& limit) override {
-    real_->await_change(seen, limit);
+  std::optional<Version> await_change(const std::optional<Version>& seen, const Limit& limit) override {
+    return real_->await_change(seen, limit);
   }
   std::vector<Look> looks() const {
     const std::lock_guard lock(mutex_);

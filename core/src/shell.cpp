@@ -85,7 +85,11 @@ void LeaderManager::Shell::post(Fact fact) {
   const std::lock_guard lock(mutex_);
   if (ended_) return;
   inbox_.push_back(std::move(fact));
-  if (!deciding_) clock_wakes_->wake();
+  if (deciding_) return;
+  if (hook_idle_)
+    hook_wakes_.notify_one();  // What is decided often comes to a hook: one change of thread fewer.
+  else
+    clock_wakes_->wake();
 }
 
 bool LeaderManager::Shell::on_own_thread() const {
@@ -287,19 +291,26 @@ void LeaderManager::Shell::queue_hook(HookCall call) {
   hook_wakes_.notify_one();
 }
 
+std::optional<LeaderManager::Shell::HookCall> LeaderManager::Shell::next_hook_call() {
+  const auto undecided = [this] { return !inbox_.empty() && !deciding_ && !decided_; };
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    hook_idle_ = true;
+    hook_wakes_.wait(lock, [&] { return undecided() || !hook_queue_.empty() || quit_; });
+    hook_idle_ = false;
+    if (undecided()) decide(lock);
+    if (!hook_queue_.empty()) {
+      auto call = std::move(hook_queue_.front());
+      hook_queue_.pop_front();
+      return call;
+    }
+    if (quit_) return std::nullopt;
+  }
+}
+
 void LeaderManager::Shell::hook_loop() {
   hook_id_ = std::this_thread::get_id();
-  for (;;) {
-    std::optional<HookCall> call;
-    {
-      std::unique_lock lock(mutex_);
-      hook_wakes_.wait(lock, [this] { return !hook_queue_.empty() || quit_; });
-      if (hook_queue_.empty()) break;
-      call = std::move(hook_queue_.front());
-      hook_queue_.pop_front();
-    }
-    call_hook(*call);
-  }
+  while (auto call = next_hook_call()) call_hook(*call);
   ended_ = true;
   waiters.changed();
 }

@@ -62,6 +62,7 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
   std::optional<Error> refusal_of(const Timing& timing) const;
   void put_question(const Question& question, std::stop_token interrupted);
   void end(effect::End& end);
+  std::optional<HookCall> next_hook_call();
   void call_hook(HookCall& call);
   template <class Call>
   void guarded(const char* which, Call call);
@@ -87,6 +88,7 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
   bool deciding_{}, decided_{};  ///< decided_: there is nothing left to decide.
   std::optional<std::pair<Question, std::stop_token>> asked_;
   std::deque<HookCall> hook_queue_;
+  bool hook_idle_{};
   bool started_{}, quit_{}, store_wedged_{};
   std::condition_variable store_wakes_, hook_wakes_;
   std::unique_ptr<Waker> clock_wakes_;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -13,6 +14,7 @@
 #include <tenure/wait.hpp>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "faulty_store.hpp"
 #include "store_under_test.hpp"
@@ -459,6 +461,28 @@ TEST_P(BackendContract, ASteppedStoreClockMakesNoSecondLeader) {
   const auto next = b.campaign(patience);
   ASSERT_TRUE(next);
   EXPECT_GT(*next, *token) << "the token followed the store's clock back";
+}
+
+TEST_P(BackendContract, ASteppedStoreClockNeitherHastensNorDelaysATakeover) {
+  using Steps = std::vector<hours>;
+  if (!store_->lapses() || !store_->step_clock(hours(0))) GTEST_SKIP() << "this store's clock cannot be stepped";
+  auto a = player("a"), b = player("b");
+  for (const auto& steps : {Steps{hours(1)}, Steps{hours(-1)}, Steps{hours(1), hours(-1)}}) {
+    SCOPED_TRACE(testing::PrintToString(steps.front().count()) + " h, " + std::to_string(steps.size()) + " step(s)");
+    const auto before = now();
+    const auto token = a.campaign(patience);
+    ASSERT_TRUE(token);
+    ASSERT_FALSE(std::holds_alternative<Granted>(b.acquire()));
+    const auto seen = now();
+    auto next = std::async(std::launch::async, [&] { return b.campaign(patience); });
+    for (const auto step : steps) store_->step_clock(step);
+    const auto follower = next.get();
+    ASSERT_TRUE(follower);
+    EXPECT_GT(*follower, *token);
+    EXPECT_GE(now() - before, timing_.term);
+    EXPECT_LE(now() - seen, 2 * timing_.term) << "at the latest a term after it was seen";
+    ASSERT_EQ(b.release(), std::nullopt);
+  }
 }
 
 // ---- names ----

@@ -150,13 +150,13 @@ struct CallThreadState {
   bool run_here(std::unique_lock<std::mutex>& lock, const Body& body, const Limit& limit) {
     begin(Busy::on_callers_thread);
     end_at = by_boot_clock(limit);
-    if (watched_to > end_at) thread->wake();
+    look_by(end_at);
     lock.unlock();
     {
       const NoBrokenPipe none;
       const std::stop_callback stop(limit.stop, [this] {
         const std::lock_guard ending(mutex);
-        if (busy == Busy::on_callers_thread && !ended) end(), thread->wake();
+        if (busy == Busy::on_callers_thread && !ended) end(), look_by(end_at);
       });
       const Idle after{*this};
       CallThread::Socket seen(*this);
@@ -198,11 +198,10 @@ struct CallThreadState {
       if (given) {
         run_given(lock);
       } else {
-        watched_to = watch();
+        look_at(watch());
         lock.unlock();
-        thread->wait_until(watched_to);
+        thread->wait();
         lock.lock();
-        watched_to = Clock::Time::min();
       }
     }
   }
@@ -217,6 +216,16 @@ struct CallThreadState {
     lock.lock();
     busy = Busy::no;
     if (caller) caller->wake();
+  }
+
+  /// Its alarm is set without waking it, and left alone if it comes earlier: it looks in vain then.
+  void look_by(Clock::Time at) {
+    if (at < watched_to) look_at(at);
+  }
+
+  void look_at(Clock::Time at) {
+    watched_to = at;
+    thread->set(at);
   }
 
   /// Ends what runs on its caller's thread when it is time; when to look again.

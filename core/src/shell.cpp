@@ -75,10 +75,12 @@ void LeaderManager::Shell::join() {
   for (auto* thread : {&clock_thread_, &hook_thread_})
     if (thread->joinable()) thread->join();
   if (!store_thread_.joinable()) return;
-  if (store_wedged_)
+  if (store_wedged_) {
+    clock_wakes_.reset();  // What is left behind may outlive the clock.
     store_thread_.detach();
-  else
+  } else {
     store_thread_.join();
+  }
 }
 
 void LeaderManager::Shell::post(Fact fact) {

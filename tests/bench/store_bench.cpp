@@ -148,41 +148,54 @@ void handover(const Settings& s) {
   bench::print_row("hand-over among processes, of " + std::to_string(5 * s.runs), took);
 }
 
-/// Between two managers of this process: from resign() to the other one's elected().
-void handover_here(const Settings& s) {
-  struct Candidate {
-    std::unique_ptr<LeaderManager> manager;
-    std::atomic<Clock::rep> elected{};
-  } candidates[2];
+struct Contender {
+  std::unique_ptr<LeaderManager> manager;
+  std::atomic<Clock::rep> elected{};
+
+  Clock::Duration led_since(Clock::Time t) const { return Clock::Time(Clock::Duration(elected.load())) - t; }
+  bool follows() const {
+    const auto incumbent = manager->leadership().incumbent();
+    return incumbent && incumbent->remaining > 0s;
+  }
+};
+
+/// Between two managers of this process: from resign() to the other one's elected(). Each time the one that resigned
+/// stands by again first, and `idle` passes.
+void handover_here(const Settings& s, Clock::Duration idle, const std::string& title) {
+  Contender contenders[2];
   const auto name = unique_name();
-  for (auto& c : candidates) {
+  for (auto& c : contenders) {
     auto opened = open(s.store, name);
     Hooks hooks;
     hooks.elected = [&c](const Elected&) { c.elected = now().time_since_epoch().count(); };
     c.manager = std::make_unique<LeaderManager>(opened.backend, opened.timings.fast, hooks);
     c.manager->start();
-    if (&c == candidates && !c.manager->await_leadership(30s)) fail("nobody leads");
+    if (&c == contenders && !c.manager->await_leadership(30s)) fail("nobody leads");
   }
-  let_pass(500ms);
   std::vector<double> took;
-  auto *leader = &candidates[0], *standby = &candidates[1];
+  auto *leader = &contenders[0], *standby = &contenders[1];
   for (std::size_t i = 0; i < 5 * s.runs; ++i) {
+    const auto give_up = now() + 10s;
+    for (auto seen = standby->manager->changes(); !standby->follows(); seen = standby->manager->await_change(seen, 1s))
+      if (now() > give_up) fail("nobody follows");
+    let_pass(idle);
     const auto asked = now();
-    const auto led_since = [&](const Candidate& c) { return Clock::Time(Clock::Duration(c.elected.load())) - asked; };
-    leader->manager->resign(20ms);
-    while (led_since(*standby) < 0s && led_since(*leader) < 0s) {
-      if (now() - asked > 10s) fail("nobody follows");
+    leader->manager->resign(2ms);
+    while (standby->led_since(asked) < 0s && leader->led_since(asked) < 0s) {
+      if (now() > give_up) fail("nobody leads");
       standby->manager->await_leadership(1ms);
     }
-    if (led_since(*standby) >
-        0s) {  // If not, the other one led again after its cool-down: of those who are not counted.
-      took.push_back(milliseconds(led_since(*standby)));
-      std::swap(leader, standby);
-    }
-    let_pass(65ms);  // Past the cool-down, so that the other one stands by again.
+    if (standby->led_since(asked) < 0s) continue;  // The other one led again after its cool-down.
+    took.push_back(milliseconds(standby->led_since(asked)));
+    std::swap(leader, standby);
   }
+  bench::print_row(title + ", of " + std::to_string(5 * s.runs), took);
+}
+
+void handovers_here(const Settings& s) {
   bench::print_header("ms");
-  bench::print_row("hand-over: resign() to elected(), of " + std::to_string(5 * s.runs), took);
+  handover_here(s, 1ms, "hand-over: resign() to elected(), one after the other");
+  handover_here(s, 60ms, "hand-over: resign() to elected(), after 60 ms of rest");
 }
 
 Limit within(Clock::Duration d) { return {boot_clock(), now() + d, {}}; }
@@ -396,7 +409,7 @@ int main(int argc, char** argv) try {
   const auto wanted = [&](const char* figure) {
     return ("," + s.figures + ",").find("," + std::string(figure) + ",") != std::string::npos;
   };
-  if (wanted("handover")) handover_here(s), handover(s);
+  if (wanted("handover")) handovers_here(s), handover(s);
   if (wanted("claims")) claims(s);
   if (wanted("contenders")) contenders(s, s.contenders);
   if (wanted("overshoot")) overshoot(s);

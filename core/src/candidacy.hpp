@@ -16,7 +16,7 @@ namespace tenure {
 
 enum class Verb { acquire, renew, release, await_change };
 
-/// For the store thread. `asked` was taken before it left; a lease runs from there.
+/// For the store. `asked` was taken before it left; a lease runs from there.
 struct Question {
   std::uint64_t id{};
   Verb verb{};
@@ -29,7 +29,7 @@ struct Question {
 
 namespace effect {
 // clang-format off
-struct Ask { Question question; };              ///< For the store thread, which is idle.
+struct Ask { Question question; };              ///< For the store, with which nobody is.
 struct Interrupt {};                            ///< Nobody waits for the outstanding answer any more.
 struct Publish { Token token; Clock::Time deadline; };  ///< is_leader() holds until then.
 struct Withdraw {};                             ///< is_leader() is false from here.

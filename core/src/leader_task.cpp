@@ -12,7 +12,7 @@
 
 namespace tenure {
 
-/// The worker is started and joined by the hook thread alone, so it is never touched by two at a time.
+/// The worker is started and joined by hooks, so it is never touched by two at a time.
 class LeaderTask::Impl {
  public:
   Impl(std::shared_ptr<Backend> backend, const Timing& timing, Work work, OnReturn on_return, Hooks hooks, Clock& clock)

@@ -51,8 +51,8 @@ void LeaderManager::Shell::start() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(started_, true) || ended_) return;
   clock_thread_ = start_thread("tenure-clock", [self = shared_from_this()] { self->clock_loop(); });
-  store_thread_ = start_thread("tenure-store", [self = shared_from_this()] { self->store_loop(); });
-  hook_thread_ = start_thread("tenure-hook", [self = shared_from_this()] { self->hook_loop(); });
+  for (auto& worker : workers_)
+    worker.thread = start_thread("tenure-work", [self = shared_from_this(), &worker] { self->work_loop(worker); });
   inbox_.push_back([](Candidacy& c, Clock::Time now) { c.start(now); });
   clock_wakes_->wake();
 }
@@ -72,14 +72,17 @@ void LeaderManager::Shell::stop() {
 }
 
 void LeaderManager::Shell::join() {
-  for (auto* thread : {&clock_thread_, &hook_thread_})
-    if (thread->joinable()) thread->join();
-  if (!store_thread_.joinable()) return;
-  if (store_wedged_) {
-    clock_wakes_.reset();  // What is left behind may outlive the clock.
-    store_thread_.detach();
-  } else {
-    store_thread_.join();
+  if (clock_thread_.joinable()) clock_thread_.join();
+  const auto* const wedged = [this] {
+    const std::lock_guard lock(mutex_);
+    return store_wedged_ ? asker_ : nullptr;
+  }();
+  if (wedged) clock_wakes_.reset();  // What is left behind may outlive the clock.
+  for (auto& worker : workers_) {
+    if (&worker == wedged)
+      worker.thread.detach();
+    else if (worker.thread.joinable())
+      worker.thread.join();
   }
 }
 
@@ -88,24 +91,18 @@ void LeaderManager::Shell::post(Fact fact) {
   if (ended_) return;
   inbox_.push_back(std::move(fact));
   if (deciding_) return;
-  if (hook_idle_)
-    hook_wakes_.notify_one();  // What is decided often comes to a hook: one change of thread fewer.
+  if (idle_ > 0)
+    work_wakes_.notify_one();
   else
     clock_wakes_->wake();
 }
 
 bool LeaderManager::Shell::on_own_thread() const {
   const auto self = std::this_thread::get_id();
-  return self == clock_id_ || self == store_id_ || self == hook_id_;
+  return self == clock_id_ || self == workers_[0].id || self == workers_[1].id;
 }
 
 // ---- deciding: whoever brings a fact, unless another thread is at it, which then takes this one along ----
-
-void LeaderManager::Shell::decide(Fact fact) {
-  std::unique_lock lock(mutex_);
-  inbox_.push_back(std::move(fact));
-  decide(lock);
-}
 
 /// On what has come, the time above all. No lock is held while effects are carried out, so that a stop callback may
 /// call anything, and no thread of ours waits for another.
@@ -136,6 +133,7 @@ void LeaderManager::Shell::clock_loop() {
   for (;;) {
     decide(lock);
     if (decided_) return;
+    pass_on();
     if (deciding_) clock_wakes_->set(Clock::Time::max());  // Another thread is at it, and sets the next one.
     lock.unlock();
     clock_wakes_->wait();
@@ -171,8 +169,7 @@ void LeaderManager::Shell::carry_out(Effect& any) {
       const std::lock_guard lock(s.mutex_);
       s.store_wedged_ = e.store_wedged;
       s.quit_ = true;
-      s.store_wakes_.notify_one();
-      s.hook_wakes_.notify_one();
+      s.work_wakes_.notify_all();
     }
   };
   std::visit(Carrier{*this}, any);
@@ -182,7 +179,6 @@ void LeaderManager::Shell::ask(Question question) {
   interrupt_ = std::stop_source();
   const std::lock_guard lock(mutex_);
   asked_.emplace(std::move(question), interrupt_.get_token());
-  store_wakes_.notify_one();
 }
 
 void LeaderManager::Shell::end(effect::End& e) {
@@ -213,21 +209,34 @@ void LeaderManager::Shell::log(Level level, std::string message, std::optional<T
   }
 }
 
-// ---- the store thread: may block ----
+// ---- the workers: one may block in the store, the other in a hook ----
 
-void LeaderManager::Shell::store_loop() {
-  store_id_ = std::this_thread::get_id();
+void LeaderManager::Shell::work_loop(Worker& self) {
+  self.id = std::this_thread::get_id();
+  std::unique_lock lock(mutex_);
   for (;;) {
-    std::pair<Question, std::stop_token> next;
-    {
-      std::unique_lock lock(mutex_);
-      store_wakes_.wait(lock, [this] { return asked_ || quit_; });
-      if (quit_) return;
-      next = std::move(*asked_);
-      asked_.reset();
+    if (undecided()) {
+      decide(lock);
+    } else if (hook_ready()) {
+      call_next_hook(lock);
+    } else if (question_ready()) {
+      put_question(lock, self);
+    } else if (quit_) {
+      break;
+    } else {
+      ++idle_;
+      work_wakes_.wait(lock);
+      --idle_;
     }
-    put_question(next.first, std::move(next.second));
   }
+  if (hook_runs_ || ended_.exchange(true)) return;
+  lock.unlock();
+  waiters.changed();
+}
+
+/// One worker takes one thing; what is left is for the other.
+void LeaderManager::Shell::pass_on() {
+  if (idle_ > 0 && (undecided() || hook_ready() || question_ready())) work_wakes_.notify_one();
 }
 
 std::optional<Error> LeaderManager::Shell::refusal_of(const Timing& timing) const {
@@ -238,17 +247,29 @@ std::optional<Error> LeaderManager::Shell::refusal_of(const Timing& timing) cons
   }
 }
 
-void LeaderManager::Shell::put_question(const Question& q, std::stop_token interrupted) {
+void LeaderManager::Shell::put_question(std::unique_lock<std::mutex>& lock, Worker& self) {
+  auto [question, interrupted] = std::move(*asked_);
+  asked_.reset();
+  asker_ = &self;
+  pass_on();
+  lock.unlock();
+  auto answer = answer_to(question, std::move(interrupted));
+  lock.lock();
+  if (!decided_) asker_ = nullptr;
+  inbox_.push_back(std::move(answer));
+}
+
+LeaderManager::Shell::Fact LeaderManager::Shell::answer_to(const Question& q, std::stop_token interrupted) {
   const Limit limit{clock_, q.by, std::move(interrupted)};
   const auto id = q.id;
   if (q.retimed) {
     if (const auto error = refusal_of(*q.retimed))
-      return decide([id, error](Candidacy& c, Clock::Time now) { c.timing_refused(now, id, *error); });
+      return [id, error](Candidacy& c, Clock::Time now) { c.timing_refused(now, id, *error); };
   }
   if (q.if_eligible && hooks_.eligible) {
     bool eligible = false;
     guarded("eligible", [&] { eligible = hooks_.eligible(); });
-    if (!eligible) return decide([id](Candidacy& c, Clock::Time now) { c.ineligible(now, id); });
+    if (!eligible) return [id](Candidacy& c, Clock::Time now) { c.ineligible(now, id); };
   }
   const auto unknown = [] {
     return Error{Fault::unreachable, "the backend threw: " + what_of(std::current_exception())};
@@ -260,7 +281,7 @@ void LeaderManager::Shell::put_question(const Question& q, std::stop_token inter
     } catch (...) {
       error = unknown();
     }
-    return decide([id, error](Candidacy& c, Clock::Time now) { c.released(now, id, error); });
+    return [id, error](Candidacy& c, Clock::Time now) { c.released(now, id, error); };
   }
   if (q.verb == Verb::await_change) {
     try {
@@ -268,7 +289,7 @@ void LeaderManager::Shell::put_question(const Question& q, std::stop_token inter
     } catch (...) {
       wait_out(limit);
     }
-    return decide([id](Candidacy& c, Clock::Time now) { c.change_awaited(now, id); });
+    return [id](Candidacy& c, Clock::Time now) { c.change_awaited(now, id); };
   }
   Answer answer;
   try {
@@ -276,45 +297,35 @@ void LeaderManager::Shell::put_question(const Question& q, std::stop_token inter
   } catch (...) {
     answer = Unknown{unknown()};
   }
-  decide([id, answer](Candidacy& c, Clock::Time now) { c.answered(now, id, answer); });
+  return [id, answer](Candidacy& c, Clock::Time now) { c.answered(now, id, answer); };
 }
 
-// ---- the hook thread: runs user code ----
+// ---- hooks: user code ----
 
 void LeaderManager::Shell::report(Error error) {
   log(Level::warning, std::string(to_string(error.fault)) + ": " + printable(error.message, 1000));
   queue_hook(std::move(error));
+  const std::lock_guard lock(mutex_);
+  if (!deciding_) pass_on();
 }
 
 void LeaderManager::Shell::queue_hook(HookCall call) {
   const std::lock_guard lock(mutex_);
   if (std::holds_alternative<Error>(call) && hook_queue_.size() >= max_queued_hooks) return;
   hook_queue_.push_back(std::move(call));
-  hook_wakes_.notify_one();
 }
 
-std::optional<LeaderManager::Shell::HookCall> LeaderManager::Shell::next_hook_call() {
-  const auto undecided = [this] { return !inbox_.empty() && !deciding_ && !decided_; };
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    hook_idle_ = true;
-    hook_wakes_.wait(lock, [&] { return undecided() || !hook_queue_.empty() || quit_; });
-    hook_idle_ = false;
-    if (undecided()) decide(lock);
-    if (!hook_queue_.empty()) {
-      auto call = std::move(hook_queue_.front());
-      hook_queue_.pop_front();
-      return call;
-    }
-    if (quit_) return std::nullopt;
-  }
-}
-
-void LeaderManager::Shell::hook_loop() {
-  hook_id_ = std::this_thread::get_id();
-  while (auto call = next_hook_call()) call_hook(*call);
-  ended_ = true;
-  waiters.changed();
+void LeaderManager::Shell::call_next_hook(std::unique_lock<std::mutex>& lock) {
+  auto call = std::move(hook_queue_.front());
+  hook_queue_.pop_front();
+  hook_runs_ = true;
+  pass_on();
+  lock.unlock();
+  call_hook(call);
+  lock.lock();
+  hook_runs_ = false;
+  if (std::holds_alternative<Ousting>(call))
+    inbox_.push_back([](Candidacy& c, Clock::Time now) { c.ousting_returned(now); });
 }
 
 void LeaderManager::Shell::call_hook(HookCall& call) {
@@ -322,7 +333,6 @@ void LeaderManager::Shell::call_hook(HookCall& call) {
     if (hooks_.elected) guarded("elected", [&] { hooks_.elected(*elected); });
   } else if (auto* ousting = std::get_if<Ousting>(&call)) {
     if (hooks_.ousting) guarded("ousting", [&] { hooks_.ousting(*ousting); });
-    decide([](Candidacy& c, Clock::Time now) { c.ousting_returned(now); });
   } else if (hooks_.error) {
     try {
       hooks_.error(std::get<Error>(call));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads round one Candidacy. They only carry: facts to it, its effects to the store, the hooks and the waiters.
-// A thread of ours that brings a fact decides on it at once, for a change of threads costs more than all the rest.
+// A change of threads costs more than all the rest. So a thread of ours that brings a fact decides on it at once, and
+// two equal ones do the work: whichever is at hand talks to the store or calls a hook, so that neither waits for the
+// other.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -30,7 +32,7 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
 
   void start();
   void stop();
-  void join();  ///< After stop(). Leaves a wedged store thread to end alone; it owns what it needs.
+  void join();  ///< After stop(). Leaves a worker that is wedged in the store to end alone; it owns what it needs.
 
   /// From any thread; a thread of ours decides on it. Ignored once it has ended.
   void post(Fact fact);
@@ -51,18 +53,25 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
     std::atomic<Clock::rep> done_by{0};
   };
   using HookCall = std::variant<Elected, Ousting, Error>;
+  struct Worker {
+    std::thread thread;
+    std::atomic<std::thread::id> id;
+  };
 
-  void decide(Fact fact);
   void decide(std::unique_lock<std::mutex>& lock);
   void clock_loop();
-  void store_loop();
-  void hook_loop();
+  void work_loop(Worker& self);
+  bool undecided() const { return !inbox_.empty() && !deciding_ && !decided_; }
+  bool hook_ready() const { return !hook_queue_.empty() && !hook_runs_; }
+  bool question_ready() const { return asked_ && !asker_ && !quit_; }
+  void pass_on();
   void carry_out(Effect& effect);
   void ask(Question question);
   std::optional<Error> refusal_of(const Timing& timing) const;
-  void put_question(const Question& question, std::stop_token interrupted);
+  void put_question(std::unique_lock<std::mutex>& lock, Worker& self);
+  Fact answer_to(const Question& question, std::stop_token interrupted);
   void end(effect::End& end);
-  std::optional<HookCall> next_hook_call();
+  void call_next_hook(std::unique_lock<std::mutex>& lock);
   void call_hook(HookCall& call);
   template <class Call>
   void guarded(const char* which, Call call);
@@ -88,13 +97,16 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
   bool deciding_{}, decided_{};  ///< decided_: there is nothing left to decide.
   std::optional<std::pair<Question, std::stop_token>> asked_;
   std::deque<HookCall> hook_queue_;
-  bool hook_idle_{};
+  Worker* asker_{};  ///< Who is with the store.
+  bool hook_runs_{};
+  int idle_{};  ///< Workers that wait.
   bool started_{}, quit_{}, store_wedged_{};
-  std::condition_variable store_wakes_, hook_wakes_;
+  std::condition_variable work_wakes_;
   std::unique_ptr<Waker> clock_wakes_;
   std::atomic<bool> ended_{false};
-  std::thread clock_thread_, store_thread_, hook_thread_;
-  std::atomic<std::thread::id> clock_id_, store_id_, hook_id_;
+  std::thread clock_thread_;
+  std::atomic<std::thread::id> clock_id_;
+  Worker workers_[2];
 };
 
 }  // namespace tenure

@@ -265,7 +265,38 @@ TEST_F(Manager, AnAnswerIsActedUponByTheThreadThatBroughtIt) {
   EXPECT_EQ(counting.wakes, 1) << "its time had come";
   manager.resign(1h);
   ASSERT_TRUE(backend->await("release"));
-  EXPECT_EQ(counting.wakes, 1) << "resign(), by the hook thread, which had nothing to do";
+  EXPECT_EQ(counting.wakes, 1) << "resign(), by a thread that had nothing to do";
+}
+
+TEST_F(Manager, AHandOverIsOftenDoneByOneThread) {
+  struct Noting : ScriptedBackend {
+    Answer acquire(const Limit& limit) override {
+      at_store = std::this_thread::get_id();
+      return ScriptedBackend::acquire(limit);
+    }
+    std::optional<Error> release(const Limit& limit) override {
+      if (std::this_thread::get_id() == ousted_on) ++same;
+      return ScriptedBackend::release(limit);
+    }
+    std::atomic<std::thread::id> at_store, ousted_on;
+    std::atomic<int> same{0};
+  };
+  constexpr int rounds = 50;
+  const auto store = std::make_shared<Noting>();
+  Hooks hooks;
+  hooks.elected = [&](const Elected&) {
+    if (std::this_thread::get_id() == store->at_store) ++store->same;
+    store->note("elected");
+  };
+  hooks.ousting = [&](const Ousting&) { store->ousted_on = std::this_thread::get_id(); };
+  LeaderManager manager(store, timing, hooks, store->clock);
+  manager.start();
+  for (int round = 1; round <= rounds; ++round) {
+    ASSERT_TRUE(store->await("elected", round));
+    manager.resign(0s);
+  }
+  manager.stop();
+  EXPECT_GT(store->same, rounds) << "of twice as many: who is with the store calls the hook, and the other way round";
 }
 
 // ---- waiting ----
@@ -288,7 +319,7 @@ TEST_F(Manager, AwaitLeadershipTimesOutByTheClockItWasGiven) {
   manager.start();
   ASSERT_TRUE(backend->await("await_change"));
   auto token = std::async(std::launch::async, [&] { return manager.await_leadership(3s); });
-  ASSERT_TRUE(clock.await_parked(3));  // the clock thread, the store thread, and ours
+  ASSERT_TRUE(clock.await_parked(3));  // the clock thread, the one with the store, and ours
   clock.advance(3s);
   EXPECT_EQ(token.get(), std::nullopt);
 }

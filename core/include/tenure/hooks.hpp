@@ -47,7 +47,7 @@ struct Ousting {
 
 /// All optional; REQUIRES: none is changed after start().
 ///
-/// elected, ousting and error are called on one thread, one at a time, in order, with no lock of ours held. Every
+/// elected, ousting and error are called one at a time, in order, on threads of ours, with no lock of ours held. Every
 /// elected() is followed by exactly one ousting() with the same token; nobody is elected while it runs, and nothing
 /// is called after stop() returned. What they throw comes back as an error(). elected() may run the leader's work
 /// itself until `stop` is requested: renewals go on meanwhile.

@@ -14,8 +14,8 @@
 
 namespace tenure {
 
-/// Campaigns, renews, and tells you. Three threads: one for timers, one that talks to the store, one for your hooks;
-/// none of them ever keeps another from its work.
+/// Campaigns, renews, and tells you. Three threads: one for timers, and two of which one may be with the store and the
+/// other in a hook of yours; none of them ever keeps another from its work.
 ///
 /// All methods are safe to call from any thread, hooks included. The waiting ones end early, as if timed out, when
 /// the manager stops.

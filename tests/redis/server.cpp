@@ -237,16 +237,23 @@ Cluster::Cluster(int masters) {
   await_ok();
 }
 
+/// Until each serves its slots and has a link of its own to every other one, without which a push does not get there.
 void Cluster::await_ok() {
+  const auto links = [](const std::string& nodes) {
+    std::size_t count = 0;
+    for (auto at = nodes.find(" connected"); at != nodes.npos; at = nodes.find(" connected", at + 1)) ++count;
+    return nodes.find("handshake") == nodes.npos ? count : 0;
+  };
   const bool formed = eventually([&] {
     for (auto& node : nodes_) {
       const auto info = node->ask({"CLUSTER", "INFO"});
-      if (info.find("cluster_state:ok") == info.npos || info.find("cluster_slots_assigned:16384") == info.npos)
+      if (info.find("cluster_state:ok") == info.npos || info.find("cluster_slots_assigned:16384") == info.npos ||
+          links(node->ask({"CLUSTER", "NODES"})) != nodes_.size())
         return false;
     }
     return true;
   });
-  if (!formed) throw std::runtime_error("the cluster did not form:\n" + nodes_[0]->ask({"CLUSTER", "INFO"}));
+  if (!formed) throw std::runtime_error("the cluster did not form:\n" + nodes_[0]->ask({"CLUSTER", "NODES"}));
 }
 
 std::string Cluster::id_of(std::size_t i) { return nodes_[i]->ask({"CLUSTER", "MYID"}); }

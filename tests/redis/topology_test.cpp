@@ -198,17 +198,24 @@ TEST_F(RedisCluster, ServersThatAreNoClusterAreNotTakenForOne) {
   EXPECT_NE(error.message.find("is no node of a cluster"), error.message.npos) << error.message;
 }
 
+/// A push is told at most once: a node whose link to another is just renewed tells it nothing. So one of some.
 TEST_F(RedisCluster, PushesCrossItsNodes) {
   Cluster cluster;
   const auto a = open_at("redis://" + cluster[0].address());
-  ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
+  std::uint64_t token = 1;
+  ASSERT_TRUE(swap(*a, std::nullopt, record(token, 11)));
   for (std::size_t i = 0; i < cluster.size(); ++i) {
     const auto b = open_at("redis://" + cluster[i].address());
-    b->await_change(Version{{1 + i}, 11}, within(5s));  // subscribes
-    ASSERT_TRUE(swap(*a, Expected{{1 + i}, {11}}, record(2 + i, 11)));
-    const auto limit = within(5s);
-    b->await_change(Version{{1 + i}, 11}, limit);
-    EXPECT_LT(boot_clock().now(), limit.by) << "node " << i;
+    b->await_change(Version{{token}, 11}, within(5s));  // subscribes
+    const auto told = [&] {
+      const Version seen{{token}, 11};
+      if (!swap(*a, Expected{{token}, {11}}, record(token + 1, 11))) return false;
+      ++token;
+      const auto limit = within(2s);
+      b->await_change(seen, limit);
+      return boot_clock().now() < limit.by;
+    };
+    EXPECT_TRUE(told() || told() || told() || told()) << "node " << i;
   }
 }
 

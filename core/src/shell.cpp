@@ -303,6 +303,7 @@ LeaderManager::Shell::Fact LeaderManager::Shell::answer_to(const Question& q, st
 // ---- hooks: user code ----
 
 void LeaderManager::Shell::report(Error error) {
+  if (ended()) return;  // a wedged call's: nothing is called any more
   log(Level::warning, std::string(to_string(error.fault)) + ": " + printable(error.message, 1000));
   queue_hook(std::move(error));
   const std::lock_guard lock(mutex_);
@@ -311,7 +312,7 @@ void LeaderManager::Shell::report(Error error) {
 
 void LeaderManager::Shell::queue_hook(HookCall call) {
   const std::lock_guard lock(mutex_);
-  if (std::holds_alternative<Error>(call) && hook_queue_.size() >= max_queued_hooks) return;
+  if (ended_ || (std::holds_alternative<Error>(call) && hook_queue_.size() >= max_queued_hooks)) return;
   hook_queue_.push_back(std::move(call));
 }
 

@@ -398,6 +398,35 @@ TEST_F(Manager, StopInsideAStopCallbackOnlyRequests) {
   EXPECT_TRUE(manager.await_ended(1h));
 }
 
+TEST_F(Manager, WhatEndsAfterItWasGivenUpCallsNobody) {
+  const auto let_go = std::make_shared<std::promise<void>>();
+  std::atomic<int> told{0};
+  std::weak_ptr<int> alive;
+  {
+    const auto life = std::make_shared<int>();
+    alive = life;
+    Hooks hooks;
+    hooks.error = [&told](const Error&) { ++told; };
+    hooks.log = [&told](const LogLine&) { ++told; };
+    hooks.eligible = [this, life, let_go]() -> bool {
+      backend->note("eligible");
+      let_go->get_future().wait();
+      throw std::runtime_error("late");
+    };
+    LeaderManager manager(backend, timing, hooks, clock);
+    manager.start();
+    ASSERT_TRUE(backend->await("eligible"));
+    ASSERT_TRUE(clock.await_parked(1));
+    clock.advance(timing.call + 1s);
+    manager.stop();
+  }
+  const int before = told;
+  EXPECT_FALSE(alive.expired()) << "its thread is left behind";
+  let_go->set_value();
+  EXPECT_TRUE(eventually([&] { return alive.expired(); }));
+  EXPECT_EQ(told, before);
+}
+
 TEST_F(Manager, AStopCallbackOnTheThreadThatLearntOfTheEndMayCallAnything) {
   LeaderManager* self = nullptr;
   std::atomic<bool> led{true};

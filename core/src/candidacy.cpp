@@ -226,7 +226,7 @@ void Candidacy::elect(Time now, const Question& asked, Token token) {
   t.deadline = deadline;
   t.lease_end = asked.asked + timing_.term - timing_.clock_allowance();
   next_ask_ = asked.asked + timing_.renew;
-  unanswered_ = 0;
+  denials_ = unanswered_ = 0;
   hear(now, std::nullopt);
   emit(effect::Publish{token, deadline});
   emit(effect::Begin{token});

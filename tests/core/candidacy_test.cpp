@@ -729,6 +729,22 @@ TEST(Candidacy, StoreThatWakesForNothingMakesNoHotLoop) {
   EXPECT_LE(e.count<effect::Ask>(), 220u);
 }
 
+TEST(Candidacy, WhoIsElectedInBetweenIsNotWokenForNothing) {
+  Election e;
+  e.start();
+  for (std::uint64_t round = 1; round <= 20; ++round) {
+    ASSERT_TRUE(e.asks(Verb::acquire)) << round;
+    e.answer(Denied{other});
+    ASSERT_TRUE(e.asks(Verb::await_change)) << round;
+    e.change_awaited();
+    ASSERT_TRUE(e.asks(Verb::acquire)) << round;
+    e.answer(Granted{{round}});
+    e.resign(0s);
+    e.ousting_returned();
+    e.released();
+  }
+}
+
 TEST(Candidacy, ResignCoolsDownFromTheReleaseOn) {
   Election e;
   e.lead();

@@ -22,7 +22,11 @@
 
 #ifdef __SANITIZE_ADDRESS__
 /// libpqxx 6.4 forgets the result of a statement in the midst of which the connection broke.
-extern "C" const char* __lsan_default_suppressions() { return "leak:pqxx::connection_base::exec_params\n"; }
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:pqxx::connection_base::exec_params\n"
+         "leak:pqxx::connection_base::exec_prepared\n"
+         "leak:pqxx::connection_base::register_prepared\n";
+}
 #endif
 
 namespace tenure::postgres::test {

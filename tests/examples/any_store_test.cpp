@@ -128,27 +128,16 @@ struct AnyStore : testing::Test {
   }
 
   void expect_hand_over(const std::string& url) const {
-    for (int round = 0; round < 3 && !HasFailure(); ++round)
-      if (hands_over(url)) return;
-    ADD_FAILURE() << "there was no round in which the first led until it left";
-  }
-
-  /// False if the first lost its lead before it was told to leave, which a host too busy for `fast` may do to it.
-  bool hands_over(const std::string& url) const {
     Program by_url(url);
     const auto first = by_url.leads(patience);
-    EXPECT_NE(first, 0u);
+    ASSERT_NE(first, 0u);
     Program by_document(document(url));
-    const auto too_early = by_document.line(500ms);
+    EXPECT_EQ(by_document.line(500ms), std::nullopt) << "while the first leads";
     EXPECT_EQ(by_url.end(SIGTERM), 0);
-    const auto end = by_url.line(1s);
-    if (end == "ends lapsed" || end == "ends superseded") return false;
-    EXPECT_EQ(end, "ends stopped");
-    EXPECT_EQ(too_early, std::nullopt) << "while the first leads";
+    EXPECT_EQ(by_url.line(1s), "ends stopped");
     const auto second = by_document.leads(patience);
     EXPECT_GT(second, first);
     EXPECT_EQ(by_document.end(SIGTERM), 0);
-    return true;
   }
 
   /// A name that no other run used.

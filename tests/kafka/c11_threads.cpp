@@ -67,9 +67,13 @@ int cnd_timedwait(cnd_t* __restrict condition, mtx_t* __restrict mutex, const ti
 }
 void cnd_destroy(cnd_t* condition) noexcept { pthread_cond_destroy(native(condition)); }
 
-/// Races inside of librdkafka are not ours to find: it is not built with the sanitizer. And a process waits a second at
-/// its end for handles that still leave their group, no longer: on a busy host their threads are left behind, on
-/// purpose.
-const char* __tsan_default_options() { return "ignore_noninstrumented_modules=1:report_thread_leaks=0"; }
+/// Races inside of librdkafka are not ours to find: it is not built with the sanitizer.
+const char* __tsan_default_options() {
+#ifdef TENURE_LEAVES_THREADS
+  return "ignore_noninstrumented_modules=1:report_thread_leaks=0";
+#else
+  return "ignore_noninstrumented_modules=1";
+#endif
+}
 }
 #endif

@@ -15,6 +15,7 @@
 #include <tenure/wait.hpp>
 
 #include "session.hpp"
+#include "standby_reads.hpp"
 #include "support.hpp"
 
 namespace tenure::postgres::test {
@@ -169,22 +170,26 @@ TEST_F(PostgresStore, WhoMayOnlyReadObservesWithoutARefusalInTheServersLog) {
   EXPECT_EQ(refusals(), 1) << "this test could not tell";
 }
 
-/// The first terms are for finding out when the leader renews.
 TEST_F(PostgresStore, AStandbyReadsOnceInATermLessARenewal) {
-  auto timing = Timing::of(2s);
-  LeaderManager leader(seat("leader"), timing, {});
-  leader.start();
-  ASSERT_TRUE(leader.await_leadership(10s));
-  LeaderManager standby(seat("standby"), timing, {});
-  standby.start();
-  wait_out(within(3 * timing.term));
-  const auto before = calls(options_.table, "left join");
-  wait_out(within(10 * (timing.term - timing.renew)));
-  const auto reads = calls(options_.table, "left join") - before;
-  std::cout << reads << " reads in 10 terms less renewal\n";
-  EXPECT_GE(reads, 5);
-  EXPECT_LE(reads, 10 + 1) << "one more at the window's edge";
-  EXPECT_TRUE(leader.leadership().is_leader());
+  const Timing timing{.term = 1200ms, .renew = 240ms, .retry = 50ms, .margin = 50ms, .call = 600ms, .drain = 1200ms};
+  const auto leader = seat("leader");
+  ASSERT_EQ(leader->accepts(timing), std::nullopt);
+  std::optional<Token> token;
+  ASSERT_TRUE(eventually([&] {
+    const auto answer = leader->acquire(within(timing.call));
+    if (const auto* granted = std::get_if<Granted>(&answer)) token = granted->token;
+    return token.has_value();
+  }));
+  const auto watched = store();
+  value(watched->read(within(10s)));  // connected
+  const auto calls = [&] {
+    return std::pair(this->calls(options_.table, "left join"), this->calls(options_.table, ""));
+  };
+  const auto before = calls();
+  const auto quiet = contract::watch_a_standby(*leader, *token, watched, timing);
+  const auto after = calls();
+  EXPECT_EQ(after.first - before.first, quiet.reads);
+  EXPECT_EQ(after.second - before.second, quiet.reads + quiet.renewals) << "nothing else is asked";
 }
 
 TEST_F(PostgresStore, NinetyContendersElectOne) {

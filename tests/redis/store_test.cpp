@@ -12,6 +12,7 @@
 #include "options.hpp"
 #include "record.hpp"
 #include "server.hpp"
+#include "standby_reads.hpp"
 #include "support.hpp"
 
 namespace tenure::redis::test {
@@ -491,64 +492,6 @@ TEST_F(RedisLoss, AStoreThatMayEvictIsToldOf) {
 
 // ---- load ----
 
-/// Notes every read.
-class WatchedReads final : public ConditionalStore {
- public:
-  struct Look {
-    Clock::Time began;
-    Clock::Duration asked;  ///< when the holder asked for the record that it shows
-    Clock::Duration late;   ///< from then to the answer
-    std::int64_t age_ms;    ///< of the record, by the server's clock
-  };
-  explicit WatchedReads(std::shared_ptr<ConditionalStore> real) : real_(std::move(real)) {}
-
-  Result<Read> read(const Limit& limit) override {
-    const auto began = boot_clock().now();
-    auto result = real_->read(limit);
-    const auto found = value(result);
-    const auto record = found.record.value_or(Record{});
-    const auto late = boot_clock().now().time_since_epoch() - record.asked;
-    const std::lock_guard lock(mutex_);
-    looks_.push_back({began, record.asked, late, found.now_ms - record.written_ms});
-    return result;
-  }
-  Result<Swap> compare_and_set(const std::optional<Expected>& expected, const Record& next,
-                               const Limit& limit) override {
-    return real_->compare_and_set(expected, next, limit);
-  }
-  std::optional<Version> await_change(const std::optional<Version>& seen, const Limit& limit) override {
-    return real_->await_change(seen, limit);
-  }
-  std::vector<Look> looks() const {
-    const std::lock_guard lock(mutex_);
-    return looks_;
-  }
-
- private:
-  const std::shared_ptr<ConditionalStore> real_;
-  mutable std::mutex mutex_;
-  std::vector<Look> looks_;
-};
-
-/// A look that follows a renewal closely leaves nothing to learn until the last renewal of that lease. After one that
-/// came late, as on a busy host, up to eight more may follow soon, until one is in time. How many were in time.
-int in_time(const std::vector<WatchedReads::Look>& looks, const Timing& timing) {
-  int judged = 0, hurried = 0;
-  for (std::size_t i = 2; i < looks.size(); ++i) {  // the first wait subscribes and returns
-    const auto& before = looks[i - 1];
-    const auto pause = looks[i].began.time_since_epoch() - before.asked;
-    const bool soon = pause < timing.term - timing.renew;
-    if (before.late <= 4ms) {
-      ++judged;
-      EXPECT_FALSE(soon) << pause / 1ms << " ms after a look " << before.late / 1us << " us late";
-    }
-    const bool held_up = before.late > before.age_ms * 1ms + 100ms;  // it takes the leader for that much later
-    hurried = before.age_ms <= 5 ? 0 : hurried + (soon && !held_up);
-    EXPECT_LE(hurried, 8);
-  }
-  return judged;
-}
-
 TEST_F(RedisStore, AStandbyReadsOncePerLeaseAndNeverWrites) {
   Server server;
   const Timing timing{.term = 1200ms, .renew = 240ms, .retry = 50ms, .margin = 50ms, .call = 600ms, .drain = 1200ms};
@@ -563,25 +506,10 @@ TEST_F(RedisStore, AStandbyReadsOncePerLeaseAndNeverWrites) {
   }));
   const auto calls = [&] { return std::pair(server.calls("evalsha"), server.calls("hset")); };
   const auto before = calls();
-  const auto reads = std::make_shared<WatchedReads>(store(options, "jobs"));
-  LeaderManager standby(lock_table(reads, "jobs", {"standby", ""}), timing, {});
-  standby.start();
-  const auto seen_enough = [&] {
-    const auto looks = reads->looks();
-    return looks.size() >= 30 || in_time(looks, timing) >= 3 || HasFailure();
-  };
-  const auto waker = boot_clock().make_waker();
-  const auto began = boot_clock().now();
-  long renewals = 0;
-  while (!seen_enough() && boot_clock().now() < began + 40s) {
-    ASSERT_TRUE(std::holds_alternative<Granted>(leader->renew(*token, within(timing.call))));
-    waker->wait_until(began + ++renewals * timing.renew);
-  }
-  standby.stop();
+  const auto quiet = contract::watch_a_standby(*leader, *token, store(options, "jobs"), timing);
   const auto after = calls();
-  EXPECT_TRUE(seen_enough()) << reads->looks().size() << " looks";
-  EXPECT_EQ(after.first - before.first, renewals + static_cast<long>(reads->looks().size())) << "nothing else is asked";
-  EXPECT_EQ(after.second - before.second, renewals) << "writes of anybody but the leader";
+  EXPECT_EQ(after.first - before.first, quiet.renewals + quiet.reads) << "nothing else is asked";
+  EXPECT_EQ(after.second - before.second, quiet.renewals) << "writes of anybody but the leader";
 }
 
 TEST_F(RedisStore, OfFiveHundredContendersOneLeads) {

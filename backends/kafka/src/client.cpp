@@ -9,9 +9,6 @@
 namespace tenure::kafka {
 namespace {
 
-struct FreeConf {
-  void operator()(rd_kafka_conf_t* p) const { rd_kafka_conf_destroy(p); }
-};
 struct FreeList {
   void operator()(rd_kafka_topic_partition_list_t* p) const { rd_kafka_topic_partition_list_destroy(p); }
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "settings.hpp"
 
-#include <librdkafka/rdkafka.h>
-
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -20,8 +18,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("kafka: " + what); }
 
 std::string words(Clock::Duration d) { return std::to_string(std::chrono::ceil<milliseconds>(d).count()) + " ms"; }
 
@@ -160,10 +156,6 @@ void check_record_fits(const Candidate& candidate) {
 
 // ---- the client's language ----
 
-struct FreeConf {
-  void operator()(rd_kafka_conf_t* conf) const { rd_kafka_conf_destroy(conf); }
-};
-
 bool loopback(std::string_view host) {
   return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");
 }
@@ -192,6 +184,8 @@ std::string_view value_of(const Properties& properties, const std::string& name)
 }
 
 }  // namespace
+
+void refuse(const std::string& what) { throw std::invalid_argument("kafka: " + what); }
 
 std::string requests_group(const std::string& group) { return group + ".requests"; }
 

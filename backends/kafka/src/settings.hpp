@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options turned into what the client is told: checked, completed, and with every secret known by name.
 #pragma once
+#include <librdkafka/rdkafka.h>
+
 #include <map>
 #include <string>
 #include <string_view>
@@ -10,6 +12,9 @@
 #include <tenure/kafka.hpp>
 
 namespace tenure::kafka {
+
+/// Throws std::invalid_argument.
+[[noreturn]] void refuse(const std::string& what);
 
 /// Options with every default filled in. Throws std::invalid_argument for what can never work.
 Options completed(Options options);
@@ -22,6 +27,10 @@ struct Pace {
   Clock::Duration session, heartbeat, observe_every;
 };
 std::variant<Error, Pace> pace_of(const Timing& timing, const Options& options);
+
+struct FreeConf {
+  void operator()(rd_kafka_conf_t* conf) const { rd_kafka_conf_destroy(conf); }
+};
 
 using Properties = std::map<std::string, std::string>;
 

@@ -2,16 +2,12 @@
 // A URL turned into Options.
 #include <tenure/url.hpp>
 
-#include <stdexcept>
-
 #include <tenure/nearest.hpp>
 
 #include "settings.hpp"
 
 namespace tenure::kafka {
 namespace {
-
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("kafka: " + what); }
 
 constexpr std::string_view own_settings[] = {"group", "create_topic", "first_claim", "remote_step_down"};
 

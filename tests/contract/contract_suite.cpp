@@ -1,0 +1,656 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: what every store keeps, written once. Method: seats driven verb by verb in real time; every wait is for a
+// condition and has a deadline. Compiled once, and instantiated by each store's own contract_test.cpp.
+#include "contract_suite.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace tenure::contract {
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BackendContract);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StoreContract);
+
+// ---- tenure ----
+
+TEST_P(BackendContract, AFreeElectionIsAcquired) {
+  auto a = player("a");
+  const auto token = first_tenure(a);
+  ASSERT_TRUE(token);
+  EXPECT_GT(*token, Token{});
+}
+
+TEST_P(BackendContract, AHeldOneIsRefusedForAsLongAsItIsRenewed) {
+  auto a = player("a"), b = player("b");
+  const auto token = first_tenure(a);
+  ASSERT_TRUE(token);
+  int denied = 0;
+  for (const auto until = now() + 2 * timing_.term; now() < until;) {
+    ASSERT_TRUE(a.renewed(*token));
+    const auto answer = b.acquire();
+    ASSERT_FALSE(std::holds_alternative<Granted>(answer));
+    if (const auto* d = std::get_if<Denied>(&answer); d && d->holder) {
+      ++denied;
+      EXPECT_EQ(d->holder->name, "a");
+      EXPECT_EQ(d->holder->token, *token);
+    }
+    b.seat().await_change(Vacant{}, Player::within(timing_.retry));
+  }
+  EXPECT_GT(denied, 0);
+}
+
+TEST_P(BackendContract, OnlyTheHolderRenews) {
+  auto a = player("a"), b = player("b");
+  const auto token = first_tenure(a);
+  ASSERT_TRUE(token);
+  EXPECT_TRUE(std::holds_alternative<Denied>(b.renew(*token)));
+  EXPECT_TRUE(std::holds_alternative<Denied>(b.renew(Token{token->value + 1})));
+  EXPECT_TRUE(a.renewed(*token));
+}
+
+TEST_P(BackendContract, NobodyRenewsAfterTheEnd) {
+  if (!store_->lapses()) GTEST_SKIP() << "a living holder keeps this store's tenures";
+  auto a = player("a");
+  const auto token = first_tenure(a);
+  ASSERT_TRUE(token);
+  wait_out(Player::within(timing_.term));
+  EXPECT_FALSE(a.renewed(*token));
+  const auto next = a.campaign(patience);
+  ASSERT_TRUE(next);
+  EXPECT_GT(*next, *token);
+}
+
+TEST_P(BackendContract, AReleasedOneIsFreeAtOnceAndTheOldHolderKnows) {
+  auto a = player("a"), b = player("b");
+  const auto token = first_tenure(a);
+  ASSERT_TRUE(token);
+  ASSERT_EQ(a.release(), std::nullopt);
+  EXPECT_FALSE(a.renewed(*token));
+  const auto next = b.campaign(store_->first_election());
+  ASSERT_TRUE(next);
+  EXPECT_GT(*next, *token);
+  EXPECT_FALSE(a.renewed(*token));
+  EXPECT_TRUE(b.renewed(*next));
+}
+
+TEST_P(BackendContract, OnlyTheHolderReleases) {
+  auto a = player("a"), b = player("b");
+  const auto token = first_tenure(a);
+  ASSERT_TRUE(token);
+  EXPECT_EQ(b.release(), std::nullopt);
+  EXPECT_FALSE(std::holds_alternative<Granted>(b.acquire()));
+  EXPECT_EQ(b.release(), std::nullopt);
+  EXPECT_TRUE(a.renewed(*token));
+}
+
+TEST_P(BackendContract, ReleasingTwiceOrNothingIsNoError) {
+  auto a = player("a");
+  EXPECT_EQ(a.release(), std::nullopt);
+  ASSERT_TRUE(first_tenure(a));
+  EXPECT_EQ(a.release(), std::nullopt);
+  EXPECT_EQ(a.release(), std::nullopt);
+}
+
+TEST_P(BackendContract, ACrashedHolderIsReplaced) {
+  auto a = player("a"), b = player("b");
+  const auto token = first_tenure(a);
+  ASSERT_TRUE(token);
+  ASSERT_FALSE(std::holds_alternative<Granted>(b.acquire()));
+  store_->crash(a.give_up_seat());
+  const auto next = b.campaign(patience);
+  ASSERT_TRUE(next);
+  EXPECT_GT(*next, *token);
+}
+
+TEST_P(BackendContract, AHolderThatRenewsNoMoreIsReplacedNotBeforeItsTerm) {
+  if (!store_->lapses()) GTEST_SKIP() << "a living holder keeps this store's tenures";
+  auto a = player("a"), b = player("b");
+  ASSERT_TRUE(first_tenure(a));
+  const auto asked = now();
+  ASSERT_TRUE(a.renewed(*a.campaign(patience)));
+  ASSERT_TRUE(b.campaign(patience));
+  EXPECT_GE(now() - asked, timing_.term);
+}
+
+TEST_P(BackendContract, TokensRiseWhateverEndedTheTenure) {
+  Token last{};
+  const auto rises = [&](std::optional<Token> token) {
+    const bool higher = token && *token > last;
+    if (token) last = *token;
+    return higher;
+  };
+  auto a = player("a");
+  ASSERT_TRUE(rises(first_tenure(a)));
+  ASSERT_EQ(a.release(), std::nullopt);
+  ASSERT_TRUE(rises(a.campaign(patience)));  // after a release
+  store_->crash(a.give_up_seat());
+  auto b = player("b");
+  ASSERT_TRUE(rises(b.campaign(patience)));  // after a crash
+  if (store_->lapses()) {
+    auto c = player("c");
+    ASSERT_TRUE(rises(c.campaign(patience)));  // after an expiry
+    ASSERT_EQ(c.release(), std::nullopt);
+  }
+  store_->crash(b.give_up_seat());
+  if (!store_->restart()) return;
+  auto d = player("d");
+  ASSERT_TRUE(rises(d.campaign(patience)));  // after a restart of the store
+}
+
+TEST_P(BackendContract, ARestartedStoreStillKnowsTheHolder) {
+  for (; timing_.term < minutes(1); timing_.term *= 4) {  // until a restart fits into a term
+    auto a = player("a"), b = player("b");
+    const auto token = a.campaign(patience);
+    ASSERT_TRUE(token);
+    const auto asked = now();
+    ASSERT_TRUE(a.renewed(*token));
+    if (!store_->restart()) GTEST_SKIP() << "this store has no server that restarts";
+    auto answer = b.acquire();
+    for (; std::holds_alternative<Unknown>(answer) && now() < asked + patience; answer = b.acquire())
+      wait_out(Player::within(timing_.retry));
+    if (now() < asked + timing_.term) {
+      EXPECT_TRUE(std::holds_alternative<Denied>(answer));
+      return;
+    }
+    static_cast<void>(a.release());
+    static_cast<void>(b.release());
+  }
+  FAIL() << "no restart fitted into a term";
+}
+
+TEST_P(BackendContract, ElectionsOfOneStoreAreIndependent) {
+  auto a = player("a", "one"), b = player("b", "two");
+  ASSERT_TRUE(first_tenure(a));
+  ASSERT_TRUE(first_tenure(b));
+  EXPECT_EQ(a.release(), std::nullopt);
+  const auto sight = b.observe();
+  ASSERT_TRUE(std::holds_alternative<Incumbent>(sight));
+  EXPECT_EQ(std::get<Incumbent>(sight).name, "b");
+}
+
+/// Eight contend; whoever leads adds one to a number that nothing else guards.
+TEST_P(BackendContract, ContendedIncrementsAreNotLost) {
+  const int each = store_->contended_tenures();
+  constexpr int contenders = 8;
+  std::atomic<int> inside{0}, overlaps{0}, gave_up{0};
+  int number = 0;
+  std::vector<Token> tokens;
+  std::mutex tokens_mutex;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < contenders; ++i)
+      threads.emplace_back([&, i] {
+        auto p = player("p" + std::to_string(i));
+        for (int n = 0; n < each; ++n) {
+          const auto token = p.campaign(4 * patience);
+          if (!token) {
+            ++gave_up;
+            return;
+          }
+          if (++inside != 1) ++overlaps;
+          {
+            const std::lock_guard lock(tokens_mutex);
+            tokens.push_back(*token);
+            ++number;
+          }
+          --inside;
+          while (p.release()) wait_out(Player::within(timing_.retry));
+        }
+      });
+  }
+  EXPECT_EQ(gave_up, 0);
+  EXPECT_EQ(overlaps, 0);
+  EXPECT_EQ(number, contenders * each);
+  EXPECT_TRUE(std::is_sorted(tokens.begin(), tokens.end(), std::less_equal<>())) << "tokens do not rise";
+}
+
+// ---- sight ----
+
+TEST_P(BackendContract, ObserversLearnWhoLeadsAndForHowLong) {
+  auto a = player("a"), watcher = player("watcher");
+  EXPECT_TRUE(std::holds_alternative<Vacant>(watcher.observe()));
+  const auto token = first_tenure(a);
+  ASSERT_TRUE(token);
+  ASSERT_TRUE(a.renewed(*token));
+  const auto sight = watcher.observe();
+  ASSERT_TRUE(std::holds_alternative<Incumbent>(sight));
+  const auto& who = std::get<Incumbent>(sight);
+  EXPECT_EQ(who.name, "a");
+  EXPECT_EQ(who.address, "a:1");
+  EXPECT_FALSE(who.incarnation.empty());
+  EXPECT_EQ(who.token, *token);
+  EXPECT_GT(who.remaining, Clock::Duration::zero());
+  // It may be told late, but never for longer than a term from now (rounded up to a millisecond).
+  EXPECT_LE(who.remaining, timing_.term + milliseconds(1));
+  ASSERT_EQ(a.release(), std::nullopt);
+  EXPECT_TRUE(std::holds_alternative<Vacant>(watcher.observe()));
+}
+
+TEST_P(BackendContract, ALapsedHolderIsSeenWithNothingRemaining) {
+  if (!store_->lapses()) GTEST_SKIP() << "a living holder keeps this store's tenures";
+  auto a = player("a"), watcher = player("watcher");
+  const auto token = first_tenure(a);
+  ASSERT_TRUE(token);
+  ASSERT_TRUE(std::holds_alternative<Incumbent>(watcher.observe()));
+  wait_out(Player::within(timing_.term + milliseconds(1)));
+  const auto sight = watcher.observe();
+  ASSERT_TRUE(std::holds_alternative<Incumbent>(sight));
+  EXPECT_EQ(std::get<Incumbent>(sight).token, *token);
+  EXPECT_EQ(std::get<Incumbent>(sight).remaining, Clock::Duration::zero());
+}
+
+TEST_P(BackendContract, AWaitEndsByItsLimitOrItsStop) {
+  auto a = player("a"), b = player("b");
+  const auto token = first_tenure(a);
+  ASSERT_TRUE(token);
+  const auto seen = b.observe();
+  const auto limit = Player::within(timing_.retry);
+  b.seat().await_change(seen, limit);
+  EXPECT_LE(now(), limit.by + seconds(1));
+  std::stop_source stop;
+  std::jthread stopper([&] { stop.request_stop(); });
+  b.seat().await_change(seen, Player::within(patience, stop.get_token()));
+  EXPECT_TRUE(stop.stop_requested());
+}
+
+TEST_P(BackendContract, AReleaseEndsTheWaitOfAStandby) {
+  if (!store_->pushes()) GTEST_SKIP() << "this store tells nobody of a change";
+  auto a = player("a"), b = player("b");
+  const auto token = first_tenure(a);
+  ASSERT_TRUE(token);
+  ASSERT_FALSE(std::holds_alternative<Granted>(b.acquire()));
+  Clock::Time led{};
+  std::jthread standby([&] {
+    if (b.campaign(patience)) led = now();
+  });
+  const auto until = now() + timing_.term / 4;
+  while (now() < until) {
+    ASSERT_TRUE(a.renewed(*token));
+    wait_out(Player::within(timing_.retry));
+  }
+  ASSERT_TRUE(a.renewed(*token));
+  const auto released = now();
+  ASSERT_EQ(a.release(), std::nullopt);
+  standby.join();
+  ASSERT_GT(led, released);
+  EXPECT_LE(led - released, store_->hand_over());
+}
+
+TEST_P(BackendContract, AChangeBeforeTheWaitIsNotMissed) {
+  if (!store_->pushes()) GTEST_SKIP() << "this store tells nobody of a change";
+  auto a = player("a"), b = player("b");
+  const auto token = first_tenure(a);
+  ASSERT_TRUE(token);
+  ASSERT_TRUE(a.renewed(*token));
+  const auto seen = b.observe();
+  ASSERT_EQ(a.release(), std::nullopt);
+  const auto before = now();
+  b.seat().await_change(seen, Player::within(timing_.term / 2));
+  EXPECT_LT(now() - before, timing_.term / 2);
+}
+
+// ---- faults ----
+
+TEST_P(BackendContract, AHungCallEndsByItsLimit) {
+  auto a = player("a"), b = player("b");
+  const auto token = first_tenure(a);
+  ASSERT_TRUE(token);
+  if (!store_->hang(true)) GTEST_SKIP() << "this store cannot be made to hang";
+  const auto in_time = [&](const char* verb, auto&& call) {
+    const auto limit = Player::within(timing_.retry * 5);
+    call(limit);
+    EXPECT_LE(now(), limit.by + milliseconds(200)) << verb;
+  };
+  in_time("renew",
+          [&](const Limit& limit) { EXPECT_TRUE(std::holds_alternative<Unknown>(a.seat().renew(*token, limit))); });
+  in_time("acquire",
+          [&](const Limit& limit) { EXPECT_FALSE(std::holds_alternative<Granted>(b.seat().acquire(limit))); });
+  in_time("observe", [&](const Limit& limit) { b.seat().observe(limit); });
+  in_time("await_change", [&](const Limit& limit) { b.seat().await_change(Vacant{}, limit); });
+  in_time("release", [&](const Limit& limit) { a.seat().release(limit); });
+  std::stop_source stop;
+  std::jthread stopper([&] { stop.request_stop(); });
+  b.seat().observe(Player::within(patience, stop.get_token()));
+  store_->hang(false);
+}
+
+/// By an hour, once and there and back, while somebody leads and somebody else contends.
+TEST_P(BackendContract, ASteppedStoreClockMakesNoSecondLeader) {
+  auto a = player("a"), b = player("b");
+  const auto token = first_tenure(a);
+  ASSERT_TRUE(token);
+  for (const auto step : {hours(1), hours(-1), hours(-1), hours(1)}) {
+    if (!store_->step_clock(step)) GTEST_SKIP() << "this store's clock cannot be stepped";
+    for (const auto until = now() + timing_.term / 3; now() < until;) {
+      ASSERT_TRUE(a.renewed(*token));
+      ASSERT_FALSE(std::holds_alternative<Granted>(b.acquire()));
+      b.seat().await_change(Vacant{}, Player::within(timing_.retry));
+    }
+  }
+  store_->step_clock(hours(-1));
+  ASSERT_EQ(a.release(), std::nullopt);
+  const auto next = b.campaign(patience);
+  ASSERT_TRUE(next);
+  EXPECT_GT(*next, *token) << "the token followed the store's clock back";
+}
+
+TEST_P(BackendContract, ASteppedStoreClockNeitherHastensNorDelaysATakeover) {
+  using Steps = std::vector<hours>;
+  if (!store_->lapses() || !store_->step_clock(hours(0))) GTEST_SKIP() << "this store's clock cannot be stepped";
+  auto a = player("a"), b = player("b");
+  for (const auto& steps : {Steps{hours(1)}, Steps{hours(-1)}, Steps{hours(1), hours(-1)}}) {
+    SCOPED_TRACE(testing::PrintToString(steps.front().count()) + " h, " + std::to_string(steps.size()) + " step(s)");
+    const auto before = now();
+    const auto token = a.campaign(patience);
+    ASSERT_TRUE(token);
+    ASSERT_FALSE(std::holds_alternative<Granted>(b.acquire()));
+    const auto seen = now();
+    auto next = std::async(std::launch::async, [&] { return b.campaign(patience); });
+    for (const auto step : steps) store_->step_clock(step);
+    const auto follower = next.get();
+    ASSERT_TRUE(follower);
+    EXPECT_GT(*follower, *token);
+    EXPECT_GE(now() - before, timing_.term);
+    EXPECT_LE(now() - seen, 2 * timing_.term) << "at the latest a term after it was seen";
+    ASSERT_EQ(b.release(), std::nullopt);
+  }
+}
+
+// ---- names ----
+
+TEST_P(BackendContract, OddNamesAreElectionsOfTheirOwn) {
+  std::vector<Player> players;
+  for (const auto& election : store_->odd_elections()) {
+    SCOPED_TRACE(testing::PrintToString(election));
+    EXPECT_TRUE(std::holds_alternative<Vacant>(player("watcher", election).observe()));
+    auto& p = players.emplace_back(player("p" + std::to_string(players.size()), election));
+    ASSERT_TRUE(first_tenure(p));
+    EXPECT_EQ(p.seat().election(), election);
+    const auto sight = player("watcher", election).observe();
+    ASSERT_TRUE(std::holds_alternative<Incumbent>(sight));
+    EXPECT_EQ(std::get<Incumbent>(sight).name, "p" + std::to_string(players.size() - 1));
+  }
+}
+
+TEST_P(BackendContract, ACandidatesNameIsToldAsItIs) {
+  const Candidate odd{"a'\"\\\n\r\x01{}$1:=,; \xff" + std::string(max_candidate_bytes - 20, 'n'), "\t'--\x7f"};
+  Player a{store_->seat("jobs", odd), timing_};
+  ASSERT_TRUE(first_tenure(a));
+  const auto sight = player("watcher").observe();
+  ASSERT_TRUE(std::holds_alternative<Incumbent>(sight));
+  EXPECT_EQ(std::get<Incumbent>(sight).name, odd.name);
+  EXPECT_EQ(std::get<Incumbent>(sight).address, odd.address);
+}
+
+TEST_P(BackendContract, NamesThatCannotBeAreRefusedByName) {
+  const auto refusal = [&](const std::string& election, const Candidate& candidate) -> std::string {
+    try {
+      store_->seat(election, candidate);
+    } catch (const std::invalid_argument& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  for (const auto& bad : {std::string(), std::string(201, 'x'), std::string(10'000, 'x'), std::string("a\0b", 3)})
+    EXPECT_NE(refusal(bad, {"a", ""}).find("election"), std::string::npos) << bad.size() << " bytes";
+  EXPECT_NE(refusal("jobs", {std::string(101, 'x'), ""}).find("candidate.name"), std::string::npos);
+  EXPECT_NE(refusal("jobs", {"a", std::string(101, 'x')}).find("candidate.address"), std::string::npos);
+  EXPECT_LT(refusal(std::string(10'000, 'x'), {"a", ""}).size(), 1000u) << "the bad name is told in full";
+}
+
+// ---- the record ----
+
+TEST_P(StoreContract, AnAbsentRecordIsCreatedOnce) {
+  const auto a = open(), b = open();
+  EXPECT_EQ(standing(*a), std::nullopt);
+  EXPECT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
+  const auto second = b->compare_and_set(std::nullopt, record(2, 22, "b"), call());
+  ASSERT_TRUE(refused(second));
+  const auto& found = std::get<Swap>(second).found.record;
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->token, Token{1});
+  EXPECT_EQ(found->beat, 11u);
+}
+
+TEST_P(StoreContract, ARecordIsReadAsItWasWritten) {
+  const auto a = open();
+  auto next = record(7, 0xfedc'ba98'7654'3210u, "odd '\"\\\n\x01 name");
+  next.address = std::string("\t\x7f", 2);
+  next.term = timing_.term + std::chrono::nanoseconds(1);
+  ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, next, call())));
+  const auto found = standing(*open());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->token, next.token);
+  EXPECT_EQ(found->beat, next.beat);
+  EXPECT_EQ(found->holder, next.holder);
+  EXPECT_EQ(found->incarnation, next.incarnation);
+  EXPECT_EQ(found->address, next.address);
+  EXPECT_FALSE(found->released);
+  EXPECT_EQ(found->term, timing_.term + milliseconds(1)) << "a term is rounded up";
+  EXPECT_EQ(found->asked, next.asked);
+}
+
+TEST_P(StoreContract, AWriteDemandsTokenAndBeat) {
+  const auto a = open(), b = open();
+  ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
+  EXPECT_TRUE(refused(b->compare_and_set(Expected{{1}, {12}}, record(2, 22, "b"), call())));
+  EXPECT_TRUE(refused(b->compare_and_set(Expected{{2}, {11}}, record(3, 22, "b"), call())));
+  EXPECT_TRUE(refused(b->compare_and_set(Expected{{1}, {}}, record(2, 22, "b"), call())));
+  EXPECT_TRUE(refused(b->compare_and_set(std::nullopt, record(2, 22, "b"), call())));
+  EXPECT_EQ(standing(*b)->beat, 11u);
+  EXPECT_TRUE(applied(a->compare_and_set(Expected{{1}, {9, 10, 11}}, record(1, 12), call()))) << "any of the beats";
+  const auto taken = b->compare_and_set(Expected{{1}, {12}}, record(2, 22, "b"), call());
+  ASSERT_TRUE(applied(taken));
+  EXPECT_EQ(std::get<Swap>(taken).found.record->beat, 22u) << "applied: what stands there is ours";
+  EXPECT_TRUE(refused(a->compare_and_set(Expected{{1}, {11, 12}}, record(1, 13), call())));
+  EXPECT_EQ(standing(*a)->holder, "b");
+}
+
+TEST_P(StoreContract, AWriteMayDemandARelease) {
+  const auto a = open(), b = open();
+  ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
+  EXPECT_TRUE(refused(b->compare_and_set(Expected{{1}, {11}, true}, record(2, 22, "b"), call()))) << "it is held";
+  auto released = record(1, 12);
+  released.released = true;
+  ASSERT_TRUE(applied(a->compare_and_set(Expected{{1}, {11}}, released, call())));
+  EXPECT_TRUE(refused(b->compare_and_set(Expected{{1}, {11}, true}, record(2, 22, "b"), call())));
+  EXPECT_TRUE(applied(b->compare_and_set(Expected{{1}, {12}, true}, record(2, 22, "b"), call())));
+}
+
+TEST_P(StoreContract, ALateDuplicateChangesNothing) {
+  const auto a = open();
+  ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
+  ASSERT_TRUE(applied(a->compare_and_set(Expected{{1}, {11}}, record(1, 12), call())));
+  ASSERT_TRUE(applied(a->compare_and_set(Expected{{1}, {11, 12}}, record(1, 13), call())));
+  EXPECT_TRUE(refused(a->compare_and_set(Expected{{1}, {11}}, record(1, 12), call()))) << "a renewal";
+  EXPECT_TRUE(refused(a->compare_and_set(std::nullopt, record(1, 11), call()))) << "a claim";
+  EXPECT_EQ(standing(*a)->beat, 13u);
+}
+
+TEST_P(StoreContract, AReleaseStandsInTheRecord) {
+  const auto a = open();
+  ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
+  auto released = record(1, 12);
+  released.released = true;
+  ASSERT_TRUE(applied(a->compare_and_set(Expected{{1}, {11}}, released, call())));
+  const auto found = standing(*open());
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->released);
+  EXPECT_EQ(found->token, Token{1}) << "a released record keeps its token";
+}
+
+TEST_P(StoreContract, RacingWritersAreSerialised) {
+  constexpr int writers = 8, each = 100;
+  std::atomic<int> errors{0};
+  std::mutex mutex;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> replaced;  ///< Versions, by the writes that were applied.
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < writers; ++i)
+      threads.emplace_back([&, i] {
+        const auto store = open();
+        auto beat = static_cast<std::uint64_t>(i) << 32;
+        for (int n = 0; n < each;) {
+          const auto found = store->read(Player::within(patience));
+          if (std::holds_alternative<Error>(found)) {
+            ++errors;
+            return;
+          }
+          const auto& stands = std::get<Read>(found).record;
+          const auto expected = stands ? std::optional(Expected{stands->token, {stands->beat}}) : std::nullopt;
+          const auto next = record(stands ? stands->token.value + 1 : 1, ++beat, "w");
+          const auto result = store->compare_and_set(expected, next, Player::within(patience));
+          errors += std::holds_alternative<Error>(result);
+          if (!applied(result)) continue;
+          ++n;
+          const std::lock_guard lock(mutex);
+          replaced.emplace(stands ? stands->token.value : 0, stands ? stands->beat : 0);
+        }
+      });
+  }
+  EXPECT_EQ(errors, 0);
+  EXPECT_EQ(replaced.size(), std::size_t{writers * each}) << "two writes replaced the same version";
+  ASSERT_TRUE(standing(*open()));
+  const auto last = standing(*open())->token;
+  if (store_->refused_may_have_stood())
+    EXPECT_GE(last, Token{writers * each});
+  else
+    EXPECT_EQ(last, Token{writers * each});
+}
+
+TEST_P(StoreContract, AChangeEndsTheWaitAlsoOneThatCameFirst) {
+  if (!store_->pushes()) GTEST_SKIP() << "this store tells nobody of a change";
+  const auto a = open(), b = open();
+  ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
+  const auto found = standing(*b);
+  ASSERT_TRUE(found);
+  const auto before = now();
+  auto released = record(1, 12);
+  released.released = true;
+  ASSERT_TRUE(applied(a->compare_and_set(Expected{{1}, {11}}, released, call())));
+  b->await_change(Version{found->token, found->beat}, Player::within(patience));
+  EXPECT_LT(now() - before, patience);
+}
+
+TEST_P(StoreContract, APushNamesNothingButAReleaseThatStands) {
+  if (!store_->pushes()) GTEST_SKIP() << "this store tells nobody of a change";
+  const auto a = open(), b = open();
+  ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
+  ASSERT_TRUE(standing(*b));
+  b->await_change(Version{{1}, 11}, Player::within(timing_.retry));  // it listens from here on
+  ASSERT_TRUE(applied(a->compare_and_set(Expected{{1}, {11}}, record(2, 12), call())));
+  EXPECT_EQ(b->await_change(Version{{1}, 11}, Player::within(patience)), std::nullopt) << "a new tenure";
+  ASSERT_EQ(standing(*b)->token, Token{2});
+  auto released = record(2, 13);
+  released.released = true;
+  ASSERT_TRUE(applied(a->compare_and_set(Expected{{2}, {12}}, released, call())));
+  const auto named = b->await_change(Version{{2}, 12}, Player::within(patience));
+  EXPECT_EQ(named, store_->names_releases() ? std::optional(Version{{2}, 13}) : std::nullopt);
+}
+
+// ---- the protocol over it ----
+
+TEST_P(StoreContract, ARecallReachesTheHolderWithItsNextRenewal) {
+  auto a = player("a");
+  const auto token = first_tenure(a);
+  ASSERT_TRUE(token);
+  const auto asker = open();
+  const auto offered = asker->recall({Token{token->value + 1}, "ops", "another tenure"}, call());
+  if (offered && offered->fault == Fault::misconfigured) GTEST_SKIP() << offered->message;
+  EXPECT_TRUE(a.renewed(*token)) << "a recall of another token means nothing";
+  ASSERT_EQ(asker->recall({*token, "ops", "upgrade"}, call()), std::nullopt);
+  for (int i = 0; i < 2; ++i) {
+    const auto answer = a.renew(*token);
+    ASSERT_TRUE(std::holds_alternative<Recalled>(answer)) << "it stands beside the record until that is replaced";
+    EXPECT_EQ(std::get<Recalled>(answer).token, *token);
+    EXPECT_EQ(std::get<Recalled>(answer).by, "ops");
+    EXPECT_EQ(std::get<Recalled>(answer).why, "upgrade");
+  }
+  ASSERT_EQ(a.release(), std::nullopt);
+  const auto next = a.campaign(patience);
+  ASSERT_TRUE(next);
+  EXPECT_TRUE(a.renewed(*next)) << "the next tenure was not recalled";
+}
+
+TEST_P(StoreContract, AGhostIsTakenOverAtOnceWithANewToken) {
+  auto owner = player("owner");
+  ASSERT_TRUE(first_tenure(owner));
+  ASSERT_EQ(owner.release(), std::nullopt);
+  auto a = faulty("a");
+  a.store->lose_answers(1);
+  ASSERT_TRUE(std::holds_alternative<Unknown>(a.player.acquire()));
+  const auto ghost = standing(*open());
+  ASSERT_TRUE(ghost);
+  ASSERT_EQ(ghost->holder, "a");
+  const auto answer = a.player.acquire();
+  ASSERT_TRUE(std::holds_alternative<Granted>(answer));
+  EXPECT_GT(std::get<Granted>(answer).token, ghost->token);
+}
+
+TEST_P(StoreContract, AGhostIsReleased) {
+  auto owner = player("owner");
+  ASSERT_TRUE(first_tenure(owner));
+  ASSERT_EQ(owner.release(), std::nullopt);
+  auto a = faulty("a");
+  a.store->lose_answers(1);
+  ASSERT_TRUE(std::holds_alternative<Unknown>(a.player.acquire()));
+  ASSERT_EQ(a.player.release(), std::nullopt);
+  EXPECT_TRUE(std::holds_alternative<Granted>(player("b").acquire()));
+}
+
+TEST_P(StoreContract, AfterAReleaseALateClaimFindsNothing) {
+  auto owner = player("owner");
+  ASSERT_TRUE(first_tenure(owner));
+  ASSERT_EQ(owner.release(), std::nullopt);
+  auto a = faulty("a");
+  a.store->hold_writes(1);
+  ASSERT_TRUE(std::holds_alternative<Unknown>(a.player.acquire()));
+  ASSERT_EQ(a.store->held(), 1u);
+  ASSERT_EQ(a.player.release(), std::nullopt);
+  EXPECT_EQ(a.store->deliver_held(call()), 0u);
+  EXPECT_TRUE(std::holds_alternative<Granted>(player("b").acquire()));
+}
+
+TEST_P(StoreContract, UnansweredRenewalsDenyNobody) {
+  auto a = faulty("a");
+  const auto token = a.player.campaign(store_->first_election());
+  ASSERT_TRUE(token);
+  a.store->lose_answers(2);
+  EXPECT_TRUE(std::holds_alternative<Unknown>(a.player.renew(*token)));
+  EXPECT_TRUE(std::holds_alternative<Unknown>(a.player.renew(*token)));
+  EXPECT_TRUE(a.player.renewed(*token));
+  a.store->hold_writes(1);
+  EXPECT_TRUE(std::holds_alternative<Unknown>(a.player.renew(*token)));
+  EXPECT_TRUE(a.player.renewed(*token));
+  EXPECT_EQ(a.store->deliver_held(call()), 0u) << "a late renewal";
+  EXPECT_FALSE(a.store->repeat_last(call())) << "a renewal delivered twice";
+  EXPECT_TRUE(a.player.renewed(*token));
+}
+
+TEST_P(StoreContract, AnUnansweredReleaseCanBeRepeated) {
+  auto a = faulty("a");
+  ASSERT_TRUE(a.player.campaign(store_->first_election()));
+  a.store->lose_answers(1);
+  EXPECT_NE(a.player.release(), std::nullopt);
+  EXPECT_EQ(a.player.release(), std::nullopt);
+  EXPECT_TRUE(std::holds_alternative<Granted>(player("b").acquire()));
+}
+
+/// Both copies know the same token and beat; the first to write leaves the other one behind.
+TEST_P(StoreContract, OfTwoCopiesOfAHolderOneIsRefused) {
+  const auto a = open();
+  ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
+  const Expected known{{1}, {11}};
+  EXPECT_TRUE(applied(a->compare_and_set(known, record(1, 12), call())));
+  const auto copy = a->compare_and_set(known, record(1, 13), call());
+  ASSERT_TRUE(refused(copy));
+  EXPECT_EQ(std::get<Swap>(copy).found.record->beat, 12u);
+}
+
+}  // namespace tenure::contract

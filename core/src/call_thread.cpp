@@ -28,12 +28,6 @@ constexpr auto grace = std::chrono::milliseconds(20);
 
 Limit soon() { return {boot_clock(), boot_clock().now() + grace, {}}; }
 
-/// A limit's clock may be gone as soon as its call has returned; ours is not.
-Clock::Time by_boot_clock(const Limit& limit) {
-  if (&limit.clock == &boot_clock()) return limit.by;
-  return boot_clock().now() + std::min<Clock::Duration>(limit.by - limit.clock.now(), std::chrono::hours(24));
-}
-
 /// A SIGPIPE that comes to this thread meanwhile is taken back.
 class NoBrokenPipe {
  public:
@@ -60,6 +54,12 @@ class NoBrokenPipe {
 };
 
 }  // namespace
+
+Clock::Time by_boot_clock(const Limit& limit) {
+  const auto now = limit.clock.now();
+  const auto left = limit.by > now ? limit.by - now : Clock::Duration::zero();
+  return boot_clock().now() + std::min<Clock::Duration>(left, std::chrono::hours(24));
+}
 
 struct CallThreadState {
   using Body = std::function<void(CallThread::Socket&)>;

@@ -121,7 +121,9 @@ class LockTable final : public Backend {
       alarm_ = std::move(alarm);  // For the next acquire() to answer: once.
     }
     if (!decisions_.copied()) return;
-    tell(Level::warning, "the store shows a beat of ours that we never sent: a copy of this process is at work");
+    tell(Level::warning,
+         "the store shows a record of ours that we did not write last: a copy of this process is at work, or the store "
+         "lost our last write; it counts as somebody else's");
     decisions_.become(draw_incarnation());
   }
 

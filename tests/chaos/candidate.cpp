@@ -17,6 +17,7 @@
 //                                true at some instant from t to `after`, and the deadline is not before
 //                                `until`
 // follow                         a sample: is_leader() turned false
+// sees      token                a sample: the incumbent, somebody else, is another one than before
 // error     fault message
 // quit                           stop() has returned
 #include <fcntl.h>
@@ -79,7 +80,7 @@ struct Pace {
 void sample(const Leadership& leadership, Pace pace, const Journal& journal, std::stop_token stop) {
   constexpr Clock::Duration moved = std::chrono::milliseconds(1);
   auto& clock = boot_clock();
-  Token seen;  // 0: none
+  Token seen, incumbent;  // 0: none
   Clock::Time until{}, noted{};
   while (!stop.stop_requested()) {
     const auto before = clock.now();
@@ -100,6 +101,9 @@ void sample(const Leadership& leadership, Pace pace, const Journal& journal, std
       journal.write(after, "follow");
       seen = {};
     }
+    const auto other = leadership.incumbent();
+    if (!token && other && other->token != incumbent) journal.write(after, "sees", token_field(other->token));
+    if (other) incumbent = other->token;
     wait_out({clock, clock.now() + pace.look, stop});
   }
 }

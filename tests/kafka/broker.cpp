@@ -33,6 +33,30 @@ void check(rd_kafka_resp_err_t code, const char* what) {
   if (code) throw std::runtime_error(std::string(what) + ": " + rd_kafka_err2str(code));
 }
 
+/// To one question to the cluster's administration.
+class Answer {
+ public:
+  explicit Answer(rd_kafka_t* rk) : queue_(rd_kafka_queue_new(rk)) {}
+  ~Answer() {
+    if (event_) rd_kafka_event_destroy(event_);
+    rd_kafka_queue_destroy(queue_);
+  }
+  Answer(const Answer&) = delete;
+  Answer& operator=(const Answer&) = delete;
+
+  rd_kafka_queue_t* queue() const { return queue_; }
+  /// Waits for it. Throws std::runtime_error.
+  rd_kafka_event_t* event() const {
+    if (!event_) event_ = rd_kafka_queue_poll(queue_, 20'000);
+    if (!event_) throw std::runtime_error("the broker does not answer");
+    return event_;
+  }
+
+ private:
+  rd_kafka_queue_t* const queue_;
+  mutable rd_kafka_event_t* event_{};
+};
+
 void put16(std::string& out, int value) {
   out += static_cast<char>(value >> 8);
   out += static_cast<char>(value);
@@ -75,17 +99,34 @@ void create_topic(const std::string& brokers, const std::string& topic, int part
   const auto rk = handle(brokers);
   char why[512] = "";
   auto* wanted = rd_kafka_NewTopic_new(topic.c_str(), partitions, -1, why, sizeof why);
-  auto* queue = rd_kafka_queue_new(rk.get());
-  rd_kafka_CreateTopics(rk.get(), &wanted, 1, nullptr, queue);
-  auto* event = rd_kafka_queue_poll(queue, 20'000);
-  std::size_t count = 0;
-  const auto* result = event ? rd_kafka_event_CreateTopics_result(event) : nullptr;
-  const auto** topics = result ? rd_kafka_CreateTopics_result_topics(result, &count) : nullptr;
-  const auto code = count == 1 ? rd_kafka_topic_result_error(topics[0]) : RD_KAFKA_RESP_ERR__TIMED_OUT;
-  if (event) rd_kafka_event_destroy(event);
-  rd_kafka_queue_destroy(queue);
+  const Answer answer(rk.get());
+  rd_kafka_CreateTopics(rk.get(), &wanted, 1, nullptr, answer.queue());
   rd_kafka_NewTopic_destroy(wanted);
-  check(code, "CreateTopics");
+  std::size_t count = 0;
+  const auto* result = rd_kafka_event_CreateTopics_result(answer.event());
+  const auto** topics = result ? rd_kafka_CreateTopics_result_topics(result, &count) : nullptr;
+  check(count == 1 ? rd_kafka_topic_result_error(topics[0]) : RD_KAFKA_RESP_ERR__TIMED_OUT, "CreateTopics");
+}
+
+void create_acl(const std::string& brokers, const std::string& principal, Resource resource, const std::string& name,
+                Right right) {
+  const auto rk = handle(brokers);
+  char why[512] = "";
+  auto* wanted =
+      rd_kafka_AclBinding_new(resource == Resource::topic ? RD_KAFKA_RESOURCE_TOPIC : RD_KAFKA_RESOURCE_GROUP,
+                              name.c_str(), RD_KAFKA_RESOURCE_PATTERN_LITERAL, principal.c_str(), "*",
+                              right == Right::read ? RD_KAFKA_ACL_OPERATION_READ : RD_KAFKA_ACL_OPERATION_CREATE,
+                              RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW, why, sizeof why);
+  if (!wanted) throw std::runtime_error(why);
+  const Answer answer(rk.get());
+  rd_kafka_CreateAcls(rk.get(), &wanted, 1, nullptr, answer.queue());
+  rd_kafka_AclBinding_destroy(wanted);
+  std::size_t count = 0;
+  const auto* result = rd_kafka_event_CreateAcls_result(answer.event());
+  const auto** made = result ? rd_kafka_CreateAcls_result_acls(result, &count) : nullptr;
+  const auto* refused = count == 1 ? rd_kafka_acl_result_error(made[0]) : nullptr;
+  if (refused) throw std::runtime_error(rd_kafka_error_string(refused));
+  check(count == 1 ? RD_KAFKA_RESP_ERR_NO_ERROR : RD_KAFKA_RESP_ERR__TIMED_OUT, "CreateAcls");
 }
 
 int partitions(const std::string& brokers, const std::string& topic) {

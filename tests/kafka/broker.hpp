@@ -16,6 +16,13 @@ std::string unique_name(const std::string& stem);
 /// Throws std::runtime_error.
 void create_topic(const std::string& brokers, const std::string& topic, int partitions);
 
+enum class Resource { topic, group };
+enum class Right { read, create };
+
+/// A right of a principal ("User:name") at a broker that has an authorizer. Throws std::runtime_error.
+void create_acl(const std::string& brokers, const std::string& principal, Resource resource, const std::string& name,
+                Right right);
+
 /// Partitions; 0 if there is no such topic.
 int partitions(const std::string& brokers, const std::string& topic);
 

@@ -1,97 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: the seat does on a real broker with default settings what its header says. Method: seats in one
 // process, driven verb by verb; every wait is for a condition and has a deadline.
-#include <tenure/kafka.hpp>
-
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <mutex>
 #include <thread>
 
 #include <tenure/leader_manager.hpp>
-#include <tenure/wait.hpp>
 
 #include "broker.hpp"
+#include "support.hpp"
 
-namespace tenure::kafka {
+namespace tenure::kafka::test {
 namespace {
-
-using namespace std::chrono_literals;
-using test::create_topic;
-using test::unique_name;
-
-constexpr auto patience = 40s;  ///< When a test gives up.
-
-Limit within(Clock::Duration d) { return {boot_clock(), boot_clock().now() + d, {}}; }
-
-bool mentions(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
-
-/// Log lines as they come, from any thread.
-class Lines {
- public:
-  Log log() {
-    return [this](const LogLine& line) {
-      const std::lock_guard lock(mutex_);
-      lines_.push_back(line.message);
-    };
-  }
-  std::vector<std::string> all() const {
-    const std::lock_guard lock(mutex_);
-    return lines_;
-  }
-  bool mention(const std::string& part) const {
-    const auto lines = all();
-    return std::any_of(lines.begin(), lines.end(), [&](const auto& line) { return mentions(line, part); });
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<std::string> lines_;
-};
-
-/// A seat with the patience of a manager.
-class Candidate {
- public:
-  explicit Candidate(Options options, Timing timing = fast()) : seat(open(std::move(options))), timing_(timing) {
-    if (const auto error = seat->accepts(timing_)) throw std::invalid_argument(error->message);
-  }
-  Answer acquire() { return seat->acquire(within(timing_.call)); }
-  Answer renew(Token token) { return seat->renew(token, within(timing_.call)); }
-  std::optional<Error> release() { return seat->release(within(timing_.call)); }
-  Sight observe() { return seat->observe(within(timing_.call)); }
-  bool renewed(Token token) { return std::holds_alternative<Granted>(renew(token)); }
-
-  std::optional<Token> campaign(Clock::Duration d = patience) {
-    const auto all = within(d);
-    while (!all.passed()) {
-      const auto answer = acquire();
-      if (const auto* granted = std::get_if<Granted>(&answer)) return granted->token;
-      if (const auto* denied = std::get_if<Denied>(&answer))
-        seat->await_change(denied->holder ? Sight(*denied->holder) : Sight(Vacant{}),
-                           within(std::min(timing_.term, all.by - boot_clock().now())));
-      else
-        wait_out(within(timing_.retry));
-    }
-    return std::nullopt;
-  }
-  /// The first error that `fault` is; other answers are waited out.
-  std::optional<Error> trouble(Fault fault) {
-    for (const auto all = within(patience); !all.passed();) {
-      const auto answer = acquire();
-      if (const auto* unknown = std::get_if<Unknown>(&answer); unknown && unknown->error.fault == fault)
-        return unknown->error;
-      if (std::holds_alternative<Granted>(answer)) return std::nullopt;
-      seat->await_change(Vacant{}, within(200ms));
-    }
-    return std::nullopt;
-  }
-
-  std::shared_ptr<Backend> seat;
-
- private:
-  Timing timing_;
-};
 
 class Kafka : public testing::Test {
  protected:
@@ -107,7 +27,7 @@ class Kafka : public testing::Test {
     return o;
   }
 
-  const std::string brokers_ = test::real_brokers();
+  const std::string brokers_ = real_brokers();
   const std::string group_ = unique_name("tenure-test");
 };
 
@@ -148,7 +68,7 @@ TEST_F(Kafka, AReleaseHandsOverWithoutWaitingForALease) {
     led = boot_clock().now();
   });
   // Until the standby is in the group, and a while more: the leader stays.
-  for (const auto until = within(patience); test::members(brokers_, group_).size() < 2 && !until.passed();)
+  for (const auto until = within(patience); members(brokers_, group_).size() < 2 && !until.passed();)
     ASSERT_TRUE(a.renewed(*token));
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(a.renewed(*token));
@@ -183,7 +103,7 @@ TEST_F(Kafka, AnObserverIsNoMember) {
   ASSERT_TRUE(std::holds_alternative<Incumbent>(sight));
   EXPECT_EQ(std::get<Incumbent>(sight).name, "a");
   EXPECT_EQ(std::get<Incumbent>(sight).token, *token);
-  EXPECT_EQ(test::members(brokers_, group_).size(), 1u);
+  EXPECT_EQ(members(brokers_, group_).size(), 1u);
   EXPECT_EQ(a.release(), std::nullopt);
   EXPECT_TRUE(std::holds_alternative<Vacant>(watcher.observe()));
 }
@@ -191,11 +111,11 @@ TEST_F(Kafka, AnObserverIsNoMember) {
 TEST_F(Kafka, ADestroyedSeatLeavesTheGroup) {
   std::optional<Candidate> a(options("a"));
   ASSERT_TRUE(a->campaign());
-  ASSERT_EQ(test::members(brokers_, group_).size(), 1u);
+  ASSERT_EQ(members(brokers_, group_).size(), 1u);
   a.reset();
   const auto until = within(4s);  // a session would be 6 s
-  while (!test::members(brokers_, group_).empty() && !until.passed()) wait_out(within(50ms));
-  EXPECT_TRUE(test::members(brokers_, group_).empty());
+  while (!members(brokers_, group_).empty() && !until.passed()) wait_out(within(50ms));
+  EXPECT_TRUE(members(brokers_, group_).empty());
 }
 
 // ---- the topic ----
@@ -220,7 +140,7 @@ TEST_F(Kafka, AMissingTopicIsCreatedOnRequest) {
   Candidate a(o);
   const auto answer = a.acquire();
   ASSERT_TRUE(std::holds_alternative<Denied>(answer)) << std::get<Unknown>(answer).error.message;
-  EXPECT_EQ(test::partitions(brokers_, group_ + ".neli"), 3);
+  EXPECT_EQ(partitions(brokers_, group_ + ".neli"), 3);
 }
 
 TEST_F(Kafka, ATopicThatCannotBeCreatedSaysWhy) {
@@ -238,7 +158,7 @@ TEST_F(Kafka, ATopicWithOnePartitionIsRefusedWithTheRemedy) {
   const auto error = a.trouble(Fault::misconfigured);
   ASSERT_TRUE(error);
   EXPECT_TRUE(mentions(error->message, "--alter --topic " + group_ + ".neli --partitions 2")) << error->message;
-  EXPECT_EQ(test::members(brokers_, group_).size(), 0u);
+  EXPECT_EQ(members(brokers_, group_).size(), 0u);
 }
 
 // ---- trouble ----
@@ -257,10 +177,10 @@ TEST_F(Kafka, AnExpelledLeaderIsToldAndComesBackWithItsTokenOrAHigherOne) {
   const auto token = a.campaign();
   ASSERT_TRUE(token);
   ASSERT_TRUE(a.renewed(*token));
-  const auto in_group = test::members(brokers_, group_);
+  const auto in_group = members(brokers_, group_);
   ASSERT_EQ(in_group.size(), 1u);
   EXPECT_TRUE(mentions(in_group[0].client_id, "tenure.")) << in_group[0].client_id;
-  ASSERT_EQ(test::expel(brokers_, group_, in_group[0].id), 0);
+  ASSERT_EQ(expel(brokers_, group_, in_group[0].id), 0);
   const auto answer = a.renew(*token);
   ASSERT_TRUE(std::holds_alternative<Unknown>(answer)) << "the broker takes no commit of one who is not a member";
   EXPECT_EQ(std::get<Unknown>(answer).error.fault, Fault::deposed);
@@ -281,14 +201,14 @@ TEST_F(Kafka, AnExpelledLeadersLeaseIsWaitedFor) {
   ASSERT_TRUE(token);
   std::optional<Token> next;
   std::jthread standby([&] { next = b.campaign(); });
-  for (const auto until = within(patience); test::members(brokers_, group_).size() < 2 && !until.passed();)
+  for (const auto until = within(patience); members(brokers_, group_).size() < 2 && !until.passed();)
     ASSERT_TRUE(a.renewed(*token));
   const auto asked = boot_clock().now();
   ASSERT_TRUE(a.renewed(*token));
-  for (const auto& member : test::members(brokers_, group_)) {
+  for (const auto& member : members(brokers_, group_)) {
     const bool joined_before_any_token = mentions(member.client_id, ".00000000000000000000.");
     if (joined_before_any_token) {
-      ASSERT_EQ(test::expel(brokers_, group_, member.id), 0);
+      ASSERT_EQ(expel(brokers_, group_, member.id), 0);
     }
   }
   a.seat.reset();
@@ -419,4 +339,4 @@ TEST_F(Kafka, ManagersHandOver) {
 }
 
 }  // namespace
-}  // namespace tenure::kafka
+}  // namespace tenure::kafka::test

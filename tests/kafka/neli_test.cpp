@@ -1088,6 +1088,19 @@ TEST(NeliStepDown, AsksEveryThreeSecondsWhileLeading) {
   EXPECT_EQ(recalled.why, "upgrade");
 }
 
+TEST(NeliStepDown, WhoMayNotReadTheRequestsIsToldOnce) {
+  auto with = settings();
+  with.remote_step_down = true;
+  Seat s(with);
+  s.lead();
+  for (const bool told : {true, false}) {
+    s.forget();
+    s.give(fact::Requested{Error{Fault::forbidden, "needs READ"}});
+    EXPECT_EQ(s.did<action::Report>(), told);
+    s.give(fact::Requested{Error{Fault::timed_out, "passes"}});
+  }
+}
+
 TEST(NeliStepDown, IsNotAskedForUnlessWanted) {
   Seat s;
   s.lead();

@@ -218,6 +218,20 @@ std::optional<Client::Event> Client::next_event() {
   }
 }
 
+std::optional<Error> Client::take_trouble(const Error* error) {
+  bool needed = false;
+  while (const auto event = next_event()) {
+    // That all brokers are down is said after, and says less than, why.
+    if (event->kind != Event::Kind::trouble || event->code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) continue;
+    needed = needed || needs_the_user(event->code);
+    trouble_ = event;
+  }
+  if (!error && !needed) trouble_.reset();
+  const bool knows_less = error && (error->fault == Fault::unreachable || error->fault == Fault::timed_out);
+  if (trouble_ && (needed || knows_less)) return explained(trouble_->code, trouble_->text);
+  return error ? std::optional(*error) : std::nullopt;
+}
+
 std::optional<Error> Client::subscribe() {
   const List topics(rd_kafka_topic_partition_list_new(1));
   rd_kafka_topic_partition_list_add(topics.get(), place_.topic.c_str(), RD_KAFKA_PARTITION_UA);
@@ -296,10 +310,11 @@ std::optional<Error> Client::check_topic(std::chrono::milliseconds within, bool&
   const auto code = rd_kafka_metadata(rk_, 0, topic.get(), &found, static_cast<int>(within.count()));
   const std::unique_ptr<const rd_kafka_metadata_t, FreeMetadata> owned(found);
   if (code) {
-    std::string context = "asking " + place_.brokers + " for topic " + place_.topic;
-    while (const auto event = next_event())
-      if (event->kind == Event::Kind::trouble && !event->text.empty()) context = event->text;
-    return explained(code, context);
+    // To a broker whose listener wants TLS it is a connection that ends, which no event tells of.
+    const auto error = explained(code, "asking " + place_.brokers + " for topic " + place_.topic +
+                                           ", without an answer. If a broker runs there, its listener may want another "
+                                           "security.protocol");
+    return take_trouble(&error);
   }
   if (found->topic_cnt != 1) return explained(RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
   const auto& it = found->topics[0];
@@ -344,7 +359,10 @@ std::optional<Error> create_topic(const Properties& properties, const Place& pla
   const std::unique_ptr<rd_kafka_NewTopic_t, FreeNewTopic> topic(
       rd_kafka_NewTopic_new(place.topic.c_str(), how.partitions, how.replication_factor, why, sizeof why));
   const auto failed = [&](rd_kafka_resp_err_t code, const std::string& text) {
-    auto error = explain(code, text, place, journal->redacted());
+    // A topic that may not be created is refused as one that may not be read is.
+    const bool forbidden = code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+    auto error =
+        explain(forbidden ? RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED : code, text, place, journal->redacted());
     error.message = "create_topic: " + error.message;
     if (error.fault == Fault::unreachable) error.fault = Fault::misconfigured;
     return error;

@@ -65,6 +65,16 @@ class Client {
     std::string text;
   };
   std::optional<Event> next_event();
+  /// A call's result, or, if the client says of its own accord what is wrong (a password, a certificate, a broker that
+  /// is gone), that instead of an error that knows less. Takes the events; what it was told last stands until a
+  /// success.
+  template <class T>
+  std::variant<Error, T> with_reason(std::variant<Error, T> result) {
+    auto error = take_trouble(std::get_if<Error>(&result));
+    return error ? std::variant<Error, T>(std::move(*error)) : std::move(result);
+  }
+  /// `error`: of a call; null: it succeeded.
+  std::optional<Error> take_trouble(const Error* error);
 
   std::optional<Error> subscribe();
   void assign_nothing();  ///< Answers an assignment: nothing is to be consumed.
@@ -76,7 +86,7 @@ class Client {
   /// Wakes the client's main loop, which else sends heartbeats every 500 ms at best.
   void nudge() const;
 
-  /// nullopt: there are enough partitions.
+  /// nullopt: there are enough partitions. Takes the events, too.
   std::optional<Error> check_topic(std::chrono::milliseconds within, bool& missing);
 
   void unsubscribe();
@@ -97,6 +107,7 @@ class Client {
   rd_kafka_t* rk_{};
   std::unique_ptr<rd_kafka_queue_t, FreeQueue> queue_;
   bool closing_{};
+  std::optional<Event> trouble_;
 };
 
 /// Creates a topic with a handle of its own: the admin calls must not meet a candidate's.

@@ -5,8 +5,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include <tenure/call_thread.hpp>
 #include <tenure/wait.hpp>
 
+#include "reaper.hpp"
 #include "seat.hpp"
 
 namespace tenure::kafka {
@@ -27,6 +29,12 @@ std::shared_ptr<Client> make_observer(const Options& options, const std::string&
   } catch (const std::runtime_error& e) {
     throw std::invalid_argument(std::string("kafka: ") + e.what());
   }
+}
+
+/// Without its caller: a commit that no coordinator took keeps a handle until a session's time is over.
+std::shared_ptr<Client> closed_aside(std::shared_ptr<Client> client) {
+  auto* const it = client.get();
+  return {it, [client = std::move(client)](Client*) mutable { Reaper::instance().close(std::move(client), [] {}); }};
 }
 
 Unknown timed_out() { return {{Fault::timed_out, "the call ended by its limit"}}; }
@@ -159,7 +167,7 @@ std::optional<Error> request_step_down(const Options& given, const std::string& 
                                 std::to_string(why.size()));
   const auto options = completed(given);
   const auto journal = make_journal(options);
-  const Limit own{boot_clock(), boot_clock().now() + (limit.by - limit.clock.now()), limit.stop};
+  const Limit own{boot_clock(), by_boot_clock(limit), limit.stop};
   const auto left = [&] {
     const auto ms = std::chrono::duration_cast<milliseconds>(own.by - boot_clock().now());
     return std::clamp(ms, milliseconds(1), milliseconds(2000));
@@ -168,15 +176,15 @@ std::optional<Error> request_step_down(const Options& given, const std::string& 
     Journal& journal;
     ~Closed() { journal.close(); }
   } closed{*journal};
-  const auto observer = make_observer(options, options.group, journal);
+  const auto observer = closed_aside(make_observer(options, options.group, journal));
   bool missing = false;
   if (auto error = observer->check_topic(left(), missing)) return error;
-  auto found = observer->committed(1, left());
+  auto found = observer->with_reason(observer->committed(1, left()));
   if (auto* error = std::get_if<Error>(&found)) return std::move(*error);
   const auto& record = std::get<1>(found)[0];
   const auto said = record ? decode(record->metadata) : std::nullopt;
   if (!said || said->released) return std::nullopt;
-  const auto requests = make_observer(options, requests_group(options.group), journal);
+  const auto requests = closed_aside(make_observer(options, requests_group(options.group), journal));
   return write_request(*requests, {record->offset, encode(StepDown{by, why})}, own);
 }
 

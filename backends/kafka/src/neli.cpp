@@ -218,6 +218,9 @@ void Neli::take(const fact::Observed& observed) {
 void Neli::take(const fact::Requested& requested) {
   requesting_ = false;
   request_at_ = now_ + requests_every;
+  if (const auto* error = std::get_if<Error>(&requested.result);
+      error && error->fault == Fault::forbidden && std::exchange(requests_trouble_, error->message) != error->message)
+    emit(action::Report{Level::warning, "requests to step down cannot be read: " + error->message});
   const auto* found = std::get_if<std::optional<Commit>>(&requested.result);
   if (!found || !*found || !tenure_ || token_of(*found) != tenure_->token) return;
   const auto request = decode_step_down((*found)->metadata);

@@ -329,6 +329,7 @@ class Neli {
 
   bool requesting_{};
   Time request_at_{Time::min()};
+  std::string requests_trouble_;  ///< As reported last.
 };
 
 }  // namespace tenure::kafka

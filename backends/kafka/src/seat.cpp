@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include <tenure/call_thread.hpp>
 #include <tenure/wait.hpp>
 
 #include "reaper.hpp"
@@ -115,9 +116,7 @@ void Carrier::stop() {
 }
 
 Carrier::Result Carrier::call(fact::Called question, const Limit& limit) {
-  // The limit's clock may be another one: only what is left of it carries over.
-  auto& clock = boot_clock();
-  const Limit own{clock, clock.now() + (limit.by - limit.clock.now()), limit.stop};
+  const Limit own{boot_clock(), by_boot_clock(limit), limit.stop};
   {
     const std::lock_guard lock(mutex_);
     question.id = ++last_call_;
@@ -322,7 +321,7 @@ Fact Carrier::carry_out(const ReadJob& job) {
   } catch (const std::exception& e) {
     return fact::Requested{Error{Fault::misconfigured, e.what()}};
   }
-  auto found = requests_->committed(1, read_limit);
+  auto found = requests_->with_reason(requests_->committed(1, read_limit));
   if (auto* error = std::get_if<Error>(&found)) return fact::Requested{std::move(*error)};
   return fact::Requested{std::move(std::get<1>(found)[0])};
 }
@@ -330,10 +329,7 @@ Fact Carrier::carry_out(const ReadJob& job) {
 Fact Carrier::observe(const ReadJob& job) {
   if (job.check_topic)
     if (auto error = topic_trouble()) return fact::Observed{job.id, std::move(*error)};
-  auto found = observer_->committed(1, read_limit);
-  while (const auto event = observer_->next_event())
-    if (event->kind == Client::Event::Kind::trouble && needs_the_user(event->code))
-      found = observer_->explained(event->code, event->text);
+  auto found = observer_->with_reason(observer_->committed(1, read_limit));
   if (auto* error = std::get_if<Error>(&found)) return fact::Observed{job.id, std::move(*error)};
   return fact::Observed{job.id, std::move(std::get<1>(found)[0])};
 }
@@ -341,7 +337,9 @@ Fact Carrier::observe(const ReadJob& job) {
 std::optional<Error> Carrier::topic_trouble() {
   bool missing = false;
   auto error = observer_->check_topic(topic_limit, missing);
-  if (!missing || !options_.create_topic) return error;
+  if (!options_.create_topic) return error;
+  if (error && error->fault == Fault::forbidden) error->message += ", and CREATE if it does not exist yet";
+  if (!missing) return error;
   try {
     if (auto failed = create_topic(common_properties(options_, options_.group), place_of(options_),
                                    *options_.create_topic, journal_))

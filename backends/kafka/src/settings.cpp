@@ -248,6 +248,7 @@ Properties common_properties(const Options& options, const std::string& group) {
       {"socket.nagle.disable", "true"},
       {"topic.metadata.refresh.interval.ms", "60000"},
       {"log.connection.close", "false"},
+      {"session.timeout.ms", "2000"},  // of a handle that joins no group: how long it waits for a coordinator
   };
   for (const auto& [name, value] : options.properties) out[name] = value;
   out["bootstrap.servers"] = options.brokers;

@@ -12,29 +12,25 @@
 #include <vector>
 
 namespace tenure::memory {
-namespace {
-
-struct Slot {
-  std::optional<Record> record;
-  std::optional<Recall> recall;
-  const Clock* clock{};  ///< That `record->asked` was read from.
-};
-
-struct Write {
-  std::string election;
-  std::optional<Expected> expected;
-  Record next;
-  Clock& clock;
-};
-
-std::optional<Version> version_of(const Slot& slot) {
-  if (!slot.record) return std::nullopt;
-  return Version{slot.record->token, slot.record->beat};
-}
-
-}  // namespace
 
 struct Hub::State {
+  struct Slot {
+    std::optional<Record> record;
+    std::optional<Recall> recall;
+    const Clock* clock{};  ///< That `record->asked` was read from.
+
+    std::optional<Version> version() const {
+      if (!record) return std::nullopt;
+      return Version{record->token, record->beat};
+    }
+  };
+  struct Write {
+    std::string election;
+    std::optional<Expected> expected;
+    Record next;
+    Clock& clock;
+  };
+
   const Traits traits;
   std::mutex mutex;
   std::map<std::string, Slot> slots;
@@ -160,7 +156,7 @@ class Store final : public ConditionalStore {
     const auto reconnects = hub_->reconnects;
     const auto told = [&] {
       if (hub_->reconnects != reconnects) return true;
-      return hub_->traits.push && !hub_->unreachable && !hub_->hang && version_of(hub_->slots[election_]) != seen;
+      return hub_->traits.push && !hub_->unreachable && !hub_->hang && hub_->slots[election_].version() != seen;
     };
     while (!told() && !limit.passed()) {
       lock.unlock();
@@ -169,7 +165,7 @@ class Store final : public ConditionalStore {
     }
     hub_->waiters.erase(place);
     const auto& slot = hub_->slots[election_];
-    return told() && slot.record && slot.record->released ? version_of(slot) : std::nullopt;
+    return told() && slot.record && slot.record->released ? slot.version() : std::nullopt;
   }
 
   std::optional<Error> recall(const Recall& request, const Limit& limit) override {

@@ -14,8 +14,6 @@ namespace {
 /// From a subscription that failed to the next attempt, if anybody still waits.
 constexpr Clock::Duration subscribe_again = std::chrono::seconds(1);
 
-Clock::Time by_boot_clock(const Limit& limit) { return boot_clock().now() + (limit.by - limit.clock.now()); }
-
 }  // namespace
 
 Store::Store(const Options& options, const std::string& election, Log log)

@@ -12,6 +12,9 @@
 
 namespace tenure {
 
+/// When a limit passes, by boot_clock(), which unlike its own clock outlives every call. At most a day from now.
+TENURE_EXPORT Clock::Time by_boot_clock(const Limit& limit);
+
 struct CallThreadState;
 
 /// One connection of a client library that cannot be told by when to return, and the thread that sees to it.

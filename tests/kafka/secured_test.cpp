@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: a cluster that demands TLS, a password and rights elects with no more rights than the header names, and whoever
+// lacks one is told which, but no secret. Method: the SASL_SSL listener of docker/kafka --secured, rights by ACLs.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "broker.hpp"
+#include "support.hpp"
+
+namespace tenure::kafka::test {
+namespace {
+
+constexpr const char* password = "elector-password";  // docker/kafka's
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+class KafkaSecured : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (secured_.empty()) GTEST_SKIP() << "needs a broker that docker/kafka started with --secured";
+    create_topic(real_brokers(), topic_, 2);
+  }
+  Options options(const std::string& name = "a") const {
+    Options o;
+    o.brokers = secured_;
+    o.group = group_;
+    o.candidate = {name, ""};
+    o.properties = {{"security.protocol", "sasl_ssl"},
+                    {"sasl.mechanism", "PLAIN"},
+                    {"sasl.username", "elector"},
+                    {"sasl.password", password},
+                    {"ssl.ca.location", environment("TENURE_KAFKA_CA")}};
+    return o;
+  }
+  void allow(Resource resource, const std::string& name, Right right = Right::read) const {
+    create_acl(real_brokers(), "User:elector", resource, name, right);
+  }
+  void allow_election() const {
+    allow(Resource::group, group_);
+    allow(Resource::topic, topic_);
+  }
+
+  /// The error that tells of it, at once from a candidate and from an observer.
+  static std::string refusal(const Options& o) {
+    Lines lines;
+    auto logged = o;
+    logged.log = lines.log();
+    Candidate a(logged);
+    const auto error = a.trouble(Fault::forbidden);
+    const auto sight = a.observe();
+    EXPECT_TRUE(std::holds_alternative<Unknown>(sight));
+    std::string told = error ? error->message : "it was never refused";
+    for (const auto& line : lines.all()) EXPECT_FALSE(mentions(line, password)) << line;
+    EXPECT_FALSE(mentions(told, password)) << told;
+    return told;
+  }
+
+  const std::string secured_ = environment("TENURE_KAFKA_SECURED");
+  const std::string group_ = unique_name("tenure-secured");
+  const std::string topic_ = group_ + ".neli";
+};
+
+TEST_F(KafkaSecured, ReadOnGroupAndTopicIsEnoughToLeadAndToHandOver) {
+  allow_election();
+  Candidate a(options("a"));
+  const auto token = a.campaign();
+  ASSERT_TRUE(token);
+  Candidate b(options("b"));
+  ASSERT_TRUE(std::holds_alternative<Denied>(b.acquire()));
+  EXPECT_TRUE(a.renewed(*token));
+  EXPECT_EQ(a.release(), std::nullopt);
+  const auto next = b.campaign();
+  ASSERT_TRUE(next);
+  EXPECT_GT(*next, *token);
+}
+
+TEST_F(KafkaSecured, AUrlCarriesItAll) {
+  allow_election();
+  const auto opened = open_url({.url = "kafka://elector:" + std::string(password) + "@" + secured_ + "/" + topic_ +
+                                       "?group=" + group_ + "&security.protocol=sasl_ssl&sasl.mechanism=PLAIN" +
+                                       "&ssl.ca.location=" + environment("TENURE_KAFKA_CA"),
+                                .election = "jobs",
+                                .candidate = {"a", ""}});
+  const auto sight = opened.backend->observe(within(10s));
+  EXPECT_TRUE(std::holds_alternative<Vacant>(sight));
+}
+
+TEST_F(KafkaSecured, ARequestToStepDownNeedsReadOnItsGroup) {
+  allow_election();
+  auto o = options();
+  o.remote_step_down = true;
+  Candidate a(o);
+  const auto token = a.campaign();
+  ASSERT_TRUE(token);
+  const auto began = boot_clock().now();
+  const auto refused = request_step_down(o, "ops", "upgrade", within(5s));
+  EXPECT_LE(boot_clock().now() - began, 5s + 50ms);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->fault, Fault::forbidden);
+  EXPECT_TRUE(mentions(refused->message, "READ on group \"" + group_ + ".requests\"")) << refused->message;
+
+  allow(Resource::group, group_ + ".requests");
+  bool recalled = false;
+  ASSERT_TRUE(a.renewed(*token));
+  EXPECT_EQ(request_step_down(o, "ops", "upgrade", within(3s)), std::nullopt);
+  for (const auto until = within(20s); !recalled && !until.passed(); wait_out(within(200ms))) {
+    const auto answer = a.renew(*token);
+    recalled = std::holds_alternative<Recalled>(answer);
+    ASSERT_TRUE(recalled || std::holds_alternative<Granted>(answer));
+  }
+  EXPECT_TRUE(recalled);
+}
+
+TEST_F(KafkaSecured, WhoMayNotReadTheTopicIsToldSo) {
+  allow(Resource::group, group_);
+  EXPECT_TRUE(mentions(refusal(options()), "READ on topic \"" + topic_ + "\""));
+}
+
+TEST_F(KafkaSecured, WhoMayNotReadTheGroupIsToldSo) {
+  allow(Resource::topic, topic_);
+  EXPECT_TRUE(mentions(refusal(options()), "READ on group \"" + group_ + "\""));
+}
+
+TEST_F(KafkaSecured, ARightThatComesLaterIsEnough) {
+  allow(Resource::topic, topic_);
+  Candidate a(options());
+  ASSERT_TRUE(a.trouble(Fault::forbidden));
+  allow(Resource::group, group_);
+  EXPECT_TRUE(a.campaign());
+}
+
+TEST_F(KafkaSecured, WhoMayNotCreateTheTopicIsToldSo) {
+  allow(Resource::group, group_);
+  auto o = options();
+  o.topic = group_ + ".another";
+  o.create_topic = CreateTopic{};
+  auto told = refusal(o);
+  EXPECT_TRUE(mentions(told, "READ on topic \"" + o.topic + "\", and CREATE")) << told;
+  allow(Resource::topic, o.topic);
+  told = refusal(o);
+  EXPECT_TRUE(mentions(told, "needs CREATE on topic \"" + o.topic + "\"")) << told;
+  allow(Resource::topic, o.topic, Right::create);
+  EXPECT_TRUE(Candidate(o).campaign());
+}
+
+TEST_F(KafkaSecured, AWrongPasswordIsToldWithoutIt) {
+  allow_election();
+  auto o = options();
+  o.properties["sasl.password"] = std::string(password) + "-wrong";
+  const auto told = refusal(o);
+  EXPECT_TRUE(mentions(told, "sasl.")) << told;
+  EXPECT_TRUE(mentions(told, "uthentication")) << told;
+}
+
+TEST_F(KafkaSecured, AnUnknownAuthorityIsRefused) {
+  allow_election();
+  auto o = options();
+  o.properties.erase("ssl.ca.location");
+  const auto told = refusal(o);
+  EXPECT_TRUE(mentions(told, "certificate")) << told;
+  EXPECT_TRUE(mentions(told, "ssl.")) << told;
+}
+
+TEST_F(KafkaSecured, WithoutTlsItIsSaidThatTheBrokerMayWantIt) {
+  allow_election();
+  auto o = options();
+  o.properties = {};
+  Candidate a(o);
+  std::string told;
+  for (const auto all = within(20s); !all.passed() && !mentions(told, "security.protocol"); wait_out(within(100ms))) {
+    const auto answer = a.acquire();
+    ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
+    told = std::get<Unknown>(answer).error.message;
+  }
+  EXPECT_TRUE(mentions(told, "security.protocol")) << told;
+}
+
+}  // namespace
+}  // namespace tenure::kafka::test

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Seats at a real broker, driven verb by verb.
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <tenure/kafka.hpp>
+#include <tenure/wait.hpp>
+
+namespace tenure::kafka::test {
+
+using namespace std::chrono_literals;
+
+inline constexpr auto patience = 40s;  ///< When a test gives up.
+
+inline Limit within(Clock::Duration d) { return {boot_clock(), boot_clock().now() + d, {}}; }
+
+inline bool mentions(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+/// Log lines as they come, from any thread.
+class Lines {
+ public:
+  Log log() {
+    return [this](const LogLine& line) {
+      const std::lock_guard lock(mutex_);
+      lines_.push_back(line.message);
+    };
+  }
+  std::vector<std::string> all() const {
+    const std::lock_guard lock(mutex_);
+    return lines_;
+  }
+  bool mention(const std::string& part) const {
+    const auto lines = all();
+    return std::any_of(lines.begin(), lines.end(), [&](const auto& line) { return mentions(line, part); });
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+/// A seat with the patience of a manager.
+class Candidate {
+ public:
+  explicit Candidate(Options options, Timing timing = fast()) : seat(open(std::move(options))), timing_(timing) {
+    if (const auto error = seat->accepts(timing_)) throw std::invalid_argument(error->message);
+  }
+  Answer acquire() { return seat->acquire(within(timing_.call)); }
+  Answer renew(Token token) { return seat->renew(token, within(timing_.call)); }
+  std::optional<Error> release() { return seat->release(within(timing_.call)); }
+  Sight observe() { return seat->observe(within(timing_.call)); }
+  bool renewed(Token token) { return std::holds_alternative<Granted>(renew(token)); }
+
+  std::optional<Token> campaign(Clock::Duration d = patience) {
+    const auto all = within(d);
+    while (!all.passed()) {
+      const auto answer = acquire();
+      if (const auto* granted = std::get_if<Granted>(&answer)) return granted->token;
+      if (const auto* denied = std::get_if<Denied>(&answer))
+        seat->await_change(denied->holder ? Sight(*denied->holder) : Sight(Vacant{}),
+                           within(std::min(timing_.term, all.by - boot_clock().now())));
+      else
+        wait_out(within(timing_.retry));
+    }
+    return std::nullopt;
+  }
+  /// The first error that `fault` is; other answers are waited out.
+  std::optional<Error> trouble(Fault fault) {
+    for (const auto all = within(patience); !all.passed();) {
+      const auto answer = acquire();
+      if (const auto* unknown = std::get_if<Unknown>(&answer); unknown && unknown->error.fault == fault)
+        return unknown->error;
+      if (std::holds_alternative<Granted>(answer)) return std::nullopt;
+      seat->await_change(Vacant{}, within(200ms));
+    }
+    return std::nullopt;
+  }
+
+  std::shared_ptr<Backend> seat;
+
+ private:
+  Timing timing_;
+};
+
+}  // namespace tenure::kafka::test

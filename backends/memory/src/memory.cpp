@@ -139,7 +139,7 @@ class Store final : public ConditionalStore {
                                const Limit& limit) override {
     std::unique_lock lock(hub_->mutex);
     if (auto error = outage(lock, limit)) return *error;
-    const Write write{election_, expected, next, limit.clock};
+    const Hub::State::Write write{election_, expected, next, limit.clock};
     if (take(hub_->hold)) {
       hub_->held.push_back(write);
       return Error{Fault::timed_out, "memory: the write is held back"};

@@ -68,12 +68,6 @@ int cnd_timedwait(cnd_t* __restrict condition, mtx_t* __restrict mutex, const ti
 void cnd_destroy(cnd_t* condition) noexcept { pthread_cond_destroy(native(condition)); }
 
 /// Races inside of librdkafka are not ours to find: it is not built with the sanitizer.
-const char* __tsan_default_options() {
-#ifdef TENURE_LEAVES_THREADS
-  return "ignore_noninstrumented_modules=1:report_thread_leaks=0";
-#else
-  return "ignore_noninstrumented_modules=1";
-#endif
-}
+const char* __tsan_default_options() { return "ignore_noninstrumented_modules=1"; }
 }
 #endif

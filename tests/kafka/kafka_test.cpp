@@ -118,6 +118,17 @@ TEST_F(Kafka, ADestroyedSeatLeavesTheGroup) {
   EXPECT_TRUE(members(brokers_, group_).empty());
 }
 
+TEST_F(Kafka, AProcessEndsAsSoonAsItsHandlesAreClosed) {
+  create_topic(brokers_, group_ + ".neli", 2);
+  const auto began = boot_clock().now();
+  const auto use_a_seat_and_end = [this] {
+    Candidate(options()).acquire();
+    std::exit(0);
+  };
+  EXPECT_EXIT(use_a_seat_and_end(), testing::ExitedWithCode(0), "");
+  EXPECT_LT(boot_clock().now() - began, 2s) << "which is less than the patience for handles that do not close";
+}
+
 // ---- the topic ----
 
 TEST_F(Kafka, AMissingTopicIsAnErrorThatSaysHowToCreateIt) {

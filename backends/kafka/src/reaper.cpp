@@ -17,7 +17,7 @@ using std::chrono::seconds;
 /// A coordinator that does not answer a LeaveGroup must not keep a handle for ever; its session ends by
 /// itself.
 constexpr auto patience = seconds(10);
-constexpr auto patience_at_exit = seconds(1);
+constexpr auto patience_at_exit = seconds(3);
 constexpr auto step = milliseconds(5);
 
 }  // namespace
@@ -50,13 +50,16 @@ struct Reaper::Impl {
         const std::lock_guard lock(mutex);
         for (auto& task : arrived) tasks.push_back(std::move(task));
         arrived.clear();
-        if (tasks.empty() && exiting) {
+      }
+      std::erase_if(tasks, [](const Task& done) { return done(); });
+      {
+        const std::lock_guard lock(mutex);
+        if (tasks.empty() && arrived.empty() && exiting) {
           finished = true;
           exit_wakes->wake();
           return;
         }
       }
-      std::erase_if(tasks, [](const Task& done) { return done(); });
       wakes->wait_until(tasks.empty() ? Clock::Time::max() : boot_clock().now() + step);
     }
   }

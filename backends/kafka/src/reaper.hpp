@@ -10,7 +10,7 @@
 
 namespace tenure::kafka {
 
-/// One thread per process, started at first use. When the process ends it gets one second to finish.
+/// One thread per process, started at first use. When the process ends it gets three seconds to finish.
 class Reaper {
  public:
   static Reaper& instance();

@@ -119,6 +119,7 @@ TEST_F(Kafka, ADestroyedSeatLeavesTheGroup) {
 }
 
 TEST_F(Kafka, AProcessEndsAsSoonAsItsHandlesAreClosed) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own, not a copy of this one
   create_topic(brokers_, group_ + ".neli", 2);
   const auto began = boot_clock().now();
   const auto use_a_seat_and_end = [this] {

@@ -2,6 +2,7 @@
 #include "reaper.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <mutex>
 #include <vector>
@@ -31,6 +32,7 @@ struct Reaper::Impl {
   std::vector<Task> arrived;
   std::unique_ptr<Waker> wakes{boot_clock().make_waker()}, exit_wakes{boot_clock().make_waker()};
   bool exiting{}, finished{};
+  const pid_t made_by{::getpid()};
   std::thread thread;
 
   void add(Task task) {
@@ -65,6 +67,7 @@ struct Reaper::Impl {
   }
 
   void finish() {
+    if (::getpid() != made_by) return;  // A child has no such thread.
     const auto by = boot_clock().now() + patience_at_exit;
     {
       const std::lock_guard lock(mutex);

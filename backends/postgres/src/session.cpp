@@ -52,6 +52,7 @@ std::string channel_of(const std::string& schema, const std::string& table, cons
   return out;
 }
 
+#if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 710
 /// libpqxx hands a notice's text to nothing else.
 class Session::Ear final : public pqxx::notification_receiver {
  public:
@@ -62,6 +63,14 @@ class Session::Ear final : public pqxx::notification_receiver {
  private:
   Session& session_;
 };
+#else
+class Session::Ear final {
+ public:
+  Ear(pqxx::connection& connection, const std::string& channel, Session& session) {
+    connection.listen(channel, [&session](pqxx::notification notice) { session.heard(notice.payload); });
+  }
+};
+#endif
 
 Session::Session(Settings settings, std::string election)
     : settings_(std::move(settings)), election_(std::move(election)) {}

@@ -122,11 +122,14 @@ watch_over() {
   disown
 }
 watch() { # END DIR PID START: END DIR is what ends it
-  local starter
-  while [[ -e $2/starter ]]; do
+  # Of a temporary directory nothing may be left, and whoever removed it may have been killed half-way.
+  local starter=() here=$2/starter
+  [[ ! -e $2/temporary ]] || here=$2
+  while [[ -e $here ]]; do
     if ! alive "$3" "$4"; then
-      read -ra starter <"$2/starter"
+      read -ra starter 2>/dev/null <"$2/starter" || true
       ! alive "${starter[@]}" || kill -KILL "${starter[0]}"
+      [[ $here != "$2" ]] || touch "$2/temporary" 2>/dev/null || true
       "$1" "$2"
       return
     fi

@@ -45,8 +45,19 @@ struct FileFaults : ::testing::Test {
   }
 };
 
-#define NEEDS_ROOT() \
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can do this to a file system"
+/// Why own_mounts() cannot work here; empty if it can.
+std::string no_own_mounts() {
+  Child tries([] {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) ::_exit(errno);
+  });
+  const int status = tries.end();
+  if (status == 0) return {};
+  return std::string("no mounts of one's own (") + std::strerror(WEXITSTATUS(status)) +
+         "): that takes root with CAP_SYS_ADMIN, and no chroot";
+}
+
+#define NEEDS_OWN_MOUNTS() \
+  if (const auto why = no_own_mounts(); !why.empty()) GTEST_SKIP() << why
 
 // ---- Processes
 
@@ -159,7 +170,7 @@ TEST_F(FileFaults, AProgramStartedByTheHolderInheritsNothing) {
 }
 
 TEST_F(FileFaults, AnotherTimeNamespaceIsAnotherClock) {
-  NEEDS_ROOT();
+  NEEDS_OWN_MOUNTS();
   constexpr int cannot = 77;
   Child holder([&] {
     if (::unshare(CLONE_NEWTIME) != 0) ::_exit(cannot);
@@ -430,7 +441,7 @@ TEST_F(FileElsewhere, AnotherTimeNamespaceSaysNothingByItsClock) {
 // ---- File systems
 
 TEST_F(FileFaults, AFullDiskFailsTheClaimAndNotTheLeader) {
-  NEEDS_ROOT();
+  NEEDS_OWN_MOUNTS();
   EXPECT_EQ(Child([&] {
               own_mounts();
               mount_tmpfs(base, "size=64k,mode=0700");
@@ -453,7 +464,7 @@ TEST_F(FileFaults, AFullDiskFailsTheClaimAndNotTheLeader) {
 }
 
 TEST_F(FileFaults, ADiskWithoutInodesFailsTheClaimAndNotTheLeader) {
-  NEEDS_ROOT();
+  NEEDS_OWN_MOUNTS();
   EXPECT_EQ(Child([&] {
               own_mounts();
               mount_tmpfs(base, "nr_inodes=6,mode=0700");
@@ -468,7 +479,7 @@ TEST_F(FileFaults, ADiskWithoutInodesFailsTheClaimAndNotTheLeader) {
 }
 
 TEST_F(FileFaults, AReadOnlyFileSystemFailsTheClaimAndIsObserved) {
-  NEEDS_ROOT();
+  NEEDS_OWN_MOUNTS();
   Store leader{base, "jobs"};
   ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
   EXPECT_EQ(Child([&] {
@@ -485,7 +496,7 @@ TEST_F(FileFaults, AReadOnlyFileSystemFailsTheClaimAndIsObserved) {
 }
 
 TEST_F(FileFaults, AReadOnlyDirectoryFailsTheClaimAndNotTheLeader) {
-  NEEDS_ROOT();
+  NEEDS_OWN_MOUNTS();
   Store leader{base, "jobs"};
   ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
   ASSERT_EQ(::chmod(base.path().c_str(), 0555), 0);
@@ -507,7 +518,7 @@ TEST_F(FileFaults, AReadOnlyDirectoryFailsTheClaimAndNotTheLeader) {
 // The same directory seen through an overlayfs: its locks are others, and both sides see each other's as
 // free.
 TEST_F(FileFaults, AnOverlayAndWhatIsBelowItAreToldApart) {
-  NEEDS_ROOT();
+  NEEDS_OWN_MOUNTS();
   constexpr int cannot = 77;
   Child both([&] {
     own_mounts();
@@ -537,7 +548,7 @@ TEST_F(FileFaults, AnOverlayAndWhatIsBelowItAreToldApart) {
 }
 
 TEST_F(FileFaults, AFileSystemThatIsNotKnownToBeLocalIsRefused) {
-  NEEDS_ROOT();
+  NEEDS_OWN_MOUNTS();
   constexpr int cannot = 77;
   Child there([&] {
     own_mounts();
@@ -555,7 +566,7 @@ TEST_F(FileFaults, AFileSystemThatIsNotKnownToBeLocalIsRefused) {
 }
 
 TEST_F(FileFaults, ABindMountedDirectoryIsTheSameElection) {
-  NEEDS_ROOT();
+  NEEDS_OWN_MOUNTS();
   Store leader{base, "jobs"};
   ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
   Scratch elsewhere;

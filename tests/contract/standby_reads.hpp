@@ -8,6 +8,7 @@
 #include <optional>
 #include <tenure/leader_manager.hpp>
 #include <tenure/lock_table.hpp>
+#include <tenure/wait.hpp>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -74,6 +75,18 @@ inline int looks_in_time(const std::vector<WatchedReads::Look>& looks, const Tim
     EXPECT_LE(hurried, 8);
   }
   return judged;
+}
+
+/// The seat's token, once it leads.
+inline std::optional<Token> lead(Backend& seat, const Timing& timing) {
+  using std::chrono::seconds;
+  EXPECT_EQ(seat.accepts(timing), std::nullopt);
+  for (const Limit all{boot_clock(), boot_clock().now() + seconds(10), {}}; !all.passed();) {
+    const auto answer = seat.acquire({boot_clock(), boot_clock().now() + timing.call, {}});
+    if (const auto* granted = std::get_if<Granted>(&answer)) return granted->token;
+    wait_out({boot_clock(), boot_clock().now() + timing.retry, {}});
+  }
+  return std::nullopt;
 }
 
 struct Quiet {

@@ -147,12 +147,15 @@ TEST_F(Kafka, AMissingTopicIsAnErrorThatSaysHowToCreateIt) {
 }
 
 TEST_F(Kafka, AMissingTopicIsCreatedOnRequest) {
+  Lines lines;
   auto o = options();
   o.create_topic = CreateTopic{3, 1};
+  o.log = lines.log();
   Candidate a(o);
   const auto answer = a.acquire();
   ASSERT_TRUE(std::holds_alternative<Denied>(answer)) << std::get<Unknown>(answer).error.message;
   EXPECT_EQ(partitions(brokers_, group_ + ".neli"), 3);
+  EXPECT_FALSE(lines.mention("CONFWARN")) << "the handle that creates it is told what only a consumer knows";
 }
 
 TEST_F(Kafka, ATopicThatCannotBeCreatedSaysWhy) {

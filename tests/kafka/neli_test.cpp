@@ -1088,7 +1088,7 @@ TEST(NeliStepDown, AsksEveryThreeSecondsWhileLeading) {
   EXPECT_EQ(recalled.why, "upgrade");
 }
 
-TEST(NeliStepDown, WhoMayNotReadTheRequestsIsToldOnce) {
+TEST(NeliStepDown, WhoMayNotReadTheRequestsIsToldOnceUntilItMay) {
   auto with = settings();
   with.remote_step_down = true;
   Seat s(with);
@@ -1099,6 +1099,10 @@ TEST(NeliStepDown, WhoMayNotReadTheRequestsIsToldOnce) {
     EXPECT_EQ(s.did<action::Report>(), told);
     s.give(fact::Requested{Error{Fault::timed_out, "passes"}});
   }
+  s.give(fact::Requested{std::optional<Commit>()});
+  s.forget();
+  s.give(fact::Requested{Error{Fault::forbidden, "needs READ"}});
+  EXPECT_TRUE(s.did<action::Report>()) << "the right was taken away again";
 }
 
 TEST(NeliStepDown, IsNotAskedForUnlessWanted) {

@@ -177,13 +177,8 @@ TEST_F(PostgresStore, WhoMayOnlyReadObservesWithoutARefusalInTheServersLog) {
 TEST_F(PostgresStore, AStandbyReadsOnceInATermLessARenewal) {
   const Timing timing{.term = 1200ms, .renew = 240ms, .retry = 50ms, .margin = 50ms, .call = 600ms, .drain = 1200ms};
   const auto leader = seat("leader");
-  ASSERT_EQ(leader->accepts(timing), std::nullopt);
-  std::optional<Token> token;
-  ASSERT_TRUE(eventually([&] {
-    const auto answer = leader->acquire(within(timing.call));
-    if (const auto* granted = std::get_if<Granted>(&answer)) token = granted->token;
-    return token.has_value();
-  }));
+  const auto token = contract::lead(*leader, timing);
+  ASSERT_TRUE(token);
   const auto watched = store();
   value(watched->read(within(10s)));  // connected
   const auto calls = [&] {

@@ -497,13 +497,8 @@ TEST_F(RedisStore, AStandbyReadsOncePerLeaseAndNeverWrites) {
   const Timing timing{.term = 1200ms, .renew = 240ms, .retry = 50ms, .margin = 50ms, .call = 600ms, .drain = 1200ms};
   const auto options = from_url(url(server));
   const auto leader = open(options, "jobs", {"leader", ""});
-  ASSERT_EQ(leader->accepts(timing), std::nullopt);
-  std::optional<Token> token;
-  ASSERT_TRUE(eventually([&] {
-    const auto answer = leader->acquire(within(timing.call));
-    if (const auto* granted = std::get_if<Granted>(&answer)) token = granted->token;
-    return token.has_value();
-  }));
+  const auto token = contract::lead(*leader, timing);
+  ASSERT_TRUE(token);
   const auto calls = [&] { return std::pair(server.calls("evalsha"), server.calls("hset")); };
   const auto before = calls();
   const auto quiet = contract::watch_a_standby(*leader, *token, store(options, "jobs"), timing);

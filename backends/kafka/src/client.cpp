@@ -223,7 +223,9 @@ std::optional<Error> Client::take_trouble(const Error* error) {
   while (const auto event = next_event()) {
     // That all brokers are down is said after, and says less than, why.
     if (event->kind != Event::Kind::trouble || event->code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) continue;
-    needed = needed || needs_the_user(event->code);
+    const bool needs = needs_the_user(event->code);
+    if (needed && !needs) continue;  // as that the connection ended, after its password was refused
+    needed = needs;
     trouble_ = event;
   }
   if (!error && !needed) trouble_.reset();
@@ -349,8 +351,8 @@ bool Client::closed() {
 std::optional<Error> create_topic(const Properties& properties, const Place& place, const CreateTopic& how,
                                   std::shared_ptr<Journal> journal) {
   auto plain = properties;
-  for (const auto* consumer_only :
-       {"group.id", "isolation.level", "enable.auto.commit", "enable.auto.offset.store", "allow.auto.create.topics"})
+  for (const auto* consumer_only : {"group.id", "isolation.level", "enable.auto.commit", "enable.auto.offset.store",
+                                    "allow.auto.create.topics", "session.timeout.ms"})
     plain.erase(consumer_only);
   const std::unique_ptr<rd_kafka_t, FreeClient> rk(
       make_handle(RD_KAFKA_PRODUCER, make_conf(plain, *journal), *journal));

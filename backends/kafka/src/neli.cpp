@@ -222,6 +222,7 @@ void Neli::take(const fact::Requested& requested) {
       error && error->fault == Fault::forbidden && std::exchange(requests_trouble_, error->message) != error->message)
     emit(action::Report{Level::warning, "requests to step down cannot be read: " + error->message});
   const auto* found = std::get_if<std::optional<Commit>>(&requested.result);
+  if (found) requests_trouble_.clear();
   if (!found || !*found || !tenure_ || token_of(*found) != tenure_->token) return;
   const auto request = decode_step_down((*found)->metadata);
   tenure_->recalled = request.value_or(StepDown{"somebody", "no reason that could be read"});

@@ -329,7 +329,7 @@ class Neli {
 
   bool requesting_{};
   Time request_at_{Time::min()};
-  std::string requests_trouble_;  ///< As reported last.
+  std::string requests_trouble_;  ///< As reported last, until a read succeeds.
 };
 
 }  // namespace tenure::kafka

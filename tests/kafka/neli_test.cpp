@@ -35,6 +35,8 @@ Commit record(std::int64_t token, const std::string& incarnation = "other", bool
   return {token, encode(Record{released, its_lease, incarnation, seq, incarnation, incarnation + ":1"})};
 }
 
+Token token_of(const Commit& commit) { return {static_cast<std::uint64_t>(commit.offset)}; }
+
 const Error unreachable{Fault::unreachable, "broker away"};
 const Error evicted{Fault::deposed, "UNKNOWN_MEMBER_ID"};
 
@@ -451,19 +453,30 @@ TEST(NeliWait, TheLongestLeaseSeenIsWaitedFor) {
   }
 }
 
-TEST(NeliWait, AForeignCommitCountsAsALeaseAndItsOffsetIsExceeded) {
+/// The first claim over a commit that is not one of ours, a lease after it was first seen.
+std::int64_t claim_over(const Commit& foreign) {
   Seat s;
-  const Commit foreign{1000, "somebody's own"};
   s.join(foreign);
   s.own();
   s.read(foreign);
   s.call(Verb::acquire);
   EXPECT_EQ(s.take_answer<Denied>().holder->remaining, lease);
-  s.call(Verb::await_change, {}, Incumbent{"", "", "", {1000}, 1s}, 1min);
+  s.call(Verb::await_change, {}, Incumbent{"", "", "", token_of(foreign), 1s}, 1min);
   s.stands(foreign);
   s.advance(lease);
   s.call(Verb::acquire);
-  EXPECT_EQ(s.take_commit(0).offset, 1001);
+  return s.take_commit(0).offset;
+}
+
+TEST(NeliWait, AForeignCommitCountsAsALeaseAndItsOffsetIsExceeded) {
+  EXPECT_EQ(claim_over({2 * unix_start, "somebody's own"}), 2 * unix_start + 1);
+}
+
+TEST(NeliWait, OverAForeignCommitTokensDoNotBeginAnew) {
+  // A console consumer's, or that of a reset of the offsets: the topic is empty, so both write 0.
+  const auto later = unix_start + lease / 1ms;
+  for (const auto& foreign : {Commit{0, ""}, Commit{1000, "somebody's own"}, Commit{0, record(0).metadata}})
+    EXPECT_EQ(claim_over(foreign), later + 1) << foreign.metadata;
 }
 
 TEST(NeliWait, ATokenThatFellIsAnAlarmAndAFullLease) {

@@ -460,7 +460,8 @@ void Neli::send_nonce() {
 
 void Neli::claim() {
   auto base = std::max({highest_, tried_, token_of(seen_->commit)});
-  if (!seen_->commit && unix_ms_ > 0) base = std::max(base, Token{static_cast<std::uint64_t>(unix_ms_)});
+  // A foreign commit says nothing of the tokens before it: a reset of the offsets writes 0.
+  if (!seen_->record && unix_ms_ > 0) base = std::max(base, Token{static_cast<std::uint64_t>(unix_ms_)});
   if (base.value >= max_token)
     return reply(Unknown{{Fault::corrupt,
                           "the record's offset is the largest there is: no greater token can follow. Stop all "

@@ -162,7 +162,8 @@ class Neli {
 
   explicit Neli(Settings settings);
 
-  /// `now` never falls from one fact to the next; `unix_ms` is a label and a floor for tokens.
+  /// `now` never falls from one fact to the next; `unix_ms` is a label, and where no record of ours stands, a floor for
+  /// tokens.
   std::vector<Action> on(const Fact& fact, Time now, std::int64_t unix_ms);
 
   /// When fact::Elapsed is due at the latest.

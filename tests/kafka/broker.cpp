@@ -19,12 +19,16 @@ namespace {
 
 using Handle = std::unique_ptr<rd_kafka_t, decltype(&rd_kafka_destroy)>;
 
-Handle handle(const std::string& brokers) {
+Handle handle(const std::string& brokers, const std::string& group = {}) {
   char why[512] = "";
   auto* conf = rd_kafka_conf_new();
-  if (rd_kafka_conf_set(conf, "bootstrap.servers", brokers.c_str(), why, sizeof why) != RD_KAFKA_CONF_OK)
-    throw std::runtime_error(why);
-  auto* rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
+  const auto set = [&](const char* name, const std::string& value) {
+    if (rd_kafka_conf_set(conf, name, value.c_str(), why, sizeof why) != RD_KAFKA_CONF_OK)
+      throw std::runtime_error(why);
+  };
+  set("bootstrap.servers", brokers);
+  if (!group.empty()) set("group.id", group);
+  auto* rk = rd_kafka_new(group.empty() ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER, conf, why, sizeof why);
   if (!rk) throw std::runtime_error(why);
   return {rk, &rd_kafka_destroy};
 }
@@ -151,6 +155,16 @@ std::vector<Member> members(const std::string& brokers, const std::string& group
       out.push_back({list->groups[g].members[m].member_id, list->groups[g].members[m].client_id});
   rd_kafka_group_list_destroy(list);
   return out;
+}
+
+void write_offset(const std::string& brokers, const std::string& group, const std::string& topic, int partition,
+                  std::int64_t offset) {
+  const auto rk = handle(brokers, group);
+  auto* list = rd_kafka_topic_partition_list_new(1);
+  rd_kafka_topic_partition_list_add(list, topic.c_str(), partition)->offset = offset;
+  const auto code = rd_kafka_commit(rk.get(), list, 0);
+  rd_kafka_topic_partition_list_destroy(list);
+  check(code, "OffsetCommit");
 }
 
 int expel(const std::string& brokers, const std::string& group, const std::string& member_id) {

@@ -2,6 +2,7 @@
 // The broker under test, spoken to from outside the library: topics, who is in a group, and a member thrown
 // out.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,10 @@ struct Member {
   std::string id, client_id;
 };
 std::vector<Member> members(const std::string& brokers, const std::string& group);
+
+/// What a reset of the offsets writes, to a group without members. Throws std::runtime_error.
+void write_offset(const std::string& brokers, const std::string& group, const std::string& topic, int partition,
+                  std::int64_t offset);
 
 /// LeaveGroup in the name of a member, as a broker takes it from anybody. Returns the broker's error code.
 int expel(const std::string& brokers, const std::string& group, const std::string& member_id);

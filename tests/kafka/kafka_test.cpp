@@ -94,6 +94,19 @@ TEST_F(Kafka, TheGivenUpSeatIsAStandbyWithTheLastRank) {
   EXPECT_GT(*again, *token);
 }
 
+TEST_F(Kafka, AResetOfTheOffsetsMakesNoTokenBeginAnew) {
+  const auto first = Candidate(options("a")).campaign();
+  ASSERT_TRUE(first);
+  for (const auto until = within(patience); !members(brokers_, group_).empty() && !until.passed();)
+    wait_out(within(50ms));
+  write_offset(brokers_, group_, group_ + ".neli", 0, 0);
+  auto o = options("b");
+  o.brokers += "," + brokers_;  // other words, so that what this process remembers of the tokens is no help
+  const auto next = Candidate(o).campaign();
+  ASSERT_TRUE(next);
+  EXPECT_GT(*next, *first);
+}
+
 TEST_F(Kafka, AnObserverIsNoMember) {
   Candidate a(options("a")), watcher(options("watcher"));
   EXPECT_TRUE(std::holds_alternative<Vacant>(watcher.observe()));

@@ -177,11 +177,21 @@ TEST(FilePlace, TheLastNumberIsRefused) {
   Scratch base;
   Store store{base, "jobs"};
   std::ofstream(base / "jobs/18446744073709551615") << "x";
-  const auto found = read(store);
-  ASSERT_TRUE(found.unreadable);
-  const auto refused =
-      store.compare_and_set(version(found.record->token.value, {found.record->beat}), record(7, 70), within(1s));
-  EXPECT_EQ(error_of(refused).fault, Fault::corrupt);
+  for (const auto& refused :
+       {error_of(store.read(within(1s))), error_of(store.compare_and_set(std::nullopt, record(7, 70), within(1s)))}) {
+    EXPECT_EQ(refused.fault, Fault::corrupt);
+    EXPECT_THAT(refused.message, AllOf(HasSubstr("jobs/18446744073709551615"), HasSubstr("not ours; remove it")));
+  }
+  fs::remove(base / "jobs/18446744073709551615");
+  EXPECT_TRUE(swap(store, std::nullopt, record(7, 70)));
+}
+
+TEST(FilePlace, ASymbolicLinkInTheElectionsPlaceIsNamed) {
+  Scratch base, elsewhere;
+  fs::create_directory_symlink(elsewhere.path(), base / "jobs");
+  EXPECT_THAT(refusal(base), AllOf(HasSubstr("jobs is a symbolic link"), HasSubstr("remove it")));
+  fs::create_directory_symlink(elsewhere.path(), base / "link");
+  EXPECT_EQ(refusal(base / "link"), "accepted") << "the directory that the user names may be one";
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // The protocol of one election's directory, step by step: two or three stores in one process stand for as
 // many processes, and act at the very moments between each other's system calls.
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <semaphore>
 #include <tenure/lock_table.hpp>
@@ -9,6 +11,20 @@
 
 #include "store.hpp"
 #include "support.hpp"
+
+namespace {
+
+/// Inodes in the order in which they were made durable: only a power cut would show that one is missing.
+std::vector<ino_t> synced;
+
+}  // namespace
+
+/// The C library's, noted.
+extern "C" int fsync(int fd) {
+  struct stat now {};
+  if (::fstat(fd, &now) == 0) synced.push_back(now.st_ino);
+  return static_cast<int>(::syscall(SYS_fsync, fd));
+}
 
 namespace tenure::file {
 namespace {
@@ -119,10 +135,19 @@ TEST_F(FileStore, AClaimIsLockedWhenItAppears) {
 TEST_F(FileStore, OlderFilesGoOnlyWhenTheNewStandsDurably) {
   ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
   std::set<std::string> before;
+  std::vector<ino_t> durable;
   Store next{base, election, [&](Step step) {
-               if (step == Step::synced) before = names(directory);
+               if (step == Step::listed) synced.clear();
+               if (step != Step::synced) return;
+               before = names(directory);
+               durable = synced;
              }};
   ASSERT_TRUE(swap(next, version(7, {70}), record(8, 80)));
+  const auto inode = [](const fs::path& path) {
+    struct stat now {};
+    return ::stat(path.c_str(), &now) == 0 ? now.st_ino : 0;
+  };
+  EXPECT_THAT(durable, ElementsAre(inode(directory / "2"), inode(directory))) << "what it says, then its name";
   EXPECT_THAT(before, ElementsAre("1", "2"));
   EXPECT_THAT(names(directory), ElementsAre("2"));
 }

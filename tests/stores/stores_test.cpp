@@ -131,8 +131,9 @@ TEST(Stores, KafkaKeepsTheFieldsOfTheTimingThatItSays) {
 #endif
 
 TEST(Stores, WhatAStoreCannotUseIsRefused) {
-  for (const std::string url : {"memory://name", "memory:?a=1", "memory:x?size=1", "file:", "file:relative",
-                                "file://h/d", "file://u:p@/d", "file:///d?mode=1", "memory://u:p@"})
+  for (const std::string url :
+       {"memory://name", "memory:?a=1", "memory:x?size=1", "file:", "file:relative", "file://h/d", "file:///",
+        "file:////", "file://u:p@/d", "file:///d?mode=1", "memory://u:p@"})
     EXPECT_NE(refusal(url), "accepted") << url;
   auto opening = at("memory:");
   opening.user = "u";

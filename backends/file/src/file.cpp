@@ -25,6 +25,9 @@ Opened open_url(const Opening& opening) {
       !url.path.starts_with('/'))
     throw std::invalid_argument(
         "file: a URL is \"file:///directory\": an absolute path, without host, user and password");
+  if (url.path.find_first_not_of('/') == url.path.npos)
+    throw std::invalid_argument(
+        "file: the URL names the root directory; name one for elections: \"file:///run/tenure\"");
   url.expect_no_more({});
   return {.backend = open(url.path, opening.election, opening.candidate, opening.log),
           .timings = {lock_table_timing::fast(), lock_table_timing::balanced(), lock_table_timing::steady()}};

@@ -162,7 +162,13 @@ std::optional<Error> Place::make() const {
   unsigned mode = 0700;
   bool open_to_all = true;
   for (const auto& step : steps_) {
+    const bool top = &step == &steps_.front();
     struct stat now {};
+    // A link below the directory that the user named is none of ours.
+    if (!top && ::lstat(step.c_str(), &now) == 0 && S_ISLNK(now.st_mode))
+      return Error{
+          Fault::misconfigured,
+          step + " is a symbolic link; remove it, or name the directory that holds the elections by its own path"};
     if (::stat(step.c_str(), &now) != 0) {
       if (errno != ENOENT) return trouble("cannot look at", step, errno);
       // By chmod, because the umask would take the group's right to share it.
@@ -170,7 +176,7 @@ std::optional<Error> Place::make() const {
         return trouble("cannot make the directory", step, errno);
       if (::stat(step.c_str(), &now) != 0) return trouble("cannot look at", step, errno);
     }
-    if (auto error = judge(now, step, &step == &steps_.front(), open_to_all)) return error;
+    if (auto error = judge(now, step, top, open_to_all)) return error;
     open_to_all = (now.st_mode & S_IWOTH) != 0;
     mode = permissions_below(now.st_mode);
   }

@@ -117,6 +117,9 @@ Result<Store::Look> Store::look(const Limit& limit) {
     found.read.absence_certain = true;
     const auto newest = found.listing.newest();
     if (newest == 0) return found;
+    if (newest == std::numeric_limits<std::uint64_t>::max())
+      return Error{Fault::corrupt, place_.path_of(std::to_string(newest)) +
+                                       " leaves no number for the next tenure; it is not ours; remove it"};
     const auto there = look_into(newest, found.read);
     if (const auto* error = std::get_if<Error>(&there)) return *error;
     if (!std::get<bool>(there)) continue;
@@ -297,10 +300,6 @@ Result<Swap> Store::publish(const std::optional<Expected>& expected, const Recor
   if (auto* error = std::get_if<Error>(&before)) return std::move(*error);
   auto& [listing, found] = std::get<Look>(before);
   if (!matches(expected, found.record) || (lost_ == next.token && !next.released)) return Swap{false, std::move(found)};
-  if (listing.newest() == std::numeric_limits<std::uint64_t>::max())
-    return Error{Fault::corrupt, place_.path_of(std::to_string(listing.newest())) +
-                                     " leaves no number for the next "
-                                     "tenure; it is not ours, remove it"};
   reached(Step::compared);
   auto prepared = prepare(next);
   if (auto* error = std::get_if<Error>(&prepared)) return std::move(*error);

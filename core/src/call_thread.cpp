@@ -15,10 +15,10 @@
 #include <ctime>
 #include <mutex>
 #include <system_error>
-#include <tenure/wait.hpp>
 #include <utility>
 
-#include "thread.hpp"
+#include <tenure/kit/start_thread.hpp>
+#include <tenure/wait.hpp>
 
 namespace tenure {
 namespace {

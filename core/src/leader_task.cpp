@@ -7,8 +7,9 @@
 #include <thread>
 #include <utility>
 
+#include <tenure/kit/start_thread.hpp>
+
 #include "shell.hpp"
-#include "thread.hpp"
 
 namespace tenure {
 

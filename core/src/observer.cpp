@@ -5,8 +5,9 @@
 #include <thread>
 #include <utility>
 
+#include <tenure/kit/start_thread.hpp>
+
 #include "candidacy.hpp"
-#include "thread.hpp"
 #include "waiters.hpp"
 
 namespace tenure {

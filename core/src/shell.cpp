@@ -7,8 +7,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include <tenure/kit/start_thread.hpp>
+
 #include "random.hpp"
-#include "thread.hpp"
 
 namespace tenure {
 namespace {

@@ -156,6 +156,26 @@ TEST(House, ArrowsPointInward) {
   EXPECT_GT(seen, 30u);
 }
 
+/// <tenure/kit/...> is for those who write a backend or an adapter.
+Findings kit_in(const std::string& path, const std::string& text) {
+  static const std::regex include(R"re((?:^|\n)\s*#\s*include\s*[<"](tenure/kit/[^>"]*))re");
+  std::smatch found;
+  const auto code = without_comments(text);
+  return std::regex_search(code, found, include) ? Findings{path + " includes " + found[1].str()} : Findings{};
+}
+
+TEST(House, AUserWithTheKitIsFound) {
+  EXPECT_EQ(kit_in("examples/x.cpp", "// x\n#include <tenure/kit/start_thread.hpp>\n").size(), 1u);
+  EXPECT_TRUE(kit_in("examples/x.cpp", "// x\n#include <tenure/open.hpp>\n").empty());
+}
+
+TEST(House, ExamplesDoWithoutTheKit) {
+  const auto examples = files({"examples"}, {".hpp", ".cpp"});
+  EXPECT_GE(examples.size(), 3u);
+  for (const auto& path : examples)
+    for (const auto& finding : kit_in(path, read(house / path))) ADD_FAILURE() << finding;
+}
+
 // ---- one clock ----
 
 Findings foreign_clocks(const std::string& path, const std::string& text) {

@@ -2,15 +2,16 @@
 #include "watch.hpp"
 
 #include <poll.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <csignal>
+#include <exception>
 #include <utility>
+
+#include <tenure/kit/start_thread.hpp>
 
 namespace tenure::file {
 namespace {
@@ -20,18 +21,13 @@ constexpr std::uint32_t names =
     IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 constexpr std::uint32_t closing = IN_CLOSE_WRITE;
 
-/// A thread that no signal of the program's is delivered to.
+/// Nothing if there can be no thread more: whoever asked polls.
 std::unique_ptr<std::thread> quiet_thread(auto body) {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::unique_ptr<std::thread> made;
   try {
-    made = std::make_unique<std::thread>(std::move(body));
-  } catch (...) {  // no thread left: whoever asked polls
+    return std::make_unique<std::thread>(start_thread("tenure-watch", std::move(body)));
+  } catch (const std::exception&) {
+    return nullptr;
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return made;
 }
 
 std::weak_ptr<Watcher>& of_this_process() {

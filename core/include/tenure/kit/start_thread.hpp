@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// For those who write a backend.
 #pragma once
 #include <pthread.h>
 
@@ -8,7 +9,8 @@
 
 namespace tenure {
 
-/// A thread of ours: named, and with every signal blocked, so that the program's handlers run on its own threads.
+/// A thread of ours: named (at most 15 bytes), and with every signal blocked, so that the program's handlers run on its
+/// own threads. Throws std::system_error if there can be no thread more.
 template <class F>
 std::thread start_thread(const char* name, F body) {
   sigset_t all, before;

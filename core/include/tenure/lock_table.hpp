@@ -20,7 +20,7 @@ TENURE_EXPORT std::shared_ptr<Backend> lock_table(std::shared_ptr<ConditionalSto
                                                   Candidate candidate = {}, Log log = {});
 
 /// Timings for lock tables. A crashed leader is replaced after `term` at the latest (at once where the store knows
-/// that it died), on average after 0.9 of it; Timing::rides_out() is 0.74 of it.
+/// that it died), on average after 0.9 of it; Timing::rides_out() is 0.71 of it.
 namespace lock_table_timing {
 TENURE_EXPORT Timing fast();      ///< term 3 s
 TENURE_EXPORT Timing balanced();  ///< term 10 s

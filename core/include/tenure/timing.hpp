@@ -26,8 +26,9 @@ struct TENURE_EXPORT Timing {
   /// seconds a greater part, since a busy host does not get faster with them.
   static Timing of(Clock::Duration term);
 
-  /// An outage of the store no longer than this, less one round trip, ends no tenure, whenever it begins.
-  Clock::Duration rides_out() const { return term - margin - renew - call - retry; }
+  /// An outage of the store no longer than this ends no tenure, whenever it begins, if a new connection and its first
+  /// answer then take no longer than `call`: one `call` may be lost to a question that the outage swallowed.
+  Clock::Duration rides_out() const { return term - margin - renew - 2 * call - retry; }
 
   /// What of `margin` is spent on clocks that run apart: 2 * clock_rate_error * term. The rest is yours.
   Clock::Duration clock_allowance() const;

@@ -15,7 +15,7 @@
 static tenure::Configured configured(const std::string& what) {
   if (what.ends_with(".json")) return tenure::from_json_file(what, tenure::open);
   const auto store = tenure::open(what, "any-store");
-  return {.backend = store.backend, .timing = store.timings.fast, .document = nullptr};
+  return {.backend = store.backend, .timing = store.presets.fast, .document = nullptr};
 }
 
 int main(int argc, char** argv) {

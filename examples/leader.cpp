@@ -5,7 +5,6 @@
 
 #include <tenure/file.hpp>
 #include <tenure/leader_task.hpp>
-#include <tenure/lock_table.hpp>
 #include <tenure/wait.hpp>
 
 using namespace std::chrono_literals;
@@ -16,7 +15,7 @@ int main() {
   pthread_sigmask(SIG_BLOCK, &end, nullptr);
 
   auto seat = tenure::file::open("/tmp/tenure-example", "reports");
-  tenure::LeaderTask task(seat, tenure::lock_table_timing::fast(), [](std::stop_token stop, tenure::Token token) {
+  tenure::LeaderTask task(seat, tenure::file::presets().fast, [](std::stop_token stop, tenure::Token token) {
     std::printf("leading with token %llu\n", static_cast<unsigned long long>(token.value));
     while (!stop.stop_requested())  // work in steps shorter than Timing::margin; send the token with every write
       tenure::wait_out({tenure::boot_clock(), tenure::boot_clock().now() + 50ms, stop});

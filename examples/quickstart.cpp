@@ -31,7 +31,7 @@ void campaign(const std::string& url, const std::string& name, const sigset_t& t
   hooks.ousting = [&](const tenure::Ousting& o) { say(name, "ends " + std::string(to_string(o.reason))); };
   hooks.error = [&](const tenure::Error& e) { say(name, "reports " + e.message); };
 
-  tenure::LeaderManager manager(opened.backend, opened.timings.fast, hooks);
+  tenure::LeaderManager manager(opened.backend, opened.presets.fast, hooks);
   manager.start();
 
   std::stop_source end;

@@ -16,7 +16,7 @@ class LockTable final : public Backend {
       : store_(std::move(store)),
         election_(std::move(election)),
         log_(std::move(log)),
-        decisions_(checked(std::move(candidate)), draw_incarnation(), lock_table_timing::balanced()) {
+        decisions_(checked(std::move(candidate)), draw_incarnation(), lock_table_presets().balanced) {
     if (!store_) throw std::invalid_argument("lock_table: the store is missing");
     check_election(election_);
   }
@@ -151,10 +151,9 @@ std::shared_ptr<Backend> lock_table(std::shared_ptr<ConditionalStore> store, std
   return std::make_shared<LockTable>(std::move(store), std::move(election), std::move(candidate), std::move(log));
 }
 
-namespace lock_table_timing {
-Timing fast() { return Timing::of(std::chrono::seconds(3)); }
-Timing balanced() { return Timing::of(std::chrono::seconds(10)); }
-Timing steady() { return Timing::of(std::chrono::seconds(30)); }
-}  // namespace lock_table_timing
+Presets lock_table_presets() {
+  using std::chrono::seconds;
+  return {.fast = Timing::of(seconds(3)), .balanced = Timing::of(seconds(10)), .steady = Timing::of(seconds(30))};
+}
 
 }  // namespace tenure

@@ -168,7 +168,7 @@ void handover_here(const Settings& s, Clock::Duration idle, const std::string& t
     auto opened = open(s.store, name);
     Hooks hooks;
     hooks.elected = [&c](const Elected&) { c.elected = now().time_since_epoch().count(); };
-    c.manager = std::make_unique<LeaderManager>(opened.backend, opened.timings.fast, hooks);
+    c.manager = std::make_unique<LeaderManager>(opened.backend, opened.presets.fast, hooks);
     c.manager->start();
     if (&c == contenders && !c.manager->await_leadership(30s)) fail("nobody leads");
   }
@@ -206,7 +206,7 @@ std::vector<std::shared_ptr<Backend>> seats(const Settings& s, std::size_t n) {
   std::vector<std::shared_ptr<Backend>> out;
   for (std::size_t i = 0; i < n; ++i) {
     const auto opened = open(s.store, name);
-    if (const auto refused = opened.backend->accepts(opened.timings.balanced)) fail(refused->message);
+    if (const auto refused = opened.backend->accepts(opened.presets.balanced)) fail(refused->message);
     if (std::holds_alternative<Unknown>(opened.backend->observe(within(30s)))) fail(name + ": cannot connect");
     out.push_back(opened.backend);
   }
@@ -279,7 +279,7 @@ class Leaders {
   Leaders(const std::string& url, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) {
       auto opened = open(url, unique_name());
-      timing = opened.timings.balanced;
+      timing = opened.presets.balanced;
       Hooks hooks;
       hooks.ousting = [this](const Ousting&) { ++oustings; };
       managers_.emplace_back(opened.backend, timing, hooks).start();

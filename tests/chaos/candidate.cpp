@@ -156,7 +156,7 @@ int run(int argc, char** argv) {
 
   const Journal journal(args.at("log"));
   const auto opened = open(args.at("store"), args.at("election"), {args.at("name"), {}});
-  const auto timing = timing_of(args, opened.timings);
+  const auto timing = timing_of(args, opened.presets);
   LeaderManager manager(opened.backend, timing, noting(journal, std::chrono::milliseconds(number("work-ms", 0))));
   journal.now("start", "\"name\":" + quoted(args.at("name")) + ",\"term\":" + std::to_string(timing.term.count()) +
                            ",\"margin\":" + std::to_string(timing.margin.count()));

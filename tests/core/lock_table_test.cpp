@@ -312,10 +312,11 @@ TEST_F(LockTableSeat, ASeatWithoutAStoreOrANameIsRefused) {
 }
 
 TEST(LockTableTiming, PresetsAreValidAndAsLongAsTheySay) {
-  EXPECT_EQ(lock_table_timing::fast().term, 3s);
-  EXPECT_EQ(lock_table_timing::balanced().term, 10s);
-  EXPECT_EQ(lock_table_timing::steady().term, 30s);
-  for (const auto& timing : {lock_table_timing::fast(), lock_table_timing::balanced(), lock_table_timing::steady()}) {
+  const auto presets = lock_table_presets();
+  EXPECT_EQ(presets.fast.term, 3s);
+  EXPECT_EQ(presets.balanced.term, 10s);
+  EXPECT_EQ(presets.steady.term, 30s);
+  for (const auto& timing : {presets.fast, presets.balanced, presets.steady}) {
     EXPECT_NO_THROW(timing.validate());
     EXPECT_EQ(timing.renew, timing.term / 5);
     // An outage that begins just before a renewal is ridden out for what is left.

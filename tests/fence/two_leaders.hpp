@@ -14,7 +14,7 @@ namespace tenure::test {
 inline std::pair<Token, Token> two_leaders() {
   ManualClock clock;
   const memory::Hub hub;
-  const auto timing = lock_table_timing::fast();
+  const auto timing = lock_table_presets().fast;
   const auto acquire = [&](Backend& seat) {
     EXPECT_FALSE(seat.accepts(timing));
     const auto answer = seat.acquire({clock, clock.now() + timing.call, {}});

@@ -17,8 +17,7 @@ namespace {
 constexpr auto canary = "s3cr3t: canary";
 
 Opened quiet(const Opening& opening) {
-  return {.backend = memory::open(memory::Hub(), opening.election, opening.candidate),
-          .timings = {lock_table_timing::fast(), lock_table_timing::balanced(), lock_table_timing::steady()}};
+  return {.backend = memory::open(memory::Hub(), opening.election, opening.candidate), .presets = lock_table_presets()};
 }
 
 Opened gossip(const Opening& opening) {

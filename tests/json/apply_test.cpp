@@ -49,10 +49,10 @@ TEST_F(Apply, ChangesTheTimingWithoutAnEndToTheTenure) {
   const auto token = manager->leadership().token();
   EXPECT_TRUE(apply_now(R"({"store": "memory:apply", "election": "e", "candidate": {"name": "a"}, "timing": "steady"})")
                   .empty());
-  EXPECT_EQ(running.timing, lock_table_timing::steady());
-  EXPECT_TRUE(eventually([&] { return manager->leadership().remaining() > lock_table_timing::fast().term; }));
+  EXPECT_EQ(running.timing, lock_table_presets().steady);
+  EXPECT_TRUE(eventually([&] { return manager->leadership().remaining() > lock_table_presets().fast.term; }));
   EXPECT_TRUE(apply_now(first_document).empty());
-  EXPECT_TRUE(eventually([&] { return manager->leadership().remaining() <= lock_table_timing::fast().term; }));
+  EXPECT_TRUE(eventually([&] { return manager->leadership().remaining() <= lock_table_presets().fast.term; }));
   EXPECT_EQ(manager->leadership().token(), token);
   EXPECT_EQ(oustings, 0);
 }
@@ -81,7 +81,7 @@ TEST_F(Apply, AWrongDocumentChangesNothing) {
     } catch (const InvalidDocument& e) {
       EXPECT_EQ(e.findings().size(), 1u);
     }
-    EXPECT_EQ(running.timing, lock_table_timing::fast());
+    EXPECT_EQ(running.timing, lock_table_presets().fast);
   }
 }
 
@@ -102,7 +102,7 @@ TEST_F(ApplyKept, WhatTheStoreKeepsIsTold) {
   EXPECT_EQ(said[0].pointer, "/timing/term");
   EXPECT_EQ(said[1].pointer, "/timing/clock_rate_error_ppm");
   EXPECT_TRUE(mentions(said[0].message, "on this store"));
-  EXPECT_EQ(running.timing.term, lock_table_timing::fast().term);
+  EXPECT_EQ(running.timing.term, lock_table_presets().fast.term);
   EXPECT_EQ(running.timing.drain, 1s);
 }
 
@@ -114,7 +114,7 @@ TEST_F(ApplyKept, WhatDoesNotFitWhatTheStoreKeepsIsRefused) {
   } catch (const InvalidDocument& e) {
     EXPECT_TRUE(mentions(e.what(), "/timing together with what this store keeps: Timing: term")) << e.what();
   }
-  EXPECT_EQ(running.timing, lock_table_timing::fast());
+  EXPECT_EQ(running.timing, lock_table_presets().fast);
 }
 
 }  // namespace

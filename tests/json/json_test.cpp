@@ -49,11 +49,11 @@ TEST(Json, SaysEverything) {
 
 TEST(Json, NeedsNoMoreThanAStoreAndAnElection) {
   const auto got = from_json(R"({"store": "memory:", "election": "e"})", any_store);
-  EXPECT_EQ(got.timing, lock_table_timing::balanced());
+  EXPECT_EQ(got.timing, lock_table_presets().balanced);
   EXPECT_EQ(last_opening.candidate.name, "");
-  EXPECT_EQ(from_json(with_timing(R"("fast")"), any_store).timing, lock_table_timing::fast());
-  EXPECT_EQ(from_json(with_timing(R"({"preset": "steady"})"), any_store).timing, lock_table_timing::steady());
-  auto timing = lock_table_timing::balanced();
+  EXPECT_EQ(from_json(with_timing(R"("fast")"), any_store).timing, lock_table_presets().fast);
+  EXPECT_EQ(from_json(with_timing(R"({"preset": "steady"})"), any_store).timing, lock_table_presets().steady);
+  auto timing = lock_table_presets().balanced;
   timing.drain = 1s;
   EXPECT_EQ(from_json(with_timing(R"({"drain": "1s"})"), any_store).timing, timing) << "the rest is balanced";
 }

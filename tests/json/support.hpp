@@ -56,7 +56,7 @@ inline Opening last_opening;
 inline Opened any_store(const Opening& opening) {
   last_opening = opening;
   return {.backend = memory::open(memory::hub("any"), opening.election, opening.candidate, opening.log),
-          .timings = {lock_table_timing::fast(), lock_table_timing::balanced(), lock_table_timing::steady()}};
+          .presets = lock_table_presets()};
 }
 
 inline std::vector<Finding> findings(std::string_view text, Opener open = any_store) {

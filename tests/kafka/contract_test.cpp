@@ -21,7 +21,7 @@ class Kafka final : public StoreUnderTest {
     options.create_topic = kafka::CreateTopic{};
     return kafka::open(options);
   }
-  Timing timing() const override { return kafka::fast(); }
+  Timing timing() const override { return kafka::presets().fast; }
   /// The broker's delay of a new group, up to 6 s; of a group whose leader died a session and a lease.
   Clock::Duration first_election() const override { return std::chrono::seconds(20); }
   Clock::Duration hand_over() const override { return std::chrono::seconds(2); }

@@ -36,7 +36,7 @@ TEST_F(Kafka, TheFirstOfANewGroupLeadsWithItsAssignment) {
   const auto from = boot_clock().now();
   ASSERT_TRUE(a.campaign());
   // The broker's initial delay is 3 s; a lease on top of it would be more than nine.
-  EXPECT_LT(boot_clock().now() - from, 3s + fast().term / 2);
+  EXPECT_LT(boot_clock().now() - from, 3s + presets().fast.term / 2);
 }
 
 TEST_F(Kafka, ASecondIsDeniedWithTheHolder) {
@@ -79,7 +79,7 @@ TEST_F(Kafka, AReleaseHandsOverWithoutWaitingForALease) {
   standby.join();
   ASSERT_TRUE(next);
   EXPECT_GT(*next, *token);
-  EXPECT_LT(led - released, fast().term / 2);
+  EXPECT_LT(led - released, presets().fast.term / 2);
   EXPECT_FALSE(a.renewed(*token));
   EXPECT_TRUE(b.renewed(*next));
 }
@@ -214,7 +214,7 @@ TEST_F(Kafka, AnExpelledLeaderIsToldAndComesBackWithItsTokenOrAHigherOne) {
   EXPECT_EQ(std::get<Unknown>(answer).error.fault, Fault::deposed);
   // It joins again: before its lease ends with the same token, else with a greater one.
   bool back = false;
-  for (const auto until = within(fast().term); !back && !until.passed(); wait_out(within(100ms)))
+  for (const auto until = within(presets().fast.term); !back && !until.passed(); wait_out(within(100ms)))
     back = a.renewed(*token);
   if (!back) {
     const auto next = a.campaign();
@@ -242,7 +242,7 @@ TEST_F(Kafka, AnExpelledLeadersLeaseIsWaitedFor) {
   a.seat.reset();
   standby.join();
   ASSERT_TRUE(next);
-  EXPECT_GE(boot_clock().now() - asked, fast().term);
+  EXPECT_GE(boot_clock().now() - asked, presets().fast.term);
   EXPECT_GT(*next, *token);
 }
 
@@ -253,7 +253,7 @@ TEST_F(Kafka, AnUnreachableBrokerIsUnknownInTime) {
   const auto from = boot_clock().now();
   const auto answer = a.acquire();
   ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
-  EXPECT_LE(boot_clock().now() - from, fast().call + 50ms);
+  EXPECT_LE(boot_clock().now() - from, presets().fast.call + 50ms);
   const auto& error = std::get<Unknown>(answer).error;
   EXPECT_TRUE(error.fault == Fault::unreachable || error.fault == Fault::timed_out) << to_string(error.fault);
   EXPECT_TRUE(mentions(error.message, "127.0.0.1:1")) << error.message;
@@ -346,12 +346,12 @@ TEST_F(Kafka, ARequestToStepDownReachesTheLeader) {
 // ---- with a manager ----
 
 TEST_F(Kafka, ManagersHandOver) {
-  LeaderManager a(open(options("a")), fast()), b(open(options("b")), fast());
+  LeaderManager a(open(options("a")), presets().fast), b(open(options("b")), presets().fast);
   a.start();
   const auto first = a.await_leadership(patience);
   ASSERT_TRUE(first);
   b.start();
-  EXPECT_FALSE(b.await_leadership(fast().term + 1s)) << "the leader renews";
+  EXPECT_FALSE(b.await_leadership(presets().fast.term + 1s)) << "the leader renews";
   EXPECT_TRUE(a.leadership().is_leader());
   ASSERT_TRUE(b.leadership().incumbent());
   EXPECT_EQ(b.leadership().incumbent()->name, "a");

@@ -45,9 +45,9 @@ TEST(KafkaMock, OneIsElectedIsSeenAndHandsOver) {
   o.brokers = cluster.brokers();
   o.group = "jobs";
   o.candidate = {"a", "a:1"};
-  LeaderManager a(open(o), fast());
+  LeaderManager a(open(o), presets().fast);
   o.candidate = {"watcher", ""};
-  Observer watcher(open(o), fast());
+  Observer watcher(open(o), presets().fast);
   a.start();
   const auto first = a.await_leadership(patience);
   ASSERT_TRUE(first);
@@ -56,13 +56,13 @@ TEST(KafkaMock, OneIsElectedIsSeenAndHandsOver) {
     changes = watcher.await_change(changes, 1s);
   ASSERT_TRUE(watcher.incumbent());
   EXPECT_EQ(watcher.incumbent()->token, *first);
-  EXPECT_FALSE(a.await_ended(2 * fast().renew)) << "it renews";
+  EXPECT_FALSE(a.await_ended(2 * presets().fast.renew)) << "it renews";
   EXPECT_TRUE(a.leadership().is_leader());
   a.stop();
   EXPECT_FALSE(a.leadership().is_leader());
 
   o.candidate = {"b", "b:1"};
-  LeaderManager b(open(o), fast());
+  LeaderManager b(open(o), presets().fast);
   b.start();
   const auto second = b.await_leadership(patience);
   ASSERT_TRUE(second);

@@ -163,15 +163,15 @@ std::string timing_refusal(const Timing& timing, const Options& o = options()) {
 }
 
 TEST(KafkaTiming, PresetsAreValidAndHaveTheirSessions) {
-  for (const auto& timing : {fast(), balanced(), steady()}) timing.validate();
-  EXPECT_EQ(pace(fast()).session, 6s);
-  EXPECT_EQ(pace(fast()).heartbeat, 250ms);
-  EXPECT_EQ(pace(fast()).observe_every, 125ms);
-  EXPECT_EQ(pace(balanced()).session, 12s);
-  EXPECT_EQ(pace(balanced()).heartbeat, 500ms);
-  EXPECT_EQ(pace(balanced()).observe_every, 500ms);
-  EXPECT_EQ(pace(steady()).session, 20s);
-  EXPECT_EQ(pace(steady()).heartbeat, 1s);
+  for (const auto& timing : {presets().fast, presets().balanced, presets().steady}) timing.validate();
+  EXPECT_EQ(pace(presets().fast).session, 6s);
+  EXPECT_EQ(pace(presets().fast).heartbeat, 250ms);
+  EXPECT_EQ(pace(presets().fast).observe_every, 125ms);
+  EXPECT_EQ(pace(presets().balanced).session, 12s);
+  EXPECT_EQ(pace(presets().balanced).heartbeat, 500ms);
+  EXPECT_EQ(pace(presets().balanced).observe_every, 500ms);
+  EXPECT_EQ(pace(presets().steady).session, 20s);
+  EXPECT_EQ(pace(presets().steady).heartbeat, 1s);
 }
 
 TEST(KafkaTiming, OptionsOverrideWhatFollows) {
@@ -179,28 +179,28 @@ TEST(KafkaTiming, OptionsOverrideWhatFollows) {
   o.session = 8s;
   o.heartbeat = 300ms;
   o.observe_every = 700ms;
-  const auto p = pace(balanced(), o);
+  const auto p = pace(presets().balanced, o);
   EXPECT_EQ(p.session, 8s);
   EXPECT_EQ(p.heartbeat, 300ms);
   EXPECT_EQ(p.observe_every, 700ms);
 }
 
 TEST(KafkaTiming, RefusesALeaseThatEndsBeforeTheSession) {
-  auto t = fast();
+  auto t = presets().fast;
   t.margin += 1ms;
   EXPECT_TRUE(mentions(timing_refusal(t), "5999 ms")) << timing_refusal(t);
   EXPECT_TRUE(mentions(timing_refusal(t), "group.min.session.timeout.ms"));
-  EXPECT_TRUE(mentions(timing_refusal(Timing::of(3s)), "tenure::kafka::fast()"));
+  EXPECT_TRUE(mentions(timing_refusal(Timing::of(3s)), "tenure::kafka::presets().fast"));
   auto o = options();
   o.session = 20s;
-  EXPECT_TRUE(mentions(timing_refusal(balanced(), o), "20000 ms"));
+  EXPECT_TRUE(mentions(timing_refusal(presets().balanced, o), "20000 ms"));
   o.session = 2s;  // a broker that allows it
   EXPECT_EQ(timing_refusal({.term = 3s, .renew = 300ms, .retry = 50ms, .margin = 100ms, .call = 1s, .drain = 1s}, o),
             "accepted");
 }
 
 TEST(KafkaTiming, RefusesSeldomRenewals) {
-  auto t = balanced();
+  auto t = presets().balanced;
   t.renew = t.term / 6 + 1ms;
   EXPECT_TRUE(mentions(timing_refusal(t), "term / 6")) << timing_refusal(t);
 }
@@ -208,7 +208,7 @@ TEST(KafkaTiming, RefusesSeldomRenewals) {
 TEST(KafkaTiming, RefusesSeldomHeartbeats) {
   auto o = options();
   o.heartbeat = 4s;
-  EXPECT_TRUE(mentions(timing_refusal(balanced(), o), "heartbeat"));
+  EXPECT_TRUE(mentions(timing_refusal(presets().balanced, o), "heartbeat"));
 }
 
 // ---- URLs ----

@@ -51,7 +51,8 @@ class Lines {
 /// A seat with the patience of a manager.
 class Candidate {
  public:
-  explicit Candidate(Options options, Timing timing = fast()) : seat(open(std::move(options))), timing_(timing) {
+  explicit Candidate(Options options, Timing timing = presets().fast)
+      : seat(open(std::move(options))), timing_(timing) {
     if (const auto error = seat->accepts(timing_)) throw std::invalid_argument(error->message);
   }
   Answer acquire() { return seat->acquire(within(timing_.call)); }

@@ -120,8 +120,8 @@ TEST(Settings, AUrlIsHandedOnAndItsPropertiesAreChecked) {
   opening.properties = {{"table", "ops.leaders"}};
   const auto opened = open_url(opening);
   EXPECT_EQ(opened.backend->election(), "jobs");
-  EXPECT_LT(opened.timings.fast.term, opened.timings.balanced.term);
-  EXPECT_LT(opened.timings.balanced.term, opened.timings.steady.term);
+  EXPECT_LT(opened.presets.fast.term, opened.presets.balanced.term);
+  EXPECT_LT(opened.presets.balanced.term, opened.presets.steady.term);
 
   const auto refused = [](const Opening& wrong) -> std::string {
     try {

@@ -488,7 +488,7 @@ TEST_F(PostgresStore, NothingIsLeftOfASeat) {
   const int before = descriptors(), threads_before = threads();
   const auto options = named(options_.table);
   for (int i = 0; i < 5; ++i) {
-    LeaderManager manager(open(options, "jobs", {"a", ""}), lock_table_timing::fast(), {});
+    LeaderManager manager(open(options, "jobs", {"a", ""}), lock_table_presets().fast, {});
     manager.start();
     ASSERT_TRUE(manager.await_leadership(10s));
     manager.stop();

@@ -169,9 +169,7 @@ TEST(RedisOptions, PropertiesAndCredentialsBesideTheUrlAreTaken) {
   opening.password = canary;
   const auto opened = open_url(opening);
   EXPECT_EQ(opened.backend->election(), "jobs");
-  EXPECT_EQ(opened.timings.fast, lock_table_timing::fast());
-  EXPECT_EQ(opened.timings.balanced, lock_table_timing::balanced());
-  EXPECT_EQ(opened.timings.steady, lock_table_timing::steady());
+  EXPECT_EQ(opened.presets, lock_table_presets());
 }
 
 TEST(RedisOptions, DifferentElectionsHaveDifferentKeys) {

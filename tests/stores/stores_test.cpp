@@ -47,7 +47,7 @@ bool mentions(const std::string& text, const std::string& part) { return text.fi
 Limit soon() { return {boot_clock(), boot_clock().now() + 2s, {}}; }
 
 std::optional<Token> acquire(const Opened& opened) {
-  EXPECT_EQ(opened.backend->accepts(opened.timings.balanced), std::nullopt);
+  EXPECT_EQ(opened.backend->accepts(opened.presets.balanced), std::nullopt);
   const auto answer = opened.backend->acquire(soon());
   const auto* granted = std::get_if<Granted>(&answer);
   return granted ? std::optional(granted->token) : std::nullopt;
@@ -74,9 +74,7 @@ void expect_one_leader(const std::string& url) {
   EXPECT_EQ(a.backend->release(soon()), std::nullopt);
   EXPECT_TRUE(acquire(b)) << url;
   EXPECT_EQ(a.backend->election(), "jobs");
-  EXPECT_EQ(a.timings.fast, lock_table_timing::fast());
-  EXPECT_EQ(a.timings.balanced, lock_table_timing::balanced());
-  EXPECT_EQ(a.timings.steady, lock_table_timing::steady());
+  EXPECT_EQ(a.presets, lock_table_presets());
 }
 
 TEST(Stores, MemoryIsOneHubPerName) {
@@ -102,13 +100,13 @@ TEST(Stores, FileIsADirectory) {
 TEST(Stores, KafkaIsACluster) {
   const auto opened = open("kafka://127.0.0.1:1,127.0.0.1:2/topic?group=g", "jobs");
   EXPECT_EQ(opened.backend->election(), "g");
-  EXPECT_EQ(opened.backend->accepts(opened.timings.fast), std::nullopt);
+  EXPECT_EQ(opened.backend->accepts(opened.presets.fast), std::nullopt);
   EXPECT_EQ(open("kafka://127.0.0.1:1", "jobs").backend->election(), "jobs");
 }
 
 TEST(Stores, KafkaKeepsTheFieldsOfTheTimingThatItSays) {
   const auto opened = open("kafka://127.0.0.1:1", "jobs");
-  const auto timing = opened.timings.balanced;
+  const auto timing = opened.presets.balanced;
   ASSERT_EQ(opened.backend->accepts(timing), std::nullopt);
   opened.backend->acquire({boot_clock(), boot_clock().now() + 50ms, {}});
   const std::pair<const char*, Clock::Duration Timing::*> fields[] = {

@@ -101,9 +101,9 @@ Configured from_json(std::string_view text, Opener open, Log log) {
   auto document = decode(text);
   document.opening.log = std::move(log);
   auto store = opened(document, open);
-  const auto timing = checked_timing(document, store.timings);
+  const auto timing = checked_timing(document, store.presets);
   if (const auto error = store.backend->accepts(timing)) refuse("/timing", without(error->message, document.secrets));
-  document.presets = store.timings;
+  document.presets = store.presets;
   document.kept = std::move(store.kept);
   return {.backend = std::move(store.backend),
           .timing = timing,

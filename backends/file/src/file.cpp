@@ -19,6 +19,8 @@ std::shared_ptr<Backend> open(const std::filesystem::path& directory, const std:
   return lock_table(store(directory, election), election, std::move(candidate), std::move(log));
 }
 
+Presets presets() { return lock_table_presets(); }
+
 Opened open_url(const Opening& opening) {
   const auto url = parse_url(opening);
   if (url.scheme != "file" || !url.hosts.empty() || !url.user.empty() || !url.password.empty() ||
@@ -29,8 +31,7 @@ Opened open_url(const Opening& opening) {
     throw std::invalid_argument(
         "file: the URL names the root directory; name one for elections: \"file:///run/tenure\"");
   url.expect_no_more({});
-  return {.backend = open(url.path, opening.election, opening.candidate, opening.log),
-          .timings = {lock_table_timing::fast(), lock_table_timing::balanced(), lock_table_timing::steady()}};
+  return {.backend = open(url.path, opening.election, opening.candidate, opening.log), .presets = presets()};
 }
 
 }  // namespace tenure::file

@@ -100,7 +100,7 @@ class Seat final : public Backend {
   }
 
   const std::shared_ptr<Carrier> carrier_;
-  Timing timing_{balanced()};
+  Timing timing_{presets().balanced};
   bool started_{};
 };
 
@@ -122,31 +122,25 @@ std::optional<Error> write_request(Client& client, const Commit& request, const 
 
 }  // namespace
 
-Timing fast() {
-  return {.term = milliseconds(6250),
-          .renew = milliseconds(500),
-          .retry = milliseconds(100),
-          .margin = milliseconds(250),
-          .call = seconds(2),
-          .drain = seconds(6)};
-}
-
-Timing balanced() {
-  return {.term = seconds(13),
-          .renew = seconds(1),
-          .retry = milliseconds(200),
-          .margin = milliseconds(500),
-          .call = seconds(2),
-          .drain = seconds(13)};
-}
-
-Timing steady() {
-  return {.term = seconds(22),
-          .renew = seconds(2),
-          .retry = milliseconds(400),
-          .margin = seconds(1),
-          .call = seconds(2),
-          .drain = seconds(22)};
+Presets presets() {
+  return {.fast = {.term = milliseconds(6250),
+                   .renew = milliseconds(500),
+                   .retry = milliseconds(100),
+                   .margin = milliseconds(250),
+                   .call = seconds(2),
+                   .drain = seconds(6)},
+          .balanced = {.term = seconds(13),
+                       .renew = seconds(1),
+                       .retry = milliseconds(200),
+                       .margin = milliseconds(500),
+                       .call = seconds(2),
+                       .drain = seconds(13)},
+          .steady = {.term = seconds(22),
+                     .renew = seconds(2),
+                     .retry = milliseconds(400),
+                     .margin = seconds(1),
+                     .call = seconds(2),
+                     .drain = seconds(22)}};
 }
 
 std::shared_ptr<Backend> open(Options given) {

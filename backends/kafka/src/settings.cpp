@@ -226,7 +226,7 @@ std::variant<Error, Pace> pace_of(const Timing& timing, const Options& options) 
     return error("kafka: term - margin (" + words(lead) + ") must be at least the session (" + words(pace.session) +
                  (options.session ? "" : ", the least that brokers allow by default: group.min.session.timeout.ms") +
                  "), or the leader loses the lead before a dead member is noticed. These work: "
-                 "tenure::kafka::fast() with term 6250 ms and margin 250 ms" +
+                 "tenure::kafka::presets().fast with term 6250 ms and margin 250 ms" +
                  (options.session ? ", or a shorter Options::session" : ""));
   if (timing.renew > timing.term / 6)
     return error("kafka: renew (" + words(timing.renew) + ") must be at most term / 6 (" + words(timing.term / 6) +

@@ -67,7 +67,7 @@ Options options_of(const Opening& opening) {
 
 Opened open_url(const Opening& opening) {
   return {.backend = open(options_of(opening)),
-          .timings = {fast(), balanced(), steady()},
+          .presets = presets(),
           .kept = {"term", "renew", "margin", "clock_rate_error"}};
 }
 

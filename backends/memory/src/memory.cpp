@@ -215,13 +215,14 @@ Hub hub(const std::string& name) {
   return hubs[name];
 }
 
+Presets presets() { return lock_table_presets(); }
+
 Opened open_url(const Opening& opening) {
   const auto url = parse_url(opening);
   if (url.scheme != "memory" || !url.hosts.empty() || !url.user.empty() || !url.password.empty())
     throw std::invalid_argument("memory: a URL is \"memory:\" or \"memory:name\", without host, user and password");
   url.expect_no_more({});
-  return {.backend = open(hub(url.path), opening.election, opening.candidate, opening.log),
-          .timings = {lock_table_timing::fast(), lock_table_timing::balanced(), lock_table_timing::steady()}};
+  return {.backend = open(hub(url.path), opening.election, opening.candidate, opening.log), .presets = presets()};
 }
 
 }  // namespace tenure::memory

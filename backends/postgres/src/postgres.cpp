@@ -54,10 +54,10 @@ std::shared_ptr<Backend> open(const Options& options, const std::string& electio
                     std::move(log));
 }
 
+Presets presets() { return lock_table_presets(); }
+
 Opened open_url(const Opening& opening) {
-  namespace t = lock_table_timing;
-  return {open(options_of(opening), opening.election, opening.candidate, opening.log),
-          {t::fast(), t::balanced(), t::steady()}};
+  return {open(options_of(opening), opening.election, opening.candidate, opening.log), presets()};
 }
 
 std::string schema(const std::string& table) {

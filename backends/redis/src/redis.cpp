@@ -19,9 +19,10 @@ std::shared_ptr<Backend> open(const Options& options, const std::string& electio
   return lock_table(std::move(record), election, std::move(candidate), std::move(log));
 }
 
+Presets presets() { return lock_table_presets(); }
+
 Opened open_url(const Opening& opening) {
-  return {open(from(parse_url(opening)), opening.election, opening.candidate, opening.log),
-          {lock_table_timing::fast(), lock_table_timing::balanced(), lock_table_timing::steady()}};
+  return {open(from(parse_url(opening)), opening.election, opening.candidate, opening.log), presets()};
 }
 
 }  // namespace tenure::redis

@@ -19,12 +19,8 @@ namespace tenure {
 TENURE_EXPORT std::shared_ptr<Backend> lock_table(std::shared_ptr<ConditionalStore> store, std::string election,
                                                   Candidate candidate = {}, Log log = {});
 
-/// Timings for lock tables. A crashed leader is replaced after `term` at the latest (at once where the store knows
-/// that it died), on average after 0.9 of it; Timing::rides_out() is 0.71 of it.
-namespace lock_table_timing {
-TENURE_EXPORT Timing fast();      ///< term 3 s
-TENURE_EXPORT Timing balanced();  ///< term 10 s
-TENURE_EXPORT Timing steady();    ///< term 30 s
-}  // namespace lock_table_timing
+/// Presets of every lock table: terms of 3, 10 and 30 s. A crashed leader is replaced after `term` at the latest (at
+/// once where the store knows that it died), on average after 0.9 of it; Timing::rides_out() is 0.71 of it.
+TENURE_EXPORT Presets lock_table_presets();
 
 }  // namespace tenure

@@ -23,14 +23,9 @@ struct Opening {
   Log log{};
 };
 
-/// Timings that suit a store; `balanced` unless you have measured.
-struct Presets {
-  Timing fast, balanced, steady;
-};
-
 struct Opened {
   std::shared_ptr<Backend> backend;
-  Presets timings;
+  Presets presets;  ///< Of the store that was opened.
   /// Fields of Timing that this store cannot change while a manager runs (LeaderManager::retime), by their names.
   std::vector<std::string> kept{};
 };

@@ -41,6 +41,13 @@ struct TENURE_EXPORT Timing {
   friend bool operator==(const Timing&, const Timing&) = default;
 };
 
+/// Timings that suit a store: every store has `presets()`. `balanced` unless you have measured.
+struct Presets {
+  Timing fast, balanced, steady;
+
+  friend bool operator==(const Presets&, const Presets&) = default;
+};
+
 inline constexpr Clock::Duration max_term = std::chrono::hours(1);
 
 /// "term 10s, renew 2s, ..." for logs.

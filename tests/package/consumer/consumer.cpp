@@ -4,12 +4,11 @@
 #include <cstdio>
 
 #include <tenure/leader_manager.hpp>
-#include <tenure/lock_table.hpp>
 #include <tenure/memory.hpp>
 
 int main() {
   const tenure::memory::Hub hub;
-  tenure::LeaderManager manager(tenure::memory::open(hub, "jobs"), tenure::lock_table_timing::fast());
+  tenure::LeaderManager manager(tenure::memory::open(hub, "jobs"), tenure::memory::presets().fast);
   manager.start();
   if (!manager.await_leadership(std::chrono::seconds(20))) return 1;
   std::puts("leads");

@@ -55,6 +55,9 @@ TENURE_FILE_EXPORT std::shared_ptr<ConditionalStore> store(const std::filesystem
 /// Throws std::invalid_argument for another URL, and as open() does.
 TENURE_FILE_EXPORT Opened open_url(const Opening& opening);
 
+/// Terms of 3, 10 and 30 s: lock_table_presets().
+TENURE_FILE_EXPORT Presets presets();
+
 inline constexpr Clock::Duration poll_interval = std::chrono::milliseconds(100);
 
 }  // namespace tenure::file

@@ -74,10 +74,11 @@ TENURE_KAFKA_EXPORT Opened open_url(const Opening& opening);
 
 /// Timings that suit Kafka: a crashed leader is replaced when its session and its lease have run out.
 /// REQUIRES: every candidate's clock keeps Timing::clock_rate_error.
-///                                       term     crash fail-over   a coordinator's crash (9 to 15 s)
-TENURE_KAFKA_EXPORT Timing fast();      // 6.25 s   5.9 - 6.4 s       another leader after about 15 s
-TENURE_KAFKA_EXPORT Timing balanced();  // 13 s     12.6 - 13.0 s     ridden out, if it was not the controller too
-TENURE_KAFKA_EXPORT Timing steady();    // 22 s     20.7 - 21.6 s     ridden out
+///             term     crash fail-over   a coordinator's crash (9 to 15 s)
+///   fast      6.25 s   5.9 - 6.4 s       another leader after about 15 s
+///   balanced  13 s     12.6 - 13.0 s     ridden out, if it was not the controller too
+///   steady    22 s     20.7 - 21.6 s     ridden out
+TENURE_KAFKA_EXPORT Presets presets();
 
 /// Asks whoever leads now to hand back: `by` whom (at most 100 bytes) and `why` (at most 200) reach its
 /// ousting(). Returns once the request is stored, or when nobody leads; the leader reads it within 3 s if it

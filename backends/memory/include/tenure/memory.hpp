@@ -56,4 +56,7 @@ TENURE_MEMORY_EXPORT Hub hub(const std::string& name = {});
 /// Throws std::invalid_argument for another URL, and as open() does.
 TENURE_MEMORY_EXPORT Opened open_url(const Opening& opening);
 
+/// Terms of 3, 10 and 30 s: lock_table_presets().
+TENURE_MEMORY_EXPORT Presets presets();
+
 }  // namespace tenure::memory

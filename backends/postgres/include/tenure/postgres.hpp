@@ -43,8 +43,11 @@ TENURE_POSTGRES_EXPORT std::shared_ptr<Backend> open(const Options& options, con
 /// The store below it, to recall a leader or to build upon. Throws as open() does.
 TENURE_POSTGRES_EXPORT std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election);
 
-/// postgres://... or postgresql://..., libpq's own URI, with lock_table_timing's presets. Property: "table".
+/// postgres://... or postgresql://..., libpq's own URI. Property: "table".
 TENURE_POSTGRES_EXPORT Opened open_url(const Opening& opening);
+
+/// Terms of 3, 10 and 30 s: lock_table_presets().
+TENURE_POSTGRES_EXPORT Presets presets();
 
 /// The SQL that creates the table, if it is not there; installed as share/tenure/tenure_elections.sql too.
 /// Throws std::invalid_argument for a name that Options would not take.

@@ -60,7 +60,10 @@ TENURE_REDIS_EXPORT std::shared_ptr<Backend> open(const Options& options, const 
 TENURE_REDIS_EXPORT std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election,
                                                             Log log = {});
 
-/// By URL; `properties` are its query's names. Presets: lock_table_timing's. Throws as from_url() and open().
+/// By URL; `properties` are its query's names. Throws as from_url() and open().
 TENURE_REDIS_EXPORT Opened open_url(const Opening& opening);
+
+/// Terms of 3, 10 and 30 s: lock_table_presets().
+TENURE_REDIS_EXPORT Presets presets();
 
 }  // namespace tenure::redis

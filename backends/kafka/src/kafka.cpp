@@ -87,7 +87,7 @@ class Seat final : public Backend {
     if (!started_) {
       const auto pace = pace_of(timing_, carrier_->options());
       if (const auto* error = std::get_if<Error>(&pace)) throw std::invalid_argument(error->message);
-      carrier_->start(timing_, std::get<Pace>(pace));
+      carrier_->begin(timing_, std::get<Pace>(pace));
       started_ = true;
     }
     return carrier_->call(std::move(question), limit);
@@ -151,7 +151,7 @@ std::shared_ptr<Backend> open(Options given) {
                                        " is spoken to in plain text: anybody on the way can read and "
                                        "forge commits, and so leaders. Set security.protocol to ssl or sasl_ssl");
   auto observer = make_observer(options, options.group, journal);
-  return std::make_shared<Seat>(std::make_shared<Carrier>(std::move(options), journal, std::move(observer)));
+  return std::make_shared<Seat>(Carrier::make(std::move(options), journal, std::move(observer)));
 }
 
 std::optional<Error> request_step_down(const Options& given, const std::string& by, const std::string& why,

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reaper.hpp"
 
-#include <pthread.h>
 #include <unistd.h>
 
+#include <exception>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include <tenure/clock.hpp>
+#include <tenure/kit/start_thread.hpp>
 
 namespace tenure::kafka {
 namespace {
@@ -30,40 +32,54 @@ struct Reaper::Impl {
 
   std::mutex mutex;
   std::vector<Task> arrived;
-  std::unique_ptr<Waker> wakes{boot_clock().make_waker()}, exit_wakes{boot_clock().make_waker()};
   bool exiting{}, finished{};
   const pid_t made_by{::getpid()};
-  std::thread thread;
+  const std::unique_ptr<Waker> wakes{boot_clock().make_waker()}, exit_wakes{boot_clock().make_waker()};
+  std::thread thread{start_thread("tenure-k-close", [this] { run(); })};  ///< Last: it uses all of them.
 
   void add(Task task) {
     const std::lock_guard lock(mutex);
     arrived.push_back(std::move(task));
-    if (!thread.joinable()) {
-      thread = std::thread([this] { run(); });
-      pthread_setname_np(thread.native_handle(), "tenure-k-close");
-    }
     wakes->wake();
   }
 
   void run() {
     std::vector<Task> tasks;
     for (;;) {
-      {
-        const std::lock_guard lock(mutex);
-        for (auto& task : arrived) tasks.push_back(std::move(task));
-        arrived.clear();
-      }
-      std::erase_if(tasks, [](const Task& done) { return done(); });
-      {
-        const std::lock_guard lock(mutex);
-        if (tasks.empty() && arrived.empty() && exiting) {
-          finished = true;
-          exit_wakes->wake();
-          return;
-        }
-      }
-      wakes->wait_until(tasks.empty() ? Clock::Time::max() : boot_clock().now() + step);
+      const bool all = take_arrived(tasks);
+      std::erase_if(tasks, done);
+      if (all && tasks.empty() && ended()) return;
+      wakes->wait_until(all && tasks.empty() ? Clock::Time::max() : boot_clock().now() + step);
     }
+  }
+
+  /// False: not now, for want of memory.
+  bool take_arrived(std::vector<Task>& tasks) {
+    const std::lock_guard lock(mutex);
+    try {
+      tasks.reserve(tasks.size() + arrived.size());
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    for (auto& task : arrived) tasks.push_back(std::move(task));
+    arrived.clear();
+    return true;
+  }
+
+  static bool done(const Task& task) {
+    try {
+      return task();
+    } catch (const std::exception&) {  // want of memory: the next time, then
+      return false;
+    }
+  }
+
+  bool ended() {
+    const std::lock_guard lock(mutex);
+    if (!arrived.empty() || !exiting) return false;
+    finished = true;
+    exit_wakes->wake();
+    return true;
   }
 
   void finish() {
@@ -71,7 +87,6 @@ struct Reaper::Impl {
     const auto by = boot_clock().now() + patience_at_exit;
     {
       const std::lock_guard lock(mutex);
-      if (!thread.joinable()) return;
       exiting = true;
       wakes->wake();
     }
@@ -89,11 +104,15 @@ struct Reaper::Impl {
 Reaper::Reaper() : impl_(*new Impl) {}
 
 Reaper& Reaper::instance() {
-  static Reaper& reaper = *new Reaper;
+  static auto& making = *new std::mutex;
+  static Reaper* one = nullptr;
+  const std::lock_guard lock(making);
+  // A child of fork has the memory of its parent's, and no thread.
+  if (!one || one->impl_.made_by != ::getpid()) one = new Reaper;
   static const struct AtExit {
-    ~AtExit() { reaper.impl_.finish(); }
+    ~AtExit() { one->impl_.finish(); }
   } at_exit;
-  return reaper;
+  return *one;
 }
 
 void Reaper::close(std::shared_ptr<Client> client, std::function<void()> left) {

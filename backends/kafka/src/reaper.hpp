@@ -10,9 +10,11 @@
 
 namespace tenure::kafka {
 
-/// One thread per process, started at first use. When the process ends it gets three seconds to finish.
+/// One thread per process, also in a child of fork. When the process ends it gets three seconds to finish.
 class Reaper {
  public:
+  /// Throws std::system_error if there can be no thread or descriptor more: to be asked for when a seat is made, not
+  /// when it ends.
   static Reaper& instance();
 
   /// Leaves the group, then destroys the handle. `left` is called on the reaper's thread, once out of the

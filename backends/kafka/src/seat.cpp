@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "seat.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include <tenure/call_thread.hpp>
+#include <tenure/kit/start_thread.hpp>
 #include <tenure/wait.hpp>
-
-#include "reaper.hpp"
 
 namespace tenure::kafka {
 namespace {
@@ -22,6 +19,8 @@ constexpr auto read_limit = milliseconds(1500);
 constexpr auto topic_limit = milliseconds(1500);
 /// From here up librdkafka keeps its heartbeats by itself.
 constexpr auto own_heartbeat = milliseconds(500);
+/// Before the serving thread goes on.
+constexpr auto after_throw = milliseconds(100);
 
 /// The highest token that this process has read, by election: it outlives a seat.
 class Memory {
@@ -63,10 +62,13 @@ Outcome outcome_of(rd_kafka_resp_err_t code) {
   }
 }
 
-std::thread start_thread(const char* name, auto run) {
-  std::thread thread(run);
-  pthread_setname_np(thread.native_handle(), name);
-  return thread;
+Fact failed(const ReadJob& job, Error error) {
+  switch (job.kind) {
+    case ReadJob::Kind::observe: return fact::Observed{job.id, std::move(error)};
+    case ReadJob::Kind::member: return fact::MemberRead{job.id, std::move(error)};
+    case ReadJob::Kind::requests: break;
+  }
+  return fact::Requested{std::move(error)};
 }
 
 }  // namespace
@@ -75,12 +77,30 @@ Carrier::Carrier(Options options, std::shared_ptr<Journal> journal, std::shared_
     : options_(std::move(options)),
       journal_(std::move(journal)),
       observer_(std::move(observer)),
+      reaper_(Reaper::instance()),
       incarnation_(draw_incarnation()),
       serve_wakes_(boot_clock().make_waker()),
       caller_wakes_(boot_clock().make_waker()),
       read_wakes_(boot_clock().make_waker()) {}
 
-void Carrier::start(const Timing& timing, const Pace& pace) {
+std::shared_ptr<Carrier> Carrier::make(Options options, std::shared_ptr<Journal> journal,
+                                       std::shared_ptr<Client> observer) {
+  const std::shared_ptr<Carrier> it(new Carrier(std::move(options), std::move(journal), std::move(observer)));
+  it->serve_thread_ = start_thread("tenure-kafka", [it] { it->serve(); });
+  try {
+    it->read_thread_ = start_thread("tenure-k-read", [it, over = it->read_over_] {
+      it->read();
+      *over = true;
+    });
+  } catch (...) {
+    it->stop();
+    throw;
+  }
+  return it;
+}
+
+void Carrier::begin(const Timing& timing, const Pace& pace) {
+  const std::lock_guard lock(mutex_);
   pace_ = pace;
   neli_.emplace(Neli::Settings{.lease = std::chrono::ceil<milliseconds>(timing.term),
                                .margin = timing.margin,
@@ -91,15 +111,9 @@ void Carrier::start(const Timing& timing, const Pace& pace) {
                                .first_claim_waits = options_.first_claim == FirstClaim::wait,
                                .remote_step_down = options_.remote_step_down,
                                .highest = Memory::of(memory_key(options_))});
-  serve_thread_ = start_thread("tenure-kafka", [self = shared_from_this()] { self->serve(); });
-  read_thread_ = start_thread("tenure-k-read", [self = shared_from_this(), over = read_over_] {
-    self->read();
-    *over = true;
-  });
 }
 
 void Carrier::stop() {
-  if (!serve_thread_.joinable()) return journal_->close();
   {
     const std::lock_guard lock(mutex_);
     quit_ = true;
@@ -112,7 +126,7 @@ void Carrier::stop() {
     read_quit_ = true;
   }
   read_wakes_->wake();
-  Reaper::instance().join(std::move(read_thread_), read_over_);
+  if (read_thread_.joinable()) reaper_.join(std::move(read_thread_), read_over_);
 }
 
 Carrier::Result Carrier::call(fact::Called question, const Limit& limit) {
@@ -153,21 +167,43 @@ void Carrier::post(Fact fact) {
 
 void Carrier::serve() {
   std::vector<Fact> facts;
-  for (;;) {
-    bool last = false;
+  for (bool last = false; !last;) {
+    bool begun = false;
     {
       const std::lock_guard lock(mutex_);
       facts.swap(inbox_);
       last = quit_;
+      begun = neli_.has_value();
     }
-    if (last) facts.emplace_back(fact::Closing{});
-    for (const auto& fact : facts) handle(fact);
-    facts.clear();
-    take_events();
-    handle(fact::Elapsed{});
+    bool well = true;
+    if (begun) {
+      if (last) facts.emplace_back(fact::Closing{});
+      for (const auto& fact : facts) well &= survives([&] { handle(fact); });
+      facts.clear();
+      well &= survives([this] { take_events(); });
+      well &= survives([this] { handle(fact::Elapsed{}); });
+    }
     if (last) break;
-    serve_wakes_->wait_until(std::min(neli_->alarm(), next_nudge()));
+    const auto at = begun ? std::min(neli_->alarm(), next_nudge()) : Clock::Time::max();
+    serve_wakes_->wait_until(well ? at : boot_clock().now() + after_throw);
   }
+}
+
+/// What throws here is want of memory, most likely. It costs the handle, whose state nobody knows any more.
+bool Carrier::survives(auto step) {
+  const auto tried = [this](auto what) {
+    try {
+      what();
+      return std::string();
+    } catch (const std::exception& e) {
+      journal_->write(Level::error, e.what());
+      return std::string(e.what());
+    }
+  };
+  const auto why = tried(step);
+  if (why.empty()) return true;
+  tried([&] { handle(fact::Broken{handle_, {Fault::unreachable, why}}); });
+  return false;
 }
 
 void Carrier::take_events() {
@@ -252,7 +288,7 @@ void Carrier::carry_out(action::ReadRequests&) {
 void Carrier::carry_out(action::Drop& drop) {
   if (!member_) return post(fact::Left{drop.handle});
   member_->unsubscribe();
-  Reaper::instance().close(std::exchange(member_, nullptr), [weak = weak_from_this(), handle = drop.handle] {
+  reaper_.close(std::exchange(member_, nullptr), [weak = weak_from_this(), handle = drop.handle] {
     if (const auto self = weak.lock()) self->post(fact::Left{handle});
   });
 }
@@ -298,9 +334,17 @@ void Carrier::read() {
       }
     }
     if (job)
-      post(carry_out(*job));
+      post(result_of(*job));
     else
       read_wakes_->wait_until(Clock::Time::max());
+  }
+}
+
+Fact Carrier::result_of(const ReadJob& job) {
+  try {
+    return carry_out(job);
+  } catch (const std::exception& e) {
+    return failed(job, {Fault::unreachable, e.what()});
   }
 }
 
@@ -313,14 +357,10 @@ Fact Carrier::carry_out(const ReadJob& job) {
     return fact::MemberRead{
         job.id, Reading{std::move(commits[0]), commits[1] ? std::move(commits[1]->metadata) : std::string()}};
   }
-  try {
-    if (!requests_)
-      requests_ =
-          std::make_shared<Client>(common_properties(options_, requests_group(options_.group)),
-                                   Place{options_.brokers, requests_group(options_.group), options_.topic}, journal_);
-  } catch (const std::exception& e) {
-    return fact::Requested{Error{Fault::misconfigured, e.what()}};
-  }
+  if (!requests_)
+    requests_ =
+        std::make_shared<Client>(common_properties(options_, requests_group(options_.group)),
+                                 Place{options_.brokers, requests_group(options_.group), options_.topic}, journal_);
   auto found = requests_->with_reason(requests_->committed(1, read_limit));
   if (auto* error = std::get_if<Error>(&found)) return fact::Requested{std::move(*error)};
   return fact::Requested{std::move(std::get<1>(found)[0])};
@@ -351,7 +391,7 @@ std::optional<Error> Carrier::topic_trouble() {
   // Until every broker knows of it.
   const auto by = boot_clock().now() + topic_limit;
   do {
-    wait_out({boot_clock(), boot_clock().now() + topic_limit / 30, {}});
+    read_wakes_->wait_until(boot_clock().now() + topic_limit / 30);
     error = observer_->check_topic(topic_limit, missing);
   } while (missing && boot_clock().now() < by);
   if (missing)

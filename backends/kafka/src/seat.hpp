@@ -13,6 +13,7 @@
 
 #include "client.hpp"
 #include "neli.hpp"
+#include "reaper.hpp"
 #include "settings.hpp"
 
 namespace tenure::kafka {
@@ -28,9 +29,13 @@ struct ReadJob {
 /// Owned by the seat and its two threads together, so that none waits for another at the end.
 class Carrier : public std::enable_shared_from_this<Carrier> {
  public:
-  Carrier(Options options, std::shared_ptr<Journal> journal, std::shared_ptr<Client> observer);
+  /// With its threads, and all that its end needs. Throws std::system_error if there can be no thread or descriptor
+  /// more.
+  static std::shared_ptr<Carrier> make(Options options, std::shared_ptr<Journal> journal,
+                                       std::shared_ptr<Client> observer);
 
-  void start(const Timing& timing, const Pace& pace);
+  /// Once, before the first call.
+  void begin(const Timing& timing, const Pace& pace);
   void stop();
 
   /// One verb at a time: what came of it, or nothing when the limit passed first.
@@ -40,8 +45,11 @@ class Carrier : public std::enable_shared_from_this<Carrier> {
   const Options& options() const { return options_; }
 
  private:
+  Carrier(Options options, std::shared_ptr<Journal> journal, std::shared_ptr<Client> observer);
+
   // The serving thread
   void serve();
+  bool survives(auto step);
   void take_events();
   void handle(const Fact& fact);
   void carry_out(action::Open&);
@@ -63,6 +71,7 @@ class Carrier : public std::enable_shared_from_this<Carrier> {
   // The reading thread
   void read();
   void queue(ReadJob job);
+  Fact result_of(const ReadJob& job);
   Fact carry_out(const ReadJob& job);
   Fact observe(const ReadJob& job);
   std::optional<Error> topic_trouble();
@@ -72,6 +81,7 @@ class Carrier : public std::enable_shared_from_this<Carrier> {
   const Options options_;
   const std::shared_ptr<Journal> journal_;
   const std::shared_ptr<Client> observer_;
+  Reaper& reaper_;
   std::shared_ptr<Client> requests_;  ///< the reading thread's
   Pace pace_{};
   const std::string incarnation_;
@@ -88,7 +98,7 @@ class Carrier : public std::enable_shared_from_this<Carrier> {
   std::thread serve_thread_, read_thread_;
   std::shared_ptr<std::atomic<bool>> read_over_{std::make_shared<std::atomic<bool>>(false)};
 
-  // The serving thread's
+  // The serving thread's, from begin() on
   std::optional<Neli> neli_;
   std::shared_ptr<Client> member_;
   std::uint64_t handle_{};

@@ -58,12 +58,14 @@ struct Options {
 
 /// A seat for a LeaderManager or an Observer of its own. Any thread may destroy it, but not from within `log`.
 ///
-/// Needs two threads and two client handles (librdkafka's own threads beside them); joins the group at the
-/// first acquire(), and leaves it by release(), by destruction, or when it was asked nothing for a term.
+/// Needs two threads and two client handles: with librdkafka's own and a LeaderManager's about 13 threads and 25
+/// descriptors, so that 40 elections reach the usual limit of 1024. Joins the group at the first acquire(), and leaves
+/// it by release(), by destruction, or when it was asked nothing for a term.
 ///
 /// On the cluster it needs READ on the topic and on the group (and on group + ".requests" for remote_step_down);
 /// no WRITE. What cannot work there, a missing topic for instance, comes as an Error from the verbs.
-/// Throws std::invalid_argument for an option that can never work.
+/// Throws std::invalid_argument for an option that can never work, std::system_error when threads or descriptors have
+/// run out.
 TENURE_KAFKA_EXPORT std::shared_ptr<Backend> open(Options options);
 
 /// A seat by URL: "kafka://host:port,host:port/topic?group=...". User and password: sasl.username, sasl.password.

@@ -8,103 +8,116 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
-#include <ctime>
+#include <exception>
 #include <mutex>
+#include <stdexcept>
 #include <system_error>
-#include <utility>
-
 #include <tenure/kit/start_thread.hpp>
 #include <tenure/wait.hpp>
+#include <utility>
+
+#include "random.hpp"
 
 namespace tenure {
 namespace {
 
+using Duration = Clock::Duration;
+using std::chrono::milliseconds;
+
 /// From being told to return until it is taken to talk on, or to hang. Twice this is less than what core calls wedged.
-constexpr auto grace = std::chrono::milliseconds(20);
+constexpr auto grace = milliseconds(20);
+constexpr int most_patience = 4;  ///< Times the first.
+constexpr Duration first_pause = milliseconds(20), longest_pause = std::chrono::seconds(1);
 
 Limit soon() { return {boot_clock(), boot_clock().now() + grace, {}}; }
 
-/// A SIGPIPE that comes to this thread meanwhile is taken back.
-class NoBrokenPipe {
- public:
-  NoBrokenPipe() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    sigset_t pending;
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  ~NoBrokenPipe() {
-    const timespec at_once{};
-    while (!was_pending_ && sigtimedwait(&pipe_, nullptr, &at_once) < 0 && errno == EINTR) {
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  NoBrokenPipe(const NoBrokenPipe&) = delete;
-  NoBrokenPipe& operator=(const NoBrokenPipe&) = delete;
+std::string in_ms(Duration d) { return std::to_string((d + milliseconds(1) - Duration(1)) / milliseconds(1)) + " ms"; }
 
- private:
-  sigset_t pipe_{}, before_{};
-  bool was_pending_{};
-};
+/// One of few, so that the same trouble is told again with the same words, and core once.
+std::string roughly(Duration d) {
+  constexpr std::array steps{8000, 4000, 2000, 1000, 500, 200, 100, 50, 20, 10};
+  const auto* const step = std::ranges::find_if(steps, [d](int ms) { return d >= milliseconds(ms); });
+  return step == steps.end() ? "some ms" : std::to_string(*step) + " ms";
+}
 
 }  // namespace
 
 Clock::Time by_boot_clock(const Limit& limit) {
   const auto now = limit.clock.now();
-  const auto left = limit.by > now ? limit.by - now : Clock::Duration::zero();
-  return boot_clock().now() + std::min<Clock::Duration>(left, std::chrono::hours(24));
+  const auto left = limit.by > now ? limit.by - now : Duration::zero();
+  return boot_clock().now() + std::min<Duration>(left, std::chrono::hours(24));
 }
 
 struct CallThreadState {
-  using Body = std::function<void(CallThread::Socket&)>;
-  enum class Busy { no, on_callers_thread, on_own_thread };
+  enum class Doing { nothing, pausing, connecting, asking };
+  struct Request {
+    std::function<void(CallThread::Socket&)> body;
+    Duration call{};  ///< How long its caller waits.
+    bool begun{}, done{};
+    std::optional<Error> error{};
+  };
+  using Lock = std::unique_lock<std::mutex>;
 
-  std::mutex mutex;
-  const std::unique_ptr<Waker> thread{boot_clock().make_waker()};
-  Clock::Time watched_to{Clock::Time::min()};  ///< By when the thread looks again.
-  Body given;                                  ///< For the thread.
-  Busy busy{};
-  Clock::Time end_at{};  ///< On the caller's thread: the limit, and then, once told to return, some grace later.
-  bool connects{};       ///< On the caller's thread: it asked to.
-  bool ended{};          ///< What runs was told to return.
-  bool waiting{};        ///< In Socket::wait().
-  bool quit{};
-  int socket{-1};  ///< Ours to close.
-  Waker* caller{};
-  const int end_event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-
-  CallThreadState() {
+  CallThreadState(std::shared_ptr<CallThread::Connection> made, Duration first)
+      : connection(std::move(made)), first_patience(first) {
+    if (!connection) throw std::invalid_argument("CallThread: the connection is missing");
     if (end_event < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
   }
   ~CallThreadState() {
-    if (socket >= 0) ::close(socket);
-    ::close(end_event);
+    forget_socket();
+    if (end_event >= 0) ::close(end_event);
   }
 
-  // ---- for calls ----
+  const std::shared_ptr<CallThread::Connection> connection;
+  const Duration first_patience;
+  std::mutex mutex;
+  const std::unique_ptr<Waker> thread{boot_clock().make_waker()};
+  const int end_event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  std::shared_ptr<Request> asked{};  ///< And not begun: its caller may take it back.
+  Waker* caller{};
+  Doing doing{};
+  bool ended{};    ///< What is being asked is to return.
+  bool waiting{};  ///< In Socket::wait().
+  bool quit{}, gone{};
+  int socket{-1};  ///< Ours to close.
 
-  bool may_connect() {
-    const std::lock_guard lock(mutex);
-    connects = busy == Busy::on_callers_thread;
-    return !connects;
-  }
+  // Of the connection that is being made, or was last.
+  std::string with, step_is;
+  Clock::Time connect_began{}, step_began{};
+  bool cut_short{}, out_of_descriptors{}, ran_out{};
+  Duration patience{first_patience}, round_trip{};
+  int failures{};  ///< In a row.
+  Error failure{};
+  Clock::Time not_before{};
 
-  bool use(int descriptor) {
+  // ---- for what runs on the thread ----
+
+  bool step(std::string whom, std::string what, int descriptor) {
     const int copy = descriptor < 0 ? -1 : ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
     const std::lock_guard lock(mutex);
-    if (socket >= 0) ::close(socket);
+    end_step();
+    with = std::move(whom);
+    step_is = std::move(what);
+    step_began = boot_clock().now();
+    forget_socket();
     socket = copy;
-    return !ended && (copy >= 0 || descriptor < 0);
+    out_of_descriptors = copy < 0 && descriptor >= 0;
+    if (caller) caller->wake();  // It watches another time now.
+    return !quit && !out_of_descriptors;
+  }
+
+  void end_step() { ran_out = ran_out || boot_clock().now() - step_began >= patience; }
+
+  void forget_socket() {
+    if (socket >= 0) ::close(std::exchange(socket, -1));
   }
 
   bool wait_readable() {
-    std::unique_lock lock(mutex);
+    Lock lock(mutex);
     if (ended) return false;
     waiting = true;
     pollfd fds[2] = {{end_event, POLLIN, 0}, {socket, POLLIN, 0}};
@@ -116,137 +129,206 @@ struct CallThreadState {
     return !ended;
   }
 
-  // ---- beginnings and ends ----
+  // ---- the thread ----
 
-  void begin(Busy where) {
-    busy = where;
-    ended = connects = false;
+  void run() {
+    Lock lock(mutex);
+    while (!quit) {
+      if (asked)
+        serve(lock);
+      else
+        sleep(lock, Clock::Time::max());
+    }
+    gone = true;
+    if (caller) caller->wake();
+  }
+
+  void sleep(Lock& lock, Clock::Time until) {
+    lock.unlock();
+    thread->wait_until(until);
+    lock.lock();
+  }
+
+  void serve(Lock& lock) {
+    doing = Doing::connecting;
+    connect_began = step_began = boot_clock().now();
+    lock.unlock();
+    const bool stands = connection->stands();
+    lock.lock();
+    if ((stands || connect(lock)) && asked && !quit) ask(lock);
+    doing = Doing::nothing;
+  }
+
+  bool connect(Lock& lock) {
+    forget_socket();
+    doing = Doing::pausing;
+    while (asked && !quit && boot_clock().now() < not_before) sleep(lock, not_before);
+    if (!asked || quit) return false;
+    doing = Doing::connecting;
+    connect_began = step_began = boot_clock().now();
+    cut_short = out_of_descriptors = ran_out = false;
+    lock.unlock();
+    auto error = attempt();
+    lock.lock();
+    end_step();
+    if (error) {
+      failed(std::move(*error));
+    } else {
+      failures = 0;
+      patience = first_patience;
+    }
+    return !error;
+  }
+
+  std::optional<Error> attempt() {
+    try {
+      CallThread::Attempt seen(*this);
+      return connection->connect(seen);
+    } catch (const std::exception& e) {
+      return Error{Fault::unreachable, std::string("connecting failed: ") + e.what()};
+    }
+  }
+
+  void failed(Error error) {
+    if (out_of_descriptors)
+      error = {Fault::unreachable, with + ": no descriptor is left to watch the connection with: raise ulimit -n"};
+    else if (cut_short)
+      error = {Fault::timed_out, with + ": " + step_is + " took longer than " + in_ms(patience)};
+    if (ran_out) patience = std::min(patience * 2, first_patience * most_patience);
+    const auto most = std::min(longest_pause, asked ? asked->call : longest_pause);
+    const auto pause = std::min(first_pause * (1 << std::min(failures, 10)), most);
+    ++failures;
+    not_before = boot_clock().now() + pause / 2 + pause / 2048 * static_cast<Clock::rep>(random_u64() % 1024);
+    failure = std::move(error);
+    if (!asked) return;
+    asked->error = failure;
+    finish(std::exchange(asked, nullptr));
+  }
+
+  void ask(Lock& lock) {
+    const auto request = std::exchange(asked, nullptr);
+    request->begun = true;
+    doing = Doing::asking;
+    ended = false;
     std::uint64_t count = 0;
     [[maybe_unused]] const auto drained = ::read(end_event, &count, sizeof count);
+    lock.unlock();
+    auto error = answered(*request);
+    lock.lock();
+    request->error = std::move(error);
+    finish(request);
+  }
+
+  std::optional<Error> answered(Request& request) {
+    std::optional<Error> error;
+    try {
+      CallThread::Socket seen(*this);
+      request.body(seen);
+    } catch (const std::exception& e) {
+      error = Error{Fault::unreachable, std::string("a call of the client library threw: ") + e.what()};
+    }
+    request.body = nullptr;  // What it captured is gone before its caller is told.
+    return error;
+  }
+
+  void finish(const std::shared_ptr<Request>& request) const {
+    request->done = true;
+    if (caller) caller->wake();
+  }
+
+  // ---- the caller ----
+
+  std::optional<Error> call(std::function<void(CallThread::Socket&)> body, Waker& waker, Waker& real,
+                            const Limit& limit) {
+    const auto request = std::make_shared<Request>();
+    request->body = std::move(body);
+    request->call = limit.by - limit.clock.now();
+    if (limit.passed()) return Error{Fault::timed_out, "the limit passed before anything was asked"};
+    Lock lock(mutex);
+    asked = request;
+    thread->wake();
+    await(lock, request->done, waker, limit);
+    if (request->done) return request->error;
+    if (!request->begun) return not_begun(*request, limit);
+    end();
+    if (waiting) await(lock, request->done, real, soon());
+    return request->done ? request->error : Error{Fault::timed_out, no_answer(request->call)};
+  }
+
+  /// Until `done` or the limit. Whoever waits sees to a step that takes too long. The lock is held but for the sleep.
+  void await(Lock& lock, const bool& done, Waker& waker, const Limit& limit) {
+    caller = &waker;
+    while (!done && !limit.passed()) {
+      auto by = limit.by;
+      if (doing == Doing::connecting && socket >= 0 && !cut_short) {
+        const auto left = step_began + patience - boot_clock().now();
+        cut_short = left <= Duration::zero();
+        if (cut_short)
+          cut();
+        else if (left < by - limit.clock.now())
+          by = limit.clock.now() + left;
+      }
+      lock.unlock();
+      wait(waker, {limit.clock, by, limit.stop});
+      lock.lock();
+    }
+    caller = nullptr;
   }
 
   void end() {
     ended = true;
-    end_at = boot_clock().now() + grace;
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(end_event, &one, sizeof one);
-    if (!waiting) cut();
   }
 
   void cut() const {
     if (socket >= 0) ::shutdown(socket, SHUT_RDWR);
   }
 
-  /// However the call ended, and before its stop means nothing any more.
-  struct Idle {
-    CallThreadState& state;
-    ~Idle() {
-      const std::lock_guard lock(state.mutex);
-      state.busy = Busy::no;
+  // ---- messages ----
+
+  Error not_begun(const Request& request, const Limit& limit) {
+    asked.reset();
+    if (doing == Doing::asking) {
+      if (!limit.stop.stop_requested()) cut();
+      return {Fault::timed_out, no_answer(request.call) + " (nor to the question before it: the connection is ended)"};
     }
-  };
-
-  /// False: it is to be called again, where it may connect.
-  bool run_here(std::unique_lock<std::mutex>& lock, const Body& body, const Limit& limit) {
-    begin(Busy::on_callers_thread);
-    end_at = by_boot_clock(limit);
-    look_by(end_at);
-    lock.unlock();
-    {
-      const NoBrokenPipe none;
-      const std::stop_callback stop(limit.stop, [this] {
-        const std::lock_guard ending(mutex);
-        if (busy == Busy::on_callers_thread && !ended) end(), look_by(end_at);
-      });
-      const Idle after{*this};
-      CallThread::Socket seen(*this);
-      body(seen);
-    }
-    lock.lock();
-    return !connects;
+    if (doing == Doing::connecting) return {Fault::timed_out, still_connecting(request.call)};
+    if (failures > 0) return failure;
+    return {Fault::timed_out, "the limit passed before anything was asked"};
   }
 
-  bool run_there(std::unique_lock<std::mutex>& lock, Body body, Waker& waker, Waker& real, const Limit& limit) {
-    begin(Busy::on_own_thread);
-    given = std::move(body);
-    thread->wake();
-    if (await_idle(lock, waker, limit)) return true;
-    end();
-    if (!waiting && socket < 0) return false;
-    if (await_idle(lock, real, soon())) return true;
-    cut();
-    return await_idle(lock, real, soon());
+  std::string still_connecting(Duration call) const {
+    auto text = with + ": still connecting after " + roughly(boot_clock().now() - connect_began) + " (" + step_is +
+                "); this call had " + in_ms(call) +
+                ", the next waits on. If this stays so, the server is out of reach, or too far away for this "
+                "Timing::call: raise it, or take a preset with a longer term";
+    if (failures > 0) text += ". The attempt before: " + failure.message;
+    return text;
   }
 
-  /// Whether nothing runs, by the limit. The lock is held but for the sleep.
-  bool await_idle(std::unique_lock<std::mutex>& lock, Waker& waker, const Limit& limit) {
-    caller = &waker;
-    while (busy != Busy::no && !limit.passed()) {
-      lock.unlock();
-      wait(waker, limit);
-      lock.lock();
-    }
-    caller = nullptr;
-    return busy == Busy::no;
-  }
-
-  // ---- the thread ----
-
-  void run() {
-    std::unique_lock lock(mutex);
-    while (!quit) {
-      if (given) {
-        run_given(lock);
-      } else {
-        look_at(watch());
-        lock.unlock();
-        thread->wait();
-        lock.lock();
-      }
-    }
-  }
-
-  void run_given(std::unique_lock<std::mutex>& lock) {
-    {
-      const auto body = std::exchange(given, nullptr);
-      lock.unlock();
-      CallThread::Socket seen(*this);
-      body(seen);
-    }  // What it captured is gone before its caller is told.
-    lock.lock();
-    busy = Busy::no;
-    if (caller) caller->wake();
-  }
-
-  /// Its alarm is set without waking it, and left alone if it comes earlier: it looks in vain then.
-  void look_by(Clock::Time at) {
-    if (at < watched_to) look_at(at);
-  }
-
-  void look_at(Clock::Time at) {
-    watched_to = at;
-    thread->set(at);
-  }
-
-  /// Ends what runs on its caller's thread when it is time; when to look again.
-  Clock::Time watch() {
-    if (busy != Busy::on_callers_thread) return Clock::Time::max();
-    if (boot_clock().now() < end_at) return end_at;
-    if (!ended) {
-      end();
-      return end_at;
-    }
-    cut();
-    return Clock::Time::max();
+  std::string no_answer(Duration call) const {
+    auto text = with + ": no answer within " + in_ms(call);
+    if (round_trip > call / 4)
+      return text + ", where a round trip took " + in_ms(round_trip) +
+             ": raise Timing::call, or take a preset with a longer term";
+    return text + "; the server is slow or hangs, or the network is cut (a round trip took " + in_ms(round_trip) +
+           " when we connected)";
   }
 };
 
-bool CallThread::Socket::may_connect() { return state_.may_connect(); }
-bool CallThread::Socket::use(int descriptor) { return state_.use(descriptor); }
+bool CallThread::Attempt::step(std::string with, std::string what, int descriptor) {
+  return state_.step(std::move(with), std::move(what), descriptor);
+}
+Clock::Duration CallThread::Attempt::patience() const { return state_.patience; }
+void CallThread::Attempt::round_trip(Clock::Duration measured) {
+  const std::lock_guard lock(state_.mutex);
+  state_.round_trip = measured;
+}
 bool CallThread::Socket::wait() { return state_.wait_readable(); }
 
-CallThread::CallThread()
-    : state_(std::make_shared<CallThreadState>()),
+CallThread::CallThread(std::shared_ptr<Connection> connection, Clock::Duration patience)
+    : state_(std::make_shared<CallThreadState>(std::move(connection), patience)),
       real_waker_(boot_clock().make_waker()),
       made_by_(::getpid()),
       thread_(start_thread("tenure call", [state = state_] { state->run(); })) {}
@@ -257,30 +339,29 @@ CallThread::~CallThread() {
     return;
   }
   auto& state = *state_;
-  std::unique_lock lock(state.mutex);
+  CallThreadState::Lock lock(state.mutex);
   state.quit = true;
   state.end();
   state.cut();
   state.thread->wake();
-  const bool returned = state.await_idle(lock, *real_waker_, soon());
+  state.await(lock, state.gone, *real_waker_, soon());
+  const bool gone = state.gone;
   lock.unlock();
-  if (returned) {
+  if (gone) {
     thread_.join();
   } else {
     thread_.detach();
   }
 }
 
-bool CallThread::call(std::function<void(Socket&)> body, const Limit& limit) {
-  auto& state = *state_;
+std::optional<Error> CallThread::call(std::function<void(Socket&)> body, const Limit& limit) {
   const auto own = &limit.clock == &boot_clock() ? nullptr : limit.clock.make_waker();
-  auto& waker = own ? *own : *real_waker_;
-  std::unique_lock lock(state.mutex);
-  if (!state.await_idle(lock, waker, limit)) state.cut();  // Its connect is over, and it talks on.
-  if (state.busy != CallThreadState::Busy::no || limit.passed()) return false;
-  if (state.socket >= 0 && state.run_here(lock, body, limit)) return true;
-  if (limit.passed()) return false;
-  return state.run_there(lock, std::move(body), waker, *real_waker_, limit);
+  return state_->call(std::move(body), own ? *own : *real_waker_, *real_waker_, limit);
+}
+
+void CallThread::wait_out(const Limit& limit) {
+  if (&limit.clock != &boot_clock()) return tenure::wait_out(limit);
+  while (!limit.passed()) wait(*real_waker_, limit);
 }
 
 }  // namespace tenure

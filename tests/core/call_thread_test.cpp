@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: whatever a client library does, its caller is back by the limit. Method: calls that block in every way that
-// such libraries block, on sockets whose other end stays silent.
+// Goal: whatever a client library does, its caller is back by the limit, and nothing that was begun is thrown away.
+// Method: connects and calls that block in every way that such libraries block, on sockets whose other end stays
+// silent.
 #include <tenure/call_thread.hpp>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,17 +14,21 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <tenure/manual_clock.hpp>
 #include <tenure/wait.hpp>
 #include <thread>
+#include <vector>
 
 namespace tenure {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::HasSubstr;
 
 Limit within(Clock::Duration d, std::stop_token stop = {}) { return {boot_clock(), boot_clock().now() + d, stop}; }
 
@@ -35,269 +42,391 @@ struct Silence {
     ::close(ends[0]);
     ::close(ends[1]);
   }
+  void say(char c) const { EXPECT_EQ(::write(ends[1], &c, 1), 1); }
   int ends[2]{};
 };
 
+/// How many bytes.
 int read_a_byte(int descriptor) {
   char byte = 0;
   return static_cast<int>(::read(descriptor, &byte, 1));
 }
 
-/// With a connection that is established a call runs on its caller's thread, else on the other one.
-class CallThreadEither : public testing::TestWithParam<bool> {
- protected:
-  void SetUp() override {
-    if (!GetParam()) return;
-    ASSERT_TRUE(thread.call([s = silence](CallThread::Socket& socket) { socket.use(s->ends[0]); }, within(5s)));
-  }
-  const std::shared_ptr<Silence> silence = std::make_shared<Silence>();
-  CallThread thread;
-};
-INSTANTIATE_TEST_SUITE_P(, CallThreadEither, testing::Bool(),
-                         [](const auto& p) { return p.param ? "on_its_callers_thread" : "on_its_own"; });
+/// Connects to a Silence, in the way that a test demands.
+class Line final : public CallThread::Connection {
+ public:
+  using Way = std::function<std::optional<Error>(CallThread::Attempt&, const Silence&)>;
+  explicit Line(Way way = {}) : way_(std::move(way)) {}
 
-TEST(CallThread, RunsOnOneThreadOfItsOwnAndHandsBackWhatItReturned) {
-  CallThread thread;
-  const auto first = thread.ask([](auto&) { return std::this_thread::get_id(); }, within(5s));
-  const auto second = thread.ask([](auto&) { return std::this_thread::get_id(); }, within(5s));
-  ASSERT_TRUE(first);
-  EXPECT_NE(*first, std::this_thread::get_id());
-  EXPECT_EQ(first, second);
+  std::optional<Error> connect(CallThread::Attempt& attempt) override {
+    {
+      const std::lock_guard lock(mutex_);
+      attempts_.push_back(boot_clock().now());
+    }
+    auto silence = std::make_shared<Silence>();
+    auto error = way_ ? way_(attempt, *silence) : std::nullopt;
+    if (error) return error;
+    if (!attempt.step("server (here)", "greeting", silence->ends[0])) return Error{Fault::unreachable, "ended"};
+    const std::lock_guard lock(mutex_);
+    silence_ = silence;
+    return std::nullopt;
+  }
+  bool stands() override {
+    const std::lock_guard lock(mutex_);
+    return silence_ != nullptr;
+  }
+  void drop() {
+    const std::lock_guard lock(mutex_);
+    silence_.reset();
+  }
+  std::shared_ptr<Silence> silence() const {
+    const std::lock_guard lock(mutex_);
+    return silence_;
+  }
+  std::vector<Clock::Time> attempts() const {
+    const std::lock_guard lock(mutex_);
+    return attempts_;
+  }
+
+ private:
+  const Way way_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<Silence> silence_;
+  std::vector<Clock::Time> attempts_;
+};
+
+struct CallThreadTest : testing::Test {
+  std::shared_ptr<Line> line = std::make_shared<Line>();
+  CallThread thread{line};
+
+  std::optional<Error> connect() {
+    return thread.call([](auto&) {}, within(5s));
+  }
+  /// What a call that reads a byte got; an Error if it was not back by its limit.
+  Result<int> read(const Limit& limit) {
+    return thread.ask([line = line](auto&) -> Result<int> { return read_a_byte(line->silence()->ends[0]); }, limit);
+  }
+  Result<bool> await(const Limit& limit) {
+    return thread.ask([](CallThread::Socket& socket) -> Result<bool> { return socket.wait(); }, limit);
+  }
+};
+
+template <class T>
+bool is(const Result<T>& result, T value) {
+  return std::holds_alternative<T>(result) && std::get<T>(result) == value;
+}
+template <class T>
+std::string trouble(const Result<T>& result) {
+  const auto* error = std::get_if<Error>(&result);
+  return error ? error->message : "none";
 }
 
-TEST_P(CallThreadEither, AReadThatHangsEndsByTheLimit) {
+TEST_F(CallThreadTest, ConnectsAndAsksOnOneThreadOfItsOwn) {
+  const auto id = [](auto&) -> Result<std::thread::id> { return std::this_thread::get_id(); };
+  const auto first = thread.ask(id, within(5s));
+  const auto second = thread.ask(id, within(5s));
+  ASSERT_TRUE(std::holds_alternative<std::thread::id>(first)) << trouble(first);
+  EXPECT_FALSE(is(first, std::this_thread::get_id()));
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(line->attempts().size(), 1u);
+}
+
+// ---- connecting ----
+
+TEST(CallThreadConnecting, ItOutlivesTheCallsThatWaitForItAndIsMadeOnce) {
+  std::promise<void> resolved;
+  const auto line = std::make_shared<Line>([hang = resolved.get_future().share()](auto& attempt, auto&) {
+    attempt.step("server (there)", "resolving", -1);
+    hang.wait();
+    return std::optional<Error>();
+  });
+  CallThread thread(line);
+  std::atomic<int> ran{};
+  for (int i = 0; i < 3; ++i) {
+    const auto began = boot_clock().now();
+    const auto error = thread.call([&ran](auto&) { ++ran; }, within(30ms));
+    EXPECT_LT(boot_clock().now() - began, 30ms + wedged);
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->fault, Fault::timed_out);
+    for (const auto* part : {"server (there)", "still connecting", "resolving", "this call had 30 ms", "Timing::call"})
+      EXPECT_THAT(error->message, HasSubstr(part));
+  }
+  resolved.set_value();
+  EXPECT_FALSE(thread.call([&ran](auto&) { ++ran; }, within(5s)));
+  EXPECT_EQ(ran, 1) << "what was not begun by its limit is never begun";
+  EXPECT_EQ(line->attempts().size(), 1u);
+}
+
+TEST(CallThreadConnecting, AStepThatTakesTooLongIsEndedAndGivenMoreTimeLater) {
+  std::vector<Clock::Duration> patience;
+  const auto slow = std::make_shared<Line>([&](auto& attempt, const Silence& silence) -> std::optional<Error> {
+    patience.push_back(attempt.patience());
+    attempt.step("server (there)", "greeting", silence.ends[0]);
+    if (patience.size() == 5) return std::nullopt;
+    read_a_byte(silence.ends[0]);
+    return Error{Fault::unreachable, "the connection broke"};
+  });
+  CallThread thread(slow, 20ms);
+  for (int i = 0; i < 4; ++i) {
+    const auto error = thread.call([](auto&) {}, within(5s));
+    ASSERT_TRUE(error);
+    EXPECT_THAT(error->message, HasSubstr("server (there): greeting took longer than"));
+  }
+  EXPECT_FALSE(thread.call([](auto&) {}, within(5s)));
+  slow->drop();
+  patience.resize(4);
+  EXPECT_FALSE(thread.call([](auto&) {}, within(5s)));
+  EXPECT_EQ(patience, (std::vector<Clock::Duration>{20ms, 40ms, 80ms, 80ms, 20ms}));
+}
+
+TEST(CallThreadConnecting, AFailureIsToldAndTheNextAttemptIsBackedOff) {
+  const auto line = std::make_shared<Line>([](auto&, auto&) {
+    return std::optional(Error{Fault::forbidden, "wrong password"});
+  });
+  CallThread thread(line);
+  for (int i = 0; i < 6; ++i)
+    EXPECT_EQ(thread.call([](auto&) {}, within(80ms)), (Error{Fault::forbidden, "wrong password"}));
+  const auto at = line->attempts();
+  ASSERT_GE(at.size(), 5u) << "never longer than a call";
+  for (std::size_t i = 1; i < at.size(); ++i)
+    EXPECT_GE(at[i] - at[i - 1], std::min<Clock::Duration>(10ms * (1 << (i - 1)), 40ms)) << i;
+}
+
+TEST(CallThreadConnecting, ACallThatEndsWhileAnAttemptIsBackedOffTellsWhatFailed) {
+  const auto line = std::make_shared<Line>([](auto&, auto&) { return std::optional(Error{Fault::forbidden, "no"}); });
+  CallThread thread(line);
+  EXPECT_TRUE(thread.call([](auto&) {}, within(5s)));
+  EXPECT_EQ(thread.call([](auto&) {}, within(1ms)), (Error{Fault::forbidden, "no"}));
+}
+
+TEST(CallThreadConnecting, WhatItThrowsIsAnError) {
+  const auto line = std::make_shared<Line>([](auto&, auto&) -> std::optional<Error> { throw std::bad_alloc(); });
+  CallThread thread(line);
+  const auto error = thread.call([](auto&) {}, within(5s));
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message, HasSubstr("bad_alloc"));
+}
+
+TEST_F(CallThreadTest, AConnectionThatBrokeIsMadeAnewWithinTheCall) {
+  EXPECT_FALSE(connect());
+  line->drop();
+  EXPECT_FALSE(connect());
+  EXPECT_EQ(line->attempts().size(), 2u);
+}
+
+// ---- asking ----
+
+TEST_F(CallThreadTest, AnAnswerThatComesLateCostsTheCallAndNotTheConnection) {
+  ASSERT_FALSE(connect());
   const auto began = boot_clock().now();
-  const auto got = thread.ask(
-      [silence = silence](CallThread::Socket& socket) {
-        socket.use(silence->ends[0]);
-        return read_a_byte(silence->ends[0]);
-      },
-      within(30ms));
+  const auto late = read(within(30ms));
   EXPECT_GE(boot_clock().now() - began, 30ms);
   EXPECT_LT(boot_clock().now() - began, 30ms + wedged);
-  EXPECT_EQ(got, 0) << "the socket was shut down, so the read saw the end of the stream";
+  EXPECT_THAT(trouble(late), HasSubstr("server (here): no answer within 30 ms"));
+  line->silence()->say('1');
+  line->silence()->say('2');
+  EXPECT_TRUE(is(read(within(5s)), 1)) << "the first answer is the first question's";
+  EXPECT_EQ(line->attempts().size(), 1u);
 }
 
-TEST_P(CallThreadEither, AReadThatHangsEndsWhenItsStopIsRequested) {
+TEST_F(CallThreadTest, AQuestionThatTwoCallsWaitedForIsEnded) {
+  ASSERT_FALSE(connect());
+  EXPECT_THAT(trouble(read(within(30ms))), HasSubstr("no answer"));
+  std::atomic<bool> ran{};
+  const auto error = thread.call([&ran](auto&) { ran = true; }, within(30ms));
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message, HasSubstr("the connection is ended"));
+  EXPECT_FALSE(ran);
+  EXPECT_TRUE(is(read(within(5s)), 0)) << "the socket was shut down, so the next one sees the end of the stream";
+}
+
+TEST_F(CallThreadTest, AStopEndsTheCallAtOnceAndNotTheConnection) {
+  ASSERT_FALSE(connect());
   std::stop_source stop;
   std::promise<void> reading;
-  std::thread stopper([&] {
+  std::jthread stopper([&] {
     reading.get_future().wait();
     stop.request_stop();
   });
-  const auto got = thread.ask(
-      [silence = silence, &reading](CallThread::Socket& socket) {
-        socket.use(silence->ends[0]);
+  const auto error = thread.call(
+      [line = line, &reading](auto&) {
         reading.set_value();
-        return read_a_byte(silence->ends[0]);
+        read_a_byte(line->silence()->ends[0]);
       },
       within(1h, stop.get_token()));
-  stopper.join();
-  EXPECT_EQ(got, 0);
+  EXPECT_TRUE(error);
+  line->silence()->say('1');
+  line->silence()->say('2');
+  EXPECT_TRUE(is(read(within(5s)), 1));
 }
 
-TEST(CallThread, AConnectThatOutlivesItsCallServesTheNext) {
-  const auto silence = std::make_shared<Silence>();
-  const auto connected = std::make_shared<std::promise<void>>();
-  const auto go_on = std::make_shared<std::promise<bool>>();
-  CallThread thread;
-  EXPECT_FALSE(thread.call(
-      [=, may_connect = connected->get_future().share()](CallThread::Socket& socket) {
-        may_connect.wait();
-        go_on->set_value(socket.use(silence->ends[0]));
-      },
-      within(10ms)));
-  connected->set_value();
-  EXPECT_FALSE(go_on->get_future().get());
-  ASSERT_EQ(::write(silence->ends[1], "x", 1), 1);
-  EXPECT_EQ(thread.ask([silence](auto&) { return read_a_byte(silence->ends[0]); }, within(5s)), 1);
-}
-
-TEST(CallThread, ABodyThatTalksOnAfterALateConnectIsCutByTheNextCall) {
-  const auto silence = std::make_shared<Silence>();
-  const auto connected = std::make_shared<std::promise<void>>();
-  const auto used = std::make_shared<std::promise<void>>();
-  const auto read = std::make_shared<std::promise<int>>();
-  CallThread thread;
-  EXPECT_FALSE(thread.call(
-      [=, may_connect = connected->get_future().share()](CallThread::Socket& socket) {
-        may_connect.wait();
-        socket.use(silence->ends[0]);
-        used->set_value();
-        read->set_value(read_a_byte(silence->ends[0]));
-      },
-      within(10ms)));
-  connected->set_value();
-  used->get_future().wait();
-  EXPECT_FALSE(thread.call([](auto&) {}, within(10ms)));
-  EXPECT_EQ(read->get_future().get(), 0);
-}
-
-TEST(CallThread, WhatCannotBeEndedHoldsUpLaterCallsOnlyToTheirLimits) {
-  const auto resolved = std::make_shared<std::promise<void>>();
-  CallThread thread;
-  const auto began = boot_clock().now();
-  EXPECT_FALSE(thread.call([hang = resolved->get_future().share()](auto&) { hang.wait(); }, within(20ms)));
-  std::atomic<bool> ran{};
-  EXPECT_FALSE(thread.call([&ran](auto&) { ran = true; }, within(20ms)));
-  EXPECT_LT(boot_clock().now() - began, 40ms + wedged);
-  EXPECT_FALSE(ran);
-  resolved->set_value();
-  EXPECT_TRUE(thread.call([&ran](auto&) { ran = true; }, within(5s)));
-  EXPECT_TRUE(ran);
-}
-
-TEST_P(CallThreadEither, AWaitEndsAtTheLimitAndItsSocketLivesOn) {
-  const auto waited = thread.ask(
-      [silence = silence](CallThread::Socket& socket) {
-        socket.use(silence->ends[0]);
-        return socket.wait();
-      },
-      within(100ms));
-  EXPECT_EQ(waited, false);
-  ASSERT_EQ(::write(silence->ends[1], "x", 1), 1);
-  EXPECT_EQ(thread.ask([](CallThread::Socket& socket) { return socket.wait(); }, within(5s)), true);
-  EXPECT_EQ(thread.ask([silence = silence](auto&) { return read_a_byte(silence->ends[0]); }, within(5s)), 1);
-}
-
-TEST_P(CallThreadEither, AWaitAfterItsEndReturnsAtOnce) {
-  const auto waits = thread.ask(
-      [silence = silence](CallThread::Socket& socket) {
-        socket.use(silence->ends[0]);
-        return std::pair(socket.wait(), socket.wait());
-      },
-      within(100ms));
-  EXPECT_EQ(waits, std::pair(false, false));
-}
-
-TEST_P(CallThreadEither, ABodyThatTalksOnAfterItsWaitEndedIsCut) {
-  const auto used = std::make_shared<std::promise<void>>();
-  const auto read = std::make_shared<std::promise<int>>();
-  std::stop_source stop;
-  std::jthread stopper([&] {
-    used->get_future().wait();
-    stop.request_stop();
+TEST(CallThreadAsking, AMessageNamesTheRoundTripAndTheLimit) {
+  const auto line = std::make_shared<Line>([](auto& attempt, auto&) {
+    attempt.round_trip(41ms);
+    return std::optional<Error>();
   });
-  thread.call(
-      [=, silence = silence](CallThread::Socket& socket) {
-        socket.use(silence->ends[0]);
-        used->set_value();
+  CallThread thread(line);
+  const auto error = thread.call(
+      [line](auto&) {
+        if (const auto silence = line->silence()) read_a_byte(silence->ends[0]);
+      },
+      within(40ms));
+  ASSERT_TRUE(error);
+  for (const auto* part : {"no answer within 40 ms", "a round trip took 41 ms", "raise Timing::call"})
+    EXPECT_THAT(error->message, HasSubstr(part));
+}
+
+TEST_F(CallThreadTest, NothingIsBegunAfterTheLimit) {
+  std::atomic<bool> ran{};
+  EXPECT_TRUE(thread.call([&ran](auto&) { ran = true; }, within(-1ms)));
+  EXPECT_FALSE(connect());
+  EXPECT_FALSE(ran);
+}
+
+TEST_F(CallThreadTest, AfterABodyThatThrewAllTheSameTheNextOneRuns) {
+  EXPECT_TRUE(thread.call([](auto&) { throw std::bad_alloc(); }, within(5s)));
+  EXPECT_FALSE(connect());
+}
+
+TEST_F(CallThreadTest, ABrokenPipeKillsNobody) {
+  ASSERT_FALSE(connect());
+  ::shutdown(line->silence()->ends[0], SHUT_RDWR);
+  const auto written = thread.ask(
+      [line = line](auto&) -> Result<int> { return static_cast<int>(::write(line->silence()->ends[0], "x", 1)); },
+      within(5s));
+  EXPECT_TRUE(is(written, -1));
+}
+
+// ---- waiting for the other end ----
+
+TEST_F(CallThreadTest, AWaitEndsAtTheLimitAndItsConnectionLivesOn) {
+  ASSERT_FALSE(connect());
+  EXPECT_TRUE(is(await(within(100ms)), false));
+  line->silence()->say('x');
+  EXPECT_TRUE(is(await(within(5s)), true));
+  EXPECT_TRUE(is(read(within(5s)), 1));
+}
+
+TEST_F(CallThreadTest, AWaitAfterItsEndReturnsAtOnce) {
+  ASSERT_FALSE(connect());
+  const auto waits = thread.ask(
+      [](CallThread::Socket& socket) -> Result<std::pair<bool, bool>> {
+        const bool first = socket.wait();
+        return std::pair(first, socket.wait());
+      },
+      within(100ms));
+  EXPECT_TRUE(is(waits, std::pair(false, false)));
+}
+
+TEST_F(CallThreadTest, ABodyThatTalksOnAfterItsWaitEndedIsEndedByTheNextCall) {
+  ASSERT_FALSE(connect());
+  std::promise<int> read;
+  EXPECT_TRUE(thread.call(
+      [line = line, &read](CallThread::Socket& socket) {
         socket.wait();
-        read->set_value(read_a_byte(silence->ends[0]));
+        read.set_value(read_a_byte(line->silence()->ends[0]));
       },
-      within(10s, stop.get_token()));
-  EXPECT_EQ(read->get_future().get(), 0);
+      within(20ms)));
+  EXPECT_TRUE(thread.call([](auto&) {}, within(20ms)));
+  EXPECT_EQ(read.get_future().get(), 0);
 }
 
-TEST(CallThread, TheSocketMayBeClosedByItsOwnerMeanwhile) {
-  auto silence = std::make_shared<Silence>();
-  CallThread thread;
-  EXPECT_TRUE(thread.call([silence](CallThread::Socket& socket) { socket.use(silence->ends[0]); }, within(5s)));
-  silence.reset();
-  const Silence other;  // Most likely with the same numbers.
-  const auto resolved = std::make_shared<std::promise<void>>();
-  EXPECT_FALSE(thread.call(
-      [hang = resolved->get_future().share()](CallThread::Socket& socket) {
-        if (socket.may_connect()) hang.wait();
-      },
-      within(1ms)));
-  resolved->set_value();
-  EXPECT_TRUE(thread.call([](CallThread::Socket& socket) { socket.use(-1); }, within(5s)));
-  ASSERT_EQ(::write(other.ends[1], "x", 1), 1);
-  EXPECT_EQ(read_a_byte(other.ends[0]), 1) << "another socket was shut down in its place";
-}
+// ---- ends ----
 
-TEST_P(CallThreadEither, AConnectNeverHoldsItsCallerUp) {
-  const auto resolved = std::make_shared<std::promise<void>>();
-  const auto began = boot_clock().now();
-  EXPECT_FALSE(thread.call(
-      [hang = resolved->get_future().share()](CallThread::Socket& socket) {
-        socket.use(-1);
-        if (!socket.may_connect()) return;
+TEST_F(CallThreadTest, TheSocketMayBeClosedByItsOwnerMeanwhile) {
+  ASSERT_FALSE(connect());
+  std::promise<void> closed;
+  std::promise<void> go_on;
+  EXPECT_TRUE(thread.call(
+      [line = line, &closed, hang = go_on.get_future().share()](auto&) {
+        line->drop();
+        closed.set_value();
         hang.wait();
       },
       within(20ms)));
-  EXPECT_LT(boot_clock().now() - began, 20ms + wedged);
-  resolved->set_value();
-  EXPECT_TRUE(thread.call([](auto&) {}, within(5s)));
+  closed.get_future().wait();
+  const Silence other;  // Most likely with the same numbers.
+  EXPECT_TRUE(thread.call([](auto&) {}, within(20ms))) << "which ends the question before it";
+  go_on.set_value();
+  EXPECT_FALSE(connect());
+  other.say('x');
+  EXPECT_EQ(read_a_byte(other.ends[0]), 1) << "another socket was shut down in its place";
 }
 
-TEST(CallThread, WithAConnectionACallRunsOnItsCallersThread) {
-  const auto silence = std::make_shared<Silence>();
-  CallThread thread;
-  const auto id = [](auto&) { return std::this_thread::get_id(); };
-  const auto connects = [silence](CallThread::Socket& socket) {
-    socket.use(silence->ends[0]);
-    return std::this_thread::get_id();
-  };
-  EXPECT_NE(thread.ask(connects, within(5s)), std::this_thread::get_id());
-  EXPECT_EQ(thread.ask(id, within(5s)), std::this_thread::get_id());
-  EXPECT_TRUE(thread.call([](CallThread::Socket& socket) { socket.use(-1); }, within(5s)));
-  EXPECT_NE(thread.ask(id, within(5s)), std::this_thread::get_id());
+TEST(CallThreadEnd, DestructionEndsAQuestionAndAStepWithASocket) {
+  std::promise<int> read;
+  {
+    const auto line = std::make_shared<Line>();
+    CallThread thread(line);
+    thread.call([line, &read](auto&) { read.set_value(read_a_byte(line->silence()->ends[0])); }, within(20ms));
+  }
+  EXPECT_EQ(read.get_future().get(), 0);
+  std::promise<int> greeted;
+  const auto line = std::make_shared<Line>([&](auto& attempt, const Silence& silence) {
+    attempt.step("server", "greeting", silence.ends[0]);
+    greeted.set_value(read_a_byte(silence.ends[0]));
+    return std::optional(Error{Fault::unreachable, "broke"});
+  });
+  {
+    EXPECT_TRUE(CallThread(line).call([](auto&) {}, within(20ms)));
+  }
+  EXPECT_EQ(greeted.get_future().get(), 0);
 }
 
-TEST(CallThread, AStopThatComesAfterTheCallHasReturnedDoesNotHarmTheConnection) {
-  const auto silence = std::make_shared<Silence>();
-  CallThread thread;
-  std::stop_source stop;
-  ASSERT_TRUE(thread.call([silence](CallThread::Socket& socket) { socket.use(silence->ends[0]); }, within(5s)));
-  ASSERT_TRUE(thread.call([](auto&) {}, within(10ms, stop.get_token())));
-  stop.request_stop();
-  wait_out(within(20ms));
-  ASSERT_EQ(::write(silence->ends[1], "x", 1), 1);
-  EXPECT_EQ(thread.ask([silence](auto&) { return read_a_byte(silence->ends[0]); }, within(5s)), 1);
-}
-
-TEST(CallThread, NothingIsBegunAfterTheLimit) {
-  CallThread thread;
-  std::atomic<bool> ran{};
-  EXPECT_FALSE(thread.call([&ran](auto&) { ran = true; }, within(-1ms)));
-  EXPECT_TRUE(thread.call([](auto&) {}, within(5s)));
-  EXPECT_FALSE(ran);
-}
-
-TEST(CallThread, ItsDestructionEndsWhatRuns) {
-  const auto silence = std::make_shared<Silence>();
-  const auto read = std::make_shared<std::promise<int>>();
+TEST(CallThreadEnd, DestructionDoesNotWaitForWhatCannotBeEnded) {
   const auto resolved = std::make_shared<std::promise<void>>();
+  const auto line = std::make_shared<Line>([resolved](auto&, auto&) {
+    resolved->get_future().wait();
+    return std::optional<Error>();
+  });
   const auto began = boot_clock().now();
   {
-    CallThread thread;
-    EXPECT_FALSE(thread.call([hang = resolved->get_future().share()](auto&) { hang.wait(); }, within(1ms)));
+    EXPECT_TRUE(CallThread(line).call([](auto&) {}, within(1ms)));
   }
   EXPECT_LT(boot_clock().now() - began, 1ms + wedged);
   resolved->set_value();
 }
 
-TEST_P(CallThreadEither, ABrokenPipeKillsNobody) {
-  ::shutdown(silence->ends[0], SHUT_RDWR);
-  EXPECT_EQ(thread.ask([silence = silence](auto&) { return ::write(silence->ends[0], "x", 1); }, within(5s)), -1);
-  EXPECT_TRUE(thread.call([](auto&) {}, within(5s)));
-}
-
-TEST(CallThread, TheLimitsClockMayBeGoneAfterTheCall) {
-  const auto silence = std::make_shared<Silence>();
-  CallThread thread;
-  {
-    ManualClock clock;
-    const Limit limit{clock, clock.now() + 1h, {}};
-    EXPECT_TRUE(thread.call([silence](CallThread::Socket& socket) { socket.use(silence->ends[0]); }, limit));
-    EXPECT_TRUE(thread.call([](auto&) {}, limit));
-    EXPECT_EQ(clock.next_alarm(), Clock::Time::max()) << "nobody waits on it any more";
+/// While it lives this process can open nothing.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = ::dup(0);
+    ::close(next);
+    auto none = before_;
+    none.rlim_cur = static_cast<rlim_t>(next);
+    ::setrlimit(RLIMIT_NOFILE, &none);
   }
-  EXPECT_TRUE(thread.call([](auto&) {}, within(5s)));
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(CallThreadEnd, WithoutDescriptorsAConnectIsAnErrorAndTheRestGoesOn) {
+  int attempts = 0;
+  const auto line = std::make_shared<Line>([&attempts](auto& attempt, const Silence& silence) -> std::optional<Error> {
+    if (++attempts > 1) return std::nullopt;
+    const NoDescriptors none;
+    EXPECT_FALSE(attempt.step("server (here)", "greeting", silence.ends[0]));
+    return Error{Fault::unreachable, "ended"};
+  });
+  auto thread = std::make_unique<CallThread>(line);
+  const auto error = thread->call([](auto&) {}, within(5s));
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message, HasSubstr("server (here): no descriptor is left"));
+  EXPECT_FALSE(thread->call([](auto&) {}, within(5s)));
+  const NoDescriptors none;
+  EXPECT_FALSE(thread->call([](auto&) {}, within(5s)));
+  thread->wait_out(within(1ms));
+  thread.reset();
 }
 
-TEST(CallThread, AfterABodyThatThrewAllTheSameTheNextOneRuns) {
-  const auto silence = std::make_shared<Silence>();
-  CallThread thread;
-  ASSERT_TRUE(thread.call([silence](CallThread::Socket& socket) { socket.use(silence->ends[0]); }, within(5s)));
-  EXPECT_THROW(thread.call([](auto&) { throw std::bad_alloc(); }, within(5s)), std::bad_alloc);
-  EXPECT_TRUE(thread.call([](auto&) {}, within(100ms)));
-}
-
-TEST(CallThread, AForkedChildMayDestroyIt) {
-  auto thread = std::make_unique<CallThread>();
+TEST(CallThreadEnd, AForkedChildMayDestroyIt) {
+  auto thread = std::make_unique<CallThread>(std::make_shared<Line>());
   const auto child = ::fork();
   if (child == 0) {
     ::alarm(10);
@@ -309,17 +438,26 @@ TEST(CallThread, AForkedChildMayDestroyIt) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << "it hung, and the alarm ended it";
 }
 
-TEST(CallThread, CountsByTheCallersClock) {
+// ---- other clocks ----
+
+TEST_F(CallThreadTest, TheLimitsClockMayBeGoneAfterTheCall) {
+  {
+    ManualClock clock;
+    const Limit limit{clock, clock.now() + 1h, {}};
+    EXPECT_FALSE(thread.call([](auto&) {}, limit));
+    EXPECT_FALSE(thread.call([](auto&) {}, limit));
+    EXPECT_EQ(clock.next_alarm(), Clock::Time::max()) << "nobody waits on it any more";
+  }
+  EXPECT_FALSE(connect());
+}
+
+TEST_F(CallThreadTest, CountsByTheCallersClock) {
   ManualClock clock;
-  CallThread thread;
-  const auto resolved = std::make_shared<std::promise<void>>();
-  auto result = std::async(std::launch::async, [&] {
-    return thread.call([hang = resolved->get_future().share()](auto&) { hang.wait(); }, {clock, clock.now() + 10s, {}});
-  });
+  ASSERT_FALSE(connect());
+  auto result = std::async(std::launch::async, [&] { return read({clock, clock.now() + 10s, {}}); });
   ASSERT_TRUE(clock.await_parked(1));
   clock.advance(10s);
-  EXPECT_FALSE(result.get());
-  resolved->set_value();
+  EXPECT_THAT(trouble(result.get()), HasSubstr("no answer"));
 }
 
 }  // namespace

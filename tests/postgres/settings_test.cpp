@@ -27,14 +27,16 @@ using testing::Not;
 
 constexpr const char* canary = "canary-4711";
 
-std::map<std::string, std::string> told(const Options& options) {
-  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> parsed(
-      PQconninfoParse(settings_of(options).conninfo.c_str(), nullptr), &PQconninfoFree);
+std::map<std::string, std::string> understood(const std::string& conninfo) {
+  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> parsed(PQconninfoParse(conninfo.c_str(), nullptr),
+                                                                            &PQconninfoFree);
   std::map<std::string, std::string> out;
   for (const auto* option = parsed.get(); option && option->keyword; ++option)
     if (option->val) out[option->keyword] = option->val;
   return out;
 }
+
+std::map<std::string, std::string> told(const Options& options) { return understood(settings_of(options).conninfo); }
 
 Options with(const std::string& conninfo, const std::string& user = "", const std::string& password = "") {
   return {conninfo, user, password};
@@ -50,8 +52,17 @@ std::string refusal(const Options& options) {
 }
 
 TEST(Settings, AnEmptyConninfoLeavesAllToLibpq) {
-  EXPECT_EQ(told({}),
-            (std::map<std::string, std::string>{{"connect_timeout", "2"}, {"fallback_application_name", "tenure"}}));
+  EXPECT_EQ(told({}), (std::map<std::string, std::string>{{"fallback_application_name", "tenure"}}));
+}
+
+/// libpq counts whole seconds from the last whole one: of two it may leave one.
+TEST(Settings, AConnectIsGivenWhatTheCallThreadGivesItUnlessTheUserKnowsBetter) {
+  const auto within = [](const std::string& conninfo, Clock::Duration patience) {
+    return understood(settings_of(with(conninfo)).conninfo_within(patience))["connect_timeout"];
+  };
+  EXPECT_EQ(within("host=a", std::chrono::seconds(2)), "3");
+  EXPECT_EQ(within("host=a", std::chrono::milliseconds(20)), "2");
+  EXPECT_EQ(within("host=a connect_timeout=7", std::chrono::seconds(2)), "7");
 }
 
 TEST(Settings, KeysAndValuesAndUrisMeanWhatTheyMeanToLibpq) {

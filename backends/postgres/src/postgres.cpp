@@ -74,20 +74,19 @@ std::optional<Error> create_schema(const Options& options, const Limit& limit) {
   auto settings = settings_of(options);
   // One after the other: "if not exists" does not see what another session is about to create.
   const auto statements = "select pg_advisory_xact_lock(hashtext('tenure schema'));\n" + schema(options.table);
-  const auto session = std::make_shared<Session>(std::move(settings), "");
-  CallThread thread;
-  const auto done = thread.ask(
-      [=](CallThread::Socket& socket) -> std::optional<Error> {
+  const auto session = std::make_shared<Session>(std::move(settings), std::nullopt);
+  const auto done = CallThread(session).ask(
+      [=](auto&) -> Result<bool> {
         try {
-          if (auto error = session->connected(socket)) return error;
           session->run(statements);
-          return std::nullopt;
+          return true;
         } catch (const std::exception& e) {
           return session->failed(e);
         }
       },
       limit);
-  return done ? *done : Error{Fault::timed_out, "postgres: no answer by the call's limit; the table may be there"};
+  if (const auto* error = std::get_if<Error>(&done)) return *error;
+  return std::nullopt;
 }
 
 }  // namespace tenure::postgres

@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <cstdint>
+#include <utility>
 
 #include "faults.hpp"
 #include "statements.hpp"
@@ -72,42 +73,49 @@ class Session::Ear final {
 };
 #endif
 
-Session::Session(Settings settings, std::string election)
-    : settings_(std::move(settings)), election_(std::move(election)) {}
+Session::Session(Settings settings, std::optional<std::string> election)
+    : settings_(std::move(settings)), election_(std::move(election)), where_(" (" + settings_.target + ")") {}
 
 Session::~Session() { drop(); }
 
-std::optional<Error> Session::connected(CallThread::Socket& socket) {
-  if (connection_ && !alive()) drop();
-  if (!connection_) {
-    if (!socket.may_connect()) return Error{Fault::unreachable, "not connected"};
-    connection_ = std::make_unique<pqxx::connection>(settings_.conninfo);
+std::optional<Error> Session::connect(CallThread::Attempt& attempt) {
+  drop();
+  try {
+    attempt.step("postgres (" + settings_.target + ")", "resolving, TCP, TLS, password");
+    connection_ = std::make_unique<pqxx::connection>(settings_.conninfo_within(attempt.patience()));
     where_ = place(*connection_);
-  }
-  if (!cuttable_) cuttable_ = socket.use(connection_->sock());
-  if (!cuttable_) return Error{Fault::timed_out, "postgres" + where_ + ": the connection came too late for this call"};
-  return std::nullopt;
-}
-
-std::optional<Error> Session::ready(CallThread::Socket& socket) {
-  if (auto error = connected(socket)) return error;
-  return introduced_ ? std::nullopt : introduce();
-}
-
-std::optional<Error> Session::introduce() {
-  const auto found = ask(introduction, {settings_.quoted})[0];
-  if (auto error = refused(found)) {
+    std::optional<Error> error;
+    if (!attempt.step("postgres" + where_, "introduction", connection_->sock()))
+      error = Error{Fault::unreachable, "postgres" + where_ + ": not introduced"};
+    else if (election_)
+      error = introduce(attempt);
+    if (error) drop();
+    return error;
+  } catch (const std::exception& e) {
+    auto error = failed(e);
     drop();
     return error;
   }
-  channel_ = channel_of(found[2].as<std::string>(), found[3].as<std::string>(), election_);
-  if (found[0].as<int>() == connection_->backendpid()) {
-    ear_ = std::make_unique<Ear>(*connection_, channel_, *this);
-    run(std::string("set lock_timeout = '") + table_lock_timeout + "'; set plan_cache_mode = force_generic_plan");
-    prepare();
-    if (found[6].as<bool>()) warm_up();
-  }
-  introduced_ = true;
+}
+
+bool Session::stands() {
+  if (connection_ && !alive()) drop();
+  return connection_ != nullptr;
+}
+
+/// At most three round trips: what stands there, the wish to be told of news, and all the rest.
+std::optional<Error> Session::introduce(CallThread::Attempt& attempt) {
+  auto asked = boot_clock().now();
+  const auto found = ask(introduction, {settings_.quoted})[0];
+  attempt.round_trip(boot_clock().now() - asked);
+  if (auto error = refused(found)) return error;
+  channel_ = channel_of(found[2].as<std::string>(), found[3].as<std::string>(), *election_);
+  news_.any = true;
+  if (found[0].as<int>() != connection_->backendpid()) return std::nullopt;
+  asked = boot_clock().now();
+  ear_ = std::make_unique<Ear>(*connection_, channel_, *this);
+  attempt.round_trip(boot_clock().now() - asked);
+  run(preparations(found[6].as<bool>()));
   return std::nullopt;
 }
 
@@ -126,32 +134,38 @@ std::optional<Error> Session::refused(const pqxx::row& found) const {
 
 /// What is asked while electing is parsed and planned once: that costs the server more than the asking does. Only in a
 /// session of our own, which a pooler's is not.
-void Session::prepare() {
-  const Writing writing{settings_.quoted, election_, channel_, {}};
-  for (const auto& question : {reading(settings_.quoted, election_), replacing(writing, Expected{}, {}),
-                               replacing(writing, std::nullopt, {})}) {
-    const auto name = "tenure_" + std::to_string(prepared_.size());
-    connection_->prepare(name, question.statement);
-#if PQXX_VERSION_MAJOR < 7
-    connection_->prepare_now(name);
-#endif
-    prepared_.emplace(question.statement, name);
-  }
-}
-
+///
 /// A new server process fills its caches of the table's catalogue with its first write, and plans it: some
 /// milliseconds, which are not to be a fail-over's. So ask for a write that can find nothing, since no beat is
 /// expected; it locks no row, takes no transaction id and leaves nothing in the log. Who only observes may not write,
 /// and would be refused.
-void Session::warm_up() {
-  const Writing writing{settings_.quoted, bytea(election_), channel_, {}};
+std::string Session::preparations(bool may_write) {
+  const auto election = bytea(*election_);
+  const Writing writing{settings_.quoted, election, channel_, {}};
   const auto nothing = replacing(writing, Expected{}, {});
-  ask(nothing.statement, nothing.values);
+  std::string out =
+      std::string("set lock_timeout = '") + table_lock_timeout + "'; set plan_cache_mode = force_generic_plan";
+  for (const auto& question : {reading(settings_.quoted, election), nothing, replacing(writing, std::nullopt, {})}) {
+    const auto name = "tenure_" + std::to_string(prepared_.size());
+    out += "; prepare " + name + " as " + question.statement;
+    prepared_.emplace(question.statement, name);
+  }
+  if (may_write) out += "; " + execution(prepared_.at(nothing.statement), nothing.values);
+  return out;
+}
+
+std::string Session::execution(const std::string& name, const std::vector<std::string>& values) const {
+  std::string out = "execute " + name;
+  const char* before = "(";
+  for (const auto& value : values) out += std::exchange(before, ",") + connection_->quote(value);
+  return out + ')';
 }
 
 pqxx::result Session::ask(const std::string& statement, const std::vector<std::string>& values) {
   pqxx::nontransaction transaction(*connection_);
+  // libpqxx 6 executes what it has prepared itself, a round trip each.
   const auto known = prepared_.find(statement);
+  if (known != prepared_.end()) return transaction.exec(execution(known->second, values));
 #if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 706
   const auto all = pqxx::prepare::make_dynamic_params(values);
 #else
@@ -159,10 +173,8 @@ pqxx::result Session::ask(const std::string& statement, const std::vector<std::s
   for (const auto& value : values) all.append(value);
 #endif
 #if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 710
-  if (known != prepared_.end()) return transaction.exec_prepared(known->second, all);
   return transaction.exec_params(statement, all);
 #else
-  if (known != prepared_.end()) return transaction.exec(pqxx::prepped{known->second}, all);
   return transaction.exec(statement, all);
 #endif
 }
@@ -177,7 +189,7 @@ bool Session::alive() {
       if (!connection_->is_open()) return false;
       connection_->get_notifs();
     } while (readable(connection_->sock()));
-  } catch (const pqxx::broken_connection&) {
+  } catch (const std::exception&) {
     return false;
   }
   return connection_->is_open();
@@ -192,7 +204,6 @@ void Session::drop() {
 #endif
   ear_.reset();
   connection_.reset();
-  cuttable_ = introduced_ = false;
   news_ = {};
   prepared_.clear();
 }
@@ -200,7 +211,6 @@ void Session::drop() {
 void Session::heard(std::string_view notice) { news_ = {true, released_by(notice)}; }
 
 Session::Wait Session::await_news(CallThread::Socket& socket, const std::optional<Version>& seen) {
-  if (!connection_ || !introduced_ || !alive()) return Wait::broken;
   if (!ear_) return Wait::deaf;
   for (;;) {
     if (news_.released && news_.released == seen) news_ = {};
@@ -212,6 +222,7 @@ Session::Wait Session::await_news(CallThread::Socket& socket, const std::optiona
 
 Error Session::failed(const std::exception& thrown) {
   const auto sqlstate = sqlstate_of(thrown);
+  if (sqlstate == "0A000") drop();  // A prepared statement that the table has outgrown.
   if (!connection_ || connection_->is_open()) return explained(sqlstate, thrown.what(), settings_, where_);
   drop();
   // libpqxx 6 keeps the server's parting words to itself.

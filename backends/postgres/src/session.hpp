@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection to the server: made when it is needed, made again after it broke. Lives on its store's call thread.
+// One connection to the server, introduced: the table was looked at, news are listened to, statements are prepared.
 #pragma once
 #include <map>
 #include <memory>
@@ -20,22 +20,21 @@ namespace tenure::postgres {
 /// Where news of one election are notified.
 std::string channel_of(const std::string& schema, const std::string& table, const std::string& election);
 
-class Session {
+class Session final : public CallThread::Connection {
  public:
-  Session(Settings settings, std::string election);
-  ~Session();
+  /// Without an election it never looks at the table, for one who comes to create it.
+  Session(Settings settings, std::optional<std::string> election);
+  ~Session() override;
 
-  /// A connection that may be asked, and that listens if a session can. Throws what libpqxx throws.
-  std::optional<Error> ready(CallThread::Socket& socket);
-  /// The same without a look at the table, for one who comes to create it.
-  std::optional<Error> connected(CallThread::Socket& socket);
+  std::optional<Error> connect(CallThread::Attempt& attempt) override;
+  bool stands() override;
 
   /// One statement in a transaction of its own.
   pqxx::result ask(const std::string& statement, const std::vector<std::string>& values);
   /// Several, without values, in one transaction.
   void run(const std::string& statements);
 
-  /// From here on only what comes later is news.
+  /// From here on only what comes later is news. To begin with, what came before the connection is.
   void forget_news() { news_ = {}; }
 
   struct News {
@@ -59,17 +58,15 @@ class Session {
   bool alive();
   void heard(std::string_view notice);
   void drop();
-  void prepare();
-  void warm_up();
-  std::optional<Error> introduce();
+  std::string preparations(bool may_write);
+  std::string execution(const std::string& name, const std::vector<std::string>& values) const;
+  std::optional<Error> introduce(CallThread::Attempt& attempt);
   std::optional<Error> refused(const pqxx::row& found) const;
 
   const Settings settings_;
-  const std::string election_;
+  const std::optional<std::string> election_;
   std::unique_ptr<pqxx::connection> connection_;
   std::string where_;
-  bool cuttable_{};    ///< The call thread knows the connection's socket.
-  bool introduced_{};  ///< What follows is known.
   std::string channel_;
   std::unique_ptr<Ear> ear_;  ///< If it listens. Ends before the connection.
   News news_;

@@ -13,7 +13,6 @@ namespace tenure::postgres {
 namespace {
 
 constexpr std::size_t max_identifier_bytes = 63;
-constexpr const char* connect_seconds = "2";  // libpq takes no less
 
 using Pairs = std::map<std::string, std::string>;
 
@@ -81,6 +80,13 @@ std::vector<std::string> unverified(const Pairs& pairs) {
   return out;
 }
 
+std::string target_of(const Pairs& pairs) {
+  const auto or_else = [](std::string value, const char* other) { return value.empty() ? other : value; };
+  return printable(or_else(effective(pairs, "host", "PGHOST"), "local socket") + ":" +
+                   or_else(effective(pairs, "port", "PGPORT"), "5432") + "/" +
+                   effective(pairs, "dbname", "PGDATABASE"));
+}
+
 }  // namespace
 
 std::string quoted_table(const std::string& table) {
@@ -98,14 +104,26 @@ Settings settings_of(const Options& options) {
   auto pairs = parsed(options.conninfo);
   if (!options.user.empty()) pairs["user"] = options.user;
   if (!options.password.empty()) pairs["password"] = options.password;
-  if (effective(pairs, "connect_timeout", "PGCONNECT_TIMEOUT").empty()) pairs["connect_timeout"] = connect_seconds;
   pairs.emplace("fallback_application_name", "tenure");
 
-  Settings out{joined(pairs), options.table, quoted_table(options.table), {}, unverified(pairs)};
+  Settings out{.conninfo = joined(pairs),
+               .target = target_of(pairs),
+               .own_timeout = !effective(pairs, "connect_timeout", "PGCONNECT_TIMEOUT").empty(),
+               .table = options.table,
+               .quoted = quoted_table(options.table),
+               .secrets = {},
+               .unverified_hosts = unverified(pairs)};
   for (const auto& secret :
        {effective(pairs, "password", "PGPASSWORD"), effective(pairs, "sslpassword", "PGSSLPASSWORD")})
     if (!secret.empty()) out.secrets.push_back(secret);
   return out;
+}
+
+/// libpq counts in whole seconds, of which the first may be short.
+std::string Settings::conninfo_within(Clock::Duration patience) const {
+  using std::chrono::seconds;
+  if (own_timeout) return conninfo;
+  return conninfo + "connect_timeout='" + std::to_string(std::chrono::ceil<seconds>(patience).count() + 1) + '\'';
 }
 
 std::string Settings::redacted(std::string_view text) const {

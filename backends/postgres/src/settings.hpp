@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include <tenure/clock.hpp>
 #include <tenure/postgres.hpp>
 
 namespace tenure::postgres {
@@ -14,10 +15,15 @@ std::string quoted_table(const std::string& table);
 
 struct Settings {
   std::string conninfo;  ///< Key/value pairs: the user's, and what he left to us.
+  std::string target;    ///< "host:port/database" as far as it is known before connecting, for messages.
+  bool own_timeout{};    ///< The user says how long a connect may take.
   std::string table;     ///< As the user wrote it, for messages.
   std::string quoted;    ///< For statements.
   std::vector<std::string> secrets;
   std::vector<std::string> unverified_hosts;  ///< Spoken to over a network with nothing to prove who answers.
+
+  /// conninfo, with about so long for each server.
+  std::string conninfo_within(Clock::Duration patience) const;
 
   /// Without the secrets, and fit for a log line.
   std::string redacted(std::string_view text) const;

@@ -4,8 +4,6 @@
 #include <exception>
 #include <utility>
 
-#include <tenure/wait.hpp>
-
 #include "faults.hpp"
 #include "statements.hpp"
 
@@ -16,7 +14,8 @@ namespace {
 constexpr Clock::Duration calm = std::chrono::seconds(1);
 
 /// Of what is left of a call: the rest is for the answer, so that the server ends the wait and not we the connection.
-Clock::Duration lock_wait(const Limit& limit) { return (limit.by - limit.clock.now()) / 2; }
+/// `until` is boot_clock()'s.
+Clock::Duration lock_wait(Clock::Time until) { return (until - boot_clock().now()) / 2; }
 
 Read read_now(Session& session, const std::string& election) {
   const auto question = reading(session.settings().quoted, election);
@@ -41,23 +40,21 @@ Swap swap_now(Session& session, const std::string& election, const std::optional
 }  // namespace
 
 Store::Store(Settings settings, const std::string& election)
-    : session_(std::make_shared<Session>(std::move(settings), election)), election_(bytea(election)) {}
+    : session_(std::make_shared<Session>(std::move(settings), election)),
+      election_(bytea(election)),
+      thread_(session_) {}
 
 template <class Value, class Work>
 Result<Value> Store::on_the_session(Work work, const Limit& limit) {
-  auto answer = thread_.ask(
-      [session = session_, work](CallThread::Socket& socket) -> Result<Value> {
+  return thread_.ask(
+      [session = session_, work](auto&) -> Result<Value> {
         try {
-          if (auto error = session->ready(socket)) return std::move(*error);
           return work(*session);
         } catch (const std::exception& e) {
           return session->failed(e);
         }
       },
       limit);
-  if (!answer || (std::holds_alternative<Error>(*answer) && limit.passed()))
-    return Error{Fault::timed_out, "postgres: no answer by the call's limit"};
-  return std::move(*answer);
 }
 
 Result<Read> Store::read(const Limit& limit) {
@@ -65,30 +62,35 @@ Result<Read> Store::read(const Limit& limit) {
 }
 
 Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, const Record& next, const Limit& limit) {
-  return on_the_session<Swap>([=, election = election_, wait = lock_wait(limit)](
-                                  Session& session) { return swap_now(session, election, expected, next, wait); },
-                              limit);
+  return on_the_session<Swap>(
+      [=, election = election_, until = by_boot_clock(limit)](Session& session) {
+        return swap_now(session, election, expected, next, lock_wait(until));
+      },
+      limit);
 }
 
 std::optional<Version> Store::await_change(const std::optional<Version>& seen, const Limit& limit) {
   using Wait = Session::Wait;
+  using Heard = std::pair<Wait, std::optional<Version>>;
   const auto began = limit.clock.now();
   const auto heard = thread_.ask(
-      [session = session_, seen](CallThread::Socket& socket) {
+      [session = session_, seen](CallThread::Socket& socket) -> Result<Heard> {
         const auto waited = session->await_news(socket, seen);
-        return std::pair(waited, waited == Wait::news ? session->news().released : std::nullopt);
+        return Heard(waited, waited == Wait::news ? session->news().released : std::nullopt);
       },
       limit);
-  if (!heard) return std::nullopt;
-  if (heard->first == Wait::deaf) wait_out(limit);
-  if (heard->first == Wait::broken) wait_out({limit.clock, std::min(limit.by, began + calm), limit.stop});
-  return heard->second;
+  const auto* told = std::get_if<Heard>(&heard);
+  if (told && told->first == Wait::deaf) thread_.wait_out(limit);
+  if (!told || told->first == Wait::broken)
+    thread_.wait_out({limit.clock, std::min(limit.by, began + calm), limit.stop});
+  return told ? told->second : std::nullopt;
 }
 
 std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
   const auto done = on_the_session<bool>(
-      [request, election = election_, wait = lock_wait(limit)](Session& session) {
-        const auto question = recalling({session.settings().quoted, election, session.channel(), wait}, request);
+      [request, election = election_, until = by_boot_clock(limit)](Session& session) {
+        const Writing writing{session.settings().quoted, election, session.channel(), lock_wait(until)};
+        const auto question = recalling(writing, request);
         session.ask(question.statement, question.values);
         return true;
       },

@@ -20,7 +20,6 @@ using std::chrono::duration_cast;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr int most_redirections = 4;
 constexpr std::size_t most_reply_bytes = 256 << 10;  // a record has less than 1 KiB, INFO some 10
 constexpr std::size_t most_elements = 1024;
 constexpr Clock::Duration wait_precision = milliseconds(110);  // servers look ten times a second whether a WAIT is over
@@ -96,15 +95,17 @@ void Connection::drop() {
 
 // ---- finding the server ----
 
-std::optional<Error> Connection::ready(CallThread::Socket& socket, Clock::Time until) {
-  if (context_ && greeted_ && stale()) drop();
+std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
   const auto tries = std::max<std::size_t>(options_.servers.size(), 1) + (options_.master.empty() ? 0 : 1);
   std::optional<Error> told;
   for (std::size_t failed = 0; !greeted_;) {
-    if (!context_ && !socket.may_connect()) return Error{Fault::unreachable, "not connected"};
-    auto error = context_ ? std::nullopt : connect(until);
-    if (!error && !socket.use(context_->fd))
-      return Error{Fault::timed_out, where() + " was connected to after the call's limit"};
+    aim();
+    attempt.step(where(), "resolving, TCP");
+    auto error = connect(attempt.patience());
+    if (!error && !attempt.step(where(), options_.tls ? "TLS, introduction" : "introduction", context_->fd)) {
+      drop();
+      return broken("ended");
+    }
     if (!error) error = at_sentinel_ ? ask_sentinel() : greet();
     if (!error) continue;
     drop();
@@ -114,18 +115,23 @@ std::optional<Error> Connection::ready(CallThread::Socket& socket, Clock::Time u
   return std::nullopt;
 }
 
-std::optional<Error> Connection::connect(Clock::Time until) {
+void Connection::aim() {
   at_sentinel_ = !options_.master.empty() && !to_;
-  auto left = until - boot_clock().now();
-  if (options_.servers.size() > 1) left /= 2;  // for whoever is asked next
-  const auto us = std::max(duration_cast<microseconds>(left), microseconds(1000)).count();
+  if (to_)
+    at_ = *to_;
+  else if (!options_.socket.empty())
+    at_.host = "127.0.0.1";  // where a cluster names no host
+  else
+    at_ = options_.servers[seed_ % options_.servers.size()];
+}
+
+std::optional<Error> Connection::connect(Clock::Duration patience) {
+  const auto us = duration_cast<microseconds>(patience).count();
   const timeval timeout{static_cast<decltype(timeval::tv_sec)>(us / 1'000'000),
                         static_cast<decltype(timeval::tv_usec)>(us % 1'000'000)};
   if (!to_ && !options_.socket.empty()) {
-    at_.host = "127.0.0.1";  // where a cluster names no host
     context_.reset(redisConnectUnixWithTimeout(options_.socket.c_str(), timeout));
   } else {
-    at_ = to_ ? *to_ : options_.servers[seed_ % options_.servers.size()];
     context_.reset(redisConnectWithTimeout(at_.host.c_str(), at_.port, timeout));
   }
   if (!context_) return broken("out of memory");
@@ -221,6 +227,11 @@ std::optional<Error> Connection::check_memory() {
   return std::nullopt;
 }
 
+bool Connection::stands() {
+  if (context_ && greeted_ && stale()) drop();
+  return greeted_;
+}
+
 bool Connection::stale() const {
   if (use_ == Use::notices) return false;
   pollfd readable{context_->fd, POLLIN, 0};
@@ -229,27 +240,22 @@ bool Connection::stale() const {
 
 // ---- asking it ----
 
-Result<Reply> Connection::run(CallThread::Socket& socket, Clock::Time until, const Script& script,
-                              const std::string& key, const std::vector<std::string>& arguments) {
-  for (int redirections = 0;; ++redirections) {
-    if (auto error = ready(socket, until)) return *error;
-    auto answer = call(script, key, arguments);
-    if (std::holds_alternative<Error>(answer)) {
-      drop();
-      return answer;
-    }
-    const auto& reply = std::get<Reply>(answer);
-    if (!reply.is_error()) return answer;
-    const auto onward = redirection(reply, at_.host);
-    if (!onward || redirections == most_redirections) {
-      auto error = refused(reply);
-      drop();
-      return error;
-    }
+Result<std::optional<Reply>> Connection::run(const Script& script, const std::string& key,
+                                             const std::vector<std::string>& arguments, bool follow) {
+  auto answer = call(script, key, arguments);
+  if (auto* error = std::get_if<Error>(&answer)) {
     drop();
-    to_ = onward->to;
-    asking_ = onward->ask;
+    return std::move(*error);
   }
+  auto& reply = std::get<Reply>(answer);
+  if (!reply.is_error()) return std::move(reply);
+  const auto onward = redirection(reply, at_.host);
+  auto error = refused(reply);
+  drop();
+  if (!onward || !follow) return error;
+  to_ = onward->to;
+  asking_ = onward->ask;
+  return std::nullopt;
 }
 
 Result<Reply> Connection::call(const Script& script, const std::string& key,
@@ -285,8 +291,7 @@ std::optional<Error> Connection::await_replicas(Clock::Time until) {
                 " replicas acknowledged the write in time");
 }
 
-std::optional<Error> Connection::subscribe(CallThread::Socket& socket, Clock::Time until, const std::string& channel) {
-  if (auto error = ready(socket, until)) return error;
+std::optional<Error> Connection::subscribe(const std::string& channel) {
   const auto answer = ask({"SUBSCRIBE", channel});
   const auto* reply = std::get_if<Reply>(&answer);
   if (reply && reply->kind == Reply::Kind::list) {

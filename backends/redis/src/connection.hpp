@@ -24,22 +24,25 @@ struct CloseContext {
   void operator()(redisContext* context) const;
 };
 
-/// REQUIRES: used on one CallThread. What came of a name resolution or a connect that outlived its call is kept for
-/// the next one.
-class Connection {
+/// REQUIRES: used on one CallThread.
+class Connection final : public CallThread::Connection {
  public:
   enum class Use { commands, notices };
   Connection(Options options, Use use) : options_(std::move(options)), use_(use) {}
 
-  /// What the script returned. Redirections are followed, refusals are errors. `until`: boot_clock()'s.
-  Result<Reply> run(CallThread::Socket& socket, Clock::Time until, const Script& script, const std::string& key,
-                    const std::vector<std::string>& arguments);
+  std::optional<Error> connect(CallThread::Attempt& attempt) override;
+  bool stands() override;
+
+  /// What the script returned; refusals are errors, and so is being sent on if we do not `follow`. Nothing: another
+  /// server has the record; ask again, and it is asked.
+  Result<std::optional<Reply>> run(const Script& script, const std::string& key,
+                                   const std::vector<std::string>& arguments, bool follow);
 
   /// Whether as many replicas as the options ask for have what was written on this connection.
   std::optional<Error> await_replicas(Clock::Time until);
 
   /// Listens to the channel from now on.
-  std::optional<Error> subscribe(CallThread::Socket& socket, Clock::Time until, const std::string& channel);
+  std::optional<Error> subscribe(const std::string& channel);
   bool subscribed() const { return subscribed_; }
 
   /// The next message; an error ends the subscription. Nothing: its call is to return.
@@ -49,8 +52,8 @@ class Connection {
   std::optional<std::string> take_warning() { return std::exchange(warning_, std::nullopt); }
 
  private:
-  std::optional<Error> ready(CallThread::Socket& socket, Clock::Time until);
-  std::optional<Error> connect(Clock::Time until);
+  void aim();
+  std::optional<Error> connect(Clock::Duration patience);
   std::optional<Error> ask_sentinel();
   std::optional<Error> greet();
   std::optional<Error> log_in(const std::string& user, const std::string& password);

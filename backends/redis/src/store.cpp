@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include <tenure/wait.hpp>
-
 #include "options.hpp"
 
 namespace tenure::redis {
@@ -13,6 +11,8 @@ namespace {
 
 /// From a subscription that failed to the next attempt, if anybody still waits.
 constexpr Clock::Duration subscribe_again = std::chrono::seconds(1);
+
+constexpr int most_redirections = 4;
 
 }  // namespace
 
@@ -42,20 +42,22 @@ std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
 }
 
 Result<Reply> Store::run(const Script& script, std::vector<std::string> arguments, const Limit& limit, int replicas) {
-  const auto ask = [connection = commands_.connection, &script, key = key_, arguments = std::move(arguments),
-                    until = by_boot_clock(limit), replicas](CallThread::Socket& socket) -> Result<Reply> {
-    auto answer = connection->run(socket, until, script, key, arguments);
-    const auto* reply = std::get_if<Reply>(&answer);
-    if (replicas > 0 && reply && !reply->list.empty() && reply->list[0].integer == 1)
-      if (auto error = connection->await_replicas(until)) return *error;
-    return answer;
-  };
-  auto answer = commands_.thread.ask(ask, limit);
-  if (!answer) return Error{Fault::timed_out, "redis did not answer by the call's limit"};
-  if (const auto warning = commands_.connection->take_warning()) warn(*warning);
-  if (auto* error = std::get_if<Error>(&*answer); error && error->fault == Fault::unreachable && limit.passed())
-    return Error{Fault::timed_out, "no answer by the call's limit; " + error->message};
-  return std::move(*answer);
+  for (int redirections = 0;; ++redirections) {
+    const auto ask = [connection = commands_.connection, &script, key = key_, arguments, until = by_boot_clock(limit),
+                      replicas, follow = redirections < most_redirections](auto&) -> Result<std::optional<Reply>> {
+      auto answer = connection->run(script, key, arguments, follow);
+      const auto* reply = std::get_if<std::optional<Reply>>(&answer);
+      if (replicas > 0 && reply && *reply && !(*reply)->list.empty() && (*reply)->list[0].integer == 1)
+        if (auto error = connection->await_replicas(until)) return *error;
+      return answer;
+    };
+    auto answer = commands_.thread.ask(ask, limit);
+    const auto* error = std::get_if<Error>(&answer);
+    if (error && error->fault == Fault::timed_out) return *error;  // something may still run
+    if (const auto warning = commands_.connection->take_warning()) warn(*warning);
+    if (error) return *error;
+    if (auto& reply = std::get<1>(answer)) return std::move(*reply);
+  }
 }
 
 /// A leader needs no notices, so they are subscribed to by the first wait. That one returns at once: what came before
@@ -69,17 +71,18 @@ std::optional<Version> Store::await_change(const std::optional<Version>& seen, c
     if (deaf->message != deaf_) warn("a release will be noticed late, since nothing is told of it: " + deaf->message);
     deaf_ = deaf->message;
     const bool passes = deaf->fault == Fault::unreachable || deaf->fault == Fault::timed_out;
-    wait_out({limit.clock, passes ? std::min(limit.by, limit.clock.now() + subscribe_again) : limit.by, limit.stop});
+    notices_->thread.wait_out(
+        {limit.clock, passes ? std::min(limit.by, limit.clock.now() + subscribe_again) : limit.by, limit.stop});
   }
   return std::nullopt;
 }
 
 /// Until there is news or the limit; an error if it cannot listen.
 Result<std::optional<Version>> Store::listen(const std::optional<Version>& seen, const Limit& limit) {
-  const auto wait = [connection = notices_->connection, channel = key_, seen,
-                     until = by_boot_clock(limit)](CallThread::Socket& socket) -> Result<std::optional<Version>> {
+  const auto wait = [connection = notices_->connection, channel = key_,
+                     seen](CallThread::Socket& socket) -> Result<std::optional<Version>> {
     if (!connection->subscribed()) {
-      if (auto error = connection->subscribe(socket, until, channel)) return *error;
+      if (auto error = connection->subscribe(channel)) return *error;
       return std::nullopt;
     }
     for (;;) {
@@ -92,8 +95,8 @@ Result<std::optional<Version>> Store::listen(const std::optional<Version>& seen,
     }
   };
   auto heard = notices_->thread.ask(wait, limit);
-  if (!heard || limit.passed()) return std::nullopt;
-  return std::move(*heard);
+  if (limit.passed()) return std::nullopt;
+  return heard;
 }
 
 void Store::warn(const std::string& message) const {

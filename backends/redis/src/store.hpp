@@ -28,7 +28,8 @@ class Store final : public ConditionalStore {
  private:
   /// A connection on a thread of its own.
   struct Line {
-    Line(const Options& options, Connection::Use use) : connection(std::make_shared<Connection>(options, use)) {}
+    Line(const Options& options, Connection::Use use)
+        : connection(std::make_shared<Connection>(options, use)), thread(connection) {}
     const std::shared_ptr<Connection> connection;
     CallThread thread;
   };

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // For those who write a backend on a client library whose calls block.
 #pragma once
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <type_traits>
 #include <utility>
 
-#include <tenure/backend.hpp>
+#include <tenure/conditional_store.hpp>
 
 namespace tenure {
 
@@ -17,27 +19,51 @@ TENURE_EXPORT Clock::Time by_boot_clock(const Limit& limit);
 
 struct CallThreadState;
 
-/// One connection of a client library that cannot be told by when to return, and the thread that sees to it.
+/// One connection of a client library that cannot be told by when to return, and the thread on which it is made and
+/// asked. What runs there is not thrown away because a call's limit passed: the caller leaves, and later calls wait for
+/// it to their own limits, so that nothing overtakes it either.
 ///
-/// A call on an established connection runs on its caller's thread, so that it costs no change of threads; if it still
-/// runs when its limit passes or its stop is requested, it is ended from outside: its wait() returns false, or the
-/// socket that it told by use() is shut down, which ends any read or write. Only what that cannot end, a name
-/// resolution or a connect, runs on the thread; it goes on alone after its limit, and holds up later calls to theirs.
-/// A SIGPIPE of the library's kills nobody on either.
+/// Making the connection is a thing of its own: calls wait for it, and it survives them. Each of its steps may take
+/// `patience`; after an attempt that this ended twice as long, up to four times; after one that succeeded as at first.
+/// More would heal late: a lost SYN is sent again after 1, 3 and 7 s. Failed attempts are backed off, with jitter and
+/// no longer than a call, so that an outage is over for us as soon as for others.
+/// A question that outlasts its call is ended by the next call that waits its whole limit for it.
 ///
 /// REQUIRES: one caller at a time. What a call captures is shared, not borrowed, since it may outlive its caller.
 class TENURE_EXPORT CallThread {
  public:
-  /// The connection's socket, as calls see it.
+  /// What is being made, as connect() tells it. Its own thread only.
+  class TENURE_EXPORT Attempt {
+   public:
+    /// The next step: with whom ("postgres (host:5432/db)"), and what is done, for messages. `descriptor` is shut down
+    /// when the step has taken too long, and later to end a question; a duplicate is kept, so whoever opened it may
+    /// close it. A step without one (a name resolution) ends by itself. False: connect() is to return at once.
+    bool step(std::string with, std::string what, int descriptor = -1);
+    /// How long a step may take.
+    Clock::Duration patience() const;
+    /// What one question and its answer took, for messages.
+    void round_trip(Clock::Duration measured);
+
+   private:
+    friend struct CallThreadState;
+    explicit Attempt(CallThreadState& state) : state_(state) {}
+    CallThreadState& state_;
+  };
+
+  /// What a backend makes of its library's connection. Called on the thread alone, and outlives it where it must.
+  class TENURE_EXPORT Connection {
+   public:
+    virtual ~Connection() = default;
+    /// Makes it, to where it may be asked. An error says why not, and with whom. REQUIRES: the last step has its
+    /// socket.
+    virtual std::optional<Error> connect(Attempt& attempt) = 0;
+    /// Whether it stands, as far as can be told without asking. Called before each call, also before the first.
+    virtual bool stands() = 0;
+  };
+
+  /// For calls that wait for the other end to speak first.
   class TENURE_EXPORT Socket {
    public:
-    /// Asked before a connect or whatever else no shutdown ends. False: return at once, having done nothing; the same
-    /// call is made again, on the thread.
-    bool may_connect();
-    /// What to shut down to end a call; -1: nothing any more. Keeps a duplicate, so whoever opened it may close it.
-    /// False: the call was ended meanwhile (or no descriptor is left). It is to return at once; the connection stays
-    /// good for the next.
-    bool use(int descriptor);
     /// Sleeps until there is something to read, or an end of stream. False: the call is to return without more ado.
     bool wait();
 
@@ -47,24 +73,26 @@ class TENURE_EXPORT CallThread {
     CallThreadState& state_;
   };
 
-  CallThread();
-  ~CallThread();  ///< Ends what runs; waits for it no longer than 50 ms.
+  explicit CallThread(std::shared_ptr<Connection> connection, Clock::Duration patience = std::chrono::seconds(2));
+  ~CallThread();  ///< Ends what runs; waits for it no longer than 50 ms. Allocates nothing.
   CallThread(const CallThread&) = delete;
   CallThread& operator=(const CallThread&) = delete;
 
-  /// True: `body` ran and returned. False: not by the limit; whether it ran, and to what effect, is unknown.
-  /// REQUIRES: `body` does not throw.
-  bool call(std::function<void(Socket&)> body, const Limit& limit);
+  /// Nothing: `body` ran on the connection and returned. An error: not by the limit, and it says what is waited for; or
+  /// there is no connection. Unless it names a question without answer, the body was not begun.
+  std::optional<Error> call(std::function<void(Socket&)> body, const Limit& limit);
 
-  /// What `body` returned; nothing if call() would be false.
+  /// What `body` returned, a Result, or call()'s error.
   template <class F>
   auto ask(F body, const Limit& limit) {
-    using Value = std::invoke_result_t<F&, Socket&>;
-    const auto value = std::make_shared<std::optional<Value>>();
-    const bool returned =
-        call([value, run = std::move(body)](Socket& socket) mutable { value->emplace(run(socket)); }, limit);
-    return returned ? std::move(*value) : std::optional<Value>();
+    using Returned = std::invoke_result_t<F&, Socket&>;
+    const auto answer = std::make_shared<std::optional<Returned>>();
+    auto error = call([answer, run = std::move(body)](Socket& socket) mutable { answer->emplace(run(socket)); }, limit);
+    return error ? Returned(std::move(*error)) : std::move(**answer);
   }
+
+  /// As wait_out(), without a descriptor of its own where the limit's clock is boot_clock().
+  void wait_out(const Limit& limit);
 
  private:
   const std::shared_ptr<CallThreadState> state_;

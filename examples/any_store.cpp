@@ -29,7 +29,6 @@ int main(int argc, char** argv) {
     tenure::Hooks hooks;
     hooks.elected = [](const tenure::Elected& e) { std::printf("leads %ju\n", std::uintmax_t{e.token.value}); };
     hooks.ousting = [](const tenure::Ousting& o) { std::printf("ends %s\n", to_string(o.reason).data()); };
-    hooks.error = [](const tenure::Error& e) { std::fprintf(stderr, "reports %s\n", e.message.c_str()); };
     tenure::LeaderManager manager(backend, timing, hooks);
     manager.start();
     int signal = 0;

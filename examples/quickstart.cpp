@@ -29,7 +29,6 @@ void campaign(const std::string& url, const std::string& name, const sigset_t& t
   tenure::Hooks hooks;
   hooks.elected = [&](const tenure::Elected& e) { say(name, "leads " + std::to_string(e.token.value)); };
   hooks.ousting = [&](const tenure::Ousting& o) { say(name, "ends " + std::string(to_string(o.reason))); };
-  hooks.error = [&](const tenure::Error& e) { say(name, "reports " + e.message); };
 
   tenure::LeaderManager manager(opened.backend, opened.presets.fast, hooks);
   manager.start();

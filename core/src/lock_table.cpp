@@ -127,12 +127,8 @@ class LockTable final : public Backend {
     decisions_.become(draw_incarnation());
   }
 
-  void tell(Level level, std::string message) const {
-    if (!log_) return;
-    try {
-      log_({level, std::move(message), {{"election", printable(election_)}}});
-    } catch (...) {
-    }
+  void tell(Level level, std::string_view message) const {
+    tenure::tell(log_, level, message, {{"election", election_}});
   }
 
   const std::shared_ptr<ConditionalStore> store_;

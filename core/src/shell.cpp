@@ -200,14 +200,11 @@ void LeaderManager::Shell::overran() const {
   std::abort();
 }
 
-void LeaderManager::Shell::log(Level level, std::string message, std::optional<Token> token) const {
-  if (!hooks_.log) return;
-  LogLine line{level, std::move(message), {{"election", printable(election_)}}};
-  if (token) line.fields.emplace_back("token", std::to_string(token->value));
-  try {
-    hooks_.log(line);
-  } catch (...) {  // a logger's trouble is not the election's
-  }
+void LeaderManager::Shell::log(Level level, const std::string& message, std::optional<Token> token) const {
+  if (token)
+    tell(hooks_.log, level, message, {{"election", election_}, {"token", std::to_string(token->value)}});
+  else
+    tell(hooks_.log, level, message, {{"election", election_}});
 }
 
 // ---- the workers: one may block in the store, the other in a hook ----
@@ -305,7 +302,7 @@ LeaderManager::Shell::Fact LeaderManager::Shell::answer_to(const Question& q, st
 
 void LeaderManager::Shell::report(Error error) {
   if (ended()) return;  // a wedged call's: nothing is called any more
-  log(Level::warning, std::string(to_string(error.fault)) + ": " + printable(error.message, 1000));
+  log(Level::warning, std::string(to_string(error.fault)) + ": " + error.message);
   queue_hook(std::move(error));
   const std::lock_guard lock(mutex_);
   if (!deciding_) pass_on();

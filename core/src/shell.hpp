@@ -77,7 +77,7 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
   void guarded(const char* which, Call call);
   void queue_hook(HookCall call);
   void overran() const;
-  void log(Level level, std::string message, std::optional<Token> token = std::nullopt) const;
+  void log(Level level, const std::string& message, std::optional<Token> token = std::nullopt) const;
 
   const std::shared_ptr<Backend> backend_;
   const Hooks hooks_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for enumerators, names checked, untrusted text made printable.
+// Words for enumerators, names checked.
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -41,26 +41,6 @@ std::string_view to_string(Reason reason) noexcept {
     case Reason::ineligible: return "ineligible";
   }
   return "?";
-}
-
-std::string_view to_string(Level level) noexcept {
-  switch (level) {
-    case Level::debug: return "debug";
-    case Level::info: return "info";
-    case Level::warning: return "warning";
-    case Level::error: return "error";
-  }
-  return "?";
-}
-
-std::string printable(std::string_view untrusted, std::size_t cap) {
-  std::string out(untrusted.substr(0, cap));
-  for (auto& c : out) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) c = '?';
-  }
-  if (untrusted.size() > cap) out += "...";
-  return out;
 }
 
 namespace {

@@ -17,13 +17,12 @@ extern const char schema_text[];  // sql/tenure_elections.sql
 namespace {
 
 void warn(const Log& log, const Settings& settings, const std::string& election) {
-  if (!log) return;
   for (const auto& host : settings.unverified_hosts)
-    log({Level::warning,
+    tell(log, Level::warning,
          "server " + printable(host) +
              " is spoken to with nothing to prove that it is the right one: whoever stands between can read the "
              "password and forge leaders. Set sslmode=verify-full in conninfo",
-         {{"election", printable(election)}, {"store", "postgres"}}});
+         {{"election", election}, {"store", "postgres"}});
 }
 
 Options options_of(const Opening& opening) {

@@ -100,11 +100,7 @@ Result<std::optional<Version>> Store::listen(const std::optional<Version>& seen,
 }
 
 void Store::warn(const std::string& message) const {
-  if (!log_) return;
-  try {
-    log_({Level::warning, message, {{"election", printable(election_)}}});
-  } catch (...) {  // a log's trouble is not the store's
-  }
+  tell(log_, Level::warning, message, {{"election", election_}, {"store", "redis"}});
 }
 
 }  // namespace tenure::redis

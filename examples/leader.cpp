@@ -5,7 +5,6 @@
 
 #include <tenure/file.hpp>
 #include <tenure/leader_task.hpp>
-#include <tenure/wait.hpp>
 
 using namespace std::chrono_literals;
 
@@ -17,8 +16,9 @@ int main() {
   auto seat = tenure::file::open("/tmp/tenure-example", "reports");
   tenure::LeaderTask task(seat, tenure::file::presets().fast, [](std::stop_token stop, tenure::Token token) {
     std::printf("leading with token %llu\n", static_cast<unsigned long long>(token.value));
-    while (!stop.stop_requested())  // work in steps shorter than Timing::margin; send the token with every write
-      tenure::wait_out({tenure::boot_clock(), tenure::boot_clock().now() + 50ms, stop});
+    while (tenure::sleep_for(50ms, stop)) {
+      // work in steps shorter than Timing::margin; send the token with every write
+    }
     std::puts("no longer leading");
   });
   task.manager().start();

@@ -7,8 +7,11 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <condition_variable>
 #include <ctime>
+#include <mutex>
 #include <new>
 #include <system_error>
 
@@ -87,6 +90,19 @@ Clock& boot_clock() noexcept {
   alignas(BootClock) static unsigned char storage[sizeof(BootClock)];
   static Clock& clock = *new (storage) BootClock;
   return clock;
+}
+
+bool sleep_for(Clock::Duration duration, std::stop_token stop) {
+  // Takes no descriptor, so it waits by a clock that stands still in a suspend: ours is looked at once a second.
+  static constexpr Clock::Duration look = std::chrono::seconds(1), none{};
+  const auto began = boot_clock().now();
+  const auto left = [&] { return std::max(duration, none) - (boot_clock().now() - began); };
+  std::mutex mutex;
+  std::condition_variable_any woken;
+  std::unique_lock lock(mutex);
+  while (!stop.stop_requested() && left() > none)
+    woken.wait_for(lock, stop, std::min(left(), look), [] { return false; });
+  return !stop.stop_requested();
 }
 
 }  // namespace tenure

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <csignal>
 #include <ctime>
+#include <stop_token>
 #include <thread>
 
 namespace tenure {
@@ -94,6 +95,28 @@ TEST(BootWaker, ASignalDoesNotEndTheWait) {
   }
   EXPECT_GT(caught, 0);
   ::sigaction(SIGUSR1, &old, nullptr);
+}
+
+TEST(SleepFor, LastsItsWholeTime) {
+  const auto from = boot_clock().now();
+  EXPECT_TRUE(sleep_for(20ms));
+  EXPECT_GE(boot_clock().now() - from, 20ms);
+  EXPECT_TRUE(sleep_for(20ms, std::stop_source().get_token()));
+  EXPECT_GE(boot_clock().now() - from, 40ms);
+}
+
+TEST(SleepFor, NothingToSleepIsNoSleep) {
+  EXPECT_TRUE(sleep_for(0ms));
+  EXPECT_TRUE(sleep_for(-1h));
+  EXPECT_TRUE(sleep_for(Clock::Duration::min()));
+}
+
+TEST(SleepFor, EndsWhenItsStopIsRequested) {
+  std::stop_source stop;
+  std::jthread other([&] { stop.request_stop(); });
+  EXPECT_FALSE(sleep_for(Clock::Duration::max(), stop.get_token()));
+  EXPECT_FALSE(sleep_for(1h, stop.get_token())) << "it stays requested";
+  EXPECT_FALSE(sleep_for(0s, stop.get_token())) << "and so ends a loop of steps that took too long";
 }
 
 }  // namespace

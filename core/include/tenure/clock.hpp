@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 
 #include <tenure/export.hpp>
 
@@ -59,5 +60,9 @@ class TENURE_EXPORT Waker {
 
 /// CLOCK_BOOTTIME, one for the process, alive until it ends.
 TENURE_EXPORT Clock& boot_clock() noexcept;
+
+/// For your work: sleeps that long by the boot clock, or until `stop` is requested, and returns false if it was:
+/// `while (tenure::sleep_for(50ms, stop)) { one step }`. Any thread. Works also when no descriptor is left.
+TENURE_EXPORT bool sleep_for(Clock::Duration duration, std::stop_token stop = {});
 
 }  // namespace tenure

@@ -67,7 +67,8 @@ struct Scratch {
 };
 
 void expect_one_leader(const std::string& url) {
-  const auto a = open(url, "jobs", {"a", ""}), b = open(url, "jobs", {"b", ""}), other = open(url, "other");
+  const auto a = open(url, "jobs", {"a", ""}), b = open(std::string_view(url), std::string_view("jobs"), {"b", ""});
+  const auto other = open({.url = url, .election = "other"});
   ASSERT_TRUE(acquire(a)) << url;
   EXPECT_FALSE(acquire(b)) << url;
   EXPECT_TRUE(acquire(other)) << url;

@@ -90,14 +90,11 @@ Opened open(const Opening& opening) {
   return found->open(opening);
 }
 
-Opened open(const std::string& url, const std::string& election, Candidate candidate, Log log) {
-  return open(Opening{.url = url,
-                      .election = election,
-                      .candidate = std::move(candidate),
-                      .user = {},
-                      .password = {},
-                      .properties = {},
-                      .log = std::move(log)});
+Opened open(std::string_view url, std::string_view election, Candidate candidate, Log log) {
+  return open({.url = std::string(url),
+               .election = std::string(election),
+               .candidate = std::move(candidate),
+               .log = std::move(log)});
 }
 
 }  // namespace tenure

@@ -16,10 +16,10 @@
 namespace tenure {
 
 // clang-format off
-struct Unknown { Error error; };                     ///< No answer: the question may or may not have taken effect.
-struct Granted { Token token; };                     ///< Yes: ours for one term, counted from when core asked.
-struct Denied { std::optional<Incumbent> holder; };  ///< No: somebody else's, or not ours any more; whose, if known.
-struct Recalled { Token token; std::string by, why; };  ///< Granted, and somebody asks us to hand it back.
+struct Unknown { Error error{}; };                     ///< No answer: the question may or may not have taken effect.
+struct Granted { Token token{}; };                     ///< Yes: ours for one term, counted from when core asked.
+struct Denied { std::optional<Incumbent> holder{}; };  ///< No: somebody else's, or not ours any more; whose, if known.
+struct Recalled { Token token{}; std::string by{}, why{}; };  ///< Granted, and somebody asks us to hand it back.
 // clang-format on
 
 /// Unknown stands first: it is what a mock answers that was told nothing, and it elects nobody.
@@ -32,8 +32,8 @@ using Sight = std::variant<Unknown, Vacant, Incumbent>;
 /// By when a call must have returned. The clock outlives the call.
 struct Limit {
   Clock& clock;
-  Clock::Time by;
-  std::stop_token stop;  ///< Once requested: return at once, nobody waits for the answer.
+  Clock::Time by{};
+  std::stop_token stop{};  ///< Once requested: return at once, nobody waits for the answer.
 
   bool passed() const { return stop.stop_requested() || clock.now() >= by; }
 };

@@ -17,14 +17,14 @@ inline constexpr std::size_t max_candidate_bytes = 100;  ///< A candidate's name
 /// Who we are, for people to read. Backends add an incarnation: random per start, so that a restarted process
 /// is never taken for the one before it.
 struct Candidate {
-  std::string name;     ///< Empty: "{host}_{pid}_{unix seconds}".
-  std::string address;  ///< Where followers reach the leader, in any form you like. May be empty.
+  std::string name{};     ///< Empty: "{host}_{pid}_{unix seconds}".
+  std::string address{};  ///< Where followers reach the leader, in any form you like. May be empty.
 };
 
 /// Who leads, as a store told it.
 struct Incumbent {
-  std::string name, incarnation, address;
-  Token token;
+  std::string name{}, incarnation{}, address{};
+  Token token{};
   Clock::Duration remaining{};  ///< Until its lease ends at the latest, when this was told. An estimate, never a ground
                                 ///< to act as leader.
   friend bool operator==(const Incumbent&, const Incumbent&) = default;

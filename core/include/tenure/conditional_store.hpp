@@ -18,9 +18,9 @@ using Result = std::variant<Error, T>;
 
 /// The state of one election. Never deleted.
 struct Record {
-  Token token;           ///< With `beat` the version.
+  Token token{};         ///< With `beat` the version.
   std::uint64_t beat{};  ///< Drawn from the kernel at every write.
-  std::string holder, incarnation, address;
+  std::string holder{}, incarnation{}, address{};
   bool released{};            ///< The holder gave it back, or the store knows that it is dead.
   Clock::Duration term{};     ///< The holder's own, rounded up to milliseconds by the store.
   Clock::Duration asked{};    ///< The holder's CLOCK_BOOTTIME when it asked for this write.
@@ -29,15 +29,15 @@ struct Record {
 };
 
 struct Version {
-  Token token;
+  Token token{};
   std::uint64_t beat{};
   friend bool operator==(const Version&, const Version&) = default;
 };
 
 /// What compare_and_set demands: this token, and one of these beats.
 struct Expected {
-  Token token;
-  std::vector<std::uint64_t> beats;
+  Token token{};
+  std::vector<std::uint64_t> beats{};
   bool released{};  ///< And that it was given back: whoever asks knows it from a push alone.
 };
 
@@ -46,8 +46,8 @@ TENURE_EXPORT bool matches(const std::optional<Expected>& expected, const std::o
 
 /// A request to hand back a tenure. Stands beside the record and is not part of its version.
 struct Recall {
-  Token token;  ///< The tenure to give up. Of any other it means nothing.
-  std::string by, why;
+  Token token{};  ///< The tenure to give up. Of any other it means nothing.
+  std::string by{}, why{};
 };
 
 struct Read {
@@ -62,7 +62,7 @@ struct Read {
 
 struct Swap {
   bool applied{};
-  Read found;  ///< What stands there now: ours if applied.
+  Read found{};  ///< What stands there now: ours if applied.
 };
 
 /// The record of one election. One thread at a time calls it; limits as Backend's. An Error means that the call may

@@ -25,7 +25,7 @@ TENURE_EXPORT std::string_view to_string(Fault) noexcept;
 /// A value, not an exception: losing an election and trouble with a store are expected.
 struct Error {
   Fault fault{};
-  std::string message;  ///< What, where, and what would be right. Never a secret.
+  std::string message{};  ///< What, where, and what would be right. Never a secret.
   friend bool operator==(const Error&, const Error&) = default;
 };
 

@@ -14,12 +14,12 @@ namespace tenure {
 ///
 /// Candidates of one election may run different timings: followers wait for the longest term they know of.
 struct TENURE_EXPORT Timing {
-  Clock::Duration term;    ///< How long one grant lasts, counted from before it was asked for.
-  Clock::Duration renew;   ///< Leading: from one question to the next.
-  Clock::Duration retry;   ///< After an unanswered question: pause before the next, with jitter.
-  Clock::Duration margin;  ///< ousting() comes this long before the end: your time to stop, plus clock-rate error.
-  Clock::Duration call;    ///< How long one store call may take.
-  Clock::Duration drain;   ///< How long a voluntary end (resign, stop) may take, renewing meanwhile.
+  Clock::Duration term{};    ///< How long one grant lasts, counted from before it was asked for.
+  Clock::Duration renew{};   ///< Leading: from one question to the next.
+  Clock::Duration retry{};   ///< After an unanswered question: pause before the next, with jitter.
+  Clock::Duration margin{};  ///< ousting() comes this long before the end: your time to stop, plus clock-rate error.
+  Clock::Duration call{};    ///< How long one store call may take.
+  Clock::Duration drain{};   ///< How long a voluntary end (resign, stop) may take, renewing meanwhile.
   double clock_rate_error{500e-6};  ///< How far a CLOCK_BOOTTIME may run from true rate (500 ppm: NTP's slew limit).
 
   /// A set that works for this term: renew term/5, margin and call term/40, retry term/100; of terms below three
@@ -43,7 +43,7 @@ struct TENURE_EXPORT Timing {
 
 /// Timings that suit a store: every store has `presets()`. `balanced` unless you have measured.
 struct Presets {
-  Timing fast, balanced, steady;
+  Timing fast{}, balanced{}, steady{};
 
   friend bool operator==(const Presets&, const Presets&) = default;
 };

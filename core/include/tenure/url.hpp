@@ -18,16 +18,16 @@ namespace tenure {
 /// missing. Everything is percent-decoded, except hosts, which need no such thing.
 struct TENURE_EXPORT Url {
   struct Host {
-    std::string name;  ///< As written; an IPv6 address without its brackets.
-    std::optional<std::uint16_t> port;
+    std::string name{};  ///< As written; an IPv6 address without its brackets.
+    std::optional<std::uint16_t> port{};
     friend bool operator==(const Host&, const Host&) = default;
   };
 
-  std::string scheme;  ///< In lower case.
-  std::string user, password;
-  std::vector<Host> hosts;
-  std::string path;                                        ///< With its leading '/'; what follows the ':' if no '/'.
-  std::vector<std::pair<std::string, std::string>> query;  ///< In order, no key twice.
+  std::string scheme{};  ///< In lower case.
+  std::string user{}, password{};
+  std::vector<Host> hosts{};
+  std::string path{};                                        ///< With its leading '/'; what follows the ':' if no '/'.
+  std::vector<std::pair<std::string, std::string>> query{};  ///< In order, no key twice.
 
   /// The value of that key, which leaves the query.
   std::optional<std::string> take(std::string_view key);

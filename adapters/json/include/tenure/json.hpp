@@ -36,8 +36,8 @@ inline constexpr std::size_t max_document_bytes = 65'536;  ///< Of a document, a
 
 /// Something that a document says: where (RFC 6901), what is wrong with it and what would be right. No secrets.
 struct Finding {
-  std::string pointer;  ///< "/timing/term"; empty: the document as a whole.
-  std::string message;
+  std::string pointer{};  ///< "/timing/term"; empty: the document as a whole.
+  std::string message{};
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
@@ -59,9 +59,9 @@ struct Document;
 
 /// Ready for a LeaderManager.
 struct Configured {
-  std::shared_ptr<Backend> backend;
-  Timing timing;
-  std::shared_ptr<const Document> document;  ///< For apply(). Holds secrets, tells none.
+  std::shared_ptr<Backend> backend{};
+  Timing timing{};
+  std::shared_ptr<const Document> document{};  ///< For apply(). Holds secrets, tells none.
 };
 
 /// Throws InvalidDocument; and what `open` throws beside std::invalid_argument.

@@ -32,28 +32,28 @@ enum class FirstClaim {
 
 /// One candidate's seat. Group and topic together name the election; every candidate must use the same.
 struct Options {
-  std::string brokers;  ///< "host:port,...", librdkafka's bootstrap.servers. Required.
-  std::string group;    ///< The leader group; empty: the program's file name. No other consumer may use it.
-  std::string topic;    ///< Empty: group + ".neli". Two or more partitions, all empty; elections may share it.
-  Candidate candidate;  ///< Empty name: "{host}_{pid}_{unix seconds}".
+  std::string brokers{};  ///< "host:port,...", librdkafka's bootstrap.servers. Required.
+  std::string group{};    ///< The leader group; empty: the program's file name. No other consumer may use it.
+  std::string topic{};    ///< Empty: group + ".neli". Two or more partitions, all empty; elections may share it.
+  Candidate candidate{};  ///< Empty name: "{host}_{pid}_{unix seconds}".
 
   /// By default both follow from the Timing: heartbeat = renew / 2, session = term - margin - heartbeat.
   /// The broker demands group.min.session.timeout.ms (6 s) <= session <= group.max.session.timeout.ms (30
   /// min).
-  std::optional<Clock::Duration> session, heartbeat;
+  std::optional<Clock::Duration> session{}, heartbeat{};
   /// How often a follower reads who leads. By default as the heartbeat, twice as often below 500 ms.
-  std::optional<Clock::Duration> observe_every;
+  std::optional<Clock::Duration> observe_every{};
 
   /// Further properties of librdkafka: security.protocol, sasl.*, ssl.*, client.rack, ... Those that the
   /// election itself decides (group.id, session.timeout.ms, ...) are refused, with the reason and the option
   /// to use.
-  std::map<std::string, std::string> properties;
+  std::map<std::string, std::string> properties{};
 
-  std::optional<CreateTopic> create_topic;  ///< Create a missing topic; by default it is an error. Needs CREATE.
+  std::optional<CreateTopic> create_topic{};  ///< Create a missing topic; by default it is an error. Needs CREATE.
   FirstClaim first_claim{FirstClaim::at_once};
   bool remote_step_down{false};  ///< Heed request_step_down(): one more client handle, and one read every 3 s.
   /// Also what librdkafka logs: capped, printable, without secrets. Not called any more once the seat is destroyed.
-  Log log;
+  Log log{};
 };
 
 /// A seat for a LeaderManager or an Observer of its own. Any thread may destroy it, but not from within `log`.

@@ -18,8 +18,8 @@ struct Options {
   /// libpq's connection string, a URI or key/value pairs, or empty: PG* variables, services and .pgpass count as in
   /// psql. Name all servers and target_session_attrs=read-write to follow a fail-over. Unless it says otherwise,
   /// connect_timeout is 2 s a server.
-  std::string conninfo;
-  std::string user, password;              ///< Instead of those in conninfo, if not empty.
+  std::string conninfo{};
+  std::string user{}, password{};          ///< Instead of those in conninfo, if not empty.
   std::string table = "tenure_elections";  ///< Or "schema.table": letters, digits and '_', case counts.
 };
 

@@ -15,20 +15,20 @@
 namespace tenure::redis {
 
 struct Address {
-  std::string host;
+  std::string host{};
   int port{6379};
 };
 
 /// Where the servers are and how to talk to them. Every candidate of an election must reach the same data.
 struct Options {
-  std::vector<Address> servers;  ///< One; several if they are nodes of one cluster, or Sentinels (26379).
-  std::string socket;            ///< A Unix socket's path, instead of `servers`.
-  std::string master;            ///< What the Sentinels in `servers` call the master; empty: no Sentinels.
-  std::string user, password;    ///< AUTH; an empty user is Redis' "default", an empty password: no AUTH.
-  std::string sentinel_user, sentinel_password;  ///< The same for the Sentinels.
-  int db{};                                      ///< SELECT; a cluster has 0 only.
+  std::vector<Address> servers{};  ///< One; several if they are nodes of one cluster, or Sentinels (26379).
+  std::string socket{};            ///< A Unix socket's path, instead of `servers`.
+  std::string master{};            ///< What the Sentinels in `servers` call the master; empty: no Sentinels.
+  std::string user{}, password{};  ///< AUTH; an empty user is Redis' "default", an empty password: no AUTH.
+  std::string sentinel_user{}, sentinel_password{};  ///< The same for the Sentinels.
+  int db{};                                          ///< SELECT; a cluster has 0 only.
   bool tls{};                     ///< Chain and host name are verified. Needs hiredis 1.0 or newer with its TLS part.
-  std::string ca_file;            ///< The authorities to trust; empty: the system's.
+  std::string ca_file{};          ///< The authorities to trust; empty: the system's.
   int replicas{};                 ///< A write counts only once so many replicas have acknowledged it (WAIT).
   std::string prefix{"tenure:"};  ///< An election's key and channel are prefix + "{" + election + "}".
 };

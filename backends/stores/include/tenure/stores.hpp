@@ -10,7 +10,7 @@
 //
 // What a URL may say beyond that, and which properties there are, stands in the store's own header.
 #pragma once
-#include <string>
+#include <string_view>
 
 #include <tenure/open.hpp>
 #include <tenure/stores_export.hpp>
@@ -25,7 +25,7 @@ namespace tenure {
 /// No message has a user, a password or a property's value in it.
 TENURE_STORES_EXPORT Opened open(const Opening& opening);
 
-TENURE_STORES_EXPORT Opened open(const std::string& url, const std::string& election, Candidate candidate = {},
+TENURE_STORES_EXPORT Opened open(std::string_view url, std::string_view election, Candidate candidate = {},
                                  Log log = {});
 
 }  // namespace tenure

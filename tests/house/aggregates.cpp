@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every public struct can be made by naming a member or two, and no compiler warns: built with all warnings as errors,
+// not run. By its first member and by its last, so that each member must have a default of its own.
+// House.EveryPublicStructIsMadeByName compares this list with the headers.
+#include <tenure/conditional_store.hpp>
+#include <tenure/file.hpp>
+#include <tenure/hooks.hpp>
+#include <tenure/memory.hpp>
+#include <tenure/open.hpp>
+#include <tenure/url.hpp>
+#ifdef TENURE_WITH_JSON
+#include <tenure/json.hpp>
+#endif
+#ifdef TENURE_WITH_KAFKA
+#include <tenure/kafka.hpp>
+#endif
+#ifdef TENURE_WITH_POSTGRES
+#include <tenure/postgres.hpp>
+#endif
+#ifdef TENURE_WITH_REDIS
+#include <tenure/redis.hpp>
+#endif
+
+namespace tenure {
+
+template <class... T>
+void made(const T&...) {}
+
+void of_core(Clock& clock) {
+  made(Token{.value = 1});
+  made(Candidate{.name = "a"}, Candidate{.address = "a:1"});
+  made(Incumbent{.name = "a"}, Incumbent{.remaining = {}});
+  made(Error{.fault = Fault::forbidden}, Error{.message = "m"});
+  made(LogLine{.level = Level::info}, LogLine{.fields = {}});
+  made(Timing{.term = max_term}, Timing{.clock_rate_error = 1e-6});
+  made(Presets{.fast = {}}, Presets{.steady = {}});
+  made(Elected{.election = "e"}, Elected{.stop = {}});
+  made(Ousting{.election = "e"}, Ousting{.expired = {}});
+  made(Hooks{.elected = {}}, Hooks{.log = no_log}, Hooks{.abort_on_overrun = true});
+  made(Opening{.url = "memory:"}, Opening{.log = no_log});
+  made(Opened{.backend = {}}, Opened{.kept = {}});
+  made(Limit{.clock = clock}, Limit{.clock = clock, .stop = {}});
+  made(Unknown{.error = {}}, Granted{.token = {}}, Denied{.holder = {}}, Recalled{.token = {}}, Recalled{.why = "w"});
+  made(Record{.token = {}}, Record{.written_ms = 1}, Version{.token = {}}, Version{.beat = 1});
+  made(Expected{.token = {}}, Expected{.released = true}, Recall{.token = {}}, Recall{.why = "w"});
+  made(Read{.record = {}}, Read{.unreadable = true}, Swap{.applied = true}, Swap{.found = {}});
+  made(Url{.scheme = "memory"}, Url{.query = {}}, Url::Host{.name = "h"}, Url::Host{.port = 1});
+  made(memory::Traits{.push = true}, memory::Traits{.same_clock = true});
+}
+
+#ifdef TENURE_WITH_JSON
+void of_json() {
+  made(Finding{.pointer = "/store"}, Finding{.message = "m"}, Configured{.backend = {}}, Configured{.document = {}});
+}
+#endif
+
+#ifdef TENURE_WITH_KAFKA
+void of_kafka() {
+  made(kafka::CreateTopic{.partitions = 2}, kafka::CreateTopic{.replication_factor = 3});
+  made(kafka::Options{.brokers = "b1:9092", .group = "reports"}, kafka::Options{.log = no_log});
+}
+#endif
+
+#ifdef TENURE_WITH_POSTGRES
+void of_postgres() { made(postgres::Options{.conninfo = "host=h"}, postgres::Options{.table = "t"}); }
+#endif
+
+#ifdef TENURE_WITH_REDIS
+void of_redis() {
+  made(redis::Address{.host = "h"}, redis::Address{.port = 1});
+  made(redis::Options{.servers = {{.host = "h"}}}, redis::Options{.prefix = "p"});
+}
+#endif
+
+}  // namespace tenure

@@ -118,7 +118,7 @@ TEST(RedisHostile, NoAnswerIsTooOdd) {
     expect_error_in_time(*open_at(always.address()), 60ms);
     FakeServer later([&](const std::string& request) {
       const bool greeting = request.find("AUTH") != request.npos || request.find("INFO") != request.npos;
-      return FakeServer::Answer{greeting ? "+OK\r\n" : bytes};
+      return FakeServer::Answer{greeting ? to_each(request, "+OK\r\n") : bytes};
     });
     expect_error_in_time(*open_at(later.address()), 60ms);
     FakeServer gone([&](const std::string&) { return FakeServer::Answer{bytes.substr(0, bytes.size() / 2), true}; });
@@ -139,7 +139,7 @@ TEST(RedisHostile, RedirectionsInACircleEnd) {
   std::string self;
   std::atomic<int> asked{0};
   FakeServer circle([&](const std::string& request) {
-    if (request.find("EVAL") == request.npos) return FakeServer::Answer{"+OK\r\n"};
+    if (request.find("EVAL") == request.npos) return FakeServer::Answer{to_each(request, "+OK\r\n")};
     ++asked;
     return FakeServer::Answer{"-MOVED 1 " + self + "\r\n"};
   });
@@ -153,7 +153,7 @@ TEST(RedisHostile, RedirectionsInACircleEnd) {
 TEST(RedisHostile, AScriptForgottenForEverIsAnError) {
   std::atomic<int> asked{0};
   FakeServer forgets([&](const std::string& request) {
-    if (request.find("EVAL") == request.npos) return FakeServer::Answer{"+OK\r\n"};
+    if (request.find("EVAL") == request.npos) return FakeServer::Answer{to_each(request, "+OK\r\n")};
     ++asked;
     return FakeServer::Answer{"-NOSCRIPT No matching script\r\n"};
   });

@@ -87,6 +87,13 @@ class Lines {
   std::vector<std::string> lines_;
 };
 
+/// The same answer to every command of a batch.
+inline std::string to_each(const std::string& request, const std::string& answer) {
+  std::string out;
+  for (std::size_t at = 0; at != request.npos; at = request.find("\r\n*", at + 1)) out += answer;
+  return out;
+}
+
 /// Listens on loopback. What each connection sends is answered by `answer`, chunk by chunk.
 class FakeServer {
  public:

@@ -3,8 +3,11 @@
 // slots move. Method: real servers, Sentinels and clusters of each test's own; one liar.
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "server.hpp"
 #include "support.hpp"
+#include "watched.hpp"
 
 namespace tenure::redis::test {
 namespace {
@@ -19,42 +22,6 @@ class RedisTopology : public ::testing::Test {
 };
 
 // ---- Sentinels ----
-
-/// Two servers, the second a replica of the first, and Sentinels that watch them with a password of their own.
-struct Watched {
-  explicit Watched(int count) {
-    for (int i = 0; i < count; ++i)
-      sentinels.push_back(std::make_unique<Server>(
-          std::vector<std::string>{
-              "requirepass " + canary, "sentinel sentinel-pass " + canary,
-              "sentinel monitor main 127.0.0.1 " + std::to_string(first.port()) + " " + std::to_string(count / 2 + 1),
-              "sentinel auth-pass main " + canary, "sentinel down-after-milliseconds main 500",
-              "sentinel failover-timeout main 3000"},
-          true));
-    for (auto& sentinel : sentinels) sentinel->password = canary;
-    first.password = second.password = canary;
-  }
-
-  std::string url(const std::string& name = "main") const {
-    std::string out = "redis+sentinel://:" + canary + "@127.0.0.1:1";  // the first of them is down
-    for (const auto& sentinel : sentinels) out += "," + sentinel->address();
-    return out + "/" + name + "?sentinel_password=" + canary;
-  }
-
-  /// Whether every Sentinel knows the replica and the others.
-  bool in_step() const {
-    for (const auto& sentinel : sentinels) {
-      const auto info = sentinel->ask({"INFO", "sentinel"});
-      if (info.find("slaves=1,sentinels=" + std::to_string(sentinels.size())) == info.npos) return false;
-    }
-    return true;
-  }
-
-  Server first{{"requirepass " + canary, "masterauth " + canary}};
-  Server second{
-      {"requirepass " + canary, "masterauth " + canary, "replicaof 127.0.0.1 " + std::to_string(first.port())}};
-  std::vector<std::unique_ptr<Server>> sentinels;
-};
 
 TEST_F(RedisTopology, AFailOverIsFollowed) {
   Watched watched(3);
@@ -102,12 +69,68 @@ TEST_F(RedisTopology, ASentinelThatNamesAReplicaIsNotBelieved) {
   Server master;
   Server replica({"replicaof 127.0.0.1 " + std::to_string(master.port())});
   const auto port = std::to_string(replica.port());
-  FakeServer liar([&](const std::string&) {
-    return FakeServer::Answer{"*2\r\n$9\r\n127.0.0.1\r\n$" + std::to_string(port.size()) + "\r\n" + port + "\r\n"};
+  FakeServer liar([&](const std::string& request) {
+    return FakeServer::Answer{
+        to_each(request, "*2\r\n$9\r\n127.0.0.1\r\n$" + std::to_string(port.size()) + "\r\n" + port + "\r\n")};
   });
   const auto error = refused_read(*open_at("redis+sentinel://" + liar.address() + "/main"));
   EXPECT_EQ(error.fault, Fault::unreachable);
   EXPECT_NE(error.message.find("is no master"), error.message.npos) << error.message;
+}
+
+/// Sentinels that answer as they are told, and announce nothing.
+class Mute {
+ public:
+  explicit Mute(const Server& master) : port_(master.port()) {}
+  void name(const Server& master) { port_ = master.port(); }
+  std::string address() const { return server_.address(); }
+
+ private:
+  std::atomic<int> port_;
+  FakeServer server_{[this](const std::string& request) {
+    const auto port = std::to_string(port_);
+    return FakeServer::Answer{
+        to_each(request, "*2\r\n$9\r\n127.0.0.1\r\n$" + std::to_string(port.size()) + "\r\n" + port + "\r\n")};
+  }};
+};
+
+TEST_F(RedisTopology, AClaimIsMadeWhereMostSentinelsSayJustThen) {
+  Server a, b;
+  Mute one(a), two(a), three(a);
+  const auto seat =
+      open_at("redis+sentinel://" + one.address() + "," + two.address() + "," + three.address() + "/main");
+  ASSERT_TRUE(swap(*seat, std::nullopt, record(1, 11)));
+  ASSERT_EQ(a.ask({"HGET", key, "token"}), "1");
+  one.name(b);
+  EXPECT_FALSE(swap(*seat, std::nullopt, record(2, 12))) << "one of three is not believed";
+  EXPECT_TRUE(swap(*seat, Expected{{1}, {11}}, record(1, 12)));
+  two.name(b);
+  EXPECT_TRUE(swap(*seat, std::nullopt, record(2, 13))) << "nothing stands on the new master";
+  EXPECT_EQ(a.ask({"HGET", key, "token"}), "1");
+  EXPECT_EQ(b.ask({"HGET", key, "token"}), "2");
+  EXPECT_EQ(read(*seat).record->token, Token{2}) << "and nothing is asked of the old one any more";
+}
+
+TEST_F(RedisTopology, SentinelsThatAreAwayEndNoTenure) {
+  Server a;
+  std::optional<Mute> only(std::in_place, a);
+  const auto seat = open_at("redis+sentinel://" + only->address() + "/main");
+  ASSERT_TRUE(swap(*seat, std::nullopt, record(1, 11)));
+  only.reset();
+  EXPECT_TRUE(swap(*seat, Expected{{1}, {11}}, record(1, 12))) << "a renewal";
+  EXPECT_EQ(refused_swap(*seat, Expected{{1}, {12}}, record(2, 13)).fault, Fault::unreachable) << "a claim";
+  EXPECT_EQ(a.ask({"HGET", key, "token"}), "1");
+}
+
+TEST_F(RedisTopology, ConnectionsBearTheElectionsAndTheCandidatesNames) {
+  Server server;
+  const auto seat = open(from_url("redis://" + server.address()), "nightly jobs", {"b\nöx", ""});
+  seat->observe(within(2s));
+  seat->await_change(Vacant{}, within(2s));  // subscribes
+  const auto list = server.ask({"CLIENT", "LIST"});
+  const auto first = list.find(" name=tenure:nightly_jobs:b___x ");
+  ASSERT_NE(first, list.npos) << list;
+  EXPECT_NE(list.find(" name=tenure:nightly_jobs:b___x ", first + 1), list.npos) << list;
 }
 
 // ---- clusters ----

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection to whichever server is in charge: found, greeted, and left when another one is.
+// One connection to the server that is in charge: found, greeted, and left when another one is.
 #pragma once
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,23 +11,17 @@
 #include <tenure/conditional_store.hpp>
 
 #include "record.hpp"
-#include "reply.hpp"
-
-struct redisContext;
+#include "wire.hpp"
 
 namespace tenure::redis {
-
-using Command = std::vector<std::string>;
-
-struct CloseContext {
-  void operator()(redisContext* context) const;
-};
 
 /// REQUIRES: used on one CallThread.
 class Connection final : public CallThread::Connection {
  public:
   enum class Use { commands, notices };
-  Connection(Options options, Use use) : options_(std::move(options)), use_(use) {}
+  /// `master`: as Sentinels name it; nothing: one of the options' servers. `client`: what CLIENT SETNAME calls us.
+  Connection(Options options, Use use, std::optional<Address> master, std::string client)
+      : options_(std::move(options)), use_(use), master_(std::move(master)), client_(std::move(client)) {}
 
   std::optional<Error> connect(CallThread::Attempt& attempt) override;
   bool stands() override;
@@ -52,35 +45,27 @@ class Connection final : public CallThread::Connection {
   std::optional<std::string> take_warning() { return std::exchange(warning_, std::nullopt); }
 
  private:
-  void aim();
-  std::optional<Error> connect(Clock::Duration patience);
-  std::optional<Error> ask_sentinel();
-  std::optional<Error> greet();
-  std::optional<Error> log_in(const std::string& user, const std::string& password);
-  std::optional<Error> check_role();
-  std::optional<Error> check_cluster();
-  std::optional<Error> check_memory();
+  std::optional<Error> connect_once(CallThread::Attempt& attempt);
+  std::optional<Error> introduce_ourselves(CallThread::Attempt& attempt);
+  std::optional<Error> check_role(const Reply& reply) const;
+  std::optional<Error> check_cluster(const Reply& reply) const;
+  std::optional<Error> check_memory(const Reply& reply);
   bool stale() const;
   void drop();
 
   Result<Reply> call(const Script& script, const std::string& key, const std::vector<std::string>& arguments);
-  Result<Reply> ask(const Command& command);
-  Result<Reply> receive();
-  Result<std::optional<Reply>> buffered();
-  std::optional<Error> fill();
   Error refused(const Reply& reply) const;
-  Error broken(const std::string& what) const;
-  std::string where() const;
 
   const Options options_;
   const Use use_;
-  std::unique_ptr<redisContext, CloseContext> context_;
-  bool at_sentinel_{}, greeted_{}, subscribed_{};
-  Address at_;                 ///< Where `context_` leads.
-  std::optional<Address> to_;  ///< Where a Sentinel or a cluster sent us.
+  const std::optional<Address> master_;
+  const std::string client_;
+  std::optional<Wire> wire_;
+  bool greeted_{}, subscribed_{};
+  Address at_;                 ///< Where `wire_` leads.
+  std::optional<Address> to_;  ///< Where a cluster sent us.
   bool asking_{};              ///< There for a slot that is still on its way.
   std::size_t seed_{};         ///< Which of the servers is next.
-  std::size_t received_{};     ///< Bytes of the reply that is coming.
   std::optional<std::string> warning_;
   std::string policy_;  ///< That was warned of.
 };

@@ -11,11 +11,12 @@ namespace tenure::redis {
 Options from_url(const std::string& url) { return from(parse_url(url)); }
 
 std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election, Log log) {
-  return std::make_shared<Store>(options, election, std::move(log));
+  return std::make_shared<Store>(options, election, std::string(), std::move(log));
 }
 
 std::shared_ptr<Backend> open(const Options& options, const std::string& election, Candidate candidate, Log log) {
-  auto record = store(options, election, log);
+  candidate = checked(std::move(candidate));
+  auto record = std::make_shared<Store>(options, election, candidate.name, log);
   return lock_table(std::move(record), election, std::move(candidate), std::move(log));
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "greeting.hpp"
 #include "options.hpp"
 
 namespace tenure::redis {
@@ -14,23 +15,49 @@ constexpr Clock::Duration subscribe_again = std::chrono::seconds(1);
 
 constexpr int most_redirections = 4;
 
+/// Requested when either of two others is.
+class StoppedBy {
+ public:
+  StoppedBy(const std::stop_token& a, const std::stop_token& b) : a_(a, Pass{source_}), b_(b, Pass{source_}) {}
+  std::stop_token token() const { return source_.get_token(); }
+
+ private:
+  struct Pass {
+    std::stop_source source;
+    void operator()() { source.request_stop(); }
+  };
+  std::stop_source source_;
+  std::stop_callback<Pass> a_, b_;
+};
+
 }  // namespace
 
-Store::Store(const Options& options, const std::string& election, Log log)
+Store::Store(const Options& options, const std::string& election, const std::string& candidate, Log log)
     : options_((check(options), options)),
       election_((check_election(election), election)),
       key_(key_of(options, election)),
-      log_(std::move(log)),
-      commands_(options, Connection::Use::commands) {}
+      client_(client_name(election, candidate)),
+      log_(std::move(log)) {
+  if (options.master.empty())
+    line(commands_, Connection::Use::commands, {});
+  else
+    sentinels_.emplace(options_, client_);
+}
 
 Result<Read> Store::read(const Limit& limit) {
+  if (sentinels_) attempt_ = sentinels_->ask();
   const auto answer = run(read_script, {}, limit);
   if (const auto* error = std::get_if<Error>(&answer)) return *error;
   return read_of(std::get<Reply>(answer), key_);
 }
 
+/// A claim is made where the Sentinels say during that very attempt that the master is: a master that was deposed while
+/// it stood still does not know. A renewal is not, or an outage of the Sentinels would end tenures.
 Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, const Record& next, const Limit& limit) {
-  const auto answer = run(swap_script, swap_arguments(expected, next), limit, options_.replicas);
+  const auto attempt = std::exchange(attempt_, std::nullopt).value_or(boot_clock().now());
+  const bool claims = !next.released && (!expected || expected->token != next.token);
+  const auto answer =
+      run(swap_script, swap_arguments(expected, next), limit, claims ? attempt : Clock::Time::min(), options_.replicas);
   if (const auto* error = std::get_if<Error>(&answer)) return *error;
   return swap_of(std::get<Reply>(answer), key_);
 }
@@ -41,9 +68,32 @@ std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
   return recalled(std::get<Reply>(answer), key_);
 }
 
-Result<Reply> Store::run(const Script& script, std::vector<std::string> arguments, const Limit& limit, int replicas) {
+Result<Store::Place> Store::place(Clock::Time since, const Limit& limit) {
+  if (!sentinels_) return Place{};
+  auto named = sentinels_->master(std::max(since, doubted_), limit);
+  if (const auto warning = sentinels_->take_warning()) warn(*warning);
+  const auto* error = std::get_if<Error>(&named);
+  const auto known = error && since == Clock::Time::min() ? sentinels_->known() : std::nullopt;
+  if (error && !known) return *error;
+  const auto& [master, moved] = known ? *known : std::get<Sentinels::Named>(named);
+  return Place{master, moved};
+}
+
+Store::Line& Store::line(std::optional<Line>& line, Connection::Use use, const Place& place) const {
+  if (!line || line->master != place.master) line.emplace(options_, use, place.master, client_);
+  return *line;
+}
+
+Result<Reply> Store::run(const Script& script, std::vector<std::string> arguments, const Limit& limit,
+                         Clock::Time named_since, int replicas) {
+  const auto found = place(named_since, limit);
+  if (const auto* error = std::get_if<Error>(&found)) return *error;
+  const auto& there = std::get<Place>(found);
+  auto& commands = line(commands_, Connection::Use::commands, there);
+  const StoppedBy either(limit.stop, there.moved);
+  const Limit until_moved{limit.clock, limit.by, either.token()};
   for (int redirections = 0;; ++redirections) {
-    const auto ask = [connection = commands_.connection, &script, key = key_, arguments, until = by_boot_clock(limit),
+    const auto ask = [connection = commands.connection, &script, key = key_, arguments, until = by_boot_clock(limit),
                       replicas, follow = redirections < most_redirections](auto&) -> Result<std::optional<Reply>> {
       auto answer = connection->run(script, key, arguments, follow);
       const auto* reply = std::get_if<std::optional<Reply>>(&answer);
@@ -51,10 +101,13 @@ Result<Reply> Store::run(const Script& script, std::vector<std::string> argument
         if (auto error = connection->await_replicas(until)) return *error;
       return answer;
     };
-    auto answer = commands_.thread.ask(ask, limit);
+    auto answer = commands.thread.ask(ask, until_moved);
+    if (there.moved.stop_requested())
+      return Error{Fault::unreachable, "the Sentinels name another master than " + to_string(*there.master) + " now"};
     const auto* error = std::get_if<Error>(&answer);
+    if (error) doubted_ = boot_clock().now();
     if (error && error->fault == Fault::timed_out) return *error;  // something may still run
-    if (const auto warning = commands_.connection->take_warning()) warn(*warning);
+    if (const auto warning = commands.connection->take_warning()) warn(*warning);
     if (error) return *error;
     if (auto& reply = std::get<1>(answer)) return std::move(*reply);
   }
@@ -63,7 +116,7 @@ Result<Reply> Store::run(const Script& script, std::vector<std::string> argument
 /// A leader needs no notices, so they are subscribed to by the first wait. That one returns at once: what came before
 /// was not heard, and its caller reads again.
 std::optional<Version> Store::await_change(const std::optional<Version>& seen, const Limit& limit) {
-  if (!notices_) notices_.emplace(options_, Connection::Use::notices);
+  attempt_.reset();
   while (!limit.passed()) {
     const auto heard = listen(seen, limit);
     const auto* deaf = std::get_if<Error>(&heard);
@@ -71,15 +124,20 @@ std::optional<Version> Store::await_change(const std::optional<Version>& seen, c
     if (deaf->message != deaf_) warn("a release will be noticed late, since nothing is told of it: " + deaf->message);
     deaf_ = deaf->message;
     const bool passes = deaf->fault == Fault::unreachable || deaf->fault == Fault::timed_out;
-    notices_->thread.wait_out(
-        {limit.clock, passes ? std::min(limit.by, limit.clock.now() + subscribe_again) : limit.by, limit.stop});
+    const Limit pause{limit.clock, passes ? std::min(limit.by, limit.clock.now() + subscribe_again) : limit.by,
+                      limit.stop};
+    sentinels_ ? sentinels_->wait_out(pause) : commands_->thread.wait_out(pause);
   }
   return std::nullopt;
 }
 
 /// Until there is news or the limit; an error if it cannot listen.
 Result<std::optional<Version>> Store::listen(const std::optional<Version>& seen, const Limit& limit) {
-  const auto wait = [connection = notices_->connection, channel = key_,
+  const auto found = place(Clock::Time::min(), limit);
+  if (const auto* error = std::get_if<Error>(&found)) return *error;
+  const auto& there = std::get<Place>(found);
+  auto& notices = line(notices_, Connection::Use::notices, there);
+  const auto wait = [connection = notices.connection, channel = key_,
                      seen](CallThread::Socket& socket) -> Result<std::optional<Version>> {
     if (!connection->subscribed()) {
       if (auto error = connection->subscribe(channel)) return *error;
@@ -94,8 +152,9 @@ Result<std::optional<Version>> Store::listen(const std::optional<Version>& seen,
       return notice && notice->released ? std::optional(notice->version) : std::nullopt;
     }
   };
-  auto heard = notices_->thread.ask(wait, limit);
-  if (limit.passed()) return std::nullopt;
+  const StoppedBy either(limit.stop, there.moved);
+  auto heard = notices.thread.ask(wait, {limit.clock, limit.by, either.token()});
+  if (limit.passed() || there.moved.stop_requested()) return std::nullopt;
   return heard;
 }
 

@@ -12,12 +12,14 @@
 
 #include "connection.hpp"
 #include "record.hpp"
+#include "sentinels.hpp"
 
 namespace tenure::redis {
 
 class Store final : public ConditionalStore {
  public:
-  Store(const Options& options, const std::string& election, Log log);
+  /// `candidate`: for CLIENT LIST; may be empty.
+  Store(const Options& options, const std::string& election, const std::string& candidate, Log log);
 
   Result<Read> read(const Limit& limit) override;
   Result<Swap> compare_and_set(const std::optional<Expected>& expected, const Record& next,
@@ -26,22 +28,34 @@ class Store final : public ConditionalStore {
   std::optional<Error> recall(const Recall& request, const Limit& limit) override;
 
  private:
-  /// A connection on a thread of its own.
+  /// A connection on a thread of its own, to one master for ever.
   struct Line {
-    Line(const Options& options, Connection::Use use)
-        : connection(std::make_shared<Connection>(options, use)), thread(connection) {}
+    Line(const Options& options, Connection::Use use, const std::optional<Address>& to, const std::string& client)
+        : master(to), connection(std::make_shared<Connection>(options, use, to, client)), thread(connection) {}
+    const std::optional<Address> master;  ///< As Sentinels named it.
     const std::shared_ptr<Connection> connection;
     CallThread thread;
   };
+  /// Where to ask, and whether that is still right.
+  struct Place {
+    std::optional<Address> master{};
+    std::stop_token moved{};
+  };
 
-  Result<Reply> run(const Script& script, std::vector<std::string> arguments, const Limit& limit, int replicas = 0);
+  Result<Place> place(Clock::Time since, const Limit& limit);
+  Line& line(std::optional<Line>& line, Connection::Use use, const Place& place) const;
+  Result<Reply> run(const Script& script, std::vector<std::string> arguments, const Limit& limit,
+                    Clock::Time named_since = Clock::Time::min(), int replicas = 0);
   Result<std::optional<Version>> listen(const std::optional<Version>& seen, const Limit& limit);
   void warn(const std::string& message) const;
 
   const Options options_;
-  const std::string election_, key_;
+  const std::string election_, key_, client_;
   const Log log_;
-  Line commands_;
+  std::optional<Sentinels> sentinels_;
+  Clock::Time doubted_{Clock::Time::min()};  ///< What Sentinels said before is not relied upon any more.
+  std::optional<Clock::Time> attempt_;       ///< Since when the Sentinels are asked, of a read that a claim may follow.
+  std::optional<Line> commands_;
   std::optional<Line> notices_;  ///< Once it stood by.
   std::string deaf_;             ///< Why, as last warned of.
 };

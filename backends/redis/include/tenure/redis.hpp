@@ -17,6 +17,7 @@ namespace tenure::redis {
 struct Address {
   std::string host{};
   int port{6379};
+  friend bool operator==(const Address&, const Address&) = default;
 };
 
 /// Where the servers are and how to talk to them. Every candidate of an election must reach the same data.
@@ -42,15 +43,23 @@ TENURE_REDIS_EXPORT Options from_url(const std::string& url);
 /// A seat at the election of that name: one hash, never deleted, never expiring, replaced by a script on condition.
 ///
 /// Redis replicates asynchronously: a fail-over can lose an acknowledged write, also with `replicas`. Candidates that
-/// saw the lost record wait for its lease; one that did not may lead at once, and two lead for up to a term. Tokens
-/// rise as long as one that saw the last lives, or the new server's clock is past it. So fence your writes.
-/// A missing record may be a lost one too: the first leader of an election, and one after a FLUSHALL, leads a term
-/// later. Keep `maxmemory-policy` at noeviction, or at one of volatile-*; another is warned of.
+/// saw the lost record wait for its lease; one that did not may lead at once, and two lead until the first one's next
+/// renewal, a term at most. Tokens rise as long as one that saw the last lives, or the new server's clock is past it.
+/// So fence your writes. A missing record may be a lost one too: the first leader of an election, and one after a
+/// FLUSHALL, leads a term later. Keep `maxmemory-policy` at noeviction, or at one of volatile-*; another is warned of.
 ///
-/// Two connections: one for commands, one for SUBSCRIBE while standing by. Where SUBSCRIBE is refused, a release is
-/// noticed at the end of its lease only. Least privilege (`prefix` left as it is):
+/// With Sentinels: a master is left once one of them announces another, and before a claim they are asked; the majority
+/// counts, of those that answer. What remains: a leader cut off with its master and from every Sentinel that knows
+/// better goes on until it hears of the new one, however long that is. So set `replicas` to 1 and run two replicas or
+/// more: a master that was cut off then acknowledges nothing, its leader ends with its lease, and after a fail-over the
+/// new master still has a replica. (With one replica in all, it has none until the old master serves as one: 10 s.)
+///
+/// Two connections: one for commands, one for SUBSCRIBE while standing by; two to each Sentinel, and a thread for them.
+/// CLIENT LIST names them "tenure:ELECTION:CANDIDATE". Where SUBSCRIBE is refused, a release is noticed at the end of
+/// its lease only, and another master a second late. Least privilege (`prefix` left as it is):
 ///   ACL SETUSER u on >secret ~tenure:* &tenure:* +evalsha +eval +hgetall +hmget +hset +hdel +del +exists +time
-///     +publish +subscribe +info [+select] [+wait with replicas] [+role with Sentinels] [+asking in a cluster]
+///     +publish +subscribe +info [+client|setname] [+select] [+wait with replicas] [+role with Sentinels]
+///     [+asking in a cluster]; on the Sentinels &+switch-master +subscribe +sentinel|get-master-addr-by-name
 ///
 /// Throws std::invalid_argument for what can never work. What servers do comes as an Error from the verbs.
 TENURE_REDIS_EXPORT std::shared_ptr<Backend> open(const Options& options, const std::string& election,

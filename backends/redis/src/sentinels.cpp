@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sentinels.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <sstream>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <tenure/kit/start_thread.hpp>
+#include <tenure/log.hpp>
+#include <tenure/wait.hpp>
+
+#include "greeting.hpp"
+#include "options.hpp"
+#include "wire.hpp"
+
+namespace tenure::redis {
+namespace {
+
+using Time = Clock::Time;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Clock::Duration connect_patience = seconds(2), answer_patience = seconds(1),
+                          read_patience = milliseconds(100);
+constexpr Clock::Duration first_pause = milliseconds(50), longest_pause = seconds(2);
+/// Shows that a connection still leads to somebody who would announce.
+constexpr Clock::Duration ask_every = seconds(5), ask_the_unheard_every = seconds(1);
+
+Time now() { return boot_clock().now(); }
+
+/// "main 127.0.0.1 6379 127.0.0.1 6380"
+struct Switch {
+  std::string name;
+  Address from, to;
+};
+std::optional<Switch> switch_of(const std::string& message) {
+  std::istringstream in(message);
+  Switch out;
+  if (!(in >> out.name >> out.from.host >> out.from.port >> out.to.host >> out.to.port)) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
+  /// What one of them said. Guarded by the mutex.
+  struct Said {
+    std::optional<Address> master;
+    Time as_of{Time::min()};  ///< When it was asked that.
+    bool away{};              ///< Was tried, and cannot be asked.
+    std::optional<Error> trouble;
+  };
+  /// Made by a thread that ends with that, since nothing ends a name resolution.
+  struct Made {
+    std::size_t which{};
+    std::unique_ptr<Wire> asks, listens;
+    std::optional<Error> error;
+  };
+  /// The thread's alone.
+  struct Link {
+    std::unique_ptr<Wire> asks, listens;
+    bool connecting{}, waits{};  ///< waits: for an answer.
+    Time asked{Time::min()};     ///< Last.
+    Time not_before{Time::min()};
+    Clock::Duration pause{first_pause};
+  };
+
+  State(const Options& o, std::string c)
+      : options(o), client(std::move(c)), said(o.servers.size()), links(o.servers.size()) {
+    if (event < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+  }
+  ~State() {
+    if (event >= 0) ::close(event);
+  }
+
+  const Options options;
+  const std::string client;
+  const int event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  const std::unique_ptr<Waker> waker{boot_clock().make_waker()};  ///< The caller's, where its clock is the real one.
+
+  std::mutex mutex;
+  std::vector<Said> said;
+  std::optional<Address> master;
+  std::stop_source moved;
+  Time wanted{Time::min()};  ///< Answers to what is asked from here on.
+  std::vector<Made> made;
+  std::optional<std::string> warning;
+  Waker* caller{};
+  bool quit{};
+
+  std::vector<Link> links;
+
+  void wake() const {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(event, &one, sizeof one);
+  }
+
+  // ---- judging; the mutex is held ----
+
+  /// By what was asked at `since` or later. Nothing: not known yet.
+  std::optional<Result<Address>> judge(Time since) const {
+    std::vector<Address> named;
+    std::optional<Error> trouble;
+    bool may_answer = false;
+    for (const auto& one : said) {
+      const bool answered = one.as_of > Time::min() && one.as_of >= since;
+      if (answered && one.master) named.push_back(*one.master);
+      if (one.trouble && (!trouble || trouble->fault == Fault::unreachable)) trouble = one.trouble;
+      may_answer = may_answer || (!answered && !one.away);
+    }
+    for (const auto& one : named) {
+      const auto votes = static_cast<std::size_t>(std::count(named.begin(), named.end(), one));
+      if (votes * 2 > said.size() || (!may_answer && votes * 2 > named.size())) return one;
+    }
+    if (may_answer) return std::nullopt;
+    if (!named.empty()) return Error{Fault::unreachable, "the Sentinels do not agree on who the master is"};
+    return trouble.value_or(Error{Fault::unreachable, "no Sentinel answers"});
+  }
+
+  /// What is left is told of it by the caller, with no lock held.
+  std::stop_source move(const Address& to) {
+    if (master == to) return std::stop_source(std::nostopstate);
+    const bool first = !master;
+    master = to;
+    return first ? std::stop_source(std::nostopstate) : std::exchange(moved, std::stop_source());
+  }
+
+  // ---- the thread ----
+
+  void run() {
+    std::unique_lock lock(mutex);
+    while (!quit) {
+      for (auto& one : std::exchange(made, {})) take(std::move(one));
+      const auto due = wanted;
+      lock.unlock();
+      for (std::size_t i = 0; i < links.size(); ++i) tend(i, due);
+      sleep();
+      for (std::size_t i = 0; i < links.size(); ++i) hear(i);
+      lock.lock();
+    }
+  }
+
+  void take(Made one) {
+    auto& link = links[one.which];
+    auto& known = said[one.which];
+    link.connecting = link.waits = false;
+    link.asks = std::move(one.asks);
+    link.listens = std::move(one.listens);
+    link.asked = Time::min();
+    known.trouble = one.error;
+    known.away = !link.asks;
+    if (link.asks) {
+      link.pause = first_pause;
+      if (!link.listens && one.error) warning = "a fail-over may be noticed a second late: " + one.error->message;
+    } else {
+      retreat(link);
+    }
+    if (caller) caller->wake();
+  }
+
+  static void retreat(Link& link) {
+    link.not_before = now() + link.pause / 2 + link.pause * (now().time_since_epoch().count() % 1024) / 2048;
+    link.pause = std::min(link.pause * 2, longest_pause);
+  }
+
+  /// Asks it or connects to it, if that is due.
+  void tend(std::size_t i, Time due) {
+    auto& link = links[i];
+    if (!link.asks) {
+      if (!link.connecting && now() >= link.not_before) begin_to_connect(i);
+      return;
+    }
+    if (link.waits) {
+      if (now() >= link.asked + answer_patience) lose(i, link.asks->broken("no answer in time"));
+      return;
+    }
+    if (link.asked >= due && link.asked > Time::min() && now() < next_ask(link)) return;
+    link.asked = now();
+    link.waits = true;
+    if (auto error = link.asks->send({{"SENTINEL", "get-master-addr-by-name", options.master}})) lose(i, *error);
+  }
+
+  static Time next_ask(const Link& link) { return link.asked + (link.listens ? ask_every : ask_the_unheard_every); }
+
+  void begin_to_connect(std::size_t i) {
+    links[i].connecting = true;
+    try {
+      start_thread("tenure watch", [self = shared_from_this(), i] { self->connect(i); }).detach();
+    } catch (const std::system_error&) {
+      links[i].connecting = false;
+      lose(i, {Fault::unreachable, "no thread is left to connect to a Sentinel"});
+    }
+  }
+
+  void lose(std::size_t i, const Error& why) {
+    auto& link = links[i];
+    link.asks.reset();
+    link.listens.reset();
+    link.waits = false;
+    retreat(link);
+    const std::lock_guard lock(mutex);
+    said[i].away = true;
+    said[i].trouble = why;
+    if (caller) caller->wake();
+  }
+
+  void sleep() const {
+    std::vector<pollfd> fds{{event, POLLIN, 0}};
+    auto until = Time::max();
+    for (const auto& link : links) {
+      for (const auto* wire : {link.asks.get(), link.listens.get()})
+        if (wire) fds.push_back({wire->descriptor(), POLLIN, 0});
+      if (!link.connecting)
+        until = std::min(until, !link.asks   ? link.not_before
+                                : link.waits ? link.asked + answer_patience
+                                             : next_ask(link));
+    }
+    const auto left = std::clamp<Clock::Duration>(until - std::min(now(), until), milliseconds(0), seconds(60));
+    ::poll(fds.data(), fds.size(), static_cast<int>(left / milliseconds(1)) + 1);
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto drained = ::read(event, &count, sizeof count);
+  }
+
+  static bool readable(const Wire& wire) {
+    pollfd fd{wire.descriptor(), POLLIN, 0};
+    return ::poll(&fd, 1, 0) != 0;
+  }
+
+  void hear(std::size_t i) {
+    auto& link = links[i];
+    if (link.listens && readable(*link.listens))
+      if (auto error = read(*link.listens, [&](const Reply& reply) { announced(i, reply); })) return lose(i, *error);
+    if (link.asks && readable(*link.asks))
+      if (auto error = read(*link.asks, [&](const Reply& reply) { answered(i, reply); })) return lose(i, *error);
+  }
+
+  template <class Take>
+  static std::optional<Error> read(Wire& wire, Take take) {
+    if (auto error = wire.fill()) return error;
+    for (;;) {
+      auto come = wire.next();
+      if (const auto* error = std::get_if<Error>(&come)) return *error;
+      auto& reply = std::get<1>(come);
+      if (!reply) return std::nullopt;
+      take(*reply);
+    }
+  }
+
+  void announced(std::size_t i, const Reply& reply) {
+    if (reply.list.size() != 3 || reply.list[0].text != "message") return;
+    const auto told = switch_of(reply.list[2].text);
+    if (!told || told->name != options.master) return;
+    std::unique_lock lock(mutex);
+    said[i].master = told->to;
+    if (master != told->from) return;  // Late: another one told us.
+    auto left = move(told->to);
+    lock.unlock();
+    left.request_stop();
+  }
+
+  void answered(std::size_t i, const Reply& reply) {
+    auto& link = links[i];
+    link.waits = false;
+    const auto port = reply.list.size() == 2 ? port_of(reply.list[1].text) : std::nullopt;
+    std::unique_lock lock(mutex);
+    auto& one = said[i];
+    one.as_of = link.asked;
+    one.master.reset();
+    one.trouble.reset();
+    if (port)
+      one.master = Address{reply.list[0].text, *port};
+    else if (reply.is_error())
+      one.trouble = refused(reply, options, link.asks->name());
+    else if (reply.kind == Reply::Kind::nil)
+      one.trouble = Error{Fault::misconfigured, link.asks->name() + " knows no master named \"" +
+                                                    printable(options.master) + "\"; set the name it monitors"};
+    else
+      one.trouble = link.asks->broken("names no address for the master");
+    const auto judged = judge(wanted);
+    const auto* to = judged ? std::get_if<Address>(&*judged) : nullptr;
+    auto left = to ? move(*to) : std::stop_source(std::nostopstate);
+    if (caller) caller->wake();
+    lock.unlock();
+    left.request_stop();
+  }
+
+  // ---- connecting, on a thread of its own ----
+
+  void connect(std::size_t i) {
+    Made out;
+    out.which = i;
+    const auto& at = options.servers[i];
+    auto asks = std::make_unique<Wire>("Sentinel " + to_string(at));
+    auto listens = std::make_unique<Wire>(asks->name());
+    out.error = open(*asks, at, std::nullopt);
+    if (!out.error) {
+      out.asks = std::move(asks);
+      out.error = open(*listens, at, Command{"SUBSCRIBE", "+switch-master"});
+      if (!out.error) out.listens = std::move(listens);
+    }
+    const std::lock_guard lock(mutex);
+    made.push_back(std::move(out));
+    wake();
+  }
+
+  std::optional<Error> open(Wire& wire, const Address& at, const std::optional<Command>& last) const {
+    if (auto error = wire.connect(at, connect_patience)) return error;
+    wire.set_patience(connect_patience);
+    if (auto error = wire.secure(options, at.host)) return error;
+    std::vector<Question> questions;
+    log_in(questions, wire, options.sentinel_user, options.sentinel_password);
+    introduce(questions, wire, client);
+    if (last)
+      questions.push_back({*last, [&](const Reply& reply) -> std::optional<Error> {
+                             if (!reply.is_error()) return std::nullopt;
+                             return refused(reply, options, wire.name());
+                           }});
+    auto error = greet(wire, questions);
+    wire.set_patience(read_patience);
+    return error;
+  }
+};
+
+Sentinels::Sentinels(const Options& options, std::string client)
+    : state_(std::make_shared<State>(options, std::move(client))),
+      made_by_(::getpid()),
+      thread_(start_thread("tenure watch", [state = state_] { state->run(); })) {}
+
+Sentinels::~Sentinels() {
+  if (::getpid() != made_by_) {  // A child has no such thread.
+    new std::thread(std::move(thread_));
+    return;
+  }
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->quit = true;
+  }
+  state_->wake();
+  thread_.join();
+}
+
+Result<Sentinels::Named> Sentinels::master(Time since, const Limit& limit) {
+  auto& state = *state_;
+  const auto own = &limit.clock == &boot_clock() ? nullptr : limit.clock.make_waker();
+  auto& waker = own ? *own : *state.waker;
+  std::stop_source left(std::nostopstate);
+  std::unique_lock lock(state.mutex);
+  if (since > state.wanted) {
+    state.wanted = since;
+    state.wake();
+  }
+  for (;;) {
+    if (since == Time::min() && state.master) break;
+    const auto judged = state.judge(since);
+    if (const auto* error = judged ? std::get_if<Error>(&*judged) : nullptr) return *error;
+    if (judged) {
+      left = state.move(std::get<Address>(*judged));
+      break;
+    }
+    if (limit.passed()) return Error{Fault::timed_out, "no Sentinel has said by the call's limit who the master is"};
+    state.caller = &waker;
+    lock.unlock();
+    wait(waker, limit);
+    lock.lock();
+    state.caller = nullptr;
+  }
+  Named out{*state.master, state.moved.get_token()};
+  lock.unlock();
+  left.request_stop();
+  return out;
+}
+
+std::optional<Sentinels::Named> Sentinels::known() {
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->master) return std::nullopt;
+  return Named{*state_->master, state_->moved.get_token()};
+}
+
+void Sentinels::wait_out(const Limit& limit) {
+  if (&limit.clock != &boot_clock()) return tenure::wait_out(limit);
+  while (!limit.passed()) wait(*state_->waker, limit);
+}
+
+Clock::Time Sentinels::ask() {
+  const std::lock_guard lock(state_->mutex);
+  state_->wanted = now();
+  state_->wake();
+  return state_->wanted;
+}
+
+std::optional<std::string> Sentinels::take_warning() {
+  const std::lock_guard lock(state_->mutex);
+  return std::exchange(state_->warning, std::nullopt);
+}
+
+}  // namespace tenure::redis

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who the master is, by what the Sentinels announce and answer.
+#pragma once
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include <tenure/backend.hpp>
+#include <tenure/conditional_store.hpp>
+#include <tenure/redis.hpp>
+
+namespace tenure::redis {
+
+/// Listens to +switch-master of each Sentinel and asks them all, on a thread of its own, so that a Sentinel's trouble
+/// holds up nobody. An announcement is followed at once; of answers the majority counts: of all Sentinels, or where
+/// some are away, of those that answer.
+///
+/// REQUIRES: one caller at a time.
+class Sentinels {
+ public:
+  struct Named {
+    Address master;
+    std::stop_token moved;  ///< Requested once they name another.
+  };
+
+  /// `client`: what CLIENT SETNAME calls us.
+  Sentinels(const Options& options, std::string client);
+  ~Sentinels();
+  Sentinels(const Sentinels&) = delete;
+  Sentinels& operator=(const Sentinels&) = delete;
+
+  /// By answers to what was asked at `since` (boot_clock()) or later; Clock::Time::min(): by the newest there are.
+  Result<Named> master(Clock::Time since, const Limit& limit);
+
+  /// As last named, whether one still answers or not.
+  std::optional<Named> known();
+
+  /// Asks them all, and waits for nothing; returns since when.
+  Clock::Time ask();
+
+  /// As tenure::wait_out(), without a descriptor of its own where the limit's clock is boot_clock().
+  void wait_out(const Limit& limit);
+
+  /// What people should hear of, said once.
+  std::optional<std::string> take_warning();
+
+ private:
+  struct State;
+  const std::shared_ptr<State> state_;
+  const int made_by_;  ///< Process.
+  std::thread thread_;
+};
+
+}  // namespace tenure::redis

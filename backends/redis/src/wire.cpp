@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire.hpp"
+
+#include <fcntl.h>
+#include <hiredis/hiredis.h>
+#include <sys/time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+#include <tenure/log.hpp>
+
+#include "tls.hpp"
+
+namespace tenure::redis {
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::microseconds;
+
+constexpr std::size_t most_reply_bytes = 256 << 10;  // a record has less than 1 KiB, INFO some 10
+constexpr std::size_t most_elements = 1024;
+
+timeval timeval_of(Clock::Duration time) {
+  const auto us = duration_cast<microseconds>(time).count();
+  return {static_cast<decltype(timeval::tv_sec)>(us / 1'000'000),
+          static_cast<decltype(timeval::tv_usec)>(us % 1'000'000)};
+}
+
+/// Also where there is no memory for it.
+std::string more_than(std::size_t most, const char* unit) {
+  return "a reply of more than " + std::to_string(most) + " " + unit +
+         ", far more than a record has; remove what somebody else wrote to the election's key";
+}
+
+decltype(redisReplyObjectFunctions::createArray) create_any_array;  ///< hiredis' own.
+
+/// What a header announces is allocated before any of it has come.
+void limit_elements(redisReader& reader) {
+  static auto functions = [&reader] {
+    auto limited = *reader.fn;
+    create_any_array = limited.createArray;
+    limited.createArray = [](const redisReadTask* task, auto n) -> void* {  // an int, and from 1.0 on a size_t
+      return static_cast<std::size_t>(n) > most_elements ? nullptr : create_any_array(task, n);
+    };
+    return limited;
+  }();
+  reader.fn = &functions;
+}
+
+Reply value_of(const redisReply& raw) {
+  switch (raw.type) {
+    case REDIS_REPLY_INTEGER: return {.kind = Reply::Kind::integer, .integer = raw.integer};
+    case REDIS_REPLY_ERROR: return {.kind = Reply::Kind::error, .text = {raw.str, raw.len}};
+    case REDIS_REPLY_STRING:
+    case REDIS_REPLY_STATUS: return {.kind = Reply::Kind::text, .text = {raw.str, raw.len}};
+    case REDIS_REPLY_ARRAY: {
+      Reply out{.kind = Reply::Kind::list};
+      for (std::size_t i = 0; i < raw.elements; ++i)
+        out.list.push_back(raw.element[i] ? value_of(*raw.element[i]) : Reply{});
+      return out;
+    }
+    default: return {};
+  }
+}
+
+}  // namespace
+
+void CloseContext::operator()(redisContext* context) const { redisFree(context); }
+
+Error Wire::broken(const std::string& what) const { return {Fault::unreachable, name_ + ": " + printable(what)}; }
+
+std::optional<Error> Wire::connect(const Address& to, Clock::Duration patience) {
+  return made(redisConnectWithTimeout(to.host.c_str(), to.port, timeval_of(patience)));
+}
+
+std::optional<Error> Wire::connect(const std::string& socket, Clock::Duration patience) {
+  return made(redisConnectUnixWithTimeout(socket.c_str(), timeval_of(patience)));
+}
+
+std::optional<Error> Wire::made(redisContext* context) {
+  context_.reset(context);
+  received_ = 0;
+  if (!context_) return broken("out of memory");
+  if (context_->err != 0) return broken(context_->errstr);
+  ::fcntl(context_->fd, F_SETFD, FD_CLOEXEC);
+  if (context_->connection_type == REDIS_CONN_TCP) redisEnableKeepAlive(context_.get());
+  limit_elements(*context_->reader);
+  return std::nullopt;
+}
+
+std::optional<Error> Wire::secure(const Options& options, const std::string& host) {
+  if (const auto error = redis::secure(*context_, options, host)) return broken(*error);
+  return std::nullopt;
+}
+
+void Wire::set_patience(Clock::Duration patience) { redisSetTimeout(context_.get(), timeval_of(patience)); }
+
+int Wire::descriptor() const { return context_ ? context_->fd : -1; }
+
+std::optional<Error> Wire::send(const std::vector<Command>& commands) {
+  for (const auto& command : commands) {
+    std::vector<const char*> words;
+    std::vector<std::size_t> sizes;
+    for (const auto& word : command) {
+      words.push_back(word.data());
+      sizes.push_back(word.size());
+    }
+    if (redisAppendCommandArgv(context_.get(), static_cast<int>(words.size()), words.data(), sizes.data()) != REDIS_OK)
+      return broken("out of memory");
+  }
+  for (int done = 0; done == 0;)
+    if (redisBufferWrite(context_.get(), &done) != REDIS_OK) return broken(context_->errstr);
+  return std::nullopt;
+}
+
+Result<Reply> Wire::ask(const Command& command) {
+  if (auto error = send({command})) return *error;
+  return receive();
+}
+
+Result<Reply> Wire::receive() {
+  for (;;) {
+    auto come = next();
+    if (const auto* error = std::get_if<Error>(&come)) return *error;
+    if (auto& reply = std::get<1>(come)) return std::move(*reply);
+    if (auto error = fill()) return *error;
+  }
+}
+
+Result<std::optional<Reply>> Wire::next() {
+  void* raw = nullptr;
+  if (redisGetReplyFromReader(context_.get(), &raw) != REDIS_OK)
+    return broken(context_->err == REDIS_ERR_OOM ? more_than(most_elements, "elements") : context_->errstr);
+  if (raw == nullptr) return std::nullopt;
+  const std::unique_ptr<redisReply, void (*)(void*)> reply(static_cast<redisReply*>(raw), freeReplyObject);
+  received_ = 0;
+  return value_of(*reply);
+}
+
+std::optional<Error> Wire::fill() {
+  const auto before = context_->reader->len;
+  if (redisBufferRead(context_.get()) != REDIS_OK)
+    return broken(errno == EAGAIN ? "no answer in time" : context_->errstr);
+  received_ += context_->reader->len - before;
+  if (received_ > most_reply_bytes) return broken(more_than(most_reply_bytes / 1024, "KiB"));
+  return std::nullopt;
+}
+
+}  // namespace tenure::redis

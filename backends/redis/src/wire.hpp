@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// A connection to one server: commands out, replies back.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenure/clock.hpp>
+#include <tenure/conditional_store.hpp>
+#include <tenure/redis.hpp>
+
+#include "reply.hpp"
+
+struct redisContext;
+
+namespace tenure::redis {
+
+using Command = std::vector<std::string>;
+
+struct CloseContext {
+  void operator()(redisContext* context) const;
+};
+
+/// What a server sends is limited in size, so that none can fill our memory. REQUIRES: one thread at a time.
+class Wire {
+ public:
+  /// `name`: "redis 127.0.0.1:6379", for messages.
+  explicit Wire(std::string name) : name_(std::move(name)) {}
+
+  /// Blocks: resolves the name, and connects within `patience` to each of its addresses. TLS comes with secure().
+  std::optional<Error> connect(const Address& to, Clock::Duration patience);
+  std::optional<Error> connect(const std::string& socket, Clock::Duration patience);
+  /// TLS, if the options ask for it.
+  std::optional<Error> secure(const Options& options, const std::string& host);
+
+  /// By when each read and write ends by itself; zero: never.
+  void set_patience(Clock::Duration patience);
+
+  int descriptor() const;
+
+  /// In one write.
+  std::optional<Error> send(const std::vector<Command>& commands);
+  Result<Reply> receive();
+  Result<Reply> ask(const Command& command);
+
+  /// The next reply that has come whole; nothing: fill() first.
+  Result<std::optional<Reply>> next();
+  std::optional<Error> fill();
+
+  Error broken(const std::string& what) const;
+  const std::string& name() const { return name_; }
+
+ private:
+  std::optional<Error> made(redisContext* context);
+
+  const std::string name_;
+  std::unique_ptr<redisContext, CloseContext> context_;
+  std::size_t received_{};  ///< Bytes of the reply that is coming.
+};
+
+}  // namespace tenure::redis

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: when Sentinels name another master, all candidates go there, at once and together. Method: real processes over
+// real servers and Sentinels; judged by what the processes wrote.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <iostream>
+#include <stdexcept>
+
+#include "history.hpp"
+#include "nemesis.hpp"
+#include "watched.hpp"
+
+namespace tenure::test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using redis::test::eventually;
+using redis::test::Watched;
+
+constexpr auto waits = 30s;
+
+bool leads(const Event& e) { return e.what == "lead"; }
+
+class RedisSentinel : public ::testing::Test {
+ protected:
+  void SetUp() override { TENURE_NEEDS_REDIS(); }
+  void watch(int replicas) {
+    watched_.emplace(3, replicas);
+    ASSERT_TRUE(eventually([&] { return watched_->in_step(); })) << watched_->sentinels[0]->log();
+  }
+  void TearDown() override {
+    if (HasFailure())
+      fs::copy_file(scratch_.path / "journal",
+                    fs::temp_directory_path() / (scratch_.path.filename().string() + ".journal"));
+  }
+
+  Fleet fleet(Clock::Duration term, const std::string& more = {}) {
+    timing_ = Timing::of(term);
+    return {TENURE_CANDIDATE,
+            {"--store", watched_->url() + more, "--election", "jobs", "--term-ms", std::to_string(term / 1ms),
+             "--note-ms", "20"},
+            scratch_.path / "journal"};
+  }
+
+  /// Until one leads that the replica knows of.
+  static void begin(Fleet& fleet, int candidates) {
+    for (int i = 0; i < candidates; ++i) fleet.start("c" + std::to_string(i));
+    if (fleet.await(0, leads, waits) == Fleet::npos) throw std::runtime_error("nobody is elected");
+    const auto stands_by = [&](const Event& e) { return e.what == "sees"; };
+    for (std::size_t from = 0; --candidates > 0; ++from)
+      if ((from = fleet.await(from, stands_by, waits)) == Fleet::npos)
+        throw std::runtime_error("one does not stand by");
+  }
+
+  bool promoted() const {
+    const auto old = "127.0.0.1 " + std::to_string(watched_->first.port());
+    for (const auto& sentinel : watched_->sentinels)
+      if (sentinel->ask({"SENTINEL", "get-master-addr-by-name", "main"}) == old) return false;
+    return true;
+  }
+
+  /// Until somebody leads by what was asked after this.
+  std::size_t await_lease(Fleet& fleet, Clock::Time asked) const {
+    const auto later = [&](const Event& e) { return leads(e) && e.until - timing_.term + timing_.margin > asked; };
+    return fleet.await(0, later, waits);
+  }
+
+  /// Sentinels kill all its connections then, also the one that asks this.
+  bool demoted() {
+    try {
+      return watched_->first.info("role") == "slave";
+    } catch (const std::runtime_error&) {
+      return false;
+    }
+  }
+
+  static Verdict end(Fleet& fleet) {
+    for (const auto pid : std::set<pid_t>(fleet.running())) {
+      fleet.signal(pid, SIGTERM);
+      fleet.reap(pid, waits);
+    }
+    auto verdict = judge(fleet.events());
+    print(std::cout, verdict);
+    return verdict;
+  }
+
+  Timing timing_{};
+  redis::test::Scratch scratch_;
+  std::optional<Watched> watched_;
+};
+
+class RedisSentinelTerms : public RedisSentinel, public ::testing::WithParamInterface<int> {};
+
+TEST_P(RedisSentinelTerms, AFrozenMasterThatComesBackMakesNoSecondLeader) {
+  ASSERT_NO_FATAL_FAILURE(watch(1));
+  auto candidates = fleet(std::chrono::milliseconds(GetParam()));
+  begin(candidates, 4);
+  watched_->first.freeze(true);
+  ASSERT_TRUE(eventually([&] { return promoted(); })) << watched_->sentinels[0]->log();
+  watched_->first.freeze(false);
+  // Until Sentinels have told it, it takes itself for the master, and takes writes.
+  bool over = false;
+  for (int patience = 0; patience < 6 && !over; ++patience) over = eventually([&] { return demoted(); });
+  ASSERT_TRUE(over) << watched_->sentinels[0]->log();
+  EXPECT_NE(await_lease(candidates, boot_clock().now()), Fleet::npos);
+  const auto verdict = end(candidates);
+  EXPECT_EQ(verdict.count(Breach::overlap), 0u);
+  EXPECT_EQ(verdict.count(Breach::token), 0u);
+}
+INSTANTIATE_TEST_SUITE_P(Terms, RedisSentinelTerms, testing::Values(1000, 2000));
+
+TEST_F(RedisSentinel, APlannedFailOverIsFollowedBeforeTheOldMasterKnows) {
+  ASSERT_NO_FATAL_FAILURE(watch(2));  // of which one is left for the new master
+  auto candidates = fleet(10s, "&replicas=1");
+  begin(candidates, 3);
+  ASSERT_EQ(watched_->sentinels[0]->ask({"SENTINEL", "FAILOVER", "main"}), "OK");
+  ASSERT_TRUE(eventually([&] { return promoted(); })) << watched_->sentinels[0]->log();
+  const auto switched = boot_clock().now();
+  const auto at = await_lease(candidates, switched);
+  ASSERT_NE(at, Fleet::npos);
+  std::cout << "a lease on the new master " << (candidates.events()[at].at - switched) / 1ms
+            << " ms after the switch\n";
+  EXPECT_FALSE(demoted()) << "the old one was left before Sentinels demoted it";
+  const auto& events = candidates.events();
+  EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const Event& e) { return e.what == "elected"; }), 1)
+      << "the leader went with it";
+  EXPECT_TRUE(end(candidates).findings.empty());
+}
+
+}  // namespace
+}  // namespace tenure::test

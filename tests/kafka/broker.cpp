@@ -7,10 +7,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
+#include <thread>
+#include <utility>
 
 #include <tenure/clock.hpp>
 
@@ -19,7 +23,7 @@ namespace {
 
 using Handle = std::unique_ptr<rd_kafka_t, decltype(&rd_kafka_destroy)>;
 
-Handle handle(const std::string& brokers, const std::string& group = {}) {
+Handle handle(const std::string& brokers, const std::string& group = {}, const std::string& client_id = "test") {
   char why[512] = "";
   auto* conf = rd_kafka_conf_new();
   const auto set = [&](const char* name, const std::string& value) {
@@ -27,7 +31,12 @@ Handle handle(const std::string& brokers, const std::string& group = {}) {
       throw std::runtime_error(why);
   };
   set("bootstrap.servers", brokers);
-  if (!group.empty()) set("group.id", group);
+  set("client.id", client_id);
+  if (!group.empty()) {
+    set("group.id", group);
+    set("partition.assignment.strategy", "range");
+    set("session.timeout.ms", "6000");
+  }
   auto* rk = rd_kafka_new(group.empty() ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER, conf, why, sizeof why);
   if (!rk) throw std::runtime_error(why);
   return {rk, &rd_kafka_destroy};
@@ -165,6 +174,57 @@ void write_offset(const std::string& brokers, const std::string& group, const st
   const auto code = rd_kafka_commit(rk.get(), list, 0);
   rd_kafka_topic_partition_list_destroy(list);
   check(code, "OffsetCommit");
+}
+
+struct Stranger::Impl {
+  Handle rk;
+  std::string topic;
+  mutable std::mutex mutex;
+  bool assigned{};
+  std::vector<int> owned;
+  std::jthread thread;
+
+  Impl(const std::string& brokers, const std::string& group, std::string of, const std::string& client_id)
+      : rk(handle(brokers, group, client_id)), topic(std::move(of)) {
+    rd_kafka_poll_set_consumer(rk.get());
+    auto* topics = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(topics, topic.c_str(), RD_KAFKA_PARTITION_UA);
+    check(rd_kafka_subscribe(rk.get(), topics), "subscribe");
+    rd_kafka_topic_partition_list_destroy(topics);
+    thread = std::jthread([this](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        if (auto* message = rd_kafka_consumer_poll(rk.get(), 50)) rd_kafka_message_destroy(message);
+        look();
+      }
+      rd_kafka_consumer_close(rk.get());
+    });
+  }
+  /// librdkafka assigns by itself.
+  void look() {
+    rd_kafka_topic_partition_list_t* list = nullptr;
+    if (rd_kafka_assignment(rk.get(), &list)) return;
+    const std::lock_guard lock(mutex);
+    owned.clear();
+    for (int i = 0; i < list->cnt; ++i) owned.push_back(list->elems[i].partition);
+    assigned = assigned || !owned.empty();
+    rd_kafka_topic_partition_list_destroy(list);
+  }
+};
+
+Stranger::Stranger(const std::string& brokers, const std::string& group, const std::string& topic,
+                   const std::string& client_id)
+    : impl_(std::make_unique<Impl>(brokers, group, topic, client_id)) {}
+
+Stranger::~Stranger() = default;
+
+bool Stranger::assigned() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->assigned;
+}
+
+bool Stranger::owns(int partition) const {
+  const std::lock_guard lock(impl_->mutex);
+  return std::find(impl_->owned.begin(), impl_->owned.end(), partition) != impl_->owned.end();
 }
 
 int expel(const std::string& brokers, const std::string& group, const std::string& member_id) {

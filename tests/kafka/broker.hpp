@@ -3,6 +3,7 @@
 // out.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,22 @@ std::vector<Member> members(const std::string& brokers, const std::string& group
 /// What a reset of the offsets writes, to a group without members. Throws std::runtime_error.
 void write_offset(const std::string& brokers, const std::string& group, const std::string& topic, int partition,
                   std::int64_t offset);
+
+/// A consumer that has no business in the group: range, as most clients have by default, and a name of its own.
+class Stranger {
+ public:
+  Stranger(const std::string& brokers, const std::string& group, const std::string& topic,
+           const std::string& client_id);
+  ~Stranger();
+  Stranger(const Stranger&) = delete;
+  Stranger& operator=(const Stranger&) = delete;
+  bool assigned() const;
+  bool owns(int partition) const;
+
+ private:
+  struct Impl;
+  const std::unique_ptr<Impl> impl_;
+};
 
 /// LeaveGroup in the name of a member, as a broker takes it from anybody. Returns the broker's error code.
 int expel(const std::string& brokers, const std::string& group, const std::string& member_id);

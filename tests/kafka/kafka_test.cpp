@@ -143,6 +143,31 @@ TEST_F(Kafka, AProcessEndsAsSoonAsItsHandlesAreClosed) {
   EXPECT_LT(boot_clock().now() - began, 2s) << "which is less than the patience for handles that do not close";
 }
 
+// ---- a stranger in the group ----
+
+TEST_F(Kafka, AConsumerInTheGroupTakesNothingFromTheLeader) {
+  Candidate a(options("a"));
+  const auto token = a.campaign();
+  ASSERT_TRUE(token);
+  const Stranger stranger(brokers_, group_, group_ + ".neli", "aaa");
+  for (const auto until = within(patience); !stranger.assigned() && !until.passed();) ASSERT_TRUE(a.renewed(*token));
+  ASSERT_TRUE(stranger.assigned());
+  EXPECT_FALSE(stranger.owns(0));
+  EXPECT_TRUE(a.renewed(*token));
+}
+
+TEST_F(Kafka, AStrangerThatKeepsEverybodyFromLeadingIsNamed) {
+  create_topic(brokers_, group_ + ".neli", 2);
+  const Stranger stranger(brokers_, group_, group_ + ".neli", "!a consumer");
+  Lines lines;
+  auto o = options("a");
+  o.log = lines.log();
+  Candidate a(o);
+  for (const auto until = within(patience); !lines.mention("nobody can lead") && !until.passed();) a.campaign(1s);
+  EXPECT_TRUE(lines.mention("nobody can lead: partition 0 is owned by \"!a consumer\" at "))
+      << testing::PrintToString(lines.all());
+}
+
 // ---- the topic ----
 
 TEST_F(Kafka, AMissingTopicIsAnErrorThatSaysHowToCreateIt) {

@@ -191,7 +191,16 @@ TEST(NeliJoin, RanksByTokenThenCreationThenIncarnation) {
   s.call(Verb::acquire);
   s.advance(1234ms);
   s.observed(record(41));
-  EXPECT_EQ(s.take<action::Open>().client_id, "tenure.00000000000000000041.1700000001234.mine");
+  EXPECT_EQ(s.take<action::Open>().client_id, "!tenure.00000000000000000041.1700000001234.mine");
+}
+
+TEST(NeliJoin, RanksBeforeEveryOrdinaryMember) {
+  Seat s;
+  s.call(Verb::acquire);
+  s.observed(std::nullopt);
+  const auto ours = s.take<action::Open>().client_id;
+  for (const std::string name : {"rdkafka", "consumer-jobs-1", "console-consumer", "sarama", "0", "-", "A", ".", "_"})
+    EXPECT_LT(ours, name);
 }
 
 TEST(NeliJoin, TriesUntilTheRecordIsRead) {
@@ -849,7 +858,7 @@ TEST(NeliLost, AStandbyRanksAnewByAReadFromAfterTheDrop) {
   EXPECT_FALSE(s.did<action::Open>()) << "read before the drop";
   s.advance(1s);
   s.observed(record(43));
-  EXPECT_EQ(s.take<action::Open>().client_id.substr(0, 27), "tenure.00000000000000000043");
+  EXPECT_EQ(s.take<action::Open>().client_id.substr(0, 28), "!tenure.00000000000000000043");
 }
 
 TEST(NeliLost, ALeaderKeepsItsRankWhileItsLeaseRuns) {
@@ -983,7 +992,7 @@ TEST(NeliRelease, RanksLastAtTheNextAcquire) {
   s.observed(record(41, "mine", true, 9));
   const auto opened = s.take<action::Open>();
   EXPECT_NE(opened.handle, s.handle);
-  EXPECT_EQ(opened.client_id, "tenure.00000000000000000041.1700000005000.mine");
+  EXPECT_EQ(opened.client_id, "!tenure.00000000000000000041.1700000005000.mine");
 }
 
 TEST(NeliRelease, InARebalanceWaitsForTheAssignment) {
@@ -1123,6 +1132,125 @@ TEST(NeliStepDown, IsNotAskedForUnlessWanted) {
   s.lead();
   s.advance(5s);
   EXPECT_FALSE(s.did<action::ReadRequests>());
+}
+
+// ---- a stranger in the group ----
+
+/// Assigned without partition 0, while the record lapses.
+void stand_by(Seat& s, const std::optional<Commit>& found) {
+  s.join(found);
+  s.stands(found);
+  s.assigned(false);
+  s.forget();
+}
+
+/// As a manager does: asked all the time.
+void stand_by(Seat& s, Clock::Duration by) {
+  for (const auto until = s.now + by; s.now < until;) {
+    s.call(Verb::await_change, {}, Vacant{}, 1min);
+    s.advance(std::min<Clock::Duration>(250ms, until - s.now));
+  }
+}
+
+TEST(NeliStranger, IsAskedForWhenNobodyLedForALease) {
+  Seat s;
+  stand_by(s, record(41));
+  stand_by(s, 2 * lease - 1ms);  // of the record, and another
+  EXPECT_FALSE(s.did<action::FindOwner>());
+  stand_by(s, 1ms);
+  EXPECT_TRUE(s.did<action::FindOwner>());
+  s.forget();
+  s.give(fact::OwnerFound{Owner{.client_id = "console-consumer", .host = "/10.0.0.7"}});
+  const auto said = s.take<action::Report>();
+  EXPECT_EQ(said.level, Level::warning);
+  EXPECT_NE(said.message.find("\"console-consumer\" at /10.0.0.7"), std::string::npos) << said.message;
+  EXPECT_NE(said.message.find("group of its own"), std::string::npos) << said.message;
+  stand_by(s, 5 * lease);
+  EXPECT_FALSE(s.did<action::FindOwner>()) << "once is enough";
+}
+
+TEST(NeliStranger, OverNoRecordOfOursTheLeaseCountsFromTheFirstSight) {
+  for (const auto& found :
+       {std::optional<Commit>(), std::optional(Commit{0, ""}), std::optional(record(41, "other", true))}) {
+    Seat s;
+    stand_by(s, found);
+    stand_by(s, lease - 1ms);
+    EXPECT_FALSE(s.did<action::FindOwner>());
+    stand_by(s, 1ms);
+    EXPECT_TRUE(s.did<action::FindOwner>());
+  }
+}
+
+TEST(NeliStranger, IsNoCandidateOfOurs) {
+  for (const auto& owner : {std::optional<Owner>(), std::optional(Owner{.client_id = "!tenure.1.2.x", .host = "/h"}),
+                            std::optional(Owner{.client_id = "tenure.1.2.x", .host = "/h"})}) {
+    Seat s;
+    stand_by(s, std::nullopt);
+    stand_by(s, lease);
+    s.forget();
+    s.give(fact::OwnerFound{owner});
+    EXPECT_FALSE(s.did<action::Report>());
+    stand_by(s, lease);
+    EXPECT_TRUE(s.did<action::FindOwner>()) << "and is asked for again";
+  }
+}
+
+TEST(NeliStranger, IsToldAgainAfterSomebodyLed) {
+  Seat s;
+  const auto told = [&] {
+    s.give(fact::OwnerFound{Owner{.client_id = "rdkafka", .host = "/h"}});
+    return s.did<action::Report>();
+  };
+  stand_by(s, std::nullopt);
+  stand_by(s, lease);
+  EXPECT_TRUE(told());
+  s.give(fact::Revoked{s.handle, false});
+  s.stands(record(41));
+  s.assigned(false);
+  s.forget();
+  stand_by(s, 2 * lease + 250ms);  // from the next read on
+  EXPECT_TRUE(s.did<action::FindOwner>());
+  EXPECT_TRUE(told());
+}
+
+TEST(NeliStranger, OfTheOtherProtocolIsToldWithItsRemedy) {
+  Seat s;
+  stand_by(s, std::nullopt);
+  stand_by(s, lease);
+  s.forget();
+  s.give(fact::OwnerFound{Owner{.client_id = {}, .host = {}, .converted = true}});
+  const auto said = s.take<action::Report>().message;
+  EXPECT_NE(said.find("group.consumer.migration.policy=disabled"), std::string::npos) << said;
+}
+
+TEST(NeliStranger, IsNotAskedForWhereSomebodyLeadsOrMayClaim) {
+  Seat leader;
+  leader.lead();
+  Seat owner;
+  owner.join(record(41));
+  owner.own();
+  owner.stands(record(41));
+  for (int i = 0; i < 60; ++i) {
+    leader.advance(500ms);
+    leader.renew();
+    owner.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 0s}, 1min);
+    owner.advance(500ms);
+  }
+  EXPECT_FALSE(leader.did<action::FindOwner>());
+  EXPECT_FALSE(owner.did<action::FindOwner>());
+}
+
+TEST(NeliStranger, ACommitOfItsIsNoLossOfTheStores) {
+  Seat s;
+  s.join(record(41));
+  s.own();
+  s.read(Commit{0, ""});
+  for (; s.did<action::Report>();) {
+    const auto said = s.take<action::Report>().message;
+    EXPECT_EQ(said.find("lost"), std::string::npos) << said;
+  }
+  s.call(Verb::acquire);
+  EXPECT_FALSE(s.did<action::SendCommit>()) << "a full lease all the same";
 }
 
 // ---- the seat ----

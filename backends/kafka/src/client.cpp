@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 namespace tenure::kafka {
@@ -20,6 +23,9 @@ struct FreeGroupMetadata {
 };
 struct FreeMetadata {
   void operator()(const rd_kafka_metadata_t* p) const { rd_kafka_metadata_destroy(p); }
+};
+struct FreeGroupList {
+  void operator()(const rd_kafka_group_list* p) const { rd_kafka_group_list_destroy(p); }
 };
 struct FreeTopic {
   void operator()(rd_kafka_topic_t* p) const { rd_kafka_topic_destroy(p); }
@@ -70,6 +76,31 @@ rd_kafka_t* make_handle(rd_kafka_type_t type, std::unique_ptr<rd_kafka_conf_t, F
 bool has_owner_partition(const rd_kafka_topic_partition_list_t* list, const std::string& topic) {
   return list &&
          rd_kafka_topic_partition_list_find(const_cast<rd_kafka_topic_partition_list_t*>(list), topic.c_str(), 0);
+}
+
+/// A big-endian number at the front of `bytes`, which it takes away; -1 if they are too few.
+int take_number(std::string_view& bytes, std::size_t size) {
+  if (bytes.size() < size) {
+    bytes = {};
+    return -1;
+  }
+  std::uint32_t out = 0;
+  for (std::size_t i = 0; i < size; ++i) out = out << 8 | static_cast<unsigned char>(bytes[i]);
+  bytes.remove_prefix(size);
+  return static_cast<int>(out);
+}
+
+/// The consumer protocol's words for what a member was assigned: version, then topics with their partitions.
+bool assigns_owner_partition(std::string_view assignment, std::string_view topic) {
+  take_number(assignment, 2);
+  for (auto topics = take_number(assignment, 4); topics > 0 && !assignment.empty(); --topics) {
+    const auto size = std::min(static_cast<std::size_t>(std::max(take_number(assignment, 2), 0)), assignment.size());
+    const bool ours = assignment.substr(0, size) == topic;
+    assignment.remove_prefix(size);
+    for (auto partitions = take_number(assignment, 4); partitions > 0 && !assignment.empty(); --partitions)
+      if (take_number(assignment, 4) == 0 && ours) return true;
+  }
+  return false;
 }
 
 std::string create_command(const Place& place) {
@@ -297,6 +328,26 @@ int Client::generation() const {
     std::memcpy(&generation, static_cast<const char*>(buffer) + magic.size(), sizeof generation);
   return generation;
 #endif
+}
+
+std::variant<Error, std::optional<Owner>> Client::owner(std::chrono::milliseconds within) {
+  const rd_kafka_group_list* found = nullptr;
+  const auto code = rd_kafka_list_groups(rk_, place_.group.c_str(), &found, static_cast<int>(within.count()));
+  const std::unique_ptr<const rd_kafka_group_list, FreeGroupList> owned(found);
+  // Some brokers may be down: one that knows the group is enough.
+  if (!found || found->group_cnt == 0)
+    return explained(code ? code : RD_KAFKA_RESP_ERR__TIMED_OUT, "looking for members");
+  const auto& group = found->groups[0];
+  if (group.err) return explained(group.err, "looking for members");
+  // So a broker answers for a group of the other protocol, though it exists.
+  if (group.state == std::string_view("Dead")) return Owner{.client_id = {}, .host = {}, .converted = true};
+  for (int i = 0; i < group.member_cnt; ++i) {
+    const auto& member = group.members[i];
+    const std::string_view assignment(static_cast<const char*>(member.member_assignment),
+                                      static_cast<std::size_t>(std::max(member.member_assignment_size, 0)));
+    if (assigns_owner_partition(assignment, place_.topic)) return Owner{member.client_id, member.client_host};
+  }
+  return std::nullopt;
 }
 
 void Client::nudge() const {

@@ -83,6 +83,8 @@ class Client {
   rd_kafka_resp_err_t commit(std::uint64_t id, int partition, const Commit& commit);
   std::variant<Error, std::vector<std::optional<Commit>>> committed(int partitions, std::chrono::milliseconds within);
   int generation() const;
+  /// Of partition 0, whoever it is; nothing while nobody does.
+  std::variant<Error, std::optional<Owner>> owner(std::chrono::milliseconds within);
   /// Wakes the client's main loop, which else sends heartbeats every 500 ms at best.
   void nudge() const;
 

@@ -16,13 +16,19 @@ Token token_of(const std::optional<Commit>& commit) {
   return Token{commit && commit->offset > 0 ? static_cast<std::uint64_t>(commit->offset) : 0};
 }
 
-/// Member ids begin with the client id, and the range assignor gives partition 0 to the lowest: who joined at
-/// a lower token, or earlier, keeps it.
+/// Member ids begin with the client id, and the range assignor gives partition 0 to the lowest. So '!', before letters
+/// and digits: other consumers in the group by mistake get none of it. And among us, who joined at a lower token, or
+/// earlier, keeps it.
 std::string rank(Token token, std::int64_t unix_ms, const std::string& incarnation) {
   char digits[64];
-  std::snprintf(digits, sizeof digits, "tenure.%020llu.%013lld.", static_cast<unsigned long long>(token.value),
+  std::snprintf(digits, sizeof digits, "!tenure.%020llu.%013lld.", static_cast<unsigned long long>(token.value),
                 static_cast<long long>(unix_ms));
   return digits + incarnation;
+}
+
+/// Also of the version before the '!'.
+bool candidates(const std::string& client_id) {
+  return client_id.starts_with("!tenure.") || client_id.starts_with("tenure.");
 }
 
 bool same_leader(const Incumbent& a, const Incumbent& b) {
@@ -50,6 +56,7 @@ std::vector<Action> Neli::on(const Fact& fact, Time now, std::int64_t unix_ms) {
   serve_member();
   serve_call();
   serve_requests();
+  serve_leaderless();
   serve_observer();
   return std::exchange(actions_, {});
 }
@@ -228,6 +235,23 @@ void Neli::take(const fact::Requested& requested) {
   tenure_->recalled = request.value_or(StepDown{"somebody", "no reason that could be read"});
 }
 
+void Neli::take(const fact::OwnerFound& found) {
+  finding_owner_ = false;
+  const auto* owner = std::get_if<std::optional<Owner>>(&found.result);
+  if (!owner || !*owner || candidates((*owner)->client_id)) return;
+  stranger_told_ = true;
+  if ((*owner)->converted)
+    return emit(
+        action::Report{Level::warning,
+                       "nobody can lead: a consumer of the protocol group.protocol=consumer is in this group and "
+                       "has converted it. Stop it, and set the brokers' "
+                       "group.consumer.migration.policy=disabled"});
+  emit(action::Report{Level::warning, "nobody can lead: partition 0 is owned by \"" +
+                                          printable((*owner)->client_id, 80) + "\" at " +
+                                          printable((*owner)->host, 80) +
+                                          ", which is no candidate. Stop it, or give the election a group of its own"});
+}
+
 void Neli::take(const fact::Left& left) {
   if (leaving_ != left.handle) return;
   leave_by_ = now_;
@@ -304,6 +328,29 @@ void Neli::serve_requests() {
   emit(action::ReadRequests{});
 }
 
+/// Nothing: for as long as is known, no candidate leads.
+std::optional<Neli::Time> Neli::led_until() const {
+  if (tenure_) return tenure_->deadline;
+  if (!seen_ || !seen_->record || seen_->record->released) return std::nullopt;
+  return seen_->first_seen + seen_->record->lease;
+}
+
+/// Bystanders that see no leader for a lease look for a consumer that takes partition 0 from all of us.
+void Neli::serve_leaderless() {
+  const auto led = led_until();
+  if (!member_ || (led && !due(*led))) {
+    leaderless_since_.reset();
+    stranger_told_ = false;
+    return;
+  }
+  if (!leaderless_since_) leaderless_since_ = led.value_or(now_);
+  if (member_->place != Place::bystander || stranger_told_ || finding_owner_) return;
+  if (!due(*leaderless_since_ + longest_lease_)) return;
+  leaderless_since_ = now_;
+  finding_owner_ = true;
+  emit(action::FindOwner{});
+}
+
 bool Neli::observing() const {
   if (tenure_ && member_) return false;
   if (call_ && (call_->verb == Verb::await_change || call_->verb == Verb::observe)) return true;
@@ -349,9 +396,10 @@ void Neli::observe(const std::optional<Commit>& read) {
 }
 
 void Neli::alarm_and_see(const std::optional<Commit>& read) {
-  emit(action::Report{Level::error, "the record's token is " + std::to_string(token_of(read).value) + " after " +
-                                        std::to_string(highest_.value) +
-                                        " had been seen: the store lost a commit. A full lease is waited"});
+  if (!read || decode(read->metadata))  // else see() says whose it is
+    emit(action::Report{Level::error, "the record's token is " + std::to_string(token_of(read).value) + " after " +
+                                          std::to_string(highest_.value) +
+                                          " had been seen: the store lost a commit. A full lease is waited"});
   stale_since_.reset();
   seen_.reset();
   see(read, true);
@@ -509,7 +557,7 @@ void Neli::serve_renew() {
   if (!member_ || member_->deposed || (member_->lost && member_->place == Place::joining))
     return deposed("evicted from the group; the lease runs to its end");
   if (member_->place == Place::bystander)
-    return deposed("partition 0 was assigned to another candidate; the lease runs to its end");
+    return deposed("partition 0 was assigned to another member of the group; the lease runs to its end");
   if (member_->place != Place::owner) return reply_when_late(Fault::timed_out, "a rebalance of the group is under way");
   if (!member_->outstanding && due(member_->try_again)) return send(Purpose::renewal, tenure_->token, false);
   reply_when_late(Fault::timed_out, "the coordinator has not acknowledged the renewal");

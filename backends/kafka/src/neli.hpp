@@ -31,6 +31,12 @@ struct Reading {
   std::string nonce;
 };
 
+/// Who owns partition 0, as the group's coordinator tells it to anybody.
+struct Owner {
+  std::string client_id, host;
+  bool converted{};  ///< The group is of the other protocol now, and tells nothing in this one.
+};
+
 namespace fact {
 struct Elapsed {};
 struct Called {
@@ -76,6 +82,9 @@ struct Observed {
 struct Requested {
   std::variant<Error, std::optional<Commit>> result;
 };
+struct OwnerFound {
+  std::variant<Error, std::optional<Owner>> result;
+};
 struct Left {
   std::uint64_t handle{};
 };                  ///< A dropped handle is out of the group.
@@ -83,8 +92,8 @@ struct Closing {};  ///< The seat is being destroyed.
 }  // namespace fact
 
 using Fact = std::variant<fact::Elapsed, fact::Called, fact::Abandoned, fact::Broken, fact::Troubled, fact::Assigned,
-                          fact::Revoked, fact::Committed, fact::MemberRead, fact::Observed, fact::Requested, fact::Left,
-                          fact::Closing>;
+                          fact::Revoked, fact::Committed, fact::MemberRead, fact::Observed, fact::Requested,
+                          fact::OwnerFound, fact::Left, fact::Closing>;
 
 namespace action {
 struct Open {
@@ -110,6 +119,7 @@ struct Observe {
   bool check_topic{};
 };
 struct ReadRequests {};
+struct FindOwner {};
 struct Drop {
   std::uint64_t handle{};
 };  ///< unsubscribe, unassign, close in the background; then Left.
@@ -135,8 +145,8 @@ struct Report {
 }  // namespace action
 
 using Action = std::variant<action::Open, action::Assign, action::Unassign, action::SendCommit, action::ReadMember,
-                            action::Observe, action::ReadRequests, action::Drop, action::Reply, action::ReplySight,
-                            action::ReplyReleased, action::Wake, action::Report>;
+                            action::Observe, action::ReadRequests, action::FindOwner, action::Drop, action::Reply,
+                            action::ReplySight, action::ReplyReleased, action::Wake, action::Report>;
 
 class Neli {
  public:
@@ -233,6 +243,7 @@ class Neli {
   void take(const fact::MemberRead&);
   void take(const fact::Observed&);
   void take(const fact::Requested&);
+  void take(const fact::OwnerFound&);
   void take(const fact::Left&);
   void take(const fact::Closing&);
 
@@ -249,6 +260,7 @@ class Neli {
   void serve_ranking();
   void serve_observer();
   void serve_requests();
+  void serve_leaderless();
   void serve_call();
   void serve_acquire();
   void serve_acquire_as_owner();
@@ -272,6 +284,7 @@ class Neli {
   void see(const std::optional<Commit>& read, bool suspect);
 
   // Questions to ourselves
+  std::optional<Time> led_until() const;
   bool owner() const { return member_ && member_->place == Place::owner; }
   bool stale(const std::optional<Commit>& read) const;
   Time claimable_at() const;
@@ -327,6 +340,9 @@ class Neli {
   std::uint64_t observation_before_call_{};
   Time observe_at_{Time::min()}, observe_until_{Time::min()};
   bool check_topic_{true};
+
+  std::optional<Time> leaderless_since_;
+  bool finding_owner_{}, stranger_told_{};
 
   bool requesting_{};
   Time request_at_{Time::min()};

@@ -66,9 +66,10 @@ Fact failed(const ReadJob& job, Error error) {
   switch (job.kind) {
     case ReadJob::Kind::observe: return fact::Observed{job.id, std::move(error)};
     case ReadJob::Kind::member: return fact::MemberRead{job.id, std::move(error)};
-    case ReadJob::Kind::requests: break;
+    case ReadJob::Kind::requests: return fact::Requested{std::move(error)};
+    case ReadJob::Kind::owner: break;
   }
-  return fact::Requested{std::move(error)};
+  return fact::OwnerFound{std::move(error)};
 }
 
 }  // namespace
@@ -285,6 +286,10 @@ void Carrier::carry_out(action::ReadRequests&) {
   queue({.kind = ReadJob::Kind::requests, .id = 0, .check_topic = false, .client = {}});
 }
 
+void Carrier::carry_out(action::FindOwner&) {
+  queue({.kind = ReadJob::Kind::owner, .id = 0, .check_topic = false, .client = {}});
+}
+
 void Carrier::carry_out(action::Drop& drop) {
   if (!member_) return post(fact::Left{drop.handle});
   member_->unsubscribe();
@@ -349,14 +354,25 @@ Fact Carrier::result_of(const ReadJob& job) {
 }
 
 Fact Carrier::carry_out(const ReadJob& job) {
-  if (job.kind == ReadJob::Kind::observe) return observe(job);
-  if (job.kind == ReadJob::Kind::member) {
-    auto found = job.client->committed(2, read_limit);
-    if (auto* error = std::get_if<Error>(&found)) return fact::MemberRead{job.id, std::move(*error)};
-    auto& commits = std::get<1>(found);
-    return fact::MemberRead{
-        job.id, Reading{std::move(commits[0]), commits[1] ? std::move(commits[1]->metadata) : std::string()}};
+  switch (job.kind) {
+    case ReadJob::Kind::observe: return observe(job);
+    case ReadJob::Kind::member: return read_as_member(job);
+    case ReadJob::Kind::requests: return read_requests();
+    case ReadJob::Kind::owner: break;
   }
+  return fact::OwnerFound{observer_->owner(read_limit)};
+}
+
+/// On the member's own handle: what decides a claim comes by the connection that brings its commits.
+Fact Carrier::read_as_member(const ReadJob& job) {
+  auto found = job.client->committed(2, read_limit);
+  if (auto* error = std::get_if<Error>(&found)) return fact::MemberRead{job.id, std::move(*error)};
+  auto& commits = std::get<1>(found);
+  return fact::MemberRead{job.id,
+                          Reading{std::move(commits[0]), commits[1] ? std::move(commits[1]->metadata) : std::string()}};
+}
+
+Fact Carrier::read_requests() {
   if (!requests_)
     requests_ =
         std::make_shared<Client>(common_properties(options_, requests_group(options_.group)),

@@ -20,7 +20,7 @@ namespace tenure::kafka {
 
 /// A read that blocks, done by the reading thread.
 struct ReadJob {
-  enum class Kind { observe, member, requests } kind{};
+  enum class Kind { observe, member, requests, owner } kind{};
   std::uint64_t id{};
   bool check_topic{};
   std::shared_ptr<Client> client;  ///< member
@@ -59,6 +59,7 @@ class Carrier : public std::enable_shared_from_this<Carrier> {
   void carry_out(action::ReadMember&);
   void carry_out(action::Observe&);
   void carry_out(action::ReadRequests&);
+  void carry_out(action::FindOwner&);
   void carry_out(action::Drop&);
   void carry_out(action::Reply&);
   void carry_out(action::ReplySight&);
@@ -74,6 +75,8 @@ class Carrier : public std::enable_shared_from_this<Carrier> {
   Fact result_of(const ReadJob& job);
   Fact carry_out(const ReadJob& job);
   Fact observe(const ReadJob& job);
+  static Fact read_as_member(const ReadJob& job);
+  Fact read_requests();
   std::optional<Error> topic_trouble();
 
   void post(Fact fact);

@@ -33,7 +33,10 @@ enum class FirstClaim {
 /// One candidate's seat. Group and topic together name the election; every candidate must use the same.
 struct Options {
   std::string brokers{};  ///< "host:port,...", librdkafka's bootstrap.servers. Required.
-  std::string group{};    ///< The leader group; empty: the program's file name. No other consumer may use it.
+  /// The leader group; empty: the program's file name. No other consumer may use it: one that sorts first by its client
+  /// id, or is of group.protocol=consumer, would own partition 0 and nobody would lead. A warning names it then.
+  /// Brokers from 4.0 on keep the latter out by group.consumer.migration.policy=disabled.
+  std::string group{};
   std::string topic{};    ///< Empty: group + ".neli". Two or more partitions, all empty; elections may share it.
   Candidate candidate{};  ///< Empty name: "{host}_{pid}_{unix seconds}".
 

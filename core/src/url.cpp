@@ -37,13 +37,14 @@ class Parser {
     check_bytes();
     Url url;
     url.scheme = scheme();
-    if (rest().starts_with("//")) {
-      at_ += 2;
-      authority(url);
-    }
-    const auto end = std::min(text_.find('?', at_), text_.size());
-    if (const auto stray = text_.find('@', at_); stray != text_.npos)
+    const bool has_authority = rest().starts_with("//");
+    if (has_authority) at_ += 2;
+    // Before the rest of a password is taken for hosts: it may have a '/' or a '?' that ends them.
+    const auto authority_end = has_authority ? text_.find_first_of("/?", at_) : at_;
+    if (const auto stray = text_.find('@', std::min(authority_end, text_.size())); stray != text_.npos)
       refuse_at(stray, "an '@' that is not in its place: write %40, and in a password %2F for '/', %3F for '?'");
+    if (has_authority) authority(url);
+    const auto end = std::min(text_.find('?', at_), text_.size());
     url.path = decoded(end, "/:!$&'()*+,;=");
     if (at_ < text_.size()) query(url);
     return url;

@@ -108,6 +108,11 @@ TEST_F(RedisStore, WhatSomebodyElseWroteToHealsByTheNextClaim) {
   expect(refused_read(*a), Fault::corrupt, "is no record");
   server.ask({"HSET", key, "token", "2", "holder", std::string(1 << 20, 'x')});
   expect(refused_read(*a), Fault::unreachable, "more than 256 KiB");
+  std::vector<std::string> many{"HSET", key};
+  for (int i = 0; i < 10'000; ++i) many.insert(many.end(), {"field" + std::to_string(i), ""});
+  server.ask({"DEL", key});
+  server.ask(many);
+  expect(refused_read(*a), Fault::unreachable, "remove what somebody else wrote to the election's key");
   server.ask({"SET", key, "a text"});
   expect(refused_read(*a), Fault::misconfigured, "WRONGTYPE");
 }
@@ -286,8 +291,8 @@ TEST_F(RedisStore, WhoMayNotSubscribeWaitsForTheLeasesEndAndHearsWhy) {
   Server server;
   set_user(server, "subscribe");
   Lines lines;
+  ASSERT_TRUE(swap(*open_at(url(server, "u:" + canary + "@")), std::nullopt, record(1, 11)));
   const auto a = open_at(url(server, "u:" + canary + "@"), "jobs", lines.log());
-  ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
   for (int i = 0; i < 2; ++i) {
     const auto limit = within(100ms);
     a->await_change(Version{{1}, 11}, limit);
@@ -466,6 +471,36 @@ TEST_F(RedisLoss, ARestartWithoutDataRaisesTheTokenAndWaitsForTheTerm) {
     server.kill();
     server.start();
   });
+}
+
+TEST_F(RedisLoss, TheFirstTermOfWaitingIsToldOnce) {
+  Server server;
+  Lines lines;
+  const auto a = open(from_url(url(server)), "jobs", {"a", ""}, lines.log());
+  ASSERT_EQ(a->accepts(quick()), std::nullopt);
+  ASSERT_TRUE(campaign(*a));
+  ASSERT_EQ(lines.all().size(), 1u);
+  EXPECT_NE(lines.all()[0].find("begins a term (600 ms) later"), std::string::npos) << lines.all()[0];
+  EXPECT_NE(lines.all()[0].find("first_claim=at_once"), std::string::npos) << lines.all()[0];
+}
+
+TEST_F(RedisLoss, AFirstClaimMayLeadAtOnceAndOneAfterALossThatWasSeenDoesNot) {
+  Server server;
+  Lines lines;
+  const auto options = from_url(url(server) + "?first_claim=at_once");
+  const auto a = open(options, "jobs", {"a", ""}, lines.log()), b = open(options, "jobs", {"b", ""});
+  for (const auto& seat : {a, b}) ASSERT_EQ(seat->accepts(quick()), std::nullopt);
+  const auto first = a->acquire(within(2s));
+  ASSERT_TRUE(std::holds_alternative<Granted>(first));
+  EXPECT_TRUE(lines.all().empty());
+  ASSERT_TRUE(std::holds_alternative<Denied>(b->acquire(within(2s))));
+  server.ask({"FLUSHALL"});
+  const auto lost = boot_clock().now();
+  EXPECT_FALSE(std::holds_alternative<Granted>(b->acquire(within(2s)))) << "it saw the record that is lost";
+  const auto second = campaign(*b);
+  ASSERT_TRUE(second);
+  EXPECT_GT(*second, std::get<Granted>(first).token);
+  EXPECT_GE(boot_clock().now() - lost, quick().term);
 }
 
 TEST_F(RedisLoss, AStoreThatMayEvictIsToldOf) {

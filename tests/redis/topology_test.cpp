@@ -78,6 +78,13 @@ TEST_F(RedisTopology, ASentinelThatNamesAReplicaIsNotBelieved) {
   EXPECT_NE(error.message.find("is no master"), error.message.npos) << error.message;
 }
 
+TEST_F(RedisTopology, AServerIsNotTakenForASentinel) {
+  Server server;
+  const auto error = refused_read(*open_at("redis+sentinel://" + server.address() + "/main"));
+  EXPECT_EQ(error.fault, Fault::misconfigured);
+  EXPECT_NE(error.message.find("is no Sentinel but a Redis server"), error.message.npos) << error.message;
+}
+
 /// Sentinels that answer as they are told, and announce nothing.
 class Mute {
  public:

@@ -17,8 +17,8 @@ constexpr int redis_port = 6379, sentinel_port = 26379;
 constexpr int most_replicas = 100;
 constexpr int most_dbs = 1'000'000;
 constexpr std::size_t most_prefix_bytes = 100;
-constexpr std::array<std::string_view, 6> keys{"db",      "replicas",      "prefix",
-                                               "ca_file", "sentinel_user", "sentinel_password"};
+constexpr std::array<std::string_view, 7> keys{
+    "db", "replicas", "prefix", "ca_file", "sentinel_user", "sentinel_password", "first_claim"};
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("redis: " + what); }
 
@@ -28,6 +28,11 @@ int number(std::string_view name, std::string_view text, int most) {
   if (error != std::errc() || end != text.data() + text.size() || value < 0 || value > most)
     refuse(std::string(name) + " is no number from 0 to " + std::to_string(most));
   return value;
+}
+
+FirstClaim first_claim(std::string_view text) {
+  if (text != "wait" && text != "at_once") refuse("first_claim must be wait or at_once");
+  return text == "wait" ? FirstClaim::wait : FirstClaim::at_once;
 }
 
 /// The parts between the slashes of a path, without empty ones at its end.
@@ -76,6 +81,7 @@ Options from(Url url) {
   if (parts.size() == 1 && !parts.front().empty()) out.db = number("the path's database", parts.front(), most_dbs);
   if (db) out.db = number("db", *db, most_dbs);
   if (const auto replicas = url.take("replicas")) out.replicas = number("replicas", *replicas, most_replicas);
+  if (const auto first = url.take("first_claim")) out.first_claim = first_claim(*first);
   if (auto prefix = url.take("prefix")) out.prefix = std::move(*prefix);
   if (auto ca_file = url.take("ca_file")) out.ca_file = std::move(*ca_file);
   if (auto user = url.take("sentinel_user")) out.sentinel_user = std::move(*user);

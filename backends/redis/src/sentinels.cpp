@@ -279,6 +279,10 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
     one.trouble.reset();
     if (port)
       one.master = Address{reply.list[0].text, *port};
+    else if (reply.is_error() && reply.text.find("unknown command") != reply.text.npos)
+      one.trouble = Error{Fault::misconfigured, to_string(options.servers[i]) +
+                                                    " is no Sentinel but a Redis server; name its Sentinels (port "
+                                                    "26379), or write redis:// for the server itself"};
     else if (reply.is_error())
       one.trouble = refused(reply, options, link.asks->name());
     else if (reply.kind == Reply::Kind::nil)

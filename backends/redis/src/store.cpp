@@ -48,7 +48,9 @@ Result<Read> Store::read(const Limit& limit) {
   if (sentinels_) attempt_ = sentinels_->ask();
   const auto answer = run(read_script, {}, limit);
   if (const auto* error = std::get_if<Error>(&answer)) return *error;
-  return read_of(std::get<Reply>(answer), key_);
+  auto found = read_of(std::get<Reply>(answer), key_);
+  if (auto* read = std::get_if<Read>(&found)) read->absence_certain = options_.first_claim == FirstClaim::at_once;
+  return found;
 }
 
 /// A claim is made where the Sentinels say during that very attempt that the master is: a master that was deposed while
@@ -59,7 +61,14 @@ Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, con
   const auto answer =
       run(swap_script, swap_arguments(expected, next), limit, claims ? attempt : Clock::Time::min(), options_.replicas);
   if (const auto* error = std::get_if<Error>(&answer)) return *error;
-  return swap_of(std::get<Reply>(answer), key_);
+  auto swap = swap_of(std::get<Reply>(answer), key_);
+  auto* done = std::get_if<Swap>(&swap);
+  if (done) done->found.absence_certain = options_.first_claim == FirstClaim::at_once;
+  if (done && done->applied && claims && !expected && options_.first_claim == FirstClaim::wait)
+    warn("this election has no record yet, or Redis has lost it: its first leader begins a term (" +
+         std::to_string(std::chrono::ceil<std::chrono::milliseconds>(next.term).count()) +
+         " ms) later. Where no record is ever lost, first_claim=at_once spares that");
+  return swap;
 }
 
 std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {

@@ -20,6 +20,13 @@ struct Address {
   friend bool operator==(const Address&, const Address&) = default;
 };
 
+/// When may the first leader of an election begin, one whose record is not there?
+enum class FirstClaim {
+  wait,     ///< A term later: the record may have been lost, and its leader lead on.
+  at_once,  ///< REQUIRES: no record is ever lost or deleted (FLUSHALL, eviction, a restart or a fail-over without its
+            ///< data). If one is, a candidate that never saw it leads beside its leader until that one's next renewal.
+};
+
 /// Where the servers are and how to talk to them. Every candidate of an election must reach the same data.
 struct Options {
   std::vector<Address> servers{};  ///< One; several if they are nodes of one cluster, or Sentinels (26379).
@@ -28,15 +35,17 @@ struct Options {
   std::string user{}, password{};  ///< AUTH; an empty user is Redis' "default", an empty password: no AUTH.
   std::string sentinel_user{}, sentinel_password{};  ///< The same for the Sentinels.
   int db{};                                          ///< SELECT; a cluster has 0 only.
-  bool tls{};                     ///< Chain and host name are verified. Needs hiredis 1.0 or newer with its TLS part.
-  std::string ca_file{};          ///< The authorities to trust; empty: the system's.
-  int replicas{};                 ///< A write counts only once so many replicas have acknowledged it (WAIT).
+  bool tls{};             ///< Chain and host name are verified. Needs hiredis 1.0 or newer with its TLS part.
+  std::string ca_file{};  ///< The authorities to trust; empty: the system's.
+  int replicas{};         ///< A write counts only once so many replicas have acknowledged it (WAIT).
+  FirstClaim first_claim{FirstClaim::wait};
   std::string prefix{"tenure:"};  ///< An election's key and channel are prefix + "{" + election + "}".
 };
 
 /// redis://[user[:password]@]host[:port][,host...][/db]   rediss:// (TLS)   redis+unix:///path/to.sock[?db=0]
 /// redis+sentinel://[user[:password]@]host[:port][,host...]/master[/db]
-/// with ?replicas=1&prefix=p&ca_file=f&sentinel_user=u&sentinel_password=p, each as the field; %XX anywhere.
+/// with ?replicas=1&first_claim=at_once&prefix=p&ca_file=f&sentinel_user=u&sentinel_password=p, each as the field; %XX
+/// anywhere.
 /// Throws std::invalid_argument saying what is wrong and what would be right; never with a password in it.
 TENURE_REDIS_EXPORT Options from_url(const std::string& url);
 
@@ -46,7 +55,8 @@ TENURE_REDIS_EXPORT Options from_url(const std::string& url);
 /// saw the lost record wait for its lease; one that did not may lead at once, and two lead until the first one's next
 /// renewal, a term at most. Tokens rise as long as one that saw the last lives, or the new server's clock is past it.
 /// So fence your writes. A missing record may be a lost one too: the first leader of an election, and one after a
-/// FLUSHALL, leads a term later. Keep `maxmemory-policy` at noeviction, or at one of volatile-*; another is warned of.
+/// FLUSHALL, leads a term later (see FirstClaim), and a warning says so. Keep `maxmemory-policy` at noeviction, or at
+/// one of volatile-*; another is warned of.
 ///
 /// With Sentinels: a master is left once one of them announces another, and before a claim they are asked; the majority
 /// counts, of those that answer. What remains: a leader cut off with its master and from every Sentinel that knows

@@ -26,9 +26,13 @@ class LockTable final : public Backend {
     lost_race_ = false;
     const auto asked = limit.clock.now();
     if (const auto attempt = succession(asked, limit)) return claim(*attempt, limit);
-    if (auto error = look(limit)) return Unknown{std::move(*error)};
-    if (limit.passed()) return Unknown{{Fault::timed_out, "the limit passed before anything was claimed"}};
-    if (alarm_) return Unknown{*std::exchange(alarm_, std::nullopt)};
+    if (!std::exchange(looked_, false)) {
+      if (auto error = look(limit)) return Unknown{std::move(*error)};
+      if (limit.passed()) return Unknown{{Fault::timed_out, "the limit passed before anything was claimed"}};
+      if (alarm_) return Unknown{*std::exchange(alarm_, std::nullopt)};
+      looked_ = leaves_the_claim_to_the_next(asked, limit);
+      if (looked_) return decisions_.denied(limit.clock.now());
+    }
     const auto now = limit.clock.now();
     const auto attempt = decisions_.claim(asked, now, random_u64());
     if (auto alarm = decisions_.take_alarm()) return Unknown{std::move(*alarm)};
@@ -69,6 +73,7 @@ class LockTable final : public Backend {
 
   /// What this seat saw last is what its caller was told.
   void await_change(const Sight&, const Limit& limit) override {
+    if (contends_ && looked_) return;
     const auto now = limit.clock.now();
     auto by = limit.by;
     if (contends_) {
@@ -96,6 +101,13 @@ class LockTable final : public Backend {
     const auto released = std::exchange(released_, std::nullopt);
     if (!released || alarm_ || limit.passed()) return std::nullopt;
     return decisions_.succession(*released, asked, random_u64());
+  }
+
+  /// A claim takes as long as the look before it. If less than that is left, as it is with a store that is far away,
+  /// the next acquire() claims what this one saw: two round trips need not fit into one call.
+  bool leaves_the_claim_to_the_next(Clock::Time asked, const Limit& limit) const {
+    const auto now = limit.clock.now();
+    return decisions_.earliest() <= now && limit.by - now < now - asked;
   }
 
   Answer claim(const LockTableDecisions::Attempt& attempt, const Limit& limit) {
@@ -137,6 +149,7 @@ class LockTable final : public Backend {
   LockTableDecisions decisions_;
   std::optional<Error> alarm_;
   bool contends_{}, lost_race_{};
+  bool looked_{};                    ///< The last acquire() saw what the next may claim.
   std::optional<Version> released_;  ///< As the store pushed it, since the last acquire().
 };
 

@@ -97,6 +97,7 @@ struct Relay::Connection {
   std::string header;     ///< of a request that has not come whole: its length and api key
   std::size_t to_skip{};  ///< of the request behind it
   std::deque<Answer> answers;
+  Clock::Time open_at{};
   bool closed{};
 
   ~Connection() {
@@ -173,6 +174,12 @@ void Relay::delay_answers(Clock::Duration by, pid_t of) {
   delayed_ = of;
 }
 
+void Relay::far_away(Clock::Duration round_trip) {
+  delay_answers(round_trip);
+  const std::lock_guard lock(mutex_);
+  handshake_ = round_trip;
+}
+
 void Relay::mute(bool on, pid_t of) {
   const std::lock_guard lock(mutex_);
   mute_ = on;
@@ -212,6 +219,8 @@ void Relay::take_connection(std::list<Connection>& all) {
   const int on = 1;
   for (const int fd : {c.client, c.broker}) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   c.pid = process_at(ntohs(peer.sin_port), port_);
+  const std::lock_guard lock(mutex_);
+  c.open_at = boot_clock().now() + handshake_;
 }
 
 void Relay::serve(std::stop_token stop) {
@@ -220,7 +229,8 @@ void Relay::serve(std::stop_token stop) {
   while (!stop.stop_requested()) {
     fds.assign({{listener_, POLLIN, 0}});
     for (const auto& c : all) {
-      fds.push_back({muted(c) ? -1 : c.client, POLLIN, 0});
+      const bool shut = muted(c) || boot_clock().now() < c.open_at;
+      fds.push_back({shut ? -1 : c.client, POLLIN, 0});
       fds.push_back({c.broker, POLLIN, 0});
     }
     ::poll(fds.data(), fds.size(), 1);

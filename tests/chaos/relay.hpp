@@ -40,6 +40,10 @@ class Relay {
   /// Answers to this process (0: to all) that come from now on are held back for so long.
   void delay_answers(Clock::Duration by, pid_t of = 0);
 
+  /// As if the server were so far away, for connections from now on: each answer comes that much later, and a new
+  /// connection is spoken on that much later too, as TCP's handshake would have it.
+  void far_away(Clock::Duration round_trip);
+
   /// No more requests of this process (0: of all) pass, while its connections stay open. Answers owed to it
   /// still do.
   void mute(bool on, pid_t of = 0);
@@ -56,7 +60,7 @@ class Relay {
   int listener_{-1}, port_{}, to_{};
   mutable std::mutex mutex_;
   std::map<std::pair<pid_t, int>, std::uint64_t> requests_;
-  Clock::Duration delay_{};
+  Clock::Duration delay_{}, handshake_{};
   pid_t delayed_{}, muted_{};
   bool mute_{};
   std::jthread thread_;

@@ -91,6 +91,45 @@ TEST_F(LockTableSeat, WhatIsFreeIsReadAndClaimedInOneCall) {
   EXPECT_TRUE(std::holds_alternative<Granted>(seat->acquire(limit())));
 }
 
+TEST_F(LockTableSeat, OfAFarStoreOneCallReadsAndTheNextClaims) {
+  const auto read_for = [this](Clock::Duration time) {
+    return [this, time](const Limit&) {
+      clock.advance(time);
+      return nothing();
+    };
+  };
+  grant();
+  EXPECT_CALL(*store, compare_and_set(_, _, _)).Times(0);
+  EXPECT_CALL(*store, await_change(_, _)).Times(0);
+  EXPECT_CALL(*store, read(_)).WillOnce(read_for(40ms));
+  EXPECT_TRUE(std::holds_alternative<Denied>(seat->acquire(limit(75ms)))) << "35 ms are too few for a claim";
+  seat->await_change(Vacant{}, limit());
+  testing::Mock::VerifyAndClearExpectations(store.get());
+  grant();
+  EXPECT_CALL(*store, read(_)).Times(0);
+  const auto asked = clock.now();
+  EXPECT_TRUE(std::holds_alternative<Granted>(seat->acquire(limit(75ms))));
+  EXPECT_EQ(granted.asked, asked.time_since_epoch());
+}
+
+TEST_F(LockTableSeat, WhatIsLeftOfACallMayBeEnoughForTheClaim) {
+  grant();
+  EXPECT_CALL(*store, read(_)).WillOnce([this](const Limit&) {
+    clock.advance(30ms);
+    return nothing();
+  });
+  EXPECT_TRUE(std::holds_alternative<Granted>(seat->acquire(limit(75ms)))) << "45 ms are";
+}
+
+TEST_F(LockTableSeat, AStandbyOfAFarStoreWaitsOn) {
+  EXPECT_CALL(*store, read(_)).WillOnce([this](const Limit&) {
+    clock.advance(40ms);
+    return holds(theirs(5, 50));
+  });
+  EXPECT_TRUE(std::holds_alternative<Denied>(seat->acquire(limit(75ms))));
+  EXPECT_EQ(awaited(limit(5s)), clock.now() + 5s) << "nothing is to be claimed yet";
+}
+
 TEST_F(LockTableSeat, AskedIsWhenTheVerbBeganAndASightIsTimedAfterItsAnswer) {
   const auto began = clock.now();
   ON_CALL(*store, read(_)).WillByDefault([this](const Limit&) {

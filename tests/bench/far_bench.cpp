@@ -72,8 +72,9 @@ Timing timing_of(const Opened& opened, const std::string& preset) {
 class Candidate {
  public:
   Candidate(const std::string& url, const std::string& election, const std::string& preset) {
-    auto opened = open(url, election);
+    auto opened = open({.url = url, .election = election, .log = no_log});
     Hooks hooks;
+    hooks.log = no_log;
 
     hooks.ousting = [this](const Ousting&) { ++ousted_; };
     hooks.error = [this](const Error&) { ++errors_; };

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: a server that is far away is reached, and one that ends every connection at once ousts nobody. Method: a relay
+// on loopback that makes every round trip longer; how long it takes in figures is far_bench's.
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenure/leader_manager.hpp>
+
+#include "relay.hpp"
+#include "support.hpp"
+
+namespace tenure::postgres::test {
+namespace {
+
+using testing::HasSubstr;
+
+class PostgresFar : public PostgresTest {
+ protected:
+  void SetUp() override {
+    PostgresTest::SetUp();
+    if (IsSkipped()) return;
+    relay_.emplace(std::stoi(shared("TENURE_POSTGRES_PORT")));
+    options_.conninfo += " port=" + std::to_string(relay_->port()) + " application_name=" + options_.table;
+  }
+
+  struct Candidate {
+    Candidate(const Options& options, const std::string& election, const Timing& timing)
+        : manager(open(options, election, {}, no_log), timing, hooks()) {
+      manager.start();
+    }
+    bool leads() const { return manager.leadership().is_leader(); }
+    Hooks hooks() {
+      Hooks out;
+      out.ousting = [this](const Ousting& o) {
+        if (o.reason == Reason::stopped) return;
+        ++ousted;
+        ADD_FAILURE() << to_string(o.reason) << ": " << o.detail;
+      };
+      out.log = no_log;
+      return out;
+    }
+    std::atomic<int> ousted{};
+    LeaderManager manager;
+  };
+
+  /// The server's processes that serve us.
+  std::vector<int> sessions() const {
+    std::vector<int> out;
+    for (const auto& row : admin("select pid from pg_stat_activity where application_name = '" + options_.table + "'"))
+      out.push_back(row[0].as<int>());
+    return out;
+  }
+
+  std::optional<tenure::test::Relay> relay_;
+};
+
+TEST_F(PostgresFar, FastElectsAtFortyMilliseconds) {
+  relay_->far_away(40ms);
+  Candidate one(options_, "jobs", presets().fast);
+  EXPECT_TRUE(eventually([&] { return one.leads(); }));
+}
+
+TEST_F(PostgresFar, BalancedElectsAtAHundredAndFifty) {
+  relay_->far_away(150ms);
+  Candidate one(options_, "jobs", presets().balanced);
+  EXPECT_TRUE(eventually([&] { return one.leads(); }));
+}
+
+TEST_F(PostgresFar, ConnectionsThatAllBreakAtOnceOustNobody) {
+  std::vector<std::unique_ptr<Candidate>> all;
+  for (int i = 0; i < 5; ++i)
+    all.push_back(std::make_unique<Candidate>(options_, "jobs " + std::to_string(i), presets().fast));
+  for (const auto& one : all) ASSERT_TRUE(eventually([&] { return one->leads(); }));
+  const auto before = sessions();
+  ASSERT_EQ(before.size(), all.size());
+  relay_->far_away(20ms);  // which makes it so certain that one call is not enough
+  std::string pids;
+  for (const int pid : before) pids += (pids.empty() ? "" : ",") + std::to_string(pid);
+  admin("select pg_terminate_backend(pid) from unnest(array[" + pids + "]) as pid");
+  const auto ended = boot_clock().now();
+  // A term later each of them has renewed, or lost the lead.
+  for (const auto& one : all)
+    EXPECT_TRUE(eventually([&] { return one->ousted > 0 || boot_clock().now() > ended + presets().fast.term; }));
+  for (const auto& one : all) EXPECT_TRUE(one->leads());
+  for (const int pid : sessions()) EXPECT_THAT(before, testing::Not(testing::Contains(pid)));
+}
+
+TEST_F(PostgresFar, AMessageSaysWhatIsWaitedForHowLongAndWhatToDo) {
+  relay_->far_away(150ms);
+  const auto far = store(options_);
+  const auto told = [&](const std::string& part) {
+    Error error;
+    EXPECT_TRUE(eventually([&] {
+      const auto result = far->read(within(75ms));
+      if (const auto* found = std::get_if<Error>(&result)) error = seen(*found);
+      return error.message.find(part) != error.message.npos;
+    })) << part;
+    EXPECT_EQ(error.fault, Fault::timed_out);
+    return error.message;
+  };
+  const auto connecting = told("introduction");
+  for (const auto* part : {"postgres (127.0.0.1:", "still connecting after", "this call had 75 ms", "Timing::call"})
+    EXPECT_THAT(connecting, HasSubstr(part));
+  const auto asking = told("no answer within 75 ms");
+  for (const auto* part : {"where a round trip took 1", "raise Timing::call"}) EXPECT_THAT(asking, HasSubstr(part));
+}
+
+}  // namespace
+}  // namespace tenure::postgres::test

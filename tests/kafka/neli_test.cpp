@@ -46,8 +46,31 @@ class Seat {
   explicit Seat(Neli::Settings s = settings()) : neli(std::move(s)) {}
 
   void give(const Fact& fact) {
-    for (auto& next : neli.on(fact, now, unix_start + (now - start) / 1ms)) actions.push_back(std::move(next));
+    if (const auto* answer = std::get_if<fact::Committed>(&fact); answer && unanswered == answer->id) unanswered = 0;
+    if (std::holds_alternative<fact::Revoked>(fact)) may_commit = false;
+    for (auto& next : neli.on(fact, now, unix_start + (now - start) / 1ms)) {
+      std::visit([this](const auto& action) { keeps_the_fence(action); }, next);
+      actions.push_back(std::move(next));
+    }
   }
+  /// What keeps a loser from writing over its successor: a commit between an assignment and our own unassign only, one
+  /// at a time, and no unassign before its answer.
+  void keeps_the_fence(const action::Assign&) { may_commit = true; }
+  void keeps_the_fence(const action::Unassign&) {
+    EXPECT_FALSE(unanswered) << "sent later, the commit would carry the next generation";
+    may_commit = false;
+  }
+  void keeps_the_fence(const action::Drop&) {
+    unanswered = 0;
+    may_commit = false;
+  }
+  void keeps_the_fence(const action::SendCommit& send) {
+    EXPECT_TRUE(may_commit) << "a commit outside of an assignment";
+    EXPECT_FALSE(unanswered) << "two commits at a time";
+    unanswered = send.id;
+  }
+  template <class Other>
+  void keeps_the_fence(const Other&) {}
   /// Stops at every alarm on the way, as the serving thread does.
   void advance(Clock::Duration by) {
     const auto to = now + by;
@@ -174,6 +197,8 @@ class Seat {
   Token token;
   std::optional<Commit> world;
   bool answering{};
+  std::uint64_t unanswered{};
+  bool may_commit{};
 };
 
 // ---- 1: join ----
@@ -557,7 +582,8 @@ TEST(NeliClaim, GrantsTheTokenThatWasAcknowledged) {
   EXPECT_EQ(decode(s.sent.commit.metadata)->lease, lease);
 }
 
-TEST(NeliClaim, AFailedTokenIsNeverUsedAgain) {
+TEST(NeliClaim, AfterOneOfUnknownOutcomeNoOtherGoesOutInThatGeneration) {
+  // Handled after its successor, it would write the old token over the new one.
   Seat s;
   s.join(record(40, "other", true));
   s.own();
@@ -567,12 +593,54 @@ TEST(NeliClaim, AFailedTokenIsNeverUsedAgain) {
   EXPECT_EQ(s.take_commit(0).offset, 41);
   s.committed(Outcome::failed, unreachable);
   EXPECT_EQ(s.take_answer<Unknown>().error, unreachable);
+  EXPECT_EQ(s.take<action::Drop>().handle, s.handle)
+      << "a member id that does not join again is in no later generation";
   s.call(Verb::acquire);
-  s.advance(249ms);
-  EXPECT_FALSE(s.did<action::ReadMember>());
-  s.advance(1ms);
-  s.read(record(40, "other", true));  // it may be in the log and not be shown
-  EXPECT_EQ(s.take_commit(0).offset, 42);
+  s.advance(1s);
+  EXPECT_FALSE(s.did<action::SendCommit>());
+  s.observed(record(40, "other", true));  // it may be in the log and not be shown
+  s.opened();
+  s.own(8);
+  s.read(record(40, "other", true));
+  s.call(Verb::acquire);
+  EXPECT_EQ(s.take_commit(0).offset, 42) << "a failed token is never used again";
+}
+
+TEST(NeliClaim, AfterARenewalOfUnknownOutcomeNoneGoesOutInThatGeneration) {
+  for (const bool another_generation : {false, true}) {
+    Seat s;
+    s.lead();
+    s.call(Verb::renew, s.token);
+    s.take_record();
+    s.committed(Outcome::failed, unreachable);
+    s.take_answer<Unknown>();
+    s.advance(500ms);
+    s.renew();  // the tenure goes on: it writes the same token
+    if (another_generation) {
+      s.give(fact::Revoked{s.handle, false});
+      s.assigned(true, 8);
+      s.renew();
+    }
+    s.forget();
+    s.advance(lease - margin);
+    EXPECT_EQ(s.did<action::Drop>(), !another_generation);
+  }
+}
+
+TEST(NeliClaim, RefusedIsNotLedBy) {
+  for (const auto outcome : {Outcome::deposed, Outcome::unknown_topic, Outcome::failed}) {
+    Seat s;
+    s.join(record(40, "other", true));
+    s.own();
+    s.read(record(40, "other", true));
+    s.call(Verb::acquire);
+    s.take_record();
+    s.committed(outcome, evicted);
+    EXPECT_EQ(s.take_answer<Unknown>().error, evicted);
+    s.call(Verb::renew, {41});
+    EXPECT_FALSE(s.did<action::SendCommit>());
+    s.take_answer<Denied>();
+  }
 }
 
 TEST(NeliClaim, ALateAcknowledgementIsNotUsed) {
@@ -813,6 +881,17 @@ TEST(NeliRebalance, AnUnansweredCommitCostsTheHandleNotTheLease) {
   EXPECT_EQ(s.take_answer<Granted>().token, s.token);
   s.call(Verb::release);
   EXPECT_TRUE(s.take_record().released);
+}
+
+TEST(NeliRebalance, AnAssignmentBeforeTheAnswerCostsTheHandle) {
+  // No client does that. If one did, the commit could carry the new generation.
+  Seat s;
+  s.lead();
+  s.call(Verb::renew, s.token);
+  s.take_record();
+  s.assigned(true, 8);
+  EXPECT_TRUE(s.did<action::Drop>());
+  EXPECT_FALSE(s.did<action::Assign>());
 }
 
 TEST(NeliRebalance, WithoutPartitionZeroTheLeaseRunsOut) {
@@ -1059,6 +1138,21 @@ TEST(NeliRelease, WritesNothingWhereSomebodyElseMayHaveWritten) {
   s.call(Verb::release);
   EXPECT_FALSE(s.did<action::SendCommit>());
   EXPECT_TRUE(s.did<action::Drop>());
+}
+
+TEST(NeliRelease, OfUnknownOutcomeCostsTheHandleAndIsTold) {
+  for (const bool in_a_rebalance : {false, true}) {
+    Seat s;
+    s.lead();
+    s.call(Verb::release);
+    s.take_record();
+    if (in_a_rebalance) s.give(fact::Revoked{s.handle, false});
+    s.committed(Outcome::failed, unreachable);
+    EXPECT_TRUE(s.did<action::Drop>());
+    EXPECT_FALSE(s.did<action::Unassign>());
+    s.give(fact::Left{s.handle});
+    EXPECT_EQ(s.take<action::ReplyReleased>().error, unreachable);
+  }
 }
 
 TEST(NeliRelease, OfNothingIsNoError) {

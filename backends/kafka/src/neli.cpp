@@ -100,9 +100,8 @@ void Neli::take(const fact::Troubled& troubled) {
 
 void Neli::take(const fact::Assigned& assigned) {
   if (!member_ || member_->handle != assigned.handle) return;
-  Member next(assigned.handle);
-  next.outstanding = member_->outstanding;
-  *member_ = std::move(next);
+  if (member_->outstanding) return rerank();  // never so: it could go out under this generation
+  *member_ = Member(assigned.handle);
   member_->place = assigned.owner ? Place::owner : Place::bystander;
   member_->assigned_at = now_;
   member_->generation = assigned.generation;
@@ -126,6 +125,7 @@ void Neli::take(const fact::Committed& answer) {
   const auto asked = *std::exchange(member_->outstanding, std::nullopt);
   if (answer.outcome == Outcome::accepted) member_trouble_.reset();
   if (answer.outcome == Outcome::deposed && !std::exchange(member_->deposed, true)) member_->deposed_at = now_;
+  if (answer.outcome == Outcome::failed && asked.purpose != Purpose::nonce) member_->doubtful = true;
   switch (asked.purpose) {
     case Purpose::nonce: return nonce_answered(answer);
     case Purpose::claim: return claim_answered(asked, answer);
@@ -298,6 +298,9 @@ void Neli::serve_member() {
   if (m.outstanding && m.outstanding->purpose != Purpose::renewal && due(m.outstanding->sent + settings_.lease))
     return rerank();
   if (m.deposed && due(m.deposed_at + settings_.lease)) return rerank();
+  // The coordinator may take it up after a claim of ours, and the next leader would read the old token. A member id that
+  // does not join again is in no later generation.
+  if (m.doubtful && !tenure_) return rerank();
   if (m.place == Place::draining) {
     if (!m.outstanding) {
       m.place = Place::joining;

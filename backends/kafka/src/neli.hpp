@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fenced NELI: every decision of a Kafka candidate. Facts in, actions out: no thread, no librdkafka, no
 // clock. Copyable, so that it can be explored and simulated.
+//
+// What keeps one that lost partition 0 from writing over its successor: commits go out between an assignment and our own
+// unassign only, one at a time, and the unassign waits for the answer; else the handle is dropped. The generation is no
+// help. The coordinator checks that a commit carries the present one, never who owns the partition, and librdkafka
+// stamps a commit that had to wait when it sends it.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -205,6 +210,7 @@ class Neli {
     Place place{Place::joining};
     bool lost{};     ///< the last assignment ended without our doing
     bool deposed{};  ///< this generation takes no commit of ours
+    bool doubtful{};  ///< a record of this generation may yet be written, after later ones
     Time deposed_at{}, drain_by{};
     std::optional<Outstanding> outstanding;
     // Of the present assignment:

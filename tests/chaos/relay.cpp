@@ -98,7 +98,7 @@ struct Relay::Connection {
   std::size_t to_skip{};  ///< of the request behind it
   std::deque<Answer> answers;
   Clock::Time open_at{};
-  bool closed{};
+  bool closed{}, opens_slowly{};
 
   ~Connection() {
     ::close(client);
@@ -180,6 +180,11 @@ void Relay::far_away(Clock::Duration round_trip) {
   handshake_ = round_trip;
 }
 
+void Relay::slow_to_connect(Clock::Duration least, Clock::Duration most) {
+  const std::lock_guard lock(mutex_);
+  least_ = least, most_ = most;
+}
+
 void Relay::mute(bool on, pid_t of) {
   const std::lock_guard lock(mutex_);
   mute_ = on;
@@ -220,14 +225,17 @@ void Relay::take_connection(std::list<Connection>& all) {
   for (const int fd : {c.client, c.broker}) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   c.pid = process_at(ntohs(peer.sin_port), port_);
   const std::lock_guard lock(mutex_);
-  c.open_at = boot_clock().now() + handshake_;
+  last_ = last_ < most_ ? std::min(last_ + most_ / 5, most_) : least_;
+  c.open_at = boot_clock().now() + handshake_ + last_;
+  c.opens_slowly = most_ > Clock::Duration::zero();
 }
 
 void Relay::serve(std::stop_token stop) {
   std::list<Connection> all;
   std::vector<pollfd> fds;
   while (!stop.stop_requested()) {
-    fds.assign({{listener_, POLLIN, 0}});
+    const bool opens = !all.empty() && all.back().opens_slowly && boot_clock().now() < all.back().open_at;
+    fds.assign({{opens ? -1 : listener_, POLLIN, 0}});
     for (const auto& c : all) {
       const bool shut = muted(c) || boot_clock().now() < c.open_at;
       fds.push_back({shut ? -1 : c.client, POLLIN, 0});

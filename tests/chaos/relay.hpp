@@ -44,6 +44,10 @@ class Relay {
   /// connection is spoken on that much later too, as TCP's handshake would have it.
   void far_away(Clock::Duration round_trip);
 
+  /// As a proxy that is slow to begin: connections are taken one after the other, each after so long, up and down
+  /// between these.
+  void slow_to_connect(Clock::Duration least, Clock::Duration most);
+
   /// No more requests of this process (0: of all) pass, while its connections stay open. Answers owed to it
   /// still do.
   void mute(bool on, pid_t of = 0);
@@ -60,7 +64,7 @@ class Relay {
   int listener_{-1}, port_{}, to_{};
   mutable std::mutex mutex_;
   std::map<std::pair<pid_t, int>, std::uint64_t> requests_;
-  Clock::Duration delay_{}, handshake_{};
+  Clock::Duration delay_{}, handshake_{}, least_{}, most_{}, last_{};
   pid_t delayed_{}, muted_{};
   bool mute_{};
   std::jthread thread_;

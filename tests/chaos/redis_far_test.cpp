@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: a server that is far away, or behind a slow proxy, is reached and kept, and one that ends every connection at
+// once ousts nobody. Method: real processes and a relay on loopback; how long it takes in figures is far_bench's.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <iostream>
+
+#include "history.hpp"
+#include "nemesis.hpp"
+#include "relay.hpp"
+#include "server.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto waits = 30s;
+
+bool leads(const Event& e) { return e.what == "lead"; }
+bool ends(const Event& e) { return e.what == "ousting"; }
+
+class RedisFar : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    TENURE_NEEDS_REDIS();
+    server_.emplace();
+    relay_.emplace(server_->port());
+  }
+
+  Fleet fleet(const std::string& preset) const {
+    return {
+        TENURE_CANDIDATE,
+        {"--store", "redis://127.0.0.1:" + std::to_string(relay_->port()), "--election", "jobs", "--preset", preset},
+        scratch_.path / "journal"};
+  }
+
+  /// A lease of the preset is over, and so is whatever was not renewed.
+  static void let_a_term_pass(Fleet& fleet, Clock::Duration term) {
+    EXPECT_EQ(fleet.await(fleet.events().size(), ends, term), Fleet::npos) << "a tenure ended";
+  }
+
+  redis::test::Scratch scratch_;
+  std::optional<redis::test::Server> server_;
+  std::optional<Relay> relay_;
+};
+
+TEST_F(RedisFar, FastElectsAtFortyMilliseconds) {
+  relay_->far_away(40ms);
+  auto one = fleet("fast");
+  one.start("one");
+  EXPECT_NE(one.await(0, leads, waits), Fleet::npos);
+}
+
+TEST_F(RedisFar, BalancedElectsAtAHundredAndFifty) {
+  relay_->far_away(150ms);
+  auto one = fleet("balanced");
+  one.start("one");
+  EXPECT_NE(one.await(0, leads, waits), Fleet::npos);
+}
+
+TEST_F(RedisFar, ConnectionsThatAllBreakAtOnceOustNobody) {
+  auto all = fleet("fast");
+  constexpr int count = 10;
+  for (int i = 0; i < count; ++i) all.start("c" + std::to_string(i), {"--election", "jobs " + std::to_string(i)});
+  std::size_t from = 0;
+  for (int i = 0; i < count; ++i, ++from)
+    ASSERT_NE(from = all.await(
+                  from, [](const Event& e) { return e.what == "elected"; }, waits),
+              Fleet::npos);
+  relay_->far_away(20ms);  // which makes it so certain that one call is not enough
+  server_->ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+  let_a_term_pass(all, 3s);
+}
+
+TEST_F(RedisFar, SixCandidatesBehindASlowProxyGetALeaderAndKeepIt) {
+  relay_->slow_to_connect(50ms, 300ms);
+  auto six = fleet("fast");
+  for (int i = 0; i < 6; ++i) six.start("c" + std::to_string(i));
+  ASSERT_NE(six.await(0, leads, waits), Fleet::npos);
+  let_a_term_pass(six, 2 * 3s);
+  EXPECT_NE(six.leader(), 0);
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -37,18 +37,20 @@ void Candidacy::start(Time now) {
 
 void Candidacy::retime(Time now, const Timing& timing) {
   judge_expiry(now);
-  wanted_ = timing;
-  if (tenure_) next_ask_ = now;
+  if (!stopping_) wanted_ = timing;
   tick(now);
 }
 
-void Candidacy::timing_refused(Time now, std::uint64_t id, Error error) {
+/// However late it comes: the backend runs by what it accepted last.
+void Candidacy::accepted(Time now, std::uint64_t id, std::optional<Error> refusal) {
   judge_expiry(now);
   if (const auto pending = settle(id)) {
-    may_hold_ = pending->may_have_held;
-    timing_ = former_timing_;
-    next_ask_ = now;
-    report(std::move(error));
+    if (refusal) {
+      emit(effect::Report{std::move(*refusal)});
+    } else {
+      timing_ = *pending->question.timing;
+      if (tenure_) next_ask_ = std::min(next_ask_, now + pace().renew);
+    }
   }
   tick(now);
 }
@@ -60,7 +62,7 @@ void Candidacy::resign(Time now, std::optional<Duration> cool_down) {
     end_voluntarily(now, Reason::resigned, "resign() was called");
   } else {
     release_due_ = may_hold_;
-    next_ask_ = now + cool_down_;
+    if (!tenure_ && !release_due_) next_ask_ = now + std::exchange(cool_down_, Duration::zero());
     if (pending_ && pending_->question.verb == Verb::acquire) pending_->unwanted = true;
     if (pending_ && pending_->question.verb == Verb::await_change) emit(effect::Interrupt{});
   }
@@ -72,6 +74,7 @@ void Candidacy::stop(Time now) {
   judge_expiry(now);
   stopping_ = true;
   if (tenure_ && tenure_->stage == Stage::leading) end_voluntarily(now, Reason::stopped, "stop() was called");
+  wanted_.reset();
   if (pending_ && pending_->question.verb != Verb::renew) {
     pending_->unwanted = true;
     if (pending_->question.verb == Verb::await_change) pending_->question.by = std::min(pending_->question.by, now);
@@ -82,7 +85,7 @@ void Candidacy::stop(Time now) {
 
 void Candidacy::answered(Time now, std::uint64_t id, Answer answer) {
   judge_expiry(now);  // before the answer: a lapsed tenure is never revived
-  if (const auto pending = settle(id)) {
+  if (const auto pending = settle(id); pending && !pending->wedged) {
     if (pending->question.verb == Verb::renew)
       renew_answered(now, pending->question, std::move(answer));
     else
@@ -93,8 +96,8 @@ void Candidacy::answered(Time now, std::uint64_t id, Answer answer) {
 
 void Candidacy::ineligible(Time now, std::uint64_t id) {
   judge_expiry(now);
-  if (const auto pending = settle(id)) {
-    next_ask_ = now + timing_.renew;
+  if (const auto pending = settle(id); pending && !pending->wedged) {
+    next_ask_ = now + pace().renew;
     if (pending->question.verb == Verb::renew) {
       if (tenure_ && tenure_->stage == Stage::leading) end_voluntarily(now, Reason::ineligible, "eligible() said no");
     } else {
@@ -109,7 +112,7 @@ void Candidacy::ineligible(Time now, std::uint64_t id) {
 }
 
 void Candidacy::released(Time now, std::uint64_t id, std::optional<Error> error) {
-  if (settle(id)) {
+  if (const auto pending = settle(id); pending && !pending->wedged) {
     release_due_ = false;
     stop_released_ = stopping_;
     if (error)
@@ -122,8 +125,14 @@ void Candidacy::released(Time now, std::uint64_t id, std::optional<Error> error)
   tick(now);
 }
 
-void Candidacy::change_awaited(Time now, std::uint64_t id) {
-  if (settle(id)) await_first_ = false;
+/// A store that cannot be waited for is asked as often as a leader would ask it.
+void Candidacy::change_awaited(Time now, std::uint64_t id, std::optional<Error> error) {
+  if (const auto pending = settle(id); pending && !pending->wedged) {
+    await_first_ = false;
+    if (error && wait_trouble_ != error) emit(effect::Report{*error});
+    if (error) next_ask_ = std::max(next_ask_, now + jittered(timing_.renew));
+    wait_trouble_ = std::move(error);
+  }
   tick(now);
 }
 
@@ -132,7 +141,7 @@ void Candidacy::ousting_returned(Time now) {
   if (tenure_ && tenure_->stage != Stage::leading) {
     if (tenure_->stage == Stage::draining) emit(effect::Withdraw{});
     if (voluntary(tenure_->reason)) release_due_ = true;
-    if (tenure_->reason == Reason::recalled) cool_down_ = timing_.term;
+    if (tenure_->reason == Reason::recalled) cool_down_ = std::max(cool_down_, timing_.term);
     tenure_.reset();
     await_first_ = false;
     next_ask_ = now;
@@ -154,13 +163,11 @@ void Candidacy::take_effects(std::vector<Effect>& into) {
 
 // ---- answers ----
 
-/// The outstanding question, if this is its answer and still worth something.
+/// The outstanding question, if this is its answer. That of a wedged one is worth nothing.
 std::optional<Candidacy::Pending> Candidacy::settle(std::uint64_t id) {
   if (!pending_ || pending_->question.id != id) return std::nullopt;
-  auto pending = std::exchange(pending_, std::nullopt);
-  if (!pending->wedged) return pending;
-  report({Fault::wedged, "the store call that ignored its limit has returned; its answer is not used"});
-  return std::nullopt;
+  if (pending_->wedged) report({Fault::wedged, "the store call that ignored its limit has returned"});
+  return std::exchange(pending_, std::nullopt);
 }
 
 void Candidacy::acquire_answered(Time now, const Pending& asked, Answer answer) {
@@ -198,11 +205,11 @@ void Candidacy::renew_answered(Time now, const Question& asked, Answer answer) {
                           end_at_once(now, Reason::superseded, "the store refused to renew", a.holder, now);
                         },
                         [&](Granted& a) {
-                          if (!wrong(a.token)) extend(asked);
+                          if (!wrong(a.token)) extend(asked.asked);
                         },
                         [&](Recalled& a) {
                           if (wrong(a.token)) return;
-                          extend(asked);
+                          extend(asked.asked);
                           end_voluntarily(now, Reason::recalled, "asked by " + a.by + ": " + a.why);
                         }},
              answer);
@@ -217,29 +224,27 @@ void Candidacy::elect(Time now, const Question& asked, Token token) {
     cool_down_ = timing_.term;
     return unanswered(now, {Fault::corrupt, "the store granted token " + std::to_string(token.value) + " after " +
                                                 std::to_string(highest_->value) +
-                                                ": tokens must rise; it has lost data. Not led by"});
+                                                ", and tokens must rise: it has lost data. This tenure is handed back "
+                                                "unled; restore the store's data"});
   }
   highest_ = token;
   last_trouble_.reset();
-  auto& t = tenure_.emplace(Tenure{});
-  t.token = token;
-  t.deadline = deadline;
-  t.lease_end = asked.asked + timing_.term - timing_.clock_allowance();
-  next_ask_ = asked.asked + timing_.renew;
+  tenure_.emplace(Tenure{.token = token, .timing = timing_});
   denials_ = unanswered_ = 0;
   hear(now, std::nullopt);
-  emit(effect::Publish{token, deadline});
+  extend(asked.asked);
   emit(effect::Begin{token});
 }
 
-void Candidacy::extend(const Question& asked) {
+/// By the term and margin that the tenure began with: the store has no other, and learns of none before the next.
+void Candidacy::extend(Time asked) {
   auto& t = *tenure_;
-  t.deadline = std::max(t.deadline, asked.asked + timing_.term - timing_.margin);
-  t.lease_end = std::max(t.lease_end, asked.asked + timing_.term - timing_.clock_allowance());
+  t.deadline = std::max(t.deadline, asked + t.timing.term - t.timing.margin);
+  t.lease_end = std::max(t.lease_end, asked + t.timing.term - t.timing.clock_allowance());
   t.deposed = false;
   t.trouble.clear();
   last_trouble_.reset();
-  next_ask_ = wanted_ ? asked.asked : asked.asked + timing_.renew;
+  next_ask_ = asked + pace().renew;
   emit(effect::Publish{t.token, t.deadline});
   if (t.stage == Stage::draining) {
     t.done_by = t.overrun_at = std::min(t.drain_by, t.lease_end);
@@ -251,7 +256,7 @@ void Candidacy::unanswered(Time now, Error error) {
   report(std::move(error));
   await_first_ = false;
   const bool in_trouble = !tenure_ && ++unanswered_ > prompt_acquires;
-  next_ask_ = now + jittered(in_trouble ? std::max(timing_.renew, timing_.retry) : timing_.retry);
+  next_ask_ = now + jittered(in_trouble ? std::max(timing_.renew, timing_.retry) : pace().retry);
 }
 
 void Candidacy::denied(Time now, const std::optional<Incumbent>& holder) {
@@ -296,13 +301,21 @@ void Candidacy::watch_hook(Time now) {
   }
 }
 
+/// If we come late ourselves, this process was stopped or starved, and so was the call: it gets its grace once more.
 void Candidacy::watch_store(Time now) {
-  if (!pending_ || pending_->wedged || now < pending_->question.by + overrun_grace) return;
+  if (!pending_ || pending_->wedged) return;
+  auto& by = pending_->question.by;
+  if (now < by + overrun_grace) return;
+  if (now >= by + 2 * overrun_grace && !std::exchange(pending_->excused, true)) {
+    by = now;
+    return;
+  }
   pending_->wedged = true;
   report({Fault::wedged,
           "a store call (or eligible()) has not returned by its limit: nothing more is asked until it does"});
 }
 
+/// Always later than the last fact: what was due by then, that fact's tick() did.
 Candidacy::Time Candidacy::next_alarm() const {
   auto at = Time::max();
   if (ended_) return at;
@@ -313,22 +326,32 @@ Candidacy::Time Candidacy::next_alarm() const {
     if (t.stage != Stage::leading && !t.overrun_told) at = std::min(at, t.overrun_at);
   }
   if (pending_) return pending_->wedged ? at : std::min(at, pending_->question.by + overrun_grace);
-  if (tenure_ ? renewing(next_ask_) : started_) at = std::min(at, next_ask_);
-  return at;
+  return tenure_ || started_ ? std::min(at, next_ask_) : at;
 }
 
 // ---- questions ----
 
-bool Candidacy::renewing(Time at) const {
-  return tenure_->stage == Stage::leading || (tenure_->stage == Stage::draining && at < tenure_->drain_by);
+bool Candidacy::renewing(Time now) const {
+  return tenure_->stage == Stage::leading || (tenure_->stage == Stage::draining && now < tenure_->drain_by);
+}
+
+/// A running tenure keeps its term. Where another allows to ask less often, that waits with it.
+Timing Candidacy::pace() const {
+  auto pace = timing_;
+  if (!tenure_) return pace;
+  const auto& own = tenure_->timing;
+  if (pace.term - pace.margin > own.term - own.margin) {
+    pace.renew = std::min(pace.renew, own.renew);
+    pace.retry = std::min(pace.retry, own.retry);
+    pace.call = std::min(pace.call, own.call);
+  }
+  return pace;
 }
 
 void Candidacy::ask_next(Time now) {
   if (ended_) return;
-  if (tenure_) {
-    if (!pending_ && now >= next_ask_ && renewing(now)) ask(now, Verb::renew, timing_.call);
-    return;
-  }
+  if (wanted_ && !pending_ && started_) ask(now, Verb::accept, pace().call);
+  if (tenure_) return ask_leading(now);
   const bool wedged = pending_ && pending_->wedged;
   if (stopping_ && (wedged || (!pending_ && (!may_hold_ || stop_released_)))) {
     ended_ = true;
@@ -336,6 +359,13 @@ void Candidacy::ask_next(Time now) {
   } else if (!pending_ && started_) {
     ask_campaigning(now);
   }
+}
+
+void Candidacy::ask_leading(Time now) {
+  if (!renewing(now))
+    next_ask_ = Time::max();  // Nothing more, until ousting() has returned.
+  else if (!pending_ && now >= next_ask_)
+    ask(now, Verb::renew, pace().call);
 }
 
 void Candidacy::ask_campaigning(Time now) {
@@ -358,25 +388,11 @@ void Candidacy::ask(Time now, Verb verb, Duration limit) {
   question.verb = verb;
   question.asked = now;
   question.by = now + limit;
-  if (wanted_ && (verb == Verb::acquire || verb == Verb::renew)) adopt_timing(question);
   if (verb == Verb::renew) question.token = tenure_->token;
   if (verb == Verb::await_change) question.seen = seen_;
+  if (verb == Verb::accept) question.timing = std::exchange(wanted_, std::nullopt);
   question.if_eligible = verb == Verb::acquire || (verb == Verb::renew && tenure_->stage == Stage::leading);
   emit(effect::Ask{question});
-}
-
-/// A question is asked, written and answered by one timing. A shorter term binds from when it may have been written: a
-/// follower that reads it waits no longer; a longer one from its answer.
-void Candidacy::adopt_timing(Question& question) {
-  former_timing_ = std::exchange(timing_, *std::exchange(wanted_, std::nullopt));
-  question.retimed = timing_;
-  question.by = question.asked + timing_.call;
-  if (!tenure_) return;
-  auto& t = *tenure_;
-  t.lease_end = std::min(t.lease_end, question.asked + timing_.term - timing_.clock_allowance());
-  t.deadline = std::min(t.deadline, question.asked + timing_.term - timing_.margin);
-  if (t.stage == Stage::draining) t.done_by = t.overrun_at = std::min(t.done_by, t.lease_end);
-  emit(effect::Publish{t.token, t.deadline});
 }
 
 // ---- ends ----
@@ -402,7 +418,7 @@ void Candidacy::end_at_once(Time now, Reason reason, std::string detail, std::op
   const bool told = t.stage == Stage::draining;
   t.stage = Stage::over;
   t.done_by = std::min(t.done_by, done_by);
-  t.overrun_at = std::min(t.overrun_at, std::max(done_by, now + timing_.margin - timing_.clock_allowance()));
+  t.overrun_at = std::min(t.overrun_at, std::max(done_by, now + t.timing.margin - t.timing.clock_allowance()));
   emit(effect::DoneBy{t.done_by});
   if (told) return;
   t.reason = reason;
@@ -412,7 +428,8 @@ void Candidacy::end_at_once(Time now, Reason reason, std::string detail, std::op
 // ---- the rest ----
 
 void Candidacy::hear(Time now, std::optional<Incumbent> incumbent) {
-  const auto until = incumbent ? now + incumbent->remaining : now;
+  const auto until = incumbent ? now + std::min(incumbent->remaining, max_term) : now;
+  if (incumbent) highest_ = std::max(highest_.value_or(Token{}), incumbent->token);
   emit(effect::Heard{std::move(incumbent), until});
 }
 

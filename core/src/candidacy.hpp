@@ -14,16 +14,16 @@
 
 namespace tenure {
 
-enum class Verb { acquire, renew, release, await_change };
+enum class Verb { acquire, renew, release, await_change, accept };
 
 /// For the store. `asked` was taken before it left; a lease runs from there.
 struct Question {
   std::uint64_t id{};
   Verb verb{};
-  Token token{};                    ///< renew: which tenure
-  Sight seen{};                     ///< await_change: what we know
-  bool if_eligible{};               ///< ask the user first
-  std::optional<Timing> retimed{};  ///< the backend is to accept this first; it holds from this question on
+  Token token{};                   ///< renew: which tenure
+  Sight seen{};                    ///< await_change: what we know
+  bool if_eligible{};              ///< ask the user first
+  std::optional<Timing> timing{};  ///< accept: what we wish to run by
   Clock::Time asked{}, by{};
 };
 
@@ -62,13 +62,13 @@ class Candidacy {
   // Facts. `now` never falls from one to the next.
   void start(Time now);
   void retime(Time now, const Timing& timing);
-  void timing_refused(Time now, std::uint64_t id, Error error);  ///< by the backend, which was then asked nothing
+  void accepted(Time now, std::uint64_t id, std::optional<Error> refusal);  ///< accept
   void resign(Time now, std::optional<Duration> cool_down);
   void stop(Time now);
   void answered(Time now, std::uint64_t id, Answer answer);  ///< acquire, renew
   void ineligible(Time now, std::uint64_t id);               ///< the user said no; the store was not asked
   void released(Time now, std::uint64_t id, std::optional<Error> error);
-  void change_awaited(Time now, std::uint64_t id);  ///< await_change returned
+  void change_awaited(Time now, std::uint64_t id, std::optional<Error> error);  ///< await_change returned, or failed
   void ousting_returned(Time now);
   void tick(Time now);  ///< time has passed
 
@@ -86,35 +86,38 @@ class Candidacy {
     Question question;
     bool may_have_held{};  ///< before this question
     bool unwanted{};       ///< resign() or stop() came meanwhile: a grant is handed back.
+    bool excused{};        ///< We were late ourselves when it was due.
     bool wedged{};
   };
   enum class Stage { leading, draining, over };
   struct Tenure {
     Token token;
-    Time deadline;   ///< is_leader() until here
-    Time lease_end;  ///< others may lead from here, by the fastest clock allowed
+    Timing timing;     ///< of when it began: its term and margin count to its end
+    Time deadline{};   ///< is_leader() until here
+    Time lease_end{};  ///< others may lead from here, by the fastest clock allowed
     Stage stage{Stage::leading};
     Reason reason{};
     Time drain_by{Time::max()};  ///< draining: no renewal after this
     Time done_by{Time::max()};   ///< ended: the work must be over
     Time overrun_at{Time::max()};
     bool expired_fired{}, overrun_told{};
-    bool deposed{};       ///< the store renews no more
-    std::string trouble;  ///< why the last renewal failed
+    bool deposed{};         ///< the store renews no more
+    std::string trouble{};  ///< why the last renewal failed
   };
 
   std::optional<Pending> settle(std::uint64_t id);
+  Timing pace() const;
   void acquire_answered(Time now, const Pending& asked, Answer answer);
   void renew_answered(Time now, const Question& asked, Answer answer);
   void elect(Time now, const Question& asked, Token token);
-  void extend(const Question& asked);
+  void extend(Time asked);
   void unanswered(Time now, Error error);
   void denied(Time now, const std::optional<Incumbent>& holder);
-  void adopt_timing(Question& question);
   void judge_expiry(Time now);
   void watch_hook(Time now);
   void watch_store(Time now);
   void ask_next(Time now);
+  void ask_leading(Time now);
   void ask_campaigning(Time now);
   void ask(Time now, Verb verb, Duration limit);
   void end_voluntarily(Time now, Reason reason, std::string detail);
@@ -125,17 +128,16 @@ class Candidacy {
   bool renewing(Time now) const;
   Duration jittered(Duration d);
 
-  Timing timing_;
-  Timing former_timing_{};        ///< of before the last change
-  std::optional<Timing> wanted_;  ///< from the next question on
+  Timing timing_;                 ///< that the backend accepted last
+  std::optional<Timing> wanted_;  ///< once the backend accepts it
   std::uint64_t jitter_state_;
   std::vector<Effect> effects_;
   std::uint64_t last_id_{0};
   std::optional<Pending> pending_;
   std::optional<Tenure> tenure_;
-  std::optional<Token> highest_;  ///< of every tenure of ours
+  std::optional<Token> highest_;  ///< of every tenure of ours, and of any that we heard of
   Time next_ask_{Time::min()};
-  Duration cool_down_{};  ///< after the next release
+  Duration cool_down_{};  ///< after the release that is due
   Sight seen_{};
   bool await_first_{};  ///< denied: wait for a change before the next attempt
   std::optional<Time> last_denial_;
@@ -143,7 +145,7 @@ class Candidacy {
   bool may_hold_{};  ///< an acquire was asked since the last release
   bool release_due_{};
   bool started_{}, stopping_{}, stop_released_{}, ended_{};
-  std::optional<Error> last_trouble_;  ///< reported once per change of state
+  std::optional<Error> last_trouble_, wait_trouble_;  ///< reported once per change of state
 };
 
 }  // namespace tenure

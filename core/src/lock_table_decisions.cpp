@@ -191,21 +191,22 @@ std::optional<LockTableDecisions::Attempt> LockTableDecisions::take_over(std::op
                                                                          std::uint64_t beat) {
   const auto token = next_token();
   if (!token) {
-    alarm_ = Error{Fault::corrupt, "the store's token is at the end of its range; no greater one can follow"};
+    alarm_ = Error{Fault::corrupt,
+                   "the store's token is at the end of its range, and no greater one can follow: give "
+                   "the record a smaller one, or begin an election of another name"};
     return std::nullopt;
   }
   // Where a record can be lost, another may have come and gone between two reads of ours. Only ours, standing for a
   // term, shows that there is none.
-  if (!expected && !sight_->read.absence_certain) return send(std::nullopt, written(*token, asked, beat, false), true);
+  auto next = written(*token, asked, beat, timing_.term);
+  if (!expected && !sight_->read.absence_certain) return send(std::nullopt, std::move(next), true);
   pending_ = Pending{expected, *token};
-  return send(std::move(expected), written(*token, asked, beat, false));
+  return send(std::move(expected), std::move(next));
 }
 
 std::optional<LockTableDecisions::Attempt> LockTableDecisions::renewal(Token token, Time asked, std::uint64_t beat) {
   if (!tenure_ || tenure_->token != token || asked >= tenure_->deadline) return std::nullopt;
-  const auto next = written(token, asked, beat, false);
-  tenure_->deadline = std::min(tenure_->deadline, deadline_of(next));  // A shorter term binds once it may be read.
-  return send(Expected{token, sent_beats()}, next);
+  return send(Expected{token, sent_beats()}, written(token, asked, beat, tenure_->term));
 }
 
 /// An attempt that expects a version finds nothing once that version has been replaced, so an unanswered
@@ -215,9 +216,9 @@ std::optional<LockTableDecisions::Attempt> LockTableDecisions::surrender(Time as
   if (const auto* ours = incumbent(asked) ? sent(*sight_->read.record) : nullptr) {
     if (ours->unproven) return std::nullopt;  // Nobody may take over at once what was not ours yet.
     const auto token = sight_->read.record->token;
-    return send(Expected{token, sent_beats()}, written(token, asked, beat, true));
+    return send(Expected{token, sent_beats()}, written(token, asked, beat, timing_.term, true));
   }
-  if (pending_) return send(pending_->expected, written(pending_->token, asked, beat, true));
+  if (pending_) return send(pending_->expected, written(pending_->token, asked, beat, timing_.term, true));
   return std::nullopt;
 }
 
@@ -231,12 +232,13 @@ Answer LockTableDecisions::claimed(const Result<Swap>& result, Time at) {
     return denied(at);
   }
   if (sent(attempt_.next)->unproven) return denied(at);
-  const auto deadline = deadline_of(attempt_.next);
+  const auto& next = attempt_.next;
+  const auto deadline = Time(next.asked) + next.term - timing_.margin;
   if (at >= deadline)
     return Unknown{{Fault::timed_out, "the grant came after its own deadline, and counts for nothing"}};
-  const auto token = attempt_.next.token;
+  const auto token = next.token;
   highest_ = std::max(highest_, token);
-  tenure_ = Tenure{token, deadline};
+  tenure_ = Tenure{token, deadline, next.term, timing_.margin};
   pending_.reset();
   sent_ = {{attempt_.next.beat, false}};
   return Granted{token};
@@ -249,6 +251,8 @@ Answer LockTableDecisions::renewed(const Result<Swap>& result, Time at) {
   if (!swap.applied) {
     sight_->first = at;
     if (auto error = contradicted()) return Unknown{std::move(*error)};
+    if (const auto& stands = sight_->read.record; stands && stands->beat == attempt_.next.beat)
+      return Unknown{{Fault::unreachable, "the store refused a renewal that stands there: it was sent twice below us"}};
     tenure_.reset();
     return denied(at);
   }
@@ -257,7 +261,7 @@ Answer LockTableDecisions::renewed(const Result<Swap>& result, Time at) {
   if (!tenure_ || at >= tenure_->deadline)
     return Unknown{
         {Fault::timed_out, "the renewal came after the deadline that it was to move, and counts for nothing"}};
-  tenure_->deadline = deadline_of(attempt_.next);
+  tenure_->deadline = Time(attempt_.next.asked) + tenure_->term - tenure_->margin;
   sent_ = {{attempt_.next.beat, false}};
   if (const auto& recall = swap.found.recall; recall && recall->token == tenure_->token)
     return Recalled{recall->token, recall->by, recall->why};
@@ -280,10 +284,6 @@ std::optional<Error> LockTableDecisions::surrendered(const Result<Swap>& result,
   return std::nullopt;
 }
 
-Clock::Time LockTableDecisions::deadline_of(const Record& record) const {
-  return Time(record.asked) + timing_.term - timing_.margin;
-}
-
 std::optional<Token> LockTableDecisions::next_token() const {
   const auto& read = sight_->read;
   auto least = highest_.value;
@@ -295,14 +295,14 @@ std::optional<Token> LockTableDecisions::next_token() const {
   return Token{least};
 }
 
-Record LockTableDecisions::written(Token token, Time asked, std::uint64_t beat, bool released) const {
+Record LockTableDecisions::written(Token token, Time asked, std::uint64_t beat, Duration term, bool released) const {
   return {.token = token,
           .beat = beat,
           .holder = self_.name,
           .incarnation = incarnation_,
           .address = self_.address,
           .released = released,
-          .term = timing_.term,
+          .term = term,
           .asked = asked.time_since_epoch()};
 }
 

@@ -25,6 +25,7 @@ class LockTableDecisions {
 
   LockTableDecisions(Candidate self, std::string incarnation, const Timing& timing);
 
+  /// From the next claim on: a tenure keeps the term and margin that it was claimed with, in the record too.
   void run_by(const Timing& timing) { timing_ = timing; }
 
   // Facts. `at` is our clock after the answer was received.
@@ -86,6 +87,7 @@ class LockTableDecisions {
   struct Tenure {
     Token token;
     Time deadline;  ///< Of the last acknowledged grant: what is answered later counts for nothing.
+    Duration term, margin;
   };
   struct Beat {
     std::uint64_t value;
@@ -111,10 +113,9 @@ class LockTableDecisions {
   void time_lease(const Read& read, Time at);
   void time_look(const Read& read, Time at, bool fresh);
   void judge_fall(bool fell_before);
-  Time deadline_of(const Record& record) const;
   std::optional<Attempt> take_over(std::optional<Expected> expected, Time asked, std::uint64_t beat);
   std::optional<Token> next_token() const;
-  Record written(Token token, Time asked, std::uint64_t beat, bool released) const;
+  Record written(Token token, Time asked, std::uint64_t beat, Duration term, bool released = false) const;
   Attempt send(std::optional<Expected> expected, Record next, bool unproven = false);
   const Beat* sent(const Record& record) const;
   std::vector<std::uint64_t> sent_beats() const;

@@ -260,9 +260,9 @@ void LeaderManager::Shell::put_question(std::unique_lock<std::mutex>& lock, Work
 LeaderManager::Shell::Fact LeaderManager::Shell::answer_to(const Question& q, std::stop_token interrupted) {
   const Limit limit{clock_, q.by, std::move(interrupted)};
   const auto id = q.id;
-  if (q.retimed) {
-    if (const auto error = refusal_of(*q.retimed))
-      return [id, error](Candidacy& c, Clock::Time now) { c.timing_refused(now, id, *error); };
+  if (q.verb == Verb::accept) {
+    const auto refusal = refusal_of(*q.timing);
+    return [id, refusal](Candidacy& c, Clock::Time now) { c.accepted(now, id, refusal); };
   }
   if (q.if_eligible && hooks_.eligible) {
     bool eligible = false;
@@ -282,12 +282,13 @@ LeaderManager::Shell::Fact LeaderManager::Shell::answer_to(const Question& q, st
     return [id, error](Candidacy& c, Clock::Time now) { c.released(now, id, error); };
   }
   if (q.verb == Verb::await_change) {
+    std::optional<Error> error;
     try {
       backend_->await_change(q.seen, limit);
     } catch (...) {
-      wait_out(limit);
+      error = unknown();
     }
-    return [id](Candidacy& c, Clock::Time now) { c.change_awaited(now, id); };
+    return [id, error](Candidacy& c, Clock::Time now) { c.change_awaited(now, id, error); };
   }
   Answer answer;
   try {

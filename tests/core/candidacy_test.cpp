@@ -63,11 +63,22 @@ class Election {
     candidacy.released(now, id, std::move(error));
     take();
   }
-  void change_awaited() {
+  void change_awaited(std::optional<Error> error = {}) {
     ASSERT_TRUE(asked && asked->verb == Verb::await_change);
     const auto id = asked->id;
     asked.reset();
-    candidacy.change_awaited(now, id);
+    candidacy.change_awaited(now, id, std::move(error));
+    take();
+  }
+  void retime(const Timing& t) {
+    candidacy.retime(now, t);
+    take();
+  }
+  void accepted(std::optional<Error> refusal = {}) {
+    ASSERT_TRUE(asked && asked->verb == Verb::accept);
+    const auto id = asked->id;
+    asked.reset();
+    candidacy.accepted(now, id, std::move(refusal));
     take();
   }
   void resign(std::optional<Clock::Duration> cool_down = {}) {
@@ -427,102 +438,155 @@ TEST(Candidacy, OneFailedRenewalIsNotALoss) {
 constexpr Timing longer{.term = 30s, .renew = 6s, .retry = 200ms, .margin = 1s, .call = 2s, .drain = 4s};
 constexpr Timing shorter{.term = 4s, .renew = 800ms, .retry = 100ms, .margin = 400ms, .call = 300ms, .drain = 4s};
 
-TEST(Candidacy, ALongerTermHoldsFromTheAnswerOfTheNextRenewal) {
+TEST(Candidacy, ATenureKeepsItsTermAndMarginAndTheNextOneHasTheNewOnes) {
+  for (const auto& t : {longer, shorter}) {
+    Election e;
+    e.lead();
+    e.advance(1s);
+    e.retime(t);
+    ASSERT_TRUE(e.asks(Verb::accept)) << "the backend is asked before anything changes";
+    EXPECT_EQ(e.asked->timing, t);
+    EXPECT_EQ(e.published->deadline, Time{1h} + 9500ms);
+    e.accepted();
+    EXPECT_EQ(e.published->deadline, Time{1h} + 9500ms);
+    e.advance_to(e.candidacy.next_alarm());
+    ASSERT_TRUE(e.asks(Verb::renew));
+    const auto asked = e.now;
+    e.answer(Granted{{5}});
+    EXPECT_EQ(e.published->deadline, asked + 9500ms);
+    e.resign(0s);
+    EXPECT_LE(e.last<effect::DoneBy>().at, asked + timing.term - timing.clock_allowance());
+    e.ousting_returned();
+    e.released();
+    ASSERT_TRUE(e.asks(Verb::acquire));
+    e.answer(Granted{{6}});
+    EXPECT_EQ(e.published->deadline, e.now + t.term - t.margin);
+  }
+}
+
+TEST(Candidacy, RenewRetryCallAndDrainChangeAtOnce) {
   Election e;
   e.lead();
-  const auto deadline = e.published->deadline;
   e.advance(1s);
-  e.candidacy.retime(e.now, longer);
-  e.tick();
-  ASSERT_TRUE(e.asks(Verb::renew)) << "at once, not when the old timing would renew";
-  EXPECT_EQ(e.asked->retimed, longer);
-  EXPECT_EQ(e.asked->by, e.now + longer.call);
-  EXPECT_EQ(e.published->deadline, deadline);
-  const auto asked = e.now;
-  e.advance(1s);
-  e.answer(Granted{{5}});
-  EXPECT_EQ(e.published->deadline, asked + 29s);
-  e.advance_to(asked + 6s);
+  auto t = timing;
+  t.renew = 500ms;
+  t.call = 300ms;
+  t.drain = 1s;
+  e.retime(t);
+  EXPECT_EQ(e.asked->by, e.now + timing.call);
+  e.accepted();
+  e.advance(500ms);
   ASSERT_TRUE(e.asks(Verb::renew));
-  EXPECT_FALSE(e.asked->retimed) << "the backend was told once";
-  EXPECT_EQ(e.count<effect::End>(), 0u);
+  EXPECT_EQ(e.asked->by, e.now + 300ms);
+  e.answer(Granted{{5}});
+  t.renew = 3s;  // longer again, of the same term
+  e.retime(t);
+  e.accepted();
+  e.advance(500ms);
+  const auto asked = e.now;
+  e.answer(Granted{{5}});
+  e.advance_to(asked + 3s - 1ns);
+  EXPECT_FALSE(e.asked);
+  e.advance(1ns);
+  EXPECT_TRUE(e.asks(Verb::renew));
+  e.resign();
+  EXPECT_EQ(e.last<effect::DoneBy>().at, e.now + 1s);
 }
 
-TEST(Candidacy, AShorterTermHoldsFromTheQuestionThatMayHaveWrittenIt) {
+TEST(Candidacy, ATenureIsRenewedInItsOwnTermAlthoughANewOneWouldAllowMore) {
+  constexpr Timing slow{.term = 60s, .renew = 12s, .retry = 5s, .margin = 1s, .call = 9s, .drain = 4s};
   Election e;
   e.lead();
-  e.advance(1s);
-  e.candidacy.retime(e.now, shorter);
-  e.tick();
-  EXPECT_EQ(e.published->deadline, e.now + 4s - 400ms);
-  const auto asked = e.now;
-  e.advance(300ms);
-  e.answer(Unknown{{Fault::timed_out, "away"}});
-  EXPECT_EQ(e.published->deadline, asked + 4s - 400ms);
-  e.fail_renewals_until(asked + 3s);
-  e.advance_to(asked + 4s - 400ms);
-  EXPECT_FALSE(e.leads());
-  EXPECT_EQ(e.last<effect::End>().reason, Reason::lapsed);
+  e.retime(slow);
+  e.accepted();
+  for (int i = 0; i < 20; ++i) {
+    e.advance(timing.renew);
+    ASSERT_TRUE(e.asks(Verb::renew)) << i;
+    EXPECT_EQ(e.asked->by, e.asked->asked + timing.call);
+    e.answer(Unknown{{Fault::unreachable, "away"}});
+    e.advance(timing.retry);
+    ASSERT_TRUE(e.asks(Verb::renew)) << i;
+    e.answer(Granted{{5}});
+  }
 }
 
-TEST(Candidacy, AnAnswerToAQuestionOfTheOldTimingCountsByTheOldTiming) {
+TEST(Candidacy, ARefusedTimingChangesNothingHoweverLateTheRefusal) {
+  for (const bool wedged : {false, true}) {
+    Election e;
+    e.lead();
+    e.retime(longer);
+    ASSERT_TRUE(e.asks(Verb::accept));
+    e.advance(wedged ? timing.call + Candidacy::overrun_grace : 10ms);
+    e.accepted(Error{Fault::misconfigured, "not live"});
+    EXPECT_EQ(e.last<effect::Report>().error.message, "not live");
+    e.advance_to(std::max(e.now, Time{1h} + timing.renew));
+    ASSERT_TRUE(e.asks(Verb::renew)) << wedged;
+    EXPECT_EQ(e.asked->by, e.now + timing.call);
+    const auto asked = e.now;
+    e.answer(Granted{{5}});
+    EXPECT_EQ(e.published->deadline, asked + timing.term - timing.margin);
+    e.resign(0s);
+    e.ousting_returned();
+    e.released();
+    e.answer(Granted{{6}});
+    EXPECT_EQ(e.published->deadline, e.now + timing.term - timing.margin);
+  }
+}
+
+/// The backend runs by it from then on, and so must we.
+TEST(Candidacy, ATimingAcceptedLateHolds) {
+  Election e;
+  e.start();
+  e.answer(Unknown{{Fault::unreachable, "away"}});
+  e.retime(shorter);
+  e.advance(timing.call + Candidacy::overrun_grace);
+  e.accepted();
+  ASSERT_TRUE(e.asks(Verb::acquire));
+  e.answer(Granted{{8}});
+  EXPECT_EQ(e.published->deadline, e.now + shorter.term - shorter.margin);
+}
+
+TEST(Candidacy, ATimingWaitsForTheAnswerThatIsOutstanding) {
   Election e;
   e.lead();
   e.advance_to(Time{1h} + 2s);
   ASSERT_TRUE(e.asks(Verb::renew));
-  const auto asked = e.now;
-  e.candidacy.retime(e.now, longer);
-  e.advance(10ms);
+  e.retime(longer);
+  e.retime(shorter);
+  EXPECT_TRUE(e.asks(Verb::renew));
   e.answer(Granted{{5}});
-  EXPECT_EQ(e.published->deadline, asked + timing.term - timing.margin);
-  EXPECT_TRUE(e.asks(Verb::renew)) << "and the new one is asked for next";
-  EXPECT_EQ(e.asked->retimed, longer);
-}
-
-TEST(Candidacy, ATimingThatTheBackendRefusesIsReportedAndTheOldOneStays) {
-  Election e;
-  e.lead();
-  e.candidacy.retime(e.now, longer);
-  e.tick();
-  const auto id = e.asked->id;
-  e.asked.reset();
-  e.candidacy.timing_refused(e.now, id, {Fault::misconfigured, "not live"});
-  e.tick();
-  EXPECT_EQ(e.last<effect::Report>().error.message, "not live");
-  ASSERT_TRUE(e.asks(Verb::renew));
-  EXPECT_FALSE(e.asked->retimed);
-  const auto asked = e.now;
-  e.answer(Granted{{5}});
-  EXPECT_EQ(e.published->deadline, asked + timing.term - timing.margin);
+  ASSERT_TRUE(e.asks(Verb::accept));
+  EXPECT_EQ(e.asked->timing, shorter) << "the last one wished for";
+  e.accepted();
+  EXPECT_FALSE(e.asked);
 }
 
 TEST(Candidacy, AStandbyAdoptsItWithItsNextAttempt) {
   Election e;
   e.start();
   e.answer(Denied{other});
-  ASSERT_TRUE(e.asks(Verb::await_change));
-  e.candidacy.retime(e.now, longer);
-  e.tick();
+  e.retime(longer);
   EXPECT_TRUE(e.asks(Verb::await_change));
   e.change_awaited();
+  e.accepted();
   ASSERT_TRUE(e.asks(Verb::acquire));
-  EXPECT_EQ(e.asked->retimed, longer);
+  EXPECT_EQ(e.asked->by, e.now + longer.call);
   const auto asked = e.now;
   e.answer(Granted{{8}});
   EXPECT_EQ(e.published->deadline, asked + 29s);
 }
 
-TEST(Candidacy, ADrainingLeaderIsNotGivenMoreTimeByAShorterTerm) {
+TEST(Candidacy, ATimingGivenBeforeTheStartIsAcceptedFirstAndOneAfterStopNever) {
   Election e;
-  e.lead();
-  e.advance(1s);
-  e.resign();
-  e.candidacy.retime(e.now, shorter);
-  e.tick();
-  ASSERT_TRUE(e.asks(Verb::renew));
-  EXPECT_FALSE(e.asked->if_eligible);
-  EXPECT_EQ(e.published->deadline, e.now + 4s - 400ms);
-  EXPECT_LE(e.last<effect::DoneBy>().at, e.now + 4s);
+  e.retime(longer);
+  EXPECT_FALSE(e.asked);
+  e.start();
+  e.accepted();
+  ASSERT_TRUE(e.asks(Verb::acquire));
+  e.stop();
+  e.retime(timing);
+  e.answer(Denied{other});
+  EXPECT_TRUE(e.asks(Verb::release));
 }
 
 // ---- pauses ----
@@ -686,6 +750,36 @@ TEST(Candidacy, WedgedSeatIsAskedNothingUntilItReturns) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
+TEST(Candidacy, ACallThatWasLateBecauseWeWereStoppedIsNotBlamed) {
+  Election e;
+  e.start();
+  e.now += 30s;  // the process was stopped, and the call with it
+  e.tick();
+  EXPECT_EQ(e.count<effect::Report>(), 0u);
+  e.answer(Unknown{{Fault::timed_out, "no answer"}});
+  EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::timed_out);
+  e.advance(timing.retry);
+  ASSERT_TRUE(e.asks(Verb::acquire));
+  e.now += 30s;
+  e.tick();
+  e.advance(Candidacy::overrun_grace);
+  EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::wedged) << "it had its time once more";
+}
+
+TEST(Candidacy, AStoreThatCannotBeWaitedForIsAskedWithPausesAndToldOfOnce) {
+  Election e;
+  e.start();
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(e.asks(Verb::acquire)) << i;
+    e.answer(Denied{other});
+    e.change_awaited(Error{Fault::unreachable, "too many open files"});
+    EXPECT_FALSE(e.asked);
+    e.advance(timing.renew);
+  }
+  EXPECT_EQ(e.count<effect::Report>(), 1u);
+  EXPECT_EQ(e.last<effect::Report>().error.message, "too many open files");
+}
+
 TEST(Candidacy, StopReleasesOnceEvenIfThatFails) {
   Election e;
   e.lead();
@@ -799,6 +893,75 @@ TEST(Candidacy, IneligibleStandbyLeavesTheQueue) {
   ASSERT_TRUE(e.asks(Verb::acquire));
   e.ineligible();
   EXPECT_TRUE(e.asks(Verb::release));
+}
+
+TEST(Candidacy, ASecondResignWhileDrainingLeavesTheRenewalsAlone) {
+  Election e;
+  e.lead();
+  e.advance(1s);
+  e.resign(30s);
+  e.resign(30s);
+  e.advance(1500ms);
+  ASSERT_TRUE(e.asks(Verb::renew));
+  const auto asked = e.asked->asked;
+  e.answer(Granted{{5}});
+  EXPECT_EQ(e.published->deadline, asked + timing.term - timing.margin);
+  e.ousting_returned();
+  e.released();
+  e.advance(29s);
+  EXPECT_FALSE(e.asked);
+  e.advance(2s);
+  EXPECT_TRUE(e.asks(Verb::acquire));
+}
+
+TEST(Candidacy, ACoolDownIsSpentByTheResignationThatBroughtIt) {
+  Election e;
+  e.resign(30min);  // of nothing
+  e.start();
+  e.advance(30min);
+  ASSERT_TRUE(e.asks(Verb::acquire));
+  e.answer(Granted{{5}});
+  e.advance(2s);
+  e.ineligible();
+  e.ousting_returned();
+  e.released();
+  EXPECT_TRUE(e.asks(Verb::acquire)) << "at once: nobody asked for a pause";
+}
+
+TEST(Candidacy, NothingIsAskedInAHurryAfterADrainThatWasSleptThrough) {
+  Election e;
+  e.lead();
+  e.advance(1s);
+  e.resign();
+  e.now += timing.drain + 1s;  // the process was stopped
+  e.tick();
+  EXPECT_GT(e.candidacy.next_alarm(), e.now);
+  e.advance(1s);
+}
+
+TEST(Candidacy, ARenewalThatReturnsAfterTheDrainIsNotFollowedInAHurry) {
+  Election e;
+  e.lead();
+  e.advance(1s);
+  e.resign();
+  e.advance(1s);
+  ASSERT_TRUE(e.asks(Verb::renew));
+  e.advance(timing.drain);
+  e.answer(Granted{{5}});
+  EXPECT_GT(e.candidacy.next_alarm(), e.now);
+}
+
+TEST(Candidacy, TokenBelowOneThatWasHeardOfIsNotLedBy) {
+  for (const std::uint64_t low : {3u, 7u}) {
+    Election e;
+    e.start();
+    e.answer(Denied{other});  // of token 7
+    e.change_awaited();
+    e.answer(Granted{{low}});
+    EXPECT_EQ(e.count<effect::Begin>(), 0u) << low;
+    EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::corrupt);
+    EXPECT_TRUE(e.asks(Verb::release));
+  }
 }
 
 TEST(Candidacy, LapsedIsNotReleasedButAcquiredAnew) {

@@ -13,6 +13,7 @@
 
 #include <tenure/manual_clock.hpp>
 
+#include "candidacy.hpp"
 #include "scripted_backend.hpp"
 
 namespace tenure {
@@ -108,6 +109,8 @@ TEST_F(Manager, StopFiresInTimeAlthoughEveryStoreCallHangsAndWorkRunsInsideElect
   clock.advance(1ns);
   EXPECT_TRUE(eventually([&] { return told.load(); }));
   EXPECT_TRUE(backend->await("ousting"));
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(Candidacy::overrun_grace);
   manager.stop();  // returns, although the renewal never does
   EXPECT_EQ(reason, Reason::lapsed);
   backend->let_go();
@@ -417,7 +420,7 @@ TEST_F(Manager, WhatEndsAfterItWasGivenUpCallsNobody) {
     manager.start();
     ASSERT_TRUE(backend->await("eligible"));
     ASSERT_TRUE(clock.await_parked(1));
-    clock.advance(timing.call + 1s);
+    clock.advance(timing.call + Candidacy::overrun_grace);
     manager.stop();
   }
   const int before = told;
@@ -523,9 +526,10 @@ TEST_F(Manager, RunsByAnotherTimingWithoutAnEndToItsTenure) {
   ASSERT_TRUE(alarm_in(timing.renew));
   auto longer = timing;
   longer.term = 20s;
+  longer.renew = 1s;
   manager.retime(longer);
-  ASSERT_TRUE(backend->await("renew"));
-  EXPECT_TRUE(eventually([&] { return manager.leadership().remaining() == longer.term - longer.margin; }));
+  ASSERT_TRUE(alarm_in(longer.renew));
+  EXPECT_EQ(manager.leadership().remaining(), timing.term - timing.margin);
   EXPECT_EQ(manager.leadership().token(), Token{1});
 
   longer.term = 45min;
@@ -533,10 +537,41 @@ TEST_F(Manager, RunsByAnotherTimingWithoutAnEndToItsTenure) {
   manager.retime(longer);
   EXPECT_TRUE(eventually([&] { return !seen_errors().empty(); }));
   EXPECT_EQ(seen_errors().front().message, "term: at most 30 minutes here");
-  ASSERT_TRUE(backend->await("renew", 2)) << "by the timing that holds";
   EXPECT_EQ(manager.leadership().token(), Token{1});
+  manager.resign(0s);
+  ASSERT_TRUE(backend->await("elected", 2));
+  EXPECT_EQ(manager.leadership().remaining(), 20s - timing.margin) << "by the timing that was accepted";
   longer.renew = longer.term;
   EXPECT_THROW(manager.retime(longer), std::invalid_argument);
+}
+
+TEST_F(Manager, ATimingThatIsRefusedLongAfterItsTimeIsNeverLedBy) {
+  struct Late : ScriptedBackend {
+    std::optional<Error> accepts(const Timing& t) override {
+      if (t == timing) return std::nullopt;
+      note("accepts");
+      return Error{Fault::misconfigured, "not while it runs"};
+    }
+  };
+  const auto seat = std::make_shared<Late>();
+  LeaderManager manager(seat, timing, {}, seat->clock);
+  manager.start();
+  ASSERT_TRUE(manager.await_leadership(1h));
+  seat->hang();
+  auto longer = timing;
+  longer.term = 60s;
+  manager.retime(longer);
+  ASSERT_TRUE(seat->await("accepts"));
+  ASSERT_TRUE(seat->clock.await_parked(1));
+  seat->clock.advance(timing.call + 50ms);  // wedged
+  ASSERT_TRUE(seat->clock.await_parked(1));
+  seat->let_go();
+  ASSERT_TRUE(seat->clock.await_parked(1));
+  seat->clock.advance(timing.renew);
+  ASSERT_TRUE(seat->await("renew"));
+  ASSERT_TRUE(seat->clock.await_parked(1));
+  ASSERT_TRUE(eventually([&] { return manager.leadership().remaining() > timing.renew; }));
+  EXPECT_LE(manager.leadership().remaining(), timing.term - timing.margin);
 }
 
 using ManagerDeathTest = Manager;

@@ -601,14 +601,30 @@ TEST_F(LockTableRules, ARenewalAnsweredAfterTheDeadlineCountsForNothing) {
   EXPECT_FALSE(d.renewal(token, deadline, ++beat));
 }
 
-TEST_F(LockTableRules, AShorterTermBindsOnceItMayBeRead) {
+TEST_F(LockTableRules, ATenureKeepsItsTermInTheRecordAndInItsDeadline) {
+  for (const auto term : {1s, 60s}) {
+    d = LockTableDecisions{{"me", "me:1"}, me, timing};
+    const auto token = lead();
+    d.run_by(timing_of(term));
+    const auto attempt = renewal(token);
+    EXPECT_EQ(attempt.next.term, 10s);
+    const auto late = now + timing.term - timing.margin - 1ns;
+    EXPECT_TRUE(std::holds_alternative<Granted>(d.renewed(applied(attempt), late)));
+    EXPECT_FALSE(d.renewal(token, late + 1ns, 7));
+    EXPECT_TRUE(d.surrender(now, ++beat));
+    (void)d.surrendered(unanswered(), now);
+    d.saw(holds(theirs(token.value + 1, 50, 77s)), now);
+    now += 61s;
+    EXPECT_EQ(claim().next.term, term) << "a new one counts from the next claim";
+  }
+}
+
+TEST_F(LockTableRules, ARenewalThatWasAppliedAndThenRefusedIsNoAnswer) {
   const auto token = lead();
-  d.run_by(timing_of(1s));
-  const auto attempt = renewal(token);
-  EXPECT_EQ(attempt.next.term, 1s);
-  const auto late = now + 1s;
-  EXPECT_TRUE(std::holds_alternative<Unknown>(d.renewed(applied(attempt), late)));
-  EXPECT_FALSE(d.renewal(token, late, 7)) << "the deadline of the longer term counts no more";
+  const auto attempt = renewal(token);  // taken, and sent once more below us
+  EXPECT_TRUE(std::holds_alternative<Unknown>(d.renewed(refused(holds(attempt.next)), now)));
+  const auto again = renewal(token);
+  EXPECT_TRUE(std::holds_alternative<Granted>(d.renewed(applied(again), now)));
 }
 
 TEST_F(LockTableRules, NothingIsRenewedAfterTheDeadlineNorUnderAnotherToken) {

@@ -39,7 +39,7 @@ class ScriptedBackend : public Backend {
     note("acquire");
     const std::lock_guard lock(mutex_);
     if (throwing_) throw std::runtime_error("no such host");
-    if (refusing_) return Denied{Incumbent{"other", "i", "", {1}, std::chrono::seconds(5)}};
+    if (refusing_) return Denied{Incumbent{"other", "i", "", {token_}, std::chrono::seconds(5)}};
     return Granted{Token{++token_}};
   }
   Answer renew(Token token, const Limit&) override {

@@ -50,11 +50,12 @@ TEST_F(Apply, ChangesTheTimingWithoutAnEndToTheTenure) {
   EXPECT_TRUE(apply_now(R"({"store": "memory:apply", "election": "e", "candidate": {"name": "a"}, "timing": "steady"})")
                   .empty());
   EXPECT_EQ(running.timing, lock_table_presets().steady);
-  EXPECT_TRUE(eventually([&] { return manager->leadership().remaining() > lock_table_presets().fast.term; }));
-  EXPECT_TRUE(apply_now(first_document).empty());
-  EXPECT_TRUE(eventually([&] { return manager->leadership().remaining() <= lock_table_presets().fast.term; }));
+  EXPECT_LT(manager->leadership().remaining(), lock_table_presets().fast.term);
   EXPECT_EQ(manager->leadership().token(), token);
   EXPECT_EQ(oustings, 0);
+  manager->resign(0s);
+  EXPECT_TRUE(eventually([&] { return manager->leadership().remaining() > lock_table_presets().fast.term; }))
+      << "a new term counts from the next tenure";
 }
 
 TEST_F(Apply, SaysWhatTakesARestart) {

@@ -65,8 +65,9 @@ class TENURE_EXPORT Backend {
   /// Level-triggered: returns at once if it is so already.
   virtual void await_change(const Sight& seen, const Limit& limit) = 0;
 
-  /// Asked by the manager before the first verb, with what it will run by, and between verbs when that changes. An
-  /// error refuses it, with the reason, and leaves what held before.
+  /// Asked by the manager before the first verb, with what it will run by, and between verbs when that is to change. An
+  /// error refuses it, with the reason, and leaves what held before. What is accepted counts from the next acquire():
+  /// REQUIRES: until then renew() extends by the term of the acquire() that was granted; never by less.
   virtual std::optional<Error> accepts(const Timing& timing);
 
   /// The election's name, for hooks and logs.

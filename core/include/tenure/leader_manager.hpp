@@ -37,9 +37,11 @@ class TENURE_EXPORT LeaderManager {
   /// Campaigns on after the cool-down (counted from the release; default: Timing::retry). Returns at once.
   void resign(std::optional<Clock::Duration> cool_down = std::nullopt);
 
-  /// Runs by another timing, without an end to this tenure: a leader renews by it at once, a follower with its next
-  /// attempt. Throws std::invalid_argument if it breaks a rule; what the backend refuses comes as an error(), and the
-  /// old timing stays. Returns at once. REQUIRES: start() was called.
+  /// Runs by another timing, without an end to this tenure. The backend is asked first: what it refuses comes as an
+  /// error(), and nothing changes. Then renew, retry, call and drain count from the next question on; the term, the
+  /// margin and the clock-rate error from the next tenure. (A tenure that runs is renewed no less often than its own
+  /// term needs: where the new term is longer, a longer renew, retry or call waits with it.)
+  /// Returns at once. Throws std::invalid_argument if `timing` breaks a rule.
   void retime(const Timing& timing);
 
   /// Ends this tenure, if any, waits for ousting() and for the release (at most Timing::call). Final.

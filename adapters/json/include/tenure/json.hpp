@@ -68,10 +68,11 @@ struct Configured {
 TENURE_JSON_EXPORT Configured from_json(std::string_view text, Opener open, Log log = {});
 TENURE_JSON_EXPORT Configured from_json_file(const std::filesystem::path& path, Opener open, Log log = {});
 
-/// Applies a new document to a manager that runs by an older one, without an end to its tenure: the timing changes
-/// (LeaderManager::retime). Returns what else the document changes, which takes a restart: the store, the election,
-/// the candidate, and the fields of the timing that the store keeps (Opened::kept). `running` stays what is in force.
-/// Throws InvalidDocument, and has then changed nothing. REQUIRES: the manager was started; one call at a time.
+/// Applies a new document to a manager that runs by an older one, without an end to its tenure: the timing changes, its
+/// term and margin with the next tenure (LeaderManager::retime). Returns what else the document changes, which takes a
+/// restart: the store, the election, the candidate, and the fields of the timing that the store keeps (Opened::kept).
+/// `running` tells what was asked for; should the store refuse it after all, an error() says so. Throws
+/// InvalidDocument, and has then changed nothing. REQUIRES: one call at a time.
 TENURE_JSON_EXPORT std::vector<Finding> apply(std::string_view text, Configured& running, LeaderManager& manager);
 TENURE_JSON_EXPORT std::vector<Finding> apply_file(const std::filesystem::path& path, Configured& running,
                                                    LeaderManager& manager);

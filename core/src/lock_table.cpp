@@ -122,8 +122,12 @@ class LockTable final : public Backend {
     const auto result = store_->read(limit);
     if (const auto* error = std::get_if<Error>(&result)) return *error;
     // A first sighting is timed after its answer.
-    decisions_.saw(std::get<Read>(result), limit.clock.now());
+    const auto& read = std::get<Read>(result);
+    decisions_.saw(read, limit.clock.now());
     after_sight();
+    if (contends_ && read.read_only && read.read_only != read_only_)
+      tell(Level::warning, "this candidate could not lead: " + read.read_only->message);
+    read_only_ = read.read_only;
     return std::nullopt;
   }
 
@@ -149,6 +153,7 @@ class LockTable final : public Backend {
   LockTableDecisions decisions_;
   std::optional<Error> alarm_;
   bool contends_{}, lost_race_{};
+  std::optional<Error> read_only_;   ///< As the store said last.
   bool looked_{};                    ///< The last acquire() saw what the next may claim.
   std::optional<Version> released_;  ///< As the store pushed it, since the last acquire().
 };

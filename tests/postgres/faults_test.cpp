@@ -203,6 +203,42 @@ TEST_F(PostgresFaults, ARowThatSomebodyElseWroteIsUnreadable) {
   EXPECT_FALSE(value(table->read(within(10s))).unreadable);
 }
 
+TEST_F(PostgresFaults, ARowWithNothingWhereSomethingBelongsStopsNoElection) {
+  const auto table = store();
+  ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  admin("update " + options_.table + " set recall_token = token");
+  const auto recalled = value(table->read(within(10s))).recall;
+  ASSERT_TRUE(recalled);
+  EXPECT_EQ(recalled->by + recalled->why, "");
+  admin("alter table " + options_.table + " alter holder drop not null, alter released drop not null; update " +
+        options_.table + " set holder = null, released = null");
+  EXPECT_TRUE(value(table->read(within(10s))).unreadable);
+}
+
+TEST_F(PostgresFaults, ATokenThatNoneCanFollowIsToldWithTheRemedy) {
+  const auto table = store();
+  ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(7, 1), within(10s))));
+  for (const std::string token : {"-1", "9223372036854775807"}) {
+    admin("update " + options_.table + " set token = " + token);
+    const auto error = error_of(table->read(within(10s)));
+    EXPECT_EQ(error.fault, Fault::corrupt);
+    EXPECT_THAT(error.message, HasSubstr("token is " + token));
+    EXPECT_THAT(error.message, HasSubstr("update " + options_.table + " set token = ..., released = true where"));
+    EXPECT_EQ(error_of(table->compare_and_set(Expected{{7}, {1}}, record(8, 2), within(10s))).fault, Fault::corrupt);
+  }
+  admin("update " + options_.table + " set token = 7, released = true");
+  value(table->read(within(10s)));
+}
+
+TEST_F(PostgresFaults, ATableThatIsAlteredCostsOneVerb) {
+  const auto table = store();
+  ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(7, 1), within(10s))));
+  admin("alter table " + options_.table + " alter token type numeric");
+  EXPECT_EQ(error_of(table->read(within(10s))).fault, Fault::unreachable);
+  EXPECT_EQ(value(table->read(within(10s))).record->token, Token{7});
+  EXPECT_TRUE(applied(table->compare_and_set(Expected{{7}, {1}}, record(8, 2), within(10s))));
+}
+
 // ---- privileges ----
 
 TEST_F(PostgresFaults, TheLeastPrivilegesAreEnough) {
@@ -240,6 +276,34 @@ TEST_F(PostgresFaults, ASessionThatMayOnlyReadIsForbiddenToLead) {
   const auto error = unknown(seat->acquire(within(10s)));
   EXPECT_EQ(error.fault, Fault::forbidden);
   EXPECT_THAT(error.message, HasSubstr("target_session_attrs=read-write"));
+}
+
+TEST_F(PostgresFaults, ACandidateThatMayNotWriteHearsOfItBeforeItMustLead) {
+  ASSERT_TRUE(std::holds_alternative<Granted>(seat("leader")->acquire(within(10s))));
+  const auto warnings = [](const Options& options, bool contends) {
+    std::vector<std::string> out;
+    const auto late = open(options, "jobs", {"late", ""}, [&](const LogLine& line) { out.push_back(line.message); });
+    for (int i = 0; i < 2; ++i) {
+      if (contends)
+        EXPECT_TRUE(std::holds_alternative<Denied>(late->acquire(within(10s))));
+      else
+        EXPECT_TRUE(std::holds_alternative<Incumbent>(late->observe(within(10s))));
+    }
+    return out;
+  };
+  EXPECT_THAT(warnings(role("select"), true), testing::ElementsAre(HasSubstr("grant select, insert, update")));
+  EXPECT_THAT(warnings(role("select, insert, update", "set default_transaction_read_only = on"), true),
+              testing::ElementsAre(HasSubstr("target_session_attrs=read-write")));
+  EXPECT_THAT(warnings(role("select"), false), testing::IsEmpty());
+  EXPECT_THAT(warnings(role(), true), testing::IsEmpty());
+}
+
+TEST_F(PostgresFaults, TheServerKnowsWhoseAConnectionIs) {
+  const auto one = open(options_, options_.table, {"worker-7", ""});
+  ASSERT_TRUE(std::holds_alternative<Vacant>(one->observe(within(10s))));
+  EXPECT_EQ(
+      admin("select from pg_stat_activity where application_name = 'tenure " + options_.table + " worker-7'").size(),
+      1u);
 }
 
 // ---- locks of others ----

@@ -98,6 +98,59 @@ TEST(Settings, AConninfoThatLibpqRefusesIsRefusedWithoutRepeatingIt) {
   }
 }
 
+/// Of each of these libpq would print a part as a host, a port or a database.
+TEST(Settings, APasswordThatIsNotEncodedIsRefusedAndNoPartOfItIsRepeated) {
+  const std::string c = canary;
+  for (const auto& conninfo : {"postgres://u:" + c + "/x@127.0.0.1/db", "postgres://u:x/" + c + "@127.0.0.1/db",
+                               "postgres://u:abc@" + c + "@127.0.0.1/db", "postgresql://u:" + c + "@x@127.0.0.1/db",
+                               "postgres://u:" + c + "/x@h:1,i:2/db?sslmode=require", "postgres://u:" + c + "/",
+                               "postgres://u:" + c + ":1@/x@h", "postgres://u:x/y" + c + "@h", "postgres://u:" + c,
+                               "postgres://u:a@b/c@" + c, "host=u@" + c, "host=a,b@" + c, "port=" + c,
+                               "port=5432,7" + c, "postgres://u:" + c + "?x/y@h", "postgres://u:%zz" + c + "@h/db"}) {
+    const auto told = refusal(with(conninfo));
+    EXPECT_NE(told, "accepted") << conninfo;
+    EXPECT_THAT(told, Not(HasSubstr("canary"))) << conninfo;
+    EXPECT_THAT(told, Not(HasSubstr("4711"))) << conninfo;
+  }
+  EXPECT_THAT(refusal(with("postgres://u:abc@" + c + "@h/db")), HasSubstr("%40"));
+  EXPECT_THAT(refusal(with("postgres://u:" + c + "/x@h/db")), HasSubstr("%2F"));
+  for (const auto* fine :
+       {"postgres://u:a%40b%2Fc@h/db", "postgres://u:a?b@h/db", "postgres://u:a:b@h:1,i:2/db", "postgres://h/db",
+        "postgres:///db?host=/run/x", "postgres://h/db?user=me@there", "host=@abstract", "host=a,b port=1,2"})
+    EXPECT_EQ(refusal(with(fine)), "accepted") << fine;
+}
+
+TEST(Settings, WhatLibpqWouldRefuseNoSoonerThanItConnectsIsRefusedAtOnce) {
+  EXPECT_THAT(refusal(with("sslmode=nonsense")), HasSubstr("sslmode must be one of: disable allow prefer require"));
+  EXPECT_THAT(refusal(with("host=h target_session_attrs=rw")), HasSubstr("read-write"));
+  for (const auto* port : {"0", "-1", "54x32", "99999", "5432 ", "1,x"})
+    EXPECT_THAT(refusal(with(std::string("host=h port='") + port + "'")), HasSubstr("from 1 to 65535")) << port;
+  EXPECT_THAT(refusal(with("host=h sslmode=verify-full sslrootcert=/no/such/ca.crt")),
+              HasSubstr("sslrootcert: the file /no/such/ca.crt is not there"));
+  EXPECT_THAT(refusal(with("host=h sslcert=/no/such/client.crt")), HasSubstr("sslcert: the file"));
+  ::setenv("PGSSLMODE", "nonsense", 1);
+  EXPECT_THAT(refusal({}), HasSubstr("sslmode"));
+  ::unsetenv("PGSSLMODE");
+  EXPECT_EQ(refusal(with("host=h sslmode=verify-full sslrootcert=system")), "accepted");
+  EXPECT_EQ(refusal(with("host=h sslmode=verify-full")), "accepted");
+}
+
+TEST(Settings, AServerKnowsTheElectionAndTheCandidateByName) {
+  EXPECT_EQ(application_name("jobs"), "tenure jobs");
+  EXPECT_EQ(application_name("jobs", "worker-7"), "tenure jobs worker-7");
+  EXPECT_EQ(application_name("a b\n\xc3\xa4", "x"), "tenure a?b??? x");
+  const std::string e(200, 'e'), c(100, 'c');
+  EXPECT_EQ(application_name(e), "tenure " + std::string(55, 'e'));
+  EXPECT_EQ(application_name(e, c), "tenure " + std::string(28, 'e') + " " + std::string(27, 'c'));
+  EXPECT_EQ(application_name("jobs", c), "tenure jobs " + std::string(51, 'c'));
+  EXPECT_EQ(application_name(e, "me"), "tenure " + std::string(53, 'e') + " me");
+  EXPECT_EQ(understood(settings_of(with("application_name=mine"), "tenure jobs").conninfo)["application_name"], "mine");
+}
+
+TEST(Settings, ALogThatThrowsDisturbsNothing) {
+  EXPECT_NO_THROW(open(with("host=db.example"), "jobs", {}, [](const LogLine&) { throw 1; }));
+}
+
 TEST(Settings, TablesAreCheckedAndQuoted) {
   EXPECT_EQ(quoted_table("tenure_elections"), R"("tenure_elections")");
   EXPECT_EQ(quoted_table("Ops.Leaders_2"), R"("Ops"."Leaders_2")");

@@ -31,9 +31,12 @@ constexpr std::array meanings{
     Meaning{"42", Fault::misconfigured, "table @ is not the one of share/tenure/tenure_elections.sql"},
     Meaning{"53300", Fault::unreachable,
             "the server has no connection left: raise max_connections or the role's limit, or use a pooler"},
-    Meaning{"55P03", Fault::timed_out,
-            "another transaction holds the lock on this election's row or on table @: pg_locks and pg_stat_activity "
-            "tell whose; end it"},
+    Meaning{
+        "55P03", Fault::timed_out,
+        "another transaction holds the lock on this election's row or on table @, or, if this was a claim or a "
+        "release, many commits wait for the server's one lock on notices (NOTIFY; \"object 0 of class 1262\" in its "
+        "log): pg_locks and pg_stat_activity tell whose it is"},
+    Meaning{"0A000", Fault::unreachable, "table @ was altered: the statements are prepared anew, on a new connection"},
     Meaning{"57014", Fault::timed_out, "the server cancelled the statement: is statement_timeout too short?"},
     Meaning{"57P01", Fault::unreachable, "an administrator ended the session"},
     Meaning{"57P03", Fault::unreachable, "the server is starting, stopping or recovering"},

@@ -42,12 +42,12 @@ Options options_of(const Opening& opening) {
 
 std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election) {
   check_election(election);
-  return std::make_shared<Store>(settings_of(options), election);
+  return std::make_shared<Store>(settings_of(options, application_name(election)), election);
 }
 
 std::shared_ptr<Backend> open(const Options& options, const std::string& election, Candidate candidate, Log log) {
   check_election(election);
-  auto settings = settings_of(options);
+  auto settings = settings_of(options, application_name(election, candidate.name));
   warn(log, settings, election);
   return lock_table(std::make_shared<Store>(std::move(settings), election), election, std::move(candidate),
                     std::move(log));

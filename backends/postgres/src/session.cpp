@@ -20,7 +20,7 @@ constexpr const char* table_lock_timeout = "2s";
 constexpr const char* introduction =
     "select pg_backend_pid(), pg_is_in_recovery(), n.nspname, c.relname, c.relkind, c.relpersistence,"
     " has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'update')"
-    " and not current_setting('transaction_read_only')::boolean"
+    " and has_table_privilege(c.oid, 'insert'), current_setting('transaction_read_only')::boolean"
     " from (select to_regclass($1::text) as id) as named"
     " left join pg_class c on c.oid = named.id left join pg_namespace n on n.oid = c.relnamespace";
 
@@ -111,11 +111,14 @@ std::optional<Error> Session::introduce(CallThread::Attempt& attempt) {
   if (auto error = refused(found)) return error;
   channel_ = channel_of(found[2].as<std::string>(), found[3].as<std::string>(), *election_);
   news_.any = true;
+  read_only_.reset();
+  if (found[7].as<bool>()) read_only_ = explained("25006", "the session may only read", settings_, where_);
+  if (!found[6].as<bool>()) read_only_ = explained("42501", "a privilege is missing", settings_, where_);
   if (found[0].as<int>() != connection_->backendpid()) return std::nullopt;
   asked = boot_clock().now();
   ear_ = std::make_unique<Ear>(*connection_, channel_, *this);
   attempt.round_trip(boot_clock().now() - asked);
-  run(preparations(found[6].as<bool>()));
+  run(preparations(!read_only_));
   return std::nullopt;
 }
 

@@ -47,8 +47,13 @@ class Session final : public CallThread::Connection {
   Wait await_news(CallThread::Socket& socket, const std::optional<Version>& seen);
   const News& news() const { return news_; }
 
+  Error corrupt(const std::string& what) const { return {Fault::corrupt, "postgres" + where_ + ": " + what}; }
+
   /// What was thrown, as an Error; a connection that did not survive it is dropped.
   Error failed(const std::exception& thrown);
+
+  /// Why whatever is written here would be refused, as far as the introduction told.
+  const std::optional<Error>& read_only() const { return read_only_; }
 
   const std::string& channel() const { return channel_; }
   const Settings& settings() const { return settings_; }
@@ -68,6 +73,7 @@ class Session final : public CallThread::Connection {
   std::unique_ptr<pqxx::connection> connection_;
   std::string where_;
   std::string channel_;
+  std::optional<Error> read_only_;
   std::unique_ptr<Ear> ear_;  ///< If it listens. Ends before the connection.
   News news_;
   std::map<std::string, std::string> prepared_;  ///< Statements and their names.

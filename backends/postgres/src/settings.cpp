@@ -3,7 +3,10 @@
 
 #include <libpq-fe.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -61,6 +64,68 @@ std::string effective(const Pairs& pairs, const std::string& key, const char* va
   return value ? value : "";
 }
 
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("postgres: " + what); }
+
+/// libpq ends a password at the first '@', and takes what stands before a '/' for host and port. What is left of the
+/// password it would print as a host, a port or a database.
+void check_uri(std::string_view conninfo) {
+  const auto begin = conninfo.find("://");
+  if (!conninfo.starts_with("postgres") || begin == conninfo.npos) return;
+  const auto uri = conninfo.substr(begin + 3, conninfo.find('?', begin) - begin - 3);
+  const auto at = uri.find('@');
+  if (at == uri.npos || (at < uri.find('/') && uri.find('@', at + 1) == uri.npos)) return;
+  refuse(
+      "in conninfo an '@' stands where a URI has none. In a user, a password or a database's name '@' is written as "
+      "%40, '/' as %2F, ':' as %3A, '?' as %3F and '%' as %25. It is not repeated here, since it may hold a password");
+}
+
+/// Of a value that libpq takes as a list.
+std::vector<std::string> parts(const std::string& text, char separator) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at <= text.size();) {
+    const auto end = std::min(text.find(separator, at), text.size());
+    out.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
+bool number_up_to(int most, const std::string& text) {
+  int value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && value > 0 && value <= most;
+}
+
+void check_choice(const Pairs& pairs, const std::string& key, const char* variable, const std::string& choices) {
+  const auto value = effective(pairs, key, variable);
+  if (value.empty() || std::ranges::count(parts(choices, ' '), value) > 0) return;
+  refuse(key + " must be one of: " + choices);
+}
+
+void check_file(const Pairs& pairs, const std::string& key, const char* variable) {
+  const auto file = effective(pairs, key, variable);
+  if (file.empty() || file == "system" || file.find(':') != file.npos || ::access(file.c_str(), R_OK) == 0) return;
+  refuse(key + ": the file " + printable(file, 200) + " is not there, or cannot be read");
+}
+
+/// What libpq would refuse no sooner than it connects, and then repeat.
+void check_values(const Pairs& pairs) {
+  check_choice(pairs, "sslmode", "PGSSLMODE", "disable allow prefer require verify-ca verify-full");
+  check_choice(pairs, "target_session_attrs", "PGTARGETSESSIONATTRS",
+               "any read-write read-only primary standby prefer-standby");
+  for (const auto& host : parts(effective(pairs, "host", "PGHOST"), ','))
+    if (host.find('@', 1) != host.npos)
+      refuse("a host has an '@' in it. It is not repeated here, since it may be a piece of a password");
+  for (const auto& port : parts(effective(pairs, "port", "PGPORT"), ','))
+    if (!port.empty() && !number_up_to(65535, port))
+      refuse(
+          "a port must be a number from 1 to 65535. It is not repeated here: it may be a piece of a password, in which "
+          "a URI has '/' as %2F and ':' as %3A");
+  if (effective(pairs, "sslmode", "PGSSLMODE").starts_with("verify")) check_file(pairs, "sslrootcert", "PGSSLROOTCERT");
+  check_file(pairs, "sslcert", "PGSSLCERT");
+  check_file(pairs, "sslkey", "PGSSLKEY");
+}
+
 bool loopback(std::string_view host) {
   return host.empty() || host.front() == '/' || host.front() == '@' || host == "localhost" || host == "::1" ||
          host.starts_with("127.");
@@ -72,11 +137,8 @@ std::vector<std::string> unverified(const Pairs& pairs) {
   std::vector<std::string> out;
   if (mode == "verify-full" || mode == "verify-ca" || pairs.contains("service")) return out;
   const auto hosts = effective(pairs, "host", "PGHOST");
-  for (std::size_t at = 0; at <= hosts.size();) {
-    const auto end = std::min(hosts.find(',', at), hosts.size());
-    if (const auto host = hosts.substr(at, end - at); !loopback(host)) out.push_back(host);
-    at = end + 1;
-  }
+  for (const auto& host : parts(hosts, ','))
+    if (!loopback(host)) out.push_back(host);
   return out;
 }
 
@@ -100,11 +162,24 @@ std::string quoted_table(const std::string& table) {
   return schema.empty() ? '"' + name + '"' : '"' + schema + "\".\"" + name + '"';
 }
 
-Settings settings_of(const Options& options) {
+std::string application_name(std::string_view election, std::string_view candidate) {
+  const auto plain = [](std::string_view text, std::size_t cap) {
+    std::string out;
+    for (const char c : text.substr(0, cap)) out += c > ' ' && c <= '~' ? c : '?';
+    return out;
+  };
+  const auto room = max_identifier_bytes - std::string_view("tenure  ").size();
+  const auto name = plain(candidate, std::max(room - std::min(room, election.size()), room / 2));
+  return "tenure " + plain(election, room - name.size()) + (name.empty() ? "" : " " + name);
+}
+
+Settings settings_of(const Options& options, const std::string& called) {
+  check_uri(options.conninfo);
   auto pairs = parsed(options.conninfo);
   if (!options.user.empty()) pairs["user"] = options.user;
   if (!options.password.empty()) pairs["password"] = options.password;
-  pairs.emplace("fallback_application_name", "tenure");
+  pairs.emplace("fallback_application_name", called);
+  check_values(pairs);
 
   Settings out{.conninfo = joined(pairs),
                .target = target_of(pairs),

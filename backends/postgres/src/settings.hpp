@@ -29,7 +29,11 @@ struct Settings {
   std::string redacted(std::string_view text) const;
 };
 
+/// `called`: how the server is to know the connection, unless conninfo says so.
 /// Throws std::invalid_argument for what can never work.
-Settings settings_of(const Options& options);
+Settings settings_of(const Options& options, const std::string& called = "tenure");
+
+/// "tenure ELECTION CANDIDATE", as much as PostgreSQL keeps of it.
+std::string application_name(std::string_view election, std::string_view candidate = {});
 
 }  // namespace tenure::postgres

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <limits>
 
 #include <tenure/candidate.hpp>
 #include <tenure/log.hpp>
@@ -65,7 +66,7 @@ std::optional<std::int64_t> signed_of(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-std::uint64_t unsigned_of(const pqxx::field& field) { return static_cast<std::uint64_t>(field.as<std::int64_t>()); }
+std::uint64_t unsigned_of(const pqxx::field& field) { return static_cast<std::uint64_t>(field.as<std::int64_t>(0)); }
 
 }  // namespace
 
@@ -134,24 +135,30 @@ std::optional<Version> released_by(std::string_view notice) {
   return Version{{static_cast<std::uint64_t>(*token)}, static_cast<std::uint64_t>(*beat)};
 }
 
+bool may_be_followed(Token token) {
+  const auto value = static_cast<std::int64_t>(token.value);
+  return value >= 0 && value < std::numeric_limits<std::int64_t>::max() - 1;
+}
+
 Read read_of(const pqxx::row& r) {
   Read out;
   out.now_ms = r[12].as<std::int64_t>();
   out.absence_certain = true;
   if (r[0].is_null()) return out;
-  const auto term_ms = r[6].as<std::int64_t>();
+  const auto term_ms = r[6].as<std::int64_t>(0);
+  const auto bytes = [&r](int column) { return bytes_of(r[column].as<std::string>(std::string())); };
   out.unreadable = term_ms <= 0 || term_ms > max_term / milliseconds(1);  // somebody else wrote it
+  for (int column = 1; column < 9; ++column) out.unreadable = out.unreadable || r[column].is_null();
   out.record = Record{.token = {unsigned_of(r[0])},
                       .beat = unsigned_of(r[1]),
-                      .holder = bytes_of(r[2].as<std::string>()),
-                      .incarnation = bytes_of(r[3].as<std::string>()),
-                      .address = bytes_of(r[4].as<std::string>()),
-                      .released = r[5].as<bool>(),
+                      .holder = bytes(2),
+                      .incarnation = bytes(3),
+                      .address = bytes(4),
+                      .released = r[5].as<bool>(false),
                       .term = milliseconds(out.unreadable ? 0 : term_ms),
-                      .asked = Clock::Duration(r[7].as<std::int64_t>()),
-                      .written_ms = r[8].as<std::int64_t>()};
-  if (!r[9].is_null())
-    out.recall = Recall{{unsigned_of(r[9])}, bytes_of(r[10].as<std::string>()), bytes_of(r[11].as<std::string>())};
+                      .asked = Clock::Duration(r[7].as<std::int64_t>(0)),
+                      .written_ms = r[8].as<std::int64_t>(0)};
+  if (!r[9].is_null()) out.recall = Recall{{unsigned_of(r[9])}, bytes(10), bytes(11)};
   return out;
 }
 

@@ -42,4 +42,7 @@ Question recalling(const Writing& writing, const Recall& request);
 
 Read read_of(const pqxx::row& row);
 
+/// Whether a bigint has a greater token, and this one is not below zero.
+bool may_be_followed(Token token);
+
 }  // namespace tenure::postgres

@@ -17,24 +17,34 @@ constexpr Clock::Duration calm = std::chrono::seconds(1);
 /// `until` is boot_clock()'s.
 Clock::Duration lock_wait(Clock::Time until) { return (until - boot_clock().now()) / 2; }
 
-Read read_now(Session& session, const std::string& election) {
+Result<Read> read_now(Session& session, const std::string& election) {
   const auto question = reading(session.settings().quoted, election);
   session.forget_news();
-  return read_of(session.ask(question.statement, question.values)[0]);
+  auto read = read_of(session.ask(question.statement, question.values)[0]);
+  if (read.record && !may_be_followed(read.record->token))
+    return session.corrupt("the row's token is " + std::to_string(static_cast<std::int64_t>(read.record->token.value)) +
+                           ", which no leader wrote and no greater one can follow. To the greatest that a leader ever "
+                           "had: update " +
+                           session.settings().table + " set token = ..., released = true where election = '" +
+                           election + "'");
+  read.read_only = session.read_only();
+  return read;
 }
 
 /// Only a write that certainly had no effect is followed by a read.
-Swap swap_now(Session& session, const std::string& election, const std::optional<Expected>& expected,
-              const Record& next, Clock::Duration wait) {
+Result<Swap> swap_now(Session& session, const std::string& election, const std::optional<Expected>& expected,
+                      const Record& next, Clock::Duration wait) {
   const auto question = replacing({session.settings().quoted, election, session.channel(), wait}, expected, next);
   try {
     session.forget_news();
     const auto applied = session.ask(question.statement, question.values);
-    if (!applied.empty()) return {true, read_of(applied[0])};
+    if (!applied.empty()) return Swap{true, read_of(applied[0])};
   } catch (const std::exception& e) {
     if (!lost_a_race(sqlstate_of(e))) throw;
   }
-  return {false, read_now(session, election)};
+  auto found = read_now(session, election);
+  if (auto* error = std::get_if<Error>(&found)) return std::move(*error);
+  return Swap{false, std::get<Read>(std::move(found))};
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ struct Read {
   bool same_clock{};       ///< `record->asked` was read from the clock that we read.
   bool absence_certain{};  ///< No record means that there never was one: this store is not flushed and evicts nothing.
                            ///< If not, a claim on nothing counts once it has stood for a term.
+  std::optional<Error> read_only{};  ///< A write of ours would be refused, and why: a candidate hears of it at once.
   bool unreadable{};  ///< A record is there and cannot be read: `record` holds nothing but the version it counts as.
 };
 

@@ -191,7 +191,7 @@ void Carrier::serve() {
 }
 
 /// What throws here is want of memory, most likely. It costs the handle, whose state nobody knows any more.
-bool Carrier::survives(auto step) {
+bool Carrier::survives(auto what_to_do) {
   const auto tried = [this](auto what) {
     try {
       what();
@@ -201,7 +201,7 @@ bool Carrier::survives(auto step) {
       return std::string(e.what());
     }
   };
-  const auto why = tried(step);
+  const auto why = tried(what_to_do);
   if (why.empty()) return true;
   tried([&] { handle(fact::Broken{handle_, {Fault::unreachable, why}}); });
   return false;

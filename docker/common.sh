@@ -80,21 +80,22 @@ postgres_packages=(postgresql pgbouncer)
 redis_packages=(redis-tools) # the server's program without a service that starts by itself
 
 # shellcheck disable=SC2016 # expanded by the inner shell
-# build PRESET [TARGET...]: configures and builds quietly in build_dir; shows the output when it fails.
+# build PRESET [-DNAME=VALUE...] [TARGET...]: configures and builds quietly in build_dir; shows the output when it fails.
 build() {
-  local preset=$1 log launcher=() targets=()
+  local preset=$1 log settings=() targets=()
   build_dir=$root/build
   [[ $preset == default ]] || build_dir+=-$preset
   log=$build_dir/build.log
   mkdir -p "$build_dir"
   shift
+  command -v ccache >/dev/null && settings=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  while [[ ${1:-} == -D* ]]; do settings+=("$1") && shift; done
   (($#)) && targets=(--target "$@")
-  command -v ccache >/dev/null && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   [[ -n ${HOME:-} && -w ${HOME:-} ]] || export CCACHE_DIR=${CCACHE_DIR:-$(cache_dir)/ccache}
   say "building (preset $preset)"
   local began=$SECONDS
   if ! run_guarded bash -c 'cd "$1" && cmake --preset "$2" $3 && cmake --build --preset "$2" "${@:4}"' build \
-    "$root" "$preset" "${launcher[*]}" "${targets[@]}" >"$log" 2>&1; then
+    "$root" "$preset" "${settings[*]}" "${targets[@]}" >"$log" 2>&1; then
     sed -n '/^FAILED\|Error\|error:/,$p' "$log" | head -n 60 >&2
     say "the whole output is in $log" >&2
     return 1

@@ -3,9 +3,10 @@
 //   any_store file:///tmp/tenure-example                any_store postgres://localhost/postgres
 //   any_store kafka://localhost:9092/reports            any_store redis://localhost
 //   any_store configuration.json
+//! [all]
 #include <csignal>
-#include <cstdio>
 #include <exception>
+#include <iostream>
 #include <string>
 
 #include <tenure/json.hpp>
@@ -22,18 +23,22 @@ int main(int argc, char** argv) {
   sigset_t end;
   sigemptyset(&end), sigaddset(&end, SIGINT), sigaddset(&end, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &end, nullptr);  // before the first thread, so that sigwait() gets them
-  setvbuf(stdout, nullptr, _IOLBF, 0);
-  if (argc != 2) return std::fprintf(stderr, "usage: any_store URL|FILE.json\n"), 2;
+  if (argc != 2) {
+    std::cerr << "usage: any_store URL|FILE.json" << std::endl;
+    return 2;
+  }
   try {
     const auto [backend, timing, document] = configured(argv[1]);
     tenure::Hooks hooks;
-    hooks.elected = [](const tenure::Elected& e) { std::printf("leads %ju\n", std::uintmax_t{e.token.value}); };
-    hooks.ousting = [](const tenure::Ousting& o) { std::printf("ends %s\n", to_string(o.reason).data()); };
+    hooks.elected = [](const tenure::Elected& e) { std::cout << "leads " << e.token.value << std::endl; };
+    hooks.ousting = [](const tenure::Ousting& o) { std::cout << "ends " << to_string(o.reason) << std::endl; };
     tenure::LeaderManager manager(backend, timing, hooks);
     manager.start();
     int signal = 0;
     sigwait(&end, &signal);  // leaving this scope hands the lead over
   } catch (const std::exception& e) {
-    return std::fprintf(stderr, "%s\n", e.what()), 1;
+    std::cerr << e.what() << std::endl;
+    return 1;
   }
 }
+//! [all]

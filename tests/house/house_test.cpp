@@ -75,12 +75,12 @@ std::map<std::string, std::string> public_headers() {
 bool standard_or_posix(const std::string& header) {
   static const std::regex standard("[a-z_]+");
   static const std::set<std::string> posix{
-      "arpa/inet.h",     "cerrno",       "dirent.h",      "fcntl.h",       "limits.h",       "linux/magic.h",
-      "netdb.h",         "poll.h",       "pthread.h",     "signal.h",      "sys/eventfd.h",  "sys/file.h",
-      "sys/inotify.h",   "sys/mman.h",   "sys/prctl.h",   "sys/random.h",  "sys/resource.h", "sys/socket.h",
-      "sys/stat.h",      "sys/statfs.h", "sys/syscall.h", "sys/timerfd.h", "sys/types.h",    "sys/utsname.h",
-      "sys/vfs.h",       "sys/xattr.h",  "time.h",        "unistd.h",      "errno.h",        "sched.h",
-      "sys/sysmacros.h", "sys/uio.h",    "sys/un.h"};
+      "arpa/inet.h",   "cerrno",          "dirent.h",     "fcntl.h",       "limits.h",       "linux/magic.h",
+      "netdb.h",       "poll.h",          "pthread.h",    "signal.h",      "sys/eventfd.h",  "sys/file.h",
+      "sys/inotify.h", "sys/mman.h",      "sys/prctl.h",  "sys/random.h",  "sys/resource.h", "sys/socket.h",
+      "sys/time.h",    "sys/stat.h",      "sys/statfs.h", "sys/syscall.h", "sys/timerfd.h",  "sys/types.h",
+      "sys/utsname.h", "sys/vfs.h",       "sys/xattr.h",  "time.h",        "unistd.h",       "errno.h",
+      "sched.h",       "sys/sysmacros.h", "sys/uio.h",    "sys/un.h"};
   return std::regex_match(header, standard) || posix.count(header) > 0;
 }
 
@@ -347,6 +347,72 @@ TEST(House, EveryPublicStructIsMadeByName) {
   EXPECT_GT(seen, 25u);
 }
 
+// ---- what is shown, runs ----
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) out.push_back(line);
+  return out;
+}
+
+/// What stands between two lines that hold nothing but "//! [name]" or "#! [name]", moved to the left edge.
+std::string region(const std::string& text, const std::string& name) {
+  const std::regex mark(R"(\s*(//|#)! \[)" + name + R"(\]\s*)");
+  std::vector<std::string> lines;
+  int marks = 0;
+  auto indent = std::string::npos;
+  for (const auto& line : lines_of(text)) {
+    if (std::regex_match(line, mark)) {
+      ++marks;
+    } else if (marks == 1) {
+      lines.push_back(line);
+      if (const auto first = line.find_first_not_of(' '); first != line.npos) indent = std::min(indent, first);
+    }
+  }
+  std::string out;
+  for (const auto& line : lines) out += (line.empty() ? line : line.substr(indent)) + "\n";
+  return marks == 2 ? out : "";
+}
+
+/// Blocks of code that do not equal the file, or the region of it, that the line above them names.
+Findings misquoted(const std::string& document) {
+  static const std::regex head(R"(```(cpp|cmake|json))"), source(R"(<!-- (\S+)(?: \[(\w+)\])? -->)");
+  Findings out;
+  const auto lines = lines_of(document);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (!std::regex_match(lines[i], head)) continue;
+    const auto where = "line " + std::to_string(i + 1);
+    std::smatch named;
+    if (i == 0 || !std::regex_match(lines[i - 1], named, source)) {
+      out.push_back(where + ": the line above does not say which file it is from");
+      continue;
+    }
+    std::string block;
+    for (auto at = i + 1; at < lines.size() && lines[at] != "```"; ++at) block += lines[at] + "\n";
+    const auto text = read(house / named[1].str());
+    const auto original = named[2].matched ? region(text, named[2]) : text;
+    if (original.empty() || block != original) out.push_back(where + " differs from " + named[1].str());
+  }
+  return out;
+}
+
+TEST(House, AMisquotationIsFound) {
+  EXPECT_EQ(region("a\n  //! [x]\n  b\n\n    c\n  //! [x]\nd\n", "x"), "b\n\n  c\n");
+  EXPECT_EQ(region("//! [x]\nb\n", "x"), "") << "no end";
+  const std::string open = "<!-- examples/every_store.cpp [any] -->\n```cpp\n", close = "```\n";
+  const auto right = open + region(read(house / "examples/every_store.cpp"), "any") + close;
+  EXPECT_EQ(misquoted(right), Findings{});
+  EXPECT_EQ(misquoted(open + "auto opened = 1;\n" + close).size(), 1u);
+  EXPECT_EQ(misquoted("<!-- examples/gone.cpp [any] -->\n```cpp\n" + close).size(), 1u);
+  EXPECT_EQ(misquoted("Text.\n```cpp\nint i;\n" + close).size(), 1u);
+}
+
+TEST(House, EveryBlockOfCodeIsCompiledFromTheFileThatItQuotes) {
+  const auto readme = read(house / "README.md");
+  for (const auto& finding : misquoted(readme)) ADD_FAILURE() << "README.md, " << finding;
+}
+
 TEST(House, EveryFileNamesItsLicenceFirst) {
   for (const auto& path : texts()) {
     const auto text = read(house / path);
@@ -362,8 +428,8 @@ TEST(House, NothingIsLeftForLaterAndNoTestSleeps) {
   for (const auto& path : texts()) {
     const auto text = read(house / path);
     EXPECT_FALSE(std::regex_search(text, later)) << path;
-    const bool test = path.compare(0, 6, "tests/") == 0 && path.find("/house/") == path.npos &&
-                      path != "tests/core/clock_test.cpp";  // which tests ours
+    const bool test = path.starts_with("tests/") && !path.starts_with("tests/house/") &&
+                      !path.starts_with("tests/bench/") && path != "tests/core/clock_test.cpp";  // which tests ours
     const auto extension = fs::path(path).extension();
     const bool asleep =
         test && (extension == ".cpp" || extension == ".hpp") && std::regex_search(without_comments(text), sleeps);

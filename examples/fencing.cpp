@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// A write that carries its token, so that the database refuses that of a leader of before. Built where libpqxx is.
+#include <pqxx/pqxx>
+
+#include <tenure/fence.hpp>
+#include <tenure/leadership.hpp>
+
+using namespace std::chrono_literals;
+
+pqxx::result write_total(const tenure::Leadership& leadership, pqxx::transaction_base& db, int sum, int id);
+
+pqxx::result write_total(const tenure::Leadership& leadership, pqxx::transaction_base& db, int sum, int id) {
+  pqxx::result written;
+  //! [write]
+  // create table totals (id int primary key, sum int, fence bigint not null default 0)
+  if (const auto token = leadership.guard(200ms))  // leader, for at least as long as this write takes
+    written = db.exec_params(tenure::fence::sql_update("totals", "sum = $2", "id = $3"), token->value, sum, id);
+  // update totals set sum = $2, fence = $1 where (id = $3) and fence <= $1
+  //! [write]
+  return written;
+}

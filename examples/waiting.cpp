@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting: a program that does one thing once it leads, and then hands over.
+//! [all]
+#include <iostream>
+
+#include <tenure/file.hpp>
+#include <tenure/leader_manager.hpp>
+
+using namespace std::chrono_literals;
+
+int main() {
+  auto seat = tenure::file::open("/tmp/tenure-example", "migration");
+  tenure::LeaderManager manager(seat, tenure::file::presets().balanced);
+  manager.start();
+  const auto token = manager.await_leadership(1min);
+  if (!token) {
+    std::cerr << "somebody else led all the time" << std::endl;
+    return 1;
+  }
+  std::cout << "migrates with token " << token->value << std::endl;
+  manager.stop();  // whoever waits leads at once
+}
+//! [all]

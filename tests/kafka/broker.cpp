@@ -176,6 +176,18 @@ void write_offset(const std::string& brokers, const std::string& group, const st
   check(code, "OffsetCommit");
 }
 
+void delete_offset(const std::string& brokers, const std::string& group, const std::string& topic, int partition) {
+  const auto rk = handle(brokers);
+  auto* list = rd_kafka_topic_partition_list_new(1);
+  rd_kafka_topic_partition_list_add(list, topic.c_str(), partition);
+  auto* wanted = rd_kafka_DeleteConsumerGroupOffsets_new(group.c_str(), list);
+  const Answer answer(rk.get());
+  rd_kafka_DeleteConsumerGroupOffsets(rk.get(), &wanted, 1, nullptr, answer.queue());
+  rd_kafka_DeleteConsumerGroupOffsets_destroy(wanted);
+  rd_kafka_topic_partition_list_destroy(list);
+  check(rd_kafka_event_error(answer.event()), "OffsetDelete");
+}
+
 struct Stranger::Impl {
   Handle rk;
   std::string topic;

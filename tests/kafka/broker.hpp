@@ -37,6 +37,9 @@ std::vector<Member> members(const std::string& brokers, const std::string& group
 void write_offset(const std::string& brokers, const std::string& group, const std::string& topic, int partition,
                   std::int64_t offset);
 
+/// As `kafka-consumer-groups --delete-offsets` does, of a group without members. Throws std::runtime_error.
+void delete_offset(const std::string& brokers, const std::string& group, const std::string& topic, int partition);
+
 /// A consumer that has no business in the group: range, as most clients have by default, and a name of its own.
 class Stranger {
  public:

@@ -27,6 +27,17 @@ class Kafka : public testing::Test {
     return o;
   }
 
+  /// What this process remembers of the tokens is known by these very words.
+  Options of_another_process(const std::string& name) {
+    auto o = options(name);
+    o.brokers += "," + brokers_;
+    return o;
+  }
+  void await_empty_group() const {
+    for (const auto until = within(patience); !members(brokers_, group_).empty() && !until.passed();)
+      wait_out(within(50ms));
+  }
+
   const std::string brokers_ = real_brokers();
   const std::string group_ = unique_name("tenure-test");
 };
@@ -97,13 +108,22 @@ TEST_F(Kafka, TheGivenUpSeatIsAStandbyWithTheLastRank) {
 TEST_F(Kafka, AResetOfTheOffsetsMakesNoTokenBeginAnew) {
   const auto first = Candidate(options("a")).campaign();
   ASSERT_TRUE(first);
-  for (const auto until = within(patience); !members(brokers_, group_).empty() && !until.passed();)
-    wait_out(within(50ms));
+  await_empty_group();
   write_offset(brokers_, group_, group_ + ".neli", 0, 0);
-  auto o = options("b");
-  o.brokers += "," + brokers_;  // other words, so that what this process remembers of the tokens is no help
-  const auto next = Candidate(o).campaign();
+  const auto next = Candidate(of_another_process("b")).campaign();
   ASSERT_TRUE(next);
+  EXPECT_GT(*next, *first);
+}
+
+TEST_F(Kafka, AnAbsentRecordOfAGroupThatWasThereIsATermAway) {
+  const auto first = Candidate(options("a")).campaign();
+  ASSERT_TRUE(first);
+  await_empty_group();
+  delete_offset(brokers_, group_, group_ + ".neli", 0);
+  const auto began = boot_clock().now();
+  const auto next = Candidate(of_another_process("b")).campaign();
+  ASSERT_TRUE(next);
+  EXPECT_GE(boot_clock().now() - began, presets().fast.term) << "somebody may lead by what was deleted";
   EXPECT_GT(*next, *first);
 }
 

@@ -393,7 +393,10 @@ TEST(NeliWait, AnAbsentRecordOfANewGroupIsClaimedAtOnceByTheWallClocksToken) {
 Clock::Duration wait_of_absent(Neli::Settings with, int generation) {
   Seat s(std::move(with));
   s.join();
-  s.advance(100ms);
+  s.call(Verb::await_change, {}, Vacant{}, 1min);
+  s.stands(std::nullopt);
+  s.advance(3s);  // which an observer sees all the time, and which proves nothing
+  s.answering = false;
   const auto from = s.now;
   s.own(generation);
   s.read(std::nullopt);
@@ -409,6 +412,61 @@ Clock::Duration wait_of_absent(Neli::Settings with, int generation) {
 TEST(NeliWait, AnAbsentRecordOfAGroupThatWasThereIsALeaseAway) {
   EXPECT_EQ(wait_of_absent(settings(), 1), 0s);
   EXPECT_EQ(wait_of_absent(settings(), 2), lease);
+}
+
+/// An owner of an absent record, in a group that rebalances every two seconds: how long after its first assignment it
+/// claims. `meanwhile` happens in the first rebalance.
+template <class F>
+Clock::Duration wait_of_absent_in_turmoil(Neli::Settings with, F meanwhile) {
+  Seat s(std::move(with));
+  s.join();
+  const auto from = s.now;
+  for (int generation = 7; generation < 20; ++generation) {
+    s.own(generation);
+    s.read(std::nullopt);
+    s.call(Verb::acquire);
+    for (int i = 0; i < 8 && !s.did<action::SendCommit>(); ++i) {
+      s.advance(250ms);
+      if (s.did<action::ReadMember>()) s.read(std::nullopt);
+      s.call(Verb::acquire);
+    }
+    if (s.did<action::SendCommit>()) break;
+    s.give(fact::Revoked{s.handle, false});
+    if (generation == 7) meanwhile(s);
+    s.forget();
+  }
+  return s.now - from;
+}
+
+TEST(NeliWait, AnAbsentRecordIsWaitedForOnceHoweverOftenTheGroupRebalances) {
+  EXPECT_EQ(wait_of_absent_in_turmoil(settings(), [](Seat&) {}), lease);
+}
+
+TEST(NeliWait, AnAbsentRecordThatStoodMeanwhileIsWaitedForAnew) {
+  const auto stood = [](Seat& s) {
+    s.call(Verb::await_change, {}, Vacant{}, 1min);
+    s.advance(250ms);
+    s.observed(record(41));
+  };
+  EXPECT_GE(wait_of_absent_in_turmoil(settings(), stood), lease + 2s);
+}
+
+TEST(NeliWait, AnAbsentRecordIsWaitedForAnewByAnotherMember) {
+  // Without us the group may have been empty, and whoever led meanwhile be deleted from it.
+  const auto lost = [](Seat& s) {
+    s.give(fact::Revoked{s.handle, true});
+    s.stands(std::nullopt);
+    s.advance(1s);
+    s.answering = false;
+    s.opened();
+  };
+  EXPECT_GE(wait_of_absent_in_turmoil(settings(), lost), lease + 2s);
+}
+
+TEST(NeliWait, WhereTheTopicMayBeDeletedAnAbsentRecordIsWaitedForFromEveryAssignment) {
+  auto with = settings();
+  with.first_claim_waits = true;
+  EXPECT_GT(wait_of_absent_in_turmoil(with, [](Seat&) {}), 3 * lease) << "and in turmoil never";
 }
 
 TEST(NeliWait, AnAbsentRecordThatThisProcessHasSeenIsALeaseAway) {

@@ -298,8 +298,8 @@ void Neli::serve_member() {
   if (m.outstanding && m.outstanding->purpose != Purpose::renewal && due(m.outstanding->sent + settings_.lease))
     return rerank();
   if (m.deposed && due(m.deposed_at + settings_.lease)) return rerank();
-  // The coordinator may take it up after a claim of ours, and the next leader would read the old token. A member id that
-  // does not join again is in no later generation.
+  // The coordinator may take it up after a claim of ours, and the next leader would read the old token. A member id
+  // that does not join again is in no later generation.
   if (m.doubtful && !tenure_) return rerank();
   if (m.place == Place::draining) {
     if (!m.outstanding) {
@@ -382,6 +382,7 @@ bool Neli::stale(const std::optional<Commit>& read) const {
 }
 
 void Neli::observe(const std::optional<Commit>& read) {
+  if (read) absent_since_.reset();
   // What a read with the nonce showed is the truth of this generation, also if the store lost what came
   // before.
   if (owner() && member_->believed) return;
@@ -410,6 +411,10 @@ void Neli::alarm_and_see(const std::optional<Commit>& read) {
 
 void Neli::believe(const std::optional<Commit>& read) {
   const bool known = seen_ && seen_->commit == read;
+  if (read)
+    absent_since_.reset();
+  else if (!absent_since_)
+    absent_since_ = member_->assigned_at;
   if (!known && token_of(read) < highest_)
     alarm_and_see(read);
   else
@@ -433,13 +438,19 @@ void Neli::see(const std::optional<Commit>& read, bool suspect) {
                                             "\": counted as a lease of unknown holder"});
 }
 
+/// Nobody leads by a claim from before. While our handle is in the group, a record can be taken from it by deletion of
+/// the topic only: who has to reckon with that waits from every assignment.
+Neli::Time Neli::absent_from() const {
+  return settings_.first_claim_waits ? member_->assigned_at : absent_since_.value_or(member_->assigned_at);
+}
+
 /// REQUIRES: the record is believed.
 Neli::Time Neli::claimable_at() const {
   const auto& seen = *seen_;
   if (seen.suspect) return seen.first_seen + longest_lease_;
   if (!seen.commit) {
     const bool new_group = member_->generation == 1 && !ever_seen_ && !settings_.first_claim_waits;
-    return new_group ? now_ : member_->assigned_at + longest_lease_;
+    return new_group ? now_ : absent_from() + longest_lease_;
   }
   if (seen.record && (seen.record->released || ours(seen))) return now_;
   return seen.first_seen + longest_lease_;
@@ -465,6 +476,7 @@ void Neli::open_member() {
 void Neli::drop_member() {
   emit(action::Drop{member_->handle});
   member_.reset();
+  absent_since_.reset();
   unreleased_.reset();
   rank_after_ = observation_;
   observe_at_ = now_;

@@ -2,10 +2,10 @@
 // Fenced NELI: every decision of a Kafka candidate. Facts in, actions out: no thread, no librdkafka, no
 // clock. Copyable, so that it can be explored and simulated.
 //
-// What keeps one that lost partition 0 from writing over its successor: commits go out between an assignment and our own
-// unassign only, one at a time, and the unassign waits for the answer; else the handle is dropped. The generation is no
-// help. The coordinator checks that a commit carries the present one, never who owns the partition, and librdkafka
-// stamps a commit that had to wait when it sends it.
+// What keeps one that lost partition 0 from writing over its successor: commits go out between an assignment and our
+// own unassign only, one at a time, and the unassign waits for the answer; else the handle is dropped. The generation
+// is no help. The coordinator checks that a commit carries the present one, never who owns the partition, and
+// librdkafka stamps a commit that had to wait when it sends it.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -208,8 +208,8 @@ class Neli {
 
     std::uint64_t handle;
     Place place{Place::joining};
-    bool lost{};     ///< the last assignment ended without our doing
-    bool deposed{};  ///< this generation takes no commit of ours
+    bool lost{};      ///< the last assignment ended without our doing
+    bool deposed{};   ///< this generation takes no commit of ours
     bool doubtful{};  ///< a record of this generation may yet be written, after later ones
     Time deposed_at{}, drain_by{};
     std::optional<Outstanding> outstanding;
@@ -294,6 +294,7 @@ class Neli {
   bool owner() const { return member_ && member_->place == Place::owner; }
   bool stale(const std::optional<Commit>& read) const;
   Time claimable_at() const;
+  Time absent_from() const;
   bool may_claim() const;
   bool ours(const Seen& seen) const { return seen.record && seen.record->incarnation == settings_.incarnation; }
   Sight sight() const;
@@ -336,6 +337,7 @@ class Neli {
 
   std::optional<Seen> seen_;
   std::optional<Time> stale_since_;
+  std::optional<Time> absent_since_;  ///< The assignment since whose read no record stood, of this handle.
   Token highest_, tried_;
   bool ever_seen_{};
   Duration longest_lease_{};

@@ -13,7 +13,7 @@ LeaderManager::LeaderManager(std::shared_ptr<Backend> backend, Timing timing, Ho
     : shell_(std::make_shared<Shell>(std::move(backend), timing, std::move(hooks), clock)) {}
 
 LeaderManager::~LeaderManager() {
-  if (shell_->validity->forked()) {  // its threads are the parent's
+  if (shell_->forked()) {  // its threads are the parent's
     new std::shared_ptr<Shell>(std::move(shell_));
     return;
   }
@@ -44,7 +44,7 @@ std::optional<Token> LeaderManager::await_leadership(Clock::Duration within, std
   std::optional<Token> token;
   shell_->waiters.await(within, stop, [&] {
     token = leadership().token();
-    return token || shell_->ended();
+    return token || shell_->over();
   });
   return token;
 }
@@ -52,12 +52,12 @@ std::optional<Token> LeaderManager::await_leadership(Clock::Duration within, std
 std::uint64_t LeaderManager::changes() const { return shell_->waiters.changes(); }
 
 std::uint64_t LeaderManager::await_change(std::uint64_t seen, Clock::Duration within, std::stop_token stop) {
-  shell_->waiters.await(within, stop, [&] { return changes() != seen || shell_->ended(); });
+  shell_->waiters.await(within, stop, [&] { return changes() != seen || shell_->over(); });
   return changes();
 }
 
 bool LeaderManager::await_ended(Clock::Duration within, std::stop_token stop) {
-  return shell_->waiters.await(within, stop, [&] { return shell_->ended(); });
+  return shell_->waiters.await(within, stop, [&] { return shell_->over(); });
 }
 
 }  // namespace tenure

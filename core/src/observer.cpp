@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tenure/observer.hpp>
 
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
 #include <tenure/kit/start_thread.hpp>
+#include <tenure/log.hpp>
 
 #include "candidacy.hpp"
+#include "thrown.hpp"
 #include "waiters.hpp"
 
 namespace tenure {
@@ -26,7 +33,12 @@ bool same(const Sight& a, const Sight& b) {
 class Observer::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(std::shared_ptr<Backend> seat, const Timing& timing, Changed changed, Clock& clock)
-      : waiters(clock), seat_(std::move(seat)), timing_(timing), changed_(std::move(changed)), clock_(clock) {
+      : waiters(clock),
+        seat_(std::move(seat)),
+        timing_(timing),
+        changed_(std::move(changed)),
+        clock_(clock),
+        pauses_(clock.make_waker()) {
     if (!seat_) throw std::invalid_argument("Observer: seat is null");
     timing_.validate();
     if (const auto refused = seat_->accepts(timing_)) throw std::invalid_argument("Timing: " + refused->message);
@@ -36,17 +48,29 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
     thread_ = start_thread("tenure-observe", [self = shared_from_this()] { self->loop(); });
   }
 
+  /// Allocates nothing. A store call that ignores its limit is left behind, and owns what it needs; changed() is
+  /// waited for.
   void stop() {
     stop_.request_stop();
     waiters.wake();
+    {
+      std::unique_lock lock(mutex_);
+      told_.wait(lock, [this] { return !telling_; });
+    }
     const auto patience = timing_.call + Candidacy::overrun_grace;
-    if (waiters.await(patience, {}, [this] { return ended_.load(); }))
+    if (ends_.await(patience, {}, [this] { return ended_.load(); })) {
       thread_.join();
-    else
-      thread_.detach();  // inside a store call that ignores its limit; it owns what it needs
+    } else {  // What is left behind may outlive the clock.
+      waiters.give_up_clock();
+      thread_.detach();
+    }
   }
 
+  bool on_own_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
+  bool forked() const { return ::getpid() != made_by_; }
+
   std::optional<Incumbent> incumbent() const {
+    if (forked()) return std::nullopt;  // before the lock: it may have been held when we were forked
     const std::lock_guard lock(mutex_);
     const auto* who = std::get_if<Incumbent>(&sight_);
     const auto left = until_ - clock_.now();
@@ -62,40 +86,55 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
 
  private:
   void loop() {
-    auto pause_from = clock_.now();
-    for (int looks = 0; !stopping(); ++looks) {
-      const auto sight = look();
-      if (stopping()) break;  // perhaps long after: nothing of the caller's is touched any more
-      note(sight);
-      if (std::holds_alternative<Unknown>(sight))
-        wait_out({clock_, clock_.now() + timing_.retry, stop_.get_token()});
-      else
-        await_change(sight);
-      if (clock_.now() >= pause_from + timing_.retry) {
-        pause_from = clock_.now();
-        looks = 0;
-      } else if (looks >= prompt_looks) {  // woken for nothing too often
-        wait_out({clock_, pause_from + timing_.retry, stop_.get_token()});
+    pause_from_ = clock_.now();
+    while (!stopping()) {
+      try {
+        look_once();
+      } catch (...) {
+        tell({}, Level::error, "Observer: " + what_was_thrown(), {{"election", seat_->election()}});
+        pause_until(clock_.now() + timing_.retry);
       }
     }
     ended_ = true;
+    ends_.wake();
     waiters.changed();
+  }
+
+  void look_once() {
+    const auto sight = look();
+    if (stopping()) return;  // perhaps long after: nothing of the caller's is touched any more
+    note(sight);
+    if (std::holds_alternative<Unknown>(sight))
+      pause_until(clock_.now() + timing_.retry);
+    else
+      await_change(sight);
+    if (clock_.now() >= pause_from_ + timing_.retry) {
+      pause_from_ = clock_.now();
+      looks_ = 0;
+    } else if (++looks_ > prompt_looks) {  // woken for nothing too often
+      pause_until(pause_from_ + timing_.retry);
+    }
+  }
+
+  void pause_until(Clock::Time by) {
+    const Limit limit{clock_, by, stop_.get_token()};
+    while (!limit.passed()) wait(*pauses_, limit);
   }
 
   Sight look() {
     try {
       return seat_->observe({clock_, clock_.now() + timing_.call, stop_.get_token()});
-    } catch (const std::exception& e) {
-      return Unknown{{Fault::unreachable, std::string("the backend threw: ") + e.what()}};
+    } catch (...) {
+      return Unknown{{Fault::unreachable, "the backend threw: " + what_was_thrown()}};
     }
   }
 
+  /// A store that cannot be waited for is asked as often as a leader would ask it.
   void await_change(const Sight& sight) {
-    const Limit limit{clock_, clock_.now() + timing_.term, stop_.get_token()};
     try {
-      seat_->await_change(sight, limit);
-    } catch (const std::exception&) {
-      wait_out(limit);  // the next look tells what is wrong
+      seat_->await_change(sight, {clock_, clock_.now() + timing_.term, stop_.get_token()});
+    } catch (...) {
+      pause_until(clock_.now() + timing_.renew);
     }
   }
 
@@ -106,11 +145,23 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
       news = !seen_once_ || !same(sight_, sight);
       seen_once_ = true;
       sight_ = sight;
-      if (const auto* who = std::get_if<Incumbent>(&sight)) until_ = clock_.now() + who->remaining;
+      if (const auto* who = std::get_if<Incumbent>(&sight)) until_ = clock_.now() + std::min(who->remaining, max_term);
+      telling_ = news && changed_ && !stopping();
     }
     if (!news) return;
     waiters.changed();
-    if (changed_) changed_(sight);
+    if (telling_) call_changed(sight);
+  }
+
+  void call_changed(const Sight& sight) {
+    try {
+      changed_(sight);
+    } catch (...) {
+      tell({}, Level::error, "Observer: changed() threw: " + what_was_thrown(), {{"election", seat_->election()}});
+    }
+    const std::lock_guard lock(mutex_);
+    telling_ = false;
+    told_.notify_all();
   }
 
   static constexpr int prompt_looks = 8;
@@ -124,6 +175,13 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
   Sight sight_;
   Clock::Time until_{};
   bool seen_once_{};
+  bool telling_{};  ///< changed() runs. Set under the lock, by the observer's thread alone.
+  std::condition_variable told_;
+  const pid_t made_by_{::getpid()};
+  const std::unique_ptr<Waker> pauses_;  ///< Of the observer's thread.
+  Waiters ends_{clock_};                 ///< Of the destructor.
+  Clock::Time pause_from_{};
+  int looks_{};
   std::atomic<bool> ended_{};
   std::thread thread_;
 };
@@ -133,14 +191,24 @@ Observer::Observer(std::shared_ptr<Backend> seat, const Timing& timing, Changed 
   impl_->start();
 }
 
-Observer::~Observer() { impl_->stop(); }
+Observer::~Observer() {
+  if (impl_->forked()) {  // its thread is the parent's
+    new std::shared_ptr<Impl>(std::move(impl_));
+    return;
+  }
+  if (impl_->on_own_thread()) {
+    std::fputs("tenure: an Observer was destroyed inside its own changed()\n", stderr);
+    std::abort();
+  }
+  impl_->stop();
+}
 
 std::optional<Incumbent> Observer::incumbent() const { return impl_->incumbent(); }
 
 std::uint64_t Observer::changes() const { return impl_->waiters.changes(); }
 
 std::uint64_t Observer::await_change(std::uint64_t seen, Clock::Duration within, std::stop_token stop) {
-  impl_->waiters.await(within, stop, [&] { return changes() != seen || impl_->stopping(); });
+  impl_->waiters.await(within, stop, [&] { return changes() != seen || impl_->stopping() || impl_->forked(); });
   return changes();
 }
 

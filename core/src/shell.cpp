@@ -3,13 +3,14 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
+#include <future>
 #include <stdexcept>
 #include <utility>
 
 #include <tenure/kit/start_thread.hpp>
 
 #include "random.hpp"
+#include "thrown.hpp"
 
 namespace tenure {
 namespace {
@@ -20,16 +21,6 @@ constexpr std::size_t max_queued_hooks = 256;
 Timing validated(const Timing& timing) {
   timing.validate();
   return timing;
-}
-
-std::string what_of(const std::exception_ptr& thrown) {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const std::exception& e) {
-    return e.what();
-  } catch (...) {
-    return "something that is no std::exception";
-  }
 }
 
 }  // namespace
@@ -49,27 +40,55 @@ LeaderManager::Shell::Shell(std::shared_ptr<Backend> backend, const Timing& timi
 }
 
 void LeaderManager::Shell::start() {
+  if (forked())
+    throw std::logic_error(
+        "LeaderManager::start() in a forked child of the process that made the manager: two would be one candidate. "
+        "Make the manager after the fork");
   const std::lock_guard lock(mutex_);
-  if (std::exchange(started_, true) || ended_) return;
-  clock_thread_ = start_thread("tenure-clock", [self = shared_from_this()] { self->clock_loop(); });
-  for (auto& worker : workers_)
-    worker.thread = start_thread("tenure-work", [self = shared_from_this(), &worker] { self->work_loop(worker); });
+  if (started_ || ended_) return;
+  start_threads();
+  started_ = true;
   inbox_.push_back([](Candidacy& c, Clock::Time now) { c.start(now); });
   clock_wakes_->wake();
 }
 
+/// All or none. Each begins once the last is there; if one cannot be had, the others end unheard.
+void LeaderManager::Shell::start_threads() {
+  std::promise<bool> gate;
+  const std::shared_future<bool> complete = gate.get_future().share();
+  const auto started = [&](const char* name, auto loop) {
+    return start_thread(name, [self = shared_from_this(), complete, loop] {
+      if (complete.get()) loop(*self);
+    });
+  };
+  std::vector<std::thread> threads;
+  threads.reserve(3);
+  try {
+    threads.push_back(started("tenure-clock", [](Shell& s) { s.clock_loop(); }));
+    for (auto& worker : workers_)
+      threads.push_back(started("tenure-work", [&worker](Shell& s) { s.work_loop(worker); }));
+  } catch (...) {
+    gate.set_value(false);
+    for (auto& thread : threads) thread.join();
+    throw;
+  }
+  clock_thread_ = std::move(threads[0]);
+  for (int i = 0; i < 2; ++i) workers_[i].thread = std::move(threads[static_cast<std::size_t>(i) + 1]);
+  gate.set_value(true);
+}
+
+/// Allocates no descriptor and no thread.
 void LeaderManager::Shell::stop() {
+  if (forked()) return;
   {
     const std::lock_guard lock(mutex_);
-    if (!started_) {
-      started_ = true;
-      ended_ = true;
-    }
+    if (!started_) ended_ = true;
   }
   waiters.wake();
   post([](Candidacy& c, Clock::Time now) { c.stop(now); });
   if (on_own_thread()) return;
-  waiters.await(Clock::Duration::max(), {}, [this] { return ended(); });
+  std::unique_lock lock(mutex_);
+  end_wakes_.wait(lock, [this] { return ended(); });
 }
 
 void LeaderManager::Shell::join() {
@@ -78,7 +97,10 @@ void LeaderManager::Shell::join() {
     const std::lock_guard lock(mutex_);
     return store_wedged_ ? asker_ : nullptr;
   }();
-  if (wedged) clock_wakes_.reset();  // What is left behind may outlive the clock.
+  if (wedged) {  // What is left behind may outlive the clock.
+    clock_wakes_.reset();
+    waiters.give_up_clock();
+  }
   for (auto& worker : workers_) {
     if (&worker == wedged)
       worker.thread.detach();
@@ -88,6 +110,7 @@ void LeaderManager::Shell::join() {
 }
 
 void LeaderManager::Shell::post(Fact fact) {
+  if (forked()) return;
   const std::lock_guard lock(mutex_);
   if (ended_) return;
   inbox_.push_back(std::move(fact));
@@ -100,7 +123,7 @@ void LeaderManager::Shell::post(Fact fact) {
 
 bool LeaderManager::Shell::on_own_thread() const {
   const auto self = std::this_thread::get_id();
-  return self == clock_id_ || self == workers_[0].id || self == workers_[1].id;
+  return self == clock_id_ || self == workers_[0].id || self == workers_[1].id || self == guest_id_;
 }
 
 // ---- deciding: whoever brings a fact, unless another thread is at it, which then takes this one along ----
@@ -227,7 +250,8 @@ void LeaderManager::Shell::work_loop(Worker& self) {
       --idle_;
     }
   }
-  if (hook_runs_ || ended_.exchange(true)) return;
+  if (hook_runs_ || asks_user_ || ended_.exchange(true)) return;
+  end_wakes_.notify_all();
   lock.unlock();
   waiters.changed();
 }
@@ -241,7 +265,7 @@ std::optional<Error> LeaderManager::Shell::refusal_of(const Timing& timing) cons
   try {
     return backend_->accepts(timing);
   } catch (...) {
-    return Error{Fault::misconfigured, "accepts() threw: " + what_of(std::current_exception())};
+    return Error{Fault::misconfigured, "accepts() threw: " + what_was_thrown()};
   }
 }
 
@@ -253,7 +277,7 @@ void LeaderManager::Shell::put_question(std::unique_lock<std::mutex>& lock, Work
   lock.unlock();
   auto answer = answer_to(question, std::move(interrupted));
   lock.lock();
-  if (!decided_) asker_ = nullptr;
+  asker_ = nullptr;
   inbox_.push_back(std::move(answer));
 }
 
@@ -264,14 +288,9 @@ LeaderManager::Shell::Fact LeaderManager::Shell::answer_to(const Question& q, st
     const auto refusal = refusal_of(*q.timing);
     return [id, refusal](Candidacy& c, Clock::Time now) { c.accepted(now, id, refusal); };
   }
-  if (q.if_eligible && hooks_.eligible) {
-    bool eligible = false;
-    guarded("eligible", [&] { eligible = hooks_.eligible(); });
-    if (!eligible) return [id](Candidacy& c, Clock::Time now) { c.ineligible(now, id); };
-  }
-  const auto unknown = [] {
-    return Error{Fault::unreachable, "the backend threw: " + what_of(std::current_exception())};
-  };
+  if (q.if_eligible && hooks_.eligible && !user_agrees())
+    return [id](Candidacy& c, Clock::Time now) { c.ineligible(now, id); };
+  const auto unknown = [] { return Error{Fault::unreachable, "the backend threw: " + what_was_thrown()}; };
   if (q.verb == Verb::release) {
     std::optional<Error> error;
     try {
@@ -297,6 +316,20 @@ LeaderManager::Shell::Fact LeaderManager::Shell::answer_to(const Question& q, st
     answer = Unknown{unknown()};
   }
   return [id, answer](Candidacy& c, Clock::Time now) { c.answered(now, id, answer); };
+}
+
+/// A call into the store may be left behind at the end; one into the user's code is waited for.
+bool LeaderManager::Shell::user_agrees() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (quit_) return false;
+    asks_user_ = true;
+  }
+  bool eligible = false;
+  guarded("eligible", [&] { eligible = hooks_.eligible(); });
+  const std::lock_guard lock(mutex_);
+  asks_user_ = false;
+  return eligible && !quit_;
 }
 
 // ---- hooks: user code ----
@@ -337,7 +370,7 @@ void LeaderManager::Shell::call_hook(HookCall& call) {
     try {
       hooks_.error(std::get<Error>(call));
     } catch (...) {
-      log(Level::error, "error() itself threw: " + printable(what_of(std::current_exception())));
+      log(Level::error, "error() itself threw: " + printable(what_was_thrown()));
     }
   }
 }
@@ -347,7 +380,7 @@ void LeaderManager::Shell::guarded(const char* which, Call call) {
   try {
     call();
   } catch (...) {
-    report({Fault::hook_threw, std::string(which) + "() threw: " + what_of(std::current_exception())});
+    report({Fault::hook_threw, std::string(which) + "() threw: " + what_was_thrown()});
   }
 }
 

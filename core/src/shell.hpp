@@ -41,7 +41,10 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
   void report(Error error);
 
   bool on_own_thread() const;
+  void own_thread(std::thread::id id) { guest_id_ = id; }  ///< A thread of the user's work counts as one of ours.
   bool ended() const noexcept { return ended_.load(); }
+  bool forked() const noexcept { return validity->forked(); }  ///< Then nothing of ours runs here: no lock is touched.
+  bool over() const noexcept { return ended() || forked(); }
 
   const std::shared_ptr<Validity> validity;
   Waiters waiters;
@@ -58,6 +61,7 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
     std::atomic<std::thread::id> id;
   };
 
+  void start_threads();
   void decide(std::unique_lock<std::mutex>& lock);
   void clock_loop();
   void work_loop(Worker& self);
@@ -70,6 +74,7 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
   std::optional<Error> refusal_of(const Timing& timing) const;
   void put_question(std::unique_lock<std::mutex>& lock, Worker& self);
   Fact answer_to(const Question& question, std::stop_token interrupted);
+  bool user_agrees();
   void end(effect::End& end);
   void call_next_hook(std::unique_lock<std::mutex>& lock);
   void call_hook(HookCall& call);
@@ -97,15 +102,15 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
   bool deciding_{}, decided_{};  ///< decided_: there is nothing left to decide.
   std::optional<std::pair<Question, std::stop_token>> asked_;
   std::deque<HookCall> hook_queue_;
-  Worker* asker_{};  ///< Who is with the store.
-  bool hook_runs_{};
-  int idle_{};  ///< Workers that wait.
+  Worker* asker_{};                 ///< Who is with the store.
+  bool hook_runs_{}, asks_user_{};  ///< asks_user_: eligible() runs.
+  int idle_{};                      ///< Workers that wait.
   bool started_{}, quit_{}, store_wedged_{};
-  std::condition_variable work_wakes_;
+  std::condition_variable work_wakes_, end_wakes_;
   std::unique_ptr<Waker> clock_wakes_;
   std::atomic<bool> ended_{false};
   std::thread clock_thread_;
-  std::atomic<std::thread::id> clock_id_;
+  std::atomic<std::thread::id> clock_id_, guest_id_;
   Worker workers_[2];
 };
 

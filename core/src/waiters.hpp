@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <tenure/clock.hpp>
@@ -14,7 +16,7 @@ namespace tenure {
 
 class Waiters {
  public:
-  explicit Waiters(Clock& clock) : clock_(clock) {}
+  explicit Waiters(Clock& clock) : clock_(clock), kept_(clock.make_waker()) {}
 
   std::uint64_t changes() const noexcept { return changes_.load(); }
 
@@ -30,41 +32,56 @@ class Waiters {
     for (auto* waker : wakers_) waker->wake();
   }
 
-  /// Until `done()`, the time-out or the stop; what done() said last.
+  /// Until `done()`, the time-out or the stop; what done() said last. One thread at a time needs no descriptor for it.
   template <class Done>
   bool await(Clock::Duration within, const std::stop_token& stop, Done done) {
     if (done()) return true;
-    const auto waker = clock_.make_waker();
-    const Registered registered(*this, waker.get());
+    const Waiting waiting(*this);
     const auto now = clock_.now();
     const Limit limit{clock_, within < Clock::Time::max() - now ? now + within : Clock::Time::max(), stop};
     while (!done()) {
       if (limit.passed()) return done();
-      wait(*waker, limit);
+      wait(*waiting.waker, limit);
     }
     return true;
   }
 
+  /// Nobody waits any more, and the clock may end.
+  void give_up_clock() {
+    const std::lock_guard lock(mutex_);
+    kept_.reset();
+  }
+
  private:
-  struct Registered {
-    Registered(Waiters& all, Waker* one) : waiters(all), waker(one) {
+  struct Waiting {
+    explicit Waiting(Waiters& all) : waiters(all), waker(all.lend()) {
       const std::lock_guard lock(waiters.mutex_);
-      waiters.wakers_.push_back(waker);
+      waiters.wakers_.push_back(waker.get());
     }
-    ~Registered() {
+    ~Waiting() {
       const std::lock_guard lock(waiters.mutex_);
-      std::erase(waiters.wakers_, waker);
+      std::erase(waiters.wakers_, waker.get());
+      if (!waiters.kept_) waiters.kept_ = std::move(waker);
     }
-    Registered(const Registered&) = delete;
-    Registered& operator=(const Registered&) = delete;
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
     Waiters& waiters;
-    Waker* waker;
+    std::unique_ptr<Waker> waker;
   };
+
+  std::unique_ptr<Waker> lend() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (kept_) return std::move(kept_);
+    }
+    return clock_.make_waker();
+  }
 
   Clock& clock_;
   std::atomic<std::uint64_t> changes_{0};
   std::mutex mutex_;
   std::vector<Waker*> wakers_;
+  std::unique_ptr<Waker> kept_;  ///< For the next who waits.
 };
 
 }  // namespace tenure

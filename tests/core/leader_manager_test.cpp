@@ -402,32 +402,202 @@ TEST_F(Manager, StopInsideAStopCallbackOnlyRequests) {
 }
 
 TEST_F(Manager, WhatEndsAfterItWasGivenUpCallsNobody) {
-  const auto let_go = std::make_shared<std::promise<void>>();
+  struct Late : ScriptedBackend {
+    Answer acquire(const Limit&) override {
+      note("acquire");
+      throw std::runtime_error("late");
+    }
+  };
+  const auto seat = std::make_shared<Late>();
   std::atomic<int> told{0};
   std::weak_ptr<int> alive;
   {
     const auto life = std::make_shared<int>();
     alive = life;
     Hooks hooks;
-    hooks.error = [&told](const Error&) { ++told; };
+    hooks.error = [&told, life](const Error&) { ++told; };
     hooks.log = [&told](const LogLine&) { ++told; };
-    hooks.eligible = [this, life, let_go]() -> bool {
-      backend->note("eligible");
-      let_go->get_future().wait();
-      throw std::runtime_error("late");
-    };
-    LeaderManager manager(backend, timing, hooks, clock);
+    seat->hang();
+    LeaderManager manager(seat, timing, hooks, seat->clock);
     manager.start();
-    ASSERT_TRUE(backend->await("eligible"));
-    ASSERT_TRUE(clock.await_parked(1));
-    clock.advance(timing.call + Candidacy::overrun_grace);
+    ASSERT_TRUE(seat->await("acquire"));
+    ASSERT_TRUE(seat->clock.await_parked(1));
+    seat->clock.advance(timing.call + Candidacy::overrun_grace);
     manager.stop();
   }
   const int before = told;
   EXPECT_FALSE(alive.expired()) << "its thread is left behind";
-  let_go->set_value();
+  seat->let_go();
   EXPECT_TRUE(eventually([&] { return alive.expired(); }));
   EXPECT_EQ(told, before);
+}
+
+TEST_F(Manager, EligibleIsNotCalledAfterStopReturned) {
+  struct Asked : ScriptedBackend {
+    std::optional<Error> accepts(const Timing& t) override {
+      if (t != timing) note("accepts");
+      return std::nullopt;
+    }
+  };
+  const auto seat = std::make_shared<Asked>();
+  std::atomic<int> asked{0};
+  Hooks hooks;
+  hooks.eligible = [&] { return ++asked > 0; };
+  {
+    LeaderManager manager(seat, timing, hooks, seat->clock);
+    manager.start();
+    ASSERT_TRUE(manager.await_leadership(1h));
+    seat->hang();
+    auto another = timing;
+    another.renew = 1s;
+    manager.retime(another);
+    ASSERT_TRUE(seat->await("accepts"));
+    ASSERT_TRUE(seat->clock.await_parked(1));
+    seat->clock.advance(timing.call + Candidacy::overrun_grace);
+    manager.stop();
+  }
+  const std::weak_ptr<Asked> left = seat;
+  seat->let_go();
+  ASSERT_TRUE(eventually([&] { return left.use_count() == 1; })) << "the thread that was left behind has ended";
+  EXPECT_EQ(asked, 1);
+}
+
+TEST_F(Manager, StopWaitsForARunningEligible) {
+  std::promise<void> go;
+  std::atomic<bool> returned{false};
+  Hooks hooks;
+  hooks.eligible = [&] {
+    backend->note("eligible");
+    go.get_future().wait();
+    returned = true;
+    return true;
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("eligible"));
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(timing.call + Candidacy::overrun_grace);  // wedged: the end does not wait for the store
+  std::jthread stopper([&] {
+    manager.stop();
+    EXPECT_TRUE(returned);
+  });
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_FALSE(manager.await_ended(0s));
+    std::this_thread::yield();
+  }
+  go.set_value();
+  stopper.join();
+  EXPECT_EQ(backend->diary(), std::vector<std::string>{"eligible"}) << "and the store is asked nothing more";
+}
+
+TEST_F(Manager, StopWaitsForARunningErrorHook) {
+  std::promise<void> go;
+  std::atomic<bool> running{false}, returned{false};
+  Hooks hooks;
+  hooks.error = [&](const Error&) {
+    running = true;
+    go.get_future().wait();
+    returned = true;
+  };
+  backend->throwing(true);
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  ASSERT_TRUE(eventually([&] { return running.load(); }));
+  std::jthread stopper([&] {
+    manager.stop();
+    EXPECT_TRUE(returned);
+  });
+  ASSERT_TRUE(backend->await("release"));
+  ASSERT_TRUE(alarm_in(Clock::Time::max() - clock.now())) << "everything is decided";
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_FALSE(manager.await_ended(0s));
+    std::this_thread::yield();
+  }
+  go.set_value();
+}
+
+TEST_F(Manager, ErrorsWaitInBoundedNumberForAHookThatIsBusyAndTheLogHasThemAll) {
+  struct Failing : ScriptedBackend {
+    Answer acquire(const Limit&) override {
+      note("acquire");
+      throw std::runtime_error("trouble " + std::to_string(++times));
+    }
+    int times{0};
+  };
+  constexpr int rounds = 400;
+  const auto seat = std::make_shared<Failing>();
+  std::promise<void> go;
+  std::atomic<int> told{0}, logged{0};
+  Hooks hooks;
+  hooks.error = [&](const Error&) {
+    if (++told == 1) go.get_future().wait();
+  };
+  hooks.log = [&](const LogLine&) { ++logged; };
+  LeaderManager manager(seat, timing, hooks, seat->clock);
+  manager.start();
+  for (int i = 1; i <= rounds; ++i) {
+    ASSERT_TRUE(eventually([&] { return logged >= i; })) << i;
+    ASSERT_TRUE(seat->clock.await_parked(1));
+    seat->clock.advance(timing.renew);
+  }
+  go.set_value();
+  manager.stop();
+  EXPECT_GE(logged, rounds);
+  EXPECT_GT(told, 200);
+  EXPECT_LT(told, 300);
+}
+
+TEST_F(Manager, StopFiresAtOnceAlthoughBothWorkersAreBusy) {
+  std::atomic<bool> working{false}, told{false};
+  auto hooks = noting();
+  hooks.elected = [&](const Elected& e) {
+    std::stop_callback on_stop(e.stop, [&] { told = true; });
+    working = true;
+    while (!e.stop.stop_requested()) std::this_thread::yield();
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  ASSERT_TRUE(eventually([&] { return working.load(); }));
+  backend->hang();
+  ASSERT_TRUE(alarm_in(timing.renew));
+  clock.advance(timing.renew);
+  ASSERT_TRUE(backend->await("renew"));
+  ASSERT_TRUE(clock.await_parked(1));
+  manager.resign();
+  EXPECT_TRUE(eventually([&] { return told.load(); })) << "the clock stands still: nothing else wakes anybody";
+  backend->let_go();
+}
+
+TEST_F(Manager, AnotherIncumbentIsAChange) {
+  backend->refuse(true);
+  LeaderManager manager(backend, timing, {}, clock);
+  manager.start();
+  EXPECT_GT(manager.await_change(0, 1h), 0u);
+  EXPECT_TRUE(manager.leadership().incumbent());
+}
+
+TEST_F(Manager, InAForkedChildNothingRunsAndNothingWaits) {
+  LeaderManager idle(backend, timing, {}, clock), busy(backend, timing, noting(), clock);
+  busy.start();
+  ASSERT_TRUE(backend->await("elected"));
+  const auto child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    try {
+      idle.start();
+      ::_exit(1);
+    } catch (const std::logic_error&) {
+    }
+    busy.resign();
+    busy.stop();
+    idle.stop();
+    busy.await_change(busy.changes(), 1h);
+    ::_exit(busy.await_leadership(1h) ? 2 : 0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(busy.leadership().is_leader()) << "the parent is unharmed";
 }
 
 TEST_F(Manager, AStopCallbackOnTheThreadThatLearntOfTheEndMayCallAnything) {

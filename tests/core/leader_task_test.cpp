@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
+#include <thread>
 
 #include <tenure/manual_clock.hpp>
 
@@ -100,6 +102,59 @@ TEST_F(Task, HooksMayStandBesideTheWork) {
   const auto at = [&](const char* what) { return std::find(diary.begin(), diary.end(), what) - diary.begin(); };
   EXPECT_LT(at("end 1"), at("ousting"));
   EXPECT_LT(at("ousting"), at("release"));
+}
+
+TEST_F(Task, StartsItself) {
+  LeaderTask task(backend, timing, until_stopped(), LeaderTask::OnReturn::stay, {}, clock);
+  EXPECT_TRUE(backend->await("begin 1"));
+}
+
+TEST_F(Task, StopInsideItsWorkOnlyRequests) {
+  std::promise<LeaderTask*> self;
+  LeaderTask task(
+      backend, timing,
+      [&](std::stop_token stop, Token) {
+        self.get_future().get()->manager().stop();
+        while (!stop.stop_requested()) std::this_thread::yield();
+        backend->note("end");
+      },
+      LeaderTask::OnReturn::stay, {}, clock);
+  self.set_value(&task);
+  EXPECT_TRUE(task.manager().await_ended(1h));
+  EXPECT_EQ(backend->diary(), (std::vector<std::string>{"acquire", "end", "release"}));
+}
+
+TEST_F(Task, WorksOnOneThreadFromTenureToTenure) {
+  std::atomic<std::thread::id> last;
+  std::atomic<int> same{0};
+  LeaderTask task(
+      backend, timing,
+      [&](std::stop_token, Token) {
+        if (last.exchange(std::this_thread::get_id()) == std::this_thread::get_id()) ++same;
+      },
+      LeaderTask::OnReturn::stay, {}, clock);
+  for (int i = 1; i <= 5; ++i) {
+    ASSERT_TRUE(backend->await("acquire", i));
+    ASSERT_TRUE(task.manager().await_leadership(1h));
+    task.manager().resign(0s);
+    ASSERT_TRUE(backend->await("release", i));
+  }
+  task.manager().stop();
+  EXPECT_GE(same, 4);
+}
+
+TEST_F(Task, DestroyedInsideItsOwnWorkAborts) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        auto seat = std::make_shared<ScriptedBackend>();
+        std::promise<std::unique_ptr<LeaderTask>*> where;
+        auto task = std::make_unique<LeaderTask>(seat, timing,
+                                                 [&](std::stop_token, Token) { where.get_future().get()->reset(); });
+        where.set_value(&task);
+        seat->await("never");
+      },
+      "destroyed inside its own work");
 }
 
 TEST_F(Task, NeedsWork) { EXPECT_THROW(LeaderTask(backend, timing, nullptr), std::invalid_argument); }

@@ -3,8 +3,13 @@
 #include <tenure/observer.hpp>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <future>
 #include <mutex>
+#include <thread>
 
 #include <tenure/manual_clock.hpp>
 
@@ -90,6 +95,72 @@ TEST_F(Observing, StoreThatWakesForNothingMakesNoHotLoop) {
   }
   const auto diary = backend->diary();
   EXPECT_LE(std::count(diary.begin(), diary.end(), "observe"), 10) << "the clock stands still: prompt looks only";
+}
+
+TEST_F(Observing, IsGoneOnlyAfterItsCalleeReturned) {
+  std::promise<void> go;
+  std::atomic<bool> called{false}, returned{false};
+  auto observer = std::make_unique<Observer>(
+      backend, timing,
+      [&](const Sight&) {
+        called = true;
+        go.get_future().wait();
+        returned = true;
+      },
+      clock);
+  ASSERT_TRUE(eventually([&] { return called.load(); }));
+  std::atomic<bool> destroying{false};
+  std::jthread destroyer([&] {
+    destroying = true;
+    observer.reset();
+    EXPECT_TRUE(returned);
+  });
+  ASSERT_TRUE(eventually([&] { return destroying.load(); }));
+  for (int i = 0; i < 100; ++i) {  // its patience with the store is over many times
+    clock.advance(timing.call);
+    std::this_thread::yield();
+  }
+  go.set_value();
+}
+
+TEST_F(Observing, WhatItsCalleeThrowsEndsNothing) {
+  const auto noted = noting();
+  Observer observer(
+      backend, timing,
+      [&](const Sight& sight) {
+        noted(sight);
+        throw std::runtime_error("no disk");
+      },
+      clock);
+  ASSERT_TRUE(eventually([&] { return so_far() == "vacant "; }));
+  backend->see(holder(1));
+  EXPECT_TRUE(eventually([&] { return so_far() == "vacant 1 "; }));
+}
+
+TEST_F(Observing, ABackendThatThrowsAnythingIsUnknown) {
+  struct Odd : ScriptedBackend {
+    Sight observe(const Limit&) override { throw 7; }
+  };
+  const auto odd = std::make_shared<Odd>();
+  std::promise<Sight> told;
+  Observer observer(
+      odd, timing, [&](const Sight& sight) { told.set_value(sight); }, odd->clock);
+  EXPECT_TRUE(std::holds_alternative<Unknown>(told.get_future().get()));
+}
+
+TEST_F(Observing, IsGoneAtOnceInAForkedChild) {
+  auto observer = std::make_unique<Observer>(backend, timing, noting(), clock);
+  ASSERT_TRUE(backend->await("await_change"));
+  const auto child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    const bool none = !observer->incumbent() && observer->await_change(observer->changes(), 1h) > 0;
+    observer.reset();
+    ::_exit(none ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(Observing, DestroyedWhileTheStoreHangs) {

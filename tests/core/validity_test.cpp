@@ -4,6 +4,8 @@
 #include "validity.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -90,6 +92,38 @@ TEST(FakeLeadership, DoesWhatATestSays) {
   EXPECT_EQ(leadership.incumbent().value().address, "host:1");
   clock.advance(5s);
   EXPECT_EQ(leadership.incumbent(), std::nullopt);
+}
+
+/// The lock was held by a thread that the child does not have.
+TEST(Validity, TellsNoIncumbentInAForkedChildWhateverWasHeldAtTheFork) {
+  struct Slow final : Clock {
+    Time now() const noexcept override {
+      asked = true;
+      while (held) std::this_thread::yield();
+      return Time{1h};
+    }
+    std::unique_ptr<Waker> make_waker() override { return nullptr; }
+    std::int64_t unix_ms() const noexcept override { return 0; }
+    mutable std::atomic<bool> asked{false};
+    std::atomic<bool> held{true};
+  };
+  Slow clock;
+  Validity validity(clock);
+  validity.hear(Incumbent{.name = "n", .incarnation = "i", .address = "a", .token = {7}, .remaining = 5s},
+                Clock::Time{2h});
+  std::jthread inside([&] { EXPECT_TRUE(validity.incumbent()); });
+  while (!clock.asked) std::this_thread::yield();
+  const auto child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    clock.held = false;
+    ::_exit(validity.incumbent() ? 1 : 0);
+  }
+  int status = -1;
+  const auto ended = ::waitpid(child, &status, 0);
+  clock.held = false;
+  EXPECT_EQ(ended, child);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace

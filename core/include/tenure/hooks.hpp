@@ -57,7 +57,8 @@ struct Hooks {
                                                   ///< A successor that we let in ourselves waits for that.
   std::function<void(const Error&)> error{};      ///< For the log: the manager has already coped.
   std::function<bool()> eligible{};  ///< Asked before each acquire and renew, on the thread that talks to the
-                                     ///< store; false resigns. While it does not return, nothing is renewed.
+                                     ///< store; false resigns. While it does not return, nothing is renewed,
+                                     ///< and stop() waits.
   Log log{};
   bool abort_on_overrun{false};  ///< End the process when ousting() has not returned by its time:
                                  ///< for work that cannot be stopped any other way.

@@ -18,7 +18,9 @@ namespace tenure {
 /// other in a hook of yours; none of them ever keeps another from its work.
 ///
 /// All methods are safe to call from any thread, hooks included. The waiting ones end early, as if timed out, when
-/// the manager stops.
+/// the manager stops. Two threads that wait at a time may get a std::system_error when no descriptor is left.
+///
+/// Make it after fork(): in a child start() throws std::logic_error, and all else does nothing and returns at once.
 class TENURE_EXPORT LeaderManager {
  public:
   /// Throws std::invalid_argument if `timing` breaks a rule or the backend does not accept it.
@@ -30,7 +32,8 @@ class TENURE_EXPORT LeaderManager {
   LeaderManager(const LeaderManager&) = delete;
   LeaderManager& operator=(const LeaderManager&) = delete;
 
-  /// Begins to campaign and returns at once. Later calls do nothing.
+  /// Begins to campaign and returns at once. Later calls do nothing. Throws std::system_error if a thread cannot be
+  /// had; it may then be called again.
   void start();
 
   /// Ends this tenure, if any: ousting() first, then the store is told, so that a successor can lead at once.
@@ -44,8 +47,8 @@ class TENURE_EXPORT LeaderManager {
   /// Returns at once. Throws std::invalid_argument if `timing` breaks a rule.
   void retime(const Timing& timing);
 
-  /// Ends this tenure, if any, waits for ousting() and for the release (at most Timing::call). Final.
-  /// From a hook or a stop callback it only requests and returns.
+  /// Ends this tenure, if any, waits for what runs of your hooks, ousting() above all, and for the release (at most
+  /// Timing::call). Final. From a hook, a stop callback or a LeaderTask's work it only requests and returns.
   void stop();
 
   Leadership leadership() const;

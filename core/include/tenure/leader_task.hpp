@@ -8,7 +8,7 @@
 
 namespace tenure {
 
-/// Runs your work on a thread of its own whenever we lead, and asks it to stop in time. Started anew at each election.
+/// Runs your work on a thread of its own whenever we lead, and asks it to stop in time. Called anew at each election.
 class TENURE_EXPORT LeaderTask {
  public:
   /// Runs while leading. REQUIRES: returns soon after `stop` is requested: until then nobody whom we let in leads.
@@ -21,12 +21,13 @@ class TENURE_EXPORT LeaderTask {
     resign,  ///< We resign, so that another candidate has its turn.
   };
 
-  /// As LeaderManager's; hooks may be given beside the work: elected() once it has started, ousting() after it ended.
+  /// Campaigns at once: nothing is left to start. Throws as LeaderManager and its start() do. Hooks may be given beside
+  /// the work: elected() once it was told to begin, ousting() after it ended.
   LeaderTask(std::shared_ptr<Backend> backend, Timing timing, Work work, OnReturn on_return = OnReturn::stay,
              Hooks hooks = {}, Clock& clock = boot_clock());
-  ~LeaderTask();  ///< stop().
+  ~LeaderTask();  ///< manager().stop(). Aborts with a message if called from the work or a hook of its own.
 
-  LeaderManager& manager() noexcept;  ///< To start(), resign(), stop() and ask.
+  LeaderManager& manager() noexcept;  ///< To resign(), stop() and ask; it is started already.
 
  private:
   class Impl;

@@ -19,11 +19,12 @@ namespace tenure {
 class TENURE_EXPORT Observer {
  public:
   /// Called on the observer's thread with every change, the first sight included, none skipped by a slow callee
-  /// but those that were over before it returned. Must not destroy the observer.
+  /// but those that were over before it returned. The destructor waits for it. It must not destroy the observer; what
+  /// it throws is told on stderr.
   using Changed = std::function<void(const Sight&)>;
 
   /// `timing` as the candidates have it: `call` limits each question, `retry` the pause after an unanswered one.
-  /// Throws std::invalid_argument as LeaderManager does.
+  /// Throws std::invalid_argument as LeaderManager does, and std::system_error if there can be no thread or descriptor.
   Observer(std::shared_ptr<Backend> seat, const Timing& timing, Changed changed = {}, Clock& clock = boot_clock());
   ~Observer();
   Observer(const Observer&) = delete;

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: want of descriptors or threads kills no process and holds up no end. Method: the limit of descriptors is
+// lowered to what is open; pthread_create() of this program fails when told to.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <system_error>
+
+#include <tenure/leader_task.hpp>
+#include <tenure/observer.hpp>
+
+#include "scripted_backend.hpp"
+
+namespace {
+std::atomic<int> threads_left{-1};  ///< Negative: any number.
+}
+
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* with) {
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static const auto real = reinterpret_cast<Create>(::dlsym(RTLD_NEXT, "pthread_create"));
+  if (threads_left == 0) return EAGAIN;
+  if (threads_left > 0) --threads_left;
+  return real(thread, attributes, run, with);
+}
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+using test::eventually;
+using test::ScriptedBackend;
+
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const int lowest_free = ::dup(STDERR_FILENO);
+    ::close(lowest_free);
+    auto none = before_;
+    none.rlim_cur = static_cast<rlim_t>(lowest_free);
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+class OnlyThreads {
+ public:
+  explicit OnlyThreads(int n) { threads_left = n; }
+  ~OnlyThreads() { threads_left = -1; }
+  OnlyThreads(const OnlyThreads&) = delete;
+  OnlyThreads& operator=(const OnlyThreads&) = delete;
+};
+
+/// Held by somebody else, and waits on the manager's own clock: with a waker made for each wait.
+struct HeldStore : Backend {
+  Answer acquire(const Limit&) override {
+    ++acquires;
+    return Denied{};
+  }
+  Answer renew(Token, const Limit&) override { return Denied{}; }
+  std::optional<Error> release(const Limit&) override { return std::nullopt; }
+  Sight observe(const Limit&) override {
+    ++acquires;
+    return Vacant{};
+  }
+  void await_change(const Sight&, const Limit& limit) override {
+    ++waits;
+    wait_out(limit);
+  }
+  std::atomic<int> acquires{0}, waits{0};
+};
+
+const Timing quick = Timing::of(300ms);
+
+TEST(Scarcity, NoDescriptorIsLeftWhereTheTestSaysSo) {
+  const NoDescriptors none;
+  EXPECT_THROW(boot_clock().make_waker(), std::system_error);
+}
+
+TEST(Scarcity, ALeaderEndsWithoutADescriptor) {
+  const auto seat = std::make_shared<ScriptedBackend>();
+  std::optional<LeaderManager> manager(std::in_place, seat, quick);
+  manager->start();
+  ASSERT_TRUE(manager->await_leadership(10s));
+  const NoDescriptors none;
+  EXPECT_FALSE(manager->await_ended(1ms)) << "waiting takes none either";
+  manager->stop();
+  manager.reset();
+}
+
+TEST(Scarcity, AStandbyOutlivesAWantOfDescriptorsAndTellsOfIt) {
+  const auto seat = std::make_shared<HeldStore>();
+  std::atomic<int> told{0};
+  Hooks hooks;
+  hooks.error = [&](const Error&) { ++told; };
+  LeaderManager manager(seat, quick, hooks);
+  {
+    const NoDescriptors none;
+    manager.start();
+    ASSERT_TRUE(eventually([&] { return seat->acquires >= 3; })) << "it asks on, with pauses";
+  }
+  EXPECT_EQ(told, 1);
+}
+
+TEST(Scarcity, AnObserverOutlivesAWantOfDescriptors) {
+  const auto seat = std::make_shared<HeldStore>();
+  std::optional<Observer> observer(std::in_place, seat, quick);
+  ASSERT_TRUE(eventually([&] { return seat->waits >= 1; }));
+  const NoDescriptors none;
+  const int looks = seat->acquires;
+  ASSERT_TRUE(eventually([&] { return seat->acquires >= looks + 3; })) << "it looks on, with pauses";
+  observer.reset();
+}
+
+TEST(Scarcity, AManagerWhoseThreadsCannotBeHadIsToldSoAndEnds) {
+  const auto seat = std::make_shared<ScriptedBackend>();
+  for (int there = 0; there < 3; ++there) {
+    LeaderManager manager(seat, quick);
+    {
+      const OnlyThreads few(there);
+      EXPECT_THROW(manager.start(), std::system_error) << there;
+    }
+    if (there == 0) continue;  // destroyed as it is
+    if (there == 1) {
+      manager.stop();
+      EXPECT_TRUE(manager.await_ended(0s));
+      continue;
+    }
+    manager.start();
+    EXPECT_TRUE(manager.await_leadership(10s)) << "it may be tried again";
+  }
+}
+
+TEST(Scarcity, ATaskOrAnObserverWithoutAThreadIsNone) {
+  const auto seat = std::make_shared<ScriptedBackend>();
+  for (int there = 0; there < 4; ++there) {
+    const OnlyThreads few(there);
+    EXPECT_THROW(LeaderTask(seat, quick, [](std::stop_token, Token) {}), std::system_error) << there;
+  }
+  const OnlyThreads none(0);
+  EXPECT_THROW(Observer(seat, quick), std::system_error);
+  EXPECT_TRUE(seat->diary().empty());
+}
+
+}  // namespace
+}  // namespace tenure

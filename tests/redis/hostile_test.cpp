@@ -175,6 +175,10 @@ TEST(RedisHostile, NobodyThereIsToldWithWhere) {
 TEST(RedisHostile, ASilentServerEndsNoCallLate) {
   FakeServer silent([](const std::string&) { return FakeServer::Answer{}; });
   expect_error_in_time(*open_at(silent.address()), 60ms);
+  const auto error = error_of(open_at(silent.address())->read(within(60ms)));
+  EXPECT_EQ(error.fault, Fault::timed_out);
+  for (const auto& words : {"redis " + silent.address(), std::string("(introduction)"), std::string("Timing::call")})
+    EXPECT_NE(error.message.find(words), error.message.npos) << error.message;
 }
 
 TEST(RedisHostile, AServerThatDripsEndsNoCallLate) {

@@ -2,6 +2,7 @@
 // Goal: whatever a real server refuses, forgets or loses, the record's rules hold and the remedy is told. Method: each
 // test has a server of its own, brought into the state in question.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <future>
@@ -409,6 +410,40 @@ TEST_F(RedisStore, ABrokenSubscriptionReturnsAndIsMadeAgain) {
   EXPECT_TRUE(woken(*b, {{1}, 11}, 10s)) << "subscribed anew";
   ASSERT_TRUE(swap(*a, Expected{{1}, {11}}, record(2, 12)));
   EXPECT_TRUE(woken(*b, {{1}, 11}, 10s));
+}
+
+/// While it lives nobody can open anything.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    auto none = before_;
+    none.rlim_cur = 0;
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(RedisStore, WithoutADescriptorAStandbyWaitsAndHearsLater) {
+  Server server;
+  Lines lines;
+  const auto a = open_at(url(server)), b = open_at(url(server), "jobs", lines.log());
+  ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
+  ASSERT_TRUE(read(*b).record);
+  {
+    const NoDescriptors none;
+    const auto limit = within(50ms);
+    EXPECT_EQ(b->await_change(Version{{1}, 11}, limit), std::nullopt);
+    EXPECT_GE(boot_clock().now(), limit.by) << "no hot loop";
+  }
+  ASSERT_EQ(lines.all().size(), 1u);
+  EXPECT_NE(lines.all()[0].find("ulimit -n"), std::string::npos) << lines.all()[0];
+  EXPECT_TRUE(woken(*b, {{1}, 11}, 10s)) << "subscribed";
 }
 
 TEST_F(RedisStore, AWaitOutlivesAServersRestart) {

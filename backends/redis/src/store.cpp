@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 
 #include "greeting.hpp"
 #include "options.hpp"
@@ -39,7 +40,7 @@ Store::Store(const Options& options, const std::string& election, const std::str
       client_(client_name(election, candidate)),
       log_(std::move(log)) {
   if (options.master.empty())
-    line(commands_, Connection::Use::commands, {});
+    commands_.emplace(options_, Connection::Use::commands, std::nullopt, client_);
   else
     sentinels_.emplace(options_, client_);
 }
@@ -88,9 +89,12 @@ Result<Store::Place> Store::place(Clock::Time since, const Limit& limit) {
   return Place{master, moved};
 }
 
-Store::Line& Store::line(std::optional<Line>& line, Connection::Use use, const Place& place) const {
+Result<Store::Line*> Store::line(std::optional<Line>& line, Connection::Use use, const Place& place) const try {
   if (!line || line->master != place.master) line.emplace(options_, use, place.master, client_);
-  return *line;
+  return &*line;
+} catch (const std::system_error& e) {
+  return Error{Fault::unreachable, std::string("a connection more cannot be had: ") + e.what() +
+                                       "; raise the limits of descriptors and threads (ulimit -n, -u)"};
 }
 
 Result<Reply> Store::run(const Script& script, std::vector<std::string> arguments, const Limit& limit,
@@ -98,7 +102,9 @@ Result<Reply> Store::run(const Script& script, std::vector<std::string> argument
   const auto found = place(named_since, limit);
   if (const auto* error = std::get_if<Error>(&found)) return *error;
   const auto& there = std::get<Place>(found);
-  auto& commands = line(commands_, Connection::Use::commands, there);
+  const auto way = line(commands_, Connection::Use::commands, there);
+  if (const auto* error = std::get_if<Error>(&way)) return *error;
+  auto& commands = *std::get<Line*>(way);
   const StoppedBy either(limit.stop, there.moved);
   const Limit until_moved{limit.clock, limit.by, either.token()};
   for (int redirections = 0;; ++redirections) {
@@ -145,7 +151,9 @@ Result<std::optional<Version>> Store::listen(const std::optional<Version>& seen,
   const auto found = place(Clock::Time::min(), limit);
   if (const auto* error = std::get_if<Error>(&found)) return *error;
   const auto& there = std::get<Place>(found);
-  auto& notices = line(notices_, Connection::Use::notices, there);
+  const auto way = line(notices_, Connection::Use::notices, there);
+  if (const auto* error = std::get_if<Error>(&way)) return *error;
+  auto& notices = *std::get<Line*>(way);
   const auto wait = [connection = notices.connection, channel = key_,
                      seen](CallThread::Socket& socket) -> Result<std::optional<Version>> {
     if (!connection->subscribed()) {

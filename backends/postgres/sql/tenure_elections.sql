@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- One row per election, made by its first leader and never deleted. Run this once as the table's owner, then let the
--- candidates' role do no more than it needs:
+-- One row per election, made by its first leader. Delete none: without its row an election is free at once, though
+-- somebody leads. Run this once as the table's owner, then let the candidates' role do no more than it needs:
 --   grant select, insert, update on tenure_elections to candidates;
 -- Who only observes needs select. Names are bytes, since they need not be valid text in any encoding; to read them:
 --   select encode(election, 'escape') as election, encode(holder, 'escape') as holder, token, released,

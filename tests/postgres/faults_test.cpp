@@ -334,11 +334,31 @@ TEST_F(PostgresFaults, ALockedRowEndsTheVerbAndNotTheConnection) {
   const auto error = error_of(table->compare_and_set(Expected{{1}, {1}}, record(1, 2), limit));
   EXPECT_LT(boot_clock().now(), limit.by);
   EXPECT_EQ(error.fault, Fault::timed_out);
-  EXPECT_THAT(error.message, HasSubstr("another transaction holds the lock"));
+  EXPECT_THAT(error.message, HasSubstr("another transaction holds the lock on this election's row"));
   ASSERT_TRUE(table->recall({Token{1}, "ops", ""}, within(200ms)));
   holder.reset();
   EXPECT_TRUE(applied(table->compare_and_set(Expected{{1}, {1}}, record(1, 3), within(10s))));
   EXPECT_EQ(session(), before);
+}
+
+/// A commit that notifies and waits for a standby that does not exist keeps the lock that is the whole cluster's.
+TEST_F(PostgresFaults, AWaitForTheServersLockOnNoticesIsToldApart) {
+  Server server;
+  const auto table = store(fresh_table(server.conninfo()));
+  value(table->read(within(10s)));
+  const auto admin_says = [&](const std::string& statement) { return sql(server.by_socket(), statement); };
+  admin_says("alter system set synchronous_standby_names = 'nobody'");
+  admin_says("select pg_reload_conf()");
+  const auto notifier = std::async(std::launch::async, [&] {
+    EXPECT_ANY_THROW(admin_says("create table written (); notify something"));  // it is ended
+  });
+  EXPECT_TRUE(
+      eventually([&] { return !admin_says("select from pg_stat_activity where wait_event = 'SyncRep'").empty(); }));
+  const auto error = error_of(table->compare_and_set(std::nullopt, record(1, 1), within(500ms)));
+  EXPECT_EQ(error.fault, Fault::timed_out);
+  EXPECT_THAT(error.message, HasSubstr("the server's one lock on notices"));
+  EXPECT_THAT(error.message, testing::Not(HasSubstr("this election's row")));
+  admin_says("select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'");
 }
 
 TEST_F(PostgresFaults, AnUncommittedFirstRowEndsTheVerb) {

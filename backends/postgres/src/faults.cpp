@@ -8,6 +8,9 @@
 namespace tenure::postgres {
 namespace {
 
+/// Of 55P03, if the server names a tuple of the table's, which it does not for other locks.
+constexpr std::string_view row_lock = "55P03 row";
+
 struct Meaning {
   std::string_view sqlstate;  ///< Or the beginning of it.
   Fault fault;
@@ -31,11 +34,14 @@ constexpr std::array meanings{
     Meaning{"42", Fault::misconfigured, "table @ is not the one of share/tenure/tenure_elections.sql"},
     Meaning{"53300", Fault::unreachable,
             "the server has no connection left: raise max_connections or the role's limit, or use a pooler"},
+    Meaning{row_lock, Fault::timed_out,
+            "another transaction holds the lock on this election's row: pg_locks and pg_stat_activity tell whose; end "
+            "it"},
     Meaning{
         "55P03", Fault::timed_out,
-        "another transaction holds the lock on this election's row or on table @, or, if this was a claim or a "
-        "release, many commits wait for the server's one lock on notices (NOTIFY; \"object 0 of class 1262\" in its "
-        "log): pg_locks and pg_stat_activity tell whose it is"},
+        "another transaction holds the lock on table @, or the server's one lock on notices, for which all commits "
+        "queue that notify (\"object 0 of class 1262\" in its log): pg_locks and pg_stat_activity tell whose; after a "
+        "start of many elections it passes by itself"},
     Meaning{"0A000", Fault::unreachable, "table @ was altered: the statements are prepared anew, on a new connection"},
     Meaning{"57014", Fault::timed_out, "the server cancelled the statement: is statement_timeout too short?"},
     Meaning{"57P01", Fault::unreachable, "an administrator ended the session"},
@@ -96,6 +102,8 @@ std::string sqlstate_of(const std::exception& thrown) {
 bool lost_a_race(std::string_view sqlstate) { return sqlstate == "40001" || sqlstate == "40P01"; }
 
 Error explained(std::string_view sqlstate, std::string_view text, const Settings& settings, const std::string& where) {
+  if (sqlstate == "55P03" && text.find(settings.table.substr(settings.table.find('.') + 1)) != text.npos)
+    sqlstate = row_lock;
   const auto& meaning = *std::find_if(meanings.begin(), meanings.end(),
                                       [&](const Meaning& m) { return sqlstate.starts_with(m.sqlstate); });
   // What follows repeats our own statement.

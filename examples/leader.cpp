@@ -22,7 +22,6 @@ int main() {
     }
     std::cout << "no longer leading" << std::endl;
   });
-  task.manager().start();
 
   int signal = 0;
   sigwait(&end, &signal);  // leaving main() hands the lead over

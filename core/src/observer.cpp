@@ -151,6 +151,9 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
     if (!news) return;
     waiters.changed();
     if (telling_) call_changed(sight);
+    if (const auto* unknown = std::get_if<Unknown>(&sight); unknown && !changed_)
+      tell({}, Level::warning, std::string(to_string(unknown->error.fault)) + ": " + unknown->error.message,
+           {{"election", seat_->election()}});
   }
 
   void call_changed(const Sight& sight) {

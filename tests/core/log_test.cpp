@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <tenure/leader_manager.hpp>
+#include <tenure/observer.hpp>
 
 #include "scripted_backend.hpp"
 
@@ -142,6 +143,15 @@ TEST_F(Logging, AManagerWithoutAnyHookSaysWhatIsWrong) {
   ASSERT_FALSE(lines.empty());
   EXPECT_TRUE(lines[0].starts_with("tenure: warning: unreachable: ")) << lines[0];
   EXPECT_TRUE(lines[0].ends_with(" election=scripted\n")) << lines[0];
+}
+
+TEST_F(Logging, AnObserverWithoutACalleeSaysWhatIsWrong) {
+  auto seat = std::make_shared<test::ScriptedBackend>();
+  seat->see(Unknown{{Fault::misconfigured, "there is no table"}});
+  const Observer observer(seat, Timing::of(10s), {}, seat->clock);
+  std::vector<std::string> lines;
+  EXPECT_TRUE(test::eventually([&] { return !(lines = written()).empty(); }));
+  EXPECT_EQ(lines, std::vector<std::string>{"tenure: warning: misconfigured: there is no table election=scripted\n"});
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ class TENURE_EXPORT Observer {
  public:
   /// Called on the observer's thread with every change, the first sight included, none skipped by a slow callee
   /// but those that were over before it returned. The destructor waits for it. It must not destroy the observer; what
-  /// it throws is told on stderr.
+  /// it throws is told on stderr; without a callee so is the beginning of every time that the store does not answer.
   using Changed = std::function<void(const Sight&)>;
 
   /// `timing` as the candidates have it: `call` limits each question, `retry` the pause after an unanswered one.

@@ -188,6 +188,18 @@ void delete_offset(const std::string& brokers, const std::string& group, const s
   check(rd_kafka_event_error(answer.event()), "OffsetDelete");
 }
 
+void delete_group(const std::string& brokers, const std::string& group) {
+  const auto rk = handle(brokers);
+  auto* wanted = rd_kafka_DeleteGroup_new(group.c_str());
+  const Answer answer(rk.get());
+  rd_kafka_DeleteGroups(rk.get(), &wanted, 1, nullptr, answer.queue());
+  rd_kafka_DeleteGroup_destroy(wanted);
+  std::size_t count = 0;
+  const auto** groups = rd_kafka_DeleteGroups_result_groups(rd_kafka_event_DeleteGroups_result(answer.event()), &count);
+  const auto* refused = count == 1 ? rd_kafka_group_result_error(groups[0]) : nullptr;
+  if (refused) throw std::runtime_error(rd_kafka_error_string(refused));
+}
+
 struct Stranger::Impl {
   Handle rk;
   std::string topic;

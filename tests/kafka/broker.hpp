@@ -40,6 +40,9 @@ void write_offset(const std::string& brokers, const std::string& group, const st
 /// As `kafka-consumer-groups --delete-offsets` does, of a group without members. Throws std::runtime_error.
 void delete_offset(const std::string& brokers, const std::string& group, const std::string& topic, int partition);
 
+/// A group without members. Throws std::runtime_error.
+void delete_group(const std::string& brokers, const std::string& group);
+
 /// A consumer that has no business in the group: range, as most clients have by default, and a name of its own.
 class Stranger {
  public:

@@ -127,6 +127,18 @@ TEST_F(Kafka, AnAbsentRecordOfAGroupThatWasThereIsATermAway) {
   EXPECT_GT(*next, *first);
 }
 
+TEST_F(Kafka, ANewGroupThatThisProcessKnowsFromBeforeIsATermAway) {
+  const auto first = Candidate(options("a")).campaign();
+  ASSERT_TRUE(first);
+  await_empty_group();
+  delete_group(brokers_, group_);
+  const auto began = boot_clock().now();
+  const auto next = Candidate(options("b")).campaign();
+  ASSERT_TRUE(next);
+  EXPECT_GE(boot_clock().now() - began, presets().fast.term);
+  EXPECT_GT(*next, *first);
+}
+
 TEST_F(Kafka, AnObserverIsNoMember) {
   Candidate a(options("a")), watcher(options("watcher"));
   EXPECT_TRUE(std::holds_alternative<Vacant>(watcher.observe()));
@@ -268,6 +280,28 @@ TEST_F(Kafka, AnExpelledLeaderIsToldAndComesBackWithItsTokenOrAHigherOne) {
   }
 }
 
+TEST_F(Kafka, AnExpelledStandbyRanksAnew) {
+  Candidate a(options("a")), b(options("b"));
+  const auto token = a.campaign();
+  ASSERT_TRUE(token);
+  const auto of_a = members(brokers_, group_).at(0).client_id;
+  std::optional<Member> standby;
+  const auto until = within(patience);
+  const auto find_standby = [&] {
+    ASSERT_TRUE(a.renewed(*token));
+    b.campaign(300ms);
+    for (const auto& member : members(brokers_, group_))
+      if (member.client_id != of_a) standby = member;
+  };
+  while (!standby && !until.passed()) find_standby();
+  ASSERT_TRUE(standby);
+  const auto before = *standby;
+  for (const auto joined = within(2s); !joined.passed();) find_standby();  // and has its assignment
+  ASSERT_EQ(expel(brokers_, group_, before.id), 0);
+  while ((!standby || standby->id == before.id) && !until.passed()) find_standby();
+  EXPECT_NE(standby->client_id, before.client_id) << "with the old rank it would take the lead from a successor";
+}
+
 TEST_F(Kafka, AnExpelledLeadersLeaseIsWaitedFor) {
   Candidate a(options("a")), b(options("b"));
   const auto token = a.campaign();
@@ -356,6 +390,38 @@ TEST_F(Kafka, NothingIsFetchedOrProduced) {
   EXPECT_FALSE(lines.mention("Sent FetchRequest"));
   EXPECT_FALSE(lines.mention("Sent ProduceRequest"));
   EXPECT_FALSE(lines.mention("Sent ListOffsetsRequest"));
+}
+
+TEST_F(Kafka, WhatDecidesAClaimIsReadAsAMember) {
+  Lines lines;
+  auto o = options();
+  o.log = lines.log();
+  o.properties["debug"] = "protocol";
+  ASSERT_TRUE(Candidate(o).campaign());
+  const auto all = lines.all();
+  EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const auto& line) {
+    return mentions(line, "librdkafka (member)") && mentions(line, "Sent OffsetFetchRequest");
+  }));
+}
+
+TEST_F(Kafka, HeartbeatsComeAsOftenAsTheTimingWants) {
+  Lines lines;
+  auto o = options();
+  o.log = lines.log();
+  o.properties["debug"] = "protocol";
+  Candidate a(o);
+  const auto token = a.campaign();
+  ASSERT_TRUE(token);
+  const auto heartbeats = [&] {
+    const auto all = lines.all();
+    return std::count_if(all.begin(), all.end(), [](const auto& l) { return mentions(l, "Sent HeartbeatRequest"); });
+  };
+  const auto from = boot_clock().now();
+  const auto wanted = heartbeats() + 20;
+  for (const auto until = within(patience); heartbeats() < wanted && !until.passed(); wait_out(within(200ms)))
+    ASSERT_TRUE(a.renewed(*token));
+  // One every 250 ms; of itself librdkafka sends one every 500 ms.
+  EXPECT_LT(boot_clock().now() - from, 20 * 400ms);
 }
 
 // ---- asked from outside ----

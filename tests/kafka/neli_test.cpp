@@ -750,6 +750,17 @@ TEST(NeliClaim, GrantedToACallerThatHadGoneIsNotUsed) {
   s.take_answer<Denied>();
 }
 
+TEST(NeliClaim, OnesOwnTokenCountsAsSeen) {
+  Seat s;
+  s.lead(40);
+  EXPECT_EQ(s.neli.highest(), Token{41});
+  s.advance(lease - margin);
+  s.call(Verb::acquire);
+  s.read(record(40, "other", true));  // the store has lost a commit that it had acknowledged
+  EXPECT_TRUE(s.did<action::Report>());
+  EXPECT_FALSE(s.did<action::SendCommit>());
+}
+
 TEST(NeliClaim, UnansweredForALeaseCostsTheHandle) {
   Seat s;
   s.join(record(40, "other", true));

@@ -109,6 +109,31 @@ TEST(KafkaSettings, OthersPassThrough) {
   EXPECT_EQ(all.at("isolation.level"), "read_committed");
 }
 
+TEST(KafkaSettings, WhatAMemberIsToldCarriesTheRules) {
+  auto o = completed(options());
+  const Pace pace{.session = 12s, .heartbeat = 500ms, .observe_every = 1s};
+  EXPECT_EQ(member_properties(o, pace, "!tenure.1"), (Properties{{"bootstrap.servers", "127.0.0.1:1"},
+                                                                 {"group.id", "jobs"},
+                                                                 {"client.id", "!tenure.1"},
+                                                                 {"partition.assignment.strategy", "range"},
+                                                                 {"session.timeout.ms", "12000"},
+                                                                 {"heartbeat.interval.ms", "500"},
+                                                                 {"max.poll.interval.ms", "24000"},
+                                                                 {"isolation.level", "read_committed"},
+                                                                 {"enable.auto.commit", "false"},
+                                                                 {"enable.auto.offset.store", "false"},
+                                                                 {"allow.auto.create.topics", "false"},
+                                                                 {"socket.timeout.ms", "2000"},
+                                                                 {"api.version.request.timeout.ms", "2000"},
+                                                                 {"socket.connection.setup.timeout.ms", "2000"},
+                                                                 {"reconnect.backoff.ms", "50"},
+                                                                 {"reconnect.backoff.max.ms", "500"},
+                                                                 {"socket.keepalive.enable", "true"},
+                                                                 {"socket.nagle.disable", "true"},
+                                                                 {"topic.metadata.refresh.interval.ms", "60000"},
+                                                                 {"log.connection.close", "false"}}));
+}
+
 TEST(KafkaSettings, SecretsAreNeverTold) {
   auto o = options();
   for (const auto* name : {"sasl.password", "ssl.key.password", "ssl.keystore.password", "ssl.key.pem",

@@ -44,13 +44,19 @@ struct FreeNewTopic {
 };
 using List = std::unique_ptr<rd_kafka_topic_partition_list_t, FreeList>;
 
+/// Which handle of the seat: their names begin with their client ids.
+std::string role_of(const rd_kafka_t* rk) {
+  const std::string_view name(rd_kafka_name(rk));
+  return name.starts_with(observer_client_id) ? "reader" : "member";
+}
+
 void log_line(const rd_kafka_t* rk, int level, const char* facility, const char* text) {
   if (auto* journal = static_cast<Journal*>(rd_kafka_opaque(rk)))
     journal->write(level <= 3   ? Level::error
                    : level == 4 ? Level::warning
                    : level <= 6 ? Level::info
                                 : Level::debug,
-                   std::string("librdkafka: ") + facility + ": " + text);
+                   "librdkafka (" + role_of(rk) + "): " + facility + ": " + text);
 }
 
 std::unique_ptr<rd_kafka_conf_t, FreeConf> make_conf(const Properties& properties, Journal& journal) {
@@ -73,11 +79,6 @@ rd_kafka_t* make_handle(rd_kafka_type_t type, std::unique_ptr<rd_kafka_conf_t, F
   return rk;
 }
 
-bool has_owner_partition(const rd_kafka_topic_partition_list_t* list, const std::string& topic) {
-  return list &&
-         rd_kafka_topic_partition_list_find(const_cast<rd_kafka_topic_partition_list_t*>(list), topic.c_str(), 0);
-}
-
 /// A big-endian number at the front of `bytes`, which it takes away; -1 if they are too few.
 int take_number(std::string_view& bytes, std::size_t size) {
   if (bytes.size() < size) {
@@ -88,19 +89,6 @@ int take_number(std::string_view& bytes, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) out = out << 8 | static_cast<unsigned char>(bytes[i]);
   bytes.remove_prefix(size);
   return static_cast<int>(out);
-}
-
-/// The consumer protocol's words for what a member was assigned: version, then topics with their partitions.
-bool assigns_owner_partition(std::string_view assignment, std::string_view topic) {
-  take_number(assignment, 2);
-  for (auto topics = take_number(assignment, 4); topics > 0 && !assignment.empty(); --topics) {
-    const auto size = std::min(static_cast<std::size_t>(std::max(take_number(assignment, 2), 0)), assignment.size());
-    const bool ours = assignment.substr(0, size) == topic;
-    assignment.remove_prefix(size);
-    for (auto partitions = take_number(assignment, 4); partitions > 0 && !assignment.empty(); --partitions)
-      if (take_number(assignment, 4) == 0 && ours) return true;
-  }
-  return false;
 }
 
 std::string create_command(const Place& place) {
@@ -191,6 +179,42 @@ Error explain(rd_kafka_resp_err_t code, const std::string& context, const Place&
   }
 }
 
+// ---- answers ----
+
+Outcome outcome_of(rd_kafka_resp_err_t code) {
+  switch (code) {
+    case RD_KAFKA_RESP_ERR_NO_ERROR: return Outcome::accepted;
+    case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
+    case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
+    case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID: return Outcome::deposed;
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART: return Outcome::unknown_topic;
+    default: return Outcome::failed;
+  }
+}
+
+rd_kafka_resp_err_t error_of(rd_kafka_resp_err_t code, const rd_kafka_topic_partition_list_t* list) {
+  for (int i = 0; list && i < list->cnt && code == RD_KAFKA_RESP_ERR_NO_ERROR; ++i) code = list->elems[i].err;
+  return code;
+}
+
+bool has_owner_partition(const rd_kafka_topic_partition_list_t* list, const std::string& topic) {
+  return list &&
+         rd_kafka_topic_partition_list_find(const_cast<rd_kafka_topic_partition_list_t*>(list), topic.c_str(), 0);
+}
+
+bool assigns_owner_partition(std::string_view assignment, std::string_view topic) {
+  take_number(assignment, 2);
+  for (auto topics = take_number(assignment, 4); topics > 0 && !assignment.empty(); --topics) {
+    const auto told = static_cast<std::size_t>(std::max(take_number(assignment, 2), 0));
+    const auto size = std::min(told, assignment.size());
+    const bool ours = assignment.substr(0, size) == topic;
+    assignment.remove_prefix(size);
+    for (auto partitions = take_number(assignment, 4); partitions > 0 && !assignment.empty(); --partitions)
+      if (take_number(assignment, 4) == 0 && ours) return true;
+  }
+  return false;
+}
+
 // ---- the handle ----
 
 Client::Client(const Properties& properties, Place place, std::shared_ptr<Journal> journal)
@@ -232,9 +256,7 @@ std::optional<Client::Event> Client::next_event() {
       case RD_KAFKA_EVENT_OFFSET_COMMIT: {
         out.kind = Event::Kind::committed;
         out.id = reinterpret_cast<std::uintptr_t>(rd_kafka_event_opaque(event.get()));
-        const auto* list = rd_kafka_event_topic_partition_list(event.get());
-        for (int i = 0; list && i < list->cnt && out.code == RD_KAFKA_RESP_ERR_NO_ERROR; ++i)
-          out.code = list->elems[i].err;
+        out.code = error_of(out.code, rd_kafka_event_topic_partition_list(event.get()));
         return out;
       }
       case RD_KAFKA_EVENT_ERROR:

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include <tenure/log.hpp>
@@ -44,6 +45,14 @@ Error explain(rd_kafka_resp_err_t code, const std::string& context, const Place&
 
 /// Worth a user's attention though the client goes on trying.
 bool needs_the_user(rd_kafka_resp_err_t code);
+
+/// What the coordinator's answer to a commit means.
+Outcome outcome_of(rd_kafka_resp_err_t code);
+/// Of an answer: its own error, or else its first partition's.
+rd_kafka_resp_err_t error_of(rd_kafka_resp_err_t code, const rd_kafka_topic_partition_list_t* list);
+bool has_owner_partition(const rd_kafka_topic_partition_list_t* list, const std::string& topic);
+/// The same of what a coordinator tells of a member, in the consumer protocol's bytes.
+bool assigns_owner_partition(std::string_view assignment, std::string_view topic);
 
 /// All methods are safe to call from any thread; events are taken by one.
 class Client {

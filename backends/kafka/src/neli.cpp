@@ -155,6 +155,10 @@ void Neli::nonce_answered(const fact::Committed& answer) {
 void Neli::claim_answered(const Outstanding& asked, const fact::Committed& answer) {
   member_->believed = false;
   member_->try_again = now_ + claim_pause;
+  if (answer.outcome == Outcome::accepted) {
+    highest_ = std::max(highest_, asked.token);
+    ever_seen_ = true;
+  }
   const bool awaited = call_ && call_->id == asked.call;
   const auto deadline = asked.sent + settings_.lease - settings_.margin;
   if (answer.outcome == Outcome::accepted && awaited && now_ < deadline) {
@@ -410,12 +414,12 @@ void Neli::alarm_and_see(const std::optional<Commit>& read) {
 }
 
 void Neli::believe(const std::optional<Commit>& read) {
-  const bool known = seen_ && seen_->commit == read;
+  const bool alarmed = seen_ && seen_->commit == read && seen_->suspect;
   if (read)
     absent_since_.reset();
   else if (!absent_since_)
     absent_since_ = member_->assigned_at;
-  if (!known && token_of(read) < highest_)
+  if (token_of(read) < highest_ && !alarmed)
     alarm_and_see(read);
   else
     see(read, false);

@@ -184,7 +184,7 @@ class Neli {
   /// When fact::Elapsed is due at the latest.
   Time alarm() const { return alarm_; }
 
-  /// The highest token ever read.
+  /// The highest token ever read, or acknowledged to us.
   Token highest() const { return highest_; }
 
  private:

@@ -51,17 +51,6 @@ std::string memory_key(const Options& o) { return o.brokers + "\n" + o.group + "
 
 Place place_of(const Options& o) { return {o.brokers, o.group, o.topic}; }
 
-Outcome outcome_of(rd_kafka_resp_err_t code) {
-  switch (code) {
-    case RD_KAFKA_RESP_ERR_NO_ERROR: return Outcome::accepted;
-    case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
-    case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
-    case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID: return Outcome::deposed;
-    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART: return Outcome::unknown_topic;
-    default: return Outcome::failed;
-  }
-}
-
 Fact failed(const ReadJob& job, Error error) {
   switch (job.kind) {
     case ReadJob::Kind::observe: return fact::Observed{job.id, std::move(error)};

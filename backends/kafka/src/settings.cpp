@@ -253,7 +253,7 @@ Properties common_properties(const Options& options, const std::string& group) {
   for (const auto& [name, value] : options.properties) out[name] = value;
   out["bootstrap.servers"] = options.brokers;
   out["group.id"] = group;
-  out["client.id"] = "tenure.observer";
+  out["client.id"] = observer_client_id;
   out["isolation.level"] = "read_committed";
   out["enable.auto.commit"] = "false";
   out["enable.auto.offset.store"] = "false";

@@ -34,6 +34,9 @@ struct FreeConf {
 
 using Properties = std::map<std::string, std::string>;
 
+/// Of handles that join no group.
+inline constexpr std::string_view observer_client_id = "tenure.observer";
+
 /// What every handle of a seat is told; `options.properties` among it.
 Properties common_properties(const Options& options, const std::string& group);
 /// ... and a member of the group.

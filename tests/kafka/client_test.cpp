@@ -7,6 +7,24 @@
 namespace tenure::kafka {
 namespace {
 
+TEST(KafkaClient, ABrokerThatHangsIsNotCalledTooOld) {
+  const auto said = explain(RD_KAFKA_RESP_ERR__TRANSPORT,
+                            "b:1/1: ApiVersionRequest failed: Local: Timed out: probably due to broker version < 0.10 "
+                            "(see api.version.request configuration)",
+                            Place{"b:1", "jobs", "jobs.neli"}, Redactor({}))
+                        .message;
+  EXPECT_EQ(said.find("0.10"), std::string::npos) << said;
+  EXPECT_NE(said.find("it may hang"), std::string::npos) << said;
+}
+
+TEST(KafkaClient, WithoutACoordinatorTheCommonestReasonIsTold) {
+  const std::string property = "offsets.topic.replication.factor";
+  for (const auto code :
+       {RD_KAFKA_RESP_ERR__TIMED_OUT, RD_KAFKA_RESP_ERR__WAIT_COORD, RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE})
+    EXPECT_NE(reading_failed(code).find(property), std::string::npos);
+  EXPECT_EQ(reading_failed(RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED).find(property), std::string::npos);
+}
+
 class List {
  public:
   ~List() { rd_kafka_topic_partition_list_destroy(list_); }

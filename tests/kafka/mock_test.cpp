@@ -171,6 +171,15 @@ TEST(KafkaThreads, AChildOfForkHasAllOfItsOwn) {
   EXPECT_EQ(status, 0);
 }
 
+TEST(KafkaMock, ACallThatItsCallerEndsSaysSo) {
+  const auto seat = open(nobody_there());
+  std::stop_source stop;
+  stop.request_stop();
+  const auto answer = seat->acquire({boot_clock(), boot_clock().now() + patience, stop.get_token()});
+  ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
+  EXPECT_EQ(std::get<Unknown>(answer).error.message.find("limit"), std::string::npos);
+}
+
 /// From here on every open, accept and socket fails.
 class NoMoreDescriptors {
  public:

@@ -56,7 +56,7 @@ void log_line(const rd_kafka_t* rk, int level, const char* facility, const char*
                    : level == 4 ? Level::warning
                    : level <= 6 ? Level::info
                                 : Level::debug,
-                   "librdkafka (" + role_of(rk) + "): " + facility + ": " + text);
+                   "librdkafka (" + role_of(rk) + "): " + facility + ": " + without_guess(text));
 }
 
 std::unique_ptr<rd_kafka_conf_t, FreeConf> make_conf(const Properties& properties, Journal& journal) {
@@ -135,9 +135,16 @@ bool needs_the_user(rd_kafka_resp_err_t code) {
   }
 }
 
+std::string without_guess(std::string text) {
+  constexpr std::string_view guess = "probably due to broker version < 0.10";
+  if (const auto at = text.find(guess); at != text.npos)
+    text.replace(at, guess.size(), "the broker took the connection and says nothing: it may hang");
+  return text;
+}
+
 Error explain(rd_kafka_resp_err_t code, const std::string& context, const Place& place, const Redactor& redacted) {
   auto message = std::string(rd_kafka_err2name(code));
-  if (!context.empty()) message += ": " + printable(redacted(context), 300);
+  if (!context.empty()) message += ": " + printable(redacted(without_guess(context)), 300);
   const auto with = [&](Fault fault, const std::string& remedy) { return Error{fault, message + ". " + remedy}; };
   switch (code) {
     case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
@@ -189,6 +196,19 @@ Outcome outcome_of(rd_kafka_resp_err_t code) {
     case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID: return Outcome::deposed;
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART: return Outcome::unknown_topic;
     default: return Outcome::failed;
+  }
+}
+
+std::string reading_failed(rd_kafka_resp_err_t code) {
+  const std::string what = "reading the record";
+  switch (code) {
+    case RD_KAFKA_RESP_ERR__TIMED_OUT:
+    case RD_KAFKA_RESP_ERR__WAIT_COORD:
+    case RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE:
+      return what +
+             ": no answer from a coordinator of the group. A new cluster has none until as many brokers run as " +
+             "offsets.topic.replication.factor says (3 by default)";
+    default: return what;
   }
 }
 
@@ -318,7 +338,7 @@ std::variant<Error, std::vector<std::optional<Commit>>> Client::committed(int pa
   const List list(rd_kafka_topic_partition_list_new(partitions));
   for (int p = 0; p < partitions; ++p) rd_kafka_topic_partition_list_add(list.get(), place_.topic.c_str(), p);
   if (const auto code = rd_kafka_committed(rk_, list.get(), static_cast<int>(within.count())))
-    return explained(code, "reading the record");
+    return explained(code, reading_failed(code));
   std::vector<std::optional<Commit>> out;
   for (int i = 0; i < list->cnt; ++i) {
     const auto& entry = list->elems[i];

@@ -46,6 +46,11 @@ Error explain(rd_kafka_resp_err_t code, const std::string& context, const Place&
 /// Worth a user's attention though the client goes on trying.
 bool needs_the_user(rd_kafka_resp_err_t code);
 
+/// librdkafka takes a broker that hangs for one that is too old to answer.
+std::string without_guess(std::string text);
+/// What was tried, and the commonest reason if nobody answered.
+std::string reading_failed(rd_kafka_resp_err_t code);
+
 /// What the coordinator's answer to a commit means.
 Outcome outcome_of(rd_kafka_resp_err_t code);
 /// Of an answer: its own error, or else its first partition's.

@@ -37,7 +37,10 @@ std::shared_ptr<Client> closed_aside(std::shared_ptr<Client> client) {
   return {it, [client = std::move(client)](Client*) mutable { Reaper::instance().close(std::move(client), [] {}); }};
 }
 
-Unknown timed_out() { return {{Fault::timed_out, "the call ended by its limit"}}; }
+Unknown ended(const Limit& limit) {
+  return {
+      {Fault::timed_out, limit.stop.stop_requested() ? "its caller ended the call" : "the call ended by its limit"}};
+}
 
 class Seat final : public Backend {
  public:
@@ -69,13 +72,13 @@ class Seat final : public Backend {
   std::optional<Error> release(const Limit& limit) override {
     auto result = call({.verb = Verb::release, .token = {}, .seen = {}}, limit);
     if (auto* error = std::get_if<std::optional<Error>>(&result)) return std::move(*error);
-    return timed_out().error;
+    return ended(limit).error;
   }
 
   Sight observe(const Limit& limit) override {
     auto result = call({.verb = Verb::observe, .token = {}, .seen = {}}, limit);
     if (auto* sight = std::get_if<Sight>(&result)) return std::move(*sight);
-    return timed_out();
+    return ended(limit);
   }
 
   void await_change(const Sight& seen, const Limit& limit) override {
@@ -96,7 +99,7 @@ class Seat final : public Backend {
   Answer ask(fact::Called question, const Limit& limit) {
     auto result = call(std::move(question), limit);
     if (auto* answer = std::get_if<Answer>(&result)) return std::move(*answer);
-    return timed_out();
+    return ended(limit);
   }
 
   const std::shared_ptr<Carrier> carrier_;

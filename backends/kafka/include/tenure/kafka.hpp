@@ -81,7 +81,7 @@ TENURE_KAFKA_EXPORT Opened open_url(const Opening& opening);
 /// REQUIRES: every candidate's clock keeps Timing::clock_rate_error.
 ///             term     crash fail-over   a coordinator's crash (9 to 15 s)
 ///   fast      6.25 s   5.9 - 6.4 s       another leader after about 15 s
-///   balanced  13 s     12.6 - 13.0 s     ridden out, if it was not the controller too
+///   balanced  13 s     12.3 - 13.3 s     ridden out, if it was not the controller too
 ///   steady    22 s     20.7 - 21.6 s     ridden out
 TENURE_KAFKA_EXPORT Presets presets();
 

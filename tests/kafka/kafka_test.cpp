@@ -410,18 +410,15 @@ TEST_F(Kafka, HeartbeatsComeAsOftenAsTheTimingWants) {
   o.log = lines.log();
   o.properties["debug"] = "protocol";
   Candidate a(o);
-  const auto token = a.campaign();
-  ASSERT_TRUE(token);
+  ASSERT_TRUE(a.campaign());
   const auto heartbeats = [&] {
     const auto all = lines.all();
     return std::count_if(all.begin(), all.end(), [](const auto& l) { return mentions(l, "Sent HeartbeatRequest"); });
   };
-  const auto from = boot_clock().now();
   const auto wanted = heartbeats() + 20;
-  for (const auto until = within(patience); heartbeats() < wanted && !until.passed(); wait_out(within(200ms)))
-    ASSERT_TRUE(a.renewed(*token));
-  // One every 250 ms; of itself librdkafka sends one every 500 ms.
-  EXPECT_LT(boot_clock().now() - from, 20 * 400ms);
+  // One every 250 ms; of itself librdkafka sends one every 500 ms. Without a renewal, which would wake it as well.
+  for (const auto until = within(20 * 400ms); heartbeats() < wanted && !until.passed();) wait_out(within(50ms));
+  EXPECT_GE(heartbeats(), wanted);
 }
 
 // ---- asked from outside ----

@@ -167,8 +167,15 @@ std::string Session::execution(const std::string& name, const std::vector<std::s
 pqxx::result Session::ask(const std::string& statement, const std::vector<std::string>& values) {
   pqxx::nontransaction transaction(*connection_);
   // libpqxx 6 executes what it has prepared itself, a round trip each.
-  const auto known = prepared_.find(statement);
-  if (known != prepared_.end()) return transaction.exec(execution(known->second, values));
+  // Not by exec(), which in libpqxx 6.4 loses the memory of a result when the connection breaks.
+  if (const auto known = prepared_.find(statement); known != prepared_.end()) {
+    const auto text = execution(known->second, values);
+#if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 710
+    return transaction.exec_params(text);
+#else
+    return transaction.exec(text, pqxx::params{});
+#endif
+  }
 #if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 706
   const auto all = pqxx::prepare::make_dynamic_params(values);
 #else

@@ -169,6 +169,7 @@ class World {
     if (p.lease_end > now_ || !p.between_calls || processes_.size() >= 4) return;
     auto& q = *processes_.emplace_back(std::make_unique<Process>(p));
     q.name += "'";
+    q.waits = false;  // it begins by itself, below
     q.quiet = false;  // what the original sends counts for the original
     p.quiet = false;
     start(q);
@@ -216,14 +217,15 @@ class World {
   }
   std::int64_t now_ms() const { return 1'700'000'000'000 + now_ / 1ms + store_step_ms_; }
 
-  Result<Swap> swap(Process& p, const LockTableDecisions::Attempt& attempt) {
+  /// `life`: in which it was sent. What a crashed one sent counts for nobody's release.
+  Result<Swap> swap(Process& p, const LockTableDecisions::Attempt& attempt, int life) {
     const auto& e = attempt.expected;
     const bool applies = e ? record_ && record_->token == e->token &&
                                  std::count(e->beats.begin(), e->beats.end(), record_->beat) > 0 &&
                                  (record_->released || !e->released)
                            : !record_;
     if (applies) {
-      if (p.quiet && !attempt.next.released && faults_.flush == 0)
+      if (p.quiet && p.life == life && !attempt.next.released && faults_.flush == 0)
         violation(p, "its late claim took effect after its release");
       record_ = attempt.next;
       record_->written_ms = now_ms();
@@ -254,7 +256,7 @@ class World {
 
   void write(Process& p, const LockTableDecisions::Attempt& attempt, std::function<void(const Result<Swap>&)> then) {
     call<Swap>(
-        p, [this, attempt](Process& q) { return swap(q, attempt); }, std::move(then));
+        p, [this, attempt, life = p.life](Process& q) { return swap(q, attempt, life); }, std::move(then));
   }
 
   // ---- a candidate ----
@@ -437,6 +439,7 @@ INSTANTIATE_TEST_SUITE_P(
                   .crash = 0.2,
                   .copy = 0.1,
                   .step = 0.3,
+                  .retime = 0.3,
                   .resign = 0.05,
                   .give_up = 0.3,
                   .push = 0.7,

@@ -23,7 +23,7 @@ bool takes_a_line(int fd) {
 void to_stderr(const LogLine& line) {
   if (line.level != Level::warning && line.level != Level::error) return;
   auto text = "tenure: " + std::string(to_string(line.level)) + ": " + line.message;
-  for (const auto& [name, value] : line.fields) text += " " + name + "=" + value;
+  for (const auto& [name, value] : line.fields) text.append(" ").append(name).append("=").append(value);
   text += '\n';
   const auto before = errno;
   if (takes_a_line(STDERR_FILENO)) [[maybe_unused]]

@@ -200,7 +200,7 @@ Outcome outcome_of(rd_kafka_resp_err_t code) {
 }
 
 std::string reading_failed(rd_kafka_resp_err_t code) {
-  const std::string what = "reading the record";
+  std::string what = "reading the record";
   switch (code) {
     case RD_KAFKA_RESP_ERR__TIMED_OUT:
     case RD_KAFKA_RESP_ERR__WAIT_COORD:

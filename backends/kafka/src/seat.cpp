@@ -75,7 +75,7 @@ Carrier::Carrier(Options options, std::shared_ptr<Journal> journal, std::shared_
 
 std::shared_ptr<Carrier> Carrier::make(Options options, std::shared_ptr<Journal> journal,
                                        std::shared_ptr<Client> observer) {
-  const std::shared_ptr<Carrier> it(new Carrier(std::move(options), std::move(journal), std::move(observer)));
+  std::shared_ptr<Carrier> it(new Carrier(std::move(options), std::move(journal), std::move(observer)));
   it->serve_thread_ = start_thread("tenure-kafka", [it] { it->serve(); });
   try {
     it->read_thread_ = start_thread("tenure-k-read", [it, over = it->read_over_] {

@@ -143,7 +143,7 @@ std::vector<std::string> unverified(const Pairs& pairs) {
 }
 
 std::string target_of(const Pairs& pairs) {
-  const auto or_else = [](std::string value, const char* other) { return value.empty() ? other : value; };
+  const auto or_else = [](const std::string& value, const char* other) { return value.empty() ? other : value; };
   return printable(or_else(effective(pairs, "host", "PGHOST"), "local socket") + ":" +
                    or_else(effective(pairs, "port", "PGPORT"), "5432") + "/" +
                    effective(pairs, "dbname", "PGDATABASE"));

@@ -8,6 +8,7 @@ namespace tenure::redis {
 std::optional<Error> greet(Wire& wire, const std::vector<Question>& questions) {
   if (questions.empty()) return std::nullopt;
   std::vector<Command> commands;
+  commands.reserve(questions.size());
   for (const auto& question : questions) commands.push_back(question.command);
   if (auto error = wire.send(commands)) return error;
   for (const auto& question : questions) {

@@ -97,7 +97,7 @@ Result<Store::Line*> Store::line(std::optional<Line>& line, Connection::Use use,
                                        "; raise the limits of descriptors and threads (ulimit -n, -u)"};
 }
 
-Result<Reply> Store::run(const Script& script, std::vector<std::string> arguments, const Limit& limit,
+Result<Reply> Store::run(const Script& script, const std::vector<std::string>& arguments, const Limit& limit,
                          Clock::Time named_since, int replicas) {
   const auto found = place(named_since, limit);
   if (const auto* error = std::get_if<Error>(&found)) return *error;

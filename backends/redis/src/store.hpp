@@ -44,7 +44,7 @@ class Store final : public ConditionalStore {
 
   Result<Place> place(Clock::Time since, const Limit& limit);
   Result<Line*> line(std::optional<Line>& line, Connection::Use use, const Place& place) const;
-  Result<Reply> run(const Script& script, std::vector<std::string> arguments, const Limit& limit,
+  Result<Reply> run(const Script& script, const std::vector<std::string>& arguments, const Limit& limit,
                     Clock::Time named_since = Clock::Time::min(), int replicas = 0);
   Result<std::optional<Version>> listen(const std::optional<Version>& seen, const Limit& limit);
   void warn(const std::string& message) const;

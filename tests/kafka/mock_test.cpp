@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <librdkafka/rdkafka.h>
-#include <librdkafka/rdkafka_mock.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -27,10 +26,38 @@
 #include <tenure/leader_manager.hpp>
 #include <tenure/observer.hpp>
 
+#include "mock_cluster.hpp"
 #include "support.hpp"
 
 namespace {
 std::atomic<int> threads_left{-1};  ///< How many more this process may start; below zero: any number.
+std::atomic<bool> commits_refused{false};
+std::atomic<int> unsubscribed{0}, closed_subscribed{0};
+}  // namespace
+
+/// In place of the client library's.
+extern "C" rd_kafka_resp_err_t rd_kafka_commit_queue(
+    rd_kafka_t* rk, const rd_kafka_topic_partition_list_t* offsets, rd_kafka_queue_t* queue,
+    void (*done)(rd_kafka_t*, rd_kafka_resp_err_t, rd_kafka_topic_partition_list_t*, void*), void* opaque) {
+  static const auto real =
+      reinterpret_cast<decltype(&rd_kafka_commit_queue)>(::dlsym(RTLD_NEXT, "rd_kafka_commit_queue"));
+  return commits_refused ? RD_KAFKA_RESP_ERR__STATE : real(rk, offsets, queue, done, opaque);
+}
+extern "C" rd_kafka_resp_err_t rd_kafka_unsubscribe(rd_kafka_t* rk) {
+  static const auto real =
+      reinterpret_cast<decltype(&rd_kafka_unsubscribe)>(::dlsym(RTLD_NEXT, "rd_kafka_unsubscribe"));
+  ++unsubscribed;
+  return real(rk);
+}
+extern "C" rd_kafka_error_t* rd_kafka_consumer_close_queue(rd_kafka_t* rk, rd_kafka_queue_t* queue) {
+  static const auto real =
+      reinterpret_cast<decltype(&rd_kafka_consumer_close_queue)>(::dlsym(RTLD_NEXT, "rd_kafka_consumer_close_queue"));
+  rd_kafka_topic_partition_list_t* topics = nullptr;
+  if (rd_kafka_subscription(rk, &topics) == RD_KAFKA_RESP_ERR_NO_ERROR) {
+    if (topics->cnt > 0) ++closed_subscribed;
+    rd_kafka_topic_partition_list_destroy(topics);
+  }
+  return real(rk, queue);
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -46,24 +73,6 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
 
 namespace tenure::kafka::test {
 namespace {
-
-class Cluster {
- public:
-  explicit Cluster(const std::string& topic) {
-    char why[512] = "";
-    rk_.reset(rd_kafka_new(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), why, sizeof why));
-    if (!rk_) throw std::runtime_error(why);
-    cluster_.reset(rd_kafka_mock_cluster_new(rk_.get(), 1));
-    if (!cluster_) throw std::runtime_error("no mock cluster");
-    if (rd_kafka_mock_topic_create(cluster_.get(), topic.c_str(), 2, 1)) throw std::runtime_error("no topic");
-  }
-  std::string brokers() const { return rd_kafka_mock_cluster_bootstraps(cluster_.get()); }
-
- private:
-  std::unique_ptr<rd_kafka_t, decltype(&rd_kafka_destroy)> rk_{nullptr, &rd_kafka_destroy};
-  std::unique_ptr<rd_kafka_mock_cluster_t, decltype(&rd_kafka_mock_cluster_destroy)> cluster_{
-      nullptr, &rd_kafka_mock_cluster_destroy};
-};
 
 TEST(KafkaMock, OneIsElectedIsSeenAndHandsOver) {
   // Handles leave their group after their seat is gone, in the background: until then it must answer.
@@ -94,6 +103,36 @@ TEST(KafkaMock, OneIsElectedIsSeenAndHandsOver) {
   const auto second = b.await_leadership(patience);
   ASSERT_TRUE(second);
   EXPECT_GT(*second, *first);
+}
+
+TEST(KafkaMock, ACommitThatTheClientRefusesIsToldAtOnce) {
+  static const Cluster cluster("jobs.neli");
+  Options o;
+  o.brokers = cluster.brokers();
+  o.group = "jobs";
+  Candidate a(o);
+  const auto token = a.campaign();
+  ASSERT_TRUE(token);
+  commits_refused = true;
+  const auto answer = a.renew(*token);
+  commits_refused = false;
+  ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
+  EXPECT_TRUE(mentions(std::get<Unknown>(answer).error.message, "_STATE: offset commit"))
+      << std::get<Unknown>(answer).error.message;
+}
+
+TEST(KafkaMock, AHandleUnsubscribesBeforeItIsClosed) {
+  static const Cluster cluster("jobs.neli");
+  Options o;
+  o.brokers = cluster.brokers();
+  o.group = "jobs";
+  Candidate a(o);
+  ASSERT_TRUE(a.campaign());
+  const int before = unsubscribed;
+  closed_subscribed = 0;
+  EXPECT_FALSE(a.release());
+  EXPECT_EQ(unsubscribed - before, 1);
+  EXPECT_EQ(closed_subscribed, 0) << "it leaves when it is closed, not at once";
 }
 
 // ---- what runs out ----

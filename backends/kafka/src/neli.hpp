@@ -188,6 +188,8 @@ class Neli {
   Token highest() const { return highest_; }
 
  private:
+  friend class NeliState;  ///< tests/kafka/neli_explore_test.cpp: what counts as the same state
+
   enum class Purpose { nonce, claim, renewal, release };
   enum class Place {
     joining,    ///< no assignment: before the first one, or within a rebalance

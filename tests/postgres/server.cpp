@@ -21,11 +21,13 @@
 #include <tenure/wait.hpp>
 
 #ifdef __SANITIZE_ADDRESS__
-/// libpqxx 6.4 forgets the result of a statement in the midst of which the connection broke.
+/// libpqxx 6.4 forgets the result of a statement in the midst of which the connection broke. Where it allocates that,
+/// its frames have no names, so the library is named.
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:pqxx::connection_base::exec_params\n"
          "leak:pqxx::connection_base::exec_prepared\n"
-         "leak:pqxx::connection_base::register_prepared\n";
+         "leak:pqxx::connection_base::register_prepared\n"
+         "leak:libpqxx-6\n";
 }
 #endif
 

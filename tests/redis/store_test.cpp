@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cerrno>
 #include <future>
-#include <system_error>
 #include <thread>
 
 #include <tenure/leader_manager.hpp>
@@ -187,7 +186,7 @@ TEST_F(RedisStore, APasswordIsDemandedAndNeverTold) {
 }
 
 TEST_F(RedisStore, AServerThatLoadsIsWaitedFor) {
-  Server server({"key-load-delay 5000", "loading-process-events-interval-bytes 1024"});
+  Server server({"key-load-delay 20000", "loading-process-events-interval-bytes 1024"});
   const auto a = open_at(url(server));
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
   for (int i = 0; i < 100; ++i) server.ask({"SET", "filling" + std::to_string(i), std::string(1000, 'x')});
@@ -432,14 +431,14 @@ class NoDescriptors {
 };
 
 TEST_F(RedisStore, WithoutADescriptorAStandbyWaitsAndHearsLater) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "a sanitizer of this build needs descriptors of its own";
+#endif
   Server server;
   Lines lines;
   const auto a = open_at(url(server)), b = open_at(url(server), "jobs", lines.log());
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
   ASSERT_TRUE(read(*b).record);
-  // What is thrown then. UBSan proves an object's type by a pipe, once.
-  const std::system_error known(EMFILE, std::generic_category(), "known");
-  ASSERT_NE(std::string(known.what()), "");
   {
     const NoDescriptors none;
     const auto limit = within(50ms);

@@ -9,7 +9,6 @@
 //                                       where application_name like 'tenure%'"
 // far_bench descriptors URL [--leaders 4]
 //   leaders and as many standbys that no descriptor is left for, and COMMAND as above; all is to be well afterwards
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -27,6 +26,7 @@
 #include <tenure/leader_manager.hpp>
 #include <tenure/stores.hpp>
 
+#include "no_descriptors.hpp"
 #include "relay.hpp"
 #include "table.hpp"
 
@@ -157,25 +157,6 @@ void herd(const Settings& s) {
   }
 }
 
-/// Opens nothing while it lives but what is given back.
-class NoDescriptors {
- public:
-  NoDescriptors() {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    const int next = ::dup(0);
-    ::close(next);
-    auto none = before_;
-    none.rlim_cur = static_cast<rlim_t>(next);
-    ::setrlimit(RLIMIT_NOFILE, &none);
-  }
-  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  NoDescriptors(const NoDescriptors&) = delete;
-  NoDescriptors& operator=(const NoDescriptors&) = delete;
-
- private:
-  rlimit before_{};
-};
-
 void descriptors(const Settings& s) {
   const int count = s.number("leaders", 4);
   auto all = leaders(s, "fast", count);
@@ -189,7 +170,7 @@ void descriptors(const Settings& s) {
       let_pass(1s);
       ::_exit(std::system((s.command + " > /dev/null").c_str()) == 0 ? 0 : 1);
     }
-    const NoDescriptors none;
+    const test::NoDescriptors none;
     let_pass(8s);
   }
   const bool well = eventually(
@@ -201,7 +182,7 @@ void descriptors(const Settings& s) {
       30s);
   std::printf("descriptors: %s\n", well ? "all lead again" : "NOT all lead again");
   {
-    const NoDescriptors none;  // nor does an end need any
+    const test::NoDescriptors none;  // nor does an end need any
     all.clear();
     same.clear();
   }

@@ -6,7 +6,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,10 +23,13 @@
 #include <thread>
 #include <vector>
 
+#include "no_descriptors.hpp"
+
 namespace tenure {
 namespace {
 
 using namespace std::chrono_literals;
+using test::NoDescriptors;
 using testing::HasSubstr;
 
 Limit within(Clock::Duration d, std::stop_token stop = {}) { return {boot_clock(), boot_clock().now() + d, stop}; }
@@ -387,29 +389,8 @@ TEST(CallThreadEnd, DestructionDoesNotWaitForWhatCannotBeEnded) {
   resolved->set_value();
 }
 
-/// While it lives this process can open nothing.
-class NoDescriptors {
- public:
-  NoDescriptors() {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    const int next = ::dup(0);
-    ::close(next);
-    auto none = before_;
-    none.rlim_cur = static_cast<rlim_t>(next);
-    ::setrlimit(RLIMIT_NOFILE, &none);
-  }
-  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  NoDescriptors(const NoDescriptors&) = delete;
-  NoDescriptors& operator=(const NoDescriptors&) = delete;
-
- private:
-  rlimit before_{};
-};
-
 TEST(CallThreadEnd, WithoutDescriptorsAConnectIsAnErrorAndTheRestGoesOn) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "a sanitizer of this build needs descriptors of its own";
-#endif
+  TENURE_NEEDS_NO_DESCRIPTORS();
   int attempts = 0;
   const auto line = std::make_shared<Line>([&attempts](auto& attempt, const Silence& silence) -> std::optional<Error> {
     if (++attempts > 1) return std::nullopt;

@@ -4,8 +4,6 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <system_error>
@@ -13,6 +11,7 @@
 #include <tenure/leader_task.hpp>
 #include <tenure/observer.hpp>
 
+#include "no_descriptors.hpp"
 #include "scripted_backend.hpp"
 
 namespace {
@@ -32,25 +31,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::eventually;
+using test::NoDescriptors;
 using test::ScriptedBackend;
-
-class NoDescriptors {
- public:
-  NoDescriptors() {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    const int lowest_free = ::dup(STDERR_FILENO);
-    ::close(lowest_free);
-    auto none = before_;
-    none.rlim_cur = static_cast<rlim_t>(lowest_free);
-    ::setrlimit(RLIMIT_NOFILE, &none);
-  }
-  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  NoDescriptors(const NoDescriptors&) = delete;
-  NoDescriptors& operator=(const NoDescriptors&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 class OnlyThreads {
  public:
@@ -81,13 +63,8 @@ struct HeldStore : Backend {
 
 const Timing quick = Timing::of(300ms);
 
-/// The sanitizer of undefined behaviour looks at memory through a pipe, and without one takes sound objects for broken.
 struct WantOfDescriptors : testing::Test {
-  void SetUp() override {
-#if defined(__SANITIZE_ADDRESS__)
-    GTEST_SKIP() << "a sanitizer of this build needs descriptors of its own";
-#endif
-  }
+  void SetUp() override { TENURE_NEEDS_NO_DESCRIPTORS(); }
 };
 
 TEST_F(WantOfDescriptors, NoDescriptorIsLeftWhereTheTestSaysSo) {

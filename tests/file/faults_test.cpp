@@ -6,13 +6,13 @@
 #include <gmock/gmock.h>
 #include <sched.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cstring>
 #include <tenure/file.hpp>
 #include <tenure/lock_table.hpp>
 
+#include "no_descriptors.hpp"
 #include "store.hpp"
 #include "support.hpp"
 
@@ -196,14 +196,11 @@ TEST_F(FileFaults, AnotherTimeNamespaceIsAnotherClock) {
 // ---- Descriptors
 
 TEST_F(FileFaults, ALeaderNeedsNoNewDescriptor) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the sanitizer itself needs descriptors";
-#endif
+  TENURE_NEEDS_NO_DESCRIPTORS();
   EXPECT_EQ(Child([&] {
               Store leader{base, "jobs"}, other{base, "jobs"};
               ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
-              const rlimit none{3, 3};
-              ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+              const test::NoDescriptors none;
               EXPECT_TRUE(swap(leader, version(7, {70}), record(7, 71)));
               EXPECT_THAT(error_of(other.read(within(1s))).message, HasSubstr("ulimit -n"));
               EXPECT_TRUE(swap(leader, version(7, {71}), record(7, 72)));

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <librdkafka/rdkafka.h>
 #include <pthread.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +26,7 @@
 #include <tenure/observer.hpp>
 
 #include "mock_cluster.hpp"
+#include "no_descriptors.hpp"
 #include "support.hpp"
 
 namespace {
@@ -219,24 +219,6 @@ TEST(KafkaMock, ACallThatItsCallerEndsSaysSo) {
   EXPECT_EQ(std::get<Unknown>(answer).error.message.find("limit"), std::string::npos);
 }
 
-/// From here on every open, accept and socket fails.
-class NoMoreDescriptors {
- public:
-  NoMoreDescriptors() {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    const int next = ::dup(0);
-    ::close(next);
-    const rlimit none{static_cast<rlim_t>(next), before_.rlim_max};
-    if (::setrlimit(RLIMIT_NOFILE, &none) != 0) throw std::runtime_error("setrlimit");
-  }
-  ~NoMoreDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  NoMoreDescriptors(const NoMoreDescriptors&) = delete;
-  NoMoreDescriptors& operator=(const NoMoreDescriptors&) = delete;
-
- private:
-  rlimit before_{};
-};
-
 /// 0: as it should be.
 int hand_back_without_descriptors() {
   const Cluster cluster("jobs.neli");
@@ -247,7 +229,7 @@ int hand_back_without_descriptors() {
   const auto first = a.campaign();
   if (!first) return 2;
   {
-    const NoMoreDescriptors none;
+    const tenure::test::NoDescriptors none;
     a.release();
     for (const auto until = within(3s); !until.passed();)
       if (std::holds_alternative<Granted>(a.acquire())) return 3;
@@ -258,9 +240,7 @@ int hand_back_without_descriptors() {
 }
 
 TEST(KafkaDescriptors, ALeaderWithoutAnyHandsBackAndComesBack) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the sanitizer itself needs descriptors";
-#endif
+  TENURE_NEEDS_NO_DESCRIPTORS();
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own: what it made at first use counts
   EXPECT_EXIT(std::_Exit(hand_back_without_descriptors()), testing::ExitedWithCode(0), "");
 }

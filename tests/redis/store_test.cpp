@@ -2,7 +2,6 @@
 // Goal: whatever a real server refuses, forgets or loses, the record's rules hold and the remedy is told. Method: each
 // test has a server of its own, brought into the state in question.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <atomic>
 #include <cerrno>
@@ -11,6 +10,7 @@
 
 #include <tenure/leader_manager.hpp>
 
+#include "no_descriptors.hpp"
 #include "options.hpp"
 #include "record.hpp"
 #include "server.hpp"
@@ -416,34 +416,15 @@ TEST_F(RedisStore, ABrokenSubscriptionReturnsAndIsMadeAgain) {
   EXPECT_TRUE(woken(*b, {{1}, 11}, 10s));
 }
 
-/// While it lives nobody can open anything.
-class NoDescriptors {
- public:
-  NoDescriptors() {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    auto none = before_;
-    none.rlim_cur = 0;
-    ::setrlimit(RLIMIT_NOFILE, &none);
-  }
-  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  NoDescriptors(const NoDescriptors&) = delete;
-  NoDescriptors& operator=(const NoDescriptors&) = delete;
-
- private:
-  rlimit before_{};
-};
-
 TEST_F(RedisStore, WithoutADescriptorAStandbyWaitsAndHearsLater) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "a sanitizer of this build needs descriptors of its own";
-#endif
+  TENURE_NEEDS_NO_DESCRIPTORS();
   Server server;
   Lines lines;
   const auto a = open_at(url(server)), b = open_at(url(server), "jobs", lines.log());
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
   ASSERT_TRUE(read(*b).record);
   {
-    const NoDescriptors none;
+    const tenure::test::NoDescriptors none;
     const auto limit = within(50ms);
     EXPECT_EQ(b->await_change(Version{{1}, 11}, limit), std::nullopt);
     EXPECT_GE(boot_clock().now(), limit.by) << "no hot loop";

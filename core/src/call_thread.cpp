@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "random.hpp"
+#include "thrown.hpp"
 
 namespace tenure {
 namespace {
@@ -88,7 +89,9 @@ struct CallThreadState {
   // Of the connection that is being made, or was last.
   std::string with, step_is;
   Clock::Time connect_began{}, step_began{};
-  bool cut_short{}, out_of_descriptors{}, ran_out{};
+  bool cut_short{}, out_of_descriptors{};  ///< This step.
+  bool ran_out{};                          ///< Any step.
+  std::string took_too_long;               ///< The step that was cut short last, and what is said of it.
   Duration patience{first_patience}, round_trip{};
   int failures{};  ///< In a row.
   Error failure{};
@@ -105,6 +108,7 @@ struct CallThreadState {
     step_began = boot_clock().now();
     forget_socket();
     socket = copy;
+    cut_short = false;
     out_of_descriptors = copy < 0 && descriptor >= 0;
     if (caller) caller->wake();  // It watches another time now.
     return !quit && !out_of_descriptors;
@@ -153,10 +157,19 @@ struct CallThreadState {
     doing = Doing::connecting;
     connect_began = step_began = boot_clock().now();
     lock.unlock();
-    const bool stands = connection->stands();
+    const bool stood = stands();
     lock.lock();
-    if ((stands || connect(lock)) && asked && !quit) ask(lock);
+    if ((stood || connect(lock)) && asked && !quit) ask(lock);
     doing = Doing::nothing;
+  }
+
+  /// What throws is made anew, and that says why not.
+  bool stands() const {
+    try {
+      return connection->stands();
+    } catch (...) {
+      return false;
+    }
   }
 
   bool connect(Lock& lock) {
@@ -167,6 +180,7 @@ struct CallThreadState {
     doing = Doing::connecting;
     connect_began = step_began = boot_clock().now();
     cut_short = out_of_descriptors = ran_out = false;
+    took_too_long.clear();
     lock.unlock();
     auto error = attempt();
     lock.lock();
@@ -184,16 +198,16 @@ struct CallThreadState {
     try {
       CallThread::Attempt seen(*this);
       return connection->connect(seen);
-    } catch (const std::exception& e) {
-      return Error{Fault::unreachable, std::string("connecting failed: ") + e.what()};
+    } catch (...) {
+      return Error{Fault::unreachable, "connecting failed: " + what_was_thrown()};
     }
   }
 
   void failed(Error error) {
     if (out_of_descriptors)
       error = {Fault::unreachable, with + ": no descriptor is left to watch the connection with: raise ulimit -n"};
-    else if (cut_short)
-      error = {Fault::timed_out, with + ": " + step_is + " took longer than " + in_ms(patience)};
+    else if (!took_too_long.empty() && error.fault == Fault::unreachable)  // What ended it is no news.
+      error = {Fault::timed_out, took_too_long};
     if (ran_out) patience = std::min(patience * 2, first_patience * most_patience);
     const auto most = std::min(longest_pause, asked ? asked->call : longest_pause);
     const auto pause = std::min(first_pause * (1 << std::min(failures, 10)), most);
@@ -224,8 +238,8 @@ struct CallThreadState {
     try {
       CallThread::Socket seen(*this);
       request.body(seen);
-    } catch (const std::exception& e) {
-      error = Error{Fault::unreachable, std::string("a call of the client library threw: ") + e.what()};
+    } catch (...) {
+      error = Error{Fault::unreachable, "a call of the client library threw: " + what_was_thrown()};
     }
     request.body = nullptr;  // What it captured is gone before its caller is told.
     return error;
@@ -262,9 +276,8 @@ struct CallThreadState {
       auto by = limit.by;
       if (doing == Doing::connecting && socket >= 0 && !cut_short) {
         const auto left = step_began + patience - boot_clock().now();
-        cut_short = left <= Duration::zero();
-        if (cut_short)
-          cut();
+        if (left <= Duration::zero())
+          cut_step();
         else if (left < by - limit.clock.now())
           by = limit.clock.now() + left;
       }
@@ -279,6 +292,12 @@ struct CallThreadState {
     ended = true;
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(end_event, &one, sizeof one);
+  }
+
+  void cut_step() {
+    cut_short = true;
+    took_too_long = with + ": " + step_is + " took longer than " + in_ms(patience);
+    cut();
   }
 
   void cut() const {

@@ -181,6 +181,23 @@ TEST(CallThreadConnecting, AStepThatTakesTooLongIsEndedAndGivenMoreTimeLater) {
   EXPECT_EQ(patience, (std::vector<Clock::Duration>{20ms, 40ms, 80ms, 80ms, 20ms}));
 }
 
+TEST(CallThreadConnecting, OfSeveralServersEachMayTakeSoLongAndNoLonger) {
+  const auto slow = std::make_shared<Line>([](auto& attempt, const Silence&) -> std::optional<Error> {
+    for (const auto* server : {"server (first)", "server (second)"}) {
+      const Silence silence;
+      attempt.step(server, "resolving, TCP");
+      attempt.step(server, "greeting", silence.ends[0]);
+      read_a_byte(silence.ends[0]);
+    }
+    attempt.step("server (third)", "resolving, TCP");
+    return Error{Fault::unreachable, "server (third): refused"};
+  });
+  CallThread thread(slow, 20ms);
+  const auto error = thread.call([](auto&) {}, within(5s));
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message, HasSubstr("server (second): greeting took longer than"));
+}
+
 TEST(CallThreadConnecting, AFailureIsToldAndTheNextAttemptIsBackedOff) {
   const auto line = std::make_shared<Line>([](auto&, auto&) {
     return std::optional(Error{Fault::forbidden, "wrong password"});
@@ -207,6 +224,18 @@ TEST(CallThreadConnecting, WhatItThrowsIsAnError) {
   const auto error = thread.call([](auto&) {}, within(5s));
   ASSERT_TRUE(error);
   EXPECT_THAT(error->message, HasSubstr("bad_alloc"));
+}
+
+TEST(CallThreadConnecting, WhatCannotTellWhetherItStandsIsMadeAnew) {
+  struct Lost final : CallThread::Connection {
+    int made{};
+    std::optional<Error> connect(CallThread::Attempt&) override { return ++made, std::nullopt; }
+    bool stands() override { throw 7; }
+  };
+  const auto lost = std::make_shared<Lost>();
+  CallThread thread(lost);
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(thread.call([](auto&) {}, within(5s)));
+  EXPECT_EQ(lost->made, 2);
 }
 
 TEST_F(CallThreadTest, AConnectionThatBrokeIsMadeAnewWithinTheCall) {

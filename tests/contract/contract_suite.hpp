@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <stdexcept>
 #include <tenure/lock_table.hpp>
 #include <tenure/wait.hpp>
+#include <thread>
 #include <utility>
 
 #include "faulty_store.hpp"
@@ -25,7 +27,8 @@ inline std::string name_of(const testing::TestParamInfo<Subject>& info) { return
 /// A candidate under test: its seat, and the patience of a manager.
 class Player {
  public:
-  Player(std::shared_ptr<Backend> seat, const Timing& timing) : seat_(std::move(seat)), timing_(timing) {
+  Player(std::shared_ptr<Backend> seat, const Timing& timing, Clock::Duration look_again)
+      : seat_(std::move(seat)), timing_(timing), look_again_(look_again) {
     if (const auto error = seat_->accepts(timing_)) throw std::invalid_argument(error->message);
   }
 
@@ -37,7 +40,17 @@ class Player {
   Answer acquire() { return seat_->acquire(call()); }
   Answer renew(Token token) { return seat_->renew(token, call()); }
   std::optional<Error> release() { return seat_->release(call()); }
-  Sight observe() { return seat_->observe(call()); }
+
+  /// Asks until it is told.
+  Sight observe(Clock::Duration patience) {
+    for (const auto all = within(patience);; wait_out(within(timing_.retry))) {
+      auto sight = seat_->observe(call());
+      if (const auto* unknown = std::get_if<Unknown>(&sight); !unknown || all.passed()) {
+        if (unknown) ADD_FAILURE() << "nobody could say who leads: " << unknown->error.message;
+        return sight;
+      }
+    }
+  }
   Backend& seat() { return *seat_; }
   std::shared_ptr<Backend> give_up_seat() { return std::move(seat_); }
 
@@ -54,7 +67,7 @@ class Player {
       if (const auto* granted = std::get_if<Granted>(&answer)) return granted->token;
       if (const auto* denied = std::get_if<Denied>(&answer)) {
         const auto seen = denied->holder ? Sight(*denied->holder) : Sight(Vacant{});
-        seat_->await_change(seen, {all.clock, std::min(all.by, all.clock.now() + timing_.term), all.stop});
+        seat_->await_change(seen, {all.clock, std::min(all.by, all.clock.now() + look_again_), all.stop});
       } else {
         wait_out({all.clock, std::min(all.by, all.clock.now() + timing_.retry), all.stop});
       }
@@ -65,6 +78,32 @@ class Player {
  private:
   std::shared_ptr<Backend> seat_;
   Timing timing_;
+  Clock::Duration look_again_;
+};
+
+/// So that no candidate of this election has to wait for a term on an absent record. Whether the store answered.
+inline bool leave_a_released_record(ConditionalStore& store) {
+  Record released;
+  released.token = {1};
+  released.released = true;
+  released.term = milliseconds(1);
+  return std::holds_alternative<Swap>(store.compare_and_set(std::nullopt, released, Player::within(seconds(30))));
+}
+
+/// How late this machine wakes who sleeps: what a bound on a call's time has to allow for.
+class Lateness {
+ public:
+  Clock::Duration most() const { return Clock::Duration(most_.load()); }
+
+ private:
+  std::atomic<Clock::Duration::rep> most_{0};
+  std::jthread sleeper_{[this](std::stop_token stop) {
+    while (!stop.stop_requested()) {
+      const auto limit = Player::within(milliseconds(5));
+      wait_out(limit);
+      most_ = std::max(most_.load(), (boot_clock().now() - limit.by).count());
+    }
+  }};
 };
 
 class ContractTest : public testing::TestWithParam<Subject> {
@@ -77,14 +116,30 @@ class ContractTest : public testing::TestWithParam<Subject> {
 
   static constexpr auto patience = seconds(30);  ///< When a test gives up.
 
+  /// To be called first by a test that waits for a term's end.
+  void terms_are_short() { timing_ = store_->short_timing(), terms_are_short_ = true; }
+
   Player player(const std::string& name, const std::string& election = "jobs") {
-    return {store_->seat(election, {name, name + ":1"}), timing_};
+    return player(Candidate{name, name + ":1"}, election);
   }
+  Player player(const Candidate& candidate, const std::string& election = "jobs") {
+    return player(store_->seat(election, candidate), election);
+  }
+  Player player(std::shared_ptr<Backend> seat, const std::string& election) {
+    if (!terms_are_short_ && !store_->absence_certain() && !leave_a_released_record(*store_->store(election)))
+      throw std::runtime_error("the store did not answer");
+    return {std::move(seat), timing_, store_->pushes() ? timing_.term : timing_.retry};
+  }
+  Sight sight_of(Player& p) { return p.observe(patience); }
+  Sight sight_of(Player&& p) { return p.observe(patience); }
   std::optional<Token> first_tenure(Player& p) { return p.campaign(store_->first_election()); }
   Clock::Time now() const { return boot_clock().now(); }
 
   std::unique_ptr<StoreUnderTest> store_;
   Timing timing_{};
+
+ private:
+  bool terms_are_short_{};
 };
 
 /// What a Backend keeps, whatever is behind it.
@@ -102,7 +157,7 @@ class StoreContract : public ContractTest {
   };
   Faulty faulty(const std::string& name) {
     auto store = std::make_shared<FaultyStore>(open());
-    return {store, {lock_table(store, "jobs", {name, ""}), timing_}};
+    return {store, player(lock_table(store, "jobs", {name, ""}), "jobs")};
   }
 
   Limit call() const { return Player::within(timing_.call); }

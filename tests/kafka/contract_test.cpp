@@ -22,9 +22,9 @@ class Kafka final : public StoreUnderTest {
     return kafka::open(options);
   }
   Timing timing() const override { return kafka::presets().fast; }
+  Timing short_timing() const override { return timing(); }
   /// The broker's delay of a new group, up to 6 s; of a group whose leader died a session and a lease.
   Clock::Duration first_election() const override { return std::chrono::seconds(20); }
-  Clock::Duration hand_over() const override { return std::chrono::seconds(2); }
   int contended_tenures() const override { return 2; }
   std::vector<std::string> odd_elections() const override {
     return {"PLAIN" + mark_, "plain" + mark_, "../a b;%s{}'\"" + mark_, "\xc3\xa4\xf0\x9f\x91\x91" + mark_};

@@ -15,6 +15,7 @@ class Memory final : public StoreUnderTest {
     return memory::open(hub_, election, candidate);
   }
   std::shared_ptr<ConditionalStore> store(const std::string& election) override { return hub_.store(election); }
+  bool absence_certain() const override { return traits_.absence_certain; }
   bool pushes() const override { return traits_.push; }
   bool restart() override {
     hub_.unreachable(true);

@@ -38,14 +38,8 @@ class Table final : public StoreUnderTest {
   std::shared_ptr<ConditionalStore> store(const std::string& election) override {
     return postgres::store(options_, election);
   }
-  /// The first call of a seat also connects, and proves that it knows the password.
-  Timing timing() const override {
-    auto timing = StoreUnderTest::timing();
-    timing.call = milliseconds(800);
-    return timing;
-  }
   bool pushes() const override { return way_ != Way::pgbouncer; }
-  /// Where nothing is pushed, a standby learns of a release at the end of a term.
+  /// Where nothing is pushed, standbys ask again and again.
   int contended_tenures() const override { return pushes() ? 100 : 20; }
 
   bool restart() override {

@@ -28,7 +28,6 @@ class Alone : public Redis {
   redis::Options options() const override {
     return redis::from_url(by_socket_ ? "redis+unix://" + server_.socket() : "redis://" + server_.address() + "/3");
   }
-  bool first_in_life(const std::string& election) const override { return !by_socket_ && election == "jobs"; }
   redis::test::Server server_;
 
  private:
@@ -40,7 +39,7 @@ class Replicated final : public Alone {
   Replicated() : Alone(false) {
     // It is in step only once it has acknowledged something that was written since it came on line.
     const auto online = [&] { return server_.ask({"INFO", "replication"}).find("state=online") != std::string::npos; };
-    if (!redis::test::eventually(online) || !leave_a_released_record("another"))
+    if (!redis::test::eventually(online) || !leave_a_released_record(*store("another")))
       throw std::runtime_error("the replica acknowledges nothing");
   }
   bool restart() override {
@@ -51,7 +50,6 @@ class Replicated final : public Alone {
 
  protected:
   redis::Options options() const override { return redis::from_url("redis://" + server_.address() + "?replicas=1"); }
-  bool first_in_life(const std::string&) const override { return false; }
 
  private:
   redis::test::Server replica_{{"replicaof 127.0.0.1 " + std::to_string(server_.port())}};

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <list>
+#include <optional>
 #include <sstream>
 #include <system_error>
 #include <vector>
@@ -73,6 +74,21 @@ std::string receive(int fd) {
   return got > 0 ? std::string(buffer, static_cast<std::size_t>(got)) : std::string();
 }
 
+/// Big-endian, as Kafka writes it.
+std::size_t number_in(const std::string& bytes, std::size_t at, std::size_t size) {
+  std::size_t out = 0;
+  for (const auto end = at + size; at < end; ++at) out = out << 8 | static_cast<unsigned char>(bytes.at(at));
+  return out;
+}
+
+/// The first whole message, taken from the bytes.
+std::optional<std::string> take_message(std::string& bytes) {
+  if (bytes.size() < 4 || bytes.size() - 4 < number_in(bytes, 0, 4)) return std::nullopt;
+  auto out = bytes.substr(0, 4 + number_in(bytes, 0, 4));
+  bytes.erase(0, out.size());
+  return out;
+}
+
 constexpr short readable = POLLIN | POLLHUP | POLLERR;
 
 }  // namespace
@@ -100,6 +116,31 @@ struct Relay::Connection {
   Clock::Time open_at{};
   bool closed{}, opens_slowly{};
 
+  // With a gate:
+  struct Held {
+    KafkaMessage message;
+    std::string bytes;
+  };
+  std::uint64_t number{};
+  std::string request_bytes, answer_bytes;    ///< of a message that has not come whole
+  std::deque<Held> to_broker, to_client;      ///< not passed yet
+  std::map<std::size_t, KafkaMessage> asked;  ///< by its number on the wire, and not answered yet
+
+  KafkaMessage request_of(const std::string& bytes) {
+    KafkaMessage out{true,  static_cast<int>(number_in(bytes, 4, 2)), static_cast<int>(number_in(bytes, 6, 2)), 0, {},
+                     number};
+    if (const auto size = number_in(bytes, 12, 2); size != 0xffff) out.client_id = bytes.substr(14, size);
+    return asked[number_in(bytes, 8, 4)] = out;
+  }
+  KafkaMessage answer_of(const std::string& bytes) {
+    const auto number_of = number_in(bytes, 4, 4);
+    auto out = asked.at(number_of);
+    asked.erase(number_of);
+    out.request = false;
+    if (out.api == heartbeat) out.error = static_cast<int>(number_in(bytes, out.version == 0 ? 8 : 12, 2));
+    return out;
+  }
+
   ~Connection() {
     ::close(client);
     ::close(broker);
@@ -116,10 +157,8 @@ struct Relay::Connection {
       }
       header += bytes[at++];
       if (header.size() < 6) continue;
-      const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(header[i]); };
-      const auto length = static_cast<std::size_t>(byte(0)) << 24 | static_cast<std::size_t>(byte(1)) << 16 |
-                          static_cast<std::size_t>(byte(2)) << 8 | byte(3);
-      keys.push_back(byte(4) << 8 | byte(5));
+      const auto length = number_in(header, 0, 4);
+      keys.push_back(static_cast<int>(number_in(header, 4, 2)));
       to_skip = length >= 2 ? length - 2 : 0;
       header.clear();
     }
@@ -132,7 +171,7 @@ struct Relay::Connection {
   }
 };
 
-Relay::Relay(int port, int to) : port_(port), to_(to) {
+Relay::Relay(int port, int to, Gate* gate) : gate_(gate), port_(port), to_(to) {
   if (port != 0) listen();
 }
 
@@ -198,7 +237,14 @@ bool Relay::muted(const Connection& c) const {
 
 void Relay::take_requests(Connection& c) {
   const auto bytes = receive(c.client);
-  c.closed = bytes.empty() || !send_all(c.broker, bytes);
+  c.closed = bytes.empty() || (!gate_ && !send_all(c.broker, bytes));
+  if (gate_) {
+    c.request_bytes += bytes;
+    while (auto message = take_message(c.request_bytes)) {
+      c.to_broker.push_back({c.request_of(*message), std::move(*message)});
+      gate_->sent(c.to_broker.back().message);
+    }
+  }
   const std::lock_guard lock(mutex_);
   for (const auto key : c.requests_in(bytes)) ++requests_[{c.pid, key}];
 }
@@ -206,9 +252,24 @@ void Relay::take_requests(Connection& c) {
 void Relay::take_answers(Connection& c) {
   auto bytes = receive(c.broker);
   if (bytes.empty()) c.closed = true;
+  if (gate_) {
+    c.answer_bytes += bytes;
+    while (auto message = take_message(c.answer_bytes))
+      c.to_client.push_back({c.answer_of(*message), std::move(*message)});
+    return;
+  }
   const std::lock_guard lock(mutex_);
   const auto delay = !delayed_ || delayed_ == c.pid ? delay_ : Clock::Duration::zero();
   c.answers.push_back({boot_clock().now() + delay, std::move(bytes)});
+}
+
+void Relay::pass_gate(Connection& c) {
+  const auto pass = [&](std::deque<Connection::Held>& held, int to) {
+    for (; !held.empty() && gate_->passes(held.front().message); held.pop_front())
+      if (!send_all(to, held.front().bytes)) c.closed = true;
+  };
+  pass(c.to_broker, c.broker);
+  pass(c.to_client, c.client);
 }
 
 void Relay::take_connection(std::list<Connection>& all) {
@@ -218,6 +279,7 @@ void Relay::take_connection(std::list<Connection>& all) {
   if (client < 0) return;
   auto& c = all.emplace_back();
   c.client = client;
+  c.number = ++connections_;
   c.broker = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const auto address = loopback(to_);
   if (::connect(c.broker, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) c.closed = true;
@@ -247,6 +309,7 @@ void Relay::serve(std::stop_token stop) {
       if (fds[n++].revents & readable) take_requests(c);
       if (fds[n++].revents & readable) take_answers(c);
       c.send_due(boot_clock().now());
+      if (gate_) pass_gate(c);
     }
     all.remove_if([](const Connection& c) { return c.closed; });
     if (fds[0].revents & POLLIN) take_connection(all);

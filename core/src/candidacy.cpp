@@ -104,7 +104,7 @@ void Candidacy::ineligible(Time now, std::uint64_t id) {
       may_hold_ = pending->may_have_held;
       if (may_hold_) {
         release_due_ = true;
-        cool_down_ = timing_.renew;
+        cool_down_ = std::max(cool_down_, timing_.renew);
       }
     }
   }

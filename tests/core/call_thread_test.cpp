@@ -44,7 +44,7 @@ struct Silence {
     ::close(ends[0]);
     ::close(ends[1]);
   }
-  void say(char c) const { EXPECT_EQ(::write(ends[1], &c, 1), 1); }
+  void say(char c) const { EXPECT_EQ(::send(ends[1], &c, 1, MSG_NOSIGNAL), 1); }
   int ends[2]{};
 };
 
@@ -449,6 +449,32 @@ TEST(CallThreadEnd, AForkedChildMayDestroyIt) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << "it hung, and the alarm ended it";
+}
+
+TEST_F(CallThreadTest, AForkedChildIsRefusedAndDoesItsParentNoHarm) {
+  ASSERT_FALSE(connect());
+  std::promise<void> begun;
+  auto answer = std::async(std::launch::async, [&] {
+    return thread.ask(
+        [&](auto&) -> Result<int> {
+          begun.set_value();
+          return read_a_byte(line->silence()->ends[0]);
+        },
+        within(10s));
+  });
+  begun.get_future().wait();
+  const auto child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    const auto error = thread.call([](auto&) {}, within(20ms));
+    thread.wait_out(within(1ms));
+    ::_exit(error && error->fault == Fault::misconfigured ? 7 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
+  line->silence()->say('x');
+  EXPECT_TRUE(is(answer.get(), 1)) << "the child ended its parent's connection";
 }
 
 // ---- other clocks ----

@@ -79,7 +79,8 @@ class TENURE_EXPORT CallThread {
   CallThread& operator=(const CallThread&) = delete;
 
   /// Nothing: `body` ran on the connection and returned. An error: not by the limit, and it says what is waited for; or
-  /// there is no connection. Unless it names a question without answer, the body was not begun.
+  /// there is no connection; or this is a forked child. Unless it names a question without answer, the body was not
+  /// begun.
   std::optional<Error> call(std::function<void(Socket&)> body, const Limit& limit);
 
   /// What `body` returned, a Result, or call()'s error.
@@ -95,6 +96,8 @@ class TENURE_EXPORT CallThread {
   void wait_out(const Limit& limit);
 
  private:
+  bool forked() const;
+
   const std::shared_ptr<CallThreadState> state_;
   const std::unique_ptr<Waker> real_waker_;
   const int made_by_;  ///< Process.

@@ -20,7 +20,8 @@ namespace tenure {
 /// All methods are safe to call from any thread, hooks included. The waiting ones end early, as if timed out, when
 /// the manager stops. Two threads that wait at a time may get a std::system_error when no descriptor is left.
 ///
-/// Make it after fork(): in a child start() throws std::logic_error, and all else does nothing and returns at once.
+/// Open the store and make the manager after fork(): in a child start() throws std::logic_error, and all else does
+/// nothing and returns at once.
 class TENURE_EXPORT LeaderManager {
  public:
   /// Throws std::invalid_argument if `timing` breaks a rule or the backend does not accept it.

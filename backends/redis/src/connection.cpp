@@ -66,13 +66,19 @@ std::optional<Error> Connection::connect_once(CallThread::Attempt& attempt) {
   if (auto error =
           by_socket ? wire_->connect(options_.socket, attempt.patience()) : wire_->connect(at_, attempt.patience()))
     return error;
-  const auto* const step = options_.tls ? "TLS, introduction" : "introduction";
-  if (!attempt.step(wire_->name(), step, wire_->descriptor())) return wire_->broken("ended");
+  if (auto error = secure(attempt)) return error;
+  if (!attempt.step(wire_->name(), "introduction", wire_->descriptor())) return wire_->broken("ended");
   return introduce_ourselves(attempt);
 }
 
+std::optional<Error> Connection::secure(CallThread::Attempt& attempt) {
+  if (!options_.tls) return std::nullopt;
+  const auto* const handshake = "TLS handshake; a port without TLS leaves it unanswered";
+  if (!attempt.step(wire_->name(), handshake, wire_->descriptor())) return wire_->broken("ended");
+  return wire_->secure(options_, at_.host);
+}
+
 std::optional<Error> Connection::introduce_ourselves(CallThread::Attempt& attempt) {
-  if (auto error = wire_->secure(options_, at_.host)) return error;
   std::vector<Question> questions;
   log_in(questions, *wire_, options_.user, options_.password);
   introduce(questions, *wire_, client_);

@@ -46,6 +46,7 @@ class Connection final : public CallThread::Connection {
 
  private:
   std::optional<Error> connect_once(CallThread::Attempt& attempt);
+  std::optional<Error> secure(CallThread::Attempt& attempt);
   std::optional<Error> introduce_ourselves(CallThread::Attempt& attempt);
   std::optional<Error> check_role(const Reply& reply) const;
   std::optional<Error> check_cluster(const Reply& reply) const;

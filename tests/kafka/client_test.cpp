@@ -3,6 +3,13 @@
 #include "client.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "reaper.hpp"
 
 namespace tenure::kafka {
 namespace {
@@ -95,6 +102,28 @@ TEST(KafkaClient, WhatAMemberWasAssignedIsRead) {
     EXPECT_FALSE(assigns_owner_partition(whole.substr(0, size), "t")) << "cut short at " << size;
   EXPECT_FALSE(assigns_owner_partition(version + bytes({255, 255, 255, 255}), "t"));
   EXPECT_FALSE(assigns_owner_partition(version + bytes({127, 255, 255, 255}) + bytes({255, 255}), "t"));
+}
+
+TEST(Reaper, AChildOfForkMakesItsOwnWhateverAnotherThreadDidMeanwhile) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "such a child's threads get stacks that the sanitizer takes for the parent's, or none at all";
+#endif
+  Reaper::instance();
+  const std::jthread other([](std::stop_token stop) {
+    while (!stop.stop_requested()) Reaper::instance();
+  });
+  for (int i = 0; i < 100; ++i) {
+    const auto child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::alarm(60);
+      Reaper::instance();
+      std::_Exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0) << "child " << i;
+  }
 }
 
 }  // namespace

@@ -15,10 +15,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <tenure/kafka.hpp>
@@ -33,6 +35,7 @@ namespace {
 std::atomic<int> threads_left{-1};  ///< How many more this process may start; below zero: any number.
 std::atomic<bool> commits_refused{false};
 std::atomic<int> unsubscribed{0}, closed_subscribed{0};
+std::atomic<int> handles{0};  ///< of the client library that stand
 }  // namespace
 
 /// In place of the client library's.
@@ -42,6 +45,18 @@ extern "C" rd_kafka_resp_err_t rd_kafka_commit_queue(
   static const auto real =
       reinterpret_cast<decltype(&rd_kafka_commit_queue)>(::dlsym(RTLD_NEXT, "rd_kafka_commit_queue"));
   return commits_refused ? RD_KAFKA_RESP_ERR__STATE : real(rk, offsets, queue, done, opaque);
+}
+extern "C" rd_kafka_t* rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t* conf, char* why, size_t size) {
+  static const auto real = reinterpret_cast<decltype(&rd_kafka_new)>(::dlsym(RTLD_NEXT, "rd_kafka_new"));
+  auto* const made = real(type, conf, why, size);
+  if (made) ++handles;
+  return made;
+}
+extern "C" void rd_kafka_destroy_flags(rd_kafka_t* rk, int flags) {
+  static const auto real =
+      reinterpret_cast<decltype(&rd_kafka_destroy_flags)>(::dlsym(RTLD_NEXT, "rd_kafka_destroy_flags"));
+  real(rk, flags);
+  --handles;
 }
 extern "C" rd_kafka_resp_err_t rd_kafka_unsubscribe(rd_kafka_t* rk) {
   static const auto real =
@@ -166,6 +181,23 @@ TEST(KafkaThreads, OneThatCannotBeStartedIsToldByOpen) {
   EXPECT_GE(refused, 2) << "of the two threads of a seat neither was refused";
 }
 
+TEST(KafkaThreads, OneThatCannotBeStartedIsToldByARequestToStepDown) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer has a pthread_create of its own";
+#endif
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own: one thread is made at first use
+  const auto refused = [] {
+    threads_left = 0;
+    try {
+      request_step_down(nobody_there(), "me", "a test", within(10ms));
+    } catch (const std::system_error&) {
+      std::_Exit(0);
+    }
+    std::_Exit(1);
+  };
+  EXPECT_EXIT(refused(), testing::ExitedWithCode(0), "");
+}
+
 /// Of the threads of ours: their names, and those signals of the program's that they would take.
 std::map<std::string, std::vector<int>> open_signals() {
   std::map<std::string, std::vector<int>> out;
@@ -193,21 +225,66 @@ TEST(KafkaThreads, BlockTheProgramsSignals) {
   EXPECT_EQ(found, (decltype(found){{"tenure-kafka", none}, {"tenure-k-read", none}, {"tenure-k-close", none}}));
 }
 
+/// SIGALRM ends the child if this does not.
+void in_child(const std::function<bool()>& well) {
+  const auto child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(60);
+    std::_Exit(well() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 TEST(KafkaThreads, AChildOfForkHasAllOfItsOwn) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "such a child's threads get stacks that the sanitizer takes for the parent's, or none at all";
 #endif
   const auto before = open(nobody_there());
-  const auto child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
+  in_child([] {
     const auto seat = open(nobody_there());
-    for (const auto until = within(5s); open_signals().size() < 3 && !until.passed();) seat->observe(within(10ms));
-    std::_Exit(open_signals().size() < 3 ? 1 : 0);  // without the one that closes, its handles never leave a group
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+    for (const auto until = within(patience); open_signals().size() < 3 && !until.passed();)
+      seat->observe(within(10ms));
+    return open_signals().size() == 3;  // without the one that closes, its handles never leave a group
+  });
+}
+
+TEST(KafkaThreads, AnInheritedSeatDoesNothingInAChildOfFork) {
+  auto seat = open(nobody_there());
+  seat->observe(within(10ms));
+  in_child([&] {
+    const auto says = [](const Error& e) { return e.fault == Fault::misconfigured && mentions(e.message, "forked"); };
+    const auto said = [&](const auto& answer) {
+      const auto* unknown = std::get_if<Unknown>(&answer);
+      return unknown && says(unknown->error);
+    };
+    const auto by = within(patience);
+    const auto released = seat->release(by);
+    const bool all = said(seat->acquire(by)) && said(seat->renew(Token{1}, by)) && released && says(*released) &&
+                     said(seat->observe(by));
+    seat->await_change(Vacant{}, by);
+    seat.reset();
+    return all;
+  });
+}
+
+std::shared_ptr<Backend> outlives_statics;
+int handles_before = 0;
+
+TEST(KafkaThreads, ASeatThatEndsAfterMainLeavesNothingBehind) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  // At the end these run from the last to the first: that of the library's, which open() adds, before both.
+  const auto exits = [] {
+    std::atexit([] { std::_Exit(handles == handles_before ? 0 : 1); });
+    std::atexit([] { outlives_statics.reset(); });
+    handles_before = handles;
+    outlives_statics = open(nobody_there());
+    outlives_statics->observe(within(50ms));  // and goes on reading
+    std::exit(2);
+  };
+  EXPECT_EXIT(exits(), testing::ExitedWithCode(0), "");
 }
 
 TEST(KafkaMock, ACallThatItsCallerEndsSaysSo) {

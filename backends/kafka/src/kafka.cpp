@@ -2,6 +2,8 @@
 // The five verbs, each one question to the seat's serving thread.
 #include <tenure/kafka.hpp>
 
+#include <unistd.h>
+
 #include <stdexcept>
 #include <utility>
 
@@ -34,18 +36,19 @@ std::shared_ptr<Client> make_observer(const Options& options, const std::string&
 /// Without its caller: a commit that no coordinator took keeps a handle until a session's time is over.
 std::shared_ptr<Client> closed_aside(std::shared_ptr<Client> client) {
   auto* const it = client.get();
-  return {it, [client = std::move(client)](Client*) mutable { Reaper::instance().close(std::move(client), [] {}); }};
-}
-
-Unknown ended(const Limit& limit) {
-  return {
-      {Fault::timed_out, limit.stop.stop_requested() ? "its caller ended the call" : "the call ended by its limit"}};
+  auto& reaper = Reaper::instance();  // may throw, which at the end nothing may
+  return {it, [client = std::move(client), &reaper](Client*) mutable { reaper.close(std::move(client), [] {}); }};
 }
 
 class Seat final : public Backend {
  public:
   explicit Seat(std::shared_ptr<Carrier> carrier) : carrier_(std::move(carrier)) {}
-  ~Seat() override { carrier_->stop(); }
+  ~Seat() override {
+    if (forked())
+      new std::shared_ptr<Carrier>(std::move(carrier_));  // its threads are the parent's
+    else
+      carrier_->stop();
+  }
 
   std::optional<Error> accepts(const Timing& timing) override {
     auto kept = timing;  // Retry, call and drain are core's alone.
@@ -72,13 +75,13 @@ class Seat final : public Backend {
   std::optional<Error> release(const Limit& limit) override {
     auto result = call({.verb = Verb::release, .token = {}, .seen = {}}, limit);
     if (auto* error = std::get_if<std::optional<Error>>(&result)) return std::move(*error);
-    return ended(limit).error;
+    return unanswered(limit);
   }
 
   Sight observe(const Limit& limit) override {
     auto result = call({.verb = Verb::observe, .token = {}, .seen = {}}, limit);
     if (auto* sight = std::get_if<Sight>(&result)) return std::move(*sight);
-    return ended(limit);
+    return Unknown{unanswered(limit)};
   }
 
   void await_change(const Sight& seen, const Limit& limit) override {
@@ -86,7 +89,19 @@ class Seat final : public Backend {
   }
 
  private:
+  bool forked() const { return ::getpid() != made_by_; }
+
+  Error unanswered(const Limit& limit) const {
+    if (forked())
+      return {Fault::misconfigured,
+              "kafka: this process was forked from the one that opened the seat, and has no part in its election; open "
+              "one of its own"};
+    return {Fault::timed_out,
+            limit.stop.stop_requested() ? "its caller ended the call" : "the call ended by its limit"};
+  }
+
   Carrier::Result call(fact::Called question, const Limit& limit) {
+    if (forked()) return {};  // before any lock: it may have been held when we were forked
     if (!started_) {
       const auto pace = pace_of(timing_, carrier_->options());
       if (const auto* error = std::get_if<Error>(&pace)) throw std::invalid_argument(error->message);
@@ -99,10 +114,11 @@ class Seat final : public Backend {
   Answer ask(fact::Called question, const Limit& limit) {
     auto result = call(std::move(question), limit);
     if (auto* answer = std::get_if<Answer>(&result)) return std::move(*answer);
-    return ended(limit);
+    return Unknown{unanswered(limit)};
   }
 
-  const std::shared_ptr<Carrier> carrier_;
+  std::shared_ptr<Carrier> carrier_;
+  const pid_t made_by_{::getpid()};
   Timing timing_{presets().balanced};
   bool started_{};
 };

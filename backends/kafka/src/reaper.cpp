@@ -11,6 +11,8 @@
 #include <tenure/clock.hpp>
 #include <tenure/kit/start_thread.hpp>
 
+#include "fork_safe.hpp"
+
 namespace tenure::kafka {
 namespace {
 
@@ -30,17 +32,30 @@ struct Reaper::Impl {
   /// Done when it says so: a handle out of its group, or a thread at its end.
   using Task = std::function<bool()>;
 
-  std::mutex mutex;
+  std::mutex mutex, late_mutex;
   std::vector<Task> arrived;
   bool exiting{}, finished{};
+  Clock::Time exit_by{Clock::Time::max()};
   const pid_t made_by{::getpid()};
   const std::unique_ptr<Waker> wakes{boot_clock().make_waker()}, exit_wakes{boot_clock().make_waker()};
   std::thread thread{start_thread("tenure-k-close", [this] { run(); })};  ///< Last: it uses all of them.
 
   void add(Task task) {
-    const std::lock_guard lock(mutex);
-    arrived.push_back(std::move(task));
-    wakes->wake();
+    {
+      const std::lock_guard lock(mutex);
+      if (!finished) {
+        arrived.push_back(std::move(task));
+        wakes->wake();
+        return;
+      }
+    }
+    do_late(task);
+  }
+
+  /// A seat that ends after main() and after the thread, as one in a static variable may: its destructor waits.
+  void do_late(const Task& task) {
+    const std::lock_guard lock(late_mutex);
+    while (!done(task) && boot_clock().now() < exit_by) exit_wakes->wait_until(boot_clock().now() + step);
   }
 
   void run() {
@@ -87,6 +102,7 @@ struct Reaper::Impl {
     const auto by = boot_clock().now() + patience_at_exit;
     {
       const std::lock_guard lock(mutex);
+      exit_by = by;
       exiting = true;
       wakes->wake();
     }
@@ -104,9 +120,8 @@ struct Reaper::Impl {
 Reaper::Reaper() : impl_(*new Impl) {}
 
 Reaper& Reaper::instance() {
-  static auto& making = *new std::mutex;
   static Reaper* one = nullptr;
-  const std::lock_guard lock(making);
+  const std::lock_guard lock(fork_safe_mutex());
   // A child of fork has the memory of its parent's, and no thread.
   if (!one || one->impl_.made_by != ::getpid()) one = new Reaper;
   static const struct AtExit {

@@ -10,7 +10,8 @@
 
 namespace tenure::kafka {
 
-/// One thread per process, also in a child of fork. When the process ends it gets three seconds to finish.
+/// One thread per process, also in a child of fork. When the process ends it gets three seconds to finish; what comes
+/// later is done by its caller.
 class Reaper {
  public:
   /// Throws std::system_error if there can be no thread or descriptor more: to be asked for when a seat is made, not

@@ -9,6 +9,8 @@
 #include <tenure/kit/start_thread.hpp>
 #include <tenure/wait.hpp>
 
+#include "fork_safe.hpp"
+
 namespace tenure::kafka {
 namespace {
 
@@ -26,21 +28,17 @@ constexpr auto after_throw = milliseconds(100);
 class Memory {
  public:
   static Token of(const std::string& election) {
-    const std::lock_guard lock(mutex());
+    const std::lock_guard lock(fork_safe_mutex());
     return tokens()[election];
   }
   static void keep(const std::string& election, Token token) {
-    const std::lock_guard lock(mutex());
+    const std::lock_guard lock(fork_safe_mutex());
     auto& kept = tokens()[election];
     kept = std::max(kept, token);
   }
 
  private:
   // Never destroyed: threads may still run while statics are torn down.
-  static std::mutex& mutex() {
-    static auto& it = *new std::mutex;
-    return it;
-  }
   static std::map<std::string, Token>& tokens() {
     static auto& it = *new std::map<std::string, Token>;
     return it;

@@ -59,7 +59,8 @@ struct Options {
   Log log{};
 };
 
-/// A seat for a LeaderManager or an Observer of its own. Any thread may destroy it, but not from within `log`.
+/// A seat for a LeaderManager or an Observer of its own. Any thread may destroy it, but not from within `log`. In a
+/// forked child its verbs are Fault::misconfigured, and its destructor does nothing.
 ///
 /// Needs two threads and two client handles: with librdkafka's own and a LeaderManager's about 13 threads and 25
 /// descriptors, so that 40 elections reach the usual limit of 1024. Joins the group at the first acquire(), and leaves
@@ -88,6 +89,7 @@ TENURE_KAFKA_EXPORT Presets presets();
 /// Asks whoever leads now to hand back: `by` whom (at most 100 bytes) and `why` (at most 200) reach its
 /// ousting(). Returns once the request is stored, or when nobody leads; the leader reads it within 3 s if it
 /// has remote_step_down. Blocks until then or the limit. Needs READ on the group and on group + ".requests".
+/// Throws as open() does.
 TENURE_KAFKA_EXPORT std::optional<Error> request_step_down(const Options& options, const std::string& by,
                                                            const std::string& why, const Limit& limit);
 

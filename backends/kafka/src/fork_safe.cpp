@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fork_safe.hpp"
+
+#include <pthread.h>
+
+namespace tenure::kafka {
+
+std::mutex& fork_safe_mutex() {
+  static auto& it = *new std::mutex;
+  // Refused only for want of memory; then a child may hang, as without.
+  [[maybe_unused]] static const int registered = ::pthread_atfork(
+      [] { fork_safe_mutex().lock(); }, [] { fork_safe_mutex().unlock(); }, [] { fork_safe_mutex().unlock(); });
+  return it;
+}
+
+}  // namespace tenure::kafka

@@ -26,6 +26,7 @@
 #include <tenure/leader_manager.hpp>
 #include <tenure/stores.hpp>
 
+#include "eventually.hpp"
 #include "no_descriptors.hpp"
 #include "relay.hpp"
 #include "table.hpp"
@@ -34,17 +35,11 @@ namespace {
 
 using namespace std::chrono_literals;
 using namespace tenure;
+using test::eventually;
 
 Clock::Time now() { return boot_clock().now(); }
 void let_pass(Clock::Duration d) { std::this_thread::sleep_for(d); }  // needs no descriptor
 double milliseconds(Clock::Duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
-
-template <class Holds>
-bool eventually(Holds holds, Clock::Duration patience) {
-  for (const auto by = now() + patience; now() < by; let_pass(1ms))
-    if (holds()) return true;
-  return holds();
-}
 
 struct Settings {
   std::string figure, url, command;

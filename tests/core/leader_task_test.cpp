@@ -36,7 +36,6 @@ class Task : public testing::Test {
 
 TEST_F(Task, EndsBeforeTheStoreIsToldAndStartsAnewAtEachElection) {
   LeaderTask task(backend, timing, until_stopped(), LeaderTask::OnReturn::stay, {}, clock);
-  task.manager().start();
   ASSERT_TRUE(backend->await("begin 1"));
   task.manager().resign(0s);
   ASSERT_TRUE(backend->await("begin 2"));
@@ -47,7 +46,6 @@ TEST_F(Task, EndsBeforeTheStoreIsToldAndStartsAnewAtEachElection) {
 
 TEST_F(Task, IsToldToStopWhenTheLeaseLapses) {
   LeaderTask task(backend, timing, until_stopped(), LeaderTask::OnReturn::stay, {}, clock);
-  task.manager().start();
   ASSERT_TRUE(backend->await("begin 1"));
   backend->refuse(true);
   ASSERT_TRUE(clock.await_parked(1));
@@ -59,7 +57,6 @@ TEST_F(Task, ReturningEarlyStaysLeader) {
   std::atomic<bool> returned{false};
   LeaderTask task(
       backend, timing, [&](std::stop_token, Token) { returned = true; }, LeaderTask::OnReturn::stay, {}, clock);
-  task.manager().start();
   ASSERT_TRUE(eventually([&] { return returned.load(); }));
   ASSERT_TRUE(clock.await_parked(1));
   clock.advance(timing.renew);
@@ -70,7 +67,6 @@ TEST_F(Task, ReturningEarlyStaysLeader) {
 TEST_F(Task, ReturningEarlyResignsIfAsked) {
   LeaderTask task(
       backend, timing, [](std::stop_token, Token) {}, LeaderTask::OnReturn::resign, {}, clock);
-  task.manager().start();
   ASSERT_TRUE(backend->await("release"));
   ASSERT_TRUE(eventually([&] { return clock.next_alarm() == clock.now() + timing.retry; }));
   clock.advance(timing.retry);
@@ -84,7 +80,6 @@ TEST_F(Task, ThrowingBecomesAnErrorAndCountsAsReturning) {
   LeaderTask task(
       backend, timing, [](std::stop_token, Token) { throw std::runtime_error("no disk"); },
       LeaderTask::OnReturn::resign, hooks, clock);
-  task.manager().start();
   EXPECT_TRUE(eventually([&] { return told.load(); }));
   EXPECT_TRUE(backend->await("release"));
 }
@@ -94,7 +89,6 @@ TEST_F(Task, HooksMayStandBesideTheWork) {
   hooks.elected = [&](const Elected&) { backend->note("elected"); };
   hooks.ousting = [&](const Ousting&) { backend->note("ousting"); };
   LeaderTask task(backend, timing, until_stopped(), LeaderTask::OnReturn::stay, hooks, clock);
-  task.manager().start();
   ASSERT_TRUE(backend->await("elected"));
   ASSERT_TRUE(backend->await("begin 1"));
   task.manager().stop();

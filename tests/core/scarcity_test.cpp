@@ -61,7 +61,8 @@ struct HeldStore : Backend {
   std::atomic<int> acquires{0}, waits{0};
 };
 
-const Timing quick = Timing::of(300ms);
+/// Asks often, and has time for a machine that is slow.
+constexpr Timing quick{.term = 1min, .renew = 100ms, .retry = 20ms, .margin = 1s, .call = 20s, .drain = 10s};
 
 struct WantOfDescriptors : testing::Test {
   void SetUp() override { TENURE_NEEDS_NO_DESCRIPTORS(); }

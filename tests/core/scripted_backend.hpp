@@ -8,25 +8,15 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <tenure/backend.hpp>
 #include <tenure/manual_clock.hpp>
 #include <tenure/wait.hpp>
 
-namespace tenure::test {
+#include "eventually.hpp"
 
-/// Waits in real time until `done`, which some other thread brings about.
-template <class Done>
-bool eventually(Done done) {
-  const auto give_up = boot_clock().now() + std::chrono::seconds(10);
-  while (!done()) {
-    if (boot_clock().now() > give_up) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
+namespace tenure::test {
 
 class ScriptedBackend : public Backend {
  public:
@@ -109,10 +99,10 @@ class ScriptedBackend : public Backend {
     changed_.notify_all();
     if (what != "elected" && what != "ousting") changed_.wait(lock, [this] { return !hanging_; });
   }
-  /// Waits in real time, at most 10 s, until the diary has `n` entries of this.
+  /// Waits in real time, at most 30 s, until the diary has `n` entries of this.
   bool await(const std::string& what, long n = 1) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(10),
+    return changed_.wait_for(lock, std::chrono::seconds(30),
                              [&] { return std::count(diary_.begin(), diary_.end(), what) >= n; });
   }
 

@@ -17,10 +17,13 @@
 #include <utility>
 #include <vector>
 
+#include "eventually.hpp"
+
 namespace tenure::file {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
+using test::eventually;
 
 /// Removed at the end.
 class Scratch {
@@ -80,28 +83,17 @@ Error error_of(const Result<T>& result) {
   return {};
 }
 
-inline Read read(ConditionalStore& store, Clock& clock = boot_clock()) { return value(store.read(within(1s, clock))); }
+inline Read read(ConditionalStore& store, Clock& clock = boot_clock()) { return value(store.read(within(30s, clock))); }
 
 inline bool swap(ConditionalStore& store, const std::optional<Expected>& expected, const Record& next,
                  Clock& clock = boot_clock()) {
-  return value(store.compare_and_set(expected, next, within(1s, clock))).applied;
+  return value(store.compare_and_set(expected, next, within(30s, clock))).applied;
 }
 
 inline std::set<std::string> names(const fs::path& directory) {
   std::set<std::string> found;
   for (const auto& entry : fs::directory_iterator(directory)) found.insert(entry.path().filename());
   return found;
-}
-
-/// Until it holds, or for ten seconds.
-inline bool eventually(const std::function<bool()>& holds) {
-  const auto waker = boot_clock().make_waker();
-  const auto end = boot_clock().now() + 10s;
-  while (!holds()) {
-    if (boot_clock().now() >= end) return false;
-    waker->wait_until(boot_clock().now() + 1ms);
-  }
-  return true;
 }
 
 /// A forked process. Its `body` runs to the end, or until somebody kills it; it ends with this object.

@@ -3,8 +3,7 @@
 // Method: a leader on a memory hub; its lease's length tells by which timing it runs.
 #include <atomic>
 
-#include <tenure/wait.hpp>
-
+#include "eventually.hpp"
 #include "support.hpp"
 
 namespace tenure::test {
@@ -18,15 +17,6 @@ Opened keeps_term(const Opening& opening) {
   auto opened = any_store(opening);
   opened.kept = {"term", "renew", "margin", "clock_rate_error"};
   return opened;
-}
-
-bool eventually(const std::function<bool()>& holds) {
-  const auto end = boot_clock().now() + 10s;
-  while (!holds()) {
-    if (boot_clock().now() >= end) return false;
-    wait_out({boot_clock(), boot_clock().now() + 1ms, {}});
-  }
-  return true;
 }
 
 struct Apply : testing::Test {

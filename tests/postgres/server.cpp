@@ -84,15 +84,6 @@ Limit within(Clock::Duration time, std::stop_token stop) {
   return {boot_clock(), boot_clock().now() + time, std::move(stop)};
 }
 
-bool eventually(const std::function<bool()>& holds, Clock::Duration patience) {
-  const auto all = within(patience);
-  while (!holds()) {
-    if (all.passed()) return false;
-    wait_out(within(5ms));
-  }
-  return true;
-}
-
 pqxx::result sql(const std::string& conninfo, const std::string& statements) {
   pqxx::connection connection(conninfo);
   return pqxx::nontransaction(connection).exec(statements);

@@ -4,7 +4,6 @@
 #include <sys/types.h>
 
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,8 +14,11 @@
 #include <tenure/postgres.hpp>
 
 #include "clock_shim.hpp"
+#include "eventually.hpp"
 
 namespace tenure::postgres::test {
+
+using tenure::test::eventually;
 
 /// TENURE_POSTGRES and its like; empty if tests/run started none.
 std::string shared(const std::string& variable = "TENURE_POSTGRES");
@@ -25,9 +27,6 @@ std::string shared(const std::string& variable = "TENURE_POSTGRES");
 std::string unique_name(const std::string& stem);
 
 Limit within(Clock::Duration time, std::stop_token stop = {});
-
-/// Until it holds, or for so long.
-bool eventually(const std::function<bool()>& holds, Clock::Duration patience = std::chrono::seconds(20));
 
 /// A statement of the test's own, on a connection of its own. Throws what libpqxx throws.
 pqxx::result sql(const std::string& conninfo, const std::string& statements);

@@ -75,16 +75,6 @@ std::string server_program() {
   return {};
 }
 
-bool eventually(const std::function<bool()>& holds) {
-  const auto waker = boot_clock().make_waker();
-  const auto end = boot_clock().now() + 10s;
-  while (!holds()) {
-    if (boot_clock().now() >= end) return false;
-    waker->wait_until(boot_clock().now() + 2ms);
-  }
-  return true;
-}
-
 std::string unique_name(const std::string& stem) {
   return stem + "-" + std::to_string(::getpid()) + "-" + std::to_string(boot_clock().now().time_since_epoch().count());
 }

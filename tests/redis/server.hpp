@@ -4,13 +4,14 @@
 #include <sys/types.h>
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <tenure/clock.hpp>
 #include <tenure/redis.hpp>
+
+#include "eventually.hpp"
 
 struct redisReply;
 
@@ -20,6 +21,8 @@ class ClockShim;
 
 namespace tenure::redis::test {
 
+using tenure::test::eventually;
+
 /// TENURE_REDIS_SERVER, or the first of redis-server, valkey-server and what Debian's redis-tools has of it. Empty:
 /// none.
 std::string server_program();
@@ -28,9 +31,6 @@ std::string server_program();
 #define TENURE_NEEDS_REDIS()                           \
   if (::tenure::redis::test::server_program().empty()) \
   GTEST_SKIP() << "needs redis-server (Debian: apt install redis-tools); set TENURE_REDIS_SERVER to its path"
-
-/// Until it holds; false after ten seconds.
-bool eventually(const std::function<bool()>& holds);
 
 /// A name that no other test and no other run uses.
 std::string unique_name(const std::string& stem);

@@ -549,14 +549,5 @@ TEST_F(CallThreadTest, TheLimitsClockMayBeGoneAfterTheCall) {
   EXPECT_FALSE(connect());
 }
 
-TEST_F(CallThreadTest, CountsByTheCallersClock) {
-  ManualClock clock;
-  ASSERT_FALSE(connect());
-  auto result = std::async(std::launch::async, [&] { return read({clock, clock.now() + 10s, {}}); });
-  ASSERT_TRUE(clock.await_parked(1));
-  clock.advance(10s);
-  EXPECT_THAT(trouble(result.get()), HasSubstr("no answer"));
-}
-
 }  // namespace
 }  // namespace tenure

@@ -100,7 +100,8 @@ TEST_F(WantOfDescriptors, AStandbyOutlivesAWantOfDescriptorsAndTellsOfIt) {
 
 TEST_F(WantOfDescriptors, AnObserverOutlivesAWantOfDescriptors) {
   const auto seat = std::make_shared<HeldStore>();
-  std::optional<Observer> observer(std::in_place, seat, quick);
+  const auto short_waits = Timing::of(300ms);
+  std::optional<Observer> observer(std::in_place, seat, short_waits);
   ASSERT_TRUE(eventually([&] { return seat->waits >= 1; }));
   const NoDescriptors none;
   const int looks = seat->acquires;

@@ -73,18 +73,18 @@ TEST_F(PostgresFar, BalancedElectsAtAHundredAndFifty) {
 TEST_F(PostgresFar, ConnectionsThatAllBreakAtOnceOustNobody) {
   std::vector<std::unique_ptr<Candidate>> all;
   for (int i = 0; i < 5; ++i)
-    all.push_back(std::make_unique<Candidate>(options_, "jobs " + std::to_string(i), presets().fast));
+    all.push_back(std::make_unique<Candidate>(options_, "jobs " + std::to_string(i), presets().balanced));
   for (const auto& one : all) ASSERT_TRUE(eventually([&] { return one->leads(); }));
   const auto before = sessions();
   ASSERT_EQ(before.size(), all.size());
-  relay_->far_away(20ms);  // which makes it so certain that one call is not enough
+  relay_->far_away(80ms);  // which makes it so certain that one call is not enough
   std::string pids;
   for (const int pid : before) pids += (pids.empty() ? "" : ",") + std::to_string(pid);
   admin("select pg_terminate_backend(pid) from unnest(array[" + pids + "]) as pid");
   const auto ended = boot_clock().now();
   // A term later each of them has renewed, or lost the lead.
   for (const auto& one : all)
-    EXPECT_TRUE(eventually([&] { return one->ousted > 0 || boot_clock().now() > ended + presets().fast.term; }));
+    EXPECT_TRUE(eventually([&] { return one->ousted > 0 || boot_clock().now() > ended + presets().balanced.term; }));
   for (const auto& one : all) EXPECT_TRUE(one->leads());
   for (const int pid : sessions()) EXPECT_THAT(before, testing::Not(testing::Contains(pid)));
 }

@@ -101,12 +101,13 @@ TEST(Settings, AConninfoThatLibpqRefusesIsRefusedWithoutRepeatingIt) {
 /// Of each of these libpq would print a part as a host, a port or a database.
 TEST(Settings, APasswordThatIsNotEncodedIsRefusedAndNoPartOfItIsRepeated) {
   const std::string c = canary;
-  for (const auto& conninfo : {"postgres://u:" + c + "/x@127.0.0.1/db", "postgres://u:x/" + c + "@127.0.0.1/db",
-                               "postgres://u:abc@" + c + "@127.0.0.1/db", "postgresql://u:" + c + "@x@127.0.0.1/db",
-                               "postgres://u:" + c + "/x@h:1,i:2/db?sslmode=require", "postgres://u:" + c + "/",
-                               "postgres://u:" + c + ":1@/x@h", "postgres://u:x/y" + c + "@h", "postgres://u:" + c,
-                               "postgres://u:a@b/c@" + c, "host=u@" + c, "host=a,b@" + c, "port=" + c,
-                               "port=5432,7" + c, "postgres://u:" + c + "?x/y@h", "postgres://u:%zz" + c + "@h/db"}) {
+  for (const auto& conninfo :
+       {"postgres://u:" + c + "/x@127.0.0.1/db", "postgres://u:x/" + c + "@127.0.0.1/db",
+        "postgres://u:abc@" + c + "@127.0.0.1/db", "postgresql://u:" + c + "@x@127.0.0.1/db",
+        "postgres://u:" + c + "/x@h:1,i:2/db?sslmode=require", "postgres://u:" + c + "/",
+        "postgres://u:" + c + ":1@/x@h", "postgres://u:x/y" + c + "@h", "postgres://u:" + c, "postgres://u:a@b/c@" + c,
+        "host=u@" + c, "host=a,b@" + c, "port=" + c, "port=5432,7" + c, "postgres://u:" + c + "?x/y@h",
+        "postgres://u:%zz" + c + "@h/db", "dbname=postgres://u:" + c + "@h/db", "host=postgres://u:" + c + "/h"}) {
     const auto told = refusal(with(conninfo));
     EXPECT_NE(told, "accepted") << conninfo;
     EXPECT_THAT(told, Not(HasSubstr("canary"))) << conninfo;

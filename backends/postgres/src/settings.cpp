@@ -110,6 +110,10 @@ void check_file(const Pairs& pairs, const std::string& key, const char* variable
 
 /// What libpq would refuse no sooner than it connects, and then repeat.
 void check_values(const Pairs& pairs) {
+  for (const auto& [key, variable] : {std::pair("host", "PGHOST"), std::pair("dbname", "PGDATABASE")})
+    if (effective(pairs, key, variable).find("://") != std::string::npos)
+      refuse(std::string(key) +
+             " is a URI: give that as the whole of conninfo. It is not repeated here, since it may hold a password");
   check_choice(pairs, "sslmode", "PGSSLMODE", "disable allow prefer require verify-ca verify-full");
   check_choice(pairs, "target_session_attrs", "PGTARGETSESSIONATTRS",
                "any read-write read-only primary standby prefer-standby");

@@ -108,8 +108,8 @@ class Revocation final : public Gate {
   std::vector<Step> steps_;
 };
 
-/// The rule: between its assignment and its next join every commit of a handle is answered, and after that none goes
-/// out. Returns what breaks it.
+/// Rules 11 and 13 of backends/kafka/README.md: between its assignment and its next join every commit of a handle is
+/// answered, and after that none goes out. Returns what breaks it.
 std::string disorder(const std::vector<Step>& steps) {
   std::set<std::string> unanswered, joining;
   for (const auto& [what, handle] : steps) {

@@ -13,6 +13,8 @@
 // and depth. Of two commits of one candidate that are both late, the older is handled first. Left out: stale reads of a
 // coordinator of the past (the nonce is carried, not tried), clocks that differ, calls that their callers abandon,
 // recalls, foreign commits, lost acknowledged commits, a third member.
+//
+// Rules are those of backends/kafka/README.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -164,8 +166,8 @@ namespace {
 /// How the part between Neli and the broker behaves.
 enum class Carrier {
   faithful,
-  takes_unknown_for_refused,  ///< K10's old rule: after a commit of unknown outcome, the same handle claims again
-  gives_up_when_revoked,      ///< K6: what still waits inside the client library does not delay the unassign
+  takes_unknown_for_refused,  ///< Rule 10 broken: after a commit of unknown outcome, the same handle claims again
+  gives_up_when_revoked,      ///< Rule 13 broken: what waits inside the client library does not delay the unassign
 };
 
 constexpr int candidates = 2;
@@ -815,11 +817,12 @@ TEST(NeliExplore, FromALeader) {
 
 TEST(NeliExplore, FindsATokenTwiceIfTheHandleClaimsAgainAfterAnUnknownOutcome) {
   const World broken(Carrier::takes_unknown_for_refused, a_cut_and_an_eviction);
-  EXPECT_EQ(explore("nobody, K10 broken", broken, 13).violation.substr(0, 15), "token 2 after 2");
+  EXPECT_EQ(explore("nobody, rule 10 broken", broken, 13).violation.substr(0, 15), "token 2 after 2");
 }
 
 TEST(NeliExplore, FindsTwoLeadersIfTheUnassignDoesNotWaitForTheAnswer) {
-  EXPECT_NE(explore("a leader, K6 broken", one_leads(Carrier::gives_up_when_revoked, an_eviction), 18).violation, "");
+  EXPECT_NE(explore("a leader, rule 13 broken", one_leads(Carrier::gives_up_when_revoked, an_eviction), 18).violation,
+            "");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: every rule of fenced NELI holds. Method: facts are handed to one Neli at chosen moments of a clock
-// that is only a number, and what it does is compared; the store, the group and the callers are played by the
-// test.
+// Goal: every rule of fenced NELI holds. The numbers are those of backends/kafka/README.md. Method: facts are handed to
+// one Neli at chosen moments of a clock that is only a number, and what it does is compared; the store, the group and
+// the callers are played by the test.
 #include "neli.hpp"
 
 #include <gtest/gtest.h>
@@ -53,8 +53,8 @@ class Seat {
       actions.push_back(std::move(next));
     }
   }
-  /// What keeps a loser from writing over its successor: a commit between an assignment and our own unassign only, one
-  /// at a time, and no unassign before its answer.
+  /// Rules 11 and 13: a commit between an assignment and our own unassign only, one at a time, and no unassign before
+  /// its answer. Checked in every test.
   void keeps_the_fence(const action::Assign&) { may_commit = true; }
   void keeps_the_fence(const action::Unassign&) {
     EXPECT_FALSE(unanswered) << "sent later, the commit would carry the next generation";
@@ -201,7 +201,7 @@ class Seat {
   bool may_commit{};
 };
 
-// ---- 1: join ----
+// ---- rules 1 and 2: join ----
 
 TEST(NeliJoin, ReadsTheRecordBeforeItOpensAMember) {
   Seat s;
@@ -276,7 +276,9 @@ TEST(NeliJoin, AMemberThatCannotBeOpenedIsTriedAgainAfterAPause) {
   EXPECT_TRUE(s.did<action::Open>());
 }
 
-// ---- 2: what decides a claim ----
+// ---- rules 3 to 7: what decides a claim ----
+
+// Rule 3: the nonce.
 
 TEST(NeliNonce, IsAcknowledgedBeforeTheReadThatDecides) {
   Seat s;
@@ -362,6 +364,7 @@ TEST(NeliNonce, NoPartitionForItMeansToLookAtTheTopicAgain) {
   EXPECT_TRUE(s.take<action::Observe>().check_topic);
 }
 
+// Rule 4: the wait, and what ends it.
 TEST(NeliWait, AReleasedRecordIsClaimedAtOnce) {
   Seat s;
   s.join(record(40, "other", true));
@@ -380,6 +383,7 @@ TEST(NeliWait, OnesOwnRecordIsClaimedAtOnce) {
   EXPECT_EQ(s.take_commit(0).offset, 41);
 }
 
+// Rule 5: an absent record.
 TEST(NeliWait, AnAbsentRecordOfANewGroupIsClaimedAtOnceByTheWallClocksToken) {
   Seat s;
   s.join();
@@ -490,6 +494,7 @@ TEST(NeliWait, AnAbsentRecordIsALeaseAwayForThoseWhoAskForIt) {
   EXPECT_EQ(wait_of_absent(with, 1), lease);
 }
 
+// Rule 4 again: another's record.
 TEST(NeliWait, AnothersRecordIsWaitedForFromWhenItWasFirstSeen) {
   Seat s;
   s.join(record(41));
@@ -545,6 +550,7 @@ TEST(NeliWait, TheLongestLeaseSeenIsWaitedFor) {
   }
 }
 
+// Rule 6: a foreign commit.
 /// The first claim over a commit that is not one of ours, a lease after it was first seen.
 std::int64_t claim_over(const Commit& foreign) {
   Seat s;
@@ -571,6 +577,7 @@ TEST(NeliWait, OverAForeignCommitTokensDoNotBeginAnew) {
     EXPECT_EQ(claim_over(foreign), later + 1) << foreign.metadata;
 }
 
+// Rule 7: a token that fell.
 TEST(NeliWait, ATokenThatFellIsAnAlarmAndAFullLease) {
   Seat s;
   s.join(record(41));
@@ -620,7 +627,7 @@ TEST(NeliWait, AnObserversOlderAnswerForALeaseIsAnAlarm) {
   EXPECT_EQ(s.take_answer<Denied>().holder->token, Token{30});
 }
 
-// ---- 3: claim ----
+// ---- rules 8 to 10: claim ----
 
 TEST(NeliClaim, IsSentForACallOnly) {
   Seat s;
@@ -793,7 +800,7 @@ TEST(NeliClaim, AnAcquireWhileLeadingIsANewTenure) {
   EXPECT_EQ(s.take_commit(0).offset, 42);
 }
 
-// ---- 4: renew ----
+// ---- rules 11 and 12: renew ----
 
 TEST(NeliRenew, EveryRenewalDiffers) {
   Seat s;
@@ -888,7 +895,7 @@ TEST(NeliRenew, ALeaderReadsNoRecord) {
   EXPECT_FALSE(s.did<action::ReadMember>());
 }
 
-// ---- 5: a rebalance ----
+// ---- rules 13 and 14: a rebalance ----
 
 TEST(NeliRebalance, TheLeaderKeepsItsTokenAndCommitsNothingMeanwhile) {
   Seat s;
@@ -986,7 +993,7 @@ TEST(NeliRebalance, AStandbyAnswersTheAssignmentAndWaits) {
   EXPECT_EQ(s.take_answer<Denied>().holder->token, Token{41});
 }
 
-// ---- 6: lost ----
+// ---- rules 15 and 16: evicted ----
 
 TEST(NeliLost, AStandbyRanksAnewByAReadFromAfterTheDrop) {
   Seat s;
@@ -1032,7 +1039,7 @@ TEST(NeliLost, ALeaderRanksAnewWhenItsLeaseEndsUnassigned) {
   EXPECT_TRUE(s.did<action::Drop>());
 }
 
-// ---- 7: the deadline ----
+// ---- rules 17 and 18: the deadline ----
 
 TEST(NeliDeadline, CountsFromTheSendingOfTheLastAcknowledgedCommit) {
   Seat s;
@@ -1099,7 +1106,7 @@ TEST(NeliDeadline, ResultsOfOlderHandlesAreIgnored) {
   EXPECT_FALSE(s.did<action::Assign>() || s.did<action::Drop>() || s.did<action::Reply>());
 }
 
-// ---- 8: release ----
+// ---- rule 19: release ----
 
 TEST(NeliRelease, WritesThatItIsFreeThenLeaves) {
   Seat s;
@@ -1247,7 +1254,7 @@ TEST(NeliRelease, AnAbandonedOneStillLeaves) {
   EXPECT_TRUE(s.did<action::Open>()) << "and can contend again";
 }
 
-// ---- 9: asked from outside ----
+// ---- rule 20: asked from outside ----
 
 TEST(NeliStepDown, AsksEveryThreeSecondsWhileLeading) {
   auto with = settings();
@@ -1297,7 +1304,7 @@ TEST(NeliStepDown, IsNotAskedForUnlessWanted) {
   EXPECT_FALSE(s.did<action::ReadRequests>());
 }
 
-// ---- a stranger in the group ----
+// ---- rule 21: a stranger in the group ----
 
 /// Assigned without partition 0, while the record lapses.
 void stand_by(Seat& s, const std::optional<Commit>& found) {
@@ -1418,6 +1425,7 @@ TEST(NeliStranger, ACommitOfItsIsNoLossOfTheStores) {
 
 // ---- the seat ----
 
+// Rule 22: nobody asks.
 TEST(NeliSeat, LeavesTheGroupWhenNobodyAsksForALease) {
   Seat s;
   s.join(record(41));
@@ -1450,6 +1458,7 @@ TEST(NeliSeat, StaysWhileItIsAsked) {
   EXPECT_FALSE(leader.did<action::Drop>());
 }
 
+// What the callers are told.
 TEST(NeliSeat, AWaitEndsWhenTheHolderChanges) {
   for (const auto& change : {record(42), record(41, "other", true, 2)}) {
     Seat s;

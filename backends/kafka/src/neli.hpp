@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fenced NELI: every decision of a Kafka candidate. Facts in, actions out: no thread, no librdkafka, no
-// clock. Copyable, so that it can be explored and simulated.
+// clock. Copyable, so that it can be explored and simulated. The README of this room has its rules, by number.
 //
 // What keeps one that lost partition 0 from writing over its successor: commits go out between an assignment and our
 // own unassign only, one at a time, and the unassign waits for the answer; else the handle is dropped. The generation

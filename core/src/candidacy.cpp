@@ -350,7 +350,8 @@ Timing Candidacy::pace() const {
 
 void Candidacy::ask_next(Time now) {
   if (ended_) return;
-  if (wanted_ && !pending_ && started_) ask(now, Verb::accept, pace().call);
+  const bool renewal_due = tenure_ && renewing(now) && now >= next_ask_;
+  if (wanted_ && !pending_ && started_ && !renewal_due) ask(now, Verb::accept, pace().call);
   if (tenure_) return ask_leading(now);
   const bool wedged = pending_ && pending_->wedged;
   if (stopping_ && (wedged || (!pending_ && (!may_hold_ || stop_released_)))) {

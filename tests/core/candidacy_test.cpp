@@ -561,6 +561,27 @@ TEST(Candidacy, ATimingWaitsForTheAnswerThatIsOutstanding) {
   EXPECT_FALSE(e.asked);
 }
 
+TEST(Candidacy, ARenewalThatIsDueGoesBeforeATiming) {
+  auto other_timing = timing;
+  other_timing.renew = 1s;
+  Election e;
+  e.lead();
+  e.now += timing.renew;
+  for (int i = 0; i < 3; ++i) {
+    e.retime(other_timing);
+    ASSERT_TRUE(e.asks(Verb::renew)) << i;
+    e.answer(Granted{{5}});
+    ASSERT_TRUE(e.asks(Verb::accept));
+    e.now += timing.renew;  // it takes its time, and meanwhile another one is wished for
+    e.retime(other_timing);
+    e.accepted();
+    ASSERT_TRUE(e.asks(Verb::renew)) << i;
+    e.answer(Granted{{5}});
+    e.accepted();
+    e.now += timing.renew;
+  }
+}
+
 TEST(Candidacy, AStandbyAdoptsItWithItsNextAttempt) {
   Election e;
   e.start();

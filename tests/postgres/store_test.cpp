@@ -119,7 +119,8 @@ TEST_F(PostgresStore, AWriteIsFlushedWhenItIsAnsweredButForARelease) {
 // ---- what waiting costs ----
 
 TEST_F(PostgresStore, ThoseWhoWaitWriteNothing) {
-  Server server(Server::How{.settings = {"autovacuum=off"}});
+  // Nor does the server by itself: for a standby it would note every 15 s who is at work.
+  Server server(Server::How{.settings = {"autovacuum=off", "wal_level=minimal", "max_wal_senders=0"}});
   options_ = fresh_table(server.conninfo());
   let_stand();
   std::vector<std::shared_ptr<Backend>> seats;

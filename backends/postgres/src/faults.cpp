@@ -10,6 +10,9 @@ namespace {
 
 /// Of 55P03, if the server names a tuple of the table's, which it does not for other locks.
 constexpr std::string_view row_lock = "55P03 row";
+/// What TLS was refused for; the server has no codes for it.
+constexpr std::string_view no_tls_asked = "28000 tls", unknown_authority = "08006 authority",
+                           another_name = "08006 name", no_tls_there = "08006 tls";
 
 struct Meaning {
   std::string_view sqlstate;  ///< Or the beginning of it.
@@ -23,6 +26,8 @@ constexpr std::array meanings{
             "this session can only read (a standby, or default_transaction_read_only): name all servers in conninfo, "
             "with target_session_attrs=read-write"},
     Meaning{"28P01", Fault::forbidden, "check user and password (conninfo, Options, PGPASSWORD, .pgpass)"},
+    Meaning{no_tls_asked, Fault::forbidden,
+            "check the user, and the server's pg_hba.conf; where that has hostssl, set sslmode=verify-full"},
     Meaning{"28", Fault::forbidden, "check the user, and the server's pg_hba.conf"},
     Meaning{"42501", Fault::forbidden,
             "run as the table's owner: grant select, insert, update on @ to the candidates' role; and grant usage on "
@@ -52,6 +57,11 @@ constexpr std::array meanings{
     Meaning{"XX002", Fault::corrupt, "rebuild the table's index: reindex table @"},
     Meaning{"08003", Fault::unreachable,
             "the network did, or the server was stopped, or ended the session: idle_session_timeout, an administrator"},
+    Meaning{unknown_authority, Fault::unreachable,
+            "sslrootcert must name a file with the certificate of the authority that signed the server's"},
+    Meaning{another_name, Fault::unreachable,
+            "connect by a name that the certificate has (host; hostaddr may give its address), or have it made anew"},
+    Meaning{no_tls_there, Fault::unreachable, "set ssl = on at the server; if it is, somebody else answers here"},
     Meaning{"08", Fault::unreachable, ""},
     Meaning{"40", Fault::unreachable, ""},
     Meaning{"53", Fault::unreachable, "the server is short of a resource: see its log"},
@@ -68,12 +78,24 @@ struct Phrase {
 /// For a refused connection libpq tells no code, but the server's words. In another language than English they are
 /// shown, and taken as a server that cannot be reached.
 constexpr std::array phrases{
-    Phrase{"password authentication failed", "28P01"}, Phrase{"no password supplied", "28P01"},
-    Phrase{"no pg_hba.conf entry", "28000"},           Phrase{"authentication failed", "28000"},
-    Phrase{"not permitted to log in", "28000"},        Phrase{"permission denied for database", "42501"},
-    Phrase{"too many connections", "53300"},           Phrase{"too many clients", "53300"},
-    Phrase{"remaining connection slots", "53300"},     Phrase{"the database system is", "57P03"},
-    Phrase{"idle-session timeout", "57P05"},           Phrase{"administrator command", "57P01"},
+    Phrase{"password authentication failed", "28P01"},
+    Phrase{"no password supplied", "28P01"},
+    Phrase{"no encryption", no_tls_asked},
+    Phrase{"SSL off", no_tls_asked},
+    Phrase{"certificate verify failed", unknown_authority},
+    Phrase{"root certificate file", unknown_authority},
+    Phrase{"does not match host name", another_name},
+    Phrase{"does not support SSL", no_tls_there},
+    Phrase{"no pg_hba.conf entry", "28000"},
+    Phrase{"authentication failed", "28000"},
+    Phrase{"not permitted to log in", "28000"},
+    Phrase{"permission denied for database", "42501"},
+    Phrase{"too many connections", "53300"},
+    Phrase{"too many clients", "53300"},
+    Phrase{"remaining connection slots", "53300"},
+    Phrase{"the database system is", "57P03"},
+    Phrase{"idle-session timeout", "57P05"},
+    Phrase{"administrator command", "57P01"},
 };
 
 std::string_view guessed(std::string_view text) {

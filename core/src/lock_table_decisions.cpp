@@ -215,8 +215,8 @@ std::optional<LockTableDecisions::Attempt> LockTableDecisions::renewal(Token tok
 std::optional<LockTableDecisions::Attempt> LockTableDecisions::surrender(Time asked, std::uint64_t beat) {
   if (const auto* ours = incumbent(asked) ? sent(*sight_->read.record) : nullptr) {
     if (ours->unproven) return std::nullopt;  // Nobody may take over at once what was not ours yet.
-    const auto token = sight_->read.record->token;
-    return send(Expected{token, sent_beats()}, written(token, asked, beat, timing_.term, true));
+    const auto& stands = *sight_->read.record;
+    return send(Expected{stands.token, sent_beats()}, written(stands.token, asked, beat, stands.term, true));
   }
   if (pending_) return send(pending_->expected, written(pending_->token, asked, beat, timing_.term, true));
   return std::nullopt;

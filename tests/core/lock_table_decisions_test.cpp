@@ -611,7 +611,9 @@ TEST_F(LockTableRules, ATenureKeepsItsTermInTheRecordAndInItsDeadline) {
     const auto late = now + timing.term - timing.margin - 1ns;
     EXPECT_TRUE(std::holds_alternative<Granted>(d.renewed(applied(attempt), late)));
     EXPECT_FALSE(d.renewal(token, late + 1ns, 7));
-    EXPECT_TRUE(d.surrender(now, ++beat));
+    const auto release = d.surrender(now, ++beat);
+    ASSERT_TRUE(release);
+    EXPECT_EQ(release->next.term, 10s) << "a store that writes in place writes no more than that it ended";
     (void)d.surrendered(unanswered(), now);
     d.saw(holds(theirs(token.value + 1, 50, 77s)), now);
     now += 61s;

@@ -171,7 +171,8 @@ class Store final : public ConditionalStore {
   std::optional<Error> recall(const Recall& request, const Limit& limit) override {
     std::unique_lock lock(hub_->mutex);
     if (auto error = outage(lock, limit)) return error;
-    hub_->slots[election_].recall = request;
+    auto& slot = hub_->slots[election_];
+    if (slot.record && slot.record->token == request.token) slot.recall = request;
     return std::nullopt;
   }
 

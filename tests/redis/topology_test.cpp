@@ -56,6 +56,10 @@ TEST_F(RedisTopology, SentinelsAreAskedInTurnAndWhatTheyDoNotKnowIsTold) {
   EXPECT_EQ(unknown.message.find(canary), std::string::npos);
 
   auto options = from_url(watched.url());
+  options.sentinel_password.clear();
+  const auto bare = refused_read(*store(options, "jobs"));
+  EXPECT_EQ(bare.fault, Fault::forbidden) << bare.message;
+  EXPECT_NE(bare.message.find("for a Sentinel sentinel_password"), std::string::npos) << bare.message;
   options.sentinel_password = "wrong" + canary;
   const auto refused = refused_read(*store(options, "jobs"));
   EXPECT_EQ(refused.fault, Fault::forbidden) << refused.message;

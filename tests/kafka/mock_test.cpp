@@ -35,7 +35,8 @@ namespace {
 std::atomic<int> threads_left{-1};  ///< How many more this process may start; below zero: any number.
 std::atomic<bool> commits_refused{false};
 std::atomic<int> unsubscribed{0}, closed_subscribed{0};
-std::atomic<int> handles{0};  ///< of the client library that stand
+std::atomic<int> handles{0};                                 ///< of the client library that stand
+std::atomic<bool> readers_held{false}, reader_waits{false};  ///< in the destruction of their handle
 }  // namespace
 
 /// In place of the client library's.
@@ -55,6 +56,12 @@ extern "C" rd_kafka_t* rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t* conf,
 extern "C" void rd_kafka_destroy_flags(rd_kafka_t* rk, int flags) {
   static const auto real =
       reinterpret_cast<decltype(&rd_kafka_destroy_flags)>(::dlsym(RTLD_NEXT, "rd_kafka_destroy_flags"));
+  char thread[16] = "";
+  ::pthread_getname_np(::pthread_self(), thread, sizeof thread);
+  if (readers_held && std::string(thread) == "tenure-k-read") {
+    reader_waits = true;
+    readers_held.wait(true);
+  }
   real(rk, flags);
   --handles;
 }
@@ -148,6 +155,28 @@ TEST(KafkaMock, AHandleUnsubscribesBeforeItIsClosed) {
   EXPECT_FALSE(a.release());
   EXPECT_EQ(unsubscribed - before, 1);
   EXPECT_EQ(closed_subscribed, 0) << "it leaves when it is closed, not at once";
+}
+
+TEST(KafkaMock, ASeatThatEndsSlowlyHoldsUpNoOther) {
+  static const Cluster cluster("jobs.neli");
+  Options o;
+  o.brokers = cluster.brokers();
+  o.group = "jobs";
+  Candidate a(o);
+  ASSERT_TRUE(a.campaign());
+  o.brokers = "127.0.0.1:1";
+  auto slow = open(o);
+  slow->observe(within(50ms));  // and goes on reading: its handle ends with that thread
+  readers_held = true;
+  slow.reset();
+  for (const auto until = within(patience); !reader_waits && !until.passed();) wait_out(within(10ms));
+  EXPECT_TRUE(reader_waits);
+  const int before = handles;
+  EXPECT_FALSE(a.release());
+  for (const auto until = within(patience); handles == before && !until.passed();) wait_out(within(10ms));
+  EXPECT_EQ(handles, before - 1) << "the member's is not closed";
+  readers_held = false;
+  readers_held.notify_all();
 }
 
 // ---- what runs out ----

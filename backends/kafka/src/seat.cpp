@@ -76,8 +76,9 @@ std::shared_ptr<Carrier> Carrier::make(Options options, std::shared_ptr<Journal>
   std::shared_ptr<Carrier> it(new Carrier(std::move(options), std::move(journal), std::move(observer)));
   it->serve_thread_ = start_thread("tenure-kafka", [it] { it->serve(); });
   try {
-    it->read_thread_ = start_thread("tenure-k-read", [it, over = it->read_over_] {
-      it->read();
+    it->read_thread_ = start_thread("tenure-k-read", [self = it, over = it->read_over_]() mutable {
+      self->read();
+      self.reset();  // With it goes the observer, perhaps slowly: whoever joins waits for nothing.
       *over = true;
     });
   } catch (...) {

@@ -48,10 +48,14 @@ TEST_F(Kafka, TheFirstOfANewGroupLeadsWithItsAssignment) {
   for (const auto until = within(patience);
        std::holds_alternative<Unknown>(a.seat->observe(within(3s))) && !until.passed();)
     wait_out(within(50ms));
-  const auto from = boot_clock().now();
-  ASSERT_TRUE(a.campaign());
   // The broker's initial delay is 3 s; whoever waited for a lease on top of it could not lead earlier than this.
-  EXPECT_LT(boot_clock().now() - from, 3s + presets().fast.term);
+  EXPECT_TRUE(once([&, o = options()]() mutable {
+    o.group += ".";
+    o.topic = group_ + ".neli";
+    Candidate first(o);
+    const auto from = boot_clock().now();
+    return first.campaign() && boot_clock().now() - from < 3s + presets().fast.term;
+  }));
 }
 
 TEST_F(Kafka, ASecondIsDeniedWithTheHolder) {
@@ -60,7 +64,7 @@ TEST_F(Kafka, ASecondIsDeniedWithTheHolder) {
   ASSERT_TRUE(token);
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(a.renewed(*token));
-    const auto answer = b.acquire();
+    const auto answer = b.answered();
     ASSERT_TRUE(std::holds_alternative<Denied>(answer));
     const auto& holder = std::get<Denied>(answer).holder;
     ASSERT_TRUE(holder);
@@ -94,7 +98,7 @@ TEST_F(Kafka, AReleaseHandsOverWithoutWaitingForALease) {
   standby.join();
   ASSERT_TRUE(next);
   EXPECT_GT(*next, *token);
-  EXPECT_LT(led - released, presets().fast.term / 2);
+  EXPECT_LT(led - released, presets().fast.term - 1s) << "the last renewal is less than a second older";
   EXPECT_FALSE(a.renewed(*token));
   EXPECT_TRUE(b.renewed(*next));
 }
@@ -145,24 +149,25 @@ TEST_F(Kafka, ANewGroupThatThisProcessKnowsFromBeforeIsATermAway) {
 
 TEST_F(Kafka, AnObserverIsNoMember) {
   Candidate a(options("a")), watcher(options("watcher"));
-  EXPECT_TRUE(std::holds_alternative<Vacant>(watcher.observe()));
+  EXPECT_TRUE(std::holds_alternative<Vacant>(watcher.sees()));
   const auto token = a.campaign();
   ASSERT_TRUE(token);
-  const auto sight = watcher.observe();
+  const auto sight = watcher.sees();
   ASSERT_TRUE(std::holds_alternative<Incumbent>(sight));
   EXPECT_EQ(std::get<Incumbent>(sight).name, "a");
   EXPECT_EQ(std::get<Incumbent>(sight).token, *token);
   EXPECT_EQ(members(brokers_, group_).size(), 1u);
   EXPECT_EQ(a.release(), std::nullopt);
-  EXPECT_TRUE(std::holds_alternative<Vacant>(watcher.observe()));
+  EXPECT_TRUE(std::holds_alternative<Vacant>(watcher.sees()));
 }
 
 TEST_F(Kafka, ADestroyedSeatLeavesTheGroup) {
-  std::optional<Candidate> a(options("a"));
+  const auto timing = presets().steady;
+  std::optional<Candidate> a(std::in_place, options("a"), timing);
   ASSERT_TRUE(a->campaign());
   ASSERT_EQ(members(brokers_, group_).size(), 1u);
   a.reset();
-  const auto until = within(4s);  // a session would be 6 s
+  const auto until = within(timing.term / 2);  // its session ends later
   while (!members(brokers_, group_).empty() && !until.passed()) wait_out(within(50ms));
   EXPECT_TRUE(members(brokers_, group_).empty());
 }
@@ -170,13 +175,15 @@ TEST_F(Kafka, ADestroyedSeatLeavesTheGroup) {
 TEST_F(Kafka, AProcessEndsAsSoonAsItsHandlesAreClosed) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own, not a copy of this one
   create_topic(brokers_, group_ + ".neli", 2);
-  const auto began = boot_clock().now();
   const auto use_a_seat_and_end = [this] {
+    static Clock::Time ends;
+    // Runs after what open() adds, and the limit is the patience for handles that do not close.
+    std::atexit([] { std::_Exit(boot_clock().now() - ends < 3s ? 0 : 1); });
     Candidate(options()).acquire();
-    std::exit(0);
+    ends = boot_clock().now();
+    std::exit(2);
   };
   EXPECT_EXIT(use_a_seat_and_end(), testing::ExitedWithCode(0), "");
-  EXPECT_LT(boot_clock().now() - began, 2s) << "which is less than the patience for handles that do not close";
 }
 
 // ---- a stranger in the group ----
@@ -226,8 +233,8 @@ TEST_F(Kafka, AMissingTopicIsCreatedOnRequest) {
   o.create_topic = CreateTopic{3, 1};
   o.log = lines.log();
   Candidate a(o);
-  const auto answer = a.acquire();
-  ASSERT_TRUE(std::holds_alternative<Denied>(answer)) << std::get<Unknown>(answer).error.message;
+  const auto answer = a.answered();
+  ASSERT_TRUE(std::holds_alternative<Denied>(answer)) << testing::PrintToString(lines.all());
   EXPECT_EQ(partitions(brokers_, group_ + ".neli"), 3);
   EXPECT_FALSE(lines.mention("CONFWARN")) << "the handle that creates it is told what only a consumer knows";
 }
@@ -300,9 +307,13 @@ TEST_F(Kafka, AnExpelledStandbyRanksAnew) {
   while (!standby && !until.passed()) find_standby();
   ASSERT_TRUE(standby);
   const auto before = *standby;
-  for (const auto joined = within(2s); !joined.passed();) find_standby();  // and has its assignment
-  ASSERT_EQ(expel(brokers_, group_, before.id), 0);
-  while ((!standby || standby->id == before.id) && !until.passed()) find_standby();
+  std::string expelled;
+  for (const auto all = within(patience); standby->client_id == before.client_id && !all.passed(); find_standby()) {
+    if (standby->id == expelled) continue;
+    for (const auto joined = within(2s); !joined.passed();) find_standby();  // and has its assignment; else once more
+    expelled = standby->id;
+    ASSERT_EQ(expel(brokers_, group_, expelled), 0);
+  }
   EXPECT_NE(standby->client_id, before.client_id) << "with the old rank it would take the lead from a successor";
 }
 
@@ -333,10 +344,18 @@ TEST_F(Kafka, AnUnreachableBrokerIsUnknownInTime) {
   auto o = options();
   o.brokers = "127.0.0.1:1";
   Candidate a(o);
-  const auto from = boot_clock().now();
-  const auto answer = a.acquire();
+  Answer answer;
+  EXPECT_TRUE(once([&] {
+    const auto from = boot_clock().now();
+    answer = a.acquire();
+    return boot_clock().now() - from <= presets().fast.call + 50ms;
+  }));
   ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
-  EXPECT_LE(boot_clock().now() - from, presets().fast.call + 50ms);
+  EXPECT_TRUE(once([&] {
+    const auto from = boot_clock().now();
+    EXPECT_TRUE(request_step_down(o, "ops", "a test", within(300ms)));
+    return boot_clock().now() - from <= 300ms + 50ms;
+  }));
   const auto& error = std::get<Unknown>(answer).error;
   EXPECT_TRUE(error.fault == Fault::unreachable || error.fault == Fault::timed_out) << to_string(error.fault);
   EXPECT_TRUE(mentions(error.message, "127.0.0.1:1")) << error.message;
@@ -419,10 +438,12 @@ TEST_F(Kafka, HeartbeatsComeAsOftenAsTheTimingWants) {
     const auto all = lines.all();
     return std::count_if(all.begin(), all.end(), [](const auto& l) { return mentions(l, "Sent HeartbeatRequest"); });
   };
-  const auto wanted = heartbeats() + 20;
   // One every 250 ms; of itself librdkafka sends one every 500 ms. Without a renewal, which would wake it as well.
-  for (const auto until = within(20 * 400ms); heartbeats() < wanted && !until.passed();) wait_out(within(50ms));
-  EXPECT_GE(heartbeats(), wanted);
+  EXPECT_TRUE(once([&] {
+    const auto wanted = heartbeats() + 20;
+    for (const auto until = within(20 * 400ms); heartbeats() < wanted && !until.passed();) wait_out(within(50ms));
+    return heartbeats() >= wanted;
+  }));
 }
 
 // ---- asked from outside ----
@@ -431,15 +452,15 @@ TEST_F(Kafka, ARequestToStepDownReachesTheLeader) {
   auto o = options();
   o.remote_step_down = true;
   Candidate a(o);
-  EXPECT_EQ(request_step_down(o, "ops", "nobody leads", within(5s))->fault, Fault::misconfigured)
+  EXPECT_EQ(request_step_down(o, "ops", "nobody leads", within(patience))->fault, Fault::misconfigured)
       << "there is not even a topic yet";
   auto token = a.campaign();
   ASSERT_TRUE(token);
   for (int tenures = 0; tenures < 2; ++tenures) {
     ASSERT_TRUE(a.renewed(*token));
-    ASSERT_EQ(request_step_down(o, "ops", "upgrade; 50%", within(5s)), std::nullopt);
+    ASSERT_EQ(request_step_down(o, "ops", "upgrade; 50%", within(patience)), std::nullopt);
     std::optional<Recalled> recalled;
-    for (const auto until = within(5s); !recalled && !until.passed(); wait_out(within(200ms))) {
+    for (const auto until = within(patience); !recalled && !until.passed(); wait_out(within(200ms))) {
       const auto answer = a.renew(*token);
       if (const auto* found = std::get_if<Recalled>(&answer)) recalled = *found;
     }
@@ -448,7 +469,7 @@ TEST_F(Kafka, ARequestToStepDownReachesTheLeader) {
     EXPECT_EQ(recalled->by, "ops");
     EXPECT_EQ(recalled->why, "upgrade; 50%");
     ASSERT_EQ(a.release(), std::nullopt);
-    EXPECT_EQ(request_step_down(o, "ops", "nobody leads", within(5s)), std::nullopt);
+    EXPECT_EQ(request_step_down(o, "ops", "nobody leads", within(patience)), std::nullopt);
     token = a.campaign();
     ASSERT_TRUE(token);
   }

@@ -70,7 +70,7 @@ TEST_F(KafkaSecured, ReadOnGroupAndTopicIsEnoughToLeadAndToHandOver) {
   const auto token = a.campaign();
   ASSERT_TRUE(token);
   Candidate b(options("b"));
-  ASSERT_TRUE(std::holds_alternative<Denied>(b.acquire()));
+  ASSERT_TRUE(std::holds_alternative<Denied>(b.answered()));
   EXPECT_TRUE(a.renewed(*token));
   EXPECT_EQ(a.release(), std::nullopt);
   const auto next = b.campaign();
@@ -85,7 +85,7 @@ TEST_F(KafkaSecured, AUrlCarriesItAll) {
                                        "&ssl.ca.location=" + environment("TENURE_KAFKA_CA"),
                                 .election = "jobs",
                                 .candidate = {"a", ""}});
-  const auto sight = opened.backend->observe(within(10s));
+  const auto sight = opened.backend->observe(within(patience));
   EXPECT_TRUE(std::holds_alternative<Vacant>(sight));
 }
 
@@ -96,9 +96,7 @@ TEST_F(KafkaSecured, ARequestToStepDownNeedsReadOnItsGroup) {
   Candidate a(o);
   const auto token = a.campaign();
   ASSERT_TRUE(token);
-  const auto began = boot_clock().now();
-  const auto refused = request_step_down(o, "ops", "upgrade", within(5s));
-  EXPECT_LE(boot_clock().now() - began, 5s + 50ms);
+  const auto refused = request_step_down(o, "ops", "upgrade", within(patience));
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->fault, Fault::forbidden);
   EXPECT_TRUE(mentions(refused->message, "READ on group \"" + group_ + ".requests\"")) << refused->message;
@@ -106,12 +104,9 @@ TEST_F(KafkaSecured, ARequestToStepDownNeedsReadOnItsGroup) {
   allow(Resource::group, group_ + ".requests");
   bool recalled = false;
   ASSERT_TRUE(a.renewed(*token));
-  EXPECT_EQ(request_step_down(o, "ops", "upgrade", within(3s)), std::nullopt);
-  for (const auto until = within(20s); !recalled && !until.passed(); wait_out(within(200ms))) {
-    const auto answer = a.renew(*token);
-    recalled = std::holds_alternative<Recalled>(answer);
-    ASSERT_TRUE(recalled || std::holds_alternative<Granted>(answer));
-  }
+  EXPECT_EQ(request_step_down(o, "ops", "upgrade", within(patience)), std::nullopt);
+  for (const auto until = within(patience); !recalled && !until.passed(); wait_out(within(200ms)))
+    recalled = std::holds_alternative<Recalled>(a.renew(*token));
   EXPECT_TRUE(recalled);
 }
 
@@ -171,7 +166,8 @@ TEST_F(KafkaSecured, WithoutTlsItIsSaidThatTheBrokerMayWantIt) {
   o.properties = {};
   Candidate a(o);
   std::string told;
-  for (const auto all = within(20s); !all.passed() && !mentions(told, "security.protocol"); wait_out(within(100ms))) {
+  for (const auto all = within(patience); !all.passed() && !mentions(told, "security.protocol");
+       wait_out(within(100ms))) {
     const auto answer = a.acquire();
     ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
     told = std::get<Unknown>(answer).error.message;

@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -48,6 +49,13 @@ class Lines {
   std::vector<std::string> lines_;
 };
 
+/// What is to be done within a time, and is on any machine that is not too busy, succeeds once in a few tries.
+inline bool once(const std::function<bool()>& in_time) {
+  for (int tries = 0; tries < 5; ++tries)
+    if (in_time()) return true;
+  return false;
+}
+
 /// A seat with the patience of a manager.
 class Candidate {
  public:
@@ -59,7 +67,30 @@ class Candidate {
   Answer renew(Token token) { return seat->renew(token, within(timing_.call)); }
   std::optional<Error> release() { return seat->release(within(timing_.call)); }
   Sight observe() { return seat->observe(within(timing_.call)); }
-  bool renewed(Token token) { return std::holds_alternative<Granted>(renew(token)); }
+  /// What no coordinator answered in time is asked again, as a manager does: for as long as a lease would last.
+  bool renewed(Token token) {
+    const auto unanswered = [](const Answer& answer) {
+      const auto* unknown = std::get_if<Unknown>(&answer);
+      return unknown && unknown->error.fault == Fault::timed_out;
+    };
+    const auto lease = within(timing_.term);
+    auto answer = renew(token);
+    while (unanswered(answer) && !lease.passed()) answer = renew(token);
+    return std::holds_alternative<Granted>(answer);
+  }
+  /// The first answer that is not Unknown, or the last one.
+  Answer answered() {
+    const auto all = within(patience);
+    auto answer = acquire();
+    while (std::holds_alternative<Unknown>(answer) && !all.passed()) answer = acquire();
+    return answer;
+  }
+  Sight sees() {
+    const auto all = within(patience);
+    auto sight = observe();
+    while (std::holds_alternative<Unknown>(sight) && !all.passed()) sight = observe();
+    return sight;
+  }
 
   std::optional<Token> campaign(Clock::Duration d = patience) {
     const auto all = within(d);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Backend over a ConditionalStore: carries questions and answers between the store and the decisions.
+#include <unistd.h>
+
 #include <stdexcept>
 #include <tenure/lock_table.hpp>
 #include <utility>
@@ -22,6 +24,11 @@ class LockTable final : public Backend {
   }
 
   Answer acquire(const Limit& limit) override {
+    // It would take its parent's record for its own, and the lead from it.
+    if (::getpid() != made_by_)
+      return Unknown{{Fault::misconfigured,
+                      "this process was forked from the one that opened this seat, and is no candidate by it: open "
+                      "the store after the fork"}};
     contends_ = true;
     lost_race_ = false;
     const auto asked = limit.clock.now();
@@ -147,6 +154,7 @@ class LockTable final : public Backend {
     tenure::tell(log_, level, message, {{"election", election_}});
   }
 
+  const pid_t made_by_{::getpid()};
   const std::shared_ptr<ConditionalStore> store_;
   const std::string election_;
   const Log log_;

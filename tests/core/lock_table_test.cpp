@@ -4,6 +4,8 @@
 #include <tenure/lock_table.hpp>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <limits>
 #include <stdexcept>
@@ -254,6 +256,19 @@ TEST_F(LockTableSeat, WhoLostARaceForAFreeRecordIsNotHeldUpButOnce) {
   ASSERT_TRUE(std::holds_alternative<Denied>(seat->acquire(limit())));
   EXPECT_EQ(awaited(limit(1h)), Clock::Time::min()) << "free already: no wait";
   EXPECT_EQ(awaited(limit(1h)), clock.now() + 1h) << "it must not spin";
+}
+
+TEST_F(LockTableSeat, AForkedChildNeverLeadsByItsParentsSeat) {
+  lead();  // In the child too the record would be one that this very seat wrote.
+  const auto child = ::fork();
+  if (child == 0) {
+    const auto answer = seat->acquire(limit());
+    const auto* unknown = std::get_if<Unknown>(&answer);
+    ::_exit(unknown && unknown->error.fault == Fault::misconfigured ? 7 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
 }
 
 TEST_F(LockTableSeat, LostDataIsReportedOnceAndLogged) {

@@ -464,7 +464,7 @@ TEST_F(Manager, EligibleIsNotCalledAfterStopReturned) {
 
 TEST_F(Manager, StopWaitsForARunningEligible) {
   std::promise<void> go;
-  std::atomic<bool> returned{false};
+  std::atomic<bool> stopping{false}, returned{false};
   Hooks hooks;
   hooks.eligible = [&] {
     backend->note("eligible");
@@ -478,9 +478,11 @@ TEST_F(Manager, StopWaitsForARunningEligible) {
   ASSERT_TRUE(clock.await_parked(1));
   clock.advance(timing.call + Candidacy::overrun_grace);  // wedged: the end does not wait for the store
   std::jthread stopper([&] {
+    stopping = true;
     manager.stop();
     EXPECT_TRUE(returned);
   });
+  ASSERT_TRUE(eventually([&] { return stopping.load(); }));
   for (int i = 0; i < 1000; ++i) {
     EXPECT_FALSE(manager.await_ended(0s));
     std::this_thread::yield();

@@ -160,7 +160,7 @@ TEST_F(Logging, WhatTheErrorHookHearsAtOnceIsNotSaidTwice) {
 TEST_F(Logging, WhatMustWaitForAnotherHookIsSaidAtOnce) {
   auto backend = std::make_shared<test::ScriptedBackend>();
   Hooks hooks;
-  hooks.elected = [](const Elected& e) { EXPECT_FALSE(sleep_for(1h, e.stop)); };  // leads there
+  hooks.elected = [](const Elected& e) { wait_out({boot_clock(), boot_clock().now() + 1h, e.stop}); };  // leads there
   hooks.eligible = [&] {
     if (!backend->diary().empty()) throw std::runtime_error("asked too often");
     return true;

@@ -194,12 +194,11 @@ TEST_F(PostgresStore, WhoMayOnlyReadObservesWithoutARefusalInTheServersLog) {
   EXPECT_EQ(refusals(), 1) << "this test could not tell";
 }
 
-TEST_F(PostgresStore, AStandbyReadsOnceInATermLessARenewal) {
-  const Timing timing{.term = 1200ms, .renew = 240ms, .retry = 50ms, .margin = 50ms, .call = 600ms, .drain = 1200ms};
+TEST_F(PostgresStore, RenewalsMakeNoFollowerRead) {
   Server server(noting_statements());
   const auto table = fresh_table(server.conninfo());
   const auto leader = open(calling_itself("leads", table), "jobs", {"leader", ""});
-  const auto token = contract::lead(*leader, timing);
+  const auto token = contract::lead(*leader, contract::quiet_timing);
   ASSERT_TRUE(token);
   const auto watched = store(calling_itself("stands_by", table));
   value(watched->read(within(10s)));  // connected
@@ -207,7 +206,7 @@ TEST_F(PostgresStore, AStandbyReadsOnceInATermLessARenewal) {
   const auto stood_by = executed(server, "stands_by").size();
   ASSERT_GT(led, 0u) << "this test could not tell";
   ASSERT_GT(stood_by, 0u) << "this test could not tell";
-  const auto quiet = contract::watch_a_standby(*leader, *token, watched, timing);
+  const auto quiet = contract::watch_a_follower(*leader, *token, watched);
   const auto by_leader = executed(server, "leads");
   const auto by_standby = executed(server, "stands_by");
   EXPECT_EQ(by_leader.size() - led, static_cast<std::size_t>(quiet.renewals)) << testing::PrintToString(by_leader);

@@ -553,16 +553,15 @@ TEST_F(RedisLoss, AStoreThatMayEvictIsToldOf) {
 
 // ---- load ----
 
-TEST_F(RedisStore, AStandbyReadsOncePerLeaseAndNeverWrites) {
+TEST_F(RedisStore, RenewalsMakeNoFollowerReadAndItNeverWrites) {
   Server server;
-  const Timing timing{.term = 1200ms, .renew = 240ms, .retry = 50ms, .margin = 50ms, .call = 600ms, .drain = 1200ms};
   const auto options = from_url(url(server));
   const auto leader = open(options, "jobs", {"leader", ""});
-  const auto token = contract::lead(*leader, timing);
+  const auto token = contract::lead(*leader, contract::quiet_timing);
   ASSERT_TRUE(token);
   const auto calls = [&] { return std::pair(server.calls("evalsha"), server.calls("hset")); };
   const auto before = calls();
-  const auto quiet = contract::watch_a_standby(*leader, *token, store(options, "jobs"), timing);
+  const auto quiet = contract::watch_a_follower(*leader, *token, store(options, "jobs"));
   const auto after = calls();
   EXPECT_EQ(after.first - before.first, quiet.renewals + quiet.reads) << "nothing else is asked";
   EXPECT_EQ(after.second - before.second, quiet.renewals) << "writes of anybody but the leader";

@@ -556,6 +556,9 @@ TEST_F(RedisLoss, AStoreThatMayEvictIsToldOf) {
 TEST_F(RedisStore, RenewalsMakeNoFollowerReadAndItNeverWrites) {
   Server server;
   const auto options = from_url(url(server));
+  auto released = record(1, 11);
+  released.released = true;
+  ASSERT_TRUE(swap(*store(options, "jobs"), std::nullopt, released));
   const auto leader = open(options, "jobs", {"leader", ""});
   const auto token = contract::lead(*leader, contract::quiet_timing);
   ASSERT_TRUE(token);

@@ -5,6 +5,8 @@
 
 #include <atomic>
 
+#include <tenure/wait.hpp>
+
 #include "server.hpp"
 #include "support.hpp"
 #include "watched.hpp"
@@ -131,6 +133,18 @@ TEST_F(RedisTopology, SentinelsThatAreAwayEndNoTenure) {
   EXPECT_TRUE(swap(*seat, Expected{{1}, {11}}, record(1, 12))) << "a renewal";
   EXPECT_EQ(refused_swap(*seat, Expected{{1}, {12}}, record(2, 13)).fault, Fault::unreachable) << "a claim";
   EXPECT_EQ(a.ask({"HGET", key, "token"}), "1");
+}
+
+/// A process that was stopped between its read and its claim, say.
+TEST_F(RedisTopology, AClaimLongAfterItsReadAsksTheSentinelsAnew) {
+  Server a;
+  std::optional<Mute> only(std::in_place, a);
+  const auto seat = open_at("redis+sentinel://" + only->address() + "/main");
+  ASSERT_FALSE(read(*seat).record);
+  only.reset();
+  wait_out(within(1001ms));
+  EXPECT_EQ(refused_swap(*seat, std::nullopt, record(1, 11)).fault, Fault::unreachable);
+  EXPECT_EQ(a.ask({"EXISTS", key}), "0");
 }
 
 TEST_F(RedisTopology, ConnectionsBearTheElectionsAndTheCandidatesNames) {

@@ -16,6 +16,9 @@ constexpr Clock::Duration subscribe_again = std::chrono::seconds(1);
 
 constexpr int most_redirections = 4;
 
+/// Of a read and the claim that follows it. What Sentinels answered longer ago says nothing of now.
+constexpr Clock::Duration longest_attempt = std::chrono::seconds(1);
+
 /// Requested when either of two others is.
 class StoppedBy {
  public:
@@ -56,8 +59,10 @@ Result<Read> Store::read(const Limit& limit) {
 
 /// A claim is made where the Sentinels say during that very attempt that the master is: a master that was deposed while
 /// it stood still does not know. A renewal is not, or an outage of the Sentinels would end tenures.
+/// Of a far store the attempt began with a read, in the call before.
 Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, const Record& next, const Limit& limit) {
-  const auto attempt = std::exchange(attempt_, std::nullopt).value_or(boot_clock().now());
+  const auto now = boot_clock().now();
+  const auto attempt = std::max(std::exchange(attempt_, std::nullopt).value_or(now), now - longest_attempt);
   const bool claims = !next.released && (!expected || expected->token != next.token);
   const auto answer =
       run(swap_script, swap_arguments(expected, next), limit, claims ? attempt : Clock::Time::min(), options_.replicas);

@@ -32,9 +32,9 @@ class PostgresTls : public PostgresTest {
 
   std::string data(const std::string& file) const { return (server_->directory() / "data" / file).string(); }
   pqxx::result by_socket(const std::string& statement) const { return sql(server_->by_socket(), statement); }
-  /// As the server's user, among the server's files.
+  /// As the server's user, among its files. What the server writes is read, or it would complain of a broken pipe.
   void openssl(const std::string& arguments) const {
-    by_socket("copy (select) to program 'openssl " + arguments + " 2>/dev/null'");
+    by_socket("copy (select) to program 'cat >/dev/null; openssl " + arguments + " 2>/dev/null'");
   }
   /// At localhost, as the certificate has it.
   std::shared_ptr<ConditionalStore> with(const std::string& settings) const {

@@ -6,7 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <thread>
 
 #include "reaper.hpp"
@@ -124,6 +126,24 @@ TEST(Reaper, AChildOfForkMakesItsOwnWhateverAnotherThreadDidMeanwhile) {
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     ASSERT_EQ(status, 0) << "child " << i;
   }
+}
+
+/// A read that blocks on, of a seat in a static variable.
+TEST(Reaper, AThreadThatOutlivesTheExitEndsNoProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto exits = [] {
+    // At the end these run from the last to the first: that of the reaper's between them.
+    std::atexit([] { std::_Exit(0); });
+    std::atexit([] {
+      std::thread endless([] {
+        for (;;) ::pause();
+      });
+      Reaper::instance().join(std::move(endless), std::make_shared<const std::atomic<bool>>(false));
+    });
+    Reaper::instance();
+    std::exit(2);
+  };
+  EXPECT_EXIT(exits(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

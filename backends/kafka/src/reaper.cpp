@@ -49,13 +49,21 @@ struct Reaper::Impl {
         return;
       }
     }
-    do_late(task);
+    do_late(std::move(task));
   }
 
   /// A seat that ends after main() and after the thread, as one in a static variable may: its destructor waits.
-  void do_late(const Task& task) {
-    const std::lock_guard lock(late_mutex);
-    while (!done(task) && boot_clock().now() < exit_by) exit_wakes->wait_until(boot_clock().now() + step);
+  /// What it gives up is kept: it may hold a thread that still runs.
+  void do_late(Task task) {
+    const std::lock_guard late_lock(late_mutex);
+    while (!done(task)) {
+      if (boot_clock().now() >= exit_by) {
+        const std::lock_guard lock(mutex);
+        arrived.push_back(std::move(task));
+        return;
+      }
+      exit_wakes->wait_until(boot_clock().now() + step);
+    }
   }
 
   void run() {

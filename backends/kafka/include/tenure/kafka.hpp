@@ -25,8 +25,8 @@ struct CreateTopic {
 
 /// When may the very first leader of a new group begin?
 enum class FirstClaim {
-  at_once,  ///< When partition 0 is its own. REQUIRES: nobody deletes the group or the topic within a term of
-            ///< use.
+  at_once,  ///< When partition 0 is its own, if the group is new and unknown to this process; else a term later.
+            ///< REQUIRES: nobody deletes the group or the topic within a term of use.
   wait,     ///< A term later.
 };
 
@@ -40,9 +40,9 @@ struct Options {
   std::string topic{};    ///< Empty: group + ".neli". Two or more partitions, all empty; elections may share it.
   Candidate candidate{};  ///< Empty name: "{host}_{pid}_{unix seconds}".
 
-  /// By default both follow from the Timing: heartbeat = renew / 2, session = term - margin - heartbeat.
-  /// The broker demands group.min.session.timeout.ms (6 s) <= session <= group.max.session.timeout.ms (30
-  /// min).
+  /// By default both follow from the Timing: heartbeat = renew / 2, from 100 ms to 3 s; session = term - margin -
+  /// heartbeat, at least 6 s. The broker demands group.min.session.timeout.ms (6 s) <= session <=
+  /// group.max.session.timeout.ms (30 min).
   std::optional<Clock::Duration> session{}, heartbeat{};
   /// How often a follower reads who leads. By default as the heartbeat, twice as often below 500 ms.
   std::optional<Clock::Duration> observe_every{};
@@ -87,9 +87,9 @@ TENURE_KAFKA_EXPORT Opened open_url(const Opening& opening);
 TENURE_KAFKA_EXPORT Presets presets();
 
 /// Asks whoever leads now to hand back: `by` whom (at most 100 bytes) and `why` (at most 200) reach its
-/// ousting(). Returns once the request is stored, or when nobody leads; the leader reads it within 3 s if it
-/// has remote_step_down. Blocks until then or the limit. Needs READ on the group and on group + ".requests".
-/// Throws as open() does.
+/// ousting(). Returns once the request is stored, or when nobody leads; a leader with remote_step_down looks for it
+/// every 3 s, and hears of it with its next renewal. Blocks until then or the limit. Needs READ on the group and on
+/// group + ".requests". Throws as open() does.
 TENURE_KAFKA_EXPORT std::optional<Error> request_step_down(const Options& options, const std::string& by,
                                                            const std::string& why, const Limit& limit);
 

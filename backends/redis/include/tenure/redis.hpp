@@ -22,7 +22,8 @@ struct Address {
 
 /// When may the first leader of an election begin, one whose record is not there?
 enum class FirstClaim {
-  wait,     ///< A term later: the record may have been lost, and its leader lead on.
+  wait,     ///< A term later: the record may have been lost, and its leader lead on. REQUIRES: all candidates have the
+            ///< same term, since a newcomer cannot know that of a record that was lost.
   at_once,  ///< REQUIRES: no record is ever lost or deleted (FLUSHALL, eviction, a restart or a fail-over without its
             ///< data). If one is, a candidate that never saw it leads beside its leader until that one's next renewal.
 };

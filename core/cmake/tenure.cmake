@@ -37,14 +37,14 @@ function(tenure_optional_room folder)
 endfunction()
 
 # tenure_library(NAME [SOURCES file...] [PUBLIC library...] [PRIVATE library...])
-# Makes the target tenure_NAME and its alias tenure::NAME out of include/ and src/*.cpp (or SOURCES), and
+# Makes the target tenure_NAME and its alias tenure::NAME out of include/ and src/**.cpp (or SOURCES), and
 # tenure::NAME_internals, which adds src/ to the include path for the room's own tests. Without sources it is a
 # header-only library. Exported symbols are marked TENURE_NAME_EXPORT from <tenure/NAME_export.hpp>;
 # in core TENURE_EXPORT from <tenure/export.hpp>.
 function(tenure_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE")
   if(NOT arg_SOURCES)
-    file(GLOB arg_SOURCES CONFIGURE_DEPENDS src/*.cpp)
+    file(GLOB_RECURSE arg_SOURCES CONFIGURE_DEPENDS src/*.cpp)
   endif()
   set(target tenure_${name})
   if(arg_SOURCES)

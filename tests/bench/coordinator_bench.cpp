@@ -16,7 +16,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include <tenure/wait.hpp>
+#include <tenure/kit/wait.hpp>
 
 #include "history.hpp"
 #include "kafka_wire.hpp"

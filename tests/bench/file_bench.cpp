@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <tenure/file.hpp>
-#include <tenure/wait.hpp>
+#include <tenure/kit/wait.hpp>
 #include <vector>
 
 #include "fleet.hpp"

@@ -16,7 +16,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include <tenure/wait.hpp>
+#include <tenure/kit/wait.hpp>
 
 #include "fleet.hpp"
 #include "relay.hpp"

@@ -18,9 +18,9 @@
 #include <regex>
 #include <stdexcept>
 #include <string>
+#include <tenure/kit/wait.hpp>
 #include <tenure/leader_manager.hpp>
 #include <tenure/stores.hpp>
-#include <tenure/wait.hpp>
 #include <thread>
 #include <vector>
 

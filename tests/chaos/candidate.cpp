@@ -31,9 +31,10 @@
 #include <string>
 #include <thread>
 
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/wait.hpp>
 #include <tenure/leader_manager.hpp>
 #include <tenure/stores.hpp>
-#include <tenure/wait.hpp>
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <system_error>
 
-#include <tenure/wait.hpp>
+#include <tenure/kit/wait.hpp>
 
 namespace tenure::test {
 namespace {

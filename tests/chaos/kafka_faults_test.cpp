@@ -15,7 +15,7 @@
 #include <set>
 #include <vector>
 
-#include <tenure/wait.hpp>
+#include <tenure/kit/wait.hpp>
 
 #include "history.hpp"
 #include "kafka_wire.hpp"

@@ -5,7 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include <tenure/wait.hpp>
+#include <tenure/kit/wait.hpp>
 
 namespace tenure::test {
 namespace {

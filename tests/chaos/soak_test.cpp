@@ -12,7 +12,7 @@
 #include <map>
 #include <regex>
 
-#include <tenure/wait.hpp>
+#include <tenure/kit/wait.hpp>
 
 #include "nemesis.hpp"
 #include "relay.hpp"

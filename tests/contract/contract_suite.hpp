@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <atomic>
 #include <stdexcept>
+#include <tenure/kit/wait.hpp>
 #include <tenure/lock_table.hpp>
-#include <tenure/wait.hpp>
 #include <thread>
 #include <utility>
 

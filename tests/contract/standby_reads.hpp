@@ -6,9 +6,9 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <tenure/kit/wait.hpp>
 #include <tenure/leader_manager.hpp>
 #include <tenure/lock_table.hpp>
-#include <tenure/wait.hpp>
 #include <utility>
 #include <variant>
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <tenure/backend.hpp>
+#include <tenure/kit/wait.hpp>
 #include <tenure/manual_clock.hpp>
-#include <tenure/wait.hpp>
 
 #include "eventually.hpp"
 

@@ -22,6 +22,7 @@
 #include <utility>
 
 #include <tenure/clock.hpp>
+#include <tenure/kit/logging.hpp>
 #ifdef TENURE_WITH_REDIS
 #include "server.hpp"
 #endif

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <tenure/kit/names.hpp>
 #include <tenure/lock_table.hpp>
 
 #include "contract_suite.hpp"

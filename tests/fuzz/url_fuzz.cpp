@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <string>
 
-#include <tenure/nearest.hpp>
-#include <tenure/url.hpp>
+#include <tenure/kit/nearest.hpp>
+#include <tenure/kit/url.hpp>
 
 #include "fuzz.hpp"
 

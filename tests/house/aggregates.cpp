@@ -5,9 +5,9 @@
 #include <tenure/conditional_store.hpp>
 #include <tenure/file.hpp>
 #include <tenure/hooks.hpp>
+#include <tenure/kit/url.hpp>
 #include <tenure/memory.hpp>
 #include <tenure/open.hpp>
-#include <tenure/url.hpp>
 #ifdef TENURE_WITH_JSON
 #include <tenure/json.hpp>
 #endif

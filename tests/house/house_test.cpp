@@ -97,6 +97,20 @@ bool own_library(const std::string& room, const std::string& header) {
          });
 }
 
+/// Core's rooms stand on each other: election and lock_table, which do not know each other, on kit, and all on time.
+/// Local includes of core name the room.
+bool local_include_is_right(const std::string& path, const std::string& header) {
+  static const std::map<std::string, std::set<std::string>> below{
+      {"election", {"kit", "time"}}, {"lock_table", {"kit", "time"}}, {"kit", {"time"}}, {"time", {}}};
+  if (!path.starts_with("core/src/"))
+    return header.find('/') == header.npos && fs::exists((house / path).parent_path() / header);
+  const auto room_in = [](const std::string& within) { return within.substr(0, within.find('/')); };
+  const auto from = below.find(room_in(path.substr(std::string("core/src/").size())));
+  const auto to = room_in(header);
+  return from != below.end() && fs::exists(house / "core/src" / header) &&
+         (to == from->first || from->second.count(to) > 0);
+}
+
 Findings wrong_includes(const std::string& path, const std::string& text) {
   static const auto headers = public_headers();
   static const std::regex include(R"re((?:^|\n)\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)"))re");
@@ -107,7 +121,7 @@ Findings wrong_includes(const std::string& path, const std::string& text) {
     const std::string system = (*it)[1], local = (*it)[2];
     bool right = false;
     if (!local.empty()) {
-      right = local.find('/') == local.npos && fs::exists((house / path).parent_path() / local);
+      right = local_include_is_right(path, local);
     } else if (const auto found = headers.find(system); found != headers.end()) {
       // The bundle of stores is there to know them all, by their public face.
       right = found->second == "core" || found->second == room ||
@@ -147,6 +161,20 @@ TEST(House, AWrongIncludeIsFound) {
   EXPECT_TRUE(wrong_includes("core/src/sample.cpp", "// #include <tenure/memory.hpp>\n").empty());
 }
 
+TEST(House, AWrongArrowBetweenRoomsOfCoreIsFound) {
+  const auto wrong = [](const std::string& room, const std::string& header) {
+    return wrong_includes("core/src/" + room + "/sample.cpp", "// x\n#include \"" + header + "\"\n").size() == 1;
+  };
+  EXPECT_TRUE(wrong("lock_table", "election/candidacy.hpp"));
+  EXPECT_TRUE(wrong("election", "lock_table/lock_table_decisions.hpp"));
+  EXPECT_TRUE(wrong("kit", "election/candidacy.hpp"));
+  EXPECT_TRUE(wrong("time", "kit/random.hpp"));
+  EXPECT_TRUE(wrong("election", "candidacy.hpp")) << "without its room";
+  EXPECT_TRUE(wrong("attic", "kit/random.hpp")) << "a room that nobody knows";
+  EXPECT_FALSE(wrong("election", "election/candidacy.hpp"));
+  EXPECT_FALSE(wrong("lock_table", "kit/random.hpp"));
+}
+
 TEST(House, ArrowsPointInward) {
   std::size_t seen = 0;
   for (const auto& path : sources()) {
@@ -179,11 +207,11 @@ TEST(House, ExamplesDoWithoutTheKit) {
 // ---- one clock ----
 
 Findings foreign_clocks(const std::string& path, const std::string& text) {
-  if (path == "core/src/clock.cpp") return {};
+  if (path == "core/src/time/clock.cpp") return {};
   static const std::regex clocks(
       R"(\b(system_clock|steady_clock|high_resolution_clock|utc_clock|CLOCK_[A-Z_]+|clock_gettime|gettimeofday|timespec_get|clock_nanosleep|nanosleep|usleep|this_thread::sleep_for|this_thread::sleep_until|timed_mutex|try_lock_for|try_lock_until)\b|\bstd::(time|clock)\s*\(|\b(time|sleep)\s*\(\s*(nullptr|NULL|0|[0-9]+)\s*\)|\.wait_for\s*\()");
   // Tests' own clock: how long a test may wait for threads, which decides nothing.
-  static const std::set<std::string> real_waits{"core/src/manual_clock.cpp"};
+  static const std::set<std::string> real_waits{"core/src/time/manual_clock.cpp"};
   Findings out;
   const auto code = without_comments(text);
   for (std::sregex_iterator it(code.begin(), code.end(), clocks), end; it != end; ++it)
@@ -429,8 +457,9 @@ TEST(House, NothingIsLeftForLaterAndNoTestSleeps) {
     const auto text = read(house / path);
     EXPECT_FALSE(std::regex_search(text, later)) << path;
     const bool test = path.starts_with("tests/") && !path.starts_with("tests/house/") &&
-                      !path.starts_with("tests/bench/") && path != "tests/core/clock_test.cpp" &&  // which tests ours
-                      path != "tests/support/eventually.hpp";  // which waits for a condition between its sleeps
+                      !path.starts_with("tests/bench/") &&
+                      path != "tests/core/time/clock_test.cpp" &&  // which tests ours
+                      path != "tests/support/eventually.hpp";      // which waits for a condition between its sleeps
     const auto extension = fs::path(path).extension();
     const bool asleep =
         test && (extension == ".cpp" || extension == ".hpp") && std::regex_search(without_comments(text), sleeps);

@@ -8,7 +8,7 @@
 #include <variant>
 
 #include <tenure/kafka.hpp>
-#include <tenure/wait.hpp>
+#include <tenure/kit/wait.hpp>
 
 #include "client.hpp"
 #include "mock_cluster.hpp"

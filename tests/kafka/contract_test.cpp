@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: Kafka keeps the contract that all stores share. Method: the suite, against a real broker with default settings.
 #include <tenure/kafka.hpp>
+#include <tenure/kit/names.hpp>
 
 #include "broker.hpp"
 #include "contract_suite.hpp"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <tenure/kafka.hpp>
-#include <tenure/wait.hpp>
+#include <tenure/kit/wait.hpp>
 
 namespace tenure::kafka::test {
 

@@ -18,7 +18,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include <tenure/wait.hpp>
+#include <tenure/kit/wait.hpp>
 
 #ifdef __SANITIZE_ADDRESS__
 /// libpqxx 6.4 forgets the result of a statement in the midst of which the connection broke. Where it allocates that,

@@ -11,8 +11,8 @@
 #include <iostream>
 #include <thread>
 
+#include <tenure/kit/wait.hpp>
 #include <tenure/leader_manager.hpp>
-#include <tenure/wait.hpp>
 
 #include "session.hpp"
 #include "standby_reads.hpp"

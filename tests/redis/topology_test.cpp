@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include <tenure/wait.hpp>
+#include <tenure/kit/wait.hpp>
 
 #include "server.hpp"
 #include "support.hpp"

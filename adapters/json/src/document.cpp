@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include <tenure/nearest.hpp>
+#include <tenure/kit/nearest.hpp>
 
 #include "parse.hpp"
 #include "value.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tenure/json.hpp>
+#include <tenure/kit/logging.hpp>
 
 #include <algorithm>
 #include <utility>

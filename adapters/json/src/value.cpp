@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <tenure/json.hpp>
+#include <tenure/kit/logging.hpp>
 
 namespace tenure {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <stdexcept>
 
+#include <tenure/kit/url.hpp>
 #include <tenure/lock_table.hpp>
-#include <tenure/url.hpp>
 
 #include "store.hpp"
 

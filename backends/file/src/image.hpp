@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <variant>
 
+#include <tenure/candidate.hpp>
 #include <tenure/conditional_store.hpp>
 
 #include "descriptor.hpp"

@@ -14,8 +14,10 @@
 #include <system_error>
 
 #include <tenure/file.hpp>
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/names.hpp>
+#include <tenure/kit/wait.hpp>
 #include <tenure/log.hpp>
-#include <tenure/wait.hpp>
 
 #include "trouble.hpp"
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <tenure/conditional_store.hpp>
+#include <tenure/kit/logging.hpp>
 
 #include "descriptor.hpp"
 #include "image.hpp"

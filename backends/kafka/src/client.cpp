@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include <tenure/kit/logging.hpp>
+
 namespace tenure::kafka {
 namespace {
 

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include <tenure/call_thread.hpp>
-#include <tenure/wait.hpp>
+#include <tenure/kit/call_thread.hpp>
+#include <tenure/kit/wait.hpp>
 
 #include "reaper.hpp"
 #include "seat.hpp"

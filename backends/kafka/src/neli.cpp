@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include <tenure/kit/logging.hpp>
+
 namespace tenure::kafka {
 namespace {
 

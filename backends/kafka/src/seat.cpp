@@ -5,9 +5,10 @@
 #include <map>
 #include <utility>
 
-#include <tenure/call_thread.hpp>
+#include <tenure/kit/call_thread.hpp>
+#include <tenure/kit/names.hpp>
 #include <tenure/kit/start_thread.hpp>
-#include <tenure/wait.hpp>
+#include <tenure/kit/wait.hpp>
 
 #include "fork_safe.hpp"
 

@@ -9,7 +9,9 @@
 #include <memory>
 #include <stdexcept>
 
-#include <tenure/nearest.hpp>
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/names.hpp>
+#include <tenure/kit/nearest.hpp>
 
 #include "record.hpp"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A URL turned into Options.
-#include <tenure/url.hpp>
+#include <tenure/kit/url.hpp>
 
-#include <tenure/nearest.hpp>
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/nearest.hpp>
 
 #include "settings.hpp"
 

@@ -4,10 +4,11 @@
 #include <map>
 #include <mutex>
 #include <stdexcept>
+#include <tenure/kit/names.hpp>
+#include <tenure/kit/url.hpp>
+#include <tenure/kit/wait.hpp>
 #include <tenure/lock_table.hpp>
 #include <tenure/memory.hpp>
-#include <tenure/url.hpp>
-#include <tenure/wait.hpp>
 #include <utility>
 #include <vector>
 

@@ -5,8 +5,10 @@
 #include <stdexcept>
 #include <string_view>
 
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/names.hpp>
+#include <tenure/kit/nearest.hpp>
 #include <tenure/lock_table.hpp>
-#include <tenure/nearest.hpp>
 
 #include "store.hpp"
 

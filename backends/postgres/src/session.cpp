@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <utility>
 
+#include <tenure/kit/logging.hpp>
+
 #include "faults.hpp"
 #include "statements.hpp"
 

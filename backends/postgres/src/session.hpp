@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include <tenure/call_thread.hpp>
 #include <tenure/conditional_store.hpp>
 #include <tenure/error.hpp>
+#include <tenure/kit/call_thread.hpp>
 
 #include "settings.hpp"
 

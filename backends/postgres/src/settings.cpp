@@ -12,6 +12,8 @@
 #include <memory>
 #include <stdexcept>
 
+#include <tenure/kit/logging.hpp>
+
 namespace tenure::postgres {
 namespace {
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include <tenure/candidate.hpp>
+#include <tenure/kit/logging.hpp>
 #include <tenure/log.hpp>
 #include <tenure/timing.hpp>
 

@@ -4,6 +4,8 @@
 #include <exception>
 #include <utility>
 
+#include <tenure/kit/wait.hpp>
+
 #include "faults.hpp"
 #include "statements.hpp"
 

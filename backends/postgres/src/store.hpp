@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include <tenure/call_thread.hpp>
 #include <tenure/conditional_store.hpp>
+#include <tenure/kit/call_thread.hpp>
 
 #include "session.hpp"
 #include "settings.hpp"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include <tenure/kit/logging.hpp>
 #include <tenure/log.hpp>
 
 #include "greeting.hpp"

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <tenure/call_thread.hpp>
 #include <tenure/conditional_store.hpp>
+#include <tenure/kit/call_thread.hpp>
 
 #include "record.hpp"
 #include "wire.hpp"

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include <tenure/kit/logging.hpp>
 #include <tenure/log.hpp>
 
 namespace tenure::redis {

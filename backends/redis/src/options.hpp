@@ -3,8 +3,8 @@
 #pragma once
 #include <string>
 
+#include <tenure/kit/url.hpp>
 #include <tenure/redis.hpp>
-#include <tenure/url.hpp>
 
 namespace tenure::redis {
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 
+#include <tenure/kit/logging.hpp>
 #include <tenure/log.hpp>
 
 namespace tenure::redis {

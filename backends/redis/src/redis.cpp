@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tenure/redis.hpp>
 
+#include <tenure/kit/names.hpp>
 #include <tenure/lock_table.hpp>
 
 #include "options.hpp"

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <iterator>
 
+#include <tenure/kit/logging.hpp>
 #include <tenure/log.hpp>
 
 namespace tenure::redis {

@@ -15,9 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include <tenure/kit/logging.hpp>
 #include <tenure/kit/start_thread.hpp>
+#include <tenure/kit/wait.hpp>
 #include <tenure/log.hpp>
-#include <tenure/wait.hpp>
 
 #include "greeting.hpp"
 #include "options.hpp"

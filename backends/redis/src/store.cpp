@@ -5,6 +5,10 @@
 #include <chrono>
 #include <system_error>
 
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/names.hpp>
+#include <tenure/kit/wait.hpp>
+
 #include "greeting.hpp"
 #include "options.hpp"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <tenure/call_thread.hpp>
 #include <tenure/conditional_store.hpp>
+#include <tenure/kit/call_thread.hpp>
 #include <tenure/log.hpp>
 
 #include "connection.hpp"

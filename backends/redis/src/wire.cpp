@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 
+#include <tenure/kit/logging.hpp>
 #include <tenure/log.hpp>
 
 #include "tls.hpp"

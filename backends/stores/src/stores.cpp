@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <tenure/file.hpp>
+#include <tenure/kit/nearest.hpp>
 #include <tenure/memory.hpp>
-#include <tenure/nearest.hpp>
 #ifdef TENURE_WITH_KAFKA
 #include <tenure/kafka.hpp>
 #define TENURE_OPEN_KAFKA kafka::open_url
@@ -24,6 +24,7 @@
 #define TENURE_OPEN_POSTGRES nullptr
 #endif
 #ifdef TENURE_WITH_REDIS
+#include <tenure/kit/logging.hpp>
 #include <tenure/redis.hpp>
 #define TENURE_OPEN_REDIS redis::open_url
 #else

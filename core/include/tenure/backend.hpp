@@ -2,14 +2,13 @@
 // The seam between elections and stores: five verbs, four answers.
 #pragma once
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <variant>
 
 #include <tenure/candidate.hpp>
-#include <tenure/clock.hpp>
 #include <tenure/error.hpp>
 #include <tenure/export.hpp>
+#include <tenure/limit.hpp>
 #include <tenure/timing.hpp>
 #include <tenure/token.hpp>
 
@@ -28,15 +27,6 @@ using Answer = std::variant<Unknown, Granted, Denied, Recalled>;
 struct Vacant {};
 /// Who leads? Unknown: nobody could say. An Incumbent with remaining 0 has lapsed as far as we can tell.
 using Sight = std::variant<Unknown, Vacant, Incumbent>;
-
-/// By when a call must have returned. The clock outlives the call.
-struct Limit {
-  Clock& clock;
-  Clock::Time by{};
-  std::stop_token stop{};  ///< Once requested: return at once, nobody waits for the answer.
-
-  bool passed() const { return stop.stop_requested() || clock.now() >= by; }
-};
 
 /// One candidate's seat at one election in one store.
 ///

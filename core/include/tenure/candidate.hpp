@@ -3,10 +3,8 @@
 #pragma once
 #include <cstddef>
 #include <string>
-#include <string_view>
 
 #include <tenure/clock.hpp>
-#include <tenure/export.hpp>
 #include <tenure/token.hpp>
 
 namespace tenure {
@@ -29,14 +27,5 @@ struct Incumbent {
                                 ///< to act as leader.
   friend bool operator==(const Incumbent&, const Incumbent&) = default;
 };
-
-/// The candidate with an empty name filled in. Throws std::invalid_argument for one that is too long.
-TENURE_EXPORT Candidate checked(Candidate);
-
-/// Throws std::invalid_argument for an election name that is empty, too long or has a NUL byte.
-TENURE_EXPORT void check_election(std::string_view name);
-
-/// 128 random bits from the kernel as 32 hexadecimal digits.
-TENURE_EXPORT std::string draw_incarnation();
 
 }  // namespace tenure

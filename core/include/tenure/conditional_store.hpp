@@ -5,16 +5,17 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include <tenure/backend.hpp>
+#include <tenure/clock.hpp>
+#include <tenure/error.hpp>
+#include <tenure/export.hpp>
+#include <tenure/limit.hpp>
+#include <tenure/result.hpp>
+#include <tenure/timing.hpp>
+#include <tenure/token.hpp>
 
 namespace tenure {
-
-/// Error stands first: it is what a mock answers that was told nothing.
-template <class T>
-using Result = std::variant<Error, T>;
 
 /// The state of one election. Never deleted.
 struct Record {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <functional>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,12 +28,5 @@ using Log = std::function<void(const LogLine&)>;
 inline void no_log(const LogLine&) noexcept {}
 
 TENURE_EXPORT std::string_view to_string(Level) noexcept;
-
-/// Untrusted text made fit for a log line: control characters become '?', at most `cap` bytes.
-TENURE_EXPORT std::string printable(std::string_view untrusted, std::size_t cap = 256);
-
-/// For those who write a backend: hands a line to `log`, or to stderr if it is empty. Capped and printable.
-TENURE_EXPORT void tell(const Log& log, Level level, std::string_view message,
-                        std::initializer_list<std::pair<std::string_view, std::string_view>> fields) noexcept;
 
 }  // namespace tenure

@@ -7,7 +7,7 @@
 #include <tenure/backend.hpp>
 #include <tenure/conditional_store.hpp>
 #include <tenure/fake_leadership.hpp>
-#include <tenure/wait.hpp>
+#include <tenure/kit/wait.hpp>
 
 namespace tenure {
 

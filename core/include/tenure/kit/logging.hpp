@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a backend has to say, said so that it can do no harm.
+#pragma once
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tenure/export.hpp>
+#include <tenure/log.hpp>
+
+namespace tenure {
+
+/// Untrusted text made fit for a log line: control characters become '?', at most `cap` bytes.
+TENURE_EXPORT std::string printable(std::string_view untrusted, std::size_t cap = 256);
+
+/// Hands a line to `log`, or to stderr if it is empty. Capped and printable.
+TENURE_EXPORT void tell(const Log& log, Level level, std::string_view message,
+                        std::initializer_list<std::pair<std::string_view, std::string_view>> fields) noexcept;
+
+}  // namespace tenure

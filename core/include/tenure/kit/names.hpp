@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names that a user chose, and those that we draw.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include <tenure/candidate.hpp>
+#include <tenure/export.hpp>
+
+namespace tenure {
+
+/// The candidate with an empty name filled in. Throws std::invalid_argument for one that is too long.
+TENURE_EXPORT Candidate checked(Candidate);
+
+/// Throws std::invalid_argument for an election name that is empty, too long or has a NUL byte.
+TENURE_EXPORT void check_election(std::string_view name);
+
+/// 128 random bits from the kernel as 32 hexadecimal digits.
+TENURE_EXPORT std::string draw_incarnation();
+
+}  // namespace tenure

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a backend that says nothing else does.
+#include <tenure/backend.hpp>
+
+namespace tenure {
+
+std::optional<Error> Backend::accepts(const Timing&) { return std::nullopt; }
+
+std::string Backend::election() const { return {}; }
+
+}  // namespace tenure

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "election/candidacy.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tenure {
+namespace {
+
+/// So many denials in a row, none two retries after the last, are news; more are a store that wakes us for nothing.
+constexpr int prompt_denials = 8;
+
+/// So many acquires in a row without an answer are asked again soon; further ones leave a store in trouble alone.
+constexpr int prompt_acquires = 8;
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+bool voluntary(Reason reason) { return reason != Reason::lapsed && reason != Reason::superseded; }
+
+}  // namespace
+
+Candidacy::Candidacy(const Timing& timing, std::uint64_t jitter_seed) : timing_(timing), jitter_state_(jitter_seed) {
+  effects_.reserve(32);
+}
+
+// ---- facts ----
+
+void Candidacy::start(Time now) {
+  started_ = true;
+  tick(now);
+}
+
+void Candidacy::retime(Time now, const Timing& timing) {
+  judge_expiry(now);
+  if (!stopping_) wanted_ = timing;
+  tick(now);
+}
+
+/// However late it comes: the backend runs by what it accepted last.
+void Candidacy::accepted(Time now, std::uint64_t id, std::optional<Error> refusal) {
+  judge_expiry(now);
+  if (const auto pending = settle(id)) {
+    if (refusal) {
+      emit(effect::Report{std::move(*refusal)});
+    } else {
+      timing_ = *pending->question.timing;
+      if (tenure_) next_ask_ = std::min(next_ask_, now + pace().renew);
+    }
+  }
+  tick(now);
+}
+
+void Candidacy::resign(Time now, std::optional<Duration> cool_down) {
+  judge_expiry(now);
+  cool_down_ = std::clamp(cool_down.value_or(timing_.retry), Duration::zero(), max_term);
+  if (tenure_ && tenure_->stage == Stage::leading) {
+    end_voluntarily(now, Reason::resigned, "resign() was called");
+  } else {
+    release_due_ = may_hold_;
+    if (!tenure_ && !release_due_) next_ask_ = now + std::exchange(cool_down_, Duration::zero());
+    if (pending_ && pending_->question.verb == Verb::acquire) pending_->unwanted = true;
+    if (pending_ && pending_->question.verb == Verb::await_change) emit(effect::Interrupt{});
+  }
+  tick(now);
+}
+
+void Candidacy::stop(Time now) {
+  if (stopping_) return;
+  judge_expiry(now);
+  stopping_ = true;
+  if (tenure_ && tenure_->stage == Stage::leading) end_voluntarily(now, Reason::stopped, "stop() was called");
+  wanted_.reset();
+  if (pending_ && pending_->question.verb != Verb::renew) {
+    pending_->unwanted = true;
+    if (pending_->question.verb == Verb::await_change) pending_->question.by = std::min(pending_->question.by, now);
+    if (pending_->question.verb != Verb::release) emit(effect::Interrupt{});
+  }
+  tick(now);
+}
+
+void Candidacy::answered(Time now, std::uint64_t id, Answer answer) {
+  judge_expiry(now);  // before the answer: a lapsed tenure is never revived
+  if (const auto pending = settle(id); pending && !pending->wedged) {
+    if (pending->question.verb == Verb::renew)
+      renew_answered(now, pending->question, std::move(answer));
+    else
+      acquire_answered(now, *pending, std::move(answer));
+  }
+  tick(now);
+}
+
+void Candidacy::ineligible(Time now, std::uint64_t id) {
+  judge_expiry(now);
+  if (const auto pending = settle(id); pending && !pending->wedged) {
+    next_ask_ = now + pace().renew;
+    if (pending->question.verb == Verb::renew) {
+      if (tenure_ && tenure_->stage == Stage::leading) end_voluntarily(now, Reason::ineligible, "eligible() said no");
+    } else {
+      may_hold_ = pending->may_have_held;
+      if (may_hold_) {
+        release_due_ = true;
+        cool_down_ = std::max(cool_down_, timing_.renew);
+      }
+    }
+  }
+  tick(now);
+}
+
+void Candidacy::released(Time now, std::uint64_t id, std::optional<Error> error) {
+  if (const auto pending = settle(id); pending && !pending->wedged) {
+    release_due_ = false;
+    stop_released_ = stopping_;
+    if (error)
+      report(std::move(*error));
+    else
+      may_hold_ = false;
+    next_ask_ = now + std::exchange(cool_down_, Duration::zero());
+    await_first_ = false;
+  }
+  tick(now);
+}
+
+/// A store that cannot be waited for is asked as often as a leader would ask it.
+void Candidacy::change_awaited(Time now, std::uint64_t id, std::optional<Error> error) {
+  if (const auto pending = settle(id); pending && !pending->wedged) {
+    await_first_ = false;
+    if (error && wait_trouble_ != error) emit(effect::Report{*error});
+    if (error) next_ask_ = std::max(next_ask_, now + jittered(timing_.renew));
+    wait_trouble_ = std::move(error);
+  }
+  tick(now);
+}
+
+void Candidacy::ousting_returned(Time now) {
+  judge_expiry(now);
+  if (tenure_ && tenure_->stage != Stage::leading) {
+    if (tenure_->stage == Stage::draining) emit(effect::Withdraw{});
+    if (voluntary(tenure_->reason)) release_due_ = true;
+    if (tenure_->reason == Reason::recalled) cool_down_ = std::max(cool_down_, timing_.term);
+    tenure_.reset();
+    await_first_ = false;
+    next_ask_ = now;
+  }
+  tick(now);
+}
+
+void Candidacy::tick(Time now) {
+  judge_expiry(now);
+  watch_hook(now);
+  watch_store(now);
+  ask_next(now);
+}
+
+void Candidacy::take_effects(std::vector<Effect>& into) {
+  into.clear();
+  into.swap(effects_);
+}
+
+// ---- answers ----
+
+/// The outstanding question, if this is its answer. That of a wedged one is worth nothing.
+std::optional<Candidacy::Pending> Candidacy::settle(std::uint64_t id) {
+  if (!pending_ || pending_->question.id != id) return std::nullopt;
+  if (pending_->wedged) report({Fault::wedged, "the store call that ignored its limit has returned"});
+  return std::exchange(pending_, std::nullopt);
+}
+
+void Candidacy::acquire_answered(Time now, const Pending& asked, Answer answer) {
+  const auto granted = [&](Token token) {
+    if (asked.unwanted)
+      release_due_ = true;
+    else
+      elect(now, asked.question, token);
+  };
+  std::visit(Overloaded{[&](Unknown& a) { unanswered(now, std::move(a.error)); },
+                        [&](Denied& a) { denied(now, a.holder); }, [&](Granted& a) { granted(a.token); },
+                        [&](Recalled& a) {
+                          granted(a.token);
+                          if (tenure_) end_voluntarily(now, Reason::recalled, "asked by " + a.by + ": " + a.why);
+                        }},
+             answer);
+}
+
+void Candidacy::renew_answered(Time now, const Question& asked, Answer answer) {
+  // Of a tenure that is over: late, and says nothing about a later one.
+  if (!tenure_ || tenure_->token != asked.token || tenure_->stage == Stage::over) return;
+  const auto wrong = [&](Token token) {
+    if (token == asked.token) return false;
+    unanswered(now, {Fault::corrupt, "asked to renew token " + std::to_string(asked.token.value) +
+                                         ", the store answered for token " + std::to_string(token.value)});
+    return true;
+  };
+  std::visit(Overloaded{[&](Unknown& a) {
+                          tenure_->deposed = a.error.fault == Fault::deposed;
+                          tenure_->trouble = a.error.message;
+                          unanswered(now, std::move(a.error));
+                        },
+                        [&](Denied& a) {
+                          hear(now, a.holder);
+                          end_at_once(now, Reason::superseded, "the store refused to renew", a.holder, now);
+                        },
+                        [&](Granted& a) {
+                          if (!wrong(a.token)) extend(asked.asked);
+                        },
+                        [&](Recalled& a) {
+                          if (wrong(a.token)) return;
+                          extend(asked.asked);
+                          end_voluntarily(now, Reason::recalled, "asked by " + a.by + ": " + a.why);
+                        }},
+             answer);
+}
+
+void Candidacy::elect(Time now, const Question& asked, Token token) {
+  const auto deadline = asked.asked + timing_.term - timing_.margin;
+  if (now >= deadline)
+    return unanswered(now, {Fault::timed_out, "a grant came after its own deadline and was not used"});
+  if (highest_ && token <= *highest_) {
+    release_due_ = true;
+    cool_down_ = timing_.term;
+    return unanswered(now, {Fault::corrupt, "the store granted token " + std::to_string(token.value) + " after " +
+                                                std::to_string(highest_->value) +
+                                                ", and tokens must rise: it has lost data. This tenure is handed back "
+                                                "unled; restore the store's data"});
+  }
+  highest_ = token;
+  last_trouble_.reset();
+  tenure_.emplace(Tenure{.token = token, .timing = timing_});
+  denials_ = unanswered_ = 0;
+  hear(now, std::nullopt);
+  extend(asked.asked);
+  emit(effect::Begin{token});
+}
+
+/// By the term and margin that the tenure began with: the store has no other, and learns of none before the next.
+void Candidacy::extend(Time asked) {
+  auto& t = *tenure_;
+  t.deadline = std::max(t.deadline, asked + t.timing.term - t.timing.margin);
+  t.lease_end = std::max(t.lease_end, asked + t.timing.term - t.timing.clock_allowance());
+  t.deposed = false;
+  t.trouble.clear();
+  last_trouble_.reset();
+  next_ask_ = asked + pace().renew;
+  emit(effect::Publish{t.token, t.deadline});
+  if (t.stage == Stage::draining) {
+    t.done_by = t.overrun_at = std::min(t.drain_by, t.lease_end);
+    emit(effect::DoneBy{t.done_by});
+  }
+}
+
+void Candidacy::unanswered(Time now, Error error) {
+  report(std::move(error));
+  await_first_ = false;
+  const bool in_trouble = !tenure_ && ++unanswered_ > prompt_acquires;
+  next_ask_ = now + jittered(in_trouble ? std::max(timing_.renew, timing_.retry) : pace().retry);
+}
+
+void Candidacy::denied(Time now, const std::optional<Incumbent>& holder) {
+  last_trouble_.reset();
+  unanswered_ = 0;
+  hear(now, holder);
+  if (holder)
+    seen_ = *holder;
+  else
+    seen_ = Vacant{};
+  await_first_ = true;
+  if (last_denial_ && now >= *last_denial_ + 2 * timing_.retry) denials_ = 0;
+  last_denial_ = now;
+  next_ask_ = ++denials_ > prompt_denials ? now + jittered(timing_.retry) : std::max(now, next_ask_);
+}
+
+// ---- time ----
+
+void Candidacy::judge_expiry(Time now) {
+  if (!tenure_ || tenure_->stage == Stage::over || now < tenure_->deadline) return;
+  if (tenure_->stage == Stage::draining) {
+    tenure_->stage = Stage::over;
+    emit(effect::Withdraw{});
+    return;
+  }
+  const auto reason = tenure_->deposed ? Reason::superseded : Reason::lapsed;
+  end_at_once(now, reason, std::move(tenure_->trouble), std::nullopt, tenure_->lease_end);
+}
+
+void Candidacy::watch_hook(Time now) {
+  if (!tenure_ || tenure_->stage == Stage::leading) return;
+  auto& t = *tenure_;
+  if (!t.expired_fired && now >= t.done_by) {
+    t.expired_fired = true;
+    emit(effect::FireExpired{});
+  }
+  if (!t.overrun_told && now >= t.overrun_at) {
+    t.overrun_told = true;
+    emit(effect::Overrun{});
+    report({Fault::hook_overran, "ousting() of token " + std::to_string(t.token.value) +
+                                     " had not returned when its time was up; the store is told after it returns"});
+  }
+}
+
+/// If we come late ourselves, this process was stopped or starved, and so was the call: it gets its grace once more.
+void Candidacy::watch_store(Time now) {
+  if (!pending_ || pending_->wedged) return;
+  auto& by = pending_->question.by;
+  if (now < by + overrun_grace) return;
+  if (now >= by + 2 * overrun_grace && !std::exchange(pending_->excused, true)) {
+    by = now;
+    return;
+  }
+  pending_->wedged = true;
+  report({Fault::wedged,
+          "a store call (or eligible()) has not returned by its limit: nothing more is asked until it does"});
+}
+
+/// Always later than the last fact: what was due by then, that fact's tick() did.
+Candidacy::Time Candidacy::next_alarm() const {
+  auto at = Time::max();
+  if (ended_) return at;
+  if (tenure_) {
+    const auto& t = *tenure_;
+    if (t.stage != Stage::over) at = std::min(at, t.deadline);
+    if (t.stage != Stage::leading && !t.expired_fired) at = std::min(at, t.done_by);
+    if (t.stage != Stage::leading && !t.overrun_told) at = std::min(at, t.overrun_at);
+  }
+  if (pending_) return pending_->wedged ? at : std::min(at, pending_->question.by + overrun_grace);
+  return tenure_ || started_ ? std::min(at, next_ask_) : at;
+}
+
+// ---- questions ----
+
+bool Candidacy::renewing(Time now) const {
+  return tenure_->stage == Stage::leading || (tenure_->stage == Stage::draining && now < tenure_->drain_by);
+}
+
+/// A running tenure keeps its term. Where another allows to ask less often, that waits with it.
+Timing Candidacy::pace() const {
+  auto pace = timing_;
+  if (!tenure_) return pace;
+  const auto& own = tenure_->timing;
+  if (pace.term - pace.margin > own.term - own.margin) {
+    pace.renew = std::min(pace.renew, own.renew);
+    pace.retry = std::min(pace.retry, own.retry);
+    pace.call = std::min(pace.call, own.call);
+  }
+  return pace;
+}
+
+void Candidacy::ask_next(Time now) {
+  if (ended_) return;
+  const bool renewal_due = tenure_ && renewing(now) && now >= next_ask_;
+  if (wanted_ && !pending_ && started_ && !renewal_due) ask(now, Verb::accept, pace().call);
+  if (tenure_) return ask_leading(now);
+  const bool wedged = pending_ && pending_->wedged;
+  if (stopping_ && (wedged || (!pending_ && (!may_hold_ || stop_released_)))) {
+    ended_ = true;
+    emit(effect::Ended{wedged});
+  } else if (!pending_ && started_) {
+    ask_campaigning(now);
+  }
+}
+
+void Candidacy::ask_leading(Time now) {
+  if (!renewing(now))
+    next_ask_ = Time::max();  // Nothing more, until ousting() has returned.
+  else if (!pending_ && now >= next_ask_)
+    ask(now, Verb::renew, pace().call);
+}
+
+void Candidacy::ask_campaigning(Time now) {
+  if (release_due_ || stopping_)
+    ask(now, Verb::release, timing_.call);
+  else if (now < next_ask_)
+    return;
+  else if (await_first_)
+    ask(now, Verb::await_change, timing_.term);
+  else
+    ask(now, Verb::acquire, timing_.call);
+}
+
+void Candidacy::ask(Time now, Verb verb, Duration limit) {
+  const bool may_have_held = std::exchange(may_hold_, may_hold_ || verb == Verb::acquire);
+  pending_.emplace(Pending{});
+  pending_->may_have_held = may_have_held;
+  auto& question = pending_->question;
+  question.id = ++last_id_;
+  question.verb = verb;
+  question.asked = now;
+  question.by = now + limit;
+  if (verb == Verb::renew) question.token = tenure_->token;
+  if (verb == Verb::await_change) question.seen = seen_;
+  if (verb == Verb::accept) question.timing = std::exchange(wanted_, std::nullopt);
+  question.if_eligible = verb == Verb::acquire || (verb == Verb::renew && tenure_->stage == Stage::leading);
+  emit(effect::Ask{question});
+}
+
+// ---- ends ----
+
+/// Work stops first, the store is told after ousting() has returned; renewals go on meanwhile.
+void Candidacy::end_voluntarily(Time now, Reason reason, std::string detail) {
+  auto& t = *tenure_;
+  if (t.stage != Stage::leading) return;
+  t.stage = Stage::draining;
+  t.reason = reason;
+  t.drain_by = now + timing_.drain;
+  t.done_by = t.overrun_at = std::min(t.drain_by, t.lease_end);
+  emit(effect::FireStop{});
+  emit(effect::DoneBy{t.done_by});
+  emit(effect::End{t.token, reason, std::move(detail), std::nullopt});
+}
+
+void Candidacy::end_at_once(Time now, Reason reason, std::string detail, std::optional<Incumbent> successor,
+                            Time done_by) {
+  auto& t = *tenure_;
+  emit(effect::Withdraw{});
+  if (t.stage == Stage::leading) emit(effect::FireStop{});
+  const bool told = t.stage == Stage::draining;
+  t.stage = Stage::over;
+  t.done_by = std::min(t.done_by, done_by);
+  t.overrun_at = std::min(t.overrun_at, std::max(done_by, now + t.timing.margin - t.timing.clock_allowance()));
+  emit(effect::DoneBy{t.done_by});
+  if (told) return;
+  t.reason = reason;
+  emit(effect::End{t.token, reason, std::move(detail), std::move(successor)});
+}
+
+// ---- the rest ----
+
+void Candidacy::hear(Time now, std::optional<Incumbent> incumbent) {
+  const auto until = incumbent ? now + std::min(incumbent->remaining, max_term) : now;
+  if (incumbent) highest_ = std::max(highest_.value_or(Token{}), incumbent->token);
+  emit(effect::Heard{std::move(incumbent), until});
+}
+
+void Candidacy::report(Error error) {
+  if (last_trouble_ == error) return;
+  last_trouble_ = error;
+  emit(effect::Report{std::move(error)});
+}
+
+Candidacy::Duration Candidacy::jittered(Duration d) {
+  auto z = (jitter_state_ += 0x9e3779b97f4a7c15);  // splitmix64
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  const auto part = static_cast<Clock::rep>((z ^ (z >> 31)) % 1024);
+  return d / 2 + d / 2048 * part;
+}
+
+}  // namespace tenure

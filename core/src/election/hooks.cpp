@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tenure/hooks.hpp>
+
+namespace tenure {
+
+std::string_view to_string(Reason reason) noexcept {
+  switch (reason) {
+    case Reason::lapsed: return "lapsed";
+    case Reason::superseded: return "superseded";
+    case Reason::recalled: return "recalled";
+    case Reason::resigned: return "resigned";
+    case Reason::stopped: return "stopped";
+    case Reason::ineligible: return "ineligible";
+  }
+  return "?";
+}
+
+}  // namespace tenure

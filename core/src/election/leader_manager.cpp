@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tenure/leader_manager.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "election/shell.hpp"
+
+namespace tenure {
+
+LeaderManager::LeaderManager(std::shared_ptr<Backend> backend, Timing timing, Hooks hooks, Clock& clock)
+    : shell_(std::make_shared<Shell>(std::move(backend), timing, std::move(hooks), clock)) {}
+
+LeaderManager::~LeaderManager() {
+  if (shell_->forked()) {  // its threads are the parent's
+    new std::shared_ptr<Shell>(std::move(shell_));
+    return;
+  }
+  if (shell_->on_own_thread()) {
+    std::fputs("tenure: a LeaderManager was destroyed inside a hook of its own; call stop() there instead\n", stderr);
+    std::abort();
+  }
+  shell_->stop();
+  shell_->join();
+}
+
+void LeaderManager::start() { shell_->start(); }
+
+void LeaderManager::resign(std::optional<Clock::Duration> cool_down) {
+  shell_->post([cool_down](Candidacy& c, Clock::Time now) { c.resign(now, cool_down); });
+}
+
+void LeaderManager::retime(const Timing& timing) {
+  timing.validate();
+  shell_->post([timing](Candidacy& c, Clock::Time now) { c.retime(now, timing); });
+}
+
+void LeaderManager::stop() { shell_->stop(); }
+
+Leadership LeaderManager::leadership() const { return Leadership(shell_->validity); }
+
+std::optional<Token> LeaderManager::await_leadership(Clock::Duration within, std::stop_token stop) {
+  std::optional<Token> token;
+  shell_->waiters.await(within, stop, [&] {
+    token = leadership().token();
+    return token || shell_->over();
+  });
+  return token;
+}
+
+std::uint64_t LeaderManager::changes() const { return shell_->waiters.changes(); }
+
+std::uint64_t LeaderManager::await_change(std::uint64_t seen, Clock::Duration within, std::stop_token stop) {
+  shell_->waiters.await(within, stop, [&] { return changes() != seen || shell_->over(); });
+  return changes();
+}
+
+bool LeaderManager::await_ended(Clock::Duration within, std::stop_token stop) {
+  return shell_->waiters.await(within, stop, [&] { return shell_->over(); });
+}
+
+}  // namespace tenure

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tenure/observer.hpp>
+
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/start_thread.hpp>
+#include <tenure/log.hpp>
+
+#include "election/candidacy.hpp"
+#include "election/waiters.hpp"
+#include "kit/thrown.hpp"
+
+namespace tenure {
+namespace {
+
+/// The same to tell? What remains of a lease is no news.
+bool same(const Sight& a, const Sight& b) {
+  if (a.index() != b.index()) return false;
+  const auto* x = std::get_if<Incumbent>(&a);
+  const auto* y = std::get_if<Incumbent>(&b);
+  return !x || (x->token == y->token && x->incarnation == y->incarnation);
+}
+
+}  // namespace
+
+class Observer::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(std::shared_ptr<Backend> seat, const Timing& timing, Changed changed, Clock& clock)
+      : waiters(clock),
+        seat_(std::move(seat)),
+        timing_(timing),
+        changed_(std::move(changed)),
+        clock_(clock),
+        pauses_(clock.make_waker()) {
+    if (!seat_) throw std::invalid_argument("Observer: seat is null");
+    timing_.validate();
+    if (const auto refused = seat_->accepts(timing_)) throw std::invalid_argument("Timing: " + refused->message);
+  }
+
+  void start() {
+    thread_ = start_thread("tenure-observe", [self = shared_from_this()] { self->loop(); });
+  }
+
+  /// Allocates no descriptor. A store call that ignores its limit is left behind, and owns what it needs; changed() is
+  /// waited for.
+  void stop() {
+    stop_.request_stop();
+    waiters.wake();
+    {
+      std::unique_lock lock(mutex_);
+      told_.wait(lock, [this] { return !telling_; });
+    }
+    const auto patience = timing_.call + Candidacy::overrun_grace;
+    if (ends_.await(patience, {}, [this] { return ended_.load(); })) {
+      thread_.join();
+    } else {  // What is left behind may outlive the clock.
+      waiters.give_up_clock();
+      thread_.detach();
+    }
+  }
+
+  bool on_own_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
+  bool forked() const { return ::getpid() != made_by_; }
+
+  std::optional<Incumbent> incumbent() const {
+    if (forked()) return std::nullopt;  // before the lock: it may have been held when we were forked
+    const std::lock_guard lock(mutex_);
+    const auto* who = std::get_if<Incumbent>(&sight_);
+    const auto left = until_ - clock_.now();
+    if (!who || left <= Clock::Duration::zero()) return std::nullopt;
+    auto copy = *who;
+    copy.remaining = left;
+    return copy;
+  }
+
+  bool stopping() const { return stop_.stop_requested(); }
+
+  Waiters waiters;
+
+ private:
+  void loop() {
+    pause_from_ = clock_.now();
+    while (!stopping()) {
+      try {
+        look_once();
+      } catch (...) {
+        tell({}, Level::error, "Observer: " + what_was_thrown(), {{"election", seat_->election()}});
+        pause_until(clock_.now() + timing_.retry);
+      }
+    }
+    ended_ = true;
+    ends_.wake();
+    waiters.changed();
+  }
+
+  void look_once() {
+    const auto sight = look();
+    if (stopping()) return;  // perhaps long after: nothing of the caller's is touched any more
+    note(sight);
+    if (std::holds_alternative<Unknown>(sight))
+      pause_until(clock_.now() + timing_.retry);
+    else
+      await_change(sight);
+    if (stopping()) return;
+    if (clock_.now() >= pause_from_ + timing_.retry) {
+      pause_from_ = clock_.now();
+      looks_ = 0;
+    } else if (++looks_ > prompt_looks) {  // woken for nothing too often
+      pause_until(pause_from_ + timing_.retry);
+    }
+  }
+
+  void pause_until(Clock::Time by) {
+    const Limit limit{clock_, by, stop_.get_token()};
+    while (!limit.passed()) wait(*pauses_, limit);
+  }
+
+  Sight look() {
+    try {
+      return seat_->observe({clock_, clock_.now() + timing_.call, stop_.get_token()});
+    } catch (...) {
+      return Unknown{{Fault::unreachable, "the backend threw: " + what_was_thrown()}};
+    }
+  }
+
+  /// A store that cannot be waited for is asked as often as a leader would ask it.
+  void await_change(const Sight& sight) {
+    try {
+      seat_->await_change(sight, {clock_, clock_.now() + timing_.term, stop_.get_token()});
+    } catch (...) {
+      pause_until(clock_.now() + timing_.renew);
+    }
+  }
+
+  void note(const Sight& sight) {
+    bool news = false;
+    {
+      const std::lock_guard lock(mutex_);
+      news = !seen_once_ || !same(sight_, sight);
+      seen_once_ = true;
+      sight_ = sight;
+      if (const auto* who = std::get_if<Incumbent>(&sight)) until_ = clock_.now() + std::min(who->remaining, max_term);
+      telling_ = news && changed_ && !stopping();
+    }
+    if (!news) return;
+    waiters.changed();
+    if (telling_) call_changed(sight);
+    if (const auto* unknown = std::get_if<Unknown>(&sight); unknown && !changed_)
+      tell({}, Level::warning, std::string(to_string(unknown->error.fault)) + ": " + unknown->error.message,
+           {{"election", seat_->election()}});
+  }
+
+  void call_changed(const Sight& sight) {
+    try {
+      changed_(sight);
+    } catch (...) {
+      tell({}, Level::error, "Observer: changed() threw: " + what_was_thrown(), {{"election", seat_->election()}});
+    }
+    const std::lock_guard lock(mutex_);
+    telling_ = false;
+    told_.notify_all();
+  }
+
+  static constexpr int prompt_looks = 8;
+
+  const std::shared_ptr<Backend> seat_;
+  const Timing timing_;
+  const Changed changed_;
+  Clock& clock_;
+  std::stop_source stop_;
+  mutable std::mutex mutex_;
+  Sight sight_;
+  Clock::Time until_{};
+  bool seen_once_{};
+  bool telling_{};  ///< changed() runs. Set under the lock, by the observer's thread alone.
+  std::condition_variable told_;
+  const pid_t made_by_{::getpid()};
+  const std::unique_ptr<Waker> pauses_;  ///< Of the observer's thread.
+  Waiters ends_{clock_};                 ///< Of the destructor.
+  Clock::Time pause_from_{};
+  int looks_{};
+  std::atomic<bool> ended_{};
+  std::thread thread_;
+};
+
+Observer::Observer(std::shared_ptr<Backend> seat, const Timing& timing, Changed changed, Clock& clock)
+    : impl_(std::make_shared<Impl>(std::move(seat), timing, std::move(changed), clock)) {
+  impl_->start();
+}
+
+Observer::~Observer() {
+  if (impl_->forked()) {  // its thread is the parent's
+    new std::shared_ptr<Impl>(std::move(impl_));
+    return;
+  }
+  if (impl_->on_own_thread()) {
+    std::fputs("tenure: an Observer was destroyed inside its own changed()\n", stderr);
+    std::abort();
+  }
+  impl_->stop();
+}
+
+std::optional<Incumbent> Observer::incumbent() const { return impl_->incumbent(); }
+
+std::uint64_t Observer::changes() const { return impl_->waiters.changes(); }
+
+std::uint64_t Observer::await_change(std::uint64_t seen, Clock::Duration within, std::stop_token stop) {
+  impl_->waiters.await(within, stop, [&] { return changes() != seen || impl_->stopping() || impl_->forked(); });
+  return changes();
+}
+
+}  // namespace tenure

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "election/shell.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <future>
+#include <stdexcept>
+#include <utility>
+
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/start_thread.hpp>
+
+#include "kit/random.hpp"
+#include "kit/thrown.hpp"
+
+namespace tenure {
+namespace {
+
+/// Errors that wait for a hook thread that is busy leading; more are dropped, the log has them all.
+constexpr std::size_t max_queued_hooks = 256;
+
+Timing validated(const Timing& timing) {
+  timing.validate();
+  return timing;
+}
+
+}  // namespace
+
+LeaderManager::Shell::Shell(std::shared_ptr<Backend> backend, const Timing& timing, Hooks hooks, Clock& clock)
+    : validity(std::make_shared<Validity>(clock)),
+      waiters(clock),
+      backend_(std::move(backend)),
+      hooks_(std::move(hooks)),
+      clock_(clock),
+      election_(backend_ ? backend_->election() : std::string()),
+      candidacy_(validated(timing), random_u64()),
+      clock_wakes_(clock.make_waker()) {
+  effects_.reserve(32);
+  if (!backend_) throw std::invalid_argument("LeaderManager: backend is null");
+  if (const auto refused = backend_->accepts(timing)) throw std::invalid_argument("Timing: " + refused->message);
+}
+
+void LeaderManager::Shell::start() {
+  if (forked())
+    throw std::logic_error(
+        "LeaderManager::start() in a forked child of the process that made the manager: two would be one candidate. "
+        "Make the manager after the fork");
+  const std::lock_guard lock(mutex_);
+  if (started_ || ended_) return;
+  start_threads();
+  started_ = true;
+  inbox_.push_back([](Candidacy& c, Clock::Time now) { c.start(now); });
+  clock_wakes_->wake();
+}
+
+/// All or none. Each begins once the last is there; if one cannot be had, the others end unheard.
+void LeaderManager::Shell::start_threads() {
+  std::promise<bool> gate;
+  const std::shared_future<bool> complete = gate.get_future().share();
+  const auto started = [&](const char* name, auto loop) {
+    return start_thread(name, [self = shared_from_this(), complete, loop] {
+      if (complete.get()) loop(*self);
+    });
+  };
+  std::vector<std::thread> threads;
+  threads.reserve(3);
+  try {
+    threads.push_back(started("tenure-clock", [](Shell& s) { s.clock_loop(); }));
+    for (auto& worker : workers_)
+      threads.push_back(started("tenure-work", [&worker](Shell& s) { s.work_loop(worker); }));
+  } catch (...) {
+    gate.set_value(false);
+    for (auto& thread : threads) thread.join();
+    throw;
+  }
+  clock_thread_ = std::move(threads[0]);
+  for (int i = 0; i < 2; ++i) workers_[i].thread = std::move(threads[static_cast<std::size_t>(i) + 1]);
+  gate.set_value(true);
+}
+
+/// Allocates no descriptor and no thread.
+void LeaderManager::Shell::stop() {
+  if (forked()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!started_) ended_ = true;
+  }
+  waiters.wake();
+  post([](Candidacy& c, Clock::Time now) { c.stop(now); });
+  if (on_own_thread()) return;
+  std::unique_lock lock(mutex_);
+  end_wakes_.wait(lock, [this] { return ended(); });
+}
+
+void LeaderManager::Shell::join() {
+  if (clock_thread_.joinable()) clock_thread_.join();
+  const auto* const wedged = [this] {
+    const std::lock_guard lock(mutex_);
+    return store_wedged_ ? asker_ : nullptr;
+  }();
+  if (wedged) {  // What is left behind may outlive the clock.
+    clock_wakes_.reset();
+    waiters.give_up_clock();
+  }
+  for (auto& worker : workers_) {
+    if (&worker == wedged)
+      worker.thread.detach();
+    else if (worker.thread.joinable())
+      worker.thread.join();
+  }
+}
+
+void LeaderManager::Shell::post(Fact fact) {
+  if (forked()) return;
+  const std::lock_guard lock(mutex_);
+  if (ended_) return;
+  inbox_.push_back(std::move(fact));
+  if (deciding_) return;
+  if (idle_ > 0)
+    work_wakes_.notify_one();
+  else
+    clock_wakes_->wake();
+}
+
+bool LeaderManager::Shell::on_own_thread() const {
+  const auto self = std::this_thread::get_id();
+  return self == clock_id_ || self == workers_[0].id || self == workers_[1].id || self == guest_id_;
+}
+
+// ---- deciding: whoever brings a fact, unless another thread is at it, which then takes this one along ----
+
+/// On what has come, the time above all. No lock is held while effects are carried out, so that a stop callback may
+/// call anything, and no thread of ours waits for another.
+void LeaderManager::Shell::decide(std::unique_lock<std::mutex>& lock) {
+  if (deciding_ || decided_) return;
+  deciding_ = true;
+  do {
+    facts_.swap(inbox_);
+    lock.unlock();
+    for (auto& fact : facts_) fact(candidacy_, clock_.now());
+    facts_.clear();
+    candidacy_.tick(clock_.now());
+    candidacy_.take_effects(effects_);
+    for (auto& effect : effects_) carry_out(effect);
+    lock.lock();
+    decided_ = candidacy_.ended();
+  } while (!decided_ && !inbox_.empty());
+  deciding_ = false;
+  clock_wakes_->set(candidacy_.next_alarm());
+  if (decided_) clock_wakes_->wake();
+}
+
+// ---- the clock thread: sees to every timer; never enters the store or a hook ----
+
+void LeaderManager::Shell::clock_loop() {
+  clock_id_ = std::this_thread::get_id();
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    decide(lock);
+    if (decided_) return;
+    pass_on();
+    if (deciding_) clock_wakes_->set(Clock::Time::max());  // Another thread is at it, and sets the next one.
+    lock.unlock();
+    clock_wakes_->wait();
+    lock.lock();
+  }
+}
+
+void LeaderManager::Shell::carry_out(Effect& any) {
+  struct Carrier {
+    Shell& s;
+    void operator()(effect::Ask& e) { s.ask(std::move(e.question)); }
+    void operator()(effect::Interrupt&) { s.interrupt_.request_stop(); }
+    void operator()(effect::Publish& e) { s.validity->publish(e.token, e.deadline); }
+    void operator()(effect::Withdraw&) { s.validity->withdraw(); }
+    void operator()(effect::Begin& e) {
+      s.signals_ = std::make_shared<Signals>();
+      s.log(Level::info, "elected", e.token);
+      s.queue_hook(Elected{s.election_, e.token, s.signals_->stop.get_token()});
+      s.waiters.changed();
+    }
+    void operator()(effect::FireStop&) { s.signals_->stop.request_stop(); }
+    void operator()(effect::DoneBy& e) { s.signals_->done_by = e.at.time_since_epoch().count(); }
+    void operator()(effect::End& e) { s.end(e); }
+    void operator()(effect::FireExpired&) { s.signals_->expired.request_stop(); }
+    void operator()(effect::Overrun&) { s.overran(); }
+    void operator()(effect::Report& e) { s.report(std::move(e.error)); }
+    void operator()(effect::Heard& e) {
+      const auto token = e.incumbent ? std::optional(e.incumbent->token) : std::nullopt;
+      s.validity->hear(std::move(e.incumbent), e.until);
+      if (std::exchange(s.heard_, token) != token) s.waiters.changed();
+    }
+    void operator()(effect::Ended& e) {
+      const std::lock_guard lock(s.mutex_);
+      s.store_wedged_ = e.store_wedged;
+      s.quit_ = true;
+      s.work_wakes_.notify_all();
+    }
+  };
+  std::visit(Carrier{*this}, any);
+}
+
+void LeaderManager::Shell::ask(Question question) {
+  interrupt_ = std::stop_source();
+  const std::lock_guard lock(mutex_);
+  asked_.emplace(std::move(question), interrupt_.get_token());
+}
+
+void LeaderManager::Shell::end(effect::End& e) {
+  log(Level::info,
+      "ousting: " + std::string(to_string(e.reason)) + (e.detail.empty() ? "" : ", ") + printable(e.detail), e.token);
+  auto remaining = [signals = signals_, &clock = clock_] {
+    const auto left = Clock::Duration(signals->done_by.load()) - clock.now().time_since_epoch();
+    return std::max(left, Clock::Duration::zero());
+  };
+  queue_hook(Ousting{election_, e.token, e.reason, std::move(e.detail), std::move(e.successor), std::move(remaining),
+                     signals_->expired.get_token()});
+  waiters.changed();
+}
+
+void LeaderManager::Shell::overran() const {
+  if (!hooks_.abort_on_overrun) return;
+  std::fputs("tenure: ousting() had not returned when its time was up; ending the process, as asked\n", stderr);
+  std::abort();
+}
+
+void LeaderManager::Shell::log(Level level, const std::string& message, std::optional<Token> token) const {
+  if (token)
+    tell(hooks_.log, level, message, {{"election", election_}, {"token", std::to_string(token->value)}});
+  else
+    tell(hooks_.log, level, message, {{"election", election_}});
+}
+
+// ---- the workers: one may block in the store, the other in a hook ----
+
+void LeaderManager::Shell::work_loop(Worker& self) {
+  self.id = std::this_thread::get_id();
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (undecided()) {
+      decide(lock);
+    } else if (hook_ready()) {
+      call_next_hook(lock);
+    } else if (question_ready()) {
+      put_question(lock, self);
+    } else if (quit_) {
+      break;
+    } else {
+      ++idle_;
+      work_wakes_.wait(lock);
+      --idle_;
+    }
+  }
+  if (hook_runs_ || asks_user_ || ended_.exchange(true)) return;
+  end_wakes_.notify_all();
+  lock.unlock();
+  waiters.changed();
+}
+
+/// One worker takes one thing; what is left is for the other.
+void LeaderManager::Shell::pass_on() {
+  if (idle_ > 0 && (undecided() || hook_ready() || question_ready())) work_wakes_.notify_one();
+}
+
+std::optional<Error> LeaderManager::Shell::refusal_of(const Timing& timing) const {
+  try {
+    return backend_->accepts(timing);
+  } catch (...) {
+    return Error{Fault::misconfigured, "accepts() threw: " + what_was_thrown()};
+  }
+}
+
+void LeaderManager::Shell::put_question(std::unique_lock<std::mutex>& lock, Worker& self) {
+  auto [question, interrupted] = std::move(*asked_);
+  asked_.reset();
+  asker_ = &self;
+  pass_on();
+  lock.unlock();
+  auto answer = answer_to(question, std::move(interrupted));
+  lock.lock();
+  asker_ = nullptr;
+  inbox_.push_back(std::move(answer));
+}
+
+LeaderManager::Shell::Fact LeaderManager::Shell::answer_to(const Question& q, std::stop_token interrupted) {
+  const Limit limit{clock_, q.by, std::move(interrupted)};
+  const auto id = q.id;
+  if (q.verb == Verb::accept) {
+    const auto refusal = refusal_of(*q.timing);
+    return [id, refusal](Candidacy& c, Clock::Time now) { c.accepted(now, id, refusal); };
+  }
+  if (q.if_eligible && hooks_.eligible && !user_agrees())
+    return [id](Candidacy& c, Clock::Time now) { c.ineligible(now, id); };
+  const auto unknown = [] { return Error{Fault::unreachable, "the backend threw: " + what_was_thrown()}; };
+  if (q.verb == Verb::release) {
+    std::optional<Error> error;
+    try {
+      error = backend_->release(limit);
+    } catch (...) {
+      error = unknown();
+    }
+    return [id, error](Candidacy& c, Clock::Time now) { c.released(now, id, error); };
+  }
+  if (q.verb == Verb::await_change) {
+    std::optional<Error> error;
+    try {
+      backend_->await_change(q.seen, limit);
+    } catch (...) {
+      error = unknown();
+    }
+    return [id, error](Candidacy& c, Clock::Time now) { c.change_awaited(now, id, error); };
+  }
+  Answer answer;
+  try {
+    answer = q.verb == Verb::renew ? backend_->renew(q.token, limit) : backend_->acquire(limit);
+  } catch (...) {
+    answer = Unknown{unknown()};
+  }
+  return [id, answer](Candidacy& c, Clock::Time now) { c.answered(now, id, answer); };
+}
+
+/// A call into the store may be left behind at the end; one into the user's code is waited for.
+bool LeaderManager::Shell::user_agrees() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (quit_) return false;
+    asks_user_ = true;
+  }
+  bool eligible = false;
+  guarded("eligible", [&] { eligible = hooks_.eligible(); });
+  const std::lock_guard lock(mutex_);
+  asks_user_ = false;
+  return eligible && !quit_;
+}
+
+// ---- hooks: user code ----
+
+void LeaderManager::Shell::report(Error error) {
+  if (ended()) return;  // a wedged call's: nothing is called any more
+  if (hooks_.log || !error_hook_is_next())
+    log(Level::warning, std::string(to_string(error.fault)) + ": " + error.message);
+  queue_hook(std::move(error));
+  const std::lock_guard lock(mutex_);
+  if (!deciding_) pass_on();
+}
+
+/// Then stderr need not say it too. Behind another hook it may wait for hours: elected() may lead.
+bool LeaderManager::Shell::error_hook_is_next() {
+  const std::lock_guard lock(mutex_);
+  return hooks_.error && !hook_runs_ && hook_queue_.empty();
+}
+
+void LeaderManager::Shell::queue_hook(HookCall call) {
+  const std::lock_guard lock(mutex_);
+  if (ended_ || (std::holds_alternative<Error>(call) && hook_queue_.size() >= max_queued_hooks)) return;
+  hook_queue_.push_back(std::move(call));
+}
+
+void LeaderManager::Shell::call_next_hook(std::unique_lock<std::mutex>& lock) {
+  auto call = std::move(hook_queue_.front());
+  hook_queue_.pop_front();
+  hook_runs_ = true;
+  pass_on();
+  lock.unlock();
+  call_hook(call);
+  lock.lock();
+  hook_runs_ = false;
+  if (std::holds_alternative<Ousting>(call))
+    inbox_.push_back([](Candidacy& c, Clock::Time now) { c.ousting_returned(now); });
+}
+
+void LeaderManager::Shell::call_hook(HookCall& call) {
+  if (auto* elected = std::get_if<Elected>(&call)) {
+    if (hooks_.elected) guarded("elected", [&] { hooks_.elected(*elected); });
+  } else if (auto* ousting = std::get_if<Ousting>(&call)) {
+    if (hooks_.ousting) guarded("ousting", [&] { hooks_.ousting(*ousting); });
+  } else if (hooks_.error) {
+    try {
+      hooks_.error(std::get<Error>(call));
+    } catch (...) {
+      log(Level::error, "error() itself threw: " + printable(what_was_thrown()));
+    }
+  }
+}
+
+template <class Call>
+void LeaderManager::Shell::guarded(const char* which, Call call) {
+  try {
+    call();
+  } catch (...) {
+    report({Fault::hook_threw, std::string(which) + "() threw: " + what_was_thrown()});
+  }
+}
+
+}  // namespace tenure

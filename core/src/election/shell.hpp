@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads round one Candidacy. They only carry: facts to it, its effects to the store, the hooks and the waiters.
+// A change of threads costs more than all the rest. So a thread of ours that brings a fact decides on it at once, and
+// two equal ones do the work: whichever is at hand talks to the store or calls a hook, so that neither waits for the
+// other.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include <tenure/leader_manager.hpp>
+
+#include "election/candidacy.hpp"
+#include "election/validity.hpp"
+#include "election/waiters.hpp"
+
+namespace tenure {
+
+class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
+ public:
+  using Fact = std::function<void(Candidacy&, Clock::Time)>;
+
+  Shell(std::shared_ptr<Backend> backend, const Timing& timing, Hooks hooks, Clock& clock);
+
+  void start();
+  void stop();
+  void join();  ///< After stop(). Leaves a worker that is wedged in the store to end alone; it owns what it needs.
+
+  /// From any thread; a thread of ours decides on it. Ignored once it has ended.
+  void post(Fact fact);
+
+  /// For error() and the log, from any thread.
+  void report(Error error);
+
+  bool on_own_thread() const;
+  void own_thread(std::thread::id id) { guest_id_ = id; }  ///< A thread of the user's work counts as one of ours.
+  bool ended() const noexcept { return ended_.load(); }
+  bool forked() const noexcept { return validity->forked(); }  ///< Then nothing of ours runs here: no lock is touched.
+  bool over() const noexcept { return ended() || forked(); }
+
+  const std::shared_ptr<Validity> validity;
+  Waiters waiters;
+
+ private:
+  /// What a tenure's hooks share with whoever decides.
+  struct Signals {
+    std::stop_source stop, expired;
+    std::atomic<Clock::rep> done_by{0};
+  };
+  using HookCall = std::variant<Elected, Ousting, Error>;
+  struct Worker {
+    std::thread thread;
+    std::atomic<std::thread::id> id;
+  };
+
+  void start_threads();
+  void decide(std::unique_lock<std::mutex>& lock);
+  void clock_loop();
+  void work_loop(Worker& self);
+  bool undecided() const { return !inbox_.empty() && !deciding_ && !decided_; }
+  bool hook_ready() const { return !hook_queue_.empty() && !hook_runs_; }
+  bool question_ready() const { return asked_ && !asker_ && !quit_; }
+  void pass_on();
+  void carry_out(Effect& effect);
+  void ask(Question question);
+  std::optional<Error> refusal_of(const Timing& timing) const;
+  void put_question(std::unique_lock<std::mutex>& lock, Worker& self);
+  Fact answer_to(const Question& question, std::stop_token interrupted);
+  bool user_agrees();
+  void end(effect::End& end);
+  void call_next_hook(std::unique_lock<std::mutex>& lock);
+  void call_hook(HookCall& call);
+  template <class Call>
+  void guarded(const char* which, Call call);
+  bool error_hook_is_next();
+  void queue_hook(HookCall call);
+  void overran() const;
+  void log(Level level, const std::string& message, std::optional<Token> token = std::nullopt) const;
+
+  const std::shared_ptr<Backend> backend_;
+  const Hooks hooks_;
+  Clock& clock_;
+  const std::string election_;
+
+  // The decider's own: of the thread that made deciding_ true.
+  Candidacy candidacy_;
+  std::vector<Fact> facts_;
+  std::vector<Effect> effects_;
+  std::shared_ptr<Signals> signals_;
+  std::stop_source interrupt_;
+  std::optional<Token> heard_;
+
+  std::mutex mutex_;  ///< never held while a hook, the store or a waker's owner runs
+  std::vector<Fact> inbox_;
+  bool deciding_{}, decided_{};  ///< decided_: there is nothing left to decide.
+  std::optional<std::pair<Question, std::stop_token>> asked_;
+  std::deque<HookCall> hook_queue_;
+  Worker* asker_{};                 ///< Who is with the store.
+  bool hook_runs_{}, asks_user_{};  ///< asks_user_: eligible() runs.
+  int idle_{};                      ///< Workers that wait.
+  bool started_{}, quit_{}, store_wedged_{};
+  std::condition_variable work_wakes_, end_wakes_;
+  std::unique_ptr<Waker> clock_wakes_;
+  std::atomic<bool> ended_{false};
+  std::thread clock_thread_;
+  std::atomic<std::thread::id> clock_id_, guest_id_;
+  Worker workers_[2];
+};
+
+}  // namespace tenure

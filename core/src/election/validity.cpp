@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "election/validity.hpp"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include <tenure/fake_leadership.hpp>
+#include <tenure/leadership.hpp>
+
+namespace tenure {
+
+Validity::Validity(Clock& clock) : clock_(clock) {
+  void* memory = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
+  if (::madvise(memory, sizeof(Page), MADV_WIPEONFORK) != 0) {
+    const int error = errno;
+    ::munmap(memory, sizeof(Page));
+    throw std::system_error(error, std::generic_category(),
+                            "madvise(MADV_WIPEONFORK), without which a forked child could take itself for the leader");
+  }
+  page_ = new (memory) Page{};
+  page_->count.store(1);
+}
+
+Validity::~Validity() { ::munmap(page_, sizeof(Page)); }
+
+void Validity::write(Token token, Clock::rep deadline) noexcept {
+  const auto next = page_->count.load(std::memory_order_relaxed) + 1;
+  auto& slot = page_->slots[next % 2];
+  // Release, although the count follows: a reader that sees a field of this write must also see the count before it.
+  slot.token.store(token.value, std::memory_order_release);
+  slot.deadline.store(deadline, std::memory_order_release);
+  page_->count.store(next, std::memory_order_release);
+}
+
+void Validity::publish(Token token, Clock::Time deadline) noexcept {
+  write(token, deadline.time_since_epoch().count());
+}
+
+void Validity::withdraw() noexcept { write(Token{}, 0); }
+
+Validity::Now Validity::now() const noexcept {
+  for (;;) {
+    const auto count = page_->count.load(std::memory_order_acquire);
+    const auto& slot = page_->slots[count % 2];
+    const auto token = slot.token.load(std::memory_order_acquire);
+    const auto deadline = slot.deadline.load(std::memory_order_acquire);
+    if (deadline == 0) return {};
+    const auto left = deadline - clock_.now().time_since_epoch().count();
+    if (page_->count.load(std::memory_order_acquire) != count) continue;
+    if (left <= 0) return {};
+    return {Token{token}, Clock::Duration(left)};
+  }
+}
+
+void Validity::hear(std::optional<Incumbent> incumbent, Clock::Time until) {
+  const std::lock_guard lock(mutex_);
+  incumbent_ = std::move(incumbent);
+  incumbent_until_ = until;
+}
+
+std::optional<Incumbent> Validity::incumbent() const {
+  if (forked()) return std::nullopt;  // before the lock: it may have been held when we were forked
+  const std::lock_guard lock(mutex_);
+  if (!incumbent_) return std::nullopt;
+  const auto left = incumbent_until_ - clock_.now();
+  if (left <= Clock::Duration::zero()) return std::nullopt;
+  auto copy = *incumbent_;
+  copy.remaining = left;
+  return copy;
+}
+
+bool Validity::forked() const noexcept { return page_->count.load(std::memory_order_relaxed) == 0; }
+
+}  // namespace tenure

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tenure/kit/call_thread.hpp>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <system_error>
+#include <tenure/kit/start_thread.hpp>
+#include <tenure/kit/wait.hpp>
+#include <utility>
+
+#include "kit/random.hpp"
+#include "kit/thrown.hpp"
+
+namespace tenure {
+namespace {
+
+using Duration = Clock::Duration;
+using std::chrono::milliseconds;
+
+/// From being told to return until it is taken to talk on, or to hang. Twice this is less than what core calls wedged.
+constexpr auto grace = milliseconds(20);
+constexpr int most_patience = 4;  ///< Times the first.
+constexpr Duration first_pause = milliseconds(20), longest_pause = std::chrono::seconds(1);
+
+Limit soon() { return {boot_clock(), boot_clock().now() + grace, {}}; }
+
+std::string in_ms(Duration d) { return std::to_string((d + milliseconds(1) - Duration(1)) / milliseconds(1)) + " ms"; }
+
+/// One of few, so that the same trouble is told again with the same words, and core once.
+std::string roughly(Duration d) {
+  constexpr std::array steps{8000, 4000, 2000, 1000, 500, 200, 100, 50, 20, 10};
+  const auto* const step = std::ranges::find_if(steps, [d](int ms) { return d >= milliseconds(ms); });
+  return step == steps.end() ? "some ms" : std::to_string(*step) + " ms";
+}
+
+}  // namespace
+
+struct CallThreadState {
+  enum class Doing { nothing, pausing, connecting, asking };
+  struct Request {
+    std::function<void(CallThread::Socket&)> body;
+    Duration call{};  ///< How long its caller waits.
+    bool begun{}, done{};
+    std::optional<Error> error{};
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  CallThreadState(std::shared_ptr<CallThread::Connection> made, Duration first)
+      : connection(std::move(made)), first_patience(first) {
+    if (!connection) throw std::invalid_argument("CallThread: the connection is missing");
+    if (end_event < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+  }
+  ~CallThreadState() {
+    forget_socket();
+    if (end_event >= 0) ::close(end_event);
+  }
+
+  const std::shared_ptr<CallThread::Connection> connection;
+  const Duration first_patience;
+  std::mutex mutex;
+  const std::unique_ptr<Waker> thread{boot_clock().make_waker()};
+  const int end_event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  std::shared_ptr<Request> asked{};  ///< And not begun: its caller may take it back.
+  Waker* caller{};
+  Doing doing{};
+  bool ended{};    ///< What is being asked is to return.
+  bool waiting{};  ///< In Socket::wait().
+  bool quit{}, gone{};
+  int socket{-1};  ///< Ours to close.
+
+  // Of the connection that is being made, or was last.
+  std::string with, step_is;
+  Clock::Time connect_began{}, step_began{};
+  bool cut_short{}, out_of_descriptors{};  ///< This step.
+  bool ran_out{};                          ///< Any step.
+  std::string took_too_long;               ///< The step that was cut short last, and what is said of it.
+  Duration patience{first_patience}, round_trip{};
+  int failures{};  ///< In a row.
+  Error failure{};
+  Clock::Time not_before{};
+
+  // ---- for what runs on the thread ----
+
+  bool step(std::string whom, std::string what, int descriptor) {
+    const int copy = descriptor < 0 ? -1 : ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    const std::lock_guard lock(mutex);
+    end_step();
+    with = std::move(whom);
+    step_is = std::move(what);
+    step_began = boot_clock().now();
+    forget_socket();
+    socket = copy;
+    cut_short = false;
+    out_of_descriptors = copy < 0 && descriptor >= 0;
+    if (caller) caller->wake();  // It watches another time now.
+    return !quit && !out_of_descriptors;
+  }
+
+  void end_step() { ran_out = ran_out || boot_clock().now() - step_began >= patience; }
+
+  void forget_socket() {
+    if (socket >= 0) ::close(std::exchange(socket, -1));
+  }
+
+  bool wait_readable() {
+    Lock lock(mutex);
+    if (ended) return false;
+    waiting = true;
+    pollfd fds[2] = {{end_event, POLLIN, 0}, {socket, POLLIN, 0}};
+    lock.unlock();
+    while (::poll(fds, 2, -1) < 0 && errno == EINTR) {
+    }
+    lock.lock();
+    waiting = false;
+    return !ended;
+  }
+
+  // ---- the thread ----
+
+  void run() {
+    Lock lock(mutex);
+    while (!quit) {
+      if (asked)
+        serve(lock);
+      else
+        sleep(lock, Clock::Time::max());
+    }
+    gone = true;
+    if (caller) caller->wake();
+  }
+
+  void sleep(Lock& lock, Clock::Time until) {
+    lock.unlock();
+    thread->wait_until(until);
+    lock.lock();
+  }
+
+  void serve(Lock& lock) {
+    doing = Doing::connecting;
+    connect_began = step_began = boot_clock().now();
+    lock.unlock();
+    const bool stood = stands();
+    lock.lock();
+    if ((stood || connect(lock)) && asked && !quit) ask(lock);
+    doing = Doing::nothing;
+  }
+
+  /// What throws is made anew, and that says why not.
+  bool stands() const {
+    try {
+      return connection->stands();
+    } catch (...) {
+      return false;
+    }
+  }
+
+  bool connect(Lock& lock) {
+    forget_socket();
+    doing = Doing::pausing;
+    while (asked && !quit && boot_clock().now() < not_before) sleep(lock, not_before);
+    if (!asked || quit) return false;
+    doing = Doing::connecting;
+    connect_began = step_began = boot_clock().now();
+    cut_short = out_of_descriptors = ran_out = false;
+    took_too_long.clear();
+    lock.unlock();
+    auto error = attempt();
+    lock.lock();
+    end_step();
+    if (error) {
+      failed(std::move(*error));
+    } else {
+      failures = 0;
+      patience = first_patience;
+    }
+    return !error;
+  }
+
+  std::optional<Error> attempt() {
+    try {
+      CallThread::Attempt seen(*this);
+      return connection->connect(seen);
+    } catch (...) {
+      return Error{Fault::unreachable, "connecting failed: " + what_was_thrown()};
+    }
+  }
+
+  void failed(Error error) {
+    if (out_of_descriptors)
+      error = {Fault::unreachable, with + ": no descriptor is left to watch the connection with: raise ulimit -n"};
+    else if (!took_too_long.empty() && error.fault == Fault::unreachable)  // What ended it is no news.
+      error = {Fault::timed_out, took_too_long};
+    if (ran_out) patience = std::min(patience * 2, first_patience * most_patience);
+    const auto most = std::min(longest_pause, asked ? asked->call : longest_pause);
+    const auto pause = std::min(first_pause * (1 << std::min(failures, 10)), most);
+    ++failures;
+    not_before = boot_clock().now() + pause / 2 + pause / 2048 * static_cast<Clock::rep>(random_u64() % 1024);
+    failure = std::move(error);
+    if (!asked) return;
+    asked->error = failure;
+    finish(std::exchange(asked, nullptr));
+  }
+
+  void ask(Lock& lock) {
+    const auto request = std::exchange(asked, nullptr);
+    request->begun = true;
+    doing = Doing::asking;
+    ended = false;
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto drained = ::read(end_event, &count, sizeof count);
+    lock.unlock();
+    auto error = answered(*request);
+    lock.lock();
+    request->error = std::move(error);
+    finish(request);
+  }
+
+  std::optional<Error> answered(Request& request) {
+    std::optional<Error> error;
+    try {
+      CallThread::Socket seen(*this);
+      request.body(seen);
+    } catch (...) {
+      error = Error{Fault::unreachable, "a call of the client library threw: " + what_was_thrown()};
+    }
+    request.body = nullptr;  // What it captured is gone before its caller is told.
+    return error;
+  }
+
+  void finish(const std::shared_ptr<Request>& request) const {
+    request->done = true;
+    if (caller) caller->wake();
+  }
+
+  // ---- the caller ----
+
+  std::optional<Error> call(std::function<void(CallThread::Socket&)> body, Waker& waker, Waker& real,
+                            const Limit& limit) {
+    const auto request = std::make_shared<Request>();
+    request->body = std::move(body);
+    request->call = limit.by - limit.clock.now();
+    if (limit.passed()) return Error{Fault::timed_out, "the limit passed before anything was asked"};
+    Lock lock(mutex);
+    asked = request;
+    thread->wake();
+    await(lock, request->done, waker, limit);
+    if (request->done) return request->error;
+    if (!request->begun) return not_begun(*request, limit);
+    end();
+    if (waiting) await(lock, request->done, real, soon());
+    return request->done ? request->error : Error{Fault::timed_out, no_answer(request->call)};
+  }
+
+  /// Until `done` or the limit. Whoever waits sees to a step that takes too long. The lock is held but for the sleep.
+  void await(Lock& lock, const bool& done, Waker& waker, const Limit& limit) {
+    caller = &waker;
+    while (!done && !limit.passed()) {
+      auto by = limit.by;
+      if (doing == Doing::connecting && socket >= 0 && !cut_short) {
+        const auto left = step_began + patience - boot_clock().now();
+        if (left <= Duration::zero())
+          cut_step();
+        else if (left < by - limit.clock.now())
+          by = limit.clock.now() + left;
+      }
+      lock.unlock();
+      wait(waker, {limit.clock, by, limit.stop});
+      lock.lock();
+    }
+    caller = nullptr;
+  }
+
+  void end() {
+    ended = true;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(end_event, &one, sizeof one);
+  }
+
+  void cut_step() {
+    cut_short = true;
+    took_too_long = with + ": " + step_is + " took longer than " + in_ms(patience);
+    cut();
+  }
+
+  void cut() const {
+    if (socket >= 0) ::shutdown(socket, SHUT_RDWR);
+  }
+
+  // ---- messages ----
+
+  Error not_begun(const Request& request, const Limit& limit) {
+    asked.reset();
+    if (doing == Doing::asking) {
+      if (!limit.stop.stop_requested()) cut();
+      return {Fault::timed_out, no_answer(request.call) + " (nor to the question before it: the connection is ended)"};
+    }
+    if (doing == Doing::connecting) return {Fault::timed_out, still_connecting(request.call)};
+    if (failures > 0) return failure;
+    return {Fault::timed_out, "the limit passed before anything was asked"};
+  }
+
+  std::string still_connecting(Duration call) const {
+    auto text = with + ": still connecting after " + roughly(boot_clock().now() - connect_began) + " (" + step_is +
+                "); this call had " + in_ms(call) +
+                ", the next waits on. If this stays so, the server is out of reach, or too far away for this "
+                "Timing::call: raise it, or take a preset with a longer term";
+    if (failures > 0) text += ". The attempt before: " + failure.message;
+    return text;
+  }
+
+  std::string no_answer(Duration call) const {
+    auto text = with + ": no answer within " + in_ms(call);
+    if (round_trip > call / 4)
+      return text + ", where a round trip took " + in_ms(round_trip) +
+             ": raise Timing::call, or take a preset with a longer term";
+    return text + "; the server is slow or hangs, or the network is cut (a round trip took " + in_ms(round_trip) +
+           " when we connected)";
+  }
+};
+
+bool CallThread::Attempt::step(std::string with, std::string what, int descriptor) {
+  return state_.step(std::move(with), std::move(what), descriptor);
+}
+Clock::Duration CallThread::Attempt::patience() const { return state_.patience; }
+void CallThread::Attempt::round_trip(Clock::Duration measured) {
+  const std::lock_guard lock(state_.mutex);
+  state_.round_trip = measured;
+}
+bool CallThread::Socket::wait() { return state_.wait_readable(); }
+
+CallThread::CallThread(std::shared_ptr<Connection> connection, Clock::Duration patience)
+    : state_(std::make_shared<CallThreadState>(std::move(connection), patience)),
+      real_waker_(boot_clock().make_waker()),
+      made_by_(::getpid()),
+      thread_(start_thread("tenure call", [state = state_] { state->run(); })) {}
+
+CallThread::~CallThread() {
+  if (forked()) {  // A child has no such thread.
+    new std::thread(std::move(thread_));
+    return;
+  }
+  auto& state = *state_;
+  CallThreadState::Lock lock(state.mutex);
+  state.quit = true;
+  state.end();
+  state.cut();
+  state.thread->wake();
+  state.await(lock, state.gone, *real_waker_, soon());
+  const bool gone = state.gone;
+  lock.unlock();
+  if (gone) {
+    thread_.join();
+  } else {
+    thread_.detach();
+  }
+}
+
+bool CallThread::forked() const { return ::getpid() != made_by_; }
+
+/// Before any lock, which may have been held when we were forked; and the descriptors are the parent's too.
+std::optional<Error> CallThread::call(std::function<void(Socket&)> body, const Limit& limit) {
+  if (forked())
+    return Error{Fault::misconfigured,
+                 "this process was forked from the one that opened the store, whose connection it has no part in: open "
+                 "the store after the fork"};
+  const auto own = &limit.clock == &boot_clock() ? nullptr : limit.clock.make_waker();
+  return state_->call(std::move(body), own ? *own : *real_waker_, *real_waker_, limit);
+}
+
+void CallThread::wait_out(const Limit& limit) {
+  if (forked() || &limit.clock != &boot_clock()) return tenure::wait_out(limit);
+  while (!limit.passed()) wait(*real_waker_, limit);
+}
+
+}  // namespace tenure

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the library's lines go: to the program's function, or to stderr.
+#include <tenure/kit/logging.hpp>
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace tenure {
+namespace {
+
+constexpr std::size_t message_cap = 1000, field_cap = 256;
+
+/// Whether a line of at most PIPE_BUF bytes can be written without waiting: a reader that sleeps must not hold up a
+/// leader's clock, and one that has gone must not raise SIGPIPE.
+bool takes_a_line(int fd) {
+  pollfd asked{fd, POLLOUT, 0};
+  return ::poll(&asked, 1, 0) == 1 && asked.revents == POLLOUT;
+}
+
+/// One write(2), so that the lines of several threads do not mix.
+void to_stderr(const LogLine& line) {
+  if (line.level != Level::warning && line.level != Level::error) return;
+  auto text = "tenure: " + std::string(to_string(line.level)) + ": " + line.message;
+  for (const auto& [name, value] : line.fields) text.append(" ").append(name).append("=").append(value);
+  text += '\n';
+  const auto before = errno;
+  if (takes_a_line(STDERR_FILENO)) [[maybe_unused]]
+    const auto written = ::write(STDERR_FILENO, text.data(), text.size());
+  errno = before;
+}
+
+}  // namespace
+
+void tell(const Log& log, Level level, std::string_view message,
+          std::initializer_list<std::pair<std::string_view, std::string_view>> fields) noexcept {
+  try {
+    LogLine line{level, printable(message, message_cap), {}};
+    for (const auto& [name, value] : fields) line.fields.emplace_back(name, printable(value, field_cap));
+    if (log)
+      log(line);
+    else
+      to_stderr(line);
+  } catch (...) {  // a log's trouble is not the election's
+  }
+}
+
+std::string_view to_string(Level level) noexcept {
+  switch (level) {
+    case Level::debug: return "debug";
+    case Level::info: return "info";
+    case Level::warning: return "warning";
+    case Level::error: return "error";
+  }
+  return "?";
+}
+
+std::string printable(std::string_view untrusted, std::size_t cap) {
+  std::string out(untrusted.substr(0, cap));
+  for (auto& c : out) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) c = '?';
+  }
+  if (untrusted.size() > cap) out += "...";
+  return out;
+}
+
+}  // namespace tenure

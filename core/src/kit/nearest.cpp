@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tenure/kit/nearest.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace tenure {
+namespace {
+
+bool same(char a, char b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return lower(a) == lower(b);
+}
+
+/// Levenshtein's distance, where a swap of neighbours counts as one edit too.
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1), row(b.size() + 1), next(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    next[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      next[j] = std::min({row[j] + 1, next[j - 1] + 1, row[j - 1] + (same(a[i - 1], b[j - 1]) ? 0 : 1)});
+      if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]))
+        next[j] = std::min(next[j], before[j - 2] + 1);
+    }
+    before.swap(row);
+    row.swap(next);
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string_view nearest(std::string_view given, std::span<const std::string_view> names) {
+  std::string_view best;
+  std::size_t least = given.size() / 3 + 1;  // As many edits make another word of it.
+  for (const auto name : names) {
+    // Also keeps a huge `given` from costing anything.
+    if (name.size() >= given.size() + least || given.size() >= name.size() + least || given.size() > 2 * name.size())
+      continue;
+    if (const auto distance = edits(given, name); distance < least) {
+      least = distance;
+      best = name;
+    }
+  }
+  return best;
+}
+
+}  // namespace tenure

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a store that says nothing else does.
+#include <tenure/conditional_store.hpp>
+
+#include <algorithm>
+#include <tenure/kit/wait.hpp>
+
+namespace tenure {
+
+bool matches(const std::optional<Expected>& expected, const std::optional<Record>& record) {
+  if (!expected || !record) return !expected && !record;
+  return record->token == expected->token && (record->released || !expected->released) &&
+         std::find(expected->beats.begin(), expected->beats.end(), record->beat) != expected->beats.end();
+}
+
+std::optional<Version> ConditionalStore::await_change(const std::optional<Version>&, const Limit& limit) {
+  wait_out(limit);
+  return std::nullopt;
+}
+
+std::optional<Error> ConditionalStore::recall(const Recall&, const Limit&) {
+  return Error{Fault::misconfigured, "this store cannot carry a request to step down"};
+}
+
+std::optional<Error> ConditionalStore::accepts(const Timing&) { return std::nullopt; }
+
+}  // namespace tenure

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lock_table/lock_table_decisions.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tenure {
+namespace {
+
+using Duration = Clock::Duration;
+using std::chrono::milliseconds;
+
+/// PostgreSQL's bigint and Redis' integers end there.
+constexpr std::uint64_t greatest_token = std::numeric_limits<std::int64_t>::max();
+
+/// A store's clock beyond this (the year 287396) is broken, and would use up the tokens.
+constexpr std::int64_t greatest_unix_ms = std::int64_t{1} << 53;
+
+/// Unanswered claims of an hour at ten a second would fill more; forgetting one costs a term, never safety.
+constexpr std::size_t most_sent = 1024;
+
+/// A bound this tight is not worth another read.
+constexpr Duration tight = milliseconds(5);
+constexpr Duration after_renewal = milliseconds(3);
+constexpr int most_timed_looks = 8;
+
+bool credible(const Record& record) {
+  return record.token.value < greatest_token && record.term > Duration::zero() && record.term <= max_term &&
+         record.asked >= Duration::zero() && record.asked.count() <= std::numeric_limits<Clock::rep>::max() / 2;
+}
+
+std::optional<Version> version_of(const Read& read) {
+  if (!read.record) return std::nullopt;
+  return Version{read.record->token, read.record->beat};
+}
+
+/// What the store's clock says of the time since the record was written; nothing if it cannot be right.
+std::optional<Duration> age(const Read& read, Duration longest) {
+  const auto ms = static_cast<double>(read.now_ms) - static_cast<double>(read.record->written_ms);
+  if (ms < 0 || ms > static_cast<double>(longest / milliseconds(1))) return std::nullopt;
+  return milliseconds(static_cast<std::int64_t>(ms));
+}
+
+}  // namespace
+
+LockTableDecisions::LockTableDecisions(Candidate self, std::string incarnation, const Timing& timing)
+    : self_(std::move(self)), incarnation_(std::move(incarnation)), timing_(timing) {}
+
+void LockTableDecisions::saw(const Read& found, Time at) {
+  auto read = found;
+  if (read.record && !credible(*read.record)) read.unreadable = true;
+  const bool fresh = !sight_ || version_of(sight_->read) != version_of(read) || unreadable() != read.unreadable;
+  const bool fell_before = sight_ && sight_->fell;
+  sight_ = Sight{read, fresh ? at : sight_->first, false};
+  if (pending_ && !matches(pending_->expected, sight_->read.record)) pending_.reset();
+  timed_look_.reset();
+  judge_fall(fell_before);
+  if (!read.record || read.unreadable) return;
+
+  highest_ = std::max(highest_, read.record->token);
+  longest_seen_ = std::max(longest_seen_, read.record->term);
+  if (fresh) time_lease(read, at);
+  if (!read.record->released && !read.same_clock && !sent(*read.record)) time_look(read, at, fresh);
+}
+
+/// A record is never deleted and its token never falls, unless the store lost data.
+void LockTableDecisions::judge_fall(bool fell_before) {
+  const auto& read = sight_->read;
+  if (read.unreadable) return;
+  sight_->fell = read.record ? read.record->token < highest_ : highest_ > Token{};
+  if (!sight_->fell || fell_before) return;
+  alarm_ = Error{Fault::corrupt,
+                 "the store lost data: token " + std::to_string(highest_.value) + " was there, and now " +
+                     (read.record ? "token " + std::to_string(read.record->token.value) : "no record at all") +
+                     "; restore it, and until then fence every write with the token"};
+}
+
+/// The lease ends one term after its holder asked, by the holder's clock. What that is by ours: the holder
+/// asked before we received the answer, for this version and for every earlier one of the same process, and
+/// while its clock counts one second, ours counts at most (1 + rate) / (1 - rate).
+void LockTableDecisions::time_lease(const Read& read, Time at) {
+  const auto& record = *read.record;
+  const auto apart = at.time_since_epoch() - record.asked;
+  if (read.same_clock && apart >= Duration::zero()) {
+    lag_.reset();
+    lease_end_ = Time(record.asked) + longest();
+    return;
+  }
+  const auto late = age(read, longest()).value_or(longest());
+  // A clock that fell behind (its machine was paused or copied from outside) makes earlier versions
+  // worthless.
+  const auto fell_behind = [&] { return apart > lag_->most + late + longest() / 20; };
+  if (!lag_ || lag_->incarnation != record.incarnation || record.asked < lag_->asked || fell_behind()) {
+    lag_ = Lag{record.incarnation, record.asked, apart, late, 0};
+  } else {
+    const auto elapsed = static_cast<double>((record.asked - lag_->asked).count());
+    const auto rate = timing_.clock_rate_error;
+    const Duration drift(static_cast<Clock::rep>(std::ceil(2 * rate / (1 - rate) * elapsed)));
+    lag_->asked = record.asked;
+    lag_->most += drift;
+    lag_->excess = std::min(lag_->excess + drift, longest());
+    if (apart <= lag_->most) lag_->excess = std::min(lag_->excess, late);
+    lag_->most = std::min(lag_->most, apart);
+  }
+  lease_end_ = Time(record.asked + lag_->most) + longest();
+}
+
+/// A read soon after a renewal makes the bound tight, and the store's clock says when renewals are due. Until it is
+/// tight the next one is looked for; then the last one before the lease's end, so that one read per (term - renew)
+/// keeps it so.
+void LockTableDecisions::time_look(const Read& read, Time at, bool fresh) {
+  if (!lag_) return;
+  const auto since = age(read, longest());
+  const bool is_tight = lag_->excess <= tight;
+  if (is_tight) lag_->timed_looks = 0;
+  if (!since || (is_tight && !fresh) || lag_->timed_looks >= most_timed_looks) return;
+  auto due = Duration::zero();
+  if (is_tight)
+    due = (lease_end_ - timing_.renew / 2 - at + *since) / timing_.renew * timing_.renew - *since;
+  else if (fresh)
+    due = timing_.renew - *since;
+  const auto look = at + std::max(due, Duration::zero()) + after_renewal * (fresh ? 1 : 1 << lag_->timed_looks);
+  if (look >= lease_end_) return;
+  if (!is_tight) ++lag_->timed_looks;
+  timed_look_ = look;
+}
+
+Clock::Time LockTableDecisions::earliest() const {
+  if (!sight_) return Time::min();
+  const auto& read = sight_->read;
+  const auto observed = sight_->first + longest();
+  if (read.unreadable || (sight_->fell && (read.record || read.absence_certain))) return observed;
+  if (!read.record || read.record->released) return Time::min();
+  if (const auto* ours = sent(*read.record)) return ours->unproven ? observed : Time::min();
+  return lease_end_;
+}
+
+Clock::Time LockTableDecisions::next_look() const {
+  if (tenure_) return Time::max();
+  return timed_look_ ? std::min(*timed_look_, earliest()) : earliest();
+}
+
+std::optional<Clock::Time> LockTableDecisions::lease_end() const {
+  if (!sight_ || !sight_->read.record || sight_->read.unreadable || sight_->read.record->released) return std::nullopt;
+  return sight_->fell ? std::max(lease_end_, sight_->first + longest()) : lease_end_;
+}
+
+std::optional<Incumbent> LockTableDecisions::incumbent(Time now) const {
+  const auto end = lease_end();
+  if (!end) return std::nullopt;
+  const auto& record = *sight_->read.record;
+  return Incumbent{record.holder, record.incarnation, record.address, record.token,
+                   std::max(*end - now, Duration::zero())};
+}
+
+Denied LockTableDecisions::denied(Time now) const {
+  if (!sight_ || !sight_->read.record || sent(*sight_->read.record)) return {};
+  return {incumbent(now)};
+}
+
+std::optional<Version> LockTableDecisions::version() const { return sight_ ? version_of(sight_->read) : std::nullopt; }
+
+bool LockTableDecisions::copied() const {
+  return sight_ && sight_->read.record && !sight_->read.unreadable &&
+         sight_->read.record->incarnation == incarnation_ && !sent(*sight_->read.record);
+}
+
+std::optional<LockTableDecisions::Attempt> LockTableDecisions::claim(Time asked, Time now, std::uint64_t beat) {
+  tenure_.reset();  // Whoever asks for a new tenure has given up the old one.
+  if (!sight_ || now < earliest()) return std::nullopt;
+  const auto& record = sight_->read.record;
+  if (!record) return take_over(std::nullopt, asked, beat);
+  return take_over(Expected{record->token, sent(*record) ? sent_beats() : std::vector{record->beat}}, asked, beat);
+}
+
+/// A beat is drawn anew at each write, so what was once published as released is released for ever, and the swap
+/// compares: a notice that is late finds nothing. It also demands that what it finds is released, since whoever can
+/// read a record may be able to forge a notice of it. The sight stays as it is: it is of what we read ourselves.
+std::optional<LockTableDecisions::Attempt> LockTableDecisions::succession(const Version& released, Time asked,
+                                                                          std::uint64_t beat) {
+  if (!sight_ || !sight_->read.record || sight_->read.unreadable || sight_->fell) return std::nullopt;
+  const auto& record = *sight_->read.record;
+  // What a claim that nobody answered expects must not be forgotten for a notice's sake.
+  if (record.token != released.token || record.released || sent(record) || pending_) return std::nullopt;
+  tenure_.reset();
+  return take_over(Expected{released.token, {released.beat}, true}, asked, beat);
+}
+
+std::optional<LockTableDecisions::Attempt> LockTableDecisions::take_over(std::optional<Expected> expected, Time asked,
+                                                                         std::uint64_t beat) {
+  const auto token = next_token();
+  if (!token) {
+    alarm_ = Error{Fault::corrupt,
+                   "the store's token is at the end of its range, and no greater one can follow: give "
+                   "the record a smaller one, or begin an election of another name"};
+    return std::nullopt;
+  }
+  // Where a record can be lost, another may have come and gone between two reads of ours. Only ours, standing for a
+  // term, shows that there is none.
+  auto next = written(*token, asked, beat, timing_.term);
+  if (!expected && !sight_->read.absence_certain) return send(std::nullopt, std::move(next), true);
+  pending_ = Pending{expected, *token};
+  return send(std::move(expected), std::move(next));
+}
+
+std::optional<LockTableDecisions::Attempt> LockTableDecisions::renewal(Token token, Time asked, std::uint64_t beat) {
+  if (!tenure_ || tenure_->token != token || asked >= tenure_->deadline) return std::nullopt;
+  return send(Expected{token, sent_beats()}, written(token, asked, beat, tenure_->term));
+}
+
+/// An attempt that expects a version finds nothing once that version has been replaced, so an unanswered
+/// claim is ended by doing to that version what the claim would have done, and giving it back in the same
+/// write.
+std::optional<LockTableDecisions::Attempt> LockTableDecisions::surrender(Time asked, std::uint64_t beat) {
+  if (const auto* ours = incumbent(asked) ? sent(*sight_->read.record) : nullptr) {
+    if (ours->unproven) return std::nullopt;  // Nobody may take over at once what was not ours yet.
+    const auto& stands = *sight_->read.record;
+    return send(Expected{stands.token, sent_beats()}, written(stands.token, asked, beat, stands.term, true));
+  }
+  if (pending_) return send(pending_->expected, written(pending_->token, asked, beat, timing_.term, true));
+  return std::nullopt;
+}
+
+Answer LockTableDecisions::claimed(const Result<Swap>& result, Time at) {
+  if (const auto* error = std::get_if<Error>(&result)) return Unknown{*error};
+  const auto& swap = std::get<Swap>(result);
+  saw(swap.found, at);
+  if (!swap.applied) {
+    sight_->first = at;
+    if (auto error = contradicted()) return Unknown{std::move(*error)};
+    return denied(at);
+  }
+  if (sent(attempt_.next)->unproven) return denied(at);
+  const auto& next = attempt_.next;
+  const auto deadline = Time(next.asked) + next.term - timing_.margin;
+  if (at >= deadline)
+    return Unknown{{Fault::timed_out, "the grant came after its own deadline, and counts for nothing"}};
+  const auto token = next.token;
+  highest_ = std::max(highest_, token);
+  tenure_ = Tenure{token, deadline, next.term, timing_.margin};
+  pending_.reset();
+  sent_ = {{attempt_.next.beat, false}};
+  return Granted{token};
+}
+
+Answer LockTableDecisions::renewed(const Result<Swap>& result, Time at) {
+  if (const auto* error = std::get_if<Error>(&result)) return Unknown{*error};
+  const auto& swap = std::get<Swap>(result);
+  saw(swap.found, at);
+  if (!swap.applied) {
+    sight_->first = at;
+    if (auto error = contradicted()) return Unknown{std::move(*error)};
+    if (const auto& stands = sight_->read.record; stands && stands->beat == attempt_.next.beat)
+      return Unknown{{Fault::unreachable, "the store refused a renewal that stands there: it was sent twice below us"}};
+    tenure_.reset();
+    return denied(at);
+  }
+  // By the deadline that stood when it was asked: by its own, a renewal that took a term would revive the
+  // lapsed.
+  if (!tenure_ || at >= tenure_->deadline)
+    return Unknown{
+        {Fault::timed_out, "the renewal came after the deadline that it was to move, and counts for nothing"}};
+  tenure_->deadline = Time(attempt_.next.asked) + tenure_->term - tenure_->margin;
+  sent_ = {{attempt_.next.beat, false}};
+  if (const auto& recall = swap.found.recall; recall && recall->token == tenure_->token)
+    return Recalled{recall->token, recall->by, recall->why};
+  return Granted{tenure_->token};
+}
+
+std::optional<Error> LockTableDecisions::surrendered(const Result<Swap>& result, Time at) {
+  if (const auto* error = std::get_if<Error>(&result)) return *error;
+  const auto& swap = std::get<Swap>(result);
+  saw(swap.found, at);
+  if (!swap.applied) {
+    sight_->first = at;
+    if (auto error = contradicted()) return error;
+    tenure_.reset();
+    return std::nullopt;
+  }
+  tenure_.reset();
+  pending_.reset();
+  sent_ = {{attempt_.next.beat, false}};
+  return std::nullopt;
+}
+
+std::optional<Token> LockTableDecisions::next_token() const {
+  const auto& read = sight_->read;
+  auto least = highest_.value;
+  if (read.record) least = std::max(least, read.record->token.value);
+  if (least >= greatest_token - 1) return std::nullopt;
+  ++least;
+  if (read.now_ms > 0 && read.now_ms < greatest_unix_ms)
+    least = std::max(least, static_cast<std::uint64_t>(read.now_ms));
+  return Token{least};
+}
+
+Record LockTableDecisions::written(Token token, Time asked, std::uint64_t beat, Duration term, bool released) const {
+  return {.token = token,
+          .beat = beat,
+          .holder = self_.name,
+          .incarnation = incarnation_,
+          .address = self_.address,
+          .released = released,
+          .term = term,
+          .asked = asked.time_since_epoch()};
+}
+
+LockTableDecisions::Attempt LockTableDecisions::send(std::optional<Expected> expected, Record next, bool unproven) {
+  if (sent_.size() >= most_sent) sent_.erase(sent_.begin());
+  sent_.push_back({next.beat, unproven});
+  attempt_ = {std::move(expected), std::move(next)};
+  return attempt_;
+}
+
+/// The beat of a record that this very seat wrote.
+const LockTableDecisions::Beat* LockTableDecisions::sent(const Record& record) const {
+  const auto found = std::find_if(sent_.begin(), sent_.end(), [&](const Beat& b) { return b.value == record.beat; });
+  return found == sent_.end() ? nullptr : &*found;
+}
+
+std::vector<std::uint64_t> LockTableDecisions::sent_beats() const {
+  std::vector<std::uint64_t> out;
+  for (const auto& beat : sent_) out.push_back(beat.value);
+  return out;
+}
+
+std::optional<Error> LockTableDecisions::contradicted() const {
+  if (!matches(attempt_.expected, sight_->read.record)) return std::nullopt;
+  return Error{Fault::unreachable, "the store refused a write although what it was to replace stands there"};
+}
+
+}  // namespace tenure

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every decision of the lock-table protocol: facts in (a read, a compare-and-set answered or not), attempts
+// and answers out. Pure and copyable: no thread, no I/O, no clock, no randomness of its own.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tenure/backend.hpp>
+#include <tenure/conditional_store.hpp>
+#include <utility>
+#include <vector>
+
+namespace tenure {
+
+class LockTableDecisions {
+ public:
+  using Time = Clock::Time;
+  using Duration = Clock::Duration;
+
+  /// What to hand to compare_and_set.
+  struct Attempt {
+    std::optional<Expected> expected;
+    Record next;
+  };
+
+  LockTableDecisions(Candidate self, std::string incarnation, const Timing& timing);
+
+  /// From the next claim on: a tenure keeps the term and margin that it was claimed with, in the record too.
+  void run_by(const Timing& timing) { timing_ = timing; }
+
+  // Facts. `at` is our clock after the answer was received.
+
+  void saw(const Read& read, Time at);
+
+  /// What came of the attempt that claim(), renewal() or surrender() gave out last. An Error is no answer.
+  Answer claimed(const Result<Swap>& result, Time at);
+  Answer renewed(const Result<Swap>& result, Time at);
+  std::optional<Error> surrendered(const Result<Swap>& result, Time at);
+
+  // Questions. `asked`: our clock when the verb began, so before anything was sent. `beat`: freshly drawn.
+
+  /// The write that takes over, if that is allowed at `now`.
+  std::optional<Attempt> claim(Time asked, Time now, std::uint64_t beat);
+
+  /// The write that takes over what a push said was released, with no read before it; none if that says nothing to us.
+  std::optional<Attempt> succession(const Version& released, Time asked, std::uint64_t beat);
+
+  /// The write that keeps the tenure `token`; none if it is not ours, or over by our own clock.
+  std::optional<Attempt> renewal(Token token, Time asked, std::uint64_t beat);
+
+  /// The write that ends what we hold or may hold; none if nothing is left to end.
+  std::optional<Attempt> surrender(Time asked, std::uint64_t beat);
+
+  /// When taking over is allowed, if nothing changes. Time::min() if it is now.
+  Time earliest() const;
+
+  /// When to look again, if nothing changes: at `earliest`, or just after a renewal that is due.
+  Time next_look() const;
+
+  /// When the lease that stands is over; none if nobody holds one.
+  std::optional<Time> lease_end() const;
+
+  /// Who holds it; nobody if it is absent, released or cannot be read.
+  std::optional<Incumbent> incumbent(Time now) const;
+
+  /// The answer to whoever may not take over.
+  Denied denied(Time now) const;
+
+  std::optional<Version> version() const;
+  bool unreadable() const { return sight_ && sight_->read.unreadable; }
+
+  /// The store shows our incarnation with a beat that we never sent: a copy of us is at work. Be somebody
+  /// else.
+  bool copied() const;
+  void become(std::string incarnation) { incarnation_ = std::move(incarnation); }
+  const std::string& incarnation() const { return incarnation_; }
+
+  /// What people must hear of; said once.
+  std::optional<Error> take_alarm() { return std::exchange(alarm_, std::nullopt); }
+
+ private:
+  struct Sight {
+    Read read;
+    Time first{};  ///< Receipt of the first answer that showed this version.
+    bool fell{};   ///< Older than what this process has seen: the store lost data.
+  };
+  struct Tenure {
+    Token token;
+    Time deadline;  ///< Of the last acknowledged grant: what is answered later counts for nothing.
+    Duration term, margin;
+  };
+  struct Beat {
+    std::uint64_t value;
+    bool
+        unproven;  ///< A claim on a record that was not there, and may have been lost: counts once it stood for a term.
+  };
+  /// An unanswered claim. It may still take effect while what it expected stands.
+  struct Pending {
+    std::optional<Expected> expected;
+    Token token;
+  };
+  /// How far one incarnation's clock is behind ours, bounded by how early its writes reached us.
+  struct Lag {
+    std::string incarnation;
+    Duration asked{};   ///< Of the newest version seen.
+    Duration most{};    ///< Our clock minus theirs, at `asked`.
+    Duration excess{};  ///< By how much `most` may be too large. A hint, by the store's clock.
+    int timed_looks{};  ///< In vain, one after the other.
+  };
+
+  /// The longest term that we know of: a lease may run that long.
+  Duration longest() const { return std::max(timing_.term, longest_seen_); }
+  void time_lease(const Read& read, Time at);
+  void time_look(const Read& read, Time at, bool fresh);
+  void judge_fall(bool fell_before);
+  std::optional<Attempt> take_over(std::optional<Expected> expected, Time asked, std::uint64_t beat);
+  std::optional<Token> next_token() const;
+  Record written(Token token, Time asked, std::uint64_t beat, Duration term, bool released = false) const;
+  Attempt send(std::optional<Expected> expected, Record next, bool unproven = false);
+  const Beat* sent(const Record& record) const;
+  std::vector<std::uint64_t> sent_beats() const;
+  std::optional<Error> contradicted() const;
+
+  Candidate self_;
+  std::string incarnation_;
+  Timing timing_;
+  Duration longest_seen_{};
+  Token highest_{};  ///< That we ever saw.
+  std::optional<Sight> sight_;
+  std::optional<Lag> lag_;
+  Time lease_end_{};
+  std::optional<Time> timed_look_;
+  std::optional<Tenure> tenure_;
+  std::optional<Pending> pending_;
+  std::vector<Beat> sent_;  ///< Since the last acknowledged write, its own included.
+  Attempt attempt_;         ///< Given out last.
+  std::optional<Error> alarm_;
+};
+
+}  // namespace tenure

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: the rules of time and order hold under whatever comes, in whatever order. Method: one Candidacy, a store that
+// keeps its lease as it was asked for, rivals that lead from the moment it ends, and facts at random: lost and late
+// answers, pauses of the process, wedged calls, resignations, other timings accepted and refused. A seed repeats a run.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <random>
+
+#include "election/candidacy.hpp"
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+using Duration = Clock::Duration;
+using Time = Clock::Time;
+
+constexpr std::array timings{
+    Timing{.term = 10s, .renew = 2s, .retry = 200ms, .margin = 500ms, .call = 1s, .drain = 4s},
+    Timing{.term = 30s, .renew = 6s, .retry = 200ms, .margin = 1s, .call = 2s, .drain = 9s},
+    Timing{.term = 4s, .renew = 800ms, .retry = 100ms, .margin = 400ms, .call = 300ms, .drain = 8s},
+    Timing{.term = 10s, .renew = 1s, .retry = 100ms, .margin = 3s, .call = 500ms, .drain = 0s}};
+
+class World {
+ public:
+  explicit World(std::uint64_t seed) : random_(seed), accepted_(any_timing()), candidacy_(accepted_, seed) {
+    candidacy_.start(now_);
+    take();
+  }
+
+  void run(int steps) {
+    for (int i = 0; i < steps && violation.empty() && !ended_; ++i) step();
+  }
+
+  std::string violation;
+  int tenures{}, retimed{}, usurpations{};
+
+ private:
+  struct Lease {
+    bool ours{};
+    Token token{};
+    Time end{};
+  };
+  struct Hook {
+    bool runs{};  ///< ousting()
+    Time done_by{Time::max()}, drain_by{Time::max()};
+  };
+
+  bool chance(double p) { return std::generate_canonical<double, 53>(random_) < p; }
+  Duration upto(Duration d) { return Duration(static_cast<Duration::rep>(random_() % std::uint64_t(d.count() + 1))); }
+  const Timing& any_timing() { return timings[random_() % timings.size()]; }
+  void wrong(const std::string& what) {
+    if (violation.empty()) violation = what + " after " + std::to_string((now_ - begun) / 1ms) + " ms";
+  }
+
+  // ---- time ----
+
+  void step() {
+    if (chance(0.03)) return pause();
+    auto until = now_ + upto(chance(0.1) ? 3s : 300ms);
+    while (candidacy_.next_alarm() <= until && violation.empty()) {
+      advance(candidacy_.next_alarm());
+      candidacy_.tick(now_);
+      take();
+    }
+    advance(until);
+    something();
+  }
+
+  /// The process is stopped, the store is not. What comes first thereafter is anything.
+  void pause() {
+    advance(now_ + upto(chance(0.2) ? 40s : 4s));
+    if (chance(0.5)) return something();
+    candidacy_.tick(now_);
+    take();
+  }
+
+  void advance(Time to) {
+    now_ = std::max(now_, to);
+    if (lease_.ours && now_ >= lease_.end && chance(0.5)) usurp();
+    if (!lease_.ours && now_ >= lease_.end && chance(0.05)) lease_.end = now_ + upto(8s), ++lease_.token.value;
+  }
+
+  void usurp() {
+    ++usurpations;
+    lease_ = {false, {lease_.token.value + 1}, now_ + upto(8s)};
+    if (published_ && now_ < *published_) wrong("it leads beside another");
+    if (hook_.runs && now_ < hook_.done_by) wrong("its work may run beside another's");
+  }
+
+  void something() {
+    if (ended_) return;
+    const auto dice = random_() % 100;
+    if (dice < 3) {
+      resign();
+    } else if (dice < 6) {
+      candidacy_.retime(now_, any_timing());
+    } else if (dice < 30 && hook_.runs) {
+      hook_ = {};
+      tenure_.reset();
+      led_by_.reset();
+      candidacy_.ousting_returned(now_);
+    } else if (dice == 99 && chance(0.1)) {
+      stopped_ = true;
+      candidacy_.stop(now_);
+    } else if (asked_ && (dice < 85 || chance(0.2))) {
+      answer();
+    } else {
+      candidacy_.tick(now_);
+    }
+    take();
+  }
+
+  void resign() {
+    const Duration cool_down = chance(0.3) ? 30min : upto(5s);
+    if (tenure_ || may_hold_)
+      cool_down_ = cool_down;  // from the release on
+    else
+      pause_to_ = now_ + cool_down;
+    if (asked_ && asked_->verb == Verb::await_change) pause_to_ = std::max(pause_to_, now_ + cool_down);
+    candidacy_.resign(now_, cool_down);
+  }
+
+  // ---- the store ----
+
+  void answer() {
+    const auto q = *std::exchange(asked_, std::nullopt);
+    quiet_since_ = now_;
+    switch (q.verb) {
+      case Verb::accept: return accept(q);
+      case Verb::acquire: return chance(0.1) ? unfit(q) : acquire(q);
+      case Verb::renew: return q.if_eligible && chance(0.03) ? candidacy_.ineligible(now_, q.id) : renew(q);
+      case Verb::release: return release(q);
+      case Verb::await_change: return candidacy_.change_awaited(now_, q.id, chance(0.2) ? trouble() : std::nullopt);
+    }
+  }
+
+  static std::optional<Error> trouble() { return Error{Fault::unreachable, "away"}; }
+
+  void unfit(const Question& q) {
+    may_hold_ = held_before_;
+    candidacy_.ineligible(now_, q.id);
+  }
+
+  void accept(const Question& q) {
+    const bool refuses = chance(0.4);
+    if (!refuses) {
+      ++retimed;
+      accepted_ = *q.timing;
+    }
+    candidacy_.accepted(now_, q.id, refuses ? trouble() : std::nullopt);
+  }
+
+  bool taken() const { return !lease_.ours && now_ < lease_.end; }
+  Incumbent holder() const {
+    return {.name = "r", .incarnation = "r", .address = {}, .token = lease_.token, .remaining = lease_.end - now_};
+  }
+
+  void acquire(const Question& q) {
+    if (taken() || chance(0.1)) {
+      if (!wedged_) heard_ = std::max(heard_, lease_.token);
+      return candidacy_.answered(now_, q.id, Denied{holder()});
+    }
+    if (chance(0.1)) return candidacy_.answered(now_, q.id, Unknown{*trouble()});
+    const Token token{chance(0.03) ? lease_.token.value / 2 : lease_.token.value + 1};
+    lease_ = {true, {std::max(lease_.token, token)}, q.asked + accepted_.term};
+    granted_ = q.asked;
+    if (chance(0.1)) return candidacy_.answered(now_, q.id, Unknown{*trouble()});
+    if (chance(0.05)) return candidacy_.answered(now_, q.id, Recalled{token, "o", "w"});
+    candidacy_.answered(now_, q.id, Granted{token});
+  }
+
+  /// The lease that stands is extended by the term that it was granted by; that is a backend's duty.
+  void renew(const Question& q) {
+    if (!lease_.ours) return candidacy_.answered(now_, q.id, Denied{holder()});
+    if (chance(0.2)) return candidacy_.answered(now_, q.id, Unknown{*trouble()});
+    if (tenure_ && led_by_) lease_.end = std::max(lease_.end, q.asked + led_by_->term);
+    granted_ = q.asked;
+    if (chance(0.1)) return candidacy_.answered(now_, q.id, Unknown{*trouble()});
+    if (chance(0.03)) return candidacy_.answered(now_, q.id, Recalled{q.token, "o", "w"});
+    candidacy_.answered(now_, q.id, Granted{q.token});
+  }
+
+  void release(const Question& q) {
+    if (hook_.runs) wrong("the store is told before ousting() has returned");
+    const bool fails = chance(0.2);
+    if (!fails && lease_.ours) lease_ = {false, lease_.token, now_};
+    if (!fails) may_hold_ = false;
+    pause_to_ = std::max(pause_to_, now_ + cool_down_);
+    if (!wedged_) cool_down_ = {};
+    candidacy_.released(now_, q.id, fails ? trouble() : std::nullopt);
+  }
+
+  // ---- the effects, and what must hold of them ----
+
+  void take() {
+    candidacy_.take_effects(effects_);
+    for (auto& e : effects_) {
+      if (ended_) wrong("something happens after the end");
+      std::visit([this](auto& one) { on(one); }, e);
+    }
+    if (ended_ || !violation.empty()) return;
+    if (candidacy_.next_alarm() <= now_) wrong("the alarm lies in the past");
+    if (!tenure_ && published_) wrong("it leads after ousting() has returned");
+    if (asked_) return;
+    if (renewing() && now_ > quiet_since_ + std::max(led_by_->renew, accepted_.renew)) wrong("nobody renews");
+    if (!tenure_ && candidacy_.next_alarm() > std::max(pause_to_, now_) + 30s) wrong("nobody campaigns");
+    if (!tenure_ && stopped_) wrong("stopped, it neither releases nor ends");
+  }
+
+  bool renewing() const { return published_ && now_ < *published_ && (!hook_.runs || now_ < hook_.drain_by); }
+
+  void on(effect::Ask& e) {
+    if (asked_) wrong("two questions at a time");
+    const auto verb = e.question.verb;
+    if (tenure_ && verb != Verb::renew && verb != Verb::accept) wrong("a campaign beside a tenure");
+    if (verb == Verb::acquire) held_before_ = std::exchange(may_hold_, true);
+    asked_ = e.question;
+    wedged_ = false;
+    if (verb == Verb::accept && stopped_) wrong("another timing after stop()");
+  }
+  void on(effect::Publish& e) {
+    if (!led_by_) led_by_ = accepted_;
+    if (e.deadline > granted_ + led_by_->term - led_by_->margin) wrong("a deadline beyond what was granted");
+    published_ = e.deadline;
+  }
+  void on(effect::Withdraw&) { published_.reset(); }
+  void on(effect::Begin& e) {
+    ++tenures;
+    if (tenure_) wrong("elected twice");
+    if (e.token <= heard_) wrong("a token that does not rise");
+    heard_ = e.token;
+    tenure_ = e.token;
+  }
+  void on(effect::DoneBy& e) {
+    hook_.done_by = e.at;
+    if (e.at > granted_ + led_by_->term - led_by_->clock_allowance()) wrong("more time than the lease has");
+    if (e.at > hook_.drain_by) wrong("more time than a drain has");
+  }
+  void on(effect::End& e) {
+    if (hook_.runs) wrong("ousted twice");
+    hook_.runs = true;
+    if (e.reason != Reason::lapsed && e.reason != Reason::superseded) hook_.drain_by = now_ + accepted_.drain;
+    if (hook_.done_by > std::max(now_, hook_.drain_by)) wrong("a drain without an end");
+  }
+  void on(effect::Report& e) { wedged_ = wedged_ || e.error.fault == Fault::wedged; }
+  void on(effect::Ended&) { ended_ = true; }
+  template <class E>
+  void on(E&) {}
+
+  static constexpr Time begun{1h};
+  std::mt19937_64 random_;
+  Timing accepted_;               ///< By the store.
+  std::optional<Timing> led_by_;  ///< Of the tenure that stands.
+  Candidacy candidacy_;
+  Time now_{begun}, granted_{}, quiet_since_{begun}, pause_to_{};
+  Lease lease_{.token = {100}};
+  Hook hook_;
+  std::optional<Question> asked_;
+  std::optional<Time> published_;
+  std::optional<Token> tenure_;
+  Token heard_{};
+  Duration cool_down_{};
+  bool may_hold_{}, held_before_{}, wedged_{}, stopped_{}, ended_{};
+  std::vector<Effect> effects_;
+};
+
+/// A sanitizer sees in few runs what it sees in many.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int runs = 200;
+#else
+constexpr int runs = 2000;
+#endif
+
+TEST(CandidacySim, NeverTwoLeadersNeverTooLongNeverInAHurryNeverForgotten) {
+  int tenures = 0, retimed = 0, usurpations = 0;
+  for (int seed = 1; seed <= runs; ++seed) {
+    World world(static_cast<std::uint64_t>(seed));
+    world.run(1000);
+    ASSERT_EQ(world.violation, "") << "seed " << seed;
+    tenures += world.tenures;
+    retimed += world.retimed;
+    usurpations += world.usurpations;
+  }
+  std::cout << tenures << " tenures, " << retimed << " other timings, " << usurpations << " usurpations\n";
+  EXPECT_GT(tenures, 5 * runs) << "nothing was tried";
+  EXPECT_GT(retimed, 5 * runs);
+  EXPECT_GT(usurpations, runs);
+}
+
+}  // namespace
+}  // namespace tenure

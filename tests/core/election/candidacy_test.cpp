@@ -1,0 +1,1028 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: every rule of time and order holds. Method: facts are handed to one Candidacy at chosen moments of a clock that
+// is only a number, and the effects that come out are compared.
+#include "election/candidacy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+using Time = Clock::Time;
+
+constexpr Timing timing{.term = 10s, .renew = 2s, .retry = 200ms, .margin = 500ms, .call = 1s, .drain = 4s};
+const Incumbent other{.name = "other", .incarnation = "i2", .address = {}, .token = {7}, .remaining = 3s};
+
+/// A Candidacy with its effects sorted as they come.
+class Election {
+ public:
+  explicit Election(const Timing& t = timing) : candidacy(t, 1) {}
+
+  void start() {
+    candidacy.start(now);
+    take();
+  }
+  void advance(Clock::Duration by) { advance_to(now + by); }
+  /// Stops at every alarm on the way, as the clock thread does.
+  void advance_to(Time to) {
+    for (auto alarm = candidacy.next_alarm(); alarm <= to; alarm = candidacy.next_alarm()) {
+      ASSERT_GT(alarm, now) << "an alarm that does not move is a hot loop";
+      now = alarm;
+      tick();
+    }
+    now = to;
+    tick();
+  }
+  void tick() {
+    candidacy.tick(now);
+    take();
+  }
+  void answer(Answer a) {
+    ASSERT_TRUE(asked) << "nothing was asked";
+    answer(asked->id, std::move(a));
+  }
+  void answer(std::uint64_t id, Answer a) {
+    clear(id);
+    candidacy.answered(now, id, std::move(a));
+    take();
+  }
+  void ineligible() {
+    const auto id = asked->id;
+    asked.reset();
+    candidacy.ineligible(now, id);
+    take();
+  }
+  void released(std::optional<Error> error = {}) {
+    ASSERT_TRUE(asked && asked->verb == Verb::release);
+    const auto id = asked->id;
+    asked.reset();
+    candidacy.released(now, id, std::move(error));
+    take();
+  }
+  void change_awaited(std::optional<Error> error = {}) {
+    ASSERT_TRUE(asked && asked->verb == Verb::await_change);
+    const auto id = asked->id;
+    asked.reset();
+    candidacy.change_awaited(now, id, std::move(error));
+    take();
+  }
+  void retime(const Timing& t) {
+    candidacy.retime(now, t);
+    take();
+  }
+  void accepted(std::optional<Error> refusal = {}) {
+    ASSERT_TRUE(asked && asked->verb == Verb::accept);
+    const auto id = asked->id;
+    asked.reset();
+    candidacy.accepted(now, id, std::move(refusal));
+    take();
+  }
+  void resign(std::optional<Clock::Duration> cool_down = {}) {
+    candidacy.resign(now, cool_down);
+    take();
+  }
+  void stop() {
+    candidacy.stop(now);
+    take();
+  }
+  void ousting_returned() {
+    candidacy.ousting_returned(now);
+    take();
+  }
+  /// Started, and elected with this token by an answer that took `after`.
+  void lead(Token token = {5}, Clock::Duration after = 10ms) {
+    start();
+    advance(after);
+    answer(Granted{token});
+  }
+
+  /// Until a renewal is outstanding that was asked no earlier than `from`.
+  void fail_renewals_until(Time from) {
+    while (!asks(Verb::renew) || asked->asked < from) {
+      if (asked) answer(Unknown{{Fault::unreachable, "away"}});
+      advance(10ms);
+    }
+  }
+
+  bool leads() const { return published && now < published->deadline; }
+  bool asks(Verb verb) const { return asked && asked->verb == verb; }
+  template <class E>
+  std::size_t count() const {
+    return static_cast<std::size_t>(
+        std::count_if(history.begin(), history.end(), [](const auto& e) { return std::holds_alternative<E>(e); }));
+  }
+  template <class E>
+  const E& last() const {
+    const auto it =
+        std::find_if(history.rbegin(), history.rend(), [](const auto& e) { return std::holds_alternative<E>(e); });
+    return std::get<E>(*it);
+  }
+  template <class E>
+  std::size_t first() const {
+    const auto it =
+        std::find_if(history.begin(), history.end(), [](const auto& e) { return std::holds_alternative<E>(e); });
+    return static_cast<std::size_t>(it - history.begin());
+  }
+
+  Time now{Time{1h}};
+  Candidacy candidacy;
+  std::optional<Question> asked;
+  std::optional<effect::Publish> published;
+  std::vector<Effect> history;
+
+ private:
+  void clear(std::uint64_t id) {
+    if (asked && asked->id == id) asked.reset();
+  }
+  void take() {
+    std::vector<Effect> effects;
+    candidacy.take_effects(effects);
+    for (auto& e : effects) {
+      if (auto* ask = std::get_if<effect::Ask>(&e)) {
+        ASSERT_FALSE(asked) << "two questions at a time";
+        asked = ask->question;
+      }
+      if (auto* p = std::get_if<effect::Publish>(&e)) published = *p;
+      if (std::holds_alternative<effect::Withdraw>(e)) published.reset();
+      history.push_back(std::move(e));
+    }
+  }
+};
+
+// ---- rule 1: time is taken before the question leaves ----
+
+TEST(Candidacy, DeadlineCountsFromTheQuestionNotFromTheAnswer) {
+  Election e;
+  const auto asked = e.now;
+  e.lead({5}, 900ms);
+  ASSERT_TRUE(e.leads());
+  EXPECT_EQ(e.published->deadline, asked + timing.term - timing.margin);
+}
+
+TEST(Candidacy, RenewalMovesTheDeadlineToItsOwnQuestion) {
+  Election e;
+  e.lead();
+  e.advance_to(e.now + 3s);
+  ASSERT_TRUE(e.asks(Verb::renew));
+  const auto asked = e.asked->asked;
+  e.answer(Granted{{5}});
+  EXPECT_EQ(e.published->deadline, asked + timing.term - timing.margin);
+}
+
+TEST(Candidacy, GrantAfterItsOwnDeadlineElectsNobody) {
+  Election e;
+  e.start();
+  const auto id = e.asked->id;
+  e.now += timing.term - timing.margin;  // a paused process: no alarm was served on the way
+  e.answer(id, Granted{{5}});
+  EXPECT_EQ(e.count<effect::Begin>(), 0u);
+  EXPECT_FALSE(e.published);
+  EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::timed_out);
+}
+
+TEST(Candidacy, ClockAllowanceIsTakenFromTheUsersTimeToStop) {
+  Election e;
+  const auto asked = e.now;
+  e.lead();
+  e.advance_to(asked + timing.term);
+  EXPECT_EQ(e.last<effect::DoneBy>().at, asked + timing.term - timing.clock_allowance());
+  EXPECT_GT(timing.clock_allowance(), 0ns);
+}
+
+// ---- rule 3: expiry is judged before any answer that arrives with it ----
+
+TEST(Candidacy, RenewalGrantedAtTheDeadlineComesTooLate) {
+  Election e;
+  e.lead();
+  const auto deadline = e.published->deadline;
+  e.fail_renewals_until(deadline - 500ms);
+  const auto id = e.asked->id;
+  e.now = deadline;
+  e.answer(id, Granted{{5}});
+  EXPECT_FALSE(e.leads());
+  ASSERT_EQ(e.count<effect::End>(), 1u);
+  EXPECT_EQ(e.last<effect::End>().reason, Reason::lapsed);
+}
+
+TEST(Candidacy, RenewalGrantedJustBeforeTheDeadlineCounts) {
+  Election e;
+  e.lead();
+  const auto deadline = e.published->deadline;
+  e.fail_renewals_until(deadline - 500ms);
+  e.now = deadline - 1ns;
+  e.answer(Granted{{5}});
+  EXPECT_TRUE(e.leads());
+  EXPECT_GT(e.published->deadline, deadline);
+}
+
+TEST(Candidacy, RenewalGrantedWhileOustingRunsExtendsNothing) {
+  Election e;
+  e.lead();
+  const auto deadline = e.published->deadline;
+  e.fail_renewals_until(deadline - 500ms);
+  const auto id = e.asked->id;
+  e.advance_to(deadline + 10ms);
+  ASSERT_EQ(e.count<effect::End>(), 1u);
+  const auto published = e.count<effect::Publish>();
+  e.answer(id, Granted{{5}});
+  EXPECT_EQ(e.count<effect::Publish>(), published);
+  EXPECT_FALSE(e.leads());
+}
+
+TEST(Candidacy, LapsedTenureIsNotRevivedByALateAnswer) {
+  Election e;
+  e.lead();
+  e.advance_to(e.now + 2s);
+  ASSERT_TRUE(e.asks(Verb::renew));
+  const auto id = e.asked->id;
+  e.now += 30s;  // stopped and resumed
+  e.tick();
+  ASSERT_EQ(e.count<effect::End>(), 1u);
+  e.ousting_returned();
+  e.answer(id, Granted{{5}});
+  EXPECT_FALSE(e.leads());
+  EXPECT_TRUE(e.asks(Verb::acquire)) << "leading again means acquiring again";
+  e.answer(Granted{{6}});
+  EXPECT_EQ(e.published->token, Token{6});
+}
+
+TEST(Candidacy, TokenThatDoesNotRiseIsNotLedBy) {
+  for (const std::uint64_t again : {4u, 5u}) {
+    Election e;
+    e.lead({5});
+    e.advance(30s);
+    e.ousting_returned();
+    e.answer(e.asked ? e.asked->id : 0, Unknown{});
+    e.advance(1s);
+    ASSERT_TRUE(e.asks(Verb::acquire));
+    e.answer(Granted{{again}});
+    EXPECT_EQ(e.count<effect::Begin>(), 1u);
+    EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::corrupt);
+    EXPECT_TRUE(e.asks(Verb::release));
+  }
+}
+
+// ---- rule 4: order at an end ----
+
+TEST(Candidacy, StopTokenFiresBeforeOustingAndBothBeforeTheStoreIsTold) {
+  Election e;
+  e.lead();
+  e.resign();
+  EXPECT_LT(e.first<effect::FireStop>(), e.first<effect::End>());
+  EXPECT_FALSE(e.asks(Verb::release));
+  EXPECT_TRUE(e.leads()) << "the token stays valid while the user drains";
+  e.ousting_returned();
+  EXPECT_FALSE(e.published) << "not leader from before the release";
+  EXPECT_TRUE(e.asks(Verb::release));
+}
+
+TEST(Candidacy, RenewalsGoOnWhileDraining) {
+  Election e;
+  e.lead();
+  e.advance(1s);
+  e.resign();
+  e.advance(1500ms);
+  ASSERT_TRUE(e.asks(Verb::renew));
+  EXPECT_FALSE(e.asked->if_eligible) << "it ends anyway: the user is not asked again";
+  const auto before = e.published->deadline;
+  e.answer(Granted{{5}});
+  EXPECT_GT(e.published->deadline, before);
+  EXPECT_EQ(e.count<effect::End>(), 1u);
+}
+
+TEST(Candidacy, DrainEndsRenewalsAndExpires) {
+  Election e;
+  e.lead();
+  e.resign();
+  const auto drained = e.now + timing.drain;
+  while (e.now < drained) {
+    if (e.asks(Verb::renew)) e.answer(Granted{{5}});
+    e.advance(100ms);
+  }
+  EXPECT_EQ(e.count<effect::FireExpired>(), 1u);
+  EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::hook_overran);
+  EXPECT_EQ(e.count<effect::Overrun>(), 1u);
+  EXPECT_TRUE(e.leads()) << "never silently released early: the lease runs out";
+  if (e.asked) e.answer(Unknown{});
+  e.advance(20s);
+  EXPECT_FALSE(e.published);
+  EXPECT_FALSE(e.asks(Verb::release)) << "the hook has not returned";
+  e.ousting_returned();
+  EXPECT_TRUE(e.asks(Verb::release));
+}
+
+TEST(Candidacy, DoneByNeverLiesBeyondTheLease) {
+  auto t = timing;
+  t.drain = 1min;
+  Election e(t);
+  const auto asked = e.now;
+  e.lead();
+  e.resign();
+  EXPECT_EQ(e.last<effect::DoneBy>().at, asked + t.term - t.clock_allowance());
+}
+
+TEST(Candidacy, LapseFiresStopAtTheDeadlineAndExpiredAtTheLeasesEnd) {
+  Election e;
+  e.lead();
+  const auto deadline = e.published->deadline;
+  e.advance_to(deadline - 1ns);
+  EXPECT_EQ(e.count<effect::FireStop>(), 0u);
+  e.advance_to(deadline);
+  EXPECT_EQ(e.count<effect::FireStop>(), 1u);
+  EXPECT_EQ(e.count<effect::End>(), 1u);
+  EXPECT_EQ(e.count<effect::FireExpired>(), 0u);
+  e.advance(timing.margin);
+  EXPECT_EQ(e.count<effect::FireExpired>(), 1u);
+}
+
+TEST(Candidacy, AlarmIsSetForEveryMomentEvenWhileTheStoreIsWedged) {
+  Election e;
+  e.lead();
+  const auto deadline = e.published->deadline;
+  e.advance_to(e.now + 8s);  // the renewal is not answered: wedged
+  EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::wedged);
+  EXPECT_EQ(e.candidacy.next_alarm(), deadline);
+}
+
+TEST(Candidacy, SupersededEndsAtOnce) {
+  Election e;
+  e.lead();
+  e.advance(2s);
+  e.answer(Denied{other});
+  EXPECT_FALSE(e.published);
+  const auto& end = e.last<effect::End>();
+  EXPECT_EQ(end.reason, Reason::superseded);
+  EXPECT_EQ(end.successor, other);
+  EXPECT_EQ(e.last<effect::DoneBy>().at, e.now);
+  EXPECT_EQ(e.count<effect::FireExpired>(), 1u);
+}
+
+TEST(Candidacy, DeniedWhileDrainingWithdrawsButOustsOnce) {
+  Election e;
+  e.lead();
+  e.advance(1s);
+  e.resign();
+  e.advance(1100ms);
+  ASSERT_TRUE(e.asks(Verb::renew));
+  e.answer(Denied{other});
+  EXPECT_FALSE(e.published);
+  EXPECT_EQ(e.count<effect::End>(), 1u);
+  EXPECT_EQ(e.count<effect::FireStop>(), 1u);
+}
+
+TEST(Candidacy, DeposedLeadsOnToItsDeadlineAndIsSupersededThen) {
+  Election e;
+  e.lead();
+  e.advance(2s);
+  e.answer(Unknown{{Fault::deposed, "assigned to somebody else"}});
+  EXPECT_TRUE(e.leads());
+  const auto deadline = e.published->deadline;
+  while (e.now < deadline) {
+    if (e.asks(Verb::renew)) e.answer(Unknown{{Fault::deposed, "assigned to somebody else"}});
+    e.advance(50ms);
+  }
+  EXPECT_EQ(e.last<effect::End>().reason, Reason::superseded);
+  EXPECT_EQ(e.last<effect::End>().detail, "assigned to somebody else");
+}
+
+// ---- rule 5: elected and ousting in pairs ----
+
+TEST(Candidacy, NobodyIsElectedWhileOustingRuns) {
+  Election e;
+  e.lead();
+  e.advance(11s);
+  if (e.asked) e.answer(Unknown{});
+  e.advance(1min);
+  EXPECT_FALSE(e.asks(Verb::acquire));
+  e.ousting_returned();
+  EXPECT_TRUE(e.asks(Verb::acquire));
+}
+
+TEST(Candidacy, NothingHappensAfterTheEnd) {
+  Election e;
+  e.lead();
+  e.stop();
+  e.ousting_returned();
+  e.released();
+  ASSERT_TRUE(e.candidacy.ended());
+  const auto before = e.history.size();
+  e.resign();
+  e.stop();
+  e.advance(1min);
+  EXPECT_EQ(e.history.size(), before);
+  EXPECT_EQ(e.candidacy.next_alarm(), Time::max());
+}
+
+// ---- rule 6: failures, late and unknown answers ----
+
+TEST(Candidacy, OneFailedRenewalIsNotALoss) {
+  Election e;
+  e.lead();
+  e.advance(2s);
+  const auto deadline = e.published->deadline;
+  e.answer(Unknown{{Fault::unreachable, "away"}});
+  EXPECT_TRUE(e.leads());
+  EXPECT_EQ(e.published->deadline, deadline);
+  e.advance(timing.retry * 3 / 2);
+  ASSERT_TRUE(e.asks(Verb::renew));
+  e.answer(Granted{{5}});
+  EXPECT_GT(e.published->deadline, deadline);
+}
+
+// ---- a changed timing ----
+
+constexpr Timing longer{.term = 30s, .renew = 6s, .retry = 200ms, .margin = 1s, .call = 2s, .drain = 4s};
+constexpr Timing shorter{.term = 4s, .renew = 800ms, .retry = 100ms, .margin = 400ms, .call = 300ms, .drain = 4s};
+
+TEST(Candidacy, ATenureKeepsItsTermAndMarginAndTheNextOneHasTheNewOnes) {
+  for (const auto& t : {longer, shorter}) {
+    Election e;
+    e.lead();
+    e.advance(1s);
+    e.retime(t);
+    ASSERT_TRUE(e.asks(Verb::accept)) << "the backend is asked before anything changes";
+    EXPECT_EQ(e.asked->timing, t);
+    EXPECT_EQ(e.published->deadline, Time{1h} + 9500ms);
+    e.accepted();
+    EXPECT_EQ(e.published->deadline, Time{1h} + 9500ms);
+    e.advance_to(e.candidacy.next_alarm());
+    ASSERT_TRUE(e.asks(Verb::renew));
+    const auto asked = e.now;
+    e.answer(Granted{{5}});
+    EXPECT_EQ(e.published->deadline, asked + 9500ms);
+    e.resign(0s);
+    EXPECT_LE(e.last<effect::DoneBy>().at, asked + timing.term - timing.clock_allowance());
+    e.ousting_returned();
+    e.released();
+    ASSERT_TRUE(e.asks(Verb::acquire));
+    e.answer(Granted{{6}});
+    EXPECT_EQ(e.published->deadline, e.now + t.term - t.margin);
+  }
+}
+
+TEST(Candidacy, RenewRetryCallAndDrainChangeAtOnce) {
+  Election e;
+  e.lead();
+  e.advance(1s);
+  auto t = timing;
+  t.renew = 500ms;
+  t.call = 300ms;
+  t.drain = 1s;
+  e.retime(t);
+  EXPECT_EQ(e.asked->by, e.now + timing.call);
+  e.accepted();
+  e.advance(500ms);
+  ASSERT_TRUE(e.asks(Verb::renew));
+  EXPECT_EQ(e.asked->by, e.now + 300ms);
+  e.answer(Granted{{5}});
+  t.renew = 3s;  // longer again, of the same term
+  e.retime(t);
+  e.accepted();
+  e.advance(500ms);
+  const auto asked = e.now;
+  e.answer(Granted{{5}});
+  e.advance_to(asked + 3s - 1ns);
+  EXPECT_FALSE(e.asked);
+  e.advance(1ns);
+  EXPECT_TRUE(e.asks(Verb::renew));
+  e.resign();
+  EXPECT_EQ(e.last<effect::DoneBy>().at, e.now + 1s);
+}
+
+TEST(Candidacy, ATenureIsRenewedInItsOwnTermAlthoughANewOneWouldAllowMore) {
+  constexpr Timing slow{.term = 60s, .renew = 12s, .retry = 5s, .margin = 1s, .call = 9s, .drain = 4s};
+  Election e;
+  e.lead();
+  e.retime(slow);
+  e.accepted();
+  for (int i = 0; i < 20; ++i) {
+    e.advance(timing.renew);
+    ASSERT_TRUE(e.asks(Verb::renew)) << i;
+    EXPECT_EQ(e.asked->by, e.asked->asked + timing.call);
+    e.answer(Unknown{{Fault::unreachable, "away"}});
+    e.advance(timing.retry);
+    ASSERT_TRUE(e.asks(Verb::renew)) << i;
+    e.answer(Granted{{5}});
+  }
+}
+
+TEST(Candidacy, ARefusedTimingChangesNothingHoweverLateTheRefusal) {
+  for (const bool wedged : {false, true}) {
+    Election e;
+    e.lead();
+    e.retime(longer);
+    ASSERT_TRUE(e.asks(Verb::accept));
+    e.advance(wedged ? timing.call + Candidacy::overrun_grace : 10ms);
+    e.accepted(Error{Fault::misconfigured, "not live"});
+    EXPECT_EQ(e.last<effect::Report>().error.message, "not live");
+    e.advance_to(std::max(e.now, Time{1h} + timing.renew));
+    ASSERT_TRUE(e.asks(Verb::renew)) << wedged;
+    EXPECT_EQ(e.asked->by, e.now + timing.call);
+    const auto asked = e.now;
+    e.answer(Granted{{5}});
+    EXPECT_EQ(e.published->deadline, asked + timing.term - timing.margin);
+    e.resign(0s);
+    e.ousting_returned();
+    e.released();
+    e.answer(Granted{{6}});
+    EXPECT_EQ(e.published->deadline, e.now + timing.term - timing.margin);
+  }
+}
+
+/// The backend runs by it from then on, and so must we.
+TEST(Candidacy, ATimingAcceptedLateHolds) {
+  Election e;
+  e.start();
+  e.answer(Unknown{{Fault::unreachable, "away"}});
+  e.retime(shorter);
+  e.advance(timing.call + Candidacy::overrun_grace);
+  e.accepted();
+  ASSERT_TRUE(e.asks(Verb::acquire));
+  e.answer(Granted{{8}});
+  EXPECT_EQ(e.published->deadline, e.now + shorter.term - shorter.margin);
+}
+
+TEST(Candidacy, ATimingWaitsForTheAnswerThatIsOutstanding) {
+  Election e;
+  e.lead();
+  e.advance_to(Time{1h} + 2s);
+  ASSERT_TRUE(e.asks(Verb::renew));
+  e.retime(longer);
+  e.retime(shorter);
+  EXPECT_TRUE(e.asks(Verb::renew));
+  e.answer(Granted{{5}});
+  ASSERT_TRUE(e.asks(Verb::accept));
+  EXPECT_EQ(e.asked->timing, shorter) << "the last one wished for";
+  e.accepted();
+  EXPECT_FALSE(e.asked);
+}
+
+TEST(Candidacy, ARenewalThatIsDueGoesBeforeATiming) {
+  auto other_timing = timing;
+  other_timing.renew = 1s;
+  Election e;
+  e.lead();
+  e.now += timing.renew;
+  for (int i = 0; i < 3; ++i) {
+    e.retime(other_timing);
+    ASSERT_TRUE(e.asks(Verb::renew)) << i;
+    e.answer(Granted{{5}});
+    ASSERT_TRUE(e.asks(Verb::accept));
+    e.now += timing.renew;  // it takes its time, and meanwhile another one is wished for
+    e.retime(other_timing);
+    e.accepted();
+    ASSERT_TRUE(e.asks(Verb::renew)) << i;
+    e.answer(Granted{{5}});
+    e.accepted();
+    e.now += timing.renew;
+  }
+}
+
+TEST(Candidacy, AStandbyAdoptsItWithItsNextAttempt) {
+  Election e;
+  e.start();
+  e.answer(Denied{other});
+  e.retime(longer);
+  EXPECT_TRUE(e.asks(Verb::await_change));
+  e.change_awaited();
+  e.accepted();
+  ASSERT_TRUE(e.asks(Verb::acquire));
+  EXPECT_EQ(e.asked->by, e.now + longer.call);
+  const auto asked = e.now;
+  e.answer(Granted{{8}});
+  EXPECT_EQ(e.published->deadline, asked + 29s);
+}
+
+TEST(Candidacy, ATimingGivenBeforeTheStartIsAcceptedFirstAndOneAfterStopNever) {
+  Election e;
+  e.retime(longer);
+  EXPECT_FALSE(e.asked);
+  e.start();
+  e.accepted();
+  ASSERT_TRUE(e.asks(Verb::acquire));
+  e.stop();
+  e.retime(timing);
+  e.answer(Denied{other});
+  EXPECT_TRUE(e.asks(Verb::release));
+}
+
+// ---- pauses ----
+
+TEST(Candidacy, AStoreInTroubleIsLeftAloneAfterAWhileButNotByALeader) {
+  Election e;
+  e.start();
+  for (int i = 0; i < 8; ++i) {
+    e.answer(Unknown{{Fault::unreachable, "away"}});
+    EXPECT_LE(e.candidacy.next_alarm(), e.now + timing.retry);
+    e.advance_to(e.candidacy.next_alarm());
+  }
+  e.answer(Unknown{{Fault::unreachable, "away"}});
+  EXPECT_GE(e.candidacy.next_alarm(), e.now + timing.renew / 2);
+  EXPECT_LE(e.candidacy.next_alarm(), e.now + timing.renew);
+  e.advance_to(e.candidacy.next_alarm());
+  e.answer(Granted{{5}});
+  e.advance_to(e.asked ? e.now : e.candidacy.next_alarm());
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(e.asks(Verb::renew));
+    e.answer(Unknown{{Fault::unreachable, "away"}});
+    EXPECT_LE(e.candidacy.next_alarm(), e.now + timing.retry);
+    e.advance_to(e.candidacy.next_alarm());
+  }
+}
+
+TEST(Candidacy, RetriesCarryJitter) {
+  const auto pause = [](std::uint64_t seed) {
+    Candidacy c(timing, seed);
+    const Time now{1h};
+    c.start(now);
+    c.answered(now, 1, Unknown{{Fault::unreachable, "away"}});
+    return c.next_alarm() - now;
+  };
+  EXPECT_NE(pause(1), pause(2));
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    EXPECT_GE(pause(seed), timing.retry / 2);
+    EXPECT_LE(pause(seed), timing.retry) << "the outage that is ridden out counts on it";
+  }
+}
+
+TEST(Candidacy, AnswerOfAnEarlierQuestionIsIgnored) {
+  Election e;
+  e.start();
+  const auto old = e.asked->id;
+  e.answer(Unknown{});
+  e.advance(1s);
+  ASSERT_TRUE(e.asks(Verb::acquire));
+  e.candidacy.answered(e.now, old, Granted{{5}});
+  e.tick();
+  EXPECT_EQ(e.count<effect::Begin>(), 0u);
+}
+
+TEST(Candidacy, RenewalAnsweredForAnotherTokenExtendsNothing) {
+  Election e;
+  e.lead({5});
+  e.advance(2s);
+  const auto deadline = e.published->deadline;
+  e.answer(Granted{{6}});
+  EXPECT_EQ(e.published->deadline, deadline);
+  EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::corrupt);
+}
+
+TEST(Candidacy, StopAfterAnUnknownAcquireStillReleases) {
+  Election e;
+  e.start();
+  e.answer(Unknown{{Fault::timed_out, "maybe"}});
+  e.stop();
+  ASSERT_TRUE(e.asks(Verb::release));
+  EXPECT_EQ(e.count<effect::Ended>(), 0u);
+  e.released();
+  EXPECT_TRUE(e.candidacy.ended());
+}
+
+TEST(Candidacy, GrantThatCrossesStopIsHandedBackUnled) {
+  Election e;
+  e.start();
+  const auto id = e.asked->id;
+  e.stop();
+  EXPECT_EQ(e.count<effect::Interrupt>(), 1u);
+  e.answer(id, Granted{{5}});
+  EXPECT_EQ(e.count<effect::Begin>(), 0u);
+  EXPECT_TRUE(e.asks(Verb::release));
+}
+
+TEST(Candidacy, GrantThatCrossesResignIsHandedBackUnled) {
+  Election e;
+  e.start();
+  const auto id = e.asked->id;
+  e.resign(5s);
+  e.answer(id, Granted{{5}});
+  EXPECT_EQ(e.count<effect::Begin>(), 0u);
+  ASSERT_TRUE(e.asks(Verb::release));
+  e.released();
+  e.advance(4900ms);
+  EXPECT_FALSE(e.asked);
+  e.advance(200ms);
+  EXPECT_TRUE(e.asks(Verb::acquire));
+}
+
+TEST(Candidacy, ReleaseWinsOverARenewalInFlight) {
+  Election e;
+  e.lead();
+  e.advance(2s);
+  ASSERT_TRUE(e.asks(Verb::renew));
+  const auto id = e.asked->id;
+  e.resign();
+  e.ousting_returned();
+  EXPECT_FALSE(e.published);
+  e.answer(id, Granted{{5}});
+  EXPECT_FALSE(e.published) << "the late answer is ignored";
+  EXPECT_TRUE(e.asks(Verb::release));
+}
+
+TEST(Candidacy, TroubleIsReportedOncePerChangeOfState) {
+  Election e;
+  e.start();
+  for (int i = 0; i < 50; ++i) {
+    if (e.asked) e.answer(Unknown{{Fault::unreachable, "away"}});
+    e.advance(timing.retry);
+  }
+  EXPECT_EQ(e.count<effect::Report>(), 1u);
+}
+
+// ---- rules 7 and 8 ----
+
+TEST(Candidacy, StopReturnsAlthoughTheStoreIsWedged) {
+  Election e;
+  e.lead();
+  e.advance(2s);
+  ASSERT_TRUE(e.asks(Verb::renew));
+  e.advance(1060ms);
+  e.stop();
+  EXPECT_FALSE(e.candidacy.ended());
+  e.ousting_returned();
+  EXPECT_TRUE(e.candidacy.ended());
+  EXPECT_TRUE(e.last<effect::Ended>().store_wedged);
+}
+
+TEST(Candidacy, StopIsBoundedWhenAwaitChangeHangs) {
+  Election e;
+  e.start();
+  e.answer(Denied{other});
+  ASSERT_TRUE(e.asks(Verb::await_change));
+  e.stop();
+  EXPECT_EQ(e.count<effect::Interrupt>(), 1u);
+  e.advance(Candidacy::overrun_grace);
+  EXPECT_TRUE(e.candidacy.ended());
+}
+
+TEST(Candidacy, WedgedSeatIsAskedNothingUntilItReturns) {
+  Election e;
+  e.start();
+  const auto id = e.asked->id;
+  e.advance(timing.call + Candidacy::overrun_grace);
+  EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::wedged);
+  e.advance(5min);
+  EXPECT_EQ(e.count<effect::Ask>(), 1u);
+  e.answer(id, Granted{{5}});
+  EXPECT_EQ(e.count<effect::Begin>(), 0u) << "its answer is worth nothing";
+  EXPECT_TRUE(e.asks(Verb::acquire));
+}
+
+TEST(Candidacy, ACallThatWasLateBecauseWeWereStoppedIsNotBlamed) {
+  Election e;
+  e.start();
+  e.now += 30s;  // the process was stopped, and the call with it
+  e.tick();
+  EXPECT_EQ(e.count<effect::Report>(), 0u);
+  e.answer(Unknown{{Fault::timed_out, "no answer"}});
+  EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::timed_out);
+  e.advance(timing.retry);
+  ASSERT_TRUE(e.asks(Verb::acquire));
+  e.now += 30s;
+  e.tick();
+  e.advance(Candidacy::overrun_grace);
+  EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::wedged) << "it had its time once more";
+}
+
+TEST(Candidacy, AStoreThatCannotBeWaitedForIsAskedWithPausesAndToldOfOnce) {
+  Election e;
+  e.start();
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(e.asks(Verb::acquire)) << i;
+    e.answer(Denied{other});
+    e.change_awaited(Error{Fault::unreachable, "too many open files"});
+    EXPECT_FALSE(e.asked);
+    e.advance(timing.renew);
+  }
+  EXPECT_EQ(e.count<effect::Report>(), 1u);
+  EXPECT_EQ(e.last<effect::Report>().error.message, "too many open files");
+}
+
+TEST(Candidacy, StopReleasesOnceEvenIfThatFails) {
+  Election e;
+  e.lead();
+  e.stop();
+  e.ousting_returned();
+  e.released(Error{Fault::unreachable, "away"});
+  EXPECT_TRUE(e.candidacy.ended());
+  EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::unreachable);
+}
+
+TEST(Candidacy, StopBeforeAnythingWasAskedAsksNothing) {
+  Election e;
+  e.stop();
+  EXPECT_TRUE(e.candidacy.ended());
+  EXPECT_EQ(e.count<effect::Ask>(), 0u);
+}
+
+// ---- campaigning ----
+
+TEST(Candidacy, DeniedWaitsForAChangeAndThenAsksAgain) {
+  Election e;
+  e.start();
+  e.answer(Denied{other});
+  ASSERT_TRUE(e.asks(Verb::await_change));
+  EXPECT_EQ(std::get<Incumbent>(e.asked->seen), other);
+  EXPECT_EQ(e.last<effect::Heard>().incumbent, other);
+  EXPECT_EQ(e.last<effect::Heard>().until, e.now + other.remaining);
+  e.change_awaited();
+  EXPECT_TRUE(e.asks(Verb::acquire));
+}
+
+TEST(Candidacy, StoreThatWakesForNothingMakesNoHotLoop) {
+  Election e;
+  e.start();
+  for (int i = 0; i < 10'000; ++i) {
+    if (e.asks(Verb::acquire)) e.answer(Denied{other});
+    if (e.asks(Verb::await_change)) e.change_awaited();
+    e.advance(1ms);
+  }
+  // Ten seconds hold at most 100 pauses of half a retry, two questions each, after some prompt ones.
+  EXPECT_LE(e.count<effect::Ask>(), 220u);
+}
+
+TEST(Candidacy, WhoIsElectedInBetweenIsNotWokenForNothing) {
+  Election e;
+  e.start();
+  for (std::uint64_t round = 1; round <= 20; ++round) {
+    ASSERT_TRUE(e.asks(Verb::acquire)) << round;
+    e.answer(Denied{other});
+    ASSERT_TRUE(e.asks(Verb::await_change)) << round;
+    e.change_awaited();
+    ASSERT_TRUE(e.asks(Verb::acquire)) << round;
+    e.answer(Granted{{round}});
+    e.resign(0s);
+    e.ousting_returned();
+    e.released();
+  }
+}
+
+TEST(Candidacy, ResignCoolsDownFromTheReleaseOn) {
+  Election e;
+  e.lead();
+  e.resign(3s);
+  e.advance(1s);
+  e.ousting_returned();
+  e.advance(500ms);
+  e.released();
+  e.advance(2900ms);
+  EXPECT_FALSE(e.asked);
+  e.advance(200ms);
+  EXPECT_TRUE(e.asks(Verb::acquire));
+}
+
+TEST(Candidacy, RecalledHandsBackAndLeavesATermToOthers) {
+  Election e;
+  e.lead();
+  e.advance(2s);
+  e.answer(Recalled{{5}, "operator", "maintenance"});
+  EXPECT_EQ(e.last<effect::End>().reason, Reason::recalled);
+  EXPECT_EQ(e.last<effect::End>().detail, "asked by operator: maintenance");
+  EXPECT_TRUE(e.leads());
+  e.ousting_returned();
+  e.released();
+  e.advance(timing.term - 1ms);
+  EXPECT_FALSE(e.asked);
+  e.advance(2ms);
+  EXPECT_TRUE(e.asks(Verb::acquire));
+}
+
+TEST(Candidacy, IneligibleLeaderHandsBackAndAsksTheUserAgainEachRenew) {
+  Election e;
+  e.lead();
+  e.advance(2s);
+  ASSERT_TRUE(e.asked->if_eligible);
+  e.ineligible();
+  EXPECT_EQ(e.last<effect::End>().reason, Reason::ineligible);
+  e.ousting_returned();
+  e.released();
+  ASSERT_TRUE(e.asks(Verb::acquire));
+  e.ineligible();
+  EXPECT_FALSE(e.asked) << "nothing is held: nothing to release";
+  e.advance(timing.renew);
+  EXPECT_TRUE(e.asks(Verb::acquire));
+}
+
+TEST(Candidacy, IneligibleStandbyLeavesTheQueue) {
+  Election e;
+  e.start();
+  e.answer(Denied{other});
+  e.change_awaited();
+  ASSERT_TRUE(e.asks(Verb::acquire));
+  e.ineligible();
+  EXPECT_TRUE(e.asks(Verb::release));
+}
+
+TEST(Candidacy, ASecondResignWhileDrainingLeavesTheRenewalsAlone) {
+  Election e;
+  e.lead();
+  e.advance(1s);
+  e.resign(30s);
+  e.resign(30s);
+  e.advance(1500ms);
+  ASSERT_TRUE(e.asks(Verb::renew));
+  const auto asked = e.asked->asked;
+  e.answer(Granted{{5}});
+  EXPECT_EQ(e.published->deadline, asked + timing.term - timing.margin);
+  e.ousting_returned();
+  e.released();
+  e.advance(29s);
+  EXPECT_FALSE(e.asked);
+  e.advance(2s);
+  EXPECT_TRUE(e.asks(Verb::acquire));
+}
+
+TEST(Candidacy, ACoolDownIsSpentByTheResignationThatBroughtIt) {
+  Election e;
+  e.resign(30min);  // of nothing
+  e.start();
+  e.advance(30min);
+  ASSERT_TRUE(e.asks(Verb::acquire));
+  e.answer(Granted{{5}});
+  e.advance(2s);
+  e.ineligible();
+  e.ousting_returned();
+  e.released();
+  EXPECT_TRUE(e.asks(Verb::acquire)) << "at once: nobody asked for a pause";
+}
+
+TEST(Candidacy, WhoIsIneligibleMeanwhileKeepsTheCoolDownOfItsResignation) {
+  Election e;
+  e.start();
+  e.answer(Unknown{});  // it may be held
+  e.advance(timing.retry);
+  ASSERT_TRUE(e.asks(Verb::acquire));
+  e.resign(30min);
+  e.ineligible();
+  e.released();
+  e.advance(30min - 1ms);
+  EXPECT_FALSE(e.asked);
+  e.advance(2ms);
+  EXPECT_TRUE(e.asks(Verb::acquire));
+}
+
+TEST(Candidacy, NothingIsAskedInAHurryAfterADrainThatWasSleptThrough) {
+  Election e;
+  e.lead();
+  e.advance(1s);
+  e.resign();
+  e.now += timing.drain + 1s;  // the process was stopped
+  e.tick();
+  EXPECT_GT(e.candidacy.next_alarm(), e.now);
+  e.advance(1s);
+}
+
+TEST(Candidacy, ARenewalThatReturnsAfterTheDrainIsNotFollowedInAHurry) {
+  Election e;
+  e.lead();
+  e.advance(1s);
+  e.resign();
+  e.advance(1s);
+  ASSERT_TRUE(e.asks(Verb::renew));
+  e.advance(timing.drain);
+  e.answer(Granted{{5}});
+  EXPECT_GT(e.candidacy.next_alarm(), e.now);
+}
+
+TEST(Candidacy, TokenBelowOneThatWasHeardOfIsNotLedBy) {
+  for (const std::uint64_t low : {3u, 7u}) {
+    Election e;
+    e.start();
+    e.answer(Denied{other});  // of token 7
+    e.change_awaited();
+    e.answer(Granted{{low}});
+    EXPECT_EQ(e.count<effect::Begin>(), 0u) << low;
+    EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::corrupt);
+    EXPECT_TRUE(e.asks(Verb::release));
+  }
+}
+
+TEST(Candidacy, LapsedIsNotReleasedButAcquiredAnew) {
+  Election e;
+  e.lead();
+  e.advance(2s);
+  e.answer(Unknown{{Fault::unreachable, "away"}});
+  e.advance_to(e.published->deadline);
+  if (e.asked) e.answer(Unknown{});
+  e.ousting_returned();
+  EXPECT_TRUE(e.asks(Verb::acquire));
+  EXPECT_EQ(e.last<effect::End>().detail, "away");
+}
+
+TEST(Candidacy, IsCopyable) {
+  Election e;
+  e.lead();
+  Candidacy copy = e.candidacy;
+  copy.resign(e.now, {});
+  std::vector<Effect> of_copy, of_original;
+  copy.take_effects(of_copy);
+  e.candidacy.take_effects(of_original);
+  EXPECT_FALSE(of_copy.empty());
+  EXPECT_TRUE(of_original.empty());
+}
+
+}  // namespace
+}  // namespace tenure

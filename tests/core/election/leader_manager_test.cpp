@@ -1,0 +1,793 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: the threads carry faithfully: order of hooks and store, time when everything else hangs, every way to wait and
+// to end. Method: a scripted backend and a ManualClock; conditions are awaited, nothing sleeps.
+#include <tenure/leader_manager.hpp>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include <tenure/manual_clock.hpp>
+
+#include "election/candidacy.hpp"
+#include "scripted_backend.hpp"
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+using test::eventually;
+using test::ScriptedBackend;
+
+constexpr Timing timing{.term = 10s, .renew = 2s, .retry = 200ms, .margin = 500ms, .call = 1s, .drain = 4s};
+
+class Manager : public testing::Test {
+ protected:
+  Hooks noting() {
+    Hooks hooks;
+    hooks.elected = [this](const Elected&) { backend->note("elected"); };
+    hooks.ousting = [this](const Ousting& o) {
+      reason = o.reason;
+      backend->note("ousting");
+    };
+    hooks.error = [this](const Error& e) {
+      const std::lock_guard lock(mutex);
+      errors.push_back(e);
+    };
+    return hooks;
+  }
+  /// Waits until the clock thread has digested what happened so far, known by what it waits for next.
+  bool alarm_in(Clock::Duration d) {
+    return eventually([&] { return clock.next_alarm() == clock.now() + d; });
+  }
+  std::vector<Error> seen_errors() {
+    const std::lock_guard lock(mutex);
+    return errors;
+  }
+
+  std::shared_ptr<ScriptedBackend> backend = std::make_shared<ScriptedBackend>();
+  ManualClock& clock = backend->clock;
+  std::atomic<Reason> reason{};
+  std::mutex mutex;
+  std::vector<Error> errors;
+};
+
+TEST_F(Manager, LeadsUntilTheClockSaysOtherwise) {
+  LeaderManager manager(backend, timing, noting(), clock);
+  const auto leadership = manager.leadership();
+  EXPECT_FALSE(leadership.is_leader());
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  EXPECT_EQ(leadership.token(), Token{1});
+  EXPECT_EQ(leadership.remaining(), timing.term - timing.margin);
+  EXPECT_EQ(leadership.guard(9500ms), Token{1});
+  EXPECT_EQ(leadership.guard(9501ms), std::nullopt);
+  backend->hang();
+  clock.advance(timing.term - timing.margin);
+  EXPECT_FALSE(leadership.is_leader()) << "at once: no thread has to run for that";
+  backend->let_go();
+}
+
+TEST_F(Manager, RenewsAndGoesOnLeading) {
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  for (int i = 1; i <= 20; ++i) {
+    ASSERT_TRUE(clock.await_parked(1));
+    clock.advance(timing.renew);
+    ASSERT_TRUE(backend->await("renew", i));
+    ASSERT_TRUE(eventually([&] { return manager.leadership().remaining() == timing.term - timing.margin; }));
+  }
+  manager.stop();
+  EXPECT_EQ(reason, Reason::stopped);
+}
+
+TEST_F(Manager, StopFiresInTimeAlthoughEveryStoreCallHangsAndWorkRunsInsideElected) {
+  std::atomic<bool> working{false}, told{false};
+  auto hooks = noting();
+  hooks.elected = [&](const Elected& e) {
+    std::stop_callback on_stop(e.stop, [&] { told = true; });
+    working = true;
+    while (!e.stop.stop_requested()) std::this_thread::yield();  // the leader's work
+    backend->note("elected");
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  ASSERT_TRUE(eventually([&] { return working.load(); }));
+  backend->hang();
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(timing.renew);
+  ASSERT_TRUE(backend->await("renew"));
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance_to(clock.now() + timing.term - timing.margin - timing.renew - 1ns);
+  ASSERT_TRUE(clock.await_parked(1));
+  EXPECT_FALSE(told);
+  clock.advance(1ns);
+  EXPECT_TRUE(eventually([&] { return told.load(); }));
+  EXPECT_TRUE(backend->await("ousting"));
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(Candidacy::overrun_grace);
+  manager.stop();  // returns, although the renewal never does
+  EXPECT_EQ(reason, Reason::lapsed);
+  backend->let_go();
+}
+
+TEST_F(Manager, TellsTheStoreOnlyAfterOustingReturned) {
+  std::promise<void> release_hook;
+  auto hooks = noting();
+  hooks.ousting = [&](const Ousting&) {
+    backend->note("ousting");
+    release_hook.get_future().wait();
+    backend->note("ousting");
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  manager.resign();
+  ASSERT_TRUE(backend->await("ousting"));
+  EXPECT_TRUE(manager.leadership().is_leader());
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(timing.renew);
+  ASSERT_TRUE(backend->await("renew")) << "renewals go on while the hook drains";
+  release_hook.set_value();
+  ASSERT_TRUE(backend->await("release"));
+  EXPECT_EQ(backend->diary(),
+            (std::vector<std::string>{"acquire", "elected", "ousting", "renew", "ousting", "release"}));
+  EXPECT_FALSE(manager.leadership().is_leader());
+}
+
+TEST_F(Manager, OustingTellsHowLongTheWorkMayRun) {
+  std::atomic<bool> expired{false};
+  std::promise<void> go;
+  std::promise<Clock::Duration> first, second;
+  auto hooks = noting();
+  hooks.ousting = [&](const Ousting& o) {
+    first.set_value(o.remaining());
+    go.get_future().wait();
+    second.set_value(o.remaining());
+    expired = o.expired.stop_requested();
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  backend->hang();
+  clock.advance(timing.term - timing.margin);
+  EXPECT_EQ(first.get_future().get(), timing.margin - timing.clock_allowance());
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(timing.margin);
+  ASSERT_TRUE(clock.await_parked(1));
+  go.set_value();
+  EXPECT_EQ(second.get_future().get(), 0ns);
+  ASSERT_TRUE(eventually([&] { return expired.load(); }));
+  backend->let_go();
+  ASSERT_TRUE(eventually([&] {
+    for (const auto& e : seen_errors())
+      if (e.fault == Fault::hook_overran) return true;
+    return false;
+  }));
+}
+
+TEST_F(Manager, LeaseRunsOutOnSupersession) {
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  backend->refuse(true);
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(timing.renew);
+  ASSERT_TRUE(backend->await("ousting"));
+  EXPECT_EQ(reason, Reason::superseded);
+  EXPECT_FALSE(manager.leadership().is_leader());
+  ASSERT_TRUE(backend->await("await_change"));
+  EXPECT_EQ(manager.leadership().incumbent().value().name, "other");
+  backend->refuse(false);
+  backend->push();
+  ASSERT_TRUE(backend->await("elected", 2));
+  EXPECT_EQ(manager.leadership().token(), Token{2});
+}
+
+TEST_F(Manager, HookThatThrowsBecomesAnErrorAndTheElectionLivesOn) {
+  auto hooks = noting();
+  hooks.elected = [](const Elected&) { throw std::runtime_error("no disk"); };
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  ASSERT_TRUE(eventually([&] { return !seen_errors().empty(); }));
+  EXPECT_EQ(seen_errors().front(), (Error{Fault::hook_threw, "elected() threw: no disk"}));
+  EXPECT_TRUE(manager.leadership().is_leader());
+}
+
+TEST_F(Manager, BackendThatThrowsIsAskedAgain) {
+  backend->throwing(true);
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  ASSERT_TRUE(eventually([&] { return !seen_errors().empty(); }));
+  EXPECT_EQ(seen_errors().front(), (Error{Fault::unreachable, "the backend threw: no such host"}));
+  backend->throwing(false);
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(timing.retry * 3 / 2);
+  EXPECT_TRUE(backend->await("elected"));
+}
+
+TEST_F(Manager, IneligibleIsAskedBeforeTheStore) {
+  std::atomic<bool> fit{false};
+  auto hooks = noting();
+  hooks.eligible = [&] {
+    const bool answer = fit;
+    backend->note("eligible");
+    return answer;
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("eligible"));
+  ASSERT_TRUE(alarm_in(timing.renew));
+  fit = true;
+  clock.advance(timing.renew);
+  ASSERT_TRUE(backend->await("elected"));
+  fit = false;
+  ASSERT_TRUE(alarm_in(timing.renew));
+  clock.advance(timing.renew);
+  ASSERT_TRUE(backend->await("eligible", 4));
+  EXPECT_EQ(reason, Reason::ineligible);
+  EXPECT_EQ(backend->diary(), (std::vector<std::string>{"eligible", "eligible", "acquire", "elected", "eligible",
+                                                        "ousting", "release", "eligible"}));
+}
+
+/// Counts how often anybody is woken.
+struct CountingClock final : Clock {
+  struct Counting final : Waker {
+    Counting(std::unique_ptr<Waker> waker, std::atomic<int>& wakes) : one(std::move(waker)), all(wakes) {}
+    void set(Time until) override { one->set(until); }
+    bool wait() override { return one->wait(); }
+    void wake() noexcept override {
+      ++all;
+      one->wake();
+    }
+    const std::unique_ptr<Waker> one;
+    std::atomic<int>& all;
+  };
+  explicit CountingClock(ManualClock& clock) : real(clock) {}
+  Time now() const noexcept override { return real.now(); }
+  std::unique_ptr<Waker> make_waker() override { return std::make_unique<Counting>(real.make_waker(), wakes); }
+  std::int64_t unix_ms() const noexcept override { return real.unix_ms(); }
+  ManualClock& real;
+  std::atomic<int> wakes{0};
+};
+
+TEST_F(Manager, AnAnswerIsActedUponByTheThreadThatBroughtIt) {
+  CountingClock counting(clock);
+  LeaderManager manager(backend, timing, noting(), counting);
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  EXPECT_EQ(counting.wakes, 1) << "start()";
+  ASSERT_TRUE(alarm_in(timing.renew));
+  clock.advance(timing.renew);
+  ASSERT_TRUE(eventually([&] { return manager.leadership().remaining() == timing.term - timing.margin; }));
+  EXPECT_EQ(counting.wakes, 1) << "its time had come";
+  manager.resign(1h);
+  ASSERT_TRUE(backend->await("release"));
+  EXPECT_EQ(counting.wakes, 1) << "resign(), by a thread that had nothing to do";
+}
+
+TEST_F(Manager, AHandOverIsOftenDoneByOneThread) {
+  struct Noting : ScriptedBackend {
+    Answer acquire(const Limit& limit) override {
+      at_store = std::this_thread::get_id();
+      return ScriptedBackend::acquire(limit);
+    }
+    std::optional<Error> release(const Limit& limit) override {
+      if (std::this_thread::get_id() == ousted_on) ++same;
+      return ScriptedBackend::release(limit);
+    }
+    std::atomic<std::thread::id> at_store, ousted_on;
+    std::atomic<int> same{0};
+  };
+  constexpr int rounds = 50;
+  const auto store = std::make_shared<Noting>();
+  Hooks hooks;
+  hooks.elected = [&](const Elected&) {
+    if (std::this_thread::get_id() == store->at_store) ++store->same;
+    store->note("elected");
+  };
+  hooks.ousting = [&](const Ousting&) { store->ousted_on = std::this_thread::get_id(); };
+  LeaderManager manager(store, timing, hooks, store->clock);
+  manager.start();
+  for (int round = 1; round <= rounds; ++round) {
+    ASSERT_TRUE(store->await("elected", round));
+    manager.resign(0s);
+  }
+  manager.stop();
+  EXPECT_GT(store->same, rounds) << "of twice as many: who is with the store calls the hook, and the other way round";
+}
+
+// ---- waiting ----
+
+TEST_F(Manager, AwaitLeadership) {
+  backend->refuse(true);
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("await_change"));
+  EXPECT_EQ(manager.await_leadership(0s), std::nullopt);
+  auto token = std::async(std::launch::async, [&] { return manager.await_leadership(1h); });
+  backend->refuse(false);
+  backend->push();
+  EXPECT_EQ(token.get(), Token{1});
+}
+
+TEST_F(Manager, AwaitLeadershipTimesOutByTheClockItWasGiven) {
+  backend->refuse(true);
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("await_change"));
+  auto token = std::async(std::launch::async, [&] { return manager.await_leadership(3s); });
+  ASSERT_TRUE(clock.await_parked(3));  // the clock thread, the one with the store, and ours
+  clock.advance(3s);
+  EXPECT_EQ(token.get(), std::nullopt);
+}
+
+TEST_F(Manager, AwaitLeadershipEndsByItsStopTokenAndByStop) {
+  backend->refuse(true);
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  std::stop_source source;
+  auto one = std::async(std::launch::async, [&] { return manager.await_leadership(1h, source.get_token()); });
+  source.request_stop();
+  EXPECT_EQ(one.get(), std::nullopt);
+  auto two = std::async(std::launch::async, [&] { return manager.await_leadership(1h); });
+  auto three = std::async(std::launch::async, [&] { return manager.await_ended(1h); });
+  manager.stop();
+  EXPECT_EQ(two.get(), std::nullopt);
+  EXPECT_TRUE(three.get());
+}
+
+TEST_F(Manager, ChangesAreCountedAndNoneIsMissed) {
+  LeaderManager manager(backend, timing, noting(), clock);
+  EXPECT_EQ(manager.changes(), 0u);
+  manager.start();
+  const auto elected = manager.await_change(0, 1h);
+  EXPECT_GT(elected, 0u);
+  manager.resign(1h);
+  const auto ousting = manager.await_change(elected, 1h);
+  EXPECT_GT(ousting, elected);
+  EXPECT_EQ(manager.await_change(0, 1h), manager.changes()) << "level-triggered: what is past is not waited for";
+}
+
+// ---- ends ----
+
+TEST_F(Manager, NothingIsCalledAfterStopReturned) {
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  manager.stop();
+  const auto diary = backend->diary();
+  EXPECT_EQ(diary, (std::vector<std::string>{"acquire", "elected", "ousting", "release"}));
+  EXPECT_TRUE(manager.await_ended(0s));
+  manager.stop();
+  manager.start();
+  manager.resign();
+  clock.advance(1h);
+  EXPECT_EQ(backend->diary(), diary);
+}
+
+TEST_F(Manager, StopInsideAHookOnlyRequests) {
+  LeaderManager* self = nullptr;
+  auto hooks = noting();
+  hooks.elected = [&](const Elected&) {
+    self->stop();
+    backend->note("elected");
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  self = &manager;
+  manager.start();
+  EXPECT_TRUE(manager.await_ended(1h));
+  EXPECT_EQ(backend->diary(), (std::vector<std::string>{"acquire", "elected", "ousting", "release"}));
+}
+
+TEST_F(Manager, StopInsideAStopCallbackOnlyRequests) {
+  LeaderManager* self = nullptr;
+  auto hooks = noting();
+  hooks.elected = [&](const Elected& e) {
+    std::stop_callback callback(e.stop, [&] { self->stop(); });
+    while (!e.stop.stop_requested()) std::this_thread::yield();
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  self = &manager;
+  manager.start();
+  ASSERT_TRUE(backend->await("acquire"));
+  ASSERT_TRUE(manager.await_leadership(1h));
+  manager.resign();
+  EXPECT_TRUE(manager.await_ended(1h));
+}
+
+TEST_F(Manager, WhatEndsAfterItWasGivenUpCallsNobody) {
+  struct Late : ScriptedBackend {
+    Answer acquire(const Limit&) override {
+      note("acquire");
+      throw std::runtime_error("late");
+    }
+  };
+  const auto seat = std::make_shared<Late>();
+  std::atomic<int> told{0};
+  std::weak_ptr<int> alive;
+  {
+    const auto life = std::make_shared<int>();
+    alive = life;
+    Hooks hooks;
+    hooks.error = [&told, life](const Error&) { ++told; };
+    hooks.log = [&told](const LogLine&) { ++told; };
+    seat->hang();
+    LeaderManager manager(seat, timing, hooks, seat->clock);
+    manager.start();
+    ASSERT_TRUE(seat->await("acquire"));
+    ASSERT_TRUE(seat->clock.await_parked(1));
+    seat->clock.advance(timing.call + Candidacy::overrun_grace);
+    manager.stop();
+  }
+  const int before = told;
+  EXPECT_FALSE(alive.expired()) << "its thread is left behind";
+  seat->let_go();
+  EXPECT_TRUE(eventually([&] { return alive.expired(); }));
+  EXPECT_EQ(told, before);
+}
+
+TEST_F(Manager, EligibleIsNotCalledAfterStopReturned) {
+  struct Asked : ScriptedBackend {
+    std::optional<Error> accepts(const Timing& t) override {
+      if (t != timing) note("accepts");
+      return std::nullopt;
+    }
+  };
+  const auto seat = std::make_shared<Asked>();
+  std::atomic<int> asked{0};
+  Hooks hooks;
+  hooks.eligible = [&] { return ++asked > 0; };
+  {
+    LeaderManager manager(seat, timing, hooks, seat->clock);
+    manager.start();
+    ASSERT_TRUE(manager.await_leadership(1h));
+    seat->hang();
+    auto another = timing;
+    another.renew = 1s;
+    manager.retime(another);
+    ASSERT_TRUE(seat->await("accepts"));
+    ASSERT_TRUE(seat->clock.await_parked(1));
+    seat->clock.advance(timing.call + Candidacy::overrun_grace);
+    manager.stop();
+  }
+  const std::weak_ptr<Asked> left = seat;
+  seat->let_go();
+  ASSERT_TRUE(eventually([&] { return left.use_count() == 1; })) << "the thread that was left behind has ended";
+  EXPECT_EQ(asked, 1);
+}
+
+TEST_F(Manager, StopWaitsForARunningEligible) {
+  std::promise<void> go;
+  std::atomic<bool> stopping{false}, returned{false};
+  Hooks hooks;
+  hooks.eligible = [&] {
+    backend->note("eligible");
+    go.get_future().wait();
+    returned = true;
+    return true;
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("eligible"));
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(timing.call + Candidacy::overrun_grace);  // wedged: the end does not wait for the store
+  std::jthread stopper([&] {
+    stopping = true;
+    manager.stop();
+    EXPECT_TRUE(returned);
+  });
+  ASSERT_TRUE(eventually([&] { return stopping.load(); }));
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_FALSE(manager.await_ended(0s));
+    std::this_thread::yield();
+  }
+  go.set_value();
+  stopper.join();
+  EXPECT_EQ(backend->diary(), std::vector<std::string>{"eligible"}) << "and the store is asked nothing more";
+}
+
+TEST_F(Manager, StopWaitsForARunningErrorHook) {
+  std::promise<void> go;
+  std::atomic<bool> running{false}, returned{false};
+  Hooks hooks;
+  hooks.error = [&](const Error&) {
+    running = true;
+    go.get_future().wait();
+    returned = true;
+  };
+  backend->throwing(true);
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  ASSERT_TRUE(eventually([&] { return running.load(); }));
+  std::jthread stopper([&] {
+    manager.stop();
+    EXPECT_TRUE(returned);
+  });
+  ASSERT_TRUE(backend->await("release"));
+  ASSERT_TRUE(alarm_in(Clock::Time::max() - clock.now())) << "everything is decided";
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_FALSE(manager.await_ended(0s));
+    std::this_thread::yield();
+  }
+  go.set_value();
+}
+
+TEST_F(Manager, ErrorsWaitInBoundedNumberForAHookThatIsBusyAndTheLogHasThemAll) {
+  struct Failing : ScriptedBackend {
+    Answer acquire(const Limit&) override {
+      note("acquire");
+      throw std::runtime_error("trouble " + std::to_string(++times));
+    }
+    int times{0};
+  };
+  constexpr int rounds = 400;
+  const auto seat = std::make_shared<Failing>();
+  std::promise<void> go;
+  std::atomic<int> told{0}, logged{0};
+  Hooks hooks;
+  hooks.error = [&](const Error&) {
+    if (++told == 1) go.get_future().wait();
+  };
+  hooks.log = [&](const LogLine&) { ++logged; };
+  LeaderManager manager(seat, timing, hooks, seat->clock);
+  manager.start();
+  for (int i = 1; i <= rounds; ++i) {
+    ASSERT_TRUE(eventually([&] { return logged >= i; })) << i;
+    ASSERT_TRUE(seat->clock.await_parked(1));
+    seat->clock.advance(timing.renew);
+  }
+  go.set_value();
+  manager.stop();
+  EXPECT_GE(logged, rounds);
+  EXPECT_GT(told, 200);
+  EXPECT_LT(told, 300);
+}
+
+TEST_F(Manager, StopFiresAtOnceAlthoughBothWorkersAreBusy) {
+  std::atomic<bool> working{false}, told{false};
+  auto hooks = noting();
+  hooks.elected = [&](const Elected& e) {
+    std::stop_callback on_stop(e.stop, [&] { told = true; });
+    working = true;
+    while (!e.stop.stop_requested()) std::this_thread::yield();
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  ASSERT_TRUE(eventually([&] { return working.load(); }));
+  backend->hang();
+  ASSERT_TRUE(alarm_in(timing.renew));
+  clock.advance(timing.renew);
+  ASSERT_TRUE(backend->await("renew"));
+  ASSERT_TRUE(clock.await_parked(1));
+  manager.resign();
+  EXPECT_TRUE(eventually([&] { return told.load(); })) << "the clock stands still: nothing else wakes anybody";
+  backend->let_go();
+}
+
+TEST_F(Manager, AnotherIncumbentIsAChange) {
+  backend->refuse(true);
+  LeaderManager manager(backend, timing, {}, clock);
+  manager.start();
+  EXPECT_TRUE(eventually([&] { return manager.changes() > 0; }));
+  EXPECT_TRUE(manager.leadership().incumbent());
+}
+
+TEST_F(Manager, InAForkedChildNothingRunsAndNothingWaits) {
+  LeaderManager idle(backend, timing, {}, clock), busy(backend, timing, noting(), clock);
+  busy.start();
+  ASSERT_TRUE(backend->await("elected"));
+  const auto child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    try {
+      idle.start();
+      ::_exit(1);
+    } catch (const std::logic_error&) {
+    }
+    busy.resign();
+    busy.stop();
+    idle.stop();
+    busy.await_change(busy.changes(), 1h);
+    ::_exit(busy.await_leadership(1h) ? 2 : 0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(busy.leadership().is_leader()) << "the parent is unharmed";
+}
+
+TEST_F(Manager, AStopCallbackOnTheThreadThatLearntOfTheEndMayCallAnything) {
+  LeaderManager* self = nullptr;
+  std::atomic<bool> led{true};
+  auto hooks = noting();
+  hooks.elected = [&](const Elected& e) {
+    std::stop_callback callback(e.stop, [&] {
+      led = self->leadership().is_leader();
+      self->resign();
+      self->await_change(0, 0s);
+      self->stop();
+    });
+    backend->note("elected");
+    while (!e.stop.stop_requested()) std::this_thread::yield();
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  self = &manager;
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  backend->refuse(true);
+  ASSERT_TRUE(alarm_in(timing.renew));
+  clock.advance(timing.renew);
+  EXPECT_TRUE(manager.await_ended(1h));
+  EXPECT_EQ(reason, Reason::superseded);
+  EXPECT_FALSE(led);
+}
+
+TEST_F(Manager, StopFromManyThreadsAtOnce) {
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      manager.stop();
+      EXPECT_TRUE(manager.await_ended(0s));
+    });
+}
+
+TEST_F(Manager, NeverStartedStopsAtOnce) {
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.stop();
+  manager.start();
+  EXPECT_TRUE(manager.await_ended(0s));
+  EXPECT_TRUE(backend->diary().empty());
+}
+
+TEST_F(Manager, LeadershipOutlivesTheManager) {
+  std::optional<Leadership> leadership;
+  {
+    LeaderManager manager(backend, timing, noting(), clock);
+    leadership = manager.leadership();
+    manager.start();
+    ASSERT_TRUE(backend->await("elected"));
+  }
+  EXPECT_FALSE(leadership->is_leader());
+  EXPECT_EQ(leadership->incumbent(), std::nullopt);
+}
+
+TEST_F(Manager, ForkedChildIsNeverLeader) {
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  const auto leadership = manager.leadership();
+  ASSERT_TRUE(leadership.is_leader());
+  const auto child = ::fork();
+  if (child == 0) {
+    const bool none =
+        !leadership.is_leader() && !leadership.token() && !leadership.incumbent() && leadership.remaining() == 0ns;
+    ::_exit(none ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(leadership.is_leader()) << "the parent is unharmed";
+}
+
+TEST_F(Manager, RefusesTimingsWithNumbersThatWork) {
+  auto bad = timing;
+  bad.renew = 9s;
+  EXPECT_THROW(LeaderManager(backend, bad, {}, clock), std::invalid_argument);
+  auto long_term = Timing::of(45min);
+  try {
+    LeaderManager manager(backend, long_term, {}, clock);
+    FAIL() << "the backend's refusal was ignored";
+  } catch (const std::invalid_argument& e) {
+    EXPECT_STREQ(e.what(), "Timing: term: at most 30 minutes here");
+  }
+  EXPECT_THROW(LeaderManager(nullptr, timing, {}, clock), std::invalid_argument);
+}
+
+TEST_F(Manager, RunsByAnotherTimingWithoutAnEndToItsTenure) {
+  LeaderManager manager(backend, timing, noting(), clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  ASSERT_TRUE(alarm_in(timing.renew));
+  auto longer = timing;
+  longer.term = 20s;
+  longer.renew = 1s;
+  manager.retime(longer);
+  ASSERT_TRUE(alarm_in(longer.renew));
+  EXPECT_EQ(manager.leadership().remaining(), timing.term - timing.margin);
+  EXPECT_EQ(manager.leadership().token(), Token{1});
+
+  longer.term = 45min;
+  longer.margin = 5s;
+  manager.retime(longer);
+  EXPECT_TRUE(eventually([&] { return !seen_errors().empty(); }));
+  EXPECT_EQ(seen_errors().front().message, "term: at most 30 minutes here");
+  EXPECT_EQ(manager.leadership().token(), Token{1});
+  manager.resign(0s);
+  ASSERT_TRUE(backend->await("elected", 2));
+  EXPECT_EQ(manager.leadership().remaining(), 20s - timing.margin) << "by the timing that was accepted";
+  longer.renew = longer.term;
+  EXPECT_THROW(manager.retime(longer), std::invalid_argument);
+}
+
+TEST_F(Manager, ATimingThatIsRefusedLongAfterItsTimeIsNeverLedBy) {
+  struct Late : ScriptedBackend {
+    std::optional<Error> accepts(const Timing& t) override {
+      if (t == timing) return std::nullopt;
+      note("accepts");
+      return Error{Fault::misconfigured, "not while it runs"};
+    }
+  };
+  const auto seat = std::make_shared<Late>();
+  LeaderManager manager(seat, timing, {}, seat->clock);
+  manager.start();
+  ASSERT_TRUE(manager.await_leadership(1h));
+  seat->hang();
+  auto longer = timing;
+  longer.term = 60s;
+  manager.retime(longer);
+  ASSERT_TRUE(seat->await("accepts"));
+  ASSERT_TRUE(seat->clock.await_parked(1));
+  seat->clock.advance(timing.call + 50ms);  // wedged
+  ASSERT_TRUE(seat->clock.await_parked(1));
+  seat->let_go();
+  ASSERT_TRUE(seat->clock.await_parked(1));
+  seat->clock.advance(timing.renew);
+  ASSERT_TRUE(seat->await("renew"));
+  ASSERT_TRUE(seat->clock.await_parked(1));
+  ASSERT_TRUE(eventually([&] { return manager.leadership().remaining() > timing.renew; }));
+  EXPECT_LE(manager.leadership().remaining(), timing.term - timing.margin);
+}
+
+using ManagerDeathTest = Manager;
+
+TEST_F(ManagerDeathTest, DestroyedInsideItsOwnHookAborts) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        auto seat = std::make_shared<ScriptedBackend>();
+        std::unique_ptr<LeaderManager> manager;
+        Hooks hooks;
+        hooks.elected = [&](const Elected&) { manager.reset(); };
+        manager = std::make_unique<LeaderManager>(seat, timing, hooks);
+        manager->start();
+        seat->await("never");
+      },
+      "destroyed inside a hook of its own");
+}
+
+TEST_F(ManagerDeathTest, AbortsOnOverrunIfAsked) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        auto seat = std::make_shared<ScriptedBackend>();
+        ManualClock time;
+        Hooks hooks;
+        hooks.abort_on_overrun = true;
+        hooks.elected = [&](const Elected&) { seat->note("elected"); };
+        hooks.ousting = [&](const Ousting&) {
+          seat->note("ousting");
+          seat->await("never");
+        };
+        LeaderManager manager(seat, timing, hooks, time);
+        manager.start();
+        seat->await("elected");
+        seat->hang();
+        time.advance(1h);
+        seat->await("ousting");
+        time.await_parked(1);
+        time.advance(1h);
+        seat->await("never");
+      },
+      "ousting\\(\\) had not returned");
+}
+
+}  // namespace
+}  // namespace tenure

@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: whatever a client library does, its caller is back by the limit, and nothing that was begun is thrown away.
+// Method: connects and calls that block in every way that such libraries block, on sockets whose other end stays
+// silent.
+#include <tenure/kit/call_thread.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <tenure/conditional_store.hpp>
+#include <tenure/kit/wait.hpp>
+#include <tenure/manual_clock.hpp>
+#include <thread>
+#include <vector>
+
+#include "eventually.hpp"
+#include "no_descriptors.hpp"
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+using test::eventually;
+using test::NoDescriptors;
+using testing::HasSubstr;
+
+Limit within(Clock::Duration d, std::stop_token stop = {}) { return {boot_clock(), boot_clock().now() + d, stop}; }
+
+/// What a call returns whose limit of 30 ms passes after `reached`, however busy this machine is.
+template <class Call>
+auto after_its_limit(Call call, std::future<void> reached = {}) {
+  ManualClock clock;
+  auto result = std::async(std::launch::async, std::move(call), Limit{clock, clock.now() + 30ms, {}});
+  if (reached.valid()) reached.wait();
+  EXPECT_TRUE(clock.await_parked(1));
+  clock.advance(30ms - 1ns);
+  EXPECT_TRUE(clock.await_parked(1)) << "it left before its limit";
+  clock.advance(1ns);
+  return result.get();
+}
+
+/// What must be over in some ms of real time is tried until this machine has them.
+constexpr auto in_time = "not once in time";
+
+/// A connection whose server never says a word, unless told to.
+struct Silence {
+  Silence() { EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0); }
+  ~Silence() {
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
+  void say(char c) const { EXPECT_EQ(::send(ends[1], &c, 1, MSG_NOSIGNAL), 1); }
+  int ends[2]{};
+};
+
+/// How many bytes.
+int read_a_byte(int descriptor) {
+  char byte = 0;
+  return static_cast<int>(::read(descriptor, &byte, 1));
+}
+
+/// Connects to a Silence, in the way that a test demands.
+class Line final : public CallThread::Connection {
+ public:
+  using Way = std::function<std::optional<Error>(CallThread::Attempt&, const Silence&)>;
+  explicit Line(Way way = {}) : way_(std::move(way)) {}
+
+  std::optional<Error> connect(CallThread::Attempt& attempt) override {
+    {
+      const std::lock_guard lock(mutex_);
+      attempts_.push_back(boot_clock().now());
+    }
+    auto silence = std::make_shared<Silence>();
+    auto error = way_ ? way_(attempt, *silence) : std::nullopt;
+    if (error) return error;
+    if (!attempt.step("server (here)", "greeting", silence->ends[0])) return Error{Fault::unreachable, "ended"};
+    const std::lock_guard lock(mutex_);
+    silence_ = silence;
+    return std::nullopt;
+  }
+  bool stands() override {
+    const std::lock_guard lock(mutex_);
+    return silence_ != nullptr;
+  }
+  void drop() {
+    const std::lock_guard lock(mutex_);
+    silence_.reset();
+  }
+  std::shared_ptr<Silence> silence() const {
+    const std::lock_guard lock(mutex_);
+    return silence_;
+  }
+  std::vector<Clock::Time> attempts() const {
+    const std::lock_guard lock(mutex_);
+    return attempts_;
+  }
+
+ private:
+  const Way way_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<Silence> silence_;
+  std::vector<Clock::Time> attempts_;
+};
+
+struct CallThreadTest : testing::Test {
+  std::shared_ptr<Line> line = std::make_shared<Line>();
+  CallThread thread{line};
+
+  std::optional<Error> connect() {
+    return thread.call([](auto&) {}, within(5s));
+  }
+  /// What a call that reads a byte got; an Error if it was not back by its limit.
+  Result<int> read(const Limit& limit) {
+    return thread.ask([line = line](auto&) -> Result<int> { return read_a_byte(line->silence()->ends[0]); }, limit);
+  }
+  /// The same, which nobody answers.
+  Result<int> late_read() {
+    std::promise<void> begun;
+    return after_its_limit(
+        [&](const Limit& limit) {
+          return thread.ask(
+              [line = line, &begun](auto&) -> Result<int> {
+                begun.set_value();
+                return read_a_byte(line->silence()->ends[0]);
+              },
+              limit);
+        },
+        begun.get_future());
+  }
+  /// A call that has to wait until its limit.
+  std::optional<Error> late() {
+    return after_its_limit([&](const Limit& limit) { return thread.call([](auto&) {}, limit); });
+  }
+  Result<bool> await(const Limit& limit) {
+    return thread.ask([](CallThread::Socket& socket) -> Result<bool> { return socket.wait(); }, limit);
+  }
+};
+
+template <class T>
+bool is(const Result<T>& result, T value) {
+  return std::holds_alternative<T>(result) && std::get<T>(result) == value;
+}
+template <class T>
+std::string trouble(const Result<T>& result) {
+  const auto* error = std::get_if<Error>(&result);
+  return error ? error->message : "none";
+}
+
+TEST_F(CallThreadTest, ConnectsAndAsksOnOneThreadOfItsOwn) {
+  const auto id = [](auto&) -> Result<std::thread::id> { return std::this_thread::get_id(); };
+  const auto first = thread.ask(id, within(5s));
+  const auto second = thread.ask(id, within(5s));
+  ASSERT_TRUE(std::holds_alternative<std::thread::id>(first)) << trouble(first);
+  EXPECT_FALSE(is(first, std::this_thread::get_id()));
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(line->attempts().size(), 1u);
+}
+
+// ---- connecting ----
+
+TEST(CallThreadConnecting, ItOutlivesTheCallsThatWaitForItAndIsMadeOnce) {
+  std::promise<void> resolving, resolved;
+  const auto line = std::make_shared<Line>([&resolving, hang = resolved.get_future().share()](auto& attempt, auto&) {
+    attempt.step("server (there)", "resolving", -1);
+    resolving.set_value();
+    hang.wait();
+    return std::optional<Error>();
+  });
+  CallThread thread(line);
+  std::atomic<int> ran{};
+  const auto call = [&](const Limit& limit) { return thread.call([&ran](auto&) { ++ran; }, limit); };
+  for (int i = 0; i < 3; ++i) {
+    const auto error = after_its_limit(call, i == 0 ? resolving.get_future() : std::future<void>());
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->fault, Fault::timed_out);
+    for (const auto* part : {"server (there)", "still connecting", "resolving", "this call had 30 ms", "Timing::call"})
+      EXPECT_THAT(error->message, HasSubstr(part));
+  }
+  resolved.set_value();
+  EXPECT_FALSE(call(within(5s)));
+  EXPECT_EQ(ran, 1) << "what was not begun by its limit is never begun";
+  EXPECT_EQ(line->attempts().size(), 1u);
+}
+
+TEST(CallThreadConnecting, AStepThatTakesTooLongIsEndedAndGivenMoreTimeLater) {
+  std::vector<Clock::Duration> patience;
+  const auto slow = std::make_shared<Line>([&](auto& attempt, const Silence& silence) -> std::optional<Error> {
+    patience.push_back(attempt.patience());
+    attempt.step("server (there)", "greeting", silence.ends[0]);
+    if (patience.size() == 5) return std::nullopt;
+    read_a_byte(silence.ends[0]);
+    return Error{Fault::unreachable, "the connection broke"};
+  });
+  CallThread thread(slow, 20ms);
+  for (int i = 0; i < 4; ++i) {
+    const auto error = thread.call([](auto&) {}, within(5s));
+    ASSERT_TRUE(error);
+    EXPECT_THAT(error->message, HasSubstr("server (there): greeting took longer than"));
+  }
+  EXPECT_FALSE(thread.call([](auto&) {}, within(5s)));
+  slow->drop();
+  patience.resize(4);
+  EXPECT_FALSE(thread.call([](auto&) {}, within(5s)));
+  EXPECT_EQ(patience, (std::vector<Clock::Duration>{20ms, 40ms, 80ms, 80ms, 20ms}));
+}
+
+TEST(CallThreadConnecting, OfSeveralServersEachMayTakeSoLongAndNoLonger) {
+  const auto slow = std::make_shared<Line>([](auto& attempt, const Silence&) -> std::optional<Error> {
+    for (const auto* server : {"server (first)", "server (second)"}) {
+      const Silence silence;
+      attempt.step(server, "resolving, TCP");
+      attempt.step(server, "greeting", silence.ends[0]);
+      read_a_byte(silence.ends[0]);
+    }
+    attempt.step("server (third)", "resolving, TCP");
+    return Error{Fault::unreachable, "server (third): refused"};
+  });
+  CallThread thread(slow, 20ms);
+  const auto error = thread.call([](auto&) {}, within(5s));
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message, HasSubstr("server (second): greeting took longer than"));
+}
+
+TEST(CallThreadConnecting, AFailureIsToldAndTheNextAttemptIsBackedOff) {
+  const auto line = std::make_shared<Line>([](auto&, auto&) {
+    return std::optional(Error{Fault::forbidden, "wrong password"});
+  });
+  CallThread thread(line);
+  ManualClock stands;
+  for (int i = 0; i < 14; ++i)
+    EXPECT_EQ(thread.call([](auto&) {}, {stands, stands.now() + 80ms, {}}),
+              (Error{Fault::forbidden, "wrong password"}));
+  const auto at = line->attempts();
+  ASSERT_EQ(at.size(), 14u);
+  auto shortest = Clock::Duration::max();
+  for (std::size_t i = 1; i < at.size(); ++i) {
+    EXPECT_GE(at[i] - at[i - 1], std::min<Clock::Duration>(10ms * (1 << (i - 1)), 40ms)) << i;
+    if (i >= 7) shortest = std::min(shortest, at[i] - at[i - 1]);
+  }
+  EXPECT_LT(shortest, 500ms) << "never longer than a call: otherwise half a second to one by then";
+}
+
+TEST(CallThreadConnecting, ACallThatEndsWhileAnAttemptIsBackedOffTellsWhatFailed) {
+  const auto line = std::make_shared<Line>([](auto&, auto&) { return std::optional(Error{Fault::forbidden, "no"}); });
+  CallThread thread(line);
+  EXPECT_TRUE(thread.call([](auto&) {}, within(5s)));
+  EXPECT_EQ(thread.call([](auto&) {}, within(1ms)), (Error{Fault::forbidden, "no"}));
+}
+
+TEST(CallThreadConnecting, WhatItThrowsIsAnError) {
+  const auto line = std::make_shared<Line>([](auto&, auto&) -> std::optional<Error> { throw std::bad_alloc(); });
+  CallThread thread(line);
+  const auto error = thread.call([](auto&) {}, within(5s));
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message, HasSubstr("bad_alloc"));
+}
+
+TEST(CallThreadConnecting, WhatCannotTellWhetherItStandsIsMadeAnew) {
+  struct Lost final : CallThread::Connection {
+    int made{};
+    std::optional<Error> connect(CallThread::Attempt&) override { return ++made, std::nullopt; }
+    bool stands() override { throw 7; }
+  };
+  const auto lost = std::make_shared<Lost>();
+  CallThread thread(lost);
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(thread.call([](auto&) {}, within(5s)));
+  EXPECT_EQ(lost->made, 2);
+}
+
+TEST_F(CallThreadTest, AConnectionThatBrokeIsMadeAnewWithinTheCall) {
+  EXPECT_FALSE(connect());
+  line->drop();
+  EXPECT_FALSE(connect());
+  EXPECT_EQ(line->attempts().size(), 2u);
+}
+
+// ---- asking ----
+
+TEST_F(CallThreadTest, AnAnswerThatComesLateCostsTheCallAndNotTheConnection) {
+  ASSERT_FALSE(connect());
+  EXPECT_THAT(trouble(late_read()), HasSubstr("server (here): no answer within 30 ms"));
+  line->silence()->say('1');
+  line->silence()->say('2');
+  EXPECT_TRUE(is(read(within(5s)), 1)) << "the first answer is the first question's";
+  EXPECT_EQ(line->attempts().size(), 1u);
+}
+
+TEST_F(CallThreadTest, AQuestionThatTwoCallsWaitedForIsEnded) {
+  ASSERT_FALSE(connect());
+  EXPECT_THAT(trouble(late_read()), HasSubstr("no answer"));
+  std::atomic<bool> ran{};
+  const auto error =
+      after_its_limit([&](const Limit& limit) { return thread.call([&ran](auto&) { ran = true; }, limit); });
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message, HasSubstr("the connection is ended"));
+  EXPECT_FALSE(ran);
+  EXPECT_TRUE(is(read(within(5s)), 0)) << "the socket was shut down, so the next one sees the end of the stream";
+}
+
+TEST_F(CallThreadTest, AStopEndsTheCallAtOnceAndNotTheConnection) {
+  ASSERT_FALSE(connect());
+  std::stop_source stop;
+  std::promise<void> reading;
+  std::jthread stopper([&] {
+    reading.get_future().wait();
+    stop.request_stop();
+  });
+  const auto error = thread.call(
+      [line = line, &reading](auto&) {
+        reading.set_value();
+        read_a_byte(line->silence()->ends[0]);
+      },
+      within(1h, stop.get_token()));
+  EXPECT_TRUE(error);
+  line->silence()->say('1');
+  line->silence()->say('2');
+  EXPECT_TRUE(is(read(within(5s)), 1));
+}
+
+TEST(CallThreadAsking, AMessageNamesTheRoundTripAndTheLimit) {
+  const auto line = std::make_shared<Line>([](auto& attempt, auto&) {
+    attempt.round_trip(41ms);
+    return std::optional<Error>();
+  });
+  CallThread thread(line);
+  std::promise<void> begun;
+  const auto error = after_its_limit(
+      [&](const Limit& limit) {
+        return thread.call(
+            [line, &begun](auto&) {
+              begun.set_value();
+              read_a_byte(line->silence()->ends[0]);
+            },
+            limit);
+      },
+      begun.get_future());
+  ASSERT_TRUE(error);
+  for (const auto* part : {"no answer within 30 ms", "a round trip took 41 ms", "raise Timing::call"})
+    EXPECT_THAT(error->message, HasSubstr(part));
+}
+
+TEST_F(CallThreadTest, NothingIsBegunAfterTheLimit) {
+  std::atomic<bool> ran{};
+  EXPECT_TRUE(thread.call([&ran](auto&) { ran = true; }, within(-1ms)));
+  EXPECT_FALSE(connect());
+  EXPECT_FALSE(ran);
+}
+
+TEST_F(CallThreadTest, AfterABodyThatThrewAllTheSameTheNextOneRuns) {
+  EXPECT_TRUE(thread.call([](auto&) { throw std::bad_alloc(); }, within(5s)));
+  EXPECT_FALSE(connect());
+}
+
+TEST_F(CallThreadTest, ABrokenPipeKillsNobody) {
+  ASSERT_FALSE(connect());
+  ::shutdown(line->silence()->ends[0], SHUT_RDWR);
+  const auto written = thread.ask(
+      [line = line](auto&) -> Result<int> { return static_cast<int>(::write(line->silence()->ends[0], "x", 1)); },
+      within(5s));
+  EXPECT_TRUE(is(written, -1));
+}
+
+// ---- waiting for the other end ----
+
+TEST_F(CallThreadTest, AWaitEndsAtTheLimitAndItsConnectionLivesOn) {
+  ASSERT_FALSE(connect());
+  EXPECT_TRUE(eventually([&] { return is(await(within(100ms)), false); })) << in_time;
+  line->silence()->say('x');
+  EXPECT_TRUE(is(await(within(5s)), true));
+  EXPECT_TRUE(is(read(within(5s)), 1));
+}
+
+TEST_F(CallThreadTest, AWaitAfterItsEndReturnsAtOnce) {
+  ASSERT_FALSE(connect());
+  const auto wait_twice = [](CallThread::Socket& socket) -> Result<std::pair<bool, bool>> {
+    const bool first = socket.wait();
+    return std::pair(first, socket.wait());
+  };
+  EXPECT_TRUE(eventually([&] { return is(thread.ask(wait_twice, within(100ms)), std::pair(false, false)); }))
+      << in_time;
+}
+
+TEST_F(CallThreadTest, ABodyThatTalksOnAfterItsWaitEndedIsEndedByTheNextCall) {
+  ASSERT_FALSE(connect());
+  std::promise<void> waiting;
+  std::promise<int> read;
+  EXPECT_TRUE(after_its_limit(
+      [&](const Limit& limit) {
+        return thread.call(
+            [line = line, &waiting, &read](CallThread::Socket& socket) {
+              waiting.set_value();
+              socket.wait();
+              read.set_value(read_a_byte(line->silence()->ends[0]));
+            },
+            limit);
+      },
+      waiting.get_future()));
+  EXPECT_TRUE(late());
+  EXPECT_EQ(read.get_future().get(), 0);
+}
+
+// ---- ends ----
+
+TEST_F(CallThreadTest, TheSocketMayBeClosedByItsOwnerMeanwhile) {
+  ASSERT_FALSE(connect());
+  std::promise<void> closed;
+  std::promise<void> go_on;
+  EXPECT_TRUE(after_its_limit(
+      [&](const Limit& limit) {
+        return thread.call(
+            [line = line, &closed, hang = go_on.get_future().share()](auto&) {
+              line->drop();
+              closed.set_value();
+              hang.wait();
+            },
+            limit);
+      },
+      closed.get_future()));
+  const Silence other;  // Most likely with the same numbers.
+  EXPECT_TRUE(late()) << "which ends the question before it";
+  go_on.set_value();
+  EXPECT_FALSE(connect());
+  other.say('x');
+  EXPECT_EQ(read_a_byte(other.ends[0]), 1) << "another socket was shut down in its place";
+}
+
+TEST(CallThreadEnd, DestructionEndsAQuestionAndAStepWithASocket) {
+  std::promise<void> reading, greeting;
+  std::promise<int> read, greeted;
+  {
+    const auto line = std::make_shared<Line>();
+    CallThread thread(line);
+    const auto body = [&, line](auto&) {
+      reading.set_value();
+      read.set_value(read_a_byte(line->silence()->ends[0]));
+    };
+    EXPECT_TRUE(after_its_limit([&](const Limit& limit) { return thread.call(body, limit); }, reading.get_future()));
+  }
+  EXPECT_EQ(read.get_future().get(), 0);
+  const auto line = std::make_shared<Line>([&](auto& attempt, const Silence& silence) {
+    attempt.step("server", "greeting", silence.ends[0]);
+    greeting.set_value();
+    greeted.set_value(read_a_byte(silence.ends[0]));
+    return std::optional(Error{Fault::unreachable, "broke"});
+  });
+  {
+    CallThread thread(line);
+    EXPECT_TRUE(
+        after_its_limit([&](const Limit& limit) { return thread.call([](auto&) {}, limit); }, greeting.get_future()));
+  }
+  EXPECT_EQ(greeted.get_future().get(), 0);
+}
+
+TEST(CallThreadEnd, DestructionDoesNotWaitForWhatCannotBeEnded) {
+  std::promise<void> resolved;
+  const auto line = std::make_shared<Line>([hang = resolved.get_future().share()](auto&, auto&) {
+    hang.wait();
+    return std::optional<Error>();
+  });
+  EXPECT_TRUE(eventually([&] {
+    auto thread = std::make_unique<CallThread>(line);
+    EXPECT_TRUE(thread->call([](auto&) {}, within(1ms)));
+    const auto began = boot_clock().now();
+    thread.reset();
+    return boot_clock().now() - began < 50ms;
+  })) << in_time;
+  resolved.set_value();
+}
+
+TEST(CallThreadEnd, WithoutDescriptorsAConnectIsAnErrorAndTheRestGoesOn) {
+  TENURE_NEEDS_NO_DESCRIPTORS();
+  int attempts = 0;
+  const auto line = std::make_shared<Line>([&attempts](auto& attempt, const Silence& silence) -> std::optional<Error> {
+    if (++attempts > 1) return std::nullopt;
+    const NoDescriptors none;
+    EXPECT_FALSE(attempt.step("server (here)", "greeting", silence.ends[0]));
+    return Error{Fault::unreachable, "ended"};
+  });
+  auto thread = std::make_unique<CallThread>(line);
+  const auto error = thread->call([](auto&) {}, within(5s));
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message, HasSubstr("server (here): no descriptor is left"));
+  EXPECT_FALSE(thread->call([](auto&) {}, within(5s)));
+  const NoDescriptors none;
+  EXPECT_FALSE(thread->call([](auto&) {}, within(5s)));
+  thread->wait_out(within(1ms));
+  thread.reset();
+}
+
+TEST(CallThreadEnd, AForkedChildMayDestroyIt) {
+  auto thread = std::make_unique<CallThread>(std::make_shared<Line>());
+  const auto child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    thread.reset();
+    ::_exit(7);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << "it hung, and the alarm ended it";
+}
+
+TEST_F(CallThreadTest, AForkedChildIsRefusedAndDoesItsParentNoHarm) {
+  ASSERT_FALSE(connect());
+  std::promise<void> begun;
+  auto answer = std::async(std::launch::async, [&] {
+    return thread.ask(
+        [&](auto&) -> Result<int> {
+          begun.set_value();
+          return read_a_byte(line->silence()->ends[0]);
+        },
+        within(10s));
+  });
+  begun.get_future().wait();
+  const auto child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    const auto error = thread.call([](auto&) {}, within(20ms));
+    thread.wait_out(within(1ms));
+    ::_exit(error && error->fault == Fault::misconfigured ? 7 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
+  line->silence()->say('x');
+  EXPECT_TRUE(is(answer.get(), 1)) << "the child ended its parent's connection";
+}
+
+// ---- other clocks ----
+
+TEST_F(CallThreadTest, TheLimitsClockMayBeGoneAfterTheCall) {
+  {
+    ManualClock clock;
+    const Limit limit{clock, clock.now() + 1h, {}};
+    EXPECT_FALSE(thread.call([](auto&) {}, limit));
+    EXPECT_FALSE(thread.call([](auto&) {}, limit));
+    EXPECT_EQ(clock.next_alarm(), Clock::Time::max()) << "nobody waits on it any more";
+  }
+  EXPECT_FALSE(connect());
+}
+
+}  // namespace
+}  // namespace tenure

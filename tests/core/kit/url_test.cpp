@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: a URL is taken apart exactly, what is wrong is told with its place, and no secret is ever told.
+// Method: tables of right and wrong ones; canaries stand where a password may, encoded or not.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <tenure/kit/url.hpp>
+
+namespace tenure {
+namespace {
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_url(text);
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return {};
+}
+
+TEST(Url, HasAllItsParts) {
+  const auto url = parse_url("Redis+TLS://me:p%40ss%2F%3f%23:w@h1:6379,h2,[::1]:7/0/x%20y?a=1&b=%26%3D&c=");
+  EXPECT_EQ(url.scheme, "redis+tls");
+  EXPECT_EQ(url.user, "me");
+  EXPECT_EQ(url.password, "p@ss/?#:w");
+  EXPECT_EQ(url.hosts, (std::vector<Url::Host>{{"h1", 6379}, {"h2", {}}, {"::1", 7}}));
+  EXPECT_EQ(url.path, "/0/x y");
+  EXPECT_EQ(url.query, (std::vector<std::pair<std::string, std::string>>{{"a", "1"}, {"b", "&="}, {"c", ""}}));
+}
+
+TEST(Url, MayLackAllButTheScheme) {
+  EXPECT_EQ(parse_url("memory:").path, "");
+  EXPECT_EQ(parse_url("memory:name").path, "name");
+  EXPECT_EQ(parse_url("memory:").hosts.size(), 0u);
+  EXPECT_EQ(parse_url("file:///var/lib/x").path, "/var/lib/x");
+  EXPECT_EQ(parse_url("file:/var").path, "/var");
+  EXPECT_EQ(parse_url("file:///var").hosts.size(), 0u);
+  EXPECT_EQ(parse_url("redis://h").path, "");
+  EXPECT_EQ(parse_url("redis://h?a=1").query.size(), 1u);
+  EXPECT_EQ(parse_url("redis://:secret@/0").password, "secret");
+  EXPECT_EQ(parse_url("redis://u@h").user, "u");
+  EXPECT_EQ(parse_url("redis://[2001:db8::1.2.3.4]/").hosts[0].name, "2001:db8::1.2.3.4");
+}
+
+struct Wrong {
+  std::string text, message;
+};
+
+TEST(Url, WhatIsWrongIsToldWithItsPlace) {
+  const Wrong wrong[] = {
+      {"", "URL: it is empty"},
+      {"file", "URL: no scheme"},
+      {":x", "URL: at byte 1 an empty scheme"},
+      {"3file:x", "URL: at byte 1 a character that no scheme has"},
+      {"fi_le:x", "URL: at byte 3 a character that no scheme has"},
+      {"file:///a b", "URL: at byte 10 a blank"},
+      {"file:///a\n", "URL: at byte 10 a blank, a control character"},
+      {"file:///\xc3\xa4", "URL: at byte 9 a blank, a control character or a byte beyond ASCII"},
+      {"file:///a#b", "URL: at byte 10 a '#'"},
+      {"file:///a%", "URL: at byte 10 a '%'"},
+      {"file:///a%4", "URL: at byte 10 a '%'"},
+      {"file:///a%4g", "URL: at byte 10 a '%'"},
+      {"file:///a%00b", "URL: at byte 10 a NUL"},
+      {"file:///a|b", "URL: at byte 10 a character that must be written as %"},
+      {"file:///a@b", "URL: at byte 10 an '@' that is not in its place"},
+      {"redis://h1,,h2", "URL: at byte 12 a host is missing"},
+      {"redis://h1,", "URL: at byte 11 a ',' that no further host follows"},
+      {"redis://:6379", "URL: at byte 9 a host is missing"},
+      {"redis://h:", "URL: at byte 10 no port"},
+      {"redis://h:0", "URL: at byte 10 no port"},
+      {"redis://h:65536", "URL: at byte 10 no port"},
+      {"redis://h:99999999999999999999", "URL: at byte 10 no port"},
+      {"redis://h:63x", "URL: at byte 10 no port"},
+      {"redis://h:-1", "URL: at byte 10 no port"},
+      {"redis://h%41", "URL: at byte 10 a character that no host has"},
+      {"redis://[::1", "URL: at byte 9 a '[' without a ']'"},
+      {"redis://[1.2.3.4]", "URL: at byte 9 brackets round what is no IPv6 address"},
+      {"redis://[::1]x", "URL: at byte 14 no port"},
+      {"redis://:pa/ss@h", "URL: at byte 15 an '@' that is not in its place: write %40, and in a password %2F for '/'"},
+      {"redis://u:pa?ss@h",
+       "URL: at byte 16 an '@' that is not in its place: write %40, and in a password %2F for '/'"},
+      {"redis://a@b@h", "URL: at byte 10 one of several '@'"},
+      {"redis://h?", "URL: at byte 11 no setting"},
+      {"redis://h?a", "URL: at byte 11 no setting"},
+      {"redis://h?=1", "URL: at byte 11 no setting"},
+      {"redis://h?a=1&", "URL: at byte 15 no setting"},
+      {"redis://h?a=1&&b=2", "URL: at byte 15 no setting"},
+      {"redis://h?a=1&%61=2", "URL: the key \"a\" stands twice"},
+      {"redis://" + std::string(max_url_bytes, 'h'), "URL: it has 4104 bytes; at most 4096"},
+  };
+  for (const auto& [text, message] : wrong)
+    EXPECT_EQ(refusal(text).substr(0, message.size()), message) << text << "\n" << refusal(text);
+  EXPECT_EQ(refusal("redis://" + std::string(max_url_bytes - 8, 'h')), "");
+}
+
+/// With a password that has every character that one forgets to encode.
+TEST(Url, NoMessageRepeatsASecret) {
+  const std::string around[][2] = {{"redis://user:", "@host/0"},
+                                   {"redis://:", "@host:1"},
+                                   {"redis://", "@host"},
+                                   {"redis://u:", "@h1,h2?a=b"},
+                                   {"redis://h/0?a=", "&a=b"},
+                                   {"redis:u:", "@host"},
+                                   {"redis:/u:", "@host"},
+                                   {"u:", "@host"},
+                                   {"", "@host"},
+                                   {"redis://u:", "@host:99999/"},
+                                   {"redis://u:", "@[x]/?a"},
+                                   {"://u:", "@host"},
+                                   {"redis://u:", "@h/%zz"},
+                                   {"red is://u:", "@host"},
+                                   {"redis://h?k=", "#"},
+                                   {"redis://u:1?k=", "@host"},
+                                   {"redis://u:1/x", "@host"}};
+  for (const auto& [before, after] : around)
+    for (const std::string middle : {"", "/", "?", "#", "@", "[", "%", "%00", " ", "\n", ":", ",", "=", "&", "\xff"}) {
+      const auto text = before + "canary" + middle + "canary" + after;
+      EXPECT_EQ(refusal(text).find("canary"), std::string::npos) << refusal(text);
+      EXPECT_EQ(redacted(text).find("canary"), std::string::npos) << redacted(text);
+    }
+}
+
+TEST(Url, ForMessagesItHasNoUserAndNoValues) {
+  EXPECT_EQ(redacted("redis://u:p@h1:1,[::1],h2/0?a=b&c=d"), "redis://***@h1:1,[::1],h2/0?a=***&c=***");
+  EXPECT_EQ(redacted("file:///var/x"), "file:///var/x");
+  EXPECT_EQ(redacted("file:///a%0ab"), "file:///a?b") << "printable";
+  EXPECT_EQ(redacted("memory:x"), "memory:***");
+  EXPECT_EQ(redacted("postgres://u:p ss@h/db"), "postgres://***");
+  EXPECT_EQ(redacted("redis+unix://u:p ss@h/db"), "redis+unix://***");
+  EXPECT_EQ(redacted("host=h password=p"), "***");
+  EXPECT_EQ(redacted(""), "***");
+}
+
+TEST(Url, SettingsAreTakenAndWhatIsLeftIsRefused) {
+  constexpr std::string_view known[] = {"group", "session"};
+  auto url = parse_url("kafka://h/topic?group=g&sesion=secret");
+  EXPECT_EQ(url.take("group"), "g");
+  EXPECT_EQ(url.take("group"), std::nullopt);
+  try {
+    url.expect_no_more(known);
+    ADD_FAILURE();
+  } catch (const std::invalid_argument& e) {
+    EXPECT_EQ(e.what(), std::string("URL: a store of the scheme \"kafka\" has no setting \"sesion\", did you mean "
+                                    "\"session\"? It has: group, session"));
+  }
+  EXPECT_TRUE(url.take("sesion"));
+  EXPECT_NO_THROW(url.expect_no_more(known));
+}
+
+TEST(Url, WhatStandsBesideItReplacesOrIsAdded) {
+  Opening opening{.url = "redis://u:p@h?a=1", .election = "e"};
+  opening.user = "me";
+  opening.password = "pass word";
+  opening.properties = {{"b", "2"}};
+  const auto url = parse_url(opening);
+  EXPECT_EQ(url.user, "me");
+  EXPECT_EQ(url.password, "pass word");
+  EXPECT_EQ(url.query, (std::vector<std::pair<std::string, std::string>>{{"a", "1"}, {"b", "2"}}));
+  EXPECT_EQ(parse_url(Opening{.url = "redis://u:p@h", .election = "e"}).password, "p");
+  opening.properties["a"] = "canary";
+  try {
+    parse_url(opening);
+    ADD_FAILURE();
+  } catch (const std::invalid_argument& e) {
+    EXPECT_EQ(e.what(), std::string("URL: the key \"a\" stands in its query and in the properties; once is right"));
+  }
+}
+
+}  // namespace
+}  // namespace tenure

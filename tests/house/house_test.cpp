@@ -441,6 +441,30 @@ TEST(House, EveryBlockOfCodeIsCompiledFromTheFileThatItQuotes) {
   for (const auto& finding : misquoted(readme)) ADD_FAILURE() << "README.md, " << finding;
 }
 
+/// Links of a document to files that are not there, seen from its folder.
+Findings dead_links(const std::string& document, const fs::path& folder) {
+  static const std::regex code("```[^]*?```"), link(R"(\]\(([^)#\s]+)[^)\s]*\))");
+  const auto text = std::regex_replace(document, code, "");
+  Findings out;
+  for (std::sregex_iterator at(text.begin(), text.end(), link), end; at != end; ++at)
+    if (const auto to = (*at)[1].str(); to.find("://") == to.npos && !fs::exists(folder / to)) out.push_back(to);
+  return out;
+}
+
+TEST(House, ADeadLinkIsFound) {
+  EXPECT_EQ(dead_links("[a](README.md) [b](gone.md#x) [c](https://x.org/y) [d](#e)\n```cpp\n[](int i)\n```\n", house),
+            Findings{"gone.md"});
+}
+
+TEST(House, EveryLinkOfADocumentLeadsSomewhere) {
+  auto documents = files({"core", "backends", "adapters", "tests", "examples", "docker"}, {".md"});
+  documents.insert(documents.end(), {"README.md", "CHANGELOG.md"});
+  EXPECT_GT(documents.size(), 6u);
+  for (const auto& path : documents)
+    for (const auto& to : dead_links(read(house / path), (house / path).parent_path()))
+      ADD_FAILURE() << path << " links to " << to;
+}
+
 TEST(House, EveryFileNamesItsLicenceFirst) {
   for (const auto& path : texts()) {
     const auto text = read(house / path);

@@ -3,6 +3,19 @@
 // A change of threads costs more than all the rest. So a thread of ours that brings a fact decides on it at once, and
 // two equal ones do the work: whichever is at hand talks to the store or calls a hook, so that neither waits for the
 // other.
+//
+// Who may change what:
+// - The thread that set deciding_ is the decider. It alone uses the decider's own members, without a lock. There is one
+//   at a time; mutex_ orders one after the other.
+// - One worker at a time is with the store (asker_), and one runs a hook (hook_runs_). It holds no lock meanwhile.
+// - Everything else is changed under mutex_.
+//
+// Why no wake-up is lost:
+// - A fact comes into inbox_ under mutex_. A decider looks there again, under mutex_, before it clears deciding_.
+// - Without a decider, post() notifies a worker that waits. If none waits, it wakes the clock thread, which decides.
+// - A worker tests all that it could do, under mutex_, before it waits: decide, hook, question, quit, in this order.
+// - Whoever takes a hook or a question notifies another worker for what is left (pass_on).
+// - The decider sets the next alarm under mutex_ when it ends. The clock thread sets none while another one decides.
 #pragma once
 #include <atomic>
 #include <condition_variable>

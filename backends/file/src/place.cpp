@@ -10,9 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstdio>
+
+#include <tenure/kit/text.hpp>
 
 #include "trouble.hpp"
 
@@ -22,18 +23,15 @@ namespace {
 constexpr std::size_t longest_name = 240;  // of the 255 that file systems take; some encrypting ones take less
 
 /// Decimal without leading zeros, as we write it.
-std::optional<std::uint64_t> number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.starts_with('0')) return std::nullopt;
-  return value;
+std::optional<std::uint64_t> token_of(std::string_view text) {
+  return text.starts_with('0') ? std::nullopt : number<std::uint64_t>(text);
 }
 
 void note(std::string_view name, Listing& listing) {
   constexpr std::string_view recall = "recall.";
-  if (const auto n = number(name)) listing.tenures.push_back(*n);
+  if (const auto n = token_of(name)) listing.tenures.push_back(*n);
   if (!name.starts_with(recall)) return;
-  if (const auto token = number(name.substr(recall.size()))) listing.recalls.push_back({*token});
+  if (const auto token = token_of(name.substr(recall.size()))) listing.recalls.push_back({*token});
 }
 
 /// One call holds the directory still; several may miss a name that was always there. Returns false if one

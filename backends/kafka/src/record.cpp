@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record.hpp"
 
-#include <charconv>
 #include <vector>
 
 #include <tenure/candidate.hpp>
+#include <tenure/kit/text.hpp>
 #include <tenure/timing.hpp>
 
 namespace tenure::kafka {
@@ -29,15 +29,6 @@ std::string percent_encoded(std::string_view text) {
       (out += '%', out += digits[byte >> 4], out += digits[byte & 15]);
   }
   return out;
-}
-
-template <class Number>
-std::optional<Number> number(std::string_view text, int base = 10) {
-  Number value{};
-  const auto* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value, base);
-  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
-  return value;
 }
 
 std::optional<std::string> percent_decoded(std::string_view text, std::size_t cap) {

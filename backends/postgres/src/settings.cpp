@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <stdexcept>
 
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/text.hpp>
 
 namespace tenure::postgres {
 namespace {
@@ -93,9 +93,8 @@ std::vector<std::string> parts(const std::string& text, char separator) {
 }
 
 bool number_up_to(int most, const std::string& text) {
-  int value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && value > 0 && value <= most;
+  const auto value = number<int>(text);
+  return value && *value > 0 && *value <= most;
 }
 
 void check_choice(const Pairs& pairs, const std::string& key, const char* variable, const std::string& choices) {

@@ -2,12 +2,12 @@
 #include "statements.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <limits>
 
 #include <tenure/candidate.hpp>
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/text.hpp>
 #include <tenure/log.hpp>
 #include <tenure/timing.hpp>
 
@@ -41,7 +41,7 @@ constexpr const char* columns = "election, token, beat, holder, incarnation, add
 constexpr const char* values =
     "$2::bytea, $3::bigint, $4::bigint, $5::bytea, $6::bytea, $7::bytea, $8::boolean, $9::bigint, $10::bigint";
 
-std::string number(std::uint64_t value) { return std::to_string(static_cast<std::int64_t>(value)); }
+std::string bigint(std::uint64_t value) { return std::to_string(static_cast<std::int64_t>(value)); }
 
 std::string lock_timeout(Clock::Duration wait) {
   return std::to_string(std::max<std::int64_t>(wait / milliseconds(1), 1));
@@ -49,7 +49,7 @@ std::string lock_timeout(Clock::Duration wait) {
 
 std::string array_of(const std::vector<std::uint64_t>& beats) {
   std::string out = "{";
-  for (const auto beat : beats) out += (out.size() > 1 ? "," : "") + number(beat);
+  for (const auto beat : beats) out += (out.size() > 1 ? "," : "") + bigint(beat);
   return out + '}';
 }
 
@@ -61,22 +61,11 @@ std::string bytes_of(const std::string& hex) {
   return out;
 }
 
-std::optional<std::int64_t> signed_of(std::string_view text) {
-  std::int64_t value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
 std::uint64_t unsigned_of(const pqxx::field& field) { return static_cast<std::uint64_t>(field.as<std::int64_t>(0)); }
 
 }  // namespace
 
-std::string bytea(std::string_view bytes) {
-  std::string out = "\\x";
-  for (const char c : bytes)
-    for (const int shift : {4, 0}) out += "0123456789abcdef"[static_cast<unsigned char>(c) >> shift & 15];
-  return out;
-}
+std::string bytea(std::string_view bytes) { return "\\x" + hex(bytes); }
 
 Question reading(const std::string& table, const std::string& election) {
   return {
@@ -89,8 +78,8 @@ Question replacing(const Writing& writing, const std::optional<Expected>& expect
   const bool news = !expected || expected->token != next.token || next.released;
   std::vector<std::string> given{lock_timeout(writing.lock_wait),
                                  writing.election,
-                                 number(next.token.value),
-                                 number(next.beat),
+                                 bigint(next.token.value),
+                                 bigint(next.beat),
                                  bytea(next.holder),
                                  bytea(next.incarnation),
                                  bytea(next.address),
@@ -105,7 +94,7 @@ Question replacing(const Writing& writing, const std::optional<Expected>& expect
             ", clock_timestamp()) from s where " + settled +
             " and old.election = $2::bytea and old.token = $13::bigint and old.beat = any($14::bigint[])"
             " and (old.released or not $15::boolean) returning old.*";
-    given.push_back(number(expected->token.value));
+    given.push_back(bigint(expected->token.value));
     given.push_back(array_of(expected->beats));
     given.emplace_back(expected->released ? "t" : "f");
   } else {
@@ -124,14 +113,14 @@ Question recalling(const Writing& writing, const Recall& request) {
   return {settings("false") + " update " + writing.table +
               " as old set recall_token = $3::bigint, recall_by = $4::bytea, recall_why = $5::bytea from s where " +
               settled + " and old.election = $2::bytea and old.token = $3::bigint",
-          {lock_timeout(writing.lock_wait), writing.election, number(request.token.value),
+          {lock_timeout(writing.lock_wait), writing.election, bigint(request.token.value),
            bytea(printable(request.by, max_candidate_bytes)), bytea(printable(request.why))}};
 }
 
 std::optional<Version> released_by(std::string_view notice) {
   const auto blank = std::min(notice.find(' '), notice.size());
-  const auto token = signed_of(notice.substr(0, blank));
-  const auto beat = signed_of(notice.substr(std::min(blank + 1, notice.size())));
+  const auto token = number<std::int64_t>(notice.substr(0, blank));
+  const auto beat = number<std::int64_t>(notice.substr(std::min(blank + 1, notice.size())));
   if (!token || !beat) return std::nullopt;
   return Version{{static_cast<std::uint64_t>(*token)}, static_cast<std::uint64_t>(*beat)};
 }

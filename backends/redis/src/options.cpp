@@ -4,11 +4,11 @@
 #include <sys/un.h>
 
 #include <array>
-#include <charconv>
 #include <stdexcept>
 #include <string_view>
 
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/text.hpp>
 #include <tenure/log.hpp>
 
 namespace tenure::redis {
@@ -23,12 +23,11 @@ constexpr std::array<std::string_view, 7> keys{
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("redis: " + what); }
 
-int number(std::string_view name, std::string_view text, int most) {
-  int value = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0 || value > most)
+int number_of(std::string_view name, std::string_view text, int most) {
+  const auto value = number<int>(text);
+  if (!value || *value < 0 || *value > most)
     refuse(std::string(name) + " is no number from 0 to " + std::to_string(most));
-  return value;
+  return *value;
 }
 
 FirstClaim first_claim(std::string_view text) {
@@ -79,9 +78,9 @@ Options from(Url url) {
   const auto db = url.take("db");
   if (parts.size() > 1 || (parts.size() == 1 && db))
     refuse("the URL's path names more than a database; one number is right, in the path or as db");
-  if (parts.size() == 1 && !parts.front().empty()) out.db = number("the path's database", parts.front(), most_dbs);
-  if (db) out.db = number("db", *db, most_dbs);
-  if (const auto replicas = url.take("replicas")) out.replicas = number("replicas", *replicas, most_replicas);
+  if (parts.size() == 1 && !parts.front().empty()) out.db = number_of("the path's database", parts.front(), most_dbs);
+  if (db) out.db = number_of("db", *db, most_dbs);
+  if (const auto replicas = url.take("replicas")) out.replicas = number_of("replicas", *replicas, most_replicas);
   if (const auto first = url.take("first_claim")) out.first_claim = first_claim(*first);
   if (auto prefix = url.take("prefix")) out.prefix = std::move(*prefix);
   if (auto ca_file = url.take("ca_file")) out.ca_file = std::move(*ca_file);

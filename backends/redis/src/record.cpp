@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record.hpp"
 
-#include <charconv>
 #include <chrono>
 #include <map>
 
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/text.hpp>
 #include <tenure/log.hpp>
 
 namespace tenure::redis {
@@ -53,12 +53,11 @@ constexpr std::size_t most_incarnation_bytes = 64;
 
 using Fields = std::map<std::string_view, std::string_view>;
 
+/// As we write it.
 template <class T>
-std::optional<T> number(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || std::to_string(value) != text) return std::nullopt;
-  return value;
+std::optional<T> exact(std::string_view text) {
+  const auto value = number<T>(text);
+  return value && std::to_string(*value) == text ? value : std::nullopt;
 }
 
 /// Takes fields by name, and knows whether all were there and right.
@@ -74,7 +73,7 @@ class Taker {
 
   template <class T>
   T integer(std::string_view name, T least, T most) {
-    const auto value = number<T>(text(name, 20));
+    const auto value = exact<T>(text(name, 20));
     const bool good = value && *value >= least && *value <= most;
     right_ = right_ && good;
     return good ? *value : T{};
@@ -103,7 +102,7 @@ std::optional<Fields> fields_of(const Reply& hash) {
 /// TIME's seconds and microseconds.
 std::optional<std::int64_t> milliseconds_of(const Reply& time) {
   if (time.kind != Reply::Kind::list || time.list.size() != 2) return std::nullopt;
-  const auto seconds = number<std::int64_t>(time.list[0].text), micros = number<std::int64_t>(time.list[1].text);
+  const auto seconds = exact<std::int64_t>(time.list[0].text), micros = exact<std::int64_t>(time.list[1].text);
   if (!seconds || !micros || *seconds < 0 || *seconds > std::int64_t{1} << 40) return std::nullopt;
   return *seconds * 1000 + *micros / 1000;
 }
@@ -201,8 +200,8 @@ std::optional<Notice> notice_of(std::string_view message) {
   const bool released = message.ends_with(flag);
   if (released) message.remove_suffix(flag.size());
   const auto blank = std::min(message.find(' '), message.size());
-  const auto token = number<std::uint64_t>(message.substr(0, blank));
-  const auto beat = number<std::uint64_t>(message.substr(std::min(blank + 1, message.size())));
+  const auto token = exact<std::uint64_t>(message.substr(0, blank));
+  const auto beat = exact<std::uint64_t>(message.substr(std::min(blank + 1, message.size())));
   if (!token || !beat) return std::nullopt;
   return Notice{{{*token}, *beat}, released};
 }

@@ -2,10 +2,10 @@
 #include "reply.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/text.hpp>
 #include <tenure/log.hpp>
 
 namespace tenure::redis {
@@ -86,10 +86,8 @@ Error refusal(std::string_view error, const std::string& where, bool quote) {
 }
 
 std::optional<int> port_of(std::string_view text) {
-  int port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size() || port < 1 || port > 65'535) return std::nullopt;
-  return port;
+  const auto port = number<int>(text);
+  return port && *port >= 1 && *port <= 65'535 ? port : std::nullopt;
 }
 
 std::optional<Redirection> redirection(const Reply& reply, const std::string& from) {

@@ -7,6 +7,7 @@
 
 #include <tenure/clock.hpp>
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/text.hpp>
 
 #include "kit/random.hpp"
 
@@ -39,12 +40,6 @@ Candidate checked(Candidate candidate) {
 
 void check_election(std::string_view name) { check_length("election", name, 1, max_election_bytes); }
 
-std::string draw_incarnation() {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string out;
-  for (int half = 0; half < 2; ++half)
-    for (auto bits = random_u64(), left = std::uint64_t{16}; left-- > 0; bits >>= 4) out += digits[bits & 15];
-  return out;
-}
+std::string draw_incarnation() { return hex(random_u64()) + hex(random_u64()); }
 
 }  // namespace tenure

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tenure/kit/text.hpp>
+
+namespace tenure {
+namespace {
+
+constexpr char digits[] = "0123456789abcdef";
+
+}  // namespace
+
+std::string hex(std::string_view bytes) {
+  std::string out;
+  for (const auto c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += digits[byte >> 4];
+    out += digits[byte & 15];
+  }
+  return out;
+}
+
+std::string hex(std::uint64_t value) {
+  std::string out(16, '0');
+  for (auto digit = out.rbegin(); digit != out.rend(); ++digit, value >>= 4) *digit = digits[value & 15];
+  return out;
+}
+
+}  // namespace tenure

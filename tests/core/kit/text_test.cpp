@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: numbers and bytes are read and written strictly.
+#include <tenure/kit/text.hpp>
+
+#include <gtest/gtest.h>
+
+namespace tenure {
+namespace {
+
+TEST(Text, ANumberIsTheWholeTextAndFits) {
+  EXPECT_EQ(number<int>("0"), 0);
+  EXPECT_EQ(number<int>("007"), 7);
+  EXPECT_EQ(number<int>("-5"), -5);
+  EXPECT_EQ(number<std::uint64_t>("18446744073709551615"), 18446744073709551615u);
+  EXPECT_EQ(number<unsigned char>("fF", 16), 255);
+  for (const auto* const text : {"", " 1", "1 ", "+1", "1x", "0x1", "x", "-", "99999999999999999999"})
+    EXPECT_EQ(number<std::int64_t>(text), std::nullopt) << text;
+  EXPECT_EQ(number<unsigned>("-1"), std::nullopt);
+  EXPECT_EQ(number<unsigned char>("256"), std::nullopt);
+  EXPECT_EQ(number<int>(std::string_view("1\0", 2)), std::nullopt);
+}
+
+TEST(Text, BytesAreTwoDigitsEach) {
+  EXPECT_EQ(hex(""), "");
+  EXPECT_EQ(hex(std::string_view("\x00\x0f\xf0\xff", 4)), "000ff0ff");
+  EXPECT_EQ(hex(std::uint64_t{0}), "0000000000000000");
+  EXPECT_EQ(hex(std::uint64_t{0x123456789abcdef0}), "123456789abcdef0");
+}
+
+}  // namespace
+}  // namespace tenure

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <tenure/kit/nearest.hpp>
+#include <tenure/kit/suggest.hpp>
 #include <tenure/kit/url.hpp>
 
 #include "fuzz.hpp"
@@ -48,9 +48,6 @@ bool same(const Url& a, const Url& b) {
 }
 
 void check(const std::string& text, bool may_repeat_canary) {
-  const auto shown = redacted(text);
-  require(printable_text(shown), "redacted() is printable");
-  require(may_repeat_canary || shown.find(canary) == shown.npos, "redacted() repeats no user-info");
   try {
     const auto url = parse_url(text);
     const bool authority = text.compare(url.scheme.size() + 1, 2, "//") == 0;

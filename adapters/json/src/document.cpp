@@ -2,11 +2,11 @@
 #include "document.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <span>
 #include <utility>
 
-#include <tenure/kit/nearest.hpp>
+#include <tenure/kit/suggest.hpp>
+#include <tenure/kit/url.hpp>
 
 #include "parse.hpp"
 #include "value.hpp"
@@ -16,12 +16,6 @@ namespace {
 
 using nlohmann::json;
 using Names = std::span<const std::string_view>;
-
-std::string listed(Names names) {
-  std::string out;
-  for (const auto name : names) out += (out.empty() ? "" : ", ") + std::string(name);
-  return out;
-}
 
 /// Goes through a tree and notes whatever is wrong; what it returns then is of no use, and of no harm.
 class Decoder {
@@ -61,9 +55,7 @@ class Decoder {
     }
     for (const auto& [key, _] : value.items()) {
       if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-      const auto near = nearest(key, known);
-      wrong(step(pointer, key), "is not known" + (near.empty() ? "" : ", did you mean \"" + std::string(near) + "\"?") +
-                                    "; known here: " + listed(known));
+      wrong(step(pointer, key), "is not known" + did_you_mean(key, known) + "; known here: " + listed(known));
     }
     return &value;
   }
@@ -146,12 +138,7 @@ class Decoder {
 
   void url(const json& value, const std::string& pointer) {
     if (!secret(value, pointer, out_.opening.url)) return;
-    const auto& given = out_.opening.url;
-    const auto scheme = std::string_view(given).substr(0, std::min(given.find(':'), given.size()));
-    const auto legal = [](unsigned char c) {
-      return c < 0x80 && (std::isalnum(c) || c == '+' || c == '-' || c == '.');
-    };
-    if (scheme.empty() || scheme.size() == given.size() || !std::all_of(scheme.begin(), scheme.end(), legal))
+    if (!scheme_of(out_.opening.url))
       wrong(pointer, "must be a URL, which begins with a scheme and a ':', for instance \"file:///directory\"");
   }
 
@@ -201,10 +188,8 @@ class Decoder {
       out_.timing.preset = members[found - names];
       return;
     }
-    const auto near = nearest(given, names);
-    wrong(pointer, "\"" + shown(given) + "\" is no preset" +
-                       (near.empty() ? "" : ", did you mean \"" + std::string(near) + "\"?") +
-                       "; there are: " + listed(names));
+    wrong(pointer,
+          "\"" + shown(given) + "\" is no preset" + did_you_mean(given, names) + "; there are: " + listed(names));
   }
 
   void timing(const json& value) {

@@ -11,7 +11,7 @@
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
-#include <tenure/kit/nearest.hpp>
+#include <tenure/kit/suggest.hpp>
 
 #include "record.hpp"
 
@@ -176,8 +176,7 @@ std::string suggestion(const std::string& name) {
     names.push_back(rest.substr(0, rest.find_first_of(" \n")));
     rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
   }
-  const auto near = nearest(name, names);
-  return near.empty() ? "" : ", did you mean \"" + std::string(near) + "\"?";
+  return did_you_mean(name, names);
 }
 
 std::string_view value_of(const Properties& properties, const std::string& name) {

@@ -3,7 +3,7 @@
 #include <tenure/kit/url.hpp>
 
 #include <tenure/kit/logging.hpp>
-#include <tenure/kit/nearest.hpp>
+#include <tenure/kit/suggest.hpp>
 
 #include "settings.hpp"
 
@@ -56,8 +56,8 @@ Options options_of(const Opening& opening) {
   if (second_of(url, "first_claim", "at_once", "wait")) out.first_claim = FirstClaim::wait;
   out.remote_step_down = second_of(url, "remote_step_down", "false", "true");
   for (const auto& [name, value] : url.query) {
-    if (const auto near = nearest(name, own_settings); name.find('.') == name.npos && !near.empty())
-      refuse("there is no setting \"" + printable(name, 80) + "\", did you mean \"" + std::string(near) + "\"?");
+    if (const auto meant = did_you_mean(name, own_settings); name.find('.') == name.npos && !meant.empty())
+      refuse("there is no setting \"" + printable(name, 80) + "\"" + meant);
     out.properties.emplace(name, value);
   }
   sign_in(url, out.properties);

@@ -7,7 +7,7 @@
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
-#include <tenure/kit/nearest.hpp>
+#include <tenure/kit/suggest.hpp>
 #include <tenure/lock_table.hpp>
 
 #include "store.hpp"

@@ -2,14 +2,13 @@
 #include <tenure/stores.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <tenure/file.hpp>
-#include <tenure/kit/nearest.hpp>
+#include <tenure/kit/suggest.hpp>
 #include <tenure/memory.hpp>
 #ifdef TENURE_WITH_KAFKA
 #include <tenure/kafka.hpp>
@@ -25,6 +24,7 @@
 #endif
 #ifdef TENURE_WITH_REDIS
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/url.hpp>
 #include <tenure/redis.hpp>
 #define TENURE_OPEN_REDIS redis::open_url
 #else
@@ -59,28 +59,20 @@ constexpr Scheme schemes[] = {
   throw std::invalid_argument("tenure::open: " + what + " This build has: " + there);
 }
 
-/// What a URL begins with. Of another text nothing is repeated: it may be a password.
-std::string scheme_of(std::string_view url) {
-  std::string name(url.substr(0, std::min(url.find(':'), url.size())));
-  const auto legal = [](unsigned char c) { return std::isalnum(c) != 0 || c == '+' || c == '-' || c == '.'; };
-  if (name.size() == url.size() || name.empty() || !std::all_of(name.begin(), name.end(), legal))
-    refuse("a URL begins with a scheme and a ':', for instance file:///directory.");
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  return name;
-}
-
 [[noreturn]] void refuse_unknown(const std::string& name, bool shown) {
   std::vector<std::string_view> names;
   for (const auto& scheme : schemes) names.push_back(scheme.name);
-  const auto near = nearest(name, names);
+  const auto meant = did_you_mean(name, names);
   refuse((shown ? "there is no store \"" + printable(name, 40) + "\"" : std::string("the URL's scheme is unknown")) +
-         (near.empty() ? "." : ", did you mean \"" + std::string(near) + "\"?"));
+         (meant.empty() ? "." : meant));
 }
 
 }  // namespace
 
 Opened open(const Opening& opening) {
-  const auto name = scheme_of(opening.url);
+  const auto scheme = scheme_of(opening.url);
+  if (!scheme) refuse("a URL begins with a scheme and a ':', for instance file:///directory.");
+  const auto& name = *scheme;
   const auto found =
       std::find_if(std::begin(schemes), std::end(schemes), [&](const auto& s) { return s.name == name; });
   // In "user:password@host" a user would be taken for a scheme.

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include <tenure/kit/logging.hpp>
-#include <tenure/kit/nearest.hpp>
+#include <tenure/kit/suggest.hpp>
 #include <tenure/log.hpp>
 
 namespace tenure {
@@ -185,12 +185,6 @@ class Parser {
   std::size_t at_{};
 };
 
-std::string listed(std::span<const std::string_view> names) {
-  std::string out;
-  for (const auto name : names) out += (out.empty() ? "" : ", ") + std::string(name);
-  return out;
-}
-
 }  // namespace
 
 std::optional<std::string> Url::take(std::string_view key) {
@@ -204,10 +198,9 @@ std::optional<std::string> Url::take(std::string_view key) {
 void Url::expect_no_more(std::span<const std::string_view> known) const {
   if (query.empty()) return;
   const auto& key = query.front().first;
-  const auto near = nearest(key, known);
+  const auto meant = did_you_mean(key, known);
   refuse("a store of the scheme \"" + printable(scheme, 40) + "\" has no setting \"" + printable(key, 80) + "\"" +
-         (near.empty() ? "." : ", did you mean \"" + std::string(near) + "\"?") +
-         (known.empty() ? " It has none." : " It has: " + listed(known)));
+         (meant.empty() ? "." : meant) + (known.empty() ? " It has none." : " It has: " + listed(known)));
 }
 
 Url parse_url(std::string_view text) { return Parser(text).parse(); }
@@ -224,29 +217,12 @@ Url parse_url(const Opening& opening) {
   return url;
 }
 
-std::string redacted(std::string_view text) {
-  try {
-    const auto url = parse_url(text);
-    if (text.find("//") != url.scheme.size() + 1) return url.scheme + ":***";
-    std::string out = url.scheme + (url.user.empty() && url.password.empty() ? "://" : "://***@");
-    std::string_view between;
-    for (const auto& [name, port] : url.hosts) {
-      out.append(between).append(name.find(':') == name.npos ? name : "[" + name + "]");
-      if (port) out += ":" + std::to_string(*port);
-      between = ",";
-    }
-    out += printable(url.path);
-    between = "?";
-    for (const auto& setting : url.query) {
-      out.append(between).append(printable(setting.first, 80)).append("=***");
-      between = "&";
-    }
-    return out;
-  } catch (const std::invalid_argument&) {
-    const auto end = text.substr(0, 40).find("://");
-    if (end == text.npos || !std::all_of(text.begin(), text.begin() + end, of_scheme)) return "***";
-    return std::string(text.substr(0, end)) + "://***";
-  }
+std::optional<std::string> scheme_of(std::string_view text) {
+  std::string out(text.substr(0, std::min(text.find(':'), text.size())));
+  if (out.size() == text.size() || out.empty() || !letter(out[0]) || !std::ranges::all_of(out, of_scheme))
+    return std::nullopt;
+  std::ranges::transform(out, out.begin(), lower);
+  return out;
 }
 
 }  // namespace tenure

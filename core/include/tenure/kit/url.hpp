@@ -47,7 +47,8 @@ TENURE_EXPORT Url parse_url(std::string_view text);
 /// two replace those of the URL, the last are added to its query. Throws also for a key that is in both.
 TENURE_EXPORT Url parse_url(const Opening& opening);
 
-/// For messages: without user and password, and without the values of the query. Of what is no URL the scheme alone.
-TENURE_EXPORT std::string redacted(std::string_view url);
+/// What stands before the first ':', in lower case, if a URL can begin so; of any other text nothing: it may be a
+/// password.
+TENURE_EXPORT std::optional<std::string> scheme_of(std::string_view text);
 
 }  // namespace tenure

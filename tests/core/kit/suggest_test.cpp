@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include <tenure/kit/nearest.hpp>
+#include <tenure/kit/suggest.hpp>
 
 namespace tenure {
 namespace {
@@ -24,6 +24,13 @@ TEST(Nearest, AMistypedNameIsKnown) {
 TEST(Nearest, TheLeastEditsWin) {
   EXPECT_EQ(nearest("retr", names), "retry");
   EXPECT_EQ(nearest("rene", names), "renew");
+}
+
+TEST(Nearest, AMessageSuggestsItAndListsAll) {
+  EXPECT_EQ(did_you_mean("elektion", names), ", did you mean \"election\"?");
+  EXPECT_EQ(did_you_mean("x", names), "");
+  EXPECT_EQ(listed(names), "store, election, candidate, timing, term, renew, retry");
+  EXPECT_EQ(listed({}), "");
 }
 
 TEST(Nearest, WhatIsFarIsNotSuggested) {

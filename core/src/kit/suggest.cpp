@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tenure/kit/nearest.hpp>
+#include <tenure/kit/suggest.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -45,6 +45,17 @@ std::string_view nearest(std::string_view given, std::span<const std::string_vie
     }
   }
   return best;
+}
+
+std::string did_you_mean(std::string_view given, std::span<const std::string_view> names) {
+  const auto near = nearest(given, names);
+  return near.empty() ? "" : ", did you mean \"" + std::string(near) + "\"?";
+}
+
+std::string listed(std::span<const std::string_view> names) {
+  std::string out;
+  for (const auto name : names) out += (out.empty() ? "" : ", ") + std::string(name);
+  return out;
 }
 
 }  // namespace tenure

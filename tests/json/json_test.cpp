@@ -101,7 +101,7 @@ TEST(Json, AllMistakesAreToldAtOnce) {
   for (const auto& [pointer, message] : all) text += pointer + " " + message + "\n";
   EXPECT_EQ(
       text,
-      "/election stands twice in its object; once is right\n"
+      "/election stands twice in its object; give it once\n"
       "/stroe is not known, did you mean \"store\"?; known here: store, election, candidate, timing, $schema\n"
       " \"store\" is missing\n"
       "/candidate/nmae is not known, did you mean \"name\"?; known here: name, address\n"
@@ -167,7 +167,7 @@ TEST(Json, WhatTheStoreCannotKeepIsTold) {
   EXPECT_EQ(said, "/timing slow: terms begin at a minute");
   EXPECT_EQ(finding(with_store("\"nonsense://x\""), open).substr(0, 23), "/store tenure::open: th");
   EXPECT_EQ(finding(with_store("\"memory:\""), [](const Opening&) { return Opened{}; }),
-            "/store was not opened, and nobody said why");
+            "/store the opener returned no backend, and no reason");
   EXPECT_THROW(from_json(with_store("\"memory:\""),
                          [](const Opening&) -> Opened { throw std::runtime_error("no descriptor left"); }),
                std::runtime_error);
@@ -222,9 +222,9 @@ TEST(Json, WhatIsNoJsonIsToldWithItsPlace) {
 
 TEST(Json, KeysThatStandTwiceAreRefusedWhereverTheyStand) {
   EXPECT_EQ(finding(R"({"store": "memory:", "election": "e", "timing": {"term": "9s", "term": "9s"}})"),
-            "/timing/term stands twice in its object; once is right");
+            "/timing/term stands twice in its object; give it once");
   EXPECT_EQ(finding(R"({"store": {"url": "memory:", "properties": {"a": "1", "b": "2", "a": "1"}}, "election": "e"})"),
-            "/store/properties/a stands twice in its object; once is right");
+            "/store/properties/a stands twice in its object; give it once");
   EXPECT_EQ(findings(R"({"store": "memory:", "election": "e", "x": [{"a": 1, "a": 1}]})")[0].pointer, "/x/-/a");
 }
 

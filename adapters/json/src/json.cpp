@@ -36,7 +36,7 @@ std::string without(std::string message, const std::vector<std::string>& secrets
 Opened opened(const Document& document, Opener open) {
   try {
     auto out = open(document.opening);
-    if (!out.backend) refuse("/store", "was not opened, and nobody said why");
+    if (!out.backend) refuse("/store", "the opener returned no backend, and no reason");
     return out;
   } catch (const InvalidDocument&) {
     throw;

@@ -31,7 +31,7 @@ class Watcher {
         auto& keys = open_.back().keys;
         open_.back().at = value.get<std::string>();
         if (!keys.insert(open_.back().at).second)
-          findings_.push_back({pointer(), "stands twice in its object; once is right"});
+          findings_.push_back({pointer(), "stands twice in its object; give it once"});
         break;
       }
       case json::parse_event_t::object_end:

@@ -40,7 +40,7 @@ void sign_in(const Url& url, std::map<std::string, std::string>& properties) {
                                                              {"sasl.password", url.password}};
   for (const auto& [name, value] : both)
     if (!value.empty() && !properties.emplace(name, value).second)
-      refuse(std::string("the property ") + name + " stands beside a user or a password; once is right");
+      refuse(std::string("the property ") + name + " stands beside a user or a password; give one of them");
 }
 
 }  // namespace

@@ -21,9 +21,9 @@ namespace {
 void warn(const Log& log, const Settings& settings, const std::string& election) {
   for (const auto& host : settings.unverified_hosts)
     tell(log, Level::warning,
-         "server " + printable(host) +
-             " is spoken to with nothing to prove that it is the right one: whoever stands between can read the "
-             "password and forge leaders. Set sslmode=verify-full in conninfo",
+         "TLS does not verify server " + printable(host) +
+             ": an attacker on the network could read the password and forge who leads. Set sslmode=verify-full in "
+             "conninfo",
          {{"election", election}, {"store", "postgres"}});
 }
 

@@ -20,7 +20,7 @@ struct Settings {
   std::string table;     ///< As the user wrote it, for messages.
   std::string quoted;    ///< For statements.
   std::vector<std::string> secrets;
-  std::vector<std::string> unverified_hosts;  ///< Spoken to over a network with nothing to prove who answers.
+  std::vector<std::string> unverified_hosts;  ///< Reached over a network, and TLS verifies nothing.
 
   /// conninfo, with about so long for each server.
   std::string conninfo_within(Clock::Duration patience) const;

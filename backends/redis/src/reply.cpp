@@ -75,13 +75,14 @@ Error refusal(std::string_view error, const std::string& where, bool quote) {
   if (says("ACL failure in script") || says("The user executing the script can't"))
     return refusal("NOPERM", where, quote);
   if (says("without any password") || says("no password is set"))
-    return {Fault::misconfigured, where + " has no password; set none"};
+    return {Fault::misconfigured, where + " is configured without a password; leave `password` empty"};
   if (says("max number of clients"))
     return {Fault::unreachable, where + " has as many clients as its maxclients allows"};
   if (says("DB index") || says("SELECT is not allowed"))
     return {Fault::misconfigured, where + " has no such database; a cluster has 0 only"};
   if (says("unknown command") || says("wrong number of arguments") || says("unknown subcommand"))
-    return {Fault::misconfigured, where + " lacks a command that is needed; Redis 6 or newer is, with none renamed"};
+    return {Fault::misconfigured,
+            where + " does not support a required command; use Redis 6 or newer, with no command renamed"};
   return {Fault::unreachable, where + " refuses" + (quote ? ": " + printable(error) : std::string())};
 }
 

@@ -140,7 +140,9 @@ class Parser {
     for (const char c : part.substr(1))
       value = digit(c) && value < 100'000 ? value * 10 + static_cast<unsigned>(c - '0') : 100'000;
     if (!part.starts_with(':') || value < 1 || value > 65'535)
-      refuse_at(at, "no port: ':' and a number from 1 to 65535 may follow a host (and a '@' a password)");
+      refuse_at(
+          at,
+          "no port; a ':' after a host is followed by 1 to 65535. In a password, write %3A for ':' and %40 for '@'");
     return static_cast<std::uint16_t>(value);
   }
 
@@ -154,7 +156,7 @@ class Parser {
       ++at_;
       auto value = decoded(end, "/:!$'()*+,;=?");
       for (const auto& [known, _] : url.query)
-        if (known == key) refuse("the key \"" + printable(key, 80) + "\" stands twice in the query; once is right");
+        if (known == key) refuse("the key \"" + printable(key, 80) + "\" stands twice in the query; give it once");
       url.query.emplace_back(std::move(key), std::move(value));
     } while (at_ < text_.size());
   }
@@ -211,7 +213,7 @@ Url parse_url(const Opening& opening) {
   if (!opening.password.empty()) url.password = opening.password;
   for (const auto& [key, value] : opening.properties) {
     if (url.take(key))
-      refuse("the key \"" + printable(key, 80) + "\" stands in its query and in the properties; once is right");
+      refuse("the key \"" + printable(key, 80) + "\" stands in its query and in the properties; give it once");
     url.query.emplace_back(key, value);
   }
   return url;

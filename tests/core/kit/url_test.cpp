@@ -160,7 +160,7 @@ TEST(Url, WhatStandsBesideItReplacesOrIsAdded) {
     parse_url(opening);
     ADD_FAILURE();
   } catch (const std::invalid_argument& e) {
-    EXPECT_EQ(e.what(), std::string("URL: the key \"a\" stands in its query and in the properties; once is right"));
+    EXPECT_EQ(e.what(), std::string("URL: the key \"a\" stands in its query and in the properties; give it once"));
   }
 }
 

@@ -462,34 +462,42 @@ TEST_F(Manager, EligibleIsNotCalledAfterStopReturned) {
   EXPECT_EQ(asked, 1);
 }
 
-TEST_F(Manager, StopWaitsForARunningEligible) {
+/// What the store was asked of a manager that is stopped while eligible() runs, and wedged.
+std::vector<std::string> asked_of_one_stopped_in_eligible() {
+  const auto backend = std::make_shared<test::ScriptedBackend>();
   std::promise<void> go;
   std::atomic<bool> stopping{false}, returned{false};
   Hooks hooks;
+  hooks.log = no_log;
   hooks.eligible = [&] {
     backend->note("eligible");
     go.get_future().wait();
     returned = true;
     return true;
   };
-  LeaderManager manager(backend, timing, hooks, clock);
+  LeaderManager manager(backend, timing, hooks, backend->clock);
   manager.start();
-  ASSERT_TRUE(backend->await("eligible"));
-  ASSERT_TRUE(clock.await_parked(1));
-  clock.advance(timing.call + Candidacy::overrun_grace);  // wedged: the end does not wait for the store
+  EXPECT_TRUE(backend->await("eligible"));
+  EXPECT_TRUE(backend->clock.await_parked(1));
+  backend->clock.advance(timing.call + Candidacy::overrun_grace);  // wedged: the end does not wait for the store
   std::jthread stopper([&] {
     stopping = true;
     manager.stop();
     EXPECT_TRUE(returned);
   });
-  ASSERT_TRUE(eventually([&] { return stopping.load(); }));
+  EXPECT_TRUE(eventually([&] { return stopping.load(); }));
   for (int i = 0; i < 1000; ++i) {
     EXPECT_FALSE(manager.await_ended(0s));
     std::this_thread::yield();
   }
   go.set_value();
   stopper.join();
-  EXPECT_EQ(backend->diary(), std::vector<std::string>{"eligible"}) << "and the store is asked nothing more";
+  return backend->diary();
+}
+
+/// Nothing shows that stop() has been entered: on a busy machine eligible() may return first, and is believed then.
+TEST_F(Manager, StopWaitsForARunningEligibleAndAsksTheStoreNothingMore) {
+  EXPECT_TRUE(eventually([&] { return asked_of_one_stopped_in_eligible() == std::vector<std::string>{"eligible"}; }));
 }
 
 TEST_F(Manager, StopWaitsForARunningErrorHook) {

@@ -182,7 +182,7 @@ TEST_F(RedisStore, APasswordIsDemandedAndNeverTold) {
   EXPECT_FALSE(read(*open_at(url(server, "default:" + canary + "@"))).record);
 
   Server open;
-  expect(refused_read(*open_at(url(open, ":" + canary + "@"))), Fault::misconfigured, "has no password");
+  expect(refused_read(*open_at(url(open, ":" + canary + "@"))), Fault::misconfigured, "is configured without a password");
 }
 
 // It answers between two keys of 1 KiB, so they are not to be compressed. It loads until it was seen to.

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include <tenure/file.hpp>
+#include <tenure/kit/logging.hpp>
 #include <tenure/kit/suggest.hpp>
+#include <tenure/kit/url.hpp>
 #include <tenure/memory.hpp>
 #ifdef TENURE_WITH_KAFKA
 #include <tenure/kafka.hpp>
@@ -23,8 +25,6 @@
 #define TENURE_OPEN_POSTGRES nullptr
 #endif
 #ifdef TENURE_WITH_REDIS
-#include <tenure/kit/logging.hpp>
-#include <tenure/kit/url.hpp>
 #include <tenure/redis.hpp>
 #define TENURE_OPEN_REDIS redis::open_url
 #else

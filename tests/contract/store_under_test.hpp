@@ -33,7 +33,7 @@ class StoreUnderTest {
   virtual Timing timing() const {
     using std::chrono::milliseconds, std::chrono::seconds;
     return {.term = seconds(20),
-            .renew = seconds(1),
+            .renew = seconds(9),
             .retry = milliseconds(20),
             .margin = milliseconds(500),
             .call = seconds(10),
@@ -53,6 +53,9 @@ class StoreUnderTest {
 
   /// How long the first candidate of a new election may take until it leads.
   virtual Clock::Duration first_election() const { return std::chrono::seconds(30); }
+
+  /// From a release to its successor, if that is told. Whoever is told nothing looks when the next renewal is due.
+  virtual Clock::Duration hand_over() const { return timing().renew / 2; }
 
   /// Where this is false, a claim on nothing counts only once it stood for a term.
   virtual bool absence_certain() const { return true; }

@@ -24,6 +24,7 @@ class Kafka final : public StoreUnderTest {
   }
   Timing timing() const override { return kafka::presets().fast; }
   Timing short_timing() const override { return timing(); }
+  Clock::Duration hand_over() const override { return timing().term / 2; }
   /// The broker's delay of a new group, up to 6 s; of a group whose leader died a session and a lease.
   Clock::Duration first_election() const override { return std::chrono::seconds(20); }
   int contended_tenures() const override { return 2; }

@@ -87,7 +87,7 @@ inline bool leave_a_released_record(ConditionalStore& store) {
   released.token = {1};
   released.released = true;
   released.term = milliseconds(1);
-  return std::holds_alternative<Swap>(store.compare_and_set(std::nullopt, released, Player::within(seconds(30))));
+  return bool(store.compare_and_set(std::nullopt, released, Player::within(seconds(30))));
 }
 
 /// How late this machine wakes who sleeps: what a bound on a call's time has to allow for.
@@ -172,18 +172,11 @@ class StoreContract : public ContractTest {
             .asked = now().time_since_epoch()};
   }
 
-  static bool applied(const Result<Swap>& result) {
-    const auto* swap = std::get_if<Swap>(&result);
-    return swap && swap->applied;
-  }
-  static bool refused(const Result<Swap>& result) {
-    const auto* swap = std::get_if<Swap>(&result);
-    return swap && !swap->applied;
-  }
+  static bool applied(const Result<Swap>& result) { return result && result->applied; }
+  static bool refused(const Result<Swap>& result) { return result && !result->applied; }
   std::optional<Record> standing(ConditionalStore& store) const {
     const auto result = store.read(call());
-    const auto* read = std::get_if<Read>(&result);
-    return read ? read->record : std::nullopt;
+    return result ? result->record : std::nullopt;
   }
 };
 

@@ -56,8 +56,7 @@ class FaultyStore final : public ConditionalStore {
 
   bool apply(const std::optional<Expected>& expected, const Record& next, const Limit& limit) {
     const auto result = real_->compare_and_set(expected, next, limit);
-    const auto* swap = std::get_if<Swap>(&result);
-    return swap && swap->applied;
+    return result && result->applied;
   }
 
   const std::shared_ptr<ConditionalStore> real_;

@@ -149,7 +149,7 @@ TEST_F(FileAwait, AfterAClosingItLooksAgainSoon) {
   ASSERT_EQ(::fstat(fd, &now), 0);
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  const auto image = std::get<Image>(encode(record(8, 80), "jobs", {boot, 0, {now.st_dev, now.st_ino}}));
+  const auto image = *encode(record(8, 80), "jobs", {boot, 0, {now.st_dev, now.st_ino}});
   ASSERT_EQ(::pwrite(fd, &image, sizeof image, 0), static_cast<ssize_t>(sizeof image));
   struct flock whole {};
   whole.l_type = F_WRLCK;

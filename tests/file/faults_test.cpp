@@ -399,7 +399,7 @@ struct FileElsewhere : FileFaults {
     ::stat("/proc/self/ns/time", &clock);
     Origin origin{boot, clock.st_ino, {now.st_dev, now.st_ino}};
     change(origin);
-    const auto image = std::get<Image>(encode(record(7, 70), "jobs", origin));
+    const auto image = *encode(record(7, 70), "jobs", origin);
     out.write(reinterpret_cast<const char*>(&image), sizeof image).flush();
     return read(other);
   }

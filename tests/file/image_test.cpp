@@ -12,9 +12,7 @@ namespace {
 
 const Origin here{std::string(boot_id_bytes, 'b'), 42, {1, 99}};
 
-Image written(const Record& record, const std::string& election = "jobs") {
-  return std::get<Image>(encode(record, election, here));
-}
+Image written(const Record& record, const std::string& election = "jobs") { return *encode(record, election, here); }
 
 std::string bytes(const Image& image) { return {reinterpret_cast<const char*>(&image), sizeof image}; }
 
@@ -82,7 +80,7 @@ TEST(FileImage, AnotherFormatIsToldApart) {
 TEST(FileImage, WhatIsTooLongIsNamed) {
   auto mine = record(7, 70);
   mine.incarnation = std::string(incarnation_bytes + 1, 'i');
-  EXPECT_NE(std::get<Error>(encode(mine, "jobs", here)).message.find("incarnation"), std::string::npos);
+  EXPECT_NE(encode(mine, "jobs", here).error().message.find("incarnation"), std::string::npos);
 }
 
 }  // namespace

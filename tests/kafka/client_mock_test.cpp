@@ -36,7 +36,7 @@ TEST(KafkaClientMock, AnAssignmentThatAnEvictionTookIsLost) {
   o.brokers = cluster.brokers();
   o.group = "jobs";
   o.topic = "jobs.neli";
-  const auto pace = std::get<Pace>(pace_of(presets().fast, o));
+  const auto pace = *pace_of(presets().fast, o);
   Client client(member_properties(o, pace, "a"), Place{o.brokers, o.group, o.topic},
                 std::make_shared<Journal>(no_log, Redactor({}), o.group));
   const std::shared_ptr<Waker> waker = boot_clock().make_waker();

@@ -174,17 +174,16 @@ TEST(KafkaSettings, PlaintextOffLoopbackIsKnown) {
 
 Pace pace(const Timing& timing, const Options& o = options()) {
   const auto result = pace_of(timing, o);
-  if (const auto* error = std::get_if<Error>(&result)) {
-    ADD_FAILURE() << error->message;
+  if (!result) {
+    ADD_FAILURE() << result.error().message;
     return {};
   }
-  return std::get<Pace>(result);
+  return *result;
 }
 
 std::string timing_refusal(const Timing& timing, const Options& o = options()) {
   const auto result = pace_of(timing, o);
-  const auto* error = std::get_if<Error>(&result);
-  return error ? error->message : "accepted";
+  return result ? "accepted" : result.error().message;
 }
 
 TEST(KafkaTiming, PresetsAreValidAndHaveTheirSessions) {

@@ -96,7 +96,7 @@ TEST_F(PostgresFar, AMessageSaysWhatIsWaitedForHowLongAndWhatToDo) {
     Error error;
     EXPECT_TRUE(eventually([&] {
       const auto result = far->read(within(75ms));
-      if (const auto* found = std::get_if<Error>(&result)) error = seen(*found);
+      if (!result) error = seen(result.error());
       return error.message.find(part) != error.message.npos;
     })) << part;
     EXPECT_EQ(error.fault, Fault::timed_out);

@@ -33,18 +33,18 @@ inline Error seen(Error error) {
 
 template <class T>
 Error error_of(const Result<T>& result) {
-  if (const auto* error = std::get_if<Error>(&result)) return seen(*error);
+  if (!result) return seen(result.error());
   ADD_FAILURE() << "an error was expected";
   return {};
 }
 
 template <class T>
 T value(Result<T> result) {
-  if (const auto* error = std::get_if<Error>(&result)) {
-    ADD_FAILURE() << to_string(error->fault) << ": " << error->message;
+  if (!result) {
+    ADD_FAILURE() << to_string(result.error().fault) << ": " << result.error().message;
     return {};
   }
-  return std::get<T>(std::move(result));
+  return *std::move(result);
 }
 
 /// Of an answer or a sight that must be Unknown.
@@ -65,10 +65,7 @@ inline Record record(std::uint64_t token, std::uint64_t beat, Clock::Duration te
           .asked = boot_clock().now().time_since_epoch()};
 }
 
-inline bool applied(const Result<Swap>& result) {
-  const auto* swap = std::get_if<Swap>(&result);
-  return swap && swap->applied;
-}
+inline bool applied(const Result<Swap>& result) { return result && result->applied; }
 
 class PostgresTest : public ::testing::Test {
  protected:

@@ -219,10 +219,10 @@ TEST(RedisHostile, AResolverThatNeverAnswersEndsNoCallLate) {
   for (int i = 0; i < 3; ++i) expect_error_in_time(*a, 30ms);
   {
     const auto gone = store(from_url("redis://black.hole"), "jobs");
-    EXPECT_TRUE(std::holds_alternative<Error>(gone->read(within(30ms))));
+    EXPECT_FALSE(gone->read(within(30ms)));
   }  // leaves its thread behind, and does not wait for it
   resolver().set_value();
-  EXPECT_TRUE(eventually([&] { return std::holds_alternative<Read>(a->read(within(100ms))); }));
+  EXPECT_TRUE(eventually([&] { return bool(a->read(within(100ms))); }));
 }
 
 // ---- SIGPIPE ----
@@ -253,7 +253,7 @@ TEST(RedisHostile, ABrokenPipeKillsNobody) {
   Server server;
   EXPECT_EQ(child_that_runs([&] {
               const auto a = store(from_url("redis://" + server.address()), "jobs");
-              if (std::holds_alternative<Error>(a->read(within(5s)))) ::_exit(2);
+              if (!a->read(within(5s))) ::_exit(2);
               ::kill(server.pid(), SIGKILL);
               for (int i = 0; i < 20; ++i) static_cast<void>(a->read(within(100ms)));
             }),

@@ -44,16 +44,16 @@ inline Record record(std::uint64_t token, std::uint64_t beat, Clock::Duration te
 /// The answer, or a failed test with the error.
 template <class T>
 T value(Result<T> result) {
-  if (const auto* error = std::get_if<Error>(&result)) {
-    ADD_FAILURE() << to_string(error->fault) << ": " << error->message;
+  if (!result) {
+    ADD_FAILURE() << to_string(result.error().fault) << ": " << result.error().message;
     return {};
   }
-  return std::get<T>(std::move(result));
+  return *std::move(result);
 }
 
 template <class T>
 Error error_of(const Result<T>& result) {
-  if (const auto* error = std::get_if<Error>(&result)) return *error;
+  if (!result) return result.error();
   ADD_FAILURE() << "an error was expected";
   return {};
 }

@@ -64,7 +64,7 @@ Beat encode_beat(const Record& record, const Origin& origin) {
   return beat;
 }
 
-std::variant<Error, Image> encode(const Record& record, std::string_view election, const Origin& origin) {
+Result<Image> encode(const Record& record, std::string_view election, const Origin& origin) {
   Image image{};
   image.magic = magic;
   image.version = format_version;

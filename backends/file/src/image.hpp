@@ -12,6 +12,7 @@
 
 #include <tenure/candidate.hpp>
 #include <tenure/conditional_store.hpp>
+#include <tenure/result.hpp>
 
 #include "descriptor.hpp"
 
@@ -64,7 +65,7 @@ static_assert(offsetof(Image, beat) == 64 && sizeof(Beat) == 32, "within one cac
 static_assert(sizeof(Image) == 616 && offsetof(Image, sum) == 608);
 
 /// Throws nothing: an error names the field that is too long.
-std::variant<Error, Image> encode(const Record& record, std::string_view election, const Origin& origin);
+Result<Image> encode(const Record& record, std::string_view election, const Origin& origin);
 
 Beat encode_beat(const Record& record, const Origin& origin);
 std::uint64_t encode_release(std::uint64_t beat);

@@ -134,8 +134,8 @@ Result<bool> Place::stands() const {
 
 std::optional<Error> Place::enter() {
   const auto stands_now = stands();
-  if (const auto* error = std::get_if<Error>(&stands_now)) return *error;
-  if (std::get<bool>(stands_now)) return std::nullopt;
+  if (!stands_now) return stands_now.error();
+  if (*stands_now) return std::nullopt;
   directory_.close();
   if (auto error = make()) return error;
   return open();
@@ -215,8 +215,8 @@ Result<Listing> Place::list() const {
   for (int attempt = 0; attempt < 4; ++attempt) {
     Listing listing;
     const auto whole = list_once(directory_.get(), path_, listing);
-    if (const auto* error = std::get_if<Error>(&whole)) return *error;
-    if (!std::get<bool>(whole)) continue;
+    if (!whole) return whole.error();
+    if (!*whole) continue;
     std::sort(listing.tenures.begin(), listing.tenures.end());
     return listing;
   }

@@ -98,8 +98,8 @@ std::optional<Error> Store::unusable(const Limit& limit) const {
 Result<Read> Store::read(const Limit& limit) {
   if (auto error = unusable(limit)) return *error;
   auto found = look(limit);
-  if (auto* error = std::get_if<Error>(&found)) return std::move(*error);
-  return tell(std::get<Look>(std::move(found)).read);
+  if (!found) return std::move(found).error();
+  return tell(std::move(found->read));
 }
 
 Read Store::tell(Read answer) {
@@ -113,8 +113,8 @@ Result<Store::Look> Store::look(const Limit& limit) {
   // Whoever claims removes what stood before: then look at what stands now.
   for (int attempt = 0; attempt < 64; ++attempt) {
     auto listed = place_.list();
-    if (auto* error = std::get_if<Error>(&listed)) return std::move(*error);
-    Look found{std::get<Listing>(std::move(listed)), {}};
+    if (!listed) return std::move(listed).error();
+    Look found{*std::move(listed), {}};
     found.read.now_ms = limit.clock.unix_ms();
     found.read.absence_certain = true;
     const auto newest = found.listing.newest();
@@ -123,13 +123,13 @@ Result<Store::Look> Store::look(const Limit& limit) {
       return Error{Fault::corrupt, place_.path_of(std::to_string(newest)) +
                                        " leaves no number for the next tenure; it is not ours; remove it"};
     const auto there = look_into(newest, found.read);
-    if (const auto* error = std::get_if<Error>(&there)) return *error;
-    if (!std::get<bool>(there)) continue;
+    if (!there) return there.error();
+    if (!*there) continue;
     reached(Step::looked);
     // It was the newest while we read it only if it still is.
     const auto again = place_.list();
-    if (const auto* error = std::get_if<Error>(&again)) return *error;
-    if (std::get<Listing>(again).newest() != newest) continue;
+    if (!again) return again.error();
+    if (again->newest() != newest) continue;
     add_recall(found.listing, found.read);
     return found;
   }
@@ -172,12 +172,12 @@ Result<bool> Store::judge(Decoded decoded, const Descriptor& file, const std::st
     return Error{Fault::misconfigured, path + " belongs to the election \"" + printable(decoded.election) +
                                            "\", not to \"" + printable(election_) + "\"; give each its own directory"};
   const auto free = lock_is_free(file.get(), path);
-  if (const auto* error = std::get_if<Error>(&free)) return *error;
+  if (!free) return free.error();
   const auto& [boot, clock, written_in] = decoded.origin;
   // A copy put in its place has neither the lock nor anything to say about the holder, but that there was
   // one.
   const bool original = written_in.inode == file.id().inode;
-  const bool dead = boot == boot_id_ && written_in == file.id() && std::get<bool>(free);
+  const bool dead = boot == boot_id_ && written_in == file.id() && *free;
   out.record = std::move(decoded.record);
   out.record->released = original && (out.record->released || dead);
   out.same_clock = original && boot == boot_id_ && clock == time_namespace_;
@@ -208,7 +208,7 @@ Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, con
   auto result = !in_place(expected, record) ? publish(expected, record, limit)
                 : record.released           ? release(record, limit)
                                             : renew(record, limit);
-  if (auto* swap = std::get_if<Swap>(&result)) swap->found = tell(std::move(swap->found));
+  if (result) result->found = tell(std::move(result->found));
   return result;
 }
 
@@ -225,8 +225,8 @@ Result<Swap> Store::renew(const Record& next, const Limit& limit) {
   auto& mine = *held_;
   if (limit.clock.now() >= mine.ends) return lose(limit);
   const auto there = still_mine();
-  if (const auto* error = std::get_if<Error>(&there)) return *error;
-  if (!std::get<bool>(there)) return lose(limit);
+  if (!there) return there.error();
+  if (!*there) return lose(limit);
   reached(Step::checked);
   const auto beat = encode_beat(next, mine.origin);
   if (!write_all(mine.file.get(), &beat, sizeof beat, offsetof(Image, beat)))
@@ -234,8 +234,8 @@ Result<Swap> Store::renew(const Record& next, const Limit& limit) {
   reached(Step::beaten);
   Listing listing;
   const auto newest = is_newest(mine, listing);
-  if (const auto* error = std::get_if<Error>(&newest)) return *error;
-  if (!std::get<bool>(newest)) return lose(limit);
+  if (!newest) return newest.error();
+  if (!*newest) return lose(limit);
   reached(Step::relisted);
   // Judged by the lease as it was: one who saw that one end may have read n before we wrote, and link n+1
   // just now.
@@ -247,23 +247,23 @@ Result<Swap> Store::renew(const Record& next, const Limit& limit) {
 
 Result<Swap> Store::release(const Record& next, const Limit& limit) {
   const auto there = still_mine();
-  if (const auto* error = std::get_if<Error>(&there)) return *error;
-  if (!std::get<bool>(there)) return lose(limit);
+  if (!there) return there.error();
+  if (!*there) return lose(limit);
   const auto word = encode_release(next.beat);
   if (!write_all(held_->file.get(), &word, sizeof word, offsetof(Image, released)))
     return trouble("cannot release in", place_.path(), errno);
   Listing listing;
   const auto newest = is_newest(*held_, listing);
-  if (const auto* error = std::get_if<Error>(&newest)) return *error;
-  if (!std::get<bool>(newest)) return lose(limit);
+  if (!newest) return newest.error();
+  if (!*newest) return lose(limit);
   held_.reset();
   return applied(next, listing, limit);
 }
 
 Result<Swap> Store::refuse(const Limit& limit) {
   auto found = look(limit);
-  if (auto* error = std::get_if<Error>(&found)) return std::move(*error);
-  return Swap{false, std::get<Look>(std::move(found)).read};
+  if (!found) return std::move(found).error();
+  return Swap{false, std::move(found->read)};
 }
 
 /// This tenure is over, for ever, whatever its file says.
@@ -271,7 +271,7 @@ Result<Swap> Store::lose(const Limit& limit) {
   lost_ = held_->record.token;
   held_.reset();
   auto refused = refuse(limit);
-  return std::holds_alternative<Swap>(refused) ? refused : Swap{};
+  return refused ? refused : Swap{};
 }
 
 /// Whether descriptor, file and directory are what they were.
@@ -285,8 +285,8 @@ Result<bool> Store::still_mine() const {
 /// By number and inode. Fills the listing that it judges by.
 Result<bool> Store::is_newest(const Held& mine, Listing& listing) const {
   auto listed = place_.list();
-  if (auto* error = std::get_if<Error>(&listed)) return std::move(*error);
-  listing = std::get<Listing>(std::move(listed));
+  if (!listed) return std::move(listed).error();
+  listing = *std::move(listed);
   return listing.newest() == mine.number && is_named(mine);
 }
 
@@ -299,13 +299,13 @@ bool Store::is_named(const Held& mine) const {
 
 Result<Swap> Store::publish(const std::optional<Expected>& expected, const Record& next, const Limit& limit) {
   auto before = look(limit);
-  if (auto* error = std::get_if<Error>(&before)) return std::move(*error);
-  auto& [listing, found] = std::get<Look>(before);
+  if (!before) return std::move(before).error();
+  auto& [listing, found] = *before;
   if (!matches(expected, found.record) || (lost_ == next.token && !next.released)) return Swap{false, std::move(found)};
   reached(Step::compared);
   auto prepared = prepare(next);
-  if (auto* error = std::get_if<Error>(&prepared)) return std::move(*error);
-  auto& mine = std::get<Held>(prepared);
+  if (!prepared) return std::move(prepared).error();
+  auto& mine = *prepared;
   mine.number = listing.newest() + 1;
   reached(Step::locked);
   if (!publish_as(mine.file.get(), place_.get(), std::to_string(mine.number)))
@@ -318,8 +318,8 @@ Result<Swap> Store::publish(const std::optional<Expected>& expected, const Recor
 Result<Swap> Store::settle(Held mine, const Limit& limit) {
   Listing listing;
   const auto newest = is_newest(mine, listing);
-  if (const auto* error = std::get_if<Error>(&newest)) return *error;
-  if (!std::get<bool>(newest)) {  // n+1 was free because it had come and gone: n+2 stands
+  if (!newest) return newest.error();
+  if (!*newest) {  // n+1 was free because it had come and gone: n+2 stands
     if (is_named(mine)) ::unlinkat(place_.get(), std::to_string(mine.number).c_str(), 0);
     return refuse(limit);
   }
@@ -334,7 +334,7 @@ Result<Swap> Store::settle(Held mine, const Limit& limit) {
   return applied(record, listing, limit);
 }
 
-std::variant<Error, Store::Held> Store::prepare(const Record& next) const {
+Result<Store::Held> Store::prepare(const Record& next) const {
   Held mine;
   mine.file = Descriptor::take([&] { return ::openat(place_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
   if (!mine.file) return trouble("cannot make a file in", place_.path(), errno);
@@ -342,10 +342,10 @@ std::variant<Error, Store::Held> Store::prepare(const Record& next) const {
   mine.record = next;
   mine.ends = lease_end(next);
   const auto image = encode(next, election_, mine.origin);
-  if (const auto* error = std::get_if<Error>(&image)) return *error;
+  if (!image) return image.error();
   // Whoever may list the directory may read who leads.
   if (::fchmod(mine.file.get(), 0600 | (place_.permissions() & 0044)) != 0 ||
-      !write_all(mine.file.get(), &std::get<Image>(image), sizeof(Image), 0))
+      !write_all(mine.file.get(), &*image, sizeof(Image), 0))
     return trouble("cannot write a claim in", place_.path(), errno);
   if (!lock(mine.file.get())) return trouble("cannot lock a claim in", place_.path(), errno);
   return mine;
@@ -385,8 +385,8 @@ std::optional<Version> Store::await_change(const std::optional<Version>& seen, c
     ear_.wake(waker.get());
     if (ear_.took_close()) looks = looks_after_close;
     const auto now = look(limit);
-    if (!std::holds_alternative<Look>(now) || differs(seen, std::get<Look>(now).read)) break;
-    const auto follow = ear_.follow(place_.id(), place_.get(), std::get<Look>(now).listing.newest());
+    if (!now || differs(seen, now->read)) break;
+    const auto follow = ear_.follow(place_.id(), place_.get(), now->listing.newest());
     if (follow == Ear::Follow::anew) continue;
     auto until = limit.by;
     if (follow == Ear::Follow::deaf) until = std::min(until, limit.clock.now() + poll_interval);
@@ -405,9 +405,9 @@ bool Store::differs(const std::optional<Version>& seen, const Read& now) const {
 std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
   if (auto error = unusable(limit)) return error;
   const auto found = look(limit);
-  if (const auto* error = std::get_if<Error>(&found)) return *error;
+  if (!found) return found.error();
   // Of another tenure it means nothing: left there, it would greet one that gets this token later.
-  const auto& standing = std::get<Look>(found).read.record;
+  const auto& standing = found->read.record;
   if (!standing || standing->token != request.token) return std::nullopt;
   const auto file = Descriptor::take([&] { return ::openat(place_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
   const auto text = printable(request.by, max_candidate_bytes) + '\n' + printable(request.why);

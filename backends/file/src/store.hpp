@@ -12,6 +12,7 @@
 
 #include <tenure/conditional_store.hpp>
 #include <tenure/kit/logging.hpp>
+#include <tenure/result.hpp>
 
 #include "descriptor.hpp"
 #include "image.hpp"
@@ -67,7 +68,7 @@ class Store final : public ConditionalStore {
 
   Result<Swap> publish(const std::optional<Expected>& expected, const Record& next, const Limit& limit);
   Result<Swap> settle(Held mine, const Limit& limit);
-  std::variant<Error, Held> prepare(const Record& next) const;
+  Result<Held> prepare(const Record& next) const;
   void remove_before(const Listing& listing, const Held& mine) const;
   Swap applied(const Record& record, const Listing& listing, const Limit& limit) const;
 

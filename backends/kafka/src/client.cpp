@@ -335,8 +335,7 @@ rd_kafka_resp_err_t Client::commit(std::uint64_t id, int partition, const Commit
   return rd_kafka_commit_queue(rk_, list.get(), queue_.get(), nullptr, opaque);
 }
 
-std::variant<Error, std::vector<std::optional<Commit>>> Client::committed(int partitions,
-                                                                          std::chrono::milliseconds within) {
+Result<std::vector<std::optional<Commit>>> Client::committed(int partitions, std::chrono::milliseconds within) {
   const List list(rd_kafka_topic_partition_list_new(partitions));
   for (int p = 0; p < partitions; ++p) rd_kafka_topic_partition_list_add(list.get(), place_.topic.c_str(), p);
   if (const auto code = rd_kafka_committed(rk_, list.get(), static_cast<int>(within.count())))
@@ -374,7 +373,7 @@ int Client::generation() const {
 #endif
 }
 
-std::variant<Error, std::optional<Owner>> Client::owner(std::chrono::milliseconds within) {
+Result<std::optional<Owner>> Client::owner(std::chrono::milliseconds within) {
   const rd_kafka_group_list* found = nullptr;
   const auto code = rd_kafka_list_groups(rk_, place_.group.c_str(), &found, static_cast<int>(within.count()));
   const std::unique_ptr<const rd_kafka_group_list, FreeGroupList> owned(found);

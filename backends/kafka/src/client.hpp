@@ -12,6 +12,7 @@
 #include <variant>
 
 #include <tenure/log.hpp>
+#include <tenure/result.hpp>
 
 #include "neli.hpp"
 #include "settings.hpp"
@@ -83,9 +84,9 @@ class Client {
   /// is gone), that instead of an error that knows less. Takes the events; what it was told last stands until a
   /// success.
   template <class T>
-  std::variant<Error, T> with_reason(std::variant<Error, T> result) {
-    auto error = take_trouble(std::get_if<Error>(&result));
-    return error ? std::variant<Error, T>(std::move(*error)) : std::move(result);
+  Result<T> with_reason(Result<T> result) {
+    auto error = take_trouble(result ? nullptr : &result.error());
+    return error ? Result<T>(std::move(*error)) : std::move(result);
   }
   /// `error`: of a call; null: it succeeded.
   std::optional<Error> take_trouble(const Error* error);
@@ -95,10 +96,10 @@ class Client {
   void unassign();
   /// The answer comes as an event.
   rd_kafka_resp_err_t commit(std::uint64_t id, int partition, const Commit& commit);
-  std::variant<Error, std::vector<std::optional<Commit>>> committed(int partitions, std::chrono::milliseconds within);
+  Result<std::vector<std::optional<Commit>>> committed(int partitions, std::chrono::milliseconds within);
   int generation() const;
   /// Of partition 0, whoever it is; nothing while nobody does.
-  std::variant<Error, std::optional<Owner>> owner(std::chrono::milliseconds within);
+  Result<std::optional<Owner>> owner(std::chrono::milliseconds within);
   /// Wakes the client's main loop, which else sends heartbeats every 500 ms at best.
   void nudge() const;
 

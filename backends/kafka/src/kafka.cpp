@@ -60,7 +60,7 @@ class Seat final : public Backend {
                    "kafka: term, renew, margin and clock_rate_error cannot be changed while the seat is in use: the "
                    "group's session was joined by them. Open another seat"};
     auto pace = pace_of(timing, carrier_->options());
-    if (auto* error = std::get_if<Error>(&pace)) return std::move(*error);
+    if (!pace) return std::move(pace).error();
     timing_ = timing;
     return std::nullopt;
   }
@@ -104,8 +104,8 @@ class Seat final : public Backend {
     if (forked()) return {};  // before any lock: it may have been held when we were forked
     if (!started_) {
       const auto pace = pace_of(timing_, carrier_->options());
-      if (const auto* error = std::get_if<Error>(&pace)) throw std::invalid_argument(error->message);
-      carrier_->begin(timing_, std::get<Pace>(pace));
+      if (!pace) throw std::invalid_argument(pace.error().message);
+      carrier_->begin(timing_, *pace);
       started_ = true;
     }
     return carrier_->call(std::move(question), limit);
@@ -193,8 +193,8 @@ std::optional<Error> request_step_down(const Options& given, const std::string& 
   bool missing = false;
   if (auto error = observer->check_topic(left(), missing)) return error;
   auto found = observer->with_reason(observer->committed(1, left()));
-  if (auto* error = std::get_if<Error>(&found)) return std::move(*error);
-  const auto& record = std::get<1>(found)[0];
+  if (!found) return std::move(found).error();
+  const auto& record = (*found)[0];
   const auto said = record ? decode(record->metadata) : std::nullopt;
   if (!said || said->released) return std::nullopt;
   const auto requests = closed_aside(make_observer(options, requests_group(options.group), journal));

@@ -196,12 +196,12 @@ void Neli::renewal_answered(const Outstanding& asked, const fact::Committed& ans
 void Neli::take(const fact::MemberRead& read) {
   if (!member_ || member_->reading != read.id) return;
   member_->reading.reset();
-  if (const auto* error = std::get_if<Error>(&read.result)) {
+  if (!read.result) {
     member_->read_again = now_ + claim_pause;
-    member_trouble_ = *error;
+    member_trouble_ = read.result.error();
     return;
   }
-  const auto& reading = std::get<Reading>(read.result);
+  const auto& reading = *read.result;
   if (reading.nonce != member_->nonce) {
     // A coordinator of the past answered, or somebody wrote over our nonce: a new one must come through.
     member_->nonce_stands = false;
@@ -218,43 +218,45 @@ void Neli::take(const fact::Observed& observed) {
   if (!observing_ || observed.id != observation_) return;
   observing_ = false;
   observed_ = observed.id;
-  if (const auto* error = std::get_if<Error>(&observed.result)) {
-    observer_trouble_ = *error;
+  if (!observed.result) {
+    observer_trouble_ = observed.result.error();
     return;
   }
   check_topic_ = false;
   observer_trouble_.reset();
-  observe(std::get<std::optional<Commit>>(observed.result));
+  observe(*observed.result);
   if (campaigning_ && !member_ && !leaving_ && observed.id > rank_after_) open_member();
 }
 
 void Neli::take(const fact::Requested& requested) {
   requesting_ = false;
   request_at_ = now_ + requests_every;
-  if (const auto* error = std::get_if<Error>(&requested.result);
-      error && error->fault == Fault::forbidden && std::exchange(requests_trouble_, error->message) != error->message)
-    emit(action::Report{Level::warning, "requests to step down cannot be read: " + error->message});
-  const auto* found = std::get_if<std::optional<Commit>>(&requested.result);
-  if (found) requests_trouble_.clear();
-  if (!found || !*found || !tenure_ || token_of(*found) != tenure_->token) return;
-  const auto request = decode_step_down((*found)->metadata);
+  if (!requested.result) {
+    const auto& error = requested.result.error();
+    if (error.fault == Fault::forbidden && std::exchange(requests_trouble_, error.message) != error.message)
+      emit(action::Report{Level::warning, "requests to step down cannot be read: " + error.message});
+    return;
+  }
+  requests_trouble_.clear();
+  const auto& found = *requested.result;
+  if (!found || !tenure_ || token_of(found) != tenure_->token) return;
+  const auto request = decode_step_down(found->metadata);
   tenure_->recalled = request.value_or(StepDown{"somebody", "no reason that could be read"});
 }
 
 void Neli::take(const fact::OwnerFound& found) {
   finding_owner_ = false;
-  const auto* owner = std::get_if<std::optional<Owner>>(&found.result);
-  if (!owner || !*owner || candidates((*owner)->client_id)) return;
+  if (!found.result || !*found.result || candidates((*found.result)->client_id)) return;
+  const auto& owner = **found.result;
   stranger_told_ = true;
-  if ((*owner)->converted)
+  if (owner.converted)
     return emit(
         action::Report{Level::warning,
                        "nobody can lead: a consumer of the protocol group.protocol=consumer is in this group and "
                        "has converted it. Stop it, and set the brokers' "
                        "group.consumer.migration.policy=disabled"});
-  emit(action::Report{Level::warning, "nobody can lead: partition 0 is owned by \"" +
-                                          printable((*owner)->client_id, 80) + "\" at " +
-                                          printable((*owner)->host, 80) +
+  emit(action::Report{Level::warning, "nobody can lead: partition 0 is owned by \"" + printable(owner.client_id, 80) +
+                                          "\" at " + printable(owner.host, 80) +
                                           ", which is no candidate. Stop it, or give the election a group of its own"});
 }
 

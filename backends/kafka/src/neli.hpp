@@ -15,6 +15,7 @@
 
 #include <tenure/backend.hpp>
 #include <tenure/log.hpp>
+#include <tenure/result.hpp>
 
 #include "record.hpp"
 
@@ -78,17 +79,17 @@ struct Committed {
 };
 struct MemberRead {
   std::uint64_t id{};
-  std::variant<Error, Reading> result;
+  Result<Reading> result;
 };
 struct Observed {
   std::uint64_t id{};
-  std::variant<Error, std::optional<Commit>> result;
+  Result<std::optional<Commit>> result;
 };
 struct Requested {
-  std::variant<Error, std::optional<Commit>> result;
+  Result<std::optional<Commit>> result;
 };
 struct OwnerFound {
-  std::variant<Error, std::optional<Owner>> result;
+  Result<std::optional<Owner>> result;
 };
 struct Left {
   std::uint64_t handle{};

@@ -355,8 +355,8 @@ Fact Carrier::carry_out(const ReadJob& job) {
 /// On the member's own handle: what decides a claim comes by the connection that brings its commits.
 Fact Carrier::read_as_member(const ReadJob& job) {
   auto found = job.client->committed(2, read_limit);
-  if (auto* error = std::get_if<Error>(&found)) return fact::MemberRead{job.id, std::move(*error)};
-  auto& commits = std::get<1>(found);
+  if (!found) return fact::MemberRead{job.id, std::move(found).error()};
+  auto& commits = *found;
   return fact::MemberRead{job.id,
                           Reading{std::move(commits[0]), commits[1] ? std::move(commits[1]->metadata) : std::string()}};
 }
@@ -367,16 +367,16 @@ Fact Carrier::read_requests() {
         std::make_shared<Client>(common_properties(options_, requests_group(options_.group)),
                                  Place{options_.brokers, requests_group(options_.group), options_.topic}, journal_);
   auto found = requests_->with_reason(requests_->committed(1, read_limit));
-  if (auto* error = std::get_if<Error>(&found)) return fact::Requested{std::move(*error)};
-  return fact::Requested{std::move(std::get<1>(found)[0])};
+  if (!found) return fact::Requested{std::move(found).error()};
+  return fact::Requested{std::move((*found)[0])};
 }
 
 Fact Carrier::observe(const ReadJob& job) {
   if (job.check_topic)
     if (auto error = topic_trouble()) return fact::Observed{job.id, std::move(*error)};
   auto found = observer_->with_reason(observer_->committed(1, read_limit));
-  if (auto* error = std::get_if<Error>(&found)) return fact::Observed{job.id, std::move(*error)};
-  return fact::Observed{job.id, std::move(std::get<1>(found)[0])};
+  if (!found) return fact::Observed{job.id, std::move(found).error()};
+  return fact::Observed{job.id, std::move((*found)[0])};
 }
 
 std::optional<Error> Carrier::topic_trouble() {

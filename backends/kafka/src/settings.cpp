@@ -212,7 +212,7 @@ Options completed(Options o) {
   return o;
 }
 
-std::variant<Error, Pace> pace_of(const Timing& timing, const Options& options) {
+Result<Pace> pace_of(const Timing& timing, const Options& options) {
   static constexpr Clock::Duration usual_session = seconds(6);
   const auto lead = timing.term - timing.margin;
   Pace pace{};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tenure/kafka.hpp>
+#include <tenure/result.hpp>
 
 namespace tenure::kafka {
 
@@ -26,7 +27,7 @@ Options options_of(const Opening& opening);
 struct Pace {
   Clock::Duration session, heartbeat, observe_every;
 };
-std::variant<Error, Pace> pace_of(const Timing& timing, const Options& options);
+Result<Pace> pace_of(const Timing& timing, const Options& options);
 
 struct FreeConf {
   void operator()(rd_kafka_conf_t* conf) const { rd_kafka_conf_destroy(conf); }

@@ -86,7 +86,7 @@ std::optional<Error> create_schema(const Options& options, const Limit& limit) {
         }
       },
       limit);
-  if (const auto* error = std::get_if<Error>(&done)) return *error;
+  if (!done) return done.error();
   return std::nullopt;
 }
 

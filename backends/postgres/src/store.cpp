@@ -45,8 +45,8 @@ Result<Swap> swap_now(Session& session, const std::string& election, const std::
     if (!lost_a_race(sqlstate_of(e))) throw;
   }
   auto found = read_now(session, election);
-  if (auto* error = std::get_if<Error>(&found)) return std::move(*error);
-  return Swap{false, std::get<Read>(std::move(found))};
+  if (!found) return std::move(found).error();
+  return Swap{false, *std::move(found)};
 }
 
 }  // namespace
@@ -91,11 +91,10 @@ std::optional<Version> Store::await_change(const std::optional<Version>& seen, c
         return Heard(waited, waited == Wait::news ? session->news().released : std::nullopt);
       },
       limit);
-  const auto* told = std::get_if<Heard>(&heard);
-  if (told && told->first == Wait::deaf) thread_.wait_out(limit);
-  if (!told || told->first == Wait::broken)
+  if (heard && heard->first == Wait::deaf) thread_.wait_out(limit);
+  if (!heard || heard->first == Wait::broken)
     thread_.wait_out({limit.clock, std::min(limit.by, began + calm), limit.stop});
-  return told ? told->second : std::nullopt;
+  return heard ? heard->second : std::nullopt;
 }
 
 std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
@@ -107,7 +106,7 @@ std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
         return true;
       },
       limit);
-  if (const auto* error = std::get_if<Error>(&done)) return *error;
+  if (!done) return done.error();
   return std::nullopt;
 }
 

@@ -143,11 +143,11 @@ bool Connection::stale() const {
 Result<std::optional<Reply>> Connection::run(const Script& script, const std::string& key,
                                              const std::vector<std::string>& arguments, bool follow) {
   auto answer = call(script, key, arguments);
-  if (auto* error = std::get_if<Error>(&answer)) {
+  if (!answer) {
     drop();
-    return std::move(*error);
+    return std::move(answer).error();
   }
-  auto& reply = std::get<Reply>(answer);
+  auto& reply = *answer;
   if (!reply.is_error()) return std::move(reply);
   const auto onward = redirection(reply, at_.host);
   auto error = refused(reply);
@@ -164,12 +164,11 @@ Result<Reply> Connection::call(const Script& script, const std::string& key,
   command.insert(command.end(), arguments.begin(), arguments.end());
   const auto send = [&]() -> Result<Reply> {
     if (asking_)
-      if (auto asked = wire_->ask({"ASKING"}); std::holds_alternative<Error>(asked)) return asked;
+      if (auto asked = wire_->ask({"ASKING"}); !asked) return asked;
     return wire_->ask(command);
   };
   auto answer = send();
-  const auto* reply = std::get_if<Reply>(&answer);
-  if (!reply || !reply->is_error() || code_of(reply->text) != "NOSCRIPT") return answer;
+  if (!answer || !answer->is_error() || code_of(answer->text) != "NOSCRIPT") return answer;
   command[0] = "EVAL";
   command[1] = script.text;
   return send();
@@ -180,11 +179,11 @@ std::optional<Error> Connection::await_replicas(Clock::Time until) {
   const auto patience =
       std::max(duration_cast<milliseconds>(std::max(left - wait_precision, left / 2)), milliseconds(1));
   const auto answer = wire_->ask({"WAIT", std::to_string(options_.replicas), std::to_string(patience.count())});
-  if (const auto* error = std::get_if<Error>(&answer)) {
+  if (!answer) {
     drop();
-    return *error;
+    return answer.error();
   }
-  const auto& reply = std::get<Reply>(answer);
+  const auto& reply = *answer;
   if (reply.is_error()) return refused(reply);
   if (reply.kind == Reply::Kind::integer && reply.integer >= options_.replicas) return std::nullopt;
   auto error = wire_->broken(std::to_string(reply.integer) + " of " + std::to_string(options_.replicas) +
@@ -195,14 +194,13 @@ std::optional<Error> Connection::await_replicas(Clock::Time until) {
 
 std::optional<Error> Connection::subscribe(const std::string& channel) {
   const auto answer = wire_->ask({"SUBSCRIBE", channel});
-  const auto* reply = std::get_if<Reply>(&answer);
-  if (reply && reply->kind == Reply::Kind::list) {
+  if (answer && answer->kind == Reply::Kind::list) {
     subscribed_ = true;
     return std::nullopt;
   }
-  auto error = !reply              ? std::get<Error>(answer)
-               : reply->is_error() ? refused(*reply)
-                                   : wire_->broken("an unexpected answer to SUBSCRIBE");
+  auto error = !answer              ? answer.error()
+               : answer->is_error() ? refused(*answer)
+                                    : wire_->broken("an unexpected answer to SUBSCRIBE");
   drop();
   return error;
 }
@@ -210,12 +208,11 @@ std::optional<Error> Connection::subscribe(const std::string& channel) {
 Result<std::optional<std::string>> Connection::next_message(CallThread::Socket& socket) {
   for (;;) {
     auto come = wire_->next();
-    auto* error = std::get_if<Error>(&come);
-    if (error == nullptr) {
-      if (auto& reply = std::get<1>(come)) return reply->list.size() == 3 ? reply->list[2].text : std::string();
+    if (come) {
+      if (auto& reply = *come) return reply->list.size() == 3 ? reply->list[2].text : std::string();
       if (!socket.wait()) return std::nullopt;
     }
-    auto trouble = error ? std::optional(*error) : wire_->fill();
+    auto trouble = come ? wire_->fill() : std::move(come).error();
     if (!trouble) continue;
     drop();
     return *trouble;

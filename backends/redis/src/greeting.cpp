@@ -13,8 +13,8 @@ std::optional<Error> greet(Wire& wire, const std::vector<Question>& questions) {
   if (auto error = wire.send(commands)) return error;
   for (const auto& question : questions) {
     const auto answer = wire.receive();
-    if (const auto* error = std::get_if<Error>(&answer)) return *error;
-    if (auto error = question.judge(std::get<Reply>(answer))) return error;
+    if (!answer) return answer.error();
+    if (auto error = question.judge(*answer)) return error;
   }
   return std::nullopt;
 }

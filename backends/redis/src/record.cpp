@@ -186,8 +186,8 @@ Result<Swap> swap_of(const Reply& reply, const std::string& key) {
   if (reply.kind != Reply::Kind::list || reply.list.size() != 3 || reply.list[0].kind != Reply::Kind::integer)
     return no_answer(key);
   auto found = read_of(reply.list[1], reply.list[2], key);
-  if (auto* error = std::get_if<Error>(&found)) return std::move(*error);
-  return Swap{reply.list[0].integer == 1, std::get<Read>(std::move(found))};
+  if (!found) return std::move(found).error();
+  return Swap{reply.list[0].integer == 1, *std::move(found)};
 }
 
 std::optional<Error> recalled(const Reply& reply, const std::string& key) {

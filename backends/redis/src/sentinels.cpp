@@ -250,8 +250,8 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
     if (auto error = wire.fill()) return error;
     for (;;) {
       auto come = wire.next();
-      if (const auto* error = std::get_if<Error>(&come)) return *error;
-      auto& reply = std::get<1>(come);
+      if (!come) return come.error();
+      auto& reply = *come;
       if (!reply) return std::nullopt;
       take(*reply);
     }
@@ -292,8 +292,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
     else
       one.trouble = link.asks->broken("names no address for the master");
     const auto judged = judge(wanted);
-    const auto* to = judged ? std::get_if<Address>(&*judged) : nullptr;
-    auto left = to ? move(*to) : std::stop_source(std::nostopstate);
+    auto left = judged && *judged ? move(**judged) : std::stop_source(std::nostopstate);
     if (caller) caller->wake();
     lock.unlock();
     left.request_stop();
@@ -367,9 +366,9 @@ Result<Sentinels::Named> Sentinels::master(Time since, const Limit& limit) {
   for (;;) {
     if (since == Time::min() && state.master) break;
     const auto judged = state.judge(since);
-    if (const auto* error = judged ? std::get_if<Error>(&*judged) : nullptr) return *error;
+    if (judged && !*judged) return judged->error();
     if (judged) {
-      left = state.move(std::get<Address>(*judged));
+      left = state.move(**judged);
       break;
     }
     if (limit.passed()) return Error{Fault::timed_out, "no Sentinel has said by the call's limit who the master is"};

@@ -55,9 +55,9 @@ Store::Store(const Options& options, const std::string& election, const std::str
 Result<Read> Store::read(const Limit& limit) {
   if (sentinels_) attempt_ = sentinels_->ask();
   const auto answer = run(read_script, {}, limit);
-  if (const auto* error = std::get_if<Error>(&answer)) return *error;
-  auto found = read_of(std::get<Reply>(answer), key_);
-  if (auto* read = std::get_if<Read>(&found)) read->absence_certain = options_.first_claim == FirstClaim::at_once;
+  if (!answer) return answer.error();
+  auto found = read_of(*answer, key_);
+  if (found) found->absence_certain = options_.first_claim == FirstClaim::at_once;
   return found;
 }
 
@@ -70,11 +70,10 @@ Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, con
   const bool claims = !next.released && (!expected || expected->token != next.token);
   const auto answer =
       run(swap_script, swap_arguments(expected, next), limit, claims ? attempt : Clock::Time::min(), options_.replicas);
-  if (const auto* error = std::get_if<Error>(&answer)) return *error;
-  auto swap = swap_of(std::get<Reply>(answer), key_);
-  auto* done = std::get_if<Swap>(&swap);
-  if (done) done->found.absence_certain = options_.first_claim == FirstClaim::at_once;
-  if (done && done->applied && claims && !expected && options_.first_claim == FirstClaim::wait)
+  if (!answer) return answer.error();
+  auto swap = swap_of(*answer, key_);
+  if (swap) swap->found.absence_certain = options_.first_claim == FirstClaim::at_once;
+  if (swap && swap->applied && claims && !expected && options_.first_claim == FirstClaim::wait)
     warn("this election has no record yet, or Redis has lost it: its first leader begins a term (" +
          std::to_string(std::chrono::ceil<std::chrono::milliseconds>(next.term).count()) +
          " ms) later. Where no record is ever lost, first_claim=at_once spares that");
@@ -83,18 +82,17 @@ Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, con
 
 std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
   const auto answer = run(recall_script, recall_arguments(request), limit);
-  if (const auto* error = std::get_if<Error>(&answer)) return *error;
-  return recalled(std::get<Reply>(answer), key_);
+  if (!answer) return answer.error();
+  return recalled(*answer, key_);
 }
 
 Result<Store::Place> Store::place(Clock::Time since, const Limit& limit) {
   if (!sentinels_) return Place{};
   auto named = sentinels_->master(std::max(since, doubted_), limit);
   if (const auto warning = sentinels_->take_warning()) warn(*warning);
-  const auto* error = std::get_if<Error>(&named);
-  const auto known = error && since == Clock::Time::min() ? sentinels_->known() : std::nullopt;
-  if (error && !known) return *error;
-  const auto& [master, moved] = known ? *known : std::get<Sentinels::Named>(named);
+  const auto known = !named && since == Clock::Time::min() ? sentinels_->known() : std::nullopt;
+  if (!named && !known) return named.error();
+  const auto& [master, moved] = known ? *known : *named;
   return Place{master, moved};
 }
 
@@ -109,31 +107,29 @@ Result<Store::Line*> Store::line(std::optional<Line>& line, Connection::Use use,
 Result<Reply> Store::run(const Script& script, const std::vector<std::string>& arguments, const Limit& limit,
                          Clock::Time named_since, int replicas) {
   const auto found = place(named_since, limit);
-  if (const auto* error = std::get_if<Error>(&found)) return *error;
-  const auto& there = std::get<Place>(found);
+  if (!found) return found.error();
+  const auto& there = *found;
   const auto way = line(commands_, Connection::Use::commands, there);
-  if (const auto* error = std::get_if<Error>(&way)) return *error;
-  auto& commands = *std::get<Line*>(way);
+  if (!way) return way.error();
+  auto& commands = **way;
   const StoppedBy either(limit.stop, there.moved);
   const Limit until_moved{limit.clock, limit.by, either.token()};
   for (int redirections = 0;; ++redirections) {
     const auto ask = [connection = commands.connection, &script, key = key_, arguments, until = by_boot_clock(limit),
                       replicas, follow = redirections < most_redirections](auto&) -> Result<std::optional<Reply>> {
       auto answer = connection->run(script, key, arguments, follow);
-      const auto* reply = std::get_if<std::optional<Reply>>(&answer);
-      if (replicas > 0 && reply && *reply && !(*reply)->list.empty() && (*reply)->list[0].integer == 1)
+      if (replicas > 0 && answer && *answer && !(*answer)->list.empty() && (*answer)->list[0].integer == 1)
         if (auto error = connection->await_replicas(until)) return *error;
       return answer;
     };
     auto answer = commands.thread.ask(ask, until_moved);
     if (there.moved.stop_requested())
       return Error{Fault::unreachable, "the Sentinels name another master than " + to_string(*there.master) + " now"};
-    const auto* error = std::get_if<Error>(&answer);
-    if (error) doubted_ = boot_clock().now();
-    if (error && error->fault == Fault::timed_out) return *error;  // something may still run
+    if (!answer) doubted_ = boot_clock().now();
+    if (!answer && answer.error().fault == Fault::timed_out) return answer.error();  // something may still run
     if (const auto warning = commands.connection->take_warning()) warn(*warning);
-    if (error) return *error;
-    if (auto& reply = std::get<1>(answer)) return std::move(*reply);
+    if (!answer) return answer.error();
+    if (auto& reply = *answer) return std::move(*reply);
   }
 }
 
@@ -143,11 +139,11 @@ std::optional<Version> Store::await_change(const std::optional<Version>& seen, c
   attempt_.reset();
   while (!limit.passed()) {
     const auto heard = listen(seen, limit);
-    const auto* deaf = std::get_if<Error>(&heard);
-    if (!deaf) return std::get<1>(heard);
-    if (deaf->message != deaf_) warn("a release will be noticed late, since nothing is told of it: " + deaf->message);
-    deaf_ = deaf->message;
-    const bool passes = deaf->fault == Fault::unreachable || deaf->fault == Fault::timed_out;
+    if (heard) return *heard;
+    const auto& deaf = heard.error();
+    if (deaf.message != deaf_) warn("a release will be noticed late, since nothing is told of it: " + deaf.message);
+    deaf_ = deaf.message;
+    const bool passes = deaf.fault == Fault::unreachable || deaf.fault == Fault::timed_out;
     const Limit pause{limit.clock, passes ? std::min(limit.by, limit.clock.now() + subscribe_again) : limit.by,
                       limit.stop};
     sentinels_ ? sentinels_->wait_out(pause) : commands_->thread.wait_out(pause);
@@ -158,11 +154,11 @@ std::optional<Version> Store::await_change(const std::optional<Version>& seen, c
 /// Until there is news or the limit; an error if it cannot listen.
 Result<std::optional<Version>> Store::listen(const std::optional<Version>& seen, const Limit& limit) {
   const auto found = place(Clock::Time::min(), limit);
-  if (const auto* error = std::get_if<Error>(&found)) return *error;
-  const auto& there = std::get<Place>(found);
+  if (!found) return found.error();
+  const auto& there = *found;
   const auto way = line(notices_, Connection::Use::notices, there);
-  if (const auto* error = std::get_if<Error>(&way)) return *error;
-  auto& notices = *std::get<Line*>(way);
+  if (!way) return way.error();
+  auto& notices = **way;
   const auto wait = [connection = notices.connection, channel = key_,
                      seen](CallThread::Socket& socket) -> Result<std::optional<Version>> {
     if (!connection->subscribed()) {
@@ -171,9 +167,8 @@ Result<std::optional<Version>> Store::listen(const std::optional<Version>& seen,
     }
     for (;;) {
       const auto message = connection->next_message(socket);
-      const auto* text = std::get_if<std::optional<std::string>>(&message);
-      if (!text || !*text) return std::nullopt;  // the subscription broke, or the limit passed
-      const auto notice = notice_of(**text);
+      if (!message || !*message) return std::nullopt;  // the subscription broke, or the limit passed
+      const auto notice = notice_of(**message);
       if (notice && notice->version == seen) continue;
       return notice && notice->released ? std::optional(notice->version) : std::nullopt;
     }

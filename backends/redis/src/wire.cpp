@@ -124,8 +124,8 @@ Result<Reply> Wire::ask(const Command& command) {
 Result<Reply> Wire::receive() {
   for (;;) {
     auto come = next();
-    if (const auto* error = std::get_if<Error>(&come)) return *error;
-    if (auto& reply = std::get<1>(come)) return std::move(*reply);
+    if (!come) return come.error();
+    if (auto& reply = *come) return std::move(*reply);
     if (auto error = fill()) return *error;
   }
 }

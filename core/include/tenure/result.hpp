@@ -1,13 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <concepts>
+#include <type_traits>
+#include <utility>
 #include <variant>
 
 #include <tenure/error.hpp>
 
 namespace tenure {
 
-/// Error stands first: it is what a mock answers that was told nothing.
+/// A value, or the error that there is instead of one:
+///   if (!result) return result.error();
+///   use(*result);
+/// Made of nothing it is an error: that is what a mock answers that was told nothing.
 template <class T>
-using Result = std::variant<Error, T>;
+class [[nodiscard]] Result {
+ public:
+  Result() = default;
+  Result(Error error) : held_(std::in_place_index<0>, std::move(error)) {}
+  template <class U = T>
+  requires(std::convertible_to<U, T> && !std::same_as<std::remove_cvref_t<U>, Error> &&
+           !std::same_as<std::remove_cvref_t<U>, Result>) Result(U&& value)
+      : held_(std::in_place_index<1>, std::forward<U>(value)) {}
+
+  /// Whether there is a value, whatever it is: also of Result<bool>.
+  explicit operator bool() const noexcept { return held_.index() == 1; }
+
+  /// REQUIRES: there is no value. Otherwise throws std::bad_variant_access, as the next do without one.
+  const Error& error() const& { return std::get<0>(held_); }
+  Error&& error() && { return std::get<0>(std::move(held_)); }
+
+  T& operator*() & { return std::get<1>(held_); }
+  const T& operator*() const& { return std::get<1>(held_); }
+  T&& operator*() && { return std::get<1>(std::move(held_)); }
+  T* operator->() { return &std::get<1>(held_); }
+  const T* operator->() const { return &std::get<1>(held_); }
+
+ private:
+  std::variant<Error, T> held_;
+};
 
 }  // namespace tenure

@@ -129,9 +129,9 @@ class LockTable final : public Backend {
 
   std::optional<Error> look(const Limit& limit) {
     const auto result = store_->read(limit);
-    if (const auto* error = std::get_if<Error>(&result)) return *error;
+    if (!result) return result.error();
     // A first sighting is timed after its answer.
-    const auto& read = std::get<Read>(result);
+    const auto& read = *result;
     decisions_.saw(read, limit.clock.now());
     after_sight();
     if (contends_ && read.read_only && read.read_only != read_only_)

@@ -223,8 +223,8 @@ std::optional<LockTableDecisions::Attempt> LockTableDecisions::surrender(Time as
 }
 
 Answer LockTableDecisions::claimed(const Result<Swap>& result, Time at) {
-  if (const auto* error = std::get_if<Error>(&result)) return Unknown{*error};
-  const auto& swap = std::get<Swap>(result);
+  if (!result) return Unknown{result.error()};
+  const auto& swap = *result;
   saw(swap.found, at);
   if (!swap.applied) {
     sight_->first = at;
@@ -245,8 +245,8 @@ Answer LockTableDecisions::claimed(const Result<Swap>& result, Time at) {
 }
 
 Answer LockTableDecisions::renewed(const Result<Swap>& result, Time at) {
-  if (const auto* error = std::get_if<Error>(&result)) return Unknown{*error};
-  const auto& swap = std::get<Swap>(result);
+  if (!result) return Unknown{result.error()};
+  const auto& swap = *result;
   saw(swap.found, at);
   if (!swap.applied) {
     sight_->first = at;
@@ -269,8 +269,8 @@ Answer LockTableDecisions::renewed(const Result<Swap>& result, Time at) {
 }
 
 std::optional<Error> LockTableDecisions::surrendered(const Result<Swap>& result, Time at) {
-  if (const auto* error = std::get_if<Error>(&result)) return *error;
-  const auto& swap = std::get<Swap>(result);
+  if (!result) return result.error();
+  const auto& swap = *result;
   saw(swap.found, at);
   if (!swap.applied) {
     sight_->first = at;

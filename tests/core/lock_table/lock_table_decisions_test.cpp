@@ -639,14 +639,14 @@ TEST_F(LockTableRules, NothingIsRenewedAfterTheDeadlineNorUnderAnotherToken) {
 TEST_F(LockTableRules, ARecallOfThisTenureIsHeard) {
   const auto token = lead();
   const auto attempt = renewal(token);
-  auto swap = std::get<Swap>(applied(attempt));
+  auto swap = *applied(attempt);
   swap.found.recall = Recall{token, "ops", "upgrade"};
   const auto answer = d.renewed(swap, now);
   ASSERT_TRUE(std::holds_alternative<Recalled>(answer));
   EXPECT_EQ(std::get<Recalled>(answer).token, token);
   EXPECT_EQ(std::get<Recalled>(answer).by, "ops");
   EXPECT_EQ(std::get<Recalled>(answer).why, "upgrade");
-  swap = std::get<Swap>(applied(renewal(token)));
+  swap = *applied(renewal(token));
   swap.found.recall = Recall{{token.value - 1}, "ops", "upgrade"};
   EXPECT_TRUE(std::holds_alternative<Granted>(d.renewed(swap, now))) << "of another one it means nothing";
 }

@@ -273,9 +273,9 @@ class World {
     call<Read>(
         p, [this](Process&) { return Result<Read>(found()); },
         [this, &p, asked](const Result<Read>& result) {
-          if (std::holds_alternative<Error>(result)) return pause(p);
+          if (!result) return pause(p);
           auto& d = p.decisions;
-          d.saw(std::get<Read>(result), local(p));
+          d.saw(*result, local(p));
           if (d.copied()) d.become(incarnation());
           (void)d.take_alarm();
           const auto attempt = d.claim(asked, local(p), random_());

@@ -18,6 +18,8 @@
 
 #include <tenure/clock.hpp>
 
+#include "eventually.hpp"
+
 namespace tenure::kafka::test {
 namespace {
 
@@ -95,6 +97,25 @@ int connect_to(const std::string& brokers) {
   return fd;
 }
 
+/// Whether the broker that is asked has heard of it.
+bool stands(rd_kafka_t* rk, const rd_kafka_AclBinding_t* acl) {
+  char why[512] = "";
+  const auto text = [](const char* s) { return s ? s : ""; };
+  auto* filter = rd_kafka_AclBindingFilter_new(rd_kafka_AclBinding_restype(acl), text(rd_kafka_AclBinding_name(acl)),
+                                               rd_kafka_AclBinding_resource_pattern_type(acl),
+                                               text(rd_kafka_AclBinding_principal(acl)),
+                                               text(rd_kafka_AclBinding_host(acl)), rd_kafka_AclBinding_operation(acl),
+                                               rd_kafka_AclBinding_permission_type(acl), why, sizeof why);
+  if (!filter) throw std::runtime_error(why);
+  const Answer answer(rk);
+  rd_kafka_DescribeAcls(rk, filter, nullptr, answer.queue());
+  rd_kafka_AclBinding_destroy(filter);
+  std::size_t count = 0;
+  const auto* result = rd_kafka_event_DescribeAcls_result(answer.event());
+  if (result) rd_kafka_DescribeAcls_result_acls(result, &count);
+  return count == 1;
+}
+
 }  // namespace
 
 std::string real_brokers() {
@@ -125,21 +146,25 @@ void create_acl(const std::string& brokers, const std::string& principal, Resour
                 Right right) {
   const auto rk = handle(brokers);
   char why[512] = "";
-  auto* wanted =
+  const std::unique_ptr<rd_kafka_AclBinding_t, void (*)(rd_kafka_AclBinding_t*)> wanted(
       rd_kafka_AclBinding_new(resource == Resource::topic ? RD_KAFKA_RESOURCE_TOPIC : RD_KAFKA_RESOURCE_GROUP,
                               name.c_str(), RD_KAFKA_RESOURCE_PATTERN_LITERAL, principal.c_str(), "*",
                               right == Right::read ? RD_KAFKA_ACL_OPERATION_READ : RD_KAFKA_ACL_OPERATION_CREATE,
-                              RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW, why, sizeof why);
+                              RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW, why, sizeof why),
+      rd_kafka_AclBinding_destroy);
   if (!wanted) throw std::runtime_error(why);
   const Answer answer(rk.get());
-  rd_kafka_CreateAcls(rk.get(), &wanted, 1, nullptr, answer.queue());
-  rd_kafka_AclBinding_destroy(wanted);
+  auto* one = wanted.get();
+  rd_kafka_CreateAcls(rk.get(), &one, 1, nullptr, answer.queue());
   std::size_t count = 0;
   const auto* result = rd_kafka_event_CreateAcls_result(answer.event());
   const auto** made = result ? rd_kafka_CreateAcls_result_acls(result, &count) : nullptr;
   const auto* refused = count == 1 ? rd_kafka_acl_result_error(made[0]) : nullptr;
   if (refused) throw std::runtime_error(rd_kafka_error_string(refused));
   check(count == 1 ? RD_KAFKA_RESP_ERR_NO_ERROR : RD_KAFKA_RESP_ERR__TIMED_OUT, "CreateAcls");
+  // The controller has it; the brokers judge by it as soon as they have heard of it.
+  if (!tenure::test::eventually([&] { return stands(rk.get(), wanted.get()); }, std::chrono::seconds(20)))
+    throw std::runtime_error("CreateAcls: the broker never heard of it");
 }
 
 int partitions(const std::string& brokers, const std::string& topic) {

@@ -15,8 +15,8 @@ int main() {
   sigemptyset(&end), sigaddset(&end, SIGINT), sigaddset(&end, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &end, nullptr);
 
-  auto seat = tenure::file::open("/tmp/tenure-example", "reports");
-  tenure::LeaderManager manager(seat, tenure::file::presets().fast);
+  auto backend = tenure::file::open("/tmp/tenure-example", "reports");
+  tenure::LeaderManager manager(backend, tenure::file::presets().fast);
   manager.start();
 
   std::jthread worker([leadership = manager.leadership()](std::stop_token stop) {

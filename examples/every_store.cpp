@@ -28,8 +28,8 @@ int main() {
   }
   {
     //! [options]
-    auto seat = tenure::kafka::open({.brokers = "b1:9092,b2:9092", .group = "reports"});
-    tenure::LeaderManager manager(seat, tenure::kafka::presets().balanced);
+    auto backend = tenure::kafka::open({.brokers = "b1:9092,b2:9092", .group = "reports"});
+    tenure::LeaderManager manager(backend, tenure::kafka::presets().balanced);
     //! [options]
   }
   //! [more]
@@ -42,5 +42,5 @@ int main() {
   auto f = memory::open(memory::hub(), "reports");
   //! [more]
   for (const auto& opened : {a, b, c}) campaign(opened.backend, opened.presets.fast);
-  for (const auto& seat : {d, e, f}) campaign(seat, lock_table_presets().fast);
+  for (const auto& backend : {d, e, f}) campaign(backend, lock_table_presets().fast);
 }

@@ -28,8 +28,9 @@ int main() {
     std::clog << to_string(line.level) << ": " << line.message << std::endl;
   };
 
-  auto seat = tenure::file::open("/tmp/tenure-example", "reports", {.name = "a", .address = "10.0.0.7:80"}, hooks.log);
-  tenure::LeaderManager manager(seat, tenure::file::presets().fast, hooks);
+  auto backend =
+      tenure::file::open("/tmp/tenure-example", "reports", {.name = "a", .address = "10.0.0.7:80"}, hooks.log);
+  tenure::LeaderManager manager(backend, tenure::file::presets().fast, hooks);
   manager.start();
 
   int signal = 0;

@@ -14,8 +14,8 @@ int main() {
   sigemptyset(&end), sigaddset(&end, SIGINT), sigaddset(&end, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &end, nullptr);  // before the first thread, so that sigwait() gets them
 
-  auto seat = tenure::file::open("/tmp/tenure-example", "reports");
-  tenure::LeaderTask task(seat, tenure::file::presets().fast, [](std::stop_token stop, tenure::Token token) {
+  auto backend = tenure::file::open("/tmp/tenure-example", "reports");
+  tenure::LeaderTask task(backend, tenure::file::presets().fast, [](std::stop_token stop, tenure::Token token) {
     std::cout << "leading with token " << token.value << std::endl;
     while (tenure::sleep_for(50ms, stop)) {
       // one step of your work, shorter than Timing::margin; send the token with every write

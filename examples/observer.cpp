@@ -12,8 +12,8 @@ int main() {
   sigemptyset(&end), sigaddset(&end, SIGINT), sigaddset(&end, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &end, nullptr);
 
-  auto seat = tenure::file::open("/tmp/tenure-example", "reports");
-  tenure::Observer observer(seat, tenure::file::presets().fast, [](const tenure::Sight& sight) {
+  auto backend = tenure::file::open("/tmp/tenure-example", "reports");
+  tenure::Observer observer(backend, tenure::file::presets().fast, [](const tenure::Sight& sight) {
     if (const auto* who = std::get_if<tenure::Incumbent>(&sight))
       std::cout << who->name << " leads, at " << who->address << std::endl;
     else if (const auto* unknown = std::get_if<tenure::Unknown>(&sight))

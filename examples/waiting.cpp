@@ -9,8 +9,8 @@
 using namespace std::chrono_literals;
 
 int main() {
-  auto seat = tenure::file::open("/tmp/tenure-example", "migration");
-  tenure::LeaderManager manager(seat, tenure::file::presets().balanced);
+  auto backend = tenure::file::open("/tmp/tenure-example", "migration");
+  tenure::LeaderManager manager(backend, tenure::file::presets().balanced);
   manager.start();
   const auto token = manager.await_leadership(1min);
   if (!token) {

@@ -8,7 +8,7 @@
 //   psql "$TENURE_POSTGRES_SOCKET" -c "select pg_terminate_backend(pid) from pg_stat_activity
 //                                       where application_name like 'tenure%'"
 // far_bench descriptors URL [--leaders 4]
-//   leaders and as many standbys that no descriptor is left for, and COMMAND as above; all is to be well afterwards
+//   leaders and as many followers that no descriptor is left for, and COMMAND as above; all is to be well afterwards
 #include <unistd.h>
 
 #include <atomic>

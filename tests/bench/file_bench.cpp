@@ -97,7 +97,7 @@ class Group {
               scratch_.path / "journal") {
     for (int i = 0; i < candidates; ++i) add();
     leader = next_leader(0).pid;
-    await_standbys();
+    await_followers();
   }
 
   pid_t add() { return fleet.start("p" + std::to_string(++started_)); }
@@ -110,7 +110,7 @@ class Group {
   }
 
   /// Until all have begun, and looked who leads.
-  void await_standbys() { let_pass(100ms); }
+  void await_followers() { let_pass(100ms); }
 
   /// From `strikes` to the next election.
   Clock::Duration change(const std::function<void(pid_t)>& strikes) {
@@ -143,7 +143,7 @@ std::vector<double> changes(const Settings& s, Clock::Duration term, std::size_t
       if (!group.fleet.reap(old, 10s)) fail("a candidate does not end");
       group.add();
     }
-    group.await_standbys();
+    group.await_followers();
   }
   return took;
 }
@@ -191,7 +191,7 @@ void idle(const Settings& s) {
   Group group(s, 3s, 2, 0);
   let_pass(3s);
   for (const auto pid : group.fleet.running()) {
-    const std::string who = pid == group.leader ? "leader" : "standby";
+    const std::string who = pid == group.leader ? "leader" : "follower";
     const auto wakes = wake_ups(pid), cpu = cpu_microseconds(pid);
     let_pass(std::chrono::seconds(seconds));
     bench::print_row(who + ", term 3 s, over 30 s: wake-ups/s", {(wake_ups(pid) - wakes) / seconds});

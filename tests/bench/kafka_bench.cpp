@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elections over a real Kafka broker, by processes: crash fail-over, hand-over, churn of standbys, first election, a
+// Elections over a real Kafka broker, by processes: crash fail-over, hand-over, churn of followers, first election, a
 // stopped leader, and what idling costs. `tests/bench/kafka` starts the broker and this. Times in seconds.
 //
 // kafka_bench --candidate PROGRAM --brokers HOST:PORT [--preset fast] [--idle-preset balanced] [--runs 10]
@@ -143,14 +143,14 @@ void churn(const Settings& s) {
   group.next_leader(0, 60s);
   let_pass(2s);
   const auto from = group.fleet.events().size();
-  std::vector<pid_t> standbys;
+  std::vector<pid_t> followers;
   for (int i = 0; i < 25; ++i) {
-    standbys.push_back(group.add());
+    followers.push_back(group.add());
     let_pass(1s);
   }
-  for (const auto pid : standbys) {
+  for (const auto pid : followers) {
     group.fleet.signal(pid, SIGTERM);
-    if (!group.fleet.reap(pid, 20s)) fail("a standby did not stop");
+    if (!group.fleet.reap(pid, 20s)) fail("a follower did not stop");
     let_pass(500ms);
   }
   bench::print_row("oustings over 25 joins and 25 leaves (" + s.preset + ")",
@@ -223,14 +223,14 @@ void idle(const Settings& s, std::mt19937&) {
   Group group(s, s.idle_preset, s.relay_brokers.empty() ? s.brokers : s.relay_brokers, 0);
   const auto leader = group.add();
   group.next_leader(0, 60s);
-  const auto standby = group.add();
+  const auto follower = group.add();
   group.add();
   let_pass(15s);
-  std::map<pid_t, Usage> before{{leader, usage_of(leader)}, {standby, usage_of(standby)}};
+  std::map<pid_t, Usage> before{{leader, usage_of(leader)}, {follower, usage_of(follower)}};
   const auto requests = relay.requests();
   let_pass(during);
   const auto after = relay.requests();
-  for (const auto& [pid, who] : {std::pair{leader, "leader"}, std::pair{standby, "standby"}}) {
+  for (const auto& [pid, who] : {std::pair{leader, "leader"}, std::pair{follower, "follower"}}) {
     const auto u = usage_of(pid);
     const auto name = std::string("idle ") + who + " (" + s.idle_preset + "): ";
     bench::print_row(name + "CPU, ms per s", {(u.cpu_ms - before[pid].cpu_ms) / seconds(during)});

@@ -95,21 +95,21 @@ class Contender:
 def changes(command, leave, runs, settle):
     took = []
     leader = Contender(command)
-    standby = None
+    follower = None
     try:
         leader.await_lead()
         for _ in range(runs):
-            standby = Contender(command)
+            follower = Contender(command)
             time.sleep(settle)
             left = time.monotonic()
             leader.signal(leave)
-            took.append(standby.await_lead() - left)
+            took.append(follower.await_lead() - left)
             leader.end()
-            leader, standby = standby, None
+            leader, follower = follower, None
     finally:
         leader.end()
-        if standby:
-            standby.end()
+        if follower:
+            follower.end()
     return took
 
 

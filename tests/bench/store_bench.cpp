@@ -102,7 +102,7 @@ Clock::Duration random_part(Clock::Duration of) {
   return Clock::Duration(std::uniform_int_distribution<Clock::rep>(0, of.count())(dice));
 }
 
-/// Kills the leader at any moment between two renewals, after its standbys have watched it for two terms.
+/// Kills the leader at any moment between two renewals, after its followers have watched it for two terms.
 void overshoot(const Settings& s) {
   const auto timing = Timing::of(1s);
   Group group(s, {"--term-ms", "1000"}, 3);
@@ -173,21 +173,22 @@ void handover_here(const Settings& s, Clock::Duration idle, const std::string& t
     if (&c == contenders && !c.manager->await_leadership(30s)) fail("nobody leads");
   }
   std::vector<double> took;
-  auto *leader = &contenders[0], *standby = &contenders[1];
+  auto *leader = &contenders[0], *follower = &contenders[1];
   for (std::size_t i = 0; i < 5 * s.runs; ++i) {
     const auto give_up = now() + 10s;
-    for (auto seen = standby->manager->changes(); !standby->follows(); seen = standby->manager->await_change(seen, 1s))
+    for (auto seen = follower->manager->changes(); !follower->follows();
+         seen = follower->manager->await_change(seen, 1s))
       if (now() > give_up) fail("nobody follows");
     let_pass(idle);
     const auto asked = now();
     leader->manager->resign(2ms);
-    while (standby->led_since(asked) < 0s && leader->led_since(asked) < 0s) {
+    while (follower->led_since(asked) < 0s && leader->led_since(asked) < 0s) {
       if (now() > give_up) fail("nobody leads");
-      standby->manager->await_leadership(1ms);
+      follower->manager->await_leadership(1ms);
     }
-    if (standby->led_since(asked) < 0s) continue;  // The other one led again after its cool-down.
-    took.push_back(milliseconds(standby->led_since(asked)));
-    std::swap(leader, standby);
+    if (follower->led_since(asked) < 0s) continue;  // The other one led again after its cool-down.
+    took.push_back(milliseconds(follower->led_since(asked)));
+    std::swap(leader, follower);
   }
   bench::print_row(title + ", of " + std::to_string(5 * s.runs), took);
 }
@@ -200,8 +201,8 @@ void handovers_here(const Settings& s) {
 
 Limit within(Clock::Duration d) { return {boot_clock(), now() + d, {}}; }
 
-/// Seats of one election, connected and no more.
-std::vector<std::shared_ptr<Backend>> seats(const Settings& s, std::size_t n) {
+/// Backends of one election, connected and no more.
+std::vector<std::shared_ptr<Backend>> backends(const Settings& s, std::size_t n) {
   const auto name = unique_name();
   std::vector<std::shared_ptr<Backend>> out;
   for (std::size_t i = 0; i < n; ++i) {
@@ -216,15 +217,15 @@ std::vector<std::shared_ptr<Backend>> seats(const Settings& s, std::size_t n) {
 /// The claim of a record that was given back: the first write of a connection, and the next.
 void claims(const Settings& s) {
   std::vector<double> first, next;
-  for (const auto& seat : seats(s, s.runs))
+  for (const auto& backend : backends(s, s.runs))
     for (auto* took : {&first, &next}) {
       auto asked = now();
-      while (!std::holds_alternative<Granted>(seat->acquire(within(10s)))) {  // Redis: the very first waits for a term
-        seat->await_change(Vacant{}, within(10s));
+      while (!std::holds_alternative<Granted>(backend->acquire(within(10s)))) {  // Redis waits for a term at first
+        backend->await_change(Vacant{}, within(10s));
         asked = now();
       }
       took->push_back(milliseconds(now() - asked));
-      if (const auto error = seat->release(within(10s))) fail(error->message);
+      if (const auto error = backend->release(within(10s))) fail(error->message);
     }
   bench::print_header("ms");
   bench::print_row("claim of what is free: the first write of a connection", first);
@@ -233,7 +234,7 @@ void claims(const Settings& s) {
 
 /// All that are connected ask at once for what is free; one gets it. From then until the last has its answer, for each.
 void contenders(const Settings& s, std::size_t n) {
-  const auto all = seats(s, n);
+  const auto all = backends(s, n);
   std::vector<double> each;
   while (each.size() < s.runs) {
     std::atomic<std::size_t> next{0}, granted{0}, denied{0};
@@ -354,7 +355,7 @@ void default_crash(const Settings& s) {
               seconds(timing.rides_out()) / seconds(timing.term - timing.renew / 2));
 }
 
-/// The leader is stopped for 30 s while a standby takes over.
+/// The leader is stopped for 30 s while a follower takes over.
 void stopped(const Settings& s) {
   std::list<Group> groups;
   for (int i = 0; i < 3; ++i) groups.emplace_back(s, std::vector<std::string>{"--preset", "fast"}, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: what every store keeps, written once. Method: seats driven verb by verb in real time; every wait is for a
+// Goal: what every store keeps, written once. Method: backends driven verb by verb in real time; every wait is for a
 // condition and has a deadline. Compiled once, and instantiated by each store's own contract_test.cpp.
 #include "contract_suite.hpp"
 
@@ -43,7 +43,7 @@ TEST_P(BackendContract, AHeldOneIsRefusedForAsLongAsItIsRenewed) {
       EXPECT_EQ(d->holder->name, "a");
       EXPECT_EQ(d->holder->token, *token);
     }
-    b.seat().await_change(Vacant{}, Player::within(timing_.retry));
+    b.backend().await_change(Vacant{}, Player::within(timing_.retry));
   }
   EXPECT_GT(denied, 0);
 }
@@ -109,7 +109,7 @@ TEST_P(BackendContract, ALongerTermThatIsAcceptedMeanwhileRenewsNoLonger) {
   ASSERT_TRUE(token);
   auto longer = timing_;
   longer.term *= 10;
-  static_cast<void>(a.seat().accepts(longer));  // or refuses it
+  static_cast<void>(a.backend().accepts(longer));  // or refuses it
   const auto asked = now();
   ASSERT_TRUE(a.renewed(*token)) << "its tenure goes on";
   wait_out({boot_clock(), asked + timing_.term, {}});
@@ -122,7 +122,7 @@ TEST_P(BackendContract, ACrashedHolderIsReplaced) {
   const auto token = first_tenure(a);
   ASSERT_TRUE(token);
   static_cast<void>(b.acquire());
-  store_->crash(a.give_up_seat());
+  store_->crash(a.give_up_backend());
   const auto next = b.campaign(patience);
   ASSERT_TRUE(next);
   EXPECT_GT(*next, *token);
@@ -151,7 +151,7 @@ TEST_P(BackendContract, TokensRiseWhateverEndedTheTenure) {
   ASSERT_TRUE(rises(first_tenure(a)));
   ASSERT_EQ(a.release(), std::nullopt);
   ASSERT_TRUE(rises(a.campaign(patience)));  // after a release
-  store_->crash(a.give_up_seat());
+  store_->crash(a.give_up_backend());
   auto b = player("b");
   ASSERT_TRUE(rises(b.campaign(patience)));  // after a crash
   if (store_->lapses()) {
@@ -159,7 +159,7 @@ TEST_P(BackendContract, TokensRiseWhateverEndedTheTenure) {
     ASSERT_TRUE(rises(c.campaign(patience)));  // after an expiry
     ASSERT_EQ(c.release(), std::nullopt);
   }
-  store_->crash(b.give_up_seat());
+  store_->crash(b.give_up_backend());
   if (!store_->restart()) return;
   auto d = player("d");
   ASSERT_TRUE(rises(d.campaign(patience)));  // after a restart of the store
@@ -276,23 +276,23 @@ TEST_P(BackendContract, AWaitEndsByItsLimitOrItsStop) {
   const auto seen = sight_of(b);
   const Lateness lateness;
   const auto limit = Player::within(timing_.retry);
-  b.seat().await_change(seen, limit);
+  b.backend().await_change(seen, limit);
   EXPECT_LE(now(), limit.by + seconds(1) + 3 * lateness.most());
   std::stop_source stop;
   std::jthread stopper([&] { stop.request_stop(); });
   const auto patient = Player::within(patience, stop.get_token());
-  while (!stop.stop_requested()) b.seat().await_change(seen, patient);  // a wait may end for no reason
+  while (!stop.stop_requested()) b.backend().await_change(seen, patient);  // a wait may end for no reason
   EXPECT_LT(now(), patient.by);
 }
 
-TEST_P(BackendContract, AReleaseEndsTheWaitOfAStandby) {
+TEST_P(BackendContract, AReleaseEndsTheWaitOfAFollower) {
   if (!store_->pushes()) GTEST_SKIP() << "this store tells nobody of a change";
   auto a = player("a"), b = player("b");
   const auto token = first_tenure(a);
   ASSERT_TRUE(token);
   ASSERT_FALSE(std::holds_alternative<Granted>(b.acquire()));
   Clock::Time led{};
-  std::jthread standby([&] {
+  std::jthread follower([&] {
     if (b.campaign(patience)) led = now();
   });
   for (int i = 0; i < 20; ++i) {
@@ -302,7 +302,7 @@ TEST_P(BackendContract, AReleaseEndsTheWaitOfAStandby) {
   ASSERT_TRUE(a.renewed(*token));
   const auto released = now();
   ASSERT_EQ(a.release(), std::nullopt);
-  standby.join();
+  follower.join();
   ASSERT_GT(led, released);
   EXPECT_LT(led - released, store_->hand_over()) << "nothing was told";
 }
@@ -316,7 +316,7 @@ TEST_P(BackendContract, AChangeBeforeTheWaitIsNotMissed) {
   const auto seen = sight_of(b);
   ASSERT_EQ(a.release(), std::nullopt);
   const auto before = now();
-  b.seat().await_change(seen, Player::within(timing_.term / 2));
+  b.backend().await_change(seen, Player::within(timing_.term / 2));
   EXPECT_LT(now() - before, timing_.term / 2);
 }
 
@@ -334,15 +334,15 @@ TEST_P(BackendContract, AHungCallEndsByItsLimit) {
     EXPECT_LE(now(), limit.by + milliseconds(200) + 3 * lateness.most()) << verb;
   };
   in_time("renew",
-          [&](const Limit& limit) { EXPECT_TRUE(std::holds_alternative<Unknown>(a.seat().renew(*token, limit))); });
+          [&](const Limit& limit) { EXPECT_TRUE(std::holds_alternative<Unknown>(a.backend().renew(*token, limit))); });
   in_time("acquire",
-          [&](const Limit& limit) { EXPECT_FALSE(std::holds_alternative<Granted>(b.seat().acquire(limit))); });
-  in_time("observe", [&](const Limit& limit) { b.seat().observe(limit); });
-  in_time("await_change", [&](const Limit& limit) { b.seat().await_change(Vacant{}, limit); });
-  in_time("release", [&](const Limit& limit) { a.seat().release(limit); });
+          [&](const Limit& limit) { EXPECT_FALSE(std::holds_alternative<Granted>(b.backend().acquire(limit))); });
+  in_time("observe", [&](const Limit& limit) { b.backend().observe(limit); });
+  in_time("await_change", [&](const Limit& limit) { b.backend().await_change(Vacant{}, limit); });
+  in_time("release", [&](const Limit& limit) { a.backend().release(limit); });
   std::stop_source stop;
   std::jthread stopper([&] { stop.request_stop(); });
-  b.seat().observe(Player::within(patience, stop.get_token()));
+  b.backend().observe(Player::within(patience, stop.get_token()));
   store_->hang(false);
 }
 
@@ -356,7 +356,7 @@ TEST_P(BackendContract, ASteppedStoreClockMakesNoSecondLeader) {
     for (int i = 0; i < 20; ++i) {
       ASSERT_TRUE(a.renewed(*token));
       ASSERT_FALSE(std::holds_alternative<Granted>(b.acquire()));
-      b.seat().await_change(Vacant{}, Player::within(timing_.retry));
+      b.backend().await_change(Vacant{}, Player::within(timing_.retry));
     }
   }
   store_->step_clock(hours(-1));
@@ -398,7 +398,7 @@ TEST_P(BackendContract, OddNamesAreElectionsOfTheirOwn) {
     EXPECT_TRUE(std::holds_alternative<Vacant>(sight_of(player("watcher", election))));
     auto& p = players.emplace_back(player("p" + std::to_string(players.size()), election));
     ASSERT_TRUE(first_tenure(p));
-    EXPECT_EQ(p.seat().election(), election);
+    EXPECT_EQ(p.backend().election(), election);
     const auto sight = sight_of(player("watcher", election));
     ASSERT_TRUE(std::holds_alternative<Incumbent>(sight));
     EXPECT_EQ(std::get<Incumbent>(sight).name, "p" + std::to_string(players.size() - 1));
@@ -418,7 +418,7 @@ TEST_P(BackendContract, ACandidatesNameIsToldAsItIs) {
 TEST_P(BackendContract, NamesThatCannotBeAreRefusedByName) {
   const auto refusal = [&](const std::string& election, const Candidate& candidate) -> std::string {
     try {
-      store_->seat(election, candidate);
+      store_->backend(election, candidate);
     } catch (const std::invalid_argument& e) {
       return e.what();
     }
@@ -496,7 +496,7 @@ TEST_P(StoreContract, ATenureKeepsItsTermAndTheNextOneHasWhatWasAcceptedMeanwhil
     auto a = player("a", election);
     const auto token = first_tenure(a);
     ASSERT_TRUE(token);
-    ASSERT_EQ(a.seat().accepts(Timing::of(term)), std::nullopt);
+    ASSERT_EQ(a.backend().accepts(Timing::of(term)), std::nullopt);
     ASSERT_TRUE(a.renewed(*token));
     const auto kept = standing(*open(election));
     ASSERT_TRUE(kept);

@@ -24,12 +24,12 @@ using std::chrono::seconds;
 
 inline std::string name_of(const testing::TestParamInfo<Subject>& info) { return info.param.name; }
 
-/// A candidate under test: its seat, and the patience of a manager.
+/// A candidate under test: its backend, and the patience of a manager.
 class Player {
  public:
-  Player(std::shared_ptr<Backend> seat, const Timing& timing, Clock::Duration look_again)
-      : seat_(std::move(seat)), timing_(timing), look_again_(look_again) {
-    if (const auto error = seat_->accepts(timing_)) throw std::invalid_argument(error->message);
+  Player(std::shared_ptr<Backend> backend, const Timing& timing, Clock::Duration look_again)
+      : backend_(std::move(backend)), timing_(timing), look_again_(look_again) {
+    if (const auto error = backend_->accepts(timing_)) throw std::invalid_argument(error->message);
   }
 
   static Limit within(Clock::Duration d, std::stop_token stop = {}) {
@@ -37,22 +37,22 @@ class Player {
   }
   Limit call() const { return within(timing_.call); }
 
-  Answer acquire() { return seat_->acquire(call()); }
-  Answer renew(Token token) { return seat_->renew(token, call()); }
-  std::optional<Error> release() { return seat_->release(call()); }
+  Answer acquire() { return backend_->acquire(call()); }
+  Answer renew(Token token) { return backend_->renew(token, call()); }
+  std::optional<Error> release() { return backend_->release(call()); }
 
   /// Asks until it is told.
   Sight observe(Clock::Duration patience) {
     for (const auto all = within(patience);; wait_out(within(timing_.retry))) {
-      auto sight = seat_->observe(call());
+      auto sight = backend_->observe(call());
       if (const auto* unknown = std::get_if<Unknown>(&sight); !unknown || all.passed()) {
         if (unknown) ADD_FAILURE() << "nobody could say who leads: " << unknown->error.message;
         return sight;
       }
     }
   }
-  Backend& seat() { return *seat_; }
-  std::shared_ptr<Backend> give_up_seat() { return std::move(seat_); }
+  Backend& backend() { return *backend_; }
+  std::shared_ptr<Backend> give_up_backend() { return std::move(backend_); }
 
   bool renewed(Token token) {
     const auto answer = renew(token);
@@ -67,7 +67,7 @@ class Player {
       if (const auto* granted = std::get_if<Granted>(&answer)) return granted->token;
       if (const auto* denied = std::get_if<Denied>(&answer)) {
         const auto seen = denied->holder ? Sight(*denied->holder) : Sight(Vacant{});
-        seat_->await_change(seen, {all.clock, std::min(all.by, all.clock.now() + look_again_), all.stop});
+        backend_->await_change(seen, {all.clock, std::min(all.by, all.clock.now() + look_again_), all.stop});
       } else {
         wait_out({all.clock, std::min(all.by, all.clock.now() + timing_.retry), all.stop});
       }
@@ -76,7 +76,7 @@ class Player {
   }
 
  private:
-  std::shared_ptr<Backend> seat_;
+  std::shared_ptr<Backend> backend_;
   Timing timing_;
   Clock::Duration look_again_;
 };
@@ -123,12 +123,12 @@ class ContractTest : public testing::TestWithParam<Subject> {
     return player(Candidate{name, name + ":1"}, election);
   }
   Player player(const Candidate& candidate, const std::string& election = "jobs") {
-    return player(store_->seat(election, candidate), election);
+    return player(store_->backend(election, candidate), election);
   }
-  Player player(std::shared_ptr<Backend> seat, const std::string& election) {
+  Player player(std::shared_ptr<Backend> backend, const std::string& election) {
     if (!terms_are_short_ && !store_->absence_certain() && !leave_a_released_record(*store_->store(election)))
       throw std::runtime_error("the store did not answer");
-    return {std::move(seat), timing_, store_->pushes() ? timing_.term : timing_.retry};
+    return {std::move(backend), timing_, store_->pushes() ? timing_.term : timing_.retry};
   }
   Sight sight_of(Player& p) { return p.observe(patience); }
   Sight sight_of(Player&& p) { return p.observe(patience); }

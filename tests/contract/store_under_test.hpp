@@ -20,8 +20,8 @@ class StoreUnderTest {
  public:
   virtual ~StoreUnderTest() = default;
 
-  /// A new candidate's seat, as users open it. Throws std::invalid_argument for names that can never work.
-  virtual std::shared_ptr<Backend> seat(const std::string& election, const Candidate& candidate) = 0;
+  /// A new candidate's backend, as users open it. Throws std::invalid_argument for names that can never work.
+  virtual std::shared_ptr<Backend> backend(const std::string& election, const Candidate& candidate) = 0;
 
   /// A new connection to one election's record; null if the store has no compare-and-set.
   virtual std::shared_ptr<ConditionalStore> store(const std::string& election) {
@@ -86,7 +86,7 @@ class StoreUnderTest {
   virtual bool hang(bool) { return false; }                   ///< Calls get no answer.
 
   /// The candidate dies: it releases nothing and asks nothing more.
-  virtual void crash(std::shared_ptr<Backend> seat) { seat.reset(); }
+  virtual void crash(std::shared_ptr<Backend> backend) { backend.reset(); }
 };
 
 struct Subject {

@@ -22,7 +22,7 @@ class Objects final : public StoreUnderTest {
   }
   ~Objects() override { fs::remove_all(directory_); }
 
-  std::shared_ptr<Backend> seat(const std::string& election, const Candidate& candidate) override {
+  std::shared_ptr<Backend> backend(const std::string& election, const Candidate& candidate) override {
     check_election(election);
     return lock_table(store(election), election, candidate);
   }

@@ -15,9 +15,9 @@ inline std::pair<Token, Token> two_leaders() {
   ManualClock clock;
   const memory::Hub hub;
   const auto timing = lock_table_presets().fast;
-  const auto acquire = [&](Backend& seat) {
-    EXPECT_FALSE(seat.accepts(timing));
-    const auto answer = seat.acquire({clock, clock.now() + timing.call, {}});
+  const auto acquire = [&](Backend& backend) {
+    EXPECT_FALSE(backend.accepts(timing));
+    const auto answer = backend.acquire({clock, clock.now() + timing.call, {}});
     const auto* granted = std::get_if<Granted>(&answer);
     return granted ? granted->token : Token{};
   };

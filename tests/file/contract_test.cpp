@@ -10,7 +10,7 @@ namespace {
 
 class File final : public StoreUnderTest {
  public:
-  std::shared_ptr<Backend> seat(const std::string& election, const Candidate& candidate) override {
+  std::shared_ptr<Backend> backend(const std::string& election, const Candidate& candidate) override {
     return file::open(base_, election, candidate);
   }
   std::shared_ptr<ConditionalStore> store(const std::string& election) override { return file::store(base_, election); }

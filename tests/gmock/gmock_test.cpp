@@ -16,19 +16,19 @@ using testing::NiceMock;
 
 TEST(MockBackend, ToldNothingAnswersUnknown) {
   ManualClock clock;
-  NiceMock<MockBackend> seat;
+  NiceMock<MockBackend> backend;
   const Limit limit{clock, clock.now() + std::chrono::seconds(1), {}};
-  EXPECT_TRUE(std::holds_alternative<Unknown>(seat.acquire(limit)));
-  EXPECT_TRUE(std::holds_alternative<Unknown>(seat.renew(Token{1}, limit)));
-  EXPECT_TRUE(std::holds_alternative<Unknown>(seat.observe(limit)));
-  EXPECT_EQ(seat.accepts(Timing::of(std::chrono::seconds(1))), std::nullopt);
+  EXPECT_TRUE(std::holds_alternative<Unknown>(backend.acquire(limit)));
+  EXPECT_TRUE(std::holds_alternative<Unknown>(backend.renew(Token{1}, limit)));
+  EXPECT_TRUE(std::holds_alternative<Unknown>(backend.observe(limit)));
+  EXPECT_EQ(backend.accepts(Timing::of(std::chrono::seconds(1))), std::nullopt);
 }
 
 TEST(MockBackend, ToldNothingWaitsOutItsLimit) {
   ManualClock clock;
-  NiceMock<MockBackend> seat;
+  NiceMock<MockBackend> backend;
   const auto by = clock.now() + std::chrono::seconds(1);
-  std::jthread waiter([&] { seat.await_change(Vacant{}, Limit{clock, by, {}}); });
+  std::jthread waiter([&] { backend.await_change(Vacant{}, Limit{clock, by, {}}); });
   ASSERT_TRUE(clock.await_parked(1));
   EXPECT_EQ(clock.next_alarm(), by);
   clock.advance_to(by);
@@ -36,9 +36,9 @@ TEST(MockBackend, ToldNothingWaitsOutItsLimit) {
 
 TEST(MockBackend, DoesAsTold) {
   ManualClock clock;
-  MockBackend seat;
-  EXPECT_CALL(seat, acquire(_)).WillOnce(testing::Return(Granted{Token{7}}));
-  const auto answer = seat.acquire(Limit{clock, clock.now() + std::chrono::seconds(1), {}});
+  MockBackend backend;
+  EXPECT_CALL(backend, acquire(_)).WillOnce(testing::Return(Granted{Token{7}}));
+  const auto answer = backend.acquire(Limit{clock, clock.now() + std::chrono::seconds(1), {}});
   ASSERT_TRUE(std::holds_alternative<Granted>(answer));
   EXPECT_EQ(std::get<Granted>(answer).token, Token{7});
 }
@@ -46,12 +46,12 @@ TEST(MockBackend, DoesAsTold) {
 TEST(MockConditionalStore, ToldNothingElectsNobody) {
   ManualClock clock;
   const auto store = std::make_shared<NiceMock<MockConditionalStore>>();
-  const auto seat = lock_table(store, "jobs", {"a", ""});
+  const auto backend = lock_table(store, "jobs", {"a", ""});
   const Limit limit{clock, clock.now() + std::chrono::seconds(1), {}};
   EXPECT_CALL(*store, compare_and_set(_, _, _)).Times(0);
-  EXPECT_TRUE(std::holds_alternative<Unknown>(seat->acquire(limit)));
-  EXPECT_TRUE(std::holds_alternative<Unknown>(seat->observe(limit)));
-  EXPECT_EQ(seat->release(limit), std::nullopt);
+  EXPECT_TRUE(std::holds_alternative<Unknown>(backend->acquire(limit)));
+  EXPECT_TRUE(std::holds_alternative<Unknown>(backend->observe(limit)));
+  EXPECT_EQ(backend->release(limit), std::nullopt);
 }
 
 }  // namespace

@@ -22,16 +22,16 @@ constexpr Timing timing{.term = 10s, .renew = 2s, .retry = 200ms, .margin = 500m
 
 TEST(ManagerOverMock, ForgottenExpectationNeverElects) {
   ManualClock clock;
-  const auto seat = std::make_shared<NiceMock<MockBackend>>();
+  const auto backend = std::make_shared<NiceMock<MockBackend>>();
   std::atomic<int> asked{0};
   std::atomic<bool> elected{false};
-  ON_CALL(*seat, acquire(_)).WillByDefault([&](const Limit&) {
+  ON_CALL(*backend, acquire(_)).WillByDefault([&](const Limit&) {
     ++asked;
     return Answer{};  // what GoogleMock returns where it was told nothing
   });
   Hooks hooks;
   hooks.elected = [&](const Elected&) { elected = true; };
-  LeaderManager manager(seat, timing, hooks, clock);
+  LeaderManager manager(backend, timing, hooks, clock);
   manager.start();
   while (asked < 50) {
     ASSERT_TRUE(clock.await_parked(1));
@@ -44,15 +44,15 @@ TEST(ManagerOverMock, ForgottenExpectationNeverElects) {
 
 TEST(ManagerOverMock, ElectsRenewsAndOustsAsTheMockSays) {
   ManualClock clock;
-  const auto seat = std::make_shared<NiceMock<MockBackend>>();
+  const auto backend = std::make_shared<NiceMock<MockBackend>>();
   const Incumbent other{.name = "b", .incarnation = "2", .address = "b:1", .token = {8}, .remaining = 9s};
-  EXPECT_CALL(*seat, acquire(_)).WillOnce(Return(Granted{{7}})).WillRepeatedly(Return(Denied{other}));
-  EXPECT_CALL(*seat, renew(Token{7}, _)).WillOnce(Return(Denied{other}));
-  EXPECT_CALL(*seat, release(_));
+  EXPECT_CALL(*backend, acquire(_)).WillOnce(Return(Granted{{7}})).WillRepeatedly(Return(Denied{other}));
+  EXPECT_CALL(*backend, renew(Token{7}, _)).WillOnce(Return(Denied{other}));
+  EXPECT_CALL(*backend, release(_));
   std::promise<Ousting> ousted;
   Hooks hooks;
   hooks.ousting = [&](const Ousting& o) { ousted.set_value(o); };
-  LeaderManager manager(seat, timing, hooks, clock);
+  LeaderManager manager(backend, timing, hooks, clock);
   manager.start();
   ASSERT_EQ(manager.await_leadership(1h), Token{7});
   ASSERT_TRUE(clock.await_parked(1));

@@ -12,7 +12,7 @@ namespace {
 /// Every test has elections of its own: its mark is at the end of each group.
 class Kafka final : public StoreUnderTest {
  public:
-  std::shared_ptr<Backend> seat(const std::string& election, const Candidate& candidate) override {
+  std::shared_ptr<Backend> backend(const std::string& election, const Candidate& candidate) override {
     check_election(election);  // an empty group would be the program's name
     kafka::Options options;
     options.brokers = brokers_;

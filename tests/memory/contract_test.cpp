@@ -11,7 +11,7 @@ class Memory final : public StoreUnderTest {
  public:
   explicit Memory(memory::Traits traits) : traits_(traits), hub_(traits) {}
 
-  std::shared_ptr<Backend> seat(const std::string& election, const Candidate& candidate) override {
+  std::shared_ptr<Backend> backend(const std::string& election, const Candidate& candidate) override {
     return memory::open(hub_, election, candidate);
   }
   std::shared_ptr<ConditionalStore> store(const std::string& election) override { return hub_.store(election); }

@@ -32,7 +32,7 @@ class Table final : public StoreUnderTest {
     options_.conninfo = pool_->conninfo();
   }
 
-  std::shared_ptr<Backend> seat(const std::string& election, const Candidate& candidate) override {
+  std::shared_ptr<Backend> backend(const std::string& election, const Candidate& candidate) override {
     return postgres::open(options_, election, candidate);
   }
   std::shared_ptr<ConditionalStore> store(const std::string& election) override {

@@ -10,7 +10,7 @@ namespace tenure::contract {
 
 class Redis : public StoreUnderTest {
  public:
-  std::shared_ptr<Backend> seat(const std::string& election, const Candidate& candidate) override {
+  std::shared_ptr<Backend> backend(const std::string& election, const Candidate& candidate) override {
     return redis::open(options(), election, candidate);
   }
   std::shared_ptr<ConditionalStore> store(const std::string& election) override {

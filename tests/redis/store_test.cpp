@@ -13,11 +13,11 @@
 
 #include <tenure/leader_manager.hpp>
 
+#include "follower_reads.hpp"
 #include "no_descriptors.hpp"
 #include "options.hpp"
 #include "record.hpp"
 #include "server.hpp"
-#include "standby_reads.hpp"
 #include "support.hpp"
 
 namespace tenure::redis::test {

@@ -25,8 +25,8 @@ class TENURE_EXPORT Observer {
 
   /// `timing` as the candidates have it: `call` limits each question, `retry` the pause after an unanswered one.
   /// Throws std::invalid_argument as LeaderManager does, and std::system_error if there can be no thread or descriptor.
-  /// REQUIRES: the clock outlives the observer, and every call into a wedged seat.
-  Observer(std::shared_ptr<Backend> seat, const Timing& timing, Changed changed = {}, Clock& clock = boot_clock());
+  /// REQUIRES: the clock outlives the observer, and every call into a wedged backend.
+  Observer(std::shared_ptr<Backend> backend, const Timing& timing, Changed changed = {}, Clock& clock = boot_clock());
   ~Observer();
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;

@@ -7,5 +7,5 @@
 
 int main() {
   const auto configured = tenure::from_json(R"({"store": "memory:", "election": "jobs"})", tenure::memory::open_url);
-  if (configured.backend) std::puts("seated");
+  if (configured.backend) std::puts("opened");
 }

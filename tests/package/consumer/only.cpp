@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A seat at one store, by its URL; nothing else is linked.
+// A backend of one store, by its URL; nothing else is linked.
 #include HEADER
 
 #include <cstdio>
@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   opening.url = argc > 1 ? argv[1] : URL;
   opening.election = "jobs";
   try {
-    if (OPEN(opening).backend) std::puts("seated");
+    if (OPEN(opening).backend) std::puts("opened");
   } catch (const std::exception& e) {
     std::puts(e.what());
   }

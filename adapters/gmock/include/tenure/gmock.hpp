@@ -11,7 +11,7 @@
 
 namespace tenure {
 
-/// A seat that does as told. What it was told nothing about it answers with Unknown, which elects nobody, and
+/// A backend that does as told. What it was told nothing about it answers with Unknown, which elects nobody, and
 /// waits out the limit of await_change(), so that nothing spins. Mind that the manager calls it from a thread
 /// of its own.
 class MockBackend : public Backend {

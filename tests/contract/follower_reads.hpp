@@ -45,12 +45,12 @@ inline constexpr Timing quiet_timing{.term = std::chrono::seconds(30),
                                      .call = std::chrono::seconds(10),
                                      .drain = std::chrono::seconds(1)};
 
-/// The seat's token, once it leads.
-inline std::optional<Token> lead(Backend& seat, const Timing& timing) {
+/// The backend's token, once it leads.
+inline std::optional<Token> lead(Backend& backend, const Timing& timing) {
   using std::chrono::seconds;
-  EXPECT_EQ(seat.accepts(timing), std::nullopt);
+  EXPECT_EQ(backend.accepts(timing), std::nullopt);
   for (const Limit all{boot_clock(), boot_clock().now() + 2 * timing.term, {}}; !all.passed();) {
-    const auto answer = seat.acquire({boot_clock(), boot_clock().now() + timing.call, {}});
+    const auto answer = backend.acquire({boot_clock(), boot_clock().now() + timing.call, {}});
     if (const auto* granted = std::get_if<Granted>(&answer)) return granted->token;
     wait_out({boot_clock(), boot_clock().now() + timing.retry, {}});
   }

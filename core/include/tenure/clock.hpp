@@ -12,10 +12,10 @@ namespace tenure {
 
 class Waker;
 
-/// A clock that also waits. Thread-safe.
+/// A clock that can also wait. Any thread may call any method.
 ///
-/// The real one reads CLOCK_BOOTTIME, because std::chrono::steady_clock stands still while a host is suspended
-/// and a lease does not. Tests drive a ManualClock.
+/// boot_clock() reads CLOCK_BOOTTIME. std::chrono::steady_clock will not do: it stands still while a host is
+/// suspended, and a lease does not. Tests drive a ManualClock.
 class TENURE_EXPORT Clock {
  public:
   using Duration = std::chrono::nanoseconds;
@@ -26,27 +26,32 @@ class TENURE_EXPORT Clock {
 
   virtual ~Clock() = default;
 
-  /// Never falls, counts time asleep. The epoch is the clock's own: times of two clocks do not compare.
+  /// Never goes back, and counts the time that the host was suspended. Each clock has an epoch of its own, so times of
+  /// two clocks cannot be compared.
   virtual Time now() const noexcept = 0;
 
-  /// For one waiting thread. Throws std::system_error when the process has no descriptor left.
+  /// Makes a waker for one waiting thread. Throws std::system_error if the process has no file descriptor left.
   virtual std::unique_ptr<Waker> make_waker() = 0;
 
-  /// Wall-clock milliseconds since 1970: a floor for tokens and a label for people, never a ground to decide on.
+  /// Wall-clock milliseconds since 1970. They are a lower bound for tokens and a label for people. Nothing may be
+  /// decided by them.
   virtual std::int64_t unix_ms() const noexcept = 0;
 };
 
-/// Wakes one waiting thread, at a moment or at once. Made by a Clock, used with that clock's times.
+/// Lets one thread wait: until a moment, or until another thread wakes it. A Clock makes it, and it understands the
+/// times of that clock only.
 class TENURE_EXPORT Waker {
  public:
   virtual ~Waker() = default;
 
-  /// Sets when wait() ends by itself, also of a wait that goes on. Any thread, but one at a time.
+  /// Sets when wait() ends by itself. This also moves the end of a wait that is under way. Any thread may call it, one
+  /// at a time.
   virtual void set(Clock::Time until) = 0;
 
-  /// Sleeps until wake() was called or the clock reached what was set (at first: for ever); returns at once if either
-  /// is so already. One wake() ends one wait, also a later one: a wake is never lost. REQUIRES: one waiting thread at a
-  /// time. Returns true if a wake() ended it.
+  /// Sleeps until wake() is called or the clock reaches the time of set(), which is at first infinitely far. Returns at
+  /// once if either has happened already. Returns true if a wake() ended the wait.
+  /// One wake() ends one wait: if nobody waits, the next one. So no wake-up is lost.
+  /// REQUIRES: one thread waits at a time.
   virtual bool wait() = 0;
 
   bool wait_until(Clock::Time until) {
@@ -54,15 +59,16 @@ class TENURE_EXPORT Waker {
     return wait();
   }
 
-  /// Any thread, also while nobody waits. Allocates nothing and takes no lock that a waiter holds.
+  /// Any thread may call it, also while nobody waits. It allocates nothing, and takes no lock that a waiter holds.
   virtual void wake() noexcept = 0;
 };
 
-/// CLOCK_BOOTTIME, one for the process, alive until it ends.
+/// The clock of the process: CLOCK_BOOTTIME. It lives as long as the process.
 TENURE_EXPORT Clock& boot_clock() noexcept;
 
-/// For your work: sleeps that long by the boot clock, or until `stop` is requested, and returns false if it was:
-/// `while (tenure::sleep_for(50ms, stop)) { one step }`. Any thread. Works also when no descriptor is left.
+/// Sleeps for `duration` by the boot clock, or until `stop` is requested; then it returns false. For your work:
+///   while (tenure::sleep_for(50ms, stop)) { one step }
+/// Any thread may call it. It works also when no file descriptor is left.
 TENURE_EXPORT bool sleep_for(Clock::Duration duration, std::stop_token stop = {});
 
 }  // namespace tenure

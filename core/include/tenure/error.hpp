@@ -7,25 +7,25 @@
 
 namespace tenure {
 
-/// What went wrong, as far as a caller can act on it.
+/// What went wrong: the kinds of trouble that a caller may want to tell apart.
 enum class Fault {
   unreachable,    ///< The store did not answer, or refused the connection.
-  timed_out,      ///< The call ended by its limit; it may or may not have taken effect.
-  wedged,         ///< A store call ignored its limit: nothing more is sent to that seat until it returns.
-  deposed,        ///< The store will renew no more; the lease still runs to its end, and others honour it.
-  forbidden,      ///< The store refused us: credentials, a missing privilege, a read-only server.
-  misconfigured,  ///< A setting here or at the store must change first. The message says which and to what.
-  corrupt,        ///< What the store holds cannot be right: an unknown format, a token that fell.
+  timed_out,      ///< The call ran into its limit. It may or may not have taken effect.
+  wedged,         ///< A store call ignored its limit. Nothing more is sent to that backend until the call returns.
+  deposed,        ///< The store will not renew again. The lease runs to its end, and others respect it until then.
+  forbidden,      ///< The store refused us: wrong credentials, a missing privilege, or a read-only server.
+  misconfigured,  ///< A setting here or in the store must change first. The message says which one, and to what.
+  corrupt,        ///< The store holds something that cannot be right: an unknown format, or a token that fell.
   hook_threw,     ///< A hook or a task of yours threw.
   hook_overran,   ///< A hook of yours had not returned when its time was up.
 };
 
 TENURE_EXPORT std::string_view to_string(Fault) noexcept;
 
-/// A value, not an exception: losing an election and trouble with a store are expected.
+/// An error is a value and not an exception, because trouble with a store is expected.
 struct Error {
   Fault fault{};
-  std::string message{};  ///< What, where, and what would be right. Never a secret.
+  std::string message{};  ///< Says what is wrong, where, and what would be right. Holds no secret.
   friend bool operator==(const Error&, const Error&) = default;
 };
 

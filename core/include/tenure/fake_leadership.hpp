@@ -6,7 +6,7 @@
 
 namespace tenure {
 
-/// Hands out a Leadership that your test decides: for code that takes one. One thread sets, any thread reads.
+/// Makes a Leadership whose answers your test decides. One thread sets them, any thread reads them.
 ///   ManualClock clock;
 ///   FakeLeadership fake(clock);
 ///   fake.lead({7}, 10s);  Worker worker(fake.leadership());  clock.advance(11s);
@@ -16,9 +16,9 @@ class TENURE_EXPORT FakeLeadership {
 
   Leadership leadership() const;
 
-  void lead(Token token, Clock::Duration lasting);  ///< Elected, or renewed: leader until then, by the clock.
-  void end();                                       ///< Ousted now.
-  void follow(Incumbent incumbent);                 ///< Somebody else leads for `incumbent.remaining`.
+  void lead(Token token, Clock::Duration lasting);  ///< Elects or renews: leader for `lasting` by the clock.
+  void end();                                       ///< Ends the tenure now.
+  void follow(Incumbent incumbent);                 ///< Lets somebody else lead for `incumbent.remaining`.
 
  private:
   Clock& clock_;

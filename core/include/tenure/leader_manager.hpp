@@ -14,42 +14,44 @@
 
 namespace tenure {
 
-/// Campaigns, renews, and tells you. Three threads: one for timers, and two of which one may be with the store and the
-/// other in a hook of yours; none of them ever keeps another from its work.
+/// Takes part in an election: campaigns, renews the lease, and tells your hooks. It has three threads. One serves the
+/// timers; of the other two, one may call the store while the other runs a hook of yours. So none waits for another.
 ///
-/// All methods are safe to call from any thread, hooks included. The waiting ones end early, as if timed out, when
-/// the manager stops. Two threads that wait at a time may get a std::system_error when no descriptor is left.
+/// Any thread may call any method, also a hook. When the manager stops, the waiting methods return as if their time was
+/// over. If several threads wait at a time and no file descriptor is left, they throw std::system_error.
 ///
-/// Open the store and make the manager after fork(): in a child start() throws std::logic_error, and all else does
-/// nothing and returns at once.
+/// REQUIRES: the store is opened and the manager is made after fork(). In a forked child start() throws
+/// std::logic_error, and every other method does nothing and returns at once.
 class TENURE_EXPORT LeaderManager {
  public:
   /// Throws std::invalid_argument if `timing` breaks a rule or the backend does not accept it.
   /// REQUIRES: the clock outlives the manager, and every call into a wedged backend.
   LeaderManager(std::shared_ptr<Backend> backend, Timing timing, Hooks hooks = {}, Clock& clock = boot_clock());
 
-  /// stop(), then joins. Aborts with a message if called from a hook of its own.
+  /// Calls stop() and joins the threads. Aborts with a message if a hook of this manager calls it.
   ~LeaderManager();
   LeaderManager(const LeaderManager&) = delete;
   LeaderManager& operator=(const LeaderManager&) = delete;
 
-  /// Begins to campaign and returns at once. Later calls do nothing. Throws std::system_error if a thread cannot be
-  /// had; it may then be called again.
+  /// Begins to campaign, and returns at once. Later calls do nothing. Throws std::system_error if a thread cannot be
+  /// started; you may then call it again.
   void start();
 
-  /// Ends this tenure, if any: ousting() first, then the store is told, so that a successor can lead at once.
-  /// Campaigns on after the cool-down (counted from the release; default: Timing::retry). Returns at once.
+  /// Ends this tenure, if there is one: ousting() runs first, then the store is told, so that a successor can lead at
+  /// once. We campaign again after the cool-down, which begins with the release (default: Timing::retry). Returns at
+  /// once.
   void resign(std::optional<Clock::Duration> cool_down = std::nullopt);
 
-  /// Runs by another timing, without an end to this tenure. The backend is asked first: what it refuses comes as an
-  /// error(), and nothing changes. Then renew, retry, call and drain count from the next question on; the term, the
-  /// margin and the clock-rate error from the next tenure. (A tenure that runs is renewed no less often than its own
-  /// term needs: where the new term is longer, a longer renew, retry or call waits with it.)
+  /// Changes the timing without ending this tenure. The backend is asked first. If it refuses, error() says so and
+  /// nothing changes. Otherwise renew, retry, call and drain hold from the next question on. The term, the margin and
+  /// the clock-rate error hold from the next tenure on. If the new term is longer, a longer renew, retry or call waits
+  /// with it, because the present tenure must be renewed as often as its own term needs.
   /// Returns at once. Throws std::invalid_argument if `timing` breaks a rule.
   void retime(const Timing& timing);
 
-  /// Ends this tenure, if any, waits for what runs of your hooks, ousting() above all, and for the release (at most
-  /// Timing::call). Final. From a hook, a stop callback or a LeaderTask's work it only requests and returns.
+  /// Ends this tenure, if there is one, and campaigns no more. Waits for your hooks, above all for ousting(), and then
+  /// for the release, at most for Timing::call. In a hook, in a stop callback and in the work of a LeaderTask it only
+  /// requests the stop, and returns at once.
   void stop();
 
   Leadership leadership() const;
@@ -57,13 +59,13 @@ class TENURE_EXPORT LeaderManager {
   /// Waits until we lead.
   std::optional<Token> await_leadership(Clock::Duration within, std::stop_token stop = {});
 
-  /// Counts what happened so far: elected, ousting, another incumbent, stopped. Never falls.
+  /// How many changes there were: elected, ousting, another incumbent, stopped. It never falls.
   std::uint64_t changes() const;
 
-  /// Waits until changes() differs from `seen`, and returns it; `seen` itself when timed out.
+  /// Waits until changes() differs from `seen`, and returns it. Returns `seen` when the time is over.
   std::uint64_t await_change(std::uint64_t seen, Clock::Duration within, std::stop_token stop = {});
 
-  /// Waits until stop() has done its work. True if it has.
+  /// Waits until stop() has done its work, and returns whether it has.
   bool await_ended(Clock::Duration within, std::stop_token stop = {});
 
  private:

@@ -12,27 +12,29 @@ namespace tenure {
 
 class Validity;
 
-/// What code that acts as leader takes: the manager gives one out, and so does FakeLeadership for your tests.
+/// Tells code that acts as leader whether it leads. LeaderManager::leadership() returns one, and for your tests
+/// FakeLeadership::leadership().
 ///
-/// A small value, cheap to copy, valid for as long as you like (false after the manager is gone). Any thread, any
-/// time. All but incumbent() are lock-free, allocate nothing and compare the clock with the deadline at every call:
-/// there is no flag that a paused thread could leave standing. In a forked child all answer "no".
+/// It is a small value that is cheap to copy. Any thread may call any method. All but incumbent() take no lock and
+/// allocate nothing. They compare the clock with the deadline at every call, so that a thread that was paused past the
+/// deadline learns of it. Once the manager is gone, and in a forked child, we do not lead.
 class TENURE_EXPORT Leadership {
  public:
   explicit Leadership(std::shared_ptr<const Validity>);
 
   bool is_leader() const noexcept;
 
-  /// Ours, if the lease runs at this very instant by our own clock.
+  /// The fencing token of our tenure, if we lead at this very instant by our own clock.
   std::optional<Token> token() const noexcept;
 
-  /// Until the deadline as it stands; zero if we do not lead. Renewals move it.
+  /// The time until the present deadline; zero if we do not lead. A renewal moves the deadline.
   Clock::Duration remaining() const noexcept;
 
-  /// The token, if at least `cost` remains: ask before an act that takes that long.
+  /// The token, if at least `cost` remains. Call it before an act that takes that long.
   std::optional<Token> guard(Clock::Duration cost) const noexcept;
 
-  /// Who else leads, as last heard; nobody once that lease has ended by our clock, nor while we lead ourselves.
+  /// The other candidate that leads, as the store said last. Empty while we lead ourselves, and once that lease has
+  /// ended by our clock.
   std::optional<Incumbent> incumbent() const;
 
  private:

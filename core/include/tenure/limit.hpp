@@ -6,11 +6,11 @@
 
 namespace tenure {
 
-/// By when a call must have returned. The clock outlives the call.
+/// When a call must have returned. REQUIRES: the clock outlives the call.
 struct Limit {
   Clock& clock;
   Clock::Time by{};
-  std::stop_token stop{};  ///< Once requested: return at once, nobody waits for the answer.
+  std::stop_token stop{};  ///< Once it is requested, the call returns at once: nobody waits for the answer.
 
   bool passed() const { return stop.stop_requested() || clock.now() >= by; }
 };

@@ -10,17 +10,17 @@
 
 namespace tenure {
 
-/// Elects by one conditional write: the protocol that all lock tables share.
+/// Makes a backend of a store that keeps one record per election. All lock tables share this protocol.
 ///
-/// A record is taken over if it is absent, released, left by an unanswered attempt of this very seat, or lapsed by
-/// *our own clock*: unchanged for as long as its holder may believe in it. The store's clock decides nothing, so
-/// stepping it does nothing. Whatever is written is conditional on the version that was read.
-/// Throws std::invalid_argument for a name that is empty or too long.
+/// A record may be taken over in four cases: there is none; it is released; an unanswered write of this very backend
+/// left it; or its lease has ended by *our own clock*, because it has stood unchanged for as long as its holder may
+/// believe in it. Every write demands the version that was read. The store's clock decides nothing, so a step of it
+/// does no harm. Throws std::invalid_argument for a name that is empty or too long.
 TENURE_EXPORT std::shared_ptr<Backend> lock_table(std::shared_ptr<ConditionalStore> store, std::string election,
                                                   Candidate candidate = {}, Log log = {});
 
-/// Presets of every lock table: terms of 3, 10 and 30 s. A crashed leader is replaced after `term` at the latest (at
-/// once where the store knows that it died), on average after 0.9 of it; Timing::rides_out() is 0.71 of it.
+/// The presets of every lock table: terms of 3, 10 and 30 s. A crashed leader is replaced after one term at the latest,
+/// on average after 0.9 of it, and at once if the store knows that it died. Timing::rides_out() is 0.71 of the term.
 TENURE_EXPORT Presets lock_table_presets();
 
 }  // namespace tenure

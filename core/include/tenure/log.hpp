@@ -12,19 +12,20 @@ namespace tenure {
 
 enum class Level { debug, info, warning, error };
 
-/// One line for your logger. No secrets; what came from the store is capped and free of control characters.
+/// One line for your logger. It holds no secret. Text that came from the store is shortened, and has no control
+/// characters.
 struct LogLine {
   Level level{};
   std::string message{};
   std::vector<std::pair<std::string, std::string>> fields{};  ///< "election", "token", "store", ...
 };
 
-/// A library does not choose a logger: hand in a function. Called from any thread of ours, several at a time, and
-/// never with a lock of ours held; must not block, and what it throws is swallowed.
-/// Empty: warnings and errors go to stderr, one line each; a line that stderr cannot take at once is dropped.
+/// Your logger. Any thread of ours may call it, several at a time, and never with a lock of ours held. What it throws
+/// is ignored. REQUIRES: it does not block.
+/// If it is empty, warnings and errors go to stderr, one line each. A line that stderr cannot take at once is dropped.
 using Log = std::function<void(const LogLine&)>;
 
-/// A Log that says nothing.
+/// A Log that writes nothing.
 inline void no_log(const LogLine&) noexcept {}
 
 TENURE_EXPORT std::string_view to_string(Level) noexcept;

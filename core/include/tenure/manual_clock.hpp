@@ -12,9 +12,9 @@
 
 namespace tenure {
 
-/// Stands still until told: for tests, yours and ours. Any thread may call any method; now() takes no lock.
+/// A clock for tests. It stands still until it is told to go on. Any thread may call any method; now() takes no lock.
 ///
-/// A test advances it once await_parked() says that the threads under test have nothing left to do:
+/// await_parked() says when the threads under test have nothing left to do. Then the test advances the clock:
 ///   clock.await_parked(1); clock.advance(timing.renew); clock.await_parked(1);
 class TENURE_EXPORT ManualClock final : public Clock {
  public:
@@ -26,14 +26,14 @@ class TENURE_EXPORT ManualClock final : public Clock {
   std::int64_t unix_ms() const noexcept override;
 
   void advance(Duration by);
-  void advance_to(Time);        ///< Does nothing if that is past.
-  void step_unix(Duration by);  ///< The wall clock alone, in either direction.
+  void advance_to(Time);        ///< Does nothing if that time is past.
+  void step_unix(Duration by);  ///< Steps the wall clock alone, forward or back.
 
-  /// Waits, at most 10 s of real time, until at least `n` threads wait on this clock for a moment that has not come
-  /// and no wake-up is pending for any of them. False if that did not come about.
+  /// Waits until at least `n` threads wait on this clock for a time to come, with no wake-up pending for any of them.
+  /// It waits for 10 s of real time at most, and then returns false.
   bool await_parked(std::size_t n);
 
-  /// The earliest moment that a parked thread waits for; Time::max() if none.
+  /// The earliest time that a waiting thread waits for; Time::max() if there is none.
   Time next_alarm() const;
 
  private:

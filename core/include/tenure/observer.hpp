@@ -12,29 +12,29 @@
 
 namespace tenure {
 
-/// Watches an election without being a candidate. One thread; any thread may call any method.
+/// Watches an election without being a candidate. It has one thread. Any thread may call any method.
 ///
-/// Takes a seat of its own, which never acquires. What it tells is what the store last said: for routing requests to
-/// the leader, never for acting as one.
+/// It needs a backend of its own, and never acquires by it. It tells what the store said last. That is good enough to
+/// send requests to the leader, but nobody may act as leader by it.
 class TENURE_EXPORT Observer {
  public:
-  /// Called on the observer's thread with every change, the first sight included, none skipped by a slow callee
-  /// but those that were over before it returned. The destructor waits for it. It must not destroy the observer; what
-  /// it throws is told on stderr; without a callee so is the beginning of every time that the store does not answer.
+  /// Called on the observer's thread for the first sight and for every change after it. While it runs, changes are
+  /// missed only if they are over before it returns. The destructor waits for it. What it throws goes to stderr.
+  /// If it is empty, stderr tells each time that the store stops answering. REQUIRES: it does not destroy the observer.
   using Changed = std::function<void(const Sight&)>;
 
-  /// `timing` as the candidates have it: `call` limits each question, `retry` the pause after an unanswered one.
-  /// Throws std::invalid_argument as LeaderManager does, and std::system_error if there can be no thread or descriptor.
-  /// REQUIRES: the clock outlives the observer, and every call into a wedged backend.
+  /// `timing` is that of the candidates: `call` limits each question, `retry` is the pause after an unanswered one.
+  /// Throws std::invalid_argument as LeaderManager does. Throws std::system_error if no thread can be started, or if no
+  /// file descriptor is left. REQUIRES: the clock outlives the observer, and every call into a wedged backend.
   Observer(std::shared_ptr<Backend> backend, const Timing& timing, Changed changed = {}, Clock& clock = boot_clock());
   ~Observer();
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
 
-  /// Who leads, as last heard; nobody once that lease has ended by our clock.
+  /// Who leads, as the store said last. Empty once that lease has ended by our clock.
   std::optional<Incumbent> incumbent() const;
 
-  /// As LeaderManager's: `seen` when timed out, and a greater count when who leads has changed.
+  /// As in LeaderManager. The count rises when another one leads, or nobody.
   std::uint64_t changes() const;
   std::uint64_t await_change(std::uint64_t seen, Clock::Duration within, std::stop_token stop = {});
 

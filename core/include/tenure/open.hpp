@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store named by one string, so that swapping it is configuration.
+// A store that one string names, so that changing the store is a matter of configuration.
 #pragma once
 #include <map>
 #include <memory>
@@ -13,20 +13,20 @@
 
 namespace tenure {
 
-/// What to open. Secrets may stand in the URL or beside it; none is ever printed.
+/// What to open. Secrets may stand in the URL or in the fields beside it. None is ever printed.
 struct Opening {
   std::string url{};       ///< "kafka://b1:9092,b2:9092/topic?group=g", "postgres://...", "file:///dir", "memory:", ...
-  std::string election{};  ///< What is contended for.
+  std::string election{};  ///< Its name: candidates that give the same one contend with each other.
   Candidate candidate{};
-  std::string user{}, password{};                   ///< Instead of those in the URL, if not empty.
-  std::map<std::string, std::string> properties{};  ///< Further settings of that store, by the names it documents.
+  std::string user{}, password{};                   ///< If not empty, they replace those of the URL.
+  std::map<std::string, std::string> properties{};  ///< Further settings of the store. Its header names them.
   Log log{};
 };
 
 struct Opened {
   std::shared_ptr<Backend> backend{};
-  Presets presets{};  ///< Of the store that was opened.
-  /// Fields of Timing that this store cannot change while a manager runs (LeaderManager::retime), by their names.
+  Presets presets{};  ///< Timings that suit the store that was opened.
+  /// The names of those fields of Timing that LeaderManager::retime() cannot change on this store.
   std::vector<std::string> kept{};
 };
 

@@ -12,7 +12,7 @@ namespace tenure {
 /// A value, or the error that there is instead of one:
 ///   if (!result) return result.error();
 ///   use(*result);
-/// Made of nothing it is an error: that is what a mock answers that was told nothing.
+/// A default-constructed Result holds an error, so that a mock without instructions reports one.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -23,10 +23,10 @@ class [[nodiscard]] Result {
            !std::same_as<std::remove_cvref_t<U>, Result>) Result(U&& value)
       : held_(std::in_place_index<1>, std::forward<U>(value)) {}
 
-  /// Whether there is a value, whatever it is: also of Result<bool>.
+  /// True if there is a value, also if the value of a Result<bool> is false.
   explicit operator bool() const noexcept { return held_.index() == 1; }
 
-  /// REQUIRES: there is no value. Otherwise throws std::bad_variant_access, as the next do without one.
+  /// REQUIRES: there is no value; for the next five, that there is one. They throw std::bad_variant_access otherwise.
   const Error& error() const& { return std::get<0>(held_); }
   Error&& error() && { return std::get<0>(std::move(held_)); }
 

@@ -5,11 +5,11 @@
 
 namespace tenure {
 
-/// Fencing token of one tenure: one unbroken time of leading.
+/// The fencing token of one tenure, which is one unbroken time of leading.
 ///
-/// Issued by the store; a later tenure of the same election always has a greater one. A leader sends it with every
-/// write it makes, and whatever stores the write refuses a smaller one than it has seen: that alone stops the
-/// writes of a leader that was paused in the middle of making them.
+/// A later tenure of the same election always has a greater token. A leader sends its token with every write. Whoever
+/// stores the writes refuses a token that is smaller than one it has seen. Nothing else can stop the writes of a leader
+/// that was paused in the middle of sending them.
 struct Token {
   std::uint64_t value{};
   friend auto operator<=>(const Token&, const Token&) = default;

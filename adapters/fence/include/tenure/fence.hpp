@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a resource refuses a leader that is one no more. A leader can be paused between asking whether it leads and the
-// write that it then makes; only whoever stores that write can refuse it, by the fencing token that came with it.
-// The rule everywhere: a write takes effect if its token is not below the greatest that this resource has seen.
+// How a resource refuses a former leader. A leader can be paused after it asked whether it leads, and before it writes.
+// Then only the resource that stores the write can refuse it, by the fencing token that came with it. The rule is the
+// same everywhere: a write takes effect if its token is not below the greatest one that the resource has seen.
 #pragma once
 #include <atomic>
 #include <charconv>
@@ -13,21 +13,22 @@
 
 namespace tenure::fence {
 
-// ---- SQL: the token stands in the row that is written ----
+// ---- SQL: the token is stored in the row that is written ----
 
-/// "update TABLE set SET, fence = $1 where (WHERE) and fence <= $1", for a table with `fence bigint not null default
-/// 0`. Parameter 1 is the token, yours begin at 2; the texts are your program's own SQL, never a user's. One row
-/// updated: done; none: a later leader has written (or there is no such row), discard the work. In the row, not in a
-/// table of its own: the row's lock then makes check and write one.
+/// "update TABLE set SET, fence = $1 where (WHERE) and fence <= $1", for a table with a column
+/// `fence bigint not null default 0`. Parameter 1 is the token, your own parameters begin at 2.
+/// If no row was updated, a later leader has written (or there is no such row): discard the work. The token must stand
+/// in the row itself, because the row's lock makes one step of the check and the write.
+/// REQUIRES: the texts are your program's own SQL, and never come from a user.
 inline std::string sql_update(std::string_view table, std::string_view set, std::string_view where) {
   return std::string("update ").append(table).append(" set ").append(set).append(", fence = $1 where (").append(where) +
          ") and fence <= $1";
 }
 
-// ---- Redis: the token stands in the hash that is written ----
+// ---- Redis: the token is stored in the hash that is written ----
 
-/// EVAL it with 1 key, the hash, and arguments: token, field, value, field, value... Returns 1: written, 0: a later
-/// leader has written. Compares as text, since a Lua number holds 53 bits.
+/// A script for EVAL with 1 key, the hash, and the arguments token, field, value, field, value... It returns 1 if it
+/// has written, and 0 if a later leader has. It compares tokens as text, because a Lua number holds only 53 bits.
 inline constexpr std::string_view redis_hset = R"lua(
 local token, seen = ARGV[1], redis.call('HGET', KEYS[1], 'fence') or '0'
 if #token < #seen or (#token == #seen and token < seen) then return 0 end
@@ -41,7 +42,7 @@ inline constexpr std::string_view http_header = "Fencing-Token";
 
 inline std::string http_value(Token token) { return std::to_string(token.value); }
 
-/// Decimal digits and nothing else; nothing for what is no token.
+/// The token, if the header's value consists of decimal digits alone and fits.
 inline std::optional<Token> http_token(std::string_view value) {
   Token token;
   const auto* const end = value.data() + value.size();
@@ -50,12 +51,13 @@ inline std::optional<Token> http_token(std::string_view value) {
   return token;
 }
 
-/// What one resource has seen. Any thread. It lives as long as the process: begin with the token that was stored with
-/// the resource, and store the new one with every write.
+/// Remembers the greatest token that one resource has seen. Any thread may call any method. It forgets when the process
+/// ends, so begin with the token that was stored with the resource, and store the new one with every write.
 class Gate {
  public:
   explicit Gate(Token seen = {}) : seen_(seen.value) {}
 
+  /// Whether a write with this token may take effect. Remembers the token if it is the greatest.
   bool admit(Token token) noexcept {
     auto seen = seen_.load();
     while (seen < token.value && !seen_.compare_exchange_weak(seen, token.value)) {
@@ -69,8 +71,8 @@ class Gate {
   std::atomic<std::uint64_t> seen_;
 };
 
-/// The status to refuse a request with: 428 without a token, 400 for what is none, 412 for a leader that is one no
-/// more. Nothing: serve it.
+/// The status by which to refuse a request: 428 if it has no token, 400 if the header is not a token, 412 if a later
+/// leader has written. Nothing if the request may be served.
 inline std::optional<int> http_refusal(const std::optional<std::string_view>& header, Gate& gate) {
   if (!header) return 428;
   const auto token = http_token(*header);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Doubles for tests with GoogleMock: of the two seams of a store, and (for code that asks whether it leads)
-// FakeLeadership.
+// Mocks for tests with GoogleMock: of Backend, of ConditionalStore, and FakeLeadership for code that asks whether it
+// leads.
 #pragma once
 #include <gmock/gmock.h>
 
@@ -11,9 +11,9 @@
 
 namespace tenure {
 
-/// A backend that does as told. What it was told nothing about it answers with Unknown, which elects nobody, and
-/// waits out the limit of await_change(), so that nothing spins. Mind that the manager calls it from a thread
-/// of its own.
+/// A backend that your test instructs. Without an instruction acquire(), renew() and observe() answer Unknown, which
+/// elects nobody, and await_change() sleeps until its limit, so that no loop runs hot. The manager calls the mock from
+/// a thread of its own.
 class MockBackend : public Backend {
  public:
   MockBackend() {
@@ -37,7 +37,7 @@ class MockBackend : public Backend {
   MOCK_METHOD(std::string, election, (), (const, override));
 };
 
-/// A store that does as told. What it was told nothing about is an error, so that nothing is ever read or
+/// A store that your test instructs. Without an instruction a call returns an error, so that nothing is read or
 /// written.
 class MockConditionalStore : public ConditionalStore {
  public:

@@ -2,19 +2,21 @@
 // An election configured by a JSON document. tenure.schema.json beside this library describes it for editors.
 //
 //   {
-//     "store": "redis://127.0.0.1:6379",           what tenure::open() takes; swapping the store is this string
-//     "election": "reports",                       what is contended for
+//     "store": "redis://127.0.0.1:6379",           a URL as tenure::open() takes it: another URL is another store
+//     "election": "reports",                       candidates with the same name contend with each other
 //     "candidate": { "name": "${HOSTNAME}", "address": "10.0.0.7:80" },      may be missing
 //     "timing": "balanced"                         the store's own fast, balanced (if missing) or steady
 //   }
 //
-// With more to say:
-//   "store": { "url": "...", "user": "...", "password": {"file": "/run/secrets/redis"}, "properties": {"name": "value"}
-//   } "timing": { "preset": "fast", "term": "8s", "renew": "2s", "retry": "100ms", "margin": "400ms", "call": "500ms",
-//               "drain": "8s", "clock_rate_error_ppm": 500 }                 what is given replaces the preset's
+// The store and the timing have longer forms. A number that is given replaces the preset's:
 //
-// "${NAME}" as the whole of a text (not within "timing") stands for that environment variable; {"file": path} as the
-// url, the user, the password or a property's value for what the file says, without one newline at its end. Durations
+//   "store": { "url": "...", "user": "...", "password": {"file": "/run/secrets/redis"},
+//              "properties": {"name": "value"} }
+//   "timing": { "preset": "fast", "term": "8s", "renew": "2s", "retry": "100ms", "margin": "400ms", "call": "500ms",
+//               "drain": "8s", "clock_rate_error_ppm": 500 }
+//
+// A text "${NAME}", outside of "timing", stands for that environment variable. In place of the URL, the user, the
+// password or a property's value, {"file": path} stands for the file's text, without one newline at its end. Durations
 // are whole numbers with ns, us, ms or s.
 #pragma once
 #include <cstddef>
@@ -32,17 +34,17 @@
 
 namespace tenure {
 
-inline constexpr std::size_t max_document_bytes = 65'536;  ///< Of a document, and of a file that one names.
+inline constexpr std::size_t max_document_bytes = 65'536;  ///< Of a document, and of a file that it names.
 
-/// Something that a document says: where (RFC 6901), what is wrong with it and what would be right. No secrets.
+/// One fault of a document: where it is, what is wrong, and what would be right. It holds no secret.
 struct Finding {
-  std::string pointer{};  ///< "/timing/term"; empty: the document as a whole.
+  std::string pointer{};  ///< As RFC 6901 has it: "/timing/term". Empty: the document as a whole.
   std::string message{};
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
-/// All that is wrong with a document, at once; what() lists it. Only what the store itself must judge (its URL, its
-/// properties, whether it can keep the timing) is judged after everything else is right.
+/// Tells all faults of a document at once; what() lists them. Only the store can judge its URL, its properties, and
+/// whether it can keep the timing. It is asked once everything else is right.
 class TENURE_JSON_EXPORT InvalidDocument : public std::invalid_argument {
  public:
   explicit InvalidDocument(std::vector<Finding> findings);
@@ -52,27 +54,27 @@ class TENURE_JSON_EXPORT InvalidDocument : public std::invalid_argument {
   std::shared_ptr<const std::vector<Finding>> findings_;
 };
 
-/// What opens a store: tenure::open of <tenure/stores.hpp>, or one store's open_url.
+/// Opens a store: tenure::open of <tenure/stores.hpp>, or open_url of one store.
 using Opener = Opened (*)(const Opening&);
 
 struct Document;
 
-/// Ready for a LeaderManager.
+/// What a LeaderManager needs.
 struct Configured {
   std::shared_ptr<Backend> backend{};
   Timing timing{};
-  std::shared_ptr<const Document> document{};  ///< For apply(). Holds secrets, tells none.
+  std::shared_ptr<const Document> document{};  ///< For apply(). It holds secrets, and tells none.
 };
 
-/// Throws InvalidDocument; and what `open` throws beside std::invalid_argument.
+/// Throws InvalidDocument, also in place of a std::invalid_argument of `open`. What else `open` throws, it lets pass.
 TENURE_JSON_EXPORT Configured from_json(std::string_view text, Opener open, Log log = {});
 TENURE_JSON_EXPORT Configured from_json_file(const std::filesystem::path& path, Opener open, Log log = {});
 
-/// Applies a new document to a manager that runs by an older one, without an end to its tenure: the timing changes, its
-/// term and margin with the next tenure (LeaderManager::retime). Returns what else the document changes, which takes a
-/// restart: the store, the election, the candidate, and the fields of the timing that the store keeps (Opened::kept).
-/// `running` tells what was asked for; should the store refuse it after all, an error() says so. Throws
-/// InvalidDocument, and has then changed nothing. REQUIRES: one call at a time.
+/// Gives a running manager the timing of a new document, without ending its tenure; LeaderManager::retime() says from
+/// when on. Returns the other changes in the document, which need a restart: of the store, the election, the candidate,
+/// and of those fields of the timing that this store keeps (Opened::kept). `running` then holds the new timing. If the
+/// store refuses it after all, error() says so. Throws InvalidDocument, and has then changed nothing.
+/// REQUIRES: one call at a time.
 TENURE_JSON_EXPORT std::vector<Finding> apply(std::string_view text, Configured& running, LeaderManager& manager);
 TENURE_JSON_EXPORT std::vector<Finding> apply_file(const std::filesystem::path& path, Configured& running,
                                                    LeaderManager& manager);

@@ -19,29 +19,30 @@ namespace tenure {
 
 struct CallThreadState;
 
-/// One connection of a client library that cannot be told by when to return, and the thread on which it is made and
-/// asked. What runs there is not thrown away because a call's limit passed: the caller leaves, and later calls wait for
-/// it to their own limits, so that nothing overtakes it either.
+/// One connection of a client library, and the thread that makes and uses it. It is for libraries whose calls take no
+/// limit. When a call's limit passes, the caller leaves, but what runs on the thread goes on. Later calls wait for it,
+/// each to its own limit, so that nothing overtakes it.
 ///
-/// Making the connection is a thing of its own: calls wait for it, and it survives them. Each of its steps may take
-/// `patience`; after an attempt that this ended twice as long, up to four times; after one that succeeded as at first.
-/// More would heal late: a lost SYN is sent again after 1, 3 and 7 s. Failed attempts are backed off, with jitter and
-/// no longer than a call, so that an outage is over for us as soon as for others.
-/// A question that outlasts its call is ended by the next call that waits its whole limit for it.
+/// The connection is made apart from the calls: they wait for it, and it survives them. Each step of making it may take
+/// `patience`. After an attempt that ran out of patience, a step may take twice as long, and at most four times; after
+/// a success, `patience` again. More would heal late: a lost SYN is sent again after 1, 3 and 7 s. After a failed
+/// attempt there is a pause, with jitter and no longer than a call, so that we do not notice late that an outage is
+/// over. A question that outlasts its call is ended by the next call that waits its whole limit for it.
 ///
-/// REQUIRES: one caller at a time. What a call captures is shared, not borrowed, since it may outlive its caller.
+/// REQUIRES: there is one caller at a time. A call shares what it captures, because it may outlive its caller.
 class TENURE_EXPORT CallThread {
  public:
-  /// What is being made, as connect() tells it. Its own thread only.
+  /// By this connect() says how far it is. Only the thread itself may use it.
   class TENURE_EXPORT Attempt {
    public:
-    /// The next step: with whom ("postgres (host:5432/db)"), and what is done, for messages. `descriptor` is shut down
-    /// when the step has taken too long, and later to end a question; a duplicate is kept, so whoever opened it may
-    /// close it. A step without one (a name resolution) ends by itself. False: connect() is to return at once.
+    /// Begins the next step. Messages name with whom ("postgres (host:5432/db)") and what is done. `descriptor` is shut
+    /// down when the step takes too long, and later to end a question. A duplicate of it is kept, so that whoever
+    /// opened it may close it. A step without one, such as a name resolution, ends by itself. If it returns false,
+    /// connect() must return at once.
     bool step(std::string with, std::string what, int descriptor = -1);
     /// How long a step may take.
     Clock::Duration patience() const;
-    /// What one question and its answer took, for messages.
+    /// Says how long one question and its answer took, for messages.
     void round_trip(Clock::Duration measured);
 
    private:
@@ -50,21 +51,22 @@ class TENURE_EXPORT CallThread {
     CallThreadState& state_;
   };
 
-  /// What a backend makes of its library's connection. Called on the thread alone, and outlives it where it must.
+  /// A backend implements this by its library's connection. It is called on the thread alone, and may outlive it.
   class TENURE_EXPORT Connection {
    public:
     virtual ~Connection() = default;
-    /// Makes it, to where it may be asked. An error says why not, and with whom. REQUIRES: the last step has its
-    /// socket.
+    /// Makes the connection, so that questions may follow. An error says why not, and with whom.
+    /// REQUIRES: the last step was given the connection's socket.
     virtual std::optional<Error> connect(Attempt& attempt) = 0;
-    /// Whether it stands, as far as can be told without asking. Called before each call, also before the first.
+    /// Whether the connection stands, as far as one can tell without a question. Called before every call.
     virtual bool stands() = 0;
   };
 
-  /// For calls that wait for the other end to speak first.
+  /// For calls that wait until the other end says something.
   class TENURE_EXPORT Socket {
    public:
-    /// Sleeps until there is something to read, or an end of stream. False: the call is to return without more ado.
+    /// Sleeps until there is something to read, or the stream has ended. If it returns false, the call must return at
+    /// once.
     bool wait();
 
    private:
@@ -74,16 +76,16 @@ class TENURE_EXPORT CallThread {
   };
 
   explicit CallThread(std::shared_ptr<Connection> connection, Clock::Duration patience = std::chrono::seconds(2));
-  ~CallThread();  ///< Ends what runs; waits for it no longer than 50 ms. Allocates nothing.
+  ~CallThread();  ///< Ends what runs on the thread, and waits for it for 50 ms at most. Allocates nothing.
   CallThread(const CallThread&) = delete;
   CallThread& operator=(const CallThread&) = delete;
 
-  /// Nothing: `body` ran on the connection and returned. An error: not by the limit, and it says what is waited for; or
-  /// there is no connection; or this is a forked child. Unless it names a question without answer, the body was not
-  /// begun.
+  /// Runs `body` on the connection, and returns nothing once it has returned. An error says that the limit passed, and
+  /// what is waited for; or that there is no connection; or that this is a forked child. The body was not begun, unless
+  /// the error names a question without an answer.
   std::optional<Error> call(std::function<void(Socket&)> body, const Limit& limit);
 
-  /// What `body` returned, a Result, or call()'s error.
+  /// As call(), for a body that returns a Result: returns that, or call()'s error.
   template <class F>
   auto ask(F body, const Limit& limit) {
     using Returned = std::invoke_result_t<F&, Socket&>;
@@ -92,7 +94,7 @@ class TENURE_EXPORT CallThread {
     return error ? Returned(std::move(*error)) : std::move(**answer);
   }
 
-  /// As wait_out(), without a descriptor of its own where the limit's clock is boot_clock().
+  /// As wait_out(). If the limit's clock is boot_clock(), it needs no file descriptor of its own.
   void wait_out(const Limit& limit);
 
  private:
@@ -100,7 +102,7 @@ class TENURE_EXPORT CallThread {
 
   const std::shared_ptr<CallThreadState> state_;
   const std::unique_ptr<Waker> real_waker_;
-  const int made_by_;  ///< Process.
+  const int made_by_;  ///< The process.
   std::thread thread_;
 };
 

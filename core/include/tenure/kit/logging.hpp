@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a backend has to say, said so that it can do no harm.
+// For those who write a backend: log lines that can do no harm.
 #pragma once
 #include <cstddef>
 #include <initializer_list>
@@ -12,10 +12,11 @@
 
 namespace tenure {
 
-/// Untrusted text made fit for a log line: control characters become '?', at most `cap` bytes.
+/// Makes untrusted text fit for a log line: control characters become '?', and at most `cap` bytes stay.
 TENURE_EXPORT std::string printable(std::string_view untrusted, std::size_t cap = 256);
 
-/// Hands a line to `log`, or to stderr if it is empty. Capped and printable.
+/// Hands a line to `log`, or to stderr if `log` is empty. The texts are made printable() first. What `log` throws is
+/// ignored.
 TENURE_EXPORT void tell(const Log& log, Level level, std::string_view message,
                         std::initializer_list<std::pair<std::string_view, std::string_view>> fields) noexcept;
 

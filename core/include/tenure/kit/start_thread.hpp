@@ -9,8 +9,8 @@
 
 namespace tenure {
 
-/// A thread of ours: named (at most 15 bytes), and with every signal blocked, so that the program's handlers run on its
-/// own threads. Throws std::system_error if there can be no thread more.
+/// Starts a thread with this name (at most 15 bytes). It blocks every signal, so that the program's signal handlers run
+/// on the program's own threads. Throws std::system_error if no thread can be started.
 template <class F>
 std::thread start_thread(const char* name, F body) {
   sigset_t all, before;

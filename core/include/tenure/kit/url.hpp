@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For those who write a backend: the URL that names a store, taken apart.
+// For those who write a backend: the parts of the URL that names a store.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,10 +15,10 @@
 namespace tenure {
 
 /// scheme://user:password@host:port,[::1]:port/path?key=value&key=value, or scheme:path. All but the scheme may be
-/// missing. Everything is percent-decoded, except hosts, which need no such thing.
+/// missing. Every part is percent-decoded, except the hosts, which never need it.
 struct TENURE_EXPORT Url {
   struct Host {
-    std::string name{};  ///< As written; an IPv6 address without its brackets.
+    std::string name{};  ///< As written, but an IPv6 address without its brackets.
     std::optional<std::uint16_t> port{};
     friend bool operator==(const Host&, const Host&) = default;
   };
@@ -26,29 +26,30 @@ struct TENURE_EXPORT Url {
   std::string scheme{};  ///< In lower case.
   std::string user{}, password{};
   std::vector<Host> hosts{};
-  std::string path{};                                        ///< With its leading '/'; what follows the ':' if no '/'.
+  std::string path{};                                        ///< With its first '/'. Of scheme:path, the text after it.
   std::vector<std::pair<std::string, std::string>> query{};  ///< In order, no key twice.
 
-  /// The value of that key, which leaves the query.
+  /// Removes the key from the query, and returns its value.
   std::optional<std::string> take(std::string_view key);
 
-  /// Throws std::invalid_argument if a key is left in the query: which, the nearest of `known`, and all of them.
+  /// Throws std::invalid_argument if a key is left in the query. The message names it, the nearest of `known`, and all
+  /// of them.
   void expect_no_more(std::span<const std::string_view> known) const;
 };
 
 inline constexpr std::size_t max_url_bytes = 4096;
 
-/// Strict: bytes that RFC 3986 does not allow unencoded, an empty or repeated part, a '#' or an '@' out of place are
-/// refused. Throws std::invalid_argument saying what is wrong, at which byte, and what would be right. The message
-/// repeats nothing of the text but a key of the query: a password that was not encoded can stand anywhere.
+/// Refuses bytes that RFC 3986 does not allow unencoded, an empty or repeated part, and a '#' or an '@' in the wrong
+/// place. It then throws std::invalid_argument, which says what is wrong, at which byte, and what would be right. Of
+/// the text the message repeats only a key of the query, because a password that was not encoded can stand anywhere.
 TENURE_EXPORT Url parse_url(std::string_view text);
 
-/// parse_url() of the opening's URL, with the user, the password and the properties that stand beside it: the first
-/// two replace those of the URL, the last are added to its query. Throws also for a key that is in both.
+/// Parses the opening's URL. The opening's user and password replace those of the URL, and its properties are added to
+/// the query. Throws also if a key stands in both.
 TENURE_EXPORT Url parse_url(const Opening& opening);
 
-/// What stands before the first ':', in lower case, if a URL can begin so; of any other text nothing: it may be a
-/// password.
+/// The text before the first ':', in lower case, if a URL can begin with it. Nothing of any other text, because it may
+/// be a password.
 TENURE_EXPORT std::optional<std::string> scheme_of(std::string_view text);
 
 }  // namespace tenure

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting to a limit.
+// Waiting until a limit.
 #pragma once
 #include <tenure/clock.hpp>
 #include <tenure/export.hpp>
@@ -13,7 +13,8 @@ TENURE_EXPORT void wait(Waker& waker, const Limit& limit);
 /// Sleeps until the limit passes or its stop is requested.
 TENURE_EXPORT void wait_out(const Limit& limit);
 
-/// When a limit passes, by boot_clock(), which unlike its own clock outlives every call. At most a day from now.
+/// The time of boot_clock() at which a limit passes; a day from now at the most. Unlike the limit's own clock,
+/// boot_clock() outlives every call.
 TENURE_EXPORT Clock::Time by_boot_clock(const Limit& limit);
 
 }  // namespace tenure

@@ -337,23 +337,20 @@ bool LeaderManager::Shell::user_agrees() {
 
 void LeaderManager::Shell::report(Error error) {
   if (ended()) return;  // a wedged call's: nothing is called any more
-  if (hooks_.log || !error_hook_is_next())
-    log(Level::warning, std::string(to_string(error.fault)) + ": " + error.message);
-  queue_hook(std::move(error));
-  const std::lock_guard lock(mutex_);
-  if (!deciding_) pass_on();
+  const std::string message = std::string(to_string(error.fault)) + ": " + error.message;
+  const bool told_at_once = queue_hook(std::move(error)) && hooks_.error;
+  if (hooks_.log || !told_at_once) log(Level::warning, message);
 }
 
-/// Then stderr need not say it too. Behind another hook it may wait for hours: elected() may lead.
-bool LeaderManager::Shell::error_hook_is_next() {
+/// True: it is the next to be called. Behind another one an error may wait for hours, since elected() may lead; then
+/// stderr says it too.
+bool LeaderManager::Shell::queue_hook(HookCall call) {
   const std::lock_guard lock(mutex_);
-  return hooks_.error && !hook_runs_ && hook_queue_.empty();
-}
-
-void LeaderManager::Shell::queue_hook(HookCall call) {
-  const std::lock_guard lock(mutex_);
-  if (ended_ || (std::holds_alternative<Error>(call) && hook_queue_.size() >= max_queued_hooks)) return;
+  if (ended_ || (std::holds_alternative<Error>(call) && hook_queue_.size() >= max_queued_hooks)) return false;
+  const bool next = hook_queue_.empty() && !hook_runs_;
   hook_queue_.push_back(std::move(call));
+  if (!deciding_) pass_on();  // A decider does so when it ends.
+  return next;
 }
 
 void LeaderManager::Shell::call_next_hook(std::unique_lock<std::mutex>& lock) {

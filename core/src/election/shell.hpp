@@ -93,8 +93,7 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
   void call_hook(HookCall& call);
   template <class Call>
   void guarded(const char* which, Call call);
-  bool error_hook_is_next();
-  void queue_hook(HookCall call);
+  bool queue_hook(HookCall call);
   void overran() const;
   void log(Level level, const std::string& message, std::optional<Token> token = std::nullopt) const;
 

@@ -1,4 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
+// Two threads meet in CallThreadState: the call thread, which alone uses the connection, and one caller, which leaves
+// at its limit whatever the call thread is doing.
+//
+// A request is asked, then begun, then done:
+// - The call thread begins it once the connection stands. If the connection cannot be made, it is done with that error.
+// - Its caller takes it back if the limit passes before it is begun. Then it never runs.
+// - If the limit passes later, the caller leaves. The body runs on, and nobody reads its answer.
+//
+// The call thread goes through these states (Doing), for one request after the other:
+//
+//   nothing -> connecting (does it stand?) -> asking -> nothing
+//                   | no                        ^
+//                   v                           |
+//                pausing (not_before) -> connecting (connect())
+//
+//   state       what ends it
+//   nothing     a request, or the end
+//   pausing     the time, the end, or that the request was taken back
+//   connecting  connect() returns. A caller that waits shuts down the socket of a step that outlasts `patience`.
+//   asking      The body returns. Its caller's limit ends Socket::wait() alone, since an answer that is late costs no
+//               connection. If the next caller waits its whole limit too, it shuts the socket down.
+//
+// Who may change what:
+// - `connection` belongs to the call thread, and so does the body of a request that was begun. No lock is held there.
+// - The rest is changed under `mutex`. `asked` is set and taken back by the caller, and taken by the call thread.
+//   `caller` is set by await(), `ended` by who waits no longer. What tells of the connection is the call thread's.
+// - `socket` is a duplicate. The call thread replaces it between two polls; under the lock anyone may shut it down.
+//
+// Why no wake-up is lost:
+// - A Waker remembers a wake() until a wait() has ended by it. Each thread looks under `mutex` at all that it waits for
+//   before it sleeps: the call thread at `asked` and `quit`, the caller at `done`, its limit and the step's time.
+// - Who changes one of these wakes the other thread afterwards. The call thread finds the caller in `caller`; if that
+// is
+//   empty, nobody sleeps there.
+// - Socket::wait() polls end_event, which stays readable until the next question begins. So an end() that comes just
+//   before the poll ends it too.
+// - A request that is taken back wakes nobody: the call thread then sleeps until `not_before` at most.
 #include <tenure/kit/call_thread.hpp>
 
 #include <fcntl.h>
@@ -72,10 +109,10 @@ struct CallThreadState {
   std::mutex mutex;
   const std::unique_ptr<Waker> thread{boot_clock().make_waker()};
   const int end_event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  std::shared_ptr<Request> asked{};  ///< And not begun: its caller may take it back.
-  Waker* caller{};
+  std::shared_ptr<Request> asked{};  ///< And not begun.
+  Waker* caller{};                   ///< Who waits, in await().
   Doing doing{};
-  bool ended{};    ///< What is being asked is to return.
+  bool ended{};    ///< The body that runs is to return.
   bool waiting{};  ///< In Socket::wait().
   bool quit{}, gone{};
   int socket{-1};  ///< Ours to close.
@@ -252,9 +289,12 @@ struct CallThreadState {
     request->body = std::move(body);
     request->call = limit.by - limit.clock.now();
     if (limit.passed()) return Error{Fault::timed_out, "the limit passed before anything was asked"};
+    {
+      const std::lock_guard lock(mutex);
+      asked = request;
+    }
+    thread->wake();  // Without the lock, which the call thread takes at once: it would wake only to wait again.
     Lock lock(mutex);
-    asked = request;
-    thread->wake();
     await(lock, request->done, waker, limit);
     if (request->done) return request->error;
     if (!request->begun) return not_begun(*request, limit);

@@ -162,7 +162,7 @@ void Neli::claim_answered(const Outstanding& asked, const fact::Committed& answe
     ever_seen_ = true;
   }
   const bool awaited = call_ && call_->id == asked.call;
-  const auto deadline = asked.sent + settings_.lease - settings_.margin;
+  const auto deadline = deadline_of(asked);
   if (answer.outcome == Outcome::accepted && awaited && now_ < deadline) {
     member_->try_again = now_;
     tenure_ = Tenure{.token = asked.token, .deadline = deadline, .granted_by = asked.call, .recalled = {}};
@@ -185,7 +185,7 @@ void Neli::renewal_answered(const Outstanding& asked, const fact::Committed& ans
     if (awaited) reply(Unknown{answer.error});
     return;
   }
-  tenure_->deadline = std::max(tenure_->deadline, asked.sent + settings_.lease - settings_.margin);
+  tenure_->deadline = std::max(tenure_->deadline, deadline_of(asked));
   if (!awaited) return;
   if (const auto& asked_back = tenure_->recalled)
     reply(Recalled{asked.token, asked_back->by, asked_back->why});

@@ -16,6 +16,7 @@
 #include <tenure/backend.hpp>
 #include <tenure/log.hpp>
 #include <tenure/result.hpp>
+#include <tenure/timing.hpp>
 
 #include "record.hpp"
 
@@ -293,6 +294,10 @@ class Neli {
   void see(const std::optional<Commit>& read, bool suspect);
 
   // Questions to ourselves
+  /// The one that a commit leads to, if it is acknowledged.
+  Time deadline_of(const Outstanding& commit) const {
+    return Timing{.term = settings_.lease, .margin = settings_.margin}.deadline(commit.sent);
+  }
   std::optional<Time> led_until() const;
   bool owner() const { return member_ && member_->place == Place::owner; }
   bool stale(const std::optional<Commit>& read) const;

@@ -26,6 +26,9 @@ struct TENURE_EXPORT Timing {
   /// seconds a greater part, since a busy host does not get faster with them.
   static Timing of(Clock::Duration term);
 
+  /// Until when a leader may act that asked for its lease, or for more of it, at `asked`.
+  Clock::Time deadline(Clock::Time asked) const { return asked + term - margin; }
+
   /// An outage of the store no longer than this ends no tenure, whenever it begins, if a new connection and its first
   /// answer then take no longer than `call`: one `call` may be lost to a question that the outage swallowed.
   Clock::Duration rides_out() const { return term - margin - renew - 2 * call - retry; }

@@ -216,7 +216,7 @@ void Candidacy::renew_answered(Time now, const Question& asked, Answer answer) {
 }
 
 void Candidacy::elect(Time now, const Question& asked, Token token) {
-  const auto deadline = asked.asked + timing_.term - timing_.margin;
+  const auto deadline = timing_.deadline(asked.asked);
   if (now >= deadline)
     return unanswered(now, {Fault::timed_out, "a grant came after its own deadline and was not used"});
   if (highest_ && token <= *highest_) {
@@ -239,7 +239,7 @@ void Candidacy::elect(Time now, const Question& asked, Token token) {
 /// By the term and margin that the tenure began with: the store has no other, and learns of none before the next.
 void Candidacy::extend(Time asked) {
   auto& t = *tenure_;
-  t.deadline = std::max(t.deadline, asked + t.timing.term - t.timing.margin);
+  t.deadline = std::max(t.deadline, t.timing.deadline(asked));
   t.lease_end = std::max(t.lease_end, asked + t.timing.term - t.timing.clock_allowance());
   t.deposed = false;
   t.trouble.clear();

@@ -206,7 +206,7 @@ std::optional<LockTableDecisions::Attempt> LockTableDecisions::take_over(std::op
 
 std::optional<LockTableDecisions::Attempt> LockTableDecisions::renewal(Token token, Time asked, std::uint64_t beat) {
   if (!tenure_ || tenure_->token != token || asked >= tenure_->deadline) return std::nullopt;
-  return send(Expected{token, sent_beats()}, written(token, asked, beat, tenure_->term));
+  return send(Expected{token, sent_beats()}, written(token, asked, beat, tenure_->timing.term));
 }
 
 /// An attempt that expects a version finds nothing once that version has been replaced, so an unanswered
@@ -233,12 +233,12 @@ Answer LockTableDecisions::claimed(const Result<Swap>& result, Time at) {
   }
   if (sent(attempt_.next)->unproven) return denied(at);
   const auto& next = attempt_.next;
-  const auto deadline = Time(next.asked) + next.term - timing_.margin;
+  const auto deadline = timing_.deadline(Time(next.asked));
   if (at >= deadline)
     return Unknown{{Fault::timed_out, "the grant came after its own deadline, and counts for nothing"}};
   const auto token = next.token;
   highest_ = std::max(highest_, token);
-  tenure_ = Tenure{token, deadline, next.term, timing_.margin};
+  tenure_ = Tenure{token, deadline, timing_};
   pending_.reset();
   sent_ = {{attempt_.next.beat, false}};
   return Granted{token};
@@ -261,7 +261,7 @@ Answer LockTableDecisions::renewed(const Result<Swap>& result, Time at) {
   if (!tenure_ || at >= tenure_->deadline)
     return Unknown{
         {Fault::timed_out, "the renewal came after the deadline that it was to move, and counts for nothing"}};
-  tenure_->deadline = Time(attempt_.next.asked) + tenure_->term - tenure_->margin;
+  tenure_->deadline = tenure_->timing.deadline(Time(attempt_.next.asked));
   sent_ = {{attempt_.next.beat, false}};
   if (const auto& recall = swap.found.recall; recall && recall->token == tenure_->token)
     return Recalled{recall->token, recall->by, recall->why};

@@ -88,7 +88,7 @@ class LockTableDecisions {
   struct Tenure {
     Token token;
     Time deadline;  ///< Of the last acknowledged grant: what is answered later counts for nothing.
-    Duration term, margin;
+    Timing timing;  ///< That it was claimed by.
   };
   struct Beat {
     std::uint64_t value;

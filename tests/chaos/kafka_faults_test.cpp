@@ -312,7 +312,7 @@ TEST_F(KafkaFaults, ALateAnswerMakesTheLeaseNoLonger) {
 TEST_F(KafkaFaults, ABuildThatCountsFromTheAnswerIsFoundOut) {
   relay();
   if (IsSkipped()) return;
-  // Not resumed: the seat's own deadline would take the lead from it some moments after it had believed in it.
+  // Not resumed: the candidate's own deadline would take the lead from it some moments after it had believed in it.
   expect_found_out(TENURE_CANDIDATE_FROM_ANSWER, [this](Fleet& f) { answer_the_leader_late(f); });
 }
 

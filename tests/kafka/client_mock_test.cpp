@@ -33,12 +33,12 @@ std::optional<Client::Event> await(Client& client, Waker& waker, Client::Event::
 TEST(KafkaClientMock, AnAssignmentThatAnEvictionTookIsLost) {
   static test::Cluster cluster("jobs.neli");
   Options o;
+  o.log = no_log;
   o.brokers = cluster.brokers();
   o.group = "jobs";
   o.topic = "jobs.neli";
   const auto pace = *pace_of(presets().fast, o);
-  Client client(member_properties(o, pace, "a"), Place{o.brokers, o.group, o.topic},
-                std::make_shared<Journal>(no_log, Redactor({}), o.group));
+  Client client(member_properties(o, pace, "a"), Target{o.brokers, o.group, o.topic}, std::make_shared<ClosableLog>(o));
   const std::shared_ptr<Waker> waker = boot_clock().make_waker();
   client.on_events(waker);
   ASSERT_FALSE(client.subscribe());

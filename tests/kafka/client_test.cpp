@@ -1,38 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: what the client library and the coordinator say is understood. Method: by value; no broker.
+// Goal: what the coordinator says of assignments is understood. Method: by value; no broker.
 #include "client.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <memory>
-#include <thread>
-
-#include "reaper.hpp"
+#include <initializer_list>
+#include <string>
 
 namespace tenure::kafka {
 namespace {
-
-TEST(KafkaClient, ABrokerThatHangsIsNotCalledTooOld) {
-  const auto said = explain(RD_KAFKA_RESP_ERR__TRANSPORT,
-                            "b:1/1: ApiVersionRequest failed: Local: Timed out: probably due to broker version < 0.10 "
-                            "(see api.version.request configuration)",
-                            Place{"b:1", "jobs", "jobs.neli"}, Redactor({}))
-                        .message;
-  EXPECT_EQ(said.find("0.10"), std::string::npos) << said;
-  EXPECT_NE(said.find("it may hang"), std::string::npos) << said;
-}
-
-TEST(KafkaClient, WithoutACoordinatorTheCommonestReasonIsTold) {
-  const std::string property = "offsets.topic.replication.factor";
-  for (const auto code :
-       {RD_KAFKA_RESP_ERR__TIMED_OUT, RD_KAFKA_RESP_ERR__WAIT_COORD, RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE})
-    EXPECT_NE(reading_failed(code).find(property), std::string::npos);
-  EXPECT_EQ(reading_failed(RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED).find(property), std::string::npos);
-}
 
 class List {
  public:
@@ -48,16 +24,6 @@ class List {
  private:
   rd_kafka_topic_partition_list_t* const list_ = rd_kafka_topic_partition_list_new(1);
 };
-
-TEST(KafkaClient, OnlyNoErrorIsAcceptedAndOnlyAFenceDeposes) {
-  for (int code = -200; code < 200; ++code) {
-    const auto expected = code == 0                                ? Outcome::accepted
-                          : code == 22 || code == 25 || code == 82 ? Outcome::deposed  // generation, member, instance
-                          : code == 3                              ? Outcome::unknown_topic
-                                                                   : Outcome::failed;
-    EXPECT_EQ(outcome_of(static_cast<rd_kafka_resp_err_t>(code)), expected) << code;
-  }
-}
 
 TEST(KafkaClient, APartitionsErrorIsTheCommits) {
   List good, bad;
@@ -104,46 +70,6 @@ TEST(KafkaClient, WhatAMemberWasAssignedIsRead) {
     EXPECT_FALSE(assigns_owner_partition(whole.substr(0, size), "t")) << "cut short at " << size;
   EXPECT_FALSE(assigns_owner_partition(version + bytes({255, 255, 255, 255}), "t"));
   EXPECT_FALSE(assigns_owner_partition(version + bytes({127, 255, 255, 255}) + bytes({255, 255}), "t"));
-}
-
-TEST(Reaper, AChildOfForkMakesItsOwnWhateverAnotherThreadDidMeanwhile) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "such a child's threads get stacks that the sanitizer takes for the parent's, or none at all";
-#endif
-  Reaper::instance();
-  const std::jthread other([](std::stop_token stop) {
-    while (!stop.stop_requested()) Reaper::instance();
-  });
-  for (int i = 0; i < 100; ++i) {
-    const auto child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      ::alarm(60);
-      Reaper::instance();
-      std::_Exit(0);
-    }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_EQ(status, 0) << "child " << i;
-  }
-}
-
-/// A read that blocks on, of a seat in a static variable.
-TEST(Reaper, AThreadThatOutlivesTheExitEndsNoProcess) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const auto exits = [] {
-    // At the end these run from the last to the first: that of the reaper's between them.
-    std::atexit([] { std::_Exit(0); });
-    std::atexit([] {
-      std::thread endless([] {
-        for (;;) ::pause();
-      });
-      Reaper::instance().join(std::move(endless), std::make_shared<const std::atomic<bool>>(false));
-    });
-    Reaper::instance();
-    std::exit(2);
-  };
-  EXPECT_EXIT(exits(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: the seat does on a real broker with default settings what its header says. Method: seats in one
+// Goal: the backend does on a real broker with default settings what its header says. Method: backends in one
 // process, driven verb by verb; every wait is for a condition and has a deadline.
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ TEST_F(Kafka, TheFirstOfANewGroupLeadsWithItsAssignment) {
   Candidate a(options());
   // A broker's first group waits for the topic of its coordinator to be made.
   for (const auto until = within(patience);
-       std::holds_alternative<Unknown>(a.seat->observe(within(3s))) && !until.passed();)
+       std::holds_alternative<Unknown>(a.backend->observe(within(3s))) && !until.passed();)
     wait_out(within(50ms));
   // The broker's initial delay is 3 s; whoever waited for a lease on top of it could not lead earlier than this.
   EXPECT_TRUE(once([&, o = options()]() mutable {
@@ -72,7 +72,7 @@ TEST_F(Kafka, ASecondIsDeniedWithTheHolder) {
     EXPECT_EQ(holder->address, "a:1");
     EXPECT_EQ(holder->token, *token);
     EXPECT_GT(holder->remaining, 0s);
-    b.seat->await_change(*holder, within(500ms));
+    b.backend->await_change(*holder, within(500ms));
   }
 }
 
@@ -103,7 +103,7 @@ TEST_F(Kafka, AReleaseHandsOverWithoutWaitingForALease) {
   EXPECT_TRUE(b.renewed(*next));
 }
 
-TEST_F(Kafka, TheGivenUpSeatIsAStandbyWithTheLastRank) {
+TEST_F(Kafka, AfterAReleaseTheCandidateFollowsWithTheLastRank) {
   Candidate a(options("a"));
   const auto token = a.campaign();
   ASSERT_TRUE(token);
@@ -161,7 +161,7 @@ TEST_F(Kafka, AnObserverIsNoMember) {
   EXPECT_TRUE(std::holds_alternative<Vacant>(watcher.sees()));
 }
 
-TEST_F(Kafka, ADestroyedSeatLeavesTheGroup) {
+TEST_F(Kafka, ADestroyedBackendLeavesTheGroup) {
   const auto timing = presets().steady;
   std::optional<Candidate> a(std::in_place, options("a"), timing);
   ASSERT_TRUE(a->campaign());
@@ -175,7 +175,7 @@ TEST_F(Kafka, ADestroyedSeatLeavesTheGroup) {
 TEST_F(Kafka, AProcessEndsAsSoonAsItsHandlesAreClosed) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own, not a copy of this one
   create_topic(brokers_, group_ + ".neli", 2);
-  const auto use_a_seat_and_end = [this] {
+  const auto use_a_backend_and_end = [this] {
     static Clock::Time ends;
     // Runs after what open() adds, and the limit is the patience for handles that do not close.
     std::atexit([] { std::_Exit(boot_clock().now() - ends < 3s ? 0 : 1); });
@@ -183,7 +183,7 @@ TEST_F(Kafka, AProcessEndsAsSoonAsItsHandlesAreClosed) {
     ends = boot_clock().now();
     std::exit(2);
   };
-  EXPECT_EXIT(use_a_seat_and_end(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(use_a_backend_and_end(), testing::ExitedWithCode(0), "");
 }
 
 // ---- a stranger in the group ----
@@ -333,7 +333,7 @@ TEST_F(Kafka, AnExpelledLeadersLeaseIsWaitedFor) {
       ASSERT_EQ(expel(brokers_, group_, member.id), 0);
     }
   }
-  a.seat.reset();
+  a.backend.reset();
   standby.join();
   ASSERT_TRUE(next);
   EXPECT_GE(boot_clock().now() - asked, presets().fast.term);

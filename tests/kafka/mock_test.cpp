@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: the seat and its threads run without a broker, too. Method: librdkafka's mock cluster in this process. It
+// Goal: the backend and its threads run without a broker, too. Method: librdkafka's mock cluster in this process. It
 // proves little of the protocol (it fences and times differently from a broker): that stands in neli_test and
 // kafka_test.
 #include <dlfcn.h>
@@ -97,7 +97,7 @@ namespace tenure::kafka::test {
 namespace {
 
 TEST(KafkaMock, OneIsElectedIsSeenAndHandsOver) {
-  // Handles leave their group after their seat is gone, in the background: until then it must answer.
+  // Handles leave their group after their backend is gone, in the background: until then it must answer.
   static const Cluster cluster("jobs.neli");
   Options o;
   o.brokers = cluster.brokers();
@@ -157,7 +157,7 @@ TEST(KafkaMock, AHandleUnsubscribesBeforeItIsClosed) {
   EXPECT_EQ(closed_subscribed, 0) << "it leaves when it is closed, not at once";
 }
 
-TEST(KafkaMock, ASeatThatEndsSlowlyHoldsUpNoOther) {
+TEST(KafkaMock, ABackendThatEndsSlowlyHoldsUpNoOther) {
   static const Cluster cluster("jobs.neli");
   Options o;
   o.brokers = cluster.brokers();
@@ -196,8 +196,8 @@ TEST(KafkaThreads, OneThatCannotBeStartedIsToldByOpen) {
   for (int left = 0;; ++left) {
     threads_left = left;
     try {
-      const auto seat = open(nobody_there());
-      const auto sight = seat->observe(within(50ms));
+      const auto backend = open(nobody_there());
+      const auto sight = backend->observe(within(50ms));
       threads_left = -1;
       EXPECT_TRUE(std::holds_alternative<Unknown>(sight));
       break;
@@ -207,7 +207,7 @@ TEST(KafkaThreads, OneThatCannotBeStartedIsToldByOpen) {
     }
     ASSERT_LT(left, 20);
   }
-  EXPECT_GE(refused, 2) << "of the two threads of a seat neither was refused";
+  EXPECT_GE(refused, 2) << "of the two threads of a backend neither was refused";
 }
 
 TEST(KafkaThreads, OneThatCannotBeStartedIsToldByARequestToStepDown) {
@@ -246,10 +246,10 @@ std::map<std::string, std::vector<int>> open_signals() {
 }
 
 TEST(KafkaThreads, BlockTheProgramsSignals) {
-  const auto seat = open(nobody_there());
+  const auto backend = open(nobody_there());
   auto found = open_signals();
   for (const auto until = within(patience); found.size() < 3 && !until.passed(); found = open_signals())
-    seat->observe(within(10ms));  // a thread tells its name after it was started
+    backend->observe(within(10ms));  // a thread tells its name after it was started
   const std::vector<int> none;
   EXPECT_EQ(found, (decltype(found){{"tenure-kafka", none}, {"tenure-k-read", none}, {"tenure-k-close", none}}));
 }
@@ -273,16 +273,16 @@ TEST(KafkaThreads, AChildOfForkHasAllOfItsOwn) {
 #endif
   const auto before = open(nobody_there());
   in_child([] {
-    const auto seat = open(nobody_there());
+    const auto backend = open(nobody_there());
     for (const auto until = within(patience); open_signals().size() < 3 && !until.passed();)
-      seat->observe(within(10ms));
+      backend->observe(within(10ms));
     return open_signals().size() == 3;  // without the one that closes, its handles never leave a group
   });
 }
 
-TEST(KafkaThreads, AnInheritedSeatDoesNothingInAChildOfFork) {
-  auto seat = open(nobody_there());
-  seat->observe(within(10ms));
+TEST(KafkaThreads, AnInheritedBackendDoesNothingInAChildOfFork) {
+  auto backend = open(nobody_there());
+  backend->observe(within(10ms));
   in_child([&] {
     const auto says = [](const Error& e) { return e.fault == Fault::misconfigured && mentions(e.message, "forked"); };
     const auto said = [&](const auto& answer) {
@@ -290,11 +290,11 @@ TEST(KafkaThreads, AnInheritedSeatDoesNothingInAChildOfFork) {
       return unknown && says(unknown->error);
     };
     const auto by = within(patience);
-    const auto released = seat->release(by);
-    const bool all = said(seat->acquire(by)) && said(seat->renew(Token{1}, by)) && released && says(*released) &&
-                     said(seat->observe(by));
-    seat->await_change(Vacant{}, by);
-    seat.reset();
+    const auto released = backend->release(by);
+    const bool all = said(backend->acquire(by)) && said(backend->renew(Token{1}, by)) && released && says(*released) &&
+                     said(backend->observe(by));
+    backend->await_change(Vacant{}, by);
+    backend.reset();
     return all;
   });
 }
@@ -302,7 +302,7 @@ TEST(KafkaThreads, AnInheritedSeatDoesNothingInAChildOfFork) {
 std::shared_ptr<Backend> outlives_statics;
 int handles_before = 0;
 
-TEST(KafkaThreads, ASeatThatEndsAfterMainLeavesNothingBehind) {
+TEST(KafkaThreads, ABackendThatEndsAfterMainLeavesNothingBehind) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   // At the end these run from the last to the first: that of the library's, which open() adds, before both.
   const auto exits = [] {
@@ -317,10 +317,10 @@ TEST(KafkaThreads, ASeatThatEndsAfterMainLeavesNothingBehind) {
 }
 
 TEST(KafkaMock, ACallThatItsCallerEndsSaysSo) {
-  const auto seat = open(nobody_there());
+  const auto backend = open(nobody_there());
   std::stop_source stop;
   stop.request_stop();
-  const auto answer = seat->acquire({boot_clock(), boot_clock().now() + patience, stop.get_token()});
+  const auto answer = backend->acquire({boot_clock(), boot_clock().now() + patience, stop.get_token()});
   ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
   EXPECT_EQ(std::get<Unknown>(answer).error.message.find("limit"), std::string::npos);
 }

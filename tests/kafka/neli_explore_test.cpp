@@ -580,14 +580,14 @@ void World::handle(Sent& sent) {
   bool member = false;
   for (const auto& j : group_) member = member || (in(j) && j.counts);
   sent.handled = true;
-  sent.outcome = member ? Outcome::accepted : Outcome::deposed;
+  sent.outcome = member ? Outcome::accepted : Outcome::fenced;
   if (member) records_[static_cast<std::size_t>(sent.partition)] = sent.commit;
 }
 
 void World::tell(std::uint8_t who, std::uint64_t id, Outcome outcome, int partition) {
   if (carrier_ == Carrier::takes_unknown_for_refused && outcome == Outcome::failed && partition == 0)
     outcome = Outcome::unknown_topic;
-  const auto fault = outcome == Outcome::deposed ? Fault::deposed : Fault::timed_out;
+  const auto fault = outcome == Outcome::fenced ? Fault::deposed : Fault::timed_out;
   give(who, fact::Committed{id, outcome, outcome == Outcome::accepted ? Error{} : Error{fault, ""}});
 }
 

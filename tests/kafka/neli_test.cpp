@@ -41,9 +41,9 @@ const Error unreachable{Fault::unreachable, "broker away"};
 const Error evicted{Fault::deposed, "UNKNOWN_MEMBER_ID"};
 
 /// One Neli, and everything round it played by hand.
-class Seat {
+class Scene {
  public:
-  explicit Seat(Neli::Settings s = settings()) : neli(std::move(s)) {}
+  explicit Scene(Neli::Settings s = settings()) : neli(std::move(s)) {}
 
   void give(const Fact& fact) {
     if (const auto* answer = std::get_if<fact::Committed>(&fact); answer && unanswered == answer->id) unanswered = 0;
@@ -204,7 +204,7 @@ class Seat {
 // ---- rules 1 and 2: join ----
 
 TEST(NeliJoin, ReadsTheRecordBeforeItOpensAMember) {
-  Seat s;
+  Scene s;
   s.call(Verb::acquire);
   EXPECT_FALSE(s.did<action::Open>());
   s.observed(record(41));
@@ -212,7 +212,7 @@ TEST(NeliJoin, ReadsTheRecordBeforeItOpensAMember) {
 }
 
 TEST(NeliJoin, RanksByTokenThenCreationThenIncarnation) {
-  Seat s;
+  Scene s;
   s.call(Verb::acquire);
   s.advance(1234ms);
   s.observed(record(41));
@@ -220,7 +220,7 @@ TEST(NeliJoin, RanksByTokenThenCreationThenIncarnation) {
 }
 
 TEST(NeliJoin, RanksBeforeEveryOrdinaryMember) {
-  Seat s;
+  Scene s;
   s.call(Verb::acquire);
   s.observed(std::nullopt);
   const auto ours = s.take<action::Open>().client_id;
@@ -229,7 +229,7 @@ TEST(NeliJoin, RanksBeforeEveryOrdinaryMember) {
 }
 
 TEST(NeliJoin, TriesUntilTheRecordIsRead) {
-  Seat s;
+  Scene s;
   s.call(Verb::acquire);
   s.observed(unreachable);
   EXPECT_EQ(s.take_answer<Unknown>().error, unreachable);
@@ -240,7 +240,7 @@ TEST(NeliJoin, TriesUntilTheRecordIsRead) {
 }
 
 TEST(NeliJoin, TellsTheSameTroubleAgainOnlyAtTheLimit) {
-  Seat s;
+  Scene s;
   s.call(Verb::acquire);
   s.observed(unreachable);
   s.take_answer<Unknown>();
@@ -251,7 +251,7 @@ TEST(NeliJoin, TellsTheSameTroubleAgainOnlyAtTheLimit) {
 }
 
 TEST(NeliJoin, TellsWhoLeadsWhileItWaitsForAnAssignment) {
-  Seat s;
+  Scene s;
   s.call(Verb::acquire);
   s.observed(record(41));
   const auto holder = s.take_answer<Denied>().holder;
@@ -263,7 +263,7 @@ TEST(NeliJoin, TellsWhoLeadsWhileItWaitsForAnAssignment) {
 }
 
 TEST(NeliJoin, AMemberThatCannotBeOpenedIsTriedAgainAfterAPause) {
-  Seat s;
+  Scene s;
   s.join();
   s.give(fact::Broken{s.handle, {Fault::misconfigured, "no such file"}});
   EXPECT_TRUE(s.did<action::Drop>());
@@ -281,7 +281,7 @@ TEST(NeliJoin, AMemberThatCannotBeOpenedIsTriedAgainAfterAPause) {
 // Rule 3: the nonce.
 
 TEST(NeliNonce, IsAcknowledgedBeforeTheReadThatDecides) {
-  Seat s;
+  Scene s;
   s.join(record(40, "other", true));
   s.assigned(true);
   EXPECT_TRUE(s.did<action::Assign>());
@@ -295,7 +295,7 @@ TEST(NeliNonce, IsAcknowledgedBeforeTheReadThatDecides) {
 }
 
 TEST(NeliNonce, AReadWithoutItDecidesNothing) {
-  Seat s;
+  Scene s;
   s.join(record(41));
   s.own();
   s.call(Verb::acquire);
@@ -310,7 +310,7 @@ TEST(NeliNonce, AReadWithoutItDecidesNothing) {
 }
 
 TEST(NeliNonce, AFailedOneIsReplacedAfterAPause) {
-  Seat s;
+  Scene s;
   s.join();
   s.assigned(true);
   s.take_commit(1);
@@ -324,7 +324,7 @@ TEST(NeliNonce, AFailedOneIsReplacedAfterAPause) {
 }
 
 TEST(NeliNonce, ServesEveryReadUntilTheNextRevoke) {
-  Seat s;
+  Scene s;
   s.join(record(41));
   s.own();
   for (int i = 0; i < 3; ++i) {
@@ -340,7 +340,7 @@ TEST(NeliNonce, ServesEveryReadUntilTheNextRevoke) {
 }
 
 TEST(NeliNonce, UnansweredForALeaseCostsTheHandle) {
-  Seat s;
+  Scene s;
   s.join();
   s.assigned(true);
   s.forget();
@@ -352,7 +352,7 @@ TEST(NeliNonce, UnansweredForALeaseCostsTheHandle) {
 }
 
 TEST(NeliNonce, NoPartitionForItMeansToLookAtTheTopicAgain) {
-  Seat s;
+  Scene s;
   s.join();
   s.assigned(true);
   s.take_commit(1);
@@ -366,7 +366,7 @@ TEST(NeliNonce, NoPartitionForItMeansToLookAtTheTopicAgain) {
 
 // Rule 4: the wait, and what ends it.
 TEST(NeliWait, AReleasedRecordIsClaimedAtOnce) {
-  Seat s;
+  Scene s;
   s.join(record(40, "other", true));
   s.own();
   s.read(record(40, "other", true));
@@ -375,7 +375,7 @@ TEST(NeliWait, AReleasedRecordIsClaimedAtOnce) {
 }
 
 TEST(NeliWait, OnesOwnRecordIsClaimedAtOnce) {
-  Seat s;
+  Scene s;
   s.join(record(40, "mine"));
   s.own();
   s.read(record(40, "mine"));
@@ -385,7 +385,7 @@ TEST(NeliWait, OnesOwnRecordIsClaimedAtOnce) {
 
 // Rule 5: an absent record.
 TEST(NeliWait, AnAbsentRecordOfANewGroupIsClaimedAtOnceByTheWallClocksToken) {
-  Seat s;
+  Scene s;
   s.join();
   s.own(1);
   s.read(std::nullopt);
@@ -395,7 +395,7 @@ TEST(NeliWait, AnAbsentRecordOfANewGroupIsClaimedAtOnceByTheWallClocksToken) {
 
 /// How long after the assignment an owner of an absent record claims.
 Clock::Duration wait_of_absent(Neli::Settings with, int generation) {
-  Seat s(std::move(with));
+  Scene s(std::move(with));
   s.join();
   s.call(Verb::await_change, {}, Vacant{}, 1min);
   s.stands(std::nullopt);
@@ -422,7 +422,7 @@ TEST(NeliWait, AnAbsentRecordOfAGroupThatWasThereIsALeaseAway) {
 /// claims. `meanwhile` happens in the first rebalance.
 template <class F>
 Clock::Duration wait_of_absent_in_turmoil(Neli::Settings with, F meanwhile) {
-  Seat s(std::move(with));
+  Scene s(std::move(with));
   s.join();
   const auto from = s.now;
   for (int generation = 7; generation < 20; ++generation) {
@@ -443,11 +443,11 @@ Clock::Duration wait_of_absent_in_turmoil(Neli::Settings with, F meanwhile) {
 }
 
 TEST(NeliWait, AnAbsentRecordIsWaitedForOnceHoweverOftenTheGroupRebalances) {
-  EXPECT_EQ(wait_of_absent_in_turmoil(settings(), [](Seat&) {}), lease);
+  EXPECT_EQ(wait_of_absent_in_turmoil(settings(), [](Scene&) {}), lease);
 }
 
 TEST(NeliWait, AnAbsentRecordThatStoodMeanwhileIsWaitedForAnew) {
-  const auto stood = [](Seat& s) {
+  const auto stood = [](Scene& s) {
     s.call(Verb::await_change, {}, Vacant{}, 1min);
     s.advance(250ms);
     s.observed(record(41));
@@ -457,7 +457,7 @@ TEST(NeliWait, AnAbsentRecordThatStoodMeanwhileIsWaitedForAnew) {
 
 TEST(NeliWait, AnAbsentRecordIsWaitedForAnewByAnotherMember) {
   // Without us the group may have been empty, and whoever led meanwhile be deleted from it.
-  const auto lost = [](Seat& s) {
+  const auto lost = [](Scene& s) {
     s.give(fact::Revoked{s.handle, true});
     s.stands(std::nullopt);
     s.advance(1s);
@@ -470,7 +470,7 @@ TEST(NeliWait, AnAbsentRecordIsWaitedForAnewByAnotherMember) {
 TEST(NeliWait, WhereTheTopicMayBeDeletedAnAbsentRecordIsWaitedForFromEveryAssignment) {
   auto with = settings();
   with.first_claim_waits = true;
-  EXPECT_GT(wait_of_absent_in_turmoil(with, [](Seat&) {}), 3 * lease) << "and in turmoil never";
+  EXPECT_GT(wait_of_absent_in_turmoil(with, [](Scene&) {}), 3 * lease) << "and in turmoil never";
 }
 
 TEST(NeliWait, AnAbsentRecordThatThisProcessHasSeenIsALeaseAway) {
@@ -480,7 +480,7 @@ TEST(NeliWait, AnAbsentRecordThatThisProcessHasSeenIsALeaseAway) {
 }
 
 TEST(NeliWait, AnAbsentRecordAfterAForeignCommitIsALeaseAway) {
-  Seat s;
+  Scene s;
   s.join(Commit{0, "somebody's own"});
   s.own(1);
   s.read(std::nullopt);
@@ -496,7 +496,7 @@ TEST(NeliWait, AnAbsentRecordIsALeaseAwayForThoseWhoAskForIt) {
 
 // Rule 4 again: another's record.
 TEST(NeliWait, AnothersRecordIsWaitedForFromWhenItWasFirstSeen) {
-  Seat s;
+  Scene s;
   s.join(record(41));
   s.call(Verb::await_change, {}, Vacant{}, 1min);
   s.advance(3s);  // standing by
@@ -515,7 +515,7 @@ TEST(NeliWait, AnothersRecordIsWaitedForFromWhenItWasFirstSeen) {
 }
 
 TEST(NeliWait, AChangeRestartsTheWaitAndAReleaseEndsIt) {
-  Seat s;
+  Scene s;
   s.join(record(41));
   s.own();
   s.read(record(41));
@@ -531,7 +531,7 @@ TEST(NeliWait, AChangeRestartsTheWaitAndAReleaseEndsIt) {
 
 TEST(NeliWait, TheLongestLeaseSeenIsWaitedFor) {
   for (const bool seen_before : {false, true}) {
-    Seat s;
+    Scene s;
     s.join(record(41, "slow", false, 1, 20s));
     const auto now_there = seen_before ? record(42) : record(41, "slow", false, 1, 20s);
     s.own();
@@ -553,7 +553,7 @@ TEST(NeliWait, TheLongestLeaseSeenIsWaitedFor) {
 // Rule 6: a foreign commit.
 /// The first claim over a commit that is not one of ours, a lease after it was first seen.
 std::int64_t claim_over(const Commit& foreign) {
-  Seat s;
+  Scene s;
   s.join(foreign);
   s.own();
   s.read(foreign);
@@ -579,7 +579,7 @@ TEST(NeliWait, OverAForeignCommitTokensDoNotBeginAnew) {
 
 // Rule 7: a token that fell.
 TEST(NeliWait, ATokenThatFellIsAnAlarmAndAFullLease) {
-  Seat s;
+  Scene s;
   s.join(record(41));
   s.own();
   s.read(record(30, "other", true));
@@ -599,7 +599,7 @@ TEST(NeliWait, ATokenThatFellIsAnAlarmAndAFullLease) {
 }
 
 TEST(NeliWait, AnObserversOlderAnswerIsDiscarded) {
-  Seat s;
+  Scene s;
   s.join(record(41, "other", false, 5));
   for (const auto& older : {record(40, "other", true), record(41, "other", false, 4)}) {
     const auto seen = Incumbent{"other", "other", "other:1", {41}, 1s};
@@ -610,12 +610,12 @@ TEST(NeliWait, AnObserversOlderAnswerIsDiscarded) {
     s.call(Verb::acquire);
     const auto holder = s.take_answer<Denied>().holder;
     EXPECT_EQ(holder->token, Token{41});
-    EXPECT_EQ(holder->remaining, lease - (s.now - Seat::start)) << "its wait goes on";
+    EXPECT_EQ(holder->remaining, lease - (s.now - Scene::start)) << "its wait goes on";
   }
 }
 
 TEST(NeliWait, AnObserversOlderAnswerForALeaseIsAnAlarm) {
-  Seat s;
+  Scene s;
   s.join(record(41));
   s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
   s.stands(record(30));
@@ -630,7 +630,7 @@ TEST(NeliWait, AnObserversOlderAnswerForALeaseIsAnAlarm) {
 // ---- rules 8 to 10: claim ----
 
 TEST(NeliClaim, IsSentForACallOnly) {
-  Seat s;
+  Scene s;
   s.join(record(40, "other", true));
   s.own();
   s.read(record(40, "other", true));
@@ -639,7 +639,7 @@ TEST(NeliClaim, IsSentForACallOnly) {
 }
 
 TEST(NeliClaim, GrantsTheTokenThatWasAcknowledged) {
-  Seat s;
+  Scene s;
   s.lead(40);
   EXPECT_EQ(s.token, Token{41});
   EXPECT_EQ(decode(s.sent.commit.metadata)->incarnation, "mine");
@@ -649,7 +649,7 @@ TEST(NeliClaim, GrantsTheTokenThatWasAcknowledged) {
 
 TEST(NeliClaim, AfterOneOfUnknownOutcomeNoOtherGoesOutInThatGeneration) {
   // Handled after its successor, it would write the old token over the new one.
-  Seat s;
+  Scene s;
   s.join(record(40, "other", true));
   s.own();
   s.read(record(40, "other", true));
@@ -673,7 +673,7 @@ TEST(NeliClaim, AfterOneOfUnknownOutcomeNoOtherGoesOutInThatGeneration) {
 
 TEST(NeliClaim, AfterARenewalOfUnknownOutcomeNoneGoesOutInThatGeneration) {
   for (const bool another_generation : {false, true}) {
-    Seat s;
+    Scene s;
     s.lead();
     s.call(Verb::renew, s.token);
     s.take_record();
@@ -693,8 +693,8 @@ TEST(NeliClaim, AfterARenewalOfUnknownOutcomeNoneGoesOutInThatGeneration) {
 }
 
 TEST(NeliClaim, RefusedIsNotLedBy) {
-  for (const auto outcome : {Outcome::deposed, Outcome::unknown_topic, Outcome::failed}) {
-    Seat s;
+  for (const auto outcome : {Outcome::fenced, Outcome::unknown_topic, Outcome::failed}) {
+    Scene s;
     s.join(record(40, "other", true));
     s.own();
     s.read(record(40, "other", true));
@@ -709,7 +709,7 @@ TEST(NeliClaim, RefusedIsNotLedBy) {
 }
 
 TEST(NeliClaim, ALateAcknowledgementIsNotUsed) {
-  Seat s;
+  Scene s;
   s.join(record(40, "other", true));
   s.own();
   s.read(record(40, "other", true));
@@ -725,7 +725,7 @@ TEST(NeliClaim, ALateAcknowledgementIsNotUsed) {
 }
 
 TEST(NeliClaim, AcknowledgedToNobodyIsNotUsed) {
-  Seat s;
+  Scene s;
   s.join(record(40, "other", true));
   s.own();
   s.read(record(40, "other", true));
@@ -744,7 +744,7 @@ TEST(NeliClaim, AcknowledgedToNobodyIsNotUsed) {
 }
 
 TEST(NeliClaim, GrantedToACallerThatHadGoneIsNotUsed) {
-  Seat s;
+  Scene s;
   s.join(record(40, "other", true));
   s.own();
   s.read(record(40, "other", true));
@@ -758,7 +758,7 @@ TEST(NeliClaim, GrantedToACallerThatHadGoneIsNotUsed) {
 }
 
 TEST(NeliClaim, OnesOwnTokenCountsAsSeen) {
-  Seat s;
+  Scene s;
   s.lead(40);
   EXPECT_EQ(s.neli.highest(), Token{41});
   s.advance(lease - margin);
@@ -769,7 +769,7 @@ TEST(NeliClaim, OnesOwnTokenCountsAsSeen) {
 }
 
 TEST(NeliClaim, UnansweredForALeaseCostsTheHandle) {
-  Seat s;
+  Scene s;
   s.join(record(40, "other", true));
   s.own();
   s.read(record(40, "other", true));
@@ -782,7 +782,7 @@ TEST(NeliClaim, UnansweredForALeaseCostsTheHandle) {
 }
 
 TEST(NeliClaim, NoTokenFollowsTheLargestOffset) {
-  Seat s;
+  Scene s;
   const auto last = record(std::numeric_limits<std::int64_t>::max(), "other", true);
   s.join(last);
   s.own();
@@ -793,7 +793,7 @@ TEST(NeliClaim, NoTokenFollowsTheLargestOffset) {
 }
 
 TEST(NeliClaim, AnAcquireWhileLeadingIsANewTenure) {
-  Seat s;
+  Scene s;
   s.lead(40);
   s.call(Verb::acquire);
   s.read(record(41, "mine"));
@@ -803,7 +803,7 @@ TEST(NeliClaim, AnAcquireWhileLeadingIsANewTenure) {
 // ---- rules 11 and 12: renew ----
 
 TEST(NeliRenew, EveryRenewalDiffers) {
-  Seat s;
+  Scene s;
   s.lead();
   auto seq = decode(s.sent.commit.metadata)->seq;
   for (int i = 0; i < 3; ++i) {
@@ -816,7 +816,7 @@ TEST(NeliRenew, EveryRenewalDiffers) {
 }
 
 TEST(NeliRenew, OneIsOutstandingAtATime) {
-  Seat s;
+  Scene s;
   s.lead();
   const auto id = s.call(Verb::renew, s.token);
   s.take_record();
@@ -832,7 +832,7 @@ TEST(NeliRenew, OneIsOutstandingAtATime) {
 }
 
 TEST(NeliRenew, AnErrorChangesNothingButTheNextAttempt) {
-  Seat s;
+  Scene s;
   s.lead();
   s.call(Verb::renew, s.token);
   s.take_record();
@@ -848,11 +848,11 @@ TEST(NeliRenew, AnErrorChangesNothingButTheNextAttempt) {
 }
 
 TEST(NeliRenew, DeposedUntilTheLeaseHasRunOut) {
-  Seat s;
+  Scene s;
   s.lead();
   s.call(Verb::renew, s.token);
   s.take_record();
-  s.committed(Outcome::deposed, evicted);
+  s.committed(Outcome::fenced, evicted);
   EXPECT_EQ(s.take_answer<Unknown>().error, evicted);
   s.advance(1s);
   s.call(Verb::renew, s.token);
@@ -864,11 +864,11 @@ TEST(NeliRenew, DeposedUntilTheLeaseHasRunOut) {
 }
 
 TEST(NeliRenew, DeposedAndNeverToldMoreTheHandleIsDropped) {
-  Seat s;
+  Scene s;
   s.lead();
   s.call(Verb::renew, s.token);
   s.take_record();
-  s.committed(Outcome::deposed, evicted);
+  s.committed(Outcome::fenced, evicted);
   s.call(Verb::acquire, {}, Vacant{}, 1min);
   s.forget();
   s.advance(lease - 1ms);
@@ -878,7 +878,7 @@ TEST(NeliRenew, DeposedAndNeverToldMoreTheHandleIsDropped) {
 }
 
 TEST(NeliRenew, OfAnotherTokenIsDenied) {
-  Seat s;
+  Scene s;
   s.lead(40);
   s.call(Verb::renew, {40});
   s.take_answer<Denied>();
@@ -886,7 +886,7 @@ TEST(NeliRenew, OfAnotherTokenIsDenied) {
 }
 
 TEST(NeliRenew, ALeaderReadsNoRecord) {
-  Seat s;
+  Scene s;
   s.lead();
   s.renew();
   s.forget();
@@ -898,7 +898,7 @@ TEST(NeliRenew, ALeaderReadsNoRecord) {
 // ---- rules 13 and 14: a rebalance ----
 
 TEST(NeliRebalance, TheLeaderKeepsItsTokenAndCommitsNothingMeanwhile) {
-  Seat s;
+  Scene s;
   s.lead();
   s.give(fact::Revoked{s.handle, false});
   EXPECT_TRUE(s.did<action::Unassign>());
@@ -913,7 +913,7 @@ TEST(NeliRebalance, TheLeaderKeepsItsTokenAndCommitsNothingMeanwhile) {
 }
 
 TEST(NeliRebalance, ARenewalWaitsForTheAssignmentUpToItsLimit) {
-  Seat s;
+  Scene s;
   s.lead();
   s.give(fact::Revoked{s.handle, false});
   s.call(Verb::renew, s.token);
@@ -922,7 +922,7 @@ TEST(NeliRebalance, ARenewalWaitsForTheAssignmentUpToItsLimit) {
 }
 
 TEST(NeliRebalance, WaitsForTheOutstandingCommit) {
-  Seat s;
+  Scene s;
   s.lead();
   s.call(Verb::renew, s.token);
   s.take_record();
@@ -935,7 +935,7 @@ TEST(NeliRebalance, WaitsForTheOutstandingCommit) {
 }
 
 TEST(NeliRebalance, AnUnansweredCommitCostsTheHandleNotTheLease) {
-  Seat s;
+  Scene s;
   s.lead();
   s.call(Verb::renew, s.token, Vacant{}, 10s);
   s.take_record();
@@ -961,7 +961,7 @@ TEST(NeliRebalance, AnUnansweredCommitCostsTheHandleNotTheLease) {
 
 TEST(NeliRebalance, AnAssignmentBeforeTheAnswerCostsTheHandle) {
   // No client does that. If one did, the commit could carry the new generation.
-  Seat s;
+  Scene s;
   s.lead();
   s.call(Verb::renew, s.token);
   s.take_record();
@@ -971,7 +971,7 @@ TEST(NeliRebalance, AnAssignmentBeforeTheAnswerCostsTheHandle) {
 }
 
 TEST(NeliRebalance, WithoutPartitionZeroTheLeaseRunsOut) {
-  Seat s;
+  Scene s;
   s.lead();
   s.give(fact::Revoked{s.handle, false});
   s.assigned(false, 8);
@@ -984,7 +984,7 @@ TEST(NeliRebalance, WithoutPartitionZeroTheLeaseRunsOut) {
 }
 
 TEST(NeliRebalance, AStandbyAnswersTheAssignmentAndWaits) {
-  Seat s;
+  Scene s;
   s.join(record(41));
   s.assigned(false);
   EXPECT_TRUE(s.did<action::Assign>());
@@ -996,7 +996,7 @@ TEST(NeliRebalance, AStandbyAnswersTheAssignmentAndWaits) {
 // ---- rules 15 and 16: evicted ----
 
 TEST(NeliLost, AStandbyRanksAnewByAReadFromAfterTheDrop) {
-  Seat s;
+  Scene s;
   s.join(record(41));
   s.assigned(false);
   s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
@@ -1017,7 +1017,7 @@ TEST(NeliLost, AStandbyRanksAnewByAReadFromAfterTheDrop) {
 }
 
 TEST(NeliLost, ALeaderKeepsItsRankWhileItsLeaseRuns) {
-  Seat s;
+  Scene s;
   s.lead();
   s.give(fact::Revoked{s.handle, true});
   EXPECT_TRUE(s.did<action::Unassign>());
@@ -1030,7 +1030,7 @@ TEST(NeliLost, ALeaderKeepsItsRankWhileItsLeaseRuns) {
 }
 
 TEST(NeliLost, ALeaderRanksAnewWhenItsLeaseEndsUnassigned) {
-  Seat s;
+  Scene s;
   s.lead();
   s.give(fact::Revoked{s.handle, true});
   s.advance(lease - margin - 1ms);
@@ -1042,7 +1042,7 @@ TEST(NeliLost, ALeaderRanksAnewWhenItsLeaseEndsUnassigned) {
 // ---- rules 17 and 18: the deadline ----
 
 TEST(NeliDeadline, CountsFromTheSendingOfTheLastAcknowledgedCommit) {
-  Seat s;
+  Scene s;
   s.lead();
   s.advance(1s);
   s.call(Verb::renew, s.token, Vacant{}, 10s);
@@ -1060,7 +1060,7 @@ TEST(NeliDeadline, CountsFromTheSendingOfTheLastAcknowledgedCommit) {
 }
 
 TEST(NeliDeadline, AnAnswerThatArrivesWithItRevivesNothing) {
-  Seat s;
+  Scene s;
   s.lead();
   s.call(Verb::renew, s.token, Vacant{}, 1min);
   s.take_record();
@@ -1070,7 +1070,7 @@ TEST(NeliDeadline, AnAnswerThatArrivesWithItRevivesNothing) {
 }
 
 TEST(NeliDeadline, WithACommitUnansweredTheHandleIsDropped) {
-  Seat s;
+  Scene s;
   s.lead();
   s.call(Verb::renew, s.token, Vacant{}, 1min);
   s.advance(lease - margin);
@@ -1078,7 +1078,7 @@ TEST(NeliDeadline, WithACommitUnansweredTheHandleIsDropped) {
 }
 
 TEST(NeliDeadline, LeadingAgainIsANewTokenByANewRead) {
-  Seat s;
+  Scene s;
   s.lead(40);
   s.advance(lease - margin);
   EXPECT_FALSE(s.did<action::Drop>());
@@ -1089,7 +1089,7 @@ TEST(NeliDeadline, LeadingAgainIsANewTokenByANewRead) {
 }
 
 TEST(NeliDeadline, ResultsOfOlderHandlesAreIgnored) {
-  Seat s;
+  Scene s;
   s.lead(40);
   const auto old = s.handle;
   s.call(Verb::renew, s.token, Vacant{}, 1min);
@@ -1109,7 +1109,7 @@ TEST(NeliDeadline, ResultsOfOlderHandlesAreIgnored) {
 // ---- rule 19: release ----
 
 TEST(NeliRelease, WritesThatItIsFreeThenLeaves) {
-  Seat s;
+  Scene s;
   s.lead(40);
   s.call(Verb::release);
   EXPECT_FALSE(s.did<action::Drop>());
@@ -1124,7 +1124,7 @@ TEST(NeliRelease, WritesThatItIsFreeThenLeaves) {
 }
 
 TEST(NeliRelease, WaitsNotForEverToBeOutOfTheGroup) {
-  Seat s;
+  Scene s;
   s.lead();
   s.call(Verb::release);
   s.take_record();
@@ -1134,7 +1134,7 @@ TEST(NeliRelease, WaitsNotForEverToBeOutOfTheGroup) {
 }
 
 TEST(NeliRelease, RanksLastAtTheNextAcquire) {
-  Seat s;
+  Scene s;
   s.lead(40);
   s.call(Verb::release);
   s.take_record();
@@ -1151,7 +1151,7 @@ TEST(NeliRelease, RanksLastAtTheNextAcquire) {
 }
 
 TEST(NeliRelease, InARebalanceWaitsForTheAssignment) {
-  Seat s;
+  Scene s;
   s.lead();
   s.give(fact::Revoked{s.handle, false});
   s.call(Verb::release);
@@ -1162,7 +1162,7 @@ TEST(NeliRelease, InARebalanceWaitsForTheAssignment) {
 }
 
 TEST(NeliRelease, InARebalanceThatOutlastsTheDeadlineLeavesUnsaid) {
-  Seat s;
+  Scene s;
   s.lead();
   s.give(fact::Revoked{s.handle, false});
   s.call(Verb::release, {}, Vacant{}, 1min);
@@ -1172,7 +1172,7 @@ TEST(NeliRelease, InARebalanceThatOutlastsTheDeadlineLeavesUnsaid) {
 }
 
 TEST(NeliRelease, WithACommitUnansweredLeavesUnsaid) {
-  Seat s;
+  Scene s;
   s.lead();
   const auto id = s.call(Verb::renew, s.token);
   s.take_record();
@@ -1187,7 +1187,7 @@ TEST(NeliRelease, WithACommitUnansweredLeavesUnsaid) {
 }
 
 TEST(NeliRelease, AClaimThatNobodyAwaitedIsReleasedToo) {
-  Seat s;
+  Scene s;
   s.join(record(40, "other", true));
   s.own();
   s.read(record(40, "other", true));
@@ -1203,7 +1203,7 @@ TEST(NeliRelease, AClaimThatNobodyAwaitedIsReleasedToo) {
 
 TEST(NeliRelease, WritesNothingWhereSomebodyElseMayHaveWritten) {
   // The lease ran out while another owned partition 0; then it came back.
-  Seat s;
+  Scene s;
   s.lead();
   s.give(fact::Revoked{s.handle, false});
   s.assigned(false, 8);
@@ -1218,7 +1218,7 @@ TEST(NeliRelease, WritesNothingWhereSomebodyElseMayHaveWritten) {
 
 TEST(NeliRelease, OfUnknownOutcomeCostsTheHandleAndIsTold) {
   for (const bool in_a_rebalance : {false, true}) {
-    Seat s;
+    Scene s;
     s.lead();
     s.call(Verb::release);
     s.take_record();
@@ -1232,7 +1232,7 @@ TEST(NeliRelease, OfUnknownOutcomeCostsTheHandleAndIsTold) {
 }
 
 TEST(NeliRelease, OfNothingIsNoError) {
-  Seat s;
+  Scene s;
   s.call(Verb::release);
   EXPECT_EQ(s.take<action::ReplyReleased>().error, std::nullopt);
   s.join();
@@ -1242,7 +1242,7 @@ TEST(NeliRelease, OfNothingIsNoError) {
 }
 
 TEST(NeliRelease, AnAbandonedOneStillLeaves) {
-  Seat s;
+  Scene s;
   s.lead();
   const auto id = s.call(Verb::release);
   s.give(fact::Abandoned{id});
@@ -1259,7 +1259,7 @@ TEST(NeliRelease, AnAbandonedOneStillLeaves) {
 TEST(NeliStepDown, AsksEveryThreeSecondsWhileLeading) {
   auto with = settings();
   with.remote_step_down = true;
-  Seat s(with);
+  Scene s(with);
   s.lead();
   s.forget();
   s.give(fact::Requested{std::optional<Commit>()});
@@ -1283,7 +1283,7 @@ TEST(NeliStepDown, AsksEveryThreeSecondsWhileLeading) {
 TEST(NeliStepDown, WhoMayNotReadTheRequestsIsToldOnceUntilItMay) {
   auto with = settings();
   with.remote_step_down = true;
-  Seat s(with);
+  Scene s(with);
   s.lead();
   for (const bool told : {true, false}) {
     s.forget();
@@ -1298,7 +1298,7 @@ TEST(NeliStepDown, WhoMayNotReadTheRequestsIsToldOnceUntilItMay) {
 }
 
 TEST(NeliStepDown, IsNotAskedForUnlessWanted) {
-  Seat s;
+  Scene s;
   s.lead();
   s.advance(5s);
   EXPECT_FALSE(s.did<action::ReadRequests>());
@@ -1307,7 +1307,7 @@ TEST(NeliStepDown, IsNotAskedForUnlessWanted) {
 // ---- rule 21: a stranger in the group ----
 
 /// Assigned without partition 0, while the record lapses.
-void stand_by(Seat& s, const std::optional<Commit>& found) {
+void stand_by(Scene& s, const std::optional<Commit>& found) {
   s.join(found);
   s.stands(found);
   s.assigned(false);
@@ -1315,7 +1315,7 @@ void stand_by(Seat& s, const std::optional<Commit>& found) {
 }
 
 /// As a manager does: asked all the time.
-void stand_by(Seat& s, Clock::Duration by) {
+void stand_by(Scene& s, Clock::Duration by) {
   for (const auto until = s.now + by; s.now < until;) {
     s.call(Verb::await_change, {}, Vacant{}, 1min);
     s.advance(std::min<Clock::Duration>(250ms, until - s.now));
@@ -1323,14 +1323,14 @@ void stand_by(Seat& s, Clock::Duration by) {
 }
 
 TEST(NeliStranger, IsAskedForWhenNobodyLedForALease) {
-  Seat s;
+  Scene s;
   stand_by(s, record(41));
   stand_by(s, 2 * lease - 1ms);  // of the record, and another
   EXPECT_FALSE(s.did<action::FindOwner>());
   stand_by(s, 1ms);
   EXPECT_TRUE(s.did<action::FindOwner>());
   s.forget();
-  s.give(fact::OwnerFound{Owner{.client_id = "console-consumer", .host = "/10.0.0.7"}});
+  s.give(fact::OwnerFound{PartitionOwner{.client_id = "console-consumer", .host = "/10.0.0.7"}});
   const auto said = s.take<action::Report>();
   EXPECT_EQ(said.level, Level::warning);
   EXPECT_NE(said.message.find("\"console-consumer\" at /10.0.0.7"), std::string::npos) << said.message;
@@ -1342,7 +1342,7 @@ TEST(NeliStranger, IsAskedForWhenNobodyLedForALease) {
 TEST(NeliStranger, OverNoRecordOfOursTheLeaseCountsFromTheFirstSight) {
   for (const auto& found :
        {std::optional<Commit>(), std::optional(Commit{0, ""}), std::optional(record(41, "other", true))}) {
-    Seat s;
+    Scene s;
     stand_by(s, found);
     stand_by(s, lease - 1ms);
     EXPECT_FALSE(s.did<action::FindOwner>());
@@ -1352,9 +1352,10 @@ TEST(NeliStranger, OverNoRecordOfOursTheLeaseCountsFromTheFirstSight) {
 }
 
 TEST(NeliStranger, IsNoCandidateOfOurs) {
-  for (const auto& owner : {std::optional<Owner>(), std::optional(Owner{.client_id = "!tenure.1.2.x", .host = "/h"}),
-                            std::optional(Owner{.client_id = "tenure.1.2.x", .host = "/h"})}) {
-    Seat s;
+  for (const auto& owner :
+       {std::optional<PartitionOwner>(), std::optional(PartitionOwner{.client_id = "!tenure.1.2.x", .host = "/h"}),
+        std::optional(PartitionOwner{.client_id = "tenure.1.2.x", .host = "/h"})}) {
+    Scene s;
     stand_by(s, std::nullopt);
     stand_by(s, lease);
     s.forget();
@@ -1366,9 +1367,9 @@ TEST(NeliStranger, IsNoCandidateOfOurs) {
 }
 
 TEST(NeliStranger, IsToldAgainAfterSomebodyLed) {
-  Seat s;
+  Scene s;
   const auto told = [&] {
-    s.give(fact::OwnerFound{Owner{.client_id = "rdkafka", .host = "/h"}});
+    s.give(fact::OwnerFound{PartitionOwner{.client_id = "rdkafka", .host = "/h"}});
     return s.did<action::Report>();
   };
   stand_by(s, std::nullopt);
@@ -1384,19 +1385,19 @@ TEST(NeliStranger, IsToldAgainAfterSomebodyLed) {
 }
 
 TEST(NeliStranger, OfTheOtherProtocolIsToldWithItsRemedy) {
-  Seat s;
+  Scene s;
   stand_by(s, std::nullopt);
   stand_by(s, lease);
   s.forget();
-  s.give(fact::OwnerFound{Owner{.client_id = {}, .host = {}, .converted = true}});
+  s.give(fact::OwnerFound{PartitionOwner{.client_id = {}, .host = {}, .converted = true}});
   const auto said = s.take<action::Report>().message;
   EXPECT_NE(said.find("group.consumer.migration.policy=disabled"), std::string::npos) << said;
 }
 
 TEST(NeliStranger, IsNotAskedForWhereSomebodyLeadsOrMayClaim) {
-  Seat leader;
+  Scene leader;
   leader.lead();
-  Seat owner;
+  Scene owner;
   owner.join(record(41));
   owner.own();
   owner.stands(record(41));
@@ -1411,7 +1412,7 @@ TEST(NeliStranger, IsNotAskedForWhereSomebodyLeadsOrMayClaim) {
 }
 
 TEST(NeliStranger, ACommitOfItsIsNoLossOfTheStores) {
-  Seat s;
+  Scene s;
   s.join(record(41));
   s.own();
   s.read(Commit{0, ""});
@@ -1423,11 +1424,11 @@ TEST(NeliStranger, ACommitOfItsIsNoLossOfTheStores) {
   EXPECT_FALSE(s.did<action::SendCommit>()) << "a full lease all the same";
 }
 
-// ---- the seat ----
+// ---- the backend ----
 
 // Rule 22: nobody asks.
 TEST(NeliSeat, LeavesTheGroupWhenNobodyAsksForALease) {
-  Seat s;
+  Scene s;
   s.join(record(41));
   s.stands(record(41));
   s.assigned(false);
@@ -1444,12 +1445,12 @@ TEST(NeliSeat, LeavesTheGroupWhenNobodyAsksForALease) {
 }
 
 TEST(NeliSeat, StaysWhileItIsAsked) {
-  Seat s;
+  Scene s;
   s.join(record(41));
   s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
   s.advance(2s);
   EXPECT_FALSE(s.did<action::Drop>());
-  Seat leader;
+  Scene leader;
   leader.lead();
   for (int i = 0; i < 30; ++i) {
     leader.advance(500ms);
@@ -1461,7 +1462,7 @@ TEST(NeliSeat, StaysWhileItIsAsked) {
 // What the callers are told.
 TEST(NeliSeat, AWaitEndsWhenTheHolderChanges) {
   for (const auto& change : {record(42), record(41, "other", true, 2)}) {
-    Seat s;
+    Scene s;
     s.join(record(41));
     s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
     s.advance(250ms);
@@ -1471,7 +1472,7 @@ TEST(NeliSeat, AWaitEndsWhenTheHolderChanges) {
 }
 
 TEST(NeliSeat, AWaitOutlastsRenewalsAndEndsWithTheLease) {
-  Seat s;
+  Scene s;
   s.join(record(41));
   const auto seen = Incumbent{"other", "other", "other:1", {41}, 1s};
   s.call(Verb::await_change, {}, seen, 1min);
@@ -1490,15 +1491,15 @@ TEST(NeliSeat, AWaitOutlastsRenewalsAndEndsWithTheLease) {
 }
 
 TEST(NeliSeat, AWaitEndsExactlyWithTheLeaseWhateverReadsAreUnderWay) {
-  Seat s;
+  Scene s;
   s.join(record(41));
   s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
   s.advance(1s);
-  EXPECT_EQ(s.neli.alarm(), Seat::start + lease);
+  EXPECT_EQ(s.neli.alarm(), Scene::start + lease);
 }
 
 TEST(NeliSeat, AWaitEndsWhenAClaimIsWorthTrying) {
-  Seat s;
+  Scene s;
   s.join(record(40, "other", true));
   s.call(Verb::await_change, {}, Vacant{}, 1min);
   s.own();
@@ -1508,7 +1509,7 @@ TEST(NeliSeat, AWaitEndsWhenAClaimIsWorthTrying) {
 }
 
 TEST(NeliSeat, WhatOneWroteOneselfAndDoesNotLeadByIsNobodys) {
-  Seat s;
+  Scene s;
   s.call(Verb::acquire);
   s.observed(record(40, "mine"));
   EXPECT_EQ(s.take_answer<Denied>().holder, std::nullopt);
@@ -1517,7 +1518,7 @@ TEST(NeliSeat, WhatOneWroteOneselfAndDoesNotLeadByIsNobodys) {
 }
 
 TEST(NeliSeat, AWaitForAHolderThatHasLapsedIsNoHotLoop) {
-  Seat s;
+  Scene s;
   s.join(record(41));
   s.stands(record(41));
   s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
@@ -1534,14 +1535,14 @@ TEST(NeliSeat, AWaitForAHolderThatHasLapsedIsNoHotLoop) {
 }
 
 TEST(NeliSeat, AWaitEndsAtOnceWhenItIsSoAlready) {
-  Seat s;
+  Scene s;
   s.join(record(41));
   s.call(Verb::await_change, {}, Incumbent{"another", "another", "", {40}, 1s}, 1min);
   EXPECT_TRUE(s.did<action::Wake>());
 }
 
 TEST(NeliSeat, ObservesWithoutJoining) {
-  Seat s;
+  Scene s;
   s.call(Verb::observe);
   s.observed(record(41));
   const auto sight = s.take<action::ReplySight>().sight;
@@ -1552,7 +1553,7 @@ TEST(NeliSeat, ObservesWithoutJoining) {
 }
 
 TEST(NeliSeat, ObservesWhatIsSoNow) {
-  Seat s;
+  Scene s;
   s.call(Verb::observe);
   s.observed(record(41));
   s.take<action::ReplySight>();
@@ -1567,7 +1568,7 @@ TEST(NeliSeat, ObservesWhatIsSoNow) {
 }
 
 TEST(NeliSeat, ALapsedHolderIsSeenWithNothingRemaining) {
-  Seat s;
+  Scene s;
   s.call(Verb::observe);
   s.stands(record(41));
   s.advance(lease);
@@ -1580,7 +1581,7 @@ TEST(NeliSeat, ALapsedHolderIsSeenWithNothingRemaining) {
 }
 
 TEST(NeliSeat, ALeaderSeesItself) {
-  Seat s;
+  Scene s;
   s.lead(40);
   s.call(Verb::observe);
   const auto sight = s.take<action::ReplySight>().sight;
@@ -1589,7 +1590,7 @@ TEST(NeliSeat, ALeaderSeesItself) {
 }
 
 TEST(NeliSeat, AnObserverStopsReadingWhenNobodyAsks) {
-  Seat s;
+  Scene s;
   s.call(Verb::observe);
   s.stands(record(41));
   s.advance(lease);
@@ -1600,7 +1601,7 @@ TEST(NeliSeat, AnObserverStopsReadingWhenNobodyAsks) {
 }
 
 TEST(NeliSeat, WhatNeedsTheUserIsToldOnceAndEndsAWait) {
-  Seat s;
+  Scene s;
   s.join(record(41));
   const Error session{Fault::misconfigured, "INVALID_SESSION_TIMEOUT"};
   const auto seen = Incumbent{"other", "other", "other:1", {41}, 1s};
@@ -1617,7 +1618,7 @@ TEST(NeliSeat, WhatNeedsTheUserIsToldOnceAndEndsAWait) {
 }
 
 TEST(NeliSeat, ClosingLeavesTheGroup) {
-  Seat s;
+  Scene s;
   s.lead();
   s.give(fact::Closing{});
   EXPECT_TRUE(s.did<action::Drop>());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seats at a real broker, driven verb by verb.
+// Backends at a real broker, driven verb by verb.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -56,17 +56,17 @@ inline bool once(const std::function<bool()>& in_time) {
   return false;
 }
 
-/// A seat with the patience of a manager.
+/// A backend with the patience of a manager.
 class Candidate {
  public:
   explicit Candidate(Options options, Timing timing = presets().fast)
-      : seat(open(std::move(options))), timing_(timing) {
-    if (const auto error = seat->accepts(timing_)) throw std::invalid_argument(error->message);
+      : backend(open(std::move(options))), timing_(timing) {
+    if (const auto error = backend->accepts(timing_)) throw std::invalid_argument(error->message);
   }
-  Answer acquire() { return seat->acquire(within(timing_.call)); }
-  Answer renew(Token token) { return seat->renew(token, within(timing_.call)); }
-  std::optional<Error> release() { return seat->release(within(timing_.call)); }
-  Sight observe() { return seat->observe(within(timing_.call)); }
+  Answer acquire() { return backend->acquire(within(timing_.call)); }
+  Answer renew(Token token) { return backend->renew(token, within(timing_.call)); }
+  std::optional<Error> release() { return backend->release(within(timing_.call)); }
+  Sight observe() { return backend->observe(within(timing_.call)); }
   /// What no coordinator answered in time is asked again, as a manager does: for as long as a lease would last.
   bool renewed(Token token) {
     const auto unanswered = [](const Answer& answer) {
@@ -98,8 +98,8 @@ class Candidate {
       const auto answer = acquire();
       if (const auto* granted = std::get_if<Granted>(&answer)) return granted->token;
       if (const auto* denied = std::get_if<Denied>(&answer))
-        seat->await_change(denied->holder ? Sight(*denied->holder) : Sight(Vacant{}),
-                           within(std::min(timing_.term, all.by - boot_clock().now())));
+        backend->await_change(denied->holder ? Sight(*denied->holder) : Sight(Vacant{}),
+                              within(std::min(timing_.term, all.by - boot_clock().now())));
       else
         wait_out(within(timing_.retry));
     }
@@ -112,12 +112,12 @@ class Candidate {
       if (const auto* unknown = std::get_if<Unknown>(&answer); unknown && unknown->error.fault == fault)
         return unknown->error;
       if (std::holds_alternative<Granted>(answer)) return std::nullopt;
-      seat->await_change(Vacant{}, within(200ms));
+      backend->await_change(Vacant{}, within(200ms));
     }
     return std::nullopt;
   }
 
-  std::shared_ptr<Backend> seat;
+  std::shared_ptr<Backend> backend;
 
  private:
   Timing timing_;

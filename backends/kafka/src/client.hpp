@@ -1,59 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// One librdkafka consumer handle. Knows its C API and nothing of elections.
+// One consumer handle of librdkafka. It knows the C API and groups, and nothing of elections.
 #pragma once
 #include <librdkafka/rdkafka.h>
 
-#include <atomic>
-#include <functional>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
+#include <utility>
+#include <vector>
 
-#include <tenure/log.hpp>
+#include <tenure/clock.hpp>
+#include <tenure/kit/c_handle.hpp>
 #include <tenure/result.hpp>
 
-#include "neli.hpp"
+#include "closable_log.hpp"
+#include "errors.hpp"
+#include "group.hpp"
 #include "settings.hpp"
 
 namespace tenure::kafka {
 
-/// Where a handle's log lines go. Outlives every handle, but not the user's interest in them.
-class Journal {
- public:
-  Journal(Log log, Redactor redacted, const std::string& election);
-  void write(Level level, std::string_view message) noexcept;
-  /// Returns when the user's function is not running and will not be called again. REQUIRES: not called by it.
-  void close() noexcept;
-  const Redactor& redacted() const { return redacted_; }
-
- private:
-  Log log_;
-  Redactor redacted_;
-  std::string election_;
-  std::atomic<bool> closed_{false};
-  std::atomic<unsigned> writing_{0};
-};
-
-/// Names that error messages need to say what would be right.
-struct Place {
-  std::string brokers, group, topic;
-};
-
-/// What an error of the client means to a user, with the remedy. `context` is the client's own text.
-Error explain(rd_kafka_resp_err_t code, const std::string& context, const Place& place, const Redactor& redacted);
-
-/// Worth a user's attention though the client goes on trying.
-bool needs_the_user(rd_kafka_resp_err_t code);
-
-/// librdkafka takes a broker that hangs for one that is too old to answer.
-std::string without_guess(std::string text);
-/// What was tried, and the commonest reason if nobody answered.
-std::string reading_failed(rd_kafka_resp_err_t code);
-
-/// What the coordinator's answer to a commit means.
-Outcome outcome_of(rd_kafka_resp_err_t code);
 /// Of an answer: its own error, or else its first partition's.
 rd_kafka_resp_err_t error_of(rd_kafka_resp_err_t code, const rd_kafka_topic_partition_list_t* list);
 bool has_owner_partition(const rd_kafka_topic_partition_list_t* list, const std::string& topic);
@@ -64,7 +33,7 @@ bool assigns_owner_partition(std::string_view assignment, std::string_view topic
 class Client {
  public:
   /// Throws std::runtime_error, redacted, if librdkafka refuses.
-  Client(const Properties& properties, Place place, std::shared_ptr<Journal> journal);
+  Client(const Properties& properties, Target target, std::shared_ptr<ClosableLog> log);
   ~Client();  ///< Does not leave the group: begin_close() does.
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -99,7 +68,7 @@ class Client {
   Result<std::vector<std::optional<Commit>>> committed(int partitions, std::chrono::milliseconds within);
   int generation() const;
   /// Of partition 0, whoever it is; nothing while nobody does.
-  Result<std::optional<Owner>> owner(std::chrono::milliseconds within);
+  Result<std::optional<PartitionOwner>> owner(std::chrono::milliseconds within);
   /// Wakes the client's main loop, which else sends heartbeats every 500 ms at best.
   void nudge() const;
 
@@ -111,24 +80,21 @@ class Client {
   bool closed();  ///< Serves what the closing needs.
 
   Error explained(rd_kafka_resp_err_t code, const std::string& context = {}) const {
-    return explain(code, context, place_, journal_->redacted());
+    return explain(code, context, target_, log_->redacted());
   }
 
  private:
-  struct FreeQueue {
-    void operator()(rd_kafka_queue_t* queue) const { rd_kafka_queue_destroy(queue); }
-  };
-  std::shared_ptr<Journal> journal_;
-  Place place_;
+  std::shared_ptr<ClosableLog> log_;
+  Target target_;
   std::shared_ptr<Waker> waker_;
   rd_kafka_t* rk_{};
-  std::unique_ptr<rd_kafka_queue_t, FreeQueue> queue_;
-  bool closing_{};
+  CHandle<rd_kafka_queue_t, rd_kafka_queue_destroy> queue_;
   std::optional<Event> trouble_;
 };
 
-/// Creates a topic with a handle of its own: the admin calls must not meet a candidate's.
-std::optional<Error> create_topic(const Properties& properties, const Place& place, const CreateTopic& how,
-                                  std::shared_ptr<Journal> journal);
+/// A client that joins no group, and reads what it keeps. Throws std::invalid_argument, redacted, if librdkafka
+/// refuses.
+std::shared_ptr<Client> make_observer(const Options& options, const std::string& group,
+                                      const std::shared_ptr<ClosableLog>& log);
 
 }  // namespace tenure::kafka

@@ -126,7 +126,7 @@ void Neli::take(const fact::Committed& answer) {
   if (!member_ || !member_->outstanding || member_->outstanding->id != answer.id) return;
   const auto asked = *std::exchange(member_->outstanding, std::nullopt);
   if (answer.outcome == Outcome::accepted) member_trouble_.reset();
-  if (answer.outcome == Outcome::deposed && !std::exchange(member_->deposed, true)) member_->deposed_at = now_;
+  if (answer.outcome == Outcome::fenced && !std::exchange(member_->deposed, true)) member_->deposed_at = now_;
   if (answer.outcome == Outcome::failed && asked.purpose != Purpose::nonce) member_->doubtful = true;
   switch (asked.purpose) {
     case Purpose::nonce: return nonce_answered(answer);
@@ -284,7 +284,7 @@ void Neli::judge_tenure() {
   if (tenure_ && due(tenure_->deadline)) end_tenure();
 }
 
-/// A seat that nobody asks must not keep partition 0 from the others.
+/// A candidate that nobody asks must not keep partition 0 from the others.
 void Neli::judge_idle() {
   const bool called = call_ && call_->verb != Verb::observe;
   if (!campaigning_ || called || tenure_ || !due(last_asked_ + settings_.lease)) return;

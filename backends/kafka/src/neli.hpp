@@ -18,30 +18,17 @@
 #include <tenure/result.hpp>
 #include <tenure/timing.hpp>
 
+#include "group.hpp"
 #include "record.hpp"
 
 namespace tenure::kafka {
 
 enum class Verb { acquire, renew, release, observe, await_change };
 
-/// What the coordinator said to a commit.
-enum class Outcome {
-  accepted,
-  deposed,        ///< We are not of this generation, or not a member any more.
-  unknown_topic,  ///< There is no such partition.
-  failed,         ///< Anything else. It may be in the log all the same.
-};
-
 /// What a read of both partitions on the member handle showed.
 struct Reading {
   std::optional<Commit> record;
   std::string nonce;
-};
-
-/// Who owns partition 0, as the group's coordinator tells it to anybody.
-struct Owner {
-  std::string client_id, host;
-  bool converted{};  ///< The group is of the other protocol now, and tells nothing in this one.
 };
 
 namespace fact {
@@ -90,12 +77,12 @@ struct Requested {
   Result<std::optional<Commit>> result;
 };
 struct OwnerFound {
-  Result<std::optional<Owner>> result;
+  Result<std::optional<PartitionOwner>> result;
 };
 struct Left {
   std::uint64_t handle{};
 };                  ///< A dropped handle is out of the group.
-struct Closing {};  ///< The seat is being destroyed.
+struct Closing {};  ///< The backend is being destroyed.
 }  // namespace fact
 
 using Fact = std::variant<fact::Elapsed, fact::Called, fact::Abandoned, fact::Broken, fact::Troubled, fact::Assigned,

@@ -52,7 +52,7 @@ struct Reaper::Impl {
     do_late(std::move(task));
   }
 
-  /// A seat that ends after main() and after the thread, as one in a static variable may: its destructor waits.
+  /// A backend that ends after main() and after the thread, as one in a static variable may: its destructor waits.
   /// What it gives up is kept: it may hold a thread that still runs.
   void do_late(Task task) {
     const std::lock_guard late_lock(late_mutex);

@@ -14,7 +14,7 @@ namespace tenure::kafka {
 /// later is done by its caller.
 class Reaper {
  public:
-  /// Throws std::system_error if there can be no thread or descriptor more: to be asked for when a seat is made, not
+  /// Throws std::system_error if there can be no thread or descriptor more: to be asked for when a backend is made, not
   /// when it ends.
   static Reaper& instance();
 

@@ -11,13 +11,6 @@
 
 namespace tenure::kafka {
 
-/// A commit as the coordinator keeps it, whoever made it.
-struct Commit {
-  std::int64_t offset{};
-  std::string metadata;
-  friend bool operator==(const Commit&, const Commit&) = default;
-};
-
 inline constexpr std::size_t max_record_bytes = 512;
 
 /// The metadata of a commit of ours: "v1;A;6250;incarnation;seq;name;address". The first three fields keep

@@ -170,7 +170,7 @@ std::string suggestion(const std::string& name) {
     rd_kafka_conf_properties_show(file);
     std::fclose(file);
   }
-  const std::unique_ptr<char, decltype(&std::free)> owner(text, std::free);
+  const auto owner = owned<std::free>(text);
   std::vector<std::string_view> names;  // A table: each line begins with a name and a blank.
   for (std::string_view rest(text ? text : "", size); !rest.empty();) {
     names.push_back(rest.substr(0, rest.find_first_of(" \n")));
@@ -294,7 +294,7 @@ std::string Redactor::operator()(std::string_view text) const {
 }
 
 void check_properties(const Properties& properties) {
-  const std::unique_ptr<rd_kafka_conf_t, FreeConf> conf(rd_kafka_conf_new());
+  const Conf conf(rd_kafka_conf_new());
   const Redactor redacted(properties);
   for (const auto& [name, value] : properties) {
     char why[512] = "";

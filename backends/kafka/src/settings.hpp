@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tenure/kafka.hpp>
+#include <tenure/kit/c_handle.hpp>
 #include <tenure/result.hpp>
 
 namespace tenure::kafka {
@@ -23,22 +24,20 @@ Options completed(Options options);
 /// What a URL and what stands beside it ask for; not completed. Throws std::invalid_argument.
 Options options_of(const Opening& opening);
 
-/// How a seat runs by a Timing.
+/// How a candidate runs by a Timing.
 struct Pace {
   Clock::Duration session, heartbeat, observe_every;
 };
 Result<Pace> pace_of(const Timing& timing, const Options& options);
 
-struct FreeConf {
-  void operator()(rd_kafka_conf_t* conf) const { rd_kafka_conf_destroy(conf); }
-};
+using Conf = CHandle<rd_kafka_conf_t, rd_kafka_conf_destroy>;
 
 using Properties = std::map<std::string, std::string>;
 
 /// Of handles that join no group.
 inline constexpr std::string_view observer_client_id = "tenure.observer";
 
-/// What every handle of a seat is told; `options.properties` among it.
+/// What every handle of a candidate is told; `options.properties` among it.
 Properties common_properties(const Options& options, const std::string& group);
 /// ... and a member of the group.
 Properties member_properties(const Options& options, const Pace& pace, const std::string& client_id);

@@ -30,7 +30,7 @@ enum class FirstClaim {
   wait,     ///< A term later.
 };
 
-/// One candidate's seat. Group and topic together name the election; every candidate must use the same.
+/// One candidate's options. Group and topic together name the election; every candidate must use the same.
 struct Options {
   std::string brokers{};  ///< "host:port,...", librdkafka's bootstrap.servers. Required.
   /// The leader group; empty: the program's file name. No other consumer may use it: one that sorts first by its client
@@ -55,11 +55,11 @@ struct Options {
   std::optional<CreateTopic> create_topic{};  ///< Create a missing topic; by default it is an error. Needs CREATE.
   FirstClaim first_claim{FirstClaim::at_once};
   bool remote_step_down{false};  ///< Heed request_step_down(): one more client handle, and one read every 3 s.
-  /// Also what librdkafka logs: capped, printable, without secrets. Not called any more once the seat is destroyed.
+  /// Also what librdkafka logs: capped, printable, without secrets. Not called any more once the backend is destroyed.
   Log log{};
 };
 
-/// A seat for a LeaderManager or an Observer of its own. Any thread may destroy it, but not from within `log`. In a
+/// A backend for a LeaderManager or an Observer of its own. Any thread may destroy it, but not from within `log`. In a
 /// forked child its verbs are Fault::misconfigured, and its destructor does nothing.
 ///
 /// Needs two threads and two client handles: with librdkafka's own and a LeaderManager's about 13 threads and 25
@@ -72,7 +72,7 @@ struct Options {
 /// run out.
 TENURE_KAFKA_EXPORT std::shared_ptr<Backend> open(Options options);
 
-/// A seat by URL: "kafka://host:port,host:port/topic?group=...". User and password: sasl.username, sasl.password.
+/// A backend by URL: "kafka://host:port,host:port/topic?group=...". User and password: sasl.username, sasl.password.
 /// Without a topic: group + ".neli". Settings: `group` names the group instead of the election (one election per
 /// group and topic); `create_topic` and `remote_step_down` (true or false), `first_claim` (at_once or wait) as in
 /// Options; all others are properties of librdkafka. Throws as open() does.

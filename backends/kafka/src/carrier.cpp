@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "seat.hpp"
+#include "carrier.hpp"
 
 #include <algorithm>
 #include <map>
@@ -10,6 +10,7 @@
 #include <tenure/kit/start_thread.hpp>
 #include <tenure/kit/wait.hpp>
 
+#include "create_topic.hpp"
 #include "fork_safe.hpp"
 
 namespace tenure::kafka {
@@ -25,8 +26,8 @@ constexpr auto own_heartbeat = milliseconds(500);
 /// Before the serving thread goes on.
 constexpr auto after_throw = milliseconds(100);
 
-/// The highest token that this process has read, by election: it outlives a seat.
-class Memory {
+/// The highest token that this process has read, by election: it outlives a backend.
+class HighestTokens {
  public:
   static Token of(const std::string& election) {
     const std::lock_guard lock(fork_safe_mutex());
@@ -46,9 +47,9 @@ class Memory {
   }
 };
 
-std::string memory_key(const Options& o) { return o.brokers + "\n" + o.group + "\n" + o.topic; }
+std::string election_key(const Options& o) { return o.brokers + "\n" + o.group + "\n" + o.topic; }
 
-Place place_of(const Options& o) { return {o.brokers, o.group, o.topic}; }
+Target target_of(const Options& o) { return {o.brokers, o.group, o.topic}; }
 
 Fact failed(const ReadJob& job, Error error) {
   switch (job.kind) {
@@ -62,9 +63,9 @@ Fact failed(const ReadJob& job, Error error) {
 
 }  // namespace
 
-Carrier::Carrier(Options options, std::shared_ptr<Journal> journal, std::shared_ptr<Client> observer)
+Carrier::Carrier(Options options, std::shared_ptr<ClosableLog> log, std::shared_ptr<Client> observer)
     : options_(std::move(options)),
-      journal_(std::move(journal)),
+      log_(std::move(log)),
       observer_(std::move(observer)),
       reaper_(Reaper::instance()),
       incarnation_(draw_incarnation()),
@@ -72,9 +73,9 @@ Carrier::Carrier(Options options, std::shared_ptr<Journal> journal, std::shared_
       caller_wakes_(boot_clock().make_waker()),
       read_wakes_(boot_clock().make_waker()) {}
 
-std::shared_ptr<Carrier> Carrier::make(Options options, std::shared_ptr<Journal> journal,
+std::shared_ptr<Carrier> Carrier::make(Options options, std::shared_ptr<ClosableLog> log,
                                        std::shared_ptr<Client> observer) {
-  std::shared_ptr<Carrier> it(new Carrier(std::move(options), std::move(journal), std::move(observer)));
+  std::shared_ptr<Carrier> it(new Carrier(std::move(options), std::move(log), std::move(observer)));
   it->serve_thread_ = start_thread("tenure-kafka", [it] { it->serve(); });
   try {
     it->read_thread_ = start_thread("tenure-k-read", [self = it, over = it->read_over_]() mutable {
@@ -100,7 +101,7 @@ void Carrier::begin(const Timing& timing, const Pace& pace) {
                                .incarnation = incarnation_,
                                .first_claim_waits = options_.first_claim == FirstClaim::wait,
                                .remote_step_down = options_.remote_step_down,
-                               .highest = Memory::of(memory_key(options_))});
+                               .highest = HighestTokens::of(election_key(options_))});
 }
 
 void Carrier::stop() {
@@ -110,7 +111,7 @@ void Carrier::stop() {
   }
   serve_wakes_->wake();
   serve_thread_.join();
-  journal_->close();
+  log_->close();
   {
     const std::lock_guard lock(mutex_);
     read_quit_ = true;
@@ -119,14 +120,14 @@ void Carrier::stop() {
   if (read_thread_.joinable()) reaper_.join(std::move(read_thread_), read_over_);
 }
 
-Carrier::Result Carrier::call(fact::Called question, const Limit& limit) {
+Carrier::CallResult Carrier::call(fact::Called what, const Limit& limit) {
   const Limit own{boot_clock(), by_boot_clock(limit), limit.stop};
   {
     const std::lock_guard lock(mutex_);
-    question.id = ++last_call_;
-    question.by = own.by;
+    what.id = ++last_call_;
+    what.by = own.by;
     result_ = std::monostate();
-    inbox_.push_back(question);
+    inbox_.push_back(what);
   }
   serve_wakes_->wake();
   for (;;) {
@@ -135,7 +136,7 @@ Carrier::Result Carrier::call(fact::Called question, const Limit& limit) {
       if (result_.index() != 0) return std::exchange(result_, std::monostate());
       if (own.passed()) {
         ++last_call_;  // an answer from here on is nobody's
-        inbox_.push_back(fact::Abandoned{question.id});
+        inbox_.push_back(fact::Abandoned{what.id});
         break;
       }
     }
@@ -186,7 +187,7 @@ bool Carrier::survives(auto what_to_do) {
       what();
       return std::string();
     } catch (const std::exception& e) {
-      journal_->write(Level::error, e.what());
+      log_->write(Level::error, e.what());
       return std::string(e.what());
     }
   };
@@ -222,7 +223,7 @@ void Carrier::handle(const Fact& fact) {
   for (auto& next : neli_->on(fact, clock.now(), clock.unix_ms())) std::visit([this](auto& a) { carry_out(a); }, next);
   if (neli_->highest() == published_highest_) return;
   published_highest_ = neli_->highest();
-  Memory::keep(memory_key(options_), published_highest_);
+  HighestTokens::keep(election_key(options_), published_highest_);
 }
 
 /// Heartbeats faster than librdkafka's main loop turns need a push; and polls must not be seldom.
@@ -240,8 +241,7 @@ Clock::Time Carrier::next_nudge() {
 void Carrier::carry_out(action::Open& open) {
   handle_ = open.handle;
   try {
-    member_ =
-        std::make_shared<Client>(member_properties(options_, pace_, open.client_id), place_of(options_), journal_);
+    member_ = std::make_shared<Client>(member_properties(options_, pace_, open.client_id), target_of(options_), log_);
   } catch (const std::exception& e) {
     return post(fact::Broken{open.handle, {Fault::misconfigured, e.what()}});
   }
@@ -291,9 +291,9 @@ void Carrier::carry_out(action::Reply& reply) { answer(reply.id, std::move(reply
 void Carrier::carry_out(action::ReplySight& reply) { answer(reply.id, std::move(reply.sight)); }
 void Carrier::carry_out(action::ReplyReleased& reply) { answer(reply.id, std::move(reply.error)); }
 void Carrier::carry_out(action::Wake& wake) { answer(wake.id, Sight{}); }
-void Carrier::carry_out(action::Report& report) { journal_->write(report.level, report.message); }
+void Carrier::carry_out(action::Report& report) { log_->write(report.level, report.message); }
 
-void Carrier::answer(std::uint64_t id, Result result) {
+void Carrier::answer(std::uint64_t id, CallResult result) {
   {
     const std::lock_guard lock(mutex_);
     if (id != last_call_) return;  // its caller has gone, and Neli is about to hear of it
@@ -362,10 +362,7 @@ Fact Carrier::read_as_member(const ReadJob& job) {
 }
 
 Fact Carrier::read_requests() {
-  if (!requests_)
-    requests_ =
-        std::make_shared<Client>(common_properties(options_, requests_group(options_.group)),
-                                 Place{options_.brokers, requests_group(options_.group), options_.topic}, journal_);
+  if (!requests_) requests_ = make_observer(options_, requests_group(options_.group), log_);
   auto found = requests_->with_reason(requests_->committed(1, read_limit));
   if (!found) return fact::Requested{std::move(found).error()};
   return fact::Requested{std::move((*found)[0])};
@@ -386,13 +383,13 @@ std::optional<Error> Carrier::topic_trouble() {
   if (error && error->fault == Fault::forbidden) error->message += ", and CREATE if it does not exist yet";
   if (!missing) return error;
   try {
-    if (auto failed = create_topic(common_properties(options_, options_.group), place_of(options_),
-                                   *options_.create_topic, journal_))
+    if (auto failed = create_topic(common_properties(options_, options_.group), target_of(options_),
+                                   *options_.create_topic, *log_))
       return failed;
   } catch (const std::exception& e) {
     return Error{Fault::misconfigured, std::string("create_topic: ") + e.what()};
   }
-  journal_->write(Level::info, "created topic " + options_.topic);
+  log_->write(Level::info, "created topic " + options_.topic);
   // Until every broker knows of it.
   const auto by = boot_clock().now() + topic_limit;
   do {

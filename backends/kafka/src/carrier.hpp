@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread round Neli: it only carries. One thread owns Neli and serves the member handle; one reads.
+// The two threads round Neli. They carry facts to it, and do what it decides. The serving thread owns Neli and the
+// member handle; the reading thread makes the reads that block.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -12,6 +13,7 @@
 #include <tenure/kafka.hpp>
 
 #include "client.hpp"
+#include "closable_log.hpp"
 #include "neli.hpp"
 #include "reaper.hpp"
 #include "settings.hpp"
@@ -26,26 +28,26 @@ struct ReadJob {
   std::shared_ptr<Client> client;  ///< member
 };
 
-/// Owned by the seat and its two threads together, so that none waits for another at the end.
+/// Owned by the backend and its two threads together, so that none waits for another at the end.
 class Carrier : public std::enable_shared_from_this<Carrier> {
  public:
   /// With its threads, and all that its end needs. Throws std::system_error if there can be no thread or descriptor
   /// more.
-  static std::shared_ptr<Carrier> make(Options options, std::shared_ptr<Journal> journal,
+  static std::shared_ptr<Carrier> make(Options options, std::shared_ptr<ClosableLog> log,
                                        std::shared_ptr<Client> observer);
 
   /// Once, before the first call.
   void begin(const Timing& timing, const Pace& pace);
   void stop();
 
-  /// One verb at a time: what came of it, or nothing when the limit passed first.
-  using Result = std::variant<std::monostate, Answer, Sight, std::optional<Error>>;
-  Result call(fact::Called question, const Limit& limit);
+  /// One verb at a time. Its answer, or nothing if the limit passed first.
+  using CallResult = std::variant<std::monostate, Answer, Sight, std::optional<Error>>;
+  CallResult call(fact::Called what, const Limit& limit);
 
   const Options& options() const { return options_; }
 
  private:
-  Carrier(Options options, std::shared_ptr<Journal> journal, std::shared_ptr<Client> observer);
+  Carrier(Options options, std::shared_ptr<ClosableLog> log, std::shared_ptr<Client> observer);
 
   // The serving thread
   void serve();
@@ -66,7 +68,7 @@ class Carrier : public std::enable_shared_from_this<Carrier> {
   void carry_out(action::ReplyReleased&);
   void carry_out(action::Wake&);
   void carry_out(action::Report&);
-  void answer(std::uint64_t id, Result result);
+  void answer(std::uint64_t id, CallResult result);
   Clock::Time next_nudge();
 
   // The reading thread
@@ -82,7 +84,7 @@ class Carrier : public std::enable_shared_from_this<Carrier> {
   void post(Fact fact);
 
   const Options options_;
-  const std::shared_ptr<Journal> journal_;
+  const std::shared_ptr<ClosableLog> log_;
   const std::shared_ptr<Client> observer_;
   Reaper& reaper_;
   std::shared_ptr<Client> requests_;  ///< the reading thread's
@@ -94,7 +96,7 @@ class Carrier : public std::enable_shared_from_this<Carrier> {
   std::deque<ReadJob> jobs_;
   bool quit_{}, read_quit_{};
   std::uint64_t last_call_{};
-  Result result_;  ///< of last_call_
+  CallResult result_;  ///< of last_call_
 
   std::shared_ptr<Waker> serve_wakes_, caller_wakes_;
   std::unique_ptr<Waker> read_wakes_;

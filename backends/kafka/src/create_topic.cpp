@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "create_topic.hpp"
+
+#include <string>
+
+#include <tenure/kit/c_handle.hpp>
+
+#include "errors.hpp"
+#include "handle.hpp"
+
+namespace tenure::kafka {
+
+std::optional<Error> create_topic(const Properties& properties, const Target& target, const CreateTopic& how,
+                                  ClosableLog& log) {
+  auto plain = properties;
+  for (const auto* consumer_only : {"group.id", "isolation.level", "enable.auto.commit", "enable.auto.offset.store",
+                                    "allow.auto.create.topics", "session.timeout.ms"})
+    plain.erase(consumer_only);
+  const auto handle = owned<rd_kafka_destroy>(make_handle(RD_KAFKA_PRODUCER, plain, log));
+  const auto queue = owned<rd_kafka_queue_destroy>(rd_kafka_queue_new(handle.get()));
+  char why[512] = "";
+  const auto topic = owned<rd_kafka_NewTopic_destroy>(
+      rd_kafka_NewTopic_new(target.topic.c_str(), how.partitions, how.replication_factor, why, sizeof why));
+  const auto failed = [&](rd_kafka_resp_err_t code, const std::string& text) {
+    // A topic that may not be created is refused as one that may not be read is.
+    const bool forbidden = code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+    auto error =
+        explain(forbidden ? RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED : code, text, target, log.redacted());
+    error.message = "create_topic: " + error.message;
+    if (error.fault == Fault::unreachable) error.fault = Fault::misconfigured;
+    return error;
+  };
+  if (!topic) return failed(RD_KAFKA_RESP_ERR__INVALID_ARG, why);
+  auto* topics = topic.get();
+  rd_kafka_CreateTopics(handle.get(), &topics, 1, nullptr, queue.get());
+  const auto event = owned<rd_kafka_event_destroy>(rd_kafka_queue_poll(queue.get(), 5000));
+  if (!event) return Error{Fault::timed_out, "create_topic: no answer from " + target.brokers + " within 5 s"};
+  if (const auto code = rd_kafka_event_error(event.get())) {
+    const auto* text = rd_kafka_event_error_string(event.get());
+    return explain(code, std::string("create_topic: ") + (text ? text : ""), target, log.redacted());
+  }
+  std::size_t count = 0;
+  const auto** results = rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event.get()), &count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto code = rd_kafka_topic_result_error(results[i]);
+    if (code && code != RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) {
+      const auto* text = rd_kafka_topic_result_error_string(results[i]);
+      return failed(code, text ? text : "");
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace tenure::kafka

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "errors.hpp"
+
+#include <string_view>
+
+#include <tenure/kit/logging.hpp>
+
+namespace tenure::kafka {
+namespace {
+
+std::string create_command(const Target& target) {
+  return "kafka-topics --bootstrap-server " + target.brokers + " --create --topic " + target.topic + " --partitions 2";
+}
+
+}  // namespace
+
+bool needs_the_user(rd_kafka_resp_err_t code) {
+  switch (code) {
+    case RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT:
+    case RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL:
+    case RD_KAFKA_RESP_ERR_INVALID_GROUP_ID:
+    case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
+    case RD_KAFKA_RESP_ERR_GROUP_MAX_SIZE_REACHED:
+    case RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+    case RD_KAFKA_RESP_ERR__SSL: return true;
+    default: return false;
+  }
+}
+
+std::string without_guess(std::string text) {
+  constexpr std::string_view guess = "probably due to broker version < 0.10";
+  if (const auto at = text.find(guess); at != text.npos)
+    text.replace(at, guess.size(), "the broker took the connection and says nothing: it may hang");
+  return text;
+}
+
+Error explain(rd_kafka_resp_err_t code, const std::string& context, const Target& target, const Redactor& redacted) {
+  auto message = std::string(rd_kafka_err2name(code));
+  if (!context.empty()) message += ": " + printable(redacted(without_guess(context)), 300);
+  const auto with = [&](Fault fault, const std::string& remedy) { return Error{fault, message + ". " + remedy}; };
+  switch (code) {
+    case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
+    case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
+    case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID: return {Fault::deposed, message};
+    case RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT:
+      return with(Fault::misconfigured,
+                  "The broker wants the session between its group.min.session.timeout.ms (6 s by default) and "
+                  "group.max.session.timeout.ms: choose a longer term or Options::session, or change that property");
+    case RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL:
+      return with(Fault::misconfigured, "Consumers of another kind are in group \"" + target.group +
+                                            "\": give the election a group of its own, Options::group");
+    case RD_KAFKA_RESP_ERR_GROUP_MAX_SIZE_REACHED:
+      return with(Fault::misconfigured, "The broker's group.max.size allows no more candidates");
+    case RD_KAFKA_RESP_ERR_INVALID_GROUP_ID:
+      return with(Fault::misconfigured, "The broker refuses the name of group \"" + target.group + "\"");
+    case RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE:
+      return with(Fault::misconfigured, "The broker's offset.metadata.max.bytes must be at least 512");
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+      return with(Fault::misconfigured, "Topic \"" + target.topic + "\" is missing. Create it: " +
+                                            create_command(target) + " (or set Options::create_topic)");
+    case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+      return with(Fault::forbidden, "This principal needs READ on group \"" + target.group + "\"");
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+      return with(Fault::forbidden, "This principal needs READ on topic \"" + target.topic + "\"");
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+      return with(Fault::forbidden, "This principal needs CREATE on topic \"" + target.topic + "\" or the cluster");
+    case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
+    case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+    case RD_KAFKA_RESP_ERR__SSL:
+      return with(Fault::forbidden, "Check security.protocol, sasl.* and ssl.* in Options::properties");
+    case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT:
+    case RD_KAFKA_RESP_ERR__TIMED_OUT:
+    case RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE:
+    case RD_KAFKA_RESP_ERR__MSG_TIMED_OUT: return {Fault::timed_out, message};
+    default: return {Fault::unreachable, message};
+  }
+}
+
+Outcome outcome_of(rd_kafka_resp_err_t code) {
+  switch (code) {
+    case RD_KAFKA_RESP_ERR_NO_ERROR: return Outcome::accepted;
+    case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
+    case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
+    case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID: return Outcome::fenced;
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART: return Outcome::unknown_topic;
+    default: return Outcome::failed;
+  }
+}
+
+std::string reading_failed(rd_kafka_resp_err_t code) {
+  std::string what = "reading the record";
+  switch (code) {
+    case RD_KAFKA_RESP_ERR__TIMED_OUT:
+    case RD_KAFKA_RESP_ERR__WAIT_COORD:
+    case RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE:
+      return what +
+             ": no answer from a coordinator of the group. A new cluster has none until as many brokers run as " +
+             "offsets.topic.replication.factor says (3 by default)";
+    default: return what;
+  }
+}
+
+}  // namespace tenure::kafka

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What librdkafka's error codes mean to a user and to a candidate.
+#pragma once
+#include <librdkafka/rdkafka.h>
+
+#include <string>
+
+#include <tenure/error.hpp>
+
+#include "group.hpp"
+#include "settings.hpp"
+
+namespace tenure::kafka {
+
+/// What a handle works on. Error messages name it, to say what would be right.
+struct Target {
+  std::string brokers, group, topic;
+};
+
+/// What an error of the client means to a user, with the remedy. `context` is the client's own text.
+Error explain(rd_kafka_resp_err_t code, const std::string& context, const Target& target, const Redactor& redacted);
+
+/// True for an error that only a user can mend, though the client goes on trying.
+bool needs_the_user(rd_kafka_resp_err_t code);
+
+/// librdkafka takes a broker that hangs for one that is too old to answer.
+std::string without_guess(std::string text);
+
+/// What was tried, and the commonest reason if nobody answered.
+std::string reading_failed(rd_kafka_resp_err_t code);
+
+/// What the coordinator's answer to a commit means.
+Outcome outcome_of(rd_kafka_resp_err_t code);
+
+}  // namespace tenure::kafka

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a group's coordinator keeps and says, as plain values: no librdkafka, and nothing of elections.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace tenure::kafka {
+
+/// A commit as the coordinator keeps it, whoever made it.
+struct Commit {
+  std::int64_t offset{};
+  std::string metadata;
+  friend bool operator==(const Commit&, const Commit&) = default;
+};
+
+/// What the coordinator said to a commit.
+enum class Outcome {
+  accepted,
+  fenced,         ///< We are not of the present generation, or no member any more.
+  unknown_topic,  ///< There is no such partition.
+  failed,         ///< Anything else. It may be in the log all the same.
+};
+
+/// Who owns partition 0, as the coordinator tells it to anybody.
+struct PartitionOwner {
+  std::string client_id, host;
+  bool converted{};  ///< The group is of the other protocol now, and tells nothing in this one.
+};
+
+}  // namespace tenure::kafka

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a handle of librdkafka: its properties, and where its log lines go.
+#pragma once
+#include <librdkafka/rdkafka.h>
+
+#include "closable_log.hpp"
+#include "settings.hpp"
+
+namespace tenure::kafka {
+
+/// The caller owns it. `events`: RD_KAFKA_EVENT_..., told by a queue. Throws std::runtime_error, redacted, if
+/// librdkafka refuses. REQUIRES: `log` outlives it.
+rd_kafka_t* make_handle(rd_kafka_type_t type, const Properties& properties, ClosableLog& log, int events = 0);
+
+}  // namespace tenure::kafka

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request to step down, from whoever is no candidate. The README of this room has the rule, number 20.
+#include <tenure/kafka.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include <tenure/kit/call_thread.hpp>
+#include <tenure/kit/wait.hpp>
+
+#include "client.hpp"
+#include "reaper.hpp"
+#include "record.hpp"
+
+namespace tenure::kafka {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Without its caller: a commit that no coordinator took keeps a handle until a session's time is over.
+std::shared_ptr<Client> closed_aside(std::shared_ptr<Client> client) {
+  auto* const it = client.get();
+  auto& reaper = Reaper::instance();  // may throw, which at the end nothing may
+  return {it, [client = std::move(client), &reaper](Client*) mutable { reaper.close(std::move(client), [] {}); }};
+}
+
+/// Commits with no membership: the group of requests has no members.
+std::optional<Error> write_request(Client& client, const Commit& request, const Limit& limit) {
+  const std::shared_ptr<Waker> waker = boot_clock().make_waker();
+  client.on_events(waker);
+  if (const auto code = client.commit(1, 0, request)) return client.explained(code, "offset commit");
+  while (!limit.passed()) {
+    while (const auto event = client.next_event()) {
+      if (event->kind == Client::Event::Kind::committed)
+        return event->code ? std::optional(client.explained(event->code, "offset commit")) : std::nullopt;
+      if (needs_the_user(event->code)) return client.explained(event->code, event->text);
+    }
+    wait(*waker, limit);
+  }
+  return Error{Fault::timed_out, "the request was not acknowledged in time; it may be stored all the same"};
+}
+
+}  // namespace
+
+std::optional<Error> request_step_down(const Options& given, const std::string& by, const std::string& why,
+                                       const Limit& limit) {
+  if (by.size() > max_candidate_bytes || why.size() > 200)
+    throw std::invalid_argument("kafka: by may have 100 bytes, why 200; given " + std::to_string(by.size()) + " and " +
+                                std::to_string(why.size()));
+  const auto options = completed(given);
+  const auto log = std::make_shared<ClosableLog>(options);
+  const Limit own{boot_clock(), by_boot_clock(limit), limit.stop};
+  const auto left = [&] {
+    const auto ms = std::chrono::duration_cast<milliseconds>(own.by - boot_clock().now());
+    return std::clamp(ms, milliseconds(1), milliseconds(2000));
+  };
+  const struct Closed {
+    ClosableLog& log;
+    ~Closed() { log.close(); }
+  } closed{*log};
+  const auto observer = closed_aside(make_observer(options, options.group, log));
+  bool missing = false;
+  if (auto error = observer->check_topic(left(), missing)) return error;
+  auto found = observer->with_reason(observer->committed(1, left()));
+  if (!found) return std::move(found).error();
+  const auto& record = (*found)[0];
+  const auto said = record ? decode(record->metadata) : std::nullopt;
+  if (!said || said->released) return std::nullopt;
+  const auto requests = closed_aside(make_observer(options, requests_group(options.group), log));
+  return write_request(*requests, {record->offset, encode(StepDown{by, why})}, own);
+}
+
+}  // namespace tenure::kafka

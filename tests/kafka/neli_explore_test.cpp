@@ -64,7 +64,7 @@ class NeliState {
  public:
   explicit NeliState(const Neli& neli, Clock::Time now) : n_(neli), now_(now) {}
 
-  std::optional<Commit> seen() const { return n_.seen_ ? n_.seen_->commit : std::nullopt; }
+  std::optional<Commit> seen() const { return n_.view_.seen_ ? n_.view_.seen_->commit : std::nullopt; }
   bool tenure() const { return n_.tenure_.has_value(); }
   /// As its caller sees it: is_leader() is false before release() is called.
   bool leads() const {
@@ -138,16 +138,17 @@ class NeliState {
   }
   void digest_record(Digest& d) const {
     d.add(n_.unreleased_ ? 1 + n_.unreleased_->value : 0);
-    d.add(n_.seen_.has_value());
-    if (n_.seen_) {
-      d.add(since(n_.seen_->first_seen));
-      d.add(n_.seen_->suspect);
+    const auto& view = n_.view_;
+    d.add(view.seen_.has_value());
+    if (view.seen_) {
+      d.add(since(view.seen_->first_seen));
+      d.add(view.seen_->suspect);
     }
-    d.add(since(n_.stale_since_));
-    d.add(since(n_.absent_since_));
-    d.add(n_.highest_.value);
+    d.add(since(view.stale_since_));
+    d.add(since(view.absent_since_));
+    d.add(view.highest_.value);
     d.add(n_.tried_.value);
-    d.add(n_.ever_seen_);
+    d.add(view.ever_seen_);
   }
   void digest_observer(Digest& d) const {
     d.add(n_.observing_ | n_.check_topic_ << 1 | (n_.rank_after_ == n_.observation_) << 2 |

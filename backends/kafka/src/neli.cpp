@@ -3,20 +3,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <limits>
 #include <utility>
 
 #include <tenure/kit/logging.hpp>
 
 namespace tenure::kafka {
 namespace {
-
-constexpr auto max_token = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-
-/// Foreign commits may have any offset; a token has none below zero.
-Token token_of(const std::optional<Commit>& commit) {
-  return Token{commit && commit->offset > 0 ? static_cast<std::uint64_t>(commit->offset) : 0};
-}
 
 /// Member ids begin with the client id, and the range assignor gives partition 0 to the lowest. So '!', before letters
 /// and digits: other consumers in the group by mistake get none of it. And among us, who joined at a lower token, or
@@ -42,9 +34,7 @@ bool same_leader(const Incumbent& a, const Incumbent& b) {
 
 Neli::Neli(Settings settings)
     : settings_(std::move(settings)),
-      highest_(settings_.highest),
-      ever_seen_(settings_.highest.value > 0),
-      longest_lease_(settings_.lease) {}
+      view_(settings_.incarnation, settings_.lease, settings_.first_claim_waits, settings_.highest) {}
 
 std::vector<Action> Neli::on(const Fact& fact, Time now, std::int64_t unix_ms) {
   now_ = now;
@@ -157,10 +147,7 @@ void Neli::nonce_answered(const fact::Committed& answer) {
 void Neli::claim_answered(const Outstanding& asked, const fact::Committed& answer) {
   member_->believed = false;
   member_->try_again = now_ + claim_pause;
-  if (answer.outcome == Outcome::accepted) {
-    highest_ = std::max(highest_, asked.token);
-    ever_seen_ = true;
-  }
+  if (answer.outcome == Outcome::accepted) view_.acknowledged(asked.token);
   const bool awaited = call_ && call_->id == asked.call;
   const auto deadline = deadline_of(asked);
   if (answer.outcome == Outcome::accepted && awaited && now_ < deadline) {
@@ -211,7 +198,8 @@ void Neli::take(const fact::MemberRead& read) {
   }
   member_->read_again = now_ + settings_.observe_every;
   member_trouble_.reset();
-  believe(reading.record);
+  report(reading.record, view_.believed(reading.record, now_, member_->assigned_at));
+  member_->believed = true;
 }
 
 void Neli::take(const fact::Observed& observed) {
@@ -224,7 +212,10 @@ void Neli::take(const fact::Observed& observed) {
   }
   check_topic_ = false;
   observer_trouble_.reset();
-  observe(*observed.result);
+  const auto& read = *observed.result;
+  if (read) view_.end_absence();
+  // What a read with the nonce showed is the truth of this generation, also if the store lost what came before.
+  if (!owner() || !member_->believed) report(read, view_.observed(read, now_));
   if (campaigning_ && !member_ && !leaving_ && observed.id > rank_after_) open_member();
 }
 
@@ -342,8 +333,7 @@ void Neli::serve_requests() {
 /// Nothing: for as long as is known, no candidate leads.
 std::optional<Neli::Time> Neli::led_until() const {
   if (tenure_) return tenure_->deadline;
-  if (!seen_ || !seen_->record || seen_->record->released) return std::nullopt;
-  return seen_->first_seen + seen_->record->lease;
+  return view_.led_until();
 }
 
 /// Bystanders that see no leader for a lease look for a consumer that takes partition 0 from all of us.
@@ -356,7 +346,7 @@ void Neli::serve_leaderless() {
   }
   if (!leaderless_since_) leaderless_since_ = led.value_or(now_);
   if (member_->place != Place::bystander || stranger_told_ || finding_owner_) return;
-  if (!due(*leaderless_since_ + longest_lease_)) return;
+  if (!due(*leaderless_since_ + view_.longest_lease())) return;
   leaderless_since_ = now_;
   finding_owner_ = true;
   emit(action::FindOwner{});
@@ -379,89 +369,16 @@ void Neli::serve_observer() {
   emit(action::Observe{++observation_, check_topic_});
 }
 
-// ---- the record ----
-
-/// Older than what we know: an answer that was overtaken.
-bool Neli::stale(const std::optional<Commit>& read) const {
-  if (token_of(read) != highest_) return token_of(read) < highest_;
-  if (!seen_ || !seen_->record || !read || token_of(seen_->commit) != token_of(read)) return false;
-  const auto record = decode(read->metadata);
-  return record && record->incarnation == seen_->record->incarnation && record->seq < seen_->record->seq;
-}
-
-void Neli::observe(const std::optional<Commit>& read) {
-  if (read) absent_since_.reset();
-  // What a read with the nonce showed is the truth of this generation, also if the store lost what came
-  // before.
-  if (owner() && member_->believed) return;
-  if (seen_ && seen_->commit == read) {
-    stale_since_.reset();
-    return;
-  }
-  if (!stale(read)) {
-    stale_since_.reset();
-    return see(read, false);
-  }
-  // No overtaken answer lasts for a lease: the store has lost a commit.
-  if (!stale_since_) stale_since_ = now_;
-  if (now_ >= *stale_since_ + longest_lease_) alarm_and_see(read);
-}
-
-void Neli::alarm_and_see(const std::optional<Commit>& read) {
-  if (!read || decode(read->metadata))  // else see() says whose it is
+/// Tells the log what is wrong with a read of the record.
+void Neli::report(const std::optional<Commit>& read, const RecordView::Finding& found) {
+  if (found.fell_from)
     emit(action::Report{Level::error, "the record's token is " + std::to_string(token_of(read).value) + " after " +
-                                          std::to_string(highest_.value) +
+                                          std::to_string(found.fell_from->value) +
                                           " had been seen: the store lost a commit. A full lease is waited"});
-  stale_since_.reset();
-  seen_.reset();
-  see(read, true);
-}
-
-void Neli::believe(const std::optional<Commit>& read) {
-  const bool alarmed = seen_ && seen_->commit == read && seen_->suspect;
-  if (read)
-    absent_since_.reset();
-  else if (!absent_since_)
-    absent_since_ = member_->assigned_at;
-  if (token_of(read) < highest_ && !alarmed)
-    alarm_and_see(read);
-  else
-    see(read, false);
-  member_->believed = true;
-}
-
-void Neli::see(const std::optional<Commit>& read, bool suspect) {
-  const bool known = seen_ && seen_->commit == read;
-  highest_ = std::max(highest_, token_of(read));
-  ever_seen_ = ever_seen_ || read.has_value();
-  if (known) return;
-  seen_ = Seen{.commit = read, .record = {}, .first_seen = now_, .suspect = suspect};
-  if (!read) return;
-  if (read->offset > 0) seen_->record = decode(read->metadata);
-  if (seen_->record)
-    longest_lease_ = std::max(longest_lease_, seen_->record->lease);
-  else
+  if (found.foreign)
     emit(action::Report{Level::warning, "a foreign commit stands in place of the record, offset " +
                                             std::to_string(read->offset) + ", \"" + printable(read->metadata, 80) +
                                             "\": counted as a lease of unknown holder"});
-}
-
-/// Nobody leads by a claim from before. While our handle is in the group, a record can be taken from it by deletion of
-/// the topic only: who has to reckon with that waits from every assignment.
-Neli::Time Neli::absent_from() const {
-  return settings_.first_claim_waits ? member_->assigned_at : absent_since_.value_or(member_->assigned_at);
-}
-
-/// REQUIRES: the record is believed.
-Neli::Time Neli::claimable_at() const {
-  const auto& seen = *seen_;
-  if (seen.suspect) return seen.first_seen + longest_lease_;
-  if (!seen.commit) {
-    const bool new_group = member_->generation == 1 && !ever_seen_ && !settings_.first_claim_waits;
-    return new_group ? now_ : absent_from() + longest_lease_;
-  }
-  if (seen.record && (seen.record->released || ours(seen))) return now_;
-  return seen.first_seen + longest_lease_;
 }
 
 bool Neli::may_claim() const {
@@ -478,13 +395,13 @@ void Neli::open_member() {
   }
   open_after_ = now_ + reopen_pause;
   member_.emplace(++last_id_);
-  emit(action::Open{member_->handle, rank(highest_, unix_ms_, settings_.incarnation)});
+  emit(action::Open{member_->handle, rank(highest(), unix_ms_, settings_.incarnation)});
 }
 
 void Neli::drop_member() {
   emit(action::Drop{member_->handle});
   member_.reset();
-  absent_since_.reset();
+  view_.end_absence();
   unreleased_.reset();
   rank_after_ = observation_;
   observe_at_ = now_;
@@ -530,14 +447,12 @@ void Neli::send_nonce() {
 }
 
 void Neli::claim() {
-  auto base = std::max({highest_, tried_, token_of(seen_->commit)});
-  // A foreign commit says nothing of the tokens before it: a reset of the offsets writes 0.
-  if (!seen_->record && unix_ms_ > 0) base = std::max(base, Token{static_cast<std::uint64_t>(unix_ms_)});
-  if (base.value >= max_token)
+  const auto token = view_.next_token(tried_, unix_ms_);
+  if (!token)
     return reply(Unknown{{Fault::corrupt,
                           "the record's offset is the largest there is: no greater token can follow. Stop all "
                           "candidates and reset the group's offset of partition 0"}});
-  tried_ = Token{base.value + 1};
+  tried_ = *token;
   send(Purpose::claim, tried_, false);
 }
 
@@ -563,7 +478,7 @@ void Neli::serve_acquire() {
     return reply(Unknown{*error});
   }
   told_.reset();
-  if (member_ && seen_) return reply(Denied{holder()});
+  if (member_ && view_.was_read()) return reply(Denied{holder()});
   reply_when_late(Fault::unreachable, "the record could not be read in time");
 }
 
@@ -646,18 +561,7 @@ Sight Neli::sight() const {
   if (tenure_)
     return Incumbent{settings_.name, settings_.incarnation, settings_.address, tenure_->token,
                      tenure_->deadline + settings_.margin - now_};
-  if (!seen_) return Unknown{{Fault::unreachable, "the record has not been read yet"}};
-  // What we wrote ourselves and do not lead by is nobody's.
-  if (!seen_->commit || ours(*seen_) || (seen_->record && seen_->record->released)) return Vacant{};
-  const auto lease = seen_->record ? seen_->record->lease : longest_lease_;
-  Incumbent out;
-  out.token = token_of(seen_->commit);
-  out.remaining = std::max(seen_->first_seen + lease - now_, Duration::zero());
-  if (!seen_->record) return out;
-  out.name = seen_->record->name;
-  out.incarnation = seen_->record->incarnation;
-  out.address = seen_->record->address;
-  return out;
+  return view_.sight(now_);
 }
 
 std::optional<Incumbent> Neli::holder() const {

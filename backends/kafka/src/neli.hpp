@@ -20,6 +20,7 @@
 
 #include "group.hpp"
 #include "record.hpp"
+#include "record_view.hpp"
 
 namespace tenure::kafka {
 
@@ -174,7 +175,7 @@ class Neli {
   Time alarm() const { return alarm_; }
 
   /// The highest token ever read, or acknowledged to us.
-  Token highest() const { return highest_; }
+  Token highest() const { return view_.highest(); }
 
  private:
   friend class NeliState;  ///< tests/kafka/neli_explore_test.cpp: what counts as the same state
@@ -212,7 +213,7 @@ class Neli {
     Time try_again{Time::min()};  ///< no commit before
     std::optional<std::uint64_t> reading;
     Time read_again{Time::min()};
-    bool believed{};  ///< seen_ is from a read that carried the nonce
+    bool believed{};  ///< the view is from a read that carried the nonce
   };
   struct Tenure {
     Token token;
@@ -220,14 +221,6 @@ class Neli {
     std::uint64_t granted_by{};
     std::optional<StepDown> recalled;
   };
-  /// The record as last read.
-  struct Seen {
-    std::optional<Commit> commit;
-    std::optional<Record> record;  ///< if it is one of ours
-    Time first_seen{};
-    bool suspect{};  ///< the token fell: no shortcut, wait a full lease
-  };
-
   // Facts
   void take(const fact::Elapsed&) {}
   void take(const fact::Called&);
@@ -275,10 +268,7 @@ class Neli {
   void send(Purpose purpose, Token token, bool released);
   void send_nonce();
   void claim();
-  void believe(const std::optional<Commit>& read);
-  void observe(const std::optional<Commit>& read);
-  void alarm_and_see(const std::optional<Commit>& read);
-  void see(const std::optional<Commit>& read, bool suspect);
+  void report(const std::optional<Commit>& read, const RecordView::Finding& found);
 
   // Questions to ourselves
   /// The one that a commit leads to, if it is acknowledged.
@@ -287,11 +277,8 @@ class Neli {
   }
   std::optional<Time> led_until() const;
   bool owner() const { return member_ && member_->place == Place::owner; }
-  bool stale(const std::optional<Commit>& read) const;
-  Time claimable_at() const;
-  Time absent_from() const;
+  Time claimable_at() const { return view_.claimable_at(member_->assigned_at, member_->generation); }
   bool may_claim() const;
-  bool ours(const Seen& seen) const { return seen.record && seen.record->incarnation == settings_.incarnation; }
   Sight sight() const;
   std::optional<Incumbent> holder() const;
   std::optional<Error> trouble() const { return member_trouble_ ? member_trouble_ : observer_trouble_; }
@@ -330,12 +317,8 @@ class Neli {
   std::uint64_t seq_{};
   std::uint64_t nonces_{};
 
-  std::optional<Seen> seen_;
-  std::optional<Time> stale_since_;
-  std::optional<Time> absent_since_;  ///< The assignment since whose read no record stood, of this handle.
-  Token highest_, tried_;
-  bool ever_seen_{};
-  Duration longest_lease_{};
+  RecordView view_;
+  Token tried_;  ///< The highest token of any claim of ours.
 
   bool observing_{};             ///< an observation is under way
   std::uint64_t observation_{};  ///< the last one begun

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record_view.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace tenure::kafka {
+namespace {
+
+constexpr auto max_token = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+constexpr auto at_once = Clock::Time::min();
+
+}  // namespace
+
+Token token_of(const std::optional<Commit>& commit) {
+  return Token{commit && commit->offset > 0 ? static_cast<std::uint64_t>(commit->offset) : 0};
+}
+
+RecordView::RecordView(std::string incarnation, Duration lease, bool first_claim_waits, Token highest)
+    : incarnation_(std::move(incarnation)),
+      first_claim_waits_(first_claim_waits),
+      highest_(highest),
+      ever_seen_(highest.value > 0),
+      longest_lease_(lease) {}
+
+// ---- reads ----
+
+RecordView::Finding RecordView::observed(const std::optional<Commit>& read, Time now) {
+  if (seen_ && seen_->commit == read) {
+    stale_since_.reset();
+    return {};
+  }
+  if (!stale(read)) {
+    stale_since_.reset();
+    return see(read, now, false);
+  }
+  // No overtaken answer lasts for a lease: the store has lost a commit.
+  if (!stale_since_) stale_since_ = now;
+  return now >= *stale_since_ + longest_lease_ ? alarm(read, now) : Finding{};
+}
+
+RecordView::Finding RecordView::believed(const std::optional<Commit>& read, Time now, Time assigned_at) {
+  if (read)
+    absent_since_.reset();
+  else if (!absent_since_)
+    absent_since_ = assigned_at;
+  const bool alarmed = seen_ && seen_->commit == read && seen_->suspect;
+  return token_of(read) < highest_ && !alarmed ? alarm(read, now) : see(read, now, false);
+}
+
+void RecordView::acknowledged(Token token) {
+  highest_ = std::max(highest_, token);
+  ever_seen_ = true;
+}
+
+/// Older than what we know: an answer that was overtaken.
+bool RecordView::stale(const std::optional<Commit>& read) const {
+  if (token_of(read) != highest_) return token_of(read) < highest_;
+  if (!seen_ || !seen_->record || !read || token_of(seen_->commit) != token_of(read)) return false;
+  const auto record = decode(read->metadata);
+  return record && record->incarnation == seen_->record->incarnation && record->seq < seen_->record->seq;
+}
+
+RecordView::Finding RecordView::alarm(const std::optional<Commit>& read, Time now) {
+  stale_since_.reset();
+  seen_.reset();
+  auto found = see(read, now, true);
+  if (!read || decode(read->metadata)) found.fell_from = highest_;  // else its writer, not the store, is to blame
+  return found;
+}
+
+RecordView::Finding RecordView::see(const std::optional<Commit>& read, Time now, bool suspect) {
+  const bool known = seen_ && seen_->commit == read;
+  highest_ = std::max(highest_, token_of(read));
+  ever_seen_ = ever_seen_ || read.has_value();
+  if (known) return {};
+  seen_ = Seen{.commit = read, .record = {}, .first_seen = now, .suspect = suspect};
+  if (!read) return {};
+  if (read->offset > 0) seen_->record = decode(read->metadata);
+  if (!seen_->record) return {.fell_from = {}, .foreign = true};
+  longest_lease_ = std::max(longest_lease_, seen_->record->lease);
+  return {};
+}
+
+// ---- what follows ----
+
+/// Released, or written by ourselves: nobody leads by it, or nobody would ask for another tenure.
+bool RecordView::free() const {
+  const auto& record = seen_->record;
+  return record && (record->released || record->incarnation == incarnation_);
+}
+
+std::optional<RecordView::Time> RecordView::led_until() const {
+  if (!seen_ || !seen_->record || seen_->record->released) return std::nullopt;
+  return seen_->first_seen + seen_->record->lease;
+}
+
+Sight RecordView::sight(Time now) const {
+  if (!seen_) return Unknown{{Fault::unreachable, "the record has not been read yet"}};
+  if (!seen_->commit || free()) return Vacant{};
+  const auto lease = seen_->record ? seen_->record->lease : longest_lease_;
+  Incumbent out;
+  out.token = token_of(seen_->commit);
+  out.remaining = std::max(seen_->first_seen + lease - now, Duration::zero());
+  if (!seen_->record) return out;
+  out.name = seen_->record->name;
+  out.incarnation = seen_->record->incarnation;
+  out.address = seen_->record->address;
+  return out;
+}
+
+RecordView::Time RecordView::claimable_at(Time assigned_at, int generation) const {
+  const auto lease_over = seen_->first_seen + longest_lease_;
+  if (seen_->suspect) return lease_over;
+  if (seen_->commit) return free() ? at_once : lease_over;
+  if (generation == 1 && !ever_seen_ && !first_claim_waits_) return at_once;
+  // Nobody leads by a claim from before. While our handle is in the group, a record can be taken from it by deletion of
+  // the topic only: who has to reckon with that waits from every assignment.
+  return (first_claim_waits_ ? assigned_at : absent_since_.value_or(assigned_at)) + longest_lease_;
+}
+
+std::optional<Token> RecordView::next_token(Token tried, std::int64_t unix_ms) const {
+  auto base = std::max({highest_, tried, token_of(seen_->commit)});
+  // A foreign commit says nothing of the tokens before it: a reset of the offsets writes 0.
+  if (!seen_->record && unix_ms > 0) base = std::max(base, Token{static_cast<std::uint64_t>(unix_ms)});
+  if (base.value >= max_token) return std::nullopt;
+  return Token{base.value + 1};
+}
+
+}  // namespace tenure::kafka

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: a new document changes a running manager's timing and not its tenure, and says what takes a restart.
-// Method: a leader on a memory hub; its lease's length tells by which timing it runs.
+// Goal: a new document changes the timing of a running manager without ending its tenure, and says what needs a
+// restart. Method: a leader on a memory hub. The length of its lease tells which timing it has.
 #include <atomic>
 
 #include "eventually.hpp"
@@ -35,7 +35,7 @@ struct Apply : testing::Test {
   std::optional<LeaderManager> manager;
 };
 
-TEST_F(Apply, ChangesTheTimingWithoutAnEndToTheTenure) {
+TEST_F(Apply, TheTimingChangesAndTheTenureGoesOn) {
   const auto token = manager->leadership().token();
   EXPECT_TRUE(apply_now(R"({"store": "memory:apply", "election": "e", "candidate": {"name": "a"}, "timing": "steady"})")
                   .empty());
@@ -48,20 +48,20 @@ TEST_F(Apply, ChangesTheTimingWithoutAnEndToTheTenure) {
       << "a new term counts from the next tenure";
 }
 
-TEST_F(Apply, SaysWhatTakesARestart) {
+TEST_F(Apply, ChangesThatNeedARestartAreTold) {
   const auto said =
       apply_now(R"({"store": {"url": "memory:other", "user": "u", "password": "p", "properties": {"a": "b"}},
     "election": "f", "candidate": {"name": "b", "address": "c"}, "timing": {"preset": "fast", "drain": "1s"}})");
   std::vector<std::string> pointers;
   for (const auto& [pointer, message] : said) {
     pointers.push_back(pointer);
-    EXPECT_EQ(message, "cannot be changed while a manager runs: it takes a restart");
+    EXPECT_EQ(message, "cannot be changed while a manager runs: it needs a restart");
   }
   EXPECT_EQ(pointers, (std::vector<std::string>{"/store/url", "/store/user", "/store/password", "/store/properties",
                                                 "/election", "/candidate/name", "/candidate/address"}));
   EXPECT_EQ(running.timing.drain, 1s) << "what can be changed is";
   EXPECT_EQ(apply_now(R"({"store": "memory:other", "election": "e", "candidate": {"name": "a"}, "timing": "fast"})"),
-            (std::vector<Finding>{{"/store", "cannot be changed while a manager runs: it takes a restart"}}));
+            (std::vector<Finding>{{"/store", "cannot be changed while a manager runs: it needs a restart"}}));
 }
 
 TEST_F(Apply, AWrongDocumentChangesNothing) {
@@ -76,17 +76,29 @@ TEST_F(Apply, AWrongDocumentChangesNothing) {
   }
 }
 
-TEST_F(Apply, AFileIsAppliedToo) {
+TEST_F(Apply, ADocumentIsAppliedFromAFile) {
   const Scratch scratch;
   EXPECT_TRUE(apply_file(scratch.file("c.json", first_document), running, *manager).empty());
   EXPECT_THROW(apply_file(scratch / "missing", running, *manager), InvalidDocument);
+}
+
+TEST_F(Apply, AConfiguredWithoutADocumentIsRefused) {
+  Configured by_hand{.backend = running.backend, .timing = running.timing, .document = nullptr};
+  try {
+    apply(first_document, by_hand, *manager);
+    ADD_FAILURE();
+  } catch (const std::invalid_argument& e) {
+    EXPECT_STREQ(
+        e.what(),
+        "apply: running.document is null; hand in the Configured that from_json() or from_json_file() returned");
+  }
 }
 
 struct ApplyKept : Apply {
   ApplyKept() : Apply(keeps_term) {}
 };
 
-TEST_F(ApplyKept, WhatTheStoreKeepsIsTold) {
+TEST_F(ApplyKept, FieldsOfTheTimingThatTheStoreKeepsAreTold) {
   const auto said = apply_now(R"({"store": "memory:apply", "election": "e", "candidate": {"name": "a"},
     "timing": {"preset": "fast", "term": "9s", "drain": "1s", "clock_rate_error_ppm": 100}})");
   ASSERT_EQ(said.size(), 2u);
@@ -97,13 +109,13 @@ TEST_F(ApplyKept, WhatTheStoreKeepsIsTold) {
   EXPECT_EQ(running.timing.drain, 1s);
 }
 
-TEST_F(ApplyKept, WhatDoesNotFitWhatTheStoreKeepsIsRefused) {
+TEST_F(ApplyKept, ATimingThatDoesNotFitTheKeptFieldsIsRefused) {
   try {
     apply_now(R"({"store": "memory:apply", "election": "e", "candidate": {"name": "a"},
       "timing": {"preset": "fast", "term": "60s", "call": "50s"}})");
     ADD_FAILURE();
   } catch (const InvalidDocument& e) {
-    EXPECT_TRUE(mentions(e.what(), "/timing together with what this store keeps: Timing: term")) << e.what();
+    EXPECT_TRUE(mentions(e.what(), "/timing does not fit the fields that this store keeps: Timing: term")) << e.what();
   }
   EXPECT_EQ(running.timing, lock_table_presets().fast);
 }

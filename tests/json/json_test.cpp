@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: a document says everything that opening a store and running by it takes; whatever is wrong with one is told at
-// once, with its place and what would be right, and without a secret.
-// Method: by value, with a store that takes any URL; canaries in every place where a secret may stand.
+// Goal: a document can say all that a store and a timing need. All its mistakes are told at once, each with its place
+// and what would be right, and without a secret.
+// Method: documents as texts, and a store that takes any URL. A canary stands in every place where a secret may stand.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ std::string with_timing(const std::string& timing) {
 }
 std::string with_store(const std::string& store) { return R"({"store": )" + store + R"(, "election": "e"})"; }
 
-TEST(Json, SaysEverything) {
+TEST(Json, ADocumentMaySetEveryFieldOfOpeningAndTiming) {
   const Scratch scratch;
   ::setenv("TENURE_TEST_HOST", "host-7", 1);
   const auto got =
@@ -47,7 +47,7 @@ TEST(Json, SaysEverything) {
   EXPECT_DOUBLE_EQ(got.timing.clock_rate_error, 200.5e-6);
 }
 
-TEST(Json, NeedsNoMoreThanAStoreAndAnElection) {
+TEST(Json, ADocumentNeedsNoMoreThanAStoreAndAnElection) {
   const auto got = from_json(R"({"store": "memory:", "election": "e"})", any_store);
   EXPECT_EQ(got.timing, lock_table_presets().balanced);
   EXPECT_EQ(last_opening.candidate.name, "");
@@ -58,7 +58,7 @@ TEST(Json, NeedsNoMoreThanAStoreAndAnElection) {
   EXPECT_EQ(from_json(with_timing(R"({"drain": "1s"})"), any_store).timing, timing) << "the rest is balanced";
 }
 
-TEST(Json, OpensTheStoreThatTheStringNames) {
+TEST(Json, TheUrlOfADocumentChoosesTheStore) {
   const Scratch scratch;
   for (const auto& url : {std::string("memory:json-test"), "file://" + (scratch / "d").string()}) {
     auto configured = from_json(with_store("\"" + url + "\""), open);
@@ -68,7 +68,7 @@ TEST(Json, OpensTheStoreThatTheStringNames) {
   }
 }
 
-TEST(Json, AFileIsReadWhole) {
+TEST(Json, ADocumentIsReadFromAFile) {
   const Scratch scratch;
   const auto path = scratch.file("c.json", R"({"store": "memory:", "election": "from-file"})");
   EXPECT_EQ(from_json_file(path, any_store).backend->election(), "from-file");
@@ -81,9 +81,9 @@ TEST(Json, AFileIsReadWhole) {
     return "accepted";
   };
   EXPECT_TRUE(mentions(refusal(scratch / "missing"), "cannot be found: No such file")) << refusal(scratch / "missing");
-  EXPECT_TRUE(mentions(refusal(fs::path("/")), "is no regular file"));
+  EXPECT_TRUE(mentions(refusal(fs::path("/")), "is not a regular file"));
   ASSERT_EQ(::mkfifo((scratch / "fifo").c_str(), 0600), 0);
-  EXPECT_TRUE(mentions(refusal(scratch / "fifo"), "is no regular file")) << "and does not hang";
+  EXPECT_TRUE(mentions(refusal(scratch / "fifo"), "is not a regular file")) << "and does not hang";
   EXPECT_TRUE(mentions(refusal(scratch.file("large", std::string(max_document_bytes + 1, ' '))), "is too large"));
   EXPECT_EQ(refusal(scratch.file(
                 "full", R"({"store": "memory:", "election": "e"})" + std::string(max_document_bytes - 37, ' '))),
@@ -92,38 +92,37 @@ TEST(Json, AFileIsReadWhole) {
 
 // ---- what is wrong ----
 
-TEST(Json, AllMistakesAreToldAtOnce) {
+TEST(Json, AllMistakesOfADocumentAreToldAtOnce) {
   const auto all = findings(R"({
     "stroe": "x", "election": "", "candidate": {"nmae": "a", "address": 5},
     "timing": {"term": 8, "renew": "2", "preset": "fst", "unknown": 1}, "election": "e"
   })");
   std::string text;
   for (const auto& [pointer, message] : all) text += pointer + " " + message + "\n";
-  EXPECT_EQ(
-      text,
-      "/election stands twice in its object; give it once\n"
-      "/stroe is not known, did you mean \"store\"?; known here: store, election, candidate, timing, $schema\n"
-      " \"store\" is missing\n"
-      "/candidate/nmae is not known, did you mean \"name\"?; known here: name, address\n"
-      "/candidate/address must be a string, not a number\n"
-      "/timing/unknown is not known; known here: preset, term, renew, retry, margin, call, drain, "
-      "clock_rate_error_ppm\n"
-      "/timing/preset \"fst\" is no preset, did you mean \"fast\"?; there are: fast, balanced, steady\n"
-      "/timing/term has no unit: write \"8s\" or \"8ms\"\n"
-      "/timing/renew \"2\" is no duration: a whole number and ns, us, ms or s, for instance \"8s\" or \"750ms\"\n");
+  EXPECT_EQ(text,
+            "/election stands twice in its object; give it once\n"
+            "/stroe is not known, did you mean \"store\"?; known here: store, election, candidate, timing, $schema\n"
+            " has no \"store\"\n"
+            "/candidate/nmae is not known, did you mean \"name\"?; known here: name, address\n"
+            "/candidate/address must be a string, not a number\n"
+            "/timing/unknown is not known; known here: preset, term, renew, retry, margin, call, drain, "
+            "clock_rate_error_ppm\n"
+            "/timing/preset \"fst\" is not a preset, did you mean \"fast\"?; known here: fast, balanced, steady\n"
+            "/timing/term has no unit: write \"8s\" or \"8ms\"\n"
+            "/timing/renew \"2\" is not a duration: write a whole number and ns, us, ms or s, for instance \"8s\" or "
+            "\"750ms\"\n");
   try {
     from_json(R"({"election": 5})", any_store);
     ADD_FAILURE();
   } catch (const std::invalid_argument& e) {
-    EXPECT_STREQ(e.what(),
-                 "configuration: the document \"store\" is missing; /election must be a string, not a number");
+    EXPECT_STREQ(e.what(), "configuration: the document has no \"store\"; /election must be a string, not a number");
   }
 }
 
 TEST(Json, DurationsAreExactAndHaveUnits) {
   for (const std::string wrong : {R"("")", R"("s")", R"("8")", R"("8 s")", R"(" 8s")", R"("8S")", R"("-8s")",
                                   R"("+8s")", R"("1.5s")", R"("8m")", R"("8s\n")", R"("0x8s")", R"("8ss")", R"("８s")"})
-    EXPECT_TRUE(mentions(finding(with_timing("{\"term\": " + wrong + "}")), "is no duration")) << wrong;
+    EXPECT_TRUE(mentions(finding(with_timing("{\"term\": " + wrong + "}")), "is not a duration")) << wrong;
   for (const std::string wrong : {"8", "-8", "8.5", "1e3", "18446744073709551615"})
     EXPECT_TRUE(mentions(finding(with_timing("{\"term\": " + wrong + "}")), "/timing/term has no unit: write "))
         << wrong;
@@ -139,7 +138,7 @@ TEST(Json, DurationsAreExactAndHaveUnits) {
   EXPECT_TRUE(mentions(finding(with_timing(R"({"term": "0s"})")), "/timing/term must be more than zero"));
 }
 
-TEST(Json, TimingsThatCannotWorkAreToldWithOneThatDoes) {
+TEST(Json, ATimingThatCannotWorkIsRefusedWithOneThatWould) {
   const auto said = finding(with_timing(R"({"term": "1s"})"));
   EXPECT_TRUE(mentions(said, "/timing Timing: term (1s) must be greater than")) << said;
   EXPECT_TRUE(mentions(said, "This would work:"));
@@ -150,7 +149,7 @@ TEST(Json, TimingsThatCannotWorkAreToldWithOneThatDoes) {
   EXPECT_TRUE(mentions(finding(with_timing("5")), "/timing must be \"fast\""));
 }
 
-TEST(Json, WhatTheStoreCannotKeepIsTold) {
+TEST(Json, ATimingOrUrlThatTheStoreRefusesIsAFinding) {
   const auto said = finding(with_timing(R"("fast")"), [](const Opening&) {
     struct Slow : Backend {
       Answer acquire(const Limit&) override { return {}; }
@@ -167,13 +166,13 @@ TEST(Json, WhatTheStoreCannotKeepIsTold) {
   EXPECT_EQ(said, "/timing slow: terms begin at a minute");
   EXPECT_EQ(finding(with_store("\"nonsense://x\""), open).substr(0, 23), "/store tenure::open: th");
   EXPECT_EQ(finding(with_store("\"memory:\""), [](const Opening&) { return Opened{}; }),
-            "/store the opener returned no backend, and no reason");
+            "/store could not be opened: the opener returned no backend and no reason");
   EXPECT_THROW(from_json(with_store("\"memory:\""),
                          [](const Opening&) -> Opened { throw std::runtime_error("no descriptor left"); }),
                std::runtime_error);
 }
 
-TEST(Json, TypesAndNamesAreChecked) {
+TEST(Json, TypesKeysAndLengthsAreChecked) {
   EXPECT_EQ(finding("[]"), " must be an object, not an array");
   EXPECT_EQ(finding("5"), " must be an object, not a number");
   EXPECT_EQ(finding(R"({"store": 5, "election": "e"})"),
@@ -182,37 +181,39 @@ TEST(Json, TypesAndNamesAreChecked) {
   EXPECT_TRUE(mentions(finding(with_store("\"\"")), "/store must be a URL"));
   EXPECT_TRUE(mentions(finding(with_store("\"/directory\"")), "/store must be a URL"));
   EXPECT_TRUE(mentions(finding(with_store(R"({"url": "nothing"})")), "/store/url must be a URL"));
-  EXPECT_EQ(finding(with_store("{}")), "/store \"url\" is missing");
+  EXPECT_EQ(finding(with_store("{}")), "/store has no \"url\"");
   EXPECT_EQ(finding(with_store(R"({"url": "memory:", "properties": []})")),
             "/store/properties must be an object, not an array");
   EXPECT_EQ(finding(with_store(R"({"url": "memory:", "properties": {"replicas": 1}})")),
             "/store/properties/replicas must be a string, not a number: write it in quotes");
-  EXPECT_EQ(finding(with_store(R"({"url": "memory:", "properties": {"": "x"}})")), "/store/properties/ has no name");
+  EXPECT_EQ(finding(with_store(R"({"url": "memory:", "properties": {"": "x"}})")),
+            "/store/properties/ has an empty name");
   EXPECT_EQ(finding(with_store(R"({"url": "memory:", "pasword": "x"})")),
             "/store/pasword is not known, did you mean \"password\"?; known here: url, user, password, properties");
   EXPECT_EQ(finding(R"({"store": "memory:", "election": ")" + std::string(201, 'x') + "\"}"),
-            "/election has 201 bytes; 1 to 200 without NUL are allowed");
+            "/election has 201 bytes; 1 to 200 bytes without NUL are allowed");
   EXPECT_EQ(finding(R"({"store": "memory:", "election": "a\u0000b"})"),
-            "/election has 3 bytes and a NUL among them; 1 to 200 without NUL are allowed");
+            "/election has 3 bytes, and a NUL is one of them; 1 to 200 bytes without NUL are allowed");
   EXPECT_EQ(
       finding(R"({"store": "memory:", "election": "e", "candidate": {"address": ")" + std::string(101, 'x') + "\"}}"),
-      "/candidate/address has 101 bytes; 0 to 100 without NUL are allowed");
+      "/candidate/address has 101 bytes; 0 to 100 bytes without NUL are allowed");
   EXPECT_EQ(finding(R"({"store": "memory:", "election": "e", "candidate": "me"})"),
             "/candidate must be an object, not a string");
   EXPECT_EQ(finding(R"({"store": "memory:", "election": "e", "$schema": 1})"),
             "/$schema must be a string, not a number");
 }
 
-TEST(Json, WhatIsNoJsonIsToldWithItsPlace) {
-  EXPECT_EQ(finding(""), " is no JSON: line 1, column 1 cannot be read (not shown: it may be a secret)");
+TEST(Json, TextThatIsNotJsonIsRefusedWithLineAndColumn) {
+  EXPECT_EQ(finding(""),
+            " is not JSON: it cannot be read at line 1, column 1 (the text is not shown, because it may be a secret)");
   EXPECT_EQ(finding("{\n  \"store\": nonsense}"),
-            " is no JSON: line 2, column 13 cannot be read (not shown: it may be a secret)");
+            " is not JSON: it cannot be read at line 2, column 13 (the text is not shown, because it may be a secret)");
   EXPECT_TRUE(mentions(finding(R"({"store": "memory:"} x)"), "line 1, column 22"));
-  EXPECT_TRUE(mentions(finding("{\"store\": \"\xff\"}"), "is no JSON"));
+  EXPECT_TRUE(mentions(finding("{\"store\": \"\xff\"}"), "is not JSON"));
   EXPECT_TRUE(mentions(finding(R"({"store": 1e999})"), "a number that is too large"));
   EXPECT_TRUE(mentions(finding(R"({"store": "memory:", // comment
     "election": "e"})"),
-                       "is no JSON"));
+                       "is not JSON"));
   EXPECT_TRUE(mentions(finding(std::string(max_document_bytes + 1, ' ')), "at most 65536"));
   EXPECT_TRUE(mentions(finding(std::string(30'000, '[')), "nested too deeply; 8 levels"));
   std::string deep = "1";
@@ -220,7 +221,7 @@ TEST(Json, WhatIsNoJsonIsToldWithItsPlace) {
   EXPECT_TRUE(mentions(finding(deep), "nested too deeply"));
 }
 
-TEST(Json, KeysThatStandTwiceAreRefusedWhereverTheyStand) {
+TEST(Json, AKeyThatStandsTwiceIsRefusedAtAnyDepth) {
   EXPECT_EQ(finding(R"({"store": "memory:", "election": "e", "timing": {"term": "9s", "term": "9s"}})"),
             "/timing/term stands twice in its object; give it once");
   EXPECT_EQ(finding(R"({"store": {"url": "memory:", "properties": {"a": "1", "b": "2", "a": "1"}}, "election": "e"})"),
@@ -230,7 +231,7 @@ TEST(Json, KeysThatStandTwiceAreRefusedWhereverTheyStand) {
 
 // ---- secrets ----
 
-TEST(Json, VariablesAndFilesStandForSecrets) {
+TEST(Json, SecretsComeFromEnvironmentVariablesAndFiles) {
   const Scratch scratch;
   ::setenv("TENURE_TEST_SECRET", canary, 1);
   ::setenv("TENURE_TEST_EMPTY", "", 1);
@@ -258,19 +259,19 @@ TEST(Json, VariablesAndFilesStandForSecrets) {
   EXPECT_EQ(last_opening.url, "redis://f");
 
   EXPECT_EQ(finding(password(R"("${TENURE_TEST_UNSET}")")),
-            "/store/password the environment variable TENURE_TEST_UNSET is not set");
+            "/store/password needs the environment variable TENURE_TEST_UNSET, which is not set");
   EXPECT_EQ(finding(password(R"("${TENURE_TEST_EMPTY}")")),
-            "/store/password the environment variable TENURE_TEST_EMPTY is empty");
+            "/store/password needs the environment variable TENURE_TEST_EMPTY, which is empty");
   for (const std::string wrong :
        {"x${A}", "${A}x", "${A", "${}", "${A}${B}", "${1A}", "${A B}", "x${", "${${A}}", "${\xc3\xa4}"})
     EXPECT_TRUE(mentions(finding(password("\"" + wrong + "\"")), "/store/password has \"${\" in it")) << wrong;
   EXPECT_TRUE(mentions(finding(password(R"({"file": "relative"})")), "/store/password/file must be an absolute path"));
   EXPECT_TRUE(mentions(finding(password(R"({"file": "/x\u0000y"})")), "/store/password/file must be an absolute path"));
   EXPECT_TRUE(mentions(finding(password(R"({"file": 5})")), "/store/password/file must be a string"));
-  EXPECT_TRUE(mentions(finding(password(R"({})")), "/store/password \"file\" is missing"));
+  EXPECT_TRUE(mentions(finding(password(R"({})")), "/store/password has no \"file\""));
   EXPECT_EQ(findings(password(R"({"fiel": "/x"})")).size(), 2u) << "one key too many, one missing";
   EXPECT_TRUE(mentions(finding(password(R"({"file": "/nonexistent/x"})")), "cannot be found: No such file"));
-  EXPECT_TRUE(mentions(finding(password(R"({"file": "/dev/zero"})")), "is no regular file"));
+  EXPECT_TRUE(mentions(finding(password(R"({"file": "/dev/zero"})")), "is not a regular file"));
   EXPECT_TRUE(mentions(finding(password(in_file(""))), "is empty"));
   EXPECT_TRUE(mentions(finding(password(in_file("\n"))), "is empty"));
   EXPECT_TRUE(mentions(finding(password(in_file(std::string("a\0b", 3)))), "has a NUL byte"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: Kafka's session, which a member joined its group by, is said to take a restart; the rest of the timing changes.
-// Method: a leader on the broker that tests/run started, and a new document.
+// Goal: with Kafka a new document says that the term needs a restart, because the session follows from it. The rest of
+// the timing changes at once. Method: a leader on the broker that tests/run started, and a new document.
 #include <unistd.h>
 
 #include <mutex>
@@ -12,7 +12,7 @@
 namespace tenure::test {
 namespace {
 
-TEST(JsonKafka, TheSessionIsKeptAndTheRestChanges) {
+TEST(JsonKafka, TheTermIsKeptAndTheRestOfTheTimingChanges) {
   const char* const brokers = std::getenv("TENURE_KAFKA_BROKERS");
   if (!brokers) GTEST_SKIP() << "no Kafka broker: TENURE_KAFKA_BROKERS is not set (tests/run sets it)";
   const auto name = "json-" + std::to_string(boot_clock().unix_ms()) + "-" + std::to_string(::getpid());
@@ -41,7 +41,7 @@ TEST(JsonKafka, TheSessionIsKeptAndTheRestChanges) {
   const auto said =
       apply(document(R"({"preset": "fast", "term": "9s", "drain": "1s", "retry": "50ms"})"), running, manager);
   EXPECT_EQ(said, (std::vector<Finding>{
-                      {"/timing/term", "cannot be changed while a manager runs on this store: it takes a restart"}}));
+                      {"/timing/term", "cannot be changed while a manager runs on this store: it needs a restart"}}));
   EXPECT_EQ(running.timing.term, fast.term);
   EXPECT_EQ(running.timing.drain, 1s);
   // Until it has renewed by the new timing, or was refused it.

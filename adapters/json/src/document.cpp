@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 using Names = std::span<const std::string_view>;
 
-/// Goes through a tree and notes whatever is wrong; what it returns then is of no use, and of no harm.
+/// Walks through a tree and collects all that is wrong. A value that is wrong is replaced by an empty one.
 class Decoder {
  public:
   explicit Decoder(std::string_view text) : tree_(parse_json(text, findings_)) {}
@@ -67,7 +67,7 @@ class Decoder {
 
   const json* required(const json& object, const std::string& pointer, const char* key) {
     const auto* found = optional(object, key);
-    if (!found) wrong(pointer, std::string("\"") + key + "\" is missing");
+    if (!found) wrong(pointer, std::string("has no \"") + key + "\"");
     return found;
   }
 
@@ -80,7 +80,7 @@ class Decoder {
     return {};
   }
 
-  /// False for what is not even a string.
+  /// Returns false if there is no text to go on with.
   bool text(const json& value, const std::string& pointer, std::string& out) {
     if (!value.is_string()) {
       wrong(pointer, "must be a string, not " + kind(value));
@@ -91,7 +91,7 @@ class Decoder {
     return findings_.size() == before;
   }
 
-  /// Also {"file": path}.
+  /// As text(), and {"file": path} stands for the file's text.
   bool secret(const json& value, const std::string& pointer, std::string& out) {
     std::string found;
     if (value.is_object()) {
@@ -146,7 +146,7 @@ class Decoder {
     if (!value.is_object()) return wrong("/store/properties", "must be an object, not " + kind(value));
     for (const auto& [name, part] : value.items()) {
       const auto pointer = step("/store/properties", name);
-      if (name.empty()) wrong(pointer, "has no name");
+      if (name.empty()) wrong(pointer, "has an empty name");
       if (part.is_number() || part.is_boolean())
         wrong(pointer, "must be a string, not " + kind(part) + ": write it in quotes");
       else
@@ -161,8 +161,8 @@ class Decoder {
     if (!text(value, pointer, out)) return;
     if (out.size() < least || out.size() > most || out.find('\0') != out.npos)
       wrong(pointer, "has " + std::to_string(out.size()) + " bytes" +
-                         (out.find('\0') == out.npos ? "" : " and a NUL among them") + "; " + std::to_string(least) +
-                         " to " + std::to_string(most) + " without NUL are allowed");
+                         (out.find('\0') == out.npos ? "" : ", and a NUL is one of them") + "; " +
+                         std::to_string(least) + " to " + std::to_string(most) + " bytes without NUL are allowed");
   }
 
   void election(const json& value) { name(value, "/election", 1, max_election_bytes, out_.opening.election); }
@@ -189,7 +189,7 @@ class Decoder {
       return;
     }
     wrong(pointer,
-          "\"" + shown(given) + "\" is no preset" + did_you_mean(given, names) + "; there are: " + listed(names));
+          "\"" + shown(given) + "\" is not a preset" + did_you_mean(given, names) + "; known here: " + listed(names));
   }
 
   void timing(const json& value) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A document decoded: checked as far as no store is needed for it.
+// A decoded document. All is checked that needs no store.
 #pragma once
 #include <map>
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace tenure {
 
-/// A preset of the store's, and what replaces it.
+/// A preset of the store, and the values that replace parts of it.
 struct TimingSpec {
   Timing Presets::*preset{&Presets::balanced};
   std::map<std::string, Clock::Duration, std::less<>> durations;  ///< By the names in timing_fields.
@@ -30,11 +30,11 @@ inline constexpr DurationField duration_fields[] = {{"term", &Timing::term},   {
 
 struct Document {
   Opening opening;
-  bool store_is_object{};  ///< Not the URL alone.
+  bool store_is_object{};  ///< And not the URL alone.
   TimingSpec timing;
   std::vector<std::string> secrets;
   Presets presets{};              ///< Of the store that was opened.
-  std::vector<std::string> kept;  ///< Fields of the timing that it does not change.
+  std::vector<std::string> kept;  ///< Opened::kept of that store.
 };
 
 /// Throws InvalidDocument.

@@ -36,7 +36,7 @@ std::string without(std::string message, const std::vector<std::string>& secrets
 Opened opened(const Document& document, Opener open) {
   try {
     auto out = open(document.opening);
-    if (!out.backend) refuse("/store", "the opener returned no backend, and no reason");
+    if (!out.backend) refuse("/store", "could not be opened: the opener returned no backend and no reason");
     return out;
   } catch (const InvalidDocument&) {
     throw;
@@ -67,7 +67,7 @@ std::string content(const std::filesystem::path& path) {
 std::vector<Finding> differences(const Document& now, const Document& next) {
   std::vector<Finding> out;
   const auto note = [&](const char* pointer, bool differs) {
-    if (differs) out.push_back({pointer, "cannot be changed while a manager runs: it takes a restart"});
+    if (differs) out.push_back({pointer, "cannot be changed while a manager runs: it needs a restart"});
   };
   const auto &a = now.opening, &b = next.opening;
   note(next.store_is_object ? "/store/url" : "/store", a.url != b.url);
@@ -80,12 +80,12 @@ std::vector<Finding> differences(const Document& now, const Document& next) {
   return out;
 }
 
-/// What the store cannot change keeps its value, and is noted.
+/// Fields that the store cannot change keep their value, and are added to `out`.
 Timing with_kept(const Timing& now, Timing next, const std::vector<std::string>& kept, std::vector<Finding>& out) {
   const auto keep = [&](const std::string& name, const std::string& pointer, auto Timing::*member) {
     if (next.*member == now.*member || std::find(kept.begin(), kept.end(), name) == kept.end()) return;
     next.*member = now.*member;
-    out.push_back({pointer, "cannot be changed while a manager runs on this store: it takes a restart"});
+    out.push_back({pointer, "cannot be changed while a manager runs on this store: it needs a restart"});
   };
   for (const auto& [name, member] : duration_fields) keep(std::string(name), "/timing/" + std::string(name), member);
   keep("clock_rate_error", "/timing/clock_rate_error_ppm", &Timing::clock_rate_error);
@@ -116,6 +116,9 @@ Configured from_json_file(const std::filesystem::path& path, Opener open, Log lo
 }
 
 std::vector<Finding> apply(std::string_view text, Configured& running, LeaderManager& manager) {
+  if (!running.document)
+    throw std::invalid_argument(
+        "apply: running.document is null; hand in the Configured that from_json() or from_json_file() returned");
   const auto next = decode(text);
   const auto& now = *running.document;
   auto out = differences(now, next);
@@ -123,7 +126,7 @@ std::vector<Finding> apply(std::string_view text, Configured& running, LeaderMan
   try {
     manager.retime(timing);
   } catch (const std::invalid_argument& e) {
-    refuse("/timing", std::string("together with what this store keeps: ") + e.what());
+    refuse("/timing", std::string("does not fit the fields that this store keeps: ") + e.what());
   }
   running.timing = timing;
   return out;

@@ -14,7 +14,7 @@ constexpr std::size_t max_depth = 8;
 
 [[noreturn]] void refuse(const std::string& message) { throw InvalidDocument({{"", message}}); }
 
-/// Where the parser stands, from its events.
+/// Knows from the parser's events where it stands.
 class Watcher {
  public:
   explicit Watcher(std::vector<Finding>& findings) : findings_(findings) {}
@@ -77,7 +77,8 @@ json parse_json(std::string_view text, std::vector<Finding>& findings) {
       return true;
     });
   } catch (const json::parse_error& e) {
-    refuse("is no JSON: " + place(text, e.byte) + " cannot be read (not shown: it may be a secret)");
+    refuse("is not JSON: it cannot be read at " + place(text, e.byte) +
+           " (the text is not shown, because it may be a secret)");
   } catch (const json::exception&) {
     refuse("has a number that is too large");
   }

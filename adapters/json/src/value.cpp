@@ -47,13 +47,13 @@ Valued<std::string> expanded(const std::string& text) {
   if (at == text.npos) return text;
   if (at != 0 || !text.ends_with('}') || !variable_name(std::string_view(text).substr(2, text.size() - 3)))
     return Refusal{
-        "has \"${\" in it: \"${NAME}\" must be the whole text, and NAME of letters, digits and '_' (a URL's password "
-        "is "
-        "given beside it: \"store\": {\"url\": ..., \"password\": \"${NAME}\"})"};
+        "has \"${\" in it, but only a whole text may be \"${NAME}\", with letters, digits and '_' in NAME (a password "
+        "may stand beside the URL: \"store\": {\"url\": ..., \"password\": \"${NAME}\"})"};
   const auto name = text.substr(2, text.size() - 3);
   const char* const value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): nobody should set any by now
   if (!value || !*value)
-    return Refusal{"the environment variable " + printable(name, 80) + " is " + (value ? "empty" : "not set")};
+    return Refusal{"needs the environment variable " + printable(name, 80) + ", which is " +
+                   (value ? "empty" : "not set")};
   return value;
 }
 
@@ -61,7 +61,7 @@ Valued<std::string> content_of(const std::filesystem::path& path) {
   struct stat status {};
   // Before it is opened: to open a device can do something.
   if (::stat(path.c_str(), &status) != 0) return system_refusal("cannot be found");
-  if (!S_ISREG(status.st_mode)) return Refusal{"is no regular file"};
+  if (!S_ISREG(status.st_mode)) return Refusal{"is not a regular file"};
   const File file(path);
   if (file.descriptor() < 0) return system_refusal("cannot be opened");
   std::string out(max_document_bytes + 1, '\0');
@@ -102,11 +102,12 @@ Valued<Clock::Duration> duration_of(const std::string& text) {
                                  [&](const auto& u) { return u.first == std::string_view(text).substr(digits); });
   if (digits == 0 || unit == std::end(units))
     return Refusal{"\"" + printable(text, 40) +
-                   "\" is no duration: a whole number and ns, us, ms or s, for instance \"8s\" or \"750ms\""};
+                   "\" is not a duration: write a whole number and ns, us, ms or s, for instance \"8s\" or "
+                   "\"750ms\""};
   const std::int64_t most = Clock::Duration(max_term).count() / unit->second;
   std::int64_t value = 0;
   for (std::size_t i = 0; i < digits && value <= most; ++i) value = value * 10 + (text[i] - '0');
-  if (value > most) return Refusal{"\"" + printable(text, 40) + "\" is more than an hour, which is the most"};
+  if (value > most) return Refusal{"\"" + printable(text, 40) + "\" is more than an hour; write an hour at most"};
   return Clock::Duration(value * unit->second);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands for something else: environment variables, files, durations.
+// Texts that stand for something else: environment variables, files, durations.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace tenure {
 
-/// Why there is no value: a message.
+/// A message that says why there is no value.
 struct Refusal {
   std::string message;
 };
@@ -21,13 +21,14 @@ using Valued = std::variant<T, Refusal>;
 /// The text itself, or the environment variable that "${NAME}" stands for.
 Valued<std::string> expanded(const std::string& text);
 
-/// A regular file's content, at most max_document_bytes. A refusal goes on where a sentence about the file began.
+/// The content of a regular file, at most max_document_bytes. A refusal is the rest of a sentence about the file: "is
+/// empty".
 Valued<std::string> content_of(const std::filesystem::path& path);
 
 /// As content_of(), without one newline at its end. The path must be absolute.
 Valued<std::string> secret_of(const std::string& path);
 
-/// "750ms", "8s": exact, at most an hour.
+/// The duration that a text such as "750ms" or "8s" stands for, exactly. At most an hour.
 Valued<Clock::Duration> duration_of(const std::string& text);
 
 }  // namespace tenure

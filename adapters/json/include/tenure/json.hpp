@@ -15,9 +15,9 @@
 //   "timing": { "preset": "fast", "term": "8s", "renew": "2s", "retry": "100ms", "margin": "400ms", "call": "500ms",
 //               "drain": "8s", "clock_rate_error_ppm": 500 }
 //
-// A text "${NAME}", outside of "timing", stands for that environment variable. In place of the URL, the user, the
-// password or a property's value, {"file": path} stands for the file's text, without one newline at its end. Durations
-// are whole numbers with ns, us, ms or s.
+// Outside of "timing", a text that is "${NAME}" as a whole stands for that environment variable. In place of the URL,
+// the user, the password or a property's value, {"file": path} stands for the file's text, without one newline at its
+// end. Durations are whole numbers with ns, us, ms or s.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -74,7 +74,8 @@ TENURE_JSON_EXPORT Configured from_json_file(const std::filesystem::path& path, 
 /// when on. Returns the other changes in the document, which need a restart: of the store, the election, the candidate,
 /// and of those fields of the timing that this store keeps (Opened::kept). `running` then holds the new timing. If the
 /// store refuses it after all, error() says so. Throws InvalidDocument, and has then changed nothing.
-/// REQUIRES: one call at a time.
+/// REQUIRES: one call at a time; `running` comes from from_json() or from_json_file(). If its document is null, throws
+/// std::invalid_argument.
 TENURE_JSON_EXPORT std::vector<Finding> apply(std::string_view text, Configured& running, LeaderManager& manager);
 TENURE_JSON_EXPORT std::vector<Finding> apply_file(const std::filesystem::path& path, Configured& running,
                                                    LeaderManager& manager);

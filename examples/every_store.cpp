@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How each store is opened. Nothing connects before a manager starts. Built where all stores are.
+// How each store is opened. Nothing connects before a manager starts. Built if all stores are there.
 #include <tenure/file.hpp>
 #include <tenure/kafka.hpp>
 #include <tenure/leader_manager.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A write that carries its token, so that the database refuses that of a leader of before. Built where libpqxx is.
+// A write that carries its token, so that the database can refuse a former leader. Built if libpqxx is there.
 #include <pqxx/pqxx>
 
 #include <tenure/fence.hpp>

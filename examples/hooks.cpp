@@ -20,7 +20,7 @@ int main() {
   hooks.ousting = [](const tenure::Ousting& o) {  // returns once the work has stopped, before o.remaining() is zero
     std::cout << "ends: " << to_string(o.reason) << " " << o.detail << std::endl;
   };
-  hooks.error = [](const tenure::Error& e) {  // already coped with; for your metrics
+  hooks.error = [](const tenure::Error& e) {  // the manager has reacted already; for your metrics
     std::cout << "trouble: " << to_string(e.fault) << std::endl;
   };
   hooks.eligible = [] { return !std::filesystem::exists("/tmp/tenure-maintenance"); };  // false: resigns

@@ -51,7 +51,7 @@ class ObjectStore final : public tenure::ConditionalStore {
   }
 
   std::pair<std::uint64_t, std::string> get() const {
-    for (;;) {  // until it was not replaced between the listing and the reading
+    for (;;) {  // again if it was replaced between the listing and the reading
       const auto etag = newest();
       if (std::ifstream in(file(etag)); in || etag == 0) return {etag, {std::istreambuf_iterator<char>(in), {}}};
     }
@@ -63,7 +63,7 @@ class ObjectStore final : public tenure::ConditionalStore {
     std::error_code exists;
     create_hard_link(upload, file(if_match + 1), exists);
     remove(upload);
-    const bool applied = !exists && newest() == if_match + 1;  // Who is late may fill a gap that was cleared away.
+    const bool applied = !exists && newest() == if_match + 1;  // A late writer may fill a gap that was cleared.
     if (!exists) remove(file(applied ? if_match : if_match + 1));
     return applied;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One candidate: campaigns until SIGTERM, and says when it leads, when it stops leading, and whom it follows.
+// One candidate. It campaigns until SIGTERM, and says when it leads, when it stops leading, and whom it follows.
 // examples/quickstart starts three of them.
 #include <chrono>
 #include <csignal>
@@ -16,7 +16,7 @@
 
 namespace {
 
-/// One line per event: when (microseconds since 1970, for the reader's arithmetic only), who, what.
+/// Prints one line per event: the time (microseconds since 1970, to be shown only), the candidate, the event.
 void say(const std::string& name, const std::string& what) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
@@ -50,7 +50,7 @@ void campaign(const std::string& url, const std::string& name, const sigset_t& t
 }  // namespace
 
 int main(int argc, char** argv) {
-  // It may hold a password: not for a command line, which all can read.
+  // The URL may hold a password, so it does not stand on the command line, which everybody can read.
   const auto* url = std::getenv("TENURE_STORE");  // NOLINT(concurrency-mt-unsafe): no other thread runs yet
   if (argc != 2 || url == nullptr) {
     std::fprintf(stderr, "usage: TENURE_STORE=URL quickstart NAME, with a URL as <tenure/stores.hpp> lists them\n");

@@ -82,15 +82,15 @@ class Cluster {
     return ask([](KafkaWire& wire) { return wire.controller(); });
   }
 
-  /// Every replica of every partition that the elections need.
+  /// Waits until every replica of every partition that the elections need is in sync.
   void await_in_sync() const {
     const auto lagging = [](KafkaWire& wire) { return wire.lagging(offsets_topic, nodes); };
     for (const auto give_up = now() + 120s; ask(lagging) > 0; let_pass(200ms))
       if (now() > give_up) fail("the replicas do not catch up");
   }
 
-  /// Sees to it that the group's coordinator is, or is not, the active controller. A short freeze moves the controller
-  /// alone: its peers miss it after 2 s, a coordinator only after 9 s.
+  /// Makes the group's coordinator the active controller, or makes another node that. A short freeze moves only the
+  /// controller: its peers miss it after 2 s, and a coordinator only after 9 s.
   int arrange(const std::string& group, bool controls) const {
     for (int i = 0; i < 20; ++i) {
       const auto found = controller();
@@ -105,7 +105,7 @@ class Cluster {
   }
 
  private:
-  /// Of any node that answers; they may be in the middle of an election.
+  /// Asks any node that answers; the nodes may be in the middle of an election.
   int ask(const std::function<int(KafkaWire&)>& question) const {
     std::string why;
     for (const auto give_up = now() + 60s; now() < give_up; let_pass(200ms))
@@ -122,14 +122,14 @@ class Cluster {
   const std::vector<std::string> brokers_;
 };
 
-/// Of __consumer_offsets: its leader coordinates the group.
+/// The partition of __consumer_offsets whose leader coordinates the group.
 std::uint32_t partition_of(const std::string& group) {
   std::uint32_t hash = 0;
   for (const char c : group) hash = 31 * hash + static_cast<unsigned char>(c);
   return static_cast<std::uint32_t>(std::abs(static_cast<std::int32_t>(hash))) % offsets_partitions;
 }
 
-/// What one election went through in a span of time.
+/// What happened to one election in a span of time.
 struct Account {
   bool kept{};
   double least_remaining{}, without_leader{}, changes{};

@@ -2,13 +2,13 @@
 // Stores that are far away, and stores that end all their connections at once.
 //
 // far_bench latency URL [--round-trips 1,8,40,150] [--presets fast,balanced] [--runs 3]
-//   how soon one candidate is elected through a relay that makes each round trip so many ms longer; "-": not in 30 s
+//   how soon one candidate is elected through a relay that makes each round trip that many ms longer; "-": not in 30 s
 // far_bench herd URL 'COMMAND' [--leaders 100] [--presets fast] [--rounds 3]
-//   so many leaders, and COMMAND (by sh) that ends their connections; who was ousted. For PostgreSQL:
+//   starts that many leaders, ends their connections by COMMAND (run by sh), and counts the ousted. For PostgreSQL:
 //   psql "$TENURE_POSTGRES_SOCKET" -c "select pg_terminate_backend(pid) from pg_stat_activity
 //                                       where application_name like 'tenure%'"
 // far_bench descriptors URL [--leaders 4]
-//   leaders and as many followers that no descriptor is left for, and COMMAND as above; all is to be well afterwards
+//   the same with as many followers and no file descriptor left; afterwards everybody must lead or follow again
 #include <unistd.h>
 
 #include <atomic>
@@ -63,7 +63,7 @@ Timing timing_of(const Opened& opened, const std::string& preset) {
   throw std::invalid_argument("no such preset: " + preset);
 }
 
-/// A candidate, and what became of it.
+/// A candidate, and what happened to it.
 class Candidate {
  public:
   Candidate(const std::string& url, const std::string& election, const std::string& preset) {

@@ -109,10 +109,10 @@ class Group {
     return fleet.events()[at];
   }
 
-  /// Until all have begun, and looked who leads.
+  /// Waits until all have begun and know who leads.
   void await_followers() { let_pass(100ms); }
 
-  /// From `strikes` to the next election.
+  /// How long it takes from `strikes` to the next election.
   Clock::Duration change(const std::function<void(pid_t)>& strikes) {
     const auto from = fleet.events().size();
     const auto struck = now();

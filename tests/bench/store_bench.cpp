@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elections in one record at a server: how exactly a crashed leader is replaced, how fast a hand-over is, which outage
-// is ridden out, what a stopped leader believes. tests/bench/stores runs it beside the peers of the field.
+// Elections in one record of a server: how soon after its lease a crashed leader is replaced, how fast a hand-over is,
+// which outage ends no tenure, and what a stopped leader believes. tests/bench/stores runs it beside other electors.
 //
 // store_bench --candidate PROGRAM --store URL [--figures overshoot,handover,claims,contenders,outage,stopped] [--runs
 // 60]
@@ -73,7 +73,7 @@ class Group {
     return fleet.events()[at];
   }
 
-  /// Its next renewal, seen just now. The lease runs to its deadline and a margin.
+  /// Waits for its next renewal. The lease ends a margin after the deadline.
   Event renewal() {
     const auto at = fleet.await(
         fleet.events().size(), [this](const Event& e) { return e.what == "lead" && e.pid == leader; }, 60s);
@@ -129,7 +129,7 @@ void overshoot(const Settings& s) {
   bench::print_row("crash, term 1 s: next leader after the crash (s)", took);
 }
 
-/// Among processes: from the signal that asks the leader to hand over, to its successor's elected().
+/// Hand-over among processes: from the signal that asks the leader to stop, to its successor's elected().
 void handover(const Settings& s) {
   Group group(s, {"--preset", "fast"}, 2);
   let_pass(200ms);
@@ -159,8 +159,8 @@ struct Contender {
   }
 };
 
-/// Between two managers of this process: from resign() to the other one's elected(). Each time the one that resigned
-/// stands by again first, and `idle` passes.
+/// Hand-over between two managers of this process: from resign() to the other one's elected(). Before each, the one
+/// that resigned last follows again, and `idle` passes.
 void handover_here(const Settings& s, Clock::Duration idle, const std::string& title) {
   Contender contenders[2];
   const auto name = unique_name();
@@ -232,7 +232,7 @@ void claims(const Settings& s) {
   bench::print_row("claim of what is free: the second one", next);
 }
 
-/// All that are connected ask at once for what is free; one gets it. From then until the last has its answer, for each.
+/// All backends ask at once for a free record, and one gets it. Prints the time until the last answer by their number.
 void contenders(const Settings& s, std::size_t n) {
   const auto all = backends(s, n);
   std::vector<double> each;
@@ -274,7 +274,7 @@ int port_of(const Settings& s) {
   return std::stoi(m[1]);
 }
 
-/// Leaders of elections of their own, at the default timing, each somewhere between two renewals.
+/// Leaders at the default timing, each of an election of its own and somewhere between two renewals.
 class Leaders {
  public:
   Leaders(const std::string& url, std::size_t n) {
@@ -297,7 +297,7 @@ class Leaders {
   std::list<LeaderManager> managers_;
 };
 
-/// Nothing passes for what the timing promises to ride out, or for a whole term.
+/// Lets nothing through to the store for rides_out(), or for a whole term.
 void outage(const Settings& s) {
   constexpr std::size_t leaders_of_each = 20;
   const std::size_t rounds = std::max<std::size_t>(1, s.runs / 20);
@@ -328,7 +328,7 @@ void outage(const Settings& s) {
   bench::print_row("outage of a whole term: oustings among 20 leaders", {static_cast<double>(control.oustings)});
 }
 
-/// At the default timing, several elections side by side.
+/// Several elections side by side, at the default timing.
 void default_crash(const Settings& s) {
   std::list<Group> groups;
   for (std::size_t i = 0; i < std::max<std::size_t>(4, s.runs / 6); ++i)

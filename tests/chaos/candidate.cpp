@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One candidate as a process of its own, for the multi-process tests and the benchmarks. Writes what it
-// observes as lines of JSON, each with one write(2), so that nothing written is lost when it is killed. Times
-// are CLOCK_BOOTTIME in nanoseconds. SIGTERM stops it gracefully, SIGUSR1 resigns.
+// One candidate as a process of its own, for the multi-process tests and the benchmarks. It writes what it observes as
+// lines of JSON, each by one write(2), so that no line is lost when it is killed. Times are nanoseconds of
+// CLOCK_BOOTTIME. SIGTERM stops it, SIGUSR1 makes it resign.
 //
 // candidate --store URL  --election E --log FILE --name N
 //           [--preset fast|balanced|steady | --term-ms N] [--sample-us N] [--note-ms N]
@@ -12,12 +12,10 @@
 // elected   token                the hook was called
 // ousting   token reason
 // ended     token                ousting() returns now (after --work-ms, the time that stopping takes)
-// lead      token after until    a sample: is_leader() turned true, or the deadline moved, or --note-ms
-// passed. It was
-//                                true at some instant from t to `after`, and the deadline is not before
-//                                `until`
+// lead      token after until    a sample: is_leader() turned true, or the deadline moved, or --note-ms passed. It was
+//                                true at some instant from t to `after`, and the deadline is not before `until`
 // follow                         a sample: is_leader() turned false
-// sees      token                a sample: the incumbent, somebody else, is another one than before
+// sees      token                a sample: the incumbent is another candidate, and not the one before
 // error     fault message
 // quit                           stop() has returned
 #include <fcntl.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: however candidates in one directory are stopped, killed and restarted, at most one leads, and the
-// judge would see it otherwise. Method: real processes under a nemesis, judged by what they wrote; then
-// builds with one rule broken on purpose, under the one fault that shows it, beside the sound build under the
-// same.
+// Goal: candidates in one directory are stopped and killed, and at most one leads. The judge would notice otherwise.
+// Method: real processes, judged by the journal that they write. Each fault meets the sound build, and a build with one
+// rule broken on purpose that this fault must show.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -73,26 +72,27 @@ Verdict stop_a_leader_for_a_moment(Fleet& fleet) {
   return judge(fleet.events());
 }
 
-TEST_F(FileChaos, AMomentsStopChangesNothing) {
+TEST_F(FileChaos, AShortStopOfTheLeaderBreaksNoPromise) {
   auto candidates = fleet(TENURE_CANDIDATE);
   const auto verdict = stop_a_leader_for_a_moment(candidates);
   print(std::cout, verdict);
   EXPECT_TRUE(verdict.findings.empty());
 }
 
-TEST_F(FileChaos, ABuildThatHeedsNoLeaseIsFoundOut) {
+TEST_F(FileChaos, ABuildThatIgnoresLeasesIsFound) {
   auto candidates = fleet(TENURE_CANDIDATE_NO_LEASE);
   const auto verdict = stop_a_leader_for_a_moment(candidates);
   EXPECT_GE(verdict.count(Breach::overlap), 1u);
 }
 
-TEST_F(FileChaos, ABuildThatTakesEveryHolderForDeadIsFoundOut) {
+TEST_F(FileChaos, ABuildThatTakesEveryHolderForDeadIsFound) {
   auto candidates = fleet(TENURE_CANDIDATE_NO_LOCK);
   const auto verdict = stop_a_leader_for_a_moment(candidates);
   EXPECT_GE(verdict.count(Breach::overlap), 1u);
 }
 
-/// The leader is killed; its successor leads. It starts after that death: who has seen a token believes no lower one.
+/// The leader is killed, and its successor leads. The successor starts after that death, because a candidate that has
+/// seen a token believes no lower one.
 Verdict kill_a_leader(Fleet& fleet) {
   const auto waits = term * 20;
   const auto first = fleet.start("first");
@@ -108,7 +108,7 @@ Verdict kill_a_leader(Fleet& fleet) {
   return judge(fleet.events());
 }
 
-TEST_F(FileChaos, ADeathGivesTheNextTokenToTheNext) {
+TEST_F(FileChaos, TheSuccessorOfAKilledLeaderHasAGreaterToken) {
   auto candidates = fleet(TENURE_CANDIDATE);
   const auto verdict = kill_a_leader(candidates);
   print(std::cout, verdict);
@@ -116,7 +116,7 @@ TEST_F(FileChaos, ADeathGivesTheNextTokenToTheNext) {
   EXPECT_EQ(verdict.tenures, 2u);
 }
 
-TEST_F(FileChaos, ABuildThatRaisesNoTokenIsFoundOut) {
+TEST_F(FileChaos, ABuildThatRaisesNoTokenIsFound) {
   auto candidates = fleet(TENURE_CANDIDATE_NO_RISE);
   EXPECT_GE(kill_a_leader(candidates).count(Breach::token), 1u);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Candidates as processes of their own, and the one journal they write: for the multi-process tests and the
+// Candidates as processes of their own, and the one journal that they write. For the multi-process tests and the
 // benchmarks.
 #pragma once
 #include <sys/types.h>
@@ -27,11 +27,10 @@ struct Event {
   std::string name, reason, detail, message;
 };
 
-/// What the line says, or an event with an empty `what` if it is none of ours.
+/// The event that the line tells. Its `what` is empty if it is not a line of a journal.
 Event parse_event(const std::string& line);
 
-/// One thread uses it. Kills with SIGKILL what still runs when it ends; and the kernel does if this process
-/// dies.
+/// One thread uses it. The destructor kills the candidates that still run; if this process dies, the kernel does.
 class Fleet {
  public:
   /// Every candidate gets these arguments besides its --name and --log.
@@ -42,16 +41,16 @@ class Fleet {
 
   pid_t start(const std::string& name, const std::vector<std::string>& more = {});
   void signal(pid_t pid, int number) const;
-  /// Waits for its end, at most `within`; false if it still runs.
+  /// Waits for the end of the process, at most `within`. False if it still runs.
   bool reap(pid_t pid, Clock::Duration within);
   const std::set<pid_t>& running() const { return running_; }
 
-  /// Writes down what is done to a candidate, where the candidates write.
+  /// Notes in the journal what is done to a candidate.
   void note(const std::string& event, pid_t pid) const;
 
   /// All events so far.
   const std::vector<Event>& events();
-  /// Waits until an event from index `from` on fits; its index, or npos when `within` has passed.
+  /// Waits for an event that fits, from index `from` on. Returns its index, or npos when `within` has passed.
   std::size_t await(std::size_t from, const std::function<bool(const Event&)>& fits, Clock::Duration within);
   static constexpr auto npos = static_cast<std::size_t>(-1);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a journal of candidates and of what was done to them keeps the promise. Pure: events in, verdict
-// out.
+// Judges whether the promise was kept, from the journal of the candidates and of what was done to them. It is a pure
+// function: events in, verdict out.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace tenure::test {
 
-/// Beside the candidates' own events (candidate.cpp) the journal has what was done to them, noted just before
-/// it was: "stopped" (SIGSTOP), "resumed" (SIGCONT), "killed" (SIGKILL), "asked to end" (SIGTERM).
+/// The journal has the candidates' own events (candidate.cpp), and what was done to them. The latter is noted just
+/// before it is done: "stopped" (SIGSTOP), "resumed" (SIGCONT), "killed" (SIGKILL), "asked to end" (SIGTERM).
 namespace done_to {
 inline constexpr auto stopped = "stopped", resumed = "resumed", killed = "killed", asked = "asked to end";
 }
@@ -43,10 +43,9 @@ struct Verdict {
   std::size_t count(Breach) const;
 };
 
-/// A tenure counts as valid from the first sample (or elected(), if a sample confirms it) to its last known
-/// deadline, but not beyond its death, the return of ousting(), or, when the store took it away, the last
-/// sample that saw it. So it reports no overlap that was not one, and misses at most what lies between two
-/// samples.
+/// A tenure counts as valid from the first sample (or elected(), if a sample confirms it) to its last known deadline.
+/// It ends earlier with the death of its process, with the return of ousting(), and if it was superseded with the last
+/// sample that saw it. So every overlap that is reported was one. An overlap between two samples can be missed.
 Verdict judge(const std::vector<Event>& journal);
 
 }  // namespace tenure::test

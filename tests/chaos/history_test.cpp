@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: the judge finds every breach, and none that was not one. Method: journals written by hand, in
-// milliseconds.
+// Goal: the judge finds every breach, and nothing else. Method: journals written by hand, in milliseconds.
 #include "history.hpp"
 
 #include <gtest/gtest.h>
@@ -56,7 +55,7 @@ struct Journal : ::testing::Test {
   }
 };
 
-TEST_F(Journal, OneAfterTheOther) {
+TEST_F(Journal, TenuresOneAfterTheOtherAreNoBreach) {
   add(10, 1, "elected", 5);
   lead(11, 1, 5, 900);
   ousting(900, 1, 5, "lapsed");
@@ -71,7 +70,7 @@ TEST_F(Journal, OneAfterTheOther) {
   EXPECT_EQ(verdict.largest_overlap, Clock::Duration::zero());
 }
 
-TEST_F(Journal, TwoAtOnce) {
+TEST_F(Journal, TwoLeadersAtOnceAreFound) {
   add(10, 1, "elected", 5);
   lead(11, 1, 5, 900);
   add(800, 2, "elected", 6);
@@ -81,7 +80,7 @@ TEST_F(Journal, TwoAtOnce) {
   EXPECT_EQ(judge(events).smallest_gap, milliseconds(-100));
 }
 
-TEST_F(Journal, OneWithinTheOther) {
+TEST_F(Journal, TenuresWithinAnotherTenureAreFound) {
   lead(11, 1, 5, 900);
   lead(100, 2, 6, 300);
   ousting(301, 2, 6, "lapsed");
@@ -89,14 +88,14 @@ TEST_F(Journal, OneWithinTheOther) {
   EXPECT_EQ(judge(events).count(Breach::overlap), 2u);
 }
 
-TEST_F(Journal, RenewedBeyondTheSuccessor) {
+TEST_F(Journal, ALeaseRenewedIntoTheSuccessorsTenureIsFound) {
   lead(11, 1, 5, 900);
   lead(890, 1, 5, 1700);
   lead(1000, 2, 6, 1800);
   EXPECT_EQ(breaches(), "overlap");
 }
 
-TEST_F(Journal, AStoppedLeaderIsValidToItsDeadline) {
+TEST_F(Journal, AStoppedLeaderIsValidUntilItsDeadline) {
   lead(11, 1, 5, 900);
   add(100, 1, "stopped");
   lead(800, 2, 6, 1600);
@@ -104,14 +103,14 @@ TEST_F(Journal, AStoppedLeaderIsValidToItsDeadline) {
   EXPECT_EQ(breaches(), "overlap");
 }
 
-TEST_F(Journal, TheDeadAreValidNoMore) {
+TEST_F(Journal, AKilledLeaderIsValidNoMore) {
   lead(11, 1, 5, 900);
   add(100, 1, "killed");
   lead(101, 2, 6, 1000);
   EXPECT_EQ(breaches(), "");
 }
 
-TEST_F(Journal, ButUntilThenTheyAre) {
+TEST_F(Journal, AKilledLeaderIsValidUntilItsDeath) {
   lead(11, 1, 5, 900);
   lead(99, 2, 6, 900);
   add(100, 1, "killed");
@@ -133,7 +132,7 @@ TEST_F(Journal, AHandOverMayComeBeforeTheDeadlineButNotBeforeOustingReturned) {
   EXPECT_EQ(breaches(), "overlap");
 }
 
-TEST_F(Journal, WhatTheStoreTookIsValidToTheLastSample) {
+TEST_F(Journal, ASupersededTenureIsValidUntilItsLastSample) {
   add(10, 1, "elected", 5);
   lead(11, 1, 5, 900);
   lead(300, 1, 5, 900);
@@ -146,7 +145,7 @@ TEST_F(Journal, WhatTheStoreTookIsValidToTheLastSample) {
   EXPECT_EQ(breaches(), "overlap");
 }
 
-TEST_F(Journal, TokensThatDoNotRise) {
+TEST_F(Journal, TokensThatDoNotRiseAreFound) {
   lead(11, 1, 5, 900);
   lead(1000, 2, 5, 1800);
   EXPECT_EQ(breaches(), "token");
@@ -156,7 +155,7 @@ TEST_F(Journal, TokensThatDoNotRise) {
   EXPECT_EQ(breaches(), "");
 }
 
-TEST_F(Journal, ATokenOfItsOwnUsedAgain) {
+TEST_F(Journal, ATokenThatItsOwnerUsesAgainIsFound) {
   add(10, 1, "elected", 5);
   lead(11, 1, 5, 900);
   ousting(900, 1, 5, "lapsed");
@@ -165,7 +164,7 @@ TEST_F(Journal, ATokenOfItsOwnUsedAgain) {
   EXPECT_EQ(breaches(), "token");
 }
 
-TEST_F(Journal, TokensOfTenuresThatNobodySampled) {
+TEST_F(Journal, TokensOfTenuresWithoutASampleAreJudgedToo) {
   add(10, 1, "elected", 5);
   ousting(11, 1, 5, "lapsed");
   add(12, 1, "ended", 5);
@@ -173,7 +172,7 @@ TEST_F(Journal, TokensOfTenuresThatNobodySampled) {
   EXPECT_EQ(breaches(), "token");
 }
 
-TEST_F(Journal, HooksOutOfOrder) {
+TEST_F(Journal, HooksOutOfOrderAreFound) {
   add(10, 1, "elected", 5);
   add(20, 1, "elected", 6);
   EXPECT_EQ(breaches(), "hooks");
@@ -195,25 +194,25 @@ TEST_F(Journal, HooksOutOfOrder) {
   EXPECT_EQ(breaches(), "hooks");
 }
 
-TEST_F(Journal, NothingAfterTheEnd) {
+TEST_F(Journal, AHookAfterTheEndIsFound) {
   add(10, 1, "quit");
   add(11, 1, "elected", 5);
   EXPECT_EQ(breaches(), "hooks");
 }
 
-TEST_F(Journal, AnEndWithoutOusting) {
+TEST_F(Journal, AnEndWithoutOustingIsFound) {
   add(10, 1, "elected", 5);
   add(11, 1, "quit");
   EXPECT_EQ(breaches(), "unfinished");
 }
 
-TEST_F(Journal, AKilledOneOwesNothing) {
+TEST_F(Journal, AKilledLeaderNeedsNoOusting) {
   add(10, 1, "elected", 5);
   add(11, 1, "killed");
   EXPECT_EQ(breaches(), "");
 }
 
-TEST_F(Journal, TheTokenOfBeforeAPauseOfATerm) {
+TEST_F(Journal, ALeaderThatRevivesItsTokenAfterATermIsFound) {
   lead(11, 1, 5, 900);
   add(100, 1, "stopped");
   add(1100, 1, "resumed");
@@ -224,7 +223,7 @@ TEST_F(Journal, TheTokenOfBeforeAPauseOfATerm) {
   EXPECT_EQ(breaches(), "");
 }
 
-TEST_F(Journal, TheTokenOfBeforeAShortPause) {
+TEST_F(Journal, ALeaderMayKeepItsTokenOverAShortPause) {
   lead(11, 1, 5, 900);
   add(100, 1, "stopped");
   add(500, 1, "resumed");
@@ -232,14 +231,14 @@ TEST_F(Journal, TheTokenOfBeforeAShortPause) {
   EXPECT_EQ(breaches(), "");
 }
 
-TEST_F(Journal, ADeadlineTooFarAway) {
+TEST_F(Journal, ADeadlineBeyondTermLessMarginIsFound) {
   lead(11, 1, 5, 911);
   EXPECT_EQ(breaches(), "");
   lead(12, 1, 5, 913);
   EXPECT_EQ(breaches(), "term");
 }
 
-TEST_F(Journal, ANumberOfAProcessIsUsedAgain) {
+TEST_F(Journal, AProcessIdMayBeUsedAgain) {
   lead(11, 1, 5, 900);
   add(100, 1, "killed");
   start(1);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does to a fleet of candidates what befalls processes, aimed mostly at the leader, and notes it in their
-// journal.
+// Stops, kills and restarts the candidates of a fleet, mostly the leader, and notes it in their journal.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -15,7 +14,7 @@ namespace tenure::test {
 
 struct Plan {
   int candidates{5};
-  Clock::Duration term{};  ///< The candidates': what it does is paced by it.
+  Clock::Duration term{};  ///< That of the candidates. It sets the pace of the faults.
   Clock::Duration duration{};
   Clock::Duration between_least{}, between_most{};  ///< From one fault to the next.
   std::uint32_t seed{};
@@ -29,8 +28,8 @@ class Nemesis {
   /// Starts the candidates "c0", "c1", ...
   Nemesis(Fleet& fleet, const Plan& plan);
 
-  /// Until the duration is over; then lets all go on, and stops them. False if they no longer elect a leader,
-  /// or one does not stop: it says which.
+  /// Works until the duration is over, then lets all candidates go on, and stops them. Returns false if they no longer
+  /// elect a leader, or if one does not stop, and says which.
   bool run(std::ostream& log);
 
  private:
@@ -56,7 +55,7 @@ class Nemesis {
   std::vector<Victim> victims_;
 };
 
-/// What people want to know of a run, on a few lines.
+/// A summary of a run, for people.
 void print(std::ostream& out, const Verdict& verdict);
 
 }  // namespace tenure::test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: a server that is far away, or behind a slow proxy, is reached and kept, and one that ends every connection at
-// once ousts nobody. Method: real processes and a relay on loopback; how long it takes in figures is far_bench's.
+// Goal: candidates reach a server that is far away or behind a slow proxy, and keep their connections. A server that
+// ends all connections at once ousts no leader. Method: real processes and a relay on loopback. far_bench measures
+// times.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +38,7 @@ class RedisFar : public ::testing::Test {
         scratch_.path / journal};
   }
 
-  /// A lease of the preset is over, and so is whatever was not renewed.
+  /// Lets a whole term pass, so that every lease that is not renewed ends.
   static void let_a_term_pass(Fleet& fleet, Clock::Duration term) {
     EXPECT_EQ(fleet.await(fleet.events().size(), ends, term), Fleet::npos) << "a tenure ended";
   }
@@ -47,23 +48,23 @@ class RedisFar : public ::testing::Test {
   std::optional<Relay> relay_;
 };
 
-TEST_F(RedisFar, FastElectsAtFortyMilliseconds) {
+TEST_F(RedisFar, TheFastPresetElectsAtARoundTripOf40Ms) {
   relay_->far_away(40ms);
   auto one = fleet("fast");
   one.start("one");
   EXPECT_NE(one.await(0, leads, waits), Fleet::npos);
 }
 
-TEST_F(RedisFar, BalancedElectsAtAHundredAndFifty) {
+TEST_F(RedisFar, TheBalancedPresetElectsAtARoundTripOf150Ms) {
   relay_->far_away(150ms);
   auto one = fleet("balanced");
   one.start("one");
   EXPECT_NE(one.await(0, leads, waits), Fleet::npos);
 }
 
-/// A process that gets no processor for two seconds loses its lease by right, so that the best of three is judged.
-/// Where a connection had to be made within one call, 60 to 95 of 100 were ousted.
-TEST_F(RedisFar, ConnectionsThatAllBreakAtOnceOustNobody) {
+/// The best of three attempts is judged, because a process that gets no processor for two seconds rightly loses its
+/// lease. When a connection had to be made within one call, 60 to 95 of 100 leaders were ousted.
+TEST_F(RedisFar, ABreakOfAllConnectionsOustsNoLeader) {
   bool ousted = true;
   for (int attempt = 0; attempt < 3 && ousted; ++attempt) {
     relay_->far_away(0ms);
@@ -82,7 +83,7 @@ TEST_F(RedisFar, ConnectionsThatAllBreakAtOnceOustNobody) {
   EXPECT_FALSE(ousted);
 }
 
-TEST_F(RedisFar, SixCandidatesBehindASlowProxyGetALeaderAndKeepIt) {
+TEST_F(RedisFar, SixCandidatesBehindASlowProxyElectALeaderAndKeepIt) {
   relay_->slow_to_connect(50ms, 300ms);
   auto six = fleet("fast");
   for (int i = 0; i < 6; ++i) six.start("c" + std::to_string(i));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: when Sentinels name another master, all candidates go there, at once and together. Method: real processes over
-// real servers and Sentinels; judged by what the processes wrote.
+// Goal: when Sentinels name another master, all candidates go there at once. Method: real processes, real servers and
+// Sentinels; the judge reads the journal.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -46,14 +46,13 @@ class RedisSentinel : public ::testing::Test {
             scratch_.path / "journal"};
   }
 
-  /// Until one leads that the replica knows of.
+  /// Waits until a candidate leads and the replica knows of it.
   static void begin(Fleet& fleet, int candidates) {
     for (int i = 0; i < candidates; ++i) fleet.start("c" + std::to_string(i));
     if (fleet.await(0, leads, waits) == Fleet::npos) throw std::runtime_error("nobody is elected");
     const auto stands_by = [&](const Event& e) { return e.what == "sees"; };
     for (std::size_t from = 0; --candidates > 0; ++from)
-      if ((from = fleet.await(from, stands_by, waits)) == Fleet::npos)
-        throw std::runtime_error("one does not stand by");
+      if ((from = fleet.await(from, stands_by, waits)) == Fleet::npos) throw std::runtime_error("one does not follow");
   }
 
   bool promoted() const {
@@ -63,7 +62,7 @@ class RedisSentinel : public ::testing::Test {
     return true;
   }
 
-  /// Until somebody leads by what was asked after this.
+  /// Waits for a lease that was asked for after this call.
   std::size_t await_lease(Fleet& fleet, Clock::Time asked) const {
     const auto later = [&](const Event& e) { return leads(e) && e.until - timing_.term + timing_.margin > asked; };
     return fleet.await(0, later, waits);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TCP relay on loopback that stands between candidates and a server: counts Kafka requests by process and
-// kind, holds answers back, or lets no more requests through while the connections stay open. A gate sees each of
-// Kafka's messages, and holds which it will.
+// A TCP relay on loopback between candidates and a server. It counts Kafka requests by process and kind. It can hold
+// answers back, or let no more requests through while the connections stay open. A gate sees each of Kafka's messages,
+// and decides which ones to hold.
 #pragma once
 #include <sys/types.h>
 
@@ -34,9 +34,9 @@ struct KafkaMessage {
 class Gate {
  public:
   virtual ~Gate() = default;
-  /// A client has sent it; what was sent before it may still be held.
+  /// Called when a client has sent the message. Messages before it may still be held.
   virtual void sent(const KafkaMessage& request) = 0;
-  /// The first of its connection and direction: may it go on now? If not, it is asked again.
+  /// Whether the message may pass now. It is the first one of its connection and direction. If not, it is asked again.
   virtual bool passes(const KafkaMessage&) = 0;
 };
 
@@ -58,19 +58,19 @@ class Relay {
   std::map<std::pair<pid_t, int>, std::uint64_t> requests() const;
   std::uint64_t requests(pid_t of, int api) const;
 
-  /// Answers to this process (0: to all) that come from now on are held back for so long.
+  /// From now on, holds back answers to this process (0: to all) for that long.
   void delay_answers(Clock::Duration by, pid_t of = 0);
 
-  /// As if the server were so far away, for connections from now on: each answer comes that much later, and a new
-  /// connection is spoken on that much later too, as TCP's handshake would have it.
+  /// Behaves like a server that is that far away, for connections from now on. Each answer comes that much later. A new
+  /// connection is usable that much later, too, as with TCP's handshake.
   void far_away(Clock::Duration round_trip);
 
-  /// As a proxy that is slow to begin: connections are taken one after the other, each after so long, up and down
-  /// between these.
+  /// Behaves like a proxy that is slow to connect: it accepts connections one after the other. The pause before each
+  /// goes up and down between these two.
   void slow_to_connect(Clock::Duration least, Clock::Duration most);
 
-  /// No more requests of this process (0: of all) pass, while its connections stay open. Answers owed to it
-  /// still do.
+  /// Lets no more requests of this process (0: of all) pass. Its connections stay open, and answers to earlier requests
+  /// still pass.
   void mute(bool on, pid_t of = 0);
 
  private:

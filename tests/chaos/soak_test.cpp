@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: however candidates are stopped, killed, restarted and cut off, at most one leads, through every store. Method:
-// real processes and real servers; a nemesis, or a relay that lets nothing of the leader's through; judged by what the
-// candidates wrote. Built once per store: TENURE_SOAK_STORE. (That the judge sees a broken rule is shown beside this.)
+// Goal: through every store at most one candidate leads, however they are stopped, killed, restarted and cut off.
+// Method: real processes and real servers; a nemesis, or a relay that lets nothing of the leader's through. The judge
+// reads the journal. Built once per store: TENURE_SOAK_STORE. Other tests show that the judge notices a broken rule.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -77,7 +77,7 @@ class Soak : public ::testing::Test {
   fs::path scratch_;
 };
 
-TEST_F(Soak, NoTwoLeadersEver) {
+TEST_F(Soak, NeverTwoLeadersWhateverTheNemesisDoes) {
   const auto& s = store();
   auto candidates = fleet(url_, s.timing);
   const auto plan = Plan::from_environment(s.term);
@@ -106,8 +106,8 @@ std::string with_port(const std::string& url, int port) {
   return std::regex_replace(url, std::regex("127\\.0\\.0\\.1:[0-9]+"), "127.0.0.1:" + std::to_string(port));
 }
 
-/// Its connections stay open, and nothing comes of them any more: what only a lease of its own notices.
-TEST_F(Soak, ALeaderThatIsCutOffAloneForFortySecondsIsReplacedAndDoesNotLeadBesideItsSuccessor) {
+/// The leader's connections stay open, but nothing passes them any more. Only its own lease can tell it.
+TEST_F(Soak, ALeaderCutOffAloneFor40SecondsIsReplacedAndNeverLeadsBesideItsSuccessor) {
   constexpr Clock::Duration term = 3s;  // of the preset
   Relay relay(port_of(url_));
   auto candidates = fleet(with_port(url_, relay.port()), {"--preset", "fast"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: what every store keeps, written once. Method: backends driven verb by verb in real time; every wait is for a
-// condition and has a deadline. Compiled once, and instantiated by each store's own contract_test.cpp.
+// Goal: the rules that every store keeps, written once. Method: backends driven verb by verb in real time. Every wait
+// is for a condition and has a deadline. It is compiled once, and each store's own contract_test.cpp instantiates it.
 #include "contract_suite.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ TEST_P(BackendContract, AFreeElectionIsAcquired) {
   EXPECT_GT(*token, Token{});
 }
 
-TEST_P(BackendContract, AHeldOneIsRefusedForAsLongAsItIsRenewed) {
+TEST_P(BackendContract, AHeldElectionIsDeniedToOthersWhileItsLeaseIsRenewed) {
   terms_are_short();
   auto a = player("a"), b = player("b");
   const auto token = first_tenure(a);
@@ -48,7 +48,7 @@ TEST_P(BackendContract, AHeldOneIsRefusedForAsLongAsItIsRenewed) {
   EXPECT_GT(denied, 0);
 }
 
-TEST_P(BackendContract, OnlyTheHolderRenews) {
+TEST_P(BackendContract, OnlyTheHolderRenewsTheLease) {
   auto a = player("a"), b = player("b");
   const auto token = first_tenure(a);
   ASSERT_TRUE(token);
@@ -57,7 +57,7 @@ TEST_P(BackendContract, OnlyTheHolderRenews) {
   EXPECT_TRUE(a.renewed(*token));
 }
 
-TEST_P(BackendContract, NobodyRenewsAfterTheEnd) {
+TEST_P(BackendContract, NobodyRenewsALeaseThatHasEnded) {
   if (!store_->lapses()) GTEST_SKIP() << "a living holder keeps this store's tenures";
   terms_are_short();
   auto a = player("a");
@@ -70,7 +70,7 @@ TEST_P(BackendContract, NobodyRenewsAfterTheEnd) {
   EXPECT_GT(*next, *token);
 }
 
-TEST_P(BackendContract, AReleasedOneIsFreeAtOnceAndTheOldHolderKnows) {
+TEST_P(BackendContract, AReleasedElectionIsFreeAtOnceAndTheOldHolderIsDenied) {
   auto a = player("a"), b = player("b");
   const auto token = first_tenure(a);
   ASSERT_TRUE(token);
@@ -83,7 +83,7 @@ TEST_P(BackendContract, AReleasedOneIsFreeAtOnceAndTheOldHolderKnows) {
   EXPECT_TRUE(b.renewed(*next));
 }
 
-TEST_P(BackendContract, OnlyTheHolderReleases) {
+TEST_P(BackendContract, OnlyTheHolderReleasesAnElection) {
   auto a = player("a"), b = player("b");
   const auto token = first_tenure(a);
   ASSERT_TRUE(token);
@@ -101,7 +101,7 @@ TEST_P(BackendContract, ReleasingTwiceOrNothingIsNoError) {
   EXPECT_EQ(a.release(), std::nullopt);
 }
 
-TEST_P(BackendContract, ALongerTermThatIsAcceptedMeanwhileRenewsNoLonger) {
+TEST_P(BackendContract, ALongerTermThatIsAcceptedMeanwhileDoesNotExtendTheLease) {
   if (!store_->lapses()) GTEST_SKIP() << "a living holder keeps this store's tenures";
   terms_are_short();
   auto a = player("a");
@@ -128,7 +128,7 @@ TEST_P(BackendContract, ACrashedHolderIsReplaced) {
   EXPECT_GT(*next, *token);
 }
 
-TEST_P(BackendContract, AHolderThatRenewsNoMoreIsReplacedNotBeforeItsTerm) {
+TEST_P(BackendContract, AHolderThatStopsRenewingIsReplacedOnlyAfterItsLease) {
   if (!store_->lapses()) GTEST_SKIP() << "a living holder keeps this store's tenures";
   terms_are_short();
   auto a = player("a"), b = player("b");
@@ -255,7 +255,7 @@ TEST_P(BackendContract, ObserversLearnWhoLeadsAndForHowLong) {
   EXPECT_TRUE(std::holds_alternative<Vacant>(sight_of(watcher)));
 }
 
-TEST_P(BackendContract, ALapsedHolderIsSeenWithNothingRemaining) {
+TEST_P(BackendContract, AnObserverSeesALapsedLeaseWithNothingRemaining) {
   if (!store_->lapses()) GTEST_SKIP() << "a living holder keeps this store's tenures";
   terms_are_short();
   auto a = player("a"), watcher = player("watcher");
@@ -269,7 +269,7 @@ TEST_P(BackendContract, ALapsedHolderIsSeenWithNothingRemaining) {
   EXPECT_EQ(std::get<Incumbent>(sight).remaining, Clock::Duration::zero());
 }
 
-TEST_P(BackendContract, AWaitEndsByItsLimitOrItsStop) {
+TEST_P(BackendContract, AwaitChangeEndsAtItsLimitOrByItsStopToken) {
   auto a = player("a"), b = player("b");
   const auto token = first_tenure(a);
   ASSERT_TRUE(token);
@@ -307,7 +307,7 @@ TEST_P(BackendContract, AReleaseEndsTheWaitOfAFollower) {
   EXPECT_LT(led - released, store_->hand_over()) << "nothing was told";
 }
 
-TEST_P(BackendContract, AChangeBeforeTheWaitIsNotMissed) {
+TEST_P(BackendContract, AReleaseBeforeAwaitChangeIsNotMissed) {
   if (!store_->pushes()) GTEST_SKIP() << "this store tells nobody of a change";
   auto a = player("a"), b = player("b");
   const auto token = first_tenure(a);
@@ -322,7 +322,7 @@ TEST_P(BackendContract, AChangeBeforeTheWaitIsNotMissed) {
 
 // ---- faults ----
 
-TEST_P(BackendContract, AHungCallEndsByItsLimit) {
+TEST_P(BackendContract, EveryVerbEndsAtItsLimitWhenTheStoreHangs) {
   auto a = player("a"), b = player("b");
   const auto token = first_tenure(a);
   ASSERT_TRUE(token);
@@ -391,7 +391,7 @@ TEST_P(BackendContract, ASteppedStoreClockNeitherHastensNorDelaysATakeover) {
 
 // ---- names ----
 
-TEST_P(BackendContract, OddNamesAreElectionsOfTheirOwn) {
+TEST_P(BackendContract, OddElectionNamesAreElectionsOfTheirOwn) {
   std::vector<Player> players;
   for (const auto& election : store_->odd_elections()) {
     SCOPED_TRACE(testing::PrintToString(election));
@@ -405,7 +405,7 @@ TEST_P(BackendContract, OddNamesAreElectionsOfTheirOwn) {
   }
 }
 
-TEST_P(BackendContract, ACandidatesNameIsToldAsItIs) {
+TEST_P(BackendContract, OddCandidateNamesReachAnObserverUnchanged) {
   const Candidate odd{"a'\"\\\n\r\x01{}$1:=,; \xff" + std::string(max_candidate_bytes - 20, 'n'), "\t'--\x7f"};
   auto a = player(odd);
   ASSERT_TRUE(first_tenure(a));
@@ -415,7 +415,7 @@ TEST_P(BackendContract, ACandidatesNameIsToldAsItIs) {
   EXPECT_EQ(std::get<Incumbent>(sight).address, odd.address);
 }
 
-TEST_P(BackendContract, NamesThatCannotBeAreRefusedByName) {
+TEST_P(BackendContract, InvalidNamesAreRefusedAndTheMessageSaysWhich) {
   const auto refusal = [&](const std::string& election, const Candidate& candidate) -> std::string {
     try {
       store_->backend(election, candidate);
@@ -490,7 +490,7 @@ TEST_P(StoreContract, AWriteMayDemandARelease) {
   EXPECT_TRUE(applied(b->compare_and_set(Expected{{1}, {12}, true}, record(2, 22, "b"), call())));
 }
 
-TEST_P(StoreContract, ATenureKeepsItsTermAndTheNextOneHasWhatWasAcceptedMeanwhile) {
+TEST_P(StoreContract, ATenureKeepsItsTermAndTheNextTenureHasTheNewOne) {
   for (const auto term : {timing_.term / 2, timing_.term * 2}) {
     const auto election = "jobs " + std::to_string(term / seconds(1));
     auto a = player("a", election);
@@ -509,7 +509,7 @@ TEST_P(StoreContract, ATenureKeepsItsTermAndTheNextOneHasWhatWasAcceptedMeanwhil
   }
 }
 
-TEST_P(StoreContract, ALateDuplicateChangesNothing) {
+TEST_P(StoreContract, ALateDuplicateOfAWriteChangesNothing) {
   const auto a = open();
   ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
   ASSERT_TRUE(applied(a->compare_and_set(Expected{{1}, {11}}, record(1, 12), call())));
@@ -571,7 +571,7 @@ TEST_P(StoreContract, RacingWritersAreSerialised) {
     EXPECT_EQ(last, Token{writers * each});
 }
 
-TEST_P(StoreContract, AChangeEndsTheWaitAlsoOneThatCameFirst) {
+TEST_P(StoreContract, AChangeOfTheRecordEndsAwaitChangeAlsoIfItCameFirst) {
   if (!store_->pushes()) GTEST_SKIP() << "this store tells nobody of a change";
   const auto a = open(), b = open();
   ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
@@ -585,7 +585,7 @@ TEST_P(StoreContract, AChangeEndsTheWaitAlsoOneThatCameFirst) {
   EXPECT_LT(now() - before, patience);
 }
 
-TEST_P(StoreContract, APushNamesNothingButAReleaseThatStands) {
+TEST_P(StoreContract, APushNamesOnlyAReleaseThatStands) {
   if (!store_->pushes()) GTEST_SKIP() << "this store tells nobody of a change";
   const auto a = open(), b = open();
   ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
@@ -625,7 +625,7 @@ TEST_P(StoreContract, ARecallReachesTheHolderWithItsNextRenewal) {
   EXPECT_TRUE(a.renewed(*next)) << "the next tenure was not recalled";
 }
 
-TEST_P(StoreContract, AGhostIsTakenOverAtOnceWithANewToken) {
+TEST_P(StoreContract, AGhostRecordIsTakenOverAtOnceWithANewToken) {
   auto owner = player("owner");
   ASSERT_TRUE(first_tenure(owner));
   ASSERT_EQ(owner.release(), std::nullopt);
@@ -640,7 +640,7 @@ TEST_P(StoreContract, AGhostIsTakenOverAtOnceWithANewToken) {
   EXPECT_GT(std::get<Granted>(answer).token, ghost->token);
 }
 
-TEST_P(StoreContract, AGhostIsReleased) {
+TEST_P(StoreContract, AGhostRecordIsReleased) {
   auto owner = player("owner");
   ASSERT_TRUE(first_tenure(owner));
   ASSERT_EQ(owner.release(), std::nullopt);
@@ -664,7 +664,7 @@ TEST_P(StoreContract, AfterAReleaseALateClaimFindsNothing) {
   EXPECT_TRUE(std::holds_alternative<Granted>(player("b").acquire()));
 }
 
-TEST_P(StoreContract, UnansweredRenewalsDenyNobody) {
+TEST_P(StoreContract, UnansweredRenewalsDoNotEndTheTenure) {
   auto a = faulty("a");
   const auto token = a.player.campaign(store_->first_election());
   ASSERT_TRUE(token);
@@ -690,7 +690,7 @@ TEST_P(StoreContract, AnUnansweredReleaseCanBeRepeated) {
 }
 
 /// Both copies know the same token and beat; the first to write leaves the other one behind.
-TEST_P(StoreContract, OfTwoCopiesOfAHolderOneIsRefused) {
+TEST_P(StoreContract, OfTwoClonesOfAHolderOneIsRefused) {
   const auto a = open();
   ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
   const Expected known{{1}, {11}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of contract_suite.cpp drive a store with. Included by each store's own contract_test.cpp, which
-// instantiates them.
+// The tools by which the tests of contract_suite.cpp drive a store. Each store's own contract_test.cpp includes this,
+// and instantiates the tests.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using std::chrono::seconds;
 
 inline std::string name_of(const testing::TestParamInfo<Subject>& info) { return info.param.name; }
 
-/// A candidate under test: its backend, and the patience of a manager.
+/// A candidate under test: a backend, called as a manager calls it.
 class Player {
  public:
   Player(std::shared_ptr<Backend> backend, const Timing& timing, Clock::Duration look_again)
@@ -41,7 +41,7 @@ class Player {
   Answer renew(Token token) { return backend_->renew(token, call()); }
   std::optional<Error> release() { return backend_->release(call()); }
 
-  /// Asks until it is told.
+  /// Asks until the store says who leads.
   Sight observe(Clock::Duration patience) {
     for (const auto all = within(patience);; wait_out(within(timing_.retry))) {
       auto sight = backend_->observe(call());
@@ -81,7 +81,8 @@ class Player {
   Clock::Duration look_again_;
 };
 
-/// So that no candidate of this election has to wait for a term on an absent record. Whether the store answered.
+/// Writes a released record, so that no candidate of this election has to wait for a term on an absent record. Returns
+/// whether the store answered.
 inline bool leave_a_released_record(ConditionalStore& store) {
   Record released;
   released.token = {1};
@@ -90,7 +91,7 @@ inline bool leave_a_released_record(ConditionalStore& store) {
   return bool(store.compare_and_set(std::nullopt, released, Player::within(seconds(30))));
 }
 
-/// How late this machine wakes who sleeps: what a bound on a call's time has to allow for.
+/// Measures how late this machine wakes a sleeping thread. A bound on the time of a call must allow for that.
 class Lateness {
  public:
   Clock::Duration most() const { return Clock::Duration(most_.load()); }
@@ -116,7 +117,7 @@ class ContractTest : public testing::TestWithParam<Subject> {
 
   static constexpr auto patience = seconds(30);  ///< When a test gives up.
 
-  /// To be called first by a test that waits for a term's end.
+  /// REQUIRES: a test that waits for a term's end calls this first.
   void terms_are_short() { timing_ = store_->short_timing(), terms_are_short_ = true; }
 
   Player player(const std::string& name, const std::string& election = "jobs") {
@@ -142,10 +143,10 @@ class ContractTest : public testing::TestWithParam<Subject> {
   bool terms_are_short_{};
 };
 
-/// What a Backend keeps, whatever is behind it.
+/// The rules that every Backend keeps.
 class BackendContract : public ContractTest {};
 
-/// What a ConditionalStore keeps beside, and what the lock-table protocol makes of it.
+/// Further rules that every ConditionalStore keeps, and those of the lock-table protocol over it.
 class StoreContract : public ContractTest {
  protected:
   std::shared_ptr<ConditionalStore> open(const std::string& election = "jobs") { return store_->store(election); }

@@ -13,18 +13,18 @@ class FaultyStore final : public ConditionalStore {
  public:
   explicit FaultyStore(std::shared_ptr<ConditionalStore> real) : real_(std::move(real)) {}
 
-  void lose_answers(std::size_t n) { lose_ = n; }  ///< The next n writes take effect, unheard.
-  void hold_writes(std::size_t n) { hold_ = n; }   ///< The next n writes stay on their way.
+  void lose_answers(std::size_t n) { lose_ = n; }  ///< The next n writes take effect, but their answers are lost.
+  void hold_writes(std::size_t n) { hold_ = n; }   ///< The next n writes are held on their way.
   std::size_t held() const { return held_.size(); }
 
-  /// They arrive, in order; how many took effect.
+  /// Lets the held writes arrive in their order. Returns how many took effect.
   std::size_t deliver_held(const Limit& limit) {
     std::size_t applied = 0;
     for (const auto& [expected, next] : std::exchange(held_, {})) applied += apply(expected, next, limit);
     return applied;
   }
 
-  /// The last write arrives a second time; whether it took effect again.
+  /// Lets the last write arrive a second time. Returns whether it took effect again.
   bool repeat_last(const Limit& limit) { return last_ && apply(last_->first, last_->second, limit); }
 
   Result<Read> read(const Limit& limit) override { return real_->read(limit); }

@@ -37,7 +37,7 @@ class CountedReads final : public ConditionalStore {
   std::atomic<long> reads_{0};
 };
 
-/// No lease of it ends during a test.
+/// No lease with this timing ends during a test.
 inline constexpr Timing quiet_timing{.term = std::chrono::seconds(30),
                                      .renew = std::chrono::milliseconds(50),
                                      .retry = std::chrono::milliseconds(50),
@@ -45,7 +45,7 @@ inline constexpr Timing quiet_timing{.term = std::chrono::seconds(30),
                                      .call = std::chrono::seconds(10),
                                      .drain = std::chrono::seconds(1)};
 
-/// The backend's token, once it leads.
+/// Campaigns by the backend, and returns the token of its tenure.
 inline std::optional<Token> lead(Backend& backend, const Timing& timing) {
   using std::chrono::seconds;
   EXPECT_EQ(backend.accepts(timing), std::nullopt);
@@ -63,8 +63,8 @@ struct Quiet {
 };
 
 /// `leader` holds `token` and renews, and a follower watches from its first read on. It may read up to eight times to
-/// learn when the lease ends (lock_table_decisions_test has that rule), and then no more until just before the end: so
-/// a store that woke it with every renewal would be found out.
+/// learn when the lease ends (lock_table_decisions_test has that rule), and then no more until just before the end. So
+/// this finds a store that wakes a follower with every renewal.
 inline Quiet watch_a_follower(Backend& leader, Token token, std::shared_ptr<ConditionalStore> watched) {
   const auto counted = std::make_shared<CountedReads>(std::move(watched));
   LeaderManager follower(lock_table(counted, "jobs", {"follower", ""}), quiet_timing, {});

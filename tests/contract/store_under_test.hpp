@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the contract suite needs to know of a store. A store's own test derives from it and instantiates the
-// suite:
+// What the contract suite needs to know of a store. A store's own test derives from it and instantiates the suite:
 //   INSTANTIATE_TEST_SUITE_P(memory, BackendContract, testing::Values(subject), tenure::contract::name_of);
 //   INSTANTIATE_TEST_SUITE_P(memory, StoreContract, testing::Values(subject), tenure::contract::name_of);
 // A session store without compare-and-set instantiates BackendContract alone.
@@ -54,35 +53,35 @@ class StoreUnderTest {
   /// How long the first candidate of a new election may take until it leads.
   virtual Clock::Duration first_election() const { return std::chrono::seconds(30); }
 
-  /// From a release to its successor, if that is told. Whoever is told nothing looks when the next renewal is due.
+  /// How long a hand-over may take if the store pushes. A follower without a push looks when the next renewal is due.
   virtual Clock::Duration hand_over() const { return timing().renew / 2; }
 
-  /// Where this is false, a claim on nothing counts only once it stood for a term.
+  /// If this is false, a claim on an absent record counts only once it has stood for a term.
   virtual bool absence_certain() const { return true; }
 
-  /// A tenure that nobody renews ends by itself, although its holder lives.
+  /// Whether a tenure that nobody renews ends, although its holder lives.
   virtual bool lapses() const { return true; }
 
-  /// await_change() returns as soon as something changes.
+  /// Whether await_change() returns as soon as something changes.
   virtual bool pushes() const { return true; }
 
-  /// await_change() returns the version of a release.
+  /// Whether await_change() returns the version of a release.
   virtual bool names_releases() const { return pushes(); }
 
-  /// A write is refused, although it was seen, if another one replaced it before it was answered: nobody
-  /// holds what it wrote. Without a lease to respect, as when records are written directly, that happens.
+  /// Whether a write may be refused although others saw it, because another write replaced it before it was answered.
+  /// Nobody then holds the record that it wrote. This happens where records are written directly, without a lease.
   virtual bool refused_may_have_stood() const { return false; }
 
-  /// Tenures of each of the eight who contend for increments.
+  /// The tenures of each of the eight candidates that contend for increments.
   virtual int contended_tenures() const { return 100; }
 
-  /// Election names that differ in little and hurt where they are put together with other text.
+  /// Election names that differ little, or do harm where they are joined with other text.
   virtual std::vector<std::string> odd_elections() const;
 
-  // What happens to stores. False: cannot be had here, and the tests that need it are skipped.
+  // Faults of the store. False: this store cannot be made to have it, and the tests that need it are skipped.
 
-  virtual bool restart() { return false; }                    ///< The server goes and comes back with its data.
-  virtual bool step_clock(Clock::Duration) { return false; }  ///< The store's own clock, by so much more.
+  virtual bool restart() { return false; }                    ///< The server stops, and starts again with its data.
+  virtual bool step_clock(Clock::Duration) { return false; }  ///< Steps the store's own clock by that much more.
   virtual bool hang(bool) { return false; }                   ///< Calls get no answer.
 
   /// The candidate dies: it releases nothing and asks nothing more.
@@ -92,13 +91,13 @@ class StoreUnderTest {
 struct Subject {
   std::string name;  ///< Letters, digits, underscores.
   std::function<std::unique_ptr<StoreUnderTest>()> make;
-  /// Why it cannot be had in this run, which skips its tests. They are there all the same: ctest asks which tests there
-  /// are before it starts servers, and once.
+  /// Why the store is not there in this run; its tests are then skipped. They exist all the same, because ctest lists
+  /// the tests once, before any server is started.
   std::string missing{};
   friend std::ostream& operator<<(std::ostream& out, const Subject& subject) { return out << subject.name; }
 };
 
-/// 200 bytes: `tail` at the end of filling that makes names collide where they are cut short.
+/// A name of 200 bytes that ends in `tail`. Such names collide if a store cuts them short.
 inline std::string full_length(const std::string& tail) {
   return std::string(max_election_bytes - tail.size(), 'x') + tail;
 }

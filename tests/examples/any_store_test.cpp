@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: one program elects through every store; nothing but a string differs.
-// Method: examples/any_store as two processes, one told a URL, the other a JSON document with the same URL: the first
-// leads, the second follows it when it leaves, with a greater token. Servers are those that tests/run started.
+// Goal: one program elects through every store; only a string differs.
+// Method: examples/any_store as two processes. One is given a URL, the other a JSON document with the same URL. The
+// first one leads. When it leaves, the second one leads with a greater token. tests/run has started the servers.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 
 constexpr auto patience = 60s;  // for what a busy host does late
 
-/// examples/any_store; killed at the end. Tells what it said if the test has failed by then.
+/// A process of examples/any_store. The destructor kills it, and prints its output if the test has failed.
 class Program {
  public:
   explicit Program(std::string argument) : argument_(std::move(argument)) {
@@ -62,7 +62,7 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  /// Its next line; nothing after that time or at its end.
+  /// Its next line. Nothing if there is none in that time, or if it has ended.
   std::optional<std::string> line(std::chrono::milliseconds within) {
     const auto end = tenure::boot_clock().now() + within;
     for (;;) {
@@ -82,7 +82,7 @@ class Program {
     }
   }
 
-  /// The token it leads with; 0 if it does not.
+  /// The token by which it leads; 0 if it does not lead.
   std::uint64_t leads(std::chrono::milliseconds within) {
     const auto said = line(within);
     return said && said->starts_with("leads ") ? std::stoull(said->substr(6)) : 0;

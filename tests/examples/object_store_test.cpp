@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: the example of a store of one's own keeps the contract of all stores. Method: the suite that they share.
+// Goal: the example of a store that a user adds keeps the contract of all stores. Method: the contract suite.
 #include <object_store.hpp>
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: a leader that is one no more fails at every fence. Method: two leaders of one election with the tokens it gave
-// them; the first one's write comes last.
+// Goal: a former leader fails at every fence. Method: two leaders of one election, with their tokens. The first one's
+// write comes last.
 #include <tenure/fence.hpp>
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using test::two_leaders;
 
-TEST(Gate, AStaleLeaderFailsAndTheLaterOneGoesOn) {
+TEST(Gate, AFormerLeaderIsRefusedAndTheLaterOneGoesOn) {
   const auto [stale, later] = two_leaders();
   Gate gate;
   EXPECT_TRUE(gate.admit(stale));
@@ -27,14 +27,14 @@ TEST(Gate, AStaleLeaderFailsAndTheLaterOneGoesOn) {
   EXPECT_EQ(gate.seen(), later);
 }
 
-TEST(Gate, BeginsWithWhatWasStored) {
+TEST(Gate, AGateBeginsWithTheStoredToken) {
   const auto [stale, later] = two_leaders();
   Gate gate(later);
   EXPECT_FALSE(gate.admit(stale));
   EXPECT_TRUE(gate.admit(later));
 }
 
-TEST(Gate, FromManyThreadsNothingBelowTheGreatestIsAdmittedAfterIt) {
+TEST(Gate, NoThreadIsAdmittedWithATokenBelowTheGreatest) {
   Gate gate;
   std::vector<std::vector<std::uint64_t>> admitted(4);
   std::vector<std::thread> threads;
@@ -47,7 +47,7 @@ TEST(Gate, FromManyThreadsNothingBelowTheGreatestIsAdmittedAfterIt) {
   for (const auto& mine : admitted) EXPECT_TRUE(std::is_sorted(mine.begin(), mine.end()));
 }
 
-TEST(Http, AStaleLeaderIsRefused) {
+TEST(Http, AFormerLeadersRequestIsRefused) {
   const auto [stale, later] = two_leaders();
   Gate gate;
   const auto refusal = [&gate](const std::string& value) { return http_refusal(value, gate); };
@@ -65,7 +65,7 @@ TEST(Http, EveryTokenIsReadAsItWasWritten) {
     EXPECT_EQ(http_token(http_value({value})), Token{value});
 }
 
-TEST(Sql, ChecksAndWritesInOneStatement) {
+TEST(Sql, UpdateChecksTheTokenAndWritesInOneStatement) {
   EXPECT_EQ(sql_update("totals", "sum = $2", "id = $3 or id = $4"),
             "update totals set sum = $2, fence = $1 where (id = $3 or id = $4) and fence <= $1");
 }

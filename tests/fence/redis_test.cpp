@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: in Redis a leader that is one no more writes nothing. Method: the recipe's script in a real server, and the
-// tokens of two leaders.
+// Goal: in Redis a former leader writes nothing. Method: the script of fence.hpp in a real server, and the tokens of
+// two leaders.
 #include <tenure/fence.hpp>
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class RedisFence : public testing::Test {
     if (!reply) return "no reply";
     return reply->type == REDIS_REPLY_INTEGER ? std::to_string(reply->integer) : std::string(reply->str, reply->len);
   }
-  /// What a leader does.
+  /// Writes as a leader does. False if the script refused the token.
   bool write(Token token, const std::string& value) {
     const auto reply =
         ask({"EVAL", std::string(redis_hset), "1", key_, std::to_string(token.value), "sum", value, "by", "me"});
@@ -57,7 +57,7 @@ class RedisFence : public testing::Test {
   const std::string key_ = "fence-test-" + std::to_string(::getpid());
 };
 
-TEST_F(RedisFence, AStaleLeaderWritesNothing) {
+TEST_F(RedisFence, AFormerLeaderWritesNothing) {
   const auto [stale, later] = test::two_leaders();
   EXPECT_TRUE(write(stale, "10"));
   EXPECT_TRUE(write(stale, "11"));
@@ -66,7 +66,7 @@ TEST_F(RedisFence, AStaleLeaderWritesNothing) {
   EXPECT_EQ(sum(), "20");
 }
 
-TEST_F(RedisFence, TokensAreComparedExactly) {
+TEST_F(RedisFence, TokensAreComparedToTheLastDigit) {
   EXPECT_TRUE(write({9}, "9"));
   EXPECT_TRUE(write({10}, "10")) << "as numbers, not as words";
   EXPECT_TRUE(write({9'007'199'254'740'993}, "greater than a double counts"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: in PostgreSQL a leader that is one no more writes nothing. Method: a table as its recipe says, in a real
-// server, and the tokens of two leaders.
+// Goal: in PostgreSQL a former leader writes nothing. Method: a table as fence.hpp says, in a real server, and the
+// tokens of two leaders.
 #include <tenure/fence.hpp>
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class SqlFence : public testing::Test {
     pqxx::nontransaction transaction(*database_);
     return transaction.exec(sql);
   }
-  /// What a leader does. How many rows it wrote.
+  /// Writes as a leader does, and returns the number of rows.
   std::size_t write(Token token, int sum, int id) {
     pqxx::nontransaction transaction(*database_);
     const auto statement = sql_update("totals", "sum = $2", "id = $3");
@@ -46,7 +46,7 @@ class SqlFence : public testing::Test {
   std::unique_ptr<pqxx::connection> database_;
 };
 
-TEST_F(SqlFence, AStaleLeaderWritesNothing) {
+TEST_F(SqlFence, AFormerLeaderWritesNothing) {
   const auto [stale, later] = test::two_leaders();
   EXPECT_EQ(write(stale, 10, 1), 1u);
   EXPECT_EQ(write(stale, 11, 1), 1u) << "it writes as often as it likes while it leads";
@@ -58,7 +58,7 @@ TEST_F(SqlFence, AStaleLeaderWritesNothing) {
 TEST_F(SqlFence, EachRowHasAFenceOfItsOwn) {
   const auto [stale, later] = test::two_leaders();
   EXPECT_EQ(write(later, 20, 1), 1u);
-  EXPECT_EQ(write(stale, 10, 2), 1u) << "where no later leader has written, nothing is known of one";
+  EXPECT_EQ(write(stale, 10, 2), 1u) << "a row knows of a later leader only once that has written it";
   EXPECT_EQ(write(later, 21, 2), 1u);
   EXPECT_EQ(write(stale, 11, 2), 0u);
 }

@@ -18,7 +18,7 @@ inline void require(bool holds, const char* what) {
   std::abort();
 }
 
-/// Fit for a log line.
+/// Whether the text is fit for a log line.
 inline bool printable_text(std::string_view text) {
   for (const char c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For any text: it is a document or refused; a refusal has findings with well-formed pointers and printable messages;
-// none of them repeats what an environment variable, a file or a password says, although the store repeats everything.
+// Any text is accepted as a document or refused. A refusal has findings with well-formed pointers and printable
+// messages. No message repeats the value of an environment variable, a file or a password, although the store repeats
+// everything.
 #include <cstdlib>
 #include <stdexcept>
 #include <string>

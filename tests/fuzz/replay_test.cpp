@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: what the fuzzers have found once holds for ever. Method: every file of the corpus, without a fuzzer.
+// Goal: a fault that a fuzzer has found does not come back. Method: every file of the corpus, without a fuzzer.
 #include <gtest/gtest.h>
 
 #include <filesystem>

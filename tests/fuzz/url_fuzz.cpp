@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For any text: it is a URL or refused; a URL written anew from its parts has the same parts; no message repeats what
-// stands between the scheme and the last '@', where a user and a password may be.
+// Any text is accepted as a URL or refused. A URL that is written again from its parts has the same parts. No message
+// repeats text between the scheme and the last '@', where a user and a password may stand.
 #include <stdexcept>
 #include <string>
 

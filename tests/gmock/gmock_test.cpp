@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: a forgotten expectation elects nobody, writes nothing and does not spin. Method: mocks that were told
-// nothing.
+// Goal: a forgotten expectation elects nobody, writes nothing, and makes no loop run hot. Method: mocks without an
+// instruction.
 #include <gtest/gtest.h>
 
 #include <tenure/gmock.hpp>
@@ -14,7 +14,7 @@ namespace {
 using testing::_;
 using testing::NiceMock;
 
-TEST(MockBackend, ToldNothingAnswersUnknown) {
+TEST(MockBackend, WithoutAnInstructionVerbsAnswerUnknown) {
   ManualClock clock;
   NiceMock<MockBackend> backend;
   const Limit limit{clock, clock.now() + std::chrono::seconds(1), {}};
@@ -24,7 +24,7 @@ TEST(MockBackend, ToldNothingAnswersUnknown) {
   EXPECT_EQ(backend.accepts(Timing::of(std::chrono::seconds(1))), std::nullopt);
 }
 
-TEST(MockBackend, ToldNothingWaitsOutItsLimit) {
+TEST(MockBackend, WithoutAnInstructionAwaitChangeSleepsUntilItsLimit) {
   ManualClock clock;
   NiceMock<MockBackend> backend;
   const auto by = clock.now() + std::chrono::seconds(1);
@@ -34,16 +34,7 @@ TEST(MockBackend, ToldNothingWaitsOutItsLimit) {
   clock.advance_to(by);
 }
 
-TEST(MockBackend, DoesAsTold) {
-  ManualClock clock;
-  MockBackend backend;
-  EXPECT_CALL(backend, acquire(_)).WillOnce(testing::Return(Granted{Token{7}}));
-  const auto answer = backend.acquire(Limit{clock, clock.now() + std::chrono::seconds(1), {}});
-  ASSERT_TRUE(std::holds_alternative<Granted>(answer));
-  EXPECT_EQ(std::get<Granted>(answer).token, Token{7});
-}
-
-TEST(MockConditionalStore, ToldNothingElectsNobody) {
+TEST(MockConditionalStore, WithoutAnInstructionNobodyIsElected) {
   ManualClock clock;
   const auto store = std::make_shared<NiceMock<MockConditionalStore>>();
   const auto backend = lock_table(store, "jobs", {"a", ""});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: users can test what they build on a LeaderManager with GoogleMock alone, and what they forget elects nobody.
+// Goal: users can test code that uses a LeaderManager with GoogleMock alone. An expectation that they forget elects
+// nobody.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,14 +21,14 @@ using testing::StrictMock;
 
 constexpr Timing timing{.term = 10s, .renew = 2s, .retry = 200ms, .margin = 500ms, .call = 1s, .drain = 4s};
 
-TEST(ManagerOverMock, ForgottenExpectationNeverElects) {
+TEST(ManagerOverMock, AForgottenExpectationElectsNobody) {
   ManualClock clock;
   const auto backend = std::make_shared<NiceMock<MockBackend>>();
   std::atomic<int> asked{0};
   std::atomic<bool> elected{false};
   ON_CALL(*backend, acquire(_)).WillByDefault([&](const Limit&) {
     ++asked;
-    return Answer{};  // what GoogleMock returns where it was told nothing
+    return Answer{};  // as GoogleMock does without an instruction
   });
   Hooks hooks;
   hooks.elected = [&](const Elected&) { elected = true; };
@@ -42,7 +43,7 @@ TEST(ManagerOverMock, ForgottenExpectationNeverElects) {
   EXPECT_FALSE(elected);
 }
 
-TEST(ManagerOverMock, ElectsRenewsAndOustsAsTheMockSays) {
+TEST(ManagerOverMock, AManagerLeadsRenewsAndOustsAsTheMockAnswers) {
   ManualClock clock;
   const auto backend = std::make_shared<NiceMock<MockBackend>>();
   const Incumbent other{.name = "b", .incarnation = "2", .address = "b:1", .token = {8}, .remaining = 9s};

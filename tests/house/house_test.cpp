@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: the house stays as it was drawn: its arrows, its one clock, its small public face.
-// Method: reads the sources and what the libraries export. Every rule is first shown a sample that breaks it.
+// Goal: the code keeps the rules of the house: who may include whom, one clock, few exports, short public headers, and
+// a README whose code is compiled. Method: reads the sources and the libraries' exports. A sample that breaks a rule is
+// shown to each rule first.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ std::string read(const fs::path& path) {
   return out.str();
 }
 
-/// Files below these folders, as paths relative to the house.
+/// Files below these folders, as paths relative to the repository.
 std::vector<std::string> files(const std::vector<std::string>& folders, const std::set<std::string>& extensions) {
   std::vector<std::string> out;
   for (const auto& folder : folders) {
@@ -84,7 +85,7 @@ bool standard_or_posix(const std::string& header) {
   return std::regex_match(header, standard) || posix.count(header) > 0;
 }
 
-/// Its one third-party library.
+/// Whether the header belongs to the one third-party library of its room.
 bool own_library(const std::string& room, const std::string& header) {
   static const std::map<std::string, std::vector<std::string>> libraries{{"backends/kafka", {"librdkafka/"}},
                                                                          {"backends/postgres", {"pqxx/", "libpq-fe.h"}},
@@ -97,8 +98,8 @@ bool own_library(const std::string& room, const std::string& header) {
          });
 }
 
-/// Core's rooms stand on each other: election and lock_table, which do not know each other, on kit, and all on time.
-/// Local includes of core name the room.
+/// In core, election and lock_table may include kit and time, but not each other. kit may include time. An include
+/// names the room.
 bool local_include_is_right(const std::string& path, const std::string& header) {
   static const std::map<std::string, std::set<std::string>> below{
       {"election", {"kit", "time"}}, {"lock_table", {"kit", "time"}}, {"kit", {"time"}}, {"time", {}}};
@@ -123,7 +124,7 @@ Findings wrong_includes(const std::string& path, const std::string& text) {
     if (!local.empty()) {
       right = local_include_is_right(path, local);
     } else if (const auto found = headers.find(system); found != headers.end()) {
-      // The bundle of stores is there to know them all, by their public face.
+      // The bundle of stores may include the public headers of every store.
       right = found->second == "core" || found->second == room ||
               (room == "backends/stores" && found->second.starts_with("backends/"));
     } else {
@@ -175,7 +176,7 @@ TEST(House, AWrongArrowBetweenRoomsOfCoreIsFound) {
   EXPECT_FALSE(wrong("lock_table", "kit/random.hpp"));
 }
 
-TEST(House, ArrowsPointInward) {
+TEST(House, IncludesFollowTheArrows) {
   std::size_t seen = 0;
   for (const auto& path : sources()) {
     ++seen;
@@ -184,7 +185,7 @@ TEST(House, ArrowsPointInward) {
   EXPECT_GT(seen, 30u);
 }
 
-/// <tenure/kit/...> is for those who write a backend or an adapter.
+/// Includes of <tenure/kit/...>, which is for those who write a backend or an adapter.
 Findings kit_in(const std::string& path, const std::string& text) {
   static const std::regex include(R"re((?:^|\n)\s*#\s*include\s*[<"](tenure/kit/[^>"]*))re");
   std::smatch found;
@@ -192,12 +193,12 @@ Findings kit_in(const std::string& path, const std::string& text) {
   return std::regex_search(code, found, include) ? Findings{path + " includes " + found[1].str()} : Findings{};
 }
 
-TEST(House, AUserWithTheKitIsFound) {
+TEST(House, AnExampleThatIncludesTheKitIsFound) {
   EXPECT_EQ(kit_in("examples/x.cpp", "// x\n#include <tenure/kit/start_thread.hpp>\n").size(), 1u);
   EXPECT_TRUE(kit_in("examples/x.cpp", "// x\n#include <tenure/open.hpp>\n").empty());
 }
 
-TEST(House, ExamplesDoWithoutTheKit) {
+TEST(House, ExamplesIncludeNothingOfTheKit) {
   const auto examples = files({"examples"}, {".hpp", ".cpp"});
   EXPECT_GE(examples.size(), 3u);
   for (const auto& path : examples)
@@ -219,7 +220,7 @@ Findings foreign_clocks(const std::string& path, const std::string& text) {
   return out;
 }
 
-TEST(House, AForeignClockIsFound) {
+TEST(House, AnotherClockIsFound) {
   for (const std::string sample :
        {"std::chrono::system_clock::now()", "steady_clock::now()", "clock_gettime(CLOCK_MONOTONIC, &t)",
         "gettimeofday(&t, 0)", "std::time(nullptr)", "::time(NULL)", "sleep(1)", "std::this_thread::sleep_for(x)",
@@ -235,7 +236,7 @@ TEST(House, CoreAndBackendsKnowNoClockButOurs) {
     for (const auto& finding : foreign_clocks(path, read(house / path))) ADD_FAILURE() << finding;
 }
 
-// ---- the public face ----
+// ---- public headers and exports ----
 
 TEST(House, PublicHeadersAreShort) {
   std::size_t seen = 0;
@@ -260,7 +261,8 @@ std::optional<std::string> our_name(std::string symbol) {
   return match[1].str();
 }
 
-/// `exported`: lines of nm. Templates of the standard library are always visible: that is libstdc++'s doing.
+/// Symbols that no public header declares. `exported` has the lines of nm. libstdc++ makes the templates of the
+/// standard library visible, so these are left out.
 Findings strangers(const std::string& exported, const std::string& declared) {
   static const std::regex line(R"([0-9a-f]+ ([A-Za-z]) (.*))");
   static const std::regex standard(
@@ -298,7 +300,7 @@ std::string declarations() {
   return out;
 }
 
-TEST(House, AStrangerAmongTheExportedIsFound) {
+TEST(House, AnUndeclaredExportIsFound) {
   const auto declared = declarations();
   const auto stranger = [&](const std::string& symbol) {
     return !strangers("0000000000001234 T " + symbol, declared).empty();
@@ -314,7 +316,7 @@ TEST(House, AStrangerAmongTheExportedIsFound) {
   EXPECT_FALSE(stranger("tenure::boot_clock()"));
 }
 
-TEST(House, LibrariesExportWhatHeadersMarkAndNothingElse) {
+TEST(House, LibrariesExportOnlyWhatHeadersDeclare) {
   const std::string nm = TENURE_NM;
   ASSERT_FALSE(nm.empty()) << "nm was not found (Debian: apt install binutils)";
   const auto declared = declarations();
@@ -354,12 +356,12 @@ std::vector<std::string> structs(const std::string& text) {
   return out;
 }
 
-TEST(House, APublicStructIsFound) {
+TEST(House, StructsWithMembersAreFound) {
   EXPECT_EQ(structs("struct A;\nstruct B {};\nstruct C {\n  int c;\n};\nstruct X_EXPORT D { int d; };\n"),
             (std::vector<std::string>{"C", "D"}));
 }
 
-TEST(House, EveryPublicStructIsMadeByName) {
+TEST(House, EveryPublicStructIsMadeByNamedFields) {
   const auto made = read(house / "tests/house/aggregates.cpp");
   std::size_t seen = 0;
   for (const auto& path : files({"core", "backends", "adapters"}, {".hpp"})) {
@@ -375,7 +377,7 @@ TEST(House, EveryPublicStructIsMadeByName) {
   EXPECT_GT(seen, 25u);
 }
 
-// ---- what is shown, runs ----
+// ---- documents ----
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> out;
@@ -384,7 +386,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return out;
 }
 
-/// What stands between two lines that hold nothing but "//! [name]" or "#! [name]", moved to the left edge.
+/// The lines between two lines that are "//! [name]" or "#! [name]", moved to the left edge.
 std::string region(const std::string& text, const std::string& name) {
   const std::regex mark(R"(\s*(//|#)! \[)" + name + R"(\]\s*)");
   std::vector<std::string> lines;
@@ -425,7 +427,7 @@ Findings misquoted(const std::string& document) {
   return out;
 }
 
-TEST(House, AMisquotationIsFound) {
+TEST(House, ABlockOfCodeThatDiffersFromItsFileIsFound) {
   EXPECT_EQ(region("a\n  //! [x]\n  b\n\n    c\n  //! [x]\nd\n", "x"), "b\n\n  c\n");
   EXPECT_EQ(region("//! [x]\nb\n", "x"), "") << "no end";
   const std::string open = "<!-- examples/every_store.cpp [any] -->\n```cpp\n", close = "```\n";
@@ -436,7 +438,7 @@ TEST(House, AMisquotationIsFound) {
   EXPECT_EQ(misquoted("Text.\n```cpp\nint i;\n" + close).size(), 1u);
 }
 
-TEST(House, EveryBlockOfCodeIsCompiledFromTheFileThatItQuotes) {
+TEST(House, EveryBlockOfCodeInTheReadmeQuotesAFile) {
   const auto readme = read(house / "README.md");
   for (const auto& finding : misquoted(readme)) ADD_FAILURE() << "README.md, " << finding;
 }
@@ -456,7 +458,7 @@ TEST(House, ADeadLinkIsFound) {
             Findings{"gone.md"});
 }
 
-TEST(House, EveryLinkOfADocumentLeadsSomewhere) {
+TEST(House, EveryLinkOfADocumentLeadsToAFile) {
   auto documents = files({"core", "backends", "adapters", "tests", "examples", "docker"}, {".md"});
   documents.insert(documents.end(), {"README.md", "CHANGELOG.md"});
   EXPECT_GT(documents.size(), 6u);
@@ -473,7 +475,7 @@ TEST(House, EveryFileNamesItsLicenceFirst) {
 }
 
 /// Spelt in halves, so that this file does not find itself.
-TEST(House, NothingIsLeftForLaterAndNoTestSleeps) {
+TEST(House, NothingIsMarkedForLaterAndNoTestSleeps) {
   const std::regex later(std::string(R"(\b(TO)") + "DO|FIX" + "ME|HA" + "CK|XX" + R"(X)\b)");
   const std::regex sleeps(std::string(R"(\b(sleep)") + R"(_for|sleep)" + R"(_until|us)" + R"(leep|nano)" +
                           R"(sleep)\b)");

@@ -14,8 +14,8 @@ endfunction()
 set(build ${CMAKE_COMMAND} --build)
 set(configure ${CMAKE_COMMAND} -G ${GENERATOR} -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_COMPILER=${COMPILER}
   -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
-# One translation unit for each library takes a third of the time, some users build so, and a helper that two files
-# define meets itself.
+# One translation unit per library takes a third of the time, and some users build so. It also shows if two files define
+# the same helper.
 set(unity -D CMAKE_UNITY_BUILD=ON -D CMAKE_UNITY_BUILD_BATCH_SIZE=0)
 file(REMOVE_RECURSE ${BINARY})
 
@@ -39,7 +39,7 @@ if(NOT output MATCHES "leads")
   message(FATAL_ERROR "the consumer said: ${output}")
 endif()
 
-# A program of one store loads no other store's library: what it loads is what the loader says, all levels down.
+# A program of one store loads no other store's library. The loader tells all that it loads, at all levels.
 set(library_of_kafka "librdkafka")
 set(library_of_postgres "libpq")
 set(library_of_redis "libhiredis")
@@ -59,7 +59,7 @@ foreach(program IN LISTS programs)
     endif()
   endforeach()
 endforeach()
-# A store that was left out is named, with the option that builds it.
+# The error names the store that was left out, and the option that builds it.
 if(WAY STREQUAL "subdirectory")
   run(${BINARY}/consumer/only_stores kafka://127.0.0.1:1/topic)
   if(NOT output MATCHES "\"kafka\" was left out of this build; configure it with -DTENURE_KAFKA=ON")

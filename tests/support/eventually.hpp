@@ -8,8 +8,8 @@
 
 namespace tenure::test {
 
-/// Until `holds`, which some other thread, process or server brings about; false after so long a time that it was not
-/// the machine that was slow. Takes no descriptor.
+/// Waits until `holds`, which another thread, process or server brings about. Returns false after so long a time that a
+/// slow machine cannot be the reason. Needs no file descriptor.
 template <class Holds>
 bool eventually(Holds holds, Clock::Duration patience = std::chrono::seconds(30)) {
   const auto end = boot_clock().now() + patience;

@@ -9,7 +9,7 @@
 
 namespace tenure::test {
 
-/// While it lives this process can open nothing but what it gives back.
+/// While it lives, this process can open no file descriptor but those that this object gives back.
 class NoDescriptors {
  public:
   NoDescriptors() {
@@ -31,8 +31,8 @@ class NoDescriptors {
 
 }  // namespace tenure::test
 
-/// Skips the test where the sanitizer of undefined behaviour looks at memory through a pipe: without one it takes sound
-/// objects for broken.
+/// Skips the test under UndefinedBehaviorSanitizer, which inspects memory through a pipe. Without a descriptor for that
+/// it takes sound objects for broken.
 #ifdef __SANITIZE_ADDRESS__
 #define TENURE_NEEDS_NO_DESCRIPTORS() GTEST_SKIP() << "a sanitizer of this build needs descriptors of its own"
 #else

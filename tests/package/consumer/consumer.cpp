@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least that a user writes.
+// The smallest program of a user.
 #include <chrono>
 #include <cstdio>
 

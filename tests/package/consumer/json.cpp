@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A document and one store: the adapter brings no other.
+// A document and one store. The adapter links no other store.
 #include <cstdio>
 
 #include <tenure/json.hpp>

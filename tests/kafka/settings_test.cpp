@@ -144,7 +144,7 @@ TEST(KafkaSettings, SecretsAreNeverTold) {
   EXPECT_TRUE(mentions(to_string(o), "sasl.password=***"));
   EXPECT_TRUE(mentions(to_string(o), "group jobs"));
 
-  const Redactor redacted(o.properties);
+  const auto redacted = redactor_of(o.properties);
   EXPECT_EQ(redacted(std::string("login ") + canary + " and " + canary), "login *** and ***");
 
   auto bad = options();

@@ -175,6 +175,20 @@ TEST(RedisOptions, PropertiesAndCredentialsBesideTheUrlAreTaken) {
   EXPECT_EQ(opened.presets, lock_table_presets());
 }
 
+TEST(RedisOptions, AServerThatIsReachedWithoutTlsIsWarnedOfUnlessItIsThisHosts) {
+  const auto warnings = [](const std::string& url) {
+    std::vector<std::string> out;
+    open(from_url(url), "jobs", {}, [&](const LogLine& line) { out.push_back(line.message); });
+    return out;
+  };
+  const auto said = warnings("redis+sentinel://127.0.0.1,db.example/main");
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_TRUE(mentions(said[0], "db.example:26379")) << said[0];
+  EXPECT_TRUE(mentions(said[0], "TLS does not protect")) << said[0];
+  EXPECT_TRUE(warnings("redis://localhost").empty());
+  EXPECT_TRUE(warnings("redis+unix:///run/redis.sock").empty());
+}
+
 TEST(RedisOptions, DifferentElectionsHaveDifferentKeys) {
   std::set<std::string> keys;
   const std::vector<std::string> names{"a", "{a}", "a}", "{a", "}", "{", "{}", "a}b", "a}b}", "{a}{b}"};

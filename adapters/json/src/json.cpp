@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tenure/json.hpp>
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/security.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -23,14 +24,10 @@ std::string listed(const std::vector<Finding>& findings) {
   throw InvalidDocument({{std::move(pointer), std::move(message)}});
 }
 
-/// Stores tell no secrets; this is for one that forgets to take care.
-std::string without(std::string message, const std::vector<std::string>& secrets) {
-  for (const auto& secret : secrets) {
-    if (secret.size() < 4) continue;
-    for (auto at = message.find(secret); at != message.npos; at = message.find(secret, at + 3))
-      message.replace(at, secret.size(), "***");
-  }
-  return message;
+/// Stores tell no secrets; this is for one that forgets to take care. Short ones stand in words by chance.
+std::string without(const std::string& message, std::vector<std::string> secrets) {
+  std::erase_if(secrets, [](const auto& secret) { return secret.size() < 4; });
+  return Redactor(std::move(secrets))(message);
 }
 
 Opened opened(const Document& document, Opener open) {

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstring>
 
+#include <tenure/kit/text.hpp>
+
 namespace tenure::file {
 namespace {
 
@@ -36,12 +38,12 @@ std::uint64_t sum_of_fixed(Image image) {
   image.released = 0;
   image.beat = {};
   image.sum = 0;
-  return sum_of(bytes_of(image));
+  return fnv1a(bytes_of(image));
 }
 
 std::uint64_t sum_of_beat(Beat beat, FileId file) {
   beat.sum = 0;
-  return sum_of(bytes_of(beat), sum_of(bytes_of(file.inode)));
+  return fnv1a(bytes_of(beat), fnv1a(bytes_of(file.inode)));
 }
 
 Error too_long(const char* field, std::size_t given, std::size_t most) {
@@ -50,11 +52,6 @@ Error too_long(const char* field, std::size_t given, std::size_t most) {
 }
 
 }  // namespace
-
-std::uint64_t sum_of(std::string_view bytes, std::uint64_t start) {
-  for (const char c : bytes) start = (start ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  return start;
-}
 
 std::uint64_t encode_release(std::uint64_t beat) { return beat ^ release_mask; }
 

@@ -82,7 +82,4 @@ struct OtherFormat {
 
 std::variant<Unreadable, OtherFormat, Decoded> decode(std::string_view bytes);
 
-/// FNV-1a. Finds accidents, not forgers: who may write here may lead anyway.
-std::uint64_t sum_of(std::string_view bytes, std::uint64_t start = 14695981039346656037ULL);
-
 }  // namespace tenure::file

@@ -60,20 +60,15 @@ unsigned permissions_below(unsigned mode) {
 }  // namespace
 
 std::vector<std::string> encoded(std::string_view election) {
-  static constexpr char digits[] = "0123456789ABCDEF";
   std::vector<std::string> pieces(1);
   for (const char c : election) {
-    const auto byte = static_cast<unsigned char>(c);
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
                        c == '_' || (c == '.' && !pieces.back().empty());
     if (pieces.back().size() + 3 > longest_name) {
       pieces.back() += '~';
       pieces.emplace_back();
     }
-    if (plain)
-      pieces.back() += c;
-    else
-      pieces.back() += {'%', digits[byte >> 4], digits[byte & 15]};
+    pieces.back() += plain ? std::string(1, c) : percent(c);
   }
   return pieces;
 }

@@ -16,6 +16,7 @@
 #include <tenure/file.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
+#include <tenure/kit/text.hpp>
 #include <tenure/kit/wait.hpp>
 #include <tenure/log.hpp>
 
@@ -161,7 +162,7 @@ Result<bool> Store::look_into(std::uint64_t newest, Read& out) const {
     out.unreadable = true;
     out.record.emplace();
     out.record->token = {newest};
-    out.record->beat = sum_of(content);  // another one whenever its holder, if it has one, renews
+    out.record->beat = fnv1a(content);  // another one whenever its holder, if it has one, renews
     return true;
   }
   return judge(std::get<Decoded>(std::move(decoded)), file, place_.path_of(name), out);

@@ -6,7 +6,7 @@
 namespace tenure::kafka {
 
 ClosableLog::ClosableLog(const Options& options)
-    : log_(options.log), redacted_(options.properties), election_(options.group) {}
+    : log_(options.log), redacted_(redactor_of(options.properties)), election_(options.group) {}
 
 void ClosableLog::write(Level level, std::string_view message) noexcept {
   ++writing_;

@@ -37,9 +37,7 @@ std::shared_ptr<Backend> open(Options given) {
   auto options = completed(std::move(given));
   const auto log = std::make_shared<ClosableLog>(options);
   for (const auto& host : plaintext_hosts(options))
-    log->write(Level::warning, "broker " + host +
-                                   " is spoken to in plain text: anybody on the way can read and "
-                                   "forge commits, and so leaders. Set security.protocol to ssl or sasl_ssl");
+    log->write(Level::warning, unprotected("broker " + host, "Set the property security.protocol to ssl or sasl_ssl"));
   auto observer = make_observer(options, options.group, log);
   return std::make_shared<KafkaBackend>(Carrier::make(std::move(options), log, std::move(observer)));
 }

@@ -19,15 +19,8 @@ bool plain(unsigned char c) {
 }
 
 std::string percent_encoded(std::string_view text) {
-  static constexpr char digits[] = "0123456789ABCDEF";
   std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (plain(byte))
-      out += c;
-    else
-      (out += '%', out += digits[byte >> 4], out += digits[byte & 15]);
-  }
+  for (const char c : text) out += plain(static_cast<unsigned char>(c)) ? std::string(1, c) : percent(c);
   return out;
 }
 

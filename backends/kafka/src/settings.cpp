@@ -8,6 +8,7 @@
 #include <fstream>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
@@ -158,10 +159,6 @@ void check_record_fits(const Candidate& candidate) {
 
 // ---- the client's language ----
 
-bool loopback(std::string_view host) {
-  return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");
-}
-
 /// ", did you mean ...?" by the names that this librdkafka documents.
 std::string suggestion(const std::string& name) {
   char* text = nullptr;
@@ -280,22 +277,16 @@ bool secret(std::string_view property) {
          name == "sasl.kerberos.kinit.cmd" || name == "ssl.certificate.pem";
 }
 
-Redactor::Redactor(const Properties& properties) {
+Redactor redactor_of(const Properties& properties) {
+  std::vector<std::string> secrets;
   for (const auto& [name, value] : properties)
-    if (secret(name) && !value.empty()) secrets_.push_back(value);
-  std::sort(secrets_.begin(), secrets_.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
-}
-
-std::string Redactor::operator()(std::string_view text) const {
-  std::string out(text);
-  for (const auto& value : secrets_)
-    for (auto at = out.find(value); at != out.npos; at = out.find(value, at + 3)) out.replace(at, value.size(), "***");
-  return out;
+    if (secret(name)) secrets.push_back(value);
+  return Redactor(std::move(secrets));
 }
 
 void check_properties(const Properties& properties) {
   const Conf conf(rd_kafka_conf_new());
-  const Redactor redacted(properties);
+  const auto redacted = redactor_of(properties);
   for (const auto& [name, value] : properties) {
     char why[512] = "";
     const auto result = rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), why, sizeof why);
@@ -320,7 +311,7 @@ std::vector<std::string> plaintext_hosts(const Options& options) {
     while (!host.empty() && host.front() == ' ') host.remove_prefix(1);
     if (const auto port = host.rfind(':'); port != host.npos && host.find(']', port) == host.npos)
       host = host.substr(0, port);
-    if (!host.empty() && !loopback(host)) out.emplace_back(host);
+    if (!loopback(host)) out.emplace_back(host);
   }
   return out;
 }
@@ -337,7 +328,7 @@ std::string to_string(const Options& o) {
            std::to_string(o.create_topic->replication_factor);
   out += o.first_claim == FirstClaim::wait ? ", first_claim wait" : "";
   out += o.remote_step_down ? ", remote_step_down" : "";
-  const Redactor redacted(o.properties);
+  const auto redacted = redactor_of(o.properties);
   for (const auto& [name, value] : o.properties)
     out += ", " + printable(name, 80) + "=" + (secret(name) ? "***" : printable(redacted(value)));
   return redacted(out);

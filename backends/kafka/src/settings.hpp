@@ -11,6 +11,7 @@
 
 #include <tenure/kafka.hpp>
 #include <tenure/kit/c_handle.hpp>
+#include <tenure/kit/security.hpp>
 #include <tenure/result.hpp>
 
 namespace tenure::kafka {
@@ -46,14 +47,7 @@ Properties member_properties(const Options& options, const Pace& pace, const std
 bool secret(std::string_view property);
 
 /// Takes the values of secret properties out of texts that come from the client.
-class Redactor {
- public:
-  explicit Redactor(const Properties& properties);
-  std::string operator()(std::string_view text) const;
-
- private:
-  std::vector<std::string> secrets_;
-};
+Redactor redactor_of(const Properties& properties);
 
 /// Throws std::invalid_argument naming the property if librdkafka does not know it or its value.
 void check_properties(const Properties& properties);

@@ -20,10 +20,7 @@ namespace {
 
 void warn(const Log& log, const Settings& settings, const std::string& election) {
   for (const auto& host : settings.unverified_hosts)
-    tell(log, Level::warning,
-         "TLS does not verify server " + printable(host) +
-             ": an attacker on the network could read the password and forge who leads. Set sslmode=verify-full in "
-             "conninfo",
+    tell(log, Level::warning, unprotected("server " + host, "Set sslmode=verify-full in conninfo"),
          {{"election", election}, {"store", "postgres"}});
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/text.hpp>
 
 #include "faults.hpp"
 #include "statements.hpp"
@@ -26,12 +27,6 @@ constexpr const char* introduction =
     " from (select to_regclass($1::text) as id) as named"
     " left join pg_class c on c.oid = named.id left join pg_namespace n on n.oid = c.relnamespace";
 
-/// FNV-1a. Two elections that meet on one channel wake each other for nothing, no more.
-std::uint64_t hash(std::string_view text, std::uint64_t seed) {
-  for (const char c : text) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return seed;
-}
-
 std::string place(pqxx::connection& connection) {
   const auto text = [](const char* part) { return std::string(part ? part : ""); };
   return " (" +
@@ -45,12 +40,13 @@ bool readable(int socket) {
 
 }  // namespace
 
-/// As short as an identifier must be, whatever the names; the same for all who spell the table differently.
+/// As short as an identifier must be, whatever the names; the same for all who spell the table differently. Two
+/// elections that meet on one channel only wake each other for nothing.
 std::string channel_of(const std::string& schema, const std::string& table, const std::string& election) {
   const auto all = schema + '\0' + table + '\0' + election;
   std::string out = "tenure_";
   for (const std::uint64_t seed : {0xcbf29ce484222325u, 0x9ae16a3b2f90404fu})
-    for (auto bits = hash(all, seed), left = std::uint64_t{16}; left-- > 0; bits >>= 4)
+    for (auto bits = fnv1a(all, seed), left = std::uint64_t{16}; left-- > 0; bits >>= 4)
       out += "0123456789abcdef"[bits & 15];
   return out;
 }

@@ -131,11 +131,6 @@ void check_values(const Pairs& pairs) {
   check_file(pairs, "sslkey", "PGSSLKEY");
 }
 
-bool loopback(std::string_view host) {
-  return host.empty() || host.front() == '/' || host.front() == '@' || host == "localhost" || host == "::1" ||
-         host.starts_with("127.");
-}
-
 /// As far as conninfo and the environment tell; a service file keeps its own counsel.
 std::vector<std::string> unverified(const Pairs& pairs) {
   const auto mode = effective(pairs, "sslmode", "PGSSLMODE");
@@ -186,17 +181,14 @@ Settings settings_of(const Options& options, const std::string& called) {
   pairs.emplace("fallback_application_name", called);
   check_values(pairs);
 
-  Settings out{.conninfo = joined(pairs),
-               .target = target_of(pairs),
-               .own_timeout = !effective(pairs, "connect_timeout", "PGCONNECT_TIMEOUT").empty(),
-               .table = options.table,
-               .quoted = quoted_table(options.table),
-               .secrets = {},
-               .unverified_hosts = unverified(pairs)};
-  for (const auto& secret :
-       {effective(pairs, "password", "PGPASSWORD"), effective(pairs, "sslpassword", "PGSSLPASSWORD")})
-    if (!secret.empty()) out.secrets.push_back(secret);
-  return out;
+  return {.conninfo = joined(pairs),
+          .target = target_of(pairs),
+          .own_timeout = !effective(pairs, "connect_timeout", "PGCONNECT_TIMEOUT").empty(),
+          .table = options.table,
+          .quoted = quoted_table(options.table),
+          .without_secrets =
+              Redactor({effective(pairs, "password", "PGPASSWORD"), effective(pairs, "sslpassword", "PGSSLPASSWORD")}),
+          .unverified_hosts = unverified(pairs)};
 }
 
 /// libpq counts in whole seconds, of which the first may be short.
@@ -207,12 +199,8 @@ std::string Settings::conninfo_within(Clock::Duration patience) const {
 }
 
 std::string Settings::redacted(std::string_view text) const {
-  std::string out(text);
-  for (const auto& secret : secrets)
-    for (auto at = out.find(secret); at != out.npos; at = out.find(secret, at + 3))
-      out.replace(at, secret.size(), "***");
-  std::string line;  // of several
-  for (const char c : out) {
+  std::string line;
+  for (const char c : without_secrets(text)) {
     const bool blank = c == '\n' || c == '\t' || c == ' ';
     if (!blank || (!line.empty() && line.back() != ' ')) line += blank ? ' ' : c;
   }

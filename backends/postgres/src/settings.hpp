@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <tenure/clock.hpp>
+#include <tenure/kit/security.hpp>
 #include <tenure/postgres.hpp>
 
 namespace tenure::postgres {
@@ -19,13 +20,13 @@ struct Settings {
   bool own_timeout{};    ///< The user says how long a connect may take.
   std::string table;     ///< As the user wrote it, for messages.
   std::string quoted;    ///< For statements.
-  std::vector<std::string> secrets;
+  Redactor without_secrets;
   std::vector<std::string> unverified_hosts;  ///< Reached over a network, and TLS verifies nothing.
 
   /// conninfo, with about so long for each server.
   std::string conninfo_within(Clock::Duration patience) const;
 
-  /// Without the secrets, and fit for a log line.
+  /// The text without our secrets, on one line, fit for a log.
   std::string redacted(std::string_view text) const;
 };
 

@@ -53,11 +53,10 @@ std::string array_of(const std::vector<std::uint64_t>& beats) {
   return out + '}';
 }
 
-std::string bytes_of(const std::string& hex) {
-  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+std::string bytes_of(std::string_view hex) {
   std::string out;
-  for (std::size_t at = 0; at + 1 < hex.size(); at += 2)
-    out += static_cast<char>(digit(hex[at]) << 4 | digit(hex[at + 1]));
+  for (; hex.size() > 1; hex.remove_prefix(2))
+    out += static_cast<char>(number<unsigned char>(hex.substr(0, 2), 16).value_or(0));
   return out;
 }
 

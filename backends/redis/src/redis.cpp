@@ -1,13 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tenure/redis.hpp>
 
+#include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
+#include <tenure/kit/security.hpp>
 #include <tenure/lock_table.hpp>
 
 #include "options.hpp"
 #include "store.hpp"
 
 namespace tenure::redis {
+namespace {
+
+#ifdef TENURE_REDIS_TLS
+constexpr const char* remedy = "Set Options::tls, or write rediss:// in the URL";
+#else
+constexpr const char* remedy = "This build has no TLS: let a local TLS proxy such as stunnel carry the connection";
+#endif
+
+void warn(const Log& log, const Options& options, const std::string& election) {
+  if (options.tls) return;
+  for (const auto& server : options.servers)
+    if (!loopback(server.host))
+      tell(log, Level::warning, unprotected("server " + to_string(server), remedy),
+           {{"election", election}, {"store", "redis"}});
+}
+
+}  // namespace
 
 Options from_url(const std::string& url) { return from(parse_url(url)); }
 
@@ -17,8 +36,9 @@ std::shared_ptr<ConditionalStore> store(const Options& options, const std::strin
 
 std::shared_ptr<Backend> open(const Options& options, const std::string& election, Candidate candidate, Log log) {
   candidate = checked(std::move(candidate));
-  auto record = std::make_shared<Store>(options, election, candidate.name, log);
-  return lock_table(std::move(record), election, std::move(candidate), std::move(log));
+  auto store = std::make_shared<Store>(options, election, candidate.name, log);
+  warn(log, options, election);
+  return lock_table(std::move(store), election, std::move(candidate), std::move(log));
 }
 
 Presets presets() { return lock_table_presets(); }

@@ -24,4 +24,15 @@ std::string hex(std::uint64_t value) {
   return out;
 }
 
+std::string percent(char byte) {
+  static constexpr char upper[] = "0123456789ABCDEF";
+  const auto value = static_cast<unsigned char>(byte);
+  return {'%', upper[value >> 4], upper[value & 15]};
+}
+
+std::uint64_t fnv1a(std::string_view bytes, std::uint64_t start) {
+  for (const char c : bytes) start = (start ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return start;
+}
+
 }  // namespace tenure

@@ -27,5 +27,16 @@ TEST(Text, BytesAreTwoDigitsEach) {
   EXPECT_EQ(hex(std::uint64_t{0x123456789abcdef0}), "123456789abcdef0");
 }
 
+TEST(Text, AByteIsAPercentSignAndTwoDigits) {
+  EXPECT_EQ(percent(' '), "%20");
+  EXPECT_EQ(percent('\xfa'), "%FA");
+}
+
+TEST(Text, AHashIsThatOfFnv1a) {
+  EXPECT_EQ(fnv1a(""), 0xcbf29ce484222325u);
+  EXPECT_EQ(fnv1a("foobar"), 0x85944171f73967e8u);
+  EXPECT_EQ(fnv1a("bar", fnv1a("foo")), fnv1a("foobar"));
+}
+
 }  // namespace
 }  // namespace tenure

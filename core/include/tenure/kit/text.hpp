@@ -27,4 +27,10 @@ TENURE_EXPORT std::string hex(std::string_view bytes);
 /// 16 digits, in lower case.
 TENURE_EXPORT std::string hex(std::uint64_t value);
 
+/// '%' and two digits, in upper case.
+TENURE_EXPORT std::string percent(char byte);
+
+/// FNV-1a. It finds accidents, not forgers. `start` continues the sum of what stood before.
+TENURE_EXPORT std::uint64_t fnv1a(std::string_view bytes, std::uint64_t start = 0xcbf29ce484222325);
+
 }  // namespace tenure

@@ -20,6 +20,7 @@ class [[nodiscard]] Result {
   Result(Error error) : held_(std::in_place_index<0>, std::move(error)) {}
   template <class U = T>
   requires(std::convertible_to<U, T> && !std::same_as<std::remove_cvref_t<U>, Error> &&
+           // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): clang-tidy overlooks the line above it
            !std::same_as<std::remove_cvref_t<U>, Result>) Result(U&& value)
       : held_(std::in_place_index<1>, std::forward<U>(value)) {}
 

@@ -11,6 +11,10 @@
 #include <csignal>
 #include <cstring>
 #include <future>
+#include <set>
+#include <stop_token>
+#include <tenure/manual_clock.hpp>
+#include <thread>
 
 #include "server.hpp"
 #include "support.hpp"
@@ -223,6 +227,36 @@ TEST(RedisHostile, AResolverThatNeverAnswersEndsNoCallLate) {
   }  // leaves its thread behind, and does not wait for it
   resolver().set_value();
   EXPECT_TRUE(eventually([&] { return bool(a->read(within(100ms))); }));
+}
+
+TEST(RedisHostile, AStoreThatIsDestroyedWhileItConnectsTriesNoFurtherServer) {
+  FakeServer silent([](const std::string&) { return FakeServer::Answer{}; });
+  FakeServer second([](const std::string&) { return FakeServer::Answer{"-ERR\r\n", true}; });
+  auto gone = open_at(silent.address() + "," + second.address());
+  EXPECT_TRUE(eventually([&] {
+    const auto error = error_of(gone->read(within(60ms)));
+    return error.message.find("(introduction)") != error.message.npos;
+  }));
+  gone.reset();
+  EXPECT_FALSE(open_at(second.address())->read(within(2s)));
+  EXPECT_EQ(second.accepted(), 1) << "the other store's alone";
+}
+
+TEST(RedisHostile, FollowersWhoseSubscriptionsBrokeComeBackAtDifferentMoments) {
+  std::set<Clock::Time> alarms;
+  for (int i = 0; i < 3; ++i) {
+    ManualClock clock;
+    const auto follower = open_at("127.0.0.1:1");
+    std::stop_source stop;
+    const auto now = clock.now();
+    std::jthread waits([&] { follower->await_change(std::nullopt, {clock, now + 1min, stop.get_token()}); });
+    EXPECT_TRUE(eventually([&] { return clock.next_alarm() < now + 1min; }));
+    EXPECT_GE(clock.next_alarm(), now + 500ms);
+    EXPECT_LE(clock.next_alarm(), now + 1s);
+    alarms.insert(clock.next_alarm());
+    stop.request_stop();
+  }
+  EXPECT_EQ(alarms.size(), 3u);
 }
 
 // ---- SIGPIPE ----

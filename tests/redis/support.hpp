@@ -127,10 +127,12 @@ class FakeServer {
   FakeServer& operator=(const FakeServer&) = delete;
 
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  int accepted() const { return accepted_; }  ///< Connections so far, in the order in which they were made.
 
  private:
   void accept() {
     for (int fd = 0; (fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
+      ++accepted_;
       auto& connection = connections_.emplace_back();
       connection.first = fd;
       connection.second = std::jthread([this, fd] { serve(fd); });
@@ -148,6 +150,7 @@ class FakeServer {
 
   const std::function<Answer(const std::string&)> answer_;
   int listener_{-1}, port_{};
+  std::atomic<int> accepted_{0};
   std::list<std::pair<int, std::jthread>> connections_;
   std::jthread accepter_;
 };

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include <tenure/kit/jitter.hpp>
 #include <tenure/kit/wait.hpp>
 
 #include "faults.hpp"
@@ -12,7 +13,7 @@
 namespace tenure::postgres {
 namespace {
 
-/// A session that ends as soon as it idles is not made again more often than this.
+/// The longest pause before a broken session is made again by one who waits. It may end as soon as it idles.
 constexpr Clock::Duration calm = std::chrono::seconds(1);
 
 /// Of what is left of a call: the rest is for the answer, so that the server ends the wait and not we the connection.
@@ -93,7 +94,7 @@ std::optional<Version> Store::await_change(const std::optional<Version>& seen, c
       limit);
   if (heard && heard->first == Wait::deaf) thread_.wait_out(limit);
   if (!heard || heard->first == Wait::broken)
-    thread_.wait_out({limit.clock, std::min(limit.by, began + calm), limit.stop});
+    thread_.wait_out({limit.clock, std::min(limit.by, began + jittered(calm)), limit.stop});
   return heard ? heard->second : std::nullopt;
 }
 

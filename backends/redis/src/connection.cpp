@@ -51,7 +51,7 @@ std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
     if (!error) continue;
     drop();
     if (!told || error->fault != Fault::unreachable) told = std::move(error);  // what somebody can act on
-    if (++failed == tries) return told;
+    if (ended_ || ++failed == tries) return told;
   }
   return std::nullopt;
 }
@@ -63,19 +63,23 @@ std::optional<Error> Connection::connect_once(CallThread::Attempt& attempt) {
         : by_socket ? Address{"127.0.0.1"}  // where a cluster names no host
                     : options_.servers[seed_ % options_.servers.size()];
   wire_.emplace("redis " + (by_socket ? printable(options_.socket) : to_string(at_)));
-  attempt.step(wire_->name(), "resolving, TCP");
+  if (auto error = begin(attempt, "resolving, TCP")) return error;
   if (auto error =
           by_socket ? wire_->connect(options_.socket, attempt.patience()) : wire_->connect(at_, attempt.patience()))
     return error;
   if (auto error = secure(attempt)) return error;
-  if (!attempt.step(wire_->name(), "introduction", wire_->descriptor())) return wire_->broken("ended");
+  if (auto error = begin(attempt, "introduction")) return error;
   return introduce_ourselves(attempt);
+}
+
+std::optional<Error> Connection::begin(CallThread::Attempt& attempt, const char* step) {
+  ended_ = !attempt.step(wire_->name(), step, wire_->descriptor());
+  return ended_ ? std::optional(wire_->broken("not connected, for the store is closed")) : std::nullopt;
 }
 
 std::optional<Error> Connection::secure(CallThread::Attempt& attempt) {
   if (!options_.tls) return std::nullopt;
-  const auto* const handshake = "TLS handshake; a port without TLS leaves it unanswered";
-  if (!attempt.step(wire_->name(), handshake, wire_->descriptor())) return wire_->broken("ended");
+  if (auto error = begin(attempt, "TLS handshake; a port without TLS leaves it unanswered")) return error;
   return wire_->secure(options_, at_.host);
 }
 

@@ -46,6 +46,7 @@ class Connection final : public CallThread::Connection {
 
  private:
   std::optional<Error> connect_once(CallThread::Attempt& attempt);
+  std::optional<Error> begin(CallThread::Attempt& attempt, const char* step);
   std::optional<Error> secure(CallThread::Attempt& attempt);
   std::optional<Error> introduce_ourselves(CallThread::Attempt& attempt);
   std::optional<Error> check_role(const Reply& reply) const;
@@ -63,6 +64,7 @@ class Connection final : public CallThread::Connection {
   const std::string client_;
   std::optional<Wire> wire_;
   bool greeted_{}, subscribed_{};
+  bool ended_{};               ///< The attempt: no server is to be tried any more.
   Address at_;                 ///< Where `wire_` leads.
   std::optional<Address> to_;  ///< Where a cluster sent us.
   bool asking_{};              ///< There for a slot that is still on its way.

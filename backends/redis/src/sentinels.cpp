@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <tenure/kit/jitter.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/start_thread.hpp>
 #include <tenure/kit/wait.hpp>
@@ -170,7 +171,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
   }
 
   static void retreat(Link& link) {
-    link.not_before = now() + link.pause / 2 + link.pause * (now().time_since_epoch().count() % 1024) / 2048;
+    link.not_before = now() + jittered(link.pause);
     link.pause = std::min(link.pause * 2, longest_pause);
   }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <system_error>
 
+#include <tenure/kit/jitter.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
 #include <tenure/kit/wait.hpp>
@@ -15,7 +16,7 @@
 namespace tenure::redis {
 namespace {
 
-/// From a subscription that failed to the next attempt, if anybody still waits.
+/// The longest pause from a subscription that failed to the next attempt, if anybody still waits.
 constexpr Clock::Duration subscribe_again = std::chrono::seconds(1);
 
 constexpr int most_redirections = 4;
@@ -144,8 +145,8 @@ std::optional<Version> Store::await_change(const std::optional<Version>& seen, c
     if (deaf.message != deaf_) warn("a release will be noticed late, since nothing is told of it: " + deaf.message);
     deaf_ = deaf.message;
     const bool passes = deaf.fault == Fault::unreachable || deaf.fault == Fault::timed_out;
-    const Limit pause{limit.clock, passes ? std::min(limit.by, limit.clock.now() + subscribe_again) : limit.by,
-                      limit.stop};
+    const Limit pause{
+        limit.clock, passes ? std::min(limit.by, limit.clock.now() + jittered(subscribe_again)) : limit.by, limit.stop};
     sentinels_ ? sentinels_->wait_out(pause) : commands_->thread.wait_out(pause);
   }
   return std::nullopt;

@@ -53,11 +53,11 @@
 #include <mutex>
 #include <stdexcept>
 #include <system_error>
+#include <tenure/kit/jitter.hpp>
 #include <tenure/kit/start_thread.hpp>
 #include <tenure/kit/wait.hpp>
 #include <utility>
 
-#include "kit/random.hpp"
 #include "kit/thrown.hpp"
 
 namespace tenure {
@@ -243,7 +243,7 @@ struct CallThreadState {
     const auto most = std::min(longest_pause, asked ? asked->call : longest_pause);
     const auto pause = std::min(first_pause * (1 << std::min(failures, 10)), most);
     ++failures;
-    not_before = boot_clock().now() + pause / 2 + pause / 2048 * static_cast<Clock::rep>(random_u64() % 1024);
+    not_before = boot_clock().now() + jittered(pause);
     failure = std::move(error);
     if (!asked) return;
     asked->error = failure;

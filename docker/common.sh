@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by every script of the house: where things are, what is said, how packages are installed,
-# and how processes are started so that none of them outlives us.
+# Every script of the repository sources this. It knows where things are, prints messages, installs packages, and starts
+# processes so that none of them outlives the script.
 # shellcheck shell=bash disable=SC2034 # what is set here is used by those who source it
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# The brokers' versions, newest first: the tests run against each; everything else uses the first.
+# The versions of Kafka, newest first. The tests run against each, everything else uses the first.
 : "${TENURE_KAFKA_VERSIONS:=4.1.2 3.9.2}"
 default_kafka_version=${TENURE_KAFKA_VERSIONS%% *}
 
@@ -22,7 +22,7 @@ cache_dir() {
       return
     fi
   done
-  die "no cache directory can be written; set XDG_CACHE_HOME"
+  die "no cache directory is writable; set XDG_CACHE_HOME to one"
 }
 
 # need WHY PACKAGE...: installs what is missing of these Debian packages, and says so.
@@ -34,7 +34,7 @@ need() {
   done
   ((${#missing[@]})) || return 0
   command -v apt-get >/dev/null ||
-    die "missing ($why): ${missing[*]}; these are the names of Debian's packages, install yours"
+    die "missing ($why): ${missing[*]}; these are names of Debian packages, install those of your system"
   local as_root=()
   if ((EUID)); then
     command -v sudo >/dev/null || die "missing ($why): run as root: apt-get install ${missing[*]}"
@@ -54,7 +54,7 @@ need() {
   rm -f "$log"
 }
 
-# Asks for what the package gives rather than for its name, so that another provider counts.
+# Asks for what the package provides and not for its name, so that another provider counts.
 is_here() {
   case $1 in
     ninja-build) command -v ninja ;;
@@ -104,7 +104,7 @@ build() {
   grep -E '^-- tenure::.* is left out' "$log" || true
 }
 
-# A process is known by its id and its start time, since ids are used again.
+# A process is known by its id and its start time, because ids are used again.
 identity() { # PID -> "PID START"
   local stat
   stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
@@ -114,8 +114,9 @@ identity() { # PID -> "PID START"
 }
 alive() { [[ -n ${1:-} && $(identity "$1") == "$1 $2" ]]; } # PID START
 
-# watch_over DIR PID: ends what runs in DIR when that process is gone, even by SIGKILL, by "$0 _watch DIR PID START",
-# which calls watch. DIR/starter holds the identity of the script that starts things there; end_watch ends it.
+# watch_over DIR PID: starts a watcher, "$0 _watch DIR PID START", which calls watch. When that process is gone, even by
+# SIGKILL, the watcher ends what runs in DIR. DIR/starter has the identity of the script that started it. end_watch ends
+# the watcher.
 watch_over() {
   # shellcheck disable=SC2046 # "PID START" is two words
   setsid "$(realpath "$0")" _watch "$1" $(identity "$2") >/dev/null 2>&1 </dev/null &
@@ -123,7 +124,7 @@ watch_over() {
   disown
 }
 watch() { # END DIR PID START: END DIR is what ends it
-  # Of a temporary directory nothing may be left, and whoever removed it may have been killed half-way.
+  # Nothing may be left of a temporary directory, and a script that was removing it may have been killed.
   local starter=() here=$2/starter
   [[ ! -e $2/temporary ]] || here=$2
   while [[ -e $here ]]; do
@@ -156,8 +157,8 @@ free_port() {
   echo "$port"
 }
 
-# choose_server_user USER: sets server_user, and as_server to what runs a command as that user: the packaged one, or
-# nobody. A server that is given to the world to talk to should not be root, and some refuse to be.
+# choose_server_user USER: sets server_user, and as_server to the words that run a command as that user. It is USER if
+# the package has made it, else nobody. A server should not run as root, and some refuse to.
 choose_server_user() {
   server_user=$(id -un)
   as_server=()
@@ -167,8 +168,8 @@ choose_server_user() {
   as_server=(setpriv "--reuid=$server_user" "--regid=$(id -gn "$server_user")" --init-groups)
 }
 
-# run_guarded COMMAND...: runs it in a session of its own and waits for it; its process group ends when we do,
-# even by SIGKILL. Ctrl-C reaches us, not it: stop_guarded is for the caller's trap.
+# run_guarded COMMAND...: runs it in a session of its own and waits for it. Its process group ends when this script
+# ends, even by SIGKILL. Ctrl-C reaches only this script, whose trap calls stop_guarded.
 guarded=
 run_guarded() {
   local status=0 me

@@ -58,7 +58,7 @@ void Candidacy::accepted(Time now, std::uint64_t id, std::optional<Error> refusa
 void Candidacy::resign(Time now, std::optional<Duration> cool_down) {
   judge_expiry(now);
   cool_down_ = std::clamp(cool_down.value_or(timing_.retry), Duration::zero(), max_term);
-  if (tenure_ && tenure_->stage == Stage::leading) {
+  if (leading()) {
     end_voluntarily(now, Reason::resigned, "resign() was called");
   } else {
     release_due_ = may_hold_;
@@ -73,7 +73,7 @@ void Candidacy::stop(Time now) {
   if (stopping_) return;
   judge_expiry(now);
   stopping_ = true;
-  if (tenure_ && tenure_->stage == Stage::leading) end_voluntarily(now, Reason::stopped, "stop() was called");
+  if (leading()) end_voluntarily(now, Reason::stopped, "stop() was called");
   wanted_.reset();
   if (pending_ && pending_->question.verb != Verb::renew) {
     pending_->unwanted = true;
@@ -99,7 +99,7 @@ void Candidacy::ineligible(Time now, std::uint64_t id) {
   if (const auto pending = settle(id); pending && !pending->wedged) {
     next_ask_ = now + pace().renew;
     if (pending->question.verb == Verb::renew) {
-      if (tenure_ && tenure_->stage == Stage::leading) end_voluntarily(now, Reason::ineligible, "eligible() said no");
+      if (leading()) end_voluntarily(now, Reason::ineligible, "eligible() said no");
     } else {
       may_hold_ = pending->may_have_held;
       if (may_hold_) {
@@ -138,10 +138,11 @@ void Candidacy::change_awaited(Time now, std::uint64_t id, std::optional<Error> 
 
 void Candidacy::ousting_returned(Time now) {
   judge_expiry(now);
-  if (tenure_ && tenure_->stage != Stage::leading) {
-    if (tenure_->stage == Stage::draining) emit(effect::Withdraw{});
-    if (voluntary(tenure_->reason)) release_due_ = true;
-    if (tenure_->reason == Reason::recalled) cool_down_ = std::max(cool_down_, timing_.term);
+  if (tenure_ && !leading()) {
+    const auto& ending = tenure_->ending;
+    if (ending.draining()) emit(effect::Withdraw{});
+    if (voluntary(ending.reason())) release_due_ = true;
+    if (ending.reason() == Reason::recalled) cool_down_ = std::max(cool_down_, timing_.term);
     tenure_.reset();
     await_first_ = false;
     next_ask_ = now;
@@ -188,7 +189,7 @@ void Candidacy::acquire_answered(Time now, const Pending& asked, Answer answer) 
 
 void Candidacy::renew_answered(Time now, const Question& asked, Answer answer) {
   // Of a tenure that is over: late, and says nothing about a later one.
-  if (!tenure_ || tenure_->token != asked.token || tenure_->stage == Stage::over) return;
+  if (!tenure_ || tenure_->token != asked.token || tenure_->ending.over()) return;
   const auto wrong = [&](Token token) {
     if (token == asked.token) return false;
     unanswered(now, {Fault::corrupt, "asked to renew token " + std::to_string(asked.token.value) +
@@ -196,7 +197,7 @@ void Candidacy::renew_answered(Time now, const Question& asked, Answer answer) {
     return true;
   };
   std::visit(Overloaded{[&](Unknown& a) {
-                          tenure_->deposed = a.error.fault == Fault::deposed;
+                          tenure_->superseded = a.error.fault == Fault::deposed;
                           tenure_->trouble = a.error.message;
                           unanswered(now, std::move(a.error));
                         },
@@ -229,26 +230,24 @@ void Candidacy::elect(Time now, const Question& asked, Token token) {
   }
   highest_ = token;
   last_trouble_.reset();
-  tenure_.emplace(Tenure{.token = token, .timing = timing_});
+  tenure_.emplace(Tenure{.token = token, .lease = {.timing = timing_}});
   denials_ = unanswered_ = 0;
   hear(now, std::nullopt);
   extend(asked.asked);
   emit(effect::Begin{token});
 }
 
-/// By the term and margin that the tenure began with: the store has no other, and learns of none before the next.
 void Candidacy::extend(Time asked) {
   auto& t = *tenure_;
-  t.deadline = std::max(t.deadline, t.timing.deadline(asked));
-  t.lease_end = std::max(t.lease_end, asked + t.timing.term - t.timing.clock_allowance());
-  t.deposed = false;
+  t.lease.extend(asked);
+  t.superseded = false;
   t.trouble.clear();
   last_trouble_.reset();
   next_ask_ = asked + pace().renew;
-  emit(effect::Publish{t.token, t.deadline});
-  if (t.stage == Stage::draining) {
-    t.done_by = t.overrun_at = std::min(t.drain_by, t.lease_end);
-    emit(effect::DoneBy{t.done_by});
+  emit(effect::Publish{t.token, t.lease.deadline});
+  if (t.ending.draining()) {
+    t.ending.renewed(t.lease.end);
+    emit(effect::DoneBy{t.ending.done_by()});
   }
 }
 
@@ -276,27 +275,22 @@ void Candidacy::denied(Time now, const std::optional<Incumbent>& holder) {
 // ---- time ----
 
 void Candidacy::judge_expiry(Time now) {
-  if (!tenure_ || tenure_->stage == Stage::over || now < tenure_->deadline) return;
-  if (tenure_->stage == Stage::draining) {
-    tenure_->stage = Stage::over;
+  if (!tenure_ || tenure_->ending.over() || !tenure_->lease.lapsed(now)) return;
+  if (tenure_->ending.draining()) {
+    tenure_->ending.lapse();
     emit(effect::Withdraw{});
     return;
   }
-  const auto reason = tenure_->deposed ? Reason::superseded : Reason::lapsed;
-  end_at_once(now, reason, std::move(tenure_->trouble), std::nullopt, tenure_->lease_end);
+  const auto reason = tenure_->superseded ? Reason::superseded : Reason::lapsed;
+  end_at_once(now, reason, std::move(tenure_->trouble), std::nullopt, tenure_->lease.end);
 }
 
 void Candidacy::watch_hook(Time now) {
-  if (!tenure_ || tenure_->stage == Stage::leading) return;
-  auto& t = *tenure_;
-  if (!t.expired_fired && now >= t.done_by) {
-    t.expired_fired = true;
-    emit(effect::FireExpired{});
-  }
-  if (!t.overrun_told && now >= t.overrun_at) {
-    t.overrun_told = true;
+  if (!tenure_) return;
+  if (tenure_->ending.expires(now)) emit(effect::FireExpired{});
+  if (tenure_->ending.overruns(now)) {
     emit(effect::Overrun{});
-    report({Fault::hook_overran, "ousting() of token " + std::to_string(t.token.value) +
+    report({Fault::hook_overran, "ousting() of token " + std::to_string(tenure_->token.value) +
                                      " had not returned when its time was up; the store is told after it returns"});
   }
 }
@@ -320,10 +314,8 @@ Candidacy::Time Candidacy::next_alarm() const {
   auto at = Time::max();
   if (ended_) return at;
   if (tenure_) {
-    const auto& t = *tenure_;
-    if (t.stage != Stage::over) at = std::min(at, t.deadline);
-    if (t.stage != Stage::leading && !t.expired_fired) at = std::min(at, t.done_by);
-    if (t.stage != Stage::leading && !t.overrun_told) at = std::min(at, t.overrun_at);
+    if (!tenure_->ending.over()) at = std::min(at, tenure_->lease.deadline);
+    at = std::min(at, tenure_->ending.next_alarm());
   }
   if (pending_) return pending_->wedged ? at : std::min(at, pending_->question.by + overrun_grace);
   return tenure_ || started_ ? std::min(at, next_ask_) : at;
@@ -331,15 +323,11 @@ Candidacy::Time Candidacy::next_alarm() const {
 
 // ---- questions ----
 
-bool Candidacy::renewing(Time now) const {
-  return tenure_->stage == Stage::leading || (tenure_->stage == Stage::draining && now < tenure_->drain_by);
-}
-
 /// A running tenure keeps its term. Where another allows to ask less often, that waits with it.
 Timing Candidacy::pace() const {
   auto pace = timing_;
   if (!tenure_) return pace;
-  const auto& own = tenure_->timing;
+  const auto& own = tenure_->lease.timing;
   if (pace.term - pace.margin > own.term - own.margin) {
     pace.renew = std::min(pace.renew, own.renew);
     pace.retry = std::min(pace.retry, own.retry);
@@ -350,7 +338,7 @@ Timing Candidacy::pace() const {
 
 void Candidacy::ask_next(Time now) {
   if (ended_) return;
-  const bool renewal_due = tenure_ && renewing(now) && now >= next_ask_;
+  const bool renewal_due = tenure_ && tenure_->ending.renews(now) && now >= next_ask_;
   if (wanted_ && !pending_ && started_ && !renewal_due) ask(now, Verb::accept, pace().call);
   if (tenure_) return ask_leading(now);
   const bool wedged = pending_ && pending_->wedged;
@@ -363,7 +351,7 @@ void Candidacy::ask_next(Time now) {
 }
 
 void Candidacy::ask_leading(Time now) {
-  if (!renewing(now))
+  if (!tenure_->ending.renews(now))
     next_ask_ = Time::max();  // Nothing more, until ousting() has returned.
   else if (!pending_ && now >= next_ask_)
     ask(now, Verb::renew, pace().call);
@@ -392,7 +380,7 @@ void Candidacy::ask(Time now, Verb verb, Duration limit) {
   if (verb == Verb::renew) question.token = tenure_->token;
   if (verb == Verb::await_change) question.seen = seen_;
   if (verb == Verb::accept) question.timing = std::exchange(wanted_, std::nullopt);
-  question.if_eligible = verb == Verb::acquire || (verb == Verb::renew && tenure_->stage == Stage::leading);
+  question.if_eligible = verb == Verb::acquire || (verb == Verb::renew && leading());
   emit(effect::Ask{question});
 }
 
@@ -400,30 +388,24 @@ void Candidacy::ask(Time now, Verb verb, Duration limit) {
 
 /// Work stops first, the store is told after ousting() has returned; renewals go on meanwhile.
 void Candidacy::end_voluntarily(Time now, Reason reason, std::string detail) {
+  if (!leading()) return;
   auto& t = *tenure_;
-  if (t.stage != Stage::leading) return;
-  t.stage = Stage::draining;
-  t.reason = reason;
-  t.drain_by = now + timing_.drain;
-  t.done_by = t.overrun_at = std::min(t.drain_by, t.lease_end);
+  t.ending.drain(reason, now + timing_.drain, t.lease.end);
   emit(effect::FireStop{});
-  emit(effect::DoneBy{t.done_by});
+  emit(effect::DoneBy{t.ending.done_by()});
   emit(effect::End{t.token, reason, std::move(detail), std::nullopt});
 }
 
 void Candidacy::end_at_once(Time now, Reason reason, std::string detail, std::optional<Incumbent> successor,
                             Time done_by) {
   auto& t = *tenure_;
+  const bool led = t.ending.leading();
+  const auto own_time = t.lease.timing.margin - t.lease.timing.clock_allowance();
+  t.ending.lose(reason, done_by, std::max(done_by, now + own_time));
   emit(effect::Withdraw{});
-  if (t.stage == Stage::leading) emit(effect::FireStop{});
-  const bool told = t.stage == Stage::draining;
-  t.stage = Stage::over;
-  t.done_by = std::min(t.done_by, done_by);
-  t.overrun_at = std::min(t.overrun_at, std::max(done_by, now + t.timing.margin - t.timing.clock_allowance()));
-  emit(effect::DoneBy{t.done_by});
-  if (told) return;
-  t.reason = reason;
-  emit(effect::End{t.token, reason, std::move(detail), std::move(successor)});
+  if (led) emit(effect::FireStop{});
+  emit(effect::DoneBy{t.ending.done_by()});
+  if (led) emit(effect::End{t.token, reason, std::move(detail), std::move(successor)});
 }
 
 // ---- the rest ----

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every decision of an election, and nothing else: facts in, effects out. No thread, no I/O, no clock; copyable, so
-// that it can be explored and simulated. The rules are those of the README's "How it decides".
+// Every decision of an election, and nothing else: facts go in, effects come out. There is no thread here, no I/O and
+// no clock. core/README.md has the rules, by number. candidacy_test.cpp drives them one by one; candidacy_sim_test.cpp
+// drives whole elections at random and judges each effect by them.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,6 +12,9 @@
 #include <tenure/backend.hpp>
 #include <tenure/hooks.hpp>
 #include <tenure/timing.hpp>
+
+#include "election/ending.hpp"
+#include "election/lease.hpp"
 
 namespace tenure {
 
@@ -54,7 +58,7 @@ class Candidacy {
   using Time = Clock::Time;
   using Duration = Clock::Duration;
 
-  /// How late a verb may be before its seat counts as wedged.
+  /// How late a call may be before it counts as wedged.
   static constexpr Duration overrun_grace = std::chrono::milliseconds(50);
 
   Candidacy(const Timing& timing, std::uint64_t jitter_seed);
@@ -89,20 +93,13 @@ class Candidacy {
     bool excused{};        ///< We were late ourselves when it was due.
     bool wedged{};
   };
-  enum class Stage { leading, draining, over };
+  /// From elected() until ousting() has returned.
   struct Tenure {
     Token token;
-    Timing timing;     ///< of when it began: its term and margin count to its end
-    Time deadline{};   ///< is_leader() until here
-    Time lease_end{};  ///< others may lead from here, by the fastest clock allowed
-    Stage stage{Stage::leading};
-    Reason reason{};
-    Time drain_by{Time::max()};  ///< draining: no renewal after this
-    Time done_by{Time::max()};   ///< ended: the work must be over
-    Time overrun_at{Time::max()};
-    bool expired_fired{}, overrun_told{};
-    bool deposed{};         ///< the store renews no more
-    std::string trouble{};  ///< why the last renewal failed
+    Lease lease;
+    Ending ending{};
+    bool superseded{};      ///< The store renews no more: another one will lead when the lease ends.
+    std::string trouble{};  ///< Why the last renewal failed.
   };
 
   std::optional<Pending> settle(std::uint64_t id);
@@ -125,7 +122,7 @@ class Candidacy {
   void hear(Time now, std::optional<Incumbent> incumbent);
   void report(Error error);
   void emit(Effect effect) { effects_.push_back(std::move(effect)); }
-  bool renewing(Time now) const;
+  bool leading() const { return tenure_ && tenure_->ending.leading(); }
   Duration jittered(Duration d);
 
   Timing timing_;                 ///< that the backend accepted last

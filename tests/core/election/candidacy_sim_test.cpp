@@ -2,6 +2,7 @@
 // Goal: the rules of time and order hold under whatever comes, in whatever order. Method: one Candidacy, a store that
 // keeps its lease as it was asked for, rivals that lead from the moment it ends, and facts at random: lost and late
 // answers, pauses of the process, wedged calls, resignations, other timings accepted and refused. A seed repeats a run.
+// The numbers in what it finds wrong are those of the rules in core/README.md.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -85,8 +86,8 @@ class World {
   void usurp() {
     ++usurpations;
     lease_ = {false, {lease_.token.value + 1}, now_ + upto(8s)};
-    if (published_ && now_ < *published_) wrong("it leads beside another");
-    if (hook_.runs && now_ < hook_.done_by) wrong("its work may run beside another's");
+    if (published_ && now_ < *published_) wrong("it leads beside another (1)");
+    if (hook_.runs && now_ < hook_.done_by) wrong("its work may run beside another's (1)");
   }
 
   void something() {
@@ -173,7 +174,9 @@ class World {
 
   /// The lease that stands is extended by the term that it was granted by; that is a backend's duty.
   void renew(const Question& q) {
-    if (!lease_.ours) return candidacy_.answered(now_, q.id, Denied{holder()});
+    if (chance(0.01)) lease_.ours = false;  // Somebody tampered with the record.
+    refused_ = !lease_.ours;
+    if (refused_) return candidacy_.answered(now_, q.id, Denied{holder()});
     if (chance(0.2)) return candidacy_.answered(now_, q.id, Unknown{*trouble()});
     if (tenure_ && led_by_) lease_.end = std::max(lease_.end, q.asked + led_by_->term);
     granted_ = q.asked;
@@ -183,7 +186,7 @@ class World {
   }
 
   void release(const Question& q) {
-    if (hook_.runs) wrong("the store is told before ousting() has returned");
+    if (hook_.runs) wrong("the store is told before ousting() has returned (4)");
     const bool fails = chance(0.2);
     if (!fails && lease_.ours) lease_ = {false, lease_.token, now_};
     if (!fails) may_hold_ = false;
@@ -202,9 +205,9 @@ class World {
     }
     if (ended_ || !violation.empty()) return;
     if (candidacy_.next_alarm() <= now_) wrong("the alarm lies in the past");
-    if (!tenure_ && published_) wrong("it leads after ousting() has returned");
+    if (!tenure_ && published_) wrong("it leads after ousting() has returned (4)");
     if (asked_) return;
-    if (renewing() && now_ > quiet_since_ + std::max(led_by_->renew, accepted_.renew)) wrong("nobody renews");
+    if (renewing() && now_ > quiet_since_ + std::max(led_by_->renew, accepted_.renew)) wrong("nobody renews (4, 6)");
     if (!tenure_ && candidacy_.next_alarm() > std::max(pause_to_, now_) + 30s) wrong("nobody campaigns");
     if (!tenure_ && stopped_) wrong("stopped, it neither releases nor ends");
   }
@@ -212,7 +215,7 @@ class World {
   bool renewing() const { return published_ && now_ < *published_ && (!hook_.runs || now_ < hook_.drain_by); }
 
   void on(effect::Ask& e) {
-    if (asked_) wrong("two questions at a time");
+    if (asked_) wrong("two questions at a time (6)");
     const auto verb = e.question.verb;
     if (tenure_ && verb != Verb::renew && verb != Verb::accept) wrong("a campaign beside a tenure");
     if (verb == Verb::acquire) held_before_ = std::exchange(may_hold_, true);
@@ -222,24 +225,33 @@ class World {
   }
   void on(effect::Publish& e) {
     if (!led_by_) led_by_ = accepted_;
-    if (e.deadline > granted_ + led_by_->term - led_by_->margin) wrong("a deadline beyond what was granted");
-    published_ = e.deadline;
+    if (e.deadline > granted_ + led_by_->term - led_by_->margin) wrong("a deadline beyond what was granted (1)");
+    if (tenure_ && now_ >= deadline_) wrong("a lapsed tenure comes back (3)");
+    published_ = deadline_ = e.deadline;
   }
   void on(effect::Withdraw&) { published_.reset(); }
   void on(effect::Begin& e) {
     ++tenures;
-    if (tenure_) wrong("elected twice");
-    if (e.token <= heard_) wrong("a token that does not rise");
+    if (tenure_) wrong("elected twice (5)");
+    if (e.token <= heard_) wrong("a token that does not rise (3)");
     heard_ = e.token;
     tenure_ = e.token;
+    stop_fired_ = refused_ = false;
+  }
+  void on(effect::FireStop&) {
+    if (std::exchange(stop_fired_, true)) wrong("stop fires twice");
   }
   void on(effect::DoneBy& e) {
     hook_.done_by = e.at;
-    if (e.at > granted_ + led_by_->term - led_by_->clock_allowance()) wrong("more time than the lease has");
+    if (e.at > granted_ + led_by_->term - led_by_->clock_allowance()) wrong("more time than the lease has (1)");
     if (e.at > hook_.drain_by) wrong("more time than a drain has");
   }
   void on(effect::End& e) {
-    if (hook_.runs) wrong("ousted twice");
+    if (hook_.runs) wrong("ousted twice (5)");
+    if (e.token != tenure_) wrong("ousted without having been elected (5)");
+    if (!stop_fired_) wrong("ousting() runs before stop has fired (4)");
+    if (e.reason == Reason::lapsed && now_ < deadline_) wrong("it gives up a lease that stands (6)");
+    if (e.reason == Reason::superseded && !refused_) wrong("superseded, and nobody said so (6)");
     hook_.runs = true;
     if (e.reason != Reason::lapsed && e.reason != Reason::superseded) hook_.drain_by = now_ + accepted_.drain;
     if (hook_.done_by > std::max(now_, hook_.drain_by)) wrong("a drain without an end");
@@ -254,7 +266,7 @@ class World {
   Timing accepted_;               ///< By the store.
   std::optional<Timing> led_by_;  ///< Of the tenure that stands.
   Candidacy candidacy_;
-  Time now_{begun}, granted_{}, quiet_since_{begun}, pause_to_{};
+  Time now_{begun}, granted_{}, deadline_{}, quiet_since_{begun}, pause_to_{};
   Lease lease_{.token = {100}};
   Hook hook_;
   std::optional<Question> asked_;
@@ -263,6 +275,7 @@ class World {
   Token heard_{};
   Duration cool_down_{};
   bool may_hold_{}, held_before_{}, wedged_{}, stopped_{}, ended_{};
+  bool stop_fired_{}, refused_{};  ///< Of this tenure.
   std::vector<Effect> effects_;
 };
 

@@ -33,16 +33,16 @@ bool same(const Sight& a, const Sight& b) {
 
 class Observer::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(std::shared_ptr<Backend> seat, const Timing& timing, Changed changed, Clock& clock)
+  Impl(std::shared_ptr<Backend> backend, const Timing& timing, Changed changed, Clock& clock)
       : waiters(clock),
-        seat_(std::move(seat)),
+        backend_(std::move(backend)),
         timing_(timing),
         changed_(std::move(changed)),
         clock_(clock),
         pauses_(clock.make_waker()) {
-    if (!seat_) throw std::invalid_argument("Observer: seat is null");
+    if (!backend_) throw std::invalid_argument("Observer: backend is null");
     timing_.validate();
-    if (const auto refused = seat_->accepts(timing_)) throw std::invalid_argument("Timing: " + refused->message);
+    if (const auto refused = backend_->accepts(timing_)) throw std::invalid_argument("Timing: " + refused->message);
   }
 
   void start() {
@@ -92,7 +92,7 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
       try {
         look_once();
       } catch (...) {
-        tell({}, Level::error, "Observer: " + what_was_thrown(), {{"election", seat_->election()}});
+        tell({}, Level::error, "Observer: " + what_was_thrown(), {{"election", backend_->election()}});
         pause_until(clock_.now() + timing_.retry);
       }
     }
@@ -125,7 +125,7 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
 
   Sight look() {
     try {
-      return seat_->observe({clock_, clock_.now() + timing_.call, stop_.get_token()});
+      return backend_->observe({clock_, clock_.now() + timing_.call, stop_.get_token()});
     } catch (...) {
       return Unknown{{Fault::unreachable, "the backend threw: " + what_was_thrown()}};
     }
@@ -134,7 +134,7 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
   /// A store that cannot be waited for is asked as often as a leader would ask it.
   void await_change(const Sight& sight) {
     try {
-      seat_->await_change(sight, {clock_, clock_.now() + timing_.term, stop_.get_token()});
+      backend_->await_change(sight, {clock_, clock_.now() + timing_.term, stop_.get_token()});
     } catch (...) {
       pause_until(clock_.now() + timing_.renew);
     }
@@ -155,14 +155,14 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
     if (telling_) call_changed(sight);
     if (const auto* unknown = std::get_if<Unknown>(&sight); unknown && !changed_)
       tell({}, Level::warning, std::string(to_string(unknown->error.fault)) + ": " + unknown->error.message,
-           {{"election", seat_->election()}});
+           {{"election", backend_->election()}});
   }
 
   void call_changed(const Sight& sight) {
     try {
       changed_(sight);
     } catch (...) {
-      tell({}, Level::error, "Observer: changed() threw: " + what_was_thrown(), {{"election", seat_->election()}});
+      tell({}, Level::error, "Observer: changed() threw: " + what_was_thrown(), {{"election", backend_->election()}});
     }
     const std::lock_guard lock(mutex_);
     telling_ = false;
@@ -171,7 +171,7 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
 
   static constexpr int prompt_looks = 8;
 
-  const std::shared_ptr<Backend> seat_;
+  const std::shared_ptr<Backend> backend_;
   const Timing timing_;
   const Changed changed_;
   Clock& clock_;
@@ -191,8 +191,8 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
   std::thread thread_;
 };
 
-Observer::Observer(std::shared_ptr<Backend> seat, const Timing& timing, Changed changed, Clock& clock)
-    : impl_(std::make_shared<Impl>(std::move(seat), timing, std::move(changed), clock)) {
+Observer::Observer(std::shared_ptr<Backend> backend, const Timing& timing, Changed changed, Clock& clock)
+    : impl_(std::make_shared<Impl>(std::move(backend), timing, std::move(changed), clock)) {
   impl_->start();
 }
 

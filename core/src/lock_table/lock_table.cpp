@@ -29,8 +29,8 @@ class LockTable final : public Backend {
     // It would take its parent's record for its own, and the lead from it.
     if (::getpid() != made_by_)
       return Unknown{{Fault::misconfigured,
-                      "this process was forked from the one that opened this seat, and is no candidate by it: open "
-                      "the store after the fork"}};
+                      "this process was forked from the one that opened the store, so it is no candidate: open the "
+                      "store after the fork"}};
     contends_ = true;
     lost_race_ = false;
     const auto asked = limit.clock.now();
@@ -61,8 +61,7 @@ class LockTable final : public Backend {
   std::optional<Error> release(const Limit& limit) override {
     contends_ = false;
     const auto asked = limit.clock.now();
-    // Every refusal shows something else than the one before it, and only our own late writes ask for
-    // another.
+    // Every refusal shows another record than the one before it, and only our own late writes ask for another round.
     while (const auto attempt = decisions_.surrender(asked, random_u64())) {
       if (limit.passed()) return Error{Fault::timed_out, "the limit passed before the release was answered"};
       const auto result = store_->compare_and_set(attempt->expected, attempt->next, limit);
@@ -80,7 +79,7 @@ class LockTable final : public Backend {
     return Vacant{};
   }
 
-  /// What this seat saw last is what its caller was told.
+  /// The caller was told what we saw last.
   void await_change(const Sight&, const Limit& limit) override {
     if (contends_ && looked_) return;
     const auto now = limit.clock.now();
@@ -164,7 +163,7 @@ class LockTable final : public Backend {
   std::optional<Error> alarm_;
   bool contends_{}, lost_race_{};
   std::optional<Error> read_only_;   ///< As the store said last.
-  bool looked_{};                    ///< The last acquire() saw what the next may claim.
+  bool looked_{};                    ///< The last acquire() saw a record that the next one may claim.
   std::optional<Version> released_;  ///< As the store pushed it, since the last acquire().
 };
 

@@ -35,7 +35,7 @@ std::optional<Version> version_of(const Read& read) {
   return Version{read.record->token, read.record->beat};
 }
 
-/// What the store's clock says of the time since the record was written; nothing if it cannot be right.
+/// How long ago the record was written, by the store's clock. Nothing if that cannot be right.
 std::optional<Duration> age(const Read& read, Duration longest) {
   const auto ms = static_cast<double>(read.now_ms) - static_cast<double>(read.record->written_ms);
   if (ms < 0 || ms > static_cast<double>(longest / milliseconds(1))) return std::nullopt;
@@ -50,10 +50,10 @@ LockTableDecisions::LockTableDecisions(Candidate self, std::string incarnation, 
 void LockTableDecisions::saw(const Read& found, Time at) {
   auto read = found;
   if (read.record && !credible(*read.record)) read.unreadable = true;
-  const bool fresh = !sight_ || version_of(sight_->read) != version_of(read) || unreadable() != read.unreadable;
-  const bool fell_before = sight_ && sight_->fell;
-  sight_ = Sight{read, fresh ? at : sight_->first, false};
-  if (pending_ && !matches(pending_->expected, sight_->read.record)) pending_.reset();
+  const bool fresh = !sighting_ || version_of(sighting_->read) != version_of(read) || unreadable() != read.unreadable;
+  const bool fell_before = sighting_ && sighting_->fell;
+  sighting_ = Sighting{read, fresh ? at : sighting_->first, false};
+  if (open_claim_ && !matches(open_claim_->expected, sighting_->read.record)) open_claim_.reset();
   timed_look_.reset();
   judge_fall(fell_before);
   if (!read.record || read.unreadable) return;
@@ -66,19 +66,19 @@ void LockTableDecisions::saw(const Read& found, Time at) {
 
 /// A record is never deleted and its token never falls, unless the store lost data.
 void LockTableDecisions::judge_fall(bool fell_before) {
-  const auto& read = sight_->read;
+  const auto& read = sighting_->read;
   if (read.unreadable) return;
-  sight_->fell = read.record ? read.record->token < highest_ : highest_ > Token{};
-  if (!sight_->fell || fell_before) return;
+  sighting_->fell = read.record ? read.record->token < highest_ : highest_ > Token{};
+  if (!sighting_->fell || fell_before) return;
   alarm_ = Error{Fault::corrupt,
                  "the store lost data: token " + std::to_string(highest_.value) + " was there, and now " +
                      (read.record ? "token " + std::to_string(read.record->token.value) : "no record at all") +
                      "; restore it, and until then fence every write with the token"};
 }
 
-/// The lease ends one term after its holder asked, by the holder's clock. What that is by ours: the holder
-/// asked before we received the answer, for this version and for every earlier one of the same process, and
-/// while its clock counts one second, ours counts at most (1 + rate) / (1 - rate).
+/// The lease ends one term after its holder asked, by the holder's clock. Our clock bounds that moment: the holder
+/// asked before we received the answer, for this version and for every earlier one of the same process. While its clock
+/// counts one second, ours counts at most (1 + rate) / (1 - rate).
 void LockTableDecisions::time_lease(const Read& read, Time at) {
   const auto& record = *read.record;
   const auto apart = at.time_since_epoch() - record.asked;
@@ -88,8 +88,7 @@ void LockTableDecisions::time_lease(const Read& read, Time at) {
     return;
   }
   const auto late = age(read, longest()).value_or(longest());
-  // A clock that fell behind (its machine was paused or copied from outside) makes earlier versions
-  // worthless.
+  // A clock that fell behind makes earlier versions worthless: its machine was paused or copied from outside.
   const auto fell_behind = [&] { return apart > lag_->most + late + longest() / 20; };
   if (!lag_ || lag_->incarnation != record.incarnation || record.asked < lag_->asked || fell_behind()) {
     lag_ = Lag{record.incarnation, record.asked, apart, late, 0};
@@ -127,10 +126,10 @@ void LockTableDecisions::time_look(const Read& read, Time at, bool fresh) {
 }
 
 Clock::Time LockTableDecisions::earliest() const {
-  if (!sight_) return Time::min();
-  const auto& read = sight_->read;
-  const auto observed = sight_->first + longest();
-  if (read.unreadable || (sight_->fell && (read.record || read.absence_certain))) return observed;
+  if (!sighting_) return Time::min();
+  const auto& read = sighting_->read;
+  const auto observed = sighting_->first + longest();
+  if (read.unreadable || (sighting_->fell && (read.record || read.absence_certain))) return observed;
   if (!read.record || read.record->released) return Time::min();
   if (const auto* ours = sent(*read.record)) return ours->unproven ? observed : Time::min();
   return lease_end_;
@@ -142,47 +141,50 @@ Clock::Time LockTableDecisions::next_look() const {
 }
 
 std::optional<Clock::Time> LockTableDecisions::lease_end() const {
-  if (!sight_ || !sight_->read.record || sight_->read.unreadable || sight_->read.record->released) return std::nullopt;
-  return sight_->fell ? std::max(lease_end_, sight_->first + longest()) : lease_end_;
+  if (!sighting_ || !sighting_->read.record || sighting_->read.unreadable || sighting_->read.record->released)
+    return std::nullopt;
+  return sighting_->fell ? std::max(lease_end_, sighting_->first + longest()) : lease_end_;
 }
 
 std::optional<Incumbent> LockTableDecisions::incumbent(Time now) const {
   const auto end = lease_end();
   if (!end) return std::nullopt;
-  const auto& record = *sight_->read.record;
+  const auto& record = *sighting_->read.record;
   return Incumbent{record.holder, record.incarnation, record.address, record.token,
                    std::max(*end - now, Duration::zero())};
 }
 
 Denied LockTableDecisions::denied(Time now) const {
-  if (!sight_ || !sight_->read.record || sent(*sight_->read.record)) return {};
+  if (!sighting_ || !sighting_->read.record || sent(*sighting_->read.record)) return {};
   return {incumbent(now)};
 }
 
-std::optional<Version> LockTableDecisions::version() const { return sight_ ? version_of(sight_->read) : std::nullopt; }
+std::optional<Version> LockTableDecisions::version() const {
+  return sighting_ ? version_of(sighting_->read) : std::nullopt;
+}
 
 bool LockTableDecisions::copied() const {
-  return sight_ && sight_->read.record && !sight_->read.unreadable &&
-         sight_->read.record->incarnation == incarnation_ && !sent(*sight_->read.record);
+  return sighting_ && sighting_->read.record && !sighting_->read.unreadable &&
+         sighting_->read.record->incarnation == incarnation_ && !sent(*sighting_->read.record);
 }
 
 std::optional<LockTableDecisions::Attempt> LockTableDecisions::claim(Time asked, Time now, std::uint64_t beat) {
   tenure_.reset();  // Whoever asks for a new tenure has given up the old one.
-  if (!sight_ || now < earliest()) return std::nullopt;
-  const auto& record = sight_->read.record;
+  if (!sighting_ || now < earliest()) return std::nullopt;
+  const auto& record = sighting_->read.record;
   if (!record) return take_over(std::nullopt, asked, beat);
   return take_over(Expected{record->token, sent(*record) ? sent_beats() : std::vector{record->beat}}, asked, beat);
 }
 
-/// A beat is drawn anew at each write, so what was once published as released is released for ever, and the swap
-/// compares: a notice that is late finds nothing. It also demands that what it finds is released, since whoever can
-/// read a record may be able to forge a notice of it. The sight stays as it is: it is of what we read ourselves.
+/// A beat is drawn anew at each write. So a version that was once released stays released, and the swap of a late
+/// notice finds nothing. The swap also demands that the record is released, since whoever can read a record may be able
+/// to forge a notice of it. The sighting stays: it tells of what we read ourselves.
 std::optional<LockTableDecisions::Attempt> LockTableDecisions::succession(const Version& released, Time asked,
                                                                           std::uint64_t beat) {
-  if (!sight_ || !sight_->read.record || sight_->read.unreadable || sight_->fell) return std::nullopt;
-  const auto& record = *sight_->read.record;
-  // What a claim that nobody answered expects must not be forgotten for a notice's sake.
-  if (record.token != released.token || record.released || sent(record) || pending_) return std::nullopt;
+  if (!sighting_ || !sighting_->read.record || sighting_->read.unreadable || sighting_->fell) return std::nullopt;
+  const auto& record = *sighting_->read.record;
+  // A claim that was not answered must not be forgotten for the sake of a notice.
+  if (record.token != released.token || record.released || sent(record) || open_claim_) return std::nullopt;
   tenure_.reset();
   return take_over(Expected{released.token, {released.beat}, true}, asked, beat);
 }
@@ -196,11 +198,11 @@ std::optional<LockTableDecisions::Attempt> LockTableDecisions::take_over(std::op
                    "the record a smaller one, or begin an election of another name"};
     return std::nullopt;
   }
-  // Where a record can be lost, another may have come and gone between two reads of ours. Only ours, standing for a
-  // term, shows that there is none.
+  // Where a record can be lost, another one may have come and gone between two reads of ours. Only our own record that
+  // stood for a term shows that there is none.
   auto next = written(*token, asked, beat, timing_.term);
-  if (!expected && !sight_->read.absence_certain) return send(std::nullopt, std::move(next), true);
-  pending_ = Pending{expected, *token};
+  if (!expected && !sighting_->read.absence_certain) return send(std::nullopt, std::move(next), true);
+  open_claim_ = OpenClaim{expected, *token};
   return send(std::move(expected), std::move(next));
 }
 
@@ -209,16 +211,15 @@ std::optional<LockTableDecisions::Attempt> LockTableDecisions::renewal(Token tok
   return send(Expected{token, sent_beats()}, written(token, asked, beat, tenure_->timing.term));
 }
 
-/// An attempt that expects a version finds nothing once that version has been replaced, so an unanswered
-/// claim is ended by doing to that version what the claim would have done, and giving it back in the same
-/// write.
+/// An attempt that expects a version finds nothing once that version has been replaced. So an unanswered claim is ended
+/// by a write that replaces the same version, as the claim would have done, and gives it back at once.
 std::optional<LockTableDecisions::Attempt> LockTableDecisions::surrender(Time asked, std::uint64_t beat) {
-  if (const auto* ours = incumbent(asked) ? sent(*sight_->read.record) : nullptr) {
+  if (const auto* ours = incumbent(asked) ? sent(*sighting_->read.record) : nullptr) {
     if (ours->unproven) return std::nullopt;  // Nobody may take over at once what was not ours yet.
-    const auto& stands = *sight_->read.record;
+    const auto& stands = *sighting_->read.record;
     return send(Expected{stands.token, sent_beats()}, written(stands.token, asked, beat, stands.term, true));
   }
-  if (pending_) return send(pending_->expected, written(pending_->token, asked, beat, timing_.term, true));
+  if (open_claim_) return send(open_claim_->expected, written(open_claim_->token, asked, beat, timing_.term, true));
   return std::nullopt;
 }
 
@@ -227,7 +228,7 @@ Answer LockTableDecisions::claimed(const Result<Swap>& result, Time at) {
   const auto& swap = *result;
   saw(swap.found, at);
   if (!swap.applied) {
-    sight_->first = at;
+    sighting_->first = at;
     if (auto error = contradicted()) return Unknown{std::move(*error)};
     return denied(at);
   }
@@ -239,7 +240,7 @@ Answer LockTableDecisions::claimed(const Result<Swap>& result, Time at) {
   const auto token = next.token;
   highest_ = std::max(highest_, token);
   tenure_ = Tenure{token, deadline, timing_};
-  pending_.reset();
+  open_claim_.reset();
   sent_ = {{attempt_.next.beat, false}};
   return Granted{token};
 }
@@ -249,15 +250,14 @@ Answer LockTableDecisions::renewed(const Result<Swap>& result, Time at) {
   const auto& swap = *result;
   saw(swap.found, at);
   if (!swap.applied) {
-    sight_->first = at;
+    sighting_->first = at;
     if (auto error = contradicted()) return Unknown{std::move(*error)};
-    if (const auto& stands = sight_->read.record; stands && stands->beat == attempt_.next.beat)
+    if (const auto& stands = sighting_->read.record; stands && stands->beat == attempt_.next.beat)
       return Unknown{{Fault::unreachable, "the store refused a renewal that stands there: it was sent twice below us"}};
     tenure_.reset();
     return denied(at);
   }
-  // By the deadline that stood when it was asked: by its own, a renewal that took a term would revive the
-  // lapsed.
+  // By the deadline that stood when it was asked. By its own, a renewal that took a term would revive a lapsed tenure.
   if (!tenure_ || at >= tenure_->deadline)
     return Unknown{
         {Fault::timed_out, "the renewal came after the deadline that it was to move, and counts for nothing"}};
@@ -273,19 +273,19 @@ std::optional<Error> LockTableDecisions::surrendered(const Result<Swap>& result,
   const auto& swap = *result;
   saw(swap.found, at);
   if (!swap.applied) {
-    sight_->first = at;
+    sighting_->first = at;
     if (auto error = contradicted()) return error;
     tenure_.reset();
     return std::nullopt;
   }
   tenure_.reset();
-  pending_.reset();
+  open_claim_.reset();
   sent_ = {{attempt_.next.beat, false}};
   return std::nullopt;
 }
 
 std::optional<Token> LockTableDecisions::next_token() const {
-  const auto& read = sight_->read;
+  const auto& read = sighting_->read;
   auto least = highest_.value;
   if (read.record) least = std::max(least, read.record->token.value);
   if (least >= greatest_token - 1) return std::nullopt;
@@ -313,7 +313,7 @@ LockTableDecisions::Attempt LockTableDecisions::send(std::optional<Expected> exp
   return attempt_;
 }
 
-/// The beat of a record that this very seat wrote.
+/// The beat of a record that we wrote ourselves.
 const LockTableDecisions::Beat* LockTableDecisions::sent(const Record& record) const {
   const auto found = std::find_if(sent_.begin(), sent_.end(), [&](const Beat& b) { return b.value == record.beat; });
   return found == sent_.end() ? nullptr : &*found;
@@ -326,7 +326,7 @@ std::vector<std::uint64_t> LockTableDecisions::sent_beats() const {
 }
 
 std::optional<Error> LockTableDecisions::contradicted() const {
-  if (!matches(attempt_.expected, sight_->read.record)) return std::nullopt;
+  if (!matches(attempt_.expected, sighting_->read.record)) return std::nullopt;
   return Error{Fault::unreachable, "the store refused a write although what it was to replace stands there"};
 }
 

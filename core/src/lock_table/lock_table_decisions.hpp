@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every decision of the lock-table protocol: facts in (a read, a compare-and-set answered or not), attempts
-// and answers out. Pure and copyable: no thread, no I/O, no clock, no randomness of its own.
+// Every decision of the lock-table protocol, and nothing else. Facts go in: a read, a compare-and-set that was answered
+// or not. Attempts and answers come out. There is no thread here, no I/O, no clock and no randomness; it can be copied.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +18,7 @@ class LockTableDecisions {
   using Time = Clock::Time;
   using Duration = Clock::Duration;
 
-  /// What to hand to compare_and_set.
+  /// This is handed to compare_and_set.
   struct Attempt {
     std::optional<Expected> expected;
     Record next;
@@ -33,70 +33,70 @@ class LockTableDecisions {
 
   void saw(const Read& read, Time at);
 
-  /// What came of the attempt that claim(), renewal() or surrender() gave out last. An Error is no answer.
+  /// The store's answer to the attempt that claim(), renewal() or surrender() gave out last. An Error is no answer.
   Answer claimed(const Result<Swap>& result, Time at);
   Answer renewed(const Result<Swap>& result, Time at);
   std::optional<Error> surrendered(const Result<Swap>& result, Time at);
 
-  // Questions. `asked`: our clock when the verb began, so before anything was sent. `beat`: freshly drawn.
+  // Questions. `asked` is our clock when the call began, before anything was sent. `beat` is freshly drawn.
 
-  /// The write that takes over, if that is allowed at `now`.
+  /// The write that takes over. There is none if that is not allowed at `now`.
   std::optional<Attempt> claim(Time asked, Time now, std::uint64_t beat);
 
-  /// The write that takes over what a push said was released, with no read before it; none if that says nothing to us.
+  /// The write that takes over a record which a push called released, with no read before it. There is none if the push
+  /// says nothing to us.
   std::optional<Attempt> succession(const Version& released, Time asked, std::uint64_t beat);
 
-  /// The write that keeps the tenure `token`; none if it is not ours, or over by our own clock.
+  /// The write that keeps the tenure `token`. There is none if it is not ours, or over by our own clock.
   std::optional<Attempt> renewal(Token token, Time asked, std::uint64_t beat);
 
-  /// The write that ends what we hold or may hold; none if nothing is left to end.
+  /// The write that ends what we hold or may hold. There is none if nothing is left to end.
   std::optional<Attempt> surrender(Time asked, std::uint64_t beat);
 
-  /// When taking over is allowed, if nothing changes. Time::min() if it is now.
+  /// From when taking over is allowed, if nothing changes. Time::min(): at once.
   Time earliest() const;
 
-  /// When to look again, if nothing changes: at `earliest`, or just after a renewal that is due.
+  /// When to look again, if nothing changes: at earliest(), or just after the holder's next renewal.
   Time next_look() const;
 
-  /// When the lease that stands is over; none if nobody holds one.
+  /// When the lease that stands is over. There is none if nobody holds one.
   std::optional<Time> lease_end() const;
 
-  /// Who holds it; nobody if it is absent, released or cannot be read.
+  /// Who holds the record: nobody if it is absent, released or cannot be read.
   std::optional<Incumbent> incumbent(Time now) const;
 
-  /// The answer to whoever may not take over.
+  /// The answer to a candidate that may not take over.
   Denied denied(Time now) const;
 
   std::optional<Version> version() const;
-  bool unreadable() const { return sight_ && sight_->read.unreadable; }
+  bool unreadable() const { return sighting_ && sighting_->read.unreadable; }
 
-  /// The store shows our incarnation with a beat that we never sent: a copy of us is at work. Be somebody
-  /// else.
+  /// The store shows our incarnation with a beat that we never sent: a copy of us is at work. become() somebody else.
   bool copied() const;
   void become(std::string incarnation) { incarnation_ = std::move(incarnation); }
   const std::string& incarnation() const { return incarnation_; }
 
-  /// What people must hear of; said once.
+  /// An error that people must hear of. It is told once.
   std::optional<Error> take_alarm() { return std::exchange(alarm_, std::nullopt); }
 
  private:
-  struct Sight {
+  struct Sighting {
     Read read;
     Time first{};  ///< Receipt of the first answer that showed this version.
-    bool fell{};   ///< Older than what this process has seen: the store lost data.
+    bool fell{};   ///< It is older than another one that we saw: the store lost data.
   };
   struct Tenure {
     Token token;
-    Time deadline;  ///< Of the last acknowledged grant: what is answered later counts for nothing.
-    Timing timing;  ///< That it was claimed by.
+    Time deadline;  ///< Of the last acknowledged grant. A later answer counts for nothing.
+    Timing timing;  ///< It was claimed by this one.
   };
   struct Beat {
     std::uint64_t value;
-    bool
-        unproven;  ///< A claim on a record that was not there, and may have been lost: counts once it stood for a term.
+    /// A claim where no record was, and one may have been lost. It counts once it has stood for a term.
+    bool unproven;
   };
-  /// An unanswered claim. It may still take effect while what it expected stands.
-  struct Pending {
+  /// A claim that was not answered. It may still take effect while the version that it expected stands.
+  struct OpenClaim {
     std::optional<Expected> expected;
     Token token;
   };
@@ -105,8 +105,8 @@ class LockTableDecisions {
     std::string incarnation;
     Duration asked{};   ///< Of the newest version seen.
     Duration most{};    ///< Our clock minus theirs, at `asked`.
-    Duration excess{};  ///< By how much `most` may be too large. A hint, by the store's clock.
-    int timed_looks{};  ///< In vain, one after the other.
+    Duration excess{};  ///< So much `most` may be too large: a hint, by the store's clock.
+    int timed_looks{};  ///< So many in a row were in vain.
   };
 
   /// The longest term that we know of: a lease may run that long.
@@ -126,13 +126,13 @@ class LockTableDecisions {
   std::string incarnation_;
   Timing timing_;
   Duration longest_seen_{};
-  Token highest_{};  ///< That we ever saw.
-  std::optional<Sight> sight_;
+  Token highest_{};  ///< The highest that we ever saw.
+  std::optional<Sighting> sighting_;
   std::optional<Lag> lag_;
   Time lease_end_{};
   std::optional<Time> timed_look_;
   std::optional<Tenure> tenure_;
-  std::optional<Pending> pending_;
+  std::optional<OpenClaim> open_claim_;
   std::vector<Beat> sent_;  ///< Since the last acknowledged write, its own included.
   Attempt attempt_;         ///< Given out last.
   std::optional<Error> alarm_;

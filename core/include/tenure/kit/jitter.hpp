@@ -6,7 +6,8 @@
 
 namespace tenure {
 
-/// From half of the pause to all of it, at random, so that those who lost a server together do not come back together.
+/// A random part of the pause, between half and all of it. So clients that lost a server together do not come back
+/// together.
 TENURE_EXPORT Clock::Duration jittered(Clock::Duration pause);
 
 }  // namespace tenure

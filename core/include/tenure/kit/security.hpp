@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Secrets stay out of messages, and users hear of connections on which others can read them.
+// For those who write a backend: keeps secrets out of messages, and warns of connections without TLS.
 #pragma once
 #include <string>
 #include <string_view>
@@ -22,11 +22,11 @@ class TENURE_EXPORT Redactor {
   std::vector<std::string> secrets_;  ///< Longest first, for one may be a part of another.
 };
 
-/// True if what is sent to this host stays on this machine: localhost, 127.*, ::1, or a Unix socket, which is written
-/// as nothing, as a path, or as '@' and a name.
+/// Whether this host is this machine: localhost, 127.*, ::1, or a Unix socket. A Unix socket is written as an empty
+/// text, as a path, or as '@' and a name.
 TENURE_EXPORT bool loopback(std::string_view host);
 
-/// The warning about a server over whose connection TLS does not watch. `server`: "broker kafka1". `remedy`: a
+/// The warning that TLS does not protect the connection to a server. `server` is such as "broker kafka1"; `remedy` is a
 /// sentence.
 TENURE_EXPORT std::string unprotected(std::string_view server, std::string_view remedy);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and bytes as text, read strictly.
+// For those who write a backend: numbers and bytes as text.
 #pragma once
 #include <charconv>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tenure {
 
-/// The whole text as a number, which fits. Nothing for anything else, such as a blank or a '+'.
+/// The number that the whole text is, if it fits. Nothing for any other text, for instance with a blank or a '+'.
 template <class Number>
 std::optional<Number> number(std::string_view text, int base = 10) {
   Number value{};
@@ -30,7 +30,8 @@ TENURE_EXPORT std::string hex(std::uint64_t value);
 /// '%' and two digits, in upper case.
 TENURE_EXPORT std::string percent(char byte);
 
-/// FNV-1a. It finds accidents, not forgers. `start` continues the sum of what stood before.
+/// The FNV-1a sum of the bytes. It finds accidents, not forgers. `start` is the sum of the bytes before, if there are
+/// any.
 TENURE_EXPORT std::uint64_t fnv1a(std::string_view bytes, std::uint64_t start = 0xcbf29ce484222325);
 
 }  // namespace tenure

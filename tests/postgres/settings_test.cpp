@@ -136,6 +136,18 @@ TEST(Settings, WhatLibpqWouldRefuseNoSoonerThanItConnectsIsRefusedAtOnce) {
   EXPECT_EQ(refusal(with("host=h sslmode=verify-full")), "accepted");
 }
 
+TEST(Settings, TlsThatVerifiesANameNeedsTheName) {
+  EXPECT_THAT(refusal(with("hostaddr=10.0.0.7 sslmode=verify-full")), HasSubstr("host"));
+  for (const std::string fine : {"host=db.example hostaddr=10.0.0.7 sslmode=verify-full",
+                                 "hostaddr=10.0.0.7 sslmode=verify-ca", "service=mine hostaddr=10.0.0.7 "
+                                 "sslmode=verify-full"})
+    EXPECT_EQ(refusal(with(fine)), "accepted") << fine;
+}
+
+TEST(Settings, AMessageNamesTheAddressOfAServerWithoutAName) {
+  EXPECT_EQ(settings_of(with("hostaddr=10.0.0.7 dbname=d")).target, "10.0.0.7:5432/d");
+}
+
 TEST(Settings, AServerKnowsTheElectionAndTheCandidateByName) {
   EXPECT_EQ(application_name("jobs"), "tenure jobs");
   EXPECT_EQ(application_name("jobs", "worker-7"), "tenure jobs worker-7");
@@ -173,6 +185,9 @@ TEST(Settings, ServersThatProveNothingAreNamed) {
        {"", "host=localhost,127.0.0.1,::1", "host=/run/postgresql", "host=db.example sslmode=verify-full",
         "host=db.example sslmode=verify-ca", "service=mine"})
     EXPECT_THAT(unverified(fine), IsEmpty()) << fine;
+  EXPECT_THAT(unverified("hostaddr=10.0.0.7"), ElementsAre("10.0.0.7"));
+  EXPECT_THAT(unverified("host=localhost,b hostaddr=10.0.0.7,127.0.0.1"), ElementsAre("localhost"))
+      << "hostaddr tells where the connection leads";
   std::vector<std::string> logged;
   open(with("host=db.example"), "jobs", {}, [&](const LogLine& line) { logged.push_back(line.message); });
   EXPECT_THAT(logged, ElementsAre(HasSubstr("sslmode=verify-full")));

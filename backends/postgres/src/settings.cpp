@@ -92,6 +92,31 @@ std::vector<std::string> parts(const std::string& text, char separator) {
   return out;
 }
 
+struct Server {
+  std::string name;     ///< What its certificate is compared with; may be empty.
+  std::string address;  ///< Where the connection leads, if not empty; else the name tells it.
+};
+
+/// As far as conninfo and the environment tell. A service file may name others.
+std::vector<Server> servers_of(const Pairs& pairs) {
+  const auto names = parts(effective(pairs, "host", "PGHOST"), ',');
+  const auto addresses = parts(effective(pairs, "hostaddr", "PGHOSTADDR"), ',');
+  std::vector<Server> out(std::max(names.size(), addresses.size()));
+  for (std::size_t i = 0; i < names.size(); ++i) out[i].name = names[i];
+  for (std::size_t i = 0; i < addresses.size(); ++i) out[i].address = addresses[i];
+  return out;
+}
+
+bool by_service(const Pairs& pairs) { return !effective(pairs, "service", "PGSERVICE").empty(); }
+
+/// libpq gives up such a connection when the server has shown its certificate.
+void check_names(const Pairs& pairs) {
+  if (by_service(pairs) || effective(pairs, "sslmode", "PGSSLMODE") != "verify-full") return;
+  for (const auto& [name, address] : servers_of(pairs))
+    if (name.empty() && !address.empty())
+      refuse("sslmode=verify-full compares the certificate with host, and hostaddr has no host beside it: set both");
+}
+
 bool number_up_to(int most, const std::string& text) {
   const auto value = number<int>(text);
   return value && *value > 0 && *value <= most;
@@ -127,24 +152,24 @@ void check_values(const Pairs& pairs) {
           "a port must be a number from 1 to 65535. It is not repeated here: it may be a piece of a password, in which "
           "a URI has '/' as %2F and ':' as %3A");
   if (effective(pairs, "sslmode", "PGSSLMODE").starts_with("verify")) check_file(pairs, "sslrootcert", "PGSSLROOTCERT");
+  check_names(pairs);
   check_file(pairs, "sslcert", "PGSSLCERT");
   check_file(pairs, "sslkey", "PGSSLKEY");
 }
 
-/// As far as conninfo and the environment tell; a service file keeps its own counsel.
 std::vector<std::string> unverified(const Pairs& pairs) {
   const auto mode = effective(pairs, "sslmode", "PGSSLMODE");
   std::vector<std::string> out;
-  if (mode == "verify-full" || mode == "verify-ca" || pairs.contains("service")) return out;
-  const auto hosts = effective(pairs, "host", "PGHOST");
-  for (const auto& host : parts(hosts, ','))
-    if (!loopback(host)) out.push_back(host);
+  if (mode == "verify-full" || mode == "verify-ca" || by_service(pairs)) return out;
+  for (const auto& [name, address] : servers_of(pairs))
+    if (!loopback(address.empty() ? name : address)) out.push_back(name.empty() ? address : name);
   return out;
 }
 
 std::string target_of(const Pairs& pairs) {
   const auto or_else = [](const std::string& value, const char* other) { return value.empty() ? other : value; };
-  return printable(or_else(effective(pairs, "host", "PGHOST"), "local socket") + ":" +
+  const auto host = or_else(effective(pairs, "host", "PGHOST"), effective(pairs, "hostaddr", "PGHOSTADDR").c_str());
+  return printable(or_else(host, "local socket") + ":" +
                    or_else(effective(pairs, "port", "PGPORT"), "5432") + "/" +
                    effective(pairs, "dbname", "PGDATABASE"));
 }

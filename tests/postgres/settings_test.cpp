@@ -138,9 +138,10 @@ TEST(Settings, WhatLibpqWouldRefuseNoSoonerThanItConnectsIsRefusedAtOnce) {
 
 TEST(Settings, TlsThatVerifiesANameNeedsTheName) {
   EXPECT_THAT(refusal(with("hostaddr=10.0.0.7 sslmode=verify-full")), HasSubstr("host"));
-  for (const std::string fine : {"host=db.example hostaddr=10.0.0.7 sslmode=verify-full",
-                                 "hostaddr=10.0.0.7 sslmode=verify-ca", "service=mine hostaddr=10.0.0.7 "
-                                 "sslmode=verify-full"})
+  for (const std::string fine :
+       {"host=db.example hostaddr=10.0.0.7 sslmode=verify-full", "hostaddr=10.0.0.7 sslmode=verify-ca",
+        "service=mine hostaddr=10.0.0.7 "
+        "sslmode=verify-full"})
     EXPECT_EQ(refusal(with(fine)), "accepted") << fine;
 }
 

@@ -71,6 +71,17 @@ TEST_F(PostgresTls, AServerThatIsAnotherIsRefusedAndSoIsItsName) {
       testing::AllOf(HasSubstr("does not match host name"), HasSubstr("connect by a name that the certificate has")));
 }
 
+/// Why Settings refuses verify-full with hostaddr alone.
+TEST_F(PostgresTls, LibpqComparesACertificateWithHostAndNotWithHostaddr) {
+  try {
+    pqxx::connection(server_->conninfo() +
+                     " host='' hostaddr=127.0.0.1 sslmode=verify-full sslrootcert=" + data("ca.pem"));
+    ADD_FAILURE() << "libpq does without host now";
+  } catch (const std::exception& e) {
+    EXPECT_THAT(e.what(), HasSubstr("host name must be specified"));
+  }
+}
+
 TEST_F(PostgresTls, WhoAsksForNoTlsIsToldThatTheServerDemandsIt) {
   EXPECT_THAT(refusal("sslmode=disable", Fault::forbidden),
               testing::AllOf(HasSubstr("pg_hba.conf"), HasSubstr("sslmode")));

@@ -10,7 +10,6 @@
 #include <tenure/kit/text.hpp>
 
 #include "faults.hpp"
-#include "statements.hpp"
 
 namespace tenure::postgres {
 namespace {
@@ -53,20 +52,20 @@ std::string channel_of(const std::string& schema, const std::string& table, cons
 
 #if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 710
 /// libpqxx hands a notice's text to nothing else.
-class Session::Ear final : public pqxx::notification_receiver {
+class Session::Listener final : public pqxx::notification_receiver {
  public:
-  Ear(pqxx::connection& connection, const std::string& channel, Session& session)
+  Listener(pqxx::connection& connection, const std::string& channel, Session& session)
       : pqxx::notification_receiver(connection, channel), session_(session) {}
-  void operator()(const std::string& notice, int) override { session_.heard(notice); }
+  void operator()(const std::string& notice, int) override { session_.on_notice(notice); }
 
  private:
   Session& session_;
 };
 #else
-class Session::Ear final {
+class Session::Listener final {
  public:
-  Ear(pqxx::connection& connection, const std::string& channel, Session& session) {
-    connection.listen(channel, [&session](pqxx::notification notice) { session.heard(notice.payload); });
+  Listener(pqxx::connection& connection, const std::string& channel, Session& session) {
+    connection.listen(channel, [&session](pqxx::notification notice) { session.on_notice(notice.payload); });
   }
 };
 #endif
@@ -105,9 +104,9 @@ bool Session::stands() {
 /// At most three round trips: what stands there, the wish to be told of news, and all the rest.
 std::optional<Error> Session::introduce(CallThread::Attempt& attempt) {
   auto asked = boot_clock().now();
-  const auto found = ask(introduction, {settings_.quoted})[0];
+  const auto found = execute({introduction, {settings_.quoted}})[0];
   attempt.round_trip(boot_clock().now() - asked);
-  if (auto error = refused(found)) return error;
+  if (auto error = unsuitable(found)) return error;
   channel_ = channel_of(found[2].as<std::string>(), found[3].as<std::string>(), *election_);
   news_.any = true;
   read_only_.reset();
@@ -115,20 +114,20 @@ std::optional<Error> Session::introduce(CallThread::Attempt& attempt) {
   if (!found[6].as<bool>()) read_only_ = explained("42501", "a privilege is missing", settings_, where_);
   if (found[0].as<int>() != connection_->backendpid()) return std::nullopt;
   asked = boot_clock().now();
-  ear_ = std::make_unique<Ear>(*connection_, channel_, *this);
+  listener_ = std::make_unique<Listener>(*connection_, channel_, *this);
   attempt.round_trip(boot_clock().now() - asked);
   run(preparations(!read_only_));
   return std::nullopt;
 }
 
-std::optional<Error> Session::refused(const pqxx::row& found) const {
+std::optional<Error> Session::unsuitable(const pqxx::row& table) const {
   const auto misconfigured = [&](const std::string& what) {
     return Error{Fault::misconfigured, "postgres" + where_ + ": table " + settings_.table + what};
   };
-  if (found[1].as<bool>()) return explained("25006", "the server is in recovery", settings_, where_);
-  if (found[3].is_null()) return explained("42P01", "the table was not found", settings_, where_);
-  if (found[4].as<std::string>() != "r") return misconfigured(" is no ordinary table: make it one");
-  if (found[5].as<std::string>() != "p")
+  if (table[1].as<bool>()) return explained("25006", "the server is in recovery", settings_, where_);
+  if (table[3].is_null()) return explained("42P01", "the table was not found", settings_, where_);
+  if (table[4].as<std::string>() != "r") return misconfigured(" is no ordinary table: make it one");
+  if (table[5].as<std::string>() != "p")
     return misconfigured(" is UNLOGGED or temporary, and empty after a crash: alter table " + settings_.table +
                          " set logged");
   return std::nullopt;
@@ -147,12 +146,12 @@ std::string Session::preparations(bool may_write) {
   const auto nothing = replacing(writing, Expected{}, {});
   std::string out =
       std::string("set lock_timeout = '") + table_lock_timeout + "'; set plan_cache_mode = force_generic_plan";
-  for (const auto& question : {reading(settings_.quoted, election), nothing, replacing(writing, std::nullopt, {})}) {
+  for (const auto& statement : {reading(settings_.quoted, election), nothing, replacing(writing, std::nullopt, {})}) {
     const auto name = "tenure_" + std::to_string(prepared_.size());
-    out += "; prepare " + name + " as " + question.statement;
-    prepared_.emplace(question.statement, name);
+    out += "; prepare " + name + " as " + statement.text;
+    prepared_.emplace(statement.text, name);
   }
-  if (may_write) out += "; " + execution(prepared_.at(nothing.statement), nothing.values);
+  if (may_write) out += "; " + execution(prepared_.at(nothing.text), nothing.values);
   return out;
 }
 
@@ -163,12 +162,12 @@ std::string Session::execution(const std::string& name, const std::vector<std::s
   return out + ')';
 }
 
-pqxx::result Session::ask(const std::string& statement, const std::vector<std::string>& values) {
+pqxx::result Session::execute(const Statement& statement) {
   pqxx::nontransaction transaction(*connection_);
   // libpqxx 6 executes what it has prepared itself, a round trip each.
   // Not by exec(), which in libpqxx 6.4 loses the memory of a result when the connection breaks.
-  if (const auto known = prepared_.find(statement); known != prepared_.end()) {
-    const auto text = execution(known->second, values);
+  if (const auto known = prepared_.find(statement.text); known != prepared_.end()) {
+    const auto text = execution(known->second, statement.values);
 #if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 710
     return transaction.exec_params(text);
 #else
@@ -176,15 +175,15 @@ pqxx::result Session::ask(const std::string& statement, const std::vector<std::s
 #endif
   }
 #if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 706
-  const auto all = pqxx::prepare::make_dynamic_params(values);
+  const auto all = pqxx::prepare::make_dynamic_params(statement.values);
 #else
   pqxx::params all;
-  for (const auto& value : values) all.append(value);
+  for (const auto& value : statement.values) all.append(value);
 #endif
 #if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 710
-  return transaction.exec_params(statement, all);
+  return transaction.exec_params(statement.text, all);
 #else
-  return transaction.exec(statement, all);
+  return transaction.exec(statement.text, all);
 #endif
 }
 
@@ -205,22 +204,22 @@ bool Session::alive() {
 }
 
 void Session::drop() {
-  // Closed first, or the ear would ask the server to be told nothing more.
+  // Closed first, or the listener would ask the server to be told nothing more.
 #if PQXX_VERSION_MAJOR < 7
   if (connection_) connection_->disconnect();
 #else
   if (connection_) connection_->close();
 #endif
-  ear_.reset();
+  listener_.reset();
   connection_.reset();
   news_ = {};
   prepared_.clear();
 }
 
-void Session::heard(std::string_view notice) { news_ = {true, released_by(notice)}; }
+void Session::on_notice(std::string_view notice) { news_ = {true, released_by(notice)}; }
 
 Session::Wait Session::await_news(CallThread::Socket& socket, const std::optional<Version>& seen) {
-  if (!ear_) return Wait::deaf;
+  if (!listener_) return Wait::impossible;
   for (;;) {
     if (news_.released && news_.released == seen) news_ = {};
     if (news_.any) return Wait::news;

@@ -14,6 +14,7 @@
 #include <tenure/kit/call_thread.hpp>
 
 #include "settings.hpp"
+#include "statements.hpp"
 
 namespace tenure::postgres {
 
@@ -30,7 +31,7 @@ class Session final : public CallThread::Connection {
   bool stands() override;
 
   /// One statement in a transaction of its own.
-  pqxx::result ask(const std::string& statement, const std::vector<std::string>& values);
+  pqxx::result execute(const Statement& statement);
   /// Several, without values, in one transaction.
   void run(const std::string& statements);
 
@@ -41,9 +42,9 @@ class Session final : public CallThread::Connection {
     bool any{};
     std::optional<Version> released{};  ///< Of the last release, if nothing else came after it.
   };
-  enum class Wait { news, ended, broken, deaf };
-  /// Sleeps until there is news other than the release of `seen`, or the call is ended. Deaf: nothing will ever be
-  /// pushed to this session.
+  enum class Wait { news, ended, broken, impossible };
+  /// Sleeps until there is news other than the release of `seen`, or the call is ended. Impossible: nothing is
+  /// ever pushed to this session.
   Wait await_news(CallThread::Socket& socket, const std::optional<Version>& seen);
   const News& news() const { return news_; }
 
@@ -59,14 +60,14 @@ class Session final : public CallThread::Connection {
   const Settings& settings() const { return settings_; }
 
  private:
-  class Ear;
+  class Listener;
   bool alive();
-  void heard(std::string_view notice);
+  void on_notice(std::string_view notice);
   void drop();
   std::string preparations(bool may_write);
   std::string execution(const std::string& name, const std::vector<std::string>& values) const;
   std::optional<Error> introduce(CallThread::Attempt& attempt);
-  std::optional<Error> refused(const pqxx::row& found) const;
+  std::optional<Error> unsuitable(const pqxx::row& table) const;
 
   const Settings settings_;
   const std::optional<std::string> election_;
@@ -74,7 +75,7 @@ class Session final : public CallThread::Connection {
   std::string where_;
   std::string channel_;
   std::optional<Error> read_only_;
-  std::unique_ptr<Ear> ear_;  ///< If it listens. Ends before the connection.
+  std::unique_ptr<Listener> listener_;  ///< Null behind a pooler. It ends before the connection.
   News news_;
   std::map<std::string, std::string> prepared_;  ///< Statements and their names.
 };

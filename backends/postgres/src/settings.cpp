@@ -169,8 +169,7 @@ std::vector<std::string> unverified(const Pairs& pairs) {
 std::string target_of(const Pairs& pairs) {
   const auto or_else = [](const std::string& value, const char* other) { return value.empty() ? other : value; };
   const auto host = or_else(effective(pairs, "host", "PGHOST"), effective(pairs, "hostaddr", "PGHOSTADDR").c_str());
-  return printable(or_else(host, "local socket") + ":" +
-                   or_else(effective(pairs, "port", "PGPORT"), "5432") + "/" +
+  return printable(or_else(host, "local socket") + ":" + or_else(effective(pairs, "port", "PGPORT"), "5432") + "/" +
                    effective(pairs, "dbname", "PGDATABASE"));
 }
 

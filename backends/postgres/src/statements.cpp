@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include <tenure/candidate.hpp>
 #include <tenure/kit/logging.hpp>
@@ -16,30 +17,88 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// What stands in {braces} in a statement is filled in by filled(); {table} is the table's quoted name.
+
+constexpr std::string_view read_statement = R"(
+select {row}
+from (values (1)) as one
+left join {table} as r on r.election = $1::bytea)";
+
+constexpr std::string_view first_claim_statement = R"(
+{settings},
+r as (
+  insert into {table} as new (
+    election, token, beat, holder, incarnation, address, released, term_ms, asked_ns, written_at)
+  select $2::bytea, $3::bigint, $4::bigint, $5::bytea, $6::bytea, $7::bytea, $8::boolean, $9::bigint, $10::bigint,
+    clock_timestamp()
+  from s
+  where {settings_hold}
+  on conflict (election) do nothing
+  returning new.*)
+select {row}, {notify} from r)";
+
+/// $13: the expected token; $14: the beats of which one is expected; $15: whether the row must be released.
+constexpr std::string_view replace_statement = R"(
+{settings},
+r as (
+  update {table} as old
+  set token = $3::bigint, beat = $4::bigint, holder = $5::bytea, incarnation = $6::bytea, address = $7::bytea,
+    released = $8::boolean, term_ms = $9::bigint, asked_ns = $10::bigint, written_at = clock_timestamp()
+  from s
+  where {settings_hold}
+    and old.election = $2::bytea
+    and old.token = $13::bigint
+    and old.beat = any($14::bigint[])
+    and (old.released or not $15::boolean)
+  returning old.*)
+select {row}, {notify} from r)";
+
+constexpr std::string_view recall_statement = R"(
+{settings}
+update {table} as old
+set recall_token = $3::bigint, recall_by = $4::bytea, recall_why = $5::bytea
+from s
+where {settings_hold}
+  and old.election = $2::bytea
+  and old.token = $3::bigint)";
+
 /// In the order of read_of().
-constexpr const char* row =
+constexpr std::string_view row =
     "r.token, r.beat, encode(r.holder, 'hex'), encode(r.incarnation, 'hex'), encode(r.address, 'hex'), r.released,"
     " r.term_ms, r.asked_ns, (extract(epoch from r.written_at) * 1000)::bigint,"
     " r.recall_token, encode(r.recall_by, 'hex'), encode(r.recall_why, 'hex'),"
     " (extract(epoch from clock_timestamp()) * 1000)::bigint";
 
-/// Settings for one statement, made inside it: no second round trip, and nothing is left in a pooled session. Each is
-/// named in a condition, so that it stands before the row is locked. Only what may be lost in a crash, as if it had
-/// never been written, is not waited for until it is on disk.
-std::string settings(const char* may_be_lost) {
-  return std::string(
-             "with s as materialized (select set_config('lock_timeout', $1, true) as waits,"
-             " set_config('synchronous_commit', case when ") +
-         may_be_lost +
-         " then 'off' when current_setting('synchronous_commit') = 'off' then 'on'"
-         " else current_setting('synchronous_commit') end, true) as durable)";
-}
-constexpr const char* settled = "s.waits is not null and s.durable is not null";
+/// Settings for one statement, made inside it: that costs no second round trip and leaves nothing in a pooled session.
+/// A write waits until it is on disk, whatever the session says. Only {may_be_lost} need not.
+constexpr std::string_view settings = R"(with s as materialized (
+  select set_config('lock_timeout', $1, true) as lock_timeout,
+    set_config('synchronous_commit',
+      case when {may_be_lost} then 'off'
+        when current_setting('synchronous_commit') = 'off' then 'on'
+        else current_setting('synchronous_commit') end, true) as synchronous_commit))";
 
-/// $2 to $10: the row's values.
-constexpr const char* columns = "election, token, beat, holder, incarnation, address, released, term_ms, asked_ns";
-constexpr const char* values =
-    "$2::bytea, $3::bigint, $4::bigint, $5::bytea, $6::bytea, $7::bytea, $8::boolean, $9::bigint, $10::bigint";
+/// Both are named in a condition, so that they are made before the row is locked.
+constexpr std::string_view settings_hold = "s.lock_timeout is not null and s.synchronous_commit is not null";
+
+/// $11: the channel; $12: whether this is news. A renewal is none: it wakes nobody, and its commit does not wait for
+/// the server's lock for notices. Of a release the notice names the version that it left.
+constexpr std::string_view notify =
+    "case when $12::boolean then"
+    " pg_notify($11::text, case when r.released then r.token || ' ' || r.beat else '' end)::text end";
+
+/// `may_be_lost`: a condition on what is written. If a crash loses such a write, it is as if it had never been made.
+std::string filled(std::string_view statement, const std::string& table, std::string_view may_be_lost = "false") {
+  std::string out(statement.substr(1));
+  for (const auto& [name, text] : {std::pair<std::string_view, std::string_view>{"{settings}", settings},
+                                   {"{settings_hold}", settings_hold},
+                                   {"{may_be_lost}", may_be_lost},
+                                   {"{row}", row},
+                                   {"{notify}", notify},
+                                   {"{table}", table}})
+    if (const auto at = out.find(name); at != out.npos) out.replace(at, name.size(), text);
+  return out;
+}
 
 std::string bigint(std::uint64_t value) { return std::to_string(static_cast<std::int64_t>(value)); }
 
@@ -66,52 +125,37 @@ std::uint64_t unsigned_of(const pqxx::field& field) { return static_cast<std::ui
 
 std::string bytea(std::string_view bytes) { return "\\x" + hex(bytes); }
 
-Question reading(const std::string& table, const std::string& election) {
-  return {
-      std::string("select ") + row + " from (values (1)) as one left join " + table + " as r on r.election = $1::bytea",
-      {election}};
+Statement reading(const std::string& table, const std::string& election) {
+  return {filled(read_statement, table), {election}};
 }
 
-Question replacing(const Writing& writing, const std::optional<Expected>& expected, const Record& next) {
-  const auto term = (next.term + milliseconds(1) - Clock::Duration(1)) / milliseconds(1);
+Statement replacing(const Writing& writing, const std::optional<Expected>& expected, const Record& next) {
+  const auto term = std::chrono::ceil<milliseconds>(next.term).count();
   const bool news = !expected || expected->token != next.token || next.released;
-  std::vector<std::string> given{lock_timeout(writing.lock_wait),
-                                 writing.election,
-                                 bigint(next.token.value),
-                                 bigint(next.beat),
-                                 bytea(next.holder),
-                                 bytea(next.incarnation),
-                                 bytea(next.address),
-                                 next.released ? "t" : "f",
-                                 std::to_string(term),
-                                 std::to_string(next.asked.count()),
-                                 writing.channel,
-                                 news ? "t" : "f"};
-  std::string write;
+  std::vector<std::string> values{lock_timeout(writing.lock_wait),
+                                  writing.election,
+                                  bigint(next.token.value),
+                                  bigint(next.beat),
+                                  bytea(next.holder),
+                                  bytea(next.incarnation),
+                                  bytea(next.address),
+                                  next.released ? "t" : "f",
+                                  std::to_string(term),
+                                  std::to_string(next.asked.count()),
+                                  writing.channel,
+                                  news ? "t" : "f"};
   if (expected) {
-    write = "update " + writing.table + " as old set (" + columns + ", written_at) = row(" + values +
-            ", clock_timestamp()) from s where " + settled +
-            " and old.election = $2::bytea and old.token = $13::bigint and old.beat = any($14::bigint[])"
-            " and (old.released or not $15::boolean) returning old.*";
-    given.push_back(bigint(expected->token.value));
-    given.push_back(array_of(expected->beats));
-    given.emplace_back(expected->released ? "t" : "f");
-  } else {
-    write = "insert into " + writing.table + " as new (" + columns + ", written_at) select " + values +
-            ", clock_timestamp() from s where " + settled + " on conflict (election) do nothing returning new.*";
+    values.push_back(bigint(expected->token.value));
+    values.push_back(array_of(expected->beats));
+    values.emplace_back(expected->released ? "t" : "f");
   }
-  // Renewals are no news: nobody is woken, and no commit queues up behind the server's lock for notices.
-  // A release that is lost costs its successor a wait, no more; and whoever takes over writes behind it in the log.
-  return {settings("$8::boolean") + ", r as (" + write + ") select " + row +
-              ", case when $12::boolean then pg_notify($11::text, case when r.released"
-              " then r.token || ' ' || r.beat else '' end)::text end from r",
-          std::move(given)};
+  // A release that a crash loses makes its successor wait, no more. Whoever takes over writes behind it in the log.
+  return {filled(expected ? replace_statement : first_claim_statement, writing.table, "$8::boolean"),
+          std::move(values)};
 }
 
-Question recalling(const Writing& writing, const Recall& request) {
-  return {settings("false") + " update " + writing.table +
-              " as old set recall_token = $3::bigint, recall_by = $4::bytea, recall_why = $5::bytea from s where " +
-              settled + " and old.election = $2::bytea and old.token = $3::bigint",
+Statement recalling(const Writing& writing, const Recall& request) {
+  return {filled(recall_statement, writing.table),
           {lock_timeout(writing.lock_wait), writing.election, bigint(request.token.value),
            bytea(printable(request.by, max_candidate_bytes)), bytea(printable(request.why))}};
 }

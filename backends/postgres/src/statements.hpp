@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server is asked, and how its rows are read. Bytes travel in hexadecimal, which no setting of a session
-// changes and no encoding refuses.
+// The SQL statements, and how their rows are read. Bytes travel in hexadecimal, which no setting of a session changes
+// and no encoding refuses.
 #pragma once
 #include <optional>
 #include <pqxx/pqxx>
@@ -12,8 +12,8 @@
 
 namespace tenure::postgres {
 
-struct Question {
-  std::string statement;
+struct Statement {
+  std::string text;
   std::vector<std::string> values;
 };
 
@@ -28,17 +28,17 @@ struct Writing {
 std::string bytea(std::string_view bytes);
 
 /// Answers one row.
-Question reading(const std::string& table, const std::string& election);
+Statement reading(const std::string& table, const std::string& election);
 
 /// Answers one row if it was applied, else none.
-Question replacing(const Writing& writing, const std::optional<Expected>& expected, const Record& next);
+Statement replacing(const Writing& writing, const std::optional<Expected>& expected, const Record& next);
 
 /// The version that a release left behind, from what replacing() notifies of it. Nothing: there may be other news, or
 /// somebody else said something.
 std::optional<Version> released_by(std::string_view notice);
 
 /// Answers nothing.
-Question recalling(const Writing& writing, const Recall& request);
+Statement recalling(const Writing& writing, const Recall& request);
 
 Read read_of(const pqxx::row& row);
 

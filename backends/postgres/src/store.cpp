@@ -21,9 +21,9 @@ constexpr Clock::Duration calm = std::chrono::seconds(1);
 Clock::Duration lock_wait(Clock::Time until) { return (until - boot_clock().now()) / 2; }
 
 Result<Read> read_now(Session& session, const std::string& election) {
-  const auto question = reading(session.settings().quoted, election);
+  const auto statement = reading(session.settings().quoted, election);
   session.forget_news();
-  auto read = read_of(session.ask(question.statement, question.values)[0]);
+  auto read = read_of(session.execute(statement)[0]);
   if (read.record && !may_be_followed(read.record->token))
     return session.corrupt("the row's token is " + std::to_string(static_cast<std::int64_t>(read.record->token.value)) +
                            ", which no leader wrote and no greater one can follow. To the greatest that a leader ever "
@@ -37,10 +37,10 @@ Result<Read> read_now(Session& session, const std::string& election) {
 /// Only a write that certainly had no effect is followed by a read.
 Result<Swap> swap_now(Session& session, const std::string& election, const std::optional<Expected>& expected,
                       const Record& next, Clock::Duration wait) {
-  const auto question = replacing({session.settings().quoted, election, session.channel(), wait}, expected, next);
+  const auto statement = replacing({session.settings().quoted, election, session.channel(), wait}, expected, next);
   try {
     session.forget_news();
-    const auto applied = session.ask(question.statement, question.values);
+    const auto applied = session.execute(statement);
     if (!applied.empty()) return Swap{true, read_of(applied[0])};
   } catch (const std::exception& e) {
     if (!lost_a_race(sqlstate_of(e))) throw;
@@ -92,7 +92,7 @@ std::optional<Version> Store::await_change(const std::optional<Version>& seen, c
         return Heard(waited, waited == Wait::news ? session->news().released : std::nullopt);
       },
       limit);
-  if (heard && heard->first == Wait::deaf) thread_.wait_out(limit);
+  if (heard && heard->first == Wait::impossible) thread_.wait_out(limit);
   if (!heard || heard->first == Wait::broken)
     thread_.wait_out({limit.clock, std::min(limit.by, began + jittered(calm)), limit.stop});
   return heard ? heard->second : std::nullopt;
@@ -102,8 +102,8 @@ std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
   const auto done = on_the_session<bool>(
       [request, election = election_, until = by_boot_clock(limit)](Session& session) {
         const Writing writing{session.settings().quoted, election, session.channel(), lock_wait(until)};
-        const auto question = recalling(writing, request);
-        session.ask(question.statement, question.values);
+        const auto statement = recalling(writing, request);
+        session.execute(statement);
         return true;
       },
       limit);

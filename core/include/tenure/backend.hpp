@@ -25,34 +25,34 @@ struct Recalled { Token token{}; std::string by{}, why{}; };  ///< Granted, and 
 using Answer = std::variant<Unknown, Granted, Denied, Recalled>;
 
 struct Vacant {};
-/// Who leads? Unknown: nobody could say. An Incumbent with remaining 0 has lapsed as far as we can tell.
+/// Who leads. Unknown: the store did not say. An Incumbent whose `remaining` is 0 has lapsed, as far as we can tell.
 using Sight = std::variant<Unknown, Vacant, Incumbent>;
 
-/// One candidate's seat at one election in one store.
+/// By a backend, one candidate takes part in one election of one store.
 ///
-/// Verbs are called by one thread at a time. They are single attempts and never throw for what a store does (an
-/// exception is taken as Unknown); a constructor throws std::invalid_argument for what can never work.
-/// REQUIRES of an implementation: every verb returns by `limit.by`, or soon after `limit.stop`; one that is 50 ms
-/// late is reported as wedged. A backend returns, it never calls the manager.
+/// One thread at a time calls the verbs. Each is a single attempt, and does not throw when the store fails (an
+/// exception counts as Unknown). A constructor throws std::invalid_argument for settings that can never work.
+/// REQUIRES of an implementation: every verb returns by `limit.by`, or soon after `limit.stop`. A verb that is 50 ms
+/// late is reported as wedged. A backend never calls the manager.
 class TENURE_EXPORT Backend {
  public:
   virtual ~Backend() = default;
 
-  /// One attempt to lead, now. Denied while somebody else's lease runs, or while there is something to wait for:
-  /// await_change() returns when another attempt is worth it.
+  /// Attempts once to lead. Denied while somebody else's lease runs, or while there is another reason to wait. Then
+  /// await_change() returns when the next attempt makes sense.
   virtual Answer acquire(const Limit& limit) = 0;
 
-  /// Keep it for another term. Denied only if it is certainly not ours any more.
+  /// Extends our lease by another term. Denied only if we certainly lead no more.
   virtual Answer renew(Token token, const Limit& limit) = 0;
 
-  /// Ends whatever this incarnation holds or may hold, and gives up its place in any queue. Idempotent.
+  /// Ends every tenure that this incarnation holds or may hold, and leaves any queue. May be repeated.
   virtual std::optional<Error> release(const Limit& limit) = 0;
 
-  /// Who leads? For anyone, candidate or not.
+  /// Who leads. Anybody may ask, candidate or not.
   virtual Sight observe(const Limit& limit) = 0;
 
-  /// Sleeps until the store says that something else than `seen` may be so, the seen lease's end, or the limit.
-  /// Level-triggered: returns at once if it is so already.
+  /// Sleeps until the store says that `seen` may no longer hold, until the end of the lease in `seen`, or until the
+  /// limit. Returns at once if that has happened already. It may also return for no reason.
   virtual void await_change(const Sight& seen, const Limit& limit) = 0;
 
   /// Asked by the manager before the first verb, with what it will run by, and between verbs when that is to change. An

@@ -15,16 +15,16 @@ inline constexpr std::size_t max_candidate_bytes = 100;  ///< A candidate's name
 /// Who we are, for people to read. Backends add an incarnation: random per start, so that a restarted process
 /// is never taken for the one before it.
 struct Candidate {
-  std::string name{};     ///< Empty: "{host}_{pid}_{unix seconds}".
-  std::string address{};  ///< Where followers reach the leader, in any form you like. May be empty.
+  std::string name{};     ///< If empty, "{host}_{pid}_{unix seconds}".
+  std::string address{};  ///< Where followers reach the leader, in a form of your choice. May be empty.
 };
 
-/// Who leads, as a store told it.
+/// Who leads, as the store says.
 struct Incumbent {
   std::string name{}, incarnation{}, address{};
   Token token{};
-  Clock::Duration remaining{};  ///< Until its lease ends at the latest, when this was told. An estimate, never a ground
-                                ///< to act as leader.
+  Clock::Duration remaining{};  ///< How long its lease may still run, from when this was told. It is an estimate:
+                                ///< nobody may act as leader by it.
   friend bool operator==(const Incumbent&, const Incumbent&) = default;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the manager tells you.
+// The hooks by which a manager tells you what happens.
 #pragma once
 #include <functional>
 #include <optional>
@@ -30,8 +30,8 @@ TENURE_EXPORT std::string_view to_string(Reason) noexcept;
 struct Elected {
   std::string election{};
   Token token{};
-  std::stop_token stop{};  ///< Requested the moment the tenure starts to end, also while elected() runs.
-                           ///< Its callbacks run on a thread of ours: do not block there.
+  std::stop_token stop{};  ///< Requested as soon as the tenure begins to end, also while elected() runs.
+                           ///< Its callbacks run on a thread of ours. REQUIRES: they do not block.
 };
 
 /// A tenure ends.
@@ -39,29 +39,36 @@ struct Ousting {
   std::string election{};
   Token token{};
   Reason reason{};
-  std::string detail{};                          ///< For the log: what led to it.
+  std::string detail{};                          ///< What led to the end, for the log.
   std::optional<Incumbent> successor{};          ///< Who leads now, if known.
-  std::function<Clock::Duration()> remaining{};  ///< How long your work may still run; zero when it must be over.
+  std::function<Clock::Duration()> remaining{};  ///< How long your work may still run; zero once it must be over.
   std::stop_token expired{};                     ///< Requested when remaining() reaches zero.
 };
 
-/// All optional; REQUIRES: none is changed after start().
+/// Every hook may be left out. REQUIRES: none is changed after start().
 ///
 /// elected, ousting and error are called one at a time, in order, on threads of ours, with no lock of ours held. Every
-/// elected() is followed by exactly one ousting() with the same token; nobody is elected while it runs, and nothing
-/// is called after stop() returned. What they throw comes back as an error(). elected() may run the leader's work
-/// itself until `stop` is requested: renewals go on meanwhile.
+/// elected() is followed by exactly one ousting() with the same token. We are not elected again while ousting() runs,
+/// and no hook is called after stop() returned. What a hook throws comes back as an error(). elected() may run the
+/// leader's work itself, until `stop` is requested: renewals go on meanwhile.
 struct Hooks {
   std::function<void(const Elected&)> elected{};
-  std::function<void(const Ousting&)> ousting{};  ///< Stop leading work before remaining() is zero, then return.
-                                                  ///< A successor that we let in ourselves waits for that.
-  std::function<void(const Error&)> error{};      ///< For the log: the manager has already coped.
-  std::function<bool()> eligible{};  ///< Asked before each acquire and renew, on the thread that talks to the
-                                     ///< store; false resigns. While it does not return, nothing is renewed,
-                                     ///< and stop() waits.
-  Log log{};  ///< The manager's; a store has its own. Empty: stderr, but for what error() hears of at once.
-  bool abort_on_overrun{false};  ///< End the process when ousting() has not returned by its time:
-                                 ///< for work that cannot be stopped any other way.
+
+  /// Stops the work before remaining() is zero, then returns. In a hand-over the successor waits for that.
+  std::function<void(const Ousting&)> ousting{};
+
+  /// Trouble, for your log. The manager has already reacted to it.
+  std::function<void(const Error&)> error{};
+
+  /// Asked before each acquire and renew, on the thread that calls the store. False resigns. Until it returns, nothing
+  /// is renewed, and stop() waits.
+  std::function<bool()> eligible{};
+
+  /// The manager's log; a store has its own. If it is empty, stderr gets all but what error() hears of at once.
+  Log log{};
+
+  /// Ends the process if ousting() has not returned in time. It is for work that cannot be stopped in another way.
+  bool abort_on_overrun{false};
 };
 
 }  // namespace tenure

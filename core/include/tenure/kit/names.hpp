@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that a user chose, and those that we draw.
+// For those who write a backend: names that users choose, and incarnations.
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace tenure {
 
-/// The candidate with an empty name filled in. Throws std::invalid_argument for one that is too long.
+/// The candidate, with a name if it had none. Throws std::invalid_argument if its name or address is too long.
 TENURE_EXPORT Candidate checked(Candidate);
 
 /// Throws std::invalid_argument for an election name that is empty, too long or has a NUL byte.

@@ -64,7 +64,8 @@ struct Hooks {
   /// is renewed, and stop() waits.
   std::function<bool()> eligible{};
 
-  /// The manager's log; a store has its own. If it is empty, stderr gets all but what error() hears of at once.
+  /// The log of the manager; a store has its own. If it is empty, warnings and errors go to stderr, except what error()
+  /// hears of at once.
   Log log{};
 
   /// Ends the process if ousting() has not returned in time. It is for work that cannot be stopped in another way.

@@ -18,6 +18,6 @@ int main() {
     return 1;
   }
   std::cout << "migrates with token " << token->value << std::endl;
-  manager.stop();  // whoever waits leads at once
+  manager.stop();  // a candidate that waits leads at once
 }
 //! [all]

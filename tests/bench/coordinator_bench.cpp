@@ -161,7 +161,7 @@ class Election {
 
   Account account(Time from, Time to) {
     Account out;
-    std::optional<Event> lead;  // the last sample of whoever led last
+    std::optional<Event> lead;  // the last sample of the last leader
     auto covered_to = from;
     double without = 0;
     Clock::Duration least = Clock::Duration::max();

@@ -197,7 +197,7 @@ TEST_P(BackendContract, ElectionsOfOneStoreAreIndependent) {
   EXPECT_EQ(std::get<Incumbent>(sight).name, "b");
 }
 
-/// Eight contend; whoever leads adds one to a number that nothing else guards.
+/// Eight candidates contend, and each leader adds one to a number that nothing else guards.
 TEST_P(BackendContract, ContendedIncrementsAreNotLost) {
   const int each = store_->contended_tenures();
   constexpr int contenders = 8;

@@ -36,9 +36,9 @@ class TENURE_EXPORT CallThread {
   class TENURE_EXPORT Attempt {
    public:
     /// Begins the next step. Messages name with whom ("postgres (host:5432/db)") and what is done. `descriptor` is shut
-    /// down when the step takes too long, and later to end a question. A duplicate of it is kept, so that whoever
-    /// opened it may close it. A step without one, such as a name resolution, ends by itself. If it returns false,
-    /// connect() must return at once.
+    /// down when the step takes too long, and later to end a question. A duplicate of it is kept, so you may close it.
+    /// A step without one, such as a name resolution, ends by itself. If it returns false, connect() must return at
+    /// once.
     bool step(std::string with, std::string what, int descriptor = -1);
     /// How long a step may take.
     Clock::Duration patience() const;

@@ -8,11 +8,11 @@
 // that of its loss. The coordinator judges member and generation, never ownership. One clock for all moves by a lease
 // at a time: a lease is over or it is not.
 //
-// It is a reduction, and no proof. Some steps happen at once: a standby's hearing its assignment, reads that nothing on
-// its way can change, the renewed acquire of one that waited. Each run has a budget of faults, releases, steps of time
-// and depth. Of two commits of one candidate that are both late, the older is handled first. Left out: stale reads of a
-// coordinator of the past (the nonce is carried, not tried), clocks that differ, calls that their callers abandon,
-// recalls, foreign commits, lost acknowledged commits, a third member.
+// It is a reduction, and no proof. Some steps happen at once: a follower's hearing of its assignment, reads that
+// nothing on its way can change, the renewed acquire of one that waited. Each run has a budget of faults, releases,
+// steps of time and depth. Of two commits of one candidate that are both late, the older is handled first. Left out:
+// stale reads of a coordinator of the past (the nonce is carried, not tried), clocks that differ, calls that their
+// callers abandon, requests to step down, foreign commits, lost acknowledged commits, a third member.
 //
 // Rules are those of backends/kafka/README.md.
 #include <gtest/gtest.h>
@@ -121,11 +121,11 @@ class NeliState {
     d.add(n_.member_.has_value());
     if (!n_.member_) return;
     const auto& m = *n_.member_;
-    d.add(static_cast<std::uint64_t>(m.place));
-    d.add(m.lost | m.deposed << 1 | m.doubtful << 2 | m.nonce_stands << 3 | m.believed << 4 |
+    d.add(static_cast<std::uint64_t>(m.phase));
+    d.add(m.lost | m.fenced << 1 | m.doubtful << 2 | m.nonce_stands << 3 | m.believed << 4 |
           m.reading.has_value() << 5 | (m.generation == 1) << 6);
-    d.add(m.deposed ? since(m.deposed_at) : 0);
-    d.add(m.place == Neli::Place::draining ? until(m.drain_by) : 0);
+    d.add(m.fenced ? since(m.fenced_at) : 0);
+    d.add(m.phase == Neli::Phase::draining ? until(m.drain_by) : 0);
     d.add(since(m.assigned_at));
     d.add(until(m.try_again));
     d.add(until(m.read_again));
@@ -165,7 +165,7 @@ class NeliState {
 namespace {
 
 /// How the part between Neli and the broker behaves.
-enum class Carrier {
+enum class Between {
   faithful,
   takes_unknown_for_refused,  ///< Rule 10 broken: after a commit of unknown outcome, the same handle claims again
   gives_up_when_revoked,      ///< Rule 13 broken: what waits inside the client library does not delay the unassign
@@ -245,7 +245,7 @@ struct Sent {
 
 class World {
  public:
-  explicit World(Carrier carrier, Budget budget) : carrier_(carrier), budget_(budget) {
+  explicit World(Between between, Budget budget) : between_(between), budget_(budget) {
     for (int who = 0; who < candidates; ++who) members_[static_cast<std::size_t>(who)] = std::make_shared<Member>(who);
   }
 
@@ -277,16 +277,16 @@ class World {
   void give(std::uint8_t who, const Fact& fact) { give(who, fact, now_); }
   void give(std::uint8_t who, const Fact& fact, Clock::Time at);
   void call(std::uint8_t who, Verb verb, Token of = {}, Sight seen = Vacant{});
-  void carry(std::uint8_t who, const action::Open&);
-  void carry(std::uint8_t who, const action::Unassign&) { join(who); }
-  void carry(std::uint8_t who, const action::SendCommit&);
-  void carry(std::uint8_t who, const action::ReadMember& a) { edit(who).reading = a.id; }
-  void carry(std::uint8_t who, const action::Observe& a) { edit(who).observing = a.id; }
-  void carry(std::uint8_t who, const action::FindOwner&) { give(who, fact::OwnerFound{Error{Fault::unreachable, ""}}); }
-  void carry(std::uint8_t who, const action::Drop&);
-  void carry(std::uint8_t who, const action::Reply&);
-  void carry(std::uint8_t who, const action::ReplyReleased&) { edit(who).calling.reset(); }
-  void carry(std::uint8_t who, const action::Wake&) { call(who, Verb::acquire); }
+  void carry(std::uint8_t who, const effect::Open&);
+  void carry(std::uint8_t who, const effect::Unassign&) { join(who); }
+  void carry(std::uint8_t who, const effect::SendCommit&);
+  void carry(std::uint8_t who, const effect::ReadMember& a) { edit(who).reading = a.id; }
+  void carry(std::uint8_t who, const effect::Observe& a) { edit(who).observing = a.id; }
+  void carry(std::uint8_t who, const effect::FindOwner&) { give(who, fact::OwnerFound{Error{Fault::unreachable, ""}}); }
+  void carry(std::uint8_t who, const effect::Drop&);
+  void carry(std::uint8_t who, const effect::Reply&);
+  void carry(std::uint8_t who, const effect::ReplyReleased&) { edit(who).calling.reset(); }
+  void carry(std::uint8_t who, const effect::Wake&) { call(who, Verb::acquire); }
   template <class Other>
   void carry(std::uint8_t, const Other&) {}
 
@@ -307,7 +307,7 @@ class World {
   void read(std::uint8_t who);
   void leave(std::uint8_t who);
 
-  Carrier carrier_;
+  Between between_;
   Budget budget_;
   Clock::Time now_{1h};
   std::array<std::shared_ptr<Member>, candidates> members_;
@@ -474,7 +474,7 @@ void World::call(std::uint8_t who, Verb verb, Token of, Sight seen) {
 }
 
 /// Who does not get the lead waits for news, as a manager does.
-void World::carry(std::uint8_t who, const action::Reply& reply) {
+void World::carry(std::uint8_t who, const effect::Reply& reply) {
   const auto verb = std::exchange(edit(who).calling, std::nullopt);
   if (verb != Verb::acquire) return;
   if (const auto* granted = std::get_if<Granted>(&reply.answer)) {
@@ -487,12 +487,12 @@ void World::carry(std::uint8_t who, const action::Reply& reply) {
   call(who, Verb::await_change, {}, denied && denied->holder ? Sight(*denied->holder) : Sight(Vacant{}));
 }
 
-void World::carry(std::uint8_t who, const action::Open& open) {
+void World::carry(std::uint8_t who, const effect::Open& open) {
   edit(who).handle = open.handle;
   join(who);
 }
 
-void World::carry(std::uint8_t who, const action::Drop& drop) {
+void World::carry(std::uint8_t who, const effect::Drop& drop) {
   auto& m = edit(who);
   m.handle = m.reading = 0;
   for (auto& j : group_)
@@ -507,7 +507,7 @@ void World::carry(std::uint8_t who, const action::Drop& drop) {
   std::erase_if(sent_, [&](const Sent& s) { return s.who == who && s.handle == drop.handle && !s.late; });
 }
 
-void World::carry(std::uint8_t who, const action::SendCommit& send) {
+void World::carry(std::uint8_t who, const effect::SendCommit& send) {
   Sent s;
   s.handle = members_[who]->handle;
   s.id = send.id;
@@ -567,7 +567,7 @@ void World::complete(std::uint8_t owner) {
 
 void World::revoke(std::uint8_t who) {
   joined(who)->told = true;
-  if (carrier_ == Carrier::gives_up_when_revoked)
+  if (between_ == Between::gives_up_when_revoked)
     for (std::size_t i = 0; i < sent_.size(); ++i)
       if (sent_[i].who == who && !sent_[i].late && !sent_[i].handled && sent_[i].partition == 0)
         give(who, fact::Committed{sent_[i].id, Outcome::unknown_topic, {Fault::timed_out, ""}});
@@ -586,7 +586,7 @@ void World::handle(Sent& sent) {
 }
 
 void World::tell(std::uint8_t who, std::uint64_t id, Outcome outcome, int partition) {
-  if (carrier_ == Carrier::takes_unknown_for_refused && outcome == Outcome::failed && partition == 0)
+  if (between_ == Between::takes_unknown_for_refused && outcome == Outcome::failed && partition == 0)
     outcome = Outcome::unknown_topic;
   const auto fault = outcome == Outcome::fenced ? Fault::deposed : Fault::timed_out;
   give(who, fact::Committed{id, outcome, outcome == Outcome::accepted ? Error{} : Error{fault, ""}});
@@ -775,8 +775,8 @@ std::vector<Step> joins_as_owner(std::uint8_t who) {
 }
 
 /// The first leads; the second stands by.
-World one_leads(Carrier carrier, Budget budget) {
-  auto world = after(World(carrier, budget), joins_as_owner(0));
+World one_leads(Between between, Budget budget) {
+  auto world = after(World(between, budget), joins_as_owner(0));
   return after(std::move(world),
                {{Step::acquire, 1}, {Step::revoke, 0}, {Step::complete, 0}, {Step::renew, 0}, {Step::serve, 0}});
 }
@@ -804,11 +804,11 @@ constexpr Budget a_release_and_an_eviction{
 constexpr Budget a_release_and_a_cut{.ticks = 2, .cuts = 1, .evictions = 0, .releases = 1, .sightings = 0, .slow = 0};
 
 TEST(NeliExplore, FromNobody) {
-  expect_none(explore("nobody", World(Carrier::faithful, a_cut_and_an_eviction), 13), 140'000, 3);
+  expect_none(explore("nobody", World(Between::faithful, a_cut_and_an_eviction), 13), 140'000, 3);
 }
 
 TEST(NeliExplore, FromALeader) {
-  const auto from = [](Budget budget) { return one_leads(Carrier::faithful, budget); };
+  const auto from = [](Budget budget) { return one_leads(Between::faithful, budget); };
   expect_none(explore("a leader, a cut and an eviction", from(a_cut_and_an_eviction), 15), 60'000, 4);
   expect_none(explore("a leader, an eviction", from(an_eviction), 18), 44'000, 4);
   expect_none(explore("a leader, a release and an eviction", from(a_release_and_an_eviction), 18), 70'000, 4);
@@ -817,12 +817,12 @@ TEST(NeliExplore, FromALeader) {
 }
 
 TEST(NeliExplore, FindsATokenTwiceIfTheHandleClaimsAgainAfterAnUnknownOutcome) {
-  const World broken(Carrier::takes_unknown_for_refused, a_cut_and_an_eviction);
+  const World broken(Between::takes_unknown_for_refused, a_cut_and_an_eviction);
   EXPECT_EQ(explore("nobody, rule 10 broken", broken, 13).violation.substr(0, 15), "token 2 after 2");
 }
 
 TEST(NeliExplore, FindsTwoLeadersIfTheUnassignDoesNotWaitForTheAnswer) {
-  EXPECT_NE(explore("a leader, rule 13 broken", one_leads(Carrier::gives_up_when_revoked, an_eviction), 18).violation,
+  EXPECT_NE(explore("a leader, rule 13 broken", one_leads(Between::gives_up_when_revoked, an_eviction), 18).violation,
             "");
 }
 

@@ -279,11 +279,11 @@ TEST(KafkaUrl, SignsIn) {
   EXPECT_EQ(options_of(opening).properties["sasl.username"], "u");
   EXPECT_EQ(options_of(opening).properties["sasl.password"], "p@");
   opening.properties["sasl.password"] = canary;
-  EXPECT_TRUE(mentions(url_refusal(opening), "sasl.password stands beside a user")) << url_refusal(opening);
+  EXPECT_TRUE(mentions(url_refusal(opening), "sasl.password and the URL's user")) << url_refusal(opening);
   EXPECT_FALSE(mentions(url_refusal(opening), canary));
   opening = at("kafka://b/t");
   opening.user = "u";
-  EXPECT_TRUE(mentions(url_refusal(opening), "a user needs the property security.protocol")) << "or nobody signs in";
+  EXPECT_TRUE(mentions(url_refusal(opening), "it needs security.protocol=sasl_ssl")) << "or nobody signs in";
 }
 
 TEST(KafkaUrl, WhatIsWrongIsTold) {

@@ -18,15 +18,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A blocking read's own limit: well below any lease, so that a hung coordinator costs one read.
+/// The limit of a read that blocks. It is well below any lease, so that a hung coordinator costs one read.
 constexpr auto read_limit = milliseconds(1500);
 constexpr auto topic_limit = milliseconds(1500);
-/// From here up librdkafka keeps its heartbeats by itself.
+/// librdkafka keeps heartbeats of this interval or longer by itself.
 constexpr auto own_heartbeat = milliseconds(500);
-/// Before the serving thread goes on.
+/// The pause of the serving thread after something threw.
 constexpr auto after_throw = milliseconds(100);
 
-/// The highest token that this process has read, by election: it outlives a backend.
+/// The highest token that this process has read of each election. It outlives a backend.
 class HighestTokens {
  public:
   static Token of(const std::string& election) {
@@ -80,7 +80,7 @@ std::shared_ptr<Carrier> Carrier::make(Options options, std::shared_ptr<Closable
   try {
     it->read_thread_ = start_thread("tenure-k-read", [self = it, over = it->read_over_]() mutable {
       self->read();
-      self.reset();  // With it goes the observer, perhaps slowly: whoever joins waits for nothing.
+      self.reset();  // This may free the observer, which may be slow: the join must not wait for it.
       *over = true;
     });
   } catch (...) {
@@ -93,15 +93,15 @@ std::shared_ptr<Carrier> Carrier::make(Options options, std::shared_ptr<Closable
 void Carrier::begin(const Timing& timing, const Pace& pace) {
   const std::lock_guard lock(mutex_);
   pace_ = pace;
-  neli_.emplace(Neli::Settings{.lease = std::chrono::ceil<milliseconds>(timing.term),
-                               .margin = timing.margin,
-                               .observe_every = pace.observe_every,
-                               .name = options_.candidate.name,
-                               .address = options_.candidate.address,
-                               .incarnation = incarnation_,
-                               .first_claim_waits = options_.first_claim == FirstClaim::wait,
-                               .remote_step_down = options_.remote_step_down,
-                               .highest = HighestTokens::of(election_key(options_))});
+  neli_.emplace(Neli::Config{.lease = std::chrono::ceil<milliseconds>(timing.term),
+                             .margin = timing.margin,
+                             .observe_every = pace.observe_every,
+                             .name = options_.candidate.name,
+                             .address = options_.candidate.address,
+                             .incarnation = incarnation_,
+                             .first_claim_waits = options_.first_claim == FirstClaim::wait,
+                             .remote_step_down = options_.remote_step_down,
+                             .highest = HighestTokens::of(election_key(options_))});
 }
 
 void Carrier::stop() {
@@ -135,7 +135,7 @@ Carrier::CallResult Carrier::call(fact::Called what, const Limit& limit) {
       const std::lock_guard lock(mutex_);
       if (result_.index() != 0) return std::exchange(result_, std::monostate());
       if (own.passed()) {
-        ++last_call_;  // an answer from here on is nobody's
+        ++last_call_;  // nobody gets an answer that comes from here on
         inbox_.push_back(fact::Abandoned{what.id});
         break;
       }
@@ -180,7 +180,7 @@ void Carrier::serve() {
   }
 }
 
-/// What throws here is want of memory, most likely. It costs the handle, whose state nobody knows any more.
+/// Most likely memory ran out. The handle is given up, because nobody knows its state any more.
 bool Carrier::survives(auto what_to_do) {
   const auto tried = [this](auto what) {
     try {
@@ -226,7 +226,7 @@ void Carrier::handle(const Fact& fact) {
   HighestTokens::keep(election_key(options_), published_highest_);
 }
 
-/// Heartbeats faster than librdkafka's main loop turns need a push; and polls must not be seldom.
+/// When librdkafka's main loop is woken next, for a heartbeat faster than its own, or for a poll in time.
 Clock::Time Carrier::next_nudge() {
   if (!member_) return Clock::Time::max();
   const auto now = boot_clock().now();
@@ -238,7 +238,7 @@ Clock::Time Carrier::next_nudge() {
   return nudge_at_;
 }
 
-void Carrier::carry_out(action::Open& open) {
+void Carrier::carry_out(effect::Open& open) {
   handle_ = open.handle;
   try {
     member_ = std::make_shared<Client>(member_properties(options_, pace_, open.client_id), target_of(options_), log_);
@@ -250,36 +250,36 @@ void Carrier::carry_out(action::Open& open) {
   if (auto error = member_->subscribe()) post(fact::Broken{open.handle, std::move(*error)});
 }
 
-void Carrier::carry_out(action::Assign&) {
+void Carrier::carry_out(effect::Assign&) {
   if (member_) member_->assign_nothing();
 }
 
-void Carrier::carry_out(action::Unassign&) {
+void Carrier::carry_out(effect::Unassign&) {
   if (member_) member_->unassign();
 }
 
-void Carrier::carry_out(action::SendCommit& send) {
+void Carrier::carry_out(effect::SendCommit& send) {
   const auto code = member_ ? member_->commit(send.id, send.partition, send.commit) : RD_KAFKA_RESP_ERR__STATE;
   if (code) post(fact::Committed{send.id, Outcome::failed, observer_->explained(code, "offset commit")});
 }
 
-void Carrier::carry_out(action::ReadMember& read) {
+void Carrier::carry_out(effect::ReadMember& read) {
   queue({.kind = ReadJob::Kind::member, .id = read.id, .check_topic = false, .client = member_});
 }
 
-void Carrier::carry_out(action::Observe& observe) {
+void Carrier::carry_out(effect::Observe& observe) {
   queue({.kind = ReadJob::Kind::observe, .id = observe.id, .check_topic = observe.check_topic, .client = {}});
 }
 
-void Carrier::carry_out(action::ReadRequests&) {
+void Carrier::carry_out(effect::ReadRequests&) {
   queue({.kind = ReadJob::Kind::requests, .id = 0, .check_topic = false, .client = {}});
 }
 
-void Carrier::carry_out(action::FindOwner&) {
+void Carrier::carry_out(effect::FindOwner&) {
   queue({.kind = ReadJob::Kind::owner, .id = 0, .check_topic = false, .client = {}});
 }
 
-void Carrier::carry_out(action::Drop& drop) {
+void Carrier::carry_out(effect::Drop& drop) {
   if (!member_) return post(fact::Left{drop.handle});
   member_->unsubscribe();
   reaper_.close(std::exchange(member_, nullptr), [weak = weak_from_this(), handle = drop.handle] {
@@ -287,16 +287,16 @@ void Carrier::carry_out(action::Drop& drop) {
   });
 }
 
-void Carrier::carry_out(action::Reply& reply) { answer(reply.id, std::move(reply.answer)); }
-void Carrier::carry_out(action::ReplySight& reply) { answer(reply.id, std::move(reply.sight)); }
-void Carrier::carry_out(action::ReplyReleased& reply) { answer(reply.id, std::move(reply.error)); }
-void Carrier::carry_out(action::Wake& wake) { answer(wake.id, Sight{}); }
-void Carrier::carry_out(action::Report& report) { log_->write(report.level, report.message); }
+void Carrier::carry_out(effect::Reply& reply) { answer(reply.id, std::move(reply.answer)); }
+void Carrier::carry_out(effect::ReplySight& reply) { answer(reply.id, std::move(reply.sight)); }
+void Carrier::carry_out(effect::ReplyReleased& reply) { answer(reply.id, std::move(reply.error)); }
+void Carrier::carry_out(effect::Wake& wake) { answer(wake.id, Sight{}); }
+void Carrier::carry_out(effect::Tell& report) { log_->write(report.level, report.message); }
 
 void Carrier::answer(std::uint64_t id, CallResult result) {
   {
     const std::lock_guard lock(mutex_);
-    if (id != last_call_) return;  // its caller has gone, and Neli is about to hear of it
+    if (id != last_call_) return;  // the caller has left, and Neli will hear of it
     result_ = std::move(result);
   }
   caller_wakes_->wake();
@@ -307,7 +307,7 @@ void Carrier::answer(std::uint64_t id, CallResult result) {
 void Carrier::queue(ReadJob job) {
   {
     const std::lock_guard lock(mutex_);
-    // What decides a claim goes first.
+    // A read that decides a claim goes first.
     if (job.kind == ReadJob::Kind::member)
       jobs_.push_front(std::move(job));
     else
@@ -352,7 +352,7 @@ Fact Carrier::carry_out(const ReadJob& job) {
   return fact::OwnerFound{observer_->owner(read_limit)};
 }
 
-/// On the member's own handle: what decides a claim comes by the connection that brings its commits.
+/// By the member's own handle: the read that decides a claim comes by the connection that carries its commits.
 Fact Carrier::read_as_member(const ReadJob& job) {
   auto found = job.client->committed(2, read_limit);
   if (!found) return fact::MemberRead{job.id, std::move(found).error()};

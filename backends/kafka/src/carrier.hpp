@@ -20,7 +20,7 @@
 
 namespace tenure::kafka {
 
-/// A read that blocks, done by the reading thread.
+/// A read that blocks. The reading thread does it.
 struct ReadJob {
   enum class Kind { observe, member, requests, owner } kind{};
   std::uint64_t id{};
@@ -31,12 +31,12 @@ struct ReadJob {
 /// Owned by the backend and its two threads together, so that none waits for another at the end.
 class Carrier : public std::enable_shared_from_this<Carrier> {
  public:
-  /// With its threads, and all that its end needs. Throws std::system_error if there can be no thread or descriptor
-  /// more.
+  /// Makes it with its threads, and with all that its end needs. Throws std::system_error if threads or descriptors
+  /// have run out.
   static std::shared_ptr<Carrier> make(Options options, std::shared_ptr<ClosableLog> log,
                                        std::shared_ptr<Client> observer);
 
-  /// Once, before the first call.
+  /// REQUIRES: called once, before the first call().
   void begin(const Timing& timing, const Pace& pace);
   void stop();
 
@@ -54,20 +54,20 @@ class Carrier : public std::enable_shared_from_this<Carrier> {
   bool survives(auto step);
   void take_events();
   void handle(const Fact& fact);
-  void carry_out(action::Open&);
-  void carry_out(action::Assign&);
-  void carry_out(action::Unassign&);
-  void carry_out(action::SendCommit&);
-  void carry_out(action::ReadMember&);
-  void carry_out(action::Observe&);
-  void carry_out(action::ReadRequests&);
-  void carry_out(action::FindOwner&);
-  void carry_out(action::Drop&);
-  void carry_out(action::Reply&);
-  void carry_out(action::ReplySight&);
-  void carry_out(action::ReplyReleased&);
-  void carry_out(action::Wake&);
-  void carry_out(action::Report&);
+  void carry_out(effect::Open&);
+  void carry_out(effect::Assign&);
+  void carry_out(effect::Unassign&);
+  void carry_out(effect::SendCommit&);
+  void carry_out(effect::ReadMember&);
+  void carry_out(effect::Observe&);
+  void carry_out(effect::ReadRequests&);
+  void carry_out(effect::FindOwner&);
+  void carry_out(effect::Drop&);
+  void carry_out(effect::Reply&);
+  void carry_out(effect::ReplySight&);
+  void carry_out(effect::ReplyReleased&);
+  void carry_out(effect::Wake&);
+  void carry_out(effect::Tell&);
   void answer(std::uint64_t id, CallResult result);
   Clock::Time next_nudge();
 

@@ -111,10 +111,10 @@ std::optional<Client::Event> Client::next_event() {
 std::optional<Error> Client::take_trouble(const Error* error) {
   bool needed = false;
   while (const auto event = next_event()) {
-    // That all brokers are down is said after, and says less than, why.
+    // "All brokers are down" comes after the reason, and says less.
     if (event->kind != Event::Kind::trouble || event->code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) continue;
     const bool needs = needs_the_user(event->code);
-    if (needed && !needs) continue;  // as that the connection ended, after its password was refused
+    if (needed && !needs) continue;  // such as "connection closed" after "password refused"
     needed = needs;
     trouble_ = event;
   }
@@ -191,12 +191,12 @@ Result<std::optional<PartitionOwner>> Client::owner(std::chrono::milliseconds wi
   const rd_kafka_group_list* found = nullptr;
   const auto code = rd_kafka_list_groups(rk_, target_.group.c_str(), &found, static_cast<int>(within.count()));
   const auto owner = owned<rd_kafka_group_list_destroy>(found);
-  // Some brokers may be down: one that knows the group is enough.
+  // Some brokers may be down. One that knows the group is enough.
   if (!found || found->group_cnt == 0)
     return explained(code ? code : RD_KAFKA_RESP_ERR__TIMED_OUT, "looking for members");
   const auto& group = found->groups[0];
   if (group.err) return explained(group.err, "looking for members");
-  // So a broker answers for a group of the other protocol, though it exists.
+  // A broker answers this for a group of the other protocol, though that group exists.
   if (group.state == std::string_view("Dead")) return PartitionOwner{.client_id = {}, .host = {}, .converted = true};
   for (int i = 0; i < group.member_cnt; ++i) {
     const auto& member = group.members[i];
@@ -218,7 +218,7 @@ std::optional<Error> Client::check_topic(std::chrono::milliseconds within, bool&
   const auto code = rd_kafka_metadata(rk_, 0, topic.get(), &found, static_cast<int>(within.count()));
   const auto owner = owned<rd_kafka_metadata_destroy>(found);
   if (code) {
-    // To a broker whose listener wants TLS it is a connection that ends, which no event tells of.
+    // A listener that wants TLS just closes the connection, and no event tells of it.
     const auto error = explained(code, "asking " + target_.brokers + " for topic " + target_.topic +
                                            ", without an answer. If a broker runs there, its listener may want another "
                                            "security.protocol");

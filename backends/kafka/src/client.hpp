@@ -23,22 +23,23 @@
 
 namespace tenure::kafka {
 
-/// Of an answer: its own error, or else its first partition's.
+/// The error of an answer; if it has none, the first error of its partitions.
 rd_kafka_resp_err_t error_of(rd_kafka_resp_err_t code, const rd_kafka_topic_partition_list_t* list);
+/// True if partition 0 of the topic is in the list: whoever is assigned it is its owner.
 bool has_owner_partition(const rd_kafka_topic_partition_list_t* list, const std::string& topic);
-/// The same of what a coordinator tells of a member, in the consumer protocol's bytes.
+/// The same for a member's assignment as a coordinator tells it, in the bytes of the consumer protocol.
 bool assigns_owner_partition(std::string_view assignment, std::string_view topic);
 
-/// All methods are safe to call from any thread; events are taken by one.
+/// Any thread may call any method, but only one at a time takes events.
 class Client {
  public:
   /// Throws std::runtime_error, redacted, if librdkafka refuses.
   Client(const Properties& properties, Target target, std::shared_ptr<ClosableLog> log);
-  ~Client();  ///< Does not leave the group: begin_close() does.
+  ~Client();  ///< Does not leave the group; begin_close() does that.
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  /// Called on a thread of librdkafka when next_event() may have something. Must only wake.
+  /// `waker` is woken by a thread of librdkafka when next_event() may have something. Null: nobody is woken any more.
   void on_events(std::shared_ptr<Waker> waker);
 
   struct Event {
@@ -49,35 +50,34 @@ class Client {
     std::string text;
   };
   std::optional<Event> next_event();
-  /// A call's result, or, if the client says of its own accord what is wrong (a password, a certificate, a broker that
-  /// is gone), that instead of an error that knows less. Takes the events; what it was told last stands until a
-  /// success.
+  /// A call's result. Where its error knows less, it is replaced by what the client said of itself: a password, a
+  /// certificate, a broker that is gone. Takes the events. The client's last word stands until a call succeeds.
   template <class T>
   Result<T> with_reason(Result<T> result) {
     auto error = take_trouble(result ? nullptr : &result.error());
     return error ? Result<T>(std::move(*error)) : std::move(result);
   }
-  /// `error`: of a call; null: it succeeded.
+  /// The same for the error of a call. Null: the call succeeded.
   std::optional<Error> take_trouble(const Error* error);
 
   std::optional<Error> subscribe();
-  void assign_nothing();  ///< Answers an assignment: nothing is to be consumed.
+  void assign_nothing();  ///< Answers an assignment, and consumes nothing.
   void unassign();
   /// The answer comes as an event.
   rd_kafka_resp_err_t commit(std::uint64_t id, int partition, const Commit& commit);
   Result<std::vector<std::optional<Commit>>> committed(int partitions, std::chrono::milliseconds within);
   int generation() const;
-  /// Of partition 0, whoever it is; nothing while nobody does.
+  /// The owner of partition 0, whoever it is; nothing while there is none.
   Result<std::optional<PartitionOwner>> owner(std::chrono::milliseconds within);
-  /// Wakes the client's main loop, which else sends heartbeats every 500 ms at best.
+  /// Wakes the client's main loop, which sends no more than a heartbeat in 500 ms by itself.
   void nudge() const;
 
-  /// nullopt: there are enough partitions. Takes the events, too.
+  /// Nothing if the topic has enough partitions. Sets `missing` if there is no such topic. Takes the events.
   std::optional<Error> check_topic(std::chrono::milliseconds within, bool& missing);
 
   void unsubscribe();
   void begin_close();
-  bool closed();  ///< Serves what the closing needs.
+  bool closed();  ///< Call it until it is true: it serves the events that closing needs.
 
   Error explained(rd_kafka_resp_err_t code, const std::string& context = {}) const {
     return explain(code, context, target_, log_->redacted());

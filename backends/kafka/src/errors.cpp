@@ -34,7 +34,7 @@ bool needs_the_user(rd_kafka_resp_err_t code) {
 std::string without_guess(std::string text) {
   constexpr std::string_view guess = "probably due to broker version < 0.10";
   if (const auto at = text.find(guess); at != text.npos)
-    text.replace(at, guess.size(), "the broker took the connection and says nothing: it may hang");
+    text.replace(at, guess.size(), "the broker accepted the connection and does not answer: it may hang");
   return text;
 }
 
@@ -48,15 +48,16 @@ Error explain(rd_kafka_resp_err_t code, const std::string& context, const Target
     case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID: return {Fault::deposed, message};
     case RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT:
       return with(Fault::misconfigured,
-                  "The broker wants the session between its group.min.session.timeout.ms (6 s by default) and "
-                  "group.max.session.timeout.ms: choose a longer term or Options::session, or change that property");
+                  "The session must be between the broker's group.min.session.timeout.ms (6 s by default) and "
+                  "group.max.session.timeout.ms. Choose another term or Options::session, or change that property");
     case RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL:
       return with(Fault::misconfigured, "Consumers of another kind are in group \"" + target.group +
-                                            "\": give the election a group of its own, Options::group");
+                                            "\". Give the election a group of its own: Options::group");
     case RD_KAFKA_RESP_ERR_GROUP_MAX_SIZE_REACHED:
-      return with(Fault::misconfigured, "The broker's group.max.size allows no more candidates");
+      return with(Fault::misconfigured, "The broker's group.max.size allows no more candidates. Raise it");
     case RD_KAFKA_RESP_ERR_INVALID_GROUP_ID:
-      return with(Fault::misconfigured, "The broker refuses the name of group \"" + target.group + "\"");
+      return with(Fault::misconfigured,
+                  "The broker refuses the group name \"" + target.group + "\". Choose another one: Options::group");
     case RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE:
       return with(Fault::misconfigured, "The broker's offset.metadata.max.bytes must be at least 512");
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:

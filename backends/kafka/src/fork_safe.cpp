@@ -7,7 +7,7 @@ namespace tenure::kafka {
 
 std::mutex& fork_safe_mutex() {
   static auto& it = *new std::mutex;
-  // Refused only for want of memory; then a child may hang, as without.
+  // This fails only if memory has run out; then a child may hang, as it would without it.
   [[maybe_unused]] static const int registered = ::pthread_atfork(
       [] { fork_safe_mutex().lock(); }, [] { fork_safe_mutex().unlock(); }, [] { fork_safe_mutex().unlock(); });
   return it;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the process has once, and a child of fork goes on with.
+// The lock of what a process has once. A child of fork can go on with it.
 #pragma once
 #include <mutex>
 

@@ -16,7 +16,7 @@ KafkaBackend::KafkaBackend(std::shared_ptr<Carrier> carrier)
 
 KafkaBackend::~KafkaBackend() {
   if (forked())
-    new std::shared_ptr<Carrier>(std::move(carrier_));  // its threads are the parent's
+    new std::shared_ptr<Carrier>(std::move(carrier_));  // never freed: its threads are the parent's
   else
     carrier_->stop();
 }
@@ -67,11 +67,11 @@ bool KafkaBackend::forked() const { return ::getpid() != made_by_; }
 
 Error KafkaBackend::unanswered(const Limit& limit) const {
   if (forked())
-    return {
-        Fault::misconfigured,
-        "kafka: this process was forked from the one that opened the backend, and has no part in its election. Open "
-        "a backend in this process"};
-  return {Fault::timed_out, limit.stop.stop_requested() ? "its caller ended the call" : "the call ended by its limit"};
+    return {Fault::misconfigured,
+            "kafka: this process was forked from the one that opened the backend, so it cannot use that backend. Open "
+            "another one in this process"};
+  return {Fault::timed_out,
+          limit.stop.stop_requested() ? "the caller ended the call" : "the call's limit passed before an answer came"};
 }
 
 Carrier::CallResult KafkaBackend::call(fact::Called what, const Limit& limit) {

@@ -10,9 +10,9 @@
 namespace tenure::kafka {
 namespace {
 
-/// Member ids begin with the client id, and the range assignor gives partition 0 to the lowest. So '!', before letters
-/// and digits: other consumers in the group by mistake get none of it. And among us, who joined at a lower token, or
-/// earlier, keeps it.
+/// Member ids begin with the client id, and the range assignor gives partition 0 to the lowest. '!' sorts before
+/// letters and digits, so a consumer that is in the group by mistake does not get it. Among candidates the one that
+/// joined at a lower token, or earlier, keeps it.
 std::string rank(Token token, std::int64_t unix_ms, const std::string& incarnation) {
   char digits[64];
   std::snprintf(digits, sizeof digits, "!tenure.%020llu.%013lld.", static_cast<unsigned long long>(token.value),
@@ -21,7 +21,7 @@ std::string rank(Token token, std::int64_t unix_ms, const std::string& incarnati
 }
 
 /// Also of the version before the '!'.
-bool candidates(const std::string& client_id) {
+bool is_candidate(const std::string& client_id) {
   return client_id.starts_with("!tenure.") || client_id.starts_with("tenure.");
 }
 
@@ -32,11 +32,11 @@ bool same_leader(const Incumbent& a, const Incumbent& b) {
 
 }  // namespace
 
-Neli::Neli(Settings settings)
-    : settings_(std::move(settings)),
-      view_(settings_.incarnation, settings_.lease, settings_.first_claim_waits, settings_.highest) {}
+Neli::Neli(Config config)
+    : config_(std::move(config)),
+      view_(config_.incarnation, config_.lease, config_.first_claim_waits, config_.highest) {}
 
-std::vector<Action> Neli::on(const Fact& fact, Time now, std::int64_t unix_ms) {
+std::vector<Effect> Neli::on(const Fact& fact, Time now, std::int64_t unix_ms) {
   now_ = now;
   unix_ms_ = unix_ms;
   alarm_ = Time::max();
@@ -50,7 +50,7 @@ std::vector<Action> Neli::on(const Fact& fact, Time now, std::int64_t unix_ms) {
   serve_requests();
   serve_leaderless();
   serve_observer();
-  return std::exchange(actions_, {});
+  return std::exchange(effects_, {});
 }
 
 // ---- facts ----
@@ -59,11 +59,11 @@ void Neli::take(const fact::Called& call) {
   call_ = call;
   called_at_ = now_;
   observation_before_call_ = observation_;
-  if (call.verb == Verb::observe || call.verb == Verb::await_change) observe_until_ = now_ + settings_.lease;
+  if (call.verb == Verb::observe || call.verb == Verb::await_change) observe_until_ = now_ + config_.lease;
   if (call.verb == Verb::observe) return;
   last_asked_ = now_;
   if (call.verb != Verb::acquire) return;
-  if (tenure_) end_tenure();  // its holder leads no more, or it would not ask
+  if (tenure_) end_tenure();  // the caller leads no more, or it would not ask
   leaving_.reset();
   if (!std::exchange(campaigning_, true)) rank_after_ = observation_;
 }
@@ -92,22 +92,22 @@ void Neli::take(const fact::Troubled& troubled) {
 
 void Neli::take(const fact::Assigned& assigned) {
   if (!member_ || member_->handle != assigned.handle) return;
-  if (member_->outstanding) return rerank();  // never so: it could go out under this generation
+  if (member_->outstanding) return rerank();  // no client does so: the commit could go out under this generation
   *member_ = Member(assigned.handle);
-  member_->place = assigned.owner ? Place::owner : Place::bystander;
+  member_->phase = assigned.owner ? Phase::owner : Phase::bystander;
   member_->assigned_at = now_;
   member_->generation = assigned.generation;
   member_trouble_.reset();
   // Without a tenure somebody else may have written since.
   unreleased_ = tenure_ ? std::optional(tenure_->token) : std::nullopt;
-  emit(action::Assign{assigned.handle});
+  emit(effect::Assign{assigned.handle});
 }
 
 void Neli::take(const fact::Revoked& revoked) {
   if (!member_ || member_->handle != revoked.handle) return;
-  if (revoked.lost && !tenure_) return rerank();  // the old rank would take the lead back from a healthy successor
+  if (revoked.lost && !tenure_) return rerank();  // the old rank would take partition 0 from a healthy successor
   member_->lost = revoked.lost;
-  member_->place = Place::draining;
+  member_->phase = Phase::draining;
   member_->drain_by = now_ + drain_limit;
   member_trouble_.reset();
 }
@@ -116,7 +116,7 @@ void Neli::take(const fact::Committed& answer) {
   if (!member_ || !member_->outstanding || member_->outstanding->id != answer.id) return;
   const auto asked = *std::exchange(member_->outstanding, std::nullopt);
   if (answer.outcome == Outcome::accepted) member_trouble_.reset();
-  if (answer.outcome == Outcome::fenced && !std::exchange(member_->deposed, true)) member_->deposed_at = now_;
+  if (answer.outcome == Outcome::fenced && !std::exchange(member_->fenced, true)) member_->fenced_at = now_;
   if (answer.outcome == Outcome::failed && asked.purpose != Purpose::nonce) member_->doubtful = true;
   switch (asked.purpose) {
     case Purpose::nonce: return nonce_answered(answer);
@@ -130,7 +130,7 @@ void Neli::take(const fact::Committed& answer) {
 }
 
 void Neli::nonce_answered(const fact::Committed& answer) {
-  if (member_->place != Place::owner) return;
+  if (member_->phase != Phase::owner) return;
   if (answer.outcome == Outcome::accepted) {
     member_->nonce_stands = true;
     return;
@@ -138,7 +138,7 @@ void Neli::nonce_answered(const fact::Committed& answer) {
   member_->try_again = now_ + claim_pause;
   if (answer.outcome == Outcome::failed) member_trouble_ = answer.error;
   if (answer.outcome != Outcome::unknown_topic) return;
-  // The topic is gone, or has one partition: the next observation finds out which, and says so.
+  // The topic is gone, or has one partition. The next observation finds out which, and says so.
   check_topic_ = true;
   drop_member();
   open_after_ = now_ + reopen_pause;
@@ -159,7 +159,8 @@ void Neli::claim_answered(const Outstanding& asked, const fact::Committed& answe
   if (answer.outcome == Outcome::failed) member_trouble_ = answer.error;
   if (!awaited) return;
   if (answer.outcome == Outcome::accepted)
-    reply(Unknown{{Fault::timed_out, "the claim was acknowledged when its lease had nearly run out; it is not used"}});
+    reply(Unknown{
+        {Fault::timed_out, "the claim is not used, because its lease had nearly run out when it was acknowledged"}});
   else
     reply(Unknown{answer.error});
 }
@@ -190,13 +191,13 @@ void Neli::take(const fact::MemberRead& read) {
   }
   const auto& reading = *read.result;
   if (reading.nonce != member_->nonce) {
-    // A coordinator of the past answered, or somebody wrote over our nonce: a new one must come through.
+    // An old coordinator answered, or somebody wrote over our nonce. A new nonce must come through.
     member_->nonce_stands = false;
     member_->try_again = now_ + claim_pause;
-    emit(action::Report{Level::warning, "a read of the record did not carry our nonce and was not believed"});
+    emit(effect::Tell{Level::warning, "a read of the record was not believed, because it did not carry our nonce"});
     return;
   }
-  member_->read_again = now_ + settings_.observe_every;
+  member_->read_again = now_ + config_.observe_every;
   member_trouble_.reset();
   report(reading.record, view_.believed(reading.record, now_, member_->assigned_at));
   member_->believed = true;
@@ -225,7 +226,7 @@ void Neli::take(const fact::Requested& requested) {
   if (!requested.result) {
     const auto& error = requested.result.error();
     if (error.fault == Fault::forbidden && std::exchange(requests_trouble_, error.message) != error.message)
-      emit(action::Report{Level::warning, "requests to step down cannot be read: " + error.message});
+      emit(effect::Tell{Level::warning, "requests to step down cannot be read. " + error.message});
     return;
   }
   requests_trouble_.clear();
@@ -237,18 +238,17 @@ void Neli::take(const fact::Requested& requested) {
 
 void Neli::take(const fact::OwnerFound& found) {
   finding_owner_ = false;
-  if (!found.result || !*found.result || candidates((*found.result)->client_id)) return;
+  if (!found.result || !*found.result || is_candidate((*found.result)->client_id)) return;
   const auto& owner = **found.result;
   stranger_told_ = true;
   if (owner.converted)
-    return emit(
-        action::Report{Level::warning,
-                       "nobody can lead: a consumer of the protocol group.protocol=consumer is in this group and "
-                       "has converted it. Stop it, and set the brokers' "
-                       "group.consumer.migration.policy=disabled"});
-  emit(action::Report{Level::warning, "nobody can lead: partition 0 is owned by \"" + printable(owner.client_id, 80) +
-                                          "\" at " + printable(owner.host, 80) +
-                                          ", which is no candidate. Stop it, or give the election a group of its own"});
+    return emit(effect::Tell{Level::warning,
+                             "nobody can lead: a consumer of the protocol group.protocol=consumer is in this group and "
+                             "has converted it. Stop it, and set the brokers' "
+                             "group.consumer.migration.policy=disabled"});
+  emit(effect::Tell{Level::warning, "nobody can lead: partition 0 is owned by \"" + printable(owner.client_id, 80) +
+                                        "\" at " + printable(owner.host, 80) +
+                                        ", which is no candidate. Stop it, or give the election a group of its own"});
 }
 
 void Neli::take(const fact::Left& left) {
@@ -278,15 +278,15 @@ void Neli::judge_tenure() {
 /// A candidate that nobody asks must not keep partition 0 from the others.
 void Neli::judge_idle() {
   const bool called = call_ && call_->verb != Verb::observe;
-  if (!campaigning_ || called || tenure_ || !due(last_asked_ + settings_.lease)) return;
+  if (!campaigning_ || called || tenure_ || !due(last_asked_ + config_.lease)) return;
   campaigning_ = false;
   if (!member_) return;
-  emit(action::Report{Level::info, "left the group: nothing was asked for a lease"});
+  emit(effect::Tell{Level::info, "left the group, because no call came for a whole lease"});
   drop_member();
 }
 
 void Neli::serve_ranking() {
-  // Opened by an observation; here it is only made sure that one comes.
+  // An observation opens the member; here it is only made sure that one comes.
   if (campaigning_ && !member_ && !leaving_ && due(open_after_) && !observing_ && observation_ <= rank_after_)
     observe_at_ = std::min(observe_at_, now_);
 }
@@ -294,49 +294,49 @@ void Neli::serve_ranking() {
 void Neli::serve_member() {
   if (!member_) return;
   auto& m = *member_;
-  if (m.outstanding && m.outstanding->purpose != Purpose::renewal && due(m.outstanding->sent + settings_.lease))
+  if (m.outstanding && m.outstanding->purpose != Purpose::renewal && due(m.outstanding->sent + config_.lease))
     return rerank();
-  if (m.deposed && due(m.deposed_at + settings_.lease)) return rerank();
-  // The coordinator may take it up after a claim of ours, and the next leader would read the old token. A member id
-  // that does not join again is in no later generation.
+  if (m.fenced && due(m.fenced_at + config_.lease)) return rerank();
+  // The coordinator may handle that commit after a later claim of ours, and the next leader would read the old token.
+  // A member id that does not join again is in no later generation.
   if (m.doubtful && !tenure_) return rerank();
-  if (m.place == Place::draining) {
+  if (m.phase == Phase::draining) {
     if (!m.outstanding) {
-      m.place = Place::joining;
-      emit(action::Unassign{m.handle});
+      m.phase = Phase::joining;
+      emit(effect::Unassign{m.handle});
     } else if (due(m.drain_by)) {
-      // Sent later, it would carry the next generation.
+      // A commit that is sent later would carry the next generation.
       return rerank();
     }
   }
-  if (m.place == Place::owner) serve_owner();
+  if (m.phase == Phase::owner) serve_owner();
 }
 
 void Neli::serve_owner() {
   auto& m = *member_;
-  if (tenure_ || m.outstanding || m.deposed || m.reading || !due(m.try_again)) return;
+  if (tenure_ || m.outstanding || m.fenced || m.reading || !due(m.try_again)) return;
   if (call_ && call_->verb == Verb::release) return;
   if (!m.nonce_stands) return send_nonce();
   if (m.believed && now_ >= claimable_at()) return;
   if (m.believed) due(claimable_at());
   if (!due(m.read_again)) return;
   m.reading = ++last_id_;
-  emit(action::ReadMember{*m.reading});
+  emit(effect::ReadMember{*m.reading});
 }
 
 void Neli::serve_requests() {
-  if (!tenure_ || !settings_.remote_step_down || requesting_ || !due(request_at_)) return;
+  if (!tenure_ || !config_.remote_step_down || requesting_ || !due(request_at_)) return;
   requesting_ = true;
-  emit(action::ReadRequests{});
+  emit(effect::ReadRequests{});
 }
 
-/// Nothing: for as long as is known, no candidate leads.
+/// Nothing if, for as long as is known, no candidate leads.
 std::optional<Neli::Time> Neli::led_until() const {
   if (tenure_) return tenure_->deadline;
   return view_.led_until();
 }
 
-/// Bystanders that see no leader for a lease look for a consumer that takes partition 0 from all of us.
+/// A bystander that sees no leader for a lease looks for a consumer that keeps partition 0 from all candidates.
 void Neli::serve_leaderless() {
   const auto led = led_until();
   if (!member_ || (led && !due(*led))) {
@@ -345,11 +345,11 @@ void Neli::serve_leaderless() {
     return;
   }
   if (!leaderless_since_) leaderless_since_ = led.value_or(now_);
-  if (member_->place != Place::bystander || stranger_told_ || finding_owner_) return;
+  if (member_->phase != Phase::bystander || stranger_told_ || finding_owner_) return;
   if (!due(*leaderless_since_ + view_.longest_lease())) return;
   leaderless_since_ = now_;
   finding_owner_ = true;
-  emit(action::FindOwner{});
+  emit(effect::FindOwner{});
 }
 
 bool Neli::observing() const {
@@ -360,29 +360,31 @@ bool Neli::observing() const {
 
 void Neli::serve_observer() {
   if (observing_ || !observing()) return;
-  // Its own reads are better, unless somebody asks for one of now.
+  // The member's own reads are better, unless somebody asks for a fresh one.
   if (owner() && member_->believed && !(call_ && call_->verb == Verb::observe)) return;
   if (campaigning_ && !member_ && !due(open_after_)) return;
   if (!due(observe_at_)) return;
   observing_ = true;
-  observe_at_ = now_ + settings_.observe_every;
-  emit(action::Observe{++observation_, check_topic_});
+  observe_at_ = now_ + config_.observe_every;
+  emit(effect::Observe{++observation_, check_topic_});
 }
 
 /// Tells the log what is wrong with a read of the record.
 void Neli::report(const std::optional<Commit>& read, const RecordView::Finding& found) {
   if (found.fell_from)
-    emit(action::Report{Level::error, "the record's token is " + std::to_string(token_of(read).value) + " after " +
-                                          std::to_string(found.fell_from->value) +
-                                          " had been seen: the store lost a commit. A full lease is waited"});
+    emit(effect::Tell{Level::error,
+                      "the record's token fell to " + std::to_string(token_of(read).value) + " from " +
+                          std::to_string(found.fell_from->value) +
+                          ": Kafka lost an acknowledged commit. No candidate claims before a full lease is over"});
   if (found.foreign)
-    emit(action::Report{Level::warning, "a foreign commit stands in place of the record, offset " +
-                                            std::to_string(read->offset) + ", \"" + printable(read->metadata, 80) +
-                                            "\": counted as a lease of unknown holder"});
+    emit(effect::Tell{Level::warning, "a foreign commit stands in place of the record: offset " +
+                                          std::to_string(read->offset) + ", metadata \"" +
+                                          printable(read->metadata, 80) +
+                                          "\". It counts as a lease of an unknown holder"});
 }
 
 bool Neli::may_claim() const {
-  return owner() && !tenure_ && member_->believed && !member_->outstanding && !member_->deposed &&
+  return owner() && !tenure_ && member_->believed && !member_->outstanding && !member_->fenced &&
          now_ >= member_->try_again && now_ >= claimable_at();
 }
 
@@ -395,11 +397,11 @@ void Neli::open_member() {
   }
   open_after_ = now_ + reopen_pause;
   member_.emplace(++last_id_);
-  emit(action::Open{member_->handle, rank(highest(), unix_ms_, settings_.incarnation)});
+  emit(effect::Open{member_->handle, rank(highest(), unix_ms_, config_.incarnation)});
 }
 
 void Neli::drop_member() {
-  emit(action::Drop{member_->handle});
+  emit(effect::Drop{member_->handle});
   member_.reset();
   view_.end_absence();
   unreleased_.reset();
@@ -422,35 +424,35 @@ void Neli::end_tenure() {
   if (!member_) return;
   auto& m = *member_;
   m.read_again = now_;
-  const bool lost_and_unassigned = m.lost && m.place == Place::joining;
+  const bool lost_and_unassigned = m.lost && m.phase == Phase::joining;
   if (m.outstanding || lost_and_unassigned) rerank();
 }
 
 void Neli::send(Purpose purpose, Token token, bool released) {
   const Record record{.released = released,
-                      .lease = settings_.lease,
-                      .incarnation = settings_.incarnation,
+                      .lease = config_.lease,
+                      .incarnation = config_.incarnation,
                       .seq = ++seq_,
-                      .name = settings_.name,
-                      .address = settings_.address};
+                      .name = config_.name,
+                      .address = config_.address};
   member_->outstanding = Outstanding{++last_id_, purpose, token, now_, call_ ? call_->id : 0};
   unreleased_ = token;
-  emit(action::SendCommit{last_id_, 0, {static_cast<std::int64_t>(token.value), encode(record)}});
+  emit(effect::SendCommit{last_id_, 0, {static_cast<std::int64_t>(token.value), encode(record)}});
 }
 
 void Neli::send_nonce() {
   auto& m = *member_;
-  m.nonce = settings_.incarnation + "." + std::to_string(++nonces_);
+  m.nonce = config_.incarnation + "." + std::to_string(++nonces_);
   m.read_again = now_;
   m.outstanding = Outstanding{++last_id_, Purpose::nonce, {}, now_, 0};
-  emit(action::SendCommit{last_id_, 1, {1, m.nonce}});
+  emit(effect::SendCommit{last_id_, 1, {1, m.nonce}});
 }
 
 void Neli::claim() {
   const auto token = view_.next_token(tried_, unix_ms_);
   if (!token)
     return reply(Unknown{{Fault::corrupt,
-                          "the record's offset is the largest there is: no greater token can follow. Stop all "
+                          "the record's offset is the largest possible, so no greater token can follow. Stop all "
                           "candidates and reset the group's offset of partition 0"}});
   tried_ = *token;
   send(Purpose::claim, tried_, false);
@@ -472,7 +474,7 @@ void Neli::serve_call() {
 void Neli::serve_acquire() {
   if (owner()) return serve_acquire_as_owner();
   if (const auto error = trouble()) {
-    // Told at once when it is new; after that no faster than the caller's limit, or it would be a hot loop.
+    // New trouble is told at once. The same trouble is told at the caller's limit, or its loop would be a hot one.
     if (told_ == error && !due(call_->by - reply_reserve)) return;
     told_ = error;
     return reply(Unknown{*error});
@@ -491,12 +493,18 @@ void Neli::serve_acquire_as_owner() {
 
 void Neli::serve_renew() {
   if (!tenure_ || tenure_->token != call_->token) return reply(Denied{holder()});
-  const auto deposed = [&](const char* why) { reply(Unknown{{Fault::deposed, why}}); };
-  if (!member_ || member_->deposed || (member_->lost && member_->place == Place::joining))
-    return deposed("evicted from the group; the lease runs to its end");
-  if (member_->place == Place::bystander)
-    return deposed("partition 0 was assigned to another member of the group; the lease runs to its end");
-  if (member_->place != Place::owner) return reply_when_late(Fault::timed_out, "a rebalance of the group is under way");
+  const auto superseded = [&](const char* why) { reply(Unknown{{Fault::deposed, why}}); };
+  if (!member_)
+    return superseded("this candidate has left the group and not joined it again; the lease runs to its end");
+  if (member_->fenced)
+    return superseded("the group's coordinator accepts no commit of this member; the lease runs to its end");
+  if (member_->lost && member_->phase == Phase::joining)
+    return superseded(
+        "this member is out of the group: its session expired, or the coordinator evicted it; the lease runs to its "
+        "end");
+  if (member_->phase == Phase::bystander)
+    return superseded("another member of the group was assigned partition 0; the lease runs to its end");
+  if (member_->phase != Phase::owner) return reply_when_late(Fault::timed_out, "a rebalance of the group is under way");
   if (!member_->outstanding && due(member_->try_again)) return send(Purpose::renewal, tenure_->token, false);
   reply_when_late(Fault::timed_out, "the coordinator has not acknowledged the renewal");
 }
@@ -510,23 +518,24 @@ void Neli::serve_release() {
     leave();
     return leaving_ ? serve_release() : reply_released(std::nullopt);
   };
-  const bool still_ours = owner() || (tenure_ && member_ && member_->place != Place::bystander);
-  if (!unreleased_ || !still_ours || member_->deposed) return leave_now();
+  const bool still_ours = owner() || (tenure_ && member_ && member_->phase != Phase::bystander);
+  if (!unreleased_ || !still_ours || member_->fenced) return leave_now();
   if (owner() && !member_->outstanding) return send(Purpose::release, *unreleased_, true);
-  // In a rebalance until the assignment or the deadline; else until the outstanding commit is answered.
+  // The release waits in a rebalance for the assignment or the deadline, else for the answer to the outstanding commit.
   const auto patience = owner() ? called_at_ + drain_limit : tenure_->deadline;
   if (!due(std::min(call_->by - reply_reserve, patience))) return;
-  leave_error_ = Error{Fault::timed_out, "the release could not be written: others wait until the lease has run out"};
+  leave_error_ =
+      Error{Fault::timed_out, "the release could not be written, so others wait until the lease has run out"};
   leave_now();
 }
 
 void Neli::serve_observe() {
   const auto tell = [this](Sight sight) {
-    emit(action::ReplySight{call_->id, std::move(sight)});
+    emit(effect::ReplySight{call_->id, std::move(sight)});
     call_.reset();
   };
   if (tenure_) return tell(sight());
-  // A question of now: only a read that began after it answers.
+  // Only a read that began after the call answers it.
   if (observed_ > observation_before_call_)
     return tell(observer_trouble_ ? Sight(Unknown{*observer_trouble_}) : sight());
   if (observation_ == observation_before_call_) observe_at_ = now_;
@@ -545,7 +554,7 @@ void Neli::serve_await() {
   const bool news = trouble() && trouble() != told_;
   if (may_claim() || changed() || news || due(call_->by)) {
     if (news) told_ = trouble();
-    emit(action::Wake{call_->id});
+    emit(effect::Wake{call_->id});
     last_asked_ = now_;
     call_.reset();
     return;
@@ -559,8 +568,8 @@ void Neli::serve_await() {
 
 Sight Neli::sight() const {
   if (tenure_)
-    return Incumbent{settings_.name, settings_.incarnation, settings_.address, tenure_->token,
-                     tenure_->deadline + settings_.margin - now_};
+    return Incumbent{config_.name, config_.incarnation, config_.address, tenure_->token,
+                     tenure_->deadline + config_.margin - now_};
   return view_.sight(now_);
 }
 
@@ -571,7 +580,7 @@ std::optional<Incumbent> Neli::holder() const {
 }
 
 void Neli::reply(Answer answer) {
-  emit(action::Reply{call_->id, std::move(answer)});
+  emit(effect::Reply{call_->id, std::move(answer)});
   last_asked_ = now_;
   call_.reset();
 }
@@ -581,7 +590,7 @@ void Neli::reply_when_late(Fault fault, std::string message) {
 }
 
 void Neli::reply_released(std::optional<Error> error) {
-  emit(action::ReplyReleased{call_->id, std::move(error)});
+  emit(effect::ReplyReleased{call_->id, std::move(error)});
   leaving_.reset();
   call_.reset();
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fenced NELI: every decision of a Kafka candidate. Facts in, actions out: no thread, no librdkafka, no
-// clock. Copyable, so that it can be explored and simulated. The README of this room has its rules, by number.
+// Fenced NELI: every decision of a Kafka candidate. Facts in, effects out: no thread, no librdkafka, no clock. It can
+// be copied, so that tests explore it. The README of this room has its rules, by number.
 //
-// What keeps one that lost partition 0 from writing over its successor: commits go out between an assignment and our
-// own unassign only, one at a time, and the unassign waits for the answer; else the handle is dropped. The generation
-// is no help. The coordinator checks that a commit carries the present one, never who owns the partition, and
-// librdkafka stamps a commit that had to wait when it sends it.
+// A candidate that lost partition 0 must not write over its successor. So it sends commits only between an assignment
+// and its own unassign, one at a time. The unassign waits for the answer; if none comes, the handle is dropped. The
+// generation is no help: the coordinator checks that a commit carries the present one, and never who owns the
+// partition. librdkafka stamps a commit in the moment of sending, even if the commit had to wait.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -33,122 +33,57 @@ struct Reading {
 };
 
 namespace fact {
-struct Elapsed {};
-struct Called {
-  std::uint64_t id{};
-  Verb verb{};
-  Clock::Time by{};
-  Token token{};
-  Sight seen{};
-};
-struct Abandoned {
-  std::uint64_t id{};
-};  ///< Its caller has gone and got no answer.
-struct Broken {
-  std::uint64_t handle{};
-  Error error;
-};  ///< Could not be opened, or is of no more use.
-struct Troubled {
-  std::uint64_t handle{};
-  Error error;
-};  ///< The client said so of itself; it goes on trying.
-struct Assigned {
-  std::uint64_t handle{};
-  bool owner{};
-  int generation{};
-};
-struct Revoked {
-  std::uint64_t handle{};
-  bool lost{};
-};
-struct Committed {
-  std::uint64_t id{};
-  Outcome outcome{};
-  Error error;
-};
-struct MemberRead {
-  std::uint64_t id{};
-  Result<Reading> result;
-};
-struct Observed {
-  std::uint64_t id{};
-  Result<std::optional<Commit>> result;
-};
-struct Requested {
-  Result<std::optional<Commit>> result;
-};
-struct OwnerFound {
-  Result<std::optional<PartitionOwner>> result;
-};
-struct Left {
-  std::uint64_t handle{};
-};                  ///< A dropped handle is out of the group.
-struct Closing {};  ///< The backend is being destroyed.
+// clang-format off
+struct Elapsed {};                                                   ///< Time has passed, and nothing else is new.
+struct Called { std::uint64_t id{}; Verb verb{}; Clock::Time by{}; Token token{}; Sight seen{}; };
+struct Abandoned { std::uint64_t id{}; };                            ///< The caller has left without an answer.
+struct Broken { std::uint64_t handle{}; Error error; };              ///< It could not be opened, or is of no more use.
+struct Troubled { std::uint64_t handle{}; Error error; };            ///< The client reports trouble and goes on trying.
+struct Assigned { std::uint64_t handle{}; bool owner{}; int generation{}; };
+struct Revoked { std::uint64_t handle{}; bool lost{}; };             ///< `lost`: by an eviction, not by a rebalance.
+struct Committed { std::uint64_t id{}; Outcome outcome{}; Error error; };
+struct MemberRead { std::uint64_t id{}; Result<Reading> result; };
+struct Observed { std::uint64_t id{}; Result<std::optional<Commit>> result; };
+struct Requested { Result<std::optional<Commit>> result; };          ///< The request to step down, if there is one.
+struct OwnerFound { Result<std::optional<PartitionOwner>> result; };
+struct Left { std::uint64_t handle{}; };                             ///< A dropped handle is out of the group.
+struct Closing {};                                                   ///< The backend is being destroyed.
+// clang-format on
 }  // namespace fact
 
 using Fact = std::variant<fact::Elapsed, fact::Called, fact::Abandoned, fact::Broken, fact::Troubled, fact::Assigned,
                           fact::Revoked, fact::Committed, fact::MemberRead, fact::Observed, fact::Requested,
                           fact::OwnerFound, fact::Left, fact::Closing>;
 
-namespace action {
-struct Open {
-  std::uint64_t handle{};
-  std::string client_id;
-};  ///< A member handle; subscribes.
-struct Assign {
-  std::uint64_t handle{};
-};
-struct Unassign {
-  std::uint64_t handle{};
-};  ///< Lets the rebalance go on.
-struct SendCommit {
-  std::uint64_t id{};
-  int partition{};
-  Commit commit;
-};
-struct ReadMember {
-  std::uint64_t id{};
-};
-struct Observe {
-  std::uint64_t id{};
-  bool check_topic{};
-};
+namespace effect {
+// clang-format off
+struct Open { std::uint64_t handle{}; std::string client_id; };      ///< Opens a member handle and subscribes.
+struct Assign { std::uint64_t handle{}; };                           ///< Answers an assignment: nothing is consumed.
+struct Unassign { std::uint64_t handle{}; };                         ///< Lets the rebalance go on.
+struct SendCommit { std::uint64_t id{}; int partition{}; Commit commit; };
+struct ReadMember { std::uint64_t id{}; };                           ///< Reads both partitions by the member handle.
+struct Observe { std::uint64_t id{}; bool check_topic{}; };          ///< Reads the record by the observer.
 struct ReadRequests {};
-struct FindOwner {};
-struct Drop {
-  std::uint64_t handle{};
-};  ///< unsubscribe, unassign, close in the background; then Left.
-struct Reply {
-  std::uint64_t id{};
-  Answer answer;
-};
-struct ReplySight {
-  std::uint64_t id{};
-  Sight sight;
-};
-struct ReplyReleased {
-  std::uint64_t id{};
-  std::optional<Error> error;
-};
-struct Wake {
-  std::uint64_t id{};
-};  ///< Ends an await_change.
-struct Report {
-  Level level{};
-  std::string message;
-};
-}  // namespace action
+struct FindOwner {};                                                 ///< Asks who owns partition 0.
+struct Drop { std::uint64_t handle{}; };                             ///< Unsubscribes, unassigns, closes; then Left.
+struct Reply { std::uint64_t id{}; Answer answer; };                 ///< To acquire and renew.
+struct ReplySight { std::uint64_t id{}; Sight sight; };              ///< To observe.
+struct ReplyReleased { std::uint64_t id{}; std::optional<Error> error; };
+struct Wake { std::uint64_t id{}; };                                 ///< Ends an await_change.
+struct Tell { Level level{}; std::string message; };                 ///< Tells the user's log.
+// clang-format on
+}  // namespace effect
 
-using Action = std::variant<action::Open, action::Assign, action::Unassign, action::SendCommit, action::ReadMember,
-                            action::Observe, action::ReadRequests, action::FindOwner, action::Drop, action::Reply,
-                            action::ReplySight, action::ReplyReleased, action::Wake, action::Report>;
+using Effect = std::variant<effect::Open, effect::Assign, effect::Unassign, effect::SendCommit, effect::ReadMember,
+                            effect::Observe, effect::ReadRequests, effect::FindOwner, effect::Drop, effect::Reply,
+                            effect::ReplySight, effect::ReplyReleased, effect::Wake, effect::Tell>;
 
 class Neli {
  public:
   using Time = Clock::Time;
   using Duration = Clock::Duration;
 
-  struct Settings {
+  struct Config {
     Duration lease, margin;
     Duration observe_every;
     std::string name, address, incarnation;
@@ -165,11 +100,11 @@ class Neli {
   static constexpr Duration requests_every = std::chrono::seconds(3);
   static constexpr Duration reply_reserve = std::chrono::milliseconds(20);  ///< before a call's limit
 
-  explicit Neli(Settings settings);
+  explicit Neli(Config config);
 
-  /// `now` never falls from one fact to the next; `unix_ms` is a label, and where no record of ours stands, a floor for
-  /// tokens.
-  std::vector<Action> on(const Fact& fact, Time now, std::int64_t unix_ms);
+  /// REQUIRES: `now` never falls from one fact to the next. `unix_ms` is a label, and the least token where no record
+  /// of ours stands.
+  std::vector<Effect> on(const Fact& fact, Time now, std::int64_t unix_ms);
 
   /// When fact::Elapsed is due at the latest.
   Time alarm() const { return alarm_; }
@@ -181,7 +116,7 @@ class Neli {
   friend class NeliState;  ///< tests/kafka/neli_explore_test.cpp: what counts as the same state
 
   enum class Purpose { nonce, claim, renewal, release };
-  enum class Place {
+  enum class Phase {
     joining,    ///< no assignment: before the first one, or within a rebalance
     draining,   ///< a rebalance began and waits for our outstanding commit
     owner,      ///< of partition 0
@@ -192,18 +127,18 @@ class Neli {
     Purpose purpose{};
     Token token;
     Time sent{};
-    std::uint64_t call{};  ///< which verb it answers
+    std::uint64_t call{};  ///< which call it answers
   };
   /// One member handle.
   struct Member {
     explicit Member(std::uint64_t number) : handle(number) {}
 
     std::uint64_t handle;
-    Place place{Place::joining};
-    bool lost{};      ///< the last assignment ended without our doing
-    bool deposed{};   ///< this generation takes no commit of ours
-    bool doubtful{};  ///< a record of this generation may yet be written, after later ones
-    Time deposed_at{}, drain_by{};
+    Phase phase{Phase::joining};
+    bool lost{};      ///< the last assignment ended by an eviction, without our unassign
+    bool fenced{};    ///< the coordinator takes no commit of ours in this generation
+    bool doubtful{};  ///< a commit of this generation may yet be written, over later ones
+    Time fenced_at{}, drain_by{};
     std::optional<Outstanding> outstanding;
     // Of the present assignment:
     Time assigned_at{};
@@ -221,6 +156,7 @@ class Neli {
     std::uint64_t granted_by{};
     std::optional<StepDown> recalled;
   };
+
   // Facts
   void take(const fact::Elapsed&) {}
   void take(const fact::Called&);
@@ -271,29 +207,29 @@ class Neli {
   void report(const std::optional<Commit>& read, const RecordView::Finding& found);
 
   // Questions to ourselves
-  /// The one that a commit leads to, if it is acknowledged.
+  /// The deadline that a commit brings if it is acknowledged.
   Time deadline_of(const Outstanding& commit) const {
-    return Timing{.term = settings_.lease, .margin = settings_.margin}.deadline(commit.sent);
+    return Timing{.term = config_.lease, .margin = config_.margin}.deadline(commit.sent);
   }
   std::optional<Time> led_until() const;
-  bool owner() const { return member_ && member_->place == Place::owner; }
+  bool owner() const { return member_ && member_->phase == Phase::owner; }
   Time claimable_at() const { return view_.claimable_at(member_->assigned_at, member_->generation); }
   bool may_claim() const;
   Sight sight() const;
   std::optional<Incumbent> holder() const;
   std::optional<Error> trouble() const { return member_trouble_ ? member_trouble_ : observer_trouble_; }
   bool observing() const;
-  bool due(Time at);  ///< Now or before? If not, wakes us then.
+  bool due(Time at);  ///< True if that time has come. If not, the alarm is set for it.
 
   void reply(Answer answer);
   void reply_when_late(Fault fault, std::string message);
   void reply_released(std::optional<Error> error);
-  void emit(Action action) { actions_.push_back(std::move(action)); }
+  void emit(Effect effect) { effects_.push_back(std::move(effect)); }
 
-  Settings settings_;
+  Config config_;
   Time now_{};
   std::int64_t unix_ms_{};
-  std::vector<Action> actions_;
+  std::vector<Effect> effects_;
   Time alarm_{Time::max()};
   std::uint64_t last_id_{0};
 
@@ -313,7 +249,7 @@ class Neli {
   std::optional<Error> leave_error_;
 
   std::optional<Tenure> tenure_;
-  std::optional<Token> unreleased_;  ///< what we wrote and nobody can have written over
+  std::optional<Token> unreleased_;  ///< the token that we wrote and nobody can have written over
   std::uint64_t seq_{};
   std::uint64_t nonces_{};
 

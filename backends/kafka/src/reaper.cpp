@@ -19,8 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// A coordinator that does not answer a LeaveGroup must not keep a handle for ever; its session ends by
-/// itself.
+/// A coordinator that does not answer a LeaveGroup must not keep a handle for ever. Its session ends by itself.
 constexpr auto patience = seconds(10);
 constexpr auto patience_at_exit = seconds(3);
 constexpr auto step = milliseconds(5);
@@ -29,7 +28,7 @@ constexpr auto step = milliseconds(5);
 
 /// Never destroyed: its thread may outlive static objects by the patience at exit.
 struct Reaper::Impl {
-  /// Done when it says so: a handle out of its group, or a thread at its end.
+  /// Called until it returns true: the handle is out of its group, or the thread has ended.
   using Task = std::function<bool()>;
 
   std::mutex mutex, late_mutex;
@@ -52,8 +51,8 @@ struct Reaper::Impl {
     do_late(std::move(task));
   }
 
-  /// A backend that ends after main() and after the thread, as one in a static variable may: its destructor waits.
-  /// What it gives up is kept: it may hold a thread that still runs.
+  /// A backend in a static variable may end after main() and after the thread; its destructor waits here. A task that
+  /// it gives up is kept, because it may hold a thread that still runs.
   void do_late(Task task) {
     const std::lock_guard late_lock(late_mutex);
     while (!done(task)) {
@@ -76,7 +75,7 @@ struct Reaper::Impl {
     }
   }
 
-  /// False: not now, for want of memory.
+  /// False if there is no memory for it now.
   bool take_arrived(std::vector<Task>& tasks) {
     const std::lock_guard lock(mutex);
     try {
@@ -92,7 +91,7 @@ struct Reaper::Impl {
   static bool done(const Task& task) {
     try {
       return task();
-    } catch (const std::exception&) {  // want of memory: the next time, then
+    } catch (const std::exception&) {  // no memory: try again the next time
       return false;
     }
   }
@@ -130,7 +129,7 @@ Reaper::Reaper() : impl_(*new Impl) {}
 Reaper& Reaper::instance() {
   static Reaper* one = nullptr;
   const std::lock_guard lock(fork_safe_mutex());
-  // A child of fork has the memory of its parent's, and no thread.
+  // A child of fork has a copy of its parent's reaper, whose thread does not run here.
   if (!one || one->impl_.made_by != ::getpid()) one = new Reaper;
   static const struct AtExit {
     ~AtExit() { one->impl_.finish(); }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands in the group: an offset (the token) and its metadata (who, for how long). Pure text in, text
-// out.
+// The metadata of our commits as text: who leads and for how long, and who asks the leader to step down.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,8 +12,8 @@ namespace tenure::kafka {
 
 inline constexpr std::size_t max_record_bytes = 512;
 
-/// The metadata of a commit of ours: "v1;A;6250;incarnation;seq;name;address". The first three fields keep
-/// place and meaning in every version; of a later one the rest is empty here.
+/// The metadata of a commit of ours: "v1;A;6250;incarnation;seq;name;address". The first three fields keep place and
+/// meaning in every version. If a later version wrote it, the others are empty here.
 struct Record {
   bool released{};
   Clock::Duration lease{};
@@ -26,10 +25,10 @@ struct Record {
 
 std::string encode(const Record& record);
 
-/// Nothing for what no version of ours wrote, and for leases over an hour.
+/// Nothing if no version of ours wrote it, or if the lease is over an hour.
 std::optional<Record> decode(std::string_view metadata);
 
-/// A request to step down, metadata of a commit whose offset is the token to give up: "v1;by;why".
+/// A request to step down: "v1;by;why". The offset of its commit is the token to be given up.
 struct StepDown {
   std::string by, why;
   friend bool operator==(const StepDown&, const StepDown&) = default;

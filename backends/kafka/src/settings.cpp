@@ -65,7 +65,7 @@ constexpr Owned owned_properties[] = {
     {"test.mock.num.brokers", "an election on brokers inside this process would elect everybody"},
 };
 
-/// The client's own patience must end well before a lease does.
+/// The client must give up well before a lease ends.
 constexpr std::string_view bounded_properties[] = {"socket.timeout.ms", "api.version.request.timeout.ms",
                                                    "socket.connection.setup.timeout.ms", "reconnect.backoff.max.ms",
                                                    "reconnect.backoff.ms"};
@@ -81,7 +81,7 @@ void check_not_owned(const Properties& properties) {
     if (std::find(std::begin(bounded_properties), std::end(bounded_properties), name) != std::end(bounded_properties) &&
         std::atoi(value.c_str()) > max_patience_ms)
       refuse("properties[\"" + name + "\"] may be at most " + std::to_string(max_patience_ms) +
-             " ms: a client that waits longer outlives the lease");
+             " ms, because a client that waits longer outlives the lease");
   }
 }
 
@@ -100,10 +100,10 @@ void check_topic(const std::string& topic) {
       std::all_of(topic.begin(), topic.end(), legal))
     return;
   refuse("topic \"" + printable(topic, 80) +
-         "\" is no name for a Kafka topic: 1 to 249 of a-z A-Z 0-9 . _ - are allowed, set Options::topic");
+         "\" is no name for a Kafka topic: 1 to 249 characters of a-z A-Z 0-9 . _ - are allowed. Set Options::topic");
 }
 
-/// Brokers replace what is no UTF-8, and two groups become one.
+/// Brokers replace bytes that are not UTF-8, so that two groups could become one.
 bool utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);
@@ -127,10 +127,11 @@ bool utf8(std::string_view text) {
 
 void check_group(const std::string& group) {
   check_election(group);
-  if (!utf8(group)) refuse("group \"" + printable(group, 80) + "\" is no UTF-8");
+  if (!utf8(group)) refuse("group \"" + printable(group, 80) + "\" is not UTF-8. Set Options::group to a name that is");
   for (const char byte : group)
     if (const auto c = static_cast<unsigned char>(byte); c < 0x20 || c == 0x7f)
-      refuse("group \"" + printable(group, 80) + "\" has control characters");
+      refuse("group \"" + printable(group, 80) +
+             "\" has control characters. Set Options::group to a name without them");
 }
 
 void check_durations(const Options& o) {
@@ -152,9 +153,9 @@ void check_record_fits(const Candidate& candidate) {
                        .address = candidate.address};
   const auto size = encode(longest).size();
   if (size > max_record_bytes)
-    refuse("candidate: name and address take " + std::to_string(size) + " bytes in the record, " +
+    refuse("candidate: name and address take " + std::to_string(size) + " bytes in the record; " +
            std::to_string(max_record_bytes) +
-           " are allowed (letters other than a-z take three per byte): shorten them");
+           " are allowed (a byte outside a-z A-Z 0-9 - . _ ~ : / @ [ ] takes three). Shorten them");
 }
 
 // ---- the client's language ----

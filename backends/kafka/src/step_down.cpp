@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request to step down, from whoever is no candidate. The README of this room has the rule, number 20.
+// request_step_down(): a request from somebody who is no candidate. See rule 20 in the README of this room.
 #include <tenure/kafka.hpp>
 
 #include <algorithm>
@@ -18,14 +18,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Without its caller: a commit that no coordinator took keeps a handle until a session's time is over.
+/// The reaper closes the client, because a commit that no coordinator took keeps a handle for the time of a session.
 std::shared_ptr<Client> closed_aside(std::shared_ptr<Client> client) {
   auto* const it = client.get();
-  auto& reaper = Reaper::instance();  // may throw, which at the end nothing may
+  auto& reaper = Reaper::instance();  // here, because it may throw
   return {it, [client = std::move(client), &reaper](Client*) mutable { reaper.close(std::move(client), [] {}); }};
 }
 
-/// Commits with no membership: the group of requests has no members.
+/// A commit without membership is accepted, because the group of requests has no members.
 std::optional<Error> write_request(Client& client, const Commit& request, const Limit& limit) {
   const std::shared_ptr<Waker> waker = boot_clock().make_waker();
   client.on_events(waker);
@@ -38,7 +38,7 @@ std::optional<Error> write_request(Client& client, const Commit& request, const 
     }
     wait(*waker, limit);
   }
-  return Error{Fault::timed_out, "the request was not acknowledged in time; it may be stored all the same"};
+  return Error{Fault::timed_out, "kafka: the request was not acknowledged in time. It may be stored all the same"};
 }
 
 }  // namespace
@@ -46,8 +46,8 @@ std::optional<Error> write_request(Client& client, const Commit& request, const 
 std::optional<Error> request_step_down(const Options& given, const std::string& by, const std::string& why,
                                        const Limit& limit) {
   if (by.size() > max_candidate_bytes || why.size() > 200)
-    throw std::invalid_argument("kafka: by may have 100 bytes, why 200; given " + std::to_string(by.size()) + " and " +
-                                std::to_string(why.size()));
+    throw std::invalid_argument("kafka: request_step_down: `by` has " + std::to_string(by.size()) +
+                                " bytes and `why` " + std::to_string(why.size()) + "; at most 100 and 200 are allowed");
   const auto options = completed(given);
   const auto log = std::make_shared<ClosableLog>(options);
   const Limit own{boot_clock(), by_boot_clock(limit), limit.stop};

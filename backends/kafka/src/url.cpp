@@ -35,12 +35,14 @@ void sign_in(const Url& url, std::map<std::string, std::string>& properties) {
   if (url.user.empty() && url.password.empty()) return;
   const auto protocol = properties.find("security.protocol");
   if (protocol == properties.end() || (protocol->second != "sasl_ssl" && protocol->second != "sasl_plaintext"))
-    refuse("a user needs the property security.protocol=sasl_ssl (or sasl_plaintext), and sasl.mechanism");
+    refuse(
+        "the URL has a user or a password, so it needs security.protocol=sasl_ssl (or sasl_plaintext) and "
+        "sasl.mechanism");
   const std::pair<const char*, const std::string&> both[] = {{"sasl.username", url.user},
                                                              {"sasl.password", url.password}};
   for (const auto& [name, value] : both)
     if (!value.empty() && !properties.emplace(name, value).second)
-      refuse(std::string("the property ") + name + " stands beside a user or a password; give one of them");
+      refuse(std::string("the property ") + name + " and the URL's user or password are both given; give one of them");
 }
 
 }  // namespace

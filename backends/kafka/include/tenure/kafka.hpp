@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elections through a Kafka consumer group: whoever owns partition 0 of a topic may claim, and an
-// acknowledged offset commit is the proof of leading. Nothing is ever written to the topic or fetched from
-// it.
+// Elections through a Kafka consumer group. The owner of partition 0 of a topic may claim the lead, and an acknowledged
+// offset commit proves that it leads. Nothing is ever written to the topic or fetched from it.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -23,19 +22,19 @@ struct CreateTopic {
   int replication_factor{-1};  ///< -1: the broker's default.
 };
 
-/// When may the very first leader of a new group begin?
+/// When the very first leader of a new group may begin.
 enum class FirstClaim {
-  at_once,  ///< When partition 0 is its own, if the group is new and unknown to this process; else a term later.
+  at_once,  ///< Once it owns partition 0, if the group is new and unknown to this process; otherwise a term later.
             ///< REQUIRES: nobody deletes the group or the topic within a term of use.
-  wait,     ///< A term later.
+  wait,     ///< Always a term after it came to own partition 0.
 };
 
 /// One candidate's options. Group and topic together name the election; every candidate must use the same.
 struct Options {
   std::string brokers{};  ///< "host:port,...", librdkafka's bootstrap.servers. Required.
-  /// The leader group; empty: the program's file name. No other consumer may use it: one that sorts first by its client
-  /// id, or is of group.protocol=consumer, would own partition 0 and nobody would lead. A warning names it then.
-  /// Brokers from 4.0 on keep the latter out by group.consumer.migration.policy=disabled.
+  /// The leader group; empty: the program's file name. No other consumer may use it. If its client id sorts first, or
+  /// it is of group.protocol=consumer, it would own partition 0 and nobody would lead; a warning names it then. Brokers
+  /// from 4.0 on keep the latter out by group.consumer.migration.policy=disabled.
   std::string group{};
   std::string topic{};    ///< Empty: group + ".neli". Two or more partitions, all empty; elections may share it.
   Candidate candidate{};  ///< Empty name: "{host}_{pid}_{unix seconds}".
@@ -47,15 +46,14 @@ struct Options {
   /// How often a follower reads who leads. By default as the heartbeat, twice as often below 500 ms.
   std::optional<Clock::Duration> observe_every{};
 
-  /// Further properties of librdkafka: security.protocol, sasl.*, ssl.*, client.rack, ... Those that the
-  /// election itself decides (group.id, session.timeout.ms, ...) are refused, with the reason and the option
-  /// to use.
+  /// Further properties of librdkafka: security.protocol, sasl.*, ssl.*, client.rack, ... The election itself decides
+  /// some (group.id, session.timeout.ms, ...). These are refused, with the reason and the option to use.
   std::map<std::string, std::string> properties{};
 
   std::optional<CreateTopic> create_topic{};  ///< Create a missing topic; by default it is an error. Needs CREATE.
   FirstClaim first_claim{FirstClaim::at_once};
-  bool remote_step_down{false};  ///< Heed request_step_down(): one more client handle, and one read every 3 s.
-  /// Also what librdkafka logs: capped, printable, without secrets. Not called any more once the backend is destroyed.
+  bool remote_step_down{false};  ///< Obey request_step_down(). Costs one more client handle, and a read every 3 s.
+  /// Gets the lines of librdkafka, too: capped, printable, without secrets. Not called once the backend is destroyed.
   Log log{};
 };
 
@@ -63,13 +61,13 @@ struct Options {
 /// forked child its verbs are Fault::misconfigured, and its destructor does nothing.
 ///
 /// Needs two threads and two client handles: with librdkafka's own and a LeaderManager's about 13 threads and 25
-/// descriptors, so that 40 elections reach the usual limit of 1024. Joins the group at the first acquire(), and leaves
-/// it by release(), by destruction, or when it was asked nothing for a term.
+/// descriptors, so that 40 elections reach the usual limit of 1024. Joins the group at the first acquire(). Leaves it
+/// by release(), by destruction, or when no call came for a term.
 ///
 /// On the cluster it needs READ on the topic and on the group (and on group + ".requests" for remote_step_down);
-/// no WRITE. What cannot work there, a missing topic for instance, comes as an Error from the verbs.
-/// Throws std::invalid_argument for an option that can never work, std::system_error when threads or descriptors have
-/// run out.
+/// no WRITE. The verbs return what is wrong there as an Error, for instance a missing topic.
+/// Throws std::invalid_argument for an option that can never work, std::system_error if threads or descriptors have run
+/// out.
 TENURE_KAFKA_EXPORT std::shared_ptr<Backend> open(Options options);
 
 /// A backend by URL: "kafka://host:port,host:port/topic?group=...". User and password: sasl.username, sasl.password.
@@ -86,10 +84,10 @@ TENURE_KAFKA_EXPORT Opened open_url(const Opening& opening);
 ///   steady    22 s     20.7 - 21.6 s     ridden out
 TENURE_KAFKA_EXPORT Presets presets();
 
-/// Asks whoever leads now to hand back: `by` whom (at most 100 bytes) and `why` (at most 200) reach its
-/// ousting(). Returns once the request is stored, or when nobody leads; a leader with remote_step_down looks for it
-/// every 3 s, and hears of it with its next renewal. Blocks until then or the limit. Needs READ on the group and on
-/// group + ".requests". Throws as open() does.
+/// Asks the present leader to step down: `by` whom (at most 100 bytes) and `why` (at most 200) reach its ousting().
+/// Blocks until the request is stored, until it is known that nobody leads, or to the limit. A leader with
+/// remote_step_down looks for requests every 3 s, and hears of one with its next renewal. Needs READ on the group and
+/// on group + ".requests". Throws as open() does.
 TENURE_KAFKA_EXPORT std::optional<Error> request_step_down(const Options& options, const std::string& by,
                                                            const std::string& why, const Limit& limit);
 

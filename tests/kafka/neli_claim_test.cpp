@@ -1,0 +1,613 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: Neli joins and claims by rules 1 to 10. The numbers are those of backends/kafka/README.md. Method: see
+// neli_scene.hpp.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "neli_scene.hpp"
+
+namespace tenure::kafka {
+namespace {
+
+// ---- rules 1 and 2: join ----
+
+TEST(NeliJoin, ReadsTheRecordBeforeItOpensAMember) {
+  Scene s;
+  s.call(Verb::acquire);
+  EXPECT_FALSE(s.did<effect::Open>());
+  s.observed(record(41));
+  EXPECT_TRUE(s.did<effect::Open>());
+}
+
+TEST(NeliJoin, RanksByTokenThenCreationThenIncarnation) {
+  Scene s;
+  s.call(Verb::acquire);
+  s.advance(1234ms);
+  s.observed(record(41));
+  EXPECT_EQ(s.take<effect::Open>().client_id, "!tenure.00000000000000000041.1700000001234.mine");
+}
+
+TEST(NeliJoin, RanksBeforeEveryOrdinaryMember) {
+  Scene s;
+  s.call(Verb::acquire);
+  s.observed(std::nullopt);
+  const auto ours = s.take<effect::Open>().client_id;
+  for (const std::string name : {"rdkafka", "consumer-jobs-1", "console-consumer", "sarama", "0", "-", "A", ".", "_"})
+    EXPECT_LT(ours, name);
+}
+
+TEST(NeliJoin, TriesUntilTheRecordIsRead) {
+  Scene s;
+  s.call(Verb::acquire);
+  s.observed(unreachable);
+  EXPECT_EQ(s.take_answer<Unknown>().error, unreachable);
+  EXPECT_FALSE(s.did<effect::Open>());
+  s.advance(250ms);
+  s.observed(record(41));
+  EXPECT_TRUE(s.did<effect::Open>());
+}
+
+TEST(NeliJoin, TellsTheSameTroubleAgainOnlyAtTheLimit) {
+  Scene s;
+  s.call(Verb::acquire);
+  s.observed(unreachable);
+  s.take_answer<Unknown>();
+  s.call(Verb::acquire);
+  EXPECT_FALSE(s.did<effect::Reply>()) << "a hot loop of the caller";
+  s.advance(1990ms);
+  EXPECT_EQ(s.take_answer<Unknown>().error, unreachable);
+}
+
+TEST(NeliJoin, TellsWhoLeadsWhileItWaitsForAnAssignment) {
+  Scene s;
+  s.call(Verb::acquire);
+  s.observed(record(41));
+  const auto holder = s.take_answer<Denied>().holder;
+  ASSERT_TRUE(holder);
+  EXPECT_EQ(holder->name, "other");
+  EXPECT_EQ(holder->address, "other:1");
+  EXPECT_EQ(holder->token, Token{41});
+  EXPECT_EQ(holder->remaining, lease);
+}
+
+TEST(NeliJoin, AMemberThatCannotBeOpenedIsTriedAgainAfterAPause) {
+  Scene s;
+  s.join();
+  s.give(fact::Broken{s.handle, {Fault::misconfigured, "no such file"}});
+  EXPECT_TRUE(s.did<effect::Drop>());
+  s.call(Verb::acquire);
+  EXPECT_EQ(s.take_answer<Unknown>().error.message, "no such file");
+  s.advance(999ms);
+  EXPECT_FALSE(s.did<effect::Observe>());
+  s.advance(1ms);
+  s.observed(std::nullopt);
+  EXPECT_TRUE(s.did<effect::Open>());
+}
+
+// ---- rules 3 to 7: what decides a claim ----
+
+// Rule 3: the nonce.
+
+TEST(NeliNonce, IsAcknowledgedBeforeTheReadThatDecides) {
+  Scene s;
+  s.join(record(40, "other", true));
+  s.assigned(true);
+  EXPECT_TRUE(s.did<effect::Assign>());
+  s.call(Verb::acquire);
+  s.take_commit(1);
+  EXPECT_FALSE(s.did<effect::ReadMember>());
+  s.committed();
+  EXPECT_FALSE(s.did<effect::SendCommit>()) << "claimed by what the observer read";
+  s.read(record(40, "other", true));
+  EXPECT_TRUE(s.did<effect::SendCommit>());
+}
+
+TEST(NeliNonce, AReadWithoutItDecidesNothing) {
+  Scene s;
+  s.join(record(41));
+  s.own();
+  s.call(Verb::acquire);
+  s.read(record(40, "other", true), "somebody's");
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+  const auto first = s.nonce;
+  s.advance(249ms);
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+  s.advance(1ms);
+  s.take_commit(1);
+  EXPECT_NE(s.nonce, first) << "unique per attempt";
+}
+
+TEST(NeliNonce, AFailedNonceIsReplacedAfterAPause) {
+  Scene s;
+  s.join();
+  s.assigned(true);
+  s.take_commit(1);
+  const auto first = s.nonce;
+  s.committed(Outcome::failed, unreachable);
+  s.advance(249ms);
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+  s.advance(1ms);
+  s.take_commit(1);
+  EXPECT_NE(s.nonce, first);
+}
+
+TEST(NeliNonce, ServesEveryReadUntilTheNextRevoke) {
+  Scene s;
+  s.join(record(41));
+  s.own();
+  for (int i = 0; i < 3; ++i) {
+    s.read(record(41, "other", false, 2 + static_cast<unsigned>(i)));
+    s.advance(250ms);
+    EXPECT_FALSE(s.did<effect::SendCommit>());
+  }
+  const auto first = s.nonce;
+  s.give(fact::Revoked{s.handle, false});
+  s.assigned(true, 8);
+  s.take_commit(1);
+  EXPECT_NE(s.nonce, first);
+}
+
+TEST(NeliNonce, UnansweredForALeaseCostsTheHandle) {
+  Scene s;
+  s.join();
+  s.assigned(true);
+  s.forget();
+  s.call(Verb::await_change, {}, Vacant{}, 1min);
+  s.advance(lease - 1ms);
+  EXPECT_FALSE(s.did<effect::Drop>());
+  s.advance(1ms);
+  EXPECT_TRUE(s.did<effect::Drop>());
+}
+
+TEST(NeliNonce, NoPartitionForItMeansToLookAtTheTopicAgain) {
+  Scene s;
+  s.join();
+  s.assigned(true);
+  s.take_commit(1);
+  s.forget();
+  s.committed(Outcome::unknown_topic, {Fault::misconfigured, "no partition 1"});
+  EXPECT_TRUE(s.did<effect::Drop>());
+  s.call(Verb::acquire);
+  s.advance(1s);
+  EXPECT_TRUE(s.take<effect::Observe>().check_topic);
+}
+
+// Rule 4: the wait, and what ends it.
+TEST(NeliWait, AReleasedRecordIsClaimedAtOnce) {
+  Scene s;
+  s.join(record(40, "other", true));
+  s.own();
+  s.read(record(40, "other", true));
+  s.call(Verb::acquire);
+  EXPECT_EQ(s.take_commit(0).offset, 41);
+}
+
+TEST(NeliWait, OnesOwnRecordIsClaimedAtOnce) {
+  Scene s;
+  s.join(record(40, "mine"));
+  s.own();
+  s.read(record(40, "mine"));
+  s.call(Verb::acquire);
+  EXPECT_EQ(s.take_commit(0).offset, 41);
+}
+
+// Rule 5: an absent record.
+TEST(NeliWait, AnAbsentRecordOfANewGroupIsClaimedAtOnceByTheWallClocksToken) {
+  Scene s;
+  s.join();
+  s.own(1);
+  s.read(std::nullopt);
+  s.call(Verb::acquire);
+  EXPECT_EQ(s.take_commit(0).offset, unix_start + 1);
+}
+
+/// How long after the assignment an owner of an absent record claims.
+Clock::Duration wait_of_absent(Neli::Config with, int generation) {
+  Scene s(std::move(with));
+  s.join();
+  s.call(Verb::await_change, {}, Vacant{}, 1min);
+  s.stands(std::nullopt);
+  s.advance(3s);  // which an observer sees all the time, and which proves nothing
+  s.answering = false;
+  const auto from = s.now;
+  s.own(generation);
+  s.read(std::nullopt);
+  for (int i = 0; i < 100 && !s.did<effect::SendCommit>(); ++i) {
+    s.call(Verb::acquire);
+    if (s.did<effect::SendCommit>()) break;
+    s.advance(250ms);
+    if (s.did<effect::ReadMember>()) s.read(std::nullopt);
+  }
+  return s.now - from;
+}
+
+TEST(NeliWait, AnAbsentRecordOfAGroupThatWasThereIsALeaseAway) {
+  EXPECT_EQ(wait_of_absent(config(), 1), 0s);
+  EXPECT_EQ(wait_of_absent(config(), 2), lease);
+}
+
+/// An owner of an absent record, in a group that rebalances every two seconds: how long after its first assignment it
+/// claims. `meanwhile` happens in the first rebalance.
+template <class F>
+Clock::Duration wait_of_absent_in_turmoil(Neli::Config with, F meanwhile) {
+  Scene s(std::move(with));
+  s.join();
+  const auto from = s.now;
+  for (int generation = 7; generation < 20; ++generation) {
+    s.own(generation);
+    s.read(std::nullopt);
+    s.call(Verb::acquire);
+    for (int i = 0; i < 8 && !s.did<effect::SendCommit>(); ++i) {
+      s.advance(250ms);
+      if (s.did<effect::ReadMember>()) s.read(std::nullopt);
+      s.call(Verb::acquire);
+    }
+    if (s.did<effect::SendCommit>()) break;
+    s.give(fact::Revoked{s.handle, false});
+    if (generation == 7) meanwhile(s);
+    s.forget();
+  }
+  return s.now - from;
+}
+
+TEST(NeliWait, AnAbsentRecordIsWaitedForOnceHoweverOftenTheGroupRebalances) {
+  EXPECT_EQ(wait_of_absent_in_turmoil(config(), [](Scene&) {}), lease);
+}
+
+TEST(NeliWait, AnAbsentRecordThatStoodMeanwhileIsWaitedForAnew) {
+  const auto stood = [](Scene& s) {
+    s.call(Verb::await_change, {}, Vacant{}, 1min);
+    s.advance(250ms);
+    s.observed(record(41));
+  };
+  EXPECT_GE(wait_of_absent_in_turmoil(config(), stood), lease + 2s);
+}
+
+TEST(NeliWait, AnAbsentRecordIsWaitedForAnewByAnotherMember) {
+  // Without us the group may have been empty, and whoever led meanwhile be deleted from it.
+  const auto lost = [](Scene& s) {
+    s.give(fact::Revoked{s.handle, true});
+    s.stands(std::nullopt);
+    s.advance(1s);
+    s.answering = false;
+    s.opened();
+  };
+  EXPECT_GE(wait_of_absent_in_turmoil(config(), lost), lease + 2s);
+}
+
+TEST(NeliWait, WhereTheTopicMayBeDeletedAnAbsentRecordIsWaitedForFromEveryAssignment) {
+  auto with = config();
+  with.first_claim_waits = true;
+  EXPECT_GT(wait_of_absent_in_turmoil(with, [](Scene&) {}), 3 * lease) << "and in turmoil never";
+}
+
+TEST(NeliWait, AnAbsentRecordThatThisProcessHasSeenIsALeaseAway) {
+  auto with = config();
+  with.highest = {5};
+  EXPECT_GE(wait_of_absent(with, 1), lease);
+}
+
+TEST(NeliWait, AnAbsentRecordAfterAForeignCommitIsALeaseAway) {
+  Scene s;
+  s.join(Commit{0, "somebody's own"});
+  s.own(1);
+  s.read(std::nullopt);
+  s.call(Verb::acquire);
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+}
+
+TEST(NeliWait, AnAbsentRecordIsALeaseAwayForThoseWhoAskForIt) {
+  auto with = config();
+  with.first_claim_waits = true;
+  EXPECT_EQ(wait_of_absent(with, 1), lease);
+}
+
+// Rule 4 again: another's record.
+TEST(NeliWait, AnothersRecordIsWaitedForFromWhenItWasFirstSeen) {
+  Scene s;
+  s.join(record(41));
+  s.call(Verb::await_change, {}, Vacant{}, 1min);
+  s.advance(3s);  // as a follower
+  s.own();
+  s.read(record(41));
+  s.call(Verb::acquire);
+  EXPECT_EQ(s.take_answer<Denied>().holder->remaining, lease - 3s);
+  s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
+  s.forget<effect::ReadMember>();
+  s.advance(lease - 3s - 1ms);
+  s.forget();
+  s.advance(1ms);
+  EXPECT_TRUE(s.did<effect::Wake>());
+  s.call(Verb::acquire);
+  EXPECT_EQ(s.take_commit(0).offset, 42);
+}
+
+TEST(NeliWait, AChangeRestartsTheWaitAndAReleaseEndsIt) {
+  Scene s;
+  s.join(record(41));
+  s.own();
+  s.read(record(41));
+  s.advance(250ms);
+  s.read(record(41, "other", false, 2));
+  s.call(Verb::acquire);
+  EXPECT_EQ(s.take_answer<Denied>().holder->remaining, lease);
+  s.advance(250ms);
+  s.read(record(41, "other", true, 3));
+  s.call(Verb::acquire);
+  EXPECT_EQ(s.take_commit(0).offset, 42);
+}
+
+TEST(NeliWait, TheLongestLeaseSeenIsWaitedFor) {
+  for (const bool seen_before : {false, true}) {
+    Scene s;
+    s.join(record(41, "slow", false, 1, 20s));
+    const auto now_there = seen_before ? record(42) : record(41, "slow", false, 1, 20s);
+    s.own();
+    s.read(now_there);
+    s.call(Verb::await_change, {}, Sight(Incumbent{"x", "x", "", {41}, 1s}), 1min);
+    s.forget();
+    for (auto left = 20s - 250ms; left > 0ms; left -= 250ms) {
+      s.advance(250ms);
+      if (s.did<effect::ReadMember>()) s.read(now_there);
+      s.call(Verb::acquire);
+      ASSERT_FALSE(s.did<effect::SendCommit>()) << left / 1ms;
+    }
+    s.advance(250ms);
+    s.call(Verb::acquire);
+    EXPECT_TRUE(s.did<effect::SendCommit>());
+  }
+}
+
+// Rule 6: a foreign commit.
+/// The first claim over a commit that is not one of ours, a lease after it was first seen.
+std::int64_t claim_over(const Commit& foreign) {
+  Scene s;
+  s.join(foreign);
+  s.own();
+  s.read(foreign);
+  s.call(Verb::acquire);
+  EXPECT_EQ(s.take_answer<Denied>().holder->remaining, lease);
+  s.call(Verb::await_change, {}, Incumbent{"", "", "", token_of(foreign), 1s}, 1min);
+  s.stands(foreign);
+  s.advance(lease);
+  s.call(Verb::acquire);
+  return s.take_commit(0).offset;
+}
+
+TEST(NeliWait, AForeignCommitCountsAsALeaseAndItsOffsetIsExceeded) {
+  EXPECT_EQ(claim_over({2 * unix_start, "somebody's own"}), 2 * unix_start + 1);
+}
+
+TEST(NeliWait, OverAForeignCommitTokensDoNotBeginAnew) {
+  // A console consumer's, or that of a reset of the offsets: the topic is empty, so both write 0.
+  const auto later = unix_start + lease / 1ms;
+  for (const auto& foreign : {Commit{0, ""}, Commit{1000, "somebody's own"}, Commit{0, record(0).metadata}})
+    EXPECT_EQ(claim_over(foreign), later + 1) << foreign.metadata;
+}
+
+// Rule 7: a token that fell.
+TEST(NeliWait, ATokenThatFellIsAnAlarmAndAFullLease) {
+  Scene s;
+  s.join(record(41));
+  s.own();
+  s.read(record(30, "other", true));
+  EXPECT_TRUE(s.did<effect::Tell>());
+  s.call(Verb::acquire);
+  EXPECT_FALSE(s.did<effect::SendCommit>()) << "no shortcut by a record of the past";
+  s.forget<effect::ReadMember>();
+  s.advance(250ms);
+  s.read(record(30, "other", true));
+  s.advance(lease - 251ms);
+  s.call(Verb::acquire);
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+  s.forget();
+  s.advance(1ms);
+  s.call(Verb::acquire);
+  EXPECT_EQ(s.take_commit(0).offset, 42) << "above what was seen, not above what was read";
+}
+
+TEST(NeliWait, AnObserversOlderAnswerIsDiscarded) {
+  Scene s;
+  s.join(record(41, "other", false, 5));
+  for (const auto& older : {record(40, "other", true), record(41, "other", false, 4)}) {
+    const auto seen = Incumbent{"other", "other", "other:1", {41}, 1s};
+    s.call(Verb::await_change, {}, seen, 1min);
+    s.advance(250ms);
+    s.observed(older);
+    EXPECT_FALSE(s.did<effect::Wake>());
+    s.call(Verb::acquire);
+    const auto holder = s.take_answer<Denied>().holder;
+    EXPECT_EQ(holder->token, Token{41});
+    EXPECT_EQ(holder->remaining, lease - (s.now - Scene::start)) << "its wait goes on";
+  }
+}
+
+TEST(NeliWait, AnObserversOlderAnswerForALeaseIsAnAlarm) {
+  Scene s;
+  s.join(record(41));
+  s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
+  s.stands(record(30));
+  s.advance(lease - 250ms);
+  EXPECT_FALSE(s.did<effect::Tell>());
+  s.advance(500ms);
+  EXPECT_TRUE(s.did<effect::Tell>());
+  s.call(Verb::acquire);
+  EXPECT_EQ(s.take_answer<Denied>().holder->token, Token{30});
+}
+
+// ---- rules 8 to 10: claim ----
+
+TEST(NeliClaim, IsSentForACallOnly) {
+  Scene s;
+  s.join(record(40, "other", true));
+  s.own();
+  s.read(record(40, "other", true));
+  s.advance(2s);
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+}
+
+TEST(NeliClaim, GrantsTheTokenThatWasAcknowledged) {
+  Scene s;
+  s.lead(40);
+  EXPECT_EQ(s.token, Token{41});
+  EXPECT_EQ(decode(s.sent.commit.metadata)->incarnation, "mine");
+  EXPECT_EQ(decode(s.sent.commit.metadata)->name, "me");
+  EXPECT_EQ(decode(s.sent.commit.metadata)->lease, lease);
+}
+
+TEST(NeliClaim, AfterAClaimOfUnknownOutcomeNoOtherGoesOutInThatGeneration) {
+  // Handled after its successor, it would write the old token over the new one.
+  Scene s;
+  s.join(record(40, "other", true));
+  s.own();
+  s.read(record(40, "other", true));
+  s.advance(200ms);
+  s.call(Verb::acquire);
+  EXPECT_EQ(s.take_commit(0).offset, 41);
+  s.committed(Outcome::failed, unreachable);
+  EXPECT_EQ(s.take_answer<Unknown>().error, unreachable);
+  EXPECT_EQ(s.take<effect::Drop>().handle, s.handle)
+      << "a member id that does not join again is in no later generation";
+  s.call(Verb::acquire);
+  s.advance(1s);
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+  s.observed(record(40, "other", true));  // it may be in the log and not be shown
+  s.opened();
+  s.own(8);
+  s.read(record(40, "other", true));
+  s.call(Verb::acquire);
+  EXPECT_EQ(s.take_commit(0).offset, 42) << "a failed token is never used again";
+}
+
+TEST(NeliClaim, AfterARenewalOfUnknownOutcomeNoClaimGoesOutInThatGeneration) {
+  for (const bool another_generation : {false, true}) {
+    Scene s;
+    s.lead();
+    s.call(Verb::renew, s.token);
+    s.take_record();
+    s.committed(Outcome::failed, unreachable);
+    s.take_answer<Unknown>();
+    s.advance(500ms);
+    s.renew();  // the tenure goes on: it writes the same token
+    if (another_generation) {
+      s.give(fact::Revoked{s.handle, false});
+      s.assigned(true, 8);
+      s.renew();
+    }
+    s.forget();
+    s.advance(lease - margin);
+    EXPECT_EQ(s.did<effect::Drop>(), !another_generation);
+  }
+}
+
+TEST(NeliClaim, ARefusedClaimIsNoTenure) {
+  for (const auto outcome : {Outcome::fenced, Outcome::unknown_topic, Outcome::failed}) {
+    Scene s;
+    s.join(record(40, "other", true));
+    s.own();
+    s.read(record(40, "other", true));
+    s.call(Verb::acquire);
+    s.take_record();
+    s.committed(outcome, fenced);
+    EXPECT_EQ(s.take_answer<Unknown>().error, fenced);
+    s.call(Verb::renew, {41});
+    EXPECT_FALSE(s.did<effect::SendCommit>());
+    s.take_answer<Denied>();
+  }
+}
+
+TEST(NeliClaim, ALateAcknowledgementIsNotUsed) {
+  Scene s;
+  s.join(record(40, "other", true));
+  s.own();
+  s.read(record(40, "other", true));
+  s.call(Verb::acquire, {}, Vacant{}, 1min);
+  s.take_commit(0);
+  s.advance(lease - margin);
+  s.committed();
+  s.take_answer<Unknown>();
+  s.call(Verb::acquire);
+  s.advance(250ms);
+  s.read(record(41, "mine"));
+  EXPECT_EQ(s.take_commit(0).offset, 42);
+}
+
+TEST(NeliClaim, AcknowledgedToNobodyIsNotUsed) {
+  Scene s;
+  s.join(record(40, "other", true));
+  s.own();
+  s.read(record(40, "other", true));
+  const auto id = s.call(Verb::acquire);
+  s.take_commit(0);
+  s.give(fact::Abandoned{id});
+  const auto next = s.call(Verb::acquire);
+  EXPECT_NE(next, id);
+  s.committed();
+  EXPECT_FALSE(s.did<effect::Reply>()) << "the claim was sent before this call asked";
+  s.advance(250ms);
+  s.read(record(41, "mine"));
+  EXPECT_EQ(s.take_commit(0).offset, 42);
+  s.committed();
+  EXPECT_EQ(s.take_answer<Granted>().token, Token{42});
+}
+
+TEST(NeliClaim, GrantedToACallerThatHadGoneIsNotUsed) {
+  Scene s;
+  s.join(record(40, "other", true));
+  s.own();
+  s.read(record(40, "other", true));
+  const auto id = s.call(Verb::acquire);
+  s.take_commit(0);
+  s.committed();
+  s.take_answer<Granted>();
+  s.give(fact::Abandoned{id});
+  s.call(Verb::renew, {41});
+  s.take_answer<Denied>();
+}
+
+TEST(NeliClaim, OnesOwnTokenCountsAsSeen) {
+  Scene s;
+  s.lead(40);
+  EXPECT_EQ(s.neli.highest(), Token{41});
+  s.advance(lease - margin);
+  s.call(Verb::acquire);
+  s.read(record(40, "other", true));  // the store has lost a commit that it had acknowledged
+  EXPECT_TRUE(s.did<effect::Tell>());
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+}
+
+TEST(NeliClaim, UnansweredForALeaseCostsTheHandle) {
+  Scene s;
+  s.join(record(40, "other", true));
+  s.own();
+  s.read(record(40, "other", true));
+  s.call(Verb::acquire, {}, Vacant{}, 1min);
+  s.forget();
+  s.advance(lease - 1ms);
+  EXPECT_FALSE(s.did<effect::Drop>());
+  s.advance(1ms);
+  EXPECT_TRUE(s.did<effect::Drop>());
+}
+
+TEST(NeliClaim, NoTokenFollowsTheLargestOffset) {
+  Scene s;
+  const auto last = record(std::numeric_limits<std::int64_t>::max(), "other", true);
+  s.join(last);
+  s.own();
+  s.read(last);
+  s.call(Verb::acquire);
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+  EXPECT_EQ(s.take_answer<Unknown>().error.fault, Fault::corrupt);
+}
+
+TEST(NeliClaim, AnAcquireWhileLeadingIsANewTenure) {
+  Scene s;
+  s.lead(40);
+  s.call(Verb::acquire);
+  s.read(record(41, "mine"));
+  EXPECT_EQ(s.take_commit(0).offset, 42);
+}
+
+}  // namespace
+}  // namespace tenure::kafka

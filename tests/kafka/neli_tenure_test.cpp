@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: Neli renews, loses and ends a tenure by rules 11 to 19. The numbers are those of backends/kafka/README.md.
+// Method: see neli_scene.hpp.
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "neli_scene.hpp"
+
+namespace tenure::kafka {
+namespace {
+
+// ---- rules 11 and 12: renew ----
+
+TEST(NeliRenew, EveryRenewalDiffers) {
+  Scene s;
+  s.lead();
+  auto seq = decode(s.sent.commit.metadata)->seq;
+  for (int i = 0; i < 3; ++i) {
+    s.advance(500ms);
+    s.renew();
+    const auto record = decode(s.sent.commit.metadata);
+    EXPECT_EQ(s.sent.commit.offset, static_cast<std::int64_t>(s.token.value));
+    EXPECT_GT(record->seq, std::exchange(seq, record->seq));
+  }
+}
+
+TEST(NeliRenew, OneRenewalIsOutstandingAtATime) {
+  Scene s;
+  s.lead();
+  const auto id = s.call(Verb::renew, s.token);
+  s.take_record();
+  s.advance(1s);
+  s.give(fact::Abandoned{id});
+  s.call(Verb::renew, s.token);
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+  s.committed();
+  EXPECT_FALSE(s.did<effect::Reply>()) << "that one was sent before this call asked";
+  s.take_record();
+  s.committed();
+  s.take_answer<Granted>();
+}
+
+TEST(NeliRenew, AFailedRenewalChangesNothingButTheNextAttempt) {
+  Scene s;
+  s.lead();
+  s.call(Verb::renew, s.token);
+  s.take_record();
+  s.committed(Outcome::failed, unreachable);
+  EXPECT_EQ(s.take_answer<Unknown>().error, unreachable);
+  s.call(Verb::renew, s.token);
+  s.advance(99ms);
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+  s.advance(1ms);
+  s.take_record();
+  s.committed();
+  s.take_answer<Granted>();
+}
+
+TEST(NeliRenew, FencedItIsNotTriedUntilTheLeaseHasRunOut) {
+  Scene s;
+  s.lead();
+  s.call(Verb::renew, s.token);
+  s.take_record();
+  s.committed(Outcome::fenced, fenced);
+  EXPECT_EQ(s.take_answer<Unknown>().error, fenced);
+  s.advance(1s);
+  s.call(Verb::renew, s.token);
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+  EXPECT_EQ(s.take_answer<Unknown>().error.fault, Fault::deposed);
+  s.advance(lease);
+  s.call(Verb::renew, s.token);
+  s.take_answer<Denied>();
+}
+
+TEST(NeliRenew, FencedAndNotAssignedAgainTheHandleIsDropped) {
+  Scene s;
+  s.lead();
+  s.call(Verb::renew, s.token);
+  s.take_record();
+  s.committed(Outcome::fenced, fenced);
+  s.call(Verb::acquire, {}, Vacant{}, 1min);
+  s.forget();
+  s.advance(lease - 1ms);
+  EXPECT_FALSE(s.did<effect::Drop>());
+  s.advance(1ms);
+  EXPECT_TRUE(s.did<effect::Drop>());
+}
+
+TEST(NeliRenew, OfAnotherTokenIsDenied) {
+  Scene s;
+  s.lead(40);
+  s.call(Verb::renew, {40});
+  s.take_answer<Denied>();
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+}
+
+TEST(NeliRenew, ALeaderReadsNoRecord) {
+  Scene s;
+  s.lead();
+  s.renew();
+  s.forget();
+  s.advance(lease - margin - 1ms);
+  EXPECT_FALSE(s.did<effect::Observe>());
+  EXPECT_FALSE(s.did<effect::ReadMember>());
+}
+
+// ---- rules 13 and 14: a rebalance ----
+
+TEST(NeliRebalance, TheLeaderKeepsItsTokenAndCommitsNothingMeanwhile) {
+  Scene s;
+  s.lead();
+  s.give(fact::Revoked{s.handle, false});
+  EXPECT_TRUE(s.did<effect::Unassign>());
+  s.call(Verb::renew, s.token);
+  s.advance(1s);
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+  EXPECT_FALSE(s.did<effect::Reply>());
+  s.assigned(true, 8);
+  EXPECT_EQ(s.take_record().incarnation, "mine") << "no nonce before a renewal";
+  s.committed();
+  EXPECT_EQ(s.take_answer<Granted>().token, s.token);
+}
+
+TEST(NeliRebalance, ARenewalWaitsForTheAssignmentUpToItsLimit) {
+  Scene s;
+  s.lead();
+  s.give(fact::Revoked{s.handle, false});
+  s.call(Verb::renew, s.token);
+  s.advance(2s);
+  EXPECT_EQ(s.take_answer<Unknown>().error.fault, Fault::timed_out);
+}
+
+TEST(NeliRebalance, WaitsForTheOutstandingCommit) {
+  Scene s;
+  s.lead();
+  s.call(Verb::renew, s.token);
+  s.take_record();
+  s.give(fact::Revoked{s.handle, false});
+  s.advance(100ms);
+  EXPECT_FALSE(s.did<effect::Unassign>());
+  s.committed();
+  EXPECT_TRUE(s.did<effect::Unassign>());
+  EXPECT_EQ(s.take_answer<Granted>().token, s.token);
+}
+
+TEST(NeliRebalance, AnUnansweredCommitCostsTheHandleNotTheLease) {
+  Scene s;
+  s.lead();
+  s.call(Verb::renew, s.token, Vacant{}, 10s);
+  s.take_record();
+  s.give(fact::Revoked{s.handle, false});
+  s.advance(499ms);
+  EXPECT_FALSE(s.did<effect::Drop>());
+  s.advance(1ms);
+  EXPECT_TRUE(s.did<effect::Drop>());
+  EXPECT_FALSE(s.did<effect::Unassign>()) << "the commit could go out under the next generation";
+  s.take_answer<Unknown>();
+  // A new handle that owns partition 0 before the deadline goes on with the same token.
+  s.advance(500ms);
+  s.observed(record(41, "mine"));
+  s.opened();
+  s.assigned(true, 9);
+  s.call(Verb::renew, s.token);
+  s.take_record();
+  s.committed();
+  EXPECT_EQ(s.take_answer<Granted>().token, s.token);
+  s.call(Verb::release);
+  EXPECT_TRUE(s.take_record().released);
+}
+
+TEST(NeliRebalance, AnAssignmentBeforeTheAnswerCostsTheHandle) {
+  // No client does that. If one did, the commit could carry the new generation.
+  Scene s;
+  s.lead();
+  s.call(Verb::renew, s.token);
+  s.take_record();
+  s.assigned(true, 8);
+  EXPECT_TRUE(s.did<effect::Drop>());
+  EXPECT_FALSE(s.did<effect::Assign>());
+}
+
+TEST(NeliRebalance, WithoutPartitionZeroTheLeaseRunsOut) {
+  Scene s;
+  s.lead();
+  s.give(fact::Revoked{s.handle, false});
+  s.assigned(false, 8);
+  s.call(Verb::renew, s.token);
+  EXPECT_EQ(s.take_answer<Unknown>().error.fault, Fault::deposed);
+  s.advance(1s);
+  s.give(fact::Revoked{s.handle, false});
+  s.assigned(true, 9);  // back before the deadline
+  s.renew();
+}
+
+TEST(NeliRebalance, AFollowerAnswersTheAssignmentAndWaits) {
+  Scene s;
+  s.join(record(41));
+  s.assigned(false);
+  EXPECT_TRUE(s.did<effect::Assign>());
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+  s.call(Verb::acquire);
+  EXPECT_EQ(s.take_answer<Denied>().holder->token, Token{41});
+}
+
+// What a leader is told that can renew no more, though its lease still runs.
+
+/// Of a leader to which this happened.
+template <class F>
+std::string why_not_renewed(F happens) {
+  Scene s;
+  s.lead();
+  happens(s);
+  s.call(Verb::renew, s.token);
+  const auto error = s.take_answer<Unknown>().error;
+  EXPECT_EQ(error.fault, Fault::deposed);
+  return error.message;
+}
+
+TEST(NeliRenew, SaysWhyTheLeaseCannotBeRenewed) {
+  const auto says = [](const std::string& message, const char* what) {
+    return message.find(what) != std::string::npos && message.find("lease runs to its end") != std::string::npos;
+  };
+  const auto evicted = why_not_renewed([](Scene& s) { s.give(fact::Revoked{s.handle, true}); });
+  EXPECT_TRUE(says(evicted, "evicted")) << evicted;
+  const auto dropped = why_not_renewed([](Scene& s) { s.give(fact::Broken{s.handle, unreachable}); });
+  EXPECT_TRUE(says(dropped, "has left the group")) << dropped;
+  EXPECT_EQ(dropped.find("evicted"), std::string::npos) << "the candidate itself gave the handle up";
+  const auto refused = why_not_renewed([](Scene& s) {
+    s.call(Verb::renew, s.token);
+    s.take_record();
+    s.committed(Outcome::fenced, fenced);
+    s.forget();
+  });
+  EXPECT_TRUE(says(refused, "accepts no commit")) << refused;
+  const auto moved = why_not_renewed([](Scene& s) {
+    s.give(fact::Revoked{s.handle, false});
+    s.assigned(false, 8);
+  });
+  EXPECT_TRUE(says(moved, "another member")) << moved;
+}
+
+// ---- rules 15 and 16: evicted ----
+
+TEST(NeliEvicted, AFollowerRanksAnewByAReadFromAfterTheDrop) {
+  Scene s;
+  s.join(record(41));
+  s.assigned(false);
+  s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
+  s.stands(record(41));
+  s.advance(2s);
+  s.answering = false;
+  s.advance(250ms);
+  const auto under_way = s.take<effect::Observe>();
+  const auto old = s.handle;
+  s.give(fact::Revoked{s.handle, true});
+  EXPECT_EQ(s.take<effect::Drop>().handle, old);
+  EXPECT_FALSE(s.did<effect::Unassign>()) << "that would rejoin with the old rank";
+  s.give(fact::Observed{under_way.id, std::optional(record(41))});
+  EXPECT_FALSE(s.did<effect::Open>()) << "read before the drop";
+  s.advance(1s);
+  s.observed(record(43));
+  EXPECT_EQ(s.take<effect::Open>().client_id.substr(0, 28), "!tenure.00000000000000000043");
+}
+
+TEST(NeliEvicted, ALeaderKeepsItsRankWhileItsLeaseRuns) {
+  Scene s;
+  s.lead();
+  s.give(fact::Revoked{s.handle, true});
+  EXPECT_TRUE(s.did<effect::Unassign>());
+  EXPECT_FALSE(s.did<effect::Drop>());
+  s.call(Verb::renew, s.token);
+  EXPECT_EQ(s.take_answer<Unknown>().error.fault, Fault::deposed);
+  s.advance(2s);
+  s.assigned(true, 9);
+  s.renew();
+}
+
+TEST(NeliEvicted, ALeaderRanksAnewWhenItsLeaseEndsUnassigned) {
+  Scene s;
+  s.lead();
+  s.give(fact::Revoked{s.handle, true});
+  s.advance(lease - margin - 1ms);
+  EXPECT_FALSE(s.did<effect::Drop>());
+  s.advance(1ms);
+  EXPECT_TRUE(s.did<effect::Drop>());
+}
+
+// ---- rules 17 and 18: the deadline ----
+
+TEST(NeliDeadline, CountsFromTheSendingOfTheLastAcknowledgedCommit) {
+  Scene s;
+  s.lead();
+  s.advance(1s);
+  s.call(Verb::renew, s.token, Vacant{}, 10s);
+  s.take_record();
+  const auto sent = s.now;
+  s.advance(2s);
+  s.committed();
+  s.take_answer<Granted>();
+  s.advance(sent + lease - margin - s.now - 1ms);
+  s.call(Verb::renew, s.token);
+  s.take_record();
+  EXPECT_FALSE(s.did<effect::Reply>());
+  s.advance(1ms);
+  s.take_answer<Denied>();
+}
+
+TEST(NeliDeadline, AnAnswerThatArrivesWithItRevivesNothing) {
+  Scene s;
+  s.lead();
+  s.call(Verb::renew, s.token, Vacant{}, 1min);
+  s.take_record();
+  s.now += lease - margin;
+  s.committed();
+  EXPECT_FALSE(std::holds_alternative<Granted>(s.take_answer()));
+}
+
+TEST(NeliDeadline, WithACommitUnansweredTheHandleIsDropped) {
+  Scene s;
+  s.lead();
+  s.call(Verb::renew, s.token, Vacant{}, 1min);
+  s.advance(lease - margin);
+  EXPECT_TRUE(s.did<effect::Drop>());
+}
+
+TEST(NeliDeadline, LeadingAgainIsANewTokenByANewRead) {
+  Scene s;
+  s.lead(40);
+  s.advance(lease - margin);
+  EXPECT_FALSE(s.did<effect::Drop>());
+  s.call(Verb::acquire);
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+  s.read(record(41, "mine"));
+  EXPECT_EQ(s.take_commit(0).offset, 42);
+}
+
+TEST(NeliDeadline, ResultsOfOlderHandlesAreIgnored) {
+  Scene s;
+  s.lead(40);
+  const auto old = s.handle;
+  s.call(Verb::renew, s.token, Vacant{}, 1min);
+  s.take_record();
+  const auto late = s.sent.id;
+  s.advance(lease - margin);
+  s.call(Verb::acquire);
+  s.observed(record(41, "mine"));
+  s.opened();
+  s.forget();
+  s.give(fact::Committed{late, Outcome::accepted, {}});
+  s.give(fact::Assigned{old, true, 9});
+  s.give(fact::Revoked{old, true});
+  EXPECT_FALSE(s.did<effect::Assign>() || s.did<effect::Drop>() || s.did<effect::Reply>());
+}
+
+// ---- rule 19: release ----
+
+TEST(NeliRelease, WritesThatItIsFreeThenLeaves) {
+  Scene s;
+  s.lead(40);
+  s.call(Verb::release);
+  EXPECT_FALSE(s.did<effect::Drop>());
+  const auto written = s.take_commit(0);
+  EXPECT_EQ(written.offset, 41);
+  EXPECT_TRUE(decode(written.metadata)->released);
+  s.committed();
+  EXPECT_TRUE(s.did<effect::Drop>());
+  EXPECT_FALSE(s.did<effect::ReplyReleased>()) << "before the group knows";
+  s.give(fact::Left{s.handle});
+  EXPECT_EQ(s.take<effect::ReplyReleased>().error, std::nullopt);
+}
+
+TEST(NeliRelease, WaitsNotForEverToBeOutOfTheGroup) {
+  Scene s;
+  s.lead();
+  s.call(Verb::release);
+  s.take_record();
+  s.committed();
+  s.advance(300ms);
+  EXPECT_EQ(s.take<effect::ReplyReleased>().error, std::nullopt);
+}
+
+TEST(NeliRelease, RanksLastAtTheNextAcquire) {
+  Scene s;
+  s.lead(40);
+  s.call(Verb::release);
+  s.take_record();
+  s.committed();
+  s.give(fact::Left{s.handle});
+  s.forget();
+  s.advance(5s);
+  EXPECT_FALSE(s.did<effect::Observe>()) << "it does not contend meanwhile";
+  s.call(Verb::acquire);
+  s.observed(record(41, "mine", true, 9));
+  const auto opened = s.take<effect::Open>();
+  EXPECT_NE(opened.handle, s.handle);
+  EXPECT_EQ(opened.client_id, "!tenure.00000000000000000041.1700000005000.mine");
+}
+
+TEST(NeliRelease, InARebalanceWaitsForTheAssignment) {
+  Scene s;
+  s.lead();
+  s.give(fact::Revoked{s.handle, false});
+  s.call(Verb::release);
+  s.advance(1s);
+  EXPECT_FALSE(s.did<effect::Drop>());
+  s.assigned(true, 8);
+  EXPECT_TRUE(s.take_record().released);
+}
+
+TEST(NeliRelease, InARebalanceThatOutlastsTheDeadlineLeavesUnsaid) {
+  Scene s;
+  s.lead();
+  s.give(fact::Revoked{s.handle, false});
+  s.call(Verb::release, {}, Vacant{}, 1min);
+  s.advance(lease - margin);
+  EXPECT_TRUE(s.did<effect::Drop>());
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+}
+
+TEST(NeliRelease, WithACommitUnansweredLeavesUnsaid) {
+  Scene s;
+  s.lead();
+  const auto id = s.call(Verb::renew, s.token);
+  s.take_record();
+  s.give(fact::Abandoned{id});
+  s.call(Verb::release);
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+  s.advance(500ms);
+  EXPECT_TRUE(s.did<effect::Drop>());
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+  s.give(fact::Left{s.handle});
+  EXPECT_TRUE(s.take<effect::ReplyReleased>().error);
+}
+
+TEST(NeliRelease, AClaimThatNobodyAwaitedIsReleasedToo) {
+  Scene s;
+  s.join(record(40, "other", true));
+  s.own();
+  s.read(record(40, "other", true));
+  const auto id = s.call(Verb::acquire);
+  s.take_commit(0);
+  s.give(fact::Abandoned{id});
+  s.call(Verb::release);
+  s.committed();
+  const auto written = s.take_commit(0);
+  EXPECT_EQ(written.offset, 41);
+  EXPECT_TRUE(decode(written.metadata)->released);
+}
+
+TEST(NeliRelease, WritesNothingWhereSomebodyElseMayHaveWritten) {
+  // The lease ran out while another owned partition 0; then it came back.
+  Scene s;
+  s.lead();
+  s.give(fact::Revoked{s.handle, false});
+  s.assigned(false, 8);
+  s.advance(lease - margin);
+  s.give(fact::Revoked{s.handle, false});
+  s.assigned(true, 9);
+  s.forget();
+  s.call(Verb::release);
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+  EXPECT_TRUE(s.did<effect::Drop>());
+}
+
+TEST(NeliRelease, OfUnknownOutcomeCostsTheHandleAndIsTold) {
+  for (const bool in_a_rebalance : {false, true}) {
+    Scene s;
+    s.lead();
+    s.call(Verb::release);
+    s.take_record();
+    if (in_a_rebalance) s.give(fact::Revoked{s.handle, false});
+    s.committed(Outcome::failed, unreachable);
+    EXPECT_TRUE(s.did<effect::Drop>());
+    EXPECT_FALSE(s.did<effect::Unassign>());
+    s.give(fact::Left{s.handle});
+    EXPECT_EQ(s.take<effect::ReplyReleased>().error, unreachable);
+  }
+}
+
+TEST(NeliRelease, WithoutATenureIsNoError) {
+  Scene s;
+  s.call(Verb::release);
+  EXPECT_EQ(s.take<effect::ReplyReleased>().error, std::nullopt);
+  s.join();
+  s.call(Verb::release);
+  EXPECT_TRUE(s.did<effect::Drop>());
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+}
+
+TEST(NeliRelease, AnAbandonedReleaseStillLeaves) {
+  Scene s;
+  s.lead();
+  const auto id = s.call(Verb::release);
+  s.give(fact::Abandoned{id});
+  EXPECT_TRUE(s.did<effect::Drop>());
+  s.forget();
+  s.call(Verb::acquire);
+  s.advance(1s);
+  s.observed(record(41, "mine", true, 9));
+  EXPECT_TRUE(s.did<effect::Open>()) << "and can contend again";
+}
+
+}  // namespace
+}  // namespace tenure::kafka

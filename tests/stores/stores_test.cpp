@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: a URL opens the store it names; what cannot be opened is named with the remedy, and no secret is told.
-// Method: seats of one URL contend; canaries stand in every place where a secret may. What a build without a store says
-// is tested in tests/package.
+// Goal: a URL opens the store that it names. A refusal names the remedy, and tells no secret. Method: backends of one URL
+// contend. A canary stands in every place where a secret may stand. tests/package builds without some stores.
 #include <tenure/stores.hpp>
 
 #include <gtest/gtest.h>

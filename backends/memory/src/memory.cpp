@@ -212,7 +212,7 @@ std::shared_ptr<Backend> open(const Hub& hub, const std::string& election, Candi
 
 Hub hub(const std::string& name) {
   static std::mutex mutex;
-  static auto& hubs = *new std::map<std::string, Hub>;  // never destroyed: seats may be opened until the very end
+  static auto& hubs = *new std::map<std::string, Hub>;  // never destroyed: it is used until the process ends
   const std::lock_guard lock(mutex);
   return hubs[name];
 }

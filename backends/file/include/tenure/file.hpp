@@ -14,7 +14,7 @@
 
 namespace tenure::file {
 
-/// A seat at the election of that name, kept in a directory of its own below `directory`.
+/// A backend of the election of that name, kept in a directory of its own below `directory`.
 ///
 /// When the leader's process dies, however it dies, the kernel tells the others: one of them leads a
 /// millisecond later. When it is only stopped, its term runs out first. Every tenure is one small file, which
@@ -40,7 +40,7 @@ namespace tenure::file {
 ///
 /// Limits: a full disk keeps anybody new from leading until there is space; a leader goes on. A forked child
 /// has no part in its parent's elections; it may open its own. One inotify instance per process announces
-/// changes; where the user has none left, standbys look every `poll_interval` instead.
+/// changes; where the user has none left, followers look every `poll_interval` instead.
 ///
 /// Throws std::invalid_argument with the reason and the remedy for a directory that is refused,
 /// std::runtime_error if the system gives us no descriptor or space for it.
@@ -51,7 +51,7 @@ TENURE_FILE_EXPORT std::shared_ptr<Backend> open(const std::filesystem::path& di
 TENURE_FILE_EXPORT std::shared_ptr<ConditionalStore> store(const std::filesystem::path& directory,
                                                            const std::string& election);
 
-/// A seat by URL: "file:///directory". No host, no user, no properties.
+/// A backend by URL: "file:///directory". No host, no user, no properties.
 /// Throws std::invalid_argument for another URL, and as open() does.
 TENURE_FILE_EXPORT Opened open_url(const Opening& opening);
 

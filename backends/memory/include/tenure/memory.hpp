@@ -13,28 +13,28 @@
 
 namespace tenure::memory {
 
-/// What kind of store to resemble. By default the best there can be.
+/// The kind of store that a hub resembles. By default the best one.
 struct Traits {
-  bool push{true};             ///< Tells waiters of a change. If not, they sleep to the end of the lease.
-  bool absence_certain{true};  ///< As PostgreSQL. If not, as Redis: a missing record may have been lost.
-  bool same_clock{true};       ///< Knows that candidates share a Clock. If not, as candidates on several hosts.
+  bool push{true};             ///< Wakes waiters at a change. If not, they sleep until the lease ends.
+  bool absence_certain{true};  ///< Loses no record, as PostgreSQL. If not, a missing one may be lost, as in Redis.
+  bool same_clock{true};       ///< All candidates share one clock, as on one host. If not, as on several hosts.
 };
 
-/// The "server": a handle, cheap to copy, to records that live as long as any handle, seat or store.
+/// The "server": a handle to records, cheap to copy. The records live as long as a handle, a backend or a store of it.
 /// Any thread may call any method.
 class TENURE_MEMORY_EXPORT Hub {
  public:
   explicit Hub(Traits traits = {});
 
-  // What may go wrong with a store, for your tests. Every verb still returns by its limit.
+  // Faults of a store, for your tests. Every verb still returns by its limit.
 
   void unreachable(bool on);            ///< Every call fails at once.
-  void hang(bool on);                   ///< Every call runs to its limit and has no effect.
-  void lose_answers(std::size_t n);     ///< The next n writes take effect, and their callers hear nothing of it.
-  void hold_writes(std::size_t n);      ///< The next n writes stay on their way, and their callers hear nothing...
-  void deliver_held();                  ///< ... until they arrive, in order, each taking effect if it still can.
+  void hang(bool on);                   ///< Every call ends at its limit, and has no effect.
+  void lose_answers(std::size_t n);     ///< The next n writes take effect, but their answers are lost.
+  void hold_writes(std::size_t n);      ///< The next n writes are held on their way, and get no answer.
+  void deliver_held();                  ///< The held writes arrive in their order. Each takes effect if it still can.
   void flush();                         ///< Every record is gone.
-  void step_clock(Clock::Duration by);  ///< The hub's clock (the candidates' unix_ms()) goes wrong by so much more.
+  void step_clock(Clock::Duration by);  ///< Steps the hub's clock, which otherwise is the candidates' unix_ms().
 
   /// One election's record. Throws std::invalid_argument for a name that is empty or too long.
   std::shared_ptr<ConditionalStore> store(const std::string& election) const;
@@ -45,14 +45,14 @@ class TENURE_MEMORY_EXPORT Hub {
   std::shared_ptr<State> state_;
 };
 
-/// A seat at an election on this hub: what LeaderManager takes. Throws as lock_table() does.
+/// A backend of an election on this hub, for a LeaderManager. Throws as lock_table() does.
 TENURE_MEMORY_EXPORT std::shared_ptr<Backend> open(const Hub& hub, const std::string& election,
                                                    Candidate candidate = {}, Log log = {});
 
-/// The hub of that name: one per name and process, as long as the process lives.
+/// The hub of that name. A process has one per name, and it lives as long as the process.
 TENURE_MEMORY_EXPORT Hub hub(const std::string& name = {});
 
-/// A seat by URL, on hub(name): "memory:" or "memory:name". No user, no properties.
+/// A backend by URL, on hub(name): "memory:" or "memory:name". No user, no properties.
 /// Throws std::invalid_argument for another URL, and as open() does.
 TENURE_MEMORY_EXPORT Opened open_url(const Opening& opening);
 

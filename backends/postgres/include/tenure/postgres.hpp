@@ -24,7 +24,7 @@ struct Options {
   std::string table = "tenure_elections";  ///< Or "schema.table": letters, digits and '_', case counts.
 };
 
-/// A seat for a LeaderManager or an Observer of its own. One connection, made at the first verb and again after it
+/// A backend for a LeaderManager or an Observer of its own. One connection, made at the first verb and again after it
 /// broke, and one thread. A connection takes seven round trips (nine with TLS): it is made beside the verbs, which wait
 /// for it to their limits, and outlives them. Renewals are one statement, one round trip and one fsync each;
 /// Timing::call must be longer than that: `fast` elects at a round trip of 40 ms, `balanced` at 150 ms.

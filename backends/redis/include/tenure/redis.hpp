@@ -50,7 +50,7 @@ struct Options {
 /// Throws std::invalid_argument saying what is wrong and what would be right; never with a password in it.
 TENURE_REDIS_EXPORT Options from_url(const std::string& url);
 
-/// A seat at the election of that name: one hash, never deleted, never expiring, replaced by a script on condition.
+/// A backend of the election of that name: one hash, never deleted, never expiring, replaced by a script on condition.
 ///
 /// Redis replicates asynchronously: a fail-over can lose an acknowledged write, also with `replicas`. Candidates that
 /// saw the lost record wait for its lease; one that did not may lead at once, and two lead until the first one's next

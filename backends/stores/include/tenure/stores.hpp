@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any store by its URL, so that swapping the store is changing one string.
+// Any store by its URL, so that one string changes the store.
 //
 //   memory:name                                    this process alone; for tests             <tenure/memory.hpp>
 //   file:///directory                              the processes of this host                <tenure/file.hpp>
@@ -8,7 +8,7 @@
 //   redis://, rediss://, redis+unix://,            Redis or Valkey                           <tenure/redis.hpp>
 //   redis+sentinel://
 //
-// What a URL may say beyond that, and which properties there are, stands in the store's own header.
+// The store's own header says what else a URL may have, and which properties there are.
 #pragma once
 #include <string_view>
 
@@ -17,12 +17,12 @@
 
 namespace tenure {
 
-/// A seat at an election, and the timings that suit its store. Any thread.
+/// Opens a backend of an election, and returns it with the timings that suit its store. Any thread may call it.
 ///
-/// Connects to nothing yet: an unreachable store is an Error of the seat's verbs.
-/// Throws std::invalid_argument for what can never work: an unknown scheme (which is near, and which there are), a
-/// store that was left out of this build (with the option that builds it), and whatever the store itself refuses.
-/// No message has a user, a password or a property's value in it.
+/// It connects to nothing yet: if the store is unreachable, the backend's verbs say so.
+/// Throws std::invalid_argument if the scheme is unknown (the message names a similar one, and all), if the store was
+/// left out of this build (it names the option that builds it), and if the store refuses the URL or a property. No
+/// message has a user, a password or a property's value in it.
 TENURE_STORES_EXPORT Opened open(const Opening& opening);
 
 TENURE_STORES_EXPORT Opened open(std::string_view url, std::string_view election, Candidate candidate = {},

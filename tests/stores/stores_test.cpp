@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: a URL opens the store that it names. A refusal names the remedy, and tells no secret. Method: backends of one URL
-// contend. A canary stands in every place where a secret may stand. tests/package builds without some stores.
+// Goal: a URL opens the store that it names. A refusal names the remedy, and tells no secret.
+// Method: backends of one URL contend. A canary stands in every place where a secret may stand. tests/package has the
+// builds that leave stores out.
 #include <tenure/stores.hpp>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a backend that says nothing else does.
+// The defaults of a backend.
 #include <tenure/backend.hpp>
 
 namespace tenure {

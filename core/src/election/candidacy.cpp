@@ -7,10 +7,11 @@
 namespace tenure {
 namespace {
 
-/// So many denials in a row, none two retries after the last, are news; more are a store that wakes us for nothing.
+/// So many denials in a row are taken as news, if less than two retries lie between them. More of them mean that the
+/// store wakes us for nothing.
 constexpr int prompt_denials = 8;
 
-/// So many acquires in a row without an answer are asked again soon; further ones leave a store in trouble alone.
+/// So many acquires in a row without an answer are repeated soon. Further ones leave a store in trouble alone.
 constexpr int prompt_acquires = 8;
 
 template <class... F>
@@ -41,7 +42,7 @@ void Candidacy::retime(Time now, const Timing& timing) {
   tick(now);
 }
 
-/// However late it comes: the backend runs by what it accepted last.
+/// It counts however late it comes, because the backend runs by the timing that it accepted last.
 void Candidacy::accepted(Time now, std::uint64_t id, std::optional<Error> refusal) {
   judge_expiry(now);
   if (const auto pending = settle(id)) {
@@ -84,7 +85,7 @@ void Candidacy::stop(Time now) {
 }
 
 void Candidacy::answered(Time now, std::uint64_t id, Answer answer) {
-  judge_expiry(now);  // before the answer: a lapsed tenure is never revived
+  judge_expiry(now);  // Before the answer: a lapsed tenure never comes back.
   if (const auto pending = settle(id); pending && !pending->wedged) {
     if (pending->question.verb == Verb::renew)
       renew_answered(now, pending->question, std::move(answer));
@@ -164,7 +165,7 @@ void Candidacy::take_effects(std::vector<Effect>& into) {
 
 // ---- answers ----
 
-/// The outstanding question, if this is its answer. That of a wedged one is worth nothing.
+/// The outstanding question, if this is its answer. The answer to a wedged one is worth nothing.
 std::optional<Candidacy::Pending> Candidacy::settle(std::uint64_t id) {
   if (!pending_ || pending_->question.id != id) return std::nullopt;
   if (pending_->wedged) report({Fault::wedged, "the store call that ignored its limit has returned"});
@@ -188,7 +189,7 @@ void Candidacy::acquire_answered(Time now, const Pending& asked, Answer answer) 
 }
 
 void Candidacy::renew_answered(Time now, const Question& asked, Answer answer) {
-  // Of a tenure that is over: late, and says nothing about a later one.
+  // An answer for a tenure that is over comes late, and says nothing about a later one.
   if (!tenure_ || tenure_->token != asked.token || tenure_->ending.over()) return;
   const auto wrong = [&](Token token) {
     if (token == asked.token) return false;
@@ -295,7 +296,8 @@ void Candidacy::watch_hook(Time now) {
   }
 }
 
-/// If we come late ourselves, this process was stopped or starved, and so was the call: it gets its grace once more.
+/// If we come late ourselves, this process was stopped or starved, and so was the call. Then it gets its grace once
+/// more.
 void Candidacy::watch_store(Time now) {
   if (!pending_ || pending_->wedged) return;
   auto& by = pending_->question.by;
@@ -309,7 +311,7 @@ void Candidacy::watch_store(Time now) {
           "a store call (or eligible()) has not returned by its limit: nothing more is asked until it does"});
 }
 
-/// Always later than the last fact: what was due by then, that fact's tick() did.
+/// It is always later than the last fact, whose tick() did all that was due by then.
 Candidacy::Time Candidacy::next_alarm() const {
   auto at = Time::max();
   if (ended_) return at;
@@ -323,7 +325,7 @@ Candidacy::Time Candidacy::next_alarm() const {
 
 // ---- questions ----
 
-/// A running tenure keeps its term. Where another allows to ask less often, that waits with it.
+/// A running tenure keeps its term. If the new timing asks less often, that waits for the next tenure.
 Timing Candidacy::pace() const {
   auto pace = timing_;
   if (!tenure_) return pace;
@@ -386,7 +388,7 @@ void Candidacy::ask(Time now, Verb verb, Duration limit) {
 
 // ---- ends ----
 
-/// Work stops first, the store is told after ousting() has returned; renewals go on meanwhile.
+/// The work stops first, and renewals go on. The store is told after ousting() has returned.
 void Candidacy::end_voluntarily(Time now, Reason reason, std::string detail) {
   if (!leading()) return;
   auto& t = *tenure_;

@@ -20,31 +20,31 @@ namespace tenure {
 
 enum class Verb { acquire, renew, release, await_change, accept };
 
-/// For the store. `asked` was taken before it left; a lease runs from there.
+/// A question to the store. `asked` was taken before it left, and a lease runs from there.
 struct Question {
   std::uint64_t id{};
   Verb verb{};
-  Token token{};                   ///< renew: which tenure
-  Sight seen{};                    ///< await_change: what we know
-  bool if_eligible{};              ///< ask the user first
-  std::optional<Timing> timing{};  ///< accept: what we wish to run by
+  Token token{};                   ///< Of renew: which tenure.
+  Sight seen{};                    ///< Of await_change: what we know.
+  bool if_eligible{};              ///< The user is asked first.
+  std::optional<Timing> timing{};  ///< Of accept: what we wish to run by.
   Clock::Time asked{}, by{};
 };
 
 namespace effect {
 // clang-format off
-struct Ask { Question question; };              ///< For the store, with which nobody is.
+struct Ask { Question question; };              ///< A question; no other one is outstanding.
 struct Interrupt {};                            ///< Nobody waits for the outstanding answer any more.
 struct Publish { Token token; Clock::Time deadline; };  ///< is_leader() holds until then.
 struct Withdraw {};                             ///< is_leader() is false from here.
 struct Begin { Token token; };                  ///< elected()
 struct FireStop {};                             ///< The tenure's stop token.
-struct DoneBy { Clock::Time at; };              ///< What Ousting::remaining() counts to.
+struct DoneBy { Clock::Time at; };              ///< Ousting::remaining() counts to here.
 struct End { Token token; Reason reason; std::string detail; std::optional<Incumbent> successor; };  ///< ousting()
 struct FireExpired {};                          ///< Ousting::expired.
 struct Overrun {};                              ///< ousting() had not returned in time.
 struct Report { Error error; };                 ///< error()
-struct Heard { std::optional<Incumbent> incumbent; Clock::Time until; };  ///< Who leads, and to when at the latest.
+struct Heard { std::optional<Incumbent> incumbent; Clock::Time until; };  ///< Who leads, and until when at most.
 struct Ended { bool store_wedged; };            ///< stop() has done its work.
 // clang-format on
 }  // namespace effect
@@ -63,7 +63,7 @@ class Candidacy {
 
   Candidacy(const Timing& timing, std::uint64_t jitter_seed);
 
-  // Facts. `now` never falls from one to the next.
+  // Facts. `now` never falls from one fact to the next.
   void start(Time now);
   void retime(Time now, const Timing& timing);
   void accepted(Time now, std::uint64_t id, std::optional<Error> refusal);  ///< accept
@@ -76,11 +76,11 @@ class Candidacy {
   void ousting_returned(Time now);
   void tick(Time now);  ///< time has passed
 
-  /// When tick() has something to do without another fact.
+  /// When tick() is due, if no other fact comes first.
   Time next_alarm() const;
 
-  /// Effects since the last call, to be carried out in this order. `into` is cleared; its room is used for the next
-  /// ones, so that a deadline is served without an allocation.
+  /// The effects since the last call. They are carried out in this order. `into` is cleared, and its room is used for
+  /// the next ones, so that a deadline is served without an allocation.
   void take_effects(std::vector<Effect>& into);
 
   bool ended() const { return ended_; }
@@ -88,9 +88,9 @@ class Candidacy {
  private:
   struct Pending {
     Question question;
-    bool may_have_held{};  ///< before this question
+    bool may_have_held{};  ///< As it was before this question.
     bool unwanted{};       ///< resign() or stop() came meanwhile: a grant is handed back.
-    bool excused{};        ///< We were late ourselves when it was due.
+    bool excused{};        ///< It was late once because we were late ourselves.
     bool wedged{};
   };
   /// From elected() until ousting() has returned.
@@ -125,24 +125,24 @@ class Candidacy {
   bool leading() const { return tenure_ && tenure_->ending.leading(); }
   Duration jittered(Duration d);
 
-  Timing timing_;                 ///< that the backend accepted last
-  std::optional<Timing> wanted_;  ///< once the backend accepts it
+  Timing timing_;                 ///< The one that the backend accepted last.
+  std::optional<Timing> wanted_;  ///< It counts once the backend accepts it.
   std::uint64_t jitter_state_;
   std::vector<Effect> effects_;
   std::uint64_t last_id_{0};
   std::optional<Pending> pending_;
   std::optional<Tenure> tenure_;
-  std::optional<Token> highest_;  ///< of every tenure of ours, and of any that we heard of
+  std::optional<Token> highest_;  ///< Of every tenure of ours, and of any that we heard of.
   Time next_ask_{Time::min()};
-  Duration cool_down_{};  ///< after the release that is due
+  Duration cool_down_{};  ///< It begins after the release that is due.
   Sight seen_{};
-  bool await_first_{};  ///< denied: wait for a change before the next attempt
+  bool await_first_{};  ///< We were denied: a change comes before the next attempt.
   std::optional<Time> last_denial_;
   int denials_{}, unanswered_{};
-  bool may_hold_{};  ///< an acquire was asked since the last release
+  bool may_hold_{};  ///< We asked for the lead since the last release.
   bool release_due_{};
   bool started_{}, stopping_{}, stop_released_{}, ended_{};
-  std::optional<Error> last_trouble_, wait_trouble_;  ///< reported once per change of state
+  std::optional<Error> last_trouble_, wait_trouble_;  ///< As reported last.
 };
 
 }  // namespace tenure

@@ -17,7 +17,7 @@
 
 namespace tenure {
 
-/// One thread for all tenures, made with the task: whoever is elected has one to work on.
+/// One thread serves all tenures. It is made with the task, so that an election never lacks a thread.
 class LeaderTask::Impl {
  public:
   Impl(std::shared_ptr<Backend> backend, const Timing& timing, Work work, OnReturn on_return, Hooks hooks, Clock& clock)
@@ -98,7 +98,7 @@ class LeaderTask::Impl {
   const std::function<void(const Ousting&)> ousting_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<Elected> given_;  ///< What the thread works for, until it has returned.
+  std::optional<Elected> given_;  ///< The thread works for this tenure, until it has returned.
   bool quit_{};
 
  public:

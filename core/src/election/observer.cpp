@@ -21,7 +21,7 @@
 namespace tenure {
 namespace {
 
-/// The same to tell? What remains of a lease is no news.
+/// Whether both tell the same. The rest of a lease is no news.
 bool same(const Sight& a, const Sight& b) {
   if (a.index() != b.index()) return false;
   const auto* x = std::get_if<Incumbent>(&a);
@@ -49,8 +49,8 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
     thread_ = start_thread("tenure-observe", [self = shared_from_this()] { self->loop(); });
   }
 
-  /// Allocates no descriptor. A store call that ignores its limit is left behind, and owns what it needs; changed() is
-  /// waited for.
+  /// Allocates no descriptor. It waits for changed(), but not for a store call that ignores its limit: that one owns
+  /// all that it needs.
   void stop() {
     stop_.request_stop();
     waiters.wake();
@@ -61,7 +61,7 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
     const auto patience = timing_.call + Candidacy::overrun_grace;
     if (ends_.await(patience, {}, [this] { return ended_.load(); })) {
       thread_.join();
-    } else {  // What is left behind may outlive the clock.
+    } else {  // The thread that is left behind may outlive the clock.
       waiters.give_up_clock();
       thread_.detach();
     }
@@ -103,7 +103,7 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
 
   void look_once() {
     const auto sight = look();
-    if (stopping()) return;  // perhaps long after: nothing of the caller's is touched any more
+    if (stopping()) return;  // Perhaps long after: nothing of the caller's is touched any more.
     note(sight);
     if (std::holds_alternative<Unknown>(sight))
       pause_until(clock_.now() + timing_.retry);
@@ -113,7 +113,7 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
     if (clock_.now() >= pause_from_ + timing_.retry) {
       pause_from_ = clock_.now();
       looks_ = 0;
-    } else if (++looks_ > prompt_looks) {  // woken for nothing too often
+    } else if (++looks_ > prompt_looks) {  // Something wakes us for nothing.
       pause_until(pause_from_ + timing_.retry);
     }
   }

@@ -16,7 +16,7 @@
 namespace tenure {
 namespace {
 
-/// Errors that wait for a hook thread that is busy leading; more are dropped, the log has them all.
+/// So many errors wait for a hook that leads. More are dropped; the log has them all.
 constexpr std::size_t max_queued_hooks = 256;
 
 Timing validated(const Timing& timing) {
@@ -53,7 +53,7 @@ void LeaderManager::Shell::start() {
   clock_wakes_->wake();
 }
 
-/// All or none. Each begins once the last is there; if one cannot be had, the others end unheard.
+/// Starts all threads or none. Each begins once the last one is there. If one cannot be had, the others end at once.
 void LeaderManager::Shell::start_threads() {
   std::promise<bool> gate;
   const std::shared_future<bool> complete = gate.get_future().share();
@@ -98,7 +98,7 @@ void LeaderManager::Shell::join() {
     const std::lock_guard lock(mutex_);
     return store_wedged_ ? asker_ : nullptr;
   }();
-  if (wedged) {  // What is left behind may outlive the clock.
+  if (wedged) {  // The thread that is left behind may outlive the clock.
     clock_wakes_.reset();
     waiters.give_up_clock();
   }
@@ -129,8 +129,8 @@ bool LeaderManager::Shell::on_own_thread() const {
 
 // ---- deciding: whoever brings a fact, unless another thread is at it, which then takes this one along ----
 
-/// On what has come, the time above all. No lock is held while effects are carried out, so that a stop callback may
-/// call anything, and no thread of ours waits for another.
+/// Decides on all facts that have come, and on the time. No lock is held while effects are carried out, so that a stop
+/// callback may call anything, and no thread of ours waits for another.
 void LeaderManager::Shell::decide(std::unique_lock<std::mutex>& lock) {
   if (deciding_ || decided_) return;
   deciding_ = true;
@@ -159,7 +159,7 @@ void LeaderManager::Shell::clock_loop() {
     decide(lock);
     if (decided_) return;
     pass_on();
-    if (deciding_) clock_wakes_->set(Clock::Time::max());  // Another thread is at it, and sets the next one.
+    if (deciding_) clock_wakes_->set(Clock::Time::max());  // The decider sets the next one.
     lock.unlock();
     clock_wakes_->wait();
     lock.lock();
@@ -257,7 +257,7 @@ void LeaderManager::Shell::work_loop(Worker& self) {
   waiters.changed();
 }
 
-/// One worker takes one thing; what is left is for the other.
+/// One worker takes one thing. The other one is told if something is left.
 void LeaderManager::Shell::pass_on() {
   if (idle_ > 0 && (undecided() || hook_ready() || question_ready())) work_wakes_.notify_one();
 }
@@ -319,7 +319,7 @@ LeaderManager::Shell::Fact LeaderManager::Shell::answer_to(const Question& q, st
   return [id, answer](Candidacy& c, Clock::Time now) { c.answered(now, id, answer); };
 }
 
-/// A call into the store may be left behind at the end; one into the user's code is waited for.
+/// The end waits for a call into the user's code. A call into the store it may leave behind.
 bool LeaderManager::Shell::user_agrees() {
   {
     const std::lock_guard lock(mutex_);
@@ -336,14 +336,14 @@ bool LeaderManager::Shell::user_agrees() {
 // ---- hooks: user code ----
 
 void LeaderManager::Shell::report(Error error) {
-  if (ended()) return;  // a wedged call's: nothing is called any more
+  if (ended()) return;  // By a call that was left behind: no hook is called any more.
   const std::string message = std::string(to_string(error.fault)) + ": " + error.message;
   const bool told_at_once = queue_hook(std::move(error)) && hooks_.error;
   if (hooks_.log || !told_at_once) log(Level::warning, message);
 }
 
-/// True: it is the next to be called. Behind another one an error may wait for hours, since elected() may lead; then
-/// stderr says it too.
+/// True: it is the next to be called. Behind another hook an error may wait for hours, because elected() may lead. Then
+/// stderr tells it too.
 bool LeaderManager::Shell::queue_hook(HookCall call) {
   const std::lock_guard lock(mutex_);
   if (ended_ || (std::holds_alternative<Error>(call) && hook_queue_.size() >= max_queued_hooks)) return false;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads round one Candidacy. They only carry: facts to it, its effects to the store, the hooks and the waiters.
-// A change of threads costs more than all the rest. So a thread of ours that brings a fact decides on it at once, and
-// two equal ones do the work: whichever is at hand talks to the store or calls a hook, so that neither waits for the
-// other.
+// A change of threads costs more than all the rest. So a thread of ours that brings a fact decides on it at once. Two
+// equal workers do the rest: whichever is free talks to the store or calls a hook, so that neither waits for the other.
 //
 // Who may change what:
 // - The thread that set deciding_ is the decider. It alone uses the decider's own members, without a lock. There is one
@@ -45,25 +44,25 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
 
   void start();
   void stop();
-  void join();  ///< After stop(). Leaves a worker that is wedged in the store to end alone; it owns what it needs.
+  void join();  ///< After stop(). A worker that is wedged in the store is left to end alone; it owns what it needs.
 
-  /// From any thread; a thread of ours decides on it. Ignored once it has ended.
+  /// Any thread may call it; a thread of ours decides on the fact. After the end it is ignored.
   void post(Fact fact);
 
-  /// For error() and the log, from any thread.
+  /// Tells error() and the log. Any thread may call it.
   void report(Error error);
 
   bool on_own_thread() const;
   void own_thread(std::thread::id id) { guest_id_ = id; }  ///< A thread of the user's work counts as one of ours.
   bool ended() const noexcept { return ended_.load(); }
-  bool forked() const noexcept { return validity->forked(); }  ///< Then nothing of ours runs here: no lock is touched.
+  bool forked() const noexcept { return validity->forked(); }  ///< Then no thread of ours runs here: touch no lock.
   bool over() const noexcept { return ended() || forked(); }
 
   const std::shared_ptr<Validity> validity;
   Waiters waiters;
 
  private:
-  /// What a tenure's hooks share with whoever decides.
+  /// The hooks of a tenure share this with the decider.
   struct Signals {
     std::stop_source stop, expired;
     std::atomic<Clock::rep> done_by{0};
@@ -102,7 +101,7 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
   Clock& clock_;
   const std::string election_;
 
-  // The decider's own: of the thread that made deciding_ true.
+  // The decider's own. It is the thread that set deciding_.
   Candidacy candidacy_;
   std::vector<Fact> facts_;
   std::vector<Effect> effects_;
@@ -110,7 +109,7 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
   std::stop_source interrupt_;
   std::optional<Token> heard_;
 
-  std::mutex mutex_;  ///< never held while a hook, the store or a waker's owner runs
+  std::mutex mutex_;  ///< It is never held while a hook or the store runs.
   std::vector<Fact> inbox_;
   bool deciding_{}, decided_{};  ///< decided_: there is nothing left to decide.
   std::optional<std::pair<Question, std::stop_token>> asked_;

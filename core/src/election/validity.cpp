@@ -31,7 +31,7 @@ Validity::~Validity() { ::munmap(page_, sizeof(Page)); }
 void Validity::write(Token token, Clock::rep deadline) noexcept {
   const auto next = page_->count.load(std::memory_order_relaxed) + 1;
   auto& slot = page_->slots[next % 2];
-  // Release, although the count follows: a reader that sees a field of this write must also see the count before it.
+  // Release, although the count follows: a reader that sees a field of this write must also see the earlier count.
   slot.token.store(token.value, std::memory_order_release);
   slot.deadline.store(deadline, std::memory_order_release);
   page_->count.store(next, std::memory_order_release);

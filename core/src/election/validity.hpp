@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Leadership reads: token and deadline in a page that a forked child finds empty.
+// Leadership reads this: token and deadline, in a page that a forked child finds empty.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace tenure {
 
-/// One writer, any readers, lock-free. Two slots and a count: readers take the slot that the count names, then the
-/// clock, then the count again. If it has not moved, what they read was in force when they read the clock, so the
-/// answer was true at that very instant. (One slot would make readers wait for a writer that lost its processor.)
+/// It has one writer and any number of readers, and no lock. A reader takes the slot that the count names, then the
+/// clock, then the count again. If the count has not moved, the slot was in force when the clock was read, so the
+/// answer was true at that very instant. With one slot only, readers would wait for a writer that lost its processor.
 class Validity {
  public:
   explicit Validity(Clock& clock);  ///< Throws std::system_error where the kernel cannot wipe a page on fork.
@@ -22,12 +22,12 @@ class Validity {
   Validity(const Validity&) = delete;
   Validity& operator=(const Validity&) = delete;
 
-  // The writer: one thread at a time, whoever decides.
+  // For the writer: one thread at a time, the decider.
   void publish(Token token, Clock::Time deadline) noexcept;
   void withdraw() noexcept;
   void hear(std::optional<Incumbent> incumbent, Clock::Time until);
 
-  // Anybody.
+  // For any thread.
   struct Now {  // fits two registers: an optional of it costs half as much again as the clock
     Token token;
     Clock::Duration remaining;  ///< Zero: we do not lead.

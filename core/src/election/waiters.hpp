@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads of the user's that wait for something to change.
+// The user's threads that wait for a change.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -20,7 +20,7 @@ class Waiters {
 
   std::uint64_t changes() const noexcept { return changes_.load(); }
 
-  /// One more change: wakes everybody.
+  /// Counts a change and wakes everybody.
   void changed() noexcept {
     changes_.fetch_add(1);
     wake();
@@ -32,7 +32,8 @@ class Waiters {
     for (auto* waker : wakers_) waker->wake();
   }
 
-  /// Until `done()`, the time-out or the stop; what done() said last. One thread at a time needs no descriptor for it.
+  /// Waits until `done()`, the time-out or the stop, and returns what done() said last. One thread at a time needs no
+  /// descriptor for it.
   template <class Done>
   bool await(Clock::Duration within, const std::stop_token& stop, Done done) {
     if (done()) return true;
@@ -81,7 +82,7 @@ class Waiters {
   std::atomic<std::uint64_t> changes_{0};
   std::mutex mutex_;
   std::vector<Waker*> wakers_;
-  std::unique_ptr<Waker> kept_;  ///< For the next who waits.
+  std::unique_ptr<Waker> kept_;  ///< For the next thread that waits.
 };
 
 }  // namespace tenure

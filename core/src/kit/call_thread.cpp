@@ -66,16 +66,17 @@ namespace {
 using Duration = Clock::Duration;
 using std::chrono::milliseconds;
 
-/// From being told to return until it is taken to talk on, or to hang. Twice this is less than what core calls wedged.
+/// So long a body may take to return after it was told to. Twice this is less than the time after which core calls a
+/// call wedged.
 constexpr auto grace = milliseconds(20);
-constexpr int most_patience = 4;  ///< Times the first.
+constexpr int most_patience = 4;  ///< So many times the first.
 constexpr Duration first_pause = milliseconds(20), longest_pause = std::chrono::seconds(1);
 
 Limit soon() { return {boot_clock(), boot_clock().now() + grace, {}}; }
 
 std::string in_ms(Duration d) { return std::to_string((d + milliseconds(1) - Duration(1)) / milliseconds(1)) + " ms"; }
 
-/// One of few, so that the same trouble is told again with the same words, and core once.
+/// One of few numbers, so that the same trouble is told with the same words; core then reports it once.
 std::string roughly(Duration d) {
   constexpr std::array steps{8000, 4000, 2000, 1000, 500, 200, 100, 50, 20, 10};
   const auto* const step = std::ranges::find_if(steps, [d](int ms) { return d >= milliseconds(ms); });
@@ -109,7 +110,7 @@ struct CallThreadState {
   std::mutex mutex;
   const std::unique_ptr<Waker> thread{boot_clock().make_waker()};
   const int end_event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  std::shared_ptr<Request> asked{};  ///< And not begun.
+  std::shared_ptr<Request> asked{};  ///< It is not begun.
   Waker* caller{};                   ///< Who waits, in await().
   Doing doing{};
   bool ended{};    ///< The body that runs is to return.
@@ -141,7 +142,7 @@ struct CallThreadState {
     socket = copy;
     cut_short = false;
     out_of_descriptors = copy < 0 && descriptor >= 0;
-    if (caller) caller->wake();  // It watches another time now.
+    if (caller) caller->wake();  // It must watch the new step's time.
     return !quit && !out_of_descriptors;
   }
 
@@ -194,7 +195,7 @@ struct CallThreadState {
     doing = Doing::nothing;
   }
 
-  /// What throws is made anew, and that says why not.
+  /// A connection that throws is made anew, and if that fails too, its error tells why.
   bool stands() const {
     try {
       return connection->stands();
@@ -237,7 +238,7 @@ struct CallThreadState {
   void failed(Error error) {
     if (out_of_descriptors)
       error = {Fault::unreachable, with + ": no descriptor is left to watch the connection with: raise ulimit -n"};
-    else if (!took_too_long.empty() && error.fault == Fault::unreachable)  // What ended it is no news.
+    else if (!took_too_long.empty() && error.fault == Fault::unreachable)  // We ended it ourselves.
       error = {Fault::timed_out, took_too_long};
     if (ran_out) patience = std::min(patience * 2, first_patience * most_patience);
     const auto most = std::min(longest_pause, asked ? asked->call : longest_pause);
@@ -272,7 +273,7 @@ struct CallThreadState {
     } catch (...) {
       error = Error{Fault::unreachable, "a call of the client library threw: " + what_was_thrown()};
     }
-    request.body = nullptr;  // What it captured is gone before its caller is told.
+    request.body = nullptr;  // Its captures are gone before the caller is told.
     return error;
   }
 
@@ -303,7 +304,7 @@ struct CallThreadState {
     return request->done ? request->error : Error{Fault::timed_out, no_answer(request->call)};
   }
 
-  /// Until `done` or the limit. Whoever waits sees to a step that takes too long. The lock is held but for the sleep.
+  /// Waits until `done` or the limit, and ends a step that takes too long. The lock is held, but not while it sleeps.
   void await(Lock& lock, const bool& done, Waker& waker, const Limit& limit) {
     caller = &waker;
     while (!done && !limit.passed()) {
@@ -409,7 +410,7 @@ CallThread::~CallThread() {
 
 bool CallThread::forked() const { return ::getpid() != made_by_; }
 
-/// Before any lock, which may have been held when we were forked; and the descriptors are the parent's too.
+/// A forked child is refused before any lock, which may have been held at the fork. Its descriptors are the parent's.
 std::optional<Error> CallThread::call(std::function<void(Socket&)> body, const Limit& limit) {
   if (forked())
     return Error{Fault::misconfigured,

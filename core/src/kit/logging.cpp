@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the library's lines go: to the program's function, or to stderr.
+// The library's lines go to the program's function, or to stderr.
 #include <tenure/kit/logging.hpp>
 
 #include <poll.h>

@@ -5,7 +5,7 @@
 
 namespace tenure {
 
-/// What the exception says that is being handled.
+/// The message of the exception that is being handled.
 inline std::string what_was_thrown() {
   try {
     throw;

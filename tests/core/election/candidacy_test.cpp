@@ -582,7 +582,7 @@ TEST(Candidacy, ARenewalThatIsDueGoesBeforeATiming) {
   }
 }
 
-TEST(Candidacy, AStandbyAdoptsItWithItsNextAttempt) {
+TEST(Candidacy, AFollowerAdoptsATimingWithItsNextAttempt) {
   Election e;
   e.start();
   e.answer(Denied{other});
@@ -758,7 +758,7 @@ TEST(Candidacy, StopIsBoundedWhenAwaitChangeHangs) {
   EXPECT_TRUE(e.candidacy.ended());
 }
 
-TEST(Candidacy, WedgedSeatIsAskedNothingUntilItReturns) {
+TEST(Candidacy, WedgedStoreIsAskedNothingUntilItsCallReturns) {
   Election e;
   e.start();
   const auto id = e.asked->id;
@@ -906,7 +906,7 @@ TEST(Candidacy, IneligibleLeaderHandsBackAndAsksTheUserAgainEachRenew) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, IneligibleStandbyLeavesTheQueue) {
+TEST(Candidacy, IneligibleFollowerLeavesTheQueue) {
   Election e;
   e.start();
   e.answer(Denied{other});
@@ -949,7 +949,7 @@ TEST(Candidacy, ACoolDownIsSpentByTheResignationThatBroughtIt) {
   EXPECT_TRUE(e.asks(Verb::acquire)) << "at once: nobody asked for a pause";
 }
 
-TEST(Candidacy, WhoIsIneligibleMeanwhileKeepsTheCoolDownOfItsResignation) {
+TEST(Candidacy, AnIneligibleCandidateKeepsTheCoolDownOfItsResignation) {
   Election e;
   e.start();
   e.answer(Unknown{});  // it may be held

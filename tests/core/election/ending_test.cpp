@@ -15,7 +15,7 @@ using Time = Clock::Time;
 constexpr Time now{1h};
 constexpr Timing timing{.term = 10s, .renew = 2s, .retry = 200ms, .margin = 500ms, .call = 1s, .drain = 4s};
 
-TEST(Lease, ItRunsFromWhenItWasAskedAndNothingTakesItBack) {
+TEST(Lease, ALeaseRunsFromWhenItWasAskedAndNothingTakesItBack) {
   Lease lease{.timing = timing};
   lease.extend(now);
   EXPECT_EQ(lease.deadline, now + 9500ms);
@@ -46,7 +46,7 @@ TEST(Ending, ADrainLastsAsLongAsItMayAndAsItsLeaseDoes) {
   EXPECT_FALSE(ending.renews(now + 4s));
 }
 
-TEST(Ending, WhatDrainsAndLosesItsLeaseKeepsItsReasonAndGetsNoMoreTime) {
+TEST(Ending, ADrainThatLosesItsLeaseKeepsItsReasonAndGetsNoMoreTime) {
   Ending ending;
   ending.drain(Reason::stopped, now + 4s, now + 9s);
   ending.lose(Reason::superseded, now + 8s, now + 8s);

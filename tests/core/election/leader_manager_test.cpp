@@ -401,14 +401,14 @@ TEST_F(Manager, StopInsideAStopCallbackOnlyRequests) {
   EXPECT_TRUE(manager.await_ended(1h));
 }
 
-TEST_F(Manager, WhatEndsAfterItWasGivenUpCallsNobody) {
+TEST_F(Manager, AStoreCallThatEndsAfterItWasGivenUpCallsNobody) {
   struct Late : ScriptedBackend {
     Answer acquire(const Limit&) override {
       note("acquire");
       throw std::runtime_error("late");
     }
   };
-  const auto seat = std::make_shared<Late>();
+  const auto scripted = std::make_shared<Late>();
   std::atomic<int> told{0};
   std::weak_ptr<int> alive;
   {
@@ -417,17 +417,17 @@ TEST_F(Manager, WhatEndsAfterItWasGivenUpCallsNobody) {
     Hooks hooks;
     hooks.error = [&told, life](const Error&) { ++told; };
     hooks.log = [&told](const LogLine&) { ++told; };
-    seat->hang();
-    LeaderManager manager(seat, timing, hooks, seat->clock);
+    scripted->hang();
+    LeaderManager manager(scripted, timing, hooks, scripted->clock);
     manager.start();
-    ASSERT_TRUE(seat->await("acquire"));
-    ASSERT_TRUE(seat->clock.await_parked(1));
-    seat->clock.advance(timing.call + Candidacy::overrun_grace);
+    ASSERT_TRUE(scripted->await("acquire"));
+    ASSERT_TRUE(scripted->clock.await_parked(1));
+    scripted->clock.advance(timing.call + Candidacy::overrun_grace);
     manager.stop();
   }
   const int before = told;
   EXPECT_FALSE(alive.expired()) << "its thread is left behind";
-  seat->let_go();
+  scripted->let_go();
   EXPECT_TRUE(eventually([&] { return alive.expired(); }));
   EXPECT_EQ(told, before);
 }
@@ -439,25 +439,25 @@ TEST_F(Manager, EligibleIsNotCalledAfterStopReturned) {
       return std::nullopt;
     }
   };
-  const auto seat = std::make_shared<Asked>();
+  const auto scripted = std::make_shared<Asked>();
   std::atomic<int> asked{0};
   Hooks hooks;
   hooks.eligible = [&] { return ++asked > 0; };
   {
-    LeaderManager manager(seat, timing, hooks, seat->clock);
+    LeaderManager manager(scripted, timing, hooks, scripted->clock);
     manager.start();
     ASSERT_TRUE(manager.await_leadership(1h));
-    seat->hang();
+    scripted->hang();
     auto another = timing;
     another.renew = 1s;
     manager.retime(another);
-    ASSERT_TRUE(seat->await("accepts"));
-    ASSERT_TRUE(seat->clock.await_parked(1));
-    seat->clock.advance(timing.call + Candidacy::overrun_grace);
+    ASSERT_TRUE(scripted->await("accepts"));
+    ASSERT_TRUE(scripted->clock.await_parked(1));
+    scripted->clock.advance(timing.call + Candidacy::overrun_grace);
     manager.stop();
   }
-  const std::weak_ptr<Asked> left = seat;
-  seat->let_go();
+  const std::weak_ptr<Asked> left = scripted;
+  scripted->let_go();
   ASSERT_TRUE(eventually([&] { return left.use_count() == 1; })) << "the thread that was left behind has ended";
   EXPECT_EQ(asked, 1);
 }
@@ -535,7 +535,7 @@ TEST_F(Manager, ErrorsWaitInBoundedNumberForAHookThatIsBusyAndTheLogHasThemAll) 
     int times{0};
   };
   constexpr int rounds = 400;
-  const auto seat = std::make_shared<Failing>();
+  const auto scripted = std::make_shared<Failing>();
   std::promise<void> go;
   std::atomic<int> told{0}, logged{0};
   Hooks hooks;
@@ -543,12 +543,12 @@ TEST_F(Manager, ErrorsWaitInBoundedNumberForAHookThatIsBusyAndTheLogHasThemAll) 
     if (++told == 1) go.get_future().wait();
   };
   hooks.log = [&](const LogLine&) { ++logged; };
-  LeaderManager manager(seat, timing, hooks, seat->clock);
+  LeaderManager manager(scripted, timing, hooks, scripted->clock);
   manager.start();
   for (int i = 1; i <= rounds; ++i) {
     ASSERT_TRUE(eventually([&] { return logged >= i; })) << i;
-    ASSERT_TRUE(seat->clock.await_parked(1));
-    seat->clock.advance(timing.renew);
+    ASSERT_TRUE(scripted->clock.await_parked(1));
+    scripted->clock.advance(timing.renew);
   }
   go.set_value();
   manager.stop();
@@ -733,23 +733,23 @@ TEST_F(Manager, ATimingThatIsRefusedLongAfterItsTimeIsNeverLedBy) {
       return Error{Fault::misconfigured, "not while it runs"};
     }
   };
-  const auto seat = std::make_shared<Late>();
-  LeaderManager manager(seat, timing, {}, seat->clock);
+  const auto scripted = std::make_shared<Late>();
+  LeaderManager manager(scripted, timing, {}, scripted->clock);
   manager.start();
   ASSERT_TRUE(manager.await_leadership(1h));
-  seat->hang();
+  scripted->hang();
   auto longer = timing;
   longer.term = 60s;
   manager.retime(longer);
-  ASSERT_TRUE(seat->await("accepts"));
-  ASSERT_TRUE(seat->clock.await_parked(1));
-  seat->clock.advance(timing.call + 50ms);  // wedged
-  ASSERT_TRUE(seat->clock.await_parked(1));
-  seat->let_go();
-  ASSERT_TRUE(seat->clock.await_parked(1));
-  seat->clock.advance(timing.renew);
-  ASSERT_TRUE(seat->await("renew"));
-  ASSERT_TRUE(seat->clock.await_parked(1));
+  ASSERT_TRUE(scripted->await("accepts"));
+  ASSERT_TRUE(scripted->clock.await_parked(1));
+  scripted->clock.advance(timing.call + 50ms);  // wedged
+  ASSERT_TRUE(scripted->clock.await_parked(1));
+  scripted->let_go();
+  ASSERT_TRUE(scripted->clock.await_parked(1));
+  scripted->clock.advance(timing.renew);
+  ASSERT_TRUE(scripted->await("renew"));
+  ASSERT_TRUE(scripted->clock.await_parked(1));
   ASSERT_TRUE(eventually([&] { return manager.leadership().remaining() > timing.renew; }));
   EXPECT_LE(manager.leadership().remaining(), timing.term - timing.margin);
 }
@@ -760,13 +760,13 @@ TEST_F(ManagerDeathTest, DestroyedInsideItsOwnHookAborts) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
-        auto seat = std::make_shared<ScriptedBackend>();
+        auto scripted = std::make_shared<ScriptedBackend>();
         std::unique_ptr<LeaderManager> manager;
         Hooks hooks;
         hooks.elected = [&](const Elected&) { manager.reset(); };
-        manager = std::make_unique<LeaderManager>(seat, timing, hooks);
+        manager = std::make_unique<LeaderManager>(scripted, timing, hooks);
         manager->start();
-        seat->await("never");
+        scripted->await("never");
       },
       "destroyed inside a hook of its own");
 }
@@ -775,24 +775,24 @@ TEST_F(ManagerDeathTest, AbortsOnOverrunIfAsked) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
-        auto seat = std::make_shared<ScriptedBackend>();
+        auto scripted = std::make_shared<ScriptedBackend>();
         ManualClock time;
         Hooks hooks;
         hooks.abort_on_overrun = true;
-        hooks.elected = [&](const Elected&) { seat->note("elected"); };
+        hooks.elected = [&](const Elected&) { scripted->note("elected"); };
         hooks.ousting = [&](const Ousting&) {
-          seat->note("ousting");
-          seat->await("never");
+          scripted->note("ousting");
+          scripted->await("never");
         };
-        LeaderManager manager(seat, timing, hooks, time);
+        LeaderManager manager(scripted, timing, hooks, time);
         manager.start();
-        seat->await("elected");
-        seat->hang();
+        scripted->await("elected");
+        scripted->hang();
         time.advance(1h);
-        seat->await("ousting");
+        scripted->await("ousting");
         time.await_parked(1);
         time.advance(1h);
-        seat->await("never");
+        scripted->await("never");
       },
       "ousting\\(\\) had not returned");
 }

@@ -141,12 +141,12 @@ TEST_F(Task, DestroyedInsideItsOwnWorkAborts) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
-        auto seat = std::make_shared<ScriptedBackend>();
+        auto scripted = std::make_shared<ScriptedBackend>();
         std::promise<std::unique_ptr<LeaderTask>*> where;
-        auto task = std::make_unique<LeaderTask>(seat, timing,
+        auto task = std::make_unique<LeaderTask>(scripted, timing,
                                                  [&](std::stop_token, Token) { where.get_future().get()->reset(); });
         where.set_value(&task);
-        seat->await("never");
+        scripted->await("never");
       },
       "destroyed inside its own work");
 }

@@ -123,7 +123,7 @@ TEST_F(Observing, IsGoneOnlyAfterItsCalleeReturned) {
   go.set_value();
 }
 
-TEST_F(Observing, WhatItsCalleeThrowsEndsNothing) {
+TEST_F(Observing, AnExceptionOfItsCalleeEndsNothing) {
   const auto noted = noting();
   Observer observer(
       backend, timing,

@@ -74,8 +74,8 @@ TEST_F(WantOfDescriptors, NoDescriptorIsLeftWhereTheTestSaysSo) {
 }
 
 TEST_F(WantOfDescriptors, ALeaderEndsWithoutADescriptor) {
-  const auto seat = std::make_shared<ScriptedBackend>();
-  std::optional<LeaderManager> manager(std::in_place, seat, quick);
+  const auto scripted = std::make_shared<ScriptedBackend>();
+  std::optional<LeaderManager> manager(std::in_place, scripted, quick);
   manager->start();
   ASSERT_TRUE(manager->await_leadership(10s));
   const NoDescriptors none;
@@ -84,35 +84,35 @@ TEST_F(WantOfDescriptors, ALeaderEndsWithoutADescriptor) {
   manager.reset();
 }
 
-TEST_F(WantOfDescriptors, AStandbyOutlivesAWantOfDescriptorsAndTellsOfIt) {
-  const auto seat = std::make_shared<HeldStore>();
+TEST_F(WantOfDescriptors, AFollowerOutlivesAWantOfDescriptorsAndTellsOfIt) {
+  const auto scripted = std::make_shared<HeldStore>();
   std::atomic<int> told{0};
   Hooks hooks;
   hooks.error = [&](const Error&) { ++told; };
-  LeaderManager manager(seat, quick, hooks);
+  LeaderManager manager(scripted, quick, hooks);
   {
     const NoDescriptors none;
     manager.start();
-    ASSERT_TRUE(eventually([&] { return seat->acquires >= 3; })) << "it asks on, with pauses";
+    ASSERT_TRUE(eventually([&] { return scripted->acquires >= 3; })) << "it asks on, with pauses";
   }
   EXPECT_EQ(told, 1);
 }
 
 TEST_F(WantOfDescriptors, AnObserverOutlivesAWantOfDescriptors) {
-  const auto seat = std::make_shared<HeldStore>();
+  const auto scripted = std::make_shared<HeldStore>();
   const auto short_waits = Timing::of(300ms);
-  std::optional<Observer> observer(std::in_place, seat, short_waits);
-  ASSERT_TRUE(eventually([&] { return seat->waits >= 1; }));
+  std::optional<Observer> observer(std::in_place, scripted, short_waits);
+  ASSERT_TRUE(eventually([&] { return scripted->waits >= 1; }));
   const NoDescriptors none;
-  const int looks = seat->acquires;
-  ASSERT_TRUE(eventually([&] { return seat->acquires >= looks + 3; })) << "it looks on, with pauses";
+  const int looks = scripted->acquires;
+  ASSERT_TRUE(eventually([&] { return scripted->acquires >= looks + 3; })) << "it looks on, with pauses";
   observer.reset();
 }
 
 TEST(Scarcity, AManagerWhoseThreadsCannotBeHadIsToldSoAndEnds) {
-  const auto seat = std::make_shared<ScriptedBackend>();
+  const auto scripted = std::make_shared<ScriptedBackend>();
   for (int there = 0; there < 3; ++there) {
-    LeaderManager manager(seat, quick);
+    LeaderManager manager(scripted, quick);
     {
       const OnlyThreads few(there);
       EXPECT_THROW(manager.start(), std::system_error) << there;
@@ -129,14 +129,14 @@ TEST(Scarcity, AManagerWhoseThreadsCannotBeHadIsToldSoAndEnds) {
 }
 
 TEST(Scarcity, ATaskOrAnObserverWithoutAThreadIsNone) {
-  const auto seat = std::make_shared<ScriptedBackend>();
+  const auto scripted = std::make_shared<ScriptedBackend>();
   for (int there = 0; there < 4; ++there) {
     const OnlyThreads few(there);
-    EXPECT_THROW(LeaderTask(seat, quick, [](std::stop_token, Token) {}), std::system_error) << there;
+    EXPECT_THROW(LeaderTask(scripted, quick, [](std::stop_token, Token) {}), std::system_error) << there;
   }
   const OnlyThreads none(0);
-  EXPECT_THROW(Observer(seat, quick), std::system_error);
-  EXPECT_TRUE(seat->diary().empty());
+  EXPECT_THROW(Observer(scripted, quick), std::system_error);
+  EXPECT_TRUE(scripted->diary().empty());
 }
 
 }  // namespace

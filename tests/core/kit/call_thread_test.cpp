@@ -168,7 +168,7 @@ TEST_F(CallThreadTest, ConnectsAndAsksOnOneThreadOfItsOwn) {
 
 // ---- connecting ----
 
-TEST(CallThreadConnecting, ItOutlivesTheCallsThatWaitForItAndIsMadeOnce) {
+TEST(CallThreadConnecting, AConnectOutlivesTheCallsThatWaitForItAndIsMadeOnce) {
   std::promise<void> resolving, resolved;
   const auto line = std::make_shared<Line>([&resolving, hang = resolved.get_future().share()](auto& attempt, auto&) {
     attempt.step("server (there)", "resolving", -1);
@@ -257,7 +257,7 @@ TEST(CallThreadConnecting, ACallThatEndsWhileAnAttemptIsBackedOffTellsWhatFailed
   EXPECT_EQ(thread.call([](auto&) {}, within(1ms)), (Error{Fault::forbidden, "no"}));
 }
 
-TEST(CallThreadConnecting, WhatItThrowsIsAnError) {
+TEST(CallThreadConnecting, AnExceptionOfAConnectIsAnError) {
   const auto line = std::make_shared<Line>([](auto&, auto&) -> std::optional<Error> { throw std::bad_alloc(); });
   CallThread thread(line);
   const auto error = thread.call([](auto&) {}, within(5s));
@@ -265,7 +265,7 @@ TEST(CallThreadConnecting, WhatItThrowsIsAnError) {
   EXPECT_THAT(error->message, HasSubstr("bad_alloc"));
 }
 
-TEST(CallThreadConnecting, WhatCannotTellWhetherItStandsIsMadeAnew) {
+TEST(CallThreadConnecting, AConnectionThatCannotTellWhetherItStandsIsMadeAnew) {
   struct Lost final : CallThread::Connection {
     int made{};
     std::optional<Error> connect(CallThread::Attempt&) override { return ++made, std::nullopt; }

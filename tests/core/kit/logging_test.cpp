@@ -74,7 +74,7 @@ TEST_F(Logging, ALineIsPrintableAndCapped) {
   EXPECT_EQ(std::count(lines[0].begin(), lines[0].end(), '\n'), 1);
 }
 
-TEST_F(Logging, WhoTakesTheLinesGetsThemAllAndStderrNone) {
+TEST_F(Logging, ALogGetsAllLinesAndStderrNone) {
   std::vector<LogLine> taken;
   const Log take = [&](const LogLine& line) { taken.push_back(line); };
   tell(take, Level::info, "a\tb", {{"election", "jo\nbs"}});
@@ -91,7 +91,7 @@ TEST_F(Logging, NoLogIsSilent) {
   EXPECT_EQ(written(), std::vector<std::string>{});
 }
 
-TEST_F(Logging, OneThatThrowsHarmsNobody) {
+TEST_F(Logging, ALogThatThrowsHarmsNobody) {
   tell([](const LogLine&) { throw std::runtime_error("disk full"); }, Level::error, "e", {});
   tell([](const LogLine&) { throw 7; }, Level::error, "e", {});  // NOLINT(hicpp-exception-baseclass): the case
 }
@@ -146,7 +146,7 @@ TEST_F(Logging, AManagerWithoutAnyHookSaysWhatIsWrong) {
   EXPECT_TRUE(lines[0].ends_with(" election=scripted\n")) << lines[0];
 }
 
-TEST_F(Logging, WhatTheErrorHookHearsAtOnceIsNotSaidTwice) {
+TEST_F(Logging, AnErrorThatTheHookHearsAtOnceIsNotLoggedTwice) {
   auto backend = std::make_shared<test::ScriptedBackend>();
   backend->throwing(true);
   Hooks hooks;
@@ -158,7 +158,7 @@ TEST_F(Logging, WhatTheErrorHookHearsAtOnceIsNotSaidTwice) {
   EXPECT_EQ(written(), std::vector<std::string>{});
 }
 
-TEST_F(Logging, WhatMustWaitForAnotherHookIsSaidAtOnce) {
+TEST_F(Logging, AnErrorThatMustWaitForAnotherHookIsLoggedAtOnce) {
   auto backend = std::make_shared<test::ScriptedBackend>();
   Hooks hooks;
   hooks.elected = [](const Elected& e) { wait_out({boot_clock(), boot_clock().now() + 1h, e.stop}); };  // leads there
@@ -181,9 +181,9 @@ TEST_F(Logging, WhatMustWaitForAnotherHookIsSaidAtOnce) {
 }
 
 TEST_F(Logging, AnObserverWithoutACalleeSaysWhatIsWrong) {
-  auto seat = std::make_shared<test::ScriptedBackend>();
-  seat->see(Unknown{{Fault::misconfigured, "there is no table"}});
-  const Observer observer(seat, Timing::of(10s), {}, seat->clock);
+  auto scripted = std::make_shared<test::ScriptedBackend>();
+  scripted->see(Unknown{{Fault::misconfigured, "there is no table"}});
+  const Observer observer(scripted, Timing::of(10s), {}, scripted->clock);
   std::vector<std::string> lines;
   EXPECT_TRUE(test::eventually([&] { return !(lines = written()).empty(); }));
   EXPECT_EQ(lines, std::vector<std::string>{"tenure: warning: misconfigured: there is no table election=scripted\n"});

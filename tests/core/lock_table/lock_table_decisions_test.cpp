@@ -17,7 +17,7 @@ using Time = Clock::Time;
 
 const std::string me(32, '1'), other(32, '2');
 
-/// One seat, and a store that says what the test wants.
+/// One candidate, and a store that says what the test wants.
 struct LockTableRules : testing::Test {
   static Timing timing_of(Duration term) {
     auto timing = Timing::of(term);
@@ -745,7 +745,7 @@ TEST_F(LockTableRules, AnIncumbentIsToldUntilTheRecordIsReleasedAlsoLapsed) {
   EXPECT_FALSE(d.incumbent(now));
 }
 
-TEST_F(LockTableRules, AStandbyLooksAgainWhenTheLeaseEnds) {
+TEST_F(LockTableRules, AFollowerLooksAgainWhenTheLeaseEnds) {
   d.saw(holds(theirs(5, 50, 77s)), now);
   EXPECT_EQ(d.next_look(), now + 10s) << "no hint of its age";
   auto read = holds(theirs(5, 51, 78s));

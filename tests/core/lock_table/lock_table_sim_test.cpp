@@ -27,7 +27,7 @@ struct Faults {
   double lose{}, slow{}, twice{};                              ///< per message
   double pause{}, crash{}, copy{}, step{}, flush{}, retime{};  ///< per second
   double resign{}, give_up{};                                  ///< per renewal; per unanswered claim
-  double push{1}, forge{};                                     ///< per release and standby; per second
+  double push{1}, forge{};                                     ///< per release and follower; per second
   bool same_clock{}, absence_certain{true}, mixed_terms{}, extreme_rates{};
 };
 
@@ -164,7 +164,7 @@ class World {
     as(p, p.paused_until, [this, &p] { acquire(p); });
   }
 
-  /// A standby's machine is copied. (Of a leader's copies both lead until one is refused: not promised.)
+  /// A follower's machine is copied. (Of a leader's copies both lead until one is refused: not promised.)
   void copy(Process& p) {
     if (p.lease_end > now_ || !p.between_calls || processes_.size() >= 4) return;
     auto& q = *processes_.emplace_back(std::make_unique<Process>(p));

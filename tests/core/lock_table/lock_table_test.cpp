@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: what the seat over a ConditionalStore asks of the store, when, and how often.
+// Goal: what the backend over a ConditionalStore asks of the store, when, and how often.
 // Method: a mock store on a ManualClock that moves while a call is out.
 #include <tenure/lock_table.hpp>
 
@@ -21,15 +21,15 @@ using testing::_;
 using testing::NiceMock;
 using testing::Return;
 
-struct LockTableSeat : testing::Test {
+struct LockTableBackend : testing::Test {
   ManualClock clock;
   std::shared_ptr<NiceMock<MockConditionalStore>> store = std::make_shared<NiceMock<MockConditionalStore>>();
   std::vector<LogLine> logged;
-  std::shared_ptr<Backend> seat =
+  std::shared_ptr<Backend> backend =
       lock_table(store, "jobs", {"me", "me:1"}, [this](const LogLine& line) { logged.push_back(line); });
   const Timing timing = Timing::of(10s);
 
-  void SetUp() override { ASSERT_EQ(seat->accepts(timing), std::nullopt); }
+  void SetUp() override { ASSERT_EQ(backend->accepts(timing), std::nullopt); }
 
   Limit limit(Clock::Duration d = 5s) { return {clock, clock.now() + d, {}}; }
   Record theirs(std::uint64_t token, std::uint64_t beat) const {
@@ -57,7 +57,7 @@ struct LockTableSeat : testing::Test {
   Token lead() {
     ON_CALL(*store, read(_)).WillByDefault(Return(nothing()));
     grant();
-    const auto answer = seat->acquire(limit());
+    const auto answer = backend->acquire(limit());
     EXPECT_TRUE(std::holds_alternative<Granted>(answer));
     return granted.token;
   }
@@ -68,32 +68,32 @@ struct LockTableSeat : testing::Test {
       until = l.by;
       return std::nullopt;
     });
-    seat->await_change(Vacant{}, by);
+    backend->await_change(Vacant{}, by);
     testing::Mock::VerifyAndClearExpectations(store.get());
     return until;
   }
 };
 
-TEST_F(LockTableSeat, AStandbyReadsOnceAndWritesNothing) {
+TEST_F(LockTableBackend, AFollowerReadsOnceAndWritesNothing) {
   EXPECT_CALL(*store, read(_)).Times(3).WillRepeatedly(Return(holds(theirs(5, 50))));
   EXPECT_CALL(*store, compare_and_set(_, _, _)).Times(0);
   for (int i = 0; i < 3; ++i) {
-    const auto answer = seat->acquire(limit());
+    const auto answer = backend->acquire(limit());
     ASSERT_TRUE(std::holds_alternative<Denied>(answer));
     EXPECT_EQ(std::get<Denied>(answer).holder->name, "other");
   }
 }
 
-TEST_F(LockTableSeat, WhatIsFreeIsReadAndClaimedInOneCall) {
+TEST_F(LockTableBackend, AFreeRecordIsReadAndClaimedInOneCall) {
   EXPECT_CALL(*store, read(_)).WillOnce(Return(nothing()));
   EXPECT_CALL(*store, compare_and_set(testing::Eq(std::nullopt), _, _))
       .WillOnce([](const auto&, const Record& next, const Limit&) {
         return Swap{true, {.record = next}};
       });
-  EXPECT_TRUE(std::holds_alternative<Granted>(seat->acquire(limit())));
+  EXPECT_TRUE(std::holds_alternative<Granted>(backend->acquire(limit())));
 }
 
-TEST_F(LockTableSeat, OfAFarStoreOneCallReadsAndTheNextClaims) {
+TEST_F(LockTableBackend, OfAFarStoreOneCallReadsAndTheNextClaims) {
   const auto read_for = [this](Clock::Duration time) {
     return [this, time](const Limit&) {
       clock.advance(time);
@@ -104,42 +104,42 @@ TEST_F(LockTableSeat, OfAFarStoreOneCallReadsAndTheNextClaims) {
   EXPECT_CALL(*store, compare_and_set(_, _, _)).Times(0);
   EXPECT_CALL(*store, await_change(_, _)).Times(0);
   EXPECT_CALL(*store, read(_)).WillOnce(read_for(40ms));
-  EXPECT_TRUE(std::holds_alternative<Denied>(seat->acquire(limit(75ms)))) << "35 ms are too few for a claim";
-  seat->await_change(Vacant{}, limit());
+  EXPECT_TRUE(std::holds_alternative<Denied>(backend->acquire(limit(75ms)))) << "35 ms are too few for a claim";
+  backend->await_change(Vacant{}, limit());
   testing::Mock::VerifyAndClearExpectations(store.get());
   grant();
   EXPECT_CALL(*store, read(_)).Times(0);
   const auto asked = clock.now();
-  EXPECT_TRUE(std::holds_alternative<Granted>(seat->acquire(limit(75ms))));
+  EXPECT_TRUE(std::holds_alternative<Granted>(backend->acquire(limit(75ms))));
   EXPECT_EQ(granted.asked, asked.time_since_epoch());
 }
 
-TEST_F(LockTableSeat, WhatIsLeftOfACallMayBeEnoughForTheClaim) {
+TEST_F(LockTableBackend, TheRestOfACallMayBeEnoughForTheClaim) {
   grant();
   EXPECT_CALL(*store, read(_)).WillOnce([this](const Limit&) {
     clock.advance(30ms);
     return nothing();
   });
-  EXPECT_TRUE(std::holds_alternative<Granted>(seat->acquire(limit(75ms)))) << "45 ms are";
+  EXPECT_TRUE(std::holds_alternative<Granted>(backend->acquire(limit(75ms)))) << "45 ms are";
 }
 
-TEST_F(LockTableSeat, AStandbyOfAFarStoreWaitsOn) {
+TEST_F(LockTableBackend, AFollowerOfAFarStoreWaitsOn) {
   EXPECT_CALL(*store, read(_)).WillOnce([this](const Limit&) {
     clock.advance(40ms);
     return holds(theirs(5, 50));
   });
-  EXPECT_TRUE(std::holds_alternative<Denied>(seat->acquire(limit(75ms))));
+  EXPECT_TRUE(std::holds_alternative<Denied>(backend->acquire(limit(75ms))));
   EXPECT_EQ(awaited(limit(5s)), clock.now() + 5s) << "nothing is to be claimed yet";
 }
 
-TEST_F(LockTableSeat, AskedIsWhenTheVerbBeganAndASightIsTimedAfterItsAnswer) {
+TEST_F(LockTableBackend, AskedIsWhenTheVerbBeganAndASightIsTimedAfterItsAnswer) {
   const auto began = clock.now();
   ON_CALL(*store, read(_)).WillByDefault([this](const Limit&) {
     clock.advance(1s);
     return nothing();
   });
   grant();
-  ASSERT_TRUE(std::holds_alternative<Granted>(seat->acquire(limit())));
+  ASSERT_TRUE(std::holds_alternative<Granted>(backend->acquire(limit())));
   EXPECT_EQ(granted.asked, began.time_since_epoch());
 
   const auto other = lock_table(store, "jobs", {"other", ""});
@@ -154,26 +154,26 @@ TEST_F(LockTableSeat, AskedIsWhenTheVerbBeganAndASightIsTimedAfterItsAnswer) {
   EXPECT_EQ(std::get<Incumbent>(sight).remaining, 10s) << "counted from the receipt, not from the question";
 }
 
-TEST_F(LockTableSeat, NothingIsClaimedOnceTheLimitHasPassed) {
+TEST_F(LockTableBackend, NothingIsClaimedOnceTheLimitHasPassed) {
   ON_CALL(*store, read(_)).WillByDefault([this](const Limit&) {
     clock.advance(6s);
     return nothing();
   });
   EXPECT_CALL(*store, compare_and_set(_, _, _)).Times(0);
-  EXPECT_TRUE(std::holds_alternative<Unknown>(seat->acquire(limit(5s))));
+  EXPECT_TRUE(std::holds_alternative<Unknown>(backend->acquire(limit(5s))));
 }
 
-TEST_F(LockTableSeat, AStoreThatDoesNotAnswerIsUnknown) {
+TEST_F(LockTableBackend, AStoreThatDoesNotAnswerIsUnknown) {
   ON_CALL(*store, read(_)).WillByDefault(Return(Error{Fault::unreachable, "no route"}));
-  const auto answer = seat->acquire(limit());
+  const auto answer = backend->acquire(limit());
   ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
   EXPECT_EQ(std::get<Unknown>(answer).error.message, "no route");
-  const auto sight = seat->observe(limit());
+  const auto sight = backend->observe(limit());
   ASSERT_TRUE(std::holds_alternative<Unknown>(sight));
   EXPECT_EQ(std::get<Unknown>(sight).error.message, "no route");
 }
 
-TEST_F(LockTableSeat, AWriteThatThrewMayStillTakeEffectAndIsOurs) {
+TEST_F(LockTableBackend, AWriteThatThrewMayStillTakeEffectAndIsOurs) {
   ON_CALL(*store, read(_)).WillByDefault(Return(nothing()));
   Record thrown;
   EXPECT_CALL(*store, compare_and_set(_, _, _))
@@ -184,85 +184,85 @@ TEST_F(LockTableSeat, AWriteThatThrewMayStillTakeEffectAndIsOurs) {
       .WillOnce([](const auto&, const Record& next, const Limit&) {
         return Swap{true, {.record = next}};
       });
-  EXPECT_THROW(seat->acquire(limit()), std::runtime_error);
+  EXPECT_THROW(backend->acquire(limit()), std::runtime_error);
   ON_CALL(*store, read(_)).WillByDefault([&](const Limit&) { return holds(thrown); });
-  const auto answer = seat->acquire(limit());
+  const auto answer = backend->acquire(limit());
   ASSERT_TRUE(std::holds_alternative<Granted>(answer));
   EXPECT_GT(std::get<Granted>(answer).token, thrown.token);
 }
 
-TEST_F(LockTableSeat, AStandbySleepsToTheEndOfTheLeaseAndPassesOnWhatItSaw) {
+TEST_F(LockTableBackend, AFollowerSleepsToTheEndOfTheLeaseAndPassesOnWhatItSaw) {
   ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(5, 50))));
-  ASSERT_TRUE(std::holds_alternative<Denied>(seat->acquire(limit())));
+  ASSERT_TRUE(std::holds_alternative<Denied>(backend->acquire(limit())));
   const auto end = clock.now() + 10s;
   EXPECT_EQ(awaited(limit(1h)), end);
   EXPECT_EQ(awaited(limit(3s)), clock.now() + 3s);
   EXPECT_CALL(*store, await_change(testing::Eq(Version{{5}, 50}), _)).WillOnce(Return(std::nullopt));
-  seat->await_change(Vacant{}, limit());
+  backend->await_change(Vacant{}, limit());
 }
 
-TEST_F(LockTableSeat, APushedReleaseIsClaimedAtOnceAndARefusalIsASight) {
+TEST_F(LockTableBackend, APushedReleaseIsClaimedAtOnceAndARefusalIsASight) {
   ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(5, 50))));
-  ASSERT_TRUE(std::holds_alternative<Denied>(seat->acquire(limit())));
+  ASSERT_TRUE(std::holds_alternative<Denied>(backend->acquire(limit())));
   EXPECT_CALL(*store, await_change(_, _)).WillRepeatedly(Return(Version{{5}, 51}));
-  seat->await_change(Vacant{}, limit());
+  backend->await_change(Vacant{}, limit());
   EXPECT_CALL(*store, read(_)).Times(0);
   EXPECT_CALL(*store, compare_and_set(_, _, _))
       .WillOnce([this](const std::optional<Expected>& expected, const Record&, const Limit&) {
         EXPECT_TRUE(expected && expected->released);
         return Swap{false, {.record = theirs(6, 60)}};
       });
-  const auto answer = seat->acquire(limit());
+  const auto answer = backend->acquire(limit());
   ASSERT_TRUE(std::holds_alternative<Denied>(answer));
   EXPECT_EQ(std::get<Denied>(answer).holder->token, Token{6});
   testing::Mock::VerifyAndClearExpectations(store.get());
 
   EXPECT_CALL(*store, read(_)).WillOnce(Return(holds(theirs(6, 60))));
-  ASSERT_TRUE(std::holds_alternative<Denied>(seat->acquire(limit()))) << "a notice is good for one claim";
+  ASSERT_TRUE(std::holds_alternative<Denied>(backend->acquire(limit()))) << "a notice is good for one claim";
 }
 
-TEST_F(LockTableSeat, APushIsNoGroundOnceTheLimitHasPassedOrDataWereLost) {
+TEST_F(LockTableBackend, APushIsNoGroundOnceTheLimitHasPassedOrDataWereLost) {
   ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(5, 50))));
   ON_CALL(*store, await_change(_, _)).WillByDefault(Return(Version{{5}, 51}));
   EXPECT_CALL(*store, compare_and_set(_, _, _)).Times(0);
-  ASSERT_TRUE(std::holds_alternative<Denied>(seat->acquire(limit())));
-  seat->await_change(Vacant{}, limit());
-  EXPECT_TRUE(std::holds_alternative<Unknown>(seat->acquire(limit(0s))));
+  ASSERT_TRUE(std::holds_alternative<Denied>(backend->acquire(limit())));
+  backend->await_change(Vacant{}, limit());
+  EXPECT_TRUE(std::holds_alternative<Unknown>(backend->acquire(limit(0s))));
 
   ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(4, 40))));
-  (void)seat->observe(limit());
+  (void)backend->observe(limit());
   ON_CALL(*store, await_change(_, _)).WillByDefault(Return(Version{{4}, 41}));
-  seat->await_change(Vacant{}, limit());
-  EXPECT_TRUE(std::holds_alternative<Unknown>(seat->acquire(limit()))) << "the loss is told first";
+  backend->await_change(Vacant{}, limit());
+  EXPECT_TRUE(std::holds_alternative<Unknown>(backend->acquire(limit()))) << "the loss is told first";
 }
 
-TEST_F(LockTableSeat, AnObserverSleepsToTheEndOfTheLeaseAndThenOn) {
+TEST_F(LockTableBackend, AnObserverSleepsToTheEndOfTheLeaseAndThenOn) {
   ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(5, 50))));
-  (void)seat->observe(limit());
+  (void)backend->observe(limit());
   EXPECT_EQ(awaited(limit(1h)), clock.now() + 10s);
   clock.advance(10s);
-  const auto sight = seat->observe(limit());
+  const auto sight = backend->observe(limit());
   ASSERT_TRUE(std::holds_alternative<Incumbent>(sight)) << "lapsed, but nobody else's yet";
   EXPECT_EQ(std::get<Incumbent>(sight).remaining, 0s);
   EXPECT_EQ(awaited(limit(1h)), clock.now() + 1h) << "it must not spin";
 }
 
-TEST_F(LockTableSeat, WhoLostARaceForAFreeRecordIsNotHeldUpButOnce) {
+TEST_F(LockTableBackend, TheLoserOfARaceForAFreeRecordIsNotHeldUpButOnce) {
   auto freed = theirs(5, 50);
   freed.released = true;
   ON_CALL(*store, read(_)).WillByDefault(Return(holds(freed)));
   freed.beat = 51;
   ON_CALL(*store, compare_and_set(_, _, _)).WillByDefault(Return(Swap{false, {.record = freed}}));
-  ASSERT_TRUE(std::holds_alternative<Denied>(seat->acquire(limit())));
+  ASSERT_TRUE(std::holds_alternative<Denied>(backend->acquire(limit())));
   EXPECT_EQ(awaited(limit(1h)), Clock::Time::min()) << "free already: no wait";
   EXPECT_EQ(awaited(limit(1h)), clock.now() + 1h) << "it must not spin";
 }
 
-TEST_F(LockTableSeat, AForkedChildNeverLeadsByItsParentsSeat) {
-  lead();  // In the child too the record would be one that this very seat wrote.
+TEST_F(LockTableBackend, AForkedChildNeverLeadsByItsParentsBackend) {
+  lead();  // In the child too the record would be one that it wrote itself.
   const auto child = ::fork();
   if (child == 0) {
-    const auto answer = seat->acquire(limit());
+    const auto answer = backend->acquire(limit());
     const auto* unknown = std::get_if<Unknown>(&answer);
     ::_exit(unknown && unknown->error.fault == Fault::misconfigured ? 7 : 1);
   }
@@ -271,86 +271,86 @@ TEST_F(LockTableSeat, AForkedChildNeverLeadsByItsParentsSeat) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
 }
 
-TEST_F(LockTableSeat, LostDataIsReportedOnceAndLogged) {
+TEST_F(LockTableBackend, LostDataIsReportedOnceAndLogged) {
   ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(9, 90))));
-  ASSERT_TRUE(std::holds_alternative<Denied>(seat->acquire(limit())));
+  ASSERT_TRUE(std::holds_alternative<Denied>(backend->acquire(limit())));
   ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(5, 50))));
-  const auto answer = seat->acquire(limit());
+  const auto answer = backend->acquire(limit());
   ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
   EXPECT_EQ(std::get<Unknown>(answer).error.fault, Fault::corrupt);
   ASSERT_EQ(logged.size(), 1u);
   EXPECT_EQ(logged[0].level, Level::error);
   EXPECT_EQ(logged[0].fields.at(0), (std::pair<std::string, std::string>("election", "jobs")));
-  EXPECT_TRUE(std::holds_alternative<Denied>(seat->acquire(limit())));
+  EXPECT_TRUE(std::holds_alternative<Denied>(backend->acquire(limit())));
   EXPECT_EQ(logged.size(), 1u);
 }
 
-TEST_F(LockTableSeat, LossThatARenewalMetIsReportedByTheNextAcquire) {
+TEST_F(LockTableBackend, LossThatARenewalMetIsReportedByTheNextAcquire) {
   const auto token = lead();
   ON_CALL(*store, compare_and_set(_, _, _)).WillByDefault(Return(Swap{false, {}}));
-  EXPECT_TRUE(std::holds_alternative<Denied>(seat->renew(token, limit())));
-  const auto answer = seat->acquire(limit());
+  EXPECT_TRUE(std::holds_alternative<Denied>(backend->renew(token, limit())));
+  const auto answer = backend->acquire(limit());
   ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
   EXPECT_EQ(std::get<Unknown>(answer).error.fault, Fault::corrupt);
 }
 
-TEST_F(LockTableSeat, AnUnreadableRecordIsNobodys) {
+TEST_F(LockTableBackend, AnUnreadableRecordIsNobodys) {
   ON_CALL(*store, read(_)).WillByDefault([this](const Limit&) {
     return Read{.record = theirs(7, 70), .unreadable = true};
   });
-  EXPECT_TRUE(std::holds_alternative<Unknown>(seat->observe(limit())));
-  const auto answer = seat->acquire(limit());
+  EXPECT_TRUE(std::holds_alternative<Unknown>(backend->observe(limit())));
+  const auto answer = backend->acquire(limit());
   ASSERT_TRUE(std::holds_alternative<Denied>(answer));
   EXPECT_FALSE(std::get<Denied>(answer).holder);
   EXPECT_EQ(awaited(limit(1h)), clock.now() + 10s);
 }
 
-TEST_F(LockTableSeat, WhoMeetsACopyOfItselfTakesAnotherIncarnation) {
+TEST_F(LockTableBackend, ACandidateThatMeetsACopyOfItselfTakesAnotherIncarnation) {
   const auto token = lead();
   auto copys = granted;
   copys.beat += 1;
   ON_CALL(*store, compare_and_set(_, _, _)).WillByDefault(Return(Swap{false, {.record = copys}}));
-  EXPECT_TRUE(std::holds_alternative<Denied>(seat->renew(token, limit())));
+  EXPECT_TRUE(std::holds_alternative<Denied>(backend->renew(token, limit())));
   ASSERT_EQ(logged.size(), 1u);
   EXPECT_EQ(logged[0].level, Level::warning);
   copys.released = true;
   ON_CALL(*store, read(_)).WillByDefault(Return(holds(copys)));
   grant();
-  ASSERT_TRUE(std::holds_alternative<Granted>(seat->acquire(limit())));
+  ASSERT_TRUE(std::holds_alternative<Granted>(backend->acquire(limit())));
   EXPECT_NE(granted.incarnation, copys.incarnation);
   EXPECT_EQ(granted.incarnation.size(), 32u);
 }
 
-TEST_F(LockTableSeat, EveryWriteHasABeatOfItsOwn) {
+TEST_F(LockTableBackend, EveryWriteHasABeatOfItsOwn) {
   const auto token = lead();
   std::set<std::uint64_t> beats{granted.beat};
   for (int i = 0; i < 20; ++i) {
-    ASSERT_TRUE(std::holds_alternative<Granted>(seat->renew(token, limit())));
+    ASSERT_TRUE(std::holds_alternative<Granted>(backend->renew(token, limit())));
     beats.insert(granted.beat);
   }
   EXPECT_EQ(beats.size(), 21u);
 }
 
-TEST_F(LockTableSeat, ReleasingNothingAsksTheStoreNothing) {
+TEST_F(LockTableBackend, ReleasingNothingAsksTheStoreNothing) {
   EXPECT_CALL(*store, read(_)).Times(0);
   EXPECT_CALL(*store, compare_and_set(_, _, _)).Times(0);
-  EXPECT_EQ(seat->release(limit()), std::nullopt);
+  EXPECT_EQ(backend->release(limit()), std::nullopt);
 }
 
-TEST_F(LockTableSeat, AReleaseEndsByItsLimit) {
+TEST_F(LockTableBackend, AReleaseEndsByItsLimit) {
   (void)lead();
   EXPECT_CALL(*store, compare_and_set(_, _, _)).Times(0);
-  const auto error = seat->release(limit(0s));
+  const auto error = backend->release(limit(0s));
   ASSERT_TRUE(error);
   EXPECT_EQ(error->fault, Fault::timed_out);
 }
 
-TEST_F(LockTableSeat, WhatTheStoreDoesNotAcceptIsRefused) {
+TEST_F(LockTableBackend, ATimingThatTheStoreDoesNotAcceptIsRefused) {
   EXPECT_CALL(*store, accepts(timing)).WillOnce(Return(Error{Fault::misconfigured, "too short for this store"}));
-  EXPECT_EQ(seat->accepts(timing)->message, "too short for this store");
+  EXPECT_EQ(backend->accepts(timing)->message, "too short for this store");
 }
 
-TEST_F(LockTableSeat, ALogThatThrowsDisturbsNothing) {
+TEST_F(LockTableBackend, ALogThatThrowsDisturbsNothing) {
   const auto loud = lock_table(store, "jobs", {"me", ""}, [](const LogLine&) { throw 1; });
   ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(9, 90))));
   (void)loud->acquire(limit());
@@ -358,7 +358,7 @@ TEST_F(LockTableSeat, ALogThatThrowsDisturbsNothing) {
   EXPECT_TRUE(std::holds_alternative<Unknown>(loud->acquire(limit())));
 }
 
-TEST_F(LockTableSeat, ASeatWithoutAStoreOrANameIsRefused) {
+TEST_F(LockTableBackend, ABackendWithoutAStoreOrANameIsRefused) {
   EXPECT_THROW(lock_table(nullptr, "jobs"), std::invalid_argument);
   EXPECT_THROW(lock_table(store, ""), std::invalid_argument);
   EXPECT_THROW(lock_table(store, std::string(201, 'x')), std::invalid_argument);

@@ -83,33 +83,33 @@ TEST(RedisOptions, AUrlNamesSentinelsAndTheirMaster) {
   EXPECT_EQ(options.sentinel_password, "sp");
 }
 
-TEST(RedisOptions, WhatIsWrongIsTold) {
+TEST(RedisOptions, AMessageNamesWhatIsWrongInAUrlAndWhatIsRight) {
   const std::vector<std::pair<std::string, std::string>> wrong = {
       {"redis:///5", "names no host"},
       {"redis:host", "names no host"},
-      {"redis://h/x", "the path's database is no number from 0 to"},
-      {"redis://h/-1", "no number"},
-      {"redis://h/99999999999999999999", "no number"},
-      {"redis://h/1/2", "more than a database"},
-      {"redis://h/1?db=1", "more than a database"},
-      {"redis://h?replicas=some", "replicas is no number from 0 to 100"},
-      {"redis://h?replicas=101", "replicas is no number from 0 to 100"},
+      {"redis://h/x", "the path's database must be a number from 0 to"},
+      {"redis://h/-1", "must be a number"},
+      {"redis://h/99999999999999999999", "must be a number"},
+      {"redis://h/1/2", "may hold one number, the database"},
+      {"redis://h/1?db=1", "may hold one number, the database"},
+      {"redis://h?replicas=some", "replicas must be a number from 0 to 100"},
+      {"redis://h?replicas=101", "replicas must be a number from 0 to 100"},
       {"redis://h?replica=1", "did you mean \"replicas\"?"},
-      {"redis://h?prefix=a%7Bb", "prefix has braces"},
+      {"redis://h?prefix=a%7Bb", "prefix must have at most 100 bytes and no braces"},
       {"redis://h?first_claim=now", "first_claim must be wait or at_once"},
       {"redis://:pa/ss@h", "in a password %2F for '/', %3F for '?'"},
       {"redis://:pa?ss@h", "in a password %2F for '/', %3F for '?'"},
       {"redis://user@h", "user is set without a password"},
       {"redis://h?ca_file=/x", "ca_file is set without TLS"},
-      {"redis://h?sentinel_password=x", "no master"},
+      {"redis://h?sentinel_password=x", "set without master"},
       {"redis+unix://host/path", "three slashes"},
       {"redis+unix:///", "names no socket"},
       {"redis+unix:///" + std::string(200, 'x'), "at most 107"},
       {"redis+sentinel://h", "names no master"},
       {"redis+sentinel://h/", "names no master"},
-      {"redis+sentinel://h/m/0/1", "more than a database"},
+      {"redis+sentinel://h/m/0/1", "may hold one number, the database"},
       {"redis+sentinel:///m", "names no host"},
-      {"valkey://h", "is none of redis, rediss, redis+unix and redis+sentinel"}};
+      {"valkey://h", "use redis, rediss, redis+unix or redis+sentinel"}};
   for (const auto& [url, words] : wrong) EXPECT_TRUE(mentions(refusal(url), words)) << url << ": " << refusal(url);
 }
 
@@ -123,7 +123,7 @@ TEST(RedisOptions, FieldsThatCannotWorkAreRefused) {
   EXPECT_TRUE(mentions(refusal(wrong), "both servers and a socket"));
   wrong = options;
   wrong.servers.push_back({"", 6379});
-  EXPECT_TRUE(mentions(refusal(wrong), "without a host"));
+  EXPECT_TRUE(mentions(refusal(wrong), "needs a host"));
   wrong = options;
   wrong.servers[0].port = 65536;
   EXPECT_TRUE(mentions(refusal(wrong), "a port from 1 to 65535"));
@@ -135,7 +135,7 @@ TEST(RedisOptions, FieldsThatCannotWorkAreRefused) {
   EXPECT_TRUE(mentions(refusal(wrong), "replicas"));
   wrong = options;
   wrong.prefix = std::string(101, 'p');
-  EXPECT_TRUE(mentions(refusal(wrong), "more than 100 bytes"));
+  EXPECT_TRUE(mentions(refusal(wrong), "at most 100 bytes"));
 }
 
 #ifndef TENURE_REDIS_TLS
@@ -165,7 +165,7 @@ TEST(RedisOptions, PropertiesAndCredentialsBesideTheUrlAreTaken) {
     open_url(opening);
     ADD_FAILURE() << "a property was overlooked";
   } catch (const std::invalid_argument& e) {
-    EXPECT_TRUE(mentions(e.what(), "replicas is no number")) << e.what();
+    EXPECT_TRUE(mentions(e.what(), "replicas must be a number")) << e.what();
   }
   opening.properties = {{"replicas", "1"}};
   opening.user = "u";

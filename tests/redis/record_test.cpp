@@ -106,7 +106,7 @@ TEST(RedisRecord, WithoutAVersionItIsAnErrorWithTheRemedy) {
                                           {"beat", "1e3"}}) {
     const auto error = test::error_of(read(answer(with(whole, name, value))));
     EXPECT_EQ(error.fault, Fault::corrupt) << name << "=" << value;
-    EXPECT_NE(error.message.find("tenure:{jobs} is no record"), error.message.npos) << error.message;
+    EXPECT_NE(error.message.find("tenure:{jobs} is not a record"), error.message.npos) << error.message;
   }
 }
 
@@ -186,16 +186,16 @@ TEST(RedisReply, EveryRefusalIsClassified) {
       {"ERR AUTH <password> called without any password configured", Fault::misconfigured},
       {"SOMETHING new", Fault::unreachable}};
   for (const auto& [words, fault] : classes) {
-    const auto error = refusal(words, "redis h:1", true);
+    const auto error = explained(words, "redis h:1", true);
     EXPECT_EQ(error.fault, fault) << words;
     EXPECT_EQ(error.message.substr(0, 9), "redis h:1") << words;
   }
 }
 
-TEST(RedisReply, OnlyWhatMayBeRepeatedIs) {
-  EXPECT_NE(refusal("ERR odd\n" + canary, "redis h:1", true).message.find("odd?" + canary), std::string::npos);
-  EXPECT_EQ(refusal("ERR odd " + canary, "redis h:1", false).message.find(canary), std::string::npos);
-  EXPECT_EQ(refusal("CANARY " + canary, "redis h:1", false).message.find("CANARY"), std::string::npos);
+TEST(RedisReply, AnErrorThatMayHoldAPasswordIsNotQuoted) {
+  EXPECT_NE(explained("ERR odd\n" + canary, "redis h:1", true).message.find("odd?" + canary), std::string::npos);
+  EXPECT_EQ(explained("ERR odd " + canary, "redis h:1", false).message.find(canary), std::string::npos);
+  EXPECT_EQ(explained("CANARY " + canary, "redis h:1", false).message.find("CANARY"), std::string::npos);
 }
 
 TEST(RedisReply, ARedirectionNamesWhereTo) {

@@ -110,7 +110,7 @@ TEST_F(RedisStore, WhatSomebodyElseWroteToHealsByTheNextClaim) {
   server.ask({"HSET", key, "format", "2"});
   expect(refused_read(*a), Fault::corrupt, "has format 2");
   server.ask({"HSET", key, "format", "1", "token", "?"});
-  expect(refused_read(*a), Fault::corrupt, "is no record");
+  expect(refused_read(*a), Fault::corrupt, "is not a record");
   server.ask({"HSET", key, "token", "2", "holder", std::string(1 << 20, 'x')});
   expect(refused_read(*a), Fault::unreachable, "more than 256 KiB");
   std::vector<std::string> many{"HSET", key};

@@ -81,14 +81,14 @@ TEST_F(RedisTopology, ASentinelThatNamesAReplicaIsNotBelieved) {
   });
   const auto error = refused_read(*open_at("redis+sentinel://" + liar.address() + "/main"));
   EXPECT_EQ(error.fault, Fault::unreachable);
-  EXPECT_NE(error.message.find("is no master"), error.message.npos) << error.message;
+  EXPECT_NE(error.message.find("is not a master"), error.message.npos) << error.message;
 }
 
 TEST_F(RedisTopology, AServerIsNotTakenForASentinel) {
   Server server;
   const auto error = refused_read(*open_at("redis+sentinel://" + server.address() + "/main"));
   EXPECT_EQ(error.fault, Fault::misconfigured);
-  EXPECT_NE(error.message.find("is no Sentinel but a Redis server"), error.message.npos) << error.message;
+  EXPECT_NE(error.message.find("is not a Sentinel but a Redis server"), error.message.npos) << error.message;
 }
 
 /// Sentinels that answer as they are told, and announce nothing.
@@ -243,7 +243,7 @@ TEST_F(RedisCluster, ServersThatAreNoClusterAreNotTakenForOne) {
   Server one, two;
   const auto error = refused_read(*open_at("redis://" + one.address() + "," + two.address()));
   EXPECT_EQ(error.fault, Fault::misconfigured);
-  EXPECT_NE(error.message.find("is no node of a cluster"), error.message.npos) << error.message;
+  EXPECT_NE(error.message.find("is not a node of a cluster"), error.message.npos) << error.message;
 }
 
 /// A push is told at most once: a node whose link to another is just renewed tells it nothing. So one of some.

@@ -9,7 +9,7 @@
 #include <tenure/kit/logging.hpp>
 #include <tenure/log.hpp>
 
-#include "greeting.hpp"
+#include "handshake.hpp"
 #include "options.hpp"
 
 namespace tenure::redis {
@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 constexpr Clock::Duration wait_precision = milliseconds(110);  // servers look ten times a second whether a WAIT is over
 
 /// The value of "name:value\r\n" in what INFO tells.
-std::string_view told(std::string_view info, std::string_view name) {
+std::string_view info_field(std::string_view info, std::string_view name) {
   const auto line = "\n" + std::string(name) + ":";
   const auto at = info.find(line);
   if (at == info.npos) return {};
@@ -31,12 +31,12 @@ std::string_view told(std::string_view info, std::string_view name) {
 
 }  // namespace
 
-Error Connection::refused(const Reply& reply) const { return redis::refused(reply, options_, wire_->name()); }
+Error Connection::explained(const Reply& reply) const { return redis::explained(reply, options_, wire_->name()); }
 
 /// From here on another server may be the right one, so it is looked for anew.
 void Connection::drop() {
   wire_.reset();
-  greeted_ = subscribed_ = asking_ = false;
+  ready_ = subscribed_ = asking_ = false;
   to_.reset();
   ++seed_;
 }
@@ -45,13 +45,13 @@ void Connection::drop() {
 
 std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
   const auto tries = master_ ? 1 : std::max<std::size_t>(options_.servers.size(), 1);
-  std::optional<Error> told;
-  for (std::size_t failed = 0; !greeted_;) {
+  std::optional<Error> worst;
+  for (std::size_t failed = 0; !ready_;) {
     auto error = connect_once(attempt);
     if (!error) continue;
     drop();
-    if (!told || error->fault != Fault::unreachable) told = std::move(error);  // what somebody can act on
-    if (ended_ || ++failed == tries) return told;
+    if (!worst || error->fault != Fault::unreachable) worst = std::move(error);  // the user can mend that
+    if (ended_ || ++failed == tries) return worst;
   }
   return std::nullopt;
 }
@@ -69,7 +69,7 @@ std::optional<Error> Connection::connect_once(CallThread::Attempt& attempt) {
     return error;
   if (auto error = secure(attempt)) return error;
   if (auto error = begin(attempt, "introduction")) return error;
-  return introduce_ourselves(attempt);
+  return shake_hands(attempt);
 }
 
 std::optional<Error> Connection::begin(CallThread::Attempt& attempt, const char* step) {
@@ -83,47 +83,47 @@ std::optional<Error> Connection::secure(CallThread::Attempt& attempt) {
   return wire_->secure(options_, at_.host);
 }
 
-std::optional<Error> Connection::introduce_ourselves(CallThread::Attempt& attempt) {
-  std::vector<Question> questions;
-  log_in(questions, *wire_, options_.user, options_.password);
-  introduce(questions, *wire_, client_);
-  if (master_) questions.push_back({{"ROLE"}, [this](const Reply& reply) { return check_role(reply); }});
+std::optional<Error> Connection::shake_hands(CallThread::Attempt& attempt) {
+  std::vector<HandshakeStep> steps;
+  add_auth(steps, *wire_, options_.user, options_.password);
+  add_client_name(steps, *wire_, client_);
+  if (master_) steps.push_back({{"ROLE"}, [this](const Reply& reply) { return check_role(reply); }});
   if (!master_ && options_.servers.size() > 1)
-    questions.push_back({{"INFO", "cluster"}, [this](const Reply& reply) { return check_cluster(reply); }});
+    steps.push_back({{"INFO", "cluster"}, [this](const Reply& reply) { return check_cluster(reply); }});
   if (use_ == Use::commands && options_.db != 0)
-    questions.push_back({{"SELECT", std::to_string(options_.db)}, [this](const Reply& reply) {
-                           return reply.is_error() ? std::optional(refused(reply)) : std::nullopt;
-                         }});
+    steps.push_back({{"SELECT", std::to_string(options_.db)}, [this](const Reply& reply) {
+                       return reply.is_error() ? std::optional(explained(reply)) : std::nullopt;
+                     }});
   if (use_ == Use::commands)
-    questions.push_back({{"INFO", "memory"}, [this](const Reply& reply) { return check_memory(reply); }});
+    steps.push_back({{"INFO", "memory"}, [this](const Reply& reply) { return check_memory(reply); }});
   const auto asked = boot_clock().now();
-  auto error = greet(*wire_, questions);
+  auto error = redis::shake_hands(*wire_, steps);
   attempt.round_trip(boot_clock().now() - asked);
-  greeted_ = !error;
+  ready_ = !error;
   return error;
 }
 
 /// A Sentinel may name a server that has just been, or not yet become, the master.
 std::optional<Error> Connection::check_role(const Reply& reply) const {
-  if (reply.is_error()) return refused(reply);
+  if (reply.is_error()) return explained(reply);
   if (!reply.list.empty() && reply.list[0].text == "master") return std::nullopt;
-  return wire_->broken("is no master, although a Sentinel says so; a fail-over is under way");
+  return wire_->broken("is not a master, although a Sentinel says so; a fail-over is under way");
 }
 
 /// Two servers that know nothing of each other would elect two leaders.
 std::optional<Error> Connection::check_cluster(const Reply& reply) const {
-  if (reply.is_error()) return refused(reply);
-  if (told(reply.text, "cluster_enabled") == "1") return std::nullopt;
-  return Error{Fault::misconfigured, wire_->name() + " is no node of a cluster; name one server, or its Sentinels"};
+  if (reply.is_error()) return explained(reply);
+  if (info_field(reply.text, "cluster_enabled") == "1") return std::nullopt;
+  return Error{Fault::misconfigured, wire_->name() + " is not a node of a cluster; name one server, or its Sentinels"};
 }
 
 /// Records never expire, so that only the allkeys-* policies may evict one. That costs its leader the lead, and the
 /// election a term: no reason to refuse a server that others have set up.
 std::optional<Error> Connection::check_memory(const Reply& reply) {
-  if (reply.is_error() && code_of(reply.text) != "NOPERM") return refused(reply);
+  if (reply.is_error() && code_of(reply.text) != "NOPERM") return explained(reply);
   const auto& info = reply.text;  // where it is forbidden it tells nothing
-  const auto policy = std::string(told(info, "maxmemory_policy"));
-  const bool evicts = policy.starts_with("allkeys") && told(info, "maxmemory") != "0";
+  const auto policy = std::string(info_field(info, "maxmemory_policy"));
+  const bool evicts = policy.starts_with("allkeys") && info_field(info, "maxmemory") != "0";
   if (evicts && policy != policy_)
     warning_ = wire_->name() + " may evict records: its maxmemory-policy is " + printable(policy) +
                "; set it to noeviction, or to one of volatile-*";
@@ -132,8 +132,8 @@ std::optional<Error> Connection::check_memory(const Reply& reply) {
 }
 
 bool Connection::stands() {
-  if (greeted_ && stale()) drop();
-  return greeted_;
+  if (ready_ && stale()) drop();
+  return ready_;
 }
 
 bool Connection::stale() const {
@@ -154,7 +154,7 @@ Result<std::optional<Reply>> Connection::run(const Script& script, const std::st
   auto& reply = *answer;
   if (!reply.is_error()) return std::move(reply);
   const auto onward = redirection(reply, at_.host);
-  auto error = refused(reply);
+  auto error = explained(reply);
   drop();
   if (!onward || !follow) return error;
   to_ = onward->to;
@@ -188,7 +188,7 @@ std::optional<Error> Connection::await_replicas(Clock::Time until) {
     return answer.error();
   }
   const auto& reply = *answer;
-  if (reply.is_error()) return refused(reply);
+  if (reply.is_error()) return explained(reply);
   if (reply.kind == Reply::Kind::integer && reply.integer >= options_.replicas) return std::nullopt;
   auto error = wire_->broken(std::to_string(reply.integer) + " of " + std::to_string(options_.replicas) +
                              " replicas acknowledged the write in time");
@@ -203,7 +203,7 @@ std::optional<Error> Connection::subscribe(const std::string& channel) {
     return std::nullopt;
   }
   auto error = !answer              ? answer.error()
-               : answer->is_error() ? refused(*answer)
+               : answer->is_error() ? explained(*answer)
                                     : wire_->broken("an unexpected answer to SUBSCRIBE");
   drop();
   return error;
@@ -216,10 +216,10 @@ Result<std::optional<std::string>> Connection::next_message(CallThread::Socket& 
       if (auto& reply = *come) return reply->list.size() == 3 ? reply->list[2].text : std::string();
       if (!socket.wait()) return std::nullopt;
     }
-    auto trouble = come ? wire_->fill() : std::move(come).error();
-    if (!trouble) continue;
+    auto error = come ? wire_->fill() : std::move(come).error();
+    if (!error) continue;
     drop();
-    return *trouble;
+    return *error;
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection to the server that is in charge: found, greeted, and left when another one is.
+// One connection to the server that holds the record: found, made ready, and left when another server holds it.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -26,8 +26,8 @@ class Connection final : public CallThread::Connection {
   std::optional<Error> connect(CallThread::Attempt& attempt) override;
   bool stands() override;
 
-  /// What the script returned; refusals are errors, and so is being sent on if we do not `follow`. Nothing: another
-  /// server has the record; ask again, and it is asked.
+  /// What the script returned. An error that the server answers is an error here, and so is a redirection unless we
+  /// `follow` it. Nothing: another server has the record, and the next call goes there.
   Result<std::optional<Reply>> run(const Script& script, const std::string& key,
                                    const std::vector<std::string>& arguments, bool follow);
 
@@ -48,7 +48,7 @@ class Connection final : public CallThread::Connection {
   std::optional<Error> connect_once(CallThread::Attempt& attempt);
   std::optional<Error> begin(CallThread::Attempt& attempt, const char* step);
   std::optional<Error> secure(CallThread::Attempt& attempt);
-  std::optional<Error> introduce_ourselves(CallThread::Attempt& attempt);
+  std::optional<Error> shake_hands(CallThread::Attempt& attempt);
   std::optional<Error> check_role(const Reply& reply) const;
   std::optional<Error> check_cluster(const Reply& reply) const;
   std::optional<Error> check_memory(const Reply& reply);
@@ -56,14 +56,14 @@ class Connection final : public CallThread::Connection {
   void drop();
 
   Result<Reply> call(const Script& script, const std::string& key, const std::vector<std::string>& arguments);
-  Error refused(const Reply& reply) const;
+  Error explained(const Reply& reply) const;
 
   const Options options_;
   const Use use_;
   const std::optional<Address> master_;
   const std::string client_;
   std::optional<Wire> wire_;
-  bool greeted_{}, subscribed_{};
+  bool ready_{}, subscribed_{};
   bool ended_{};               ///< The attempt: no server is to be tried any more.
   Address at_;                 ///< Where `wire_` leads.
   std::optional<Address> to_;  ///< Where a cluster sent us.

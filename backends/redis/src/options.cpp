@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 7> keys{
 int number_of(std::string_view name, std::string_view text, int most) {
   const auto value = number<int>(text);
   if (!value || *value < 0 || *value > most)
-    refuse(std::string(name) + " is no number from 0 to " + std::to_string(most));
+    refuse(std::string(name) + " must be a number from 0 to " + std::to_string(most));
   return *value;
 }
 
@@ -73,11 +73,12 @@ Options from(Url url) {
     if (out.socket.size() < 2) refuse("the URL names no socket; write redis+unix:///path/to.sock");
     parts.clear();
   } else {
-    refuse("the scheme \"" + printable(url.scheme, 40) + "\" is none of redis, rediss, redis+unix and redis+sentinel");
+    refuse("the scheme \"" + printable(url.scheme, 40) +
+           "\" is unknown: use redis, rediss, redis+unix or redis+sentinel");
   }
   const auto db = url.take("db");
   if (parts.size() > 1 || (parts.size() == 1 && db))
-    refuse("the URL's path names more than a database; one number is right, in the path or as db");
+    refuse("the URL's path may hold one number, the database, and only if db is not set");
   if (parts.size() == 1 && !parts.front().empty()) out.db = number_of("the path's database", parts.front(), most_dbs);
   if (db) out.db = number_of("db", *db, most_dbs);
   if (const auto replicas = url.take("replicas")) out.replicas = number_of("replicas", *replicas, most_replicas);
@@ -92,24 +93,24 @@ Options from(Url url) {
 
 void check(const Options& options) {
   if (options.servers.empty() == options.socket.empty())
-    refuse(options.socket.empty() ? "neither servers nor a socket is set; one of them is needed"
-                                  : "both servers and a socket are set; one of them is right");
+    refuse(options.socket.empty() ? "neither servers nor a socket is set; set one of them"
+                                  : "both servers and a socket are set; set only one of them");
   if (options.socket.size() >= sizeof sockaddr_un{}.sun_path)
     refuse("socket has " + std::to_string(options.socket.size()) + " bytes; a Unix socket's path has at most " +
            std::to_string(sizeof sockaddr_un{}.sun_path - 1));
   for (const auto& [host, port] : options.servers)
-    if (host.empty() || port < 1 || port > 65'535) refuse("servers has one without a host or a port from 1 to 65535");
-  if (!options.master.empty() && options.servers.empty()) refuse("master is set, and no Sentinel in servers");
-  if (!options.user.empty() && options.password.empty()) refuse("user is set without a password");
+    if (host.empty() || port < 1 || port > 65'535) refuse("each of servers needs a host, and a port from 1 to 65535");
+  if (!options.master.empty() && options.servers.empty()) refuse("master is set, but servers names no Sentinel");
+  if (!options.user.empty() && options.password.empty()) refuse("user is set without a password; set both");
   if (!options.sentinel_user.empty() && options.sentinel_password.empty())
-    refuse("sentinel_user is set without sentinel_password");
+    refuse("sentinel_user is set without sentinel_password; set both");
   if (options.master.empty() && !options.sentinel_password.empty())
-    refuse("sentinel_password is set, and no master that Sentinels would name");
-  if (options.db < 0 || options.db > most_dbs) refuse("db is no number from 0 to " + std::to_string(most_dbs));
+    refuse("sentinel_password is set without master; set both");
+  if (options.db < 0 || options.db > most_dbs) refuse("db must be a number from 0 to " + std::to_string(most_dbs));
   if (options.replicas < 0 || options.replicas > most_replicas)
-    refuse("replicas is no number from 0 to " + std::to_string(most_replicas));
+    refuse("replicas must be a number from 0 to " + std::to_string(most_replicas));
   if (options.prefix.size() > most_prefix_bytes || options.prefix.find_first_of("{}") != options.prefix.npos)
-    refuse("prefix has braces, or more than " + std::to_string(most_prefix_bytes) + " bytes");
+    refuse("prefix must have at most " + std::to_string(most_prefix_bytes) + " bytes and no braces");
   if (!options.tls && !options.ca_file.empty()) refuse("ca_file is set without TLS; write rediss://");
 #ifndef TENURE_REDIS_TLS
   if (options.tls)

@@ -60,10 +60,10 @@ std::optional<T> exact(std::string_view text) {
   return value && std::to_string(*value) == text ? value : std::nullopt;
 }
 
-/// Takes fields by name, and knows whether all were there and right.
-class Taker {
+/// Reads fields by name, each once, and knows whether all were there and right.
+class FieldReader {
  public:
-  explicit Taker(Fields fields) : fields_(std::move(fields)) {}
+  explicit FieldReader(Fields fields) : fields_(std::move(fields)) {}
 
   std::string_view text(std::string_view name, std::size_t most) {
     const auto field = fields_.extract(name);
@@ -108,15 +108,15 @@ std::optional<std::int64_t> milliseconds_of(const Reply& time) {
 }
 
 Error no_answer(const std::string& key) {
-  return {Fault::corrupt, "the server's answer about " + printable(key) + " is none that its script gives"};
+  return {Fault::corrupt, "the server's answer about " + printable(key) + " is not one that its script gives"};
 }
 
-void take_recall(Taker& take, Read& out) {
-  if (!take.has("recall_token")) return;
+void take_recall(FieldReader& reader, Read& out) {
+  if (!reader.has("recall_token")) return;
   auto& recall = out.recall.emplace();
-  recall.token.value = take.integer<std::uint64_t>("recall_token", 0, UINT64_MAX);
-  recall.by = take.text("recall_by", max_candidate_bytes);
-  recall.why = take.text("recall_why", 256 + 3);
+  recall.token.value = reader.integer<std::uint64_t>("recall_token", 0, UINT64_MAX);
+  recall.by = reader.text("recall_by", max_candidate_bytes);
+  recall.why = reader.text("recall_why", 256 + 3);
 }
 
 Result<Read> read_of(const Reply& time, const Reply& hash, const std::string& key) {
@@ -126,27 +126,27 @@ Result<Read> read_of(const Reply& time, const Reply& hash, const std::string& ke
   Read out{.now_ms = *now_ms};
   if (fields->empty()) return out;
 
-  Taker take(*fields);
+  FieldReader reader(*fields);
   auto& record = out.record.emplace();
-  record.token.value = take.integer<std::uint64_t>("token", 0, UINT64_MAX);
-  record.beat = take.integer<std::uint64_t>("beat", 0, UINT64_MAX);
-  if (!take.all_right())
+  record.token.value = reader.integer<std::uint64_t>("token", 0, UINT64_MAX);
+  record.beat = reader.integer<std::uint64_t>("beat", 0, UINT64_MAX);
+  if (!reader.all_right())
     return Error{Fault::corrupt, printable(key) +
-                                     " is no record: it has no token or no beat; while no candidate runs, "
+                                     " is not a record: it has no token or no beat. Stop all candidates, then "
                                      "delete it"};
-  if (const auto format = take.text("format", 20); !format.empty() && format != std::to_string(format_version))
+  if (const auto format = reader.text("format", 20); !format.empty() && format != std::to_string(format_version))
     return Error{Fault::corrupt, printable(key) + " has format " + printable(format, 20) +
                                      ", and this release knows format " + std::to_string(format_version) +
                                      " only; use the release that wrote it"};
-  record.released = take.integer<int>("released", 0, 1) != 0;
-  record.term = milliseconds(take.integer<std::int64_t>("term_ms", 0, milliseconds(longest_term).count()));
-  record.asked = Clock::Duration(take.integer<std::int64_t>("asked_ns", 0, INT64_MAX));
-  record.written_ms = take.integer<std::int64_t>("written_ms", 0, INT64_MAX);
-  record.holder = take.text("holder", max_candidate_bytes);
-  record.incarnation = take.text("incarnation", most_incarnation_bytes);
-  record.address = take.text("address", max_candidate_bytes);
-  take_recall(take, out);
-  if (take.all_right() && take.empty()) return out;
+  record.released = reader.integer<int>("released", 0, 1) != 0;
+  record.term = milliseconds(reader.integer<std::int64_t>("term_ms", 0, milliseconds(longest_term).count()));
+  record.asked = Clock::Duration(reader.integer<std::int64_t>("asked_ns", 0, INT64_MAX));
+  record.written_ms = reader.integer<std::int64_t>("written_ms", 0, INT64_MAX);
+  record.holder = reader.text("holder", max_candidate_bytes);
+  record.incarnation = reader.text("incarnation", most_incarnation_bytes);
+  record.address = reader.text("address", max_candidate_bytes);
+  take_recall(reader, out);
+  if (reader.all_right() && reader.empty()) return out;
   // Somebody else wrote to it. It counts as a version, and whoever claims writes it anew.
   Record bare;
   bare.token = record.token;

@@ -21,22 +21,23 @@ struct Meaning {
 constexpr Meaning meanings[] = {
     {"READONLY", Fault::forbidden, "it is a replica, which takes no writes; name the master, or its Sentinels"},
     {"LOADING", Fault::unreachable, "it is loading its data, and serves when that is done"},
-    {"MASTERDOWN", Fault::unreachable, "it is a replica that has lost its master"},
-    {"BUSY", Fault::unreachable, "a script of somebody's keeps it busy; SCRIPT KILL ends it"},
+    {"MASTERDOWN", Fault::unreachable, "it is a replica without a connection to its master"},
+    {"BUSY", Fault::unreachable, "another client's script keeps it busy; SCRIPT KILL ends that"},
     {"OOM", Fault::misconfigured, "it has no memory left; raise maxmemory or remove data"},
     {"NOAUTH", Fault::forbidden,
-     "it wants a password; set password (and user), or for a Sentinel sentinel_password (and sentinel_user)"},
-    {"WRONGPASS", Fault::forbidden, "it knows no such user and password"},
-    {"NOPERM", Fault::forbidden, "the user may not do that; the ACL it needs stands in <tenure/redis.hpp>"},
+     "it requires a password; set password (and user), or for a Sentinel sentinel_password (and sentinel_user)"},
+    {"WRONGPASS", Fault::forbidden, "user or password is wrong"},
+    {"NOPERM", Fault::forbidden, "the user lacks a permission; <tenure/redis.hpp> lists the ACL it needs"},
     {"DENIED", Fault::forbidden, "it is in protected mode, open to loopback only; give it a password"},
-    {"CLUSTERDOWN", Fault::unreachable, "its cluster is down, or serves not all slots"},
+    {"CLUSTERDOWN", Fault::unreachable, "its cluster is down, or does not serve all slots"},
     {"TRYAGAIN", Fault::unreachable, "its cluster is moving the slot"},
     {"MISCONF", Fault::misconfigured, "it cannot save to its disk and takes no writes; its log says why"},
     {"NOREPLICAS", Fault::unreachable, "it has fewer replicas than its min-replicas-to-write"},
-    {"WRONGTYPE", Fault::misconfigured, "the election's key holds something else than a record; choose another prefix"},
+    {"WRONGTYPE", Fault::misconfigured,
+     "the election's key holds something other than a record; choose another prefix"},
     {"NOSCRIPT", Fault::unreachable, "it forgot a script between two commands"},
-    {"MOVED", Fault::unreachable, "its cluster sent us on, more often than we follow"},
-    {"ASK", Fault::unreachable, "its cluster sent us on, more often than we follow"},
+    {"MOVED", Fault::unreachable, "its cluster redirected the call too often"},
+    {"ASK", Fault::unreachable, "its cluster redirected the call too often"},
     {"NOGOODSLAVE", Fault::unreachable, "the Sentinel knows no replica to promote"},
 };
 
@@ -67,13 +68,13 @@ std::string_view code_of(std::string_view error) {
   return first;
 }
 
-Error refusal(std::string_view error, const std::string& where, bool quote) {
+Error explained(std::string_view error, const std::string& where, bool quote) {
   const auto code = code_of(error);
   if (const auto* known = find(code))
     return {known->fault, where + " says " + std::string(code) + ": " + std::string(known->words)};
   const auto says = [error](std::string_view words) { return error.find(words) != error.npos; };
   if (says("ACL failure in script") || says("The user executing the script can't"))
-    return refusal("NOPERM", where, quote);
+    return explained("NOPERM", where, quote);
   if (says("without any password") || says("no password is set"))
     return {Fault::misconfigured, where + " is configured without a password; leave `password` empty"};
   if (says("max number of clients"))

@@ -25,9 +25,9 @@ struct Reply {
 /// "WRONGTYPE" of "WRONGTYPE Operation against..."; Redis 6 puts a script's own error behind words of its own.
 std::string_view code_of(std::string_view error);
 
-/// A refusal, with its remedy. `where`: "redis 127.0.0.1:6379". `quote`: what is not known may be repeated. Some
-/// servers repeat what they were sent, so not where that was a password.
-Error refusal(std::string_view error, const std::string& where, bool quote);
+/// What a server's error means, with the remedy. `where`: "redis 127.0.0.1:6379". `quote`: an unknown error may be
+/// repeated. Some servers repeat what they were sent, so not where that was a password.
+Error explained(std::string_view error, const std::string& where, bool quote);
 
 std::optional<int> port_of(std::string_view text);
 

@@ -21,7 +21,7 @@
 #include <tenure/kit/wait.hpp>
 #include <tenure/log.hpp>
 
-#include "greeting.hpp"
+#include "handshake.hpp"
 #include "options.hpp"
 #include "wire.hpp"
 
@@ -60,7 +60,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
     std::optional<Address> master;
     Time as_of{Time::min()};  ///< When it was asked that.
     bool away{};              ///< Was tried, and cannot be asked.
-    std::optional<Error> trouble;
+    std::optional<Error> error;
   };
   /// Made by a thread that ends with that, since nothing ends a name resolution.
   struct Made {
@@ -112,12 +112,12 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
   /// By what was asked at `since` or later. Nothing: not known yet.
   std::optional<Result<Address>> judge(Time since) const {
     std::vector<Address> named;
-    std::optional<Error> trouble;
+    std::optional<Error> error;
     bool may_answer = false;
     for (const auto& one : said) {
       const bool answered = one.as_of > Time::min() && one.as_of >= since;
       if (answered && one.master) named.push_back(*one.master);
-      if (one.trouble && (!trouble || trouble->fault == Fault::unreachable)) trouble = one.trouble;
+      if (one.error && (!error || error->fault == Fault::unreachable)) error = one.error;
       may_answer = may_answer || (!answered && !one.away);
     }
     for (const auto& one : named) {
@@ -125,8 +125,8 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
       if (votes * 2 > said.size() || (!may_answer && votes * 2 > named.size())) return one;
     }
     if (may_answer) return std::nullopt;
-    if (!named.empty()) return Error{Fault::unreachable, "the Sentinels do not agree on who the master is"};
-    return trouble.value_or(Error{Fault::unreachable, "no Sentinel answers"});
+    if (!named.empty()) return Error{Fault::unreachable, "the Sentinels disagree about the master"};
+    return error.value_or(Error{Fault::unreachable, "no Sentinel answers"});
   }
 
   /// What is left is told of it by the caller, with no lock held.
@@ -145,9 +145,9 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
       for (auto& one : std::exchange(made, {})) take(std::move(one));
       const auto due = wanted;
       lock.unlock();
-      for (std::size_t i = 0; i < links.size(); ++i) tend(i, due);
+      for (std::size_t i = 0; i < links.size(); ++i) ask_or_connect(i, due);
       sleep();
-      for (std::size_t i = 0; i < links.size(); ++i) hear(i);
+      for (std::size_t i = 0; i < links.size(); ++i) receive(i);
       lock.lock();
     }
   }
@@ -159,37 +159,37 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
     link.asks = std::move(one.asks);
     link.listens = std::move(one.listens);
     link.asked = Time::min();
-    known.trouble = one.error;
+    known.error = one.error;
     known.away = !link.asks;
     if (link.asks) {
       link.pause = first_pause;
       if (!link.listens && one.error) warning = "a fail-over may be noticed a second late: " + one.error->message;
     } else {
-      retreat(link);
+      back_off(link);
     }
     if (caller) caller->wake();
   }
 
-  static void retreat(Link& link) {
+  static void back_off(Link& link) {
     link.not_before = now() + jittered(link.pause);
     link.pause = std::min(link.pause * 2, longest_pause);
   }
 
   /// Asks it or connects to it, if that is due.
-  void tend(std::size_t i, Time due) {
+  void ask_or_connect(std::size_t i, Time due) {
     auto& link = links[i];
     if (!link.asks) {
       if (!link.connecting && now() >= link.not_before) begin_to_connect(i);
       return;
     }
     if (link.waits) {
-      if (now() >= link.asked + answer_patience) lose(i, link.asks->broken("no answer in time"));
+      if (now() >= link.asked + answer_patience) disconnect(i, link.asks->broken("no answer in time"));
       return;
     }
     if (link.asked >= due && link.asked > Time::min() && now() < next_ask(link)) return;
     link.asked = now();
     link.waits = true;
-    if (auto error = link.asks->send({{"SENTINEL", "get-master-addr-by-name", options.master}})) lose(i, *error);
+    if (auto error = link.asks->send({{"SENTINEL", "get-master-addr-by-name", options.master}})) disconnect(i, *error);
   }
 
   static Time next_ask(const Link& link) { return link.asked + (link.listens ? ask_every : ask_the_unheard_every); }
@@ -200,19 +200,19 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
       start_thread("tenure watch", [self = shared_from_this(), i] { self->connect(i); }).detach();
     } catch (const std::system_error&) {
       links[i].connecting = false;
-      lose(i, {Fault::unreachable, "no thread is left to connect to a Sentinel"});
+      disconnect(i, {Fault::unreachable, "no thread is left to connect to a Sentinel"});
     }
   }
 
-  void lose(std::size_t i, const Error& why) {
+  void disconnect(std::size_t i, const Error& why) {
     auto& link = links[i];
     link.asks.reset();
     link.listens.reset();
     link.waits = false;
-    retreat(link);
+    back_off(link);
     const std::lock_guard lock(mutex);
     said[i].away = true;
-    said[i].trouble = why;
+    said[i].error = why;
     if (caller) caller->wake();
   }
 
@@ -238,12 +238,13 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
     return ::poll(&fd, 1, 0) != 0;
   }
 
-  void hear(std::size_t i) {
+  void receive(std::size_t i) {
     auto& link = links[i];
     if (link.listens && readable(*link.listens))
-      if (auto error = read(*link.listens, [&](const Reply& reply) { announced(i, reply); })) return lose(i, *error);
+      if (auto error = read(*link.listens, [&](const Reply& reply) { announced(i, reply); }))
+        return disconnect(i, *error);
     if (link.asks && readable(*link.asks))
-      if (auto error = read(*link.asks, [&](const Reply& reply) { answered(i, reply); })) return lose(i, *error);
+      if (auto error = read(*link.asks, [&](const Reply& reply) { answered(i, reply); })) return disconnect(i, *error);
   }
 
   template <class Take>
@@ -260,12 +261,12 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
 
   void announced(std::size_t i, const Reply& reply) {
     if (reply.list.size() != 3 || reply.list[0].text != "message") return;
-    const auto told = switch_of(reply.list[2].text);
-    if (!told || told->name != options.master) return;
+    const auto announced_switch = switch_of(reply.list[2].text);
+    if (!announced_switch || announced_switch->name != options.master) return;
     std::unique_lock lock(mutex);
-    said[i].master = told->to;
-    if (master != told->from) return;  // Late: another one told us.
-    auto left = move(told->to);
+    said[i].master = announced_switch->to;
+    if (master != announced_switch->from) return;  // Late: another one told us.
+    auto left = move(announced_switch->to);
     lock.unlock();
     left.request_stop();
   }
@@ -278,20 +279,20 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
     auto& one = said[i];
     one.as_of = link.asked;
     one.master.reset();
-    one.trouble.reset();
+    one.error.reset();
     if (port)
       one.master = Address{reply.list[0].text, *port};
     else if (reply.is_error() && reply.text.find("unknown command") != reply.text.npos)
-      one.trouble = Error{Fault::misconfigured, to_string(options.servers[i]) +
-                                                    " is no Sentinel but a Redis server; name its Sentinels (port "
-                                                    "26379), or write redis:// for the server itself"};
+      one.error = Error{Fault::misconfigured, to_string(options.servers[i]) +
+                                                  " is not a Sentinel but a Redis server; name its Sentinels (port "
+                                                  "26379), or write redis:// for the server itself"};
     else if (reply.is_error())
-      one.trouble = refused(reply, options, link.asks->name());
+      one.error = explained(reply, options, link.asks->name());
     else if (reply.kind == Reply::Kind::nil)
-      one.trouble = Error{Fault::misconfigured, link.asks->name() + " knows no master named \"" +
-                                                    printable(options.master) + "\"; set the name it monitors"};
+      one.error = Error{Fault::misconfigured, link.asks->name() + " knows no master named \"" +
+                                                  printable(options.master) + "\"; set the name it monitors"};
     else
-      one.trouble = link.asks->broken("names no address for the master");
+      one.error = link.asks->broken("names no address for the master");
     const auto judged = judge(wanted);
     auto left = judged && *judged ? move(**judged) : std::stop_source(std::nostopstate);
     if (caller) caller->wake();
@@ -322,15 +323,15 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
     if (auto error = wire.connect(at, connect_patience)) return error;
     wire.set_patience(connect_patience);
     if (auto error = wire.secure(options, at.host)) return error;
-    std::vector<Question> questions;
-    log_in(questions, wire, options.sentinel_user, options.sentinel_password);
-    introduce(questions, wire, client);
+    std::vector<HandshakeStep> steps;
+    add_auth(steps, wire, options.sentinel_user, options.sentinel_password);
+    add_client_name(steps, wire, client);
     if (last)
-      questions.push_back({*last, [&](const Reply& reply) -> std::optional<Error> {
-                             if (!reply.is_error()) return std::nullopt;
-                             return refused(reply, options, wire.name());
-                           }});
-    auto error = greet(wire, questions);
+      steps.push_back({*last, [&](const Reply& reply) -> std::optional<Error> {
+                         if (!reply.is_error()) return std::nullopt;
+                         return explained(reply, options, wire.name());
+                       }});
+    auto error = shake_hands(wire, steps);
     wire.set_patience(read_patience);
     return error;
   }

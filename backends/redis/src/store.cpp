@@ -10,7 +10,7 @@
 #include <tenure/kit/names.hpp>
 #include <tenure/kit/wait.hpp>
 
-#include "greeting.hpp"
+#include "handshake.hpp"
 #include "options.hpp"
 
 namespace tenure::redis {
@@ -87,33 +87,34 @@ std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
   return recalled(*answer, key_);
 }
 
-Result<Store::Place> Store::place(Clock::Time since, const Limit& limit) {
-  if (!sentinels_) return Place{};
+Result<Store::Target> Store::find_target(Clock::Time since, const Limit& limit) {
+  if (!sentinels_) return Target{};
   auto named = sentinels_->master(std::max(since, doubted_), limit);
   if (const auto warning = sentinels_->take_warning()) warn(*warning);
   const auto known = !named && since == Clock::Time::min() ? sentinels_->known() : std::nullopt;
   if (!named && !known) return named.error();
   const auto& [master, moved] = known ? *known : *named;
-  return Place{master, moved};
+  return Target{master, moved};
 }
 
-Result<Store::Line*> Store::line(std::optional<Line>& line, Connection::Use use, const Place& place) const try {
-  if (!line || line->master != place.master) line.emplace(options_, use, place.master, client_);
-  return &*line;
+Result<Store::ThreadedConnection*> Store::connection_to(const Target& target, std::optional<ThreadedConnection>& kept,
+                                                        Connection::Use use) const try {
+  if (!kept || kept->master != target.master) kept.emplace(options_, use, target.master, client_);
+  return &*kept;
 } catch (const std::system_error& e) {
-  return Error{Fault::unreachable, std::string("a connection more cannot be had: ") + e.what() +
+  return Error{Fault::unreachable, std::string("no further connection can be made: ") + e.what() +
                                        "; raise the limits of descriptors and threads (ulimit -n, -u)"};
 }
 
 Result<Reply> Store::run(const Script& script, const std::vector<std::string>& arguments, const Limit& limit,
                          Clock::Time named_since, int replicas) {
-  const auto found = place(named_since, limit);
+  const auto found = find_target(named_since, limit);
   if (!found) return found.error();
-  const auto& there = *found;
-  const auto way = line(commands_, Connection::Use::commands, there);
-  if (!way) return way.error();
-  auto& commands = **way;
-  const StoppedBy either(limit.stop, there.moved);
+  const auto& target = *found;
+  const auto made = connection_to(target, commands_, Connection::Use::commands);
+  if (!made) return made.error();
+  auto& commands = **made;
+  const StoppedBy either(limit.stop, target.moved);
   const Limit until_moved{limit.clock, limit.by, either.token()};
   for (int redirections = 0;; ++redirections) {
     const auto ask = [connection = commands.connection, &script, key = key_, arguments, until = by_boot_clock(limit),
@@ -124,8 +125,8 @@ Result<Reply> Store::run(const Script& script, const std::vector<std::string>& a
       return answer;
     };
     auto answer = commands.thread.ask(ask, until_moved);
-    if (there.moved.stop_requested())
-      return Error{Fault::unreachable, "the Sentinels name another master than " + to_string(*there.master) + " now"};
+    if (target.moved.stop_requested())
+      return Error{Fault::unreachable, "the Sentinels name another master than " + to_string(*target.master) + " now"};
     if (!answer) doubted_ = boot_clock().now();
     if (!answer && answer.error().fault == Fault::timed_out) return answer.error();  // something may still run
     if (const auto warning = commands.connection->take_warning()) warn(*warning);
@@ -141,10 +142,11 @@ std::optional<Version> Store::await_change(const std::optional<Version>& seen, c
   while (!limit.passed()) {
     const auto heard = listen(seen, limit);
     if (heard) return *heard;
-    const auto& deaf = heard.error();
-    if (deaf.message != deaf_) warn("a release will be noticed late, since nothing is told of it: " + deaf.message);
-    deaf_ = deaf.message;
-    const bool passes = deaf.fault == Fault::unreachable || deaf.fault == Fault::timed_out;
+    const auto& error = heard.error();
+    if (error.message != last_warning_)
+      warn("this candidate cannot subscribe, so it will notice a release late: " + error.message);
+    last_warning_ = error.message;
+    const bool passes = error.fault == Fault::unreachable || error.fault == Fault::timed_out;
     const Limit pause{
         limit.clock, passes ? std::min(limit.by, limit.clock.now() + jittered(subscribe_again)) : limit.by, limit.stop};
     sentinels_ ? sentinels_->wait_out(pause) : commands_->thread.wait_out(pause);
@@ -154,12 +156,12 @@ std::optional<Version> Store::await_change(const std::optional<Version>& seen, c
 
 /// Until there is news or the limit; an error if it cannot listen.
 Result<std::optional<Version>> Store::listen(const std::optional<Version>& seen, const Limit& limit) {
-  const auto found = place(Clock::Time::min(), limit);
+  const auto found = find_target(Clock::Time::min(), limit);
   if (!found) return found.error();
-  const auto& there = *found;
-  const auto way = line(notices_, Connection::Use::notices, there);
-  if (!way) return way.error();
-  auto& notices = **way;
+  const auto& target = *found;
+  const auto made = connection_to(target, notices_, Connection::Use::notices);
+  if (!made) return made.error();
+  auto& notices = **made;
   const auto wait = [connection = notices.connection, channel = key_,
                      seen](CallThread::Socket& socket) -> Result<std::optional<Version>> {
     if (!connection->subscribed()) {
@@ -174,9 +176,9 @@ Result<std::optional<Version>> Store::listen(const std::optional<Version>& seen,
       return notice && notice->released ? std::optional(notice->version) : std::nullopt;
     }
   };
-  const StoppedBy either(limit.stop, there.moved);
+  const StoppedBy either(limit.stop, target.moved);
   auto heard = notices.thread.ask(wait, {limit.clock, limit.by, either.token()});
-  if (limit.passed() || there.moved.stop_requested()) return std::nullopt;
+  if (limit.passed() || target.moved.stop_requested()) return std::nullopt;
   return heard;
 }
 

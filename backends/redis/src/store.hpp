@@ -29,21 +29,23 @@ class Store final : public ConditionalStore {
 
  private:
   /// A connection on a thread of its own, to one master for ever.
-  struct Line {
-    Line(const Options& options, Connection::Use use, const std::optional<Address>& to, const std::string& client)
+  struct ThreadedConnection {
+    ThreadedConnection(const Options& options, Connection::Use use, const std::optional<Address>& to,
+                       const std::string& client)
         : master(to), connection(std::make_shared<Connection>(options, use, to, client)), thread(connection) {}
     const std::optional<Address> master;  ///< As Sentinels named it.
     const std::shared_ptr<Connection> connection;
     CallThread thread;
   };
-  /// Where to ask, and whether that is still right.
-  struct Place {
-    std::optional<Address> master{};
-    std::stop_token moved{};
+  /// Which server to ask, and whether it is still the right one.
+  struct Target {
+    std::optional<Address> master{};  ///< As Sentinels name it; nothing: one of the options' servers.
+    std::stop_token moved{};          ///< Requested once Sentinels name another.
   };
 
-  Result<Place> place(Clock::Time since, const Limit& limit);
-  Result<Line*> line(std::optional<Line>& line, Connection::Use use, const Place& place) const;
+  Result<Target> find_target(Clock::Time since, const Limit& limit);
+  Result<ThreadedConnection*> connection_to(const Target& target, std::optional<ThreadedConnection>& kept,
+                                            Connection::Use use) const;
   Result<Reply> run(const Script& script, const std::vector<std::string>& arguments, const Limit& limit,
                     Clock::Time named_since = Clock::Time::min(), int replicas = 0);
   Result<std::optional<Version>> listen(const std::optional<Version>& seen, const Limit& limit);
@@ -55,9 +57,9 @@ class Store final : public ConditionalStore {
   std::optional<Sentinels> sentinels_;
   Clock::Time doubted_{Clock::Time::min()};  ///< What Sentinels said before is not relied upon any more.
   std::optional<Clock::Time> attempt_;       ///< Since when the Sentinels are asked, of a read that a claim may follow.
-  std::optional<Line> commands_;
-  std::optional<Line> notices_;  ///< Once it stood by.
-  std::string deaf_;             ///< Why, as last warned of.
+  std::optional<ThreadedConnection> commands_;
+  std::optional<ThreadedConnection> notices_;  ///< Once it waited.
+  std::string last_warning_;                   ///< Why it cannot subscribe.
 };
 
 }  // namespace tenure::redis

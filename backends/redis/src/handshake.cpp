@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "handshake.hpp"
+
+#include <algorithm>
+
+namespace tenure::redis {
+
+std::optional<Error> shake_hands(Wire& wire, const std::vector<HandshakeStep>& steps) {
+  if (steps.empty()) return std::nullopt;
+  std::vector<Command> commands;
+  commands.reserve(steps.size());
+  for (const auto& step : steps) commands.push_back(step.command);
+  if (auto error = wire.send(commands)) return error;
+  for (const auto& step : steps) {
+    const auto answer = wire.receive();
+    if (!answer) return answer.error();
+    if (auto error = step.check(*answer)) return error;
+  }
+  return std::nullopt;
+}
+
+void add_auth(std::vector<HandshakeStep>& steps, const Wire& wire, const std::string& user,
+              const std::string& password) {
+  if (password.empty()) return;
+  steps.push_back({user.empty() ? Command{"AUTH", password} : Command{"AUTH", user, password},
+                   [where = wire.name()](const Reply& reply) -> std::optional<Error> {
+                     if (!reply.is_error()) return std::nullopt;
+                     return explained(reply.text, where, false);
+                   }});
+}
+
+void add_client_name(std::vector<HandshakeStep>& steps, const Wire& wire, const std::string& name) {
+  steps.push_back({{"CLIENT", "SETNAME", name}, [where = wire.name()](const Reply& reply) -> std::optional<Error> {
+                     const auto code = code_of(reply.text);
+                     const bool full = reply.text.find("max number of clients") != reply.text.npos;
+                     if (!reply.is_error() || code == "NOPERM" || (code == "ERR" && !full)) return std::nullopt;
+                     return explained(reply.text, where, true);
+                   }});
+}
+
+std::string client_name(const std::string& election, const std::string& candidate) {
+  auto name = "tenure:" + election + (candidate.empty() ? "" : ":" + candidate);
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c < '!' || c > '~'; }, '_');
+  return name;
+}
+
+Error explained(const Reply& reply, const Options& options, const std::string& where) {
+  const auto repeats = [&](const std::string& secret) {
+    return !secret.empty() && reply.text.find(secret) != reply.text.npos;
+  };
+  return explained(reply.text, where, !repeats(options.password) && !repeats(options.sentinel_password));
+}
+
+}  // namespace tenure::redis

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first commands on a connection, in one batch: together they cost one round trip.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "wire.hpp"
+
+namespace tenure::redis {
+
+struct HandshakeStep {
+  Command command;
+  std::function<std::optional<Error>(const Reply&)> check;
+};
+
+/// The error of the first step that fails, if any.
+std::optional<Error> shake_hands(Wire& wire, const std::vector<HandshakeStep>& steps);
+
+/// Adds AUTH; nothing without a password.
+void add_auth(std::vector<HandshakeStep>& steps, const Wire& wire, const std::string& user,
+              const std::string& password);
+
+/// Adds CLIENT SETNAME, which CLIENT LIST shows. A server may forbid it or not know it.
+void add_client_name(std::vector<HandshakeStep>& steps, const Wire& wire, const std::string& name);
+
+/// "tenure:ELECTION:CANDIDATE", with '_' for what a client's name cannot have.
+std::string client_name(const std::string& election, const std::string& candidate);
+
+/// An error that a server answered. It may repeat what it was sent, but not a password of ours.
+Error explained(const Reply& reply, const Options& options, const std::string& where);
+
+}  // namespace tenure::redis

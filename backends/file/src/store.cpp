@@ -20,7 +20,7 @@
 #include <tenure/kit/wait.hpp>
 #include <tenure/log.hpp>
 
-#include "trouble.hpp"
+#include "errors.hpp"
 
 namespace tenure::file {
 namespace {
@@ -56,7 +56,7 @@ Result<bool> lock_is_free(int fd, const std::string& path) {
   struct flock whole {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
-  if (::fcntl(fd, F_OFD_GETLK, &whole) != 0) return trouble("cannot ask for the lock of", path, errno);
+  if (::fcntl(fd, F_OFD_GETLK, &whole) != 0) return system_error("cannot ask for the lock of", path, errno);
   return whole.l_type == F_UNLCK;
 }
 
@@ -81,8 +81,8 @@ Store::Store(const std::filesystem::path& directory, std::string election, std::
       at_(std::move(at)),
       boot_id_(boot_id()),
       time_namespace_(time_namespace()),
-      place_(directory, election_) {
-  const auto error = place_.enter();
+      directory_(directory, election_) {
+  const auto error = directory_.enter();
   if (!error) return;
   if (error->fault == Fault::unreachable) throw std::runtime_error(error->message);
   throw std::invalid_argument(error->message);
@@ -90,9 +90,9 @@ Store::Store(const std::filesystem::path& directory, std::string election, std::
 
 std::optional<Error> Store::unusable(const Limit& limit) const {
   if (life_ != life())
-    return Error{Fault::misconfigured, "this process was forked from the one that opened " + place_.path() +
+    return Error{Fault::misconfigured, "this process was forked from the one that opened " + directory_.path() +
                                            ", and has no part in its elections; open one of its own"};
-  if (limit.passed()) return Error{Fault::timed_out, "no time left to look into " + place_.path()};
+  if (limit.passed()) return Error{Fault::timed_out, "no time left to look into " + directory_.path()};
   return std::nullopt;
 }
 
@@ -100,20 +100,20 @@ Result<Read> Store::read(const Limit& limit) {
   if (auto error = unusable(limit)) return *error;
   auto found = look(limit);
   if (!found) return std::move(found).error();
-  return tell(std::move(found->read));
+  return remember(std::move(found->read));
 }
 
-Read Store::tell(Read answer) {
-  told_released_.reset();
-  if (answer.record && answer.record->released) told_released_ = answer.record->token;
+Read Store::remember(Read answer) {
+  known_released_.reset();
+  if (answer.record && answer.record->released) known_released_ = answer.record->token;
   return answer;
 }
 
 Result<Store::Look> Store::look(const Limit& limit) {
-  if (auto error = place_.enter()) return *error;
+  if (auto error = directory_.enter()) return *error;
   // Whoever claims removes what stood before: then look at what stands now.
   for (int attempt = 0; attempt < 64; ++attempt) {
-    auto listed = place_.list();
+    auto listed = directory_.list();
     if (!listed) return std::move(listed).error();
     Look found{*std::move(listed), {}};
     found.read.now_ms = limit.clock.unix_ms();
@@ -121,41 +121,43 @@ Result<Store::Look> Store::look(const Limit& limit) {
     const auto newest = found.listing.newest();
     if (newest == 0) return found;
     if (newest == std::numeric_limits<std::uint64_t>::max())
-      return Error{Fault::corrupt, place_.path_of(std::to_string(newest)) +
+      return Error{Fault::corrupt, directory_.path_of(std::to_string(newest)) +
                                        " leaves no number for the next tenure; it is not ours; remove it"};
     const auto there = look_into(newest, found.read);
     if (!there) return there.error();
     if (!*there) continue;
     reached(Step::looked);
     // It was the newest while we read it only if it still is.
-    const auto again = place_.list();
+    const auto again = directory_.list();
     if (!again) return again.error();
     if (again->newest() != newest) continue;
     add_recall(found.listing, found.read);
     return found;
   }
-  return Error{Fault::unreachable, "the files of " + place_.path() + " change faster than they can be read"};
+  return Error{Fault::unreachable, "the files of " + directory_.path() + " change faster than they can be read"};
 }
 
 /// False if it is gone.
 Result<bool> Store::look_into(std::uint64_t newest, Read& out) const {
   const auto name = std::to_string(newest);
-  const auto file = Descriptor::take(
-      [&] { return ::openat(place_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY); });
+  const auto file = Descriptor::take([&] {
+    return ::openat(directory_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  });
   if (!file && errno == ENOENT) return false;
-  if (!file && errno != ELOOP && errno != ENXIO) return trouble("cannot read", place_.path_of(name), errno);
+  if (!file && errno != ELOOP && errno != ENXIO) return system_error("cannot read", directory_.path_of(name), errno);
 
   std::array<char, sizeof(Image) + 1> bytes{};
   std::variant<Unreadable, OtherFormat, Decoded> decoded;
   std::string_view content;
   for (int attempt = 0; attempt < 4 && std::holds_alternative<Unreadable>(decoded); ++attempt) {  // a torn beat heals
     const auto got = file ? ::pread(file.get(), bytes.data(), bytes.size(), 0) : 0;
-    if (got < 0 && errno != EISDIR && errno != ESPIPE) return trouble("cannot read", place_.path_of(name), errno);
+    if (got < 0 && errno != EISDIR && errno != ESPIPE)
+      return system_error("cannot read", directory_.path_of(name), errno);
     content = {bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
     decoded = decode(content);
   }
   if (const auto* other = std::get_if<OtherFormat>(&decoded))
-    return Error{Fault::corrupt, place_.path_of(name) + " has format " + std::to_string(other->version) +
+    return Error{Fault::corrupt, directory_.path_of(name) + " has format " + std::to_string(other->version) +
                                      ", and this release knows format " + std::to_string(format_version) +
                                      " only; use the release that wrote it"};
   if (std::holds_alternative<Unreadable>(decoded)) {
@@ -165,7 +167,7 @@ Result<bool> Store::look_into(std::uint64_t newest, Read& out) const {
     out.record->beat = fnv1a(content);  // another one whenever its holder, if it has one, renews
     return true;
   }
-  return judge(std::get<Decoded>(std::move(decoded)), file, place_.path_of(name), out);
+  return judge(std::get<Decoded>(std::move(decoded)), file, directory_.path_of(name), out);
 }
 
 Result<bool> Store::judge(Decoded decoded, const Descriptor& file, const std::string& path, Read& out) const {
@@ -192,7 +194,7 @@ void Store::add_recall(const Listing& listing, Read& out) const {
   request.token = out.record->token;
   const auto name = recall_name(request.token);
   const auto file = Descriptor::take(
-      [&] { return ::openat(place_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); });
+      [&] { return ::openat(directory_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); });
   std::array<char, 1024> bytes;
   const auto got = file ? ::pread(file.get(), bytes.data(), bytes.size(), 0) : 0;
   const std::string_view text(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
@@ -209,7 +211,7 @@ Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, con
   auto result = !in_place(expected, record) ? publish(expected, record, limit)
                 : record.released           ? release(record, limit)
                                             : renew(record, limit);
-  if (result) result->found = tell(std::move(result->found));
+  if (result) result->found = remember(std::move(result->found));
   return result;
 }
 
@@ -224,23 +226,23 @@ bool Store::in_place(const std::optional<Expected>& expected, const Record& next
 
 Result<Swap> Store::renew(const Record& next, const Limit& limit) {
   auto& mine = *held_;
-  if (limit.clock.now() >= mine.ends) return lose(limit);
+  if (limit.clock.now() >= mine.ends) return give_up(limit);
   const auto there = still_mine();
   if (!there) return there.error();
-  if (!*there) return lose(limit);
+  if (!*there) return give_up(limit);
   reached(Step::checked);
   const auto beat = encode_beat(next, mine.origin);
   if (!write_all(mine.file.get(), &beat, sizeof beat, offsetof(Image, beat)))
-    return trouble("cannot renew in", place_.path(), errno);
+    return system_error("cannot renew in", directory_.path(), errno);
   reached(Step::beaten);
   Listing listing;
   const auto newest = is_newest(mine, listing);
   if (!newest) return newest.error();
-  if (!*newest) return lose(limit);
+  if (!*newest) return give_up(limit);
   reached(Step::relisted);
   // Judged by the lease as it was: one who saw that one end may have read n before we wrote, and link n+1
   // just now.
-  if (limit.clock.now() >= mine.ends) return lose(limit);
+  if (limit.clock.now() >= mine.ends) return give_up(limit);
   mine.record = next;
   mine.ends = lease_end(next);
   return applied(next, listing, limit);
@@ -249,29 +251,29 @@ Result<Swap> Store::renew(const Record& next, const Limit& limit) {
 Result<Swap> Store::release(const Record& next, const Limit& limit) {
   const auto there = still_mine();
   if (!there) return there.error();
-  if (!*there) return lose(limit);
+  if (!*there) return give_up(limit);
   const auto word = encode_release(next.beat);
   if (!write_all(held_->file.get(), &word, sizeof word, offsetof(Image, released)))
-    return trouble("cannot release in", place_.path(), errno);
+    return system_error("cannot release in", directory_.path(), errno);
   Listing listing;
   const auto newest = is_newest(*held_, listing);
   if (!newest) return newest.error();
-  if (!*newest) return lose(limit);
+  if (!*newest) return give_up(limit);
   held_.reset();
   return applied(next, listing, limit);
 }
 
-Result<Swap> Store::refuse(const Limit& limit) {
+Result<Swap> Store::not_applied(const Limit& limit) {
   auto found = look(limit);
   if (!found) return std::move(found).error();
   return Swap{false, std::move(found->read)};
 }
 
 /// This tenure is over, for ever, whatever its file says.
-Result<Swap> Store::lose(const Limit& limit) {
+Result<Swap> Store::give_up(const Limit& limit) {
   lost_ = held_->record.token;
   held_.reset();
-  auto refused = refuse(limit);
+  auto refused = not_applied(limit);
   return refused ? refused : Swap{};
 }
 
@@ -280,12 +282,12 @@ Result<bool> Store::still_mine() const {
   struct stat now {};
   const auto& file = held_->file;
   if (::fstat(file.get(), &now) != 0 || FileId{now.st_dev, now.st_ino} != file.id() || now.st_nlink == 0) return false;
-  return place_.stands();
+  return directory_.stands();
 }
 
 /// By number and inode. Fills the listing that it judges by.
 Result<bool> Store::is_newest(const Held& mine, Listing& listing) const {
-  auto listed = place_.list();
+  auto listed = directory_.list();
   if (!listed) return std::move(listed).error();
   listing = *std::move(listed);
   return listing.newest() == mine.number && is_named(mine);
@@ -294,7 +296,7 @@ Result<bool> Store::is_newest(const Held& mine, Listing& listing) const {
 bool Store::is_named(const Held& mine) const {
   struct stat now {};
   const auto name = std::to_string(mine.number);
-  return ::fstatat(place_.get(), name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+  return ::fstatat(directory_.get(), name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
          FileId{now.st_dev, now.st_ino} == mine.file.id();
 }
 
@@ -309,8 +311,9 @@ Result<Swap> Store::publish(const std::optional<Expected>& expected, const Recor
   auto& mine = *prepared;
   mine.number = listing.newest() + 1;
   reached(Step::locked);
-  if (!publish_as(mine.file.get(), place_.get(), std::to_string(mine.number)))
-    return errno == EEXIST ? refuse(limit) : Result<Swap>(trouble("cannot claim in", place_.path(), errno));
+  if (!publish_as(mine.file.get(), directory_.get(), std::to_string(mine.number)))
+    return errno == EEXIST ? not_applied(limit)
+                           : Result<Swap>(system_error("cannot claim in", directory_.path(), errno));
   reached(Step::linked);
   return settle(std::move(mine), limit);
 }
@@ -321,12 +324,12 @@ Result<Swap> Store::settle(Held mine, const Limit& limit) {
   const auto newest = is_newest(mine, listing);
   if (!newest) return newest.error();
   if (!*newest) {  // n+1 was free because it had come and gone: n+2 stands
-    if (is_named(mine)) ::unlinkat(place_.get(), std::to_string(mine.number).c_str(), 0);
-    return refuse(limit);
+    if (is_named(mine)) ::unlinkat(directory_.get(), std::to_string(mine.number).c_str(), 0);
+    return not_applied(limit);
   }
   reached(Step::listed);
-  if (::fsync(mine.file.get()) != 0 || ::fsync(place_.get()) != 0)
-    return trouble("cannot make a claim durable in", place_.path(), errno);
+  if (::fsync(mine.file.get()) != 0 || ::fsync(directory_.get()) != 0)
+    return system_error("cannot make a claim durable in", directory_.path(), errno);
   reached(Step::synced);
   remove_before(listing, mine);
   const auto record = mine.record;
@@ -337,27 +340,27 @@ Result<Swap> Store::settle(Held mine, const Limit& limit) {
 
 Result<Store::Held> Store::prepare(const Record& next) const {
   Held mine;
-  mine.file = Descriptor::take([&] { return ::openat(place_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
-  if (!mine.file) return trouble("cannot make a file in", place_.path(), errno);
+  mine.file = Descriptor::take([&] { return ::openat(directory_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
+  if (!mine.file) return system_error("cannot make a file in", directory_.path(), errno);
   mine.origin = {boot_id_, time_namespace_, mine.file.id()};
   mine.record = next;
   mine.ends = lease_end(next);
   const auto image = encode(next, election_, mine.origin);
   if (!image) return image.error();
   // Whoever may list the directory may read who leads.
-  if (::fchmod(mine.file.get(), 0600 | (place_.permissions() & 0044)) != 0 ||
+  if (::fchmod(mine.file.get(), 0600 | (directory_.permissions() & 0044)) != 0 ||
       !write_all(mine.file.get(), &*image, sizeof(Image), 0))
-    return trouble("cannot write a claim in", place_.path(), errno);
-  if (!lock(mine.file.get())) return trouble("cannot lock a claim in", place_.path(), errno);
+    return system_error("cannot write a claim in", directory_.path(), errno);
+  if (!lock(mine.file.get())) return system_error("cannot lock a claim in", directory_.path(), errno);
   return mine;
 }
 
 /// In ascending order: whoever is killed in the midst of it leaves no gap.
 void Store::remove_before(const Listing& listing, const Held& mine) const {
   for (const auto number : listing.tenures)
-    if (number < mine.number) ::unlinkat(place_.get(), std::to_string(number).c_str(), 0);
+    if (number < mine.number) ::unlinkat(directory_.get(), std::to_string(number).c_str(), 0);
   for (const auto token : listing.recalls)
-    if (token != mine.record.token) ::unlinkat(place_.get(), recall_name(token).c_str(), 0);
+    if (token != mine.record.token) ::unlinkat(directory_.get(), recall_name(token).c_str(), 0);
 }
 
 Swap Store::applied(const Record& record, const Listing& listing, const Limit& limit) const {
@@ -378,19 +381,19 @@ std::optional<Version> Store::await_change(const std::optional<Version>& seen, c
   }
   const auto waker = limit.clock.make_waker();
   struct Listening {
-    Ear& ear;
-    ~Listening() { ear.wake(nullptr); }
-  } const listening{ear_};
+    Subscription& subscription;
+    ~Listening() { subscription.wake(nullptr); }
+  } const listening{subscription_};
   int looks = 0;
   while (!limit.passed()) {
-    ear_.wake(waker.get());
-    if (ear_.took_close()) looks = looks_after_close;
+    subscription_.wake(waker.get());
+    if (subscription_.took_close()) looks = looks_after_close;
     const auto now = look(limit);
     if (!now || differs(seen, now->read)) break;
-    const auto follow = ear_.follow(place_.id(), place_.get(), now->listing.newest());
-    if (follow == Ear::Follow::anew) continue;
+    const auto state = subscription_.watch(directory_.id(), directory_.get(), now->listing.newest());
+    if (state == Subscription::State::renewed) continue;
     auto until = limit.by;
-    if (follow == Ear::Follow::deaf) until = std::min(until, limit.clock.now() + poll_interval);
+    if (state == Subscription::State::unavailable) until = std::min(until, limit.clock.now() + poll_interval);
     if (looks > 0) until = std::min(until, limit.clock.now() + look_again), --looks;
     wait(*waker, {limit.clock, until, limit.stop});
   }
@@ -400,7 +403,7 @@ std::optional<Version> Store::await_change(const std::optional<Version>& seen, c
 /// Another tenure, or one that was given back since we last told. Renewals are no news.
 bool Store::differs(const std::optional<Version>& seen, const Read& now) const {
   if (!now.record || !seen) return now.record.has_value() != seen.has_value();
-  return now.record->token != seen->token || (now.record->released && told_released_ != seen->token);
+  return now.record->token != seen->token || (now.record->released && known_released_ != seen->token);
 }
 
 std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
@@ -410,13 +413,14 @@ std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
   // Of another tenure it means nothing: left there, it would greet one that gets this token later.
   const auto& standing = found->read.record;
   if (!standing || standing->token != request.token) return std::nullopt;
-  const auto file = Descriptor::take([&] { return ::openat(place_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
+  const auto file =
+      Descriptor::take([&] { return ::openat(directory_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
   const auto text = printable(request.by, max_candidate_bytes) + '\n' + printable(request.why);
-  if (!file || ::fchmod(file.get(), 0600 | (place_.permissions() & 0044)) != 0 ||
+  if (!file || ::fchmod(file.get(), 0600 | (directory_.permissions() & 0044)) != 0 ||
       !write_all(file.get(), text.data(), text.size(), 0))
-    return trouble("cannot write a request in", place_.path(), errno);
-  if (!publish_as(file.get(), place_.get(), recall_name(request.token)) && errno != EEXIST)
-    return trouble("cannot leave a request in", place_.path(), errno);
+    return system_error("cannot write a request in", directory_.path(), errno);
+  if (!publish_as(file.get(), directory_.get(), recall_name(request.token)) && errno != EEXIST)
+    return system_error("cannot leave a request in", directory_.path(), errno);
   return std::nullopt;
 }
 

@@ -15,8 +15,8 @@
 #include <tenure/result.hpp>
 
 #include "descriptor.hpp"
+#include "directory.hpp"
 #include "image.hpp"
-#include "place.hpp"
 #include "watch.hpp"
 
 namespace tenure::file {
@@ -51,7 +51,7 @@ class Store final : public ConditionalStore {
   };
 
   std::optional<Error> unusable(const Limit& limit) const;
-  Read tell(Read answer);
+  Read remember(Read answer);
   Result<Look> look(const Limit& limit);
   Result<bool> look_into(std::uint64_t newest, Read& out) const;
   Result<bool> judge(Decoded decoded, const Descriptor& file, const std::string& path, Read& out) const;
@@ -60,8 +60,8 @@ class Store final : public ConditionalStore {
   bool in_place(const std::optional<Expected>& expected, const Record& next) const;
   Result<Swap> renew(const Record& next, const Limit& limit);
   Result<Swap> release(const Record& next, const Limit& limit);
-  Result<Swap> refuse(const Limit& limit);
-  Result<Swap> lose(const Limit& limit);
+  Result<Swap> not_applied(const Limit& limit);
+  Result<Swap> give_up(const Limit& limit);
   Result<bool> still_mine() const;
   Result<bool> is_newest(const Held& mine, Listing& listing) const;
   bool is_named(const Held& mine) const;
@@ -82,11 +82,11 @@ class Store final : public ConditionalStore {
   unsigned life_{life()};
   std::string boot_id_;
   std::uint64_t time_namespace_{};
-  Place place_;
+  ElectionDirectory directory_;
   std::optional<Held> held_;
-  std::optional<Token> lost_;           ///< A tenure of ours that ended against our will: never renewed again.
-  std::optional<Token> told_released_;  ///< What the last answer told as given back.
-  Ear ear_;
+  std::optional<Token> lost_;            ///< A tenure of ours that ended against our will: never renewed again.
+  std::optional<Token> known_released_;  ///< The tenure that our last answer showed as released.
+  Subscription subscription_;
 };
 
 }  // namespace tenure::file

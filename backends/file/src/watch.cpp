@@ -16,7 +16,7 @@
 namespace tenure::file {
 namespace {
 
-// Not IN_MODIFY: it would wake every standby at every renewal.
+// Not IN_MODIFY: it would wake every follower at every renewal.
 constexpr std::uint32_t names =
     IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 constexpr std::uint32_t closing = IN_CLOSE_WRITE;
@@ -93,46 +93,47 @@ void Watcher::run() {
 void Watcher::dispatch(int watch, std::uint32_t mask) {
   const std::lock_guard lock(mutex_);
   const bool lost_some = (mask & IN_Q_OVERFLOW) != 0;
-  const auto [first, last] = lost_some ? std::pair(ears_.begin(), ears_.end()) : ears_.equal_range(watch);
+  const auto [first, last] =
+      lost_some ? std::pair(subscriptions_.begin(), subscriptions_.end()) : subscriptions_.equal_range(watch);
   for (auto it = first; it != last; ++it) {
-    auto& ear = *it->second;
-    if (lost_some || (mask & IN_CLOSE_WRITE) != 0) ear.closed_ = true;
-    if ((mask & IN_IGNORED) != 0) ear.vanished_ = true;
-    if (ear.waker_ != nullptr) ear.waker_->wake();
+    auto& subscription = *it->second;
+    if (lost_some || (mask & IN_CLOSE_WRITE) != 0) subscription.closed_ = true;
+    if ((mask & IN_IGNORED) != 0) subscription.vanished_ = true;
+    if (subscription.waker_ != nullptr) subscription.waker_->wake();
   }
-  if ((mask & IN_IGNORED) != 0) ears_.erase(watch);
+  if ((mask & IN_IGNORED) != 0) subscriptions_.erase(watch);
 }
 
-int Ear::add(const std::string& path, std::uint32_t mask) {
+int Subscription::add(const std::string& path, std::uint32_t mask) {
   const std::lock_guard lock(watcher_->mutex_);
   const int watch = ::inotify_add_watch(watcher_->inotify_.get(), path.c_str(), mask);
-  if (watch >= 0) watcher_->ears_.emplace(watch, this);
+  if (watch >= 0) watcher_->subscriptions_.emplace(watch, this);
   return watch;
 }
 
-void Ear::drop(int& watch) {
+void Subscription::drop(int& watch) {
   const int dropped = std::exchange(watch, -1);
   if (dropped < 0) return;
   const std::lock_guard lock(watcher_->mutex_);
-  auto& ears = watcher_->ears_;
-  std::erase_if(ears, [&](const auto& entry) { return entry.first == dropped && entry.second == this; });
-  if (!ears.contains(dropped)) ::inotify_rm_watch(watcher_->inotify_.get(), dropped);
+  auto& all = watcher_->subscriptions_;
+  std::erase_if(all, [&](const auto& entry) { return entry.first == dropped && entry.second == this; });
+  if (!all.contains(dropped)) ::inotify_rm_watch(watcher_->inotify_.get(), dropped);
 }
 
-Ear::Follow Ear::follow(FileId directory, int descriptor, std::uint64_t newest) {
+Subscription::State Subscription::watch(FileId directory, int descriptor, std::uint64_t newest) {
   if (watcher_ && watcher_->ended_) {
     leave();
     watcher_ = nullptr;
     on_directory_ = on_newest_ = -1;
   }
   if (!watcher_) watcher_ = Watcher::shared();
-  if (!watcher_) return Follow::deaf;
+  if (!watcher_) return State::unavailable;
   {
     const std::lock_guard lock(watcher_->mutex_);
     if (std::exchange(vanished_, false)) newest_ = 0, directory_ = {};
   }
   if (directory_ == directory && newest_ == newest && on_directory_ >= 0 && (newest == 0 || on_newest_ >= 0))
-    return Follow::already;
+    return State::standing;
   const auto path = "/proc/self/fd/" + std::to_string(descriptor);
   if (directory_ != directory || on_directory_ < 0) {
     drop(on_directory_);
@@ -143,22 +144,22 @@ Ear::Follow Ear::follow(FileId directory, int descriptor, std::uint64_t newest) 
   directory_ = directory;
   newest_ = newest;
   // A newest that has gone meanwhile is told by the next look.
-  return on_directory_ < 0 || (newest != 0 && on_newest_ < 0) ? Follow::deaf : Follow::anew;
+  return on_directory_ < 0 || (newest != 0 && on_newest_ < 0) ? State::unavailable : State::renewed;
 }
 
-void Ear::wake(Waker* waker) {
+void Subscription::wake(Waker* waker) {
   if (!watcher_) return;
   const std::lock_guard lock(watcher_->mutex_);
   waker_ = waker;
 }
 
-bool Ear::took_close() {
+bool Subscription::took_close() {
   if (!watcher_) return false;
   const std::lock_guard lock(watcher_->mutex_);
   return std::exchange(closed_, false);
 }
 
-void Ear::leave() {
+void Subscription::leave() {
   if (!watcher_ || life_ != life()) return;
   drop(on_directory_);
   drop(on_newest_);

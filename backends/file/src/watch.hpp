@@ -16,7 +16,7 @@
 
 namespace tenure::file {
 
-class Ear;
+class Subscription;
 
 class Watcher {
  public:
@@ -27,7 +27,7 @@ class Watcher {
   Watcher& operator=(const Watcher&) = delete;
 
  private:
-  friend class Ear;
+  friend class Subscription;
   Watcher(Descriptor inotify, Descriptor quit);
   void run();
   void dispatch(int watch, std::uint32_t mask);
@@ -36,28 +36,28 @@ class Watcher {
   unsigned life_{life()};
   std::atomic<bool> ended_{false};  ///< Somebody closed our descriptors: hears nothing any more.
   std::mutex mutex_;
-  std::multimap<int, Ear*> ears_;  ///< By inotify's number for a file.
+  std::multimap<int, Subscription*> subscriptions_;  ///< By inotify's number for a file.
   std::unique_ptr<std::thread> thread_;
 };
 
-/// What one store listens to, and what it heard. For one thread at a time.
-class Ear {
+/// What one store watches, and what happened there. REQUIRES: one thread at a time.
+class Subscription {
  public:
-  Ear() = default;
-  ~Ear() { leave(); }
-  Ear(const Ear&) = delete;
-  Ear& operator=(const Ear&) = delete;
+  Subscription() = default;
+  ~Subscription() { leave(); }
+  Subscription(const Subscription&) = delete;
+  Subscription& operator=(const Subscription&) = delete;
 
-  enum class Follow {
-    already,  ///< It has been listening to these since the last call.
-    anew,     ///< It listens from now on: look again.
-    deaf,     ///< There is nothing to listen with.
+  enum class State {
+    standing,     ///< It has watched these since the last call.
+    renewed,      ///< It watches them from now on: look again.
+    unavailable,  ///< The process can have no inotify instance.
   };
 
-  /// Listens to the names in the directory, and to the closing of one file in it (0: none).
-  Follow follow(FileId directory, int descriptor, std::uint64_t newest);
+  /// Watches the names in the directory, and the closing of one file in it (0: none).
+  State watch(FileId directory, int descriptor, std::uint64_t newest);
 
-  /// Wakes this one when something is heard; nullptr: nobody.
+  /// Wakes this waker when something happens; nullptr: none.
   void wake(Waker* waker);
 
   /// Whether a file was closed by one who could write, since last asked.

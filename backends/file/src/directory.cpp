@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "place.hpp"
+#include "directory.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #include <tenure/kit/text.hpp>
 
-#include "trouble.hpp"
+#include "errors.hpp"
 
 namespace tenure::file {
 namespace {
@@ -38,10 +38,10 @@ void note(std::string_view name, Listing& listing) {
 /// was not enough.
 Result<bool> list_once(int directory, const std::string& path, Listing& listing) {
   alignas(dirent64) std::array<char, 32768> buffer;
-  if (::lseek(directory, 0, SEEK_SET) < 0) return trouble("cannot list", path, errno);
+  if (::lseek(directory, 0, SEEK_SET) < 0) return system_error("cannot list", path, errno);
   for (bool first = true;; first = false) {
     const auto got = ::getdents64(directory, buffer.data(), buffer.size());
-    if (got < 0) return trouble("cannot list", path, errno);
+    if (got < 0) return system_error("cannot list", path, errno);
     if (got == 0) return true;
     if (!first) return false;
     for (auto at = buffer.data(); at < buffer.data() + got;) {
@@ -110,7 +110,7 @@ std::optional<std::string> unfit_file_system(std::uint64_t type) {
   return std::string("is on a file system of type ") + hex + ", not known to be local" + remedy;
 }
 
-Place::Place(const std::filesystem::path& directory, std::string_view election) {
+ElectionDirectory::ElectionDirectory(const std::filesystem::path& directory, std::string_view election) {
   path_ = std::filesystem::absolute(directory).lexically_normal().string();
   while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
   steps_.push_back(path_);
@@ -120,24 +120,25 @@ Place::Place(const std::filesystem::path& directory, std::string_view election) 
   }
 }
 
-Result<bool> Place::stands() const {
+Result<bool> ElectionDirectory::stands() const {
   struct stat now {};
-  if (::stat(path_.c_str(), &now) == 0) return directory_.ours() && FileId{now.st_dev, now.st_ino} == directory_.id();
+  if (::stat(path_.c_str(), &now) == 0) return descriptor_.ours() && FileId{now.st_dev, now.st_ino} == descriptor_.id();
   if (errno == ENOENT || errno == ENOTDIR) return false;
-  return trouble("cannot look at", path_, errno);
+  return system_error("cannot look at", path_, errno);
 }
 
-std::optional<Error> Place::enter() {
+std::optional<Error> ElectionDirectory::enter() {
   const auto stands_now = stands();
   if (!stands_now) return stands_now.error();
   if (*stands_now) return std::nullopt;
-  directory_.close();
+  descriptor_.close();
   if (auto error = make()) return error;
   return open();
 }
 
 /// `open_to_all`: everybody could have put this here.
-std::optional<Error> Place::judge(const struct stat& now, const std::string& path, bool top, bool open_to_all) {
+std::optional<Error> ElectionDirectory::judge(const struct stat& now, const std::string& path, bool top,
+                                              bool open_to_all) {
   if (!S_ISDIR(now.st_mode))
     return Error{Fault::misconfigured, path + " is not a directory; name one, or remove that file"};
   const auto us = ::geteuid();
@@ -151,7 +152,7 @@ std::optional<Error> Place::judge(const struct stat& now, const std::string& pat
   return std::nullopt;
 }
 
-std::optional<Error> Place::make() const {
+std::optional<Error> ElectionDirectory::make() const {
   unsigned mode = 0700;
   bool open_to_all = true;
   for (const auto& step : steps_) {
@@ -163,11 +164,11 @@ std::optional<Error> Place::make() const {
           Fault::misconfigured,
           step + " is a symbolic link; remove it, or name the directory that holds the elections by its own path"};
     if (::stat(step.c_str(), &now) != 0) {
-      if (errno != ENOENT) return trouble("cannot look at", step, errno);
+      if (errno != ENOENT) return system_error("cannot look at", step, errno);
       // By chmod, because the umask would take the group's right to share it.
       if (::mkdir(step.c_str(), 0700) == 0 ? ::chmod(step.c_str(), mode) != 0 : errno != EEXIST)
-        return trouble("cannot make the directory", step, errno);
-      if (::stat(step.c_str(), &now) != 0) return trouble("cannot look at", step, errno);
+        return system_error("cannot make the directory", step, errno);
+      if (::stat(step.c_str(), &now) != 0) return system_error("cannot look at", step, errno);
     }
     if (auto error = judge(now, step, top, open_to_all)) return error;
     open_to_all = (now.st_mode & S_IWOTH) != 0;
@@ -176,22 +177,22 @@ std::optional<Error> Place::make() const {
   return std::nullopt;
 }
 
-std::optional<Error> Place::open() {
+std::optional<Error> ElectionDirectory::open() {
   auto opened =
       Descriptor::take([this] { return ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
-  if (!opened) return trouble("cannot open the directory", path_, errno);
+  if (!opened) return system_error("cannot open the directory", path_, errno);
   if (auto error = check(opened)) return error;
-  directory_ = std::move(opened);
+  descriptor_ = std::move(opened);
   return std::nullopt;
 }
 
-std::optional<Error> Place::check(const Descriptor& opened) {
+std::optional<Error> ElectionDirectory::check(const Descriptor& opened) {
   struct statfs system {};
-  if (::fstatfs(opened.get(), &system) != 0) return trouble("cannot look at the file system of", path_, errno);
+  if (::fstatfs(opened.get(), &system) != 0) return system_error("cannot look at the file system of", path_, errno);
   if (const auto why = unfit_file_system(static_cast<std::uint64_t>(system.f_type) & 0xFFFFFFFF))
     return Error{Fault::misconfigured, path_ + " " + *why};
   struct stat now {};
-  if (::fstat(opened.get(), &now) != 0) return trouble("cannot look at", path_, errno);
+  if (::fstat(opened.get(), &now) != 0) return system_error("cannot look at", path_, errno);
   permissions_ = now.st_mode & 0777;
   // make() judged a path; this is what we got.
   if (auto error = judge(now, path_, false, false)) return error;
@@ -206,10 +207,10 @@ std::optional<Error> Place::check(const Descriptor& opened) {
   return std::nullopt;
 }
 
-Result<Listing> Place::list() const {
+Result<Listing> ElectionDirectory::list() const {
   for (int attempt = 0; attempt < 4; ++attempt) {
     Listing listing;
-    const auto whole = list_once(directory_.get(), path_, listing);
+    const auto whole = list_once(descriptor_.get(), path_, listing);
     if (!whole) return whole.error();
     if (!*whole) continue;
     std::sort(listing.tenures.begin(), listing.tenures.end());

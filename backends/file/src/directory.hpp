@@ -32,10 +32,10 @@ struct Listing {
   std::uint64_t newest() const { return tenures.empty() ? 0 : tenures.back(); }
 };
 
-class Place {
+class ElectionDirectory {
  public:
   /// Does nothing yet.
-  Place(const std::filesystem::path& directory, std::string_view election);
+  ElectionDirectory(const std::filesystem::path& directory, std::string_view election);
 
   /// Makes sure that the descriptor is open and is what stands at the path now; makes missing directories.
   std::optional<Error> enter();
@@ -46,8 +46,8 @@ class Place {
   /// All names, as they stood together at one moment.
   Result<Listing> list() const;
 
-  int get() const { return directory_.get(); }
-  FileId id() const { return directory_.id(); }
+  int get() const { return descriptor_.get(); }
+  FileId id() const { return descriptor_.id(); }
   const std::string& path() const { return path_; }
   std::string path_of(std::string_view name) const { return path_ + '/' + std::string(name); }
   unsigned permissions() const { return permissions_; }
@@ -60,7 +60,7 @@ class Place {
 
   std::vector<std::string> steps_;  ///< The directory, and each below it that we may make.
   std::string path_;
-  Descriptor directory_;
+  Descriptor descriptor_;
   unsigned permissions_{};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which directories an election gets, and which are refused.
-#include "place.hpp"
+#include "directory.hpp"
 
 #include <gmock/gmock.h>
 #include <grp.h>
@@ -25,14 +25,14 @@ std::string refusal(const fs::path& base, const std::string& election = "jobs") 
   return "accepted";
 }
 
-TEST(FilePlace, NamesArePercentEncoded) {
+TEST(FileDirectory, NamesArePercentEncoded) {
   EXPECT_THAT(encoded("Jobs-1_a.b"), ElementsAre("Jobs-1_a.b"));
   EXPECT_THAT(encoded("a/b%~\n\xff"), ElementsAre("a%2Fb%25%7E%0A%FF"));
   EXPECT_THAT(encoded("."), ElementsAre("%2E"));
   EXPECT_THAT(encoded(".."), ElementsAre("%2E."));
 }
 
-TEST(FilePlace, LongOnesAreSplitAndNeverMeet) {
+TEST(FileDirectory, LongOnesAreSplitAndNeverMeet) {
   const auto pieces = encoded(std::string(200, '/'));
   ASSERT_EQ(pieces.size(), 3u);
   std::string whole;
@@ -48,7 +48,7 @@ TEST(FilePlace, LongOnesAreSplitAndNeverMeet) {
   EXPECT_FALSE(read(shorter).record);
 }
 
-TEST(FilePlace, NetworkFileSystemsAreRefusedByName) {
+TEST(FileDirectory, NetworkFileSystemsAreRefusedByName) {
   EXPECT_FALSE(unfit_file_system(0xEF53));
   EXPECT_FALSE(unfit_file_system(0x01021994));
   for (const auto& [type, name] : {std::pair<std::uint64_t, const char*>{0x6969, "NFS"},
@@ -65,7 +65,7 @@ TEST(FilePlace, NetworkFileSystemsAreRefusedByName) {
   EXPECT_THAT(unfit_file_system(0x12345).value_or(""), HasSubstr("0x12345"));
 }
 
-TEST(FilePlace, WhatIsMissingIsMadeForItsOwner) {
+TEST(FileDirectory, WhatIsMissingIsMadeForItsOwner) {
   Scratch scratch;
   Store made{scratch / "base", "jobs"};
   struct stat now {};
@@ -77,7 +77,7 @@ TEST(FilePlace, WhatIsMissingIsMadeForItsOwner) {
   EXPECT_THAT(refusal(scratch / "missing/base"), HasSubstr("name a directory whose parent exists"));
 }
 
-TEST(FilePlace, AGroupKeepsItsRightsWhateverTheUmask) {
+TEST(FileDirectory, AGroupKeepsItsRightsWhateverTheUmask) {
   Scratch base;
   ASSERT_EQ(::chmod(base.path().c_str(), 02770), 0);
   const auto before = ::umask(077);
@@ -92,7 +92,7 @@ TEST(FilePlace, AGroupKeepsItsRightsWhateverTheUmask) {
   EXPECT_EQ(now.st_mode & 07777, 0640u);
 }
 
-TEST(FilePlace, DirectoriesForEverybodyAreRefused) {
+TEST(FileDirectory, DirectoriesForEverybodyAreRefused) {
   Scratch base;
   ASSERT_EQ(::chmod(base.path().c_str(), 0777), 0);
   EXPECT_THAT(refusal(base), AllOf(HasSubstr("can be written by everybody"), HasSubstr("chmod o-w")));
@@ -105,7 +105,7 @@ TEST(FilePlace, DirectoriesForEverybodyAreRefused) {
   EXPECT_THAT(refusal(base), HasSubstr("can be written by everybody"));
 }
 
-TEST(FilePlace, DirectoriesOfOthersAreRefused) {
+TEST(FileDirectory, DirectoriesOfOthersAreRefused) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a directory away";
   Scratch base;
   ASSERT_EQ(::chown(base.path().c_str(), 12345, 0), 0);
@@ -118,7 +118,7 @@ TEST(FilePlace, DirectoriesOfOthersAreRefused) {
 }
 
 // Root's directory, a group's election: the second user finds what the first one made.
-TEST(FilePlace, UsersOfOneGroupShare) {
+TEST(FileDirectory, UsersOfOneGroupShare) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can become two users";
   Scratch base;
   ASSERT_EQ(::chown(base.path().c_str(), 0, 54321), 0);
@@ -151,13 +151,13 @@ TEST(FilePlace, UsersOfOneGroupShare) {
             0);
 }
 
-TEST(FilePlace, AFileIsNoDirectory) {
+TEST(FileDirectory, AFileIsNoDirectory) {
   Scratch base;
   std::ofstream(base / "jobs") << "hello";
   EXPECT_THAT(refusal(base), HasSubstr("is not a directory"));
 }
 
-TEST(FilePlace, OtherFilesInTheDirectoryAreLeftAlone) {
+TEST(FileDirectory, OtherFilesInTheDirectoryAreLeftAlone) {
   Scratch base;
   Store store{base, "jobs"};
   for (const auto* name : {"README", "01", "1a", "-1", "recall.x", "0"}) std::ofstream(base / "jobs" / name) << "x";
@@ -166,14 +166,14 @@ TEST(FilePlace, OtherFilesInTheDirectoryAreLeftAlone) {
   EXPECT_EQ(names(base / "jobs").size(), 7u);
 }
 
-TEST(FilePlace, TooManyFilesAreAnErrorThatSaysSo) {
+TEST(FileDirectory, TooManyFilesAreAnErrorThatSaysSo) {
   Scratch base;
   Store store{base, "jobs"};
   for (int i = 0; i < 3000; ++i) std::ofstream(base / "jobs" / ("other" + std::to_string(i)));
   EXPECT_THAT(error_of(store.read(within(1s))).message, HasSubstr("too many files"));
 }
 
-TEST(FilePlace, TheLastNumberIsRefused) {
+TEST(FileDirectory, TheLastNumberIsRefused) {
   Scratch base;
   Store store{base, "jobs"};
   std::ofstream(base / "jobs/18446744073709551615") << "x";
@@ -186,7 +186,7 @@ TEST(FilePlace, TheLastNumberIsRefused) {
   EXPECT_TRUE(swap(store, std::nullopt, record(7, 70)));
 }
 
-TEST(FilePlace, ASymbolicLinkInTheElectionsPlaceIsNamed) {
+TEST(FileDirectory, ASymbolicLinkInTheElectionsPlaceIsNamed) {
   Scratch base, elsewhere;
   fs::create_directory_symlink(elsewhere.path(), base / "jobs");
   EXPECT_THAT(refusal(base), AllOf(HasSubstr("jobs is a symbolic link"), HasSubstr("remove it")));

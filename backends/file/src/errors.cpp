@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trouble.hpp"
+#include "errors.hpp"
 
 #include <cerrno>
 #include <system_error>
 
 namespace tenure::file {
 
-Error trouble(const std::string& doing, const std::string& path, int error_number) {
+Error system_error(const std::string& doing, const std::string& path, int error_number) {
   auto fault = Fault::unreachable;
   std::string remedy;
   switch (error_number) {

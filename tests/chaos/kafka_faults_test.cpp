@@ -122,7 +122,7 @@ std::string disorder(const std::vector<Step>& steps) {
   return {};
 }
 
-TEST(Disorder, IsACommitWithoutAnAnswerOrInAJoin) {
+TEST(KafkaDisorder, IsACommitWithoutAnAnswerOrInAJoin) {
   const Step commits{Step::commits, "a"}, committed{Step::committed, "a"}, joins{Step::joins, "a"};
   const Step joined{Step::joined, "a"}, another_joins{Step::joins, "b"};
   EXPECT_EQ(disorder({joins, joined, commits, another_joins, committed, joins, joined, commits}), "");

@@ -48,7 +48,7 @@ void check(rd_kafka_resp_err_t code, const char* what) {
   if (code) throw std::runtime_error(std::string(what) + ": " + rd_kafka_err2str(code));
 }
 
-/// To one question to the cluster's administration.
+/// The answer to one question to the cluster's administration.
 class Answer {
  public:
   explicit Answer(rd_kafka_t* rk) : queue_(rd_kafka_queue_new(rk)) {}

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The broker under test, spoken to from outside the library: topics, who is in a group, and a member thrown
-// out.
+// The broker under test, used from outside the library: topics, rights, who is in a group, and how to expel a member.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -25,7 +24,7 @@ enum class Right { read, create };
 void create_acl(const std::string& brokers, const std::string& principal, Resource resource, const std::string& name,
                 Right right);
 
-/// Partitions; 0 if there is no such topic.
+/// How many partitions it has; 0 if there is no such topic.
 int partitions(const std::string& brokers, const std::string& topic);
 
 struct Member {
@@ -33,17 +32,18 @@ struct Member {
 };
 std::vector<Member> members(const std::string& brokers, const std::string& group);
 
-/// What a reset of the offsets writes, to a group without members. Throws std::runtime_error.
+/// Writes what a reset of the offsets writes. REQUIRES: the group has no members. Throws std::runtime_error.
 void write_offset(const std::string& brokers, const std::string& group, const std::string& topic, int partition,
                   std::int64_t offset);
 
-/// As `kafka-consumer-groups --delete-offsets` does, of a group without members. Throws std::runtime_error.
+/// Does what `kafka-consumer-groups --delete-offsets` does. REQUIRES: the group has no members. Throws
+/// std::runtime_error.
 void delete_offset(const std::string& brokers, const std::string& group, const std::string& topic, int partition);
 
-/// A group without members. Throws std::runtime_error.
+/// Deletes a group. REQUIRES: it has no members. Throws std::runtime_error.
 void delete_group(const std::string& brokers, const std::string& group);
 
-/// A consumer that has no business in the group: range, as most clients have by default, and a name of its own.
+/// A consumer that does not belong in the group. It uses range, as most clients do by default, and a name of its own.
 class Stranger {
  public:
   Stranger(const std::string& brokers, const std::string& group, const std::string& topic,

@@ -25,7 +25,7 @@ class List {
   rd_kafka_topic_partition_list_t* const list_ = rd_kafka_topic_partition_list_new(1);
 };
 
-TEST(KafkaClient, APartitionsErrorIsTheCommits) {
+TEST(KafkaClient, AnErrorOfAPartitionIsTheErrorOfTheCommit) {
   List good, bad;
   good.add("t", 0);
   bad.add("t", 0);
@@ -37,7 +37,7 @@ TEST(KafkaClient, APartitionsErrorIsTheCommits) {
   EXPECT_EQ(error_of(RD_KAFKA_RESP_ERR__TRANSPORT, bad.get()), RD_KAFKA_RESP_ERR__TRANSPORT);
 }
 
-TEST(KafkaClient, WhoOwnsIsWhoHasPartitionZeroOfTheTopic) {
+TEST(KafkaClient, TheOwnerHasPartitionZeroOfTheTopic) {
   EXPECT_FALSE(has_owner_partition(nullptr, "t"));
   List list;
   EXPECT_FALSE(has_owner_partition(list.get(), "t"));
@@ -54,7 +54,7 @@ std::string bytes(std::initializer_list<int> values) {
   return out;
 }
 
-TEST(KafkaClient, WhatAMemberWasAssignedIsRead) {
+TEST(KafkaClient, TheAssignmentOfAMemberIsRead) {
   const auto version = bytes({0, 1});
   const auto topic = [](char name, std::initializer_list<int> partitions) {
     auto out = bytes({0, 1, name, 0, 0, 0, static_cast<int>(partitions.size())});

@@ -27,7 +27,7 @@ TEST(KafkaErrors, WithoutACoordinatorTheCommonestReasonIsTold) {
   EXPECT_EQ(reading_failed(RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED).find(property), std::string::npos);
 }
 
-TEST(KafkaErrors, OnlyNoErrorIsAcceptedAndOnlyAFenceDeposes) {
+TEST(KafkaErrors, ACommitIsAcceptedFencedWithoutATopicOrFailed) {
   for (int code = -200; code < 200; ++code) {
     const auto expected = code == 0                                ? Outcome::accepted
                           : code == 22 || code == 25 || code == 82 ? Outcome::fenced  // generation, member, instance

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: the backend does on a real broker with default settings what its header says. Method: backends in one
-// process, driven verb by verb; every wait is for a condition and has a deadline.
+// Goal: on a real broker with default settings the backend does what its header says. Method: the test calls backends
+// of one process verb by verb. Every wait is for a condition and has a deadline.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -58,7 +58,7 @@ TEST_F(Kafka, TheFirstOfANewGroupLeadsWithItsAssignment) {
   }));
 }
 
-TEST_F(Kafka, ASecondIsDeniedWithTheHolder) {
+TEST_F(Kafka, ASecondCandidateIsDeniedWithTheHolder) {
   Candidate a(options("a")), b(options("b"));
   const auto token = a.campaign();
   ASSERT_TRUE(token);
@@ -82,11 +82,11 @@ TEST_F(Kafka, AReleaseHandsOverWithoutWaitingForALease) {
   ASSERT_TRUE(token);
   std::optional<Token> next;
   Clock::Time led{};
-  std::jthread standby([&] {
+  std::jthread follower([&] {
     next = b.campaign();
     led = boot_clock().now();
   });
-  // Until the standby is in the group, and a while more: the leader stays.
+  // Until the follower is in the group, and a while more: the leader stays.
   for (const auto until = within(patience); members(brokers_, group_).size() < 2 && !until.passed();)
     ASSERT_TRUE(a.renewed(*token));
   for (int i = 0; i < 3; ++i) {
@@ -95,7 +95,7 @@ TEST_F(Kafka, AReleaseHandsOverWithoutWaitingForALease) {
   }
   const auto released = boot_clock().now();
   EXPECT_EQ(a.release(), std::nullopt);
-  standby.join();
+  follower.join();
   ASSERT_TRUE(next);
   EXPECT_GT(*next, *token);
   EXPECT_LT(led - released, presets().fast.term - 1s) << "the last renewal is less than a second older";
@@ -113,7 +113,7 @@ TEST_F(Kafka, AfterAReleaseTheCandidateFollowsWithTheLastRank) {
   EXPECT_GT(*again, *token);
 }
 
-TEST_F(Kafka, AResetOfTheOffsetsMakesNoTokenBeginAnew) {
+TEST_F(Kafka, AfterAResetOfTheOffsetsTokensStillRise) {
   const auto first = Candidate(options("a")).campaign();
   ASSERT_TRUE(first);
   await_empty_group();
@@ -291,30 +291,30 @@ TEST_F(Kafka, AnExpelledLeaderIsToldAndComesBackWithItsTokenOrAHigherOne) {
   }
 }
 
-TEST_F(Kafka, AnExpelledStandbyRanksAnew) {
+TEST_F(Kafka, AnExpelledFollowerRanksAnew) {
   Candidate a(options("a")), b(options("b"));
   const auto token = a.campaign();
   ASSERT_TRUE(token);
   const auto of_a = members(brokers_, group_).at(0).client_id;
-  std::optional<Member> standby;
+  std::optional<Member> follower;
   const auto until = within(patience);
-  const auto find_standby = [&] {
+  const auto find_follower = [&] {
     ASSERT_TRUE(a.renewed(*token));
     b.campaign(300ms);
     for (const auto& member : members(brokers_, group_))
-      if (member.client_id != of_a) standby = member;
+      if (member.client_id != of_a) follower = member;
   };
-  while (!standby && !until.passed()) find_standby();
-  ASSERT_TRUE(standby);
-  const auto before = *standby;
+  while (!follower && !until.passed()) find_follower();
+  ASSERT_TRUE(follower);
+  const auto before = *follower;
   std::string expelled;
-  for (const auto all = within(patience); standby->client_id == before.client_id && !all.passed(); find_standby()) {
-    if (standby->id == expelled) continue;
-    for (const auto joined = within(2s); !joined.passed();) find_standby();  // and has its assignment; else once more
-    expelled = standby->id;
+  for (const auto all = within(patience); follower->client_id == before.client_id && !all.passed(); find_follower()) {
+    if (follower->id == expelled) continue;
+    for (const auto joined = within(2s); !joined.passed();) find_follower();  // and has its assignment; else once more
+    expelled = follower->id;
     ASSERT_EQ(expel(brokers_, group_, expelled), 0);
   }
-  EXPECT_NE(standby->client_id, before.client_id) << "with the old rank it would take the lead from a successor";
+  EXPECT_NE(follower->client_id, before.client_id) << "with the old rank it would take the lead from a successor";
 }
 
 TEST_F(Kafka, AnExpelledLeadersLeaseIsWaitedFor) {
@@ -322,7 +322,7 @@ TEST_F(Kafka, AnExpelledLeadersLeaseIsWaitedFor) {
   const auto token = a.campaign();
   ASSERT_TRUE(token);
   std::optional<Token> next;
-  std::jthread standby([&] { next = b.campaign(); });
+  std::jthread follower([&] { next = b.campaign(); });
   for (const auto until = within(patience); members(brokers_, group_).size() < 2 && !until.passed();)
     ASSERT_TRUE(a.renewed(*token));
   const auto asked = boot_clock().now();
@@ -334,7 +334,7 @@ TEST_F(Kafka, AnExpelledLeadersLeaseIsWaitedFor) {
     }
   }
   a.backend.reset();
-  standby.join();
+  follower.join();
   ASSERT_TRUE(next);
   EXPECT_GE(boot_clock().now() - asked, presets().fast.term);
   EXPECT_GT(*next, *token);
@@ -363,7 +363,7 @@ TEST_F(Kafka, AnUnreachableBrokerIsUnknownInTime) {
   a.release();
 }
 
-TEST_F(Kafka, NoSecretIsEverTold) {
+TEST_F(Kafka, NoSecretIsEverLogged) {
   const std::string canary = "s3cr3t-canary";
   Lines lines;
   auto o = options();
@@ -415,7 +415,7 @@ TEST_F(Kafka, NothingIsFetchedOrProduced) {
   EXPECT_FALSE(lines.mention("Sent ListOffsetsRequest"));
 }
 
-TEST_F(Kafka, WhatDecidesAClaimIsReadAsAMember) {
+TEST_F(Kafka, TheReadThatDecidesAClaimIsMadeAsAMember) {
   Lines lines;
   auto o = options();
   o.log = lines.log();
@@ -427,7 +427,7 @@ TEST_F(Kafka, WhatDecidesAClaimIsReadAsAMember) {
   }));
 }
 
-TEST_F(Kafka, HeartbeatsComeAsOftenAsTheTimingWants) {
+TEST_F(Kafka, HeartbeatsComeAsOftenAsTheTimingDemands) {
   Lines lines;
   auto o = options();
   o.log = lines.log();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: the backend and its threads run without a broker, too. Method: librdkafka's mock cluster in this process. It
-// proves little of the protocol (it fences and times differently from a broker): that stands in neli_test and
-// kafka_test.
+// proves little about the protocol, because it fences and times differently from a broker. The tests of Neli and
+// kafka_test prove that.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <librdkafka/rdkafka.h>
@@ -39,7 +39,7 @@ std::atomic<int> handles{0};                                 ///< of the client 
 std::atomic<bool> readers_held{false}, reader_waits{false};  ///< in the destruction of their handle
 }  // namespace
 
-/// In place of the client library's.
+/// Replaces the function of the client library.
 extern "C" rd_kafka_resp_err_t rd_kafka_commit_queue(
     rd_kafka_t* rk, const rd_kafka_topic_partition_list_t* offsets, rd_kafka_queue_t* queue,
     void (*done)(rd_kafka_t*, rd_kafka_resp_err_t, rd_kafka_topic_partition_list_t*, void*), void* opaque) {
@@ -83,7 +83,7 @@ extern "C" rd_kafka_error_t* rd_kafka_consumer_close_queue(rd_kafka_t* rk, rd_ka
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/// In place of the C library's.
+/// Replaces the function of the C library.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
                               void* argument) {
   static const auto real = reinterpret_cast<decltype(&pthread_create)>(::dlsym(RTLD_NEXT, "pthread_create"));
@@ -96,7 +96,7 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
 namespace tenure::kafka::test {
 namespace {
 
-TEST(KafkaMock, OneIsElectedIsSeenAndHandsOver) {
+TEST(KafkaMock, ACandidateIsElectedIsSeenAndHandsOver) {
   // Handles leave their group after their backend is gone, in the background: until then it must answer.
   static const Cluster cluster("jobs.neli");
   Options o;
@@ -188,7 +188,7 @@ Options nobody_there() {
   return o;
 }
 
-TEST(KafkaThreads, OneThatCannotBeStartedIsToldByOpen) {
+TEST(KafkaThreads, AThreadThatCannotBeStartedIsToldByOpen) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizer has a pthread_create of its own";
 #endif
@@ -210,7 +210,7 @@ TEST(KafkaThreads, OneThatCannotBeStartedIsToldByOpen) {
   EXPECT_GE(refused, 2) << "of the two threads of a backend neither was refused";
 }
 
-TEST(KafkaThreads, OneThatCannotBeStartedIsToldByARequestToStepDown) {
+TEST(KafkaThreads, AThreadThatCannotBeStartedIsToldByARequestToStepDown) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizer has a pthread_create of its own";
 #endif
@@ -227,7 +227,7 @@ TEST(KafkaThreads, OneThatCannotBeStartedIsToldByARequestToStepDown) {
   EXPECT_EXIT(refused(), testing::ExitedWithCode(0), "");
 }
 
-/// Of the threads of ours: their names, and those signals of the program's that they would take.
+/// The names of our threads, and the program's signals that they would take.
 std::map<std::string, std::vector<int>> open_signals() {
   std::map<std::string, std::vector<int>> out;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -254,7 +254,7 @@ TEST(KafkaThreads, BlockTheProgramsSignals) {
   EXPECT_EQ(found, (decltype(found){{"tenure-kafka", none}, {"tenure-k-read", none}, {"tenure-k-close", none}}));
 }
 
-/// SIGALRM ends the child if this does not.
+/// SIGALRM ends the child if the function does not return.
 void in_child(const std::function<bool()>& well) {
   const auto child = ::fork();
   ASSERT_GE(child, 0);
@@ -267,7 +267,7 @@ void in_child(const std::function<bool()>& well) {
   EXPECT_EQ(status, 0);
 }
 
-TEST(KafkaThreads, AChildOfForkHasAllOfItsOwn) {
+TEST(KafkaThreads, AChildOfForkHasAReaperAndThreadsOfItsOwn) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "such a child's threads get stacks that the sanitizer takes for the parent's, or none at all";
 #endif
@@ -316,7 +316,7 @@ TEST(KafkaThreads, ABackendThatEndsAfterMainLeavesNothingBehind) {
   EXPECT_EXIT(exits(), testing::ExitedWithCode(0), "");
 }
 
-TEST(KafkaMock, ACallThatItsCallerEndsSaysSo) {
+TEST(KafkaMock, ACallEndedByItsCallerSaysSo) {
   const auto backend = open(nobody_there());
   std::stop_source stop;
   stop.request_stop();
@@ -325,7 +325,7 @@ TEST(KafkaMock, ACallThatItsCallerEndsSaysSo) {
   EXPECT_EQ(std::get<Unknown>(answer).error.message.find("limit"), std::string::npos);
 }
 
-/// 0: as it should be.
+/// Returns 0 if all is as it should be.
 int hand_back_without_descriptors() {
   const Cluster cluster("jobs.neli");
   Options o;

@@ -202,7 +202,7 @@ TEST(NeliWait, AnAbsentRecordOfANewGroupIsClaimedAtOnceByTheWallClocksToken) {
   EXPECT_EQ(s.take_commit(0).offset, unix_start + 1);
 }
 
-/// How long after the assignment an owner of an absent record claims.
+/// How long an owner waits after its assignment before it claims over an absent record.
 Clock::Duration wait_of_absent(Neli::Config with, int generation) {
   Scene s(std::move(with));
   s.join();
@@ -227,8 +227,8 @@ TEST(NeliWait, AnAbsentRecordOfAGroupThatWasThereIsALeaseAway) {
   EXPECT_EQ(wait_of_absent(config(), 2), lease);
 }
 
-/// An owner of an absent record, in a group that rebalances every two seconds: how long after its first assignment it
-/// claims. `meanwhile` happens in the first rebalance.
+/// The same from its first assignment, in a group that rebalances every two seconds. `meanwhile` happens in the first
+/// rebalance.
 template <class F>
 Clock::Duration wait_of_absent_in_turmoil(Neli::Config with, F meanwhile) {
   Scene s(std::move(with));

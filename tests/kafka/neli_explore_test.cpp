@@ -35,7 +35,7 @@ namespace tenure::kafka {
 
 using namespace std::chrono_literals;
 
-/// A number of a state: equal for states that go on alike.
+/// A number of a state. States that go on alike have equal numbers.
 class Digest {
  public:
   void add(std::uint64_t value) {
@@ -223,7 +223,7 @@ struct Member {
   std::uint64_t digested{};
 };
 
-/// Who is in the group, by one joining.
+/// One member of the group, from its joining on.
 struct Joined {
   std::uint64_t id{}, handle{};
   std::uint8_t who{};
@@ -417,8 +417,8 @@ void World::take(Step step) {
   if (leaders() > 1 && violation_.empty()) violation_ = "two lead at once";
 }
 
-/// What can change nothing by its moment happens at once, so that there are fewer orders to go through: a read while
-/// nobody else's commit is on its way, and none of a lost connection; a LeaveGroup that no commit precedes.
+/// Some steps change nothing by their moment. They happen at once, so that there are fewer orders to go through: a read
+/// while no commit of another or of a lost connection is on its way; a LeaveGroup that no commit precedes.
 void World::settle() {
   for (bool again = true; std::exchange(again, false);) {
     forget_what_is_refused();
@@ -473,7 +473,7 @@ void World::call(std::uint8_t who, Verb verb, Token of, Sight seen) {
   give(who, fact::Called{++m.calls, verb, now_ + tick / 2, of, std::move(seen)});
 }
 
-/// Who does not get the lead waits for news, as a manager does.
+/// A candidate that does not get the lead waits for news, as a manager does.
 void World::carry(std::uint8_t who, const effect::Reply& reply) {
   const auto verb = std::exchange(edit(who).calling, std::nullopt);
   if (verb != Verb::acquire) return;
@@ -615,7 +615,7 @@ void World::cut(std::uint8_t who) {
   for (const auto& s : gone) tell(who, s.id, Outcome::failed, s.partition);
 }
 
-/// Its member id does not come again.
+/// A late commit of a member that has left is refused for ever, because its member id does not come again.
 void World::forget_what_is_refused() {
   std::erase_if(sent_, [&](const Sent& s) {
     if (!s.late) return false;
@@ -774,7 +774,7 @@ std::vector<Step> joins_as_owner(std::uint8_t who) {
   return {{Step::acquire, who}, {Step::complete, who}, {Step::serve, who}, {Step::serve, who}};
 }
 
-/// The first leads; the second stands by.
+/// The first leads; the second follows.
 World one_leads(Between between, Budget budget) {
   auto world = after(World(between, budget), joins_as_owner(0));
   return after(std::move(world),
@@ -789,7 +789,7 @@ Explored explore(const char* from, const World& world, std::size_t depth) {
   return e;
 }
 
-/// `most`: how many tenures one after another some order has.
+/// `most`: the largest number of tenures, one after another, in any order.
 void expect_none(const Explored& e, std::size_t states, std::uint64_t most) {
   EXPECT_EQ(e.violation, "");
   EXPECT_GE(e.states, states) << "it has not explored what it should";

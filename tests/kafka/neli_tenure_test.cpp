@@ -203,9 +203,9 @@ TEST(NeliRebalance, AFollowerAnswersTheAssignmentAndWaits) {
   EXPECT_EQ(s.take_answer<Denied>().holder->token, Token{41});
 }
 
-// What a leader is told that can renew no more, though its lease still runs.
+// A leader that can renew no more is told why, though its lease still runs.
 
-/// Of a leader to which this happened.
+/// The answer to a leader's renewal after this happened.
 template <class F>
 std::string why_not_renewed(F happens) {
   Scene s;

@@ -62,7 +62,7 @@ TEST(NeliStepDown, IsNotAskedForUnlessWanted) {
 
 // ---- rule 21: a stranger in the group ----
 
-/// Assigned without partition 0, while the record lapses.
+/// A follower that is assigned, without partition 0, while the record lapses.
 void stand_by(Scene& s, const std::optional<Commit>& found) {
   s.join(found);
   s.stands(found);
@@ -70,7 +70,7 @@ void stand_by(Scene& s, const std::optional<Commit>& found) {
   s.forget();
 }
 
-/// As a manager does: asked all the time.
+/// A follower that is asked all the time, as a manager asks.
 void stand_by(Scene& s, Clock::Duration by) {
   for (const auto until = s.now + by; s.now < until;) {
     s.call(Verb::await_change, {}, Vacant{}, 1min);

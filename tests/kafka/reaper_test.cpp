@@ -37,7 +37,7 @@ TEST(Reaper, AChildOfForkMakesItsOwnWhateverAnotherThreadDidMeanwhile) {
   }
 }
 
-/// A read that blocks on, of a backend in a static variable.
+/// A backend in a static variable may leave a read behind that goes on blocking.
 TEST(Reaper, AThreadThatOutlivesTheExitEndsNoProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto exits = [] {

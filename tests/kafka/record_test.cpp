@@ -43,7 +43,7 @@ TEST(KafkaRecord, LaterVersionsKeepStateAndLease) {
   EXPECT_EQ(later->incarnation, "") << "nobody takes it for its own";
 }
 
-TEST(KafkaRecord, AnythingElseIsForeign) {
+TEST(KafkaRecord, AnyOtherMetadataIsForeign) {
   const auto with = [](const char* state, const char* lease) {
     return std::string("v1;") + state + ";" + lease + ";i;1;n;a";
   };

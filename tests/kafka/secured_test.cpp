@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: a cluster that demands TLS, a password and rights elects with no more rights than the header names, and whoever
-// lacks one is told which, but no secret. Method: the SASL_SSL listener of docker/kafka --secured, rights by ACLs.
+// Goal: on a cluster that demands TLS and a password, an election needs no more rights than the header names. An error
+// names the right that is missing, and no secret. Method: the SASL_SSL listener of docker/kafka --secured, rights by
+// ACLs.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -78,7 +79,7 @@ TEST_F(KafkaSecured, ReadOnGroupAndTopicIsEnoughToLeadAndToHandOver) {
   EXPECT_GT(*next, *token);
 }
 
-TEST_F(KafkaSecured, AUrlCarriesItAll) {
+TEST_F(KafkaSecured, AUrlCarriesUserPasswordAndAuthority) {
   allow_election();
   const auto opened = open_url({.url = "kafka://elector:" + std::string(password) + "@" + secured_ + "/" + topic_ +
                                        "?group=" + group_ + "&security.protocol=sasl_ssl&sasl.mechanism=PLAIN" +
@@ -110,12 +111,12 @@ TEST_F(KafkaSecured, ARequestToStepDownNeedsReadOnItsGroup) {
   EXPECT_TRUE(recalled);
 }
 
-TEST_F(KafkaSecured, WhoMayNotReadTheTopicIsToldSo) {
+TEST_F(KafkaSecured, AMissingRightToReadTheTopicIsNamed) {
   allow(Resource::group, group_);
   EXPECT_TRUE(mentions(refusal(options()), "READ on topic \"" + topic_ + "\""));
 }
 
-TEST_F(KafkaSecured, WhoMayNotReadTheGroupIsToldSo) {
+TEST_F(KafkaSecured, AMissingRightToReadTheGroupIsNamed) {
   allow(Resource::topic, topic_);
   EXPECT_TRUE(mentions(refusal(options()), "READ on group \"" + group_ + "\""));
 }
@@ -128,7 +129,7 @@ TEST_F(KafkaSecured, ARightThatComesLaterIsEnough) {
   EXPECT_TRUE(a.campaign());
 }
 
-TEST_F(KafkaSecured, WhoMayNotCreateTheTopicIsToldSo) {
+TEST_F(KafkaSecured, AMissingRightToCreateTheTopicIsNamed) {
   allow(Resource::group, group_);
   auto o = options();
   o.topic = group_ + ".another";
@@ -142,7 +143,7 @@ TEST_F(KafkaSecured, WhoMayNotCreateTheTopicIsToldSo) {
   EXPECT_TRUE(Candidate(o).campaign());
 }
 
-TEST_F(KafkaSecured, AWrongPasswordIsToldWithoutIt) {
+TEST_F(KafkaSecured, AWrongPasswordIsToldAndNotShown) {
   allow_election();
   auto o = options();
   o.properties["sasl.password"] = std::string(password) + "-wrong";

@@ -33,7 +33,7 @@ std::string refusal(const Options& o) {
 
 bool mentions(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
-TEST(KafkaSettings, DefaultsAreTheProgramsName) {
+TEST(KafkaSettings, TheDefaultGroupIsTheProgramsName) {
   Options o;
   o.brokers = "127.0.0.1:1";
   o = completed(o);
@@ -42,7 +42,7 @@ TEST(KafkaSettings, DefaultsAreTheProgramsName) {
   EXPECT_FALSE(o.candidate.name.empty());
 }
 
-TEST(KafkaSettings, WhatCannotBeIsRefusedByName) {
+TEST(KafkaSettings, OptionsThatCannotWorkAreRefusedByName) {
   const auto with = [](auto change) {
     auto o = options();
     change(o);
@@ -98,7 +98,7 @@ TEST(KafkaSettings, UnknownPropertiesAndValuesSayWhatLibrdkafkaSays) {
   EXPECT_TRUE(mentions(refusal(o), "at most 2000 ms")) << refusal(o);
 }
 
-TEST(KafkaSettings, OthersPassThrough) {
+TEST(KafkaSettings, OtherPropertiesPassThrough) {
   auto o = options();
   o.properties["client.rack"] = "b";
   o.properties["socket.timeout.ms"] = "1500";
@@ -109,7 +109,7 @@ TEST(KafkaSettings, OthersPassThrough) {
   EXPECT_EQ(all.at("isolation.level"), "read_committed");
 }
 
-TEST(KafkaSettings, WhatAMemberIsToldCarriesTheRules) {
+TEST(KafkaSettings, AMembersPropertiesCarryTheRules) {
   auto o = completed(options());
   const Pace pace{.session = 12s, .heartbeat = 500ms, .observe_every = 1s};
   EXPECT_EQ(member_properties(o, pace, "!tenure.1"), (Properties{{"bootstrap.servers", "127.0.0.1:1"},
@@ -158,7 +158,7 @@ TEST(KafkaSettings, SecretsAreNeverTold) {
   EXPECT_TRUE(mentions(refusal(bad), "sasl.oauthbearer.method"));
 }
 
-TEST(KafkaSettings, PlaintextOffLoopbackIsKnown) {
+TEST(KafkaSettings, BrokersWithoutTlsOffLoopbackAreKnown) {
   auto o = options();
   o.brokers = "127.0.0.1:9092, localhost:9092,[::1]:9092";
   EXPECT_TRUE(plaintext_hosts(o).empty());
@@ -198,7 +198,7 @@ TEST(KafkaTiming, PresetsAreValidAndHaveTheirSessions) {
   EXPECT_EQ(pace(presets().steady).heartbeat, 1s);
 }
 
-TEST(KafkaTiming, OptionsOverrideWhatFollows) {
+TEST(KafkaTiming, OptionsOverrideSessionAndHeartbeat) {
   auto o = options();
   o.session = 8s;
   o.heartbeat = 300ms;
@@ -274,7 +274,7 @@ TEST(KafkaUrl, NamesBrokersTopicAndGroup) {
   EXPECT_TRUE(o.properties.empty());
 }
 
-TEST(KafkaUrl, SignsIn) {
+TEST(KafkaUrl, CarriesUserAndPassword) {
   auto opening = at("kafka://u:p%40@b/t?security.protocol=sasl_ssl&sasl.mechanism=PLAIN");
   EXPECT_EQ(options_of(opening).properties["sasl.username"], "u");
   EXPECT_EQ(options_of(opening).properties["sasl.password"], "p@");
@@ -286,7 +286,7 @@ TEST(KafkaUrl, SignsIn) {
   EXPECT_TRUE(mentions(url_refusal(opening), "it needs security.protocol=sasl_ssl")) << "or nobody signs in";
 }
 
-TEST(KafkaUrl, WhatIsWrongIsTold) {
+TEST(KafkaUrl, AWrongUrlIsRefusedWithTheReason) {
   const auto refused = [](const std::string& url) { return url_refusal(at(url)); };
   EXPECT_TRUE(mentions(refused("kafka:///t"), "a URL is \"kafka://host:port"));
   EXPECT_TRUE(mentions(refused("kafka:t"), "a URL is \"kafka://host:port"));

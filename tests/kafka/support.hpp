@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backends at a real broker, driven verb by verb.
+// Backends at a real broker; a test calls them verb by verb.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -49,7 +49,7 @@ class Lines {
   std::vector<std::string> lines_;
 };
 
-/// What is to be done within a time, and is on any machine that is not too busy, succeeds once in a few tries.
+/// For what a machine does in time unless it is too busy: it must succeed once in a few tries.
 inline bool once(const std::function<bool()>& in_time) {
   for (int tries = 0; tries < 5; ++tries)
     if (in_time()) return true;

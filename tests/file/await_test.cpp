@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: a standby learns of every end and every beginning at once, and sleeps meanwhile. Method: one thread waits on
+// Goal: a follower learns of every end and every beginning at once, and sleeps meanwhile. Method: one thread waits on
 // the store by a clock that stands still, so that only an event ends the wait; where the store asks for a moment's
 // patience, the test gives it that and no more.
 #include <fcntl.h>
@@ -24,13 +24,13 @@ struct FileAwait : ::testing::Test {
   Scratch base;
   fs::path directory = base / "jobs";
   std::atomic<int> looks{0};
-  Store holder{base, "jobs"}, standby{base, "jobs", [this](Step step) { looks += step == Step::looked; }};
+  Store holder{base, "jobs"}, follower{base, "jobs", [this](Step step) { looks += step == Step::looked; }};
   ManualClock clock;
   Version seen{{7}, 70};
 
   void SetUp() override {
     ASSERT_TRUE(swap(holder, std::nullopt, record(7, 70)));
-    ASSERT_EQ(read(standby).record->beat, 70u);
+    ASSERT_EQ(read(follower).record->beat, 70u);
   }
 
   /// A wait on a thread of its own, with an hour's patience.
@@ -66,7 +66,7 @@ struct FileAwait : ::testing::Test {
 
   /// Whether waiting ends because of what happens.
   bool ends(const std::function<void()>& happens) {
-    Waiting waiting(standby, seen, clock);
+    Waiting waiting(follower, seen, clock);
     EXPECT_TRUE(waiting.sleeps());
     happens();
     return waiting.ends();
@@ -79,33 +79,33 @@ struct FileAwait : ::testing::Test {
   }
 };
 
-TEST_F(FileAwait, AReleaseEndsIt) {
+TEST_F(FileAwait, AReleaseEndsTheWait) {
   EXPECT_TRUE(ends([&] { release(); }));
 }
 
-TEST_F(FileAwait, AReleaseBeforeItEndsIt) {
+TEST_F(FileAwait, AReleaseBeforeTheWaitEndsIt) {
   release();
-  EXPECT_TRUE(Waiting(standby, seen, clock).ends());
+  EXPECT_TRUE(Waiting(follower, seen, clock).ends());
 }
 
-TEST_F(FileAwait, ItsStopEndsIt) {
-  Waiting waiting(standby, seen, clock);
+TEST_F(FileAwait, AStopEndsTheWait) {
+  Waiting waiting(follower, seen, clock);
   EXPECT_TRUE(waiting.sleeps());
 }  // or this would not return
 
-TEST_F(FileAwait, ItsLimitEndsIt) {
-  Waiting waiting(standby, seen, clock);
+TEST_F(FileAwait, TheLimitEndsTheWait) {
+  Waiting waiting(follower, seen, clock);
   EXPECT_TRUE(waiting.sleeps());
   clock.advance(1h);
   EXPECT_TRUE(waiting.ends());
 }
 
-TEST_F(FileAwait, ANewTenureEndsIt) {
+TEST_F(FileAwait, ANewTenureEndsTheWait) {
   Store other{base, "jobs"};
   EXPECT_TRUE(ends([&] { ASSERT_TRUE(swap(other, version(7, {70}), record(8, 80))); }));
 }
 
-TEST_F(FileAwait, ADeadHolderEndsIt) {
+TEST_F(FileAwait, ADeadHolderEndsTheWait) {
   release();
   Child dies([&] {
     Store store{base, "jobs"};
@@ -113,25 +113,25 @@ TEST_F(FileAwait, ADeadHolderEndsIt) {
     Child::ready_and_sleep();
   });
   ASSERT_TRUE(dies.await_ready());
-  ASSERT_FALSE(read(standby).record->released);
+  ASSERT_FALSE(read(follower).record->released);
   seen = {{8}, 80};
   EXPECT_TRUE(ends([&] { dies.kill(); }));
-  EXPECT_TRUE(read(standby).record->released);
+  EXPECT_TRUE(read(follower).record->released);
 }
 
-TEST_F(FileAwait, ADeletedFileEndsIt) {
+TEST_F(FileAwait, ADeletedFileEndsTheWait) {
   EXPECT_TRUE(ends([&] { fs::remove(directory / "1"); }));
 }
 
-TEST_F(FileAwait, ADeletedDirectoryEndsIt) {
+TEST_F(FileAwait, ADeletedDirectoryEndsTheWait) {
   EXPECT_TRUE(ends([&] { fs::remove_all(directory); }));
 }
 
-TEST_F(FileAwait, AReplacedDirectoryEndsIt) {
+TEST_F(FileAwait, AReplacedDirectoryEndsTheWait) {
   EXPECT_TRUE(ends([&] { fs::rename(directory, base / "old"); }));
 }
 
-TEST_F(FileAwait, TheFirstTenureEndsIt) {
+TEST_F(FileAwait, TheFirstTenureEndsTheWait) {
   Store a{base, "other"}, b{base, "other"};
   Waiting waiting(a, std::nullopt, clock);
   EXPECT_TRUE(waiting.sleeps());
@@ -140,9 +140,9 @@ TEST_F(FileAwait, TheFirstTenureEndsIt) {
 }
 
 // The event of a closing file comes before its lock is free. Here the event is a stranger's, and the lock goes without.
-TEST_F(FileAwait, AfterAClosingItLooksAgainSoon) {
+TEST_F(FileAwait, AfterAFileIsClosedTheWaitLooksAgainSoon) {
   release();
-  ASSERT_TRUE(read(standby).record->released);
+  ASSERT_TRUE(read(follower).record->released);
   const auto path = directory / "2";
   struct stat now {};
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -155,9 +155,9 @@ TEST_F(FileAwait, AfterAClosingItLooksAgainSoon) {
   whole.l_type = F_WRLCK;
   ASSERT_EQ(::fcntl(fd, F_OFD_SETLK, &whole), 0);
   seen = {{8}, 80};
-  ASSERT_FALSE(read(standby).record->released);
+  ASSERT_FALSE(read(follower).record->released);
 
-  Waiting waiting(standby, seen, clock);
+  Waiting waiting(follower, seen, clock);
   ASSERT_TRUE(waiting.sleeps());
   ::close(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   for (int look = 0; look < 3; ++look) {
@@ -172,8 +172,8 @@ TEST_F(FileAwait, AfterAClosingItLooksAgainSoon) {
   ::close(fd);
 }
 
-TEST_F(FileAwait, AfterAClosingInVainItSleepsAgain) {
-  Waiting waiting(standby, seen, clock);
+TEST_F(FileAwait, AfterAFileIsClosedInVainTheWaitSleepsAgain) {
+  Waiting waiting(follower, seen, clock);
   ASSERT_TRUE(waiting.sleeps());
   ::close(::open((directory / "1").c_str(), O_WRONLY | O_CLOEXEC));
   for (int look = 0; look < 5; ++look) {
@@ -184,8 +184,8 @@ TEST_F(FileAwait, AfterAClosingInVainItSleepsAgain) {
 }
 
 // Whether nothing wakes it can only be told by something that does: the looks are counted up to there.
-TEST_F(FileAwait, RenewalsDoNotWakeIt) {
-  Waiting waiting(standby, seen, clock);
+TEST_F(FileAwait, RenewalsDoNotEndTheWait) {
+  Waiting waiting(follower, seen, clock);
   ASSERT_TRUE(waiting.sleeps());
   const int before = looks;
   constexpr int renewals = 50;
@@ -197,10 +197,10 @@ TEST_F(FileAwait, RenewalsDoNotWakeIt) {
   EXPECT_TRUE(waiting.sleeps());
 }
 
-TEST_F(FileAwait, AReleaseThatWasToldIsNoNews) {
+TEST_F(FileAwait, AReleaseThatWasReadDoesNotEndTheWait) {
   release();
-  ASSERT_TRUE(read(standby).record->released);
-  Waiting waiting(standby, seen, clock);
+  ASSERT_TRUE(read(follower).record->released);
+  Waiting waiting(follower, seen, clock);
   EXPECT_TRUE(waiting.sleeps());
   EXPECT_FALSE(waiting.over());
 }
@@ -231,7 +231,7 @@ TEST_F(FileAwait, ManyWaitWithOneInstance) {
 }
 
 // The user has no inotify instance left.
-TEST_F(FileAwait, WithoutInotifyItLooksNowAndThen) {
+TEST_F(FileAwait, WithoutInotifyTheWaitLooksAtIntervals) {
   constexpr int cannot = 77;
   Child deaf([&] {
     Store leads{base, "other"}, waits{base, "other"};

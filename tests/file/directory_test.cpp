@@ -32,7 +32,7 @@ TEST(FileDirectory, NamesArePercentEncoded) {
   EXPECT_THAT(encoded(".."), ElementsAre("%2E."));
 }
 
-TEST(FileDirectory, LongOnesAreSplitAndNeverMeet) {
+TEST(FileDirectory, LongElectionNamesAreSplitAndNeverMeet) {
   const auto pieces = encoded(std::string(200, '/'));
   ASSERT_EQ(pieces.size(), 3u);
   std::string whole;
@@ -60,12 +60,12 @@ TEST(FileDirectory, NetworkFileSystemsAreRefusedByName) {
                                    {0x00C36400, "Ceph"},
                                    {0x0BD00BD0, "Lustre"}}) {
     ASSERT_TRUE(unfit_file_system(type)) << name;
-    EXPECT_THAT(*unfit_file_system(type), AllOf(HasSubstr(name), HasSubstr("a directory of a local disk")));
+    EXPECT_THAT(*unfit_file_system(type), AllOf(HasSubstr(name), HasSubstr("a directory on a local disk")));
   }
   EXPECT_THAT(unfit_file_system(0x12345).value_or(""), HasSubstr("0x12345"));
 }
 
-TEST(FileDirectory, WhatIsMissingIsMadeForItsOwner) {
+TEST(FileDirectory, AMissingDirectoryIsMadeForItsOwner) {
   Scratch scratch;
   Store made{scratch / "base", "jobs"};
   struct stat now {};
@@ -180,7 +180,8 @@ TEST(FileDirectory, TheLastNumberIsRefused) {
   for (const auto& refused :
        {error_of(store.read(within(1s))), error_of(store.compare_and_set(std::nullopt, record(7, 70), within(1s)))}) {
     EXPECT_EQ(refused.fault, Fault::corrupt);
-    EXPECT_THAT(refused.message, AllOf(HasSubstr("jobs/18446744073709551615"), HasSubstr("not ours; remove it")));
+    EXPECT_THAT(refused.message,
+                AllOf(HasSubstr("jobs/18446744073709551615"), HasSubstr("no leader made it; remove it")));
   }
   fs::remove(base / "jobs/18446744073709551615");
   EXPECT_TRUE(swap(store, std::nullopt, record(7, 70)));

@@ -339,21 +339,21 @@ TEST_F(FileFaults, ATruncatedFileOfALivingHolderChangesWithEveryRenewal) {
 
 TEST_F(FileFaults, AfterABrokenFileTheTokenIsAboveEverythingSeen) {
   ManualClock clock;
-  const auto seat = lock_table(std::make_shared<Store>(base, "jobs"), "jobs");
-  ASSERT_EQ(seat->accepts(Timing::of(1s)), std::nullopt);
-  const auto first = std::get<Granted>(seat->acquire(within(1s, clock))).token;
-  ASSERT_EQ(seat->release(within(1s, clock)), std::nullopt);
+  const auto backend = lock_table(std::make_shared<Store>(base, "jobs"), "jobs");
+  ASSERT_EQ(backend->accepts(Timing::of(1s)), std::nullopt);
+  const auto first = std::get<Granted>(backend->acquire(within(1s, clock))).token;
+  ASSERT_EQ(backend->release(within(1s, clock)), std::nullopt);
   overwrite("2", "torn");
-  EXPECT_TRUE(std::holds_alternative<Denied>(seat->acquire(within(1s, clock))));
+  EXPECT_TRUE(std::holds_alternative<Denied>(backend->acquire(within(1s, clock))));
   clock.advance(1s - 1ns);
-  EXPECT_TRUE(std::holds_alternative<Denied>(seat->acquire(within(1s, clock))));
+  EXPECT_TRUE(std::holds_alternative<Denied>(backend->acquire(within(1s, clock))));
   clock.advance(1ns);
-  const auto next = seat->acquire(within(1s, clock));
+  const auto next = backend->acquire(within(1s, clock));
   ASSERT_TRUE(std::holds_alternative<Granted>(next)) << "one observed term";
   EXPECT_GT(std::get<Granted>(next).token, first);
 }
 
-TEST_F(FileFaults, WhatIsNoFileCountsAsUnreadable) {
+TEST_F(FileFaults, ANewestThatIsNoFileCountsAsUnreadable) {
   Store other{base, "jobs"};
   fs::create_symlink("/etc/passwd", directory / "3");
   EXPECT_TRUE(read(other).unreadable);

@@ -16,7 +16,7 @@ Image written(const Record& record, const std::string& election = "jobs") { retu
 
 std::string bytes(const Image& image) { return {reinterpret_cast<const char*>(&image), sizeof image}; }
 
-TEST(FileImage, ReadsAsWritten) {
+TEST(FileImage, ARecordIsReadAsItWasWritten) {
   auto mine = record(7, 70);
   mine.written_ms = 123;
   mine.address = std::string(max_candidate_bytes, '\xff');
@@ -77,7 +77,7 @@ TEST(FileImage, AnotherFormatIsToldApart) {
   EXPECT_TRUE(std::holds_alternative<OtherFormat>(decode(bytes(image) + "longer")));
 }
 
-TEST(FileImage, WhatIsTooLongIsNamed) {
+TEST(FileImage, ATextThatIsTooLongIsNamed) {
   auto mine = record(7, 70);
   mine.incarnation = std::string(incarnation_bytes + 1, 'i');
   EXPECT_NE(encode(mine, "jobs", here).error().message.find("incarnation"), std::string::npos);

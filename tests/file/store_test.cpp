@@ -41,7 +41,7 @@ struct FileStore : ::testing::Test {
   Store a{base, election}, b{base, election}, c{base, election};
 };
 
-TEST_F(FileStore, NothingIsCertainlyNothing) {
+TEST_F(FileStore, AMissingRecordIsCertainlyMissing) {
   const auto found = read(a);
   EXPECT_FALSE(found.record);
   EXPECT_TRUE(found.absence_certain);
@@ -79,7 +79,7 @@ TEST_F(FileStore, AClaimNeedsTheVersionThatWasRead) {
   EXPECT_THAT(names(directory), ElementsAre("2"));
 }
 
-TEST_F(FileStore, ARefusalTellsWhatStands) {
+TEST_F(FileStore, AWriteThatDoesNotApplyAnswersTheRecord) {
   ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
   const auto refused = value(b.compare_and_set(std::nullopt, record(8, 80), within(1s)));
   EXPECT_FALSE(refused.applied);
@@ -209,7 +209,7 @@ TEST_F(FileStore, ASupersededHolderIsRefused) {
   EXPECT_EQ(refused.found.record->token, Token{8});
 }
 
-TEST_F(FileStore, SupersededBetweenWritingAndListing) {
+TEST_F(FileStore, AHolderSupersededBetweenWritingAndListingIsRefused) {
   Store mine{base, election, [&](Step step) {
                if (step != Step::checked) return;
                ASSERT_TRUE(swap(b, version(7, {70}), record(8, 80)));
@@ -303,7 +303,7 @@ TEST_F(FileStore, TextsThatDoNotFitAreRefusedByName) {
   EXPECT_THAT(names(directory), IsEmpty());
 }
 
-TEST_F(FileStore, NothingIsBegunWithoutTime) {
+TEST_F(FileStore, NothingIsBegunAfterTheLimit) {
   EXPECT_EQ(error_of(a.read(within(-1s))).fault, Fault::timed_out);
   EXPECT_EQ(error_of(a.compare_and_set(std::nullopt, record(7, 70), within(-1s))).fault, Fault::timed_out);
   EXPECT_THAT(names(directory), IsEmpty());
@@ -333,7 +333,7 @@ TEST_F(FileStoreLate, ARenewalAfterTheLeaseIsRefusedUnwritten) {
   EXPECT_EQ(read(other, clock).record->beat, 70u);
 }
 
-TEST_F(FileStoreLate, JustInTimeIsInTime) {
+TEST_F(FileStoreLate, ARenewalJustBeforeTheLeasesEndCounts) {
   Store mine{base, election};
   ASSERT_TRUE(swap(mine, std::nullopt, at_now(7, 70), clock));
   clock.advance(term - 1ns);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: the hub elects, and each of its switches does what its name says.
-// Method: seats driven verb by verb on a ManualClock.
+// Method: backends driven verb by verb on a ManualClock.
 #include <tenure/memory.hpp>
 
 #include <gtest/gtest.h>
@@ -20,8 +20,8 @@ struct Memory : testing::Test {
   memory::Hub hub;
   const Timing timing = Timing::of(10s);
 
-  std::shared_ptr<Backend> seat(const std::string& name) { return seat(hub, name); }
-  std::shared_ptr<Backend> seat(const memory::Hub& at, const std::string& name) {
+  std::shared_ptr<Backend> backend(const std::string& name) { return backend(hub, name); }
+  std::shared_ptr<Backend> backend(const memory::Hub& at, const std::string& name) {
     auto s = memory::open(at, "jobs", {name, ""});
     EXPECT_EQ(s->accepts(timing), std::nullopt);
     return s;
@@ -35,7 +35,7 @@ struct Memory : testing::Test {
 };
 
 TEST_F(Memory, TheFirstLeadsAndTheOtherFollowsUponRelease) {
-  const auto a = seat("a"), b = seat("b");
+  const auto a = backend("a"), b = backend("b");
   const auto first = acquire(*a);
   ASSERT_TRUE(first);
   EXPECT_FALSE(acquire(*b));
@@ -46,7 +46,7 @@ TEST_F(Memory, TheFirstLeadsAndTheOtherFollowsUponRelease) {
 }
 
 TEST_F(Memory, ALeaseEndsExactlyATermAfterItWasAsked) {
-  const auto a = seat("a"), b = seat("b");
+  const auto a = backend("a"), b = backend("b");
   ASSERT_TRUE(acquire(*a));
   clock.advance(4s);
   EXPECT_FALSE(acquire(*b));
@@ -56,9 +56,9 @@ TEST_F(Memory, ALeaseEndsExactlyATermAfterItWasAsked) {
   EXPECT_TRUE(acquire(*b));
 }
 
-TEST_F(Memory, AsAServerItLapsesATermAfterItWasFirstSeen) {
+TEST_F(Memory, ALeaseOnAServerEndsATermAfterItWasFirstSeen) {
   const memory::Hub server({.same_clock = false});
-  const auto a = seat(server, "a"), b = seat(server, "b");
+  const auto a = backend(server, "a"), b = backend(server, "b");
   ASSERT_TRUE(acquire(*a));
   clock.advance(4s);
   EXPECT_FALSE(acquire(*b));
@@ -70,27 +70,27 @@ TEST_F(Memory, AsAServerItLapsesATermAfterItWasFirstSeen) {
 
 TEST_F(Memory, ClocksThatDifferAreNotTakenForOne) {
   ManualClock ahead(Clock::Time{1000h});
-  const auto a = seat("a"), b = seat("b");
+  const auto a = backend("a"), b = backend("b");
   ASSERT_TRUE(acquire(*a));
   EXPECT_TRUE(std::holds_alternative<Denied>(b->acquire({ahead, ahead.now() + 1s, {}})));
 }
 
-TEST_F(Memory, AsACacheItsAbsenceIsWaitedFor) {
+TEST_F(Memory, AMissingRecordOfACacheIsWaitedFor) {
   const memory::Hub cache({.absence_certain = false});
-  const auto a = seat(cache, "a");
+  const auto a = backend(cache, "a");
   EXPECT_FALSE(acquire(*a));
   clock.advance(10s);
   EXPECT_TRUE(acquire(*a));
 }
 
-TEST_F(Memory, AReleaseWakesAStandbyAndWithoutPushItSleepsOn) {
+TEST_F(Memory, AReleaseWakesAFollowerAndWithoutPushItSleepsOn) {
   for (const bool push : {true, false}) {
     const memory::Hub at({.push = push});
-    const auto a = seat(at, "a"), b = seat(at, "b");
+    const auto a = backend(at, "a"), b = backend(at, "b");
     ASSERT_TRUE(acquire(*a));
     ASSERT_FALSE(acquire(*b));
     std::atomic<bool> awake{false};
-    std::jthread standby([&] {
+    std::jthread follower([&] {
       b->await_change(Vacant{}, limit(1min));
       awake = true;
     });
@@ -102,27 +102,27 @@ TEST_F(Memory, AReleaseWakesAStandbyAndWithoutPushItSleepsOn) {
       EXPECT_FALSE(awake);
       clock.advance(10s);
     }
-    standby.join();
+    follower.join();
     EXPECT_TRUE(awake);
   }
 }
 
 TEST_F(Memory, AnUnreachableHubIsUnknownAndItsReturnEndsWaits) {
-  const auto a = seat("a"), b = seat("b");
+  const auto a = backend("a"), b = backend("b");
   ASSERT_TRUE(acquire(*a));
   ASSERT_FALSE(acquire(*b));
   hub.unreachable(true);
   EXPECT_TRUE(std::holds_alternative<Unknown>(b->acquire(limit())));
   EXPECT_TRUE(std::holds_alternative<Unknown>(b->observe(limit())));
-  std::jthread standby([&] { b->await_change(Vacant{}, limit(1min)); });
+  std::jthread follower([&] { b->await_change(Vacant{}, limit(1min)); });
   ASSERT_TRUE(clock.await_parked(1));
   hub.unreachable(false);
-  standby.join();
+  follower.join();
   EXPECT_TRUE(std::holds_alternative<Incumbent>(b->observe(limit())));
 }
 
 TEST_F(Memory, AHangingHubKeepsACallToItsLimitAndHasNoEffect) {
-  const auto a = seat("a");
+  const auto a = backend("a");
   hub.hang(true);
   std::jthread caller([&] { EXPECT_TRUE(std::holds_alternative<Unknown>(a->acquire(limit(3s)))); });
   ASSERT_TRUE(clock.await_parked(1));
@@ -133,8 +133,8 @@ TEST_F(Memory, AHangingHubKeepsACallToItsLimitAndHasNoEffect) {
   EXPECT_TRUE(std::holds_alternative<Vacant>(a->observe(limit())));
 }
 
-TEST_F(Memory, ALostAnswerLeavesAGhostThatItsSeatTakesOver) {
-  const auto a = seat("a"), b = seat("b");
+TEST_F(Memory, ALostAnswerLeavesAGhostThatItsBackendTakesOver) {
+  const auto a = backend("a"), b = backend("b");
   hub.lose_answers(1);
   EXPECT_TRUE(std::holds_alternative<Unknown>(a->acquire(limit())));
   EXPECT_FALSE(acquire(*b)) << "it took effect";
@@ -142,7 +142,7 @@ TEST_F(Memory, ALostAnswerLeavesAGhostThatItsSeatTakesOver) {
 }
 
 TEST_F(Memory, AHeldWriteArrivesLateIfItStillCan) {
-  const auto a = seat("a"), b = seat("b");
+  const auto a = backend("a"), b = backend("b");
   hub.hold_writes(1);
   EXPECT_TRUE(std::holds_alternative<Unknown>(a->acquire(limit())));
   EXPECT_TRUE(std::holds_alternative<Vacant>(b->observe(limit())));
@@ -160,7 +160,7 @@ TEST_F(Memory, AHeldWriteArrivesLateIfItStillCan) {
 }
 
 TEST_F(Memory, AFlushIsNoticedAndWaitedFor) {
-  const auto a = seat("a");
+  const auto a = backend("a");
   const auto token = acquire(*a);
   ASSERT_TRUE(token);
   hub.flush();
@@ -176,7 +176,7 @@ TEST_F(Memory, AFlushIsNoticedAndWaitedFor) {
 }
 
 TEST_F(Memory, ASteppedClockMovesTokensButNoLease) {
-  const auto a = seat("a"), b = seat("b");
+  const auto a = backend("a"), b = backend("b");
   const auto token = acquire(*a);
   ASSERT_TRUE(token);
   hub.step_clock(1h);
@@ -197,8 +197,8 @@ TEST_F(Memory, HubsAreApartAndOutliveTheirHandles) {
   std::shared_ptr<Backend> a, b;
   {
     const memory::Hub here, there;
-    a = seat(here, "a");
-    b = seat(there, "b");
+    a = backend(here, "a");
+    b = backend(there, "b");
   }
   EXPECT_TRUE(acquire(*a));
   EXPECT_TRUE(acquire(*b));

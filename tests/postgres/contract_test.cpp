@@ -39,7 +39,7 @@ class Table final : public StoreUnderTest {
     return postgres::store(options_, election);
   }
   bool pushes() const override { return way_ != Way::pgbouncer; }
-  /// Where nothing is pushed, standbys ask again and again.
+  /// Where nothing is pushed, followers ask again and again.
   int contended_tenures() const override { return pushes() ? 100 : 20; }
 
   bool restart() override {

@@ -207,11 +207,11 @@ TEST_F(PostgresFaults, AnUnloggedTableIsRefused) {
   value(table->read(within(10s)));
 }
 
-TEST_F(PostgresFaults, WhatIsNoTableOrAnotherTableIsRefused) {
+TEST_F(PostgresFaults, ATableOfAnotherKindOrShapeIsRefused) {
   auto view = options_;
   view.table = unique_name("view");
   admin("create view " + view.table + " as select * from " + options_.table);
-  EXPECT_THAT(read_error(view).message, HasSubstr("no ordinary table"));
+  EXPECT_THAT(read_error(view).message, HasSubstr("not an ordinary table"));
   admin("alter table " + options_.table + " drop column beat cascade");
   const auto error = read_error(options_);
   EXPECT_EQ(error.fault, Fault::misconfigured);
@@ -242,7 +242,7 @@ TEST_F(PostgresFaults, ARowWithNothingWhereSomethingBelongsStopsNoElection) {
   EXPECT_TRUE(value(table->read(within(10s))).unreadable);
 }
 
-TEST_F(PostgresFaults, ATokenThatNoneCanFollowIsToldWithTheRemedy) {
+TEST_F(PostgresFaults, ATokenAtTheEndOfTheRangeIsAnErrorWithTheRemedy) {
   const auto table = store();
   ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(7, 1), within(10s))));
   for (const std::string token : {"-1", "9223372036854775807"}) {
@@ -298,15 +298,16 @@ TEST_F(PostgresFaults, AMissingPrivilegeIsToldWithTheGrant) {
 }
 
 TEST_F(PostgresFaults, ASessionThatMayOnlyReadIsForbiddenToLead) {
-  const auto seat = open(role("select, insert, update", "set default_transaction_read_only = on"), "jobs", {"a", ""});
-  EXPECT_TRUE(std::holds_alternative<Vacant>(seat->observe(within(10s))));
-  const auto error = unknown(seat->acquire(within(10s)));
+  const auto backend =
+      open(role("select, insert, update", "set default_transaction_read_only = on"), "jobs", {"a", ""});
+  EXPECT_TRUE(std::holds_alternative<Vacant>(backend->observe(within(10s))));
+  const auto error = unknown(backend->acquire(within(10s)));
   EXPECT_EQ(error.fault, Fault::forbidden);
   EXPECT_THAT(error.message, HasSubstr("target_session_attrs=read-write"));
 }
 
 TEST_F(PostgresFaults, ACandidateThatMayNotWriteHearsOfItBeforeItMustLead) {
-  ASSERT_TRUE(std::holds_alternative<Granted>(seat("leader")->acquire(within(10s))));
+  ASSERT_TRUE(std::holds_alternative<Granted>(backend("leader")->acquire(within(10s))));
   const auto warnings = [](const Options& options, bool contends) {
     std::vector<std::string> out;
     const auto late = open(options, "jobs", {"late", ""}, [&](const LogLine& line) { out.push_back(line.message); });
@@ -511,7 +512,7 @@ TEST_F(PostgresFaults, AServerInRecoveryIsForbiddenAndAPromotedOneIsFollowed) {
   EXPECT_TRUE(applied(table->compare_and_set(Expected{{7}, {2}}, record(7, 3), within(10s))));
 }
 
-TEST_F(PostgresFaults, WhatWasAnsweredSurvivesACrash) {
+TEST_F(PostgresFaults, AnAcknowledgedWriteSurvivesACrash) {
   Server server;
   const auto options = fresh_table(server.conninfo());
   const auto table = postgres::store(options, "jobs");
@@ -525,7 +526,7 @@ TEST_F(PostgresFaults, WhatWasAnsweredSurvivesACrash) {
   }
 }
 
-TEST_F(PostgresFaults, AReleaseThatACrashLostIsAsIfNeverMade) {
+TEST_F(PostgresFaults, AReleaseThatACrashLosesLeavesTheLease) {
   Server server(Server::How{.settings = {"wal_writer_delay=10s", "bgwriter_delay=10s"}});
   const auto options = fresh_table(server.conninfo());
   const auto timing = Timing::of(3s);

@@ -56,7 +56,7 @@ TEST(Settings, AnEmptyConninfoLeavesAllToLibpq) {
 }
 
 /// libpq counts whole seconds from the last whole one: of two it may leave one.
-TEST(Settings, AConnectIsGivenWhatTheCallThreadGivesItUnlessTheUserKnowsBetter) {
+TEST(Settings, ConnectTimeoutIsTheCallThreadsPatienceUnlessTheUserSetsIt) {
   const auto within = [](const std::string& conninfo, Clock::Duration patience) {
     return understood(settings_of(with(conninfo)).conninfo_within(patience))["connect_timeout"];
   };
@@ -79,7 +79,7 @@ TEST(Settings, KeysAndValuesAndUrisMeanWhatTheyMeanToLibpq) {
   EXPECT_EQ(told(with("application_name=jobs"))["application_name"], "jobs");
 }
 
-TEST(Settings, UserAndPasswordBesideItWin) {
+TEST(Settings, UserAndPasswordOfOptionsReplaceThoseOfConninfo) {
   auto both = told(with("postgres://u:p@h/db", "other", "pass'word\\"));
   EXPECT_EQ(both["user"], "other");
   EXPECT_EQ(both["password"], "pass'word\\");
@@ -121,7 +121,7 @@ TEST(Settings, APasswordThatIsNotEncodedIsRefusedAndNoPartOfItIsRepeated) {
     EXPECT_EQ(refusal(with(fine)), "accepted") << fine;
 }
 
-TEST(Settings, WhatLibpqWouldRefuseNoSoonerThanItConnectsIsRefusedAtOnce) {
+TEST(Settings, ValuesThatLibpqWouldRefuseAtConnectAreRefusedAtOnce) {
   EXPECT_THAT(refusal(with("sslmode=nonsense")), HasSubstr("sslmode must be one of: disable allow prefer require"));
   EXPECT_THAT(refusal(with("host=h target_session_attrs=rw")), HasSubstr("read-write"));
   for (const auto* port : {"0", "-1", "54x32", "99999", "5432 ", "1,x"})
@@ -178,7 +178,7 @@ TEST(Settings, TablesAreCheckedAndQuoted) {
   EXPECT_THROW(schema("a; b"), std::invalid_argument);
 }
 
-TEST(Settings, ServersThatProveNothingAreNamed) {
+TEST(Settings, ServersThatTlsDoesNotVerifyAreWarnedOf) {
   const auto unverified = [](const std::string& conninfo) { return settings_of(with(conninfo)).unverified_hosts; };
   EXPECT_THAT(unverified("host=db.example,10.0.0.7"), ElementsAre("db.example", "10.0.0.7"));
   EXPECT_THAT(unverified("postgres://db.example/x?sslmode=require"), ElementsAre("db.example"));
@@ -226,7 +226,7 @@ TEST(Settings, AUrlIsHandedOnAndItsPropertiesAreChecked) {
   EXPECT_THAT(refused(wrong), HasSubstr("election"));
 }
 
-TEST(Settings, SecretsAreTakenOutOfWhatOthersSay) {
+TEST(Settings, SecretsAreTakenOutOfMessagesOfLibpqAndTheServer) {
   ::setenv("PGPASSWORD", "from the environment", 1);
   const auto environment = settings_of({});
   ::unsetenv("PGPASSWORD");
@@ -248,7 +248,7 @@ TEST(Settings, TheShippedSchemaIsTheLibrarys) {
 }
 
 /// libpq tells no code for a refused connection; its words are all there is.
-TEST(Faults, ARefusedConnectionIsKnownByItsWords) {
+TEST(Faults, ARefusedConnectionIsClassifiedByTheServersText) {
   const auto fault = [](const std::string& words) {
     return explained(sqlstate_of(pqxx::broken_connection(words)), words, settings_of({}), "").fault;
   };

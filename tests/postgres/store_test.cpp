@@ -118,15 +118,15 @@ TEST_F(PostgresStore, AWriteIsFlushedWhenItIsAnsweredButForARelease) {
 
 // ---- what waiting costs ----
 
-TEST_F(PostgresStore, ThoseWhoWaitWriteNothing) {
-  // Nor does the server by itself: for a standby it would note every 15 s who is at work.
+TEST_F(PostgresStore, FollowersWriteNothing) {
+  // Nor does the server by itself: for a follower it would note every 15 s who is at work.
   Server server(Server::How{.settings = {"autovacuum=off", "wal_level=minimal", "max_wal_senders=0"}});
   options_ = fresh_table(server.conninfo());
   let_stand();
-  std::vector<std::shared_ptr<Backend>> seats;
-  for (const auto* name : {"a", "b", "c"}) seats.push_back(seat(name));
+  std::vector<std::shared_ptr<Backend>> backends;
+  for (const auto* name : {"a", "b", "c"}) backends.push_back(backend(name));
   const auto contend = [&] {
-    for (const auto& waits : seats) {
+    for (const auto& waits : backends) {
       EXPECT_TRUE(std::holds_alternative<Denied>(waits->acquire(within(10s))));
       EXPECT_TRUE(std::holds_alternative<Incumbent>(waits->observe(within(10s))));
       waits->await_change(Vacant{}, within(5ms));
@@ -174,7 +174,7 @@ TEST_F(PostgresStore, ASessionThatBeginsWritesNothingAndItsFirstClaimIsPlanned) 
   options_.table.clear();
 }
 
-TEST_F(PostgresStore, WhoMayOnlyReadObservesWithoutARefusalInTheServersLog) {
+TEST_F(PostgresStore, AnObserverWithSelectAloneCausesNoErrorInTheServersLog) {
   const auto refusals = [this] {
     std::ifstream log(shared("TENURE_POSTGRES_DIR") + "/server.log");
     const std::string all{std::istreambuf_iterator<char>(log), {}};
@@ -208,9 +208,10 @@ TEST_F(PostgresStore, RenewalsMakeNoFollowerRead) {
   ASSERT_GT(stood_by, 0u) << "this test could not tell";
   const auto quiet = contract::watch_a_follower(*leader, *token, watched);
   const auto by_leader = executed(server, "leads");
-  const auto by_standby = executed(server, "stands_by");
+  const auto by_follower = executed(server, "stands_by");
   EXPECT_EQ(by_leader.size() - led, static_cast<std::size_t>(quiet.renewals)) << testing::PrintToString(by_leader);
-  EXPECT_EQ(by_standby.size() - stood_by, static_cast<std::size_t>(quiet.reads)) << testing::PrintToString(by_standby);
+  EXPECT_EQ(by_follower.size() - stood_by, static_cast<std::size_t>(quiet.reads))
+      << testing::PrintToString(by_follower);
 }
 
 TEST_F(PostgresStore, NinetyContendersElectOne) {
@@ -222,7 +223,7 @@ TEST_F(PostgresStore, NinetyContendersElectOne) {
     std::vector<std::jthread> threads;
     for (int i = 0; i < contenders; ++i)
       threads.emplace_back([&, i] {
-        const auto contender = seat("c" + std::to_string(i));
+        const auto contender = backend("c" + std::to_string(i));
         // Ninety connect at once: on a busy machine not all of them within connect_timeout.
         EXPECT_TRUE(eventually(
             [&] {
@@ -309,7 +310,7 @@ TEST_F(PostgresStore, APushedHandOverCostsTheFollowerOneStatement) {
 /// Any role that may connect may notify, and one that may select knows the version that stands.
 TEST_F(PostgresStore, AForgedOrGarbledNoticeElectsNobody) {
   const auto timing = Timing::of(60s);
-  const auto leader = seat("leader"), follower = seat("follower");
+  const auto leader = backend("leader"), follower = backend("follower");
   for (const auto& one : {leader, follower}) ASSERT_EQ(one->accepts(timing), std::nullopt);
   const auto granted = leader->acquire(within(10s));
   ASSERT_TRUE(std::holds_alternative<Granted>(granted));
@@ -469,7 +470,7 @@ TEST_F(PostgresStore, AStricterIsolationLevelMakesRefusalsOfItsErrors) {
 
 // ---- what is left behind ----
 
-TEST_F(PostgresStore, NothingIsLeftOfASeat) {
+TEST_F(PostgresStore, NothingIsLeftOfABackend) {
   const auto descriptors = [] {
     int count = 0;
     auto* directory = ::opendir("/proc/self/fd");

@@ -96,7 +96,7 @@ class PostgresTest : public ::testing::Test {
 
   std::shared_ptr<ConditionalStore> store() const { return postgres::store(options_, "jobs"); }
   static std::shared_ptr<ConditionalStore> store(const Options& options) { return postgres::store(options, "jobs"); }
-  std::shared_ptr<Backend> seat(const std::string& name) const { return open(options_, "jobs", {name, ""}); }
+  std::shared_ptr<Backend> backend(const std::string& name) const { return open(options_, "jobs", {name, ""}); }
 
   /// One that is known at the server by this name.
   Options named(const std::string& application) const {

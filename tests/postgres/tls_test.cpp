@@ -63,7 +63,7 @@ TEST_F(PostgresTls, AServerThatIsVerifiedServes) {
   EXPECT_TRUE(sessions[0][0].as<bool>());
 }
 
-TEST_F(PostgresTls, AServerThatIsAnotherIsRefusedAndSoIsItsName) {
+TEST_F(PostgresTls, AnUnknownAuthorityIsRefusedAndSoIsAnotherName) {
   const auto root = "sslmode=verify-full sslrootcert=";
   EXPECT_THAT(refusal(root + data("other.pem"), Fault::unreachable), HasSubstr("sslrootcert"));
   EXPECT_THAT(
@@ -82,7 +82,7 @@ TEST_F(PostgresTls, LibpqComparesACertificateWithHostAndNotWithHostaddr) {
   }
 }
 
-TEST_F(PostgresTls, WhoAsksForNoTlsIsToldThatTheServerDemandsIt) {
+TEST_F(PostgresTls, AConnectionWithoutTlsIsToldThatTheServerRequiresIt) {
   EXPECT_THAT(refusal("sslmode=disable", Fault::forbidden),
               testing::AllOf(HasSubstr("pg_hba.conf"), HasSubstr("sslmode")));
 }

@@ -78,7 +78,7 @@ void expect_error_in_time(ConditionalStore& store, Clock::Duration time) {
 
 // ---- answers ----
 
-TEST(RedisHostile, NoAnswerIsTooOdd) {
+TEST(RedisHostile, AnOddAnswerIsAnErrorInTime) {
   const std::string huge(1 << 20, 'x');
   const std::vector<std::string> answers = {
       "garbage\r\n",
@@ -172,7 +172,7 @@ TEST(RedisHostile, AScriptForgottenForEverIsAnError) {
 
 // ---- silence ----
 
-TEST(RedisHostile, NobodyThereIsToldWithWhere) {
+TEST(RedisHostile, AConnectionThatIsRefusedIsAnErrorWithTheAddress) {
   const auto error = error_of(open_at("127.0.0.1:1")->read(within(2s)));
   EXPECT_EQ(error.fault, Fault::unreachable);
   EXPECT_NE(error.message.find("127.0.0.1:1: Connection refused"), error.message.npos) << error.message;

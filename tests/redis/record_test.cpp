@@ -43,7 +43,7 @@ Reply answer(const Fields& fields) {
 
 Result<Read> read(const Reply& reply) { return read_of(reply, "tenure:{jobs}"); }
 
-TEST(RedisRecord, IsReadFromItsHash) {
+TEST(RedisRecord, ARecordIsReadFromItsHash) {
   const auto found = test::value(read(answer(whole)));
   ASSERT_TRUE(found.record);
   EXPECT_EQ(found.record->token, Token{7});
@@ -60,7 +60,7 @@ TEST(RedisRecord, IsReadFromItsHash) {
   EXPECT_FALSE(found.recall);
 }
 
-TEST(RedisRecord, NothingIsNoRecord) { EXPECT_FALSE(test::value(read(answer({}))).record); }
+TEST(RedisRecord, AnEmptyHashIsNoRecord) { EXPECT_FALSE(test::value(read(answer({}))).record); }
 
 TEST(RedisRecord, ARecallStandsBeside) {
   auto fields = with(with(with(whole, "recall_token", "7"), "recall_by", "ops"), "recall_why", "upgrade");
@@ -71,7 +71,7 @@ TEST(RedisRecord, ARecallStandsBeside) {
   EXPECT_EQ(found.recall->why, "upgrade");
 }
 
-TEST(RedisRecord, WhatSomebodyElseWroteToIsUnreadableButAVersion) {
+TEST(RedisRecord, ARecordThatSomebodyElseWroteToIsUnreadableButHasAVersion) {
   for (const auto& [name, value] : Fields{{"term_ms", "(none)"},
                                           {"term_ms", "-1"},
                                           {"term_ms", "1.5"},
@@ -96,7 +96,7 @@ TEST(RedisRecord, WhatSomebodyElseWroteToIsUnreadableButAVersion) {
   }
 }
 
-TEST(RedisRecord, WithoutAVersionItIsAnErrorWithTheRemedy) {
+TEST(RedisRecord, ARecordWithoutAVersionIsAnErrorWithTheRemedy) {
   for (const auto& [name, value] : Fields{{"token", "(none)"},
                                           {"token", ""},
                                           {"token", "07"},
@@ -119,7 +119,7 @@ TEST(RedisRecord, AnotherFormatIsRefused) {
   }
 }
 
-TEST(RedisRecord, WhatIsNoAnswerIsRefused) {
+TEST(RedisRecord, AnAnswerThatNoScriptGivesIsAnError) {
   const auto time = list({text("1"), text("2")});
   const Reply number{.kind = Reply::Kind::integer, .integer = 1};
   for (const auto& reply :

@@ -299,7 +299,7 @@ TEST_F(RedisStore, TheLeastPrivilegesDoAndNoneOfThemIsTooMuch) {
   }
 }
 
-TEST_F(RedisStore, WhoMayNotSubscribeWaitsForTheLeasesEndAndHearsWhy) {
+TEST_F(RedisStore, AFollowerThatMayNotSubscribeWaitsForTheLeasesEndAndWarns) {
   Server server;
   set_user(server, "subscribe");
   Lines lines;
@@ -340,7 +340,7 @@ TEST_F(RedisStore, TheFirstWaitSubscribesAndReturns) {
   EXPECT_FALSE(woken(*a, {{1}, 11}, 50ms));
 }
 
-TEST_F(RedisStore, TenuresAndReleasesAreTold) {
+TEST_F(RedisStore, NewTenuresAndReleasesArePushed) {
   Server server;
   const auto a = open_at(url(server)), b = open_at(url(server));
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
@@ -430,7 +430,7 @@ TEST_F(RedisStore, ABrokenSubscriptionReturnsAndIsMadeAgain) {
   EXPECT_TRUE(woken(*b, {{1}, 11}, 10s));
 }
 
-TEST_F(RedisStore, WithoutADescriptorAStandbyWaitsAndHearsLater) {
+TEST_F(RedisStore, WithoutADescriptorAFollowerWaitsAndSubscribesLater) {
   TENURE_NEEDS_NO_DESCRIPTORS();
   Server server;
   Lines lines;
@@ -464,12 +464,12 @@ TEST_F(RedisStore, AWaitOutlivesAServersRestart) {
 
 class RedisLoss : public RedisStore {
  protected:
-  /// One leads, one stands by and has seen it, and then the store loses everything.
+  /// One leads, one follows and has seen it, and then the store loses everything.
   void expect_a_term_and_a_greater_token(Server& server, const std::function<void()>& lose) {
     Lines lines;
     const auto options = from_url(url(server));
     const auto a = open(options, "jobs", {"a", ""}), b = open(options, "jobs", {"b", ""}, lines.log());
-    for (const auto& seat : {a, b}) ASSERT_EQ(seat->accepts(quick()), std::nullopt);
+    for (const auto& backend : {a, b}) ASSERT_EQ(backend->accepts(quick()), std::nullopt);
     const auto first = campaign(*a);
     ASSERT_TRUE(first);
     ASSERT_FALSE(std::holds_alternative<Granted>(b->acquire(within(2s))));
@@ -486,12 +486,12 @@ class RedisLoss : public RedisStore {
     EXPECT_EQ(alarms, 1);
   }
 
-  static std::optional<Token> campaign(Backend& seat) {
+  static std::optional<Token> campaign(Backend& backend) {
     const auto all = within(20s);
     while (!all.passed()) {
-      const auto answer = seat.acquire(within(300ms));
+      const auto answer = backend.acquire(within(300ms));
       if (const auto* granted = std::get_if<Granted>(&answer)) return granted->token;
-      seat.await_change(Vacant{}, within(20ms));
+      backend.await_change(Vacant{}, within(20ms));
     }
     return std::nullopt;
   }
@@ -526,7 +526,7 @@ TEST_F(RedisLoss, AFirstClaimMayLeadAtOnceAndOneAfterALossThatWasSeenDoesNot) {
   Lines lines;
   const auto options = from_url(url(server) + "?first_claim=at_once");
   const auto a = open(options, "jobs", {"a", ""}, lines.log()), b = open(options, "jobs", {"b", ""});
-  for (const auto& seat : {a, b}) ASSERT_EQ(seat->accepts(quick()), std::nullopt);
+  for (const auto& backend : {a, b}) ASSERT_EQ(backend->accepts(quick()), std::nullopt);
   const auto first = a->acquire(within(2s));
   ASSERT_TRUE(std::holds_alternative<Granted>(first));
   EXPECT_TRUE(lines.all().empty());
@@ -587,10 +587,10 @@ TEST_F(RedisStore, OfFiveHundredContendersOneLeads) {
   auto released = record(1, 11);
   released.released = true;
   ASSERT_TRUE(swap(*store(options, "jobs"), std::nullopt, released));
-  std::vector<std::shared_ptr<Backend>> seats;
+  std::vector<std::shared_ptr<Backend>> backends;
   for (int i = 0; i < 500; ++i) {
-    seats.push_back(open(options, "jobs", {"c" + std::to_string(i), ""}));
-    seats.back()->observe(within(10s));  // connected
+    backends.push_back(open(options, "jobs", {"c" + std::to_string(i), ""}));
+    backends.back()->observe(within(10s));  // connected
   }
   const auto writes = server.calls("hset");
   std::atomic<std::size_t> next{0};
@@ -599,8 +599,8 @@ TEST_F(RedisStore, OfFiveHundredContendersOneLeads) {
     std::vector<std::jthread> threads;
     for (int i = 0; i < 16; ++i)
       threads.emplace_back([&] {
-        for (std::size_t n = 0; (n = next++) < seats.size();) {
-          const auto answer = seats[n]->acquire(within(10s));
+        for (std::size_t n = 0; (n = next++) < backends.size();) {
+          const auto answer = backends[n]->acquire(within(10s));
           granted += std::holds_alternative<Granted>(answer);
           denied += std::holds_alternative<Denied>(answer);
         }

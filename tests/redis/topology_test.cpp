@@ -28,25 +28,25 @@ class RedisTopology : public ::testing::Test {
 TEST_F(RedisTopology, AFailOverIsFollowed) {
   Watched watched(3);
   const auto leader = open(from_url(watched.url()), "jobs", {"leader", ""});
-  const auto standby = open(from_url(watched.url()), "jobs", {"standby", ""});
+  const auto follower = open(from_url(watched.url()), "jobs", {"follower", ""});
   const Timing timing{.term = 1000ms, .renew = 100ms, .retry = 50ms, .margin = 50ms, .call = 400ms, .drain = 1000ms};
-  for (const auto& seat : {leader, standby}) ASSERT_EQ(seat->accepts(timing), std::nullopt);
+  for (const auto& backend : {leader, follower}) ASSERT_EQ(backend->accepts(timing), std::nullopt);
   std::optional<Token> token;
-  const auto campaign = [&](Backend& seat) {
-    const auto answer = seat.acquire(within(400ms));
+  const auto campaign = [&](Backend& backend) {
+    const auto answer = backend.acquire(within(400ms));
     const auto* granted = std::get_if<Granted>(&answer);
     if (granted) token = granted->token;
     return granted != nullptr;
   };
   ASSERT_TRUE(eventually([&] { return campaign(*leader); })) << watched.first.log();
   const auto first = *token;
-  standby->acquire(within(400ms));
+  follower->acquire(within(400ms));
   ASSERT_TRUE(eventually([&] { return watched.in_step() && watched.second.ask({"EXISTS", key}) == "1"; }));
 
   watched.first.kill();
-  ASSERT_TRUE(eventually([&] { return campaign(*standby); })) << watched.sentinels[0]->log();
+  ASSERT_TRUE(eventually([&] { return campaign(*follower); })) << watched.sentinels[0]->log();
   EXPECT_GT(*token, first);
-  EXPECT_EQ(watched.second.ask({"HGET", key, "holder"}), "standby") << "the promoted server has it";
+  EXPECT_EQ(watched.second.ask({"HGET", key, "holder"}), "follower") << "the promoted server has it";
 }
 
 TEST_F(RedisTopology, SentinelsAreAskedInTurnAndWhatTheyDoNotKnowIsTold) {
@@ -110,28 +110,28 @@ class Mute {
 TEST_F(RedisTopology, AClaimIsMadeWhereMostSentinelsSayJustThen) {
   Server a, b;
   Mute one(a), two(a), three(a);
-  const auto seat =
+  const auto backend =
       open_at("redis+sentinel://" + one.address() + "," + two.address() + "," + three.address() + "/main");
-  ASSERT_TRUE(swap(*seat, std::nullopt, record(1, 11)));
+  ASSERT_TRUE(swap(*backend, std::nullopt, record(1, 11)));
   ASSERT_EQ(a.ask({"HGET", key, "token"}), "1");
   one.name(b);
-  EXPECT_FALSE(swap(*seat, std::nullopt, record(2, 12))) << "one of three is not believed";
-  EXPECT_TRUE(swap(*seat, Expected{{1}, {11}}, record(1, 12)));
+  EXPECT_FALSE(swap(*backend, std::nullopt, record(2, 12))) << "one of three is not believed";
+  EXPECT_TRUE(swap(*backend, Expected{{1}, {11}}, record(1, 12)));
   two.name(b);
-  EXPECT_TRUE(swap(*seat, std::nullopt, record(2, 13))) << "nothing stands on the new master";
+  EXPECT_TRUE(swap(*backend, std::nullopt, record(2, 13))) << "nothing stands on the new master";
   EXPECT_EQ(a.ask({"HGET", key, "token"}), "1");
   EXPECT_EQ(b.ask({"HGET", key, "token"}), "2");
-  EXPECT_EQ(read(*seat).record->token, Token{2}) << "and nothing is asked of the old one any more";
+  EXPECT_EQ(read(*backend).record->token, Token{2}) << "and nothing is asked of the old one any more";
 }
 
 TEST_F(RedisTopology, SentinelsThatAreAwayEndNoTenure) {
   Server a;
   std::optional<Mute> only(std::in_place, a);
-  const auto seat = open_at("redis+sentinel://" + only->address() + "/main");
-  ASSERT_TRUE(swap(*seat, std::nullopt, record(1, 11)));
+  const auto backend = open_at("redis+sentinel://" + only->address() + "/main");
+  ASSERT_TRUE(swap(*backend, std::nullopt, record(1, 11)));
   only.reset();
-  EXPECT_TRUE(swap(*seat, Expected{{1}, {11}}, record(1, 12))) << "a renewal";
-  EXPECT_EQ(refused_swap(*seat, Expected{{1}, {12}}, record(2, 13)).fault, Fault::unreachable) << "a claim";
+  EXPECT_TRUE(swap(*backend, Expected{{1}, {11}}, record(1, 12))) << "a renewal";
+  EXPECT_EQ(refused_swap(*backend, Expected{{1}, {12}}, record(2, 13)).fault, Fault::unreachable) << "a claim";
   EXPECT_EQ(a.ask({"HGET", key, "token"}), "1");
 }
 
@@ -139,19 +139,19 @@ TEST_F(RedisTopology, SentinelsThatAreAwayEndNoTenure) {
 TEST_F(RedisTopology, AClaimLongAfterItsReadAsksTheSentinelsAnew) {
   Server a;
   std::optional<Mute> only(std::in_place, a);
-  const auto seat = open_at("redis+sentinel://" + only->address() + "/main");
-  ASSERT_FALSE(read(*seat).record);
+  const auto backend = open_at("redis+sentinel://" + only->address() + "/main");
+  ASSERT_FALSE(read(*backend).record);
   only.reset();
   wait_out(within(1001ms));
-  EXPECT_EQ(refused_swap(*seat, std::nullopt, record(1, 11)).fault, Fault::unreachable);
+  EXPECT_EQ(refused_swap(*backend, std::nullopt, record(1, 11)).fault, Fault::unreachable);
   EXPECT_EQ(a.ask({"EXISTS", key}), "0");
 }
 
 TEST_F(RedisTopology, ConnectionsBearTheElectionsAndTheCandidatesNames) {
   Server server;
-  const auto seat = open(from_url("redis://" + server.address()), "nightly jobs", {"b\nöx", ""});
-  seat->observe(within(2s));
-  seat->await_change(Vacant{}, within(2s));  // subscribes
+  const auto backend = open(from_url("redis://" + server.address()), "nightly jobs", {"b\nöx", ""});
+  backend->observe(within(2s));
+  backend->await_change(Vacant{}, within(2s));  // subscribes
   const auto list = server.ask({"CLIENT", "LIST"});
   const auto first = list.find(" name=tenure:nightly_jobs:b___x ");
   ASSERT_NE(first, list.npos) << list;

@@ -129,7 +129,7 @@ TEST(Stores, KafkaKeepsTheFieldsOfTheTimingThatItSays) {
 }
 #endif
 
-TEST(Stores, WhatAStoreCannotUseIsRefused) {
+TEST(Stores, AUrlThatAStoreCannotUseIsRefused) {
   for (const std::string url :
        {"memory://name", "memory:?a=1", "memory:x?size=1", "file:", "file:relative", "file://h/d", "file:///",
         "file:////", "file://u:p@/d", "file:///d?mode=1", "memory://u:p@"})
@@ -154,7 +154,7 @@ TEST(Stores, AnUnknownSchemeIsToldWithTheNearestAndAll) {
   EXPECT_TRUE(mentions(refusal("zookeeper://h"), "no store \"zookeeper\". This build has: "));
 }
 
-TEST(Stores, WhatIsNoUrlIsNotRepeated) {
+TEST(Stores, ATextThatIsNoUrlIsNotRepeated) {
   for (const std::string text : {"", "canary", "host=h password=canary", "canary:pw@host", "3canary/x:y", ":canary",
                                  "user:canary@host/db", "ca nary://x", "canary"}) {
     EXPECT_TRUE(mentions(refusal(text), "tenure::open: ")) << text;
@@ -163,7 +163,7 @@ TEST(Stores, WhatIsNoUrlIsNotRepeated) {
 }
 
 /// Every scheme is handed URLs that are wrong in every way, with a canary where a user, a password or a value stands.
-TEST(Stores, NoStoreTellsASecret) {
+TEST(Stores, NoMessageOfAStoreHoldsASecret) {
   for (const std::string scheme : {"memory", "file", "kafka", "postgres", "postgresql", "redis", "rediss", "redis+unix",
                                    "redis+sentinel", "nonsense"})
     for (const std::string middle : {"", "/", "?", "#", "%", "%zz", " ", "\n", "@", "[", ":", "\xff"})

@@ -9,8 +9,7 @@
 
 namespace tenure::file {
 
-/// Counts the forks that lie between the first process and this one. What was made in another life is not
-/// ours.
+/// How many forks lie between the first process and this one. A process may not use what was made before its fork.
 unsigned life() noexcept;
 
 /// No fork happens while it is held. REQUIRES: no Descriptor is taken or closed meanwhile.

@@ -98,9 +98,9 @@ std::optional<std::string> unfit_file_system(std::uint64_t type) {
       {0x65735546, "FUSE (virtiofs, sshfs, GlusterFS, ...)"}};
   if (std::find(std::begin(local), std::end(local), type) != std::end(local)) return std::nullopt;
   const std::string remedy =
-      ": a directory of a local disk (ext4, xfs, btrfs) or of a tmpfs such as /run is needed; for processes "
-      "of "
-      "several hosts use a store with a server";
+      "; use a directory on a local disk (ext4, xfs, btrfs) or on a tmpfs such as /run. For processes of several hosts "
+      "use "
+      "a store with a server";
   for (const auto& [known, name] : network)
     if (type == known)
       return std::string("is on ") + name + ", where the kernel cannot tell that a process of another host died" +

@@ -20,7 +20,7 @@ Error system_error(const std::string& doing, const std::string& path, int error_
       remedy = "; candidates need a directory that can be written";
       break;
     case ENOSPC:
-    case EDQUOT: remedy = "; free some space: nobody new can lead before that"; break;
+    case EDQUOT: remedy = "; free some space: until then no new leader can be elected"; break;
     case EMFILE:
     case ENFILE: remedy = "; close some descriptors or raise the limit (ulimit -n)"; break;
     case ENOENT:

@@ -34,8 +34,7 @@ std::string boot_id() {
   std::string id;
   std::ifstream(path) >> id;
   if (id.size() != boot_id_bytes)
-    throw std::invalid_argument("cannot read " + path +
-                                ", which tells this run of the machine from others; mount /proc");
+    throw std::invalid_argument("cannot read " + path + ", which identifies this boot of the machine; mount /proc");
   return id;
 }
 
@@ -92,7 +91,8 @@ std::optional<Error> Store::unusable(const Limit& limit) const {
   if (life_ != life())
     return Error{Fault::misconfigured, "this process was forked from the one that opened " + directory_.path() +
                                            ", and has no part in its elections; open one of its own"};
-  if (limit.passed()) return Error{Fault::timed_out, "no time left to look into " + directory_.path()};
+  if (limit.passed())
+    return Error{Fault::timed_out, "the call's limit had passed before it could look into " + directory_.path()};
   return std::nullopt;
 }
 
@@ -122,7 +122,7 @@ Result<Store::Look> Store::look(const Limit& limit) {
     if (newest == 0) return found;
     if (newest == std::numeric_limits<std::uint64_t>::max())
       return Error{Fault::corrupt, directory_.path_of(std::to_string(newest)) +
-                                       " leaves no number for the next tenure; it is not ours; remove it"};
+                                       " leaves no number for the next tenure, and no leader made it; remove it"};
     const auto there = look_into(newest, found.read);
     if (!there) return there.error();
     if (!*there) continue;

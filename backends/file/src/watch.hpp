@@ -34,7 +34,7 @@ class Watcher {
 
   Descriptor inotify_, quit_;
   unsigned life_{life()};
-  std::atomic<bool> ended_{false};  ///< Somebody closed our descriptors: hears nothing any more.
+  std::atomic<bool> ended_{false};  ///< The program closed our descriptors: nothing is reported any more.
   std::mutex mutex_;
   std::multimap<int, Subscription*> subscriptions_;  ///< By inotify's number for a file.
   std::unique_ptr<std::thread> thread_;

@@ -31,7 +31,7 @@ Options options_of(const Opening& opening) {
   for (const auto& [name, value] : opening.properties) {
     if (name != "table")
       throw std::invalid_argument("postgres: there is no property \"" + printable(name, 80) +
-                                  "\", only \"table\"; what libpq understands belongs into the URL");
+                                  "\", only \"table\"; put a parameter of libpq into the URL");
     options.table = value;
   }
   return options;

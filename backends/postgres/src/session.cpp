@@ -126,9 +126,10 @@ std::optional<Error> Session::unsuitable(const pqxx::row& table) const {
   };
   if (table[1].as<bool>()) return explained("25006", "the server is in recovery", settings_, where_);
   if (table[3].is_null()) return explained("42P01", "the table was not found", settings_, where_);
-  if (table[4].as<std::string>() != "r") return misconfigured(" is no ordinary table: make it one");
+  if (table[4].as<std::string>() != "r")
+    return misconfigured(" is not an ordinary table: create it with share/tenure/tenure_elections.sql");
   if (table[5].as<std::string>() != "p")
-    return misconfigured(" is UNLOGGED or temporary, and empty after a crash: alter table " + settings_.table +
+    return misconfigured(" is UNLOGGED or temporary, so a crash would empty it: alter table " + settings_.table +
                          " set logged");
   return std::nullopt;
 }

@@ -16,7 +16,7 @@ namespace {
 /// The longest pause before a broken session is made again by one who waits. It may end as soon as it idles.
 constexpr Clock::Duration calm = std::chrono::seconds(1);
 
-/// Of what is left of a call: the rest is for the answer, so that the server ends the wait and not we the connection.
+/// Half of what is left of a call: the server then ends the wait for a lock before we end the connection.
 /// `until` is boot_clock()'s.
 Clock::Duration lock_wait(Clock::Time until) { return (until - boot_clock().now()) / 2; }
 
@@ -26,8 +26,8 @@ Result<Read> read_now(Session& session, const std::string& election) {
   auto read = read_of(session.execute(statement)[0]);
   if (read.record && !may_be_followed(read.record->token))
     return session.corrupt("the row's token is " + std::to_string(static_cast<std::int64_t>(read.record->token.value)) +
-                           ", which no leader wrote and no greater one can follow. To the greatest that a leader ever "
-                           "had: update " +
+                           "; no leader wrote it, and no greater one can follow. Set the greatest token that a leader "
+                           "ever had: update " +
                            session.settings().table + " set token = ..., released = true where election = '" +
                            election + "'");
   read.read_only = session.read_only();

@@ -269,6 +269,33 @@ TEST_P(BackendContract, AnObserverSeesALapsedLeaseWithNothingRemaining) {
   EXPECT_EQ(std::get<Incumbent>(sight).remaining, Clock::Duration::zero());
 }
 
+TEST_P(BackendContract, ARequestToStepDownReachesTheLeaderWithItsNextRenewal) {
+  if (!store_->heeds_step_down()) GTEST_SKIP() << "leaders do not heed requests to step down, as this store is opened";
+  auto a = player("a"), b = player("b");
+  const auto ask = [&](const std::string& why) {
+    return b.backend().request_step_down("ops", why, Player::within(timing_.call));
+  };
+  const auto token = first_tenure(a);
+  ASSERT_TRUE(token);
+  const auto offered = ask("upgrade");
+  if (offered && offered->fault == Fault::misconfigured) GTEST_SKIP() << offered->message;
+  ASSERT_EQ(offered, std::nullopt);
+  const auto answer = a.renew(*token);
+  ASSERT_TRUE(std::holds_alternative<StepDownRequested>(answer));
+  EXPECT_EQ(std::get<StepDownRequested>(answer).token, *token);
+  EXPECT_EQ(std::get<StepDownRequested>(answer).by, "ops");
+  EXPECT_EQ(std::get<StepDownRequested>(answer).why, "upgrade");
+  ASSERT_EQ(a.release(), std::nullopt);
+  EXPECT_EQ(ask("nobody leads"), std::nullopt);
+  const auto next = a.campaign(patience);
+  ASSERT_TRUE(next);
+  EXPECT_TRUE(a.renewed(*next)) << "the next tenure was not asked to step down";
+  const auto too_long = ask(std::string(max_why_bytes + 1, 'x'));
+  ASSERT_TRUE(too_long);
+  EXPECT_EQ(too_long->fault, Fault::misconfigured);
+  EXPECT_NE(too_long->message.find("why has 201 bytes"), std::string::npos) << too_long->message;
+}
+
 TEST_P(BackendContract, AwaitChangeEndsAtItsLimitOrByItsStopToken) {
   auto a = player("a"), b = player("b");
   const auto token = first_tenure(a);
@@ -543,8 +570,7 @@ TEST_P(StoreContract, RacingWritersAreSerialised) {
   {
     std::vector<std::jthread> threads;
     for (int i = 0; i < writers; ++i)
-      threads.emplace_back([&, i] {
-        const auto store = open();
+      threads.emplace_back([&, i, store = open()] {
         auto beat = static_cast<std::uint64_t>(i) << 32;
         for (int n = 0; n < each;) {
           const auto found = store->read(Player::within(patience));
@@ -603,26 +629,27 @@ TEST_P(StoreContract, APushNamesOnlyAReleaseThatStands) {
 
 // ---- the protocol over it ----
 
-TEST_P(StoreContract, ARecallReachesTheHolderWithItsNextRenewal) {
+TEST_P(StoreContract, ARequestToStepDownReachesTheHolderWithItsNextRenewal) {
   auto a = player("a");
   const auto token = first_tenure(a);
   ASSERT_TRUE(token);
   const auto asker = open();
-  const auto offered = asker->recall({Token{token->value + 1}, "ops", "another tenure"}, call());
+  const auto offered = asker->request_step_down({Token{token->value + 1}, "ops", "another tenure"}, call());
   if (offered && offered->fault == Fault::misconfigured) GTEST_SKIP() << offered->message;
-  EXPECT_TRUE(a.renewed(*token)) << "a recall of another token means nothing";
-  ASSERT_EQ(asker->recall({*token, "ops", "upgrade"}, call()), std::nullopt);
+  EXPECT_TRUE(a.renewed(*token)) << "a request of another token means nothing";
+  ASSERT_EQ(asker->request_step_down({*token, "ops", "upgrade"}, call()), std::nullopt);
   for (int i = 0; i < 2; ++i) {
     const auto answer = a.renew(*token);
-    ASSERT_TRUE(std::holds_alternative<Recalled>(answer)) << "it stands beside the record until that is replaced";
-    EXPECT_EQ(std::get<Recalled>(answer).token, *token);
-    EXPECT_EQ(std::get<Recalled>(answer).by, "ops");
-    EXPECT_EQ(std::get<Recalled>(answer).why, "upgrade");
+    ASSERT_TRUE(std::holds_alternative<StepDownRequested>(answer))
+        << "it stands beside the record until that is replaced";
+    EXPECT_EQ(std::get<StepDownRequested>(answer).token, *token);
+    EXPECT_EQ(std::get<StepDownRequested>(answer).by, "ops");
+    EXPECT_EQ(std::get<StepDownRequested>(answer).why, "upgrade");
   }
   ASSERT_EQ(a.release(), std::nullopt);
   const auto next = a.campaign(patience);
   ASSERT_TRUE(next);
-  EXPECT_TRUE(a.renewed(*next)) << "the next tenure was not recalled";
+  EXPECT_TRUE(a.renewed(*next)) << "the next tenure was not asked to step down";
 }
 
 TEST_P(StoreContract, AGhostRecordIsTakenOverAtOnceWithANewToken) {

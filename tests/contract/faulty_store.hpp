@@ -44,8 +44,8 @@ class FaultyStore final : public ConditionalStore {
   std::optional<Version> await_change(const std::optional<Version>& seen, const Limit& limit) override {
     return real_->await_change(seen, limit);
   }
-  std::optional<Error> recall(const Recall& request, const Limit& limit) override {
-    return real_->recall(request, limit);
+  std::optional<Error> request_step_down(const StepDown& request, const Limit& limit) override {
+    return real_->request_step_down(request, limit);
   }
   std::optional<Error> accepts(const Timing& timing) override { return real_->accepts(timing); }
 

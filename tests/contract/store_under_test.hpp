@@ -68,6 +68,9 @@ class StoreUnderTest {
   /// Whether await_change() returns the version of a release.
   virtual bool names_releases() const { return pushes(); }
 
+  /// Whether leaders hear of requests to step down, as this store is opened here.
+  virtual bool heeds_step_down() const { return true; }
+
   /// Whether a write may be refused although others saw it, because another write replaced it before it was answered.
   /// Nobody then holds the record that it wrote. This happens where records are written directly, without a lease.
   virtual bool refused_may_have_stood() const { return false; }

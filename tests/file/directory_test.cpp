@@ -137,7 +137,7 @@ TEST(FileDirectory, UsersOfOneGroupShare) {
               ASSERT_TRUE(become(1002));
               Store store{base, "jobs"};
               EXPECT_FALSE(read(store).record->released);
-              EXPECT_EQ(store.recall({{7}, "ops", "why"}, within(1s)), std::nullopt);
+              EXPECT_EQ(store.request_step_down({{7}, "ops", "why"}, within(1s)), std::nullopt);
             }).end(),
             0);
   first.kill();
@@ -160,7 +160,7 @@ TEST(FileDirectory, AFileIsNoDirectory) {
 TEST(FileDirectory, OtherFilesInTheDirectoryAreLeftAlone) {
   Scratch base;
   Store store{base, "jobs"};
-  for (const auto* name : {"README", "01", "1a", "-1", "recall.x", "0"}) std::ofstream(base / "jobs" / name) << "x";
+  for (const auto* name : {"README", "01", "1a", "-1", "step_down.x", "0"}) std::ofstream(base / "jobs" / name) << "x";
   EXPECT_FALSE(read(store).record);
   ASSERT_TRUE(swap(store, std::nullopt, record(7, 70)));
   EXPECT_EQ(names(base / "jobs").size(), 7u);

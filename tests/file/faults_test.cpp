@@ -150,7 +150,7 @@ TEST_F(FileFaults, AForkedChildHasNoPartInItsParentsElection) {
   EXPECT_EQ(Child([&] {
               EXPECT_THAT(error_of(store.read(within(1s))).message, HasSubstr("forked"));
               error_of(store.compare_and_set(version(7, {70}), record(7, 71), within(1s)));
-              EXPECT_TRUE(store.recall({{7}, "", ""}, within(1s)));
+              EXPECT_TRUE(store.request_step_down({{7}, "", ""}, within(1s)));
               const auto limit = within(10ms);
               store.await_change(std::nullopt, limit);
               EXPECT_TRUE(limit.passed()) << "there is nothing to wait for, and no hot loop either";

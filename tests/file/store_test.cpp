@@ -57,7 +57,7 @@ TEST_F(FileStore, AClaimIsSeenWholeByOthers) {
   expected.written_ms = found.record->written_ms;
   EXPECT_EQ(*found.record, expected);
   EXPECT_TRUE(found.same_clock);
-  EXPECT_FALSE(found.recall);
+  EXPECT_FALSE(found.step_down);
   EXPECT_LE(std::abs(found.now_ms - found.record->written_ms), 10'000);
   EXPECT_THAT(names(directory), ElementsAre("1"));
 }
@@ -271,29 +271,29 @@ TEST_F(FileStore, ReadingLeavesTheLockAlone) {
   EXPECT_FALSE(read(b).record->released);
 }
 
-TEST_F(FileStore, ARecallReachesTheHolderAndNobodyElse) {
+TEST_F(FileStore, ARequestToStepDownReachesTheHolderAndNobodyElse) {
   ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
-  EXPECT_EQ(b.recall({{6}, "ops", "of another"}, within(1s)), std::nullopt);
-  EXPECT_FALSE(value(a.compare_and_set(version(7, {70}), record(7, 71), within(1s))).found.recall);
-  EXPECT_EQ(b.recall({{7}, "ops", "new\nrelease"}, within(1s)), std::nullopt);
-  EXPECT_EQ(b.recall({{7}, "ops", "asked twice"}, within(1s)), std::nullopt);
+  EXPECT_EQ(b.request_step_down({{6}, "ops", "of another"}, within(1s)), std::nullopt);
+  EXPECT_FALSE(value(a.compare_and_set(version(7, {70}), record(7, 71), within(1s))).found.step_down);
+  EXPECT_EQ(b.request_step_down({{7}, "ops", "new\nrelease"}, within(1s)), std::nullopt);
+  EXPECT_EQ(b.request_step_down({{7}, "ops", "asked twice"}, within(1s)), std::nullopt);
   const auto answer = value(a.compare_and_set(version(7, {71}), record(7, 72), within(1s)));
   ASSERT_TRUE(answer.applied);
-  ASSERT_TRUE(answer.found.recall);
-  EXPECT_EQ(answer.found.recall->token, Token{7});
-  EXPECT_EQ(answer.found.recall->by, "ops");
-  EXPECT_EQ(answer.found.recall->why, "new?release");
-  EXPECT_TRUE(read(c).recall);
+  ASSERT_TRUE(answer.found.step_down);
+  EXPECT_EQ(answer.found.step_down->token, Token{7});
+  EXPECT_EQ(answer.found.step_down->by, "ops");
+  EXPECT_EQ(answer.found.step_down->why, "new?release");
+  EXPECT_TRUE(read(c).step_down);
   ASSERT_TRUE(swap(b, version(7, {72}), record(8, 80)));
-  EXPECT_FALSE(read(c).recall);
+  EXPECT_FALSE(read(c).step_down);
   EXPECT_THAT(names(directory), ElementsAre("2"));
 }
 
-TEST_F(FileStore, ARecallOfATokenToComeMeansNothing) {
+TEST_F(FileStore, ARequestToStepDownOfATokenToComeMeansNothing) {
   ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
-  EXPECT_EQ(b.recall({{8}, "ops", "too early"}, within(1s)), std::nullopt);
+  EXPECT_EQ(b.request_step_down({{8}, "ops", "too early"}, within(1s)), std::nullopt);
   ASSERT_TRUE(swap(a, version(7, {70}), record(8, 80)));
-  EXPECT_FALSE(read(c).recall);
+  EXPECT_FALSE(read(c).step_down);
 }
 
 TEST_F(FileStore, TextsThatDoNotFitAreRefusedByName) {

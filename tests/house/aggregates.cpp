@@ -40,9 +40,10 @@ void of_core(Clock& clock) {
   made(Opening{.url = "memory:"}, Opening{.log = no_log});
   made(Opened{.backend = {}}, Opened{.kept = {}});
   made(Limit{.clock = clock}, Limit{.clock = clock, .stop = {}});
-  made(Unknown{.error = {}}, Granted{.token = {}}, Denied{.holder = {}}, Recalled{.token = {}}, Recalled{.why = "w"});
+  made(Unknown{.error = {}}, Granted{.token = {}}, Denied{.holder = {}}, StepDownRequested{.token = {}},
+       StepDownRequested{.why = "w"});
   made(Record{.token = {}}, Record{.written_ms = 1}, Version{.token = {}}, Version{.beat = 1});
-  made(Expected{.token = {}}, Expected{.released = true}, Recall{.token = {}}, Recall{.why = "w"});
+  made(Expected{.token = {}}, Expected{.released = true}, StepDown{.token = {}}, StepDown{.why = "w"});
   made(Read{.record = {}}, Read{.unreadable = true}, Swap{.applied = true}, Swap{.found = {}});
   made(Url{.scheme = "memory"}, Url{.query = {}}, Url::Host{.name = "h"}, Url::Host{.port = 1});
   made(memory::Traits{.push = true}, memory::Traits{.same_clock = true});

@@ -27,6 +27,8 @@ class Kafka final : public StoreUnderTest {
   Clock::Duration hand_over() const override { return timing().term / 2; }
   /// The broker's delay of a new group, up to 6 s; of a group whose leader died a session and a lease.
   Clock::Duration first_election() const override { return std::chrono::seconds(20); }
+  /// It would cost each of the many a third handle; a test of this room's has it.
+  bool heeds_step_down() const override { return false; }
   int contended_tenures() const override { return 2; }
   std::vector<std::string> odd_elections() const override {
     return {"PLAIN" + mark_, "plain" + mark_, "../a b;%s{}'\"" + mark_, "\xc3\xa4\xf0\x9f\x91\x91" + mark_};

@@ -353,7 +353,7 @@ TEST_F(Kafka, AnUnreachableBrokerIsUnknownInTime) {
   ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
   EXPECT_TRUE(once([&] {
     const auto from = boot_clock().now();
-    EXPECT_TRUE(request_step_down(o, "ops", "a test", within(300ms)));
+    EXPECT_TRUE(open(o)->request_step_down("ops", "a test", within(300ms)));
     return boot_clock().now() - from <= 300ms + 50ms;
   }));
   const auto& error = std::get<Unknown>(answer).error;
@@ -452,28 +452,28 @@ TEST_F(Kafka, ARequestToStepDownReachesTheLeader) {
   auto o = options();
   o.remote_step_down = true;
   Candidate a(o);
-  EXPECT_EQ(request_step_down(o, "ops", "nobody leads", within(patience))->fault, Fault::misconfigured)
+  EXPECT_EQ(open(o)->request_step_down("ops", "nobody leads", within(patience))->fault, Fault::misconfigured)
       << "there is not even a topic yet";
   auto token = a.campaign();
   ASSERT_TRUE(token);
   for (int tenures = 0; tenures < 2; ++tenures) {
     ASSERT_TRUE(a.renewed(*token));
-    ASSERT_EQ(request_step_down(o, "ops", "upgrade; 50%", within(patience)), std::nullopt);
-    std::optional<Recalled> recalled;
-    for (const auto until = within(patience); !recalled && !until.passed(); wait_out(within(200ms))) {
+    ASSERT_EQ(open(o)->request_step_down("ops", "upgrade; 50%", within(patience)), std::nullopt);
+    std::optional<StepDownRequested> step_down;
+    for (const auto until = within(patience); !step_down && !until.passed(); wait_out(within(200ms))) {
       const auto answer = a.renew(*token);
-      if (const auto* found = std::get_if<Recalled>(&answer)) recalled = *found;
+      if (const auto* found = std::get_if<StepDownRequested>(&answer)) step_down = *found;
     }
-    ASSERT_TRUE(recalled);
-    EXPECT_EQ(recalled->token, *token);
-    EXPECT_EQ(recalled->by, "ops");
-    EXPECT_EQ(recalled->why, "upgrade; 50%");
+    ASSERT_TRUE(step_down);
+    EXPECT_EQ(step_down->token, *token);
+    EXPECT_EQ(step_down->by, "ops");
+    EXPECT_EQ(step_down->why, "upgrade; 50%");
     ASSERT_EQ(a.release(), std::nullopt);
-    EXPECT_EQ(request_step_down(o, "ops", "nobody leads", within(patience)), std::nullopt);
+    EXPECT_EQ(open(o)->request_step_down("ops", "nobody leads", within(patience)), std::nullopt);
     token = a.campaign();
     ASSERT_TRUE(token);
   }
-  EXPECT_TRUE(a.renewed(*token)) << "the next tenure was not recalled";
+  EXPECT_TRUE(a.renewed(*token)) << "the next tenure was not asked to step down";
 }
 
 // ---- with a manager ----

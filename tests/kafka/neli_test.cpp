@@ -24,16 +24,16 @@ TEST(NeliStepDown, AsksEveryThreeSecondsWhileLeading) {
   s.advance(1ms);
   EXPECT_TRUE(s.did<effect::ReadRequests>());
   s.renew();
-  s.give(fact::Requested{std::optional(Commit{40, encode(StepDown{"ops", "old"})})});
+  s.give(fact::Requested{std::optional(Commit{40, encode(StepDown{{40}, "ops", "old"})})});
   s.renew();  // of another tenure: means nothing
-  s.give(fact::Requested{std::optional(Commit{41, encode(StepDown{"ops", "upgrade"})})});
+  s.give(fact::Requested{std::optional(Commit{41, encode(StepDown{{41}, "ops", "upgrade"})})});
   s.call(Verb::renew, s.token);
   s.take_record();
   s.committed();
-  const auto recalled = s.take_answer<Recalled>();
-  EXPECT_EQ(recalled.token, s.token);
-  EXPECT_EQ(recalled.by, "ops");
-  EXPECT_EQ(recalled.why, "upgrade");
+  const auto step_down = s.take_answer<StepDownRequested>();
+  EXPECT_EQ(step_down.token, s.token);
+  EXPECT_EQ(step_down.by, "ops");
+  EXPECT_EQ(step_down.why, "upgrade");
 }
 
 TEST(NeliStepDown, WhoMayNotReadTheRequestsIsToldOnceUntilItMay) {

@@ -107,11 +107,15 @@ TEST(KafkaRecord, MutatedRecordsAreReadOrRefusedAndNeverMore) {
 }
 
 TEST(KafkaStepDown, ReadsAsWritten) {
-  const StepDown request{"ops; %", "upgrade to 2.0\n"};
-  EXPECT_EQ(decode_step_down(encode(request)), request);
+  const StepDown request{{7}, "ops; %", "upgrade to 2.0\n"};
+  const auto decoded = decode_step_down({7}, encode(request));
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(decoded->token, request.token);
+  EXPECT_EQ(decoded->by, request.by);
+  EXPECT_EQ(decoded->why, request.why);
   for (const auto& text : {std::string(), std::string("v1"), std::string("v1;a"), std::string("v2;a;b"),
                            std::string("v1;a;b;c"), std::string("v1;%;b"), "v1;a;" + std::string(201, 'x')})
-    EXPECT_FALSE(decode_step_down(text)) << text;
+    EXPECT_FALSE(decode_step_down({7}, text)) << text;
 }
 
 }  // namespace

@@ -97,18 +97,18 @@ TEST_F(KafkaSecured, ARequestToStepDownNeedsReadOnItsGroup) {
   Candidate a(o);
   const auto token = a.campaign();
   ASSERT_TRUE(token);
-  const auto refused = request_step_down(o, "ops", "upgrade", within(patience));
+  const auto refused = open(o)->request_step_down("ops", "upgrade", within(patience));
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->fault, Fault::forbidden);
   EXPECT_TRUE(mentions(refused->message, "READ on group \"" + group_ + ".requests\"")) << refused->message;
 
   allow(Resource::group, group_ + ".requests");
-  bool recalled = false;
+  bool step_down = false;
   ASSERT_TRUE(a.renewed(*token));
-  EXPECT_EQ(request_step_down(o, "ops", "upgrade", within(patience)), std::nullopt);
-  for (const auto until = within(patience); !recalled && !until.passed(); wait_out(within(200ms)))
-    recalled = std::holds_alternative<Recalled>(a.renew(*token));
-  EXPECT_TRUE(recalled);
+  EXPECT_EQ(open(o)->request_step_down("ops", "upgrade", within(patience)), std::nullopt);
+  for (const auto until = within(patience); !step_down && !until.passed(); wait_out(within(200ms)))
+    step_down = std::holds_alternative<StepDownRequested>(a.renew(*token));
+  EXPECT_TRUE(step_down);
 }
 
 TEST_F(KafkaSecured, AMissingRightToReadTheTopicIsNamed) {

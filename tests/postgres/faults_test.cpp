@@ -233,10 +233,10 @@ TEST_F(PostgresFaults, ARowThatSomebodyElseWroteIsUnreadable) {
 TEST_F(PostgresFaults, ARowWithNothingWhereSomethingBelongsStopsNoElection) {
   const auto table = store();
   ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
-  admin("update " + options_.table + " set recall_token = token");
-  const auto recalled = value(table->read(within(10s))).recall;
-  ASSERT_TRUE(recalled);
-  EXPECT_EQ(recalled->by + recalled->why, "");
+  admin("update " + options_.table + " set step_down_token = token");
+  const auto step_down = value(table->read(within(10s))).step_down;
+  ASSERT_TRUE(step_down);
+  EXPECT_EQ(step_down->by + step_down->why, "");
   admin("alter table " + options_.table + " alter holder drop not null, alter released drop not null; update " +
         options_.table + " set holder = null, released = null");
   EXPECT_TRUE(value(table->read(within(10s))).unreadable);
@@ -275,8 +275,8 @@ TEST_F(PostgresFaults, TheLeastPrivilegesAreEnough) {
   ASSERT_TRUE(std::holds_alternative<Granted>(answer)) << unknown(answer).message;
   const auto token = std::get<Granted>(answer).token;
   EXPECT_TRUE(std::holds_alternative<Granted>(leader->renew(token, within(10s))));
-  EXPECT_EQ(store(options)->recall({token, "ops", "upgrade"}, within(10s)), std::nullopt);
-  EXPECT_TRUE(std::holds_alternative<Recalled>(leader->renew(token, within(10s))));
+  EXPECT_EQ(store(options)->request_step_down({token, "ops", "upgrade"}, within(10s)), std::nullopt);
+  EXPECT_TRUE(std::holds_alternative<StepDownRequested>(leader->renew(token, within(10s))));
   EXPECT_EQ(leader->release(within(10s)), std::nullopt);
   const auto own = options.conninfo + " user=" + options.user + " password=" + options.password;
   EXPECT_ANY_THROW(sql(own, "delete from " + options.table));
@@ -363,7 +363,7 @@ TEST_F(PostgresFaults, ALockedRowEndsTheVerbAndNotTheConnection) {
   EXPECT_LT(boot_clock().now(), limit.by);
   EXPECT_EQ(error.fault, Fault::timed_out);
   EXPECT_THAT(error.message, HasSubstr("another transaction holds the lock on this election's row"));
-  ASSERT_TRUE(table->recall({Token{1}, "ops", ""}, within(200ms)));
+  ASSERT_TRUE(table->request_step_down({Token{1}, "ops", ""}, within(200ms)));
   holder.reset();
   EXPECT_TRUE(applied(table->compare_and_set(Expected{{1}, {1}}, record(1, 3), within(10s))));
   EXPECT_EQ(session(), before);

@@ -350,7 +350,7 @@ TEST_F(PostgresStore, NothingIsLeftInAPooledSession) {
   const auto table = store(options);
   ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
   ASSERT_TRUE(applied(table->compare_and_set(Expected{{1}, {1}}, record(1, 2), within(10s))));
-  ASSERT_EQ(table->recall({Token{1}, "ops", ""}, within(10s)), std::nullopt);
+  ASSERT_EQ(table->request_step_down({Token{1}, "ops", ""}, within(10s)), std::nullopt);
   const auto limit = within(100ms);
   table->await_change(Version{{1}, 2}, limit);
   EXPECT_TRUE(limit.passed()) << "nothing is pushed here, and nothing changed";

@@ -72,7 +72,7 @@ void expect_error_in_time(ConditionalStore& store, Clock::Duration time) {
   timed("read", [&](const Limit& limit) { refused(error_of(store.read(limit))); });
   timed("swap",
         [&](const Limit& limit) { refused(error_of(store.compare_and_set(std::nullopt, record(1, 11), limit))); });
-  timed("recall", [&](const Limit& limit) { refused(store.recall({{1}, "ops", "why"}, limit)); });
+  timed("request_step_down", [&](const Limit& limit) { refused(store.request_step_down({{1}, "ops", "why"}, limit)); });
   timed("await_change", [&](const Limit& limit) { store.await_change(Version{{1}, 11}, limit); });
 }
 

@@ -57,18 +57,18 @@ TEST(RedisRecord, ARecordIsReadFromItsHash) {
   EXPECT_FALSE(found.unreadable);
   EXPECT_FALSE(found.absence_certain);
   EXPECT_FALSE(found.same_clock);
-  EXPECT_FALSE(found.recall);
+  EXPECT_FALSE(found.step_down);
 }
 
 TEST(RedisRecord, AnEmptyHashIsNoRecord) { EXPECT_FALSE(test::value(read(answer({}))).record); }
 
-TEST(RedisRecord, ARecallStandsBeside) {
-  auto fields = with(with(with(whole, "recall_token", "7"), "recall_by", "ops"), "recall_why", "upgrade");
+TEST(RedisRecord, ARequestToStepDownStandsBeside) {
+  auto fields = with(with(with(whole, "step_down_token", "7"), "step_down_by", "ops"), "step_down_why", "upgrade");
   const auto found = test::value(read(answer(fields)));
-  ASSERT_TRUE(found.recall);
-  EXPECT_EQ(found.recall->token, Token{7});
-  EXPECT_EQ(found.recall->by, "ops");
-  EXPECT_EQ(found.recall->why, "upgrade");
+  ASSERT_TRUE(found.step_down);
+  EXPECT_EQ(found.step_down->token, Token{7});
+  EXPECT_EQ(found.step_down->by, "ops");
+  EXPECT_EQ(found.step_down->why, "upgrade");
 }
 
 TEST(RedisRecord, ARecordThatSomebodyElseWroteToIsUnreadableButHasAVersion) {
@@ -85,8 +85,8 @@ TEST(RedisRecord, ARecordThatSomebodyElseWroteToIsUnreadableButHasAVersion) {
                                           {"written_ms", "-5"},
                                           {"format", "(none)"},
                                           {"extra", "field"},
-                                          {"recall_token", "7"},
-                                          {"recall_by", "nobody"}}) {
+                                          {"step_down_token", "7"},
+                                          {"step_down_by", "nobody"}}) {
     const auto found = test::value(read(answer(with(whole, name, value))));
     EXPECT_TRUE(found.unreadable) << name << "=" << value;
     ASSERT_TRUE(found.record);

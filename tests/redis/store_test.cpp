@@ -50,7 +50,7 @@ Timing quick() { return {.term = 600ms, .renew = 60ms, .retry = 20ms, .margin = 
 
 TEST_F(RedisStore, TheServerNamesEachScriptAsWeDo) {
   Server server;
-  for (const auto* script : {&read_script, &swap_script, &recall_script})
+  for (const auto* script : {&read_script, &swap_script, &step_down_script})
     EXPECT_EQ(server.ask({"SCRIPT", "LOAD", std::string(script->text)}), script->sha1);
 }
 
@@ -122,17 +122,17 @@ TEST_F(RedisStore, WhatSomebodyElseWroteToHealsByTheNextClaim) {
   expect(refused_read(*a), Fault::misconfigured, "WRONGTYPE");
 }
 
-TEST_F(RedisStore, ARecallOfAnotherTenureIsNotKept) {
+TEST_F(RedisStore, ARequestToStepDownOfAnotherTenureIsNotKept) {
   Server server;
   const auto a = open_at(url(server));
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
-  EXPECT_EQ(a->recall({{2}, "ops", "why"}, within(2s)), std::nullopt);
-  EXPECT_FALSE(read(*a).recall);
-  EXPECT_EQ(a->recall({{1}, "o\nps" + std::string(200, 'x'), "why"}, within(2s)), std::nullopt);
-  ASSERT_TRUE(read(*a).recall);
-  EXPECT_EQ(read(*a).recall->by.substr(0, 4), "o?ps");
+  EXPECT_EQ(a->request_step_down({{2}, "ops", "why"}, within(2s)), std::nullopt);
+  EXPECT_FALSE(read(*a).step_down);
+  EXPECT_EQ(a->request_step_down({{1}, "o\nps" + std::string(200, 'x'), "why"}, within(2s)), std::nullopt);
+  ASSERT_TRUE(read(*a).step_down);
+  EXPECT_EQ(read(*a).step_down->by.substr(0, 4), "o?ps");
   ASSERT_TRUE(swap(*a, Expected{{1}, {11}}, record(2, 12)));
-  EXPECT_FALSE(read(*a).recall) << "the next tenure was not asked";
+  EXPECT_FALSE(read(*a).step_down) << "the next tenure was not asked";
 }
 
 // ---- refusals ----
@@ -283,7 +283,7 @@ TEST_F(RedisStore, TheLeastPrivilegesDoAndNoneOfThemIsTooMuch) {
       if (!written) return written.error();
       server.ask({"SCRIPT", "FLUSH"});
     }
-    return a->recall({{2}, "ops", "why"}, within(2s));
+    return a->request_step_down({{2}, "ops", "why"}, within(2s));
   };
   set_user(server);
   EXPECT_EQ(use(), std::nullopt);

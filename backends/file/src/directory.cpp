@@ -28,10 +28,10 @@ std::optional<std::uint64_t> token_of(std::string_view text) {
 }
 
 void note(std::string_view name, Listing& listing) {
-  constexpr std::string_view recall = "recall.";
+  constexpr std::string_view step_down = "step_down.";
   if (const auto n = token_of(name)) listing.tenures.push_back(*n);
-  if (!name.starts_with(recall)) return;
-  if (const auto token = token_of(name.substr(recall.size()))) listing.recalls.push_back({*token});
+  if (!name.starts_with(step_down)) return;
+  if (const auto token = token_of(name.substr(step_down.size()))) listing.step_downs.push_back({*token});
 }
 
 /// One call holds the directory still; several may miss a name that was always there. Returns false if one

@@ -28,7 +28,7 @@ std::optional<std::string> unfit_file_system(std::uint64_t type);
 
 struct Listing {
   std::vector<std::uint64_t> tenures;  ///< Ascending, without 0.
-  std::vector<Token> recalls;
+  std::vector<Token> step_downs;
   std::uint64_t newest() const { return tenures.empty() ? 0 : tenures.back(); }
 };
 
@@ -64,6 +64,6 @@ class ElectionDirectory {
   unsigned permissions_{};
 };
 
-inline std::string recall_name(Token token) { return "recall." + std::to_string(token.value); }
+inline std::string step_down_name(Token token) { return "step_down." + std::to_string(token.value); }
 
 }  // namespace tenure::file

@@ -131,7 +131,7 @@ Result<Store::Look> Store::look(const Limit& limit) {
     const auto again = directory_.list();
     if (!again) return again.error();
     if (again->newest() != newest) continue;
-    add_recall(found.listing, found.read);
+    add_step_down(found.listing, found.read);
     return found;
   }
   return Error{Fault::unreachable, "the files of " + directory_.path() + " change faster than they can be read"};
@@ -187,12 +187,12 @@ Result<bool> Store::judge(Decoded decoded, const Descriptor& file, const std::st
   return true;
 }
 
-void Store::add_recall(const Listing& listing, Read& out) const {
-  const auto& all = listing.recalls;
+void Store::add_step_down(const Listing& listing, Read& out) const {
+  const auto& all = listing.step_downs;
   if (!out.record || std::find(all.begin(), all.end(), out.record->token) == all.end()) return;
-  auto& request = out.recall.emplace();
+  auto& request = out.step_down.emplace();
   request.token = out.record->token;
-  const auto name = recall_name(request.token);
+  const auto name = step_down_name(request.token);
   const auto file = Descriptor::take(
       [&] { return ::openat(directory_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); });
   std::array<char, 1024> bytes;
@@ -359,8 +359,8 @@ Result<Store::Held> Store::prepare(const Record& next) const {
 void Store::remove_before(const Listing& listing, const Held& mine) const {
   for (const auto number : listing.tenures)
     if (number < mine.number) ::unlinkat(directory_.get(), std::to_string(number).c_str(), 0);
-  for (const auto token : listing.recalls)
-    if (token != mine.record.token) ::unlinkat(directory_.get(), recall_name(token).c_str(), 0);
+  for (const auto token : listing.step_downs)
+    if (token != mine.record.token) ::unlinkat(directory_.get(), step_down_name(token).c_str(), 0);
 }
 
 Swap Store::applied(const Record& record, const Listing& listing, const Limit& limit) const {
@@ -369,7 +369,7 @@ Swap Store::applied(const Record& record, const Listing& listing, const Limit& l
   swap.found.record = record;
   swap.found.now_ms = limit.clock.unix_ms();
   swap.found.same_clock = swap.found.absence_certain = true;
-  add_recall(listing, swap.found);
+  add_step_down(listing, swap.found);
   return swap;
 }
 
@@ -406,7 +406,7 @@ bool Store::differs(const std::optional<Version>& seen, const Read& now) const {
   return now.record->token != seen->token || (now.record->released && known_released_ != seen->token);
 }
 
-std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
+std::optional<Error> Store::request_step_down(const StepDown& request, const Limit& limit) {
   if (auto error = unusable(limit)) return error;
   const auto found = look(limit);
   if (!found) return found.error();
@@ -419,7 +419,7 @@ std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
   if (!file || ::fchmod(file.get(), 0600 | (directory_.permissions() & 0044)) != 0 ||
       !write_all(file.get(), text.data(), text.size(), 0))
     return system_error("cannot write a request in", directory_.path(), errno);
-  if (!publish_as(file.get(), directory_.get(), recall_name(request.token)) && errno != EEXIST)
+  if (!publish_as(file.get(), directory_.get(), step_down_name(request.token)) && errno != EEXIST)
     return system_error("cannot leave a request in", directory_.path(), errno);
   return std::nullopt;
 }

@@ -34,7 +34,7 @@ class Store final : public ConditionalStore {
   Result<Swap> compare_and_set(const std::optional<Expected>& expected, const Record& next,
                                const Limit& limit) override;
   std::optional<Version> await_change(const std::optional<Version>& seen, const Limit& limit) override;
-  std::optional<Error> recall(const Recall& request, const Limit& limit) override;
+  std::optional<Error> request_step_down(const StepDown& request, const Limit& limit) override;
 
  private:
   /// The tenure that this process holds.
@@ -55,7 +55,7 @@ class Store final : public ConditionalStore {
   Result<Look> look(const Limit& limit);
   Result<bool> look_into(std::uint64_t newest, Read& out) const;
   Result<bool> judge(Decoded decoded, const Descriptor& file, const std::string& path, Read& out) const;
-  void add_recall(const Listing& listing, Read& out) const;
+  void add_step_down(const Listing& listing, Read& out) const;
 
   bool in_place(const std::optional<Expected>& expected, const Record& next) const;
   Result<Swap> renew(const Record& next, const Limit& limit);

@@ -7,7 +7,10 @@
 #include <utility>
 #include <variant>
 
+#include <tenure/kit/names.hpp>
+
 #include "settings.hpp"
+#include "step_down.hpp"
 
 namespace tenure::kafka {
 
@@ -61,6 +64,15 @@ Sight KafkaBackend::observe(const Limit& limit) {
 
 void KafkaBackend::await_change(const Sight& seen, const Limit& limit) {
   call({.verb = Verb::await_change, .token = {}, .seen = seen}, limit);
+}
+
+std::optional<Error> KafkaBackend::request_step_down(const std::string& by, const std::string& why,
+                                                     const Limit& limit) try {
+  if (auto error = refused_step_down(by, why)) return error;
+  if (forked()) return unanswered(limit);
+  return ask_to_step_down(carrier_->options(), {.token = {}, .by = by, .why = why}, limit);
+} catch (const std::exception& e) {  // no thread or descriptor more
+  return Error{Fault::unreachable, e.what()};
 }
 
 bool KafkaBackend::forked() const { return ::getpid() != made_by_; }

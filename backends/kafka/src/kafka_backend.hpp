@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The five verbs of a candidate, each one call to the serving thread.
+// The verbs of a candidate. Each but request_step_down() is one call to the serving thread.
 #pragma once
 #include <sys/types.h>
 
@@ -26,6 +26,7 @@ class KafkaBackend final : public Backend {
   std::optional<Error> release(const Limit& limit) override;
   Sight observe(const Limit& limit) override;
   void await_change(const Sight& seen, const Limit& limit) override;
+  std::optional<Error> request_step_down(const std::string& by, const std::string& why, const Limit& limit) override;
 
  private:
   bool forked() const;

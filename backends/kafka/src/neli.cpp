@@ -152,7 +152,7 @@ void Neli::claim_answered(const Outstanding& asked, const fact::Committed& answe
   const auto deadline = deadline_of(asked);
   if (answer.outcome == Outcome::accepted && awaited && now_ < deadline) {
     member_->try_again = now_;
-    tenure_ = Tenure{.token = asked.token, .deadline = deadline, .granted_by = asked.call, .recalled = {}};
+    tenure_ = Tenure{.token = asked.token, .deadline = deadline, .granted_by = asked.call, .step_down = {}};
     request_at_ = now_;
     return reply(Granted{asked.token});
   }
@@ -175,8 +175,8 @@ void Neli::renewal_answered(const Outstanding& asked, const fact::Committed& ans
   }
   tenure_->deadline = std::max(tenure_->deadline, deadline_of(asked));
   if (!awaited) return;
-  if (const auto& asked_back = tenure_->recalled)
-    reply(Recalled{asked.token, asked_back->by, asked_back->why});
+  if (const auto& request = tenure_->step_down)
+    reply(StepDownRequested{asked.token, request->by, request->why});
   else
     reply(Granted{asked.token});
 }
@@ -232,8 +232,8 @@ void Neli::take(const fact::Requested& requested) {
   requests_trouble_.clear();
   const auto& found = *requested.result;
   if (!found || !tenure_ || token_of(found) != tenure_->token) return;
-  const auto request = decode_step_down(found->metadata);
-  tenure_->recalled = request.value_or(StepDown{"somebody", "no reason that could be read"});
+  const auto request = decode_step_down(tenure_->token, found->metadata);
+  tenure_->step_down = request.value_or(StepDown{tenure_->token, "somebody", "no reason that could be read"});
 }
 
 void Neli::take(const fact::OwnerFound& found) {

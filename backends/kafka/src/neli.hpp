@@ -154,7 +154,7 @@ class Neli {
     Token token;
     Time deadline{};
     std::uint64_t granted_by{};
-    std::optional<StepDown> recalled;
+    std::optional<StepDown> step_down;
   };
 
   // Facts

@@ -11,7 +11,6 @@ namespace tenure::kafka {
 namespace {
 
 constexpr std::size_t max_incarnation_bytes = 64;
-constexpr std::size_t max_why_bytes = 200;
 
 bool plain(unsigned char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -94,13 +93,13 @@ std::optional<Record> decode(std::string_view metadata) {
 
 std::string encode(const StepDown& r) { return "v1;" + percent_encoded(r.by) + ";" + percent_encoded(r.why); }
 
-std::optional<StepDown> decode_step_down(std::string_view metadata) {
+std::optional<StepDown> decode_step_down(Token offset, std::string_view metadata) {
   const auto fields = fields_of(metadata.substr(0, 4096));
   if (fields.size() != 3 || fields[0] != "v1") return std::nullopt;
   auto by = percent_decoded(fields[1], max_candidate_bytes);
   auto why = percent_decoded(fields[2], max_why_bytes);
   if (!by || !why) return std::nullopt;
-  return StepDown{std::move(*by), std::move(*why)};
+  return StepDown{offset, std::move(*by), std::move(*why)};
 }
 
 }  // namespace tenure::kafka

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <tenure/clock.hpp>
+#include <tenure/conditional_store.hpp>
 
 namespace tenure::kafka {
 
@@ -29,12 +30,7 @@ std::string encode(const Record& record);
 std::optional<Record> decode(std::string_view metadata);
 
 /// A request to step down: "v1;by;why". The offset of its commit is the token to be given up.
-struct StepDown {
-  std::string by, why;
-  friend bool operator==(const StepDown&, const StepDown&) = default;
-};
-
 std::string encode(const StepDown& request);
-std::optional<StepDown> decode_step_down(std::string_view metadata);
+std::optional<StepDown> decode_step_down(Token offset, std::string_view metadata);
 
 }  // namespace tenure::kafka

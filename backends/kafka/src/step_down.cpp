@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// request_step_down(): a request from somebody who is no candidate. See rule 20 in the README of this room.
-#include <tenure/kafka.hpp>
+#include "step_down.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 #include <tenure/kit/call_thread.hpp>
@@ -43,12 +41,7 @@ std::optional<Error> write_request(Client& client, const Commit& request, const 
 
 }  // namespace
 
-std::optional<Error> request_step_down(const Options& given, const std::string& by, const std::string& why,
-                                       const Limit& limit) {
-  if (by.size() > max_candidate_bytes || why.size() > 200)
-    throw std::invalid_argument("kafka: request_step_down: `by` has " + std::to_string(by.size()) +
-                                " bytes and `why` " + std::to_string(why.size()) + "; at most 100 and 200 are allowed");
-  const auto options = completed(given);
+std::optional<Error> ask_to_step_down(const Options& options, const StepDown& request, const Limit& limit) {
   const auto log = std::make_shared<ClosableLog>(options);
   const Limit own{boot_clock(), by_boot_clock(limit), limit.stop};
   const auto left = [&] {
@@ -68,7 +61,7 @@ std::optional<Error> request_step_down(const Options& given, const std::string& 
   const auto said = record ? decode(record->metadata) : std::nullopt;
   if (!said || said->released) return std::nullopt;
   const auto requests = closed_aside(make_observer(options, requests_group(options.group), log));
-  return write_request(*requests, {record->offset, encode(StepDown{by, why})}, own);
+  return write_request(*requests, {record->offset, encode(request)}, own);
 }
 
 }  // namespace tenure::kafka

@@ -17,7 +17,7 @@ namespace tenure::memory {
 struct Hub::State {
   struct Slot {
     std::optional<Record> record;
-    std::optional<Recall> recall;
+    std::optional<StepDown> step_down;
     const Clock* clock{};  ///< That `record->asked` was read from.
 
     std::optional<Version> version() const {
@@ -50,7 +50,7 @@ struct Hub::State {
 
   Read found(const Slot& slot, const Clock& clock) const {
     return {.record = slot.record,
-            .recall = slot.recall,
+            .step_down = slot.step_down,
             .now_ms = now_ms(clock),
             .same_clock = traits.same_clock && slot.clock == &clock,
             .absence_certain = traits.absence_certain};
@@ -169,11 +169,11 @@ class Store final : public ConditionalStore {
     return told() && slot.record && slot.record->released ? slot.version() : std::nullopt;
   }
 
-  std::optional<Error> recall(const Recall& request, const Limit& limit) override {
+  std::optional<Error> request_step_down(const StepDown& request, const Limit& limit) override {
     std::unique_lock lock(hub_->mutex);
     if (auto error = outage(lock, limit)) return error;
     auto& slot = hub_->slots[election_];
-    if (slot.record && slot.record->token == request.token) slot.recall = request;
+    if (slot.record && slot.record->token == request.token) slot.step_down = request;
     return std::nullopt;
   }
 

@@ -18,7 +18,7 @@ create table if not exists tenure_elections (
   term_ms bigint not null,
   asked_ns bigint not null,
   written_at timestamptz not null,
-  recall_token bigint,
-  recall_by bytea,
-  recall_why bytea
+  step_down_token bigint,
+  step_down_by bytea,
+  step_down_why bytea
 ) with (fillfactor = 10);

@@ -53,10 +53,10 @@ r as (
   returning old.*)
 select {row}, {notify} from r)";
 
-constexpr std::string_view recall_statement = R"(
+constexpr std::string_view step_down_statement = R"(
 {settings}
 update {table} as old
-set recall_token = $3::bigint, recall_by = $4::bytea, recall_why = $5::bytea
+set step_down_token = $3::bigint, step_down_by = $4::bytea, step_down_why = $5::bytea
 from s
 where {settings_hold}
   and old.election = $2::bytea
@@ -66,7 +66,7 @@ where {settings_hold}
 constexpr std::string_view row =
     "r.token, r.beat, encode(r.holder, 'hex'), encode(r.incarnation, 'hex'), encode(r.address, 'hex'), r.released,"
     " r.term_ms, r.asked_ns, (extract(epoch from r.written_at) * 1000)::bigint,"
-    " r.recall_token, encode(r.recall_by, 'hex'), encode(r.recall_why, 'hex'),"
+    " r.step_down_token, encode(r.step_down_by, 'hex'), encode(r.step_down_why, 'hex'),"
     " (extract(epoch from clock_timestamp()) * 1000)::bigint";
 
 /// Settings for one statement, made inside it: that costs no second round trip and leaves nothing in a pooled session.
@@ -154,8 +154,8 @@ Statement replacing(const Writing& writing, const std::optional<Expected>& expec
           std::move(values)};
 }
 
-Statement recalling(const Writing& writing, const Recall& request) {
-  return {filled(recall_statement, writing.table),
+Statement requesting_step_down(const Writing& writing, const StepDown& request) {
+  return {filled(step_down_statement, writing.table),
           {lock_timeout(writing.lock_wait), writing.election, bigint(request.token.value),
            bytea(printable(request.by, max_candidate_bytes)), bytea(printable(request.why))}};
 }
@@ -191,7 +191,7 @@ Read read_of(const pqxx::row& r) {
                       .term = milliseconds(out.unreadable ? 0 : term_ms),
                       .asked = Clock::Duration(r[7].as<std::int64_t>(0)),
                       .written_ms = r[8].as<std::int64_t>(0)};
-  if (!r[9].is_null()) out.recall = Recall{{unsigned_of(r[9])}, bytes(10), bytes(11)};
+  if (!r[9].is_null()) out.step_down = StepDown{{unsigned_of(r[9])}, bytes(10), bytes(11)};
   return out;
 }
 

@@ -38,7 +38,7 @@ Statement replacing(const Writing& writing, const std::optional<Expected>& expec
 std::optional<Version> released_by(std::string_view notice);
 
 /// Answers nothing.
-Statement recalling(const Writing& writing, const Recall& request);
+Statement requesting_step_down(const Writing& writing, const StepDown& request);
 
 Read read_of(const pqxx::row& row);
 

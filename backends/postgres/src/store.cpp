@@ -98,11 +98,11 @@ std::optional<Version> Store::await_change(const std::optional<Version>& seen, c
   return heard ? heard->second : std::nullopt;
 }
 
-std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
+std::optional<Error> Store::request_step_down(const StepDown& request, const Limit& limit) {
   const auto done = on_the_session<bool>(
       [request, election = election_, until = by_boot_clock(limit)](Session& session) {
         const Writing writing{session.settings().quoted, election, session.channel(), lock_wait(until)};
-        const auto statement = recalling(writing, request);
+        const auto statement = requesting_step_down(writing, request);
         session.execute(statement);
         return true;
       },

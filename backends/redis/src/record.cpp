@@ -40,8 +40,8 @@ end
 return {apply and 1 or 0, redis.call('TIME'), redis.call('HGETALL', key)})",
                          "f35db3f1beb963ad099bba0d5c9d07683e45e25c"};
 
-const Script recall_script{R"(if redis.call('HMGET', KEYS[1], 'token')[1] == ARGV[1] then
-  redis.call('HSET', KEYS[1], 'recall_token', ARGV[1], 'recall_by', ARGV[2], 'recall_why', ARGV[3])
+const Script step_down_script{R"(if redis.call('HMGET', KEYS[1], 'token')[1] == ARGV[1] then
+  redis.call('HSET', KEYS[1], 'step_down_token', ARGV[1], 'step_down_by', ARGV[2], 'step_down_why', ARGV[3])
 end
 return 1)",
                            "0276cef79ad4a9c33a0e19e2a05d3e77146672b9"};
@@ -111,12 +111,12 @@ Error no_answer(const std::string& key) {
   return {Fault::corrupt, "the server's answer about " + printable(key) + " is not one that its script gives"};
 }
 
-void take_recall(FieldReader& reader, Read& out) {
-  if (!reader.has("recall_token")) return;
-  auto& recall = out.recall.emplace();
-  recall.token.value = reader.integer<std::uint64_t>("recall_token", 0, UINT64_MAX);
-  recall.by = reader.text("recall_by", max_candidate_bytes);
-  recall.why = reader.text("recall_why", 256 + 3);
+void take_step_down(FieldReader& reader, Read& out) {
+  if (!reader.has("step_down_token")) return;
+  auto& step_down = out.step_down.emplace();
+  step_down.token.value = reader.integer<std::uint64_t>("step_down_token", 0, UINT64_MAX);
+  step_down.by = reader.text("step_down_by", max_candidate_bytes);
+  step_down.why = reader.text("step_down_why", 256 + 3);
 }
 
 Result<Read> read_of(const Reply& time, const Reply& hash, const std::string& key) {
@@ -145,7 +145,7 @@ Result<Read> read_of(const Reply& time, const Reply& hash, const std::string& ke
   record.holder = reader.text("holder", max_candidate_bytes);
   record.incarnation = reader.text("incarnation", most_incarnation_bytes);
   record.address = reader.text("address", max_candidate_bytes);
-  take_recall(reader, out);
+  take_step_down(reader, out);
   if (reader.all_right() && reader.empty()) return out;
   // Somebody else wrote to it. It counts as a version, and whoever claims writes it anew.
   Record bare;
@@ -172,7 +172,7 @@ std::vector<std::string> swap_arguments(const std::optional<Expected>& expected,
   return out;
 }
 
-std::vector<std::string> recall_arguments(const Recall& request) {
+std::vector<std::string> step_down_arguments(const StepDown& request) {
   return {std::to_string(request.token.value), printable(request.by.substr(0, max_candidate_bytes)),
           printable(request.why)};
 }
@@ -190,7 +190,7 @@ Result<Swap> swap_of(const Reply& reply, const std::string& key) {
   return Swap{reply.list[0].integer == 1, *std::move(found)};
 }
 
-std::optional<Error> recalled(const Reply& reply, const std::string& key) {
+std::optional<Error> step_down_kept(const Reply& reply, const std::string& key) {
   if (reply.kind != Reply::Kind::integer || reply.integer != 1) return no_answer(key);
   return std::nullopt;
 }

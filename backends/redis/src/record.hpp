@@ -16,18 +16,18 @@ namespace tenure::redis {
 struct Script {
   std::string_view text, sha1;
 };
-extern const Script read_script, swap_script, recall_script;
+extern const Script read_script, swap_script, step_down_script;
 
 inline constexpr int format_version = 1;
 
 std::vector<std::string> swap_arguments(const std::optional<Expected>& expected, const Record& next);
-std::vector<std::string> recall_arguments(const Recall& request);
+std::vector<std::string> step_down_arguments(const StepDown& request);
 
 /// `key` is for messages. What is no answer of the script's is Fault::corrupt.
 Result<Read> read_of(const Reply& reply, const std::string& key);
 Result<Swap> swap_of(const Reply& reply, const std::string& key);
 
-std::optional<Error> recalled(const Reply& reply, const std::string& key);
+std::optional<Error> step_down_kept(const Reply& reply, const std::string& key);
 
 /// What swap_script publishes: "token beat" of a new tenure, "token beat released" of a release. Nothing: a message of
 /// another release's or of somebody else's, which says no more than that there may be news.

@@ -81,10 +81,10 @@ Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, con
   return swap;
 }
 
-std::optional<Error> Store::recall(const Recall& request, const Limit& limit) {
-  const auto answer = run(recall_script, recall_arguments(request), limit);
+std::optional<Error> Store::request_step_down(const StepDown& request, const Limit& limit) {
+  const auto answer = run(step_down_script, step_down_arguments(request), limit);
   if (!answer) return answer.error();
-  return recalled(*answer, key_);
+  return step_down_kept(*answer, key_);
 }
 
 Result<Store::Target> Store::find_target(Clock::Time since, const Limit& limit) {

@@ -25,7 +25,7 @@ class Store final : public ConditionalStore {
   Result<Swap> compare_and_set(const std::optional<Expected>& expected, const Record& next,
                                const Limit& limit) override;
   std::optional<Version> await_change(const std::optional<Version>& seen, const Limit& limit) override;
-  std::optional<Error> recall(const Recall& request, const Limit& limit) override;
+  std::optional<Error> request_step_down(const StepDown& request, const Limit& limit) override;
 
  private:
   /// A connection on a thread of its own, to one master for ever.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seam between elections and stores: five verbs, four answers.
+// The seam between elections and stores: six verbs, four answers.
 #pragma once
 #include <optional>
 #include <string>
@@ -18,11 +18,11 @@ namespace tenure {
 struct Unknown { Error error{}; };                     ///< No answer: the question may or may not have taken effect.
 struct Granted { Token token{}; };                     ///< Yes: ours for one term, counted from when core asked.
 struct Denied { std::optional<Incumbent> holder{}; };  ///< No: somebody else's, or not ours any more; whose, if known.
-struct Recalled { Token token{}; std::string by{}, why{}; };  ///< Granted, and somebody asks us to hand it back.
+struct StepDownRequested { Token token{}; std::string by{}, why{}; };  ///< Granted, and somebody asks us to step down.
 // clang-format on
 
 /// Unknown stands first: it is what a mock answers that was told nothing, and it elects nobody.
-using Answer = std::variant<Unknown, Granted, Denied, Recalled>;
+using Answer = std::variant<Unknown, Granted, Denied, StepDownRequested>;
 
 struct Vacant {};
 /// Who leads. Unknown: the store did not say. An Incumbent whose `remaining` is 0 has lapsed, as far as we can tell.
@@ -54,6 +54,11 @@ class TENURE_EXPORT Backend {
   /// Sleeps until the store says that `seen` may no longer hold, until the end of the lease in `seen`, or until the
   /// limit. Returns at once if that has happened already. It may also return for no reason.
   virtual void await_change(const Sight& seen, const Limit& limit) = 0;
+
+  /// Asks whoever leads now to step down: its manager hands over with its next renewal, and leaves a term to others.
+  /// `by` whom (at most 100 bytes) and `why` (at most 200) reach its ousting(). For anyone, candidate or not. Nothing:
+  /// the request is stored, or nobody leads. By default an error: not offered.
+  virtual std::optional<Error> request_step_down(const std::string& by, const std::string& why, const Limit& limit);
 
   /// Asked by the manager before the first verb, with what it will run by, and between verbs when that is to change. An
   /// error refuses it, with the reason, and leaves what held before. What is accepted counts from the next acquire():

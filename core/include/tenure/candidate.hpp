@@ -12,6 +12,8 @@ namespace tenure {
 inline constexpr std::size_t max_election_bytes = 200;   ///< An election's name: 1 to 200 bytes, any but NUL.
 inline constexpr std::size_t max_candidate_bytes = 100;  ///< A candidate's name and address: 0 to 100 bytes each.
 
+inline constexpr std::size_t max_why_bytes = 200;  ///< The reason of a request to step down.
+
 /// Who we are, for people to read. Backends add an incarnation: random per start, so that a restarted process
 /// is never taken for the one before it.
 struct Candidate {

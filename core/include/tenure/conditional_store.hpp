@@ -45,15 +45,15 @@ struct Expected {
 /// Whether `record` is as compare_and_set demands. An `expected` of nullopt demands that there is no record.
 TENURE_EXPORT bool matches(const std::optional<Expected>& expected, const std::optional<Record>& record);
 
-/// A request to hand back a tenure. Stands beside the record and is not part of its version.
-struct Recall {
-  Token token{};  ///< The tenure to give up. Of any other it means nothing.
-  std::string by{}, why{};
+/// A request to step down. Stands beside the record and is not part of its version.
+struct StepDown {
+  Token token{};            ///< The tenure to give up. Of any other it means nothing.
+  std::string by{}, why{};  ///< At most max_candidate_bytes and max_why_bytes.
 };
 
 struct Read {
   std::optional<Record> record{};
-  std::optional<Recall> recall{};
+  std::optional<StepDown> step_down{};
   std::int64_t now_ms{};   ///< The store's clock.
   bool same_clock{};       ///< `record->asked` was read from the same clock that we read.
   bool absence_certain{};  ///< No record means that there never was one, because this store loses none. If false, a
@@ -86,8 +86,8 @@ class TENURE_EXPORT ConditionalStore {
   /// claims without a read. The version may be late or forged. It is never that of a new tenure.
   virtual std::optional<Version> await_change(const std::optional<Version>& seen, const Limit& limit);
 
-  /// Sets the request beside the record. By default an error: not offered.
-  virtual std::optional<Error> recall(const Recall& request, const Limit& limit);
+  /// Puts the request beside the record, in place of one before it. By default an error: not offered.
+  virtual std::optional<Error> request_step_down(const StepDown& request, const Limit& limit);
 
   /// Says whether the store can keep records of this term. An error says why not.
   virtual std::optional<Error> accepts(const Timing& timing);

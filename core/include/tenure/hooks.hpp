@@ -18,7 +18,7 @@ namespace tenure {
 enum class Reason {
   lapsed,      ///< Not renewed in time: the store was away, or we were paused.
   superseded,  ///< The store said that it is ours no more.
-  recalled,    ///< Somebody asked for it back through the store.
+  step_down,   ///< Somebody asked for it through the store: Backend::request_step_down().
   resigned,    ///< LeaderManager::resign().
   stopped,     ///< LeaderManager::stop() or its destructor.
   ineligible,  ///< Your `eligible` said no.

@@ -6,6 +6,10 @@ namespace tenure {
 
 std::optional<Error> Backend::accepts(const Timing&) { return std::nullopt; }
 
+std::optional<Error> Backend::request_step_down(const std::string&, const std::string&, const Limit&) {
+  return Error{Fault::misconfigured, "this store cannot carry a request to step down"};
+}
+
 std::string Backend::election() const { return {}; }
 
 }  // namespace tenure

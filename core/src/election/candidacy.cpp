@@ -143,7 +143,7 @@ void Candidacy::ousting_returned(Time now) {
     const auto& ending = tenure_->ending;
     if (ending.draining()) emit(effect::Withdraw{});
     if (voluntary(ending.reason())) release_due_ = true;
-    if (ending.reason() == Reason::recalled) cool_down_ = std::max(cool_down_, timing_.term);
+    if (ending.reason() == Reason::step_down) cool_down_ = std::max(cool_down_, timing_.term);
     tenure_.reset();
     await_first_ = false;
     next_ask_ = now;
@@ -181,9 +181,9 @@ void Candidacy::acquire_answered(Time now, const Pending& asked, Answer answer) 
   };
   std::visit(Overloaded{[&](Unknown& a) { unanswered(now, std::move(a.error)); },
                         [&](Denied& a) { denied(now, a.holder); }, [&](Granted& a) { granted(a.token); },
-                        [&](Recalled& a) {
+                        [&](StepDownRequested& a) {
                           granted(a.token);
-                          if (tenure_) end_voluntarily(now, Reason::recalled, "asked by " + a.by + ": " + a.why);
+                          if (tenure_) end_voluntarily(now, Reason::step_down, "asked by " + a.by + ": " + a.why);
                         }},
              answer);
 }
@@ -209,10 +209,10 @@ void Candidacy::renew_answered(Time now, const Question& asked, Answer answer) {
                         [&](Granted& a) {
                           if (!wrong(a.token)) extend(asked.asked);
                         },
-                        [&](Recalled& a) {
+                        [&](StepDownRequested& a) {
                           if (wrong(a.token)) return;
                           extend(asked.asked);
-                          end_voluntarily(now, Reason::recalled, "asked by " + a.by + ": " + a.why);
+                          end_voluntarily(now, Reason::step_down, "asked by " + a.by + ": " + a.why);
                         }},
              answer);
 }

@@ -7,7 +7,7 @@ std::string_view to_string(Reason reason) noexcept {
   switch (reason) {
     case Reason::lapsed: return "lapsed";
     case Reason::superseded: return "superseded";
-    case Reason::recalled: return "recalled";
+    case Reason::step_down: return "step_down";
     case Reason::resigned: return "resigned";
     case Reason::stopped: return "stopped";
     case Reason::ineligible: return "ineligible";

@@ -40,6 +40,14 @@ Candidate checked(Candidate candidate) {
 
 void check_election(std::string_view name) { check_length("election", name, 1, max_election_bytes); }
 
+std::optional<Error> refused_step_down(std::string_view by, std::string_view why) try {
+  check_length("by", by, 0, max_candidate_bytes);
+  check_length("why", why, 0, max_why_bytes);
+  return std::nullopt;
+} catch (const std::invalid_argument& e) {
+  return Error{Fault::misconfigured, std::string("request_step_down: ") + e.what()};
+}
+
 std::string draw_incarnation() { return hex(random_u64()) + hex(random_u64()); }
 
 }  // namespace tenure

@@ -18,7 +18,7 @@ std::optional<Version> ConditionalStore::await_change(const std::optional<Versio
   return std::nullopt;
 }
 
-std::optional<Error> ConditionalStore::recall(const Recall&, const Limit&) {
+std::optional<Error> ConditionalStore::request_step_down(const StepDown&, const Limit&) {
   return Error{Fault::misconfigured, "this store cannot carry a request to step down"};
 }
 

@@ -95,6 +95,15 @@ class LockTable final : public Backend {
     if (by > now) released_ = store_->await_change(decisions_.version(), Limit{limit.clock, by, limit.stop});
   }
 
+  std::optional<Error> request_step_down(const std::string& by, const std::string& why, const Limit& limit) override {
+    if (auto error = refused_step_down(by, why)) return error;
+    const auto found = store_->read(limit);
+    if (!found) return found.error();
+    if (found->unreadable) return Error{Fault::corrupt, "the record cannot be read, so that nobody can be asked"};
+    if (!found->record || found->record->released) return std::nullopt;
+    return store_->request_step_down({found->record->token, by, why}, limit);
+  }
+
   std::optional<Error> accepts(const Timing& timing) override {
     if (auto refusal = store_->accepts(timing)) return refusal;
     decisions_.run_by(timing);

@@ -263,8 +263,8 @@ Answer LockTableDecisions::renewed(const Result<Swap>& result, Time at) {
         {Fault::timed_out, "the renewal came after the deadline that it was to move, and counts for nothing"}};
   tenure_->deadline = tenure_->timing.deadline(Time(attempt_.next.asked));
   sent_ = {{attempt_.next.beat, false}};
-  if (const auto& recall = swap.found.recall; recall && recall->token == tenure_->token)
-    return Recalled{recall->token, recall->by, recall->why};
+  if (const auto& step_down = swap.found.step_down; step_down && step_down->token == tenure_->token)
+    return StepDownRequested{step_down->token, step_down->by, step_down->why};
   return Granted{tenure_->token};
 }
 

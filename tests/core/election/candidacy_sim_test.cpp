@@ -168,7 +168,7 @@ class World {
     lease_ = {true, {std::max(lease_.token, token)}, q.asked + accepted_.term};
     granted_ = q.asked;
     if (chance(0.1)) return candidacy_.answered(now_, q.id, Unknown{*trouble()});
-    if (chance(0.05)) return candidacy_.answered(now_, q.id, Recalled{token, "o", "w"});
+    if (chance(0.05)) return candidacy_.answered(now_, q.id, StepDownRequested{token, "o", "w"});
     candidacy_.answered(now_, q.id, Granted{token});
   }
 
@@ -181,7 +181,7 @@ class World {
     if (tenure_ && led_by_) lease_.end = std::max(lease_.end, q.asked + led_by_->term);
     granted_ = q.asked;
     if (chance(0.1)) return candidacy_.answered(now_, q.id, Unknown{*trouble()});
-    if (chance(0.03)) return candidacy_.answered(now_, q.id, Recalled{q.token, "o", "w"});
+    if (chance(0.03)) return candidacy_.answered(now_, q.id, StepDownRequested{q.token, "o", "w"});
     candidacy_.answered(now_, q.id, Granted{q.token});
   }
 

@@ -874,12 +874,12 @@ TEST(Candidacy, ResignCoolsDownFromTheReleaseOn) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, RecalledHandsBackAndLeavesATermToOthers) {
+TEST(Candidacy, WhoIsAskedToStepDownHandsOverAndLeavesATermToOthers) {
   Election e;
   e.lead();
   e.advance(2s);
-  e.answer(Recalled{{5}, "operator", "maintenance"});
-  EXPECT_EQ(e.last<effect::End>().reason, Reason::recalled);
+  e.answer(StepDownRequested{{5}, "operator", "maintenance"});
+  EXPECT_EQ(e.last<effect::End>().reason, Reason::step_down);
   EXPECT_EQ(e.last<effect::End>().detail, "asked by operator: maintenance");
   EXPECT_TRUE(e.leads());
   e.ousting_returned();

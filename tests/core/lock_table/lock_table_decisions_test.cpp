@@ -636,18 +636,18 @@ TEST_F(LockTableRules, NothingIsRenewedAfterTheDeadlineNorUnderAnotherToken) {
   EXPECT_FALSE(d.renewal(token, now + timing.term - timing.margin, ++beat));
 }
 
-TEST_F(LockTableRules, ARecallOfThisTenureIsHeard) {
+TEST_F(LockTableRules, ARequestToStepDownOfThisTenureIsHeard) {
   const auto token = lead();
   const auto attempt = renewal(token);
   auto swap = *applied(attempt);
-  swap.found.recall = Recall{token, "ops", "upgrade"};
+  swap.found.step_down = StepDown{token, "ops", "upgrade"};
   const auto answer = d.renewed(swap, now);
-  ASSERT_TRUE(std::holds_alternative<Recalled>(answer));
-  EXPECT_EQ(std::get<Recalled>(answer).token, token);
-  EXPECT_EQ(std::get<Recalled>(answer).by, "ops");
-  EXPECT_EQ(std::get<Recalled>(answer).why, "upgrade");
+  ASSERT_TRUE(std::holds_alternative<StepDownRequested>(answer));
+  EXPECT_EQ(std::get<StepDownRequested>(answer).token, token);
+  EXPECT_EQ(std::get<StepDownRequested>(answer).by, "ops");
+  EXPECT_EQ(std::get<StepDownRequested>(answer).why, "upgrade");
   swap = *applied(renewal(token));
-  swap.found.recall = Recall{{token.value - 1}, "ops", "upgrade"};
+  swap.found.step_down = StepDown{{token.value - 1}, "ops", "upgrade"};
   EXPECT_TRUE(std::holds_alternative<Granted>(d.renewed(swap, now))) << "of another one it means nothing";
 }
 

@@ -24,6 +24,7 @@ class MockBackend : public Backend {
     ON_CALL(*this, release(_)).WillByDefault(testing::Return(std::nullopt));
     ON_CALL(*this, observe(_)).WillByDefault(testing::Return(Sight(Unknown{untold})));
     ON_CALL(*this, await_change(_, _)).WillByDefault([](const Sight&, const Limit& limit) { wait_out(limit); });
+    ON_CALL(*this, request_step_down(_, _, _)).WillByDefault(testing::Return(untold));
     ON_CALL(*this, accepts(_)).WillByDefault(testing::Return(std::nullopt));
     ON_CALL(*this, election()).WillByDefault(testing::Return("mock"));
   }
@@ -33,6 +34,8 @@ class MockBackend : public Backend {
   MOCK_METHOD(std::optional<Error>, release, (const Limit& limit), (override));
   MOCK_METHOD(Sight, observe, (const Limit& limit), (override));
   MOCK_METHOD(void, await_change, (const Sight& seen, const Limit& limit), (override));
+  MOCK_METHOD(std::optional<Error>, request_step_down,
+              (const std::string& by, const std::string& why, const Limit& limit), (override));
   MOCK_METHOD(std::optional<Error>, accepts, (const Timing& timing), (override));
   MOCK_METHOD(std::string, election, (), (const, override));
 };
@@ -50,7 +53,7 @@ class MockConditionalStore : public ConditionalStore {
       wait_out(limit);
       return std::nullopt;
     });
-    ON_CALL(*this, recall(_, _)).WillByDefault(testing::Return(untold));
+    ON_CALL(*this, request_step_down(_, _)).WillByDefault(testing::Return(untold));
     ON_CALL(*this, accepts(_)).WillByDefault(testing::Return(std::nullopt));
   }
 
@@ -59,7 +62,7 @@ class MockConditionalStore : public ConditionalStore {
               (const std::optional<Expected>& expected, const Record& next, const Limit& limit), (override));
   MOCK_METHOD(std::optional<Version>, await_change, (const std::optional<Version>& seen, const Limit& limit),
               (override));
-  MOCK_METHOD(std::optional<Error>, recall, (const Recall& request, const Limit& limit), (override));
+  MOCK_METHOD(std::optional<Error>, request_step_down, (const StepDown& request, const Limit& limit), (override));
   MOCK_METHOD(std::optional<Error>, accepts, (const Timing& timing), (override));
 };
 

@@ -34,9 +34,9 @@ namespace tenure::file {
 /// 2770. Reading is enough to observe.
 ///
 /// By hand: deleting, replacing or moving the files of a running election can give two leaders for up to one
-/// renewal; then the old one finds out. So does a program that closes descriptors it did not open. To ask a
-/// leader to step down use ConditionalStore::recall. While nobody runs, the directory may be deleted; tokens
-/// then rise on from the wall clock.
+/// renewal; then the old one finds out. So does a program that closes descriptors it did not open. To ask
+/// a leader to step down use Backend::request_step_down(). While nobody runs, the directory may be deleted; tokens then
+/// rise on from the wall clock.
 ///
 /// Limits: a full disk keeps anybody new from leading until there is space; a leader goes on. A forked child
 /// has no part in its parent's elections; it may open its own. One inotify instance per process announces
@@ -47,7 +47,7 @@ namespace tenure::file {
 TENURE_FILE_EXPORT std::shared_ptr<Backend> open(const std::filesystem::path& directory, const std::string& election,
                                                  Candidate candidate = {}, Log log = {});
 
-/// The store below it, to recall a leader or to build upon. Throws as open() does.
+/// The store below it, to build upon. Throws as open() does.
 TENURE_FILE_EXPORT std::shared_ptr<ConditionalStore> store(const std::filesystem::path& directory,
                                                            const std::string& election);
 

@@ -52,7 +52,8 @@ struct Options {
 
   std::optional<CreateTopic> create_topic{};  ///< Create a missing topic; by default it is an error. Needs CREATE.
   FirstClaim first_claim{FirstClaim::at_once};
-  bool remote_step_down{false};  ///< Obey request_step_down(). Costs one more client handle, and a read every 3 s.
+  bool remote_step_down{
+      false};  ///< Obey Backend::request_step_down(). Costs one more client handle, and a read every 3 s.
   /// Gets the lines of librdkafka, too: capped, printable, without secrets. Not called once the backend is destroyed.
   Log log{};
 };
@@ -64,10 +65,10 @@ struct Options {
 /// descriptors, so that 40 elections reach the usual limit of 1024. Joins the group at the first acquire(). Leaves it
 /// by release(), by destruction, or when no call came for a term.
 ///
-/// On the cluster it needs READ on the topic and on the group (and on group + ".requests" for remote_step_down);
-/// no WRITE. The verbs return what is wrong there as an Error, for instance a missing topic.
-/// Throws std::invalid_argument for an option that can never work, std::system_error if threads or descriptors have run
-/// out.
+/// On the cluster it needs READ on the topic and on the group; no WRITE. A request to step down needs READ on
+/// group + ".requests" as well, both to ask and to obey. A leader without remote_step_down never hears of it. The verbs
+/// return what is wrong there as an Error, for instance a missing topic. Throws std::invalid_argument for an option
+/// that can never work, std::system_error if threads or descriptors have run out.
 TENURE_KAFKA_EXPORT std::shared_ptr<Backend> open(Options options);
 
 /// A backend by URL: "kafka://host:port,host:port/topic?group=...". User and password: sasl.username, sasl.password.
@@ -83,13 +84,6 @@ TENURE_KAFKA_EXPORT Opened open_url(const Opening& opening);
 ///   balanced  13 s     12.3 - 13.3 s     ridden out, if it was not the controller too
 ///   steady    22 s     20.7 - 21.6 s     ridden out
 TENURE_KAFKA_EXPORT Presets presets();
-
-/// Asks the present leader to step down: `by` whom (at most 100 bytes) and `why` (at most 200) reach its ousting().
-/// Blocks until the request is stored, until it is known that nobody leads, or to the limit. A leader with
-/// remote_step_down looks for requests every 3 s, and hears of one with its next renewal. Needs READ on the group and
-/// on group + ".requests". Throws as open() does.
-TENURE_KAFKA_EXPORT std::optional<Error> request_step_down(const Options& options, const std::string& by,
-                                                           const std::string& why, const Limit& limit);
 
 /// For logs: no secret in it.
 TENURE_KAFKA_EXPORT std::string to_string(const Options& options);

@@ -50,7 +50,7 @@ struct Options {
 TENURE_POSTGRES_EXPORT std::shared_ptr<Backend> open(const Options& options, const std::string& election,
                                                      Candidate candidate = {}, Log log = {});
 
-/// The store below it, to recall a leader or to build upon. Throws as open() does.
+/// The store below it, to build upon. Throws as open() does.
 TENURE_POSTGRES_EXPORT std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election);
 
 /// postgres://... or postgresql://..., libpq's own URI. Property: "table".

@@ -76,7 +76,7 @@ TENURE_REDIS_EXPORT Options from_url(const std::string& url);
 TENURE_REDIS_EXPORT std::shared_ptr<Backend> open(const Options& options, const std::string& election,
                                                   Candidate candidate = {}, Log log = {});
 
-/// The store below it, to recall a leader or to build upon. Throws as open() does.
+/// The store below it, to build upon. Throws as open() does.
 TENURE_REDIS_EXPORT std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election,
                                                             Log log = {});
 

@@ -279,7 +279,7 @@ TEST_F(Kafka, AnExpelledLeaderIsToldAndComesBackWithItsTokenOrAHigherOne) {
   ASSERT_EQ(expel(brokers_, group_, in_group[0].id), 0);
   const auto answer = a.renew(*token);
   ASSERT_TRUE(std::holds_alternative<Unknown>(answer)) << "the broker takes no commit of one who is not a member";
-  EXPECT_EQ(std::get<Unknown>(answer).error.fault, Fault::deposed);
+  EXPECT_EQ(std::get<Unknown>(answer).error.fault, Fault::fenced);
   // It joins again: before its lease ends with the same token, else with a greater one.
   bool back = false;
   for (const auto until = within(presets().fast.term); !back && !until.passed(); wait_out(within(100ms)))

@@ -588,7 +588,7 @@ void World::handle(Sent& sent) {
 void World::tell(std::uint8_t who, std::uint64_t id, Outcome outcome, int partition) {
   if (between_ == Between::takes_unknown_for_refused && outcome == Outcome::failed && partition == 0)
     outcome = Outcome::unknown_topic;
-  const auto fault = outcome == Outcome::fenced ? Fault::deposed : Fault::timed_out;
+  const auto fault = outcome == Outcome::fenced ? Fault::fenced : Fault::timed_out;
   give(who, fact::Committed{id, outcome, outcome == Outcome::accepted ? Error{} : Error{fault, ""}});
 }
 

@@ -40,7 +40,7 @@ inline Commit record(std::int64_t token, const std::string& incarnation = "other
 }
 
 inline const Error unreachable{Fault::unreachable, "broker away"};
-inline const Error fenced{Fault::deposed, "UNKNOWN_MEMBER_ID"};
+inline const Error fenced{Fault::fenced, "UNKNOWN_MEMBER_ID"};
 
 /// One Neli, and everything round it played by hand.
 class Scene {

@@ -67,7 +67,7 @@ TEST(NeliRenew, FencedItIsNotTriedUntilTheLeaseHasRunOut) {
   s.advance(1s);
   s.call(Verb::renew, s.token);
   EXPECT_FALSE(s.did<effect::SendCommit>());
-  EXPECT_EQ(s.take_answer<Unknown>().error.fault, Fault::deposed);
+  EXPECT_EQ(s.take_answer<Unknown>().error.fault, Fault::fenced);
   s.advance(lease);
   s.call(Verb::renew, s.token);
   s.take_answer<Denied>();
@@ -186,7 +186,7 @@ TEST(NeliRebalance, WithoutPartitionZeroTheLeaseRunsOut) {
   s.give(fact::Revoked{s.handle, false});
   s.assigned(false, 8);
   s.call(Verb::renew, s.token);
-  EXPECT_EQ(s.take_answer<Unknown>().error.fault, Fault::deposed);
+  EXPECT_EQ(s.take_answer<Unknown>().error.fault, Fault::fenced);
   s.advance(1s);
   s.give(fact::Revoked{s.handle, false});
   s.assigned(true, 9);  // back before the deadline
@@ -213,7 +213,7 @@ std::string why_not_renewed(F happens) {
   happens(s);
   s.call(Verb::renew, s.token);
   const auto error = s.take_answer<Unknown>().error;
-  EXPECT_EQ(error.fault, Fault::deposed);
+  EXPECT_EQ(error.fault, Fault::fenced);
   return error.message;
 }
 
@@ -270,7 +270,7 @@ TEST(NeliEvicted, ALeaderKeepsItsRankWhileItsLeaseRuns) {
   EXPECT_TRUE(s.did<effect::Unassign>());
   EXPECT_FALSE(s.did<effect::Drop>());
   s.call(Verb::renew, s.token);
-  EXPECT_EQ(s.take_answer<Unknown>().error.fault, Fault::deposed);
+  EXPECT_EQ(s.take_answer<Unknown>().error.fault, Fault::fenced);
   s.advance(2s);
   s.assigned(true, 9);
   s.renew();

@@ -45,7 +45,7 @@ Error explain(rd_kafka_resp_err_t code, const std::string& context, const Target
   switch (code) {
     case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
     case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
-    case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID: return {Fault::deposed, message};
+    case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID: return {Fault::fenced, message};
     case RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT:
       return with(Fault::misconfigured,
                   "The session must be between the broker's group.min.session.timeout.ms (6 s by default) and "

@@ -493,7 +493,7 @@ void Neli::serve_acquire_as_owner() {
 
 void Neli::serve_renew() {
   if (!tenure_ || tenure_->token != call_->token) return reply(Denied{holder()});
-  const auto superseded = [&](const char* why) { reply(Unknown{{Fault::deposed, why}}); };
+  const auto superseded = [&](const char* why) { reply(Unknown{{Fault::fenced, why}}); };
   if (!member_)
     return superseded("this candidate has left the group and not joined it again; the lease runs to its end");
   if (member_->fenced)

@@ -44,7 +44,7 @@ const Script step_down_script{R"(if redis.call('HMGET', KEYS[1], 'token')[1] == 
   redis.call('HSET', KEYS[1], 'step_down_token', ARGV[1], 'step_down_by', ARGV[2], 'step_down_why', ARGV[3])
 end
 return 1)",
-                           "0276cef79ad4a9c33a0e19e2a05d3e77146672b9"};
+                              "44a1368e75e543d60df85ed0855fec84875cc947"};
 
 namespace {
 

@@ -15,13 +15,13 @@
 namespace tenure {
 
 // clang-format off
-struct Unknown { Error error{}; };                     ///< No answer: the question may or may not have taken effect.
-struct Granted { Token token{}; };                     ///< Yes: ours for one term, counted from when core asked.
-struct Denied { std::optional<Incumbent> holder{}; };  ///< No: somebody else's, or not ours any more; whose, if known.
-struct StepDownRequested { Token token{}; std::string by{}, why{}; };  ///< Granted, and somebody asks us to step down.
+struct Unknown { Error error{}; };                     ///< No answer. The question may or may not have taken effect.
+struct Granted { Token token{}; };                     ///< Yes: we lead for one term, counted from when core asked.
+struct Denied { std::optional<Incumbent> holder{}; };  ///< No: we do not lead, or not any more. Who does, if known.
+struct StepDownRequested { Token token{}; std::string by{}, why{}; };  ///< Granted, but somebody asks us to step down.
 // clang-format on
 
-/// Unknown stands first: it is what a mock answers that was told nothing, and it elects nobody.
+/// Unknown comes first, because a mock without instructions answers by the first one. It elects nobody.
 using Answer = std::variant<Unknown, Granted, Denied, StepDownRequested>;
 
 struct Vacant {};
@@ -55,13 +55,13 @@ class TENURE_EXPORT Backend {
   /// limit. Returns at once if that has happened already. It may also return for no reason.
   virtual void await_change(const Sight& seen, const Limit& limit) = 0;
 
-  /// Asks whoever leads now to step down: its manager hands over with its next renewal, and leaves a term to others.
-  /// `by` whom (at most 100 bytes) and `why` (at most 200) reach its ousting(). For anyone, candidate or not. Nothing:
-  /// the request is stored, or nobody leads. By default an error: not offered.
+  /// Asks the incumbent to step down. Its manager hands over with its next renewal, and leaves a term to others. `by`
+  /// (who asks, at most 100 bytes) and `why` (at most 200 bytes) reach its ousting(). Anybody may ask, candidate or
+  /// not. Returns nothing if the request is stored, or if nobody leads. By default it returns an error: not offered.
   virtual std::optional<Error> request_step_down(const std::string& by, const std::string& why, const Limit& limit);
 
-  /// Asked by the manager before the first verb, with what it will run by, and between verbs when that is to change. An
-  /// error refuses it, with the reason, and leaves what held before. What is accepted counts from the next acquire():
+  /// The manager calls it with its timing before the first verb, and between verbs when the timing changes. An error
+  /// says why the timing is refused, and the one before stays. An accepted timing holds from the next acquire() on.
   /// REQUIRES: until then renew() extends by the term of the acquire() that was granted; never by less.
   virtual std::optional<Error> accepts(const Timing& timing);
 

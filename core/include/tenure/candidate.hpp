@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who contends, and who leads.
+// Names of candidates and of leaders.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -9,13 +9,12 @@
 
 namespace tenure {
 
-inline constexpr std::size_t max_election_bytes = 200;   ///< An election's name: 1 to 200 bytes, any but NUL.
-inline constexpr std::size_t max_candidate_bytes = 100;  ///< A candidate's name and address: 0 to 100 bytes each.
+inline constexpr std::size_t max_election_bytes = 200;   ///< An election's name has 1 to 200 bytes, and no NUL.
+inline constexpr std::size_t max_candidate_bytes = 100;  ///< A candidate's name and address have up to 100 bytes each.
+inline constexpr std::size_t max_why_bytes = 200;        ///< The reason of a request to step down has up to 200 bytes.
 
-inline constexpr std::size_t max_why_bytes = 200;  ///< The reason of a request to step down.
-
-/// Who we are, for people to read. Backends add an incarnation: random per start, so that a restarted process
-/// is never taken for the one before it.
+/// Who we are, for people to read. Backends add an incarnation, which is random per start, so that nobody takes a
+/// restarted process for the one before it.
 struct Candidate {
   std::string name{};     ///< If empty, "{host}_{pid}_{unix seconds}".
   std::string address{};  ///< Where followers reach the leader, in a form of your choice. May be empty.

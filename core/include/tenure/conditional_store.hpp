@@ -47,7 +47,7 @@ TENURE_EXPORT bool matches(const std::optional<Expected>& expected, const std::o
 
 /// A request to step down. Stands beside the record and is not part of its version.
 struct StepDown {
-  Token token{};            ///< The tenure to give up. Of any other it means nothing.
+  Token token{};            ///< The tenure that is to end. The request means nothing to another one.
   std::string by{}, why{};  ///< At most max_candidate_bytes and max_why_bytes.
 };
 
@@ -86,7 +86,7 @@ class TENURE_EXPORT ConditionalStore {
   /// claims without a read. The version may be late or forged. It is never that of a new tenure.
   virtual std::optional<Version> await_change(const std::optional<Version>& seen, const Limit& limit);
 
-  /// Puts the request beside the record, in place of one before it. By default an error: not offered.
+  /// Puts the request beside the record, in place of an earlier one. By default it returns an error: not offered.
   virtual std::optional<Error> request_step_down(const StepDown& request, const Limit& limit);
 
   /// Says whether the store can keep records of this term. An error says why not.

@@ -12,7 +12,7 @@ enum class Fault {
   unreachable,    ///< The store did not answer, or refused the connection.
   timed_out,      ///< The call ran into its limit. It may or may not have taken effect.
   wedged,         ///< A store call ignored its limit. Nothing more is sent to that backend until the call returns.
-  deposed,        ///< The store will not renew again. The lease runs to its end, and others respect it until then.
+  fenced,         ///< The store will not renew again. The lease runs to its end, and others respect it until then.
   forbidden,      ///< The store refused us: wrong credentials, a missing privilege, or a read-only server.
   misconfigured,  ///< A setting here or in the store must change first. The message says which one, and to what.
   corrupt,        ///< The store holds something that cannot be right: an unknown format, or a token that fell.

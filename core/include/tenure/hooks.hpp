@@ -16,9 +16,9 @@ namespace tenure {
 
 /// Why a tenure ended.
 enum class Reason {
-  lapsed,      ///< Not renewed in time: the store was away, or we were paused.
-  superseded,  ///< The store said that it is ours no more.
-  step_down,   ///< Somebody asked for it through the store: Backend::request_step_down().
+  lapsed,      ///< The lease was not renewed in time: the store was away, or we were paused.
+  superseded,  ///< The store said that we lead no more.
+  step_down,   ///< Somebody asked us to, through the store: Backend::request_step_down().
   resigned,    ///< LeaderManager::resign().
   stopped,     ///< LeaderManager::stop() or its destructor.
   ineligible,  ///< Your `eligible` said no.

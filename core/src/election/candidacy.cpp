@@ -198,7 +198,7 @@ void Candidacy::renew_answered(Time now, const Question& asked, Answer answer) {
     return true;
   };
   std::visit(Overloaded{[&](Unknown& a) {
-                          tenure_->superseded = a.error.fault == Fault::deposed;
+                          tenure_->superseded = a.error.fault == Fault::fenced;
                           tenure_->trouble = a.error.message;
                           unanswered(now, std::move(a.error));
                         },

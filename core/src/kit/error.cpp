@@ -8,7 +8,7 @@ std::string_view to_string(Fault fault) noexcept {
     case Fault::unreachable: return "unreachable";
     case Fault::timed_out: return "timed out";
     case Fault::wedged: return "wedged";
-    case Fault::deposed: return "deposed";
+    case Fault::fenced: return "fenced";
     case Fault::forbidden: return "forbidden";
     case Fault::misconfigured: return "misconfigured";
     case Fault::corrupt: return "corrupt";

@@ -374,15 +374,15 @@ TEST(Candidacy, DeniedWhileDrainingWithdrawsButOustsOnce) {
   EXPECT_EQ(e.count<effect::FireStop>(), 1u);
 }
 
-TEST(Candidacy, DeposedLeadsOnToItsDeadlineAndIsSupersededThen) {
+TEST(Candidacy, AFencedLeaderLeadsOnToItsDeadlineAndIsSupersededThen) {
   Election e;
   e.lead();
   e.advance(2s);
-  e.answer(Unknown{{Fault::deposed, "assigned to somebody else"}});
+  e.answer(Unknown{{Fault::fenced, "assigned to somebody else"}});
   EXPECT_TRUE(e.leads());
   const auto deadline = e.published->deadline;
   while (e.now < deadline) {
-    if (e.asks(Verb::renew)) e.answer(Unknown{{Fault::deposed, "assigned to somebody else"}});
+    if (e.asks(Verb::renew)) e.answer(Unknown{{Fault::fenced, "assigned to somebody else"}});
     e.advance(50ms);
   }
   EXPECT_EQ(e.last<effect::End>().reason, Reason::superseded);

@@ -17,10 +17,10 @@ TENURE_EXPORT Candidate checked(Candidate);
 /// Throws std::invalid_argument for an election name that is empty, too long or has a NUL byte.
 TENURE_EXPORT void check_election(std::string_view name);
 
-/// What is wrong with a request to step down.
+/// Why a request to step down is refused, if it is.
 TENURE_EXPORT std::optional<Error> refused_step_down(std::string_view by, std::string_view why);
 
-/// 128 random bits from the kernel as 32 hexadecimal digits.
+/// 128 random bits of the kernel, as 32 hexadecimal digits.
 TENURE_EXPORT std::string draw_incarnation();
 
 }  // namespace tenure

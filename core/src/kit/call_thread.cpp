@@ -30,9 +30,8 @@
 // Why no wake-up is lost:
 // - A Waker remembers a wake() until a wait() has ended by it. Each thread looks under `mutex` at all that it waits for
 //   before it sleeps: the call thread at `asked` and `quit`, the caller at `done`, its limit and the step's time.
-// - Who changes one of these wakes the other thread afterwards. The call thread finds the caller in `caller`; if that
-// is
-//   empty, nobody sleeps there.
+// - Who changes one of these wakes the other thread afterwards. The call thread finds the caller in `caller`. If that
+//   is empty, nobody sleeps there.
 // - Socket::wait() polls end_event, which stays readable until the next question begins. So an end() that comes just
 //   before the poll ends it too.
 // - A request that is taken back wakes nobody: the call thread then sleeps until `not_before` at most.

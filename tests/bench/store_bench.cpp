@@ -2,8 +2,8 @@
 // Elections in one record of a server: how soon after its lease a crashed leader is replaced, how fast a hand-over is,
 // which outage ends no tenure, and what a stopped leader believes. tests/bench/stores runs it beside other electors.
 //
-// store_bench --candidate PROGRAM --store URL [--figures overshoot,handover,claims,contenders,outage,stopped] [--runs
-// 60]
+// store_bench --candidate PROGRAM --store URL [--figures overshoot,handover,claims,contenders,outage,stopped]
+// [--runs 60]
 //   [--contenders 90]
 #include <unistd.h>
 

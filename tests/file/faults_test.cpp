@@ -512,8 +512,7 @@ TEST_F(FileFaults, AReadOnlyDirectoryFailsTheClaimAndNotTheLeader) {
   ASSERT_EQ(::chmod(directory.c_str(), 0755), 0);
 }
 
-// The same directory seen through an overlayfs: its locks are others, and both sides see each other's as
-// free.
+// The same directory seen through an overlayfs: its locks are others, and both sides see each other's as free.
 TEST_F(FileFaults, AnOverlayAndWhatIsBelowItAreToldApart) {
   NEEDS_OWN_MOUNTS();
   constexpr int cannot = 77;

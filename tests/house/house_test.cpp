@@ -249,8 +249,7 @@ TEST(House, PublicHeadersAreShort) {
   EXPECT_GT(seen, 15u);
 }
 
-/// The name a user would write, of a demangled symbol: "vtable for tenure::A" -> "A", "tenure::f(int)" ->
-/// "f".
+/// The name a user would write, of a demangled symbol: "vtable for tenure::A" -> "A", "tenure::f(int)" -> "f".
 std::optional<std::string> our_name(std::string symbol) {
   for (const std::string prefix : {"vtable for ", "typeinfo for ", "typeinfo name for ", "VTT for ",
                                    "non-virtual thunk to ", "guard variable for "})

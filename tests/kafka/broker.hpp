@@ -36,8 +36,8 @@ std::vector<Member> members(const std::string& brokers, const std::string& group
 void write_offset(const std::string& brokers, const std::string& group, const std::string& topic, int partition,
                   std::int64_t offset);
 
-/// Does what `kafka-consumer-groups --delete-offsets` does. REQUIRES: the group has no members. Throws
-/// std::runtime_error.
+/// Does what `kafka-consumer-groups --delete-offsets` does. REQUIRES: the group has no members.
+/// Throws std::runtime_error.
 void delete_offset(const std::string& brokers, const std::string& group, const std::string& topic, int partition);
 
 /// Deletes a group. REQUIRES: it has no members. Throws std::runtime_error.

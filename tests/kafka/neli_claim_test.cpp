@@ -227,8 +227,8 @@ TEST(NeliWait, AnAbsentRecordOfAGroupThatWasThereIsALeaseAway) {
   EXPECT_EQ(wait_of_absent(config(), 2), lease);
 }
 
-/// The same from its first assignment, in a group that rebalances every two seconds. `meanwhile` happens in the first
-/// rebalance.
+/// The same from its first assignment, in a group that rebalances every two seconds. `meanwhile` happens in the
+/// first rebalance.
 template <class F>
 Clock::Duration wait_of_absent_in_turmoil(Neli::Config with, F meanwhile) {
   Scene s(std::move(with));

@@ -23,8 +23,8 @@ namespace tenure::redis::test {
 
 using tenure::test::eventually;
 
-/// TENURE_REDIS_SERVER, or the first of redis-server, valkey-server and what Debian's redis-tools has of it. Empty:
-/// none.
+/// TENURE_REDIS_SERVER, or the first of redis-server, valkey-server and what Debian's redis-tools has of it.
+/// Empty: none.
 std::string server_program();
 
 /// Skips the test that says so if there is no server to run.

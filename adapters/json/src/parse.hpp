@@ -10,8 +10,8 @@
 
 namespace tenure {
 
-/// Throws InvalidDocument if the text is not JSON, too long or nested too deeply. A key that stands twice is added to
-/// `findings`.
+/// Throws InvalidDocument if the text is not JSON, too long or nested too deeply. A key that stands twice is added
+/// to `findings`.
 nlohmann::json parse_json(std::string_view text, std::vector<Finding>& findings);
 
 /// The pointer (RFC 6901), one step further. A key that does not look like a name is not shown: it may be a secret.

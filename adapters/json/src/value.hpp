@@ -21,8 +21,8 @@ using Valued = std::variant<T, Refusal>;
 /// The text itself, or the environment variable that "${NAME}" stands for.
 Valued<std::string> expanded(const std::string& text);
 
-/// The content of a regular file, at most max_document_bytes. A refusal is the rest of a sentence about the file: "is
-/// empty".
+/// The content of a regular file, at most max_document_bytes. A refusal is the rest of a sentence about the file:
+/// "is empty".
 Valued<std::string> content_of(const std::filesystem::path& path);
 
 /// As content_of(), without one newline at its end. The path must be absolute.

@@ -37,8 +37,7 @@ class Descriptor {
   explicit operator bool() const noexcept { return get() >= 0; }
   FileId id() const noexcept { return id_; }
 
-  /// Whether the number still means the file that we opened: a host that daemonises closes what it did not
-  /// open.
+  /// Whether the number still means the file that we opened: a host that daemonises closes what it did not open.
   bool ours() const noexcept;
 
   void close() noexcept;  ///< Leaves a number alone that is another file's by now.

@@ -177,8 +177,7 @@ Result<bool> Store::judge(Decoded decoded, const Descriptor& file, const std::st
   const auto free = lock_is_free(file.get(), path);
   if (!free) return free.error();
   const auto& [boot, clock, written_in] = decoded.origin;
-  // A copy put in its place has neither the lock nor anything to say about the holder, but that there was
-  // one.
+  // A copy put in its place has neither the lock nor anything to say about the holder, but that there was one.
   const bool original = written_in.inode == file.id().inode;
   const bool dead = boot == boot_id_ && written_in == file.id() && *free;
   out.record = std::move(decoded.record);
@@ -215,8 +214,7 @@ Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, con
   return result;
 }
 
-/// Whether this continues or ends the tenure that we hold. Whatever else is asked for becomes a file of its
-/// own.
+/// Whether this continues or ends the tenure that we hold. Whatever else is asked for becomes a file of its own.
 bool Store::in_place(const std::optional<Expected>& expected, const Record& next) const {
   if (!held_ || !expected) return false;
   const auto& now = held_->record;

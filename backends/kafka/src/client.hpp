@@ -92,8 +92,8 @@ class Client {
   std::optional<Event> trouble_;
 };
 
-/// A client that joins no group, and reads what it keeps. Throws std::invalid_argument, redacted, if librdkafka
-/// refuses.
+/// A client that joins no group, and reads what it keeps. Throws std::invalid_argument, redacted, if
+/// librdkafka refuses.
 std::shared_ptr<Client> make_observer(const Options& options, const std::string& group,
                                       const std::shared_ptr<ClosableLog>& log);
 

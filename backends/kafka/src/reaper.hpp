@@ -14,8 +14,8 @@ namespace tenure::kafka {
 /// Whatever comes later is done by its caller.
 class Reaper {
  public:
-  /// Throws std::system_error if threads or descriptors have run out. So ask for it when a backend is made, not when it
-  /// ends.
+  /// Throws std::system_error if threads or descriptors have run out. So ask for it when a backend is made, not when
+  /// it ends.
   static Reaper& instance();
 
   /// Leaves the group, then destroys the handle. `left` is called on the reaper's thread after the group was left.

@@ -37,9 +37,9 @@ class TENURE_EXPORT LeaderManager {
   /// started; you may then call it again.
   void start();
 
-  /// Ends this tenure, if there is one: ousting() runs first, then the store is told, so that a successor can lead at
-  /// once. We campaign again after the cool-down, which begins with the release (default: Timing::retry). Returns at
-  /// once.
+  /// Ends this tenure, if there is one: ousting() runs first, then the store is told, so that a successor can lead
+  /// at once. We campaign again after the cool-down, which begins with the release (default: Timing::retry). Returns
+  /// at once.
   void resign(std::optional<Clock::Duration> cool_down = std::nullopt);
 
   /// Changes the timing without ending this tenure. The backend is asked first. If it refuses, error() says so and

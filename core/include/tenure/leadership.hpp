@@ -12,8 +12,8 @@ namespace tenure {
 
 class Validity;
 
-/// Tells code that acts as leader whether it leads. LeaderManager::leadership() returns one, and for your tests
-/// FakeLeadership::leadership().
+/// Tells code that acts as leader whether it leads. LeaderManager::leadership() returns one, and for your
+/// tests FakeLeadership::leadership().
 ///
 /// It is a small value that is cheap to copy. Any thread may call any method. All but incumbent() take no lock and
 /// allocate nothing. They compare the clock with the deadline at every call, so that a thread that was paused past the

@@ -12,8 +12,8 @@ namespace tenure {
 
 enum class Level { debug, info, warning, error };
 
-/// One line for your logger. It holds no secret. Text that came from the store is shortened, and has no control
-/// characters.
+/// One line for your logger. It holds no secret. Text that came from the store is shortened, and has no
+/// control characters.
 struct LogLine {
   Level level{};
   std::string message{};

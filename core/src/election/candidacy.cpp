@@ -296,8 +296,8 @@ void Candidacy::watch_hook(Time now) {
   }
 }
 
-/// If we come late ourselves, this process was stopped or starved, and so was the call. Then it gets its grace once
-/// more.
+/// If we come late ourselves, this process was stopped or starved, and so was the call. Then it gets its grace
+/// once more.
 void Candidacy::watch_store(Time now) {
   if (!pending_ || pending_->wedged) return;
   auto& by = pending_->question.by;

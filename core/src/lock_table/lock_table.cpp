@@ -86,8 +86,7 @@ class LockTable final : public Backend {
     auto by = limit.by;
     if (contends_) {
       const auto look = decisions_.next_look();
-      // One that has passed already is worth another attempt only if somebody else was faster in the last
-      // one.
+      // One that has passed already is worth another attempt only if somebody else was faster in the last one.
       if (look > now || std::exchange(lost_race_, false)) by = std::min(by, look);
     } else if (const auto end = decisions_.lease_end(); end && *end > now) {
       by = std::min(by, *end);

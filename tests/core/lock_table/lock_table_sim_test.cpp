@@ -188,8 +188,7 @@ class World {
 
   Duration delay() { return chance(faults_.slow) ? between(20ms, 1500ms) : between(200us, 4ms); }
 
-  /// Sends `apply` to the store, once or twice, and hands its answer, or an error when the time is over, to
-  /// `then`.
+  /// Sends `apply` to the store, once or twice, and hands its answer, or an error when the time is over, to `then`.
   template <class T>
   void call(Process& p, std::function<Result<T>(Process&)> apply, std::function<void(const Result<T>&)> then) {
     const auto id = ++p.call;

@@ -40,8 +40,8 @@ class MockBackend : public Backend {
   MOCK_METHOD(std::string, election, (), (const, override));
 };
 
-/// A store that your test instructs. Without an instruction a call returns an error, so that nothing is read or
-/// written.
+/// A store that your test instructs. Without an instruction a call returns an error, so that nothing is read
+/// or written.
 class MockConditionalStore : public ConditionalStore {
  public:
   MockConditionalStore() {

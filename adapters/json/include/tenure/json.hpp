@@ -71,11 +71,11 @@ TENURE_JSON_EXPORT Configured from_json(std::string_view text, Opener open, Log 
 TENURE_JSON_EXPORT Configured from_json_file(const std::filesystem::path& path, Opener open, Log log = {});
 
 /// Gives a running manager the timing of a new document, without ending its tenure; LeaderManager::retime() says from
-/// when on. Returns the other changes in the document, which need a restart: of the store, the election, the candidate,
-/// and of those fields of the timing that this store keeps (Opened::kept). `running` then holds the new timing. If the
-/// store refuses it after all, error() says so. Throws InvalidDocument, and has then changed nothing.
-/// REQUIRES: one call at a time; `running` comes from from_json() or from_json_file(). If its document is null, throws
-/// std::invalid_argument.
+/// when on. Returns the other changes in the document, which need a restart: of the store, the election, the
+/// candidate, and of those fields of the timing that this store keeps (Opened::kept). `running` then holds the new
+/// timing. If the store refuses it after all, error() says so. Throws InvalidDocument, and has then changed nothing.
+/// REQUIRES: one call at a time; `running` comes from from_json() or from_json_file(). If its document is null,
+/// throws std::invalid_argument.
 TENURE_JSON_EXPORT std::vector<Finding> apply(std::string_view text, Configured& running, LeaderManager& manager);
 TENURE_JSON_EXPORT std::vector<Finding> apply_file(const std::filesystem::path& path, Configured& running,
                                                    LeaderManager& manager);

@@ -16,10 +16,9 @@ namespace tenure::file {
 
 /// A backend of the election of that name, kept in a directory of its own below `directory`.
 ///
-/// When the leader's process dies, however it dies, the kernel tells the others: one of them leads a
-/// millisecond later. When it is only stopped, its term runs out first. Every tenure is one small file, which
-/// its leader keeps open and locked; nothing else is ever locked, so a process stopped anywhere holds up
-/// nobody.
+/// When the leader's process dies, however it dies, the kernel tells the others: one of them leads a millisecond later.
+/// When it is only stopped, its term runs out first. Every tenure is one small file, which its leader keeps open and
+/// locked; nothing else is ever locked, so a process stopped anywhere holds up nobody.
 ///
 /// Where: a local file system with unnamed files (ext4, xfs, btrfs, f2fs, tmpfs, overlayfs from Linux 6.1
 /// on). Network file systems and FUSE are refused: the kernel cannot tell there that another host's process

@@ -35,10 +35,10 @@ class TENURE_EXPORT CallThread {
   /// By this connect() says how far it is. Only the thread itself may use it.
   class TENURE_EXPORT Attempt {
    public:
-    /// Begins the next step. Messages name with whom ("postgres (host:5432/db)") and what is done. `descriptor` is shut
-    /// down when the step takes too long, and later to end a question. A duplicate of it is kept, so you may close it.
-    /// A step without one, such as a name resolution, ends by itself. If it returns false, connect() must return at
-    /// once.
+    /// Begins the next step. Messages name with whom ("postgres (host:5432/db)") and what is done. `descriptor` is
+    /// shut down when the step takes too long, and later to end a question. A duplicate of it is kept, so you may
+    /// close it. A step without one, such as a name resolution, ends by itself. If it returns false, connect() must
+    /// return at once.
     bool step(std::string with, std::string what, int descriptor = -1);
     /// How long a step may take.
     Clock::Duration patience() const;
@@ -65,8 +65,8 @@ class TENURE_EXPORT CallThread {
   /// For calls that wait until the other end says something.
   class TENURE_EXPORT Socket {
    public:
-    /// Sleeps until there is something to read, or the stream has ended. If it returns false, the call must return at
-    /// once.
+    /// Sleeps until there is something to read, or the stream has ended. If it returns false, the call must return
+    /// at once.
     bool wait();
 
    private:

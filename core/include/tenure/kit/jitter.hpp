@@ -6,8 +6,8 @@
 
 namespace tenure {
 
-/// A random part of the pause, between half and all of it. So clients that lost a server together do not come back
-/// together.
+/// A random part of the pause, between half and all of it. So clients that lost a server together do not come
+/// back together.
 TENURE_EXPORT Clock::Duration jittered(Clock::Duration pause);
 
 }  // namespace tenure

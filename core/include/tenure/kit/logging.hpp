@@ -15,8 +15,8 @@ namespace tenure {
 /// Makes untrusted text fit for a log line: control characters become '?', and at most `cap` bytes stay.
 TENURE_EXPORT std::string printable(std::string_view untrusted, std::size_t cap = 256);
 
-/// Hands a line to `log`, or to stderr if `log` is empty. The texts are made printable() first. What `log` throws is
-/// ignored.
+/// Hands a line to `log`, or to stderr if `log` is empty. The texts are made printable() first. What `log` throws
+/// is ignored.
 TENURE_EXPORT void tell(const Log& log, Level level, std::string_view message,
                         std::initializer_list<std::pair<std::string_view, std::string_view>> fields) noexcept;
 

@@ -26,8 +26,8 @@ class TENURE_EXPORT Redactor {
 /// text, as a path, or as '@' and a name.
 TENURE_EXPORT bool loopback(std::string_view host);
 
-/// The warning that TLS does not protect the connection to a server. `server` is such as "broker kafka1"; `remedy` is a
-/// sentence.
+/// The warning that TLS does not protect the connection to a server. `server` is such as "broker kafka1"; `remedy` is
+/// a sentence.
 TENURE_EXPORT std::string unprotected(std::string_view server, std::string_view remedy);
 
 }  // namespace tenure

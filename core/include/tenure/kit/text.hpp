@@ -30,8 +30,8 @@ TENURE_EXPORT std::string hex(std::uint64_t value);
 /// '%' and two digits, in upper case.
 TENURE_EXPORT std::string percent(char byte);
 
-/// The FNV-1a sum of the bytes. It finds accidents, not forgers. `start` is the sum of the bytes before, if there are
-/// any.
+/// The FNV-1a sum of the bytes. It finds accidents, not forgers. `start` is the sum of the bytes before, if there
+/// are any.
 TENURE_EXPORT std::uint64_t fnv1a(std::string_view bytes, std::uint64_t start = 0xcbf29ce484222325);
 
 }  // namespace tenure

@@ -23,8 +23,8 @@
 #ifdef __SANITIZE_ADDRESS__
 /// libpqxx 6.4 forgets the result of a statement in the midst of which the connection broke. Where it allocates that,
 /// its frames have no names, so the library is named.
-/// A connection that nobody waits for may still be made while the process ends. What OpenSSL has allocated for it by then
-/// nobody frees.
+/// A connection that nobody waits for may still be made while the process ends. Nobody frees what OpenSSL has allocated
+/// for it by then.
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:pqxx::connection_base::exec_params\n"
          "leak:pqxx::connection_base::exec_prepared\n"

@@ -71,7 +71,7 @@ constexpr std::string_view row =
 
 /// Settings for one statement, made inside it: that costs no second round trip and leaves nothing in a pooled session.
 /// A write waits until it is on disk, whatever the session says. Only {may_be_lost} need not.
-constexpr std::string_view settings = R"(with s as materialized (
+constexpr std::string_view with_settings = R"(with s as materialized (
   select set_config('lock_timeout', $1, true) as lock_timeout,
     set_config('synchronous_commit',
       case when {may_be_lost} then 'off'
@@ -90,7 +90,7 @@ constexpr std::string_view notify =
 /// `may_be_lost`: a condition on what is written. If a crash loses such a write, it is as if it had never been made.
 std::string filled(std::string_view statement, const std::string& table, std::string_view may_be_lost = "false") {
   std::string out(statement.substr(1));
-  for (const auto& [name, text] : {std::pair<std::string_view, std::string_view>{"{settings}", settings},
+  for (const auto& [name, text] : {std::pair<std::string_view, std::string_view>{"{settings}", with_settings},
                                    {"{settings_hold}", settings_hold},
                                    {"{may_be_lost}", may_be_lost},
                                    {"{row}", row},

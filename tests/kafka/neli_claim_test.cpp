@@ -154,10 +154,7 @@ TEST(NeliNonce, UnansweredForALeaseCostsTheHandle) {
   s.assigned(true);
   s.forget();
   s.call(Verb::await_change, {}, Vacant{}, 1min);
-  s.advance(lease - 1ms);
-  EXPECT_FALSE(s.did<effect::Drop>());
-  s.advance(1ms);
-  EXPECT_TRUE(s.did<effect::Drop>());
+  s.expect_drop_after_a_lease();
 }
 
 TEST(NeliNonce, NoPartitionForItMeansToLookAtTheTopicAgain) {
@@ -584,10 +581,7 @@ TEST(NeliClaim, UnansweredForALeaseCostsTheHandle) {
   s.read(record(40, "other", true));
   s.call(Verb::acquire, {}, Vacant{}, 1min);
   s.forget();
-  s.advance(lease - 1ms);
-  EXPECT_FALSE(s.did<effect::Drop>());
-  s.advance(1ms);
-  EXPECT_TRUE(s.did<effect::Drop>());
+  s.expect_drop_after_a_lease();
 }
 
 TEST(NeliClaim, NoTokenFollowsTheLargestOffset) {

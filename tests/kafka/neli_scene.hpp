@@ -183,6 +183,12 @@ class Scene {
     committed();
     ASSERT_EQ(take_answer<Granted>().token, token);
   }
+  void expect_drop_after_a_lease() {
+    advance(lease - 1ms);
+    EXPECT_FALSE(did<effect::Drop>());
+    advance(1ms);
+    EXPECT_TRUE(did<effect::Drop>());
+  }
   void forget() { effects.clear(); }
   template <class A>
   void forget() {

@@ -81,10 +81,7 @@ TEST(NeliRenew, FencedAndNotAssignedAgainTheHandleIsDropped) {
   s.committed(Outcome::fenced, fenced);
   s.call(Verb::acquire, {}, Vacant{}, 1min);
   s.forget();
-  s.advance(lease - 1ms);
-  EXPECT_FALSE(s.did<effect::Drop>());
-  s.advance(1ms);
-  EXPECT_TRUE(s.did<effect::Drop>());
+  s.expect_drop_after_a_lease();
 }
 
 TEST(NeliRenew, OfAnotherTokenIsDenied) {

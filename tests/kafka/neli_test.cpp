@@ -188,10 +188,7 @@ TEST(NeliIdle, LeavesTheGroupWhenNobodyAsksForALease) {
   s.join(record(41));
   s.stands(record(41));
   s.assigned(false);
-  s.advance(lease - 1ms);
-  EXPECT_FALSE(s.did<effect::Drop>());
-  s.advance(1ms);
-  EXPECT_TRUE(s.did<effect::Drop>());
+  s.expect_drop_after_a_lease();
   s.forget();
   s.advance(1min);
   EXPECT_FALSE(s.did<effect::Open>() || s.did<effect::Observe>());

@@ -8,11 +8,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <future>
-#include <set>
-#include <stop_token>
-#include <tenure/manual_clock.hpp>
-#include <thread>
 
+#include "lone_followers.hpp"
 #include "support.hpp"
 
 namespace {
@@ -126,20 +123,7 @@ TEST_F(PostgresFaults, AServerThatShutsDownIsUnreachable) {
 TEST_F(PostgresFaults, FollowersWhoseConnectionsBrokeComeBackAtDifferentMoments) {
   auto options = options_;
   options.conninfo = "host=127.0.0.1 port=1";
-  std::set<Clock::Time> alarms;
-  for (int i = 0; i < 3; ++i) {
-    ManualClock clock;
-    const auto follower = store(options);
-    std::stop_source stop;
-    const auto now = clock.now();
-    std::jthread waits([&] { follower->await_change(std::nullopt, {clock, now + 1min, stop.get_token()}); });
-    EXPECT_TRUE(eventually([&] { return clock.next_alarm() < now + 1min; }));
-    EXPECT_GE(clock.next_alarm(), now + 500ms);
-    EXPECT_LE(clock.next_alarm(), now + 1s);
-    alarms.insert(clock.next_alarm());
-    stop.request_stop();
-  }
-  EXPECT_EQ(alarms.size(), 3u);
+  tenure::test::expect_followers_come_back_at_different_moments([&] { return store(options); });
 }
 
 /// One name resolution is left behind per connection, no more, and its end is not waited for.

@@ -11,11 +11,8 @@
 #include <csignal>
 #include <cstring>
 #include <future>
-#include <set>
-#include <stop_token>
-#include <tenure/manual_clock.hpp>
-#include <thread>
 
+#include "lone_followers.hpp"
 #include "server.hpp"
 #include "support.hpp"
 
@@ -243,20 +240,7 @@ TEST(RedisHostile, AStoreThatIsDestroyedWhileItConnectsTriesNoFurtherServer) {
 }
 
 TEST(RedisHostile, FollowersWhoseSubscriptionsBrokeComeBackAtDifferentMoments) {
-  std::set<Clock::Time> alarms;
-  for (int i = 0; i < 3; ++i) {
-    ManualClock clock;
-    const auto follower = open_at("127.0.0.1:1");
-    std::stop_source stop;
-    const auto now = clock.now();
-    std::jthread waits([&] { follower->await_change(std::nullopt, {clock, now + 1min, stop.get_token()}); });
-    EXPECT_TRUE(eventually([&] { return clock.next_alarm() < now + 1min; }));
-    EXPECT_GE(clock.next_alarm(), now + 500ms);
-    EXPECT_LE(clock.next_alarm(), now + 1s);
-    alarms.insert(clock.next_alarm());
-    stop.request_stop();
-  }
-  EXPECT_EQ(alarms.size(), 3u);
+  tenure::test::expect_followers_come_back_at_different_moments([] { return open_at("127.0.0.1:1"); });
 }
 
 // ---- SIGPIPE ----

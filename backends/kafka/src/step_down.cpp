@@ -53,13 +53,17 @@ std::optional<Error> ask_to_step_down(const Options& options, const StepDown& re
     ~Closed() { log.close(); }
   } closed{*log};
   const auto observer = closed_aside(make_observer(options, options.group, log));
+  // Each step blocks and knows no stop token, so that a stop is looked for between them.
+  const Error late{Fault::timed_out, "kafka: the call ended before the request was written"};
   bool missing = false;
   if (auto error = observer->check_topic(left(), missing)) return error;
+  if (own.passed()) return late;
   auto found = observer->with_reason(observer->committed(1, left()));
   if (!found) return std::move(found).error();
   const auto& record = (*found)[0];
   const auto said = record ? decode(record->metadata) : std::nullopt;
   if (!said || said->released) return std::nullopt;
+  if (own.passed()) return late;
   const auto requests = closed_aside(make_observer(options, requests_group(options.group), log));
   return write_request(*requests, {record->offset, encode(request)}, own);
 }

@@ -100,6 +100,7 @@ class LockTable final : public Backend {
     if (!found) return found.error();
     if (found->unreadable) return Error{Fault::corrupt, "the record cannot be read, so that nobody can be asked"};
     if (!found->record || found->record->released) return std::nullopt;
+    if (limit.passed()) return Error{Fault::timed_out, "the call ended before the request was written"};
     return store_->request_step_down({found->record->token, by, why}, limit);
   }
 

@@ -75,7 +75,7 @@ class Client {
   /// Nothing if the topic has enough partitions. Sets `missing` if there is no such topic. Takes the events.
   std::optional<Error> check_topic(std::chrono::milliseconds within, bool& missing);
 
-  void unsubscribe();
+  void unsubscribe();  ///< Answers every rebalance, and takes the events.
   void begin_close();
   bool closed();  ///< Call it until it is true: it serves the events that closing needs.
 

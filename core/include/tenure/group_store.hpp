@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The third seam: a store that keeps many elections of one group, and changes them in one step. A process has one lease
+// for all of them, its session. So it asks the store as often for ten thousand elections as for one.
+#pragma once
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenure/conditional_store.hpp>
+
+namespace tenure {
+
+/// 63 random bits of the kernel. They are sent in one open() only, and never again: a request that comes late then
+/// finds nothing that it could revive.
+struct SessionId {
+  std::uint64_t value{};
+  friend auto operator<=>(const SessionId&, const SessionId&) = default;
+};
+
+/// One process's time in a group.
+struct Session {
+  Record record{};         ///< `released`: the session has ended, for ever. `token` means nothing.
+  std::uint32_t joined{};  ///< In how many elections it takes part,
+  std::uint64_t names{};   ///< and the exclusive or of their names' hashes. Who is equal in both takes the same ones.
+  friend bool operator==(const Session&, const Session&) = default;
+};
+
+/// Who leads one election: the session that it names, as long as that session stands and has not ended. A lead is never
+/// deleted. Its token is its version: every claim gives it a greater one.
+struct Lead {
+  Token token{};
+  SessionId session{};
+  bool released{};
+  std::optional<SessionId> heir{};      ///< Released in favour of this session. A hint.
+  std::optional<StepDown> step_down{};  ///< Asked of the tenure with that token.
+};
+
+struct Look {
+  std::int64_t now_ms{};   ///< The store's clock.
+  std::uint64_t marker{};  ///< Drawn when the group was founded. Zero: this store loses nothing, and needs none.
+  std::map<SessionId, Session> sessions{};  ///< All of them, the ended ones included.
+  std::map<std::string, Lead> leads{};      ///< Those that changed since the cursor; all of them if `whole`.
+  bool whole{};
+  std::string cursor{};  ///< The store's own word. Nothing that takes effect later lies before it.
+};
+
+/// A claim of one election, by the session that sends it.
+struct Claim {
+  std::string election{};
+  std::optional<Token> expected{};  ///< The token that stands. nullopt: nobody has ever led this election.
+};
+
+struct Release {
+  std::string election{};
+  Token token{};
+  std::optional<SessionId> heir{};
+};
+
+/// The one write of a process: it renews its session, and changes leads in the same step.
+struct Commit {
+  SessionId session{};
+  std::vector<std::uint64_t> beats{};  ///< The session must have one of them.
+  Session next{};
+  std::uint64_t marker{};       ///< As seen. The group must have it.
+  std::vector<Claim> claims{};  ///< Sorted by name, each name once; so are the releases. No name is in both.
+  std::vector<Release> releases{};
+  std::vector<SessionId> ended{};  ///< We have seen that these have ended, or are absent. Their leads may be claimed.
+  Token at_least{};                ///< All claims get one token: this one, or the store's clock (unix ms) if greater.
+  std::string cursor{};            ///< Of the last look. Empty: all leads are to be told.
+};
+
+/// How many claims and releases one commit may carry. Each commit is a renewal, whatever it carries.
+inline constexpr std::size_t max_changes = 500;
+
+struct Committed {
+  bool granted{};                                  ///< False: nothing was done at all, and `look` says what stands.
+  Token token{};                                   ///< Of the claims.
+  std::vector<std::string> claimed{}, released{};  ///< What was done. Of the rest the look says why not.
+  Look look{};                                     ///< What stands after the commit.
+};
+
+/// One group in one store. One thread at a time calls it, except await_change(), which a second one may be in. Limits
+/// hold as for a Backend. An Error means that the call may or may not have taken effect.
+///
+/// REQUIRES of an implementation: it is linearizable, each call takes effect in one step or not at all, and it repeats
+/// no write by itself.
+class TENURE_EXPORT GroupStore {
+ public:
+  virtual ~GroupStore() = default;
+
+  virtual std::string group() const = 0;
+
+  virtual Result<Look> look(const std::string& cursor, const Limit& limit) = 0;
+
+  /// Adds the session, unless its id stands there. Founds the group if there is none, or if its marker is damaged: then
+  /// the group is empty and has a new marker.
+  virtual Result<Committed> open(SessionId id, const Session& session, const Limit& limit) = 0;
+
+  /// If the group has this marker, and the session stands, has not ended and has one of these beats: writes the session
+  /// anew and carries out each change that is possible. Otherwise does nothing.
+  ///
+  /// A claim is possible if the lead has the expected token, and is released, or names this session, or names one of
+  /// `ended` that does not stand alive here. A release is possible if the lead has its token, names this session and is
+  /// not released.
+  virtual Result<Committed> commit(const Commit& commit, const Limit& limit) = 0;
+
+  /// Ends a session, ours or another's, if it has one of these beats. True: it has ended now, by whomever, or is
+  /// absent.
+  virtual Result<bool> end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
+                           const Limit& limit) = 0;
+
+  /// Removes the ended sessions that no lead names. Says how many.
+  virtual Result<int> sweep(const Limit& limit) = 0;
+
+  /// Puts the request beside the lead, in place of an earlier one. An error if nobody ever led the election.
+  virtual std::optional<Error> request_step_down(const std::string& election, const StepDown& request,
+                                                 const Limit& limit) = 0;
+
+  /// Sleeps until something was released, ended or asked to step down since `cursor`, or until the limit. May return
+  /// for no reason. By default it only sleeps. If a push named one release, it returns that, and its heir claims
+  /// unread.
+  virtual std::optional<Release> await_change(const std::string& cursor, const Limit& limit);
+
+  /// Whether the store can keep sessions of this term. An error says why not.
+  virtual std::optional<Error> accepts(const Timing& timing);
+};
+
+}  // namespace tenure

@@ -49,6 +49,7 @@ TENURE_EXPORT bool matches(const std::optional<Expected>& expected, const std::o
 struct StepDown {
   Token token{};            ///< The tenure that is to end. The request means nothing to another one.
   std::string by{}, why{};  ///< At most max_candidate_bytes and max_why_bytes.
+  friend bool operator==(const StepDown&, const StepDown&) = default;
 };
 
 struct Read {

@@ -22,7 +22,7 @@ struct SessionId {
 
 /// One process's time in a group.
 struct Session {
-  Record record{};         ///< `released`: the session has ended, for ever. `token` means nothing.
+  Record record{};         ///< `released`: it has ended, for ever. Nobody needs to keep `token` and `incarnation`.
   std::uint32_t joined{};  ///< In how many elections it takes part,
   std::uint64_t names{};   ///< and the exclusive or of their names' hashes. Who is equal in both takes the same ones.
   friend bool operator==(const Session&, const Session&) = default;
@@ -36,11 +36,13 @@ struct Lead {
   bool released{};
   std::optional<SessionId> heir{};      ///< Released in favour of this session. A hint.
   std::optional<StepDown> step_down{};  ///< Asked of the tenure with that token.
+  friend bool operator==(const Lead&, const Lead&) = default;
 };
 
 struct Look {
   std::int64_t now_ms{};   ///< The store's clock.
-  std::uint64_t marker{};  ///< Drawn when the group was founded. Zero: this store loses nothing, and needs none.
+  std::uint64_t marker{};  ///< Drawn when the group was founded. Zero: this store loses nothing and needs none, or
+                           ///< nobody has founded the group.
   std::map<SessionId, Session> sessions{};  ///< All of them, the ended ones included.
   std::map<std::string, Lead> leads{};      ///< Those that changed since the cursor; all of them if `whole`.
   bool whole{};
@@ -75,6 +77,10 @@ struct Commit {
 /// How many claims and releases one commit may carry. Each commit is a renewal, whatever it carries.
 inline constexpr std::size_t max_changes = 500;
 
+/// Why no store may carry out this commit: it has too many changes, or its names are not as Commit demands, or one is
+/// no name of an election.
+TENURE_EXPORT std::optional<Error> refused_commit(const Commit& commit);
+
 struct Committed {
   bool granted{};                                  ///< False: nothing was done at all, and `look` says what stands.
   Token token{};                                   ///< Of the claims.
@@ -100,7 +106,8 @@ class TENURE_EXPORT GroupStore {
   virtual Result<Committed> open(SessionId id, const Session& session, const Limit& limit) = 0;
 
   /// If the group has this marker, and the session stands, has not ended and has one of these beats: writes the session
-  /// anew and carries out each change that is possible. Otherwise does nothing.
+  /// anew and carries out each change that is possible. Otherwise does nothing. Returns the error of refused_commit(),
+  /// if there is one, and then does nothing either.
   ///
   /// A claim is possible if the lead has the expected token, and is released, or names this session, or names one of
   /// `ended` that does not stand alive here. A release is possible if the lead has its token, names this session and is
@@ -115,7 +122,8 @@ class TENURE_EXPORT GroupStore {
   /// Removes the ended sessions that no lead names. Says how many.
   virtual Result<int> sweep(const Limit& limit) = 0;
 
-  /// Puts the request beside the lead, in place of an earlier one. An error if nobody ever led the election.
+  /// Puts the request beside the lead, in place of an earlier one. Does nothing if the lead has another token by now.
+  /// An error (misconfigured) if nobody ever led the election.
   virtual std::optional<Error> request_step_down(const std::string& election, const StepDown& request,
                                                  const Limit& limit) = 0;
 

@@ -1,9 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tenure/group_store.hpp>
 
+#include <algorithm>
+#include <stdexcept>
+
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/names.hpp>
 #include <tenure/kit/wait.hpp>
 
 namespace tenure {
+namespace {
+
+template <class Change>
+std::vector<std::string> names_of(const std::vector<Change>& changes) {
+  std::vector<std::string> names;
+  names.reserve(changes.size());
+  for (const auto& change : changes) names.push_back(change.election);
+  return names;
+}
+
+/// A store locks in this order, so that two commits never wait for each other.
+void check_sorted(const std::vector<std::string>& names) {
+  const auto wrong = std::adjacent_find(names.begin(), names.end(), std::greater_equal<>());
+  if (wrong != names.end())
+    throw std::invalid_argument("\"" + printable(wrong[1], 40) + "\" stands after \"" + printable(wrong[0], 40) +
+                                "\"; claims and releases are sorted by name, and have each name once");
+}
+
+void check_commit(const Commit& commit) {
+  if (const auto changes = commit.claims.size() + commit.releases.size(); changes > max_changes)
+    throw std::invalid_argument("it has " + std::to_string(changes) + " changes; at most " +
+                                std::to_string(max_changes) + " are allowed");
+  const auto claims = names_of(commit.claims), releases = names_of(commit.releases);
+  check_sorted(claims);
+  check_sorted(releases);
+  std::vector<std::string> both;
+  std::set_intersection(claims.begin(), claims.end(), releases.begin(), releases.end(), std::back_inserter(both));
+  if (!both.empty())
+    throw std::invalid_argument("\"" + printable(both.front(), 40) +
+                                "\" is claimed and released; one of both is allowed");
+  for (const auto& names : {claims, releases})
+    for (const auto& name : names) check_election(name);
+}
+
+}  // namespace
+
+std::optional<Error> refused_commit(const Commit& commit) try {
+  check_commit(commit);
+  return std::nullopt;
+} catch (const std::invalid_argument& e) {
+  return Error{Fault::misconfigured, std::string("commit: ") + e.what()};
+}
 
 std::optional<Release> GroupStore::await_change(const std::string&, const Limit& limit) {
   wait_out(limit);

@@ -7,6 +7,7 @@
 
 #include <tenure/backend.hpp>
 #include <tenure/conditional_store.hpp>
+#include <tenure/group_store.hpp>
 #include <tenure/log.hpp>
 #include <tenure/memory_export.hpp>
 #include <tenure/open.hpp>
@@ -20,7 +21,8 @@ struct Traits {
   bool same_clock{true};       ///< All candidates share one clock, as on one host. If not, as on several hosts.
 };
 
-/// The "server": a handle to records, cheap to copy. The records live as long as a handle, a backend or a store of it.
+/// The "server": a handle to records and groups, cheap to copy. They live as long as a handle, a backend or a store of
+/// it.
 /// Any thread may call any method.
 class TENURE_MEMORY_EXPORT Hub {
  public:
@@ -28,16 +30,20 @@ class TENURE_MEMORY_EXPORT Hub {
 
   // Faults of a store, for your tests. Every verb still returns by its limit.
 
-  void unreachable(bool on);            ///< Every call fails at once.
-  void hang(bool on);                   ///< Every call ends at its limit, and has no effect.
-  void lose_answers(std::size_t n);     ///< The next n writes take effect, but their answers are lost.
-  void hold_writes(std::size_t n);      ///< The next n writes are held on their way, and get no answer.
-  void deliver_held();                  ///< The held writes arrive in their order. Each takes effect if it still can.
-  void flush();                         ///< Every record is gone.
+  void unreachable(bool on);         ///< Every call fails at once.
+  void hang(bool on);                ///< Every call ends at its limit, and has no effect.
+  void lose_answers(std::size_t n);  ///< The next n writes take effect, but their answers are lost.
+  void hold_writes(std::size_t n);   ///< The next n writes are held on their way, and get no answer.
+  void deliver_held();               ///< The held writes arrive in their order. Each takes effect if it still can.
+  void flush();                      ///< Every record and every group is gone.
+  void lose_session(const std::string& group, SessionId id);  ///< This one is gone, and the leads that name it are not.
   void step_clock(Clock::Duration by);  ///< Steps the hub's clock, which otherwise is the candidates' unix_ms().
 
   /// One election's record. Throws std::invalid_argument for a name that is empty or too long.
   std::shared_ptr<ConditionalStore> store(const std::string& election) const;
+
+  /// One group of elections. Throws as store() does. Without certain absence the group has a marker.
+  std::shared_ptr<GroupStore> group(const std::string& name) const;
 
   struct State;
 

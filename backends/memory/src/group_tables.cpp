@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every function is one step, because the hub's mutex is held around it.
+#include "group_tables.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <set>
+#include <utility>
+
+#include <tenure/kit/text.hpp>
+
+namespace tenure::memory {
+namespace {
+
+std::uint64_t draw_marker() {
+  std::random_device kernel("/dev/urandom");
+  return ((std::uint64_t{kernel()} << 32) | kernel()) | 1;  // never zero
+}
+
+template <class Range, class Value>
+bool has(const Range& range, const Value& value) {
+  return std::find(range.begin(), range.end(), value) != range.end();
+}
+
+}  // namespace
+
+// ---- what others see ----
+
+Look GroupTables::look(const std::string& cursor, std::int64_t now_ms) const {
+  const auto since = place(cursor);
+  Look seen{.now_ms = now_ms,
+            .marker = marker_,
+            .sessions = sessions_,
+            .leads = {},
+            .whole = !since,
+            .cursor = std::to_string(losses_) + ":" + std::to_string(changes_)};
+  for (const auto& [election, row] : leads_)
+    if (!since || row.changed > *since) seen.leads.emplace(election, row.lead);
+  return seen;
+}
+
+/// How many changes the cursor has seen. Nothing if the cursor is empty or none of these tables.
+std::optional<std::uint64_t> GroupTables::place(const std::string& cursor) const {
+  const auto colon = cursor.find(':');
+  if (colon == cursor.npos || number<std::uint64_t>(cursor.substr(0, colon)) != losses_) return std::nullopt;
+  const auto seen = number<std::uint64_t>(cursor.substr(colon + 1));
+  return seen && *seen <= changes_ ? seen : std::nullopt;
+}
+
+bool GroupTables::happened_since(const std::string& cursor) const {
+  const auto since = place(cursor);
+  return since ? last_.at > *since : !cursor.empty() || last_.at > 0;
+}
+
+std::optional<Release> GroupTables::release_since(const std::string& cursor) const {
+  const auto since = place(cursor);
+  return since && last_.at > *since && last_but_one_.at <= *since ? last_.release : std::nullopt;
+}
+
+void GroupTables::tell(std::optional<Release> release) {
+  ++events_;
+  last_but_one_ = std::exchange(last_, {changes_, std::move(release)});
+}
+
+// ---- sessions ----
+
+void GroupTables::write(SessionId id, const Session& session, std::int64_t now_ms) {
+  auto& record = (sessions_[id] = session).record;
+  record.term = std::chrono::ceil<std::chrono::milliseconds>(record.term);
+  record.written_ms = now_ms;
+}
+
+bool GroupTables::alive(SessionId id) const {
+  const auto it = sessions_.find(id);
+  return it != sessions_.end() && !it->second.record.released;
+}
+
+Committed GroupTables::open(SessionId id, const Session& session, std::int64_t now_ms) {
+  if (!std::exchange(founded_, true) && can_lose_) marker_ = draw_marker();
+  const bool granted = !sessions_.contains(id);
+  if (granted) write(id, session, now_ms);
+  return {.granted = granted, .token = {}, .claimed = {}, .released = {}, .look = look({}, now_ms)};
+}
+
+bool GroupTables::end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
+                      std::int64_t now_ms) {
+  if (!alive(id)) return true;
+  auto& record = sessions_[id].record;
+  if (!has(beats, record.beat)) return false;
+  record.beat = new_beat;
+  record.released = true;
+  record.written_ms = now_ms;
+  ++changes_;
+  tell();
+  return true;
+}
+
+int GroupTables::sweep() {
+  std::set<SessionId> named;
+  for (const auto& [election, row] : leads_) named.insert(row.lead.session);
+  return static_cast<int>(std::erase_if(
+      sessions_, [&](const auto& entry) { return entry.second.record.released && !named.contains(entry.first); }));
+}
+
+// ---- leads ----
+
+bool GroupTables::may_commit(const Commit& commit) const {
+  return alive(commit.session) && has(commit.beats, sessions_.at(commit.session).record.beat) &&
+         commit.marker == marker_;
+}
+
+bool GroupTables::claimable(const Claim& claim, const Commit& by) const {
+  const auto it = leads_.find(claim.election);
+  if (it == leads_.end()) return !claim.expected;
+  const auto& lead = it->second.lead;
+  if (lead.token != claim.expected) return false;
+  return lead.released || lead.session == by.session || (has(by.ended, lead.session) && !alive(lead.session));
+}
+
+bool GroupTables::release(const Release& release, SessionId by) {
+  const auto it = leads_.find(release.election);
+  if (it == leads_.end()) return false;
+  auto& lead = it->second.lead;
+  if (lead.token != release.token || lead.session != by || lead.released) return false;
+  lead.released = true;
+  lead.heir = release.heir;
+  it->second.changed = changes_;
+  return true;
+}
+
+Committed GroupTables::commit(const Commit& commit, std::int64_t now_ms) {
+  if (!may_commit(commit))
+    return {.granted = false, .token = {}, .claimed = {}, .released = {}, .look = look(commit.cursor, now_ms)};
+  write(commit.session, commit.next, now_ms);
+  const Token token{std::max(commit.at_least.value, static_cast<std::uint64_t>(std::max<std::int64_t>(now_ms, 0)))};
+  Committed done{.granted = true, .token = token, .claimed = {}, .released = {}, .look = {}};
+  if (!commit.claims.empty() || !commit.releases.empty()) ++changes_;
+  for (const auto& claim : commit.claims) {
+    if (!claimable(claim, commit)) continue;
+    leads_[claim.election] = {{.token = token, .session = commit.session}, changes_};
+    done.claimed.push_back(claim.election);
+  }
+  std::optional<Release> one;
+  for (const auto& asked : commit.releases) {
+    if (!release(asked, commit.session)) continue;
+    one = asked;
+    done.released.push_back(asked.election);
+  }
+  if (!done.released.empty()) tell(done.released.size() == 1 ? one : std::nullopt);
+  done.look = look(commit.cursor, now_ms);
+  return done;
+}
+
+bool GroupTables::request_step_down(const std::string& election, const StepDown& request) {
+  const auto it = leads_.find(election);
+  if (it == leads_.end()) return false;
+  if (it->second.lead.token != request.token) return true;
+  it->second.lead.step_down = request;
+  it->second.changed = ++changes_;
+  tell();
+  return true;
+}
+
+// ---- faults ----
+
+void GroupTables::lose_session(SessionId id) { sessions_.erase(id); }
+
+void GroupTables::lose_everything() {
+  sessions_.clear();
+  leads_.clear();
+  founded_ = false;
+  marker_ = 0;
+  ++losses_;
+  ++events_;
+}
+
+}  // namespace tenure::memory

@@ -4,6 +4,7 @@
 // House.EveryPublicStructIsMadeByName compares this list with the headers.
 #include <tenure/conditional_store.hpp>
 #include <tenure/file.hpp>
+#include <tenure/group_store.hpp>
 #include <tenure/hooks.hpp>
 #include <tenure/kit/url.hpp>
 #include <tenure/memory.hpp>
@@ -44,6 +45,10 @@ void of_core(Clock& clock) {
        StepDownRequested{.why = "w"});
   made(Record{.token = {}}, Record{.written_ms = 1}, Version{.token = {}}, Version{.beat = 1});
   made(Expected{.token = {}}, Expected{.released = true}, StepDown{.token = {}}, StepDown{.why = "w"});
+  made(SessionId{.value = 1}, Session{.record = {}}, Session{.names = 1}, Lead{.token = {}}, Lead{.step_down = {}});
+  made(Look{.now_ms = 1}, Look{.cursor = "c"}, Claim{.election = "e"}, Claim{.expected = {}}, Release{.election = "e"},
+       Release{.heir = {}}, Commit{.session = {}}, Commit{.cursor = "c"}, Committed{.granted = true},
+       Committed{.look = {}});
   made(Read{.record = {}}, Read{.unreadable = true}, Swap{.applied = true}, Swap{.found = {}});
   made(Url{.scheme = "memory"}, Url{.query = {}}, Url::Host{.name = "h"}, Url::Host{.port = 1});
   made(memory::Traits{.push = true}, memory::Traits{.same_clock = true});

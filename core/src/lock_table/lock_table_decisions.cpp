@@ -2,7 +2,6 @@
 #include "lock_table/lock_table_decisions.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace tenure {
@@ -76,52 +75,36 @@ void LockTableDecisions::judge_fall(bool fell_before) {
                      "; restore it, and until then fence every write with the token"};
 }
 
-/// The lease ends one term after its holder asked, by the holder's clock. Our clock bounds that moment: the holder
-/// asked before we received the answer, for this version and for every earlier one of the same process. While its clock
-/// counts one second, ours counts at most (1 + rate) / (1 - rate).
 void LockTableDecisions::time_lease(const Read& read, Time at) {
   const auto& record = *read.record;
-  const auto apart = at.time_since_epoch() - record.asked;
-  if (read.same_clock && apart >= Duration::zero()) {
-    lag_.reset();
+  if (read.same_clock && at.time_since_epoch() >= record.asked) {
+    bound_.forget();
     lease_end_ = Time(record.asked) + longest();
     return;
   }
-  const auto late = age(read, longest()).value_or(longest());
-  // A clock that fell behind makes earlier versions worthless: its machine was paused or copied from outside.
-  const auto fell_behind = [&] { return apart > lag_->most + late + longest() / 20; };
-  if (!lag_ || lag_->incarnation != record.incarnation || record.asked < lag_->asked || fell_behind()) {
-    lag_ = Lag{record.incarnation, record.asked, apart, late, 0};
-  } else {
-    const auto elapsed = static_cast<double>((record.asked - lag_->asked).count());
-    const auto rate = timing_.clock_rate_error;
-    const Duration drift(static_cast<Clock::rep>(std::ceil(2 * rate / (1 - rate) * elapsed)));
-    lag_->asked = record.asked;
-    lag_->most += drift;
-    lag_->excess = std::min(lag_->excess + drift, longest());
-    if (apart <= lag_->most) lag_->excess = std::min(lag_->excess, late);
-    lag_->most = std::min(lag_->most, apart);
-  }
-  lease_end_ = Time(record.asked + lag_->most) + longest();
+  if (bound_.saw(record.incarnation, record.asked, at, age(read, longest()).value_or(longest()), longest(),
+                 timing_.clock_rate_error))
+    timed_looks_ = 0;
+  lease_end_ = bound_.end(longest());
 }
 
 /// A read soon after a renewal makes the bound tight, and the store's clock says when renewals are due. Until it is
 /// tight the next one is looked for; then the last one before the lease's end, so that one read per (term - renew)
 /// keeps it so.
 void LockTableDecisions::time_look(const Read& read, Time at, bool fresh) {
-  if (!lag_) return;
+  if (!bound_) return;
   const auto since = age(read, longest());
-  const bool is_tight = lag_->excess <= tight;
-  if (is_tight) lag_->timed_looks = 0;
-  if (!since || (is_tight && !fresh) || lag_->timed_looks >= most_timed_looks) return;
+  const bool is_tight = bound_.excess() <= tight;
+  if (is_tight) timed_looks_ = 0;
+  if (!since || (is_tight && !fresh) || timed_looks_ >= most_timed_looks) return;
   auto due = Duration::zero();
   if (is_tight)
     due = (lease_end_ - timing_.renew / 2 - at + *since) / timing_.renew * timing_.renew - *since;
   else if (fresh)
     due = timing_.renew - *since;
-  const auto look = at + std::max(due, Duration::zero()) + after_renewal * (fresh ? 1 : 1 << lag_->timed_looks);
+  const auto look = at + std::max(due, Duration::zero()) + after_renewal * (fresh ? 1 : 1 << timed_looks_);
   if (look >= lease_end_) return;
-  if (!is_tight) ++lag_->timed_looks;
+  if (!is_tight) ++timed_looks_;
   timed_look_ = look;
 }
 

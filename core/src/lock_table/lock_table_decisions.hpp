@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "lock_table/lease_bound.hpp"
+
 namespace tenure {
 
 class LockTableDecisions {
@@ -100,15 +102,6 @@ class LockTableDecisions {
     std::optional<Expected> expected;
     Token token;
   };
-  /// How far one incarnation's clock is behind ours, bounded by how early its writes reached us.
-  struct Lag {
-    std::string incarnation;
-    Duration asked{};   ///< Of the newest version seen.
-    Duration most{};    ///< Our clock minus theirs, at `asked`.
-    Duration excess{};  ///< So much `most` may be too large: a hint, by the store's clock.
-    int timed_looks{};  ///< So many in a row were in vain.
-  };
-
   /// The longest term that we know of: a lease may run that long.
   Duration longest() const { return std::max(timing_.term, longest_seen_); }
   void time_lease(const Read& read, Time at);
@@ -128,9 +121,10 @@ class LockTableDecisions {
   Duration longest_seen_{};
   Token highest_{};  ///< The highest that we ever saw.
   std::optional<Sighting> sighting_;
-  std::optional<Lag> lag_;
+  LeaseBound bound_;
   Time lease_end_{};
   std::optional<Time> timed_look_;
+  int timed_looks_{};  ///< So many in a row were in vain.
   std::optional<Tenure> tenure_;
   std::optional<OpenClaim> open_claim_;
   std::vector<Beat> sent_;  ///< Since the last acknowledged write, its own included.

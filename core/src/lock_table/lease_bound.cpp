@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lock_table/lease_bound.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tenure {
+
+bool LeaseBound::saw(const std::string& incarnation, Duration asked, Time at, Duration late, Duration longest,
+                     double rate) {
+  const auto apart = at.time_since_epoch() - asked;
+  // A clock that fell behind makes earlier versions worthless: its machine was paused or copied from outside.
+  const auto fell_behind = [&] { return apart > lag_->most + late + longest / 20; };
+  if (!lag_ || lag_->incarnation != incarnation || asked < lag_->asked || fell_behind()) {
+    lag_ = Lag{incarnation, asked, apart, late};
+    return true;
+  }
+  const auto elapsed = static_cast<double>((asked - lag_->asked).count());
+  const Duration drift(static_cast<Clock::rep>(std::ceil(2 * rate / (1 - rate) * elapsed)));
+  lag_->asked = asked;
+  lag_->most += drift;
+  lag_->excess = std::min(lag_->excess + drift, longest);
+  if (apart <= lag_->most) lag_->excess = std::min(lag_->excess, late);
+  lag_->most = std::min(lag_->most, apart);
+  return false;
+}
+
+}  // namespace tenure

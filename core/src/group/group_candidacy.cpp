@@ -1,0 +1,681 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "group/group_candidacy.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <tenure/kit/text.hpp>
+
+#include "election/candidacy.hpp"
+
+namespace tenure {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Kernel bits, of which stores keep 63.
+constexpr std::uint64_t id_bits = (std::uint64_t{1} << 63) - 1;
+
+/// So many wake-ups in a row, with less than a retry between them, are taken as news.
+constexpr int prompt_wakes = 8;
+
+bool voluntary(Reason reason) { return reason != Reason::lapsed && reason != Reason::superseded; }
+
+}  // namespace
+
+GroupCandidacy::GroupCandidacy(Candidate self, std::string incarnation, const Timing& timing,
+                               std::function<std::uint64_t()> draw)
+    : self_(std::move(self)),
+      incarnation_(std::move(incarnation)),
+      timing_(timing),
+      draw_(std::move(draw)),
+      rivals_(timing.clock_rate_error) {}
+
+// ---- facts ----
+
+void GroupCandidacy::start(Time now) {
+  started_ = true;
+  next_look_ = now;
+  tick(now);
+}
+
+void GroupCandidacy::join(Time now, const std::string& election) {
+  judge_expiry(now);
+  auto& entry = entries_[election];
+  if (!std::exchange(entry.joined, true)) {
+    ++joined_;
+    names_ ^= fnv1a(election);
+    claims_stale_ = true;
+  }
+  tick(now);
+}
+
+void GroupCandidacy::leave(Time now, const std::string& election) {
+  judge_expiry(now);
+  if (const auto it = entries_.find(election); it != entries_.end() && std::exchange(it->second.joined, false)) {
+    --joined_;
+    names_ ^= fnv1a(election);
+    claims_.erase(election);
+    end_voluntarily(now, election, it->second, Reason::resigned, "leave() was called");
+    if (!it->second.tenure) entries_.erase(it);
+  }
+  tick(now);
+}
+
+void GroupCandidacy::resign(Time now, const std::string& election, std::optional<Duration> cool_down) {
+  judge_expiry(now);
+  if (const auto it = entries_.find(election); it != entries_.end()) {
+    const auto pause = std::clamp(cool_down.value_or(timing_.retry), Duration::zero(), max_term);
+    if (it->second.tenure) {
+      it->second.cool_down = std::max(it->second.cool_down, pause);
+      end_voluntarily(now, election, it->second, Reason::resigned, "resign() was called");
+    } else {
+      it->second.not_before = now + pause;
+      claims_.erase(election);
+      claims_stale_ = true;
+    }
+  }
+  tick(now);
+}
+
+void GroupCandidacy::stop(Time now) {
+  if (stopping_) return;
+  judge_expiry(now);
+  stopping_ = true;
+  claims_.clear();
+  for (auto& [election, entry] : entries_) end_voluntarily(now, election, entry, Reason::stopped, "stop() was called");
+  tick(now);
+}
+
+void GroupCandidacy::committed(Time now, std::uint64_t id, Result<Committed> result) {
+  judge_expiry(now);  // Before the answer: a lapsed session never comes back.
+  if (const auto pending = settle(id); pending && !pending->wedged) {
+    const auto& question = pending->question;
+    if (!result) {
+      unanswered(now, std::move(result).error());
+    } else if (const auto* open = std::get_if<ask::Open>(&question.what)) {
+      opened(now, question, *open, *result);
+    } else {
+      written(now, question, std::get<ask::Write>(question.what), *result);
+    }
+  }
+  tick(now);
+}
+
+void GroupCandidacy::looked(Time now, std::uint64_t id, Result<Look> result) {
+  judge_expiry(now);
+  if (const auto pending = settle(id); pending && !pending->wedged) {
+    if (result) {
+      last_trouble_.reset();
+      next_look_ = joined_ > 0 ? Time::max() : now + timing_.term - timing_.renew;
+      absorb(now, std::move(*result));
+    } else {
+      unanswered(now, std::move(result).error());
+    }
+  }
+  tick(now);
+}
+
+void GroupCandidacy::ended(Time now, std::uint64_t id, const Result<bool>& result) {
+  judge_expiry(now);
+  if (const auto pending = settle(id); pending && !pending->wedged) {
+    const auto& end = std::get<ask::End>(pending->question.what);
+    if (!result) {
+      unanswered(now, result.error());
+    } else {
+      last_trouble_.reset();
+      if (*result) {
+        rivals_.ended(end.id);
+      } else {  // It was renewed meanwhile, as a look will show.
+        rivals_.postpone(end.id, now + jittered(timing_.retry));
+        next_look_ = now;
+      }
+      claims_stale_ = true;
+    }
+    if (lapsed_ && lapsed_->id == end.id && (result || stopping_)) lapsed_.reset();
+    if (stopping_ && own_ && own_->id == end.id) own_.reset();
+  }
+  tick(now);
+}
+
+void GroupCandidacy::swept(Time now, std::uint64_t id, const Result<int>& result) {
+  judge_expiry(now);
+  if (const auto pending = settle(id); pending && !pending->wedged && !result) unanswered(now, result.error());
+  tick(now);
+}
+
+/// What was told is worth a look at once, but not more often than that helps: a store may wake us for nothing.
+void GroupCandidacy::awaited(Time now, std::uint64_t id, const std::optional<Release>& pushed) {
+  judge_expiry(now);
+  if (const auto pending = settle(id); pending && !pending->wedged && !pending->interrupted && now < next_due()) {
+    wakes_ = last_wake_ && now < *last_wake_ + timing_.retry ? wakes_ + 1 : 0;
+    last_wake_ = now;
+    const auto it = pushed ? leads_.find(pushed->election) : leads_.end();
+    if (it != leads_.end() && it->second.lead.token == pushed->token && !it->second.lead.released) {
+      it->second.lead.released = it->second.pushed = true;
+      it->second.lead.heir = pushed->heir;
+      claims_stale_ = true;
+    } else {
+      next_look_ = wakes_ > prompt_wakes ? now + jittered(timing_.retry) : now;
+    }
+  }
+  tick(now);
+}
+
+void GroupCandidacy::ousting_returned(Time now, const std::string& election) {
+  judge_expiry(now);
+  const auto it = entries_.find(election);
+  if (it != entries_.end() && it->second.tenure && !it->second.tenure->ending.leading()) {
+    auto& tenure = *it->second.tenure;
+    if (tenure.ending.draining()) emit(group_effect::Unlead{election});
+    if (voluntary(tenure.ending.reason())) give_back(election, tenure);
+    if (!to_release_.contains(election)) it->second.not_before = now + std::exchange(it->second.cool_down, {});
+    it->second.tenure.reset();
+    ending_.erase(election);
+    claims_stale_ = true;
+    if (!it->second.joined) entries_.erase(it);
+  }
+  tick(now);
+}
+
+void GroupCandidacy::tick(Time now) {
+  judge_expiry(now);
+  watch_hooks(now);
+  watch_store(now);
+  ask_next(now);
+}
+
+void GroupCandidacy::take_effects(std::vector<GroupEffect>& into) {
+  into.clear();
+  into.swap(effects_);
+}
+
+// ---- answers ----
+
+/// The outstanding question, if this is its answer. The answer to a wedged one is worth nothing.
+std::optional<GroupCandidacy::Pending> GroupCandidacy::settle(std::uint64_t id) {
+  if (!pending_ || pending_->question.id != id) return std::nullopt;
+  if (pending_->wedged) report({Fault::wedged, "the store call that ignored its limit has returned"});
+  return std::exchange(pending_, std::nullopt);
+}
+
+void GroupCandidacy::opened(Time now, const GroupQuestion& asked, const ask::Open& open, Committed& result) {
+  last_trouble_.reset();
+  const bool in_time = now < timing_.deadline(asked.asked);
+  if (result.granted && in_time && !own_) {
+    own_ = Own{open.id, {open.session.record.beat}, {.timing = timing_}};
+    extend(asked.asked);
+  } else if (result.granted) {
+    lapsed_ = Own{open.id, {open.session.record.beat}, {.timing = timing_}};
+  }
+  const auto store_ms = result.look.now_ms;
+  absorb(now, std::move(result.look));
+  if (own_) plan_next_commit(asked.asked, now, store_ms);
+}
+
+void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Write& write, Committed& result) {
+  last_trouble_.reset();
+  const auto& commit = write.commit;
+  const bool ours = own_ && own_->id == commit.session;
+  const auto beat = commit.next.record.beat;
+  if (ours && !result.granted) {
+    const auto stands = result.look.sessions.find(commit.session);
+    if (stands != result.look.sessions.end() && !stands->second.record.released && stands->second.record.beat == beat)
+      return unanswered(now, {Fault::unreachable,
+                              "the store refused a commit that stands there: it was sent twice "
+                              "below us"});
+    lose_session(now, Reason::superseded, "the store refused to renew the session", now);
+  } else if (ours) {
+    own_->beats = {beat};
+    extend(asked.asked);
+    settle_changes(now, commit, result);
+  }
+  const auto store_ms = result.look.now_ms;
+  absorb(now, std::move(result.look));
+  if (own_) plan_next_commit(asked.asked, now, store_ms);
+}
+
+/// What was asked for and not done has changed in the store, as its look shows. If it shows nothing, what we believed
+/// was wrong, and is not tried again at once.
+void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Committed& result) {
+  for (const auto& release : commit.releases) {
+    to_release_.erase(release.election);
+    const auto it = entries_.find(release.election);
+    if (it != entries_.end()) it->second.not_before = now + std::exchange(it->second.cool_down, {});
+  }
+  for (const auto& claim : commit.claims) {
+    const auto lead = leads_.find(claim.election);
+    if (lead != leads_.end() && std::exchange(lead->second.pushed, false)) lead->second.lead.released = false;
+    const auto it = entries_.find(claim.election);
+    if (it != entries_.end() && !result.look.leads.contains(claim.election))
+      it->second.not_before = now + jittered(timing_.retry);
+  }
+  for (const auto& election : result.claimed) elect(election, result.token, commit.at_least);
+  claims_stale_ = true;
+}
+
+void GroupCandidacy::elect(const std::string& election, Token token, Token at_least) {
+  const auto it = entries_.find(election);
+  const bool rises = token >= at_least;
+  if (!rises)
+    report({Fault::corrupt, "the store granted token " + std::to_string(token.value) + " of election " + election +
+                                " where at least " + std::to_string(at_least.value) +
+                                " was asked for. This tenure is handed back unled; restore the store's data"});
+  if (!rises || stopping_ || it == entries_.end() || !it->second.joined || it->second.tenure) {
+    to_release_[election] = token;
+    return;
+  }
+  to_release_.erase(election);
+  claims_.erase(election);
+  it->second.tenure.emplace(Tenure{.token = token, .session = own_->id});
+  emit(group_effect::Lead{election, token, own_->id});
+  emit(group_effect::Begin{election, token});
+}
+
+void GroupCandidacy::extend(Time asked) {
+  own_->lease.extend(asked);
+  emit(group_effect::Publish{own_->id, own_->lease.deadline});
+  for (const auto& election : ending_) {
+    auto& tenure = *entries_.find(election)->second.tenure;
+    if (!tenure.ending.draining() || tenure.session != own_->id) continue;
+    tenure.ending.renewed(own_->lease.end);
+    emit(group_effect::DoneBy{election, tenure.ending.done_by()});
+  }
+}
+
+/// On a grid of the store's clock, so that the renewals of all processes lie close together: then every renewal's
+/// answer shows the others' fresh ones, and keeps the bounds of their leases tight.
+void GroupCandidacy::plan_next_commit(Time asked, Time now, std::int64_t store_ms) {
+  next_commit_ = asked + timing_.renew;
+  const auto step = timing_.renew / milliseconds(1);
+  if (store_ms <= 0 || step <= 0) return;
+  const auto to_grid = milliseconds(step - store_ms % step);
+  const auto spread = std::min<Duration>(timing_.renew / 20, milliseconds(100));
+  const auto grid = now + to_grid + Duration(static_cast<Clock::rep>(draw_() % std::uint64_t(spread.count() + 1)));
+  next_commit_ = std::min(next_commit_, grid);
+}
+
+void GroupCandidacy::unanswered(Time now, Error error) {
+  report(std::move(error));
+  next_ask_ = now + jittered(timing_.retry);
+}
+
+// ---- what the store shows ----
+
+void GroupCandidacy::absorb(Time now, Look look) {
+  const bool same_data = marker_ == look.marker;
+  absorb_marker(now, look);
+  if (rivals_.saw(look, own_ ? std::optional(own_->id) : std::nullopt, timing_.term, now)) {
+    claims_stale_ = true;
+    emit(group_effect::Changed{});
+  }
+  judge_own(now, look);
+  if (same_data || look.whole) return absorb_leads(now, look);
+  cursor_.clear();  // What it does not tell is of the data before.
+  next_look_ = now;
+}
+
+/// Another marker means other data, of which nobody may rely on what is absent: not for a term.
+void GroupCandidacy::absorb_marker(Time now, const Look& look) {
+  if (marker_ == look.marker) return;
+  if (marker_)
+    report({Fault::corrupt,
+            "the store lost the data of this group, and it was founded anew; restore it, and until "
+            "then fence every write with the token"});
+  marker_ = look.marker;
+  marker_since_ = now;
+  leads_.clear();
+  rivals_.forget_absent();
+  claims_stale_ = true;
+}
+
+void GroupCandidacy::judge_own(Time now, const Look& look) {
+  if (!own_) return;
+  const auto it = look.sessions.find(own_->id);
+  const auto ours = [&](std::uint64_t beat) {
+    return std::find(own_->beats.begin(), own_->beats.end(), beat) != own_->beats.end();
+  };
+  if (it == look.sessions.end())
+    lose_session(now, Reason::superseded, "the store has lost the session", now);
+  else if (it->second.record.released)
+    lose_session(now, Reason::superseded, "the session was ended in the store", now);
+  else if (!ours(it->second.record.beat))
+    lose_session(now, Reason::superseded, "a copy of this process renews the session", now);
+}
+
+void GroupCandidacy::absorb_leads(Time now, Look& look) {
+  const auto fell = [&](const std::string& election, Token token) {
+    report({Fault::corrupt, "the store lost data: election " + election + " had token " + std::to_string(token.value) +
+                                "; restore it, and until then fence every write with the token"});
+    claims_from_ = std::max(claims_from_, now + longest());
+  };
+  if (look.whole)
+    for (const auto& [election, seen] : leads_)
+      if (!look.leads.contains(election)) fell(election, seen.lead.token);
+  for (const auto& [election, lead] : look.leads) {
+    const auto* before = lead_of(election);
+    if (before && lead.token < before->token) fell(election, before->token);
+    highest_ = std::max(highest_, lead.token);
+    if (!lead.released && (!own_ || lead.session != own_->id)) rivals_.named(lead.session, now);
+  }
+  if (!look.leads.empty()) emit(group_effect::Changed{});
+  claims_stale_ = claims_stale_ || !look.leads.empty();
+  for (const auto& [election, lead] : look.leads) settle_lead(now, election, lead);
+  if (look.whole) leads_.clear();
+  for (auto& [election, lead] : look.leads) leads_.insert_or_assign(election, SeenLead{std::move(lead)});
+  cursor_ = std::move(look.cursor);
+  const bool any_ended = std::any_of(rivals_.all().begin(), rivals_.all().end(),
+                                     [](const auto& rival) { return rival.second.session.record.released; });
+  if (any_ended && next_sweep_ == Time::max()) next_sweep_ = now + jittered(timing_.term);
+}
+
+/// A lead that was written, held against what we believe.
+void GroupCandidacy::settle_lead(Time now, const std::string& election, const Lead& lead) {
+  if (!own_) return;
+  const auto it = entries_.find(election);
+  auto* tenure = it != entries_.end() && it->second.tenure ? &*it->second.tenure : nullptr;
+  const bool names_us = lead.session == own_->id && !lead.released;
+  if (tenure && tenure->session == own_->id && !tenure->ending.over()) {
+    if (!names_us || lead.token != tenure->token)
+      end_at_once(now, election, it->second, Reason::superseded, "another tenure stands in the store", now);
+    else if (lead.step_down && lead.step_down->token == tenure->token)
+      end_voluntarily(now, election, it->second, Reason::step_down,
+                      "asked by " + lead.step_down->by + ": " + lead.step_down->why);
+    return;
+  }
+  const auto due = to_release_.find(election);
+  if (!names_us) {
+    if (due != to_release_.end()) to_release_.erase(due);
+  } else if (!tenure && (it == entries_.end() || !it->second.joined || stopping_)) {
+    to_release_[election] = lead.token;  // a claim that was not answered, and that nobody wants any more
+  } else if (due != to_release_.end()) {
+    due->second = lead.token;
+  }
+}
+
+std::optional<Incumbent> GroupCandidacy::incumbent(const std::string& election, Time now) const {
+  const auto* lead = lead_of(election);
+  if (!lead || lead->released) return std::nullopt;
+  const auto* rival = rivals_.find(lead->session);
+  if (!rival || rival->session.record.released) return std::nullopt;
+  const auto& record = rival->session.record;
+  return Incumbent{record.holder, record.incarnation, record.address, lead->token,
+                   std::max(rival->lease_end - now, Duration::zero())};
+}
+
+const Lead* GroupCandidacy::lead_of(std::string_view election) const {
+  const auto it = leads_.find(election);
+  return it == leads_.end() ? nullptr : &it->second.lead;
+}
+
+// ---- time ----
+
+void GroupCandidacy::judge_expiry(Time now) {
+  if (own_ && own_->lease.lapsed(now)) lose_session(now, Reason::lapsed, "", own_->lease.end);
+  for (const auto& election : ending_) {
+    auto& tenure = *entries_.find(election)->second.tenure;
+    if (!tenure.cap || now < *tenure.cap || tenure.ending.over()) continue;
+    tenure.ending.lapse();
+    emit(group_effect::Unlead{election});
+    give_back(election, tenure);
+  }
+}
+
+void GroupCandidacy::lose_session(Time now, Reason reason, const std::string& detail, Time done_by) {
+  emit(group_effect::Withdraw{});
+  for (auto& [election, entry] : entries_) {
+    if (!entry.tenure || entry.tenure->ending.over()) continue;
+    if (reason == Reason::lapsed && entry.tenure->ending.draining())
+      entry.tenure->ending.lapse();  // Its times stand.
+    else
+      end_at_once(now, election, entry, reason, detail, done_by);
+  }
+  lapsed_ = std::exchange(own_, std::nullopt);
+  if (reason == Reason::superseded) lapsed_.reset();  // The store knows.
+  to_release_.clear();
+  claims_stale_ = true;
+  next_commit_ = Time::max();
+}
+
+void GroupCandidacy::watch_hooks(Time now) {
+  for (const auto& election : ending_) {
+    auto& tenure = *entries_.find(election)->second.tenure;
+    // It took longer than the drain. The others need their renewals, so this one gets an end of its own.
+    if (tenure.ending.draining() && !tenure.ending.renews(now) && !tenure.cap && own_) {
+      tenure.cap = own_->lease.deadline;
+      emit(group_effect::Cap{election, *tenure.cap});
+    }
+    if (tenure.ending.expires(now)) emit(group_effect::FireExpired{election});
+    if (tenure.ending.overruns(now)) {
+      emit(group_effect::Overrun{election});
+      report({Fault::hook_overran, "ousting() of election " + election + ", token " +
+                                       std::to_string(tenure.token.value) + ", had not returned when its time was up"});
+    }
+  }
+}
+
+/// If we come late ourselves, this process was stopped or starved, and so was the call. Then it gets its grace
+/// once more.
+void GroupCandidacy::watch_store(Time now) {
+  constexpr auto grace = Candidacy::overrun_grace;
+  if (!pending_ || pending_->wedged) return;
+  auto& by = pending_->question.by;
+  if (now < by + grace) return;
+  if (now >= by + 2 * grace && !std::exchange(pending_->excused, true)) {
+    by = now;
+    return;
+  }
+  pending_->wedged = true;
+  report({Fault::wedged, "a store call has not returned by its limit: nothing more is asked until it does"});
+}
+
+/// It is always later than the last fact, whose tick() did all that was due by then.
+GroupCandidacy::Time GroupCandidacy::next_alarm() const {
+  auto at = Time::max();
+  if (over_) return at;
+  if (own_) at = std::min(at, own_->lease.deadline);
+  for (const auto& election : ending_) {
+    const auto& tenure = *entries_.find(election)->second.tenure;
+    at = std::min(at, tenure.ending.next_alarm());
+    if (tenure.ending.draining()) at = std::min(at, tenure.cap ? *tenure.cap : tenure.ending.drain_by());
+  }
+  if (pending_ && pending_->wedged) return at;
+  if (pending_) at = std::min(at, pending_->question.by + Candidacy::overrun_grace);
+  const bool waits = pending_ && std::holds_alternative<ask::Await>(pending_->question.what) && !pending_->interrupted;
+  return started_ && (!pending_ || waits) ? std::min(at, next_due()) : at;
+}
+
+// ---- questions ----
+
+/// When the next question is to be asked, a wait apart.
+GroupCandidacy::Time GroupCandidacy::next_due() const {
+  auto due = next_look_;
+  if (lapsed_ || (stopping_ && !leads_any())) return next_ask_;
+  if (!own_) {
+    if (joined_ > 0 && !stopping_) due = Time::min();
+  } else {
+    due = std::min({due, next_commit_, claims_later_, next_sweep_});
+    if (!to_release_.empty() || !claims_.empty()) due = Time::min();
+    if (const auto next = rivals_.next_to_end()) due = std::min(due, next->second);
+  }
+  return std::max(due, next_ask_);
+}
+
+void GroupCandidacy::ask_next(Time now) {
+  if (over_ || !started_) {
+    if (stopping_ && !over_ && !pending_) end(false);
+    return;
+  }
+  if (claims_stale_ || now >= claims_later_) find_claims(now);
+  if (pending_) {
+    const bool waits = std::holds_alternative<ask::Await>(pending_->question.what);
+    if (waits && !pending_->interrupted && (now >= next_due() || stopping_)) {
+      pending_->interrupted = true;
+      emit(group_effect::Interrupt{});
+    }
+    if (pending_->wedged && stopping_ && !leads_any()) end(true);
+    return;
+  }
+  if (stopping_ && !leads_any()) return ask_last(now);
+  if (now < next_due()) return ask(now, ask::Await{cursor_}, std::min(next_due(), now + timing_.term));
+  if (lapsed_) return ask_end(now, lapsed_->id, lapsed_->beats);
+  if (!own_) return joined_ > 0 && !stopping_ ? ask_open(now) : ask(now, ask::See{cursor_}, now + timing_.call);
+  ask_in_session(now);
+}
+
+/// All work is over. One write ends the session, and with it every lead that names it.
+void GroupCandidacy::ask_last(Time now) {
+  if (lapsed_) return ask_end(now, lapsed_->id, lapsed_->beats);
+  if (!own_) return end(false);
+  emit(group_effect::Withdraw{});
+  ask_end(now, own_->id, own_->beats);
+}
+
+void GroupCandidacy::end(bool wedged) {
+  over_ = true;
+  emit(group_effect::Ended{wedged});
+}
+
+void GroupCandidacy::ask_in_session(Time now) {
+  const auto rival = rivals_.next_to_end();
+  if (!to_release_.empty() || !claims_.empty() || now >= next_commit_)
+    ask_commit(now);
+  else if (rival && now >= rival->second)
+    ask_end(now, rival->first, {rivals_.find(rival->first)->session.record.beat});
+  else if (now >= next_look_)
+    ask(now, ask::See{cursor_}, now + timing_.call);
+  else if (now >= next_sweep_)
+    ask_sweep(now);
+  else
+    ask_commit(now);
+}
+
+void GroupCandidacy::ask_sweep(Time now) {
+  next_sweep_ = Time::max();
+  ask(now, ask::Sweep{}, now + timing_.call);
+}
+
+void GroupCandidacy::ask_open(Time now) {
+  ask(now, ask::Open{SessionId{draw_() & id_bits}, own_session(now)}, now + timing_.call);
+}
+
+void GroupCandidacy::ask_end(Time now, SessionId id, std::vector<std::uint64_t> beats) {
+  ask(now, ask::End{id, std::move(beats), draw_()}, now + timing_.call);
+}
+
+void GroupCandidacy::ask_commit(Time now) {
+  Commit commit{.session = own_->id,
+                .beats = own_->beats,
+                .next = own_session(now),
+                .marker = marker_.value_or(0),
+                .at_least = Token{highest_.value + 1},
+                .cursor = cursor_};
+  for (const auto& [election, token] : to_release_) {
+    if (commit.releases.size() >= max_changes) break;
+    commit.releases.push_back({election, token, std::nullopt});
+  }
+  gather_claims(commit);
+  own_->beats.push_back(commit.next.record.beat);
+  ask(now, ask::Write{std::move(commit)}, now + timing_.call);
+}
+
+void GroupCandidacy::gather_claims(Commit& commit) const {
+  std::set<SessionId> ended;
+  for (const auto& election : claims_) {
+    if (commit.releases.size() + commit.claims.size() >= max_changes) break;
+    const auto* lead = lead_of(election);
+    commit.claims.push_back({election, lead ? std::optional(lead->token) : std::nullopt});
+    if (lead && !lead->released && lead->session != commit.session) ended.insert(lead->session);
+  }
+  commit.ended.assign(ended.begin(), ended.end());
+}
+
+void GroupCandidacy::ask(Time now, decltype(GroupQuestion::what) what, Time by) {
+  pending_.emplace(Pending{{++last_id_, std::move(what), now, by}});
+  emit(group_effect::Ask{pending_->question});
+}
+
+Session GroupCandidacy::own_session(Time asked) {
+  return {.record = {.token = Token{1},
+                     .beat = draw_(),
+                     .holder = self_.name,
+                     .incarnation = incarnation_,
+                     .address = self_.address,
+                     .released = false,
+                     .term = timing_.term,
+                     .asked = asked.time_since_epoch()},
+          .joined = joined_,
+          .names = names_};
+}
+
+// ---- claims ----
+
+void GroupCandidacy::find_claims(Time now) {
+  claims_.clear();
+  claims_later_ = Time::max();
+  claims_stale_ = false;
+  if (!own_ || stopping_) return;
+  for (const auto& [election, entry] : entries_) {
+    if (!entry.joined || entry.tenure || to_release_.contains(election)) continue;
+    const auto from = std::max({free_from(election), entry.not_before, claims_from_});
+    if (from <= now)
+      claims_.insert(election);
+    else
+      claims_later_ = std::min(claims_later_, from);
+  }
+}
+
+/// From when we may claim it. Time::max(): not before something in the store changes.
+GroupCandidacy::Time GroupCandidacy::free_from(const std::string& election) const {
+  const auto* lead = lead_of(election);
+  if (!lead) return marker_.value_or(0) == 0 ? Time::min() : marker_since_ + longest();
+  if (lead->released || lead->session == own_->id) return Time::min();
+  return rivals_.free_from(lead->session, longest());
+}
+
+// ---- ends ----
+
+/// The work stops first, and the session is renewed on. The store is told after ousting() has returned.
+void GroupCandidacy::end_voluntarily(Time now, const std::string& election, Entry& entry, Reason reason,
+                                     std::string detail) {
+  if (!entry.tenure || !entry.tenure->ending.leading()) return;
+  auto& tenure = *entry.tenure;
+  tenure.ending.drain(reason, now + timing_.drain, own_->lease.end);
+  ending_.insert(election);
+  if (reason == Reason::step_down) entry.cool_down = std::max(entry.cool_down, timing_.term);
+  emit(group_effect::FireStop{election});
+  emit(group_effect::DoneBy{election, tenure.ending.done_by()});
+  emit(group_effect::End{election, tenure.token, reason, std::move(detail)});
+}
+
+void GroupCandidacy::end_at_once(Time now, const std::string& election, Entry& entry, Reason reason,
+                                 const std::string& detail, Time done_by) {
+  auto& tenure = *entry.tenure;
+  const bool led = tenure.ending.leading();
+  const auto own_time = timing_.margin - timing_.clock_allowance();
+  tenure.ending.lose(reason, done_by, std::max(done_by, now + own_time));
+  ending_.insert(election);
+  emit(group_effect::Unlead{election});
+  if (led) emit(group_effect::FireStop{election});
+  emit(group_effect::DoneBy{election, tenure.ending.done_by()});
+  if (led) emit(group_effect::End{election, tenure.token, reason, detail});
+}
+
+/// The next commit releases it.
+void GroupCandidacy::give_back(const std::string& election, Tenure& tenure) {
+  if (std::exchange(tenure.given_back, true) || !own_ || tenure.session != own_->id) return;
+  to_release_[election] = tenure.token;
+}
+
+bool GroupCandidacy::leads_any() const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const auto& entry) { return entry.second.tenure.has_value(); });
+}
+
+void GroupCandidacy::report(Error error) {
+  if (last_trouble_ == error) return;
+  last_trouble_ = error;
+  emit(group_effect::Report{std::move(error)});
+}
+
+}  // namespace tenure

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every decision of a process that takes part in many elections of a group, and nothing else: facts go in, effects come
+// out. There is no thread here, no I/O, no clock and no randomness but what it is handed, and it can be copied.
+// README.md beside it has the rules, by number.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <tenure/candidate.hpp>
+#include <tenure/group_store.hpp>
+#include <tenure/hooks.hpp>
+#include <tenure/timing.hpp>
+
+#include "election/ending.hpp"
+#include "election/lease.hpp"
+#include "group/rivals.hpp"
+
+namespace tenure {
+
+namespace ask {
+// clang-format off
+struct Open { SessionId id; Session session; };
+struct Write { Commit commit; };
+struct See { std::string cursor; };
+struct End { SessionId id; std::vector<std::uint64_t> beats; std::uint64_t new_beat; };
+struct Sweep {};
+struct Await { std::string cursor; };
+// clang-format on
+}  // namespace ask
+
+/// A question to the store. `asked` was taken before it left, and the session's lease runs from there.
+struct GroupQuestion {
+  std::uint64_t id{};
+  std::variant<ask::Open, ask::Write, ask::See, ask::End, ask::Sweep, ask::Await> what{};
+  Clock::Time asked{}, by{};
+};
+
+namespace group_effect {
+// clang-format off
+struct Ask { GroupQuestion question; };             ///< No other one is outstanding.
+struct Interrupt {};                                ///< Nobody waits for the outstanding answer any more.
+struct Publish { SessionId session; Clock::Time deadline; };  ///< What the session leads, it leads until then.
+struct Withdraw {};                                 ///< The session leads nothing any more.
+struct Lead { std::string election; Token token; SessionId session; };  ///< is_leader() holds as long as the session's.
+struct Cap { std::string election; Clock::Time at; };  ///< is_leader() ends there, however long the session runs on.
+struct Unlead { std::string election; };            ///< is_leader() is false from here.
+struct Begin { std::string election; Token token; };  ///< elected()
+struct FireStop { std::string election; };          ///< The tenure's stop token.
+struct DoneBy { std::string election; Clock::Time at; };  ///< Ousting::remaining() counts to here.
+struct End { std::string election; Token token; Reason reason; std::string detail; };  ///< ousting()
+struct FireExpired { std::string election; };       ///< Ousting::expired.
+struct Overrun { std::string election; };           ///< ousting() had not returned in time.
+struct Report { Error error; };                     ///< error()
+struct Changed {};                                  ///< Who leads what, as seen in the store, is no longer the same.
+struct Ended { bool store_wedged; };                ///< stop() has done its work.
+// clang-format on
+}  // namespace group_effect
+
+using GroupEffect =
+    std::variant<group_effect::Ask, group_effect::Interrupt, group_effect::Publish, group_effect::Withdraw,
+                 group_effect::Lead, group_effect::Cap, group_effect::Unlead, group_effect::Begin,
+                 group_effect::FireStop, group_effect::DoneBy, group_effect::End, group_effect::FireExpired,
+                 group_effect::Overrun, group_effect::Report, group_effect::Changed, group_effect::Ended>;
+
+class GroupCandidacy {
+ public:
+  using Time = Clock::Time;
+  using Duration = Clock::Duration;
+
+  /// `draw`: random bits of the kernel.
+  GroupCandidacy(Candidate self, std::string incarnation, const Timing& timing, std::function<std::uint64_t()> draw);
+
+  // Facts. `now` never falls from one fact to the next.
+  void start(Time now);
+  void join(Time now, const std::string& election);
+  void leave(Time now, const std::string& election);
+  void resign(Time now, const std::string& election, std::optional<Duration> cool_down);
+  void stop(Time now);
+  void committed(Time now, std::uint64_t id, Result<Committed> result);  ///< Open, Write
+  void looked(Time now, std::uint64_t id, Result<Look> result);
+  void ended(Time now, std::uint64_t id, const Result<bool>& result);
+  void swept(Time now, std::uint64_t id, const Result<int>& result);
+  void awaited(Time now, std::uint64_t id, const std::optional<Release>& pushed);
+  void ousting_returned(Time now, const std::string& election);
+  void tick(Time now);
+
+  /// When tick() is due, if no other fact comes first.
+  Time next_alarm() const;
+
+  /// The effects since the last call. They are carried out in this order. `into` is cleared, and its room is used
+  /// again.
+  void take_effects(std::vector<GroupEffect>& into);
+
+  /// Who else leads it, as the store said last.
+  std::optional<Incumbent> incumbent(const std::string& election, Time now) const;
+  bool over() const { return over_; }
+
+ private:
+  struct Pending {
+    GroupQuestion question;
+    bool excused{};  ///< It was late once because we were late ourselves.
+    bool wedged{};
+    bool interrupted{};
+  };
+  struct Own {
+    SessionId id{};
+    std::vector<std::uint64_t> beats{};  ///< The acknowledged one, and every one sent since.
+    Lease lease{};
+  };
+  struct Tenure {
+    Token token{};
+    SessionId session{};
+    Ending ending{};
+    std::optional<Time> cap{};  ///< The work took longer than the drain: it leads no longer than this.
+    bool given_back{};          ///< The store is told, although ousting() may still run.
+  };
+  /// One election that we take part in, or that we have to give back.
+  struct Entry {
+    bool joined{};
+    std::optional<Tenure> tenure{};
+    Time not_before{Time::min()};  ///< No claim earlier.
+    Duration cool_down{};          ///< Begins when the lead is given back.
+  };
+  using Entries = std::map<std::string, Entry, std::less<>>;
+  struct SeenLead {
+    Lead lead{};
+    bool pushed{};  ///< Its release was only pushed: it may be late or forged.
+  };
+
+  std::optional<Pending> settle(std::uint64_t id);
+  void opened(Time now, const GroupQuestion& asked, const ask::Open& open, Committed& result);
+  void written(Time now, const GroupQuestion& asked, const ask::Write& write, Committed& result);
+  void elect(const std::string& election, Token token, Token at_least);
+  void extend(Time asked);
+  void plan_next_commit(Time asked, Time now, std::int64_t store_ms);
+  void unanswered(Time now, Error error);
+  void absorb(Time now, Look look);
+  void absorb_marker(Time now, const Look& look);
+  void absorb_leads(Time now, Look& look);
+  void settle_lead(Time now, const std::string& election, const Lead& lead);
+  void settle_changes(Time now, const Commit& commit, const Committed& result);
+  void judge_own(Time now, const Look& look);
+  void lose_session(Time now, Reason reason, const std::string& detail, Time done_by);
+  void judge_expiry(Time now);
+  void watch_hooks(Time now);
+  void watch_store(Time now);
+  void ask_next(Time now);
+  void ask_last(Time now);
+  void ask_in_session(Time now);
+  void ask_sweep(Time now);
+  void ask_open(Time now);
+  void ask_commit(Time now);
+  void ask_end(Time now, SessionId id, std::vector<std::uint64_t> beats);
+  void gather_claims(Commit& commit) const;
+  Time next_due() const;
+  void ask(Time now, decltype(GroupQuestion::what) what, Time by);
+  void end_voluntarily(Time now, const std::string& election, Entry& entry, Reason reason, std::string detail);
+  void end_at_once(Time now, const std::string& election, Entry& entry, Reason reason, const std::string& detail,
+                   Time done_by);
+  void give_back(const std::string& election, Tenure& tenure);
+  void find_claims(Time now);
+  Time free_from(const std::string& election) const;
+  const Lead* lead_of(std::string_view election) const;
+  Session own_session(Time asked);
+  bool leads_any() const;
+  void end(bool wedged);
+  Duration longest() const { return std::max(timing_.term, rivals_.longest()); }
+  Duration jittered(Duration d) {
+    return d - Duration(static_cast<Clock::rep>(draw_() % std::uint64_t(d.count() / 2 + 1)));
+  }
+  void report(Error error);
+  void emit(GroupEffect effect) { effects_.push_back(std::move(effect)); }
+
+  Candidate self_;
+  std::string incarnation_;
+  Timing timing_;
+  std::function<std::uint64_t()> draw_;
+  std::vector<GroupEffect> effects_;
+  std::uint64_t last_id_{0};
+  std::optional<Pending> pending_;
+
+  std::optional<Own> own_;     ///< Our session.
+  std::optional<Own> lapsed_;  ///< Our session that is over, and that the store is not told of yet.
+  Rivals rivals_;              ///< The other sessions.
+  std::map<std::string, SeenLead, std::less<>> leads_;  ///< As seen last, ours included.
+  std::string cursor_;
+  std::optional<std::uint64_t> marker_;
+  Time marker_since_{};            ///< When this marker was first seen.
+  Time claims_from_{Time::min()};  ///< The store lost data: until then nothing is claimed.
+  Token highest_{};                ///< Of every lead that we ever saw.
+
+  Entries entries_;
+  std::uint32_t joined_{};
+  std::uint64_t names_{};
+  std::set<std::string, std::less<>> ending_;             ///< Whose tenures are not leading.
+  std::map<std::string, Token, std::less<>> to_release_;  ///< Leads that name our session, and that we do not lead.
+  std::set<std::string, std::less<>> claims_;             ///< What may be claimed now.
+  bool claims_stale_{true};                               ///< Something changed: claims_ is to be found anew.
+  Time claims_later_{Time::max()};                        ///< When the next one becomes free by time alone.
+
+  Time next_ask_{Time::min()};  ///< After an unanswered question.
+  Time next_commit_{Time::max()};
+  Time next_sweep_{Time::max()};
+  Time next_look_{Time::max()};
+  std::optional<Time> last_wake_;
+  int wakes_{};  ///< So many in a row came soon after another.
+  bool started_{}, stopping_{}, over_{};
+  std::optional<Error> last_trouble_;
+};
+
+}  // namespace tenure

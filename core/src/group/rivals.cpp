@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "group/rivals.hpp"
+
+#include <algorithm>
+
+namespace tenure {
+namespace {
+
+/// How long ago it was written, by the store's clock. `longest` if that cannot be right.
+Clock::Duration age(const Record& record, std::int64_t now_ms, Clock::Duration longest) {
+  const auto ms = static_cast<double>(now_ms) - static_cast<double>(record.written_ms);
+  if (ms < 0 || ms > static_cast<double>(longest / std::chrono::milliseconds(1))) return longest;
+  return std::chrono::milliseconds(static_cast<std::int64_t>(ms));
+}
+
+}  // namespace
+
+bool Rivals::saw(const Look& look, std::optional<SessionId> own, Duration own_term, Time at) {
+  bool changed = false;
+  for (const auto& [id, session] : look.sessions)
+    if (!session.record.released) longest_ = std::max(longest_, session.record.term);
+  const auto longest = std::max(longest_, own_term);
+  for (const auto& [id, session] : look.sessions) {
+    if (id == own) continue;
+    const auto [it, added] = rivals_.try_emplace(id);
+    auto& rival = it->second;
+    const auto& record = session.record;
+    changed |= added || rival.session.record.released != record.released;
+    absent_since_.erase(id);
+    if (added || rival.session.record.beat != record.beat) {
+      rival.bound.saw(record.incarnation, record.asked, at, age(record, look.now_ms, longest), longest, rate_);
+      rival.lease_end = rival.bound.end(longest);
+    }
+    rival.session = session;
+  }
+  changed |= std::erase_if(rivals_, [&](const auto& rival) { return !look.sessions.contains(rival.first); }) > 0;
+  return changed;
+}
+
+void Rivals::named(SessionId id, Time at) {
+  if (!rivals_.contains(id)) absent_since_.try_emplace(id, at);
+}
+
+void Rivals::ended(SessionId id) {
+  if (const auto it = rivals_.find(id); it != rivals_.end()) it->second.session.record.released = true;
+}
+
+void Rivals::postpone(SessionId id, Time until) {
+  if (const auto it = rivals_.find(id); it != rivals_.end())
+    it->second.lease_end = std::max(it->second.lease_end, until);
+}
+
+Clock::Time Rivals::free_from(SessionId id, Duration longest) const {
+  if (const auto* rival = find(id)) return rival->session.record.released ? Time::min() : Time::max();
+  const auto it = absent_since_.find(id);
+  return it == absent_since_.end() ? Time::max() : it->second + longest;
+}
+
+std::optional<std::pair<SessionId, Clock::Time>> Rivals::next_to_end() const {
+  std::optional<std::pair<SessionId, Time>> first;
+  for (const auto& [id, rival] : rivals_)
+    if (!rival.session.record.released && (!first || rival.lease_end < first->second)) first = {id, rival.lease_end};
+  return first;
+}
+
+const Rivals::Rival* Rivals::find(SessionId id) const {
+  const auto it = rivals_.find(id);
+  return it == rivals_.end() ? nullptr : &it->second;
+}
+
+}  // namespace tenure

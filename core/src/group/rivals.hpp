@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <tenure/group_store.hpp>
+
+#include "lock_table/lease_bound.hpp"
+
+namespace tenure {
+
+/// The other sessions of a group, as seen in the store: which of them have ended, and from when one may be ended
+/// because its lease is over.
+class Rivals {
+ public:
+  using Time = Clock::Time;
+  using Duration = Clock::Duration;
+
+  explicit Rivals(double clock_rate_error) : rate_(clock_rate_error) {}
+
+  struct Rival {
+    Session session{};
+    LeaseBound bound{};
+    Time lease_end{};  ///< By our clock. Nobody else may end it earlier.
+  };
+
+  /// All sessions, received `at`. `own`: ours, which is none of them. Returns whether anything but beats has changed.
+  bool saw(const Look& look, std::optional<SessionId> own, Duration own_term, Time at);
+
+  /// A lead names it. If it is in no look, it counts as dead one term after that was first noticed.
+  void named(SessionId id, Time at);
+
+  /// It has ended, as the store answered.
+  void ended(SessionId id);
+
+  /// It was renewed when we wanted to end it. Not again before then, if no look shows that renewal.
+  void postpone(SessionId id, Time until);
+
+  void forget_absent() { absent_since_.clear(); }
+
+  /// From when what it leads may be claimed. Time::min(): now. Time::max(): not before it has been ended.
+  Time free_from(SessionId id, Duration longest) const;
+
+  /// Whose lease is over first, and is to be ended.
+  std::optional<std::pair<SessionId, Time>> next_to_end() const;
+
+  const Rival* find(SessionId id) const;
+  const std::map<SessionId, Rival>& all() const { return rivals_; }
+  Duration longest() const { return longest_; }
+
+ private:
+  double rate_;
+  Duration longest_{};
+  std::map<SessionId, Rival> rivals_;
+  std::map<SessionId, Time> absent_since_;
+};
+
+}  // namespace tenure

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model of a group's store that the tests of GroupCandidacy play: what group_store.hpp promises, in as few lines as
+// possible, with every call one step. It may be copied.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <tenure/group_store.hpp>
+
+namespace tenure::test {
+
+struct GroupModel {
+  struct Kept {
+    Lead lead;
+    std::uint64_t changed;
+  };
+  bool can_lose{};
+  std::int64_t now_ms{};
+  std::uint64_t marker{}, version{1};
+  std::map<SessionId, Session> sessions{};
+  std::map<std::string, Kept> leads{};
+
+  bool founded() const { return marker != 0 || !can_lose; }
+
+  Look look(const std::string& cursor) const {
+    const std::uint64_t since = cursor.empty() ? 0 : std::stoull(cursor);
+    Look out{.now_ms = now_ms, .marker = marker, .sessions = sessions, .whole = since == 0 || since > version};
+    for (const auto& [election, kept] : leads)
+      if (out.whole || kept.changed > since) out.leads.emplace(election, kept.lead);
+    out.cursor = std::to_string(version);
+    return out;
+  }
+
+  Committed open(SessionId id, Session session, std::uint64_t new_marker) {
+    if (!founded()) {
+      lose();
+      marker = new_marker;
+    }
+    const bool granted = sessions.try_emplace(id, written(std::move(session))).second;
+    return {.granted = granted, .look = look("")};
+  }
+
+  Committed commit(const Commit& c) {
+    const auto it = sessions.find(c.session);
+    const bool stands = founded() && marker == c.marker && it != sessions.end() && !it->second.record.released &&
+                        std::find(c.beats.begin(), c.beats.end(), it->second.record.beat) != c.beats.end();
+    if (!stands) return {.look = look("")};
+    it->second = written(c.next);
+    Committed out{.granted = true, .token = Token{std::max(c.at_least.value, static_cast<std::uint64_t>(now_ms))}};
+    for (const auto& claim : c.claims) {
+      if (!may_claim(c, claim)) continue;
+      leads[claim.election] = {Lead{.token = out.token, .session = c.session}, ++version};
+      out.claimed.push_back(claim.election);
+    }
+    for (const auto& release : c.releases) {
+      const auto lead = leads.find(release.election);
+      if (lead == leads.end() || lead->second.lead.token != release.token || lead->second.lead.released ||
+          lead->second.lead.session != c.session)
+        continue;
+      lead->second.lead.released = true;
+      lead->second.lead.heir = release.heir;
+      lead->second.changed = ++version;
+      out.released.push_back(release.election);
+    }
+    out.look = look(c.cursor);
+    return out;
+  }
+
+  bool end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat) {
+    const auto it = sessions.find(id);
+    if (it == sessions.end() || it->second.record.released) return true;
+    if (std::find(beats.begin(), beats.end(), it->second.record.beat) == beats.end()) return false;
+    it->second.record.released = true;
+    it->second.record.beat = new_beat;
+    return true;
+  }
+
+  int sweep() {
+    return static_cast<int>(std::erase_if(sessions, [&](const auto& entry) {
+      return entry.second.record.released && std::none_of(leads.begin(), leads.end(), [&](const auto& lead) {
+               return lead.second.lead.session == entry.first;
+             });
+    }));
+  }
+
+  void lose() {
+    sessions.clear();
+    leads.clear();
+    marker = 0;
+    version = 1;
+  }
+
+ private:
+  Session written(Session session) const {
+    session.record.written_ms = now_ms;
+    return session;
+  }
+
+  bool may_claim(const Commit& c, const Claim& claim) const {
+    const auto it = leads.find(claim.election);
+    if (it == leads.end()) return !claim.expected;
+    const auto& lead = it->second.lead;
+    if (claim.expected != lead.token) return false;
+    if (lead.released || lead.session == c.session) return true;
+    const auto session = sessions.find(lead.session);
+    return std::find(c.ended.begin(), c.ended.end(), lead.session) != c.ended.end() &&
+           (session == sessions.end() || session->second.record.released);
+  }
+};
+
+}  // namespace tenure::test

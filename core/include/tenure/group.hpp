@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a group of elections consists of: its sessions, one per process, and its leads, one per election.
+#pragma once
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include <tenure/conditional_store.hpp>
+#include <tenure/token.hpp>
+
+namespace tenure {
+
+/// 63 random bits of the kernel. They are sent in one open() only, and never again: a request that comes late then
+/// finds nothing that it could revive.
+struct SessionId {
+  std::uint64_t value{};
+  friend auto operator<=>(const SessionId&, const SessionId&) = default;
+};
+
+/// One process's time in a group.
+struct Session {
+  Record record{};         ///< `released`: it has ended, for ever. Nobody needs to keep `token` and `incarnation`.
+  std::uint32_t joined{};  ///< In how many elections it takes part,
+  std::uint64_t names{};   ///< and the exclusive or of their names' hashes. Who is equal in both takes the same ones.
+  friend bool operator==(const Session&, const Session&) = default;
+};
+
+/// Who leads one election: the session that it names, as long as that session stands and has not ended. A lead is never
+/// deleted. Its token is its version: every claim gives it a greater one.
+struct Lead {
+  Token token{};
+  SessionId session{};
+  bool released{};
+  std::optional<SessionId> heir{};      ///< Released in favour of this session. A hint.
+  std::optional<StepDown> step_down{};  ///< Asked of the tenure with that token.
+  friend bool operator==(const Lead&, const Lead&) = default;
+};
+
+struct Look {
+  std::int64_t now_ms{};   ///< The store's clock.
+  std::uint64_t marker{};  ///< Drawn when the group was founded. Zero: this store loses nothing and needs none, or
+                           ///< nobody has founded the group.
+  std::map<SessionId, Session> sessions{};  ///< All of them, the ended ones included.
+  std::map<std::string, Lead> leads{};      ///< Those that changed since the cursor; all of them if `whole`.
+  bool whole{};
+  std::string cursor{};  ///< The store's own word. Nothing that takes effect later lies before it.
+};
+
+}  // namespace tenure

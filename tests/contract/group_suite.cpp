@@ -3,11 +3,8 @@
 // connection of its own. Each store's own group_test.cpp instantiates it.
 #include "group_suite.hpp"
 
-#include <atomic>
 #include <barrier>
 #include <limits>
-#include <numeric>
-#include <set>
 #include <thread>
 
 namespace tenure::contract {
@@ -714,6 +711,52 @@ TEST_P(GroupContract, ACursorThatIsNoneTellsAll) {
       continue;
     }
     EXPECT_TRUE(look->leads.contains("jobs")) << cursor;
+  }
+}
+
+// ---- requests to step down ----
+
+TEST_P(GroupContract, ARequestToStepDownStandsBesideTheLeadOfItsToken) {
+  auto a = member("a"), b = member("b"), operators = stranger("ops");
+  ASSERT_TRUE(a.claim({"jobs", "other"}).granted);
+  const auto token = *a.seen().token("jobs");
+  const auto ask = [&](const StepDown& request) {
+    return operators.store().request_step_down("jobs", request, call());
+  };
+  const auto asked = [](Member& m) {
+    m.look();
+    const auto& lead = m.seen().leads().at("jobs");
+    return lead.step_down && lead.step_down->token == lead.token ? lead.step_down : std::nullopt;
+  };
+  EXPECT_EQ(ask({Token{token.value - 1}, "ops", "the tenure before"}), std::nullopt);
+  EXPECT_EQ(asked(a), std::nullopt) << "means nothing to this one";
+  const StepDown first{token, bytes(1, 100), bytes(56, 255)}, second{token, "", "upgrade"};
+  for (const auto& request : {first, second}) {
+    EXPECT_EQ(ask(request), std::nullopt);
+    EXPECT_EQ(asked(a), request);
+    EXPECT_EQ(asked(b), request) << "others see it too";
+    EXPECT_EQ(standing().leads.at("jobs"), (Lead{.token = token, .session = a.id(), .step_down = request}));
+  }
+  EXPECT_EQ(standing().leads.at("other").step_down, std::nullopt);
+  ASSERT_TRUE(a.renew());
+  EXPECT_EQ(asked(a), second) << "it stands until the lead is claimed";
+  ASSERT_TRUE(a.releases("jobs"));
+  b.look();
+  ASSERT_TRUE(b.claims("jobs"));
+  EXPECT_EQ(asked(b), std::nullopt) << "the next tenure was not asked";
+  EXPECT_EQ(ask(second), std::nullopt);
+  EXPECT_EQ(asked(b), std::nullopt) << "a request that comes late";
+}
+
+TEST_P(GroupContract, NobodyIsAskedToStepDownFromWhatNobodyLed) {
+  for (const bool founded : {false, true}) {
+    if (founded) member("a");
+    const auto before = standing();
+    const auto error = stranger("ops").store().request_step_down("jobs", {Token{1}, "ops", "why"}, call());
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->fault, Fault::misconfigured);
+    EXPECT_NE(error->message.find("jobs"), std::string::npos) << error->message;
+    EXPECT_EQ(standing(), before);
   }
 }
 

@@ -6,6 +6,8 @@
 
 namespace tenure {
 
+class OwnValidity;
+
 /// Makes a Leadership whose answers your test decides. One thread sets them, any thread reads them.
 ///   ManualClock clock;
 ///   FakeLeadership fake(clock);
@@ -22,7 +24,7 @@ class TENURE_EXPORT FakeLeadership {
 
  private:
   Clock& clock_;
-  std::shared_ptr<Validity> validity_;
+  std::shared_ptr<OwnValidity> validity_;
 };
 
 }  // namespace tenure

@@ -25,7 +25,7 @@ std::optional<Token> Leadership::guard(Clock::Duration cost) const noexcept {
 
 std::optional<Incumbent> Leadership::incumbent() const { return validity_->incumbent(); }
 
-FakeLeadership::FakeLeadership(Clock& clock) : clock_(clock), validity_(std::make_shared<Validity>(clock)) {}
+FakeLeadership::FakeLeadership(Clock& clock) : clock_(clock), validity_(std::make_shared<OwnValidity>(clock)) {}
 
 Leadership FakeLeadership::leadership() const { return Leadership(validity_); }
 

@@ -27,7 +27,7 @@ Timing validated(const Timing& timing) {
 }  // namespace
 
 LeaderManager::Shell::Shell(std::shared_ptr<Backend> backend, const Timing& timing, Hooks hooks, Clock& clock)
-    : validity(std::make_shared<Validity>(clock)),
+    : validity(std::make_shared<OwnValidity>(clock)),
       waiters(clock),
       backend_(std::move(backend)),
       hooks_(std::move(hooks)),

@@ -58,7 +58,7 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
   bool forked() const noexcept { return validity->forked(); }  ///< Then no thread of ours runs here: touch no lock.
   bool over() const noexcept { return ended() || forked(); }
 
-  const std::shared_ptr<Validity> validity;
+  const std::shared_ptr<OwnValidity> validity;
   Waiters waiters;
 
  private:

@@ -13,7 +13,7 @@
 
 namespace tenure {
 
-Validity::Validity(Clock& clock) : clock_(clock) {
+LeasePage::LeasePage() {
   void* memory = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
   if (::madvise(memory, sizeof(Page), MADV_WIPEONFORK) != 0) {
@@ -26,44 +26,54 @@ Validity::Validity(Clock& clock) : clock_(clock) {
   page_->count.store(1);
 }
 
-Validity::~Validity() { ::munmap(page_, sizeof(Page)); }
+LeasePage::~LeasePage() { ::munmap(page_, sizeof(Page)); }
 
-void Validity::write(Token token, Clock::rep deadline) noexcept {
+void LeasePage::write(std::uint64_t holder, Clock::rep deadline) noexcept {
   const auto next = page_->count.load(std::memory_order_relaxed) + 1;
   auto& slot = page_->slots[next % 2];
   // Release, although the count follows: a reader that sees a field of this write must also see the earlier count.
-  slot.token.store(token.value, std::memory_order_release);
+  slot.holder.store(holder, std::memory_order_release);
   slot.deadline.store(deadline, std::memory_order_release);
   page_->count.store(next, std::memory_order_release);
 }
 
-void Validity::publish(Token token, Clock::Time deadline) noexcept {
-  write(token, deadline.time_since_epoch().count());
+LeasePage::View LeasePage::view() const noexcept {
+  const auto count = page_->count.load(std::memory_order_acquire);
+  const auto& slot = page_->slots[count % 2];
+  const auto holder = slot.holder.load(std::memory_order_acquire);
+  return {holder, count, slot.deadline.load(std::memory_order_acquire)};
 }
 
-void Validity::withdraw() noexcept { write(Token{}, 0); }
+bool LeasePage::stands(const View& view) const noexcept {
+  return page_->count.load(std::memory_order_acquire) == view.count;
+}
 
-Validity::Now Validity::now() const noexcept {
+bool LeasePage::forked() const noexcept { return page_->count.load(std::memory_order_relaxed) == 0; }
+
+void OwnValidity::publish(Token token, Clock::Time deadline) noexcept {
+  page_.write(token.value, deadline.time_since_epoch().count());
+}
+
+void OwnValidity::withdraw() noexcept { page_.write(0, 0); }
+
+Validity::Now OwnValidity::now() const noexcept {
   for (;;) {
-    const auto count = page_->count.load(std::memory_order_acquire);
-    const auto& slot = page_->slots[count % 2];
-    const auto token = slot.token.load(std::memory_order_acquire);
-    const auto deadline = slot.deadline.load(std::memory_order_acquire);
-    if (deadline == 0) return {};
-    const auto left = deadline - clock_.now().time_since_epoch().count();
-    if (page_->count.load(std::memory_order_acquire) != count) continue;
+    const auto view = page_.view();
+    if (view.deadline == 0) return {};
+    const auto left = view.deadline - clock_.now().time_since_epoch().count();
+    if (!page_.stands(view)) continue;
     if (left <= 0) return {};
-    return {Token{token}, Clock::Duration(left)};
+    return {Token{view.holder}, Clock::Duration(left)};
   }
 }
 
-void Validity::hear(std::optional<Incumbent> incumbent, Clock::Time until) {
+void OwnValidity::hear(std::optional<Incumbent> incumbent, Clock::Time until) {
   const std::lock_guard lock(mutex_);
   incumbent_ = std::move(incumbent);
   incumbent_until_ = until;
 }
 
-std::optional<Incumbent> Validity::incumbent() const {
+std::optional<Incumbent> OwnValidity::incumbent() const {
   if (forked()) return std::nullopt;  // before the lock: it may have been held when we were forked
   const std::lock_guard lock(mutex_);
   if (!incumbent_) return std::nullopt;
@@ -73,7 +83,5 @@ std::optional<Incumbent> Validity::incumbent() const {
   copy.remaining = left;
   return copy;
 }
-
-bool Validity::forked() const noexcept { return page_->count.load(std::memory_order_relaxed) == 0; }
 
 }  // namespace tenure

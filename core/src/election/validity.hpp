@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leadership reads this: token and deadline, in a page that a forked child finds empty.
+// Leadership reads this: token and deadline, in memory that a forked child finds empty.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -12,44 +12,75 @@
 
 namespace tenure {
 
-/// It has one writer and any number of readers, and no lock. A reader takes the slot that the count names, then the
-/// clock, then the count again. If the count has not moved, the slot was in force when the clock was read, so the
-/// answer was true at that very instant. With one slot only, readers would wait for a writer that lost its processor.
+/// Whether we lead an election at this very instant. Any thread may ask.
 class Validity {
  public:
-  explicit Validity(Clock& clock);  ///< Throws std::system_error where the kernel cannot wipe a page on fork.
-  ~Validity();
-  Validity(const Validity&) = delete;
-  Validity& operator=(const Validity&) = delete;
-
-  // For the writer: one thread at a time, the decider.
-  void publish(Token token, Clock::Time deadline) noexcept;
-  void withdraw() noexcept;
-  void hear(std::optional<Incumbent> incumbent, Clock::Time until);
-
-  // For any thread.
   struct Now {  // fits two registers: an optional of it costs half as much again as the clock
     Token token;
     Clock::Duration remaining;  ///< Zero: we do not lead.
     explicit operator bool() const noexcept { return remaining > Clock::Duration::zero(); }
   };
-  Now now() const noexcept;
-  std::optional<Incumbent> incumbent() const;
-  bool forked() const noexcept;  ///< This process is a child of the one that made it.
+
+  Validity() = default;
+  virtual ~Validity() = default;
+  Validity(const Validity&) = delete;
+  Validity& operator=(const Validity&) = delete;
+
+  virtual Now now() const noexcept = 0;
+  virtual std::optional<Incumbent> incumbent() const = 0;
+};
+
+/// Whose lease stands, and until when. It has one writer and any number of readers, and no lock. A reader takes the
+/// slot that the count names, then the clock, then the count again. If the count has not moved, the slot was in force
+/// when the clock was read, so the answer was true at that very instant. With one slot only, readers would wait for a
+/// writer that lost its processor.
+class LeasePage {
+ public:
+  LeasePage();  ///< Throws std::system_error where the kernel cannot wipe a page on fork.
+  ~LeasePage();
+  LeasePage(const LeasePage&) = delete;
+  LeasePage& operator=(const LeasePage&) = delete;
+
+  /// For the writer. `holder`: a token or a session. A deadline of 0: nobody's.
+  void write(std::uint64_t holder, Clock::rep deadline) noexcept;
+
+  // For any thread.
+  struct View {
+    std::uint64_t holder, count;
+    Clock::rep deadline;
+  };
+  View view() const noexcept;
+  bool stands(const View& view) const noexcept;  ///< Nothing was written since.
+  bool forked() const noexcept;                  ///< This process is a child of the one that made it.
 
  private:
   struct Slot {
-    std::atomic<std::uint64_t> token;
-    std::atomic<Clock::rep> deadline;  ///< 0: none
+    std::atomic<std::uint64_t> holder;
+    std::atomic<Clock::rep> deadline;
   };
   struct Page {
     std::atomic<std::uint64_t> count;  ///< Starts at 1: zero is a wiped page.
     Slot slots[2];
   };
-  void write(Token token, Clock::rep deadline) noexcept;
-
-  Clock& clock_;
   Page* page_;
+};
+
+/// Of a lease that is one election's alone. One thread at a time writes, the decider.
+class OwnValidity final : public Validity {
+ public:
+  explicit OwnValidity(Clock& clock) : clock_(clock) {}
+
+  void publish(Token token, Clock::Time deadline) noexcept;
+  void withdraw() noexcept;
+  void hear(std::optional<Incumbent> incumbent, Clock::Time until);
+
+  Now now() const noexcept override;
+  std::optional<Incumbent> incumbent() const override;
+  bool forked() const noexcept { return page_.forked(); }
+
+ private:
+  Clock& clock_;
+  LeasePage page_;
   mutable std::mutex mutex_;
   std::optional<Incumbent> incumbent_;
   Clock::Time incumbent_until_{};

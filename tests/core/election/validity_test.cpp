@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 TEST(Validity, TokenAndDeadlineBelongTogether) {
   ManualClock clock(Clock::Time{1s});
-  Validity validity(clock);
+  OwnValidity validity(clock);
   std::atomic<bool> done{false};
   std::atomic<int> mixtures{0}, reads{0};
   {
@@ -47,7 +47,7 @@ TEST(Validity, TokenAndDeadlineBelongTogether) {
 
 TEST(Validity, WithdrawnIsSeenAtOnce) {
   ManualClock clock;
-  Validity validity(clock);
+  OwnValidity validity(clock);
   for (std::uint64_t n = 1; n < 100; ++n) {
     validity.publish({n}, clock.now() + 1s);
     ASSERT_TRUE(validity.now());
@@ -70,7 +70,7 @@ class Interrupted : public Clock {
 
 TEST(Validity, WithdrawalDuringTheReadingOfTheClockWins) {
   Interrupted clock;
-  Validity validity(clock);
+  OwnValidity validity(clock);
   validity.publish({1}, clock.now() + 1s);
   clock.meanwhile = [&] { validity.withdraw(); };
   EXPECT_FALSE(validity.now());
@@ -108,7 +108,7 @@ TEST(Validity, TellsNoIncumbentInAForkedChildWhateverWasHeldAtTheFork) {
     std::atomic<bool> held{true};
   };
   Slow clock;
-  Validity validity(clock);
+  OwnValidity validity(clock);
   validity.hear(Incumbent{.name = "n", .incarnation = "i", .address = "a", .token = {7}, .remaining = 5s},
                 Clock::Time{2h});
   std::jthread inside([&] { EXPECT_TRUE(validity.incumbent()); });

@@ -45,7 +45,7 @@ void GroupCandidacy::join(Time now, const std::string& election) {
   if (!std::exchange(entry.joined, true)) {
     ++joined_;
     names_ ^= fnv1a(election);
-    claims_stale_ = true;
+    claims_stale_.push_back(election);
   }
   tick(now);
 }
@@ -71,8 +71,7 @@ void GroupCandidacy::resign(Time now, const std::string& election, std::optional
       end_voluntarily(now, election, it->second, Reason::resigned, "resign() was called");
     } else {
       it->second.not_before = now + pause;
-      claims_.erase(election);
-      claims_stale_ = true;
+      claims_stale_.push_back(election);
     }
   }
   tick(now);
@@ -130,7 +129,7 @@ void GroupCandidacy::ended(Time now, std::uint64_t id, const Result<bool>& resul
         rivals_.postpone(end.id, now + jittered(timing_.retry));
         next_look_ = now;
       }
-      claims_stale_ = true;
+      all_claims_stale_ = true;
     }
     if (lapsed_ && lapsed_->id == end.id && (result || stopping_)) lapsed_.reset();
     if (stopping_ && own_ && own_->id == end.id) own_.reset();
@@ -154,7 +153,7 @@ void GroupCandidacy::awaited(Time now, std::uint64_t id, const std::optional<Rel
     if (it != leads_.end() && it->second.lead.token == pushed->token && !it->second.lead.released) {
       it->second.lead.released = it->second.pushed = true;
       it->second.lead.heir = pushed->heir;
-      claims_stale_ = true;
+      claims_stale_.push_back(pushed->election);
     } else {
       next_look_ = wakes_ > prompt_wakes ? now + jittered(timing_.retry) : now;
     }
@@ -171,8 +170,9 @@ void GroupCandidacy::ousting_returned(Time now, const std::string& election) {
     if (voluntary(tenure.ending.reason())) give_back(election, tenure);
     if (!to_release_.contains(election)) it->second.not_before = now + std::exchange(it->second.cool_down, {});
     it->second.tenure.reset();
+    --tenures_;
     ending_.erase(election);
-    claims_stale_ = true;
+    claims_stale_.push_back(election);
     if (!it->second.joined) entries_.erase(it);
   }
   tick(now);
@@ -204,6 +204,7 @@ void GroupCandidacy::opened(Time now, const GroupQuestion& asked, const ask::Ope
   const bool in_time = now < timing_.deadline(asked.asked);
   if (result.granted && in_time && !own_) {
     own_ = Own{open.id, {open.session.record.beat}, {.timing = timing_}};
+    all_claims_stale_ = true;
     extend(asked.asked);
   } else if (result.granted) {
     lapsed_ = Own{open.id, {open.session.record.beat}, {.timing = timing_}};
@@ -242,6 +243,7 @@ void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Commit
     to_release_.erase(release.election);
     const auto it = entries_.find(release.election);
     if (it != entries_.end()) it->second.not_before = now + std::exchange(it->second.cool_down, {});
+    claims_stale_.push_back(release.election);
   }
   for (const auto& claim : commit.claims) {
     const auto lead = leads_.find(claim.election);
@@ -249,9 +251,9 @@ void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Commit
     const auto it = entries_.find(claim.election);
     if (it != entries_.end() && !result.look.leads.contains(claim.election))
       it->second.not_before = now + jittered(timing_.retry);
+    claims_stale_.push_back(claim.election);
   }
   for (const auto& election : result.claimed) elect(election, result.token, commit.at_least);
-  claims_stale_ = true;
 }
 
 void GroupCandidacy::elect(const std::string& election, Token token, Token at_least) {
@@ -268,6 +270,7 @@ void GroupCandidacy::elect(const std::string& election, Token token, Token at_le
   to_release_.erase(election);
   claims_.erase(election);
   it->second.tenure.emplace(Tenure{.token = token, .session = own_->id});
+  ++tenures_;
   emit(group_effect::Lead{election, token, own_->id});
   emit(group_effect::Begin{election, token});
 }
@@ -306,7 +309,7 @@ void GroupCandidacy::absorb(Time now, Look look) {
   const bool same_data = marker_ == look.marker;
   absorb_marker(now, look);
   if (rivals_.saw(look, own_ ? std::optional(own_->id) : std::nullopt, timing_.term, now)) {
-    claims_stale_ = true;
+    all_claims_stale_ = true;
     emit(group_effect::Changed{});
   }
   judge_own(now, look);
@@ -326,7 +329,7 @@ void GroupCandidacy::absorb_marker(Time now, const Look& look) {
   marker_since_ = now;
   leads_.clear();
   rivals_.forget_absent();
-  claims_stale_ = true;
+  all_claims_stale_ = true;
 }
 
 void GroupCandidacy::judge_own(Time now, const Look& look) {
@@ -348,6 +351,7 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
     report({Fault::corrupt, "the store lost data: election " + election + " had token " + std::to_string(token.value) +
                                 "; restore it, and until then fence every write with the token"});
     claims_from_ = std::max(claims_from_, now + longest());
+    all_claims_stale_ = true;
   };
   if (look.whole)
     for (const auto& [election, seen] : leads_)
@@ -359,8 +363,10 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
     if (!lead.released && (!own_ || lead.session != own_->id)) rivals_.named(lead.session, now);
   }
   if (!look.leads.empty()) emit(group_effect::Changed{});
-  claims_stale_ = claims_stale_ || !look.leads.empty();
-  for (const auto& [election, lead] : look.leads) settle_lead(now, election, lead);
+  for (const auto& [election, lead] : look.leads) {
+    settle_lead(now, election, lead);
+    claims_stale_.push_back(election);
+  }
   if (look.whole) leads_.clear();
   for (auto& [election, lead] : look.leads) leads_.insert_or_assign(election, SeenLead{std::move(lead)});
   cursor_ = std::move(look.cursor);
@@ -412,13 +418,6 @@ const Lead* GroupCandidacy::lead_of(std::string_view election) const {
 
 void GroupCandidacy::judge_expiry(Time now) {
   if (own_ && own_->lease.lapsed(now)) lose_session(now, Reason::lapsed, "", own_->lease.end);
-  for (const auto& election : ending_) {
-    auto& tenure = *entries_.find(election)->second.tenure;
-    if (!tenure.cap || now < *tenure.cap || tenure.ending.over()) continue;
-    tenure.ending.lapse();
-    emit(group_effect::Unlead{election});
-    give_back(election, tenure);
-  }
 }
 
 void GroupCandidacy::lose_session(Time now, Reason reason, const std::string& detail, Time done_by) {
@@ -426,32 +425,51 @@ void GroupCandidacy::lose_session(Time now, Reason reason, const std::string& de
   for (auto& [election, entry] : entries_) {
     if (!entry.tenure || entry.tenure->ending.over()) continue;
     if (reason == Reason::lapsed && entry.tenure->ending.draining())
-      entry.tenure->ending.lapse();  // Its times stand.
+      entry.tenure->ending.lapse();  // Its times stand, and so does the moment to look at them.
     else
       end_at_once(now, election, entry, reason, detail, done_by);
   }
   lapsed_ = std::exchange(own_, std::nullopt);
   if (reason == Reason::superseded) lapsed_.reset();  // The store knows.
   to_release_.clear();
-  claims_stale_ = true;
+  all_claims_stale_ = true;
   next_commit_ = Time::max();
 }
 
 void GroupCandidacy::watch_hooks(Time now) {
-  for (const auto& election : ending_) {
-    auto& tenure = *entries_.find(election)->second.tenure;
-    // It took longer than the drain. The others need their renewals, so this one gets an end of its own.
-    if (tenure.ending.draining() && !tenure.ending.renews(now) && !tenure.cap && own_) {
-      tenure.cap = own_->lease.deadline;
-      emit(group_effect::Cap{election, *tenure.cap});
-    }
-    if (tenure.ending.expires(now)) emit(group_effect::FireExpired{election});
-    if (tenure.ending.overruns(now)) {
-      emit(group_effect::Overrun{election});
-      report({Fault::hook_overran, "ousting() of election " + election + ", token " +
-                                       std::to_string(tenure.token.value) + ", had not returned when its time was up"});
-    }
+  while (!hook_due_.empty() && hook_due_.begin()->first <= now) {
+    const auto election = hook_due_.extract(hook_due_.begin()).value().second;
+    const auto it = entries_.find(election);
+    if (it != entries_.end() && it->second.tenure && !it->second.tenure->ending.leading())
+      watch_hook(now, election, *it->second.tenure);
   }
+}
+
+void GroupCandidacy::watch_hook(Time now, const std::string& election, Tenure& tenure) {
+  auto& ending = tenure.ending;
+  // It took longer than the drain. The others need their renewals, so this one gets an end of its own.
+  if (ending.draining() && !ending.renews(now) && !tenure.cap) {
+    tenure.cap = own_->lease.deadline;
+    emit(group_effect::Cap{election, *tenure.cap});
+  }
+  if (ending.expires(now)) emit(group_effect::FireExpired{election});
+  if (ending.overruns(now)) {
+    emit(group_effect::Overrun{election});
+    report({Fault::hook_overran, "ousting() of election " + election + ", token " + std::to_string(tenure.token.value) +
+                                     ", had not returned when its time was up"});
+  }
+  if (ending.draining() && tenure.cap && now >= *tenure.cap) {
+    ending.lapse();
+    emit(group_effect::Unlead{election});
+    give_back(election, tenure);
+  }
+  watch_later(election, tenure);
+}
+
+void GroupCandidacy::watch_later(const std::string& election, const Tenure& tenure) {
+  auto at = tenure.ending.next_alarm();
+  if (tenure.ending.draining()) at = std::min(at, tenure.cap ? *tenure.cap : tenure.ending.drain_by());
+  if (at != Time::max()) hook_due_.emplace(at, election);
 }
 
 /// If we come late ourselves, this process was stopped or starved, and so was the call. Then it gets its grace
@@ -474,11 +492,7 @@ GroupCandidacy::Time GroupCandidacy::next_alarm() const {
   auto at = Time::max();
   if (over_) return at;
   if (own_) at = std::min(at, own_->lease.deadline);
-  for (const auto& election : ending_) {
-    const auto& tenure = *entries_.find(election)->second.tenure;
-    at = std::min(at, tenure.ending.next_alarm());
-    if (tenure.ending.draining()) at = std::min(at, tenure.cap ? *tenure.cap : tenure.ending.drain_by());
-  }
+  if (!hook_due_.empty()) at = std::min(at, hook_due_.begin()->first);
   if (pending_ && pending_->wedged) return at;
   if (pending_) at = std::min(at, pending_->question.by + Candidacy::overrun_grace);
   const bool waits = pending_ && std::holds_alternative<ask::Await>(pending_->question.what) && !pending_->interrupted;
@@ -490,11 +504,12 @@ GroupCandidacy::Time GroupCandidacy::next_alarm() const {
 /// When the next question is to be asked, a wait apart.
 GroupCandidacy::Time GroupCandidacy::next_due() const {
   auto due = next_look_;
-  if (lapsed_ || (stopping_ && !leads_any())) return next_ask_;
+  if (lapsed_ || (stopping_ && tenures_ == 0)) return next_ask_;
   if (!own_) {
     if (joined_ > 0 && !stopping_) due = Time::min();
   } else {
-    due = std::min({due, next_commit_, claims_later_, next_sweep_});
+    due = std::min({due, next_commit_, next_sweep_});
+    if (!claims_due_.empty()) due = std::min(due, claims_due_.begin()->first);
     if (!to_release_.empty() || !claims_.empty()) due = Time::min();
     if (const auto next = rivals_.next_to_end()) due = std::min(due, next->second);
   }
@@ -506,17 +521,17 @@ void GroupCandidacy::ask_next(Time now) {
     if (stopping_ && !over_ && !pending_) end(false);
     return;
   }
-  if (claims_stale_ || now >= claims_later_) find_claims(now);
+  find_claims(now);
   if (pending_) {
     const bool waits = std::holds_alternative<ask::Await>(pending_->question.what);
     if (waits && !pending_->interrupted && (now >= next_due() || stopping_)) {
       pending_->interrupted = true;
       emit(group_effect::Interrupt{});
     }
-    if (pending_->wedged && stopping_ && !leads_any()) end(true);
+    if (pending_->wedged && stopping_ && tenures_ == 0) end(true);
     return;
   }
-  if (stopping_ && !leads_any()) return ask_last(now);
+  if (stopping_ && tenures_ == 0) return ask_last(now);
   if (now < next_due()) return ask(now, ask::Await{cursor_}, std::min(next_due(), now + timing_.term));
   if (lapsed_) return ask_end(now, lapsed_->id, lapsed_->beats);
   if (!own_) return joined_ > 0 && !stopping_ ? ask_open(now) : ask(now, ask::See{cursor_}, now + timing_.call);
@@ -611,18 +626,28 @@ Session GroupCandidacy::own_session(Time asked) {
 // ---- claims ----
 
 void GroupCandidacy::find_claims(Time now) {
-  claims_.clear();
-  claims_later_ = Time::max();
-  claims_stale_ = false;
-  if (!own_ || stopping_) return;
-  for (const auto& [election, entry] : entries_) {
-    if (!entry.joined || entry.tenure || to_release_.contains(election)) continue;
-    const auto from = std::max({free_from(election), entry.not_before, claims_from_});
-    if (from <= now)
-      claims_.insert(election);
-    else
-      claims_later_ = std::min(claims_later_, from);
+  if (all_claims_stale_) {
+    claims_.clear();
+    claims_due_.clear();
+    claims_stale_.clear();
+    for (const auto& [election, entry] : entries_) judge_claim(now, election, entry);
+    all_claims_stale_ = false;
   }
+  while (!claims_due_.empty() && claims_due_.begin()->first <= now)
+    claims_stale_.push_back(claims_due_.extract(claims_due_.begin()).value().second);
+  for (const auto& election : std::exchange(claims_stale_, {})) {
+    claims_.erase(election);
+    if (const auto it = entries_.find(election); it != entries_.end()) judge_claim(now, election, it->second);
+  }
+}
+
+void GroupCandidacy::judge_claim(Time now, const std::string& election, const Entry& entry) {
+  if (!own_ || stopping_ || !entry.joined || entry.tenure || to_release_.contains(election)) return;
+  const auto from = std::max({free_from(election), entry.not_before, claims_from_});
+  if (from <= now)
+    claims_.insert(election);
+  else if (from != Time::max())
+    claims_due_.emplace(from, election);
 }
 
 /// From when we may claim it. Time::max(): not before something in the store changes.
@@ -642,6 +667,7 @@ void GroupCandidacy::end_voluntarily(Time now, const std::string& election, Entr
   auto& tenure = *entry.tenure;
   tenure.ending.drain(reason, now + timing_.drain, own_->lease.end);
   ending_.insert(election);
+  watch_later(election, tenure);
   if (reason == Reason::step_down) entry.cool_down = std::max(entry.cool_down, timing_.term);
   emit(group_effect::FireStop{election});
   emit(group_effect::DoneBy{election, tenure.ending.done_by()});
@@ -655,6 +681,7 @@ void GroupCandidacy::end_at_once(Time now, const std::string& election, Entry& e
   const auto own_time = timing_.margin - timing_.clock_allowance();
   tenure.ending.lose(reason, done_by, std::max(done_by, now + own_time));
   ending_.insert(election);
+  watch_later(election, tenure);
   emit(group_effect::Unlead{election});
   if (led) emit(group_effect::FireStop{election});
   emit(group_effect::DoneBy{election, tenure.ending.done_by()});
@@ -665,11 +692,6 @@ void GroupCandidacy::end_at_once(Time now, const std::string& election, Entry& e
 void GroupCandidacy::give_back(const std::string& election, Tenure& tenure) {
   if (std::exchange(tenure.given_back, true) || !own_ || tenure.session != own_->id) return;
   to_release_[election] = tenure.token;
-}
-
-bool GroupCandidacy::leads_any() const {
-  return std::any_of(entries_.begin(), entries_.end(),
-                     [](const auto& entry) { return entry.second.tenure.has_value(); });
 }
 
 void GroupCandidacy::report(Error error) {

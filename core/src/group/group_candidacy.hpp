@@ -166,10 +166,12 @@ class GroupCandidacy {
                    Time done_by);
   void give_back(const std::string& election, Tenure& tenure);
   void find_claims(Time now);
+  void judge_claim(Time now, const std::string& election, const Entry& entry);
+  void watch_hook(Time now, const std::string& election, Tenure& tenure);
+  void watch_later(const std::string& election, const Tenure& tenure);
   Time free_from(const std::string& election) const;
   const Lead* lead_of(std::string_view election) const;
   Session own_session(Time asked);
-  bool leads_any() const;
   void end(bool wedged);
   Duration longest() const { return std::max(timing_.term, rivals_.longest()); }
   Duration jittered(Duration d) {
@@ -199,11 +201,15 @@ class GroupCandidacy {
   Entries entries_;
   std::uint32_t joined_{};
   std::uint64_t names_{};
-  std::set<std::string, std::less<>> ending_;             ///< Whose tenures are not leading.
+  std::size_t tenures_{};                            ///< How many entries have one.
+  std::set<std::string, std::less<>> ending_;        ///< Whose tenures are not leading.
+  std::set<std::pair<Time, std::string>> hook_due_;  ///< When to look at one of them again. May hold moments too many.
   std::map<std::string, Token, std::less<>> to_release_;  ///< Leads that name our session, and that we do not lead.
-  std::set<std::string, std::less<>> claims_;             ///< What may be claimed now.
-  bool claims_stale_{true};                               ///< Something changed: claims_ is to be found anew.
-  Time claims_later_{Time::max()};                        ///< When the next one becomes free by time alone.
+
+  std::set<std::string, std::less<>> claims_;          ///< What may be claimed now.
+  std::set<std::pair<Time, std::string>> claims_due_;  ///< When one may be, by time alone. May hold moments too many.
+  std::vector<std::string> claims_stale_;              ///< Of which something changed, so that they are judged anew,
+  bool all_claims_stale_{true};                        ///< or of all.
 
   Time next_ask_{Time::min()};  ///< After an unanswered question.
   Time next_commit_{Time::max()};

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenure/candidate.hpp>
+#include <tenure/clock.hpp>
+#include <tenure/export.hpp>
+#include <tenure/group_store.hpp>
+#include <tenure/hooks.hpp>
+#include <tenure/leadership.hpp>
+#include <tenure/timing.hpp>
+
+namespace tenure {
+
+/// Takes part in many elections of one group, at the price of one: the store is asked once per Timing::renew, whatever
+/// their number. All tenures of this process share one lease, its session. If that is lost, all of them end.
+///
+/// It has a thread for the timers, one for the store, and `hook_threads` for your hooks. Any thread may call any
+/// method, also a hook.
+///
+/// Hooks of one election are called in order and one at a time. Those of different elections are called at the same
+/// time, on as many threads as there are; so elected() must start the work, not be it. Hooks::eligible is not offered
+/// here.
+///
+/// REQUIRES: the store is opened and this is made after fork(). In a forked child start() throws std::logic_error, and
+/// every other method does nothing and returns at once.
+class TENURE_EXPORT Elections {
+ public:
+  /// `hooks` are called for every election. Throws std::invalid_argument if `timing` breaks a rule, the store does not
+  /// accept it, or `hooks.eligible` is set. REQUIRES: the clock outlives this, and every call into a wedged store.
+  Elections(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks = {},
+            int hook_threads = 4, Clock& clock = boot_clock());
+
+  /// Calls stop() and joins the threads. Aborts with a message if a hook of its own calls it.
+  ~Elections();
+  Elections(const Elections&) = delete;
+  Elections& operator=(const Elections&) = delete;
+
+  /// Begins to take part, and returns at once. Later calls do nothing. Throws std::system_error if a thread cannot be
+  /// started; you may then call it again.
+  void start();
+
+  /// Takes part in an election. Nothing changes if it was joined before. Throws std::invalid_argument for a name that
+  /// is empty, too long or has a NUL byte.
+  void join(const std::string& election);
+
+  /// Takes part no more: ousting() if we lead it, then the store is told. Returns at once.
+  void leave(const std::string& election);
+
+  /// Ends our tenure of this election, if there is one. We contend for it again after the cool-down, which begins with
+  /// the release (default: Timing::retry). Returns at once.
+  void resign(const std::string& election, std::optional<Clock::Duration> cool_down = std::nullopt);
+
+  /// Ends all tenures and contends no more. Waits for all ousting(), and then for one write, at most for Timing::call.
+  /// In a hook and in a stop callback it only requests the stop.
+  void stop();
+
+  /// Tells whether we lead an election. Keep it where that is asked often.
+  Leadership leadership(const std::string& election) const;
+
+  /// The elections that we lead, with their tokens.
+  std::vector<std::pair<std::string, Token>> led() const;
+
+  /// How many changes there were: elected, ousting, another incumbent, stopped. It never falls.
+  std::uint64_t changes() const;
+
+  /// Waits until changes() differs from `seen`, and returns it. Returns `seen` when the time is over.
+  std::uint64_t await_change(std::uint64_t seen, Clock::Duration within, std::stop_token stop = {});
+
+ private:
+  class Shell;
+  std::shared_ptr<Shell> shell_;
+};
+
+}  // namespace tenure

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tenure/elections.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include <tenure/kit/names.hpp>
+
+#include "group/group_shell.hpp"
+
+namespace tenure {
+
+Elections::Elections(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks,
+                     int hook_threads, Clock& clock)
+    : shell_(std::make_shared<Shell>(std::move(store), std::move(candidate), timing, std::move(hooks), hook_threads,
+                                     clock)) {}
+
+Elections::~Elections() {
+  if (shell_->forked()) {  // its threads are the parent's
+    new std::shared_ptr<Shell>(std::move(shell_));
+    return;
+  }
+  if (shell_->on_own_thread()) {
+    std::fputs("tenure: Elections were destroyed inside a hook of their own; call stop() there instead\n", stderr);
+    std::abort();
+  }
+  shell_->stop();
+  shell_->join();
+}
+
+void Elections::start() { shell_->start(); }
+
+void Elections::join(const std::string& election) {
+  check_election(election);
+  shell_->post([election](GroupCandidacy& c, Clock::Time now) { c.join(now, election); });
+}
+
+void Elections::leave(const std::string& election) {
+  shell_->post([election](GroupCandidacy& c, Clock::Time now) { c.leave(now, election); });
+}
+
+void Elections::resign(const std::string& election, std::optional<Clock::Duration> cool_down) {
+  shell_->post([election, cool_down](GroupCandidacy& c, Clock::Time now) { c.resign(now, election, cool_down); });
+}
+
+void Elections::stop() { shell_->stop(); }
+
+Leadership Elections::leadership(const std::string& election) const { return Leadership(shell_->validity(election)); }
+
+std::vector<std::pair<std::string, Token>> Elections::led() const { return shell_->led(); }
+
+std::uint64_t Elections::changes() const { return shell_->waiters.changes(); }
+
+std::uint64_t Elections::await_change(std::uint64_t seen, Clock::Duration within, std::stop_token stop) {
+  shell_->waiters.await(within, stop, [&] { return changes() != seen || shell_->over(); });
+  return changes();
+}
+
+}  // namespace tenure

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "group/group_shell.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <future>
+#include <stdexcept>
+#include <utility>
+
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/names.hpp>
+#include <tenure/kit/start_thread.hpp>
+
+#include "kit/random.hpp"
+#include "kit/thrown.hpp"
+
+namespace tenure {
+namespace {
+
+/// So many errors wait for a hook. More are dropped; the log has them all.
+constexpr std::size_t max_queued_errors = 256;
+
+template <class T, class Call>
+Result<T> tried(Call call) {
+  try {
+    return call();
+  } catch (...) {
+    return Error{Fault::unreachable, "the store threw: " + what_was_thrown()};
+  }
+}
+
+/// Of which group this thread is one.
+thread_local const void* own_thread = nullptr;
+
+std::shared_ptr<GroupStore> accepted(std::shared_ptr<GroupStore> store, const Timing& timing, const Hooks& hooks,
+                                     int hook_threads) {
+  if (!store) throw std::invalid_argument("Elections: store is null");
+  if (hooks.eligible) throw std::invalid_argument("Elections: hooks.eligible is not offered for a group of elections");
+  if (hook_threads < 1) throw std::invalid_argument("Elections: hook_threads must be at least 1");
+  timing.validate();
+  if (const auto refused = store->accepts(timing)) throw std::invalid_argument("Timing: " + refused->message);
+  return store;
+}
+
+}  // namespace
+
+Elections::Shell::Shell(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks,
+                        int hook_threads, Clock& clock)
+    : waiters(clock),
+      store_(accepted(std::move(store), timing, hooks, hook_threads)),
+      hooks_(std::move(hooks)),
+      hook_threads_(hook_threads),
+      clock_(clock),
+      page_(std::make_shared<LeasePage>()),
+      candidacy_(checked(std::move(candidate)), draw_incarnation(), timing, random_u64),
+      clock_wakes_(clock.make_waker()) {}
+
+void Elections::Shell::start() {
+  if (forked())
+    throw std::logic_error(
+        "Elections::start() in a forked child of the process that made it: two would be one candidate. Make it after "
+        "the fork");
+  const std::lock_guard lock(mutex_);
+  if (started_ || ended_) return;
+  start_threads();
+  started_ = true;
+  inbox_.push_back([](GroupCandidacy& c, Clock::Time now) { c.start(now); });
+  clock_wakes_->wake();
+}
+
+/// Starts all threads or none. Each begins once the last one is there. If one cannot be had, the others end at once.
+void Elections::Shell::start_threads() {
+  std::promise<bool> gate;
+  const std::shared_future<bool> complete = gate.get_future().share();
+  const auto started = [&](const char* name, void (Shell::*loop)()) {
+    return start_thread(name, [self = shared_from_this(), complete, loop] {
+      own_thread = self.get();
+      if (complete.get()) (self.get()->*loop)();
+    });
+  };
+  std::vector<std::thread> threads;
+  threads.reserve(2 + static_cast<std::size_t>(hook_threads_));
+  try {
+    threads.push_back(started("tenure-g-clock", &Shell::clock_loop));
+    threads.push_back(started("tenure-g-store", &Shell::store_loop));
+    for (int i = 0; i < hook_threads_; ++i) threads.push_back(started("tenure-g-hook", &Shell::hook_loop));
+  } catch (...) {
+    gate.set_value(false);
+    for (auto& thread : threads) thread.join();
+    throw;
+  }
+  clock_thread_ = std::move(threads[0]);
+  store_thread_ = std::move(threads[1]);
+  hook_pool_.assign(std::make_move_iterator(threads.begin() + 2), std::make_move_iterator(threads.end()));
+  gate.set_value(true);
+}
+
+/// Allocates no descriptor and no thread.
+void Elections::Shell::stop() {
+  if (forked()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!started_) ended_ = true;
+  }
+  waiters.wake();
+  post([](GroupCandidacy& c, Clock::Time now) { c.stop(now); });
+  if (on_own_thread()) return;
+  std::unique_lock lock(mutex_);
+  end_wakes_.wait(lock, [this] { return ended_.load(); });
+}
+
+void Elections::Shell::join() {
+  if (clock_thread_.joinable()) clock_thread_.join();
+  for (auto& thread : hook_pool_) thread.join();
+  const bool wedged = [this] {
+    const std::lock_guard lock(mutex_);
+    return store_wedged_ && in_store_;
+  }();
+  if (wedged) {  // The thread that is left behind may outlive the clock.
+    clock_wakes_.reset();
+    waiters.give_up_clock();
+    store_thread_.detach();
+  } else if (store_thread_.joinable()) {
+    store_thread_.join();
+  }
+}
+
+void Elections::Shell::post(Fact fact) {
+  if (forked()) return;
+  const std::lock_guard lock(mutex_);
+  if (ended_) return;
+  inbox_.push_back(std::move(fact));
+  if (!deciding_) clock_wakes_->wake();
+}
+
+bool Elections::Shell::on_own_thread() const { return own_thread == this; }
+
+std::shared_ptr<GroupValidity> Elections::Shell::validity(const std::string& election) {
+  const std::lock_guard lock(slots_mutex_);
+  auto& slot = slots_[election];
+  if (!slot)
+    slot = std::make_shared<GroupValidity>(page_, clock_, [weak = weak_from_this(), election] {
+      const auto self = weak.lock();
+      return self ? self->incumbent(election) : std::nullopt;
+    });
+  return slot;
+}
+
+std::optional<Incumbent> Elections::Shell::incumbent(const std::string& election) {
+  if (over()) return std::nullopt;  // before the lock: it may have been held when we were forked
+  const std::lock_guard lock(candidacy_mutex_);
+  return candidacy_.incumbent(election, clock_.now());
+}
+
+std::vector<std::pair<std::string, Token>> Elections::Shell::led() {
+  std::vector<std::pair<std::string, Token>> out;
+  if (forked()) return out;
+  const std::lock_guard lock(slots_mutex_);
+  for (const auto& [election, slot] : slots_)
+    if (const auto now = slot->now()) out.emplace_back(election, now.token);
+  return out;
+}
+
+// ---- deciding ----
+
+/// Decides on all facts that have come, and on the time. No lock of the threads is held while effects are carried out.
+void Elections::Shell::decide(std::unique_lock<std::mutex>& lock) {
+  if (deciding_ || decided_) return;
+  deciding_ = true;
+  do {
+    facts_.swap(inbox_);
+    lock.unlock();
+    {
+      const std::lock_guard candidacy_lock(candidacy_mutex_);
+      for (auto& fact : facts_) fact(candidacy_, clock_.now());
+      candidacy_.tick(clock_.now());
+      candidacy_.take_effects(effects_);
+    }
+    facts_.clear();
+    for (auto& effect : effects_) carry_out(effect);
+    lock.lock();
+    decided_ = candidacy_.over();
+  } while (!decided_ && !inbox_.empty());
+  deciding_ = false;
+  clock_wakes_->set(candidacy_.next_alarm());
+  if (decided_) clock_wakes_->wake();
+}
+
+void Elections::Shell::clock_loop() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    decide(lock);
+    if (decided_) return;
+    if (deciding_) clock_wakes_->set(Clock::Time::max());  // The decider sets the next one.
+    lock.unlock();
+    clock_wakes_->wait();
+    lock.lock();
+  }
+}
+
+void Elections::Shell::carry_out(GroupEffect& any) {
+  struct Carrier {
+    Shell& s;
+    void operator()(group_effect::Ask& e) {
+      s.interrupt_ = std::stop_source();
+      const std::lock_guard lock(s.mutex_);
+      s.asked_.emplace(std::move(e.question), s.interrupt_.get_token());
+      s.store_wakes_.notify_one();
+    }
+    void operator()(group_effect::Interrupt&) { s.interrupt_.request_stop(); }
+    void operator()(group_effect::Publish& e) {
+      s.page_->write(e.session.value, e.deadline.time_since_epoch().count());
+    }
+    void operator()(group_effect::Withdraw&) { s.page_->write(0, 0); }
+    void operator()(group_effect::Lead& e) { s.validity(e.election)->lead(e.token, e.session); }
+    void operator()(group_effect::Cap& e) { s.validity(e.election)->cap(e.at); }
+    void operator()(group_effect::Unlead& e) { s.validity(e.election)->withdraw(); }
+    void operator()(group_effect::Begin& e) { s.begin(e); }
+    void operator()(group_effect::FireStop& e) { s.signals_.at(e.election)->stop.request_stop(); }
+    void operator()(group_effect::DoneBy& e) { s.signals_.at(e.election)->done_by = e.at.time_since_epoch().count(); }
+    void operator()(group_effect::End& e) { s.end(e); }
+    void operator()(group_effect::FireExpired& e) { s.signals_.at(e.election)->expired.request_stop(); }
+    void operator()(group_effect::Overrun&) { s.overran(); }
+    void operator()(group_effect::Report& e) { s.report(std::move(e.error)); }
+    void operator()(group_effect::Changed&) { s.waiters.changed(); }
+    void operator()(group_effect::Ended& e) {
+      const std::lock_guard lock(s.mutex_);
+      s.store_wedged_ = e.store_wedged;
+      s.quit_ = true;
+      s.store_wakes_.notify_all();
+      s.hook_wakes_.notify_all();
+    }
+  };
+  std::visit(Carrier{*this}, any);
+}
+
+void Elections::Shell::begin(const group_effect::Begin& e) {
+  const auto signals = signals_[e.election] = std::make_shared<Signals>();
+  log(Level::info, "elected", e.election, e.token);
+  queue_hook(e.election, Elected{e.election, e.token, signals->stop.get_token()});
+  waiters.changed();
+}
+
+void Elections::Shell::end(group_effect::End& e) {
+  log(Level::info,
+      "ousting: " + std::string(to_string(e.reason)) + (e.detail.empty() ? "" : ", ") + printable(e.detail), e.election,
+      e.token);
+  const auto signals = signals_.at(e.election);
+  auto remaining = [signals, &clock = clock_] {
+    const auto left = Clock::Duration(signals->done_by.load()) - clock.now().time_since_epoch();
+    return std::max(left, Clock::Duration::zero());
+  };
+  queue_hook(e.election, Ousting{e.election, e.token, e.reason, std::move(e.detail), std::nullopt, std::move(remaining),
+                                 signals->expired.get_token()});
+  waiters.changed();
+}
+
+void Elections::Shell::overran() const {
+  if (!hooks_.abort_on_overrun) return;
+  std::fputs("tenure: ousting() had not returned when its time was up; ending the process, as asked\n", stderr);
+  std::abort();
+}
+
+void Elections::Shell::log(Level level, const std::string& message, const std::string& election,
+                           std::optional<Token> token) const {
+  if (token)
+    tell(hooks_.log, level, message, {{"election", election}, {"token", std::to_string(token->value)}});
+  else
+    tell(hooks_.log, level, message, {{"group", store_->group()}});
+}
+
+// ---- the store thread ----
+
+void Elections::Shell::store_loop() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (undecided()) {
+      decide(lock);
+    } else if (asked_) {
+      const auto [question, interrupted] = *std::exchange(asked_, std::nullopt);
+      in_store_ = true;
+      lock.unlock();
+      auto answer = answer_to(question, interrupted);
+      lock.lock();
+      in_store_ = false;
+      if (ended_) return;
+      inbox_.push_back(std::move(answer));
+    } else if (quit_) {
+      return end_if_done(lock);
+    } else {
+      store_wakes_.wait(lock);
+    }
+  }
+}
+
+Elections::Shell::Fact Elections::Shell::answer_to(const GroupQuestion& q, const std::stop_token& interrupted) {
+  struct Caller {
+    Shell& s;
+    const Limit& limit;
+    std::uint64_t id;
+    Fact operator()(const ask::Open& a) {
+      return committed(tried<Committed>([&] { return s.store_->open(a.id, a.session, limit); }));
+    }
+    Fact operator()(const ask::Write& a) {
+      return committed(tried<Committed>([&] { return s.store_->commit(a.commit, limit); }));
+    }
+    Fact committed(Result<Committed> result) {
+      return
+          [id = id, result = std::move(result)](GroupCandidacy& c, Clock::Time now) { c.committed(now, id, result); };
+    }
+    Fact operator()(const ask::See& a) {
+      auto result = tried<Look>([&] { return s.store_->look(a.cursor, limit); });
+      return [id = id, result = std::move(result)](GroupCandidacy& c, Clock::Time now) { c.looked(now, id, result); };
+    }
+    Fact operator()(const ask::End& a) {
+      auto result = tried<bool>([&] { return s.store_->end(a.id, a.beats, a.new_beat, limit); });
+      return [id = id, result = std::move(result)](GroupCandidacy& c, Clock::Time now) { c.ended(now, id, result); };
+    }
+    Fact operator()(const ask::Sweep&) {
+      auto result = tried<int>([&] { return s.store_->sweep(limit); });
+      return [id = id, result = std::move(result)](GroupCandidacy& c, Clock::Time now) { c.swept(now, id, result); };
+    }
+    Fact operator()(const ask::Await& a) {
+      std::optional<Release> pushed;
+      try {
+        pushed = s.store_->await_change(a.cursor, limit);
+      } catch (...) {
+        s.report({Fault::unreachable, "the store threw: " + what_was_thrown()});
+      }
+      return [id = id, pushed](GroupCandidacy& c, Clock::Time now) { c.awaited(now, id, pushed); };
+    }
+  };
+  const Limit limit{clock_, q.by, interrupted};
+  return std::visit(Caller{*this, limit, q.id}, q.what);
+}
+
+// ---- hooks: user code ----
+
+void Elections::Shell::report(Error error) {
+  if (ended_) return;
+  const std::string message = std::string(to_string(error.fault)) + ": " + error.message;
+  if (hooks_.log || !hooks_.error) log(Level::warning, message);
+  if (hooks_.error) queue_hook({}, std::move(error));
+}
+
+void Elections::Shell::queue_hook(const std::string& election, HookCall call) {
+  const std::lock_guard lock(mutex_);
+  auto& queue = queues_[election];
+  if (std::holds_alternative<Error>(call) && queue.calls.size() >= max_queued_errors) return;
+  queue.calls.push_back(std::move(call));
+  if (queue.running || queue.calls.size() > 1) return;
+  ready_.push_back(election);
+  hook_wakes_.notify_one();
+}
+
+void Elections::Shell::hook_loop() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (undecided())
+      decide(lock);
+    else if (!ready_.empty())
+      call_next_hook(lock);
+    else if (quit_)
+      return end_if_done(lock);
+    else
+      hook_wakes_.wait(lock);
+  }
+}
+
+void Elections::Shell::call_next_hook(std::unique_lock<std::mutex>& lock) {
+  const auto election = std::move(ready_.front());
+  ready_.pop_front();
+  auto& queue = queues_.find(election)->second;
+  auto call = std::move(queue.calls.front());
+  queue.calls.pop_front();
+  queue.running = true;
+  ++hooks_running_;
+  lock.unlock();
+  call_hook(call);
+  lock.lock();
+  --hooks_running_;
+  queue.running = false;
+  if (queue.calls.empty()) {
+    queues_.erase(election);
+  } else {
+    ready_.push_back(election);
+    hook_wakes_.notify_one();
+  }
+  if (std::holds_alternative<Ousting>(call))
+    inbox_.push_back([election](GroupCandidacy& c, Clock::Time now) { c.ousting_returned(now, election); });
+}
+
+void Elections::Shell::call_hook(HookCall& call) {
+  if (auto* elected = std::get_if<Elected>(&call)) {
+    if (hooks_.elected) guarded("elected", [&] { hooks_.elected(*elected); });
+  } else if (auto* ousting = std::get_if<Ousting>(&call)) {
+    if (hooks_.ousting) guarded("ousting", [&] { hooks_.ousting(*ousting); });
+  } else if (hooks_.error) {
+    try {
+      hooks_.error(std::get<Error>(call));
+    } catch (...) {
+      log(Level::error, "error() itself threw: " + printable(what_was_thrown()));
+    }
+  }
+}
+
+template <class Call>
+void Elections::Shell::guarded(const char* which, Call call) {
+  try {
+    call();
+  } catch (...) {
+    report({Fault::hook_threw, std::string(which) + "() threw: " + what_was_thrown()});
+  }
+}
+
+/// The last one that has nothing to do ends the whole.
+void Elections::Shell::end_if_done(std::unique_lock<std::mutex>& lock) {
+  if (hooks_running_ > 0 || !ready_.empty() || ended_.exchange(true)) return;
+  end_wakes_.notify_all();
+  lock.unlock();
+  waiters.changed();
+}
+
+}  // namespace tenure

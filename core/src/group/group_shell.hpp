@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads round one GroupCandidacy. They only carry, as those of LeaderManager::Shell do: facts to it, its effects
+// to the store, the hooks and the waiters. A thread of ours that brings a fact decides on it at once.
+//
+// Who may change what:
+// - The thread that set deciding_ is the decider. It alone uses the decider's own members; mutex_ orders one after the
+//   other. It holds candidacy_mutex_ while it uses candidacy_, because users ask that who leads.
+// - The store thread is in the store, a hook thread in one hook of one election. It holds no lock meanwhile.
+// - Everything else is changed under mutex_.
+//
+// Why no wake-up is lost:
+// - A fact comes into inbox_ under mutex_. A decider looks there again, under mutex_, before it clears deciding_.
+// - Without a decider, post() wakes the clock thread, which decides.
+// - A thread tests all that it could do, under mutex_, before it waits. Whoever adds work notifies under mutex_.
+// - The decider sets the next alarm under mutex_ when it ends. The clock thread sets none while another one decides.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include <tenure/elections.hpp>
+
+#include "election/waiters.hpp"
+#include "group/group_candidacy.hpp"
+#include "group/group_validity.hpp"
+
+namespace tenure {
+
+class Elections::Shell : public std::enable_shared_from_this<Shell> {
+ public:
+  using Fact = std::function<void(GroupCandidacy&, Clock::Time)>;
+
+  Shell(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks, int hook_threads,
+        Clock& clock);
+
+  void start();
+  void stop();
+  void join();
+  void post(Fact fact);
+  std::shared_ptr<GroupValidity> validity(const std::string& election);
+  std::vector<std::pair<std::string, Token>> led();
+  bool on_own_thread() const;
+  bool forked() const noexcept { return page_->forked(); }
+  bool over() const noexcept { return ended_.load() || forked(); }
+
+  Waiters waiters;
+
+ private:
+  /// The hooks of a tenure share this with the decider.
+  struct Signals {
+    std::stop_source stop, expired;
+    std::atomic<Clock::rep> done_by{0};
+  };
+  using HookCall = std::variant<Elected, Ousting, Error>;
+  /// The hooks of one election, which are called one at a time. Errors have a queue of their own, of the empty name.
+  struct Queue {
+    std::deque<HookCall> calls;
+    bool running{};
+  };
+
+  void start_threads();
+  void decide(std::unique_lock<std::mutex>& lock);
+  void clock_loop();
+  void store_loop();
+  void hook_loop();
+  bool undecided() const { return !inbox_.empty() && !deciding_ && !decided_; }
+  void carry_out(GroupEffect& effect);
+  Fact answer_to(const GroupQuestion& question, const std::stop_token& interrupted);
+  void begin(const group_effect::Begin& begin);
+  void end(group_effect::End& end);
+  void queue_hook(const std::string& election, HookCall call);
+  void call_next_hook(std::unique_lock<std::mutex>& lock);
+  void call_hook(HookCall& call);
+  template <class Call>
+  void guarded(const char* which, Call call);
+  void report(Error error);
+  void overran() const;
+  void log(Level level, const std::string& message, const std::string& election = {},
+           std::optional<Token> token = std::nullopt) const;
+  std::optional<Incumbent> incumbent(const std::string& election);
+  void end_if_done(std::unique_lock<std::mutex>& lock);
+
+  const std::shared_ptr<GroupStore> store_;
+  const Hooks hooks_;
+  const int hook_threads_;
+  Clock& clock_;
+  const std::shared_ptr<LeasePage> page_;
+
+  // The decider's own.
+  std::vector<Fact> facts_;
+  std::vector<GroupEffect> effects_;
+  std::map<std::string, std::shared_ptr<Signals>, std::less<>> signals_;
+  std::stop_source interrupt_;
+
+  std::mutex candidacy_mutex_;
+  GroupCandidacy candidacy_;
+
+  std::mutex slots_mutex_;
+  std::map<std::string, std::shared_ptr<GroupValidity>, std::less<>> slots_;
+
+  std::mutex mutex_;  ///< It is never held while a hook or the store runs.
+  std::vector<Fact> inbox_;
+  bool deciding_{}, decided_{};  ///< decided_: there is nothing left to decide.
+  std::optional<std::pair<GroupQuestion, std::stop_token>> asked_;
+  std::map<std::string, Queue, std::less<>> queues_;
+  std::deque<std::string> ready_;  ///< Elections whose next hook may be called.
+  int hooks_running_{};
+  bool in_store_{}, started_{}, quit_{}, store_wedged_{};
+  std::condition_variable store_wakes_, hook_wakes_, end_wakes_;
+  std::unique_ptr<Waker> clock_wakes_;
+  std::atomic<bool> ended_{false};
+  std::thread clock_thread_, store_thread_;
+  std::vector<std::thread> hook_pool_;
+};
+
+}  // namespace tenure

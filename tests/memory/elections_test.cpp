@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: Elections leads, hands over, fails over and ends, through its threads and hooks. Method: the memory store, with
+// a cut in front of one process's.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tenure/elections.hpp>
+#include <tenure/memory.hpp>
+
+#include "eventually.hpp"
+
+namespace tenure::memory {
+namespace {
+
+using namespace std::chrono_literals;
+using tenure::test::eventually;
+
+const Timing timing{.term = 1500ms, .renew = 300ms, .retry = 30ms, .margin = 150ms, .call = 200ms, .drain = 1s};
+
+/// A store whose server this process cannot reach any more, as soon as it is cut.
+class Cut final : public GroupStore {
+ public:
+  explicit Cut(std::shared_ptr<GroupStore> store) : store_(std::move(store)) {}
+  void cut() { cut_ = true; }
+  int calls() const { return calls_; }
+
+  std::string group() const override { return store_->group(); }
+  Result<Look> look(const std::string& cursor, const Limit& limit) override {
+    return asked([&] { return store_->look(cursor, limit); });
+  }
+  Result<Committed> open(SessionId id, const Session& session, const Limit& limit) override {
+    return asked([&] { return store_->open(id, session, limit); });
+  }
+  Result<Committed> commit(const Commit& commit, const Limit& limit) override {
+    return asked([&] { return store_->commit(commit, limit); });
+  }
+  Result<bool> end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
+                   const Limit& limit) override {
+    return asked([&] { return store_->end(id, beats, new_beat, limit); });
+  }
+  Result<int> sweep(const Limit& limit) override {
+    return asked([&] { return store_->sweep(limit); });
+  }
+  std::optional<Error> request_step_down(const std::string& election, const StepDown& request,
+                                         const Limit& limit) override {
+    return store_->request_step_down(election, request, limit);
+  }
+  std::optional<Release> await_change(const std::string& cursor, const Limit& limit) override {
+    if (cut_) return GroupStore::await_change(cursor, limit);
+    return store_->await_change(cursor, limit);
+  }
+
+ private:
+  template <class Call>
+  auto asked(Call call) -> decltype(call()) {
+    ++calls_;
+    if (cut_) return Error{Fault::unreachable, "cut"};
+    return call();
+  }
+  std::shared_ptr<GroupStore> store_;
+  std::atomic<bool> cut_{false};
+  std::atomic<int> calls_{0};
+};
+
+/// What the hooks of one process were called for.
+class Diary {
+ public:
+  Hooks hooks() {
+    return {.elected =
+                [this](const Elected& e) {
+                  const std::lock_guard lock(mutex_);
+                  EXPECT_TRUE(leads_.emplace(e.election, e.token).second) << e.election;
+                },
+            .ousting =
+                [this](const Ousting& o) {
+                  const std::lock_guard lock(mutex_);
+                  EXPECT_EQ(leads_.extract(o.election).mapped(), o.token);
+                  reasons_[o.reason]++;
+                },
+            .error =
+                [this](const Error& e) {
+                  const std::lock_guard lock(mutex_);
+                  errors_.push_back(e);
+                }};
+  }
+  std::map<std::string, Token> leads() const {
+    const std::lock_guard lock(mutex_);
+    return leads_;
+  }
+  int ended(Reason reason) const {
+    const std::lock_guard lock(mutex_);
+    const auto it = reasons_.find(reason);
+    return it == reasons_.end() ? 0 : it->second;
+  }
+  std::size_t errors() const {
+    const std::lock_guard lock(mutex_);
+    return errors_.size();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, Token> leads_;
+  std::map<Reason, int> reasons_;
+  std::vector<Error> errors_;
+};
+
+std::vector<std::string> names(int count) {
+  std::vector<std::string> out;
+  for (int i = 0; i < count; ++i) out.push_back("job-" + std::to_string(i));
+  return out;
+}
+
+TEST(Elections, OneProcessLeadsAllThatItJoinsWithFewQuestions) {
+  const Hub hub;
+  const auto store = std::make_shared<Cut>(hub.group("jobs"));
+  Diary diary;
+  Elections elections(store, {"a", "a:1"}, timing, diary.hooks());
+  for (const auto& name : names(2000)) elections.join(name);
+  elections.start();
+  ASSERT_TRUE(eventually([&] { return elections.led().size() == 2000; }));
+  EXPECT_LE(store->calls(), 20) << "an opening, and commits of 500 claims each";
+  const auto leadership = elections.leadership("job-7");
+  EXPECT_TRUE(leadership.is_leader());
+  EXPECT_TRUE(eventually([&] { return diary.leads().size() == 2000; }));
+  EXPECT_EQ(leadership.token(), diary.leads().at("job-7"));
+  elections.stop();
+  EXPECT_FALSE(leadership.is_leader());
+  EXPECT_EQ(diary.ended(Reason::stopped), 2000);
+  EXPECT_TRUE(diary.leads().empty());
+}
+
+TEST(Elections, WhatIsReleasedGoesToTheNextOneAtOnceAndTokensRise) {
+  const Hub hub;
+  Diary first_diary, second_diary;
+  auto first = std::make_unique<Elections>(hub.group("jobs"), Candidate{"a", "a:1"}, timing, first_diary.hooks());
+  Elections second(hub.group("jobs"), {"b", "b:1"}, timing, second_diary.hooks());
+  for (const auto& name : names(10)) first->join(name), second.join(name);
+  first->start();
+  ASSERT_TRUE(eventually([&] { return first_diary.leads().size() == 10; }));
+  const auto before = first_diary.leads();
+  second.start();
+  const auto leadership = second.leadership("job-3");
+  ASSERT_TRUE(eventually([&] { return leadership.incumbent().has_value(); }));
+  EXPECT_EQ(leadership.incumbent()->name, "a");
+  EXPECT_EQ(leadership.incumbent()->address, "a:1");
+  EXPECT_EQ(leadership.incumbent()->token, before.at("job-3"));
+  first->resign("job-3", 1h);
+  ASSERT_TRUE(eventually([&] { return leadership.is_leader(); }));
+  EXPECT_EQ(second.led().size(), 1u);
+  EXPECT_EQ(first_diary.ended(Reason::resigned), 1);
+  first->leave("job-4");
+  ASSERT_TRUE(eventually([&] { return second.led().size() == 2; }));
+  first.reset();
+  ASSERT_TRUE(eventually([&] { return second.led().size() == 10; }));
+  for (const auto& [name, token] : second_diary.leads()) EXPECT_GT(token, before.at(name));
+  EXPECT_EQ(second_diary.errors(), 0u);
+}
+
+TEST(Elections, OfAProcessThatIsCutOffOthersLeadAfterItsLease) {
+  const Hub hub;
+  const auto cut = std::make_shared<Cut>(hub.group("jobs"));
+  Diary lost_diary, diary;
+  Elections lost(cut, {"a", ""}, timing, lost_diary.hooks());
+  Elections other(hub.group("jobs"), {"b", ""}, timing, diary.hooks());
+  for (const auto& name : names(50)) lost.join(name), other.join(name);
+  lost.start();
+  ASSERT_TRUE(eventually([&] { return lost.led().size() == 50; }));
+  other.start();
+  ASSERT_TRUE(eventually([&] { return other.leadership("job-0").incumbent().has_value(); }));
+  cut->cut();
+  ASSERT_TRUE(eventually([&] { return !other.led().empty(); }));
+  EXPECT_TRUE(lost.led().empty()) << "its lease ended before";
+  EXPECT_TRUE(eventually([&] { return lost_diary.ended(Reason::lapsed) == 50; }));
+  EXPECT_TRUE(eventually([&] { return other.led().size() == 50; }));
+  EXPECT_GT(lost_diary.errors(), 0u);
+}
+
+TEST(Elections, ARequestToStepDownReachesTheLeader) {
+  const Hub hub;
+  Diary diary;
+  Elections elections(hub.group("jobs"), {"a", ""}, timing, diary.hooks());
+  elections.join("job");
+  elections.start();
+  ASSERT_TRUE(eventually([&] { return elections.leadership("job").is_leader(); }));
+  const auto token = *elections.leadership("job").token();
+  const Limit limit{boot_clock(), boot_clock().now() + 10s, {}};
+  EXPECT_EQ(hub.group("jobs")->request_step_down("job", {token, "ops", "upgrade"}, limit), std::nullopt);
+  EXPECT_TRUE(eventually([&] { return diary.ended(Reason::step_down) == 1; }));
+}
+
+TEST(Elections, StopInAHookOnlyRequestsIt) {
+  const Hub hub;
+  std::unique_ptr<Elections> elections;
+  std::atomic<bool> stopped{false}, ousted{false};
+  Hooks hooks{.elected =
+                  [&](const Elected&) {
+                    elections->stop();
+                    stopped = true;
+                  },
+              .ousting = [&](const Ousting&) { ousted = true; }};
+  elections = std::make_unique<Elections>(hub.group("jobs"), Candidate{"a", ""}, timing, hooks);
+  elections->join("job");
+  elections->start();
+  EXPECT_TRUE(eventually([&] { return stopped && ousted; }));
+  elections->stop();
+  EXPECT_TRUE(elections->led().empty());
+}
+
+TEST(Elections, AHookThatHangsHoldsUpNoOtherElection) {
+  const Hub hub;
+  std::atomic<bool> hold{true};
+  std::atomic<int> ousted{0};
+  Hooks hooks{.ousting = [&](const Ousting& o) {
+    if (o.election == "slow") hold.wait(true);
+    ++ousted;
+  }};
+  Elections elections(hub.group("jobs"), {"a", ""}, timing, hooks, 2);
+  for (const auto* name : {"slow", "b", "c"}) elections.join(name);
+  elections.start();
+  ASSERT_TRUE(eventually([&] { return elections.led().size() == 3; }));
+  for (const auto* name : {"slow", "b", "c"}) elections.resign(name, 1h);
+  EXPECT_TRUE(eventually([&] { return ousted == 2; }));
+  // Its own drain is over, and it leads no more; the store may have given it to others.
+  EXPECT_TRUE(eventually([&] { return elections.led().empty(); }));
+  hold = false;
+  hold.notify_all();
+  EXPECT_TRUE(eventually([&] { return ousted == 3; }));
+}
+
+TEST(Elections, InAForkedChildNothingIsLed) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer does not follow a child of a process with threads";
+#endif
+  const Hub hub;
+  Elections elections(hub.group("jobs"), {"a", ""}, timing);
+  elections.join("job");
+  elections.start();
+  const auto leadership = elections.leadership("job");
+  ASSERT_TRUE(eventually([&] { return leadership.is_leader(); }));
+  const auto child = ::fork();
+  if (child == 0) {
+    const bool well = !leadership.is_leader() && !leadership.incumbent() && elections.led().empty();
+    elections.stop();
+    ::_exit(well ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(leadership.is_leader());
+}
+
+TEST(Elections, StopBeforeStartAndTwiceAndWithAStoreThatIsAway) {
+  const Hub hub;
+  {
+    Elections never(hub.group("jobs"), {"a", ""}, timing);
+    never.join("job");
+  }
+  const auto cut = std::make_shared<Cut>(hub.group("jobs"));
+  Elections elections(cut, {"a", ""}, timing, {.log = no_log});
+  elections.join("job");
+  elections.start();
+  elections.start();
+  ASSERT_TRUE(eventually([&] { return elections.led().size() == 1; }));
+  cut->cut();
+  elections.stop();
+  elections.stop();
+  EXPECT_TRUE(elections.led().empty());
+}
+
+TEST(Elections, WhatIsWrongIsToldAtOnce) {
+  const Hub hub;
+  EXPECT_THROW(Elections(nullptr, {"a", ""}, timing), std::invalid_argument);
+  EXPECT_THROW(Elections(hub.group("jobs"), {"a", ""}, timing, {.eligible = [] { return true; }}),
+               std::invalid_argument);
+  EXPECT_THROW(Elections(hub.group("jobs"), {"a", ""}, timing, {}, 0), std::invalid_argument);
+  EXPECT_THROW(Elections(hub.group("jobs"), {std::string(101, 'x'), ""}, timing), std::invalid_argument);
+  auto wrong = timing;
+  wrong.renew = wrong.term;
+  EXPECT_THROW(Elections(hub.group("jobs"), {"a", ""}, wrong), std::invalid_argument);
+  Elections elections(hub.group("jobs"), {"a", ""}, timing);
+  EXPECT_THROW(elections.join(""), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace tenure::memory

@@ -57,7 +57,10 @@ void GroupCandidacy::leave(Time now, const std::string& election) {
     names_ ^= fnv1a(election);
     claims_.erase(election);
     end_voluntarily(now, election, it->second, Reason::resigned, "leave() was called");
-    if (!it->second.tenure) entries_.erase(it);
+    if (!it->second.tenure) {
+      give_back_unled(election);
+      entries_.erase(it);
+    }
   }
   tick(now);
 }
@@ -70,7 +73,8 @@ void GroupCandidacy::resign(Time now, const std::string& election, std::optional
       it->second.cool_down = std::max(it->second.cool_down, pause);
       end_voluntarily(now, election, it->second, Reason::resigned, "resign() was called");
     } else {
-      it->second.not_before = now + pause;
+      it->second.not_before = std::max(it->second.not_before, now + pause);
+      give_back_unled(election);
       claims_stale_.push_back(election);
     }
   }
@@ -106,7 +110,6 @@ void GroupCandidacy::looked(Time now, std::uint64_t id, Result<Look> result) {
   if (const auto pending = settle(id); pending && !pending->wedged) {
     if (result) {
       last_trouble_.reset();
-      next_look_ = joined_ > 0 ? Time::max() : now + timing_.term - timing_.renew;
       absorb(now, std::move(*result));
     } else {
       unanswered(now, std::move(result).error());
@@ -168,7 +171,7 @@ void GroupCandidacy::ousting_returned(Time now, const std::string& election) {
     auto& tenure = *it->second.tenure;
     if (tenure.ending.draining()) emit(group_effect::Unlead{election});
     if (voluntary(tenure.ending.reason())) give_back(election, tenure);
-    if (!to_release_.contains(election)) it->second.not_before = now + std::exchange(it->second.cool_down, {});
+    if (!to_release_.contains(election)) cool_off(now, it->second);
     it->second.tenure.reset();
     --tenures_;
     ending_.erase(election);
@@ -208,6 +211,9 @@ void GroupCandidacy::opened(Time now, const GroupQuestion& asked, const ask::Ope
     extend(asked.asked);
   } else if (result.granted) {
     lapsed_ = Own{open.id, {open.session.record.beat}, {.timing = timing_}};
+  } else {
+    unanswered(now,
+               {Fault::unreachable, "the store has a session of this id already: the open was sent twice below us"});
   }
   const auto store_ms = result.look.now_ms;
   absorb(now, std::move(result.look));
@@ -236,34 +242,37 @@ void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Wr
   if (own_) plan_next_commit(asked.asked, now, store_ms);
 }
 
-/// What was asked for and not done has changed in the store, as its look shows. If it shows nothing, what we believed
-/// was wrong, and is not tried again at once.
+/// What was asked for and not done has changed in the store, as its look shows. If it shows nothing new, what we
+/// believed was wrong, and is not tried again at once.
 void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Committed& result) {
   for (const auto& release : commit.releases) {
     to_release_.erase(release.election);
     const auto it = entries_.find(release.election);
-    if (it != entries_.end()) it->second.not_before = now + std::exchange(it->second.cool_down, {});
+    if (it != entries_.end()) cool_off(now, it->second);
     claims_stale_.push_back(release.election);
   }
+  for (const auto& election : result.claimed) elect(now, election, result.token, commit.at_least);
   for (const auto& claim : commit.claims) {
     const auto lead = leads_.find(claim.election);
     if (lead != leads_.end() && std::exchange(lead->second.pushed, false)) lead->second.lead.released = false;
+    const auto shown = result.look.leads.find(claim.election);
+    const bool news = shown != result.look.leads.end() && (lead == leads_.end() || lead->second.lead != shown->second);
     const auto it = entries_.find(claim.election);
-    if (it != entries_.end() && !result.look.leads.contains(claim.election))
-      it->second.not_before = now + jittered(timing_.retry);
+    if (it != entries_.end() && !news)
+      it->second.not_before = std::max(it->second.not_before, now + jittered(timing_.retry));
     claims_stale_.push_back(claim.election);
   }
-  for (const auto& election : result.claimed) elect(election, result.token, commit.at_least);
 }
 
-void GroupCandidacy::elect(const std::string& election, Token token, Token at_least) {
+void GroupCandidacy::elect(Time now, const std::string& election, Token token, Token at_least) {
   const auto it = entries_.find(election);
   const bool rises = token >= at_least;
   if (!rises)
     report({Fault::corrupt, "the store granted token " + std::to_string(token.value) + " of election " + election +
                                 " where at least " + std::to_string(at_least.value) +
                                 " was asked for. This tenure is handed back unled; restore the store's data"});
-  if (!rises || stopping_ || it == entries_.end() || !it->second.joined || it->second.tenure) {
+  if (!rises || stopping_ || it == entries_.end() || !it->second.joined || it->second.tenure ||
+      now < it->second.not_before) {
     to_release_[election] = token;
     return;
   }
@@ -295,7 +304,7 @@ void GroupCandidacy::plan_next_commit(Time asked, Time now, std::int64_t store_m
   const auto to_grid = milliseconds(step - store_ms % step);
   const auto spread = std::min<Duration>(timing_.renew / 20, milliseconds(100));
   const auto grid = now + to_grid + Duration(static_cast<Clock::rep>(draw_() % std::uint64_t(spread.count() + 1)));
-  next_commit_ = std::min(next_commit_, grid);
+  next_commit_ = std::min(next_commit_ + spread, grid);
 }
 
 void GroupCandidacy::unanswered(Time now, Error error) {
@@ -313,6 +322,7 @@ void GroupCandidacy::absorb(Time now, Look look) {
     emit(group_effect::Changed{});
   }
   judge_own(now, look);
+  next_look_ = joined_ > 0 ? Time::max() : now + timing_.term - timing_.renew;
   if (same_data || look.whole) return absorb_leads(now, look);
   cursor_.clear();  // What it does not tell is of the data before.
   next_look_ = now;
@@ -321,7 +331,7 @@ void GroupCandidacy::absorb(Time now, Look look) {
 /// Another marker means other data, of which nobody may rely on what is absent: not for a term.
 void GroupCandidacy::absorb_marker(Time now, const Look& look) {
   if (marker_ == look.marker) return;
-  if (marker_)
+  if (marker_.value_or(0) != 0)
     report({Fault::corrupt,
             "the store lost the data of this group, and it was founded anew; restore it, and until "
             "then fence every write with the token"});
@@ -347,7 +357,9 @@ void GroupCandidacy::judge_own(Time now, const Look& look) {
 }
 
 void GroupCandidacy::absorb_leads(Time now, Look& look) {
+  bool any_fell = false;
   const auto fell = [&](const std::string& election, Token token) {
+    if (std::exchange(any_fell, true)) return;
     report({Fault::corrupt, "the store lost data: election " + election + " had token " + std::to_string(token.value) +
                                 "; restore it, and until then fence every write with the token"});
     claims_from_ = std::max(claims_from_, now + longest());
@@ -360,7 +372,6 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
     const auto* before = lead_of(election);
     if (before && lead.token < before->token) fell(election, before->token);
     highest_ = std::max(highest_, lead.token);
-    if (!lead.released && (!own_ || lead.session != own_->id)) rivals_.named(lead.session, now);
   }
   if (!look.leads.empty()) emit(group_effect::Changed{});
   for (const auto& [election, lead] : look.leads) {
@@ -391,8 +402,10 @@ void GroupCandidacy::settle_lead(Time now, const std::string& election, const Le
   }
   const auto due = to_release_.find(election);
   if (!names_us) {
-    if (due != to_release_.end()) to_release_.erase(due);
-  } else if (!tenure && (it == entries_.end() || !it->second.joined || stopping_)) {
+    if (due == to_release_.end()) return;
+    to_release_.erase(due);
+    if (it != entries_.end()) cool_off(now, it->second);
+  } else if (!tenure && (it == entries_.end() || !it->second.joined || stopping_ || now < it->second.not_before)) {
     to_release_[election] = lead.token;  // a claim that was not answered, and that nobody wants any more
   } else if (due != to_release_.end()) {
     due->second = lead.token;
@@ -423,6 +436,7 @@ void GroupCandidacy::judge_expiry(Time now) {
 void GroupCandidacy::lose_session(Time now, Reason reason, const std::string& detail, Time done_by) {
   emit(group_effect::Withdraw{});
   for (auto& [election, entry] : entries_) {
+    if (!entry.tenure) cool_off(now, entry);
     if (!entry.tenure || entry.tenure->ending.over()) continue;
     if (reason == Reason::lapsed && entry.tenure->ending.draining())
       entry.tenure->ending.lapse();  // Its times stand, and so does the moment to look at them.
@@ -434,6 +448,7 @@ void GroupCandidacy::lose_session(Time now, Reason reason, const std::string& de
   to_release_.clear();
   all_claims_stale_ = true;
   next_commit_ = Time::max();
+  next_look_ = now;
 }
 
 void GroupCandidacy::watch_hooks(Time now) {
@@ -559,10 +574,8 @@ void GroupCandidacy::ask_in_session(Time now) {
     ask_end(now, rival->first, {rivals_.find(rival->first)->session.record.beat});
   else if (now >= next_look_)
     ask(now, ask::See{cursor_}, now + timing_.call);
-  else if (now >= next_sweep_)
-    ask_sweep(now);
   else
-    ask_commit(now);
+    ask_sweep(now);
 }
 
 void GroupCandidacy::ask_sweep(Time now) {
@@ -643,6 +656,7 @@ void GroupCandidacy::find_claims(Time now) {
 
 void GroupCandidacy::judge_claim(Time now, const std::string& election, const Entry& entry) {
   if (!own_ || stopping_ || !entry.joined || entry.tenure || to_release_.contains(election)) return;
+  if (const auto* lead = lead_of(election); lead && lead->session != own_->id) rivals_.named(lead->session, now);
   const auto from = std::max({free_from(election), entry.not_before, claims_from_});
   if (from <= now)
     claims_.insert(election);
@@ -692,6 +706,17 @@ void GroupCandidacy::end_at_once(Time now, const std::string& election, Entry& e
 void GroupCandidacy::give_back(const std::string& election, Tenure& tenure) {
   if (std::exchange(tenure.given_back, true) || !own_ || tenure.session != own_->id) return;
   to_release_[election] = tenure.token;
+}
+
+/// A claim of ours was not answered, but carried out. No look will tell that again.
+void GroupCandidacy::give_back_unled(const std::string& election) {
+  const auto* lead = lead_of(election);
+  if (own_ && lead && !lead->released && lead->session == own_->id) to_release_.try_emplace(election, lead->token);
+}
+
+/// The lead is given back, or the store holds it for us no longer.
+void GroupCandidacy::cool_off(Time now, Entry& entry) {
+  entry.not_before = std::max(entry.not_before, now + std::exchange(entry.cool_down, {}));
 }
 
 void GroupCandidacy::report(Error error) {

@@ -137,7 +137,7 @@ class GroupCandidacy {
   std::optional<Pending> settle(std::uint64_t id);
   void opened(Time now, const GroupQuestion& asked, const ask::Open& open, Committed& result);
   void written(Time now, const GroupQuestion& asked, const ask::Write& write, Committed& result);
-  void elect(const std::string& election, Token token, Token at_least);
+  void elect(Time now, const std::string& election, Token token, Token at_least);
   void extend(Time asked);
   void plan_next_commit(Time asked, Time now, std::int64_t store_ms);
   void unanswered(Time now, Error error);
@@ -165,6 +165,8 @@ class GroupCandidacy {
   void end_at_once(Time now, const std::string& election, Entry& entry, Reason reason, const std::string& detail,
                    Time done_by);
   void give_back(const std::string& election, Tenure& tenure);
+  void give_back_unled(const std::string& election);
+  void cool_off(Time now, Entry& entry);
   void find_claims(Time now);
   void judge_claim(Time now, const std::string& election, const Entry& entry);
   void watch_hook(Time now, const std::string& election, Tenure& tenure);

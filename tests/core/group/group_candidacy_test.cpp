@@ -1,0 +1,1226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: every rule of core/src/group/README.md holds, by its number. Method: facts are handed to one GroupCandidacy at
+// chosen moments of a clock that is only a number. The test plays the store, and compares what comes out.
+#include "group/group_candidacy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "group_scene.hpp"
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+using test::group_timing;
+using test::GroupScene;
+using test::GroupStage;
+using Time = Clock::Time;
+
+constexpr SessionId rival{7};
+
+std::vector<std::string> names(std::size_t count) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) names.push_back("e" + std::to_string(100'000 + i));
+  return names;
+}
+
+// ---- rule 1: a session's id is sent once ----
+
+TEST(GroupCandidacy, AnIdOfARefusedOrUnansweredOpenIsNeverSentAgain) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  for (int i = 0; i < 6; ++i) {
+    me.pass_until_asked<ask::Open>();
+    if (i % 2)
+      me.tell(Result<Committed>(Committed{.look = stage.store.look("")}));
+    else
+      me.unanswered();
+  }
+  me.pass(1s);
+  EXPECT_TRUE(me.leads("e"));
+  EXPECT_EQ(me.opened.size(), 7u);
+  EXPECT_EQ(std::set<SessionId>(me.opened.begin(), me.opened.end()).size(), me.opened.size());
+}
+
+TEST(GroupCandidacy, ARefusedOpenIsNotRepeatedAtOnce) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  ASSERT_TRUE(me.asks<ask::Open>());
+  me.tell(Result<Committed>(Committed{.look = stage.store.look("")}));
+  EXPECT_FALSE(me.asks<ask::Open>());
+  me.pass_until_asked<ask::Open>();
+}
+
+/// The counter-example to an id that is used again: others hold the session that stands under it for dead.
+TEST(GroupCandidacy, AnOpenThatLandsLateIsKilledAndSweptWithoutHarmToTheNextOne) {
+  GroupStage stage;
+  GroupScene a(stage), b(stage, 5000);
+  b.lead({"other"});  // 1, 2: B opens a session and claims
+  a.join("e");
+  a.start();
+  ASSERT_TRUE(a.asks<ask::Open>());  // 3: A asks for a session,
+  const auto late = *a.asked;
+  stage.pass(group_timing.call);
+  a.unanswered();  // 4: and hears nothing.
+  a.land(late);    // 5: It lands late.
+  ASSERT_TRUE(stage.store.sessions.contains(a.opened.front()));
+  b.pass(3s);   // 6: B sees it,
+  b.pass(11s);  // 7, 8: waits for its lease, and ends it.
+  ASSERT_TRUE(stage.store.sessions.at(a.opened.front()).record.released);
+  b.join("e");  // 9: B also stands for A's election, but does not claim it yet.
+  if (b.asked && b.asks<ask::Write>()) b.unanswered();
+  stage.store.sweep();  // 10: The dead session is swept.
+  ASSERT_FALSE(stage.store.sessions.contains(a.opened.front()));
+  a.tick();
+  a.pass_until_asked<ask::Open>();  // 11: A asks again,
+  a.answer();                       // 12: which lands and is granted.
+  ASSERT_NE(a.opened.front(), a.opened.back());
+  a.settle();  // 13: A claims.
+  ASSERT_TRUE(a.leads("e"));
+  b.pass(1s);   // 14: B, who holds the old id for dead, looks,
+  b.join("e");  // 15: wants the election,
+  b.pass(1s);   // 16: and claims nothing,
+  EXPECT_TRUE(a.leads("e"));
+  EXPECT_FALSE(b.leads("e"));  // 17: because the id that leads is another one.
+}
+
+// ---- rule 2: one deadline ----
+
+TEST(GroupCandidacy, AllTenuresEndOneTermLessTheMarginAfterTheLastGrantedCommitWasAsked) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e", "f"});
+  me.pass_until_asked<ask::Write>();
+  const auto asked = stage.now;
+  stage.pass(700ms);
+  me.tell(me.land());  // Late: the lease counts from when it was asked for.
+  EXPECT_EQ(me.deadline, group_timing.deadline(asked));
+  me.pass_without_store(group_timing.deadline(asked) - stage.now - 1ns);
+  EXPECT_TRUE(me.leads("e") && me.leads("f"));
+  EXPECT_EQ(me.count<group_effect::End>(), 0u);
+  me.pass_without_store(1ns);
+  EXPECT_FALSE(me.leads("e") || me.leads("f"));
+  EXPECT_EQ(me.reasons(), (std::vector{Reason::lapsed, Reason::lapsed}));
+}
+
+TEST(GroupCandidacy, AnAnswerThatComesAtTheDeadlineOrLaterRevivesNothing) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  const auto session = me.session;
+  me.pass_until_asked<ask::Write>();
+  const auto asked = *me.asked;
+  const auto answer = me.land();
+  stage.pass(me.deadline - stage.now);  // Nobody came to judge it before the answer does.
+  me.tell(answer);
+  EXPECT_FALSE(me.leads("e"));
+  EXPECT_EQ(me.reasons(), std::vector{Reason::lapsed});
+  ASSERT_TRUE(me.asks<ask::End>());  // Rule 3: it is ended by ourselves,
+  EXPECT_EQ(me.asks<ask::End>()->id, session);
+  EXPECT_NE(me.opened.back(), SessionId{});
+  me.answer();
+  me.ousting_returned("e");
+  me.settle();
+  EXPECT_TRUE(me.leads("e"));  // and nobody has to be waited for.
+  EXPECT_NE(me.session, session);
+}
+
+TEST(GroupCandidacy, AnOpenThatIsAnsweredTooLateIsEndedAndAnotherOneIsAsked) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  const auto open = *me.asked;
+  const auto answer = me.land();
+  stage.pass(group_timing.term - group_timing.margin);
+  me.tell(answer);
+  EXPECT_EQ(me.count<group_effect::Publish>(), 0u);
+  ASSERT_TRUE(me.asks<ask::End>());
+  EXPECT_EQ(me.asks<ask::End>()->id, me.opened.front());
+  me.settle();
+  EXPECT_TRUE(me.leads("e"));
+}
+
+TEST(GroupCandidacy, TenThousandElectionsThatLapseAtOnceAreToldInOneGo) {
+  GroupStage stage;
+  GroupScene me(stage);
+  const auto elections = names(10'000);
+  me.lead(elections);
+  me.stage.pass(me.deadline - stage.now);
+  me.tick();
+  std::size_t stops = 0;
+  for (const auto& effect : me.newest) stops += std::holds_alternative<group_effect::FireStop>(effect);
+  EXPECT_EQ(stops, elections.size());
+  EXPECT_TRUE(std::holds_alternative<group_effect::Withdraw>(me.newest.front()));
+  for (const auto& election : elections) me.ousting_returned(election);
+  me.settle();
+  EXPECT_TRUE(std::all_of(elections.begin(), elections.end(), [&](const auto& e) { return me.leads(e); }));
+}
+
+TEST(GroupCandidacy, TenThousandTenuresDrainAndReturnOneByOne) {
+  GroupStage stage;
+  GroupScene me(stage);
+  const auto elections = names(10'000);
+  me.lead(elections);
+  for (const auto& election : elections) me.leave(election);
+  for (const auto& election : elections) me.ousting_returned(election);
+  me.settle();
+  for (const auto& election : elections) ASSERT_TRUE(stage.lead(election).released) << election;
+}
+
+// ---- rule 3: our own session ----
+
+TEST(GroupCandidacy, ALapsedSessionIsEndedWithEveryBeatThatMayStandThere) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  me.pass_until_asked<ask::Write>();
+  me.land();
+  const auto beat = me.commit().next.record.beat;
+  me.unanswered();
+  me.pass_without_store(me.deadline - stage.now);
+  while (!me.asks<ask::End>()) me.pass_without_store(100ms);
+  const auto beats = me.asks<ask::End>()->beats;
+  EXPECT_TRUE(std::find(beats.begin(), beats.end(), beat) != beats.end());
+  me.answer();
+  EXPECT_TRUE(stage.store.sessions.begin()->second.record.released);
+}
+
+TEST(GroupCandidacy, ABeatThatWeNeverSentBelongsToACopyOfUs) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  stage.store.sessions.at(me.session).record.beat = 1;
+  me.push();  // Something happened: it looks.
+  ASSERT_TRUE(me.asks<ask::See>());
+  me.answer();
+  EXPECT_FALSE(me.leads("e"));
+  EXPECT_EQ(me.reasons(), std::vector{Reason::superseded});
+  EXPECT_TRUE(me.asks<ask::Open>());
+}
+
+// ---- rules 4 and 5: the commit ----
+
+TEST(GroupCandidacy, ACommitCarriesTheAcknowledgedBeatEveryLaterOneAndTheMarker) {
+  GroupStage stage(true);
+  GroupScene me(stage);
+  me.lead({});
+  me.join("e");
+  me.settle();
+  me.pass_until_asked<ask::Write>();
+  const auto first = me.commit();
+  EXPECT_EQ(first.beats.size(), 1u);
+  EXPECT_EQ(first.marker, stage.store.marker);
+  EXPECT_NE(first.marker, 0u);
+  me.unanswered();
+  me.pass_until_asked<ask::Write>();
+  EXPECT_EQ(me.commit().beats, (std::vector{first.beats[0], first.next.record.beat}));
+  const auto second = me.commit().next.record.beat;
+  EXPECT_NE(second, first.next.record.beat);
+  me.answer();
+  me.pass_until_asked<ask::Write>();
+  EXPECT_EQ(me.commit().beats, std::vector{second});
+}
+
+TEST(GroupCandidacy, ARefusedCommitEndsTheSessionAndIsWithdrawnBeforeAnyHook) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e", "f"});
+  me.pass_until_asked<ask::Write>();
+  stage.store.sessions.at(me.session).record.released = true;
+  me.answer();
+  EXPECT_EQ(me.reasons(), (std::vector{Reason::superseded, Reason::superseded}));
+  const auto at = [&](auto holds) { return std::find_if(me.newest.begin(), me.newest.end(), holds); };
+  EXPECT_LT(at([](const auto& e) { return std::holds_alternative<group_effect::Withdraw>(e); }),
+            at([](const auto& e) { return std::holds_alternative<group_effect::End>(e); }));
+}
+
+TEST(GroupCandidacy, ARefusalOfACommitThatStandsThereIsItsSecondDelivery) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  me.pass_until_asked<ask::Write>();
+  me.land();
+  me.answer();  // The same bytes once more: the beat that they demand is gone.
+  EXPECT_TRUE(me.leads("e"));
+  me.pass(1s);
+  EXPECT_TRUE(me.leads("e"));
+  EXPECT_EQ(me.opened.size(), 1u);
+}
+
+TEST(GroupCandidacy, AnUnansweredClaimIsNotLedAndClaimedAnewWithAGreaterToken) {  // and rule 9
+  GroupStage stage;
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.answer();
+  ASSERT_EQ(me.commit().claims.size(), 1u);
+  me.land();
+  const auto ghost = stage.lead("e").token;
+  me.unanswered();
+  EXPECT_FALSE(me.leads("e"));
+  me.pass(2s);
+  EXPECT_TRUE(me.leads("e"));
+  EXPECT_GT(me.led.at("e").token, ghost);
+  EXPECT_EQ(me.led.at("e").token, stage.lead("e").token);
+}
+
+TEST(GroupCandidacy, AnUnansweredReleaseIsRepeated) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  me.resign("e", 5s);
+  me.ousting_returned("e");
+  ASSERT_EQ(me.commit().releases.size(), 1u);
+  me.unanswered();
+  me.pass_until_asked<ask::Write>();
+  ASSERT_EQ(me.commit().releases.size(), 1u);
+  me.answer();
+  EXPECT_TRUE(stage.lead("e").released);
+}
+
+TEST(GroupCandidacy, TwelveHundredClaimsTakeThreeCommits) {
+  GroupStage stage;
+  GroupScene me(stage);
+  const auto elections = names(1200);
+  for (const auto& election : elections) me.join(election);
+  me.start();
+  me.answer();
+  std::vector<std::size_t> claims;
+  while (me.asks<ask::Write>()) {
+    EXPECT_EQ(refused_commit(me.commit()), std::nullopt);
+    claims.push_back(me.commit().claims.size());
+    me.answer();
+  }
+  EXPECT_EQ(claims, (std::vector<std::size_t>{500, 500, 200}));
+  EXPECT_TRUE(std::all_of(elections.begin(), elections.end(), [&](const auto& e) { return me.leads(e); }));
+}
+
+// ---- rule 6: what may be claimed ----
+
+TEST(GroupCandidacy, WhatIsAbsentIsClaimedATermAfterTheMarkerWasFirstSeenWhereDataCanBeLost) {
+  GroupStage stage(true);
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.settle();
+  me.pass(group_timing.term - 1ns);
+  EXPECT_FALSE(me.leads("e"));
+  me.pass(1ns);
+  EXPECT_TRUE(me.leads("e"));
+}
+
+TEST(GroupCandidacy, TheLongestTermThatIsKnownCounts) {
+  GroupStage stage(true);
+  stage.store.marker = 9;
+  stage.rival(rival, 1);
+  stage.store.sessions.at(rival).record.term = 25s;
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.pass(25s - 1ns);
+  EXPECT_FALSE(me.leads("e"));
+  me.pass(1ns);
+  EXPECT_TRUE(me.leads("e"));
+}
+
+TEST(GroupCandidacy, ALeadOfALivingSessionIsLeftAlone) {
+  GroupStage stage;
+  stage.rival(rival, 1);
+  stage.lead("e", {5}, rival);
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  for (std::uint64_t beat = 2; beat < 20; ++beat) {
+    me.pass(2s);
+    stage.rival(rival, beat);
+  }
+  EXPECT_FALSE(me.leads("e"));
+  EXPECT_EQ(stage.lead("e").token, Token{5});
+  EXPECT_EQ(me.candidacy.incumbent("e", stage.now)->name, "rival");
+}
+
+TEST(GroupCandidacy, WhatIsReleasedIsClaimedAtOnce) {
+  GroupStage stage;
+  stage.rival(rival, 1);
+  stage.lead("e", {5}, rival, true);
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.settle();
+  EXPECT_TRUE(me.leads("e"));
+}
+
+TEST(GroupCandidacy, ASessionThatIsAbsentCountsAsDeadATermAfterThatWasNoticed) {
+  GroupStage stage;
+  stage.lead("e", {5}, rival);  // whose session is in no look
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.pass(group_timing.term - 1ns);
+  EXPECT_FALSE(me.leads("e"));
+  me.pass(1ns);
+  EXPECT_TRUE(me.leads("e"));
+}
+
+/// Its lead is old news by then: no look tells it again.
+TEST(GroupCandidacy, ASessionThatVanishesFromTheStoreCountsAsDeadATermLater) {
+  GroupStage stage;
+  stage.rival(rival, 1);
+  stage.lead("e", {5}, rival);
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.pass(3s);
+  stage.store.sessions.erase(rival);
+  me.pass(2s);  // a renewal's look
+  me.pass(group_timing.term - 2s);
+  EXPECT_FALSE(me.leads("e"));
+  me.pass(2s);
+  EXPECT_TRUE(me.leads("e"));
+}
+
+TEST(GroupCandidacy, OurOwnSessionThatTheStoreLostKeepsNoElectionForEver) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  me.pass(3s);
+  stage.store.sessions.clear();
+  me.pass(2s);
+  EXPECT_EQ(me.reasons(), std::vector{Reason::superseded});
+  me.ousting_returned("e");
+  me.pass(group_timing.term - 3s);
+  EXPECT_FALSE(me.leads("e"));  // Nobody can know who leads it.
+  me.pass(3s);
+  EXPECT_TRUE(me.leads("e"));
+}
+
+TEST(GroupCandidacy, ASessionThatIsSeenAgainIsNotAbsent) {
+  GroupStage stage;
+  stage.lead("e", {5}, rival);
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.pass(9s);
+  stage.rival(rival, 1);
+  me.pass(1900ms);
+  stage.store.sessions.erase(rival);
+  me.pass(8s);
+  EXPECT_FALSE(me.leads("e"));
+  me.pass(4s);
+  EXPECT_TRUE(me.leads("e"));
+}
+
+// ---- pushes, and claims that come to nothing ----
+
+TEST(GroupCandidacy, APushedReleaseIsClaimedUnread) {
+  GroupStage stage;
+  stage.rival(rival, 1);
+  stage.lead("e", {5}, rival);
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.settle();
+  stage.lead("e", {5}, rival, true);
+  me.push(Release{"e", {5}, {}});
+  ASSERT_TRUE(me.asks<ask::Write>());
+  me.answer();
+  EXPECT_TRUE(me.leads("e"));
+}
+
+TEST(GroupCandidacy, AForgedPushCostsOneClaimAndNobodyHisTenure) {
+  GroupStage stage;
+  stage.rival(rival, 1);
+  stage.lead("e", {5}, rival);
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.settle();
+  me.push(Release{"e", {5}, {}});
+  ASSERT_TRUE(me.asks<ask::Write>());
+  me.answer();
+  EXPECT_FALSE(me.leads("e"));
+  EXPECT_TRUE(me.asks<ask::Await>()) << "it is not tried again";
+  EXPECT_EQ(me.candidacy.incumbent("e", stage.now)->name, "rival");
+  me.pass(1s);
+  EXPECT_EQ(stage.lead("e").token, Token{5});
+}
+
+TEST(GroupCandidacy, ALatePushOfAnEarlierTokenIsOnlyALook) {
+  GroupStage stage;
+  stage.rival(rival, 1);
+  stage.lead("e", {5}, rival);
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.settle();
+  me.push(Release{"e", {4}, {}});
+  ASSERT_TRUE(me.asks<ask::See>());
+  me.answer();
+  EXPECT_TRUE(me.asks<ask::Await>());
+}
+
+TEST(GroupCandidacy, WakesWithoutEndDoNotBecomeLooksWithoutEnd) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  int looks = 0;
+  for (int i = 0; i < 100; ++i) {
+    if (!me.asks<ask::Await>()) break;
+    me.push();
+    looks += me.asks<ask::See>() != nullptr;
+    me.settle();
+    stage.pass(1us);
+  }
+  EXPECT_LT(looks, 12);
+  EXPECT_GT(looks, 1);
+}
+
+/// As a store may do that skips what another transaction holds.
+TEST(GroupCandidacy, ARefusedClaimThatNoLookExplainsIsTriedAgainAfterAPause) {
+  for (const bool repeats : {false, true}) {
+    SCOPED_TRACE(repeats ? "every look repeats the lead" : "no look shows it again");
+    GroupStage stage;
+    stage.rival(rival, 1);
+    stage.lead("e", {5}, rival, true);
+    GroupScene me(stage);
+    me.join("e");
+    me.start();
+    me.answer();
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_EQ(me.commit().claims.size(), 1u);
+      const auto commit = me.commit();
+      auto refused = Committed{.granted = true, .token = {6}};
+      stage.store.sessions.at(me.session) = commit.next;
+      refused.look = stage.store.look(repeats ? "" : commit.cursor);
+      me.tell(Result<Committed>(refused));
+      ASSERT_FALSE(me.asks<ask::Write>()) << "a hot loop";
+      const auto then = stage.now;
+      me.pass_until_asked<ask::Write>();
+      EXPECT_GE(stage.now - then, group_timing.retry / 2);
+    }
+    me.answer();
+    EXPECT_TRUE(me.leads("e"));
+  }
+}
+
+// ---- rule 8: tokens ----
+
+TEST(GroupCandidacy, ATokenIsGreaterThanEveryOneThatWasSeenInTheGroup) {
+  GroupStage stage;
+  const Token far{9'000'000'000'000};
+  stage.rival(rival, 1);
+  stage.lead("foreign", far, rival);
+  GroupScene me(stage);
+  me.lead({"e"});
+  EXPECT_GT(me.led.at("e").token, far);
+}
+
+TEST(GroupCandidacy, ATokenBelowTheOneThatWasAskedForIsHandedBackUnled) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.answer();
+  const auto commit = me.commit();
+  auto answer = std::get<Result<Committed>>(me.land());
+  answer->token = Token{commit.at_least.value - 1};
+  me.tell(answer);
+  EXPECT_FALSE(me.leads("e"));
+  EXPECT_EQ(me.count<group_effect::Begin>(), 0u);
+  EXPECT_TRUE(me.reported(Fault::corrupt));
+}
+
+// ---- rule 9: what is granted and not led ----
+
+TEST(GroupCandidacy, AClaimThatIsGrantedAfterTheLapseIsNotLed) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  me.pass(1s);
+  me.join("f");
+  ASSERT_EQ(me.commit().claims.size(), 1u);
+  const auto answer = me.land();
+  stage.pass(me.deadline - stage.now);
+  me.tell(answer);
+  EXPECT_FALSE(me.leads("f"));
+  EXPECT_EQ(me.count<group_effect::Begin>(), 1u);
+}
+
+TEST(GroupCandidacy, AClaimThatIsGrantedAfterLeaveIsGivenBack) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.answer();
+  const auto answer = me.land();
+  me.leave("e");
+  me.tell(answer);
+  EXPECT_EQ(me.count<group_effect::Begin>(), 0u);
+  ASSERT_EQ(me.commit().releases.size(), 1u);
+  me.answer();
+  EXPECT_TRUE(stage.lead("e").released);
+}
+
+TEST(GroupCandidacy, AClaimThatLandsUnheardAfterLeaveIsGivenBack) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.answer();
+  me.land();
+  me.leave("e");
+  me.unanswered();
+  me.pass(3s);
+  EXPECT_TRUE(stage.lead("e").released);
+}
+
+/// We have seen that it names us. No look tells that again, so leave() has to remember it.
+TEST(GroupCandidacy, WhatNamesUsUnledIsGivenBackByLeave) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.answer();
+  me.land();
+  me.unanswered();
+  me.pass_until_asked<ask::Write>();
+  me.answer();  // Its look shows the ghost, which is claimed anew at once.
+  ASSERT_EQ(me.commit().claims.size(), 1u);
+  me.leave("e");
+  me.unanswered();  // That claim is lost.
+  me.pass(5s);
+  EXPECT_TRUE(stage.lead("e").released);
+}
+
+TEST(GroupCandidacy, WhatNamesUsUnledIsGivenBackByResign) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.answer();
+  me.land();
+  me.unanswered();
+  me.pass_until_asked<ask::Write>();
+  me.answer();
+  ASSERT_EQ(me.commit().claims.size(), 1u);
+  me.resign("e", 20s);
+  me.unanswered();
+  me.pass(5s);
+  EXPECT_TRUE(stage.lead("e").released);
+  EXPECT_FALSE(me.leads("e"));
+}
+
+TEST(GroupCandidacy, AClaimThatIsGrantedAfterResignIsGivenBack) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.answer();
+  me.resign("e", 5s);
+  me.settle();
+  EXPECT_FALSE(me.leads("e"));
+  EXPECT_EQ(me.count<group_effect::Begin>(), 0u);
+  EXPECT_TRUE(stage.lead("e").released);
+  me.pass(4s);
+  EXPECT_FALSE(me.leads("e"));
+  me.pass(1s);
+  EXPECT_TRUE(me.leads("e"));
+}
+
+// ---- rule 10: voluntary ends ----
+
+TEST(GroupCandidacy, ALeadIsReleasedAfterOustingReturned) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e", "f"});
+  me.resign("e", 5s);
+  EXPECT_TRUE(me.leads("e"));  // until the work has stopped
+  EXPECT_EQ(me.reasons(), std::vector{Reason::resigned});
+  me.pass(2900ms);
+  EXPECT_TRUE(me.leads("e"));
+  EXPECT_FALSE(stage.lead("e").released);
+  me.ousting_returned("e");
+  EXPECT_FALSE(me.leads("e"));
+  me.settle();
+  EXPECT_TRUE(stage.lead("e").released);
+  EXPECT_TRUE(me.leads("f"));
+}
+
+TEST(GroupCandidacy, AResignedElectionIsLeftAloneForItsCoolDownFromItsRelease) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  me.resign("e", 5s);
+  me.pass(1s);
+  me.ousting_returned("e");
+  me.settle();
+  me.pass(5s - 1ns);
+  EXPECT_FALSE(me.leads("e"));
+  me.pass(1ns);
+  EXPECT_TRUE(me.leads("e"));
+}
+
+TEST(GroupCandidacy, ACoolDownOutlivesTheSession) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  me.resign("e", 30s);
+  me.ousting_returned("e");
+  me.unanswered();  // the release
+  me.pass_without_store(11s);
+  EXPECT_FALSE(me.leads("e"));
+  me.pass(15s);
+  EXPECT_FALSE(me.leads("e"));
+  me.pass(16s);
+  EXPECT_TRUE(me.leads("e"));
+}
+
+TEST(GroupCandidacy, OustingThatOutlastsTheDrainKeepsTheDeadlineOfThatMomentAndTheOthersAreRenewed) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e", "f"});
+  me.resign("e", 30s);
+  me.pass(group_timing.drain - 1ns);
+  EXPECT_EQ(me.count<group_effect::Cap>(), 0u);
+  EXPECT_EQ(me.count<group_effect::FireExpired>(), 0u);
+  const auto cap = me.deadline;
+  me.pass(1ns);
+  ASSERT_EQ(me.count<group_effect::Cap>(), 1u);
+  EXPECT_EQ(me.all<group_effect::Cap>()[0].at, cap);
+  EXPECT_EQ(me.count<group_effect::FireExpired>(), 1u);
+  EXPECT_EQ(me.count<group_effect::Overrun>(), 1u);
+  EXPECT_TRUE(me.reported(Fault::hook_overran));
+  me.pass(cap - stage.now - 1ns);
+  EXPECT_TRUE(me.leads("e"));
+  EXPECT_FALSE(stage.lead("e").released);
+  me.pass(1ns);
+  EXPECT_FALSE(me.leads("e"));
+  EXPECT_TRUE(stage.lead("e").released) << "although the hook still runs";
+  const auto given_back = stage.now;
+  me.pass(10s);
+  EXPECT_TRUE(me.leads("f"));
+  EXPECT_EQ(me.count<group_effect::Unlead>(), 1u);
+  me.ousting_returned("e");
+  me.settle();
+  me.pass(given_back + 30s - stage.now - 1ns);
+  EXPECT_FALSE(me.leads("e")) << "the cool-down counts from the release";
+  me.pass(1ns);
+  EXPECT_TRUE(me.leads("e"));
+}
+
+TEST(GroupCandidacy, ALapseWhileTheWorkDrainsIsNotASecondEnd) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e", "f"});
+  me.pass_without_store(8s);
+  me.resign("e", 1s);
+  me.pass_without_store(me.deadline - stage.now);
+  EXPECT_FALSE(me.leads("e") || me.leads("f"));
+  EXPECT_EQ(me.reasons(), (std::vector{Reason::resigned, Reason::lapsed}));
+  me.ousting_returned("e");
+  me.ousting_returned("f");
+  me.pass(3s);
+  EXPECT_TRUE(me.leads("e") && me.leads("f"));
+}
+
+TEST(GroupCandidacy, ALapseFiresTheStopTokenAtTheDeadlineAndExpiredAtTheEndOfTheLease) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  const auto asked = me.deadline + group_timing.margin - group_timing.term;
+  const auto end = asked + group_timing.term - group_timing.clock_allowance();
+  me.pass_without_store(me.deadline - stage.now);
+  ASSERT_EQ(me.count<group_effect::FireStop>(), 1u);
+  ASSERT_EQ(me.all<group_effect::DoneBy>().size(), 1u);
+  EXPECT_EQ(me.all<group_effect::DoneBy>()[0].at, end);
+  me.pass_without_store(end - stage.now - 1ns);
+  EXPECT_EQ(me.count<group_effect::FireExpired>(), 0u);
+  me.pass_without_store(1ns);
+  EXPECT_EQ(me.count<group_effect::FireExpired>(), 1u);
+}
+
+TEST(GroupCandidacy, ATenureThatAnotherOneReplacedInTheStoreEndsAlone) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e", "f"});
+  stage.rival(rival, 1);
+  stage.lead("e", {stage.lead("e").token.value + 5}, rival);
+  me.pass(3s);
+  EXPECT_FALSE(me.leads("e"));
+  EXPECT_TRUE(me.leads("f"));
+  EXPECT_EQ(me.reasons(), std::vector{Reason::superseded});
+}
+
+// ---- step-downs ----
+
+TEST(GroupCandidacy, AStepDownEndsOneTenureAndLeavesTheElectionAloneForATerm) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e", "f"});
+  me.pass(1s);
+  stage.ask_to_step_down("e");
+  me.push();
+  me.settle();
+  EXPECT_EQ(me.reasons(), std::vector{Reason::step_down});
+  EXPECT_EQ(me.all<group_effect::End>()[0].detail, "asked by ops: drill");
+  me.ousting_returned("e");
+  me.settle();
+  EXPECT_TRUE(stage.lead("e").released);
+  me.pass(group_timing.term - 1ns);
+  EXPECT_FALSE(me.leads("e"));
+  EXPECT_TRUE(me.leads("f"));
+  me.pass(1ns);
+  EXPECT_TRUE(me.leads("e"));
+}
+
+TEST(GroupCandidacy, AStepDownOfAnEarlierTokenIsNotOurs) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  auto& kept = stage.store.leads.at("e");
+  kept.lead.step_down = StepDown{Token{kept.lead.token.value - 1}, "ops", "drill"};
+  kept.changed = ++stage.store.version;
+  me.pass(5s);
+  EXPECT_TRUE(me.leads("e"));
+  EXPECT_EQ(me.count<group_effect::End>(), 0u);
+}
+
+// ---- rule 11: stop ----
+
+TEST(GroupCandidacy, StopEndsTheSessionByOneWriteAfterAllWorkIsOver) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e", "f"});
+  const auto session = me.session;
+  me.stop();
+  EXPECT_EQ(me.reasons(), (std::vector{Reason::stopped, Reason::stopped}));
+  EXPECT_TRUE(me.leads("e") && me.leads("f"));
+  me.ousting_returned("e");
+  me.settle();
+  EXPECT_FALSE(stage.store.sessions.at(session).record.released);
+  me.ousting_returned("f");
+  ASSERT_TRUE(me.asks<ask::End>());
+  EXPECT_FALSE(me.leads("f")) << "withdrawn before the store is told";
+  me.answer();
+  EXPECT_TRUE(stage.store.sessions.at(session).record.released);
+  EXPECT_EQ(me.count<group_effect::Ended>(), 1u);
+  EXPECT_TRUE(me.candidacy.over());
+  EXPECT_EQ(me.candidacy.next_alarm(), Time::max());
+}
+
+TEST(GroupCandidacy, StopBeforeStartIsOverAtOnce) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.join("e");
+  me.stop();
+  EXPECT_TRUE(me.candidacy.over());
+  EXPECT_FALSE(me.asked);
+}
+
+TEST(GroupCandidacy, StopWhileASessionIsOpenedEndsIt) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  ASSERT_TRUE(me.asks<ask::Open>());
+  me.stop();
+  EXPECT_FALSE(me.candidacy.over());
+  me.settle();
+  EXPECT_TRUE(me.candidacy.over());
+  EXPECT_TRUE(stage.store.sessions.begin()->second.record.released);
+}
+
+TEST(GroupCandidacy, StopWhileAClaimIsOutstandingLeavesNothingBehind) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.answer();
+  ASSERT_EQ(me.commit().claims.size(), 1u);
+  me.stop();
+  me.settle();
+  EXPECT_TRUE(me.candidacy.over());
+  EXPECT_EQ(me.count<group_effect::Begin>(), 0u);
+  EXPECT_TRUE(stage.store.sessions.begin()->second.record.released);
+}
+
+TEST(GroupCandidacy, StopWhileItWaitsInterruptsTheWait) {
+  GroupStage stage;
+  stage.rival(rival, 1);
+  stage.lead("e", {5}, rival);
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.settle();
+  ASSERT_TRUE(me.asks<ask::Await>());
+  me.stop();
+  me.settle();
+  EXPECT_TRUE(me.candidacy.over());
+}
+
+TEST(GroupCandidacy, StopAfterTheLapseEndsTheLapsedSession) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  const auto session = me.session;
+  me.pass_without_store(me.deadline - stage.now);
+  me.stop();
+  me.ousting_returned("e");
+  for (int i = 0; i < 20 && !me.asks<ask::End>(); ++i) me.pass_without_store(100ms);
+  me.settle();
+  EXPECT_TRUE(me.candidacy.over());
+  EXPECT_TRUE(stage.store.sessions.at(session).record.released);
+}
+
+TEST(GroupCandidacy, StopWaitsForAHookThatOutlivesTheSession) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  me.stop();
+  me.pass(1min);
+  EXPECT_FALSE(me.candidacy.over());
+  EXPECT_FALSE(me.leads("e"));
+  EXPECT_TRUE(stage.lead("e").released);
+  me.ousting_returned("e");
+  me.settle();
+  EXPECT_TRUE(me.candidacy.over());
+}
+
+TEST(GroupCandidacy, StopDoesNotWaitForAStoreThatIsAway) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  me.stop();
+  me.ousting_returned("e");
+  me.pass_without_store(3s);
+  EXPECT_TRUE(me.candidacy.over());
+}
+
+// ---- a store call that ignores its limit ----
+
+TEST(GroupCandidacy, NothingMoreIsAskedUntilAWedgedCallReturns) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  me.pass_until_asked<ask::Write>();
+  const auto wedged = *std::exchange(me.asked, std::nullopt);
+  const auto answer = me.land(wedged);
+  for (int i = 0; i < 200; ++i) {
+    stage.pass(100ms);
+    me.tick();
+  }
+  EXPECT_FALSE(me.asked);
+  EXPECT_TRUE(me.reported(Fault::wedged));
+  EXPECT_FALSE(me.leads("e"));
+  EXPECT_EQ(me.reasons(), std::vector{Reason::lapsed});
+  me.ousting_returned("e");
+  me.tell(wedged, answer);
+  EXPECT_EQ(me.count<group_effect::Publish>(), 2u) << "its answer is worth nothing";
+  me.settle();
+  EXPECT_TRUE(me.leads("e"));
+}
+
+TEST(GroupCandidacy, StopDoesNotWaitForAWedgedCallButForTheHooks) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  me.pass_until_asked<ask::Write>();
+  me.asked.reset();
+  for (int i = 0; i < 50; ++i) {
+    stage.pass(100ms);
+    me.tick();
+  }
+  me.stop();
+  EXPECT_FALSE(me.candidacy.over());
+  me.ousting_returned("e");
+  ASSERT_EQ(me.count<group_effect::Ended>(), 1u);
+  EXPECT_TRUE(me.all<group_effect::Ended>()[0].store_wedged);
+}
+
+// ---- rule 12: the end of another's session ----
+
+TEST(GroupCandidacy, AnothersSessionIsEndedByTheVersionThatStoodUnchangedForItsTerm) {
+  GroupStage stage;
+  stage.rival(rival, 41);
+  stage.lead("e", {5}, rival);
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  const auto first_seen = stage.now;
+  me.pass_until_asked<ask::End>();
+  EXPECT_EQ(me.asks<ask::End>()->id, rival);
+  EXPECT_EQ(me.asks<ask::End>()->beats, std::vector<std::uint64_t>{41});
+  EXPECT_EQ(stage.now, first_seen + group_timing.term);
+  EXPECT_FALSE(me.leads("e"));
+  me.answer();
+  EXPECT_TRUE(stage.store.sessions.at(rival).record.released);
+  me.settle();
+  EXPECT_TRUE(me.leads("e"));
+}
+
+TEST(GroupCandidacy, ASightingCountsFromTheReceiptOfItsAnswer) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  stage.rival(rival, 41);
+  me.pass_until_asked<ask::Write>();
+  const auto answer = me.land();
+  stage.pass(800ms);
+  me.tell(answer);
+  const auto seen = stage.now;
+  me.pass_until_asked<ask::End>();
+  EXPECT_EQ(stage.now, seen + group_timing.term);
+}
+
+TEST(GroupCandidacy, ARefusedEndIsALookAndNotTriedAgainBeforeTheNewVersionWasSeenForATerm) {
+  GroupStage stage;
+  stage.rival(rival, 41);
+  stage.lead("e", {5}, rival);
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.pass_until_asked<ask::End>();
+  stage.rival(rival, 42);
+  me.answer();
+  ASSERT_TRUE(me.asks<ask::See>());
+  me.answer();
+  const auto seen = stage.now;
+  EXPECT_FALSE(me.leads("e"));
+  me.pass_until_asked<ask::End>();
+  EXPECT_GE(stage.now, seen + group_timing.term);
+  EXPECT_EQ(me.asks<ask::End>()->beats, std::vector<std::uint64_t>{42});
+}
+
+TEST(GroupCandidacy, ARefusedEndThatNoLookExplainsIsNotAHotLoop) {
+  GroupStage stage;
+  stage.rival(rival, 41);
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  for (int i = 0; i < 3; ++i) {
+    me.pass_until_asked<ask::End>();
+    const auto then = stage.now;
+    me.tell(Result<bool>(false));
+    me.settle();
+    ASSERT_FALSE(me.asks<ask::End>());
+    me.pass_until_asked<ask::End>();
+    EXPECT_GE(stage.now - then, group_timing.retry / 2);
+  }
+}
+
+TEST(GroupCandidacy, AnUnansweredEndFreesNothing) {
+  GroupStage stage;
+  stage.rival(rival, 41);
+  stage.lead("e", {5}, rival);
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.pass_until_asked<ask::End>();
+  me.unanswered();
+  EXPECT_FALSE(me.asks<ask::Write>() && !me.commit().claims.empty());
+  me.pass(3s);
+  EXPECT_TRUE(me.leads("e"));
+}
+
+TEST(GroupCandidacy, TwoProcessesThatEndEachOtherBothStandAgain) {
+  GroupStage stage;
+  GroupScene a(stage), b(stage, 5000);
+  a.lead({"a"});
+  b.lead({"b"});
+  a.pass(1s);  // Both know each other now.
+  b.pass(1s);
+  const auto of_a = a.session, of_b = b.session;
+  const auto beat_of = [&](SessionId id) { return stage.store.sessions.at(id).record.beat; };
+  ASSERT_TRUE(stage.store.end(of_b, {beat_of(of_b)}, 1));
+  ASSERT_TRUE(stage.store.end(of_a, {beat_of(of_a)}, 2));
+  for (int i = 0; i < 50; ++i) {
+    for (auto* scene : {&a, &b}) {
+      scene->tick();
+      scene->settle();
+    }
+    for (const auto& end : a.all<group_effect::End>()) a.ousting_returned(end.election);
+    for (const auto& end : b.all<group_effect::End>()) b.ousting_returned(end.election);
+    stage.pass(100ms);
+  }
+  EXPECT_TRUE(a.leads("a"));
+  EXPECT_TRUE(b.leads("b"));
+  EXPECT_NE(a.session, of_a);
+  EXPECT_NE(b.session, of_b);
+}
+
+// ---- rule 13: lost data ----
+
+TEST(GroupCandidacy, AnotherMarkerIsReportedAndNothingAbsentIsClaimedForATerm) {
+  GroupStage stage(true);
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.pass(11s);
+  ASSERT_TRUE(me.leads("e"));
+  stage.store.lose();
+  me.pass_until_asked<ask::Open>();  // The renewal was refused.
+  EXPECT_FALSE(me.leads("e"));
+  EXPECT_EQ(me.reasons(), std::vector{Reason::superseded});
+  me.ousting_returned("e");
+  me.answer();
+  EXPECT_TRUE(me.reported(Fault::corrupt));
+  me.pass(group_timing.term - 1ns);
+  EXPECT_FALSE(me.leads("e"));
+  me.pass(1ns);
+  EXPECT_TRUE(me.leads("e"));
+}
+
+TEST(GroupCandidacy, AGroupThatIsFoundedUnderAWatchersEyesHasLostNothing) {
+  GroupStage stage(true);
+  GroupScene me(stage);
+  me.start();
+  ASSERT_TRUE(me.asks<ask::See>());
+  me.settle();
+  stage.store.open(rival, Session{.record = {.beat = 1, .term = 10s}}, 77);
+  me.push();
+  me.settle();
+  EXPECT_FALSE(me.reported(Fault::corrupt));
+}
+
+TEST(GroupCandidacy, AFallenTokenIsReportedAndNothingIsClaimedForATerm) {
+  GroupStage stage;
+  stage.rival(rival, 1);
+  stage.lead("e", {500}, rival, true);
+  GroupScene me(stage);
+  me.start();
+  me.settle();
+  stage.lead("e", {400}, rival, true);
+  me.join("e");
+  me.settle();
+  EXPECT_TRUE(me.reported(Fault::corrupt));
+  me.pass(group_timing.term - 1ns);
+  EXPECT_FALSE(me.leads("e"));
+  me.pass(1ns);
+  EXPECT_TRUE(me.leads("e"));
+  EXPECT_GT(me.led.at("e").token, Token{500});
+}
+
+TEST(GroupCandidacy, ManyFallenTokensAreOneReport) {
+  GroupStage stage;
+  stage.rival(rival, 1);
+  for (const auto& election : names(100)) stage.lead(election, {500}, rival, true);
+  GroupScene me(stage);
+  me.start();
+  me.settle();
+  for (const auto& election : names(100)) stage.lead(election, {400}, rival, true);
+  me.push();
+  me.settle();
+  EXPECT_EQ(me.count<group_effect::Report>(), 1u);
+}
+
+// ---- rule 14: sweeps ----
+
+TEST(GroupCandidacy, EndedSessionsAreSweptWithinATermAndNoSweepIsAskedWithoutThem) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  me.pass(1min);
+  EXPECT_FALSE(me.asks<ask::Sweep>());
+  stage.rival(rival, 1);
+  stage.store.sessions.at(rival).record.released = true;
+  const auto then = stage.now;
+  me.pass_until_asked<ask::Sweep>();
+  EXPECT_LE(stage.now - then, group_timing.term + 2 * group_timing.renew);
+  me.answer();
+  EXPECT_FALSE(stage.store.sessions.contains(rival));
+  EXPECT_TRUE(me.leads("e"));
+}
+
+// ---- rule 15: the grid ----
+
+TEST(GroupCandidacy, RenewalsStayOnTheGridOfTheStoresClockAndKeepTheirJitter) {
+  GroupStage stage;
+  std::uint64_t drawn = 0;
+  GroupScene me(stage);
+  me.candidacy =
+      GroupCandidacy(Candidate{"me", "here"}, "life", group_timing, [&drawn] { return drawn += 0x9e3779b97f4a7c15; });
+  me.lead({"e"});
+  me.pass(1min);
+  Clock::Duration late = 0s;
+  for (int i = 0; i < 50; ++i) {
+    me.pass_until_asked<ask::Write>();
+    const auto off = std::chrono::milliseconds(stage.store.now_ms % (group_timing.renew / 1ms));
+    EXPECT_LE(off, 101ms);
+    late = std::max<Clock::Duration>(late, i < 25 ? 0ms : off);
+    stage.pass(5ms);
+    me.answer();
+  }
+  EXPECT_GT(late, 50ms) << "the jitter has worn off, and all processes ask at once";
+}
+
+TEST(GroupCandidacy, AClockOfTheStoreThatIsUselessCostsNoRenewal) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  for (int i = 0; i < 10; ++i) {
+    me.pass_until_asked<ask::Write>();
+    const auto asked = stage.now;
+    stage.store.now_ms = i % 2 ? 0 : -5;
+    me.answer();
+    me.pass_until_asked<ask::Write>();
+    EXPECT_EQ(stage.now, asked + group_timing.renew);
+    me.answer();
+  }
+}
+
+// ---- those that only watch ----
+
+TEST(GroupCandidacy, WhoTakesPartInNothingLooksAndNothingElse) {
+  GroupStage stage;
+  stage.rival(rival, 1);
+  stage.lead("e", {5}, rival);
+  GroupScene me(stage);
+  me.start();
+  const auto began = stage.now;
+  for (int i = 0; i < 5; ++i) {
+    me.pass_until_asked<ask::See>();
+    me.answer();
+  }
+  EXPECT_EQ(stage.now - began, 4 * (group_timing.term - group_timing.renew));
+  EXPECT_TRUE(me.opened.empty());
+  EXPECT_EQ(me.candidacy.incumbent("e", stage.now)->token, Token{5});
+}
+
+TEST(GroupCandidacy, WhoLeftEverythingAndLapsedGoesOnLooking) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  me.leave("e");
+  me.ousting_returned("e");
+  me.settle();
+  me.pass_without_store(12s);
+  me.pass(3s);
+  stage.rival(rival, 1);
+  stage.lead("e", {stage.lead("e").token.value + 1}, rival);
+  me.pass(9s);
+  ASSERT_TRUE(me.candidacy.incumbent("e", stage.now));
+  EXPECT_EQ(me.candidacy.incumbent("e", stage.now)->name, "rival");
+}
+
+TEST(GroupCandidacy, AtRestItAsksOncePerRenewalHoweverManyElections) {
+  for (const std::size_t elections : {1, 1000}) {
+    GroupStage stage;
+    GroupScene me(stage);
+    me.lead(names(elections));
+    me.pass(10s);
+    const auto before = me.count<group_effect::Ask>();
+    me.pass(100s);
+    EXPECT_NEAR(static_cast<double>(me.count<group_effect::Ask>() - before), 2 * 50, 4) << "a commit and a wait each";
+  }
+}
+
+}  // namespace
+}  // namespace tenure

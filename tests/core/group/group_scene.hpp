@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// One process of a group, with a clock that is only a number and a store that the test plays: it carries a question
+// out, or tells that nothing came of it, or both.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "group/group_candidacy.hpp"
+#include "group_model.hpp"
+
+namespace tenure::test {
+
+using namespace std::chrono_literals;
+
+inline const Timing group_timing{
+    .term = 10s, .renew = 2s, .retry = 200ms, .margin = 500ms, .call = 1s, .drain = 3s, .clock_rate_error = 0.0005};
+
+/// A store that several scenes may share. Its time is theirs.
+struct GroupStage {
+  GroupModel store{};
+  Clock::Time now{Clock::Time{1h}};
+
+  explicit GroupStage(bool can_lose = false) {
+    store.can_lose = can_lose;
+    pass(0s);
+  }
+  void pass(Clock::Duration by) {
+    now += by;
+    store.now_ms = 1'700'000'000'000 + now.time_since_epoch() / 1ms;
+  }
+  /// Another process's session. It was just written.
+  void rival(SessionId id, std::uint64_t beat) {
+    store.sessions[id] = Session{.record = {.token = Token{1},
+                                            .beat = beat,
+                                            .holder = "rival",
+                                            .incarnation = "other",
+                                            .term = group_timing.term,
+                                            .asked = now.time_since_epoch(),
+                                            .written_ms = store.now_ms}};
+  }
+  void lead(const std::string& election, Token token, SessionId by, bool released = false) {
+    store.leads[election] = {Lead{.token = token, .session = by, .released = released}, ++store.version};
+  }
+  const Lead& lead(const std::string& election) const { return store.leads.at(election).lead; }
+  void ask_to_step_down(const std::string& election) {
+    auto& kept = store.leads.at(election);
+    kept.lead.step_down = StepDown{kept.lead.token, "ops", "drill"};
+    kept.changed = ++store.version;
+  }
+};
+
+class GroupScene {
+ public:
+  explicit GroupScene(GroupStage& on, std::uint64_t seed = 100)
+      : stage(on), candidacy(Candidate{"me", "here"}, "life" + std::to_string(seed), group_timing, [seed]() mutable {
+          return ++seed;
+        }) {}
+
+  // ---- what the user does ----
+
+  void start() { candidacy.start(stage.now), take(); }
+  void join(const std::string& election) { candidacy.join(stage.now, election), take(); }
+  void leave(const std::string& election) { candidacy.leave(stage.now, election), take(); }
+  void resign(const std::string& election, std::optional<Clock::Duration> cool_down = {}) {
+    candidacy.resign(stage.now, election, cool_down), take();
+  }
+  void stop() { candidacy.stop(stage.now), take(); }
+  void ousting_returned(const std::string& election) { candidacy.ousting_returned(stage.now, election), take(); }
+  void tick() { candidacy.tick(stage.now), take(); }
+
+  /// Started, and it leads these.
+  void lead(const std::vector<std::string>& elections) {
+    for (const auto& election : elections) join(election);
+    start();
+    settle();
+    for (const auto& election : elections) ASSERT_TRUE(leads(election)) << election;
+  }
+
+  // ---- what the store does ----
+
+  template <class What>
+  const What* asks() const {
+    return asked ? std::get_if<What>(&asked->what) : nullptr;
+  }
+  const Commit& commit() const {
+    static const Commit none{};
+    const auto* write = asks<ask::Write>();
+    EXPECT_NE(write, nullptr) << "no commit was asked for";
+    return write ? write->commit : none;
+  }
+
+  using Answer = std::variant<Result<Committed>, Result<Look>, Result<bool>, Result<int>>;
+  /// It takes effect, and nobody is told.
+  Answer land() { return land(*asked); }
+  Answer land(const GroupQuestion& question) {
+    return std::visit([this](const auto& a) { return effect_of(a); }, question.what);
+  }
+  void tell(const Answer& answer) { tell(std::exchange(asked, std::nullopt).value(), answer); }
+  void tell(const GroupQuestion& question, const Answer& answer) {
+    if (const auto* committed = std::get_if<Result<Committed>>(&answer))
+      candidacy.committed(stage.now, question.id, *committed);
+    if (const auto* look = std::get_if<Result<Look>>(&answer)) candidacy.looked(stage.now, question.id, *look);
+    if (const auto* ended = std::get_if<Result<bool>>(&answer)) candidacy.ended(stage.now, question.id, *ended);
+    if (const auto* swept = std::get_if<Result<int>>(&answer)) candidacy.swept(stage.now, question.id, *swept);
+    take();
+  }
+  /// It takes effect and is answered, in no time.
+  void answer() {
+    ASSERT_TRUE(asked) << "nothing was asked";
+    ASSERT_FALSE(asks<ask::Await>()) << "a wait ends by a push, or by its limit";
+    tell(land());
+  }
+  /// No answer came. Whether it took effect, the test decides.
+  void unanswered() {
+    ASSERT_TRUE(asked);
+    const Error error{Fault::timed_out, "no answer"};
+    if (asks<ask::See>()) return tell(Result<Look>(error));
+    if (asks<ask::End>()) return tell(Result<bool>(error));
+    if (asks<ask::Sweep>()) return tell(Result<int>(error));
+    tell(Result<Committed>(error));
+  }
+  void push(std::optional<Release> release = {}) {
+    ASSERT_TRUE(asks<ask::Await>()) << "nobody waits";
+    const auto id = std::exchange(asked, std::nullopt)->id;
+    candidacy.awaited(stage.now, id, release);
+    take();
+  }
+  /// Answers all that is asked now. What never comes to rest is a hot loop.
+  void settle() {
+    for (int i = 0; asked && !asks<ask::Await>(); ++i) {
+      ASSERT_LT(i, 50) << "a hot loop at the store";
+      answer();
+    }
+  }
+  /// Answers all that is asked on the way, at once.
+  void pass(Clock::Duration by) {
+    const auto to = stage.now + by;
+    settle();
+    while (due() <= to && !testing::Test::HasFatalFailure()) {
+      step();
+      settle();
+    }
+    stage.pass(to - stage.now);
+    tick();
+    settle();
+  }
+  /// Until this is asked, which is left open. All else is answered at once.
+  template <class What>
+  void pass_until_asked() {
+    const auto until = stage.now + 1min;
+    while (!asks<What>() && !testing::Test::HasFatalFailure()) {
+      if (asked && !asks<ask::Await>()) {
+        answer();
+        continue;
+      }
+      ASSERT_LE(due(), until) << "it was never asked";
+      step();
+    }
+  }
+  /// Nothing that is asked takes effect, and no answer comes.
+  void pass_without_store(Clock::Duration by) {
+    const auto to = stage.now + by;
+    while (due() <= to && !testing::Test::HasFatalFailure()) step();
+    stage.pass(to - stage.now);
+    tick();
+  }
+
+  // ---- what came out ----
+
+  bool leads(const std::string& election) const {
+    const auto it = led.find(election);
+    return it != led.end() && it->second.session == session && stage.now < std::min(deadline, it->second.cap);
+  }
+  template <class E>
+  std::vector<E> all() const {
+    std::vector<E> found;
+    for (const auto& effect : history)
+      if (const auto* e = std::get_if<E>(&effect)) found.push_back(*e);
+    return found;
+  }
+  template <class E>
+  std::size_t count() const {
+    return all<E>().size();
+  }
+  bool reported(Fault fault) const {
+    const auto reports = all<group_effect::Report>();
+    return std::any_of(reports.begin(), reports.end(), [&](const auto& r) { return r.error.fault == fault; });
+  }
+  std::vector<Reason> reasons() const {
+    std::vector<Reason> reasons;
+    for (const auto& end : all<group_effect::End>()) reasons.push_back(end.reason);
+    return reasons;
+  }
+
+  struct Led {
+    Token token;
+    SessionId session;
+    Clock::Time cap{Clock::Time::max()};
+  };
+  GroupStage& stage;
+  GroupCandidacy candidacy;
+  std::optional<GroupQuestion> asked;
+  std::vector<GroupEffect> history, newest;  ///< All effects; those of the last fact.
+  std::map<std::string, Led> led;
+  SessionId session{};
+  Clock::Time deadline{};
+  std::vector<SessionId> opened;  ///< Every id that was sent.
+
+ private:
+  /// When the process does something, or a call reaches its limit.
+  Clock::Time due() const { return asked ? std::min(candidacy.next_alarm(), asked->by) : candidacy.next_alarm(); }
+
+  void step() {
+    stage.pass(std::max(due() - stage.now, Clock::Duration::zero()));
+    if (!asked || stage.now < asked->by)
+      tick();
+    else if (asks<ask::Await>())
+      push();
+    else
+      unanswered();
+    ASSERT_GT(candidacy.next_alarm(), stage.now) << "an alarm that does not move is a hot loop";
+  }
+
+  void take() {
+    newest.clear();
+    do {
+      interrupted_ = false;
+      std::vector<GroupEffect> effects;
+      candidacy.take_effects(effects);
+      for (auto& effect : effects) std::visit([this](auto& e) { carry_out(e); }, effect);
+      newest.insert(newest.end(), effects.begin(), effects.end());
+      history.insert(history.end(), effects.begin(), effects.end());
+      if (interrupted_) candidacy.awaited(stage.now, std::exchange(asked, std::nullopt)->id, std::nullopt);
+    } while (interrupted_);
+  }
+  void carry_out(group_effect::Ask& e) {
+    ASSERT_FALSE(asked) << "two questions at once";
+    asked = e.question;
+    if (const auto* open = asks<ask::Open>()) opened.push_back(open->id);
+  }
+  void carry_out(group_effect::Interrupt&) {
+    ASSERT_TRUE(asks<ask::Await>());
+    interrupted_ = true;
+  }
+  void carry_out(group_effect::Publish& e) { session = e.session, deadline = e.deadline; }
+  void carry_out(group_effect::Withdraw&) { session = {}; }
+  void carry_out(group_effect::Lead& e) { led[e.election] = {e.token, e.session}; }
+  void carry_out(group_effect::Unlead& e) { led.erase(e.election); }
+  void carry_out(group_effect::Cap& e) { led.at(e.election).cap = e.at; }
+  template <class Other>
+  void carry_out(Other&) {}
+
+  Answer effect_of(const ask::Open& a) { return Result<Committed>(stage.store.open(a.id, a.session, ++markers_)); }
+  Answer effect_of(const ask::Write& a) { return Result<Committed>(stage.store.commit(a.commit)); }
+  Answer effect_of(const ask::See& a) { return Result<Look>(stage.store.look(a.cursor)); }
+  Answer effect_of(const ask::End& a) { return Result<bool>(stage.store.end(a.id, a.beats, a.new_beat)); }
+  Answer effect_of(const ask::Sweep&) { return Result<int>(stage.store.sweep()); }
+  Answer effect_of(const ask::Await&) { return Result<int>(0); }
+
+  std::uint64_t markers_{1000};
+  bool interrupted_{};
+};
+
+}  // namespace tenure::test

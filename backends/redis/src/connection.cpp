@@ -62,7 +62,7 @@ std::optional<Error> Connection::connect_once(CallThread::Attempt& attempt) {
         : master_   ? *master_
         : by_socket ? Address{"127.0.0.1"}  // where a cluster names no host
                     : options_.servers[seed_ % options_.servers.size()];
-  wire_.emplace("redis " + (by_socket ? printable(options_.socket) : to_string(at_)));
+  wire_.emplace("redis " + (by_socket ? printable(options_.socket) : to_string(at_)), most_);
   if (auto error = begin(attempt, "resolving, TCP")) return error;
   if (auto error =
           by_socket ? wire_->connect(options_.socket, attempt.patience()) : wire_->connect(at_, attempt.patience()))
@@ -144,9 +144,8 @@ bool Connection::stale() const {
 
 // ---- asking it ----
 
-Result<std::optional<Reply>> Connection::run(const Script& script, const std::string& key,
-                                             const std::vector<std::string>& arguments, bool follow) {
-  auto answer = call(script, key, arguments);
+Result<std::optional<Reply>> Connection::run(const Call& call, bool follow) {
+  auto answer = send(call);
   if (!answer) {
     drop();
     return std::move(answer).error();
@@ -162,20 +161,20 @@ Result<std::optional<Reply>> Connection::run(const Script& script, const std::st
   return std::nullopt;
 }
 
-Result<Reply> Connection::call(const Script& script, const std::string& key,
-                               const std::vector<std::string>& arguments) {
-  Command command{"EVALSHA", std::string(script.sha1), "1", key};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  const auto send = [&]() -> Result<Reply> {
+Result<Reply> Connection::send(const Call& call) {
+  Command command{"EVALSHA", std::string(call.script->sha1), std::to_string(call.keys.size())};
+  command.insert(command.end(), call.keys.begin(), call.keys.end());
+  command.insert(command.end(), call.arguments.begin(), call.arguments.end());
+  const auto ask = [&]() -> Result<Reply> {
     if (asking_)
       if (auto asked = wire_->ask({"ASKING"}); !asked) return asked;
     return wire_->ask(command);
   };
-  auto answer = send();
+  auto answer = ask();
   if (!answer || !answer->is_error() || code_of(answer->text) != "NOSCRIPT") return answer;
   command[0] = "EVAL";
-  command[1] = script.text;
-  return send();
+  command[1] = call.script->text;
+  return ask();
 }
 
 std::optional<Error> Connection::await_replicas(Clock::Time until) {

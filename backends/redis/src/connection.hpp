@@ -10,26 +10,42 @@
 #include <tenure/conditional_store.hpp>
 #include <tenure/kit/call_thread.hpp>
 
-#include "record.hpp"
+#include "script.hpp"
 #include "wire.hpp"
 
 namespace tenure::redis {
+
+/// A script to run.
+struct Call {
+  const Script* script{};
+  std::vector<std::string> keys{};  ///< Of one hash slot.
+  std::vector<std::string> arguments{};
+};
 
 /// REQUIRES: used on one CallThread.
 class Connection final : public CallThread::Connection {
  public:
   enum class Use { commands, notices };
-  /// `master`: as Sentinels name it; nothing: one of the options' servers. `client`: what CLIENT SETNAME calls us.
-  Connection(Options options, Use use, std::optional<Address> master, std::string client)
-      : options_(std::move(options)), use_(use), master_(std::move(master)), client_(std::move(client)) {}
+  struct Purpose {
+    Options options;
+    Use use{};
+    std::string client{};  ///< What CLIENT SETNAME calls us.
+    ReplyLimit most{record_limit};
+  };
+  /// `master`: as Sentinels name it; nothing: one of the options' servers.
+  Connection(const Purpose& purpose, std::optional<Address> master)
+      : options_(purpose.options),
+        use_(purpose.use),
+        client_(purpose.client),
+        most_(purpose.most),
+        master_(std::move(master)) {}
 
   std::optional<Error> connect(CallThread::Attempt& attempt) override;
   bool stands() override;
 
   /// What the script returned. An error that the server answers is an error here, and so is a redirection unless we
   /// `follow` it. Nothing: another server has the record, and the next call goes there.
-  Result<std::optional<Reply>> run(const Script& script, const std::string& key,
-                                   const std::vector<std::string>& arguments, bool follow);
+  Result<std::optional<Reply>> run(const Call& call, bool follow);
 
   /// Whether as many replicas as the options ask for have what was written on this connection.
   std::optional<Error> await_replicas(Clock::Time until);
@@ -55,13 +71,14 @@ class Connection final : public CallThread::Connection {
   bool stale() const;
   void drop();
 
-  Result<Reply> call(const Script& script, const std::string& key, const std::vector<std::string>& arguments);
+  Result<Reply> send(const Call& call);
   Error explained(const Reply& reply) const;
 
   const Options options_;
   const Use use_;
-  const std::optional<Address> master_;
   const std::string client_;
+  const ReplyLimit most_;
+  const std::optional<Address> master_;
   std::optional<Wire> wire_;
   bool ready_{}, subscribed_{};
   bool ended_{};               ///< The attempt: no server is to be tried any more.

@@ -5,8 +5,9 @@
 #include <map>
 
 #include <tenure/kit/logging.hpp>
-#include <tenure/kit/text.hpp>
 #include <tenure/log.hpp>
+
+#include "written.hpp"
 
 namespace tenure::redis {
 
@@ -48,17 +49,7 @@ return 1)",
 
 namespace {
 
-constexpr std::chrono::hours longest_term{24 * 365};  // of any version: what milliseconds cannot overflow by
-constexpr std::size_t most_incarnation_bytes = 64;
-
 using Fields = std::map<std::string_view, std::string_view>;
-
-/// As we write it.
-template <class T>
-std::optional<T> exact(std::string_view text) {
-  const auto value = number<T>(text);
-  return value && std::to_string(*value) == text ? value : std::nullopt;
-}
 
 /// Reads fields by name, each once, and knows whether all were there and right.
 class FieldReader {
@@ -105,10 +96,6 @@ std::optional<std::int64_t> milliseconds_of(const Reply& time) {
   const auto seconds = exact<std::int64_t>(time.list[0].text), micros = exact<std::int64_t>(time.list[1].text);
   if (!seconds || !micros || *seconds < 0 || *seconds > std::int64_t{1} << 40) return std::nullopt;
   return *seconds * 1000 + *micros / 1000;
-}
-
-Error no_answer(const std::string& key) {
-  return {Fault::corrupt, "the server's answer about " + printable(key) + " is not one that its script gives"};
 }
 
 void take_step_down(FieldReader& reader, Read& out) {

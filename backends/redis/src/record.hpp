@@ -9,13 +9,10 @@
 #include <tenure/conditional_store.hpp>
 
 #include "reply.hpp"
+#include "script.hpp"
 
 namespace tenure::redis {
 
-/// Constant text, one key, everything else by argument. `sha1` is the server's name for it.
-struct Script {
-  std::string_view text, sha1;
-};
 extern const Script read_script, swap_script, step_down_script;
 
 inline constexpr int format_version = 1;

@@ -8,6 +8,8 @@
 #include <tenure/kit/text.hpp>
 #include <tenure/log.hpp>
 
+#include "written.hpp"
+
 namespace tenure::redis {
 namespace {
 
@@ -34,7 +36,7 @@ constexpr Meaning meanings[] = {
     {"MISCONF", Fault::misconfigured, "it cannot save to its disk and takes no writes; its log says why"},
     {"NOREPLICAS", Fault::unreachable, "it has fewer replicas than its min-replicas-to-write"},
     {"WRONGTYPE", Fault::misconfigured,
-     "the election's key holds something other than a record; choose another prefix"},
+     "a key that it needs holds something that tenure did not write; choose another prefix"},
     {"NOSCRIPT", Fault::unreachable, "it forgot a script between two commands"},
     {"MOVED", Fault::unreachable, "its cluster redirected the call too often"},
     {"ASK", Fault::unreachable, "its cluster redirected the call too often"},
@@ -85,6 +87,10 @@ Error explained(std::string_view error, const std::string& where, bool quote) {
     return {Fault::misconfigured,
             where + " does not support a required command; use Redis 6 or newer, with no command renamed"};
   return {Fault::unreachable, where + " refuses" + (quote ? ": " + printable(error) : std::string())};
+}
+
+Error no_answer(const std::string& key) {
+  return {Fault::corrupt, "the server's answer about " + printable(key) + " is not one that its script gives"};
 }
 
 std::optional<int> port_of(std::string_view text) {

@@ -94,7 +94,8 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
   std::vector<Said> said;
   std::optional<Address> master;
   std::stop_source moved;
-  Time wanted{Time::min()};  ///< Answers to what is asked from here on.
+  Time wanted{Time::min()};   ///< Answers to what is asked from here on.
+  Time doubted{Time::min()};  ///< What was said before says nothing any more.
   std::vector<Made> made;
   std::optional<std::string> warning;
   Waker* caller{};
@@ -361,6 +362,7 @@ Result<Sentinels::Named> Sentinels::master(Time since, const Limit& limit) {
   auto& waker = own ? *own : *state.waker;
   std::stop_source left(std::nostopstate);
   std::unique_lock lock(state.mutex);
+  since = std::max(since, state.doubted);
   if (since > state.wanted) {
     state.wanted = since;
     state.wake();
@@ -384,6 +386,11 @@ Result<Sentinels::Named> Sentinels::master(Time since, const Limit& limit) {
   lock.unlock();
   left.request_stop();
   return out;
+}
+
+void Sentinels::doubt() {
+  const std::lock_guard lock(state_->mutex);
+  state_->doubted = now();
 }
 
 std::optional<Sentinels::Named> Sentinels::known() {

@@ -34,6 +34,9 @@ class Sentinels {
   /// By answers to what was asked at `since` (boot_clock()) or later; Clock::Time::min(): by the newest there are.
   Result<Named> master(Clock::Time since, const Limit& limit);
 
+  /// The master did not answer: what was said before is not relied upon any more.
+  void doubt();
+
   /// As last named, whether one still answers or not.
   std::optional<Named> known();
 

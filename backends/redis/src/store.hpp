@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One election's record on a server: carries questions to the connections and answers back.
+// One election's record on a server.
 #pragma once
 #include <memory>
 #include <optional>
@@ -7,12 +7,10 @@
 #include <vector>
 
 #include <tenure/conditional_store.hpp>
-#include <tenure/kit/call_thread.hpp>
 #include <tenure/log.hpp>
 
-#include "connection.hpp"
-#include "record.hpp"
-#include "sentinels.hpp"
+#include "link.hpp"
+#include "script.hpp"
 
 namespace tenure::redis {
 
@@ -28,38 +26,14 @@ class Store final : public ConditionalStore {
   std::optional<Error> request_step_down(const StepDown& request, const Limit& limit) override;
 
  private:
-  /// A connection on a thread of its own, to one master for ever.
-  struct ThreadedConnection {
-    ThreadedConnection(const Options& options, Connection::Use use, const std::optional<Address>& to,
-                       const std::string& client)
-        : master(to), connection(std::make_shared<Connection>(options, use, to, client)), thread(connection) {}
-    const std::optional<Address> master;  ///< As Sentinels named it.
-    const std::shared_ptr<Connection> connection;
-    CallThread thread;
-  };
-  /// Which server to ask, and whether it is still the right one.
-  struct Target {
-    std::optional<Address> master{};  ///< As Sentinels name it; nothing: one of the options' servers.
-    std::stop_token moved{};          ///< Requested once Sentinels name another.
-  };
-
-  Result<Target> find_target(Clock::Time since, const Limit& limit);
-  Result<ThreadedConnection*> connection_to(const Target& target, std::optional<ThreadedConnection>& kept,
-                                            Connection::Use use) const;
-  Result<Reply> run(const Script& script, const std::vector<std::string>& arguments, const Limit& limit,
-                    Clock::Time named_since = Clock::Time::min(), int replicas = 0);
-  Result<std::optional<Version>> listen(const std::optional<Version>& seen, const Limit& limit);
-  void warn(const std::string& message) const;
+  Call call(const Script& script, std::vector<std::string> arguments) const;
 
   const Options options_;
-  const std::string election_, key_, client_;
-  const Log log_;
-  std::optional<Sentinels> sentinels_;
-  Clock::Time doubted_{Clock::Time::min()};  ///< What Sentinels said before is not relied upon any more.
-  std::optional<Clock::Time> attempt_;       ///< Since when the Sentinels are asked, of a read that a claim may follow.
-  std::optional<ThreadedConnection> commands_;
-  std::optional<ThreadedConnection> notices_;  ///< Once it waited.
-  std::string last_warning_;                   ///< Why it cannot subscribe.
+  const std::string key_, client_;
+  const Warn warn_;
+  const std::shared_ptr<Sentinels> sentinels_;  ///< Nothing: there are none.
+  Link commands_, notices_;
+  std::optional<Clock::Time> attempt_;  ///< Since when the Sentinels are asked, of a read that a claim may follow.
 };
 
 }  // namespace tenure::redis

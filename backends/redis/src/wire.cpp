@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/log.hpp>
@@ -20,34 +21,27 @@ namespace {
 using std::chrono::duration_cast;
 using std::chrono::microseconds;
 
-constexpr std::size_t most_reply_bytes = 256 << 10;  // a record has less than 1 KiB, INFO some 10
-constexpr std::size_t most_elements = 1024;
-
 timeval timeval_of(Clock::Duration time) {
   const auto us = duration_cast<microseconds>(time).count();
   return {static_cast<decltype(timeval::tv_sec)>(us / 1'000'000),
           static_cast<decltype(timeval::tv_usec)>(us % 1'000'000)};
 }
 
-/// Also where there is no memory for it.
-std::string more_than(std::size_t most, const char* unit) {
-  return "a reply of more than " + std::to_string(most) + " " + unit +
-         ", far more than a record has; remove what somebody else wrote to the election's key";
-}
-
 decltype(redisReplyObjectFunctions::createArray) create_any_array;  ///< hiredis' own.
 
 /// What a header announces is allocated before any of it has come.
-void limit_elements(redisReader& reader) {
+void limit_elements(redisReader& reader, std::size_t most) {
   static auto functions = [&reader] {
     auto limited = *reader.fn;
     create_any_array = limited.createArray;
     limited.createArray = [](const redisReadTask* task, auto n) -> void* {  // an int, and from 1.0 on a size_t
-      return static_cast<std::size_t>(n) > most_elements ? nullptr : create_any_array(task, n);
+      const auto limit = reinterpret_cast<std::uintptr_t>(task->privdata);
+      return static_cast<std::size_t>(n) > limit ? nullptr : create_any_array(task, n);
     };
     return limited;
   }();
   reader.fn = &functions;
+  reader.privdata = reinterpret_cast<void*>(static_cast<std::uintptr_t>(most));
 }
 
 Reply value_of(const redisReply& raw) {
@@ -72,6 +66,11 @@ void CloseContext::operator()(redisContext* context) const { redisFree(context);
 
 Error Wire::broken(const std::string& what) const { return {Fault::unreachable, name_ + ": " + printable(what)}; }
 
+/// Also where there is no memory for it.
+Error Wire::too_much(std::size_t most, const char* unit) const {
+  return broken("a reply of more than " + std::to_string(most) + " " + unit + ", " + most_.advice);
+}
+
 std::optional<Error> Wire::connect(const Address& to, Clock::Duration patience) {
   return made(redisConnectWithTimeout(to.host.c_str(), to.port, timeval_of(patience)));
 }
@@ -87,7 +86,7 @@ std::optional<Error> Wire::made(redisContext* context) {
   if (context_->err != 0) return broken(context_->errstr);
   ::fcntl(context_->fd, F_SETFD, FD_CLOEXEC);
   if (context_->connection_type == REDIS_CONN_TCP) redisEnableKeepAlive(context_.get());
-  limit_elements(*context_->reader);
+  limit_elements(*context_->reader, most_.elements);
   return std::nullopt;
 }
 
@@ -133,7 +132,7 @@ Result<Reply> Wire::receive() {
 Result<std::optional<Reply>> Wire::next() {
   void* raw = nullptr;
   if (redisGetReplyFromReader(context_.get(), &raw) != REDIS_OK)
-    return broken(context_->err == REDIS_ERR_OOM ? more_than(most_elements, "elements") : context_->errstr);
+    return context_->err == REDIS_ERR_OOM ? too_much(most_.elements, "elements") : broken(context_->errstr);
   if (raw == nullptr) return std::nullopt;
   const std::unique_ptr<redisReply, void (*)(void*)> reply(static_cast<redisReply*>(raw), freeReplyObject);
   received_ = 0;
@@ -145,7 +144,7 @@ std::optional<Error> Wire::fill() {
   if (redisBufferRead(context_.get()) != REDIS_OK)
     return broken(errno == EAGAIN ? "no answer in time" : context_->errstr);
   received_ += context_->reader->len - before;
-  if (received_ > most_reply_bytes) return broken(more_than(most_reply_bytes / 1024, "KiB"));
+  if (received_ > most_.bytes) return too_much(most_.bytes / 1024, "KiB");
   return std::nullopt;
 }
 

@@ -20,15 +20,25 @@ namespace tenure::redis {
 
 using Command = std::vector<std::string>;
 
+/// What one reply may have at most, so that no server can fill our memory.
+struct ReplyLimit {
+  std::size_t bytes, elements;
+  const char* advice;  ///< What more than that means.
+};
+
+/// A record has less than 1 KiB, INFO some 10.
+inline constexpr ReplyLimit record_limit{
+    256 << 10, 1024, "far more than a record has; remove what somebody else wrote to the election's key"};
+
 struct CloseContext {
   void operator()(redisContext* context) const;
 };
 
-/// What a server sends is limited in size, so that none can fill our memory. REQUIRES: one thread at a time.
+/// REQUIRES: one thread at a time.
 class Wire {
  public:
   /// `name`: "redis 127.0.0.1:6379", for messages.
-  explicit Wire(std::string name) : name_(std::move(name)) {}
+  explicit Wire(std::string name, const ReplyLimit& most = record_limit) : name_(std::move(name)), most_(most) {}
 
   /// Blocks: resolves the name, and connects within `patience` to each of its addresses. TLS comes with secure().
   std::optional<Error> connect(const Address& to, Clock::Duration patience);
@@ -55,8 +65,10 @@ class Wire {
 
  private:
   std::optional<Error> made(redisContext* context);
+  Error too_much(std::size_t most, const char* unit) const;
 
   const std::string name_;
+  const ReplyLimit most_;
   std::unique_ptr<redisContext, CloseContext> context_;
   std::size_t received_{};  ///< Bytes of the reply that is coming.
 };

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string_view>
+
+namespace tenure::redis {
+
+/// Constant text: keys and everything else come by argument. `sha1` is the server's name for it.
+struct Script {
+  std::string_view text, sha1;
+};
+
+}  // namespace tenure::redis

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is common to all that we write to a server and read back.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <tenure/error.hpp>
+#include <tenure/kit/text.hpp>
+
+namespace tenure::redis {
+
+inline constexpr std::chrono::hours longest_term{24 * 365};  ///< Of any version: milliseconds cannot overflow by it.
+inline constexpr std::size_t most_incarnation_bytes = 64;
+
+/// The number, if the text is as we write it.
+template <class T>
+std::optional<T> exact(std::string_view text) {
+  const auto value = number<T>(text);
+  return value && std::to_string(*value) == text ? value : std::nullopt;
+}
+
+/// What a script of ours cannot have answered. `key`: for messages.
+Error no_answer(const std::string& key);
+
+}  // namespace tenure::redis

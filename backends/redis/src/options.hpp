@@ -15,7 +15,8 @@ Options from(Url url);
 void check(const Options& options);
 
 /// The key of an election's record, and the channel of its changes. Different elections have different keys whatever
-/// bytes are in their names; what stands between braces lets a cluster keep a user's own keys beside it.
+/// bytes are in their names; what stands between braces lets a cluster keep a user's own keys beside it. A group's keys
+/// begin with it.
 std::string key_of(const Options& options, const std::string& election);
 
 /// "host:port", an IPv6 address in brackets.

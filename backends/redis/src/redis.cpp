@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tenure/redis.hpp>
 
-#include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
 #include <tenure/kit/security.hpp>
 #include <tenure/lock_table.hpp>
 
+#include "group_store.hpp"
 #include "options.hpp"
 #include "store.hpp"
 
@@ -18,12 +18,10 @@ constexpr const char* remedy = "Set Options::tls, or write rediss:// in the URL"
 constexpr const char* remedy = "This build has no TLS: let a local TLS proxy such as stunnel carry the connection";
 #endif
 
-void warn(const Log& log, const Options& options, const std::string& election) {
+void warn_of_plain_text(const Options& options, const Warn& warn) {
   if (options.tls) return;
   for (const auto& server : options.servers)
-    if (!loopback(server.host))
-      tell(log, Level::warning, unprotected("server " + to_string(server), remedy),
-           {{"election", election}, {"store", "redis"}});
+    if (!loopback(server.host)) warn(unprotected("server " + to_string(server), remedy));
 }
 
 }  // namespace
@@ -37,8 +35,14 @@ std::shared_ptr<ConditionalStore> store(const Options& options, const std::strin
 std::shared_ptr<Backend> open(const Options& options, const std::string& election, Candidate candidate, Log log) {
   candidate = checked(std::move(candidate));
   auto store = std::make_shared<Store>(options, election, candidate.name, log);
-  warn(log, options, election);
+  warn_of_plain_text(options, warnings(log, "election", election));
   return lock_table(std::move(store), election, std::move(candidate), std::move(log));
+}
+
+std::shared_ptr<GroupStore> open_group(const Options& options, const std::string& group, Log log) {
+  auto store = std::make_shared<Group>(options, group, log);
+  warn_of_plain_text(options, warnings(std::move(log), "group", group));
+  return store;
 }
 
 Presets presets() { return lock_table_presets(); }

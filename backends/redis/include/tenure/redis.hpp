@@ -8,6 +8,7 @@
 #include <tenure/backend.hpp>
 #include <tenure/candidate.hpp>
 #include <tenure/conditional_store.hpp>
+#include <tenure/group_store.hpp>
 #include <tenure/log.hpp>
 #include <tenure/open.hpp>
 #include <tenure/redis_export.hpp>
@@ -79,6 +80,20 @@ TENURE_REDIS_EXPORT std::shared_ptr<Backend> open(const Options& options, const 
 /// The store below it, to build upon. Throws as open() does.
 TENURE_REDIS_EXPORT std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election,
                                                             Log log = {});
+
+/// Many elections at the price of one: a group of them, kept in three keys of one slot, PREFIX{GROUP}:s (sessions), :e
+/// (leads) and :log (what changed; its key is the channel too). Each verb is one script. All that open() says of
+/// losses, replicas, Sentinels and `maxmemory-policy` holds here.
+///
+/// A group that is lost, or one of its hashes, is founded anew: every session is refused then, and the elections have
+/// leaders a term later. While the Sentinels do not answer, a session goes on and claims nothing. 500 000 elections are
+/// the most that can be read. While a cluster moves the slot, calls may fail.
+///
+/// Two connections, one of them for SUBSCRIBE. With Sentinels, each has those of its own. To the ACL above add
+///   +hget +hexists +hvals +xadd +xrange +xrevrange +xlen
+/// Throws as open() does.
+TENURE_REDIS_EXPORT std::shared_ptr<GroupStore> open_group(const Options& options, const std::string& group,
+                                                           Log log = {});
 
 /// By URL; `properties` are its query's names. Throws as from_url() and open().
 TENURE_REDIS_EXPORT Opened open_url(const Opening& opening);

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "group_scripts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace tenure::redis {
+namespace {
+
+// Tokens, beats and ids are compared as text: Lua's numbers lose bits beyond 2^53. A test asks the server for each
+// sha1.
+//
+// A script that fails keeps what it has written. So each one first reads all three keys: if one holds something else,
+// nothing is written.
+
+/// Scripts that share parts are put together at compile time.
+template <std::size_t... Sizes>
+constexpr auto joined(const char (&... part)[Sizes]) {
+  std::array<char, (Sizes + ...) - sizeof...(Sizes)> text{};
+  auto to = text.begin();
+  ((to = std::copy_n(part, Sizes - 1, to)), ...);
+  return text;
+}
+
+template <std::size_t Size>
+constexpr Script script(const std::array<char, Size>& text, std::string_view sha1) {
+  return {{text.data(), text.size()}, sha1};
+}
+
+constexpr char basics[] = R"(local S, E, L = KEYS[1], KEYS[2], KEYS[3]
+local call, match = redis.call, string.match
+local at = 0
+local function arg() at = at + 1; return ARGV[at] end
+local function args() local out = {}; for i = 1, tonumber(arg()) do out[i] = arg() end; return out end
+local time = call('TIME')
+local ms = time[1] .. string.format('%03d', math.floor(time[2] / 1000))
+call('XLEN', L)
+local marker = call('HGET', S, '')
+if marker ~= call('HGET', E, '') then marker = false end
+local function has(list, value) for _, v in ipairs(list) do if v == value then return true end end end
+)";
+
+/// `entry`: a beat and '', then an election and '' for each that changed. Returns it as XRANGE does. Who may not
+/// PUBLISH still elects; the others then see the news with their next renewal.
+constexpr char telling[] = R"(local function tell(entry)
+  return {call('XADD', L, 'MAXLEN', '~', '1000', '*', unpack(entry)), entry}
+end
+local function push(told, words) redis.pcall('PUBLISH', L, told[1] .. (words or '')) end
+)";
+
+/// `news`: the log from the cursor's own entry on, or nothing if that entry is not there any more. `mine`: what was
+/// told since. HMGET takes only so many names at once.
+constexpr char looking[] = R"(local function news()
+  local id, beat = arg(), arg()
+  local log = call('XRANGE', L, id, '+')
+  return log[1] and log[1][1] == id and log[1][2][1] == beat and log
+end
+local function changed_in(log)
+  local names, seen = {}, {}
+  for i = 2, #log do
+    local entry = log[i][2]
+    for j = 3, #entry, 2 do
+      if not seen[entry[j]] then names[#names + 1] = entry[j] end
+      seen[entry[j]] = true
+    end
+  end
+  return names
+end
+local function leads_of(names)
+  local out = {}
+  for first = 1, #names, 1000 do
+    local last = math.min(first + 999, #names)
+    local values = call('HMGET', E, unpack(names, first, last))
+    for i = first, last do out[#out + 1] = names[i]; out[#out + 1] = values[i - first + 1] end
+  end
+  return out
+end
+local function look(log, mine)
+  if not marker then return {ms, '', {}, 1, {}, ''} end
+  if log then log[#log + 1] = mine end
+  local last = mine or log and log[#log] or call('XREVRANGE', L, '+', '-', 'COUNT', 1)[1]
+  return {ms, marker, call('HGETALL', S), log and 0 or 1, log and leads_of(changed_in(log)) or call('HGETALL', E),
+    last and last[1] .. ' ' .. last[2][1] or ''}
+end
+)";
+
+constexpr auto look_text = joined(basics, looking, "return look(news())");
+
+constexpr auto open_text =
+    joined(basics, telling, looking, R"(local id, beat, session, fresh = arg(), arg(), arg(), arg()
+local founds, mine = not marker
+if founds then
+  call('DEL', S, E, L)
+  marker = fresh
+  call('HSET', S, '', marker)
+  call('HSET', E, '', marker)
+  mine = tell({beat, ''})
+end
+local granted = match(marker, '^1 ') and call('HEXISTS', S, id) == 0
+if granted then call('HSET', S, id, beat .. ' 0 ' .. ms .. ' ' .. session) end
+return {granted and 1 or 0, founds and 1 or 0, look(nil, mine)})");
+
+/// A server out of memory refuses no script that has begun to write. So the HDEL, which removes nothing: a session goes
+/// on, and only a new one needs memory.
+constexpr auto commit_text =
+    joined(basics, telling, looking, R"(local expected, id, beat, session, at_least = arg(), arg(), arg(), arg(), arg()
+local log = news()
+local beats, claims, releases, ended = args(), args(), args(), args()
+local as_seen = marker and (expected == '' or expected == marker)
+local stands, over = match(as_seen and call('HGET', S, id) or '', '^(%d+) ([01]) ')
+if over ~= '0' or not has(beats, stands) then return {0, '0', {}, {}, look(log)} end
+call('HDEL', S, '\0')
+call('HSET', S, id, beat .. ' 0 ' .. ms .. ' ' .. session)
+
+local gone = {[id] = true}
+for _, other in ipairs(ended) do
+  local session = call('HGET', S, other)
+  gone[other] = not session or match(session, '^%d+ 1 ')
+end
+local token = ms
+if #at_least > #ms or (#at_least == #ms and at_least > ms) then token = at_least end
+
+local names, sets, entry, claimed, released = {}, {}, {beat, ''}, {}, {}
+for i = 1, #claims, 2 do names[#names + 1] = claims[i] end
+for i = 1, #releases, 3 do names[#names + 1] = releases[i] end
+local leads = #names > 0 and call('HMGET', E, unpack(names)) or {}
+local function set(name, lead)
+  sets[#sets + 1] = name; sets[#sets + 1] = lead
+  entry[#entry + 1] = name; entry[#entry + 1] = ''
+end
+for i = 1, #claims / 2 do
+  local name, expects, lead = claims[2 * i - 1], claims[2 * i], leads[i]
+  local has_token, by, free = match(lead or '', '^(%d+) (%d+) ([01]) ')
+  if (expects == '' and not lead) or (has_token and has_token == expects and (free == '1' or gone[by])) then
+    set(name, token .. ' ' .. id .. ' 0 -')
+    claimed[#claimed + 1] = i
+  end
+end
+for i = 1, #releases / 3 do
+  local name, of, heir, lead = releases[3 * i - 2], releases[3 * i - 1], releases[3 * i], leads[#claims / 2 + i]
+  local ours = of .. ' ' .. id
+  local held, rest = match(lead or '', '^(%d+ %d+) 0 %S+(.*)$')
+  if held == ours then
+    set(name, ours .. ' 1 ' .. heir .. rest)
+    released[#released + 1] = i
+  end
+end
+if #sets > 0 then call('HSET', E, unpack(sets)) end
+local mine
+if #sets > 0 or (not log and call('XLEN', L) == 0) then mine = tell(entry) end
+if #released > 0 then
+  local only = 3 * released[1]
+  push(mine, #released == 1 and ' released ' .. releases[only - 1] .. ' ' .. releases[only] .. ' ' .. releases[only - 2])
+end
+return {1, token, claimed, released, look(log, mine)})");
+
+constexpr auto end_text = joined(basics, telling, R"(local id, beat, beats = arg(), arg(), args()
+local session = marker and call('HGET', S, id)
+if not session then return {0, 1} end
+local stands, over, rest = match(session, '^(%d+) ([01]) %d+(.*)$')
+if over == '1' then return {0, 1} end
+if over ~= '0' or not has(beats, stands) then return {0, 0} end
+call('HDEL', S, '\0')
+call('HSET', S, id, beat .. ' 1 ' .. ms .. rest)
+push(tell({beat, ''}))
+return {1, 1})");
+
+constexpr auto sweep_text = joined(basics, R"(local ended, names = {}, {}
+local sessions = marker and call('HGETALL', S) or {}
+for i = 1, #sessions, 2 do
+  if match(sessions[i + 1], '^%d+ 1 %d') then ended[sessions[i]] = true end
+end
+if next(ended) then
+  for _, lead in ipairs(call('HVALS', E)) do ended[match(lead, '^%d+ (%d+) ') or ''] = nil end
+end
+for id in pairs(ended) do names[#names + 1] = id end
+for first = 1, #names, 1000 do call('HDEL', S, unpack(names, first, math.min(first + 999, #names))) end
+return {0, #names})");
+
+constexpr auto step_down_lead_text =
+    joined(basics, telling, R"(local name, token, request, beat = arg(), arg(), arg(), arg()
+local lead, of = match(marker and call('HGET', E, name) or '', '^((%d+) %d+ [01] %S+)')
+if not lead then return {0, 0} end
+if of == token then
+  call('HSET', E, name, lead .. ' ' .. token .. ' ' .. request)
+  push(tell({beat, '', name, ''}))
+end
+return {0, 1})");
+
+}  // namespace
+
+constinit const Script look_script = script(look_text, "0f0302cfd559c149fa5c6c1455c7b401a8bc24f7");
+constinit const Script open_script = script(open_text, "f6c31583c354c67b0d42ebebff775f20098f8386");
+constinit const Script commit_script = script(commit_text, "3393dfc5b6b348bf3db3f490dca44027731c1606");
+constinit const Script end_script = script(end_text, "b530c94e64f21103e4ea95e0aaf9537103357b6f");
+constinit const Script sweep_script = script(sweep_text, "d5173984088fa8125359454239a15f1dad99fdcd");
+constinit const Script step_down_lead_script = script(step_down_lead_text, "6aeabe21eb236eb9fe5441abfbf55b2353be64b0");
+
+}  // namespace tenure::redis

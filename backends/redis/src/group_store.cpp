@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "group_store.hpp"
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/names.hpp>
+#include <tenure/kit/text.hpp>
+
+#include "group_scripts.hpp"
+#include "group_text.hpp"
+#include "handshake.hpp"
+#include "options.hpp"
+
+namespace tenure::redis {
+namespace {
+
+/// A whole look: two elements per lead, and at most 0.3 KiB.
+constexpr ReplyLimit group_limit{256 << 20, 1 << 20,
+                                 "more than a group of 500 000 elections has; remove what somebody else wrote to it"};
+
+Connection::Purpose purpose(const Options& options, Connection::Use use, const std::string& group) {
+  return {options, use, client_name(group, {}), use == Connection::Use::commands ? group_limit : record_limit};
+}
+
+std::shared_ptr<Sentinels> sentinels(const Options& options, const std::string& group) {
+  return options.master.empty() ? nullptr : std::make_shared<Sentinels>(options, client_name(group, {}));
+}
+
+/// Braces with nothing between them would not count, and the keys have different slots. No name has a NUL.
+std::string group_key(const Options& options, const std::string& group) {
+  return key_of(options, group.starts_with('}') ? std::string(1, '\0') + group : group);
+}
+
+/// 60 random bits of the kernel; never zero.
+std::uint64_t draw_marker() { return *number<std::uint64_t>(draw_incarnation().substr(0, 15), 16) + 1; }
+
+Limit first_half_of(const Limit& limit) {
+  const auto now = limit.clock.now();
+  return {limit.clock, limit.by > now ? now + (limit.by - now) / 2 : limit.by, limit.stop};
+}
+
+}  // namespace
+
+Group::Group(const Options& options, const std::string& group, Log log)
+    : group_((check(options), check_election(group), group)),
+      key_(group_key(options, group)),
+      replicas_(options.replicas),
+      loses_nothing_(options.first_claim == FirstClaim::at_once),
+      warn_(warnings(std::move(log), "group", group)),
+      commands_(purpose(options, Connection::Use::commands, group), sentinels(options, group), warn_, Link::Made::now),
+      notices_(purpose(options, Connection::Use::notices, group), sentinels(options, group), warn_, Link::Made::now) {}
+
+Result<Reply> Group::run(const Script& script, std::vector<std::string> arguments, const Limit& limit, int replicas) {
+  return commands_.run({&script, {key_ + ":s", key_ + ":e", key_ + ":log"}, std::move(arguments)},
+                       {.replicas = replicas}, limit);
+}
+
+/// Who says that nothing is ever lost may claim an absent lead at once.
+void Group::hide_marker(Look& look) const {
+  if (loses_nothing_) look.marker = 0;
+}
+
+Result<Look> Group::look(const std::string& cursor, const Limit& limit) {
+  const auto answer = run(look_script, look_arguments(cursor), limit, 0);
+  if (!answer) return answer.error();
+  auto look = look_of(*answer, key_);
+  if (look) hide_marker(*look);
+  return look;
+}
+
+Result<Committed> Group::open(SessionId id, const Session& session, const Limit& limit) {
+  const auto answer = run(open_script, open_arguments(id, session, draw_marker()), limit, replicas_);
+  if (!answer) return answer.error();
+  auto opened = opened_of(*answer, key_);
+  if (!opened) return std::move(opened).error();
+  hide_marker(opened->committed.look);
+  if (opened->founded && !loses_nothing_)
+    warn_("this group is new, or Redis has lost it: the first leaders of its elections begin a term (" +
+          std::to_string(std::chrono::ceil<std::chrono::milliseconds>(session.record.term).count()) +
+          " ms) later. Where no record is ever lost, first_claim=at_once spares that");
+  return std::move(opened->committed);
+}
+
+Result<Committed> Group::commit(const Commit& commit, const Limit& limit) {
+  const bool claims = may_claim(commit, limit);
+  const auto answer = run(commit_script, commit_arguments(commit, loses_nothing_, claims), limit, replicas_);
+  if (!answer) return answer.error();
+  auto committed = committed_of(*answer, commit, key_);
+  if (committed) hide_marker(committed->look);
+  return committed;
+}
+
+/// As of a single election: a claim is made where the Sentinels say just then that the master is. What else the commit
+/// has does not wait for them, or an outage of the Sentinels would end the session.
+bool Group::may_claim(const Commit& commit, const Limit& limit) {
+  if (commit.claims.empty()) return false;
+  const auto error = commands_.find_master(boot_clock().now(), first_half_of(limit));
+  auto warning = error ? "nothing is claimed as long as the Sentinels cannot be asked: " + error->message : "";
+  if (error && warning != last_warning_) warn_(warning);
+  last_warning_ = std::move(warning);
+  return !error;
+}
+
+Result<bool> Group::end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
+                        const Limit& limit) {
+  const auto answer = run(end_script, end_arguments(id, beats, new_beat), limit, replicas_);
+  if (!answer) return answer.error();
+  const auto ended = count_of(*answer, key_);
+  if (!ended) return ended.error();
+  return *ended == 1;
+}
+
+Result<int> Group::sweep(const Limit& limit) {
+  const auto answer = run(sweep_script, {}, limit, 0);
+  if (!answer) return answer.error();
+  return count_of(*answer, key_);
+}
+
+std::optional<Error> Group::request_step_down(const std::string& election, const StepDown& request,
+                                              const Limit& limit) {
+  const auto answer = run(step_down_lead_script, step_down_arguments(election, request, draw_incarnation()), limit, 0);
+  if (!answer) return answer.error();
+  const auto found = count_of(*answer, key_);
+  if (!found) return found.error();
+  if (*found == 1) return std::nullopt;
+  return Error{Fault::misconfigured, "nobody has ever led \"" + printable(election, 40) + "\" in the group \"" +
+                                         printable(group_, 40) + "\", so nobody can be asked to step down"};
+}
+
+std::optional<Release> Group::await_change(const std::string& cursor, const Limit& limit) {
+  const auto news = [cursor](const std::string& message) { return is_news(message, cursor); };
+  const auto message = notices_.await_message(key_ + ":log", news, notices_, limit);
+  return message ? release_in(*message) : std::nullopt;
+}
+
+}  // namespace tenure::redis

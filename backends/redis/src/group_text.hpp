@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions and leads as they stand on a server: what the group's scripts are given, and what they answer. Pure.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenure/group_store.hpp>
+
+#include "reply.hpp"
+
+namespace tenure::redis {
+
+inline constexpr int group_format_version = 1;
+
+std::vector<std::string> look_arguments(const std::string& cursor);
+/// `fresh`: the marker, if the group is founded.
+std::vector<std::string> open_arguments(SessionId id, const Session& session, std::uint64_t fresh);
+/// `any_marker`: whichever the group has. `claims`: whether they are sent.
+std::vector<std::string> commit_arguments(const Commit& commit, bool any_marker, bool claims);
+std::vector<std::string> end_arguments(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat);
+/// `beat`: of this write.
+std::vector<std::string> step_down_arguments(const std::string& election, const StepDown& request,
+                                             const std::string& beat);
+
+/// `group`: its keys without their ends, for messages. What is no answer of the script's is Fault::corrupt; so is what
+/// somebody else wrote.
+Result<Look> look_of(const Reply& reply, const std::string& group);
+struct OpenedGroup {
+  Committed committed{};
+  bool founded{};
+};
+Result<OpenedGroup> opened_of(const Reply& reply, const std::string& group);
+Result<Committed> committed_of(const Reply& reply, const Commit& commit, const std::string& group);
+/// The second number of an answer that has two.
+Result<int> count_of(const Reply& reply, const std::string& group);
+
+/// Whether a push is news to whoever has this cursor. One that is not ours always is.
+bool is_news(std::string_view message, std::string_view cursor);
+/// The release that a push names. It may be late or forged.
+std::optional<Release> release_in(std::string_view message);
+
+}  // namespace tenure::redis

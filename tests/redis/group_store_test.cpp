@@ -1,0 +1,851 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: whatever a real server refuses, forgets or loses, a group's rules hold and the remedy is told. Method: each
+// test has a server of its own, brought into the state in question.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <future>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <tenure/group_store.hpp>
+
+#include "group_scripts.hpp"
+#include "no_descriptors.hpp"
+#include "server.hpp"
+#include "support.hpp"
+#include "watched.hpp"
+
+namespace tenure::redis::test {
+namespace {
+
+const std::string sessions_key = "tenure:{shards}:s", leads_key = "tenure:{shards}:e", log_key = "tenure:{shards}:log";
+constexpr SessionId ada{0x7fff'ffff'ffff'fff1}, bob{0x7fff'ffff'ffff'fff2};
+constexpr Token beyond_doubles{(std::uint64_t{1} << 63) + 1};  // Lua takes its neighbours for the same number
+
+Session session(std::uint64_t beat) {
+  Session made{.record = record(0, beat), .joined = 3, .names = std::numeric_limits<std::uint64_t>::max()};
+  return made;
+}
+
+class RedisGroup : public ::testing::Test {
+ protected:
+  void SetUp() override { TENURE_NEEDS_REDIS(); }
+
+  static std::string url(const Server& server, const std::string& credentials = {}, const std::string& rest = {}) {
+    return "redis://" + credentials + server.address() + rest;
+  }
+  static std::shared_ptr<GroupStore> open_at(const std::string& url, Log log = {}) {
+    return open_group(from_url(url), "shards", std::move(log));
+  }
+  static void expect(const Error& error, Fault fault, const std::string& words) {
+    EXPECT_EQ(error.fault, fault) << error.message;
+    EXPECT_NE(error.message.find(words), error.message.npos) << error.message;
+    EXPECT_EQ(error.message.find(canary), error.message.npos) << error.message;
+  }
+};
+
+/// A session, and what its process knows.
+class Process {
+ public:
+  Process(GroupStore& store, SessionId id) : store_(store), id_(id) {
+    const auto opened = value(store_.open(id, session(beat_), within(2s)));
+    EXPECT_TRUE(opened.granted);
+    look = opened.look;
+  }
+
+  Commit next() {
+    Commit out;
+    out.session = id_;
+    out.beats = {beat_};
+    out.next = session(beat_ + 1);
+    out.marker = look.marker;
+    out.cursor = look.cursor;
+    return out;
+  }
+  Result<Committed> send(const Commit& commit, Clock::Duration time = 2s) {
+    auto answer = store_.commit(commit, within(time));
+    if (answer && answer->granted) ++beat_;
+    if (answer) look = answer->look;
+    return answer;
+  }
+  Committed commit(const Commit& commit) { return value(send(commit)); }
+  bool renew() { return commit(next()).granted; }
+
+  /// Those that were claimed.
+  std::vector<std::string> claim(std::vector<Claim> claims, std::vector<SessionId> ended = {}, Token at_least = {}) {
+    auto out = next();
+    out.claims = std::move(claims);
+    out.ended = std::move(ended);
+    out.at_least = at_least;
+    const auto done = commit(out);
+    token = done.token;
+    return done.claimed;
+  }
+  std::vector<std::string> release(std::vector<Release> releases) {
+    auto out = next();
+    out.releases = std::move(releases);
+    return commit(out).released;
+  }
+  bool end() { return value(store_.end(id_, {beat_}, beat_ + 1000, within(2s))); }
+  std::uint64_t beat() const { return beat_; }
+
+  Look look;
+  Token token;  ///< Of the last claims.
+
+ private:
+  GroupStore& store_;
+  const SessionId id_;
+  std::uint64_t beat_{10};
+};
+
+using Names = std::vector<std::string>;
+
+Look look(GroupStore& store, const std::string& cursor = {}) { return value(store.look(cursor, within(5s))); }
+
+// ---- scripts ----
+
+TEST_F(RedisGroup, TheServerNamesEachScriptAsWeDo) {
+  Server server;
+  for (const auto* script :
+       {&look_script, &open_script, &commit_script, &end_script, &sweep_script, &step_down_lead_script})
+    EXPECT_EQ(server.ask({"SCRIPT", "LOAD", std::string(script->text)}), script->sha1);
+}
+
+TEST_F(RedisGroup, AForgottenScriptIsSentAgain) {
+  Server server;
+  const auto store = open_at(url(server));
+  Process a(*store, ada);
+  const auto forget = [&] { server.ask({"SCRIPT", "FLUSH"}); };
+  forget();
+  EXPECT_EQ(a.claim({{"x", {}}}), Names{"x"});
+  forget();
+  EXPECT_TRUE(a.renew());
+  forget();
+  EXPECT_EQ(look(*store).leads.size(), 1u);
+  forget();
+  EXPECT_EQ(store->request_step_down("x", {a.token, "ops", "why"}, within(2s)), std::nullopt);
+  forget();
+  EXPECT_TRUE(a.end());
+  forget();
+  EXPECT_EQ(value(store->sweep(within(2s))), 0);
+}
+
+TEST_F(RedisGroup, NothingExpires) {
+  Server server;
+  const auto store = open_at(url(server));
+  Process a(*store, ada);
+  a.claim({{"x", {}}});
+  for (const auto& key : {sessions_key, leads_key, log_key}) EXPECT_EQ(server.ask({"TTL", key}), "-1") << key;
+}
+
+TEST_F(RedisGroup, ItsClockIsTold) {
+  Server server;
+  const auto store = open_at(url(server));
+  server.step_clock(1h);
+  Process a(*store, ada);
+  a.claim({{"x", {}}});
+  const auto hour_ahead = static_cast<double>(boot_clock().unix_ms() + 3'600'000);
+  EXPECT_NEAR(static_cast<double>(a.look.now_ms), hour_ahead, 5000);
+  EXPECT_NEAR(static_cast<double>(a.look.sessions.at(ada).record.written_ms), hour_ahead, 5000);
+  EXPECT_NEAR(static_cast<double>(a.token.value), hour_ahead, 5000);
+}
+
+// ---- numbers and names ----
+
+TEST_F(RedisGroup, TokensAndBeatsBeyondLuasNumbersAreCompared) {
+  Server server;
+  const auto store = open_at(url(server));
+  Process a(*store, ada), b(*store, bob);
+  EXPECT_EQ(a.claim({{"x", {}}, {"y", {}}}, {}, beyond_doubles), (Names{"x", "y"}));
+  EXPECT_EQ(a.token, beyond_doubles);
+  EXPECT_EQ(a.look.leads.at("x").session, ada);
+  const Token below{beyond_doubles.value - 1}, above{beyond_doubles.value + 1};
+  EXPECT_EQ(a.release({{"x", below, {}}, {"y", above, {}}}), Names());
+  EXPECT_EQ(a.claim({{"x", below}, {"y", above}}, {}, above), Names());
+  EXPECT_EQ(a.release({{"x", beyond_doubles, bob}}), Names{"x"});
+  EXPECT_EQ(b.claim({{"x", above}}, {}, above), Names());
+  EXPECT_EQ(b.claim({{"x", beyond_doubles}}, {}, above), Names{"x"});
+  EXPECT_EQ(b.token, above);
+  auto wrong = a.next();
+  wrong.session = bob;
+  wrong.beats = {b.beat() - 1, b.beat() + 1};
+  EXPECT_FALSE(a.commit(wrong).granted);
+
+  const Token nines{9'999'999'999'999'999'999u}, ten{10'000'000'000'000'000'000u};
+  EXPECT_EQ(a.claim({{"z", {}}}, {}, nines), Names{"z"});
+  EXPECT_EQ(a.token, nines) << "greater than the clock";
+  EXPECT_EQ(a.claim({{"z", nines}}, {}, ten), Names{"z"});
+  EXPECT_EQ(a.token, ten) << "by length before by text";
+}
+
+TEST_F(RedisGroup, NamesMayHaveAnyBytes) {
+  Server server;
+  std::string all;
+  for (int byte = 1; byte < 201; ++byte) all.push_back(static_cast<char>(byte));
+  std::string rest;
+  for (int byte = 201; byte < 256; ++byte) rest.push_back(static_cast<char>(byte));
+  for (const auto& group : Names{all, rest, "}", "}{", "{}", "a b", "a:s"}) {
+    const auto store = open_group(from_url(url(server)), group);
+    EXPECT_EQ(store->group(), group);
+    Process a(*store, ada), b(*store, bob);
+    Names names{all, rest, " ", "1 2 0 -", "\n", "-", "1"};
+    std::sort(names.begin(), names.end());
+    std::vector<Claim> claims;
+    for (const auto& name : names) claims.push_back({name, {}});
+    EXPECT_EQ(a.claim(claims), names);
+    EXPECT_TRUE(b.renew());
+    EXPECT_EQ(b.look.leads.size(), names.size());
+    EXPECT_FALSE(b.look.whole);
+    std::vector<Release> releases;
+    for (const auto& name : names) releases.push_back({name, a.token, {}});
+    EXPECT_EQ(a.release(releases), names);
+    EXPECT_TRUE(look(*store).leads.at(all).released);
+  }
+}
+
+TEST_F(RedisGroup, ASessionMayHaveAnyBytes) {
+  Server server;
+  const auto store = open_at(url(server));
+  auto odd = session(10);
+  odd.record.holder = "a b\n1";
+  odd.record.incarnation = std::string("\0 2", 3);
+  odd.record.address = std::string(100, '\xff');
+  ASSERT_TRUE(value(store->open(ada, odd, within(2s))).granted);
+  auto stands = look(*store).sessions.at(ada);
+  stands.record.written_ms = 0;
+  stands.record.token = odd.record.token;
+  EXPECT_EQ(stands, odd);
+}
+
+TEST_F(RedisGroup, ARequestToStepDownMayHaveAnyBytes) {
+  Server server;
+  const auto store = open_at(url(server));
+  Process a(*store, ada);
+  a.claim({{"x", {}}});
+  const std::string by = "o ps\n-", why = std::string("1 2\0", 4) + std::string(100, '\xff');
+  ASSERT_EQ(store->request_step_down("x", {a.token, by, why}, within(2s)), std::nullopt);
+  ASSERT_TRUE(a.renew());
+  const auto request = a.look.leads.at("x").step_down;
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->by, by);
+  EXPECT_EQ(request->why, why);
+}
+
+TEST_F(RedisGroup, GroupsAndElectionsOfOneNameAreApart) {
+  Server server;
+  const auto shards = open_at(url(server)), others = open_group(from_url(url(server)), "shard");
+  const auto single = store(from_url(url(server)), "shards");
+  Process a(*shards, ada);
+  a.claim({{"x", {}}});
+  EXPECT_TRUE(swap(*single, std::nullopt, record(1, 11)));
+  Process b(*others, ada);
+  EXPECT_TRUE(b.look.leads.empty());
+  EXPECT_TRUE(a.renew());
+  EXPECT_EQ(look(*shards).leads.size(), 1u);
+}
+
+// ---- looks ----
+
+TEST_F(RedisGroup, ALookTellsOnlyWhatChanged) {
+  Server server;
+  const auto store = open_at(url(server));
+  Process a(*store, ada), b(*store, bob);
+  EXPECT_TRUE(a.look.whole);
+  a.claim({{"x", {}}, {"y", {}}});
+  EXPECT_FALSE(a.look.whole);
+  EXPECT_EQ(a.look.leads.size(), 2u) << "its own";
+  a.renew();
+  EXPECT_TRUE(a.look.leads.empty());
+  b.renew();
+  EXPECT_EQ(b.look.leads.size(), 2u);
+  a.release({{"y", a.token, {}}});
+  b.renew();
+  EXPECT_EQ(b.look.leads.size(), 1u);
+  EXPECT_TRUE(b.look.leads.at("y").released);
+  EXPECT_TRUE(look(*store).whole);
+  EXPECT_EQ(look(*store).leads.size(), 2u);
+}
+
+TEST_F(RedisGroup, ATrimmedLogMakesAWholeLook) {
+  Server server;
+  const auto store = open_at(url(server));
+  Process a(*store, ada), b(*store, bob);
+  a.claim({{"x", {}}, {"y", {}}});
+  b.renew();
+  a.release({{"x", a.token, {}}});
+  a.release({{"y", a.token, {}}});
+  const auto before = b.look.cursor;
+  server.ask({"XTRIM", log_key, "MAXLEN", "1"});
+  EXPECT_TRUE(look(*store, before).whole);
+  b.renew();
+  EXPECT_TRUE(b.look.whole);
+  EXPECT_EQ(b.look.leads.size(), 2u);
+  b.renew();
+  EXPECT_FALSE(b.look.whole) << "the end of the log stands";
+}
+
+TEST_F(RedisGroup, AnEmptyLogMakesOneWholeLook) {
+  Server server;
+  const auto store = open_at(url(server));
+  Process a(*store, ada);
+  a.claim({{"x", {}}});
+  for (const auto& lose : std::vector<Names>{{"XTRIM", log_key, "MAXLEN", "0"}, {"DEL", log_key}}) {
+    server.ask(lose);
+    ASSERT_TRUE(a.renew());
+    EXPECT_TRUE(a.look.whole);
+    EXPECT_EQ(a.look.leads.size(), 1u);
+    ASSERT_TRUE(a.renew());
+    EXPECT_FALSE(a.look.whole) << "the commit began it anew";
+  }
+}
+
+/// As after a fail-over to a replica that lagged behind: an entry stands at the cursor's place, and it is another one.
+TEST_F(RedisGroup, ALogWithAnotherPastMakesAWholeLook) {
+  Server server;
+  const auto store = open_at(url(server));
+  Process a(*store, ada), b(*store, bob);
+  a.claim({{"x", {}}});
+  b.renew();
+  const auto place = b.look.cursor.substr(0, b.look.cursor.find(' '));
+  server.ask({"DEL", log_key});
+  server.ask({"XADD", log_key, place, "4711", "", "y", ""});
+  b.renew();
+  EXPECT_TRUE(b.look.whole);
+  EXPECT_EQ(b.look.leads.size(), 1u);
+}
+
+TEST_F(RedisGroup, ACursorOfAnotherStoreMakesAWholeLook) {
+  Server server;
+  const auto store = open_at(url(server));
+  Process a(*store, ada);
+  a.claim({{"x", {}}});
+  for (const std::string cursor : {"7", "-", "+ ", "1-", "-1", "1-1-1 2", "99999999999999999999-0 1", "0-0 0", "x y",
+                                   "18446744073709551615-18446744073709551615 1"})
+    EXPECT_TRUE(look(*store, cursor).whole) << cursor;
+}
+
+TEST_F(RedisGroup, TheLogIsKeptShortAndALookAcrossItIsExact) {
+  Server server;
+  const auto store = open_at(url(server));
+  Process a(*store, ada), b(*store, bob);
+  std::vector<Claim> claims;
+  for (int i = 0; i < 500; ++i) claims.push_back({"name" + std::to_string(1000 + i), {}});
+  ASSERT_EQ(a.claim(claims).size(), 500u);
+  for (int i = 0; i < 1300; ++i) {
+    claims[0].expected = a.token;
+    ASSERT_EQ(a.claim({claims[0]}, {}, {a.token.value + 1}).size(), 1u);
+    if (i == 700) b.renew();
+  }
+  b.renew();
+  EXPECT_FALSE(b.look.whole);
+  EXPECT_EQ(b.look.leads.size(), 1u);
+  EXPECT_LT(std::stol(server.ask({"XLEN", log_key})), 1200);
+}
+
+// ---- pushes ----
+
+/// What was pushed within the time: nothing, a release, or something that is none.
+struct Heard {
+  bool woken{};
+  std::optional<Release> release{};
+};
+Heard hear(GroupStore& store, const std::string& cursor, Clock::Duration most) {
+  const auto limit = within(most);
+  auto release = store.await_change(cursor, limit);
+  return {boot_clock().now() < limit.by, std::move(release)};
+}
+
+class RedisGroupPush : public RedisGroup {
+ protected:
+  void SetUp() override {
+    RedisGroup::SetUp();
+    if (IsSkipped()) return;
+    server.emplace();
+    store = open_at(url(*server));
+    listener = open_at(url(*server));
+    a.emplace(*store, ada);
+    a->claim({{"x", {}}, {"y", {}}, {"z", {}}});
+    EXPECT_TRUE(hear(*listener, a->look.cursor, 10s).woken) << "the first wait subscribes and returns";
+  }
+  Heard soon() { return hear(*listener, seen, 10s); }
+  bool quiet() { return !hear(*listener, seen, 50ms).woken; }
+
+  std::optional<Server> server;
+  std::shared_ptr<GroupStore> store, listener;
+  std::optional<Process> a;
+  std::string seen;
+};
+
+TEST_F(RedisGroupPush, ReleasesEndsAndRequestsArePushed) {
+  seen = a->look.cursor;
+  a->renew();
+  a->claim({{"w", {}}});
+  EXPECT_TRUE(quiet()) << "neither renewals nor claims are";
+  a->release({{"y", a->look.leads.at("w").token, {}}});
+  EXPECT_TRUE(quiet()) << "nor what was not done";
+}
+
+TEST_F(RedisGroupPush, ASingleReleaseIsNamed) {
+  a->release({{"x", a->token, bob}});
+  const auto heard = soon();
+  ASSERT_TRUE(heard.release);
+  EXPECT_EQ(heard.release->election, "x");
+  EXPECT_EQ(heard.release->token, a->token);
+  EXPECT_EQ(heard.release->heir, bob);
+  EXPECT_TRUE(quiet()) << "once";
+
+  a->release({{"y", a->token, {}}, {"z", a->token, {}}});
+  const auto two = soon();
+  EXPECT_TRUE(two.woken);
+  EXPECT_FALSE(two.release) << "of several none is";
+}
+
+TEST_F(RedisGroupPush, WhatWasSeenIsNoNews) {
+  a->release({{"x", a->token, {}}});
+  seen = a->look.cursor;
+  EXPECT_TRUE(quiet());
+  a->release({{"y", a->token, {}}});
+  EXPECT_TRUE(soon().release);
+}
+
+TEST_F(RedisGroupPush, AnEndAndARequestArePushed) {
+  seen = a->look.cursor;
+  ASSERT_EQ(store->request_step_down("x", {a->token, "ops", "why"}, within(2s)), std::nullopt);
+  EXPECT_TRUE(soon().woken);
+  ASSERT_TRUE(a->end());
+  EXPECT_TRUE(soon().woken);
+  ASSERT_TRUE(a->end()) << "it has ended";
+  EXPECT_TRUE(quiet()) << "and is not told again";
+}
+
+/// Who may publish and read, but not write.
+TEST_F(RedisGroupPush, AForgedOrGarbledMessageTakesNothing) {
+  Process b(*listener, bob);
+  seen = b.look.cursor;
+  const auto id = std::string("9999999999999-0"), token = std::to_string(a->token.value);
+  for (const auto& [message, names] : std::vector<std::pair<std::string, bool>>{
+           {id + " released " + token + " - x", true},
+           {id + " released " + token + " " + std::to_string(bob.value) + " x", true},
+           {id + " released " + token + " 12x x", false},
+           {id + " released " + token + " x", false},
+           {id + " released -1 - x", false},
+           {id + " released " + token + " - ", false},
+           {id + " released " + token + " - " + std::string(201, 'x'), false},
+           {id + " freed " + token + " - x", false},
+           {id, false},
+           {"released " + token + " - x", false},
+           {"", false},
+           {std::string(100'000, 'x'), false}}) {
+    SCOPED_TRACE(message.substr(0, 60));
+    server->ask({"PUBLISH", log_key, message});
+    const auto heard = soon();
+    EXPECT_TRUE(heard.woken);
+    EXPECT_EQ(heard.release.has_value(), names);
+    const auto release = heard.release.value_or(Release{"x", a->token, {}});
+    EXPECT_EQ(b.claim({{release.election, release.token}}, {}, a->token), Names());
+    EXPECT_EQ(b.claim({{release.election, release.token}}, {ada}, a->token), Names()) << "it stands alive";
+    EXPECT_TRUE(a->renew());
+  }
+  server->ask({"PUBLISH", log_key, std::string(1 << 20, 'x')});
+  EXPECT_TRUE(soon().woken) << "too long to be read: the subscription breaks";
+  EXPECT_TRUE(soon().woken) << "and is made anew";
+  a->release({{"x", a->token, {}}});
+  EXPECT_TRUE(soon().release);
+}
+
+TEST_F(RedisGroupPush, AWaitAndACommitGoOnSideBySide) {
+  auto waiting = std::async(std::launch::async, [&] { return hear(*store, a->look.cursor, 10s); });
+  EXPECT_TRUE(waiting.get().woken) << "subscribes";
+  seen = a->look.cursor;
+  waiting = std::async(std::launch::async, [&] { return hear(*store, seen, 20s); });
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(a->renew());
+  EXPECT_EQ(a->release({{"x", a->token, {}}}), Names{"x"});
+  EXPECT_TRUE(waiting.get().release);
+}
+
+TEST_F(RedisGroupPush, ABrokenSubscriptionReturnsAndIsMadeAgain) {
+  seen = a->look.cursor;
+  auto waiting = std::async(std::launch::async, [&] { return soon().woken; });
+  server->ask({"CLIENT", "KILL", "TYPE", "pubsub"});
+  EXPECT_TRUE(waiting.get());
+  EXPECT_TRUE(soon().woken) << "subscribed anew";
+  a->release({{"x", a->token, {}}});
+  EXPECT_TRUE(soon().release);
+}
+
+// ---- loss ----
+
+class RedisGroupLoss : public RedisGroup {
+ protected:
+  /// Founded anew by the next session; those of before are refused, whatever they know.
+  static void expect_founded_anew(const std::function<void(Server&)>& lose) {
+    Server server;
+    Lines lines;
+    const auto store = open_at(url(server), lines.log());
+    Process a(*store, ada);
+    a.claim({{"x", {}}});
+    const auto marker = a.look.marker;
+    ASSERT_NE(marker, 0u);
+    auto late = a.next();
+    lose(server);
+
+    const auto empty = look(*store, a.look.cursor);
+    EXPECT_TRUE(empty.whole);
+    EXPECT_TRUE(empty.sessions.empty());
+    EXPECT_TRUE(empty.leads.empty());
+    EXPECT_EQ(empty.marker, 0u) << "nobody has founded it";
+    EXPECT_FALSE(a.commit(late).granted);
+    EXPECT_TRUE(value(store->end(ada, late.beats, 99, within(2s)))) << "absent";
+    EXPECT_EQ(value(store->sweep(within(2s))), 0);
+    expect(*store->request_step_down("x", {a.token, "ops", "why"}, within(2s)), Fault::misconfigured, "ever led");
+
+    Process b(*store, bob);
+    EXPECT_NE(b.look.marker, 0u);
+    EXPECT_NE(b.look.marker, marker);
+    EXPECT_TRUE(b.look.leads.empty());
+    EXPECT_EQ(b.look.sessions.size(), 1u);
+    EXPECT_FALSE(a.commit(late).granted);
+    late.marker = b.look.marker;
+    EXPECT_FALSE(a.commit(late).granted) << "nor does its session stand";
+    EXPECT_EQ(lines.all().size(), 2u) << "at the first founding and at the second";
+    for (const auto& line : lines.all()) EXPECT_NE(line.find("begin a term (10000 ms) later"), line.npos) << line;
+  }
+};
+
+TEST_F(RedisGroupLoss, Flushall) {
+  expect_founded_anew([](Server& server) { server.ask({"FLUSHALL"}); });
+}
+TEST_F(RedisGroupLoss, TheSessionsAlone) {
+  expect_founded_anew([](Server& server) { server.ask({"DEL", sessions_key}); });
+}
+TEST_F(RedisGroupLoss, TheLeadsAlone) {
+  expect_founded_anew([](Server& server) { server.ask({"DEL", leads_key}); });
+}
+TEST_F(RedisGroupLoss, AMarkerAlone) {
+  expect_founded_anew([](Server& server) { server.ask({"HDEL", leads_key, ""}); });
+  expect_founded_anew([](Server& server) { server.ask({"HSET", sessions_key, "", "1 4711"}); });
+}
+
+TEST_F(RedisGroupLoss, TheLogAloneEndsNobody) {
+  Server server;
+  const auto store = open_at(url(server));
+  Process a(*store, ada), b(*store, bob);
+  a.claim({{"x", {}}});
+  const auto marker = a.look.marker;
+  server.ask({"DEL", log_key});
+  EXPECT_TRUE(b.renew());
+  EXPECT_TRUE(b.look.whole);
+  EXPECT_EQ(b.look.marker, marker);
+  EXPECT_EQ(b.look.leads.size(), 1u);
+  EXPECT_TRUE(a.renew());
+}
+
+TEST_F(RedisGroupLoss, WhoSaysThatNothingIsLostHasNoMarkerAndIsRefusedAllTheSame) {
+  Server server;
+  Lines lines;
+  const auto store = open_at(url(server, "", "?first_claim=at_once"), lines.log());
+  Process a(*store, ada);
+  EXPECT_EQ(a.look.marker, 0u);
+  EXPECT_EQ(a.claim({{"x", {}}}), Names{"x"});
+  EXPECT_EQ(look(*store).marker, 0u);
+  server.ask({"FLUSHALL"});
+  Process b(*store, bob);
+  EXPECT_FALSE(a.renew());
+  EXPECT_TRUE(lines.all().empty());
+}
+
+TEST_F(RedisGroupLoss, AStoreThatMayEvictIsToldOf) {
+  Server server;
+  server.ask({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
+  server.ask({"CONFIG", "SET", "maxmemory", "100mb"});
+  Lines lines;
+  const auto store = open_at(url(server), lines.log());
+  look(*store);
+  look(*store);
+  ASSERT_EQ(lines.all().size(), 1u);
+  EXPECT_NE(lines.all()[0].find("its maxmemory-policy is allkeys-lru"), std::string::npos);
+}
+
+// ---- refusals ----
+
+TEST_F(RedisGroup, AWrongTypeAtAKeyIsSaidAndNothingIsWritten) {
+  for (const auto& key : {sessions_key, leads_key, log_key}) {
+    SCOPED_TRACE(key);
+    Server server;
+    const auto store = open_at(url(server));
+    server.ask({"SET", key, "somebody's"});
+    const auto refuses = [&](const std::optional<Error>& error) {
+      ASSERT_TRUE(error);
+      expect(*error, Fault::misconfigured, "WRONGTYPE: a key that it needs holds something that tenure did not write");
+    };
+    refuses(error_of(store->open(ada, session(10), within(2s))));
+    EXPECT_EQ(server.ask({"DBSIZE"}), "1");
+    EXPECT_EQ(server.ask({"GET", key}), "somebody's");
+
+    server.ask({"DEL", key});
+    Process a(*store, ada);
+    a.claim({{"x", {}}});
+    server.ask({"SET", key, "somebody's"});
+    const auto before = server.ask({"HGETALL", key == sessions_key ? leads_key : sessions_key});
+    auto commit = a.next();
+    commit.claims = {{"y", {}}};
+    refuses(error_of(a.send(commit)));
+    refuses(error_of(store->look({}, within(2s))));
+    refuses(error_of(store->end(ada, {a.beat()}, 99, within(2s))));
+    refuses(error_of(store->sweep(within(2s))));
+    refuses(store->request_step_down("x", {a.token, "ops", "why"}, within(2s)));
+    EXPECT_EQ(server.ask({"HGETALL", key == sessions_key ? leads_key : sessions_key}), before);
+  }
+}
+
+TEST_F(RedisGroup, WhatSomebodyElseWroteIsSaidWithTheRemedy) {
+  Server server;
+  const auto store = open_at(url(server));
+  Process a(*store, ada);
+  a.claim({{"x", {}}});
+  for (const auto& value : Names{"", "7", "7 1 0", "07 1 0 -", "7 1 2 -", "7 1 0 x", "7 1 0 - 1", "7 1 0 - 1 101 x"}) {
+    server.ask({"HSET", leads_key, "x", value});
+    expect(error_of(store->look({}, within(2s))), Fault::corrupt, leads_key + " holds something that tenure did not");
+    EXPECT_EQ(a.claim({}, {}), Names());
+  }
+  server.ask({"DEL", leads_key});
+  Process b(*store, bob);
+  for (const auto& value : Names{"", "10 0", "10 0 1 1 1 1 1 1 1", "10 2 1 1 1 1 1 0 0 ", "10 0 1 1 1 1 1 101 0 x"}) {
+    server.ask({"HSET", sessions_key, "4711", value});
+    expect(error_of(store->look({}, within(2s))), Fault::corrupt, sessions_key + " holds something");
+  }
+  server.ask({"HDEL", sessions_key, "4711"});
+  EXPECT_TRUE(b.renew());
+}
+
+TEST_F(RedisGroup, AnotherFormatIsRefusedAndLeftAlone) {
+  Server server;
+  const auto store = open_at(url(server));
+  server.ask({"HSET", sessions_key, "", "2 7"});
+  server.ask({"HSET", leads_key, "", "2 7"});
+  expect(error_of(store->look({}, within(2s))), Fault::corrupt, "has format 2, and this release knows format 1 only");
+  expect(error_of(store->open(ada, session(10), within(2s))), Fault::corrupt, "has format 2");
+  EXPECT_EQ(server.ask({"HLEN", sessions_key}), "1");
+}
+
+TEST_F(RedisGroup, AFullServerRefusesNewSessionsAndTheOthersGoOn) {
+  Server server;
+  const auto store = open_at(url(server));
+  Process a(*store, ada), b(*store, bob);
+  a.claim({{"x", {}}});
+  server.ask({"CONFIG", "SET", "maxmemory", "1"});
+  expect(error_of(store->open({7}, session(10), within(2s))), Fault::misconfigured, "says OOM");
+  EXPECT_TRUE(a.renew());
+  EXPECT_EQ(a.release({{"x", a.token, {}}}), Names{"x"});
+  EXPECT_TRUE(a.end());
+  EXPECT_EQ(b.claim({{"x", a.token}}, {}, {a.token.value + 1}), Names{"x"});
+}
+
+TEST_F(RedisGroup, AReplicaTakesNoWrites) {
+  Server master;
+  Server replica({"replicaof 127.0.0.1 " + std::to_string(master.port())});
+  Process a(*open_at(url(master)), ada);
+  ASSERT_TRUE(eventually([&] { return replica.ask({"EXISTS", sessions_key}) == "1"; }));
+  expect(error_of(open_at(url(replica))->open(bob, session(10), within(2s))), Fault::forbidden, "says READONLY");
+}
+
+TEST_F(RedisGroup, WhatNoReplicaAcknowledgedIsUnknown) {
+  Server server;
+  const auto certain = open_at(url(server)), store = open_at(url(server, "", "?replicas=1"));
+  const auto unacknowledged = [&](const std::function<std::optional<Error>()>& call) {
+    std::optional<Error> error;
+    // A server looks ten times a second whether a WAIT is over, so that its answer may come after the limit.
+    ASSERT_TRUE(eventually([&] { return (error = call()) && error->fault != Fault::timed_out; }));
+    expect(*error, Fault::unreachable, "0 of 1 replicas acknowledged the write");
+  };
+  std::uint64_t id = 100;
+  unacknowledged([&] { return error_of(store->open({++id}, session(10), within(400ms))); });
+  EXPECT_TRUE(look(*certain).sessions.contains({id})) << "it stands on the master all the same";
+  Process a(*certain, ada);
+  unacknowledged([&] {
+    auto claims = a.next();
+    const auto found = look(*certain);
+    claims.beats = {found.sessions.at(ada).record.beat};
+    claims.next.record.beat = claims.beats[0] + 1;
+    claims.claims = {{"x" + std::to_string(claims.beats[0]), {}}};
+    return error_of(store->commit(claims, within(400ms)));
+  });
+  EXPECT_FALSE(look(*certain).leads.empty());
+  EXPECT_FALSE(value(store->end(ada, {1}, 2, within(400ms)))) << "what is refused waits for nobody";
+  const auto beat = look(*certain).sessions.at(ada).record.beat;
+  EXPECT_FALSE(store->end(ada, {beat}, beat + 1, within(400ms)));
+  EXPECT_TRUE(value(store->end(ada, {}, beat + 1, within(2s)))) << "it has ended on the master all the same";
+}
+
+TEST_F(RedisGroup, APasswordIsDemandedAndNeverTold) {
+  Server server({"requirepass " + canary});
+  server.password = canary;
+  expect(error_of(open_at(url(server))->look({}, within(2s))), Fault::forbidden, "says NOAUTH");
+  expect(error_of(open_at(url(server, ":" + canary + "x@"))->look({}, within(2s))), Fault::forbidden, "WRONGPASS");
+  EXPECT_TRUE(look(*open_at(url(server, ":" + canary + "@"))).whole);
+}
+
+const Names needed{"evalsha", "eval", "hget", "hset", "hmget",  "hgetall",   "hdel", "hexists",
+                   "hvals",   "del",  "xadd", "time", "xrange", "xrevrange", "xlen"};
+const Names useful{"publish", "subscribe", "info"};
+
+/// The ACL that <tenure/redis.hpp> tells, without one command.
+void set_user(Server& server, const std::string& without = {}) {
+  Names words{"ACL", "SETUSER", "u", "reset", "on", ">" + canary, "~tenure:*", "&tenure:*"};
+  for (const auto* list : {&needed, &useful})
+    for (const auto& command : *list)
+      if (command != without) words.push_back("+" + command);
+  server.ask(words);
+  server.ask({"SCRIPT", "FLUSH"});
+}
+
+TEST_F(RedisGroup, TheLeastPrivilegesDoAndNoneOfThemIsTooMuch) {
+  Server server;
+  const auto use = [&]() -> std::optional<Error> {
+    server.ask({"FLUSHALL"});
+    const auto store = open_at(url(server, "u:" + canary + "@"), no_log);
+    const auto opened = store->open(ada, session(10), within(2s));
+    if (!opened) return opened.error();
+    Commit commit;
+    commit.session = ada;
+    commit.beats = {10};
+    commit.next = session(11);
+    commit.marker = opened->look.marker;
+    commit.cursor = opened->look.cursor;
+    commit.claims = {{"x", {}}};
+    const auto claimed = store->commit(commit, within(2s));
+    if (!claimed) return claimed.error();
+    if (auto error = store->request_step_down("x", {claimed->token, "ops", "why"}, within(2s))) return error;
+    server.ask({"SCRIPT", "FLUSH"});
+    if (const auto ended = store->end(ada, {11}, 12, within(2s)); !ended) return ended.error();
+    if (const auto swept = store->sweep(within(2s)); !swept) return swept.error();
+    for (const auto& cursor : {std::string(), claimed->look.cursor})
+      if (const auto seen = store->look(cursor, within(2s)); !seen) return seen.error();
+    return std::nullopt;
+  };
+  set_user(server);
+  EXPECT_EQ(use(), std::nullopt);
+  for (const auto& command : needed) {
+    set_user(server, command);
+    const auto error = use();
+    ASSERT_TRUE(error) << command;
+    expect(*error, Fault::forbidden, "says NOPERM");
+  }
+  for (const auto& command : useful) {
+    set_user(server, command);
+    EXPECT_EQ(use(), std::nullopt) << "without " << command << " it goes on all the same";
+  }
+}
+
+TEST_F(RedisGroup, AFollowerThatMayNotSubscribeWaitsAndWarns) {
+  Server server;
+  set_user(server, "subscribe");
+  Lines lines;
+  const auto store = open_at(url(server, "u:" + canary + "@"), lines.log());
+  for (int i = 0; i < 2; ++i) {
+    const auto limit = within(100ms);
+    EXPECT_EQ(store->await_change({}, limit), std::nullopt);
+    EXPECT_GE(boot_clock().now(), limit.by) << "no hot loop";
+  }
+  ASSERT_EQ(lines.all().size(), 1u) << "said once";
+  EXPECT_NE(lines.all()[0].find("says NOPERM"), std::string::npos) << lines.all()[0];
+}
+
+TEST_F(RedisGroup, NamesThatCannotBeAreRefused) {
+  const auto options = from_url("redis://127.0.0.1:1");
+  EXPECT_THROW(open_group(options, ""), std::invalid_argument);
+  EXPECT_THROW(open_group(options, std::string(201, 'x')), std::invalid_argument);
+  EXPECT_THROW(open_group(options, std::string("a\0", 2)), std::invalid_argument);
+  EXPECT_THROW(open_group({}, "shards"), std::invalid_argument);
+}
+
+// ---- large ones ----
+
+TEST_F(RedisGroup, AGroupOfManyElectionsIsReadWhole) {
+  Server server;
+  const auto store = open_at(url(server));
+  Process a(*store, ada), b(*store, bob);
+  const auto before = b.look.cursor;
+  for (int first = 0; first < 5000; first += 500) {
+    std::vector<Claim> claims;
+    for (int i = first; i < first + 500; ++i)
+      claims.push_back({std::to_string(10'000 + i) + std::string(100, 'x'), {}});
+    ASSERT_EQ(a.claim(claims).size(), 500u);
+  }
+  const auto whole = look(*store);
+  EXPECT_EQ(whole.leads.size(), 5000u);
+  const auto changed = look(*store, before);
+  EXPECT_FALSE(changed.whole);
+  EXPECT_EQ(changed.leads.size(), whole.leads.size());
+}
+
+// ---- Sentinels ----
+
+/// A Sentinel that answers as long as it is to.
+TEST_F(RedisGroup, SentinelsThatAreAwayEndNoSessionAndNothingIsClaimed) {
+  Server server;
+  const auto port = std::to_string(server.port());
+  std::optional<FakeServer> sentinel(std::in_place, [&](const std::string& request) {
+    return FakeServer::Answer{
+        to_each(request, "*2\r\n$9\r\n127.0.0.1\r\n$" + std::to_string(port.size()) + "\r\n" + port + "\r\n")};
+  });
+  Lines lines;
+  const auto store = open_at("redis+sentinel://" + sentinel->address() + "/main?first_claim=at_once", lines.log());
+  Process a(*store, ada);
+  EXPECT_EQ(a.claim({{"x", {}}}), Names{"x"});
+  const auto x = a.token;
+  sentinel.reset();
+  EXPECT_TRUE(a.renew());
+  const auto told = lines.all().size();
+  auto both = a.next();
+  both.claims = {{"y", {}}};
+  both.releases = {{"x", x, {}}};
+  for (int i = 0; i < 2; ++i) {
+    const auto done = a.commit(both);
+    EXPECT_TRUE(done.granted);
+    EXPECT_EQ(done.claimed, Names());
+    EXPECT_EQ(done.released, i == 0 ? Names{"x"} : Names());
+    both = a.next();
+    both.claims = {{"y", {}}};
+  }
+  ASSERT_EQ(lines.all().size(), told + 1) << "said once";
+  EXPECT_NE(lines.all().back().find("nothing is claimed as long as the Sentinels"), std::string::npos);
+}
+
+TEST_F(RedisGroup, AFailOverIsFollowed) {
+  Watched watched(3);
+  const auto store = open_at(watched.url());
+  ASSERT_TRUE(eventually([&] { return bool(store->look({}, within(400ms))); }));
+  Process a(*store, ada);
+  ASSERT_EQ(a.claim({{"x", {}}}), Names{"x"});
+  ASSERT_TRUE(eventually([&] {
+    return watched.in_step() &&
+           watched.second.ask({"HGET", leads_key, "x"}) == watched.first.ask({"HGET", leads_key, "x"});
+  }));
+  watched.first.kill();
+  ASSERT_TRUE(eventually([&] {
+    const auto renewed = a.send(a.next(), 400ms);
+    return renewed && renewed->granted;
+  })) << watched.sentinels[0]->log();
+  EXPECT_EQ(a.claim({{"y", {}}}), Names{"y"});
+  EXPECT_NE(watched.second.ask({"HGET", leads_key, "y"}), "");
+}
+
+// ---- clusters ----
+
+TEST_F(RedisGroup, ItsKeysHaveOneSlot) {
+  Cluster cluster;
+  for (const std::string name : {"shards", "}", "}{", "{}", "a}b", "{"}) {
+    for (std::size_t i = 0; i < cluster.size(); ++i) {
+      const auto store = open_group(from_url("redis://" + cluster[i].address()), name);
+      Process a(*store, {100 + i});
+      EXPECT_EQ(a.claim({{"x" + std::to_string(i), {}}}).size(), 1u) << name;
+      EXPECT_EQ(a.look.sessions.size(), i + 1) << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenure::redis::test

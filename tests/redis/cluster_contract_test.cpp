@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: a Redis cluster keeps the contract that all stores share. Method: the suite, against three masters. They need
 // two seconds to form, so that one process runs all tests on the same cluster, each below a prefix of its own.
+#include "group_suite.hpp"
+#include "redis_group_under_test.hpp"
 #include "redis_under_test.hpp"
 
 namespace tenure::contract {
 namespace {
+
+redis::test::Cluster& cluster() {
+  static redis::test::Cluster shared;
+  return shared;
+}
+
+redis::Options options_below(const std::string& prefix) {
+  auto out = redis::from_url("redis://" + cluster()[0].address() + "," + cluster()[1].address());
+  out.prefix = prefix;
+  return out;
+}
 
 class Clustered final : public Redis {
  public:
@@ -24,18 +37,19 @@ class Clustered final : public Redis {
   }
 
  protected:
-  redis::Options options() const override {
-    auto out = redis::from_url("redis://" + cluster()[0].address() + "," + cluster()[1].address());
-    out.prefix = prefix_;
-    return out;
-  }
+  redis::Options options() const override { return options_below(prefix_); }
 
  private:
-  static redis::test::Cluster& cluster() {
-    static redis::test::Cluster shared;
-    return shared;
-  }
+  const std::string prefix_ = redis::test::unique_name("tenure") + ":";
+};
 
+class ClusteredGroup final : public RedisGroup {
+ public:
+  redis::Options options() const override { return options_below(prefix_); }
+  std::size_t servers() const override { return cluster().size(); }
+  redis::test::Server& server(std::size_t i) override { return cluster()[i]; }
+
+ private:
   const std::string prefix_ = redis::test::unique_name("tenure") + ":";
 };
 
@@ -44,10 +58,17 @@ std::vector<Subject> subjects() {
   return {{"cluster", [] { return std::make_unique<Clustered>(); }}};
 }
 
+std::vector<GroupSubject> groups() {
+  if (redis::test::server_program().empty()) return {};
+  return {{"cluster", [] { return std::make_unique<ClusteredGroup>(); }}};
+}
+
 TEST(RedisClusterContract, RunsAgainstARealCluster) { TENURE_NEEDS_REDIS(); }
 
 INSTANTIATE_TEST_SUITE_P(real, BackendContract, testing::ValuesIn(subjects()), name_of);
 INSTANTIATE_TEST_SUITE_P(real, StoreContract, testing::ValuesIn(subjects()), name_of);
+INSTANTIATE_TEST_SUITE_P(real, GroupContract, testing::ValuesIn(groups()), name_of_group);
+INSTANTIATE_TEST_SUITE_P(real, GuardOfACommit, testing::ValuesIn(groups()), name_of_group);
 
 }  // namespace
 }  // namespace tenure::contract

@@ -85,6 +85,7 @@ Result<Committed> Group::open(SessionId id, const Session& session, const Limit&
 }
 
 Result<Committed> Group::commit(const Commit& commit, const Limit& limit) {
+  if (auto error = refused_commit(commit)) return *std::move(error);
   const bool claims = may_claim(commit, limit);
   const auto answer = run(commit_script, commit_arguments(commit, loses_nothing_, claims), limit, replicas_);
   if (!answer) return answer.error();

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the contract suite of groups needs to know of Redis, whichever way it is reached.
+#pragma once
+#include <memory>
+#include <string>
+
+#include <tenure/redis.hpp>
+
+#include "group_under_test.hpp"
+#include "server.hpp"
+
+namespace tenure::contract {
+
+class RedisGroup : public GroupUnderTest {
+ public:
+  std::shared_ptr<GroupStore> connect(const std::string& group) override { return redis::open_group(options(), group); }
+  bool can_lose() const override { return true; }
+  bool lose_everything() override {
+    return each([](redis::test::Server& server) { server.ask({"FLUSHALL"}); });
+  }
+  bool lose_session(const std::string& group, SessionId id) override {
+    const auto key = options().prefix + "{" + group + "}:s";
+    return each([&](redis::test::Server& server) { server.ask({"HDEL", key, std::to_string(id.value)}); });
+  }
+  bool step_clock(Clock::Duration by) override {
+    return each([by](redis::test::Server& server) { server.step_clock(by); });
+  }
+  bool hang(bool on) override {
+    return each([on](redis::test::Server& server) { server.freeze(on); });
+  }
+
+ protected:
+  virtual redis::Options options() const = 0;
+  virtual std::size_t servers() const { return 1; }
+  virtual redis::test::Server& server(std::size_t i) = 0;
+
+ private:
+  template <class Do>
+  bool each(Do what) {
+    for (std::size_t i = 0; i < servers(); ++i) what(server(i));
+    return true;
+  }
+};
+
+}  // namespace tenure::contract

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdint>
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/log.hpp>
@@ -30,18 +29,18 @@ timeval timeval_of(Clock::Duration time) {
 decltype(redisReplyObjectFunctions::createArray) create_any_array;  ///< hiredis' own.
 
 /// What a header announces is allocated before any of it has come.
-void limit_elements(redisReader& reader, std::size_t most) {
+void limit_elements(redisReader& reader, ReplyLimit& most) {
   static auto functions = [&reader] {
     auto limited = *reader.fn;
     create_any_array = limited.createArray;
     limited.createArray = [](const redisReadTask* task, auto n) -> void* {  // an int, and from 1.0 on a size_t
-      const auto limit = reinterpret_cast<std::uintptr_t>(task->privdata);
-      return static_cast<std::size_t>(n) > limit ? nullptr : create_any_array(task, n);
+      const auto& limit = *static_cast<const ReplyLimit*>(task->privdata);
+      return static_cast<std::size_t>(n) > limit.elements ? nullptr : create_any_array(task, n);
     };
     return limited;
   }();
   reader.fn = &functions;
-  reader.privdata = reinterpret_cast<void*>(static_cast<std::uintptr_t>(most));
+  reader.privdata = &most;
 }
 
 Reply value_of(const redisReply& raw) {
@@ -86,7 +85,7 @@ std::optional<Error> Wire::made(redisContext* context) {
   if (context_->err != 0) return broken(context_->errstr);
   ::fcntl(context_->fd, F_SETFD, FD_CLOEXEC);
   if (context_->connection_type == REDIS_CONN_TCP) redisEnableKeepAlive(context_.get());
-  limit_elements(*context_->reader, most_.elements);
+  limit_elements(*context_->reader, most_);
   return std::nullopt;
 }
 

@@ -39,6 +39,8 @@ class Wire {
  public:
   /// `name`: "redis 127.0.0.1:6379", for messages.
   explicit Wire(std::string name, const ReplyLimit& most = record_limit) : name_(std::move(name)), most_(most) {}
+  Wire(const Wire&) = delete;
+  Wire& operator=(const Wire&) = delete;
 
   /// Blocks: resolves the name, and connects within `patience` to each of its addresses. TLS comes with secure().
   std::optional<Error> connect(const Address& to, Clock::Duration patience);
@@ -68,7 +70,7 @@ class Wire {
   Error too_much(std::size_t most, const char* unit) const;
 
   const std::string name_;
-  const ReplyLimit most_;
+  ReplyLimit most_;  ///< The reader of the context looks here.
   std::unique_ptr<redisContext, CloseContext> context_;
   std::size_t received_{};  ///< Bytes of the reply that is coming.
 };

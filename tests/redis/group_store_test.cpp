@@ -367,9 +367,13 @@ class RedisGroupPush : public RedisGroup {
     listener = open_at(url(*server));
     a.emplace(*store, ada);
     a->claim({{"x", {}}, {"y", {}}, {"z", {}}});
-    EXPECT_TRUE(hear(*listener, a->look.cursor, 10s).woken) << "the first wait subscribes and returns";
+    EXPECT_TRUE(soon().woken) << "the first wait subscribes and returns";
   }
-  Heard soon() { return hear(*listener, seen, 10s); }
+  Heard soon() {
+    const auto heard = hear(*listener, seen, 10s);
+    look(*listener);
+    return heard;
+  }
   bool quiet() { return !hear(*listener, seen, 50ms).woken; }
 
   std::optional<Server> server;
@@ -408,6 +412,17 @@ TEST_F(RedisGroupPush, WhatWasSeenIsNoNews) {
   EXPECT_TRUE(quiet());
   a->release({{"y", a->token, {}}});
   EXPECT_TRUE(soon().release);
+}
+
+TEST_F(RedisGroupPush, WhatWasPushedIsToldUntilItIsLookedAt) {
+  a->release({{"x", a->token, {}}});
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(hear(*listener, seen, 10s).release);
+  look(*listener);
+  EXPECT_TRUE(quiet());
+  server->ask({"PUBLISH", log_key, "forged"});
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(hear(*listener, seen, 10s).woken);
+  look(*listener);
+  EXPECT_TRUE(quiet()) << "also what nothing in the store bears out";
 }
 
 TEST_F(RedisGroupPush, AnEndAndARequestArePushed) {
@@ -458,6 +473,7 @@ TEST_F(RedisGroupPush, AForgedOrGarbledMessageTakesNothing) {
 TEST_F(RedisGroupPush, AWaitAndACommitGoOnSideBySide) {
   auto waiting = std::async(std::launch::async, [&] { return hear(*store, a->look.cursor, 10s); });
   EXPECT_TRUE(waiting.get().woken) << "subscribes";
+  a->renew();
   seen = a->look.cursor;
   waiting = std::async(std::launch::async, [&] { return hear(*store, seen, 20s); });
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(a->renew());

@@ -44,6 +44,27 @@ Limit first_half_of(const Limit& limit) {
 
 }  // namespace
 
+void News::heard(const std::string& message) {
+  const std::lock_guard lock(mutex_);
+  ++count_;
+  last_ = message;
+}
+
+std::uint64_t News::begin_look() const {
+  const std::lock_guard lock(mutex_);
+  return count_;
+}
+
+void News::looked(std::uint64_t begun) {
+  const std::lock_guard lock(mutex_);
+  if (count_ == begun) last_.reset();
+}
+
+std::optional<std::string> News::since(const std::string& cursor) const {
+  const std::lock_guard lock(mutex_);
+  return last_ && is_news(*last_, cursor) ? last_ : std::nullopt;
+}
+
 Group::Group(const Options& options, const std::string& group, Log log)
     : group_((check(options), check_election(group), group)),
       key_(group_key(options, group)),
@@ -59,24 +80,27 @@ Result<Reply> Group::run(const Script& script, std::vector<std::string> argument
 }
 
 /// Who says that nothing is ever lost may claim an absent lead at once.
-void Group::hide_marker(Look& look) const {
+void Group::take(Look& look, std::uint64_t begun) {
   if (loses_nothing_) look.marker = 0;
+  news_->looked(begun);
 }
 
 Result<Look> Group::look(const std::string& cursor, const Limit& limit) {
+  const auto begun = news_->begin_look();
   const auto answer = run(look_script, look_arguments(cursor), limit, 0);
   if (!answer) return answer.error();
   auto look = look_of(*answer, key_);
-  if (look) hide_marker(*look);
+  if (look) take(*look, begun);
   return look;
 }
 
 Result<Committed> Group::open(SessionId id, const Session& session, const Limit& limit) {
+  const auto begun = news_->begin_look();
   const auto answer = run(open_script, open_arguments(id, session, draw_marker()), limit, replicas_);
   if (!answer) return answer.error();
   auto opened = opened_of(*answer, key_);
   if (!opened) return std::move(opened).error();
-  hide_marker(opened->committed.look);
+  take(opened->committed.look, begun);
   if (opened->founded && !loses_nothing_)
     warn_("this group is new, or Redis has lost it: the first leaders of its elections begin a term (" +
           std::to_string(std::chrono::ceil<std::chrono::milliseconds>(session.record.term).count()) +
@@ -86,11 +110,12 @@ Result<Committed> Group::open(SessionId id, const Session& session, const Limit&
 
 Result<Committed> Group::commit(const Commit& commit, const Limit& limit) {
   if (auto error = refused_commit(commit)) return *std::move(error);
+  const auto begun = news_->begin_look();
   const bool claims = may_claim(commit, limit);
   const auto answer = run(commit_script, commit_arguments(commit, loses_nothing_, claims), limit, replicas_);
   if (!answer) return answer.error();
   auto committed = committed_of(*answer, commit, key_);
-  if (committed) hide_marker(committed->look);
+  if (committed) take(committed->look, begun);
   return committed;
 }
 
@@ -132,8 +157,13 @@ std::optional<Error> Group::request_step_down(const std::string& election, const
 }
 
 std::optional<Release> Group::await_change(const std::string& cursor, const Limit& limit) {
-  const auto news = [cursor](const std::string& message) { return is_news(message, cursor); };
-  const auto message = notices_.await_message(key_ + ":log", news, notices_, limit);
+  auto message = news_->since(cursor);
+  const auto matters = [cursor, news = news_](const std::string& pushed) {
+    if (!is_news(pushed, cursor)) return false;
+    news->heard(pushed);
+    return true;
+  };
+  if (!message) message = notices_.await_message(key_ + ":log", matters, notices_, limit);
   return message ? release_in(*message) : std::nullopt;
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A group of elections on a server.
 #pragma once
+#include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +15,25 @@
 #include "script.hpp"
 
 namespace tenure::redis {
+
+/// What was pushed since the last look. Whoever waits anew and has not looked is told it again, also if the wait in
+/// which it came was ended before it could say so. Any thread.
+class News {
+ public:
+  void heard(const std::string& message);
+
+  /// A look that is asked now tells all that was heard until now, or shows that it was forged.
+  std::uint64_t begin_look() const;
+  void looked(std::uint64_t begun);
+
+  /// Of what was not looked at: the last message, if it is news to whoever has this cursor.
+  std::optional<std::string> since(const std::string& cursor) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::uint64_t count_{};
+  std::optional<std::string> last_;
+};
 
 /// The connections for questions and for pushes have Sentinels of their own, because two threads use them.
 class Group final : public GroupStore {
@@ -31,7 +53,7 @@ class Group final : public GroupStore {
 
  private:
   Result<Reply> run(const Script& script, std::vector<std::string> arguments, const Limit& limit, int replicas);
-  void hide_marker(Look& look) const;
+  void take(Look& look, std::uint64_t begun);
   bool may_claim(const Commit& commit, const Limit& limit);
 
   const std::string group_, key_;
@@ -39,7 +61,8 @@ class Group final : public GroupStore {
   const bool loses_nothing_;
   const Warn warn_;
   Link commands_, notices_;
-  std::string last_warning_;  ///< Why it claims nothing.
+  const std::shared_ptr<News> news_{std::make_shared<News>()};  ///< Shared with what still runs when we are gone.
+  std::string last_warning_;                                    ///< Why it claims nothing.
 };
 
 }  // namespace tenure::redis

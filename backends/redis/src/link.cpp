@@ -137,6 +137,7 @@ Result<std::optional<std::string>> Link::listen(const std::string& channel,
                      matters](CallThread::Socket& socket) -> Result<std::optional<std::string>> {
     if (!connection->subscribed()) {
       if (auto error = connection->subscribe(channel)) return *error;
+      matters({});
       return std::nullopt;
     }
     for (;;) {

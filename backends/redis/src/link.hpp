@@ -41,6 +41,7 @@ class Link {
   /// Sleeps until a message of the channel `matters`, or until the limit. The first call subscribes and returns at
   /// once: what came before was not heard, and the caller reads again. So it does after a subscription broke.
   ///
+  /// `matters` is asked on the link's thread, and of an empty text when it subscribed.
   /// `rests`: a link that can wait, also when this one has no connection and no descriptor is left.
   std::optional<std::string> await_message(const std::string& channel,
                                            const std::function<bool(const std::string&)>& matters, Link& rests,

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <stdexcept>
 #include <thread>
 
 #include <tenure/manual_clock.hpp>
@@ -202,6 +203,173 @@ TEST_F(Memory, HubsAreApartAndOutliveTheirHandles) {
   }
   EXPECT_TRUE(acquire(*a));
   EXPECT_TRUE(acquire(*b));
+}
+
+// ---- groups ----
+
+/// One session opens, and commits claims and releases.
+struct MemoryGroup : Memory {
+  std::shared_ptr<GroupStore> group = hub.group("orders");
+  const SessionId id{7};
+  std::uint64_t beat{1};
+
+  void SetUp() override { ASSERT_TRUE(opened()); }
+
+  bool opened() {
+    const auto done = group->open(id, {.record = {.beat = beat, .term = 10s}}, limit());
+    return done && done->granted;
+  }
+  Commit next(std::vector<Claim> claims = {}) {
+    return {.session = id,
+            .beats = {beat},
+            .next = {.record = {.beat = beat + 1, .term = 10s}},
+            .claims = std::move(claims)};
+  }
+  bool granted(const Commit& commit) {
+    const auto done = group->commit(commit, limit());
+    if (done && done->granted) beat = commit.next.record.beat;
+    return done && done->granted;
+  }
+  Look look() {
+    const auto look = hub.group("orders")->look({}, limit());
+    return look ? *look : Look{};
+  }
+};
+
+TEST_F(MemoryGroup, AnUnreachableHubIsAnErrorAndItsReturnEndsWaits) {
+  const auto cursor = look().cursor;
+  hub.unreachable(true);
+  EXPECT_EQ(group->look({}, limit()).error().fault, Fault::unreachable);
+  EXPECT_EQ(group->commit(next(), limit()).error().fault, Fault::unreachable);
+  std::jthread follower([&] { group->await_change(cursor, limit(1min)); });
+  ASSERT_TRUE(clock.await_parked(1));
+  hub.unreachable(false);
+  follower.join();
+  EXPECT_TRUE(granted(next())) << "nothing had happened";
+}
+
+TEST_F(MemoryGroup, AHangingHubKeepsACallToItsLimitAndHasNoEffect) {
+  hub.hang(true);
+  std::jthread caller([&] { EXPECT_FALSE(group->commit(next({{"jobs", {}}}), limit(3s))); });
+  ASSERT_TRUE(clock.await_parked(1));
+  EXPECT_EQ(clock.next_alarm(), clock.now() + 3s);
+  clock.advance(3s);
+  caller.join();
+  hub.hang(false);
+  EXPECT_TRUE(look().leads.empty());
+}
+
+TEST_F(MemoryGroup, AReleaseWakesAFollowerAndWithoutPushItSleepsOn) {
+  for (const bool push : {true, false}) {
+    hub = memory::Hub({.push = push});
+    group = hub.group("orders");
+    ASSERT_TRUE(opened());
+    ASSERT_TRUE(granted(next({{"jobs", {}}})));
+    const auto seen = look();
+    std::atomic<bool> awake{false};
+    std::optional<Release> told;
+    std::jthread follower([&] {
+      told = group->await_change(seen.cursor, limit(1min));
+      awake = true;
+    });
+    ASSERT_TRUE(clock.await_parked(1));
+    auto release = next();
+    release.releases = {{"jobs", seen.leads.at("jobs").token, SessionId{8}}};
+    ASSERT_TRUE(granted(release));
+    if (!push) {
+      ASSERT_TRUE(clock.await_parked(1));
+      EXPECT_FALSE(awake);
+      clock.advance(1min);
+    }
+    follower.join();
+    EXPECT_EQ(told.has_value(), push);
+    if (told) {
+      EXPECT_EQ(told->heir, SessionId{8});
+    }
+  }
+}
+
+TEST_F(MemoryGroup, ARenewalAndAClaimWakeNobody) {
+  const auto cursor = look().cursor;
+  std::jthread follower([&] { group->await_change(cursor, limit(1min)); });
+  ASSERT_TRUE(clock.await_parked(1));
+  const auto alarm = clock.next_alarm();
+  EXPECT_TRUE(granted(next()));
+  EXPECT_TRUE(granted(next({{"jobs", {}}})));
+  ASSERT_TRUE(clock.await_parked(1));
+  EXPECT_EQ(clock.next_alarm(), alarm);
+  clock.advance(1min);
+}
+
+TEST_F(MemoryGroup, ReleasesOfOneCommitAreToldAndNoneIsNamed) {
+  ASSERT_TRUE(granted(next({{"jobs", {}}, {"mails", {}}})));
+  const auto seen = look();
+  auto both = next();
+  for (const auto& [election, lead] : seen.leads) both.releases.push_back({election, lead.token});
+  ASSERT_TRUE(granted(both));
+  const auto before = clock.now();
+  EXPECT_FALSE(group->await_change(seen.cursor, limit(1min)));
+  EXPECT_EQ(clock.now(), before) << "it did not wait";
+}
+
+TEST_F(MemoryGroup, ALostAnswerLeavesAGhostThatItsSessionClaimsAnew) {
+  hub.lose_answers(1);
+  EXPECT_FALSE(group->commit(next({{"jobs", {}}}), limit()));
+  const auto ghost = look().leads.at("jobs");
+  EXPECT_EQ(ghost.session, id);
+  EXPECT_FALSE(granted(next())) << "it took effect: the session has another beat";
+  auto again = next({{"jobs", ghost.token}});
+  again.beats.push_back(beat + 1);
+  again.at_least = {ghost.token.value + 1};
+  EXPECT_TRUE(granted(again));
+  EXPECT_GT(look().leads.at("jobs").token, ghost.token);
+}
+
+TEST_F(MemoryGroup, AHeldCommitArrivesLateIfItStillCan) {
+  hub.hold_writes(1);
+  EXPECT_FALSE(group->commit(next({{"jobs", {}}}), limit()));
+  EXPECT_TRUE(look().leads.empty());
+  group.reset();
+  hub.deliver_held();
+  EXPECT_TRUE(look().leads.contains("jobs"));
+
+  group = hub.group("orders");
+  ++beat;
+  hub.hold_writes(2);
+  EXPECT_FALSE(group->commit(next({{"mails", {}}}), limit()));
+  EXPECT_FALSE(group->open(SessionId{8}, {}, limit()));
+  ASSERT_TRUE(group->end(id, {beat}, 99, limit()));
+  hub.deliver_held();
+  EXPECT_FALSE(look().leads.contains("mails")) << "its session has ended";
+  EXPECT_TRUE(look().sessions.contains(SessionId{8}));
+}
+
+TEST_F(MemoryGroup, AFlushTakesTheGroupsToo) {
+  hub.flush();
+  EXPECT_FALSE(granted(next()));
+  EXPECT_TRUE(look().sessions.empty());
+}
+
+TEST_F(MemoryGroup, ALostSessionLeavesItsLeads) {
+  ASSERT_TRUE(granted(next({{"jobs", {}}})));
+  hub.lose_session("orders", id);
+  hub.lose_session("unknown", id);
+  EXPECT_FALSE(granted(next()));
+  EXPECT_TRUE(look().sessions.empty());
+  EXPECT_EQ(look().leads.at("jobs").session, id);
+}
+
+TEST_F(MemoryGroup, GroupsAndElectionsOfOneNameAreApartAndOutliveTheirHandles) {
+  std::shared_ptr<Backend> single;
+  {
+    const memory::Hub other;
+    single = backend(other, "a");
+    group = other.group("jobs");
+  }
+  EXPECT_TRUE(opened());
+  EXPECT_TRUE(acquire(*single));
+  EXPECT_TRUE(granted(next({{"jobs", {}}})));
+  EXPECT_THROW(static_cast<void>(hub.group("")), std::invalid_argument);
 }
 
 }  // namespace

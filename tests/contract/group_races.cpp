@@ -327,6 +327,7 @@ TEST_P(GroupContract, ARandomHistoryIsARightOne) {
     EXPECT_EQ(judge(history), std::vector<std::string>{});
 
     const auto all = standing(group);
+    EXPECT_EQ(all.leads.size(), Wanderer::elections) << "every election was led";
     for (auto& w : wanderers) {
       w.member().look();
       EXPECT_EQ(w.member().seen().leads(), all.leads);

@@ -661,8 +661,8 @@ TEST_P(GroupContract, ALookTellsAllAndThenOnlyWhatChanged) {
   EXPECT_EQ(look.leads, standing().leads);
   const auto nothing_new = [&] {  // a store may tell a change twice, as long as an older transaction runs
     const auto by = Player::within(patience);
-    do look = b.look();
-    while (!look.leads.empty() && !by.passed());
+    for (look = b.look(); !look.whole && !look.leads.empty() && !by.passed(); look = b.look())
+      wait_out(Player::within(milliseconds(5)));
     return !look.whole && look.leads.empty();
   };
   EXPECT_TRUE(nothing_new());

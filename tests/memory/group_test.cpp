@@ -14,6 +14,7 @@ class MemoryGroup final : public GroupUnderTest {
   std::shared_ptr<GroupStore> connect(const std::string& group) override { return hub_.group(group); }
   bool can_lose() const override { return !traits_.absence_certain; }
   bool pushes() const override { return traits_.push; }
+  int rounds() const override { return 200; }  // its calls are short, and seldom overlap
   bool lose_everything() override {
     if (can_lose()) hub_.flush();
     return can_lose();

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <map>
@@ -142,8 +143,9 @@ TEST(Elections, OneProcessLeadsAllThatItJoinsWithFewQuestions) {
 TEST(Elections, WhatIsReleasedGoesToTheNextOneAtOnceAndTokensRise) {
   const Hub hub;
   Diary first_diary, second_diary;
-  auto first = std::make_unique<Elections>(hub.group("jobs"), Candidate{"a", "a:1"}, timing, first_diary.hooks());
-  Elections second(hub.group("jobs"), {"b", "b:1"}, timing, second_diary.hooks());
+  auto first = std::make_unique<Elections>(hub.group("jobs"), Candidate{"a", "a:1"}, timing, first_diary.hooks(),
+                                           Spread{.on = false});
+  Elections second(hub.group("jobs"), {"b", "b:1"}, timing, second_diary.hooks(), {.on = false});
   for (const auto& name : names(10)) first->join(name), second.join(name);
   first->start();
   ASSERT_TRUE(eventually([&] { return first_diary.leads().size() == 10; }));
@@ -170,8 +172,8 @@ TEST(Elections, OfAProcessThatIsCutOffOthersLeadAfterItsLease) {
   const Hub hub;
   const auto cut = std::make_shared<Cut>(hub.group("jobs"));
   Diary lost_diary, diary;
-  Elections lost(cut, {"a", ""}, timing, lost_diary.hooks());
-  Elections other(hub.group("jobs"), {"b", ""}, timing, diary.hooks());
+  Elections lost(cut, {"a", ""}, timing, lost_diary.hooks(), {.on = false});
+  Elections other(hub.group("jobs"), {"b", ""}, timing, diary.hooks(), {.on = false});
   for (const auto& name : names(50)) lost.join(name), other.join(name);
   lost.start();
   ASSERT_TRUE(eventually([&] { return lost.led().size() == 50; }));
@@ -183,6 +185,32 @@ TEST(Elections, OfAProcessThatIsCutOffOthersLeadAfterItsLease) {
   EXPECT_TRUE(eventually([&] { return lost_diary.ended(Reason::lapsed) == 50; }));
   EXPECT_TRUE(eventually([&] { return other.led().size() == 50; }));
   EXPECT_GT(lost_diary.errors(), 0u);
+}
+
+TEST(Elections, WhoeverComesAndGoesTheElectionsAreSpreadEvenly) {
+  const Hub hub;
+  std::vector<Diary> diaries(4);
+  std::vector<std::unique_ptr<Elections>> processes;
+  const auto come = [&] {
+    const auto i = processes.size();
+    processes.push_back(std::make_unique<Elections>(hub.group("jobs"), Candidate{"p" + std::to_string(i), ""}, timing,
+                                                    diaries[i].hooks()));
+    for (const auto& name : names(30)) processes.back()->join(name);
+    processes.back()->start();
+  };
+  const auto all_lead = [&](std::size_t each) {
+    return eventually([&] {
+      return std::all_of(processes.begin(), processes.end(), [&](const auto& p) { return p->led().size() == each; });
+    });
+  };
+  come();
+  EXPECT_TRUE(all_lead(30));
+  come();
+  EXPECT_TRUE(all_lead(15));
+  come();
+  EXPECT_TRUE(all_lead(10));
+  processes.erase(processes.begin() + 1);
+  EXPECT_TRUE(all_lead(15));
 }
 
 TEST(Elections, ARequestToStepDownReachesTheLeader) {
@@ -224,7 +252,7 @@ TEST(Elections, AHookThatHangsHoldsUpNoOtherElection) {
     if (o.election == "slow") hold.wait(true);
     ++ousted;
   }};
-  Elections elections(hub.group("jobs"), {"a", ""}, timing, hooks, 2);
+  Elections elections(hub.group("jobs"), {"a", ""}, timing, hooks, {}, 2);
   for (const auto* name : {"slow", "b", "c"}) elections.join(name);
   elections.start();
   ASSERT_TRUE(eventually([&] { return elections.led().size() == 3; }));
@@ -282,7 +310,7 @@ TEST(Elections, WhatIsWrongIsToldAtOnce) {
   EXPECT_THROW(Elections(nullptr, {"a", ""}, timing), std::invalid_argument);
   EXPECT_THROW(Elections(hub.group("jobs"), {"a", ""}, timing, {.eligible = [] { return true; }}),
                std::invalid_argument);
-  EXPECT_THROW(Elections(hub.group("jobs"), {"a", ""}, timing, {}, 0), std::invalid_argument);
+  EXPECT_THROW(Elections(hub.group("jobs"), {"a", ""}, timing, {}, {}, 0), std::invalid_argument);
   EXPECT_THROW(Elections(hub.group("jobs"), {std::string(101, 'x'), ""}, timing), std::invalid_argument);
   auto wrong = timing;
   wrong.renew = wrong.term;

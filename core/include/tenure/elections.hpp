@@ -14,12 +14,15 @@
 #include <tenure/group_store.hpp>
 #include <tenure/hooks.hpp>
 #include <tenure/leadership.hpp>
+#include <tenure/spread.hpp>
 #include <tenure/timing.hpp>
 
 namespace tenure {
 
 /// Takes part in many elections of one group, at the price of one: the store is asked once per Timing::renew, whatever
 /// their number. All tenures of this process share one lease, its session. If that is lost, all of them end.
+///
+/// The elections are spread evenly over the processes that take part in the same ones (see Spread).
 ///
 /// It has a thread for the timers, one for the store, and `hook_threads` for your hooks. Any thread may call any
 /// method, also a hook.
@@ -35,7 +38,7 @@ class TENURE_EXPORT Elections {
   /// `hooks` are called for every election. Throws std::invalid_argument if `timing` breaks a rule, the store does not
   /// accept it, or `hooks.eligible` is set. REQUIRES: the clock outlives this, and every call into a wedged store.
   Elections(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks = {},
-            int hook_threads = 4, Clock& clock = boot_clock());
+            Spread spread = {}, int hook_threads = 4, Clock& clock = boot_clock());
 
   /// Calls stop() and joins the threads. Aborts with a message if a hook of its own calls it.
   ~Elections();

@@ -12,9 +12,9 @@
 namespace tenure {
 
 Elections::Elections(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks,
-                     int hook_threads, Clock& clock)
-    : shell_(std::make_shared<Shell>(std::move(store), std::move(candidate), timing, std::move(hooks), hook_threads,
-                                     clock)) {}
+                     Spread spread, int hook_threads, Clock& clock)
+    : shell_(std::make_shared<Shell>(std::move(store), std::move(candidate), timing, std::move(hooks), spread,
+                                     hook_threads, clock)) {}
 
 Elections::~Elections() {
   if (shell_->forked()) {  // its threads are the parent's

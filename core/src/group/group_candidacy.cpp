@@ -24,12 +24,13 @@ bool voluntary(Reason reason) { return reason != Reason::lapsed && reason != Rea
 }  // namespace
 
 GroupCandidacy::GroupCandidacy(Candidate self, std::string incarnation, const Timing& timing,
-                               std::function<std::uint64_t()> draw)
+                               std::function<std::uint64_t()> draw, const Spread& spread)
     : self_(std::move(self)),
       incarnation_(std::move(incarnation)),
       timing_(timing),
       draw_(std::move(draw)),
-      rivals_(timing.clock_rate_error) {}
+      rivals_(timing.clock_rate_error),
+      spread_(spread) {}
 
 // ---- facts ----
 
@@ -55,7 +56,7 @@ void GroupCandidacy::leave(Time now, const std::string& election) {
   if (const auto it = entries_.find(election); it != entries_.end() && std::exchange(it->second.joined, false)) {
     --joined_;
     names_ ^= fnv1a(election);
-    claims_.erase(election);
+    claims_stale_.push_back(election);
     end_voluntarily(now, election, it->second, Reason::resigned, "leave() was called");
     if (!it->second.tenure) {
       give_back_unled(election);
@@ -171,6 +172,7 @@ void GroupCandidacy::ousting_returned(Time now, const std::string& election) {
     auto& tenure = *it->second.tenure;
     if (tenure.ending.draining()) emit(group_effect::Unlead{election});
     if (voluntary(tenure.ending.reason())) give_back(election, tenure);
+    if (tenure.heir) --gifts_running_;
     if (!to_release_.contains(election)) cool_off(now, it->second);
     it->second.tenure.reset();
     --tenures_;
@@ -208,6 +210,7 @@ void GroupCandidacy::opened(Time now, const GroupQuestion& asked, const ask::Ope
   if (result.granted && in_time && !own_) {
     own_ = Own{open.id, {open.session.record.beat}, {.timing = timing_}};
     all_claims_stale_ = true;
+    gather_until_ = now + timing_.renew / 4;
     extend(asked.asked);
   } else if (result.granted) {
     lapsed_ = Own{open.id, {open.session.record.beat}, {.timing = timing_}};
@@ -273,11 +276,12 @@ void GroupCandidacy::elect(Time now, const std::string& election, Token token, T
                                 " was asked for. This tenure is handed back unled; restore the store's data"});
   if (!rises || stopping_ || it == entries_.end() || !it->second.joined || it->second.tenure ||
       now < it->second.not_before) {
-    to_release_[election] = token;
+    to_release_[election] = {token};
     return;
   }
   to_release_.erase(election);
   claims_.erase(election);
+  wanted_.erase(election);
   it->second.tenure.emplace(Tenure{.token = token, .session = own_->id});
   ++tenures_;
   emit(group_effect::Lead{election, token, own_->id});
@@ -298,11 +302,12 @@ void GroupCandidacy::extend(Time asked) {
 /// On a grid of the store's clock, so that the renewals of all processes lie close together: then every renewal's
 /// answer shows the others' fresh ones, and keeps the bounds of their leases tight.
 void GroupCandidacy::plan_next_commit(Time asked, Time now, std::int64_t store_ms) {
-  next_commit_ = asked + timing_.renew;
-  const auto step = timing_.renew / milliseconds(1);
-  if (store_ms <= 0 || step <= 0) return;
-  const auto to_grid = milliseconds(step - store_ms % step);
   const auto spread = std::min<Duration>(timing_.renew / 20, milliseconds(100));
+  const auto step = timing_.renew / milliseconds(1);
+  next_commit_ = asked + timing_.renew;
+  if (store_ms <= 0 || step <= 0) return;
+  auto to_grid = milliseconds(step - store_ms % step);
+  if (to_grid < timing_.renew / 4) to_grid += milliseconds(step);
   const auto grid = now + to_grid + Duration(static_cast<Clock::rep>(draw_() % std::uint64_t(spread.count() + 1)));
   next_commit_ = std::min(next_commit_ + spread, grid);
 }
@@ -319,6 +324,7 @@ void GroupCandidacy::absorb(Time now, Look look) {
   absorb_marker(now, look);
   if (rivals_.saw(look, own_ ? std::optional(own_->id) : std::nullopt, timing_.term, now)) {
     all_claims_stale_ = true;
+    settled_from_ = now + timing_.renew;
     emit(group_effect::Changed{});
   }
   judge_own(now, look);
@@ -379,7 +385,7 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
     claims_stale_.push_back(election);
   }
   if (look.whole) leads_.clear();
-  for (auto& [election, lead] : look.leads) leads_.insert_or_assign(election, SeenLead{std::move(lead)});
+  for (auto& [election, lead] : look.leads) leads_.insert_or_assign(election, SeenLead{std::move(lead), now});
   cursor_ = std::move(look.cursor);
   const bool any_ended = std::any_of(rivals_.all().begin(), rivals_.all().end(),
                                      [](const auto& rival) { return rival.second.session.record.released; });
@@ -406,9 +412,9 @@ void GroupCandidacy::settle_lead(Time now, const std::string& election, const Le
     to_release_.erase(due);
     if (it != entries_.end()) cool_off(now, it->second);
   } else if (!tenure && (it == entries_.end() || !it->second.joined || stopping_ || now < it->second.not_before)) {
-    to_release_[election] = lead.token;  // a claim that was not answered, and that nobody wants any more
+    to_release_[election] = {lead.token};  // a claim that was not answered, and that nobody wants any more
   } else if (due != to_release_.end()) {
-    due->second = lead.token;
+    due->second.token = lead.token;
   }
 }
 
@@ -525,7 +531,8 @@ GroupCandidacy::Time GroupCandidacy::next_due() const {
   } else {
     due = std::min({due, next_commit_, next_sweep_});
     if (!claims_due_.empty()) due = std::min(due, claims_due_.begin()->first);
-    if (!to_release_.empty() || !claims_.empty()) due = Time::min();
+    if (!stopping_) due = std::min(due, plan_stale_ ? planned_ + timing_.retry / 4 : plan_again_);
+    if (!to_release_.empty() || !wanted_.empty()) due = Time::min();
     if (const auto next = rivals_.next_to_end()) due = std::min(due, next->second);
   }
   return std::max(due, next_ask_);
@@ -537,6 +544,7 @@ void GroupCandidacy::ask_next(Time now) {
     return;
   }
   find_claims(now);
+  plan(now);
   if (pending_) {
     const bool waits = std::holds_alternative<ask::Await>(pending_->question.what);
     if (waits && !pending_->interrupted && (now >= next_due() || stopping_)) {
@@ -568,7 +576,7 @@ void GroupCandidacy::end(bool wedged) {
 
 void GroupCandidacy::ask_in_session(Time now) {
   const auto rival = rivals_.next_to_end();
-  if (!to_release_.empty() || !claims_.empty() || now >= next_commit_)
+  if (!to_release_.empty() || !wanted_.empty() || now >= next_commit_)
     ask_commit(now);
   else if (rival && now >= rival->second)
     ask_end(now, rival->first, {rivals_.find(rival->first)->session.record.beat});
@@ -598,9 +606,10 @@ void GroupCandidacy::ask_commit(Time now) {
                 .marker = marker_.value_or(0),
                 .at_least = Token{highest_.value + 1},
                 .cursor = cursor_};
-  for (const auto& [election, token] : to_release_) {
+  name_heirs();
+  for (const auto& [election, due] : to_release_) {
     if (commit.releases.size() >= max_changes) break;
-    commit.releases.push_back({election, token, std::nullopt});
+    commit.releases.push_back({election, due.token, due.heir});
   }
   gather_claims(commit);
   own_->beats.push_back(commit.next.record.beat);
@@ -609,7 +618,7 @@ void GroupCandidacy::ask_commit(Time now) {
 
 void GroupCandidacy::gather_claims(Commit& commit) const {
   std::set<SessionId> ended;
-  for (const auto& election : claims_) {
+  for (const auto& election : wanted_) {
     if (commit.releases.size() + commit.claims.size() >= max_changes) break;
     const auto* lead = lead_of(election);
     commit.claims.push_back({election, lead ? std::optional(lead->token) : std::nullopt});
@@ -640,34 +649,46 @@ Session GroupCandidacy::own_session(Time asked) {
 
 void GroupCandidacy::find_claims(Time now) {
   if (all_claims_stale_) {
+    plan_stale_ = true;
     claims_.clear();
+    wanted_.clear();
     claims_due_.clear();
     claims_stale_.clear();
-    for (const auto& [election, entry] : entries_) judge_claim(now, election, entry);
+    for (auto& [election, entry] : entries_) judge_claim(now, election, entry);
     all_claims_stale_ = false;
   }
   while (!claims_due_.empty() && claims_due_.begin()->first <= now)
     claims_stale_.push_back(claims_due_.extract(claims_due_.begin()).value().second);
+  if (!claims_stale_.empty()) plan_stale_ = true;
   for (const auto& election : std::exchange(claims_stale_, {})) {
     claims_.erase(election);
+    wanted_.erase(election);
     if (const auto it = entries_.find(election); it != entries_.end()) judge_claim(now, election, it->second);
   }
 }
 
-void GroupCandidacy::judge_claim(Time now, const std::string& election, const Entry& entry) {
+void GroupCandidacy::judge_claim(Time now, const std::string& election, Entry& entry) {
+  const auto free_since = std::exchange(entry.free_since, std::nullopt);
   if (!own_ || stopping_ || !entry.joined || entry.tenure || to_release_.contains(election)) return;
   if (const auto* lead = lead_of(election); lead && lead->session != own_->id) rivals_.named(lead->session, now);
   const auto from = std::max({free_from(election), entry.not_before, claims_from_});
-  if (from <= now)
+  if (from <= now) {
     claims_.insert(election);
-  else if (from != Time::max())
+    entry.free_since = free_since.value_or(now);
+    if (is_heir(election) || alone()) want(election);
+  } else if (from != Time::max()) {
     claims_due_.emplace(from, election);
+  }
 }
 
 /// From when we may claim it. Time::max(): not before something in the store changes.
 GroupCandidacy::Time GroupCandidacy::free_from(const std::string& election) const {
   const auto* lead = lead_of(election);
   if (!lead) return marker_.value_or(0) == 0 ? Time::min() : marker_since_ + longest();
+  if (lead->released && lead->heir && *lead->heir != own_->id) {  // It is offered to somebody else for a moment.
+    const auto* heir = rivals_.find(*lead->heir);
+    if (heir && !heir->session.record.released) return leads_.find(election)->second.at + timing_.retry;
+  }
   if (lead->released || lead->session == own_->id) return Time::min();
   return rivals_.free_from(lead->session, longest());
 }
@@ -705,13 +726,13 @@ void GroupCandidacy::end_at_once(Time now, const std::string& election, Entry& e
 /// The next commit releases it.
 void GroupCandidacy::give_back(const std::string& election, Tenure& tenure) {
   if (std::exchange(tenure.given_back, true) || !own_ || tenure.session != own_->id) return;
-  to_release_[election] = tenure.token;
+  to_release_[election] = {tenure.token, tenure.heir};
 }
 
 /// A claim of ours was not answered, but carried out. No look will tell that again.
 void GroupCandidacy::give_back_unled(const std::string& election) {
   const auto* lead = lead_of(election);
-  if (own_ && lead && !lead->released && lead->session == own_->id) to_release_.try_emplace(election, lead->token);
+  if (own_ && lead && !lead->released && lead->session == own_->id) to_release_.try_emplace(election, Due{lead->token});
 }
 
 /// The lead is given back, or the store holds it for us no longer.

@@ -16,11 +16,13 @@
 #include <tenure/candidate.hpp>
 #include <tenure/group_store.hpp>
 #include <tenure/hooks.hpp>
+#include <tenure/spread.hpp>
 #include <tenure/timing.hpp>
 
 #include "election/ending.hpp"
 #include "election/lease.hpp"
 #include "group/rivals.hpp"
+#include "group/spread.hpp"
 
 namespace tenure {
 
@@ -75,7 +77,8 @@ class GroupCandidacy {
   using Duration = Clock::Duration;
 
   /// `draw`: random bits of the kernel.
-  GroupCandidacy(Candidate self, std::string incarnation, const Timing& timing, std::function<std::uint64_t()> draw);
+  GroupCandidacy(Candidate self, std::string incarnation, const Timing& timing, std::function<std::uint64_t()> draw,
+                 const Spread& spread = {});
 
   // Facts. `now` never falls from one fact to the next.
   void start(Time now);
@@ -118,19 +121,26 @@ class GroupCandidacy {
     Token token{};
     SessionId session{};
     Ending ending{};
-    std::optional<Time> cap{};  ///< The work took longer than the drain: it leads no longer than this.
-    bool given_back{};          ///< The store is told, although ousting() may still run.
+    std::optional<Time> cap{};        ///< The work took longer than the drain: it leads no longer than this.
+    std::optional<SessionId> heir{};  ///< To whom it is handed over.
+    bool given_back{};                ///< The store is told, although ousting() may still run.
   };
   /// One election that we take part in, or that we have to give back.
   struct Entry {
     bool joined{};
     std::optional<Tenure> tenure{};
-    Time not_before{Time::min()};  ///< No claim earlier.
-    Duration cool_down{};          ///< Begins when the lead is given back.
+    Time not_before{Time::min()};      ///< No claim earlier.
+    Duration cool_down{};              ///< Begins when the lead is given back.
+    std::optional<Time> free_since{};  ///< Others may claim it, too.
+  };
+  struct Due {
+    Token token{};
+    std::optional<SessionId> heir{};
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
   struct SeenLead {
     Lead lead{};
+    Time at{};      ///< When we saw it.
     bool pushed{};  ///< Its release was only pushed: it may be late or forged.
   };
 
@@ -168,10 +178,18 @@ class GroupCandidacy {
   void give_back_unled(const std::string& election);
   void cool_off(Time now, Entry& entry);
   void find_claims(Time now);
-  void judge_claim(Time now, const std::string& election, const Entry& entry);
+  void judge_claim(Time now, const std::string& election, Entry& entry);
   void watch_hook(Time now, const std::string& election, Tenure& tenure);
   void watch_later(const std::string& election, const Tenure& tenure);
   Time free_from(const std::string& election) const;
+  bool is_heir(const std::string& election) const;
+  bool alone() const;
+  void plan(Time now);
+  void want(const std::string& election);
+  void hand_over(Time now, const std::vector<std::pair<std::string, SessionId>>& gifts);
+  void name_heirs();
+  Holdings holdings() const;
+  bool takes_the_same(const Session& session) const;
   const Lead* lead_of(std::string_view election) const;
   Session own_session(Time asked);
   void end(bool wedged);
@@ -201,12 +219,20 @@ class GroupCandidacy {
   Token highest_{};                ///< Of every lead that we ever saw.
 
   Entries entries_;
+  Spread spread_;
+  std::set<std::string, std::less<>> wanted_;  ///< Of claims_, what is ours to claim by the spread.
+  bool plan_stale_{true};
+  Time plan_again_{Time::max()};    ///< Without any news.
+  Time planned_{Time::min()};       ///< When it was done last.
+  Time gather_until_{Time::min()};  ///< Before that, others may still come that were started together with us.
+  Time settled_from_{Time::min()};  ///< Before that, sessions came or went: nothing is handed over.
+  std::size_t gifts_running_{};     ///< Tenures that end because we hand them over.
   std::uint32_t joined_{};
   std::uint64_t names_{};
   std::size_t tenures_{};                            ///< How many entries have one.
   std::set<std::string, std::less<>> ending_;        ///< Whose tenures are not leading.
   std::set<std::pair<Time, std::string>> hook_due_;  ///< When to look at one of them again. May hold moments too many.
-  std::map<std::string, Token, std::less<>> to_release_;  ///< Leads that name our session, and that we do not lead.
+  std::map<std::string, Due, std::less<>> to_release_;  ///< Leads that name our session, and that we do not lead.
 
   std::set<std::string, std::less<>> claims_;          ///< What may be claimed now.
   std::set<std::pair<Time, std::string>> claims_due_;  ///< When one may be, by time alone. May hold moments too many.

@@ -46,14 +46,14 @@ std::shared_ptr<GroupStore> accepted(std::shared_ptr<GroupStore> store, const Ti
 }  // namespace
 
 Elections::Shell::Shell(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks,
-                        int hook_threads, Clock& clock)
+                        const Spread& spread, int hook_threads, Clock& clock)
     : waiters(clock),
       store_(accepted(std::move(store), timing, hooks, hook_threads)),
       hooks_(std::move(hooks)),
       hook_threads_(hook_threads),
       clock_(clock),
       page_(std::make_shared<LeasePage>()),
-      candidacy_(checked(std::move(candidate)), draw_incarnation(), timing, random_u64),
+      candidacy_(checked(std::move(candidate)), draw_incarnation(), timing, random_u64, spread),
       clock_wakes_(clock.make_waker()) {}
 
 void Elections::Shell::start() {

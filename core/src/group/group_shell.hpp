@@ -40,8 +40,8 @@ class Elections::Shell : public std::enable_shared_from_this<Shell> {
  public:
   using Fact = std::function<void(GroupCandidacy&, Clock::Time)>;
 
-  Shell(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks, int hook_threads,
-        Clock& clock);
+  Shell(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks, const Spread& spread,
+        int hook_threads, Clock& clock);
 
   void start();
   void stop();

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+
+namespace tenure {
+
+/// How the elections of a group are spread over the processes that take part in the same ones. Everybody's share is the
+/// same, but for one election. Whoever holds more hands over to those that hold less, and nothing else moves.
+struct Spread {
+  bool on{true};                        ///< Off: we claim whatever is free, and hand nothing over.
+  std::uint32_t handovers_at_once{64};  ///< So many ousting() hooks may run to give others their share.
+  std::uint32_t most{UINT32_MAX};       ///< We lead no more than these. 0: we only watch.
+};
+
+}  // namespace tenure

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <tenure/kit/text.hpp>
-
 #include "election/candidacy.hpp"
 
 namespace tenure {
@@ -45,7 +43,7 @@ void GroupCandidacy::join(Time now, const std::string& election) {
   auto& entry = entries_[election];
   if (!std::exchange(entry.joined, true)) {
     ++joined_;
-    names_ ^= fnv1a(election);
+    names_ ^= hash_of(election);
     claims_stale_.push_back(election);
   }
   tick(now);
@@ -55,7 +53,7 @@ void GroupCandidacy::leave(Time now, const std::string& election) {
   judge_expiry(now);
   if (const auto it = entries_.find(election); it != entries_.end() && std::exchange(it->second.joined, false)) {
     --joined_;
-    names_ ^= fnv1a(election);
+    names_ ^= hash_of(election);
     claims_stale_.push_back(election);
     end_voluntarily(now, election, it->second, Reason::resigned, "leave() was called");
     if (!it->second.tenure) {

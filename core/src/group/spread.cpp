@@ -40,7 +40,7 @@ std::vector<Share> shares_of(const Holdings& seen) {
 
 /// The session with the highest score among those below their share.
 Share* taker_of(const std::string& election, std::vector<Share>& shares) {
-  const auto name = fnv1a(election);
+  const auto name = hash_of(election);
   Share* best = nullptr;
   for (auto& share : shares)
     if (share.held < share.share && (!best || score(name, share.session) > score(name, best->session))) best = &share;
@@ -50,10 +50,12 @@ Share* taker_of(const std::string& election, std::vector<Share>& shares) {
 /// In an order that says nothing of the names, so that alike names do not go the same way.
 template <class Name>
 auto by_hash(Name name) {
-  return [name](const auto& a, const auto& b) { return mixed(fnv1a(name(a))) < mixed(fnv1a(name(b))); };
+  return [name](const auto& a, const auto& b) { return hash_of(name(a)) < hash_of(name(b)); };
 }
 
 }  // namespace
+
+std::uint64_t hash_of(std::string_view election) { return mixed(fnv1a(election)); }
 
 Allotment allot(const Holdings& seen) {
   Allotment out;
@@ -85,7 +87,7 @@ Allotment allot(const Holdings& seen) {
 }
 
 std::optional<SessionId> heir_of(const std::string& election, const Holdings& seen) {
-  const auto name = fnv1a(election);
+  const auto name = hash_of(election);
   std::optional<SessionId> best;
   for (const auto& [session, held] : seen.held) {
     if (session == seen.own) continue;

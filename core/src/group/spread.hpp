@@ -8,12 +8,16 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <tenure/group.hpp>
 
 namespace tenure {
+
+/// Of an election's name.
+std::uint64_t hash_of(std::string_view election);
 
 /// What one process sees: the live sessions that take part in the same elections, ours included, and how these are led.
 struct Holdings {

@@ -46,9 +46,9 @@ class World {
     if (violation.empty()) now_ = until;
   }
 
-  /// No more trouble. Whoever was stopped by its user is started again. Each election is wanted by one process, and by
-  /// some others: what those hold who do not want it any more has to be given back.
-  void calm() {
+  /// No more trouble. Whoever was stopped by its user is started again. Everybody wants the same elections; or each is
+  /// wanted by one process and by some others, and what those hold who do not want it any more has to be given back.
+  void calm(bool alike) {
     calm_ = true;
     for (auto& p : processes_) {
       if (p->paused) resume(*p);
@@ -58,7 +58,7 @@ class World {
       const auto one = random_() % processes_.size();
       for (std::size_t i = 0; i < processes_.size(); ++i) {
         auto& p = *processes_[i];
-        i == one || random_() % 3 == 0 ? join(p, name(e)) : leave(p, name(e));
+        alike || i == one || random_() % 3 == 0 ? join(p, name(e)) : leave(p, name(e));
         take(p);
       }
     }
@@ -475,11 +475,11 @@ TEST(GroupCandidacySim, NeverTwoLeadersTokensRiseHooksComeInPairsAndEveryElectio
   if (const char* seed = std::getenv("TENURE_SEED")) first = std::stoull(seed), count = 1;
   int tenures = 0, expired = 0, superseded = 0;
   for (auto seed = first; seed < first + count; ++seed) {
-    const bool spread = seed % 4;
+    const bool spread = seed % 4, alike = seed % 8 > 3;
     World world(seed, 2 + seed % 3, 1 + seed % 7, seed % 2, spread);
     world.run(3min);
     EXPECT_EQ(world.violation, "") << "TENURE_SEED=" << seed;
-    world.calm();
+    world.calm(alike);
     // The longest that anything may take: a lost store's term, and another one for a session that died meanwhile.
     world.run(3 * timing.term);
     world.busiest();
@@ -487,7 +487,7 @@ TEST(GroupCandidacySim, NeverTwoLeadersTokensRiseHooksComeInPairsAndEveryElectio
     EXPECT_LT(world.busiest(), 20) << "more than renewals. TENURE_SEED=" << seed;
     EXPECT_EQ(world.violation, "") << "TENURE_SEED=" << seed;
     EXPECT_EQ(world.vacant(), 0u) << "TENURE_SEED=" << seed;
-    EXPECT_TRUE(!spread || world.unevenness() <= 1) << "TENURE_SEED=" << seed;
+    EXPECT_TRUE(!(spread && alike) || world.unevenness() <= 1) << "TENURE_SEED=" << seed;
     if (testing::Test::HasFailure()) return;
     tenures += world.tenures;
     expired += world.expired;

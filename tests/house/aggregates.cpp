@@ -68,7 +68,7 @@ void of_kafka() {
 #endif
 
 #ifdef TENURE_WITH_POSTGRES
-void of_postgres() { made(postgres::Options{.conninfo = "host=h"}, postgres::Options{.table = "t"}); }
+void of_postgres() { made(postgres::Options{.conninfo = "host=h"}, postgres::Options{.leads = "l"}); }
 #endif
 
 #ifdef TENURE_WITH_REDIS

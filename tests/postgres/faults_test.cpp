@@ -346,7 +346,7 @@ TEST_F(PostgresFaults, ALockedRowEndsTheVerbAndNotTheConnection) {
   const auto error = error_of(table->compare_and_set(Expected{{1}, {1}}, record(1, 2), limit));
   EXPECT_LT(boot_clock().now(), limit.by);
   EXPECT_EQ(error.fault, Fault::timed_out);
-  EXPECT_THAT(error.message, HasSubstr("another transaction holds the lock on this election's row"));
+  EXPECT_THAT(error.message, HasSubstr("another transaction holds the lock on this row of " + options_.table));
   ASSERT_TRUE(table->request_step_down({Token{1}, "ops", ""}, within(200ms)));
   holder.reset();
   EXPECT_TRUE(applied(table->compare_and_set(Expected{{1}, {1}}, record(1, 3), within(10s))));
@@ -369,7 +369,7 @@ TEST_F(PostgresFaults, AWaitForTheServersLockOnNoticesIsToldApart) {
   const auto error = error_of(table->compare_and_set(std::nullopt, record(1, 1), within(6s)));
   EXPECT_EQ(error.fault, Fault::timed_out);
   EXPECT_THAT(error.message, HasSubstr("the server's one lock on notices"));
-  EXPECT_THAT(error.message, testing::Not(HasSubstr("this election's row")));
+  EXPECT_THAT(error.message, testing::Not(HasSubstr("this row of")));
   admin_says("select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'");
 }
 

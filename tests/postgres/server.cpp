@@ -105,6 +105,15 @@ Options fresh_table(const std::string& conninfo, const std::string& stem) {
   return options;
 }
 
+Options fresh_group(const std::string& conninfo) {
+  Options options;
+  options.conninfo = conninfo;
+  options.sessions = unique_name("sessions");
+  options.leads = unique_name("leads");
+  if (const auto error = create_group_schema(options, within(20s))) throw std::runtime_error(error->message);
+  return options;
+}
+
 Server::Server(const How& how) {
   std::string command = "'" TENURE_LAUNCHER "' start --owner " + std::to_string(::getpid());
   for (const auto& setting : how.settings) command += " --set '" + setting + "'";

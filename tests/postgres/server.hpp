@@ -34,6 +34,9 @@ pqxx::result sql(const std::string& conninfo, const std::string& statements);
 /// Options for a new, empty table of that server.
 Options fresh_table(const std::string& conninfo, const std::string& stem = "elections");
 
+/// The same with the tables of groups.
+Options fresh_group(const std::string& conninfo);
+
 /// A server that nobody else uses; ends with this object, or with this process.
 class Server {
  public:

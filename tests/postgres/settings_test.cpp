@@ -237,14 +237,35 @@ TEST(Settings, SecretsAreTakenOutOfMessagesOfLibpqAndTheServer) {
   EXPECT_THAT(error.message, Not(HasSubstr(canary)));
 }
 
-TEST(Settings, TheShippedSchemaIsTheLibrarys) {
-  std::ifstream in(TENURE_SCHEMA);
-  std::ostringstream shipped;
-  shipped << in.rdbuf();
-  EXPECT_EQ(schema(), shipped.str());
+TEST(Settings, TheShippedSchemasAreTheLibrarys) {
+  const auto shipped = [](const std::string& file) {
+    std::ifstream in(TENURE_SQL + file);
+    std::ostringstream out;
+    out << in.rdbuf();
+    return out.str();
+  };
+  EXPECT_EQ(schema(), shipped("tenure_elections.sql"));
   EXPECT_THAT(schema("ops.leaders"), HasSubstr(R"(create table if not exists "ops"."leaders" ()"));
   EXPECT_THAT(schema("ops.leaders"), HasSubstr(R"(grant select, insert, update on "ops"."leaders" to)"));
   EXPECT_THAT(schema("ops.leaders"), Not(HasSubstr("tenure_elections")));
+  EXPECT_EQ(group_schema(), shipped("tenure_groups.sql"));
+  const auto elsewhere = group_schema("ops.tenure_leads", "tenure_sessions");
+  EXPECT_THAT(elsewhere, HasSubstr(R"(create table if not exists "ops"."tenure_leads" ()"));
+  EXPECT_THAT(elsewhere, HasSubstr(R"(create table if not exists "tenure_sessions" ()"));
+  EXPECT_THAT(elsewhere, HasSubstr(R"(grant select, insert, update, delete on "ops"."tenure_leads" to)"));
+}
+
+TEST(Settings, TheTablesOfGroupsAreCheckedToo) {
+  for (const auto wrong : {&Options::sessions, &Options::leads}) {
+    Options options;
+    options.*wrong = "a b";
+    EXPECT_EQ(refusal(options), "accepted") << "it is not used";
+    EXPECT_THROW(open_group(options, "group"), std::invalid_argument);
+  }
+  EXPECT_THROW(open_group({}, ""), std::invalid_argument);
+  std::vector<std::string> logged;
+  open_group(with("host=db.example"), "jobs", [&](const LogLine& line) { logged.push_back(line.message); });
+  EXPECT_THAT(logged, ElementsAre(HasSubstr("sslmode=verify-full")));
 }
 
 /// libpq tells no code for a refused connection; its words are all there is.

@@ -14,8 +14,8 @@
 #include <tenure/kit/wait.hpp>
 #include <tenure/leader_manager.hpp>
 
+#include "connection.hpp"
 #include "follower_reads.hpp"
-#include "session.hpp"
 #include "support.hpp"
 
 namespace tenure::postgres::test {

@@ -5,6 +5,8 @@
 #include <array>
 #include <pqxx/pqxx>
 
+#include "sql.hpp"
+
 namespace tenure::postgres {
 namespace {
 
@@ -17,7 +19,7 @@ constexpr std::string_view no_tls_asked = "28000 tls", unknown_authority = "0800
 struct Meaning {
   std::string_view sqlstate;  ///< Or the beginning of it.
   Fault fault;
-  std::string_view remedy;  ///< '@' stands for the table.
+  std::string_view remedy;  ///< What stands in {braces} is filled in.
 };
 
 /// The first that fits.
@@ -30,32 +32,35 @@ constexpr std::array meanings{
             "check the user, and the server's pg_hba.conf; where that has hostssl, set sslmode=verify-full"},
     Meaning{"28", Fault::forbidden, "check the user, and the server's pg_hba.conf"},
     Meaning{"42501", Fault::forbidden,
-            "run as the table's owner: grant select, insert, update on @ to the candidates' role; and grant usage on "
+            "run as the table's owner: grant {rights} on {table} to the candidates' role; and grant usage on "
             "its schema, connect on the database"},
     Meaning{"42P01", Fault::misconfigured,
-            "there is no table @: run share/tenure/tenure_elections.sql, or tenure::postgres::create_schema()"},
-    Meaning{"3F000", Fault::misconfigured, "create the schema of table @ first"},
+            "there is no table {table}: run share/tenure/{file}, or tenure::postgres::{function}"},
+    Meaning{"3F000", Fault::misconfigured, "create the schema of table {table} first"},
     Meaning{"3D000", Fault::misconfigured, "create the database, or name another one in conninfo (dbname)"},
-    Meaning{"42", Fault::misconfigured, "table @ is not the one of share/tenure/tenure_elections.sql"},
+    Meaning{"42", Fault::misconfigured, "table {table} is not the one of share/tenure/{file}"},
     Meaning{"53300", Fault::unreachable,
             "the server has no connection left: raise max_connections or the role's limit, or use a pooler"},
     Meaning{row_lock, Fault::timed_out,
-            "another transaction holds the lock on this election's row: pg_locks and pg_stat_activity tell whose; end "
+            "another transaction holds the lock on this row of {table}: pg_locks and pg_stat_activity tell whose; end "
             "it"},
     Meaning{
         "55P03", Fault::timed_out,
-        "another transaction holds the lock on table @, or the server's one lock on notices, for which all commits "
+        "another transaction holds the lock on table {table}, or the server's one lock on notices, for which all "
+        "commits "
         "queue that notify (\"object 0 of class 1262\" in its log): pg_locks and pg_stat_activity tell whose; after a "
         "start of many elections it passes by itself"},
     Meaning{"0A000", Fault::unreachable,
-            "table @ was altered: the next call prepares its statements anew, on a new connection"},
+            "table {table} was altered: the next call prepares its statements anew, on a new connection"},
+    Meaning{"55000", Fault::forbidden,
+            "on a standby nobody can lead: name all servers in conninfo, with target_session_attrs=read-write"},
     Meaning{"57014", Fault::timed_out, "the server cancelled the statement: is statement_timeout too short?"},
     Meaning{"57P01", Fault::unreachable, "an administrator ended the session"},
     Meaning{"57P03", Fault::unreachable, "the server is starting, stopping or recovering"},
     Meaning{"57P05", Fault::unreachable,
             "idle_session_timeout ended the session: set it to 0 for this role, or above the longest term"},
     Meaning{"XX001", Fault::corrupt, "the server's storage is damaged: see its log"},
-    Meaning{"XX002", Fault::corrupt, "rebuild the table's index: reindex table @"},
+    Meaning{"XX002", Fault::corrupt, "rebuild the table's index: reindex table {table}"},
     Meaning{"08003", Fault::unreachable,
             "the network broke it, or the server stopped or ended the session: idle_session_timeout, an administrator"},
     Meaning{unknown_authority, Fault::unreachable,
@@ -65,6 +70,9 @@ constexpr std::array meanings{
     Meaning{no_tls_there, Fault::unreachable,
             "set ssl = on at the server; if it is on, another server answers at this address"},
     Meaning{"08", Fault::unreachable, ""},
+    Meaning{"40001", Fault::unreachable,
+            "nothing was written, since another transaction was faster: where default_transaction_isolation is 'read "
+            "committed', that is no error"},
     Meaning{"40", Fault::unreachable, ""},
     Meaning{"53", Fault::unreachable, "the server lacks a resource: see its log"},
     Meaning{"57", Fault::unreachable, ""},
@@ -126,17 +134,19 @@ std::string sqlstate_of(const std::exception& thrown) {
 bool lost_a_race(std::string_view sqlstate) { return sqlstate == "40001" || sqlstate == "40P01"; }
 
 Error explained(std::string_view sqlstate, std::string_view text, const Settings& settings, const std::string& where) {
-  if (sqlstate == "55P03" && text.find(settings.table.substr(settings.table.find('.') + 1)) != text.npos)
-    sqlstate = row_lock;
+  const auto& table = settings.table(text);
+  if (sqlstate == "55P03" && text.find(table.name.substr(table.name.find('.') + 1)) != text.npos) sqlstate = row_lock;
   const auto& meaning = *std::find_if(meanings.begin(), meanings.end(),
                                       [&](const Meaning& m) { return sqlstate.starts_with(m.sqlstate); });
   // What follows repeats our own statement.
   auto message = "postgres" + where + ": " + settings.redacted(text.substr(0, text.find("\nLINE ")));
-  if (!meaning.remedy.empty()) {
-    std::string remedy(meaning.remedy);
-    if (const auto at = remedy.find('@'); at != remedy.npos) remedy.replace(at, 1, settings.table);
-    message += " (" + remedy + ")";
-  }
+  if (!meaning.remedy.empty())
+    message += " (" +
+               filled(meaning.remedy, {{"{table}", table.name},
+                                       {"{rights}", table.rights},
+                                       {"{file}", settings.schema.file},
+                                       {"{function}", settings.schema.function}}) +
+               ")";
   return {meaning.fault, std::move(message)};
 }
 

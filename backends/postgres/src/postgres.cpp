@@ -10,18 +10,40 @@
 #include <tenure/kit/suggest.hpp>
 #include <tenure/lock_table.hpp>
 
+#include "group.hpp"
 #include "store.hpp"
 
 namespace tenure::postgres {
 
-extern const char schema_text[];  // sql/tenure_elections.sql
+extern const char schema_text[], group_schema_text[];  // sql/
 
 namespace {
 
-void warn(const Log& log, const Settings& settings, const std::string& election) {
+/// `what`: an "election" or a "group".
+void warn(const Log& log, const Settings& settings, const char* what, const std::string& name) {
   for (const auto& host : settings.unverified_hosts)
     tell(log, Level::warning, unprotected("server " + host, "Set sslmode=verify-full in conninfo"),
-         {{"election", election}, {"store", "postgres"}});
+         {{what, name}, {"store", "postgres"}});
+}
+
+/// The schema is handed out as it is shipped, unless a table is called otherwise.
+std::string called(const std::string& table, const char* usually) {
+  const auto quoted = quoted_table(table);
+  return table == usually ? table : quoted;
+}
+
+std::optional<Error> create(Settings settings, const std::string& tables, const Limit& limit) {
+  // One after the other: "if not exists" does not see what another session is about to create.
+  const auto statements = "select pg_advisory_xact_lock(hashtext('tenure schema'));\n" + tables;
+  const auto done = Client(std::move(settings))
+                        .ask<bool>(
+                            [statements](Connection& connection) {
+                              connection.run(statements);
+                              return true;
+                            },
+                            limit);
+  if (!done) return done.error();
+  return std::nullopt;
 }
 
 Options options_of(const Opening& opening) {
@@ -46,10 +68,9 @@ std::shared_ptr<ConditionalStore> store(const Options& options, const std::strin
 
 std::shared_ptr<Backend> open(const Options& options, const std::string& election, Candidate candidate, Log log) {
   check_election(election);
-  auto settings = settings_of(options, application_name(election, candidate.name));
-  warn(log, settings, election);
-  return lock_table(std::make_shared<Store>(std::move(settings), election), election, std::move(candidate),
-                    std::move(log));
+  const auto settings = settings_of(options, application_name(election, candidate.name));
+  warn(log, settings, "election", election);
+  return lock_table(std::make_shared<Store>(settings, election), election, std::move(candidate), std::move(log));
 }
 
 Presets presets() { return lock_table_presets(); }
@@ -58,33 +79,30 @@ Opened open_url(const Opening& opening) {
   return {open(options_of(opening), opening.election, opening.candidate, opening.log), presets()};
 }
 
+std::shared_ptr<GroupStore> open_group(const Options& options, const std::string& group, const Log& log) {
+  check_election(group);
+  const auto settings = group_settings_of(options, application_name(group));
+  warn(log, settings, "group", group);
+  return std::make_shared<Group>(settings, group);
+}
+
 std::string schema(const std::string& table) {
-  const auto quoted = quoted_table(table);
-  std::string out = schema_text;
-  if (table == Options().table) return out;
-  const std::string_view name = "tenure_elections";
-  for (auto at = out.find(name); at != out.npos; at = out.find(name, at + quoted.size()))
-    out.replace(at, name.size(), quoted);
-  return out;
+  return filled(schema_text, {{"tenure_elections", called(table, "tenure_elections")}});
+}
+
+/// In two steps, since one table may be called as the other usually is.
+std::string group_schema(const std::string& sessions, const std::string& leads) {
+  const auto open = filled(group_schema_text, {{"tenure_sessions", "{sessions}"}, {"tenure_leads", "{leads}"}});
+  return filled(open,
+                {{"{sessions}", called(sessions, "tenure_sessions")}, {"{leads}", called(leads, "tenure_leads")}});
 }
 
 std::optional<Error> create_schema(const Options& options, const Limit& limit) {
-  auto settings = settings_of(options);
-  // One after the other: "if not exists" does not see what another session is about to create.
-  const auto statements = "select pg_advisory_xact_lock(hashtext('tenure schema'));\n" + schema(options.table);
-  const auto session = std::make_shared<Session>(std::move(settings), std::nullopt);
-  const auto done = CallThread(session).ask(
-      [=](auto&) -> Result<bool> {
-        try {
-          session->run(statements);
-          return true;
-        } catch (const std::exception& e) {
-          return session->failed(e);
-        }
-      },
-      limit);
-  if (!done) return done.error();
-  return std::nullopt;
+  return create(settings_of(options), schema(options.table), limit);
+}
+
+std::optional<Error> create_group_schema(const Options& options, const Limit& limit) {
+  return create(group_settings_of(options), group_schema(options.sessions, options.leads), limit);
 }
 
 }  // namespace tenure::postgres

@@ -197,7 +197,9 @@ std::string application_name(std::string_view election, std::string_view candida
   return "tenure " + plain(election, room - name.size()) + (name.empty() ? "" : " " + name);
 }
 
-Settings settings_of(const Options& options, const std::string& called) {
+namespace {
+
+Settings settings_with(Schema schema, const Options& options, const std::string& called) {
   check_uri(options.conninfo);
   auto pairs = parsed(options.conninfo);
   if (!options.user.empty()) pairs["user"] = options.user;
@@ -208,11 +210,33 @@ Settings settings_of(const Options& options, const std::string& called) {
   return {.conninfo = joined(pairs),
           .target = target_of(pairs),
           .own_timeout = !effective(pairs, "connect_timeout", "PGCONNECT_TIMEOUT").empty(),
-          .table = options.table,
-          .quoted = quoted_table(options.table),
+          .schema = std::move(schema),
           .without_secrets =
               Redactor({effective(pairs, "password", "PGPASSWORD"), effective(pairs, "sslpassword", "PGSSLPASSWORD")}),
           .unverified_hosts = unverified(pairs)};
+}
+
+Table table_of(const std::string& name, const char* rights) { return {name, quoted_table(name), rights}; }
+
+}  // namespace
+
+Settings settings_of(const Options& options, const std::string& called) {
+  return settings_with({{table_of(options.table, "select, insert, update")}, "tenure_elections.sql", "create_schema()"},
+                       options, called);
+}
+
+Settings group_settings_of(const Options& options, const std::string& called) {
+  return settings_with({{table_of(options.sessions, "select, insert, update, delete"),
+                         table_of(options.leads, "select, insert, update")},
+                        "tenure_groups.sql",
+                        "create_group_schema()"},
+                       options, called);
+}
+
+const Table& Settings::table(std::string_view message) const {
+  for (const auto& one : schema.tables)
+    if (message.find(one.name.substr(one.name.find('.') + 1)) != message.npos) return one;
+  return schema.tables.front();
 }
 
 /// libpq counts in whole seconds, of which the first may be short.

@@ -14,14 +14,29 @@ namespace tenure::postgres {
 /// A table's name, quoted. Throws std::invalid_argument for one that Options would not take.
 std::string quoted_table(const std::string& table);
 
+struct Table {
+  std::string name;    ///< As the user wrote it, for messages.
+  std::string quoted;  ///< For statements.
+  std::string rights;  ///< What a candidate needs: "select, insert, update".
+};
+
+/// Tables that are made together, and what makes them.
+struct Schema {
+  std::vector<Table> tables;
+  std::string file;      ///< In share/tenure.
+  std::string function;  ///< In tenure::postgres.
+};
+
 struct Settings {
   std::string conninfo;  ///< Key/value pairs: the user's, and what he left to us.
   std::string target;    ///< "host:port/database" as far as it is known before connecting, for messages.
   bool own_timeout{};    ///< The user says how long a connect may take.
-  std::string table;     ///< As the user wrote it, for messages.
-  std::string quoted;    ///< For statements.
+  Schema schema;
   Redactor without_secrets;
   std::vector<std::string> unverified_hosts;  ///< Reached over a network, and TLS verifies nothing.
+
+  /// The table that a message is about, as far as it names one; else the first.
+  const Table& table(std::string_view message = {}) const;
 
   /// conninfo, with about so long for each server.
   std::string conninfo_within(Clock::Duration patience) const;
@@ -33,6 +48,9 @@ struct Settings {
 /// `called`: how the server is to know the connection, unless conninfo says so.
 /// Throws std::invalid_argument for what can never work.
 Settings settings_of(const Options& options, const std::string& called = "tenure");
+
+/// The same with the tables of groups.
+Settings group_settings_of(const Options& options, const std::string& called = "tenure");
 
 /// "tenure ELECTION CANDIDATE", as much as PostgreSQL keeps of it.
 std::string application_name(std::string_view election, std::string_view candidate = {});

@@ -69,18 +69,6 @@ constexpr std::string_view row =
     " r.step_down_token, encode(r.step_down_by, 'hex'), encode(r.step_down_why, 'hex'),"
     " (extract(epoch from clock_timestamp()) * 1000)::bigint";
 
-/// Settings for one statement, made inside it: that costs no second round trip and leaves nothing in a pooled session.
-/// A write waits until it is on disk, whatever the session says. Only {may_be_lost} need not.
-constexpr std::string_view with_settings = R"(with s as materialized (
-  select set_config('lock_timeout', $1, true) as lock_timeout,
-    set_config('synchronous_commit',
-      case when {may_be_lost} then 'off'
-        when current_setting('synchronous_commit') = 'off' then 'on'
-        else current_setting('synchronous_commit') end, true) as synchronous_commit))";
-
-/// Both are named in a condition, so that they are made before the row is locked.
-constexpr std::string_view settings_hold = "s.lock_timeout is not null and s.synchronous_commit is not null";
-
 /// $11: the channel; $12: whether this is news. A renewal is none: it wakes nobody, and its commit does not wait for
 /// the server's lock for notices. Of a release the notice names the version that it left.
 constexpr std::string_view notify =
@@ -88,75 +76,44 @@ constexpr std::string_view notify =
     " pg_notify($11::text, case when r.released then r.token || ' ' || r.beat else '' end)::text end";
 
 /// `may_be_lost`: a condition on what is written. If a crash loses such a write, it is as if it had never been made.
-std::string filled(std::string_view statement, const std::string& table, std::string_view may_be_lost = "false") {
-  std::string out(statement.substr(1));
-  for (const auto& [name, text] : {std::pair<std::string_view, std::string_view>{"{settings}", with_settings},
-                                   {"{settings_hold}", settings_hold},
-                                   {"{may_be_lost}", may_be_lost},
-                                   {"{row}", row},
-                                   {"{notify}", notify},
-                                   {"{table}", table}})
-    if (const auto at = out.find(name); at != out.npos) out.replace(at, name.size(), text);
-  return out;
+std::string for_table(std::string_view statement, const std::string& table, std::string_view may_be_lost = "false") {
+  return filled(statement, {{"{settings}", std::string(with_settings)},
+                            {"{settings_hold}", std::string(settings_hold)},
+                            {"{lock_wait}", "$1"},
+                            {"{may_be_lost}", std::string(may_be_lost)},
+                            {"{row}", std::string(row)},
+                            {"{notify}", std::string(notify)},
+                            {"{table}", table}});
 }
-
-std::string bigint(std::uint64_t value) { return std::to_string(static_cast<std::int64_t>(value)); }
-
-std::string lock_timeout(Clock::Duration wait) {
-  return std::to_string(std::max<std::int64_t>(wait / milliseconds(1), 1));
-}
-
-std::string array_of(const std::vector<std::uint64_t>& beats) {
-  std::string out = "{";
-  for (const auto beat : beats) out += (out.size() > 1 ? "," : "") + bigint(beat);
-  return out + '}';
-}
-
-std::string bytes_of(std::string_view hex) {
-  std::string out;
-  for (; hex.size() > 1; hex.remove_prefix(2))
-    out += static_cast<char>(number<unsigned char>(hex.substr(0, 2), 16).value_or(0));
-  return out;
-}
-
-std::uint64_t unsigned_of(const pqxx::field& field) { return static_cast<std::uint64_t>(field.as<std::int64_t>(0)); }
 
 }  // namespace
 
-std::string bytea(std::string_view bytes) { return "\\x" + hex(bytes); }
-
 Statement reading(const std::string& table, const std::string& election) {
-  return {filled(read_statement, table), {election}};
+  return {for_table(read_statement, table), {election}};
 }
 
 Statement replacing(const Writing& writing, const std::optional<Expected>& expected, const Record& next) {
   const auto term = std::chrono::ceil<milliseconds>(next.term).count();
   const bool news = !expected || expected->token != next.token || next.released;
-  std::vector<std::string> values{lock_timeout(writing.lock_wait),
-                                  writing.election,
-                                  bigint(next.token.value),
-                                  bigint(next.beat),
-                                  bytea(next.holder),
-                                  bytea(next.incarnation),
-                                  bytea(next.address),
-                                  next.released ? "t" : "f",
-                                  std::to_string(term),
-                                  std::to_string(next.asked.count()),
-                                  writing.channel,
-                                  news ? "t" : "f"};
+  std::vector<std::string> values{writing.lock_wait,        writing.election,
+                                  bigint(next.token.value), bigint(next.beat),
+                                  bytea(next.holder),       bytea(next.incarnation),
+                                  bytea(next.address),      next.released ? "t" : "f",
+                                  std::to_string(term),     std::to_string(next.asked.count()),
+                                  writing.channel,          news ? "t" : "f"};
   if (expected) {
     values.push_back(bigint(expected->token.value));
-    values.push_back(array_of(expected->beats));
+    values.push_back(bigints(expected->beats));
     values.emplace_back(expected->released ? "t" : "f");
   }
   // A release that a crash loses makes its successor wait, no more. Whoever takes over writes behind it in the log.
-  return {filled(expected ? replace_statement : first_claim_statement, writing.table, "$8::boolean"),
+  return {for_table(expected ? replace_statement : first_claim_statement, writing.table, "$8::boolean"),
           std::move(values)};
 }
 
 Statement requesting_step_down(const Writing& writing, const StepDown& request) {
-  return {filled(step_down_statement, writing.table),
-          {lock_timeout(writing.lock_wait), writing.election, bigint(request.token.value),
+  return {for_table(step_down_statement, writing.table),
+          {writing.lock_wait, writing.election, bigint(request.token.value),
            bytea(printable(request.by, max_candidate_bytes)), bytea(printable(request.why))}};
 }
 

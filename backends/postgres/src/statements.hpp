@@ -1,31 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SQL statements, and how their rows are read. Bytes travel in hexadecimal, which no setting of a session changes
-// and no encoding refuses.
+// The SQL statements of one election's row, and how it is read.
 #pragma once
 #include <optional>
 #include <pqxx/pqxx>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <tenure/conditional_store.hpp>
 
-namespace tenure::postgres {
+#include "sql.hpp"
 
-struct Statement {
-  std::string text;
-  std::vector<std::string> values;
-};
+namespace tenure::postgres {
 
 /// What goes with every write.
 struct Writing {
   const std::string& table;     ///< Quoted.
   const std::string& election;  ///< A bytea literal.
   const std::string& channel;
-  Clock::Duration lock_wait;  ///< How long it may wait for the row.
+  std::string lock_wait;  ///< How long it may wait for the row, see lock_wait().
 };
-
-std::string bytea(std::string_view bytes);
 
 /// Answers one row.
 Statement reading(const std::string& table, const std::string& election);

@@ -4,7 +4,6 @@
 #include <exception>
 #include <utility>
 
-#include <tenure/kit/jitter.hpp>
 #include <tenure/kit/wait.hpp>
 
 #include "faults.hpp"
@@ -13,97 +12,77 @@
 namespace tenure::postgres {
 namespace {
 
-/// The longest pause before a broken session is made again by one who waits. It may end as soon as it idles.
-constexpr Clock::Duration calm = std::chrono::seconds(1);
+Purpose purpose_of(const Settings& settings, const std::string& election) {
+  const std::string row = bytea(election), no_channel;
+  const Writing writing{settings.table().quoted, row, no_channel, lock_wait({})};
+  const auto nothing = replacing(writing, Expected{}, {});  // for no beat is expected
+  return {election, {reading(settings.table().quoted, row), nothing, replacing(writing, std::nullopt, {})}, {nothing}};
+}
 
-/// Half of what is left of a call: the server then ends the wait for a lock before we end the connection.
-/// `until` is boot_clock()'s.
-Clock::Duration lock_wait(Clock::Time until) { return (until - boot_clock().now()) / 2; }
-
-Result<Read> read_now(Session& session, const std::string& election) {
-  const auto statement = reading(session.settings().quoted, election);
-  session.forget_news();
-  auto read = read_of(session.execute(statement)[0]);
+Result<Read> read_now(Connection& connection, const std::string& election) {
+  const auto statement = reading(connection.settings().table().quoted, election);
+  connection.forget_news();
+  auto read = read_of(connection.execute(statement)[0]);
   if (read.record && !may_be_followed(read.record->token))
-    return session.corrupt("the row's token is " + std::to_string(static_cast<std::int64_t>(read.record->token.value)) +
-                           "; no leader wrote it, and no greater one can follow. Set the greatest token that a leader "
-                           "ever had: update " +
-                           session.settings().table + " set token = ..., released = true where election = '" +
-                           election + "'");
-  read.read_only = session.read_only();
+    return connection.corrupt(
+        "the row's token is " + std::to_string(static_cast<std::int64_t>(read.record->token.value)) +
+        "; no leader wrote it, and no greater one can follow. Set the greatest token that a leader "
+        "ever had: update " +
+        connection.settings().table().name + " set token = ..., released = true where election = '" + election + "'");
+  read.read_only = connection.read_only();
   return read;
 }
 
 /// Only a write that certainly had no effect is followed by a read.
-Result<Swap> swap_now(Session& session, const std::string& election, const std::optional<Expected>& expected,
-                      const Record& next, Clock::Duration wait) {
-  const auto statement = replacing({session.settings().quoted, election, session.channel(), wait}, expected, next);
+Result<Swap> swap_now(Connection& connection, const std::string& election, const std::optional<Expected>& expected,
+                      const Record& next, const std::string& wait) {
+  const auto statement =
+      replacing({connection.settings().table().quoted, election, connection.channel(), wait}, expected, next);
   try {
-    session.forget_news();
-    const auto applied = session.execute(statement);
+    connection.forget_news();
+    const auto applied = connection.execute(statement);
     if (!applied.empty()) return Swap{true, read_of(applied[0])};
   } catch (const std::exception& e) {
     if (!lost_a_race(sqlstate_of(e))) throw;
   }
-  auto found = read_now(session, election);
+  auto found = read_now(connection, election);
   if (!found) return std::move(found).error();
   return Swap{false, *std::move(found)};
 }
 
 }  // namespace
 
-Store::Store(Settings settings, const std::string& election)
-    : session_(std::make_shared<Session>(std::move(settings), election)),
-      election_(bytea(election)),
-      thread_(session_) {}
-
-template <class Value, class Work>
-Result<Value> Store::on_the_session(Work work, const Limit& limit) {
-  return thread_.ask(
-      [session = session_, work](auto&) -> Result<Value> {
-        try {
-          return work(*session);
-        } catch (const std::exception& e) {
-          return session->failed(e);
-        }
-      },
-      limit);
-}
+Store::Store(const Settings& settings, const std::string& election)
+    : election_(bytea(election)), client_(settings, purpose_of(settings, election)) {}
 
 Result<Read> Store::read(const Limit& limit) {
-  return on_the_session<Read>([election = election_](Session& session) { return read_now(session, election); }, limit);
+  return client_.ask<Read>([election = election_](Connection& connection) { return read_now(connection, election); },
+                           limit);
 }
 
 Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, const Record& next, const Limit& limit) {
-  return on_the_session<Swap>(
-      [=, election = election_, until = by_boot_clock(limit)](Session& session) {
-        return swap_now(session, election, expected, next, lock_wait(until));
+  return client_.ask<Swap>(
+      [=, election = election_, until = by_boot_clock(limit)](Connection& connection) {
+        return swap_now(connection, election, expected, next, lock_wait(until));
       },
       limit);
 }
 
 std::optional<Version> Store::await_change(const std::optional<Version>& seen, const Limit& limit) {
-  using Wait = Session::Wait;
-  using Heard = std::pair<Wait, std::optional<Version>>;
-  const auto began = limit.clock.now();
-  const auto heard = thread_.ask(
-      [session = session_, seen](CallThread::Socket& socket) -> Result<Heard> {
-        const auto waited = session->await_news(socket, seen);
-        return Heard(waited, waited == Wait::news ? session->news().released : std::nullopt);
+  const auto heard = client_.await_news(
+      [seen](Connection::News& news) {
+        if (!news.empty() && seen && released_by(news.back()) == seen) news.clear();
       },
       limit);
-  if (heard && heard->first == Wait::impossible) thread_.wait_out(limit);
-  if (!heard || heard->first == Wait::broken)
-    thread_.wait_out({limit.clock, std::min(limit.by, began + jittered(calm)), limit.stop});
-  return heard ? heard->second : std::nullopt;
+  return heard ? released_by(heard->back()) : std::nullopt;
 }
 
 std::optional<Error> Store::request_step_down(const StepDown& request, const Limit& limit) {
-  const auto done = on_the_session<bool>(
-      [request, election = election_, until = by_boot_clock(limit)](Session& session) {
-        const Writing writing{session.settings().quoted, election, session.channel(), lock_wait(until)};
+  const auto done = client_.ask<bool>(
+      [request, election = election_, until = by_boot_clock(limit)](Connection& connection) {
+        const Writing writing{connection.settings().table().quoted, election, connection.channel(), lock_wait(until)};
         const auto statement = requesting_step_down(writing, request);
-        session.execute(statement);
+        connection.execute(statement);
         return true;
       },
       limit);

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // One election's row: read, replaced on condition, announced.
 #pragma once
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 
 #include <tenure/conditional_store.hpp>
-#include <tenure/kit/call_thread.hpp>
 
-#include "session.hpp"
+#include "client.hpp"
 #include "settings.hpp"
 
 namespace tenure::postgres {
 
 class Store final : public ConditionalStore {
  public:
-  Store(Settings settings, const std::string& election);
+  Store(const Settings& settings, const std::string& election);
 
   Result<Read> read(const Limit& limit) override;
   Result<Swap> compare_and_set(const std::optional<Expected>& expected, const Record& next,
@@ -25,12 +22,8 @@ class Store final : public ConditionalStore {
   std::optional<Error> request_step_down(const StepDown& request, const Limit& limit) override;
 
  private:
-  template <class Value, class Work>
-  Result<Value> on_the_session(Work work, const Limit& limit);
-
-  const std::shared_ptr<Session> session_;
   const std::string election_;  ///< As a bytea literal.
-  CallThread thread_;
+  Client client_;
 };
 
 }  // namespace tenure::postgres

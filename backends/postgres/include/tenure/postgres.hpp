@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elections in one table of PostgreSQL (13 or newer), through libpqxx.
+// Elections in a table of PostgreSQL (13 or newer), through libpqxx.
 #pragma once
 #include <memory>
 #include <optional>
@@ -8,6 +8,7 @@
 #include <tenure/backend.hpp>
 #include <tenure/candidate.hpp>
 #include <tenure/conditional_store.hpp>
+#include <tenure/group_store.hpp>
 #include <tenure/log.hpp>
 #include <tenure/open.hpp>
 #include <tenure/postgres_export.hpp>
@@ -22,6 +23,7 @@ struct Options {
   std::string conninfo{};
   std::string user{}, password{};          ///< Instead of those in conninfo, if not empty.
   std::string table = "tenure_elections";  ///< Or "schema.table": letters, digits and '_', case counts.
+  std::string sessions = "tenure_sessions", leads = "tenure_leads";  ///< Of groups, named likewise.
 };
 
 /// A backend for a LeaderManager or an Observer of its own. One connection, made at the first verb and again after it
@@ -65,5 +67,25 @@ TENURE_POSTGRES_EXPORT std::string schema(const std::string& table = Options().t
 
 /// Runs it, with the privileges of whoever `options` says. Nothing else here ever runs DDL. Blocks until the limit.
 TENURE_POSTGRES_EXPORT std::optional<Error> create_schema(const Options& options, const Limit& limit);
+
+/// Many elections in one process, at the price of one: for Elections. One statement a renewal, whatever the number of
+/// elections, and one round trip and one fsync; claims and releases are in it. Two connections and two threads: the
+/// second waits for pushes, and is made when somebody first waits. The server knows both as "tenure GROUP".
+///
+/// What is said above holds here too, but for this: two tables, Options::sessions and Options::leads, and DELETE on the
+/// first besides. Releases, ends and requests to step down notify; renewals and claims do not. No write is lost in a
+/// crash of the server, and the marker is 0. What an asynchronous standby had not received is lost when it is promoted:
+/// a leader whose last claim was lost is refused at its next renewal. So is every leader after a restore, which brings
+/// back older sessions: stop all processes of the group, and start them a term later. Delete no lead by hand.
+///
+/// Where default_transaction_isolation is above read committed, and a pooler stands between, a commit that meets
+/// another one is an Error, and nothing was written.
+TENURE_POSTGRES_EXPORT std::shared_ptr<GroupStore> open_group(const Options& options, const std::string& group,
+                                                              const Log& log = {});
+
+/// As schema() and create_schema(), for the tables of groups: share/tenure/tenure_groups.sql.
+TENURE_POSTGRES_EXPORT std::string group_schema(const std::string& sessions = Options().sessions,
+                                                const std::string& leads = Options().leads);
+TENURE_POSTGRES_EXPORT std::optional<Error> create_group_schema(const Options& options, const Limit& limit);
 
 }  // namespace tenure::postgres

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session.hpp"
+#include "connection.hpp"
 
 #include <poll.h>
 
@@ -14,17 +14,32 @@
 namespace tenure::postgres {
 namespace {
 
+/// More notices than anybody would read one by one.
+constexpr std::size_t many_news = 100;
+
 /// Whoever waits for a lock on the whole table waits on in the server when we are gone; this ends it there.
 constexpr const char* table_lock_timeout = "2s";
 
 /// What a new connection is asked: whether a pooler stands between (it shows its clients process ids of its own),
-/// whether the table can be trusted with an election, and whether we may write to it.
+/// whether the tables can be trusted with an election, and whether we may write to them. $1 are the tables, $2 the
+/// rights that each needs.
 constexpr const char* introduction =
     "select pg_backend_pid(), pg_is_in_recovery(), n.nspname, c.relname, c.relkind, c.relpersistence,"
-    " has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'update')"
-    " and has_table_privilege(c.oid, 'insert'), current_setting('transaction_read_only')::boolean"
-    " from (select to_regclass($1::text) as id) as named"
-    " left join pg_class c on c.oid = named.id left join pg_namespace n on n.oid = c.relnamespace";
+    " (select bool_and(has_table_privilege(c.oid, needed)) from unnest(string_to_array(named.rights, ', ')) as needed),"
+    " current_setting('transaction_read_only')::boolean"
+    " from unnest(string_to_array($1::text, ';'), string_to_array($2::text, ';')) with ordinality"
+    " as named(name, rights, place)"
+    " left join pg_class c on c.oid = to_regclass(named.name) left join pg_namespace n on n.oid = c.relnamespace"
+    " order by named.place";
+
+Statement introducing(const Settings& settings) {
+  std::string names, rights;
+  for (const auto& table : settings.schema.tables) {
+    names += (names.empty() ? "" : ";") + table.quoted;
+    rights += (rights.empty() ? "" : ";") + table.rights;
+  }
+  return {introduction, {names, rights}};
+}
 
 std::string place(pqxx::connection& connection) {
   const auto text = [](const char* part) { return std::string(part ? part : ""); };
@@ -40,9 +55,9 @@ bool readable(int socket) {
 }  // namespace
 
 /// As short as an identifier must be, whatever the names; the same for all who spell the table differently. Two
-/// elections that meet on one channel only wake each other for nothing.
-std::string channel_of(const std::string& schema, const std::string& table, const std::string& election) {
-  const auto all = schema + '\0' + table + '\0' + election;
+/// names that meet on one channel only wake each other for nothing.
+std::string channel_of(const std::string& schema, const std::string& table, const std::string& name) {
+  const auto all = schema + '\0' + table + '\0' + name;
   std::string out = "tenure_";
   for (const std::uint64_t seed : {0xcbf29ce484222325u, 0x9ae16a3b2f90404fu})
     for (auto bits = fnv1a(all, seed), left = std::uint64_t{16}; left-- > 0; bits >>= 4)
@@ -52,30 +67,30 @@ std::string channel_of(const std::string& schema, const std::string& table, cons
 
 #if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 710
 /// libpqxx hands a notice's text to nothing else.
-class Session::Listener final : public pqxx::notification_receiver {
+class Connection::Listener final : public pqxx::notification_receiver {
  public:
-  Listener(pqxx::connection& connection, const std::string& channel, Session& session)
-      : pqxx::notification_receiver(connection, channel), session_(session) {}
-  void operator()(const std::string& notice, int) override { session_.on_notice(notice); }
+  Listener(pqxx::connection& connection, const std::string& channel, Connection& ours)
+      : pqxx::notification_receiver(connection, channel), ours_(ours) {}
+  void operator()(const std::string& notice, int) override { ours_.on_notice(notice); }
 
  private:
-  Session& session_;
+  Connection& ours_;
 };
 #else
-class Session::Listener final {
+class Connection::Listener final {
  public:
-  Listener(pqxx::connection& connection, const std::string& channel, Session& session) {
-    connection.listen(channel, [&session](pqxx::notification notice) { session.on_notice(notice.payload); });
+  Listener(pqxx::connection& connection, const std::string& channel, Connection& ours) {
+    connection.listen(channel, [&ours](pqxx::notification notice) { ours.on_notice(notice.payload); });
   }
 };
 #endif
 
-Session::Session(Settings settings, std::optional<std::string> election)
-    : settings_(std::move(settings)), election_(std::move(election)), where_(" (" + settings_.target + ")") {}
+Connection::Connection(Settings settings, std::optional<Purpose> purpose)
+    : settings_(std::move(settings)), purpose_(std::move(purpose)), where_(" (" + settings_.target + ")") {}
 
-Session::~Session() { drop(); }
+Connection::~Connection() { drop(); }
 
-std::optional<Error> Session::connect(CallThread::Attempt& attempt) {
+std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
   drop();
   try {
     if (!attempt.step("postgres (" + settings_.target + ")", "resolving, TCP, TLS, password"))
@@ -85,7 +100,7 @@ std::optional<Error> Session::connect(CallThread::Attempt& attempt) {
     std::optional<Error> error;
     if (!attempt.step("postgres" + where_, "introduction", connection_->sock()))
       error = Error{Fault::unreachable, "postgres" + where_ + ": not introduced"};
-    else if (election_)
+    else if (purpose_)
       error = introduce(attempt);
     if (error) drop();
     return error;
@@ -96,74 +111,70 @@ std::optional<Error> Session::connect(CallThread::Attempt& attempt) {
   }
 }
 
-bool Session::stands() {
+bool Connection::stands() {
   if (connection_ && !alive()) drop();
   return connection_ != nullptr;
 }
 
 /// At most three round trips: what stands there, the wish to be told of news, and all the rest.
-std::optional<Error> Session::introduce(CallThread::Attempt& attempt) {
+std::optional<Error> Connection::introduce(CallThread::Attempt& attempt) {
   auto asked = boot_clock().now();
-  const auto found = execute({introduction, {settings_.quoted}})[0];
+  const auto found = execute(introducing(settings_));
   attempt.round_trip(boot_clock().now() - asked);
-  if (auto error = unsuitable(found)) return error;
-  channel_ = channel_of(found[2].as<std::string>(), found[3].as<std::string>(), *election_);
-  news_.any = true;
   read_only_.reset();
-  if (found[7].as<bool>()) read_only_ = explained("25006", "the session may only read", settings_, where_);
-  if (!found[6].as<bool>()) read_only_ = explained("42501", "a privilege is missing", settings_, where_);
-  if (found[0].as<int>() != connection_->backendpid()) return std::nullopt;
+  for (std::size_t i = 0; i < settings_.schema.tables.size(); ++i)
+    if (auto error = inspect(settings_.schema.tables[i], found[static_cast<pqxx::result::size_type>(i)])) return error;
+  channel_ = channel_of(found[0][2].as<std::string>(), found[0][3].as<std::string>(), purpose_->name);
+  miss_news();
+  if (found[0][0].as<int>() != connection_->backendpid()) return std::nullopt;
   asked = boot_clock().now();
   listener_ = std::make_unique<Listener>(*connection_, channel_, *this);
   attempt.round_trip(boot_clock().now() - asked);
-  run(preparations(!read_only_));
+  run(preparations());
   return std::nullopt;
 }
 
-std::optional<Error> Session::unsuitable(const pqxx::row& table) const {
+/// Whether the table will do. Whoever may not write to it may still observe.
+std::optional<Error> Connection::inspect(const Table& table, const pqxx::row& found) {
   const auto misconfigured = [&](const std::string& what) {
-    return Error{Fault::misconfigured, "postgres" + where_ + ": table " + settings_.table + what};
+    return Error{Fault::misconfigured, "postgres" + where_ + ": table " + table.name + what};
   };
-  if (table[1].as<bool>()) return explained("25006", "the server is in recovery", settings_, where_);
-  if (table[3].is_null()) return explained("42P01", "the table was not found", settings_, where_);
-  if (table[4].as<std::string>() != "r")
-    return misconfigured(" is not an ordinary table: create it with share/tenure/tenure_elections.sql");
-  if (table[5].as<std::string>() != "p")
-    return misconfigured(" is UNLOGGED or temporary, so a crash would empty it: alter table " + settings_.table +
+  if (found[1].as<bool>()) return explained("25006", "the server is in recovery", settings_, where_);
+  if (found[3].is_null()) return explained("42P01", "table " + table.name + " was not found", settings_, where_);
+  if (found[4].as<std::string>() != "r")
+    return misconfigured(" is not an ordinary table: create it with share/tenure/" + settings_.schema.file);
+  if (found[5].as<std::string>() != "p")
+    return misconfigured(" is UNLOGGED or temporary, so a crash would empty it: alter table " + table.name +
                          " set logged");
+  if (found[7].as<bool>()) read_only_ = explained("25006", "the session may only read", settings_, where_);
+  if (!found[6].as<bool>())
+    read_only_ = explained("42501", "a privilege on " + table.name + " is missing", settings_, where_);
   return std::nullopt;
 }
 
 /// What is asked while electing is parsed and planned once: that costs the server more than the asking does. Only in a
-/// session of our own, which a pooler's is not.
-///
-/// A new server process fills its caches of the table's catalogue with its first write, and plans it: some
-/// milliseconds, which are not to be a fail-over's. So ask for a write that can find nothing, since no beat is
-/// expected; it locks no row, takes no transaction id and leaves nothing in the log. Who only observes may not write,
-/// and would be refused.
-std::string Session::preparations(bool may_write) {
-  const auto election = bytea(*election_);
-  const Writing writing{settings_.quoted, election, channel_, {}};
-  const auto nothing = replacing(writing, Expected{}, {});
-  std::string out =
-      std::string("set lock_timeout = '") + table_lock_timeout + "'; set plan_cache_mode = force_generic_plan";
-  for (const auto& statement : {reading(settings_.quoted, election), nothing, replacing(writing, std::nullopt, {})}) {
+/// session of our own, which a pooler's is not. Who only observes may not write, and would be refused.
+std::string Connection::preparations() {
+  auto out = std::string("set lock_timeout = '") + table_lock_timeout + "'; set plan_cache_mode = force_generic_plan" +
+             purpose_->settings;
+  for (const auto& statement : purpose_->prepared) {
     const auto name = "tenure_" + std::to_string(prepared_.size());
     out += "; prepare " + name + " as " + statement.text;
     prepared_.emplace(statement.text, name);
   }
-  if (may_write) out += "; " + execution(prepared_.at(nothing.text), nothing.values);
+  if (!read_only_)
+    for (const auto& nothing : purpose_->rehearsed) out += "; " + execution(prepared_.at(nothing.text), nothing.values);
   return out;
 }
 
-std::string Session::execution(const std::string& name, const std::vector<std::string>& values) const {
+std::string Connection::execution(const std::string& name, const std::vector<std::string>& values) const {
   std::string out = "execute " + name;
   const char* before = "(";
   for (const auto& value : values) out += std::exchange(before, ",") + connection_->quote(value);
   return out + ')';
 }
 
-pqxx::result Session::execute(const Statement& statement) {
+pqxx::result Connection::execute(const Statement& statement) {
   pqxx::nontransaction transaction(*connection_);
   // libpqxx 6 executes what it has prepared itself, a round trip each.
   // Not by exec(), which in libpqxx 6.4 loses the memory of a result when the connection breaks.
@@ -188,11 +199,11 @@ pqxx::result Session::execute(const Statement& statement) {
 #endif
 }
 
-void Session::run(const std::string& statements) { pqxx::nontransaction(*connection_).exec(statements); }
+void Connection::run(const std::string& statements) { pqxx::nontransaction(*connection_).exec(statements); }
 
 /// Takes in all that has come, up to the end of the stream that may stand behind a parting word. libpqxx 6 would
 /// quietly replace a closed connection by one that nobody has introduced: so ask before every use.
-bool Session::alive() {
+bool Connection::alive() {
   try {
     do {
       if (!connection_->is_open()) return false;
@@ -204,7 +215,7 @@ bool Session::alive() {
   return connection_->is_open();
 }
 
-void Session::drop() {
+void Connection::drop() {
   // Closed first, or the listener would ask the server to be told nothing more.
 #if PQXX_VERSION_MAJOR < 7
   if (connection_) connection_->disconnect();
@@ -213,23 +224,28 @@ void Session::drop() {
 #endif
   listener_.reset();
   connection_.reset();
-  news_ = {};
+  news_.clear();
   prepared_.clear();
 }
 
-void Session::on_notice(std::string_view notice) { news_ = {true, released_by(notice)}; }
+void Connection::on_notice(const std::string& notice) {
+  if (news_.size() == many_news) miss_news();
+  news_.push_back(notice);
+}
 
-Session::Wait Session::await_news(CallThread::Socket& socket, const std::optional<Version>& seen) {
+void Connection::miss_news() { news_ = {"# " + std::to_string(++missed_)}; }
+
+Connection::Wait Connection::await_news(CallThread::Socket& socket, const std::function<void(News&)>& none_of_it) {
   if (!listener_) return Wait::impossible;
   for (;;) {
-    if (news_.released && news_.released == seen) news_ = {};
-    if (news_.any) return Wait::news;
+    none_of_it(news_);
+    if (!news_.empty()) return Wait::news;
     if (!socket.wait()) return Wait::ended;
     if (!alive()) return Wait::broken;
   }
 }
 
-Error Session::failed(const std::exception& thrown) {
+Error Connection::failed(const std::exception& thrown) {
   const auto sqlstate = sqlstate_of(thrown);
   if (sqlstate == "0A000") drop();  // A prepared statement that the table has outgrown.
   if (!connection_ || connection_->is_open()) return explained(sqlstate, thrown.what(), settings_, where_);

@@ -1,0 +1,45 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The tables of groups: many elections in one process at the price of one. A row per process in tenure_sessions, and
+-- a row per election in tenure_leads, made by its first leader. Delete no lead: without its row an election is free at
+-- once, though somebody leads. Run this once as the tables' owner, then let the candidates' role do no more than it
+-- needs:
+--   grant select, insert, update, delete on tenure_sessions to candidates;
+--   grant select, insert, update on tenure_leads to candidates;
+-- Who only observes needs select on both. Names are bytes, since they need not be valid text in any encoding; to read
+-- them:
+--   select encode(l.grp, 'escape') as grp, encode(l.election, 'escape') as election, encode(s.holder, 'escape') as
+--          holder, l.token, l.released or s.ended as released, s.term_ms, s.written_at
+--   from tenure_leads l left join tenure_sessions s on s.grp = l.grp and s.session = l.session;
+-- No index stands on what a renewal changes, and the sessions' pages are left nearly empty: so a renewal stays within
+-- its page and leaves nothing for vacuum to do. A lead is written when its leader changes, and no sooner.
+create table if not exists tenure_sessions (
+  grp bytea,
+  session bigint,
+  beat bigint not null,
+  ended boolean not null,
+  holder bytea not null,
+  incarnation bytea not null,
+  address bytea not null,
+  term_ms bigint not null,
+  asked_ns bigint not null,
+  written_at timestamptz not null,
+  joined bigint not null,
+  names bigint not null,
+  primary key (grp, session)
+) with (fillfactor = 10);
+
+-- The second key is no rule: it finds what changed since a look.
+create table if not exists tenure_leads (
+  grp bytea,
+  election bytea,
+  token bigint not null,
+  session bigint not null,
+  released boolean not null,
+  heir bigint,
+  step_down_token bigint,
+  step_down_by bytea,
+  step_down_why bytea,
+  changed xid8 not null,
+  primary key (grp, election),
+  unique (grp, changed, election)
+) with (fillfactor = 70);

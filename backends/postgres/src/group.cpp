@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "group.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+#include <variant>
+
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/names.hpp>
+#include <tenure/kit/wait.hpp>
+
+#include "faults.hpp"
+
+namespace tenure::postgres {
+namespace {
+
+/// Whether there is such a lead. A request to another tenure than the one that stands is not kept.
+bool request_now(Connection& connection, const GroupStatements& statements, const std::string& election,
+                 const StepDown& request, const std::string& wait) {
+  return !connection.execute(statements.request_step_down(election, request, {wait, connection.channel()})).empty() ||
+         !connection.execute(statements.lead(election)).empty();
+}
+
+/// A commit that carries nothing and expects no beat finds nothing; so does one that carries something.
+Purpose asking(const GroupStatements& statements, const std::string& group) {
+  const Bearings nowhere{lock_wait({}), {}};
+  const auto renewal = statements.commit({}, nowhere);
+  const auto commit = statements.commit({.claims = {{"-"}}}, nowhere);
+  return {.name = group,
+          .prepared = {renewal, commit, statements.look({}), statements.open({}, {}, nowhere)},
+          .rehearsed = {renewal, commit},
+          .settings = "; set default_transaction_isolation = 'read committed'"};
+}
+
+Result<Committed> answered(Connection& connection, const Statement& statement) {
+  auto answer = answer_of(connection.execute(statement));
+  if (auto* done = std::get_if<Committed>(&answer)) return std::move(*done);
+  const auto& wrong = std::get<Wrong>(answer);
+  return connection.corrupt("the token of a lead is " + std::to_string(wrong.token) +
+                            "; no leader wrote it, and no greater one can follow. Set the greatest token that a leader "
+                            "ever had: update " +
+                            connection.settings().schema.tables[1].name +
+                            " set token = ..., released = true, changed = pg_current_xact_id() where election = '" +
+                            wrong.election + "'");
+}
+
+/// What stands, as the refusal of a write that had no effect.
+Result<Committed> refused(Connection& connection, const GroupStatements& statements, const std::string& cursor) {
+  return answered(connection, statements.look(cursor));
+}
+
+Result<Committed> open_now(Connection& connection, const GroupStatements& statements, SessionId id,
+                           const Session& session, const std::string& wait) {
+  auto done = answered(connection, statements.open(id, session, {wait, connection.channel()}));
+  if (!done || done->granted) return done;
+  return refused(connection, statements, {});
+}
+
+/// Whether the commit would be granted now.
+bool may_be_granted(const Commit& commit, const Look& look) {
+  const auto found = look.sessions.find(commit.session);
+  return found != look.sessions.end() && !found->second.record.released &&
+         std::ranges::count(commit.beats, found->second.record.beat) > 0;
+}
+
+/// A commit that met another one, where the isolation level makes an error of that, was not carried out. It is refused
+/// only if its session is over.
+Result<Committed> commit_now(Connection& connection, const GroupStatements& statements, const Commit& commit,
+                             const std::string& wait) {
+  if (commit.marker != 0) return refused(connection, statements, commit.cursor);
+  std::optional<Error> lost;
+  try {
+    auto done = answered(connection, statements.commit(commit, {wait, connection.channel()}));
+    if (!done || done->granted) return done;
+  } catch (const std::exception& e) {
+    if (!lost_a_race(sqlstate_of(e))) throw;
+    lost = connection.failed(e);
+  }
+  auto stands = refused(connection, statements, commit.cursor);
+  if (stands && lost && may_be_granted(commit, stands->look)) return *lost;
+  return stands;
+}
+
+Result<bool> end_now(Connection& connection, const GroupStatements& statements, SessionId id,
+                     const std::vector<std::uint64_t>& beats, std::uint64_t new_beat, const std::string& wait) {
+  try {
+    if (!connection.execute(statements.end(id, beats, new_beat, {wait, connection.channel()})).empty()) return true;
+  } catch (const std::exception& e) {
+    if (!lost_a_race(sqlstate_of(e))) throw;
+  }
+  return connection.execute(statements.alive(id)).empty();
+}
+
+}  // namespace
+
+Group::Group(const Settings& settings, const std::string& group)
+    : group_(group),
+      statements_(std::make_shared<GroupStatements>(settings, group)),
+      client_(settings, asking(*statements_, group)),
+      listener_(settings, Purpose{.name = group}) {}
+
+Result<Look> Group::look(const std::string& cursor, const Limit& limit) {
+  return client_.ask<Look>(
+      [=, sql = statements_](Connection& connection) -> Result<Look> {
+        auto found = answered(connection, sql->look(cursor));
+        if (!found) return std::move(found).error();
+        return std::move(found->look);
+      },
+      limit);
+}
+
+Result<Committed> Group::open(SessionId id, const Session& session, const Limit& limit) {
+  return client_.ask<Committed>(
+      [=, sql = statements_, until = by_boot_clock(limit)](Connection& connection) {
+        return open_now(connection, *sql, id, session, lock_wait(until));
+      },
+      limit);
+}
+
+Result<Committed> Group::commit(const Commit& commit, const Limit& limit) {
+  if (auto error = refused_commit(commit)) return *std::move(error);
+  return client_.ask<Committed>(
+      [=, sql = statements_, until = by_boot_clock(limit)](Connection& connection) {
+        return commit_now(connection, *sql, commit, lock_wait(until));
+      },
+      limit);
+}
+
+Result<bool> Group::end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
+                        const Limit& limit) {
+  return client_.ask<bool>(
+      [=, sql = statements_, until = by_boot_clock(limit)](Connection& connection) {
+        return end_now(connection, *sql, id, beats, new_beat, lock_wait(until));
+      },
+      limit);
+}
+
+Result<int> Group::sweep(const Limit& limit) {
+  return client_.ask<int>(
+      [sql = statements_, until = by_boot_clock(limit)](Connection& connection) {
+        return connection.execute(sql->sweep({lock_wait(until), connection.channel()}))[0][0].as<int>();
+      },
+      limit);
+}
+
+std::optional<Error> Group::request_step_down(const std::string& election, const StepDown& request,
+                                              const Limit& limit) {
+  if (auto error = refused_step_down(request.by, request.why)) return error;
+  const auto stored = client_.ask<bool>(
+      [=, sql = statements_, until = by_boot_clock(limit)](Connection& connection) {
+        return request_now(connection, *sql, election, request, lock_wait(until));
+      },
+      limit);
+  if (!stored) return stored.error();
+  if (*stored) return std::nullopt;
+  return Error{Fault::misconfigured, "postgres: nobody ever led the election \"" + printable(election, 80) +
+                                         "\" of \"" + printable(group_, 80) +
+                                         "\", so nobody can be asked to step down"};
+}
+
+/// What was told is told again to whoever comes with the same cursor, for he has not looked since.
+std::optional<Release> Group::await_change(const std::string& cursor, const Limit& limit) {
+  const bool looked = cursor != told_.cursor;
+  const auto news = listener_.await_news(
+      [seen = cursor_of(cursor), looked, told = told_.news](Connection::News& all) {
+        std::erase_if(all, [&](const std::string& notice) {
+          return told_by(seen, notice) || ((looked || notice.starts_with('#')) && std::ranges::count(told, notice) > 0);
+        });
+      },
+      limit);
+  if (!news) return std::nullopt;
+  told_ = {cursor, *news};
+  return news->size() == 1 ? release_of(news->front()) : std::nullopt;
+}
+
+}  // namespace tenure::postgres

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// One group's sessions and leads: looked at, changed in one statement, announced.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenure/group_store.hpp>
+
+#include "client.hpp"
+#include "group_statements.hpp"
+
+namespace tenure::postgres {
+
+class Group final : public GroupStore {
+ public:
+  Group(const Settings& settings, const std::string& group);
+
+  std::string group() const override { return group_; }
+  Result<Look> look(const std::string& cursor, const Limit& limit) override;
+  Result<Committed> open(SessionId id, const Session& session, const Limit& limit) override;
+  Result<Committed> commit(const Commit& commit, const Limit& limit) override;
+  Result<bool> end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
+                   const Limit& limit) override;
+  Result<int> sweep(const Limit& limit) override;
+  std::optional<Error> request_step_down(const std::string& election, const StepDown& request,
+                                         const Limit& limit) override;
+  std::optional<Release> await_change(const std::string& cursor, const Limit& limit) override;
+
+ private:
+  const std::string group_;
+  const std::shared_ptr<const GroupStatements> statements_;  ///< Shared with calls that outlive us.
+  Client client_;
+  Client listener_;  ///< Of its own, since one may wait while another asks.
+  struct Told {
+    std::string cursor{};
+    Connection::News news{};
+  } told_;  ///< By the last await_change().
+};
+
+}  // namespace tenure::postgres

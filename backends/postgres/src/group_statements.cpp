@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "group_statements.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <tenure/kit/text.hpp>
+#include <tenure/timing.hpp>
+
+#include "statements.hpp"
+
+namespace tenure::postgres {
+namespace {
+
+// What stands in {braces} is filled in: tables, pieces of SQL, and parameters by their names.
+
+// ---- the look: it is the end of every statement that answers one ----
+
+/// A look tells what the snapshot of the last one did not show. That has the number of the oldest transaction which ran
+/// then, its `horizon`, or a greater one.
+constexpr std::string_view since_a_look = R"(
+at as materialized (
+  select left(pg_walfile_name(pg_current_wal_lsn()), 8) as timeline, pg_current_snapshot() as snapshot),
+told as materialized (
+  select cursor.known, case when cursor.known then pg_snapshot_xmin({snapshot}) else '0'::xid8 end as horizon
+  from (
+    select at.timeline = {timeline} and pg_snapshot_xmin({snapshot}) <= pg_snapshot_xmin(at.snapshot) as known
+    from at) as cursor))";
+
+constexpr std::string_view answer_row =
+    "select 'answer' as kind, at.timeline as name, (extract(epoch from clock_timestamp()) * 1000)::bigint, {token},"
+    " not told.known, null, null, at.snapshot::text,"
+    " null::bigint, null::bigint, null::bigint, null::bigint, null::bigint from at, told";
+
+/// Of t.
+constexpr std::string_view session_row =
+    "null, t.session, t.beat, t.ended, encode(t.holder, 'hex'), encode(t.incarnation, 'hex'),"
+    " encode(t.address, 'hex'), t.term_ms, t.asked_ns, (extract(epoch from t.written_at) * 1000)::bigint, t.joined,"
+    " t.names";
+
+/// Of l.
+constexpr std::string_view lead_row =
+    "encode(l.election, 'hex'), l.session, l.token, l.released, encode(l.step_down_by, 'hex'),"
+    " encode(l.step_down_why, 'hex'), l.changed::text, l.heir, l.step_down_token, null, null, null";
+
+/// With an upper bound, a plan that does not know the parameters expects few rows, and takes the index.
+constexpr std::string_view what_stands = R"(
+{answer_row}
+union all
+select 'session', {session_row} from {sessions} as t where t.grp = {group}
+union all
+select 'lead', {lead_row} from {leads} as l
+where l.grp = {group}
+  and l.changed between (select told.horizon from told) and '18446744073709551615'::xid8
+  and not ((select told.known from told) and (l.changed = {own} or pg_visible_in_snapshot(l.changed, {snapshot}))))";
+
+constexpr std::string_view look_statement = R"(
+with {since_a_look}
+{what_stands})";
+
+// ---- writes of our own session ----
+
+constexpr std::string_view open_statement = R"(
+{settings},
+{since_a_look},
+me as (
+  insert into {sessions} as t (
+    grp, session, beat, ended, holder, incarnation, address, term_ms, asked_ns, joined, names, written_at)
+  select {group}, {id}, {beat}, {released}, {holder}, {incarnation}, {address}, {term}, {asked}, {joined}, {names},
+    clock_timestamp()
+  from s
+  where {settings_hold}
+  on conflict do nothing
+  returning t.*)
+{what_stands}
+union all
+select 'me', {session_row} from me as t)";
+
+/// The session's row is locked first, leads after it.
+constexpr std::string_view renewed = R"(
+me as (
+  update {sessions} as t
+  set beat = {beat}, ended = {released}, holder = {holder}, incarnation = {incarnation}, address = {address},
+    term_ms = {term}, asked_ns = {asked}, joined = {joined}, names = {names}, written_at = clock_timestamp()
+  from s
+  where {settings_hold}
+    and t.grp = {group}
+    and t.session = {id}
+    and t.beat = any({beats})
+    and not t.ended
+  returning t.*))";
+
+/// A commit that changes nothing. It notifies nobody and takes no lock but its own row's.
+constexpr std::string_view renewal_statement = R"(
+{settings},
+{since_a_look},
+{renewed}
+{what_stands}
+union all
+select 'me', {session_row} from me as t)";
+
+/// Nobody deadlocks, since the locks have an order: the session, the leads that are released, sorted; then those that
+/// are claimed, of which a locked one is left alone; then new ones, sorted. Whoever ends a session locks nothing else.
+constexpr std::string_view commit_statement = R"(
+{settings},
+{since_a_look},
+{renewed},
+mine as materialized (
+  select l.election, w.heir
+  from unnest({given_back}, {tokens}, {heirs}) as w(name, token, heir)
+    join {leads} as l on l.grp = {group} and l.election = decode(w.name, 'hex')
+  where exists (select from me) and l.token = w.token and l.session = {id} and not l.released
+  order by l.election
+  for update of l),
+ready as materialized (
+  select from me where (select count(*) from mine) >= 0),
+back as (
+  update {leads} as l
+  set released = true, heir = mine.heir, changed = pg_current_xact_id()
+  from mine
+  where l.grp = {group} and l.election = mine.election
+  returning l.*),
+now as materialized (
+  select greatest({at_least}, (extract(epoch from clock_timestamp()) * 1000)::bigint) as token),
+wanted as (
+  select decode(w.name, 'hex') as election, w.token from unnest({claimed}, {expected}) as w(name, token)),
+gone as (
+  select e.session from unnest({ended}) as e(session)
+  where not exists (select from {sessions} as z where z.grp = {group} and z.session = e.session and not z.ended)),
+free as materialized (
+  select l.election
+  from wanted as w join {leads} as l on l.grp = {group} and l.election = w.election
+  where exists (select from ready)
+    and l.token = w.token
+    and (l.released or l.session = {id} or l.session in (select gone.session from gone))
+  order by l.election
+  for update of l skip locked),
+took as (
+  update {leads} as l
+  set token = now.token, session = {id}, released = false, heir = null,
+    step_down_token = null, step_down_by = null, step_down_why = null, changed = pg_current_xact_id()
+  from free, now
+  where l.grp = {group} and l.election = free.election
+  returning l.*),
+made as (
+  insert into {leads} as l (grp, election, token, session, released, changed)
+  select {group}, w.election, now.token, {id}, false, pg_current_xact_id()
+  from wanted as w, now
+  where w.token is null and exists (select from ready)
+  order by w.election
+  on conflict do nothing
+  returning l.*)
+{what_stands}
+union all
+select 'me', {session_row} from me as t
+union all
+select 'claimed', {lead_row} from took as l
+union all
+select 'claimed', {lead_row} from made as l
+union all
+select 'released', {lead_row} from back as l
+union all
+select 'notified', {notified}, null, null, null, null, null, null, null, null, null, null, null
+from back
+having count(*) > 0)";
+
+/// A single release is named, so that its heir need not look: transaction, token, heir, election.
+constexpr std::string_view release_notice =
+    "pg_notify({channel}, pg_current_xact_id()::text || case when count(*) = 1 then"
+    " ' ' || max(token) || ' ' || coalesce(max(heir), 0) || ' ' || max(encode(election, 'hex')) else '' end)::text";
+
+constexpr std::string_view other_notice = "pg_notify({channel}, pg_current_xact_id()::text)::text";
+
+// ---- other writes ----
+
+constexpr std::string_view end_statement = R"(
+{settings},
+r as (
+  update {sessions} as t
+  set ended = true, beat = {beat}, written_at = clock_timestamp()
+  from s
+  where {settings_hold}
+    and t.grp = {group}
+    and t.session = {id}
+    and t.beat = any({beats})
+    and not t.ended
+  returning t.session)
+select {notified} from r)";
+
+constexpr std::string_view alive_statement =
+    "select 1 from {sessions} as t where t.grp = {group} and t.session = {id} and not t.ended";
+
+/// Nothing can begin to name a session that has ended: its commits are refused.
+constexpr std::string_view sweep_statement = R"(
+{settings},
+r as (
+  delete from {sessions} as t
+  using s
+  where {settings_hold}
+    and t.grp = {group}
+    and t.ended
+    and not exists (select from {leads} as l where l.grp = {group} and l.session = t.session)
+  returning t.session)
+select count(*) from r)";
+
+constexpr std::string_view step_down_of_a_lead = R"(
+{settings},
+r as (
+  update {leads} as l
+  set step_down_token = {token}, step_down_by = {by}, step_down_why = {why}, changed = pg_current_xact_id()
+  from s
+  where {settings_hold}
+    and l.grp = {group}
+    and l.election = {election}
+    and l.token = {token}
+  returning l.election)
+select {notified} from r)";
+
+constexpr std::string_view lead_statement =
+    "select 1 from {leads} as l where l.grp = {group} and l.election = {election}";
+
+// ---- filling in ----
+
+using Parameters = std::vector<std::pair<std::string_view, std::string_view>>;  // names and types, in order
+
+Parameters operator+(Parameters left, const Parameters& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+const Parameters& of_a_look() {
+  static const Parameters all{
+      {"{group}", "bytea"}, {"{timeline}", "text"}, {"{snapshot}", "pg_snapshot"}, {"{own}", "xid8"}};
+  return all;
+}
+
+Parameters of_an_open() {
+  return of_a_look() + Parameters{{"{lock_wait}", "text"},   {"{id}", "bigint"},    {"{beat}", "bigint"},
+                                  {"{released}", "boolean"}, {"{holder}", "bytea"}, {"{incarnation}", "bytea"},
+                                  {"{address}", "bytea"},    {"{term}", "bigint"},  {"{asked}", "bigint"},
+                                  {"{joined}", "bigint"},    {"{names}", "bigint"}};
+}
+
+Parameters of_a_renewal() { return of_an_open() + Parameters{{"{beats}", "bigint[]"}}; }
+
+Parameters of_a_commit() {
+  return of_a_renewal() + Parameters{{"{channel}", "text"},      {"{at_least}", "bigint"}, {"{claimed}", "text[]"},
+                                     {"{expected}", "bigint[]"}, {"{ended}", "bigint[]"},  {"{given_back}", "text[]"},
+                                     {"{tokens}", "bigint[]"},   {"{heirs}", "bigint[]"}};
+}
+
+Parameters of_an_end() {
+  return {{"{group}", "bytea"},    {"{lock_wait}", "text"}, {"{id}", "bigint"},
+          {"{beats}", "bigint[]"}, {"{beat}", "bigint"},    {"{channel}", "text"}};
+}
+
+Parameters of_a_step_down() {
+  return {{"{group}", "bytea"}, {"{lock_wait}", "text"}, {"{election}", "bytea"}, {"{token}", "bigint"},
+          {"{by}", "bytea"},    {"{why}", "bytea"},      {"{channel}", "text"}};
+}
+
+/// `token`: of the claims, in the answer. `notice`: what is notified.
+std::string for_group(std::string_view statement, const Settings& settings, const Parameters& parameters,
+                      std::string_view token = "null::bigint", std::string_view notice = other_notice) {
+  Parts parts{{"{settings}", std::string(with_settings)},
+              {"{may_be_lost}", "false"},
+              {"{since_a_look}", std::string(since_a_look.substr(1))},
+              {"{renewed}", std::string(renewed.substr(1))},
+              {"{settings_hold}", std::string(settings_hold)},
+              {"{what_stands}", std::string(what_stands.substr(1))},
+              {"{answer_row}", std::string(answer_row)},
+              {"{session_row}", std::string(session_row)},
+              {"{lead_row}", std::string(lead_row)},
+              {"{notified}", std::string(notice)},
+              {"{sessions}", settings.schema.tables[0].quoted},
+              {"{leads}", settings.schema.tables[1].quoted}};
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    parts.emplace_back(parameters[i].first, '$' + std::to_string(i + 1) + "::" + std::string(parameters[i].second));
+  parts.emplace_back("{token}", token);
+  return filled(statement, parts);
+}
+
+// ---- values ----
+
+template <class Range, class Text>
+std::string array_of(const Range& range, Text text) {
+  std::string out = "{";
+  for (const auto& one : range) out += (out.size() > 1 ? "," : "") + text(one);
+  return out + '}';
+}
+
+template <class Changes>
+std::string elections_of(const Changes& changes) {
+  return array_of(changes, [](const auto& one) { return hex(std::string_view(one.election)); });
+}
+
+std::vector<std::string> of_a_cursor(const std::string& group, const std::string& text) {
+  const auto cursor = cursor_of(text);
+  return {group, cursor.timeline, cursor.snapshot, std::to_string(cursor.own)};
+}
+
+void append(std::vector<std::string>& values, SessionId id, const Session& session, const std::string& wait) {
+  const auto& record = session.record;
+  for (auto value : {wait, bigint(id.value), bigint(record.beat), std::string(record.released ? "t" : "f"),
+                     bytea(record.holder), bytea(record.incarnation), bytea(record.address),
+                     std::to_string(std::chrono::ceil<std::chrono::milliseconds>(record.term).count()),
+                     std::to_string(record.asked.count()), std::to_string(session.joined), bigint(session.names)})
+    values.push_back(std::move(value));
+}
+
+// ---- answers ----
+
+std::string bytes_at(const pqxx::row& row, int column) { return bytes_of(row[column].as<std::string>(std::string())); }
+
+/// Whoever wrote a term that cannot be is waited for as long as one can.
+Session session_of(const pqxx::row& row) {
+  const auto term = std::chrono::milliseconds(row[8].as<std::int64_t>(0));
+  const bool possible = term.count() > 0 && term.count() <= max_term / std::chrono::milliseconds(1);
+  return {.record = {.beat = unsigned_of(row[3]),
+                     .holder = bytes_at(row, 5),
+                     .incarnation = bytes_at(row, 6),
+                     .address = bytes_at(row, 7),
+                     .released = row[4].as<bool>(false),
+                     .term = possible ? Clock::Duration(term) : Clock::Duration(max_term),
+                     .asked = Clock::Duration(row[9].as<std::int64_t>(0)),
+                     .written_ms = row[10].as<std::int64_t>(0)},
+          .joined = static_cast<std::uint32_t>(row[11].as<std::int64_t>(0)),
+          .names = unsigned_of(row[12])};
+}
+
+Lead lead_of(const pqxx::row& row) {
+  Lead out{.token = {unsigned_of(row[3])}, .session = {unsigned_of(row[2])}, .released = row[4].as<bool>(false)};
+  if (!row[8].is_null()) out.heir = SessionId{unsigned_of(row[8])};
+  if (!row[9].is_null()) out.step_down = StepDown{{unsigned_of(row[9])}, bytes_at(row, 5), bytes_at(row, 6)};
+  return out;
+}
+
+std::uint64_t transaction_of(const std::string& text) { return number<std::uint64_t>(text).value_or(0); }
+
+/// The words of a text, as many as there are separators and one.
+std::vector<std::string_view> words_of(std::string_view text, char separator = ' ') {
+  std::vector<std::string_view> out;
+  for (;;) {
+    const auto end = std::min(text.find(separator), text.size());
+    out.push_back(text.substr(0, end));
+    if (end == text.size()) return out;
+    text.remove_prefix(end + 1);
+  }
+}
+
+/// "oldest:end:running,running": what PostgreSQL would take.
+bool read_snapshot(std::string_view text, Cursor& out) {
+  const auto words = words_of(text, ':');
+  if (words.size() != 3) return false;
+  const auto oldest = number<std::uint64_t>(words[0]), end = number<std::uint64_t>(words[1]);
+  if (!oldest || !end || *oldest == 0 || *end < *oldest) return false;
+  auto least = *oldest;
+  if (!words[2].empty())
+    for (const auto word : words_of(words[2], ',')) {
+      const auto one = number<std::uint64_t>(word);
+      if (!one || *one < least || *one >= *end) return false;
+      out.running.push_back(*one);
+      least = *one + 1;
+    }
+  out.snapshot = text;
+  out.end = *end;
+  return true;
+}
+
+}  // namespace
+
+Cursor cursor_of(std::string_view text) {
+  const auto words = words_of(text);
+  if (words.size() != 3) return {};
+  const auto own = number<std::uint64_t>(words[2]);
+  Cursor out{.timeline = std::string(words[0]), .own = own.value_or(0)};
+  return own && read_snapshot(words[1], out) ? out : Cursor{};
+}
+
+std::string text_of(const Cursor& cursor) {
+  return cursor.timeline + ' ' + cursor.snapshot + ' ' + std::to_string(cursor.own);
+}
+
+bool told_by(const Cursor& cursor, std::string_view notice) {
+  const auto transaction = number<std::uint64_t>(words_of(notice)[0]);
+  if (!transaction) return false;
+  return *transaction == cursor.own ||
+         (*transaction < cursor.end && !std::ranges::binary_search(cursor.running, *transaction));
+}
+
+std::optional<Release> release_of(std::string_view notice) {
+  const auto words = words_of(notice);
+  if (words.size() != 4) return std::nullopt;
+  const auto token = number<std::int64_t>(words[1]), heir = number<std::int64_t>(words[2]);
+  auto election = bytes_of(words[3]);
+  if (!number<std::uint64_t>(words[0]) || !token || !heir || *token < 0 || *heir < 0 ||
+      hex(std::string_view(election)) != words[3])
+    return std::nullopt;
+  Release out{.election = std::move(election), .token = {static_cast<std::uint64_t>(*token)}};
+  if (*heir) out.heir = SessionId{static_cast<std::uint64_t>(*heir)};
+  return out;
+}
+
+GroupStatements::GroupStatements(const Settings& settings, const std::string& group)
+    : group_(bytea(group)),
+      look_(for_group(look_statement, settings, of_a_look())),
+      open_(for_group(open_statement, settings, of_an_open())),
+      renewal_(for_group(renewal_statement, settings, of_a_renewal())),
+      commit_(for_group(commit_statement, settings, of_a_commit(), "(select now.token from now)", release_notice)),
+      end_(for_group(end_statement, settings, of_an_end())),
+      alive_(for_group(alive_statement, settings, {{"{group}", "bytea"}, {"{id}", "bigint"}})),
+      sweep_(for_group(sweep_statement, settings, {{"{group}", "bytea"}, {"{lock_wait}", "text"}})),
+      step_down_(for_group(step_down_of_a_lead, settings, of_a_step_down())),
+      lead_(for_group(lead_statement, settings, {{"{group}", "bytea"}, {"{election}", "bytea"}})) {}
+
+Statement GroupStatements::look(const std::string& cursor) const { return {look_, of_a_cursor(group_, cursor)}; }
+
+Statement GroupStatements::open(SessionId id, const Session& session, const Bearings& at) const {
+  auto values = of_a_cursor(group_, {});
+  append(values, id, session, at.lock_wait);
+  return {open_, std::move(values)};
+}
+
+Statement GroupStatements::commit(const Commit& commit, const Bearings& at) const {
+  auto values = of_a_cursor(group_, commit.cursor);
+  append(values, commit.session, commit.next, at.lock_wait);
+  values.push_back(bigints(commit.beats));
+  if (commit.claims.empty() && commit.releases.empty()) return {renewal_, std::move(values)};
+  const auto expected = [](const Claim& claim) { return claim.expected ? bigint(claim.expected->value) : "null"; };
+  const auto token = [](const Release& release) { return bigint(release.token.value); };
+  const auto heir = [](const Release& release) { return release.heir ? bigint(release.heir->value) : "null"; };
+  for (auto value :
+       {at.channel, bigint(commit.at_least.value), elections_of(commit.claims), array_of(commit.claims, expected),
+        array_of(commit.ended, [](SessionId id) { return bigint(id.value); }), elections_of(commit.releases),
+        array_of(commit.releases, token), array_of(commit.releases, heir)})
+    values.push_back(std::move(value));
+  return {commit_, std::move(values)};
+}
+
+Statement GroupStatements::end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
+                               const Bearings& at) const {
+  return {end_, {group_, at.lock_wait, bigint(id.value), bigints(beats), bigint(new_beat), at.channel}};
+}
+
+Statement GroupStatements::alive(SessionId id) const { return {alive_, {group_, bigint(id.value)}}; }
+
+Statement GroupStatements::sweep(const Bearings& at) const { return {sweep_, {group_, at.lock_wait}}; }
+
+Statement GroupStatements::request_step_down(const std::string& election, const StepDown& request,
+                                             const Bearings& at) const {
+  return {step_down_,
+          {group_, at.lock_wait, bytea(election), bigint(request.token.value), bytea(request.by), bytea(request.why),
+           at.channel}};
+}
+
+Statement GroupStatements::lead(const std::string& election) const { return {lead_, {group_, bytea(election)}}; }
+
+/// What was written by the statement itself its snapshot shows as it was before. So it goes before what the look shows.
+std::variant<Committed, Wrong> answer_of(const pqxx::result& rows) {
+  Committed out;
+  Cursor cursor;
+  for (const auto& row : rows) {
+    const auto kind = row[0].as<std::string>();
+    if (kind == "answer") {
+      cursor.timeline = row[1].as<std::string>();
+      cursor.snapshot = row[7].as<std::string>();
+      out.look.now_ms = row[2].as<std::int64_t>();
+      out.token = {unsigned_of(row[3])};
+      out.look.whole = row[4].as<bool>();
+    } else if (kind == "session") {
+      out.look.sessions.emplace(SessionId{unsigned_of(row[2])}, session_of(row));
+    } else if (kind == "me") {
+      out.granted = true;
+      out.look.sessions.insert_or_assign(SessionId{unsigned_of(row[2])}, session_of(row));
+    } else if (kind == "lead") {
+      if (!may_be_followed({unsigned_of(row[3])}))
+        return Wrong{"\\x" + row[1].as<std::string>(), row[3].as<std::int64_t>()};
+      out.look.leads.emplace(bytes_at(row, 1), lead_of(row));
+    } else if (kind != "notified") {
+      (kind == "claimed" ? out.claimed : out.released).push_back(bytes_at(row, 1));
+      out.look.leads.insert_or_assign(bytes_at(row, 1), lead_of(row));
+      cursor.own = transaction_of(row[7].as<std::string>());
+    }
+  }
+  out.look.cursor = text_of(cursor);
+  return out;
+}
+
+}  // namespace tenure::postgres

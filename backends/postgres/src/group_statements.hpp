@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The SQL statements of one group, and how their answers are read.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <pqxx/pqxx>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenure/group_store.hpp>
+#include <tenure/result.hpp>
+
+#include "settings.hpp"
+#include "sql.hpp"
+
+namespace tenure::postgres {
+
+/// What a look has told: all that its snapshot shows, and `own`, the transaction that it was part of. Counts only on
+/// the server's present timeline, since a restored or promoted server gives the numbers of lost transactions away
+/// again.
+struct Cursor {
+  std::string timeline{};
+  std::string snapshot{"1:1:"};          ///< As PostgreSQL writes it.
+  std::uint64_t end{1};                  ///< It shows nothing from here on,
+  std::vector<std::uint64_t> running{};  ///< nor these.
+  std::uint64_t own{};
+};
+Cursor cursor_of(std::string_view text);  ///< Of an empty or garbled one: nothing was told.
+std::string text_of(const Cursor& cursor);
+
+/// Whether a notice is of a transaction that the look has told.
+bool told_by(const Cursor& cursor, std::string_view notice);
+
+/// The one release that a notice names. Nothing: there may be other news, or somebody else said something.
+std::optional<Release> release_of(std::string_view notice);
+
+/// How long a write may wait for a row, see lock_wait(), and where it notifies.
+struct Bearings {
+  std::string lock_wait;
+  std::string channel;
+};
+
+class GroupStatements {
+ public:
+  GroupStatements(const Settings& settings, const std::string& group);
+
+  /// The first three answer what answer_of() reads. A write that was refused has written nothing.
+  Statement look(const std::string& cursor) const;
+  Statement open(SessionId id, const Session& session, const Bearings& at) const;
+  Statement commit(const Commit& commit, const Bearings& at) const;
+
+  Statement end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
+                const Bearings& at) const;    ///< Answers one row if it was applied, else none.
+  Statement alive(SessionId id) const;        ///< Answers one row if the session stands and has not ended.
+  Statement sweep(const Bearings& at) const;  ///< Answers how many.
+  Statement request_step_down(const std::string& election, const StepDown& request,
+                              const Bearings& at) const;  ///< Answers one row if it was applied, else none.
+  Statement lead(const std::string& election) const;      ///< Answers one row if there is one.
+
+ private:
+  const std::string group_;  ///< As a bytea literal.
+  const std::string look_, open_, renewal_, commit_, end_, alive_, sweep_, step_down_, lead_;
+};
+
+/// An error names a lead that cannot be right.
+struct Wrong {
+  std::string election;  ///< As a bytea literal.
+  std::int64_t token;
+};
+std::variant<Committed, Wrong> answer_of(const pqxx::result& rows);
+
+}  // namespace tenure::postgres

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all statements share: how they are written, and how values travel. Bytes do so in hexadecimal, which no setting
+// of a session changes and no encoding refuses.
+#pragma once
+#include <cstdint>
+#include <pqxx/pqxx>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tenure/clock.hpp>
+
+namespace tenure::postgres {
+
+struct Statement {
+  std::string text;
+  std::vector<std::string> values;
+};
+
+/// What stands in {braces} in a statement, and its text.
+using Parts = std::vector<std::pair<std::string_view, std::string>>;
+
+/// The statement with every part filled in, in the order given: a part may name later ones.
+std::string filled(std::string_view statement, const Parts& parts);
+
+/// {settings}: settings for one statement, made inside it. That costs no second round trip and leaves nothing in a
+/// pooled session. Needs {lock_wait} and {may_be_lost}.
+extern const std::string_view with_settings;
+
+/// {settings_hold}: names both in a condition, so that they are made before a row is locked.
+extern const std::string_view settings_hold;
+
+/// Half of what is left of a call, as lock_timeout: the server then ends the wait for a lock before we end the
+/// connection. `until` is boot_clock()'s.
+std::string lock_wait(Clock::Time until);
+
+std::string bigint(std::uint64_t value);
+std::string bytea(std::string_view bytes);
+std::string bigints(const std::vector<std::uint64_t>& values);
+
+/// What encode(..., 'hex') answers.
+std::string bytes_of(std::string_view hex);
+std::uint64_t unsigned_of(const pqxx::field& field);
+
+}  // namespace tenure::postgres

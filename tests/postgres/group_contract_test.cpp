@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: two tables of PostgreSQL keep the contract that all stores of groups share, however they are reached. Method:
+// the suite, by TCP and through PgBouncer in transaction mode.
+#include <array>
+#include <stdexcept>
+
+#include "group_suite.hpp"
+#include "server.hpp"
+
+namespace tenure::contract {
+namespace {
+
+using namespace postgres::test;
+
+/// Tests that do something to the server have one of their own; the others share that of tests/run.
+bool does_something_to_the_server() {
+  const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
+  return std::ranges::any_of(std::array{"Hangs", "Stepped"},
+                             [&](const char* part) { return name.find(part) != name.npos; });
+}
+
+class GroupTables final : public GroupUnderTest {
+ public:
+  explicit GroupTables(bool pooled) : pooled_(pooled) {
+    if (does_something_to_the_server()) server_ = std::make_unique<Server>(Server::How{.clock_shim = true});
+    options_ = fresh_group(by_socket());
+    if (!pooled) options_.conninfo = server_ ? server_->conninfo() : shared();
+    if (!pooled) return;
+    pool_ = std::make_unique<PgBouncer>(server_ ? server_->directory().string() : shared("TENURE_POSTGRES_DIR"));
+    options_.conninfo = pool_->conninfo();
+  }
+  ~GroupTables() override { sql(by_socket(), "drop table " + options_.sessions + ", " + options_.leads); }
+
+  std::shared_ptr<GroupStore> connect(const std::string& group) override {
+    return postgres::open_group(options_, group);
+  }
+  bool pushes() const override { return !pooled_; }
+  int rounds() const override { return pooled_ ? 10 : 20; }
+  bool lose_session(const std::string& group, SessionId id) override {
+    sql(by_socket(), "delete from " + options_.sessions + " where grp = convert_to('" + group +
+                         "', 'UTF8') and session = " + std::to_string(id.value));
+    return true;
+  }
+  bool step_clock(Clock::Duration by) override {
+    const auto before = clock();
+    own_server().clock().step(by);
+    return std::chrono::abs(clock() - before - by) < seconds(10);
+  }
+  bool hang(bool on) override {
+    on ? own_server().freeze() : own_server().thaw();
+    return true;
+  }
+
+ private:
+  /// Fails where a test was renamed, which would otherwise be skipped.
+  Server& own_server() const {
+    return server_ ? *server_ : throw std::logic_error("this test needs a server of its own");
+  }
+  std::string by_socket() const { return server_ ? server_->by_socket() : shared("TENURE_POSTGRES_SOCKET"); }
+  Clock::Duration clock() const {
+    return milliseconds(
+        sql(by_socket(), "select (extract(epoch from clock_timestamp()) * 1000)::bigint")[0][0].as<std::int64_t>());
+  }
+
+  const bool pooled_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<PgBouncer> pool_;
+  postgres::Options options_;
+};
+
+GroupSubject by(std::string name, bool pooled) {
+  return {std::move(name), [pooled] { return std::make_unique<GroupTables>(pooled); },
+          shared().empty() ? "needs a real server: tests/run starts one (docker/postgres)" : ""};
+}
+
+const auto ways = testing::Values(by("tcp", false), by("pgbouncer", true));
+
+INSTANTIATE_TEST_SUITE_P(real, GroupContract, ways, name_of_group);
+INSTANTIATE_TEST_SUITE_P(real, GuardOfACommit, ways, name_of_group);
+
+}  // namespace
+}  // namespace tenure::contract

@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: a group's two tables keep what GroupStore promises, also where statements wait for each other, and a renewal
+// costs one write in place whatever the number of elections. Method: a real server; other transactions hold locks while
+// a statement is on its way.
+#include <algorithm>
+#include <future>
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include <tenure/group_store.hpp>
+
+#include "group_statements.hpp"
+#include "support.hpp"
+
+namespace tenure::postgres::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Key;
+
+constexpr SessionId one{11}, two{22}, three{33};
+
+Session session(std::uint64_t beat, const std::string& holder = "holder") {
+  return {.record = {.beat = beat,
+                     .holder = holder,
+                     .incarnation = "incarnation",
+                     .address = "address",
+                     .term = 10s,
+                     .asked = boot_clock().now().time_since_epoch()},
+          .joined = 3,
+          .names = 0xffff'ffff'ffff'fff0};
+}
+
+/// Of a session whose beat is one less than the next.
+Commit renewal(SessionId id, std::uint64_t next) { return {.session = id, .beats = {next - 1}, .next = session(next)}; }
+
+Commit claiming(SessionId id, std::uint64_t next, std::vector<Claim> claims, std::vector<SessionId> ended = {}) {
+  auto out = renewal(id, next);
+  out.claims = std::move(claims);
+  out.ended = std::move(ended);
+  return out;
+}
+
+Commit releasing(SessionId id, std::uint64_t next, std::vector<Release> releases) {
+  auto out = renewal(id, next);
+  out.releases = std::move(releases);
+  return out;
+}
+
+std::vector<Claim> first_claims(const std::vector<std::string>& names) {
+  std::vector<Claim> out;
+  for (const auto& name : names) out.push_back({name});
+  return out;
+}
+
+class PostgresGroup : public PostgresTest {
+ protected:
+  void SetUp() override {
+    PostgresTest::SetUp();
+    if (IsSkipped()) return;
+    const auto tables = fresh_group(shared());
+    options_.sessions = tables.sessions;
+    options_.leads = tables.leads;
+    options_.conninfo += " application_name=" + options_.sessions;
+  }
+  void TearDown() override {
+    if (!options_.table.empty()) admin("drop table if exists " + options_.sessions + ", " + options_.leads);
+    PostgresTest::TearDown();
+  }
+
+  std::shared_ptr<GroupStore> group() const { return open_group(options_, "group"); }
+  static std::shared_ptr<GroupStore> group(const Options& options) { return open_group(options, "group"); }
+
+  /// A store in which this session stands with beat 1.
+  std::shared_ptr<GroupStore> with(SessionId id) const { return with(options_, id); }
+  static std::shared_ptr<GroupStore> with(const Options& options, SessionId id) {
+    auto out = group(options);
+    EXPECT_TRUE(value(out->open(id, session(1), within(10s))).granted);
+    return out;
+  }
+
+  static Committed done(GroupStore& store, const Commit& commit) { return value(store.commit(commit, within(20s))); }
+
+  /// Until a statement of ours waits for a lock.
+  bool somebody_waits(const std::string& server = shared("TENURE_POSTGRES_SOCKET")) const {
+    return eventually([&] {
+      return !sql(server, "select 1 from pg_stat_activity where wait_event_type = 'Lock' and application_name = '" +
+                              options_.sessions + "'")
+                  .empty();
+    });
+  }
+
+  Options role(const std::string& sessions, const std::string& leads, const std::string& settings = "") {
+    auto out = PostgresTest::role("", settings);
+    if (!sessions.empty()) admin("grant " + sessions + " on " + options_.sessions + " to " + out.user);
+    if (!leads.empty()) admin("grant " + leads + " on " + options_.leads + " to " + out.user);
+    return out;
+  }
+};
+
+/// A transaction of somebody else's that holds what it took until it is let go.
+class Elsewhere {
+ public:
+  explicit Elsewhere(const std::string& statement, const std::string& server = shared("TENURE_POSTGRES_SOCKET"))
+      : connection_(server), work_(connection_) {
+    work_.exec(statement);
+  }
+  void commit() { work_.commit(); }
+
+ private:
+  pqxx::connection connection_;
+  pqxx::work work_;
+};
+
+// ---- what no other store has ----
+
+TEST_F(PostgresGroup, AMarkerIsNotItsAndRefusesACommit) {
+  const auto a = with(one);
+  auto commit = claiming(one, 2, {{"a"}});
+  commit.marker = 5;
+  const auto refused = done(*a, commit);
+  EXPECT_FALSE(refused.granted);
+  EXPECT_EQ(refused.look.sessions.at(one).record.beat, 1u);
+  EXPECT_THAT(refused.look.leads, IsEmpty());
+}
+
+// ---- the cursor ----
+
+TEST_F(PostgresGroup, OurOwnWritesAreToldInTheirAnswerAndNotAgain) {
+  const auto a = with(one), b = with(two);
+  const auto first = done(*a, claiming(one, 2, first_claims({"a", "b"})));
+  EXPECT_TRUE(first.look.whole) << "no cursor was given";
+  auto next = renewal(one, 3);
+  next.cursor = first.look.cursor;
+  const auto quiet = done(*a, next);
+  EXPECT_FALSE(quiet.look.whole);
+  EXPECT_THAT(quiet.look.leads, IsEmpty()) << "its own writes it was told at once";
+  done(*b, claiming(two, 2, first_claims({"c"})));
+  next = renewal(one, 4);
+  next.cursor = quiet.look.cursor;
+  EXPECT_THAT(done(*a, next).look.leads, ElementsAre(Key("c")));
+  for (const std::string garbled :
+       {"", "x", "1 2", "00000001 99999999999:99999999999: 0", "00000002 1:1: 0", "00000001 -1:1: 0", "00000001 1:1 0",
+        "00000001 5:4: 0", "00000001 4:9:3 0", "00000001 4:9:6,5 0", "a b c"})
+    EXPECT_TRUE(value(a->look(garbled, within(10s))).whole) << garbled;
+}
+
+TEST_F(PostgresGroup, ALongTransactionOfOthersLosesNoChangeAndRepeatsNone) {
+  const auto a = with(one), b = with(two);
+  auto cursor = value(b->look({}, within(10s))).cursor;
+  Elsewhere slow("select pg_current_xact_id()");
+  Elsewhere writes("insert into " + options_.leads +
+                   " values ('group', 'late', 7, 11, false, null, null, null, null, pg_current_xact_id())");
+  const auto look = [&] {
+    auto found = value(b->look(cursor, within(10s)));
+    EXPECT_FALSE(found.whole);
+    cursor = found.cursor;
+    return std::move(found.leads);
+  };
+  done(*a, claiming(one, 2, first_claims({"a"})));
+  EXPECT_THAT(look(), ElementsAre(Key("a")));
+  EXPECT_THAT(look(), IsEmpty());
+  writes.commit();
+  EXPECT_THAT(look(), ElementsAre(Key("late")));
+  EXPECT_THAT(look(), IsEmpty());
+  slow.commit();
+  EXPECT_THAT(look(), IsEmpty());
+}
+
+// ---- statements that wait for each other ----
+
+TEST_F(PostgresGroup, AClaimWhoseSessionIsEndedWhileItWaitsTakesNothing) {
+  const auto a = with(one);
+  Elsewhere kills("update " + options_.sessions + " set ended = true, beat = 5 where session = 11");
+  auto claim = std::async(std::launch::async, [&] { return done(*a, claiming(one, 2, first_claims({"a"}))); });
+  ASSERT_TRUE(somebody_waits());
+  kills.commit();
+  const auto refused = claim.get();
+  EXPECT_FALSE(refused.granted);
+  EXPECT_THAT(refused.claimed, IsEmpty());
+  EXPECT_TRUE(refused.look.sessions.at(one).record.released) << "what stands after it";
+  EXPECT_THAT(value(a->look({}, within(10s))).leads, IsEmpty());
+}
+
+TEST_F(PostgresGroup, AKillOnABeatFromBeforeTheCommitChangesNothing) {
+  const auto a = with(one), b = with(two);
+  Elsewhere renews("update " + options_.sessions + " set beat = 2 where session = 11");
+  auto kill = std::async(std::launch::async, [&] { return value(b->end(one, {1}, 9, within(20s))); });
+  ASSERT_TRUE(somebody_waits());
+  renews.commit();
+  EXPECT_FALSE(kill.get());
+  EXPECT_TRUE(done(*a, renewal(one, 3)).granted);
+}
+
+TEST_F(PostgresGroup, AClaimThatWaitedSeesWhatChangedMeanwhile) {
+  const auto a = with(one), b = with(two);
+  const auto first = done(*a, claiming(one, 2, first_claims({"free", "taken"})));
+  done(*a, releasing(one, 3, {{"free", first.token}, {"taken", first.token}}));
+  Elsewhere holds("select 1 from " + options_.sessions + " where session = 22 for update");
+  auto claim = std::async(std::launch::async, [&] {
+    return done(*b, claiming(two, 2, {{"free", first.token}, {"new"}, {"new too"}, {"taken", first.token}}));
+  });
+  ASSERT_TRUE(somebody_waits());
+  auto other = claiming(one, 4, {{"new"}, {"taken", first.token}});
+  other.at_least = Token{first.token.value + 1};
+  ASSERT_THAT(done(*a, other).claimed, testing::UnorderedElementsAre("new", "taken"));
+  holds.commit();
+  const auto late = claim.get();
+  EXPECT_TRUE(late.granted);
+  EXPECT_THAT(late.claimed, testing::UnorderedElementsAre("free", "new too"));
+  const auto stands = value(a->look({}, within(10s))).leads;
+  EXPECT_EQ(stands.at("taken").session, one);
+  EXPECT_EQ(stands.at("new").session, one);
+  EXPECT_EQ(stands.at("free").session, two);
+}
+
+TEST_F(PostgresGroup, ALeadThatIsLockedIsLeftAloneAndALockedSessionEndsTheCall) {
+  const auto a = with(one), b = with(two);
+  const auto first = done(*a, claiming(one, 2, first_claims({"a", "b"})));
+  done(*a, releasing(one, 3, {{"a", first.token}, {"b", first.token}}));
+  {
+    Elsewhere holds("select 1 from " + options_.leads + " where election = 'a' for update");
+    EXPECT_THAT(done(*b, claiming(two, 2, {{"a", first.token}, {"b", first.token}})).claimed, ElementsAre("b"));
+  }
+  Elsewhere holds("select 1 from " + options_.sessions + " where session = 22 for update");
+  const auto limit = within(6s);  // The server ends the wait after half of it: the rest is for a busy machine.
+  const auto error = error_of(b->commit(renewal(two, 3), limit));
+  EXPECT_LT(boot_clock().now(), limit.by);
+  EXPECT_EQ(error.fault, Fault::timed_out);
+  EXPECT_THAT(error.message, HasSubstr("the lock on this row of " + options_.sessions));
+}
+
+/// Everybody claims everything, in an order of his own; some of it is new and some was left behind.
+void race(const std::vector<std::shared_ptr<GroupStore>>& stores, const std::string& leads, int errors_allowed) {
+  constexpr std::size_t count = 2000, chunk = 500;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) names.push_back("election " + std::to_string(i * 7919));
+  const auto former = SessionId{99};
+  ASSERT_TRUE(value(stores[0]->open(former, session(1), within(20s))).granted);
+  std::vector<std::string> left(names.begin(), names.begin() + chunk);
+  std::ranges::sort(left);
+  const auto before = value(stores[0]->commit(claiming(former, 2, first_claims(left)), within(20s)));
+  ASSERT_EQ(before.claimed.size(), chunk);
+  ASSERT_TRUE(value(stores[0]->end(former, {2}, 3, within(20s))));
+
+  std::atomic<int> errors{0};
+  std::atomic<std::size_t> won{0};
+  const auto claim_all = [&](std::size_t who) {
+    auto order = names;
+    std::ranges::shuffle(order, std::mt19937_64(who));
+    std::uint64_t beat = 1;
+    for (std::size_t at = 0; at < count; at += chunk) {
+      std::vector<Claim> claims;
+      for (std::size_t i = at; i < at + chunk; ++i)
+        claims.push_back(
+            {order[i], std::ranges::binary_search(left, order[i]) ? std::optional(before.token) : std::nullopt});
+      std::ranges::sort(claims, {}, &Claim::election);
+      auto commit = claiming(SessionId{who + 1}, beat + 1, std::move(claims), {former});
+      commit.at_least = Token{before.token.value + 1};
+      for (;;) {
+        const auto result = stores[who]->commit(commit, within(60s));
+        if (result) {
+          EXPECT_TRUE(result->granted);
+          won += result->claimed.size();
+          break;
+        }
+        ++errors;
+        if (errors > errors_allowed) ADD_FAILURE() << result.error().message;
+        if (errors > errors_allowed) return;
+      }
+      ++beat;
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t who = 0; who < stores.size(); ++who) threads.emplace_back(claim_all, who);
+  }
+  EXPECT_EQ(won, count) << "each is led by one, and none was left: " << leads;
+}
+
+TEST_F(PostgresGroup, TwoProcessesThatClaimEverythingInAnotherOrderMeetNoError) {
+  race({with(SessionId{1}), with(SessionId{2})}, options_.leads, 0);
+}
+
+// ---- whatever a session's settings are ----
+
+TEST_F(PostgresGroup, AStricterIsolationLevelChangesNothing) {
+  for (const auto* level : {"repeatable read", "serializable"}) {
+    SCOPED_TRACE(level);
+    admin("truncate " + options_.sessions + ", " + options_.leads);
+    const auto options = role("select, insert, update, delete", "select, insert, update",
+                              std::string("set default_transaction_isolation = '") + level + "'");
+    race({with(options, SessionId{1}), with(options, SessionId{2})}, options_.leads, 0);
+  }
+}
+
+/// There the level is not ours to set.
+TEST_F(PostgresGroup, BehindAPoolerAStricterLevelRefusesOnlyWhoIsOver) {
+  Server server(Server::How{.settings = {"default_transaction_isolation=serializable"}});
+  const PgBouncer pool(server.directory(), 4);
+  auto options = fresh_group(server.by_socket());
+  const auto b = with(options, two);
+  options.conninfo = pool.conninfo() + " application_name=" + options_.sessions;
+  const auto a = with(options, one);
+  const auto first = done(*b, claiming(two, 2, first_claims({"a"})));
+  done(*b, releasing(two, 3, {{"a", first.token}}));
+  const auto meanwhile = [&](const Commit& commit, const std::string& change, const std::function<void()>& also) {
+    Elsewhere holds(change + " where session = 11", server.by_socket());
+    auto waits = std::async(std::launch::async, [&] { return a->commit(commit, within(20s)); });
+    EXPECT_TRUE(somebody_waits(server.by_socket()));
+    also();
+    holds.commit();
+    return waits.get();
+  };
+  const auto lost =
+      meanwhile(claiming(one, 2, {{"a", first.token}}), "update " + options.sessions + " set joined = 4", [&] {
+        auto other = claiming(two, 4, {{"a", first.token}});
+        other.at_least = Token{first.token.value + 1};
+        EXPECT_THAT(done(*b, other).claimed, ElementsAre("a"));
+      });
+  EXPECT_THAT(error_of(lost).message, HasSubstr("default_transaction_isolation"));
+  EXPECT_TRUE(done(*a, renewal(one, 2)).granted) << "nothing was written";
+  EXPECT_FALSE(value(meanwhile(renewal(one, 3), "update " + options.sessions + " set ended = true", [] {})).granted);
+}
+
+TEST_F(PostgresGroup, NothingIsLeftInAPooledSession) {
+  const PgBouncer pool(shared("TENURE_POSTGRES_DIR"), 1);
+  auto options = options_;
+  options.conninfo = pool.conninfo();
+  const auto pooled = with(options, one);
+  const auto claimed = done(*pooled, claiming(one, 2, first_claims({"a"})));
+  ASSERT_TRUE(done(*pooled, releasing(one, 3, {{"a", claimed.token}})).granted);
+  const auto limit = within(100ms);
+  pooled->await_change(claimed.look.cursor, limit);
+  EXPECT_TRUE(limit.passed()) << "nothing is pushed here";
+  const auto left =
+      sql(pool.conninfo(),
+          "select current_setting('lock_timeout'), current_setting('default_transaction_isolation'),"
+          " (select count(*) from pg_listening_channels()), (select count(*) from pg_prepared_statements)");
+  EXPECT_EQ(left[0][0].as<std::string>(), "0");
+  EXPECT_EQ(left[0][1].as<std::string>(), "read committed");
+  EXPECT_EQ(left[0][2].as<int>() + left[0][3].as<int>(), 0);
+}
+
+// ---- the push ----
+
+TEST_F(PostgresGroup, AReleaseAnEndAndARequestWakeThoseWhoWaitAndNothingElseDoes) {
+  const auto a = with(one), b = with(two), waits = group();
+  const auto cursor = [&] { return value(waits->look({}, within(10s))).cursor; };
+  const auto quiet = [&] {
+    const auto limit = within(200ms);
+    const auto named = waits->await_change(cursor(), limit);
+    return limit.passed() && !named;
+  };
+  waits->await_change({}, within(10s));  // It listens from here on.
+  const auto claimed = done(*a, claiming(one, 2, first_claims({"a", std::string("b\x01\xff", 3), "c"})));
+  auto seen = cursor();
+  EXPECT_TRUE(done(*a, renewal(one, 3)).granted);
+  const auto other = done(*b, claiming(two, 2, first_claims({"d"}))).token;
+  done(*a, releasing(one, 4, {{"d", Token{1}}}));
+  EXPECT_TRUE(quiet()) << "claims, renewals, and a release of what is not ours";
+
+  const auto woken = [&](const std::function<void()>& change) {
+    const auto before = cursor();
+    change();
+    const auto limit = within(20s);
+    auto named = waits->await_change(before, limit);
+    EXPECT_FALSE(limit.passed());
+    EXPECT_TRUE(quiet()) << "once";
+    return named;
+  };
+  const auto single = woken([&] { done(*a, releasing(one, 5, {{std::string("b\x01\xff", 3), claimed.token, two}})); });
+  ASSERT_TRUE(single);
+  EXPECT_EQ(single->election, std::string("b\x01\xff", 3));
+  EXPECT_EQ(single->token, claimed.token);
+  EXPECT_EQ(single->heir, two);
+  EXPECT_FALSE(woken([&] { done(*a, releasing(one, 6, {{"a", claimed.token}, {"c", claimed.token}})); }));
+  EXPECT_FALSE(woken([&] { b->request_step_down("d", {other, "ops", ""}, within(10s)); }));
+  EXPECT_FALSE(woken([&] { EXPECT_TRUE(value(b->end(two, {2}, 9, within(10s)))); }));
+}
+
+TEST_F(PostgresGroup, OneMayWaitWhileAnotherCommitsAndIsNotWokenByWhatItWasTold) {
+  const auto a = with(one);
+  const auto claimed = done(*a, claiming(one, 2, first_claims({"a", "b"})));
+  a->await_change(claimed.look.cursor, within(10s));  // It listens from here on.
+  auto sleeps = std::async(std::launch::async, [&] { return a->await_change(claimed.look.cursor, within(20s)); });
+  EXPECT_TRUE(done(*a, renewal(one, 3)).granted);
+  const auto released = done(*a, releasing(one, 4, {{"a", claimed.token}}));
+  const auto named = sleeps.get();
+  ASSERT_TRUE(named) << "that cursor had not told it";
+  EXPECT_EQ(named->election, "a");
+  const auto more = done(*a, releasing(one, 5, {{"b", claimed.token}}));
+  const auto limit = within(300ms);
+  EXPECT_FALSE(a->await_change(more.look.cursor, limit));
+  EXPECT_TRUE(limit.passed()) << "it was told of its own release in the answer";
+}
+
+// ---- what is wrong at the server ----
+
+TEST_F(PostgresGroup, AMissingTableIsToldWithTheRemedyAndMayComeLater) {
+  auto options = options_;
+  options.sessions = unique_name("missing");
+  const auto store = group(options);
+  auto error = error_of(store->look({}, within(10s)));
+  EXPECT_EQ(error.fault, Fault::misconfigured);
+  EXPECT_THAT(error.message,
+              HasSubstr("there is no table " + options.sessions + ": run share/tenure/tenure_groups.sql"));
+  EXPECT_THAT(error.message, HasSubstr("create_group_schema()"));
+  options.sessions = options_.sessions;
+  options.leads = unique_name("missing");
+  EXPECT_THAT(error_of(group(options)->look({}, within(10s))).message, HasSubstr("there is no table " + options.leads));
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(create_group_schema(options, within(10s)), std::nullopt);
+  const auto whole = with(options, one);
+  EXPECT_THAT(done(*whole, claiming(one, 2, first_claims({"a"}))).claimed, ElementsAre("a"));
+  admin("drop table " + options.leads);
+  error = error_of(whole->commit(renewal(one, 3), within(10s)));
+  EXPECT_EQ(error.fault, Fault::misconfigured);
+  EXPECT_THAT(error.message, HasSubstr("there is no table " + options.leads));
+}
+
+TEST_F(PostgresGroup, TheLeastPrivilegesAreEnoughAndAMissingOneIsToldWithTheGrant) {
+  const auto candidate = with(role("select, insert, update, delete", "select, insert, update"), one);
+  const auto token = done(*candidate, claiming(one, 2, first_claims({"a"}))).token;
+  EXPECT_EQ(candidate->request_step_down("a", {token, "ops", ""}, within(10s)), std::nullopt);
+  EXPECT_TRUE(done(*candidate, releasing(one, 3, {{"a", token}})).granted);
+  EXPECT_TRUE(value(candidate->end(one, {3}, 4, within(10s))));
+  EXPECT_EQ(value(candidate->sweep(within(10s))), 0);
+
+  const auto observer = group(role("select", "select"));
+  EXPECT_THAT(value(observer->look({}, within(10s))).leads, ElementsAre(Key("a")));
+  auto error = error_of(observer->open(two, session(1), within(10s)));
+  EXPECT_EQ(error.fault, Fault::forbidden);
+  EXPECT_THAT(error.message, HasSubstr("grant select, insert, update, delete on " + options_.sessions));
+  const auto half = with(role("select, insert, update, delete", "select"), two);
+  error = error_of(half->commit(claiming(two, 2, first_claims({"b"})), within(10s)));
+  EXPECT_EQ(error.fault, Fault::forbidden);
+  EXPECT_THAT(error.message, HasSubstr("grant select, insert, update on " + options_.leads));
+}
+
+TEST_F(PostgresGroup, ATokenAtTheEndOfTheRangeIsAnErrorWithTheRemedy) {
+  const auto a = with(one);
+  done(*a, claiming(one, 2, first_claims({"a"})));
+  for (const std::string token : {"-1", "9223372036854775807"}) {
+    admin("update " + options_.leads + " set token = " + token);
+    const auto error = error_of(a->look({}, within(10s)));
+    EXPECT_EQ(error.fault, Fault::corrupt);
+    EXPECT_THAT(error.message, HasSubstr("the token of a lead is " + token));
+    EXPECT_THAT(error.message, HasSubstr("update " + options_.leads + " set token = ..., released = true"));
+  }
+}
+
+TEST_F(PostgresGroup, ATermThatCannotBeCountsAsTheLongest) {
+  const auto a = with(one);
+  for (const auto* term : {"-1", "0", "3600001", "9223372036854775807"}) {
+    admin("update " + options_.sessions + " set term_ms = " + term);
+    EXPECT_EQ(value(a->look({}, within(10s))).sessions.at(one).record.term, Clock::Duration(max_term)) << term;
+  }
+}
+
+TEST_F(PostgresGroup, AnAcknowledgedCommitSurvivesACrashAndAPromotionMakesTheNextLookWhole) {
+  Server primary;
+  auto options = fresh_group(primary.conninfo());
+  const auto a = with(options, one);
+  const auto claimed = done(*a, claiming(one, 2, first_claims({"a"})));
+  primary.crash();
+  EXPECT_EQ(error_of(a->look(claimed.look.cursor, within(10s))).fault, Fault::unreachable);
+  primary.restart();
+  const auto after = value(a->look(claimed.look.cursor, within(10s)));
+  EXPECT_FALSE(after.whole);
+  EXPECT_EQ(after.sessions.at(one).record.beat, 2u);
+
+  Server standby(Server::How{.settings = {"wal_retrieve_retry_interval=100ms"}, .standby_of = &primary});
+  ASSERT_TRUE(eventually([&] { return !sql(standby.by_socket(), "select 1 from " + options.leads).empty(); }));
+  options.conninfo = standby.conninfo();
+  const auto error = error_of(group(options)->look({}, within(10s)));
+  EXPECT_EQ(error.fault, Fault::forbidden);
+  primary.crash();
+  standby.promote();
+  const auto there = group(options);
+  ASSERT_TRUE(eventually([&] { return bool(there->look({}, within(10s))); }));
+  EXPECT_TRUE(value(there->look(after.cursor, within(10s))).whole) << "numbers of lost transactions are used again";
+}
+
+// ---- what a renewal costs ----
+
+TEST_F(PostgresGroup, ARenewalIsOneStatementInPlaceAndWritesNoLead) {
+  // Of our own, because any snapshot in the same database keeps old rows, and then their page is full some day.
+  Server server;
+  const auto options = fresh_group(server.conninfo());
+  constexpr std::uint64_t renewals = 300;
+  const auto statements = [&] {
+    sql(server.by_socket(), "create extension if not exists pg_stat_statements");
+    return sql(server.by_socket(), "select coalesce(sum(calls), 0) from pg_stat_statements where query like '%\"" +
+                                       options.sessions + "\"%'")[0][0]
+        .as<std::uint64_t>();
+  };
+  {
+    const auto a = with(options, one);
+    std::vector<std::string> names;
+    for (int i = 0; i < 100; ++i) names.push_back("election " + std::to_string(i + 100));
+    auto cursor = done(*a, claiming(one, 2, first_claims(names))).look.cursor;
+    const auto before = statements();
+    for (std::uint64_t beat = 3; beat < renewals + 3; ++beat) {
+      auto next = renewal(one, beat);
+      next.cursor = cursor;
+      const auto granted = done(*a, next);
+      ASSERT_TRUE(granted.granted);
+      ASSERT_THAT(granted.look.leads, IsEmpty());
+      cursor = granted.look.cursor;
+    }
+    EXPECT_EQ(statements() - before, renewals);
+  }  // The session's end makes its counts known.
+  const auto counts = [&](const std::string& table) {
+    return sql(server.by_socket(),
+               "select n_tup_upd, n_tup_hot_upd, pg_relation_size(relid), n_tup_ins from "
+               "pg_stat_user_tables where relname = '" +
+                   table + "'")[0];
+  };
+  ASSERT_TRUE(eventually([&] { return counts(options.sessions)[0].as<std::uint64_t>() == renewals + 1; }));
+  EXPECT_EQ(counts(options.sessions)[1].as<std::uint64_t>(), renewals + 1) << "heap-only";
+  EXPECT_LE(counts(options.sessions)[2].as<int>(), 8192 * 2) << "the table grows";
+  EXPECT_EQ(counts(options.leads)[3].as<int>(), 100) << "this test could not tell";
+  EXPECT_EQ(counts(options.leads)[0].as<int>(), 0);
+}
+
+// ---- without a server ----
+
+TEST(PostgresGroupStatements, HaveNothingLeftToFillIn) {
+  const GroupStatements statements(group_settings_of({}), "group");
+  const Bearings at{"1", "channel"};
+  for (const auto& statement :
+       {statements.look({}), statements.open(one, {}, at), statements.commit({}, at),
+        statements.commit(claiming(one, 2, {{"a"}}), at), statements.end(one, {1}, 2, at), statements.alive(one),
+        statements.sweep(at), statements.request_step_down("a", {}, at), statements.lead("a")}) {
+    EXPECT_THAT(statement.text, testing::Not(HasSubstr("{")));
+    EXPECT_THAT(statement.text, HasSubstr("$" + std::to_string(statement.values.size()) + "::"));
+    EXPECT_THAT(statement.text, testing::Not(HasSubstr("$" + std::to_string(statement.values.size() + 1))));
+  }
+}
+
+TEST(PostgresGroupNotice, OfASingleReleaseNamesItAndOfAnythingElseNothing) {
+  const auto release = release_of("5 7 22 6100ff");
+  ASSERT_TRUE(release);
+  EXPECT_EQ(release->election, std::string("a\0\xff", 3));
+  EXPECT_EQ(release->token, Token{7});
+  EXPECT_EQ(release->heir, two);
+  EXPECT_EQ(release_of("5 7 0 61")->heir, std::nullopt);
+  for (const auto* text : {"", "5", "# 1", "5 7 22", "5 7 22 6", "5 7 22 6x", "5 -7 22 61", "5 7 -1 61", "5 7 22 61 1",
+                           "x 7 22 61", "5 7 22 61\n", "5  7 22 61"})
+    EXPECT_FALSE(release_of(text)) << text;
+}
+
+TEST(PostgresGroupNotice, IsNewsUnlessTheLookHasToldItsTransaction) {
+  const auto cursor = cursor_of("00000001 10:14:10,12 15");
+  for (const auto* old : {"9", "11", "13", "15 7 22 61"}) EXPECT_TRUE(told_by(cursor, old)) << old;
+  for (const auto* news : {"10", "12 7 22 61", "14", "16", "", "x", "-1", "# 1"})
+    EXPECT_FALSE(told_by(cursor, news)) << news;
+  EXPECT_EQ(text_of(cursor), "00000001 10:14:10,12 15");
+}
+
+}  // namespace
+}  // namespace tenure::postgres::test

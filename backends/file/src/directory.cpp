@@ -34,8 +34,8 @@ void note(std::string_view name, Listing& listing) {
   if (const auto token = token_of(name.substr(step_down.size()))) listing.step_downs.push_back({*token});
 }
 
-/// One call holds the directory still; several may miss a name that was always there. Returns false if one
-/// was not enough.
+/// The directory cannot change within one call. Over several calls, a name that was always there may be missed.
+/// Returns false if one call was not enough.
 Result<bool> list_once(int directory, const std::string& path, Listing& listing) {
   alignas(dirent64) std::array<char, 32768> buffer;
   if (::lseek(directory, 0, SEEK_SET) < 0) return system_error("cannot list", path, errno);
@@ -99,8 +99,7 @@ std::optional<std::string> unfit_file_system(std::uint64_t type) {
   if (std::find(std::begin(local), std::end(local), type) != std::end(local)) return std::nullopt;
   const std::string remedy =
       "; use a directory on a local disk (ext4, xfs, btrfs) or on a tmpfs such as /run. For processes of several hosts "
-      "use "
-      "a store with a server";
+      "use a store with a server";
   for (const auto& [known, name] : network)
     if (type == known)
       return std::string("is on ") + name + ", where the kernel cannot tell that a process of another host died" +
@@ -158,7 +157,7 @@ std::optional<Error> ElectionDirectory::make() const {
   for (const auto& step : steps_) {
     const bool top = &step == &steps_.front();
     struct stat now {};
-    // A link below the directory that the user named is none of ours.
+    // A link below the directory that the user named was not made by us.
     if (!top && ::lstat(step.c_str(), &now) == 0 && S_ISLNK(now.st_mode))
       return Error{
           Fault::misconfigured,

@@ -19,8 +19,8 @@
 
 namespace tenure::file {
 
-/// The election's path below the directory: percent-encoded, and in pieces if that is too long for one name.
-/// A piece that is not the last ends with '~', which no encoded name has: elections never share a directory.
+/// The election's path below the directory. It is percent-encoded, and cut into pieces if it is too long for one name.
+/// Every piece but the last ends with '~', which no encoded name has, so that elections never share a directory.
 std::vector<std::string> encoded(std::string_view election);
 
 /// What a file system of this kind (statfs f_type) is to us: nothing if it will do, else why not.

@@ -43,8 +43,8 @@ struct Text {
   char bytes[n];
 };
 
-/// `magic`, `version` and `term_ms` keep place and meaning in every version. Bytes in the machine's own
-/// order: read by another kind of machine the magic is wrong.
+/// `magic`, `version` and `term_ms` keep place and meaning in every version. The bytes are in the machine's own order.
+/// Another kind of machine therefore finds that the magic is wrong.
 struct Image {
   std::uint64_t magic;
   std::uint32_t version;

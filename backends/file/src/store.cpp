@@ -16,6 +16,7 @@
 #include <tenure/file.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
+#include <tenure/kit/store.hpp>
 #include <tenure/kit/text.hpp>
 #include <tenure/kit/wait.hpp>
 #include <tenure/log.hpp>
@@ -76,11 +77,12 @@ Clock::Time lease_end(const Record& record) { return Clock::Time(record.asked) +
 }  // namespace
 
 Store::Store(const std::filesystem::path& directory, std::string election, std::function<void(Step)> at)
-    : election_((check_election(election), std::move(election))),
+    : election_(std::move(election)),
       at_(std::move(at)),
       boot_id_(boot_id()),
       time_namespace_(time_namespace()),
       directory_(directory, election_) {
+  check_election(election_);
   const auto error = directory_.enter();
   if (!error) return;
   if (error->fault == Fault::unreachable) throw std::runtime_error(error->message);
@@ -88,9 +90,7 @@ Store::Store(const std::filesystem::path& directory, std::string election, std::
 }
 
 std::optional<Error> Store::unusable(const Limit& limit) const {
-  if (life_ != life())
-    return Error{Fault::misconfigured, "this process was forked from the one that opened " + directory_.path() +
-                                           ", and has no part in its elections; open one of its own"};
+  if (life_ != life()) return forked_child(directory_.path());
   if (limit.passed())
     return Error{Fault::timed_out, "the call's limit had passed before it could look into " + directory_.path()};
   return std::nullopt;
@@ -238,8 +238,8 @@ Result<Swap> Store::renew(const Record& next, const Limit& limit) {
   if (!newest) return newest.error();
   if (!*newest) return give_up(limit);
   reached(Step::relisted);
-  // Judged by the lease as it was: one who saw that one end may have read n before we wrote, and link n+1
-  // just now.
+  // It is judged by the lease as it was. Somebody who saw that lease end may have read n before we wrote, and may have
+  // linked n+1 just now.
   if (limit.clock.now() >= mine.ends) return give_up(limit);
   mine.record = next;
   mine.ends = lease_end(next);
@@ -353,7 +353,7 @@ Result<Store::Held> Store::prepare(const Record& next) const {
   return mine;
 }
 
-/// In ascending order: whoever is killed in the midst of it leaves no gap.
+/// It removes in ascending order, so that a process that is killed in the midst of it leaves no gap.
 void Store::remove_before(const Listing& listing, const Held& mine) const {
   for (const auto number : listing.tenures)
     if (number < mine.number) ::unlinkat(directory_.get(), std::to_string(number).c_str(), 0);

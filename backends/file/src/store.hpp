@@ -21,8 +21,8 @@
 
 namespace tenure::file {
 
-/// The moments between two system calls at which tests stop a process, or let another one act: of a claim (compared to
-/// synced), of a renewal (checked to relisted), of a reading (looked).
+/// The moments between two system calls at which tests stop a process, or let another one act. From compared to synced
+/// they are a claim's, from checked to relisted a renewal's. looked is a reading's.
 enum class Step { compared, locked, linked, listed, synced, checked, beaten, relisted, looked };
 
 class Store final : public ConditionalStore {

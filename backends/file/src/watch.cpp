@@ -21,7 +21,7 @@ constexpr std::uint32_t names =
     IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 constexpr std::uint32_t closing = IN_CLOSE_WRITE;
 
-/// Nothing if there can be no thread more: whoever asked polls.
+/// Returns nothing if no further thread can be had. The caller then polls.
 std::unique_ptr<std::thread> quiet_thread(auto body) {
   try {
     return std::make_unique<std::thread>(start_thread("tenure-watch", std::move(body)));

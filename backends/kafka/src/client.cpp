@@ -239,8 +239,8 @@ std::optional<Error> Client::check_topic(std::chrono::milliseconds within, bool&
 void Client::unsubscribe() {
   rd_kafka_unsubscribe(rk_);
   rd_kafka_assign(rk_, nullptr);
-  // That was the answer to every rebalance told so far. A second answer while the group ends would get no reply, and
-  // rd_kafka_assign() waits for one without a limit: librdkafka empties its queue then.
+  // That was the answer to every rebalance told so far. A second answer while the group ends would get no reply,
+  // because librdkafka empties its queue then. rd_kafka_assign() waits for a reply without a limit.
   while (next_event()) {
   }
 }

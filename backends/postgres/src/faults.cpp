@@ -77,8 +77,8 @@ struct Phrase {
   std::string_view text, sqlstate;
 };
 
-/// For a refused connection libpq tells no code, but the server's words. In another language than English they are
-/// shown, and taken as a server that cannot be reached.
+/// For a refused connection libpq tells no code, but the server's words. If these are in another language than
+/// English, they are shown, and the server counts as unreachable.
 constexpr std::array phrases{
     Phrase{"password authentication failed", "28P01"},
     Phrase{"no password supplied", "28P01"},

@@ -17,8 +17,8 @@ namespace {
 /// Whoever waits for a lock on the whole table waits on in the server when we are gone; this ends it there.
 constexpr const char* table_lock_timeout = "2s";
 
-/// What a new connection is asked: whether a pooler stands between (it shows its clients process ids of its own),
-/// whether the table can be trusted with an election, and whether we may write to it.
+/// A new connection is asked three things. Does a pooler stand between? (It shows its clients process ids of its own.)
+/// Can the table be trusted with an election? May we write to it?
 constexpr const char* introduction =
     "select pg_backend_pid(), pg_is_in_recovery(), n.nspname, c.relname, c.relkind, c.relpersistence,"
     " has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'update')"
@@ -39,8 +39,8 @@ bool readable(int socket) {
 
 }  // namespace
 
-/// As short as an identifier must be, whatever the names; the same for all who spell the table differently. Two
-/// elections that meet on one channel only wake each other for nothing.
+/// The channel's name is as short as an identifier must be, whatever the names. It is the same for all who spell the
+/// table differently. Two elections that meet on one channel only wake each other for nothing.
 std::string channel_of(const std::string& schema, const std::string& table, const std::string& election) {
   const auto all = schema + '\0' + table + '\0' + election;
   std::string out = "tenure_";
@@ -134,12 +134,12 @@ std::optional<Error> Session::unsuitable(const pqxx::row& table) const {
   return std::nullopt;
 }
 
-/// What is asked while electing is parsed and planned once: that costs the server more than the asking does. Only in a
-/// session of our own, which a pooler's is not.
+/// Statements of an election are parsed and planned once, because that costs the server more than to run them. This is
+/// done only in a session of our own, which a pooler's is not.
 ///
-/// A new server process fills its caches of the table's catalogue with its first write, and plans it: some
-/// milliseconds, which are not to be a fail-over's. So ask for a write that can find nothing, since no beat is
-/// expected; it locks no row, takes no transaction id and leaves nothing in the log. Who only observes may not write,
+/// A new server process fills its caches of the table's catalogue, and plans, with its first write. That takes some
+/// milliseconds, which a fail-over should not pay. So we send a write that can find nothing, since it expects no beat.
+/// It locks no row, takes no transaction id and leaves nothing in the log. A process that only observes may not write,
 /// and would be refused.
 std::string Session::preparations(bool may_write) {
   const auto election = bytea(*election_);
@@ -165,8 +165,8 @@ std::string Session::execution(const std::string& name, const std::vector<std::s
 
 pqxx::result Session::execute(const Statement& statement) {
   pqxx::nontransaction transaction(*connection_);
-  // libpqxx 6 executes what it has prepared itself, a round trip each.
-  // Not by exec(), which in libpqxx 6.4 loses the memory of a result when the connection breaks.
+  // libpqxx 6 itself executes what it has prepared, with one round trip each.
+  // We do not use exec(): in libpqxx 6.4 it loses the memory of a result when the connection breaks.
   if (const auto known = prepared_.find(statement.text); known != prepared_.end()) {
     const auto text = execution(known->second, statement.values);
 #if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 710
@@ -190,8 +190,8 @@ pqxx::result Session::execute(const Statement& statement) {
 
 void Session::run(const std::string& statements) { pqxx::nontransaction(*connection_).exec(statements); }
 
-/// Takes in all that has come, up to the end of the stream that may stand behind a parting word. libpqxx 6 would
-/// quietly replace a closed connection by one that nobody has introduced: so ask before every use.
+/// Takes in all that has come, up to the end of the stream, which may follow the server's last words. libpqxx 6 would
+/// quietly replace a closed connection by one that nobody has set up. So ask before every use.
 bool Session::alive() {
   try {
     do {

@@ -43,8 +43,8 @@ class Session final : public CallThread::Connection {
     std::optional<Version> released{};  ///< Of the last release, if nothing else came after it.
   };
   enum class Wait { news, ended, broken, impossible };
-  /// Sleeps until there is news other than the release of `seen`, or the call is ended. Impossible: nothing is
-  /// ever pushed to this session.
+  /// Sleeps until there is news other than the release of `seen`, or until the call is ended. Returns Impossible if
+  /// nothing is ever pushed to this session.
   Wait await_news(CallThread::Socket& socket, const std::optional<Version>& seen);
   const News& news() const { return news_; }
 

@@ -30,7 +30,7 @@ struct Settings {
   std::string redacted(std::string_view text) const;
 };
 
-/// `called`: how the server is to know the connection, unless conninfo says so.
+/// By the name `called` the server knows the connection, unless conninfo sets another one.
 /// Throws std::invalid_argument for what can never work.
 Settings settings_of(const Options& options, const std::string& called = "tenure");
 

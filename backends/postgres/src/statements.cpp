@@ -69,8 +69,9 @@ constexpr std::string_view row =
     " r.step_down_token, encode(r.step_down_by, 'hex'), encode(r.step_down_why, 'hex'),"
     " (extract(epoch from clock_timestamp()) * 1000)::bigint";
 
-/// Settings for one statement, made inside it: that costs no second round trip and leaves nothing in a pooled session.
-/// A write waits until it is on disk, whatever the session says. Only {may_be_lost} need not.
+/// These settings are made inside the one statement that they are for. That needs no second round trip and leaves
+/// nothing in a pooled session. A write waits until it is on disk, whatever the session says. Only {may_be_lost} need
+/// not.
 constexpr std::string_view with_settings = R"(with s as materialized (
   select set_config('lock_timeout', $1, true) as lock_timeout,
     set_config('synchronous_commit',
@@ -81,8 +82,8 @@ constexpr std::string_view with_settings = R"(with s as materialized (
 /// Both are named in a condition, so that they are made before the row is locked.
 constexpr std::string_view settings_hold = "s.lock_timeout is not null and s.synchronous_commit is not null";
 
-/// $11: the channel; $12: whether this is news. A renewal is none: it wakes nobody, and its commit does not wait for
-/// the server's lock for notices. Of a release the notice names the version that it left.
+/// $11 is the channel, and $12 says whether this is news. A renewal is none: it wakes nobody, and its commit does not
+/// wait for the server's lock on notices. The notice of a release names the version that the release left.
 constexpr std::string_view notify =
     "case when $12::boolean then"
     " pg_notify($11::text, case when r.released then r.token || ' ' || r.beat else '' end)::text end";

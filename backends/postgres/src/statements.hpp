@@ -30,11 +30,11 @@ std::string bytea(std::string_view bytes);
 /// Answers one row.
 Statement reading(const std::string& table, const std::string& election);
 
-/// Answers one row if it was applied, else none.
+/// It answers one row if it was applied, and no row otherwise.
 Statement replacing(const Writing& writing, const std::optional<Expected>& expected, const Record& next);
 
-/// The version that a release left behind, from what replacing() notifies of it. Nothing: there may be other news, or
-/// somebody else said something.
+/// Returns the version that a release left behind, from what replacing() notifies of it. Returns nothing for any other
+/// text: there may be other news, or somebody else said something.
 std::optional<Version> released_by(std::string_view notice);
 
 /// Answers nothing.

@@ -16,8 +16,8 @@ namespace {
 /// The longest pause before a broken session is made again by one who waits. It may end as soon as it idles.
 constexpr Clock::Duration calm = std::chrono::seconds(1);
 
-/// Half of what is left of a call: the server then ends the wait for a lock before we end the connection.
-/// `until` is boot_clock()'s.
+/// The wait for a lock gets half of what is left of a call, so that the server ends it before we end the connection.
+/// `until` is a time of boot_clock().
 Clock::Duration lock_wait(Clock::Time until) { return (until - boot_clock().now()) / 2; }
 
 Result<Read> read_now(Session& session, const std::string& election) {

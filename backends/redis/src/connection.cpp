@@ -117,8 +117,8 @@ std::optional<Error> Connection::check_cluster(const Reply& reply) const {
   return Error{Fault::misconfigured, wire_->name() + " is not a node of a cluster; name one server, or its Sentinels"};
 }
 
-/// Records never expire, so that only the allkeys-* policies may evict one. That costs its leader the lead, and the
-/// election a term: no reason to refuse a server that others have set up.
+/// Records never expire, so only the allkeys-* policies may evict one. That costs its leader the lead, and the
+/// election a term. It is no reason to refuse a server that others have set up.
 std::optional<Error> Connection::check_memory(const Reply& reply) {
   if (reply.is_error() && code_of(reply.text) != "NOPERM") return explained(reply);
   const auto& info = reply.text;  // where it is forbidden it tells nothing

@@ -26,8 +26,8 @@ class Connection final : public CallThread::Connection {
   std::optional<Error> connect(CallThread::Attempt& attempt) override;
   bool stands() override;
 
-  /// What the script returned. An error that the server answers is an error here, and so is a redirection unless we
-  /// `follow` it. Nothing: another server has the record, and the next call goes there.
+  /// Returns what the script returned. An error that the server answers is an error here. So is a redirection, unless
+  /// we `follow` it. Returns nothing if another server has the record; the next call goes there.
   Result<std::optional<Reply>> run(const Script& script, const std::string& key,
                                    const std::vector<std::string>& arguments, bool follow);
 

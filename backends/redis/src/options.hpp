@@ -14,8 +14,9 @@ Options from(Url url);
 /// Throws std::invalid_argument naming the field that can never work.
 void check(const Options& options);
 
-/// The key of an election's record, and the channel of its changes. Different elections have different keys whatever
-/// bytes are in their names; what stands between braces lets a cluster keep a user's own keys beside it.
+/// The key of an election's record, and the channel of its changes. Different elections have different keys, whatever
+/// bytes are in their names. A cluster places a key by what stands between its braces, so a user's own keys can be
+/// kept beside it.
 std::string key_of(const Options& options, const std::string& election);
 
 /// "host:port", an IPv6 address in brackets.

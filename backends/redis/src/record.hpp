@@ -29,8 +29,8 @@ Result<Swap> swap_of(const Reply& reply, const std::string& key);
 
 std::optional<Error> step_down_kept(const Reply& reply, const std::string& key);
 
-/// What swap_script publishes: "token beat" of a new tenure, "token beat released" of a release. Nothing: a message of
-/// another release's or of somebody else's, which says no more than that there may be news.
+/// Reads what swap_script publishes: "token beat" of a new tenure, "token beat released" of a release. Returns nothing
+/// for a message of another kind of release or of somebody else. Such a one only says that there may be news.
 struct Notice {
   Version version;
   bool released{};

@@ -13,11 +13,11 @@
 
 namespace tenure::redis {
 
-/// Listens to +switch-master of each Sentinel and asks them all, on a thread of its own, so that a Sentinel's trouble
-/// holds up nobody. An announcement is followed at once; of answers the majority counts: of all Sentinels, or where
-/// some are away, of those that answer.
+/// Listens to +switch-master of each Sentinel and asks them all. It does so on a thread of its own, so that a
+/// Sentinel's trouble holds nobody up. An announcement is followed at once. Of answers the majority counts: that of
+/// all Sentinels, or of those that answer if some are away.
 ///
-/// REQUIRES: one caller at a time.
+/// REQUIRES: there is one caller at a time.
 class Sentinels {
  public:
   struct Named {

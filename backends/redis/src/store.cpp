@@ -42,11 +42,13 @@ class StoppedBy {
 }  // namespace
 
 Store::Store(const Options& options, const std::string& election, const std::string& candidate, Log log)
-    : options_((check(options), options)),
-      election_((check_election(election), election)),
+    : options_(options),
+      election_(election),
       key_(key_of(options, election)),
       client_(client_name(election, candidate)),
       log_(std::move(log)) {
+  check(options_);
+  check_election(election_);
   if (options.master.empty())
     commands_.emplace(options_, Connection::Use::commands, std::nullopt, client_);
   else
@@ -62,9 +64,9 @@ Result<Read> Store::read(const Limit& limit) {
   return found;
 }
 
-/// A claim is made where the Sentinels say during that very attempt that the master is: a master that was replaced
-/// while it stood still does not know. A renewal is not, or an outage of the Sentinels would end tenures. Of a far
-/// store the attempt began with a read, in the call before.
+/// A claim needs a Sentinel's word, during that very attempt, that this is the master. A master that stood still while
+/// it was replaced does not know of it. A renewal needs no such word, or an outage of the Sentinels would end tenures.
+/// For a far store the attempt began with a read, in the call before.
 Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, const Record& next, const Limit& limit) {
   const auto now = boot_clock().now();
   const auto attempt = std::max(std::exchange(attempt_, std::nullopt).value_or(now), now - longest_attempt);
@@ -135,8 +137,8 @@ Result<Reply> Store::run(const Script& script, const std::vector<std::string>& a
   }
 }
 
-/// A leader needs no notices, so they are subscribed to by the first wait. That one returns at once: what came before
-/// was not heard, and its caller reads again.
+/// A leader needs no notices, so the first wait subscribes to them. That wait returns at once: nothing was heard of
+/// what came before, so its caller reads again.
 std::optional<Version> Store::await_change(const std::optional<Version>& seen, const Limit& limit) {
   attempt_.reset();
   while (!limit.passed()) {

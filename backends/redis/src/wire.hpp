@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A connection to one server: commands out, replies back.
 #pragma once
+#include <hiredis/hiredis.h>
+
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,19 +11,14 @@
 
 #include <tenure/clock.hpp>
 #include <tenure/conditional_store.hpp>
+#include <tenure/kit/c_handle.hpp>
 #include <tenure/redis.hpp>
 
 #include "reply.hpp"
 
-struct redisContext;
-
 namespace tenure::redis {
 
 using Command = std::vector<std::string>;
-
-struct CloseContext {
-  void operator()(redisContext* context) const;
-};
 
 /// What a server sends is limited in size, so that none can fill our memory. REQUIRES: one thread at a time.
 class Wire {
@@ -57,7 +53,7 @@ class Wire {
   std::optional<Error> made(redisContext* context);
 
   const std::string name_;
-  std::unique_ptr<redisContext, CloseContext> context_;
+  CHandle<redisContext, redisFree> context_;
   std::size_t received_{};  ///< Bytes of the reply that is coming.
 };
 

@@ -34,7 +34,8 @@ class RedisSentinel : public ::testing::Test {
   }
   void TearDown() override {
     if (HasFailure())
-      fs::copy_file(scratch_ / "journal", fs::temp_directory_path() / (scratch_.path().filename().string() + ".journal"));
+      fs::copy_file(scratch_ / "journal",
+                    fs::temp_directory_path() / (scratch_.path().filename().string() + ".journal"));
   }
 
   Fleet fleet(Clock::Duration term, const std::string& more = {}) {

@@ -20,7 +20,7 @@
 namespace tenure::file {
 namespace {
 
-constexpr std::size_t longest_name = 240;  // of the 255 that file systems take; some encrypting ones take less
+constexpr std::size_t longest_name = 240;  // file systems take 255 bytes, and some that encrypt take fewer
 
 /// Decimal without leading zeros, as we write it.
 std::optional<std::uint64_t> token_of(std::string_view text) {
@@ -53,7 +53,7 @@ Result<bool> list_once(int directory, const std::string& path, Listing& listing)
 }
 
 unsigned permissions_below(unsigned mode) {
-  // In a directory like /tmp nobody is trusted for being able to write there.
+  // In a directory like /tmp, everybody can write, so nobody is trusted for that.
   return (mode & S_IWOTH) != 0 ? 0700 : (mode & 02775) | 0700;
 }
 
@@ -135,7 +135,7 @@ std::optional<Error> ElectionDirectory::enter() {
   return open();
 }
 
-/// `open_to_all`: everybody could have put this here.
+/// If it is `open_to_all`, everybody could have put this here.
 std::optional<Error> ElectionDirectory::judge(const struct stat& now, const std::string& path, bool top,
                                               bool open_to_all) {
   if (!S_ISDIR(now.st_mode))
@@ -164,7 +164,7 @@ std::optional<Error> ElectionDirectory::make() const {
           step + " is a symbolic link; remove it, or name the directory that holds the elections by its own path"};
     if (::stat(step.c_str(), &now) != 0) {
       if (errno != ENOENT) return system_error("cannot look at", step, errno);
-      // By chmod, because the umask would take the group's right to share it.
+      // We use chmod, because the umask would take away the group's right to share it.
       if (::mkdir(step.c_str(), 0700) == 0 ? ::chmod(step.c_str(), mode) != 0 : errno != EEXIST)
         return system_error("cannot make the directory", step, errno);
       if (::stat(step.c_str(), &now) != 0) return system_error("cannot look at", step, errno);
@@ -193,10 +193,10 @@ std::optional<Error> ElectionDirectory::check(const Descriptor& opened) {
   struct stat now {};
   if (::fstat(opened.get(), &now) != 0) return system_error("cannot look at", path_, errno);
   permissions_ = now.st_mode & 0777;
-  // make() judged a path; this is what we got.
+  // make() judged a path. This judges what we opened.
   if (auto error = judge(now, path_, false, false)) return error;
 
-  // Whoever may not write, or finds the disk full, can still observe.
+  // A process that may not write, or finds the disk full, can still observe.
   const auto probe =
       Descriptor::take([&] { return ::openat(opened.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
   if (!probe && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))

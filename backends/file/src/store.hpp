@@ -84,7 +84,7 @@ class Store final : public ConditionalStore {
   std::uint64_t time_namespace_{};
   ElectionDirectory directory_;
   std::optional<Held> held_;
-  std::optional<Token> lost_;            ///< A tenure of ours that ended against our will: never renewed again.
+  std::optional<Token> lost_;            ///< A tenure of ours that ended against our will. It is never renewed again.
   std::optional<Token> known_released_;  ///< The tenure that our last answer showed as released.
   Subscription subscription_;
 };

@@ -61,7 +61,7 @@ class Subscription {
   /// Wakes this waker when something happens. With nullptr it wakes nobody.
   void wake(Waker* waker);
 
-  /// Whether a file was closed by one who could write, since last asked.
+  /// Whether a process that could write has closed a file since this was last asked.
   bool took_close();
 
  private:

@@ -18,7 +18,7 @@ struct Hub::State {
   struct Slot {
     std::optional<Record> record;
     std::optional<StepDown> step_down;
-    const Clock* clock{};  ///< That `record->asked` was read from.
+    const Clock* clock{};  ///< The clock from which `record->asked` was read.
 
     std::optional<Version> version() const {
       if (!record) return std::nullopt;
@@ -40,7 +40,7 @@ struct Hub::State {
   Clock::Duration clock_error{};
   bool unreachable{}, hang{};
   std::size_t lose{}, hold{};
-  std::uint64_t reconnects{};  ///< Whoever waited through an outage may have missed a push.
+  std::uint64_t reconnects{};  ///< A follower that waited through an outage may have missed a push.
 
   explicit State(Traits t) : traits(t) {}
 

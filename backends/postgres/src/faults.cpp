@@ -8,9 +8,9 @@
 namespace tenure::postgres {
 namespace {
 
-/// Of 55P03, if the server names a tuple of the table's, which it does not for other locks.
+/// The remedy for 55P03, if the server names a tuple of the table. For other locks it names none.
 constexpr std::string_view row_lock = "55P03 row";
-/// What TLS was refused for; the server has no codes for it.
+/// These say why TLS was refused, for which the server has no codes.
 constexpr std::string_view no_tls_asked = "28000 tls", unknown_authority = "08006 authority",
                            another_name = "08006 name", no_tls_there = "08006 tls";
 
@@ -113,7 +113,7 @@ std::string_view guessed(std::string_view text) {
 std::string sqlstate_of(const std::exception& thrown) {
   if (const auto* sql = dynamic_cast<const pqxx::sql_error*>(&thrown); sql && !sql->sqlstate().empty())
     return sql->sqlstate();
-  // For some libpqxx 6 has types instead.
+  // For some errors libpqxx 6 has types and no codes.
   if (dynamic_cast<const pqxx::insufficient_privilege*>(&thrown)) return "42501";
   if (dynamic_cast<const pqxx::insufficient_resources*>(&thrown)) return "53000";
   if (dynamic_cast<const pqxx::serialization_failure*>(&thrown)) return "40001";
@@ -130,7 +130,7 @@ Error explained(std::string_view sqlstate, std::string_view text, const Settings
     sqlstate = row_lock;
   const auto& meaning = *std::find_if(meanings.begin(), meanings.end(),
                                       [&](const Meaning& m) { return sqlstate.starts_with(m.sqlstate); });
-  // What follows repeats our own statement.
+  // The rest repeats our own statement.
   auto message = "postgres" + where + ": " + settings.redacted(text.substr(0, text.find("\nLINE ")));
   if (!meaning.remedy.empty()) {
     std::string remedy(meaning.remedy);

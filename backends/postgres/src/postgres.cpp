@@ -70,7 +70,7 @@ std::string schema(const std::string& table) {
 
 std::optional<Error> create_schema(const Options& options, const Limit& limit) {
   auto settings = settings_of(options);
-  // One after the other: "if not exists" does not see what another session is about to create.
+  // The lock lets one session do it after the other: "if not exists" does not see what another one is about to create.
   const auto statements = "select pg_advisory_xact_lock(hashtext('tenure schema'));\n" + schema(options.table);
   const auto session = std::make_shared<Session>(std::move(settings), std::nullopt);
   const auto done = CallThread(session).ask(

@@ -14,7 +14,7 @@
 namespace tenure::postgres {
 namespace {
 
-/// Whoever waits for a lock on the whole table waits on in the server when we are gone; this ends it there.
+/// A statement that waits for a lock on the whole table waits on in the server when we are gone. This ends it there.
 constexpr const char* table_lock_timeout = "2s";
 
 /// A new connection is asked three things. Does a pooler stand between? (It shows its clients process ids of its own.)
@@ -51,7 +51,7 @@ std::string channel_of(const std::string& schema, const std::string& table, cons
 }
 
 #if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 710
-/// libpqxx hands a notice's text to nothing else.
+/// Only through this does libpqxx hand out a notice's text.
 class Session::Listener final : public pqxx::notification_receiver {
  public:
   Listener(pqxx::connection& connection, const std::string& channel, Session& session)
@@ -101,7 +101,7 @@ bool Session::stands() {
   return connection_ != nullptr;
 }
 
-/// At most three round trips: what stands there, the wish to be told of news, and all the rest.
+/// It takes at most three round trips: what stands there, the wish to hear of news, and all the rest.
 std::optional<Error> Session::introduce(CallThread::Attempt& attempt) {
   auto asked = boot_clock().now();
   const auto found = execute({introduction, {settings_.quoted}})[0];
@@ -205,7 +205,7 @@ bool Session::alive() {
 }
 
 void Session::drop() {
-  // Closed first, or the listener would ask the server to be told nothing more.
+  // It is closed first. Otherwise the listener would ask the server to tell it nothing more.
 #if PQXX_VERSION_MAJOR < 7
   if (connection_) connection_->disconnect();
 #else
@@ -231,10 +231,10 @@ Session::Wait Session::await_news(CallThread::Socket& socket, const std::optiona
 
 Error Session::failed(const std::exception& thrown) {
   const auto sqlstate = sqlstate_of(thrown);
-  if (sqlstate == "0A000") drop();  // A prepared statement that the table has outgrown.
+  if (sqlstate == "0A000") drop();  // The table was altered after the statement was prepared.
   if (!connection_ || connection_->is_open()) return explained(sqlstate, thrown.what(), settings_, where_);
   drop();
-  // libpqxx 6 keeps the server's parting words to itself.
+  // libpqxx 6 does not tell the server's last words.
   if (!sqlstate.starts_with("57P")) return explained("08003", "the connection broke", settings_, where_);
   return explained(sqlstate, thrown.what(), settings_, where_);
 }

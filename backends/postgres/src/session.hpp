@@ -18,29 +18,29 @@
 
 namespace tenure::postgres {
 
-/// Where news of one election are notified.
+/// The channel on which news of one election are notified.
 std::string channel_of(const std::string& schema, const std::string& table, const std::string& election);
 
 class Session final : public CallThread::Connection {
  public:
-  /// Without an election it never looks at the table, for one who comes to create it.
+  /// Without an election it never looks at the table: create_schema() comes to create it.
   Session(Settings settings, std::optional<std::string> election);
   ~Session() override;
 
   std::optional<Error> connect(CallThread::Attempt& attempt) override;
   bool stands() override;
 
-  /// One statement in a transaction of its own.
+  /// Runs one statement in a transaction of its own.
   pqxx::result execute(const Statement& statement);
-  /// Several, without values, in one transaction.
+  /// Runs several statements without values in one transaction.
   void run(const std::string& statements);
 
-  /// From here on only what comes later is news. To begin with, what came before the connection is.
+  /// From here on only what comes later is news. At first all that came before the connection counts as news.
   void forget_news() { news_ = {}; }
 
   struct News {
     bool any{};
-    std::optional<Version> released{};  ///< Of the last release, if nothing else came after it.
+    std::optional<Version> released{};  ///< The version of the last release, if nothing else came after it.
   };
   enum class Wait { news, ended, broken, impossible };
   /// Sleeps until there is news other than the release of `seen`, or until the call is ended. Returns Impossible if
@@ -50,10 +50,10 @@ class Session final : public CallThread::Connection {
 
   Error corrupt(const std::string& what) const { return {Fault::corrupt, "postgres" + where_ + ": " + what}; }
 
-  /// What was thrown, as an Error; a connection that did not survive it is dropped.
+  /// Returns what was thrown as an Error, and drops a connection that did not survive it.
   Error failed(const std::exception& thrown);
 
-  /// Why whatever is written here would be refused, as far as the introduction told.
+  /// Says why a write would be refused here, as far as the first questions told.
   const std::optional<Error>& read_only() const { return read_only_; }
 
   const std::string& channel() const { return channel_; }

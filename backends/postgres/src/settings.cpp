@@ -90,11 +90,11 @@ std::vector<std::string> parts(const std::string& text, char separator) {
 }
 
 struct Server {
-  std::string name;     ///< What its certificate is compared with; may be empty.
-  std::string address;  ///< Where the connection leads, if not empty; else the name tells it.
+  std::string name;     ///< The certificate is compared with it. It may be empty.
+  std::string address;  ///< The connection leads there. If it is empty, the name tells where.
 };
 
-/// As far as conninfo and the environment tell. A service file may name others.
+/// These are the servers that conninfo and the environment name. A service file may name others.
 std::vector<Server> servers_of(const Pairs& pairs) {
   const auto names = parts(effective(pairs, "host", "PGHOST"), ',');
   const auto addresses = parts(effective(pairs, "hostaddr", "PGHOSTADDR"), ',');
@@ -131,7 +131,7 @@ void check_file(const Pairs& pairs, const std::string& key, const char* variable
   refuse(key + ": the file " + printable(file, 200) + " is not there, or cannot be read");
 }
 
-/// What libpq would refuse no sooner than it connects, and then repeat.
+/// Refuses what libpq would refuse only when it connects, and would then repeat.
 void check_values(const Pairs& pairs) {
   for (const auto& [key, variable] : {std::pair("host", "PGHOST"), std::pair("dbname", "PGDATABASE")})
     if (effective(pairs, key, variable).find("://") != std::string::npos)

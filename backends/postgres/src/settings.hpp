@@ -15,15 +15,15 @@ namespace tenure::postgres {
 std::string quoted_table(const std::string& table);
 
 struct Settings {
-  std::string conninfo;  ///< Key/value pairs: the user's, and what he left to us.
+  std::string conninfo;  ///< Key/value pairs: those of the user, and those that were left to us.
   std::string target;    ///< "host:port/database" as far as it is known before connecting, for messages.
-  bool own_timeout{};    ///< The user says how long a connect may take.
+  bool own_timeout{};    ///< Whether the user says how long an attempt to connect may take.
   std::string table;     ///< As the user wrote it, for messages.
   std::string quoted;    ///< For statements.
   Redactor without_secrets;
-  std::vector<std::string> unverified_hosts;  ///< Reached over a network, and TLS verifies nothing.
+  std::vector<std::string> unverified_hosts;  ///< The hosts that are reached over a network while TLS verifies nothing.
 
-  /// conninfo, with about so long for each server.
+  /// Returns conninfo with this time, about, for each server.
   std::string conninfo_within(Clock::Duration patience) const;
 
   /// The text without our secrets, on one line, fit for a log.

@@ -79,7 +79,7 @@ constexpr std::string_view with_settings = R"(with s as materialized (
         when current_setting('synchronous_commit') = 'off' then 'on'
         else current_setting('synchronous_commit') end, true) as synchronous_commit))";
 
-/// Both are named in a condition, so that they are made before the row is locked.
+/// Both are named in a condition, so that they are set before the row is locked.
 constexpr std::string_view settings_hold = "s.lock_timeout is not null and s.synchronous_commit is not null";
 
 /// $11 is the channel, and $12 says whether this is news. A renewal is none: it wakes nobody, and its commit does not
@@ -150,7 +150,7 @@ Statement replacing(const Writing& writing, const std::optional<Expected>& expec
     values.push_back(array_of(expected->beats));
     values.emplace_back(expected->released ? "t" : "f");
   }
-  // A release that a crash loses makes its successor wait, no more. Whoever takes over writes behind it in the log.
+  // A crash that loses a release only makes the successor wait. The successor's own write stands behind it in the log.
   return {filled(expected ? replace_statement : first_claim_statement, writing.table, "$8::boolean"),
           std::move(values)};
 }

@@ -17,12 +17,12 @@ struct Statement {
   std::vector<std::string> values;
 };
 
-/// What goes with every write.
+/// The values that go with every write.
 struct Writing {
   const std::string& table;     ///< Quoted.
   const std::string& election;  ///< A bytea literal.
   const std::string& channel;
-  Clock::Duration lock_wait;  ///< How long it may wait for the row.
+  Clock::Duration lock_wait;  ///< The longest wait for the row.
 };
 
 std::string bytea(std::string_view bytes);

@@ -18,9 +18,10 @@ namespace {
 using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 
-constexpr Clock::Duration wait_precision = milliseconds(110);  // servers look ten times a second whether a WAIT is over
+/// A server checks ten times a second whether a WAIT is over.
+constexpr Clock::Duration wait_precision = milliseconds(110);
 
-/// The value of "name:value\r\n" in what INFO tells.
+/// Returns the value of "name:value\r\n" in INFO's answer.
 std::string_view info_field(std::string_view info, std::string_view name) {
   const auto line = "\n" + std::string(name) + ":";
   const auto at = info.find(line);

@@ -147,7 +147,7 @@ Result<Read> read_of(const Reply& time, const Reply& hash, const std::string& ke
   record.address = reader.text("address", max_candidate_bytes);
   take_step_down(reader, out);
   if (reader.all_right() && reader.empty()) return out;
-  // Somebody else wrote to it. It counts as a version, and whoever claims writes it anew.
+  // Somebody else wrote to it. It counts as a version, and a claim writes it anew.
   Record bare;
   bare.token = record.token;
   bare.beat = record.beat;

@@ -12,7 +12,7 @@
 
 namespace tenure::redis {
 
-/// Constant text, one key, everything else by argument. `sha1` is the server's name for it.
+/// The text is constant and works on one key. All else comes by argument. `sha1` is the server's name for the text.
 struct Script {
   std::string_view text, sha1;
 };
@@ -23,7 +23,7 @@ inline constexpr int format_version = 1;
 std::vector<std::string> swap_arguments(const std::optional<Expected>& expected, const Record& next);
 std::vector<std::string> step_down_arguments(const StepDown& request);
 
-/// `key` is for messages. What is no answer of the script's is Fault::corrupt.
+/// `key` is for messages. Fault::corrupt says that the answer is not one of the script.
 Result<Read> read_of(const Reply& reply, const std::string& key);
 Result<Swap> swap_of(const Reply& reply, const std::string& key);
 

@@ -34,9 +34,9 @@ std::optional<int> port_of(std::string_view text);
 /// Where a cluster sends us.
 struct Redirection {
   Address to;
-  bool ask{};  ///< For this command only: the slot is on its way there.
+  bool ask{};  ///< It holds for this command only, because the slot is still on its way there.
 };
-/// `from`: who said so, and is meant where no host is named.
+/// `from` is the server that said so. It is meant if no host is named.
 std::optional<Redirection> redirection(const Reply& reply, const std::string& from);
 
 }  // namespace tenure::redis

@@ -25,25 +25,25 @@ class Sentinels {
     std::stop_token moved;  ///< Requested once they name another.
   };
 
-  /// `client`: what CLIENT SETNAME calls us.
+  /// `client` is our name in CLIENT LIST.
   Sentinels(const Options& options, std::string client);
   ~Sentinels();
   Sentinels(const Sentinels&) = delete;
   Sentinels& operator=(const Sentinels&) = delete;
 
-  /// By answers to what was asked at `since` (boot_clock()) or later; Clock::Time::min(): by the newest there are.
+  /// Judges by answers to what was asked at `since` (boot_clock()) or later. With Clock::Time::min() the newest count.
   Result<Named> master(Clock::Time since, const Limit& limit);
 
-  /// As last named, whether one still answers or not.
+  /// Returns the master as it was last named, whether a Sentinel still answers or not.
   std::optional<Named> known();
 
-  /// Asks them all, and waits for nothing; returns since when.
+  /// Asks them all, waits for nothing, and returns when it asked.
   Clock::Time ask();
 
-  /// As tenure::wait_out(), without a descriptor of its own where the limit's clock is boot_clock().
+  /// As tenure::wait_out(). It needs no descriptor of its own if the limit's clock is boot_clock().
   void wait_out(const Limit& limit);
 
-  /// What people should hear of, said once.
+  /// Returns once what people should hear of.
   std::optional<std::string> take_warning();
 
  private:

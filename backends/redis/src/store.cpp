@@ -21,7 +21,7 @@ constexpr Clock::Duration subscribe_again = std::chrono::seconds(1);
 
 constexpr int most_redirections = 4;
 
-/// Of a read and the claim that follows it. What Sentinels answered longer ago says nothing of now.
+/// The longest time of a read and the claim after it. What Sentinels said before that says nothing of now.
 constexpr Clock::Duration longest_attempt = std::chrono::seconds(1);
 
 /// Requested when either of two others is.
@@ -156,7 +156,7 @@ std::optional<Version> Store::await_change(const std::optional<Version>& seen, c
   return std::nullopt;
 }
 
-/// Until there is news or the limit; an error if it cannot listen.
+/// Waits until there is news, or until the limit. An error says why it cannot listen.
 Result<std::optional<Version>> Store::listen(const std::optional<Version>& seen, const Limit& limit) {
   const auto found = find_target(Clock::Time::min(), limit);
   if (!found) return found.error();

@@ -18,7 +18,7 @@ namespace tenure::redis {
 
 class Store final : public ConditionalStore {
  public:
-  /// `candidate`: for CLIENT LIST; may be empty.
+  /// `candidate` is for CLIENT LIST. It may be empty.
   Store(const Options& options, const std::string& election, const std::string& candidate, Log log);
 
   Result<Read> read(const Limit& limit) override;
@@ -28,7 +28,7 @@ class Store final : public ConditionalStore {
   std::optional<Error> request_step_down(const StepDown& request, const Limit& limit) override;
 
  private:
-  /// A connection on a thread of its own, to one master for ever.
+  /// A connection on a thread of its own. It leads to one master for ever.
   struct ThreadedConnection {
     ThreadedConnection(const Options& options, Connection::Use use, const std::optional<Address>& to,
                        const std::string& client)
@@ -39,7 +39,7 @@ class Store final : public ConditionalStore {
   };
   /// Which server to ask, and whether it is still the right one.
   struct Target {
-    std::optional<Address> master{};  ///< As Sentinels name it; nothing: one of the options' servers.
+    std::optional<Address> master{};  ///< The master that Sentinels name, or nothing for one of the options' servers.
     std::stop_token moved{};          ///< Requested once Sentinels name another.
   };
 
@@ -55,8 +55,8 @@ class Store final : public ConditionalStore {
   const std::string election_, key_, client_;
   const Log log_;
   std::optional<Sentinels> sentinels_;
-  Clock::Time doubted_{Clock::Time::min()};  ///< What Sentinels said before is not relied upon any more.
-  std::optional<Clock::Time> attempt_;       ///< Since when the Sentinels are asked, of a read that a claim may follow.
+  Clock::Time doubted_{Clock::Time::min()};  ///< What Sentinels said before this counts no more.
+  std::optional<Clock::Time> attempt_;       ///< When the Sentinels were asked for a read that a claim may follow.
   std::optional<ThreadedConnection> commands_;
   std::optional<ThreadedConnection> notices_;  ///< Once it waited.
   std::string last_warning_;                   ///< Why it cannot subscribe.

@@ -28,7 +28,7 @@ timeval timeval_of(Clock::Duration time) {
           static_cast<decltype(timeval::tv_usec)>(us % 1'000'000)};
 }
 
-/// Also where there is no memory for it.
+/// It is said also if there is no memory for the reply, because hiredis tells the two alike.
 std::string more_than(std::size_t most, const char* unit) {
   return "a reply of more than " + std::to_string(most) + " " + unit +
          ", far more than a record has; remove what somebody else wrote to the election's key";
@@ -36,7 +36,7 @@ std::string more_than(std::size_t most, const char* unit) {
 
 decltype(redisReplyObjectFunctions::createArray) create_any_array;  ///< hiredis' own.
 
-/// What a header announces is allocated before any of it has come.
+/// hiredis allocates what a header announces before any of it has come.
 void limit_elements(redisReader& reader) {
   static auto functions = [&reader] {
     auto limited = *reader.fn;

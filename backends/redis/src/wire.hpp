@@ -20,19 +20,19 @@ namespace tenure::redis {
 
 using Command = std::vector<std::string>;
 
-/// What a server sends is limited in size, so that none can fill our memory. REQUIRES: one thread at a time.
+/// The size of an answer is limited, so that no server can fill our memory. REQUIRES: one thread at a time uses it.
 class Wire {
  public:
-  /// `name`: "redis 127.0.0.1:6379", for messages.
+  /// `name` is for messages, such as "redis 127.0.0.1:6379".
   explicit Wire(std::string name) : name_(std::move(name)) {}
 
   /// Blocks: resolves the name, and connects within `patience` to each of its addresses. TLS comes with secure().
   std::optional<Error> connect(const Address& to, Clock::Duration patience);
   std::optional<Error> connect(const std::string& socket, Clock::Duration patience);
-  /// TLS, if the options ask for it.
+  /// Begins TLS, if the options ask for it.
   std::optional<Error> secure(const Options& options, const std::string& host);
 
-  /// By when each read and write ends by itself; zero: never.
+  /// Each read and write ends by itself after this time, or never if it is zero.
   void set_patience(Clock::Duration patience);
 
   int descriptor() const;
@@ -42,7 +42,7 @@ class Wire {
   Result<Reply> receive();
   Result<Reply> ask(const Command& command);
 
-  /// The next reply that has come whole; nothing: fill() first.
+  /// Returns the next reply that has come as a whole. If it returns nothing, call fill() first.
   Result<std::optional<Reply>> next();
   std::optional<Error> fill();
 
@@ -54,7 +54,7 @@ class Wire {
 
   const std::string name_;
   CHandle<redisContext, redisFree> context_;
-  std::size_t received_{};  ///< Bytes of the reply that is coming.
+  std::size_t received_{};  ///< The bytes of the reply that is coming.
 };
 
 }  // namespace tenure::redis

@@ -217,7 +217,7 @@ Result<Listing> ElectionDirectory::list() const {
   }
   return Error{Fault::misconfigured, path_ +
                                          " holds too many files to be listed at one moment; it is for the "
-                                         "election alone, remove what else is in it"};
+                                         "election alone; remove everything else from it"};
 }
 
 }  // namespace tenure::file

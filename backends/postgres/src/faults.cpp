@@ -44,9 +44,9 @@ constexpr std::array meanings{
             "it"},
     Meaning{
         "55P03", Fault::timed_out,
-        "another transaction holds the lock on table @, or the server's one lock on notices, for which all commits "
-        "queue that notify (\"object 0 of class 1262\" in its log): pg_locks and pg_stat_activity tell whose; after a "
-        "start of many elections it passes by itself"},
+        "another transaction holds the lock on table @, or the server's one lock on notices (\"object 0 of class "
+        "1262\" in its log), for which each commit that notifies waits. pg_locks and pg_stat_activity tell who holds "
+        "it. After a start of many elections it passes by itself"},
     Meaning{"0A000", Fault::unreachable,
             "table @ was altered: the next call prepares its statements anew, on a new connection"},
     Meaning{"57014", Fault::timed_out, "the server cancelled the statement: is statement_timeout too short?"},
@@ -56,12 +56,15 @@ constexpr std::array meanings{
             "idle_session_timeout ended the session: set it to 0 for this role, or above the longest term"},
     Meaning{"XX001", Fault::corrupt, "the server's storage is damaged: see its log"},
     Meaning{"XX002", Fault::corrupt, "rebuild the table's index: reindex table @"},
-    Meaning{"08003", Fault::unreachable,
-            "the network broke it, or the server stopped or ended the session: idle_session_timeout, an administrator"},
+    Meaning{
+        "08003", Fault::unreachable,
+        "the network broke the connection, the server stopped, or idle_session_timeout or an administrator ended the "
+        "session"},
     Meaning{unknown_authority, Fault::unreachable,
             "sslrootcert must name a file with the certificate of the authority that signed the server's"},
-    Meaning{another_name, Fault::unreachable,
-            "connect by a name that the certificate has (host; hostaddr may give its address), or have it made anew"},
+    Meaning{
+        another_name, Fault::unreachable,
+        "connect by a name that the certificate has (host; hostaddr may give its address), or renew the certificate"},
     Meaning{no_tls_there, Fault::unreachable,
             "set ssl = on at the server; if it is on, another server answers at this address"},
     Meaning{"08", Fault::unreachable, ""},

@@ -79,7 +79,7 @@ std::optional<Error> Session::connect(CallThread::Attempt& attempt) {
   drop();
   try {
     if (!attempt.step("postgres (" + settings_.target + ")", "resolving, TCP, TLS, password"))
-      return Error{Fault::unreachable, "postgres" + where_ + ": not connected, for the store is closed"};
+      return Error{Fault::unreachable, "postgres" + where_ + ": it is not connected, because the store is closed"};
     connection_ = std::make_unique<pqxx::connection>(settings_.conninfo_within(attempt.patience()));
     where_ = place(*connection_);
     std::optional<Error> error;

@@ -75,7 +75,7 @@ std::optional<Error> Connection::connect_once(CallThread::Attempt& attempt) {
 
 std::optional<Error> Connection::begin(CallThread::Attempt& attempt, const char* step) {
   ended_ = !attempt.step(wire_->name(), step, wire_->descriptor());
-  return ended_ ? std::optional(wire_->broken("not connected, for the store is closed")) : std::nullopt;
+  return ended_ ? std::optional(wire_->broken("it is not connected, because the store is closed")) : std::nullopt;
 }
 
 std::optional<Error> Connection::secure(CallThread::Attempt& attempt) {
@@ -108,7 +108,7 @@ std::optional<Error> Connection::shake_hands(CallThread::Attempt& attempt) {
 std::optional<Error> Connection::check_role(const Reply& reply) const {
   if (reply.is_error()) return explained(reply);
   if (!reply.list.empty() && reply.list[0].text == "master") return std::nullopt;
-  return wire_->broken("is not a master, although a Sentinel says so; a fail-over is under way");
+  return wire_->broken("it is not a master, although a Sentinel says so; a fail-over is under way");
 }
 
 /// Two servers that know nothing of each other would elect two leaders.
@@ -205,7 +205,7 @@ std::optional<Error> Connection::subscribe(const std::string& channel) {
   }
   auto error = !answer              ? answer.error()
                : answer->is_error() ? explained(*answer)
-                                    : wire_->broken("an unexpected answer to SUBSCRIBE");
+                                    : wire_->broken("it gave an unexpected answer to SUBSCRIBE");
   drop();
   return error;
 }

@@ -292,7 +292,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
       one.error = Error{Fault::misconfigured, link.asks->name() + " knows no master named \"" +
                                                   printable(options.master) + "\"; set the name it monitors"};
     else
-      one.error = link.asks->broken("names no address for the master");
+      one.error = link.asks->broken("it names no address for the master");
     const auto judged = judge(wanted);
     auto left = judged && *judged ? move(**judged) : std::stop_source(std::nostopstate);
     if (caller) caller->wake();

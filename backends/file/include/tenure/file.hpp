@@ -26,14 +26,14 @@ namespace tenure::file {
 /// boot and one time namespace, and on one side of an overlayfs. Elsewhere, as where two hosts use one disk in turn, a
 /// dead leader's term runs out before the next one leads. /proc must be mounted.
 ///
-/// Who: everybody can lead, or forge a leader, who may write to the election's directory. To observe it is enough to
+/// Who: everybody who may write to the election's directory can lead, or forge a leader. To observe it is enough to
 /// read. If `directory` is missing, it is made for its owner alone; its parent must exist. The election's directory
 /// takes the permissions of `directory`. Both must belong to root or to our effective user, and must not be writable
 /// for all. `directory` itself may be, if it is sticky like /tmp. To share an election with other users, let root own
 /// `directory`, give it their group, and set its mode to 2770.
 ///
 /// By hand: do not delete, replace or move the files of a running election. Two leaders are then possible until the
-/// old one's next renewal finds out. A program does the same damage that closes descriptors which it did not open.
+/// old one's next renewal finds out. A program that closes descriptors of others does the same damage.
 /// While nobody runs, the directory may be deleted; tokens then go on from the wall clock. To ask a leader to step
 /// down, use Backend::request_step_down().
 ///

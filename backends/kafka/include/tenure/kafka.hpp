@@ -16,7 +16,7 @@
 
 namespace tenure::kafka {
 
-/// How a topic is created that does not exist yet.
+/// How to create a topic that does not exist yet.
 struct CreateTopic {
   /// REQUIRES: at least 2. A commit to partition 1 proves that what is read of partition 0 is current.
   int partitions{2};

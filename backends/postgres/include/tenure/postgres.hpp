@@ -33,8 +33,8 @@ struct Options {
 /// own limit, and it goes on when they have left. A renewal is one statement, one round trip and one fsync.
 /// Timing::call must be longer than that: `fast` elects at a round trip of 40 ms, `balanced` at 150 ms.
 ///
-/// Load: claims and releases notify; renewals do not. PostgreSQL commits one at a time what notifies, in the whole
-/// server. If 100 elections begin at once, expect some 300 ms until all have leaders, in place of 15 ms (two cores, 3
+/// Load: claims and releases notify; renewals do not. In the whole server, PostgreSQL commits such statements one
+/// at a time. If 100 elections begin at once, expect some 300 ms until all have leaders, in place of 15 ms (two cores, 3
 /// ms an fsync). With `fast`, some claims then meet a lock timeout, and are tried again.
 ///
 /// Push: a release is pushed by NOTIFY to those who wait. Behind a pooler such as PgBouncer a session cannot listen.

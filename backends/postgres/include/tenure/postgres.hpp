@@ -34,8 +34,8 @@ struct Options {
 /// Timing::call must be longer than that: `fast` elects at a round trip of 40 ms, `balanced` at 150 ms.
 ///
 /// Load: claims and releases notify; renewals do not. In the whole server, PostgreSQL commits such statements one
-/// at a time. If 100 elections begin at once, expect some 300 ms until all have leaders, in place of 15 ms (two cores, 3
-/// ms an fsync). With `fast`, some claims then meet a lock timeout, and are tried again.
+/// at a time. If 100 elections begin at once, expect some 300 ms until all have leaders, in place of 15 ms (two cores,
+/// 3 ms an fsync). With `fast`, some claims then meet a lock timeout, and are tried again.
 ///
 /// Push: a release is pushed by NOTIFY to those who wait. Behind a pooler such as PgBouncer a session cannot listen.
 /// There they wait for the end of the lease that they saw. Nothing is left behind in a pooled session.

@@ -73,16 +73,19 @@ std::optional<Error> create_schema(const Options& options, const Limit& limit) {
   // The lock lets one session do it after the other: "if not exists" does not see what another one is about to create.
   const auto statements = "select pg_advisory_xact_lock(hashtext('tenure schema'));\n" + schema(options.table);
   const auto session = std::make_shared<Session>(std::move(settings), std::nullopt);
-  const auto done = CallThread(session).ask(
-      [=](auto&) -> Result<bool> {
-        try {
-          session->run(statements);
-          return true;
-        } catch (const std::exception& e) {
-          return session->failed(e);
-        }
-      },
-      limit);
+  // There is one attempt, so that it may take all the time that there is.
+  const auto patience = std::max<Clock::Duration>(limit.by - limit.clock.now(), std::chrono::seconds(1));
+  const auto done = CallThread(session, patience)
+                        .ask(
+                            [=](auto&) -> Result<bool> {
+                              try {
+                                session->run(statements);
+                                return true;
+                              } catch (const std::exception& e) {
+                                return session->failed(e);
+                              }
+                            },
+                            limit);
   if (!done) return done.error();
   return std::nullopt;
 }

@@ -18,7 +18,9 @@
 #include <vector>
 
 #include "fleet.hpp"
+#include "scratch.hpp"
 #include "table.hpp"
+#include "within.hpp"
 
 namespace {
 
@@ -26,6 +28,8 @@ using namespace std::chrono_literals;
 using namespace tenure;
 using test::Event;
 using test::Fleet;
+using test::Scratch;
+using test::within;
 namespace fs = std::filesystem;
 
 struct Settings {
@@ -34,22 +38,10 @@ struct Settings {
 };
 
 Clock::Time now() { return boot_clock().now(); }
-Limit within(Clock::Duration d) { return {boot_clock(), now() + d, {}}; }
 void let_pass(Clock::Duration d) { wait_out(within(d)); }
 double microseconds(Clock::Duration d) { return std::chrono::duration<double, std::micro>(d).count(); }
 double milliseconds(Clock::Duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
 [[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what); }
-
-class Scratch {
- public:
-  explicit Scratch(const Settings& s) {
-    auto name = (fs::path(s.directory) / "tenure-bench-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) fail("cannot make " + name);
-    path = name;
-  }
-  ~Scratch() { fs::remove_all(path); }
-  fs::path path;
-};
 
 double timed(const std::function<void()>& call) {
   const auto before = now();
@@ -59,8 +51,8 @@ double timed(const std::function<void()>& call) {
 
 /// One store's calls, in microseconds.
 void calls(const Settings& s) {
-  const Scratch scratch(s);
-  const auto a = file::store(scratch.path, "bench"), b = file::store(scratch.path, "bench");
+  const Scratch scratch(s.directory);
+  const auto a = file::store(scratch, "bench"), b = file::store(scratch, "bench");
   Record next;
   next.term = 1h;
   std::vector<double> claims, renewals, reads;
@@ -90,11 +82,11 @@ void calls(const Settings& s) {
 class Group {
  public:
   Group(const Settings& s, Clock::Duration term, int candidates, long sample_us)
-      : scratch_(s),
+      : scratch_(s.directory),
         fleet(s.candidate,
-              {"--store", "file://" + (scratch_.path / "store").string(), "--election", "bench", "--term-ms",
+              {"--store", "file://" + (scratch_ / "store").string(), "--election", "bench", "--term-ms",
                std::to_string(term / 1ms), "--sample-us", std::to_string(sample_us)},
-              scratch_.path / "journal") {
+              scratch_ / "journal") {
     for (int i = 0; i < candidates; ++i) add();
     leader = next_leader(0).pid;
     await_followers();

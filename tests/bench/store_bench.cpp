@@ -28,6 +28,7 @@
 #include "history.hpp"
 #include "relay.hpp"
 #include "table.hpp"
+#include "within.hpp"
 
 namespace {
 
@@ -35,6 +36,7 @@ using namespace std::chrono_literals;
 using namespace tenure;
 using test::Event;
 using test::Fleet;
+using test::within;
 
 struct Settings {
   std::string candidate, store, figures{"overshoot,handover,claims,contenders,outage,stopped"};
@@ -198,8 +200,6 @@ void handovers_here(const Settings& s) {
   handover_here(s, 1ms, "hand-over: resign() to elected(), one after the other");
   handover_here(s, 60ms, "hand-over: resign() to elected(), after 60 ms of rest");
 }
-
-Limit within(Clock::Duration d) { return {boot_clock(), now() + d, {}}; }
 
 /// Backends of one election, connected and no more.
 std::vector<std::shared_ptr<Backend>> backends(const Settings& s, std::size_t n) {

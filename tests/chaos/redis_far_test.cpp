@@ -35,7 +35,7 @@ class RedisFar : public ::testing::Test {
     return {
         TENURE_CANDIDATE,
         {"--store", "redis://127.0.0.1:" + std::to_string(relay_->port()), "--election", "jobs", "--preset", preset},
-        scratch_.path / journal};
+        scratch_.path() / journal};
   }
 
   /// Lets a whole term pass, so that every lease that is not renewed ends.
@@ -43,7 +43,7 @@ class RedisFar : public ::testing::Test {
     EXPECT_EQ(fleet.await(fleet.events().size(), ends, term), Fleet::npos) << "a tenure ended";
   }
 
-  redis::test::Scratch scratch_;
+  test::Scratch scratch_;
   std::optional<redis::test::Server> server_;
   std::optional<Relay> relay_;
 };

@@ -34,8 +34,8 @@ class RedisSentinel : public ::testing::Test {
   }
   void TearDown() override {
     if (HasFailure())
-      fs::copy_file(scratch_.path / "journal",
-                    fs::temp_directory_path() / (scratch_.path.filename().string() + ".journal"));
+      fs::copy_file(scratch_ / "journal",
+                    fs::temp_directory_path() / (scratch_.path().filename().string() + ".journal"));
   }
 
   Fleet fleet(Clock::Duration term, const std::string& more = {}) {
@@ -43,7 +43,7 @@ class RedisSentinel : public ::testing::Test {
     return {TENURE_CANDIDATE,
             {"--store", watched_->url() + more, "--election", "jobs", "--term-ms", std::to_string(term / 1ms),
              "--note-ms", "20"},
-            scratch_.path / "journal"};
+            scratch_ / "journal"};
   }
 
   /// Waits until a candidate leads and the replica knows of it.
@@ -88,7 +88,7 @@ class RedisSentinel : public ::testing::Test {
   }
 
   Timing timing_{};
-  redis::test::Scratch scratch_;
+  test::Scratch scratch_;
   std::optional<Watched> watched_;
 };
 

@@ -10,18 +10,12 @@
 #include <cstdlib>
 #include <memory>
 
+#include "scratch.hpp"
+
 namespace tenure::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-struct Scratch {
-  Scratch() {
-    if (!::mkdtemp(path.data())) throw std::system_error(errno, std::generic_category(), path);
-  }
-  ~Scratch() { std::filesystem::remove_all(path); }
-  std::string path = (std::filesystem::temp_directory_path() / "tenure-shim-XXXXXX").string();
-};
 
 /// Tells its wall clock in seconds whenever it is asked.
 class Program {
@@ -49,8 +43,8 @@ class Program {
 
 TEST(ClockShim, StepsTheWallClockOfARunningProgramThereAndBack) {
   const Scratch scratch;
-  ClockShim shim(scratch.path);
-  Program program(shim, scratch.path);
+  ClockShim shim(scratch.path());
+  Program program(shim, scratch.path());
   const auto near = [&](Clock::Duration off) {
     const auto ours = boot_clock().unix_ms() / 1000 + std::chrono::floor<std::chrono::seconds>(off).count();
     return std::abs(program.seconds() - ours) <= 2;

@@ -18,39 +18,16 @@
 #include <vector>
 
 #include "eventually.hpp"
+#include "scratch.hpp"
+#include "within.hpp"
 
 namespace tenure::file {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using test::eventually;
-
-/// Removed at the end.
-class Scratch {
- public:
-  explicit Scratch(const fs::path& below = fs::temp_directory_path()) {
-    auto name = (below / "tenure-file-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
-    path_ = name;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  const fs::path& path() const { return path_; }
-  operator const fs::path&() const { return path_; }
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
-
-inline Limit within(Clock::Duration time, Clock& clock = boot_clock(), std::stop_token stop = {}) {
-  return {clock, clock.now() + time, std::move(stop)};
-}
+using test::Scratch;
+using test::within;
 
 inline Record record(std::uint64_t token, std::uint64_t beat, Clock& clock = boot_clock(), Clock::Duration term = 10s) {
   Record made;

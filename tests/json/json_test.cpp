@@ -233,7 +233,7 @@ TEST(Json, AKeyThatStandsTwiceIsRefusedAtAnyDepth) {
 
 TEST(Json, SecretsComeFromEnvironmentVariablesAndFiles) {
   const Scratch scratch;
-  ::setenv("TENURE_TEST_SECRET", canary, 1);
+  ::setenv("TENURE_TEST_SECRET", canary.c_str(), 1);
   ::setenv("TENURE_TEST_EMPTY", "", 1);
   ::unsetenv("TENURE_TEST_UNSET");
   const auto password = [](const std::string& value) {
@@ -292,7 +292,7 @@ Opened gossip(const Opening& o) {
 
 TEST(Json, NoFindingTellsASecret) {
   const Scratch scratch;
-  ::setenv("TENURE_TEST_SECRET", canary, 1);
+  ::setenv("TENURE_TEST_SECRET", canary.c_str(), 1);
   ::setenv("TENURE_TEST_URL", (std::string("redis://u:") + canary + "@h/%zz").c_str(), 1);
   const std::string c = canary, file = R"({"file": ")" + scratch.file("secret", c + "\n") + "\"}",
                     nul = R"({"file": ")" + scratch.file("nul", c + std::string("\0", 1)) + "\"}";

@@ -15,39 +15,13 @@
 #include <tenure/lock_table.hpp>
 #include <tenure/memory.hpp>
 
+#include "messages.hpp"
+#include "scratch.hpp"
+
 namespace tenure::test {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-
-inline constexpr auto canary = "s3cr3t-canary";
-
-inline bool mentions(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
-
-/// Removed at the end.
-class Scratch {
- public:
-  Scratch() {
-    auto name = (fs::temp_directory_path() / "tenure-json-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
-    path_ = name;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  std::string file(const std::string& name, const std::string& content) const {
-    std::ofstream(path_ / name, std::ios::binary) << content;
-    return (path_ / name).string();
-  }
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
 
 /// What was opened last.
 inline Opening last_opening;

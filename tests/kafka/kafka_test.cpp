@@ -364,7 +364,7 @@ TEST_F(Kafka, AnUnreachableBrokerIsUnknownInTime) {
 }
 
 TEST_F(Kafka, NoSecretIsEverLogged) {
-  const std::string canary = "s3cr3t-canary";
+  using tenure::test::canary;
   Lines lines;
   auto o = options();
   o.log = lines.log();

@@ -7,13 +7,15 @@
 
 #include <tenure/kafka.hpp>
 
+#include "messages.hpp"
+
 namespace tenure::kafka {
 namespace {
 
 using namespace std::chrono_literals;
+using tenure::test::canary;
+using tenure::test::mentions;
 using testing::Test;
-
-constexpr auto canary = "s3cr3t-canary";
 
 Options options() {
   Options o;
@@ -30,8 +32,6 @@ std::string refusal(const Options& o) {
   }
   return "accepted";
 }
-
-bool mentions(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
 TEST(KafkaSettings, TheDefaultGroupIsTheProgramsName) {
   Options o;

@@ -16,38 +16,17 @@
 #include <tenure/kafka.hpp>
 #include <tenure/kit/wait.hpp>
 
+#include "messages.hpp"
+#include "within.hpp"
+
 namespace tenure::kafka::test {
 
 using namespace std::chrono_literals;
+using tenure::test::Lines;
+using tenure::test::mentions;
+using tenure::test::within;
 
 inline constexpr auto patience = 40s;  ///< When a test gives up.
-
-inline Limit within(Clock::Duration d) { return {boot_clock(), boot_clock().now() + d, {}}; }
-
-inline bool mentions(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
-
-/// Log lines as they come, from any thread.
-class Lines {
- public:
-  Log log() {
-    return [this](const LogLine& line) {
-      const std::lock_guard lock(mutex_);
-      lines_.push_back(line.message);
-    };
-  }
-  std::vector<std::string> all() const {
-    const std::lock_guard lock(mutex_);
-    return lines_;
-  }
-  bool mention(const std::string& part) const {
-    const auto lines = all();
-    return std::any_of(lines.begin(), lines.end(), [&](const auto& line) { return mentions(line, part); });
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<std::string> lines_;
-};
 
 /// For what a machine does in time unless it is too busy: it must succeed once in a few tries.
 inline bool once(const std::function<bool()>& in_time) {

@@ -88,10 +88,6 @@ std::string unique_name(const std::string& stem) {
          std::to_string(++count);
 }
 
-Limit within(Clock::Duration time, std::stop_token stop) {
-  return {boot_clock(), boot_clock().now() + time, std::move(stop)};
-}
-
 pqxx::result sql(const std::string& conninfo, const std::string& statements) {
   pqxx::connection connection(conninfo);
   return pqxx::nontransaction(connection).exec(statements);

@@ -15,18 +15,18 @@
 
 #include "clock_shim.hpp"
 #include "eventually.hpp"
+#include "within.hpp"
 
 namespace tenure::postgres::test {
 
 using tenure::test::eventually;
+using tenure::test::within;
 
 /// TENURE_POSTGRES and its like; empty if tests/run started none.
 std::string shared(const std::string& variable = "TENURE_POSTGRES");
 
 /// Of this run and this process alone.
 std::string unique_name(const std::string& stem);
-
-Limit within(Clock::Duration time, std::stop_token stop = {});
 
 /// A statement of the test's own, on a connection of its own. Throws what libpqxx throws.
 pqxx::result sql(const std::string& conninfo, const std::string& statements);

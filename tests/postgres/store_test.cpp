@@ -145,7 +145,8 @@ TEST_F(PostgresStore, FollowersWriteNothing) {
 
 /// A session that begins does what it can before its first claim.
 TEST_F(PostgresStore, ASessionThatBeginsWritesNothingAndItsFirstClaimIsPlanned) {
-  Server server(Server::How{.settings = {"autovacuum=off"}});
+  // Nor does the server by itself: every 15 s it would note who is at work.
+  Server server(Server::How{.settings = {"autovacuum=off", "wal_level=minimal", "max_wal_senders=0"}});
   options_ = fresh_table(server.conninfo());
   let_stand();
   sql(server.by_socket(), "create extension pg_stat_statements");

@@ -14,14 +14,13 @@
 #include <tenure/lock_table.hpp>
 #include <tenure/postgres.hpp>
 
+#include "messages.hpp"
 #include "server.hpp"
 
 namespace tenure::postgres::test {
 
 using namespace std::chrono_literals;
-
-/// In every password here; no message may have it.
-inline constexpr const char* canary = "canary-4711";
+using tenure::test::canary;  // in every password here
 
 /// Every error that a test sees goes through here.
 inline Error seen(Error error) {

@@ -279,7 +279,7 @@ TEST(RedisHostile, ABrokenPipeKillsNobody) {
 
   // A Unix socket's very first write to a closed end breaks the pipe.
   const Scratch scratch;
-  const auto path = (scratch.path / "socket").string();
+  const auto path = (scratch / "socket").string();
   const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

@@ -13,7 +13,8 @@
 namespace tenure::redis {
 namespace {
 
-using test::canary;
+using tenure::test::canary;
+using tenure::test::mentions;
 
 std::string refusal(const std::string& url) {
   try {
@@ -32,8 +33,6 @@ std::string refusal(const Options& options) {
   }
   return "accepted";
 }
-
-bool mentions(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
 TEST(RedisOptions, AUrlNamesAServer) {
   const auto plain = from_url("redis://host");

@@ -79,23 +79,11 @@ std::string unique_name(const std::string& stem) {
   return stem + "-" + std::to_string(::getpid()) + "-" + std::to_string(boot_clock().now().time_since_epoch().count());
 }
 
-Scratch::Scratch()
-    : path([] {
-        auto name = (fs::temp_directory_path() / "tenure-redis-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category(), name);
-        return fs::path(name);
-      }()) {}
-
-Scratch::~Scratch() {
-  std::error_code ignored;
-  fs::remove_all(path, ignored);
-}
-
 Server::Server(std::vector<std::string> settings, bool sentinel)
     : program_(server_program()),
       sentinel_(sentinel),
       settings_(std::move(settings)),
-      shim_(std::make_unique<tenure::test::ClockShim>(scratch_.path)) {
+      shim_(std::make_unique<tenure::test::ClockShim>(scratch_.path())) {
   for (int attempt = 0; attempt < 5; ++attempt) {  // somebody else may have taken the port meanwhile
     port_ = free_port();
     if (try_start()) return;
@@ -107,7 +95,7 @@ Server::~Server() { end(SIGKILL); }
 
 std::string Server::log() const {
   std::ostringstream out;
-  out << std::ifstream(scratch_.path / "log").rdbuf();
+  out << std::ifstream(scratch_ / "log").rdbuf();
   return out.str();
 }
 
@@ -116,11 +104,11 @@ void Server::start() {
 }
 
 bool Server::try_start() {
-  const auto conf = scratch_.path / "conf";
+  const auto conf = scratch_ / "conf";
   if (!sentinel_ || !fs::exists(conf)) {
     std::ofstream out(conf);
-    out << "bind 127.0.0.1\nport " << port_ << "\ndir " << scratch_.path.string() << "\nlogfile "
-        << (scratch_.path / "log").string() << "\n";
+    out << "bind 127.0.0.1\nport " << port_ << "\ndir " << scratch_.path().string() << "\nlogfile "
+        << (scratch_ / "log").string() << "\n";
     if (!sentinel_)
       out << "unixsocket " << socket() << "\nappendonly yes\nappendfsync always\nsave \"\"\n"
           << "repl-diskless-sync-delay 0\nmaxmemory-policy noeviction\n";

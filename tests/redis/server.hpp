@@ -12,6 +12,7 @@
 #include <tenure/redis.hpp>
 
 #include "eventually.hpp"
+#include "scratch.hpp"
 
 struct redisReply;
 
@@ -22,6 +23,7 @@ class ClockShim;
 namespace tenure::redis::test {
 
 using tenure::test::eventually;
+using tenure::test::Scratch;
 
 /// TENURE_REDIS_SERVER, or the first of redis-server, valkey-server and what Debian's redis-tools has of it.
 /// Empty: none.
@@ -35,16 +37,6 @@ std::string server_program();
 /// A name that no other test and no other run uses.
 std::string unique_name(const std::string& stem);
 
-/// A directory of its own, removed at the end.
-class Scratch {
- public:
-  Scratch();
-  ~Scratch();
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  const std::filesystem::path path;
-};
-
 /// Persistent, fsync at every write. Throws std::runtime_error with its log if it does not start.
 class Server {
  public:
@@ -57,8 +49,8 @@ class Server {
   pid_t pid() const { return pid_; }
   int port() const { return port_; }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
-  std::string socket() const { return scratch_.path / "socket"; }
-  const std::filesystem::path& directory() const { return scratch_.path; }
+  std::string socket() const { return scratch_ / "socket"; }
+  const std::filesystem::path& directory() const { return scratch_.path(); }
   std::string log() const;
 
   void stop();   ///< SIGTERM, and waits.

@@ -18,16 +18,15 @@
 #include <tenure/lock_table.hpp>
 #include <tenure/redis.hpp>
 
+#include "messages.hpp"
+#include "within.hpp"
+
 namespace tenure::redis::test {
 
 using namespace std::chrono_literals;
-
-/// Must not be seen anywhere.
-inline const std::string canary = "s3cr3t-canary";
-
-inline Limit within(Clock::Duration time, std::stop_token stop = {}) {
-  return {boot_clock(), boot_clock().now() + time, std::move(stop)};
-}
+using tenure::test::canary;
+using tenure::test::Lines;
+using tenure::test::within;
 
 inline Record record(std::uint64_t token, std::uint64_t beat, Clock::Duration term = 10s) {
   Record made;
@@ -67,25 +66,6 @@ inline bool swap(ConditionalStore& store, const std::optional<Expected>& expecte
 inline Error refused_swap(ConditionalStore& store, const std::optional<Expected>& expected, const Record& next) {
   return error_of(store.compare_and_set(expected, next, within(2s)));
 }
-
-/// What a store's log was told.
-class Lines {
- public:
-  Log log() {
-    return [this](const LogLine& line) {
-      const std::lock_guard lock(mutex_);
-      lines_.push_back(line.message);
-    };
-  }
-  std::vector<std::string> all() const {
-    const std::lock_guard lock(mutex_);
-    return lines_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<std::string> lines_;
-};
 
 /// The same answer to every command of a batch.
 inline std::string to_each(const std::string& request, const std::string& answer) {

@@ -16,7 +16,7 @@ namespace {
 struct Certificates {
   Certificates() {
     const auto run = [this](const std::string& arguments) {
-      const auto command = "cd '" + scratch.path.string() + "' && openssl " + arguments + " >/dev/null 2>&1";
+      const auto command = "cd '" + scratch.path().string() + "' && openssl " + arguments + " >/dev/null 2>&1";
       if (std::system(command.c_str()) != 0) throw std::runtime_error("openssl " + arguments);
     };
     const std::string key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1";
@@ -28,7 +28,7 @@ struct Certificates {
     run("x509 -req -days 1 -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -copy_extensions copy "
         "-out server.pem");
   }
-  std::string file(const std::string& name) const { return scratch.path / name; }
+  std::string file(const std::string& name) const { return scratch / name; }
   Scratch scratch;
 };
 

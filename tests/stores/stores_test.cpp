@@ -17,12 +17,18 @@
 #include <tenure/lock_table.hpp>
 #include <tenure/memory.hpp>
 
+#include "messages.hpp"
+#include "scratch.hpp"
+#include "within.hpp"
+
 namespace tenure {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr auto canary = "s3cr3t-canary";
+using test::canary;
+using test::mentions;
+using test::Scratch;
+using test::within;
 
 std::string refusal(const Opening& opening) {
   try {
@@ -42,29 +48,12 @@ Opening at(const std::string& url) {
 
 std::string refusal(const std::string& url) { return refusal(at(url)); }
 
-bool mentions(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
-
-Limit soon() { return {boot_clock(), boot_clock().now() + 2s, {}}; }
-
 std::optional<Token> acquire(const Opened& opened) {
   EXPECT_EQ(opened.backend->accepts(opened.presets.balanced), std::nullopt);
-  const auto answer = opened.backend->acquire(soon());
+  const auto answer = opened.backend->acquire(within(2s));
   const auto* granted = std::get_if<Granted>(&answer);
   return granted ? std::optional(granted->token) : std::nullopt;
 }
-
-struct Scratch {
-  Scratch() {
-    auto name = (std::filesystem::temp_directory_path() / "tenure-stores-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
-    path = name;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  std::string path;
-};
 
 void expect_one_leader(const std::string& url) {
   const auto a = open(url, "jobs", {"a", ""}), b = open(std::string_view(url), std::string_view("jobs"), {"b", ""});
@@ -72,7 +61,7 @@ void expect_one_leader(const std::string& url) {
   ASSERT_TRUE(acquire(a)) << url;
   EXPECT_FALSE(acquire(b)) << url;
   EXPECT_TRUE(acquire(other)) << url;
-  EXPECT_EQ(a.backend->release(soon()), std::nullopt);
+  EXPECT_EQ(a.backend->release(within(2s)), std::nullopt);
   EXPECT_TRUE(acquire(b)) << url;
   EXPECT_EQ(a.backend->election(), "jobs");
   EXPECT_EQ(a.presets, lock_table_presets());
@@ -88,12 +77,12 @@ TEST(Stores, MemoryIsOneHubPerName) {
 
 TEST(Stores, FileIsADirectory) {
   const Scratch scratch;
-  expect_one_leader("file://" + scratch.path);
-  expect_one_leader("FILE://" + scratch.path + "/a%20b");
-  EXPECT_TRUE(std::filesystem::is_directory(scratch.path + "/a b"));
-  const auto leader = open("file://" + scratch.path, "jobs");
+  expect_one_leader("file://" + scratch.path().string());
+  expect_one_leader("FILE://" + scratch.path().string() + "/a%20b");
+  EXPECT_TRUE(std::filesystem::is_directory(scratch / "a b"));
+  const auto leader = open("file://" + scratch.path().string(), "jobs");
   ASSERT_TRUE(acquire(leader));
-  const auto answer = file::open(scratch.path, "jobs")->acquire(soon());
+  const auto answer = file::open(scratch, "jobs")->acquire(within(2s));
   EXPECT_TRUE(std::holds_alternative<Denied>(answer)) << "the URL and the path name one store";
 }
 

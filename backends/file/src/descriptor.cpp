@@ -19,7 +19,7 @@ struct Entry {
   FileId id;
 };
 
-/// Held while descriptors come and go, and across every fork: the child then sees a list that is whole.
+/// This lock is held while descriptors come and go, and across every fork, so that a child sees a whole list.
 struct Ledger {
   std::mutex mutex;
   std::vector<Entry> open;
@@ -36,7 +36,7 @@ void after_fork_in_parent();
 void after_fork_in_child();
 
 Ledger& ledger() {
-  // Never destroyed: threads of the program may still fork while statics are torn down.
+  // It is never destroyed, because threads of the program may still fork while statics are destroyed.
   static Ledger& made = []() -> Ledger& {
     auto& fresh = *new Ledger;
     ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);

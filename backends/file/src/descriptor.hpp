@@ -9,13 +9,13 @@
 
 namespace tenure::file {
 
-/// How many forks lie between the first process and this one. A process may not use what was made before its fork.
+/// Returns how many forks lie between the first process and this one. Nothing may be used that was made before a fork.
 unsigned life() noexcept;
 
 /// No fork happens while it is held. REQUIRES: no Descriptor is taken or closed meanwhile.
 std::unique_lock<std::mutex> hold_off_forks();
 
-/// Device and inode: whether two things are one file.
+/// Device and inode tell whether two things are one file.
 struct FileId {
   dev_t device{};
   ino_t inode{};
@@ -26,7 +26,7 @@ class Descriptor {
  public:
   Descriptor() noexcept = default;
 
-  /// Takes what `open` returns; errno stays as it left it. No fork falls between opening and taking.
+  /// Takes what `open` returns, and keeps its errno. No fork happens between opening and taking.
   static Descriptor take(const std::function<int()>& open);
 
   ~Descriptor() { close(); }
@@ -37,7 +37,8 @@ class Descriptor {
   explicit operator bool() const noexcept { return get() >= 0; }
   FileId id() const noexcept { return id_; }
 
-  /// Whether the number still means the file that we opened: a host that daemonises closes what it did not open.
+  /// Whether the number still means the file that we opened. A program that becomes a daemon closes what it did not
+  /// open.
   bool ours() const noexcept;
 
   void close() noexcept;  ///< Leaves a number alone that is another file's by now.

@@ -20,7 +20,7 @@
 namespace tenure::file {
 namespace {
 
-constexpr std::size_t longest_name = 240;  // of the 255 that file systems take; some encrypting ones take less
+constexpr std::size_t longest_name = 240;  // file systems take 255 bytes, and some that encrypt take fewer
 
 /// Decimal without leading zeros, as we write it.
 std::optional<std::uint64_t> token_of(std::string_view text) {
@@ -34,8 +34,8 @@ void note(std::string_view name, Listing& listing) {
   if (const auto token = token_of(name.substr(step_down.size()))) listing.step_downs.push_back({*token});
 }
 
-/// One call holds the directory still; several may miss a name that was always there. Returns false if one
-/// was not enough.
+/// The directory cannot change within one call. Over several calls, a name that was always there may be missed.
+/// Returns false if one call was not enough.
 Result<bool> list_once(int directory, const std::string& path, Listing& listing) {
   alignas(dirent64) std::array<char, 32768> buffer;
   if (::lseek(directory, 0, SEEK_SET) < 0) return system_error("cannot list", path, errno);
@@ -53,7 +53,7 @@ Result<bool> list_once(int directory, const std::string& path, Listing& listing)
 }
 
 unsigned permissions_below(unsigned mode) {
-  // In a directory like /tmp nobody is trusted for being able to write there.
+  // In a directory like /tmp, everybody can write, so nobody is trusted for that.
   return (mode & S_IWOTH) != 0 ? 0700 : (mode & 02775) | 0700;
 }
 
@@ -99,8 +99,7 @@ std::optional<std::string> unfit_file_system(std::uint64_t type) {
   if (std::find(std::begin(local), std::end(local), type) != std::end(local)) return std::nullopt;
   const std::string remedy =
       "; use a directory on a local disk (ext4, xfs, btrfs) or on a tmpfs such as /run. For processes of several hosts "
-      "use "
-      "a store with a server";
+      "use a store with a server";
   for (const auto& [known, name] : network)
     if (type == known)
       return std::string("is on ") + name + ", where the kernel cannot tell that a process of another host died" +
@@ -136,7 +135,7 @@ std::optional<Error> ElectionDirectory::enter() {
   return open();
 }
 
-/// `open_to_all`: everybody could have put this here.
+/// If it is `open_to_all`, everybody could have put this here.
 std::optional<Error> ElectionDirectory::judge(const struct stat& now, const std::string& path, bool top,
                                               bool open_to_all) {
   if (!S_ISDIR(now.st_mode))
@@ -158,14 +157,14 @@ std::optional<Error> ElectionDirectory::make() const {
   for (const auto& step : steps_) {
     const bool top = &step == &steps_.front();
     struct stat now {};
-    // A link below the directory that the user named is none of ours.
+    // A link below the directory that the user named was not made by us.
     if (!top && ::lstat(step.c_str(), &now) == 0 && S_ISLNK(now.st_mode))
       return Error{
           Fault::misconfigured,
           step + " is a symbolic link; remove it, or name the directory that holds the elections by its own path"};
     if (::stat(step.c_str(), &now) != 0) {
       if (errno != ENOENT) return system_error("cannot look at", step, errno);
-      // By chmod, because the umask would take the group's right to share it.
+      // We use chmod, because the umask would take away the group's right to share it.
       if (::mkdir(step.c_str(), 0700) == 0 ? ::chmod(step.c_str(), mode) != 0 : errno != EEXIST)
         return system_error("cannot make the directory", step, errno);
       if (::stat(step.c_str(), &now) != 0) return system_error("cannot look at", step, errno);
@@ -194,10 +193,10 @@ std::optional<Error> ElectionDirectory::check(const Descriptor& opened) {
   struct stat now {};
   if (::fstat(opened.get(), &now) != 0) return system_error("cannot look at", path_, errno);
   permissions_ = now.st_mode & 0777;
-  // make() judged a path; this is what we got.
+  // make() judged a path. This judges what we opened.
   if (auto error = judge(now, path_, false, false)) return error;
 
-  // Whoever may not write, or finds the disk full, can still observe.
+  // A process that may not write, or finds the disk full, can still observe.
   const auto probe =
       Descriptor::take([&] { return ::openat(opened.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
   if (!probe && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
@@ -218,7 +217,7 @@ Result<Listing> ElectionDirectory::list() const {
   }
   return Error{Fault::misconfigured, path_ +
                                          " holds too many files to be listed at one moment; it is for the "
-                                         "election alone, remove what else is in it"};
+                                         "election alone; remove everything else from it"};
 }
 
 }  // namespace tenure::file

@@ -19,11 +19,11 @@
 
 namespace tenure::file {
 
-/// The election's path below the directory: percent-encoded, and in pieces if that is too long for one name.
-/// A piece that is not the last ends with '~', which no encoded name has: elections never share a directory.
+/// The election's path below the directory. It is percent-encoded, and cut into pieces if it is too long for one name.
+/// Every piece but the last ends with '~', which no encoded name has, so that elections never share a directory.
 std::vector<std::string> encoded(std::string_view election);
 
-/// What a file system of this kind (statfs f_type) is to us: nothing if it will do, else why not.
+/// Says why a file system of this kind (statfs f_type) is unfit. Returns nothing if it will do.
 std::optional<std::string> unfit_file_system(std::uint64_t type);
 
 struct Listing {
@@ -40,10 +40,10 @@ class ElectionDirectory {
   /// Makes sure that the descriptor is open and is what stands at the path now; makes missing directories.
   std::optional<Error> enter();
 
-  /// Whether the directory that enter() opened still stands at its path; an error if nobody can tell.
+  /// Whether the directory that enter() opened still stands at its path. An error says why that cannot be told.
   Result<bool> stands() const;
 
-  /// All names, as they stood together at one moment.
+  /// Returns all names, as they stood together at one moment.
   Result<Listing> list() const;
 
   int get() const { return descriptor_.get(); }
@@ -58,7 +58,7 @@ class ElectionDirectory {
   std::optional<Error> open();
   std::optional<Error> check(const Descriptor& opened);
 
-  std::vector<std::string> steps_;  ///< The directory, and each below it that we may make.
+  std::vector<std::string> steps_;  ///< The directory, and those below it that we may make.
   std::string path_;
   Descriptor descriptor_;
   unsigned permissions_{};

@@ -6,7 +6,7 @@
 
 namespace tenure::file {
 
-/// What a failed system call means to whoever runs the program: what we did, where, why it failed, what would help.
+/// Explains a failed system call to those who run the program: what we did, where, why it failed, and what would help.
 Error system_error(const std::string& doing, const std::string& path, int error_number);
 
 }  // namespace tenure::file

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 
+#include <tenure/kit/store.hpp>
 #include <tenure/kit/text.hpp>
 
 namespace tenure::file {
@@ -14,7 +15,6 @@ using std::chrono::ceil;
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t magic = 0x0a31'6572'756e'6574ULL;  // "tenure1\n" in little-endian memory
-constexpr std::chrono::hours longest_term{24 * 365};       // of any version: what milliseconds cannot overflow by
 constexpr std::uint64_t release_mask = 0x7465'6e75'7265'2121ULL;
 
 template <std::size_t n>
@@ -98,7 +98,7 @@ std::variant<Unreadable, OtherFormat, Decoded> decode(std::string_view bytes) {
   const bool whole = get(image.election, out.election) && get(image.holder, out.record.holder) &&
                      get(image.address, out.record.address) && get(image.incarnation, out.record.incarnation);
   if (!whole || image.beat.sum != sum_of_beat(image.beat, out.origin.file)) return Unreadable{};
-  if (image.term_ms < 0 || image.term_ms > milliseconds(longest_term).count()) return Unreadable{};
+  if (image.term_ms < 0 || image.term_ms > milliseconds(longest_stored_term).count()) return Unreadable{};
   out.record.token = {image.token};
   out.record.released = image.released != 0;
   out.record.beat = out.record.released ? encode_release(image.released) : image.beat.beat;

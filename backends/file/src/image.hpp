@@ -22,14 +22,14 @@ inline constexpr std::uint32_t format_version = 1;
 inline constexpr std::size_t boot_id_bytes = 36;
 inline constexpr std::size_t incarnation_bytes = 64;
 
-/// Where a record was written: which run of which machine, by whose clock, in which file.
+/// Says where a record was written: in which run of which machine, by which clock, in which file.
 struct Origin {
   std::string boot_id;
   std::uint64_t time_namespace{};
   FileId file;
 };
 
-/// What a renewal writes: one aligned block in one call. Its sum tells a reader that saw half of it.
+/// A renewal writes this one aligned block in one call. By its sum a reader notices that it saw only half of it.
 struct Beat {
   std::uint64_t beat;
   std::int64_t asked_ns;
@@ -43,8 +43,8 @@ struct Text {
   char bytes[n];
 };
 
-/// `magic`, `version` and `term_ms` keep place and meaning in every version. Bytes in the machine's own
-/// order: read by another kind of machine the magic is wrong.
+/// `magic`, `version` and `term_ms` keep place and meaning in every version. The bytes are in the machine's own order.
+/// Another kind of machine therefore finds that the magic is wrong.
 struct Image {
   std::uint64_t magic;
   std::uint32_t version;
@@ -58,20 +58,20 @@ struct Image {
   Text<max_election_bytes> election;
   Text<max_candidate_bytes> holder, address;
   Text<incarnation_bytes> incarnation;
-  std::uint64_t sum;  ///< Of all but `released` and `beat`, which change.
+  std::uint64_t sum;  ///< The sum of all but `released` and `beat`, which change.
 };
 static_assert(std::is_trivially_copyable_v<Image> && offsetof(Image, term_ms) == 16);
 static_assert(offsetof(Image, beat) == 64 && sizeof(Beat) == 32, "within one cache line and one disk sector");
 static_assert(sizeof(Image) == 616 && offsetof(Image, sum) == 608);
 
-/// Throws nothing: an error names the field that is too long.
+/// It throws nothing. An error names the field that is too long.
 Result<Image> encode(const Record& record, std::string_view election, const Origin& origin);
 
 Beat encode_beat(const Record& record, const Origin& origin);
 std::uint64_t encode_release(std::uint64_t beat);
 
 struct Decoded {
-  Record record;  ///< released: only as the holder said.
+  Record record;  ///< `released` is what the holder said, and no more.
   Origin origin;
   std::string election;
 };

@@ -16,6 +16,7 @@
 #include <tenure/file.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
+#include <tenure/kit/store.hpp>
 #include <tenure/kit/text.hpp>
 #include <tenure/kit/wait.hpp>
 #include <tenure/log.hpp>
@@ -25,7 +26,7 @@
 namespace tenure::file {
 namespace {
 
-/// A closing file tells it a moment before its lock is free.
+/// The closing of a file is told a moment before its lock is free.
 constexpr Clock::Duration look_again = std::chrono::milliseconds(1);
 constexpr int looks_after_close = 5;
 
@@ -50,7 +51,7 @@ bool lock(int fd) {
   return ::fcntl(fd, F_OFD_SETLK, &whole) == 0;
 }
 
-/// Asks only: taking the lock, even for a moment, would make its dead holder look alive to others.
+/// It only asks. To take the lock, even for a moment, would make its dead holder look alive to others.
 Result<bool> lock_is_free(int fd, const std::string& path) {
   struct flock whole {};
   whole.l_type = F_WRLCK;
@@ -76,11 +77,12 @@ Clock::Time lease_end(const Record& record) { return Clock::Time(record.asked) +
 }  // namespace
 
 Store::Store(const std::filesystem::path& directory, std::string election, std::function<void(Step)> at)
-    : election_((check_election(election), std::move(election))),
+    : election_(std::move(election)),
       at_(std::move(at)),
       boot_id_(boot_id()),
       time_namespace_(time_namespace()),
       directory_(directory, election_) {
+  check_election(election_);
   const auto error = directory_.enter();
   if (!error) return;
   if (error->fault == Fault::unreachable) throw std::runtime_error(error->message);
@@ -88,9 +90,7 @@ Store::Store(const std::filesystem::path& directory, std::string election, std::
 }
 
 std::optional<Error> Store::unusable(const Limit& limit) const {
-  if (life_ != life())
-    return Error{Fault::misconfigured, "this process was forked from the one that opened " + directory_.path() +
-                                           ", and has no part in its elections; open one of its own"};
+  if (life_ != life()) return forked_child(directory_.path());
   if (limit.passed())
     return Error{Fault::timed_out, "the call's limit had passed before it could look into " + directory_.path()};
   return std::nullopt;
@@ -111,7 +111,7 @@ Read Store::remember(Read answer) {
 
 Result<Store::Look> Store::look(const Limit& limit) {
   if (auto error = directory_.enter()) return *error;
-  // Whoever claims removes what stood before: then look at what stands now.
+  // A claim removes what stood before, so we look at what stands now.
   for (int attempt = 0; attempt < 64; ++attempt) {
     auto listed = directory_.list();
     if (!listed) return std::move(listed).error();
@@ -127,7 +127,7 @@ Result<Store::Look> Store::look(const Limit& limit) {
     if (!there) return there.error();
     if (!*there) continue;
     reached(Step::looked);
-    // It was the newest while we read it only if it still is.
+    // It was the newest while we read it only if it is the newest still.
     const auto again = directory_.list();
     if (!again) return again.error();
     if (again->newest() != newest) continue;
@@ -177,7 +177,7 @@ Result<bool> Store::judge(Decoded decoded, const Descriptor& file, const std::st
   const auto free = lock_is_free(file.get(), path);
   if (!free) return free.error();
   const auto& [boot, clock, written_in] = decoded.origin;
-  // A copy put in its place has neither the lock nor anything to say about the holder, but that there was one.
+  // A copy in its place has no lock. It tells nothing about the holder, but that there was one.
   const bool original = written_in.inode == file.id().inode;
   const bool dead = boot == boot_id_ && written_in == file.id() && *free;
   out.record = std::move(decoded.record);
@@ -214,7 +214,7 @@ Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, con
   return result;
 }
 
-/// Whether this continues or ends the tenure that we hold. Whatever else is asked for becomes a file of its own.
+/// Whether this continues or ends the tenure that we hold. Every other write becomes a file of its own.
 bool Store::in_place(const std::optional<Expected>& expected, const Record& next) const {
   if (!held_ || !expected) return false;
   const auto& now = held_->record;
@@ -238,8 +238,8 @@ Result<Swap> Store::renew(const Record& next, const Limit& limit) {
   if (!newest) return newest.error();
   if (!*newest) return give_up(limit);
   reached(Step::relisted);
-  // Judged by the lease as it was: one who saw that one end may have read n before we wrote, and link n+1
-  // just now.
+  // It is judged by the lease as it was. Somebody who saw that lease end may have read n before we wrote, and may have
+  // linked n+1 just now.
   if (limit.clock.now() >= mine.ends) return give_up(limit);
   mine.record = next;
   mine.ends = lease_end(next);
@@ -283,7 +283,7 @@ Result<bool> Store::still_mine() const {
   return directory_.stands();
 }
 
-/// By number and inode. Fills the listing that it judges by.
+/// It judges by number and inode, and fills the listing by which it judged.
 Result<bool> Store::is_newest(const Held& mine, Listing& listing) const {
   auto listed = directory_.list();
   if (!listed) return std::move(listed).error();
@@ -316,7 +316,7 @@ Result<Swap> Store::publish(const std::optional<Expected>& expected, const Recor
   return settle(std::move(mine), limit);
 }
 
-/// From here on an error frees the lock, and others see a tenure whose holder is dead.
+/// From here on, an error frees the lock, and others see a tenure whose holder is dead.
 Result<Swap> Store::settle(Held mine, const Limit& limit) {
   Listing listing;
   const auto newest = is_newest(mine, listing);
@@ -345,7 +345,7 @@ Result<Store::Held> Store::prepare(const Record& next) const {
   mine.ends = lease_end(next);
   const auto image = encode(next, election_, mine.origin);
   if (!image) return image.error();
-  // Whoever may list the directory may read who leads.
+  // Everybody who may list the directory may read who leads.
   if (::fchmod(mine.file.get(), 0600 | (directory_.permissions() & 0044)) != 0 ||
       !write_all(mine.file.get(), &*image, sizeof(Image), 0))
     return system_error("cannot write a claim in", directory_.path(), errno);
@@ -353,7 +353,7 @@ Result<Store::Held> Store::prepare(const Record& next) const {
   return mine;
 }
 
-/// In ascending order: whoever is killed in the midst of it leaves no gap.
+/// It removes in ascending order, so that a process that is killed in the midst of it leaves no gap.
 void Store::remove_before(const Listing& listing, const Held& mine) const {
   for (const auto number : listing.tenures)
     if (number < mine.number) ::unlinkat(directory_.get(), std::to_string(number).c_str(), 0);
@@ -371,7 +371,7 @@ Swap Store::applied(const Record& record, const Listing& listing, const Limit& l
   return swap;
 }
 
-/// Names no release: its claim reads the newest file again in any case.
+/// It names no release, because its claim reads the newest file again in any case.
 std::optional<Version> Store::await_change(const std::optional<Version>& seen, const Limit& limit) {
   if (unusable(limit)) {
     wait_out(limit);
@@ -398,7 +398,7 @@ std::optional<Version> Store::await_change(const std::optional<Version>& seen, c
   return std::nullopt;
 }
 
-/// Another tenure, or one that was given back since we last told. Renewals are no news.
+/// News is another tenure, or one that was given back since we last told. Renewals are no news.
 bool Store::differs(const std::optional<Version>& seen, const Read& now) const {
   if (!now.record || !seen) return now.record.has_value() != seen.has_value();
   return now.record->token != seen->token || (now.record->released && known_released_ != seen->token);
@@ -408,7 +408,7 @@ std::optional<Error> Store::request_step_down(const StepDown& request, const Lim
   if (auto error = unusable(limit)) return error;
   const auto found = look(limit);
   if (!found) return found.error();
-  // Of another tenure it means nothing: left there, it would greet one that gets this token later.
+  // A request for another tenure means nothing. If it were left, it would meet a tenure that gets this token later.
   const auto& standing = found->read.record;
   if (!standing || standing->token != request.token) return std::nullopt;
   const auto file =

@@ -21,8 +21,8 @@
 
 namespace tenure::file {
 
-/// The moments between two system calls at which tests stop a process, or let another one act: of a claim (compared to
-/// synced), of a renewal (checked to relisted), of a reading (looked).
+/// The moments between two system calls at which tests stop a process, or let another one act. From compared to synced
+/// they are a claim's, from checked to relisted a renewal's. looked is a reading's.
 enum class Step { compared, locked, linked, listed, synced, checked, beaten, relisted, looked };
 
 class Store final : public ConditionalStore {
@@ -84,7 +84,7 @@ class Store final : public ConditionalStore {
   std::uint64_t time_namespace_{};
   ElectionDirectory directory_;
   std::optional<Held> held_;
-  std::optional<Token> lost_;            ///< A tenure of ours that ended against our will: never renewed again.
+  std::optional<Token> lost_;            ///< A tenure of ours that ended against our will. It is never renewed again.
   std::optional<Token> known_released_;  ///< The tenure that our last answer showed as released.
   Subscription subscription_;
 };

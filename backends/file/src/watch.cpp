@@ -16,12 +16,12 @@
 namespace tenure::file {
 namespace {
 
-// Not IN_MODIFY: it would wake every follower at every renewal.
+// IN_MODIFY is not among them: it would wake every follower at every renewal.
 constexpr std::uint32_t names =
     IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 constexpr std::uint32_t closing = IN_CLOSE_WRITE;
 
-/// Nothing if there can be no thread more: whoever asked polls.
+/// Returns nothing if no further thread can be had. The caller then polls.
 std::unique_ptr<std::thread> quiet_thread(auto body) {
   try {
     return std::make_unique<std::thread>(start_thread("tenure-watch", std::move(body)));
@@ -143,7 +143,7 @@ Subscription::State Subscription::watch(FileId directory, int descriptor, std::u
   if (newest != 0) on_newest_ = add(path + '/' + std::to_string(newest), closing);
   directory_ = directory;
   newest_ = newest;
-  // A newest that has gone meanwhile is told by the next look.
+  // If the newest has gone meanwhile, the next look tells it.
   return on_directory_ < 0 || (newest != 0 && on_newest_ < 0) ? State::unavailable : State::renewed;
 }
 

@@ -20,7 +20,8 @@ class Subscription;
 
 class Watcher {
  public:
-  /// The process's; made anew if there is none. nullptr: the user or the process has none left.
+  /// Returns the process's one, and makes it if there is none. Returns nullptr if the user or the process may have no
+  /// further one.
   static std::shared_ptr<Watcher> shared();
   ~Watcher();
   Watcher(const Watcher&) = delete;
@@ -54,13 +55,13 @@ class Subscription {
     unavailable,  ///< The process can have no inotify instance.
   };
 
-  /// Watches the names in the directory, and the closing of one file in it (0: none).
+  /// Watches the names in the directory, and the closing of one file in it, or of none if that is 0.
   State watch(FileId directory, int descriptor, std::uint64_t newest);
 
-  /// Wakes this waker when something happens; nullptr: none.
+  /// Wakes this waker when something happens. With nullptr it wakes nobody.
   void wake(Waker* waker);
 
-  /// Whether a file was closed by one who could write, since last asked.
+  /// Whether a process that could write has closed a file since this was last asked.
   bool took_close();
 
  private:

@@ -219,8 +219,8 @@ std::optional<Error> Client::check_topic(std::chrono::milliseconds within, bool&
   const auto owner = owned<rd_kafka_metadata_destroy>(found);
   if (code) {
     // A listener that wants TLS just closes the connection, and no event tells of it.
-    const auto error = explained(code, "asking " + target_.brokers + " for topic " + target_.topic +
-                                           ", without an answer. If a broker runs there, its listener may want another "
+    const auto error = explained(code, "no broker at " + target_.brokers + " answered for topic " + target_.topic +
+                                           ". If a broker runs there, its listener may want another "
                                            "security.protocol");
     return take_trouble(&error);
   }
@@ -239,8 +239,8 @@ std::optional<Error> Client::check_topic(std::chrono::milliseconds within, bool&
 void Client::unsubscribe() {
   rd_kafka_unsubscribe(rk_);
   rd_kafka_assign(rk_, nullptr);
-  // That was the answer to every rebalance told so far. A second answer while the group ends would get no reply, and
-  // rd_kafka_assign() waits for one without a limit: librdkafka empties its queue then.
+  // That was the answer to every rebalance told so far. A second answer while the group ends would get no reply,
+  // because librdkafka empties its queue then. rd_kafka_assign() waits for a reply without a limit.
   while (next_event()) {
   }
 }

@@ -23,9 +23,9 @@
 
 namespace tenure::kafka {
 
-/// The error of an answer; if it has none, the first error of its partitions.
+/// Returns the error of an answer. If the answer has none, returns the first error of its partitions.
 rd_kafka_resp_err_t error_of(rd_kafka_resp_err_t code, const rd_kafka_topic_partition_list_t* list);
-/// True if partition 0 of the topic is in the list: whoever is assigned it is its owner.
+/// True if partition 0 of the topic is in the list. Its owner is the member to which it is assigned.
 bool has_owner_partition(const rd_kafka_topic_partition_list_t* list, const std::string& topic);
 /// The same for a member's assignment as a coordinator tells it, in the bytes of the consumer protocol.
 bool assigns_owner_partition(std::string_view assignment, std::string_view topic);
@@ -50,8 +50,8 @@ class Client {
     std::string text;
   };
   std::optional<Event> next_event();
-  /// A call's result. Where its error knows less, it is replaced by what the client said of itself: a password, a
-  /// certificate, a broker that is gone. Takes the events. The client's last word stands until a call succeeds.
+  /// A call's result. What the client said of itself (a password, a certificate, a broker that is gone) replaces an
+  /// error that says less. This takes the events in. The client's last word stands until a call succeeds.
   template <class T>
   Result<T> with_reason(Result<T> result) {
     auto error = take_trouble(result ? nullptr : &result.error());
@@ -67,7 +67,7 @@ class Client {
   rd_kafka_resp_err_t commit(std::uint64_t id, int partition, const Commit& commit);
   Result<std::vector<std::optional<Commit>>> committed(int partitions, std::chrono::milliseconds within);
   int generation() const;
-  /// The owner of partition 0, whoever it is; nothing while there is none.
+  /// Returns the owner of partition 0, candidate or not, or nothing while there is none.
   Result<std::optional<PartitionOwner>> owner(std::chrono::milliseconds within);
   /// Wakes the client's main loop, which sends no more than a heartbeat in 500 ms by itself.
   void nudge() const;
@@ -92,8 +92,8 @@ class Client {
   std::optional<Event> trouble_;
 };
 
-/// A client that joins no group, and reads what it keeps. Throws std::invalid_argument, redacted, if
-/// librdkafka refuses.
+/// A client that joins no group, and reads what the group keeps. Throws std::invalid_argument, redacted, if librdkafka
+/// refuses its properties.
 std::shared_ptr<Client> make_observer(const Options& options, const std::string& group,
                                       const std::shared_ptr<ClosableLog>& log);
 

@@ -11,8 +11,8 @@
 
 namespace tenure::kafka {
 
-/// Where the lines of an election and of its handles go, without secrets. Outlives every handle, but not the user's
-/// interest in it. Any thread may call it.
+/// The lines of an election and of its handles go here, without secrets. It outlives every handle. close() ends the
+/// use of the user's log. Any thread may call it.
 class ClosableLog {
  public:
   explicit ClosableLog(const Options& options);

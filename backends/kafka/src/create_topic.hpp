@@ -11,8 +11,8 @@
 
 namespace tenure::kafka {
 
-/// Creates a topic by a handle of its own: the admin calls must not meet a candidate's. Blocks for 5 s at most. Throws
-/// std::runtime_error, redacted, if librdkafka refuses the properties.
+/// Creates a topic by a handle of its own, so that admin calls never meet a candidate's handle. It blocks for 5 s at
+/// most. Throws std::runtime_error, redacted, if librdkafka refuses the properties.
 std::optional<Error> create_topic(const Properties& properties, const Target& target, const CreateTopic& how,
                                   ClosableLog& log);
 

@@ -100,8 +100,7 @@ std::string reading_failed(rd_kafka_resp_err_t code) {
     case RD_KAFKA_RESP_ERR__TIMED_OUT:
     case RD_KAFKA_RESP_ERR__WAIT_COORD:
     case RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE:
-      return what +
-             ": no answer from a coordinator of the group. A new cluster has none until as many brokers run as " +
+      return what + ": no coordinator of the group answered. A new cluster has none until as many brokers run as " +
              "offsets.topic.replication.factor says (3 by default)";
     default: return what;
   }

@@ -6,9 +6,9 @@
 #include <string>
 
 #include <tenure/error.hpp>
+#include <tenure/kit/security.hpp>
 
 #include "group.hpp"
-#include "settings.hpp"
 
 namespace tenure::kafka {
 

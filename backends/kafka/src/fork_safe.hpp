@@ -5,8 +5,9 @@
 
 namespace tenure::kafka {
 
-/// Nobody holds it while the process is forked, so that a child finds it free and what it guards whole. Never
-/// destroyed: threads may still run while statics are torn down. REQUIRES: held for moments; no fork meanwhile.
+/// Nobody holds this lock while the process is forked, so that a child finds it free and what it guards whole. It is
+/// never destroyed, because threads may still run while statics are destroyed. REQUIRES: it is held for moments only,
+/// and nobody forks meanwhile.
 std::mutex& fork_safe_mutex();
 
 }  // namespace tenure::kafka

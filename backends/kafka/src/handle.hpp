@@ -8,8 +8,8 @@
 
 namespace tenure::kafka {
 
-/// The caller owns it. `events`: RD_KAFKA_EVENT_..., told by a queue. Throws std::runtime_error, redacted, if
-/// librdkafka refuses. REQUIRES: `log` outlives it.
+/// Makes a handle, which the caller owns. `events` is a set of RD_KAFKA_EVENT_..., which a queue tells. Throws
+/// std::runtime_error, redacted, if librdkafka refuses. REQUIRES: `log` outlives the handle.
 rd_kafka_t* make_handle(rd_kafka_type_t type, const Properties& properties, ClosableLog& log, int events = 0);
 
 }  // namespace tenure::kafka

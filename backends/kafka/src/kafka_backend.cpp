@@ -8,6 +8,7 @@
 #include <variant>
 
 #include <tenure/kit/names.hpp>
+#include <tenure/kit/store.hpp>
 
 #include "settings.hpp"
 #include "step_down.hpp"
@@ -78,10 +79,7 @@ std::optional<Error> KafkaBackend::request_step_down(const std::string& by, cons
 bool KafkaBackend::forked() const { return ::getpid() != made_by_; }
 
 Error KafkaBackend::unanswered(const Limit& limit) const {
-  if (forked())
-    return {Fault::misconfigured,
-            "kafka: this process was forked from the one that opened the backend, so it cannot use that backend. Open "
-            "another one in this process"};
+  if (forked()) return forked_child("the backend of Kafka");
   return {Fault::timed_out,
           limit.stop.stop_requested() ? "the caller ended the call" : "the call's limit passed before an answer came"};
 }

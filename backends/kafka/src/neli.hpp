@@ -102,8 +102,8 @@ class Neli {
 
   explicit Neli(Config config);
 
-  /// REQUIRES: `now` never falls from one fact to the next. `unix_ms` is a label, and the least token where no record
-  /// of ours stands.
+  /// REQUIRES: `now` never falls from one fact to the next. `unix_ms` is a label. Where no record of ours stands, it
+  /// is also the least token.
   std::vector<Effect> on(const Fact& fact, Time now, std::int64_t unix_ms);
 
   /// When fact::Elapsed is due at the latest.

@@ -10,8 +10,8 @@
 
 namespace tenure::kafka {
 
-/// One thread per process; a child of fork has its own. When the process ends, the thread has three seconds to finish.
-/// Whatever comes later is done by its caller.
+/// A process has one such thread, and a child of fork has its own. When the process ends, the thread has three seconds
+/// to finish. What comes later is done by its caller.
 class Reaper {
  public:
   /// Throws std::system_error if threads or descriptors have run out. So ask for it when a backend is made, not when

@@ -115,8 +115,8 @@ RecordView::Time RecordView::claimable_at(Time assigned_at, int generation) cons
   if (seen_->suspect) return lease_over;
   if (seen_->commit) return free() ? at_once : lease_over;
   if (generation == 1 && !ever_seen_ && !first_claim_waits_) return at_once;
-  // Nobody leads by a claim from before. While our handle is in the group, a record can be taken from it by deletion of
-  // the topic only: who has to reckon with that waits from every assignment.
+  // Nobody leads by a claim from before. While our handle is in the group, only deletion of the topic can take a
+  // record from the group. Those who expect such a deletion wait from every assignment.
   return (first_claim_waits_ ? assigned_at : absent_since_.value_or(assigned_at)) + longest_lease_;
 }
 

@@ -50,7 +50,7 @@ class RecordView {
   Sight sight(Time now) const;
   /// When partition 0's owner may claim; Time::min() is at once. REQUIRES: a read was believed since this assignment.
   Time claimable_at(Time assigned_at, int generation) const;
-  /// The token of a claim. Nothing if there is none: the offset is the largest that there can be.
+  /// Returns the token of a claim, or nothing if the offset is already the largest that there can be.
   std::optional<Token> next_token(Token tried, std::int64_t unix_ms) const;
 
  private:

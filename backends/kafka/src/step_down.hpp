@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request to step down, from whoever is no candidate. The README of this room has the rule, number 20.
+// A request to step down, from a process that need not be a candidate. The README of this room has the rule, number 20.
 #pragma once
 #include <optional>
 
@@ -8,8 +8,8 @@
 
 namespace tenure::kafka {
 
-/// Asks whoever leads now, by handles of its own: who only asks takes no part. The request's token is found here.
-/// REQUIRES: completed options. Throws if no handle can be made.
+/// Asks the present leader to step down, by handles of its own, because a process that only asks takes no part. It
+/// finds the request's token itself. REQUIRES: the options are completed. Throws if no handle can be made.
 std::optional<Error> ask_to_step_down(const Options& options, const StepDown& request, const Limit& limit);
 
 }  // namespace tenure::kafka

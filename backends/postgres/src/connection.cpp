@@ -94,7 +94,7 @@ std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
   drop();
   try {
     if (!attempt.step("postgres (" + settings_.target + ")", "resolving, TCP, TLS, password"))
-      return Error{Fault::unreachable, "postgres" + where_ + ": not connected, for the store is closed"};
+      return Error{Fault::unreachable, "postgres" + where_ + ": it is not connected, because the store is closed"};
     connection_ = std::make_unique<pqxx::connection>(settings_.conninfo_within(attempt.patience()));
     where_ = place(*connection_);
     std::optional<Error> error;
@@ -176,8 +176,8 @@ std::string Connection::execution(const std::string& name, const std::vector<std
 
 pqxx::result Connection::execute(const Statement& statement) {
   pqxx::nontransaction transaction(*connection_);
-  // libpqxx 6 executes what it has prepared itself, a round trip each.
-  // Not by exec(), which in libpqxx 6.4 loses the memory of a result when the connection breaks.
+  // libpqxx 6 itself executes what it has prepared, with one round trip each.
+  // We do not use exec(): in libpqxx 6.4 it loses the memory of a result when the connection breaks.
   if (const auto known = prepared_.find(statement.text); known != prepared_.end()) {
     const auto text = execution(known->second, statement.values);
 #if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 710
@@ -247,10 +247,10 @@ Connection::Wait Connection::await_news(CallThread::Socket& socket, const std::f
 
 Error Connection::failed(const std::exception& thrown) {
   const auto sqlstate = sqlstate_of(thrown);
-  if (sqlstate == "0A000") drop();  // A prepared statement that the table has outgrown.
+  if (sqlstate == "0A000") drop();  // The table was altered after the statement was prepared.
   if (!connection_ || connection_->is_open()) return explained(sqlstate, thrown.what(), settings_, where_);
   drop();
-  // libpqxx 6 keeps the server's parting words to itself.
+  // libpqxx 6 does not tell the server's last words.
   if (!sqlstate.starts_with("57P")) return explained("08003", "the connection broke", settings_, where_);
   return explained(sqlstate, thrown.what(), settings_, where_);
 }

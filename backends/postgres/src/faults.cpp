@@ -10,9 +10,9 @@
 namespace tenure::postgres {
 namespace {
 
-/// Of 55P03, if the server names a tuple of the table's, which it does not for other locks.
+/// The remedy for 55P03, if the server names a tuple of the table. For other locks it names none.
 constexpr std::string_view row_lock = "55P03 row";
-/// What TLS was refused for; the server has no codes for it.
+/// These say why TLS was refused, for which the server has no codes.
 constexpr std::string_view no_tls_asked = "28000 tls", unknown_authority = "08006 authority",
                            another_name = "08006 name", no_tls_there = "08006 tls";
 
@@ -65,8 +65,9 @@ constexpr std::array meanings{
             "the network broke it, or the server stopped or ended the session: idle_session_timeout, an administrator"},
     Meaning{unknown_authority, Fault::unreachable,
             "sslrootcert must name a file with the certificate of the authority that signed the server's"},
-    Meaning{another_name, Fault::unreachable,
-            "connect by a name that the certificate has (host; hostaddr may give its address), or have it made anew"},
+    Meaning{
+        another_name, Fault::unreachable,
+        "connect by a name that the certificate has (host; hostaddr may give its address), or renew the certificate"},
     Meaning{no_tls_there, Fault::unreachable,
             "set ssl = on at the server; if it is on, another server answers at this address"},
     Meaning{"08", Fault::unreachable, ""},
@@ -85,8 +86,8 @@ struct Phrase {
   std::string_view text, sqlstate;
 };
 
-/// For a refused connection libpq tells no code, but the server's words. In another language than English they are
-/// shown, and taken as a server that cannot be reached.
+/// For a refused connection libpq tells no code, but the server's words. If these are in another language than
+/// English, they are shown, and the server counts as unreachable.
 constexpr std::array phrases{
     Phrase{"password authentication failed", "28P01"},
     Phrase{"no password supplied", "28P01"},
@@ -121,7 +122,7 @@ std::string_view guessed(std::string_view text) {
 std::string sqlstate_of(const std::exception& thrown) {
   if (const auto* sql = dynamic_cast<const pqxx::sql_error*>(&thrown); sql && !sql->sqlstate().empty())
     return sql->sqlstate();
-  // For some libpqxx 6 has types instead.
+  // For some errors libpqxx 6 has types and no codes.
   if (dynamic_cast<const pqxx::insufficient_privilege*>(&thrown)) return "42501";
   if (dynamic_cast<const pqxx::insufficient_resources*>(&thrown)) return "53000";
   if (dynamic_cast<const pqxx::serialization_failure*>(&thrown)) return "40001";
@@ -138,7 +139,7 @@ Error explained(std::string_view sqlstate, std::string_view text, const Settings
   if (sqlstate == "55P03" && text.find(table.name.substr(table.name.find('.') + 1)) != text.npos) sqlstate = row_lock;
   const auto& meaning = *std::find_if(meanings.begin(), meanings.end(),
                                       [&](const Meaning& m) { return sqlstate.starts_with(m.sqlstate); });
-  // What follows repeats our own statement.
+  // The rest repeats our own statement.
   auto message = "postgres" + where + ": " + settings.redacted(text.substr(0, text.find("\nLINE ")));
   if (!meaning.remedy.empty())
     message += " (" +

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <memory>
 #include <stdexcept>
 
+#include <tenure/kit/c_handle.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/text.hpp>
 
@@ -30,11 +30,8 @@ bool identifier(std::string_view name) {
 
 /// libpq's message is not repeated: it quotes what it does not understand, and that can be a piece of a password.
 Pairs parsed(const std::string& conninfo) {
-  struct Free {
-    void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
-  };
   char* why = nullptr;
-  const std::unique_ptr<PQconninfoOption, Free> options(PQconninfoParse(conninfo.c_str(), &why));
+  const auto options = owned<PQconninfoFree>(PQconninfoParse(conninfo.c_str(), &why));
   PQfreemem(why);
   if (!options || conninfo.find('\0') != conninfo.npos)
     throw std::invalid_argument(
@@ -68,8 +65,8 @@ std::string effective(const Pairs& pairs, const std::string& key, const char* va
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("postgres: " + what); }
 
-/// libpq ends a password at the first '@', and takes what stands before a '/' for host and port. What is left of the
-/// password it would print as a host, a port or a database.
+/// libpq ends a password at the first '@', and takes what stands before a '/' for host and port. It would print the
+/// rest of the password as a host, a port or a database.
 void check_uri(std::string_view conninfo) {
   const auto begin = conninfo.find("://");
   if (!conninfo.starts_with("postgres") || begin == conninfo.npos) return;
@@ -93,11 +90,11 @@ std::vector<std::string> parts(const std::string& text, char separator) {
 }
 
 struct Server {
-  std::string name;     ///< What its certificate is compared with; may be empty.
-  std::string address;  ///< Where the connection leads, if not empty; else the name tells it.
+  std::string name;     ///< The certificate is compared with it. It may be empty.
+  std::string address;  ///< The connection leads there. If it is empty, the name tells where.
 };
 
-/// As far as conninfo and the environment tell. A service file may name others.
+/// These are the servers that conninfo and the environment name. A service file may name others.
 std::vector<Server> servers_of(const Pairs& pairs) {
   const auto names = parts(effective(pairs, "host", "PGHOST"), ',');
   const auto addresses = parts(effective(pairs, "hostaddr", "PGHOSTADDR"), ',');
@@ -134,7 +131,7 @@ void check_file(const Pairs& pairs, const std::string& key, const char* variable
   refuse(key + ": the file " + printable(file, 200) + " is not there, or cannot be read");
 }
 
-/// What libpq would refuse no sooner than it connects, and then repeat.
+/// Refuses what libpq would refuse only when it connects, and would then repeat.
 void check_values(const Pairs& pairs) {
   for (const auto& [key, variable] : {std::pair("host", "PGHOST"), std::pair("dbname", "PGDATABASE")})
     if (effective(pairs, key, variable).find("://") != std::string::npos)
@@ -180,9 +177,10 @@ std::string quoted_table(const std::string& table) {
   const auto name = dot == table.npos ? table : table.substr(dot + 1);
   const auto schema = dot == table.npos ? "" : table.substr(0, dot);
   if (!identifier(name) || (dot != table.npos && !identifier(schema)))
-    throw std::invalid_argument("postgres: table \"" + printable(table, 80) +
-                                "\": a name, or schema.name, each a letter or '_' and then at most 62 letters, digits "
-                                "or '_'");
+    throw std::invalid_argument(
+        "postgres: table \"" + printable(table, 80) +
+        "\" is no table's name; write NAME or SCHEMA.NAME, each of which begins with a letter or "
+        "'_', and has at most 62 further letters, digits or '_'");
   return schema.empty() ? '"' + name + '"' : '"' + schema + "\".\"" + name + '"';
 }
 

@@ -28,12 +28,12 @@ struct Schema {
 };
 
 struct Settings {
-  std::string conninfo;  ///< Key/value pairs: the user's, and what he left to us.
+  std::string conninfo;  ///< Key/value pairs: those of the user, and those that were left to us.
   std::string target;    ///< "host:port/database" as far as it is known before connecting, for messages.
   bool own_timeout{};    ///< The user says how long a connect may take.
   Schema schema;
   Redactor without_secrets;
-  std::vector<std::string> unverified_hosts;  ///< Reached over a network, and TLS verifies nothing.
+  std::vector<std::string> unverified_hosts;  ///< The hosts that are reached over a network while TLS verifies nothing.
 
   /// The table that a message is about, as far as it names one; else the first.
   const Table& table(std::string_view message = {}) const;
@@ -45,7 +45,7 @@ struct Settings {
   std::string redacted(std::string_view text) const;
 };
 
-/// `called`: how the server is to know the connection, unless conninfo says so.
+/// By the name `called` the server knows the connection, unless conninfo sets another one.
 /// Throws std::invalid_argument for what can never work.
 Settings settings_of(const Options& options, const std::string& called = "tenure");
 

@@ -12,7 +12,7 @@
 
 namespace tenure::postgres {
 
-/// What goes with every write.
+/// The values that go with every write.
 struct Writing {
   const std::string& table;     ///< Quoted.
   const std::string& election;  ///< A bytea literal.
@@ -23,11 +23,11 @@ struct Writing {
 /// Answers one row.
 Statement reading(const std::string& table, const std::string& election);
 
-/// Answers one row if it was applied, else none.
+/// It answers one row if it was applied, and no row otherwise.
 Statement replacing(const Writing& writing, const std::optional<Expected>& expected, const Record& next);
 
-/// The version that a release left behind, from what replacing() notifies of it. Nothing: there may be other news, or
-/// somebody else said something.
+/// Returns the version that a release left behind, from what replacing() notifies of it. Returns nothing for any other
+/// text: there may be other news, or somebody else said something.
 std::optional<Version> released_by(std::string_view notice);
 
 /// Answers nothing.

@@ -18,9 +18,10 @@ namespace {
 using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 
-constexpr Clock::Duration wait_precision = milliseconds(110);  // servers look ten times a second whether a WAIT is over
+/// A server checks ten times a second whether a WAIT is over.
+constexpr Clock::Duration wait_precision = milliseconds(110);
 
-/// The value of "name:value\r\n" in what INFO tells.
+/// Returns the value of "name:value\r\n" in INFO's answer.
 std::string_view info_field(std::string_view info, std::string_view name) {
   const auto line = "\n" + std::string(name) + ":";
   const auto at = info.find(line);
@@ -74,7 +75,7 @@ std::optional<Error> Connection::connect_once(CallThread::Attempt& attempt) {
 
 std::optional<Error> Connection::begin(CallThread::Attempt& attempt, const char* step) {
   ended_ = !attempt.step(wire_->name(), step, wire_->descriptor());
-  return ended_ ? std::optional(wire_->broken("not connected, for the store is closed")) : std::nullopt;
+  return ended_ ? std::optional(wire_->broken("it is not connected, because the store is closed")) : std::nullopt;
 }
 
 std::optional<Error> Connection::secure(CallThread::Attempt& attempt) {
@@ -107,7 +108,7 @@ std::optional<Error> Connection::shake_hands(CallThread::Attempt& attempt) {
 std::optional<Error> Connection::check_role(const Reply& reply) const {
   if (reply.is_error()) return explained(reply);
   if (!reply.list.empty() && reply.list[0].text == "master") return std::nullopt;
-  return wire_->broken("is not a master, although a Sentinel says so; a fail-over is under way");
+  return wire_->broken("it is not a master, although a Sentinel says so; a fail-over is under way");
 }
 
 /// Two servers that know nothing of each other would elect two leaders.
@@ -117,8 +118,8 @@ std::optional<Error> Connection::check_cluster(const Reply& reply) const {
   return Error{Fault::misconfigured, wire_->name() + " is not a node of a cluster; name one server, or its Sentinels"};
 }
 
-/// Records never expire, so that only the allkeys-* policies may evict one. That costs its leader the lead, and the
-/// election a term: no reason to refuse a server that others have set up.
+/// Records never expire, so only the allkeys-* policies may evict one. That costs its leader the lead, and the
+/// election a term. It is no reason to refuse a server that others have set up.
 std::optional<Error> Connection::check_memory(const Reply& reply) {
   if (reply.is_error() && code_of(reply.text) != "NOPERM") return explained(reply);
   const auto& info = reply.text;  // where it is forbidden it tells nothing
@@ -203,7 +204,7 @@ std::optional<Error> Connection::subscribe(const std::string& channel) {
   }
   auto error = !answer              ? answer.error()
                : answer->is_error() ? explained(*answer)
-                                    : wire_->broken("an unexpected answer to SUBSCRIBE");
+                                    : wire_->broken("it gave an unexpected answer to SUBSCRIBE");
   drop();
   return error;
 }

@@ -47,17 +47,17 @@ class Connection final : public CallThread::Connection {
   /// `follow` it. Nothing: another server has the record, and the next call goes there.
   Result<std::optional<Reply>> run(const Call& call, bool follow);
 
-  /// Whether as many replicas as the options ask for have what was written on this connection.
+  /// Whether as many replicas as the options demand have what was written on this connection.
   std::optional<Error> await_replicas(Clock::Time until);
 
   /// Listens to the channel from now on.
   std::optional<Error> subscribe(const std::string& channel);
   bool subscribed() const { return subscribed_; }
 
-  /// The next message; an error ends the subscription. Nothing: its call is to return.
+  /// Returns the next message, or nothing if its call is to return. An error ends the subscription.
   Result<std::optional<std::string>> next_message(CallThread::Socket& socket);
 
-  /// What people should hear of, said once. REQUIRES: nothing runs on the thread.
+  /// Returns once what people should hear of. REQUIRES: nothing runs on the thread.
   std::optional<std::string> take_warning() { return std::exchange(warning_, std::nullopt); }
 
  private:
@@ -81,11 +81,11 @@ class Connection final : public CallThread::Connection {
   const std::optional<Address> master_;
   std::optional<Wire> wire_;
   bool ready_{}, subscribed_{};
-  bool ended_{};               ///< The attempt: no server is to be tried any more.
+  bool ended_{};               ///< The attempt tries no further server.
   Address at_;                 ///< Where `wire_` leads.
   std::optional<Address> to_;  ///< Where a cluster sent us.
-  bool asking_{};              ///< There for a slot that is still on its way.
-  std::size_t seed_{};         ///< Which of the servers is next.
+  bool asking_{};              ///< We are at that server for a slot that is still on its way.
+  std::size_t seed_{};         ///< The number of the server that is tried next.
   std::optional<std::string> warning_;
   std::string policy_;  ///< That was warned of.
 };

@@ -8,7 +8,7 @@
 
 namespace tenure::redis {
 
-/// Throws as from_url(); what the query holds beside `keys` is refused.
+/// Throws as from_url() does. It refuses everything in the query that is not one of `keys`.
 Options from(Url url);
 
 /// Throws std::invalid_argument naming the field that can never work.

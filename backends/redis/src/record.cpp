@@ -19,9 +19,9 @@ using std::chrono::milliseconds;
 const Script read_script{R"(return {redis.call('TIME'), redis.call('HGETALL', KEYS[1])})",
                          "2cdb940b1abbfe65fc245643c66bb6abad88f684"};
 
-// A server out of memory refuses no script that has begun to write, and here that is by removing: only the first claim
-// of an election needs memory.
-// Who may not PUBLISH still elects; waiting candidates then look when the lease ends.
+// A server out of memory refuses no script that has begun to write. This one begins by removing, so only the first
+// claim of an election needs memory.
+// A user who may not PUBLISH still elects; waiting candidates then look when the lease ends.
 const Script swap_script{R"(local key, expected, token, beat, released = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local stands = redis.call('HMGET', key, 'token', 'beat', 'released')
 local apply = false
@@ -126,7 +126,7 @@ Result<Read> read_of(const Reply& time, const Reply& hash, const std::string& ke
                                      ", and this release knows format " + std::to_string(format_version) +
                                      " only; use the release that wrote it"};
   record.released = reader.integer<int>("released", 0, 1) != 0;
-  record.term = milliseconds(reader.integer<std::int64_t>("term_ms", 0, milliseconds(longest_term).count()));
+  record.term = milliseconds(reader.integer<std::int64_t>("term_ms", 0, milliseconds(longest_stored_term).count()));
   record.asked = Clock::Duration(reader.integer<std::int64_t>("asked_ns", 0, INT64_MAX));
   record.written_ms = reader.integer<std::int64_t>("written_ms", 0, INT64_MAX);
   record.holder = reader.text("holder", max_candidate_bytes);
@@ -134,7 +134,7 @@ Result<Read> read_of(const Reply& time, const Reply& hash, const std::string& ke
   record.address = reader.text("address", max_candidate_bytes);
   take_step_down(reader, out);
   if (reader.all_right() && reader.empty()) return out;
-  // Somebody else wrote to it. It counts as a version, and whoever claims writes it anew.
+  // Somebody else wrote to it. It counts as a version, and a claim writes it anew.
   Record bare;
   bare.token = record.token;
   bare.beat = record.beat;

@@ -20,14 +20,14 @@ inline constexpr int format_version = 1;
 std::vector<std::string> swap_arguments(const std::optional<Expected>& expected, const Record& next);
 std::vector<std::string> step_down_arguments(const StepDown& request);
 
-/// `key` is for messages. What is no answer of the script's is Fault::corrupt.
+/// `key` is for messages. Fault::corrupt says that the answer is not one of the script.
 Result<Read> read_of(const Reply& reply, const std::string& key);
 Result<Swap> swap_of(const Reply& reply, const std::string& key);
 
 std::optional<Error> step_down_kept(const Reply& reply, const std::string& key);
 
-/// What swap_script publishes: "token beat" of a new tenure, "token beat released" of a release. Nothing: a message of
-/// another release's or of somebody else's, which says no more than that there may be news.
+/// Reads what swap_script publishes: "token beat" of a new tenure, "token beat released" of a release. Returns nothing
+/// for a message of another kind of release or of somebody else. Such a one only says that there may be news.
 struct Notice {
   Version version;
   bool released{};

@@ -28,7 +28,7 @@ constexpr Meaning meanings[] = {
     {"OOM", Fault::misconfigured, "it has no memory left; raise maxmemory or remove data"},
     {"NOAUTH", Fault::forbidden,
      "it requires a password; set password (and user), or for a Sentinel sentinel_password (and sentinel_user)"},
-    {"WRONGPASS", Fault::forbidden, "user or password is wrong"},
+    {"WRONGPASS", Fault::forbidden, "the user or the password is wrong; set them as the server's ACL has them"},
     {"NOPERM", Fault::forbidden, "the user lacks a permission; <tenure/redis.hpp> lists the ACL it needs"},
     {"DENIED", Fault::forbidden, "it is in protected mode, open to loopback only; give it a password"},
     {"CLUSTERDOWN", Fault::unreachable, "its cluster is down, or does not serve all slots"},
@@ -82,7 +82,7 @@ Error explained(std::string_view error, const std::string& where, bool quote) {
   if (says("max number of clients"))
     return {Fault::unreachable, where + " has as many clients as its maxclients allows"};
   if (says("DB index") || says("SELECT is not allowed"))
-    return {Fault::misconfigured, where + " has no such database; a cluster has 0 only"};
+    return {Fault::misconfigured, where + " has no such database; a cluster has only database 0"};
   if (says("unknown command") || says("wrong number of arguments") || says("unknown subcommand"))
     return {Fault::misconfigured,
             where + " does not support a required command; use Redis 6 or newer, with no command renamed"};

@@ -25,8 +25,8 @@ struct Reply {
 /// "WRONGTYPE" of "WRONGTYPE Operation against..."; Redis 6 puts a script's own error behind words of its own.
 std::string_view code_of(std::string_view error);
 
-/// What a server's error means, with the remedy. `where`: "redis 127.0.0.1:6379". `quote`: an unknown error may be
-/// repeated. Some servers repeat what they were sent, so not where that was a password.
+/// Says what a server's error means, with the remedy. `where` is like "redis 127.0.0.1:6379". If `quote` is true, an
+/// unknown error may be repeated. Some servers repeat what they were sent, so it is false where that was a password.
 Error explained(std::string_view error, const std::string& where, bool quote);
 
 std::optional<int> port_of(std::string_view text);
@@ -34,9 +34,9 @@ std::optional<int> port_of(std::string_view text);
 /// Where a cluster sends us.
 struct Redirection {
   Address to;
-  bool ask{};  ///< For this command only: the slot is on its way there.
+  bool ask{};  ///< It holds for this command only, because the slot is still on its way there.
 };
-/// `from`: who said so, and is meant where no host is named.
+/// `from` is the server that said so. It is meant if no host is named.
 std::optional<Redirection> redirection(const Reply& reply, const std::string& from);
 
 }  // namespace tenure::redis

@@ -35,7 +35,7 @@ using std::chrono::seconds;
 constexpr Clock::Duration connect_patience = seconds(2), answer_patience = seconds(1),
                           read_patience = milliseconds(100);
 constexpr Clock::Duration first_pause = milliseconds(50), longest_pause = seconds(2);
-/// Shows that a connection still leads to somebody who would announce.
+/// Shows that a connection still leads to a Sentinel that would announce a new master.
 constexpr Clock::Duration ask_every = seconds(5), ask_the_unheard_every = seconds(1);
 
 Time now() { return boot_clock().now(); }
@@ -55,14 +55,14 @@ std::optional<Switch> switch_of(const std::string& message) {
 }  // namespace
 
 struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
-  /// What one of them said. Guarded by the mutex.
+  /// What one Sentinel said. The mutex guards it.
   struct Said {
     std::optional<Address> master;
     Time as_of{Time::min()};  ///< When it was asked that.
-    bool away{};              ///< Was tried, and cannot be asked.
+    bool away{};              ///< We tried it, and it cannot be asked.
     std::optional<Error> error;
   };
-  /// Made by a thread that ends with that, since nothing ends a name resolution.
+  /// What a thread made, which ends then. It has a thread of its own, since nothing ends a name resolution.
   struct Made {
     std::size_t which{};
     std::unique_ptr<Wire> asks, listens;
@@ -88,7 +88,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
   const Options options;
   const std::string client;
   const int event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  const std::unique_ptr<Waker> waker{boot_clock().make_waker()};  ///< The caller's, where its clock is the real one.
+  const std::unique_ptr<Waker> waker{boot_clock().make_waker()};  ///< The caller's waker, if its clock is the real one.
 
   std::mutex mutex;
   std::vector<Said> said;
@@ -110,7 +110,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
 
   // ---- judging; the mutex is held ----
 
-  /// By what was asked at `since` or later. Nothing: not known yet.
+  /// Judges by what was asked at `since` or later. Returns nothing if that is not known yet.
   std::optional<Result<Address>> judge(Time since) const {
     std::vector<Address> named;
     std::optional<Error> error;
@@ -130,7 +130,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
     return error.value_or(Error{Fault::unreachable, "no Sentinel answers"});
   }
 
-  /// What is left is told of it by the caller, with no lock held.
+  /// By the returned source the caller tells those who use the old master, with no lock held.
   std::stop_source move(const Address& to) {
     if (master == to) return std::stop_source(std::nostopstate);
     const bool first = !master;
@@ -293,7 +293,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
       one.error = Error{Fault::misconfigured, link.asks->name() + " knows no master named \"" +
                                                   printable(options.master) + "\"; set the name it monitors"};
     else
-      one.error = link.asks->broken("names no address for the master");
+      one.error = link.asks->broken("it names no address for the master");
     const auto judged = judge(wanted);
     auto left = judged && *judged ? move(**judged) : std::stop_source(std::nostopstate);
     if (caller) caller->wake();

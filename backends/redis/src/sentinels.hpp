@@ -13,11 +13,11 @@
 
 namespace tenure::redis {
 
-/// Listens to +switch-master of each Sentinel and asks them all, on a thread of its own, so that a Sentinel's trouble
-/// holds up nobody. An announcement is followed at once; of answers the majority counts: of all Sentinels, or where
-/// some are away, of those that answer.
+/// Listens to +switch-master of each Sentinel and asks them all. It does so on a thread of its own, so that a
+/// Sentinel's trouble holds nobody up. An announcement is followed at once. Of answers the majority counts: that of
+/// all Sentinels, or of those that answer if some are away.
 ///
-/// REQUIRES: one caller at a time.
+/// REQUIRES: there is one caller at a time.
 class Sentinels {
  public:
   struct Named {
@@ -25,13 +25,13 @@ class Sentinels {
     std::stop_token moved;  ///< Requested once they name another.
   };
 
-  /// `client`: what CLIENT SETNAME calls us.
+  /// `client` is our name in CLIENT LIST.
   Sentinels(const Options& options, std::string client);
   ~Sentinels();
   Sentinels(const Sentinels&) = delete;
   Sentinels& operator=(const Sentinels&) = delete;
 
-  /// By answers to what was asked at `since` (boot_clock()) or later; Clock::Time::min(): by the newest there are.
+  /// Judges by answers to what was asked at `since` (boot_clock()) or later. With Clock::Time::min() the newest count.
   Result<Named> master(Clock::Time since, const Limit& limit);
 
   /// The master did not answer: what was said before is not relied upon any more.
@@ -40,13 +40,13 @@ class Sentinels {
   /// As last named, whether one still answers or not.
   std::optional<Named> known();
 
-  /// Asks them all, and waits for nothing; returns since when.
+  /// Asks them all, waits for nothing, and returns when it asked.
   Clock::Time ask();
 
-  /// As tenure::wait_out(), without a descriptor of its own where the limit's clock is boot_clock().
+  /// As tenure::wait_out(). It needs no descriptor of its own if the limit's clock is boot_clock().
   void wait_out(const Limit& limit);
 
-  /// What people should hear of, said once.
+  /// Returns once what people should hear of.
   std::optional<std::string> take_warning();
 
  private:

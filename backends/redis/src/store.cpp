@@ -42,9 +42,9 @@ Result<Read> Store::read(const Limit& limit) {
   return found;
 }
 
-/// A claim is made where the Sentinels say during that very attempt that the master is: a master that was replaced
-/// while it stood still does not know. A renewal is not, or an outage of the Sentinels would end tenures. Of a far
-/// store the attempt began with a read, in the call before.
+/// A claim needs a Sentinel's word, during that very attempt, that this is the master. A master that stood still while
+/// it was replaced does not know of it. A renewal needs no such word, or an outage of the Sentinels would end tenures.
+/// For a far store the attempt began with a read, in the call before.
 Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, const Record& next, const Limit& limit) {
   const auto now = boot_clock().now();
   const auto attempt = std::max(std::exchange(attempt_, std::nullopt).value_or(now), now - longest_attempt);

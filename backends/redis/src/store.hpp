@@ -16,7 +16,7 @@ namespace tenure::redis {
 
 class Store final : public ConditionalStore {
  public:
-  /// `candidate`: for CLIENT LIST; may be empty.
+  /// `candidate` is for CLIENT LIST. It may be empty.
   Store(const Options& options, const std::string& election, const std::string& candidate, Log log);
 
   Result<Read> read(const Limit& limit) override;

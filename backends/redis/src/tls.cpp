@@ -8,7 +8,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 
-#include <memory>
+#include <tenure/kit/c_handle.hpp>
 #endif
 
 namespace tenure::redis {
@@ -30,15 +30,13 @@ std::string reason() {
   return text ? text : "no reason given";
 }
 
-using Settings = std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)>;
-
 /// Trusts ca_file, or the system's authorities.
 bool trust(SSL_CTX* settings, const std::string& ca_file) {
   return (ca_file.empty() ? SSL_CTX_set_default_verify_paths(settings)
                           : SSL_CTX_load_verify_locations(settings, ca_file.c_str(), nullptr)) == 1;
 }
 
-/// As an address if it is one: certificates tell the two apart.
+/// Expects an address if `host` is one, else a name: certificates tell the two apart.
 bool expect(SSL* ssl, const std::string& host) {
   if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1) return true;
   return SSL_set1_host(ssl, host.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, host.c_str()) == 1;
@@ -49,7 +47,7 @@ bool expect(SSL* ssl, const std::string& host) {
 std::optional<std::string> secure(redisContext& context, const Options& options, const std::string& host) {
   if (!options.tls || context.privctx != nullptr) return std::nullopt;
   ERR_clear_error();
-  const Settings settings(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+  const auto settings = owned<SSL_CTX_free>(SSL_CTX_new(TLS_client_method()));
   if (!settings || SSL_CTX_set_min_proto_version(settings.get(), TLS1_2_VERSION) != 1)
     return "TLS cannot be set up: " + reason();
   if (!trust(settings.get(), options.ca_file)) return "the authorities in ca_file cannot be read: " + reason();

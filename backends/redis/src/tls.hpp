@@ -9,8 +9,8 @@ struct redisContext;
 
 namespace tenure::redis {
 
-/// Shakes hands if the options ask for TLS and it has not been done. Chain and host name are verified, or it is an
-/// error: what is wrong.
+/// Shakes hands if the options ask for TLS and this was not done yet. It verifies chain and host name. An error says
+/// what is wrong.
 std::optional<std::string> secure(redisContext& context, const Options& options, const std::string& host);
 
 }  // namespace tenure::redis

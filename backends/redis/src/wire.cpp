@@ -2,7 +2,6 @@
 #include "wire.hpp"
 
 #include <fcntl.h>
-#include <hiredis/hiredis.h>
 #include <sys/time.h>
 
 #include <algorithm>
@@ -60,8 +59,6 @@ Reply value_of(const redisReply& raw) {
 }
 
 }  // namespace
-
-void CloseContext::operator()(redisContext* context) const { redisFree(context); }
 
 Error Wire::broken(const std::string& what) const { return {Fault::unreachable, name_ + ": " + printable(what)}; }
 
@@ -133,7 +130,7 @@ Result<std::optional<Reply>> Wire::next() {
   if (redisGetReplyFromReader(context_.get(), &raw) != REDIS_OK)
     return context_->err == REDIS_ERR_OOM ? too_much(most_.elements, "elements") : broken(context_->errstr);
   if (raw == nullptr) return std::nullopt;
-  const std::unique_ptr<redisReply, void (*)(void*)> reply(static_cast<redisReply*>(raw), freeReplyObject);
+  const auto reply = owned<freeReplyObject>(static_cast<redisReply*>(raw));
   received_ = 0;
   return value_of(*reply);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A connection to one server: commands out, replies back.
 #pragma once
+#include <hiredis/hiredis.h>
+
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,11 +11,10 @@
 
 #include <tenure/clock.hpp>
 #include <tenure/conditional_store.hpp>
+#include <tenure/kit/c_handle.hpp>
 #include <tenure/redis.hpp>
 
 #include "reply.hpp"
-
-struct redisContext;
 
 namespace tenure::redis {
 
@@ -45,10 +45,10 @@ class Wire {
   /// Blocks: resolves the name, and connects within `patience` to each of its addresses. TLS comes with secure().
   std::optional<Error> connect(const Address& to, Clock::Duration patience);
   std::optional<Error> connect(const std::string& socket, Clock::Duration patience);
-  /// TLS, if the options ask for it.
+  /// Begins TLS, if the options ask for it.
   std::optional<Error> secure(const Options& options, const std::string& host);
 
-  /// By when each read and write ends by itself; zero: never.
+  /// Each read and write ends by itself after this time, or never if it is zero.
   void set_patience(Clock::Duration patience);
 
   int descriptor() const;
@@ -58,7 +58,7 @@ class Wire {
   Result<Reply> receive();
   Result<Reply> ask(const Command& command);
 
-  /// The next reply that has come whole; nothing: fill() first.
+  /// Returns the next reply that has come as a whole. If it returns nothing, call fill() first.
   Result<std::optional<Reply>> next();
   std::optional<Error> fill();
 

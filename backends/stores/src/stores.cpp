@@ -75,7 +75,7 @@ Opened open(const Opening& opening) {
   const auto& name = *scheme;
   const auto found =
       std::find_if(std::begin(schemes), std::end(schemes), [&](const auto& s) { return s.name == name; });
-  // In "user:password@host" a user would be taken for a scheme.
+  // In "user:password@host" the user would be taken for a scheme.
   if (found == std::end(schemes)) refuse_unknown(name, opening.url.compare(name.size(), 3, "://") == 0);
   if (!found->open)
     refuse("the store \"" + name + "\" was left out of this build; configure it with -D" + std::string(found->option) +

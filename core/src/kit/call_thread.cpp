@@ -54,6 +54,7 @@
 #include <system_error>
 #include <tenure/kit/jitter.hpp>
 #include <tenure/kit/start_thread.hpp>
+#include <tenure/kit/store.hpp>
 #include <tenure/kit/wait.hpp>
 #include <utility>
 
@@ -411,10 +412,7 @@ bool CallThread::forked() const { return ::getpid() != made_by_; }
 
 /// A forked child is refused before any lock, which may have been held at the fork. Its descriptors are the parent's.
 std::optional<Error> CallThread::call(std::function<void(Socket&)> body, const Limit& limit) {
-  if (forked())
-    return Error{Fault::misconfigured,
-                 "this process was forked from the one that opened the store, whose connection it has no part in: open "
-                 "the store after the fork"};
+  if (forked()) return forked_child("the store");
   const auto own = &limit.clock == &boot_clock() ? nullptr : limit.clock.make_waker();
   return state_->call(std::move(body), own ? *own : *real_waker_, *real_waker_, limit);
 }

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
+#include <tenure/kit/store.hpp>
 #include <tenure/lock_table.hpp>
 #include <utility>
 
@@ -27,10 +28,7 @@ class LockTable final : public Backend {
 
   Answer acquire(const Limit& limit) override {
     // It would take its parent's record for its own, and the lead from it.
-    if (::getpid() != made_by_)
-      return Unknown{{Fault::misconfigured,
-                      "this process was forked from the one that opened the store, so it is no candidate: open the "
-                      "store after the fork"}};
+    if (::getpid() != made_by_) return Unknown{forked_child("the store")};
     contends_ = true;
     lost_race_ = false;
     const auto asked = limit.clock.now();

@@ -26,6 +26,7 @@
 
 #include "eventually.hpp"
 #include "no_descriptors.hpp"
+#include "within.hpp"
 
 namespace tenure {
 namespace {
@@ -33,9 +34,8 @@ namespace {
 using namespace std::chrono_literals;
 using test::eventually;
 using test::NoDescriptors;
+using test::within;
 using testing::HasSubstr;
-
-Limit within(Clock::Duration d, std::stop_token stop = {}) { return {boot_clock(), boot_clock().now() + d, stop}; }
 
 /// What a call returns whose limit of 30 ms passes after `reached`, however busy this machine is.
 template <class Call>

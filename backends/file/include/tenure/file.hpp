@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elections among the processes of one host, in a directory. No server, no library.
+// Elections among the processes of one host, in a directory. They need no server and no library.
 #pragma once
 #include <filesystem>
 #include <memory>
@@ -14,49 +14,50 @@
 
 namespace tenure::file {
 
-/// A backend of the election of that name, kept in a directory of its own below `directory`.
+/// Returns a backend of the election of that name. The election has a directory of its own below `directory`.
 ///
-/// When the leader's process dies, however it dies, the kernel tells the others: one of them leads a millisecond later.
-/// When it is only stopped, its term runs out first. Every tenure is one small file, which its leader keeps open and
-/// locked; nothing else is ever locked, so a process stopped anywhere holds up nobody.
+/// When the leader's process dies, in whatever way, the kernel tells the others, and one of them leads a few
+/// milliseconds later. When the leader is only stopped, its term runs out first. Each tenure is one small file, which
+/// its leader keeps open and locked. Nothing else is ever locked, so a process that is stopped anywhere blocks nobody.
 ///
-/// Where: a local file system with unnamed files (ext4, xfs, btrfs, f2fs, tmpfs, overlayfs from Linux 6.1
-/// on). Network file systems and FUSE are refused: the kernel cannot tell there that another host's process
-/// died. Containers may share an election through a bind-mounted directory. An overlayfs and the directory
-/// below it are told apart, and so are hosts, boots and time namespaces that meet on one disk: among those a
+/// Where: it needs a local file system with unnamed files: ext4, xfs, btrfs, f2fs, tmpfs, or overlayfs from Linux 6.1
+/// on. Network file systems and FUSE are refused, because the kernel cannot tell there that a process of another host
+/// died. Containers may share an election through a bind-mounted directory. A lock tells of a death only within one
+/// boot and one time namespace, and on one side of an overlayfs. Elsewhere, as where two hosts use one disk in turn, a
 /// dead leader's term runs out before the next one leads. /proc must be mounted.
 ///
-/// Who: whoever may write the election's directory can lead, and could forge a leader. `directory` is made
-/// for its owner alone if it is missing (its parent must exist); the election's directory takes its
-/// permissions. It must belong to root or to our effective user and not be writable for all, except
-/// `directory` itself if it is sticky like /tmp. To share with other users: owned by root, their group, mode
-/// 2770. Reading is enough to observe.
+/// Who: everybody who may write to the election's directory can lead, or forge a leader. To observe it is enough to
+/// read. If `directory` is missing, it is made for its owner alone; its parent must exist. The election's directory
+/// takes the permissions of `directory`. Both must belong to root or to our effective user, and must not be writable
+/// for all. `directory` itself may be, if it is sticky like /tmp. To share an election with other users, let root own
+/// `directory`, give it their group, and set its mode to 2770.
 ///
-/// By hand: deleting, replacing or moving the files of a running election can give two leaders for up to one
-/// renewal; then the old one finds out. So does a program that closes descriptors it did not open. To ask
-/// a leader to step down use Backend::request_step_down(). While nobody runs, the directory may be deleted; tokens then
-/// rise on from the wall clock.
+/// By hand: do not delete, replace or move the files of a running election. Two leaders are then possible until the
+/// old one's next renewal finds out. A program that closes descriptors of others does the same damage.
+/// While nobody runs, the directory may be deleted; tokens then go on from the wall clock. To ask a leader to step
+/// down, use Backend::request_step_down().
 ///
-/// Limits: a full disk keeps anybody new from leading until there is space; a leader goes on. A forked child
-/// has no part in its parent's elections; it may open its own. One inotify instance per process announces
-/// changes; where the user has none left, followers look every `poll_interval` instead.
+/// Limits: while the disk is full, nobody new can lead; a leader goes on. A forked child has no part in its parent's
+/// elections, and it may open its own. One inotify instance per process announces changes. If the user has none left,
+/// followers look every `poll_interval` instead.
 ///
-/// Throws std::invalid_argument with the reason and the remedy for a directory that is refused,
-/// std::runtime_error if the system gives us no descriptor or space for it.
+/// Throws std::invalid_argument, with the reason and the remedy, for a directory that is refused, and
+/// std::runtime_error if the system has no descriptor or no space for it. The verbs return later faults as an Error.
 TENURE_FILE_EXPORT std::shared_ptr<Backend> open(const std::filesystem::path& directory, const std::string& election,
                                                  Candidate candidate = {}, Log log = {});
 
-/// The store below it, to build upon. Throws as open() does.
+/// Returns the store on which such a backend is built, for backends of your own. Throws as open() does.
 TENURE_FILE_EXPORT std::shared_ptr<ConditionalStore> store(const std::filesystem::path& directory,
                                                            const std::string& election);
 
-/// A backend by URL: "file:///directory". No host, no user, no properties.
-/// Throws std::invalid_argument for another URL, and as open() does.
+/// Opens a backend by URL: "file:///directory". It takes no host, no user and no properties.
+/// Throws std::invalid_argument for another URL, and otherwise as open() does.
 TENURE_FILE_EXPORT Opened open_url(const Opening& opening);
 
-/// Terms of 3, 10 and 30 s: lock_table_presets().
+/// The terms are 3, 10 and 30 s: see lock_table_presets().
 TENURE_FILE_EXPORT Presets presets();
 
+/// A follower without inotify looks this often.
 inline constexpr Clock::Duration poll_interval = std::chrono::milliseconds(100);
 
 }  // namespace tenure::file

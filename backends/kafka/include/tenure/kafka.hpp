@@ -16,76 +16,92 @@
 
 namespace tenure::kafka {
 
-/// For a topic that does not exist yet.
+/// How to create a topic that does not exist yet.
 struct CreateTopic {
-  int partitions{2};           ///< At least 2: partition 1 proves that what is read of partition 0 is current.
-  int replication_factor{-1};  ///< -1: the broker's default.
+  /// REQUIRES: at least 2. A commit to partition 1 proves that what is read of partition 0 is current.
+  int partitions{2};
+  int replication_factor{-1};  ///< With -1 the broker's default holds.
 };
 
 /// When the very first leader of a new group may begin.
 enum class FirstClaim {
-  at_once,  ///< Once it owns partition 0, if the group is new and unknown to this process; otherwise a term later.
-            ///< REQUIRES: nobody deletes the group or the topic within a term of use.
-  wait,     ///< Always a term after it came to own partition 0.
+  /// It claims once it owns partition 0, if the group is new and this process has never seen a record of it. Otherwise
+  /// it claims a term later. REQUIRES: nobody deletes the group or the topic within a term of use.
+  at_once,
+  wait,  ///< It always claims a term after it came to own partition 0.
 };
 
-/// One candidate's options. Group and topic together name the election; every candidate must use the same.
+/// One candidate's options. Group and topic together name the election: all its candidates must use the same two.
 struct Options {
-  std::string brokers{};  ///< "host:port,...", librdkafka's bootstrap.servers. Required.
-  /// The leader group; empty: the program's file name. No other consumer may use it. If its client id sorts first, or
-  /// it is of group.protocol=consumer, it would own partition 0 and nobody would lead; a warning names it then. Brokers
-  /// from 4.0 on keep the latter out by group.consumer.migration.policy=disabled.
-  std::string group{};
-  std::string topic{};    ///< Empty: group + ".neli". Two or more partitions, all empty; elections may share it.
-  Candidate candidate{};  ///< Empty name: "{host}_{pid}_{unix seconds}".
+  std::string brokers{};  ///< "host:port,...": librdkafka's bootstrap.servers. REQUIRES: it is set.
 
-  /// By default both follow from the Timing: heartbeat = renew / 2, from 100 ms to 3 s; session = term - margin -
-  /// heartbeat, at least 6 s. The broker demands group.min.session.timeout.ms (6 s) <= session <=
+  /// The group that elects. If this is empty, the group has the name of the program's file. REQUIRES: no other consumer
+  /// is in it. One of group.protocol=consumer, or one whose client id sorts first, would own partition 0. Nobody would
+  /// lead then, and a warning would name it. Brokers from 4.0 on keep the first kind out by
+  /// group.consumer.migration.policy=disabled.
+  std::string group{};
+  /// The topic. If this is empty, it is group + ".neli". Elections may share a topic, each with its own group.
+  /// REQUIRES: it has two partitions or more, and all are empty.
+  std::string topic{};
+  Candidate candidate{};  ///< If its name is empty, the name is "{host}_{pid}_{unix seconds}".
+
+  /// The broker evicts a member that sent no heartbeat for a session. `heartbeat` is the interval between two. By
+  /// default both follow from the Timing: heartbeat = renew / 2, from 100 ms to 3 s, and session = term - margin -
+  /// heartbeat, at least 6 s. The broker takes a session from group.min.session.timeout.ms (6 s) to
   /// group.max.session.timeout.ms (30 min).
   std::optional<Clock::Duration> session{}, heartbeat{};
-  /// How often a follower reads who leads. By default as the heartbeat, twice as often below 500 ms.
+  /// A follower reads this often who leads. By default it is the heartbeat, or half of that if that is below 500 ms.
   std::optional<Clock::Duration> observe_every{};
 
   /// Further properties of librdkafka: security.protocol, sasl.*, ssl.*, client.rack, ... The election itself decides
   /// some (group.id, session.timeout.ms, ...). These are refused, with the reason and the option to use.
   std::map<std::string, std::string> properties{};
 
-  std::optional<CreateTopic> create_topic{};  ///< Create a missing topic; by default it is an error. Needs CREATE.
+  /// If set, a missing topic is created; this needs the right CREATE. By default a missing topic is an error.
+  std::optional<CreateTopic> create_topic{};
   FirstClaim first_claim{FirstClaim::at_once};
-  bool remote_step_down{
-      false};  ///< Obey Backend::request_step_down(). Costs one more client handle, and a read every 3 s.
-  /// Gets the lines of librdkafka, too: capped, printable, without secrets. Not called once the backend is destroyed.
+  /// A leader obeys Backend::request_step_down() only if this is true. It costs one more client handle, and a read
+  /// every 3 s while it leads.
+  bool remote_step_down{false};
+  /// It also gets the lines of librdkafka: shortened, printable and without secrets. Nobody calls it once the backend
+  /// is destroyed.
   Log log{};
 };
 
-/// A backend for a LeaderManager or an Observer of its own. Any thread may destroy it, but not from within `log`. In a
-/// forked child its verbs are Fault::misconfigured, and its destructor does nothing.
+/// Returns a backend, for one LeaderManager or one Observer. It connects to nothing yet. It joins the group at the
+/// first acquire(). It leaves the group by release(), by its destruction, or when no call came for a term.
 ///
-/// Needs two threads and two client handles: with librdkafka's own and a LeaderManager's about 13 threads and 25
-/// descriptors, so that 40 elections reach the usual limit of 1024. Joins the group at the first acquire(). Leaves it
-/// by release(), by destruction, or when no call came for a term.
+/// Threads: any thread may destroy it, but not from within `log`. In a forked child its verbs return
+/// Fault::misconfigured, and its destructor does nothing.
 ///
-/// On the cluster it needs READ on the topic and on the group; no WRITE. A request to step down needs READ on
-/// group + ".requests" as well, both to ask and to obey. A leader without remote_step_down never hears of it. The verbs
-/// return what is wrong there as an Error, for instance a missing topic. Throws std::invalid_argument for an option
-/// that can never work, std::system_error if threads or descriptors have run out.
+/// What it costs: two threads and two client handles. With the threads of librdkafka and of a LeaderManager these are
+/// about 13 threads and 25 descriptors. So 40 elections reach the usual limit of 1024 descriptors.
+///
+/// Rights: it needs READ on the topic and on the group, and no WRITE. A request to step down also needs READ on
+/// group + ".requests", both to ask and to obey. A leader without remote_step_down never hears of a request, although
+/// whoever asks is told that it is stored.
+///
+/// Throws std::invalid_argument for an option that can never work, and std::system_error if threads or descriptors have
+/// run out. The verbs return as an Error what is wrong at the cluster, for instance that the topic is missing.
 TENURE_KAFKA_EXPORT std::shared_ptr<Backend> open(Options options);
 
-/// A backend by URL: "kafka://host:port,host:port/topic?group=...". User and password: sasl.username, sasl.password.
-/// Without a topic: group + ".neli". Settings: `group` names the group instead of the election (one election per
-/// group and topic); `create_topic` and `remote_step_down` (true or false), `first_claim` (at_once or wait) as in
-/// Options; all others are properties of librdkafka. Throws as open() does.
+/// Opens a backend by URL: "kafka://host:port,host:port/topic?group=...". The user and the password become
+/// sasl.username and sasl.password. If the URL has no topic, the topic is group + ".neli".
+///
+/// Without the setting `group`, the group has the election's name. With it, give each election a group and topic of its
+/// own. `create_topic` and `remote_step_down` are true or false, and `first_claim` is at_once or wait: see Options. All
+/// other settings are properties of librdkafka. Throws as open() does.
 TENURE_KAFKA_EXPORT Opened open_url(const Opening& opening);
 
-/// Timings that suit Kafka: a crashed leader is replaced when its session and its lease have run out.
+/// Timings that suit Kafka. A crashed leader is replaced when both its session and its lease have run out.
 /// REQUIRES: every candidate's clock keeps Timing::clock_rate_error.
 ///             term     crash fail-over   a coordinator's crash (9 to 15 s)
 ///   fast      6.25 s   5.9 - 6.4 s       another leader after about 15 s
-///   balanced  13 s     12.3 - 13.3 s     ridden out, if it was not the controller too
-///   steady    22 s     20.7 - 21.6 s     ridden out
+///   balanced  13 s     12.3 - 13.3 s     the leader stays, if that broker was not the controller too
+///   steady    22 s     20.7 - 21.6 s     the leader stays
 TENURE_KAFKA_EXPORT Presets presets();
 
-/// For logs: no secret in it.
+/// Describes the options in one line, for logs. It has no secret in it.
 TENURE_KAFKA_EXPORT std::string to_string(const Options& options);
 
 }  // namespace tenure::kafka

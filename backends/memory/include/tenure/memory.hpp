@@ -14,11 +14,11 @@
 
 namespace tenure::memory {
 
-/// The kind of store that a hub resembles. By default the best one.
+/// The kind of store that a hub resembles. By default it resembles the best one.
 struct Traits {
-  bool push{true};             ///< Wakes waiters at a change. If not, they sleep until the lease ends.
-  bool absence_certain{true};  ///< Loses no record, as PostgreSQL. If not, a missing one may be lost, as in Redis.
-  bool same_clock{true};       ///< All candidates share one clock, as on one host. If not, as on several hosts.
+  bool push{true};             ///< It wakes waiters at a change. If not, they sleep until the lease ends.
+  bool absence_certain{true};  ///< It loses no record, as PostgreSQL. If not, a missing one may be lost, as in Redis.
+  bool same_clock{true};       ///< All candidates share one clock, as on one host. If not, each has its own.
 };
 
 /// The "server": a handle to records and groups, cheap to copy. They live as long as a handle, a backend or a store of
@@ -28,7 +28,7 @@ class TENURE_MEMORY_EXPORT Hub {
  public:
   explicit Hub(Traits traits = {});
 
-  // Faults of a store, for your tests. Every verb still returns by its limit.
+  // These are faults of a store, for your tests. Every verb still returns by its limit.
 
   void unreachable(bool on);         ///< Every call fails at once.
   void hang(bool on);                ///< Every call ends at its limit, and has no effect.
@@ -39,7 +39,7 @@ class TENURE_MEMORY_EXPORT Hub {
   void lose_session(const std::string& group, SessionId id);  ///< This one is gone, and the leads that name it are not.
   void step_clock(Clock::Duration by);  ///< Steps the hub's clock, which otherwise is the candidates' unix_ms().
 
-  /// One election's record. Throws std::invalid_argument for a name that is empty or too long.
+  /// Returns the store of one election's record. Throws std::invalid_argument for a name that is empty or too long.
   std::shared_ptr<ConditionalStore> store(const std::string& election) const;
 
   /// One group of elections. Throws as store() does. Without certain absence the group has a marker.
@@ -51,18 +51,18 @@ class TENURE_MEMORY_EXPORT Hub {
   std::shared_ptr<State> state_;
 };
 
-/// A backend of an election on this hub, for a LeaderManager. Throws as lock_table() does.
+/// Returns a backend of an election on this hub, for one LeaderManager or one Observer. Throws as lock_table() does.
 TENURE_MEMORY_EXPORT std::shared_ptr<Backend> open(const Hub& hub, const std::string& election,
                                                    Candidate candidate = {}, Log log = {});
 
-/// The hub of that name. A process has one per name, and it lives as long as the process.
+/// Returns the process's one hub of that name, which lives as long as the process. Any thread may call it.
 TENURE_MEMORY_EXPORT Hub hub(const std::string& name = {});
 
-/// A backend by URL, on hub(name): "memory:" or "memory:name". No user, no properties.
-/// Throws std::invalid_argument for another URL, and as open() does.
+/// Opens a backend by URL, on hub(name): "memory:" or "memory:name". It takes no host, no user and no properties.
+/// Throws std::invalid_argument for another URL, and otherwise as open() does.
 TENURE_MEMORY_EXPORT Opened open_url(const Opening& opening);
 
-/// Terms of 3, 10 and 30 s: lock_table_presets().
+/// The terms are 3, 10 and 30 s: see lock_table_presets().
 TENURE_MEMORY_EXPORT Presets presets();
 
 }  // namespace tenure::memory

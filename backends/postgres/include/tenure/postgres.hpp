@@ -16,56 +16,65 @@
 namespace tenure::postgres {
 
 struct Options {
-  /// libpq's connection string, a URI or key/value pairs, or empty: PG* variables, services and .pgpass count as in
-  /// psql. Name all servers and target_session_attrs=read-write to follow a fail-over. Unless it sets connect_timeout,
-  /// a connect is given up after 3 s a server, and after more (up to 9 s) if that was too little. The server knows the
-  /// connection as "tenure ELECTION CANDIDATE", unless it sets application_name.
+  /// libpq's connection string: a URI, or key/value pairs. It may be empty. PG* variables, services and .pgpass count
+  /// as they do for psql. To follow a fail-over, name all servers and target_session_attrs=read-write.
+  ///
+  /// Unless it sets connect_timeout, an attempt to connect ends after 3 s per server. If that was too little, the next
+  /// attempts take longer, up to 9 s. Unless it sets application_name, the server knows the connection as
+  /// "tenure ELECTION CANDIDATE".
   std::string conninfo{};
   std::string user{}, password{};          ///< Instead of those in conninfo, if not empty.
   std::string table = "tenure_elections";  ///< Or "schema.table": letters, digits and '_', case counts.
   std::string sessions = "tenure_sessions", leads = "tenure_leads";  ///< Of groups, named likewise.
 };
 
-/// A backend for a LeaderManager or an Observer of its own. One connection, made at the first verb and again after it
-/// broke, and one thread. A connection takes seven round trips (nine with TLS): it is made beside the verbs, which wait
-/// for it to their limits, and outlives them. Renewals are one statement, one round trip and one fsync each;
+/// Returns a backend, for one LeaderManager or one Observer. It has one thread and one connection. It connects at the
+/// first verb, and again when the connection broke.
+///
+/// Time: to connect takes seven round trips, nine with TLS. The thread connects while verbs wait for it, each to its
+/// own limit, and it goes on when they have left. A renewal is one statement, one round trip and one fsync.
 /// Timing::call must be longer than that: `fast` elects at a round trip of 40 ms, `balanced` at 150 ms.
 ///
-/// Claims and releases notify, and PostgreSQL commits what notifies one after the other, the whole cluster over: where
-/// 100 elections begin at once, expect some 300 ms in place of 15 (two cores, 3 ms a fsync), and with `fast` lock
-/// timeouts that are tried again. Renewals do not.
+/// Load: claims and releases notify; renewals do not. In the whole server, PostgreSQL commits such statements one
+/// at a time. If 100 elections begin at once, expect some 300 ms until all have leaders, in place of 15 ms (two cores,
+/// 3 ms an fsync). With `fast`, some claims then meet a lock timeout, and are tried again.
 ///
-/// A release is pushed to those who wait, by NOTIFY; behind a pooler such as PgBouncer, where a session cannot listen,
-/// they wait for the end of the term that they saw. Nothing is left behind in a pooled session.
+/// Push: a release is pushed by NOTIFY to those who wait. Behind a pooler such as PgBouncer a session cannot listen.
+/// There they wait for the end of the lease that they saw. Nothing is left behind in a pooled session.
 ///
-/// The role needs SELECT, INSERT and UPDATE on the table; to observe, SELECT. The table must not be UNLOGGED, and a
-/// server in recovery is refused: what it shows is late. synchronous_commit=off is overruled, for our writes alone:
-/// what is answered is on disk, but for a release, whose loss in a crash of the server costs the successor the lease's
-/// rest. What an asynchronous standby had not received is lost when it is promoted, the last token with it: send the
-/// token with every write, or replicate synchronously. What cannot work there, a missing table for instance, comes as
-/// an Error from the verbs, with the remedy; a candidate that may not write is warned of while it still stands by.
+/// Rights: a candidate's role needs SELECT, INSERT and UPDATE on the table. An observer's role needs SELECT. A
+/// candidate that may not write is warned while it still waits.
 ///
-/// Rows are never deleted: a missing one counts as an election that nobody ever held. Whoever deletes one by hand (as
-/// the owner: candidates need no DELETE) lets a newcomer lead beside its leader, until that one's next renewal.
+/// What is safe: an answered write is on disk, because synchronous_commit=off is overruled for our writes. A release is
+/// the exception. If a crash of the server loses one, the successor waits for the rest of the lease. An UNLOGGED table
+/// is refused, and so is a server in recovery, because it shows old records. A standby that is promoted may lack the
+/// last writes, if it is asynchronous, and with them the last token. So send the token with every write, or replicate
+/// synchronously.
 ///
-/// Throws std::invalid_argument for a conninfo, a table or a name that can never work.
+/// By hand: rows are never deleted, because a missing row means that nobody ever led. If the table's owner deletes one,
+/// a newcomer can lead beside its leader until that leader's next renewal. Candidates need no DELETE.
+///
+/// Throws std::invalid_argument for a conninfo, a table or a name that can never work. The verbs return as an Error,
+/// with the remedy, what is wrong at the server, for instance that the table is missing.
 TENURE_POSTGRES_EXPORT std::shared_ptr<Backend> open(const Options& options, const std::string& election,
                                                      Candidate candidate = {}, Log log = {});
 
-/// The store below it, to build upon. Throws as open() does.
+/// Returns the store on which such a backend is built, for backends of your own. Throws as open() does.
 TENURE_POSTGRES_EXPORT std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election);
 
-/// postgres://... or postgresql://..., libpq's own URI. Property: "table".
+/// Opens a backend by libpq's own URI: postgres://... or postgresql://... The one property is "table".
+/// Throws std::invalid_argument for another URL or property, and otherwise as open() does.
 TENURE_POSTGRES_EXPORT Opened open_url(const Opening& opening);
 
-/// Terms of 3, 10 and 30 s: lock_table_presets().
+/// The terms are 3, 10 and 30 s: see lock_table_presets().
 TENURE_POSTGRES_EXPORT Presets presets();
 
-/// The SQL that creates the table, if it is not there; installed as share/tenure/tenure_elections.sql too.
-/// Throws std::invalid_argument for a name that Options would not take.
+/// Returns the SQL that creates the table if it is missing. The same is installed as share/tenure/tenure_elections.sql.
+/// Throws std::invalid_argument for a name that Options does not take.
 TENURE_POSTGRES_EXPORT std::string schema(const std::string& table = Options().table);
 
-/// Runs it, with the privileges of whoever `options` says. Nothing else here ever runs DDL. Blocks until the limit.
+/// Runs that SQL as the user of `options`, on a connection of its own. It blocks at most until the limit. Nothing else
+/// here ever runs DDL. Throws as open() does.
 TENURE_POSTGRES_EXPORT std::optional<Error> create_schema(const Options& options, const Limit& limit);
 
 /// Many elections in one process, at the price of one: for Elections. One statement a renewal, whatever the number of

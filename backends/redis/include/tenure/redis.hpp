@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elections through Redis (6 and newer) or Valkey: alone, replicated, watched by Sentinel, or in a cluster.
+// Elections through Redis (6 and newer) or Valkey. A server may be alone, have replicas or Sentinels, or be one of a
+// cluster.
 #pragma once
 #include <memory>
 #include <string>
@@ -21,63 +22,74 @@ struct Address {
   friend bool operator==(const Address&, const Address&) = default;
 };
 
-/// When may the first leader of an election begin, one whose record is not there?
+/// When the first leader may begin where an election has no record.
 enum class FirstClaim {
-  wait,     ///< A term later: the record may have been lost, and its leader lead on. REQUIRES: all candidates have the
-            ///< same term, since a newcomer cannot know that of a record that was lost.
-  at_once,  ///< REQUIRES: no record is ever lost or deleted (FLUSHALL, eviction, a restart or a fail-over without its
-            ///< data). If one is, a candidate that never saw it leads beside its leader until that one's next renewal.
+  /// It begins a term later, because the record may have been lost while its leader leads on. REQUIRES: all candidates
+  /// have the same term. A newcomer cannot know the term of a record that was lost.
+  wait,
+  /// It begins at once. REQUIRES: no record is ever lost or deleted, as by FLUSHALL, by eviction, or by a restart or a
+  /// fail-over without its data. If one is, a candidate that never saw it leads beside its leader, until that leader's
+  /// next renewal.
+  at_once,
 };
 
-/// Where the servers are and how to talk to them. Every candidate of an election must reach the same data.
+/// Where the servers are and how to talk to them. REQUIRES: every candidate of an election reaches the same data.
 struct Options {
-  std::vector<Address> servers{};  ///< One; several if they are nodes of one cluster, or Sentinels (26379).
-  std::string socket{};            ///< A Unix socket's path, instead of `servers`.
-  std::string master{};            ///< What the Sentinels in `servers` call the master; empty: no Sentinels.
-  std::string user{}, password{};  ///< AUTH; an empty user is Redis' "default", an empty password: no AUTH.
-  std::string sentinel_user{}, sentinel_password{};  ///< The same for the Sentinels.
-  int db{};                                          ///< SELECT; a cluster has 0 only.
-  bool tls{};             ///< Chain and host name are verified. Needs hiredis 1.0 or newer with its TLS part.
-  std::string ca_file{};  ///< The authorities to trust; empty: the system's.
-  int replicas{};         ///< A write counts only once so many replicas have acknowledged it (WAIT).
+  std::vector<Address> servers{};  ///< One server; or several nodes of one cluster; or Sentinels (port 26379).
+  std::string socket{};            ///< A Unix socket's path, in place of `servers`.
+  std::string master{};    ///< What the Sentinels in `servers` call the master. If empty, they are no Sentinels.
+  std::string user{};      ///< For AUTH. If empty, it is Redis' user "default".
+  std::string password{};  ///< For AUTH. If empty, no AUTH is sent.
+  std::string sentinel_user{}, sentinel_password{};  ///< The same two for the Sentinels.
+  int db{};                                          ///< The database's number. A cluster has only 0.
+  bool tls{};             ///< Uses TLS, and verifies chain and host name. Needs hiredis 1.0 or newer with its TLS part.
+  std::string ca_file{};  ///< The authorities to trust. If empty, they are the system's.
+  int replicas{};         ///< A write counts only after so many replicas have acknowledged it (WAIT).
   FirstClaim first_claim{FirstClaim::wait};
   std::string prefix{"tenure:"};  ///< An election's key and channel are prefix + "{" + election + "}".
 };
 
-/// redis://[user[:password]@]host[:port][,host...][/db]   rediss:// (TLS)   redis+unix:///path/to.sock[?db=0]
-/// redis+sentinel://[user[:password]@]host[:port][,host...]/master[/db]
-/// with ?replicas=1&first_claim=at_once&prefix=p&ca_file=f&sentinel_user=u&sentinel_password=p, each as the field; %XX
-/// anywhere.
-/// Throws std::invalid_argument saying what is wrong and what would be right; never with a password in it.
+/// Reads Options from a URL of one of these forms:
+///   redis://[user[:password]@]host[:port][,host...][/db]   rediss:// (TLS)   redis+unix:///path/to.sock[?db=0]
+///   redis+sentinel://[user[:password]@]host[:port][,host...]/master[/db]
+/// A query may follow: ?replicas=1&first_claim=at_once&prefix=p&ca_file=f&sentinel_user=u&sentinel_password=p. Each
+/// name means the field of Options. %XX may stand anywhere.
+/// Throws std::invalid_argument, which says what is wrong and what would be right. No password is in it.
 TENURE_REDIS_EXPORT Options from_url(const std::string& url);
 
-/// A backend of the election of that name: one hash, never deleted, never expiring, replaced by a script on condition.
+/// Returns a backend of the election of that name, for one LeaderManager or one Observer. The election is one hash,
+/// which is never deleted and never expires. A script replaces it on condition.
 ///
-/// Redis replicates asynchronously: a fail-over can lose an acknowledged write, also with `replicas`. Candidates that
-/// saw the lost record wait for its lease; one that did not may lead at once, and two lead until the first one's next
-/// renewal, a term at most. Tokens rise as long as one that saw the last lives, or the new server's clock is past it.
-/// So fence your writes. A missing record may be a lost one too: the first leader of an election, and one after a
-/// FLUSHALL, leads a term later (see FirstClaim), and a warning says so. Keep `maxmemory-policy` at noeviction, or at
-/// one of volatile-*; another is warned of.
+/// Lost writes: Redis replicates asynchronously, so a fail-over can lose an acknowledged write, even with `replicas`.
+/// Candidates that saw the lost record wait for its lease. One that did not may lead at once. Then two lead until the
+/// first one's next renewal, for a term at most. Tokens rise if a candidate lives that saw the last one, or if the new
+/// server's clock is past it. So fence your writes.
 ///
-/// With Sentinels: a master is left once one of them announces another, and before a claim they are asked; the majority
-/// counts, of those that answer. What remains: a leader cut off with its master and from every Sentinel that knows
-/// better goes on until it hears of the new one, however long that is. So set `replicas` to 1 and run two replicas or
-/// more: a master that was cut off then acknowledges nothing, its leader ends with its lease, and after a fail-over the
-/// new master still has a replica. (With one replica in all, it has none until the old master serves as one: 10 s.)
+/// No record: a missing record may be a lost one. So the first leader of an election begins a term late, and so does
+/// one after a FLUSHALL; a warning says so. See FirstClaim. Set `maxmemory-policy` to noeviction or to one of
+/// volatile-*. A warning names any other.
 ///
-/// Two connections: one for commands, one for SUBSCRIBE while standing by; two to each Sentinel, and a thread for them.
-/// CLIENT LIST names them "tenure:ELECTION:CANDIDATE". Where SUBSCRIBE is refused, a release is noticed at the end of
-/// its lease only, and another master a second late. Least privilege (`prefix` left as it is):
+/// Sentinels: a candidate leaves a master once one of them announces another. Before a claim it asks them, and the
+/// majority of those that answer counts. One danger remains. A leader may be cut off together with its master, and from
+/// every Sentinel that knows better. It then leads on until it hears of the new master. So set `replicas` to 1 and run
+/// two replicas or more. A master that is cut off then acknowledges nothing, and its leader ends with its lease. After
+/// a fail-over the new master still has a replica. With one replica in all it has none for some 10 s, until the old
+/// master becomes its replica.
+///
+/// What it costs: it has one connection for commands, and as a follower a second one for SUBSCRIBE. With Sentinels it
+/// has two more to each of them, and a thread for those. CLIENT LIST shows them as "tenure:ELECTION:CANDIDATE".
+///
+/// Rights: the list holds for the default `prefix`. Where SUBSCRIBE is refused, a follower notices a release only at
+/// the end of its lease, and another master a second late.
 ///   ACL SETUSER u on >secret ~tenure:* &tenure:* +evalsha +eval +hgetall +hmget +hset +hdel +del +exists +time
 ///     +publish +subscribe +info [+client|setname] [+select] [+wait with replicas] [+role with Sentinels]
 ///     [+asking in a cluster]; on the Sentinels &+switch-master +subscribe +sentinel|get-master-addr-by-name
 ///
-/// Throws std::invalid_argument for what can never work. What servers do comes as an Error from the verbs.
+/// Throws std::invalid_argument for what can never work. The verbs return as an Error what is wrong at the servers.
 TENURE_REDIS_EXPORT std::shared_ptr<Backend> open(const Options& options, const std::string& election,
                                                   Candidate candidate = {}, Log log = {});
 
-/// The store below it, to build upon. Throws as open() does.
+/// Returns the store on which such a backend is built, for backends of your own. Throws as open() does.
 TENURE_REDIS_EXPORT std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election,
                                                             Log log = {});
 
@@ -98,7 +110,7 @@ TENURE_REDIS_EXPORT std::shared_ptr<GroupStore> open_group(const Options& option
 /// By URL; `properties` are its query's names. Throws as from_url() and open().
 TENURE_REDIS_EXPORT Opened open_url(const Opening& opening);
 
-/// Terms of 3, 10 and 30 s: lock_table_presets().
+/// The terms are 3, 10 and 30 s: see lock_table_presets().
 TENURE_REDIS_EXPORT Presets presets();
 
 }  // namespace tenure::redis

@@ -639,11 +639,24 @@ TEST_F(RedisGroup, WhatSomebodyElseWroteIsSaidWithTheRemedy) {
 TEST_F(RedisGroup, AnotherFormatIsRefusedAndLeftAlone) {
   Server server;
   const auto store = open_at(url(server));
+  Process a(*store, ada), b(*store, bob);
+  a.claim({{"x", {}}});
+  b.end();
   server.ask({"HSET", sessions_key, "", "2 7"});
   server.ask({"HSET", leads_key, "", "2 7"});
-  expect(error_of(store->look({}, within(2s))), Fault::corrupt, "has format 2, and this release knows format 1 only");
-  expect(error_of(store->open(ada, session(10), within(2s))), Fault::corrupt, "has format 2");
-  EXPECT_EQ(server.ask({"HLEN", sessions_key}), "1");
+  const auto contents = [&] { return server.ask({"HGETALL", sessions_key}) + server.ask({"HGETALL", leads_key}); };
+  const auto before = contents();
+  const auto refuses = [&](const std::optional<Error>& error) {
+    ASSERT_TRUE(error);
+    expect(*error, Fault::corrupt, "use the release that wrote it");
+  };
+  refuses(error_of(store->look({}, within(2s))));
+  refuses(error_of(store->open({7}, session(10), within(2s))));
+  refuses(error_of(a.send(a.next())));
+  refuses(error_of(store->end(ada, {a.beat()}, 99, within(2s))));
+  refuses(error_of(store->sweep(within(2s))));
+  refuses(store->request_step_down("x", {a.token, "ops", "why"}, within(2s)));
+  EXPECT_EQ(contents(), before);
 }
 
 TEST_F(RedisGroup, AFullServerRefusesNewSessionsAndTheOthersGoOn) {

@@ -45,32 +45,61 @@ extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo
 namespace tenure::redis::test {
 namespace {
 
+std::shared_ptr<GroupStore> group_at(const std::string& address) {
+  return open_group(from_url("redis://u:" + canary + "@" + address), "shards");
+}
+
 std::shared_ptr<ConditionalStore> open_at(const std::string& address, const std::string& rest = {}) {
   return store(from_url("redis://u:" + canary + "@" + address + rest), "jobs");
 }
 
-/// Every verb is back by its limit, whatever it answers, and nothing of it is a secret. A busy machine wakes somebody
-/// late too, but not as often as that in a row.
+/// The call is back by its limit. A busy machine wakes somebody late too, but not as often as that in a row.
+void expect_in_time(const char* verb, Clock::Duration time, const std::function<void(const Limit&)>& call) {
+  auto late = Clock::Duration::max();
+  for (int tries = 0; tries < 5 && late >= wedged; ++tries) {
+    const auto limit = within(time);
+    call(limit);
+    late = boot_clock().now() - limit.by;
+  }
+  EXPECT_LT(late, wedged) << verb;
+}
+
+/// Nothing of it is a secret.
+void refused(const std::optional<Error>& error) {
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->message.find(canary), error->message.npos) << error->message;
+  EXPECT_EQ(error->message.find('\n'), error->message.npos) << error->message;
+}
+
+/// Every verb, whatever the server answers.
 void expect_error_in_time(ConditionalStore& store, Clock::Duration time) {
-  const auto timed = [&](const char* verb, const std::function<void(const Limit&)>& call) {
-    auto late = Clock::Duration::max();
-    for (int tries = 0; tries < 5 && late >= wedged; ++tries) {
-      const auto limit = within(time);
-      call(limit);
-      late = boot_clock().now() - limit.by;
-    }
-    EXPECT_LT(late, wedged) << verb;
-  };
-  const auto refused = [](const std::optional<Error>& error) {
-    ASSERT_TRUE(error);
-    EXPECT_EQ(error->message.find(canary), error->message.npos) << error->message;
-    EXPECT_EQ(error->message.find('\n'), error->message.npos) << error->message;
+  const auto timed = [time](const char* verb, const std::function<void(const Limit&)>& call) {
+    expect_in_time(verb, time, call);
   };
   timed("read", [&](const Limit& limit) { refused(error_of(store.read(limit))); });
   timed("swap",
         [&](const Limit& limit) { refused(error_of(store.compare_and_set(std::nullopt, record(1, 11), limit))); });
   timed("request_step_down", [&](const Limit& limit) { refused(store.request_step_down({{1}, "ops", "why"}, limit)); });
   timed("await_change", [&](const Limit& limit) { store.await_change(Version{{1}, 11}, limit); });
+}
+
+void expect_error_in_time(GroupStore& store, Clock::Duration time) {
+  const auto timed = [time](const char* verb, const std::function<void(const Limit&)>& call) {
+    expect_in_time(verb, time, call);
+  };
+  Commit commit;
+  commit.session = {7};
+  commit.beats = {1};
+  commit.claims = {{"x", std::nullopt}};
+  timed("look", [&](const Limit& limit) { refused(error_of(store.look({}, limit))); });
+  timed("open", [&](const Limit& limit) { refused(error_of(store.open({7}, {}, limit))); });
+  timed("commit", [&](const Limit& limit) { refused(error_of(store.commit(commit, limit))); });
+  timed("end", [&](const Limit& limit) { refused(error_of(store.end({7}, {1}, 2, limit))); });
+  timed("sweep", [&](const Limit& limit) { refused(error_of(store.sweep(limit))); });
+  timed("request_step_down", [&](const Limit& limit) {
+    refused(store.request_step_down("x", {{1}, "ops", "why"}, limit));
+  });
+  timed("await_change", [&](const Limit& limit) { store.await_change({}, limit); });
 }
 
 // ---- answers ----
@@ -132,6 +161,42 @@ TEST(RedisHostile, AnOddAnswerIsAnErrorInTime) {
   }
 }
 
+/// As a record's, but for the limits: a group may be large.
+TEST(RedisHostile, AnOddAnswerAboutAGroupIsAnErrorInTime) {
+  const std::string zero = "$1\r\n0\r\n", none = "$0\r\n\r\n", empty = "*0\r\n";
+  const std::string look = "*6\r\n" + zero + none + empty + ":1\r\n" + empty + none;
+  const std::vector<std::string> answers = {"garbage\r\n",
+                                            "$-1\r\n",
+                                            "*-1\r\n",
+                                            "*0\r\n",
+                                            "*1048577\r\n",
+                                            "*2147483647\r\n",
+                                            "*4294967297\r\n",
+                                            "*2\r\n:2\r\n:-1\r\n",
+                                            "*2\r\n:0\r\n" + none,
+                                            "*3\r\n:1\r\n:2\r\n" + look,
+                                            "*3\r\n:1\r\n:0\r\n*5\r\n" + look.substr(4),
+                                            "*5\r\n:1\r\n$1\r\n5\r\n*1\r\n:2\r\n*0\r\n" + look,
+                                            "*5\r\n:1\r\n$1\r\n5\r\n*1\r\n:0\r\n*0\r\n" + look,
+                                            "*5\r\n:1\r\n$1\r\n5\r\n*1\r\n:-9223372036854775808\r\n*0\r\n" + look,
+                                            "*5\r\n:1\r\n$1\r\n5\r\n*1\r\n$1\r\n1\r\n*0\r\n" + look,
+                                            "*5\r\n:1\r\n$2\r\n-5\r\n*0\r\n*0\r\n" + look,
+                                            "*5\r\n:1\r\n" + none + empty + empty + look,
+                                            "-ERR " + canary + "\r\n",
+                                            "-MOVED 1 127.0.0.1:0\r\n",
+                                            "-NOSCRIPT\r\n"};
+  for (const auto& bytes : answers) {
+    SCOPED_TRACE(testing::PrintToString(bytes.substr(0, 60)));
+    FakeServer later([&](const std::string& request) {
+      const bool greeting = request.find("AUTH") != request.npos || request.find("INFO") != request.npos;
+      return FakeServer::Answer{greeting ? to_each(request, "+OK\r\n") : bytes};
+    });
+    expect_error_in_time(*group_at(later.address()), 60ms);
+    FakeServer gone([&](const std::string&) { return FakeServer::Answer{bytes.substr(0, bytes.size() / 2), true}; });
+    expect_error_in_time(*group_at(gone.address()), 60ms);
+  }
+}
+
 TEST(RedisHostile, AnAnswerWithoutEndIsGivenUp) {
   FakeServer endless(
       [&](const std::string&) { return FakeServer::Answer{"$1000000000\r\n" + std::string(1 << 20, 'x')}; });
@@ -181,6 +246,7 @@ TEST(RedisHostile, AConnectionThatIsRefusedIsAnErrorWithTheAddress) {
 TEST(RedisHostile, ASilentServerEndsNoCallLate) {
   FakeServer silent([](const std::string&) { return FakeServer::Answer{}; });
   expect_error_in_time(*open_at(silent.address()), 60ms);
+  expect_error_in_time(*group_at(silent.address()), 60ms);
   const auto a = open_at(silent.address());
   EXPECT_TRUE(eventually([&] {
     const auto error = error_of(a->read(within(60ms)));
@@ -197,6 +263,7 @@ TEST(RedisHostile, AServerThatDripsEndsNoCallLate) {
     return FakeServer::Answer{"$100\r\nx"};
   });
   expect_error_in_time(*open_at(drips.address()), 60ms);
+  expect_error_in_time(*group_at(drips.address()), 60ms);
 }
 
 TEST(RedisHostile, AStoppedServerWhoseKernelAcknowledgesEndsNoCallLate) {

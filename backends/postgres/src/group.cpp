@@ -22,14 +22,14 @@ bool request_now(Connection& connection, const GroupStatements& statements, cons
          !connection.execute(statements.lead(election)).empty();
 }
 
-/// A commit that carries nothing and expects no beat finds nothing; so does one that carries something.
+/// A commit that carries changes is not prepared: a plan that was made for an empty table would read the whole group
+/// for each change when there are thousands. A renewal that expects no beat finds nothing.
 Purpose asking(const GroupStatements& statements, const std::string& group) {
   const Bearings nowhere{lock_wait({}), {}};
   const auto renewal = statements.commit({}, nowhere);
-  const auto commit = statements.commit({.claims = {{"-"}}}, nowhere);
   return {.name = group,
-          .prepared = {renewal, commit, statements.look({}), statements.open({}, {}, nowhere)},
-          .rehearsed = {renewal, commit},
+          .prepared = {renewal, statements.look({})},
+          .rehearsed = {renewal},
           .settings = "; set default_transaction_isolation = 'read committed'"};
 }
 

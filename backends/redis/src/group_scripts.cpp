@@ -38,6 +38,7 @@ local ms = time[1] .. string.format('%03d', math.floor(time[2] / 1000))
 call('XLEN', L)
 local marker = call('HGET', S, '')
 if marker ~= call('HGET', E, '') then marker = false end
+if marker and not match(marker, '^1 ') then return redis.error_reply('FORMAT ' .. marker) end
 local function has(list, value) for _, v in ipairs(list) do if v == value then return true end end end
 )";
 
@@ -97,7 +98,7 @@ if founds then
   call('HSET', E, '', marker)
   mine = tell({beat, ''})
 end
-local granted = match(marker, '^1 ') and call('HEXISTS', S, id) == 0
+local granted = call('HEXISTS', S, id) == 0
 if granted then call('HSET', S, id, beat .. ' 0 ' .. ms .. ' ' .. session) end
 return {granted and 1 or 0, founds and 1 or 0, look(nil, mine)})");
 
@@ -190,11 +191,11 @@ return {0, 1})");
 
 }  // namespace
 
-constinit const Script look_script = script(look_text, "0f0302cfd559c149fa5c6c1455c7b401a8bc24f7");
-constinit const Script open_script = script(open_text, "f6c31583c354c67b0d42ebebff775f20098f8386");
-constinit const Script commit_script = script(commit_text, "3393dfc5b6b348bf3db3f490dca44027731c1606");
-constinit const Script end_script = script(end_text, "b530c94e64f21103e4ea95e0aaf9537103357b6f");
-constinit const Script sweep_script = script(sweep_text, "d5173984088fa8125359454239a15f1dad99fdcd");
-constinit const Script step_down_lead_script = script(step_down_lead_text, "6aeabe21eb236eb9fe5441abfbf55b2353be64b0");
+constinit const Script look_script = script(look_text, "3c438445720e6bff2ecc10eb4629e88d9108578f");
+constinit const Script open_script = script(open_text, "767f4b6ab736e4dcd4c872b211e1c727171502fb");
+constinit const Script commit_script = script(commit_text, "68ce1f7c1b7320ab40772037d942e2e0cef943e1");
+constinit const Script end_script = script(end_text, "5469472e2c2b88ae860659bb650bb5d42b59767f");
+constinit const Script sweep_script = script(sweep_text, "e1dff2bffab1c20887b00bca15750b4a6b7276d9");
+constinit const Script step_down_lead_script = script(step_down_lead_text, "031cd9ce1487ec3f4d96926fb239e265f39da7d9");
 
 }  // namespace tenure::redis

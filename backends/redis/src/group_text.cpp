@@ -189,15 +189,12 @@ std::optional<Error> read_leads(const Reply& hash, const std::string& group, Loo
 }
 
 /// Zero: the group is not founded.
-Result<std::uint64_t> marker_of(const std::string& text, const std::string& group) {
-  if (text.empty()) return std::uint64_t{0};
+std::optional<std::uint64_t> marker_of(const std::string& text) {
+  if (text.empty()) return 0;
   Words words(text);
-  const auto format = words.word();
+  const bool known = words.word() == std::to_string(group_format_version);
   const auto marker = words.number<std::uint64_t>(1, any);
-  if (format == std::to_string(group_format_version) && words.all_right()) return marker;
-  return Error{Fault::corrupt, printable(group) + ":s has format " + printable(format, 20) +
-                                   ", and this release knows format " + std::to_string(group_format_version) +
-                                   " only; use the release that wrote it"};
+  return known && words.all_right() ? std::optional(marker) : std::nullopt;
 }
 
 /// Of numbers that a script says of what it was given, from 1 on.
@@ -282,8 +279,8 @@ Result<Look> look_of(const Reply& reply, const std::string& group) {
   const auto is_whole = flag_of(whole);
   if (!now_ms || *now_ms < 0 || marker.kind != Reply::Kind::text || !is_whole || cursor.kind != Reply::Kind::text)
     return no_answer(group);
-  const auto number = marker_of(marker.text, group);
-  if (!number) return number.error();
+  const auto number = marker_of(marker.text);
+  if (!number) return spoilt(group + ":s", "");
   Look out;
   out.now_ms = *now_ms;
   out.marker = *number;

@@ -37,6 +37,9 @@ constexpr Meaning meanings[] = {
     {"NOREPLICAS", Fault::unreachable, "it has fewer replicas than its min-replicas-to-write"},
     {"WRONGTYPE", Fault::misconfigured,
      "a key that it needs holds something that tenure did not write; choose another prefix"},
+    {"FORMAT", Fault::corrupt,  // as our own scripts say
+     "another release of tenure wrote the group, in a format that this one does not know; use the release that wrote "
+     "it"},
     {"NOSCRIPT", Fault::unreachable, "it forgot a script between two commands"},
     {"MOVED", Fault::unreachable, "its cluster redirected the call too often"},
     {"ASK", Fault::unreachable, "its cluster redirected the call too often"},

@@ -106,6 +106,8 @@ class GroupCandidacy {
   bool over() const { return over_; }
 
  private:
+  friend class GroupDigest;  ///< Of the tests: states that go on alike have one number.
+
   struct Pending {
     GroupQuestion question;
     bool excused{};  ///< It was late once because we were late ourselves.

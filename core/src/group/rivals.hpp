@@ -51,6 +51,8 @@ class Rivals {
   Duration longest() const { return longest_; }
 
  private:
+  friend class GroupDigest;
+
   double rate_;
   Duration longest_{};
   std::map<SessionId, Rival> rivals_;

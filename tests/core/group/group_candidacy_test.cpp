@@ -1145,8 +1145,9 @@ TEST(GroupCandidacy, RenewalsStayOnTheGridOfTheStoresClockAndKeepTheirJitter) {
   GroupStage stage;
   std::uint64_t drawn = 0;
   GroupScene me(stage);
-  me.candidacy =
-      GroupCandidacy(Candidate{"me", "here"}, "life", group_timing, [&drawn] { return drawn += 0x9e3779b97f4a7c15; });
+  me.candidacy = GroupCandidacy(
+      Candidate{"me", "here"}, "life", group_timing, [&drawn] { return drawn += 0x9e3779b97f4a7c15; },
+      Spread{.on = false});
   me.lead({"e"});
   me.pass(1min);
   Clock::Duration late = 0s;

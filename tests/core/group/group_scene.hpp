@@ -58,9 +58,10 @@ struct GroupStage {
 class GroupScene {
  public:
   explicit GroupScene(GroupStage& on, std::uint64_t seed = 100)
-      : stage(on), candidacy(Candidate{"me", "here"}, "life" + std::to_string(seed), group_timing, [seed]() mutable {
-          return ++seed;
-        }) {}
+      : stage(on),
+        candidacy(
+            Candidate{"me", "here"}, "life" + std::to_string(seed), group_timing, [seed]() mutable { return ++seed; },
+            Spread{.on = false}) {}
 
   // ---- what the user does ----
 

@@ -1,0 +1,575 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: no order of events makes two processes of a group lead one election at once, or a token serve twice. Method:
+// the orders of events, breadth first, of two real GroupCandidacies over the model of a store, up to a number of
+// states.
+//
+// One clock for all moves by a tick, when nobody has anything left to do at once; a term is a few ticks. A process that
+// pauses does nothing while time passes, and whatever it asked may take effect meanwhile. A request is answered, or
+// takes effect unheard, or comes late, or never; it may come twice. Processes crash and begin anew, hooks take their
+// time, who waits need not hear of a change, sessions vanish. Each run has a budget of such troubles.
+//
+// It is a reduction, and no proof: the number of states is bounded; clocks do not run apart; two requests at most are
+// on their way without anybody who waits for them; nothing is random.
+//
+// Rules are those of core/src/group/README.md.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "group/group_candidacy.hpp"
+#include "group_model.hpp"
+
+namespace tenure {
+
+using Time = Clock::Time;
+using Duration = Clock::Duration;
+
+constexpr Duration tick{1};
+constexpr Timing explored{
+    .term = 4 * tick, .renew = tick, .retry = tick, .margin = tick, .call = tick, .drain = tick, .clock_rate_error = 0};
+
+/// What a state consists of. Times are relative to now, tokens to the highest one, and ids are ranked at the end.
+class GroupDigest {
+ public:
+  GroupDigest(Time now, Token highest, std::uint64_t version) : now_(now), highest_(highest), version_(version) {}
+
+  void plain(std::uint64_t value) { tape_.push_back({false, value}); }
+  void id(std::uint64_t value) { tape_.push_back({true, value}); }
+  void id(SessionId session) { id(session.value); }
+  void ids(const std::vector<std::uint64_t>& values) {
+    plain(values.size());
+    for (const auto value : values) id(value);
+  }
+  void token(Token t) { plain(t.value == 0 ? 0 : 1 + highest_.value - t.value); }
+  /// All that is past by so much is alike.
+  void time(Time at, Duration past = Duration::zero()) {
+    if (at == Time::max()) return plain(9999);
+    plain(static_cast<std::uint64_t>((at <= now_ - past ? -past : at - now_).count() + 1000));
+  }
+  void asked(Duration at) { plain(static_cast<std::uint64_t>((at - now_.time_since_epoch()).count() + 100'000)); }
+  void text(const std::string& text) { plain(std::hash<std::string>()(text)); }
+  void cursor(const std::string& cursor) { plain(cursor.empty() ? 9999 : version_ - std::stoull(cursor)); }
+
+  void session(const Session& s) {
+    id(s.record.beat);
+    plain(s.record.released);
+    plain(s.joined);
+    if (!s.record.released) asked(s.record.asked);
+  }
+  void lead(const Lead& lead) {
+    token(lead.token);
+    id(lead.session);
+    plain(lead.released);
+  }
+  void look(const Look& look) {
+    plain(look.marker);
+    plain(look.whole);
+    cursor(look.cursor);
+    plain(look.sessions.size());
+    for (const auto& [session_id, seen] : look.sessions) id(session_id), session(seen);
+    plain(look.leads.size());
+    for (const auto& [election, seen] : look.leads) text(election), lead(seen);
+  }
+  void committed(const Committed& c) {
+    plain(c.granted);
+    token(c.token);
+    for (const auto& election : c.claimed) text(election);
+    plain(c.claimed.size());
+    look(c.look);
+  }
+  void question(const GroupQuestion& q) {
+    plain(q.what.index());
+    time(q.asked, explored.term);
+    time(q.by);
+    if (const auto* open = std::get_if<ask::Open>(&q.what)) id(open->id), session(open->session);
+    if (const auto* end = std::get_if<ask::End>(&q.what)) id(end->id), ids(end->beats), id(end->new_beat);
+    if (const auto* await = std::get_if<ask::Await>(&q.what)) cursor(await->cursor);
+    if (const auto* see = std::get_if<ask::See>(&q.what)) cursor(see->cursor);
+    if (const auto* write = std::get_if<ask::Write>(&q.what)) commit(write->commit);
+  }
+  void store(const test::GroupModel& store) {
+    plain(store.marker);
+    plain(store.sessions.size());
+    for (const auto& [session_id, kept] : store.sessions) id(session_id), session(kept);
+    plain(store.leads.size());
+    for (const auto& [election, kept] : store.leads) {
+      text(election);
+      lead(kept.lead);
+      plain(store.version - kept.changed);
+    }
+  }
+
+  void process(const GroupCandidacy& c) {
+    plain(c.pending_.has_value());
+    if (c.pending_) question(c.pending_->question), plain(c.pending_->interrupted);
+    own(c.own_);
+    own(c.lapsed_);
+    rivals(c.rivals_);
+    plain(c.leads_.size());
+    for (const auto& [election, seen] : c.leads_) text(election), lead(seen.lead), plain(seen.pushed);
+    cursor(c.cursor_);
+    plain(c.marker_.value_or(99));
+    time(c.marker_since_, explored.term);
+    time(c.claims_from_);
+    token(c.highest_);
+    plain(c.entries_.size());
+    for (const auto& [election, entry] : c.entries_) {
+      text(election);
+      plain(entry.joined);
+      time(entry.not_before);
+      time(Time(now_ + entry.cool_down));
+      plain(entry.tenure.has_value());
+      if (entry.tenure) tenure(*entry.tenure);
+    }
+    plain(c.hook_due_.size());
+    for (const auto& [at, election] : c.hook_due_) time(at), text(election);
+    plain(c.to_release_.size());
+    for (const auto& [election, due] : c.to_release_) text(election), token(due.token);
+    for (const auto& election : c.claims_) text(election);
+    plain(c.claims_.size());
+    for (const auto& [at, election] : c.claims_due_) time(at), text(election);
+    plain(c.claims_due_.size());
+    for (const auto& election : c.wanted_) text(election);
+    plain(c.wanted_.size());
+    plain(c.plan_stale_);
+    time(c.planned_, explored.term);
+    time(c.plan_again_);
+    plain(c.all_claims_stale_);
+    time(c.next_ask_);
+    time(c.next_commit_);
+    time(c.next_sweep_);
+    time(c.next_look_);
+    time(c.last_wake_.value_or(Time::max()), explored.retry);
+    plain(static_cast<std::uint64_t>(c.wakes_));
+    plain(c.stopping_);
+    plain(c.over_);
+  }
+
+  std::uint64_t value() const {
+    std::vector<std::uint64_t> ids;
+    for (const auto& [renamed, value] : tape_)
+      if (renamed) ids.push_back(value);
+    std::sort(ids.begin(), ids.end());
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    std::uint64_t digest = 0;
+    for (const auto& [renamed, value] : tape_) {
+      const auto rank = std::lower_bound(ids.begin(), ids.end(), value) - ids.begin();
+      digest += 0x9e3779b97f4a7c15 + (renamed ? static_cast<std::uint64_t>(rank) : value);
+      digest = (digest ^ (digest >> 30)) * 0xbf58476d1ce4e5b9;
+      digest = (digest ^ (digest >> 27)) * 0x94d049bb133111eb;
+      digest ^= digest >> 31;
+    }
+    return digest;
+  }
+
+ private:
+  void own(const std::optional<GroupCandidacy::Own>& own) {
+    plain(own.has_value());
+    if (!own) return;
+    id(own->id);
+    ids(own->beats);
+    time(own->lease.deadline);
+    time(own->lease.end);
+  }
+  void rivals(const Rivals& rivals) {
+    plain(rivals.rivals_.size());
+    for (const auto& [session_id, rival] : rivals.rivals_) {
+      id(session_id);
+      session(rival.session);
+      if (rival.session.record.released) continue;
+      time(rival.lease_end);
+      asked(rival.bound.end(Duration::zero()).time_since_epoch());
+    }
+    plain(rivals.absent_since_.size());
+    for (const auto& [session_id, since] : rivals.absent_since_) id(session_id), time(since, explored.term);
+  }
+  void tenure(const GroupCandidacy::Tenure& t) {
+    token(t.token);
+    id(t.session);
+    plain(t.ending.leading() ? 0 : t.ending.draining() ? 1 : 2);
+    if (!t.ending.leading()) {
+      plain(static_cast<std::uint64_t>(t.ending.reason()));
+      time(t.ending.done_by());
+      time(t.ending.next_alarm());
+    }
+    if (t.ending.draining()) time(t.ending.drain_by());
+    time(t.cap.value_or(Time::max()));
+    plain(t.given_back);
+  }
+  void commit(const Commit& c) {
+    id(c.session);
+    ids(c.beats);
+    session(c.next);
+    plain(c.marker);
+    for (const auto& claim : c.claims) text(claim.election), token(claim.expected.value_or(Token{}));
+    plain(c.claims.size());
+    for (const auto& release : c.releases) text(release.election), token(release.token);
+    plain(c.releases.size());
+    for (const auto ended : c.ended) id(ended);
+    token(c.at_least);
+    cursor(c.cursor);
+  }
+
+  Time now_;
+  Token highest_;
+  std::uint64_t version_;
+  std::vector<std::pair<bool, std::uint64_t>> tape_;
+};
+
+namespace {
+
+using Answer = std::variant<Result<Committed>, Result<Look>, Result<bool>, Result<int>>;
+
+/// How many troubles of each kind a run may have.
+struct Budget {
+  int unheard{}, late{}, twice{}, pauses{}, crashes{}, resigns{}, lost_sessions{};
+};
+
+/// Kernel bits that a state owns: it is copied, and its processes draw from here.
+std::uint64_t drawn = 0;
+
+class State {
+ public:
+  State(std::size_t elections, Budget budget) : budget_(budget), elections_(elections) {
+    drawn = drawn_;
+    for (auto& p : processes_) begin(p);
+    drawn_ = drawn;
+  }
+
+  std::string wrong;
+
+  std::uint64_t digest() const {
+    auto highest = highest_;
+    GroupDigest d(now_, highest, store_.version);
+    d.store(store_);
+    for (const auto& p : processes_) {
+      d.process(p.candidacy);
+      d.id(p.session);
+      d.time(p.deadline);
+      for (std::size_t e = 0; e < elections_; ++e) {
+        d.token(p.led[e].token);
+        d.id(p.led[e].session);
+        d.time(p.led[e].cap);
+        d.plain(p.ousting[e]);
+      }
+      d.plain(p.paused);
+      d.plain(p.asked.has_value());
+      d.plain(p.answer.has_value());
+      if (p.answer) std::visit([&d](const auto& answer) { add(d, answer); }, *p.answer);
+    }
+    d.plain(strays_.size());
+    for (const auto& stray : strays_) d.question(stray);
+    for (const int left : {budget_.unheard, budget_.late, budget_.twice, budget_.pauses, budget_.crashes,
+                           budget_.resigns, budget_.lost_sessions})
+      d.plain(static_cast<std::uint64_t>(left));
+    return d.value();
+  }
+
+  /// Calls it with every state that may be next.
+  template <class Each>
+  void next(Each each) const {
+    const auto move = [&](auto step) {
+      auto state = *this;
+      drawn = state.drawn_;
+      step(state);
+      state.drawn_ = drawn;
+      state.judge();
+      each(std::move(state));
+    };
+    if (std::none_of(processes_.begin(), processes_.end(), [&](const auto& p) { return busy(p); }))
+      move([](State& s) { s.now_ += tick; });
+    for (std::size_t i = 0; i < processes_.size(); ++i) next_of(i, move);
+    for (std::size_t i = 0; i < strays_.size(); ++i) {
+      move([i](State& s) {
+        const auto stray = s.strays_[i];
+        s.strays_.erase(s.strays_.begin() + static_cast<std::ptrdiff_t>(i));
+        s.carried_out(stray);
+      });
+    }
+    if (budget_.lost_sessions > 0)
+      for (const auto& [id, session] : store_.sessions)
+        move([id = id](State& s) { --s.budget_.lost_sessions, s.store_.sessions.erase(id); });
+  }
+
+  bool led() const {
+    return std::any_of(processes_.begin(), processes_.end(), [&](const auto& p) { return leads(p, 0); });
+  }
+
+ private:
+  struct Led {
+    Token token{};
+    SessionId session{};
+    Time cap{Time::max()};
+  };
+  struct Process {
+    GroupCandidacy candidacy{Candidate{"p", ""}, "life", explored, [] { return drawn += 2; }, Spread{.on = false}};
+    std::optional<GroupQuestion> asked{};
+    std::optional<Answer> answer{};  ///< On its way.
+    SessionId session{};
+    Time deadline{};
+    std::array<Led, 2> led{};
+    std::array<bool, 2> ousting{};
+    bool paused{};
+  };
+
+  static std::string name(std::size_t e) { return e == 0 ? "e" : "f"; }
+  static std::size_t number(const std::string& name) { return name == "e" ? 0 : 1; }
+
+  template <class T>
+  static void add(GroupDigest& d, const Result<T>& answer) {
+    d.plain(static_cast<bool>(answer));
+    if (!answer) return;
+    if constexpr (std::is_same_v<T, Committed>) {
+      d.committed(*answer);
+    } else if constexpr (std::is_same_v<T, Look>) {
+      d.look(*answer);
+    } else {
+      d.plain(static_cast<std::uint64_t>(*answer));
+    }
+  }
+
+  template <class Move>
+  void next_of(std::size_t i, Move move) const {
+    const auto& p = processes_[i];
+    if (p.paused) return next_of_paused(i, move);
+    if (budget_.pauses > 0 && (p.asked || p.led[0].token.value != 0))
+      move([i](State& s) { --s.budget_.pauses, s.processes_[i].paused = true; });
+    if (p.candidacy.next_alarm() <= now_) move([i](State& s) { s.fact(i, [&](auto& c) { c.tick(s.now_); }); });
+    for (std::size_t e = 0; e < elections_; ++e) {
+      if (p.ousting[e])
+        move([i, e](State& s) {
+          s.processes_[i].ousting[e] = false;
+          s.fact(i, [&](auto& c) { c.ousting_returned(s.now_, name(e)); });
+        });
+      if (budget_.resigns > 0 && leads(p, e) && !p.ousting[e])
+        move([i, e](State& s) {
+          --s.budget_.resigns;
+          s.fact(i, [&](auto& c) { c.resign(s.now_, name(e), tick); });
+        });
+    }
+    if (budget_.crashes > 0)
+      move([i](State& s) {
+        --s.budget_.crashes;
+        auto& dead = s.processes_[i];
+        if (dead.asked && !dead.answer) s.stray(*dead.asked);
+        dead = Process{};
+        s.begin(dead);
+      });
+    if (!p.asked) return;
+    if (std::holds_alternative<ask::Await>(p.asked->what)) {
+      if (std::get<ask::Await>(p.asked->what).cursor != std::to_string(store_.version) || p.asked->by <= now_)
+        move([i](State& s) { s.wake(i); });
+      return;
+    }
+    move([i](State& s) { s.tell(i, s.carried_out(*s.processes_[i].asked)); });
+    if (budget_.unheard > 0)
+      move([i](State& s) {
+        --s.budget_.unheard;
+        s.carried_out(*s.processes_[i].asked);
+        s.tell(i, unknown_for(*s.processes_[i].asked));
+      });
+    if (strays_.size() >= 2) return;
+    if (budget_.late > 0)
+      move([i](State& s) {
+        --s.budget_.late;
+        s.stray(*s.processes_[i].asked);
+        s.tell(i, unknown_for(*s.processes_[i].asked));
+      });
+    if (budget_.twice > 0)
+      move([i](State& s) {
+        --s.budget_.twice;
+        s.stray(*s.processes_[i].asked);
+        s.tell(i, s.carried_out(*s.processes_[i].asked));
+      });
+  }
+
+  /// It has something to do at once.
+  bool busy(const Process& p) const {
+    if (p.paused) return false;
+    const bool waits = p.asked && std::holds_alternative<ask::Await>(p.asked->what) && p.asked->by > now_;
+    return p.candidacy.next_alarm() <= now_ || (p.asked && !waits);
+  }
+
+  template <class Move>
+  void next_of_paused(std::size_t i, Move move) const {
+    const auto& p = processes_[i];
+    const bool waits = p.asked && std::holds_alternative<ask::Await>(p.asked->what);
+    if (p.asked && !waits && !p.answer)
+      move([i](State& s) { s.processes_[i].answer = s.carried_out(*s.processes_[i].asked); });
+    move([i](State& s) {  // It goes on; what came meanwhile may come before its clock does.
+      auto& goes_on = s.processes_[i];
+      goes_on.paused = false;
+      if (goes_on.answer) s.tell(i, *std::exchange(goes_on.answer, std::nullopt));
+    });
+  }
+
+  void stray(const GroupQuestion& question) {
+    if (strays_.size() < 2 && question.what.index() != 2 && question.what.index() != 5) strays_.push_back(question);
+  }
+
+  void begin(Process& p) {
+    for (std::size_t e = 0; e < elections_; ++e) p.candidacy.join(now_, name(e));
+    p.candidacy.start(now_);
+    take(p);
+  }
+  void wake(std::size_t i) {
+    const auto id = std::exchange(processes_[i].asked, std::nullopt)->id;
+    fact(i, [&](auto& c) { c.awaited(now_, id, std::nullopt); });
+  }
+  void tell(std::size_t i, Answer answer) {
+    const auto id = std::exchange(processes_[i].asked, std::nullopt)->id;
+    fact(i, [&](auto& c) {
+      if (auto* committed = std::get_if<Result<Committed>>(&answer)) c.committed(now_, id, std::move(*committed));
+      if (auto* look = std::get_if<Result<Look>>(&answer)) c.looked(now_, id, std::move(*look));
+      if (const auto* ended = std::get_if<Result<bool>>(&answer)) c.ended(now_, id, *ended);
+      if (const auto* swept = std::get_if<Result<int>>(&answer)) c.swept(now_, id, *swept);
+    });
+  }
+  template <class Fact>
+  void fact(std::size_t i, Fact fact) {
+    fact(processes_[i].candidacy);
+    take(processes_[i]);
+  }
+
+  static Answer unknown_for(const GroupQuestion& q) {
+    const Error error{Fault::timed_out, "no answer"};
+    if (std::holds_alternative<ask::See>(q.what)) return Result<Look>(error);
+    if (std::holds_alternative<ask::End>(q.what)) return Result<bool>(error);
+    if (std::holds_alternative<ask::Sweep>(q.what)) return Result<int>(error);
+    return Result<Committed>(error);
+  }
+  Answer carried_out(const GroupQuestion& q) {
+    return std::visit([this](const auto& a) { return effect_of(a); }, q.what);
+  }
+  Answer effect_of(const ask::Open& a) { return Result<Committed>(store_.open(a.id, a.session, 1)); }
+  Answer effect_of(const ask::Write& a) { return Result<Committed>(store_.commit(a.commit)); }
+  Answer effect_of(const ask::See& a) { return Result<Look>(store_.look(a.cursor)); }
+  Answer effect_of(const ask::End& a) { return Result<bool>(store_.end(a.id, a.beats, a.new_beat)); }
+  Answer effect_of(const ask::Sweep&) { return Result<int>(store_.sweep()); }
+  Answer effect_of(const ask::Await&) { return Result<int>(0); }
+
+  void take(Process& p) {
+    std::vector<GroupEffect> effects;
+    p.candidacy.take_effects(effects);
+    bool interrupted = false;
+    for (auto& effect : effects) {
+      std::visit([&](auto& e) { carry_out(p, e); }, effect);
+      interrupted |= std::holds_alternative<group_effect::Interrupt>(effect);
+    }
+    if (!interrupted || !p.asked) return;
+    const auto id = std::exchange(p.asked, std::nullopt)->id;
+    p.candidacy.awaited(now_, id, std::nullopt);
+    take(p);
+  }
+  void carry_out(Process& p, group_effect::Ask& e) { p.asked = std::move(e.question); }
+  void carry_out(Process& p, group_effect::Publish& e) { p.session = e.session, p.deadline = e.deadline; }
+  void carry_out(Process& p, group_effect::Withdraw&) { p.session = {}; }
+  void carry_out(Process& p, group_effect::Lead& e) {
+    const auto number_of = number(e.election);
+    p.led[number_of] = {e.token, e.session};
+    auto& highest = tokens_[number_of];
+    if (e.token <= highest) wrong = "a token that does not rise";
+    highest = std::max(highest, e.token);
+    highest_ = std::max(highest_, e.token);
+  }
+  void carry_out(Process& p, group_effect::Cap& e) { p.led[number(e.election)].cap = e.at; }
+  void carry_out(Process& p, group_effect::Unlead& e) { p.led[number(e.election)] = {}; }
+  void carry_out(Process& p, group_effect::End& e) { p.ousting[number(e.election)] = true; }
+  template <class Other>
+  void carry_out(Process&, Other&) {}
+
+  bool leads(const Process& p, std::size_t e) const {
+    const auto& led = p.led[e];
+    return led.token.value != 0 && led.session == p.session && now_ < std::min(p.deadline, led.cap);
+  }
+  void judge() {
+    for (const auto& [election, kept] : store_.leads) highest_ = std::max(highest_, kept.lead.token);
+    for (std::size_t e = 0; e < elections_; ++e)
+      if (leads(processes_[0], e) && leads(processes_[1], e)) wrong = "two leaders";
+  }
+
+  Budget budget_;
+  std::size_t elections_;
+  Time now_{Time{Duration{1'000'000}}};
+  std::uint64_t drawn_{1000};
+  test::GroupModel store_{};
+  std::array<Process, 2> processes_{};
+  std::vector<GroupQuestion> strays_{};  ///< On their way. Nobody waits for them.
+  std::array<Token, 2> tokens_{};
+  Token highest_{};
+};
+
+struct Explored {
+  std::size_t states{}, with_leader{}, depth{};
+  bool complete{};
+  std::string wrong{};
+};
+
+Explored explore(std::size_t elections, Budget budget, std::size_t most) {
+  Explored out;
+  std::unordered_set<std::uint64_t> known;
+  std::vector<State> layer{State(elections, budget)};
+  known.insert(layer.front().digest());
+  while (!layer.empty() && out.wrong.empty() && known.size() < most) {
+    std::vector<State> following;
+    for (const auto& state : layer) {
+      state.next([&](State next) {
+        if (!next.wrong.empty()) out.wrong = next.wrong;
+        if (!known.insert(next.digest()).second) return;
+        out.with_leader += next.led();
+        following.push_back(std::move(next));
+      });
+      if (!out.wrong.empty() || known.size() >= most) break;
+    }
+    layer = std::move(following);
+    ++out.depth;
+  }
+  out.states = known.size();
+  out.complete = layer.empty();
+  return out;
+}
+
+std::size_t most_states() {
+  if (const char* states = std::getenv("TENURE_STATES")) return std::stoull(states);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return 3'000;
+#else
+  return 25'000;
+#endif
+}
+
+void clean(const char* what, std::size_t elections, Budget budget) {
+  const auto found = explore(elections, budget, most_states());
+  EXPECT_EQ(found.wrong, "") << "after " << found.depth << " steps";
+  EXPECT_GT(found.with_leader, 0u);
+  std::printf("%s: %zu states, %zu with a leader, depth %zu%s\n", what, found.states, found.with_leader, found.depth,
+              found.complete ? ", complete" : "");
+}
+
+TEST(GroupExplore, NoTrouble) { clean("no trouble", 1, {}); }
+TEST(GroupExplore, OneUnheard) { clean("one request unheard", 1, {.unheard = 1}); }
+TEST(GroupExplore, OneLate) { clean("one request late", 1, {.late = 1}); }
+TEST(GroupExplore, OneTwice) { clean("one request twice", 1, {.twice = 1}); }
+TEST(GroupExplore, OnePause) { clean("one pause", 1, {.pauses = 1}); }
+TEST(GroupExplore, OneCrash) { clean("one crash", 1, {.crashes = 1}); }
+TEST(GroupExplore, OneResign) { clean("one resigns", 1, {.resigns = 1}); }
+TEST(GroupExplore, OneLostSession) { clean("a lost session", 1, {.lost_sessions = 1}); }
+TEST(GroupExplore, PausesAndLate) { clean("pauses and late requests", 1, {.late = 2, .pauses = 2}); }
+TEST(GroupExplore, AllTroubles) {
+  clean("all troubles", 1,
+        {.unheard = 1, .late = 1, .twice = 1, .pauses = 1, .crashes = 1, .resigns = 1, .lost_sessions = 1});
+}
+TEST(GroupExplore, TwoElections) { clean("two elections", 2, {.late = 1, .pauses = 1, .resigns = 1}); }
+
+}  // namespace
+}  // namespace tenure

@@ -147,6 +147,7 @@ made as (
   select {group}, w.election, now.token, {id}, false, pg_current_xact_id()
   from wanted as w, now
   where w.token is null and exists (select from ready)
+    and not exists (select from {leads} as l where l.grp = {group} and l.election = w.election)
   order by w.election
   on conflict do nothing
   returning l.*)

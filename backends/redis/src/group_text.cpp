@@ -8,6 +8,7 @@
 
 #include <tenure/candidate.hpp>
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/store.hpp>
 
 #include "written.hpp"
 
@@ -122,7 +123,7 @@ std::optional<Session> session_of(std::string_view text) {
   record.released = words.flag();
   record.written_ms = words.number<std::int64_t>(0, INT64_MAX);
   record.asked = Clock::Duration(words.number<std::int64_t>(0, INT64_MAX));
-  record.term = milliseconds(words.number<std::int64_t>(0, milliseconds(longest_term).count()));
+  record.term = milliseconds(words.number<std::int64_t>(0, milliseconds(longest_stored_term).count()));
   out.joined = words.number<std::uint32_t>(0, UINT32_MAX);
   out.names = words.number();
   const auto holder = words.number<std::size_t>(0, max_candidate_bytes);

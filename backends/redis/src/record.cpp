@@ -5,6 +5,7 @@
 #include <map>
 
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/store.hpp>
 #include <tenure/log.hpp>
 
 #include "written.hpp"

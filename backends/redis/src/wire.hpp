@@ -30,10 +30,6 @@ struct ReplyLimit {
 inline constexpr ReplyLimit record_limit{
     256 << 10, 1024, "far more than a record has; remove what somebody else wrote to the election's key"};
 
-struct CloseContext {
-  void operator()(redisContext* context) const;
-};
-
 /// REQUIRES: one thread at a time.
 class Wire {
  public:
@@ -71,7 +67,7 @@ class Wire {
 
   const std::string name_;
   ReplyLimit most_;  ///< The reader of the context looks here.
-  std::unique_ptr<redisContext, CloseContext> context_;
+  CHandle<redisContext, redisFree> context_;
   std::size_t received_{};  ///< Bytes of the reply that is coming.
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is common to all that we write to a server and read back.
 #pragma once
-#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -12,7 +11,6 @@
 
 namespace tenure::redis {
 
-inline constexpr std::chrono::hours longest_term{24 * 365};  ///< Of any version: milliseconds cannot overflow by it.
 inline constexpr std::size_t most_incarnation_bytes = 64;
 
 /// The number, if the text is as we write it.

@@ -9,6 +9,7 @@
 #include <tenure/kit/url.hpp>
 #include <tenure/memory.hpp>
 #include <tenure/open.hpp>
+#include <tenure/spread.hpp>
 #ifdef TENURE_WITH_JSON
 #include <tenure/json.hpp>
 #endif
@@ -33,6 +34,7 @@ void of_core(Clock& clock) {
   made(Incumbent{.name = "a"}, Incumbent{.remaining = {}});
   made(Error{.fault = Fault::forbidden}, Error{.message = "m"});
   made(LogLine{.level = Level::info}, LogLine{.fields = {}});
+  made(Spread{.on = false}, Spread{.most = 1});
   made(Timing{.term = max_term}, Timing{.clock_rate_error = 1e-6});
   made(Presets{.fast = {}}, Presets{.steady = {}});
   made(Elected{.election = "e"}, Elected{.stop = {}});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A connection and the thread that uses it: what every store here asks by, and waits by.
 #pragma once
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -17,8 +18,10 @@ namespace tenure::postgres {
 
 class Client final {
  public:
-  explicit Client(Settings settings, std::optional<Purpose> purpose = std::nullopt)
-      : connection_(std::make_shared<Connection>(std::move(settings), std::move(purpose))), thread_(connection_) {}
+  explicit Client(Settings settings, std::optional<Purpose> purpose = std::nullopt,
+                  Clock::Duration patience = std::chrono::seconds(2))
+      : connection_(std::make_shared<Connection>(std::move(settings), std::move(purpose))),
+        thread_(connection_, patience) {}
 
   /// What `work` returns, or why not. It may outlive the call.
   template <class Value, class Work>

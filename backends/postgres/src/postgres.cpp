@@ -33,9 +33,11 @@ std::string called(const std::string& table, const char* usually) {
 }
 
 std::optional<Error> create(Settings settings, const std::string& tables, const Limit& limit) {
-  // One after the other: "if not exists" does not see what another session is about to create.
+  // The lock lets one session do it after the other: "if not exists" does not see what another one is about to create.
   const auto statements = "select pg_advisory_xact_lock(hashtext('tenure schema'));\n" + tables;
-  const auto done = Client(std::move(settings))
+  // There is one attempt, so that it may take all the time that there is.
+  const auto patience = std::max<Clock::Duration>(limit.by - limit.clock.now(), std::chrono::seconds(1));
+  const auto done = Client(std::move(settings), std::nullopt, patience)
                         .ask<bool>(
                             [statements](Connection& connection) {
                               connection.run(statements);

@@ -277,7 +277,8 @@ TEST(Elections, InAForkedChildNothingIsLed) {
   ASSERT_TRUE(eventually([&] { return leadership.is_leader(); }));
   const auto child = ::fork();
   if (child == 0) {
-    const bool well = !leadership.is_leader() && !leadership.incumbent() && elections.led().empty();
+    const bool well = !leadership.is_leader() && !leadership.incumbent() && elections.led().empty() &&
+                      !elections.leadership("another").is_leader();
     elections.stop();
     ::_exit(well ? 0 : 1);
   }

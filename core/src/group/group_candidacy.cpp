@@ -545,7 +545,7 @@ void GroupCandidacy::ask_next(Time now) {
   plan(now);
   if (pending_) {
     const bool waits = std::holds_alternative<ask::Await>(pending_->question.what);
-    if (waits && !pending_->interrupted && (now >= next_due() || stopping_)) {
+    if (waits && !pending_->interrupted && (now >= next_due() || (stopping_ && tenures_ == 0))) {
       pending_->interrupted = true;
       emit(group_effect::Interrupt{});
     }

@@ -137,13 +137,16 @@ void Elections::Shell::post(Fact fact) {
 bool Elections::Shell::on_own_thread() const { return own_thread == this; }
 
 std::shared_ptr<GroupValidity> Elections::Shell::validity(const std::string& election) {
-  const std::lock_guard lock(slots_mutex_);
-  auto& slot = slots_[election];
-  if (!slot)
-    slot = std::make_shared<GroupValidity>(page_, clock_, [weak = weak_from_this(), election] {
+  const auto made = [&] {
+    return std::make_shared<GroupValidity>(page_, clock_, [weak = weak_from_this(), election] {
       const auto self = weak.lock();
       return self ? self->incumbent(election) : std::nullopt;
     });
+  };
+  if (forked()) return made();  // before the lock: it may have been held when we were forked
+  const std::lock_guard lock(slots_mutex_);
+  auto& slot = slots_[election];
+  if (!slot) slot = made();
   return slot;
 }
 

@@ -816,6 +816,23 @@ TEST(GroupCandidacy, StopEndsTheSessionByOneWriteAfterAllWorkIsOver) {
   EXPECT_EQ(me.candidacy.next_alarm(), Time::max());
 }
 
+/// Each interrupted wait is followed by another one: that would be a hot loop for as long as the work takes to end.
+TEST(GroupCandidacy, StopInterruptsNoWaitWhileOustingRuns) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  me.settle();
+  ASSERT_TRUE(me.asks<ask::Await>());
+  const auto before = me.count<group_effect::Interrupt>();
+  me.stop();
+  for (int i = 0; i < 3; ++i) me.tick();
+  EXPECT_EQ(me.count<group_effect::Interrupt>(), before);
+  me.ousting_returned("e");
+  EXPECT_EQ(me.count<group_effect::Interrupt>(), before + 1) << "the release, or the end of the session, is due";
+  me.settle();
+  EXPECT_TRUE(me.candidacy.over());
+}
+
 TEST(GroupCandidacy, StopBeforeStartIsOverAtOnce) {
   GroupStage stage;
   GroupScene me(stage);

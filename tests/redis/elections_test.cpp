@@ -46,8 +46,8 @@ class RedisElections : public ::testing::Test {
 TEST_F(RedisElections, WhoStopsHandsAllOver) {
   const auto a = process("a");
   ASSERT_TRUE(leads_all(*a));
-  const auto b = process("b");
   const auto before = tokens(*a);
+  const auto b = process("b");
   ASSERT_TRUE(eventually([&] { return b->leadership("shard 7").incumbent().has_value(); }));
   EXPECT_EQ(b->leadership("shard 7").incumbent()->name, "a");
   a->resign("shard 7", 1h);

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares twelve shards among the processes that run this program: shards CONNINFO
+// Shares twelve shards among the processes that run this program: shards URL
 //! [all]
 #include <csignal>
 #include <iostream>
 #include <string>
 
 #include <tenure/elections.hpp>
-#include <tenure/postgres.hpp>
+#include <tenure/stores.hpp>
 
-int main(int, char** argv) {
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: shards postgresql://... | redis://...\n";
+    return 2;
+  }
   sigset_t end;
   sigemptyset(&end);
   sigaddset(&end, SIGINT);
@@ -19,8 +23,8 @@ int main(int, char** argv) {
   const auto say = [](const char* what, const auto& event) {
     std::cout << what + event.election + ", token " + std::to_string(event.token.value) + "\n" << std::flush;
   };
-  tenure::Elections shards(tenure::postgres::open_group({.conninfo = argv[1] ? argv[1] : ""}, "shards"), {},
-                           tenure::postgres::presets().fast,
+  const auto opened = tenure::open_many(argv[1], "shards");
+  tenure::Elections shards(opened.store, {}, opened.presets.fast,
                            {.elected = [&](const tenure::Elected& e) { say("leading ", e); },
                             .ousting = [&](const tenure::Ousting& o) { say("no longer leading ", o); }});
   for (int i = 0; i < 12; ++i) shards.join("shard " + std::to_string(i));

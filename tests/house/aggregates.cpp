@@ -35,6 +35,7 @@ void of_core(Clock& clock) {
   made(Error{.fault = Fault::forbidden}, Error{.message = "m"});
   made(LogLine{.level = Level::info}, LogLine{.fields = {}});
   made(Spread{.on = false}, Spread{.most = 1});
+  made(OpenedGroup{.store = nullptr}, OpenedGroup{.presets = {}});
   made(Timing{.term = max_term}, Timing{.clock_rate_error = 1e-6});
   made(Presets{.fast = {}}, Presets{.steady = {}});
   made(Elected{.election = "e"}, Elected{.stop = {}});

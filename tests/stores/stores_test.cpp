@@ -75,6 +75,28 @@ TEST(Stores, MemoryIsOneHubPerName) {
   EXPECT_FALSE(acquire(open("memory:stores-test-3", "jobs"))) << "a test reaches the hub that a URL names";
 }
 
+TEST(Stores, AGroupOfElectionsIsOpenedByTheSameUrl) {
+  const auto group = open_many("memory:stores-test", "jobs");
+  EXPECT_EQ(group.store->group(), "jobs");
+  EXPECT_EQ(group.presets, lock_table_presets());
+  EXPECT_TRUE(group.store->look("", within(2s)));
+  memory::hub("stores-test-4").unreachable(true);
+  EXPECT_FALSE(open_many("memory:stores-test-4", "jobs").store->look("", within(2s)));
+  EXPECT_THROW(open_many("memory:", ""), std::invalid_argument);
+}
+
+TEST(Stores, AStoreWithoutGroupsSaysWhichHaveThem) {
+  std::string message;
+  try {
+    open_many("file:///tmp", "jobs");
+  } catch (const std::invalid_argument& e) {
+    message = e.what();
+  }
+  EXPECT_TRUE(mentions(message, "the store \"file\" keeps no groups")) << message;
+  EXPECT_TRUE(mentions(message, "memory")) << message;
+  EXPECT_FALSE(mentions(message, "kafka")) << message;
+}
+
 TEST(Stores, FileIsADirectory) {
   const Scratch scratch;
   expect_one_leader("file://" + scratch.path().string());

@@ -128,12 +128,24 @@ Hub hub(const std::string& name) {
 
 Presets presets() { return lock_table_presets(); }
 
-Opened open_url(const Opening& opening) {
+namespace {
+
+Hub hub_of(const Opening& opening) {
   const auto url = parse_url(opening);
   if (url.scheme != "memory" || !url.hosts.empty() || !url.user.empty() || !url.password.empty())
     throw std::invalid_argument("memory: a URL is \"memory:\" or \"memory:name\", without host, user and password");
   url.expect_no_more({});
-  return {.backend = open(hub(url.path), opening.election, opening.candidate, opening.log), .presets = presets()};
+  return hub(url.path);
+}
+
+}  // namespace
+
+Opened open_url(const Opening& opening) {
+  return {.backend = open(hub_of(opening), opening.election, opening.candidate, opening.log), .presets = presets()};
+}
+
+OpenedGroup open_group_url(const Opening& opening) {
+  return {.store = hub_of(opening).group(opening.election), .presets = presets()};
 }
 
 }  // namespace tenure::memory

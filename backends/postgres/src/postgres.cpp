@@ -2,8 +2,10 @@
 #include <tenure/postgres.hpp>
 
 #include <algorithm>
+#include <initializer_list>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
@@ -48,15 +50,22 @@ std::optional<Error> create(Settings settings, const std::string& tables, const 
   return std::nullopt;
 }
 
-Options options_of(const Opening& opening) {
+/// `tables`: the properties that name tables, and what they name.
+Options options_of(const Opening& opening,
+                   std::initializer_list<std::pair<std::string_view, std::string Options::*>> tables) {
   if (!opening.url.starts_with("postgres://") && !opening.url.starts_with("postgresql://"))
     throw std::invalid_argument("postgres: the URL must begin with postgres:// or postgresql://");
   Options options{opening.url, opening.user, opening.password};
   for (const auto& [name, value] : opening.properties) {
-    if (name != "table")
-      throw std::invalid_argument("postgres: there is no property \"" + printable(name, 80) +
-                                  "\", only \"table\"; put a parameter of libpq into the URL");
-    options.table = value;
+    const auto found =
+        std::find_if(tables.begin(), tables.end(), [&](const auto& table) { return table.first == name; });
+    if (found == tables.end()) {
+      std::string known;
+      for (const auto& table : tables) known += (known.empty() ? "\"" : " and \"") + std::string(table.first) + '"';
+      throw std::invalid_argument("postgres: there is no property \"" + printable(name, 80) + "\", only " + known +
+                                  "; put a parameter of libpq into the URL");
+    }
+    options.*found->second = value;
   }
   return options;
 }
@@ -78,7 +87,13 @@ std::shared_ptr<Backend> open(const Options& options, const std::string& electio
 Presets presets() { return lock_table_presets(); }
 
 Opened open_url(const Opening& opening) {
-  return {open(options_of(opening), opening.election, opening.candidate, opening.log), presets()};
+  const auto options = options_of(opening, {{"table", &Options::table}});
+  return {open(options, opening.election, opening.candidate, opening.log), presets()};
+}
+
+OpenedGroup open_group_url(const Opening& opening) {
+  const auto options = options_of(opening, {{"sessions", &Options::sessions}, {"leads", &Options::leads}});
+  return {open_group(options, opening.election, opening.log), presets()};
 }
 
 std::shared_ptr<GroupStore> open_group(const Options& options, const std::string& group, const Log& log) {

@@ -51,4 +51,8 @@ Opened open_url(const Opening& opening) {
   return {open(from(parse_url(opening)), opening.election, opening.candidate, opening.log), presets()};
 }
 
+OpenedGroup open_group_url(const Opening& opening) {
+  return {open_group(from(parse_url(opening)), opening.election, opening.log), presets()};
+}
+
 }  // namespace tenure::redis

@@ -14,21 +14,21 @@
 #include <tenure/memory.hpp>
 #ifdef TENURE_WITH_KAFKA
 #include <tenure/kafka.hpp>
-#define TENURE_OPEN_KAFKA kafka::open_url
+#define TENURE_OPEN_KAFKA kafka::open_url, nullptr
 #else
-#define TENURE_OPEN_KAFKA nullptr
+#define TENURE_OPEN_KAFKA nullptr, nullptr
 #endif
 #ifdef TENURE_WITH_POSTGRES
 #include <tenure/postgres.hpp>
-#define TENURE_OPEN_POSTGRES postgres::open_url
+#define TENURE_OPEN_POSTGRES postgres::open_url, postgres::open_group_url
 #else
-#define TENURE_OPEN_POSTGRES nullptr
+#define TENURE_OPEN_POSTGRES nullptr, nullptr
 #endif
 #ifdef TENURE_WITH_REDIS
 #include <tenure/redis.hpp>
-#define TENURE_OPEN_REDIS redis::open_url
+#define TENURE_OPEN_REDIS redis::open_url, redis::open_group_url
 #else
-#define TENURE_OPEN_REDIS nullptr
+#define TENURE_OPEN_REDIS nullptr, nullptr
 #endif
 
 namespace tenure {
@@ -37,12 +37,13 @@ namespace {
 struct Scheme {
   std::string_view name;
   Opened (*open)(const Opening&);  ///< Null: not in this build.
-  std::string_view option;         ///< That puts it there.
+  OpenedGroup (*open_group)(const Opening&);
+  std::string_view option;  ///< That puts it there.
 };
 
 constexpr Scheme schemes[] = {
-    {"memory", memory::open_url, ""},
-    {"file", file::open_url, ""},
+    {"memory", memory::open_url, memory::open_group_url, ""},
+    {"file", file::open_url, nullptr, ""},
     {"kafka", TENURE_OPEN_KAFKA, "TENURE_KAFKA"},
     {"postgres", TENURE_OPEN_POSTGRES, "TENURE_POSTGRES"},
     {"postgresql", TENURE_OPEN_POSTGRES, "TENURE_POSTGRES"},
@@ -67,20 +68,38 @@ constexpr Scheme schemes[] = {
          (meant.empty() ? "." : meant));
 }
 
-}  // namespace
-
-Opened open(const Opening& opening) {
+/// The scheme of the URL, of a store that is in this build.
+const Scheme& found(const Opening& opening) {
   const auto scheme = scheme_of(opening.url);
   if (!scheme) refuse("a URL begins with a scheme and a ':', for instance file:///directory.");
   const auto& name = *scheme;
-  const auto found =
-      std::find_if(std::begin(schemes), std::end(schemes), [&](const auto& s) { return s.name == name; });
+  const auto it = std::find_if(std::begin(schemes), std::end(schemes), [&](const auto& s) { return s.name == name; });
   // In "user:password@host" the user would be taken for a scheme.
-  if (found == std::end(schemes)) refuse_unknown(name, opening.url.compare(name.size(), 3, "://") == 0);
-  if (!found->open)
-    refuse("the store \"" + name + "\" was left out of this build; configure it with -D" + std::string(found->option) +
+  if (it == std::end(schemes)) refuse_unknown(name, opening.url.compare(name.size(), 3, "://") == 0);
+  if (!it->open)
+    refuse("the store \"" + name + "\" was left out of this build; configure it with -D" + std::string(it->option) +
            "=ON.");
-  return found->open(opening);
+  return *it;
+}
+
+}  // namespace
+
+Opened open(const Opening& opening) { return found(opening).open(opening); }
+
+OpenedGroup open_many(const Opening& opening) {
+  const auto& scheme = found(opening);
+  if (!scheme.open_group) {
+    std::string able;
+    for (const auto& one : schemes)
+      if (one.open_group) able += (able.empty() ? "" : ", ") + std::string(one.name);
+    throw std::invalid_argument("tenure::open_many: the store \"" + std::string(scheme.name) +
+                                "\" keeps no groups of elections yet. In this build these do: " + able);
+  }
+  return scheme.open_group(opening);
+}
+
+OpenedGroup open_many(std::string_view url, std::string_view group, Log log) {
+  return open_many({.url = std::string(url), .election = std::string(group), .log = std::move(log)});
 }
 
 Opened open(std::string_view url, std::string_view election, Candidate candidate, Log log) {

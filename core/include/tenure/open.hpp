@@ -8,6 +8,7 @@
 
 #include <tenure/backend.hpp>
 #include <tenure/candidate.hpp>
+#include <tenure/group_store.hpp>
 #include <tenure/log.hpp>
 #include <tenure/timing.hpp>
 
@@ -16,7 +17,7 @@ namespace tenure {
 /// What to open. Secrets may stand in the URL or in the fields beside it. None is ever printed.
 struct Opening {
   std::string url{};       ///< "kafka://b1:9092,b2:9092/topic?group=g", "postgres://...", "file:///dir", "memory:", ...
-  std::string election{};  ///< Its name: candidates that give the same one contend with each other.
+  std::string election{};  ///< Its name, or a group's: candidates that give the same one contend with each other.
   Candidate candidate{};
   std::string user{}, password{};                   ///< If not empty, they replace those of the URL.
   std::map<std::string, std::string> properties{};  ///< Further settings of the store. Its header names them.
@@ -28,6 +29,12 @@ struct Opened {
   Presets presets{};  ///< Timings that suit the store that was opened.
   /// The names of those fields of Timing that LeaderManager::retime() cannot change on this store.
   std::vector<std::string> kept{};
+};
+
+/// A group of elections, for Elections.
+struct OpenedGroup {
+  std::shared_ptr<GroupStore> store{};
+  Presets presets{};  ///< Timings that suit the store that was opened.
 };
 
 }  // namespace tenure

@@ -61,6 +61,7 @@ TENURE_MEMORY_EXPORT Hub hub(const std::string& name = {});
 /// Opens a backend by URL, on hub(name): "memory:" or "memory:name". It takes no host, no user and no properties.
 /// Throws std::invalid_argument for another URL, and otherwise as open() does.
 TENURE_MEMORY_EXPORT Opened open_url(const Opening& opening);
+TENURE_MEMORY_EXPORT OpenedGroup open_group_url(const Opening& opening);  ///< The same for a group.
 
 /// The terms are 3, 10 and 30 s: see lock_table_presets().
 TENURE_MEMORY_EXPORT Presets presets();

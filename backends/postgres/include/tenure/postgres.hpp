@@ -92,6 +92,9 @@ TENURE_POSTGRES_EXPORT std::optional<Error> create_schema(const Options& options
 TENURE_POSTGRES_EXPORT std::shared_ptr<GroupStore> open_group(const Options& options, const std::string& group,
                                                               const Log& log = {});
 
+/// By URL, as open_url(). The properties are "sessions" and "leads".
+TENURE_POSTGRES_EXPORT OpenedGroup open_group_url(const Opening& opening);
+
 /// As schema() and create_schema(), for the tables of groups: share/tenure/tenure_groups.sql.
 TENURE_POSTGRES_EXPORT std::string group_schema(const std::string& sessions = Options().sessions,
                                                 const std::string& leads = Options().leads);

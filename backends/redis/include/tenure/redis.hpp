@@ -109,6 +109,7 @@ TENURE_REDIS_EXPORT std::shared_ptr<GroupStore> open_group(const Options& option
 
 /// By URL; `properties` are its query's names. Throws as from_url() and open().
 TENURE_REDIS_EXPORT Opened open_url(const Opening& opening);
+TENURE_REDIS_EXPORT OpenedGroup open_group_url(const Opening& opening);
 
 /// The terms are 3, 10 and 30 s: see lock_table_presets().
 TENURE_REDIS_EXPORT Presets presets();

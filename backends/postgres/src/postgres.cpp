@@ -58,7 +58,7 @@ Options options_of(const Opening& opening,
   Options options{opening.url, opening.user, opening.password};
   for (const auto& [name, value] : opening.properties) {
     const auto found =
-        std::find_if(tables.begin(), tables.end(), [&](const auto& table) { return table.first == name; });
+        std::find_if(tables.begin(), tables.end(), [&name = name](const auto& table) { return table.first == name; });
     if (found == tables.end()) {
       std::string known;
       for (const auto& table : tables) known += (known.empty() ? "\"" : " and \"") + std::string(table.first) + '"';

@@ -13,10 +13,10 @@ namespace tenure::postgres {
 namespace {
 
 Purpose purpose_of(const Settings& settings, const std::string& election) {
-  const std::string row = bytea(election), no_channel;
-  const Writing writing{settings.table().quoted, row, no_channel, lock_wait({})};
+  const std::string name = bytea(election), no_channel;
+  const Writing writing{settings.table().quoted, name, no_channel, lock_wait({})};
   const auto nothing = replacing(writing, Expected{}, {});  // for no beat is expected
-  return {election, {reading(settings.table().quoted, row), nothing, replacing(writing, std::nullopt, {})}, {nothing}};
+  return {election, {reading(settings.table().quoted, name), nothing, replacing(writing, std::nullopt, {})}, {nothing}};
 }
 
 Result<Read> read_now(Connection& connection, const std::string& election) {

@@ -21,8 +21,6 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
-bool voluntary(Reason reason) { return reason != Reason::lapsed && reason != Reason::superseded; }
-
 }  // namespace
 
 Candidacy::Candidacy(const Timing& timing, std::uint64_t jitter_seed) : timing_(timing), jitter_state_(jitter_seed) {

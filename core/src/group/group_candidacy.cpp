@@ -17,8 +17,6 @@ constexpr std::uint64_t id_bits = (std::uint64_t{1} << 63) - 1;
 /// So many wake-ups in a row, with less than a retry between them, are taken as news.
 constexpr int prompt_wakes = 8;
 
-bool voluntary(Reason reason) { return reason != Reason::lapsed && reason != Reason::superseded; }
-
 }  // namespace
 
 GroupCandidacy::GroupCandidacy(Candidate self, std::string incarnation, const Timing& timing,

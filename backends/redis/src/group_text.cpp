@@ -292,13 +292,13 @@ Result<Look> look_of(const Reply& reply, const std::string& group) {
   return out;
 }
 
-Result<OpenedGroup> opened_of(const Reply& reply, const std::string& group) {
+Result<OpenReply> opened_of(const Reply& reply, const std::string& group) {
   if (!is_list(reply, 3)) return no_answer(group);
   const auto granted = flag_of(reply.list[0]), founded = flag_of(reply.list[1]);
   if (!granted || !founded) return no_answer(group);
   auto look = look_of(reply.list[2], group);
   if (!look) return std::move(look).error();
-  OpenedGroup out{.committed = {}, .founded = *founded};
+  OpenReply out{.committed = {}, .founded = *founded};
   out.committed.granted = *granted;
   out.committed.look = *std::move(look);
   return out;

@@ -28,11 +28,11 @@ std::vector<std::string> step_down_arguments(const std::string& election, const 
 /// `group`: its keys without their ends, for messages. What is no answer of the script's is Fault::corrupt; so is what
 /// somebody else wrote.
 Result<Look> look_of(const Reply& reply, const std::string& group);
-struct OpenedGroup {
+struct OpenReply {
   Committed committed{};
   bool founded{};
 };
-Result<OpenedGroup> opened_of(const Reply& reply, const std::string& group);
+Result<OpenReply> opened_of(const Reply& reply, const std::string& group);
 Result<Committed> committed_of(const Reply& reply, const Commit& commit, const std::string& group);
 /// The second number of an answer that has two.
 Result<int> count_of(const Reply& reply, const std::string& group);

@@ -53,7 +53,8 @@ Elections::Shell::Shell(std::shared_ptr<GroupStore> store, Candidate candidate, 
       hook_threads_(hook_threads),
       clock_(clock),
       page_(std::make_shared<LeasePage>()),
-      candidacy_(checked(std::move(candidate)), draw_incarnation(), timing, random_u64, spread),
+      candidacy_(
+          checked(std::move(candidate)), draw_incarnation(), timing, [] { return random_u64(); }, spread),
       clock_wakes_(clock.make_waker()) {}
 
 void Elections::Shell::start() {

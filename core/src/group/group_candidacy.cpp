@@ -156,7 +156,20 @@ void GroupCandidacy::awaited(Time now, std::uint64_t id, const std::optional<Rel
       claims_stale_.push_back(pushed->election);
     } else {
       next_look_ = wakes_ > prompt_wakes ? now + jittered(timing_.retry) : now;
+      wait_from_ = next_look_;
     }
+    wait_trouble_.reset();
+  }
+  tick(now);
+}
+
+/// The look of the next commit has to do.
+void GroupCandidacy::wait_failed(Time now, std::uint64_t id, Error error) {
+  judge_expiry(now);
+  if (const auto pending = settle(id); pending && !pending->wedged) {
+    wait_from_ = now + jittered(timing_.renew);
+    if (wait_trouble_ != error) emit(group_effect::Report{error});
+    wait_trouble_ = std::move(error);
   }
   tick(now);
 }
@@ -513,7 +526,8 @@ GroupCandidacy::Time GroupCandidacy::next_alarm() const {
   if (pending_ && pending_->wedged) return at;
   if (pending_) at = std::min(at, pending_->question.by + Candidacy::overrun_grace);
   const bool waits = pending_ && std::holds_alternative<ask::Await>(pending_->question.what) && !pending_->interrupted;
-  return started_ && (!pending_ || waits) ? std::min(at, next_due()) : at;
+  if (started_ && (!pending_ || waits)) at = std::min(at, next_due());
+  return started_ && !pending_ ? std::min(at, wait_from_) : at;
 }
 
 // ---- questions ----
@@ -551,7 +565,10 @@ void GroupCandidacy::ask_next(Time now) {
     return;
   }
   if (stopping_ && tenures_ == 0) return ask_last(now);
-  if (now < next_due()) return ask(now, ask::Await{cursor_}, std::min(next_due(), now + timing_.term));
+  if (now < next_due()) {
+    if (now >= wait_from_) ask(now, ask::Await{cursor_}, std::min(next_due(), now + timing_.term));
+    return;
+  }
   if (lapsed_) return ask_end(now, lapsed_->id, lapsed_->beats);
   if (!own_) return joined_ > 0 && !stopping_ ? ask_open(now) : ask(now, ask::See{cursor_}, now + timing_.call);
   ask_in_session(now);

@@ -91,6 +91,7 @@ class GroupCandidacy {
   void ended(Time now, std::uint64_t id, const Result<bool>& result);
   void swept(Time now, std::uint64_t id, const Result<int>& result);
   void awaited(Time now, std::uint64_t id, const std::optional<Release>& pushed);
+  void wait_failed(Time now, std::uint64_t id, Error error);
   void ousting_returned(Time now, const std::string& election);
   void tick(Time now);
 
@@ -245,10 +246,11 @@ class GroupCandidacy {
   Time next_commit_{Time::max()};
   Time next_sweep_{Time::max()};
   Time next_look_{Time::max()};
+  Time wait_from_{Time::min()};  ///< No wait earlier.
   std::optional<Time> last_wake_;
   int wakes_{};  ///< So many in a row came soon after another.
   bool started_{}, stopping_{}, over_{};
-  std::optional<Error> last_trouble_;
+  std::optional<Error> last_trouble_, wait_trouble_;  ///< As reported last.
 };
 
 }  // namespace tenure

@@ -326,13 +326,11 @@ Elections::Shell::Fact Elections::Shell::answer_to(const GroupQuestion& q, const
       return [id = id, result = std::move(result)](GroupCandidacy& c, Clock::Time now) { c.swept(now, id, result); };
     }
     Fact operator()(const ask::Await& a) {
-      std::optional<Release> pushed;
-      try {
-        pushed = s.store_->await_change(a.cursor, limit);
-      } catch (...) {
-        s.report({Fault::unreachable, "the store threw: " + what_was_thrown()});
-      }
-      return [id = id, pushed](GroupCandidacy& c, Clock::Time now) { c.awaited(now, id, pushed); };
+      const auto result = tried<std::optional<Release>>(
+          [&]() { return Result<std::optional<Release>>(s.store_->await_change(a.cursor, limit)); });
+      if (!result)
+        return [id = id, error = result.error()](GroupCandidacy& c, Clock::Time now) { c.wait_failed(now, id, error); };
+      return [id = id, pushed = *result](GroupCandidacy& c, Clock::Time now) { c.awaited(now, id, pushed); };
     }
   };
   const Limit limit{clock_, q.by, interrupted};

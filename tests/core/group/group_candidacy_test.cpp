@@ -483,6 +483,41 @@ TEST(GroupCandidacy, WakesWithoutEndDoNotBecomeLooksWithoutEnd) {
   EXPECT_GT(looks, 1);
 }
 
+TEST(GroupCandidacy, WakesWithoutEndDoNotBecomeWaitsWithoutEnd) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  int waits = 0;
+  for (; waits < 100 && me.asks<ask::Await>(); ++waits) {
+    me.push();
+    me.settle();
+  }
+  EXPECT_LT(waits, 12) << "a store that ends each wait at once is waited for in a hot loop";
+  me.pass(group_timing.retry);
+  EXPECT_TRUE(me.asks<ask::Await>()) << "after a pause it waits again";
+}
+
+TEST(GroupCandidacy, AStoreThatCannotBeWaitedForIsToldOfOnceAndAskedWithPauses) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  const Error none{Fault::unreachable, "no descriptor"};
+  int waits = 0;
+  const auto until = stage.now + 3 * group_timing.renew;
+  while (stage.now < until) {
+    if (me.asks<ask::Await>()) {
+      me.cannot_wait(none);
+      ++waits;
+    }
+    me.pass(50ms);
+  }
+  EXPECT_LE(waits, 8) << "each pause is half a renewal at least";
+  EXPECT_GE(waits, 3);
+  const auto reports = me.all<group_effect::Report>();
+  EXPECT_EQ(std::count_if(reports.begin(), reports.end(), [&](const auto& r) { return r.error == none; }), 1);
+  EXPECT_TRUE(me.leads("e"));
+}
+
 /// As a store may do that skips what another transaction holds.
 TEST(GroupCandidacy, ARefusedClaimThatNoLookExplainsIsTriedAgainAfterAPause) {
   for (const bool repeats : {false, true}) {

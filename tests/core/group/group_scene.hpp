@@ -132,6 +132,11 @@ class GroupScene {
     candidacy.awaited(stage.now, id, release);
     take();
   }
+  void cannot_wait(Error error) {
+    ASSERT_TRUE(asks<ask::Await>()) << "nobody waits";
+    candidacy.wait_failed(stage.now, std::exchange(asked, std::nullopt)->id, std::move(error));
+    take();
+  }
   /// Answers all that is asked now. What never comes to rest is a hot loop.
   void settle() {
     for (int i = 0; asked && !asks<ask::Await>(); ++i) {

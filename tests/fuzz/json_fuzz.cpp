@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <tenure/json.hpp>
+#include <tenure/json_group.hpp>
 #include <tenure/lock_table.hpp>
 #include <tenure/memory.hpp>
 
@@ -21,7 +21,12 @@ Opened quiet(const Opening& opening) {
   return {.backend = memory::open(memory::Hub(), opening.election, opening.candidate), .presets = lock_table_presets()};
 }
 
-Opened gossip(const Opening& opening) {
+OpenedGroup quiet_group(const Opening& opening) {
+  return {.store = memory::Hub().group(opening.election), .presets = lock_table_presets()};
+}
+
+template <class Result>
+Result gossip(const Opening& opening) {
   auto all = opening.url + opening.user + opening.password;
   for (const auto& [name, value] : opening.properties) all += value;
   throw std::invalid_argument(all);
@@ -38,6 +43,17 @@ void check(const InvalidDocument& refusal, bool store_spoke, bool canary_given) 
           "no message repeats a secret");
 }
 
+/// `read` is from_json() or group_from_json().
+template <class Read>
+void try_document(const std::string& text, bool store_speaks, Read read) {
+  try {
+    read().timing.validate();
+    require(!store_speaks, "what is accepted is opened");
+  } catch (const InvalidDocument& e) {
+    check(e, store_speaks, text.find(canary) != text.npos);
+  }
+}
+
 }  // namespace
 }  // namespace tenure::fuzz
 
@@ -46,14 +62,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const bool ready = ::setenv("TENURE_FUZZ", canary, 1) == 0;
   require(ready, "the environment takes a variable");
   const std::string text(reinterpret_cast<const char*>(data), size);
-  for (const tenure::Opener open : {tenure::Opener(quiet), tenure::Opener(gossip)}) {
-    try {
-      const auto configured = tenure::from_json(text, open);
-      require(open == quiet && configured.backend, "what is accepted is opened");
-      configured.timing.validate();
-    } catch (const tenure::InvalidDocument& e) {
-      check(e, open == gossip, text.find(canary) != text.npos);
-    }
-  }
+  try_document(text, false, [&] { return tenure::from_json(text, quiet); });
+  try_document(text, true, [&] { return tenure::from_json(text, gossip<tenure::Opened>); });
+  try_document(text, false, [&] { return tenure::group_from_json(text, quiet_group); });
+  try_document(text, true, [&] { return tenure::group_from_json(text, gossip<tenure::OpenedGroup>); });
   return 0;
 }

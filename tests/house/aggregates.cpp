@@ -11,7 +11,7 @@
 #include <tenure/open.hpp>
 #include <tenure/spread.hpp>
 #ifdef TENURE_WITH_JSON
-#include <tenure/json.hpp>
+#include <tenure/json_group.hpp>
 #endif
 #ifdef TENURE_WITH_KAFKA
 #include <tenure/kafka.hpp>
@@ -59,7 +59,8 @@ void of_core(Clock& clock) {
 
 #ifdef TENURE_WITH_JSON
 void of_json() {
-  made(Finding{.pointer = "/store"}, Finding{.message = "m"}, Configured{.backend = {}}, Configured{.document = {}});
+  made(Finding{.pointer = "/store"}, Finding{.message = "m"}, Configured{.backend = {}}, Configured{.document = {}},
+       ConfiguredGroup{.store = {}}, ConfiguredGroup{.document = {}});
 }
 #endif
 

@@ -443,8 +443,10 @@ TEST(House, ABlockOfCodeThatDiffersFromItsFileIsFound) {
 }
 
 TEST(House, EveryBlockOfCodeInTheReadmeQuotesAFile) {
-  const auto readme = read(house / "README.md");
-  for (const auto& finding : misquoted(readme)) ADD_FAILURE() << "README.md, " << finding;
+  auto documents = files({"adapters"}, {".md"});
+  documents.push_back("README.md");
+  for (const auto& path : documents)
+    for (const auto& finding : misquoted(read(house / path))) ADD_FAILURE() << path << ", " << finding;
 }
 
 /// Links of a document to files that are not there, seen from its folder.

@@ -166,7 +166,7 @@ TEST(Json, ATimingOrUrlThatTheStoreRefusesIsAFinding) {
   EXPECT_EQ(said, "/timing slow: terms begin at a minute");
   EXPECT_EQ(finding(with_store("\"nonsense://x\""), open).substr(0, 23), "/store tenure::open: th");
   EXPECT_EQ(finding(with_store("\"memory:\""), [](const Opening&) { return Opened{}; }),
-            "/store could not be opened: the opener returned no backend and no reason");
+            "/store could not be opened: the opener returned no store and no reason");
   EXPECT_THROW(from_json(with_store("\"memory:\""),
                          [](const Opening&) -> Opened { throw std::runtime_error("no descriptor left"); }),
                std::runtime_error);
@@ -214,7 +214,7 @@ TEST(Json, TextThatIsNotJsonIsRefusedWithLineAndColumn) {
   EXPECT_TRUE(mentions(finding(R"({"store": "memory:", // comment
     "election": "e"})"),
                        "is not JSON"));
-  EXPECT_TRUE(mentions(finding(std::string(max_document_bytes + 1, ' ')), "at most 65536"));
+  EXPECT_TRUE(mentions(finding(std::string(max_document_bytes + 1, ' ')), "at most 1048576"));
   EXPECT_TRUE(mentions(finding(std::string(30'000, '[')), "nested too deeply; 8 levels"));
   std::string deep = "1";
   for (int i = 0; i < 9; ++i) deep = "{\"a\":" + deep + "}";

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tenure/json.hpp>
+#include <tenure/json_group.hpp>
 #include <tenure/lock_table.hpp>
 #include <tenure/memory.hpp>
 
@@ -33,9 +33,16 @@ inline Opened any_store(const Opening& opening) {
           .presets = lock_table_presets()};
 }
 
-inline std::vector<Finding> findings(std::string_view text, Opener open = any_store) {
+/// The same for groups.
+inline OpenedGroup any_group(const Opening& opening) {
+  last_opening = opening;
+  return {.store = memory::hub("any").group(opening.election), .presets = lock_table_presets()};
+}
+
+template <class Read>
+std::vector<Finding> findings_of(Read read) {
   try {
-    from_json(text, open);
+    read();
   } catch (const InvalidDocument& e) {
     EXPECT_FALSE(e.findings().empty());
     return e.findings();
@@ -43,11 +50,21 @@ inline std::vector<Finding> findings(std::string_view text, Opener open = any_st
   return {};
 }
 
+inline std::vector<Finding> findings(std::string_view text, Opener open = any_store) {
+  return findings_of([&] { from_json(text, open); });
+}
+inline std::vector<Finding> findings_of_group(std::string_view text, GroupOpener open = any_group) {
+  return findings_of([&] { group_from_json(text, open); });
+}
+
 /// "pointer message", the one there is.
-inline std::string finding(std::string_view text, Opener open = any_store) {
-  const auto all = findings(text, open);
+inline std::string only(const std::vector<Finding>& all, std::string_view text) {
   EXPECT_EQ(all.size(), 1u) << text;
   return all.empty() ? "accepted" : all[0].pointer + " " + all[0].message;
+}
+inline std::string finding(std::string_view text, Opener open = any_store) { return only(findings(text, open), text); }
+inline std::string finding_of_group(std::string_view text, GroupOpener open = any_group) {
+  return only(findings_of_group(text, open), text);
 }
 
 }  // namespace tenure::test

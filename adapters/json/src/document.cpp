@@ -2,7 +2,11 @@
 #include "document.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include <tenure/kit/suggest.hpp>
@@ -14,19 +18,23 @@
 namespace tenure {
 namespace {
 
+constexpr int max_hook_threads = 1000;
+
 using nlohmann::json;
 using Names = std::span<const std::string_view>;
 
 /// Walks through a tree and collects all that is wrong. A value that is wrong is replaced by an empty one.
 class Decoder {
  public:
-  explicit Decoder(std::string_view text) : tree_(parse_json(text, findings_)) {}
+  Decoder(std::string_view text, Form form) : form_(form), tree_(parse_json(text, findings_)) {}
 
   Document decoded() {
-    static constexpr std::string_view keys[] = {"store", "election", "candidate", "timing", "$schema"};
-    if (const auto* root = object(tree_, "", keys)) {
+    if (const auto* root = object(tree_, "", form_ == Form::one ? Names(keys_of_one) : Names(keys_of_many))) {
       if (const auto* value = required(*root, "", "store")) store(*value);
-      if (const auto* value = required(*root, "", "election")) election(*value);
+      if (form_ == Form::one)
+        one(*root);
+      else
+        many(*root);
       if (const auto* value = optional(*root, "candidate")) candidate(*value);
       if (const auto* value = optional(*root, "timing")) timing(*value);
       if (const auto* value = optional(*root, "$schema"); value && !value->is_string())
@@ -37,6 +45,10 @@ class Decoder {
   }
 
  private:
+  static constexpr std::string_view keys_of_one[] = {"store", "election", "candidate", "timing", "$schema"};
+  static constexpr std::string_view keys_of_many[] = {"store",        "group",     "elections", "spread",
+                                                      "hook_threads", "candidate", "timing",    "$schema"};
+
   void wrong(std::string pointer, std::string message) {
     findings_.push_back({std::move(pointer), std::move(message)});
   }
@@ -54,10 +66,25 @@ class Decoder {
       return nullptr;
     }
     for (const auto& [key, _] : value.items()) {
-      if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-      wrong(step(pointer, key), "is not known" + did_you_mean(key, known) + "; known here: " + listed(known));
+      if (contains(known, key)) continue;
+      if (pointer.empty() && contains(form_ == Form::one ? Names(keys_of_many) : Names(keys_of_one), key))
+        wrong(step(pointer, key), of_the_other_form());
+      else
+        wrong(step(pointer, key), "is not known" + did_you_mean(key, known) + "; known here: " + listed(known));
     }
     return &value;
+  }
+
+  static bool contains(Names names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  }
+
+  std::string of_the_other_form() const {
+    return form_ == Form::one
+               ? "belongs to a document of many elections, which group_from_json() reads; from_json() reads one "
+                 "\"election\""
+               : "belongs to a document of one election, which from_json() reads; group_from_json() reads a \"group\" "
+                 "and its \"elections\"";
   }
 
   static const json* optional(const json& object, const char* key) {
@@ -165,7 +192,63 @@ class Decoder {
                          std::to_string(least) + " to " + std::to_string(most) + " bytes without NUL are allowed");
   }
 
-  void election(const json& value) { name(value, "/election", 1, max_election_bytes, out_.opening.election); }
+  void one(const json& root) {
+    if (optional(root, "group") || optional(root, "elections")) return;  // the other form, as object() has told
+    if (const auto* value = required(root, "", "election"))
+      name(*value, "/election", 1, max_election_bytes, out_.opening.election);
+  }
+
+  // ---- a group ----
+
+  void many(const json& root) {
+    if (const auto* value = required(root, "", "group"))
+      name(*value, "/group", 1, max_election_bytes, out_.opening.election);
+    if (const auto* value = required(root, "", "elections")) elections(*value);
+    if (const auto* value = optional(root, "spread")) spread(*value);
+    if (const auto* value = optional(root, "hook_threads"))
+      whole_number(*value, "/hook_threads", 1, max_hook_threads, out_.hook_threads);
+  }
+
+  void elections(const json& value) {
+    if (!value.is_array()) return wrong("/elections", "must be an array of names, not " + kind(value));
+    std::map<std::string, std::string, std::less<>> places;
+    for (const auto& part : value) {
+      const auto pointer = "/elections/" + std::to_string(out_.elections.size());
+      auto& election = out_.elections.emplace_back();
+      const auto before = findings_.size();
+      name(part, pointer, 1, max_election_bytes, election);
+      if (findings_.size() != before) continue;
+      if (const auto [earlier, fresh] = places.emplace(election, pointer); !fresh)
+        wrong(pointer, "is the same name as " + earlier->second + "; name each election once");
+    }
+  }
+
+  void spread(const json& value) {
+    static constexpr std::string_view keys[] = {"on", "handovers_at_once", "most"};
+    if (!object(value, "/spread", keys)) return;
+    auto& out = out_.spread;
+    if (const auto* part = optional(value, "on")) {
+      if (part->is_boolean())
+        out.on = part->get<bool>();
+      else
+        wrong("/spread/on", "must be true or false, not " + kind(*part));
+    }
+    if (const auto* part = optional(value, "handovers_at_once"))
+      whole_number(*part, "/spread/handovers_at_once", 0, UINT32_MAX, out.handovers_at_once);
+    if (const auto* part = optional(value, "most")) whole_number(*part, "/spread/most", 0, UINT32_MAX, out.most);
+  }
+
+  /// A number such as 4.0 is whole too, as a schema has it.
+  template <class T>
+  void whole_number(const json& value, const std::string& pointer, std::type_identity_t<T> least,
+                    std::type_identity_t<T> most, T& out) {
+    const auto given = value.is_number() ? value.get<double>() : -1.0;
+    if (given >= static_cast<double>(least) && given <= static_cast<double>(most) && std::floor(given) == given)
+      out = static_cast<T>(given);
+    else
+      wrong(pointer, "must be a whole number from " + std::to_string(least) + " to " + std::to_string(most) +
+                         (value.is_number() ? "" : ", not " + kind(value)));
+  }
 
   void candidate(const json& value) {
     static constexpr std::string_view keys[] = {"name", "address"};
@@ -227,6 +310,7 @@ class Decoder {
     out_.timing.clock_rate_error = ppm / 1e6;
   }
 
+  const Form form_;
   std::vector<Finding> findings_;
   const json tree_;
   Document out_;
@@ -242,6 +326,6 @@ Timing TimingSpec::of(const Presets& presets) const {
   return out;
 }
 
-Document decode(std::string_view text) { return Decoder(text).decoded(); }
+Document decode(std::string_view text, Form form) { return Decoder(text, form).decoded(); }
 
 }  // namespace tenure

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tenure/json.hpp>
+#include <tenure/json_group.hpp>
 
 namespace tenure {
 
@@ -28,16 +28,22 @@ inline constexpr DurationField duration_fields[] = {{"term", &Timing::term},   {
                                                     {"retry", &Timing::retry}, {"margin", &Timing::margin},
                                                     {"call", &Timing::call},   {"drain", &Timing::drain}};
 
+/// What a document is about: one election, or a group of many.
+enum class Form { one, many };
+
 struct Document {
-  Opening opening;
+  Opening opening;         ///< Its `election` is the group's name if there are many.
   bool store_is_object{};  ///< And not the URL alone.
   TimingSpec timing;
+  std::vector<std::string> elections;  ///< Of a group; so are the next two.
+  Spread spread;
+  int hook_threads{ConfiguredGroup{}.hook_threads};
   std::vector<std::string> secrets;
   Presets presets{};              ///< Of the store that was opened.
   std::vector<std::string> kept;  ///< Opened::kept of that store.
 };
 
 /// Throws InvalidDocument.
-Document decode(std::string_view text);
+Document decode(std::string_view text, Form form);
 
 }  // namespace tenure

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tenure/json.hpp>
+#include <tenure/json_group.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/security.hpp>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "document.hpp"
@@ -30,10 +31,14 @@ std::string without(const std::string& message, std::vector<std::string> secrets
   return Redactor(std::move(secrets))(message);
 }
 
-Opened opened(const Document& document, Opener open) {
+bool is_there(const Opened& opened) { return opened.backend != nullptr; }
+bool is_there(const OpenedGroup& opened) { return opened.store != nullptr; }
+
+template <class Result>
+Result opened(const Document& document, Result (*open)(const Opening&)) {
   try {
     auto out = open(document.opening);
-    if (!out.backend) refuse("/store", "could not be opened: the opener returned no backend and no reason");
+    if (!is_there(out)) refuse("/store", "could not be opened: the opener returned no store and no reason");
     return out;
   } catch (const InvalidDocument&) {
     throw;
@@ -61,21 +66,31 @@ std::string content(const std::filesystem::path& path) {
 
 // ---- apply ----
 
-std::vector<Finding> differences(const Document& now, const Document& next) {
-  std::vector<Finding> out;
-  const auto note = [&](const char* pointer, bool differs) {
-    if (differs) out.push_back({pointer, "cannot be changed while a manager runs: it needs a restart"});
-  };
-  const auto &a = now.opening, &b = next.opening;
-  note(next.store_is_object ? "/store/url" : "/store", a.url != b.url);
-  note("/store/user", a.user != b.user);
-  note("/store/password", a.password != b.password);
-  note("/store/properties", a.properties != b.properties);
-  note("/election", a.election != b.election);
-  note("/candidate/name", a.candidate.name != b.candidate.name);
-  note("/candidate/address", a.candidate.address != b.candidate.address);
-  return out;
-}
+/// What was told of the two documents, and needs a restart if it differs.
+class Differences {
+ public:
+  explicit Differences(std::string what_runs) : what_runs_(std::move(what_runs)) {}
+
+  void note(const char* pointer, bool differs) {
+    if (differs) found.push_back({pointer, "cannot be changed while " + what_runs_ + ": it needs a restart"});
+  }
+
+  void of_openings(const Document& now, const Document& next, const char* election) {
+    const auto &a = now.opening, &b = next.opening;
+    note(next.store_is_object ? "/store/url" : "/store", a.url != b.url);
+    note("/store/user", a.user != b.user);
+    note("/store/password", a.password != b.password);
+    note("/store/properties", a.properties != b.properties);
+    note(election, a.election != b.election);
+    note("/candidate/name", a.candidate.name != b.candidate.name);
+    note("/candidate/address", a.candidate.address != b.candidate.address);
+  }
+
+  std::vector<Finding> found;
+
+ private:
+  std::string what_runs_;
+};
 
 /// Fields that the store cannot change keep their value, and are added to `out`.
 Timing with_kept(const Timing& now, Timing next, const std::vector<std::string>& kept, std::vector<Finding>& out) {
@@ -96,7 +111,7 @@ InvalidDocument::InvalidDocument(std::vector<Finding> findings)
       findings_(std::make_shared<const std::vector<Finding>>(std::move(findings))) {}
 
 Configured from_json(std::string_view text, Opener open, Log log) {
-  auto document = decode(text);
+  auto document = decode(text, Form::one);
   document.opening.log = std::move(log);
   auto store = opened(document, open);
   const auto timing = checked_timing(document, store.presets);
@@ -116,21 +131,71 @@ std::vector<Finding> apply(std::string_view text, Configured& running, LeaderMan
   if (!running.document)
     throw std::invalid_argument(
         "apply: running.document is null; hand in the Configured that from_json() or from_json_file() returned");
-  const auto next = decode(text);
+  const auto next = decode(text, Form::one);
   const auto& now = *running.document;
-  auto out = differences(now, next);
-  const auto timing = with_kept(running.timing, checked_timing(next, now.presets), now.kept, out);
+  Differences differences("a manager runs");
+  differences.of_openings(now, next, "/election");
+  const auto timing = with_kept(running.timing, checked_timing(next, now.presets), now.kept, differences.found);
   try {
     manager.retime(timing);
   } catch (const std::invalid_argument& e) {
     refuse("/timing", std::string("does not fit the fields that this store keeps: ") + e.what());
   }
   running.timing = timing;
-  return out;
+  return std::move(differences.found);
 }
 
 std::vector<Finding> apply_file(const std::filesystem::path& path, Configured& running, LeaderManager& manager) {
   return apply(content(path), running, manager);
+}
+
+// ---- many elections ----
+
+ConfiguredGroup group_from_json(std::string_view text, GroupOpener open, Log log) {
+  auto document = decode(text, Form::many);
+  document.opening.log = std::move(log);
+  auto group = opened(document, open);
+  const auto timing = checked_timing(document, group.presets);
+  if (const auto error = group.store->accepts(timing)) refuse("/timing", without(error->message, document.secrets));
+  document.presets = group.presets;
+  ConfiguredGroup out{.store = std::move(group.store),
+                      .candidate = document.opening.candidate,
+                      .timing = timing,
+                      .spread = document.spread,
+                      .hook_threads = document.hook_threads,
+                      .elections = document.elections};
+  out.document = std::make_shared<const Document>(std::move(document));
+  return out;
+}
+
+ConfiguredGroup group_from_json_file(const std::filesystem::path& path, GroupOpener open, Log log) {
+  return group_from_json(content(path), open, std::move(log));
+}
+
+std::vector<Finding> apply(std::string_view text, ConfiguredGroup& running, Elections& elections) {
+  if (!running.document)
+    throw std::invalid_argument(
+        "apply: running.document is null; hand in the ConfiguredGroup that group_from_json() or "
+        "group_from_json_file() returned");
+  auto next = decode(text, Form::many);
+  const auto& now = *running.document;
+  Differences differences("the elections run");
+  differences.of_openings(now, next, "/group");
+  differences.note("/timing", checked_timing(next, now.presets) != running.timing);
+  differences.note("/spread", next.spread != running.spread);
+  differences.note("/hook_threads", next.hook_threads != running.hook_threads);
+  const std::set<std::string> before(running.elections.begin(), running.elections.end());
+  const std::set<std::string> after(next.elections.begin(), next.elections.end());
+  for (const auto& election : before)
+    if (!after.contains(election)) elections.leave(election);
+  for (const auto& election : after)
+    if (!before.contains(election)) elections.join(election);
+  running.elections = std::move(next.elections);
+  return std::move(differences.found);
+}
+
+std::vector<Finding> apply_file(const std::filesystem::path& path, ConfiguredGroup& running, Elections& elections) {
+  return apply(content(path), running, elections);
 }
 
 }  // namespace tenure

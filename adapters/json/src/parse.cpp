@@ -42,7 +42,7 @@ class Watcher {
 
  private:
   struct Open {
-    std::string at;  ///< The key being read. Arrays are wrong wherever they stand, so no index is counted.
+    std::string at;  ///< The key being read. An array that may stand has no objects in it, so no index is counted.
     std::set<std::string> keys;
   };
 

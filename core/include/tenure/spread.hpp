@@ -10,6 +10,7 @@ struct Spread {
   bool on{true};                        ///< Off: we claim whatever is free, and hand nothing over.
   std::uint32_t handovers_at_once{64};  ///< So many ousting() hooks may run to give others their share.
   std::uint32_t most{UINT32_MAX};       ///< We lead no more than these. 0: we only watch.
+  friend bool operator==(const Spread&, const Spread&) = default;
 };
 
 }  // namespace tenure

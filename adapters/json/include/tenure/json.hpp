@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An election configured by a JSON document. tenure.schema.json beside this library describes it for editors.
+// <tenure/json_group.hpp> is the same for many elections.
 //
 //   {
 //     "store": "redis://127.0.0.1:6379",           a URL as tenure::open() takes it: another URL is another store
@@ -34,7 +35,7 @@
 
 namespace tenure {
 
-inline constexpr std::size_t max_document_bytes = 65'536;  ///< Of a document, and of a file that it names.
+inline constexpr std::size_t max_document_bytes = 1'048'576;  ///< Of a document, and of a file that it names.
 
 /// One fault of a document: where it is, what is wrong, and what would be right. It holds no secret.
 struct Finding {

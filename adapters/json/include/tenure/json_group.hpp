@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many elections configured by one JSON document. It is as <tenure/json.hpp> says, but for "election":
+//
+//   {
+//     "store": "redis://127.0.0.1:6379",           a URL as tenure::open_many() takes it
+//     "group": "shards",                           processes with the same group contend with each other
+//     "elections": ["shard 0", "shard 1"],         each name once; [] if your program joins them
+//     "spread": { "on": true, "handovers_at_once": 64, "most": 10 },         may be missing, as each of the three
+//     "hook_threads": 4,                           may be missing
+//     "candidate": { "name": "${HOSTNAME}" },      may be missing
+//     "timing": "balanced"                         may be missing
+//   }
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenure/elections.hpp>
+#include <tenure/json.hpp>
+#include <tenure/json_export.hpp>
+#include <tenure/log.hpp>
+#include <tenure/open.hpp>
+
+namespace tenure {
+
+/// Opens a group: tenure::open_many of <tenure/stores.hpp>, or open_group_url of one store.
+using GroupOpener = OpenedGroup (*)(const Opening&);
+
+/// What Elections need.
+struct ConfiguredGroup {
+  std::shared_ptr<GroupStore> store{};
+  Candidate candidate{};
+  Timing timing{};
+  Spread spread{};
+  int hook_threads{4};
+  std::vector<std::string> elections{};        ///< To join(), in the document's order.
+  std::shared_ptr<const Document> document{};  ///< For apply(). It holds secrets, and tells none.
+};
+
+/// Throws InvalidDocument, also in place of a std::invalid_argument of `open`. What else `open` throws, it lets pass.
+TENURE_JSON_EXPORT ConfiguredGroup group_from_json(std::string_view text, GroupOpener open, Log log = {});
+TENURE_JSON_EXPORT ConfiguredGroup group_from_json_file(const std::filesystem::path& path, GroupOpener open,
+                                                        Log log = {});
+
+/// Joins the elections that a new document names and the running one did not, and leaves those that it names no more.
+/// The tenures of the others go on. Returns the other changes in the document, which need a restart. `running` then
+/// has the new names. Throws InvalidDocument, and has then changed nothing.
+/// REQUIRES: one call at a time; `running` comes from group_from_json() or group_from_json_file(), and its elections
+/// were joined. If its document is null, throws std::invalid_argument.
+TENURE_JSON_EXPORT std::vector<Finding> apply(std::string_view text, ConfiguredGroup& running, Elections& elections);
+TENURE_JSON_EXPORT std::vector<Finding> apply_file(const std::filesystem::path& path, ConfiguredGroup& running,
+                                                   Elections& elections);
+
+}  // namespace tenure

@@ -27,16 +27,17 @@ namespace tenure {
 /// It has a thread for the timers, one for the store, and `hook_threads` for your hooks. Any thread may call any
 /// method, also a hook.
 ///
-/// Hooks of one election are called in order and one at a time. Those of different elections are called at the same
-/// time, on as many threads as there are; so elected() must start the work, not be it. Hooks::eligible is not offered
-/// here.
+/// Hooks of one election are called in order and one at a time, but error() waits for no other. Those of different
+/// elections are called at the same time, on as many threads as there are; so elected() must start the work, not be it.
+/// What goes wrong in the hooks of one election ends no other. Hooks::eligible is not offered here.
 ///
 /// REQUIRES: the store is opened and this is made after fork(). In a forked child start() throws std::logic_error, and
 /// every other method does nothing and returns at once.
 class TENURE_EXPORT Elections {
  public:
-  /// `hooks` are called for every election. Throws std::invalid_argument if `timing` breaks a rule, the store does not
-  /// accept it, or `hooks.eligible` is set. REQUIRES: the clock outlives this, and every call into a wedged store.
+  /// `hooks` are called for every election that has none of its own. Throws std::invalid_argument if `timing` breaks a
+  /// rule, the store does not accept it, or `hooks.eligible` is set. REQUIRES: the clock outlives this, and every call
+  /// into a wedged store.
   Elections(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks = {},
             Spread spread = {}, int hook_threads = 4, Clock& clock = boot_clock());
 
@@ -49,9 +50,14 @@ class TENURE_EXPORT Elections {
   /// started; you may then call it again.
   void start();
 
-  /// Takes part in an election. Nothing changes if it was joined before. Throws std::invalid_argument for a name that
-  /// is empty, too long or has a NUL byte.
-  void join(const std::string& election);
+  /// Takes part in an election. Nothing changes if it was joined before. `hooks` are its own: all of them in place of
+  /// the common ones, also where one is left out. They are kept until it is left and the last of them has returned.
+  /// Trouble with the store is told to the common error(). Throws std::invalid_argument for a name that is empty, too
+  /// long or has a NUL byte, and if `hooks->eligible` is set.
+  void join(const std::string& election, std::shared_ptr<const Hooks> hooks = nullptr);
+
+  /// Joins all of them in one step; none if it throws.
+  void join(const std::vector<std::string>& elections);
 
   /// Takes part no more: ousting() if we lead it, then the store is told. Returns at once.
   void leave(const std::string& election);

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <stdexcept>
 #include <utility>
 
 #include <tenure/kit/names.hpp>
@@ -26,14 +27,20 @@ Elections::~Elections() {
     std::abort();
   }
   shell_->stop();
-  shell_->join();
+  shell_->join_threads();
 }
 
 void Elections::start() { shell_->start(); }
 
-void Elections::join(const std::string& election) {
+void Elections::join(const std::string& election, std::shared_ptr<const Hooks> hooks) {
   check_election(election);
-  shell_->post([election](GroupCandidacy& c, Clock::Time now) { c.join(now, election); });
+  if (hooks && hooks->eligible) throw std::invalid_argument("Elections::join(): hooks->eligible is not offered here");
+  shell_->join({election}, std::move(hooks));
+}
+
+void Elections::join(const std::vector<std::string>& elections) {
+  for (const auto& election : elections) check_election(election);
+  shell_->join(elections, nullptr);
 }
 
 void Elections::leave(const std::string& election) {

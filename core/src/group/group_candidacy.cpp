@@ -36,15 +36,17 @@ void GroupCandidacy::start(Time now) {
   tick(now);
 }
 
-void GroupCandidacy::join(Time now, const std::string& election) {
+bool GroupCandidacy::join(Time now, const std::string& election) {
   judge_expiry(now);
   auto& entry = entries_[election];
-  if (!std::exchange(entry.joined, true)) {
+  const bool joined = !std::exchange(entry.joined, true);
+  if (joined) {
     ++joined_;
     names_ ^= hash_of(election);
     claims_stale_.push_back(election);
   }
   tick(now);
+  return joined;
 }
 
 void GroupCandidacy::leave(Time now, const std::string& election) {
@@ -56,7 +58,7 @@ void GroupCandidacy::leave(Time now, const std::string& election) {
     end_voluntarily(now, election, it->second, Reason::resigned, "leave() was called");
     if (!it->second.tenure) {
       give_back_unled(election);
-      entries_.erase(it);
+      forget(it);
     }
   }
   tick(now);
@@ -168,7 +170,7 @@ void GroupCandidacy::wait_failed(Time now, std::uint64_t id, Error error) {
   judge_expiry(now);
   if (const auto pending = settle(id); pending && !pending->wedged) {
     wait_from_ = now + jittered(timing_.renew);
-    if (wait_trouble_ != error) emit(group_effect::Report{error});
+    if (wait_trouble_ != error) emit(group_effect::Report{error, {}});
     wait_trouble_ = std::move(error);
   }
   tick(now);
@@ -187,7 +189,7 @@ void GroupCandidacy::ousting_returned(Time now, const std::string& election) {
     --tenures_;
     ending_.erase(election);
     claims_stale_.push_back(election);
-    if (!it->second.joined) entries_.erase(it);
+    if (!it->second.joined) forget(it);
   }
   tick(now);
 }
@@ -282,7 +284,8 @@ void GroupCandidacy::elect(Time now, const std::string& election, Token token, T
   if (!rises)
     report({Fault::corrupt, "the store granted token " + std::to_string(token.value) + " of election " + election +
                                 " where at least " + std::to_string(at_least.value) +
-                                " was asked for. This tenure is handed back unled; restore the store's data"});
+                                " was asked for. This tenure is handed back unled; restore the store's data"},
+           election);
   if (!rises || stopping_ || it == entries_.end() || !it->second.joined || it->second.tenure ||
       now < it->second.not_before) {
     to_release_[election] = {token};
@@ -486,7 +489,8 @@ void GroupCandidacy::watch_hook(Time now, const std::string& election, Tenure& t
   if (ending.overruns(now)) {
     emit(group_effect::Overrun{election});
     report({Fault::hook_overran, "ousting() of election " + election + ", token " + std::to_string(tenure.token.value) +
-                                     ", had not returned when its time was up"});
+                                     ", had not returned when its time was up"},
+           election);
   }
   if (ending.draining() && tenure.cap && now >= *tenure.cap) {
     ending.lapse();
@@ -753,10 +757,16 @@ void GroupCandidacy::cool_off(Time now, Entry& entry) {
   entry.not_before = std::max(entry.not_before, now + std::exchange(entry.cool_down, {}));
 }
 
-void GroupCandidacy::report(Error error) {
+/// The work of an election that was left is over.
+void GroupCandidacy::forget(Entries::iterator entry) {
+  emit(group_effect::Left{entry->first});
+  entries_.erase(entry);
+}
+
+void GroupCandidacy::report(Error error, const std::string& election) {
   if (last_trouble_ == error) return;
   last_trouble_ = error;
-  emit(group_effect::Report{std::move(error)});
+  emit(group_effect::Report{std::move(error), election});
 }
 
 }  // namespace tenure

@@ -59,17 +59,18 @@ struct DoneBy { std::string election; Clock::Time at; };  ///< Ousting::remainin
 struct End { std::string election; Token token; Reason reason; std::string detail; };  ///< ousting()
 struct FireExpired { std::string election; };       ///< Ousting::expired.
 struct Overrun { std::string election; };           ///< ousting() had not returned in time.
-struct Report { Error error; };                     ///< error()
+struct Left { std::string election; };              ///< We take part no more, and no hook of it runs.
+struct Report { Error error; std::string election; };  ///< error() of this election, or of all if it has no name.
 struct Changed {};                                  ///< Who leads what, as seen in the store, is no longer the same.
 struct Ended { bool store_wedged; };                ///< stop() has done its work.
 // clang-format on
 }  // namespace group_effect
 
-using GroupEffect =
-    std::variant<group_effect::Ask, group_effect::Interrupt, group_effect::Publish, group_effect::Withdraw,
-                 group_effect::Lead, group_effect::Cap, group_effect::Unlead, group_effect::Begin,
-                 group_effect::FireStop, group_effect::DoneBy, group_effect::End, group_effect::FireExpired,
-                 group_effect::Overrun, group_effect::Report, group_effect::Changed, group_effect::Ended>;
+using GroupEffect = std::variant<group_effect::Ask, group_effect::Interrupt, group_effect::Publish,
+                                 group_effect::Withdraw, group_effect::Lead, group_effect::Cap, group_effect::Unlead,
+                                 group_effect::Begin, group_effect::FireStop, group_effect::DoneBy, group_effect::End,
+                                 group_effect::FireExpired, group_effect::Overrun, group_effect::Left,
+                                 group_effect::Report, group_effect::Changed, group_effect::Ended>;
 
 class GroupCandidacy {
  public:
@@ -82,7 +83,7 @@ class GroupCandidacy {
 
   // Facts. `now` never falls from one fact to the next.
   void start(Time now);
-  void join(Time now, const std::string& election);
+  bool join(Time now, const std::string& election);  ///< False: it was joined before.
   void leave(Time now, const std::string& election);
   void resign(Time now, const std::string& election, std::optional<Duration> cool_down);
   void stop(Time now);
@@ -200,7 +201,8 @@ class GroupCandidacy {
   Duration jittered(Duration d) {
     return d - Duration(static_cast<Clock::rep>(draw_() % std::uint64_t(d.count() / 2 + 1)));
   }
-  void report(Error error);
+  void report(Error error, const std::string& election = {});
+  void forget(Entries::iterator entry);
   void emit(GroupEffect effect) { effects_.push_back(std::move(effect)); }
 
   Candidate self_;

@@ -30,6 +30,12 @@ Result<T> tried(Call call) {
   }
 }
 
+void abort_if_asked(const Hooks& hooks) {
+  if (!hooks.abort_on_overrun) return;
+  std::fputs("tenure: ousting() had not returned when its time was up; ending the process, as asked\n", stderr);
+  std::abort();
+}
+
 /// Of which group this thread is one.
 thread_local const void* own_thread = nullptr;
 
@@ -49,7 +55,7 @@ Elections::Shell::Shell(std::shared_ptr<GroupStore> store, Candidate candidate, 
                         const Spread& spread, int hook_threads, Clock& clock)
     : waiters(clock),
       store_(accepted(std::move(store), timing, hooks, hook_threads)),
-      hooks_(std::move(hooks)),
+      hooks_(std::make_shared<const Hooks>(std::move(hooks))),
       hook_threads_(hook_threads),
       clock_(clock),
       page_(std::make_shared<LeasePage>()),
@@ -111,7 +117,7 @@ void Elections::Shell::stop() {
   end_wakes_.wait(lock, [this] { return ended_.load(); });
 }
 
-void Elections::Shell::join() {
+void Elections::Shell::join_threads() {
   if (clock_thread_.joinable()) clock_thread_.join();
   for (auto& thread : hook_pool_) thread.join();
   const bool wedged = [this] {
@@ -125,6 +131,13 @@ void Elections::Shell::join() {
   } else if (store_thread_.joinable()) {
     store_thread_.join();
   }
+}
+
+void Elections::Shell::join(std::vector<std::string> elections, std::shared_ptr<const Hooks> hooks) {
+  post([this, elections = std::move(elections), hooks = std::move(hooks)](GroupCandidacy& c, Clock::Time now) {
+    for (const auto& election : elections)
+      if (c.join(now, election) && hooks) own_hooks_[election] = hooks;
+  });
 }
 
 void Elections::Shell::post(Fact fact) {
@@ -175,20 +188,26 @@ void Elections::Shell::decide(std::unique_lock<std::mutex>& lock) {
   do {
     facts_.swap(inbox_);
     lock.unlock();
-    {
-      const std::lock_guard candidacy_lock(candidacy_mutex_);
-      for (auto& fact : facts_) fact(candidacy_, clock_.now());
-      candidacy_.tick(clock_.now());
-      candidacy_.take_effects(effects_);
-    }
+    for (const auto& fact : facts_) consider(fact);
+    consider([](GroupCandidacy& c, Clock::Time now) { c.tick(now); });
     facts_.clear();
-    for (auto& effect : effects_) carry_out(effect);
     lock.lock();
     decided_ = candidacy_.over();
   } while (!decided_ && !inbox_.empty());
   deciding_ = false;
   clock_wakes_->set(candidacy_.next_alarm());
   if (decided_) clock_wakes_->wake();
+}
+
+/// What follows from one fact is done before the next one is told.
+void Elections::Shell::consider(const Fact& fact) {
+  {
+    const std::lock_guard lock(candidacy_mutex_);
+    fact(candidacy_, clock_.now());
+    candidacy_.take_effects(effects_);
+  }
+  for (auto& effect : effects_) carry_out(effect);
+  effects_.clear();
 }
 
 void Elections::Shell::clock_loop() {
@@ -225,8 +244,12 @@ void Elections::Shell::carry_out(GroupEffect& any) {
     void operator()(group_effect::DoneBy& e) { s.signals_.at(e.election)->done_by = e.at.time_since_epoch().count(); }
     void operator()(group_effect::End& e) { s.end(e); }
     void operator()(group_effect::FireExpired& e) { s.signals_.at(e.election)->expired.request_stop(); }
-    void operator()(group_effect::Overrun&) { s.overran(); }
-    void operator()(group_effect::Report& e) { s.report(std::move(e.error)); }
+    void operator()(group_effect::Overrun& e) { abort_if_asked(*s.signals_.at(e.election)->hooks); }
+    void operator()(group_effect::Left& e) {
+      s.own_hooks_.erase(e.election);
+      s.signals_.erase(e.election);
+    }
+    void operator()(group_effect::Report& e) { s.report(std::move(e.error), s.hooks_of(e.election), e.election); }
     void operator()(group_effect::Changed&) { s.waiters.changed(); }
     void operator()(group_effect::Ended& e) {
       const std::lock_guard lock(s.mutex_);
@@ -241,37 +264,35 @@ void Elections::Shell::carry_out(GroupEffect& any) {
 
 void Elections::Shell::begin(const group_effect::Begin& e) {
   const auto signals = signals_[e.election] = std::make_shared<Signals>();
-  log(Level::info, "elected", e.election, e.token);
-  queue_hook(e.election, Elected{e.election, e.token, signals->stop.get_token()});
+  signals->hooks = hooks_of(e.election);
+  log(signals->hooks, Level::info, "elected", e.election, e.token);
+  queue_hook({e.election}, {signals->hooks, Elected{e.election, e.token, signals->stop.get_token()}});
   waiters.changed();
 }
 
 void Elections::Shell::end(group_effect::End& e) {
-  log(Level::info,
+  const auto signals = signals_.at(e.election);
+  log(signals->hooks, Level::info,
       "ousting: " + std::string(to_string(e.reason)) + (e.detail.empty() ? "" : ", ") + printable(e.detail), e.election,
       e.token);
-  const auto signals = signals_.at(e.election);
   auto remaining = [signals, &clock = clock_] {
     const auto left = Clock::Duration(signals->done_by.load()) - clock.now().time_since_epoch();
     return std::max(left, Clock::Duration::zero());
   };
-  queue_hook(e.election, Ousting{e.election, e.token, e.reason, std::move(e.detail), std::nullopt, std::move(remaining),
-                                 signals->expired.get_token()});
+  queue_hook({e.election}, {signals->hooks, Ousting{e.election, e.token, e.reason, std::move(e.detail), std::nullopt,
+                                                    std::move(remaining), signals->expired.get_token()}});
   waiters.changed();
 }
 
-void Elections::Shell::overran() const {
-  if (!hooks_.abort_on_overrun) return;
-  std::fputs("tenure: ousting() had not returned when its time was up; ending the process, as asked\n", stderr);
-  std::abort();
+/// Those of a tenure that runs are kept with it: it may have been joined anew with others.
+Elections::Shell::SharedHooks Elections::Shell::hooks_of(const std::string& election) const {
+  const auto own = own_hooks_.find(election);
+  return own == own_hooks_.end() ? hooks_ : own->second;
 }
 
-void Elections::Shell::log(Level level, const std::string& message, const std::string& election,
-                           std::optional<Token> token) const {
-  if (token)
-    tell(hooks_.log, level, message, {{"election", election}, {"token", std::to_string(token->value)}});
-  else
-    tell(hooks_.log, level, message, {{"group", store_->group()}});
+void Elections::Shell::log(const SharedHooks& hooks, Level level, const std::string& message,
+                           const std::string& election, Token token) const {
+  tell(hooks->log, level, message, {{"election", election}, {"token", std::to_string(token.value)}});
 }
 
 // ---- the store thread ----
@@ -339,20 +360,20 @@ Elections::Shell::Fact Elections::Shell::answer_to(const GroupQuestion& q, const
 
 // ---- hooks: user code ----
 
-void Elections::Shell::report(Error error) {
+void Elections::Shell::report(Error error, const SharedHooks& hooks, const std::string& election) {
   if (ended_) return;
   const std::string message = std::string(to_string(error.fault)) + ": " + error.message;
-  if (hooks_.log || !hooks_.error) log(Level::warning, message);
-  if (hooks_.error) queue_hook({}, std::move(error));
+  if (hooks->log || !hooks->error) tell(hooks->log, Level::warning, message, {{"group", store_->group()}});
+  if (hooks->error) queue_hook({hooks == hooks_ ? std::string() : election, true}, {hooks, std::move(error)});
 }
 
-void Elections::Shell::queue_hook(const std::string& election, HookCall call) {
+void Elections::Shell::queue_hook(const QueueKey& key, HookCall call) {
   const std::lock_guard lock(mutex_);
-  auto& queue = queues_[election];
-  if (std::holds_alternative<Error>(call) && queue.calls.size() >= max_queued_errors) return;
+  auto& queue = queues_[key];
+  if (key.errors && queue.calls.size() >= max_queued_errors) return;
   queue.calls.push_back(std::move(call));
   if (queue.running || queue.calls.size() > 1) return;
-  ready_.push_back(election);
+  ready_.push_back(key);
   hook_wakes_.notify_one();
 }
 
@@ -371,48 +392,53 @@ void Elections::Shell::hook_loop() {
 }
 
 void Elections::Shell::call_next_hook(std::unique_lock<std::mutex>& lock) {
-  const auto election = std::move(ready_.front());
+  const auto key = std::move(ready_.front());
   ready_.pop_front();
-  auto& queue = queues_.find(election)->second;
-  auto call = std::move(queue.calls.front());
+  auto& queue = queues_.find(key)->second;
+  std::optional call = std::move(queue.calls.front());
   queue.calls.pop_front();
   queue.running = true;
   ++hooks_running_;
+  const bool ousting = std::holds_alternative<Ousting>(call->what);
   lock.unlock();
-  call_hook(call);
+  call_hook(*call, key.election);
+  call.reset();  // Without the lock: with the last call of some hooks goes what the user keeps in them.
   lock.lock();
   --hooks_running_;
   queue.running = false;
   if (queue.calls.empty()) {
-    queues_.erase(election);
+    queues_.erase(key);
   } else {
-    ready_.push_back(election);
+    ready_.push_back(key);
     hook_wakes_.notify_one();
   }
-  if (std::holds_alternative<Ousting>(call))
-    inbox_.push_back([election](GroupCandidacy& c, Clock::Time now) { c.ousting_returned(now, election); });
+  if (ousting)
+    inbox_.push_back(
+        [election = key.election](GroupCandidacy& c, Clock::Time now) { c.ousting_returned(now, election); });
 }
 
-void Elections::Shell::call_hook(HookCall& call) {
-  if (auto* elected = std::get_if<Elected>(&call)) {
-    if (hooks_.elected) guarded("elected", [&] { hooks_.elected(*elected); });
-  } else if (auto* ousting = std::get_if<Ousting>(&call)) {
-    if (hooks_.ousting) guarded("ousting", [&] { hooks_.ousting(*ousting); });
-  } else if (hooks_.error) {
+void Elections::Shell::call_hook(const HookCall& call, const std::string& election) {
+  const auto& hooks = *call.hooks;
+  if (const auto* elected = std::get_if<Elected>(&call.what)) {
+    if (hooks.elected) guarded("elected", call, election, [&] { hooks.elected(*elected); });
+  } else if (const auto* ousting = std::get_if<Ousting>(&call.what)) {
+    if (hooks.ousting) guarded("ousting", call, election, [&] { hooks.ousting(*ousting); });
+  } else {
     try {
-      hooks_.error(std::get<Error>(call));
+      hooks.error(std::get<Error>(call.what));
     } catch (...) {
-      log(Level::error, "error() itself threw: " + printable(what_was_thrown()));
+      tell(hooks.log, Level::error, "error() itself threw: " + printable(what_was_thrown()),
+           {{"group", store_->group()}});
     }
   }
 }
 
 template <class Call>
-void Elections::Shell::guarded(const char* which, Call call) {
+void Elections::Shell::guarded(const char* which, const HookCall& of, const std::string& election, Call call) {
   try {
     call();
   } catch (...) {
-    report({Fault::hook_threw, std::string(which) + "() threw: " + what_was_thrown()});
+    report({Fault::hook_threw, std::string(which) + "() threw: " + what_was_thrown()}, of.hooks, election);
   }
 }
 

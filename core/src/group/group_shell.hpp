@@ -45,7 +45,8 @@ class Elections::Shell : public std::enable_shared_from_this<Shell> {
 
   void start();
   void stop();
-  void join();
+  void join_threads();
+  void join(std::vector<std::string> elections, std::shared_ptr<const Hooks> hooks);
   void post(Fact fact);
   std::shared_ptr<GroupValidity> validity(const std::string& election);
   std::vector<std::pair<std::string, Token>> led();
@@ -56,13 +57,23 @@ class Elections::Shell : public std::enable_shared_from_this<Shell> {
   Waiters waiters;
 
  private:
+  using SharedHooks = std::shared_ptr<const Hooks>;
   /// The hooks of a tenure share this with the decider.
   struct Signals {
+    SharedHooks hooks;
     std::stop_source stop, expired;
     std::atomic<Clock::rep> done_by{0};
   };
-  using HookCall = std::variant<Elected, Ousting, Error>;
-  /// The hooks of one election, which are called one at a time. Errors have a queue of their own, of the empty name.
+  struct HookCall {
+    SharedHooks hooks;
+    std::variant<Elected, Ousting, Error> what;
+  };
+  /// Calls of one queue are made one at a time. Errors wait for no other hook of their election.
+  struct QueueKey {
+    std::string election;  ///< Empty: the errors of all that have no hooks of their own.
+    bool errors{};
+    friend auto operator<=>(const QueueKey&, const QueueKey&) = default;
+  };
   struct Queue {
     std::deque<HookCall> calls;
     bool running{};
@@ -70,6 +81,7 @@ class Elections::Shell : public std::enable_shared_from_this<Shell> {
 
   void start_threads();
   void decide(std::unique_lock<std::mutex>& lock);
+  void consider(const Fact& fact);
   void clock_loop();
   void store_loop();
   void hook_loop();
@@ -78,20 +90,20 @@ class Elections::Shell : public std::enable_shared_from_this<Shell> {
   Fact answer_to(const GroupQuestion& question, const std::stop_token& interrupted);
   void begin(const group_effect::Begin& begin);
   void end(group_effect::End& end);
-  void queue_hook(const std::string& election, HookCall call);
+  void queue_hook(const QueueKey& key, HookCall call);
   void call_next_hook(std::unique_lock<std::mutex>& lock);
-  void call_hook(HookCall& call);
+  void call_hook(const HookCall& call, const std::string& election);
   template <class Call>
-  void guarded(const char* which, Call call);
-  void report(Error error);
-  void overran() const;
-  void log(Level level, const std::string& message, const std::string& election = {},
-           std::optional<Token> token = std::nullopt) const;
+  void guarded(const char* which, const HookCall& of, const std::string& election, Call call);
+  void report(Error error, const SharedHooks& hooks, const std::string& election);
+  SharedHooks hooks_of(const std::string& election) const;
+  void log(const SharedHooks& hooks, Level level, const std::string& message, const std::string& election,
+           Token token) const;
   std::optional<Incumbent> incumbent(const std::string& election);
   void end_if_done(std::unique_lock<std::mutex>& lock);
 
   const std::shared_ptr<GroupStore> store_;
-  const Hooks hooks_;
+  const SharedHooks hooks_;  ///< The common ones.
   const int hook_threads_;
   Clock& clock_;
   const std::shared_ptr<LeasePage> page_;
@@ -100,6 +112,7 @@ class Elections::Shell : public std::enable_shared_from_this<Shell> {
   std::vector<Fact> facts_;
   std::vector<GroupEffect> effects_;
   std::map<std::string, std::shared_ptr<Signals>, std::less<>> signals_;
+  std::map<std::string, SharedHooks, std::less<>> own_hooks_;  ///< Of elections that have some.
   std::stop_source interrupt_;
 
   std::mutex candidacy_mutex_;
@@ -112,8 +125,8 @@ class Elections::Shell : public std::enable_shared_from_this<Shell> {
   std::vector<Fact> inbox_;
   bool deciding_{}, decided_{};  ///< decided_: there is nothing left to decide.
   std::optional<std::pair<GroupQuestion, std::stop_token>> asked_;
-  std::map<std::string, Queue, std::less<>> queues_;
-  std::deque<std::string> ready_;  ///< Elections whose next hook may be called.
+  std::map<QueueKey, Queue> queues_;
+  std::deque<QueueKey> ready_;  ///< Those whose next hook may be called.
   int hooks_running_{};
   bool in_store_{}, started_{}, quit_{}, store_wedged_{};
   std::condition_variable store_wakes_, hook_wakes_, end_wakes_;

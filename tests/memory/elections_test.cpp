@@ -208,8 +208,11 @@ TEST(Elections, WhoeverComesAndGoesTheElectionsAreSpreadEvenly) {
   EXPECT_TRUE(all_lead(30));
   come();
   EXPECT_TRUE(all_lead(15));
+  EXPECT_EQ(diaries[0].ended(Reason::handed_over), 15);
+  EXPECT_EQ(to_string(Reason::handed_over), "handed_over");
   come();
   EXPECT_TRUE(all_lead(10));
+  EXPECT_EQ(diaries[0].ended(Reason::handed_over) + diaries[1].ended(Reason::handed_over), 25);
   processes.erase(processes.begin() + 1);
   EXPECT_TRUE(all_lead(15));
 }

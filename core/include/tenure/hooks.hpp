@@ -16,12 +16,13 @@ namespace tenure {
 
 /// Why a tenure ended.
 enum class Reason {
-  lapsed,      ///< The lease was not renewed in time: the store was away, or we were paused.
-  superseded,  ///< The store said that we lead no more.
-  step_down,   ///< Somebody asked us to, through the store: Backend::request_step_down().
-  resigned,    ///< LeaderManager::resign().
-  stopped,     ///< LeaderManager::stop() or its destructor.
-  ineligible,  ///< Your `eligible` said no.
+  lapsed,       ///< The lease was not renewed in time: the store was away, or we were paused.
+  superseded,   ///< The store said that we lead no more.
+  step_down,    ///< Somebody asked us to, through the store: Backend::request_step_down().
+  resigned,     ///< LeaderManager::resign(), or you left the election.
+  stopped,      ///< LeaderManager::stop() or its destructor.
+  ineligible,   ///< Your `eligible` said no.
+  handed_over,  ///< Of Elections: another process is to lead it, because that is its share.
 };
 
 TENURE_EXPORT std::string_view to_string(Reason) noexcept;

@@ -67,9 +67,9 @@ void GroupCandidacy::hand_over(Time now, const std::vector<std::pair<std::string
     const auto* rival = rivals_.find(heir);
     entry.tenure->heir = heir;
     ++gifts_running_;
-    end_voluntarily(now, election, entry, Reason::resigned,
-                    "handed over to " + (rival ? rival->session.record.holder : std::string("another process")) +
-                        ", whose share it is");
+    end_voluntarily(
+        now, election, entry, Reason::handed_over,
+        "to " + (rival ? rival->session.record.holder : std::string("another process")) + ", whose share it is");
   }
 }
 

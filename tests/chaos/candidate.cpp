@@ -5,7 +5,7 @@
 //
 // candidate --store URL  --election E --log FILE --name N
 //           [--preset fast|balanced|steady | --term-ms N] [--sample-us N] [--note-ms N]
-//           [--work-ms N]
+//           [--work-ms N] [--elections N]
 //
 // event     fields               meaning
 // start     pid name term margin the process is about to campaign
@@ -18,58 +18,26 @@
 // sees      token                a sample: the incumbent is another candidate, and not the one before
 // error     fault message
 // quit                           stop() has returned
-#include <fcntl.h>
-#include <unistd.h>
-
+//
+// With --elections it takes part in so many elections, "0", "1" and so on, of group E. Then each of these events but
+// start, error and quit has the `election`, `elected` may be a sample of the new tenure too (`after`, `until`), and
+// there is
+//
+// holds     after until          a sample of all: each one that was led at its last sample is led still, see `lead`
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <map>
-#include <stdexcept>
-#include <string>
 #include <thread>
 
-#include <tenure/kit/logging.hpp>
 #include <tenure/kit/wait.hpp>
 #include <tenure/leader_manager.hpp>
 #include <tenure/stores.hpp>
 
+#include "many.hpp"
+
 namespace {
 
 using namespace tenure;
-
-class Journal {
- public:
-  explicit Journal(const std::string& path)
-      : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
-    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), path);
-  }
-  void write(Clock::Time at, const std::string& event, const std::string& fields = {}) const {
-    const auto line = "{\"t\":" + std::to_string(at.time_since_epoch().count()) +
-                      ",\"pid\":" + std::to_string(::getpid()) + ",\"event\":\"" + event + "\"" +
-                      (fields.empty() ? "" : ",") + fields + "}\n";
-    if (::write(fd_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) std::abort();
-  }
-  void now(const std::string& event, const std::string& fields = {}) const { write(boot_clock().now(), event, fields); }
-
- private:
-  int fd_;
-};
-
-std::string quoted(std::string_view text) {
-  std::string out;
-  for (const char c : printable(text, 400)) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return '"' + out + '"';
-}
-
-std::string token_field(Token token) { return "\"token\":" + std::to_string(token.value); }
-
-std::string nanoseconds(const char* name, Clock::Time at) {
-  return ",\"" + std::string(name) + "\":" + std::to_string(at.time_since_epoch().count());
-}
+using namespace tenure::test;
 
 struct Pace {
   Clock::Duration look, note;  ///< note: zero for changes alone.
@@ -122,46 +90,22 @@ Hooks noting(const Journal& journal, Clock::Duration work) {
   return hooks;
 }
 
-std::map<std::string, std::string> arguments(int argc, char** argv) {
-  std::map<std::string, std::string> out;
-  for (int i = 1; i < argc; i += 2) {
-    const std::string name = argv[i];
-    if (name.substr(0, 2) != "--" || i + 1 >= argc) throw std::invalid_argument("expected --option value, got " + name);
-    out[name.substr(2)] = argv[i + 1];
-  }
-  for (const auto* needed : {"store", "election", "log", "name"})
-    if (!out.contains(needed)) throw std::invalid_argument(std::string("--") + needed + " is missing");
-  return out;
-}
-
-Timing timing_of(const std::map<std::string, std::string>& args, const Presets& presets) {
-  if (!args.contains("preset")) return Timing::of(std::chrono::milliseconds(std::stol(args.at("term-ms"))));
-  const auto& name = args.at("preset");
-  if (name == "fast") return presets.fast;
-  if (name == "balanced") return presets.balanced;
-  if (name == "steady") return presets.steady;
-  throw std::invalid_argument("--preset " + name + ": fast, balanced or steady");
-}
-
 int run(int argc, char** argv) {
-  auto args = arguments(argc, argv);
-  const auto number = [&](const char* name, long otherwise) {
-    return args.contains(name) ? std::stol(args.at(name)) : otherwise;
-  };
+  const Arguments args(argc, argv);
   sigset_t signals;
   sigemptyset(&signals);
   for (const int s : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals, s);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
-  const Journal journal(args.at("log"));
-  const auto opened = open(args.at("store"), args.at("election"), {args.at("name"), {}});
-  const auto timing = timing_of(args, opened.presets);
-  LeaderManager manager(opened.backend, timing, noting(journal, std::chrono::milliseconds(number("work-ms", 0))));
-  journal.now("start", "\"name\":" + quoted(args.at("name")) + ",\"term\":" + std::to_string(timing.term.count()) +
-                           ",\"margin\":" + std::to_string(timing.margin.count()));
+  const Journal journal(args.text("log"));
+  if (args.number("elections", 0) > 0) return run_many(args, journal, signals);
+  const auto opened = open(args.text("store"), args.text("election"), {args.text("name"), {}});
+  const auto timing = args.timing(opened.presets);
+  LeaderManager manager(opened.backend, timing, noting(journal, std::chrono::milliseconds(args.number("work-ms", 0))));
+  journal.start(args.text("name"), timing);
   std::jthread sampler;
-  if (const auto every = number("sample-us", 1000); every > 0)
-    sampler = std::jthread([&, every, note = number("note-ms", 0)](std::stop_token stop) {
+  if (const auto every = args.number("sample-us", 1000); every > 0)
+    sampler = std::jthread([&, every, note = args.number("note-ms", 0)](std::stop_token stop) {
       sample(manager.leadership(), {std::chrono::microseconds(every), std::chrono::milliseconds(note)}, journal, stop);
     });
   manager.start();

@@ -37,7 +37,9 @@ std::int64_t number_field(const std::string& line, const std::string& name) {
 
 }  // namespace
 
-Event parse_event(const std::string& line) {
+Event parse_event(const std::string& text) {
+  const auto begin = text.rfind("{\"t\":");
+  const auto line = begin == text.npos ? text : text.substr(begin);
   Event e;
   e.what = text_field(line, "event");
   e.at = Clock::Time(Clock::Duration(number_field(line, "t")));
@@ -47,6 +49,7 @@ Event parse_event(const std::string& line) {
   e.until = Clock::Time(Clock::Duration(number_field(line, "until")));
   e.term = Clock::Duration(number_field(line, "term"));
   e.margin = Clock::Duration(number_field(line, "margin"));
+  e.election = text_field(line, "election");
   e.name = text_field(line, "name");
   e.reason = text_field(line, "reason");
   e.detail = text_field(line, "detail");
@@ -107,7 +110,10 @@ const std::vector<Event>& Fleet::events() {
     rest_.append(buffer, static_cast<std::size_t>(got));
     std::size_t from = 0;
     for (auto end = rest_.find('\n'); end != rest_.npos; from = end + 1, end = rest_.find('\n', from))
-      events_.push_back(parse_event(rest_.substr(from, end - from)));
+      if (auto event = parse_event(rest_.substr(from, end - from)); taker_)
+        taker_(event);
+      else
+        events_.push_back(std::move(event));
     rest_.erase(0, from);
   }
   return events_;

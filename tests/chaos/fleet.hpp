@@ -20,14 +20,15 @@ namespace tenure::test {
 struct Event {
   Clock::Time at{};
   pid_t pid{};
-  std::string what;
+  std::string what, election;
   Token token;
   Clock::Time after{}, until{};
   Clock::Duration term{}, margin{};
   std::string name, reason, detail, message;
 };
 
-/// The event that the line tells. Its `what` is empty if it is not a line of a journal.
+/// The event that the line tells. Its `what` is empty if it is not a line of a journal. A candidate that is killed may
+/// leave a line without its end, behind which the next one stands: then it is that one.
 Event parse_event(const std::string& line);
 
 /// One thread uses it. The destructor kills the candidates that still run; if this process dies, the kernel does.
@@ -50,6 +51,8 @@ class Fleet {
 
   /// All events so far.
   const std::vector<Event>& events();
+  /// From now on events() hands each event over once, and keeps none.
+  void hand_to(std::function<void(const Event&)> taker) { taker_ = std::move(taker); }
   /// Waits for an event that fits, from index `from` on. Returns its index, or npos when `within` has passed.
   std::size_t await(std::size_t from, const std::function<bool(const Event&)>& fits, Clock::Duration within);
   static constexpr auto npos = static_cast<std::size_t>(-1);
@@ -65,6 +68,7 @@ class Fleet {
   std::filesystem::path journal_;
   std::set<pid_t> running_;
   std::vector<Event> events_;
+  std::function<void(const Event&)> taker_;
   std::string rest_;
   off_t offset_{};               ///< Read so far; writing moves the descriptor's own.
   std::map<pid_t, bool> leads_;  ///< By the first `counted_` events.

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,12 @@
 
 namespace tenure::test {
 
-/// The journal has the candidates' own events (candidate.cpp), and what was done to them. The latter is noted just
-/// before it is done: "stopped" (SIGSTOP), "resumed" (SIGCONT), "killed" (SIGKILL), "asked to end" (SIGTERM).
+/// The journal has the candidates' own events (candidate.cpp, many.cpp), and what was done to them. The latter is noted
+/// just before it is done: "stopped" (SIGSTOP), "resumed" (SIGCONT), "killed" (SIGKILL), "asked to end" (SIGTERM),
+/// "muted" (no request of theirs passes), and to the server, without a process.
 namespace done_to {
-inline constexpr auto stopped = "stopped", resumed = "resumed", killed = "killed", asked = "asked to end";
+inline constexpr auto stopped = "stopped", resumed = "resumed", killed = "killed", asked = "asked to end",
+                      muted = "muted", crashed = "server crashed", frozen = "server frozen";
 }
 
 enum class Breach {
@@ -43,9 +46,40 @@ struct Verdict {
   std::size_t count(Breach) const;
 };
 
+/// Judges while the events come, so that a long journal need not be kept. The elections of a group are judged each for
+/// itself. One thread uses it.
+///
 /// A tenure counts as valid from the first sample (or elected(), if a sample confirms it) to its last known deadline.
 /// It ends earlier with the death of its process, with the return of ousting(), and if it was superseded with the last
 /// sample that saw it. So every overlap that is reported was one. An overlap between two samples can be missed.
+class History {
+ public:
+  History();
+  ~History();
+  History(const History&) = delete;
+  History& operator=(const History&) = delete;
+
+  void take(const Event& event);
+
+  /// How many elections each process leads, by what it sampled last. A deadline that is over by then counts no more.
+  std::map<pid_t, std::size_t> led(Clock::Time at) const;
+
+  Verdict verdict() const;
+
+ private:
+  class Judge;
+  struct Process;
+  std::shared_ptr<Process> of(pid_t pid) const;
+  void quits(Process& process);
+  void befalls(const Event& event);
+
+  std::map<std::string, Judge> judges_;
+  std::map<pid_t, std::shared_ptr<Process>> living_;
+  std::vector<Finding> findings_;  ///< Of no election.
+  std::map<std::string, std::size_t> faults_;
+  std::size_t to_leaders_{};
+};
+
 Verdict judge(const std::vector<Event>& journal);
 
 }  // namespace tenure::test

@@ -257,6 +257,117 @@ TEST_F(Journal, FaultsAreCounted) {
   EXPECT_EQ(verdict.to_leaders, 1u);
 }
 
+TEST_F(Journal, AnElectedThatCameLateBecauseItsProcessWasStoppedIsNoBreach) {
+  lead(1000, 2, 6, 1800);
+  add(1200, 1, "elected", 5);
+  ousting(1201, 1, 5, "lapsed");
+  add(1202, 1, "ended", 5);
+  EXPECT_EQ(breaches(), "");
+}
+
+struct Group : Journal {
+  Event& of(const char* election, Event& e) {
+    e.election = election;
+    return e;
+  }
+  void leads(const char* election, int at, pid_t pid, unsigned token, int until) {
+    lead(at, pid, token, until);
+    of(election, events.back());
+  }
+  void holds(int at, pid_t pid, int until) {
+    auto& e = add(at, pid, "holds");
+    e.after = ms(at);
+    e.until = ms(until);
+  }
+};
+
+TEST_F(Group, ElectionsAreJudgedEachForItself) {
+  leads("a", 11, 1, 5, 900);
+  leads("b", 12, 2, 5, 900);
+  EXPECT_EQ(breaches(), "");
+  leads("b", 13, 1, 6, 900);
+  EXPECT_EQ(breaches(), "overlap");
+  EXPECT_NE(judge(events).findings.at(0).what.find("b: "), std::string::npos);
+}
+
+TEST_F(Group, TokensRiseInEachElection) {
+  leads("a", 11, 1, 7, 900);
+  leads("b", 12, 2, 5, 900);
+  EXPECT_EQ(breaches(), "");
+  leads("a", 1000, 2, 6, 1900);
+  EXPECT_EQ(breaches(), "token");
+}
+
+TEST_F(Group, ASampleOfAllMovesTheDeadlineOfEachThatIsHeld) {
+  leads("a", 11, 1, 5, 900);
+  leads("b", 12, 1, 5, 900);
+  of("a", add(500, 1, "follow"));
+  holds(600, 1, 1500);
+  leads("a", 1000, 2, 6, 1800);
+  EXPECT_EQ(breaches(), "");
+  leads("b", 1000, 2, 6, 1800);
+  EXPECT_EQ(breaches(), "overlap");
+}
+
+TEST_F(Group, ASampleOfAllBelongsToItsProcess) {
+  leads("a", 11, 1, 5, 900);
+  holds(600, 2, 1500);
+  leads("a", 1000, 2, 6, 1800);
+  EXPECT_EQ(breaches(), "");
+}
+
+TEST_F(Group, ElectedMayBeASampleOfItsOwnThatNoSampleOfAllPutsOff) {
+  auto& e = of("a", add(10, 1, "elected", 5));
+  e.after = ms(11);
+  e.until = ms(900);
+  holds(800, 1, 1700);
+  leads("a", 950, 2, 6, 1700);
+  EXPECT_EQ(breaches(), "");
+  events.back().at = events.back().after = ms(890);
+  EXPECT_EQ(breaches(), "overlap");
+}
+
+TEST_F(Group, ARevivalOfOneIsFoundInASampleOfAll) {
+  leads("a", 11, 1, 5, 900);
+  add(100, 1, "stopped");
+  add(1100, 1, "resumed");
+  holds(1101, 1, 1900);
+  EXPECT_EQ(breaches(), "revival");
+}
+
+TEST_F(Group, OneThatIsNotOustedAtTheEndIsFound) {
+  for (const auto* election : {"a", "b"}) of(election, add(10, 1, "elected", 5));
+  of("a", add(20, 1, "ousting", 5));
+  of("a", add(21, 1, "ended", 5));
+  add(30, 1, "quit");
+  EXPECT_EQ(breaches(), "unfinished");
+  EXPECT_EQ(judge(events).findings.size(), 1u);
+}
+
+TEST_F(Group, ItIsKnownHowManyEachProcessLeads) {
+  History history;
+  leads("a", 11, 1, 5, 900);
+  leads("b", 12, 1, 5, 900);
+  leads("c", 12, 2, 5, 700);
+  of("a", add(20, 1, "follow"));
+  for (const auto& e : events) history.take(e);
+  const std::map<pid_t, std::size_t> now{{1, 1}, {2, 1}}, later{{1, 1}, {2, 0}};
+  EXPECT_EQ(history.led(ms(100)), now);
+  EXPECT_EQ(history.led(ms(800)), later);
+}
+
+TEST_F(Journal, WhatIsDoneToTheServerIsCounted) {
+  add(100, 0, "server crashed");
+  EXPECT_EQ(judge(events).faults.at("server crashed"), 1u);
+}
+
+TEST(JournalLine, ThatAKillCutShortDoesNotSpoilTheNext) {
+  const auto e = parse_event(R"({"t":5,"pid":7,"event":"elec{"t":6,"pid":8,"event":"lead","token":3,"election":"a"})");
+  EXPECT_EQ(e.what, "lead");
+  EXPECT_EQ(e.pid, 8);
+  EXPECT_EQ(e.election, "a");
+}
+
 TEST(JournalLine, IsReadAsTheCandidateWritesIt) {
   const auto e = parse_event(
       R"({"t":5,"pid":7,"event":"ousting","token":9223372036854775807,"reason":"lapsed","detail":"a \"b\" \\c"})");

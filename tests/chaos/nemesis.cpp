@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <utility>
 
 #include <tenure/kit/wait.hpp>
 
@@ -16,12 +17,12 @@ constexpr std::size_t least_at_work = 2;
 
 }  // namespace
 
-Plan Plan::from_environment(Clock::Duration term) {
+Plan Plan::from_environment(Clock::Duration term, int otherwise_seconds) {
   const auto* seconds = std::getenv("TENURE_CHAOS_SECONDS");
   const auto* seed = std::getenv("TENURE_CHAOS_SEED");
   Plan plan;
   plan.term = term;
-  plan.duration = std::chrono::seconds(seconds != nullptr ? std::atoi(seconds) : 120);
+  plan.duration = std::chrono::seconds(seconds != nullptr ? std::atoi(seconds) : otherwise_seconds);
   plan.between_least = term / 20;
   plan.between_most = term;
   plan.seed = seed != nullptr ? static_cast<std::uint32_t>(std::strtoul(seed, nullptr, 10)) : std::random_device()();
@@ -78,8 +79,22 @@ void Nemesis::strike(Victim& v) {
   }
 }
 
+void Nemesis::do_deed(pid_t of) {
+  const auto& deed = plan_.deeds[deeds_++ % plan_.deeds.size()];
+  fleet_.note(deed.name, deed.to_candidate ? of : 0);
+  deed.begin(of);
+  if (!deed.end) return;
+  running_ = &deed;
+  end_at_ = now() + between(Clock::Duration::zero(), plan_.term * 3);
+}
+
+void Nemesis::end_deed() {
+  if (const auto* deed = std::exchange(running_, nullptr)) deed->end();
+}
+
 /// What is due: resumptions and restarts.
 void Nemesis::tend(Clock::Time at) {
+  if (running_ && end_at_ <= at) end_deed();
   for (auto& v : victims_) {
     if (v.resume <= at) {
       fleet_.note(done_to::resumed, v.pid);
@@ -106,17 +121,23 @@ bool Nemesis::run(std::ostream& log) {
     tend(now());
     fleet_.events();
     if (now() >= next) {
-      if (auto* victim = at_work() > least_at_work ? choose() : nullptr) strike(*victim);
+      if (auto* victim = at_work() > least_at_work ? choose() : nullptr) {
+        if (++strikes_ % 3 == 0 && !plan_.deeds.empty() && !running_)
+          do_deed(victim->pid);
+        else
+          strike(*victim);
+      }
       next = now() + between(plan_.between_least, plan_.between_most);
     }
     wait_out({boot_clock(), now() + std::min<Clock::Duration>(std::chrono::milliseconds(2), plan_.term / 20), {}});
   }
   restore();
-  return elect_and_end(log);
+  return recover_and_end(log);
 }
 
 /// Everybody is back, and at work.
 void Nemesis::restore() {
+  end_deed();
   for (auto& v : victims_) {
     if (v.asked) {
       fleet_.reap(v.pid, std::chrono::seconds(10));
@@ -129,14 +150,23 @@ void Nemesis::restore() {
   tend(now());
 }
 
-bool Nemesis::elect_and_end(std::ostream& log) {
-  const auto quiet = fleet_.events().size();
-  const auto leads = [](const Event& e) { return e.what == "lead"; };
-  bool well = true;
-  if (fleet_.await(quiet, leads, plan_.term * 4 + std::chrono::seconds(5)) == Fleet::npos) {
-    log << "nobody leads any more\n";
-    well = false;
+bool Nemesis::recover() {
+  if (!plan_.recovered) {
+    const auto leads = [](const Event& e) { return e.what == "lead"; };
+    return fleet_.await(fleet_.events().size(), leads, plan_.term * 4 + std::chrono::seconds(5)) != Fleet::npos;
   }
+  const auto give_up = now() + plan_.term * 20 + std::chrono::seconds(30);
+  for (; !plan_.recovered(); wait_out({boot_clock(), now() + std::chrono::milliseconds(50), {}})) {
+    if (now() > give_up) return false;
+    fleet_.events();
+  }
+  return true;
+}
+
+bool Nemesis::recover_and_end(std::ostream& log) {
+  const bool recovered = recover();
+  if (!recovered) log << "they lead no more as they should\n";
+  bool well = recovered;
   for (auto& v : victims_) {
     fleet_.note(done_to::asked, v.pid);
     fleet_.signal(v.pid, SIGTERM);

@@ -2,6 +2,7 @@
 // Stops, kills and restarts the candidates of a fleet, mostly the leader, and notes it in their journal.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <ostream>
 #include <random>
@@ -12,15 +13,26 @@
 
 namespace tenure::test {
 
+/// A fault of the world around the candidates, noted by its name in their journal.
+struct Deed {
+  std::string name;
+  std::function<void(pid_t)> begin;  ///< Of a candidate that is at work.
+  std::function<void()> end{};       ///< Comes up to three terms later. Empty: there is nothing to end.
+  bool to_candidate{};               ///< Else it is noted as done to nobody.
+};
+
 struct Plan {
   int candidates{5};
   Clock::Duration term{};  ///< That of the candidates. It sets the pace of the faults.
   Clock::Duration duration{};
   Clock::Duration between_least{}, between_most{};  ///< From one fault to the next.
   std::uint32_t seed{};
+  std::vector<Deed> deeds{};  ///< Every third fault is one of these, in turn.
+  /// Asked once all faults are over, until it holds. Empty: whether somebody leads.
+  std::function<bool()> recovered{};
 
-  /// The duration from TENURE_CHAOS_SECONDS (else 120 s), the seed from TENURE_CHAOS_SEED (else drawn).
-  static Plan from_environment(Clock::Duration term);
+  /// The duration from TENURE_CHAOS_SECONDS, the seed from TENURE_CHAOS_SEED (else drawn).
+  static Plan from_environment(Clock::Duration term, int otherwise_seconds = 120);
 };
 
 class Nemesis {
@@ -28,8 +40,8 @@ class Nemesis {
   /// Starts the candidates "c0", "c1", ...
   Nemesis(Fleet& fleet, const Plan& plan);
 
-  /// Works until the duration is over, then lets all candidates go on, and stops them. Returns false if they no longer
-  /// elect a leader, or if one does not stop, and says which.
+  /// Works until the duration is over, then lets all candidates go on, and stops them. Returns false if they do not
+  /// recover, or if one does not stop, and says which.
   bool run(std::ostream& log);
 
  private:
@@ -45,14 +57,20 @@ class Nemesis {
   std::size_t at_work() const;
   Victim* choose();
   void strike(Victim& victim);
+  void do_deed(pid_t of);
+  void end_deed();
   void tend(Clock::Time now);
   void restore();
-  bool elect_and_end(std::ostream& log);
+  bool recover();
+  bool recover_and_end(std::ostream& log);
 
   Fleet& fleet_;
   Plan plan_;
   std::mt19937 random_;
   std::vector<Victim> victims_;
+  std::size_t strikes_{}, deeds_{};
+  const Deed* running_{};  ///< To be ended at that time.
+  Clock::Time end_at_{};
 };
 
 /// A summary of a run, for people.

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: processes that share many elections are stopped for a while, and each election has at most one leader. The
+// judge would notice otherwise. Method: real processes and a Redis server of the test's own. Each fault meets the sound
+// build, and a build with one rule broken on purpose that this fault must show.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <iostream>
+#include <optional>
+
+#include "nemesis.hpp"
+#include "scratch.hpp"
+#include "server.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Clock::Duration term = 1s;
+constexpr std::size_t elections = 40;
+
+class ManyChaos : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    TENURE_NEEDS_REDIS();
+    server_.emplace();
+  }
+
+  Fleet fleet(const char* program) const {
+    return {
+        program,
+        {"--store", "redis://" + server_->address(), "--election", "chaos", "--elections", std::to_string(elections),
+         "--term-ms", std::to_string(term / 1ms), "--sample-us", "2000", "--note-ms", "20"},
+        scratch_ / "journal"};
+  }
+
+  Scratch scratch_;
+  std::optional<redis::test::Server> server_;
+};
+
+/// How many elections a process leads by what it sampled last.
+std::size_t led(Fleet& fleet, pid_t pid) {
+  History history;
+  for (const auto& event : fleet.events()) history.take(event);
+  const auto all = history.led(boot_clock().now());
+  return all.contains(pid) ? all.at(pid) : 0;
+}
+
+Verdict end_all(Fleet& fleet) {
+  for (const auto pid : std::set<pid_t>(fleet.running())) {
+    fleet.signal(pid, SIGTERM);
+    EXPECT_TRUE(fleet.reap(pid, 30s));
+  }
+  return judge(fleet.events());
+}
+
+/// One that leads half of them is stopped, until the other one leads at least one of these; at most that long.
+Verdict stop_one(Fleet& fleet, Clock::Duration for_that_long) {
+  const auto first = fleet.start("first");
+  EXPECT_TRUE(redis::test::eventually([&] { return led(fleet, first) == elections; }));
+  const auto second = fleet.start("second");
+  EXPECT_TRUE(redis::test::eventually([&] { return led(fleet, second) == elections / 2; }));
+  const auto from = fleet.events().size();
+  fleet.note(done_to::stopped, first);
+  fleet.signal(first, SIGSTOP);
+  fleet.await(
+      from, [&](const Event& e) { return e.what == "lead" && e.pid == second; }, for_that_long);
+  const auto resumed = fleet.events().size();
+  fleet.note(done_to::resumed, first);
+  fleet.signal(first, SIGCONT);
+  fleet.await(
+      resumed, [&](const Event& e) { return (e.what == "follow" || e.what == "holds") && e.pid == first; }, term * 4);
+  return end_all(fleet);
+}
+
+constexpr Clock::Duration moment = term / 3, long_enough = term * 10;
+
+TEST_F(ManyChaos, AShortStopBreaksNoPromise) {
+  auto candidates = fleet(TENURE_CANDIDATE);
+  const auto verdict = stop_one(candidates, moment);
+  print(std::cout, verdict);
+  EXPECT_TRUE(verdict.findings.empty());
+}
+
+TEST_F(ManyChaos, ALongStopBreaksNoPromise) {
+  auto candidates = fleet(TENURE_CANDIDATE);
+  const auto verdict = stop_one(candidates, long_enough);
+  print(std::cout, verdict);
+  EXPECT_TRUE(verdict.findings.empty());
+}
+
+TEST_F(ManyChaos, ABuildThatEndsSessionsUnderALeaseIsFound) {
+  auto candidates = fleet(TENURE_CANDIDATE_MANY_NO_WAIT);
+  EXPECT_GE(stop_one(candidates, long_enough).count(Breach::overlap), 1u);
+}
+
+TEST_F(ManyChaos, ABuildThatLeadsOnPastItsDeadlineIsFound) {
+  auto candidates = fleet(TENURE_CANDIDATE_MANY_LATE);
+  EXPECT_GE(stop_one(candidates, long_enough).count(Breach::overlap), 1u);
+}
+
+/// The work of each tenure takes a while to stop, and half of them are handed over.
+Verdict hand_over_half(Fleet& fleet) {
+  const auto first = fleet.start("first", {"--work-ms", "100"});
+  EXPECT_TRUE(redis::test::eventually([&] { return led(fleet, first) == elections; }));
+  const auto second = fleet.start("second");
+  EXPECT_TRUE(redis::test::eventually([&] { return led(fleet, second) == elections / 2; }));
+  return end_all(fleet);
+}
+
+TEST_F(ManyChaos, AHandOverBreaksNoPromise) {
+  auto candidates = fleet(TENURE_CANDIDATE);
+  const auto verdict = hand_over_half(candidates);
+  print(std::cout, verdict);
+  EXPECT_TRUE(verdict.findings.empty());
+}
+
+TEST_F(ManyChaos, ABuildThatOustsTwiceIsFound) {
+  auto candidates = fleet(TENURE_CANDIDATE_MANY_TWICE);
+  EXPECT_GE(hand_over_half(candidates).count(Breach::hooks), 1u);
+}
+
+}  // namespace
+}  // namespace tenure::test

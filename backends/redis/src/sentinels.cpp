@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <tenure/kit/jitter.hpp>
+#include <tenure/kit/leave_behind.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/start_thread.hpp>
 #include <tenure/kit/wait.hpp>
@@ -198,7 +199,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
   void begin_to_connect(std::size_t i) {
     links[i].connecting = true;
     try {
-      start_thread("tenure watch", [self = shared_from_this(), i] { self->connect(i); }).detach();
+      leave_behind(start_thread("tenure watch", [self = shared_from_this(), i] { self->connect(i); }));
     } catch (const std::system_error&) {
       links[i].connecting = false;
       disconnect(i, {Fault::unreachable, "no thread is left to connect to a Sentinel"});

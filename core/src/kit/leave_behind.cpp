@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tenure/kit/leave_behind.hpp>
 
+#include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -16,7 +17,7 @@ namespace tenure {
 namespace {
 
 constexpr auto patience_at_exit = std::chrono::seconds(1);
-constexpr auto step = std::chrono::milliseconds(1);
+constexpr int step_ms = 1;
 constexpr int most_registrations = 32;
 
 /// The std::thread is never destroyed, because pthread_tryjoin_np() joins it without its knowledge.
@@ -59,7 +60,7 @@ bool join_what_has_ended() noexcept {
 
 void wait_at_exit() {
   static const auto by = boot_clock().now() + patience_at_exit;  // for all registrations together
-  while (!join_what_has_ended() && boot_clock().now() < by) std::this_thread::sleep_for(step);
+  while (!join_what_has_ended() && boot_clock().now() < by) ::poll(nullptr, 0, step_ms);
 }
 
 /// Whatever was registered later is called earlier. A client library may be loaded, and register its own end, after a

@@ -11,7 +11,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <tenure/kit/wait.hpp>
 #include <thread>
+
+#include "within.hpp"
 
 namespace tenure {
 namespace {
@@ -31,7 +34,7 @@ void take_down_the_library() {
   std::atexit(take_down_the_library);
   leave_behind(std::thread([] {
     while (!exiting) std::this_thread::yield();
-    std::this_thread::sleep_for(50ms);  // as long as a call of the library may take
+    wait_out(test::within(50ms));  // as long as a call of the library may take
     if (gone) ::_exit(used_what_is_gone);
     over = true;
   }));
@@ -41,7 +44,7 @@ void take_down_the_library() {
 
 [[noreturn]] void exit_while_a_left_thread_sleeps_for_ever() {
   leave_behind(std::thread([] {
-    for (;;) std::this_thread::sleep_for(1h);
+    for (;;) wait_out(test::within(1h));
   }));
   std::exit(0);
 }

@@ -31,13 +31,24 @@ TEST_P(BackendContract, AFreeElectionIsAcquired) {
 TEST_P(BackendContract, AHeldElectionIsDeniedToOthersWhileItsLeaseIsRenewed) {
   terms_are_short();
   auto a = player("a"), b = player("b");
-  const auto token = first_tenure(a);
+  auto token = first_tenure(a);
   ASSERT_TRUE(token);
+  auto held_until = now();
   int denied = 0;
   for (const auto until = now() + 2 * timing_.term; now() < until;) {
-    ASSERT_TRUE(a.renewed(*token));
+    const auto asked = now();
+    if (a.renewed(*token)) {
+      held_until = asked + timing_.term;
+    } else {  // A busy machine may let a lease end, but nothing else may.
+      ASSERT_GE(now(), held_until);
+      ASSERT_TRUE(token = a.campaign(patience));
+      continue;
+    }
     const auto answer = b.acquire();
-    ASSERT_FALSE(std::holds_alternative<Granted>(answer));
+    if (std::holds_alternative<Granted>(answer)) {
+      ASSERT_GE(now(), held_until);
+      ASSERT_EQ(b.release(), std::nullopt);
+    }
     if (const auto* d = std::get_if<Denied>(&answer); d && d->holder) {
       ++denied;
       EXPECT_EQ(d->holder->name, "a");
@@ -406,6 +417,7 @@ TEST_P(BackendContract, ASteppedStoreClockNeitherHastensNorDelaysATakeover) {
     const auto token = a.campaign(patience);
     ASSERT_TRUE(token);
     static_cast<void>(b.acquire());
+    const Lateness lateness;
     const auto seen = now();
     auto next = std::async(std::launch::async, [&] { return b.campaign(patience); });
     for (const auto step : steps) store_->step_clock(step);
@@ -413,7 +425,7 @@ TEST_P(BackendContract, ASteppedStoreClockNeitherHastensNorDelaysATakeover) {
     ASSERT_TRUE(follower);
     EXPECT_GT(*follower, *token);
     EXPECT_GE(now() - before, timing_.term);
-    EXPECT_LE(now() - seen, 2 * timing_.term) << "at the latest a term after it was seen";
+    EXPECT_LE(now() - seen, 2 * timing_.term + 10 * lateness.most()) << "at the latest a term after it was seen";
     ASSERT_EQ(b.release(), std::nullopt);
   }
 }

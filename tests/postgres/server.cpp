@@ -34,11 +34,6 @@ extern "C" const char* __lsan_default_suppressions() {
 }
 #endif
 
-#ifdef __SANITIZE_THREAD__
-/// OpenSSL counts its users by atomics that the sanitizer does not see, and frees its locks when the process ends.
-extern "C" const char* __tsan_default_suppressions() { return "race:CRYPTO_THREAD_lock_free\n"; }
-#endif
-
 namespace tenure::postgres::test {
 namespace {
 

@@ -13,6 +13,7 @@
 #include <future>
 
 #include "lone_followers.hpp"
+#include "messages.hpp"
 #include "server.hpp"
 #include "support.hpp"
 
@@ -368,6 +369,21 @@ TEST(RedisHostile, ABrokenPipeKillsNobody) {
   ::kill(closer, SIGKILL);
   ::waitpid(closer, nullptr, 0);
   ::close(listener);
+}
+
+// ---- fork ----
+
+/// The thread that asks the Sentinels is the parent's, and may have held a lock at the fork.
+TEST(RedisHostile, AForkedChildWaitsForNoSentinel) {
+  const auto parents = store(from_url("redis+sentinel://127.0.0.1:1/main"), "jobs");
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the sanitizer does not follow a child of a process with threads";
+#endif
+  EXPECT_EQ(child_that_runs([&] {
+              const auto read = parents->read(within(1min));
+              if (read || !tenure::test::mentions(read.error().message, "fork")) ::_exit(1);
+            }),
+            0);
 }
 
 }  // namespace

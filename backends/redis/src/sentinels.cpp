@@ -16,8 +16,10 @@
 #include <vector>
 
 #include <tenure/kit/jitter.hpp>
+#include <tenure/kit/leave_behind.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/start_thread.hpp>
+#include <tenure/kit/store.hpp>
 #include <tenure/kit/wait.hpp>
 #include <tenure/log.hpp>
 
@@ -198,7 +200,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
   void begin_to_connect(std::size_t i) {
     links[i].connecting = true;
     try {
-      start_thread("tenure watch", [self = shared_from_this(), i] { self->connect(i); }).detach();
+      leave_behind(start_thread("tenure watch", [self = shared_from_this(), i] { self->connect(i); }));
     } catch (const std::system_error&) {
       links[i].connecting = false;
       disconnect(i, {Fault::unreachable, "no thread is left to connect to a Sentinel"});
@@ -343,8 +345,10 @@ Sentinels::Sentinels(const Options& options, std::string client)
       made_by_(::getpid()),
       thread_(start_thread("tenure watch", [state = state_] { state->run(); })) {}
 
+bool Sentinels::forked() const { return ::getpid() != made_by_; }
+
 Sentinels::~Sentinels() {
-  if (::getpid() != made_by_) {  // A child has no such thread.
+  if (forked()) {
     new std::thread(std::move(thread_));
     return;
   }
@@ -357,6 +361,7 @@ Sentinels::~Sentinels() {
 }
 
 Result<Sentinels::Named> Sentinels::master(Time since, const Limit& limit) {
+  if (forked()) return forked_child("the store");
   auto& state = *state_;
   const auto own = &limit.clock == &boot_clock() ? nullptr : limit.clock.make_waker();
   auto& waker = own ? *own : *state.waker;
@@ -389,11 +394,13 @@ Result<Sentinels::Named> Sentinels::master(Time since, const Limit& limit) {
 }
 
 void Sentinels::doubt() {
+  if (forked()) return;
   const std::lock_guard lock(state_->mutex);
   state_->doubted = now();
 }
 
 std::optional<Sentinels::Named> Sentinels::known() {
+  if (forked()) return std::nullopt;
   const std::lock_guard lock(state_->mutex);
   if (!state_->master) return std::nullopt;
   return Named{*state_->master, state_->moved.get_token()};
@@ -405,6 +412,7 @@ void Sentinels::wait_out(const Limit& limit) {
 }
 
 Clock::Time Sentinels::ask() {
+  if (forked()) return now();
   const std::lock_guard lock(state_->mutex);
   state_->wanted = now();
   state_->wake();
@@ -412,6 +420,7 @@ Clock::Time Sentinels::ask() {
 }
 
 std::optional<std::string> Sentinels::take_warning() {
+  if (forked()) return std::nullopt;
   const std::lock_guard lock(state_->mutex);
   return std::exchange(state_->warning, std::nullopt);
 }

@@ -17,6 +17,9 @@ namespace tenure::redis {
 /// Sentinel's trouble holds nobody up. An announcement is followed at once. Of answers the majority counts: that of
 /// all Sentinels, or of those that answer if some are away.
 ///
+/// A child of fork has no such thread, and a lock may have been held at the fork: there nothing is asked, and master()
+/// says why.
+///
 /// REQUIRES: there is one caller at a time.
 class Sentinels {
  public:
@@ -50,6 +53,8 @@ class Sentinels {
   std::optional<std::string> take_warning();
 
  private:
+  bool forked() const;
+
   struct State;
   const std::shared_ptr<State> state_;
   const int made_by_;  ///< Process.

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include <tenure/kit/leave_behind.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/start_thread.hpp>
 #include <tenure/log.hpp>
@@ -63,7 +64,7 @@ class Observer::Impl : public std::enable_shared_from_this<Impl> {
       thread_.join();
     } else {  // The thread that is left behind may outlive the clock.
       waiters.give_up_clock();
-      thread_.detach();
+      leave_behind(std::move(thread_));
     }
   }
 

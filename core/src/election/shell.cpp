@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include <tenure/kit/leave_behind.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/start_thread.hpp>
 
@@ -104,7 +105,7 @@ void LeaderManager::Shell::join() {
   }
   for (auto& worker : workers_) {
     if (&worker == wedged)
-      worker.thread.detach();
+      leave_behind(std::move(worker.thread));
     else if (worker.thread.joinable())
       worker.thread.join();
   }

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include <tenure/kit/leave_behind.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
 #include <tenure/kit/start_thread.hpp>
@@ -127,7 +128,7 @@ void Elections::Shell::join_threads() {
   if (wedged) {  // The thread that is left behind may outlive the clock.
     clock_wakes_.reset();
     waiters.give_up_clock();
-    store_thread_.detach();
+    leave_behind(std::move(store_thread_));
   } else if (store_thread_.joinable()) {
     store_thread_.join();
   }

@@ -53,6 +53,7 @@
 #include <stdexcept>
 #include <system_error>
 #include <tenure/kit/jitter.hpp>
+#include <tenure/kit/leave_behind.hpp>
 #include <tenure/kit/start_thread.hpp>
 #include <tenure/kit/store.hpp>
 #include <tenure/kit/wait.hpp>
@@ -404,7 +405,7 @@ CallThread::~CallThread() {
   if (gone) {
     thread_.join();
   } else {
-    thread_.detach();
+    leave_behind(std::move(thread_));
   }
 }
 

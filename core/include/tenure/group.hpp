@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include <tenure/conditional_store.hpp>
@@ -46,6 +47,11 @@ struct Look {
   std::map<std::string, Lead> leads{};      ///< Those that changed since the cursor; all of them if `whole`.
   bool whole{};
   std::string cursor{};  ///< The store's own word. Nothing that takes effect later lies before it.
+
+  /// Where the store itself allots the elections: those of this process. It claims no others, ends what it leads
+  /// besides, and ends nobody's session: the store shows a lead as released when it may be claimed. nullopt: nobody
+  /// allots them.
+  std::optional<std::set<std::string>> allotted{};
 };
 
 }  // namespace tenure

@@ -53,7 +53,9 @@ struct Committed {
   bool granted{};                                  ///< False: nothing was done at all, and `look` says what stands.
   Token token{};                                   ///< Of the claims.
   std::vector<std::string> claimed{}, released{};  ///< What was done. Of the rest the look says why not.
-  Look look{};                                     ///< What stands after the commit.
+  /// Leads of ours that it did not renew, although the session is: each ends when the renewal before would have ended.
+  std::vector<std::string> not_renewed{};
+  Look look{};  ///< What stands after the commit.
 };
 
 /// One group in one store. One thread at a time calls it, except await_change(), which a second one may be in. Limits
@@ -66,6 +68,11 @@ class TENURE_EXPORT GroupStore {
   virtual ~GroupStore() = default;
 
   virtual std::string group() const = 0;
+
+  /// This process takes part in an election, or no longer. Any thread calls it, beside all other calls, and before the
+  /// first call that names the election. By default it does nothing.
+  virtual void joined(const std::string& election);
+  virtual void left(const std::string& election);
 
   virtual Result<Look> look(const std::string& cursor, const Limit& limit) = 0;
 

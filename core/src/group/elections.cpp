@@ -43,9 +43,7 @@ void Elections::join(const std::vector<std::string>& elections) {
   shell_->join(elections, nullptr);
 }
 
-void Elections::leave(const std::string& election) {
-  shell_->post([election](GroupCandidacy& c, Clock::Time now) { c.leave(now, election); });
-}
+void Elections::leave(const std::string& election) { shell_->leave(election); }
 
 void Elections::resign(const std::string& election, std::optional<Clock::Duration> cool_down) {
   shell_->post([election, cool_down](GroupCandidacy& c, Clock::Time now) { c.resign(now, election, cool_down); });

@@ -44,6 +44,7 @@ bool GroupCandidacy::join(Time now, const std::string& election) {
     ++joined_;
     names_ ^= hash_of(election);
     claims_stale_.push_back(election);
+    if (allotted_) next_look_ = now;
   }
   tick(now);
   return joined;
@@ -248,6 +249,7 @@ void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Wr
     lose_session(now, Reason::superseded, "the store refused to renew the session", now);
   } else if (ours) {
     own_->beats = {beat};
+    keep_unrenewed(result.not_renewed);  // Before the session's later deadline can be seen.
     extend(asked.asked);
     settle_changes(now, commit, result);
   }
@@ -305,10 +307,34 @@ void GroupCandidacy::extend(Time asked) {
   emit(group_effect::Publish{own_->id, own_->lease.deadline});
   for (const auto& election : ending_) {
     auto& tenure = *entries_.find(election)->second.tenure;
-    if (!tenure.ending.draining() || tenure.session != own_->id) continue;
+    if (!tenure.ending.draining() || tenure.session != own_->id || tenure.kept) continue;
     tenure.ending.renewed(own_->lease.end);
     emit(group_effect::DoneBy{election, tenure.ending.done_by()});
   }
+}
+
+/// These tenures keep the lease that they have. The others have the session's again.
+void GroupCandidacy::keep_unrenewed(const std::vector<std::string>& elections) {
+  const auto change = [this](const std::string& election, const std::optional<Lease>& lease) {
+    const auto it = entries_.find(election);
+    auto* tenure = it != entries_.end() && it->second.tenure ? &*it->second.tenure : nullptr;
+    if (!tenure || tenure->session != own_->id || tenure->ending.over() || (lease && tenure->kept)) return false;
+    tenure->kept = lease;
+    cap(election, *tenure);
+    return true;
+  };
+  for (const auto& election : std::exchange(unrenewed_, {}))
+    if (std::find(elections.begin(), elections.end(), election) == elections.end())
+      change(election, std::nullopt);
+    else
+      unrenewed_.insert(election);
+  for (const auto& election : elections)
+    if (change(election, own_->lease)) unrenewed_.insert(election);
+}
+
+void GroupCandidacy::cap(const std::string& election, const Tenure& tenure) {
+  emit(group_effect::Cap{
+      election, std::min(tenure.cap.value_or(Time::max()), tenure.kept ? tenure.kept->deadline : Time::max())});
 }
 
 /// On a grid of the store's clock, so that the renewals of all processes lie close together: then every renewal's
@@ -341,9 +367,20 @@ void GroupCandidacy::absorb(Time now, Look look) {
   }
   judge_own(now, look);
   next_look_ = joined_ > 0 ? Time::max() : now + timing_.term - timing_.renew;
+  absorb_allotted(now, std::move(look.allotted));
   if (same_data || look.whole) return absorb_leads(now, look);
   cursor_.clear();  // What it does not tell is of the data before.
   next_look_ = now;
+}
+
+/// What we lead besides ends, and is given back.
+void GroupCandidacy::absorb_allotted(Time now, std::optional<std::set<std::string>> allotted) {
+  if (allotted_ == allotted) return;
+  allotted_ = std::move(allotted);
+  all_claims_stale_ = true;
+  for (auto& [election, entry] : entries_)
+    if (own_ && !is_allotted(election))
+      end_voluntarily(now, election, entry, Reason::handed_over, "the store has allotted it to another process");
 }
 
 /// Another marker means other data, of which nobody may rely on what is absent: not for a term.
@@ -448,7 +485,31 @@ const Lead* GroupCandidacy::lead_of(std::string_view election) const {
 // ---- time ----
 
 void GroupCandidacy::judge_expiry(Time now) {
+  judge_unrenewed(now);
   if (own_ && own_->lease.lapsed(now)) lose_session(now, Reason::lapsed, "", own_->lease.end);
+}
+
+void GroupCandidacy::judge_unrenewed(Time now) {
+  for (auto it = unrenewed_.begin(); it != unrenewed_.end();) {
+    const auto election = *it;
+    const auto entry = entries_.find(election);
+    auto* tenure = entry != entries_.end() && entry->second.tenure ? &*entry->second.tenure : nullptr;
+    const bool stands = tenure && tenure->kept && !tenure->ending.over();
+    if (stands && !tenure->kept->lapsed(now)) {
+      ++it;
+      continue;
+    }
+    it = unrenewed_.erase(it);
+    if (!stands) continue;
+    if (tenure->ending.draining()) {
+      tenure->ending.lapse();
+      emit(group_effect::Unlead{election});
+      give_back(election, *tenure);
+    } else {
+      end_at_once(now, election, entry->second, Reason::lapsed, "the store renewed the session, and this lead not",
+                  tenure->kept->end);
+    }
+  }
 }
 
 void GroupCandidacy::lose_session(Time now, Reason reason, const std::string& detail, Time done_by) {
@@ -482,8 +543,8 @@ void GroupCandidacy::watch_hook(Time now, const std::string& election, Tenure& t
   auto& ending = tenure.ending;
   // It took longer than the drain. The others need their renewals, so this one gets an end of its own.
   if (ending.draining() && !ending.renews(now) && !tenure.cap) {
-    tenure.cap = own_->lease.deadline;
-    emit(group_effect::Cap{election, *tenure.cap});
+    tenure.cap = lease_of(tenure).deadline;
+    cap(election, tenure);
   }
   if (ending.expires(now)) emit(group_effect::FireExpired{election});
   if (ending.overruns(now)) {
@@ -526,6 +587,9 @@ GroupCandidacy::Time GroupCandidacy::next_alarm() const {
   auto at = Time::max();
   if (over_) return at;
   if (own_) at = std::min(at, own_->lease.deadline);
+  for (const auto& election : unrenewed_)
+    if (const auto it = entries_.find(election); it != entries_.end() && it->second.tenure && it->second.tenure->kept)
+      at = std::min(at, it->second.tenure->kept->deadline);
   if (!hook_due_.empty()) at = std::min(at, hook_due_.begin()->first);
   if (pending_ && pending_->wedged) return at;
   if (pending_) at = std::min(at, pending_->question.by + Candidacy::overrun_grace);
@@ -547,7 +611,7 @@ GroupCandidacy::Time GroupCandidacy::next_due() const {
     if (!claims_due_.empty()) due = std::min(due, claims_due_.begin()->first);
     if (!stopping_) due = std::min(due, plan_stale_ ? planned_ + timing_.retry / 4 : plan_again_);
     if (!to_release_.empty() || !wanted_.empty()) due = Time::min();
-    if (const auto next = rivals_.next_to_end()) due = std::min(due, next->second);
+    if (const auto next = next_to_end()) due = std::min(due, next->second);
   }
   return std::max(due, next_ask_);
 }
@@ -592,7 +656,7 @@ void GroupCandidacy::end(bool wedged) {
 }
 
 void GroupCandidacy::ask_in_session(Time now) {
-  const auto rival = rivals_.next_to_end();
+  const auto rival = next_to_end();
   if (!to_release_.empty() || !wanted_.empty() || now >= next_commit_)
     ask_commit(now);
   else if (rival && now >= rival->second)
@@ -686,7 +750,8 @@ void GroupCandidacy::find_claims(Time now) {
 
 void GroupCandidacy::judge_claim(Time now, const std::string& election, Entry& entry) {
   const auto free_since = std::exchange(entry.free_since, std::nullopt);
-  if (!own_ || stopping_ || !entry.joined || entry.tenure || to_release_.contains(election)) return;
+  if (!own_ || stopping_ || !entry.joined || entry.tenure || to_release_.contains(election) || !is_allotted(election))
+    return;
   if (const auto* lead = lead_of(election); lead && lead->session != own_->id) rivals_.named(lead->session, now);
   const auto from = std::max({free_from(election), entry.not_before, claims_from_});
   if (from <= now) {
@@ -717,7 +782,7 @@ void GroupCandidacy::end_voluntarily(Time now, const std::string& election, Entr
                                      std::string detail) {
   if (!entry.tenure || !entry.tenure->ending.leading()) return;
   auto& tenure = *entry.tenure;
-  tenure.ending.drain(reason, now + timing_.drain, own_->lease.end);
+  tenure.ending.drain(reason, now + timing_.drain, lease_of(tenure).end);
   ending_.insert(election);
   watch_later(election, tenure);
   if (reason == Reason::step_down) entry.cool_down = std::max(entry.cool_down, timing_.term);

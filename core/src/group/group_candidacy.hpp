@@ -126,6 +126,7 @@ class GroupCandidacy {
     SessionId session{};
     Ending ending{};
     std::optional<Time> cap{};        ///< The work took longer than the drain: it leads no longer than this.
+    std::optional<Lease> kept{};      ///< The session was renewed since, and this tenure was not.
     std::optional<SessionId> heir{};  ///< To whom it is handed over.
     bool given_back{};                ///< The store is told, although ousting() may still run.
   };
@@ -153,16 +154,22 @@ class GroupCandidacy {
   void written(Time now, const GroupQuestion& asked, const ask::Write& write, Committed& result);
   void elect(Time now, const std::string& election, Token token, Token at_least);
   void extend(Time asked);
+  void keep_unrenewed(const std::vector<std::string>& elections);
+  void cap(const std::string& election, const Tenure& tenure);
+  const Lease& lease_of(const Tenure& tenure) const { return tenure.kept ? *tenure.kept : own_->lease; }
   void plan_next_commit(Time asked, Time now, std::int64_t store_ms);
   void unanswered(Time now, Error error);
   void absorb(Time now, Look look);
   void absorb_marker(Time now, const Look& look);
   void absorb_leads(Time now, Look& look);
+  void absorb_allotted(Time now, std::optional<std::set<std::string>> allotted);
+  bool is_allotted(const std::string& election) const { return !allotted_ || allotted_->contains(election); }
   void settle_lead(Time now, const std::string& election, const Lead& lead);
   void settle_changes(Time now, const Commit& commit, const Committed& result);
   void judge_own(Time now, const Look& look);
   void lose_session(Time now, Reason reason, const std::string& detail, Time done_by);
   void judge_expiry(Time now);
+  void judge_unrenewed(Time now);
   void watch_hooks(Time now);
   void watch_store(Time now);
   void ask_next(Time now);
@@ -174,6 +181,10 @@ class GroupCandidacy {
   void ask_end(Time now, SessionId id, std::vector<std::uint64_t> beats);
   void gather_claims(Commit& commit) const;
   Time next_due() const;
+  /// A store that allots judges the others' leases itself.
+  std::optional<std::pair<SessionId, Time>> next_to_end() const {
+    return allotted_ ? std::nullopt : rivals_.next_to_end();
+  }
   void ask(Time now, decltype(GroupQuestion::what) what, Time by);
   void end_voluntarily(Time now, const std::string& election, Entry& entry, Reason reason, std::string detail);
   void end_at_once(Time now, const std::string& election, Entry& entry, Reason reason, const std::string& detail,
@@ -219,9 +230,10 @@ class GroupCandidacy {
   std::map<std::string, SeenLead, std::less<>> leads_;  ///< As seen last, ours included.
   std::string cursor_;
   std::optional<std::uint64_t> marker_;
-  Time marker_since_{};            ///< When this marker was first seen.
-  Time claims_from_{Time::min()};  ///< The store lost data: until then nothing is claimed.
-  Token highest_{};                ///< Of every lead that we ever saw.
+  Time marker_since_{};                            ///< When this marker was first seen.
+  Time claims_from_{Time::min()};                  ///< The store lost data: until then nothing is claimed.
+  Token highest_{};                                ///< Of every lead that we ever saw.
+  std::optional<std::set<std::string>> allotted_;  ///< To us, by a store that allots.
 
   Entries entries_;
   Spread spread_;
@@ -236,6 +248,7 @@ class GroupCandidacy {
   std::uint64_t names_{};
   std::size_t tenures_{};                            ///< How many entries have one.
   std::set<std::string, std::less<>> ending_;        ///< Whose tenures are not leading.
+  std::set<std::string, std::less<>> unrenewed_;     ///< Whose tenures have a lease of their own, by which they end.
   std::set<std::pair<Time, std::string>> hook_due_;  ///< When to look at one of them again. May hold moments too many.
   std::map<std::string, Due, std::less<>> to_release_;  ///< Leads that name our session, and that we do not lead.
 

@@ -12,10 +12,11 @@ bool GroupCandidacy::takes_the_same(const Session& session) const {
   return !session.record.released && session.joined == joined_ && session.names == names_;
 }
 
-/// Nobody shares these elections with us.
+/// Nobody shares these elections with us, or it is not for us to share them.
 bool GroupCandidacy::alone() const {
-  return !spread_.on || std::none_of(rivals_.all().begin(), rivals_.all().end(),
-                                     [this](const auto& rival) { return takes_the_same(rival.second.session); });
+  return !spread_.on || allotted_ ||
+         std::none_of(rivals_.all().begin(), rivals_.all().end(),
+                      [this](const auto& rival) { return takes_the_same(rival.second.session); });
 }
 
 /// It was released in our favour.

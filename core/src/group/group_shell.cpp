@@ -134,7 +134,10 @@ void Elections::Shell::join_threads() {
   }
 }
 
+/// The store hears of it first.
 void Elections::Shell::join(std::vector<std::string> elections, std::shared_ptr<const Hooks> hooks) {
+  if (over()) return;
+  for (const auto& election : elections) store_->joined(election);
   post([this, elections = std::move(elections), hooks = std::move(hooks)](GroupCandidacy& c, Clock::Time now) {
     for (const auto& election : elections)
       if (c.join(now, election) && hooks) own_hooks_[election] = hooks;
@@ -147,6 +150,12 @@ void Elections::Shell::post(Fact fact) {
   if (ended_) return;
   inbox_.push_back(std::move(fact));
   if (!deciding_) clock_wakes_->wake();
+}
+
+void Elections::Shell::leave(const std::string& election) {
+  if (over()) return;
+  store_->left(election);
+  post([election](GroupCandidacy& c, Clock::Time now) { c.leave(now, election); });
 }
 
 bool Elections::Shell::on_own_thread() const { return own_thread == this; }

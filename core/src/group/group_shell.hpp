@@ -48,6 +48,7 @@ class Elections::Shell : public std::enable_shared_from_this<Shell> {
   void join_threads();
   void join(std::vector<std::string> elections, std::shared_ptr<const Hooks> hooks);
   void post(Fact fact);
+  void leave(const std::string& election);
   std::shared_ptr<GroupValidity> validity(const std::string& election);
   std::vector<std::pair<std::string, Token>> led();
   bool on_own_thread() const;

@@ -52,6 +52,10 @@ std::optional<Error> refused_commit(const Commit& commit) try {
   return Error{Fault::misconfigured, std::string("commit: ") + e.what()};
 }
 
+void GroupStore::joined(const std::string&) {}
+
+void GroupStore::left(const std::string&) {}
+
 std::optional<Release> GroupStore::await_change(const std::string&, const Limit& limit) {
   wait_out(limit);
   return std::nullopt;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,8 @@ struct GroupModel {
   std::uint64_t marker{}, version{1};
   std::map<SessionId, Session> sessions{};
   std::map<std::string, Kept> leads{};
+  std::optional<std::set<std::string>> allotted{};  ///< Of a store that allots, to its one process.
+  std::vector<std::string> not_renewed{};
 
   bool founded() const { return marker != 0 || !can_lose; }
 
@@ -31,6 +35,7 @@ struct GroupModel {
     for (const auto& [election, kept] : leads)
       if (out.whole || kept.changed > since) out.leads.emplace(election, kept.lead);
     out.cursor = std::to_string(version);
+    out.allotted = allotted;
     return out;
   }
 
@@ -49,7 +54,9 @@ struct GroupModel {
                         std::find(c.beats.begin(), c.beats.end(), it->second.record.beat) != c.beats.end();
     if (!stands) return {.look = look("")};
     it->second = written(c.next);
-    Committed out{.granted = true, .token = Token{std::max(c.at_least.value, static_cast<std::uint64_t>(now_ms))}};
+    Committed out{.granted = true,
+                  .token = Token{std::max(c.at_least.value, static_cast<std::uint64_t>(now_ms))},
+                  .not_renewed = not_renewed};
     for (const auto& claim : c.claims) {
       if (!may_claim(c, claim)) continue;
       leads[claim.election] = {Lead{.token = out.token, .session = c.session}, ++version};

@@ -57,11 +57,11 @@ struct GroupStage {
 
 class GroupScene {
  public:
-  explicit GroupScene(GroupStage& on, std::uint64_t seed = 100)
+  explicit GroupScene(GroupStage& on, std::uint64_t seed = 100, const Spread& spread = Spread{.on = false})
       : stage(on),
         candidacy(
             Candidate{"me", "here"}, "life" + std::to_string(seed), group_timing, [seed]() mutable { return ++seed; },
-            Spread{.on = false}) {}
+            spread) {}
 
   // ---- what the user does ----
 

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: rules 17 and 18 of core/src/group/README.md hold, which are those of a store that allots the elections itself.
+// Method: as in group_candidacy_test.cpp.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include <tenure/elections.hpp>
+
+#include "group/group_candidacy.hpp"
+#include "group/spread.hpp"
+#include "group_scene.hpp"
+
+namespace tenure {
+namespace {
+
+using namespace std::chrono_literals;
+using test::group_timing;
+using test::GroupScene;
+using test::GroupStage;
+
+constexpr SessionId rival{7};
+constexpr auto lead_time = group_timing.term - group_timing.margin;
+
+GroupStage allotting(std::set<std::string> elections) {
+  GroupStage stage;
+  stage.store.allotted = std::move(elections);
+  return stage;
+}
+
+/// Answers all that is asked up to the next commit, and that commit.
+void renew(GroupScene& me) {
+  me.pass_until_asked<ask::Write>();
+  me.answer();
+}
+
+// ---- rule 17: where the store allots ----
+
+TEST(GroupAllotted, OnlyWhatIsAllottedIsClaimed) {
+  auto stage = allotting({"mine"});
+  GroupScene me(stage);
+  me.join("other");
+  me.lead({"mine"});
+  me.pass(30s);
+  EXPECT_FALSE(me.leads("other"));
+  EXPECT_TRUE(me.leads("mine"));
+}
+
+TEST(GroupAllotted, WhatIsAllottedLaterIsClaimedByTheNextLook) {
+  auto stage = allotting({"mine"});
+  GroupScene me(stage);
+  me.join("other");
+  me.lead({"mine"});
+  stage.store.allotted->insert("other");
+  me.push();
+  me.settle();
+  EXPECT_TRUE(me.leads("other"));
+}
+
+TEST(GroupAllotted, WhoeverJoinsOneMoreLooksAtOnceBecauseTheStoreMayAllotIt) {
+  auto stage = allotting({"mine"});
+  GroupScene me(stage);
+  me.lead({"mine"});
+  stage.store.allotted->insert("other");
+  me.join("other");
+  me.settle();
+  EXPECT_TRUE(me.leads("other"));
+}
+
+TEST(GroupAllotted, WhatIsNoLongerAllottedEndsBeforeItIsReleased) {
+  auto stage = allotting({"a", "b"});
+  GroupScene me(stage);
+  me.lead({"a", "b"});
+  stage.store.allotted->erase("a");
+  me.push();
+  me.settle();
+  ASSERT_EQ(me.count<group_effect::End>(), 1u);
+  EXPECT_EQ(me.all<group_effect::End>()[0].election, "a");
+  EXPECT_EQ(me.reasons(), std::vector{Reason::handed_over});
+  EXPECT_TRUE(me.leads("a")) << "ousting() has not returned";
+  EXPECT_FALSE(stage.lead("a").released);
+  me.ousting_returned("a");
+  me.settle();
+  EXPECT_FALSE(me.leads("a"));
+  EXPECT_TRUE(stage.lead("a").released);
+  EXPECT_TRUE(me.leads("b"));
+  me.pass(30s);
+  EXPECT_FALSE(me.leads("a")) << "it is not ours to claim";
+}
+
+TEST(GroupAllotted, NobodysSessionIsEndedWhereTheStoreAllots) {
+  auto stage = allotting({"mine", "theirs"});
+  stage.rival(rival, 1);
+  stage.lead("theirs", {5}, rival);
+  GroupScene me(stage);
+  me.join("theirs");
+  me.lead({"mine"});
+  me.pass(60s);
+  EXPECT_EQ(me.count<group_effect::Begin>(), 1u);
+  EXPECT_FALSE(stage.store.sessions.at(rival).record.released);
+  stage.lead("theirs", {5}, rival, true);  // It may be claimed now, as the store shows.
+  me.push();
+  me.settle();
+  EXPECT_TRUE(me.leads("theirs"));
+}
+
+TEST(GroupAllotted, TheSpreadHandsNothingOverWhereTheStoreAllots) {
+  auto stage = allotting({"a", "b", "c", "d"});
+  stage.rival(rival, 1);
+  GroupScene me(stage, 100, Spread{});
+  for (const auto* election : {"a", "b", "c", "d"}) me.join(election);
+  stage.store.sessions[rival].joined = 4;
+  for (const auto* election : {"a", "b", "c", "d"}) stage.store.sessions[rival].names ^= hash_of(election);
+  me.start();
+  me.pass(10s);
+  for (const auto* election : {"a", "b", "c", "d"}) EXPECT_TRUE(me.leads(election)) << election;
+  EXPECT_EQ(me.count<group_effect::End>(), 0u);
+}
+
+// ---- rule 18: what a commit did not renew ----
+
+TEST(GroupAllotted, WhatWasNotRenewedEndsByTheRenewalBefore) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"a", "b"});
+  renew(me);
+  const auto end = me.deadline;
+  stage.store.not_renewed = {"a"};
+  renew(me);
+  ASSERT_GT(me.deadline, end);
+  EXPECT_EQ(me.led.at("a").cap, end);
+  me.pass(end - stage.now - 1ms);
+  EXPECT_TRUE(me.leads("a"));
+  me.pass(1ms);
+  EXPECT_FALSE(me.leads("a"));
+  EXPECT_TRUE(me.leads("b"));
+  EXPECT_EQ(me.reasons(), std::vector{Reason::lapsed});
+}
+
+TEST(GroupAllotted, TheEarlierEndIsToldBeforeTheSessionsLaterOne) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"a"});
+  renew(me);
+  stage.store.not_renewed = {"a"};
+  renew(me);
+  const auto at = [&](auto type) {
+    return std::find_if(me.newest.begin(), me.newest.end(),
+                        [](const auto& e) { return std::holds_alternative<decltype(type)>(e); });
+  };
+  EXPECT_LT(at(group_effect::Cap{}), at(group_effect::Publish{})) << "or a reader sees the later deadline";
+}
+
+TEST(GroupAllotted, ManyCommitsWithoutItMoveItsEndNoFurther) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"a"});
+  renew(me);
+  const auto end = me.deadline;
+  stage.store.not_renewed = {"a"};
+  renew(me);
+  renew(me);
+  EXPECT_EQ(me.led.at("a").cap, end);
+}
+
+TEST(GroupAllotted, ARenewalBeforeThatEndGoesOnWithTheSameTenure) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"a"});
+  stage.store.not_renewed = {"a"};
+  renew(me);
+  stage.store.not_renewed.clear();
+  renew(me);
+  me.pass(3 * group_timing.term);
+  EXPECT_TRUE(me.leads("a"));
+  EXPECT_EQ(me.count<group_effect::Begin>(), 1u);
+  EXPECT_EQ(me.count<group_effect::End>(), 0u);
+}
+
+TEST(GroupAllotted, ARenewalThatIsAnsweredAfterThatEndRevivesNothing) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"a"});
+  const auto end = me.deadline;
+  stage.store.not_renewed = {"a"};
+  while (stage.now < end - 2 * group_timing.renew) renew(me);
+  stage.store.not_renewed.clear();
+  me.pass_until_asked<ask::Write>();
+  while (stage.now + group_timing.call < end) {
+    me.tell(Result<Committed>(Error{Fault::timed_out, "no answer"}));
+    me.pass_until_asked<ask::Write>();
+  }
+  ASSERT_LT(stage.now, end);
+  auto late = me.land();
+  stage.pass(end - stage.now);
+  me.tell(late);
+  EXPECT_EQ(me.reasons(), std::vector{Reason::lapsed});
+  EXPECT_FALSE(me.leads("a"));
+}
+
+TEST(GroupAllotted, AnEndThatDrainsGetsNoMoreTimeByRenewalsOfTheOthers) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"a", "b"});
+  const auto end = me.deadline;
+  stage.store.not_renewed = {"a"};
+  while (stage.now < end - group_timing.renew) renew(me);
+  me.resign("a");
+  const auto done_by = me.all<group_effect::DoneBy>().back().at;
+  EXPECT_LE(done_by, end + group_timing.margin) << "another one may lead from there";
+  renew(me);
+  EXPECT_EQ(me.all<group_effect::DoneBy>().back().at, done_by);
+  me.pass(end - stage.now);
+  EXPECT_FALSE(me.leads("a")) << "ousting() still runs";
+  EXPECT_TRUE(me.leads("b"));
+}
+
+// ---- the shell ----
+
+/// A store that is away, and notes of which elections it is told.
+class Listening : public GroupStore {
+ public:
+  std::string group() const override { return "g"; }
+  void joined(const std::string& election) override { told.push_back("+" + election); }
+  void left(const std::string& election) override { told.push_back("-" + election); }
+  Result<Look> look(const std::string&, const Limit&) override { return away; }
+  Result<Committed> open(SessionId, const Session&, const Limit&) override { return away; }
+  Result<Committed> commit(const Commit&, const Limit&) override { return away; }
+  Result<bool> end(SessionId, const std::vector<std::uint64_t>&, std::uint64_t, const Limit&) override { return away; }
+  Result<int> sweep(const Limit&) override { return away; }
+  std::optional<Error> request_step_down(const std::string&, const StepDown&, const Limit&) override { return away; }
+
+  const Error away{Fault::unreachable, "away"};
+  std::vector<std::string> told;
+};
+
+TEST(GroupAllotted, TheStoreIsToldWhatIsJoinedAndLeft) {
+  const auto store = std::make_shared<Listening>();
+  Elections elections(store, Candidate{"me"}, group_timing);
+  elections.join("a");
+  elections.join("b");
+  elections.leave("a");
+  EXPECT_EQ(store->told, (std::vector<std::string>{"+a", "+b", "-a"}));
+}
+
+}  // namespace
+}  // namespace tenure

@@ -133,10 +133,13 @@ TEST(Elections, OneProcessLeadsAllThatItJoinsWithFewQuestions) {
   EXPECT_EQ(store->claims(), 4) << "of 500 each";
   const auto leadership = elections.leadership("job-7");
   EXPECT_TRUE(leadership.is_leader());
+  EXPECT_TRUE(elections.is_leader("job-7"));
+  EXPECT_FALSE(elections.is_leader("job-2000"));
   EXPECT_TRUE(eventually([&] { return diary.leads().size() == 2000; }));
   EXPECT_EQ(leadership.token(), diary.leads().at("job-7"));
   elections.stop();
   EXPECT_FALSE(leadership.is_leader());
+  EXPECT_FALSE(elections.is_leader("job-7"));
   EXPECT_EQ(diary.ended(Reason::stopped), 2000);
   EXPECT_TRUE(diary.leads().empty());
 }
@@ -281,8 +284,8 @@ TEST(Elections, InAForkedChildNothingIsLed) {
   ASSERT_TRUE(eventually([&] { return leadership.is_leader(); }));
   const auto child = ::fork();
   if (child == 0) {
-    const bool well = !leadership.is_leader() && !leadership.incumbent() && elections.led().empty() &&
-                      !elections.leadership("another").is_leader();
+    const bool well = !leadership.is_leader() && !elections.is_leader("job") && !leadership.incumbent() &&
+                      elections.led().empty() && !elections.leadership("another").is_leader();
     elections.stop();
     ::_exit(well ? 0 : 1);
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -70,7 +71,11 @@ class TENURE_EXPORT Elections {
   /// In a hook and in a stop callback it only requests the stop.
   void stop();
 
-  /// Tells whether we lead an election. Keep it where that is asked often.
+  /// Whether we lead an election at this very instant by our own clock. It takes no lock and allocates nothing.
+  bool is_leader(std::string_view election) const noexcept;
+
+  /// Tells the same without a search for the name, and more. Keep it where that is asked often. It stays valid, also
+  /// when the election is left and joined again.
   Leadership leadership(const std::string& election) const;
 
   /// The elections that we lead, with their tokens.
@@ -84,6 +89,7 @@ class TENURE_EXPORT Elections {
 
  private:
   class Shell;
+  friend class ElectionsInside;  // of the tests
   std::shared_ptr<Shell> shell_;
 };
 

@@ -51,6 +51,8 @@ void Elections::resign(const std::string& election, std::optional<Clock::Duratio
 
 void Elections::stop() { shell_->stop(); }
 
+bool Elections::is_leader(std::string_view election) const noexcept { return shell_->leads(election); }
+
 Leadership Elections::leadership(const std::string& election) const { return Leadership(shell_->validity(election)); }
 
 std::vector<std::pair<std::string, Token>> Elections::led() const { return shell_->led(); }

@@ -62,6 +62,7 @@ Elections::Shell::Shell(std::shared_ptr<GroupStore> store, Candidate candidate, 
       page_(std::make_shared<LeasePage>()),
       candidacy_(
           checked(std::move(candidate)), draw_incarnation(), timing, [] { return random_u64(); }, spread),
+      slots_(page_, [this](const std::string& election) { return make_validity(election); }),
       clock_wakes_(clock.make_waker()) {}
 
 void Elections::Shell::start() {
@@ -160,18 +161,16 @@ void Elections::Shell::leave(const std::string& election) {
 
 bool Elections::Shell::on_own_thread() const { return own_thread == this; }
 
+std::shared_ptr<GroupValidity> Elections::Shell::make_validity(const std::string& election) {
+  return std::make_shared<GroupValidity>(page_, clock_, [weak = weak_from_this(), election] {
+    const auto self = weak.lock();
+    return self ? self->incumbent(election) : std::nullopt;
+  });
+}
+
 std::shared_ptr<GroupValidity> Elections::Shell::validity(const std::string& election) {
-  const auto made = [&] {
-    return std::make_shared<GroupValidity>(page_, clock_, [weak = weak_from_this(), election] {
-      const auto self = weak.lock();
-      return self ? self->incumbent(election) : std::nullopt;
-    });
-  };
-  if (forked()) return made();  // before the lock: it may have been held when we were forked
-  const std::lock_guard lock(slots_mutex_);
-  auto& slot = slots_[election];
-  if (!slot) slot = made();
-  return slot;
+  if (forked()) return make_validity(election);  // before the lock: it may have been held when we were forked
+  return slots_.get(election);
 }
 
 std::optional<Incumbent> Elections::Shell::incumbent(const std::string& election) {
@@ -181,12 +180,13 @@ std::optional<Incumbent> Elections::Shell::incumbent(const std::string& election
 }
 
 std::vector<std::pair<std::string, Token>> Elections::Shell::led() {
-  std::vector<std::pair<std::string, Token>> out;
-  if (forked()) return out;
-  const std::lock_guard lock(slots_mutex_);
-  for (const auto& [election, slot] : slots_)
-    if (const auto now = slot->now()) out.emplace_back(election, now.token);
-  return out;
+  if (forked()) return {};
+  return slots_.led();
+}
+
+std::size_t Elections::Shell::kept() {
+  const std::lock_guard lock(mutex_);
+  return slots_.size() + signals_.size() + own_hooks_.size() + queues_.size();
 }
 
 // ---- deciding ----
@@ -246,9 +246,9 @@ void Elections::Shell::carry_out(GroupEffect& any) {
       s.page_->write(e.session.value, e.deadline.time_since_epoch().count());
     }
     void operator()(group_effect::Withdraw&) { s.page_->write(0, 0); }
-    void operator()(group_effect::Lead& e) { s.validity(e.election)->lead(e.token, e.session); }
-    void operator()(group_effect::Cap& e) { s.validity(e.election)->cap(e.at); }
-    void operator()(group_effect::Unlead& e) { s.validity(e.election)->withdraw(); }
+    void operator()(group_effect::Lead& e) { s.slots_.hold(e.election)->lead(e.token, e.session); }
+    void operator()(group_effect::Cap& e) { s.slots_.get(e.election)->cap(e.at); }
+    void operator()(group_effect::Unlead& e) { s.slots_.get(e.election)->withdraw(); }
     void operator()(group_effect::Begin& e) { s.begin(e); }
     void operator()(group_effect::FireStop& e) { s.signals_.at(e.election)->stop.request_stop(); }
     void operator()(group_effect::DoneBy& e) { s.signals_.at(e.election)->done_by = e.at.time_since_epoch().count(); }
@@ -258,6 +258,7 @@ void Elections::Shell::carry_out(GroupEffect& any) {
     void operator()(group_effect::Left& e) {
       s.own_hooks_.erase(e.election);
       s.signals_.erase(e.election);
+      s.slots_.let_go(e.election);
     }
     void operator()(group_effect::Report& e) { s.report(std::move(e.error), s.hooks_of(e.election), e.election); }
     void operator()(group_effect::Changed&) { s.waiters.changed(); }

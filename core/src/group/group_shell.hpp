@@ -32,7 +32,7 @@
 
 #include "election/waiters.hpp"
 #include "group/group_candidacy.hpp"
-#include "group/group_validity.hpp"
+#include "group/slots.hpp"
 
 namespace tenure {
 
@@ -49,9 +49,11 @@ class Elections::Shell : public std::enable_shared_from_this<Shell> {
   void join(std::vector<std::string> elections, std::shared_ptr<const Hooks> hooks);
   void post(Fact fact);
   void leave(const std::string& election);
+  bool leads(std::string_view election) const noexcept { return static_cast<bool>(slots_.now(election)); }
   std::shared_ptr<GroupValidity> validity(const std::string& election);
   std::vector<std::pair<std::string, Token>> led();
   bool on_own_thread() const;
+  std::size_t kept();  ///< Entries of our maps, for the tests. REQUIRES: no thread runs.
   bool forked() const noexcept { return page_->forked(); }
   bool over() const noexcept { return ended_.load() || forked(); }
 
@@ -100,6 +102,7 @@ class Elections::Shell : public std::enable_shared_from_this<Shell> {
   SharedHooks hooks_of(const std::string& election) const;
   void log(const SharedHooks& hooks, Level level, const std::string& message, const std::string& election,
            Token token) const;
+  std::shared_ptr<GroupValidity> make_validity(const std::string& election);
   std::optional<Incumbent> incumbent(const std::string& election);
   void end_if_done(std::unique_lock<std::mutex>& lock);
 
@@ -119,8 +122,7 @@ class Elections::Shell : public std::enable_shared_from_this<Shell> {
   std::mutex candidacy_mutex_;
   GroupCandidacy candidacy_;
 
-  std::mutex slots_mutex_;
-  std::map<std::string, std::shared_ptr<GroupValidity>, std::less<>> slots_;
+  Slots slots_;
 
   std::mutex mutex_;  ///< It is never held while a hook or the store runs.
   std::vector<Fact> inbox_;

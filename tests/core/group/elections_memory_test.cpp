@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: elections that were left cost no memory. Method: thousands of names that come and go, over a model of a store;
+// then the shell's maps are counted.
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tenure/elections.hpp>
+
+#include "eventually.hpp"
+#include "group/group_shell.hpp"
+#include "group_model.hpp"
+
+namespace tenure {
+
+class ElectionsInside {
+ public:
+  static std::size_t kept(const Elections& elections) { return elections.shell_->kept(); }
+};
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The model, for threads.
+class ModelStore final : public GroupStore {
+ public:
+  std::string group() const override { return "model"; }
+  Result<Look> look(const std::string& cursor, const Limit&) override {
+    const std::lock_guard lock(mutex_);
+    return model_.look(cursor);
+  }
+  Result<Committed> open(SessionId id, const Session& session, const Limit&) override {
+    const std::lock_guard lock(mutex_);
+    return model_.open(id, session, 1);
+  }
+  Result<Committed> commit(const Commit& commit, const Limit&) override {
+    const std::lock_guard lock(mutex_);
+    return model_.commit(commit);
+  }
+  Result<bool> end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t beat, const Limit&) override {
+    const std::lock_guard lock(mutex_);
+    return model_.end(id, beats, beat);
+  }
+  Result<int> sweep(const Limit&) override { return 0; }
+  std::optional<Error> request_step_down(const std::string&, const StepDown&, const Limit&) override { return {}; }
+
+ private:
+  std::mutex mutex_;
+  test::GroupModel model_{.can_lose = true};
+};
+
+/// A machine that is busy for seconds ends no lease.
+const Timing slow{.term = 6s, .renew = 600ms, .retry = 60ms, .margin = 300ms, .call = 2s, .drain = 1s};
+
+TEST(ElectionsMemory, OfElectionsThatWereLeftIsGivenBack) {
+  Elections elections(std::make_shared<ModelStore>(), {"a", ""}, slow, {.log = no_log});
+  const auto hooks = std::make_shared<const Hooks>(Hooks{.log = no_log});
+  elections.start();
+  elections.join("stays");
+  ASSERT_TRUE(test::eventually([&] { return elections.led().size() == 1; }));
+  std::vector<Leadership> handles;
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 1000; ++i) elections.join(std::to_string(round) + "-" + std::to_string(i), hooks);
+    ASSERT_TRUE(test::eventually([&] { return elections.led().size() == 1001; }));
+    if (round < 3) handles.push_back(elections.leadership(std::to_string(round) + "-7"));
+    for (int i = 0; i < 1000; ++i) elections.leave(std::to_string(round) + "-" + std::to_string(i));
+    ASSERT_TRUE(test::eventually([&] { return elections.led().size() == 1; }));
+  }
+  ASSERT_TRUE(test::eventually([&] { return hooks.use_count() == 1; }));
+  for (const auto& handle : handles) EXPECT_FALSE(handle.is_leader());
+  elections.join("0-7");
+  EXPECT_TRUE(test::eventually([&] { return handles[0].is_leader(); })) << "the user kept the handle";
+  elections.stop();
+  EXPECT_LE(ElectionsInside::kept(elections), 100u);
+}
+
+TEST(ElectionsMemory, OfHandlesOfWhatNobodyJoinedIsGivenBack) {
+  Elections elections(std::make_shared<ModelStore>(), {"a", ""}, slow);
+  for (int i = 0; i < 10'000; ++i) EXPECT_FALSE(elections.leadership(std::to_string(i)).is_leader());
+  EXPECT_LE(ElectionsInside::kept(elections), 100u);
+}
+
+}  // namespace
+}  // namespace tenure

@@ -94,7 +94,7 @@ TEST_F(Kafka, AReleaseHandsOverWithoutWaitingForALease) {
     wait_out(within(300ms));
   }
   const auto released = boot_clock().now();
-  EXPECT_EQ(a.release(), std::nullopt);
+  EXPECT_EQ(a.released(), std::nullopt);
   follower.join();
   ASSERT_TRUE(next);
   EXPECT_GT(*next, *token);
@@ -107,7 +107,7 @@ TEST_F(Kafka, AfterAReleaseTheCandidateFollowsWithTheLastRank) {
   Candidate a(options("a"));
   const auto token = a.campaign();
   ASSERT_TRUE(token);
-  EXPECT_EQ(a.release(), std::nullopt);
+  EXPECT_EQ(a.released(), std::nullopt);
   const auto again = a.campaign();
   ASSERT_TRUE(again);
   EXPECT_GT(*again, *token);
@@ -157,7 +157,7 @@ TEST_F(Kafka, AnObserverIsNoMember) {
   EXPECT_EQ(std::get<Incumbent>(sight).name, "a");
   EXPECT_EQ(std::get<Incumbent>(sight).token, *token);
   EXPECT_EQ(members(brokers_, group_).size(), 1u);
-  EXPECT_EQ(a.release(), std::nullopt);
+  EXPECT_EQ(a.released(), std::nullopt);
   EXPECT_TRUE(std::holds_alternative<Vacant>(watcher.sees()));
 }
 
@@ -468,7 +468,7 @@ TEST_F(Kafka, ARequestToStepDownReachesTheLeader) {
     EXPECT_EQ(step_down->token, *token);
     EXPECT_EQ(step_down->by, "ops");
     EXPECT_EQ(step_down->why, "upgrade; 50%");
-    ASSERT_EQ(a.release(), std::nullopt);
+    ASSERT_EQ(a.released(), std::nullopt);
     EXPECT_EQ(open(o)->request_step_down("ops", "nobody leads", within(patience)), std::nullopt);
     token = a.campaign();
     ASSERT_TRUE(token);

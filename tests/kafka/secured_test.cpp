@@ -73,7 +73,7 @@ TEST_F(KafkaSecured, ReadOnGroupAndTopicIsEnoughToLeadAndToHandOver) {
   Candidate b(options("b"));
   ASSERT_TRUE(std::holds_alternative<Denied>(b.answered()));
   EXPECT_TRUE(a.renewed(*token));
-  EXPECT_EQ(a.release(), std::nullopt);
+  EXPECT_EQ(a.released(), std::nullopt);
   const auto next = b.campaign();
   ASSERT_TRUE(next);
   EXPECT_GT(*next, *token);

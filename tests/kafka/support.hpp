@@ -57,6 +57,13 @@ class Candidate {
     while (unanswered(answer) && !lease.passed()) answer = renew(token);
     return std::holds_alternative<Granted>(answer);
   }
+  /// The same for the release.
+  std::optional<Error> released() {
+    const auto all = within(patience);
+    auto error = release();
+    while (error && error->fault == Fault::timed_out && !all.passed()) error = release();
+    return error;
+  }
   /// The first answer that is not Unknown, or the last one.
   Answer answered() {
     const auto all = within(patience);

@@ -10,6 +10,7 @@
 #include <tenure/export.hpp>
 #include <tenure/hooks.hpp>
 #include <tenure/leadership.hpp>
+#include <tenure/metrics.hpp>
 #include <tenure/timing.hpp>
 
 namespace tenure {
@@ -55,6 +56,9 @@ class TENURE_EXPORT LeaderManager {
   void stop();
 
   Leadership leadership() const;
+
+  /// What happened so far, for your monitoring. Takes a lock for a moment; in a forked child it tells nothing.
+  Metrics metrics() const;
 
   /// Waits until we lead.
   std::optional<Token> await_leadership(Clock::Duration within, std::stop_token stop = {});

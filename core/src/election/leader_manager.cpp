@@ -40,6 +40,8 @@ void LeaderManager::stop() { shell_->stop(); }
 
 Leadership LeaderManager::leadership() const { return Leadership(shell_->validity); }
 
+Metrics LeaderManager::metrics() const { return shell_->metrics(); }
+
 std::optional<Token> LeaderManager::await_leadership(Clock::Duration within, std::stop_token stop) {
   std::optional<Token> token;
   shell_->waiters.await(within, stop, [&] {

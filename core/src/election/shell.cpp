@@ -25,6 +25,27 @@ Timing validated(const Timing& timing) {
   return timing;
 }
 
+/// As metrics name it. A wait for a change is no call whose duration tells anything.
+const char* counted_as(Verb verb) {
+  switch (verb) {
+    case Verb::acquire: return "acquire";
+    case Verb::renew: return "renew";
+    case Verb::release: return "release";
+    case Verb::await_change:
+    case Verb::accept: break;
+  }
+  return nullptr;
+}
+
+std::optional<Fault> fault_of(const Answer& answer) {
+  const auto* unknown = std::get_if<Unknown>(&answer);
+  return unknown ? std::optional(unknown->error.fault) : std::nullopt;
+}
+
+bool grants(const Answer& answer) {
+  return std::holds_alternative<Granted>(answer) || std::holds_alternative<StepDownRequested>(answer);
+}
+
 }  // namespace
 
 LeaderManager::Shell::Shell(std::shared_ptr<Backend> backend, const Timing& timing, Hooks hooks, Clock& clock)
@@ -34,6 +55,7 @@ LeaderManager::Shell::Shell(std::shared_ptr<Backend> backend, const Timing& timi
       hooks_(std::move(hooks)),
       clock_(clock),
       election_(backend_ ? backend_->election() : std::string()),
+      tally_(election_, timing, {"acquire", "renew", "release"}),
       candidacy_(validated(timing), random_u64()),
       clock_wakes_(clock.make_waker()) {
   effects_.reserve(32);
@@ -123,6 +145,11 @@ void LeaderManager::Shell::post(Fact fact) {
     clock_wakes_->wake();
 }
 
+Metrics LeaderManager::Shell::metrics() const {
+  if (forked()) return {};
+  return tally_.snapshot(Leadership(validity), clock_.now());
+}
+
 bool LeaderManager::Shell::on_own_thread() const {
   const auto self = std::this_thread::get_id();
   return self == clock_id_ || self == workers_[0].id || self == workers_[1].id || self == guest_id_;
@@ -177,6 +204,7 @@ void LeaderManager::Shell::carry_out(Effect& any) {
     void operator()(effect::Begin& e) {
       s.signals_ = std::make_shared<Signals>();
       s.log(Level::info, "elected", e.token);
+      s.tally_.elected();
       s.queue_hook(Elected{s.election_, e.token, s.signals_->stop.get_token()});
       s.waiters.changed();
     }
@@ -208,6 +236,7 @@ void LeaderManager::Shell::ask(Question question) {
 }
 
 void LeaderManager::Shell::end(effect::End& e) {
+  tally_.ousted(e.reason);
   log(Level::info,
       "ousting: " + std::string(to_string(e.reason)) + (e.detail.empty() ? "" : ", ") + printable(e.detail), e.token);
   auto remaining = [signals = signals_, &clock = clock_] {
@@ -284,14 +313,24 @@ void LeaderManager::Shell::put_question(std::unique_lock<std::mutex>& lock, Work
 }
 
 LeaderManager::Shell::Fact LeaderManager::Shell::answer_to(const Question& q, std::stop_token interrupted) {
-  const Limit limit{clock_, q.by, std::move(interrupted)};
   const auto id = q.id;
   if (q.verb == Verb::accept) {
     const auto refusal = refusal_of(*q.timing);
+    if (!refusal) tally_.retimed(*q.timing);
     return [id, refusal](Candidacy& c, Clock::Time now) { c.accepted(now, id, refusal); };
   }
   if (q.if_eligible && hooks_.eligible && !user_agrees())
     return [id](Candidacy& c, Clock::Time now) { c.ineligible(now, id); };
+  return answer_of_store(q, {clock_, q.by, std::move(interrupted)});
+}
+
+LeaderManager::Shell::Fact LeaderManager::Shell::answer_of_store(const Question& q, const Limit& limit) {
+  const auto id = q.id;
+  const auto began = clock_.now();
+  const auto count = [&](std::optional<Fault> fault) {  // The clock may be gone by the end of a call that was left.
+    if (const auto* verb = counted_as(q.verb); verb && !ended())
+      tally_.call_returned(verb, clock_.now() - began, fault);
+  };
   const auto unknown = [] { return Error{Fault::unreachable, "the backend threw: " + what_was_thrown()}; };
   if (q.verb == Verb::release) {
     std::optional<Error> error;
@@ -300,6 +339,7 @@ LeaderManager::Shell::Fact LeaderManager::Shell::answer_to(const Question& q, st
     } catch (...) {
       error = unknown();
     }
+    count(error ? std::optional(error->fault) : std::nullopt);
     return [id, error](Candidacy& c, Clock::Time now) { c.released(now, id, error); };
   }
   if (q.verb == Verb::await_change) {
@@ -317,6 +357,8 @@ LeaderManager::Shell::Fact LeaderManager::Shell::answer_to(const Question& q, st
   } catch (...) {
     answer = Unknown{unknown()};
   }
+  count(fault_of(answer));
+  if (grants(answer)) tally_.granted(q.asked);
   return [id, answer](Candidacy& c, Clock::Time now) { c.answered(now, id, answer); };
 }
 
@@ -338,6 +380,7 @@ bool LeaderManager::Shell::user_agrees() {
 
 void LeaderManager::Shell::report(Error error) {
   if (ended()) return;  // By a call that was left behind: no hook is called any more.
+  tally_.error(error.fault);
   const std::string message = std::string(to_string(error.fault)) + ": " + error.message;
   const bool told_at_once = queue_hook(std::move(error)) && hooks_.error;
   if (hooks_.log || !told_at_once) log(Level::warning, message);
@@ -369,9 +412,9 @@ void LeaderManager::Shell::call_next_hook(std::unique_lock<std::mutex>& lock) {
 
 void LeaderManager::Shell::call_hook(HookCall& call) {
   if (auto* elected = std::get_if<Elected>(&call)) {
-    if (hooks_.elected) guarded("elected", [&] { hooks_.elected(*elected); });
+    if (hooks_.elected) timed("elected", [&] { hooks_.elected(*elected); });
   } else if (auto* ousting = std::get_if<Ousting>(&call)) {
-    if (hooks_.ousting) guarded("ousting", [&] { hooks_.ousting(*ousting); });
+    if (hooks_.ousting) timed("ousting", [&] { hooks_.ousting(*ousting); });
   } else if (hooks_.error) {
     try {
       hooks_.error(std::get<Error>(call));
@@ -379,6 +422,13 @@ void LeaderManager::Shell::call_hook(HookCall& call) {
       log(Level::error, "error() itself threw: " + printable(what_was_thrown()));
     }
   }
+}
+
+template <class Call>
+void LeaderManager::Shell::timed(const char* which, Call call) {
+  const auto began = clock_.now();
+  guarded(which, call);
+  tally_.hook_returned(which, clock_.now() - began);
 }
 
 template <class Call>

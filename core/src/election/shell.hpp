@@ -31,6 +31,7 @@
 #include <tenure/leader_manager.hpp>
 
 #include "election/candidacy.hpp"
+#include "election/tally.hpp"
 #include "election/validity.hpp"
 #include "election/waiters.hpp"
 
@@ -51,6 +52,8 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
 
   /// Tells error() and the log. Any thread may call it.
   void report(Error error);
+
+  Metrics metrics() const;
 
   bool on_own_thread() const;
   void own_thread(std::thread::id id) { guest_id_ = id; }  ///< A thread of the user's work counts as one of ours.
@@ -86,10 +89,13 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
   std::optional<Error> refusal_of(const Timing& timing) const;
   void put_question(std::unique_lock<std::mutex>& lock, Worker& self);
   Fact answer_to(const Question& question, std::stop_token interrupted);
+  Fact answer_of_store(const Question& question, const Limit& limit);
   bool user_agrees();
   void end(effect::End& end);
   void call_next_hook(std::unique_lock<std::mutex>& lock);
   void call_hook(HookCall& call);
+  template <class Call>
+  void timed(const char* which, Call call);
   template <class Call>
   void guarded(const char* which, Call call);
   bool queue_hook(HookCall call);
@@ -100,6 +106,7 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
   const Hooks hooks_;
   Clock& clock_;
   const std::string election_;
+  Tally tally_;
 
   // The decider's own. It is the thread that set deciding_.
   Candidacy candidacy_;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a manager tells of itself, for your monitoring. tenure::prometheus writes it as Prometheus reads it.
+#pragma once
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include <tenure/clock.hpp>
+#include <tenure/error.hpp>
+#include <tenure/export.hpp>
+#include <tenure/hooks.hpp>
+#include <tenure/token.hpp>
+
+namespace tenure {
+
+/// How long something took. Each duration is counted once, in the first bucket that it fits into.
+struct TENURE_EXPORT Histogram {
+  static constexpr std::array<std::chrono::milliseconds, 12> bounds_ms{
+      {std::chrono::milliseconds(1), std::chrono::milliseconds(2), std::chrono::milliseconds(5),
+       std::chrono::milliseconds(10), std::chrono::milliseconds(20), std::chrono::milliseconds(50),
+       std::chrono::milliseconds(100), std::chrono::milliseconds(200), std::chrono::milliseconds(500),
+       std::chrono::milliseconds(1000), std::chrono::milliseconds(2000), std::chrono::milliseconds(5000)}};
+
+  std::array<std::uint64_t, bounds_ms.size() + 1> counts{};  ///< The last one: above all bounds.
+  Clock::Duration sum{};
+
+  void add(Clock::Duration took);
+  std::uint64_t count() const;
+};
+
+/// The calls of one kind, such as "renew".
+struct CallMetrics {
+  Histogram durations{};
+  std::map<Fault, std::uint64_t> errors{};  ///< Each Fault is here, with 0 if there was none.
+};
+
+/// A snapshot. Counters begin with the manager and never fall.
+struct Metrics {
+  std::string election{};
+  bool is_leader{};
+  std::optional<Token> token{};  ///< Of the present tenure.
+  Clock::Duration remaining{};   ///< As Leadership::remaining().
+  Clock::Duration rides_out{};   ///< An outage of the store that begins now, and is no longer, does not end the tenure.
+  std::optional<Clock::Duration> since_granted{};  ///< Since we sent the acquire or the renewal that was granted last.
+  std::uint64_t elected{};                         ///< How many tenures began.
+  std::map<Reason, std::uint64_t> ousted{};        ///< How many ended. Each Reason is here.
+  std::map<Fault, std::uint64_t> errors{};         ///< What error() is told of. Each Fault is here.
+  std::map<std::string, CallMetrics> calls{};      ///< By the store's verb: "acquire", "renew", "release".
+  std::map<std::string, Histogram> hooks{};        ///< "elected", "ousting": how long yours took.
+};
+
+}  // namespace tenure

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "election/tally.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace tenure {
+namespace {
+
+/// Every enumerator that has a name.
+template <class Enum>
+std::map<Enum, std::uint64_t> zero_of_each() {
+  std::map<Enum, std::uint64_t> out;
+  for (int i = 0; to_string(static_cast<Enum>(i)) != "?"; ++i) out[static_cast<Enum>(i)] = 0;
+  return out;
+}
+
+}  // namespace
+
+void Histogram::add(Clock::Duration took) {
+  const auto bucket = std::ranges::lower_bound(bounds_ms, took);
+  ++counts[static_cast<std::size_t>(bucket - bounds_ms.begin())];
+  sum += took;
+}
+
+std::uint64_t Histogram::count() const { return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}); }
+
+Tally::Tally(std::string election, const Timing& timing, const std::vector<std::string>& verbs) : timing_(timing) {
+  counted_.election = std::move(election);
+  counted_.ousted = zero_of_each<Reason>();
+  counted_.errors = zero_of_each<Fault>();
+  for (const auto& verb : verbs) counted_.calls[verb].errors = zero_of_each<Fault>();
+  for (const auto* hook : {"elected", "ousting"}) counted_.hooks[hook];
+}
+
+void Tally::retimed(const Timing& timing) {
+  const std::lock_guard lock(mutex_);
+  timing_ = timing;
+}
+
+void Tally::elected() {
+  const std::lock_guard lock(mutex_);
+  ++counted_.elected;
+}
+
+void Tally::ousted(Reason reason) {
+  const std::lock_guard lock(mutex_);
+  ++counted_.ousted[reason];
+}
+
+void Tally::error(Fault fault) {
+  const std::lock_guard lock(mutex_);
+  ++counted_.errors[fault];
+}
+
+void Tally::hook_returned(const std::string& hook, Clock::Duration took) {
+  const std::lock_guard lock(mutex_);
+  counted_.hooks[hook].add(took);
+}
+
+void Tally::call_returned(const std::string& verb, Clock::Duration took, std::optional<Fault> fault) {
+  const std::lock_guard lock(mutex_);
+  auto& calls = counted_.calls[verb];
+  calls.durations.add(took);
+  if (fault) ++calls.errors[*fault];
+}
+
+void Tally::granted(Clock::Time asked) {
+  const std::lock_guard lock(mutex_);
+  granted_ = asked;
+}
+
+Metrics Tally::snapshot(const Leadership& leadership, Clock::Time now) const {
+  const std::lock_guard lock(mutex_);
+  auto out = counted_;
+  out.token = leadership.token();
+  out.is_leader = out.token.has_value();
+  out.remaining = leadership.remaining();
+  out.rides_out = std::max(Clock::Duration::zero(), out.remaining - 2 * timing_.call - timing_.retry);
+  if (granted_) out.since_granted = now - *granted_;
+  return out;
+}
+
+}  // namespace tenure

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts what a manager tells of itself. It decides nothing.
+#pragma once
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenure/leadership.hpp>
+#include <tenure/metrics.hpp>
+#include <tenure/timing.hpp>
+
+namespace tenure {
+
+/// Any thread may call any method. The lock is held for a moment only, and no other one is taken meanwhile.
+class Tally {
+ public:
+  /// What is counted here is shown from the first moment on, with zeros.
+  Tally(std::string election, const Timing& timing, const std::vector<std::string>& verbs);
+
+  void retimed(const Timing& timing);
+  void elected();
+  void ousted(Reason reason);
+  void error(Fault fault);
+  void hook_returned(const std::string& hook, Clock::Duration took);
+  void call_returned(const std::string& verb, Clock::Duration took, std::optional<Fault> fault);
+  void granted(Clock::Time asked);
+
+  Metrics snapshot(const Leadership& leadership, Clock::Time now) const;
+
+ private:
+  mutable std::mutex mutex_;
+  Timing timing_;
+  std::optional<Clock::Time> granted_;  ///< When it was asked for.
+  Metrics counted_;
+};
+
+}  // namespace tenure

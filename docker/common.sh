@@ -74,7 +74,7 @@ is_here() {
 }
 
 build_packages=(g++ cmake ninja-build pkg-config librdkafka-dev libpqxx-dev libhiredis-dev nlohmann-json3-dev libgtest-dev
-  libgmock-dev python3-jsonschema)
+  libgmock-dev python3-jsonschema python3-prometheus-client)
 kafka_packages=(default-jre-headless maven)
 postgres_packages=(postgresql pgbouncer)
 redis_packages=(redis-tools) # the server's program without a service that starts by itself

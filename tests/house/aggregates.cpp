@@ -8,6 +8,7 @@
 #include <tenure/hooks.hpp>
 #include <tenure/kit/url.hpp>
 #include <tenure/memory.hpp>
+#include <tenure/metrics.hpp>
 #include <tenure/open.hpp>
 #include <tenure/spread.hpp>
 #ifdef TENURE_WITH_JSON
@@ -40,6 +41,9 @@ void of_core(Clock& clock) {
   made(Presets{.fast = {}}, Presets{.steady = {}});
   made(Elected{.election = "e"}, Elected{.stop = {}});
   made(Ousting{.election = "e"}, Ousting{.expired = {}});
+  made(Histogram{.counts = {}}, Histogram{.sum = {}});
+  made(CallMetrics{.durations = {}}, CallMetrics{.errors = {}});
+  made(Metrics{.election = "e"}, Metrics{.hooks = {}});
   made(Hooks{.elected = {}}, Hooks{.log = no_log}, Hooks{.abort_on_overrun = true});
   made(Opening{.url = "memory:"}, Opening{.log = no_log});
   made(Opened{.backend = {}}, Opened{.kept = {}});

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metrics as Prometheus reads them. It needs no library: answer GET /metrics with this text.
+#pragma once
+#include <string>
+#include <vector>
+
+#include <tenure/metrics.hpp>
+#include <tenure/prometheus_export.hpp>
+
+namespace tenure::prometheus {
+
+/// The Content-Type of to_text().
+inline constexpr auto content_type = "text/plain; version=0.0.4; charset=utf-8";
+
+/// All of them in the text exposition format, version 0.0.4. Each has the label `election`. Durations are in seconds.
+/// Any thread may call it.
+///
+///   leader_election_master_status{name="jobs"} 1          as Kubernetes' components tell it: 1 leads, 0 does not
+///   tenure_token{election="jobs"} 1754560000123           only while it leads
+///   tenure_lease_remaining_seconds, tenure_outage_ridden_out_seconds, tenure_since_granted_seconds
+///   tenure_elected_total, tenure_ousted_total{reason="lapsed"}, tenure_errors_total{fault="unreachable"}
+///   tenure_call_duration_seconds{call="renew"}            a histogram; also tenure_call_errors_total{call=, fault=}
+///   tenure_hook_duration_seconds{hook="ousting"}          a histogram
+///
+/// REQUIRES: no two have the same election.
+TENURE_PROMETHEUS_EXPORT std::string to_text(const std::vector<Metrics>& all);
+
+}  // namespace tenure::prometheus

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: Prometheus reads what we write, and reads in it what happened. Method: texts that are known, and Prometheus'
+// own Python client as the reader.
+#include <tenure/prometheus.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <tenure/leader_manager.hpp>
+#include <tenure/memory.hpp>
+#include <utility>
+
+#include "scratch.hpp"
+
+namespace tenure::prometheus {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) out.push_back(line);
+  return out;
+}
+
+/// A leader that renewed three times, once late and once in vain.
+Metrics leading(const std::string& election) {
+  Metrics m;
+  m.election = election;
+  m.is_leader = true;
+  m.token = Token{1754560000123};
+  m.remaining = 9500ms;
+  m.rides_out = 7300ms;
+  m.since_granted = 1ms;
+  m.elected = 2;
+  m.ousted = {{Reason::lapsed, 1}, {Reason::resigned, 0}};
+  m.errors = {{Fault::timed_out, 1}};
+  auto& renew = m.calls["renew"];
+  for (const auto took : {1ms, 3ms, 6000ms}) renew.durations.add(took);
+  renew.errors = {{Fault::timed_out, 1}};
+  m.hooks["ousting"].add(250ms);
+  return m;
+}
+
+TEST(Prometheus, GaugesAndCountersSayWhatHappened) {
+  const auto lines = lines_of(to_text({leading("jobs")}));
+  for (const auto* line :
+       {R"(leader_election_master_status{name="jobs"} 1)", R"(tenure_token{election="jobs"} 1754560000123)",
+        R"(tenure_lease_remaining_seconds{election="jobs"} 9.5)",
+        R"(tenure_outage_ridden_out_seconds{election="jobs"} 7.3)",
+        R"(tenure_since_granted_seconds{election="jobs"} 0.001)", R"(tenure_elected_total{election="jobs"} 2)",
+        R"(tenure_ousted_total{election="jobs",reason="lapsed"} 1)",
+        R"(tenure_ousted_total{election="jobs",reason="resigned"} 0)",
+        R"(tenure_errors_total{election="jobs",fault="timed_out"} 1)",
+        R"(tenure_call_errors_total{election="jobs",call="renew",fault="timed_out"} 1)"})
+    EXPECT_THAT(lines, testing::Contains(line));
+}
+
+TEST(Prometheus, WhoDoesNotLeadHasNoTokenAndNobodyWhoWasNeverGrantedHasATimeSince) {
+  Metrics m;
+  m.election = "jobs";
+  const auto text = to_text({m});
+  EXPECT_THAT(text, HasSubstr(R"(leader_election_master_status{name="jobs"} 0)"));
+  EXPECT_THAT(text, Not(HasSubstr("tenure_token{")));
+  EXPECT_THAT(text, Not(HasSubstr("tenure_since_granted_seconds{")));
+}
+
+TEST(Prometheus, BucketsAreCumulative) {
+  const auto lines = lines_of(to_text({leading("jobs")}));
+  const std::string of = R"(tenure_call_duration_seconds_)", with = R"({election="jobs",call="renew")";
+  for (const auto& line :
+       {of + "bucket" + with + R"(,le="0.001"} 1)", of + "bucket" + with + R"(,le="0.002"} 1)",
+        of + "bucket" + with + R"(,le="0.005"} 2)", of + "bucket" + with + R"(,le="5"} 2)",
+        of + "bucket" + with + R"(,le="+Inf"} 3)", of + "sum" + with + "} 6.004", of + "count" + with + "} 3"})
+    EXPECT_THAT(lines, testing::Contains(line));
+}
+
+/// A family's head comes once, and its samples follow it without another family between.
+TEST(Prometheus, EachFamilyStandsTogetherAlsoForManyElections) {
+  std::set<std::string> begun;
+  std::string family;
+  for (const auto& line : lines_of(to_text({leading("a"), leading("b")}))) {
+    if (line.starts_with("# HELP ")) {
+      family = line.substr(7, line.find(' ', 7) - 7);
+      EXPECT_TRUE(begun.insert(family).second) << family;
+    } else if (!line.starts_with('#')) {
+      EXPECT_TRUE(line.starts_with(family)) << line << " below " << family;
+    }
+  }
+  EXPECT_GE(begun.size(), 10u);
+}
+
+/// Nothing: the client is not there.
+std::optional<std::vector<std::string>> as_prometheus_reads(const std::string& text) {
+  const tenure::test::Scratch scratch;
+  const auto file = scratch / "metrics.txt";
+  std::ofstream(file) << text;
+  const auto command = std::string(TENURE_PYTHON) + " " TENURE_PARSER " '" + file.string() + "'";
+  std::FILE* const pipe = ::popen(command.c_str(), "r");
+  if (!pipe) return std::nullopt;
+  std::string out;
+  for (int c = 0; (c = std::fgetc(pipe)) != EOF;) out += static_cast<char>(c);
+  const int status = ::pclose(pipe);
+  if (WEXITSTATUS(status) == 77) return std::nullopt;
+  EXPECT_EQ(status, 0) << out;
+  return lines_of(out);
+}
+
+TEST(Prometheus, ItsOwnClientReadsEverySampleAndOddNames) {
+  const std::string odd = "a \"quoted\" back\\slash\nand {braces},=";
+  const auto samples = as_prometheus_reads(to_text({leading("jobs"), leading("caf\xc3\xa9")}));
+  if (!samples) GTEST_SKIP() << "no prometheus_client for Python; Debian: python3-prometheus-client";
+  EXPECT_THAT(*samples, testing::Contains("leader_election_master_status gauge {name=jobs} 1.0"));
+  EXPECT_THAT(*samples, testing::Contains("tenure_elected_total counter {election=caf\xc3\xa9} 2.0"));
+  EXPECT_THAT(*samples,
+              testing::Contains("tenure_call_duration_seconds_count histogram {call=renew,election=jobs} 3.0"));
+  EXPECT_THAT(*samples, testing::Contains("tenure_hook_duration_seconds_sum histogram {election=jobs,hook=ousting} "
+                                          "0.25"));
+  Metrics quoted;
+  quoted.election = odd;
+  const auto read = as_prometheus_reads(to_text({quoted}));
+  ASSERT_TRUE(read);
+  const auto text = [&] {
+    std::string all;
+    for (const auto& line : *read) all += line + "\n";
+    return all;
+  }();
+  EXPECT_THAT(text, HasSubstr("{name=" + odd + "} 0.0"));
+}
+
+TEST(Prometheus, AManagerOfTodayIsReadWhole) {
+  LeaderManager manager(memory::open(memory::Hub(), "jobs", {"a"}), memory::presets().fast, {.log = no_log});
+  manager.start();
+  ASSERT_TRUE(manager.await_leadership(30s));
+  const auto samples = as_prometheus_reads(to_text({manager.metrics()}));
+  if (!samples) GTEST_SKIP() << "no prometheus_client for Python; Debian: python3-prometheus-client";
+  EXPECT_THAT(*samples, testing::Contains("leader_election_master_status gauge {name=jobs} 1.0"));
+  EXPECT_THAT(*samples, testing::Contains("tenure_call_errors_total counter {call=renew,election=jobs,fault=wedged} "
+                                          "0.0"));
+}
+
+}  // namespace
+}  // namespace tenure::prometheus

@@ -109,7 +109,7 @@ void GroupCandidacy::looked(Time now, std::uint64_t id, Result<Look> result) {
   judge_expiry(now);
   if (const auto pending = settle(id); pending && !pending->wedged) {
     if (result) {
-      last_trouble_.reset();
+      heard();
       absorb(now, std::move(*result));
     } else {
       unanswered(now, std::move(result).error());
@@ -125,7 +125,7 @@ void GroupCandidacy::ended(Time now, std::uint64_t id, const Result<bool>& resul
     if (!result) {
       unanswered(now, result.error());
     } else {
-      last_trouble_.reset();
+      heard();
       if (*result) {
         rivals_.ended(end.id);
       } else {  // It was renewed meanwhile, as a look will show.
@@ -217,7 +217,7 @@ std::optional<GroupCandidacy::Pending> GroupCandidacy::settle(std::uint64_t id) 
 }
 
 void GroupCandidacy::opened(Time now, const GroupQuestion& asked, const ask::Open& open, Committed& result) {
-  last_trouble_.reset();
+  heard();
   const bool in_time = now < timing_.deadline(asked.asked);
   if (result.granted && in_time && !own_) {
     own_ = Own{open.id, {open.session.record.beat}, {.timing = timing_}};
@@ -236,7 +236,7 @@ void GroupCandidacy::opened(Time now, const GroupQuestion& asked, const ask::Ope
 }
 
 void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Write& write, Committed& result) {
-  last_trouble_.reset();
+  heard();
   const auto& commit = write.commit;
   const bool ours = own_ && own_->id == commit.session;
   const auto beat = commit.next.record.beat;
@@ -350,7 +350,13 @@ void GroupCandidacy::plan_next_commit(Time asked, Time now, std::int64_t store_m
   next_commit_ = std::min(next_commit_ + spread, grid);
 }
 
+void GroupCandidacy::heard() {
+  last_trouble_.reset();
+  unheard_ = 0;
+}
+
 void GroupCandidacy::unanswered(Time now, Error error) {
+  if (!own_) unheard_ = std::min(unheard_ + 1, 20);
   report(std::move(error));
   next_ask_ = now + jittered(timing_.retry);
 }
@@ -638,7 +644,7 @@ void GroupCandidacy::ask_next(Time now) {
     return;
   }
   if (lapsed_) return ask_end(now, lapsed_->id, lapsed_->beats);
-  if (!own_) return joined_ > 0 && !stopping_ ? ask_open(now) : ask(now, ask::See{cursor_}, now + timing_.call);
+  if (!own_) return joined_ > 0 && !stopping_ ? ask_open(now) : ask(now, ask::See{cursor_}, now + patience());
   ask_in_session(now);
 }
 
@@ -673,11 +679,11 @@ void GroupCandidacy::ask_sweep(Time now) {
 }
 
 void GroupCandidacy::ask_open(Time now) {
-  ask(now, ask::Open{SessionId{draw_() & id_bits}, own_session(now)}, now + timing_.call);
+  ask(now, ask::Open{SessionId{draw_() & id_bits}, own_session(now)}, now + patience());
 }
 
 void GroupCandidacy::ask_end(Time now, SessionId id, std::vector<std::uint64_t> beats) {
-  ask(now, ask::End{id, std::move(beats), draw_()}, now + timing_.call);
+  ask(now, ask::End{id, std::move(beats), draw_()}, now + patience());
 }
 
 void GroupCandidacy::ask_commit(Time now) {
@@ -706,6 +712,14 @@ void GroupCandidacy::gather_claims(Commit& commit) const {
     if (lead && !lead->released && lead->session != commit.session) ended.insert(lead->session);
   }
   commit.ended.assign(ended.begin(), ended.end());
+}
+
+/// While no lease is at stake, each call that was not answered gives the next one twice the time. All leads of a great
+/// group may take a busy store longer than a renewal may. It would be asked for them for ever, and nobody would lead.
+GroupCandidacy::Duration GroupCandidacy::patience() const {
+  if (own_ || stopping_) return timing_.call;
+  const auto most = std::max(timing_.call, (timing_.term - timing_.margin) / 2);
+  return std::min(timing_.call * (1 << unheard_), most);
 }
 
 void GroupCandidacy::ask(Time now, decltype(GroupQuestion::what) what, Time by) {

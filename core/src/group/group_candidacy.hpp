@@ -158,6 +158,7 @@ class GroupCandidacy {
   void cap(const std::string& election, const Tenure& tenure);
   const Lease& lease_of(const Tenure& tenure) const { return tenure.kept ? *tenure.kept : own_->lease; }
   void plan_next_commit(Time asked, Time now, std::int64_t store_ms);
+  void heard();
   void unanswered(Time now, Error error);
   void absorb(Time now, Look look);
   void absorb_marker(Time now, const Look& look);
@@ -186,6 +187,7 @@ class GroupCandidacy {
     return allotted_ ? std::nullopt : rivals_.next_to_end();
   }
   void ask(Time now, decltype(GroupQuestion::what) what, Time by);
+  Duration patience() const;
   void end_voluntarily(Time now, const std::string& election, Entry& entry, Reason reason, std::string detail);
   void end_at_once(Time now, const std::string& election, Entry& entry, Reason reason, const std::string& detail,
                    Time done_by);
@@ -258,6 +260,7 @@ class GroupCandidacy {
   bool all_claims_stale_{true};                        ///< or of all.
 
   Time next_ask_{Time::min()};  ///< After an unanswered question.
+  int unheard_{};               ///< So many in a row were not answered while we had no session.
   Time next_commit_{Time::max()};
   Time next_sweep_{Time::max()};
   Time next_look_{Time::max()};

@@ -58,6 +58,28 @@ TEST(GroupCandidacy, ARefusedOpenIsNotRepeatedAtOnce) {
   me.pass_until_asked<ask::Open>();
 }
 
+/// All leads of a great group may take longer than a renewal may. Asked for without end, they would keep the store busy
+/// for ever, and nobody would lead.
+TEST(GroupCandidacy, WithoutASessionEachUnansweredCallGivesTheNextOneTwiceTheTime) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  const auto at_most = (group_timing.term - group_timing.margin) / 2;
+  for (const auto time : {1 * group_timing.call, 2 * group_timing.call, 4 * group_timing.call, at_most, at_most}) {
+    me.pass_until_asked<ask::Open>();
+    EXPECT_EQ(me.asked->by - me.asked->asked, time);
+    me.unanswered();
+  }
+  me.pass(1s);
+  ASSERT_TRUE(me.leads("e"));
+  me.pass_until_asked<ask::Write>();
+  EXPECT_EQ(me.asked->by - me.asked->asked, group_timing.call) << "a lease is at stake";
+  me.pass_without_store(group_timing.term);
+  me.pass_until_asked<ask::Open>();
+  EXPECT_EQ(me.asked->by - me.asked->asked, group_timing.call) << "it answers again";
+}
+
 /// The counter-example to an id that is used again: others hold the session that stands under it for dead.
 TEST(GroupCandidacy, AnOpenThatLandsLateIsKilledAndSweptWithoutHarmToTheNextOne) {
   GroupStage stage;

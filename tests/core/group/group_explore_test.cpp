@@ -146,6 +146,7 @@ class GroupDigest {
     time(c.plan_again_);
     plain(c.all_claims_stale_);
     time(c.next_ask_);
+    plain(static_cast<std::uint64_t>(c.unheard_));
     time(c.next_commit_);
     time(c.next_sweep_);
     time(c.next_look_);

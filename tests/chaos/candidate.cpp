@@ -4,7 +4,7 @@
 // CLOCK_BOOTTIME. SIGTERM stops it, SIGUSR1 makes it resign.
 //
 // candidate --store URL  --election E --log FILE --name N
-//           [--preset fast|balanced|steady | --term-ms N] [--sample-us N] [--note-ms N]
+//           [--preset fast|balanced|steady | --term-ms N [--call-ms N]] [--sample-us N] [--note-ms N]
 //           [--work-ms N] [--elections N]
 //
 // event     fields               meaning

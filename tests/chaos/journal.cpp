@@ -60,7 +60,11 @@ long Arguments::number(const std::string& name, long otherwise) const {
 }
 
 Timing Arguments::timing(const Presets& presets) const {
-  if (!all_.contains("preset")) return Timing::of(std::chrono::milliseconds(std::stol(all_.at("term-ms"))));
+  if (!all_.contains("preset")) {
+    auto timing = Timing::of(std::chrono::milliseconds(std::stol(all_.at("term-ms"))));
+    if (all_.contains("call-ms")) timing.call = std::chrono::milliseconds(std::stol(all_.at("call-ms")));
+    return timing;
+  }
   const auto& name = all_.at("preset");
   if (name == "fast") return presets.fast;
   if (name == "balanced") return presets.balanced;

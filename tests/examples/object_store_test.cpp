@@ -1,53 +1,102 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: the example of a store that a user adds keeps the contract of all stores. Method: the contract suite.
+// Goal: the example of a store that a user adds keeps the contract of all stores, and one_by_one() makes it keep that
+// of groups. Method: the contract suites.
 #include <object_store.hpp>
 
 #include <filesystem>
+#include <mutex>
+#include <set>
 #include <string>
 #include <tenure/kit/names.hpp>
 #include <tenure/lock_table.hpp>
+#include <tenure/one_by_one.hpp>
 
 #include "contract_suite.hpp"
+#include "group_suite.hpp"
 
 namespace tenure::contract {
 namespace {
 
 namespace fs = std::filesystem;
 
-class Objects final : public StoreUnderTest {
+class Bucket {
  public:
-  Objects() {
+  Bucket() {
     std::string pattern = (fs::temp_directory_path() / "tenure-objects.XXXXXX").string();
     directory_ = ::mkdtemp(pattern.data());
   }
-  ~Objects() override { fs::remove_all(directory_); }
+  ~Bucket() { fs::remove_all(directory_); }
+  Bucket(const Bucket&) = delete;
+  Bucket& operator=(const Bucket&) = delete;
 
-  std::shared_ptr<Backend> backend(const std::string& election, const Candidate& candidate) override {
-    check_election(election);
-    return lock_table(store(election), election, candidate);
+  std::shared_ptr<ObjectStore> object(const std::string& name, const std::string& folder = "_") const {
+    return std::make_shared<ObjectStore>(directory_ / folder / path_of(name));
   }
-  std::shared_ptr<ConditionalStore> store(const std::string& election) override {
-    return std::make_shared<ObjectStore>(directory_ / path_of(election));
-  }
-  bool pushes() const override { return false; }
-  bool refused_may_have_stood() const override { return true; }
 
  private:
   /// Two levels, because a name may be longer than a file's may.
-  static fs::path path_of(const std::string& election) {
+  static fs::path path_of(const std::string& name) {
     std::string hex;
-    for (const unsigned char byte : election)
-      hex += "0123456789abcdef"[byte / 16], hex += "0123456789abcdef"[byte % 16];
+    for (const unsigned char byte : name) hex += "0123456789abcdef"[byte / 16], hex += "0123456789abcdef"[byte % 16];
     return fs::path(hex.substr(0, 200)) / ("_" + hex.substr(std::min<std::size_t>(200, hex.size())));
   }
 
   fs::path directory_;
 };
 
+class Objects final : public StoreUnderTest {
+ public:
+  std::shared_ptr<Backend> backend(const std::string& election, const Candidate& candidate) override {
+    check_election(election);
+    return lock_table(store(election), election, candidate);
+  }
+  std::shared_ptr<ConditionalStore> store(const std::string& election) override { return bucket_.object(election); }
+  bool pushes() const override { return false; }
+  bool refused_may_have_stood() const override { return true; }
+
+ private:
+  Bucket bucket_;
+};
+
+class GroupsOfObjects final : public GroupUnderTest {
+ public:
+  std::shared_ptr<GroupStore> connect(const std::string& group) override {
+    const auto folder = "group" + std::to_string(groups_.emplace(group, groups_.size()).first->second);
+    return one_by_one(
+        group, {.session = [this, folder](
+                               std::size_t slot) { return bucket_.object(std::to_string(slot), folder + " sessions"); },
+                .lead =
+                    [this, folder](const std::string& election) {
+                      const std::lock_guard lock(mutex_);
+                      elections_[folder].insert(election);
+                      return bucket_.object(election, folder + " leads");
+                    },
+                .elections = [this, folder](const Limit&) -> Result<Names> {
+                  const std::lock_guard lock(mutex_);
+                  return Names(elections_[folder].begin(), elections_[folder].end());
+                }});
+  }
+  bool pushes() const override { return false; }
+  bool commits_in_one_step() const override { return false; }
+  bool keeps_step_down() const override { return false; }
+  int rounds() const override { return 5; }  // many small files
+
+ private:
+  Bucket bucket_;
+  std::map<std::string, std::size_t> groups_;
+  std::mutex mutex_;
+  std::map<std::string, std::set<std::string>> elections_;
+};
+
 const auto objects = testing::Values(Subject{"objects", [] { return std::make_unique<Objects>(); }});
 
 INSTANTIATE_TEST_SUITE_P(example, BackendContract, objects, name_of);
 INSTANTIATE_TEST_SUITE_P(example, StoreContract, objects, name_of);
+
+const auto groups = testing::Values(GroupSubject{"objects", [] { return std::make_unique<GroupsOfObjects>(); }});
+
+INSTANTIATE_TEST_SUITE_P(example, GroupContract, groups, name_of_group);
+INSTANTIATE_TEST_SUITE_P(example, GuardOfACommit, groups, name_of_group);
 
 }  // namespace
 }  // namespace tenure::contract

@@ -6,7 +6,8 @@
 // One clock for all moves by a tick, when nobody has anything left to do at once; a term is a few ticks. A process that
 // pauses does nothing while time passes, and whatever it asked may take effect meanwhile. A request is answered, or
 // takes effect unheard, or comes late, or never; it may come twice. Processes crash and begin anew, hooks take their
-// time, who waits need not hear of a change, sessions vanish. Each run has a budget of such troubles.
+// time, who waits need not hear of a change, sessions vanish. Where a commit is not one step, its claims and releases
+// come after its renewal, and perhaps after anything else. Each run has a budget of such troubles.
 //
 // It is a reduction, and no proof: the number of states is bounded; clocks do not run apart; two requests at most are
 // on their way without anybody who waits for them; nothing is random.
@@ -233,7 +234,8 @@ using Answer = std::variant<Result<Committed>, Result<Look>, Result<bool>, Resul
 
 /// How many troubles of each kind a run may have.
 struct Budget {
-  int unheard{}, late{}, twice{}, pauses{}, crashes{}, resigns{}, lost_sessions{};
+  int unheard{}, late{}, twice{}, pauses{}, crashes{}, resigns{}, lost_sessions{}, halves{};
+  bool blind{};  ///< The store is broken: a second half does not ask what stands.
 };
 
 /// Kernel bits that a state owns: it is copied, and its processes draw from here.
@@ -266,12 +268,15 @@ class State {
       d.plain(p.paused);
       d.plain(p.asked.has_value());
       d.plain(p.answer.has_value());
+      d.plain(p.half);
       if (p.answer) std::visit([&d](const auto& answer) { add(d, answer); }, *p.answer);
     }
     d.plain(strays_.size());
     for (const auto& stray : strays_) d.question(stray);
+    d.plain(late_halves_.size());
+    for (const auto& half : late_halves_) d.question(half);
     for (const int left : {budget_.unheard, budget_.late, budget_.twice, budget_.pauses, budget_.crashes,
-                           budget_.resigns, budget_.lost_sessions})
+                           budget_.resigns, budget_.lost_sessions, budget_.halves})
       d.plain(static_cast<std::uint64_t>(left));
     return d.value();
   }
@@ -297,6 +302,11 @@ class State {
         s.carried_out(stray);
       });
     }
+    for (std::size_t i = 0; i < late_halves_.size(); ++i)
+      move([i](State& s) {
+        s.store_.change(commit_of(s.late_halves_[i]), s.budget_.blind);
+        s.late_halves_.erase(s.late_halves_.begin() + static_cast<std::ptrdiff_t>(i));
+      });
     if (budget_.lost_sessions > 0)
       for (const auto& [id, session] : store_.sessions)
         move([id = id](State& s) { --s.budget_.lost_sessions, s.store_.sessions.erase(id); });
@@ -321,7 +331,10 @@ class State {
     std::array<Led, 2> led{};
     std::array<bool, 2> ousting{};
     bool paused{};
+    bool half{};  ///< Of what it asked, the renewal has taken effect.
   };
+
+  static const Commit& commit_of(const GroupQuestion& q) { return std::get<ask::Write>(q.what).commit; }
 
   static std::string name(std::size_t e) { return e == 0 ? "e" : "f"; }
   static std::size_t number(const std::string& name) { return name == "e" ? 0 : 1; }
@@ -362,7 +375,8 @@ class State {
       move([i](State& s) {
         --s.budget_.crashes;
         auto& dead = s.processes_[i];
-        if (dead.asked && !dead.answer) s.stray(*dead.asked);
+        if (dead.half) s.late_halves_.push_back(*dead.asked);
+        if (dead.asked && !dead.answer && !dead.half) s.stray(*dead.asked);
         dead = Process{};
         s.begin(dead);
       });
@@ -372,13 +386,15 @@ class State {
         move([i](State& s) { s.wake(i); });
       return;
     }
-    move([i](State& s) { s.tell(i, s.carried_out(*s.processes_[i].asked)); });
+    move([i](State& s) { s.tell(i, s.carried_out(i)); });
     if (budget_.unheard > 0)
       move([i](State& s) {
         --s.budget_.unheard;
-        s.carried_out(*s.processes_[i].asked);
+        s.carried_out(i);
         s.tell(i, unknown_for(*s.processes_[i].asked));
       });
+    if (p.half) return next_of_half(i, move);
+    if (may_halve(p)) move([i](State& s) { s.halve(i); });
     if (strays_.size() >= 2) return;
     if (budget_.late > 0)
       move([i](State& s) {
@@ -390,8 +406,32 @@ class State {
       move([i](State& s) {
         --s.budget_.twice;
         s.stray(*s.processes_[i].asked);
-        s.tell(i, s.carried_out(*s.processes_[i].asked));
+        s.tell(i, s.carried_out(i));
       });
+  }
+
+  /// Its claims and releases are not answered. The store says so, or says nothing at all.
+  template <class Move>
+  void next_of_half(std::size_t i, Move move) const {
+    for (const bool told : {true, false})
+      move([i, told](State& s) {
+        auto& p = s.processes_[i];
+        p.half = false;
+        s.late_halves_.push_back(*p.asked);
+        s.tell(i, told ? Answer(Result<Committed>(
+                             Committed{.granted = true, .look = s.store_.look(commit_of(*p.asked).cursor)}))
+                       : unknown_for(*p.asked));
+      });
+  }
+  bool may_halve(const Process& p) const {
+    const auto* write = p.asked ? std::get_if<ask::Write>(&p.asked->what) : nullptr;
+    return budget_.halves > 0 && write && !(write->commit.claims.empty() && write->commit.releases.empty());
+  }
+  void halve(std::size_t i) {
+    auto& p = processes_[i];
+    --budget_.halves;
+    p.half = store_.renew(commit_of(*p.asked));
+    if (!p.half) tell(i, Result<Committed>(Committed{.look = store_.look("")}));
   }
 
   /// It has something to do at once.
@@ -405,13 +445,20 @@ class State {
   void next_of_paused(std::size_t i, Move move) const {
     const auto& p = processes_[i];
     const bool waits = p.asked && std::holds_alternative<ask::Await>(p.asked->what);
-    if (p.asked && !waits && !p.answer)
-      move([i](State& s) { s.processes_[i].answer = s.carried_out(*s.processes_[i].asked); });
+    if (p.asked && !waits && !p.answer) move([i](State& s) { s.processes_[i].answer = s.carried_out(i); });
+    if (p.asked && !p.answer && !p.half && may_halve(p)) move([i](State& s) { s.halve_of_paused(i); });
     move([i](State& s) {  // It goes on; what came meanwhile may come before its clock does.
       auto& goes_on = s.processes_[i];
       goes_on.paused = false;
       if (goes_on.answer) s.tell(i, *std::exchange(goes_on.answer, std::nullopt));
     });
+  }
+
+  void halve_of_paused(std::size_t i) {
+    auto& p = processes_[i];
+    --budget_.halves;
+    p.half = store_.renew(commit_of(*p.asked));
+    if (!p.half) p.answer = Result<Committed>(Committed{.look = store_.look("")});
   }
 
   void stray(const GroupQuestion& question) {
@@ -448,6 +495,12 @@ class State {
     if (std::holds_alternative<ask::End>(q.what)) return Result<bool>(error);
     if (std::holds_alternative<ask::Sweep>(q.what)) return Result<int>(error);
     return Result<Committed>(error);
+  }
+  /// What a process asked; the second half of it, if the first was carried out.
+  Answer carried_out(std::size_t i) {
+    auto& p = processes_[i];
+    if (!std::exchange(p.half, false)) return carried_out(*p.asked);
+    return Result<Committed>(store_.change(commit_of(*p.asked), budget_.blind));
   }
   Answer carried_out(const GroupQuestion& q) {
     return std::visit([this](const auto& a) { return effect_of(a); }, q.what);
@@ -505,7 +558,8 @@ class State {
   std::uint64_t drawn_{1000};
   test::GroupModel store_{};
   std::array<Process, 2> processes_{};
-  std::vector<GroupQuestion> strays_{};  ///< On their way. Nobody waits for them.
+  std::vector<GroupQuestion> strays_{};       ///< On their way. Nobody waits for them.
+  std::vector<GroupQuestion> late_halves_{};  ///< Of these the renewal has taken effect, and the rest is on its way.
   std::array<Token, 2> tokens_{};
   Token highest_{};
 };
@@ -569,6 +623,16 @@ TEST(GroupExplore, PausesAndLate) { clean("pauses and late requests", 1, {.late 
 TEST(GroupExplore, AllTroubles) {
   clean("all troubles", 1,
         {.unheard = 1, .late = 1, .twice = 1, .pauses = 1, .crashes = 1, .resigns = 1, .lost_sessions = 1});
+}
+TEST(GroupExplore, ACommitInHalves) { clean("a commit in halves", 1, {.halves = 3}); }
+TEST(GroupExplore, HalvesPausesAndACrash) {
+  clean("halves, pauses and a crash", 1, {.unheard = 1, .pauses = 2, .crashes = 1, .halves = 2});
+}
+TEST(GroupExplore, HalvesOfTwoElections) {
+  clean("halves of two elections", 2, {.pauses = 1, .resigns = 1, .halves = 2});
+}
+TEST(GroupExplore, AHalfThatDoesNotAskWhatStandsIsFound) {
+  EXPECT_NE(explore(1, {.halves = 1, .blind = true}, most_states()).wrong, "");
 }
 TEST(GroupExplore, TwoElections) { clean("two elections", 2, {.late = 1, .pauses = 1, .resigns = 1}); }
 

@@ -48,17 +48,25 @@ struct GroupModel {
     return {.granted = granted, .look = look("")};
   }
 
-  Committed commit(const Commit& c) {
+  Committed commit(const Commit& c) { return renew(c) ? change(c) : Committed{.look = look("")}; }
+
+  /// The first half of a commit.
+  bool renew(const Commit& c) {
     const auto it = sessions.find(c.session);
     const bool stands = founded() && marker == c.marker && it != sessions.end() && !it->second.record.released &&
                         std::find(c.beats.begin(), c.beats.end(), it->second.record.beat) != c.beats.end();
-    if (!stands) return {.look = look("")};
-    it->second = written(c.next);
+    if (stands) it->second = written(c.next);
+    return stands;
+  }
+
+  /// The second half. A store without transactions carries it out when it comes, whatever became of the session.
+  /// `blind`: it is broken, and does not ask what stands.
+  Committed change(const Commit& c, bool blind = false) {
     Committed out{.granted = true,
                   .token = Token{std::max(c.at_least.value, static_cast<std::uint64_t>(now_ms))},
                   .not_renewed = not_renewed};
     for (const auto& claim : c.claims) {
-      if (!may_claim(c, claim)) continue;
+      if (!blind && !may_claim(c, claim)) continue;
       leads[claim.election] = {Lead{.token = out.token, .session = c.session}, ++version};
       out.claimed.push_back(claim.election);
     }

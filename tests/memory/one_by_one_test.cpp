@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: a group of single records keeps the contract of groups but for what one_by_one.hpp excepts. A change that takes
+// effect late makes nobody lead who should not. Method: the suite that all stores share, over memory's records, and
+// members driven verb by verb. A hub holds writes back and delivers them late.
+#include <mutex>
+#include <set>
+
+#include <tenure/memory.hpp>
+#include <tenure/one_by_one.hpp>
+
+#include "group_suite.hpp"
+
+namespace tenure::contract {
+namespace {
+
+/// The records of one group, as all connections see them.
+struct RecordsOfOneGroup {
+  memory::Hub sessions, leads;
+  std::mutex mutex{};
+  std::set<std::string> names{};
+
+  static std::shared_ptr<GroupStore> connect(const std::shared_ptr<RecordsOfOneGroup>& self, const std::string& group) {
+    return one_by_one(group,
+                      {.session = [self](std::size_t slot) { return self->sessions.store(std::to_string(slot)); },
+                       .lead =
+                           [self](const std::string& election) {
+                             const std::lock_guard lock(self->mutex);
+                             self->names.insert(election);
+                             return self->leads.store(election);
+                           },
+                       .elections = [self](const Limit&) -> Result<Names> {
+                         const std::lock_guard lock(self->mutex);
+                         return Names(self->names.begin(), self->names.end());
+                       }});
+  }
+};
+
+class RecordsUnderTest final : public GroupUnderTest {
+ public:
+  std::shared_ptr<GroupStore> connect(const std::string& group) override {
+    auto& records = groups_[group];
+    if (!records) records = std::make_shared<RecordsOfOneGroup>();
+    return RecordsOfOneGroup::connect(records, group);
+  }
+  bool pushes() const override { return false; }
+  bool commits_in_one_step() const override { return false; }
+  bool step_clock(Clock::Duration by) override {
+    for (const auto& [name, records] : groups_) records->sessions.step_clock(by), records->leads.step_clock(by);
+    return true;
+  }
+  bool hang(bool on) override {
+    for (const auto& [name, records] : groups_) records->sessions.hang(on), records->leads.hang(on);
+    return true;
+  }
+
+ private:
+  std::map<std::string, std::shared_ptr<RecordsOfOneGroup>> groups_;
+};
+
+const auto records = testing::Values(GroupSubject{"records", [] { return std::make_unique<RecordsUnderTest>(); }});
+
+INSTANTIATE_TEST_SUITE_P(one_by_one, GroupContract, records, name_of_group);
+INSTANTIATE_TEST_SUITE_P(one_by_one, GuardOfACommit, records, name_of_group);
+
+struct OneByOne : testing::Test {
+  Member member(const std::string& name) {
+    Member m(RecordsOfOneGroup::connect(group, "orders"), name, std::chrono::seconds(10));
+    EXPECT_TRUE(m.open());
+    return m;
+  }
+  std::shared_ptr<RecordsOfOneGroup> group = std::make_shared<RecordsOfOneGroup>();
+};
+
+TEST_F(OneByOne, AClaimWithoutAnAnswerIsNotClaimedAndTheRenewalStands) {
+  auto a = member("a");
+  group->leads.lose_answers(1);
+  const auto done = a.claim({"jobs", "mails"});
+  EXPECT_TRUE(done.granted);
+  EXPECT_EQ(done.claimed, Names{"mails"});
+  EXPECT_EQ(done.look.leads.at("jobs").session, a.id()) << "the look tells that it was done all the same";
+  EXPECT_TRUE(a.claims("jobs")) << "anew, with a greater token";
+  EXPECT_TRUE(a.renew());
+}
+
+TEST_F(OneByOne, AClaimThatComesAfterTheEndOfItsSessionLeavesTheElectionToOthers) {
+  auto a = member("a"), b = member("b");
+  group->leads.hold_writes(1);
+  EXPECT_FALSE(a.claims("jobs"));
+  ASSERT_TRUE(b.end(a));
+  group->leads.deliver_held();
+  EXPECT_EQ(b.look().leads.at("jobs").session, a.id()) << "it came";
+  EXPECT_FALSE(a.renew());
+  EXPECT_TRUE(b.claims("jobs", {a.id()}));
+}
+
+TEST_F(OneByOne, AClaimThatComesAfterAnothersTakesNothingFromIt) {
+  auto a = member("a"), b = member("b");
+  group->leads.hold_writes(1);
+  EXPECT_FALSE(a.claims("jobs"));
+  ASSERT_TRUE(b.claims("jobs"));
+  const auto lead = b.look("").leads;
+  group->leads.deliver_held();
+  EXPECT_EQ(b.look("").leads, lead);
+  EXPECT_TRUE(b.releases("jobs"));
+}
+
+TEST_F(OneByOne, ALateReleaseEndsNoLaterTenure) {
+  auto a = member("a");
+  ASSERT_TRUE(a.claims("jobs"));
+  group->leads.hold_writes(1);
+  EXPECT_FALSE(a.releases("jobs"));
+  ASSERT_TRUE(a.claims("jobs")) << "anew";
+  const auto lead = a.look("").leads;
+  group->leads.deliver_held();
+  EXPECT_EQ(a.look("").leads, lead);
+}
+
+TEST_F(OneByOne, ALeadThatNamesASweptSessionIsClaimedAsAnEndedOnes) {
+  auto a = member("a"), b = member("b");
+  group->leads.hold_writes(1);
+  EXPECT_FALSE(a.claims("jobs"));
+  ASSERT_TRUE(b.end(a));
+  EXPECT_EQ(b.sweep(), 1);
+  group->leads.deliver_held();
+  b.look();
+  EXPECT_FALSE(b.claims("jobs")) << "not said to have ended";
+  EXPECT_TRUE(b.claims("jobs", {a.id()}));
+}
+
+TEST_F(OneByOne, SlotsOfSweptSessionsAreUsedAgain) {
+  auto a = member("a");
+  for (int i = 0; i < 5; ++i) {
+    auto b = member("b");
+    ASSERT_TRUE(b.end());
+    EXPECT_EQ(a.sweep(), 1);
+    EXPECT_FALSE(b.renew());
+  }
+  auto c = member("c");
+  EXPECT_EQ(c.seen().sessions().size(), 2u);
+  EXPECT_FALSE(group->sessions.store("2")->read(Player::within(std::chrono::seconds(10)))->record)
+      << "two slots were enough";
+}
+
+TEST_F(OneByOne, AStoreThatMayLoseRecordsIsRefused) {
+  group->sessions = memory::Hub({.absence_certain = false});
+  const auto store = RecordsOfOneGroup::connect(group, "orders");
+  const auto look = store->look({}, Player::within(std::chrono::seconds(10)));
+  ASSERT_FALSE(look);
+  EXPECT_EQ(look.error().fault, Fault::misconfigured);
+  EXPECT_NE(look.error().message.find("take one that loses none"), std::string::npos) << look.error().message;
+}
+
+TEST_F(OneByOne, RecordsThatAreNoneOfAGroupAreToldApart) {
+  const auto limit = Player::within(std::chrono::seconds(10));
+  ASSERT_TRUE(
+      group->leads.store("jobs")->compare_and_set(std::nullopt, Record{.token = {7}, .incarnation = "x"}, limit));
+  group->names.insert("jobs");
+  const auto look = RecordsOfOneGroup::connect(group, "orders")->look({}, limit);
+  ASSERT_FALSE(look);
+  EXPECT_EQ(look.error().fault, Fault::corrupt);
+  EXPECT_NE(look.error().message.find("\"jobs\""), std::string::npos) << look.error().message;
+}
+
+TEST_F(OneByOne, AFunctionThatIsMissingIsRefused) { EXPECT_THROW(one_by_one("orders", {}), std::invalid_argument); }
+
+}  // namespace
+}  // namespace tenure::contract

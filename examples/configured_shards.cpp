@@ -34,7 +34,7 @@ int main(int argc, char** argv) try {
                            {.elected = [](const tenure::Elected& e) { say("leading " + e.election); },
                             .ousting = [](const tenure::Ousting& o) { say("no longer leading " + o.election); }},
                            group.spread, group.hook_threads);
-  for (const auto& shard : group.elections) shards.join(shard);
+  shards.join(group.elections);
   shards.start();
 
   int signal = 0;

@@ -4,6 +4,7 @@
 #include <tenure/kit/security.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -188,8 +189,9 @@ std::vector<Finding> apply(std::string_view text, ConfiguredGroup& running, Elec
   const std::set<std::string> after(next.elections.begin(), next.elections.end());
   for (const auto& election : before)
     if (!after.contains(election)) elections.leave(election);
-  for (const auto& election : after)
-    if (!before.contains(election)) elections.join(election);
+  std::vector<std::string> added;
+  std::set_difference(after.begin(), after.end(), before.begin(), before.end(), std::back_inserter(added));
+  elections.join(added);
   running.elections = std::move(next.elections);
   return std::move(differences.found);
 }

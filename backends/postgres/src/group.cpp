@@ -159,7 +159,7 @@ std::optional<Error> Group::request_step_down(const std::string& election, const
                                          "\", so nobody can be asked to step down"};
 }
 
-/// What was told is told again to whoever comes with the same cursor, for he has not looked since.
+/// A caller who comes with the same cursor has not looked since. It is told the same once more.
 std::optional<Release> Group::await_change(const std::string& cursor, const Limit& limit) {
   const bool looked = cursor != told_.cursor;
   const auto news = listener_.await_news(

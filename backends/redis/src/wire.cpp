@@ -62,7 +62,7 @@ Reply value_of(const redisReply& raw) {
 
 Error Wire::broken(const std::string& what) const { return {Fault::unreachable, name_ + ": " + printable(what)}; }
 
-/// Also where there is no memory for it.
+/// The same is said if there is no memory for the reply.
 Error Wire::too_much(std::size_t most, const char* unit) const {
   return broken("a reply of more than " + std::to_string(most) + " " + unit + ", " + most_.advice);
 }

@@ -20,7 +20,6 @@ using std::chrono::milliseconds;
 
 /// The limit of a read that blocks. It is well below any lease, so that a hung coordinator costs one read.
 constexpr auto read_limit = milliseconds(1500);
-constexpr auto topic_limit = milliseconds(1500);
 /// librdkafka keeps heartbeats of this interval or longer by itself.
 constexpr auto own_heartbeat = milliseconds(500);
 /// The pause of the serving thread after something threw.
@@ -48,8 +47,6 @@ class HighestTokens {
 };
 
 std::string election_key(const Options& o) { return o.brokers + "\n" + o.group + "\n" + o.topic; }
-
-Target target_of(const Options& o) { return {o.brokers, o.group, o.topic}; }
 
 Fact failed(const ReadJob& job, Error error) {
   switch (job.kind) {
@@ -370,35 +367,11 @@ Fact Carrier::read_requests() {
 
 Fact Carrier::observe(const ReadJob& job) {
   if (job.check_topic)
-    if (auto error = topic_trouble()) return fact::Observed{job.id, std::move(*error)};
+    if (auto error = topic_trouble(options_, *observer_, *read_wakes_, *log_))
+      return fact::Observed{job.id, std::move(*error)};
   auto found = observer_->with_reason(observer_->committed(1, read_limit));
   if (!found) return fact::Observed{job.id, std::move(found).error()};
   return fact::Observed{job.id, std::move((*found)[0])};
-}
-
-std::optional<Error> Carrier::topic_trouble() {
-  bool missing = false;
-  auto error = observer_->check_topic(topic_limit, missing);
-  if (!options_.create_topic) return error;
-  if (error && error->fault == Fault::forbidden) error->message += ", and CREATE if it does not exist yet";
-  if (!missing) return error;
-  try {
-    if (auto failed = create_topic(common_properties(options_, options_.group), target_of(options_),
-                                   *options_.create_topic, *log_))
-      return failed;
-  } catch (const std::exception& e) {
-    return Error{Fault::misconfigured, std::string("create_topic: ") + e.what()};
-  }
-  log_->write(Level::info, "created topic " + options_.topic);
-  // Until every broker knows of it.
-  const auto by = boot_clock().now() + topic_limit;
-  do {
-    read_wakes_->wait_until(boot_clock().now() + topic_limit / 30);
-    error = observer_->check_topic(topic_limit, missing);
-  } while (missing && boot_clock().now() < by);
-  if (missing)
-    return Error{Fault::unreachable, "topic " + options_.topic + " was created; not every broker knows it yet"};
-  return error;
 }
 
 }  // namespace tenure::kafka

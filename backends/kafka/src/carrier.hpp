@@ -79,7 +79,6 @@ class Carrier : public std::enable_shared_from_this<Carrier> {
   Fact observe(const ReadJob& job);
   static Fact read_as_member(const ReadJob& job);
   Fact read_requests();
-  std::optional<Error> topic_trouble();
 
   void post(Fact fact);
 

@@ -28,6 +28,13 @@ int take_number(std::string_view& bytes, std::size_t size) {
   return static_cast<int>(out);
 }
 
+std::vector<int> partitions_in(const rd_kafka_topic_partition_list_t* list, const std::string& topic) {
+  std::vector<int> out;
+  for (int i = 0; list && i < list->cnt; ++i)
+    if (list->elems[i].topic == topic) out.push_back(list->elems[i].partition);
+  return out;
+}
+
 }  // namespace
 
 rd_kafka_resp_err_t error_of(rd_kafka_resp_err_t code, const rd_kafka_topic_partition_list_t* list) {
@@ -89,6 +96,7 @@ std::optional<Client::Event> Client::next_event() {
       case RD_KAFKA_EVENT_REBALANCE:
         out.kind = out.code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS ? Event::Kind::assigned : Event::Kind::revoked;
         out.owner = has_owner_partition(rd_kafka_event_topic_partition_list(event.get()), target_.topic);
+        out.partitions = partitions_in(rd_kafka_event_topic_partition_list(event.get()), target_.topic);
         out.lost = rd_kafka_assignment_lost(rk_) != 0;
         return out;
       case RD_KAFKA_EVENT_OFFSET_COMMIT: {
@@ -139,13 +147,19 @@ void Client::assign_nothing() {
 void Client::unassign() { rd_kafka_assign(rk_, nullptr); }
 
 rd_kafka_resp_err_t Client::commit(std::uint64_t id, int partition, const Commit& commit) {
-  const List list(rd_kafka_topic_partition_list_new(1));
-  auto* entry = rd_kafka_topic_partition_list_add(list.get(), target_.topic.c_str(), partition);
-  entry->offset = commit.offset;
-  entry->metadata = std::malloc(commit.metadata.size());
-  if (!entry->metadata) return RD_KAFKA_RESP_ERR__FAIL;
-  std::memcpy(entry->metadata, commit.metadata.data(), commit.metadata.size());
-  entry->metadata_size = commit.metadata.size();
+  return this->commit(id, {{partition, commit}});
+}
+
+rd_kafka_resp_err_t Client::commit(std::uint64_t id, const std::map<int, Commit>& commits) {
+  const List list(rd_kafka_topic_partition_list_new(static_cast<int>(commits.size())));
+  for (const auto& [partition, commit] : commits) {
+    auto* entry = rd_kafka_topic_partition_list_add(list.get(), target_.topic.c_str(), partition);
+    entry->offset = commit.offset;
+    entry->metadata = std::malloc(commit.metadata.size());
+    if (!entry->metadata) return RD_KAFKA_RESP_ERR__FAIL;
+    std::memcpy(entry->metadata, commit.metadata.data(), commit.metadata.size());
+    entry->metadata_size = commit.metadata.size();
+  }
   // An opaque pointer is the only room for a number there.  NOLINTNEXTLINE(performance-no-int-to-ptr)
   auto* opaque = reinterpret_cast<void*>(static_cast<std::uintptr_t>(id));
   return rd_kafka_commit_queue(rk_, list.get(), queue_.get(), nullptr, opaque);
@@ -211,7 +225,7 @@ void Client::nudge() const {
   const auto group = owned<rd_kafka_consumer_group_metadata_destroy>(rd_kafka_consumer_group_metadata(rk_));
 }
 
-std::optional<Error> Client::check_topic(std::chrono::milliseconds within, bool& missing) {
+std::optional<Error> Client::check_topic(std::chrono::milliseconds within, bool& missing, std::optional<int> exactly) {
   missing = false;
   const auto topic = owned<rd_kafka_topic_destroy>(rd_kafka_topic_new(rk_, target_.topic.c_str(), nullptr));
   const rd_kafka_metadata_t* found = nullptr;
@@ -228,7 +242,12 @@ std::optional<Error> Client::check_topic(std::chrono::milliseconds within, bool&
   const auto& it = found->topics[0];
   missing = it.err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
   if (it.err) return explained(it.err);
-  if (it.partition_cnt >= 2) return std::nullopt;
+  if (exactly && it.partition_cnt != *exactly)
+    return Error{Fault::misconfigured, "Topic \"" + target_.topic + "\" has " + std::to_string(it.partition_cnt) +
+                                           " partitions, and the roles need " + std::to_string(*exactly) +
+                                           ": three for each unit. Give `units` so that it fits, the same in all "
+                                           "processes, or use another topic"};
+  if (exactly || it.partition_cnt >= 2) return std::nullopt;
   return Error{Fault::misconfigured,
                "Topic \"" + target_.topic +
                    "\" has one partition; two are needed, because only a commit to partition 1 "
@@ -254,6 +273,8 @@ bool Client::closed() {
     if (event->kind == Event::Kind::assigned || event->kind == Event::Kind::revoked) unassign();
   return rd_kafka_consumer_closed(rk_) != 0;
 }
+
+Target target_of(const Options& options) { return {options.brokers, options.group, options.topic}; }
 
 std::shared_ptr<Client> make_observer(const Options& options, const std::string& group,
                                       const std::shared_ptr<ClosableLog>& log) {

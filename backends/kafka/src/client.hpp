@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,8 +45,9 @@ class Client {
 
   struct Event {
     enum class Kind { assigned, revoked, committed, trouble, fatal } kind{};
-    bool owner{}, lost{};  ///< assigned / revoked
-    std::uint64_t id{};    ///< committed
+    bool owner{}, lost{};         ///< assigned / revoked
+    std::vector<int> partitions;  ///< assigned / revoked: those of the topic
+    std::uint64_t id{};           ///< committed
     rd_kafka_resp_err_t code{};
     std::string text;
   };
@@ -65,6 +67,7 @@ class Client {
   void unassign();
   /// The answer comes as an event.
   rd_kafka_resp_err_t commit(std::uint64_t id, int partition, const Commit& commit);
+  rd_kafka_resp_err_t commit(std::uint64_t id, const std::map<int, Commit>& commits);  ///< In one request.
   Result<std::vector<std::optional<Commit>>> committed(int partitions, std::chrono::milliseconds within);
   int generation() const;
   /// Returns the owner of partition 0, candidate or not, or nothing while there is none.
@@ -72,8 +75,9 @@ class Client {
   /// Wakes the client's main loop, which sends no more than a heartbeat in 500 ms by itself.
   void nudge() const;
 
-  /// Nothing if the topic has enough partitions. Sets `missing` if there is no such topic. Takes the events.
-  std::optional<Error> check_topic(std::chrono::milliseconds within, bool& missing);
+  /// Nothing if the topic has two partitions or more, or exactly so many. Sets `missing` if there is no such topic.
+  /// Takes the events.
+  std::optional<Error> check_topic(std::chrono::milliseconds within, bool& missing, std::optional<int> exactly = {});
 
   void unsubscribe();  ///< Answers every rebalance, and takes the events.
   void begin_close();
@@ -91,6 +95,8 @@ class Client {
   CHandle<rd_kafka_queue_t, rd_kafka_queue_destroy> queue_;
   std::optional<Event> trouble_;
 };
+
+Target target_of(const Options& options);
 
 /// A client that joins no group, and reads what the group keeps. Throws std::invalid_argument, redacted, if librdkafka
 /// refuses its properties.

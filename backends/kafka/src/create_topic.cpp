@@ -51,4 +51,31 @@ std::optional<Error> create_topic(const Properties& properties, const Target& ta
   return std::nullopt;
 }
 
+std::optional<Error> topic_trouble(const Options& options, Client& observer, Waker& wakes, ClosableLog& log,
+                                   std::optional<int> exactly) {
+  constexpr auto limit = std::chrono::milliseconds(1500);
+  bool missing = false;
+  auto error = observer.check_topic(limit, missing, exactly);
+  if (!options.create_topic) return error;
+  if (error && error->fault == Fault::forbidden) error->message += ", and CREATE if it does not exist yet";
+  if (!missing) return error;
+  try {
+    if (auto failed =
+            create_topic(common_properties(options, options.group), target_of(options), *options.create_topic, log))
+      return failed;
+  } catch (const std::exception& e) {
+    return Error{Fault::misconfigured, std::string("create_topic: ") + e.what()};
+  }
+  log.write(Level::info, "created topic " + options.topic);
+  // Until every broker knows of it.
+  const auto by = boot_clock().now() + limit;
+  do {
+    wakes.wait_until(boot_clock().now() + limit / 30);
+    error = observer.check_topic(limit, missing, exactly);
+  } while (missing && boot_clock().now() < by);
+  if (missing)
+    return Error{Fault::unreachable, "topic " + options.topic + " was created; not every broker knows it yet"};
+  return error;
+}
+
 }  // namespace tenure::kafka

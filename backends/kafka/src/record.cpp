@@ -61,9 +61,9 @@ std::vector<std::string_view> fields_of(std::string_view text) {
 std::string encode(const Record& r) {
   // Rounded up: followers must not wait less than the holder counts on.
   const auto lease = std::chrono::ceil<std::chrono::milliseconds>(r.lease).count();
-  return "v1;" + std::string(r.released ? "R" : "A") + ";" + std::to_string(lease) + ";" +
-         percent_encoded(r.incarnation) + ";" + std::to_string(r.seq) + ";" + percent_encoded(r.name) + ";" +
-         percent_encoded(r.address);
+  return std::string(r.units ? "v2;" : "v1;") + std::string(r.released ? "R" : "A") + ";" + std::to_string(lease) +
+         ";" + percent_encoded(r.incarnation) + ";" + std::to_string(r.seq) + ";" + percent_encoded(r.name) + ";" +
+         percent_encoded(r.address) + (r.units ? ";" + std::to_string(r.units) : "");
 }
 
 std::optional<Record> decode(std::string_view metadata) {
@@ -76,18 +76,20 @@ std::optional<Record> decode(std::string_view metadata) {
   Record out;
   out.released = fields[1] == "R";
   out.lease = std::chrono::milliseconds(*lease_ms);
-  if (*version != 1) return out;
+  if (*version > 2 || (*version == 2 && fields.size() != 8)) return out;
 
-  if (fields.size() != 7) return std::nullopt;
+  if (*version == 1 && fields.size() != 7) return std::nullopt;
+  const auto units = *version == 1 ? std::optional(0) : number<int>(fields[7]);
   auto incarnation = percent_decoded(fields[3], max_incarnation_bytes);
   const auto seq = number<std::uint64_t>(fields[4]);
   auto name = percent_decoded(fields[5], max_candidate_bytes);
   auto address = percent_decoded(fields[6], max_candidate_bytes);
-  if (!incarnation || !seq || !name || !address) return std::nullopt;
+  if (!incarnation || !seq || !name || !address || !units || *units < 0) return std::nullopt;
   out.incarnation = std::move(*incarnation);
   out.seq = *seq;
   out.name = std::move(*name);
   out.address = std::move(*address);
+  out.units = *units;
   return out;
 }
 

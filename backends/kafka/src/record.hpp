@@ -13,14 +13,16 @@ namespace tenure::kafka {
 
 inline constexpr std::size_t max_record_bytes = 512;
 
-/// The metadata of a commit of ours: "v1;A;6250;incarnation;seq;name;address". The first three fields keep place and
-/// meaning in every version. If a later version wrote it, the others are empty here.
+/// The metadata of a commit of ours: "v1;A;6250;incarnation;seq;name;address". The record of a unit of roles has one
+/// field more, the number of units: "v2;...;address;12". The first three fields keep place and meaning in every
+/// version. If a later version wrote it, the others are empty here.
 struct Record {
   bool released{};
   Clock::Duration lease{};
   std::string incarnation;
   std::uint64_t seq{};
   std::string name, address;
+  int units{};  ///< 0: of a single election.
   friend bool operator==(const Record&, const Record&) = default;
 };
 

@@ -25,6 +25,9 @@ Options completed(Options options);
 /// The options that a URL and the settings beside it ask for, not completed. Throws std::invalid_argument.
 Options options_of(const Opening& opening);
 
+/// The same for a group of elections. Sets `units` if the URL does.
+Options group_options_of(const Opening& opening, int& units);
+
 /// How a candidate runs by a Timing.
 struct Pace {
   Clock::Duration session, heartbeat, observe_every;

@@ -4,6 +4,7 @@
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/suggest.hpp>
+#include <tenure/kit/text.hpp>
 
 #include "settings.hpp"
 
@@ -45,10 +46,7 @@ void sign_in(const Url& url, std::map<std::string, std::string>& properties) {
       refuse(std::string("the property ") + name + " and the URL's user or password are both given; give one of them");
 }
 
-}  // namespace
-
-Options options_of(const Opening& opening) {
-  auto url = parse_url(opening);
+Options from(Url url, const Opening& opening) {
   if (url.scheme != "kafka" || url.hosts.empty()) refuse("a URL is \"kafka://host:port,host:port/topic?group=...\"");
   Options out;
   out.brokers = brokers_of(url);
@@ -66,6 +64,20 @@ Options options_of(const Opening& opening) {
   out.candidate = opening.candidate;
   out.log = opening.log;
   return out;
+}
+
+}  // namespace
+
+Options options_of(const Opening& opening) { return from(parse_url(opening), opening); }
+
+Options group_options_of(const Opening& opening, int& units) {
+  auto url = parse_url(opening);
+  if (const auto given = url.take("units")) {
+    const auto read = number<int>(*given);
+    if (!read) refuse("units must be a number, not \"" + printable(*given, 40) + "\"");
+    units = *read;
+  }
+  return from(std::move(url), opening);
 }
 
 Opened open_url(const Opening& opening) {

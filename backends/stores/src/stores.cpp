@@ -14,7 +14,8 @@
 #include <tenure/memory.hpp>
 #ifdef TENURE_WITH_KAFKA
 #include <tenure/kafka.hpp>
-#define TENURE_OPEN_KAFKA kafka::open_url, nullptr
+#include <tenure/kafka_group.hpp>
+#define TENURE_OPEN_KAFKA kafka::open_url, kafka::open_group_url
 #else
 #define TENURE_OPEN_KAFKA nullptr, nullptr
 #endif

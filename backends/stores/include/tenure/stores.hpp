@@ -29,7 +29,7 @@ TENURE_STORES_EXPORT Opened open(std::string_view url, std::string_view election
                                  Log log = {});
 
 /// The same for a group of many elections, for Elections. `election` is the group's name. Throws also if the store
-/// keeps no groups, as Kafka and files do not yet.
+/// keeps no groups, as files do not.
 TENURE_STORES_EXPORT OpenedGroup open_many(const Opening& opening);
 TENURE_STORES_EXPORT OpenedGroup open_many(std::string_view url, std::string_view group, Log log = {});
 

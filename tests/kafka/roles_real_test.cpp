@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: on a real broker many elections over one consumer group are led once each, move when members come and go, and
+// cost one request per renewal. Method: several Elections in one process, each with a store of its own, which is a
+// member of its own. Every wait is for a condition and has a deadline.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include <tenure/elections.hpp>
+#include <tenure/kafka_group.hpp>
+
+#include "broker.hpp"
+#include "support.hpp"
+
+namespace tenure::kafka::test {
+namespace {
+
+constexpr int units = 4;
+
+std::vector<std::string> roles() {
+  std::vector<std::string> out;
+  for (int i = 0; i < 12; ++i) out.push_back("role" + std::to_string(i));
+  return out;
+}
+
+/// What all hooks of all processes saw, in order.
+class Journal {
+ public:
+  void elected(const std::string& who, const Elected& e) {
+    const std::lock_guard lock(mutex_);
+    ++tenures_;
+    auto& last = highest_[e.election];
+    if (e.token <= last)
+      wrong_ += e.election + ": token " + std::to_string(e.token.value) + " after " + std::to_string(last.value) +
+                " (" + who + "); ";
+    last = std::max(last, e.token);
+  }
+  void ousting(const Ousting& o) {
+    const std::lock_guard lock(mutex_);
+    reasons_.push_back(o.reason);
+  }
+  std::string wrong() const {
+    const std::lock_guard lock(mutex_);
+    return wrong_;
+  }
+  std::size_t tenures() const {
+    const std::lock_guard lock(mutex_);
+    return tenures_;
+  }
+  std::vector<Reason> reasons() const {
+    const std::lock_guard lock(mutex_);
+    return reasons_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, Token> highest_;
+  std::vector<Reason> reasons_;
+  std::size_t tenures_{};
+  std::string wrong_;
+};
+
+class Process {
+ public:
+  Process(Options options, Journal& journal, const std::string& name)
+      : elections_(open_group(std::move(options), units), tenure::Candidate{name, name + ":1"}, presets().fast,
+                   Hooks{.elected = [&journal, name](const Elected& e) { journal.elected(name, e); },
+                         .ousting = [&journal](const Ousting& o) { journal.ousting(o); }}) {
+    elections_.join(roles());
+    elections_.start();
+  }
+  Elections& elections() { return elections_; }
+  std::set<std::string> led() const {
+    std::set<std::string> out;
+    for (const auto& [election, token] : elections_.led()) out.insert(election);
+    return out;
+  }
+
+ private:
+  Elections elections_;
+};
+
+class KafkaRoles : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (brokers_.empty()) GTEST_SKIP() << "needs a real broker: set TENURE_KAFKA_BROKERS to host:port";
+  }
+  Process& start(const std::string& name) {
+    Options o;
+    o.brokers = brokers_;
+    o.group = group_;
+    o.create_topic = CreateTopic{};
+    auto& process = processes_[name];
+    process = std::make_unique<Process>(std::move(o), journal_, name);
+    return *process;
+  }
+  /// Each role is led, and no two processes say at once that they lead it.
+  bool all_led(std::size_t least_each) {
+    std::map<std::string, int> led;
+    bool enough = true;
+    for (const auto& [name, process] : processes_) {
+      const auto mine = process->led();
+      enough = enough && mine.size() >= least_each;
+      for (const auto& role : mine) ++led[role];
+    }
+    return enough && led.size() == roles().size();
+  }
+  /// While it waits, it looks whether any role is led twice.
+  bool eventually(const std::function<bool()>& condition, Clock::Duration limit = patience) {
+    for (const auto until = within(limit); !until.passed(); wait_out(within(10ms))) {
+      check_exclusive();
+      if (condition()) return true;
+    }
+    return false;
+  }
+  /// Two at once is seen if both still lead after the second one was seen to lead.
+  void check_exclusive() {
+    std::map<std::string, std::vector<Process*>> led;
+    for (const auto& [name, process] : processes_)
+      for (const auto& role : process->led()) led[role].push_back(process.get());
+    for (const auto& [role, by] : led) {
+      if (by.size() < 2) continue;
+      const bool still = std::all_of(by.begin(), by.end(), [&, r = role](auto* p) { return p->led().contains(r); });
+      EXPECT_FALSE(still) << role << " is led by two";
+    }
+  }
+
+  const std::string brokers_ = real_brokers();
+  const std::string group_ = unique_name("tenure-roles");
+  Journal journal_;
+  std::map<std::string, std::unique_ptr<Process>> processes_;
+};
+
+TEST_F(KafkaRoles, OneProcessLeadsAllAndTheTopicIsMadeForIt) {
+  auto& a = start("a");
+  ASSERT_TRUE(eventually([&] { return a.led().size() == 12; }));
+  EXPECT_EQ(partitions(brokers_, group_ + ".roles"), 3 * units);
+  EXPECT_EQ(journal_.wrong(), "");
+}
+
+TEST_F(KafkaRoles, WhoJoinsGetsItsPartAndWhatStaysGoesOnWithItsToken) {
+  auto& a = start("a");
+  ASSERT_TRUE(eventually([&] { return a.led().size() == 12; }));
+  const auto before = a.elections().led();
+  auto& b = start("b");
+  ASSERT_TRUE(eventually([&] { return !b.led().empty() && all_led(1); }));
+  const auto after = a.elections().led();
+  for (const auto& [role, token] : after)
+    EXPECT_TRUE(std::find(before.begin(), before.end(), std::pair(role, token)) != before.end())
+        << role << " stayed, so its tenure went on";
+  for (const auto reason : journal_.reasons()) EXPECT_EQ(reason, Reason::handed_over);
+  EXPECT_TRUE(eventually([&] { return journal_.tenures() == 12 + b.led().size(); })) << journal_.tenures();
+  EXPECT_EQ(journal_.wrong(), "");
+}
+
+TEST_F(KafkaRoles, AStopHandsAllOverAtOnce) {
+  auto& a = start("a");
+  auto& b = start("b");
+  ASSERT_TRUE(eventually([&] { return all_led(1); }));
+  a.elections().stop();
+  ASSERT_TRUE(eventually([&] { return b.led().size() == 12; }));
+  EXPECT_EQ(journal_.wrong(), "");
+}
+
+TEST_F(KafkaRoles, WhatOneProcessLeavesNobodyElseLeads) {
+  auto& a = start("a");
+  ASSERT_TRUE(eventually([&] { return a.led().size() == 12; }));
+  a.elections().leave("role3");
+  ASSERT_TRUE(eventually([&] { return a.led().size() == 11; }));
+  a.elections().join("role3");
+  ASSERT_TRUE(eventually([&] { return a.led().size() == 12; }));
+  EXPECT_TRUE(eventually([&] { return journal_.tenures() == 13; })) << journal_.tenures();
+  EXPECT_EQ(journal_.wrong(), "");
+}
+
+TEST_F(KafkaRoles, AllWhoAreExpelledComeBackAndEachRoleIsLedOnce) {
+  auto& a = start("a");
+  ASSERT_TRUE(eventually([&] { return a.led().size() == 12; }));
+  auto& b = start("b");
+  ASSERT_TRUE(eventually([&] { return !b.led().empty() && all_led(1); }));
+  std::set<std::string> gone;
+  for (const auto& member : members(brokers_, group_)) {
+    expel(brokers_, group_, member.id);
+    gone.insert(member.id);
+  }
+  ASSERT_TRUE(eventually([&] {
+    const auto now = members(brokers_, group_);
+    return now.size() == 2 && std::none_of(now.begin(), now.end(), [&](const auto& m) { return gone.contains(m.id); });
+  }));
+  ASSERT_TRUE(eventually([&] { return all_led(1); }, 2 * patience));
+  EXPECT_EQ(journal_.wrong(), "");
+}
+
+TEST_F(KafkaRoles, MembersComeAndGoAndEachRoleIsLedOnceWithRisingTokens) {
+  start("a");
+  start("b");
+  ASSERT_TRUE(eventually([&] { return all_led(1); }));
+  start("c");
+  ASSERT_TRUE(eventually([&] { return all_led(1); }));
+  processes_.at("a")->elections().stop();
+  processes_.erase("a");
+  ASSERT_TRUE(eventually([&] { return all_led(1); }));
+  start("d");
+  ASSERT_TRUE(eventually([&] { return all_led(1); }));
+  processes_.at("b")->elections().stop();
+  processes_.erase("b");
+  ASSERT_TRUE(eventually([&] { return all_led(1); }));
+  EXPECT_EQ(journal_.wrong(), "");
+}
+
+TEST_F(KafkaRoles, AnotherNumberOfUnitsIsRefusedByName) {
+  create_topic(brokers_, group_ + ".roles", 7);
+  const auto store = [&] {
+    Options o;
+    o.brokers = brokers_;
+    o.group = group_;
+    return open_group(std::move(o), units);
+  }();
+  ASSERT_FALSE(store->accepts(presets().fast));
+  const auto opened = store->open(SessionId{1}, Session{}, within(10s));
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().fault, Fault::misconfigured);
+  EXPECT_TRUE(mentions(opened.error().message, "has 7 partitions, and the roles need 12")) << opened.error().message;
+}
+
+}  // namespace
+}  // namespace tenure::kafka::test

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: the rules R1 to R14 of the chapter "Roles" of backends/kafka/README.md hold, by their numbers. Method: facts
+// are handed to one Roles at chosen moments of a clock that is only a number; the test plays the coordinator.
+#include "roles.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace tenure::kafka {
+namespace {
+
+using namespace std::chrono_literals;
+using Time = Clock::Time;
+
+constexpr int count = 2;
+constexpr auto lease = 10s;
+constexpr auto margin = 500ms;
+
+/// A role of this unit.
+std::string role(int unit, int number = 0) {
+  for (int i = 0;; ++i) {
+    const auto name = "role" + std::to_string(i);
+    if (unit_of(name, count) == unit && number-- == 0) return name;
+  }
+}
+
+Commit foreign(Token token, const std::string& who, bool released = false, std::uint64_t seq = 1, int units = count) {
+  return {static_cast<std::int64_t>(token.value), encode(Record{.released = released,
+                                                                .lease = lease,
+                                                                .incarnation = who,
+                                                                .seq = seq,
+                                                                .name = who,
+                                                                .address = "",
+                                                                .units = units})};
+}
+
+struct Scene {
+  Scene() {
+    for (int unit = 0; unit < count; ++unit)
+      for (int i = 0; i < 2; ++i) give(role_fact::Joined{role(unit, i)});
+  }
+
+  void give(const RoleFact& fact) {
+    for (auto& effect : roles.on(fact, now, 1'700'000'000'000)) {
+      if (auto* e = std::get_if<role_effect::SendCommit>(&effect)) sent = *e, ++commits;
+      if (auto* e = std::get_if<role_effect::Open>(&effect)) handle = e->handle;
+      if (std::holds_alternative<role_effect::Drop>(effect)) ++drops;
+      if (std::holds_alternative<role_effect::Unassign>(effect)) ++unassigns;
+      if (auto* e = std::get_if<role_effect::ReadMember>(&effect)) reading = e->id;
+      if (auto* e = std::get_if<role_effect::Reply>(&effect)) answer = e->answer;
+    }
+  }
+  void pass(Clock::Duration by) { now += by, give(role_fact::Elapsed{}); }
+  void call(RoleCall what) {
+    answer.reset();
+    give(role_fact::Called{++calls, std::move(what), now + 2s});
+  }
+
+  // ---- the coordinator ----
+  void observe() { give(role_fact::Observed{offsets}); }
+  void accept() {
+    ASSERT_TRUE(sent);
+    for (const auto& [partition, commit] : sent->commits) offsets[static_cast<std::size_t>(partition)] = commit;
+    answer_commit(Outcome::accepted);
+  }
+  void answer_commit(Outcome outcome) {
+    const auto id = std::exchange(sent, std::nullopt).value().id;
+    give(role_fact::Committed{id, outcome, outcome == Outcome::accepted ? Error{} : Error{Fault::timed_out, "no"}});
+  }
+  void read() {
+    ASSERT_TRUE(reading);
+    give(role_fact::MemberRead{*std::exchange(reading, std::nullopt), offsets});
+  }
+  void assign(std::vector<int> partitions, int generation = 2) {
+    give(role_fact::Assigned{handle, std::move(partitions), generation});
+  }
+  /// The nonce and its read.
+  void prove() {
+    accept();
+    read();
+  }
+
+  // ---- what core does ----
+  void open() {
+    observe();
+    call(role_call::Open{SessionId{77}, {.record = {.holder = "me"}}});
+    pass(0s);
+  }
+  void commit(std::vector<std::string> claims = {}, std::vector<std::string> releases = {}) {
+    tenure::Commit c{.session = SessionId{77}, .next = {.record = {.holder = "me"}}};
+    std::sort(claims.begin(), claims.end());
+    const auto seen = look();
+    for (const auto& name : claims) {
+      const auto it = seen.leads.find(name);
+      c.claims.push_back({name, it == seen.leads.end() ? std::nullopt : std::optional(it->second.token)});
+    }
+    for (const auto& name : releases) c.releases.push_back({name, seen.leads.at(name).token, std::nullopt});
+    call(role_call::Write{c});
+  }
+  Look look() {
+    call(role_call::See{});
+    return *std::get<Result<Look>>(answer.value());
+  }
+  const tenure::Committed& done() const { return *std::get<Result<tenure::Committed>>(answer.value()); }
+  bool failed() const { return answer && !std::get<Result<tenure::Committed>>(*answer); }
+  bool allotted(const std::string& name) { return look().allotted->contains(name); }
+
+  /// A member of the group that owns all, and leads these.
+  void lead(const std::vector<std::string>& names) {
+    for (int unit = 0; unit < count; ++unit) offset(record_of(unit)) = foreign({5}, "other", true);
+    open();
+    assign({0, 1, 2, 3, 4, 5});
+    prove();
+    commit(names);
+    accept();
+    ASSERT_EQ(done().claimed.size(), names.size());
+  }
+  std::optional<Commit>& offset(int partition) { return offsets.at(static_cast<std::size_t>(partition)); }
+  Record record(int unit) { return decode(offset(record_of(unit)).value().metadata).value(); }
+
+  Roles roles{{.units = count, .lease = lease, .margin = margin, .observe_every = 500ms, .incarnation = "me"}};
+  Time now{Time{1h}};
+  role_fact::Offsets offsets{static_cast<std::size_t>(partitions_of(count))};
+  std::optional<role_effect::SendCommit> sent;
+  std::optional<std::uint64_t> reading;
+  std::optional<RoleAnswer> answer;
+  std::uint64_t handle{}, calls{};
+  int commits{}, drops{}, unassigns{};
+};
+
+// ---- R1 ----
+
+TEST(Roles, R1AnElectionsUnitNeverChanges) {
+  EXPECT_EQ(unit_of("", 16), 5);
+  EXPECT_EQ(unit_of("a", 16), 12);
+  EXPECT_EQ(unit_of("reports", 16), 8);
+  EXPECT_EQ(unit_of("shard-0001", 256), 165);
+  EXPECT_EQ(unit_of("shard-0001", 1), 0);
+}
+
+// ---- R2 ----
+
+TEST(Roles, R2OneCommitRenewsAllThatIsLed) {
+  Scene s;
+  s.lead({role(0), role(0, 1), role(1)});
+  const auto before = s.commits;
+  s.pass(1s);
+  s.commit();
+  EXPECT_EQ(s.commits, before + 1);
+  EXPECT_EQ(s.sent->commits.size(), 2u) << "a record per unit";
+  s.accept();
+  EXPECT_TRUE(s.done().granted);
+  EXPECT_TRUE(s.done().not_renewed.empty());
+}
+
+TEST(Roles, R2WhoLeadsNothingCommitsNothing) {
+  Scene s;
+  s.open();
+  const auto before = s.commits;
+  s.commit();
+  EXPECT_TRUE(s.done().granted);
+  EXPECT_EQ(s.commits, before);
+}
+
+// ---- R4 ----
+
+TEST(Roles, R4NothingIsAllottedBeforeAReadThatCarriesTheNonce) {
+  Scene s;
+  s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "other", true);
+  s.open();
+  s.assign({0, 1, 2, 3, 4, 5});
+  ASSERT_TRUE(s.sent);
+  EXPECT_EQ(s.sent->commits.begin()->first, nonce_of(0));
+  const auto old = s.offsets;
+  s.accept();
+  ASSERT_TRUE(s.reading);
+  s.give(role_fact::MemberRead{*std::exchange(s.reading, std::nullopt), old});
+  EXPECT_FALSE(s.allotted(role(0))) << "an old coordinator answered";
+  s.pass(250ms);
+  s.prove();
+  EXPECT_TRUE(s.allotted(role(0)));
+}
+
+TEST(Roles, R4ALeaseIsWaitedForAndARecordThatChangesRestartsTheWait) {
+  Scene s;
+  s.offset(record_of(0)) = foreign({5}, "other");
+  s.open();
+  s.assign({0, 1, 2});
+  s.prove();
+  s.pass(lease - 1s);
+  s.offset(record_of(0)) = foreign({5}, "other", false, 2);
+  s.read();
+  s.commit();  // It is still there.
+  s.pass(2s);
+  EXPECT_FALSE(s.allotted(role(0)));
+  EXPECT_FALSE(s.look().leads.at(role(0)).released);
+  if (s.reading) s.read();
+  s.pass(lease - 2s);
+  EXPECT_TRUE(s.allotted(role(0)));
+  EXPECT_TRUE(s.look().leads.at(role(0)).released) << "as core must see it to claim";
+}
+
+// ---- R5 ----
+
+TEST(Roles, R5AClaimInALedUnitRaisesTheOffsetAndTheOthersKeepTheirTokens) {
+  Scene s;
+  s.lead({role(0)});
+  EXPECT_EQ(s.done().token, Token{6});
+  s.commit({role(0, 1)});
+  s.accept();
+  EXPECT_EQ(s.done().token, Token{7});
+  EXPECT_EQ(s.offset(record_of(0))->offset, 7);
+  const auto leads = s.look().leads;
+  EXPECT_EQ(leads.at(role(0)).token, Token{6});
+  EXPECT_EQ(leads.at(role(0, 1)).token, Token{7});
+}
+
+TEST(Roles, R5ATokenThatWasTriedIsBurned) {
+  Scene s;
+  s.lead({role(1)});
+  s.commit({role(0)});
+  s.answer_commit(Outcome::fenced);
+  s.give(role_fact::Revoked{s.handle, false});
+  s.assign({0, 1, 2, 3, 4, 5}, 3);
+  s.prove();
+  s.commit({role(0)});
+  s.accept();
+  EXPECT_EQ(s.done().token, Token{7});
+}
+
+// ---- R6 and R7 ----
+
+TEST(Roles, R6WhatLapsedIsReadAgainBeforeAnythingIsWritten) {
+  Scene s;
+  s.lead({role(0)});
+  s.pass(lease - margin);
+  s.commit();
+  EXPECT_FALSE(s.sent && s.sent->commits.contains(record_of(0)));
+  EXPECT_FALSE(s.allotted(role(0)));
+}
+
+TEST(Roles, R7AnErrorExtendsNothing) {
+  Scene s;
+  s.lead({role(0), role(1)});
+  s.pass(lease - margin - 1s);
+  s.commit();
+  s.answer_commit(Outcome::failed);
+  EXPECT_TRUE(s.failed());
+  EXPECT_EQ(s.drops, 0) << "a renewal writes the same again";
+  s.pass(1s);
+  EXPECT_FALSE(s.allotted(role(0)));
+}
+
+TEST(Roles, R7AClaimOfUnknownOutcomeCostsTheHandle) {
+  Scene s;
+  s.lead({role(1)});
+  s.commit({role(0)});
+  s.answer_commit(Outcome::failed);
+  EXPECT_TRUE(s.failed());
+  EXPECT_EQ(s.drops, 1);
+}
+
+TEST(Roles, R7AReleaseOfUnknownOutcomeCostsTheHandle) {
+  Scene s;
+  s.lead({role(0), role(1)});
+  s.commit({}, {role(0)});
+  s.answer_commit(Outcome::failed);
+  EXPECT_EQ(s.drops, 1);
+}
+
+// ---- R8 ----
+
+TEST(Roles, R8TheUnassignWaitsForTheAnswer) {
+  Scene s;
+  s.lead({role(0)});
+  s.commit();
+  s.give(role_fact::Revoked{s.handle, false});
+  EXPECT_EQ(s.unassigns, 0);
+  s.accept();
+  EXPECT_EQ(s.unassigns, 1);
+  s.commit();
+  EXPECT_FALSE(s.sent) << "nothing is sent before the next assignment";
+}
+
+TEST(Roles, R8ACommitThatIsNotAnsweredCostsTheHandle) {
+  Scene s;
+  s.lead({role(0)});
+  s.commit();
+  s.give(role_fact::Revoked{s.handle, false});
+  s.pass(500ms);
+  EXPECT_EQ(s.unassigns, 0);
+  EXPECT_EQ(s.drops, 1);
+  EXPECT_TRUE(s.failed());
+}
+
+// ---- R9 and R10 ----
+
+TEST(Roles, R9WhatIsOwnedAgainGoesOnWithItsTokenAtOnce) {
+  Scene s;
+  s.lead({role(0)});
+  s.give(role_fact::Revoked{s.handle, false});
+  EXPECT_TRUE(s.allotted(role(0))) << "a rebalance alone ends nothing";
+  s.assign({0, 1, 2}, 3);
+  EXPECT_TRUE(s.allotted(role(0)));
+  s.commit();
+  ASSERT_TRUE(s.sent);
+  EXPECT_EQ(s.sent->commits.at(record_of(0)).offset, 6);
+}
+
+TEST(Roles, R9WhatIsNotOwnedIsNotRenewedAndCoreIsTold) {
+  Scene s;
+  s.lead({role(0), role(1)});
+  s.give(role_fact::Revoked{s.handle, false});
+  s.assign({0, 1, 2}, 3);
+  EXPECT_FALSE(s.allotted(role(1)));
+  s.commit();
+  EXPECT_FALSE(s.sent->commits.contains(record_of(1)));
+  s.accept();
+  EXPECT_EQ(s.done().not_renewed, std::vector{role(1)});
+}
+
+TEST(Roles, R10TheLastReleaseOfALostUnitIsAFarewell) {
+  Scene s;
+  s.lead({role(0), role(1), role(1, 1)});
+  s.give(role_fact::Revoked{s.handle, false});
+  s.assign({0, 1, 2}, 3);
+  s.commit({}, {role(1)});
+  EXPECT_FALSE(s.sent->commits.contains(farewell_of(1))) << "the other one is still led";
+  s.accept();
+  s.commit({}, {role(1, 1)});
+  EXPECT_TRUE(s.sent->commits.contains(farewell_of(1)));
+  EXPECT_FALSE(s.sent->commits.contains(record_of(1)));
+}
+
+TEST(Roles, R10AFarewellThatWasSentEndsTheTenureWhateverItsAnswer) {
+  Scene s;
+  s.lead({role(0), role(1)});
+  s.give(role_fact::Revoked{s.handle, false});
+  s.assign({0, 1, 2}, 3);
+  s.commit({}, {role(1)});
+  s.answer_commit(Outcome::failed);
+  s.give(role_fact::Revoked{s.handle, false});
+  s.offset(record_of(1)) = foreign({7}, "next");
+  s.assign({3, 4, 5}, 4);
+  s.pass(250ms);
+  s.commit();
+  EXPECT_FALSE(s.sent && s.sent->commits.contains(record_of(1))) << "the next owner leads there";
+}
+
+TEST(Roles, R10AFarewellFreesTheTenureThatItNamesAndNoOther) {
+  for (const std::int64_t told : {5, 4}) {
+    Scene s;
+    s.offset(record_of(0)) = foreign({5}, "other");
+    s.offset(farewell_of(0)) = Commit{told, "v1;other"};
+    s.open();
+    s.assign({0, 1, 2});
+    s.prove();
+    EXPECT_EQ(s.allotted(role(0)), told == 5) << told;
+  }
+}
+
+// ---- R11 and R12 ----
+
+TEST(Roles, R11TheRecordSaysReleasedWithTheLastRelease) {
+  Scene s;
+  s.lead({role(0), role(0, 1)});
+  s.commit({}, {role(0)});
+  s.accept();
+  EXPECT_EQ(s.done().released, std::vector{role(0)});
+  EXPECT_FALSE(s.record(0).released);
+  s.commit({}, {role(0, 1)});
+  s.accept();
+  EXPECT_TRUE(s.record(0).released);
+}
+
+TEST(Roles, R11AReleaseThatWasSentEndsTheTenureWhateverItsAnswer) {
+  Scene s;
+  s.lead({role(0), role(1)});
+  s.commit({}, {role(0)});
+  s.answer_commit(Outcome::fenced);
+  s.give(role_fact::Revoked{s.handle, false});
+  s.offset(record_of(0)) = foreign({7}, "next");
+  s.assign({0, 1, 2}, 4);
+  s.pass(100ms);
+  s.commit();
+  EXPECT_FALSE(s.sent && s.sent->commits.contains(record_of(0))) << "the next owner leads there";
+}
+
+TEST(Roles, R12AStopReleasesAllInOneCommitAndLeaves) {
+  Scene s;
+  s.lead({role(0), role(1)});
+  const auto before = s.commits;
+  s.call(role_call::End{SessionId{77}});
+  s.accept();
+  EXPECT_EQ(s.commits, before + 1);
+  EXPECT_TRUE(s.record(0).released && s.record(1).released);
+  EXPECT_EQ(s.drops, 1);
+  s.give(role_fact::Left{s.handle});
+  EXPECT_TRUE(s.answer);
+}
+
+TEST(Roles, R12ASessionThatLapsedEndsWithoutAWord) {
+  Scene s;
+  s.lead({role(0)});
+  s.pass(lease - margin);
+  const auto before = s.commits;
+  s.call(role_call::End{SessionId{77}});
+  EXPECT_TRUE(s.answer);
+  EXPECT_EQ(s.drops, 0);
+  EXPECT_LE(s.commits, before + 1) << "a nonce at most";
+}
+
+// ---- R13 and R14 ----
+
+TEST(Roles, R13ARecordOfAnotherNumberOfUnitsStopsAllClaims) {
+  Scene s;
+  s.offset(record_of(0)) = foreign({5}, "other", true);
+  s.offset(record_of(1)) = foreign({5}, "stranger", false, 1, 4);
+  s.open();
+  s.assign({0, 1, 2});
+  s.prove();
+  s.pass(lease - 1s);
+  EXPECT_FALSE(s.allotted(role(0)));
+  s.pass(1s);
+  EXPECT_TRUE(s.allotted(role(0)));
+}
+
+TEST(Roles, R14AProcessThatAsksNothingForALeaseLeaves) {
+  Scene s;
+  s.lead({role(0)});
+  s.pass(lease);
+  s.pass(lease);
+  EXPECT_EQ(s.drops, 1);
+}
+
+}  // namespace
+}  // namespace tenure::kafka

@@ -252,7 +252,7 @@ class Processes {
         timing_(Timing::of(term)),
         fleet_(s.candidate,
                {"--store", s.store, "--election", unique_name(), "--elections", std::to_string(elections), "--term-ms",
-                std::to_string(term / 1ms), "--sample-us", elections > 1000 ? "20000" : "1000"},
+                std::to_string(term / 1ms), "--sample-us", elections > 1000 ? "100000" : "1000"},
                scratch_ / "journal") {
     fleet_.hand_to([this](const test::Event& e) { take(e); });
     for (int i = 0; i < 3; ++i) add();
@@ -295,6 +295,7 @@ class Processes {
   }
 
   std::size_t breaches() { return history_.verdict().findings.size(); }
+  std::size_t errors() const { return errors_; }
 
  private:
   void add() { fleet_.start("p" + std::to_string(++started_)); }
@@ -303,7 +304,7 @@ class Processes {
     history_.take(e);
     if (e.what == "elected") elected_.push_back(e.at);
     if (e.what == "holds") until_[e.pid] = e.until;
-    if (e.what == "error") std::fprintf(stderr, "error(): %s\n", e.message.c_str());
+    errors_ += e.what == "error";
   }
 
   bool balanced(std::size_t processes) {
@@ -316,7 +317,7 @@ class Processes {
     return sum == elections_ && difference_ <= 1;
   }
 
-  std::size_t elections_, kills_{}, difference_{};
+  std::size_t elections_, kills_{}, difference_{}, errors_{};
   int started_{};
   Timing timing_;
   test::Scratch scratch_;
@@ -344,7 +345,7 @@ void deaths(const Settings& s, const std::string& title, std::size_t elections, 
               first[first.size() * 90 / 100], first[first.size() * 99 / 100]);
   bench::print_row(title + ": greatest share less the least (count)", difference);
   bench::print_row(title + ": breaches of the promise (count)", {static_cast<double>(processes.breaches())});
-  std::printf("load %.1f\n", load());
+  std::printf("error() was called %zu times; load %.1f\n", processes.errors(), load());
 }
 
 /// From resign() of one election to elected() of the other process, with so many others beside it. Their number is odd,
@@ -509,7 +510,7 @@ int main(int argc, char** argv) try {
   if (wanted("handover")) handover(s);
   if (wanted("overshoot")) deaths(s, "30 elections, term 1 s", 30, 1s, s.runs);
   if (wanted("death"))
-    deaths(s, std::to_string(s.death) + " elections, term 5 s", s.death, 5s, std::max<std::size_t>(1, s.runs / 8));
+    deaths(s, std::to_string(s.death) + " elections, term 10 s", s.death, 10s, std::max<std::size_t>(1, s.runs / 8));
 } catch (const std::exception& e) {
   std::fprintf(stderr, "many_bench: %s\n", e.what());
   return 1;

@@ -35,7 +35,7 @@ class Server {
   void freeze(bool on) { server_.freeze(on); }
 
  private:
-  redis::test::Server server_;
+  redis::test::Server server_{{"auto-aof-rewrite-min-size 1mb"}};  // else it reads all of its past after each crash
 };
 bool available() { return !redis::test::server_program().empty(); }
 constexpr auto needs = "needs redis-server (Debian: apt install redis-tools)";

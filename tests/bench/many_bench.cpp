@@ -86,7 +86,7 @@ Work at_server(const Settings& s) {
   if (s.server.empty()) return out;
   auto* pipe = ::popen(s.server.c_str(), "r");
   if (pipe == nullptr || std::fscanf(pipe, "%lf %lf", &out.requests, &out.microseconds) != 2)
-    fail("no two numbers came from: " + s.server);
+    fail("no two numbers came from the command of --server");  // which may have a password
   ::pclose(pipe);
   return out;
 }
@@ -443,7 +443,7 @@ void process(const Settings& s) {
     auto* pipe = ::popen(command.c_str(), "r");
     Footprint f;
     if (pipe == nullptr || std::fscanf(pipe, "%lf %lf %lf", &f.kib, &f.threads, &f.descriptors) != 3)
-      fail("no figures came from: " + command);
+      fail("no figures came from a --probe of " + std::to_string(elections));
     ::pclose(pipe);
     if (!least) least = f;
     const auto more = static_cast<double>(elections - s.sizes.front());

@@ -30,15 +30,16 @@ namespace tenure {
 ///
 /// Hooks of one election are called in order and one at a time, but error() waits for no other. Those of different
 /// elections are called at the same time, on as many threads as there are; so elected() must start the work, not be it.
-/// What goes wrong in the hooks of one election ends no other. Hooks::eligible is not offered here.
+/// What goes wrong in the hooks of one election ends no other. Hooks::eligible and
+/// Hooks::stall_after are not offered here.
 ///
 /// REQUIRES: the store is opened and this is made after fork(). In a forked child start() throws std::logic_error, and
 /// every other method does nothing and returns at once.
 class TENURE_EXPORT Elections {
  public:
   /// `hooks` are called for every election that has none of its own. Throws std::invalid_argument if `timing` breaks a
-  /// rule, the store does not accept it, or `hooks.eligible` is set. REQUIRES: the clock outlives this, and every call
-  /// into a wedged store.
+  /// rule, the store does not accept it, or `hooks` has what is not offered. REQUIRES: the clock outlives this, and
+  /// every call into a wedged store.
   Elections(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks = {},
             Spread spread = {}, int hook_threads = 4, Clock& clock = boot_clock());
 
@@ -54,7 +55,7 @@ class TENURE_EXPORT Elections {
   /// Takes part in an election. Nothing changes if it was joined before. `hooks` are its own: all of them in place of
   /// the common ones, also where one is left out. They are kept until it is left and the last of them has returned.
   /// Trouble with the store is told to the common error(). Throws std::invalid_argument for a name that is empty, too
-  /// long or has a NUL byte, and if `hooks->eligible` is set.
+  /// long or has a NUL byte, and if `hooks` has what is not offered.
   void join(const std::string& election, std::shared_ptr<const Hooks> hooks = nullptr);
 
   /// Joins all of them in one step; none if it throws.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hooks by which a manager tells you what happens.
 #pragma once
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -8,6 +9,7 @@
 #include <string_view>
 
 #include <tenure/candidate.hpp>
+#include <tenure/clock.hpp>
 #include <tenure/error.hpp>
 #include <tenure/export.hpp>
 #include <tenure/log.hpp>
@@ -22,6 +24,7 @@ enum class Reason {
   resigned,     ///< LeaderManager::resign(), or you left the election.
   stopped,      ///< LeaderManager::stop() or its destructor.
   ineligible,   ///< Your `eligible` said no.
+  stalled,      ///< The work did not progress: Hooks::stall_after.
   handed_over,  ///< Of Elections: another process is to lead it, because that is its share.
 };
 
@@ -68,6 +71,13 @@ struct Hooks {
   /// The log of the manager; a store has its own. If it is empty, warnings and errors go to stderr, except what error()
   /// hears of at once.
   Log log{};
+
+  /// The work must call Leadership::progressed() at least this often while we lead. Otherwise the tenure ends, as by
+  /// resign(): a leader whose work hangs is worse than none. 0: it need not.
+  Clock::Duration stall_after{};
+
+  /// After such an end we campaign again once the work has progressed, or after this time. At most an hour.
+  Clock::Duration stall_pause{std::chrono::minutes(1)};
 
   /// Ends the process if ousting() has not returned in time. It is for work that cannot be stopped in another way.
   bool abort_on_overrun{false};

@@ -33,6 +33,9 @@ class TENURE_EXPORT Leadership {
   /// The token, if at least `cost` remains. Call it before an act that takes that long.
   std::optional<Token> guard(Clock::Duration cost) const noexcept;
 
+  /// Says that the leader's work goes on: see Hooks::stall_after. It takes no lock.
+  void progressed() const noexcept;
+
   /// The other candidate that leads, as the store said last. Empty while we lead ourselves, and once that lease has
   /// ended by our clock.
   std::optional<Incumbent> incumbent() const;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kit/in_ms.hpp"
+
 namespace tenure {
 namespace {
 
@@ -23,7 +25,8 @@ Overloaded(F...) -> Overloaded<F...>;
 
 }  // namespace
 
-Candidacy::Candidacy(const Timing& timing, std::uint64_t jitter_seed) : timing_(timing), jitter_state_(jitter_seed) {
+Candidacy::Candidacy(const Timing& timing, std::uint64_t jitter_seed, StallLimits stall)
+    : stall_(stall), timing_(timing), jitter_state_(jitter_seed) {
   effects_.reserve(32);
 }
 
@@ -56,6 +59,7 @@ void Candidacy::accepted(Time now, std::uint64_t id, std::optional<Error> refusa
 
 void Candidacy::resign(Time now, std::optional<Duration> cool_down) {
   judge_expiry(now);
+  look_for_progress_.reset();
   cool_down_ = std::clamp(cool_down.value_or(timing_.retry), Duration::zero(), max_term);
   if (leading()) {
     end_voluntarily(now, Reason::resigned, "resign() was called");
@@ -149,8 +153,18 @@ void Candidacy::ousting_returned(Time now) {
   tick(now);
 }
 
+void Candidacy::progressed(Time at) {
+  if (at <= progressed_) return;
+  progressed_ = at;
+  if (!look_for_progress_) return;
+  look_for_progress_.reset();
+  cool_down_ = std::min(cool_down_, timing_.retry);
+  if (!tenure_ && !release_due_) next_ask_ = std::min(next_ask_, at);
+}
+
 void Candidacy::tick(Time now) {
   judge_expiry(now);
+  watch_progress(now);
   watch_hook(now);
   watch_store(now);
   ask_next(now);
@@ -231,6 +245,7 @@ void Candidacy::elect(Time now, const Question& asked, Token token) {
   last_trouble_.reset();
   tenure_.emplace(Tenure{.token = token, .lease = {.timing = timing_}});
   denials_ = unanswered_ = 0;
+  progressed_ = now;
   hear(now, std::nullopt);
   extend(asked.asked);
   emit(effect::Begin{token});
@@ -284,6 +299,15 @@ void Candidacy::judge_expiry(Time now) {
   end_at_once(now, reason, std::move(tenure_->trouble), std::nullopt, tenure_->lease.end);
 }
 
+/// Progress is told without a lock and wakes nobody, so it is looked for as often as a store in trouble.
+void Candidacy::watch_progress(Time now) {
+  if (look_for_progress_) look_for_progress_ = now + timing_.retry;
+  if (stall_.after == Duration::zero() || !leading() || now < progressed_ + stall_.after) return;
+  look_for_progress_ = now + timing_.retry;
+  cool_down_ = stall_.pause;
+  end_voluntarily(now, Reason::stalled, "the work told of no progress for " + in_ms(stall_.after));
+}
+
 void Candidacy::watch_hook(Time now) {
   if (!tenure_) return;
   if (tenure_->ending.expires(now)) emit(effect::FireExpired{});
@@ -315,8 +339,10 @@ Candidacy::Time Candidacy::next_alarm() const {
   if (ended_) return at;
   if (tenure_) {
     if (!tenure_->ending.over()) at = std::min(at, tenure_->lease.deadline);
+    if (leading() && stall_.after > Duration::zero()) at = std::min(at, progressed_ + stall_.after);
     at = std::min(at, tenure_->ending.next_alarm());
   }
+  if (look_for_progress_) at = std::min(at, *look_for_progress_);
   if (pending_) return pending_->wedged ? at : std::min(at, pending_->question.by + overrun_grace);
   return tenure_ || started_ ? std::min(at, next_ask_) : at;
 }
@@ -377,6 +403,7 @@ void Candidacy::ask(Time now, Verb verb, Duration limit) {
   question.verb = verb;
   question.asked = now;
   question.by = now + limit;
+  if (verb == Verb::acquire) look_for_progress_.reset();
   if (verb == Verb::renew) question.token = tenure_->token;
   if (verb == Verb::await_change) question.seen = seen_;
   if (verb == Verb::accept) question.timing = std::exchange(wanted_, std::nullopt);

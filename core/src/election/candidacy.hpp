@@ -53,6 +53,12 @@ using Effect = std::variant<effect::Ask, effect::Interrupt, effect::Publish, eff
                             effect::FireStop, effect::DoneBy, effect::End, effect::FireExpired, effect::Overrun,
                             effect::Report, effect::Heard, effect::Ended>;
 
+/// Hooks::stall_after and Hooks::stall_pause.
+struct StallLimits {
+  Clock::Duration after{};  ///< Zero: the work need not tell of its progress.
+  Clock::Duration pause{};
+};
+
 class Candidacy {
  public:
   using Time = Clock::Time;
@@ -61,7 +67,7 @@ class Candidacy {
   /// How late a call may be before it counts as wedged.
   static constexpr Duration overrun_grace = std::chrono::milliseconds(50);
 
-  Candidacy(const Timing& timing, std::uint64_t jitter_seed);
+  Candidacy(const Timing& timing, std::uint64_t jitter_seed, StallLimits stall = {});
 
   // Facts. `now` never falls from one fact to the next.
   void start(Time now);
@@ -74,7 +80,8 @@ class Candidacy {
   void released(Time now, std::uint64_t id, std::optional<Error> error);
   void change_awaited(Time now, std::uint64_t id, std::optional<Error> error);  ///< await_change returned, or failed
   void ousting_returned(Time now);
-  void tick(Time now);  ///< time has passed
+  void progressed(Time at);  ///< The work told then that it goes on. Comes before tick(), which decides.
+  void tick(Time now);       ///< time has passed
 
   /// When tick() is due, if no other fact comes first.
   Time next_alarm() const;
@@ -111,6 +118,7 @@ class Candidacy {
   void unanswered(Time now, Error error);
   void denied(Time now, const std::optional<Incumbent>& holder);
   void judge_expiry(Time now);
+  void watch_progress(Time now);
   void watch_hook(Time now);
   void watch_store(Time now);
   void ask_next(Time now);
@@ -125,6 +133,7 @@ class Candidacy {
   bool leading() const { return tenure_ && tenure_->ending.leading(); }
   Duration jittered(Duration d);
 
+  StallLimits stall_;
   Timing timing_;                 ///< The one that the backend accepted last.
   std::optional<Timing> wanted_;  ///< It counts once the backend accepts it.
   std::uint64_t jitter_state_;
@@ -139,7 +148,9 @@ class Candidacy {
   bool await_first_{};  ///< We were denied: a change comes before the next attempt.
   std::optional<Time> last_denial_;
   int denials_{}, unanswered_{};
-  bool may_hold_{};  ///< We asked for the lead since the last release.
+  Time progressed_{Time::min()};             ///< The work, or the tenure began.
+  std::optional<Time> look_for_progress_{};  ///< We stalled, and do not contend until it goes on or the pause is over.
+  bool may_hold_{};                          ///< We asked for the lead since the last release.
   bool release_due_{};
   bool started_{}, stopping_{}, stop_released_{}, ended_{};
   std::optional<Error> last_trouble_, wait_trouble_;  ///< As reported last.

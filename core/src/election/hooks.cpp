@@ -11,6 +11,7 @@ std::string_view to_string(Reason reason) noexcept {
     case Reason::resigned: return "resigned";
     case Reason::stopped: return "stopped";
     case Reason::ineligible: return "ineligible";
+    case Reason::stalled: return "stalled";
     case Reason::handed_over: return "handed_over";
   }
   return "?";

@@ -23,6 +23,8 @@ std::optional<Token> Leadership::guard(Clock::Duration cost) const noexcept {
   return now.token;
 }
 
+void Leadership::progressed() const noexcept { validity_->progressed(); }
+
 std::optional<Incumbent> Leadership::incumbent() const { return validity_->incumbent(); }
 
 FakeLeadership::FakeLeadership(Clock& clock) : clock_(clock), validity_(std::make_shared<OwnValidity>(clock)) {}

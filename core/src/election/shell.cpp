@@ -25,6 +25,14 @@ Timing validated(const Timing& timing) {
   return timing;
 }
 
+StallLimits stall_limits(const Hooks& hooks) {
+  if (hooks.stall_after < Clock::Duration::zero())
+    throw std::invalid_argument("Hooks::stall_after: it is negative; 0 turns the watch off");
+  if (hooks.stall_pause < Clock::Duration::zero() || hooks.stall_pause > max_term)
+    throw std::invalid_argument("Hooks::stall_pause: it must be between 0 and 1 h");
+  return {hooks.stall_after, hooks.stall_pause};
+}
+
 /// As metrics name it. A wait for a change is no call whose duration tells anything.
 const char* counted_as(Verb verb) {
   switch (verb) {
@@ -56,7 +64,7 @@ LeaderManager::Shell::Shell(std::shared_ptr<Backend> backend, const Timing& timi
       clock_(clock),
       election_(backend_ ? backend_->election() : std::string()),
       tally_(election_, timing, {"acquire", "renew", "release"}),
-      candidacy_(validated(timing), random_u64()),
+      candidacy_(validated(timing), random_u64(), stall_limits(hooks_)),
       clock_wakes_(clock.make_waker()) {
   effects_.reserve(32);
   if (!backend_) throw std::invalid_argument("LeaderManager: backend is null");
@@ -167,6 +175,7 @@ void LeaderManager::Shell::decide(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     for (auto& fact : facts_) fact(candidacy_, clock_.now());
     facts_.clear();
+    candidacy_.progressed(validity->progressed_at());
     candidacy_.tick(clock_.now());
     candidacy_.take_effects(effects_);
     for (auto& effect : effects_) carry_out(effect);

@@ -28,6 +28,7 @@ class Validity {
 
   virtual Now now() const noexcept = 0;
   virtual std::optional<Incumbent> incumbent() const = 0;
+  virtual void progressed() const noexcept {}  ///< The user's work goes on.
 };
 
 /// Whose lease stands, and until when. It has one writer and any number of readers, and no lock. A reader takes the
@@ -76,11 +77,15 @@ class OwnValidity final : public Validity {
 
   Now now() const noexcept override;
   std::optional<Incumbent> incumbent() const override;
+  void progressed() const noexcept override { progressed_at_ = clock_.now().time_since_epoch().count(); }
+
+  Clock::Time progressed_at() const noexcept { return Clock::Time(Clock::Duration(progressed_at_.load())); }
   bool forked() const noexcept { return page_.forked(); }
 
  private:
   Clock& clock_;
   LeasePage page_;
+  mutable std::atomic<Clock::rep> progressed_at_{0};
   mutable std::mutex mutex_;
   std::optional<Incumbent> incumbent_;
   Clock::Time incumbent_until_{};

@@ -34,7 +34,7 @@ void Elections::start() { shell_->start(); }
 
 void Elections::join(const std::string& election, std::shared_ptr<const Hooks> hooks) {
   check_election(election);
-  if (hooks && hooks->eligible) throw std::invalid_argument("Elections::join(): hooks->eligible is not offered here");
+  if (hooks) check_hooks(*hooks);
   shell_->join({election}, std::move(hooks));
 }
 

@@ -43,7 +43,7 @@ thread_local const void* own_thread = nullptr;
 std::shared_ptr<GroupStore> accepted(std::shared_ptr<GroupStore> store, const Timing& timing, const Hooks& hooks,
                                      int hook_threads) {
   if (!store) throw std::invalid_argument("Elections: store is null");
-  if (hooks.eligible) throw std::invalid_argument("Elections: hooks.eligible is not offered for a group of elections");
+  check_hooks(hooks);
   if (hook_threads < 1) throw std::invalid_argument("Elections: hook_threads must be at least 1");
   timing.validate();
   if (const auto refused = store->accepts(timing)) throw std::invalid_argument("Timing: " + refused->message);
@@ -51,6 +51,12 @@ std::shared_ptr<GroupStore> accepted(std::shared_ptr<GroupStore> store, const Ti
 }
 
 }  // namespace
+
+void check_hooks(const Hooks& hooks) {
+  if (hooks.eligible) throw std::invalid_argument("Elections: Hooks::eligible is not offered for a group of elections");
+  if (hooks.stall_after != Clock::Duration::zero())
+    throw std::invalid_argument("Elections: Hooks::stall_after is not offered for a group of elections");
+}
 
 Elections::Shell::Shell(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks,
                         const Spread& spread, int hook_threads, Clock& clock)

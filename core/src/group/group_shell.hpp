@@ -36,6 +36,9 @@
 
 namespace tenure {
 
+/// Throws std::invalid_argument for hooks that a group of elections does not offer.
+void check_hooks(const Hooks& hooks);
+
 class Elections::Shell : public std::enable_shared_from_this<Shell> {
  public:
   using Fact = std::function<void(GroupCandidacy&, Clock::Time)>;

@@ -59,6 +59,7 @@
 #include <tenure/kit/wait.hpp>
 #include <utility>
 
+#include "kit/in_ms.hpp"
 #include "kit/thrown.hpp"
 
 namespace tenure {
@@ -74,8 +75,6 @@ constexpr int most_patience = 4;  ///< So many times the first.
 constexpr Duration first_pause = milliseconds(20), longest_pause = std::chrono::seconds(1);
 
 Limit soon() { return {boot_clock(), boot_clock().now() + grace, {}}; }
-
-std::string in_ms(Duration d) { return std::to_string((d + milliseconds(1) - Duration(1)) / milliseconds(1)) + " ms"; }
 
 /// One of few numbers, so that the same trouble is told with the same words; core then reports it once.
 std::string roughly(Duration d) {

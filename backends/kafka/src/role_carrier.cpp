@@ -142,7 +142,7 @@ void RoleCarrier::serve() {
 }
 
 /// Most likely memory ran out. The handle is given up, because nobody knows its state any more.
-bool RoleCarrier::survives(const std::function<void()>& step) {
+bool RoleCarrier::survives(const std::function<void()>& work) {
   const auto tried = [this](const auto& what) {
     try {
       what();
@@ -152,7 +152,7 @@ bool RoleCarrier::survives(const std::function<void()>& step) {
       return std::string(e.what());
     }
   };
-  const auto why = tried(step);
+  const auto why = tried(work);
   if (why.empty()) return true;
   tried([&] { handle(role_fact::Broken{handle_, {Fault::unreachable, why}}); });
   return false;

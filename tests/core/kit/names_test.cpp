@@ -27,7 +27,7 @@ void expect_words(int count) {
 
 TEST(Text, EveryEnumeratorHasAWordOfItsOwn) {
   expect_words<Fault>(9);
-  expect_words<Reason>(6);
+  expect_words<Reason>(8);
   expect_words<Level>(4);
 }
 

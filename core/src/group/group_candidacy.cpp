@@ -628,7 +628,8 @@ void GroupCandidacy::ask_next(Time now) {
     return;
   }
   find_claims(now);
-  plan(now);
+  // A plan looks at every election. What is due already goes first, and the next fact finds the plan still to be made.
+  if (pending_ || !own_ || (to_release_.empty() && wanted_.empty())) plan(now);
   if (pending_) {
     const bool waits = std::holds_alternative<ask::Await>(pending_->question.what);
     if (waits && !pending_->interrupted && (now >= next_due() || (stopping_ && tenures_ == 0))) {

@@ -240,6 +240,7 @@ class GroupCandidacy {
   Entries entries_;
   Spread spread_;
   std::set<std::string, std::less<>> wanted_;  ///< Of claims_, what is ours to claim by the spread.
+  std::map<SessionId, std::size_t> held_;      ///< How many each one led or was to lead, at the last plan.
   bool plan_stale_{true};
   Time plan_again_{Time::max()};    ///< Without any news.
   Time planned_{Time::min()};       ///< When it was done last.

@@ -42,7 +42,9 @@ void GroupCandidacy::plan(Time now) {
     plan_again_ = gather_until_;
     return;
   }
-  const auto part = allot(holdings());
+  const auto seen = holdings();
+  held_ = seen.held;
+  const auto part = allot(seen);
   for (const auto& election : part.claims)
     if (claims_.contains(election)) want(election);
   // Whose part it is may not know of it, or may be in trouble. So nothing stays free for long.
@@ -74,13 +76,17 @@ void GroupCandidacy::hand_over(Time now, const std::vector<std::pair<std::string
   }
 }
 
-/// Whatever we give back goes to somebody, and not all of it to the same one.
+/// Whatever we give back goes to somebody, and not all of it to the same one. An heir is a hint, so what they held at
+/// the last plan is good enough: to count it anew would look at every election.
 void GroupCandidacy::name_heirs() {
   if (to_release_.empty() || alone()) return;
-  auto seen = holdings();
+  Holdings seen{.own = own_->id};
+  for (const auto& [id, rival] : rivals_.all())
+    if (takes_the_same(rival.session)) seen.held[id] = held_[id];
   for (auto& [election, due] : to_release_) {
-    if (!due.heir) due.heir = heir_of(election, seen);
-    if (due.heir) ++seen.held[*due.heir];
+    if (due.heir) continue;
+    due.heir = heir_of(election, seen);
+    if (due.heir) ++seen.held[*due.heir], ++held_[*due.heir];
   }
 }
 

@@ -142,6 +142,8 @@ class GroupDigest {
     plain(c.claims_due_.size());
     for (const auto& election : c.wanted_) text(election);
     plain(c.wanted_.size());
+    for (const auto& [session_id, held] : c.held_) id(session_id), plain(held);
+    plain(c.held_.size());
     plain(c.plan_stale_);
     time(c.planned_, explored.term);
     time(c.plan_again_);

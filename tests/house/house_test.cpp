@@ -259,7 +259,7 @@ std::optional<std::string> our_name(std::string symbol) {
   for (const std::string prefix : {"vtable for ", "typeinfo for ", "typeinfo name for ", "VTT for ",
                                    "non-virtual thunk to ", "guard variable for "})
     if (symbol.compare(0, prefix.size(), prefix) == 0) symbol.erase(0, prefix.size());
-  static const std::regex ours(R"(tenure::(?:(?:memory|file|kafka|postgres|redis)::)?([A-Za-z_0-9]+).*)");
+  static const std::regex ours(R"(tenure::(?:(?:memory|file|kafka|postgres|prometheus|redis)::)?([A-Za-z_0-9]+).*)");
   std::smatch match;
   if (!std::regex_match(symbol, match, ours)) return std::nullopt;
   return match[1].str();

@@ -155,6 +155,7 @@ void GroupCandidacy::awaited(Time now, std::uint64_t id, const std::optional<Rel
     const auto it = pushed ? leads_.find(pushed->election) : leads_.end();
     if (it != leads_.end() && it->second.lead.token == pushed->token && !it->second.lead.released) {
       it->second.lead.released = it->second.pushed = true;
+      it->second.at = now;
       it->second.lead.heir = pushed->heir;
       claims_stale_.push_back(pushed->election);
     } else {
@@ -783,8 +784,10 @@ GroupCandidacy::Time GroupCandidacy::free_from(const std::string& election) cons
   const auto* lead = lead_of(election);
   if (!lead) return marker_.value_or(0) == 0 ? Time::min() : marker_since_ + longest();
   if (lead->released && lead->heir && *lead->heir != own_->id) {  // It is offered to somebody else for a moment.
+    const auto& seen = leads_.find(election)->second;
     const auto* heir = rivals_.find(*lead->heir);
-    if (heir && !heir->session.record.released) return leads_.find(election)->second.at + timing_.retry;
+    // An heir that we do not know is gone by a look, but may have come by a push.
+    if (heir ? !heir->session.record.released : seen.pushed) return seen.at + timing_.retry;
   }
   if (lead->released || lead->session == own_->id) return Time::min();
   return rivals_.free_from(lead->session, longest());

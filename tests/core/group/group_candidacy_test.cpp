@@ -457,6 +457,31 @@ TEST(GroupCandidacy, APushedReleaseIsClaimedUnread) {
   EXPECT_TRUE(me.leads("e"));
 }
 
+/// The heir may have come after our last look.
+TEST(GroupCandidacy, APushedReleaseInFavourOfAnotherIsLeftToItForARetry) {
+  for (const bool known : {true, false}) {
+    constexpr SessionId heir{777};
+    GroupStage stage;
+    stage.rival(rival, 1);
+    if (known) stage.rival(heir, 1);
+    stage.lead("e", {5}, rival);
+    GroupScene me(stage);
+    me.join("e");
+    me.start();
+    me.settle();
+    me.pass(1s);
+    ASSERT_TRUE(me.asks<ask::Await>());
+    stage.rival(heir, 2);
+    stage.lead("e", {5}, rival, true);
+    me.push(Release{"e", {5}, heir});
+    EXPECT_TRUE(me.asks<ask::Await>()) << known;
+    me.pass(group_timing.retry - 1ns);
+    EXPECT_FALSE(me.leads("e")) << known;
+    me.pass(1ns);
+    EXPECT_TRUE(me.leads("e")) << "the heir did not come " << known;
+  }
+}
+
 TEST(GroupCandidacy, AForgedPushCostsOneClaimAndNobodyHisTenure) {
   GroupStage stage;
   stage.rival(rival, 1);

@@ -43,11 +43,25 @@ Slots::Slots(std::shared_ptr<const LeasePage> page, Make make)
 Validity::Now Slots::now(std::string_view election) const noexcept {
   if (page_->forked()) return {};
   const Reading reading(readers_[own_count() % readers_.size()].count);
-  const auto* entry = cell_of(*table_.load(), table_hash(election), election).entry.load();
+  const auto* entry = find(*table_.load(), table_hash(election), election);
   return entry ? entry->second.slot->now() : Validity::Now{};
 }
 
-/// The cell that names it, or the free one where the search ends.
+/// Nothing: no cell names it. The answer is the entry whose name was compared, and not what its cell has later: another
+/// name may come into a cell that was free.
+const Slots::All::value_type* Slots::find(const Table& table, std::uint64_t hash, std::string_view name) noexcept {
+  const auto mask = table.cells.size() - 1;
+  for (auto at = (hash >> 1) & mask;; at = (at + 1) & mask) {
+    const auto& cell = table.cells[at];
+    const auto found = cell.hash.load(std::memory_order_acquire);
+    if (found == 0) return nullptr;
+    if (found != hash) continue;
+    const auto* entry = cell.entry.load();
+    if (entry && entry->first == name) return entry;
+  }
+}
+
+/// For the writer: the cell that names it, or the free one where the search ends.
 Slots::Cell& Slots::cell_of(Table& table, std::uint64_t hash, std::string_view name) {
   const auto mask = table.cells.size() - 1;
   for (auto at = (hash >> 1) & mask;; at = (at + 1) & mask) {

@@ -70,6 +70,7 @@ class Slots {
     bool empty() const { return entries.empty() && tables.empty(); }
   };
 
+  static const All::value_type* find(const Table& table, std::uint64_t hash, std::string_view name) noexcept;
   static Cell& cell_of(Table& table, std::uint64_t hash, std::string_view name);
   Held& add(const std::string& election);
   void put(const All::value_type& entry);

@@ -274,13 +274,15 @@ bool Client::closed() {
   return rd_kafka_consumer_closed(rk_) != 0;
 }
 
-Target target_of(const Options& options) { return {options.brokers, options.group, options.topic}; }
+Target target_of(const Options& options, int partitions) {
+  return {options.brokers, options.group, options.topic, partitions};
+}
 
 std::shared_ptr<Client> make_observer(const Options& options, const std::string& group,
-                                      const std::shared_ptr<ClosableLog>& log) {
+                                      const std::shared_ptr<ClosableLog>& log, int partitions) {
   try {
-    return std::make_shared<Client>(common_properties(options, group), Target{options.brokers, group, options.topic},
-                                    log);
+    return std::make_shared<Client>(common_properties(options, group),
+                                    Target{options.brokers, group, options.topic, partitions}, log);
   } catch (const std::runtime_error& e) {
     throw std::invalid_argument(std::string("kafka: ") + e.what());
   }

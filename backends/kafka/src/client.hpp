@@ -96,11 +96,11 @@ class Client {
   std::optional<Event> trouble_;
 };
 
-Target target_of(const Options& options);
+Target target_of(const Options& options, int partitions = 2);
 
 /// A client that joins no group, and reads what the group keeps. Throws std::invalid_argument, redacted, if librdkafka
 /// refuses its properties.
 std::shared_ptr<Client> make_observer(const Options& options, const std::string& group,
-                                      const std::shared_ptr<ClosableLog>& log);
+                                      const std::shared_ptr<ClosableLog>& log, int partitions = 2);
 
 }  // namespace tenure::kafka

@@ -9,7 +9,8 @@ namespace tenure::kafka {
 namespace {
 
 std::string create_command(const Target& target) {
-  return "kafka-topics --bootstrap-server " + target.brokers + " --create --topic " + target.topic + " --partitions 2";
+  return "kafka-topics --bootstrap-server " + target.brokers + " --create --topic " + target.topic + " --partitions " +
+         std::to_string(target.partitions);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace tenure::kafka {
 /// What a handle works on. Error messages name it, to say what would be right.
 struct Target {
   std::string brokers, group, topic;
+  int partitions{2};  ///< The topic needs so many.
 };
 
 /// What an error of the client means to a user, with the remedy. `context` is the client's own text.

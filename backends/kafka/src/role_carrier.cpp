@@ -200,7 +200,8 @@ Clock::Time RoleCarrier::next_nudge() {
 void RoleCarrier::carry_out(role_effect::Open& open) {
   handle_ = open.handle;
   try {
-    member_ = std::make_shared<Client>(member_properties(options_, pace_, open.client_id), target_of(options_), log_);
+    member_ = std::make_shared<Client>(member_properties(options_, pace_, open.client_id),
+                                       target_of(options_, partitions_of(units_)), log_);
   } catch (const std::exception& e) {
     return post(role_fact::Broken{open.handle, {Fault::misconfigured, e.what()}});
   }

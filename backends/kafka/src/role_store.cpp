@@ -114,7 +114,7 @@ std::shared_ptr<GroupStore> open_group(Options given, int units) {
   const auto log = std::make_shared<ClosableLog>(options);
   for (const auto& host : plaintext_hosts(options))
     log->write(Level::warning, unprotected("broker " + host, "Set the property security.protocol to ssl or sasl_ssl"));
-  auto observer = make_observer(options, options.group, log);
+  auto observer = make_observer(options, options.group, log, partitions_of(units));
   return std::make_shared<RoleStore>(RoleCarrier::make(std::move(options), units, log, std::move(observer)));
 }
 

@@ -15,6 +15,8 @@
 namespace tenure::postgres {
 namespace {
 
+constexpr int most_races = 5;  ///< That one commit loses.
+
 /// Whether there is such a lead. A request to another tenure than the one that stands is not kept.
 bool request_now(Connection& connection, const GroupStatements& statements, const std::string& election,
                  const StepDown& request, const std::string& wait) {
@@ -64,22 +66,25 @@ bool may_be_granted(const Commit& commit, const Look& look) {
          std::ranges::count(commit.beats, found->second.record.beat) > 0;
 }
 
-/// A commit that met another one, where the isolation level makes an error of that, was not carried out. It is refused
-/// only if its session is over.
+/// A commit that met another one, where that is a deadlock or the isolation level makes an error of it, was rolled
+/// back. It is refused only if its session is over. Otherwise it comes again, because it had no effect: two commits
+/// deadlock if one claims as absent what the other one found there.
 Result<Committed> commit_now(Connection& connection, const GroupStatements& statements, const Commit& commit,
-                             const std::string& wait) {
+                             Clock::Time until) {
   if (commit.marker != 0) return refused(connection, statements, commit.cursor);
-  std::optional<Error> lost;
-  try {
-    auto done = answered(connection, statements.commit(commit, {wait, connection.channel()}));
-    if (!done || done->granted) return done;
-  } catch (const std::exception& e) {
-    if (!lost_a_race(sqlstate_of(e))) throw;
-    lost = connection.failed(e);
+  for (int races = 1;; ++races) {
+    std::optional<Error> lost;
+    try {
+      auto done = answered(connection, statements.commit(commit, {lock_wait(until), connection.channel()}));
+      if (!done || done->granted) return done;
+    } catch (const std::exception& e) {
+      if (!lost_a_race(sqlstate_of(e))) throw;
+      lost = connection.failed(e);
+    }
+    auto stands = refused(connection, statements, commit.cursor);
+    if (!stands || !lost || !may_be_granted(commit, stands->look)) return stands;
+    if (races == most_races || boot_clock().now() >= until) return *lost;
   }
-  auto stands = refused(connection, statements, commit.cursor);
-  if (stands && lost && may_be_granted(commit, stands->look)) return *lost;
-  return stands;
 }
 
 Result<bool> end_now(Connection& connection, const GroupStatements& statements, SessionId id,
@@ -120,11 +125,9 @@ Result<Committed> Group::open(SessionId id, const Session& session, const Limit&
 
 Result<Committed> Group::commit(const Commit& commit, const Limit& limit) {
   if (auto error = refused_commit(commit)) return *std::move(error);
-  return client_.ask<Committed>(
-      [=, sql = statements_, until = by_boot_clock(limit)](Connection& connection) {
-        return commit_now(connection, *sql, commit, lock_wait(until));
-      },
-      limit);
+  return client_.ask<Committed>([=, sql = statements_, until = by_boot_clock(limit)](
+                                    Connection& connection) { return commit_now(connection, *sql, commit, until); },
+                                limit);
 }
 
 Result<bool> Group::end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,

@@ -25,7 +25,8 @@ namespace tenure {
 /// std::logic_error, and every other method does nothing and returns at once.
 class TENURE_EXPORT LeaderManager {
  public:
-  /// Throws std::invalid_argument if `timing` breaks a rule or the backend does not accept it.
+  /// Throws std::invalid_argument if `timing` breaks a rule, the backend does not accept it, or a stall time of `hooks`
+  /// cannot be.
   /// REQUIRES: the clock outlives the manager, and every call into a wedged backend.
   LeaderManager(std::shared_ptr<Backend> backend, Timing timing, Hooks hooks = {}, Clock& clock = boot_clock());
 

@@ -513,7 +513,7 @@ void GroupCandidacy::judge_unrenewed(Time now) {
       emit(group_effect::Unlead{election});
       give_back(election, *tenure);
     } else {
-      end_at_once(now, election, entry->second, Reason::lapsed, "the store renewed the session, and this lead not",
+      end_at_once(now, election, entry->second, Reason::lapsed, "the store renewed the session, but not this lead",
                   tenure->kept->end);
     }
   }

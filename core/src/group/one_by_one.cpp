@@ -82,7 +82,10 @@ std::optional<Expected> as_it_is(const std::optional<Record>& record) {
 /// A store may answer at once although its time is over. Here many records are asked, so that would go on for long.
 template <class Ask>
 auto in_time(const Limit& limit, Ask ask) -> decltype(ask()) {
-  if (limit.passed()) return Error{Fault::timed_out, "one_by_one: the time was over before all records were asked"};
+  if (limit.passed())
+    return Error{Fault::timed_out,
+                 "one_by_one: the call's limit passed before all records were asked; raise Timing::call, or keep fewer "
+                 "elections in one group"};
   return ask();
 }
 Result<Read> read_of(ConditionalStore& store, const Limit& limit) {

@@ -77,7 +77,7 @@ TEST_F(RedisFar, ABreakOfAllConnectionsOustsNoLeader) {
       ASSERT_NE(from = all.await(
                     from, [](const Event& e) { return e.what == "elected"; }, waits),
                 Fleet::npos);
-    relay_->far_away(20ms);  // which makes it so certain that one call is not enough
+    relay_->far_away(33ms);  // which makes it so certain that one call is not enough
     server_->ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
     ousted = all.await(all.events().size(), ends, 3s) != Fleet::npos;
   }

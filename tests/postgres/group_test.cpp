@@ -297,7 +297,7 @@ TEST_F(PostgresGroup, AStricterIsolationLevelChangesNothing) {
   }
 }
 
-/// There the level is not ours to set.
+/// There the level is not ours to set. A commit that meets another one is rolled back, and comes again.
 TEST_F(PostgresGroup, BehindAPoolerAStricterLevelRefusesOnlyWhoIsOver) {
   Server server(Server::How{.settings = {"default_transaction_isolation=serializable"}});
   const PgBouncer pool(server.directory(), 4);
@@ -315,15 +315,26 @@ TEST_F(PostgresGroup, BehindAPoolerAStricterLevelRefusesOnlyWhoIsOver) {
     holds.commit();
     return waits.get();
   };
-  const auto lost =
-      meanwhile(claiming(one, 2, {{"a", first.token}}), "update " + options.sessions + " set joined = 4", [&] {
+  const auto met =
+      value(meanwhile(claiming(one, 2, {{"a", first.token}}), "update " + options.sessions + " set joined = 4", [&] {
         auto other = claiming(two, 4, {{"a", first.token}});
         other.at_least = Token{first.token.value + 1};
         EXPECT_THAT(done(*b, other).claimed, ElementsAre("a"));
-      });
+      }));
+  EXPECT_TRUE(met.granted) << "its session stands";
+  EXPECT_THAT(met.claimed, IsEmpty()) << "the other one leads";
+  EXPECT_FALSE(value(meanwhile(renewal(one, 3), "update " + options.sessions + " set ended = true", [] {})).granted);
+}
+
+TEST_F(PostgresGroup, ACommitThatLosesEachRaceIsAnErrorWithTheRemedy) {
+  const auto a = with(one);
+  const auto lose = options_.sessions + "_lose";
+  admin("create function " + lose + "() returns trigger language plpgsql as $$ begin raise sqlstate '40001'; end $$");
+  admin("create trigger lose before update on " + options_.sessions + " for each row execute function " + lose + "()");
+  const auto lost = a->commit(renewal(one, 2), within(20s));
+  admin("drop function " + lose + " cascade");
   EXPECT_THAT(error_of(lost).message, HasSubstr("default_transaction_isolation"));
   EXPECT_TRUE(done(*a, renewal(one, 2)).granted) << "nothing was written";
-  EXPECT_FALSE(value(meanwhile(renewal(one, 3), "update " + options.sessions + " set ended = true", [] {})).granted);
 }
 
 TEST_F(PostgresGroup, NothingIsLeftInAPooledSession) {

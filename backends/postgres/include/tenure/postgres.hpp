@@ -88,7 +88,7 @@ TENURE_POSTGRES_EXPORT std::optional<Error> create_schema(const Options& options
 /// back older sessions: stop all processes of the group, and start them a term later. Delete no lead by hand.
 ///
 /// Where default_transaction_isolation is above read committed, and a pooler stands between, a commit that meets
-/// another one is an Error, and nothing was written.
+/// another one is rolled back. It comes again a few times within its limit, and is an Error only then.
 TENURE_POSTGRES_EXPORT std::shared_ptr<GroupStore> open_group(const Options& options, const std::string& group,
                                                               const Log& log = {});
 

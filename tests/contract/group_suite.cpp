@@ -54,7 +54,10 @@ TEST_P(GroupContract, ASessionStandsAsItWasOpenedAndAsItWasRenewed) {
                              .term = milliseconds(1500) + Clock::Duration(1),
                              .asked = Clock::Duration(1'234'567'890'123'456'789)},
                   .joined = std::numeric_limits<std::uint32_t>::max(),
-                  .names = std::numeric_limits<std::uint64_t>::max()};
+                  .names = std::numeric_limits<std::uint64_t>::max(),
+                  .weight = 1000,
+                  .most = std::numeric_limits<std::uint32_t>::max() - 1,
+                  .preferences = std::numeric_limits<std::uint64_t>::max() - 1};
   const SessionId id{std::numeric_limits<std::int64_t>::max()};
   const auto opened = store->open(id, session, call());
   ASSERT_TRUE(opened) << opened.error().message;
@@ -71,6 +74,9 @@ TEST_P(GroupContract, ASessionStandsAsItWasOpenedAndAsItWasRenewed) {
     EXPECT_GT(found.record.written_ms, 1'000'000'000'000) << "the store's clock, set by the store";
     EXPECT_EQ(found.joined, session.joined);
     EXPECT_EQ(found.names, session.names);
+    EXPECT_EQ(found.weight, session.weight);
+    EXPECT_EQ(found.most, session.most);
+    EXPECT_EQ(found.preferences, session.preferences);
   };
   stands(opened->look);
   stands(stranger("b").look());

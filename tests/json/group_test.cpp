@@ -25,7 +25,7 @@ TEST(JsonGroup, ADocumentMaySetAllThatElectionsTake) {
     "store": {"url": "redis://h:1/0", "user": "u", "password": "p", "properties": {"a": "1"}},
     "group": "shards",
     "elections": ["shard 1", "shard 0", "${TENURE_TEST_HOST}"],
-    "spread": {"on": false, "handovers_at_once": 3, "most": 5},
+    "spread": {"on": false, "handovers_at_once": 3, "most": 5, "weight": 7},
     "hook_threads": 2,
     "candidate": {"name": "${TENURE_TEST_HOST}", "address": "10.0.0.7:80"},
     "timing": {"preset": "steady", "drain": "1s"}
@@ -36,7 +36,7 @@ TEST(JsonGroup, ADocumentMaySetAllThatElectionsTake) {
   EXPECT_EQ(last_opening.properties, (std::map<std::string, std::string>{{"a", "1"}}));
   EXPECT_EQ(got.store->group(), "shards");
   EXPECT_EQ(got.elections, (Names{"shard 1", "shard 0", "host-7"})) << "in the document's order";
-  EXPECT_EQ(got.spread, (Spread{.on = false, .handovers_at_once = 3, .most = 5}));
+  EXPECT_EQ(got.spread, (Spread{.on = false, .handovers_at_once = 3, .most = 5, .weight = 7}));
   EXPECT_EQ(got.hook_threads, 2);
   EXPECT_EQ(got.candidate.name, "host-7");
   EXPECT_EQ(got.candidate.address, "10.0.0.7:80");
@@ -75,7 +75,7 @@ TEST(JsonGroup, AllMistakesAreToldAtOnce) {
             "/elections/1 must be a string, not a number\n"
             "/elections/2 has 0 bytes; 1 to 200 bytes without NUL are allowed\n"
             "/elections/4 is the same name as /elections/0; name each election once\n"
-            "/spread/at_once is not known; known here: on, handovers_at_once, most\n"
+            "/spread/at_once is not known; known here: on, handovers_at_once, most, weight\n"
             "/spread/on must be true or false, not a string\n"
             "/spread/most must be a whole number from 0 to 4294967295\n"
             "/hook_threads must be a whole number from 1 to 1000\n"

@@ -220,6 +220,52 @@ TEST(Elections, WhoeverComesAndGoesTheElectionsAreSpreadEvenly) {
   EXPECT_TRUE(all_lead(15));
 }
 
+TEST(Elections, SharesAreInProportionToWeights) {
+  const Hub hub;
+  Elections heavy(hub.group("jobs"), {"a", ""}, timing, {}, {.weight = 3});
+  Elections light(hub.group("jobs"), {"b", ""}, timing, {});
+  for (auto* one : {&heavy, &light}) {
+    one->join(names(40));
+    one->start();
+  }
+  EXPECT_TRUE(eventually([&] { return heavy.led().size() == 30 && light.led().size() == 10; }));
+}
+
+TEST(Elections, WhomTheyPreferLeadsAnElection) {
+  const Hub hub;
+  Elections first(hub.group("jobs"), {"a", ""}, timing), second(hub.group("jobs"), {"b", ""}, timing);
+  for (auto* one : {&first, &second})
+    for (const auto& name : names(4)) one->join(name, nullptr, name < "job-2" ? "b" : "a");
+  first.start();
+  ASSERT_TRUE(eventually([&] { return first.led().size() == 4; }));
+  second.start();
+  EXPECT_TRUE(eventually([&] { return second.is_leader("job-0") && second.is_leader("job-1"); }));
+  EXPECT_TRUE(eventually([&] { return first.is_leader("job-2") && first.is_leader("job-3"); }));
+}
+
+TEST(Elections, HandsOverToTheOneThatIsNamed) {
+  const Hub hub;
+  Diary diary;
+  Elections first(hub.group("jobs"), {"a", ""}, timing, diary.hooks(), {.on = false});
+  Elections second(hub.group("jobs"), {"b", ""}, timing, {}, {.on = false});
+  Elections third(hub.group("jobs"), {"c", ""}, timing, {}, {.on = false});
+  for (auto* one : {&first, &second, &third}) one->join(names(3));
+  EXPECT_FALSE(first.hand_over("job-1", "c")) << "it was not started";
+  first.start();
+  ASSERT_TRUE(eventually([&] { return first.led().size() == 3; }));
+  EXPECT_FALSE(first.hand_over("job-1", "c")) << "that one is not there";
+  second.start();
+  third.start();
+  ASSERT_TRUE(eventually([&] { return first.hand_over("job-1", "c"); }));
+  EXPECT_TRUE(eventually([&] { return third.is_leader("job-1"); }));
+  EXPECT_EQ(diary.ended(Reason::handed_over), 1);
+  EXPECT_FALSE(first.hand_over("job-1", "b")) << "we do not lead it";
+  EXPECT_FALSE(first.hand_over("nothing", "b"));
+  EXPECT_FALSE(first.hand_over("job-2", "a")) << "that is us";
+  EXPECT_EQ(first.led().size(), 2u);
+  EXPECT_EQ(second.led().size(), 0u);
+}
+
 TEST(Elections, ARequestToStepDownReachesTheLeader) {
   const Hub hub;
   Diary diary;
@@ -320,6 +366,8 @@ TEST(Elections, WhatIsWrongIsToldAtOnce) {
                std::invalid_argument);
   EXPECT_THROW(Elections(hub.group("jobs"), {"a", ""}, timing, {}, {}, 0), std::invalid_argument);
   EXPECT_THROW(Elections(hub.group("jobs"), {std::string(101, 'x'), ""}, timing), std::invalid_argument);
+  EXPECT_THROW(Elections(hub.group("jobs"), {"a", ""}, timing, {}, {.weight = 0}), std::invalid_argument);
+  EXPECT_THROW(Elections(hub.group("jobs"), {"a", ""}, timing, {}, {.weight = 1001}), std::invalid_argument);
   auto wrong = timing;
   wrong.renew = wrong.term;
   EXPECT_THROW(Elections(hub.group("jobs"), {"a", ""}, wrong), std::invalid_argument);

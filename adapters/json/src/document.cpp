@@ -224,7 +224,7 @@ class Decoder {
   }
 
   void spread(const json& value) {
-    static constexpr std::string_view keys[] = {"on", "handovers_at_once", "most"};
+    static constexpr std::string_view keys[] = {"on", "handovers_at_once", "most", "weight"};
     if (!object(value, "/spread", keys)) return;
     auto& out = out_.spread;
     if (const auto* part = optional(value, "on")) {
@@ -236,6 +236,7 @@ class Decoder {
     if (const auto* part = optional(value, "handovers_at_once"))
       whole_number(*part, "/spread/handovers_at_once", 0, UINT32_MAX, out.handovers_at_once);
     if (const auto* part = optional(value, "most")) whole_number(*part, "/spread/most", 0, UINT32_MAX, out.most);
+    if (const auto* part = optional(value, "weight")) whole_number(*part, "/spread/weight", 1, max_weight, out.weight);
   }
 
   /// A number such as 4.0 is whole too, as a schema has it.

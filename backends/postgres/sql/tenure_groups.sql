@@ -25,6 +25,9 @@ create table if not exists tenure_sessions (
   written_at timestamptz not null,
   joined bigint not null,
   names bigint not null,
+  weight bigint not null,
+  most bigint not null,
+  preferences bigint not null,
   primary key (grp, session)
 ) with (fillfactor = 10);
 

@@ -54,9 +54,12 @@ class TENURE_EXPORT Elections {
 
   /// Takes part in an election. Nothing changes if it was joined before. `hooks` are its own: all of them in place of
   /// the common ones, also where one is left out. They are kept until it is left and the last of them has returned.
-  /// Trouble with the store is told to the common error(). Throws std::invalid_argument for a name that is empty, too
-  /// long or has a NUL byte, and if `hooks` has what is not offered.
-  void join(const std::string& election, std::shared_ptr<const Hooks> hooks = nullptr);
+  /// Trouble with the store is told to the common error(). `preferred` names the candidate that is to lead it whenever
+  /// it lives and its share has room. While the processes prefer different ones, or one of them may not lead what it is
+  /// preferred for yet, no preference counts. Throws std::invalid_argument for a name that is empty, too long or has a
+  /// NUL byte, and if `hooks` has what is not offered.
+  void join(const std::string& election, std::shared_ptr<const Hooks> hooks = nullptr,
+            const std::string& preferred = {});
 
   /// Joins all of them in one step; none if it throws.
   void join(const std::vector<std::string>& elections);
@@ -67,6 +70,11 @@ class TENURE_EXPORT Elections {
   /// Ends our tenure of this election, if there is one. We contend for it again after the cool-down, which begins with
   /// the release (default: Timing::retry). Returns at once.
   void resign(const std::string& election, std::optional<Clock::Duration> cool_down = std::nullopt);
+
+  /// Ends our tenure of this election in favour of the candidate of this name. Returns at once, and says whether that
+  /// was begun: we lead it, and that candidate lives, may lead and has joined the same elections as we. What it leads
+  /// above its share it hands over in turn, the newest tenures last.
+  bool hand_over(const std::string& election, const std::string& to);
 
   /// Ends all tenures and contends no more. Waits for all ousting(), and then for one write, at most for Timing::call.
   /// In a hook and in a stop callback it only requests the stop.

@@ -22,9 +22,12 @@ struct SessionId {
 
 /// One process's time in a group.
 struct Session {
-  Record record{};         ///< `released`: it has ended, for ever. Nobody needs to keep `token` and `incarnation`.
-  std::uint32_t joined{};  ///< In how many elections it takes part,
-  std::uint64_t names{};   ///< and the exclusive or of their names' hashes. Who is equal in both takes the same ones.
+  Record record{};          ///< `released`: it has ended, for ever. Nobody needs to keep `token` and `incarnation`.
+  std::uint32_t joined{};   ///< In how many elections it takes part,
+  std::uint64_t names{};    ///< and the exclusive or of their names' hashes. Who is equal in both takes the same ones.
+  std::uint32_t weight{1};  ///< Its share is in proportion to that. Never zero.
+  std::uint32_t most{UINT32_MAX};  ///< It leads no more than these.
+  std::uint64_t preferences{};     ///< The exclusive or of the hashes of whom it prefers for which election.
   friend bool operator==(const Session&, const Session&) = default;
 };
 

@@ -4,13 +4,18 @@
 
 namespace tenure {
 
-/// How the elections of a group are spread over the processes that take part in the same ones. Everybody's share is the
-/// same, but for one election. Whoever holds more hands over to those that hold less, and nothing else moves.
+/// How the elections of a group are spread over the processes that take part in the same ones. Everybody's share is in
+/// proportion to its weight, but for one election. Whoever holds more hands over to those that hold less, and nothing
+/// else moves.
 struct Spread {
   bool on{true};                        ///< Off: we claim whatever is free, and hand nothing over.
   std::uint32_t handovers_at_once{64};  ///< So many ousting() hooks may run to give others their share.
   std::uint32_t most{UINT32_MAX};       ///< We lead no more than these. 0: we only watch.
+  std::uint32_t weight{1};              ///< From 1 to 1000.
   friend bool operator==(const Spread&, const Spread&) = default;
 };
+
+/// Of Spread.
+inline constexpr std::uint32_t max_weight = 1000;
 
 }  // namespace tenure

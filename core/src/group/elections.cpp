@@ -32,21 +32,25 @@ Elections::~Elections() {
 
 void Elections::start() { shell_->start(); }
 
-void Elections::join(const std::string& election, std::shared_ptr<const Hooks> hooks) {
+void Elections::join(const std::string& election, std::shared_ptr<const Hooks> hooks, const std::string& preferred) {
   check_election(election);
   if (hooks) check_hooks(*hooks);
-  shell_->join({election}, std::move(hooks));
+  shell_->join({election}, std::move(hooks), preferred);
 }
 
 void Elections::join(const std::vector<std::string>& elections) {
   for (const auto& election : elections) check_election(election);
-  shell_->join(elections, nullptr);
+  shell_->join(elections, nullptr, {});
 }
 
 void Elections::leave(const std::string& election) { shell_->leave(election); }
 
 void Elections::resign(const std::string& election, std::optional<Clock::Duration> cool_down) {
   shell_->post([election, cool_down](GroupCandidacy& c, Clock::Time now) { c.resign(now, election, cool_down); });
+}
+
+bool Elections::hand_over(const std::string& election, const std::string& to) {
+  return shell_->hand_over(election, to);
 }
 
 void Elections::stop() { shell_->stop(); }

@@ -83,9 +83,11 @@ class GroupCandidacy {
 
   // Facts. `now` never falls from one fact to the next.
   void start(Time now);
-  bool join(Time now, const std::string& election);  ///< False: it was joined before.
+  /// False: it was joined before.
+  bool join(Time now, const std::string& election, const std::string& preferred = {});
   void leave(Time now, const std::string& election);
   void resign(Time now, const std::string& election, std::optional<Duration> cool_down);
+  void hand_over(Time now, const std::string& election, const std::string& to);
   void stop(Time now);
   void committed(Time now, std::uint64_t id, Result<Committed> result);  ///< Open, Write
   void looked(Time now, std::uint64_t id, Result<Look> result);
@@ -105,6 +107,8 @@ class GroupCandidacy {
 
   /// Who else leads it, as the store said last.
   std::optional<Incumbent> incumbent(const std::string& election, Time now) const;
+  /// Who hand_over() would hand it to, if anybody.
+  std::optional<SessionId> heir_named(const std::string& election, const std::string& to) const;
   bool over() const { return over_; }
 
  private:
@@ -203,12 +207,15 @@ class GroupCandidacy {
   bool alone() const;
   void plan(Time now);
   void want(const std::string& election);
-  void hand_over(Time now, const std::vector<std::pair<std::string, SessionId>>& gifts);
-  void name_heirs();
-  Holdings holdings() const;
+  void give(Time now, const std::vector<std::pair<std::string, SessionId>>& gifts);
+  void give_to(Time now, const std::string& election, SessionId heir, std::string detail);
+  void name_heirs(Time now);
+  Holdings holdings(Time now) const;
   bool takes_the_same(const Session& session) const;
   const Lead* lead_of(std::string_view election) const;
   Session own_session(Time asked);
+  std::uint64_t preferences(Time now) const;
+  std::map<std::string, SessionId> agreed_preferences(Time now) const;
   void end(bool wedged);
   Duration longest() const { return std::max(timing_.term, rivals_.longest()); }
   Duration jittered(Duration d) {
@@ -240,7 +247,7 @@ class GroupCandidacy {
   Entries entries_;
   Spread spread_;
   std::set<std::string, std::less<>> wanted_;  ///< Of claims_, what is ours to claim by the spread.
-  std::map<SessionId, std::size_t> held_;      ///< How many each one led or was to lead, at the last plan.
+  std::map<SessionId, Member> members_;        ///< As of the last plan.
   bool plan_stale_{true};
   Time plan_again_{Time::max()};    ///< Without any news.
   Time planned_{Time::min()};       ///< When it was done last.
@@ -249,8 +256,9 @@ class GroupCandidacy {
   std::size_t gifts_running_{};     ///< Tenures that end because we hand them over.
   std::uint32_t joined_{};
   std::uint64_t names_{};
-  std::size_t tenures_{};                            ///< How many entries have one.
-  std::set<std::string, std::less<>> ending_;        ///< Whose tenures are not leading.
+  std::map<std::string, std::string, std::less<>> preferred_;  ///< By election, the holder.
+  std::size_t tenures_{};                                      ///< How many entries have one.
+  std::set<std::string, std::less<>> ending_;                  ///< Whose tenures are not leading.
   std::set<std::string, std::less<>> unrenewed_;     ///< Whose tenures have a lease of their own, by which they end.
   std::set<std::pair<Time, std::string>> hook_due_;  ///< When to look at one of them again. May hold moments too many.
   std::map<std::string, Due, std::less<>> to_release_;  ///< Leads that name our session, and that we do not lead.

@@ -7,6 +7,13 @@
 #include "group/group_candidacy.hpp"
 
 namespace tenure {
+namespace {
+
+Member member_of(const Session& session, std::size_t held) {
+  return {held, std::clamp(session.weight, 1u, max_weight), session.most};
+}
+
+}  // namespace
 
 bool GroupCandidacy::takes_the_same(const Session& session) const {
   return !session.record.released && session.joined == joined_ && session.names == names_;
@@ -42,8 +49,8 @@ void GroupCandidacy::plan(Time now) {
     plan_again_ = gather_until_;
     return;
   }
-  const auto seen = holdings();
-  held_ = seen.held;
+  const auto seen = holdings(now);
+  members_ = seen.members;
   const auto part = allot(seen);
   for (const auto& election : part.claims)
     if (claims_.contains(election)) want(election);
@@ -57,49 +64,104 @@ void GroupCandidacy::plan(Time now) {
   }
   if (part.gifts.empty()) return;
   if (now >= settled_from_)
-    hand_over(now, part.gifts);
+    give(now, part.gifts);
   else
     plan_again_ = std::min(plan_again_, settled_from_);
 }
 
-void GroupCandidacy::hand_over(Time now, const std::vector<std::pair<std::string, SessionId>>& gifts) {
+void GroupCandidacy::give(Time now, const std::vector<std::pair<std::string, SessionId>>& gifts) {
   for (const auto& [election, heir] : gifts) {
     if (gifts_running_ >= spread_.handovers_at_once) return;
-    auto& entry = entries_.find(election)->second;
-    if (!entry.tenure || !entry.tenure->ending.leading()) continue;
     const auto* rival = rivals_.find(heir);
-    entry.tenure->heir = heir;
-    ++gifts_running_;
-    end_voluntarily(
-        now, election, entry, Reason::handed_over,
-        "to " + (rival ? rival->session.record.holder : std::string("another process")) + ", whose share it is");
+    give_to(now, election, heir,
+            "to " + (rival ? rival->session.record.holder : std::string("another process")) + ", whose share it is");
   }
+}
+
+void GroupCandidacy::give_to(Time now, const std::string& election, SessionId heir, std::string detail) {
+  auto& entry = entries_.find(election)->second;
+  if (!entry.tenure || !entry.tenure->ending.leading()) return;
+  entry.tenure->heir = heir;
+  ++gifts_running_;
+  end_voluntarily(now, election, entry, Reason::handed_over, std::move(detail));
+}
+
+/// To whom, if it can be. Of several processes of this name the one that was renewed last.
+std::optional<SessionId> GroupCandidacy::heir_named(const std::string& election, const std::string& to) const {
+  const auto entry = entries_.find(election);
+  if (!own_ || stopping_ || allotted_ || entry == entries_.end() || !entry->second.joined || !entry->second.tenure ||
+      !entry->second.tenure->ending.leading())
+    return std::nullopt;
+  const std::pair<const SessionId, Rivals::Rival>* found = nullptr;
+  for (const auto& rival : rivals_.all()) {
+    const auto& session = rival.second.session;
+    if (session.record.holder != to || !takes_the_same(session) || session.most == 0) continue;
+    if (!found || session.record.written_ms > found->second.session.record.written_ms) found = &rival;
+  }
+  return found ? std::optional(found->first) : std::nullopt;
+}
+
+void GroupCandidacy::hand_over(Time now, const std::string& election, const std::string& to) {
+  judge_expiry(now);
+  if (const auto heir = heir_named(election, to))
+    give_to(now, election, *heir, "to " + to + ", as hand_over() was told");
+  tick(now);
 }
 
 /// Whatever we give back goes to somebody, and not all of it to the same one. An heir is a hint, so what they held at
 /// the last plan is good enough: to count it anew would look at every election.
-void GroupCandidacy::name_heirs() {
+void GroupCandidacy::name_heirs(Time now) {
   if (to_release_.empty() || alone()) return;
-  Holdings seen{.own = own_->id};
+  Holdings seen{.own = own_->id, .preferences = agreed_preferences(now)};
   for (const auto& [id, rival] : rivals_.all())
-    if (takes_the_same(rival.session)) seen.held[id] = held_[id];
+    if (takes_the_same(rival.session)) seen.members[id] = member_of(rival.session, members_[id].held);
   for (auto& [election, due] : to_release_) {
     if (due.heir) continue;
     due.heir = heir_of(election, seen);
-    if (due.heir) ++seen.held[*due.heir], ++held_[*due.heir];
+    if (due.heir) ++seen.members[*due.heir].held, ++members_[*due.heir].held;
   }
 }
 
-Holdings GroupCandidacy::holdings() const {
-  Holdings out{.own = own_->id};
-  out.held[own_->id] = 0;
+/// What we are preferred for and may not lead yet is left out. So the others see that we differ, and nobody hands it to
+/// us in vain.
+std::uint64_t GroupCandidacy::preferences(Time now) const {
+  std::uint64_t out = 0;
+  for (const auto& [election, holder] : preferred_) {
+    const auto& entry = entries_.find(election)->second;
+    const bool may_not = entry.not_before > now || entry.cool_down > Duration::zero();
+    if (holder != self_.name || !may_not) out ^= hash_of(std::string(election).append(1, '\0').append(holder));
+  }
+  return out;
+}
+
+/// Those for a member. None, while not all members prefer the same. None for a name that two members have.
+std::map<std::string, SessionId> GroupCandidacy::agreed_preferences(Time now) const {
+  std::map<std::string, SessionId> out;
+  if (preferred_.empty()) return out;
+  const auto ours = preferences(now);
+  std::map<std::string_view, std::optional<SessionId>> members{{self_.name, own_->id}};
+  for (const auto& [id, rival] : rivals_.all()) {
+    if (!takes_the_same(rival.session)) continue;
+    if (rival.session.preferences != ours) return {};
+    const auto [it, fresh] = members.try_emplace(rival.session.record.holder, id);
+    if (!fresh) it->second.reset();
+  }
+  for (const auto& [election, holder] : preferred_)
+    if (const auto it = members.find(holder); it != members.end() && it->second) out.emplace(election, *it->second);
+  return out;
+}
+
+Holdings GroupCandidacy::holdings(Time now) const {
+  Holdings out{.own = own_->id, .preferences = agreed_preferences(now)};
+  out.members[own_->id] = {0, spread_.weight, spread_.most};
   for (const auto& [id, rival] : rivals_.all())
-    if (takes_the_same(rival.session)) out.held[id] = 0;
+    if (takes_the_same(rival.session)) out.members[id] = member_of(rival.session, 0);
   const auto holds = [&](SessionId id, const std::string& election) {
-    const auto it = out.held.find(id);
-    if (it == out.held.end()) return;
-    ++it->second;
-    out.led.emplace_back(election, id);
+    const auto it = out.members.find(id);
+    if (it == out.members.end()) return;
+    ++it->second.held;
+    const auto* lead = lead_of(election);
+    out.led.push_back({election, id, lead ? lead->token : Token{}});
   };
   for (const auto& [election, entry] : entries_) {
     if (!entry.joined) continue;

@@ -41,10 +41,13 @@ void abort_if_asked(const Hooks& hooks) {
 thread_local const void* own_thread = nullptr;
 
 std::shared_ptr<GroupStore> accepted(std::shared_ptr<GroupStore> store, const Timing& timing, const Hooks& hooks,
-                                     int hook_threads) {
+                                     const Spread& spread, int hook_threads) {
   if (!store) throw std::invalid_argument("Elections: store is null");
   check_hooks(hooks);
   if (hook_threads < 1) throw std::invalid_argument("Elections: hook_threads must be at least 1");
+  if (spread.weight < 1 || spread.weight > max_weight)
+    throw std::invalid_argument("Elections: spread.weight must be from 1 to 1000, not " +
+                                std::to_string(spread.weight));
   timing.validate();
   if (const auto refused = store->accepts(timing)) throw std::invalid_argument("Timing: " + refused->message);
   return store;
@@ -61,7 +64,7 @@ void check_hooks(const Hooks& hooks) {
 Elections::Shell::Shell(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks,
                         const Spread& spread, int hook_threads, Clock& clock)
     : waiters(clock),
-      store_(accepted(std::move(store), timing, hooks, hook_threads)),
+      store_(accepted(std::move(store), timing, hooks, spread, hook_threads)),
       hooks_(std::make_shared<const Hooks>(std::move(hooks))),
       hook_threads_(hook_threads),
       clock_(clock),
@@ -142,12 +145,14 @@ void Elections::Shell::join_threads() {
 }
 
 /// The store hears of it first.
-void Elections::Shell::join(std::vector<std::string> elections, std::shared_ptr<const Hooks> hooks) {
+void Elections::Shell::join(std::vector<std::string> elections, std::shared_ptr<const Hooks> hooks,
+                            const std::string& preferred) {
   if (over()) return;
   for (const auto& election : elections) store_->joined(election);
-  post([this, elections = std::move(elections), hooks = std::move(hooks)](GroupCandidacy& c, Clock::Time now) {
+  post([this, preferred, elections = std::move(elections), hooks = std::move(hooks)](GroupCandidacy& c,
+                                                                                     Clock::Time now) {
     for (const auto& election : elections)
-      if (c.join(now, election) && hooks) own_hooks_[election] = hooks;
+      if (c.join(now, election, preferred) && hooks) own_hooks_[election] = hooks;
   });
 }
 
@@ -163,6 +168,16 @@ void Elections::Shell::leave(const std::string& election) {
   if (over()) return;
   store_->left(election);
   post([election](GroupCandidacy& c, Clock::Time now) { c.leave(now, election); });
+}
+
+bool Elections::Shell::hand_over(const std::string& election, const std::string& to) {
+  if (over()) return false;
+  {
+    const std::lock_guard lock(candidacy_mutex_);
+    if (!candidacy_.heir_named(election, to)) return false;
+  }
+  post([election, to](GroupCandidacy& c, Clock::Time now) { c.hand_over(now, election, to); });
+  return true;
 }
 
 bool Elections::Shell::on_own_thread() const { return own_thread == this; }

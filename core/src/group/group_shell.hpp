@@ -49,9 +49,10 @@ class Elections::Shell : public std::enable_shared_from_this<Shell> {
   void start();
   void stop();
   void join_threads();
-  void join(std::vector<std::string> elections, std::shared_ptr<const Hooks> hooks);
+  void join(std::vector<std::string> elections, std::shared_ptr<const Hooks> hooks, const std::string& preferred);
   void post(Fact fact);
   void leave(const std::string& election);
+  bool hand_over(const std::string& election, const std::string& to);
   bool leads(std::string_view election) const noexcept { return static_cast<bool>(slots_.now(election)); }
   std::shared_ptr<GroupValidity> validity(const std::string& election);
   std::vector<std::pair<std::string, Token>> led();

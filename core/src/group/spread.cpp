@@ -20,37 +20,116 @@ std::uint64_t mixed(std::uint64_t z) {  // splitmix64
 std::uint64_t score(std::uint64_t name, SessionId session) { return mixed(name ^ mixed(session.value)); }
 
 struct Share {
-  SessionId session;
-  std::size_t held, share;
+  SessionId session{};
+  Member member{};
+  std::size_t share{}, room{};
 };
+using Shares = std::vector<Share>;
 
-std::vector<Share> shares_of(const Holdings& seen) {
-  std::vector<Share> out;
-  std::size_t elections = seen.free.size() + seen.waiting;
-  for (const auto& [session, held] : seen.held) {
-    out.push_back({session, held, 0});
-    elections += held;
+/// Whoever may lead fewer than its part leads those. Returns who shares the rest, and how many these are.
+std::pair<std::vector<Share*>, std::size_t> without_full(Shares& shares, std::size_t elections) {
+  std::vector<Share*> open;
+  for (auto& share : shares) open.push_back(&share);
+  for (;;) {
+    std::uint64_t weights = 0;
+    for (const auto* share : open) weights += share->member.weight;
+    const auto full = std::stable_partition(open.begin(), open.end(), [&](const Share* share) {
+      return share->member.most >= elections || share->member.most * weights >= elections * share->member.weight;
+    });
+    if (full == open.end()) return {open, elections};
+    for (auto it = full; it != open.end(); ++it) elections -= (*it)->share = (*it)->member.most;
+    open.erase(full, open.end());
   }
-  std::sort(out.begin(), out.end(), [](const Share& a, const Share& b) {
-    return std::tuple(b.held, mixed(b.session.value)) < std::tuple(a.held, mixed(a.session.value));
+}
+
+Shares shares_of(const Holdings& seen) {
+  Shares out;
+  std::size_t elections = seen.free.size() + seen.waiting;
+  for (const auto& [session, member] : seen.members) {
+    out.push_back({session, member});
+    elections += member.held;
+  }
+  auto [open, rest] = without_full(out, elections);
+  std::uint64_t weights = 0;
+  for (const auto* share : open) weights += share->member.weight;
+  std::vector<std::pair<std::uint64_t, Share*>> rounded;  // with what was cut off
+  const auto parts = rest;
+  for (auto* share : open) {
+    share->share = parts * share->member.weight / weights;
+    rest -= share->share;
+    if (const auto cut = parts * share->member.weight % weights) rounded.emplace_back(cut, share);
+  }
+  std::sort(rounded.begin(), rounded.end(), [](const auto& a, const auto& b) {
+    const auto rank = [](const auto& one) {
+      const auto& share = *one.second;
+      return std::tuple(share.member.held > share.share, one.first, mixed(share.session.value));
+    };
+    return rank(b) < rank(a);
   });
-  for (std::size_t i = 0; i < out.size(); ++i) out[i].share = elections / out.size() + (i < elections % out.size());
+  for (std::size_t i = 0; i < std::min(rest, rounded.size()); ++i) ++rounded[i].second->share;
+  for (auto& share : out) share.room = share.share;
   return out;
 }
 
-/// The session with the highest score among those below their share.
-Share* taker_of(const std::string& election, std::vector<Share>& shares) {
-  const auto name = hash_of(election);
+Share* share_of(SessionId session, Shares& shares) {
+  const auto it = std::find_if(shares.begin(), shares.end(), [&](const Share& s) { return s.session == session; });
+  return it == shares.end() ? nullptr : &*it;
+}
+
+/// The session with the highest score among those whose share has room.
+Share* taker_of(std::uint64_t name, Shares& shares) {
   Share* best = nullptr;
   for (auto& share : shares)
-    if (share.held < share.share && (!best || score(name, share.session) > score(name, best->session))) best = &share;
+    if (share.room > 0 && (!best || score(name, share.session) > score(name, best->session))) best = &share;
   return best;
 }
 
+/// An election that somebody leads or that is free.
+struct Item {
+  const std::string* election{};
+  std::uint64_t hash{};
+  Share* holder{};
+  Token token{};
+  Share* to{};
+};
+
 /// In an order that says nothing of the names, so that alike names do not go the same way.
-template <class Name>
-auto by_hash(Name name) {
-  return [name](const auto& a, const auto& b) { return hash_of(name(a)) < hash_of(name(b)); };
+std::vector<Item> items_of(const Holdings& seen, Shares& shares) {
+  std::vector<Item> out;
+  out.reserve(seen.free.size() + seen.led.size());
+  for (const auto& election : seen.free) out.push_back({&election, hash_of(election)});
+  for (const auto& led : seen.led)
+    out.push_back({&led.election, hash_of(led.election), share_of(led.session, shares), led.token});
+  std::sort(out.begin(), out.end(), [](const Item& a, const Item& b) {
+    return std::pair(a.hash, std::string_view(*a.election)) < std::pair(b.hash, std::string_view(*b.election));
+  });
+  return out;
+}
+
+/// What is preferred to be somebody's own: first what it leads, so that what it may not have any more stays away.
+void place_preferred(const Holdings& seen, Shares& shares, std::vector<Item>& items) {
+  if (seen.preferences.empty()) return;
+  for (const bool held : {true, false})
+    for (auto& item : items) {
+      const auto wish = seen.preferences.find(*item.election);
+      auto* const wanted = wish == seen.preferences.end() ? nullptr : share_of(wish->second, shares);
+      if (!wanted || item.to || (item.holder == wanted) != held || wanted->room == 0) continue;
+      --wanted->room;
+      item.to = wanted;
+    }
+}
+
+/// The newest tenures stay: so does what was just handed over.
+void keep_newest(std::vector<Item>& items) {
+  std::vector<Item*> led;
+  for (auto& item : items)
+    if (item.holder && !item.to) led.push_back(&item);
+  std::stable_sort(led.begin(), led.end(), [](const Item* a, const Item* b) { return b->token < a->token; });
+  for (auto* item : led) {
+    if (item->holder->room == 0) continue;
+    --item->holder->room;
+    item->to = item->holder;
+  }
 }
 
 }  // namespace
@@ -58,43 +137,36 @@ auto by_hash(Name name) {
 std::uint64_t hash_of(std::string_view election) { return mixed(fnv1a(election)); }
 
 Allotment allot(const Holdings& seen) {
-  Allotment out;
   auto shares = shares_of(seen);
-  auto free = seen.free;
-  std::sort(free.begin(), free.end(), by_hash([](const std::string& election) { return election; }));
-  for (auto& election : free) {
-    auto* const taker = taker_of(election, shares);
-    if (!taker) break;
-    ++taker->held;
-    if (taker->session == seen.own) out.claims.push_back(std::move(election));
-  }
-  std::map<SessionId, std::size_t> above;
-  for (const auto& share : shares)
-    if (share.held > share.share) above[share.session] = share.held - share.share;
-  if (above.empty()) return out;
-  auto led = seen.led;
-  std::sort(led.begin(), led.end(), by_hash([](const auto& entry) { return entry.first; }));
-  for (auto& [election, holder] : led) {
-    const auto giver = above.find(holder);
-    if (giver == above.end() || giver->second == 0) continue;
-    auto* const taker = taker_of(election, shares);
-    if (!taker) break;
-    --giver->second;
-    ++taker->held;
-    if (holder == seen.own) out.gifts.emplace_back(std::move(election), taker->session);
-  }
+  auto items = items_of(seen, shares);
+  place_preferred(seen, shares, items);
+  keep_newest(items);
+  Allotment out;
+  for (const bool free : {true, false})
+    for (auto& item : items) {
+      if (free != !item.holder) continue;
+      if (!item.to && (item.to = taker_of(item.hash, shares))) --item.to->room;
+      if (!item.to || item.to == item.holder) continue;
+      if (free && item.to->session == seen.own) out.claims.push_back(*item.election);
+      if (!free && item.holder->session == seen.own) out.gifts.emplace_back(*item.election, item.to->session);
+    }
   return out;
 }
 
 std::optional<SessionId> heir_of(const std::string& election, const Holdings& seen) {
   const auto name = hash_of(election);
-  std::optional<SessionId> best;
-  for (const auto& [session, held] : seen.held) {
-    if (session == seen.own) continue;
-    const auto rank = [&](SessionId id) { return std::pair(~seen.held.at(id), score(name, id)); };
-    if (!best || rank(session) > rank(*best)) best = session;
+  const auto wish = seen.preferences.find(election);
+  const std::pair<const SessionId, Member>* best = nullptr;
+  const auto comes_before = [&](const auto& a, const auto& b) {
+    const auto part = [](const auto& one, const auto& other) { return (one.second.held + 1) * other.second.weight; };
+    return part(a, b) != part(b, a) ? part(a, b) < part(b, a) : score(name, a.first) > score(name, b.first);
+  };
+  for (const auto& member : seen.members) {
+    if (member.first == seen.own || member.second.held >= member.second.most) continue;
+    if (wish != seen.preferences.end() && wish->second == member.first) return member.first;
+    if (!best || comes_before(member, *best)) best = &member;
   }
-  return best;
+  return best ? std::optional(best->first) : std::nullopt;
 }
 
 }  // namespace tenure

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which process leads which elections of a group: shares that differ by one at most, and the least possible movement.
-// Every process computes the same from the same look, and carries out only its own part. It is never a matter of
-// safety.
+// Which process leads which elections of a group: shares by weight that are exact but for one, and the least possible
+// movement. Every process computes the same from the same look, and carries out only its own part. It is never a matter
+// of safety.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,13 +19,27 @@ namespace tenure {
 /// Of an election's name.
 std::uint64_t hash_of(std::string_view election);
 
+/// A session that takes part.
+struct Member {
+  std::size_t held{};  ///< How many of the elections it leads.
+  std::uint32_t weight{1};
+  std::size_t most{SIZE_MAX};
+};
+
+struct Led {
+  std::string election{};
+  SessionId session{};
+  Token token{};
+};
+
 /// What one process sees: the live sessions that take part in the same elections, ours included, and how these are led.
 struct Holdings {
   SessionId own{};
-  std::map<SessionId, std::size_t> held{};               ///< By session: how many of the elections it leads.
-  std::vector<std::string> free{};                       ///< Sorted.
-  std::size_t waiting{};                                 ///< So many more will be free soon.
-  std::vector<std::pair<std::string, SessionId>> led{};  ///< Sorted. Only those of the sessions in `held`.
+  std::map<SessionId, Member> members{};
+  std::vector<std::string> free{};
+  std::size_t waiting{};                           ///< So many more will be free soon.
+  std::vector<Led> led{};                          ///< Only by members.
+  std::map<std::string, SessionId> preferences{};  ///< Which member is to lead which election, if its share has room.
 };
 
 struct Allotment {
@@ -33,12 +47,16 @@ struct Allotment {
   std::vector<std::pair<std::string, SessionId>> gifts{};  ///< Those that we hand over, and to whom.
 };
 
-/// Shares are K/N, and one more for the first K mod N sessions: those that hold most now, so that nothing moves for it.
-/// A free election goes to the session with the highest score among those below their share; what a session holds above
-/// its share goes the same way.
+/// A share is a session's part by weight, rounded up for some: first for those that hold more than it rounded down, so
+/// that nothing moves for it. Who may lead fewer leads those, and the others share the rest.
+///
+/// Each session leads what is preferred to be its own, as far as its share goes: what it leads already before the rest.
+/// Of the others it keeps the newest tenures. What it holds above its share, and what is free, goes to the session with
+/// the highest score among those below their share.
 Allotment allot(const Holdings& seen);
 
-/// Who is to lead it next: the session with the highest score among those that hold least. Nobody if we are alone.
+/// Who is to lead it next: the session that is preferred; otherwise the one with the highest score among those that
+/// hold least for their weight. Nobody if we are alone.
 std::optional<SessionId> heir_of(const std::string& election, const Holdings& seen);
 
 }  // namespace tenure

@@ -142,8 +142,8 @@ class GroupDigest {
     plain(c.claims_due_.size());
     for (const auto& election : c.wanted_) text(election);
     plain(c.wanted_.size());
-    for (const auto& [session_id, held] : c.held_) id(session_id), plain(held);
-    plain(c.held_.size());
+    for (const auto& [session_id, member] : c.members_) id(session_id), plain(member.held);
+    plain(c.members_.size());
     plain(c.plan_stale_);
     time(c.planned_, explored.term);
     time(c.plan_again_);

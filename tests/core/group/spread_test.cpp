@@ -6,8 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <random>
 #include <set>
+#include <string>
+
+#include <tenure/spread.hpp>
 
 namespace tenure {
 namespace {
@@ -18,7 +23,8 @@ class Group {
   explicit Group(std::size_t elections) {
     for (std::size_t i = 0; i < elections; ++i) leader_["job-" + std::to_string(i)] = std::nullopt;
   }
-  void join(std::uint64_t id) { sessions_.insert(SessionId{id}); }
+  void join(std::uint64_t id, Member member = {}) { sessions_[SessionId{id}] = member; }
+  void prefer(std::size_t i, std::uint64_t id) { preferences_["job-" + std::to_string(i)] = SessionId{id}; }
   void die(std::uint64_t id) {
     sessions_.erase(SessionId{id});
     for (auto& [election, leader] : leader_)
@@ -27,15 +33,17 @@ class Group {
 
   Holdings seen_by(SessionId own) const {
     Holdings out{.own = own};
-    for (const auto id : sessions_) out.held[id] = 0;
+    for (const auto& [id, member] : sessions_) out.members[id] = member;
     for (const auto& [election, leader] : leader_) {
       if (leader) {
-        ++out.held[*leader];
-        out.led.emplace_back(election, *leader);
+        ++out.members[*leader].held;
+        out.led.push_back({election, *leader, Token{since_.at(election)}});
       } else {
         out.free.push_back(election);
       }
     }
+    for (const auto& [election, id] : preferences_)
+      if (sessions_.contains(id)) out.preferences.emplace(election, id);
     return out;
   }
 
@@ -43,7 +51,7 @@ class Group {
   std::size_t settle() {
     const auto before = leader_;
     std::map<std::string, SessionId> claimed, given;
-    for (const auto id : sessions_) {
+    for (const auto& [id, member] : sessions_) {
       const auto part = allot(seen_by(id));
       for (const auto& election : part.claims) EXPECT_TRUE(claimed.emplace(election, id).second) << "claimed by two";
       for (const auto& [election, heir] : part.gifts) {
@@ -51,27 +59,68 @@ class Group {
         EXPECT_TRUE(given.emplace(election, heir).second);
       }
     }
-    for (const auto& [election, id] : claimed) leader_[election] = id;
-    for (const auto& [election, id] : given) leader_[election] = id;
+    for (const auto& [election, id] : claimed) lead(election, id);
+    for (const auto& [election, id] : given) lead(election, id);
     return given.size();
+  }
+  void lead(const std::string& election, SessionId id) {
+    leader_[election] = id;
+    since_[election] = ++tokens_;
   }
 
   std::pair<std::size_t, std::size_t> least_and_most() const {
-    const auto held = seen_by({}).held;
     std::size_t least = leader_.size(), most = 0;
-    for (const auto id : sessions_) {
-      least = std::min(least, held.at(id));
-      most = std::max(most, held.at(id));
+    for (const auto& [id, member] : seen_by({}).members) {
+      least = std::min(least, member.held);
+      most = std::max(most, member.held);
     }
     return {least, most};
+  }
+  std::optional<SessionId> leader(std::size_t i) const { return leader_.at("job-" + std::to_string(i)); }
+  std::size_t alone_preferred(std::uint64_t id) const {
+    return static_cast<std::size_t>(std::count_if(preferences_.begin(), preferences_.end(),
+                                                  [&](const auto& one) { return one.second.value == id; }));
+  }
+  std::size_t got_preferred(std::uint64_t id) const {
+    return static_cast<std::size_t>(std::count_if(preferences_.begin(), preferences_.end(), [&](const auto& one) {
+      return one.second.value == id && leader_.at(one.first) == one.second;
+    }));
   }
   std::size_t sessions() const { return sessions_.size(); }
   std::size_t elections() const { return leader_.size(); }
 
  private:
   std::map<std::string, std::optional<SessionId>> leader_;
-  std::set<SessionId> sessions_;
+  std::map<std::string, std::uint64_t> since_;
+  std::uint64_t tokens_{};
+  std::map<SessionId, Member> sessions_;
+  std::map<std::string, SessionId> preferences_;
 };
+
+/// What each has, in weights, and how many of it have to move from how it is now. Nobody may lead fewer.
+std::size_t least_moves(const Holdings& now, std::size_t elections) {
+  std::uint64_t weights = 0;
+  for (const auto& [id, member] : now.members) weights += member.weight;
+  std::size_t above = 0, would_stay = 0, rest = elections;
+  for (const auto& [id, member] : now.members) {
+    const auto down = elections * member.weight / weights;
+    rest -= down;
+    above += member.held > down ? member.held - down : 0;
+    would_stay += member.held > down && elections * member.weight % weights != 0;
+  }
+  return above - std::min(would_stay, rest);
+}
+
+void expect_by_weight(const Group& group) {
+  const auto seen = group.seen_by({});
+  std::uint64_t weights = 0;
+  for (const auto& [id, member] : seen.members) weights += member.weight;
+  for (const auto& [id, member] : seen.members) {
+    const auto part = group.elections() * member.weight;
+    EXPECT_LT(member.held * weights, part + weights) << id.value;
+    EXPECT_GT((member.held + 1) * weights, part) << id.value;
+  }
+}
 
 void expect_even(const Group& group) {
   const auto [least, most] = group.least_and_most();
@@ -131,12 +180,96 @@ TEST(GroupSpread, WhoeverComesAndGoesTheSharesDifferByOneAtMost) {
   }
 }
 
+TEST(GroupSpread, SharesAreInProportionToWeightsAndNoMoreMovesThanMust) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    Group group(1 + random() % 80);
+    std::set<std::uint64_t> alive;
+    for (int step = 0; step < 12; ++step) {
+      if (alive.empty() || random() % 2) {
+        const auto id = random() >> 1;
+        alive.insert(id);
+        group.join(id, {.weight = static_cast<std::uint32_t>(1 + random() % (random() % 2 ? 5 : max_weight))});
+      } else {
+        const auto it = std::next(alive.begin(), static_cast<std::ptrdiff_t>(random() % alive.size()));
+        group.die(*it);
+        alive.erase(it);
+      }
+      if (alive.empty()) continue;
+      const auto least = least_moves(group.seen_by({}), group.elections());
+      EXPECT_EQ(group.settle(), least);
+      expect_by_weight(group);
+      EXPECT_EQ(group.settle(), 0u) << "it was calm";
+      ASSERT_FALSE(testing::Test::HasFailure());
+    }
+  }
+}
+
+TEST(GroupSpread, WhoMayLeadFewerLeadsThoseAndTheOthersShareTheRest) {
+  Group group(100);
+  group.join(1, {.weight = 1, .most = 10});
+  group.join(2, {.weight = 2});
+  group.join(3, {.weight = 1});
+  group.join(4, {.weight = 1000, .most = 0});
+  group.settle();
+  const auto members = group.seen_by({}).members;
+  EXPECT_EQ(members.at({1}).held, 10u);
+  EXPECT_EQ(members.at({2}).held, 60u);
+  EXPECT_EQ(members.at({3}).held, 30u);
+  EXPECT_EQ(members.at({4}).held, 0u);
+  group.die(2);
+  group.die(3);
+  EXPECT_EQ(group.settle(), 0u);
+  EXPECT_EQ(group.seen_by({}).members.at({1}).held, 10u) << "the others stay free";
+}
+
+TEST(GroupSpread, WhatIsPreferredGoesThereAsFarAsTheShareGoesAndNothingMovesAfterwards) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    const auto elections = 1 + random() % 60, sessions = 1 + random() % 6;
+    Group group(elections);
+    for (std::uint64_t id = 1; id <= sessions; ++id)
+      group.join(id, {.weight = static_cast<std::uint32_t>(1 + random() % 4)});
+    if (random() % 2) group.settle();
+    for (std::size_t i = 0; i < elections; ++i)
+      if (random() % 2) group.prefer(i, 1 + random() % (sessions + 1));
+    if (random() % 2) group.die(sessions + 1);
+    group.settle();
+    expect_by_weight(group);
+    for (const auto& [id, member] : group.seen_by({}).members)
+      EXPECT_EQ(group.got_preferred(id.value), std::min(member.held, group.alone_preferred(id.value))) << id.value;
+    EXPECT_EQ(group.settle(), 0u);
+    ASSERT_FALSE(testing::Test::HasFailure());
+  }
+}
+
+TEST(GroupSpread, WhatWasHandedOverStaysAndAnotherOneGoesBack) {
+  Group group(10);
+  group.join(1);
+  group.join(2);
+  group.settle();
+  std::size_t i = 0;
+  while (group.leader(i) != SessionId{1}) ++i;
+  group.lead("job-" + std::to_string(i), {2});
+  EXPECT_EQ(group.settle(), 1u);
+  EXPECT_EQ(group.leader(i), SessionId{2});
+  EXPECT_EQ(group.settle(), 0u);
+}
+
 TEST(GroupSpread, AnHeirIsAnotherProcessAndOneThatHoldsLeast) {
-  Holdings seen{.own = {1}, .held = {{{1}, 0}, {{2}, 5}, {{3}, 4}, {{4}, 4}}};
+  Holdings seen{.own = {1}, .members = {{{1}, {0}}, {{2}, {5}}, {{3}, {4}}, {{4}, {4}}}};
   std::set<std::uint64_t> heirs;
   for (int i = 0; i < 100; ++i) heirs.insert(heir_of("job-" + std::to_string(i), seen)->value);
   EXPECT_EQ(heirs, (std::set<std::uint64_t>{3, 4}));
-  seen.held = {{{1}, 3}};
+  seen.members[{2}].weight = 2;
+  EXPECT_EQ(heir_of("job", seen), SessionId{2}) << "it holds least for its weight";
+  seen.members[{2}].most = 5;
+  EXPECT_NE(heir_of("job", seen), SessionId{2});
+  seen.preferences["job"] = {4};
+  EXPECT_EQ(heir_of("job", seen), SessionId{4});
+  seen.members = {{{1}, {3}}};
   EXPECT_EQ(heir_of("job", seen), std::nullopt);
 }
 

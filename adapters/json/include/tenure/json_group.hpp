@@ -5,7 +5,7 @@
 //     "store": "redis://127.0.0.1:6379",           a URL as tenure::open_many() takes it
 //     "group": "shards",                           processes with the same group contend with each other
 //     "elections": ["shard 0", "shard 1"],         each name once; [] if your program joins them
-//     "spread": { "on": true, "handovers_at_once": 64, "most": 10 },         may be missing, as each of the three
+//     "spread": { "on": true, "most": 10, "weight": 2 },  may be missing, as each of the three and "handovers_at_once"
 //     "hook_threads": 4,                           may be missing
 //     "candidate": { "name": "${HOSTNAME}" },      may be missing
 //     "timing": "balanced"                         may be missing

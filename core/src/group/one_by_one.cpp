@@ -40,17 +40,34 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> unpaired(const std::strin
   return std::pair(*a, *b);
 }
 
+/// In the same place, in 64 bytes, which every store keeps.
+std::string counts_of(const Session& session) {
+  return pair_of(std::uint64_t{session.joined} << 32 | session.most, session.names) +
+         pair_of(session.weight, session.preferences);
+}
+
+bool read_counts(const std::string& text, Session& session) {
+  if (text.size() != 64) return false;
+  const auto first = unpaired(text.substr(0, 32)), second = unpaired(text.substr(32));
+  if (!first || !second || second->first > UINT32_MAX) return false;
+  session.joined = static_cast<std::uint32_t>(first->first >> 32);
+  session.most = static_cast<std::uint32_t>(first->first);
+  session.names = first->second;
+  session.weight = static_cast<std::uint32_t>(second->first);
+  session.preferences = second->second;
+  return true;
+}
+
 Record record_of(SessionId id, const Session& session) {
   auto record = session.record;
   record.token = Token{id.value};
-  record.incarnation = pair_of(session.joined, session.names);
+  record.incarnation = counts_of(session);
   return record;
 }
 
 std::optional<Session> session_of(const Record& record) {
-  const auto counted = unpaired(record.incarnation);
-  if (!counted) return std::nullopt;
-  Session session{record, static_cast<std::uint32_t>(counted->first), counted->second};
+  Session session{.record = record};
+  if (!read_counts(record.incarnation, session)) return std::nullopt;
   session.record.token = {};
   session.record.incarnation.clear();
   session.record.released = has_ended(record);

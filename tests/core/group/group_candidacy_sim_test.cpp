@@ -200,7 +200,7 @@ class World {
     } else if (kind < 50) {
       leave(p, election);
     } else if (kind < 70) {
-      resign(p, election, upto(chance(0.3) ? 20s : 1s));
+      resign(p, election, upto(chance(0.3) ? longest_cool_down : 1s));
     } else if (kind < 73) {
       p.candidacy->stop(clock(p));
       p.stopping = true;
@@ -494,7 +494,8 @@ TEST(GroupCandidacySim, NeverTwoLeadersTokensRiseHooksComeInPairsAndEveryElectio
     EXPECT_EQ(world.violation, "") << "TENURE_SEED=" << seed;
     world.calm(alike);
     // The longest that anything may take: a lost store's term, and another one for a session that died meanwhile.
-    world.run(3 * timing.term);
+    // Before that a cool-down may have to end, for it keeps an election from the one that is preferred.
+    world.run(3 * timing.term + longest_cool_down);
     world.busiest();
     const auto moved = world.tenures;
     world.run(timing.term);

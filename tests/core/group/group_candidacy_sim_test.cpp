@@ -25,6 +25,8 @@ using test::GroupModel;
 const Timing timing{
     .term = 10s, .renew = 2s, .retry = 200ms, .margin = 450ms, .call = 3s, .drain = 3s, .clock_rate_error = 0.02};
 
+constexpr Duration longest_cool_down = 20s;
+
 class World {
  public:
   World(std::uint64_t seed, std::size_t processes, std::size_t elections, bool can_lose, bool spread)

@@ -13,12 +13,10 @@
 #include <tenure/lock_table.hpp>
 
 #include "group.hpp"
+#include "schema_text.hpp"
 #include "store.hpp"
 
 namespace tenure::postgres {
-
-extern const char schema_text[], group_schema_text[];  // sql/
-
 namespace {
 
 /// `what`: an "election" or a "group".

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace tenure::postgres {
+
+/// The files of sql/, word for word. CMake writes them.
+extern const char schema_text[], group_schema_text[];
+
+}  // namespace tenure::postgres

@@ -88,7 +88,8 @@ void GroupCandidacy::stop(Time now) {
   judge_expiry(now);
   stopping_ = true;
   claims_.clear();
-  for (auto& [election, entry] : entries_) end_voluntarily(now, election, entry, Reason::stopped, "stop() was called");
+  for (auto& [election, entry] : all_entries())
+    end_voluntarily(now, election, entry, Reason::stopped, "stop() was called");
   tick(now);
 }
 
@@ -387,7 +388,7 @@ void GroupCandidacy::absorb_allotted(Time now, std::optional<std::set<std::strin
   if (allotted_ == allotted) return;
   allotted_ = std::move(allotted);
   all_claims_stale_ = true;
-  for (auto& [election, entry] : entries_)
+  for (auto& [election, entry] : all_entries())
     if (own_ && !is_allotted(election))
       end_voluntarily(now, election, entry, Reason::handed_over, "the store has allotted it to another process");
 }
@@ -523,7 +524,7 @@ void GroupCandidacy::judge_unrenewed(Time now) {
 
 void GroupCandidacy::lose_session(Time now, Reason reason, const std::string& detail, Time done_by) {
   emit(group_effect::Withdraw{});
-  for (auto& [election, entry] : entries_) {
+  for (auto& [election, entry] : all_entries()) {
     if (!entry.tenure) cool_off(now, entry);
     if (!entry.tenure || entry.tenure->ending.over()) continue;
     if (reason == Reason::lapsed && entry.tenure->ending.draining())
@@ -756,7 +757,7 @@ void GroupCandidacy::find_claims(Time now) {
     wanted_.clear();
     claims_due_.clear();
     claims_stale_.clear();
-    for (auto& [election, entry] : entries_) judge_claim(now, election, entry);
+    for (auto& [election, entry] : all_entries()) judge(now, election, entry);
     all_claims_stale_ = false;
   }
   while (!claims_due_.empty() && claims_due_.begin()->first <= now)
@@ -765,8 +766,13 @@ void GroupCandidacy::find_claims(Time now) {
   for (const auto& election : std::exchange(claims_stale_, {})) {
     claims_.erase(election);
     wanted_.erase(election);
-    if (const auto it = entries_.find(election); it != entries_.end()) judge_claim(now, election, it->second);
+    if (const auto it = entries_.find(election); it != entries_.end()) judge(now, election, it->second);
   }
+}
+
+void GroupCandidacy::judge(Time now, const std::string& election, Entry& entry) {
+  judge_claim(now, election, entry);
+  count_for(entry, holder_of(election, entry));
 }
 
 void GroupCandidacy::judge_claim(Time now, const std::string& election, Entry& entry) {
@@ -848,6 +854,7 @@ void GroupCandidacy::cool_off(Time now, Entry& entry) {
 /// The work of an election that was left is over.
 void GroupCandidacy::forget(Entries::iterator entry) {
   emit(group_effect::Left{entry->first});
+  count_for(entry->second, std::nullopt);
   entries_.erase(entry);
 }
 

@@ -110,6 +110,8 @@ class GroupCandidacy {
   /// Who hand_over() would hand it to, if anybody.
   std::optional<SessionId> heir_named(const std::string& election, const std::string& to) const;
   bool over() const { return over_; }
+  /// At how many elections it looked one after the other so far. Tests hold that against the number of changes.
+  std::size_t looked_through() const { return looked_through_; }
 
  private:
   friend class GroupDigest;  ///< Of the tests: states that go on alike have one number.
@@ -138,9 +140,10 @@ class GroupCandidacy {
   struct Entry {
     bool joined{};
     std::optional<Tenure> tenure{};
-    Time not_before{Time::min()};      ///< No claim earlier.
-    Duration cool_down{};              ///< Begins when the lead is given back.
-    std::optional<Time> free_since{};  ///< Others may claim it, too.
+    Time not_before{Time::min()};       ///< No claim earlier.
+    Duration cool_down{};               ///< Begins when the lead is given back.
+    std::optional<Time> free_since{};   ///< Others may claim it, too.
+    std::optional<SessionId> holder{};  ///< For whom it counts in the shares.
   };
   struct Due {
     Token token{};
@@ -199,6 +202,7 @@ class GroupCandidacy {
   void give_back_unled(const std::string& election);
   void cool_off(Time now, Entry& entry);
   void find_claims(Time now);
+  void judge(Time now, const std::string& election, Entry& entry);
   void judge_claim(Time now, const std::string& election, Entry& entry);
   void watch_hook(Time now, const std::string& election, Tenure& tenure);
   void watch_later(const std::string& election, const Tenure& tenure);
@@ -210,7 +214,10 @@ class GroupCandidacy {
   void give(Time now, const std::vector<std::pair<std::string, SessionId>>& gifts);
   void give_to(Time now, const std::string& election, SessionId heir, std::string detail);
   void name_heirs(Time now);
-  Holdings holdings(Time now) const;
+  std::optional<SessionId> holder_of(const std::string& election, const Entry& entry) const;
+  void count_for(Entry& entry, std::optional<SessionId> holder);
+  std::size_t held_by(SessionId session) const;
+  Holdings holdings(Time now);
   bool takes_the_same(const Session& session) const;
   const Lead* lead_of(std::string_view election) const;
   Session own_session(Time asked);
@@ -222,6 +229,11 @@ class GroupCandidacy {
     return d - Duration(static_cast<Clock::rep>(draw_() % std::uint64_t(d.count() / 2 + 1)));
   }
   void report(Error error, const std::string& election = {});
+  /// For what looks at every election. No fact does that for one change.
+  Entries& all_entries() {
+    looked_through_ += entries_.size();
+    return entries_;
+  }
   void forget(Entries::iterator entry);
   void emit(GroupEffect effect) { effects_.push_back(std::move(effect)); }
 
@@ -245,9 +257,10 @@ class GroupCandidacy {
   std::optional<std::set<std::string>> allotted_;  ///< To us, by a store that allots.
 
   Entries entries_;
+  std::size_t looked_through_{};
   Spread spread_;
   std::set<std::string, std::less<>> wanted_;  ///< Of claims_, what is ours to claim by the spread.
-  std::map<SessionId, Member> members_;        ///< As of the last plan.
+  std::map<SessionId, std::size_t> held_;      ///< How many entries have this holder. None has zero.
   bool plan_stale_{true};
   Time plan_again_{Time::max()};    ///< Without any news.
   Time planned_{Time::min()};       ///< When it was done last.

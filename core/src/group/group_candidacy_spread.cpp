@@ -50,7 +50,6 @@ void GroupCandidacy::plan(Time now) {
     return;
   }
   const auto seen = holdings(now);
-  members_ = seen.members;
   const auto part = allot(seen);
   for (const auto& election : part.claims)
     if (claims_.contains(election)) want(election);
@@ -82,6 +81,7 @@ void GroupCandidacy::give_to(Time now, const std::string& election, SessionId he
   auto& entry = entries_.find(election)->second;
   if (!entry.tenure || !entry.tenure->ending.leading()) return;
   entry.tenure->heir = heir;
+  claims_stale_.push_back(election);
   ++gifts_running_;
   end_voluntarily(now, election, entry, Reason::handed_over, std::move(detail));
 }
@@ -108,17 +108,16 @@ void GroupCandidacy::hand_over(Time now, const std::string& election, const std:
   tick(now);
 }
 
-/// Whatever we give back goes to somebody, and not all of it to the same one. An heir is a hint, so what they held at
-/// the last plan is good enough: to count it anew would look at every election.
+/// Whatever we give back goes to somebody, and not all of it to the same one.
 void GroupCandidacy::name_heirs(Time now) {
   if (to_release_.empty() || alone()) return;
   Holdings seen{.own = own_->id, .preferences = agreed_preferences(now)};
   for (const auto& [id, rival] : rivals_.all())
-    if (takes_the_same(rival.session)) seen.members[id] = member_of(rival.session, members_[id].held);
+    if (takes_the_same(rival.session)) seen.members[id] = member_of(rival.session, held_by(id));
   for (auto& [election, due] : to_release_) {
     if (due.heir) continue;
     due.heir = heir_of(election, seen);
-    if (due.heir) ++seen.members[*due.heir].held, ++members_[*due.heir].held;
+    if (due.heir) ++seen.members[*due.heir].held, claims_stale_.push_back(election);
   }
 }
 
@@ -151,34 +150,42 @@ std::map<std::string, SessionId> GroupCandidacy::agreed_preferences(Time now) co
   return out;
 }
 
-Holdings GroupCandidacy::holdings(Time now) const {
-  Holdings out{.own = own_->id, .preferences = agreed_preferences(now)};
-  out.members[own_->id] = {0, spread_.weight, spread_.most};
+/// Whose it is, or will be if nothing comes between.
+std::optional<SessionId> GroupCandidacy::holder_of(const std::string& election, const Entry& entry) const {
+  if (!own_ || !entry.joined) return std::nullopt;
+  if (entry.tenure) return entry.tenure->heir.value_or(own_->id);
+  if (const auto due = to_release_.find(election); due != to_release_.end()) return due->second.heir.value_or(own_->id);
+  if (claims_.contains(election)) return std::nullopt;
+  const auto* lead = lead_of(election);
+  if (!lead) return std::nullopt;
+  return lead->released ? lead->heir : std::optional(lead->session);
+}
+
+/// The numbers are kept with each change, so that a plan need not look at every election.
+void GroupCandidacy::count_for(Entry& entry, std::optional<SessionId> holder) {
+  if (entry.holder == holder) return;
+  if (entry.holder && --held_.at(*entry.holder) == 0) held_.erase(*entry.holder);
+  if (holder) ++held_[*holder];
+  entry.holder = holder;
+}
+
+std::size_t GroupCandidacy::held_by(SessionId session) const {
+  const auto it = held_.find(session);
+  return it == held_.end() ? 0 : it->second;
+}
+
+Holdings GroupCandidacy::holdings(Time now) {
+  Holdings out{.own = own_->id, .free = {claims_.begin(), claims_.end()}, .preferences = agreed_preferences(now)};
+  out.members[own_->id] = {held_by(own_->id), spread_.weight, spread_.most};
   for (const auto& [id, rival] : rivals_.all())
-    if (takes_the_same(rival.session)) out.members[id] = member_of(rival.session, 0);
-  const auto holds = [&](SessionId id, const std::string& election) {
-    const auto it = out.members.find(id);
-    if (it == out.members.end()) return;
-    ++it->second.held;
+    if (takes_the_same(rival.session)) out.members[id] = member_of(rival.session, held_by(id));
+  out.waiting = joined_ - claims_.size();
+  for (const auto& [id, held] : held_) out.waiting -= held;
+  if (!may_move(out)) return out;
+  for (const auto& [election, entry] : all_entries()) {
+    if (!entry.holder || !out.members.contains(*entry.holder)) continue;
     const auto* lead = lead_of(election);
-    out.led.push_back({election, id, lead ? lead->token : Token{}});
-  };
-  for (const auto& [election, entry] : entries_) {
-    if (!entry.joined) continue;
-    const auto* lead = lead_of(election);
-    const auto due = to_release_.find(election);
-    if (entry.tenure)
-      holds(entry.tenure->heir.value_or(own_->id), election);
-    else if (due != to_release_.end())
-      holds(due->second.heir.value_or(own_->id), election);
-    else if (claims_.contains(election))
-      out.free.push_back(election);
-    else if (lead && lead->released && lead->heir)
-      holds(*lead->heir, election);
-    else if (lead && !lead->released)
-      holds(lead->session, election);
-    else
-      ++out.waiting;
+    out.led.push_back({election, *entry.holder, lead ? lead->token : Token{}});
   }
   return out;
 }

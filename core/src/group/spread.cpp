@@ -119,6 +119,11 @@ void place_preferred(const Holdings& seen, Shares& shares, std::vector<Item>& it
     }
 }
 
+/// Nobody asks which ones. So this takes no longer the more are led.
+void keep_by_number(Shares& shares) {
+  for (auto& share : shares) share.room -= std::min(share.room, share.member.held);
+}
+
 /// The newest tenures stay: so does what was just handed over.
 void keep_newest(std::vector<Item>& items) {
   std::vector<Item*> led;
@@ -140,7 +145,10 @@ Allotment allot(const Holdings& seen) {
   auto shares = shares_of(seen);
   auto items = items_of(seen, shares);
   place_preferred(seen, shares, items);
-  keep_newest(items);
+  if (seen.led.empty())
+    keep_by_number(shares);
+  else
+    keep_newest(items);
   Allotment out;
   for (const bool free : {true, false})
     for (auto& item : items) {
@@ -151,6 +159,13 @@ Allotment allot(const Holdings& seen) {
       if (!free && item.holder->session == seen.own) out.gifts.emplace_back(*item.election, item.to->session);
     }
   return out;
+}
+
+bool may_move(const Holdings& seen) {
+  if (!seen.preferences.empty()) return true;
+  auto shares = shares_of(seen);
+  const auto* own = share_of(seen.own, shares);
+  return own && own->member.held > own->share;
 }
 
 std::optional<SessionId> heir_of(const std::string& election, const Holdings& seen) {

@@ -38,7 +38,7 @@ struct Holdings {
   std::map<SessionId, Member> members{};
   std::vector<std::string> free{};
   std::size_t waiting{};                           ///< So many more will be free soon.
-  std::vector<Led> led{};                          ///< Only by members.
+  std::vector<Led> led{};                          ///< Only by members. May be left out unless some may_move().
   std::map<std::string, SessionId> preferences{};  ///< Which member is to lead which election, if its share has room.
 };
 
@@ -54,6 +54,9 @@ struct Allotment {
 /// Of the others it keeps the newest tenures. What it holds above its share, and what is free, goes to the session with
 /// the highest score among those below their share.
 Allotment allot(const Holdings& seen);
+
+/// Whether we may have to hand something over. If not, allot() needs only the numbers of what is led.
+bool may_move(const Holdings& seen);
 
 /// Who is to lead it next: the session that is preferred; otherwise the one with the highest score among those that
 /// hold least for their weight. Nobody if we are alone.

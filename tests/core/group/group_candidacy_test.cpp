@@ -1322,5 +1322,63 @@ TEST(GroupCandidacy, AtRestItAsksOncePerRenewalHoweverManyElections) {
   }
 }
 
+// ---- the work of one fact ----
+
+/// Two processes that share elections. Each call is answered at once.
+struct SharingPair {
+  explicit SharingPair(std::size_t elections) {
+    for (auto* each : {&a, &b}) {
+      for (const auto& election : names(elections)) each->join(election);
+      each->start();
+    }
+    pass(5 * group_timing.renew);
+  }
+  void pass(Clock::Duration by) {
+    for (const auto to = stage.now + by; stage.now < to && !testing::Test::HasFatalFailure(); stage.pass(10ms))
+      for (auto* each : {&a, &b}) {
+        each->tick();
+        each->settle();
+        if (each->asks<ask::Await>() && stage.now >= each->asked->by) each->push();
+        for (const auto& election : ends_of(*each)) each->ousting_returned(election);
+      }
+  }
+  std::vector<std::string> ends_of(const GroupScene& scene) {
+    std::vector<std::string> ends;
+    for (auto& seen = seen_[&scene]; seen < scene.history.size(); ++seen)
+      if (const auto* end = std::get_if<group_effect::End>(&scene.history[seen])) ends.push_back(end->election);
+    return ends;
+  }
+
+  GroupStage stage{};
+  GroupScene a{stage, 100, Spread{}}, b{stage, 900, Spread{}};
+
+ private:
+  std::map<const GroupScene*, std::size_t> seen_{};
+};
+
+TEST(GroupCandidacy, NeitherARenewalNorAHandOverLooksThroughAllElections) {
+  SharingPair pair(301);
+  auto& from = pair.a.led.size() > pair.b.led.size() ? pair.a : pair.b;
+  auto& to = &from == &pair.a ? pair.b : pair.a;
+  ASSERT_EQ(from.led.size(), 151u);
+  ASSERT_EQ(to.led.size(), 150u);
+  const auto before_from = from.candidacy.looked_through(), before_to = to.candidacy.looked_through();
+  const auto election = from.led.begin()->first;
+  from.resign(election, 30ms);
+  from.ousting_returned(election);
+  ASSERT_EQ(from.commit().releases.size(), 1u);
+  const auto release = from.commit().releases.front();
+  from.answer();
+  EXPECT_EQ(release.heir, to.session);
+  to.push(release);
+  ASSERT_EQ(to.commit().claims.size(), 1u);
+  to.answer();
+  EXPECT_TRUE(to.leads(election));
+  pair.pass(3 * group_timing.renew);
+  EXPECT_EQ(to.led.size(), 151u);
+  EXPECT_EQ(from.candidacy.looked_through(), before_from);
+  EXPECT_EQ(to.candidacy.looked_through(), before_to);
+}
+
 }  // namespace
 }  // namespace tenure

@@ -110,6 +110,16 @@ class GroupDigest {
     }
   }
 
+  /// They are kept with each change. What is to be judged anew is not yet among them.
+  void holders(const GroupCandidacy& c) {
+    std::map<SessionId, std::size_t> held;
+    for (const auto& [election, entry] : c.entries_)
+      if (entry.holder) ++held[*entry.holder];
+    EXPECT_EQ(c.held_, held);
+    if (c.over_ || c.stopping_ || !c.started_ || !c.claims_stale_.empty() || c.all_claims_stale_) return;
+    for (const auto& [election, entry] : c.entries_) EXPECT_EQ(entry.holder, c.holder_of(election, entry)) << election;
+  }
+
   void process(const GroupCandidacy& c) {
     plain(c.pending_.has_value());
     if (c.pending_) question(c.pending_->question), plain(c.pending_->interrupted);
@@ -142,8 +152,7 @@ class GroupDigest {
     plain(c.claims_due_.size());
     for (const auto& election : c.wanted_) text(election);
     plain(c.wanted_.size());
-    for (const auto& [session_id, member] : c.members_) id(session_id), plain(member.held);
-    plain(c.members_.size());
+    holders(c);
     plain(c.plan_stale_);
     time(c.planned_, explored.term);
     time(c.plan_again_);

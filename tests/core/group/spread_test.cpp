@@ -273,5 +273,36 @@ TEST(GroupSpread, AnHeirIsAnotherProcessAndOneThatHoldsLeast) {
   EXPECT_EQ(heir_of("job", seen), std::nullopt);
 }
 
+TEST(GroupSpread, WhoLeadsWhatIsAskedOnlyIfSomethingMayMove) {
+  std::mt19937_64 random(5);
+  int left_out = 0, moved = 0;
+  for (int round = 0; round < 200; ++round) {
+    Group group(1 + random() % 60);
+    std::uint64_t next = 1;
+    for (int change = 0; change < 6; ++change) {
+      if (next < 3 || random() % 3 != 0)
+        group.join(next++, {.weight = static_cast<std::uint32_t>(1 + random() % 3), .most = 5 + random() % 60});
+      else
+        group.die(1 + random() % (next - 1));
+      if (random() % 4 == 0) group.prefer(random() % group.elections(), 1 + random() % next);
+      for (std::uint64_t id = 1; id < next; ++id) {
+        auto seen = group.seen_by(SessionId{id});
+        if (!seen.members.contains(SessionId{id})) continue;
+        const auto all = allot(seen);
+        if (may_move(seen)) {
+          moved += !all.gifts.empty();
+          continue;
+        }
+        EXPECT_TRUE(all.gifts.empty());
+        left_out += !std::exchange(seen.led, {}).empty();
+        EXPECT_EQ(allot(seen).claims, all.claims);
+      }
+      group.settle();
+    }
+  }
+  EXPECT_GT(left_out, 100);
+  EXPECT_GT(moved, 100);
+}
+
 }  // namespace
 }  // namespace tenure

@@ -757,6 +757,7 @@ void GroupCandidacy::find_claims(Time now) {
     wanted_.clear();
     claims_due_.clear();
     claims_stale_.clear();
+    gifts_.clear();
     for (auto& [election, entry] : all_entries()) judge(now, election, entry);
     all_claims_stale_ = false;
   }

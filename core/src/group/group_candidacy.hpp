@@ -4,6 +4,7 @@
 // README.md beside it has the rules, by number.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -211,13 +212,14 @@ class GroupCandidacy {
   bool alone() const;
   void plan(Time now);
   void want(const std::string& election);
-  void give(Time now, const std::vector<std::pair<std::string, SessionId>>& gifts);
+  void give(Time now, Holdings seen, std::size_t excess, std::map<SessionId, std::size_t> room);
   void give_to(Time now, const std::string& election, SessionId heir, std::string detail);
   void name_heirs(Time now);
   std::optional<SessionId> holder_of(const std::string& election, const Entry& entry) const;
   void count_for(Entry& entry, std::optional<SessionId> holder);
   std::size_t held_by(SessionId session) const;
-  Holdings holdings(Time now);
+  Holdings numbers(Time now) const;
+  void tell_led(Holdings& seen);
   bool takes_the_same(const Session& session) const;
   const Lead* lead_of(std::string_view election) const;
   Session own_session(Time asked);
@@ -267,6 +269,7 @@ class GroupCandidacy {
   Time gather_until_{Time::min()};  ///< Before that, others may still come that were started together with us.
   Time settled_from_{Time::min()};  ///< Before that, sessions came or went: nothing is handed over.
   std::size_t gifts_running_{};     ///< Tenures that end because we hand them over.
+  std::deque<std::pair<std::string, SessionId>> gifts_;  ///< Those to come, as long as nobody comes or goes.
   std::uint32_t joined_{};
   std::uint64_t names_{};
   std::map<std::string, std::string, std::less<>> preferred_;  ///< By election, the holder.

@@ -42,6 +42,7 @@ void GroupCandidacy::plan(Time now) {
   planned_ = now;
   plan_again_ = Time::max();
   if (alone()) {
+    gifts_.clear();
     for (const auto& election : claims_) want(election);
     return;
   }
@@ -49,10 +50,10 @@ void GroupCandidacy::plan(Time now) {
     plan_again_ = gather_until_;
     return;
   }
-  const auto seen = holdings(now);
+  auto seen = numbers(now);
+  if (!seen.preferences.empty()) tell_led(seen);
   const auto part = allot(seen);
-  for (const auto& election : part.claims)
-    if (claims_.contains(election)) want(election);
+  for (const auto& election : part.claims) want(election);
   // Whose part it is may not know of it, or may be in trouble. So nothing stays free for long.
   for (const auto& election : claims_) {
     const auto due = *entries_.find(election)->second.free_since + timing_.renew + timing_.retry;
@@ -61,16 +62,29 @@ void GroupCandidacy::plan(Time now) {
     else if (!wanted_.contains(election))
       plan_again_ = std::min(plan_again_, due);
   }
-  if (part.gifts.empty()) return;
-  if (now >= settled_from_)
-    give(now, part.gifts);
-  else
+  if (part.excess == 0 || !seen.preferences.empty()) gifts_.assign(part.gifts.begin(), part.gifts.end());
+  if (part.excess == 0) return;
+  if (now < settled_from_)
     plan_again_ = std::min(plan_again_, settled_from_);
+  else
+    give(now, std::move(seen), part.excess, part.room);
 }
 
-void GroupCandidacy::give(Time now, const std::vector<std::pair<std::string, SessionId>>& gifts) {
-  for (const auto& [election, heir] : gifts) {
-    if (gifts_running_ >= spread_.handovers_at_once) return;
+/// What was found once stands for as long as the numbers bear it out: to find it looks at every election.
+void GroupCandidacy::give(Time now, Holdings seen, std::size_t excess, std::map<SessionId, std::size_t> room) {
+  if (gifts_running_ < spread_.handovers_at_once && gifts_.empty()) {
+    tell_led(seen);
+    const auto gifts = allot(seen).gifts;
+    gifts_.assign(gifts.begin(), gifts.end());
+  }
+  while (!gifts_.empty() && gifts_running_ < spread_.handovers_at_once) {
+    const auto [election, heir] = std::move(gifts_.front());
+    gifts_.pop_front();
+    if (seen.preferences.empty() && (excess-- == 0 || room[heir]-- == 0)) {
+      gifts_.clear();
+      plan_stale_ = true;
+      return;
+    }
     const auto* rival = rivals_.find(heir);
     give_to(now, election, heir,
             "to " + (rival ? rival->session.record.holder : std::string("another process")) + ", whose share it is");
@@ -78,12 +92,12 @@ void GroupCandidacy::give(Time now, const std::vector<std::pair<std::string, Ses
 }
 
 void GroupCandidacy::give_to(Time now, const std::string& election, SessionId heir, std::string detail) {
-  auto& entry = entries_.find(election)->second;
-  if (!entry.tenure || !entry.tenure->ending.leading()) return;
-  entry.tenure->heir = heir;
+  const auto it = entries_.find(election);
+  if (it == entries_.end() || !it->second.tenure || !it->second.tenure->ending.leading()) return;
+  it->second.tenure->heir = heir;
   claims_stale_.push_back(election);
   ++gifts_running_;
-  end_voluntarily(now, election, entry, Reason::handed_over, std::move(detail));
+  end_voluntarily(now, election, it->second, Reason::handed_over, std::move(detail));
 }
 
 /// To whom, if it can be. Of several processes of this name the one that was renewed last.
@@ -174,20 +188,23 @@ std::size_t GroupCandidacy::held_by(SessionId session) const {
   return it == held_.end() ? 0 : it->second;
 }
 
-Holdings GroupCandidacy::holdings(Time now) {
+/// Of each member, and what is free.
+Holdings GroupCandidacy::numbers(Time now) const {
   Holdings out{.own = own_->id, .free = {claims_.begin(), claims_.end()}, .preferences = agreed_preferences(now)};
   out.members[own_->id] = {held_by(own_->id), spread_.weight, spread_.most};
   for (const auto& [id, rival] : rivals_.all())
     if (takes_the_same(rival.session)) out.members[id] = member_of(rival.session, held_by(id));
   out.waiting = joined_ - claims_.size();
   for (const auto& [id, held] : held_) out.waiting -= held;
-  if (!may_move(out)) return out;
-  for (const auto& [election, entry] : all_entries()) {
-    if (!entry.holder || !out.members.contains(*entry.holder)) continue;
-    const auto* lead = lead_of(election);
-    out.led.push_back({election, *entry.holder, lead ? lead->token : Token{}});
-  }
   return out;
+}
+
+void GroupCandidacy::tell_led(Holdings& seen) {
+  for (const auto& [election, entry] : all_entries()) {
+    if (!entry.holder || !seen.members.contains(*entry.holder)) continue;
+    const auto* lead = lead_of(election);
+    seen.led.push_back({election, *entry.holder, lead ? lead->token : Token{}});
+  }
 }
 
 }  // namespace tenure

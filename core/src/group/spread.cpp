@@ -150,22 +150,21 @@ Allotment allot(const Holdings& seen) {
   else
     keep_newest(items);
   Allotment out;
-  for (const bool free : {true, false})
-    for (auto& item : items) {
-      if (free != !item.holder) continue;
-      if (!item.to && (item.to = taker_of(item.hash, shares))) --item.to->room;
-      if (!item.to || item.to == item.holder) continue;
-      if (free && item.to->session == seen.own) out.claims.push_back(*item.election);
-      if (!free && item.holder->session == seen.own) out.gifts.emplace_back(*item.election, item.to->session);
-    }
+  const auto place = [&](Item& item) {
+    if (!item.to && (item.to = taker_of(item.hash, shares))) --item.to->room;
+    return item.to && item.to != item.holder;
+  };
+  for (auto& item : items)
+    if (!item.holder && place(item) && item.to->session == seen.own) out.claims.push_back(*item.election);
+  for (const auto& share : shares) {
+    out.room[share.session] = share.room;
+    if (share.session == seen.own) out.excess = share.member.held - std::min(share.member.held, share.share);
+  }
+  for (auto& item : items)
+    if (item.holder && place(item) && item.holder->session == seen.own)
+      out.gifts.emplace_back(*item.election, item.to->session);
+  if (!seen.led.empty()) out.excess = out.gifts.size();
   return out;
-}
-
-bool may_move(const Holdings& seen) {
-  if (!seen.preferences.empty()) return true;
-  auto shares = shares_of(seen);
-  const auto* own = share_of(seen.own, shares);
-  return own && own->member.held > own->share;
 }
 
 std::optional<SessionId> heir_of(const std::string& election, const Holdings& seen) {

@@ -38,13 +38,16 @@ struct Holdings {
   std::map<SessionId, Member> members{};
   std::vector<std::string> free{};
   std::size_t waiting{};                           ///< So many more will be free soon.
-  std::vector<Led> led{};                          ///< Only by members. May be left out unless some may_move().
+  std::vector<Led> led{};                          ///< Only by members. Left out: gifts are not asked for.
   std::map<std::string, SessionId> preferences{};  ///< Which member is to lead which election, if its share has room.
+                                                   ///< REQUIRES: `led` is not left out.
 };
 
 struct Allotment {
   std::vector<std::string> claims{};                       ///< Free ones that are ours to claim.
   std::vector<std::pair<std::string, SessionId>> gifts{};  ///< Those that we hand over, and to whom.
+  std::size_t excess{};                                    ///< How many these are, though `led` be left out.
+  std::map<SessionId, std::size_t> room{};                 ///< How many more each is to lead, without its claims.
 };
 
 /// A share is a session's part by weight, rounded up for some: first for those that hold more than it rounded down, so
@@ -54,9 +57,6 @@ struct Allotment {
 /// Of the others it keeps the newest tenures. What it holds above its share, and what is free, goes to the session with
 /// the highest score among those below their share.
 Allotment allot(const Holdings& seen);
-
-/// Whether we may have to hand something over. If not, allot() needs only the numbers of what is led.
-bool may_move(const Holdings& seen);
 
 /// Who is to lead it next: the session that is preferred; otherwise the one with the highest score among those that
 /// hold least for their weight. Nobody if we are alone.

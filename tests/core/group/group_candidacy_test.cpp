@@ -1326,10 +1326,11 @@ TEST(GroupCandidacy, AtRestItAsksOncePerRenewalHoweverManyElections) {
 
 /// Two processes that share elections. Each call is answered at once.
 struct SharingPair {
-  explicit SharingPair(std::size_t elections) {
+  SharingPair(std::size_t elections, Clock::Duration b_comes_after) {
     for (auto* each : {&a, &b}) {
       for (const auto& election : names(elections)) each->join(election);
       each->start();
+      pass(b_comes_after);
     }
     pass(5 * group_timing.renew);
   }
@@ -1350,14 +1351,14 @@ struct SharingPair {
   }
 
   GroupStage stage{};
-  GroupScene a{stage, 100, Spread{}}, b{stage, 900, Spread{}};
+  GroupScene a{stage, 100, Spread{.handovers_at_once = 4}}, b{stage, 900, Spread{.handovers_at_once = 4}};
 
  private:
   std::map<const GroupScene*, std::size_t> seen_{};
 };
 
 TEST(GroupCandidacy, NeitherARenewalNorAHandOverLooksThroughAllElections) {
-  SharingPair pair(301);
+  SharingPair pair(301, 0s);
   auto& from = pair.a.led.size() > pair.b.led.size() ? pair.a : pair.b;
   auto& to = &from == &pair.a ? pair.b : pair.a;
   ASSERT_EQ(from.led.size(), 151u);
@@ -1378,6 +1379,14 @@ TEST(GroupCandidacy, NeitherARenewalNorAHandOverLooksThroughAllElections) {
   EXPECT_EQ(to.led.size(), 151u);
   EXPECT_EQ(from.candidacy.looked_through(), before_from);
   EXPECT_EQ(to.candidacy.looked_through(), before_to);
+}
+
+TEST(GroupCandidacy, WhatIsHandedOverAFewAtATimeIsFoundOnce) {
+  SharingPair pair(300, 5 * group_timing.renew);
+  EXPECT_EQ(pair.a.led.size(), 150u);
+  EXPECT_EQ(pair.b.led.size(), 150u);
+  EXPECT_EQ(pair.a.count<group_effect::End>(), 150u);
+  EXPECT_LE(pair.a.candidacy.looked_through() / 300, 8u);
 }
 
 }  // namespace

@@ -153,6 +153,8 @@ class GroupDigest {
     for (const auto& election : c.wanted_) text(election);
     plain(c.wanted_.size());
     holders(c);
+    for (const auto& [election, heir] : c.gifts_) text(election), id(heir);
+    plain(c.gifts_.size());
     plain(c.plan_stale_);
     time(c.planned_, explored.term);
     time(c.plan_again_);

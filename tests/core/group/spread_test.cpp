@@ -273,7 +273,7 @@ TEST(GroupSpread, AnHeirIsAnotherProcessAndOneThatHoldsLeast) {
   EXPECT_EQ(heir_of("job", seen), std::nullopt);
 }
 
-TEST(GroupSpread, WhoLeadsWhatIsAskedOnlyIfSomethingMayMove) {
+TEST(GroupSpread, NumbersAloneSayWhatIsClaimedAndHowManyAreHandedOver) {
   std::mt19937_64 random(5);
   int left_out = 0, moved = 0;
   for (int round = 0; round < 200; ++round) {
@@ -284,18 +284,18 @@ TEST(GroupSpread, WhoLeadsWhatIsAskedOnlyIfSomethingMayMove) {
         group.join(next++, {.weight = static_cast<std::uint32_t>(1 + random() % 3), .most = 5 + random() % 60});
       else
         group.die(1 + random() % (next - 1));
-      if (random() % 4 == 0) group.prefer(random() % group.elections(), 1 + random() % next);
       for (std::uint64_t id = 1; id < next; ++id) {
         auto seen = group.seen_by(SessionId{id});
         if (!seen.members.contains(SessionId{id})) continue;
         const auto all = allot(seen);
-        if (may_move(seen)) {
-          moved += !all.gifts.empty();
-          continue;
-        }
-        EXPECT_TRUE(all.gifts.empty());
+        if (!seen.preferences.empty()) continue;
+        moved += !all.gifts.empty();
         left_out += !std::exchange(seen.led, {}).empty();
-        EXPECT_EQ(allot(seen).claims, all.claims);
+        const auto by_number = allot(seen);
+        EXPECT_EQ(by_number.claims, all.claims);
+        EXPECT_EQ(by_number.room, all.room);
+        EXPECT_EQ(by_number.excess, all.gifts.size());
+        EXPECT_EQ(all.excess, all.gifts.size());
       }
       group.settle();
     }

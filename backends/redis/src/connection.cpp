@@ -30,6 +30,9 @@ std::string_view info_field(std::string_view info, std::string_view name) {
   return info.substr(begin, info.find_first_of("\r\n", begin) - begin);
 }
 
+/// Whether it is a message of a channel.
+bool pushed(const Reply& reply) { return reply.list.size() == 3 && reply.list[0].text == "message"; }
+
 }  // namespace
 
 Error Connection::explained(const Reply& reply) const { return redis::explained(reply, options_, wire_->name()); }
@@ -40,6 +43,12 @@ void Connection::drop() {
   ready_ = subscribed_ = asking_ = false;
   to_.reset();
   ++seed_;
+}
+
+/// A question that is over leaves the connection as it is.
+Error Connection::lost(Error error) {
+  if (error.fault != Fault::timed_out) drop();
+  return error;
 }
 
 // ---- finding the server ----
@@ -101,6 +110,7 @@ std::optional<Error> Connection::shake_hands(CallThread::Attempt& attempt) {
   auto error = redis::shake_hands(*wire_, steps);
   attempt.round_trip(boot_clock().now() - asked);
   ready_ = !error;
+  if (ready_) wire_->unblock();
   return error;
 }
 
@@ -138,19 +148,24 @@ bool Connection::stands() {
 }
 
 bool Connection::stale() const {
-  if (use_ == Use::notices) return false;
+  if (use_ == Use::notices || wire_->owed() > 0) return false;
   pollfd readable{wire_->descriptor(), POLLIN, 0};
   return ::poll(&readable, 1, 0) != 0;  // nothing was asked, so that there is no answer but the stream's end
 }
 
+bool Connection::settle(Exchange& exchange) {
+  while (ready_ && wire_->owed() > 0) {
+    const auto late = wire_->receive(exchange);
+    if (!late && lost(late.error()).fault == Fault::timed_out) return false;
+  }
+  return true;
+}
+
 // ---- asking it ----
 
-Result<std::optional<Reply>> Connection::run(const Call& call, bool follow) {
-  auto answer = send(call);
-  if (!answer) {
-    drop();
-    return std::move(answer).error();
-  }
+Result<std::optional<Reply>> Connection::run(const Call& call, bool follow, const Exchange& exchange) {
+  auto answer = send(call, exchange);
+  if (!answer) return lost(std::move(answer).error());
   auto& reply = *answer;
   if (!reply.is_error()) return std::move(reply);
   const auto onward = redirection(reply, at_.host);
@@ -162,14 +177,14 @@ Result<std::optional<Reply>> Connection::run(const Call& call, bool follow) {
   return std::nullopt;
 }
 
-Result<Reply> Connection::send(const Call& call) {
+Result<Reply> Connection::send(const Call& call, const Exchange& exchange) {
   Command command{"EVALSHA", std::string(call.script->sha1), std::to_string(call.keys.size())};
   command.insert(command.end(), call.keys.begin(), call.keys.end());
   command.insert(command.end(), call.arguments.begin(), call.arguments.end());
   const auto ask = [&]() -> Result<Reply> {
     if (asking_)
-      if (auto asked = wire_->ask({"ASKING"}); !asked) return asked;
-    return wire_->ask(command);
+      if (auto asked = wire_->ask({"ASKING"}, exchange); !asked) return asked;
+    return wire_->ask(command, exchange);
   };
   auto answer = ask();
   if (!answer || !answer->is_error() || code_of(answer->text) != "NOSCRIPT") return answer;
@@ -178,15 +193,13 @@ Result<Reply> Connection::send(const Call& call) {
   return ask();
 }
 
-std::optional<Error> Connection::await_replicas(Clock::Time until) {
+std::optional<Error> Connection::await_replicas(Clock::Time until, const Exchange& exchange) {
   const auto left = until - boot_clock().now();
   const auto patience =
       std::max(duration_cast<milliseconds>(std::max(left - wait_precision, left / 2)), milliseconds(1));
-  const auto answer = wire_->ask({"WAIT", std::to_string(options_.replicas), std::to_string(patience.count())});
-  if (!answer) {
-    drop();
-    return answer.error();
-  }
+  const Command wait{"WAIT", std::to_string(options_.replicas), std::to_string(patience.count())};
+  const auto answer = wire_->ask(wait, exchange);
+  if (!answer) return lost(answer.error());
   const auto& reply = *answer;
   if (reply.is_error()) return explained(reply);
   if (reply.kind == Reply::Kind::integer && reply.integer >= options_.replicas) return std::nullopt;
@@ -196,31 +209,25 @@ std::optional<Error> Connection::await_replicas(Clock::Time until) {
   return error;
 }
 
-std::optional<Error> Connection::subscribe(const std::string& channel) {
-  const auto answer = wire_->ask({"SUBSCRIBE", channel});
+std::optional<Error> Connection::subscribe(const std::string& channel, const Exchange& exchange) {
+  auto answer = wire_->ask({"SUBSCRIBE", channel}, exchange);
+  while (answer && pushed(*answer)) answer = wire_->receive(exchange);  // By a SUBSCRIBE whose exchange was over.
   if (answer && answer->kind == Reply::Kind::list) {
     subscribed_ = true;
     return std::nullopt;
   }
-  auto error = !answer              ? answer.error()
-               : answer->is_error() ? explained(*answer)
-                                    : wire_->broken("it gave an unexpected answer to SUBSCRIBE");
+  if (!answer) return lost(answer.error());
+  auto error = answer->is_error() ? explained(*answer) : wire_->broken("it gave an unexpected answer to SUBSCRIBE");
   drop();
   return error;
 }
 
-Result<std::optional<std::string>> Connection::next_message(CallThread::Socket& socket) {
-  for (;;) {
-    auto come = wire_->next();
-    if (come) {
-      if (auto& reply = *come) return reply->list.size() == 3 ? reply->list[2].text : std::string();
-      if (!socket.wait()) return std::nullopt;
-    }
-    auto error = come ? wire_->fill() : std::move(come).error();
-    if (!error) continue;
-    drop();
-    return *error;
-  }
+Result<std::optional<std::string>> Connection::next_message(const Exchange& exchange) {
+  const auto come = wire_->receive(exchange);
+  if (come) return pushed(*come) ? come->list[2].text : std::string();
+  auto error = lost(come.error());
+  if (error.fault == Fault::timed_out) return std::nullopt;
+  return error;
 }
 
 }  // namespace tenure::redis

@@ -9,6 +9,7 @@
 
 #include <tenure/conditional_store.hpp>
 #include <tenure/kit/call_thread.hpp>
+#include <tenure/kit/exchange.hpp>
 
 #include "script.hpp"
 #include "wire.hpp"
@@ -22,7 +23,7 @@ struct Call {
   std::vector<std::string> arguments{};
 };
 
-/// REQUIRES: used on one CallThread.
+/// REQUIRES: used by one CallThread's exchanges.
 class Connection final : public CallThread::Connection {
  public:
   enum class Use { commands, notices };
@@ -42,20 +43,21 @@ class Connection final : public CallThread::Connection {
 
   std::optional<Error> connect(CallThread::Attempt& attempt) override;
   bool stands() override;
+  bool settle(Exchange& exchange) override;
 
   /// What the script returned. An error that the server answers is an error here, and so is a redirection unless we
   /// `follow` it. Nothing: another server has the record, and the next call goes there.
-  Result<std::optional<Reply>> run(const Call& call, bool follow);
+  Result<std::optional<Reply>> run(const Call& call, bool follow, const Exchange& exchange);
 
   /// Whether as many replicas as the options demand have what was written on this connection.
-  std::optional<Error> await_replicas(Clock::Time until);
+  std::optional<Error> await_replicas(Clock::Time until, const Exchange& exchange);
 
   /// Listens to the channel from now on.
-  std::optional<Error> subscribe(const std::string& channel);
+  std::optional<Error> subscribe(const std::string& channel, const Exchange& exchange);
   bool subscribed() const { return subscribed_; }
 
-  /// Returns the next message, or nothing if its call is to return. An error ends the subscription.
-  Result<std::optional<std::string>> next_message(CallThread::Socket& socket);
+  /// Returns the next message, or nothing if the exchange is over. An error ends the subscription.
+  Result<std::optional<std::string>> next_message(const Exchange& exchange);
 
   /// Returns once what people should hear of. REQUIRES: nothing runs on the thread.
   std::optional<std::string> take_warning() { return std::exchange(warning_, std::nullopt); }
@@ -70,8 +72,9 @@ class Connection final : public CallThread::Connection {
   std::optional<Error> check_memory(const Reply& reply);
   bool stale() const;
   void drop();
+  Error lost(Error error);
 
-  Result<Reply> send(const Call& call);
+  Result<Reply> send(const Call& call, const Exchange& exchange);
   Error explained(const Reply& reply) const;
 
   const Options options_;

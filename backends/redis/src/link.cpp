@@ -75,7 +75,7 @@ Result<Link::ThreadedConnection*> Link::connection_to(const Target& target) try 
 
 // ---- asking it ----
 
-Result<Reply> Link::run(Call call, const Asked& asked, const Limit& limit) {
+Result<Reply> Link::run(const Call& call, const Asked& asked, const Limit& limit) {
   const auto found = find_target(asked.named_since, limit);
   if (!found) return found.error();
   const auto& target = *found;
@@ -84,20 +84,18 @@ Result<Reply> Link::run(Call call, const Asked& asked, const Limit& limit) {
   auto& there = **made;
   const StoppedBy either(limit.stop, target.moved);
   const Limit until_moved{limit.clock, limit.by, either.token()};
-  const auto shared = std::make_shared<const Call>(std::move(call));
   for (int redirections = 0;; ++redirections) {
-    const auto ask = [connection = there.connection, shared, until = by_boot_clock(limit), replicas = asked.replicas,
-                      follow = redirections < most_redirections](auto&) -> Result<std::optional<Reply>> {
-      auto answer = connection->run(*shared, follow);
-      if (replicas > 0 && answer && *answer && !(*answer)->list.empty() && (*answer)->list[0].integer == 1)
-        if (auto error = connection->await_replicas(until)) return *error;
+    const auto ask = [&](const Exchange& exchange) -> Result<std::optional<Reply>> {
+      auto answer = there.connection->run(call, redirections < most_redirections, exchange);
+      if (asked.replicas > 0 && answer && *answer && !(*answer)->list.empty() && (*answer)->list[0].integer == 1)
+        if (auto error = there.connection->await_replicas(by_boot_clock(limit), exchange)) return *error;
       return answer;
     };
-    auto answer = there.thread.ask(ask, until_moved);
+    auto answer = there.thread.exchange(ask, until_moved);
     if (target.moved.stop_requested())
       return Error{Fault::unreachable, "the Sentinels name another master than " + to_string(*target.master) + " now"};
     if (!answer && sentinels_) sentinels_->doubt();
-    if (!answer && answer.error().fault == Fault::timed_out) return answer.error();  // something may still run
+    if (!answer && answer.error().fault == Fault::timed_out) return answer.error();  // it may still connect
     if (const auto warning = there.connection->take_warning()) warn_(*warning);
     if (!answer) return answer.error();
     if (auto& reply = *answer) return std::move(*reply);
@@ -133,21 +131,21 @@ Result<std::optional<std::string>> Link::listen(const std::string& channel,
   const auto made = connection_to(target);
   if (!made) return made.error();
   auto& there = **made;
-  const auto wait = [connection = there.connection, channel,
-                     matters](CallThread::Socket& socket) -> Result<std::optional<std::string>> {
+  const auto wait = [&](const Exchange& exchange) -> Result<std::optional<std::string>> {
+    const auto& connection = there.connection;
     if (!connection->subscribed()) {
-      if (auto error = connection->subscribe(channel)) return *error;
+      if (auto error = connection->subscribe(channel, exchange)) return *error;
       matters({});
       return std::nullopt;
     }
     for (;;) {
-      auto message = connection->next_message(socket);
+      auto message = connection->next_message(exchange);
       if (!message || !*message) return std::nullopt;  // the subscription broke, or the limit passed
       if (matters(**message)) return std::move(*message);
     }
   };
   const StoppedBy either(limit.stop, target.moved);
-  auto heard = there.thread.ask(wait, {limit.clock, limit.by, either.token()});
+  auto heard = there.thread.exchange(wait, {limit.clock, limit.by, either.token()});
   if (limit.passed() || target.moved.stop_requested()) return std::nullopt;
   return heard;
 }

@@ -20,7 +20,7 @@ using Warn = std::function<void(const std::string&)>;
 /// Warnings about the election or the group of that name. `kind`: which of the two.
 Warn warnings(Log log, std::string kind, std::string name);
 
-/// A connection on a thread of its own. It moves to another one when Sentinels name another master.
+/// A connection that is made on a thread of its own. It moves to another one when Sentinels name another master.
 ///
 /// REQUIRES: one caller at a time, also of all links with the same Sentinels.
 class Link {
@@ -33,7 +33,7 @@ class Link {
     Clock::Time named_since{Clock::Time::min()};  ///< The Sentinels must have named the master at that time or later.
     int replicas{};  ///< So many must have what the script wrote. It says that it did by 1, first in its reply.
   };
-  Result<Reply> run(Call call, const Asked& asked, const Limit& limit);
+  Result<Reply> run(const Call& call, const Asked& asked, const Limit& limit);
 
   /// Why it is not known who has been the master since then, if it is not. Without Sentinels it always is.
   std::optional<Error> find_master(Clock::Time since, const Limit& limit);
@@ -41,7 +41,7 @@ class Link {
   /// Sleeps until a message of the channel `matters`, or until the limit. The first call subscribes and returns at
   /// once: what came before was not heard, and the caller reads again. So it does after a subscription broke.
   ///
-  /// `matters` is asked on the link's thread, and of an empty text when it subscribed.
+  /// `matters` is also asked of an empty text, when it subscribed.
   /// `rests`: a link that can wait, also when this one has no connection and no descriptor is left.
   std::optional<std::string> await_message(const std::string& channel,
                                            const std::function<bool(const std::string&)>& matters, Link& rests,

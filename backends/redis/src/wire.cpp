@@ -2,6 +2,7 @@
 #include "wire.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/time.h>
 
 #include <algorithm>
@@ -95,17 +96,22 @@ void Wire::set_patience(Clock::Duration patience) { redisSetTimeout(context_.get
 
 int Wire::descriptor() const { return context_ ? context_->fd : -1; }
 
-std::optional<Error> Wire::send(const std::vector<Command>& commands) {
-  for (const auto& command : commands) {
-    std::vector<const char*> words;
-    std::vector<std::size_t> sizes;
-    for (const auto& word : command) {
-      words.push_back(word.data());
-      sizes.push_back(word.size());
-    }
-    if (redisAppendCommandArgv(context_.get(), static_cast<int>(words.size()), words.data(), sizes.data()) != REDIS_OK)
-      return broken("out of memory");
+std::optional<Error> Wire::append(const Command& command) {
+  std::vector<const char*> words;
+  std::vector<std::size_t> sizes;
+  for (const auto& word : command) {
+    words.push_back(word.data());
+    sizes.push_back(word.size());
   }
+  if (redisAppendCommandArgv(context_.get(), static_cast<int>(words.size()), words.data(), sizes.data()) != REDIS_OK)
+    return broken("out of memory");
+  ++owed_;
+  return std::nullopt;
+}
+
+std::optional<Error> Wire::send(const std::vector<Command>& commands) {
+  for (const auto& command : commands)
+    if (auto error = append(command)) return error;
   for (int done = 0; done == 0;)
     if (redisBufferWrite(context_.get(), &done) != REDIS_OK) return broken(context_->errstr);
   return std::nullopt;
@@ -125,6 +131,30 @@ Result<Reply> Wire::receive() {
   }
 }
 
+void Wire::unblock() {
+  ::fcntl(context_->fd, F_SETFL, ::fcntl(context_->fd, F_GETFL) | O_NONBLOCK);
+  context_->flags &= ~REDIS_BLOCK;
+}
+
+Result<Reply> Wire::ask(const Command& command, const Exchange& exchange) {
+  if (auto error = append(command)) return *error;
+  return receive(exchange);
+}
+
+Result<Reply> Wire::receive(const Exchange& exchange) {
+  while (!exchange.over()) {
+    int sent = 0;
+    if (redisBufferWrite(context_.get(), &sent) != REDIS_OK) return broken(context_->errstr);
+    auto come = next();
+    if (!come) return come.error();
+    if (auto& reply = *come) return std::move(*reply);
+    const auto before = received_;
+    if (auto error = fill()) return *error;
+    if (received_ == before) exchange.wait(sent != 0 ? POLLIN : POLLIN | POLLOUT);
+  }
+  return exchange.no_answer();
+}
+
 Result<std::optional<Reply>> Wire::next() {
   void* raw = nullptr;
   if (redisGetReplyFromReader(context_.get(), &raw) != REDIS_OK)
@@ -132,6 +162,7 @@ Result<std::optional<Reply>> Wire::next() {
   if (raw == nullptr) return std::nullopt;
   const auto reply = owned<freeReplyObject>(static_cast<redisReply*>(raw));
   received_ = 0;
+  if (owed_ > 0) --owed_;  // Else it was pushed.
   return value_of(*reply);
 }
 

@@ -12,6 +12,7 @@
 #include <tenure/clock.hpp>
 #include <tenure/conditional_store.hpp>
 #include <tenure/kit/c_handle.hpp>
+#include <tenure/kit/exchange.hpp>
 #include <tenure/redis.hpp>
 
 #include "reply.hpp"
@@ -54,6 +55,14 @@ class Wire {
   Result<Reply> receive();
   Result<Reply> ask(const Command& command);
 
+  /// From now on no read or write blocks, and all is asked by exchanges. One that is over() before its answer has come
+  /// gets its no_answer(). Then the answer is owed: receive() returns it to whoever comes next.
+  void unblock();
+  Result<Reply> ask(const Command& command, const Exchange& exchange);
+  Result<Reply> receive(const Exchange& exchange);
+  /// How many answers are still to come.
+  std::size_t owed() const { return owed_; }
+
   /// Returns the next reply that has come as a whole. If it returns nothing, call fill() first.
   Result<std::optional<Reply>> next();
   std::optional<Error> fill();
@@ -63,12 +72,14 @@ class Wire {
 
  private:
   std::optional<Error> made(redisContext* context);
+  std::optional<Error> append(const Command& command);
   Error too_much(std::size_t most, const char* unit) const;
 
   const std::string name_;
   ReplyLimit most_;  ///< The reader of the context looks here.
   CHandle<redisContext, redisFree> context_;
   std::size_t received_{};  ///< Bytes of the reply that is coming.
+  std::size_t owed_{};
 };
 
 }  // namespace tenure::redis

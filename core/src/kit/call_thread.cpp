@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two threads meet in CallThreadState: the call thread, which alone uses the connection, and one caller, which leaves
-// at its limit whatever the call thread is doing.
+// Two threads meet in CallThreadState: the call thread, and one caller, which leaves at its limit whatever the call
+// thread is doing.
 //
 // A request is asked, then begun, then done:
 // - The call thread begins it once the connection stands. If the connection cannot be made, it is done with that error.
@@ -21,11 +21,18 @@
 //   asking      The body returns. Its caller's limit ends Socket::wait() alone, since an answer that is late costs no
 //               connection. If the next caller waits its whole limit too, it shuts the socket down.
 //
+// An exchange is its caller's own. If the connection does not stand, the caller first makes a request with an empty
+// body. Then the call thread does nothing, and the caller runs the body: it cannot be late, since it sleeps only where
+// its limit ends the sleep. What it leaves on the connection is the next exchange's to settle. If that waits its whole
+// limit for it too, it shuts the socket down.
+//
 // Who may change what:
 // - `connection` belongs to the call thread, and so does the body of a request that was begun. No lock is held there.
+//   While `doing` is nothing it belongs to the caller. Nobody else can ask, so that it stays so.
 // - The rest is changed under `mutex`. `asked` is set and taken back by the caller, and taken by the call thread.
 //   `caller` is set by await(), `ended` by who waits no longer. What tells of the connection is the call thread's.
-// - `socket` is a duplicate. The call thread replaces it between two polls; under the lock anyone may shut it down.
+// - `socket` is a duplicate. The call thread replaces it between two polls; under the lock anyone may shut it down. An
+//   exchange polls it too.
 //
 // Why no wake-up is lost:
 // - A Waker remembers a wake() until a wait() has ended by it. Each thread looks under `mutex` at all that it waits for
@@ -60,6 +67,7 @@
 #include <utility>
 
 #include "kit/in_ms.hpp"
+#include "kit/no_broken_pipe.hpp"
 #include "kit/thrown.hpp"
 
 namespace tenure {
@@ -152,11 +160,11 @@ struct CallThreadState {
     if (socket >= 0) ::close(std::exchange(socket, -1));
   }
 
-  bool wait_readable() {
+  bool wait_ready_for(short events) {
     Lock lock(mutex);
     if (ended) return false;
     waiting = true;
-    pollfd fds[2] = {{end_event, POLLIN, 0}, {socket, POLLIN, 0}};
+    pollfd fds[2] = {{end_event, POLLIN, 0}, {socket, events, 0}};
     lock.unlock();
     while (::poll(fds, 2, -1) < 0 && errno == EINTR) {
     }
@@ -271,7 +279,7 @@ struct CallThreadState {
       CallThread::Socket seen(*this);
       request.body(seen);
     } catch (...) {
-      error = Error{Fault::unreachable, "a call of the client library threw: " + what_was_thrown()};
+      error = threw();
     }
     request.body = nullptr;  // Its captures are gone before the caller is told.
     return error;
@@ -282,14 +290,51 @@ struct CallThreadState {
     if (caller) caller->wake();
   }
 
-  // ---- the caller ----
+  // ---- an exchange, on the caller's thread ----
+
+  std::optional<Error> exchange(const std::function<void(Exchange&)>& body, Waker& waker, Waker& real,
+                                const Limit& limit) {
+    const NoBrokenPipe none;
+    Exchange seen(*this, waker, real, limit);
+    if (limit.passed()) return nothing_asked();
+    try {
+      if (idle() && !connection->settle(seen)) return unsettled(seen, limit);
+      if (!idle() || !stands())
+        if (auto error = call([](auto&) {}, waker, real, limit)) return error;
+      body(seen);
+      return std::nullopt;
+    } catch (...) {
+      return threw();
+    }
+  }
+
+  bool idle() {
+    const std::lock_guard lock(mutex);
+    return doing == Doing::nothing;
+  }
+
+  /// A waker of another clock watches no socket, so the call thread does.
+  void wait_ready_here(short events, Waker& waker, Waker& real, const Limit& limit) {
+    if (&limit.clock == &boot_clock())
+      wait_ready(real, limit, socket, events);
+    else
+      call([this, events](auto&) { wait_ready_for(events); }, waker, real, limit);
+  }
+
+  Error unsettled(const Exchange& seen, const Limit& limit) {
+    const std::lock_guard lock(mutex);
+    if (!limit.stop.stop_requested()) cut();
+    return no_answer_to_two(seen.call_);
+  }
+
+  // ---- the caller of a request ----
 
   std::optional<Error> call(std::function<void(CallThread::Socket&)> body, Waker& waker, Waker& real,
                             const Limit& limit) {
     const auto request = std::make_shared<Request>();
     request->body = std::move(body);
     request->call = limit.by - limit.clock.now();
-    if (limit.passed()) return Error{Fault::timed_out, "the limit passed before anything was asked"};
+    if (limit.passed()) return nothing_asked();
     {
       const std::lock_guard lock(mutex);
       asked = request;
@@ -345,11 +390,18 @@ struct CallThreadState {
     asked.reset();
     if (doing == Doing::asking) {
       if (!limit.stop.stop_requested()) cut();
-      return {Fault::timed_out, no_answer(request.call) + " (nor to the question before it: the connection is ended)"};
+      return no_answer_to_two(request.call);
     }
     if (doing == Doing::connecting) return {Fault::timed_out, still_connecting(request.call)};
-    if (failures > 0) return failure;
-    return {Fault::timed_out, "the limit passed before anything was asked"};
+    return failures > 0 ? failure : nothing_asked();
+  }
+
+  static Error threw() { return {Fault::unreachable, "a call of the client library threw: " + what_was_thrown()}; }
+
+  static Error nothing_asked() { return {Fault::timed_out, "the limit passed before anything was asked"}; }
+
+  Error no_answer_to_two(Duration call) const {
+    return {Fault::timed_out, no_answer(call) + " (nor to the question before it: the connection is ended)"};
   }
 
   std::string still_connecting(Duration call) const {
@@ -379,7 +431,9 @@ void CallThread::Attempt::round_trip(Clock::Duration measured) {
   const std::lock_guard lock(state_.mutex);
   state_.round_trip = measured;
 }
-bool CallThread::Socket::wait() { return state_.wait_readable(); }
+bool CallThread::Socket::wait() { return state_.wait_ready_for(POLLIN); }
+Error Exchange::no_answer() const { return {Fault::timed_out, state_.no_answer(call_)}; }
+void Exchange::wait(short events) const { state_.wait_ready_here(events, waker_, real_waker_, limit_); }
 
 CallThread::CallThread(std::shared_ptr<Connection> connection, Clock::Duration patience)
     : state_(std::make_shared<CallThreadState>(std::move(connection), patience)),
@@ -415,6 +469,12 @@ std::optional<Error> CallThread::call(std::function<void(Socket&)> body, const L
   if (forked()) return forked_child("the store");
   const auto own = &limit.clock == &boot_clock() ? nullptr : limit.clock.make_waker();
   return state_->call(std::move(body), own ? *own : *real_waker_, *real_waker_, limit);
+}
+
+std::optional<Error> CallThread::exchange_by(const std::function<void(Exchange&)>& body, const Limit& limit) {
+  if (forked()) return forked_child("the store");
+  const auto own = &limit.clock == &boot_clock() ? nullptr : limit.clock.make_waker();
+  return state_->exchange(body, own ? *own : *real_waker_, *real_waker_, limit);
 }
 
 void CallThread::wait_out(const Limit& limit) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CLOCK_BOOTTIME and how to wait on it. The single file that reads the machine's clocks.
 #include <tenure/clock.hpp>
+#include <tenure/kit/wait.hpp>
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -54,9 +55,11 @@ class BootWaker final : public Waker {
     set_ = until;
   }
 
-  bool wait() override {
-    pollfd fds[2] = {{event_.get(), POLLIN, 0}, {timer_.get(), POLLIN, 0}};
-    while (::ppoll(fds, 2, nullptr, nullptr) < 0 && errno == EINTR) {
+  bool wait() override { return wait_ready(-1, 0); }
+
+  bool wait_ready(int descriptor, short events) {
+    pollfd fds[3] = {{event_.get(), POLLIN, 0}, {timer_.get(), POLLIN, 0}, {descriptor, events, 0}};
+    while (::ppoll(fds, 3, nullptr, nullptr) < 0 && errno == EINTR) {
     }
     std::uint64_t count = 0;
     return ::read(event_.get(), &count, sizeof count) == sizeof count;
@@ -90,6 +93,13 @@ Clock& boot_clock() noexcept {
   alignas(BootClock) static unsigned char storage[sizeof(BootClock)];
   static Clock& clock = *new (storage) BootClock;
   return clock;
+}
+
+void wait_ready(Waker& waker, const Limit& limit, int descriptor, short events) {
+  const std::stop_callback wake(limit.stop, [&waker]() noexcept { waker.wake(); });
+  if (limit.passed()) return;
+  waker.set(limit.by);
+  dynamic_cast<BootWaker&>(waker).wait_ready(descriptor, events);
 }
 
 bool sleep_for(Clock::Duration duration, std::stop_token stop) {

@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,9 +94,22 @@ class Line final : public CallThread::Connection {
     const std::lock_guard lock(mutex_);
     return silence_ != nullptr;
   }
+  bool settle(Exchange& exchange) override {
+    while (owed_ > 0) {
+      const auto late = answer(exchange);
+      if (!late && late.error().fault == Fault::timed_out) return false;
+    }
+    return true;
+  }
+  /// Asks a question whose answer is one byte.
+  Result<char> ask(Exchange& exchange) {
+    ++owed_;
+    return answer(exchange);
+  }
   void drop() {
     const std::lock_guard lock(mutex_);
     silence_.reset();
+    owed_ = 0;
   }
   std::shared_ptr<Silence> silence() const {
     const std::lock_guard lock(mutex_);
@@ -107,10 +121,22 @@ class Line final : public CallThread::Connection {
   }
 
  private:
+  Result<char> answer(Exchange& exchange) {
+    while (!exchange.over()) {
+      char byte = 0;
+      const auto got = ::recv(silence()->ends[0], &byte, 1, MSG_DONTWAIT);
+      if (got > 0) return --owed_, byte;
+      if (got == 0) return drop(), Error{Fault::unreachable, "the stream ended"};
+      exchange.wait(POLLIN);
+    }
+    return exchange.no_answer();
+  }
+
   const Way way_;
   mutable std::mutex mutex_;
   std::shared_ptr<Silence> silence_;
   std::vector<Clock::Time> attempts_;
+  int owed_{};
 };
 
 struct CallThreadTest : testing::Test {
@@ -409,6 +435,166 @@ TEST_F(CallThreadTest, ABodyThatTalksOnAfterItsWaitEndedIsEndedByTheNextCall) {
   EXPECT_EQ(read.get_future().get(), 0);
 }
 
+// ---- exchanges ----
+
+struct ExchangeTest : CallThreadTest {
+  Result<char> ask(const Limit& limit) {
+    return thread.exchange([this](Exchange& exchange) { return line->ask(exchange); }, limit);
+  }
+  /// One that waits until its limit. What it says then.
+  std::string late_ask() {
+    return trouble(after_its_limit([&](const Limit& limit) { return ask(limit); }));
+  }
+  void answer(char byte) const { line->silence()->say(byte); }
+};
+
+TEST_F(ExchangeTest, RunsOnItsCallersThreadOnceTheConnectionStands) {
+  const auto where = [](Exchange&) -> Result<std::thread::id> { return std::this_thread::get_id(); };
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(is(thread.exchange(where, within(5s)), std::this_thread::get_id()));
+  ManualClock clock;
+  EXPECT_TRUE(is(thread.exchange(where, within(5s, clock)), std::this_thread::get_id()));
+  EXPECT_EQ(line->attempts().size(), 1u);
+}
+
+TEST_F(ExchangeTest, AnAnswerThatIsLateIsNotTheNextOnes) {
+  ASSERT_FALSE(connect());
+  EXPECT_THAT(late_ask(), HasSubstr("server (here): no answer within 30 ms"));
+  for (const char byte : {'1', '2'}) answer(byte);
+  EXPECT_TRUE(is(ask(within(5s)), '2')) << "the first answer is the first question's";
+  EXPECT_EQ(line->attempts().size(), 1u);
+}
+
+TEST_F(ExchangeTest, AnAnswerMayComeWhileTheNextQuestionWaitsForIt) {
+  ASSERT_FALSE(connect());
+  late_ask();
+  ManualClock stands;
+  auto next = std::async(std::launch::async, [&] { return ask(within(30ms, stands)); });
+  ASSERT_TRUE(stands.await_parked(1));
+  answer('1');
+  ASSERT_TRUE(stands.await_parked(1)) << "the first answer was the first question's";
+  answer('2');
+  EXPECT_TRUE(is(next.get(), '2'));
+  auto by_boot_clock = std::async(std::launch::async, [&] { return ask(within(1h)); });
+  answer('3');
+  EXPECT_TRUE(is(by_boot_clock.get(), '3'));
+  EXPECT_EQ(line->attempts().size(), 1u);
+}
+
+TEST_F(ExchangeTest, AQuestionThatTwoExchangesWaitedForIsEnded) {
+  ASSERT_FALSE(connect());
+  late_ask();
+  EXPECT_THAT(late_ask(), HasSubstr("nor to the question before it: the connection is ended"));
+  auto third = std::async(std::launch::async, [&] { return ask(within(1h)); });
+  ASSERT_TRUE(eventually([&] { return line->attempts().size() == 2; })) << "the connection was not ended";
+  ASSERT_TRUE(eventually([&] { return line->silence() != nullptr; }));
+  answer('3');
+  EXPECT_TRUE(is(third.get(), '3'));
+}
+
+TEST_F(ExchangeTest, AStopEndsItAtOnceAndNotTheConnection) {
+  ASSERT_FALSE(connect());
+  for (int i = 0; i < 2; ++i) {  // The second waits for the answer to the first.
+    std::stop_source stop;
+    auto asking = std::async(std::launch::async, [&] { return ask(within(1h, stop.get_token())); });
+    stop.request_stop();
+    EXPECT_FALSE(asking.get());
+  }
+  ManualClock clock;
+  std::stop_source stop;
+  auto asking = std::async(std::launch::async, [&] { return ask(within(1h, clock, stop.get_token())); });
+  ASSERT_TRUE(clock.await_parked(1));
+  stop.request_stop();
+  EXPECT_THAT(trouble(asking.get()), HasSubstr("no answer"));
+  char byte = 0;
+  EXPECT_EQ(::recv(line->silence()->ends[0], &byte, 1, MSG_DONTWAIT), -1) << "its socket was shut down";
+}
+
+TEST_F(ExchangeTest, AnEndOfTheStreamIsNoticedWhileItWaits) {
+  ASSERT_FALSE(connect());
+  auto asking = std::async(std::launch::async, [&] { return ask(within(1h)); });
+  ::shutdown(line->silence()->ends[1], SHUT_RDWR);
+  EXPECT_EQ(trouble(asking.get()), "the stream ended");
+  auto next = std::async(std::launch::async, [&] { return ask(within(1h)); });
+  ASSERT_TRUE(eventually([&] { return line->silence() != nullptr; })) << "it is made anew";
+  answer('x');
+  EXPECT_TRUE(is(next.get(), 'x'));
+}
+
+TEST_F(ExchangeTest, AConnectionThatEndedWhileAnAnswerWasOwedIsMadeAnewWithinTheCall) {
+  ASSERT_FALSE(connect());
+  late_ask();
+  ::shutdown(line->silence()->ends[1], SHUT_RDWR);
+  const auto nothing = [](Exchange&) -> Result<bool> { return true; };
+  EXPECT_TRUE(is(thread.exchange(nothing, within(5s)), true));
+  EXPECT_EQ(line->attempts().size(), 2u);
+}
+
+TEST_F(ExchangeTest, AWriteThatDoesNotDrainEndsAtItsLimit) {
+  ASSERT_FALSE(connect());
+  const auto flood = [this](Exchange& exchange) -> Result<bool> {
+    const std::string much(1 << 16, 'x');
+    while (!exchange.over())
+      if (::send(line->silence()->ends[0], much.data(), much.size(), MSG_DONTWAIT) < 0) exchange.wait(POLLOUT);
+    return exchange.no_answer();
+  };
+  EXPECT_THAT(trouble(thread.exchange(flood, within(30ms))), HasSubstr("no answer within 30 ms"));
+  EXPECT_THAT(trouble(after_its_limit([&](const Limit& limit) { return thread.exchange(flood, limit); })),
+              HasSubstr("no answer within 30 ms"));
+}
+
+TEST_F(ExchangeTest, ABrokenPipeKillsNobodyAndIsNotLeftPending) {
+  ASSERT_FALSE(connect());
+  ::shutdown(line->silence()->ends[0], SHUT_RDWR);
+  const auto before = ::signal(SIGPIPE, SIG_DFL);
+  const auto written = thread.exchange(
+      [this](Exchange&) -> Result<int> { return static_cast<int>(::write(line->silence()->ends[0], "x", 1)); },
+      within(5s));
+  ::signal(SIGPIPE, before);
+  EXPECT_TRUE(is(written, -1));
+}
+
+TEST_F(ExchangeTest, AnExceptionIsAnErrorAndTheNextOneRuns) {
+  const auto bad = [](Exchange&) -> Result<bool> { throw std::bad_alloc(); };
+  EXPECT_THAT(trouble(thread.exchange(bad, within(5s))), HasSubstr("bad_alloc"));
+  auto next = std::async(std::launch::async, [&] { return ask(within(1h)); });
+  answer('x');
+  EXPECT_TRUE(is(next.get(), 'x'));
+}
+
+TEST_F(ExchangeTest, NothingIsBegunAfterTheLimit) {
+  const auto error = trouble(ask(within(-1ms)));
+  EXPECT_THAT(error, HasSubstr("before anything was asked"));
+  EXPECT_TRUE(line->attempts().empty());
+}
+
+TEST_F(ExchangeTest, WithoutDescriptorsItGoesOn) {
+  TENURE_NEEDS_NO_DESCRIPTORS();
+  ASSERT_FALSE(connect());
+  const NoDescriptors none;
+  EXPECT_THAT(trouble(ask(within(1ms))), HasSubstr("no answer"));
+}
+
+TEST(ExchangeConnecting, AConnectOutlivesTheExchangesThatWaitForIt) {
+  std::promise<void> resolving, resolved;
+  const auto line = std::make_shared<Line>([&resolving, hang = resolved.get_future().share()](auto& attempt, auto&) {
+    attempt.step("server (there)", "resolving", -1);
+    resolving.set_value();
+    hang.wait();
+    return std::optional<Error>();
+  });
+  CallThread thread(line);
+  int ran = 0;
+  const auto call = [&](const Limit& limit) {
+    return thread.exchange([&ran](Exchange&) -> Result<int> { return ++ran; }, limit);
+  };
+  for (int i = 0; i < 2; ++i)
+    EXPECT_THAT(trouble(after_its_limit(call, i == 0 ? resolving.get_future() : std::future<void>())),
+                HasSubstr("still connecting"));
+  resolved.set_value();
+  EXPECT_TRUE(is(call(within(5s)), 1));
+  EXPECT_EQ(line->attempts().size(), 1u);
+}
+
 // ---- ends ----
 
 TEST_F(CallThreadTest, TheSocketMayBeClosedByItsOwnerMeanwhile) {
@@ -525,7 +711,9 @@ TEST_F(CallThreadTest, AForkedChildIsRefusedAndDoesItsParentNoHarm) {
   const auto child = ::fork();
   if (child == 0) {
     ::alarm(10);
-    const auto error = thread.call([](auto&) {}, within(20ms));
+    auto error = thread.call([](auto&) {}, within(20ms));
+    const auto exchanged = thread.exchange([](Exchange&) -> Result<bool> { return true; }, within(20ms));
+    if (exchanged || exchanged.error() != *error) error.reset();
     thread.wait_out(within(1ms));
     ::_exit(error && error->fault == Fault::misconfigured ? 7 : 1);
   }

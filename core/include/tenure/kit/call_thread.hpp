@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For those who write a backend on a client library whose calls block.
+// For those who write a backend on a client library that may block.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -13,15 +13,18 @@
 #include <tenure/clock.hpp>
 #include <tenure/error.hpp>
 #include <tenure/export.hpp>
+#include <tenure/kit/exchange.hpp>
 #include <tenure/limit.hpp>
 
 namespace tenure {
 
 struct CallThreadState;
 
-/// One connection of a client library, and the thread that makes and uses it. It is for libraries whose calls take no
-/// limit. When a call's limit passes, the caller leaves, but what runs on the thread goes on. Later calls wait for it,
-/// each to its own limit, so that nothing overtakes it.
+/// One connection of a client library, and the thread that makes it. Where the library's calls take no limit, they run
+/// on that thread too: call(). When the limit passes, the caller leaves, and what runs there goes on. Later calls wait
+/// for it, each to its own limit. Where reads and writes need not block, exchange() runs on the caller's thread, which
+/// spares two changes of threads. The answer that its limit cuts off is read away by the next exchange. Either way
+/// nothing is overtaken, and an answer that is late costs no connection.
 ///
 /// The connection is made apart from the calls: they wait for it, and it survives them. Each step of making it may take
 /// `patience`. After an attempt that ran out of patience, a step may take twice as long, and at most four times; after
@@ -29,7 +32,7 @@ struct CallThreadState;
 /// attempt there is a pause, with jitter and no longer than a call, so that we do not notice late that an outage is
 /// over. A question that outlasts its call is ended by the next call that waits its whole limit for it.
 ///
-/// REQUIRES: there is one caller at a time. A call shares what it captures, because it may outlive its caller.
+/// REQUIRES: there is one caller at a time. A call() shares what it captures, because it may outlive its caller.
 class TENURE_EXPORT CallThread {
  public:
   /// By this connect() says how far it is. Only the thread itself may use it.
@@ -40,10 +43,8 @@ class TENURE_EXPORT CallThread {
     /// close it. A step without one, such as a name resolution, ends by itself. If it returns false, connect() must
     /// return at once.
     bool step(std::string with, std::string what, int descriptor = -1);
-    /// How long a step may take.
-    Clock::Duration patience() const;
-    /// Says how long one question and its answer took, for messages.
-    void round_trip(Clock::Duration measured);
+    Clock::Duration patience() const;           ///< How long a step may take.
+    void round_trip(Clock::Duration measured);  ///< Of one question and its answer, for messages.
 
    private:
     friend struct CallThreadState;
@@ -51,7 +52,7 @@ class TENURE_EXPORT CallThread {
     CallThreadState& state_;
   };
 
-  /// A backend implements this by its library's connection. It is called on the thread alone, and may outlive it.
+  /// A backend implements this by its library's connection. One thread at a time calls it, and it may outlive them.
   class TENURE_EXPORT Connection {
    public:
     virtual ~Connection() = default;
@@ -60,13 +61,14 @@ class TENURE_EXPORT CallThread {
     virtual std::optional<Error> connect(Attempt& attempt) = 0;
     /// Whether the connection stands, as far as one can tell without a question. Called before every call.
     virtual bool stands() = 0;
+    /// Reads away what is owed to earlier exchanges. Returns false if this one is over() before all has come.
+    virtual bool settle(Exchange&) { return true; }
   };
 
   /// For calls that wait until the other end says something.
   class TENURE_EXPORT Socket {
    public:
-    /// Sleeps until there is something to read, or the stream has ended. If it returns false, the call must return
-    /// at once.
+    /// Sleeps until there is something to read, or the stream has ended. If false, the call must return at once.
     bool wait();
 
    private:
@@ -94,12 +96,21 @@ class TENURE_EXPORT CallThread {
     return error ? Returned(std::move(*error)) : std::move(**answer);
   }
 
-  /// As wait_out(). If the limit's clock is boot_clock(), it needs no file descriptor of its own.
-  void wait_out(const Limit& limit);
+  /// Runs `body` on this thread once the connection stands, and returns what it returned, or call()'s error. SIGPIPE is
+  /// blocked meanwhile. REQUIRES: `body` sleeps nowhere but in Exchange::wait().
+  template <class F>
+  auto exchange(F body, const Limit& limit) {
+    using Returned = std::invoke_result_t<F&, Exchange&>;
+    std::optional<Returned> answer;
+    auto error = exchange_by([&](Exchange& exchange) { answer.emplace(body(exchange)); }, limit);
+    return error ? Returned(std::move(*error)) : std::move(*answer);
+  }
+
+  void wait_out(const Limit& limit);  ///< As tenure::wait_out(). With boot_clock() it needs no descriptor of its own.
 
  private:
   bool forked() const;
-
+  std::optional<Error> exchange_by(const std::function<void(Exchange&)>& body, const Limit& limit);
   const std::shared_ptr<CallThreadState> state_;
   const std::unique_ptr<Waker> real_waker_;
   const int made_by_;  ///< The process.

@@ -10,6 +10,10 @@ namespace tenure {
 /// Sleeps on the caller's waker until somebody wakes it, the limit passes, or its stop is requested.
 TENURE_EXPORT void wait(Waker& waker, const Limit& limit);
 
+/// As wait(), and also until `descriptor` is ready for one of `events`, as poll() says.
+/// REQUIRES: boot_clock() made the waker, and is the limit's clock.
+TENURE_EXPORT void wait_ready(Waker& waker, const Limit& limit, int descriptor, short events);
+
 /// Sleeps until the limit passes or its stop is requested.
 TENURE_EXPORT void wait_out(const Limit& limit);
 

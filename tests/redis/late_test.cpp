@@ -140,8 +140,11 @@ TEST_F(RedisLate, AnAnswerThatIsLateIsNotTheNextQuestions) {
 
 TEST_F(RedisLate, ACallerLeavesAtItsLimitToo) {
   connect();
-  EXPECT_EQ(error_of(group->sweep(within(30ms))).fault, Fault::timed_out);
+  ManualClock clock;
+  auto asked = ask(within(30ms, clock));
   server.hear("EVALSHA");
+  clock.advance(30ms);
+  EXPECT_EQ(error_of(asked.get()).fault, Fault::timed_out);
   server.say(count(1));
   expect_next_gets(2);
 }
@@ -191,10 +194,13 @@ TEST_F(RedisLate, AnAnswerMayComeByteByByte) {
 
 TEST_F(RedisLate, AQuestionThatTwoCallersWaitedForIsEnded) {
   connect();
-  EXPECT_EQ(error_of(group->sweep(within(30ms))).fault, Fault::timed_out);
-  const auto second = error_of(group->sweep(within(30ms)));
+  leave();
+  ManualClock clock;
+  auto asked = ask(within(30ms, clock));
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(30ms);
+  const auto second = error_of(asked.get());
   EXPECT_NE(second.message.find("the connection is ended"), second.message.npos) << second.message;
-  server.hear("EVALSHA");
   EXPECT_TRUE(server.is_left());
   connect();
   expect_next_gets(2);
@@ -226,7 +232,11 @@ Commit large_commit() {
 TEST_F(RedisLate, AWriteThatDoesNotDrainEndsAtItsLimitAndGoesOnLater) {
   connect();
   const auto large = large_commit();
-  EXPECT_EQ(error_of(group->commit(large, within(50ms))).fault, Fault::timed_out);
+  ManualClock clock;
+  auto cut = std::async(std::launch::async, [&] { return group->commit(large, within(50ms, clock)); });
+  server.hear("EVALSHA");
+  clock.advance(50ms);
+  EXPECT_EQ(error_of(cut.get()).fault, Fault::timed_out);
   auto next = ask(within(1min));
   server.hear("the-last\r\n");
   server.say("-ERR no\r\n");

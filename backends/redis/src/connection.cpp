@@ -31,7 +31,7 @@ std::string_view info_field(std::string_view info, std::string_view name) {
 }
 
 /// Whether it is a message of a channel.
-bool pushed(const Reply& reply) { return reply.list.size() == 3 && reply.list[0].text == "message"; }
+bool is_message(const Reply& reply) { return reply.list.size() == 3 && reply.list[0].text == "message"; }
 
 }  // namespace
 
@@ -211,7 +211,7 @@ std::optional<Error> Connection::await_replicas(Clock::Time until, const Exchang
 
 std::optional<Error> Connection::subscribe(const std::string& channel, const Exchange& exchange) {
   auto answer = wire_->ask({"SUBSCRIBE", channel}, exchange);
-  while (answer && pushed(*answer)) answer = wire_->receive(exchange);  // By a SUBSCRIBE whose exchange was over.
+  while (answer && is_message(*answer)) answer = wire_->receive(exchange);  // By a SUBSCRIBE whose exchange was over.
   if (answer && answer->kind == Reply::Kind::list) {
     subscribed_ = true;
     return std::nullopt;
@@ -224,7 +224,7 @@ std::optional<Error> Connection::subscribe(const std::string& channel, const Exc
 
 Result<std::optional<std::string>> Connection::next_message(const Exchange& exchange) {
   const auto come = wire_->receive(exchange);
-  if (come) return pushed(*come) ? come->list[2].text : std::string();
+  if (come) return is_message(*come) ? come->list[2].text : std::string();
   auto error = lost(come.error());
   if (error.fault == Fault::timed_out) return std::nullopt;
   return error;

@@ -9,6 +9,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <tenure/leader_manager.hpp>
@@ -96,6 +97,28 @@ TEST(Prometheus, EachFamilyStandsTogetherAlsoForManyElections) {
     }
   }
   EXPECT_GE(begun.size(), 10u);
+}
+
+std::set<std::string> names_of_samples(const std::string& text) {
+  std::set<std::string> out;
+  for (const auto& line : lines_of(text))
+    if (!line.starts_with('#')) out.insert(line.substr(0, line.find('{')));
+  return out;
+}
+
+TEST(Prometheus, AlertsAndDashboardAskForWhatWeWrite) {
+  const auto written = names_of_samples(to_text({leading("jobs")}));
+  const std::regex name("tenure_[a-z_]+");
+  for (const auto* file : {"alerts.yml", "dashboard.json"}) {
+    std::ifstream in(std::string(TENURE_MONITORING "/") + file);
+    int asked = 0;
+    for (std::string line; std::getline(in, line);) {
+      if (line.find("expr") == line.npos) continue;
+      for (std::sregex_iterator it(line.begin(), line.end(), name), end; it != end; ++it, ++asked)
+        EXPECT_TRUE(written.contains(it->str())) << file << ": " << it->str();
+    }
+    EXPECT_GE(asked, 6) << file;
+  }
 }
 
 /// Nothing: the client is not there.

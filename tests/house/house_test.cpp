@@ -91,6 +91,7 @@ bool own_library(const std::string& room, const std::string& header) {
                                                                          {"backends/postgres", {"pqxx/", "libpq-fe.h"}},
                                                                          {"backends/redis", {"hiredis/", "openssl/"}},
                                                                          {"adapters/json", {"nlohmann/"}},
+                                                                         {"adapters/spdlog", {"spdlog/"}},
                                                                          {"adapters/gmock", {"gmock/", "gtest/"}}};
   const auto found = libraries.find(room);
   return found != libraries.end() && std::any_of(found->second.begin(), found->second.end(), [&](const auto& prefix) {

@@ -10,7 +10,7 @@
 
 namespace tenure {
 
-enum class Level { debug, info, warning, error };
+enum class Level { debug, info, warning, error };  ///< Each is greater than the one before.
 
 /// One line for your logger. It holds no secret. Text that came from the store is shortened, and has no
 /// control characters.
@@ -24,6 +24,9 @@ struct LogLine {
 /// is ignored. REQUIRES: it does not block.
 /// If it is empty, warnings and errors go to stderr, one line each. A line that stderr cannot take at once is dropped.
 using Log = std::function<void(const LogLine&)>;
+
+/// A Log that writes to stderr as an empty one does, but everything of this level and above.
+TENURE_EXPORT Log stderr_log(Level least);
 
 /// A Log that writes nothing.
 inline void no_log(const LogLine&) noexcept {}

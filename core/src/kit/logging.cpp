@@ -19,19 +19,27 @@ bool takes_a_line(int fd) {
   return ::poll(&asked, 1, 0) == 1 && asked.revents == POLLOUT;
 }
 
-/// One write(2), so that the lines of several threads do not mix.
-void to_stderr(const LogLine& line) {
-  if (line.level != Level::warning && line.level != Level::error) return;
-  auto text = "tenure: " + std::string(to_string(line.level)) + ": " + line.message;
-  for (const auto& [name, value] : line.fields) text.append(" ").append(name).append("=").append(value);
-  text += '\n';
+}  // namespace
+
+void write_to_stderr(std::string_view line) noexcept {
   const auto before = errno;
   if (takes_a_line(STDERR_FILENO)) [[maybe_unused]]
-    const auto written = ::write(STDERR_FILENO, text.data(), text.size());
+    const auto written = ::write(STDERR_FILENO, line.data(), line.size());
   errno = before;
 }
 
-}  // namespace
+std::string one_line(const LogLine& line) {
+  auto text = line.message;
+  for (const auto& [name, value] : line.fields) text.append(" ").append(name).append("=").append(value);
+  return text;
+}
+
+Log stderr_log(Level least) {
+  return [least](const LogLine& line) {
+    if (line.level >= least)
+      write_to_stderr("tenure: " + std::string(to_string(line.level)) + ": " + one_line(line) + "\n");
+  };
+}
 
 void tell(const Log& log, Level level, std::string_view message,
           std::initializer_list<std::pair<std::string_view, std::string_view>> fields) noexcept {
@@ -41,7 +49,7 @@ void tell(const Log& log, Level level, std::string_view message,
     if (log)
       log(line);
     else
-      to_stderr(line);
+      stderr_log(Level::warning)(line);
   } catch (...) {  // a log's trouble is not the election's
   }
 }

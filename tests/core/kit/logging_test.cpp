@@ -86,6 +86,13 @@ TEST_F(Logging, ALogGetsAllLinesAndStderrNone) {
   EXPECT_EQ(written(), std::vector<std::string>{});
 }
 
+TEST_F(Logging, AStderrLogWritesWhatIsImportantEnough) {
+  tell(stderr_log(Level::info), Level::debug, "d", {});
+  tell(stderr_log(Level::info), Level::info, "elected", {{"election", "jobs"}});
+  tell(stderr_log(Level::error), Level::warning, "w", {});
+  EXPECT_EQ(written(), std::vector<std::string>{"tenure: info: elected election=jobs\n"});
+}
+
 TEST_F(Logging, NoLogIsSilent) {
   tell(no_log, Level::error, "e", {});
   EXPECT_EQ(written(), std::vector<std::string>{});

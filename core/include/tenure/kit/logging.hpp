@@ -15,6 +15,13 @@ namespace tenure {
 /// Makes untrusted text fit for a log line: control characters become '?', and at most `cap` bytes stay.
 TENURE_EXPORT std::string printable(std::string_view untrusted, std::size_t cap = 256);
 
+/// "message name=value name=value"
+TENURE_EXPORT std::string one_line(const LogLine& line);
+
+/// Writes a line to stderr in one piece, so that those of several threads do not mix. What stderr cannot take at once
+/// is dropped. `line` ends with '\n'.
+TENURE_EXPORT void write_to_stderr(std::string_view line) noexcept;
+
 /// Hands a line to `log`, or to stderr if `log` is empty. The texts are made printable() first. What `log` throws
 /// is ignored.
 TENURE_EXPORT void tell(const Log& log, Level level, std::string_view message,

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tenure/json_log.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <tenure/kit/logging.hpp>
+
+namespace tenure {
+
+std::string to_json(const LogLine& line) {
+  using Json = nlohmann::ordered_json;
+  Json object{{"level", to_string(line.level)}, {"message", line.message}};
+  for (const auto& [name, value] : line.fields) object.emplace(name, value);
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Log json_log(Level least) {
+  return [least](const LogLine& line) {
+    if (line.level >= least) write_to_stderr(to_json(line) + "\n");
+  };
+}
+
+}  // namespace tenure

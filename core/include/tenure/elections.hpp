@@ -11,6 +11,7 @@
 
 #include <tenure/candidate.hpp>
 #include <tenure/clock.hpp>
+#include <tenure/exclusive.hpp>
 #include <tenure/export.hpp>
 #include <tenure/group_store.hpp>
 #include <tenure/hooks.hpp>
@@ -42,6 +43,12 @@ class TENURE_EXPORT Elections {
   /// every call into a wedged store.
   Elections(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks = {},
             Spread spread = {}, int hook_threads = 4, Clock& clock = boot_clock());
+
+  /// The same for a program that was written for this mode. With Exclusive::no, all that is said here of leading is
+  /// said of leading beside others. Throws std::invalid_argument if the store has another mode. The constructor above
+  /// takes Exclusive::yes.
+  Elections(Exclusive exclusive, std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing,
+            Hooks hooks = {}, Spread spread = {}, int hook_threads = 4, Clock& clock = boot_clock());
 
   /// Calls stop() and joins the threads. Aborts with a message if a hook of its own calls it.
   ~Elections();
@@ -87,7 +94,10 @@ class TENURE_EXPORT Elections {
   /// when the election is left and joined again.
   Leadership leadership(const std::string& election) const;
 
-  /// The elections that we lead, with their tokens.
+  /// Whether nobody else leads what we lead: the mode in which is_leader() and leadership() speak.
+  bool exclusive() const noexcept;
+
+  /// The elections that we lead, with their tokens (Token{} with Exclusive::no).
   std::vector<std::pair<std::string, Token>> led() const;
 
   /// How many changes there were: elected, ousting, another incumbent, stopped. It never falls.

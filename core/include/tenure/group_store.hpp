@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <tenure/error.hpp>
+#include <tenure/exclusive.hpp>
 #include <tenure/export.hpp>
 #include <tenure/group.hpp>
 #include <tenure/limit.hpp>
@@ -68,6 +69,9 @@ class TENURE_EXPORT GroupStore {
   virtual ~GroupStore() = default;
 
   virtual std::string group() const = 0;
+
+  /// By default `yes`. Where it is `no`, the token of a lead is its version, and fences nothing.
+  virtual Exclusive exclusive() const;
 
   /// This process takes part in an election, or no longer. Any thread calls it, beside all other calls, and before the
   /// first call that names the election. By default it does nothing.

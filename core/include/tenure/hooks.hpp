@@ -33,7 +33,7 @@ TENURE_EXPORT std::string_view to_string(Reason) noexcept;
 /// A tenure begins.
 struct Elected {
   std::string election{};
-  Token token{};
+  Token token{};           ///< Token{}, which fences nothing, where several may lead: Exclusive::no.
   std::stop_token stop{};  ///< Requested as soon as the tenure begins to end, also while elected() runs.
                            ///< Its callbacks run on a thread of ours. REQUIRES: they do not block.
 };

@@ -24,7 +24,11 @@ class TENURE_EXPORT Leadership {
 
   bool is_leader() const noexcept;
 
-  /// The fencing token of our tenure, if we lead at this very instant by our own clock.
+  /// False: others may lead beside us while is_leader() is true, and no token is given out (Exclusive::no). Only
+  /// Elections that were made for it have that.
+  bool exclusive() const noexcept;
+
+  /// The fencing token of our tenure, if we lead at this very instant by our own clock, and exclusively.
   std::optional<Token> token() const noexcept;
 
   /// The time until the present deadline; zero if we do not lead. A renewal moves the deadline.

@@ -13,13 +13,15 @@ Leadership::Leadership(std::shared_ptr<const Validity> validity) : validity_(std
 
 bool Leadership::is_leader() const noexcept { return static_cast<bool>(validity_->now()); }
 
+bool Leadership::exclusive() const noexcept { return validity_->exclusive(); }
+
 std::optional<Token> Leadership::token() const noexcept { return guard(Clock::Duration::zero()); }
 
 Clock::Duration Leadership::remaining() const noexcept { return validity_->now().remaining; }
 
 std::optional<Token> Leadership::guard(Clock::Duration cost) const noexcept {
   const auto now = validity_->now();
-  if (!now || now.remaining < cost) return std::nullopt;
+  if (!now || now.remaining < cost || now.token == Token{}) return std::nullopt;
   return now.token;
 }
 

@@ -15,6 +15,7 @@ namespace tenure {
 /// Whether we lead an election at this very instant. Any thread may ask.
 class Validity {
  public:
+  /// A token of 0: others may lead beside us, and there is none to give out.
   struct Now {  // fits two registers: an optional of it costs half as much again as the clock
     Token token;
     Clock::Duration remaining;  ///< Zero: we do not lead.
@@ -27,6 +28,7 @@ class Validity {
   Validity& operator=(const Validity&) = delete;
 
   virtual Now now() const noexcept = 0;
+  virtual bool exclusive() const noexcept { return true; }
   virtual std::optional<Incumbent> incumbent() const = 0;
   virtual void progressed() const noexcept {}  ///< The user's work goes on.
 };

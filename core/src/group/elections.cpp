@@ -14,8 +14,13 @@ namespace tenure {
 
 Elections::Elections(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks,
                      Spread spread, int hook_threads, Clock& clock)
-    : shell_(std::make_shared<Shell>(std::move(store), std::move(candidate), timing, std::move(hooks), spread,
-                                     hook_threads, clock)) {}
+    : Elections(Exclusive::yes, std::move(store), std::move(candidate), timing, std::move(hooks), spread, hook_threads,
+                clock) {}
+
+Elections::Elections(Exclusive exclusive, std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing,
+                     Hooks hooks, Spread spread, int hook_threads, Clock& clock)
+    : shell_(std::make_shared<Shell>(exclusive, std::move(store), std::move(candidate), timing, std::move(hooks),
+                                     spread, hook_threads, clock)) {}
 
 Elections::~Elections() {
   if (shell_->forked()) {  // its threads are the parent's
@@ -58,6 +63,8 @@ void Elections::stop() { shell_->stop(); }
 bool Elections::is_leader(std::string_view election) const noexcept { return shell_->leads(election); }
 
 Leadership Elections::leadership(const std::string& election) const { return Leadership(shell_->validity(election)); }
+
+bool Elections::exclusive() const noexcept { return shell_->mode == Exclusive::yes; }
 
 std::vector<std::pair<std::string, Token>> Elections::led() const { return shell_->led(); }
 

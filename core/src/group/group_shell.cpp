@@ -40,9 +40,24 @@ void abort_if_asked(const Hooks& hooks) {
 /// Of which group this thread is one.
 thread_local const void* own_thread = nullptr;
 
-std::shared_ptr<GroupStore> accepted(std::shared_ptr<GroupStore> store, const Timing& timing, const Hooks& hooks,
-                                     const Spread& spread, int hook_threads) {
+void check_mode(const GroupStore& store, Exclusive wanted) {
+  if (store.exclusive() == wanted) return;
+  if (wanted == Exclusive::no)
+    throw std::invalid_argument("Elections: Exclusive::no was asked for, but the store \"" +
+                                printable(store.group(), 80) +
+                                "\" is exclusive. Open it with Exclusive::no (kafka::open_group offers that), or leave "
+                                "the argument out");
+  throw std::invalid_argument(
+      "Elections: in the store \"" + printable(store.group(), 80) +
+      "\" several processes may lead an election at once, and there is no fencing token. If the "
+      "work allows that, say so: Elections(Exclusive::no, store, ...). If not, open the store "
+      "with Exclusive::yes");
+}
+
+std::shared_ptr<GroupStore> accepted(std::shared_ptr<GroupStore> store, Exclusive exclusive, const Timing& timing,
+                                     const Hooks& hooks, const Spread& spread, int hook_threads) {
   if (!store) throw std::invalid_argument("Elections: store is null");
+  check_mode(*store, exclusive);
   check_hooks(hooks);
   if (hook_threads < 1) throw std::invalid_argument("Elections: hook_threads must be at least 1");
   if (spread.weight < 1 || spread.weight > max_weight)
@@ -61,10 +76,11 @@ void check_hooks(const Hooks& hooks) {
     throw std::invalid_argument("Elections: Hooks::stall_after is not offered for a group of elections");
 }
 
-Elections::Shell::Shell(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks,
-                        const Spread& spread, int hook_threads, Clock& clock)
+Elections::Shell::Shell(Exclusive exclusive, std::shared_ptr<GroupStore> store, Candidate candidate,
+                        const Timing& timing, Hooks hooks, const Spread& spread, int hook_threads, Clock& clock)
     : waiters(clock),
-      store_(accepted(std::move(store), timing, hooks, spread, hook_threads)),
+      mode(exclusive),
+      store_(accepted(std::move(store), exclusive, timing, hooks, spread, hook_threads)),
       hooks_(std::make_shared<const Hooks>(std::move(hooks))),
       hook_threads_(hook_threads),
       clock_(clock),
@@ -183,10 +199,11 @@ bool Elections::Shell::hand_over(const std::string& election, const std::string&
 bool Elections::Shell::on_own_thread() const { return own_thread == this; }
 
 std::shared_ptr<GroupValidity> Elections::Shell::make_validity(const std::string& election) {
-  return std::make_shared<GroupValidity>(page_, clock_, [weak = weak_from_this(), election] {
+  auto who = [weak = weak_from_this(), election] {
     const auto self = weak.lock();
     return self ? self->incumbent(election) : std::nullopt;
-  });
+  };
+  return std::make_shared<GroupValidity>(page_, clock_, std::move(who), mode);
 }
 
 std::shared_ptr<GroupValidity> Elections::Shell::validity(const std::string& election) {
@@ -297,8 +314,8 @@ void Elections::Shell::carry_out(GroupEffect& any) {
 void Elections::Shell::begin(const group_effect::Begin& e) {
   const auto signals = signals_[e.election] = std::make_shared<Signals>();
   signals->hooks = hooks_of(e.election);
-  log(signals->hooks, Level::info, "elected", e.election, e.token);
-  queue_hook({e.election}, {signals->hooks, Elected{e.election, e.token, signals->stop.get_token()}});
+  log(signals->hooks, Level::info, "elected", e.election, told(e.token));
+  queue_hook({e.election}, {signals->hooks, Elected{e.election, told(e.token), signals->stop.get_token()}});
   waiters.changed();
 }
 
@@ -306,13 +323,13 @@ void Elections::Shell::end(group_effect::End& e) {
   const auto signals = signals_.at(e.election);
   log(signals->hooks, Level::info,
       "ousting: " + std::string(to_string(e.reason)) + (e.detail.empty() ? "" : ", ") + printable(e.detail), e.election,
-      e.token);
+      told(e.token));
   auto remaining = [signals, &clock = clock_] {
     const auto left = Clock::Duration(signals->done_by.load()) - clock.now().time_since_epoch();
     return std::max(left, Clock::Duration::zero());
   };
-  queue_hook({e.election}, {signals->hooks, Ousting{e.election, e.token, e.reason, std::move(e.detail), std::nullopt,
-                                                    std::move(remaining), signals->expired.get_token()}});
+  queue_hook({e.election}, {signals->hooks, Ousting{e.election, told(e.token), e.reason, std::move(e.detail),
+                                                    std::nullopt, std::move(remaining), signals->expired.get_token()}});
   waiters.changed();
 }
 

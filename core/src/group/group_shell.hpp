@@ -43,8 +43,8 @@ class Elections::Shell : public std::enable_shared_from_this<Shell> {
  public:
   using Fact = std::function<void(GroupCandidacy&, Clock::Time)>;
 
-  Shell(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks, const Spread& spread,
-        int hook_threads, Clock& clock);
+  Shell(Exclusive exclusive, std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks,
+        const Spread& spread, int hook_threads, Clock& clock);
 
   void start();
   void stop();
@@ -62,6 +62,7 @@ class Elections::Shell : public std::enable_shared_from_this<Shell> {
   bool over() const noexcept { return ended_.load() || forked(); }
 
   Waiters waiters;
+  const Exclusive mode;
 
  private:
   using SharedHooks = std::shared_ptr<const Hooks>;
@@ -95,6 +96,7 @@ class Elections::Shell : public std::enable_shared_from_this<Shell> {
   bool undecided() const { return !inbox_.empty() && !deciding_ && !decided_; }
   void carry_out(GroupEffect& effect);
   Fact answer_to(const GroupQuestion& question, const std::stop_token& interrupted);
+  Token told(Token token) const { return mode == Exclusive::yes ? token : Token{}; }
   void begin(const group_effect::Begin& begin);
   void end(group_effect::End& end);
   void queue_hook(const QueueKey& key, HookCall call);

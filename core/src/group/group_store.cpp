@@ -52,6 +52,8 @@ std::optional<Error> refused_commit(const Commit& commit) try {
   return Error{Fault::misconfigured, std::string("commit: ") + e.what()};
 }
 
+Exclusive GroupStore::exclusive() const { return Exclusive::yes; }
+
 void GroupStore::joined(const std::string&) {}
 
 void GroupStore::left(const std::string&) {}

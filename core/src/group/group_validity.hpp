@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include <tenure/exclusive.hpp>
 #include <tenure/group.hpp>
 
 #include "election/validity.hpp"
@@ -20,8 +21,8 @@ class GroupValidity final : public Validity {
  public:
   using WhoLeads = std::function<std::optional<Incumbent>()>;
 
-  GroupValidity(std::shared_ptr<const LeasePage> page, Clock& clock, WhoLeads who)
-      : clock_(clock), page_(std::move(page)), who_(std::move(who)) {}
+  GroupValidity(std::shared_ptr<const LeasePage> page, Clock& clock, WhoLeads who, Exclusive mode = Exclusive::yes)
+      : clock_(clock), page_(std::move(page)), who_(std::move(who)), mode_(mode) {}
 
   // For the writer: one thread at a time, the decider.
   void lead(Token token, SessionId session) noexcept {
@@ -44,16 +45,18 @@ class GroupValidity final : public Validity {
                         token_.load(std::memory_order_acquire) == token && page_->stands(view);
       if (!same) continue;
       if (left <= 0) return {};
-      return {Token{token}, Clock::Duration(left)};
+      return {exclusive() ? Token{token} : Token{}, Clock::Duration(left)};
     }
   }
 
+  bool exclusive() const noexcept override { return mode_ == Exclusive::yes; }
   std::optional<Incumbent> incumbent() const override { return who_(); }
 
  private:
   Clock& clock_;
   const std::shared_ptr<const LeasePage> page_;
   const WhoLeads who_;
+  const Exclusive mode_;
   std::atomic<std::uint64_t> session_{0}, token_{0};
   std::atomic<Clock::rep> cap_{0};
 };

@@ -3,7 +3,6 @@
 // then the shell's maps are counted.
 #include <gtest/gtest.h>
 
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,7 +11,7 @@
 
 #include "eventually.hpp"
 #include "group/group_shell.hpp"
-#include "group_model.hpp"
+#include "model_store.hpp"
 
 namespace tenure {
 
@@ -25,39 +24,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The model, for threads.
-class ModelStore final : public GroupStore {
- public:
-  std::string group() const override { return "model"; }
-  Result<Look> look(const std::string& cursor, const Limit&) override {
-    const std::lock_guard lock(mutex_);
-    return model_.look(cursor);
-  }
-  Result<Committed> open(SessionId id, const Session& session, const Limit&) override {
-    const std::lock_guard lock(mutex_);
-    return model_.open(id, session, 1);
-  }
-  Result<Committed> commit(const Commit& commit, const Limit&) override {
-    const std::lock_guard lock(mutex_);
-    return model_.commit(commit);
-  }
-  Result<bool> end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t beat, const Limit&) override {
-    const std::lock_guard lock(mutex_);
-    return model_.end(id, beats, beat);
-  }
-  Result<int> sweep(const Limit&) override { return 0; }
-  std::optional<Error> request_step_down(const std::string&, const StepDown&, const Limit&) override { return {}; }
-
- private:
-  std::mutex mutex_;
-  test::GroupModel model_{.can_lose = true};
-};
-
 /// A machine that is busy for seconds ends no lease.
 const Timing slow{.term = 6s, .renew = 600ms, .retry = 60ms, .margin = 300ms, .call = 2s, .drain = 1s};
 
 TEST(ElectionsMemory, OfElectionsThatWereLeftIsGivenBack) {
-  Elections elections(std::make_shared<ModelStore>(), {"a", ""}, slow, {.log = no_log});
+  Elections elections(std::make_shared<test::ModelStore>(), {"a", ""}, slow, {.log = no_log});
   const auto hooks = std::make_shared<const Hooks>(Hooks{.log = no_log});
   elections.start();
   elections.join("stays");
@@ -79,7 +50,7 @@ TEST(ElectionsMemory, OfElectionsThatWereLeftIsGivenBack) {
 }
 
 TEST(ElectionsMemory, OfHandlesOfWhatNobodyJoinedIsGivenBack) {
-  Elections elections(std::make_shared<ModelStore>(), {"a", ""}, slow);
+  Elections elections(std::make_shared<test::ModelStore>(), {"a", ""}, slow);
   for (int i = 0; i < 10'000; ++i) EXPECT_FALSE(elections.leadership(std::to_string(i)).is_leader());
   EXPECT_LE(ElectionsInside::kept(elections), 100u);
 }

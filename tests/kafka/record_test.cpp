@@ -35,6 +35,20 @@ TEST(KafkaRecord, ALeaseIsRoundedUp) {
   EXPECT_EQ(decode(encode(r))->lease, 6251ms);
 }
 
+TEST(KafkaRecord, OfARoleThatSeveralMayLeadReadsAsWritten) {
+  auto r = usual;
+  r.units = 12;
+  EXPECT_EQ(encode(r), "v2;A;6250;0123456789abcdef0123456789abcdef;17;host_1_2;10.0.0.1:80;12");
+  EXPECT_EQ(decode(encode(r)), r);
+  r.exclusive = Exclusive::no;
+  EXPECT_EQ(encode(r), "v3;A;6250;0123456789abcdef0123456789abcdef;17;host_1_2;10.0.0.1:80;12;C");
+  EXPECT_EQ(decode(encode(r)), r);
+  r.leads = true;
+  EXPECT_EQ(encode(r), "v3;A;6250;0123456789abcdef0123456789abcdef;17;host_1_2;10.0.0.1:80;12;L");
+  EXPECT_EQ(decode(encode(r)), r);
+  EXPECT_FALSE(decode("v3;A;6250;i;17;n;a;12;X"));
+}
+
 TEST(KafkaRecord, LaterVersionsKeepStateAndLease) {
   const auto later = decode("v2;R;9000;whatever;comes;then;;;");
   ASSERT_TRUE(later);

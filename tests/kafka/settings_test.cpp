@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <tenure/kafka.hpp>
+#include <tenure/kafka_group.hpp>
 
 #include "messages.hpp"
 
@@ -235,6 +236,59 @@ TEST(KafkaTiming, RefusesSeldomHeartbeats) {
   EXPECT_TRUE(mentions(timing_refusal(presets().balanced, o), "heartbeat"));
 }
 
+// ---- timing of a group ----
+
+std::string group_refusal(const Timing& timing, const Options& o = options()) {
+  const auto result = group_pace_of(timing, o, Exclusive::no);
+  return result ? "accepted" : result.error().message;
+}
+
+TEST(KafkaGroupTiming, S5PresetsArePresumedForExactlyAsLongAsIsNeeded) {
+  const auto preset = group_presets(Exclusive::no);
+  const std::pair<Timing, Clock::Duration> sessions[] = {
+      {preset.fast, 6s}, {preset.balanced, 12s}, {preset.steady, 20s}};
+  for (const auto& [timing, session] : sessions) {
+    timing.validate();
+    const auto pace = group_pace_of(timing, options(), Exclusive::no);
+    ASSERT_TRUE(pace) << pace.error().message;
+    EXPECT_EQ(pace->session, session);
+    EXPECT_EQ(least_presumption(*pace, options()), 4 * session + 2s);
+    EXPECT_EQ(timing.term - timing.margin, 4 * session + 2s);
+    EXPECT_EQ(member_properties(options(), *pace, "c").at("max.poll.interval.ms"), std::to_string(2 * session / 1ms));
+  }
+  EXPECT_EQ(group_presets(Exclusive::yes), presets());
+}
+
+TEST(KafkaGroupTiming, S5RefusesAMillisecondLessAndTellsTheSum) {
+  auto t = group_presets(Exclusive::no).fast;
+  t.margin += 1ms;
+  for (const auto* part : {"(25999 ms)", "at least 26000 ms", "(6000 ms each)", "a rebalance (12000 ms)",
+                           "socket.timeout.ms, 2000 ms", "group.min.session.timeout.ms", "group_presets"})
+    EXPECT_TRUE(mentions(group_refusal(t), part)) << group_refusal(t);
+  EXPECT_TRUE(mentions(group_refusal(presets().steady), "must be at least 26000 ms"));
+  auto o = options();
+  o.properties["socket.timeout.ms"] = "1999";
+  EXPECT_EQ(group_refusal(t, o), "accepted") << "a request takes less";
+}
+
+TEST(KafkaGroupTiming, S5AShorterSessionNeedsLess) {
+  auto o = options();
+  o.session = 1s;
+  Timing t{.term = 6100ms, .renew = 300ms, .retry = 50ms, .margin = 100ms, .call = 1s, .drain = 1s};
+  EXPECT_EQ(group_refusal(t, o), "accepted");
+  t.term -= 1ms;
+  EXPECT_TRUE(mentions(group_refusal(t, o), "must be at least 6000 ms")) << group_refusal(t, o);
+}
+
+TEST(KafkaGroupTiming, S6RefusesSeldomRenewalsAndHeartbeats) {
+  auto t = group_presets(Exclusive::no).fast;
+  t.renew = 2001ms;
+  EXPECT_TRUE(mentions(group_refusal(t), "a third of the session (6000 ms)")) << group_refusal(t);
+  auto o = options();
+  o.heartbeat = 1501ms;
+  EXPECT_TRUE(mentions(group_refusal(group_presets(Exclusive::no).fast, o), "a quarter of the session"));
+}
+
 // ---- URLs ----
 
 Opening at(const std::string& url) {
@@ -299,6 +353,19 @@ TEST(KafkaUrl, AWrongUrlIsRefusedWithTheReason) {
   EXPECT_TRUE(mentions(refused("kafka://b/t?security.protocl=ssl"), "did you mean \"security.protocol\"?"));
   EXPECT_TRUE(mentions(refused("kafka://b/t?client.dns.lookup=x"), "properties[\"client.dns.lookup\"]"));
   EXPECT_TRUE(mentions(refused("kafka://b/t?session.timeout.ms=1"), "is decided by the election"));
+}
+
+TEST(KafkaUrl, OfAGroupTellsItsMode) {
+  const auto opened = [](const std::string& query) { return open_group_url(at("kafka://127.0.0.1:1/t" + query)); };
+  EXPECT_EQ(opened("").store->exclusive(), Exclusive::yes);
+  EXPECT_EQ(opened("?exclusive=yes").presets, presets());
+  EXPECT_EQ(opened("?units=7&exclusive=no").store->exclusive(), Exclusive::no);
+  EXPECT_EQ(opened("?exclusive=no").presets, group_presets(Exclusive::no));
+  const auto error = opened("?exclusive=no").store->accepts(presets().fast);
+  ASSERT_TRUE(error);
+  EXPECT_TRUE(mentions(error->message, "with Exclusive::no")) << error->message;
+  EXPECT_THROW(opened("?exclusive=maybe"), std::invalid_argument);
+  EXPECT_TRUE(mentions(url_refusal(at("kafka://b/t?exclusive=no")), "exclusive")) << "of a single election";
 }
 
 }  // namespace

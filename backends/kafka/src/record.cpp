@@ -59,11 +59,15 @@ std::vector<std::string_view> fields_of(std::string_view text) {
 }  // namespace
 
 std::string encode(const Record& r) {
+  const bool shared = r.exclusive == Exclusive::no;
   // Rounded up: followers must not wait less than the holder counts on.
   const auto lease = std::chrono::ceil<std::chrono::milliseconds>(r.lease).count();
-  return std::string(r.units ? "v2;" : "v1;") + std::string(r.released ? "R" : "A") + ";" + std::to_string(lease) +
-         ";" + percent_encoded(r.incarnation) + ";" + std::to_string(r.seq) + ";" + percent_encoded(r.name) + ";" +
-         percent_encoded(r.address) + (r.units ? ";" + std::to_string(r.units) : "");
+  return std::string(shared    ? "v3;"
+                     : r.units ? "v2;"
+                               : "v1;") +
+         std::string(r.released ? "R" : "A") + ";" + std::to_string(lease) + ";" + percent_encoded(r.incarnation) +
+         ";" + std::to_string(r.seq) + ";" + percent_encoded(r.name) + ";" + percent_encoded(r.address) +
+         (r.units ? ";" + std::to_string(r.units) : "") + (shared ? (r.leads ? ";L" : ";C") : "");
 }
 
 std::optional<Record> decode(std::string_view metadata) {
@@ -76,9 +80,14 @@ std::optional<Record> decode(std::string_view metadata) {
   Record out;
   out.released = fields[1] == "R";
   out.lease = std::chrono::milliseconds(*lease_ms);
-  if (*version > 2 || (*version == 2 && fields.size() != 8)) return out;
+  if (*version > 3 || (*version > 1 && fields.size() != 6 + *version)) return out;
 
   if (*version == 1 && fields.size() != 7) return std::nullopt;
+  if (*version == 3) {
+    if (fields[8] != "L" && fields[8] != "C") return std::nullopt;
+    out.exclusive = Exclusive::no;
+    out.leads = fields[8] == "L";
+  }
   const auto units = *version == 1 ? std::optional(0) : number<int>(fields[7]);
   auto incarnation = percent_decoded(fields[3], max_incarnation_bytes);
   const auto seq = number<std::uint64_t>(fields[4]);

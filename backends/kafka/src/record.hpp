@@ -8,14 +8,16 @@
 
 #include <tenure/clock.hpp>
 #include <tenure/conditional_store.hpp>
+#include <tenure/exclusive.hpp>
 
 namespace tenure::kafka {
 
 inline constexpr std::size_t max_record_bytes = 512;
 
 /// The metadata of a commit of ours: "v1;A;6250;incarnation;seq;name;address". The record of a unit of roles has one
-/// field more, the number of units: "v2;...;address;12". The first three fields keep place and meaning in every
-/// version. If a later version wrote it, the others are empty here.
+/// field more, the number of units: "v2;...;address;12". That of a role which several may lead has one more still: "L"
+/// once its writer knows that it leads, and else "C": "v3;...;address;12;L". The first three fields keep place and
+/// meaning in every version. If a later version wrote it, the others are empty here.
 struct Record {
   bool released{};
   Clock::Duration lease{};
@@ -23,6 +25,8 @@ struct Record {
   std::uint64_t seq{};
   std::string name, address;
   int units{};  ///< 0: of a single election.
+  Exclusive exclusive{Exclusive::yes};
+  bool leads{};  ///< Of Exclusive::no alone: an earlier commit of this tenure was acknowledged.
   friend bool operator==(const Record&, const Record&) = default;
 };
 

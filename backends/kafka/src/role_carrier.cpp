@@ -23,9 +23,11 @@ constexpr auto pause_after_throw = milliseconds(100);
 
 }  // namespace
 
-RoleCarrier::RoleCarrier(Options options, int units, std::shared_ptr<ClosableLog> log, std::shared_ptr<Client> observer)
+RoleCarrier::RoleCarrier(Options options, int units, Exclusive exclusive, std::shared_ptr<ClosableLog> log,
+                         std::shared_ptr<Client> observer)
     : options_(std::move(options)),
       units_(units),
+      exclusive_(exclusive),
       log_(std::move(log)),
       observer_(std::move(observer)),
       reaper_(Reaper::instance()),
@@ -34,9 +36,10 @@ RoleCarrier::RoleCarrier(Options options, int units, std::shared_ptr<ClosableLog
       caller_wakes_(boot_clock().make_waker()),
       read_wakes_(boot_clock().make_waker()) {}
 
-std::shared_ptr<RoleCarrier> RoleCarrier::make(Options options, int units, std::shared_ptr<ClosableLog> log,
-                                               std::shared_ptr<Client> observer) {
-  std::shared_ptr<RoleCarrier> it(new RoleCarrier(std::move(options), units, std::move(log), std::move(observer)));
+std::shared_ptr<RoleCarrier> RoleCarrier::make(Options options, int units, Exclusive exclusive,
+                                               std::shared_ptr<ClosableLog> log, std::shared_ptr<Client> observer) {
+  std::shared_ptr<RoleCarrier> it(
+      new RoleCarrier(std::move(options), units, exclusive, std::move(log), std::move(observer)));
   it->serve_thread_ = start_thread("tenure-roles", [it] { it->serve(); });
   try {
     it->read_thread_ = start_thread("tenure-r-read", [self = it, over = it->read_over_]() mutable {
@@ -55,15 +58,27 @@ void RoleCarrier::begin(const Timing& timing, const Pace& pace) {
   {
     const std::lock_guard lock(mutex_);
     pace_ = pace;
-    roles_.emplace(Roles::Config{.units = units_,
-                                 .lease = std::chrono::ceil<milliseconds>(timing.term),
-                                 .margin = timing.margin,
-                                 .observe_every = pace.observe_every,
-                                 .incarnation = incarnation_,
-                                 .first_claim_waits = options_.first_claim == FirstClaim::wait});
+    roles_.emplace(machine(timing));
     begun_ = true;
   }
   serve_wakes_->wake();
+}
+
+RoleCarrier::Machine RoleCarrier::machine(const Timing& timing) const {
+  const auto lease = std::chrono::ceil<milliseconds>(timing.term);
+  if (exclusive_ == Exclusive::no)
+    return SharedRoles({.units = units_,
+                        .lease = lease,
+                        .margin = timing.margin,
+                        .session = pace_.session,
+                        .observe_every = pace_.observe_every,
+                        .incarnation = incarnation_});
+  return Roles({.units = units_,
+                .lease = lease,
+                .margin = timing.margin,
+                .observe_every = pace_.observe_every,
+                .incarnation = incarnation_,
+                .first_claim_waits = options_.first_claim == FirstClaim::wait});
 }
 
 void RoleCarrier::stop() {
@@ -136,7 +151,8 @@ void RoleCarrier::serve() {
       well &= survives([this] { handle(role_fact::Elapsed{}); });
     }
     if (last) break;
-    const auto at = begun ? std::min(roles_->alarm(), next_nudge()) : Clock::Time::max();
+    const auto at = begun ? std::min(std::visit([](const auto& r) { return r.alarm(); }, *roles_), next_nudge())
+                          : Clock::Time::max();
     serve_wakes_->wait_until(well ? at : boot_clock().now() + pause_after_throw);
   }
 }
@@ -182,7 +198,8 @@ void RoleCarrier::take_events() {
 
 void RoleCarrier::handle(const RoleFact& fact) {
   auto& clock = boot_clock();
-  for (auto& next : roles_->on(fact, clock.now(), clock.unix_ms())) std::visit([this](auto& a) { carry_out(a); }, next);
+  auto effects = std::visit([&](auto& r) { return r.on(fact, clock.now(), clock.unix_ms()); }, *roles_);
+  for (auto& next : effects) std::visit([this](auto& a) { carry_out(a); }, next);
 }
 
 /// When librdkafka's main loop is woken next, for a heartbeat faster than its own, or for a poll in time.

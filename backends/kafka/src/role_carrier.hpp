@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two threads round Roles, as those of Carrier round Neli: the serving thread owns Roles and the member handle, and
-// the reading thread makes the reads that block.
+// The two threads round Roles or SharedRoles, as those of Carrier round Neli: the serving thread owns the machine and
+// the member handle, and the reading thread makes the reads that block.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include <tenure/kafka.hpp>
@@ -18,6 +19,7 @@
 #include "reaper.hpp"
 #include "roles.hpp"
 #include "settings.hpp"
+#include "shared_roles.hpp"
 
 namespace tenure::kafka {
 
@@ -25,8 +27,8 @@ namespace tenure::kafka {
 class RoleCarrier : public std::enable_shared_from_this<RoleCarrier> {
  public:
   /// Throws std::system_error if threads or descriptors have run out.
-  static std::shared_ptr<RoleCarrier> make(Options options, int units, std::shared_ptr<ClosableLog> log,
-                                           std::shared_ptr<Client> observer);
+  static std::shared_ptr<RoleCarrier> make(Options options, int units, Exclusive exclusive,
+                                           std::shared_ptr<ClosableLog> log, std::shared_ptr<Client> observer);
 
   /// REQUIRES: called once, before the first call().
   void begin(const Timing& timing, const Pace& pace);
@@ -38,11 +40,15 @@ class RoleCarrier : public std::enable_shared_from_this<RoleCarrier> {
   std::optional<RoleAnswer> call(RoleCall what, const Limit& limit);
 
   const Options& options() const { return options_; }
+  Exclusive exclusive() const { return exclusive_; }
 
  private:
   using Job = std::function<RoleFact()>;
+  using Machine = std::variant<Roles, SharedRoles>;
 
-  RoleCarrier(Options options, int units, std::shared_ptr<ClosableLog> log, std::shared_ptr<Client> observer);
+  RoleCarrier(Options options, int units, Exclusive exclusive, std::shared_ptr<ClosableLog> log,
+              std::shared_ptr<Client> observer);
+  Machine machine(const Timing& timing) const;
 
   // The serving thread
   void serve();
@@ -67,6 +73,7 @@ class RoleCarrier : public std::enable_shared_from_this<RoleCarrier> {
 
   const Options options_;
   const int units_;
+  const Exclusive exclusive_;
   const std::shared_ptr<ClosableLog> log_;
   const std::shared_ptr<Client> observer_;
   Reaper& reaper_;
@@ -86,7 +93,7 @@ class RoleCarrier : public std::enable_shared_from_this<RoleCarrier> {
   std::shared_ptr<std::atomic<bool>> read_over_{std::make_shared<std::atomic<bool>>(false)};
 
   // The serving thread's, from begin() on
-  std::optional<Roles> roles_;
+  std::optional<Machine> roles_;
   std::shared_ptr<Client> member_;
   std::uint64_t handle_{};
   Clock::Time nudge_at_{Clock::Time::max()};

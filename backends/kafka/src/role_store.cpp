@@ -15,7 +15,7 @@
 namespace tenure::kafka {
 
 RoleStore::RoleStore(std::shared_ptr<RoleCarrier> carrier)
-    : carrier_(std::move(carrier)), made_by_(::getpid()), timing_(presets().balanced) {}
+    : carrier_(std::move(carrier)), made_by_(::getpid()), timing_(group_presets(carrier_->exclusive()).balanced) {}
 
 RoleStore::~RoleStore() {
   if (forked())
@@ -71,8 +71,8 @@ std::optional<Error> RoleStore::accepts(const Timing& timing) {
   kept.drain = timing_.drain;
   if (started_ && kept != timing_)
     return Error{Fault::misconfigured, "kafka: this store is in use with another Timing. Open another store"};
-  auto pace = pace_of(timing, carrier_->options());
-  if (!pace) return std::move(pace).error();
+  auto runs = pace(timing);
+  if (!runs) return std::move(runs).error();
   timing_ = timing;
   return std::nullopt;
 }
@@ -82,9 +82,9 @@ bool RoleStore::forked() const { return ::getpid() != made_by_; }
 std::optional<RoleAnswer> RoleStore::call(RoleCall what, const Limit& limit) {
   if (forked()) return std::nullopt;  // before any lock: it may have been held when we were forked
   if (!started_) {
-    const auto pace = pace_of(timing_, carrier_->options());
-    if (!pace) throw std::invalid_argument(pace.error().message);
-    carrier_->begin(timing_, *pace);
+    const auto runs = pace(timing_);
+    if (!runs) throw std::invalid_argument(runs.error().message);
+    carrier_->begin(timing_, *runs);
     started_ = true;
   }
   return carrier_->call(std::move(what), limit);
@@ -104,7 +104,31 @@ Result<T> RoleStore::ask(RoleCall what, const Limit& limit) {
 
 // ---- opening ----
 
-std::shared_ptr<GroupStore> open_group(Options given, int units) {
+Presets group_presets(Exclusive exclusive) {
+  if (exclusive == Exclusive::yes) return presets();
+  using std::chrono::milliseconds;
+  using std::chrono::seconds;
+  return {.fast = {.term = milliseconds(26500),
+                   .renew = seconds(1),
+                   .retry = milliseconds(100),
+                   .margin = milliseconds(500),
+                   .call = seconds(2),
+                   .drain = seconds(6)},
+          .balanced = {.term = milliseconds(50750),
+                       .renew = seconds(2),
+                       .retry = milliseconds(200),
+                       .margin = milliseconds(750),
+                       .call = seconds(2),
+                       .drain = seconds(12)},
+          .steady = {.term = seconds(83),
+                     .renew = seconds(3),
+                     .retry = milliseconds(400),
+                     .margin = seconds(1),
+                     .call = seconds(2),
+                     .drain = seconds(20)}};
+}
+
+std::shared_ptr<GroupStore> open_group(Options given, int units, Exclusive exclusive) {
   if (units < 1 || units > max_units)
     refuse("units is " + std::to_string(units) + "; 1 to " + std::to_string(max_units) + " are allowed");
   if (given.remote_step_down) refuse("remote_step_down is not offered for roles");
@@ -115,13 +139,14 @@ std::shared_ptr<GroupStore> open_group(Options given, int units) {
   for (const auto& host : plaintext_hosts(options))
     log->write(Level::warning, unprotected("broker " + host, "Set the property security.protocol to ssl or sasl_ssl"));
   auto observer = make_observer(options, options.group, log, partitions_of(units));
-  return std::make_shared<RoleStore>(RoleCarrier::make(std::move(options), units, log, std::move(observer)));
+  return std::make_shared<RoleStore>(RoleCarrier::make(std::move(options), units, exclusive, log, std::move(observer)));
 }
 
 OpenedGroup open_group_url(const Opening& opening) {
   int units = default_units;
-  auto options = group_options_of(opening, units);
-  return {.store = open_group(std::move(options), units), .presets = presets()};
+  auto exclusive = Exclusive::yes;
+  auto options = group_options_of(opening, units, exclusive);
+  return {.store = open_group(std::move(options), units, exclusive), .presets = group_presets(exclusive)};
 }
 
 }  // namespace tenure::kafka

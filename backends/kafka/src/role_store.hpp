@@ -20,6 +20,7 @@ class RoleStore final : public GroupStore {
   ~RoleStore() override;
 
   std::string group() const override;
+  Exclusive exclusive() const override { return carrier_->exclusive(); }
   void joined(const std::string& election) override;
   void left(const std::string& election) override;
   Result<Look> look(const std::string& cursor, const Limit& limit) override;
@@ -34,6 +35,7 @@ class RoleStore final : public GroupStore {
   std::optional<Error> accepts(const Timing& timing) override;
 
  private:
+  Result<Pace> pace(const Timing& timing) const { return group_pace_of(timing, carrier_->options(), exclusive()); }
   bool forked() const;
   std::optional<RoleAnswer> call(RoleCall what, const Limit& limit);
   template <class T>

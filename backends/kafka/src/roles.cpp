@@ -2,21 +2,9 @@
 #include "roles.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <functional>
-
-#include <tenure/kit/logging.hpp>
 
 namespace tenure::kafka {
 namespace {
-
-/// Members are sorted by their ids, which begin with the client id. So whoever joined last comes last, and the others
-/// keep most of what they have.
-std::string member_name(std::int64_t unix_ms, const std::string& incarnation) {
-  char digits[64];
-  std::snprintf(digits, sizeof digits, "!tenure.roles.%013lld.", static_cast<long long>(unix_ms));
-  return digits + incarnation;
-}
 
 std::string farewell_text(const std::string& incarnation) { return "v1;" + incarnation; }
 
@@ -26,7 +14,7 @@ const std::optional<Commit>& offset_of(const role_fact::Offsets& read, int parti
 
 }  // namespace
 
-Roles::Roles(Config config) : config_(std::move(config)) {
+Roles::Roles(Config config) : config_(std::move(config)), strangers_(config_.units, Exclusive::yes, config_.lease) {
   for (int i = 0; i < config_.units; ++i)
     units_.emplace_back(RecordView(config_.incarnation, config_.lease, config_.first_claim_waits, Token{}));
 }
@@ -135,7 +123,7 @@ void Roles::commit_answered(Outstanding& asked, const role_fact::Committed& answ
     if (asked.purpose == Outstanding::Purpose::last) leave();
     return;
   }
-  member_->try_again = now_ + retry_pause;
+  member_->try_again = now_ + role_retry_pause;
   const bool was_end = asked.purpose == Outstanding::Purpose::last;
   if (awaited && !was_end) reply(failed(answer.error));
   if (was_end) return leave();
@@ -234,26 +222,8 @@ void Roles::take(const role_fact::Observed& observed) {
   }
 }
 
-/// Processes with another number of units find other roles in the same places. Nothing is claimed while one may lead.
 void Roles::look_for_strangers(const role_fact::Offsets& read) {
-  strangers_until_ = Time::min();
-  for (int i = 0; i < config_.units; ++i) {
-    const auto& commit = offset_of(read, record_of(i));
-    const auto record = commit ? decode(commit->metadata) : std::nullopt;
-    if (!record || record->released || record->units == config_.units) {
-      strange_.erase(i);
-      continue;
-    }
-    const auto [it, added] = strange_.try_emplace(i, *commit, now_);
-    if (!added && it->second.first != *commit) it->second = {*commit, now_};
-    if (added)
-      emit(role_effect::Tell{
-          Level::error, "\"" + printable(record->name, 80) + "\" uses this group and topic with " +
-                            (record->units ? std::to_string(record->units) + " units" : std::string("one election")) +
-                            ", and this process with " + std::to_string(config_.units) +
-                            " units. Nothing is claimed while it leads; use the same number"});
-    strangers_until_ = std::max(strangers_until_, it->second.second + std::max(record->lease, config_.lease));
-  }
+  for (auto& message : strangers_.saw(read, now_)) emit(role_effect::Tell{Level::error, std::move(message)});
 }
 
 void Roles::take(const role_fact::Left& left) {
@@ -338,16 +308,16 @@ void Roles::serve_observer() {
 // ---- the member ----
 
 void Roles::open_member() {
-  open_after_ = now_ + reopen_pause;
+  open_after_ = now_ + role_reopen_pause;
   member_.emplace(++last_id_);
-  emit(role_effect::Open{member_->handle, member_name(unix_ms_, config_.incarnation)});
+  emit(role_effect::Open{member_->handle, role_member_name(unix_ms_, config_.incarnation)});
 }
 
 void Roles::drop_member() {
   emit(role_effect::Drop{member_->handle});
   const auto outstanding = member_->outstanding;
   member_.reset();
-  open_after_ = std::max(open_after_, now_ + reopen_pause);
+  open_after_ = std::max(open_after_, now_ + role_reopen_pause);
   for (auto& unit : units_) {
     unit.owned = unit.believed = false;
     unit.view.end_absence();
@@ -379,7 +349,7 @@ void Roles::leave() {
   leave_by_ = now_;
   if (!member_) return;
   leaving_ = member_->handle;
-  leave_by_ = now_ + leave_limit;
+  leave_by_ = now_ + role_leave_limit;
   drop_member();
 }
 
@@ -558,7 +528,7 @@ void Roles::serve_end(const role_call::End& end) {
     return send(Outstanding::Purpose::last, plan_of(all));
   }
   // In a rebalance, or behind a commit that is not answered.
-  if (member_ && !member_->fenced && any_live() && !due(call_->by - reply_reserve)) return;
+  if (member_ && !member_->fenced && any_live() && !due(call_->by - role_reply_reserve)) return;
   leave();
   if (!leaving_)
     reply(Result<bool>(true));
@@ -588,16 +558,11 @@ bool Roles::given_up(const Unit& unit) const {
 
 Roles::Time Roles::claimable_at(const Unit& unit) const {
   const auto own = given_up(unit) ? Time::min() : unit.view.claimable_at(member_->assigned_at, member_->generation);
-  return std::max(own, strangers_until_);
+  return std::max(own, strangers_.until());
 }
 
 bool Roles::claimable(const Unit& unit) const {
   return assigned() && !member_->fenced && unit.owned && unit.believed && now_ >= claimable_at(unit);
-}
-
-SessionId Roles::stranger(int index, const std::string& incarnation) const {
-  const auto hash = std::hash<std::string>()(incarnation + "/" + std::to_string(index));
-  return {std::max<std::uint64_t>(hash >> 1, 1)};
 }
 
 /// As the roles of it show that we do not hold.
@@ -608,7 +573,8 @@ std::optional<Lead> Roles::lead_of(int index) const {
   const auto seen = unit.view.sight(now_);
   const auto* holder = std::get_if<Incumbent>(&seen);
   const bool free = live(unit) || !holder || claimable(unit);
-  return Lead{.token = token, .session = stranger(index, holder ? holder->incarnation : ""), .released = free};
+  return Lead{
+      .token = token, .session = session_of_stranger(index, holder ? holder->incarnation : ""), .released = free};
 }
 
 /// In a rebalance we keep what we have. Afterwards we keep what we own.
@@ -652,7 +618,7 @@ Look Roles::look(const std::string& cursor) const {
     const auto* holder = std::get_if<Incumbent>(&seen);
     if (!holder || unit.names.empty() || live(unit)) continue;
     const auto first_seen = now_ + holder->remaining - config_.lease;
-    out.sessions[stranger(i, holder->incarnation)] =
+    out.sessions[session_of_stranger(i, holder->incarnation)] =
         Session{.record = {.token = Token{1},
                            .beat = static_cast<std::uint64_t>(first_seen.time_since_epoch().count()),
                            .holder = holder->name,
@@ -678,7 +644,8 @@ RoleAnswer Roles::failed(Error error) const { return Result<Committed>(std::move
 
 /// To a call that is answered by what a commit brings.
 void Roles::reply_when_late(std::string message) {
-  if (due(call_->by - reply_reserve)) reply(failed(trouble().value_or(Error{Fault::timed_out, std::move(message)})));
+  if (due(call_->by - role_reply_reserve))
+    reply(failed(trouble().value_or(Error{Fault::timed_out, std::move(message)})));
 }
 
 }  // namespace tenure::kafka

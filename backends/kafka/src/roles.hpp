@@ -8,76 +8,15 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include <tenure/group_store.hpp>
-#include <tenure/log.hpp>
-#include <tenure/result.hpp>
-
-#include "group.hpp"
 #include "record.hpp"
 #include "record_view.hpp"
+#include "role_facts.hpp"
+#include "strangers.hpp"
 #include "unit.hpp"
 
 namespace tenure::kafka {
-
-namespace role_call {
-// clang-format off
-struct See { std::string cursor; };
-struct Open { SessionId id; Session session; };
-struct Write { tenure::Commit commit; };
-struct End { SessionId id; };
-struct Await { std::string cursor; };
-// clang-format on
-}  // namespace role_call
-using RoleCall = std::variant<role_call::See, role_call::Open, role_call::Write, role_call::End, role_call::Await>;
-
-/// The last one ends an await.
-using RoleAnswer = std::variant<Result<Look>, Result<Committed>, Result<bool>, std::monostate>;
-
-namespace role_fact {
-// clang-format off
-using Offsets = std::vector<std::optional<Commit>>;                  ///< By partition.
-struct Elapsed {};
-struct Called { std::uint64_t id{}; RoleCall what; Clock::Time by{}; };
-struct Abandoned { std::uint64_t id{}; };                            ///< The caller has left without an answer.
-struct Joined { std::string election; };
-struct Quit { std::string election; };                               ///< This process takes part in it no more.
-struct Broken { std::uint64_t handle{}; Error error; };
-struct Troubled { std::uint64_t handle{}; Error error; };
-struct Assigned { std::uint64_t handle{}; std::vector<int> partitions; int generation{}; };
-struct Revoked { std::uint64_t handle{}; bool lost{}; };
-struct Committed { std::uint64_t id{}; Outcome outcome{}; Error error; };
-struct MemberRead { std::uint64_t id{}; Result<Offsets> result; };
-struct Observed { Result<Offsets> result; };
-struct Left { std::uint64_t handle{}; };                             ///< A dropped handle is out of the group.
-struct Closing {};
-// clang-format on
-}  // namespace role_fact
-
-using RoleFact =
-    std::variant<role_fact::Elapsed, role_fact::Called, role_fact::Abandoned, role_fact::Joined, role_fact::Quit,
-                 role_fact::Broken, role_fact::Troubled, role_fact::Assigned, role_fact::Revoked, role_fact::Committed,
-                 role_fact::MemberRead, role_fact::Observed, role_fact::Left, role_fact::Closing>;
-
-namespace role_effect {
-// clang-format off
-struct Open { std::uint64_t handle{}; std::string client_id; };      ///< Opens a member handle and subscribes.
-struct Assign { std::uint64_t handle{}; };
-struct Unassign { std::uint64_t handle{}; };
-struct SendCommit { std::uint64_t id{}; std::map<int, Commit> commits; };  ///< In one request. By partition.
-struct ReadMember { std::uint64_t id{}; };                           ///< Reads all partitions by the member handle.
-struct Observe { bool check_topic{}; };                              ///< Reads them by the observer.
-struct Drop { std::uint64_t handle{}; };                             ///< Unsubscribes, unassigns, closes; then Left.
-struct Reply { std::uint64_t id{}; RoleAnswer answer; };
-struct Tell { Level level{}; std::string message; };
-// clang-format on
-}  // namespace role_effect
-
-using RoleEffect = std::variant<role_effect::Open, role_effect::Assign, role_effect::Unassign, role_effect::SendCommit,
-                                role_effect::ReadMember, role_effect::Observe, role_effect::Drop, role_effect::Reply,
-                                role_effect::Tell>;
 
 class Roles {
  public:
@@ -92,12 +31,8 @@ class Roles {
     bool first_claim_waits{};
   };
 
-  static constexpr Duration retry_pause = std::chrono::milliseconds(100);   ///< after a renewal that failed
-  static constexpr Duration nonce_pause = std::chrono::milliseconds(250);   ///< after a nonce or read that failed
-  static constexpr Duration drain_limit = std::chrono::milliseconds(500);   ///< for a commit when a rebalance begins
-  static constexpr Duration leave_limit = std::chrono::milliseconds(300);   ///< for the LeaveGroup of a stop
-  static constexpr Duration reopen_pause = std::chrono::seconds(1);         ///< between member handles
-  static constexpr Duration reply_reserve = std::chrono::milliseconds(20);  ///< before a call's limit
+  static constexpr Duration nonce_pause = std::chrono::milliseconds(250);  ///< after a nonce or read that failed
+  static constexpr Duration drain_limit = std::chrono::milliseconds(500);  ///< for a commit when a rebalance begins
 
   explicit Roles(Config config);
 
@@ -220,7 +155,6 @@ class Roles {
   bool settled(const Unit& unit);
   std::optional<int> lowest() const;
   std::optional<Lead> lead_of(int index) const;
-  SessionId stranger(int index, const std::string& incarnation) const;
   Look look(const std::string& cursor) const;
   std::optional<Error> trouble() const { return member_trouble_ ? member_trouble_ : observer_trouble_; }
   bool due(Time at);  ///< True if that time has come. If not, the alarm is set for it.
@@ -257,8 +191,7 @@ class Roles {
   std::uint64_t seq_{}, nonces_{};
   bool observing_{}, observed_{}, check_topic_{true};
   Time observe_at_{Time::min()};
-  std::map<int, std::pair<Commit, Time>> strange_;  ///< Live records of processes with another number of units.
-  Time strangers_until_{Time::min()};
+  Strangers strangers_;
 };
 
 }  // namespace tenure::kafka

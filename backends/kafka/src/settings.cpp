@@ -13,6 +13,7 @@
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
 #include <tenure/kit/suggest.hpp>
+#include <tenure/kit/text.hpp>
 
 #include "record.hpp"
 
@@ -70,6 +71,9 @@ constexpr std::string_view bounded_properties[] = {"socket.timeout.ms", "api.ver
                                                    "socket.connection.setup.timeout.ms", "reconnect.backoff.max.ms",
                                                    "reconnect.backoff.ms"};
 constexpr int max_patience_ms = 2000;
+
+/// The least that brokers allow by default.
+constexpr Clock::Duration usual_session = seconds(6);
 
 void check_not_owned(const Properties& properties) {
   for (const auto& [name, value] : properties) {
@@ -182,6 +186,12 @@ std::string_view value_of(const Properties& properties, const std::string& name)
   return found == properties.end() ? std::string_view() : std::string_view(found->second);
 }
 
+/// How long a request may take before its connection is given up.
+milliseconds in_flight(const Options& options) {
+  const auto given = number<int>(value_of(options.properties, "socket.timeout.ms"));
+  return milliseconds(given.value_or(max_patience_ms));
+}
+
 }  // namespace
 
 void refuse(const std::string& what) { throw std::invalid_argument("kafka: " + what); }
@@ -211,7 +221,6 @@ Options completed(Options o) {
 }
 
 Result<Pace> pace_of(const Timing& timing, const Options& options) {
-  static constexpr Clock::Duration usual_session = seconds(6);
   const auto lead = timing.term - timing.margin;
   Pace pace{};
   pace.heartbeat =
@@ -230,6 +239,37 @@ Result<Pace> pace_of(const Timing& timing, const Options& options) {
   if (timing.renew > timing.term / 6)
     return error("kafka: renew (" + words(timing.renew) + ") must be at most term / 6 (" + words(timing.term / 6) +
                  "), so that a leader outlives lost answers and rebalances");
+  if (pace.heartbeat * 4 > pace.session)
+    return error("kafka: the heartbeat (" + words(pace.heartbeat) + ") must be at most a quarter of the session (" +
+                 words(pace.session) + ")");
+  return pace;
+}
+
+Clock::Duration least_presumption(const Pace& pace, const Options& options) {
+  return 2 * pace.session + rebalance_of(pace) + in_flight(options);
+}
+
+Result<Pace> group_pace_of(const Timing& timing, const Options& options, Exclusive exclusive) {
+  if (exclusive == Exclusive::yes) return pace_of(timing, options);
+  const auto presumed = timing.term - timing.margin;
+  const auto session = std::chrono::floor<milliseconds>((presumed - in_flight(options)) / 4);
+  Pace pace{};
+  pace.session = options.session.value_or(std::max<Clock::Duration>(usual_session, session));
+  pace.heartbeat =
+      options.heartbeat.value_or(std::clamp<Clock::Duration>(timing.renew / 2, milliseconds(100), seconds(3)));
+  pace.observe_every = options.observe_every.value_or(pace.heartbeat);
+  const auto error = [](std::string message) { return Error{Fault::misconfigured, std::move(message)}; };
+  if (const auto least = least_presumption(pace, options); presumed < least)
+    return error("kafka: term - margin (" + words(presumed) + ") must be at least " + words(least) +
+                 " with Exclusive::no: two sessions (" + words(pace.session) + " each), a rebalance (" +
+                 words(rebalance_of(pace)) + "), and what a request may still take (socket.timeout.ms, " +
+                 words(in_flight(options)) +
+                 "). Else a role could be without a leader. These work: "
+                 "tenure::kafka::group_presets(Exclusive::no).fast with term 26500 ms and margin 500 ms, or a shorter "
+                 "Options::session where the brokers allow it (group.min.session.timeout.ms)");
+  if (timing.renew * 3 > pace.session)
+    return error("kafka: renew (" + words(timing.renew) + ") must be at most a third of the session (" +
+                 words(pace.session) + ") with Exclusive::no, so that a lost answer does not cost the membership");
   if (pace.heartbeat * 4 > pace.session)
     return error("kafka: the heartbeat (" + words(pace.heartbeat) + ") must be at most a quarter of the session (" +
                  words(pace.session) + ")");
@@ -267,7 +307,7 @@ Properties member_properties(const Options& options, const Pace& pace, const std
   out["partition.assignment.strategy"] = "range";
   out["session.timeout.ms"] = ms(pace.session);
   out["heartbeat.interval.ms"] = ms(pace.heartbeat);
-  out["max.poll.interval.ms"] = ms(2 * pace.session);
+  out["max.poll.interval.ms"] = ms(rebalance_of(pace));  // It is the rebalance time-out, too.
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include <tenure/exclusive.hpp>
 #include <tenure/kafka.hpp>
 #include <tenure/kit/c_handle.hpp>
 #include <tenure/kit/security.hpp>
@@ -25,14 +26,24 @@ Options completed(Options options);
 /// The options that a URL and the settings beside it ask for, not completed. Throws std::invalid_argument.
 Options options_of(const Opening& opening);
 
-/// The same for a group of elections. Sets `units` if the URL does.
-Options group_options_of(const Opening& opening, int& units);
+/// The same for a group of elections. Sets `units` and `exclusive` if the URL does.
+Options group_options_of(const Opening& opening, int& units, Exclusive& exclusive);
 
 /// How a candidate runs by a Timing.
 struct Pace {
   Clock::Duration session, heartbeat, observe_every;
 };
 Result<Pace> pace_of(const Timing& timing, const Options& options);
+
+/// The same for a member of a group of elections.
+Result<Pace> group_pace_of(const Timing& timing, const Options& options, Exclusive exclusive);
+
+/// How long the others wait in a rebalance for a member that does not join it.
+constexpr Clock::Duration rebalance_of(const Pace& pace) { return 2 * pace.session; }
+
+/// How long a role must be presumed to be ours after its last acknowledged commit was sent, so that it has a leader
+/// until its next owner has its assignment. Rule S5 of the README of this room tells what each part is for.
+Clock::Duration least_presumption(const Pace& pace, const Options& options);
 
 using Conf = CHandle<rd_kafka_conf_t, rd_kafka_conf_destroy>;
 

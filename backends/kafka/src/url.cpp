@@ -70,8 +70,9 @@ Options from(Url url, const Opening& opening) {
 
 Options options_of(const Opening& opening) { return from(parse_url(opening), opening); }
 
-Options group_options_of(const Opening& opening, int& units) {
+Options group_options_of(const Opening& opening, int& units, Exclusive& exclusive) {
   auto url = parse_url(opening);
+  if (second_of(url, "exclusive", "yes", "no")) exclusive = Exclusive::no;
   if (const auto given = url.take("units")) {
     const auto read = number<int>(*given);
     if (!read) refuse("units must be a number, not \"" + printable(*given, 40) + "\"");

@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 
+#include <tenure/exclusive.hpp>
 #include <tenure/group_store.hpp>
 #include <tenure/kafka.hpp>
 
@@ -23,16 +24,40 @@ inline constexpr int default_units = 16;
 /// are empty and whose number never changes. With Options::create_topic it is created so. By default its name is group
 /// + ".roles". No other consumer is in the group, and no single election either.
 ///
+/// With Exclusive::no at least one process leads each role at any time, wherever one lives: see below.
+///
 /// Elections::resign() ends a tenure here, but the same process leads again after the cool-down, because it owns the
 /// unit. Spread has no effect apart from `most`. GroupStore::request_step_down() is not offered, so
 /// Options::remote_step_down is refused.
 ///
 /// Threads, costs and rights are those of open(). Throws as open() does, and std::invalid_argument unless `units` is
 /// from 1 to 256.
-TENURE_KAFKA_EXPORT std::shared_ptr<GroupStore> open_group(Options options, int units = default_units);
+TENURE_KAFKA_EXPORT std::shared_ptr<GroupStore> open_group(Options options, int units = default_units,
+                                                           Exclusive exclusive = Exclusive::yes);
 
-/// Opens a group by URL, as open_url() does: "kafka://host:port/topic?units=16". Opening::election is the group's name,
-/// unless the URL says `group`.
+/// The timings that suit a group. With Exclusive::yes they are presets().
+///
+/// With Exclusive::no a process leads a role as soon as the role's unit is assigned to it and its first commit is
+/// acknowledged, and waits for nobody's lease. When it loses the unit, it leads on until it has seen that the new owner
+/// leads. It leads no longer than term - margin after its last acknowledged commit for that unit was sent. So two lead
+/// a role at once for at most that long. REQUIRES: term - margin is at least two sessions, a rebalance (two sessions
+/// more) and socket.timeout.ms. Else the store refuses the Timing. renew is at most a third of the session.
+///
+/// A process that cannot reach the brokers, or gets no answers, leads until the others have taken over. A role has no
+/// leader if its process crashes, is paused for longer than term - margin, or stops: until the others have noticed.
+/// That takes a session and a rebalance after a crash, and one heartbeat after stop(). Only a second group of other
+/// processes bridges that.
+///
+/// REQUIRES: all processes of a group have the same mode. One that finds the other mode claims nothing, and says so.
+///
+///             term     session   two lead a role at most   no leader after a crash at most
+///   fast      26.5 s   6 s       26 s                      18 s
+///   balanced  50.75 s  12 s      50 s                      36 s
+///   steady    83 s     20 s      82 s                      60 s
+TENURE_KAFKA_EXPORT Presets group_presets(Exclusive exclusive);
+
+/// Opens a group by URL, as open_url() does: "kafka://host:port/topic?units=16&exclusive=no". Opening::election is the
+/// group's name, unless the URL says `group`. `exclusive` is yes or no.
 TENURE_KAFKA_EXPORT OpenedGroup open_group_url(const Opening& opening);
 
 }  // namespace tenure::kafka

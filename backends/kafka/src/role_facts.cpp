@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "role_facts.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+
+namespace tenure::kafka {
+
+std::string role_member_name(std::int64_t unix_ms, const std::string& incarnation) {
+  char digits[64];
+  std::snprintf(digits, sizeof digits, "!tenure.roles.%013lld.", static_cast<long long>(unix_ms));
+  return digits + incarnation;
+}
+
+SessionId session_of_stranger(int unit, const std::string& incarnation) {
+  const auto hash = std::hash<std::string>()(incarnation + "/" + std::to_string(unit));
+  return {std::max<std::uint64_t>(hash >> 1, 1)};
+}
+
+}  // namespace tenure::kafka

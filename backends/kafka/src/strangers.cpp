@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strangers.hpp"
+
+#include <algorithm>
+
+#include <tenure/kit/logging.hpp>
+
+#include "record.hpp"
+#include "unit.hpp"
+
+namespace tenure::kafka {
+namespace {
+
+std::string way(int units, Exclusive exclusive) {
+  if (units == 0) return "one election";
+  return std::to_string(units) + " units" + (exclusive == Exclusive::no ? " and Exclusive::no" : "");
+}
+
+}  // namespace
+
+std::vector<std::string> Strangers::saw(const role_fact::Offsets& read, Clock::Time now) {
+  std::vector<std::string> news;
+  until_ = Clock::Time::min();
+  for (int i = 0; i < units_; ++i) {
+    const auto& commit = read.at(static_cast<std::size_t>(record_of(i)));
+    const auto record = commit ? decode(commit->metadata) : std::nullopt;
+    if (!record || record->released || (record->units == units_ && record->exclusive == exclusive_)) {
+      records_.erase(i);
+      continue;
+    }
+    const auto [it, added] = records_.try_emplace(i, *commit, now);
+    if (!added && it->second.first != *commit) it->second = {*commit, now};
+    if (added)
+      news.push_back("\"" + printable(record->name, 80) + "\" uses this group and topic with " +
+                     way(record->units, record->exclusive) + ", and this process with " + way(units_, exclusive_) +
+                     ". Nothing is claimed while it leads; use the same number and mode");
+    until_ = std::max(until_, it->second.second + std::max(record->lease, lease_));
+  }
+  return news;
+}
+
+}  // namespace tenure::kafka

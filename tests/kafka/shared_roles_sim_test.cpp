@@ -148,6 +148,60 @@ TEST(SharedRolesSim, WhoGoesOnSendingWithoutAnAnswerIsFound) {
   EXPECT_NE(wrong.find("has no leader"), wrong.npos) << wrong;
 }
 
+/// Two groups over the same roles, each with processes and a coordinator of its own.
+struct TwoGroups {
+  explicit TwoGroups(std::uint64_t seed) {
+    for (std::uint64_t i = 0; i < 2; ++i) {
+      groups.push_back(std::make_unique<World>(2 * seed + i, timing_of({}), machine_of({})));
+      for (std::uint64_t k = 0; k < 3; ++k) groups.back()->start(100 * seed + 10 * i + k);
+    }
+  }
+  bool led(const std::string& role) const {
+    return std::any_of(groups.begin(), groups.end(), [&](const auto& g) { return g->leaders(role) > 0; });
+  }
+  bool leads_all(const World& group) const {
+    const auto roles = sim_roles();
+    return std::all_of(roles.begin(), roles.end(), [&](const auto& role) { return group.leaders(role) > 0; });
+  }
+  void step() {
+    for (auto& group : groups) group->run(1ms, [] {});
+  }
+  /// For so long, looking at every millisecond.
+  void watch(Duration length) {
+    for (; length > 0ms && wrong.empty(); length -= 1ms) {
+      step();
+      for (const auto& role : sim_roles())
+        if (!led(role)) wrong += role + " has no leader; ";
+      for (const auto& group : groups) gap += !leads_all(*group);
+    }
+  }
+
+  std::vector<std::unique_ptr<World>> groups;
+  std::string wrong;
+  long gap{};  ///< Milliseconds in which one of the groups had no leader for some role.
+};
+
+TEST(SharedRolesSim, OfTwoDisjointGroupsOneLeadsWhicheverProcessIsLost) {
+  constexpr std::uint64_t seed = 7;
+  std::mt19937_64 random(seed);
+  TwoGroups both(seed);
+  for (int i = 0; i < 30'000; ++i) both.step();
+  for (std::uint64_t lost = 1; lost <= 20 && both.wrong.empty(); ++lost) {
+    both.watch(std::chrono::milliseconds(random() % 10'000));
+    auto& group = *both.groups[random() % 2];
+    std::vector<Process*> alive;
+    for (const auto& process : group.processes)
+      if (!process->crashed) alive.push_back(process.get());
+    alive[random() % alive.size()]->crashed = true;
+    both.watch(std::chrono::milliseconds(random() % 10'000));
+    group.start(1000 * seed + lost);
+    both.watch(40s);  // A session, a rebalance, and some time.
+    ASSERT_TRUE(both.leads_all(group)) << "after loss " << lost;
+  }
+  EXPECT_EQ(both.wrong, "");
+  EXPECT_GT(both.gap, 20 * session_time / 2ms) << "of one group alone, each loss is felt";
+}
+
 TEST(SharedRolesSim, AtRestEachRoleIsLedOnce) {
   World world(1, timing_of({}), machine_of({}));
   world.faults = false;

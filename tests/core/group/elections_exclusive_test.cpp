@@ -40,6 +40,7 @@ std::string refused(Args... args) {
   return "";
 }
 
+// Rule 19 of core/src/group/README.md.
 TEST(ElectionsExclusive, AStoreThatIsNotIsTakenOnlyByWhoSaysSo) {
   const std::shared_ptr<GroupStore> shared = std::make_shared<SharedStore>();
   EXPECT_TRUE(test::mentions(refused(shared), "several processes may lead an election at once"));

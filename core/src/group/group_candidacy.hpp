@@ -109,7 +109,7 @@ class GroupCandidacy {
   /// Who else leads it, as the store said last.
   std::optional<Incumbent> incumbent(const std::string& election, Time now) const;
   /// Who hand_over() would hand it to, if anybody.
-  std::optional<SessionId> heir_named(const std::string& election, const std::string& to) const;
+  std::optional<SessionId> heir_named(Time now, const std::string& election, const std::string& to) const;
   bool over() const { return over_; }
   /// At how many elections it looked one after the other so far. Tests hold that against the number of changes.
   std::size_t looked_through() const { return looked_through_; }

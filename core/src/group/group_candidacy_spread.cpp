@@ -100,8 +100,9 @@ void GroupCandidacy::give_to(Time now, const std::string& election, SessionId he
   end_voluntarily(now, election, it->second, Reason::handed_over, std::move(detail));
 }
 
-/// To whom, if it can be. Of several processes of this name the one that was renewed last.
-std::optional<SessionId> GroupCandidacy::heir_named(const std::string& election, const std::string& to) const {
+/// To whom, if it can be. Of several processes of this name the one whose lease ends last, by our clock.
+std::optional<SessionId> GroupCandidacy::heir_named(Time now, const std::string& election,
+                                                    const std::string& to) const {
   const auto entry = entries_.find(election);
   if (!own_ || stopping_ || allotted_ || entry == entries_.end() || !entry->second.joined || !entry->second.tenure ||
       !entry->second.tenure->ending.leading())
@@ -110,14 +111,15 @@ std::optional<SessionId> GroupCandidacy::heir_named(const std::string& election,
   for (const auto& rival : rivals_.all()) {
     const auto& session = rival.second.session;
     if (session.record.holder != to || !takes_the_same(session) || session.most == 0) continue;
-    if (!found || session.record.written_ms > found->second.session.record.written_ms) found = &rival;
+    const auto lease_end = rival.second.lease_end;
+    if (lease_end > now && (!found || lease_end > found->second.lease_end)) found = &rival;
   }
   return found ? std::optional(found->first) : std::nullopt;
 }
 
 void GroupCandidacy::hand_over(Time now, const std::string& election, const std::string& to) {
   judge_expiry(now);
-  if (const auto heir = heir_named(election, to))
+  if (const auto heir = heir_named(now, election, to))
     give_to(now, election, *heir, "to " + to + ", as hand_over() was told");
   tick(now);
 }

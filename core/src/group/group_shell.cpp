@@ -190,7 +190,7 @@ bool Elections::Shell::hand_over(const std::string& election, const std::string&
   if (over()) return false;
   {
     const std::lock_guard lock(candidacy_mutex_);
-    if (!candidacy_.heir_named(election, to)) return false;
+    if (!candidacy_.heir_named(clock_.now(), election, to)) return false;
   }
   post([election, to](GroupCandidacy& c, Clock::Time now) { c.hand_over(now, election, to); });
   return true;

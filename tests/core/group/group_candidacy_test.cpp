@@ -1322,6 +1322,35 @@ TEST(GroupCandidacy, AtRestItAsksOncePerRenewalHoweverManyElections) {
   }
 }
 
+// ---- a hand-over to a name ----
+
+/// A process that crashed and came back has two sessions for a while. The store's clock was ahead when the old one
+/// wrote.
+TEST(GroupCandidacy, ANamedHeirIsTheProcessWhoseLeaseEndsLastByOurClock) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  const auto comes = [&](SessionId id) {
+    stage.rival(id, 1);
+    stage.store.sessions[id].joined = 1;
+    stage.store.sessions[id].names = hash_of("e");
+  };
+  const auto heir = [&] { return me.candidacy.heir_named(stage.now, "e", "rival"); };
+  const SessionId old{1}, young{2};
+  comes(old);
+  stage.store.sessions[old].record.written_ms += 3'600'000;
+  me.pass(2 * group_timing.renew);
+  EXPECT_EQ(heir(), old);
+  comes(young);
+  me.pass(2 * group_timing.renew);
+  EXPECT_EQ(heir(), young);
+  me.pass_until_asked<ask::End>();
+  EXPECT_EQ(heir(), young) << "the old one is over";
+  me.answer();
+  me.pass_until_asked<ask::End>();
+  EXPECT_EQ(heir(), std::nullopt) << "so is the young one, though nobody has ended it yet";
+}
+
 // ---- the work of one fact ----
 
 /// Two processes that share elections. Each call is answered at once.

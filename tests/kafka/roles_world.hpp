@@ -4,6 +4,8 @@
 // late, or lost; members come, go, crash, and are evicted. All time is a number, and all chance comes from a seed.
 #pragma once
 #include <algorithm>
+#include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -27,6 +29,16 @@ using Duration = Clock::Duration;
 
 constexpr auto session_time = 6s;
 constexpr int sim_units = 4;
+
+/// How many seeds to run, if not TENURE_SIM_SEEDS. A sanitizer sees in one run what it sees in many.
+inline std::uint64_t seeds(std::uint64_t usual) {
+  if (const auto* wanted = std::getenv("TENURE_SIM_SEEDS")) return std::strtoull(wanted, nullptr, 10);
+#ifdef __SANITIZE_ADDRESS__
+  return std::min<std::uint64_t>(usual, 1);
+#else
+  return usual;
+#endif
+}
 
 inline std::vector<std::string> sim_roles() {
   std::vector<std::string> out;

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "roles_world.hpp"
@@ -122,23 +121,22 @@ std::string play(std::uint64_t seed, const Setting& setting, int faults, bool cr
   return "seed " + std::to_string(seed) + " at " + std::to_string((world.now - Time{1h}) / 1ms) + " ms: " + world.wrong;
 }
 
-std::string first_wrong(const Setting& setting, std::uint64_t seeds, bool crashes) {
-  for (std::uint64_t seed = 1; seed <= seeds; ++seed)
+std::string first_wrong(const Setting& setting, std::uint64_t count, bool crashes) {
+  for (std::uint64_t seed = 1; seed <= count; ++seed)
     if (auto wrong = play(seed, setting, 6, crashes); !wrong.empty()) return wrong;
   return "";
 }
 
-std::uint64_t seeds() {
-  const auto* more = std::getenv("TENURE_SIM_SEEDS");
-  return more ? std::strtoull(more, nullptr, 10) : 4;
+TEST(SharedRolesSim, EachRoleHasALeaderAtEveryMomentWhoeverIsCutOff) {
+  EXPECT_EQ(first_wrong({}, seeds(4), false), "");
 }
-
-TEST(SharedRolesSim, EachRoleHasALeaderAtEveryMomentWhoeverIsCutOff) { EXPECT_EQ(first_wrong({}, seeds(), false), ""); }
 
 TEST(SharedRolesSim, TheCrashOfAnotherProcessMeanwhileCostsOnlyItsOwn) {
-  EXPECT_EQ(first_wrong({}, seeds(), true), "");
+  EXPECT_EQ(first_wrong({}, seeds(4), true), "");
 }
 
+// That a broken rule is found is nothing that a sanitizer must see.
+#ifndef __SANITIZE_ADDRESS__
 TEST(SharedRolesSim, WhoIsPresumedToLeadForTooShortATimeIsFound) {
   EXPECT_NE(first_wrong({.presumed = session_time}, 8, false), "");
 }
@@ -147,6 +145,7 @@ TEST(SharedRolesSim, WhoGoesOnSendingWithoutAnAnswerIsFound) {
   const auto wrong = first_wrong({.silent_for = 1h}, 8, false);
   EXPECT_NE(wrong.find("has no leader"), wrong.npos) << wrong;
 }
+#endif
 
 /// Two groups over the same roles, each with processes and a coordinator of its own.
 struct TwoGroups {
@@ -183,10 +182,11 @@ struct TwoGroups {
 
 TEST(SharedRolesSim, OfTwoDisjointGroupsOneLeadsWhicheverProcessIsLost) {
   constexpr std::uint64_t seed = 7;
+  const auto losses = seeds(20);
   std::mt19937_64 random(seed);
   TwoGroups both(seed);
   for (int i = 0; i < 30'000; ++i) both.step();
-  for (std::uint64_t lost = 1; lost <= 20 && both.wrong.empty(); ++lost) {
+  for (std::uint64_t lost = 1; lost <= losses && both.wrong.empty(); ++lost) {
     both.watch(std::chrono::milliseconds(random() % 10'000));
     auto& group = *both.groups[random() % 2];
     std::vector<Process*> alive;
@@ -199,7 +199,7 @@ TEST(SharedRolesSim, OfTwoDisjointGroupsOneLeadsWhicheverProcessIsLost) {
     ASSERT_TRUE(both.leads_all(group)) << "after loss " << lost;
   }
   EXPECT_EQ(both.wrong, "");
-  EXPECT_GT(both.gap, 20 * session_time / 2ms) << "of one group alone, each loss is felt";
+  EXPECT_GT(both.gap, static_cast<long>(losses) * (session_time / 2ms)) << "of one group alone, each loss is felt";
 }
 
 TEST(SharedRolesSim, AtRestEachRoleIsLedOnce) {

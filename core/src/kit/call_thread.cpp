@@ -323,8 +323,7 @@ struct CallThreadState {
 
   Error unsettled(const Exchange& seen, const Limit& limit) {
     const std::lock_guard lock(mutex);
-    if (!limit.stop.stop_requested()) cut();
-    return no_answer_to_two(seen.call_);
+    return end_question(seen.call_, limit);
   }
 
   // ---- the caller of a request ----
@@ -388,10 +387,7 @@ struct CallThreadState {
 
   Error not_begun(const Request& request, const Limit& limit) {
     asked.reset();
-    if (doing == Doing::asking) {
-      if (!limit.stop.stop_requested()) cut();
-      return no_answer_to_two(request.call);
-    }
+    if (doing == Doing::asking) return end_question(request.call, limit);
     if (doing == Doing::connecting) return {Fault::timed_out, still_connecting(request.call)};
     return failures > 0 ? failure : nothing_asked();
   }
@@ -400,7 +396,10 @@ struct CallThreadState {
 
   static Error nothing_asked() { return {Fault::timed_out, "the limit passed before anything was asked"}; }
 
-  Error no_answer_to_two(Duration call) const {
+  /// Two have waited their whole limit for its answer, unless this one was stopped.
+  Error end_question(Duration call, const Limit& limit) const {
+    if (limit.stop.stop_requested()) return {Fault::timed_out, no_answer(call)};
+    cut();
     return {Fault::timed_out, no_answer(call) + " (nor to the question before it: the connection is ended)"};
   }
 

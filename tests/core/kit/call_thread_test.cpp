@@ -674,6 +674,7 @@ TEST(CallThreadEnd, DestructionDoesNotWaitForWhatCannotBeEnded) {
     return boot_clock().now() - began < 50ms;
   })) << in_time;
   resolved.set_value();
+  EXPECT_TRUE(eventually([&] { return line.use_count() == 1; })) << "the threads that were left have not ended";
 }
 
 TEST(CallThreadEnd, WithoutDescriptorsAConnectIsAnErrorAndTheRestGoesOn) {

@@ -29,11 +29,6 @@ std::shared_ptr<Sentinels> sentinels(const Options& options, const std::string& 
   return options.master.empty() ? nullptr : std::make_shared<Sentinels>(options, client_name(group, {}));
 }
 
-/// Braces with nothing between them would not count, and the keys have different slots. No name has a NUL.
-std::string group_key(const Options& options, const std::string& group) {
-  return key_of(options, group.starts_with('}') ? std::string(1, '\0') + group : group);
-}
-
 /// 60 random bits of the kernel; never zero.
 std::uint64_t draw_marker() { return *number<std::uint64_t>(draw_incarnation().substr(0, 15), 16) + 1; }
 
@@ -66,8 +61,8 @@ std::optional<std::string> News::since(const std::string& cursor) const {
 }
 
 Group::Group(const Options& options, const std::string& group, Log log)
-    : group_((check(options), check_election(group), group)),
-      key_(group_key(options, group)),
+    : group_(group),
+      key_(group_key_of(checked(options), group)),
       replicas_(options.replicas),
       loses_nothing_(options.first_claim == FirstClaim::at_once),
       warn_(warnings(std::move(log), "group", group)),

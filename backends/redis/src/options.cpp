@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/names.hpp>
 #include <tenure/kit/text.hpp>
 #include <tenure/log.hpp>
 
@@ -91,7 +92,7 @@ Options from(Url url) {
   return out;
 }
 
-void check(const Options& options) {
+const Options& checked(const Options& options) {
   if (options.servers.empty() == options.socket.empty())
     refuse(options.socket.empty() ? "neither servers nor a socket is set; set one of them"
                                   : "both servers and a socket are set; set only one of them");
@@ -118,10 +119,18 @@ void check(const Options& options) {
         "this build has no TLS: its hiredis is older than 1.0 or was built without its TLS part. Build against one "
         "that has it (libhiredis_ssl), or let a local TLS proxy such as stunnel carry a connection to redis://");
 #endif
+  return options;
 }
 
 std::string key_of(const Options& options, const std::string& election) {
+  check_election(election);
   return options.prefix + "{" + election + "}";
+}
+
+/// Braces with nothing between them would not count, and the keys have different slots. No name has a NUL.
+std::string group_key_of(const Options& options, const std::string& group) {
+  check_election(group);
+  return options.prefix + (group.starts_with('}') ? std::string("{\0", 2) : "{") + group + "}";
 }
 
 std::string to_string(const Address& address) {

@@ -5,8 +5,6 @@
 #include <chrono>
 #include <utility>
 
-#include <tenure/kit/names.hpp>
-
 #include "handshake.hpp"
 #include "options.hpp"
 #include "record.hpp"
@@ -21,8 +19,8 @@ constexpr Clock::Duration longest_attempt = std::chrono::seconds(1);
 
 /// A leader needs no notices, so that connection is made by the first wait.
 Store::Store(const Options& options, const std::string& election, const std::string& candidate, Log log)
-    : options_((check(options), options)),
-      key_((check_election(election), key_of(options, election))),
+    : options_(checked(options)),
+      key_(key_of(options, election)),
       client_(client_name(election, candidate)),
       warn_(warnings(std::move(log), "election", election)),
       sentinels_(options.master.empty() ? nullptr : std::make_shared<Sentinels>(options, client_)),

@@ -41,6 +41,9 @@ Metrics leading(const std::string& election) {
   m.remaining = 9500ms;
   m.rides_out = 7300ms;
   m.since_granted = 1ms;
+  m.overdue = 1500ms;
+  m.wedged = 2s;
+  m.overrun = 250ms;
   m.elected = 2;
   m.ousted = {{Reason::lapsed, 1}, {Reason::resigned, 0}};
   m.errors = {{Fault::timed_out, 1}};
@@ -57,8 +60,9 @@ TEST(Prometheus, GaugesAndCountersSayWhatHappened) {
        {R"(leader_election_master_status{name="jobs"} 1)", R"(tenure_token{election="jobs"} 1754560000123)",
         R"(tenure_lease_remaining_seconds{election="jobs"} 9.5)",
         R"(tenure_outage_ridden_out_seconds{election="jobs"} 7.3)",
-        R"(tenure_since_granted_seconds{election="jobs"} 0.001)", R"(tenure_elected_total{election="jobs"} 2)",
-        R"(tenure_ousted_total{election="jobs",reason="lapsed"} 1)",
+        R"(tenure_since_granted_seconds{election="jobs"} 0.001)", R"(tenure_overdue_seconds{election="jobs"} 1.5)",
+        R"(tenure_call_wedged_seconds{election="jobs"} 2)", R"(tenure_hook_overrun_seconds{election="jobs"} 0.25)",
+        R"(tenure_elected_total{election="jobs"} 2)", R"(tenure_ousted_total{election="jobs",reason="lapsed"} 1)",
         R"(tenure_ousted_total{election="jobs",reason="resigned"} 0)",
         R"(tenure_errors_total{election="jobs",fault="timed_out"} 1)",
         R"(tenure_call_errors_total{election="jobs",call="renew",fault="timed_out"} 1)"})

@@ -96,6 +96,15 @@ void append_lease(std::string& out, const std::vector<Metrics>& all) {
   Family outage(out, "tenure_outage_ridden_out_seconds", "gauge",
                 "The longest outage of the store that would not end the tenure if it began now.");
   for (const auto& m : all) outage.sample({{"election", m.election}}, seconds(m.rides_out));
+  Family overdue(out, "tenure_overdue_seconds", "gauge",
+                 "How long ago the manager should have acted last, and has not. Above some seconds it is stuck.");
+  for (const auto& m : all) overdue.sample({{"election", m.election}}, seconds(m.overdue));
+  Family wedged(out, "tenure_call_wedged_seconds", "gauge",
+                "By how long the present call of the store has outlasted its limit.");
+  for (const auto& m : all) wedged.sample({{"election", m.election}}, seconds(m.wedged));
+  Family overrun(out, "tenure_hook_overrun_seconds", "gauge",
+                 "By how long ousting() has outlasted its time: the work may run on without a lease.");
+  for (const auto& m : all) overrun.sample({{"election", m.election}}, seconds(m.overrun));
   Family since(out, "tenure_since_granted_seconds", "gauge",
                "The time since this process sent the acquire or the renewal that was granted last.");
   for (const auto& m : all)

@@ -46,11 +46,15 @@ struct Metrics {
   Clock::Duration remaining{};   ///< As Leadership::remaining().
   Clock::Duration rides_out{};   ///< An outage of the store that begins now, and is no longer, does not end the tenure.
   std::optional<Clock::Duration> since_granted{};  ///< Since we sent the acquire or the renewal that was granted last.
-  std::uint64_t elected{};                         ///< How many tenures began.
-  std::map<Reason, std::uint64_t> ousted{};        ///< How many ended. Each Reason is here.
-  std::map<Fault, std::uint64_t> errors{};         ///< What error() is told of. Each Fault is here.
-  std::map<std::string, CallMetrics> calls{};      ///< By the store's verb: "acquire", "renew", "release".
-  std::map<std::string, Histogram> hooks{};        ///< "elected", "ousting": how long yours took.
+  Clock::Duration overdue{};  ///< How long ago the manager should have acted last, and has not. Above some seconds its
+                              ///< threads do not run: they starve, or a log hook blocks. Health checks ask for it.
+  Clock::Duration wedged{};   ///< By how long the present call of the store, or eligible(), has outlasted its limit.
+  Clock::Duration overrun{};  ///< By how long ousting() has outlasted its time: the work may run on without a lease.
+  std::uint64_t elected{};    ///< How many tenures began.
+  std::map<Reason, std::uint64_t> ousted{};    ///< How many ended. Each Reason is here.
+  std::map<Fault, std::uint64_t> errors{};     ///< What error() is told of. Each Fault is here.
+  std::map<std::string, CallMetrics> calls{};  ///< By the store's verb: "acquire", "renew", "release".
+  std::map<std::string, Histogram> hooks{};    ///< "elected", "ousting": how long yours took.
 };
 
 }  // namespace tenure

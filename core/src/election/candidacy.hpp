@@ -86,6 +86,12 @@ class Candidacy {
   /// When tick() is due, if no other fact comes first.
   Time next_alarm() const;
 
+  /// Until when the present question should be answered. Never, if there is none.
+  Time answer_by() const { return pending_ ? pending_->question.by : Time::max(); }
+
+  /// Until when ousting() should return. Never, if none is due.
+  Time work_by() const { return tenure_ ? tenure_->ending.overrun_at() : Time::max(); }
+
   /// The effects since the last call. They are carried out in this order. `into` is cleared, and its room is used for
   /// the next ones, so that a deadline is served without an allocation.
   void take_effects(std::vector<Effect>& into);

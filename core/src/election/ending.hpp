@@ -21,7 +21,8 @@ class Ending {
   bool over() const { return stage_ == Stage::over; }  ///< is_leader() is false, and ousting() may still run.
   Reason reason() const { return reason_; }            ///< Of the first end. REQUIRES: not leading.
   Time done_by() const { return done_by_; }
-  Time drain_by() const { return drain_by_; }  ///< REQUIRES: draining.
+  Time overrun_at() const { return overrun_at_; }  ///< From then on ousting() has outstayed its time.
+  Time drain_by() const { return drain_by_; }      ///< REQUIRES: draining.
 
   /// While it leads, and while its work may go on.
   bool renews(Time now) const { return leading() || (draining() && now < drain_by_); }

@@ -81,6 +81,7 @@ void LeaderManager::Shell::start() {
   start_threads();
   started_ = true;
   inbox_.push_back([](Candidacy& c, Clock::Time now) { c.start(now); });
+  due_ = clock_.now();
   clock_wakes_->wake();
 }
 
@@ -146,6 +147,7 @@ void LeaderManager::Shell::post(Fact fact) {
   const std::lock_guard lock(mutex_);
   if (ended_) return;
   inbox_.push_back(std::move(fact));
+  if (!decided_) due_ = std::min(due_, clock_.now());
   if (deciding_) return;
   if (idle_ > 0)
     work_wakes_.notify_one();
@@ -155,7 +157,14 @@ void LeaderManager::Shell::post(Fact fact) {
 
 Metrics LeaderManager::Shell::metrics() const {
   if (forked()) return {};
-  return tally_.snapshot(Leadership(validity), clock_.now());
+  const auto now = clock_.now();
+  auto out = tally_.snapshot(Leadership(validity), now);
+  const auto since = [now](Clock::Time due) { return now > due ? now - due : Clock::Duration::zero(); };
+  const std::lock_guard lock(mutex_);
+  out.overdue = since(due_);
+  out.wedged = since(answer_by_);
+  out.overrun = since(work_by_);
+  return out;
 }
 
 bool LeaderManager::Shell::on_own_thread() const {
@@ -170,6 +179,7 @@ bool LeaderManager::Shell::on_own_thread() const {
 void LeaderManager::Shell::decide(std::unique_lock<std::mutex>& lock) {
   if (deciding_ || decided_) return;
   deciding_ = true;
+  due_ = std::min(due_, clock_.now());
   do {
     facts_.swap(inbox_);
     lock.unlock();
@@ -183,6 +193,9 @@ void LeaderManager::Shell::decide(std::unique_lock<std::mutex>& lock) {
     decided_ = candidacy_.ended();
   } while (!decided_ && !inbox_.empty());
   deciding_ = false;
+  due_ = candidacy_.next_alarm();
+  answer_by_ = candidacy_.answer_by();
+  work_by_ = candidacy_.work_by();
   clock_wakes_->set(candidacy_.next_alarm());
   if (decided_) clock_wakes_->wake();
 }
@@ -318,6 +331,7 @@ void LeaderManager::Shell::put_question(std::unique_lock<std::mutex>& lock, Work
   auto answer = answer_to(question, std::move(interrupted));
   lock.lock();
   asker_ = nullptr;
+  answer_by_ = Clock::Time::max();
   inbox_.push_back(std::move(answer));
 }
 

@@ -116,12 +116,14 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
   std::stop_source interrupt_;
   std::optional<Token> heard_;
 
-  std::mutex mutex_;  ///< It is never held while a hook or the store runs.
+  mutable std::mutex mutex_;  ///< It is never held while a hook or the store runs.
   std::vector<Fact> inbox_;
   bool deciding_{}, decided_{};  ///< decided_: there is nothing left to decide.
   std::optional<std::pair<Question, std::stop_token>> asked_;
   std::deque<HookCall> hook_queue_;
-  Worker* asker_{};                 ///< Who is with the store.
+  Worker* asker_{};                      ///< Who is with the store.
+  Clock::Time due_{Clock::Time::max()};  ///< When we should act next. For metrics(), as the next two.
+  Clock::Time answer_by_{Clock::Time::max()}, work_by_{Clock::Time::max()};
   bool hook_runs_{}, asks_user_{};  ///< asks_user_: eligible() runs.
   int idle_{};                      ///< Workers that wait.
   bool started_{}, quit_{}, store_wedged_{};

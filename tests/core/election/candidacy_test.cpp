@@ -752,8 +752,10 @@ TEST(Candidacy, StopIsBoundedWhenAwaitChangeHangs) {
   e.start();
   e.answer(Denied{other});
   ASSERT_TRUE(e.asks(Verb::await_change));
+  EXPECT_GT(e.candidacy.answer_by(), e.now);
   e.stop();
   EXPECT_EQ(e.count<effect::Interrupt>(), 1u);
+  EXPECT_EQ(e.candidacy.answer_by(), e.now) << "a wait that is interrupted returns at once";
   e.advance(Candidacy::overrun_grace);
   EXPECT_TRUE(e.candidacy.ended());
 }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <latch>
 #include <memory>
 
 #include <tenure/leader_manager.hpp>
@@ -104,6 +105,64 @@ TEST_F(ManagerMetrics, ARenewalBeginsTheTimeSinceTheLastGrantAnew) {
   EXPECT_TRUE(eventually([&] { return manager.metrics().since_granted == Clock::Duration(0); }));
 }
 
+/// A log hook that blocks, which it must not, stops the manager.
+TEST_F(ManagerMetrics, AManagerThatNoLongerActsTellsForHowLong) {
+  std::latch blocked(1), released(1);
+  Hooks hooks;
+  hooks.elected = [](const Elected&) {};
+  hooks.log = [&](const LogLine& line) {
+    if (line.message != "elected") return;
+    blocked.count_down();
+    released.wait();
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  EXPECT_EQ(manager.metrics().overdue, 0s) << "it was not started";
+  manager.start();
+  blocked.wait();
+  clock.advance(5s);
+  EXPECT_EQ(manager.metrics().overdue, 5s);
+  released.count_down();
+  EXPECT_TRUE(eventually([&] { return manager.metrics().overdue == 0s; }));
+}
+
+/// The first lateness is excused: it may be our own.
+TEST_F(ManagerMetrics, ACallThatIgnoresItsLimitTellsForHowLong) {
+  auto hooks = taking(0s, 0s);
+  hooks.error = [this](const Error& e) { backend->note(std::string(to_string(e.fault))); };
+  LeaderManager manager(backend, timing, hooks, clock);
+  backend->hang();
+  manager.start();
+  ASSERT_TRUE(backend->await("acquire"));
+  ASSERT_TRUE(clock.await_parked(1));
+  EXPECT_EQ(manager.metrics().wedged, 0s);
+  clock.advance(timing.call + 50ms);
+  EXPECT_TRUE(eventually([&] { return manager.metrics().errors.at(Fault::wedged) == 1; }));
+  clock.advance(2s);
+  EXPECT_EQ(manager.metrics().wedged, 2s + 50ms);
+  backend->let_go();
+  EXPECT_TRUE(eventually([&] { return manager.metrics().wedged == 0s; }));
+}
+
+TEST_F(ManagerMetrics, AnOustingThatOutstaysItsTimeTellsForHowLong) {
+  std::latch ousting(1), released(1);
+  auto hooks = taking(0s, 0s);
+  hooks.ousting = [&](const Ousting&) {
+    ousting.count_down();
+    released.wait();
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  manager.resign();
+  ousting.wait();
+  EXPECT_EQ(manager.metrics().overrun, 0s);
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(timing.drain + 3s);
+  EXPECT_EQ(manager.metrics().overrun, 3s);
+  released.count_down();
+  EXPECT_TRUE(eventually([&] { return manager.metrics().overrun == 0s; }));
+}
+
 TEST_F(ManagerMetrics, HooksAndReasonsAreCountedWithTheirDurations) {
   LeaderManager manager(backend, timing, taking(30ms, 300ms), clock);
   manager.start();
@@ -114,6 +173,8 @@ TEST_F(ManagerMetrics, HooksAndReasonsAreCountedWithTheirDurations) {
   EXPECT_EQ(metrics.hooks.at("elected").sum, 30ms);
   EXPECT_EQ(metrics.hooks.at("ousting").sum, 300ms);
   EXPECT_EQ(metrics.calls.at("release").durations.count(), 1u);
+  clock.advance(1h);
+  EXPECT_EQ(manager.metrics().overdue, 0s) << "what has stopped need not act";
 }
 
 TEST_F(ManagerMetrics, ACallWithoutAnAnswerIsAnErrorOfItsVerbAndOneThatIsToldOfIsAnErrorOfTheManager) {

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands.hpp"
+
+namespace tenure::tool {
+
+void add_commands(CLI::App& tool, Run& run) {
+  tool.require_subcommand(1);
+  tool.set_help_flag("-h,--help", "Print this help");
+  add_status(tool, run);
+  add_observe(tool, run);
+  add_is_leader(tool, run);
+  add_config(tool, run);
+  tool.footer(R"(Examples:
+  tenure status    -e reports --store redis://cache
+  tenure observe   -e reports --store file:///run/elections --json
+  tenure is-leader -e reports --store file:///run/elections --id $(hostname)
+  tenure config    show reports.json
+
+A password stands in a file (--password-file), in the document of -c, or in the URL of the variable TENURE_URL, which
+stands for --store. Exit codes: 64 the command line is wrong, 69 the store cannot be reached, 78 a setting cannot work;
+the others are told by each command's --help.)");
+}
+
+}  // namespace tenure::tool

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tool's commands. Each adds its options, and sets `run` to what is done once the whole line has been read.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace tenure::tool {
+
+using Run = std::function<int()>;  ///< Returns the exit code. Throws Failed.
+
+void add_status(CLI::App& tool, Run& run);
+void add_observe(CLI::App& tool, Run& run);
+void add_is_leader(CLI::App& tool, Run& run);
+void add_config(CLI::App& tool, Run& run);
+
+/// The whole tool, by which main() and the tests read a line.
+void add_commands(CLI::App& tool, Run& run);
+
+}  // namespace tenure::tool

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "look.hpp"
+
+#include <iostream>
+#include <memory>
+
+#include "commands.hpp"
+#include "durations.hpp"
+#include "exit_code.hpp"
+#include "sight.hpp"
+
+namespace tenure::tool {
+namespace {
+
+struct Asked {
+  Place place;
+  std::string patience{"5s"}, id;
+  bool json{};
+
+  Clock::Duration limit() const try { return duration(patience); } catch (const std::invalid_argument& e) {
+    throw Failed(usage, std::string("--timeout: ") + e.what());
+  }
+};
+
+void add_patience(CLI::App& command, Asked& asked) {
+  command.add_option("--timeout", asked.patience, "How long the store may take to answer")
+      ->type_name("DUR")
+      ->capture_default_str();
+}
+
+int status(const Asked& asked) {
+  const auto opened = open_place(asked.place, no_log);
+  const auto sight = look(*opened.backend, asked.limit());
+  std::cout << (asked.json ? as_json(sight, opened.opening.election) : as_text(sight)) << std::endl;
+  if (std::holds_alternative<Unknown>(sight)) return unseen;
+  return leader_in(sight) ? ok : vacant;
+}
+
+int is_leader(const Asked& asked) {
+  const auto opened = open_place(asked.place, no_log);
+  const auto sight = look(*opened.backend, asked.limit());
+  if (const auto* unknown = std::get_if<Unknown>(&sight)) fail(unknown->error, unseen);
+  const auto leader = leader_in(sight);
+  return leader && (leader->name == asked.id || leader->incarnation == asked.id) ? ok : no;
+}
+
+}  // namespace
+
+Sight look(Backend& backend, Clock::Duration patience) {
+  // A store that has just been opened connects first, which may take longer than one question.
+  auto& clock = boot_clock();
+  const auto end = clock.now() + patience;
+  Sight sight;
+  do {
+    const auto call = std::min<Clock::Duration>(patience, std::chrono::seconds(2));
+    sight = backend.observe({clock, std::min(end, clock.now() + call), {}});
+    const auto* unknown = std::get_if<Unknown>(&sight);
+    if (!unknown || unknown->error.fault == Fault::misconfigured || unknown->error.fault == Fault::forbidden) break;
+  } while (sleep_for(std::min<Clock::Duration>(std::chrono::milliseconds(50), end - clock.now())) && clock.now() < end);
+  return sight;
+}
+
+void add_status(CLI::App& tool, Run& run) {
+  const auto asked = std::make_shared<Asked>();
+  auto& command = *tool.add_subcommand("status", "Say who leads. Exit code 0: somebody does, 3: nobody, 4: unknown");
+  add_election(command, asked->place);
+  add_patience(command, *asked);
+  command.add_flag("--json", asked->json, "Print one JSON object");
+  command.callback([asked, &run] { run = [asked] { return status(*asked); }; });
+}
+
+void add_is_leader(CLI::App& tool, Run& run) {
+  const auto asked = std::make_shared<Asked>();
+  auto& command = *tool.add_subcommand("is-leader", "Exit with 0 if the candidate of this name leads, else with 1");
+  add_election(command, asked->place);
+  add_patience(command, *asked);
+  command.add_option("--id", asked->id, "The candidate's name or incarnation")->required()->type_name("ID");
+  command.callback([asked, &run] { run = [asked] { return is_leader(*asked); }; });
+}
+
+}  // namespace tenure::tool

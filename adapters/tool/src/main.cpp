@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <exception>
+#include <iostream>
+
+#include <tenure/kit/logging.hpp>
+
+#include "commands.hpp"
+#include "exit_code.hpp"
+#include "place.hpp"
+#include "secrets.hpp"
+
+int main(int argc, char** argv) try {
+  using namespace tenure::tool;
+  CLI::App tool("tenure: see and drive an election from outside", "tenure");
+  tool.set_version_flag("--version", TENURE_VERSION);
+  Run run;
+  add_commands(tool, run);
+  try {
+    tool.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return tool.exit(e) == 0 ? ok : usage;
+  }
+  hide_from_ps(argc, argv);
+  return run();
+} catch (const tenure::tool::Failed& e) {
+  std::cerr << "tenure: " << e.what() << std::endl;
+  return e.code;
+} catch (const std::exception& e) {
+  std::cerr << "tenure: " << tenure::printable(e.what()) << std::endl;
+  return tenure::tool::broken;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A line per change, until a signal ends it.
+#include <csignal>
+#include <iostream>
+#include <memory>
+
+#include <tenure/observer.hpp>
+
+#include "commands.hpp"
+#include "exit_code.hpp"
+#include "place.hpp"
+#include "sight.hpp"
+
+namespace tenure::tool {
+namespace {
+
+struct Watched {
+  Place place;
+  bool json{};
+};
+
+int observe(const Watched& watched) {
+  sigset_t end;
+  sigemptyset(&end);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) sigaddset(&end, signal);
+  pthread_sigmask(SIG_BLOCK, &end, nullptr);  // before the first thread
+  const auto opened = open_place(watched.place, no_log);
+  const auto election = opened.opening.election;
+  const Observer observer(opened.backend, opened.timing, [&](const Sight& sight) {
+    std::cout << (watched.json ? as_json(sight, election) : as_text(sight)) << std::endl;
+    if (!std::cout) ::kill(::getpid(), SIGPIPE);  // whoever read us has gone
+  });
+  int signal = 0;
+  sigwait(&end, &signal);
+  return by_signal + signal;
+}
+
+}  // namespace
+
+void add_observe(CLI::App& tool, Run& run) {
+  const auto watched = std::make_shared<Watched>();
+  auto& command = *tool.add_subcommand("observe", "Print a line whenever the leader changes, until a signal comes");
+  add_election(command, watched->place);
+  command.add_flag("--json", watched->json, "Print one JSON object per line");
+  command.callback([watched, &run] { run = [watched] { return observe(*watched); }; });
+}
+
+}  // namespace tenure::tool

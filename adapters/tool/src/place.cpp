@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "place.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include <tenure/json.hpp>
+#include <tenure/kit/names.hpp>
+#include <tenure/stores.hpp>
+
+#include "durations.hpp"
+#include "exit_code.hpp"
+#include "secrets.hpp"
+
+namespace tenure::tool {
+namespace {
+
+/// What the document of -c opens: from_json() takes a plain function.
+thread_local Opening opened_by_document;
+
+tenure::Opened open_and_note(const Opening& opening) {
+  opened_by_document = opening;
+  opened_by_document.candidate = checked(opening.candidate);
+  return tenure::open(opened_by_document);
+}
+
+std::string secret_in(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  if (!in) throw Failed(misconfigured, "cannot read the password from " + path);
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+Timing timing_of(const Place& place, const Presets& presets) {
+  if (!place.term.empty()) return Timing::of(duration(place.term));
+  if (place.preset == "fast") return presets.fast;
+  return place.preset == "steady" ? presets.steady : presets.balanced;
+}
+
+Opened by_document(const Place& place, Log log) {
+  const auto configured = from_json_file(place.file, open_and_note, std::move(log));
+  return {configured.backend, configured.timing, opened_by_document, shown(opened_by_document.url)};
+}
+
+Opened by_url(const Place& place, Log log) {
+  if (place.store.empty()) throw Failed(usage, "name the store by --store URL, for instance file:///run/elections");
+  Opening opening{.url = place.store,
+                  .election = place.election,
+                  .candidate = checked({.name = place.id, .address = place.address}),
+                  .log = std::move(log)};
+  if (!place.password_file.empty()) opening.password = secret_in(place.password_file);
+  const auto opened = tenure::open(opening);
+  const auto timing = timing_of(place, opened.presets);
+  timing.validate();
+  return {opened.backend, timing, opening, shown(place.store)};
+}
+
+}  // namespace
+
+void add_store(CLI::App& command, Place& place) {
+  command.add_option("--store", place.store, "The store, for instance file:///run/elections or redis://host")
+      ->envname("TENURE_URL")
+      ->type_name("URL");
+  command.add_option("--password-file", place.password_file, "A file with the store's password")->type_name("FILE");
+}
+
+void add_election(CLI::App& command, Place& place) {
+  add_store(command, place);
+  command.add_option("-e,--election", place.election, "The election's name")->type_name("NAME");
+  command.add_option("-c,--config", place.file, "A JSON document in place of --store and -e")->type_name("FILE");
+  command.add_option("--timing", place.preset, "fast, balanced or steady: timings that suit the store")
+      ->check(CLI::IsMember({"fast", "balanced", "steady"}))
+      ->type_name("PRESET");
+  command.add_option("--term", place.term, "How long a lease lasts, in place of --timing")->type_name("DUR");
+}
+
+Opened open_place(const Place& place, Log log) try {
+  if (!place.file.empty()) return by_document(place, std::move(log));
+  if (place.election.empty()) throw Failed(usage, "name the election by -e NAME, or give a document by -c FILE");
+  return by_url(place, std::move(log));
+} catch (const std::invalid_argument& e) {
+  throw Failed(misconfigured, e.what());
+}
+
+void fail(const Error& error, int unreachable) {
+  throw Failed(error.fault == Fault::misconfigured ? misconfigured : unreachable,
+               std::string(to_string(error.fault)) + ": " + error.message);
+}
+
+}  // namespace tenure::tool

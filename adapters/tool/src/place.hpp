@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which election of which store a command is about.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include <tenure/backend.hpp>
+#include <tenure/log.hpp>
+#include <tenure/open.hpp>
+
+namespace tenure::tool {
+
+/// What stands on the command line.
+struct Place {
+  std::string store{}, election{}, file{};  ///< `file`: a JSON document instead of the two.
+  std::string password_file{}, id{}, address{}, preset{}, term{};
+};
+
+/// A place that was opened. It connects to nothing yet.
+struct Opened {
+  std::shared_ptr<Backend> backend;
+  Timing timing;
+  Opening opening;    ///< It holds secrets.
+  std::string store;  ///< Its URL, without secrets.
+};
+
+/// The command ends with this code, and says so on stderr.
+struct Failed : std::runtime_error {
+  Failed(int exit_code, const std::string& message) : std::runtime_error(message), code(exit_code) {}
+  int code;
+};
+
+/// --store and what belongs to it. TENURE_URL stands for --store.
+void add_store(CLI::App& command, Place& place);
+/// And -e, or -c in place of both.
+void add_election(CLI::App& command, Place& place);
+
+/// Throws Failed.
+Opened open_place(const Place& place, Log log);
+
+/// What a command says of an error of the store; `unreachable` is its exit code unless a setting is at fault. Throws
+/// Failed.
+[[noreturn]] void fail(const Error& error, int unreachable);
+
+}  // namespace tenure::tool

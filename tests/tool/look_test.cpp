@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: status, observe, is-leader and config say what is so, by their output and by their exit code.
+// Method: runs the tool beside a candidate of this process, over the file store.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include <tenure/file.hpp>
+#include <tenure/leader_manager.hpp>
+
+#include "eventually.hpp"
+#include "messages.hpp"
+#include "process.hpp"
+
+namespace tenure::test {
+namespace {
+
+using Json = nlohmann::json;
+
+class Look : public ::testing::Test {
+ protected:
+  /// A candidate that leads.
+  struct Leader {
+    explicit Leader(const Scratch& directory, const std::string& name = "ann")
+        : manager(file::open(directory.path(), "e", {.name = name, .address = "10.0.0.7:80"}, no_log),
+                  file::presets().fast, {.log = no_log}) {
+      manager.start();
+      token = manager.await_leadership(std::chrono::minutes(1));
+    }
+    LeaderManager manager;
+    std::optional<Token> token;
+  };
+
+  std::vector<std::string> words(const std::string& command, std::vector<std::string> more = {}) const {
+    std::vector<std::string> all{command, "-e", "e", "--store", "file://" + directory_.path().string()};
+    all.insert(all.end(), more.begin(), more.end());
+    return tool(all);
+  }
+
+  Scratch directory_;
+};
+
+TEST_F(Look, StatusSaysThatNobodyLeads) {
+  Process status(words("status"));
+  EXPECT_EQ(status.ended(), 3) << status.err();
+  EXPECT_EQ(status.out(), "nobody leads\n");
+  Process json(words("status", {"--json"}));
+  EXPECT_EQ(json.ended(), 3);
+  const auto said = Json::parse(json.out());
+  EXPECT_EQ(said.at("v"), 1);
+  EXPECT_EQ(said.at("election"), "e");
+  EXPECT_EQ(said.at("state"), "vacant");
+}
+
+TEST_F(Look, StatusSaysWhoLeads) {
+  const Leader leader(directory_);
+  ASSERT_TRUE(leader.token);
+  Process status(words("status"));
+  EXPECT_EQ(status.ended(), 0) << status.err();
+  const auto start = "ann leads at 10.0.0.7:80, token " + std::to_string(leader.token->value) + ", for ";
+  EXPECT_EQ(status.out().substr(0, start.size()), start);
+  Process json(words("status", {"--json"}));
+  EXPECT_EQ(json.ended(), 0);
+  const auto said = Json::parse(json.out());
+  EXPECT_EQ(said.at("state"), "led");
+  EXPECT_EQ(said.at("leader").at("name"), "ann");
+  EXPECT_EQ(said.at("leader").at("token"), leader.token->value);
+  EXPECT_GT(said.at("leader").at("remaining_ms"), 0);
+}
+
+TEST_F(Look, StatusSaysThatTheStoreDoesNotAnswer) {
+  const auto url = "redis://u:" + canary + "@127.0.0.1:1";
+  Process status(tool({"status", "-e", "e", "--store", url, "--timeout", "200ms"}));
+  EXPECT_EQ(status.ended(), 4);
+  EXPECT_EQ(status.out().substr(0, 8), "unknown:");
+  EXPECT_FALSE(mentions(status.out() + status.err(), canary));
+}
+
+TEST_F(Look, IsLeaderAnswersByItsExitCode) {
+  const Leader leader(directory_);
+  EXPECT_EQ(Process(words("is-leader", {"--id", "ann"})).ended(), 0);
+  EXPECT_EQ(Process(words("is-leader", {"--id", "bob"})).ended(), 1);
+}
+
+TEST_F(Look, ObservePrintsALinePerChange) {
+  Process observe(words("observe", {"--json"}));
+  EXPECT_TRUE(eventually([&] { return mentions(observe.out(), "\"vacant\""); })) << observe.err();
+  {
+    const Leader leader(directory_);
+    EXPECT_TRUE(eventually([&] { return mentions(observe.out(), "\"name\":\"ann\""); }));
+  }
+  EXPECT_TRUE(eventually([&] { return observe.out().ends_with("\"vacant\"}\n"); }));
+  observe.signal(SIGTERM);
+  EXPECT_EQ(observe.ended(), 128 + SIGTERM);
+}
+
+TEST_F(Look, AWrongCommandLineEndsWith64) {
+  for (const auto& line : std::vector<std::vector<std::string>>{
+           {}, {"fly"}, {"status", "--nonsense"}, {"status", "-e", "e"}, {"status", "--store", "memory:"}}) {
+    Process wrong(tool(line));
+    EXPECT_EQ(wrong.ended(), 64);
+    EXPECT_NE(wrong.err(), "");
+  }
+  EXPECT_EQ(Process(words("status", {"--timeout", "5"})).ended(), 64);
+  EXPECT_EQ(Process(tool({"status", "-e", "e", "--store", "rediss:/" + canary})).ended(), 78);
+}
+
+TEST_F(Look, HelpHasExamples) {
+  Process help(tool({"--help"}));
+  EXPECT_EQ(help.ended(), 0);
+  EXPECT_TRUE(mentions(help.out(), "Examples:"));
+}
+
+TEST_F(Look, ConfigTellsWhatFollowsFromADocument) {
+  const auto good = directory_.file("good.json", R"({"store": {"url": "redis://h:1", "password": ")" + canary +
+                                                     R"("}, "election": "e", "timing": {"term": "10s"}})");
+  EXPECT_EQ(Process(tool({"config", "check", good})).ended(), 0);
+  Process show(tool({"config", "show", good}));
+  EXPECT_EQ(show.ended(), 0) << show.err();
+  EXPECT_TRUE(mentions(show.out(), "worst fail-over       10.25 s\n")) << show.out();
+  EXPECT_TRUE(mentions(show.out(), "outage ridden out     7.15 s\n"));
+  EXPECT_TRUE(mentions(show.out(), "leader's requests/s   0.5\n"));
+  EXPECT_FALSE(mentions(show.out(), canary));
+  Process schema(tool({"config", "schema"}));
+  EXPECT_EQ(schema.ended(), 0);
+  EXPECT_FALSE(Json::parse(schema.out()).empty());
+}
+
+TEST_F(Look, ConfigCheckTellsAllFindings) {
+  const auto bad = directory_.file("bad.json", R"({"store": "redis://h", "election": "", "timing": {"term": "x"}})");
+  Process check(tool({"config", "check", bad}));
+  EXPECT_EQ(check.ended(), 78);
+  EXPECT_TRUE(mentions(check.err(), "/election")) << check.err();
+  EXPECT_TRUE(mentions(check.err(), "/timing/term"));
+  EXPECT_EQ(Process(tool({"config", "check", (directory_ / "none.json").string()})).ended(), 78);
+}
+
+}  // namespace
+}  // namespace tenure::test

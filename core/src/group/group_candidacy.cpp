@@ -253,6 +253,7 @@ void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Wr
     lose_session(now, Reason::superseded, "the store refused to renew the session", now);
   } else if (ours) {
     own_->beats = {beat};
+    commit_took_ = now - asked.asked;
     keep_unrenewed(result.not_renewed);  // Before the session's later deadline can be seen.
     extend(asked.asked);
     settle_changes(now, commit, result);

@@ -287,6 +287,7 @@ class GroupCandidacy {
   Time next_ask_{Time::min()};  ///< After an unanswered question.
   int unheard_{};               ///< So many in a row were not answered while we had no session.
   Time next_commit_{Time::max()};
+  Duration commit_took_{};  ///< The last one that was granted.
   Time next_sweep_{Time::max()};
   Time next_look_{Time::max()};
   Time wait_from_{Time::min()};  ///< No wait earlier.

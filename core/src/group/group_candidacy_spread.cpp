@@ -38,7 +38,9 @@ void GroupCandidacy::want(const std::string& election) {
 
 void GroupCandidacy::plan(Time now) {
   if (!own_ || stopping_ || (plan_stale_ ? now < planned_ + timing_.retry / 4 : now < plan_again_)) return;
+  if (wanted_.size() >= max_changes) return;  // The next commit is full without it.
   plan_stale_ = false;
+  looked_through_ += claims_.size();
   planned_ = now;
   plan_again_ = Time::max();
   if (alone()) {
@@ -54,9 +56,12 @@ void GroupCandidacy::plan(Time now) {
   if (!seen.preferences.empty()) tell_led(seen);
   const auto part = allot(seen);
   for (const auto& election : part.claims) want(election);
-  // Whose part it is may not know of it, or may be in trouble. So nothing stays free for long.
+  // Whose part it is may not know of it, or may be in trouble. So nothing stays free for long. But whoever has many to
+  // claim needs some commits for them, which take as long as ours did.
+  const auto commits = static_cast<Clock::rep>(claims_.size() / max_changes);
+  const auto patience = timing_.renew + timing_.retry + 2 * commits * commit_took_;
   for (const auto& election : claims_) {
-    const auto due = *entries_.find(election)->second.free_since + timing_.renew + timing_.retry;
+    const auto due = *entries_.find(election)->second.free_since + patience;
     if (due <= now)
       want(election);
     else if (!wanted_.contains(election))

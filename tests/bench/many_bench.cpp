@@ -143,6 +143,8 @@ class Shared {
  public:
   Shared(const Settings& s, std::size_t elections, std::size_t processes) : elections_(elections) {
     const auto group = unique_name();
+    std::vector<std::string> all;
+    for (std::size_t i = 0; i < elections; ++i) all.push_back(std::to_string(i));
     for (std::size_t p = 0; p < processes; ++p) {
       auto& one = members_.emplace_back();
       Hooks hooks;
@@ -154,7 +156,7 @@ class Shared {
       one.elections =
           std::make_unique<Elections>(std::make_shared<Counted>(open_many(s.store, group, no_log).store, calls, time),
                                       Candidate{"p" + std::to_string(p), {}}, s.timing(), hooks);
-      for (std::size_t i = 0; i < elections; ++i) one.elections->join(std::to_string(i));
+      one.elections->join(all);
     }
     for (auto& one : members_) one.elections->start();
     await(

@@ -156,10 +156,10 @@ void GroupCandidacy::awaited(Time now, std::uint64_t id, const std::optional<Rel
     wakes_ = last_wake_ && now < *last_wake_ + timing_.retry ? wakes_ + 1 : 0;
     last_wake_ = now;
     const auto it = pushed ? leads_.find(pushed->election) : leads_.end();
-    if (it != leads_.end() && it->second.lead.token == pushed->token && !it->second.lead.released) {
-      it->second.lead.released = it->second.pushed = true;
+    if (it != leads_.end() && it->second.token == pushed->token && !it->second.released) {
+      it->second.released = it->second.pushed = true;
       it->second.at = now;
-      it->second.lead.heir = pushed->heir;
+      it->second.heir = pushed->heir;
       claims_stale_.push_back(pushed->election);
     } else {
       next_look_ = wakes_ > prompt_wakes ? now + jittered(timing_.retry) : now;
@@ -275,9 +275,9 @@ void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Commit
   for (const auto& election : result.claimed) elect(now, election, result.token, commit.at_least);
   for (const auto& claim : commit.claims) {
     const auto lead = leads_.find(claim.election);
-    if (lead != leads_.end() && std::exchange(lead->second.pushed, false)) lead->second.lead.released = false;
+    if (lead != leads_.end() && std::exchange(lead->second.pushed, false)) lead->second.released = false;
     const auto shown = result.look.leads.find(claim.election);
-    const bool news = shown != result.look.leads.end() && (lead == leads_.end() || lead->second.lead != shown->second);
+    const bool news = shown != result.look.leads.end() && (lead == leads_.end() || !lead->second.shows(shown->second));
     const auto it = entries_.find(claim.election);
     if (it != entries_.end() && !news)
       it->second.not_before = std::max(it->second.not_before, now + jittered(timing_.retry));
@@ -320,21 +320,25 @@ void GroupCandidacy::extend(Time asked) {
 
 /// These tenures keep the lease that they have. The others have the session's again.
 void GroupCandidacy::keep_unrenewed(const std::vector<std::string>& elections) {
-  const auto change = [this](const std::string& election, const std::optional<Lease>& lease) {
+  const auto change = [this](const std::string& election, const std::optional<Bounds>& bounds) {
     const auto it = entries_.find(election);
     auto* tenure = it != entries_.end() && it->second.tenure ? &*it->second.tenure : nullptr;
-    if (!tenure || tenure->session != own_->id || tenure->ending.over() || (lease && tenure->kept)) return false;
-    tenure->kept = lease;
+    if (!tenure || tenure->session != own_->id || tenure->ending.over() || (bounds && tenure->kept)) return false;
+    tenure->kept = bounds;
     cap(election, *tenure);
     return true;
   };
-  for (const auto& election : std::exchange(unrenewed_, {}))
-    if (std::find(elections.begin(), elections.end(), election) == elections.end())
-      change(election, std::nullopt);
-    else
-      unrenewed_.insert(election);
+  const std::set<std::string_view> left_out(elections.begin(), elections.end());
+  for (auto it = unrenewed_.begin(); it != unrenewed_.end();) {
+    if (left_out.contains(*it)) {
+      ++it;
+    } else {
+      change(*it, std::nullopt);
+      it = unrenewed_.erase(it);
+    }
+  }
   for (const auto& election : elections)
-    if (change(election, own_->lease)) unrenewed_.insert(election);
+    if (change(election, Bounds{own_->lease.deadline, own_->lease.end})) unrenewed_.insert(election);
 }
 
 void GroupCandidacy::cap(const std::string& election, const Tenure& tenure) {
@@ -433,7 +437,7 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
   };
   if (look.whole)
     for (const auto& [election, seen] : leads_)
-      if (!look.leads.contains(election)) fell(election, seen.lead.token);
+      if (!look.leads.contains(election)) fell(election, seen.token);
   for (const auto& [election, lead] : look.leads) {
     const auto* before = lead_of(election);
     if (before && lead.token < before->token) fell(election, before->token);
@@ -445,7 +449,8 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
     claims_stale_.push_back(election);
   }
   if (look.whole) leads_.clear();
-  for (auto& [election, lead] : look.leads) leads_.insert_or_assign(election, SeenLead{std::move(lead), now});
+  for (const auto& [election, lead] : look.leads)
+    leads_.insert_or_assign(election, SeenLead{lead.token, lead.session, lead.heir, now, lead.released});
   cursor_ = std::move(look.cursor);
   const bool any_ended = std::any_of(rivals_.all().begin(), rivals_.all().end(),
                                      [](const auto& rival) { return rival.second.session.record.released; });
@@ -488,9 +493,9 @@ std::optional<Incumbent> GroupCandidacy::incumbent(const std::string& election, 
                    std::max(rival->lease_end - now, Duration::zero())};
 }
 
-const Lead* GroupCandidacy::lead_of(std::string_view election) const {
+const GroupCandidacy::SeenLead* GroupCandidacy::lead_of(std::string_view election) const {
   const auto it = leads_.find(election);
-  return it == leads_.end() ? nullptr : &it->second.lead;
+  return it == leads_.end() ? nullptr : &it->second;
 }
 
 // ---- time ----
@@ -506,7 +511,7 @@ void GroupCandidacy::judge_unrenewed(Time now) {
     const auto entry = entries_.find(election);
     auto* tenure = entry != entries_.end() && entry->second.tenure ? &*entry->second.tenure : nullptr;
     const bool stands = tenure && tenure->kept && !tenure->ending.over();
-    if (stands && !tenure->kept->lapsed(now)) {
+    if (stands && now < tenure->kept->deadline) {
       ++it;
       continue;
     }
@@ -554,7 +559,7 @@ void GroupCandidacy::watch_hook(Time now, const std::string& election, Tenure& t
   auto& ending = tenure.ending;
   // It took longer than the drain. The others need their renewals, so this one gets an end of its own.
   if (ending.draining() && !ending.renews(now) && !tenure.cap) {
-    tenure.cap = lease_of(tenure).deadline;
+    tenure.cap = bounds_of(tenure).deadline;
     cap(election, tenure);
   }
   if (ending.expires(now)) emit(group_effect::FireExpired{election});
@@ -797,10 +802,9 @@ GroupCandidacy::Time GroupCandidacy::free_from(const std::string& election) cons
   const auto* lead = lead_of(election);
   if (!lead) return marker_.value_or(0) == 0 ? Time::min() : marker_since_ + longest();
   if (lead->released && lead->heir && *lead->heir != own_->id) {  // It is offered to somebody else for a moment.
-    const auto& seen = leads_.find(election)->second;
     const auto* heir = rivals_.find(*lead->heir);
     // An heir that we do not know is gone by a look, but may have come by a push.
-    if (heir ? !heir->session.record.released : seen.pushed) return seen.at + timing_.retry;
+    if (heir ? !heir->session.record.released : lead->pushed) return lead->at + timing_.retry;
   }
   if (lead->released || lead->session == own_->id) return Time::min();
   return rivals_.free_from(lead->session, longest());
@@ -813,7 +817,7 @@ void GroupCandidacy::end_voluntarily(Time now, const std::string& election, Entr
                                      std::string detail) {
   if (!entry.tenure || !entry.tenure->ending.leading()) return;
   auto& tenure = *entry.tenure;
-  tenure.ending.drain(reason, now + timing_.drain, lease_of(tenure).end);
+  tenure.ending.drain(reason, now + timing_.drain, bounds_of(tenure).end);
   ending_.insert(election);
   watch_later(election, tenure);
   if (reason == Reason::step_down) entry.cool_down = std::max(entry.cool_down, timing_.term);

@@ -128,12 +128,16 @@ class GroupCandidacy {
     std::vector<std::uint64_t> beats{};  ///< The acknowledged one, and every one sent since.
     Lease lease{};
   };
+  /// Of a lease.
+  struct Bounds {
+    Time deadline{}, end{};
+  };
   struct Tenure {
     Token token{};
     SessionId session{};
     Ending ending{};
     std::optional<Time> cap{};        ///< The work took longer than the drain: it leads no longer than this.
-    std::optional<Lease> kept{};      ///< The session was renewed since, and this tenure was not.
+    std::optional<Bounds> kept{};     ///< The session was renewed since, and this tenure was not.
     std::optional<SessionId> heir{};  ///< To whom it is handed over.
     bool given_back{};                ///< The store is told, although ousting() may still run.
   };
@@ -151,10 +155,17 @@ class GroupCandidacy {
     std::optional<SessionId> heir{};
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
+  /// What counts of a lead, in few bytes: there are as many as elections.
   struct SeenLead {
-    Lead lead{};
-    Time at{};      ///< When we saw it.
+    Token token{};
+    SessionId session{};
+    std::optional<SessionId> heir{};
+    Time at{};  ///< When we saw it.
+    bool released{};
     bool pushed{};  ///< Its release was only pushed: it may be late or forged.
+    bool shows(const Lead& lead) const {
+      return token == lead.token && session == lead.session && heir == lead.heir && released == lead.released;
+    }
   };
 
   std::optional<Pending> settle(std::uint64_t id);
@@ -164,7 +175,9 @@ class GroupCandidacy {
   void extend(Time asked);
   void keep_unrenewed(const std::vector<std::string>& elections);
   void cap(const std::string& election, const Tenure& tenure);
-  const Lease& lease_of(const Tenure& tenure) const { return tenure.kept ? *tenure.kept : own_->lease; }
+  Bounds bounds_of(const Tenure& tenure) const {
+    return tenure.kept ? *tenure.kept : Bounds{own_->lease.deadline, own_->lease.end};
+  }
   void plan_next_commit(Time asked, Time now, std::int64_t store_ms);
   void heard();
   void unanswered(Time now, Error error);
@@ -221,7 +234,7 @@ class GroupCandidacy {
   Holdings numbers(Time now) const;
   void tell_led(Holdings& seen);
   bool takes_the_same(const Session& session) const;
-  const Lead* lead_of(std::string_view election) const;
+  const SeenLead* lead_of(std::string_view election) const;
   Session own_session(Time asked);
   std::uint64_t preferences(Time now) const;
   std::map<std::string, SessionId> agreed_preferences(Time now) const;

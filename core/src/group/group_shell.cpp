@@ -199,11 +199,7 @@ bool Elections::Shell::hand_over(const std::string& election, const std::string&
 bool Elections::Shell::on_own_thread() const { return own_thread == this; }
 
 std::shared_ptr<GroupValidity> Elections::Shell::make_validity(const std::string& election) {
-  auto who = [weak = weak_from_this(), election] {
-    const auto self = weak.lock();
-    return self ? self->incumbent(election) : std::nullopt;
-  };
-  return std::make_shared<GroupValidity>(page_, clock_, std::move(who), mode);
+  return std::make_shared<GroupValidity>(page_, clock_, weak_from_this(), election, mode);
 }
 
 std::shared_ptr<GroupValidity> Elections::Shell::validity(const std::string& election) {
@@ -321,6 +317,7 @@ void Elections::Shell::begin(const group_effect::Begin& e) {
 
 void Elections::Shell::end(group_effect::End& e) {
   const auto signals = signals_.at(e.election);
+  signals->expired = std::stop_source();
   log(signals->hooks, Level::info,
       "ousting: " + std::string(to_string(e.reason)) + (e.detail.empty() ? "" : ", ") + printable(e.detail), e.election,
       told(e.token));

@@ -39,7 +39,7 @@ namespace tenure {
 /// Throws std::invalid_argument for hooks that a group of elections does not offer.
 void check_hooks(const Hooks& hooks);
 
-class Elections::Shell : public std::enable_shared_from_this<Shell> {
+class Elections::Shell final : public Incumbents, public std::enable_shared_from_this<Shell> {
  public:
   using Fact = std::function<void(GroupCandidacy&, Clock::Time)>;
 
@@ -56,6 +56,7 @@ class Elections::Shell : public std::enable_shared_from_this<Shell> {
   bool leads(std::string_view election) const noexcept { return static_cast<bool>(slots_.now(election)); }
   std::shared_ptr<GroupValidity> validity(const std::string& election);
   std::vector<std::pair<std::string, Token>> led();
+  std::optional<Incumbent> incumbent(const std::string& election) override;
   bool on_own_thread() const;
   std::size_t kept();  ///< Entries of our maps, for the tests. REQUIRES: no thread runs.
   bool forked() const noexcept { return page_->forked(); }
@@ -69,7 +70,8 @@ class Elections::Shell : public std::enable_shared_from_this<Shell> {
   /// The hooks of a tenure share this with the decider.
   struct Signals {
     SharedHooks hooks;
-    std::stop_source stop, expired;
+    std::stop_source stop;
+    std::stop_source expired{std::nostopstate};  ///< It has a state once the tenure ends.
     std::atomic<Clock::rep> done_by{0};
   };
   struct HookCall {
@@ -109,7 +111,6 @@ class Elections::Shell : public std::enable_shared_from_this<Shell> {
   void log(const SharedHooks& hooks, Level level, const std::string& message, const std::string& election,
            Token token) const;
   std::shared_ptr<GroupValidity> make_validity(const std::string& election);
-  std::optional<Incumbent> incumbent(const std::string& election);
   void end_if_done(std::unique_lock<std::mutex>& lock);
 
   const std::shared_ptr<GroupStore> store_;

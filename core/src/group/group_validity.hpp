@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include <tenure/exclusive.hpp>
@@ -11,6 +12,15 @@
 
 namespace tenure {
 
+/// Who knows the leader of each election of a group. Any thread may ask.
+class Incumbents {
+ public:
+  virtual std::optional<Incumbent> incumbent(const std::string& election) = 0;
+
+ protected:
+  ~Incumbents() = default;
+};
+
 /// Of one election of a group: led while the session that leads it is the one whose lease stands in the page. So a
 /// session's end is one write, however many elections it leads.
 ///
@@ -19,10 +29,10 @@ namespace tenure {
 /// force when the clock was read.
 class GroupValidity final : public Validity {
  public:
-  using WhoLeads = std::function<std::optional<Incumbent>()>;
-
-  GroupValidity(std::shared_ptr<const LeasePage> page, Clock& clock, WhoLeads who, Exclusive mode = Exclusive::yes)
-      : clock_(clock), page_(std::move(page)), who_(std::move(who)), mode_(mode) {}
+  /// Once `who` is gone, nobody is known to lead.
+  GroupValidity(std::shared_ptr<const LeasePage> page, Clock& clock, std::weak_ptr<Incumbents> who,
+                std::string election, Exclusive mode = Exclusive::yes)
+      : clock_(clock), page_(std::move(page)), who_(std::move(who)), election_(std::move(election)), mode_(mode) {}
 
   // For the writer: one thread at a time, the decider.
   void lead(Token token, SessionId session) noexcept {
@@ -50,12 +60,16 @@ class GroupValidity final : public Validity {
   }
 
   bool exclusive() const noexcept override { return mode_ == Exclusive::yes; }
-  std::optional<Incumbent> incumbent() const override { return who_(); }
+  std::optional<Incumbent> incumbent() const override {
+    const auto who = who_.lock();
+    return who ? who->incumbent(election_) : std::nullopt;
+  }
 
  private:
   Clock& clock_;
   const std::shared_ptr<const LeasePage> page_;
-  const WhoLeads who_;
+  const std::weak_ptr<Incumbents> who_;
+  const std::string election_;
   const Exclusive mode_;
   std::atomic<std::uint64_t> session_{0}, token_{0};
   std::atomic<Clock::rep> cap_{0};

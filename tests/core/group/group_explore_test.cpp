@@ -67,7 +67,8 @@ class GroupDigest {
     plain(s.joined);
     if (!s.record.released) asked(s.record.asked);
   }
-  void lead(const Lead& lead) {
+  template <class AnyLead>
+  void lead(const AnyLead& lead) {
     token(lead.token);
     id(lead.session);
     plain(lead.released);
@@ -127,7 +128,7 @@ class GroupDigest {
     own(c.lapsed_);
     rivals(c.rivals_);
     plain(c.leads_.size());
-    for (const auto& [election, seen] : c.leads_) text(election), lead(seen.lead), plain(seen.pushed);
+    for (const auto& [election, seen] : c.leads_) text(election), lead(seen), plain(seen.pushed);
     cursor(c.cursor_);
     plain(c.marker_.value_or(99));
     time(c.marker_since_, explored.term);

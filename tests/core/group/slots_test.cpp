@@ -35,7 +35,7 @@ struct Scene {
   std::atomic<int> made{0};
   Slots slots{page, [this](const std::string&) {
                 ++made;
-                return std::make_shared<GroupValidity>(page, clock, [] { return std::nullopt; });
+                return std::make_shared<GroupValidity>(page, clock, std::weak_ptr<Incumbents>(), "job");
               }};
 };
 
@@ -89,7 +89,7 @@ TEST(Slots, ReadersFindWhatStaysWhileOthersComeAndGo) {
   const auto page = std::make_shared<LeasePage>();
   page->write(7, Clock::Time::max().time_since_epoch().count());
   Slots slots{page, [&](const std::string&) {
-                return std::make_shared<GroupValidity>(page, clock, [] { return std::nullopt; });
+                return std::make_shared<GroupValidity>(page, clock, std::weak_ptr<Incumbents>(), "job");
               }};
   slots.hold("stays")->lead({1}, {7});
   std::atomic<bool> done{false};

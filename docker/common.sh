@@ -67,6 +67,7 @@ is_here() {
     redis-tools) [[ -n ${TENURE_REDIS_SERVER:-} ]] || command -v redis-server valkey-server redis-check-rdb ;;
     nlohmann-json3-dev) [[ -e /usr/include/nlohmann/json.hpp ]] || pkg-config --exists nlohmann_json ;;
     python3-jsonschema) /usr/bin/python3 -c 'import jsonschema' || python3 -c 'import jsonschema' ;;
+    libcpp-httplib-dev) pkg-config --exists 'cpp-httplib >= 0.11.4' ;;
     libspdlog-dev) pkg-config --exists spdlog ;;
     libcli11-dev) [[ -e /usr/include/CLI/CLI.hpp ]] || pkg-config --exists CLI11 ;;
     libgtest-dev) [[ -e /usr/include/gtest/gtest.h ]] || pkg-config --exists gtest ;;
@@ -76,7 +77,7 @@ is_here() {
 }
 
 build_packages=(g++ cmake ninja-build pkg-config librdkafka-dev libpqxx-dev libhiredis-dev nlohmann-json3-dev libgtest-dev
-  libgmock-dev libspdlog-dev libcli11-dev python3-jsonschema python3-prometheus-client)
+  libgmock-dev libspdlog-dev libcpp-httplib-dev libcli11-dev python3-jsonschema python3-prometheus-client)
 kafka_packages=(default-jre-headless maven)
 postgres_packages=(postgresql pgbouncer)
 redis_packages=(redis-tools) # the server's program without a service that starts by itself

@@ -12,6 +12,9 @@
 #include <tenure/one_by_one.hpp>
 #include <tenure/open.hpp>
 #include <tenure/spread.hpp>
+#ifdef TENURE_WITH_HTTP
+#include <tenure/http_server.hpp>
+#endif
 #ifdef TENURE_WITH_JSON
 #include <tenure/json_group.hpp>
 #endif
@@ -62,6 +65,15 @@ void of_core(Clock& clock) {
   made(Url{.scheme = "memory"}, Url{.query = {}}, Url::Host{.name = "h"}, Url::Host{.port = 1});
   made(memory::Traits{.push = true}, memory::Traits{.same_clock = true});
 }
+
+#ifdef TENURE_WITH_HTTP
+void of_http() {
+  made(http::SiteOptions{.self = {}}, http::SiteOptions{.stuck_after = {}});
+  made(http::Request{.method = "GET"}, http::Request{.authorization = "a"});
+  made(http::Response{.status = 200}, http::Response{.events = nullptr});
+  made(http::ServerOptions{.address = "127.0.0.1:0"}, http::ServerOptions{.patience = {}});
+}
+#endif
 
 #ifdef TENURE_WITH_JSON
 void of_json() {

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# Finds cpp-httplib, by pkg-config (Debian has no CMake package of it) or by its own CMake package, and gives it one
+# name: tenure::httplib.
+include(${CMAKE_CURRENT_LIST_DIR}/tenure_prometheus-targets.cmake OPTIONAL)  # where it is installed: we are linked to it
+find_package(nlohmann_json 3.11 CONFIG QUIET)
+if(NOT TARGET tenure::httplib)
+  find_package(PkgConfig QUIET)
+  if(PkgConfig_FOUND)
+    pkg_check_modules(TENURE_HTTPLIB QUIET IMPORTED_TARGET GLOBAL cpp-httplib>=0.11.4)
+  endif()
+  if(NOT TARGET PkgConfig::TENURE_HTTPLIB)
+    find_package(httplib 0.11.4 CONFIG QUIET)
+  endif()
+  if(TARGET PkgConfig::TENURE_HTTPLIB)
+    set(_tenure_httplib PkgConfig::TENURE_HTTPLIB)
+  elseif(TARGET httplib::httplib)
+    set(_tenure_httplib httplib::httplib)
+  endif()
+  if(DEFINED _tenure_httplib)
+    add_library(tenure::httplib INTERFACE IMPORTED GLOBAL)
+    set_property(TARGET tenure::httplib PROPERTY INTERFACE_LINK_LIBRARIES ${_tenure_httplib})
+  endif()
+endif()
+if(NOT TARGET tenure::httplib)
+  set(TENURE_HTTP_MISSING "cpp-httplib 0.11.4 or newer was not found (Debian: apt install libcpp-httplib-dev pkg-config)")
+elseif(NOT TARGET nlohmann_json::nlohmann_json)
+  set(TENURE_HTTP_MISSING "nlohmann/json 3.11 or newer was not found (Debian: apt install nlohmann-json3-dev)")
+endif()

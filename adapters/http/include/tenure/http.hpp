@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a process tells of its election by HTTP. <tenure/http_server.hpp> is a small server for it;
+// <tenure/http_mount.hpp> puts it on a httplib::Server of your own; by answer() any other library can serve it.
+// README.md describes the documents.
+//
+//   tenure::LeaderManager manager(...);
+//   tenure::http::Site site(manager, {.self = {.name = "a", .address = "10.0.0.7:80"}});
+//   tenure::http::Server server(site, {.address = "127.0.0.1:8080"});
+//
+//   GET  /leader     200 if this process leads at that very moment; else 503, and who leads
+//   GET  /healthz    503 if the manager's threads no longer turn, or a leader hangs; a follower is healthy
+//   GET  /readyz     200 if it is healthy, takes part, and knows who leads
+//   GET  /status     all of it, with what happened of late
+//   GET  /metrics    for Prometheus
+//   GET  /events     server-sent events: "change" for each change, "status" at first and once a second
+//   POST /step-down  resigns; with "Authorization: Bearer TOKEN" only
+//
+// Foreign text is escaped to ASCII. No answer has a secret in it. HEAD is answered as GET, without the body.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tenure/candidate.hpp>
+#include <tenure/clock.hpp>
+#include <tenure/http_export.hpp>
+#include <tenure/leader_manager.hpp>
+
+namespace tenure::http {
+
+struct SiteOptions {
+  Candidate self{};  ///< Who we are, as others read it. May be empty.
+
+  /// Whoever sends it may end our tenure. Empty: nobody may. It has at least 16 characters, visible ones of ASCII.
+  std::string step_down_token{};
+
+  /// So many clients of /events at a time. More are told 503. Each has a thread of the server to itself.
+  std::size_t streams{8};
+
+  /// So long may the manager, or the store's call of a leader, or ousting() be late before /healthz fails.
+  Clock::Duration stuck_after{std::chrono::seconds(5)};
+};
+
+struct Request {
+  std::string_view method{}, path{};
+  std::string_view authorization{};  ///< The header's value.
+};
+
+/// The endless body of /events. One thread uses it; the Site may end before it does.
+class TENURE_HTTP_EXPORT Events {
+ public:
+  virtual ~Events() = default;
+
+  /// Waits for the next piece, at most a second. Nothing: that was the last one; the Site ended, or `stop` is
+  /// requested.
+  virtual std::optional<std::string> next(std::stop_token stop = {}) = 0;
+};
+
+struct Response {
+  int status{};
+  std::string type{}, body{};
+  std::vector<std::pair<std::string, std::string>> headers{};
+  std::shared_ptr<Events> events{};  ///< If it is there, it is the body.
+};
+
+/// The answers about one manager. It has a thread, which follows the changes. Any thread may call any method.
+class TENURE_HTTP_EXPORT Site {
+ public:
+  /// Throws std::invalid_argument if an option cannot be, and std::system_error if the thread cannot be started.
+  /// REQUIRES: the manager outlives this, and was made after fork().
+  explicit Site(LeaderManager& manager, SiteOptions options = {});
+
+  /// Ends all streams. What was mounted answers 503 from then on, and touches the manager no more.
+  ~Site();
+  Site(const Site&) = delete;
+  Site& operator=(const Site&) = delete;
+
+  /// Does not block.
+  Response answer(const Request& request) const { return answerer()(request); }
+
+  /// The same as a value that may outlive this.
+  std::function<Response(const Request&)> answerer() const;
+
+ private:
+  class State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace tenure::http

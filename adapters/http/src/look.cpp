@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "look.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+
+namespace tenure::http {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int version = 1;  ///< Of the documents; README.md says when it rises.
+
+/// ASCII alone: what a terminal or a browser would obey is escaped. Bytes that are not UTF-8 become U+FFFD.
+std::string text(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n"; }
+
+std::int64_t ms(Clock::Duration d) { return std::chrono::duration_cast<std::chrono::milliseconds>(d).count(); }
+
+/// As text, because a number of JSON may lose digits above 2^53.
+Json json(const std::optional<Token>& token) { return token ? Json(std::to_string(token->value)) : Json(nullptr); }
+
+std::string_view name_of(Change::What what) {
+  switch (what) {
+    case Change::What::elected: return "elected";
+    case Change::What::ousted: return "ousted";
+    case Change::What::incumbent: return "incumbent";
+    case Change::What::vacant: return "vacant";
+    case Change::What::ended: return "ended";
+  }
+  return "unknown";
+}
+
+Json json(const Change& change) {
+  Json out{{"id", change.id}, {"what", name_of(change.what)}, {"unix_ms", change.unix_ms}};
+  if (change.token) out["token"] = json(change.token);
+  if (change.reason) out["reason"] = to_string(*change.reason);
+  if (change.what == Change::What::incumbent) {
+    out["name"] = change.name;
+    out["address"] = change.address;
+  }
+  return out;
+}
+
+Json json(const Incumbent& incumbent) {
+  return {{"self", false},
+          {"name", incumbent.name},
+          {"address", incumbent.address},
+          {"token", json(std::optional(incumbent.token))},
+          {"remaining_ms", ms(incumbent.remaining)}};
+}
+
+template <class Key>
+Json counts(const std::map<Key, std::uint64_t>& counted) {
+  auto out = Json::object();
+  for (const auto& [key, count] : counted) out[std::string(to_string(key))] = count;
+  return out;
+}
+
+/// Who leads, and since when, as far as we have seen it begin.
+Json leader(const Look& look, const SiteOptions& options, const std::deque<Change>& history) {
+  const auto& m = look.metrics;
+  if (!m.is_leader && !look.incumbent) return nullptr;
+  auto out = m.is_leader ? Json{{"self", true},
+                                {"name", options.self.name},
+                                {"address", options.self.address},
+                                {"token", json(m.token)},
+                                {"remaining_ms", ms(m.remaining)}}
+                         : json(*look.incumbent);
+  const auto token = m.is_leader ? m.token : look.incumbent->token;
+  const auto begin = std::find_if(history.rbegin(), history.rend(), [&](const Change& c) {
+    return c.token == token && (c.what == Change::What::elected || c.what == Change::What::incumbent);
+  });
+  out["since_unix_ms"] = begin == history.rend() ? Json(nullptr) : Json(begin->unix_ms);
+  return out;
+}
+
+}  // namespace
+
+std::vector<Change> changes_between(const Look& before, const Look& now) {
+  const auto& was = before.metrics;
+  const auto& is = now.metrics;
+  std::vector<Change> out;
+  std::vector<Reason> ends;
+  for (const auto& [reason, count] : is.ousted) {
+    const auto known = was.ousted.find(reason);
+    ends.insert(ends.end(), count - (known == was.ousted.end() ? 0 : known->second), reason);
+  }
+  auto ousted = ends.begin();
+  auto begun = is.elected - was.elected;
+  auto tenures = was.elected;
+  for (const auto& [reason, count] : was.ousted) tenures -= count;
+  bool leading = tenures > 0;
+  while (begun > 0 || ousted != ends.end()) {
+    if (leading && ousted == ends.end()) break;  // It cannot be.
+    if (leading)
+      out.push_back({.what = Change::What::ousted, .reason = *ousted++});
+    else if (begun-- > 0)
+      out.push_back(
+          {.what = Change::What::elected, .token = begun == 0 && ends.end() - ousted == 0 ? is.token : std::nullopt});
+    else
+      break;
+    leading = !leading;
+  }
+  const auto token = [](const Look& look) {
+    return look.incumbent ? std::optional(look.incumbent->token) : std::nullopt;
+  };
+  if (now.incumbent && token(before) != token(now)) {
+    out.push_back({.what = Change::What::incumbent,
+                   .token = now.incumbent->token,
+                   .name = now.incumbent->name,
+                   .address = now.incumbent->address});
+  } else if (before.incumbent && !now.incumbent && !is.is_leader) {
+    out.push_back({.what = Change::What::vacant});
+  }
+  if (now.ended && !before.ended) out.push_back({.what = Change::What::ended});
+  return out;
+}
+
+std::string ailment(const Metrics& m, Clock::Duration stuck_after) {
+  if (m.overdue > stuck_after)
+    return "the manager's threads have not turned for " + std::to_string(ms(m.overdue)) +
+           " ms: they starve, or a log hook or a stop callback blocks";
+  if (m.overrun > stuck_after)
+    return "ousting() has outlasted its time by " + std::to_string(ms(m.overrun)) +
+           " ms: the work may run without a lease";
+  if (m.is_leader && m.wedged > stuck_after)
+    return "a leader's call of the store, or eligible(), has outlasted its limit by " + std::to_string(ms(m.wedged)) +
+           " ms: nothing is renewed";
+  return {};
+}
+
+std::string status_document(const Look& look, const SiteOptions& options, const std::deque<Change>& history,
+                            bool with_history) {
+  const auto& m = look.metrics;
+  const auto ails = ailment(m, options.stuck_after);
+  Json out{{"version", version},
+           {"election", m.election},
+           {"self", {{"name", options.self.name}, {"address", options.self.address}}},
+           {"state", look.ended    ? "ended"
+                     : m.is_leader ? "leading"
+                                   : "following"},
+           {"leader", leader(look, options, history)},
+           {"rides_out_ms", ms(m.rides_out)},
+           {"since_granted_ms", m.since_granted ? Json(ms(*m.since_granted)) : Json(nullptr)},
+           {"health",
+            {{"healthy", ails.empty()},
+             {"why", ails},
+             {"overdue_ms", ms(m.overdue)},
+             {"wedged_ms", ms(m.wedged)},
+             {"overrun_ms", ms(m.overrun)}}},
+           {"counts", {{"elected", m.elected}, {"ousted", counts(m.ousted)}, {"errors", counts(m.errors)}}}};
+  if (with_history) {
+    auto& list = out["history"] = Json::array();
+    for (const auto& change : history) list.push_back(json(change));
+  }
+  return text(out);
+}
+
+std::string leader_document(const Look& look) {
+  const auto& m = look.metrics;
+  Json out{{"version", version}, {"election", m.election}, {"leading", m.is_leader}};
+  if (m.is_leader) {
+    out["token"] = json(m.token);
+    out["remaining_ms"] = ms(m.remaining);
+  } else {
+    out["leader"] = look.incumbent ? json(*look.incumbent) : Json(nullptr);
+  }
+  return text(out);
+}
+
+std::string change_document(const Change& change) { return text(json(change)); }
+
+std::string healthz_document(const std::string& ails) {
+  return text({{"version", version}, {"healthy", ails.empty()}, {"why", ails}});
+}
+
+std::string readyz_document(const std::string& lacking) {
+  return text({{"version", version}, {"ready", lacking.empty()}, {"why", lacking}});
+}
+
+std::string step_down_document(std::optional<Token> token) {
+  return text({{"version", version}, {"steps_down", token.has_value()}, {"token", json(token)}});
+}
+
+std::string error_document(const std::string& message) { return text({{"version", version}, {"error", message}}); }
+
+}  // namespace tenure::http

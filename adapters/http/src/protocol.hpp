@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <csignal>
+#include <functional>
+#include <stop_token>
+#include <utility>
+
+#include <tenure/http_mount.hpp>
+
+#include "connection.hpp"
+
+namespace tenure::http {
+
+/// The constructor of httplib's server makes the process ignore SIGPIPE, which its children would inherit.
+class KeepSigpipe {
+ public:
+  KeepSigpipe() { ::sigaction(SIGPIPE, nullptr, &before_); }
+  void restore() const { ::sigaction(SIGPIPE, &before_, nullptr); }
+
+ private:
+  struct sigaction before_ {};
+};
+
+/// The connection of this thread.
+inline thread_local Connection* connection_here = nullptr;
+
+/// httplib's reading and writing, without its sockets.
+class Protocol final : private KeepSigpipe, public httplib::Server {
+ public:
+  Protocol(std::function<Response(const Request&)> answer, std::stop_token stop, int any_socket)
+      : answer_(std::move(answer)), stop_(std::move(stop)) {
+    restore();
+    svr_sock_ = any_socket;  // Otherwise it thinks that it is stopped, and ends every stream.
+    set_pre_routing_handler([this](const httplib::Request& asked, httplib::Response& out) {
+      const auto authorization = asked.get_header_value("Authorization");
+      write(answer_({asked.method, asked.path, authorization}), out, stop_);
+      return HandlerResponse::Handled;
+    });
+  }
+
+  void serve(Connection& connection) {
+    connection_here = &connection;
+    process(connection);
+    connection_here = nullptr;
+  }
+
+ private:
+  /// Versions of httplib differ in what process_request() takes.
+  template <class Client>
+  void process(Client& client) {
+    bool closed = false;
+    const auto begin = [](httplib::Request& request) {
+      connection_here->answers();
+      request.ranges.clear();                    // What is asked for in parts is answered whole,
+      request.headers.erase("Accept-Encoding");  // and not compressed.
+      request.headers.erase("Expect");           // A body is not read.
+    };
+    if constexpr (requires { process_request(client, true, closed, begin); })
+      process_request(client, true, closed, begin);
+    else
+      process_request(client, {}, 0, {}, 0, true, closed, begin);
+  }
+
+  const std::function<Response(const Request&)> answer_;
+  const std::stop_token stop_;
+};
+
+}  // namespace tenure::http

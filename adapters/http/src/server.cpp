@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// httplib reads the requests and writes the answers. The sockets and their threads are ours: httplib's own would let a
+// client that sends a byte now and then keep a thread for ever.
+#include <tenure/http_server.hpp>
+
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <list>
+#include <mutex>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+#include <tenure/kit/start_thread.hpp>
+
+#include "connection.hpp"
+#include "protocol.hpp"
+#include "socket.hpp"
+
+namespace tenure::http {
+namespace {
+
+int event() {
+  const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+  return fd;
+}
+
+ServerOptions checked(ServerOptions options) {
+  if (options.connections == 0) throw std::invalid_argument("ServerOptions::connections: it must be at least 1");
+  if (options.patience <= Clock::Duration::zero() || options.patience > std::chrono::minutes(1))
+    throw std::invalid_argument("ServerOptions::patience: it must be more than 0, and at most a minute");
+  return options;
+}
+
+}  // namespace
+
+class Server::Impl {
+ public:
+  Impl(const Site& site, ServerOptions options)
+      : options_(checked(std::move(options))),
+        listener_(listen_at(options_.address)),
+        address_(address_of(listener_.get())),
+        wakes_(event()),
+        protocol_(site.answerer(), streams_.get_token(), listener_.get()),
+        acceptor_(start_thread("tenure-accept", [this] { accept_all(); })) {}
+
+  ~Impl() { stop(); }
+
+  void stop() {
+    const std::lock_guard one(stopping_);
+    if (!acceptor_.joinable()) return;
+    streams_.request_stop();
+    ::eventfd_write(wakes_.get(), 1);
+    acceptor_.join();
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    {
+      const std::lock_guard lock(mutex_);
+      for (auto& client : clients_)
+        if (!client.done && client.connection->may_be_cut()) client.connection->cut();
+    }
+    for (auto& client : clients_) client.thread.join();
+    clients_.clear();
+  }
+
+  const std::string& address() const { return address_; }
+
+ private:
+  struct Client {
+    std::unique_ptr<Connection> connection;  ///< Gone when it is done.
+    bool cut{}, done{};
+    std::thread thread;
+  };
+
+  void accept_all();
+  void admit(int fd);
+  void reap();
+  bool make_room();
+  void serve(Client& self);
+
+  const ServerOptions options_;
+  const Descriptor listener_;
+  const std::string address_;
+  const Descriptor wakes_;
+  std::stop_source streams_;
+  Protocol protocol_;
+  std::mutex stopping_, mutex_;  ///< mutex_ guards what is in clients_; the list is the acceptor's.
+  std::list<Client> clients_;    ///< The oldest one first.
+  std::thread acceptor_;
+};
+
+void Server::Impl::accept_all() {
+  while (!streams_.stop_requested()) {
+    pollfd waits[2]{{wakes_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+    ::poll(waits, 2, -1);
+    ::eventfd_t ignored = 0;
+    ::eventfd_read(wakes_.get(), &ignored);
+    const int fd = ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0)
+      admit(fd);
+    else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+      ready(wakes_.get(), POLLIN, boot_clock().now() + std::chrono::milliseconds(100));  // No descriptor is left.
+    reap();
+  }
+}
+
+void Server::Impl::admit(int fd) {
+  auto connection = std::make_unique<Connection>(fd, options_.patience);
+  if (!make_room()) return;
+  auto& client = clients_.emplace_back();
+  client.connection = std::move(connection);
+  try {
+    client.thread = start_thread("tenure-http", [this, &client] { serve(client); });
+  } catch (const std::system_error&) {
+    clients_.pop_back();
+  }
+}
+
+/// Joins the threads that have ended.
+void Server::Impl::reap() {
+  clients_.remove_if([this](Client& client) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!client.done) return false;
+    }
+    client.thread.join();
+    return true;
+  });
+}
+
+/// For one more. The oldest that we need not answer gives way; its thread ends soon.
+bool Server::Impl::make_room() {
+  const std::lock_guard lock(mutex_);
+  const auto counts = [](const Client& client) { return !client.done && !client.cut; };
+  if (static_cast<std::size_t>(std::count_if(clients_.begin(), clients_.end(), counts)) < options_.connections)
+    return true;
+  const auto oldest = std::find_if(clients_.begin(), clients_.end(), [&](const Client& client) {
+    return counts(client) && client.connection->may_be_cut();
+  });
+  if (oldest == clients_.end()) return false;
+  oldest->connection->cut();
+  oldest->cut = true;
+  return clients_.size() < 2 * options_.connections;
+}
+
+void Server::Impl::serve(Client& self) {
+  protocol_.serve(*self.connection);
+  if (!streams_.stop_requested()) self.connection->finish();
+  {
+    const std::lock_guard lock(mutex_);
+    self.connection.reset();
+    self.done = true;
+  }
+  ::eventfd_write(wakes_.get(), 1);
+}
+
+Server::Server(const Site& site, ServerOptions options) : impl_(std::make_unique<Impl>(site, std::move(options))) {}
+
+Server::~Server() = default;
+
+void Server::stop() { impl_->stop(); }
+
+std::string Server::address() const { return impl_->address(); }
+
+}  // namespace tenure::http

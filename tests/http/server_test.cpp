@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: clients that are slow, rude or many hold up nobody, and the end is quick. Method: such clients, through real
+// sockets.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <list>
+#include <system_error>
+
+#include "process.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+const std::string events = "GET /events HTTP/1.1\r\nHost: x\r\n\r\n";
+
+/// So long that a test which waits for it fails.
+constexpr http::ServerOptions patient{.patience = 60s};
+
+TEST(HttpServer, ListensAtLoopbackUnlessToldOtherwise) {
+  const memory::Hub hub;
+  EXPECT_EQ(Process(hub).server->address().rfind("127.0.0.1:", 0), 0u);
+}
+
+TEST(HttpServer, AnAddressThatCannotBeIsRefused) {
+  const memory::Hub hub;
+  Process a(hub);
+  for (const auto* wrong : {"", "8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:x", ":8080",
+                            "localhost:0", "::1:0", "[127.0.0.1]:0", "[::1]"})
+    EXPECT_THROW(http::Server(*a.site, {.address = wrong}), std::invalid_argument) << wrong;
+  try {
+    const http::Server second(*a.site, {.address = a.server->address()});
+    ADD_FAILURE() << "two servers share a port";
+  } catch (const std::system_error& e) {
+    EXPECT_THAT(e.what(), HasSubstr(a.server->address()));
+  }
+}
+
+TEST(HttpServer, TheProcesssSigpipeStaysAsItWas) {
+  struct sigaction before {
+  }, after{};
+  ::sigaction(SIGPIPE, nullptr, &before);
+  const memory::Hub hub;
+  const Process a(hub);
+  ::sigaction(SIGPIPE, nullptr, &after);
+  EXPECT_EQ(before.sa_handler, after.sa_handler);
+}
+
+TEST(HttpServer, ClientsThatSendHalfARequestHoldUpNobody) {
+  const memory::Hub hub;
+  Process a(hub, {}, {}, {.connections = 4, .patience = 60s});
+  std::list<Client> waiting;
+  for (int i = 0; i < 50; ++i) waiting.emplace_back(a.server->address()).send(i % 2 ? "GET /lead" : "");
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(a.get("/healthz").status, 200);
+  EXPECT_TRUE(waiting.front().await_end()) << "the oldest gave way";
+}
+
+TEST(HttpServer, AnAnswerThatIsNotTakenAwayHoldsUpNobody) {
+  const memory::Hub hub;
+  Process a(hub, {}, {}, {.connections = 4, .patience = 60s});
+  std::list<Client> answered;
+  for (int i = 0; i < 20; ++i) {
+    answered.emplace_back(a.server->address()).send("GET /healthz HTTP/1.1\r\n\r\n");
+    EXPECT_TRUE(answered.back().await("\"healthy\":true"));
+  }
+  EXPECT_EQ(a.get("/healthz").status, 200);
+}
+
+TEST(HttpServer, ARequestMustComeInTime) {
+  const memory::Hub hub;
+  Process a(hub, {}, {}, {.patience = 100ms});
+  Client client(a.server->address());
+  EXPECT_TRUE(client.send("GET /leader HT"));
+  EXPECT_TRUE(client.await_end());
+}
+
+/// Each byte may be in time, the whole is not.
+TEST(HttpServer, AClientThatSendsAByteNowAndThenIsCut) {
+  const memory::Hub hub;
+  Process a(hub, {}, {}, {.patience = 100ms});
+  Client client(a.server->address());
+  EXPECT_TRUE(eventually([&] { return !client.send("x"); }));
+}
+
+TEST(HttpServer, OversizedRequestsAreRefused) {
+  const memory::Hub hub;
+  Process a(hub, {}, {}, patient);
+  const std::string big(1'000'000, 'x');
+  for (const auto& request : {"GET /" + big + " HTTP/1.1\r\n\r\n", "GET /leader HTTP/1.1\r\nX: " + big + "\r\n\r\n",
+                              "GET /leader HTTP/1.1\r\n" +
+                                  [] {
+                                    std::string many;
+                                    for (int i = 0; i < 100'000; ++i) many += "a: b\r\n";
+                                    return many;
+                                  }() +
+                                  "\r\n",
+                              big, std::string(100'000, '\0')}) {
+    Client client(a.server->address());
+    client.send(request);
+    EXPECT_TRUE(client.await_end());
+    EXPECT_NE(fetched(client.got()).status, 200);
+  }
+  EXPECT_EQ(a.get("/healthz").status, 200);
+}
+
+TEST(HttpServer, ABodyIsNotWaitedFor) {
+  const memory::Hub hub;
+  Process a(hub, {}, {}, patient);
+  for (const auto* kind : {"Content-Length: 1000000000\r\n", "Transfer-Encoding: chunked\r\n",
+                           "Expect: 100-continue\r\nContent-Length: 10\r\n"}) {
+    Client client(a.server->address());
+    client.send("POST /step-down HTTP/1.1\r\n" + std::string(kind) + "\r\n");
+    EXPECT_TRUE(client.await("no token is configured")) << kind;
+  }
+}
+
+TEST(HttpServer, HeadersThatAskForMuchWorkAreHarmless) {
+  const memory::Hub hub;
+  Process a(hub);
+  std::string ranges = "Range: bytes=0-0";
+  for (int i = 0; i < 1500; ++i) ranges += ",0-0";
+  const auto many = fetch(a.server->address(), "/healthz", "GET", ranges + "\r\nAccept-Encoding: gzip, br\r\n");
+  EXPECT_EQ(many.status, 200);
+  EXPECT_EQ(many.json()["healthy"], true);
+  EXPECT_EQ(fetch(a.server->address(), "/healthz", "GET", "Range: bytes=99999999999999999999999-\r\n").status, 416);
+}
+
+TEST(HttpEvents, AreBoundedAndLeaveRoomForOthers) {
+  const memory::Hub hub;
+  Process a(hub, {}, {.streams = 2}, {.connections = 4, .patience = 60s});
+  std::list<Client> clients;
+  for (int i = 0; i < 2; ++i) {
+    clients.emplace_back(a.server->address()).send(events);
+    ASSERT_TRUE(clients.back().await("event: status"));
+  }
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(a.get("/events").status, 503);
+  EXPECT_EQ(a.get("/healthz").status, 200);
+  clients.pop_front();
+  EXPECT_TRUE(eventually([&] {
+    Client client(a.server->address());
+    client.send(events);
+    return client.await("event: status");
+  })) << "the place of the one that went is free";
+}
+
+TEST(HttpEvents, EndWhenTheServerStops) {
+  const memory::Hub hub;
+  Process a(hub, {}, {}, patient);
+  Client stream(a.server->address()), half(a.server->address());
+  stream.send(events);
+  half.send("GET /");
+  ASSERT_TRUE(stream.await("event: status"));
+  a.server->stop();
+  EXPECT_TRUE(stream.await_end());
+  EXPECT_TRUE(half.await_end());
+  EXPECT_THAT(stream.got(), testing::EndsWith("0\r\n\r\n")) << "it was not cut in the middle";
+  EXPECT_FALSE(Client(a.server->address()).await("x"));
+}
+
+TEST(HttpSite, MayEndUnderTheServerAndTheManagerAfterIt) {
+  const memory::Hub hub;
+  Process a(hub, {}, {.step_down_token = "0123456789abcdef"}, patient);
+  a.lead();
+  Client stream(a.server->address());
+  stream.send(events);
+  ASSERT_TRUE(stream.await("event: status"));
+  a.site.reset();
+  a.manager.reset();
+  EXPECT_TRUE(stream.await_end());
+  for (const auto* path : {"/leader", "/healthz", "/readyz", "/status", "/metrics", "/events"})
+    EXPECT_EQ(a.get(path).status, 503) << path;
+  EXPECT_EQ(a.step_down("0123456789abcdef").status, 503);
+}
+
+}  // namespace
+}  // namespace tenure::test

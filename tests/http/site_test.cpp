@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: each page says what is true, and no more. Method: managers on an election in memory or on a scripted store, and
+// requests through real sockets.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <fstream>
+#include <latch>
+
+#include <tenure/prometheus.hpp>
+
+#include "messages.hpp"
+#include "process.hpp"
+#include "scratch.hpp"
+#include "scripted_backend.hpp"
+
+namespace tenure::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+const std::string bearer = "0123456789abcdef-" + canary;
+
+TEST(HttpLeader, IsRightOnlyWhileTheProcessLeads) {
+  const memory::Hub hub;
+  Process a(hub, {"a", "10.0.0.7:80"}), b(hub, {"b", "10.0.0.8:80"});
+  EXPECT_EQ(a.get("/leader").status, 503) << "it has not started";
+  a.lead();
+  b.start();
+  const auto right = a.get("/leader");
+  EXPECT_EQ(right.status, 200);
+  EXPECT_EQ(right.json()["token"], std::to_string(a.manager->leadership().token()->value));
+  EXPECT_GT(right.json()["remaining_ms"], 0);
+  ASSERT_TRUE(eventually([&] { return b.manager->leadership().incumbent().has_value(); }));
+  const auto wrong = b.get("/leader");
+  EXPECT_EQ(wrong.status, 503);
+  EXPECT_EQ(wrong.json()["leader"]["name"], "a");
+  EXPECT_EQ(wrong.json()["leader"]["address"], "10.0.0.7:80");
+  a.manager->stop();
+  EXPECT_EQ(a.get("/leader").status, 503);
+  EXPECT_TRUE(eventually([&] { return b.get("/leader").status == 200; }));
+}
+
+/// A store, a clock and hooks that do what the test says.
+class HttpHealth : public testing::Test {
+ protected:
+  static constexpr Timing timing{.term = 60s, .renew = 2s, .retry = 200ms, .margin = 500ms, .call = 1s, .drain = 4s};
+  void begin(const Hooks& hooks = quiet()) {
+    manager.emplace(backend, timing, hooks, backend->clock);
+    site.emplace(*manager);
+    server.emplace(*site);
+    manager->start();
+  }
+  int status(const std::string& path) { return fetch(server->address(), path).status; }
+
+  std::shared_ptr<ScriptedBackend> backend = std::make_shared<ScriptedBackend>();
+  std::optional<LeaderManager> manager;
+  std::optional<http::Site> site;
+  std::optional<http::Server> server;
+};
+
+TEST_F(HttpHealth, ALeaseThatIsOverIsNoLeaderships) {
+  begin();
+  ASSERT_TRUE(manager->await_leadership(30s));
+  EXPECT_EQ(status("/leader"), 200);
+  backend->hang();
+  backend->clock.advance(timing.term);
+  EXPECT_EQ(status("/leader"), 503);
+  backend->let_go();
+}
+
+TEST_F(HttpHealth, AFollowerIsHealthyAndReadyAlsoWhenItsCallHangs) {
+  backend->refuse(true);
+  begin();
+  EXPECT_TRUE(eventually([&] { return status("/readyz") == 200; }));
+  EXPECT_EQ(status("/healthz"), 200);
+  backend->hang();
+  backend->clock.advance(1h);
+  EXPECT_EQ(status("/healthz"), 200);
+  EXPECT_EQ(status("/readyz"), 503) << "the store has long said nothing";
+  backend->let_go();
+}
+
+TEST_F(HttpHealth, ALeaderWhoseCallHangsIsNotHealthy) {
+  auto hooks = quiet();
+  hooks.error = [](const Error&) {};
+  begin(hooks);
+  ASSERT_TRUE(manager->await_leadership(30s));
+  EXPECT_EQ(status("/healthz"), 200);
+  backend->hang();
+  ASSERT_TRUE(backend->clock.await_parked(1));
+  backend->clock.advance(timing.renew);
+  ASSERT_TRUE(backend->await("renew"));
+  ASSERT_TRUE(eventually([&] {
+    backend->clock.advance(10ms);
+    return manager->metrics().errors.at(Fault::wedged) == 1;
+  }));
+  EXPECT_EQ(status("/healthz"), 200) << "it may come back soon";
+  backend->clock.advance(6s);
+  const auto sick = fetch(server->address(), "/healthz");
+  EXPECT_EQ(sick.status, 503);
+  EXPECT_THAT(std::string(sick.json()["why"]), HasSubstr("a leader's call"));
+  EXPECT_EQ(status("/readyz"), 503);
+  backend->let_go();
+  EXPECT_TRUE(eventually([&] { return status("/healthz") == 200; }));
+}
+
+TEST_F(HttpHealth, AManagerThatNoLongerTurnsIsNotHealthy) {
+  std::latch blocked(1), released(1);
+  Hooks hooks;
+  hooks.log = [&](const LogLine& line) {
+    if (line.message != "elected") return;
+    blocked.count_down();
+    released.wait();
+  };
+  begin(hooks);
+  blocked.wait();
+  EXPECT_EQ(status("/healthz"), 200);
+  backend->clock.advance(6s);
+  EXPECT_EQ(status("/healthz"), 503);
+  released.count_down();
+  EXPECT_TRUE(eventually([&] { return status("/healthz") == 200; }));
+}
+
+TEST(HttpStatus, TellsWhoLeadsAndWhatHappened) {
+  const memory::Hub hub;
+  Process a(hub);
+  a.lead();
+  const auto got = a.get("/status");
+  ASSERT_EQ(got.status, 200);
+  const auto status = got.json();
+  EXPECT_EQ(status["version"], 1);
+  EXPECT_EQ(status["election"], "jobs");
+  EXPECT_EQ(status["state"], "leading");
+  EXPECT_EQ(status["leader"]["self"], true);
+  EXPECT_EQ(status["leader"]["name"], "a");
+  EXPECT_EQ(status["counts"]["elected"], 1);
+  EXPECT_EQ(status["health"]["healthy"], true);
+  ASSERT_TRUE(eventually([&] { return a.get("/status").json()["history"].size() == 1; }));
+  EXPECT_EQ(a.get("/status").json()["history"][0]["what"], "elected");
+  EXPECT_TRUE(a.get("/status").json()["leader"]["since_unix_ms"].is_number());
+  EXPECT_THAT(got.head, HasSubstr("Cache-Control: no-store"));
+  a.manager->stop();
+  EXPECT_TRUE(eventually([&] { return a.get("/status").json()["state"] == "ended"; }));
+}
+
+TEST(HttpStatus, IsAsTheSchemaSays) {
+  const memory::Hub hub;
+  Process a(hub), b(hub, {"b", ""});
+  const Scratch scratch;
+  std::string files = scratch.file("new", a.get("/status").body);
+  a.lead();
+  b.start();
+  ASSERT_TRUE(eventually([&] { return b.manager->leadership().incumbent().has_value(); }));
+  files +=
+      " " + scratch.file("leading", a.get("/status").body) + " " + scratch.file("following", b.get("/status").body);
+  a.manager->stop();
+  ASSERT_TRUE(eventually([&] { return a.get("/status").json()["state"] == "ended"; }));
+  files += " " + scratch.file("ended", a.get("/status").body) + " ";
+  const std::string script =
+      "import json,sys\n"
+      "try: import jsonschema\n"
+      "except ImportError: sys.exit(77)\n"
+      "schema = json.load(open(sys.argv[1]))\n"
+      "jsonschema.Draft7Validator.check_schema(schema)\n"
+      "for f in sys.argv[2:]: jsonschema.validate(json.load(open(f)), schema)\n"
+      "try: jsonschema.validate({\"version\": 2}, schema); sys.exit(1)\n"
+      "except jsonschema.ValidationError: pass\n";
+  const int status = std::system(
+      (std::string(TENURE_PYTHON) + " -c '" + script + "' " + TENURE_SCHEMA + " " + files + " 2>&1").c_str());
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "Python has no jsonschema (Debian: python3-jsonschema)";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(HttpMetrics, AreThoseOfPrometheus) {
+  const memory::Hub hub;
+  Process a(hub);
+  a.lead();
+  const auto got = a.get("/metrics");
+  EXPECT_EQ(got.status, 200);
+  EXPECT_THAT(got.head, HasSubstr(std::string("Content-Type: ") + prometheus::content_type));
+  EXPECT_THAT(got.body, HasSubstr("leader_election_master_status{name=\"jobs\"} 1\n"));
+}
+
+TEST(HttpEvents, TellEachChangeOnce) {
+  const memory::Hub hub;
+  Process a(hub);
+  Client client(a.server->address());
+  client.send("GET /events HTTP/1.1\r\nHost: x\r\n\r\n");
+  ASSERT_TRUE(client.await("event: status\n"));
+  a.lead();
+  ASSERT_TRUE(client.await("\"what\":\"elected\""));
+  a.manager->resign(1h);
+  ASSERT_TRUE(client.await("\"what\":\"ousted\""));
+  EXPECT_THAT(client.got(), HasSubstr("\"reason\":\"resigned\""));
+  a.manager->stop();
+  ASSERT_TRUE(client.await("\"what\":\"ended\""));
+  for (const auto* what : {"elected", "ousted", "ended"}) {
+    const auto text = "\"what\":\"" + std::string(what) + "\"";
+    EXPECT_EQ(client.got().find(text), client.got().rfind(text)) << what;
+  }
+  EXPECT_THAT(client.got(), HasSubstr("id: 1\nevent: change\ndata: {"));
+  EXPECT_THAT(client.got(), HasSubstr("Content-Type: text/event-stream"));
+}
+
+TEST(HttpStepDown, NeedsTheToken) {
+  const memory::Hub hub;
+  Process a(hub, {"a", ""}, {.step_down_token = bearer});
+  EXPECT_EQ(a.step_down(bearer).status, 409) << "it does not lead";
+  a.lead();
+  EXPECT_EQ(fetch(a.server->address(), "/step-down", "POST").status, 401);
+  EXPECT_EQ(a.step_down(bearer + "x").status, 401);
+  EXPECT_EQ(a.step_down("").status, 401);
+  EXPECT_EQ(fetch(a.server->address(), "/step-down", "GET", "Authorization: Bearer " + bearer + "\r\n").status, 405);
+  EXPECT_TRUE(a.manager->leadership().is_leader());
+  const auto done = a.step_down(bearer);
+  EXPECT_EQ(done.status, 202);
+  EXPECT_TRUE(eventually([&] { return a.manager->metrics().ousted.at(Reason::resigned) == 1; }));
+}
+
+TEST(HttpStepDown, IsRefusedEntirelyWithoutOneThatIsConfigured) {
+  const memory::Hub hub;
+  Process a(hub);
+  a.lead();
+  EXPECT_EQ(a.step_down("").status, 403);
+  EXPECT_EQ(a.step_down(bearer).status, 403);
+  EXPECT_TRUE(a.manager->leadership().is_leader());
+}
+
+TEST(HttpStepDown, ATokenThatIsEasilyGuessedOrCannotBeSentIsRefusedAndNotTold) {
+  const memory::Hub hub;
+  for (const auto& token : {std::string("s3cr3t-canary"), "s3cr3t-canary \r\n" + std::string(20, 'x')}) {
+    try {
+      const Process a(hub, {}, {.step_down_token = token});
+      ADD_FAILURE() << "accepted";
+    } catch (const std::invalid_argument& e) {
+      EXPECT_FALSE(mentions(e.what(), canary));
+    }
+  }
+}
+
+TEST(HttpAnswers, HaveNoSecretAndAreAsciiWhateverOthersAreCalled) {
+  const memory::Hub hub;
+  Process evil(hub, {"\x1b[31m\r\n</script>\xe2\x80\xae\xff", "h\n:1"}, {.step_down_token = bearer});
+  Process a(hub, {"a", ""}, {.step_down_token = bearer});
+  evil.lead();
+  a.start();
+  ASSERT_TRUE(eventually([&] { return a.manager->leadership().incumbent().has_value(); }));
+  for (const auto* process : {&evil, &a})
+    for (const auto* path : {"/leader", "/healthz", "/readyz", "/status", "/metrics", "/step-down", "/else"}) {
+      const auto got = process->get(path);
+      EXPECT_NE(got.status, 0) << path;
+      EXPECT_FALSE(mentions(got.head + got.body, canary)) << path;
+      EXPECT_TRUE(
+          std::all_of(got.body.begin(), got.body.end(), [](char c) { return c == '\n' || (c >= ' ' && c < 127); }))
+          << path << got.body;
+    }
+  EXPECT_THAT(a.get("/leader").body, HasSubstr("\\u001b[31m"));
+}
+
+TEST(HttpAnswers, WhatIsNotThereIsToldAndHeadHasNoBody) {
+  const memory::Hub hub;
+  Process a(hub);
+  a.lead();
+  EXPECT_EQ(a.get("/nothing").status, 404);
+  EXPECT_EQ(fetch(a.server->address(), "/leader", "POST").status, 405);
+  EXPECT_EQ(fetch(a.server->address(), "/leader", "DELETE").status, 405);
+  const auto head = fetch(a.server->address(), "/leader", "HEAD");
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.body, "");
+  EXPECT_EQ(fetch(a.server->address(), "/events", "HEAD").status, 200);
+}
+
+}  // namespace
+}  // namespace tenure::test

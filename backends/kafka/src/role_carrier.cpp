@@ -9,6 +9,8 @@
 #include <tenure/kit/wait.hpp>
 
 #include "create_topic.hpp"
+#include "roles.hpp"
+#include "shared_roles.hpp"
 
 namespace tenure::kafka {
 namespace {
@@ -58,27 +60,22 @@ void RoleCarrier::begin(const Timing& timing, const Pace& pace) {
   {
     const std::lock_guard lock(mutex_);
     pace_ = pace;
-    roles_.emplace(machine(timing));
+    roles_ = machine(timing);
     begun_ = true;
   }
   serve_wakes_->wake();
 }
 
-RoleCarrier::Machine RoleCarrier::machine(const Timing& timing) const {
-  const auto lease = std::chrono::ceil<milliseconds>(timing.term);
-  if (exclusive_ == Exclusive::no)
-    return SharedRoles({.units = units_,
-                        .lease = lease,
-                        .margin = timing.margin,
-                        .session = pace_.session,
-                        .observe_every = pace_.observe_every,
-                        .incarnation = incarnation_});
-  return Roles({.units = units_,
-                .lease = lease,
-                .margin = timing.margin,
-                .observe_every = pace_.observe_every,
-                .incarnation = incarnation_,
-                .first_claim_waits = options_.first_claim == FirstClaim::wait});
+std::unique_ptr<RoleMachine> RoleCarrier::machine(const Timing& timing) const {
+  const RoleConfig config{.units = units_,
+                          .lease = std::chrono::ceil<milliseconds>(timing.term),
+                          .margin = timing.margin,
+                          .session = pace_.session,
+                          .observe_every = pace_.observe_every,
+                          .incarnation = incarnation_,
+                          .first_claim_waits = options_.first_claim == FirstClaim::wait};
+  if (exclusive_ == Exclusive::no) return std::make_unique<SharedRoles>(config);
+  return std::make_unique<Roles>(config);
 }
 
 void RoleCarrier::stop() {
@@ -151,8 +148,7 @@ void RoleCarrier::serve() {
       well &= survives([this] { handle(role_fact::Elapsed{}); });
     }
     if (last) break;
-    const auto at = begun ? std::min(std::visit([](const auto& r) { return r.alarm(); }, *roles_), next_nudge())
-                          : Clock::Time::max();
+    const auto at = begun ? std::min(roles_->alarm(), next_nudge()) : Clock::Time::max();
     serve_wakes_->wait_until(well ? at : boot_clock().now() + pause_after_throw);
   }
 }
@@ -198,8 +194,7 @@ void RoleCarrier::take_events() {
 
 void RoleCarrier::handle(const RoleFact& fact) {
   auto& clock = boot_clock();
-  auto effects = std::visit([&](auto& r) { return r.on(fact, clock.now(), clock.unix_ms()); }, *roles_);
-  for (auto& next : effects) std::visit([this](auto& a) { carry_out(a); }, next);
+  for (auto& next : roles_->on(fact, clock.now(), clock.unix_ms())) std::visit([this](auto& a) { carry_out(a); }, next);
 }
 
 /// When librdkafka's main loop is woken next, for a heartbeat faster than its own, or for a poll in time.

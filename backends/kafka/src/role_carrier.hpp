@@ -9,7 +9,6 @@
 #include <mutex>
 #include <optional>
 #include <thread>
-#include <variant>
 #include <vector>
 
 #include <tenure/kafka.hpp>
@@ -17,9 +16,8 @@
 #include "client.hpp"
 #include "closable_log.hpp"
 #include "reaper.hpp"
-#include "roles.hpp"
+#include "role_machine.hpp"
 #include "settings.hpp"
-#include "shared_roles.hpp"
 
 namespace tenure::kafka {
 
@@ -44,11 +42,10 @@ class RoleCarrier : public std::enable_shared_from_this<RoleCarrier> {
 
  private:
   using Job = std::function<RoleFact()>;
-  using Machine = std::variant<Roles, SharedRoles>;
 
   RoleCarrier(Options options, int units, Exclusive exclusive, std::shared_ptr<ClosableLog> log,
               std::shared_ptr<Client> observer);
-  Machine machine(const Timing& timing) const;
+  std::unique_ptr<RoleMachine> machine(const Timing& timing) const;
 
   // The serving thread
   void serve();
@@ -93,7 +90,7 @@ class RoleCarrier : public std::enable_shared_from_this<RoleCarrier> {
   std::shared_ptr<std::atomic<bool>> read_over_{std::make_shared<std::atomic<bool>>(false)};
 
   // The serving thread's, from begin() on
-  std::optional<Machine> roles_;
+  std::unique_ptr<RoleMachine> roles_;
   std::shared_ptr<Client> member_;
   std::uint64_t handle_{};
   Clock::Time nudge_at_{Clock::Time::max()};

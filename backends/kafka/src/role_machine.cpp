@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "role_machine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tenure::kafka {
+
+RoleMachine::RoleMachine(RoleConfig config, Exclusive exclusive)
+    : config_(std::move(config)), strangers_(config_.units, exclusive, config_.lease), exclusive_(exclusive) {}
+
+std::vector<RoleEffect> RoleMachine::on(const RoleFact& fact, Time now, std::int64_t unix_ms) {
+  now_ = now;
+  unix_ms_ = unix_ms;
+  alarm_ = Time::max();
+  judge_units();  // Before any answer: what lapsed is never revived.
+  std::visit([this](const auto& f) { take(f); }, fact);
+  judge_units();
+  judge_idle();
+  serve_member();
+  show();
+  serve_call();
+  serve_reads();
+  serve_observer();
+  show();
+  return std::exchange(effects_, {});
+}
+
+// ---- facts ----
+
+void RoleMachine::take(const role_fact::Called& call) {
+  call_ = call;
+  called_at_ = last_asked_ = now_;
+  leaving_.reset();
+}
+
+void RoleMachine::take(const role_fact::Abandoned& gone) {
+  if (!call_ || call_->id != gone.id) return;
+  const bool end = asked<role_call::End>();
+  call_.reset();
+  last_asked_ = now_;
+  if (end && session_) leave();
+}
+
+void RoleMachine::take(const role_fact::Joined& joined) {
+  const int index = unit_of(joined.election, config_.units);
+  of(index).names.insert(joined.election);
+  shown_.try_emplace(joined.election, Shown{.unit = index});
+}
+
+void RoleMachine::take(const role_fact::Quit& quit) {
+  of(unit_of(quit.election, config_.units)).names.erase(quit.election);
+  shown_.erase(quit.election);
+}
+
+void RoleMachine::take(const role_fact::Broken& broken) {
+  if (!is_member(broken.handle)) return;
+  member_trouble_ = broken.error;
+  drop_member();
+}
+
+void RoleMachine::take(const role_fact::Troubled& troubled) {
+  if (is_member(troubled.handle)) member_trouble_ = troubled.error;
+}
+
+void RoleMachine::take(const role_fact::Assigned& assigned) {
+  if (is_member(assigned.handle)) take_part(assigned);
+}
+
+void RoleMachine::take(const role_fact::Revoked& revoked) {
+  if (is_member(revoked.handle)) give_back(revoked);
+}
+
+void RoleMachine::take(const role_fact::Committed& answer) {
+  if (!member_ || !member_->outstanding || member_->outstanding->id != answer.id) return;
+  const auto sent = *std::exchange(member_->outstanding, std::nullopt);
+  if (answer.outcome == Outcome::accepted) {
+    member_trouble_.reset();
+    member_->fenced_at.reset();
+  }
+  if (answer.outcome == Outcome::fenced && !member_->fenced_at) member_->fenced_at = now_;
+  if (answer.outcome == Outcome::unknown_topic) check_topic_ = true;
+  answered(sent, answer);
+}
+
+void RoleMachine::take(const role_fact::Observed& seen) {
+  observing_ = false;
+  if (!seen.result) {
+    observer_trouble_ = seen.result.error();
+    return;
+  }
+  observer_trouble_.reset();
+  check_topic_ = false;
+  observed_ = true;
+  look_for_strangers(*seen.result);
+  observed(*seen.result);
+}
+
+void RoleMachine::take(const role_fact::Left& left) {
+  if (leaving_ == left.handle) leave_by_ = now_;
+}
+
+void RoleMachine::take(const role_fact::Closing&) {
+  call_.reset();
+  session_.reset();
+  if (member_) drop_member();
+}
+
+void RoleMachine::look_for_strangers(const role_fact::Offsets& read) {
+  for (auto& message : strangers_.saw(read, now_)) emit(role_effect::Tell{Level::error, std::move(message)});
+}
+
+// ---- what is due ----
+
+bool RoleMachine::due(Time when) {
+  if (now_ >= when) return true;
+  alarm_ = std::min(alarm_, when);
+  return false;
+}
+
+/// A tenure that lapsed is over.
+void RoleMachine::judge_units() {
+  for (int i = 0; i < config_.units; ++i)
+    if (const auto deadline = of(i).deadline; deadline && due(*deadline)) forget(i);
+}
+
+/// A process that asks nothing must not keep its units from the others.
+void RoleMachine::judge_idle() {
+  if ((!session_ && !member_) || call_ || any_held() || !due(last_asked_ + config_.lease)) return;
+  session_.reset();
+  if (member_) drop_member();
+}
+
+void RoleMachine::serve_member() {
+  if (member_) return watch_member();
+  if (!session_ || !observed_ || leaving_ || !due(open_after_)) return;
+  open_after_ = now_ + role_reopen_pause;
+  member_.emplace(next_id());
+  emit(role_effect::Open{member_->handle, role_member_name(unix_ms_, config_.incarnation)});
+}
+
+void RoleMachine::serve_observer() {
+  const bool wanted = session_ || asked<role_call::Open>() || now_ < last_asked_ + config_.lease;
+  if (observing_ || !wanted || !due(observe_at_)) return;
+  observing_ = true;
+  observe_at_ = now_ + config_.observe_every;
+  emit(role_effect::Observe{check_topic_});
+}
+
+// ---- the member ----
+
+void RoleMachine::own(const role_fact::Assigned& assigned) {
+  const auto& partitions = assigned.partitions;
+  member_->assigned = true;
+  member_->fenced_at.reset();
+  member_trouble_.reset();
+  for (int i = 0; i < config_.units; ++i)
+    of(i).owned = std::find(partitions.begin(), partitions.end(), record_of(i)) != partitions.end();
+  emit(role_effect::Assign{assigned.handle});
+}
+
+void RoleMachine::drop_member() {
+  emit(role_effect::Drop{member_->handle});
+  const auto outstanding = std::move(member_->outstanding);
+  member_.reset();
+  open_after_ = std::max(open_after_, now_ + role_reopen_pause);
+  for (int i = 0; i < config_.units; ++i) of(i).owned = false;
+  dropped();
+  if (outstanding && awaited(*outstanding) && asked<role_call::Write>())
+    fail({Fault::timed_out, "the coordinator did not answer the commit in time"});
+}
+
+void RoleMachine::leave() {
+  session_.reset();
+  forget_tenures();
+  leave_by_ = now_;
+  if (!member_) return;
+  leaving_ = member_->handle;
+  leave_by_ = now_ + role_leave_limit;
+  drop_member();
+}
+
+/// What is held is not led any more, as the caller has said. What is known of the units stays.
+void RoleMachine::forget_tenures() {
+  for (int i = 0; i < config_.units; ++i) of(i).end();
+}
+
+// ---- the commit ----
+
+void RoleMachine::plan_claims(const tenure::Commit& commit, Plan& plan) const {
+  plan.token = commit.at_least;
+  for (const auto& claim : commit.claims) {
+    const auto it = shown_.find(claim.election);
+    if (it == shown_.end() || !it->second.allotted || !owns(of(it->second.unit))) continue;
+    const auto& lead = it->second.lead;
+    const auto next = next_token(it->second.unit);
+    if (!next || claim.expected != (lead ? std::optional(lead->token) : std::nullopt)) continue;
+    plan.token = std::max(plan.token, *next);
+    plan.claims.push_back(claim.election);
+    plan.claimed.insert(it->second.unit);
+  }
+}
+
+RoleMachine::Plan RoleMachine::plan_of(const tenure::Commit& commit) const {
+  Plan plan;
+  plan_claims(commit, plan);
+  std::map<int, std::set<std::string>> released;  // By unit.
+  for (const auto& release : commit.releases) {
+    const int index = unit_of(release.election, config_.units);
+    const auto& held = of(index).held;
+    const auto it = held.find(release.election);
+    if (it == held.end() || it->second != release.token) continue;
+    plan.releases.push_back(release.election);
+    released[index].insert(release.election);
+  }
+  for (int i = 0; i < config_.units; ++i) {
+    const auto& unit = of(i);
+    const bool claimed = plan.claimed.contains(i);
+    if (unit.held.empty() && !claimed) continue;
+    const bool none_left = !claimed && released[i].size() == unit.held.size();
+    if (owns(unit)) {
+      plan.commits[record_of(i)] = record(i, plan, none_left);
+      (none_left ? plan.over : plan.renewed).insert(i);
+    } else if (none_left) {
+      plan.gone.insert(i);
+    } else {
+      for (const auto& [election, token] : unit.held)
+        if (!released[i].contains(election)) plan.not_renewed.push_back(election);
+    }
+  }
+  farewells(plan);
+  return plan;
+}
+
+Commit RoleMachine::record(int index, const Plan& plan, bool released) const {
+  return {offset_of(index, plan), encode(Record{.released = released,
+                                                .lease = config_.lease,
+                                                .incarnation = config_.incarnation,
+                                                .seq = seq_,
+                                                .name = own_.record.holder,
+                                                .address = own_.record.address,
+                                                .units = config_.units,
+                                                .exclusive = exclusive_,
+                                                .leads = !of(index).held.empty()})};
+}
+
+void RoleMachine::send(Plan plan, std::uint64_t call) {
+  sending(plan);
+  auto commits = plan.commits;
+  member_->outstanding =
+      Sent{.id = next_id(), .at = now_, .counts_from = called_at_, .call = call, .plan = std::move(plan)};
+  emit(role_effect::SendCommit{member_->outstanding->id, std::move(commits)});
+}
+
+/// What was acknowledged has happened, whether or not somebody waits for it.
+void RoleMachine::carry_out(const Sent& sent) {
+  const auto& plan = sent.plan;
+  const auto deadline = sent.counts_from + led_for();
+  learn(plan);
+  for (const auto& election : plan.claims) of(unit_of(election, config_.units)).held[election] = plan.token;
+  for (const auto& election : plan.releases) of(unit_of(election, config_.units)).held.erase(election);
+  for (const int index : plan.renewed) of(index).deadline = std::max(of(index).deadline.value_or(deadline), deadline);
+  for (int i = 0; i < config_.units; ++i)
+    if (of(i).held.empty()) of(i).deadline.reset();  // What lapsed while the coordinator answered stays over.
+  if (!awaited(sent) || !asked<role_call::Write>()) return;
+  session_deadline_ = deadline;
+  show();
+  const auto& cursor = std::get<role_call::Write>(call_->what).commit.cursor;
+  reply(Result<Committed>(Committed{.granted = true,
+                                    .token = plan.token,
+                                    .claimed = plan.claims,
+                                    .released = plan.releases,
+                                    .not_renewed = plan.not_renewed,
+                                    .look = look(cursor)}));
+}
+
+// ---- calls ----
+
+void RoleMachine::serve_call() {
+  if (!call_) return;
+  struct Caller {
+    RoleMachine& r;
+    void operator()(const role_call::See& c) {
+      if (const auto trouble = r.trouble(); trouble && !r.observed_) return r.reply(Result<Look>(*trouble));
+      r.reply(Result<Look>(r.look(c.cursor)));
+    }
+    void operator()(const role_call::Open& c) { r.serve_open(c); }
+    void operator()(const role_call::Write& c) { r.serve_write(c); }
+    void operator()(const role_call::End& c) { r.serve_end(c); }
+    void operator()(const role_call::Await& c) {
+      if (c.cursor != std::to_string(r.version_) || r.due(r.call_->by)) r.reply(std::monostate());
+    }
+  };
+  const auto what = call_->what;
+  std::visit(Caller{*this}, what);
+}
+
+void RoleMachine::serve_open(const role_call::Open& open) {
+  if (!observed_ || observer_trouble_) {
+    if (const auto error = trouble()) return fail(*error);
+    return fail_when_late("the records could not be read in time");
+  }
+  forget_tenures();
+  session_ = open.id;
+  own_ = open.session;
+  session_deadline_ = called_at_ + led_for();
+  show();
+  reply(Result<Committed>(Committed{.granted = true, .look = look({})}));
+}
+
+void RoleMachine::serve_write(const role_call::Write& write) {
+  const auto& commit = write.commit;
+  if (member_ && member_->outstanding && awaited(*member_->outstanding))
+    return fail_when_late("the coordinator has not acknowledged the commit");
+  if (auto error = refused_commit(commit)) return fail(std::move(*error));
+  if (session_ != commit.session) return reply(Result<Committed>(Committed{.granted = false, .look = look({})}));
+  own_ = commit.next;
+  const bool idle = !any_held() && (commit.claims.empty() || !assigned());  // There is nothing to be written.
+  if (!idle && !assigned()) return fail_when_late("this member of the group has no assignment yet");
+  if (!idle && member_->fenced_at) return fail_when_late("the coordinator accepts no commit of this member");
+  if (!idle && (member_->outstanding || !due(member_->try_again)))
+    return fail_when_late("the coordinator has not answered the commit before");
+  ++seq_;
+  auto plan = plan_of(commit);
+  if (!plan.commits.empty()) return send(std::move(plan), call_->id);
+  if (idle)
+    if (const auto error = trouble()) return fail(*error);
+  carry_out(Sent{.counts_from = called_at_, .call = call_->id, .plan = std::move(plan)});
+}
+
+/// A session that lapsed just ends. Any other end is a stop: the group is left, so that others get the units.
+void RoleMachine::serve_end(const role_call::End& end) {
+  if (leaving_) {
+    if (!due(leave_by_)) return;
+    leaving_.reset();
+    return reply(Result<bool>(true));
+  }
+  if (session_ != end.id) return reply(Result<bool>(true));
+  if (now_ >= session_deadline_) {
+    forget_tenures();
+    session_.reset();
+    return reply(Result<bool>(true));
+  }
+  if (release_first(end.id)) return;
+  leave();
+  if (!leaving_)
+    reply(Result<bool>(true));
+  else
+    due(leave_by_);
+}
+
+// ---- what is shown ----
+
+bool RoleMachine::any_held() const {
+  for (int i = 0; i < config_.units; ++i)
+    if (!of(i).held.empty()) return true;
+  return false;
+}
+
+std::optional<Lead> RoleMachine::own_lead(const Unit& unit, const std::string& election) const {
+  const auto it = unit.held.find(election);
+  if (it == unit.held.end()) return std::nullopt;
+  return Lead{.token = it->second, .session = session_.value_or(SessionId{})};
+}
+
+void RoleMachine::show() {
+  const auto before = version_;
+  for (int i = 0; i < config_.units; ++i)
+    if (show_unit(i, before + 1)) version_ = before + 1;
+  if (version_ != before && asked<role_call::Await>()) serve_call();
+}
+
+/// Whether anything changed.
+bool RoleMachine::show(const std::string& election, std::optional<Lead> lead, bool allotted, std::uint64_t version) {
+  auto& shown = shown_.at(election);
+  if (lead == shown.lead && allotted == shown.allotted) return false;
+  if (lead != shown.lead) shown.changed = version;
+  shown.lead = std::move(lead);
+  shown.allotted = allotted;
+  return true;
+}
+
+Look RoleMachine::look(const std::string& cursor) const {
+  std::uint64_t since = 0;
+  for (const char c : cursor) since = since * 10 + static_cast<std::uint64_t>(c - '0');
+  Look out{.whole = cursor.empty(), .cursor = std::to_string(version_), .allotted = std::set<std::string>()};
+  if (session_) out.sessions[*session_] = own_;
+  for (int i = 0; i < config_.units; ++i) {
+    if (of(i).names.empty()) continue;
+    const auto other = stranger(i);
+    if (!other) continue;
+    out.sessions[session_of_stranger(i, other->incarnation)] =
+        Session{.record = {.token = Token{1},
+                           .beat = static_cast<std::uint64_t>(other->since.time_since_epoch().count()),
+                           .holder = other->name,
+                           .incarnation = other->incarnation,
+                           .address = other->address,
+                           .term = config_.lease,
+                           .asked = other->since.time_since_epoch()}};
+  }
+  for (const auto& [election, shown] : shown_) {
+    if (shown.allotted) out.allotted->insert(election);
+    if (shown.lead && (out.whole || shown.changed > since)) out.leads.emplace(election, *shown.lead);
+  }
+  return out;
+}
+
+// ---- answers ----
+
+void RoleMachine::reply(RoleAnswer answer) {
+  emit(role_effect::Reply{call_->id, std::move(answer)});
+  last_asked_ = now_;
+  call_.reset();
+}
+
+void RoleMachine::fail(Error error) { reply(Result<Committed>(std::move(error))); }
+
+void RoleMachine::fail_when_late(std::string message) {
+  if (due(call_->by - role_reply_reserve)) fail(trouble().value_or(Error{Fault::timed_out, std::move(message)}));
+}
+
+}  // namespace tenure::kafka

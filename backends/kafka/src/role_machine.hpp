@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frame of a machine of roles: what Roles and SharedRoles have in common. Facts in, effects out, as in Neli: no
+// thread, no librdkafka, no clock. The frame keeps the calls, the session, the plan of a commit and what is shown. A
+// machine adds what its rules say of owning, claiming and losing a unit.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "record.hpp"
+#include "role_facts.hpp"
+#include "strangers.hpp"
+#include "unit.hpp"
+
+namespace tenure::kafka {
+
+struct RoleConfig {
+  int units{};
+  Clock::Duration lease{}, margin{};  ///< lease - margin: how long a unit is led after a commit was asked for.
+  Clock::Duration session{};          ///< Of the group's members. For SharedRoles alone.
+  Clock::Duration observe_every{};
+  std::string incarnation{};
+  bool first_claim_waits{};  ///< For Roles alone.
+};
+
+/// Machines can be copied.
+class RoleMachine {
+ public:
+  using Time = Clock::Time;
+  using Duration = Clock::Duration;
+
+  virtual ~RoleMachine() = default;
+
+  /// REQUIRES: `now` never falls from one fact to the next. `unix_ms` is a label, and the least token of a new unit.
+  std::vector<RoleEffect> on(const RoleFact& fact, Time now, std::int64_t unix_ms);
+
+  /// When role_fact::Elapsed is due at the latest.
+  Time alarm() const { return alarm_; }
+
+ protected:
+  /// What each machine keeps of a unit. It adds what it knows of the others there.
+  struct Unit {
+    std::map<std::string, Token> held;  ///< Roles whose claims of this session were acknowledged.
+    std::optional<Time> deadline;       ///< Until when they are led: by the last commit that was acknowledged.
+    bool owned{};                       ///< By the last assignment.
+    std::set<std::string> names;        ///< The roles of it in which we take part.
+
+    /// Nothing there is led any more.
+    void end() { held.clear(), deadline.reset(); }
+  };
+  /// What one commit asks of the coordinator.
+  struct Plan {
+    std::map<int, Commit> commits;
+    Token token;
+    std::vector<std::string> claims, releases, not_renewed;
+    std::set<int> claimed, renewed;  ///< Units. What is claimed is renewed, too.
+    std::set<int> over, gone;        ///< Released with their last role; the same, where we do not own it.
+  };
+  struct Sent {
+    std::uint64_t id{};
+    Time at{}, counts_from{};
+    std::uint64_t call{};  ///< That it answers, or 0.
+    Plan plan{};
+  };
+  struct Member {
+    explicit Member(std::uint64_t number) : handle(number) {}
+
+    std::uint64_t handle;
+    bool assigned{};
+    std::optional<Time> fenced_at;  ///< Since then the coordinator accepts nothing of it.
+    Time try_again{Time::min()};
+    std::optional<Sent> outstanding;
+  };
+  /// Another process, as the record of a unit shows it.
+  struct Stranger {
+    Time since;
+    std::string incarnation, name, address;
+  };
+
+  RoleMachine(RoleConfig config, Exclusive exclusive);
+  RoleMachine(const RoleMachine&) = default;
+  RoleMachine(RoleMachine&&) = default;
+  RoleMachine& operator=(const RoleMachine&) = default;
+  RoleMachine& operator=(RoleMachine&&) = default;
+
+  // Steps
+  void own(const role_fact::Assigned&);
+  void drop_member();
+  void leave();
+  void send(Plan plan, std::uint64_t call);
+  void carry_out(const Sent& sent);
+  Plan plan_of(const tenure::Commit& commit) const;
+  void look_for_strangers(const role_fact::Offsets& read);
+  bool show(const std::string& election, std::optional<Lead> lead, bool allotted, std::uint64_t version);
+  void fail(Error error);  ///< To a call that is answered by what a commit brings.
+  template <class Effect>
+  void emit(Effect effect) {
+    effects_.emplace_back(std::move(effect));
+  }
+  std::uint64_t next_id() { return ++last_id_; }
+
+  // Questions
+  bool assigned() const { return member_ && member_->assigned; }
+  bool owns(const Unit& unit) const { return assigned() && unit.owned; }
+  bool any_held() const;
+  std::optional<Lead> own_lead(const Unit& unit, const std::string& election) const;
+  const std::optional<Lead>& shown(const std::string& election) const { return shown_.at(election).lead; }
+  bool awaited(const Sent& sent) const { return call_ && call_->id == sent.call; }
+  template <class Call>
+  bool asked() const {
+    return call_ && std::holds_alternative<Call>(call_->what);
+  }
+  bool due(Time at);  ///< True if that time has come. If not, the alarm is set for it.
+
+  RoleConfig config_;
+  Time now_{};
+  std::int64_t unix_ms_{};
+  std::optional<role_fact::Called> call_;
+  std::optional<SessionId> session_;
+  std::optional<Member> member_;
+  std::optional<Error> member_trouble_;
+  std::uint64_t seq_{};  ///< Of our records.
+  Strangers strangers_;
+
+ private:
+  struct Shown {
+    int unit{};
+    std::optional<Lead> lead{};
+    bool allotted{};
+    std::uint64_t changed{};  ///< The version in which the lead did.
+  };
+
+  // What a machine decides itself
+  virtual Unit& of(int index) = 0;
+  virtual const Unit& of(int index) const = 0;
+  // Of the present member: the frame has seen to that.
+  virtual void take_part(const role_fact::Assigned&) = 0;
+  virtual void give_back(const role_fact::Revoked&) = 0;
+  virtual void answered(const Sent& sent, const role_fact::Committed& answer) = 0;
+  virtual void watch_member() = 0;                         ///< Drops it, or ends a rebalance, when the time has come.
+  virtual bool release_first(SessionId) { return false; }  ///< Whether an end must wait for a commit.
+  virtual void dropped() {}                                ///< It has left.
+  // Of the records
+  virtual void serve_reads() {}
+  virtual void read(const role_fact::MemberRead&) {}
+  virtual void observed(const role_fact::Offsets& read) = 0;
+  // Of a unit, and of what is written there
+  virtual void forget(int index) { of(index).end(); }  ///< Its time is over, or others may know that.
+  /// Shows what stands there to core, by show() for each role. Whether anything changed.
+  virtual bool show_unit(int index, std::uint64_t version) = 0;
+  virtual std::optional<Stranger> stranger(int index) const = 0;  ///< Who leads there, where we do not.
+  virtual std::optional<Token> next_token(int index) const = 0;   ///< Of a claim there.
+  virtual std::int64_t offset_of(int index, const Plan& plan) const = 0;
+  virtual void farewells(Plan&) const {}  ///< Adds commits for the units that are gone.
+  virtual void sending(const Plan&) {}    ///< From here on others may see its commits.
+  virtual void learn(const Plan&) = 0;    ///< It was acknowledged.
+
+  void take(const role_fact::Elapsed&) {}
+  void take(const role_fact::Called&);
+  void take(const role_fact::Abandoned&);
+  void take(const role_fact::Joined&);
+  void take(const role_fact::Quit&);
+  void take(const role_fact::Broken&);
+  void take(const role_fact::Troubled&);
+  void take(const role_fact::Assigned&);
+  void take(const role_fact::Revoked&);
+  void take(const role_fact::Committed&);
+  void take(const role_fact::MemberRead& f) { read(f); }
+  void take(const role_fact::Observed&);
+  void take(const role_fact::Left&);
+  void take(const role_fact::Closing&);
+
+  // What is due
+  void judge_units();
+  void judge_idle();
+  void serve_member();
+  void serve_observer();
+  void serve_call();
+  void serve_open(const role_call::Open&);
+  void serve_write(const role_call::Write&);
+  void serve_end(const role_call::End&);
+  void show();
+
+  void forget_tenures();
+  void plan_claims(const tenure::Commit& commit, Plan& plan) const;
+  Commit record(int index, const Plan& plan, bool released) const;
+  Look look(const std::string& cursor) const;
+  bool is_member(std::uint64_t handle) const { return member_ && member_->handle == handle; }
+  std::optional<Error> trouble() const { return member_trouble_ ? member_trouble_ : observer_trouble_; }
+  Duration led_for() const { return config_.lease - config_.margin; }
+  void reply(RoleAnswer answer);
+  void fail_when_late(std::string message);
+
+  Exclusive exclusive_;
+  std::vector<RoleEffect> effects_;
+  Time alarm_{Time::max()};
+  std::uint64_t last_id_{0};
+
+  Time called_at_{}, last_asked_{};
+  std::map<std::string, Shown> shown_;  ///< By election.
+  std::uint64_t version_{1};
+
+  Session own_{};
+  Time session_deadline_{};
+
+  Time open_after_{Time::min()};
+  std::optional<std::uint64_t> leaving_;
+  Time leave_by_{};
+
+  std::optional<Error> observer_trouble_;
+  bool observing_{}, observed_{}, check_topic_{true};
+  Time observe_at_{Time::min()};
+};
+
+}  // namespace tenure::kafka

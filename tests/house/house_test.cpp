@@ -81,7 +81,8 @@ bool standard_or_posix(const std::string& header) {
       "sys/inotify.h", "sys/mman.h",      "sys/prctl.h",  "sys/random.h",  "sys/resource.h", "sys/socket.h",
       "sys/time.h",    "sys/stat.h",      "sys/statfs.h", "sys/syscall.h", "sys/timerfd.h",  "sys/types.h",
       "sys/utsname.h", "sys/vfs.h",       "sys/xattr.h",  "time.h",        "unistd.h",       "errno.h",
-      "sched.h",       "sys/sysmacros.h", "sys/uio.h",    "sys/un.h",      "sys/signalfd.h", "sys/wait.h"};
+      "sched.h",       "sys/sysmacros.h", "sys/uio.h",    "sys/un.h",      "sys/signalfd.h", "sys/wait.h",
+      "sys/epoll.h"};
   return std::regex_match(header, standard) || posix.count(header) > 0;
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: the tool's parts that need no process are right: durations, and what is shown of an address.
+// Goal: the tool's parts that need no process are right: when a command must end, durations, what is shown of a URL.
 // Method: calls them.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 #include <vector>
 
+#include "campaign.hpp"
+#include "doom.hpp"
 #include "durations.hpp"
 #include "messages.hpp"
 #include "secrets.hpp"
@@ -61,6 +63,77 @@ TEST(Secrets, AreOverwrittenInACommandLine) {
   EXPECT_FALSE(test::mentions(words[2], test::canary));
   EXPECT_FALSE(test::mentions(words[3], test::canary));
   EXPECT_EQ(words[5], "redis://u:p@h") << "the child's own";
+}
+
+constexpr Clock::Time at(Clock::Duration time) { return Clock::Time(time); }
+
+TEST(Doom, ComesWithTheLease) {
+  tool::Doom doom;
+  doom.lease(at(5s), at(7s));
+  EXPECT_EQ(doom.next(), at(5s));
+  EXPECT_FALSE(doom.terms(at(5s) - 1ns));
+  EXPECT_TRUE(doom.terms(at(5s)));
+  EXPECT_FALSE(doom.terms(at(6s))) << "once";
+  EXPECT_TRUE(doom.ending());
+  EXPECT_FALSE(doom.kills(at(7s) - 1ns));
+  EXPECT_EQ(doom.next(), at(7s));
+  EXPECT_TRUE(doom.kills(at(7s)));
+}
+
+TEST(Doom, IsPutOffByARenewal) {
+  tool::Doom doom;
+  doom.lease(at(5s), at(7s));
+  doom.lease(at(8s), at(10s));
+  doom.lease(at(6s), at(8s));  // takes nothing back
+  EXPECT_FALSE(doom.terms(at(8s) - 1ns));
+  EXPECT_FALSE(doom.kills(at(10s) - 1ns));
+}
+
+TEST(Doom, IsNotPutOffOnceItHasBegun) {
+  tool::Doom doom;
+  doom.lease(at(5s), at(7s));
+  EXPECT_TRUE(doom.terms(at(5s)));
+  doom.lease(at(8s), at(10s));
+  EXPECT_TRUE(doom.kills(at(7s))) << "what ignores SIGTERM gets no new time";
+}
+
+TEST(Doom, OfAnEndThatWasAskedForIsLimitedByTheLeaseToo) {
+  tool::Doom doom;
+  doom.lease(at(5s), at(7s));
+  doom.end(at(1s), at(20s));
+  EXPECT_TRUE(doom.terms(at(1s)));
+  EXPECT_TRUE(doom.kills(at(7s)));
+  tool::Doom renewed;
+  renewed.lease(at(5s), at(7s));
+  renewed.end(at(1s), at(9s));
+  renewed.lease(at(8s), at(30s));
+  EXPECT_TRUE(renewed.terms(at(1s)));
+  EXPECT_FALSE(renewed.kills(at(9s) - 1ns)) << "while the lease goes on, the user's grace holds";
+  EXPECT_TRUE(renewed.kills(at(9s)));
+}
+
+TEST(Doom, WithoutALeaseIsNow) {
+  tool::Doom doom;
+  EXPECT_TRUE(doom.terms(at(1ns)));
+  EXPECT_TRUE(doom.kills(at(1ns)));
+}
+
+TEST(Pace, KillsBeforeOthersMayLead) {
+  for (const auto term : {300ms, 2000ms, 10000ms, 3600000ms})
+    for (const auto grace : {0ms, 1ms, 1000ms, 3600000ms}) {
+      const auto timing = Timing::of(term);
+      const auto lease = tool::Pace::of(timing, grace).lease(timing.deadline(at(1h)));
+      EXPECT_LT(lease.kill_at, at(1h) + timing.term - timing.clock_allowance());
+      EXPECT_LE(lease.term_at, lease.kill_at);
+      EXPECT_GT(lease.term_at, at(1h) + timing.renew + timing.call) << "a healthy leader's command goes on";
+    }
+}
+
+TEST(Pace, LeavesTheGraceThatIsAskedForIfItCan) {
+  const auto timing = Timing::of(10s);
+  const auto lease = tool::Pace::of(timing, 2s).lease(at(1h));
+  EXPECT_EQ(lease.kill_at - lease.term_at, 2s);
+  EXPECT_EQ(tool::Pace::of(timing, 1h).grace, timing.rides_out() / 2);
 }
 
 }  // namespace

@@ -6,11 +6,13 @@ namespace tenure::tool {
 void add_commands(CLI::App& tool, Run& run) {
   tool.require_subcommand(1);
   tool.set_help_flag("-h,--help", "Print this help");
+  add_run(tool, run);
   add_status(tool, run);
   add_observe(tool, run);
   add_is_leader(tool, run);
   add_config(tool, run);
   tool.footer(R"(Examples:
+  tenure run       -e reports --store redis://cache -- ./reports --verbose
   tenure status    -e reports --store redis://cache
   tenure observe   -e reports --store file:///run/elections --json
   tenure is-leader -e reports --store file:///run/elections --id $(hostname)

@@ -11,6 +11,7 @@ using Run = std::function<int()>;  ///< Returns the exit code. Throws Failed.
 void add_status(CLI::App& tool, Run& run);
 void add_observe(CLI::App& tool, Run& run);
 void add_is_leader(CLI::App& tool, Run& run);
+void add_run(CLI::App& tool, Run& run);
 void add_config(CLI::App& tool, Run& run);
 
 /// The whole tool, by which main() and the tests read a line.

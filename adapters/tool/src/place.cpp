@@ -7,6 +7,7 @@
 
 #include <tenure/json.hpp>
 #include <tenure/kit/names.hpp>
+#include <tenure/kit/url.hpp>
 #include <tenure/stores.hpp>
 
 #include "durations.hpp"
@@ -17,12 +18,22 @@ namespace tenure::tool {
 namespace {
 
 /// What the document of -c opens: from_json() takes a plain function.
-thread_local Opening opened_by_document;
+struct Noted {
+  std::string witness;
+  Opening opening;
+};
+thread_local Noted noted;
+
+tenure::Opened open_with(Opening& opening, const std::string& witness) {
+  opening.candidate = checked(opening.candidate);
+  auto with = opening;
+  if (!witness.empty() && scheme_of(opening.url) == "file") with.properties.emplace("witness", witness);
+  return tenure::open(with);
+}
 
 tenure::Opened open_and_note(const Opening& opening) {
-  opened_by_document = opening;
-  opened_by_document.candidate = checked(opening.candidate);
-  return tenure::open(opened_by_document);
+  noted.opening = opening;
+  return open_with(noted.opening, noted.witness);
 }
 
 std::string secret_in(const std::string& path) {
@@ -40,18 +51,19 @@ Timing timing_of(const Place& place, const Presets& presets) {
 }
 
 Opened by_document(const Place& place, Log log) {
+  noted.witness = place.witness;
   const auto configured = from_json_file(place.file, open_and_note, std::move(log));
-  return {configured.backend, configured.timing, opened_by_document, shown(opened_by_document.url)};
+  return {configured.backend, configured.timing, noted.opening, shown(noted.opening.url)};
 }
 
 Opened by_url(const Place& place, Log log) {
   if (place.store.empty()) throw Failed(usage, "name the store by --store URL, for instance file:///run/elections");
   Opening opening{.url = place.store,
                   .election = place.election,
-                  .candidate = checked({.name = place.id, .address = place.address}),
+                  .candidate = {.name = place.id, .address = place.address},
                   .log = std::move(log)};
   if (!place.password_file.empty()) opening.password = secret_in(place.password_file);
-  const auto opened = tenure::open(opening);
+  const auto opened = open_with(opening, place.witness);
   const auto timing = timing_of(place, opened.presets);
   timing.validate();
   return {opened.backend, timing, opening, shown(place.store)};

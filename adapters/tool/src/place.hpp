@@ -16,6 +16,7 @@ namespace tenure::tool {
 struct Place {
   std::string store{}, election{}, file{};  ///< `file`: a JSON document instead of the two.
   std::string password_file{}, id{}, address{}, preset{}, term{};
+  std::string witness{};  ///< A property of the file store, not of the command line.
 };
 
 /// A place that was opened. It connects to nothing yet.

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tenure/file.hpp>
 
+#include <functional>
 #include <stdexcept>
+#include <string_view>
+#include <utility>
 
+#include <tenure/kit/text.hpp>
 #include <tenure/kit/url.hpp>
 #include <tenure/lock_table.hpp>
 
@@ -22,7 +26,7 @@ std::shared_ptr<Backend> open(const std::filesystem::path& directory, const std:
 Presets presets() { return lock_table_presets(); }
 
 Opened open_url(const Opening& opening) {
-  const auto url = parse_url(opening);
+  auto url = parse_url(opening);
   if (url.scheme != "file" || !url.hosts.empty() || !url.user.empty() || !url.password.empty() ||
       !url.path.starts_with('/'))
     throw std::invalid_argument(
@@ -30,8 +34,15 @@ Opened open_url(const Opening& opening) {
   if (url.path.find_first_not_of('/') == url.path.npos)
     throw std::invalid_argument(
         "file: the URL names the root directory; name one for elections: \"file:///run/tenure\"");
-  url.expect_no_more({});
-  return {.backend = open(url.path, opening.election, opening.candidate, opening.log), .presets = presets()};
+  const auto text = url.take("witness");
+  const auto witness = text ? number<int>(*text) : -1;
+  if (text && (!witness || *witness < 0))
+    throw std::invalid_argument("file: \"witness\" is the number of a descriptor, for instance witness=7");
+  static constexpr std::string_view known[] = {"witness"};
+  url.expect_no_more(known);
+  auto kept = std::make_shared<Store>(url.path, opening.election, std::function<void(Step)>(), *witness);
+  return {.backend = lock_table(std::move(kept), opening.election, opening.candidate, opening.log),
+          .presets = presets()};
 }
 
 }  // namespace tenure::file

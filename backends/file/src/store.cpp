@@ -2,12 +2,14 @@
 #include "store.hpp"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <stdexcept>
@@ -72,13 +74,32 @@ bool write_all(int fd, const void* bytes, std::size_t size, off_t at) {
   return wrote == static_cast<ssize_t>(size);
 }
 
+/// Hands a copy of the descriptor to whoever reads at the other end of the socket.
+bool hand_copy(int socket, int fd) {
+  char byte = 0;
+  iovec part{&byte, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof fd)> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  auto* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof fd);
+  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+}
+
 Clock::Time lease_end(const Record& record) { return Clock::Time(record.asked) + record.term; }
 
 }  // namespace
 
-Store::Store(const std::filesystem::path& directory, std::string election, std::function<void(Step)> at)
+Store::Store(const std::filesystem::path& directory, std::string election, std::function<void(Step)> at, int witness)
     : election_(std::move(election)),
       at_(std::move(at)),
+      witness_(witness),
       boot_id_(boot_id()),
       time_namespace_(time_namespace()),
       directory_(directory, election_) {
@@ -350,6 +371,8 @@ Result<Store::Held> Store::prepare(const Record& next) const {
       !write_all(mine.file.get(), &*image, sizeof(Image), 0))
     return system_error("cannot write a claim in", directory_.path(), errno);
   if (!lock(mine.file.get())) return system_error("cannot lock a claim in", directory_.path(), errno);
+  if (witness_ >= 0 && !hand_copy(witness_, mine.file.get()))
+    return system_error("cannot reach the witness of a claim in", directory_.path(), errno);
   return mine;
 }
 

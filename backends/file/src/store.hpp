@@ -27,8 +27,9 @@ enum class Step { compared, locked, linked, listed, synced, checked, beaten, rel
 
 class Store final : public ConditionalStore {
  public:
-  /// Throws as open() does.
-  Store(const std::filesystem::path& directory, std::string election, std::function<void(Step)> at = {});
+  /// Throws as open() does. `witness`: see open_url(); -1: none.
+  Store(const std::filesystem::path& directory, std::string election, std::function<void(Step)> at = {},
+        int witness = -1);
 
   Result<Read> read(const Limit& limit) override;
   Result<Swap> compare_and_set(const std::optional<Expected>& expected, const Record& next,
@@ -79,6 +80,7 @@ class Store final : public ConditionalStore {
 
   std::string election_;
   std::function<void(Step)> at_;
+  int witness_;
   unsigned life_{life()};
   std::string boot_id_;
   std::uint64_t time_namespace_{};

@@ -50,8 +50,10 @@ TENURE_FILE_EXPORT std::shared_ptr<Backend> open(const std::filesystem::path& di
 TENURE_FILE_EXPORT std::shared_ptr<ConditionalStore> store(const std::filesystem::path& directory,
                                                            const std::string& election);
 
-/// Opens a backend by URL: "file:///directory". It takes no host, no user and no properties.
-/// Throws std::invalid_argument for another URL, and otherwise as open() does.
+/// Opens a backend by URL: "file:///directory". It takes no host and no user, and one property. "witness" is the number
+/// of a Unix socket, by which each claim hands a copy of its lock to another process. While that process keeps the
+/// copy, our death is told to nobody, and our lease runs to its end: it can first end what we left behind. REQUIRES:
+/// the socket outlives the backend. Throws std::invalid_argument for another URL, and otherwise as open() does.
 TENURE_FILE_EXPORT Opened open_url(const Opening& opening);
 
 /// The terms are 3, 10 and 30 s: see lock_table_presets().

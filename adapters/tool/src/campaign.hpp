@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tool's end of `tenure run`: it takes part in the election, and hands each deadline on to the guardian.
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include <tenure/leader_manager.hpp>
+
+#include "guardian.hpp"
+#include "place.hpp"
+#include "wakeup.hpp"
+
+namespace tenure::tool {
+
+/// When the command must be ended, by the timing of its lease.
+struct Pace {
+  Clock::Duration grace;   ///< Between SIGTERM and SIGKILL.
+  Clock::Duration spare;   ///< Between SIGKILL and the moment at which others may lead.
+  Clock::Duration beyond;  ///< Between the deadline of Leadership and that moment.
+  Clock::Duration look;    ///< How often we look for a new deadline.
+
+  /// An end of the lease leaves at most so much of `grace` that one renewal may fail before SIGTERM.
+  static Pace of(const Timing& timing, Clock::Duration grace);
+  Lease lease(Clock::Time deadline) const;
+};
+
+struct Conduct {
+  std::optional<Clock::Duration> wait{};  ///< For the lead, at first and after each loss.
+  Clock::Duration grace{};
+  bool once{};          ///< A loss ends us.
+  bool kill_on_loss{};  ///< SIGKILL without SIGTERM.
+};
+
+/// One thread uses it. REQUIRES: every signal that we hand on is blocked.
+class Campaign {
+ public:
+  Campaign(const Opened& opened, Guardian& guardian, Conduct conduct);
+  int run();  ///< Returns the exit code, once nothing of the command runs and the lead is given back.
+
+ private:
+  using Event = std::variant<Elected, Ousting, Error>;
+
+  Hooks hooks();
+  bool claim_tree();
+  void post(Event event);
+  void take_events();
+  void elected(const Elected& event);
+  void ousting(const Ousting& event);
+  void take_signals();
+  void renew_lease();
+  void take_end();
+  void ended(const Ended& end);
+  void watch_guardian();
+  void free_tree();
+  void await_anew();
+  Clock::Time next_look() const;
+  int after_waiting();
+
+  const Opened& opened_;
+  Guardian& guardian_;
+  const Conduct conduct_;
+  const Pace pace_;
+  Wakeup wakeup_;
+
+  std::mutex mutex_;
+  std::condition_variable tree_ended_;
+  bool tree_{};     ///< The command of a tenure runs, or is about to. ousting() waits for its end.
+  bool leaving_{};  ///< No command is started any more.
+  std::deque<Event> events_;
+
+  bool running_{};     ///< It was ordered, and has not ended.
+  bool lead_ended_{};  ///< ousting() has been called for the tenure of the command that runs, or ran last.
+  bool stopped_by_user_{};
+  Clock::Time deadline_{};  ///< As the guardian knows it.
+  Clock::Time gone_by_{};   ///< If the command runs later than that, we kill it too.
+  Clock::Time wait_until_{Clock::Time::max()};
+  std::optional<Error> trouble_;  ///< The store's last word, if it was none.
+  std::optional<int> result_;
+  LeaderManager manager_;  ///< The last member, because its hooks use the others.
+};
+
+}  // namespace tenure::tool

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guardian.hpp"
+
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "descendants.hpp"
+#include "watchman.hpp"
+
+namespace tenure::tool {
+namespace {
+
+struct Pair {
+  int ours{-1}, theirs{-1};
+};
+
+Pair connected() {
+  int both[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, both) != 0)
+    throw std::system_error(errno, std::generic_category(), "no sockets for the guardian");
+  return {both[0], both[1]};
+}
+
+}  // namespace
+
+Guardian::Guardian(const Command& command) {
+  const auto orders = connected(), witness = connected();
+  const auto tool = ::getpid();
+  const Terminal terminal;
+  become_subreaper();
+  pid_ = ::fork();
+  if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "no process for the guardian");
+  if (pid_ == 0) {
+    // If the tool dies while we are stopped, the kernel lets us go on, and we find its end of the socket closed.
+    ::prctl(PR_SET_PDEATHSIG, SIGCONT);
+    if (::getppid() != tool) ::_exit(0);
+    ::close(orders.ours);
+    ::close(witness.ours);
+    ::setpgid(0, 0);  // what the terminal sends to the tool's group is not for us
+    ::_exit(Watchman(command, orders.theirs, witness.theirs, terminal).serve());
+  }
+  ::close(orders.theirs);
+  ::close(witness.theirs);
+  socket_ = orders.ours;
+  witness_ = witness.ours;
+}
+
+Guardian::~Guardian() {
+  ::close(socket_);
+  ::close(witness_);
+  if (pid_ <= 0) return;
+  ::kill(pid_, SIGCONT);
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+bool Guardian::order(const Order& order) const {
+  const bool sent = send(socket_, order);
+  ::kill(pid_, SIGCONT);
+  return sent;
+}
+
+void Guardian::kill_all() const {
+  signal_descendants(pid_, SIGKILL);
+  ::kill(pid_, SIGCONT);
+}
+
+void Guardian::replace() {
+  while (::waitpid(-1, nullptr, WNOHANG) >= 0) {  // until we have no child; its orphans become ours
+    signal_descendants(::getpid(), SIGKILL);
+    sleep_for(std::chrono::milliseconds(1));
+  }
+  pid_ = 0;
+}
+
+}  // namespace tenure::tool

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wakeup.hpp"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include <tenure/kit/wait.hpp>
+
+namespace tenure::tool {
+namespace {
+
+int made(int descriptor) {
+  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "no descriptor to wait by");
+  return descriptor;
+}
+
+void add(int all, int descriptor) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = descriptor;
+  made(::epoll_ctl(all, EPOLL_CTL_ADD, descriptor, &event));
+}
+
+}  // namespace
+
+Wakeup::Wakeup(std::initializer_list<int> descriptors, std::initializer_list<int> signals)
+    : waker_(boot_clock().make_waker()) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : signals) sigaddset(&set, signal);
+  all_ = made(::epoll_create1(EPOLL_CLOEXEC));
+  signals_ = made(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  add(all_, signals_);
+  for (const int descriptor : descriptors) add(all_, descriptor);
+}
+
+Wakeup::~Wakeup() {
+  ::close(signals_);
+  ::close(all_);
+}
+
+void Wakeup::sleep_until(Clock::Time until) { wait_ready(*waker_, {boot_clock(), until, {}}, all_, POLLIN); }
+
+std::optional<int> Wakeup::signal() const {
+  signalfd_siginfo info{};
+  if (::read(signals_, &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return std::nullopt;
+  return static_cast<int>(info.ssi_signo);
+}
+
+void Wakeup::forget(int descriptor) const { ::epoll_ctl(all_, EPOLL_CTL_DEL, descriptor, nullptr); }
+
+}  // namespace tenure::tool

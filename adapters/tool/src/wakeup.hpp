@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <csignal>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+
+#include <tenure/clock.hpp>
+
+namespace tenure::tool {
+
+/// Lets a thread sleep until a moment, until one of its descriptors can be read, a signal comes, or wake().
+class Wakeup {
+ public:
+  /// REQUIRES: every thread of the process blocks the signals. Throws std::system_error.
+  Wakeup(std::initializer_list<int> descriptors, std::initializer_list<int> signals);
+  ~Wakeup();
+  Wakeup(const Wakeup&) = delete;
+  Wakeup& operator=(const Wakeup&) = delete;
+
+  void sleep_until(Clock::Time until);
+  void wake() noexcept { waker_->wake(); }  ///< Any thread.
+  std::optional<int> signal() const;        ///< The next one that came. Does not wait.
+  void forget(int descriptor) const;
+
+ private:
+  std::unique_ptr<Waker> waker_;
+  int all_, signals_;
+};
+
+}  // namespace tenure::tool

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watchman.hpp"
+
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include <tenure/kit/logging.hpp>
+
+#include "descendants.hpp"
+#include "exit_code.hpp"
+
+namespace tenure::tool {
+namespace {
+
+constexpr Clock::Duration kill_again = std::chrono::milliseconds(2);
+
+/// As waitpid() tells of a process that returned this code.
+int exited(int code) { return W_EXITCODE(code, 0); }
+
+[[noreturn]] void run_words(const std::vector<std::string>& words, const sigset_t& mask) {
+  std::vector<char*> argv;
+  for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  ::execvp(argv[0], argv.data());
+  const int error = errno;
+  write_to_stderr("tenure: cannot run " + printable(words[0]) + ": " + std::strerror(error) + "\n");
+  ::_exit(error == ENOENT ? not_found : not_run);
+}
+
+}  // namespace
+
+Terminal::Terminal() : group_(::isatty(STDIN_FILENO) == 1 ? ::tcgetpgrp(STDIN_FILENO) : 0) {
+  if (group_ != ::getpgrp()) group_ = 0;
+}
+
+void Terminal::give_to(pid_t group) const {
+  if (group_ > 0) ::tcsetpgrp(STDIN_FILENO, group);
+}
+
+Watchman::Watchman(const Command& command, int orders, int witness, Terminal terminal)
+    : command_(command),
+      orders_(orders),
+      witness_(witness),
+      terminal_(terminal),
+      wakeup_({orders, witness}, {SIGCHLD}) {
+  become_subreaper();
+}
+
+int Watchman::serve() {
+  while (phase_ != Phase::idle || !tool_gone_) {
+    wakeup_.sleep_until(phase_ == Phase::idle             ? Clock::Time::max()
+                        : doom_.kills(boot_clock().now()) ? boot_clock().now() + kill_again
+                                                          : doom_.next());
+    while (wakeup_.signal()) {
+    }
+    enforce(boot_clock().now());  // before any order, so that a lease that has ended stays ended
+    reap();
+    keep_witness();
+    hear();
+    enforce(boot_clock().now());
+  }
+  return ok;
+}
+
+void Watchman::hear() {
+  if (tool_gone_) return;
+  while (const auto order = receive_order(orders_, tool_gone_)) {
+    if (const auto* start = std::get_if<Start>(&*order)) obey(*start);
+    if (phase_ == Phase::idle || phase_ == Phase::epilogue) continue;
+    if (const auto* lease = std::get_if<Lease>(&*order)) doom_.lease(lease->term_at, lease->kill_at);
+    if (const auto* end = std::get_if<End>(&*order)) doom_.end(boot_clock().now(), end->kill_at);
+    if (const auto* forward = std::get_if<Forward>(&*order); forward && main_runs_) ::kill(-main_, forward->signal);
+  }
+  if (!tool_gone_) return;
+  wakeup_.forget(orders_);
+  const auto now = boot_clock().now();
+  if (phase_ != Phase::idle && phase_ != Phase::epilogue) doom_.end(now, now + command_.grace);
+}
+
+/// Keeps the newest. As long as this process lives, nobody takes the tool's tenure for that of a dead process.
+void Watchman::keep_witness() {
+  for (;;) {
+    char byte = 0;
+    iovec part{&byte, 1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const auto got = ::recvmsg(witness_, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got == 0) wakeup_.forget(witness_);
+    if (got <= 0) return;
+    const auto* header = CMSG_FIRSTHDR(&message);
+    if (header == nullptr || header->cmsg_type != SCM_RIGHTS) continue;
+    if (copy_ >= 0) ::close(copy_);
+    std::memcpy(&copy_, CMSG_DATA(header), sizeof copy_);
+  }
+}
+
+void Watchman::obey(const Start& start) {
+  if (phase_ != Phase::idle) return;
+  doom_ = Doom();
+  doom_.lease(start.lease.term_at, start.lease.kill_at);
+  ::setenv("TENURE_ELECTION", start.election, 1);
+  ::setenv("TENURE_ID", start.id, 1);
+  ::setenv("TENURE_STORE", start.store, 1);
+  ::setenv("TENURE_TOKEN", std::to_string(start.token.value).c_str(), 1);
+  result_ = {exited(ok), true, false};
+  phase_ = Phase::leftovers;
+  if (boot_clock().now() >= doom_.next()) return nothing_left();
+  if (command_.on_elected.empty()) return launch(Phase::command, command_.words);
+  launch(Phase::prelude, {"/bin/sh", "-c", command_.on_elected});
+}
+
+void Watchman::launch(Phase phase, const std::vector<std::string>& words) {
+  const auto guardian = ::getpid();
+  phase_ = phase;
+  main_ = ::fork();
+  if (main_ < 0) {
+    main_ = 0;
+    write_to_stderr("tenure: no process for " + printable(words[0]) + ": " + std::strerror(errno) + "\n");
+    return main_ended(exited(not_run));
+  }
+  if (main_ == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != guardian) ::_exit(broken);
+    ::setpgid(0, 0);
+    terminal_.give_to(::getpid());
+    run_words(words, command_.mask);
+  }
+  ::setpgid(main_, main_);  // whichever of us is first
+  main_runs_ = true;
+}
+
+void Watchman::reap() {
+  for (;;) {
+    int status = 0;
+    const auto pid = ::waitpid(-1, &status, WNOHANG);
+    if (pid > 0 && pid == main_) main_ended(status);
+    if (pid == 0) return;
+    if (pid < 0 && errno != ECHILD) continue;
+    if (pid < 0) {
+      if (phase_ == Phase::leftovers) nothing_left();
+      if (!main_runs_) return;  // on_ousted may have been started just now
+    }
+  }
+}
+
+void Watchman::main_ended(int status) {
+  main_runs_ = false;
+  const auto now = boot_clock().now();
+  if (phase_ == Phase::prelude && status == exited(ok) && !doom_.ending())
+    return launch(Phase::command, command_.words);
+  if (phase_ == Phase::prelude || phase_ == Phase::command) result_ = {status, doom_.ending(), false};
+  const bool epilogue = phase_ == Phase::epilogue;
+  phase_ = Phase::leftovers;
+  doom_.end(now, epilogue ? now : now + command_.grace);
+  if (epilogue) main_ = 0;
+}
+
+/// The group of main_ has ended, and whoever left it.
+void Watchman::nothing_left() {
+  const bool told = main_ == 0;
+  if (!told && !command_.on_ousted.empty()) {
+    const auto now = boot_clock().now();
+    doom_ = Doom();
+    doom_.lease(now + command_.grace, now + 2 * command_.grace);
+    send(orders_, result_);
+    return launch(Phase::epilogue, {"/bin/sh", "-c", command_.on_ousted});
+  }
+  main_ = 0;
+  terminal_.give_back();
+  phase_ = Phase::idle;
+  result_.over = true;
+  send(orders_, result_);
+}
+
+void Watchman::enforce(Clock::Time now) {
+  if (phase_ == Phase::idle) return;
+  if (doom_.terms(now)) terminate();
+  if (doom_.kills(now)) kill();
+}
+
+void Watchman::terminate() const {
+  const auto all = [this](int signal) {
+    if (main_runs_)
+      ::kill(-main_, signal);
+    else
+      signal_descendants(::getpid(), signal);
+  };
+  all(SIGTERM);
+  all(SIGCONT);
+}
+
+void Watchman::kill() const {
+  if (main_runs_) ::kill(-main_, SIGKILL);
+  signal_descendants(::getpid(), SIGKILL);
+}
+
+}  // namespace tenure::tool

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the guardian's process does.
+#pragma once
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "doom.hpp"
+#include "guardian.hpp"
+#include "wakeup.hpp"
+
+namespace tenure::tool {
+
+/// If the tool stands in the foreground of the terminal that is its stdin, the command does so while it runs.
+class Terminal {
+ public:
+  Terminal();
+  void give_to(pid_t group) const;  ///< REQUIRES: SIGTTOU is blocked.
+  void give_back() const { give_to(group_); }
+
+ private:
+  pid_t group_;  ///< The tool's; 0: not in the foreground.
+};
+
+class Watchman {
+ public:
+  Watchman(const Command& command, int orders, int witness, Terminal terminal);
+  int serve();  ///< Until the tool has gone, and nothing of the command is left.
+
+ private:
+  enum class Phase {
+    idle,
+    prelude,    ///< on_elected runs.
+    command,    ///< The command runs.
+    leftovers,  ///< It has ended, and others that it started have not.
+    epilogue    ///< on_ousted runs. The lease does not limit it.
+  };
+
+  void hear();
+  void keep_witness();
+  void obey(const Start& start);
+  void launch(Phase phase, const std::vector<std::string>& words);
+  void reap();
+  void main_ended(int status);
+  void nothing_left();
+  void enforce(Clock::Time now);
+  void terminate() const;
+  void kill() const;
+
+  const Command& command_;
+  const int orders_, witness_;
+  const Terminal terminal_;
+  Wakeup wakeup_;
+  bool tool_gone_{};
+  Phase phase_{Phase::idle};
+  Doom doom_;
+  pid_t main_{};  ///< Also the group that it leads.
+  bool main_runs_{};
+  Ended result_{};
+  int copy_{-1};  ///< Of the file store's lock.
+};
+
+}  // namespace tenure::tool

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: `tenure run` runs a command only while it leads, hands on its exit code and its signals, and leaves nothing
+// behind, whoever is stopped or killed. Method: starts tools over a file store, and looks at what their commands write.
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <sstream>
+
+#include <tenure/file.hpp>
+
+#include "descendants.hpp"
+#include "eventually.hpp"
+#include "messages.hpp"
+#include "process.hpp"
+#include "within.hpp"
+
+namespace tenure::test {
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// Shell: waits, and can be ended by every signal that it does not ignore.
+const std::string for_ever = "while :; do sleep 0.01; done";
+
+class RunTool : public ::testing::Test {
+ protected:
+  // What our tools leave behind becomes a child of ours.
+  RunTool() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+  ~RunTool() override { ::prctl(PR_SET_CHILD_SUBREAPER, 0); }
+
+  std::string url() const { return "file://" + directory_.path().string(); }
+  Words words(Words options, Words command) const {
+    Words all{"run", "-e", "e", "--store", url()};
+    all.insert(all.end(), options.begin(), options.end());
+    all.push_back("--");
+    all.insert(all.end(), command.begin(), command.end());
+    return tool(all);
+  }
+  Words shell(Words options, const std::string& script) const { return words(options, {"sh", "-c", script}); }
+  std::string path(const std::string& name) const { return (files_ / name).string(); }
+
+  /// The process that a command wrote into this file.
+  pid_t told(const std::string& name) const {
+    pid_t pid = 0;
+    EXPECT_TRUE(eventually([&] { return contents(path(name)).ends_with('\n'); })) << name;
+    std::istringstream(contents(path(name))) >> pid;
+    return pid;
+  }
+
+  /// A script that ignores SIGTERM, and so does a process that it puts into a session of its own. Both say who they
+  /// are.
+  std::string stubborn() const {
+    const auto one = [&](const std::string& name) { return "trap '' TERM; echo $$ >" + path(name) + "; " + for_ever; };
+    return "setsid sh -c \"" + escaped(one("grandchild")) + "\" & " + one("child");
+  }
+
+  /// A script that says whether one of the two runs.
+  std::string witness() const {
+    return "for f in " + path("child") + " " + path("grandchild") +
+           "; do p=$(cat $f); [ -e /proc/$p/stat ] && ! grep -qs '^State:.[ZX]' /proc/$p/status && echo overlap; done; "
+           "echo looked";
+  }
+
+  Scratch directory_, files_;
+
+ private:
+  static std::string escaped(std::string text) {
+    for (auto at = text.find('$'); at != text.npos; at = text.find('$', at + 2)) text.insert(at, "\\");
+    return text;
+  }
+};
+
+pid_t guardian_of(const Process& tool) {
+  std::vector<pid_t> children;
+  EXPECT_TRUE(eventually([&] { return (children = tool::children_of(tool.pid())).size() == 1; }));
+  return children.empty() ? 0 : children.front();
+}
+
+TEST_F(RunTool, TheExitCodeIsTheCommands) {
+  EXPECT_EQ(Process(words({}, {"true"})).ended(), 0);
+  EXPECT_EQ(Process(shell({}, "exit 3")).ended(), 3);
+  EXPECT_EQ(Process(shell({}, "kill -KILL $$")).ended(), 128 + SIGKILL);
+  EXPECT_EQ(Process(shell({}, "kill -TERM $$")).ended(), 128 + SIGTERM);
+  Process missing(words({}, {"/nowhere/program"}));
+  EXPECT_EQ(missing.ended(), 127);
+  EXPECT_TRUE(mentions(missing.err(), "/nowhere/program"));
+  EXPECT_EQ(Process(words({}, {directory_.path().string()})).ended(), 126);
+}
+
+TEST_F(RunTool, InAPipelineStdinAndStdoutAreTheCommands) {
+  const auto input = files_.file("input", "one\ntwo\n");
+  std::string line;
+  for (const auto& word : words({}, {"cat"})) line += " '" + word + "'";
+  Process pipeline({"sh", "-c", "cat |" + line + " | cat"}, {.in = input});
+  EXPECT_EQ(pipeline.ended(), 0) << pipeline.err();
+  EXPECT_EQ(pipeline.out(), "one\ntwo\n");
+}
+
+TEST_F(RunTool, AClosedStdinStaysClosed) {
+  Process closed(shell({}, "[ -e /proc/$$/fd/0 ] && echo open || echo closed"), {.stdin_closed = true});
+  EXPECT_EQ(closed.ended(), 0) << closed.err();
+  EXPECT_EQ(closed.out(), "closed\n");
+}
+
+TEST_F(RunTool, TheCommandFindsItsTenureInTheEnvironment) {
+  Process one(shell({"--id", "ann"}, "echo $TENURE_ELECTION $TENURE_ID $TENURE_STORE; echo $TENURE_TOKEN"));
+  EXPECT_EQ(one.ended(), 0) << one.err();
+  const auto start = "e ann " + url() + "\n";
+  ASSERT_EQ(one.out().substr(0, start.size()), start);
+  Process two(shell({}, "echo $TENURE_TOKEN"));
+  EXPECT_EQ(two.ended(), 0);
+  EXPECT_GT(std::stoull(two.out()), std::stoull(one.out().substr(start.size()))) << "tokens rise";
+}
+
+TEST_F(RunTool, SignalsReachTheCommand) {
+  for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1}) {
+    Process run(shell({"--grace", "1h"},
+                      "for s in TERM INT QUIT HUP USR1; do trap \"echo got $s; exit 10\" $s; done; "
+                      "echo ready; " +
+                          for_ever));
+    ASSERT_TRUE(eventually([&] { return run.out() == "ready\n"; })) << run.err();
+    run.signal(signal);
+    EXPECT_EQ(run.ended(), 10) << ::strsignal(signal);
+    EXPECT_EQ(run.out().substr(0, 10), "ready\ngot ");
+  }
+}
+
+TEST_F(RunTool, ACommandThatIgnoresSigtermIsKilled) {
+  Process run(shell({"--grace", "100ms"}, stubborn()));
+  const auto child = told("child"), grandchild = told("grandchild");
+  run.signal(SIGTERM);
+  EXPECT_EQ(run.ended(), 128 + SIGKILL) << run.err();
+  EXPECT_FALSE(alive(child));
+  EXPECT_FALSE(alive(grandchild));
+}
+
+TEST_F(RunTool, WhatTheCommandLeavesBehindIsEnded) {
+  Process run(
+      shell({"--grace", "100ms"}, "setsid sh -c 'trap \"\" TERM; echo $$; " + for_ever + "' & sleep 0.1; exit 4"));
+  EXPECT_EQ(run.ended(), 4);
+  ASSERT_NE(run.out(), "");
+  EXPECT_FALSE(alive(std::stoi(run.out())));
+}
+
+TEST_F(RunTool, ManyRunsLeaveNothingBehind) {
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(Process(words({}, {"true"})).ended(), 0);
+  EXPECT_TRUE(tool::children_of(::getpid()).empty());
+}
+
+TEST_F(RunTool, TwoToolsTakeTurns) {
+  const auto turn = "mkdir " + path("busy") + " || echo overlap; rmdir " + path("busy") + "; echo done";
+  Process a(shell({}, turn)), b(shell({}, turn));
+  EXPECT_EQ(a.ended(), 0) << a.err();
+  EXPECT_EQ(b.ended(), 0) << b.err();
+  EXPECT_EQ(a.out() + b.out(), "done\ndone\n");
+}
+
+TEST_F(RunTool, ASignalEndsTheWait) {
+  Process leader(shell({}, "echo leads; " + for_ever));
+  ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; }));
+  for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP}) {
+    Process waiter(shell({}, "echo wrong"));
+    guardian_of(waiter);
+    waiter.signal(signal);
+    EXPECT_EQ(waiter.ended(), 128 + signal);
+    EXPECT_EQ(waiter.out(), "");
+  }
+  EXPECT_TRUE(leader.running());
+}
+
+TEST_F(RunTool, TheWaitHasALimit) {
+  Process leader(shell({}, "echo leads; " + for_ever));
+  ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; }));
+  EXPECT_EQ(Process(shell({"--wait", "50ms"}, "echo wrong")).ended(), 75);
+}
+
+TEST_F(RunTool, AStoreThatIsAwayAtTheStartHasAnExitCode) {
+  Process run(
+      tool({"run", "-e", "e", "--store", "redis://u:" + canary + "@127.0.0.1:1", "--wait", "500ms", "--", "true"}));
+  EXPECT_EQ(run.ended(), 69) << run.err();
+  EXPECT_FALSE(mentions(run.err(), canary));
+}
+
+TEST_F(RunTool, AWrongLineHasAnExitCode) {
+  EXPECT_EQ(Process(words({"--grace", "soon"}, {"true"})).ended(), 64);
+  EXPECT_EQ(Process(words({"--on-lost", "cry"}, {"true"})).ended(), 64);
+  EXPECT_EQ(Process(words({}, {})).ended(), 64);
+  EXPECT_EQ(Process(tool({"run", "-e", "e", "--store", "file://relative", "--", "true"})).ended(), 78);
+}
+
+TEST_F(RunTool, CommandsBeforeAndAfter) {
+  Process run(shell({"--on-elected", "echo elected", "--on-ousted", "echo ousted"}, "echo runs; exit 5"));
+  EXPECT_EQ(run.ended(), 5) << run.err();
+  EXPECT_EQ(run.out(), "elected\nruns\nousted\n");
+  Process failing(shell({"--on-elected", "exit 6"}, "echo runs"));
+  EXPECT_EQ(failing.ended(), 6) << "then the command is not run";
+  EXPECT_EQ(failing.out(), "");
+}
+
+TEST_F(RunTool, AStepDownEndsTheCommandAndItIsRunAgainLater) {
+  Process run(shell({"--term", "2s"}, "echo $TENURE_TOKEN; " + for_ever));
+  ASSERT_TRUE(eventually([&] { return run.out().ends_with('\n'); }));
+  const auto backend = file::open(directory_.path(), "e", {}, no_log);
+  EXPECT_FALSE(backend->request_step_down("test", "to see it", within(std::chrono::minutes(1))));
+  EXPECT_TRUE(eventually([&] { return std::count(run.out().begin(), run.out().end(), '\n') == 2; })) << run.err();
+  Process once(shell({"--once"}, "echo once; " + for_ever));
+  run.signal(SIGTERM);
+  EXPECT_EQ(run.ended(), 128 + SIGTERM);
+  ASSERT_TRUE(eventually([&] { return once.out() == "once\n"; }));
+  EXPECT_FALSE(backend->request_step_down("test", "to see it", within(std::chrono::minutes(1))));
+  EXPECT_EQ(once.ended(), 79) << once.err();
+}
+
+// ---- whoever is stopped or killed ----
+
+TEST_F(RunTool, AToolThatIsStoppedForLongerThanTheTermHasNoCommandWhenTheNextOneLeads) {
+  // The term is shorter than the grace.
+  Process stopped(shell({"--term", "2s", "--grace", "1h", "--once"}, stubborn()));
+  const auto child = told("child"), grandchild = told("grandchild");
+  Process next(shell({"--term", "2s"}, witness()));
+  stopped.signal(SIGSTOP);
+  EXPECT_EQ(next.ended(), 0) << next.err();
+  EXPECT_EQ(next.out(), "looked\n");
+  EXPECT_FALSE(alive(child));
+  EXPECT_FALSE(alive(grandchild));
+  stopped.signal(SIGCONT);
+  EXPECT_EQ(stopped.ended(), 79) << stopped.err();
+}
+
+TEST_F(RunTool, AToolThatIsKilledHasNoCommandWhenTheNextOneLeads) {
+  for (const bool guardian_too : {false, true}) {
+    Process killed(shell({"--term", "30s", "--grace", "100ms"}, stubborn()));
+    const auto child = told("child"), grandchild = told("grandchild");
+    Process next(shell({"--term", "30s"}, witness()));
+    guardian_of(next);
+    const auto guardian = guardian_of(killed);
+    if (guardian_too) ::kill(guardian, SIGSTOP);  // the kernel continues it when the tool dies
+    killed.signal(SIGKILL);
+    EXPECT_EQ(next.ended(), 0) << next.err();
+    EXPECT_EQ(next.out(), "looked\n") << guardian_too;
+    EXPECT_FALSE(alive(child));
+    EXPECT_FALSE(alive(grandchild));
+    std::filesystem::remove(path("child"));
+    std::filesystem::remove(path("grandchild"));
+  }
+}
+
+TEST_F(RunTool, AGuardianThatIsKilledTakesTheCommandWithIt) {
+  Process run(shell({"--term", "30s"}, stubborn()));
+  const auto child = told("child"), grandchild = told("grandchild");
+  ::kill(guardian_of(run), SIGKILL);
+  EXPECT_EQ(run.ended(), 70) << run.err();
+  EXPECT_FALSE(alive(child));
+  EXPECT_FALSE(alive(grandchild));
+}
+
+TEST_F(RunTool, AGuardianThatIsStoppedIsContinued) {
+  Process run(shell({"--term", "30s", "--grace", "100ms"}, stubborn()));
+  const auto child = told("child"), grandchild = told("grandchild");
+  ::kill(guardian_of(run), SIGSTOP);
+  run.signal(SIGTERM);
+  EXPECT_EQ(run.ended(), 128 + SIGKILL);
+  EXPECT_FALSE(alive(child));
+  EXPECT_FALSE(alive(grandchild));
+}
+
+}  // namespace
+}  // namespace tenure::test

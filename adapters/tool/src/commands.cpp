@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands.hpp"
 
+#include <CLI/CLI.hpp>
+
 namespace tenure::tool {
 
 void add_commands(CLI::App& tool, Run& run) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tool's commands. Each adds its options, and sets `run` to what is done once the whole line has been read.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <functional>
+
+namespace CLI {
+class App;
+}
 
 namespace tenure::tool {
 

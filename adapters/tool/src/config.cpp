@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a JSON document says, and what follows from it.
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <iomanip>
 #include <iostream>

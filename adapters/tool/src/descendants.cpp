@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "descendants.hpp"
 
-#include <dirent.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <string>
+#include <system_error>
 
 #include <tenure/kit/text.hpp>
 
 namespace tenure::tool {
 namespace {
-
-void close_directory(DIR* directory) { ::closedir(directory); }
 
 /// The parent of a process, or 0 if it has gone.
 pid_t parent_of(pid_t pid) {
@@ -29,12 +27,19 @@ pid_t parent_of(pid_t pid) {
   return number<pid_t>(std::string_view(stat).substr(begin, stat.find(' ', begin) - begin)).value_or(0);
 }
 
+/// The directory's entries whose names are numbers. The directory may have gone.
+std::vector<pid_t> numbers_in(const std::string& directory) {
+  std::vector<pid_t> out;
+  std::error_code gone;
+  for (std::filesystem::directory_iterator at(directory, gone), end; !gone && at != end; at.increment(gone))
+    if (const auto id = number<pid_t>(at->path().filename().native())) out.push_back(*id);
+  return out;
+}
+
 /// Where the kernel lists no children: every process is asked for its parent.
 std::vector<pid_t> search_children_of(pid_t parent) {
-  std::vector<pid_t> out;
-  const std::unique_ptr<DIR, void (*)(DIR*)> all(::opendir("/proc"), close_directory);
-  while (const auto* entry = all ? ::readdir(all.get()) : nullptr)
-    if (const auto pid = number<pid_t>(entry->d_name); pid && parent_of(*pid) == parent) out.push_back(*pid);
+  auto out = numbers_in("/proc");
+  std::erase_if(out, [parent](pid_t pid) { return parent_of(pid) != parent; });
   return out;
 }
 
@@ -49,10 +54,8 @@ std::vector<pid_t> children_of(pid_t parent) {
   const auto tasks = "/proc/" + std::to_string(parent) + "/task/";
   if (!kernel_lists_children()) return search_children_of(parent);
   std::vector<pid_t> out;
-  const std::unique_ptr<DIR, void (*)(DIR*)> threads(::opendir(tasks.c_str()), close_directory);
-  while (const auto* thread = threads ? ::readdir(threads.get()) : nullptr) {
-    if (thread->d_name[0] == '.') continue;
-    std::ifstream in(tasks + thread->d_name + "/children");
+  for (const auto thread : numbers_in(tasks)) {
+    std::ifstream in(tasks + std::to_string(thread) + "/children");
     std::copy(std::istream_iterator<pid_t>(in), {}, std::back_inserter(out));
   }
   return out;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "look.hpp"
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 

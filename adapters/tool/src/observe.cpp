@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A line per change, until a signal ends it.
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <iostream>
 #include <memory>

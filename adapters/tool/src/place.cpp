@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "place.hpp"
 
+#include <CLI/CLI.hpp>
 #include <fstream>
 #include <iterator>
 #include <utility>

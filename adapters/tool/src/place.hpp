@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which election of which store a command is about.
 #pragma once
-#include <CLI/CLI.hpp>
-#include <optional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
 #include <tenure/backend.hpp>
 #include <tenure/log.hpp>
 #include <tenure/open.hpp>
+
+namespace CLI {
+class App;
+}
 
 namespace tenure::tool {
 

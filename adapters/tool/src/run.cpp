@@ -2,6 +2,7 @@
 // tenure run: runs a command while we lead.
 #include <fcntl.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <csignal>
 #include <memory>

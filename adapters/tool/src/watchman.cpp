@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <system_error>
 
 #include <tenure/kit/logging.hpp>
 
@@ -25,12 +26,13 @@ int exited(int code) { return W_EXITCODE(code, 0); }
 
 [[noreturn]] void run_words(const std::vector<std::string>& words, const sigset_t& mask) {
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
   ::execvp(argv[0], argv.data());
   const int error = errno;
-  write_to_stderr("tenure: cannot run " + printable(words[0]) + ": " + std::strerror(error) + "\n");
+  write_to_stderr("tenure: cannot run " + printable(words[0]) + ": " + std::generic_category().message(error) + "\n");
   ::_exit(error == ENOENT ? not_found : not_run);
 }
 
@@ -109,10 +111,12 @@ void Watchman::obey(const Start& start) {
   if (phase_ != Phase::idle) return;
   doom_ = Doom();
   doom_.lease(start.lease.term_at, start.lease.kill_at);
+  // NOLINTBEGIN(concurrency-mt-unsafe): this process has one thread
   ::setenv("TENURE_ELECTION", start.election, 1);
   ::setenv("TENURE_ID", start.id, 1);
   ::setenv("TENURE_STORE", start.store, 1);
   ::setenv("TENURE_TOKEN", std::to_string(start.token.value).c_str(), 1);
+  // NOLINTEND(concurrency-mt-unsafe)
   result_ = {exited(ok), true, false};
   phase_ = Phase::leftovers;
   if (boot_clock().now() >= doom_.next()) return nothing_left();
@@ -126,7 +130,8 @@ void Watchman::launch(Phase phase, const std::vector<std::string>& words) {
   main_ = ::fork();
   if (main_ < 0) {
     main_ = 0;
-    write_to_stderr("tenure: no process for " + printable(words[0]) + ": " + std::strerror(errno) + "\n");
+    write_to_stderr("tenure: no process for " + printable(words[0]) + ": " + std::generic_category().message(errno) +
+                    "\n");
     return main_ended(exited(not_run));
   }
   if (main_ == 0) {

@@ -174,6 +174,23 @@ TEST(HttpStatus, IsAsTheSchemaSays) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
+TEST(HttpPage, IsSelfContainedAndAllowsNothingElse) {
+  const memory::Hub hub;
+  Process a(hub);
+  const auto got = a.get("/"), again = a.get("/");
+  EXPECT_EQ(got.status, 200);
+  EXPECT_THAT(got.head, HasSubstr("Content-Type: text/html; charset=utf-8"));
+  EXPECT_THAT(got.head, HasSubstr("default-src 'none'; script-src 'nonce-"));
+  const auto mark = got.head.find("'nonce-");
+  ASSERT_NE(mark, got.head.npos);
+  const auto nonce = got.head.substr(mark + 7, 32);
+  EXPECT_THAT(got.body, HasSubstr("<script nonce=\"" + nonce + "\">"));
+  EXPECT_THAT(got.body, HasSubstr("<style nonce=\"" + nonce + "\">"));
+  EXPECT_FALSE(mentions(again.head, nonce));
+  for (const auto* foreign : {"@NONCE@", "http:", "https:", "//cdn", "src=", "<link", "innerHTML", "unsafe"})
+    EXPECT_FALSE(mentions(got.body, foreign)) << foreign;
+}
+
 TEST(HttpMetrics, AreThoseOfPrometheus) {
   const memory::Hub hub;
   Process a(hub);

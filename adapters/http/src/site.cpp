@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/random.h>
+
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -9,10 +12,12 @@
 
 #include <tenure/http.hpp>
 #include <tenure/kit/start_thread.hpp>
+#include <tenure/kit/text.hpp>
 #include <tenure/prometheus.hpp>
 
 #include "bearer.hpp"
 #include "look.hpp"
+#include "page.hpp"
 
 namespace tenure::http {
 namespace {
@@ -184,6 +189,23 @@ Response json_response(int status, std::string body) {
   return {.status = status, .type = "application/json", .body = std::move(body)};
 }
 
+/// The policy allows the page its own style and script, and what this process tells. Nothing else.
+Response the_page() {
+  std::array<unsigned char, 16> random{};
+  if (::getrandom(random.data(), random.size(), GRND_NONBLOCK) != static_cast<ssize_t>(random.size()))
+    throw std::runtime_error("getrandom() gave nothing");
+  const auto nonce = hex(std::string_view(reinterpret_cast<const char*>(random.data()), random.size()));
+  Response out{.status = 200, .type = "text/html; charset=utf-8", .body = std::string(page)};
+  constexpr std::string_view mark = "@NONCE@";
+  for (auto at = out.body.find(mark); at != out.body.npos; at = out.body.find(mark))
+    out.body.replace(at, mark.size(), nonce);
+  out.headers.emplace_back("Content-Security-Policy",
+                           "default-src 'none'; script-src 'nonce-" + nonce + "'; style-src 'nonce-" + nonce +
+                               "'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  out.headers.emplace_back("Referrer-Policy", "no-referrer");
+  return out;
+}
+
 Response refusal(int status, const std::string& message) { return json_response(status, error_document(message)); }
 
 }  // namespace
@@ -221,7 +243,8 @@ Response Site::State::get(std::string_view path, const Look& look, bool head) {
   if (path == "/status") return json_response(200, status(look, true));
   if (path == "/metrics") return {.status = 200, .type = prometheus::content_type, .body = prometheus::to_text({m})};
   if (path == "/events") return stream(head);
-  return refusal(404, "there is /leader, /healthz, /readyz, /status, /metrics, /events and /step-down");
+  if (path == "/") return the_page();
+  return refusal(404, "there is /, /leader, /healthz, /readyz, /status, /metrics, /events and /step-down");
 }
 
 Response Site::State::stream(bool head) {

@@ -7,6 +7,7 @@
 //   tenure::http::Site site(manager, {.self = {.name = "a", .address = "10.0.0.7:80"}});
 //   tenure::http::Server server(site, {.address = "127.0.0.1:8080"});
 //
+//   GET  /           a page for people, which follows by /events
 //   GET  /leader     200 if this process leads at that very moment; else 503, and who leads
 //   GET  /healthz    503 if the manager's threads no longer turn, or a leader hangs; a follower is healthy
 //   GET  /readyz     200 if it is healthy, takes part, and knows who leads

@@ -28,7 +28,7 @@ inline void write(const Response& answered, httplib::Response& out, std::stop_to
 }
 
 /// Answers below `prefix` ("" or such as "/election"; it has no character that a pattern of httplib understands).
-/// The Site may end before the server: see ~Site().
+/// With a prefix, its "/" is the page for people. The Site may end before the server: see ~Site().
 ///
 /// REQUIRES: the server does not run yet. Limits on what clients may send, and for how long, are its own: set its
 /// payload length, its time-outs and its threads. Each client of /events keeps one of these threads, so give it more
@@ -39,6 +39,7 @@ inline void mount(httplib::Server& server, const Site& site, const std::string& 
     const auto authorization = asked.get_header_value("Authorization");
     write(answer({asked.method, std::string_view(asked.path).substr(skip), authorization}), out);
   };
+  if (!prefix.empty()) server.Get(prefix + "/", handler);
   for (const auto* path : {"/leader", "/healthz", "/readyz", "/status", "/metrics", "/events", "/step-down"}) {
     server.Get(prefix + path, handler);
     server.Post(prefix + path, handler);

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page for people. It loads nothing from elsewhere, and shows foreign text as text only.
+#pragma once
+#include <string_view>
+
+namespace tenure::http {
+
+/// @NONCE@ stands for a text that is new with each answer.
+inline constexpr std::string_view page = R"page(<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>tenure</title>
+<style nonce="@NONCE@">
+:root { color-scheme: light dark; --back: #f7f7f5; --card: #fff; --text: #1c1f23; --dim: #5f6770; --line: #dcdfe3;
+  --self: #15803d; --other: #2563eb; --none: #9aa1a9; --bad: #b91c1c; }
+@media (prefers-color-scheme: dark) { :root { --back: #14171a; --card: #1d2125; --text: #e8eaed; --dim: #a0a8b0;
+  --line: #343a40; --self: #4ade80; --other: #7aa7ff; --none: #5c646c; --bad: #ff8a80; } }
+* { box-sizing: border-box; }
+body { margin: 0; padding: 1rem; background: var(--back); color: var(--text);
+  font: 16px/1.5 system-ui, sans-serif; }
+main { max-width: 44rem; margin: 0 auto; display: grid; gap: 1rem; }
+section { background: var(--card); border: 1px solid var(--line); border-radius: .75rem; padding: 1rem 1.25rem; }
+h1 { font-size: 1rem; margin: 0; color: var(--dim); font-weight: 500; overflow-wrap: anywhere; }
+h2 { font-size: .95rem; margin: 0 0 .5rem; color: var(--dim); font-weight: 500; }
+#who { font-size: clamp(1.4rem, 6vw, 2rem); font-weight: 650; line-height: 1.25; margin: .25rem 0; overflow-wrap: anywhere; }
+#who.self { color: var(--self); } #who.other { color: var(--other); } #who.none { color: var(--dim); }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem .9rem; margin: .75rem 0 0; }
+dt { color: var(--dim); } dd { margin: 0; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
+.track { height: .9rem; border-radius: .45rem; background: var(--line); overflow: hidden; margin: .75rem 0 .25rem; }
+#bar { height: 100%; width: 0; background: var(--none); }
+#bar.self { background: var(--self); } #bar.other { background: var(--other); }
+#left { color: var(--dim); font-variant-numeric: tabular-nums; }
+#line { display: flex; height: 1.4rem; border-radius: .4rem; overflow: hidden; background: var(--line); }
+#line i { min-width: 2px; } #line .self { background: var(--self); } #line .other { background: var(--other); }
+#line .none { background: var(--none); opacity: .45; }
+.ends { display: flex; justify-content: space-between; color: var(--dim); font-size: .85rem; margin: .2rem 0 .6rem; }
+ol { list-style: none; margin: 0; padding: 0; }
+li { display: grid; grid-template-columns: 6.5rem 1fr; gap: .75rem; padding: .3rem 0; border-top: 1px solid var(--line); }
+li time { color: var(--dim); font-variant-numeric: tabular-nums; } li span { overflow-wrap: anywhere; }
+#trouble { border-color: var(--bad); color: var(--bad); } [hidden] { display: none; }
+</style>
+</head>
+<body>
+<main>
+<section id="trouble" role="alert" hidden></section>
+<section>
+<h1 id="election">tenure</h1>
+<p id="who" class="none" aria-live="polite">asking…</p>
+<div class="track" id="track" role="progressbar" aria-label="what is left of the lease" aria-valuemin="0"><div id="bar"></div></div>
+<div id="left"></div>
+<dl id="facts"></dl>
+</section>
+<section>
+<h2>History, as this process saw it</h2>
+<div id="line" aria-hidden="true"></div>
+<div class="ends"><span id="from"></span><span>now</span></div>
+<ol id="list"></ol>
+</section>
+</main>
+<noscript>This page needs its own script. /status says the same.</noscript>
+<script nonce="@NONCE@">
+"use strict";
+const at = id => document.getElementById(id);
+const tell = (id, text) => { if (at(id).textContent !== text) at(id).textContent = text; };
+let status = null, seen = 0, full = 0, fullOf = null, history = [];
+const one = (tag, text, kind) => {
+  const out = document.createElement(tag);
+  if (text !== undefined) out.textContent = text;
+  if (kind) out.className = kind;
+  return out;
+};
+const clock = ms => new Date(ms).toLocaleTimeString();
+const day = ms => new Date(ms).toLocaleString();
+const named = l => l.name || (l.self ? "this process" : "somebody without a name");
+function kind() { return !status || !status.leader || left() <= 0 ? "none" : status.leader.self ? "self" : "other"; }
+function left() { return status && status.leader ? Math.max(0, status.leader.remaining_ms - (performance.now() - seen)) : 0; }
+
+function took(next) {
+  status = next;
+  seen = performance.now();
+  if (next.history) history = next.history;
+  const l = next.leader;
+  if (!l || fullOf !== l.token) { full = 0; fullOf = l ? l.token : null; }
+  if (l) full = Math.max(full, l.remaining_ms, l.self ? l.remaining_ms + (next.since_granted_ms || 0) : 0);
+  const facts = at("facts");
+  facts.replaceChildren();
+  const fact = (name, text) => { if (text) facts.append(one("dt", name), one("dd", text)); };
+  tell("election", "election " + next.election + (next.self.name ? ", seen by " + next.self.name : ""));
+  document.title = (l ? named(l) : "nobody") + " · " + next.election;
+  if (l) {
+    fact("since", l.since_unix_ms ? day(l.since_unix_ms) : "before this process looked");
+    fact("token", l.token);
+    fact("address", l.address);
+  }
+  if (l && l.self) fact("rides out", "an outage of " + (next.rides_out_ms / 1000).toFixed(1) + " s");
+  fact("this process", { leading: "leads", following: "follows", ended: "takes part no more" }[next.state]);
+  fact("health", next.health.healthy ? "healthy" : next.health.why);
+  const gone = Object.entries(next.counts.ousted).filter(([, n]) => n).map(([why, n]) => n + " " + why.replace("_", " "));
+  fact("tenures", next.counts.elected + " here" + (gone.length ? "; ended: " + gone.join(", ") : ""));
+  drawHistory();
+}
+
+function said(c) {
+  if (c.what === "elected") return "this process was elected" + (c.token ? ", token " + c.token : "");
+  if (c.what === "ousted") return "its tenure ended: " + (c.reason || "").replace("_", " ");
+  if (c.what === "incumbent") return (c.name || "somebody") + " leads" + (c.token ? ", token " + c.token : "");
+  return c.what === "vacant" ? "nobody is known to lead" : "this process takes part no more";
+}
+
+function drawHistory() {
+  const kinds = { elected: "self", incumbent: "other" }, now = Date.now();
+  const first = history.length ? history[0].unix_ms : now;
+  at("line").replaceChildren(...history.map((c, i) => {
+    const end = i + 1 < history.length ? history[i + 1].unix_ms : now;
+    const part = one("i", undefined, kinds[c.what] || "none");
+    part.style.flexGrow = Math.max(0, end - c.unix_ms) + 1;
+    return part;
+  }));
+  tell("from", history.length ? clock(first) : "nothing yet");
+  at("list").replaceChildren(...history.slice().reverse().map(c => {
+    const row = one("li"), time = one("time", clock(c.unix_ms));
+    time.title = day(c.unix_ms);
+    row.append(time, one("span", said(c)));
+    return row;
+  }));
+}
+
+function draw() {
+  const k = kind(), ms = left(), l = status && status.leader;
+  at("who").className = at("bar").className = k;
+  if (status) tell("who", k !== "none" ? named(l) + " leads" : l ? "the lease has ended" : "nobody is known to lead");
+  at("bar").style.width = (full ? 100 * ms / full : 0) + "%";
+  at("track").setAttribute("aria-valuemax", Math.round(full / 1000));
+  at("track").setAttribute("aria-valuenow", Math.round(ms / 1000));
+  tell("left", ms > 0 ? (ms / 1000).toFixed(1) + " s left of the lease, unless it is renewed" : "");
+  const silent = performance.now() - seen;
+  at("trouble").hidden = status !== null && silent < 4000;
+  if (!at("trouble").hidden)
+    tell("trouble", status ? "No news for " + Math.round(silent / 1000) + " s: what stands here is old."
+      : silent > 4000 ? "The process does not answer, or has as many readers as it takes." : "");
+  if (status === null && silent < 4000) at("trouble").hidden = true;
+  requestAnimationFrame(draw);
+}
+
+const source = () => {
+  const events = new EventSource("events");
+  events.addEventListener("status", e => took(JSON.parse(e.data)));
+  events.addEventListener("change", e => {
+    const c = JSON.parse(e.data);
+    if (!history.some(h => h.id === c.id)) history = history.concat(c).slice(-100);
+  });
+  events.onerror = () => { if (events.readyState === EventSource.CLOSED) setTimeout(source, 5000); };
+};
+source();
+requestAnimationFrame(draw);
+</script>
+</body>
+</html>
+)page";
+
+}  // namespace tenure::http

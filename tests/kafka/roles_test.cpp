@@ -5,26 +5,18 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <optional>
+#include <memory>
+
+#include "role_scene.hpp"
 
 namespace tenure::kafka {
 namespace {
 
 using namespace std::chrono_literals;
-using Time = Clock::Time;
 
-constexpr int count = 2;
+constexpr int count = scene_units;
 constexpr auto lease = 10s;
 constexpr auto margin = 500ms;
-
-/// A role of this unit.
-std::string role(int unit, int number = 0) {
-  for (int i = 0;; ++i) {
-    const auto name = "role" + std::to_string(i);
-    if (unit_of(name, count) == unit && number-- == 0) return name;
-  }
-}
 
 Commit foreign(Token token, const std::string& who, bool released = false, std::uint64_t seq = 1, int units = count) {
   return {static_cast<std::int64_t>(token.value), encode(Record{.released = released,
@@ -36,76 +28,10 @@ Commit foreign(Token token, const std::string& who, bool released = false, std::
                                                                 .units = units})};
 }
 
-struct Scene {
-  Scene() {
-    for (int unit = 0; unit < count; ++unit)
-      for (int i = 0; i < 2; ++i) give(role_fact::Joined{role(unit, i)});
-  }
-
-  void give(const RoleFact& fact) {
-    for (auto& effect : roles.on(fact, now, 1'700'000'000'000)) {
-      if (auto* e = std::get_if<role_effect::SendCommit>(&effect)) sent = *e, ++commits;
-      if (auto* e = std::get_if<role_effect::Open>(&effect)) handle = e->handle;
-      if (std::holds_alternative<role_effect::Drop>(effect)) ++drops;
-      if (std::holds_alternative<role_effect::Unassign>(effect)) ++unassigns;
-      if (auto* e = std::get_if<role_effect::ReadMember>(&effect)) reading = e->id;
-      if (auto* e = std::get_if<role_effect::Reply>(&effect)) answer = e->answer;
-    }
-  }
-  void pass(Clock::Duration by) { now += by, give(role_fact::Elapsed{}); }
-  void call(RoleCall what) {
-    answer.reset();
-    give(role_fact::Called{++calls, std::move(what), now + 2s});
-  }
-
-  // ---- the coordinator ----
-  void observe() { give(role_fact::Observed{offsets}); }
-  void accept() {
-    ASSERT_TRUE(sent);
-    for (const auto& [partition, commit] : sent->commits) offsets[static_cast<std::size_t>(partition)] = commit;
-    answer_commit(Outcome::accepted);
-  }
-  void answer_commit(Outcome outcome) {
-    const auto id = std::exchange(sent, std::nullopt).value().id;
-    give(role_fact::Committed{id, outcome, outcome == Outcome::accepted ? Error{} : Error{Fault::timed_out, "no"}});
-  }
-  void read() {
-    ASSERT_TRUE(reading);
-    give(role_fact::MemberRead{*std::exchange(reading, std::nullopt), offsets});
-  }
-  void assign(std::vector<int> partitions, int generation = 2) {
-    give(role_fact::Assigned{handle, std::move(partitions), generation});
-  }
-  /// The nonce and its read.
-  void prove() {
-    accept();
-    read();
-  }
-
-  // ---- what core does ----
-  void open() {
-    observe();
-    call(role_call::Open{SessionId{77}, {.record = {.holder = "me"}}});
-    pass(0s);
-  }
-  void commit(std::vector<std::string> claims = {}, std::vector<std::string> releases = {}) {
-    tenure::Commit c{.session = SessionId{77}, .next = {.record = {.holder = "me"}}};
-    std::sort(claims.begin(), claims.end());
-    const auto seen = look();
-    for (const auto& name : claims) {
-      const auto it = seen.leads.find(name);
-      c.claims.push_back({name, it == seen.leads.end() ? std::nullopt : std::optional(it->second.token)});
-    }
-    for (const auto& name : releases) c.releases.push_back({name, seen.leads.at(name).token, std::nullopt});
-    call(role_call::Write{c});
-  }
-  Look look() {
-    call(role_call::See{});
-    return *std::get<Result<Look>>(answer.value());
-  }
-  const tenure::Committed& done() const { return *std::get<Result<tenure::Committed>>(answer.value()); }
-  bool failed() const { return answer && !std::get<Result<tenure::Committed>>(*answer); }
-  bool allotted(const std::string& name) { return look().allotted->contains(name); }
+struct Scene : RoleScene {
+  Scene()
+      : RoleScene(std::make_unique<Roles>(RoleConfig{
+            .units = count, .lease = lease, .margin = margin, .observe_every = 500ms, .incarnation = "me"})) {}
 
   /// A member of the group that owns all, and leads these.
   void lead(const std::vector<std::string>& names) {
@@ -117,17 +43,6 @@ struct Scene {
     accept();
     ASSERT_EQ(done().claimed.size(), names.size());
   }
-  std::optional<Commit>& offset(int partition) { return offsets.at(static_cast<std::size_t>(partition)); }
-  Record record(int unit) { return decode(offset(record_of(unit)).value().metadata).value(); }
-
-  Roles roles{{.units = count, .lease = lease, .margin = margin, .observe_every = 500ms, .incarnation = "me"}};
-  Time now{Time{1h}};
-  role_fact::Offsets offsets{static_cast<std::size_t>(partitions_of(count))};
-  std::optional<role_effect::SendCommit> sent;
-  std::optional<std::uint64_t> reading;
-  std::optional<RoleAnswer> answer;
-  std::uint64_t handle{}, calls{};
-  int commits{}, drops{}, unassigns{};
 };
 
 // ---- R1 ----
@@ -239,6 +154,29 @@ TEST(Roles, R6WhatLapsedIsReadAgainBeforeAnythingIsWritten) {
   s.commit();
   EXPECT_FALSE(s.sent && s.sent->commits.contains(record_of(0)));
   EXPECT_FALSE(s.allotted(role(0)));
+}
+
+TEST(Roles, R6WhatLapsedIsNotRevivedByALateAnswer) {
+  Scene s;
+  s.lead({role(0)});
+  s.pass(lease - margin - 1ms);
+  s.commit();
+  s.pass(1ms);
+  ASSERT_FALSE(s.allotted(role(0)));
+  s.accept();
+  EXPECT_FALSE(s.allotted(role(0))) << "others may have claimed meanwhile";
+}
+
+TEST(Roles, R7AfterAnErrorNothingIsSentForAPause) {
+  Scene s;
+  s.lead({role(0)});
+  s.commit();
+  s.answer_commit(Outcome::failed);
+  s.commit();
+  s.pass(role_retry_pause - 1ns);
+  EXPECT_FALSE(s.sent);
+  s.pass(1ns);
+  EXPECT_TRUE(s.sent);
 }
 
 TEST(Roles, R7AnErrorExtendsNothing) {

@@ -6,31 +6,22 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <optional>
+#include <memory>
 
 #include "messages.hpp"
+#include "role_scene.hpp"
 #include "roles.hpp"
 
 namespace tenure::kafka {
 namespace {
 
 using namespace std::chrono_literals;
-using Time = Clock::Time;
 
-constexpr int count = 2;
+constexpr int count = scene_units;
 constexpr auto lease = 26500ms;
 constexpr auto margin = 500ms;
 constexpr auto presumed = lease - margin;
 constexpr auto session_time = 6s;
-
-/// A role of this unit.
-std::string role(int unit, int number = 0) {
-  for (int i = 0;; ++i) {
-    const auto name = "role" + std::to_string(i);
-    if (unit_of(name, count) == unit && number-- == 0) return name;
-  }
-}
 
 Record of_other(std::uint64_t seq, bool leads, const std::string& who = "other") {
   return {.lease = lease,
@@ -43,79 +34,16 @@ Record of_other(std::uint64_t seq, bool leads, const std::string& who = "other")
           .leads = leads};
 }
 
-struct Scene {
-  Scene() {
-    for (int unit = 0; unit < count; ++unit)
-      for (int i = 0; i < 2; ++i) give(role_fact::Joined{role(unit, i)});
-  }
+struct Scene : RoleScene {
+  Scene()
+      : RoleScene(std::make_unique<SharedRoles>(RoleConfig{.units = count,
+                                                           .lease = lease,
+                                                           .margin = margin,
+                                                           .session = session_time,
+                                                           .observe_every = 500ms,
+                                                           .incarnation = "me"})) {}
 
-  void give(const RoleFact& fact) {
-    for (auto& effect : roles.on(fact, now, 1'700'000'000'000)) {
-      if (auto* e = std::get_if<role_effect::SendCommit>(&effect)) sent = *e, ++commits;
-      if (auto* e = std::get_if<role_effect::Open>(&effect)) handle = e->handle, ++opened;
-      if (std::holds_alternative<role_effect::Drop>(effect)) ++drops;
-      if (std::holds_alternative<role_effect::Unassign>(effect)) ++unassigns;
-      if (std::holds_alternative<role_effect::ReadMember>(effect)) ++reads;
-      if (auto* e = std::get_if<role_effect::Reply>(&effect)) answer = e->answer;
-      if (auto* e = std::get_if<role_effect::Tell>(&effect)) told += e->message;
-    }
-  }
-  void pass(Clock::Duration by) { now += by, give(role_fact::Elapsed{}); }
-  void call(RoleCall what) {
-    answer.reset();
-    give(role_fact::Called{++calls, std::move(what), now + 2s});
-  }
-
-  // ---- the coordinator ----
-  void observe() { give(role_fact::Observed{offsets}); }
-  void accept() {
-    ASSERT_TRUE(sent);
-    for (const auto& [partition, commit] : sent->commits) offsets[static_cast<std::size_t>(partition)] = commit;
-    answer_commit(Outcome::accepted);
-  }
-  void answer_commit(Outcome outcome) {
-    const auto id = std::exchange(sent, std::nullopt).value().id;
-    give(role_fact::Committed{id, outcome, outcome == Outcome::accepted ? Error{} : Error{Fault::timed_out, "no"}});
-  }
-  void assign(std::vector<int> partitions) { give(role_fact::Assigned{handle, std::move(partitions), 2}); }
-  void write(int unit, const Record& record, std::int64_t offset = 1) {
-    offsets.at(static_cast<std::size_t>(record_of(unit))) = {offset, encode(record)};
-  }
-
-  // ---- what core does ----
-  void open() {
-    observe();
-    call(role_call::Open{SessionId{77}, {.record = {.holder = "me"}}});
-    pass(0s);
-  }
-  void commit(std::vector<std::string> claims = {}, std::vector<std::string> releases = {}) {
-    tenure::Commit c{.session = SessionId{77}, .next = {.record = {.holder = "me"}}};
-    std::sort(claims.begin(), claims.end());
-    std::sort(releases.begin(), releases.end());
-    const auto seen = look();
-    for (const auto& name : claims) {
-      const auto it = seen.leads.find(name);
-      c.claims.push_back({name, it == seen.leads.end() ? std::nullopt : std::optional(it->second.token)});
-    }
-    for (const auto& name : releases) c.releases.push_back({name, seen.leads.at(name).token, std::nullopt});
-    call(role_call::Write{c});
-  }
-  Look look() {
-    call(role_call::See{});
-    return *std::get<Result<Look>>(answer.value());
-  }
-  const tenure::Committed& done() const { return *std::get<Result<tenure::Committed>>(answer.value()); }
-  bool failed() const { return answer && !std::get<Result<tenure::Committed>>(*answer); }
-  bool allotted(const std::string& name) { return look().allotted->contains(name); }
-  bool leads(const std::string& name) {
-    const auto seen = look().leads;
-    const auto it = seen.find(name);
-    return it != seen.end() && it->second.session == SessionId{77} && !it->second.released;
-  }
-  Record record(int unit) {
-    return decode(offsets.at(static_cast<std::size_t>(record_of(unit))).value().metadata).value();
-  }
-
+  void write(int unit, const Record& record, std::int64_t at = 1) { offset(record_of(unit)) = {at, encode(record)}; }
   /// A member of the group that owns both units, and leads a role of each.
   void lead() {
     open();
@@ -129,20 +57,6 @@ struct Scene {
     give(role_fact::Revoked{handle, false});
     assign({0, 1, 2});
   }
-
-  SharedRoles roles{{.units = count,
-                     .lease = lease,
-                     .margin = margin,
-                     .session = session_time,
-                     .observe_every = 500ms,
-                     .incarnation = "me"}};
-  Time now{Time{1h}};
-  role_fact::Offsets offsets{static_cast<std::size_t>(partitions_of(count))};
-  std::optional<role_effect::SendCommit> sent;
-  std::optional<RoleAnswer> answer;
-  std::string told;
-  std::uint64_t handle{}, calls{};
-  int commits{}, drops{}, unassigns{}, reads{}, opened{};
 };
 
 // ---- S1 ----
@@ -161,7 +75,7 @@ TEST(SharedRoles, S1LeadsFromItsAssignmentAndWaitsForNobodysLease) {
   s.accept();
   EXPECT_EQ(s.done().claimed.size(), 3u);
   EXPECT_TRUE(s.leads(role(0, 1)));
-  EXPECT_EQ(s.reads, 0);
+  EXPECT_FALSE(s.reading);
 }
 
 TEST(SharedRoles, S1WhatIsNotAcknowledgedIsNotLed) {
@@ -470,43 +384,21 @@ TEST(SharedRoles, S9WithExclusiveProcessesInTheGroupNothingIsClaimed) {
 }
 
 TEST(SharedRoles, S9AnExclusiveProcessClaimsNothingBesideOneThatIsNot) {
-  Roles exclusive({.units = count, .lease = lease, .margin = margin, .observe_every = 500ms, .incarnation = "me"});
-  role_fact::Offsets offsets{static_cast<std::size_t>(partitions_of(count))};
-  offsets[0] = {1, encode(of_other(1, true))};
-  Time now{1h};
-  exclusive.on(role_fact::Joined{role(1)}, now, 1);
-  std::string told;
-  std::optional<RoleAnswer> answer;
-  std::uint64_t handle = 0, call = 0;
-  std::optional<std::uint64_t> nonce, reading;
-  std::map<int, Commit> sent;
-  const auto give = [&](const RoleFact& fact) {
-    for (auto& effect : exclusive.on(fact, now, 1)) {
-      if (auto* e = std::get_if<role_effect::Tell>(&effect)) told += e->message;
-      if (auto* e = std::get_if<role_effect::Open>(&effect)) handle = e->handle;
-      if (auto* e = std::get_if<role_effect::SendCommit>(&effect)) nonce = e->id, sent = e->commits;
-      if (auto* e = std::get_if<role_effect::ReadMember>(&effect)) reading = e->id;
-      if (auto* e = std::get_if<role_effect::Reply>(&effect)) answer = e->answer;
-    }
-  };
-  const auto allotted = [&] {
-    give(role_fact::Called{++call, role_call::See{}, now + 1s});
-    return !std::get<Result<Look>>(answer.value())->allotted->empty();
-  };
-  offsets[static_cast<std::size_t>(record_of(1))] = {
-      5,
-      encode(Record{.released = true, .lease = lease, .incarnation = "x", .name = "x", .address = "", .units = count})};
-  give(role_fact::Observed{offsets});
-  give(role_fact::Called{++call, role_call::Open{SessionId{7}, {}}, now + 1s});
-  give(role_fact::Elapsed{});
-  give(role_fact::Assigned{handle, {0, 1, 2, 3, 4, 5}, 2});
-  ASSERT_TRUE(nonce);
-  for (const auto& [partition, commit] : sent) offsets[static_cast<std::size_t>(partition)] = commit;
-  give(role_fact::Committed{*nonce, Outcome::accepted, {}});
-  ASSERT_TRUE(reading);
-  give(role_fact::MemberRead{*reading, offsets});
-  EXPECT_FALSE(allotted());
-  EXPECT_TRUE(test::mentions(told, "\"other\" uses this group and topic with 2 units and Exclusive::no")) << told;
+  for (const bool beside : {true, false}) {
+    RoleScene s(std::make_unique<Roles>(
+        RoleConfig{.units = count, .lease = lease, .margin = margin, .observe_every = 500ms, .incarnation = "me"}));
+    auto gone = of_other(1, false, "x");
+    gone.released = true;
+    gone.exclusive = Exclusive::yes;
+    s.offset(record_of(0)) = {1, encode(beside ? of_other(1, true) : gone)};
+    s.offset(record_of(1)) = {5, encode(gone)};
+    s.open();
+    s.assign({0, 1, 2, 3, 4, 5});
+    s.prove();
+    EXPECT_EQ(s.look().allotted->empty(), beside);
+    EXPECT_EQ(beside, test::mentions(s.told, "\"other\" uses this group and topic with 2 units and Exclusive::no"))
+        << s.told;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// For the tests of Roles and SharedRoles: facts are handed to one machine at chosen moments of a clock that is only a
+// number. The test plays the coordinator and core.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "record.hpp"
+#include "role_machine.hpp"
+
+namespace tenure::kafka {
+
+inline constexpr int scene_units = 2;
+
+/// A role of this unit.
+inline std::string role(int unit, int number = 0) {
+  for (int i = 0;; ++i) {
+    const auto name = "role" + std::to_string(i);
+    if (unit_of(name, scene_units) == unit && number-- == 0) return name;
+  }
+}
+
+/// One machine that takes part in two roles of each unit, and everything round it played by hand.
+struct RoleScene {
+  explicit RoleScene(std::unique_ptr<RoleMachine> machine) : roles(std::move(machine)) {
+    for (int unit = 0; unit < scene_units; ++unit)
+      for (int i = 0; i < 2; ++i) give(role_fact::Joined{role(unit, i)});
+  }
+
+  void give(const RoleFact& fact) {
+    for (auto& effect : roles->on(fact, now, 1'700'000'000'000)) {
+      if (auto* e = std::get_if<role_effect::SendCommit>(&effect)) sent = *e, ++commits;
+      if (auto* e = std::get_if<role_effect::Open>(&effect)) handle = e->handle, ++opened;
+      if (std::holds_alternative<role_effect::Drop>(effect)) ++drops;
+      if (std::holds_alternative<role_effect::Unassign>(effect)) ++unassigns;
+      if (auto* e = std::get_if<role_effect::ReadMember>(&effect)) reading = e->id;
+      if (auto* e = std::get_if<role_effect::Reply>(&effect)) answer = e->answer;
+      if (auto* e = std::get_if<role_effect::Tell>(&effect)) told += e->message;
+    }
+  }
+  void pass(Clock::Duration by) { now += by, give(role_fact::Elapsed{}); }
+  void call(RoleCall what) {
+    answer.reset();
+    give(role_fact::Called{++calls, std::move(what), now + std::chrono::seconds(2)});
+  }
+
+  // ---- the coordinator ----
+  void observe() { give(role_fact::Observed{offsets}); }
+  void accept() {
+    ASSERT_TRUE(sent);
+    for (const auto& [partition, commit] : sent->commits) offset(partition) = commit;
+    answer_commit(Outcome::accepted);
+  }
+  void answer_commit(Outcome outcome) {
+    const auto id = std::exchange(sent, std::nullopt).value().id;
+    give(role_fact::Committed{id, outcome, outcome == Outcome::accepted ? Error{} : Error{Fault::timed_out, "no"}});
+  }
+  void read() {
+    ASSERT_TRUE(reading);
+    give(role_fact::MemberRead{*std::exchange(reading, std::nullopt), offsets});
+  }
+  void assign(std::vector<int> partitions, int generation = 2) {
+    give(role_fact::Assigned{handle, std::move(partitions), generation});
+  }
+  /// The nonce and its read.
+  void prove() {
+    accept();
+    read();
+  }
+  std::optional<Commit>& offset(int partition) { return offsets.at(static_cast<std::size_t>(partition)); }
+  Record record(int unit) { return decode(offset(record_of(unit)).value().metadata).value(); }
+
+  // ---- what core does ----
+  void open() {
+    observe();
+    call(role_call::Open{SessionId{77}, {.record = {.holder = "me"}}});
+    pass({});
+  }
+  void commit(std::vector<std::string> claims = {}, std::vector<std::string> releases = {}) {
+    tenure::Commit c{.session = SessionId{77}, .next = {.record = {.holder = "me"}}};
+    std::sort(claims.begin(), claims.end());
+    std::sort(releases.begin(), releases.end());
+    const auto seen = look();
+    for (const auto& name : claims) {
+      const auto it = seen.leads.find(name);
+      c.claims.push_back({name, it == seen.leads.end() ? std::nullopt : std::optional(it->second.token)});
+    }
+    for (const auto& name : releases) c.releases.push_back({name, seen.leads.at(name).token, std::nullopt});
+    call(role_call::Write{c});
+  }
+  Look look() {
+    call(role_call::See{});
+    return *std::get<Result<Look>>(answer.value());
+  }
+  const tenure::Committed& done() const { return *std::get<Result<tenure::Committed>>(answer.value()); }
+  bool failed() const { return answer && !std::get<Result<tenure::Committed>>(*answer); }
+  bool allotted(const std::string& name) { return look().allotted->contains(name); }
+  bool leads(const std::string& name) {
+    const auto seen = look().leads;
+    const auto it = seen.find(name);
+    return it != seen.end() && it->second.session == SessionId{77} && !it->second.released;
+  }
+
+  std::unique_ptr<RoleMachine> roles;
+  Clock::Time now{std::chrono::hours(1)};
+  role_fact::Offsets offsets{static_cast<std::size_t>(partitions_of(scene_units))};
+  std::optional<role_effect::SendCommit> sent;
+  std::optional<std::uint64_t> reading;
+  std::optional<RoleAnswer> answer;
+  std::string told;
+  std::uint64_t handle{}, calls{};
+  int commits{}, drops{}, unassigns{}, opened{};
+};
+
+}  // namespace tenure::kafka

@@ -22,7 +22,7 @@ inline constexpr int scene_units = 2;
 /// A role of this unit.
 inline std::string role(int unit, int number = 0) {
   for (int i = 0;; ++i) {
-    const auto name = "role" + std::to_string(i);
+    auto name = "role" + std::to_string(i);
     if (unit_of(name, scene_units) == unit && number-- == 0) return name;
   }
 }

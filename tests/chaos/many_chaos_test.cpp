@@ -27,16 +27,29 @@ class ManyChaos : public ::testing::Test {
     server_.emplace();
   }
 
-  Fleet fleet(const char* program) const {
+  Fleet fleet(const char* program) {
     return {
         program,
         {"--store", "redis://" + server_->address(), "--election", "chaos", "--elections", std::to_string(elections),
          "--term-ms", std::to_string(term / 1ms), "--sample-us", "2000", "--note-ms", "20"},
-        scratch_ / "journal"};
+        scratch_ / ("journal" + std::to_string(++fleets_))};
+  }
+
+  /// A broken rule shows only in some moments, and on a busy machine a round may miss them.
+  template <class Round>
+  bool shows(const char* broken, Breach breach, Round round) {
+    for (int i = 0; i < 5; ++i) {
+      auto candidates = fleet(broken);
+      if (round(candidates).count(breach) > 0) return true;
+    }
+    return false;
   }
 
   Scratch scratch_;
   std::optional<redis::test::Server> server_;
+
+ private:
+  int fleets_{};
 };
 
 /// How many elections a process leads by what it sampled last.
@@ -76,6 +89,8 @@ Verdict stop_one(Fleet& fleet, Clock::Duration for_that_long) {
 
 constexpr Clock::Duration moment = term / 3, long_enough = term * 10;
 
+Verdict long_stop(Fleet& fleet) { return stop_one(fleet, long_enough); }
+
 TEST_F(ManyChaos, AShortStopBreaksNoPromise) {
   auto candidates = fleet(TENURE_CANDIDATE);
   const auto verdict = stop_one(candidates, moment);
@@ -85,19 +100,17 @@ TEST_F(ManyChaos, AShortStopBreaksNoPromise) {
 
 TEST_F(ManyChaos, ALongStopBreaksNoPromise) {
   auto candidates = fleet(TENURE_CANDIDATE);
-  const auto verdict = stop_one(candidates, long_enough);
+  const auto verdict = long_stop(candidates);
   print(std::cout, verdict);
   EXPECT_TRUE(verdict.findings.empty());
 }
 
 TEST_F(ManyChaos, ABuildThatEndsSessionsUnderALeaseIsFound) {
-  auto candidates = fleet(TENURE_CANDIDATE_MANY_NO_WAIT);
-  EXPECT_GE(stop_one(candidates, long_enough).count(Breach::overlap), 1u);
+  EXPECT_TRUE(shows(TENURE_CANDIDATE_MANY_NO_WAIT, Breach::overlap, long_stop));
 }
 
 TEST_F(ManyChaos, ABuildThatLeadsOnPastItsDeadlineIsFound) {
-  auto candidates = fleet(TENURE_CANDIDATE_MANY_LATE);
-  EXPECT_GE(stop_one(candidates, long_enough).count(Breach::overlap), 1u);
+  EXPECT_TRUE(shows(TENURE_CANDIDATE_MANY_LATE, Breach::overlap, long_stop));
 }
 
 /// The work of each tenure takes a while to stop, and half of them are handed over.
@@ -117,8 +130,7 @@ TEST_F(ManyChaos, AHandOverBreaksNoPromise) {
 }
 
 TEST_F(ManyChaos, ABuildThatOustsTwiceIsFound) {
-  auto candidates = fleet(TENURE_CANDIDATE_MANY_TWICE);
-  EXPECT_GE(hand_over_half(candidates).count(Breach::hooks), 1u);
+  EXPECT_TRUE(shows(TENURE_CANDIDATE_MANY_TWICE, Breach::hooks, hand_over_half));
 }
 
 }  // namespace

@@ -95,6 +95,44 @@ TEST_F(Look, ObservePrintsALinePerChange) {
   EXPECT_EQ(observe.ended(), 128 + SIGTERM);
 }
 
+TEST_F(Look, StepDownWaitsForTheSuccessor) {
+  Leader leader(directory_);
+  ASSERT_TRUE(leader.token);
+  LeaderManager next(file::open(directory_.path(), "e", {.name = "bob"}, no_log), file::presets().fast,
+                     {.log = no_log});
+  next.start();
+  EXPECT_EQ(Process(words("step-down", {"--if-token", "1"})).ended(), 1);
+  EXPECT_TRUE(leader.manager.leadership().is_leader());
+  Process down(words("step-down", {"--if-token", std::to_string(leader.token->value)}));
+  EXPECT_EQ(down.ended(), 0) << down.err();
+  EXPECT_EQ(down.out().substr(0, 9), "bob leads");
+}
+
+TEST_F(Look, StepDownWithoutALeaderEndsWith3) { EXPECT_EQ(Process(words("step-down")).ended(), 3); }
+
+TEST_F(Look, DoctorExaminesTheStore) {
+  Process doctor(words("doctor", {"--timing", "steady"}));
+  EXPECT_EQ(doctor.ended(), 0) << doctor.out() << doctor.err();
+  EXPECT_TRUE(mentions(doctor.out(), "an outage of 21.45 s ends no tenure")) << doctor.out();
+  Process away(tool({"doctor", "--store", "file:///nowhere/at/all"}));
+  EXPECT_EQ(away.ended(), 78) << away.err();
+}
+
+TEST_F(Look, SetupMakesADirectoryOnce) {
+  const auto url = "file://" + (directory_ / "new").string();
+  Process first(tool({"setup", "--store", url})), second(tool({"setup", "--store", url}));
+  EXPECT_EQ(first.ended() + second.ended(), 0);
+  EXPECT_TRUE(std::filesystem::is_directory(directory_ / "new"));
+  EXPECT_EQ(Process(tool({"setup", "--store", url + "/not/here"})).ended(), 78);
+}
+
+TEST_F(Look, NoSecretStandsInPs) {
+  Process waits(tool({"run", "-e", "e", "--store", "redis://u:" + canary + "@127.0.0.1:1", "--", "true"}));
+  EXPECT_TRUE(
+      eventually([&] { return mentions(contents("/proc/" + std::to_string(waits.pid()) + "/cmdline"), "****"); }));
+  EXPECT_FALSE(mentions(contents("/proc/" + std::to_string(waits.pid()) + "/cmdline"), canary));
+}
+
 TEST_F(Look, AWrongCommandLineEndsWith64) {
   for (const auto& line : std::vector<std::vector<std::string>>{
            {}, {"fly"}, {"status", "--nonsense"}, {"status", "-e", "e"}, {"status", "--store", "memory:"}}) {

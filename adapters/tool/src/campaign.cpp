@@ -16,7 +16,7 @@ namespace tenure::tool {
 namespace {
 
 constexpr Clock::Duration none{};
-constexpr Clock::Duration kill_again = std::chrono::milliseconds(2);
+constexpr Clock::Duration kill_pause = std::chrono::milliseconds(2);
 constexpr Clock::Duration guardian_is_broken = std::chrono::seconds(10);
 
 void say(const std::string& what) { write_to_stderr("tenure: " + printable(what, 1000) + "\n"); }
@@ -112,7 +112,7 @@ int Campaign::run() {
 Clock::Time Campaign::next_look() const {
   if (!running_) return wait_until_;
   const auto now = boot_clock().now();
-  return now < gone_by_ ? std::min(now + pace_.look, gone_by_) : now + kill_again;
+  return now < gone_by_ ? std::min(now + pace_.look, gone_by_) : now + kill_pause;
 }
 
 void Campaign::await_anew() {

@@ -12,12 +12,18 @@ void add_commands(CLI::App& tool, Run& run) {
   add_status(tool, run);
   add_observe(tool, run);
   add_is_leader(tool, run);
+  add_step_down(tool, run);
+  add_doctor(tool, run);
+  add_setup(tool, run);
   add_config(tool, run);
   tool.footer(R"(Examples:
   tenure run       -e reports --store redis://cache -- ./reports --verbose
   tenure status    -e reports --store redis://cache
   tenure observe   -e reports --store file:///run/elections --json
   tenure is-leader -e reports --store file:///run/elections --id $(hostname)
+  tenure step-down -e reports --store redis://cache --why upgrade
+  tenure doctor    --store postgres://db/app
+  tenure setup     --store postgres://owner@db/app
   tenure config    show reports.json
 
 A password stands in a file (--password-file), in the document of -c, or in the URL of the variable TENURE_URL, which

@@ -15,6 +15,9 @@ void add_status(CLI::App& tool, Run& run);
 void add_observe(CLI::App& tool, Run& run);
 void add_is_leader(CLI::App& tool, Run& run);
 void add_run(CLI::App& tool, Run& run);
+void add_step_down(CLI::App& tool, Run& run);
+void add_setup(CLI::App& tool, Run& run);
+void add_doctor(CLI::App& tool, Run& run);
 void add_config(CLI::App& tool, Run& run);
 
 /// The whole tool, by which main() and the tests read a line.

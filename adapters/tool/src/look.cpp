@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "commands.hpp"
-#include "durations.hpp"
 #include "exit_code.hpp"
 #include "sight.hpp"
 
@@ -17,10 +16,6 @@ struct Asked {
   Place place;
   std::string patience{"5s"}, id;
   bool json{};
-
-  Clock::Duration limit() const try { return duration(patience); } catch (const std::invalid_argument& e) {
-    throw Failed(usage, std::string("--timeout: ") + e.what());
-  }
 };
 
 void add_patience(CLI::App& command, Asked& asked) {
@@ -31,7 +26,7 @@ void add_patience(CLI::App& command, Asked& asked) {
 
 int status(const Asked& asked) {
   const auto opened = open_place(asked.place, no_log);
-  const auto sight = look(*opened.backend, asked.limit());
+  const auto sight = look(*opened.backend, option("--timeout", asked.patience));
   std::cout << (asked.json ? as_json(sight, opened.opening.election) : as_text(sight)) << std::endl;
   if (std::holds_alternative<Unknown>(sight)) return unseen;
   return leader_in(sight) ? ok : vacant;
@@ -39,7 +34,7 @@ int status(const Asked& asked) {
 
 int is_leader(const Asked& asked) {
   const auto opened = open_place(asked.place, no_log);
-  const auto sight = look(*opened.backend, asked.limit());
+  const auto sight = look(*opened.backend, option("--timeout", asked.patience));
   if (const auto* unknown = std::get_if<Unknown>(&sight)) fail(unknown->error, unseen);
   const auto leader = leader_in(sight);
   return leader && (leader->name == asked.id || leader->incarnation == asked.id) ? ok : no;

@@ -46,7 +46,7 @@ std::string secret_in(const std::string& path) {
 }
 
 Timing timing_of(const Place& place, const Presets& presets) {
-  if (!place.term.empty()) return Timing::of(duration(place.term));
+  if (!place.term.empty()) return Timing::of(option("--term", place.term));
   if (place.preset == "fast") return presets.fast;
   return place.preset == "steady" ? presets.steady : presets.balanced;
 }
@@ -58,12 +58,10 @@ Opened by_document(const Place& place, Log log) {
 }
 
 Opened by_url(const Place& place, Log log) {
-  if (place.store.empty()) throw Failed(usage, "name the store by --store URL, for instance file:///run/elections");
-  Opening opening{.url = place.store,
-                  .election = place.election,
-                  .candidate = {.name = place.id, .address = place.address},
-                  .log = std::move(log)};
-  if (!place.password_file.empty()) opening.password = secret_in(place.password_file);
+  auto opening = opening_of(place);
+  opening.election = place.election;
+  opening.candidate = {.name = place.id, .address = place.address};
+  opening.log = std::move(log);
   const auto opened = open_with(opening, place.witness);
   const auto timing = timing_of(place, opened.presets);
   timing.validate();
@@ -87,6 +85,19 @@ void add_election(CLI::App& command, Place& place) {
       ->check(CLI::IsMember({"fast", "balanced", "steady"}))
       ->type_name("PRESET");
   command.add_option("--term", place.term, "How long a lease lasts, in place of --timing")->type_name("DUR");
+}
+
+Clock::Duration option(const std::string& name, const std::string& text) try {
+  return duration(text);
+} catch (const std::invalid_argument& e) {
+  throw Failed(usage, name + ": " + e.what());
+}
+
+Opening opening_of(const Place& place) {
+  if (place.store.empty()) throw Failed(usage, "name the store by --store URL, for instance file:///run/elections");
+  Opening opening{.url = place.store};
+  if (!place.password_file.empty()) opening.password = secret_in(place.password_file);
+  return opening;
 }
 
 Opened open_place(const Place& place, Log log) try {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <tenure/backend.hpp>
+#include <tenure/clock.hpp>
 #include <tenure/log.hpp>
 #include <tenure/open.hpp>
 
@@ -40,6 +41,12 @@ struct Failed : std::runtime_error {
 void add_store(CLI::App& command, Place& place);
 /// And -e, or -c in place of both.
 void add_election(CLI::App& command, Place& place);
+
+/// The duration that an option gives. Throws Failed.
+Clock::Duration option(const std::string& name, const std::string& text);
+
+/// What --store and --password-file name, without an election. Throws Failed.
+Opening opening_of(const Place& place);
 
 /// Throws Failed.
 Opened open_place(const Place& place, Log log);

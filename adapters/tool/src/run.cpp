@@ -12,14 +12,13 @@
 
 #include "campaign.hpp"
 #include "commands.hpp"
-#include "durations.hpp"
 #include "exit_code.hpp"
 #include "guardian.hpp"
 
 namespace tenure::tool {
 namespace {
 
-struct Asked {
+struct Wanted {
   Place place;
   std::string wait, grace, on_lost{"term"};
   bool once{};
@@ -32,32 +31,26 @@ void fill_closed_streams() {
     if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
-Clock::Duration option(const std::string& name, const std::string& text) try {
-  return duration(text);
-} catch (const std::invalid_argument& e) {
-  throw Failed(usage, name + ": " + e.what());
-}
-
 /// The file store tells of a dead leader at once. So the guardian keeps a copy of the lock: the lead of a tool that was
 /// killed passes on once the guardian has ended the command.
 void add_witness(Place& place, const Guardian& guardian) { place.witness = std::to_string(guardian.witness()); }
 
-int run_command(Asked asked) {
-  Conduct conduct{.once = asked.once, .kill_on_loss = asked.on_lost == "kill"};
-  if (!asked.wait.empty()) conduct.wait = option("--wait", asked.wait);
-  conduct.grace = asked.grace.empty() ? std::chrono::seconds(10) : option("--grace", asked.grace);
-  asked.command.grace = conduct.grace;
+int run_command(Wanted wanted) {
+  Conduct conduct{.once = wanted.once, .kill_on_loss = wanted.on_lost == "kill"};
+  if (!wanted.wait.empty()) conduct.wait = option("--wait", wanted.wait);
+  conduct.grace = wanted.grace.empty() ? std::chrono::seconds(10) : option("--grace", wanted.grace);
+  wanted.command.grace = conduct.grace;
   fill_closed_streams();
 
   sigset_t all;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &asked.command.mask);
-  Guardian guardian(asked.command);  // before the first thread
+  pthread_sigmask(SIG_SETMASK, &all, &wanted.command.mask);
+  Guardian guardian(wanted.command);  // before the first thread
   for (const int stops : {SIGTSTP, SIGTTIN, SIGTTOU}) sigdelset(&all, stops);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
 
-  add_witness(asked.place, guardian);
-  const auto opened = open_place(asked.place, {});
+  add_witness(wanted.place, guardian);
+  const auto opened = open_place(wanted.place, {});
   try {
     return Campaign(opened, guardian, conduct).run();
   } catch (const std::invalid_argument& e) {
@@ -68,25 +61,25 @@ int run_command(Asked asked) {
 }  // namespace
 
 void add_run(CLI::App& tool, Run& run) {
-  const auto asked = std::make_shared<Asked>();
+  const auto wanted = std::make_shared<Wanted>();
   auto& command = *tool.add_subcommand("run", "Run a command while we lead, and end it before somebody else may lead");
-  add_election(command, asked->place);
-  command.add_option("--id", asked->place.id, "Our name as a candidate (default: host, process and time)");
-  command.add_option("--address", asked->place.address, "Where followers reach us, in a form of your choice");
-  command.add_option("--wait", asked->wait, "How long to wait for the lead, at first and after each loss")
+  add_election(command, wanted->place);
+  command.add_option("--id", wanted->place.id, "Our name as a candidate (default: host, process and time)");
+  command.add_option("--address", wanted->place.address, "Where followers reach us, in a form of your choice");
+  command.add_option("--wait", wanted->wait, "How long to wait for the lead, at first and after each loss")
       ->type_name("DUR");
-  command.add_flag("--once", asked->once, "Exit when the lead is lost, in place of waiting for it again");
+  command.add_flag("--once", wanted->once, "Exit when the lead is lost, in place of waiting for it again");
   command
-      .add_option("--on-lost", asked->on_lost, "How the command ends with the lease: SIGTERM first, or SIGKILL alone")
+      .add_option("--on-lost", wanted->on_lost, "How the command ends with the lease: SIGTERM first, or SIGKILL alone")
       ->check(CLI::IsMember({"term", "kill"}))
       ->type_name("term|kill");
   command
-      .add_option("--grace", asked->grace,
+      .add_option("--grace", wanted->grace,
                   "How long it may take to end after SIGTERM, 10s if missing; less if the lease leaves less")
       ->type_name("DUR");
-  command.add_option("--on-elected", asked->command.on_elected, "A shell command to run before it")->type_name("CMD");
-  command.add_option("--on-ousted", asked->command.on_ousted, "A shell command to run after it")->type_name("CMD");
-  command.add_option("command", asked->command.words, "The command and its arguments, after --")
+  command.add_option("--on-elected", wanted->command.on_elected, "A shell command to run before it")->type_name("CMD");
+  command.add_option("--on-ousted", wanted->command.on_ousted, "A shell command to run after it")->type_name("CMD");
+  command.add_option("command", wanted->command.words, "The command and its arguments, after --")
       ->required()
       ->type_name("-- CMD ARGS...");
   command.footer(R"(Example:
@@ -96,7 +89,7 @@ The command finds TENURE_ELECTION, TENURE_ID, TENURE_TOKEN and TENURE_STORE (wit
 reach it; after SIGTERM it has --grace to end. Exit codes: that of the command, or 128+n if signal n killed it or ended
 the wait; 64 wrong usage, 69 store unreachable until --wait was over, 70 the tool failed, 75 --wait was over, 78 a
 setting cannot work, 79 the lead was lost (--once), 126 and 127 the command cannot be run or is not there.)");
-  command.callback([asked, &run] { run = [asked] { return run_command(*asked); }; });
+  command.callback([wanted, &run] { run = [wanted] { return run_command(*wanted); }; });
 }
 
 }  // namespace tenure::tool

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What would keep an election from working well here, each with its remedy.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "commands.hpp"
+#include "durations.hpp"
+#include "exit_code.hpp"
+#include "look.hpp"
+#include "sight.hpp"
+
+namespace tenure::tool {
+namespace {
+
+constexpr int questions = 20;
+
+class Report {
+ public:
+  void fine(const std::string& what) { std::cout << "ok     " << what << "\n"; }
+  void wrong(const std::string& what, const std::string& remedy) {
+    healthy_ = false;
+    std::cout << "WRONG  " << what << "\n       " << remedy << "\n";
+  }
+  bool healthy() const { return healthy_; }
+
+ private:
+  bool healthy_{true};
+};
+
+/// The slowest of some questions; nothing if one had no answer.
+std::optional<Clock::Duration> slowest_answer(Backend& backend, Clock::Duration call) {
+  auto& clock = boot_clock();
+  Clock::Duration slowest{};
+  for (int i = 0; i < questions; ++i) {
+    const auto asked = clock.now();
+    if (std::holds_alternative<Unknown>(backend.observe({clock, asked + 10 * call, {}}))) return std::nullopt;
+    slowest = std::max(slowest, clock.now() - asked);
+  }
+  return slowest;
+}
+
+void judge_answers(Report& report, Backend& backend, const Timing& timing) {
+  const auto slowest = slowest_answer(backend, timing.call);
+  if (!slowest)
+    report.wrong("the store did not answer each question within " + seconds(10 * timing.call),
+                 "look at its load and the network, or take a longer term");
+  else if (*slowest * 2 > timing.call)
+    report.wrong("the slowest answer took " + seconds(*slowest) + ", and a call may take " + seconds(timing.call),
+                 "take a longer term: --timing steady, or --term");
+  else
+    report.fine("the slowest of " + std::to_string(questions) + " answers took " + seconds(*slowest) +
+                "; a call may take " + seconds(timing.call));
+}
+
+void judge_clock(Report& report) {
+  const std::string path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+  std::string source;
+  std::ifstream(path) >> source;
+  if (source.empty())
+    report.wrong("cannot read " + path, "mount /sys, so that the clock's source can be told");
+  else if (source == "jiffies" || source == "refined-jiffies")
+    report.wrong("the clock's source is " + source + ", which is coarse and may drift",
+                 "boot with another clocksource");
+  else
+    report.fine("the clock's source is " + source);
+}
+
+int examine(Place place) {
+  if (place.election.empty() && place.file.empty()) place.election = "tenure-doctor";
+  const auto opened = open_place(place, no_log);
+  Report report;
+  const auto sight = look(*opened.backend, std::chrono::seconds(10));
+  if (const auto* unknown = std::get_if<Unknown>(&sight)) fail(unknown->error, unreachable);
+  report.fine(opened.store + " answers: " + as_text(sight));
+  judge_answers(report, *opened.backend, opened.timing);
+  if (const auto refused = opened.backend->accepts(opened.timing))
+    report.wrong("the store refuses the timing", refused->message);
+  else
+    report.fine("the store takes the timing: " + to_string(opened.timing));
+  report.fine("after a crash the next one leads within " + seconds(opened.timing.term + opened.timing.call) +
+              "; an outage of " + seconds(opened.timing.rides_out()) + " ends no tenure");
+  judge_clock(report);
+  std::cout.flush();
+  return report.healthy() ? ok : no;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& tool, Run& run) {
+  const auto place = std::make_shared<Place>();
+  auto& command = *tool.add_subcommand("doctor", "Say what would keep an election from working well, and the remedy");
+  add_election(command, *place);
+  command.footer("Exit codes: 0 nothing is wrong, 1 something is, 69 the store cannot be reached. It only reads.");
+  command.callback([place, &run] { run = [place] { return examine(*place); }; });
+}
+
+}  // namespace tenure::tool

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks the leader to hand over, and waits until it has.
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include <tenure/kit/names.hpp>
+
+#include "commands.hpp"
+#include "exit_code.hpp"
+#include "look.hpp"
+#include "sight.hpp"
+
+namespace tenure::tool {
+namespace {
+
+constexpr Clock::Duration one_call = std::chrono::seconds(2);
+
+struct Request {
+  Place place;
+  std::string by, why{"asked by tenure step-down"}, wait{"60s"};
+  std::optional<std::uint64_t> if_token;
+  bool json{};
+};
+
+/// Another one leads, or nobody.
+bool handed_over(const Sight& sight, Token before) {
+  if (std::holds_alternative<Unknown>(sight)) return false;
+  const auto leader = leader_in(sight);
+  return !leader || leader->token != before;
+}
+
+/// Who leads next. A vacancy is only the way there, unless it lasts until the limit.
+Sight successor(Backend& backend, Sight seen, Token before, const Limit& limit) {
+  while (!limit.passed() && !(handed_over(seen, before) && leader_in(seen))) {
+    backend.await_change(seen, limit);
+    auto now = backend.observe({limit.clock, std::min(limit.by, limit.clock.now() + one_call), {}});
+    if (!std::holds_alternative<Unknown>(now)) seen = std::move(now);
+    sleep_for(std::chrono::milliseconds(5));  // a store may wake us for no reason
+  }
+  return seen;
+}
+
+int step_down(const Request& request) {
+  const auto patience = option("--wait", request.wait);
+  const auto opened = open_place(request.place, no_log);
+  auto& clock = boot_clock();
+  const auto seen = look(*opened.backend, std::min<Clock::Duration>(patience, std::chrono::seconds(10)));
+  if (const auto* unknown = std::get_if<Unknown>(&seen)) fail(unknown->error, unreachable);
+  const auto leader = leader_in(seen);
+  if (!leader) throw Failed(vacant, "nobody leads \"" + opened.opening.election + "\"");
+  if (request.if_token && leader->token != Token{*request.if_token})
+    throw Failed(no, "the token is " + std::to_string(leader->token.value) + ", and nobody is asked");
+
+  const Limit limit{clock, clock.now() + patience, {}};
+  const auto by = request.by.empty() ? checked(Candidate{}).name : request.by;
+  if (const auto error = opened.backend->request_step_down(by, request.why, limit)) fail(*error, unreachable);
+  const auto now = successor(*opened.backend, seen, leader->token, limit);
+  if (!handed_over(now, leader->token)) throw Failed(waited, "waited too long: " + as_text(now));
+  std::cout << (request.json ? as_json(now, opened.opening.election) : as_text(now)) << std::endl;
+  return ok;
+}
+
+}  // namespace
+
+void add_step_down(CLI::App& tool, Run& run) {
+  const auto request = std::make_shared<Request>();
+  auto& command = *tool.add_subcommand("step-down", "Ask the leader to hand over, and wait for its successor");
+  add_election(command, request->place);
+  command.add_option("--if-token", request->if_token, "Only if the leader's token is this; else exit with 1")
+      ->type_name("N");
+  command.add_option("--by", request->by, "Who asks (default: host, process and time)");
+  command.add_option("--why", request->why, "Why, for the leader's log");
+  command.add_option("--wait", request->wait, "How long to wait for the successor")
+      ->type_name("DUR")
+      ->capture_default_str();
+  command.add_flag("--json", request->json, "Print the successor as one JSON object");
+  command.footer(
+      R"(Exit codes: 0 another one leads, or nobody does at the end of --wait; 1 the token is another one; 3 nobody led;
+69 the store cannot be reached; 75 the leader has not handed over when --wait was over.)");
+  command.callback([request, &run] { run = [request] { return step_down(*request); }; });
+}
+
+}  // namespace tenure::tool

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: a command ends with its lease while the store hangs, and when the store is away for good.
+// Method: a Redis server of the test's own is stopped or killed below a tool that leads.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <sstream>
+
+#include "eventually.hpp"
+#include "process.hpp"
+#include "server.hpp"
+
+namespace tenure::test {
+namespace {
+
+/// A command that ignores SIGTERM, and says who it is.
+const std::string stubborn = "trap '' TERM; echo $$; while :; do sleep 0.01; done";
+
+std::vector<std::string> words(const redis::test::Server& server, std::vector<std::string> options) {
+  std::vector<std::string> all{"run",    "-e", "e", "--store", "redis://" + server.address() + "?first_claim=at_once",
+                               "--term", "2s"};
+  all.insert(all.end(), options.begin(), options.end());
+  all.insert(all.end(), {"--", "sh", "-c", stubborn});
+  return tool(all);
+}
+
+pid_t child_of(const Process& run) {
+  EXPECT_TRUE(eventually([&] { return run.out().ends_with('\n'); })) << run.err();
+  pid_t pid = 0;
+  std::istringstream(run.out()) >> pid;
+  return pid;
+}
+
+TEST(AwayStore, WhileItHangsTheLeaseEndsTheCommand) {
+  TENURE_NEEDS_REDIS();
+  redis::test::Server server;
+  Process run(words(server, {"--once"}));
+  const auto child = child_of(run);
+  server.freeze(true);
+  EXPECT_EQ(run.ended(), 79) << run.err();
+  EXPECT_FALSE(alive(child));
+  server.freeze(false);
+}
+
+TEST(AwayStore, ForGoodEndsTheCommandAndThenTheWait) {
+  TENURE_NEEDS_REDIS();
+  redis::test::Server server;
+  Process run(words(server, {"--wait", "1s", "--on-lost", "kill"}));
+  const auto child = child_of(run);
+  server.kill();
+  EXPECT_EQ(run.ended(), 69) << run.err();
+  EXPECT_FALSE(alive(child));
+}
+
+}  // namespace
+}  // namespace tenure::test

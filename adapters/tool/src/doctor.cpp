@@ -40,7 +40,7 @@ std::optional<Clock::Duration> slowest_answer(Backend& backend, Clock::Duration 
     if (std::holds_alternative<Unknown>(backend.observe({clock, asked + 10 * call, {}}))) return std::nullopt;
     slowest = std::max(slowest, clock.now() - asked);
   }
-  return slowest;
+  return std::chrono::ceil<std::chrono::milliseconds>(slowest);
 }
 
 void judge_answers(Report& report, Backend& backend, const Timing& timing) {
@@ -94,7 +94,9 @@ void add_doctor(CLI::App& tool, Run& run) {
   const auto place = std::make_shared<Place>();
   auto& command = *tool.add_subcommand("doctor", "Say what would keep an election from working well, and the remedy");
   add_election(command, *place);
-  command.footer("Exit codes: 0 nothing is wrong, 1 something is, 69 the store cannot be reached. It only reads.");
+  command.footer(
+      "Exit codes: 0 nothing is wrong, 1 something is, 69 the store cannot be reached. It asks\n"
+      "questions only. Over the file store this makes the election's directory.");
   command.callback([place, &run] { run = [place] { return examine(*place); }; });
 }
 

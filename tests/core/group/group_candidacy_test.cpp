@@ -1418,6 +1418,72 @@ TEST(GroupCandidacy, WhatIsHandedOverAFewAtATimeIsFoundOnce) {
   EXPECT_LE(pair.a.candidacy.looked_through(), 8u * 300 + 20u * 150) << "each that is free for a moment is seen too";
 }
 
+// ---- the spread ----
+
+TEST(GroupCandidacy, WhoMayLeadThreeClaimsNoMore) {
+  GroupStage stage;
+  GroupScene me(stage, 100, Spread{.most = 3});
+  for (const auto& election : names(10)) me.join(election);
+  me.start();
+  me.pass(3 * group_timing.renew);
+  EXPECT_EQ(me.led.size(), 3u);
+}
+
+/// `a` leads twenty, and `b` comes just before a renewal of `a`. No work stops.
+struct Newcomer {
+  Newcomer() {
+    for (const auto& election : names(20)) a.join(election);
+    a.start();
+    a.pass(5 * group_timing.renew);
+    a.pass_until_asked<ask::Write>();
+    for (const auto& election : names(20)) b.join(election);
+    b.start();
+    b.settle();
+    a.answer();
+  }
+  void pass(Clock::Duration by) {
+    for (const auto to = stage.now + by; stage.now < to && !testing::Test::HasFatalFailure(); stage.pass(10ms))
+      for (auto* each : {&a, &b}) {
+        each->tick();
+        each->settle();
+        if (each->asks<ask::Await>() && stage.now >= each->asked->by) each->push();
+      }
+  }
+  GroupStage stage{};
+  GroupScene a{stage, 100, Spread{.handovers_at_once = 4}}, b{stage, 900, Spread{}};
+};
+
+TEST(GroupCandidacy, NothingIsHandedOverBeforeARenewalHasPassedSinceSomebodyCame) {
+  Newcomer scene;
+  ASSERT_EQ(scene.a.led.size(), 20u);
+  scene.pass(group_timing.renew - 20ms);
+  EXPECT_EQ(scene.a.count<group_effect::End>(), 0u) << "others may still come, or the newcomer may go";
+}
+
+TEST(GroupCandidacy, NoMoreWorkStopsAtATimeThanMayBeHandedOver) {
+  Newcomer scene;
+  scene.pass(2 * group_timing.renew);
+  EXPECT_EQ(scene.a.count<group_effect::End>(), 4u);
+}
+
+TEST(GroupCandidacy, WhatIsHandedOverGoesByTheNumbersOfThatMoment) {
+  Newcomer scene;
+  scene.pass(group_timing.renew + 200ms);
+  ASSERT_EQ(scene.a.count<group_effect::End>(), 4u);
+  for (const auto& end : scene.a.all<group_effect::End>()) scene.a.ousting_returned(end.election);
+  std::size_t ended = 4;
+  const auto leading = scene.a.led;  // While these stop, some more are given back by hand.
+  for (auto it = leading.rbegin(); ended < 8 && it != leading.rend(); ++it)
+    if (scene.a.leads(it->first)) scene.a.resign(it->first, 1h), ++ended;
+  while (!testing::Test::HasFatalFailure()) {
+    const auto ends = scene.a.all<group_effect::End>();
+    for (std::size_t i = 4; i < ends.size(); ++i) scene.a.ousting_returned(ends[i].election);
+    scene.pass(500ms);
+    if (scene.a.count<group_effect::End>() == ends.size()) break;
+  }
+  EXPECT_EQ(scene.a.count<group_effect::End>(), 10u) << "two more were to go, not four";
+}
+
 /// `me` and a rival that claims nothing are to share so many elections. Each call takes so long.
 struct SlowStart {
   SlowStart(std::size_t elections, Clock::Duration call) : shared(names(elections)), call_time(call) {

@@ -74,6 +74,10 @@ class Server::Impl {
   };
 
   void accept_all();
+  void read_wakes() const {
+    ::eventfd_t ignored = 0;
+    ::eventfd_read(wakes_.get(), &ignored);
+  }
   void admit(int fd);
   void reap();
   bool make_room();
@@ -92,10 +96,15 @@ class Server::Impl {
 
 void Server::Impl::accept_all() {
   while (!streams_.stop_requested()) {
+    // Whoever was cut ends soon. Until then newcomers wait in the kernel's queue.
+    const bool full = clients_.size() >= 2 * options_.connections;
     pollfd waits[2]{{wakes_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-    ::poll(waits, 2, -1);
-    ::eventfd_t ignored = 0;
-    ::eventfd_read(wakes_.get(), &ignored);
+    ::poll(waits, full ? 1 : 2, -1);
+    read_wakes();
+    if (full) {
+      reap();
+      continue;
+    }
     const int fd = ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0)
       admit(fd);
@@ -107,7 +116,12 @@ void Server::Impl::accept_all() {
 
 void Server::Impl::admit(int fd) {
   auto connection = std::make_unique<Connection>(fd, options_.patience);
-  if (!make_room()) return;
+  // An answer takes moments, unless all are streams.
+  for (const auto until = boot_clock().now() + options_.patience; !make_room(); reap()) {
+    if (streams_.stop_requested() || boot_clock().now() >= until) return;
+    ready(wakes_.get(), POLLIN, boot_clock().now() + std::chrono::milliseconds(5));
+    read_wakes();
+  }
   auto& client = clients_.emplace_back();
   client.connection = std::move(connection);
   try {
@@ -141,7 +155,7 @@ bool Server::Impl::make_room() {
   if (oldest == clients_.end()) return false;
   oldest->connection->cut();
   oldest->cut = true;
-  return clients_.size() < 2 * options_.connections;
+  return true;
 }
 
 void Server::Impl::serve(Client& self) {

@@ -15,8 +15,7 @@ const std::optional<Commit>& commit_at(const role_fact::Offsets& read, int parti
 }  // namespace
 
 Roles::Roles(RoleConfig config) : RoleMachine(std::move(config), Exclusive::yes) {
-  for (int i = 0; i < config_.units; ++i)
-    units_.emplace_back(RecordView(config_.incarnation, config_.lease, config_.first_claim_waits, Token{}));
+  for (int i = 0; i < config_.units; ++i) units_.emplace_back(config_);
 }
 
 // ---- facts ----

@@ -22,7 +22,8 @@ class Roles final : public RoleMachine {
 
  private:
   struct Unit : RoleMachine::Unit {
-    explicit Unit(RecordView seen) : view(std::move(seen)) {}
+    explicit Unit(const RoleConfig& config)
+        : view(config.incarnation, config.lease, config.first_claim_waits, Token{}) {}
 
     RecordView view;
     std::optional<Commit> farewell;  ///< As read last.

@@ -161,7 +161,7 @@ Metrics LeaderManager::Shell::metrics() const {
   auto out = tally_.snapshot(Leadership(validity), now);
   const auto since = [now](Clock::Time due) { return now > due ? now - due : Clock::Duration::zero(); };
   const std::lock_guard lock(mutex_);
-  out.overdue = since(due_);
+  if (!ended()) out.overdue = since(due_);
   out.wedged = since(answer_by_);
   out.overrun = since(work_by_);
   return out;

@@ -8,6 +8,7 @@
 #include <list>
 #include <system_error>
 
+#include "in_child.hpp"
 #include "process.hpp"
 
 namespace tenure::test {
@@ -174,6 +175,26 @@ TEST(HttpSite, MayEndUnderTheServerAndTheManagerAfterIt) {
   for (const auto* path : {"/leader", "/healthz", "/readyz", "/status", "/metrics", "/events"})
     EXPECT_EQ(a.get(path).status, 503) << path;
   EXPECT_EQ(a.step_down("0123456789abcdef").status, 503);
+}
+
+/// The child has none of the threads, and may have been forked while one of them held a lock.
+TEST(HttpServer, AForkedChildAnswersNothingAndMayDestroyIt) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "such a child may not use threads under ThreadSanitizer";
+#endif
+  const memory::Hub hub;
+  Process a(hub);
+  a.lead();
+  in_child([&] {
+    const auto answer = a.site->answerer();
+    const bool refused = answer({.method = "GET", .path = "/leader"}).status == 503 &&
+                         answer({.method = "GET", .path = "/healthz"}).status == 503;
+    a.server->stop();
+    a.server.reset();
+    a.site.reset();
+    return refused && answer({.method = "GET", .path = "/leader"}).status == 503;
+  });
+  EXPECT_EQ(a.get("/leader").status, 200);
 }
 
 }  // namespace

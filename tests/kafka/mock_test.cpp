@@ -6,8 +6,6 @@
 #include <gtest/gtest.h>
 #include <librdkafka/rdkafka.h>
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -29,6 +27,7 @@
 #include <tenure/observer.hpp>
 
 #include "eventually.hpp"
+#include "in_child.hpp"
 #include "mock_cluster.hpp"
 #include "no_descriptors.hpp"
 #include "support.hpp"
@@ -264,19 +263,6 @@ TEST(KafkaThreads, BlockTheProgramsSignals) {
     backend->observe(within(10ms));  // a thread tells its name after it was started
   const std::vector<int> none;
   EXPECT_EQ(found, (decltype(found){{"tenure-kafka", none}, {"tenure-k-read", none}, {"tenure-k-close", none}}));
-}
-
-/// SIGALRM ends the child if the function does not return.
-void in_child(const std::function<bool()>& well) {
-  const auto child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    ::alarm(60);
-    std::_Exit(well() ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
 }
 
 TEST(KafkaThreads, AChildOfForkHasAReaperAndThreadsOfItsOwn) {

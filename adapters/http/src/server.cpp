@@ -4,6 +4,7 @@
 #include <tenure/http_server.hpp>
 
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <list>
@@ -48,7 +49,10 @@ class Server::Impl {
 
   ~Impl() { stop(); }
 
+  bool forked() const { return ::getpid() != made_by_; }  ///< Then our threads are the parent's.
+
   void stop() {
+    if (forked()) return;
     const std::lock_guard one(stopping_);
     if (!acceptor_.joinable()) return;
     streams_.request_stop();
@@ -84,6 +88,7 @@ class Server::Impl {
   void serve(Client& self);
 
   const ServerOptions options_;
+  const pid_t made_by_{::getpid()};
   const Descriptor listener_;
   const std::string address_;
   const Descriptor wakes_;
@@ -171,7 +176,9 @@ void Server::Impl::serve(Client& self) {
 
 Server::Server(const Site& site, ServerOptions options) : impl_(std::make_unique<Impl>(site, std::move(options))) {}
 
-Server::~Server() = default;
+Server::~Server() {
+  if (impl_->forked()) (void)impl_.release();  // NOLINT(bugprone-unused-return-value): left as it is
+}
 
 void Server::stop() { impl_->stop(); }
 

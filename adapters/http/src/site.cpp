@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -66,6 +67,9 @@ class Site::State : public std::enable_shared_from_this<Site::State> {
     changed_.notify_all();
   }
 
+  /// Then the thread is the parent's, and a lock may have been held at the fork: touch neither.
+  bool forked() const { return ::getpid() != made_by_; }
+
   Response answer(const Request& request);
 
  private:
@@ -78,6 +82,7 @@ class Site::State : public std::enable_shared_from_this<Site::State> {
   std::string status(const Look& look, bool with_history) const;
 
   const SiteOptions options_;
+  const pid_t made_by_{::getpid()};
   std::atomic<bool> ended_{};
   std::stop_source stop_;
 
@@ -213,7 +218,9 @@ Response refusal(int status, const std::string& message) { return json_response(
 Response Site::State::answer(const Request& request) {
   const bool head = request.method == "HEAD";
   Response out;
-  if (request.path == "/step-down") {
+  if (forked()) {
+    out = refusal(503, "this process was forked from the one that takes part");
+  } else if (request.path == "/step-down") {
     out = step_down(request);
   } else if (request.method != "GET" && !head) {
     out = refusal(405, "only GET and HEAD are answered here");
@@ -283,7 +290,12 @@ Response Site::State::step_down(const Request& request) {
 Site::Site(LeaderManager& manager, SiteOptions options)
     : state_(std::make_shared<State>(manager, std::move(options))) {}
 
-Site::~Site() { state_->end(); }
+Site::~Site() {
+  if (state_->forked())
+    new std::shared_ptr<State>(std::move(state_));  // Left as it is: its thread is the parent's.
+  else
+    state_->end();
+}
 
 std::function<Response(const Request&)> Site::answerer() const {
   return [state = state_](const Request& request) { return state->answer(request); };

@@ -71,7 +71,8 @@ struct Response {
   std::shared_ptr<Events> events{};  ///< If it is there, it is the body.
 };
 
-/// The answers about one manager. It has a thread, which follows the changes. Any thread may call any method.
+/// The answers about one manager. It has a thread, which follows the changes. Any thread may call any method. In a
+/// forked child it answers 503, and may be destroyed.
 class TENURE_HTTP_EXPORT Site {
  public:
   /// Throws std::invalid_argument if an option cannot be, and std::system_error if the thread cannot be started.

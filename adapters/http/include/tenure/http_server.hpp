@@ -26,6 +26,7 @@ struct ServerOptions {
 };
 
 /// Serves a Site. A connection carries one request, of at most 16 KiB. Any thread may call any method.
+/// In a forked child it does nothing, and may be destroyed; its sockets stay open there until exec or the end.
 class TENURE_HTTP_EXPORT Server {
  public:
   /// Serves from now on. Throws std::invalid_argument if an option cannot be, and std::system_error, which names the

@@ -88,11 +88,27 @@ TEST(Prometheus, BucketsAreCumulative) {
     EXPECT_THAT(lines, testing::Contains(line));
 }
 
+/// The sessions of two processes' groups: what one election has, and how many it stands for.
+TEST(Prometheus, AGroupHasALabelOfItsOwnAndSaysHowManyItLeads) {
+  GroupMetrics tenants{.group = "tenants", .joined = 10000, .led = 3333, .session = leading("tenants")};
+  const auto lines = lines_of(to_text({leading("jobs")}, {tenants}));
+  for (const auto* line :
+       {R"(tenure_elections_joined{group="tenants"} 10000)", R"(tenure_elections_led{group="tenants"} 3333)",
+        R"(tenure_lease_remaining_seconds{group="tenants"} 9.5)", R"(tenure_elected_total{group="tenants"} 2)",
+        R"(tenure_call_duration_seconds_count{group="tenants",call="renew"} 3)",
+        R"(tenure_lease_remaining_seconds{election="jobs"} 9.5)"})
+    EXPECT_THAT(lines, testing::Contains(line));
+  for (const auto& line : lines) {
+    EXPECT_THAT(line, Not(HasSubstr(R"(election="tenants")")));
+    EXPECT_THAT(line, Not(HasSubstr(R"(name="tenants")"))) << "a group is no election that is led";
+  }
+}
+
 /// A family's head comes once, and its samples follow it without another family between.
 TEST(Prometheus, EachFamilyStandsTogetherAlsoForManyElections) {
   std::set<std::string> begun;
   std::string family;
-  for (const auto& line : lines_of(to_text({leading("a"), leading("b")}))) {
+  for (const auto& line : lines_of(to_text({leading("a"), leading("b")}, {{.group = "g", .session = leading("g")}}))) {
     if (line.starts_with("# HELP ")) {
       family = line.substr(7, line.find(' ', 7) - 7);
       EXPECT_TRUE(begun.insert(family).second) << family;

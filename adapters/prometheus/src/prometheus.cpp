@@ -81,6 +81,27 @@ class Family {
   std::string_view name_;
 };
 
+/// An election, or a group of them, and the label that names it.
+struct Row {
+  std::pair<std::string_view, std::string_view> of;
+  const Metrics& m;
+};
+
+std::vector<Row> rows_of(const std::vector<Metrics>& elections, const std::vector<GroupMetrics>& groups) {
+  std::vector<Row> out;
+  for (const auto& m : elections) out.push_back({{"election", m.election}, m});
+  for (const auto& g : groups) out.push_back({{"group", g.group}, g.session});
+  return out;
+}
+
+void append_groups(std::string& out, const std::vector<GroupMetrics>& groups) {
+  if (groups.empty()) return;
+  Family joined(out, "tenure_elections_joined", "gauge", "In how many elections of the group this process takes part.");
+  for (const auto& g : groups) joined.sample({{"group", g.group}}, g.joined);
+  Family led(out, "tenure_elections_led", "gauge", "How many elections of the group this process leads.");
+  for (const auto& g : groups) led.sample({{"group", g.group}}, g.led);
+}
+
 void append_leads(std::string& out, const std::vector<Metrics>& all) {
   Family status(out, "leader_election_master_status", "gauge", "Whether this process leads the election: 1 or 0.");
   for (const auto& m : all) status.sample({{"name", m.election}}, std::uint64_t{m.is_leader});
@@ -89,64 +110,63 @@ void append_leads(std::string& out, const std::vector<Metrics>& all) {
     if (m.token) token.sample({{"election", m.election}}, static_cast<std::uint64_t>(m.token->value));
 }
 
-void append_lease(std::string& out, const std::vector<Metrics>& all) {
+void append_lease(std::string& out, const std::vector<Row>& all) {
   Family remaining(out, "tenure_lease_remaining_seconds", "gauge",
                    "How long this process leads if no renewal is granted any more.");
-  for (const auto& m : all) remaining.sample({{"election", m.election}}, seconds(m.remaining));
+  for (const auto& [of, m] : all) remaining.sample({of}, seconds(m.remaining));
   Family outage(out, "tenure_outage_ridden_out_seconds", "gauge",
                 "The longest outage of the store that would not end the tenure if it began now.");
-  for (const auto& m : all) outage.sample({{"election", m.election}}, seconds(m.rides_out));
+  for (const auto& [of, m] : all) outage.sample({of}, seconds(m.rides_out));
   Family overdue(out, "tenure_overdue_seconds", "gauge",
                  "How long ago the manager should have acted last, and has not. Above some seconds it is stuck.");
-  for (const auto& m : all) overdue.sample({{"election", m.election}}, seconds(m.overdue));
+  for (const auto& [of, m] : all) overdue.sample({of}, seconds(m.overdue));
   Family wedged(out, "tenure_call_wedged_seconds", "gauge",
                 "By how long the present call of the store has outlasted its limit.");
-  for (const auto& m : all) wedged.sample({{"election", m.election}}, seconds(m.wedged));
+  for (const auto& [of, m] : all) wedged.sample({of}, seconds(m.wedged));
   Family overrun(out, "tenure_hook_overrun_seconds", "gauge",
                  "By how long ousting() has outlasted its time: the work may run on without a lease.");
-  for (const auto& m : all) overrun.sample({{"election", m.election}}, seconds(m.overrun));
+  for (const auto& [of, m] : all) overrun.sample({of}, seconds(m.overrun));
   Family since(out, "tenure_since_granted_seconds", "gauge",
                "The time since this process sent the acquire or the renewal that was granted last.");
-  for (const auto& m : all)
-    if (m.since_granted) since.sample({{"election", m.election}}, seconds(*m.since_granted));
+  for (const auto& [of, m] : all)
+    if (m.since_granted) since.sample({of}, seconds(*m.since_granted));
 }
 
-void append_changes(std::string& out, const std::vector<Metrics>& all) {
+void append_changes(std::string& out, const std::vector<Row>& all) {
   Family elected(out, "tenure_elected_total", "counter", "How many tenures of this process began.");
-  for (const auto& m : all) elected.sample({{"election", m.election}}, m.elected);
+  for (const auto& [of, m] : all) elected.sample({of}, m.elected);
   Family ousted(out, "tenure_ousted_total", "counter", "How many tenures of this process ended, by the reason.");
-  for (const auto& m : all)
-    for (const auto& [reason, count] : m.ousted)
-      ousted.sample({{"election", m.election}, {"reason", word(to_string(reason))}}, count);
+  for (const auto& [of, m] : all)
+    for (const auto& [reason, count] : m.ousted) ousted.sample({of, {"reason", word(to_string(reason))}}, count);
   Family errors(out, "tenure_errors_total", "counter", "What the error() hook was told of, by the fault.");
-  for (const auto& m : all)
-    for (const auto& [fault, count] : m.errors)
-      errors.sample({{"election", m.election}, {"fault", word(to_string(fault))}}, count);
+  for (const auto& [of, m] : all)
+    for (const auto& [fault, count] : m.errors) errors.sample({of, {"fault", word(to_string(fault))}}, count);
 }
 
-void append_durations(std::string& out, const std::vector<Metrics>& all) {
+void append_durations(std::string& out, const std::vector<Row>& all) {
   Family calls(out, "tenure_call_duration_seconds", "histogram", "How long the store took to answer, by the call.");
-  for (const auto& m : all)
-    for (const auto& [call, metrics] : m.calls)
-      calls.sample({{"election", m.election}, {"call", call}}, metrics.durations);
+  for (const auto& [of, m] : all)
+    for (const auto& [call, metrics] : m.calls) calls.sample({of, {"call", call}}, metrics.durations);
   Family errors(out, "tenure_call_errors_total", "counter", "Calls that the store did not answer, by the fault.");
-  for (const auto& m : all)
+  for (const auto& [of, m] : all)
     for (const auto& [call, metrics] : m.calls)
       for (const auto& [fault, count] : metrics.errors)
-        errors.sample({{"election", m.election}, {"call", call}, {"fault", word(to_string(fault))}}, count);
+        errors.sample({of, {"call", call}, {"fault", word(to_string(fault))}}, count);
   Family hooks(out, "tenure_hook_duration_seconds", "histogram", "How long the program's hooks took.");
-  for (const auto& m : all)
-    for (const auto& [hook, histogram] : m.hooks) hooks.sample({{"election", m.election}, {"hook", hook}}, histogram);
+  for (const auto& [of, m] : all)
+    for (const auto& [hook, histogram] : m.hooks) hooks.sample({of, {"hook", hook}}, histogram);
 }
 
 }  // namespace
 
-std::string to_text(const std::vector<Metrics>& all) {
+std::string to_text(const std::vector<Metrics>& elections, const std::vector<GroupMetrics>& groups) {
   std::string out;
-  append_leads(out, all);
-  append_lease(out, all);
-  append_changes(out, all);
-  append_durations(out, all);
+  const auto rows = rows_of(elections, groups);
+  append_leads(out, elections);
+  append_groups(out, groups);
+  append_lease(out, rows);
+  append_changes(out, rows);
+  append_durations(out, rows);
   return out;
 }
 

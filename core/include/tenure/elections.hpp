@@ -16,6 +16,7 @@
 #include <tenure/group_store.hpp>
 #include <tenure/hooks.hpp>
 #include <tenure/leadership.hpp>
+#include <tenure/metrics.hpp>
 #include <tenure/spread.hpp>
 #include <tenure/timing.hpp>
 
@@ -99,6 +100,9 @@ class TENURE_EXPORT Elections {
 
   /// The elections that we lead, with their tokens (Token{} with Exclusive::no).
   std::vector<std::pair<std::string, Token>> led() const;
+
+  /// What happened so far, for your monitoring. Takes locks for moments; in a forked child it tells nothing.
+  GroupMetrics metrics() const;
 
   /// How many changes there were: elected, ousting, another incumbent, stopped. It never falls.
   std::uint64_t changes() const;

@@ -57,4 +57,16 @@ struct Metrics {
   std::map<std::string, Histogram> hooks{};    ///< "elected", "ousting": how long yours took.
 };
 
+/// A snapshot of many elections. It grows with none of them.
+struct GroupMetrics {
+  std::string group{};
+  std::uint64_t joined{};  ///< In how many elections this process takes part.
+  std::uint64_t led{};     ///< How many of them it leads at this instant.
+
+  /// Of the session, whose lease they share: `remaining`, `rides_out`, `since_granted`. What is counted is the sum over
+  /// all of them. `calls` has "open", "commit", "look", "end", "sweep". `is_leader` says that it leads one at least;
+  /// `election` is the group's name, and there is no token.
+  Metrics session{};
+};
+
 }  // namespace tenure

@@ -158,12 +158,14 @@ void LeaderManager::Shell::post(Fact fact) {
 Metrics LeaderManager::Shell::metrics() const {
   if (forked()) return {};
   const auto now = clock_.now();
-  auto out = tally_.snapshot(Leadership(validity), now);
-  const auto since = [now](Clock::Time due) { return now > due ? now - due : Clock::Duration::zero(); };
+  const auto leads = validity->now();
+  auto out = tally_.snapshot(leads.remaining, now);
+  if (leads) out.token = leads.token;
+  out.is_leader = out.token.has_value();
   const std::lock_guard lock(mutex_);
-  if (!ended()) out.overdue = since(due_);
-  out.wedged = since(answer_by_);
-  out.overrun = since(work_by_);
+  if (!ended()) out.overdue = late(due_, now);
+  out.wedged = late(answer_by_, now);
+  out.overrun = late(work_by_, now);
   return out;
 }
 

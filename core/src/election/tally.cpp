@@ -71,12 +71,10 @@ void Tally::granted(Clock::Time asked) {
   granted_ = asked;
 }
 
-Metrics Tally::snapshot(const Leadership& leadership, Clock::Time now) const {
+Metrics Tally::snapshot(Clock::Duration remaining, Clock::Time now) const {
   const std::lock_guard lock(mutex_);
   auto out = counted_;
-  out.token = leadership.token();
-  out.is_leader = out.token.has_value();
-  out.remaining = leadership.remaining();
+  out.remaining = remaining;
   out.rides_out = std::max(Clock::Duration::zero(), out.remaining - 2 * timing_.call - timing_.retry);
   if (granted_) out.since_granted = now - *granted_;
   return out;

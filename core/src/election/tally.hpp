@@ -6,11 +6,14 @@
 #include <string>
 #include <vector>
 
-#include <tenure/leadership.hpp>
 #include <tenure/metrics.hpp>
 #include <tenure/timing.hpp>
 
 namespace tenure {
+
+inline Clock::Duration late(Clock::Time due, Clock::Time now) {
+  return now > due ? now - due : Clock::Duration::zero();
+}
 
 /// Any thread may call any method. The lock is held for a moment only, and no other one is taken meanwhile.
 class Tally {
@@ -26,7 +29,8 @@ class Tally {
   void call_returned(const std::string& verb, Clock::Duration took, std::optional<Fault> fault);
   void granted(Clock::Time asked);
 
-  Metrics snapshot(const Leadership& leadership, Clock::Time now) const;
+  /// `remaining`: of the lease that stands, or zero.
+  Metrics snapshot(Clock::Duration remaining, Clock::Time now) const;
 
  private:
   mutable std::mutex mutex_;

@@ -614,6 +614,14 @@ GroupCandidacy::Time GroupCandidacy::next_alarm() const {
   return started_ && !pending_ ? std::min(at, wait_from_) : at;
 }
 
+GroupCandidacy::Time GroupCandidacy::work_by() const {
+  auto by = Time::max();
+  for (const auto& election : ending_)
+    if (const auto it = entries_.find(election); it != entries_.end() && it->second.tenure)
+      by = std::min(by, it->second.tenure->ending.overrun_at());
+  return by;
+}
+
 // ---- questions ----
 
 /// When the next question is to be asked, a wait apart.

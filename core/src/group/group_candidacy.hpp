@@ -102,6 +102,11 @@ class GroupCandidacy {
   /// When tick() is due, if no other fact comes first.
   Time next_alarm() const;
 
+  /// Until when the present question should be answered. Never, if there is none.
+  Time answer_by() const { return pending_ ? pending_->question.by : Time::max(); }
+  /// Until when the ousting() that has outlasted its time most, or will do so first, should return.
+  Time work_by() const;
+
   /// The effects since the last call. They are carried out in this order. `into` is cleared, and its room is used
   /// again.
   void take_effects(std::vector<GroupEffect>& into);
@@ -111,6 +116,7 @@ class GroupCandidacy {
   /// Who hand_over() would hand it to, if anybody.
   std::optional<SessionId> heir_named(Time now, const std::string& election, const std::string& to) const;
   bool over() const { return over_; }
+  std::uint64_t joined() const { return joined_; }
   /// At how many elections it looked one after the other so far. Tests hold that against the number of changes.
   std::size_t looked_through() const { return looked_through_; }
 

@@ -85,6 +85,7 @@ Elections::Shell::Shell(Exclusive exclusive, std::shared_ptr<GroupStore> store, 
       hook_threads_(hook_threads),
       clock_(clock),
       page_(std::make_shared<LeasePage>()),
+      tally_(store_->group(), timing, {"open", "commit", "look", "end", "sweep"}),
       candidacy_(
           checked(std::move(candidate)), draw_incarnation(), timing, [] { return random_u64(); }, spread),
       slots_(page_, [this](const std::string& election) { return make_validity(election); }),
@@ -100,6 +101,7 @@ void Elections::Shell::start() {
   start_threads();
   started_ = true;
   inbox_.push_back([](GroupCandidacy& c, Clock::Time now) { c.start(now); });
+  due_ = clock_.now();
   clock_wakes_->wake();
 }
 
@@ -177,6 +179,7 @@ void Elections::Shell::post(Fact fact) {
   const std::lock_guard lock(mutex_);
   if (ended_) return;
   inbox_.push_back(std::move(fact));
+  if (started_ && !decided_) due_ = std::min(due_, clock_.now());
   if (!deciding_) clock_wakes_->wake();
 }
 
@@ -218,6 +221,24 @@ std::vector<std::pair<std::string, Token>> Elections::Shell::led() {
   return slots_.led();
 }
 
+GroupMetrics Elections::Shell::metrics() {
+  if (forked()) return {};
+  const auto now = clock_.now();
+  const auto left = Clock::Duration(page_->view().deadline) - now.time_since_epoch();
+  GroupMetrics out{.group = store_->group(), .led = slots_.leads()};
+  out.session = tally_.snapshot(std::max(left, Clock::Duration::zero()), now);
+  out.session.is_leader = out.led > 0;
+  {
+    const std::lock_guard lock(candidacy_mutex_);
+    out.joined = candidacy_.joined();
+    out.session.wedged = late(candidacy_.answer_by(), now);
+    out.session.overrun = late(candidacy_.work_by(), now);
+  }
+  const std::lock_guard lock(mutex_);
+  if (!ended_) out.session.overdue = late(due_, now);
+  return out;
+}
+
 std::size_t Elections::Shell::kept() {
   const std::lock_guard lock(mutex_);
   return slots_.size() + signals_.size() + own_hooks_.size() + queues_.size();
@@ -229,6 +250,7 @@ std::size_t Elections::Shell::kept() {
 void Elections::Shell::decide(std::unique_lock<std::mutex>& lock) {
   if (deciding_ || decided_) return;
   deciding_ = true;
+  due_ = std::min(due_, clock_.now());
   do {
     facts_.swap(inbox_);
     lock.unlock();
@@ -239,7 +261,8 @@ void Elections::Shell::decide(std::unique_lock<std::mutex>& lock) {
     decided_ = candidacy_.over();
   } while (!decided_ && !inbox_.empty());
   deciding_ = false;
-  clock_wakes_->set(candidacy_.next_alarm());
+  due_ = candidacy_.next_alarm();
+  clock_wakes_->set(due_);
   if (decided_) clock_wakes_->wake();
 }
 
@@ -310,6 +333,7 @@ void Elections::Shell::carry_out(GroupEffect& any) {
 void Elections::Shell::begin(const group_effect::Begin& e) {
   const auto signals = signals_[e.election] = std::make_shared<Signals>();
   signals->hooks = hooks_of(e.election);
+  tally_.elected();
   log(signals->hooks, Level::info, "elected", e.election, told(e.token));
   queue_hook({e.election}, {signals->hooks, Elected{e.election, told(e.token), signals->stop.get_token()}});
   waiters.changed();
@@ -318,6 +342,7 @@ void Elections::Shell::begin(const group_effect::Begin& e) {
 void Elections::Shell::end(group_effect::End& e) {
   const auto signals = signals_.at(e.election);
   signals->expired = std::stop_source();
+  tally_.ousted(e.reason);
   log(signals->hooks, Level::info,
       "ousting: " + std::string(to_string(e.reason)) + (e.detail.empty() ? "" : ", ") + printable(e.detail), e.election,
       told(e.token));
@@ -365,31 +390,43 @@ void Elections::Shell::store_loop() {
   }
 }
 
+/// An exception is an error. The clock may be gone by the end of a call that was left behind.
+template <class T, class Call>
+Result<T> Elections::Shell::counted(const char* verb, Call call) {
+  const auto began = clock_.now();
+  auto result = tried<T>(call);
+  if (!ended_)
+    tally_.call_returned(verb, clock_.now() - began, result ? std::nullopt : std::optional(result.error().fault));
+  return result;
+}
+
 Elections::Shell::Fact Elections::Shell::answer_to(const GroupQuestion& q, const std::stop_token& interrupted) {
   struct Caller {
     Shell& s;
     const Limit& limit;
     std::uint64_t id;
+    Clock::Time asked;
     Fact operator()(const ask::Open& a) {
-      return committed(tried<Committed>([&] { return s.store_->open(a.id, a.session, limit); }));
+      return committed(s.counted<Committed>("open", [&] { return s.store_->open(a.id, a.session, limit); }));
     }
     Fact operator()(const ask::Write& a) {
-      return committed(tried<Committed>([&] { return s.store_->commit(a.commit, limit); }));
+      return committed(s.counted<Committed>("commit", [&] { return s.store_->commit(a.commit, limit); }));
     }
     Fact committed(Result<Committed> result) {
+      if (result && result->granted) s.tally_.granted(asked);
       return
           [id = id, result = std::move(result)](GroupCandidacy& c, Clock::Time now) { c.committed(now, id, result); };
     }
     Fact operator()(const ask::See& a) {
-      auto result = tried<Look>([&] { return s.store_->look(a.cursor, limit); });
+      auto result = s.counted<Look>("look", [&] { return s.store_->look(a.cursor, limit); });
       return [id = id, result = std::move(result)](GroupCandidacy& c, Clock::Time now) { c.looked(now, id, result); };
     }
     Fact operator()(const ask::End& a) {
-      auto result = tried<bool>([&] { return s.store_->end(a.id, a.beats, a.new_beat, limit); });
+      auto result = s.counted<bool>("end", [&] { return s.store_->end(a.id, a.beats, a.new_beat, limit); });
       return [id = id, result = std::move(result)](GroupCandidacy& c, Clock::Time now) { c.ended(now, id, result); };
     }
     Fact operator()(const ask::Sweep&) {
-      auto result = tried<int>([&] { return s.store_->sweep(limit); });
+      auto result = s.counted<int>("sweep", [&] { return s.store_->sweep(limit); });
       return [id = id, result = std::move(result)](GroupCandidacy& c, Clock::Time now) { c.swept(now, id, result); };
     }
     Fact operator()(const ask::Await& a) {
@@ -401,13 +438,14 @@ Elections::Shell::Fact Elections::Shell::answer_to(const GroupQuestion& q, const
     }
   };
   const Limit limit{clock_, q.by, interrupted};
-  return std::visit(Caller{*this, limit, q.id}, q.what);
+  return std::visit(Caller{*this, limit, q.id, q.asked}, q.what);
 }
 
 // ---- hooks: user code ----
 
 void Elections::Shell::report(Error error, const SharedHooks& hooks, const std::string& election) {
   if (ended_) return;
+  tally_.error(error.fault);
   const std::string message = std::string(to_string(error.fault)) + ": " + error.message;
   if (hooks->log || !hooks->error) tell(hooks->log, Level::warning, message, {{"group", store_->group()}});
   if (hooks->error) queue_hook({hooks == hooks_ ? std::string() : election, true}, {hooks, std::move(error)});
@@ -466,9 +504,9 @@ void Elections::Shell::call_next_hook(std::unique_lock<std::mutex>& lock) {
 void Elections::Shell::call_hook(const HookCall& call, const std::string& election) {
   const auto& hooks = *call.hooks;
   if (const auto* elected = std::get_if<Elected>(&call.what)) {
-    if (hooks.elected) guarded("elected", call, election, [&] { hooks.elected(*elected); });
+    if (hooks.elected) timed("elected", call, election, [&] { hooks.elected(*elected); });
   } else if (const auto* ousting = std::get_if<Ousting>(&call.what)) {
-    if (hooks.ousting) guarded("ousting", call, election, [&] { hooks.ousting(*ousting); });
+    if (hooks.ousting) timed("ousting", call, election, [&] { hooks.ousting(*ousting); });
   } else {
     try {
       hooks.error(std::get<Error>(call.what));
@@ -477,6 +515,13 @@ void Elections::Shell::call_hook(const HookCall& call, const std::string& electi
            {{"group", store_->group()}});
     }
   }
+}
+
+template <class Call>
+void Elections::Shell::timed(const char* which, const HookCall& of, const std::string& election, Call call) {
+  const auto began = clock_.now();
+  guarded(which, of, election, call);
+  tally_.hook_returned(which, clock_.now() - began);
 }
 
 template <class Call>

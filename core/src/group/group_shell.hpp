@@ -30,6 +30,7 @@
 
 #include <tenure/elections.hpp>
 
+#include "election/tally.hpp"
 #include "election/waiters.hpp"
 #include "group/group_candidacy.hpp"
 #include "group/slots.hpp"
@@ -57,6 +58,7 @@ class Elections::Shell final : public Incumbents, public std::enable_shared_from
   std::shared_ptr<GroupValidity> validity(const std::string& election);
   std::vector<std::pair<std::string, Token>> led();
   std::optional<Incumbent> incumbent(const std::string& election) override;
+  GroupMetrics metrics();
   bool on_own_thread() const;
   std::size_t kept();  ///< Entries of our maps, for the tests. REQUIRES: no thread runs.
   bool forked() const noexcept { return page_->forked(); }
@@ -93,6 +95,8 @@ class Elections::Shell final : public Incumbents, public std::enable_shared_from
   void decide(std::unique_lock<std::mutex>& lock);
   void consider(const Fact& fact);
   void clock_loop();
+  template <class T, class Call>
+  Result<T> counted(const char* verb, Call call);
   void store_loop();
   void hook_loop();
   bool undecided() const { return !inbox_.empty() && !deciding_ && !decided_; }
@@ -104,6 +108,8 @@ class Elections::Shell final : public Incumbents, public std::enable_shared_from
   void queue_hook(const QueueKey& key, HookCall call);
   void call_next_hook(std::unique_lock<std::mutex>& lock);
   void call_hook(const HookCall& call, const std::string& election);
+  template <class Call>
+  void timed(const char* which, const HookCall& of, const std::string& election, Call call);
   template <class Call>
   void guarded(const char* which, const HookCall& of, const std::string& election, Call call);
   void report(Error error, const SharedHooks& hooks, const std::string& election);
@@ -118,6 +124,7 @@ class Elections::Shell final : public Incumbents, public std::enable_shared_from
   const int hook_threads_;
   Clock& clock_;
   const std::shared_ptr<LeasePage> page_;
+  Tally tally_;
 
   // The decider's own.
   std::vector<Fact> facts_;
@@ -133,7 +140,8 @@ class Elections::Shell final : public Incumbents, public std::enable_shared_from
 
   std::mutex mutex_;  ///< It is never held while a hook or the store runs.
   std::vector<Fact> inbox_;
-  bool deciding_{}, decided_{};  ///< decided_: there is nothing left to decide.
+  bool deciding_{}, decided_{};          ///< decided_: there is nothing left to decide.
+  Clock::Time due_{Clock::Time::max()};  ///< When we must act next, or should have acted.
   std::optional<std::pair<GroupQuestion, std::stop_token>> asked_;
   std::map<QueueKey, Queue> queues_;
   std::deque<QueueKey> ready_;  ///< Those whose next hook may be called.

@@ -162,6 +162,12 @@ std::vector<std::pair<std::string, Token>> Slots::led() const {
   return out;
 }
 
+std::size_t Slots::leads() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::size_t>(
+      std::count_if(all_.begin(), all_.end(), [](const auto& entry) { return bool(entry.second.slot->now()); }));
+}
+
 std::size_t Slots::size() const {
   const std::lock_guard lock(mutex_);
   return all_.size();

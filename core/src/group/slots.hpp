@@ -40,6 +40,7 @@ class Slots {
   void let_go(const std::string& election);
 
   std::vector<std::pair<std::string, Token>> led() const;
+  std::size_t leads() const;
   std::size_t size() const;
   std::size_t retired() const;  ///< Of which a reader may still be in.
 

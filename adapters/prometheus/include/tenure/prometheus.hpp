@@ -12,8 +12,8 @@ namespace tenure::prometheus {
 /// The Content-Type of to_text().
 inline constexpr auto content_type = "text/plain; version=0.0.4; charset=utf-8";
 
-/// All of them in the text exposition format, version 0.0.4. Each has the label `election`. Durations are in seconds.
-/// Any thread may call it.
+/// All of them in the text exposition format, version 0.0.4. Each has the label `election`, or `group` for what the
+/// elections of a group have in common. Durations are in seconds. Any thread may call it.
 ///
 ///   leader_election_master_status{name="jobs"} 1          as Kubernetes' components tell it: 1 leads, 0 does not
 ///   tenure_token{election="jobs"} 1754560000123           only while it leads
@@ -22,8 +22,10 @@ inline constexpr auto content_type = "text/plain; version=0.0.4; charset=utf-8";
 ///   tenure_elected_total, tenure_ousted_total{reason="lapsed"}, tenure_errors_total{fault="unreachable"}
 ///   tenure_call_duration_seconds{call="renew"}            a histogram; also tenure_call_errors_total{call=, fault=}
 ///   tenure_hook_duration_seconds{hook="ousting"}          a histogram
+///   tenure_elections_joined{group="tenants"} 10000         also tenure_elections_led
 ///
-/// REQUIRES: no two have the same election.
-TENURE_PROMETHEUS_EXPORT std::string to_text(const std::vector<Metrics>& all);
+/// REQUIRES: no two have the same election, or the same group.
+TENURE_PROMETHEUS_EXPORT std::string to_text(const std::vector<Metrics>& elections,
+                                             const std::vector<GroupMetrics>& groups = {});
 
 }  // namespace tenure::prometheus

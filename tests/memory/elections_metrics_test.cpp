@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: Elections::metrics() tells what happened to the session and to all tenures together, and what hangs. Method:
+// one process on the memory store, on a clock that moves only by hand.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <latch>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenure/elections.hpp>
+#include <tenure/manual_clock.hpp>
+#include <tenure/memory.hpp>
+
+#include "eventually.hpp"
+#include "in_child.hpp"
+
+namespace tenure::memory {
+namespace {
+
+using namespace std::chrono_literals;
+using tenure::test::eventually;
+
+const Timing timing{.term = 10s, .renew = 2s, .retry = 500ms, .margin = 100ms, .call = 1s, .drain = 1s};
+
+/// The next commit is asked for within so long.
+constexpr auto next_commit = timing.renew + timing.renew / 20;
+
+/// Its commits take 30 ms, or as long as they are held.
+class Slow final : public GroupStore {
+ public:
+  Slow(std::shared_ptr<GroupStore> store, ManualClock& clock) : store_(std::move(store)), clock_(clock) {}
+  std::atomic<bool> fails{false}, holds{false}, held{false};
+  void let_go() {
+    holds = false;
+    holds.notify_all();
+  }
+
+  std::string group() const override { return store_->group(); }
+  Result<Look> look(const std::string& cursor, const Limit& limit) override { return store_->look(cursor, limit); }
+  Result<Committed> open(SessionId id, const Session& session, const Limit& limit) override {
+    return store_->open(id, session, limit);
+  }
+  Result<Committed> commit(const Commit& commit, const Limit& limit) override {
+    held = holds.load();
+    holds.wait(true);
+    clock_.advance(30ms);
+    if (fails.exchange(false)) return Error{Fault::unreachable, "cut"};
+    return store_->commit(commit, limit);
+  }
+  Result<bool> end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
+                   const Limit& limit) override {
+    return store_->end(id, beats, new_beat, limit);
+  }
+  Result<int> sweep(const Limit& limit) override { return store_->sweep(limit); }
+  std::optional<Error> request_step_down(const std::string& election, const StepDown& request,
+                                         const Limit& limit) override {
+    return store_->request_step_down(election, request, limit);
+  }
+  std::optional<Release> await_change(const std::string& cursor, const Limit& limit) override {
+    return store_->await_change(cursor, limit);
+  }
+
+ private:
+  const std::shared_ptr<GroupStore> store_;
+  ManualClock& clock_;
+};
+
+struct ElectionsMetrics : testing::Test {
+  /// Nothing is left to do at this instant: one thread waits for the next alarm, and one in the store.
+  bool rests() { return clock.await_parked(2); }
+  Metrics session() const { return elections->metrics().session; }
+  void make(Hooks hooks = {}) {
+    if (!hooks.log) hooks.log = no_log;
+    elections.emplace(store, Candidate{"a", ""}, timing, std::move(hooks), Spread{}, 1, clock);
+  }
+  bool lead(const std::vector<std::string>& names) {
+    elections->join(names);
+    elections->start();
+    return eventually([&] { return elections->metrics().led == names.size(); }) && rests();
+  }
+
+  ManualClock clock;
+  Hub hub;
+  std::shared_ptr<Slow> store = std::make_shared<Slow>(hub.group("tenants"), clock);
+  std::optional<Elections> elections;
+};
+
+TEST_F(ElectionsMetrics, BeforeTheStartEverythingIsNamedAndZero) {
+  make();
+  clock.advance(1h);
+  const auto metrics = elections->metrics();
+  EXPECT_EQ(metrics.group, "tenants");
+  EXPECT_EQ(metrics.joined + metrics.led, 0u);
+  const auto& session = metrics.session;
+  EXPECT_EQ(session.election, "tenants");
+  EXPECT_FALSE(session.is_leader || session.token || session.since_granted);
+  EXPECT_EQ(session.remaining + session.overdue + session.wedged + session.overrun, 0s);
+  for (const auto* verb : {"open", "commit", "look", "end", "sweep"})
+    EXPECT_EQ(session.calls.at(verb).durations.count(), 0u) << verb;
+}
+
+TEST_F(ElectionsMetrics, SumsOverAllTenuresAndTellsOfTheLeaseThatTheyShare) {
+  make({.ousting = [this](const Ousting&) { clock.advance(10ms); }});
+  ASSERT_TRUE(lead({"a", "b", "c"}));
+  auto metrics = elections->metrics();
+  EXPECT_EQ(metrics.joined, 3u);
+  EXPECT_TRUE(metrics.session.is_leader);
+  EXPECT_FALSE(metrics.session.token) << "each election has its own";
+  EXPECT_EQ(metrics.session.elected, 3u);
+  EXPECT_EQ(metrics.session.remaining, timing.term - timing.margin - *metrics.session.since_granted);
+  EXPECT_EQ(metrics.session.rides_out, metrics.session.remaining - 2 * timing.call - timing.retry);
+  EXPECT_EQ(metrics.session.calls.at("commit").durations.sum, 30ms);
+  elections->leave("b");
+  ASSERT_TRUE(eventually([&] { return elections->metrics().led == 2; }));
+  elections->stop();
+  metrics = elections->metrics();
+  EXPECT_EQ(metrics.joined, 2u);
+  EXPECT_EQ(metrics.led, 0u);
+  EXPECT_EQ(metrics.session.ousted.at(Reason::stopped), 2u);
+  EXPECT_EQ(metrics.session.hooks.at("ousting").count(), 3u);
+  EXPECT_GE(metrics.session.hooks.at("ousting").sum, 30ms);
+  EXPECT_EQ(metrics.session.calls.at("end").durations.count(), 1u);
+  clock.advance(1h);
+  EXPECT_EQ(session().overdue, 0s) << "what has stopped need not act";
+}
+
+TEST_F(ElectionsMetrics, ACommitWithoutAnAnswerIsAnErrorOfItsVerbAndOfTheGroup) {
+  make();
+  ASSERT_TRUE(lead({"a"}));
+  store->fails = true;
+  clock.advance(next_commit);
+  ASSERT_TRUE(eventually([&] { return session().errors.at(Fault::unreachable) == 1; }));
+  EXPECT_EQ(session().calls.at("commit").errors.at(Fault::unreachable), 1u);
+  EXPECT_GE(*session().since_granted, timing.renew) << "a commit that failed renews nothing";
+}
+
+/// The first lateness is excused: it may be our own.
+TEST_F(ElectionsMetrics, ACommitThatIgnoresItsLimitTellsForHowLong) {
+  make();
+  ASSERT_TRUE(lead({"a"}));
+  store->holds = true;
+  clock.advance(next_commit);
+  ASSERT_TRUE(eventually([&] { return store->held.load(); }));
+  EXPECT_EQ(session().wedged, 0s);
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(timing.call + 50ms);
+  EXPECT_TRUE(eventually([&] { return session().errors.at(Fault::wedged) == 1; }));
+  clock.advance(3s);
+  EXPECT_EQ(session().wedged, 3s + 50ms);
+  store->let_go();
+  EXPECT_TRUE(eventually([&] { return session().wedged == 0s; }));
+}
+
+TEST_F(ElectionsMetrics, AnOustingThatOutstaysItsTimeTellsForHowLong) {
+  std::latch ousting(1), released(1);
+  make({.ousting = [&](const Ousting& o) {
+    if (o.reason != Reason::resigned) return;
+    ousting.count_down();
+    released.wait();
+  }});
+  ASSERT_TRUE(lead({"a", "b"}));
+  elections->resign("b", 1h);
+  ousting.wait();
+  EXPECT_EQ(session().overrun, 0s);
+  clock.advance(timing.drain + 3s);
+  EXPECT_GE(session().overrun, 3s);
+  released.count_down();
+  EXPECT_TRUE(eventually([&] { return session().overrun == 0s; }));
+  elections.reset();
+}
+
+/// A log hook that blocks, which it must not, stops the group.
+TEST_F(ElectionsMetrics, AGroupThatNoLongerActsTellsForHowLong) {
+  std::latch blocked(1), released(1);
+  make({.log = [&](const LogLine& line) {
+    if (line.message != "elected") return;
+    blocked.count_down();
+    released.wait();
+  }});
+  elections->join("a");
+  elections->start();
+  blocked.wait();
+  const auto before = session().overdue;
+  clock.advance(5s);
+  EXPECT_EQ(session().overdue, before + 5s);
+  released.count_down();
+  EXPECT_TRUE(eventually([&] { return session().overdue == 0s; }));
+  elections.reset();
+}
+
+TEST_F(ElectionsMetrics, AForkedChildIsToldNothing) {
+  make();
+  ASSERT_TRUE(lead({"a"}));
+  tenure::test::in_child([&] {
+    const auto metrics = elections->metrics();
+    return metrics.joined == 0 && metrics.led == 0 && metrics.session.calls.empty();
+  });
+}
+
+}  // namespace
+}  // namespace tenure::memory

@@ -2,6 +2,7 @@
 #include "election/candidacy.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "kit/in_ms.hpp"
@@ -24,6 +25,19 @@ template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
 }  // namespace
+
+Timing validated(const Timing& timing) {
+  timing.validate();
+  return timing;
+}
+
+StallLimits stall_limits(const Hooks& hooks) {
+  if (hooks.stall_after < Clock::Duration::zero())
+    throw std::invalid_argument("Hooks::stall_after: it is negative; 0 turns the watch off");
+  if (hooks.stall_pause < Clock::Duration::zero() || hooks.stall_pause > max_term)
+    throw std::invalid_argument("Hooks::stall_pause: it must be between 0 and 1 h");
+  return {hooks.stall_after, hooks.stall_pause};
+}
 
 Candidacy::Candidacy(const Timing& timing, std::uint64_t jitter_seed, StallLimits stall)
     : stall_(stall), timing_(timing), jitter_state_(jitter_seed) {

@@ -59,6 +59,10 @@ struct StallLimits {
   Clock::Duration pause{};
 };
 
+// What a user gives, once it is checked. They throw std::invalid_argument.
+Timing validated(const Timing& timing);
+StallLimits stall_limits(const Hooks& hooks);
+
 class Candidacy {
  public:
   using Time = Clock::Time;

@@ -20,19 +20,6 @@ namespace {
 /// So many errors wait for a hook that leads. More are dropped; the log has them all.
 constexpr std::size_t max_queued_hooks = 256;
 
-Timing validated(const Timing& timing) {
-  timing.validate();
-  return timing;
-}
-
-StallLimits stall_limits(const Hooks& hooks) {
-  if (hooks.stall_after < Clock::Duration::zero())
-    throw std::invalid_argument("Hooks::stall_after: it is negative; 0 turns the watch off");
-  if (hooks.stall_pause < Clock::Duration::zero() || hooks.stall_pause > max_term)
-    throw std::invalid_argument("Hooks::stall_pause: it must be between 0 and 1 h");
-  return {hooks.stall_after, hooks.stall_pause};
-}
-
 /// As metrics name it. A wait for a change is no call whose duration tells anything.
 const char* counted_as(Verb verb) {
   switch (verb) {
@@ -263,12 +250,7 @@ void LeaderManager::Shell::end(effect::End& e) {
   tally_.ousted(e.reason);
   log(Level::info,
       "ousting: " + std::string(to_string(e.reason)) + (e.detail.empty() ? "" : ", ") + printable(e.detail), e.token);
-  auto remaining = [signals = signals_, &clock = clock_] {
-    const auto left = Clock::Duration(signals->done_by.load()) - clock.now().time_since_epoch();
-    return std::max(left, Clock::Duration::zero());
-  };
-  queue_hook(Ousting{election_, e.token, e.reason, std::move(e.detail), std::move(e.successor), std::move(remaining),
-                     signals_->expired.get_token()});
+  queue_hook(ousting_of(e, election_, signals_, clock_));
   waiters.changed();
 }
 

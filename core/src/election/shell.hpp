@@ -31,6 +31,7 @@
 #include <tenure/leader_manager.hpp>
 
 #include "election/candidacy.hpp"
+#include "election/signals.hpp"
 #include "election/tally.hpp"
 #include "election/validity.hpp"
 #include "election/waiters.hpp"
@@ -65,11 +66,6 @@ class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
   Waiters waiters;
 
  private:
-  /// The hooks of a tenure share this with the decider.
-  struct Signals {
-    std::stop_source stop, expired;
-    std::atomic<Clock::rep> done_by{0};
-  };
   using HookCall = std::variant<Elected, Ousting, Error>;
   struct Worker {
     std::thread thread;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <tenure/error.hpp>
+#include <tenure/hooks.hpp>
+#include <tenure/leader_task.hpp>
+
+namespace tenure {
+
+/// The thread that runs a LeaderTask's work. It serves all tenures, and is made before the first one, so that an
+/// election never lacks a thread.
+class WorkThread {
+ public:
+  /// What its owner hears, on this thread.
+  struct Owner {
+    std::function<void(std::thread::id)> runs_on{};  ///< Before the first work.
+    std::function<void(Error)> report{};
+    std::function<void()> resign{};  ///< The work returned early, and is to have a turn no more.
+  };
+
+  /// Throws std::invalid_argument if `work` is empty.
+  WorkThread(LeaderTask::Work work, LeaderTask::OnReturn on_return, Owner owner);
+  ~WorkThread();  ///< REQUIRES: the stop of the last tenure is requested.
+  WorkThread(const WorkThread&) = delete;
+  WorkThread& operator=(const WorkThread&) = delete;
+
+  void begin(const Elected& tenure);  ///< REQUIRES: the work of the last tenure has returned.
+  void await_return();
+
+ private:
+  void loop();
+  void run(const Elected& tenure);
+
+  const LeaderTask::Work work_;
+  const LeaderTask::OnReturn on_return_;
+  const Owner owner_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Elected> given_;  ///< The thread works for this tenure, until it has returned.
+  bool quit_{};
+  std::thread thread_;  ///< Last: it uses the rest.
+};
+
+}  // namespace tenure

@@ -108,6 +108,7 @@ namespace tenure::kafka::test {
 namespace {
 
 using tenure::test::eventually;
+using tenure::test::in_child;
 
 TEST(KafkaMock, ACandidateIsElectedIsSeenAndHandsOver) {
   // Handles leave their group after their backend is gone, in the background: until then it must answer.

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Finds cpp-httplib, by pkg-config (Debian has no CMake package of it) or by its own CMake package, and gives it one
 # name: tenure::httplib.
-include(${CMAKE_CURRENT_LIST_DIR}/tenure_prometheus-targets.cmake OPTIONAL)  # where it is installed: we are linked to it
 find_package(nlohmann_json 3.11 CONFIG QUIET)
 if(NOT TARGET tenure::httplib)
   find_package(PkgConfig QUIET)

@@ -2,13 +2,12 @@
 # How every room of the house is built, found and installed.
 #   tenure_room(FOLDER)            a room that is always built
 #   tenure_optional_room(FOLDER)   a room with the option TENURE_<NAME>=AUTO|ON|OFF; FOLDER/dependencies.cmake
-#                                  finds its third-party library, or sets TENURE_<NAME>_MISSING to the remedy
+#                                  finds its third-party library, or sets TENURE_<NAME>_MISSING to the remedy.
+#                                  In another project nobody asked for it: OFF until that project does
 #   tenure_library(NAME ...)       the room's library; called in the room's own CMakeLists.txt
-#   tenure_compile_options(TARGET) warnings and hardening; also for tests and examples
-#   tenure_install_package()       tenureConfig.cmake, with one component per room
-include(CMakePackageConfigHelpers)
+#   tenure_compile_options(TARGET) warnings and sanitizers; also for tests and examples
 include(GenerateExportHeader)
-include(GNUInstallDirs)
+include(${CMAKE_CURRENT_LIST_DIR}/install.cmake)
 
 # Imported targets must be seen by tests and examples, and by a project that adds this one as a subdirectory and links our static libraries.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
@@ -21,7 +20,11 @@ endfunction()
 function(tenure_optional_room folder)
   cmake_path(GET folder FILENAME room)
   string(TOUPPER TENURE_${room} option)
-  set(${option} AUTO CACHE STRING "Build ${folder}: AUTO (if its library is here), ON or OFF")
+  set(default OFF)
+  if(PROJECT_IS_TOP_LEVEL)
+    set(default AUTO)
+  endif()
+  set(${option} ${default} CACHE STRING "Build ${folder}: AUTO (if its library is here), ON or OFF")
   set_property(CACHE ${option} PROPERTY STRINGS AUTO ON OFF)
   if(NOT ${option} STREQUAL "AUTO" AND NOT ${option})
     return()
@@ -36,13 +39,14 @@ function(tenure_optional_room folder)
   endif()
 endfunction()
 
-# tenure_library(NAME [SOURCES file...] [PUBLIC library...] [PRIVATE library...])
+# tenure_library(NAME [SOURCES file...] [PUBLIC library...] [PRIVATE library...] [PC_PUBLIC name...] [PC_PRIVATE name...])
 # Makes the target tenure_NAME and its alias tenure::NAME out of include/ and src/**.cpp (or SOURCES), and
 # tenure::NAME_internals, which adds src/ to the include path for the room's own tests. Without sources it is a
 # header-only library. Exported symbols are marked TENURE_NAME_EXPORT from <tenure/NAME_export.hpp>;
-# in core TENURE_EXPORT from <tenure/export.hpp>.
+# in core TENURE_EXPORT from <tenure/export.hpp>. PC_PUBLIC and PC_PRIVATE are what pkg-config calls the third-party
+# libraries among PUBLIC and PRIVATE.
 function(tenure_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE;PC_PUBLIC;PC_PRIVATE")
   if(NOT arg_SOURCES)
     file(GLOB_RECURSE arg_SOURCES CONFIGURE_DEPENDS src/*.cpp)
   endif()
@@ -55,7 +59,6 @@ function(tenure_library name)
     tenure_compile_options(${target})
     set_target_properties(${target} PROPERTIES
       CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON
-      INSTALL_RPATH "$ORIGIN"  # rooms find each other below any prefix
       VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
     tenure_export_header(${name})
   else()
@@ -68,15 +71,15 @@ function(tenure_library name)
   target_link_libraries(${target} ${scope} ${arg_PUBLIC})
   target_include_directories(${target} ${scope}
     $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
-    $<BUILD_INTERFACE:${CMAKE_CURRENT_BINARY_DIR}/include>
-    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    $<BUILD_INTERFACE:${CMAKE_CURRENT_BINARY_DIR}/include>)
 
   add_library(${target}_internals INTERFACE)
   add_library(tenure::${name}_internals ALIAS ${target}_internals)
   target_link_libraries(${target}_internals INTERFACE ${target} ${arg_PRIVATE})
   target_include_directories(${target}_internals INTERFACE src)
 
-  tenure_install_library(${name})
+  tenure_install_library(${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE}
+    PC_PUBLIC ${arg_PC_PUBLIC} PC_PRIVATE ${arg_PC_PRIVATE})
 endfunction()
 
 function(tenure_export_header name)
@@ -110,38 +113,5 @@ function(tenure_compile_options target)
     target_compile_options(${target} PRIVATE ${sanitize} -fno-sanitize-recover=all
       $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
     target_link_options(${target} PUBLIC ${sanitize})
-  else()
-    # Fortifying needs an optimised build; some distributions set another level on the command line already.
-    target_compile_options(${target} PRIVATE -fstack-protector-strong
-      "$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
   endif()
-endfunction()
-
-set(TENURE_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/tenure)
-
-function(tenure_install_library name)
-  install(TARGETS tenure_${name} EXPORT tenure_${name} COMPONENT tenure_${name}
-    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(EXPORT tenure_${name} FILE tenure_${name}-targets.cmake NAMESPACE tenure::
-    DESTINATION ${TENURE_PACKAGE_DIR} COMPONENT tenure_${name})
-  foreach(tree IN ITEMS ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR})
-    install(DIRECTORY ${tree}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT tenure_${name}
-      OPTIONAL FILES_MATCHING PATTERN "*.hpp")
-  endforeach()
-  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/dependencies.cmake)
-    install(FILES dependencies.cmake RENAME tenure_${name}-dependencies.cmake
-      DESTINATION ${TENURE_PACKAGE_DIR} COMPONENT tenure_${name})
-  endif()
-endfunction()
-
-function(tenure_install_package)
-  get_property(tenure_stores GLOBAL PROPERTY tenure_stores)
-  configure_package_config_file(${PROJECT_SOURCE_DIR}/core/cmake/tenureConfig.cmake.in
-    ${PROJECT_BINARY_DIR}/tenureConfig.cmake INSTALL_DESTINATION ${TENURE_PACKAGE_DIR})
-  # Before 1.0 a minor version may change the interface.
-  write_basic_package_version_file(${PROJECT_BINARY_DIR}/tenureConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-  install(FILES ${PROJECT_BINARY_DIR}/tenureConfig.cmake ${PROJECT_BINARY_DIR}/tenureConfigVersion.cmake
-    DESTINATION ${TENURE_PACKAGE_DIR} COMPONENT tenure_core)
 endfunction()

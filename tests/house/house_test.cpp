@@ -272,12 +272,29 @@ std::optional<std::string> our_name(std::string symbol) {
   return match[1].str();
 }
 
+/// Whether it is of a class that a public header only names, in a class: `class Shell;`. Users cannot call into it.
+bool of_private_class(const std::string& symbol, const std::set<std::string>& named) {
+  static const std::regex parts(R"(::(\w+))");
+  const auto name = symbol.substr(0, symbol.find('('));
+  for (std::sregex_iterator at(name.begin(), name.end(), parts), end; at != end; ++at)
+    if (named.count((*at)[1].str())) return true;
+  return false;
+}
+
+std::set<std::string> named_only(const std::string& declared) {
+  static const std::regex inner(R"(\n  (?:class|struct) (\w+);)");
+  std::set<std::string> out;
+  for (std::sregex_iterator at(declared.begin(), declared.end(), inner), end; at != end; ++at) out.insert((*at)[1]);
+  return out;
+}
+
 /// Symbols that no public header declares. `exported` has the lines of nm. libstdc++ makes the templates of the
 /// standard library visible, so these are left out.
 Findings strangers(const std::string& exported, const std::string& declared) {
   static const std::regex line(R"([0-9a-f]+ ([A-Za-z]) (.*))");
   static const std::regex standard(
       R"((?:(?:vtable|typeinfo|typeinfo name) for |guard variable for |[a-z ]*)?(?:std::|__gnu_cxx::|operator ).*|.*[ >]std::.*|.*\b__gnu_cxx::.*)");
+  const auto private_classes = named_only(declared);
   Findings out;
   std::istringstream in(exported);
   for (std::string text; std::getline(in, text);) {
@@ -287,7 +304,9 @@ Findings strangers(const std::string& exported, const std::string& declared) {
     if (kind == "A" || symbol == "_init" || symbol == "_fini") continue;
     const auto name = our_name(symbol);
     if (!name && (kind == "W" || kind == "V" || kind == "u") && std::regex_match(symbol, standard)) continue;
-    if (!name || !std::regex_search(declared, std::regex("_EXPORT[^;{]*\\b" + *name + "\\b"))) out.push_back(symbol);
+    if (!name || !std::regex_search(declared, std::regex("_EXPORT[^;{]*\\b" + *name + "\\b")) ||
+        of_private_class(symbol, private_classes))
+      out.push_back(symbol);
   }
   return out;
 }
@@ -321,6 +340,8 @@ TEST(House, AnUndeclaredExportIsFound) {
   EXPECT_TRUE(stranger("tenure::random_u64()"));
   EXPECT_TRUE(stranger("helper(int)"));
   EXPECT_TRUE(stranger("rd_kafka_new"));
+  EXPECT_TRUE(stranger("tenure::LeaderManager::Shell::start()"));
+  EXPECT_TRUE(stranger("vtable for tenure::ManualClock::ManualWaker"));
   EXPECT_FALSE(stranger("tenure::LeaderManager::start()"));
   EXPECT_FALSE(stranger("vtable for tenure::Backend"));
   EXPECT_FALSE(stranger("tenure::lock_table_presets()"));

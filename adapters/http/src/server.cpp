@@ -37,7 +37,7 @@ ServerOptions checked(ServerOptions options) {
 
 }  // namespace
 
-class Server::Impl {
+class TENURE_HTTP_NO_EXPORT Server::Impl {
  public:
   Impl(const Site& site, ServerOptions options)
       : options_(checked(std::move(options))),

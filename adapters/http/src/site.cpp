@@ -48,7 +48,7 @@ std::string sse(const char* event, const std::string& document) {  // which ends
 }  // namespace
 
 /// What is mounted holds this. The manager is reached under its lock only, so that ~Site() can take it away.
-class Site::State : public std::enable_shared_from_this<Site::State> {
+class TENURE_HTTP_NO_EXPORT Site::State : public std::enable_shared_from_this<Site::State> {
  public:
   State(LeaderManager& manager, SiteOptions options) : options_(checked(std::move(options))), manager_(&manager) {
     seen_ = {.metrics = manager.metrics()};
@@ -145,7 +145,7 @@ std::string Site::State::status(const Look& look, bool with_history) const {
 }
 
 /// One client of /events.
-class Site::State::Stream final : public Events {
+class TENURE_HTTP_NO_EXPORT Site::State::Stream final : public Events {
  public:
   /// REQUIRES: the state's mutex_ is held.
   explicit Stream(std::shared_ptr<State> state) : state_(std::move(state)) { ++state_->streams_; }

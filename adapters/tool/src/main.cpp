@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include <tenure/kit/logging.hpp>
+#include <tenure/version.hpp>
 
 #include "commands.hpp"
 #include "exit_code.hpp"
@@ -13,7 +14,7 @@
 int main(int argc, char** argv) try {
   using namespace tenure::tool;
   CLI::App tool("tenure: see and drive an election from outside", "tenure");
-  tool.set_version_flag("--version", TENURE_VERSION);
+  tool.set_version_flag("--version", tenure::version());
   Run run;
   add_commands(tool, run);
   try {

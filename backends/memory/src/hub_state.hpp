@@ -30,7 +30,7 @@ struct Slot {
   }
 };
 
-struct Hub::State {
+struct TENURE_MEMORY_NO_EXPORT Hub::State {
   const Traits traits;
   std::mutex mutex;
   std::map<std::string, Slot> slots;          ///< Never erased from: whoever waits is known by the address.

@@ -10,7 +10,7 @@
 
 namespace tenure {
 
-class LeaderTask::Impl {
+class TENURE_NO_EXPORT LeaderTask::Impl {
  public:
   Impl(std::shared_ptr<Backend> backend, const Timing& timing, Work work, OnReturn on_return, Hooks hooks, Clock& clock)
       : elected_(std::move(hooks.elected)),

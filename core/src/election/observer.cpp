@@ -32,7 +32,7 @@ bool same(const Sight& a, const Sight& b) {
 
 }  // namespace
 
-class Observer::Impl : public std::enable_shared_from_this<Impl> {
+class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(std::shared_ptr<Backend> backend, const Timing& timing, Changed changed, Clock& clock)
       : waiters(clock),

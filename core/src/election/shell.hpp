@@ -38,7 +38,7 @@
 
 namespace tenure {
 
-class LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
+class TENURE_NO_EXPORT LeaderManager::Shell : public std::enable_shared_from_this<Shell> {
  public:
   using Fact = std::function<void(Candidacy&, Clock::Time)>;
 

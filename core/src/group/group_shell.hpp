@@ -40,7 +40,7 @@ namespace tenure {
 /// Throws std::invalid_argument for hooks that a group of elections does not offer.
 void check_hooks(const Hooks& hooks);
 
-class Elections::Shell final : public Incumbents, public std::enable_shared_from_this<Shell> {
+class TENURE_NO_EXPORT Elections::Shell final : public Incumbents, public std::enable_shared_from_this<Shell> {
  public:
   using Fact = std::function<void(GroupCandidacy&, Clock::Time)>;
 

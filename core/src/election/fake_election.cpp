@@ -25,7 +25,7 @@ namespace {
 /// Longer than any wait of a candidate's own: a cool-down and a term are an hour at most.
 constexpr auto longest_wait = std::chrono::hours(3);
 
-constexpr auto name = "fake";
+constexpr auto fake_election = "fake";
 
 }  // namespace
 
@@ -196,11 +196,11 @@ class TENURE_NO_EXPORT FakeElection::Impl {
   void carry_out(effect::Begin& e) {
     signals_ = std::make_shared<Signals>();
     ++begun_;
-    hook_queue_.push_back(Elected{name, e.token, signals_->stop.get_token()});
+    hook_queue_.push_back(Elected{fake_election, e.token, signals_->stop.get_token()});
   }
   void carry_out(effect::FireStop&) { signals_->stop.request_stop(); }
   void carry_out(effect::DoneBy& e) { signals_->done_by = e.at.time_since_epoch().count(); }
-  void carry_out(effect::End& e) { hook_queue_.push_back(ousting_of(e, name, signals_, clock_)); }
+  void carry_out(effect::End& e) { hook_queue_.push_back(ousting_of(e, fake_election, signals_, clock_)); }
   void carry_out(effect::FireExpired&) { signals_->expired.request_stop(); }
   void carry_out(effect::Overrun&) { overran_ = true; }
   void carry_out(effect::Report& e) { report(std::move(e.error)); }
@@ -298,7 +298,7 @@ class TENURE_NO_EXPORT FakeElection::Impl {
   void report(Error error) {
     if (hooks_.log || !hooks_.error)
       tell(hooks_.log, Level::warning, std::string(to_string(error.fault)) + ": " + error.message,
-           {{"election", name}});
+           {{"election", fake_election}});
     hook_queue_.push_back(std::move(error));
   }
 

@@ -683,7 +683,7 @@ TEST_P(StoreContract, AGhostRecordIsTakenOverAtOnceWithANewToken) {
   ASSERT_TRUE(first_tenure(owner));
   ASSERT_EQ(owner.release(), std::nullopt);
   auto a = faulty("a");
-  a.store->lose_answers(1);
+  a.store->next(Mishap::answer_lost);
   ASSERT_TRUE(std::holds_alternative<Unknown>(a.player.acquire()));
   const auto ghost = standing(*open());
   ASSERT_TRUE(ghost);
@@ -698,7 +698,7 @@ TEST_P(StoreContract, AGhostRecordIsReleased) {
   ASSERT_TRUE(first_tenure(owner));
   ASSERT_EQ(owner.release(), std::nullopt);
   auto a = faulty("a");
-  a.store->lose_answers(1);
+  a.store->next(Mishap::answer_lost);
   ASSERT_TRUE(std::holds_alternative<Unknown>(a.player.acquire()));
   ASSERT_EQ(a.player.release(), std::nullopt);
   EXPECT_TRUE(std::holds_alternative<Granted>(player("b").acquire()));
@@ -709,7 +709,7 @@ TEST_P(StoreContract, AfterAReleaseALateClaimFindsNothing) {
   ASSERT_TRUE(first_tenure(owner));
   ASSERT_EQ(owner.release(), std::nullopt);
   auto a = faulty("a");
-  a.store->hold_writes(1);
+  a.store->next(Mishap::held);
   ASSERT_TRUE(std::holds_alternative<Unknown>(a.player.acquire()));
   ASSERT_EQ(a.store->held(), 1u);
   ASSERT_EQ(a.player.release(), std::nullopt);
@@ -721,11 +721,11 @@ TEST_P(StoreContract, UnansweredRenewalsDoNotEndTheTenure) {
   auto a = faulty("a");
   const auto token = a.player.campaign(store_->first_election());
   ASSERT_TRUE(token);
-  a.store->lose_answers(2);
+  a.store->next(Mishap::answer_lost, 2);
   EXPECT_TRUE(std::holds_alternative<Unknown>(a.player.renew(*token)));
   EXPECT_TRUE(std::holds_alternative<Unknown>(a.player.renew(*token)));
   EXPECT_TRUE(a.player.renewed(*token));
-  a.store->hold_writes(1);
+  a.store->next(Mishap::held);
   EXPECT_TRUE(std::holds_alternative<Unknown>(a.player.renew(*token)));
   EXPECT_TRUE(a.player.renewed(*token));
   EXPECT_EQ(a.store->deliver_held(call()), 0u) << "a late renewal";
@@ -736,7 +736,7 @@ TEST_P(StoreContract, UnansweredRenewalsDoNotEndTheTenure) {
 TEST_P(StoreContract, AnUnansweredReleaseCanBeRepeated) {
   auto a = faulty("a");
   ASSERT_TRUE(a.player.campaign(store_->first_election()));
-  a.store->lose_answers(1);
+  a.store->next(Mishap::answer_lost);
   EXPECT_NE(a.player.release(), std::nullopt);
   EXPECT_EQ(a.player.release(), std::nullopt);
   EXPECT_TRUE(std::holds_alternative<Granted>(player("b").acquire()));

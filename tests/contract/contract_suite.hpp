@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <atomic>
 #include <stdexcept>
+#include <tenure/faulty.hpp>
 #include <tenure/kit/wait.hpp>
 #include <tenure/lock_table.hpp>
 #include <thread>
 #include <utility>
 
-#include "faulty_store.hpp"
 #include "store_under_test.hpp"
 
 namespace tenure::contract {

@@ -3,7 +3,8 @@
 // stopped leader, and what idling costs. `tests/bench/kafka` starts the broker and this. Times in seconds.
 //
 // kafka_bench --candidate PROGRAM --brokers HOST:PORT [--preset fast] [--idle-preset balanced] [--runs 10]
-//             [--figures first,crash,handover,churn,stopped,idle] [--relay-brokers HOST:PORT --relay-to PORT]
+//             [--settings "&min_session_ms=100"] [--figures first,crash,handover,churn,stopped,idle]
+//             [--relay-brokers HOST:PORT --relay-to PORT]
 #include <unistd.h>
 
 #include <csignal>
@@ -38,7 +39,7 @@ void let_pass(Clock::Duration d) { wait_out({boot_clock(), boot_clock().now() + 
 struct Settings {
   std::string candidate, brokers, preset{"fast"}, idle_preset{"balanced"},
       figures{"first,crash,handover,churn,stopped,idle"};
-  std::string relay_brokers;
+  std::string relay_brokers, settings;
   int relay_to{};
   std::size_t runs{10};
 };
@@ -50,8 +51,8 @@ class Group {
       : name_("bench-" + std::to_string(::getpid()) + "-" + std::to_string(++count_)),
         dir_(std::filesystem::temp_directory_path() / name_),
         fleet((std::filesystem::create_directory(dir_), s.candidate),
-              {"--store", "kafka://" + brokers + "/tenure-bench?create_topic=true&group=" + name_, "--election", name_,
-               "--preset", preset, "--sample-us", std::to_string(sample_us)},
+              {"--store", "kafka://" + brokers + "/tenure-bench?create_topic=true&group=" + name_ + s.settings,
+               "--election", name_, "--preset", preset, "--sample-us", std::to_string(sample_us)},
               dir_ / "journal") {}
   ~Group() { std::filesystem::remove_all(dir_); }
 
@@ -270,6 +271,8 @@ Settings parse(int argc, char** argv) {
       s.runs = std::stoul(value);
     else if (name == "--figures")
       s.figures = value;
+    else if (name == "--settings")
+      s.settings = value;
     else if (name == "--relay-brokers")
       s.relay_brokers = value;
     else if (name == "--relay-to")

@@ -158,10 +158,10 @@ class KafkaFaults : public ::testing::Test {
     bootstrap_ = "127.0.0.1:" + port;
   }
 
-  Fleet fleet(const char* program) const {
+  Fleet fleet(const char* program, const std::string& preset = "fast", const std::string& settings = {}) const {
     return {program,
-            {"--store", "kafka://" + bootstrap_ + "/tenure-chaos?create_topic=true&group=" + group_, "--election",
-             group_, "--preset", "fast", "--note-ms", "20"},
+            {"--store", "kafka://" + bootstrap_ + "/tenure-chaos?create_topic=true&group=" + group_ + settings,
+             "--election", group_, "--preset", preset, "--note-ms", "20"},
             scratch_ / group_};
   }
 
@@ -269,6 +269,26 @@ TEST_F(KafkaFaults, ALeaderPutOutOfItsGroupHasItsLease) {
   print(std::cout, verdict);
   EXPECT_TRUE(verdict.findings.empty());
   EXPECT_EQ(verdict.tenures, 2u);
+}
+
+/// tests/run starts brokers that allow it.
+TEST_F(KafkaFaults, WithSessionsOfASecondEachKilledLeaderIsSucceededAndNoTwoLead) {
+  auto candidates = fleet(TENURE_CANDIDATE, "steady", "&min_session_ms=100");
+  auto leader = begin(candidates);
+  for (int i = 0; i < 5; ++i) {
+    const auto from = candidates.events().size();
+    candidates.note(done_to::killed, leader);
+    candidates.signal(leader, SIGKILL);
+    candidates.start("next");
+    const auto next = candidates.await(
+        from, [&](const Event& e) { return e.what == "elected" && e.pid != leader; }, waits);
+    ASSERT_NE(next, Fleet::npos) << "nobody succeeds";
+    leader = candidates.events()[next].pid;
+  }
+  const auto verdict = judge(candidates.events());
+  print(std::cout, verdict);
+  EXPECT_TRUE(verdict.findings.empty());
+  EXPECT_GE(verdict.tenures, 6u);
 }
 
 TEST_F(KafkaFaults, ABuildThatWaitsForNoLeaseIsFoundOut) {

@@ -261,8 +261,8 @@ TEST_F(Kafka, ATopicWithOnePartitionIsRefusedWithTheRemedy) {
 
 TEST_F(Kafka, ASessionThatTheBrokerRefusesNamesItsProperty) {
   auto o = options();
-  o.session = 2s;
-  Candidate a(o, {.term = 3s, .renew = 300ms, .retry = 50ms, .margin = 100ms, .call = 1s, .drain = 1s});
+  o.session = 31min;
+  Candidate a(o, {.term = 32min, .renew = 1min, .retry = 50ms, .margin = 100ms, .call = 1s, .drain = 1s});
   const auto error = a.trouble(Fault::misconfigured);
   ASSERT_TRUE(error);
   EXPECT_TRUE(mentions(error->message, "group.min.session.timeout.ms")) << error->message;

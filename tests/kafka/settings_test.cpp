@@ -199,6 +199,22 @@ TEST(KafkaTiming, PresetsAreValidAndHaveTheirSessions) {
   EXPECT_EQ(pace(presets().steady).heartbeat, 1s);
 }
 
+TEST(KafkaTiming, PresetsForOnesOwnBrokerHaveSessionsFrom100Ms) {
+  auto o = options();
+  o.min_session = 100ms;
+  const auto own = own_broker_presets();
+  for (const auto& timing : {own.fast, own.balanced, own.steady}) timing.validate();
+  EXPECT_EQ(pace(own.fast, o).session, 100ms);
+  EXPECT_EQ(pace(own.fast, o).heartbeat, 25ms);
+  EXPECT_EQ(pace(own.balanced, o).session, 400ms);
+  EXPECT_EQ(pace(own.steady, o).session, 1250ms);
+  EXPECT_EQ(pace(own.steady, o).heartbeat, 100ms);
+  EXPECT_EQ(pace(presets().fast, o).session, 5750ms) << "a broker that allows less needs no more than that";
+  EXPECT_TRUE(mentions(timing_refusal(own.fast), "Options::min_session")) << timing_refusal(own.fast);
+  o.min_session = 99ms;
+  EXPECT_TRUE(mentions(refusal(o), "Options::min_session is 99 ms; 100 ms to an hour is allowed")) << refusal(o);
+}
+
 TEST(KafkaTiming, OptionsOverrideSessionAndHeartbeat) {
   auto o = options();
   o.session = 8s;
@@ -326,6 +342,16 @@ TEST(KafkaUrl, NamesBrokersTopicAndGroup) {
   EXPECT_TRUE(o.remote_step_down);
   EXPECT_EQ(o.first_claim, FirstClaim::wait);
   EXPECT_TRUE(o.properties.empty());
+}
+
+TEST(KafkaUrl, TellsWhatSessionsTheBrokersAllowAndHasThePresetsForIt) {
+  EXPECT_EQ(options_of(at("kafka://b/t?min_session_ms=250")).min_session, 250ms);
+  EXPECT_TRUE(mentions(url_refusal(at("kafka://b/t?min_session_ms=0.1s")), "min_session_ms must be a number"));
+  EXPECT_TRUE(mentions(url_refusal(at("kafka://b/t?min_session=100")), "did you mean \"min_session_ms\"?"));
+  const auto opened = [](const std::string& query) { return open_url(at("kafka://127.0.0.1:1/t?" + query)).presets; };
+  EXPECT_EQ(opened("min_session_ms=100"), own_broker_presets());
+  EXPECT_EQ(opened("min_session_ms=101"), presets());
+  EXPECT_EQ(open_group_url(at("kafka://127.0.0.1:1/t?min_session_ms=100")).presets, own_broker_presets());
 }
 
 TEST(KafkaUrl, CarriesUserAndPassword) {

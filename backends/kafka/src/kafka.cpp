@@ -33,6 +33,27 @@ Presets presets() {
                      .drain = seconds(22)}};
 }
 
+Presets own_broker_presets() {
+  return {.fast = {.term = milliseconds(160),
+                   .renew = milliseconds(25),
+                   .retry = milliseconds(5),
+                   .margin = milliseconds(35),
+                   .call = milliseconds(50),
+                   .drain = milliseconds(160)},
+          .balanced = {.term = milliseconds(500),
+                       .renew = milliseconds(50),
+                       .retry = milliseconds(10),
+                       .margin = milliseconds(75),
+                       .call = milliseconds(150),
+                       .drain = milliseconds(500)},
+          .steady = {.term = milliseconds(1500),
+                     .renew = milliseconds(200),
+                     .retry = milliseconds(40),
+                     .margin = milliseconds(150),
+                     .call = milliseconds(400),
+                     .drain = milliseconds(1500)}};
+}
+
 std::shared_ptr<Backend> open(Options given) {
   auto options = completed(std::move(given));
   const auto log = std::make_shared<ClosableLog>(options);

@@ -146,7 +146,8 @@ OpenedGroup open_group_url(const Opening& opening) {
   int units = default_units;
   auto exclusive = Exclusive::yes;
   auto options = group_options_of(opening, units, exclusive);
-  return {.store = open_group(std::move(options), units, exclusive), .presets = group_presets(exclusive)};
+  const auto suitable = exclusive == Exclusive::yes ? presets_for(options) : group_presets(exclusive);
+  return {.store = open_group(std::move(options), units, exclusive), .presets = suitable};
 }
 
 }  // namespace tenure::kafka

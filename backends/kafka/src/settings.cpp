@@ -73,7 +73,8 @@ constexpr std::string_view bounded_properties[] = {"socket.timeout.ms", "api.ver
 constexpr int max_patience_ms = 2000;
 
 /// The least that brokers allow by default.
-constexpr Clock::Duration usual_session = seconds(6);
+constexpr Clock::Duration least_session = milliseconds(100);  ///< Shorter ones end by the scheduler's delays.
+constexpr Clock::Duration least_heartbeat = milliseconds(25), most_heartbeat = seconds(3);
 
 void check_not_owned(const Properties& properties) {
   for (const auto& [name, value] : properties) {
@@ -143,9 +144,10 @@ void check_durations(const Options& o) {
     if (d && (*d < least || *d > max_term))
       refuse(std::string("Options::") + name + " is " + words(*d) + "; " + words(least) + " to an hour is allowed");
   };
-  check("session", o.session, seconds(1));
-  check("heartbeat", o.heartbeat, milliseconds(50));
-  check("observe_every", o.observe_every, milliseconds(50));
+  check("session", o.session, least_session);
+  check("min_session", o.min_session, least_session);
+  check("heartbeat", o.heartbeat, least_heartbeat);
+  check("observe_every", o.observe_every, least_heartbeat / 2);
 }
 
 void check_record_fits(const Candidate& candidate) {
@@ -220,22 +222,27 @@ Options completed(Options o) {
   return o;
 }
 
+Clock::Duration heartbeat_of(const Timing& timing, const Options& options) {
+  return options.heartbeat.value_or(std::clamp(timing.renew / 2, least_heartbeat, most_heartbeat));
+}
+
 Result<Pace> pace_of(const Timing& timing, const Options& options) {
   const auto lead = timing.term - timing.margin;
   Pace pace{};
-  pace.heartbeat =
-      options.heartbeat.value_or(std::clamp<Clock::Duration>(timing.renew / 2, milliseconds(100), seconds(3)));
-  pace.session = options.session.value_or(std::max(usual_session, lead - pace.heartbeat));
+  pace.heartbeat = heartbeat_of(timing, options);
+  pace.session = options.session.value_or(std::max(options.min_session, lead - pace.heartbeat));
   // A lease is waited for from when its last renewal was seen: with a short one, half a heartbeat of delay counts.
   pace.observe_every =
       options.observe_every.value_or(pace.heartbeat < milliseconds(500) ? pace.heartbeat / 2 : pace.heartbeat);
   const auto error = [](std::string message) { return Error{Fault::misconfigured, std::move(message)}; };
   if (lead < pace.session)
-    return error("kafka: term - margin (" + words(lead) + ") must be at least the session (" + words(pace.session) +
-                 (options.session ? "" : ", the least that brokers allow by default: group.min.session.timeout.ms") +
-                 "), or the leader loses the lead before a dead member is noticed. These work: "
-                 "tenure::kafka::presets().fast with term 6250 ms and margin 250 ms" +
-                 (options.session ? ", or a shorter Options::session" : ""));
+    return error(
+        "kafka: term - margin (" + words(lead) + ") must be at least the session (" + words(pace.session) +
+        (options.session ? "" : ", the least by Options::min_session: the brokers' group.min.session.timeout.ms") +
+        "), or the leader loses the lead before a dead member is noticed. These work: "
+        "tenure::kafka::presets().fast with term 6250 ms and margin 250 ms" +
+        (options.session ? ", or a shorter Options::session"
+                         : ", or a shorter Options::min_session, if the brokers allow that"));
   if (timing.renew > timing.term / 6)
     return error("kafka: renew (" + words(timing.renew) + ") must be at most term / 6 (" + words(timing.term / 6) +
                  "), so that a leader outlives lost answers and rebalances");
@@ -254,9 +261,8 @@ Result<Pace> group_pace_of(const Timing& timing, const Options& options, Exclusi
   const auto presumed = timing.term - timing.margin;
   const auto session = std::chrono::floor<milliseconds>((presumed - in_flight(options)) / 4);
   Pace pace{};
-  pace.session = options.session.value_or(std::max<Clock::Duration>(usual_session, session));
-  pace.heartbeat =
-      options.heartbeat.value_or(std::clamp<Clock::Duration>(timing.renew / 2, milliseconds(100), seconds(3)));
+  pace.session = options.session.value_or(std::max<Clock::Duration>(options.min_session, session));
+  pace.heartbeat = heartbeat_of(timing, options);
   pace.observe_every = options.observe_every.value_or(pace.heartbeat);
   const auto error = [](std::string message) { return Error{Fault::misconfigured, std::move(message)}; };
   if (const auto least = least_presumption(pace, options); presumed < least)

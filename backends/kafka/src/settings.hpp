@@ -26,6 +26,9 @@ Options completed(Options options);
 /// The options that a URL and the settings beside it ask for, not completed. Throws std::invalid_argument.
 Options options_of(const Opening& opening);
 
+/// What suits the brokers' shortest session.
+Presets presets_for(const Options& options);
+
 /// The same for a group of elections. Sets `units` and `exclusive` if the URL does.
 Options group_options_of(const Opening& opening, int& units, Exclusive& exclusive);
 

@@ -11,7 +11,17 @@
 namespace tenure::kafka {
 namespace {
 
-constexpr std::string_view own_settings[] = {"group", "create_topic", "first_claim", "remote_step_down"};
+constexpr std::string_view own_settings[] = {"group", "create_topic", "first_claim", "remote_step_down",
+                                             "min_session_ms"};
+
+/// The setting, if it is given.
+std::optional<int> whole(Url& url, const char* setting) {
+  const auto given = url.take(setting);
+  if (!given) return std::nullopt;
+  const auto read = number<int>(*given);
+  if (!read) refuse(std::string(setting) + " must be a number, not \"" + printable(*given, 40) + "\"");
+  return read;
+}
 
 /// True for the second of two words, false for the first or none.
 bool second_of(Url& url, const char* setting, std::string_view first, std::string_view second) {
@@ -54,6 +64,7 @@ Options from(Url url, const Opening& opening) {
   out.group = url.take("group").value_or(opening.election);
   if (second_of(url, "create_topic", "false", "true")) out.create_topic.emplace();
   if (second_of(url, "first_claim", "at_once", "wait")) out.first_claim = FirstClaim::wait;
+  if (const auto ms = whole(url, "min_session_ms")) out.min_session = std::chrono::milliseconds(*ms);
   out.remote_step_down = second_of(url, "remote_step_down", "false", "true");
   for (const auto& [name, value] : url.query) {
     if (const auto meant = did_you_mean(name, own_settings); name.find('.') == name.npos && !meant.empty())
@@ -68,22 +79,24 @@ Options from(Url url, const Opening& opening) {
 
 }  // namespace
 
+Presets presets_for(const Options& options) {
+  return options.min_session <= std::chrono::milliseconds(100) ? own_broker_presets() : presets();
+}
+
 Options options_of(const Opening& opening) { return from(parse_url(opening), opening); }
 
 Options group_options_of(const Opening& opening, int& units, Exclusive& exclusive) {
   auto url = parse_url(opening);
   if (second_of(url, "exclusive", "yes", "no")) exclusive = Exclusive::no;
-  if (const auto given = url.take("units")) {
-    const auto read = number<int>(*given);
-    if (!read) refuse("units must be a number, not \"" + printable(*given, 40) + "\"");
-    units = *read;
-  }
+  units = whole(url, "units").value_or(units);
   return from(std::move(url), opening);
 }
 
 Opened open_url(const Opening& opening) {
-  return {.backend = open(options_of(opening)),
-          .presets = presets(),
+  auto options = options_of(opening);
+  const auto suitable = presets_for(options);
+  return {.backend = open(std::move(options)),
+          .presets = suitable,
           .kept = {"term", "renew", "margin", "clock_rate_error"}};
 }
 

@@ -46,10 +46,12 @@ struct Options {
   Candidate candidate{};  ///< If its name is empty, the name is "{host}_{pid}_{unix seconds}".
 
   /// The broker evicts a member that sent no heartbeat for a session. `heartbeat` is the interval between two. By
-  /// default both follow from the Timing: heartbeat = renew / 2, from 100 ms to 3 s, and session = term - margin -
-  /// heartbeat, at least 6 s. The broker takes a session from group.min.session.timeout.ms (6 s) to
+  /// default both follow from the Timing: heartbeat = renew / 2, from 25 ms to 3 s, and session = term - margin -
+  /// heartbeat, at least min_session. The broker takes a session from group.min.session.timeout.ms to
   /// group.max.session.timeout.ms (30 min).
   std::optional<Clock::Duration> session{}, heartbeat{};
+  /// The brokers' group.min.session.timeout.ms. Tell it if yours allow less: see own_broker_presets().
+  Clock::Duration min_session{std::chrono::seconds(6)};
   /// A follower reads this often who leads. By default it is the heartbeat, or half of that if that is below 500 ms.
   std::optional<Clock::Duration> observe_every{};
 
@@ -89,8 +91,9 @@ TENURE_KAFKA_EXPORT std::shared_ptr<Backend> open(Options options);
 /// sasl.username and sasl.password. If the URL has no topic, the topic is group + ".neli".
 ///
 /// Without the setting `group`, the group has the election's name. With it, give each election a group and topic of its
-/// own. `create_topic` and `remote_step_down` are true or false, and `first_claim` is at_once or wait: see Options. All
-/// other settings are properties of librdkafka. Throws as open() does.
+/// own. With min_session_ms=100 the presets are own_broker_presets(). `create_topic` and `remote_step_down` are true or
+/// false, and `first_claim` is at_once or wait: see Options. All other settings are properties of librdkafka. Throws as
+/// open() does.
 TENURE_KAFKA_EXPORT Opened open_url(const Opening& opening);
 
 /// Timings that suit Kafka. A crashed leader is replaced when both its session and its lease have run out.
@@ -100,6 +103,15 @@ TENURE_KAFKA_EXPORT Opened open_url(const Opening& opening);
 ///   balanced  13 s     12.3 - 13.3 s     the leader stays, if that broker was not the controller too
 ///   steady    22 s     20.7 - 21.6 s     the leader stays
 TENURE_KAFKA_EXPORT Presets presets();
+
+/// The same for brokers of your own that have group.min.session.timeout.ms=100 and group.initial.rebalance.delay.ms=0,
+/// as the NELI paper advises. REQUIRES: Options::min_session is 100 ms. A pause of a process, or of the broker, that is
+/// longer than a session ends tenures: `fast` is for machines that do nothing else.
+///             term     session
+///   fast      160 ms   100 ms
+///   balanced  500 ms   400 ms
+///   steady    1.5 s    1.25 s
+TENURE_KAFKA_EXPORT Presets own_broker_presets();
 
 /// Describes the options in one line, for logs. It has no secret in it.
 TENURE_KAFKA_EXPORT std::string to_string(const Options& options);

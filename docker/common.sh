@@ -66,7 +66,7 @@ is_here() {
     libhiredis-dev) pkg-config --exists 'hiredis >= 0.14.1' ;;
     redis-tools) [[ -n ${TENURE_REDIS_SERVER:-} ]] || command -v redis-server valkey-server redis-check-rdb ;;
     nlohmann-json3-dev) [[ -e /usr/include/nlohmann/json.hpp ]] || pkg-config --exists nlohmann_json ;;
-    python3-jsonschema) /usr/bin/python3 -c 'import jsonschema' || python3 -c 'import jsonschema' ;;
+    python3-jsonschema) /usr/bin/python3 -c 'import jsonschema' ;;
     libcpp-httplib-dev) pkg-config --exists 'cpp-httplib >= 0.11.4' ;;
     libspdlog-dev) pkg-config --exists spdlog ;;
     libcli11-dev) [[ -e /usr/include/CLI/CLI.hpp ]] || pkg-config --exists CLI11 ;;

@@ -48,6 +48,7 @@ void of_core(Clock& clock) {
   made(Histogram{.counts = {}}, Histogram{.sum = {}});
   made(CallMetrics{.durations = {}}, CallMetrics{.errors = {}});
   made(Metrics{.election = "e"}, Metrics{.hooks = {}});
+  made(GroupMetrics{.group = "g"}, GroupMetrics{.session = {}});
   made(Hooks{.elected = {}}, Hooks{.log = no_log}, Hooks{.abort_on_overrun = true});
   made(Opening{.url = "memory:"}, Opening{.log = no_log});
   made(Opened{.backend = {}}, Opened{.kept = {}});

@@ -35,7 +35,8 @@ function(tenure_install_library name)
   tenure_split_rooms(private_rooms private_vendors ${arg_PRIVATE})
   # CMake names the rooms that a library is linked to in either way, and looks for them.
   list(APPEND private_rooms ${public_rooms})
-  set_property(GLOBAL APPEND_STRING PROPERTY tenure_needs "set(_tenure_needs_${name} ${private_rooms})\n")
+  set_property(GLOBAL APPEND PROPERTY tenure_rooms ${name})
+  set_property(GLOBAL PROPERTY tenure_needs_${name} ${private_rooms})
   set(requires ${public_rooms})
   get_target_property(type ${target} TYPE)
   if(type STREQUAL "SHARED_LIBRARY")
@@ -130,7 +131,11 @@ function(tenure_install_data name)
 endfunction()
 
 function(tenure_install_package)
-  get_property(tenure_needs GLOBAL PROPERTY tenure_needs)
+  get_property(rooms GLOBAL PROPERTY tenure_rooms)
+  foreach(room IN LISTS rooms)
+    get_property(needs GLOBAL PROPERTY tenure_needs_${room})
+    string(APPEND tenure_needs "set(_tenure_needs_${room} ${needs})\n")
+  endforeach()
   configure_package_config_file(${PROJECT_SOURCE_DIR}/core/cmake/tenureConfig.cmake.in
     ${PROJECT_BINARY_DIR}/tenureConfig.cmake INSTALL_DESTINATION ${TENURE_PACKAGE_DIR})
   # Before 1.0 a minor version may change the interface.

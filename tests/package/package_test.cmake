@@ -13,7 +13,9 @@ file(REMOVE_RECURSE ${BINARY})
 
 if(WAY STREQUAL "subdirectory")
   # Kafka's client library is here, but nobody asks for it.
-  set(how ${unity} -D TENURE_SOURCE=${SOURCE})
+  include(${CMAKE_CURRENT_LIST_DIR}/from_source.cmake)
+  from_source(${BINARY}/consumer)
+  set(how ${from_source} -D TENURE_SOURCE=${SOURCE})
   foreach(room IN ITEMS POSTGRES REDIS JSON HTTP)
     list(APPEND how -D TENURE_${room}=ON)
   endforeach()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Builds the projects of tests/package/uses in one WAY of finding us, and runs each: find_package, pkg-config (with
-# SHARED or static libraries below PREFIX), add_subdirectory or FetchContent. There is no
-# server behind the addresses, and each program says so.
+# Builds the projects of tests/package/uses in one WAY of finding us, and runs each: find_package or pkg-config, with
+# what is installed in PREFIX; add_subdirectory or FetchContent, with SOURCE. There is no server behind the addresses,
+# and each program says so.
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 file(REMOVE_RECURSE ${BINARY})
@@ -30,7 +30,9 @@ elseif(WAY MATCHES "^pkg-config")
     run(${COMPILER} ${BINARY}/${use}/main.o -o ${BINARY}/${use}/${use} ${flags} -Wl,-rpath,${PREFIX}/lib)
   endforeach()
 else()
-  run(${configure} -D CMAKE_UNITY_BUILD=ON -D CMAKE_UNITY_BUILD_BATCH_SIZE=0 -D TENURE_SOURCE=${SOURCE}
+  include(${CMAKE_CURRENT_LIST_DIR}/from_source.cmake)
+  from_source(${BINARY})
+  run(${configure} ${from_source} -D TENURE_SOURCE=${SOURCE}
     -D FETCHCONTENT_SOURCE_DIR_TENURE=${SOURCE} -S ${here} -B ${BINARY})
   run(${CMAKE_COMMAND} --build ${BINARY} --target ${uses})
 endif()

@@ -11,7 +11,8 @@ macro(use_tenure)
       set(${option} ON)
     endforeach()
     if(WAY STREQUAL "add_subdirectory")
-      add_subdirectory(${TENURE_SOURCE} tenure EXCLUDE_FROM_ALL)
+      # The folder is the one that FetchContent takes, so that ccache finds what the other way has compiled.
+      add_subdirectory(${TENURE_SOURCE} _deps/tenure-build EXCLUDE_FROM_ALL)
     else()
       include(FetchContent)
       FetchContent_Declare(tenure URL https://example.org/tenure.tar.gz)  # the test sets FETCHCONTENT_SOURCE_DIR_TENURE

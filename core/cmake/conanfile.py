@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+# A recipe for Conan 2, with the components of CMake and pkg-config: `conan create core/cmake`. A store whose option is
+# False is not built, and neither is its client library.
+import os
+import re
+
+from conan import ConanFile
+from conan.tools.build import check_min_cppstd
+from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
+from conan.tools.files import copy, load, rmdir
+
+# The room, what it needs from others, and how Conan calls that.
+ROOMS = {
+    "kafka": ("librdkafka/[>=2.0.2]", ["librdkafka::librdkafka"]),
+    "postgres": ("libpqxx/[>=6.4]", ["libpqxx::libpqxx"]),
+    "redis": ("hiredis/[>=0.14.1]", ["hiredis::hiredis"]),
+    "json": ("nlohmann_json/[>=3.11]", ["nlohmann_json::nlohmann_json"]),
+    "spdlog": ("spdlog/[>=1.10]", ["spdlog::spdlog"]),
+    "gmock": ("gtest/[>=1.12]", ["gtest::gmock"]),
+    "http": ("cpp-httplib/[>=0.11.4]", ["cpp-httplib::cpp-httplib"]),
+}
+HEADERS_ONLY = ("fence", "gmock", "spdlog")
+
+
+class Tenure(ConanFile):
+    name = "tenure"
+    description = "Leader election through the store you already run"
+    license = "Apache-2.0"
+    topics = ("leader-election", "kafka", "postgresql", "redis")
+    package_type = "library"
+    settings = "os", "arch", "compiler", "build_type"
+    options = {"shared": [True, False], "fPIC": [True, False], **{room: [True, False] for room in ROOMS}}
+    default_options = {"shared": False, "fPIC": True, **{room: room in ("kafka", "postgres", "redis") for room in ROOMS}}
+
+    def set_version(self):
+        header = load(self, os.path.join(self.recipe_folder, "../include/tenure/version.hpp"))
+        self.version = re.search(r'define TENURE_VERSION "(.*)"', header).group(1)
+
+    def export_sources(self):
+        for what in ("CMakeLists.txt", "LICENSE", "*.md", "core/*", "backends/*", "adapters/*"):
+            copy(self, what, os.path.join(self.recipe_folder, "../.."), self.export_sources_folder, excludes="*build*/*")
+
+    def configure(self):
+        if self.options.shared:
+            self.options.rm_safe("fPIC")
+
+    def layout(self):
+        cmake_layout(self)
+
+    def requirements(self):
+        for room, (reference, _) in ROOMS.items():
+            if self.options.get_safe(room):
+                self.requires(reference, transitive_headers=room in HEADERS_ONLY)
+        if self.options.http and not self.options.json:
+            self.requires(ROOMS["json"][0])
+
+    def validate(self):
+        check_min_cppstd(self, 20)
+
+    def generate(self):
+        CMakeDeps(self).generate()
+        toolchain = CMakeToolchain(self)
+        toolchain.cache_variables["TENURE_TESTS"] = False
+        toolchain.cache_variables["TENURE_EXAMPLES"] = False
+        toolchain.cache_variables["TENURE_TOOL"] = "OFF"
+        for room in ROOMS:
+            toolchain.cache_variables["TENURE_" + room.upper()] = "ON" if self.options.get_safe(room) else "OFF"
+        toolchain.generate()
+
+    def build(self):
+        cmake = CMake(self)
+        cmake.configure()
+        cmake.build()
+
+    def package(self):
+        CMake(self).install()
+        copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
+        for ours in ("lib/cmake", "lib/pkgconfig"):  # Conan writes its own
+            rmdir(self, os.path.join(self.package_folder, ours))
+
+    def package_info(self):
+        stores = ["memory", "file"] + [room for room in ("kafka", "postgres", "redis") if self.options.get_safe(room)]
+        others = [room for room in ("json", "spdlog", "gmock", "http") if self.options.get_safe(room)]
+        for room in ["core", *stores, "stores", "fence", "prometheus", *others]:
+            component = self.cpp_info.components[room]
+            component.set_property("cmake_target_name", "tenure::" + room)
+            component.set_property("pkg_config_name", "tenure-" + room)
+            component.libs = [] if room in HEADERS_ONLY else ["tenure_" + room]
+            component.requires = [] if room == "core" else ["core"]
+            if room == "core":
+                component.system_libs = ["pthread"]
+            if not self.options.shared and room not in HEADERS_ONLY:
+                component.defines = ["TENURE_STATIC_DEFINE" if room == "core" else f"TENURE_{room.upper()}_STATIC_DEFINE"]
+            if room == "stores":
+                component.requires += stores
+            if room == "http":
+                component.requires += ["prometheus", *ROOMS["json"][1]]
+            component.requires += ROOMS.get(room, (None, []))[1]

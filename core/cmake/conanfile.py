@@ -63,6 +63,7 @@ class Tenure(ConanFile):
         toolchain.cache_variables["TENURE_TESTS"] = False
         toolchain.cache_variables["TENURE_EXAMPLES"] = False
         toolchain.cache_variables["TENURE_TOOL"] = "OFF"
+        toolchain.cache_variables["TENURE_CONTRACT"] = "OFF"
         for room in ROOMS:
             toolchain.cache_variables["TENURE_" + room.upper()] = "ON" if self.options.get_safe(room) else "OFF"
         toolchain.generate()

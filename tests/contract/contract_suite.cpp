@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: the rules that every store keeps, written once. Method: backends driven verb by verb in real time. Every wait
 // is for a condition and has a deadline. It is compiled once, and each store's own contract_test.cpp instantiates it.
-#include "contract_suite.hpp"
+#include <tenure/contract/contract_suite.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -10,10 +10,39 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <tenure/kit/names.hpp>
 #include <thread>
 #include <vector>
 
 namespace tenure::contract {
+namespace {
+
+class OfFactory final : public StoreUnderTest {
+ public:
+  explicit OfFactory(OpenStore open) : open_(std::move(open)) {
+    const auto answer = open_("of a factory")->read(Player::within(seconds(30)));
+    if (!answer) throw std::runtime_error("the store did not answer: " + answer.error().message);
+    absence_certain_ = answer->absence_certain;
+  }
+
+  std::shared_ptr<Backend> backend(const std::string& election, const Candidate& candidate) override {
+    check_election(election);
+    return lock_table(store(election), election, candidate);
+  }
+  std::shared_ptr<ConditionalStore> store(const std::string& election) override { return open_(election); }
+  bool pushes() const override { return false; }
+  bool absence_certain() const override { return absence_certain_; }
+
+ private:
+  const OpenStore open_;
+  bool absence_certain_{};
+};
+
+}  // namespace
+
+Subject subject(std::string name, std::function<OpenStore()> fresh) {
+  return {std::move(name), [fresh = std::move(fresh)] { return std::make_unique<OfFactory>(fresh()); }};
+}
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BackendContract);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StoreContract);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: what a group store tells unasked, and what it does when it is late, silent or has lost its data. Method: as in
 // group_suite.cpp. Every wait is for a condition and has a deadline.
-#include "group_suite.hpp"
+#include <tenure/contract/group_suite.hpp>
 
 #include <atomic>
 #include <functional>

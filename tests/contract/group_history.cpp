@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "group_history.hpp"
+#include <tenure/contract/group_history.hpp>
 
 #include <algorithm>
 #include <map>

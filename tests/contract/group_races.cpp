@@ -8,8 +8,8 @@
 #include <set>
 #include <thread>
 
-#include "group_history.hpp"
-#include "group_suite.hpp"
+#include <tenure/contract/group_history.hpp>
+#include <tenure/contract/group_suite.hpp>
 
 namespace tenure::contract {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: the rules that every group store keeps, written once. Method: sessions driven verb by verb, each by a
 // connection of its own. Each store's own group_test.cpp instantiates it.
-#include "group_suite.hpp"
+#include <tenure/contract/group_suite.hpp>
 
 #include <barrier>
 #include <limits>

@@ -5,7 +5,8 @@ file(STRINGS ${SOURCE}/core/include/tenure/version.hpp version REGEX "define TEN
 string(REGEX MATCH "[0-9.]+" version "${version}")
 file(STRINGS ${SOURCE}/CMakeLists.txt rooms REGEX "^tenure_optional_room")
 list(TRANSFORM rooms REPLACE "^.*/([a-z]+)[)]$" "\\1")
-list(REMOVE_ITEM rooms tool)  # it is a program
+# One is a program, the other sources that its user compiles: no component of Conan can be that.
+list(REMOVE_ITEM rooms tool contract)
 
 file(READ ${SOURCE}/core/cmake/vcpkg/vcpkg.json port)
 string(JSON of_port GET "${port}" version-semver)

@@ -10,7 +10,7 @@ foreach(room IN ITEMS kafka postgres redis json http spdlog gmock)
   endif()
 endforeach()
 vcpkg_cmake_configure(SOURCE_PATH ${SOURCE_PATH}
-  OPTIONS ${options} -DTENURE_TOOL=OFF -DTENURE_TESTS=OFF -DTENURE_EXAMPLES=OFF)
+  OPTIONS ${options} -DTENURE_TOOL=OFF -DTENURE_CONTRACT=OFF -DTENURE_TESTS=OFF -DTENURE_EXAMPLES=OFF)
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/tenure)
 vcpkg_fixup_pkgconfig()

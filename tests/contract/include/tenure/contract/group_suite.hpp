@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "contract_suite.hpp"
-#include "group_under_test.hpp"
+#include <tenure/contract/contract_suite.hpp>
+#include <tenure/contract/group_under_test.hpp>
 
 namespace tenure::contract {
 

@@ -100,6 +100,13 @@ struct Subject {
   friend std::ostream& operator<<(std::ostream& out, const Subject& subject) { return out << subject.name; }
 };
 
+/// Opens a connection to the record of this election.
+using OpenStore = std::function<std::shared_ptr<ConditionalStore>(const std::string& election)>;
+
+/// A store that is known by nothing but its factory, that tells nobody of a change, and that has no faults on demand.
+/// `fresh` makes one test's own store. One that can do more derives from StoreUnderTest, and is tested for more.
+Subject subject(std::string name, std::function<OpenStore()> fresh);
+
 /// A name of 200 bytes that ends in `tail`. Such names collide if a store cuts them short.
 inline std::string full_length(const std::string& tail) {
   return std::string(max_election_bytes - tail.size(), 'x') + tail;

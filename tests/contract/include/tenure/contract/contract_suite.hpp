@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include "store_under_test.hpp"
+#include <tenure/contract/store_under_test.hpp>
 
 namespace tenure::contract {
 

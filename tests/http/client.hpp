@@ -90,7 +90,7 @@ inline Fetched fetched(const std::string& text) {
 inline Fetched fetch(const std::string& address, const std::string& path, const std::string& method = "GET",
                      const std::string& headers = {}) {
   Client client(address);
-  client.send(method + " " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + headers + "\r\n");
+  client.send(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + headers + "\r\n");
   client.await_end();
   return fetched(client.got());
 }

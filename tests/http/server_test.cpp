@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-const std::string events = "GET /events HTTP/1.1\r\nHost: x\r\n\r\n";
+const std::string events = "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// So long that a test which waits for it fails.
 constexpr http::ServerOptions patient{.patience = 60s};
@@ -175,6 +175,27 @@ TEST(HttpSite, MayEndUnderTheServerAndTheManagerAfterIt) {
   for (const auto* path : {"/leader", "/healthz", "/readyz", "/status", "/metrics", "/events"})
     EXPECT_EQ(a.get(path).status, 503) << path;
   EXPECT_EQ(a.step_down("0123456789abcdef").status, 503);
+}
+
+/// A page of somebody else's has its name lead to us (DNS rebinding): the browser then sends that name.
+TEST(HttpServer, AtLoopbackARequestMustNameUs) {
+  const memory::Hub hub;
+  Process a(hub, {}, {}, {.hosts = {"Election.example"}});
+  const auto asked = [&](const std::string& host, const std::string& address = {}) {
+    Client client(address.empty() ? a.server->address() : address);
+    client.send("GET /healthz HTTP/1.1\r\nConnection: close\r\n" + (host.empty() ? "" : "Host: " + host + "\r\n") +
+                "\r\n");
+    client.await_end();
+    return fetched(client.got()).status;
+  };
+  for (const auto* ours : {"127.0.0.1:8080", "127.0.0.1", "[::1]:8080", "localhost:80", "LocalHost", "10.0.0.7",
+                           "election.example:80", ""})
+    EXPECT_EQ(asked(ours), 200) << ours;
+  for (const auto* other : {"evil.example", "127.evil.example", "localhost.evil.example:80", "[evil.example]"})
+    EXPECT_EQ(asked(other), 421) << other;
+  Process open(hub, {}, {}, {.address = "0.0.0.0:0"});
+  const auto port = open.server->address().substr(open.server->address().rfind(':'));
+  EXPECT_EQ(asked("any.example", "127.0.0.1" + port), 200) << "whoever listens for others is asked for by any name";
 }
 
 /// The child has none of the threads, and may have been forked while one of them held a lock.

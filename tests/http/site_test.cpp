@@ -206,7 +206,7 @@ TEST(HttpEvents, TellEachChangeOnce) {
   const memory::Hub hub;
   Process a(hub);
   Client client(a.server->address());
-  client.send("GET /events HTTP/1.1\r\nHost: x\r\n\r\n");
+  client.send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
   ASSERT_TRUE(client.await("event: status\n"));
   a.lead();
   ASSERT_TRUE(client.await("\"what\":\"elected\""));

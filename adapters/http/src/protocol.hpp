@@ -8,6 +8,8 @@
 #include <tenure/http_mount.hpp>
 
 #include "connection.hpp"
+#include "hosts.hpp"
+#include "look.hpp"
 
 namespace tenure::http {
 
@@ -27,13 +29,15 @@ inline thread_local Connection* connection_here = nullptr;
 /// httplib's reading and writing, without its sockets.
 class Protocol final : private KeepSigpipe, public httplib::Server {
  public:
-  Protocol(std::function<Response(const Request&)> answer, std::stop_token stop, int any_socket)
-      : answer_(std::move(answer)), stop_(std::move(stop)) {
+  Protocol(std::function<Response(const Request&)> answer, Hosts hosts, std::stop_token stop, int any_socket)
+      : answer_(std::move(answer)), hosts_(std::move(hosts)), stop_(std::move(stop)) {
     restore();
     svr_sock_ = any_socket;  // Otherwise it thinks that it is stopped, and ends every stream.
     set_pre_routing_handler([this](const httplib::Request& asked, httplib::Response& out) {
       const auto authorization = asked.get_header_value("Authorization");
-      write(answer_({asked.method, asked.path, authorization}), out, stop_);
+      write(hosts_.allow(asked.get_header_value("Host")) ? answer_({asked.method, asked.path, authorization})
+                                                         : misdirected(),
+            out, stop_);
       return HandlerResponse::Handled;
     });
   }
@@ -45,6 +49,13 @@ class Protocol final : private KeepSigpipe, public httplib::Server {
   }
 
  private:
+  static Response misdirected() {
+    return {
+        .status = 421,
+        .type = "application/json",
+        .body = error_document("ask for localhost or a numeric address, or name this Host in ServerOptions::hosts")};
+  }
+
   /// Versions of httplib differ in what process_request() takes.
   template <class Client>
   void process(Client& client) {
@@ -62,6 +73,7 @@ class Protocol final : private KeepSigpipe, public httplib::Server {
   }
 
   const std::function<Response(const Request&)> answer_;
+  const Hosts hosts_;
   const std::stop_token stop_;
 };
 

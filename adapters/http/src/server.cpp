@@ -44,7 +44,7 @@ class TENURE_HTTP_NO_EXPORT Server::Impl {
         listener_(listen_at(options_.address)),
         address_(address_of(listener_.get())),
         wakes_(event()),
-        protocol_(site.answerer(), streams_.get_token(), listener_.get()),
+        protocol_(site.answerer(), Hosts(address_, options_.hosts), streams_.get_token(), listener_.get()),
         acceptor_(start_thread("tenure-accept", [this] { accept_all(); })) {}
 
   ~Impl() { stop(); }

@@ -25,12 +25,6 @@ using std::chrono::seconds;
 
 std::string words(Clock::Duration d) { return std::to_string(std::chrono::ceil<milliseconds>(d).count()) + " ms"; }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (auto& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 // ---- properties that the election owns ----
 
 struct Owned {

@@ -25,7 +25,7 @@ std::string Redactor::operator()(std::string_view text) const {
 bool loopback(std::string_view host) {
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   return host.empty() || host.front() == '/' || host.front() == '@' || host == "localhost" || host == "::1" ||
-         host.starts_with("127.");
+         (host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos);
 }
 
 std::string unprotected(std::string_view server, std::string_view remedy) {

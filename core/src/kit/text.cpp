@@ -24,6 +24,13 @@ std::string hex(std::uint64_t value) {
   return out;
 }
 
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (auto& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
 std::string percent(char byte) {
   static constexpr char upper[] = "0123456789ABCDEF";
   const auto value = static_cast<unsigned char>(byte);

@@ -25,7 +25,8 @@ TEST(Redactor, EndsWithEmptySecretsAndWithOnesInTheirOwnReplacement) {
 TEST(Loopback, IsThisMachineAlone) {
   for (const auto* const host : {"", "localhost", "127.0.0.1", "127.1.2.3", "::1", "[::1]", "/run/postgresql", "@name"})
     EXPECT_TRUE(loopback(host)) << host;
-  for (const auto* const host : {"db.example", "10.0.0.1", "::2", "[fe80::1]", "localhost.example", "128.0.0.1"})
+  for (const auto* const host :
+       {"db.example", "10.0.0.1", "::2", "[fe80::1]", "localhost.example", "127.example", "128.0.0.1"})
     EXPECT_FALSE(loopback(host)) << host;
 }
 

@@ -27,6 +27,8 @@ TEST(Text, BytesAreTwoDigitsEach) {
   EXPECT_EQ(hex(std::uint64_t{0x123456789abcdef0}), "123456789abcdef0");
 }
 
+TEST(Lower, LeavesEverythingButLettersOfAscii) { EXPECT_EQ(lower("aZ-[@\xc3\x84"), "az-[@\xc3\x84"); }
+
 TEST(Text, AByteIsAPercentSignAndTwoDigits) {
   EXPECT_EQ(percent(' '), "%20");
   EXPECT_EQ(percent('\xfa'), "%FA");

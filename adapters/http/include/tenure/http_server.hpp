@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <tenure/clock.hpp>
 #include <tenure/http.hpp>
@@ -16,6 +17,10 @@ struct ServerOptions {
   /// HOST:PORT or [HOST]:PORT, of a numeric host. Port 0: the kernel chooses. There is no TLS, so do not offer another
   /// than loopback where the network is not your own.
   std::string address{"127.0.0.1:0"};
+
+  /// At loopback a request must name a numeric address or localhost as its Host, or one of these. So no page that a
+  /// browser shows can read the answers by a name of its own that leads to us (DNS rebinding). Others are told 421.
+  std::vector<std::string> hosts{};
 
   /// So many connections at a time, each with a thread. If there are more, that one ends which has been sending its
   /// request for longest; so clients that are slow hold up nobody. REQUIRES: more than SiteOptions::streams.

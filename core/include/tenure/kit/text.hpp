@@ -27,6 +27,9 @@ TENURE_EXPORT std::string hex(std::string_view bytes);
 /// 16 digits, in lower case.
 TENURE_EXPORT std::string hex(std::uint64_t value);
 
+/// The letters of ASCII in lower case, whatever the locale.
+TENURE_EXPORT std::string lower(std::string_view text);
+
 /// '%' and two digits, in upper case.
 TENURE_EXPORT std::string percent(char byte);
 

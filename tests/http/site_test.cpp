@@ -125,6 +125,24 @@ TEST_F(HttpHealth, AManagerThatNoLongerTurnsIsNotHealthy) {
   EXPECT_TRUE(eventually([&] { return status("/healthz") == 200; }));
 }
 
+TEST_F(HttpHealth, AWorkThatStalledIsToldAndIsNoReasonToStartAnew) {
+  auto hooks = quiet();
+  hooks.stall_after = 3s;
+  begin(hooks);
+  ASSERT_TRUE(manager->await_leadership(30s));
+  EXPECT_EQ(fetch(server->address(), "/status").json()["health"]["since_progress_ms"], 0);
+  ASSERT_TRUE(eventually([&] { return manager->metrics().stalled || (backend->clock.advance(100ms), false); }));
+  const auto health = fetch(server->address(), "/healthz");
+  EXPECT_EQ(health.status, 200);
+  EXPECT_EQ(health.json()["stalled"], true);
+  EXPECT_EQ(fetch(server->address(), "/status").json()["health"]["stalled"], true);
+  const auto ready = fetch(server->address(), "/readyz");
+  EXPECT_EQ(ready.status, 503);
+  EXPECT_THAT(ready.body, HasSubstr("stalled"));
+  manager->leadership().progressed();
+  EXPECT_TRUE(eventually([&] { return status("/readyz") == 200 || (backend->clock.advance(100ms), false); }));
+}
+
 TEST(HttpStatus, TellsWhoLeadsAndWhatHappened) {
   const memory::Hub hub;
   Process a(hub);

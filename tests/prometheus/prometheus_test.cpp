@@ -44,6 +44,8 @@ Metrics leading(const std::string& election) {
   m.overdue = 1500ms;
   m.wedged = 2s;
   m.overrun = 250ms;
+  m.since_progress = 4s;
+  m.stalled = true;
   m.elected = 2;
   m.ousted = {{Reason::lapsed, 1}, {Reason::resigned, 0}};
   m.errors = {{Fault::timed_out, 1}};
@@ -62,6 +64,7 @@ TEST(Prometheus, GaugesAndCountersSayWhatHappened) {
         R"(tenure_outage_ridden_out_seconds{election="jobs"} 7.3)",
         R"(tenure_since_granted_seconds{election="jobs"} 0.001)", R"(tenure_overdue_seconds{election="jobs"} 1.5)",
         R"(tenure_call_wedged_seconds{election="jobs"} 2)", R"(tenure_hook_overrun_seconds{election="jobs"} 0.25)",
+        R"(tenure_since_progress_seconds{election="jobs"} 4)", R"(tenure_stalled{election="jobs"} 1)",
         R"(tenure_elected_total{election="jobs"} 2)", R"(tenure_ousted_total{election="jobs",reason="lapsed"} 1)",
         R"(tenure_ousted_total{election="jobs",reason="resigned"} 0)",
         R"(tenure_errors_total{election="jobs",fault="timed_out"} 1)",

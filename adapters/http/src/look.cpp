@@ -149,7 +149,9 @@ std::string status_document(const Look& look, const SiteOptions& options, const 
              {"why", ails},
              {"overdue_ms", ms(m.overdue)},
              {"wedged_ms", ms(m.wedged)},
-             {"overrun_ms", ms(m.overrun)}}},
+             {"overrun_ms", ms(m.overrun)},
+             {"stalled", m.stalled},
+             {"since_progress_ms", m.since_progress ? Json(ms(*m.since_progress)) : Json(nullptr)}}},
            {"counts", {{"elected", m.elected}, {"ousted", counts(m.ousted)}, {"errors", counts(m.errors)}}}};
   if (with_history) {
     auto& list = out["history"] = Json::array();
@@ -172,8 +174,8 @@ std::string leader_document(const Look& look) {
 
 std::string change_document(const Change& change) { return text(json(change)); }
 
-std::string healthz_document(const std::string& ails) {
-  return text({{"version", version}, {"healthy", ails.empty()}, {"why", ails}});
+std::string healthz_document(const std::string& ails, bool stalled) {
+  return text({{"version", version}, {"healthy", ails.empty()}, {"why", ails}, {"stalled", stalled}});
 }
 
 std::string readyz_document(const std::string& lacking) {

@@ -96,7 +96,7 @@ function took(next) {
   }
   if (l && l.self) fact("rides out", "an outage of " + (next.rides_out_ms / 1000).toFixed(1) + " s");
   fact("this process", { leading: "leads", following: "follows", ended: "takes part no more" }[next.state]);
-  fact("health", next.health.healthy ? "healthy" : next.health.why);
+  fact("health", !next.health.healthy ? next.health.why : next.health.stalled ? "its work stalled" : "healthy");
   const gone = Object.entries(next.counts.ousted).filter(([, n]) => n).map(([why, n]) => n + " " + why.replace("_", " "));
   fact("tenures", next.counts.elected + " here" + (gone.length ? "; ended: " + gone.join(", ") : ""));
   drawHistory();

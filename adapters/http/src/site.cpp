@@ -239,10 +239,11 @@ Response Site::State::get(std::string_view path, const Look& look, bool head) {
   const auto& m = look.metrics;
   if (path == "/leader") return json_response(m.is_leader ? 200 : 503, leader_document(look));
   const auto ails = ailment(m, options_.stuck_after);
-  if (path == "/healthz") return json_response(ails.empty() ? 200 : 503, healthz_document(ails));
+  if (path == "/healthz") return json_response(ails.empty() ? 200 : 503, healthz_document(ails, m.stalled));
   if (path == "/readyz") {
     const std::string lacking = !ails.empty()                     ? ails
                                 : look.ended                      ? "it takes part no more"
+                                : m.stalled                       ? "its work stalled and has not gone on since"
                                 : !m.is_leader && !look.incumbent ? "the store has not said who leads"
                                                                   : "";
     return json_response(lacking.empty() ? 200 : 503, readyz_document(lacking));

@@ -132,6 +132,17 @@ void append_lease(std::string& out, const std::vector<Row>& all) {
     if (m.since_granted) since.sample({of}, seconds(*m.since_granted));
 }
 
+/// A group has no such watch.
+void append_progress(std::string& out, const std::vector<Metrics>& all) {
+  Family since(out, "tenure_since_progress_seconds", "gauge",
+               "The time since the leader's work told of progress, if it is watched.");
+  for (const auto& m : all)
+    if (m.since_progress) since.sample({{"election", m.election}}, seconds(*m.since_progress));
+  Family stalled(out, "tenure_stalled", "gauge",
+                 "Whether the work stalled and has not gone on since: 1 or 0. Then this process does not contend.");
+  for (const auto& m : all) stalled.sample({{"election", m.election}}, std::uint64_t{m.stalled});
+}
+
 void append_changes(std::string& out, const std::vector<Row>& all) {
   Family elected(out, "tenure_elected_total", "counter", "How many tenures of this process began.");
   for (const auto& [of, m] : all) elected.sample({of}, m.elected);
@@ -165,6 +176,7 @@ std::string to_text(const std::vector<Metrics>& elections, const std::vector<Gro
   append_leads(out, elections);
   append_groups(out, groups);
   append_lease(out, rows);
+  append_progress(out, elections);
   append_changes(out, rows);
   append_durations(out, rows);
   return out;

@@ -50,7 +50,10 @@ struct Metrics {
                               ///< threads do not run: they starve, or a log hook blocks. Health checks ask for it.
   Clock::Duration wedged{};   ///< By how long the present call of the store, or eligible(), has outlasted its limit.
   Clock::Duration overrun{};  ///< By how long ousting() has outlasted its time: the work may run on without a lease.
-  std::uint64_t elected{};    ///< How many tenures began.
+  std::optional<Clock::Duration> since_progress{};  ///< Since the work told of progress, or the tenure began: while we
+                                                    ///< lead, with Hooks::stall_after.
+  bool stalled{};           ///< The work stalled and has not gone on since, and no other tenure of ours has begun.
+  std::uint64_t elected{};  ///< How many tenures began.
   std::map<Reason, std::uint64_t> ousted{};    ///< How many ended. Each Reason is here.
   std::map<Fault, std::uint64_t> errors{};     ///< What error() is told of. Each Fault is here.
   std::map<std::string, CallMetrics> calls{};  ///< By the store's verb: "acquire", "renew", "release".

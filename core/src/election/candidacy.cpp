@@ -260,6 +260,7 @@ void Candidacy::elect(Time now, const Question& asked, Token token) {
   tenure_.emplace(Tenure{.token = token, .lease = {.timing = timing_}});
   denials_ = unanswered_ = 0;
   progressed_ = now;
+  look_for_progress_.reset();
   hear(now, std::nullopt);
   extend(asked.asked);
   emit(effect::Begin{token});

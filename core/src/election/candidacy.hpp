@@ -96,6 +96,14 @@ class Candidacy {
   /// Until when ousting() should return. Never, if none is due.
   Time work_by() const { return tenure_ ? tenure_->ending.overrun_at() : Time::max(); }
 
+  /// When the work went on last, while it is watched.
+  std::optional<Time> progressed_at() const {
+    return leading() && stall_.after > Duration::zero() ? std::optional(progressed_) : std::nullopt;
+  }
+
+  /// A tenure ended because of the work, which has not gone on since, and no other tenure has begun.
+  bool stalled() const { return look_for_progress_.has_value(); }
+
   /// The effects since the last call. They are carried out in this order. `into` is cleared, and its room is used for
   /// the next ones, so that a deadline is served without an allocation.
   void take_effects(std::vector<Effect>& into);
@@ -159,7 +167,7 @@ class Candidacy {
   std::optional<Time> last_denial_;
   int denials_{}, unanswered_{};
   Time progressed_{Time::min()};             ///< The work, or the tenure began.
-  std::optional<Time> look_for_progress_{};  ///< We stalled, and do not contend until it goes on or the pause is over.
+  std::optional<Time> look_for_progress_{};  ///< We stalled, and contend once it goes on or the pause is over.
   bool may_hold_{};                          ///< We asked for the lead since the last release.
   bool release_due_{};
   bool started_{}, stopping_{}, stop_released_{}, ended_{};

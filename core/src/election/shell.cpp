@@ -153,6 +153,9 @@ Metrics LeaderManager::Shell::metrics() const {
   if (!ended()) out.overdue = late(due_, now);
   out.wedged = late(answer_by_, now);
   out.overrun = late(work_by_, now);
+  if (progressed_at_ && out.is_leader)
+    out.since_progress = late(std::max(*progressed_at_, validity->progressed_at()), now);
+  out.stalled = stalled_;
   return out;
 }
 
@@ -185,6 +188,8 @@ void LeaderManager::Shell::decide(std::unique_lock<std::mutex>& lock) {
   due_ = candidacy_.next_alarm();
   answer_by_ = candidacy_.answer_by();
   work_by_ = candidacy_.work_by();
+  progressed_at_ = candidacy_.progressed_at();
+  stalled_ = candidacy_.stalled();
   clock_wakes_->set(candidacy_.next_alarm());
   if (decided_) clock_wakes_->wake();
 }

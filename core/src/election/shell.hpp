@@ -118,8 +118,10 @@ class TENURE_NO_EXPORT LeaderManager::Shell : public std::enable_shared_from_thi
   std::optional<std::pair<Question, std::stop_token>> asked_;
   std::deque<HookCall> hook_queue_;
   Worker* asker_{};                      ///< Who is with the store.
-  Clock::Time due_{Clock::Time::max()};  ///< When we should act next. For metrics(), as the next two.
+  Clock::Time due_{Clock::Time::max()};  ///< When we should act next. For metrics(), as the next four.
   Clock::Time answer_by_{Clock::Time::max()}, work_by_{Clock::Time::max()};
+  std::optional<Clock::Time> progressed_at_;
+  bool stalled_{};
   bool hook_runs_{}, asks_user_{};  ///< asks_user_: eligible() runs.
   int idle_{};                      ///< Workers that wait.
   bool started_{}, quit_{}, store_wedged_{};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: the rules of time and order hold under whatever comes, in whatever order. Method: one Candidacy, a store that
 // keeps its lease as it was asked for, rivals that lead from the moment it ends, and facts at random: lost and late
-// answers, pauses of the process, wedged calls, resignations, other timings accepted and refused. A seed repeats a run.
-// The numbers in what it finds wrong are those of the rules in core/README.md.
+// answers, pauses of the process, wedged calls, resignations, work that stalls, other timings accepted and refused. A
+// seed repeats a run. The numbers in what it finds wrong are those of the rules in core/README.md.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -25,7 +25,11 @@ constexpr std::array timings{
 
 class World {
  public:
-  explicit World(std::uint64_t seed) : random_(seed), accepted_(any_timing()), candidacy_(accepted_, seed) {
+  explicit World(std::uint64_t seed)
+      : random_(seed),
+        stall_(chance(0.5) ? StallLimits{} : StallLimits{1s + upto(9s), upto(20s)}),
+        accepted_(any_timing()),
+        candidacy_(accepted_, seed, stall_) {
     candidacy_.start(now_);
     take();
   }
@@ -35,7 +39,7 @@ class World {
   }
 
   std::string violation;
-  int tenures{}, retimed{}, usurpations{};
+  int tenures{}, retimed{}, usurpations{}, stalls{};
 
  private:
   struct Lease {
@@ -92,6 +96,7 @@ class World {
 
   void something() {
     if (ended_) return;
+    if (chance(0.2)) progress();
     const auto dice = random_() % 100;
     if (dice < 3) {
       resign();
@@ -120,7 +125,13 @@ class World {
     else
       pause_to_ = now_ + cool_down;
     if (asked_ && asked_->verb == Verb::await_change) pause_to_ = std::max(pause_to_, now_ + cool_down);
+    barred_to_ = {};  // whoever resigns says himself when he campaigns again
     candidacy_.resign(now_, cool_down);
+  }
+
+  void progress() {
+    candidacy_.progressed(worked_ = now_);
+    barred_to_ = {};
   }
 
   // ---- the store ----
@@ -206,18 +217,21 @@ class World {
     if (ended_ || !violation.empty()) return;
     if (candidacy_.next_alarm() <= now_) wrong("the alarm lies in the past");
     if (!tenure_ && published_) wrong("it leads after ousting() has returned (4)");
+    if (watched() && published_ && !hook_.runs && now_ >= worked_ + stall_.after) wrong("it leads on, and has stalled");
     if (asked_) return;
     if (renewing() && now_ > quiet_since_ + std::max(led_by_->renew, accepted_.renew)) wrong("nobody renews (4, 6)");
     if (!tenure_ && candidacy_.next_alarm() > std::max(pause_to_, now_) + 30s) wrong("nobody campaigns");
     if (!tenure_ && stopped_) wrong("stopped, it neither releases nor ends");
   }
 
+  bool watched() const { return stall_.after > 0s; }
   bool renewing() const { return published_ && now_ < *published_ && (!hook_.runs || now_ < hook_.drain_by); }
 
   void on(effect::Ask& e) {
     if (asked_) wrong("two questions at a time (6)");
     const auto verb = e.question.verb;
     if (tenure_ && verb != Verb::renew && verb != Verb::accept) wrong("a campaign beside a tenure");
+    if (verb == Verb::acquire && now_ < barred_to_) wrong("it contends, and has stalled");
     if (verb == Verb::acquire) held_before_ = std::exchange(may_hold_, true);
     asked_ = e.question;
     wedged_ = false;
@@ -236,6 +250,7 @@ class World {
     if (e.token <= heard_) wrong("a token that does not rise (3)");
     heard_ = e.token;
     tenure_ = e.token;
+    worked_ = now_;
     stop_fired_ = refused_ = false;
   }
   void on(effect::FireStop&) {
@@ -252,6 +267,12 @@ class World {
     if (!stop_fired_) wrong("ousting() runs before stop has fired (4)");
     if (e.reason == Reason::lapsed && now_ < deadline_) wrong("it gives up a lease that stands (6)");
     if (e.reason == Reason::superseded && !refused_) wrong("superseded, and nobody said so (6)");
+    if (e.reason == Reason::stalled) {
+      ++stalls;
+      if (!watched() || now_ < worked_ + stall_.after) wrong("stalled, and the work goes on");
+      cool_down_ = stall_.pause;
+      barred_to_ = now_ + stall_.pause;
+    }
     hook_.runs = true;
     if (e.reason != Reason::lapsed && e.reason != Reason::superseded) hook_.drain_by = now_ + accepted_.drain;
     if (hook_.done_by > std::max(now_, hook_.drain_by)) wrong("a drain without an end");
@@ -263,10 +284,12 @@ class World {
 
   static constexpr Time begun{1h};
   std::mt19937_64 random_;
+  const StallLimits stall_;
   Timing accepted_;               ///< By the store.
   std::optional<Timing> led_by_;  ///< Of the tenure that stands.
   Candidacy candidacy_;
   Time now_{begun}, granted_{}, deadline_{}, quiet_since_{begun}, pause_to_{};
+  Time worked_{}, barred_to_{};
   Lease lease_{.token = {100}};
   Hook hook_;
   std::optional<Question> asked_;
@@ -287,7 +310,7 @@ constexpr int runs = 2000;
 #endif
 
 TEST(CandidacySim, NeverTwoLeadersNeverTooLongNeverInAHurryNeverForgotten) {
-  int tenures = 0, retimed = 0, usurpations = 0;
+  int tenures = 0, retimed = 0, usurpations = 0, stalls = 0;
   for (int seed = 1; seed <= runs; ++seed) {
     World world(static_cast<std::uint64_t>(seed));
     world.run(1000);
@@ -295,11 +318,14 @@ TEST(CandidacySim, NeverTwoLeadersNeverTooLongNeverInAHurryNeverForgotten) {
     tenures += world.tenures;
     retimed += world.retimed;
     usurpations += world.usurpations;
+    stalls += world.stalls;
   }
-  std::cout << tenures << " tenures, " << retimed << " other timings, " << usurpations << " usurpations\n";
+  std::cout << tenures << " tenures, " << retimed << " other timings, " << usurpations << " usurpations, " << stalls
+            << " stalls\n";
   EXPECT_GT(tenures, 5 * runs) << "nothing was tried";
   EXPECT_GT(retimed, 5 * runs);
   EXPECT_GT(usurpations, runs);
+  EXPECT_GT(stalls, runs);
 }
 
 }  // namespace

@@ -121,6 +121,8 @@ TEST_F(Stall, ANewTenureHasItsWholeTimeUntilItsFirstProgress) {
   start({.after = 3s, .pause = 1s});
   pass(3s + 1s);
   ASSERT_TRUE(leads());
+  EXPECT_FALSE(candidacy->stalled());
+  EXPECT_EQ(candidacy->next_alarm(), now + timing.renew) << "nobody looks for progress any more";
   pass(3s - 1ns);
   EXPECT_TRUE(leads());
   pass(1ns);
@@ -166,8 +168,14 @@ TEST(StallOfAManager, TheHandleTellsTheManager) {
   ASSERT_TRUE(backend->await("renew", 2));
   ASSERT_TRUE(eventually([&] { return clock.next_alarm() == clock.now() + 500ms; })) << "3 s after the progress";
   EXPECT_TRUE(manager.leadership().is_leader());
+  EXPECT_EQ(manager.metrics().since_progress, 2500ms);
+  EXPECT_FALSE(manager.metrics().stalled);
   clock.advance(500ms);
   EXPECT_TRUE(eventually([&] { return stalled.load(); }));
+  EXPECT_TRUE(eventually([&] { return manager.metrics().stalled; }));
+  EXPECT_EQ(manager.metrics().since_progress, std::nullopt);
+  manager.leadership().progressed();
+  EXPECT_TRUE(eventually([&] { return !manager.metrics().stalled || (clock.advance(timing.retry), false); }));
 }
 
 TEST(StallOfAManager, LimitsThatCannotBeAreRefused) {

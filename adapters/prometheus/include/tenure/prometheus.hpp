@@ -19,6 +19,7 @@ inline constexpr auto content_type = "text/plain; version=0.0.4; charset=utf-8";
 ///   tenure_token{election="jobs"} 1754560000123           only while it leads
 ///   tenure_lease_remaining_seconds, tenure_outage_ridden_out_seconds, tenure_since_granted_seconds
 ///   tenure_overdue_seconds, tenure_call_wedged_seconds, tenure_hook_overrun_seconds    zero while all is well
+///   tenure_stalled, and tenure_since_progress_seconds while it leads, if Hooks::stall_after is set
 ///   tenure_elected_total, tenure_ousted_total{reason="lapsed"}, tenure_errors_total{fault="unreachable"}
 ///   tenure_call_duration_seconds{call="renew"}            a histogram; also tenure_call_errors_total{call=, fault=}
 ///   tenure_hook_duration_seconds{hook="ousting"}          a histogram

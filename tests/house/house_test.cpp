@@ -94,7 +94,7 @@ bool own_library(const std::string& room, const std::string& header) {
                                                                          {"adapters/http", {"httplib.h", "nlohmann/"}},
                                                                          {"adapters/json", {"nlohmann/"}},
                                                                          {"adapters/spdlog", {"spdlog/"}},
-                                                                         {"adapters/tool", {"CLI/", "nlohmann/"}},
+                                                                         {"adapters/tool", {"CLI/", "httplib.h", "nlohmann/"}},
                                                                          {"adapters/gmock", {"gmock/", "gtest/"}}};
   const auto found = libraries.find(room);
   return found != libraries.end() && std::any_of(found->second.begin(), found->second.end(), [&](const auto& prefix) {

@@ -19,13 +19,16 @@ constexpr Clock::Duration none{};
 constexpr Clock::Duration kill_pause = std::chrono::milliseconds(2);
 constexpr Clock::Duration guardian_is_broken = std::chrono::seconds(10);
 
-void say(const std::string& what) { write_to_stderr("tenure: " + printable(what, 1000) + "\n"); }
-
 int code_of(int status) { return WIFSIGNALED(status) ? by_signal + WTERMSIG(status) : WEXITSTATUS(status); }
 
 template <std::size_t size>
 void copy(char (&to)[size], const std::string& from) {
   std::memcpy(to, from.data(), std::min(from.size(), size - 1));
+}
+
+std::vector<int> awaited(const Means& means) {
+  if (!means.progress) return {means.guardian.socket()};
+  return {means.guardian.socket(), means.progress->reads(), means.progress->hears()};
 }
 
 Timing with_time_to_stop(Timing timing, Clock::Duration grace) {
@@ -46,13 +49,22 @@ Lease Pace::lease(Clock::Time deadline) const {
   return {grace > none ? std::min(deadline, kill_at - grace) : kill_at, kill_at};
 }
 
-Campaign::Campaign(const Opened& opened, Guardian& guardian, Conduct conduct)
+Campaign::Campaign(const Opened& opened, const Means& means, const Conduct& conduct)
     : opened_(opened),
-      guardian_(guardian),
+      guardian_(means.guardian),
+      service_(means.service),
+      progress_(means.progress),
+      teller_(service_),
       conduct_(conduct),
       pace_(Pace::of(opened.timing, conduct.kill_on_loss ? none : conduct.grace)),
-      wakeup_({guardian.socket()}, {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2}),
-      manager_(opened.backend, with_time_to_stop(opened.timing, conduct.grace), hooks()) {}
+      wakeup_(awaited(means), {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2}),
+      manager_(opened.backend, with_time_to_stop(opened.timing, conduct.grace), hooks()) {
+  if (conduct_.http.empty()) return;
+  health_.emplace(manager_, opened.opening.candidate, conduct_.http, conduct_.step_down_token);
+  teller_.say("tells of itself at http://" + health_->address() + "/");
+}
+
+Campaign::~Campaign() { leave(); }
 
 Hooks Campaign::hooks() {
   Hooks hooks;
@@ -65,6 +77,8 @@ Hooks Campaign::hooks() {
     tree_ended_.wait(lock, [this] { return !tree_; });
   };
   hooks.error = [this](const Error& error) { post(error); };
+  hooks.stall_after = conduct_.stall_after;
+  hooks.stall_pause = conduct_.stall_pause;
   return hooks;
 }
 
@@ -89,30 +103,48 @@ void Campaign::post(Event event) {
 }
 
 int Campaign::run() {
+  begin();
+  while (!result_) turn();
+  leave();
+  return *result_;
+}
+
+void Campaign::begin() {
   await_anew();
   manager_.start();
-  while (!result_) {
-    wakeup_.sleep_until(next_look());
-    renew_lease();
-    take_events();
-    take_signals();
-    take_end();
-    watch_guardian();
-    if (!running_ && !result_ && boot_clock().now() >= wait_until_) result_ = after_waiting();
-  }
+  service_.tell("READY=1");
+}
+
+void Campaign::turn() {
+  tell_state();
+  tell_alive();
+  wakeup_.sleep_until(next_look());
+  renew_lease();
+  take_progress();
+  take_events();
+  take_signals();
+  take_end();
+  watch_guardian();
+  if (!running_ && !result_ && boot_clock().now() >= wait_until_) result_ = after_waiting();
+}
+
+/// Also when something was thrown, for ousting() waits for the command. What still runs then is killed.
+void Campaign::leave() {
+  service_.tell("STOPPING=1");
+  if (std::exchange(running_, false)) guardian_.replace();
   {
     const std::lock_guard lock(mutex_);
     leaving_ = true;
   }
   free_tree();
   manager_.stop();
-  return *result_;
 }
 
 Clock::Time Campaign::next_look() const {
-  if (!running_) return wait_until_;
   const auto now = boot_clock().now();
-  return now < gone_by_ ? std::min(now + pace_.look, gone_by_) : now + kill_pause;
+  const auto beat = service_.beat() ? next_beat_ : Clock::Time::max();
+  if (!running_) return std::min({wait_until_, beat, teller_.next(now)});
+  return now < gone_by_ ? std::min({now + pace_.look, gone_by_, beat}) : now + kill_pause;
 }
 
 void Campaign::await_anew() {
@@ -121,10 +153,10 @@ void Campaign::await_anew() {
 
 int Campaign::after_waiting() {
   if (trouble_ && !manager_.leadership().incumbent()) {
-    say("the store did not answer in time: " + trouble_->message);
+    teller_.say("the store did not answer in time: " + trouble_->message);
     return trouble_->fault == Fault::misconfigured ? misconfigured : unreachable;
   }
-  say("waited too long for the lead");
+  teller_.say("waited too long for the lead");
   return waited;
 }
 
@@ -139,7 +171,7 @@ void Campaign::take_events() {
     if (const auto* end = std::get_if<Ousting>(&event)) ousting(*end);
     if (const auto* error = std::get_if<Error>(&event)) {
       trouble_ = *error;
-      say(std::string(to_string(error->fault)) + ": " + error->message);
+      teller_.say(std::string(to_string(error->fault)) + ": " + error->message);
     }
   }
 }
@@ -154,8 +186,10 @@ void Campaign::elected(const Elected& event) {
     manager_.resign();
     return free_tree();
   }
+  if (progress_) progress_->told();  // what a former command told
   deadline_ = now + left;
   gone_by_ = lease.kill_at + pace_.spare / 2;
+  token_ = event.token;
   Start start{};
   start.lease = lease;
   start.token = event.token;
@@ -163,7 +197,7 @@ void Campaign::elected(const Elected& event) {
   copy(start.id, opened_.opening.candidate.name);
   copy(start.store, opened_.store);
   running_ = true;
-  guardian_.order(start);
+  order(start);
 }
 
 /// The lead is about to end or has ended. The hook waits until nothing of the command is left.
@@ -174,8 +208,9 @@ void Campaign::ousting(const Ousting& event) {
   const auto now = boot_clock().now();
   const auto left = event.remaining() - pace_.spare;
   const auto grace = lost && conduct_.kill_on_loss ? none : std::clamp(left, none, std::max(none, conduct_.grace));
-  say("the lead ends (" + std::string(to_string(event.reason)) + "); the command is to stop within " + seconds(grace));
-  guardian_.order(End{now + grace});
+  teller_.say("the lead ends (" + std::string(to_string(event.reason)) + "); the command is to stop within " +
+              seconds(grace));
+  order(End{now + grace});
   // A later renewal moves it again.
   gone_by_ = std::max(gone_by_, now + std::min(grace, left) + pace_.spare / 2);
 }
@@ -187,9 +222,9 @@ void Campaign::take_signals() {
     if (!running_) continue;
     if (*signal == SIGTERM) {
       stopped_by_user_ = true;
-      guardian_.order(End{boot_clock().now() + conduct_.grace});
+      order(End{boot_clock().now() + conduct_.grace});
     } else {
-      guardian_.order(Forward{*signal});
+      order(Forward{*signal});
     }
   }
 }
@@ -204,14 +239,25 @@ void Campaign::renew_lease() {
   deadline_ = now + left;
   const auto lease = pace_.lease(deadline_);
   gone_by_ = std::max(gone_by_, lease.kill_at + pace_.spare / 2);
-  guardian_.order(lease);
+  order(lease);
+}
+
+void Campaign::order(const Order& order) {
+  if (!guardian_.order(order)) unheard_ = true;
 }
 
 void Campaign::take_end() {
   bool gone = false;
   while (const auto end = guardian_.ended(gone)) ended(*end);
-  if (!gone || result_) return;
-  say("the guardian of the command has been killed; so the command is ended too");
+  if (gone)
+    lose_guardian("the guardian of the command has been killed; so the command is ended too");
+  else if (unheard_)
+    lose_guardian("the guardian of the command takes no orders; so both are ended");
+}
+
+void Campaign::lose_guardian(const char* why) {
+  if (result_) return;
+  teller_.say(why);
   guardian_.replace();
   running_ = false;
   result_ = broken;
@@ -226,11 +272,11 @@ void Campaign::ended(const Ended& end) {
   if (stopped_by_user_ || !end.told) {
     result_ = code_of(end.status);
   } else if (conduct_.once) {
-    say("the lead was lost, and the command was ended");
+    teller_.say("the lead was lost, and the command was ended");
     result_ = lost;
   } else {
     if (!lead_ended_) {  // the command had to stop early, and then a renewal came through
-      say("the store answered too late for the command; campaigning again");
+      teller_.say("the store answered too late for the command; campaigning again");
       manager_.resign();
     }
     await_anew();
@@ -244,10 +290,39 @@ void Campaign::watch_guardian() {
   if (!running_ || now < gone_by_) return;
   guardian_.kill_all();
   if (now < gone_by_ + guardian_is_broken) return;
-  guardian_.replace();
-  running_ = false;
-  say("the guardian did not end the command; the tool did");
-  result_ = broken;
+  lose_guardian("the guardian did not end the command in time; so both are ended");
+}
+
+/// What a command tells after its end has begun is no progress.
+void Campaign::take_progress() const {
+  if (progress_ && progress_->told() && running_ && !lead_ended_) manager_.leadership().progressed();
+}
+
+// ---- whoever wants to know ----
+
+void Campaign::tell_state() {
+  if (running_) return teller_.runs("leads with token " + std::to_string(token_.value));
+  if (!teller_.is_heard()) return;
+  const auto incumbent = manager_.leadership().incumbent();
+  if (incumbent)
+    teller_.waits("waits: " + printable(incumbent->name) + " leads",
+                  "; what is left of its lease: " + tenths(incumbent->remaining));
+  else if (manager_.metrics().stalled)
+    teller_.waits("waits: the command stalled", "");
+  else if (trouble_)
+    teller_.waits("waits: " + trouble_->message, "");
+  else
+    teller_.waits("waits for the lead", "");
+}
+
+/// Only as long as the election goes on too. A follower is well.
+void Campaign::tell_alive() {
+  const auto beat = service_.beat();
+  const auto now = boot_clock().now();
+  if (!beat || now < next_beat_) return;
+  next_beat_ = now + *beat;
+  const auto metrics = manager_.metrics();
+  if (metrics.overdue < *beat && metrics.overrun < *beat) service_.tell("WATCHDOG=1");
 }
 
 }  // namespace tenure::tool

@@ -12,7 +12,11 @@
 #include <tenure/leader_manager.hpp>
 
 #include "guardian.hpp"
+#include "health.hpp"
 #include "place.hpp"
+#include "progress.hpp"
+#include "service_manager.hpp"
+#include "teller.hpp"
 #include "wakeup.hpp"
 
 namespace tenure::tool {
@@ -32,20 +36,35 @@ struct Pace {
 struct Conduct {
   std::optional<Clock::Duration> wait{};  ///< For the lead, at first and after each loss.
   Clock::Duration grace{};
-  bool once{};          ///< A loss ends us.
-  bool kill_on_loss{};  ///< SIGKILL without SIGTERM.
+  bool once{};                                                          ///< A loss ends us.
+  bool kill_on_loss{};                                                  ///< SIGKILL without SIGTERM.
+  Clock::Duration stall_after{}, stall_pause{std::chrono::minutes(1)};  ///< As in Hooks.
+  std::string http{}, step_down_token{};                                ///< Where to tell by HTTP; empty: nowhere.
+};
+
+/// What is made before the first thread.
+struct Means {
+  Guardian& guardian;
+  ServiceManager& service;
+  Progress* progress;  ///< None: the command is not watched.
 };
 
 /// One thread uses it. REQUIRES: every signal that we hand on is blocked.
 class Campaign {
  public:
-  Campaign(const Opened& opened, Guardian& guardian, Conduct conduct);
+  Campaign(const Opened& opened, const Means& means, const Conduct& conduct);
+  ~Campaign();
+  Campaign(const Campaign&) = delete;
+  Campaign& operator=(const Campaign&) = delete;
   int run();  ///< Returns the exit code, once nothing of the command runs and the lead is given back.
 
  private:
   using Event = std::variant<Elected, Ousting, Error>;
 
   Hooks hooks();
+  void begin();
+  void turn();
+  void leave();
   bool claim_tree();
   void post(Event event);
   void take_events();
@@ -53,16 +72,24 @@ class Campaign {
   void ousting(const Ousting& event);
   void take_signals();
   void renew_lease();
+  void take_progress() const;
   void take_end();
   void ended(const Ended& end);
   void watch_guardian();
+  void order(const Order& order);
+  void lose_guardian(const char* why);
   void free_tree();
   void await_anew();
+  void tell_state();
+  void tell_alive();
   Clock::Time next_look() const;
   int after_waiting();
 
   const Opened& opened_;
   Guardian& guardian_;
+  ServiceManager& service_;
+  Progress* const progress_;
+  Teller teller_;
   const Conduct conduct_;
   const Pace pace_;
   Wakeup wakeup_;
@@ -73,6 +100,7 @@ class Campaign {
   bool leaving_{};  ///< No command is started any more.
   std::deque<Event> events_;
 
+  bool unheard_{};     ///< The guardian could not be told something.
   bool running_{};     ///< It was ordered, and has not ended.
   bool lead_ended_{};  ///< ousting() has been called for the tenure of the command that runs, or ran last.
   bool stopped_by_user_{};
@@ -81,7 +109,10 @@ class Campaign {
   Clock::Time wait_until_{Clock::Time::max()};
   std::optional<Error> trouble_;  ///< The store's last word, if it was none.
   std::optional<int> result_;
-  LeaderManager manager_;  ///< The last member, because its hooks use the others.
+  Token token_{};
+  Clock::Time next_beat_{};  ///< For the service manager.
+  LeaderManager manager_;    ///< Its hooks use the others.
+  std::optional<Health> health_;
 };
 
 }  // namespace tenure::tool

@@ -49,10 +49,10 @@ void add_config(CLI::App& tool, Run& run) {
   config.require_subcommand(1);
   const auto file = std::make_shared<std::string>();
   auto& checks = *config.add_subcommand("check", "Exit with 0 if the document can work, else with 78 and all findings");
-  checks.add_option("FILE", *file, "The document")->required();
+  checks.add_option("FILE", *file, "The document")->required()->type_name("FILE");
   checks.callback([file, &run] { run = [file] { return check(*file); }; });
   auto& shows = *config.add_subcommand("show", "Print the effective values, and what they promise");
-  shows.add_option("FILE", *file, "The document")->required();
+  shows.add_option("FILE", *file, "The document")->required()->type_name("FILE");
   shows.callback([file, &run] { run = [file] { return show(open_place({.file = *file}, no_log)), ok; }; });
   auto& schema = *config.add_subcommand("schema", "Print the JSON schema of documents");
   schema.callback([&run] { run = [] { return std::cout << schema_text << std::flush, ok; }; });

@@ -11,6 +11,7 @@
 #include "durations.hpp"
 #include "exit_code.hpp"
 #include "look.hpp"
+#include "paint.hpp"
 #include "sight.hpp"
 
 namespace tenure::tool {
@@ -20,10 +21,10 @@ constexpr int questions = 20;
 
 class Report {
  public:
-  void fine(const std::string& what) { std::cout << "ok     " << what << "\n"; }
+  void fine(const std::string& what) { std::cout << painted(Colour::good, "ok") << "     " << what << "\n"; }
   void wrong(const std::string& what, const std::string& remedy) {
     healthy_ = false;
-    std::cout << "WRONG  " << what << "\n       " << remedy << "\n";
+    std::cout << painted(Colour::bad, "WRONG") << "  " << what << "\n       " << remedy << "\n";
   }
   bool healthy() const { return healthy_; }
 

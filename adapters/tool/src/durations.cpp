@@ -35,4 +35,9 @@ std::string seconds(Clock::Duration time) {
   return out + " s";
 }
 
+std::string tenths(Clock::Duration time) {
+  const auto tenth = in_ms(time) / 100;
+  return std::to_string(tenth / 10) + "." + std::to_string(tenth % 10) + " s";
+}
+
 }  // namespace tenure::tool

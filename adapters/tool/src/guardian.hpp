@@ -20,6 +20,11 @@ struct Command {
   std::string on_elected{}, on_ousted{};  ///< For /bin/sh, or empty. If on_elected fails, the command is not run.
   Clock::Duration grace{};                ///< For what is left behind, for on_ousted, and if the tool has gone.
   sigset_t mask{};                        ///< The signals that the command finds blocked.
+
+  int progress{-1};                      ///< The descriptor by which it tells of progress, or none,
+  int progress_as{-1};                   ///< and its number there; -1: it does not get it.
+  std::string notify_socket{};           ///< Its NOTIFY_SOCKET, if it is watched,
+  std::chrono::microseconds watchdog{};  ///< and its WATCHDOG_USEC.
 };
 
 /// The tool's end. One thread uses it.

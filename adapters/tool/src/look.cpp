@@ -7,6 +7,7 @@
 
 #include "commands.hpp"
 #include "exit_code.hpp"
+#include "health.hpp"
 #include "sight.hpp"
 
 namespace tenure::tool {
@@ -14,7 +15,7 @@ namespace {
 
 struct Asked {
   Place place;
-  std::string patience{"5s"}, id;
+  std::string patience{"5s"}, id, http;
   bool json{};
 };
 
@@ -27,14 +28,17 @@ void add_patience(CLI::App& command, Asked& asked) {
 int status(const Asked& asked) {
   const auto opened = open_place(asked.place, no_log);
   const auto sight = look(*opened.backend, option("--timeout", asked.patience));
-  std::cout << (asked.json ? as_json(sight, opened.opening.election) : as_text(sight)) << std::endl;
+  std::cout << (asked.json ? as_json(sight, opened.opening.election) : as_painted_text(sight)) << std::endl;
   if (std::holds_alternative<Unknown>(sight)) return unseen;
   return leader_in(sight) ? ok : vacant;
 }
 
 int is_leader(const Asked& asked) {
+  const auto patience = option("--timeout", asked.patience);
+  if (!asked.http.empty()) return says_that_it_leads(asked.http, patience) ? ok : no;
+  if (asked.id.empty()) throw Failed(usage, "name the candidate by --id, or ask it itself by --http");
   const auto opened = open_place(asked.place, no_log);
-  const auto sight = look(*opened.backend, option("--timeout", asked.patience));
+  const auto sight = look(*opened.backend, patience);
   if (const auto* unknown = std::get_if<Unknown>(&sight)) fail(unknown->error, unseen);
   const auto leader = leader_in(sight);
   return leader && (leader->name == asked.id || leader->incarnation == asked.id) ? ok : no;
@@ -67,10 +71,12 @@ void add_status(CLI::App& tool, Run& run) {
 
 void add_is_leader(CLI::App& tool, Run& run) {
   const auto asked = std::make_shared<Asked>();
-  auto& command = *tool.add_subcommand("is-leader", "Exit with 0 if the candidate of this name leads, else with 1");
+  auto& command = *tool.add_subcommand("is-leader", "Exit with 0 if the candidate leads, else with 1");
   add_election(command, asked->place);
   add_patience(command, *asked);
-  command.add_option("--id", asked->id, "The candidate's name or incarnation")->required()->type_name("ID");
+  command.add_option("--id", asked->id, "The candidate's name or incarnation")->type_name("ID");
+  command.add_option("--http", asked->http, "Ask the candidate itself, which serves there by run --http")
+      ->type_name("HOST:PORT");
   command.callback([asked, &run] { run = [asked] { return is_leader(*asked); }; });
 }
 

@@ -37,14 +37,6 @@ tenure::Opened open_and_note(const Opening& opening) {
   return open_with(noted.opening, noted.witness);
 }
 
-std::string secret_in(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (!in) throw Failed(misconfigured, "cannot read the password from " + path);
-  if (text.ends_with('\n')) text.pop_back();
-  return text;
-}
-
 Timing timing_of(const Place& place, const Presets& presets) {
   if (!place.term.empty()) return Timing::of(option("--term", place.term));
   if (place.preset == "fast") return presets.fast;
@@ -70,6 +62,14 @@ Opened by_url(const Place& place, Log log) {
 
 }  // namespace
 
+std::string secret_in(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  if (!in) throw Failed(misconfigured, "cannot read the secret in " + path);
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
 void add_store(CLI::App& command, Place& place) {
   command.add_option("--store", place.store, "The store, for instance file:///run/elections or redis://host")
       ->envname("TENURE_URL")
@@ -82,8 +82,8 @@ void add_election(CLI::App& command, Place& place) {
   command.add_option("-e,--election", place.election, "The election's name")->type_name("NAME");
   command.add_option("-c,--config", place.file, "A JSON document in place of --store and -e")->type_name("FILE");
   command.add_option("--timing", place.preset, "fast, balanced or steady: timings that suit the store")
-      ->check(CLI::IsMember({"fast", "balanced", "steady"}))
-      ->type_name("PRESET");
+      ->check(CLI::IsMember({"fast", "balanced", "steady"}).description(""))
+      ->type_name("fast|balanced|steady");
   command.add_option("--term", place.term, "How long a lease lasts, in place of --timing")->type_name("DUR");
 }
 

@@ -14,13 +14,15 @@
 #include "commands.hpp"
 #include "exit_code.hpp"
 #include "guardian.hpp"
+#include "progress.hpp"
+#include "service_manager.hpp"
 
 namespace tenure::tool {
 namespace {
 
 struct Wanted {
   Place place;
-  std::string wait, grace, on_lost{"term"};
+  std::string wait, grace, on_lost{"term"}, stall_after, stall_pause, http, step_down_token_file;
   bool once{};
   Command command;
 };
@@ -35,24 +37,48 @@ void fill_closed_streams() {
 /// killed passes on once the guardian has ended the command.
 void add_witness(Place& place, const Guardian& guardian) { place.witness = std::to_string(guardian.witness()); }
 
-int run_command(Wanted wanted) {
-  Conduct conduct{.once = wanted.once, .kill_on_loss = wanted.on_lost == "kill"};
+Conduct conduct_of(const Wanted& wanted) {
+  Conduct conduct{.once = wanted.once, .kill_on_loss = wanted.on_lost == "kill", .http = wanted.http};
   if (!wanted.wait.empty()) conduct.wait = option("--wait", wanted.wait);
   conduct.grace = wanted.grace.empty() ? std::chrono::seconds(10) : option("--grace", wanted.grace);
+  if (!wanted.stall_after.empty()) conduct.stall_after = option("--stall-after", wanted.stall_after);
+  if (!wanted.stall_pause.empty()) conduct.stall_pause = option("--stall-pause", wanted.stall_pause);
+  if (!wanted.step_down_token_file.empty()) conduct.step_down_token = secret_in(wanted.step_down_token_file);
+  return conduct;
+}
+
+/// None if the command need not tell of progress.
+std::unique_ptr<Progress> watch(Command& command, Clock::Duration stall_after) {
+  if (stall_after == Clock::Duration::zero()) {
+    if (command.progress_as >= 0) throw Failed(usage, "--progress-fd: say by --stall-after how often it must tell");
+    return nullptr;
+  }
+  auto progress = std::make_unique<Progress>();
+  command.progress = progress->writes();
+  command.notify_socket = progress->socket();
+  command.watchdog = std::chrono::duration_cast<std::chrono::microseconds>(stall_after);
+  return progress;
+}
+
+int run_command(Wanted wanted) {
+  const auto conduct = conduct_of(wanted);
   wanted.command.grace = conduct.grace;
   fill_closed_streams();
+  ServiceManager service;
+  const auto progress = watch(wanted.command, conduct.stall_after);
 
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &wanted.command.mask);
   Guardian guardian(wanted.command);  // before the first thread
+  if (progress) progress->handed_on();
   for (const int stops : {SIGTSTP, SIGTTIN, SIGTTOU}) sigdelset(&all, stops);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
 
   add_witness(wanted.place, guardian);
   const auto opened = open_place(wanted.place, {});
   try {
-    return Campaign(opened, guardian, conduct).run();
+    return Campaign(opened, {guardian, service, progress.get()}, conduct).run();
   } catch (const std::invalid_argument& e) {
     throw Failed(misconfigured, e.what());
   }
@@ -71,12 +97,32 @@ void add_run(CLI::App& tool, Run& run) {
   command.add_flag("--once", wanted->once, "Exit when the lead is lost, in place of waiting for it again");
   command
       .add_option("--on-lost", wanted->on_lost, "How the command ends with the lease: SIGTERM first, or SIGKILL alone")
-      ->check(CLI::IsMember({"term", "kill"}))
+      ->check(CLI::IsMember({"term", "kill"}).description(""))
       ->type_name("term|kill");
   command
       .add_option("--grace", wanted->grace,
                   "How long it may take to end after SIGTERM, 10s if missing; less if the lease leaves less")
       ->type_name("DUR");
+  command
+      .add_option("--stall-after", wanted->stall_after,
+                  "End the command if it tells of no progress for so long: by WATCHDOG=1 as in sd_notify(3), or by "
+                  "--progress-fd")
+      ->type_name("DUR");
+  command
+      .add_option("--stall-pause", wanted->stall_pause,
+                  "How long we do not campaign after that, 1m if missing; at most 1h")
+      ->type_name("DUR");
+  command
+      .add_option("--progress-fd", wanted->command.progress_as,
+                  "The descriptor that the command finds open, where each byte tells of progress; needs --stall-after")
+      ->check(CLI::Range(3, 1023).description(""))
+      ->type_name("FD");
+  command.add_option("--http", wanted->http, "Tell of ourselves there: /leader, /healthz, /metrics and more; no TLS")
+      ->type_name("HOST:PORT");
+  command
+      .add_option("--step-down-token-file", wanted->step_down_token_file,
+                  "A file with the bearer token of POST /step-down; without it nobody may")
+      ->type_name("FILE");
   command.add_option("--on-elected", wanted->command.on_elected, "A shell command to run before it")->type_name("CMD");
   command.add_option("--on-ousted", wanted->command.on_ousted, "A shell command to run after it")->type_name("CMD");
   command.add_option("command", wanted->command.words, "The command and its arguments, after --")
@@ -85,8 +131,8 @@ void add_run(CLI::App& tool, Run& run) {
   command.footer(R"(Example:
   tenure run -e reports --store redis://cache --grace 5s -- ./reports --verbose
 
-The command finds TENURE_ELECTION, TENURE_ID, TENURE_TOKEN and TENURE_STORE (without secrets) in its environment. Signals
-reach it; after SIGTERM it has --grace to end. Exit codes: that of the command, or 128+n if signal n killed it or ended
+The command finds TENURE_ELECTION, TENURE_ID, TENURE_TOKEN and TENURE_STORE (without secrets) in its environment, and no
+TENURE_URL. Signals reach it; after SIGTERM it has --grace to end. Exit codes: that of the command, or 128+n if signal n killed it or ended
 the wait; 64 wrong usage, 69 store unreachable until --wait was over, 70 the tool failed, 75 --wait was over, 78 a
 setting cannot work, 79 the lead was lost (--once), 126 and 127 the command cannot be run or is not there.)");
   command.callback([wanted, &run] { run = [wanted] { return run_command(*wanted); }; });

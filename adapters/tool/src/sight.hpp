@@ -15,6 +15,7 @@ std::optional<Incumbent> leader_in(const Sight& sight);
 
 /// One line without its end.
 std::string as_text(const Sight& sight);
+std::string as_painted_text(const Sight& sight);  ///< With colour, if stdout is a person's.
 std::string as_json(const Sight& sight, const std::string& election);
 
 }  // namespace tenure::tool

@@ -28,7 +28,7 @@ void add(int all, int descriptor) {
 
 }  // namespace
 
-Wakeup::Wakeup(std::initializer_list<int> descriptors, std::initializer_list<int> signals)
+Wakeup::Wakeup(const std::vector<int>& descriptors, std::initializer_list<int> signals)
     : waker_(boot_clock().make_waker()) {
   sigset_t set;
   sigemptyset(&set);

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include <tenure/clock.hpp>
 
@@ -13,7 +14,7 @@ namespace tenure::tool {
 class Wakeup {
  public:
   /// REQUIRES: every thread of the process blocks the signals. Throws std::system_error.
-  Wakeup(std::initializer_list<int> descriptors, std::initializer_list<int> signals);
+  Wakeup(const std::vector<int>& descriptors, std::initializer_list<int> signals);
   ~Wakeup();
   Wakeup(const Wakeup&) = delete;
   Wakeup& operator=(const Wakeup&) = delete;

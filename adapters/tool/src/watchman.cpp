@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watchman.hpp"
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -23,6 +24,14 @@ constexpr Clock::Duration kill_again = std::chrono::milliseconds(2);
 
 /// As waitpid() tells of a process that returned this code.
 int exited(int code) { return W_EXITCODE(code, 0); }
+
+/// Where the command expects it. REQUIRES: what had that number is not needed any more.
+void move_descriptor(int from, int to) {
+  if (from == to)
+    ::fcntl(from, F_SETFD, 0);
+  else
+    ::dup2(from, to);
+}
 
 [[noreturn]] void run_words(const std::vector<std::string>& words, const sigset_t& mask) {
   std::vector<char*> argv;
@@ -111,17 +120,27 @@ void Watchman::obey(const Start& start) {
   if (phase_ != Phase::idle) return;
   doom_ = Doom();
   doom_.lease(start.lease.term_at, start.lease.kill_at);
-  // NOLINTBEGIN(concurrency-mt-unsafe): this process has one thread
-  ::setenv("TENURE_ELECTION", start.election, 1);
-  ::setenv("TENURE_ID", start.id, 1);
-  ::setenv("TENURE_STORE", start.store, 1);
-  ::setenv("TENURE_TOKEN", std::to_string(start.token.value).c_str(), 1);
-  // NOLINTEND(concurrency-mt-unsafe)
+  tell_of(start);
   result_ = {exited(ok), true, false};
   phase_ = Phase::leftovers;
   if (boot_clock().now() >= doom_.next()) return nothing_left();
   if (command_.on_elected.empty()) return launch(Phase::command, command_.words);
   launch(Phase::prelude, {"/bin/sh", "-c", command_.on_elected});
+}
+
+/// By our own environment, which the command inherits.
+void Watchman::tell_of(const Start& start) const {
+  // NOLINTBEGIN(concurrency-mt-unsafe): this process has one thread
+  ::setenv("TENURE_ELECTION", start.election, 1);
+  ::setenv("TENURE_ID", start.id, 1);
+  ::setenv("TENURE_STORE", start.store, 1);
+  ::setenv("TENURE_TOKEN", std::to_string(start.token.value).c_str(), 1);
+  ::unsetenv("TENURE_URL");  // it may hold a password
+  if (!command_.notify_socket.empty()) {
+    ::setenv("NOTIFY_SOCKET", command_.notify_socket.c_str(), 1);
+    ::setenv("WATCHDOG_USEC", std::to_string(command_.watchdog.count()).c_str(), 1);
+  }
+  // NOLINTEND(concurrency-mt-unsafe)
 }
 
 void Watchman::launch(Phase phase, const std::vector<std::string>& words) {
@@ -137,12 +156,17 @@ void Watchman::launch(Phase phase, const std::vector<std::string>& words) {
   if (main_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != guardian) ::_exit(broken);
-    ::setpgid(0, 0);
-    terminal_.give_to(::getpid());
-    run_words(words, command_.mask);
+    become(words, phase == Phase::command);
   }
   ::setpgid(main_, main_);  // whichever of us is first
   main_runs_ = true;
+}
+
+void Watchman::become(const std::vector<std::string>& words, bool may_tell) const {
+  ::setpgid(0, 0);
+  terminal_.give_to(::getpid());
+  if (may_tell && command_.progress_as >= 0) move_descriptor(command_.progress, command_.progress_as);
+  run_words(words, command_.mask);
 }
 
 void Watchman::reap() {

@@ -42,7 +42,9 @@ class Watchman {
   void hear();
   void keep_witness();
   void obey(const Start& start);
+  void tell_of(const Start& start) const;
   void launch(Phase phase, const std::vector<std::string>& words);
+  [[noreturn]] void become(const std::vector<std::string>& words, bool may_tell) const;
   void reap();
   void main_ended(int status);
   void nothing_left();

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tenure run` over a file store of the test's own.
+#pragma once
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "descendants.hpp"
+#include "eventually.hpp"
+#include "process.hpp"
+
+namespace tenure::test {
+
+using Words = std::vector<std::string>;
+
+/// Shell: waits, and can be ended by every signal that it does not ignore.
+inline const std::string for_ever = "while :; do sleep 0.01; done";
+
+class RunTool : public ::testing::Test {
+ protected:
+  // What our tools leave behind becomes a child of ours.
+  RunTool() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+  ~RunTool() override { ::prctl(PR_SET_CHILD_SUBREAPER, 0); }
+
+  std::string url() const { return "file://" + directory_.path().string(); }
+  Words words(Words options, Words command) const {
+    Words all{"run", "-e", "e", "--store", url()};
+    all.insert(all.end(), options.begin(), options.end());
+    all.push_back("--");
+    all.insert(all.end(), command.begin(), command.end());
+    return tool(all);
+  }
+  Words shell(Words options, const std::string& script) const { return words(options, {"sh", "-c", script}); }
+  std::string path(const std::string& name) const { return (files_ / name).string(); }
+
+  /// The process that a command wrote into this file.
+  pid_t told(const std::string& name) const {
+    pid_t pid = 0;
+    EXPECT_TRUE(eventually([&] { return contents(path(name)).ends_with('\n'); })) << name;
+    std::istringstream(contents(path(name))) >> pid;
+    return pid;
+  }
+
+  /// A script that ignores SIGTERM, and so does a process that it puts into a session of its own. Both say who they
+  /// are.
+  std::string stubborn() const {
+    const auto one = [&](const std::string& name) { return "trap '' TERM; echo $$ >" + path(name) + "; " + for_ever; };
+    return "setsid sh -c \"" + escaped(one("grandchild")) + "\" & " + one("child");
+  }
+
+  /// A script that says whether one of the two runs.
+  std::string witness() const {
+    return "for f in " + path("child") + " " + path("grandchild") +
+           "; do p=$(cat $f); [ -e /proc/$p/stat ] && ! grep -qs '^State:.[ZX]' /proc/$p/status && echo overlap; done; "
+           "echo looked";
+  }
+
+  Scratch directory_, files_;
+
+ private:
+  static std::string escaped(std::string text) {
+    for (auto at = text.find('$'); at != text.npos; at = text.find('$', at + 2)) text.insert(at, "\\");
+    return text;
+  }
+};
+
+inline auto lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
+inline pid_t guardian_of(const Process& tool) {
+  std::vector<pid_t> children;
+  EXPECT_TRUE(eventually([&] { return (children = tool::children_of(tool.pid())).size() == 1; }));
+  return children.empty() ? 0 : children.front();
+}
+
+}  // namespace tenure::test

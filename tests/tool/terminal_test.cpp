@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: at a terminal `tenure run` shows whom it waits for, with colour unless NO_COLOR is set; the command stands in
+// the foreground while it runs, and the terminal's own job afterwards. Method: a terminal that the test holds the other
+// end of.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+
+#include "messages.hpp"
+#include "run_tool.hpp"
+
+namespace tenure::test {
+namespace {
+
+/// A session of its own at a terminal of its own.
+class Seat {
+ public:
+  explicit Seat(Words words) : master_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
+    ::grantpt(master_);
+    ::unlockpt(master_);
+    const std::string name = ::ptsname(master_);
+    const winsize size{.ws_row = 24, .ws_col = 100, .ws_xpixel = 0, .ws_ypixel = 0};
+    ::ioctl(master_, TIOCSWINSZ, &size);
+    ::fcntl(master_, F_SETFL, O_NONBLOCK);
+    std::vector<char*> argv;
+    for (auto& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::setsid();
+    const int terminal = ::open(name.c_str(), O_RDWR);  // becomes the session's
+    for (const int stream : {0, 1, 2}) ::dup2(terminal, stream);
+    ::execvp(argv[0], argv.data());
+    ::_exit(125);
+  }
+  ~Seat() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    ::close(master_);
+  }
+  Seat(const Seat&) = delete;
+  Seat& operator=(const Seat&) = delete;
+
+  void types(const std::string& text) const {
+    EXPECT_EQ(::write(master_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  bool shows(const std::string& text) {
+    return eventually([&] {
+      char more[4096];
+      for (ssize_t got = 0; (got = ::read(master_, more, sizeof more)) > 0;)
+        seen_.append(more, static_cast<std::size_t>(got));
+      return mentions(seen_, text);
+    });
+  }
+  const std::string& seen() const { return seen_; }
+
+ private:
+  int master_;
+  pid_t pid_{};
+  std::string seen_;
+};
+
+std::string quoted(const Words& words) {
+  std::string out;
+  for (const auto& word : words) {
+    out += " '";
+    for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    out += "'";
+  }
+  return out.substr(1);
+}
+
+class AtATerminal : public RunTool {
+ protected:
+  AtATerminal() { ::setenv("TERM", "xterm", 1); }
+};
+
+TEST_F(AtATerminal, WhoeverWaitsSeesForWhom) {
+  Process leader(shell({"--id", "ann"}, "echo leads; " + for_ever));
+  ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; })) << leader.err();
+  Seat seat(shell({}, "echo now"));
+  EXPECT_TRUE(seat.shows("waits: ann leads")) << seat.seen();
+  EXPECT_TRUE(seat.shows("; what is left of its lease: ")) << seat.seen();
+  EXPECT_TRUE(seat.shows("\r\x1b[K")) << "the line is drawn anew";
+  EXPECT_TRUE(seat.shows("\x1b[33m"));
+  leader.signal(SIGTERM);
+  EXPECT_TRUE(seat.shows("\r\x1b[Know\r\n")) << "the line goes before the command begins: " << seat.seen();
+
+  Process program(shell({"--wait", "50ms"}, "true"));
+  program.ended();
+  EXPECT_FALSE(mentions(program.err(), "\x1b")) << "where a program reads, it is plain";
+}
+
+TEST_F(AtATerminal, NoColorMeansNoColour) {
+  Process leader(shell({"--id", "ann"}, "echo leads; " + for_ever));
+  ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; })) << leader.err();
+  auto line = shell({}, "true");
+  line.insert(line.begin(), {"env", "NO_COLOR=1"});
+  Seat seat(line);
+  EXPECT_TRUE(seat.shows("waits: ann leads")) << seat.seen();
+  EXPECT_FALSE(mentions(seat.seen(), "\x1b[3")) << seat.seen();
+  auto dumb = shell({}, "true");
+  dumb.insert(dumb.begin(), {"env", "TERM=dumb"});
+  Seat plain(dumb);
+  leader.signal(SIGTERM);
+  EXPECT_EQ(leader.ended(), 128 + SIGTERM);
+  EXPECT_FALSE(mentions(plain.seen(), "\x1b"));
+}
+
+TEST_F(AtATerminal, StatusIsPaintedForPeopleOnly) {
+  const auto line = quoted(tool({"status", "-e", "e", "--store", url()}));
+  Seat seat({"sh", "-c", line + "; echo end"});
+  EXPECT_TRUE(seat.shows("end")) << seat.seen();
+  EXPECT_TRUE(mentions(seat.seen(), "\x1b[33mnobody leads\x1b[0m\r\n")) << seat.seen();
+  Process piped(tool({"status", "-e", "e", "--store", url()}));
+  piped.ended();
+  EXPECT_EQ(piped.out(), "nobody leads\n");
+}
+
+TEST_F(AtATerminal, TheCommandStandsInTheForegroundAndThenOurJobAgain) {
+  const auto line = quoted(
+      shell({}, "trap 'echo interrupted; exit 5' INT; echo ready; read typed; echo \"got $typed\"; " + for_ever));
+  Seat seat({"sh", "-c", line + "; echo code $?; read more; echo \"and $more\""});
+  ASSERT_TRUE(seat.shows("ready")) << seat.seen();
+  seat.types("words\n");
+  EXPECT_TRUE(seat.shows("got words")) << "it may read: " << seat.seen();
+  seat.types("\x03");
+  EXPECT_TRUE(seat.shows("interrupted")) << "the terminal's signals reach it: " << seat.seen();
+  EXPECT_TRUE(seat.shows("code 5")) << seat.seen();
+  seat.types("further\n");
+  EXPECT_TRUE(seat.shows("and further")) << "the shell may read again: " << seat.seen();
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -80,6 +80,7 @@ build_packages=(g++ cmake ninja-build pkg-config librdkafka-dev libpqxx-dev libh
   libgmock-dev libspdlog-dev libcpp-httplib-dev libcli11-dev python3-jsonschema python3-prometheus-client)
 kafka_packages=(default-jre-headless maven)
 postgres_packages=(postgresql pgbouncer)
+tool_packages=(etcd-server etcd-client zsh groff-base python3-yaml) # what the tool is tested beside, and by
 redis_packages=(redis-tools) # the server's program without a service that starts by itself
 
 # shellcheck disable=SC2016 # expanded by the inner shell

@@ -17,6 +17,7 @@
 #include "commands.hpp"
 #include "durations.hpp"
 #include "exit_code.hpp"
+#include "look.hpp"
 #include "paint.hpp"
 #include "place.hpp"
 #include "troupe.hpp"
@@ -85,6 +86,8 @@ int drill(Asked asked) {
     place.election = "tenure-drill-" + hex(static_cast<std::uint64_t>(boot_clock().unix_ms()));
   Troupe troupe(place, members + asked.rounds * std::size(faults));  // before the first thread
   const auto opened = open_place(place, no_log);
+  if (const auto sight = look(*opened.backend, std::chrono::seconds(10)); std::holds_alternative<Unknown>(sight))
+    fail(std::get<Unknown>(sight).error, unreachable);
   const auto& timing = opened.timing;
   troupe.patience = 3 * timing.term + 30 * timing.call + std::chrono::seconds(20);
   std::cout << "store " << opened.store << ", election " << opened.opening.election << "\ntiming " << to_string(timing)

@@ -81,6 +81,8 @@ void append_command(std::string& out, const CLI::App& app, const std::string& be
 
 std::string words_of(const CLI::App& app) {
   std::string out;
+  for (const auto* option : app.get_options())
+    if (names_of(*option).empty() && !choices_of(*option).empty()) out += " " + choices_of(*option);
   for (const auto* command : commands_of(app)) out += " " + command->get_name();
   for (const auto* option : app.get_options())
     for (const auto& name : names_of(*option)) out += " " + name;
@@ -100,7 +102,10 @@ void append_bash(std::string& out, const CLI::App& app, const std::string& path)
     else
       out += "    " + names + ") words='" + choices + "' ;;\n";
   }
-  out += "    esac ;;\n";
+  out += "    esac\n";
+  for (const auto* option : app.get_options())
+    if (names_of(*option).empty() && option->get_type_name() == "FILE") out += "    compopt -o default\n";
+  out += "    ;;\n";
   for (const auto* command : commands_of(app)) append_bash(out, *command, path + " " + command->get_name());
 }
 

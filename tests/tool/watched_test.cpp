@@ -86,6 +86,8 @@ TEST_F(WatchedRun, TheWatchdogOfSdNotifyIsProgress) {
 
 TEST_F(WatchedRun, WhatCannotBeWatchedIsRefused) {
   EXPECT_EQ(Process(words({"--progress-fd", "7"}, {"true"})).ended(), 64);
+  EXPECT_EQ(Process(words({"--stall-pause", "1s"}, {"true"})).ended(), 64);
+  EXPECT_EQ(Process(words({"--step-down-token-file", "/etc/passwd"}, {"true"})).ended(), 64);
   EXPECT_EQ(Process(words({"--stall-after", "1s", "--progress-fd", "1"}, {"true"})).ended(), 64);
   EXPECT_EQ(Process(words({"--stall-after", "1s", "--stall-pause", "2h"}, {"true"})).ended(), 78);
   EXPECT_EQ(Process(words({"--http", "nowhere"}, {"true"})).ended(), 78);

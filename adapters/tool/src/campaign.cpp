@@ -130,6 +130,7 @@ void Campaign::turn() {
 
 /// Also when something was thrown, for ousting() waits for the command. What still runs then is killed.
 void Campaign::leave() {
+  if (leaving_) return;
   service_.tell("STOPPING=1");
   if (std::exchange(running_, false)) guardian_.replace();
   {

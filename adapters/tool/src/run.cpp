@@ -37,7 +37,15 @@ void fill_closed_streams() {
 /// killed passes on once the guardian has ended the command.
 void add_witness(Place& place, const Guardian& guardian) { place.witness = std::to_string(guardian.witness()); }
 
+/// An option that would do nothing without another one is a mistake.
+void require(const char* option, bool given, const char* other, bool other_given) {
+  if (given && !other_given) throw Failed(usage, std::string(option) + " needs " + other);
+}
+
 Conduct conduct_of(const Wanted& wanted) {
+  require("--progress-fd", wanted.command.progress_as >= 0, "--stall-after", !wanted.stall_after.empty());
+  require("--stall-pause", !wanted.stall_pause.empty(), "--stall-after", !wanted.stall_after.empty());
+  require("--step-down-token-file", !wanted.step_down_token_file.empty(), "--http", !wanted.http.empty());
   Conduct conduct{.once = wanted.once, .kill_on_loss = wanted.on_lost == "kill", .http = wanted.http};
   if (!wanted.wait.empty()) conduct.wait = option("--wait", wanted.wait);
   conduct.grace = wanted.grace.empty() ? std::chrono::seconds(10) : option("--grace", wanted.grace);
@@ -49,10 +57,7 @@ Conduct conduct_of(const Wanted& wanted) {
 
 /// None if the command need not tell of progress.
 std::unique_ptr<Progress> watch(Command& command, Clock::Duration stall_after) {
-  if (stall_after == Clock::Duration::zero()) {
-    if (command.progress_as >= 0) throw Failed(usage, "--progress-fd: say by --stall-after how often it must tell");
-    return nullptr;
-  }
+  if (stall_after == Clock::Duration::zero()) return nullptr;
   auto progress = std::make_unique<Progress>();
   command.progress = progress->writes();
   command.notify_socket = progress->socket();
@@ -132,9 +137,9 @@ void add_run(CLI::App& tool, Run& run) {
   tenure run -e reports --store redis://cache --grace 5s -- ./reports --verbose
 
 The command finds TENURE_ELECTION, TENURE_ID, TENURE_TOKEN and TENURE_STORE (without secrets) in its environment, and no
-TENURE_URL. Signals reach it; after SIGTERM it has --grace to end. Exit codes: that of the command, or 128+n if signal n killed it or ended
-the wait; 64 wrong usage, 69 store unreachable until --wait was over, 70 the tool failed, 75 --wait was over, 78 a
-setting cannot work, 79 the lead was lost (--once), 126 and 127 the command cannot be run or is not there.)");
+TENURE_URL. Signals reach it; after SIGTERM it has --grace to end. Exit codes: that of the command, or 128+n if signal n
+killed it or ended the wait; 64 wrong usage, 69 store unreachable until --wait was over, 70 the tool failed, 75 --wait was
+over, 78 a setting cannot work, 79 the lead was lost (--once), 126 and 127 the command cannot be run or is not there.)");
   command.callback([wanted, &run] { run = [wanted] { return run_command(*wanted); }; });
 }
 

@@ -2,7 +2,9 @@
 // Goal: the tool's parts that need no process are right: when a command must end, durations, what is shown of a URL.
 // Method: calls them.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <stdexcept>
 #include <vector>
 
@@ -10,7 +12,9 @@
 #include "doom.hpp"
 #include "durations.hpp"
 #include "messages.hpp"
+#include "progress.hpp"
 #include "secrets.hpp"
+#include "service_manager.hpp"
 
 namespace {
 
@@ -134,6 +138,34 @@ TEST(Pace, LeavesTheGraceThatIsAskedForIfItCan) {
   const auto lease = tool::Pace::of(timing, 2s).lease(at(1h));
   EXPECT_EQ(lease.kill_at - lease.term_at, 2s);
   EXPECT_EQ(tool::Pace::of(timing, 1h).grace, timing.rides_out() / 2);
+}
+
+TEST(Progress, IsAByteOrAWatchdogThatMayRest) {
+  tool::Progress progress;
+  EXPECT_FALSE(progress.told());
+  EXPECT_EQ(::write(progress.writes(), "x", 1), 1);
+  EXPECT_TRUE(progress.told());
+  EXPECT_FALSE(progress.told()) << "once";
+
+  ::setenv("NOTIFY_SOCKET", progress.socket().c_str(), 1);
+  tool::ServiceManager command;
+  ASSERT_TRUE(command.listens());
+  command.tell("READY=1\nSTATUS=no WATCHDOG=1 here");
+  EXPECT_FALSE(progress.told());
+  command.tell("STATUS=x\nWATCHDOG=1\n");
+  EXPECT_TRUE(progress.told());
+}
+
+TEST(ServiceManager, TakesItsVariablesAway) {
+  ::setenv("NOTIFY_SOCKET", "/nowhere", 1);
+  ::setenv("WATCHDOG_USEC", "200000", 1);
+  const tool::ServiceManager service;
+  EXPECT_FALSE(service.listens());
+  EXPECT_EQ(service.beat(), 100ms);
+  for (const auto* name : {"NOTIFY_SOCKET", "WATCHDOG_USEC"}) EXPECT_EQ(::getenv(name), nullptr) << name;
+  ::setenv("WATCHDOG_USEC", "200000", 1);
+  ::setenv("WATCHDOG_PID", "1", 1);
+  EXPECT_EQ(tool::ServiceManager().beat(), std::nullopt) << "it is for another process";
 }
 
 }  // namespace

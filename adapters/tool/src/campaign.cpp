@@ -198,6 +198,7 @@ void Campaign::elected(const Elected& event) {
   copy(start.id, opened_.opening.candidate.name);
   copy(start.store, opened_.store);
   running_ = true;
+  tell_state();  // before the command may write where our live line stands
   order(start);
 }
 

@@ -76,26 +76,27 @@ std::map<std::string, std::string> public_headers() {
 bool standard_or_posix(const std::string& header) {
   static const std::regex standard("[a-z_]+");
   static const std::set<std::string> posix{
-      "arpa/inet.h",   "cerrno",          "dirent.h",     "fcntl.h",       "limits.h",       "linux/magic.h",
-      "netdb.h",       "poll.h",          "pthread.h",    "signal.h",      "sys/eventfd.h",  "sys/file.h",
-      "sys/inotify.h", "sys/mman.h",      "sys/prctl.h",  "sys/random.h",  "sys/resource.h", "sys/socket.h",
-      "sys/time.h",    "sys/stat.h",      "sys/statfs.h", "sys/syscall.h", "sys/timerfd.h",  "sys/types.h",
-      "sys/utsname.h", "sys/vfs.h",       "sys/xattr.h",  "time.h",        "unistd.h",       "errno.h",
-      "sched.h",       "sys/sysmacros.h", "sys/uio.h",    "sys/un.h",      "sys/signalfd.h", "sys/wait.h",
-      "sys/epoll.h"};
+      "arpa/inet.h",   "cerrno",        "dirent.h",        "fcntl.h",      "limits.h",      "linux/magic.h",
+      "netdb.h",       "poll.h",        "pthread.h",       "signal.h",     "sys/eventfd.h", "sys/file.h",
+      "sys/inotify.h", "sys/ioctl.h",   "sys/mman.h",      "sys/prctl.h",  "sys/random.h",  "sys/resource.h",
+      "sys/socket.h",  "sys/time.h",    "sys/stat.h",      "sys/statfs.h", "sys/syscall.h", "sys/timerfd.h",
+      "sys/types.h",   "sys/utsname.h", "sys/vfs.h",       "sys/xattr.h",  "time.h",        "unistd.h",
+      "errno.h",       "sched.h",       "sys/sysmacros.h", "sys/uio.h",    "sys/un.h",      "sys/signalfd.h",
+      "sys/wait.h",    "sys/epoll.h"};
   return std::regex_match(header, standard) || posix.count(header) > 0;
 }
 
 /// Whether the header belongs to the one third-party library of its room.
 bool own_library(const std::string& room, const std::string& header) {
-  static const std::map<std::string, std::vector<std::string>> libraries{{"backends/kafka", {"librdkafka/"}},
-                                                                         {"backends/postgres", {"pqxx/", "libpq-fe.h"}},
-                                                                         {"backends/redis", {"hiredis/", "openssl/"}},
-                                                                         {"adapters/http", {"httplib.h", "nlohmann/"}},
-                                                                         {"adapters/json", {"nlohmann/"}},
-                                                                         {"adapters/spdlog", {"spdlog/"}},
-                                                                         {"adapters/tool", {"CLI/", "httplib.h", "nlohmann/"}},
-                                                                         {"adapters/gmock", {"gmock/", "gtest/"}}};
+  static const std::map<std::string, std::vector<std::string>> libraries{
+      {"backends/kafka", {"librdkafka/"}},
+      {"backends/postgres", {"pqxx/", "libpq-fe.h"}},
+      {"backends/redis", {"hiredis/", "openssl/"}},
+      {"adapters/http", {"httplib.h", "nlohmann/"}},
+      {"adapters/json", {"nlohmann/"}},
+      {"adapters/spdlog", {"spdlog/"}},
+      {"adapters/tool", {"CLI/", "httplib.h", "nlohmann/"}},
+      {"adapters/gmock", {"gmock/", "gtest/"}}};
   const auto found = libraries.find(room);
   return found != libraries.end() && std::any_of(found->second.begin(), found->second.end(), [&](const auto& prefix) {
            return header.compare(0, prefix.size(), prefix) == 0;

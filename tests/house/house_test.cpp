@@ -17,6 +17,9 @@
 #include <string>
 #include <vector>
 
+#include <tenure/error.hpp>
+#include <tenure/hooks.hpp>
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -494,12 +497,40 @@ TEST(House, ADeadLinkIsFound) {
 }
 
 TEST(House, EveryLinkOfADocumentLeadsToAFile) {
-  auto documents = files({"core", "backends", "adapters", "tests", "examples", "docker"}, {".md"});
+  auto documents = files({"core", "backends", "adapters", "tests", "examples", "docker", ".github"}, {".md"});
   documents.insert(documents.end(), {"README.md", "CHANGELOG.md"});
   EXPECT_GT(documents.size(), 6u);
   for (const auto& path : documents)
     for (const auto& to : dead_links(read(house / path), (house / path).parent_path()))
       ADD_FAILURE() << path << " links to " << to;
+}
+
+/// The names in the first column of the tables below this heading.
+std::set<std::string> rows_below(const std::string& document, const std::string& heading) {
+  static const std::regex row("\n\\| `([^`]+)` \\|");
+  const auto from = document.find("\n## " + heading + "\n");
+  if (from == document.npos) return {};
+  const auto section = document.substr(from, document.find("\n## ", from + 1) - from);
+  std::set<std::string> out;
+  for (std::sregex_iterator at(section.begin(), section.end(), row), end; at != end; ++at) out.insert((*at)[1]);
+  return out;
+}
+
+template <class Enum>
+std::set<std::string> names_of() {
+  std::set<std::string> out;
+  for (int i = 0; to_string(static_cast<Enum>(i)) != "?"; ++i) out.emplace(to_string(static_cast<Enum>(i)));
+  return out;
+}
+
+TEST(House, ThePageForOperatorsHasEveryErrorReasonAndAlert) {
+  const auto page = read(house / "docker/operating.md");
+  EXPECT_EQ(rows_below(page, "What an error means"), names_of<tenure::Fault>());
+  EXPECT_EQ(rows_below(page, "Why a tenure ended"), names_of<tenure::Reason>());
+  const auto alerts = read(house / "docker/monitoring/alerts.yml");
+  static const std::regex alert("- alert: (\\w+)");
+  for (std::sregex_iterator at(alerts.begin(), alerts.end(), alert), end; at != end; ++at)
+    EXPECT_NE(page.find("`" + (*at)[1].str() + "`"), page.npos) << (*at)[1];
 }
 
 TEST(House, EveryFileNamesItsLicenceFirst) {

@@ -25,21 +25,21 @@
 namespace tenure::tool {
 namespace {
 
-struct Asked {
+struct Drill {
   Place place;
   unsigned rounds{3};
 };
 
-struct Fault {
+struct Harm {
   const char* name;
   const char* what;
   int signal;
   bool voluntary{};
 };
-constexpr Fault faults[] = {{"killed", "SIGKILL to the leader", SIGKILL},
-                            {"stopped", "SIGSTOP to the leader", SIGSTOP},
-                            {"cut off", "its connections break, and it gets no new ones", Troupe::cut},
-                            {"ended", "SIGTERM: it hands over", SIGTERM, true}};
+constexpr Harm harms[] = {{"killed", "SIGKILL to the leader", SIGKILL},
+                          {"stopped", "SIGSTOP to the leader", SIGSTOP},
+                          {"cut off", "its connections break, and it gets no new ones", Troupe::cut},
+                          {"ended", "SIGTERM: it hands over", SIGTERM, true}};
 constexpr std::size_t members = 3;
 
 std::string summary(std::vector<Clock::Duration> gaps) {
@@ -60,7 +60,7 @@ void let_lead(const Timing& timing, std::uint64_t dice) {
 }
 
 /// True: it kept the promise in each round.
-bool suffer(Troupe& troupe, const Fault& fault, const Timing& timing, unsigned rounds) {
+bool suffer(Troupe& troupe, const Harm& harm, const Timing& timing, unsigned rounds) {
   const auto promise = timing.term + timing.call;
   std::vector<Clock::Duration> gaps;
   for (unsigned i = 0; i < rounds; ++i) {
@@ -69,22 +69,22 @@ bool suffer(Troupe& troupe, const Fault& fault, const Timing& timing, unsigned r
     let_lead(timing, fnv1a(std::to_string(boot_clock().now().time_since_epoch().count())));
     if (troupe.await_leader().who != leader.who) continue;  // a loss of its own, which this is not about
     const auto hurt = boot_clock().now();
-    troupe.hurt(leader.who, fault.signal);
+    troupe.hurt(leader.who, harm.signal);
     gaps.push_back(troupe.await_leader_after(leader).at - hurt);
-    troupe.heal(leader, fault.signal);
+    troupe.heal(leader, harm.signal);
   }
   if (gaps.empty()) throw Failed(no, "the members lost the lead again and again without any fault of ours");
-  const bool kept = fault.voluntary || *std::max_element(gaps.begin(), gaps.end()) <= promise;
-  const auto promised = fault.voluntary ? "at once" : "at most " + seconds(promise);
-  line(fault.name, fault.what, summary(gaps), kept ? promised : painted(Colour::bad, promised + ": NOT KEPT"));
+  const bool kept = harm.voluntary || *std::max_element(gaps.begin(), gaps.end()) <= promise;
+  const auto promised = harm.voluntary ? "at once" : "at most " + seconds(promise);
+  line(harm.name, harm.what, summary(gaps), kept ? promised : painted(Colour::bad, promised + ": NOT KEPT"));
   return kept;
 }
 
-int drill(Asked asked) {
+int drill(Drill asked) {
   auto& place = asked.place;
   if (place.election.empty() && place.file.empty())
     place.election = "tenure-drill-" + hex(static_cast<std::uint64_t>(boot_clock().unix_ms()));
-  Troupe troupe(place, members + asked.rounds * std::size(faults));  // before the first thread
+  Troupe troupe(place, members + asked.rounds * std::size(harms));  // before the first thread
   const auto opened = open_place(place, no_log);
   if (const auto sight = look(*opened.backend, std::chrono::seconds(10)); std::holds_alternative<Unknown>(sight))
     fail(std::get<Unknown>(sight).error, unreachable);
@@ -94,9 +94,9 @@ int drill(Asked asked) {
             << "\n";
   line("fault", "", "measured", "promised");
   bool kept = true;
-  for (const auto& fault : faults) {
-    if (fault.signal == Troupe::cut && scheme_of(opened.opening.url) == "file") continue;  // it has no connections
-    kept = suffer(troupe, fault, timing, asked.rounds) && kept;
+  for (const auto& harm : harms) {
+    if (harm.signal == Troupe::cut && scheme_of(opened.opening.url) == "file") continue;  // it has no connections
+    kept = suffer(troupe, harm, timing, asked.rounds) && kept;
   }
   return kept ? ok : no;
 }
@@ -104,7 +104,7 @@ int drill(Asked asked) {
 }  // namespace
 
 void add_drill(CLI::App& tool, Run& run) {
-  const auto asked = std::make_shared<Asked>();
+  const auto asked = std::make_shared<Drill>();
   auto& command =
       *tool.add_subcommand("drill", "Measure fail-overs on the store: kill, stop and cut off leaders of our own");
   add_election(command, asked->place);

@@ -16,7 +16,7 @@
 namespace tenure::tool {
 namespace {
 
-int made(int result) {
+int for_progress(int result) {
   if (result < 0) throw std::system_error(errno, std::generic_category(), "no descriptor for the command's progress");
   return result;
 }
@@ -65,19 +65,19 @@ std::pair<bool, std::string_view> next_message(int socket, char (&text)[4096]) {
 
 Progress::Progress() {
   int both[2];
-  made(::pipe2(both, O_CLOEXEC));
+  for_progress(::pipe2(both, O_CLOEXEC));
   read_ = both[0];
   write_ = both[1];
-  made(::fcntl(read_, F_SETFL, O_NONBLOCK));
-  socket_ = made(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  for_progress(::fcntl(read_, F_SETFL, O_NONBLOCK));
+  socket_ = for_progress(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const int yes = 1;
-  made(::setsockopt(socket_, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes));
+  for_progress(::setsockopt(socket_, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   auto* const any = reinterpret_cast<sockaddr*>(&address);
-  made(::bind(socket_, any, sizeof address.sun_family));  // the kernel chooses a name that is no file's
+  for_progress(::bind(socket_, any, sizeof address.sun_family));  // the kernel chooses a name that is no file's
   socklen_t size = sizeof address;
-  made(::getsockname(socket_, any, &size));
+  for_progress(::getsockname(socket_, any, &size));
   name_.assign(address.sun_path, size - offsetof(sockaddr_un, sun_path));
   name_[0] = '@';
 }

@@ -30,8 +30,8 @@ constexpr int begin = SIGUSR2;
 /// Breaks every connection of this process, and lets it open nothing more.
 void cut_off() {
   const std::unique_ptr<DIR, int (*)(DIR*)> all(::opendir("/proc/self/fd"), ::closedir);
-  const rlimit none{0, 0};
-  ::setrlimit(RLIMIT_NOFILE, &none);
+  const rlimit no_more{0, 0};
+  ::setrlimit(RLIMIT_NOFILE, &no_more);
   while (const auto* entry = all ? ::readdir(all.get()) : nullptr)
     if (const auto descriptor = number<int>(entry->d_name)) ::shutdown(*descriptor, SHUT_RDWR);
 }

@@ -5,13 +5,12 @@
 #include <cstddef>
 #include <vector>
 
+#include <tenure/kit/text.hpp>
+
 namespace tenure {
 namespace {
 
-bool same(char a, char b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return lower(a) == lower(b);
-}
+bool same(char a, char b) { return lower(a) == lower(b); }
 
 /// Levenshtein's distance, where a swap of neighbours counts as one edit too.
 std::size_t edits(std::string_view a, std::string_view b) {

@@ -26,8 +26,7 @@ std::string hex(std::uint64_t value) {
 
 std::string lower(std::string_view text) {
   std::string out(text);
-  for (auto& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  for (auto& c : out) c = lower(c);
   return out;
 }
 

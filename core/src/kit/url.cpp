@@ -8,6 +8,7 @@
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/suggest.hpp>
+#include <tenure/kit/text.hpp>
 #include <tenure/log.hpp>
 
 namespace tenure {
@@ -18,8 +19,6 @@ namespace {
 bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool digit(char c) { return c >= '0' && c <= '9'; }
 bool unreserved(char c) { return letter(c) || digit(c) || std::string_view("-._~").find(c) != std::string_view::npos; }
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool of_scheme(char c) { return letter(c) || digit(c) || c == '+' || c == '-' || c == '.'; }
 
@@ -223,8 +222,7 @@ std::optional<std::string> scheme_of(std::string_view text) {
   std::string out(text.substr(0, std::min(text.find(':'), text.size())));
   if (out.size() == text.size() || out.empty() || !letter(out[0]) || !std::ranges::all_of(out, of_scheme))
     return std::nullopt;
-  std::ranges::transform(out, out.begin(), lower);
-  return out;
+  return lower(out);
 }
 
 }  // namespace tenure

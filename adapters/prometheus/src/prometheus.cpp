@@ -89,6 +89,7 @@ struct Row {
 
 std::vector<Row> rows_of(const std::vector<Metrics>& elections, const std::vector<GroupMetrics>& groups) {
   std::vector<Row> out;
+  out.reserve(elections.size() + groups.size());
   for (const auto& m : elections) out.push_back({{"election", m.election}, m});
   for (const auto& g : groups) out.push_back({{"group", g.group}, g.session});
   return out;

@@ -40,7 +40,7 @@ constexpr Harm harms[] = {{"killed", "SIGKILL to the leader", SIGKILL},
                           {"stopped", "SIGSTOP to the leader", SIGSTOP},
                           {"cut off", "its connections break, and it gets no new ones", Troupe::cut},
                           {"ended", "SIGTERM: it hands over", SIGTERM, true}};
-constexpr std::size_t members = 3;
+constexpr std::size_t candidates = 3;
 
 std::string summary(std::vector<Clock::Duration> gaps) {
   std::sort(gaps.begin(), gaps.end());
@@ -64,7 +64,7 @@ bool suffer(Troupe& troupe, const Harm& harm, const Timing& timing, unsigned rou
   const auto promise = timing.term + timing.call;
   std::vector<Clock::Duration> gaps;
   for (unsigned i = 0; i < rounds; ++i) {
-    troupe.fill(members);
+    troupe.fill(candidates);
     const auto leader = troupe.await_leader();
     let_lead(timing, fnv1a(std::to_string(boot_clock().now().time_since_epoch().count())));
     if (troupe.await_leader().who != leader.who) continue;  // a loss of its own, which this is not about
@@ -84,7 +84,7 @@ int drill(Drill asked) {
   auto& place = asked.place;
   if (place.election.empty() && place.file.empty())
     place.election = "tenure-drill-" + hex(static_cast<std::uint64_t>(boot_clock().unix_ms()));
-  Troupe troupe(place, members + asked.rounds * std::size(harms));  // before the first thread
+  Troupe troupe(place, candidates + asked.rounds * std::size(harms));  // before the first thread
   const auto opened = open_place(place, no_log);
   if (const auto sight = look(*opened.backend, std::chrono::seconds(10)); std::holds_alternative<Unknown>(sight))
     fail(std::get<Unknown>(sight).error, unreachable);

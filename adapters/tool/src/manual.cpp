@@ -100,7 +100,7 @@ void append_bash(std::string& out, const CLI::App& app, const std::string& path)
     if (option->get_type_name() == "FILE")
       out += "    " + names + ") compopt -o default; return ;;\n";
     else
-      out += "    " + names + ") words='" + choices + "' ;;\n";
+      out.append("    ").append(names).append(") words='").append(choices).append("' ;;\n");
   }
   out += "    esac\n";
   for (const auto* option : app.get_options())
@@ -141,7 +141,8 @@ void append_zsh(std::string& out, const CLI::App& app, const std::string& functi
     std::string all;
     for (const auto& name : names) all += (all.empty() ? "" : " ") + name;
     const auto what = "[" + zsh_text(option->get_description()) + "]" + zsh_value(*option);
-    for (const auto& name : names) out += " \\\n    '(" + all + ")" + name + what + "'";
+    for (const auto& name : names)
+      out.append(" \\\n    '(").append(all).append(")").append(name).append(what).append("'");
     if (names.empty())
       out += option->get_type_name() == "FILE" ? " \\\n    ':FILE:_files'" : " \\\n    '*:::command:_normal'";
   }

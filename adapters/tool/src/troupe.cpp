@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "troupe.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -13,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <exception>
+#include <filesystem>
 #include <string>
 #include <system_error>
 
@@ -29,11 +29,11 @@ constexpr int begin = SIGUSR2;
 
 /// Breaks every connection of this process, and lets it open nothing more.
 void cut_off() {
-  const std::unique_ptr<DIR, int (*)(DIR*)> all(::opendir("/proc/self/fd"), ::closedir);
+  const std::filesystem::directory_iterator all("/proc/self/fd");
   const rlimit no_more{0, 0};
   ::setrlimit(RLIMIT_NOFILE, &no_more);
-  while (const auto* entry = all ? ::readdir(all.get()) : nullptr)
-    if (const auto descriptor = number<int>(entry->d_name)) ::shutdown(*descriptor, SHUT_RDWR);
+  for (const auto& entry : all)
+    if (const auto descriptor = number<int>(entry.path().filename().string())) ::shutdown(*descriptor, SHUT_RDWR);
 }
 
 }  // namespace

@@ -63,12 +63,14 @@ is_here() {
     g++ | cmake | pkg-config | clang-format | clang-tidy | shellcheck | git) command -v "$1" ;;
     librdkafka-dev) pkg-config --exists 'rdkafka >= 2.0.2' ;;
     libpqxx-dev) pkg-config --exists 'libpqxx >= 6.4' ;;
+    libcurl4-openssl-dev) pkg-config --exists 'libcurl >= 7.85' ;;
     libhiredis-dev) pkg-config --exists 'hiredis >= 0.14.1' ;;
     redis-tools) [[ -n ${TENURE_REDIS_SERVER:-} ]] || command -v redis-server valkey-server redis-check-rdb ;;
     nlohmann-json3-dev) [[ -e /usr/include/nlohmann/json.hpp ]] || pkg-config --exists nlohmann_json ;;
     python3-jsonschema) /usr/bin/python3 -c 'import jsonschema' ;;
     libcpp-httplib-dev) pkg-config --exists 'cpp-httplib >= 0.11.4' ;;
     libspdlog-dev) pkg-config --exists spdlog ;;
+    prometheus-cpp-dev) pkg-config --exists prometheus-cpp-core ;;
     libcli11-dev) [[ -e /usr/include/CLI/CLI.hpp ]] || pkg-config --exists CLI11 ;;
     libgtest-dev) [[ -e /usr/include/gtest/gtest.h ]] || pkg-config --exists gtest ;;
     libgmock-dev) [[ -e /usr/include/gmock/gmock.h ]] || pkg-config --exists gmock ;;
@@ -77,11 +79,14 @@ is_here() {
 }
 
 build_packages=(g++ cmake ninja-build pkg-config librdkafka-dev libpqxx-dev libhiredis-dev nlohmann-json3-dev libgtest-dev
-  libgmock-dev libspdlog-dev libcpp-httplib-dev libcli11-dev python3-jsonschema python3-prometheus-client)
+  libgmock-dev libspdlog-dev libcpp-httplib-dev libcli11-dev libcurl4-openssl-dev prometheus-cpp-dev
+  python3-jsonschema python3-prometheus-client)
+[[ ${CXX:-} != *clang* ]] || build_packages+=(clang)
 kafka_packages=(default-jre-headless maven)
 postgres_packages=(postgresql pgbouncer)
-tool_packages=(etcd-server etcd-client zsh groff-base python3-yaml) # what the tool is tested beside, and by
 redis_packages=(redis-tools) # the server's program without a service that starts by itself
+etcd_packages=(etcd-server etcd-client)
+tool_packages=("${etcd_packages[@]}" zsh groff-base python3-yaml) # what the tool is tested beside, and by
 
 # shellcheck disable=SC2016 # expanded by the inner shell
 # build PRESET [-DNAME=VALUE...] [TARGET...]: configures and builds quietly in build_dir; shows the output when it fails.
@@ -93,6 +98,7 @@ build() {
   mkdir -p "$build_dir"
   shift
   command -v ccache >/dev/null && settings=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  [[ -z ${CXX:-} ]] || settings+=("-DCMAKE_CXX_COMPILER=$CXX") # also where another one was used here before
   while [[ ${1:-} == -D* ]]; do settings+=("$1") && shift; done
   (($#)) && targets=(--target "$@")
   [[ -n ${HOME:-} && -w ${HOME:-} ]] || export CCACHE_DIR=${CCACHE_DIR:-$(cache_dir)/ccache}
@@ -108,15 +114,24 @@ build() {
   grep -E '^-- tenure::.* is left out' "$log" || true
 }
 
-# A process is known by its id and its start time, because ids are used again.
+# A process is known by its id and its start time, because ids are used again. Neither these nor pause start a process,
+# so that whoever waits by them goes on where no further one can be started.
 identity() { # PID -> "PID START"
-  local stat
-  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+  local stat=''
+  [[ -n ${quietly:-} ]] || local found
+  { IFS= read -rd '' stat <"/proc/$1/stat" || true; } 2>/dev/null
+  [[ -n $stat ]] || return 1
   # shellcheck disable=SC2086 # the fields after the command name, which may hold blanks
   set -- "$1" ${stat##*) }
-  [[ $2 != Z ]] && echo "$1 ${21}"
+  [[ $2 != Z ]] || return 1
+  found="$1 ${21}"
+  [[ -n ${quietly:-} ]] || echo "$found"
 }
-alive() { [[ -n ${1:-} && $(identity "$1") == "$1 $2" ]]; } # PID START
+alive() { local quietly=1 found=''; [[ -n ${1:-} ]] && identity "$1" && [[ $found == "$1 $2" ]]; } # PID START
+pause() { # SECONDS
+  [[ -n ${never:-} ]] || exec {never}<> <(:) # nothing ever comes by it
+  read -rt "$1" -u "$never" || true
+}
 
 # watch_over DIR PID: starts a watcher, "$0 _watch DIR PID START", which calls watch. When that process is gone, even by
 # SIGKILL, the watcher ends what runs in DIR. DIR/starter has the identity of the script that started it. end_watch ends
@@ -139,7 +154,7 @@ watch() { # END DIR PID START: END DIR is what ends it
       "$1" "$2"
       return
     fi
-    sleep 0.5
+    pause 0.5
   done
 }
 end_watch() { # DIR
@@ -184,7 +199,7 @@ run_guarded() {
   # shellcheck disable=SC2016,SC2086 # expanded by the inner shell; "PID START" is two words
   setsid bash -c '
     source "$1"; group=$2; shift 2
-    while alive "$@" && kill -0 -- "-$group" 2>/dev/null; do sleep 0.5; done
+    while alive "$@" && kill -0 -- "-$group" 2>/dev/null; do pause 0.5; done
     alive "$@" || end_group "$group"' guard "$root/docker/common.sh" "$guarded" $me </dev/null >/dev/null 2>&1 &
   disown
   wait "$guarded" || status=$?

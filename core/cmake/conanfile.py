@@ -14,19 +14,21 @@ ROOMS = {
     "kafka": ("librdkafka/[>=2.0.2]", ["librdkafka::librdkafka"]),
     "postgres": ("libpqxx/[>=6.4]", ["libpqxx::libpqxx"]),
     "redis": ("hiredis/[>=0.14.1]", ["hiredis::hiredis"]),
+    "etcd": ("libcurl/[>=7.85]", ["libcurl::libcurl"]),
     "json": ("nlohmann_json/[>=3.11]", ["nlohmann_json::nlohmann_json"]),
+    "prometheuscpp": ("prometheus-cpp/[>=1.0.1]", ["prometheus-cpp::prometheus-cpp-core"]),
     "spdlog": ("spdlog/[>=1.10]", ["spdlog::spdlog"]),
     "gmock": ("gtest/[>=1.12]", ["gtest::gmock"]),
     "http": ("cpp-httplib/[>=0.11.4]", ["cpp-httplib::cpp-httplib"]),
 }
-HEADERS_ONLY = ("fence", "gmock", "spdlog")
+HEADERS_ONLY = ("fence", "gmock", "prometheuscpp", "spdlog")
 
 
 class Tenure(ConanFile):
     name = "tenure"
     description = "Leader election through the store you already run"
     license = "Apache-2.0"
-    topics = ("leader-election", "kafka", "postgresql", "redis")
+    topics = ("leader-election", "kafka", "postgresql", "redis", "etcd")
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"
     options = {"shared": [True, False], "fPIC": [True, False], **{room: [True, False] for room in ROOMS}}
@@ -51,7 +53,7 @@ class Tenure(ConanFile):
         for room, (reference, _) in ROOMS.items():
             if self.options.get_safe(room):
                 self.requires(reference, transitive_headers=room in HEADERS_ONLY)
-        if self.options.http and not self.options.json:
+        if (self.options.http or self.options.etcd) and not self.options.json:
             self.requires(ROOMS["json"][0])
 
     def validate(self):
@@ -80,8 +82,8 @@ class Tenure(ConanFile):
             rmdir(self, os.path.join(self.package_folder, ours))
 
     def package_info(self):
-        stores = ["memory", "file"] + [room for room in ("kafka", "postgres", "redis") if self.options.get_safe(room)]
-        others = [room for room in ("json", "spdlog", "gmock", "http") if self.options.get_safe(room)]
+        stores = ["memory", "file"] + [room for room in ("kafka", "postgres", "redis", "etcd") if self.options.get_safe(room)]
+        others = [room for room in ("json", "prometheuscpp", "spdlog", "gmock", "http") if self.options.get_safe(room)]
         for room in ["core", *stores, "stores", "fence", "prometheus", *others]:
             component = self.cpp_info.components[room]
             component.set_property("cmake_target_name", "tenure::" + room)
@@ -96,4 +98,8 @@ class Tenure(ConanFile):
                 component.requires += stores
             if room == "http":
                 component.requires += ["prometheus", *ROOMS["json"][1]]
+            if room == "prometheuscpp":
+                component.requires.append("prometheus")
+            if room == "etcd":
+                component.requires += ROOMS["json"][1]
             component.requires += ROOMS.get(room, (None, []))[1]

@@ -4,8 +4,8 @@
 // CLOCK_BOOTTIME. SIGTERM stops it, SIGUSR1 makes it resign.
 //
 // candidate --store URL  --election E --log FILE --name N
-//           [--preset fast|balanced|steady | --term-ms N [--call-ms N]] [--sample-us N] [--note-ms N]
-//           [--work-ms N] [--elections N]
+//           [--preset fast|balanced|steady | --term-ms N [--call-ms N] [--renew-ms N]] [--sample-us N]
+//           [--note-ms N] [--work-ms N] [--elections N]
 //
 // event     fields               meaning
 // start     pid name term margin the process is about to campaign
@@ -19,9 +19,9 @@
 // error     fault message
 // quit                           stop() has returned
 //
-// With --elections it takes part in so many elections, "0", "1" and so on, of group E. Then each of these events but
-// start, error and quit has the `election`, `elected` may be a sample of the new tenure too (`after`, `until`), and
-// there is
+// With --elections it takes part in so many elections, "0", "1" and so on, of group E. If that is not exclusive, all
+// tokens are 0. Then each of these events but start, error and quit has the `election`, `elected` may be a sample of
+// the new tenure too (`after`, `until`), and there is
 //
 // holds     after until          a sample of all: each one that was led at its last sample is led still, see `lead`
 #include <csignal>
@@ -79,13 +79,13 @@ Hooks noting(const Journal& journal, Clock::Duration work) {
   Hooks hooks;
   hooks.elected = [&journal](const Elected& e) { journal.now("elected", token_field(e.token)); };
   hooks.ousting = [&journal, work](const Ousting& o) {
-    journal.now("ousting", token_field(o.token) + ",\"reason\":" + quoted(to_string(o.reason)) +
-                               ",\"detail\":" + quoted(o.detail));
+    journal.now("ousting", token_field(o.token) + ",\"reason\":" + json_text(to_string(o.reason)) +
+                               ",\"detail\":" + json_text(o.detail));
     if (work > Clock::Duration::zero()) wait_out({boot_clock(), boot_clock().now() + work, o.expired});
     journal.now("ended", token_field(o.token));
   };
   hooks.error = [&journal](const Error& e) {
-    journal.now("error", "\"fault\":" + quoted(to_string(e.fault)) + ",\"message\":" + quoted(e.message));
+    journal.now("error", "\"fault\":" + json_text(to_string(e.fault)) + ",\"message\":" + json_text(e.message));
   };
   return hooks;
 }

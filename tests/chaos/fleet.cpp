@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <iostream>
 #include <system_error>
 
 #include <tenure/kit/wait.hpp>
@@ -148,6 +149,13 @@ pid_t Fleet::leader() {
     leader = pid;
   }
   return leader;
+}
+
+void Fleet::keep_journal() const {
+  const auto kept = std::filesystem::temp_directory_path() / ("tenure-journal-" + std::to_string(::getpid()));
+  std::error_code failed;
+  std::filesystem::rename(journal_, kept, failed);
+  std::cout << "the journal is kept: " << (failed ? journal_ : kept) << '\n';
 }
 
 }  // namespace tenure::test

@@ -61,6 +61,8 @@ class Fleet {
   pid_t leader();
 
   const std::filesystem::path& journal() const { return journal_; }
+  /// Moves the journal to where it outlives the test's directory, and says where that is.
+  void keep_journal() const;
 
  private:
   std::string program_;

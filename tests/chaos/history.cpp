@@ -235,7 +235,7 @@ void History::take(const Event& e) {
     return;
   }
   static const std::set<std::string> done{done_to::stopped, done_to::resumed, done_to::killed, done_to::asked,
-                                          done_to::muted,   done_to::crashed, done_to::frozen};
+                                          done_to::muted,   done_to::crashed, done_to::frozen, done_to::put_out};
   if (done.contains(e.what)) return befalls(e);
   const auto process = of(e.pid);
   if (!process) return;

@@ -25,11 +25,11 @@ void Journal::write(Clock::Time at, const std::string& event, const std::string&
 }
 
 void Journal::start(const std::string& name, const Timing& timing) const {
-  now("start", "\"name\":" + quoted(name) + ",\"term\":" + std::to_string(timing.term.count()) +
+  now("start", "\"name\":" + json_text(name) + ",\"term\":" + std::to_string(timing.term.count()) +
                    ",\"margin\":" + std::to_string(timing.margin.count()));
 }
 
-std::string quoted(std::string_view text) {
+std::string json_text(std::string_view text) {
   std::string out;
   for (const char c : printable(text, 400)) {
     if (c == '"' || c == '\\') out += '\\';
@@ -62,7 +62,11 @@ long Arguments::number(const std::string& name, long otherwise) const {
 Timing Arguments::timing(const Presets& presets) const {
   if (!all_.contains("preset")) {
     auto timing = Timing::of(std::chrono::milliseconds(std::stol(all_.at("term-ms"))));
-    if (all_.contains("call-ms")) timing.call = std::chrono::milliseconds(std::stol(all_.at("call-ms")));
+    const auto given = [this](const char* name, Clock::Duration& part) {
+      if (all_.contains(name)) part = std::chrono::milliseconds(std::stol(all_.at(name)));
+    };
+    given("call-ms", timing.call);
+    given("renew-ms", timing.renew);
     return timing;
   }
   const auto& name = all_.at("preset");

@@ -23,7 +23,7 @@ class Journal {
   int fd_;
 };
 
-std::string quoted(std::string_view text);
+std::string json_text(std::string_view text);
 std::string token_field(Token token);
 std::string nanoseconds(const char* name, Clock::Time at);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -16,28 +17,28 @@ namespace {
 
 using Time = Clock::Time;
 
-std::string election_field(const std::string& election) { return ",\"election\":" + quoted(election); }
+std::string election_field(const std::string& election) { return ",\"election\":" + json_text(election); }
 
 /// What a user sees of one election at some instant between two readings of the clock.
 struct Look {
   Time before, after, until{Time::min()};
-  Token token;  ///< 0: we do not lead.
+  std::optional<Token> token;  ///< Of our tenure, if we lead: Token{} where others may lead beside us.
 };
 
 Look look(const Leadership& leadership) {
   Look out;
   out.before = boot_clock().now();
-  const auto token = leadership.token();
+  const auto token = leadership.exclusive() ? leadership.token() : Token{};
   const auto left = leadership.remaining();
   out.after = boot_clock().now();
   if (!token || left <= Clock::Duration::zero()) return out;
-  out.token = *token;
+  out.token = token;
   out.until = out.before + left;  // not before that: remaining() read the clock a little later
   return out;
 }
 
 std::string fields(const std::string& election, const Look& seen) {
-  return token_field(seen.token) + election_field(election) + nanoseconds("after", seen.after) +
+  return token_field(*seen.token) + election_field(election) + nanoseconds("after", seen.after) +
          nanoseconds("until", seen.until);
 }
 
@@ -63,7 +64,7 @@ class Watched {
   struct One {
     std::string name;
     Leadership leadership;
-    Token token;
+    std::optional<Token> token;
   };
 
   /// Notes each election that is led anew or no longer, and the deadline of all: the earliest, if they differ.
@@ -73,12 +74,12 @@ class Watched {
     auto until = Time::max();
     for (auto& one : all_) {
       const auto seen = look(one.leadership);
-      if (seen.token.value != 0) until = std::min(until, seen.until);
+      if (seen.token) until = std::min(until, seen.until);
       if (seen.token == one.token) continue;
-      if (seen.token.value != 0)
+      if (seen.token)
         journal_.write(seen.before, "lead", fields(one.name, seen));
       else
-        journal_.write(seen.after, "follow", token_field(one.token) + election_field(one.name));
+        journal_.write(seen.after, "follow", token_field(*one.token) + election_field(one.name));
       one.token = seen.token;
     }
     const auto ended = boot_clock().now();
@@ -104,12 +105,13 @@ Hooks noting(const Journal& journal, const std::shared_ptr<std::unique_ptr<Watch
   };
   hooks.ousting = [&journal, work](const Ousting& o) {
     const auto which = token_field(o.token) + election_field(o.election);
-    journal.now("ousting", which + ",\"reason\":" + quoted(to_string(o.reason)) + ",\"detail\":" + quoted(o.detail));
+    journal.now("ousting",
+                which + ",\"reason\":" + json_text(to_string(o.reason)) + ",\"detail\":" + json_text(o.detail));
     if (work > Clock::Duration::zero()) wait_out({boot_clock(), boot_clock().now() + work, o.expired});
     journal.now("ended", which);
   };
   hooks.error = [&journal](const Error& e) {
-    journal.now("error", "\"fault\":" + quoted(to_string(e.fault)) + ",\"message\":" + quoted(e.message));
+    journal.now("error", "\"fault\":" + json_text(to_string(e.fault)) + ",\"message\":" + json_text(e.message));
   };
   hooks.log = no_log;  // the journal has it
   return hooks;
@@ -121,7 +123,7 @@ int run_many(const Arguments& args, const Journal& journal, const sigset_t& sign
   const auto opened = open_many(args.text("store"), args.text("election"));
   const auto timing = args.timing(opened.presets);
   const auto watched = std::make_shared<std::unique_ptr<Watched>>();
-  Elections elections(opened.store, {args.text("name"), {}}, timing,
+  Elections elections(opened.store->exclusive(), opened.store, {args.text("name"), {}}, timing,
                       noting(journal, watched, std::chrono::milliseconds(args.number("work-ms", 0))));
   std::vector<std::string> names;
   for (long i = 0; i < args.number("elections", 0); ++i) names.push_back(std::to_string(i));

@@ -89,6 +89,16 @@ std::optional<std::string> take_message(std::string& bytes) {
   return out;
 }
 
+/// Where the first partition's error stands in an answer to an OffsetCommit. From version 8 on lengths are varints, and
+/// of one byte here.
+std::size_t error_of_commit(const std::string& bytes, int version) {
+  const bool compact = version >= 8;
+  const std::size_t topics = 8 + (compact ? 1 : 0) + (version >= 3 ? 4 : 0);
+  const auto name = topics + (compact ? 1 : 4);
+  const auto partitions = compact ? name + number_in(bytes, name, 1) : name + 2 + number_in(bytes, name, 2);
+  return partitions + (compact ? 1 : 4) + 4;
+}
+
 constexpr short readable = POLLIN | POLLHUP | POLLERR;
 
 }  // namespace
@@ -125,6 +135,7 @@ struct Relay::Connection {
   std::string request_bytes, answer_bytes;    ///< of a message that has not come whole
   std::deque<Held> to_broker, to_client;      ///< not passed yet
   std::map<std::size_t, KafkaMessage> asked;  ///< by its number on the wire, and not answered yet
+  bool client_gone{};                         ///< It has closed the connection; what it sent is still to pass.
 
   KafkaMessage request_of(const std::string& bytes) {
     KafkaMessage out{true,  static_cast<int>(number_in(bytes, 4, 2)), static_cast<int>(number_in(bytes, 6, 2)), 0, {},
@@ -138,6 +149,8 @@ struct Relay::Connection {
     asked.erase(number_of);
     out.request = false;
     if (out.api == heartbeat) out.error = static_cast<int>(number_in(bytes, out.version == 0 ? 8 : 12, 2));
+    if (out.api == offset_commit)
+      out.error = static_cast<int>(number_in(bytes, error_of_commit(bytes, out.version), 2));
     return out;
   }
 
@@ -237,7 +250,8 @@ bool Relay::muted(const Connection& c) const {
 
 void Relay::take_requests(Connection& c) {
   const auto bytes = receive(c.client);
-  c.closed = bytes.empty() || (!gate_ && !send_all(c.broker, bytes));
+  c.client_gone = bytes.empty();
+  c.closed = c.client_gone ? c.asked.empty() : !gate_ && !send_all(c.broker, bytes);
   if (gate_) {
     c.request_bytes += bytes;
     while (auto message = take_message(c.request_bytes)) {
@@ -270,6 +284,7 @@ void Relay::pass_gate(Connection& c) {
   };
   pass(c.to_broker, c.broker);
   pass(c.to_client, c.client);
+  c.closed = c.closed || (c.client_gone && c.asked.empty());
 }
 
 void Relay::take_connection(std::list<Connection>& all) {
@@ -299,7 +314,7 @@ void Relay::serve(std::stop_token stop) {
     const bool opens = !all.empty() && all.back().opens_slowly && boot_clock().now() < all.back().open_at;
     fds.assign({{opens ? -1 : listener_, POLLIN, 0}});
     for (const auto& c : all) {
-      const bool shut = muted(c) || boot_clock().now() < c.open_at;
+      const bool shut = c.client_gone || muted(c) || boot_clock().now() < c.open_at;
       fds.push_back({shut ? -1 : c.client, POLLIN, 0});
       fds.push_back({c.broker, POLLIN, 0});
     }

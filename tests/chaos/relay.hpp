@@ -25,7 +25,7 @@ inline constexpr int offset_commit = 8, join_group = 11, heartbeat = 12, sync_gr
 struct KafkaMessage {
   bool request{};
   int api{}, version{};
-  int error{};  ///< of the answer to a heartbeat
+  int error{};  ///< of the answer to a heartbeat or an OffsetCommit: for the latter that of its first partition
   std::string client_id;
   std::uint64_t connection{};
 };
@@ -36,7 +36,8 @@ class Gate {
   virtual ~Gate() = default;
   /// Called when a client has sent the message. Messages before it may still be held.
   virtual void sent(const KafkaMessage& request) = 0;
-  /// Whether the message may pass now. It is the first one of its connection and direction. If not, it is asked again.
+  /// Whether the message may pass now. It is the first one of its connection and direction. If not, it is asked again,
+  /// also when the client has closed the connection: the network may still have what was sent.
   virtual bool passes(const KafkaMessage&) = 0;
 };
 

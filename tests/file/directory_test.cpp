@@ -32,6 +32,13 @@ TEST(FileDirectory, NamesArePercentEncoded) {
   EXPECT_THAT(encoded(".."), ElementsAre("%2E."));
 }
 
+TEST(FileDirectory, NamesAreReadBackAndWhatIsNoneIsNot) {
+  for (const auto& name : {std::string("Jobs-1_a.b"), std::string("a/b%~\n\xff"), std::string(200, '/'),
+                           std::string(200, 'x'), std::string("..")})
+    EXPECT_EQ(decoded(encoded(name)), name);
+  for (const auto* other : {"%2f", "%2", "%", "%zz", "a b", ".hidden", "a~"}) EXPECT_FALSE(decoded({other})) << other;
+}
+
 TEST(FileDirectory, LongElectionNamesAreSplitAndNeverMeet) {
   const auto pieces = encoded(std::string(200, '/'));
   ASSERT_EQ(pieces.size(), 3u);

@@ -11,7 +11,11 @@
 #include <tenure/metrics.hpp>
 #include <tenure/one_by_one.hpp>
 #include <tenure/open.hpp>
+#include <tenure/prometheus.hpp>
 #include <tenure/spread.hpp>
+#ifdef TENURE_WITH_ETCD
+#include <tenure/etcd.hpp>
+#endif
 #ifdef TENURE_WITH_HTTP
 #include <tenure/http_server.hpp>
 #endif
@@ -40,6 +44,9 @@ void of_core(Clock& clock) {
   made(Error{.fault = Fault::forbidden}, Error{.message = "m"});
   made(LogLine{.level = Level::info}, LogLine{.fields = {}});
   made(Spread{.on = false}, Spread{.most = 1});
+  made(ListedElection{.election = "e"}, ListedElection{.age = {}}, ElectionPage{.elections = {}},
+       ElectionPage{.last = true});
+  made(Check{.what = "w"}, Check{.remedy = "r"});
   made(OpenedGroup{.store = nullptr}, OpenedGroup{.presets = {}});
   made(Timing{.term = max_term}, Timing{.clock_rate_error = 1e-6});
   made(Presets{.fast = {}}, Presets{.steady = {}});
@@ -65,6 +72,11 @@ void of_core(Clock& clock) {
   made(Read{.record = {}}, Read{.unreadable = true}, Swap{.applied = true}, Swap{.found = {}});
   made(Url{.scheme = "memory"}, Url{.query = {}}, Url::Host{.name = "h"}, Url::Host{.port = 1});
   made(memory::Traits{.push = true}, memory::Traits{.same_clock = true});
+}
+
+void of_prometheus() {
+  made(prometheus::Sample{.labels = {}}, prometheus::Sample{.value = 1.0});
+  made(prometheus::Family{.name = "n"}, prometheus::Family{.samples = {}});
 }
 
 #ifdef TENURE_WITH_HTTP
@@ -98,6 +110,13 @@ void of_postgres() { made(postgres::Options{.conninfo = "host=h"}, postgres::Opt
 void of_redis() {
   made(redis::Address{.host = "h"}, redis::Address{.port = 1});
   made(redis::Options{.servers = {{.host = "h"}}}, redis::Options{.prefix = "p"});
+}
+#endif
+
+#ifdef TENURE_WITH_ETCD
+void of_etcd() {
+  made(etcd::Address{.host = "h"}, etcd::Address{.port = 1});
+  made(etcd::Options{.servers = {{.host = "h"}}}, etcd::Options{.prefix = "p"});
 }
 #endif
 

@@ -95,8 +95,10 @@ bool own_library(const std::string& room, const std::string& header) {
       {"backends/kafka", {"librdkafka/"}},
       {"backends/postgres", {"pqxx/", "libpq-fe.h"}},
       {"backends/redis", {"hiredis/", "openssl/"}},
+      {"backends/etcd", {"curl/", "nlohmann/"}},
       {"adapters/http", {"httplib.h", "nlohmann/"}},
       {"adapters/json", {"nlohmann/"}},
+      {"adapters/prometheuscpp", {"prometheus/"}},
       {"adapters/spdlog", {"spdlog/"}},
       {"adapters/tool", {"CLI/", "httplib.h", "nlohmann/"}},
       {"adapters/gmock", {"gmock/", "gtest/"}}};
@@ -136,10 +138,10 @@ Findings wrong_includes(const std::string& path, const std::string& text) {
       right = local_include_is_right(path, local);
     } else if (const auto found = headers.find(system); found != headers.end()) {
       // The bundle of stores may include the public headers of every store; the program may include all. What is told
-      // by HTTP includes metrics.
+      // by HTTP, or by a library for metrics, includes metrics.
       right = found->second == "core" || found->second == room || room == "adapters/tool" ||
               (room == "backends/stores" && found->second.starts_with("backends/")) ||
-              (room == "adapters/http" && found->second == "adapters/prometheus");
+              ((room == "adapters/http" || room == "adapters/prometheuscpp") && found->second == "adapters/prometheus");
     } else {
       right = standard_or_posix(system) || own_library(room, system);
     }
@@ -255,7 +257,7 @@ TEST(House, CoreAndBackendsKnowNoClockButOurs) {
 
 TEST(House, PublicHeadersAreShort) {
   std::size_t seen = 0;
-  for (const auto& path : files({"core", "backends", "adapters"}, {".hpp"})) {
+  for (const auto& path : files({"core", "backends", "adapters", "tests/contract"}, {".hpp"})) {
     if (path.find("/include/") == path.npos) continue;
     ++seen;
     const auto text = read(house / path);
@@ -270,7 +272,7 @@ std::optional<std::string> our_name(std::string symbol) {
                                    "non-virtual thunk to ", "guard variable for "})
     if (symbol.compare(0, prefix.size(), prefix) == 0) symbol.erase(0, prefix.size());
   static const std::regex ours(
-      R"(tenure::(?:(?:memory|file|http|kafka|postgres|prometheus|redis)::)?([A-Za-z_0-9]+).*)");
+      R"(tenure::(?:(?:memory|file|http|kafka|postgres|prometheus|redis|etcd)::)?([A-Za-z_0-9]+).*)");
   std::smatch match;
   if (!std::regex_match(symbol, match, ours)) return std::nullopt;
   return match[1].str();
@@ -474,11 +476,71 @@ TEST(House, ABlockOfCodeThatDiffersFromItsFileIsFound) {
   EXPECT_EQ(misquoted("Text.\n```cpp\nint i;\n" + close).size(), 1u);
 }
 
-TEST(House, EveryBlockOfCodeInTheReadmeQuotesAFile) {
-  auto documents = files({"adapters"}, {".md"});
-  documents.push_back("README.md");
-  for (const auto& path : documents)
+std::vector<std::string> documents() {
+  auto out = files({"core", "backends", "adapters", "tests", "examples", "docker", ".github"}, {".md"});
+  out.insert(out.end(), {"README.md", "CHANGELOG.md"});
+  EXPECT_GT(out.size(), 6u);
+  return out;
+}
+
+TEST(House, EveryBlockOfCodeQuotesAFile) {
+  for (const auto& path : documents())
     for (const auto& finding : misquoted(read(house / path))) ADD_FAILURE() << path << ", " << finding;
+}
+
+/// What the commands of a document name of ours that is not there: a file, a program of a build, a label of tests/run.
+Findings dead_commands(const std::string& document, const std::string& all_cmake) {
+  static const std::regex block("```sh\n([^]*?)```"), comment("(^|\n)#.*| #.*"), word(R"([^\s"'$();=]+)");
+  static const std::regex ours(R"((?:\./)?((?:docker|tests|examples|core|backends|adapters|\.ci)/.+))");
+  static const std::regex built(R"((?:\./)?build[-a-z]*/.*?([a-z_]+))"), name("[a-z_]+");
+  const auto known = [&](const std::string& target) {
+    static const std::regex store("^(file|kafka|memory|postgres|redis)(?=_)");  // of a target for each store
+    const auto wanted = std::regex_replace(target, store, "($1|[$][{]store[}])");
+    return std::regex_search(all_cmake, std::regex("[ (;\"]" + wanted + "[ );\"\\n]"));
+  };
+  Findings out;
+  for (std::sregex_iterator at(document.begin(), document.end(), block), end; at != end; ++at)
+    for (const auto& line : lines_of(std::regex_replace((*at)[1].str(), comment, "$1"))) {
+      bool names = false;  // of labels or targets, until the command ends
+      for (std::sregex_iterator w(line.begin(), line.end(), word); w != end; ++w) {
+        std::smatch match;
+        const auto text = w->str();
+        if (std::regex_match(text, match, ours) ? !fs::exists(house / match[1].str())
+            : std::regex_match(text, match, built) || (names && std::regex_match(text, match, name))
+                ? !known(match[match.size() - 1])
+                : false)
+          out.push_back(text);
+        names = (names && text != "&&") || text.ends_with("tests/run") || text == "ninja";
+      }
+    }
+  return out;
+}
+
+/// The text of all CMake files and presets of ours, and the names of the programs that are one file each.
+std::string all_cmake() {
+  auto out = read(house / "CMakePresets.json");
+  for (const auto& path : files({"tests/bench"}, {".cpp"})) out += " " + fs::path(path).stem().string() + "\n";
+  for (const auto& path : files({"core", "backends", "adapters", "tests", "examples"}, {".txt", ".cmake"}))
+    out += read(house / path);
+  return out;
+}
+
+TEST(House, ACommandThatIsNotThereIsFound) {
+  const auto cmake = all_cmake();
+  EXPECT_EQ(
+      dead_commands("```sh\ntests/run core # no/such\n./docker/redis start\nninja -C build core_test\n```\n", cmake),
+      Findings{});
+  EXPECT_EQ(dead_commands("```sh\ntests/run corr\ndocker/reddis start\n# x\nninja -C build core_tests && tests/run\n"
+                          "build/tests/core/core_tset\n```\n",
+                          cmake),
+            (Findings{"corr", "docker/reddis", "core_tests", "build/tests/core/core_tset"}));
+}
+
+TEST(House, EveryCommandOfADocumentIsThere) {
+  const auto cmake = all_cmake();
+  for (const auto& path : documents())
+    for (const auto& finding : dead_commands(read(house / path), cmake))
+      ADD_FAILURE() << path << " names " << finding << ", which is not there";
 }
 
 /// Links of a document to files that are not there, seen from its folder.
@@ -497,10 +559,7 @@ TEST(House, ADeadLinkIsFound) {
 }
 
 TEST(House, EveryLinkOfADocumentLeadsToAFile) {
-  auto documents = files({"core", "backends", "adapters", "tests", "examples", "docker", ".github"}, {".md"});
-  documents.insert(documents.end(), {"README.md", "CHANGELOG.md"});
-  EXPECT_GT(documents.size(), 6u);
-  for (const auto& path : documents)
+  for (const auto& path : documents())
     for (const auto& to : dead_links(read(house / path), (house / path).parent_path()))
       ADD_FAILURE() << path << " links to " << to;
 }

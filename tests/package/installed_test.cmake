@@ -35,7 +35,7 @@ foreach(room IN LISTS rooms)
   expect("tenure-${room} names no folder with headers: ${output}" EXISTS "${output}/tenure/version.hpp")
 endforeach()
 # A shared library names nothing of what is below it.
-foreach(room IN ITEMS kafka postgres redis json http)
+foreach(room IN ITEMS kafka postgres redis etcd json http)
   if(room IN_LIST rooms)
     run(pkg-config --print-requires --print-requires-private tenure-${room})
     expect("tenure-${room} requires ${output}" output STREQUAL "tenure-core\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Configures every subset of the three stores, with all else that could be built, tests included. And what cannot be
+# Configures every subset of the four stores, with all else that could be built, tests included. And what cannot be
 # built is refused with a reason.
 cmake_minimum_required(VERSION 3.25)
 
@@ -14,11 +14,14 @@ endfunction()
 foreach(kafka IN ITEMS OFF AUTO)
   foreach(postgres IN ITEMS OFF AUTO)
     foreach(redis IN ITEMS OFF AUTO)
-      set(subset -D TENURE_KAFKA=${kafka} -D TENURE_POSTGRES=${postgres} -D TENURE_REDIS=${redis})
-      configure(${subset})
-      if(NOT result EQUAL 0)
-        message(FATAL_ERROR "${subset}:\n${output}")
-      endif()
+      foreach(etcd IN ITEMS OFF AUTO)
+        set(subset -D TENURE_KAFKA=${kafka} -D TENURE_POSTGRES=${postgres} -D TENURE_REDIS=${redis}
+          -D TENURE_ETCD=${etcd})
+        configure(${subset})
+        if(NOT result EQUAL 0)
+          message(FATAL_ERROR "${subset}:\n${output}")
+        endif()
+      endforeach()
     endforeach()
   endforeach()
 endforeach()

@@ -20,6 +20,8 @@
 
 #include <tenure/kit/wait.hpp>
 
+#include "launched.hpp"
+
 #ifdef __SANITIZE_ADDRESS__
 /// libpqxx 6.4 forgets the result of a statement in the midst of which the connection broke. Where it allocates that,
 /// its frames have no names, so the library is named.
@@ -39,30 +41,10 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
+using tenure::test::output_of;
+using tenure::test::read_env;
 
 constexpr int pgbouncer_port = 6432;  // of its Unix socket; nothing listens on TCP
-
-std::string output_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-  std::array<char, 4096> buffer{};
-  std::string out;
-  while (const auto n = pipe ? std::fread(buffer.data(), 1, buffer.size(), pipe.get()) : 0)
-    out.append(buffer.data(), n);
-  while (out.ends_with('\n')) out.pop_back();
-  return out;
-}
-
-std::map<std::string, std::string> read_env(const fs::path& directory) {
-  std::map<std::string, std::string> out;
-  std::ifstream in(directory / "env");
-  for (std::string line; std::getline(in, line);) {
-    const auto equals = line.find('=');
-    auto value = line.substr(equals + 1);
-    if (value.starts_with('"')) value = value.substr(1, value.size() - 2);
-    out[line.substr(0, equals)] = value;
-  }
-  return out;
-}
 
 fs::path scratch(const char* stem) {
   auto path = (fs::temp_directory_path() / stem).string();

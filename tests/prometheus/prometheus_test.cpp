@@ -130,7 +130,8 @@ std::set<std::string> names_of_samples(const std::string& text) {
 }
 
 TEST(Prometheus, AlertsAndDashboardAskForWhatWeWrite) {
-  const auto written = names_of_samples(to_text({leading("jobs")}));
+  const auto written = names_of_samples(
+      to_text({leading("jobs")}, {{.group = "tenants", .joined = 1, .led = 1, .session = leading("tenants")}}));
   const std::regex name("tenure_[a-z_]+");
   for (const auto* file : {"alerts.yml", "dashboard.json"}) {
     std::ifstream in(std::string(TENURE_MONITORING "/") + file);

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <future>
 
+#include "in_child.hpp"
+#include "in_time.hpp"
 #include "lone_followers.hpp"
 #include "messages.hpp"
 #include "server.hpp"
@@ -20,8 +22,9 @@
 namespace tenure::redis::test {
 namespace {
 
-/// What core calls wedged.
-constexpr auto wedged = 50ms;
+using tenure::test::expect_error_in_time;
+using tenure::test::expect_in_time;
+using tenure::test::refused;
 
 /// Never destroyed: whoever was left behind in a resolution may still look at it when the program ends.
 std::promise<void>& resolver() {
@@ -52,36 +55,6 @@ std::shared_ptr<GroupStore> group_at(const std::string& address) {
 
 std::shared_ptr<ConditionalStore> open_at(const std::string& address, const std::string& rest = {}) {
   return store(from_url("redis://u:" + canary + "@" + address + rest), "jobs");
-}
-
-/// The call is back by its limit. A busy machine wakes somebody late too, but not as often as that in a row.
-void expect_in_time(const char* verb, Clock::Duration time, const std::function<void(const Limit&)>& call) {
-  auto late = Clock::Duration::max();
-  for (int tries = 0; tries < 5 && late >= wedged; ++tries) {
-    const auto limit = within(time);
-    call(limit);
-    late = boot_clock().now() - limit.by;
-  }
-  EXPECT_LT(late, wedged) << verb;
-}
-
-/// Nothing of it is a secret.
-void refused(const std::optional<Error>& error) {
-  ASSERT_TRUE(error);
-  EXPECT_EQ(error->message.find(canary), error->message.npos) << error->message;
-  EXPECT_EQ(error->message.find('\n'), error->message.npos) << error->message;
-}
-
-/// Every verb, whatever the server answers.
-void expect_error_in_time(ConditionalStore& store, Clock::Duration time) {
-  const auto timed = [time](const char* verb, const std::function<void(const Limit&)>& call) {
-    expect_in_time(verb, time, call);
-  };
-  timed("read", [&](const Limit& limit) { refused(error_of(store.read(limit))); });
-  timed("swap",
-        [&](const Limit& limit) { refused(error_of(store.compare_and_set(std::nullopt, record(1, 11), limit))); });
-  timed("request_step_down", [&](const Limit& limit) { refused(store.request_step_down({{1}, "ops", "why"}, limit)); });
-  timed("await_change", [&](const Limit& limit) { store.await_change(Version{{1}, 11}, limit); });
 }
 
 void expect_error_in_time(GroupStore& store, Clock::Duration time) {
@@ -321,29 +294,18 @@ void answer_once_and_close(int listener) {
   }
 }
 
-/// A child whose SIGPIPE is at its default, and kills. Its exit status.
-int child_that_runs(const std::function<void()>& body) {
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::signal(SIGPIPE, SIG_DFL);
-    body();
-    ::_exit(0);
-  }
-  int status = -1;
-  ::waitpid(pid, &status, 0);
-  return status;
-}
-
+/// In children whose SIGPIPE is at its default, and kills.
 TEST(RedisHostile, ABrokenPipeKillsNobody) {
   TENURE_NEEDS_REDIS();
   Server server;
-  EXPECT_EQ(child_that_runs([&] {
-              const auto a = store(from_url("redis://" + server.address()), "jobs");
-              if (!a->read(within(5s))) ::_exit(2);
-              ::kill(server.pid(), SIGKILL);
-              for (int i = 0; i < 20; ++i) static_cast<void>(a->read(within(100ms)));
-            }),
-            0);
+  tenure::test::in_child([&] {
+    ::signal(SIGPIPE, SIG_DFL);
+    const auto a = store(from_url("redis://" + server.address()), "jobs");
+    if (!a->read(within(5s))) return false;
+    ::kill(server.pid(), SIGKILL);
+    for (int i = 0; i < 20; ++i) static_cast<void>(a->read(within(100ms)));
+    return true;
+  });
 
   // A Unix socket's very first write to a closed end breaks the pipe.
   const Scratch scratch;
@@ -361,11 +323,12 @@ TEST(RedisHostile, ABrokenPipeKillsNobody) {
     answer_once_and_close(listener);
     ::_exit(0);
   }
-  EXPECT_EQ(child_that_runs([&] {
-              const auto a = store(from_url("redis+unix://:pw@" + path), "jobs");
-              for (int i = 0; i < 300; ++i) static_cast<void>(a->read(within(100ms)));
-            }),
-            0);
+  tenure::test::in_child([&] {
+    ::signal(SIGPIPE, SIG_DFL);
+    const auto a = store(from_url("redis+unix://:pw@" + path), "jobs");
+    for (int i = 0; i < 300; ++i) static_cast<void>(a->read(within(100ms)));
+    return true;
+  });
   ::kill(closer, SIGKILL);
   ::waitpid(closer, nullptr, 0);
   ::close(listener);
@@ -379,11 +342,10 @@ TEST(RedisHostile, AForkedChildWaitsForNoSentinel) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "the sanitizer does not follow a child of a process with threads";
 #endif
-  EXPECT_EQ(child_that_runs([&] {
-              const auto read = parents->read(within(1min));
-              if (read || !tenure::test::mentions(read.error().message, "fork")) ::_exit(1);
-            }),
-            0);
+  tenure::test::in_child([&] {
+    const auto read = parents->read(within(1min));
+    return !read && tenure::test::mentions(read.error().message, "fork");
+  });
 }
 
 }  // namespace

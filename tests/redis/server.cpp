@@ -49,14 +49,6 @@ bool is_free(int port) {
   return bound;
 }
 
-/// Below the range from which the kernel takes ports for outgoing connections; a cluster's bus is 10000 higher.
-int free_port() {
-  static std::mt19937 random{std::random_device{}()};
-  std::uniform_int_distribution<int> ports(10'000, 21'000);
-  for (;;)
-    if (const int port = ports(random); is_free(port) && is_free(port + 10'000)) return port;
-}
-
 std::string text_of(const redisReply& reply) {
   if (reply.type == REDIS_REPLY_INTEGER) return std::to_string(reply.integer);
   if (reply.type == REDIS_REPLY_NIL) return "(nil)";
@@ -67,6 +59,13 @@ std::string text_of(const redisReply& reply) {
 }
 
 }  // namespace
+
+int free_port() {
+  static std::mt19937 random{std::random_device{}()};
+  std::uniform_int_distribution<int> ports(10'000, 21'000);
+  for (;;)
+    if (const int port = ports(random); is_free(port) && is_free(port + 10'000)) return port;
+}
 
 std::string server_program() {
   if (const char* const set = std::getenv("TENURE_REDIS_SERVER")) return set;

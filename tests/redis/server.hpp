@@ -37,6 +37,10 @@ std::string server_program();
 /// A name that no other test and no other run uses.
 std::string unique_name(const std::string& stem);
 
+/// A port that nobody listens to now, and neither 10000 above it, where a cluster has its bus. Below the range from
+/// which the kernel takes ports for outgoing connections.
+int free_port();
+
 /// Persistent, fsync at every write. Throws std::runtime_error with its log if it does not start.
 class Server {
  public:

@@ -13,6 +13,7 @@
 
 #include <tenure/leader_manager.hpp>
 
+#include "checkup.hpp"
 #include "follower_reads.hpp"
 #include "no_descriptors.hpp"
 #include "options.hpp"
@@ -50,7 +51,7 @@ Timing quick() { return {.term = 600ms, .renew = 60ms, .retry = 20ms, .margin = 
 
 TEST_F(RedisStore, TheServerNamesEachScriptAsWeDo) {
   Server server;
-  for (const auto* script : {&read_script, &swap_script, &step_down_script})
+  for (const auto* script : {&read_script, &swap_script, &step_down_script, &list_script, &info_script})
     EXPECT_EQ(server.ask({"SCRIPT", "LOAD", std::string(script->text)}), script->sha1);
 }
 

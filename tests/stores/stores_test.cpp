@@ -176,7 +176,7 @@ TEST(Stores, ATextThatIsNoUrlIsNotRepeated) {
 /// Every scheme is handed URLs that are wrong in every way, with a canary where a user, a password or a value stands.
 TEST(Stores, NoMessageOfAStoreHoldsASecret) {
   for (const std::string scheme : {"memory", "file", "kafka", "postgres", "postgresql", "redis", "rediss", "redis+unix",
-                                   "redis+sentinel", "nonsense"})
+                                   "redis+sentinel", "etcd", "etcds", "nonsense"})
     for (const std::string middle : {"", "/", "?", "#", "%", "%zz", " ", "\n", "@", "[", ":", "\xff"})
       for (const std::string tail : {"@localhost:1/x", "@localhost:1/x?unknown=1", "@localhost:no/", "@/", "@", "@a,,b",
                                      "@h/0/1/2", "@h?a=1&a=2"}) {

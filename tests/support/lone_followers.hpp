@@ -24,9 +24,8 @@ void expect_followers_come_back_at_different_moments(Open open) {
     std::stop_source stop;
     const auto now = clock.now();
     std::jthread waits([&] { follower->await_change(std::nullopt, {clock, now + 1min, stop.get_token()}); });
-    EXPECT_TRUE(eventually([&] { return clock.next_alarm() < now + 1min; }));
+    EXPECT_TRUE(eventually([&] { return clock.next_alarm() <= now + 1s; }));  // A step of connecting may take longer.
     EXPECT_GE(clock.next_alarm(), now + 500ms);
-    EXPECT_LE(clock.next_alarm(), now + 1s);
     alarms.insert(clock.next_alarm());
     stop.request_stop();
   }

@@ -77,6 +77,45 @@ TEST_F(Look, StatusSaysThatTheStoreDoesNotAnswer) {
   EXPECT_FALSE(mentions(status.out() + status.err(), canary));
 }
 
+TEST_F(Look, StatusShowsAllElections) {
+  const Leader leader(directory_);
+  const std::string odd = "a/b~", longest(200, '/');
+  for (const auto& name : {odd, longest}) {
+    LeaderManager gone(file::open(directory_.path(), name, {.name = "bob"}, no_log), file::presets().fast,
+                       {.log = no_log});
+    gone.start();
+    EXPECT_TRUE(gone.await_leadership(std::chrono::minutes(1)));
+  }
+  std::filesystem::create_directory(directory_ / "%2fnot ours");
+  const std::vector<std::string> all{"status", "--all", "--store", "file://" + directory_.path().string()};
+  Process status(tool(all));
+  EXPECT_EQ(status.ended(), 3) << status.err();
+  EXPECT_TRUE(mentions(status.out(), "\na/b~" + std::string(196, ' ') + "  nobody leads; last written "));
+  EXPECT_TRUE(mentions(status.out(), "\ne" + std::string(199, ' ') + "  ann leads at 10.0.0.7:80, token "));
+  auto json = all;
+  json.insert(json.end(), {"--json", "--limit", "1"});
+  Process first(tool(json));
+  EXPECT_EQ(first.ended(), 3);
+  EXPECT_TRUE(mentions(first.err(), "more than 1 elections")) << first.err();
+  const auto said = Json::parse(first.out());
+  EXPECT_EQ(said.at("election"), longest);
+  EXPECT_EQ(said.at("state"), "vacant");
+  EXPECT_GE(said.at("age_ms"), 0);
+}
+
+TEST_F(Look, StatusSaysWhereItCannotShowAll) {
+  for (const auto* url : {"kafka://127.0.0.1:1", "memory:"}) {
+    Process status(tool({"status", "--all", "--store", url}));
+    EXPECT_EQ(status.ended(), 78) << url;
+    EXPECT_TRUE(mentions(status.err(), "In this build these do: file")) << status.err();
+  }
+  const auto missing = directory_ / "missing";
+  EXPECT_EQ(Process(tool({"status", "--all", "--store", "file://" + missing.string()})).ended(), 78);
+  EXPECT_FALSE(std::filesystem::exists(missing)) << "a look made it";
+  EXPECT_EQ(Process(words("status", {"--all"})).ended(), 64) << "-e means one election";
+  EXPECT_EQ(Process(words("status", {"--limit", "3"})).ended(), 64) << "it would mean nothing";
+}
+
 TEST_F(Look, IsLeaderAnswersByItsExitCode) {
   const Leader leader(directory_);
   EXPECT_EQ(Process(words("is-leader", {"--id", "ann"})).ended(), 0);

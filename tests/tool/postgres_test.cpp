@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: `tenure setup` makes what a candidate on PostgreSQL needs, and no more than once. Method: a database of its own
-// on a real server.
+// Goal: `tenure setup` makes what a candidate on PostgreSQL needs, and no more than once; `status --all` shows each
+// election of its table, and `doctor` tells of the server and of our rights. Method: a database of its own on a real
+// server.
 #include <gtest/gtest.h>
 
 #include "messages.hpp"
 #include "process.hpp"
+#include "run_tool.hpp"
 #include "server.hpp"
 
 namespace tenure::test {
@@ -12,12 +14,22 @@ namespace {
 
 namespace pg = postgres::test;
 
-TEST(SetupOnPostgres, MakesTheTablesOnce) {
-  if (pg::shared().empty()) GTEST_SKIP() << "needs PostgreSQL: docker/postgres start";
-  const auto name = pg::unique_name("setup");
-  pg::sql(pg::shared(), "create database " + name);  // postgresql://…/postgres, but this one
-  auto url = pg::shared("TENURE_POSTGRES_URL");
-  url.replace(url.rfind('/') + 1, url.npos, name);
+class OnPostgres : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (pg::shared().empty()) GTEST_SKIP() << "needs PostgreSQL: docker/postgres start";
+    pg::sql(pg::shared(), "create database " + name);
+    url = pg::shared("TENURE_POSTGRES_URL");  // postgresql://…/postgres, but this one
+    url.replace(url.rfind('/') + 1, url.npos, name);
+  }
+  void TearDown() override {
+    if (!url.empty()) pg::sql(pg::shared(), "drop database " + name + " with (force)");
+  }
+  const std::string name = pg::unique_name("tool");
+  std::string url;
+};
+
+TEST_F(OnPostgres, SetupMakesTheTablesOnce) {
   Process before(tool({"status", "-e", "e", "--store", url}));
   EXPECT_EQ(before.ended(), 4) << before.out();
   EXPECT_TRUE(mentions(before.out(), "create_schema()") || mentions(before.out(), "setup")) << before.out();
@@ -31,7 +43,43 @@ TEST(SetupOnPostgres, MakesTheTablesOnce) {
   Process groups(tool({"setup", "--groups", "--store", url}));
   EXPECT_EQ(groups.ended(), 0) << groups.err();
   EXPECT_EQ(pg::sql(url, "select 1 from tenure_leads").size(), 0);
-  pg::sql(pg::shared(), "drop database " + name + " with (force)");
+}
+
+TEST_F(OnPostgres, StatusShowsAllElections) {
+  const Words all{"status", "--all", "--store", url};
+  Process before(tool(all));
+  EXPECT_EQ(before.ended(), 78) << before.out();
+  EXPECT_TRUE(mentions(before.err(), "create_schema()")) << before.err();
+  EXPECT_EQ(Process(tool({"setup", "--store", url})).ended(), 0);
+  EXPECT_EQ(Process(tool(all)).ended(), 0) << "there is none, so none is vacant";
+  pg::sql(url,
+          "insert into tenure_elections select convert_to('e' || to_char(n, 'FM0000'), 'UTF8'), n, 1, 'ann', 'x', '',"
+          " n % 2 = 0, 60000, 1, clock_timestamp() from generate_series(1, 1100) n");
+  Process full(tool({"status", "--all", "--store", url, "--limit", "5000"}));
+  EXPECT_EQ(full.ended(), 3) << full.err();
+  EXPECT_EQ(lines(full.out()), 1100);
+  EXPECT_TRUE(full.out().starts_with("e0001  ann leads, token 1, for ")) << full.out().substr(0, 100);
+  EXPECT_TRUE(mentions(full.out(), "\ne1100  nobody leads; last written "));
+  Process cut(tool(all));
+  EXPECT_EQ(cut.ended(), 3);
+  EXPECT_EQ(lines(cut.out()), 1000);
+  EXPECT_TRUE(mentions(cut.err(), "more than 1000 elections")) << cut.err();
+}
+
+TEST_F(OnPostgres, DoctorTellsOfTheServerAndOfOurRights) {
+  EXPECT_EQ(Process(tool({"setup", "--store", url})).ended(), 0);
+  Process good(tool({"doctor", "--store", url}));
+  EXPECT_GE(good.ended(), 0);  // a busy machine may find its answers slow, which is 1
+  for (const auto* line : {"ok     the server is PostgreSQL 1", "ok     the server is a primary",
+                           "fsync and full_page_writes are on", "may select, insert, update on tenure_elections"})
+    EXPECT_TRUE(mentions(good.out(), line)) << good.out() << good.err();
+  pg::sql(url, "create role " + name + "; grant select on tenure_elections to " + name);
+  const auto query = url.find('?') == url.npos ? "?" : "&";
+  Process bad(tool({"doctor", "--store", url + query + "options=-crole%3D" + name}));
+  EXPECT_EQ(bad.ended(), 1) << bad.out() << bad.err();
+  EXPECT_TRUE(mentions(bad.out(), "WRONG  the role " + name + " may not insert, update on tenure_elections"))
+      << bad.out();
+  pg::sql(url, "drop owned by " + name + "; drop role " + name);
 }
 
 }  // namespace

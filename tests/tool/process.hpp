@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tool as a process of its own.
+// The tool, or another program, as a process of its own.
 #pragma once
 #include <sys/types.h>
 
@@ -39,11 +39,13 @@ class Process {
   std::optional<int> status_;
 };
 
-/// The tool with these words. TENURE_TOOL_PROGRAM is its path.
+#ifdef TENURE_TOOL_PROGRAM
+/// The tool with these words.
 inline std::vector<std::string> tool(std::vector<std::string> words) {
   words.insert(words.begin(), TENURE_TOOL_PROGRAM);
   return words;
 }
+#endif
 
 std::string contents(const std::string& path);  ///< Empty if there is no such file.
 bool alive(pid_t pid);                          ///< It runs, and is no zombie.

@@ -6,8 +6,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <system_error>
+#include <thread>
+
+#include <tenure/kit/wait.hpp>
 
 #include "client.hpp"
 #include "messages.hpp"
@@ -15,6 +20,49 @@
 
 namespace tenure::test {
 namespace {
+
+/// A server that never ends its answer: a byte now and then.
+class DrippingServer {
+ public:
+  DrippingServer() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at;
+    if (::bind(listener_, reinterpret_cast<sockaddr*>(&at), size) != 0 || ::listen(listener_, 1) != 0 ||
+        ::getsockname(listener_, reinterpret_cast<sockaddr*>(&at), &size) != 0)
+      throw std::system_error(errno, std::generic_category(), "listen");
+    port_ = ntohs(at.sin_port);
+    thread_ = std::jthread([this](const std::stop_token& stop) { drip(stop); });
+  }
+  ~DrippingServer() {
+    thread_.request_stop();
+    ::shutdown(listener_, SHUT_RDWR);  // ends accept()
+    thread_.join();
+    ::close(listener_);
+  }
+  DrippingServer(const DrippingServer&) = delete;
+  DrippingServer& operator=(const DrippingServer&) = delete;
+
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  void drip(const std::stop_token& stop) const {
+    const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    const std::string head = "HTTP/1.1 200 OK\r\nX-Long: ";
+    bool open = ::send(client, head.data(), head.size(), MSG_NOSIGNAL) > 0;
+    auto& clock = boot_clock();
+    while (open && !stop.stop_requested()) {
+      wait_out({clock, clock.now() + std::chrono::milliseconds(20), stop});
+      open = ::send(client, "x", 1, MSG_NOSIGNAL) == 1;
+    }
+    ::close(client);
+  }
+
+  const int listener_;
+  int port_{};
+  std::jthread thread_;
+};
 
 class WatchedRun : public RunTool {
  protected:
@@ -54,6 +102,13 @@ TEST_F(WatchedRun, ACommandThatTellsOfNoProgressIsEnded) {
   Process run(shell({"--once", "--stall-after", "200ms"}, for_ever));
   EXPECT_EQ(run.ended(), 79) << run.err();
   EXPECT_TRUE(mentions(run.err(), "stalled"));
+}
+
+TEST_F(WatchedRun, AServerThatDripsHoldsUpNobodyWhoAsks) {
+  const DrippingServer server;
+  Process asks(tool({"is-leader", "--http", server.address(), "--timeout", "500ms"}));
+  EXPECT_EQ(asks.ended(), 4);
+  EXPECT_TRUE(mentions(asks.err(), "does not answer within 0.5 s")) << asks.err();
 }
 
 TEST_F(WatchedRun, AfterAStallAnotherOneLeadsFirst) {

@@ -32,53 +32,23 @@ std::string word(std::string_view text) {
 
 double seconds(std::chrono::nanoseconds d) { return std::chrono::duration<double>(d).count(); }
 
-/// A family: its head, then its samples one after the other, as the format demands.
-class Family {
+/// A family that is being told. Others may be begun meanwhile.
+class Telling {
  public:
-  Family(std::string& out, std::string_view name, std::string_view type, std::string_view help)
-      : out_(out), name_(name) {
-    out_.append("# HELP ").append(name).append(" ").append(help).append("\n");
-    out_.append("# TYPE ").append(name).append(" ").append(type).append("\n");
+  Telling(std::vector<Family>& all, const char* name, Family::Type type, const char* help)
+      : all_(all), index_(all.size()) {
+    all_.push_back({.name = name, .help = help, .type = type, .samples = {}});
   }
 
-  template <class Number>
-  void sample(const Labels& labels, Number value, std::string_view suffix = {}) {
-    out_.append(name_).append(suffix);
-    char before = '{';
-    for (const auto& [label, text] : labels) {
-      out_.append(1, std::exchange(before, ',')).append(label).append("=\"");
-      append_escaped(text);
-      out_.append("\"");
-    }
-    out_.append("} ").append(number(value)).append("\n");
-  }
-
-  void sample(const Labels& labels, const Histogram& histogram) {
-    std::uint64_t up_to = 0;
-    for (std::size_t i = 0; i < histogram.counts.size(); ++i) {
-      up_to += histogram.counts[i];
-      const auto bound = i < Histogram::bounds_ms.size() ? number(seconds(Histogram::bounds_ms[i])) : "+Inf";
-      auto with_bound = labels;
-      with_bound.emplace_back("le", bound);
-      sample(with_bound, up_to, "_bucket");
-    }
-    sample(labels, seconds(histogram.sum), "_sum");
-    sample(labels, up_to, "_count");
+  template <class Value>
+  void sample(const Labels& labels, const Value& value) {
+    auto& sample = all_[index_].samples.emplace_back(Sample{.labels = {}, .value = value});
+    for (const auto& [name, text] : labels) sample.labels.emplace_back(name, text);
   }
 
  private:
-  void append_escaped(std::string_view text) {
-    for (const char c : text) {
-      if (c == '\\' || c == '"') out_ += '\\';
-      if (c == '\n')
-        out_ += "\\n";
-      else
-        out_ += c;
-    }
-  }
-
-  std::string& out_;
-  std::string_view name_;
+  std::vector<Family>& all_;
+  const std::size_t index_;
 };
 
 /// An election, or a group of them, and the label that names it.
@@ -95,91 +65,158 @@ std::vector<Row> rows_of(const std::vector<Metrics>& elections, const std::vecto
   return out;
 }
 
-void append_groups(std::string& out, const std::vector<GroupMetrics>& groups) {
+void tell_groups(std::vector<Family>& out, const std::vector<GroupMetrics>& groups) {
   if (groups.empty()) return;
-  Family joined(out, "tenure_elections_joined", "gauge", "In how many elections of the group this process takes part.");
+  Telling joined(out, "tenure_elections_joined", Family::Type::gauge,
+                 "In how many elections of the group this process takes part.");
   for (const auto& g : groups) joined.sample({{"group", g.group}}, g.joined);
-  Family led(out, "tenure_elections_led", "gauge", "How many elections of the group this process leads.");
+  Telling led(out, "tenure_elections_led", Family::Type::gauge, "How many elections of the group this process leads.");
   for (const auto& g : groups) led.sample({{"group", g.group}}, g.led);
 }
 
-void append_leads(std::string& out, const std::vector<Metrics>& all) {
-  Family status(out, "leader_election_master_status", "gauge", "Whether this process leads the election: 1 or 0.");
+void tell_leads(std::vector<Family>& out, const std::vector<Metrics>& all) {
+  Telling status(out, "leader_election_master_status", Family::Type::gauge,
+                 "Whether this process leads the election: 1 or 0.");
   for (const auto& m : all) status.sample({{"name", m.election}}, std::uint64_t{m.is_leader});
-  Family token(out, "tenure_token", "gauge", "The fencing token of the present tenure, while this process leads.");
+  Telling token(out, "tenure_token", Family::Type::gauge,
+                "The fencing token of the present tenure, while this process leads.");
   for (const auto& m : all)
     if (m.token) token.sample({{"election", m.election}}, static_cast<std::uint64_t>(m.token->value));
 }
 
-void append_lease(std::string& out, const std::vector<Row>& all) {
-  Family remaining(out, "tenure_lease_remaining_seconds", "gauge",
-                   "How long this process leads if no renewal is granted any more.");
+void tell_lease(std::vector<Family>& out, const std::vector<Row>& all) {
+  Telling remaining(out, "tenure_lease_remaining_seconds", Family::Type::gauge,
+                    "How long this process leads if no renewal is granted any more.");
   for (const auto& [of, m] : all) remaining.sample({of}, seconds(m.remaining));
-  Family outage(out, "tenure_outage_ridden_out_seconds", "gauge",
-                "The longest outage of the store that would not end the tenure if it began now.");
+  Telling outage(out, "tenure_outage_ridden_out_seconds", Family::Type::gauge,
+                 "The longest outage of the store that would not end the tenure if it began now.");
   for (const auto& [of, m] : all) outage.sample({of}, seconds(m.rides_out));
-  Family overdue(out, "tenure_overdue_seconds", "gauge",
-                 "How long ago the manager should have acted last, and has not. Above some seconds it is stuck.");
+  Telling overdue(out, "tenure_overdue_seconds", Family::Type::gauge,
+                  "How long ago the manager should have acted last, and has not. Above some seconds it is stuck.");
   for (const auto& [of, m] : all) overdue.sample({of}, seconds(m.overdue));
-  Family wedged(out, "tenure_call_wedged_seconds", "gauge",
-                "By how long the present call of the store has outlasted its limit.");
+  Telling wedged(out, "tenure_call_wedged_seconds", Family::Type::gauge,
+                 "By how long the present call of the store has outlasted its limit.");
   for (const auto& [of, m] : all) wedged.sample({of}, seconds(m.wedged));
-  Family overrun(out, "tenure_hook_overrun_seconds", "gauge",
-                 "By how long ousting() has outlasted its time: the work may run on without a lease.");
+  Telling overrun(out, "tenure_hook_overrun_seconds", Family::Type::gauge,
+                  "By how long ousting() has outlasted its time: the work may run on without a lease.");
   for (const auto& [of, m] : all) overrun.sample({of}, seconds(m.overrun));
-  Family since(out, "tenure_since_granted_seconds", "gauge",
-               "The time since this process sent the acquire or the renewal that was granted last.");
+  Telling since(out, "tenure_since_granted_seconds", Family::Type::gauge,
+                "The time since this process sent the acquire or the renewal that was granted last.");
   for (const auto& [of, m] : all)
     if (m.since_granted) since.sample({of}, seconds(*m.since_granted));
 }
 
 /// A group has no such watch.
-void append_progress(std::string& out, const std::vector<Metrics>& all) {
-  Family since(out, "tenure_since_progress_seconds", "gauge",
-               "The time since the leader's work told of progress, if it is watched.");
+void tell_progress(std::vector<Family>& out, const std::vector<Metrics>& all) {
+  Telling since(out, "tenure_since_progress_seconds", Family::Type::gauge,
+                "The time since the leader's work told of progress, if it is watched.");
   for (const auto& m : all)
     if (m.since_progress) since.sample({{"election", m.election}}, seconds(*m.since_progress));
-  Family stalled(out, "tenure_stalled", "gauge",
-                 "Whether the work stalled and has not gone on since: 1 or 0. Then this process does not contend.");
+  Telling stalled(out, "tenure_stalled", Family::Type::gauge,
+                  "Whether the work stalled and has not gone on since: 1 or 0. Then this process does not contend.");
   for (const auto& m : all) stalled.sample({{"election", m.election}}, std::uint64_t{m.stalled});
 }
 
-void append_changes(std::string& out, const std::vector<Row>& all) {
-  Family elected(out, "tenure_elected_total", "counter", "How many tenures of this process began.");
+void tell_changes(std::vector<Family>& out, const std::vector<Row>& all) {
+  Telling elected(out, "tenure_elected_total", Family::Type::counter, "How many tenures of this process began.");
   for (const auto& [of, m] : all) elected.sample({of}, m.elected);
-  Family ousted(out, "tenure_ousted_total", "counter", "How many tenures of this process ended, by the reason.");
+  Telling ousted(out, "tenure_ousted_total", Family::Type::counter,
+                 "How many tenures of this process ended, by the reason.");
   for (const auto& [of, m] : all)
     for (const auto& [reason, count] : m.ousted) ousted.sample({of, {"reason", word(to_string(reason))}}, count);
-  Family errors(out, "tenure_errors_total", "counter", "What the error() hook was told of, by the fault.");
+  Telling errors(out, "tenure_errors_total", Family::Type::counter, "What the error() hook was told of, by the fault.");
   for (const auto& [of, m] : all)
     for (const auto& [fault, count] : m.errors) errors.sample({of, {"fault", word(to_string(fault))}}, count);
 }
 
-void append_durations(std::string& out, const std::vector<Row>& all) {
-  Family calls(out, "tenure_call_duration_seconds", "histogram", "How long the store took to answer, by the call.");
+void tell_durations(std::vector<Family>& out, const std::vector<Row>& all) {
+  Telling calls(out, "tenure_call_duration_seconds", Family::Type::histogram,
+                "How long the store took to answer, by the call.");
   for (const auto& [of, m] : all)
     for (const auto& [call, metrics] : m.calls) calls.sample({of, {"call", call}}, metrics.durations);
-  Family errors(out, "tenure_call_errors_total", "counter", "Calls that the store did not answer, by the fault.");
+  Telling errors(out, "tenure_call_errors_total", Family::Type::counter,
+                 "Calls that the store did not answer, by the fault.");
   for (const auto& [of, m] : all)
     for (const auto& [call, metrics] : m.calls)
       for (const auto& [fault, count] : metrics.errors)
         errors.sample({of, {"call", call}, {"fault", word(to_string(fault))}}, count);
-  Family hooks(out, "tenure_hook_duration_seconds", "histogram", "How long the program's hooks took.");
+  Telling hooks(out, "tenure_hook_duration_seconds", Family::Type::histogram, "How long the program's hooks took.");
   for (const auto& [of, m] : all)
     for (const auto& [hook, histogram] : m.hooks) hooks.sample({of, {"hook", hook}}, histogram);
 }
 
+// ---- text ----
+
+const char* name_of(Family::Type type) {
+  return type == Family::Type::gauge ? "gauge" : type == Family::Type::counter ? "counter" : "histogram";
+}
+
+void append_escaped(std::string& out, std::string_view text) {
+  for (const char c : text) {
+    if (c == '\\' || c == '"') out += '\\';
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
+  }
+}
+
+/// One line. `bound`: of a bucket, if it is one.
+void append_line(std::string& out, const std::string& name, const char* suffix, const Sample& sample,
+                 const std::string& value, std::string_view bound = {}) {
+  out.append(name).append(suffix);
+  char before = '{';
+  for (const auto& [label, text] : sample.labels) {
+    out.append(1, std::exchange(before, ',')).append(label).append("=\"");
+    append_escaped(out, text);
+    out.append("\"");
+  }
+  if (!bound.empty()) out.append(1, std::exchange(before, ',')).append("le=\"").append(bound).append("\"");
+  out.append("} ").append(value).append("\n");
+}
+
+void append_histogram(std::string& out, const std::string& name, const Sample& sample, const Histogram& histogram) {
+  std::uint64_t up_to = 0;
+  for (std::size_t i = 0; i < histogram.counts.size(); ++i) {
+    up_to += histogram.counts[i];
+    const auto bound = i < Histogram::bounds_ms.size() ? number(seconds(Histogram::bounds_ms[i])) : "+Inf";
+    append_line(out, name, "_bucket", sample, number(up_to), bound);
+  }
+  append_line(out, name, "_sum", sample, number(seconds(histogram.sum)));
+  append_line(out, name, "_count", sample, number(up_to));
+}
+
+/// Its head, then its samples one after the other, as the format demands.
+void append_family(std::string& out, const Family& family) {
+  out.append("# HELP ").append(family.name).append(" ").append(family.help).append("\n");
+  out.append("# TYPE ").append(family.name).append(" ").append(name_of(family.type)).append("\n");
+  for (const auto& sample : family.samples) {
+    if (const auto* histogram = std::get_if<Histogram>(&sample.value))
+      append_histogram(out, family.name, sample, *histogram);
+    else if (const auto* whole = std::get_if<std::uint64_t>(&sample.value))
+      append_line(out, family.name, "", sample, number(*whole));
+    else
+      append_line(out, family.name, "", sample, number(std::get<double>(sample.value)));
+  }
+}
+
 }  // namespace
+
+std::vector<Family> families(const std::vector<Metrics>& elections, const std::vector<GroupMetrics>& groups) {
+  std::vector<Family> out;
+  const auto rows = rows_of(elections, groups);
+  tell_leads(out, elections);
+  tell_groups(out, groups);
+  tell_lease(out, rows);
+  tell_progress(out, elections);
+  tell_changes(out, rows);
+  tell_durations(out, rows);
+  return out;
+}
 
 std::string to_text(const std::vector<Metrics>& elections, const std::vector<GroupMetrics>& groups) {
   std::string out;
-  const auto rows = rows_of(elections, groups);
-  append_leads(out, elections);
-  append_groups(out, groups);
-  append_lease(out, rows);
-  append_progress(out, elections);
-  append_changes(out, rows);
-  append_durations(out, rows);
+  for (const auto& family : families(elections, groups)) append_family(out, family);
   return out;
 }
 

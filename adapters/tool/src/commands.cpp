@@ -21,6 +21,7 @@ void add_commands(CLI::App& tool, Run& run) {
   tool.footer(R"(Examples:
   tenure run       -e reports --store redis://cache -- ./reports --verbose
   tenure status    -e reports --store redis://cache
+  tenure status    --all --store postgres://db/app
   tenure observe   -e reports --store file:///run/elections --json
   tenure is-leader -e reports --store file:///run/elections --id $(hostname)
   tenure step-down -e reports --store redis://cache --why upgrade

@@ -7,6 +7,9 @@
 #include <memory>
 #include <optional>
 
+#include <tenure/kit/logging.hpp>
+#include <tenure/stores.hpp>
+
 #include "commands.hpp"
 #include "durations.hpp"
 #include "exit_code.hpp"
@@ -25,6 +28,9 @@ class Report {
   void wrong(const std::string& what, const std::string& remedy) {
     healthy_ = false;
     std::cout << painted(Colour::bad, "WRONG") << "  " << what << "\n       " << remedy << "\n";
+  }
+  void doubtful(const std::string& what, const std::string& remedy) {
+    std::cout << painted(Colour::doubtful, "note") << "   " << what << "\n       " << remedy << "\n";
   }
   bool healthy() const { return healthy_; }
 
@@ -57,6 +63,19 @@ void judge_answers(Report& report, Backend& backend, const Timing& timing) {
                 "; a call may take " + seconds(timing.call));
 }
 
+void judge_server(Report& report, const Opening& opening) {
+  const auto found = asked_until(boot_clock().now() + std::chrono::seconds(10),
+                                 [&](const Limit& limit) { return check_up(opening, limit); });
+  if (!found)
+    return report.wrong("the server does not tell its settings: " + printable(found.error().message, 1000),
+                        "a candidate may do without; an administrator may ask in its place");
+  for (const auto& [is, what, remedy] : *found) {
+    if (is == Check::Is::fine) report.fine(what);
+    if (is == Check::Is::doubtful) report.doubtful(what, remedy);
+    if (is == Check::Is::wrong) report.wrong(what, remedy);
+  }
+}
+
 void judge_clock(Report& report) {
   const std::string path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
   std::string source;
@@ -77,6 +96,7 @@ int examine(Place place) {
   const auto sight = look(*opened.backend, std::chrono::seconds(10));
   if (const auto* unknown = std::get_if<Unknown>(&sight)) fail(unknown->error, unreachable);
   report.fine(opened.store + " answers: " + as_text(sight));
+  judge_server(report, opened.opening);
   judge_answers(report, *opened.backend, opened.timing);
   if (const auto refused = opened.backend->accepts(opened.timing))
     report.wrong("the store refuses the timing", refused->message);
@@ -96,7 +116,8 @@ void add_doctor(CLI::App& tool, Run& run) {
   auto& command = *tool.add_subcommand("doctor", "Say what would keep an election from working well, and the remedy");
   add_election(command, *place);
   command.footer(
-      "Exit codes: 0 nothing is wrong, 1 something is, 69 the store cannot be reached. It asks\n"
+      "Exit codes: 0 nothing is wrong (a note may be right for you), 1 something is, 69 the store cannot be reached. "
+      "It asks\n"
       "questions only. Over the file store this makes the election's directory.");
   command.callback([place, &run] { run = [place] { return examine(*place); }; });
 }

@@ -42,7 +42,9 @@ Guardian::Guardian(const Command& command) {
     ::close(orders.ours);
     ::close(witness.ours);
     ::setpgid(0, 0);  // what the terminal sends to the tool's group is not for us
-    ::_exit(Watchman(command, orders.theirs, witness.theirs, terminal).serve());
+    const auto code = Watchman(command, orders.theirs, witness.theirs, terminal, group_).serve();
+    group_.remove();
+    ::_exit(code);
   }
   ::close(orders.theirs);
   ::close(witness.theirs);
@@ -53,10 +55,12 @@ Guardian::Guardian(const Command& command) {
 Guardian::~Guardian() {
   ::close(socket_);
   ::close(witness_);
-  if (pid_ <= 0) return;
-  ::kill(pid_, SIGCONT);
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  if (pid_ > 0) {
+    ::kill(pid_, SIGCONT);
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
   }
+  group_.remove();
 }
 
 bool Guardian::order(const Order& order) const {
@@ -66,12 +70,14 @@ bool Guardian::order(const Order& order) const {
 }
 
 void Guardian::kill_all() const {
+  group_.kill();
   signal_descendants(pid_, SIGKILL);
   ::kill(pid_, SIGCONT);
 }
 
 void Guardian::replace() {
   while (::waitpid(-1, nullptr, WNOHANG) >= 0) {  // until we have no child; its orphans become ours
+    group_.kill();
     signal_descendants(::getpid(), SIGKILL);
     sleep_for(std::chrono::milliseconds(1));
   }

@@ -10,6 +10,7 @@
 
 #include <tenure/clock.hpp>
 
+#include "control_group.hpp"
 #include "orders.hpp"
 
 namespace tenure::tool {
@@ -48,6 +49,7 @@ class Guardian {
   void replace();
 
  private:
+  const ControlGroup group_;
   pid_t pid_{};
   int socket_{-1}, witness_{-1};
 };

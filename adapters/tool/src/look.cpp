@@ -8,6 +8,7 @@
 #include "commands.hpp"
 #include "exit_code.hpp"
 #include "health.hpp"
+#include "list.hpp"
 #include "sight.hpp"
 
 namespace tenure::tool {
@@ -16,7 +17,8 @@ namespace {
 struct Asked {
   Place place;
   std::string patience{"5s"}, id, http;
-  bool json{};
+  bool json{}, all{};
+  std::size_t most{Listing().most};
 };
 
 void add_patience(CLI::App& command, Asked& asked) {
@@ -26,8 +28,10 @@ void add_patience(CLI::App& command, Asked& asked) {
 }
 
 int status(const Asked& asked) {
+  const auto patience = option("--timeout", asked.patience);
+  if (asked.all) return print_all(asked.place, {.most = asked.most, .patience = patience, .json = asked.json});
   const auto opened = open_place(asked.place, no_log);
-  const auto sight = look(*opened.backend, option("--timeout", asked.patience));
+  const auto sight = look(*opened.backend, patience);
   std::cout << (asked.json ? as_json(sight, opened.opening.election) : as_painted_text(sight)) << std::endl;
   if (std::holds_alternative<Unknown>(sight)) return unseen;
   return leader_in(sight) ? ok : vacant;
@@ -47,17 +51,7 @@ int is_leader(const Asked& asked) {
 }  // namespace
 
 Sight look(Backend& backend, Clock::Duration patience) {
-  // A store that has just been opened connects first, which may take longer than one question.
-  auto& clock = boot_clock();
-  const auto end = clock.now() + patience;
-  Sight sight;
-  do {
-    const auto call = std::min<Clock::Duration>(patience, std::chrono::seconds(2));
-    sight = backend.observe({clock, std::min(end, clock.now() + call), {}});
-    const auto* unknown = std::get_if<Unknown>(&sight);
-    if (!unknown || unknown->error.fault == Fault::misconfigured || unknown->error.fault == Fault::forbidden) break;
-  } while (sleep_for(std::min<Clock::Duration>(std::chrono::milliseconds(50), end - clock.now())) && clock.now() < end);
-  return sight;
+  return asked_until(boot_clock().now() + patience, [&](const Limit& limit) { return backend.observe(limit); });
 }
 
 void add_status(CLI::App& tool, Run& run) {
@@ -65,7 +59,17 @@ void add_status(CLI::App& tool, Run& run) {
   auto& command = *tool.add_subcommand("status", "Say who leads. Exit code 0: somebody does, 3: nobody, 4: unknown");
   add_election(command, asked->place);
   add_patience(command, *asked);
-  command.add_flag("--json", asked->json, "Print one JSON object");
+  command.add_flag("--json", asked->json, "Print one JSON object; with --all one per line");
+  auto* all = command.add_flag("--all", asked->all, "A row for each election of the store");
+  command.add_option("--limit", asked->most, "With --all: at most so many")
+      ->check(CLI::Range(1U, 1000000U).description(""))
+      ->type_name("N")
+      ->capture_default_str()
+      ->needs(all);
+  command.footer(
+      R"(--all: PostgreSQL, Redis without a cluster, and files list their elections. Kafka cannot: there each election is a
+consumer group of its own. The elections of groups are not listed. Exit code 0: each of them has a leader, 3: one has
+none, 4: the store does not say.)");
   command.callback([asked, &run] { run = [asked] { return status(*asked); }; });
 }
 

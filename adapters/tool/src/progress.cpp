@@ -8,10 +8,11 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <cstring>
 #include <string_view>
 #include <system_error>
 #include <utility>
+
+#include "packet.hpp"
 
 namespace tenure::tool {
 namespace {
@@ -33,32 +34,14 @@ bool rests(std::string_view message) {
   return false;
 }
 
-/// The next message to this socket; nothing if there is none. That of another user is empty.
-std::pair<bool, std::string_view> next_message(int socket, char (&text)[4096]) {
-  iovec part{text, sizeof text};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred)) + CMSG_SPACE(sizeof(int) * 16)];
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  const auto got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (got < 0) return {};
-  bool known = false;
-  for (auto* header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_type == SCM_CREDENTIALS) {
-      ucred sender{};
-      std::memcpy(&sender, CMSG_DATA(header), sizeof sender);
-      known = sender.uid == ::getuid() || sender.uid == 0;
-    } else if (header->cmsg_type == SCM_RIGHTS) {  // sd_notify may send descriptors, which nobody asked for
-      for (auto at = CMSG_LEN(0); at + sizeof(int) <= header->cmsg_len; at += sizeof(int)) {
-        int descriptor = -1;
-        std::memcpy(&descriptor, reinterpret_cast<const char*>(header) + at, sizeof descriptor);
-        ::close(descriptor);
-      }
-    }
-  }
-  return {true, known ? std::string_view(text, static_cast<std::size_t>(got)) : std::string_view()};
+/// Whether a message to this socket was read; and it was of our user or of root, and tells of progress.
+bool read_message(int socket, bool& told) {
+  const auto packet = receive_packet(socket);
+  if (!packet) return false;
+  for (const int unasked : packet->descriptors) ::close(unasked);  // sd_notify may send some
+  const bool known = packet->sender && (*packet->sender == ::getuid() || *packet->sender == 0);
+  told = told || (known && rests(packet->text));
+  return true;
 }
 
 }  // namespace
@@ -93,10 +76,7 @@ bool Progress::told() const {
   bool out = false;
   char text[4096];
   for (int i = 0; i<at_a_time&& ::read(read_, text, sizeof text)> 0; ++i) out = true;
-  for (int i = 0; i < at_a_time; ++i) {
-    const auto [came, message] = next_message(socket_, text);
-    if (!came) break;
-    out = out || rests(message);
+  for (int i = 0; i < at_a_time && read_message(socket_, out); ++i) {
   }
   return out;
 }

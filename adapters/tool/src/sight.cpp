@@ -33,7 +33,7 @@ std::string as_painted_text(const Sight& sight) {
   return painted(colour, as_text(sight));
 }
 
-std::string as_json(const Sight& sight, const std::string& election) {
+std::string as_json(const Sight& sight, const std::string& election, std::optional<Clock::Duration> age) {
   using Json = nlohmann::ordered_json;
   Json out{{"v", json_version}, {"election", election}, {"at_unix_ms", boot_clock().unix_ms()}};
   const auto leader = leader_in(sight);
@@ -44,6 +44,7 @@ std::string as_json(const Sight& sight, const std::string& election) {
                      {"address", leader->address},
                      {"token", leader->token.value},
                      {"remaining_ms", in_ms(leader->remaining)}};
+  if (age) out["age_ms"] = in_ms(*age);
   if (const auto* unknown = std::get_if<Unknown>(&sight))
     out["error"] = {{"fault", to_string(unknown->error.fault)}, {"message", unknown->error.message}};
   return out.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -3,19 +3,18 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <system_error>
 
 #include <tenure/kit/logging.hpp>
 
 #include "descendants.hpp"
 #include "exit_code.hpp"
+#include "packet.hpp"
 
 namespace tenure::tool {
 namespace {
@@ -55,11 +54,12 @@ void Terminal::give_to(pid_t group) const {
   if (group_ > 0) ::tcsetpgrp(STDIN_FILENO, group);
 }
 
-Watchman::Watchman(const Command& command, int orders, int witness, Terminal terminal)
+Watchman::Watchman(const Command& command, int orders, int witness, Terminal terminal, const ControlGroup& group)
     : command_(command),
       orders_(orders),
       witness_(witness),
       terminal_(terminal),
+      group_(group),
       wakeup_({orders, witness}, {SIGCHLD}) {
   become_subreaper();
 }
@@ -97,22 +97,12 @@ void Watchman::hear() {
 
 /// Keeps the newest. As long as this process lives, nobody takes the tool's tenure for that of a dead process.
 void Watchman::keep_witness() {
-  for (;;) {
-    char byte = 0;
-    iovec part{&byte, 1};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    const auto got = ::recvmsg(witness_, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (got == 0) wakeup_.forget(witness_);
-    if (got <= 0) return;
-    const auto* header = CMSG_FIRSTHDR(&message);
-    if (header == nullptr || header->cmsg_type != SCM_RIGHTS) continue;
-    if (copy_ >= 0) ::close(copy_);
-    std::memcpy(&copy_, CMSG_DATA(header), sizeof copy_);
+  while (const auto packet = receive_packet(witness_)) {
+    if (packet->text.empty()) return wakeup_.forget(witness_);
+    for (const int newer : packet->descriptors) {
+      if (copy_ >= 0) ::close(copy_);
+      copy_ = newer;
+    }
   }
 }
 
@@ -164,6 +154,7 @@ void Watchman::launch(Phase phase, const std::vector<std::string>& words) {
 
 void Watchman::become(const std::vector<std::string>& words, bool may_tell) const {
   ::setpgid(0, 0);
+  group_.enter();
   terminal_.give_to(::getpid());
   if (may_tell && command_.progress_as >= 0) move_descriptor(command_.progress, command_.progress_as);
   run_words(words, command_.mask);
@@ -230,6 +221,7 @@ void Watchman::terminate() const {
 }
 
 void Watchman::kill() const {
+  group_.kill();
   if (main_runs_) ::kill(-main_, SIGKILL);
   signal_descendants(::getpid(), SIGKILL);
 }

@@ -27,7 +27,7 @@ class Terminal {
 
 class Watchman {
  public:
-  Watchman(const Command& command, int orders, int witness, Terminal terminal);
+  Watchman(const Command& command, int orders, int witness, Terminal terminal, const ControlGroup& group);
   int serve();  ///< Until the tool has gone, and nothing of the command is left.
 
  private:
@@ -55,6 +55,7 @@ class Watchman {
   const Command& command_;
   const int orders_, witness_;
   const Terminal terminal_;
+  const ControlGroup& group_;
   Wakeup wakeup_;
   bool tool_gone_{};
   Phase phase_{Phase::idle};

@@ -73,6 +73,22 @@ std::vector<std::string> encoded(std::string_view election) {
   return pieces;
 }
 
+std::optional<std::string> decoded(const std::vector<std::string>& pieces) {
+  std::string name;
+  for (const auto& piece : pieces) {
+    for (std::size_t i = 0; i < piece.size(); ++i) {
+      if (piece[i] == '~') break;  // the next piece goes on
+      const auto byte = piece[i] == '%' ? number<unsigned char>(std::string_view(piece).substr(i + 1, 2), 16)
+                                        : static_cast<unsigned char>(piece[i]);
+      if (!byte) return std::nullopt;
+      name += static_cast<char>(*byte);
+      if (piece[i] == '%') i += 2;
+    }
+  }
+  if (encoded(name) != pieces) return std::nullopt;
+  return name;
+}
+
 std::optional<std::string> unfit_file_system(std::uint64_t type) {
   static constexpr std::uint64_t local[] = {
       0xEF53 /* ext2, ext3, ext4 */, 0x58465342 /* xfs */,       0x9123683E /* btrfs */, 0x01021994 /* tmpfs */,

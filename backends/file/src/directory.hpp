@@ -23,6 +23,9 @@ namespace tenure::file {
 /// Every piece but the last ends with '~', which no encoded name has, so that elections never share a directory.
 std::vector<std::string> encoded(std::string_view election);
 
+/// The election that encoded() makes this of, if there is one.
+std::optional<std::string> decoded(const std::vector<std::string>& pieces);
+
 /// Says why a file system of this kind (statfs f_type) is unfit. Returns nothing if it will do.
 std::optional<std::string> unfit_file_system(std::uint64_t type);
 

@@ -10,6 +10,7 @@
 #include <tenure/kit/url.hpp>
 #include <tenure/lock_table.hpp>
 
+#include "election_list.hpp"
 #include "store.hpp"
 
 namespace tenure::file {
@@ -25,7 +26,15 @@ std::shared_ptr<Backend> open(const std::filesystem::path& directory, const std:
 
 Presets presets() { return lock_table_presets(); }
 
-Opened open_url(const Opening& opening) {
+namespace {
+
+/// Checked, and without a query that nobody reads.
+struct Place {
+  std::string directory;
+  int witness{-1};
+};
+
+Place place_of(const Opening& opening) {
   auto url = parse_url(opening);
   if (url.scheme != "file" || !url.hosts.empty() || !url.user.empty() || !url.password.empty() ||
       !url.path.starts_with('/'))
@@ -40,9 +49,20 @@ Opened open_url(const Opening& opening) {
     throw std::invalid_argument("file: \"witness\" is the number of a descriptor, for instance witness=7");
   static constexpr std::string_view known[] = {"witness"};
   url.expect_no_more(known);
-  auto kept = std::make_shared<Store>(url.path, opening.election, std::function<void(Step)>(), *witness);
+  return {url.path, *witness};
+}
+
+}  // namespace
+
+Opened open_url(const Opening& opening) {
+  const auto [directory, witness] = place_of(opening);
+  auto kept = std::make_shared<Store>(directory, opening.election, std::function<void(Step)>(), witness);
   return {.backend = lock_table(std::move(kept), opening.election, opening.candidate, opening.log),
           .presets = presets()};
+}
+
+std::shared_ptr<ElectionList> list_url(const Opening& opening) {
+  return std::make_shared<List>(place_of(opening).directory);
 }
 
 }  // namespace tenure::file

@@ -12,34 +12,6 @@ namespace {
 
 constexpr std::size_t max_incarnation_bytes = 64;
 
-bool plain(unsigned char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("-._~:/@[]").find(static_cast<char>(c)) != std::string_view::npos;
-}
-
-std::string percent_encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text) out += plain(static_cast<unsigned char>(c)) ? std::string(1, c) : percent(c);
-  return out;
-}
-
-std::optional<std::string> percent_decoded(std::string_view text, std::size_t cap) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      if (!plain(static_cast<unsigned char>(text[i]))) return std::nullopt;
-      out += text[i];
-      continue;
-    }
-    const auto byte = i + 2 < text.size() ? number<unsigned char>(text.substr(i + 1, 2), 16) : std::nullopt;
-    if (!byte) return std::nullopt;
-    out += static_cast<char>(*byte);
-    i += 2;
-  }
-  if (out.size() > cap) return std::nullopt;
-  return out;
-}
-
 /// "v" and a number from 1 up.
 std::optional<unsigned> version_of(std::string_view field) {
   if (field.size() < 2 || field[0] != 'v' || field[1] == '0') return std::nullopt;

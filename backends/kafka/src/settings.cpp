@@ -66,7 +66,6 @@ constexpr std::string_view bounded_properties[] = {"socket.timeout.ms", "api.ver
                                                    "reconnect.backoff.ms"};
 constexpr int max_patience_ms = 2000;
 
-/// The least that brokers allow by default.
 constexpr Clock::Duration least_session = milliseconds(100);  ///< Shorter ones end by the scheduler's delays.
 constexpr Clock::Duration least_heartbeat = milliseconds(25), most_heartbeat = seconds(3);
 
@@ -362,6 +361,7 @@ std::string to_string(const Options& o) {
                     printable(o.topic.empty() ? o.group + ".neli" : o.topic) + ", candidate " +
                     printable(o.candidate.name);
   if (o.session) out += ", session " + words(*o.session);
+  if (o.min_session != Options{}.min_session) out += ", min_session " + words(o.min_session);
   if (o.heartbeat) out += ", heartbeat " + words(*o.heartbeat);
   if (o.observe_every) out += ", observe_every " + words(*o.observe_every);
   if (o.create_topic)

@@ -19,7 +19,7 @@ std::optional<int> whole(Url& url, const char* setting) {
   const auto given = url.take(setting);
   if (!given) return std::nullopt;
   const auto read = number<int>(*given);
-  if (!read) refuse(std::string(setting) + " must be a number, not \"" + printable(*given, 40) + "\"");
+  if (!read) refuse(std::string(setting) + " must be a whole number, not \"" + printable(*given, 40) + "\"");
   return read;
 }
 

@@ -80,7 +80,7 @@ class Connection::Listener final : public pqxx::notification_receiver {
 class Connection::Listener final {
  public:
   Listener(pqxx::connection& connection, const std::string& channel, Connection& ours) {
-    connection.listen(channel, [&ours](pqxx::notification notice) { ours.on_notice(notice.payload); });
+    connection.listen(channel, [&ours](pqxx::notification notice) { ours.on_notice(std::string(notice.payload)); });
   }
 };
 #endif

@@ -12,6 +12,8 @@
 #include <tenure/kit/suggest.hpp>
 #include <tenure/lock_table.hpp>
 
+#include "checkup.hpp"
+#include "election_list.hpp"
 #include "group.hpp"
 #include "schema_text.hpp"
 #include "store.hpp"
@@ -87,6 +89,16 @@ Presets presets() { return lock_table_presets(); }
 Opened open_url(const Opening& opening) {
   const auto options = options_of(opening, {{"table", &Options::table}});
   return {open(options, opening.election, opening.candidate, opening.log), presets()};
+}
+
+Result<Checks> check_url(const Opening& opening, const Limit& limit) {
+  return check_up(settings_of(options_of(opening, {{"table", &Options::table}}), application_name("(doctor)")), limit);
+}
+
+std::shared_ptr<ElectionList> list_url(const Opening& opening) {
+  const auto settings = settings_of(options_of(opening, {{"table", &Options::table}}), application_name("(all)"));
+  warn(opening.log, settings, "election", "(all)");
+  return std::make_shared<List>(settings);
 }
 
 OpenedGroup open_group_url(const Opening& opening) {

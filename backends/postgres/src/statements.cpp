@@ -24,6 +24,13 @@ select {row}
 from (values (1)) as one
 left join {table} as r on r.election = $1::bytea)";
 
+constexpr std::string_view list_statement = R"(
+select {row}, encode(r.election, 'hex')
+from {table} as r
+where r.election > $1::bytea
+order by r.election
+limit $2::bigint)";
+
 constexpr std::string_view first_claim_statement = R"(
 {settings},
 r as (
@@ -92,6 +99,10 @@ Statement reading(const std::string& table, const std::string& election) {
   return {for_table(read_statement, table), {election}};
 }
 
+Statement listing(const std::string& table, const std::string& after, std::size_t most) {
+  return {for_table(list_statement, table), {after, std::to_string(most)}};
+}
+
 Statement replacing(const Writing& writing, const std::optional<Expected>& expected, const Record& next) {
   const auto term = std::chrono::ceil<milliseconds>(next.term).count();
   const bool news = !expected || expected->token != next.token || next.released;
@@ -151,5 +162,7 @@ Read read_of(const pqxx::row& r) {
   if (!r[9].is_null()) out.step_down = StepDown{{unsigned_of(r[9])}, bytes(10), bytes(11)};
   return out;
 }
+
+std::string election_of(const pqxx::row& r) { return bytes_of(r[13].as<std::string>()); }
 
 }  // namespace tenure::postgres

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The SQL statements of one election's row, and how it is read.
 #pragma once
+#include <cstddef>
 #include <optional>
 #include <pqxx/pqxx>
 #include <string>
@@ -23,6 +24,9 @@ struct Writing {
 /// Answers one row.
 Statement reading(const std::string& table, const std::string& election);
 
+/// Answers at most so many rows, of the elections that come after this one, in the order of their names.
+Statement listing(const std::string& table, const std::string& after, std::size_t most);
+
 /// It answers one row if it was applied, and no row otherwise.
 Statement replacing(const Writing& writing, const std::optional<Expected>& expected, const Record& next);
 
@@ -34,6 +38,7 @@ std::optional<Version> released_by(std::string_view notice);
 Statement requesting_step_down(const Writing& writing, const StepDown& request);
 
 Read read_of(const pqxx::row& row);
+std::string election_of(const pqxx::row& row);  ///< REQUIRES: it is one of listing().
 
 /// Whether a bigint has a greater token, and this one is not below zero.
 bool may_be_followed(Token token);

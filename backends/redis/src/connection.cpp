@@ -21,15 +21,6 @@ using std::chrono::milliseconds;
 /// A server checks ten times a second whether a WAIT is over.
 constexpr Clock::Duration wait_precision = milliseconds(110);
 
-/// Returns the value of "name:value\r\n" in INFO's answer.
-std::string_view info_field(std::string_view info, std::string_view name) {
-  const auto line = "\n" + std::string(name) + ":";
-  const auto at = info.find(line);
-  if (at == info.npos) return {};
-  const auto begin = at + line.size();
-  return info.substr(begin, info.find_first_of("\r\n", begin) - begin);
-}
-
 /// Whether it is a message of a channel.
 bool is_message(const Reply& reply) { return reply.list.size() == 3 && reply.list[0].text == "message"; }
 

@@ -48,6 +48,21 @@ end
 return 1)",
                               "44a1368e75e543d60df85ed0855fec84875cc947"};
 
+// A cluster's node would show its own part as if it were all.
+const Script list_script{R"(if string.find(redis.call('INFO', 'cluster'), 'cluster_enabled:1', 1, true) then
+  return redis.error_reply('PARTIAL this node has a part of the elections')
+end
+local page = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
+local out = {page[1], redis.call('TIME')}
+for _, key in ipairs(page[2]) do
+  if redis.call('TYPE', key).ok == 'hash' then
+    out[#out + 1] = key
+    out[#out + 1] = redis.call('HGETALL', key)
+  end
+end
+return out)",
+                         "36e7a0aee571c6f292c27255658899d15b9cb184"};
+
 namespace {
 
 using Fields = std::map<std::string_view, std::string_view>;
@@ -168,6 +183,29 @@ std::vector<std::string> step_down_arguments(const StepDown& request) {
 Result<Read> read_of(const Reply& reply, const std::string& key) {
   if (reply.kind != Reply::Kind::list || reply.list.size() != 2) return no_answer(key);
   return read_of(reply.list[0], reply.list[1], key);
+}
+
+std::vector<std::string> list_arguments(const std::string& prefix, const std::string& cursor) {
+  std::string pattern;
+  for (const char c : prefix) {
+    if (std::string_view("*?[]\\").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return {cursor, pattern + "{*}", "1000"};
+}
+
+Result<Found> found_of(const Reply& reply, const std::string& prefix) {
+  const auto& all = reply.list;
+  if (reply.kind != Reply::Kind::list || all.size() < 2 || all.size() % 2 != 0 || all[0].kind != Reply::Kind::text)
+    return no_answer("SCAN");
+  Found out{all[0].text, {}};
+  for (std::size_t i = 2; i < all.size(); i += 2) {
+    const auto& key = all[i].text;
+    if (key.size() < prefix.size() + 3 || !key.starts_with(prefix + '{') || !key.ends_with('}')) continue;
+    out.elections.emplace_back(key.substr(prefix.size() + 1, key.size() - prefix.size() - 2),
+                               read_of(all[1], all[i + 1], key));
+  }
+  return out;
 }
 
 Result<Swap> swap_of(const Reply& reply, const std::string& key) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tenure/conditional_store.hpp>
@@ -13,12 +14,22 @@
 
 namespace tenure::redis {
 
-extern const Script read_script, swap_script, step_down_script;
+extern const Script read_script, swap_script, step_down_script, list_script;
 
 inline constexpr int format_version = 1;
 
 std::vector<std::string> swap_arguments(const std::optional<Expected>& expected, const Record& next);
 std::vector<std::string> step_down_arguments(const StepDown& request);
+
+/// `cursor`: of the page before, "0" at first.
+std::vector<std::string> list_arguments(const std::string& prefix, const std::string& cursor);
+
+/// What list_script answers: the hashes of one page, and where the next one begins; "0": there is none.
+struct Found {
+  std::string cursor{};
+  std::vector<std::pair<std::string, Result<Read>>> elections{};
+};
+Result<Found> found_of(const Reply& reply, const std::string& prefix);
 
 /// `key` is for messages. Fault::corrupt says that the answer is not one of the script.
 Result<Read> read_of(const Reply& reply, const std::string& key);

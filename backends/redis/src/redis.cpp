@@ -5,6 +5,8 @@
 #include <tenure/kit/security.hpp>
 #include <tenure/lock_table.hpp>
 
+#include "checkup.hpp"
+#include "election_list.hpp"
 #include "group_store.hpp"
 #include "options.hpp"
 #include "store.hpp"
@@ -49,6 +51,16 @@ Presets presets() { return lock_table_presets(); }
 
 Opened open_url(const Opening& opening) {
   return {open(from(parse_url(opening)), opening.election, opening.candidate, opening.log), presets()};
+}
+
+Result<Checks> check_url(const Opening& opening, const Limit& limit) {
+  return check_up(from(parse_url(opening)), limit);
+}
+
+std::shared_ptr<ElectionList> list_url(const Opening& opening) {
+  const auto options = from(parse_url(opening));
+  warn_of_plain_text(options, warnings(opening.log, "election", "(all)"));
+  return std::make_shared<List>(options, opening.log);
 }
 
 OpenedGroup open_group_url(const Opening& opening) {

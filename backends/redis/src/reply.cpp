@@ -40,6 +40,8 @@ constexpr Meaning meanings[] = {
     {"FORMAT", Fault::corrupt,  // as our own scripts say
      "another release of tenure wrote the group, in a format that this one does not know; use the release that wrote "
      "it"},
+    {"PARTIAL", Fault::misconfigured,  // as our own script says
+     "it is a node of a cluster, and each node has a part of the elections; ask for each election by its name"},
     {"NOSCRIPT", Fault::unreachable, "it forgot a script between two commands"},
     {"MOVED", Fault::unreachable, "its cluster redirected the call too often"},
     {"ASK", Fault::unreachable, "its cluster redirected the call too often"},
@@ -90,6 +92,14 @@ Error explained(std::string_view error, const std::string& where, bool quote) {
     return {Fault::misconfigured,
             where + " does not support a required command; use Redis 6 or newer, with no command renamed"};
   return {Fault::unreachable, where + " refuses" + (quote ? ": " + printable(error) : std::string())};
+}
+
+std::string_view info_field(std::string_view info, std::string_view name) {
+  const auto line = "\n" + std::string(name) + ":";
+  const auto at = info.find(line);
+  if (at == info.npos) return {};
+  const auto begin = at + line.size();
+  return info.substr(begin, info.find_first_of("\r\n", begin) - begin);
 }
 
 Error no_answer(const std::string& key) {

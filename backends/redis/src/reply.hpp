@@ -29,6 +29,9 @@ std::string_view code_of(std::string_view error);
 /// unknown error may be repeated. Some servers repeat what they were sent, so it is false where that was a password.
 Error explained(std::string_view error, const std::string& where, bool quote);
 
+/// Returns the value of "name:value\r\n" in INFO's answer.
+std::string_view info_field(std::string_view info, std::string_view name);
+
 std::optional<int> port_of(std::string_view text);
 
 /// Where a cluster sends us.

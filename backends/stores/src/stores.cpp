@@ -15,21 +15,27 @@
 #ifdef TENURE_WITH_KAFKA
 #include <tenure/kafka.hpp>
 #include <tenure/kafka_group.hpp>
-#define TENURE_OPEN_KAFKA kafka::open_url, kafka::open_group_url
+#define TENURE_OPEN_KAFKA kafka::open_url, kafka::open_group_url, nullptr, nullptr
 #else
-#define TENURE_OPEN_KAFKA nullptr, nullptr
+#define TENURE_OPEN_KAFKA nullptr, nullptr, nullptr, nullptr
 #endif
 #ifdef TENURE_WITH_POSTGRES
 #include <tenure/postgres.hpp>
-#define TENURE_OPEN_POSTGRES postgres::open_url, postgres::open_group_url
+#define TENURE_OPEN_POSTGRES postgres::open_url, postgres::open_group_url, postgres::list_url, postgres::check_url
 #else
-#define TENURE_OPEN_POSTGRES nullptr, nullptr
+#define TENURE_OPEN_POSTGRES nullptr, nullptr, nullptr, nullptr
 #endif
 #ifdef TENURE_WITH_REDIS
 #include <tenure/redis.hpp>
-#define TENURE_OPEN_REDIS redis::open_url, redis::open_group_url
+#define TENURE_OPEN_REDIS redis::open_url, redis::open_group_url, redis::list_url, redis::check_url
 #else
-#define TENURE_OPEN_REDIS nullptr, nullptr
+#define TENURE_OPEN_REDIS nullptr, nullptr, nullptr, nullptr
+#endif
+#ifdef TENURE_WITH_ETCD
+#include <tenure/etcd.hpp>
+#define TENURE_OPEN_ETCD etcd::open_url, nullptr, nullptr, nullptr
+#else
+#define TENURE_OPEN_ETCD nullptr, nullptr, nullptr, nullptr
 #endif
 
 namespace tenure {
@@ -39,12 +45,14 @@ struct Scheme {
   std::string_view name;
   Opened (*open)(const Opening&);  ///< Null: not in this build.
   OpenedGroup (*open_group)(const Opening&);
-  std::string_view option;  ///< That puts it there.
+  std::shared_ptr<ElectionList> (*list)(const Opening&);
+  Result<Checks> (*check_up)(const Opening&, const Limit&);  ///< Null: there is nothing to check.
+  std::string_view option;                                   ///< That puts it there.
 };
 
 constexpr Scheme schemes[] = {
-    {"memory", memory::open_url, memory::open_group_url, ""},
-    {"file", file::open_url, nullptr, ""},
+    {"memory", memory::open_url, memory::open_group_url, nullptr, nullptr, ""},
+    {"file", file::open_url, nullptr, file::list_url, nullptr, ""},
     {"kafka", TENURE_OPEN_KAFKA, "TENURE_KAFKA"},
     {"postgres", TENURE_OPEN_POSTGRES, "TENURE_POSTGRES"},
     {"postgresql", TENURE_OPEN_POSTGRES, "TENURE_POSTGRES"},
@@ -52,6 +60,8 @@ constexpr Scheme schemes[] = {
     {"rediss", TENURE_OPEN_REDIS, "TENURE_REDIS"},
     {"redis+unix", TENURE_OPEN_REDIS, "TENURE_REDIS"},
     {"redis+sentinel", TENURE_OPEN_REDIS, "TENURE_REDIS"},
+    {"etcd", TENURE_OPEN_ETCD, "TENURE_ETCD"},
+    {"etcds", TENURE_OPEN_ETCD, "TENURE_ETCD"},
 };
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -83,20 +93,39 @@ const Scheme& found(const Opening& opening) {
   return *it;
 }
 
+/// `can`: what a scheme has that does it.
+template <class Function>
+[[noreturn]] void refuse_what_others_do(const char* function, const Scheme& scheme, const char* refusal,
+                                        Function Scheme::*can) {
+  std::string able;
+  for (const auto& one : schemes)
+    if (one.*can) able += (able.empty() ? "" : ", ") + std::string(one.name);
+  throw std::invalid_argument(std::string(function) + ": the store \"" + std::string(scheme.name) + "\" " + refusal +
+                              ". In this build these do: " + able);
+}
+
 }  // namespace
 
 Opened open(const Opening& opening) { return found(opening).open(opening); }
 
 OpenedGroup open_many(const Opening& opening) {
   const auto& scheme = found(opening);
-  if (!scheme.open_group) {
-    std::string able;
-    for (const auto& one : schemes)
-      if (one.open_group) able += (able.empty() ? "" : ", ") + std::string(one.name);
-    throw std::invalid_argument("tenure::open_many: the store \"" + std::string(scheme.name) +
-                                "\" keeps no groups of elections yet. In this build these do: " + able);
-  }
+  if (!scheme.open_group)
+    refuse_what_others_do("tenure::open_many", scheme, "keeps no groups of elections yet", &Scheme::open_group);
   return scheme.open_group(opening);
+}
+
+std::shared_ptr<ElectionList> list_elections(const Opening& opening) {
+  const auto& scheme = found(opening);
+  if (!scheme.list)
+    refuse_what_others_do("tenure::list_elections", scheme, "cannot list its elections: ask for one by its name",
+                          &Scheme::list);
+  return scheme.list(opening);
+}
+
+Result<Checks> check_up(const Opening& opening, const Limit& limit) {
+  const auto& scheme = found(opening);
+  return scheme.check_up ? scheme.check_up(opening, limit) : Checks{};
 }
 
 OpenedGroup open_many(std::string_view url, std::string_view group, Log log) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the copy of the repository that this port stands in.
 set(SOURCE_PATH ${CURRENT_PORT_DIR}/../../..)
-foreach(room IN ITEMS kafka postgres redis json http spdlog gmock)
+foreach(room IN ITEMS kafka postgres redis etcd json http prometheuscpp spdlog gmock)
   string(TOUPPER TENURE_${room} option)
   if(room IN_LIST FEATURES)
     list(APPEND options -D${option}=ON)

@@ -54,6 +54,7 @@ class TENURE_EXPORT Waker {
   /// REQUIRES: one thread waits at a time.
   virtual bool wait() = 0;
 
+  /// set() and wait().
   bool wait_until(Clock::Time until) {
     set(until);
     return wait();

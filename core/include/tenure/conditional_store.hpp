@@ -29,6 +29,7 @@ struct Record {
   friend bool operator==(const Record&, const Record&) = default;
 };
 
+/// By which one writing of a record is told from all others.
 struct Version {
   Token token{};
   std::uint64_t beat{};
@@ -52,6 +53,7 @@ struct StepDown {
   friend bool operator==(const StepDown&, const StepDown&) = default;
 };
 
+/// What stands in the store.
 struct Read {
   std::optional<Record> record{};
   std::optional<StepDown> step_down{};
@@ -63,6 +65,7 @@ struct Read {
   bool unreadable{};  ///< There is a record that cannot be read. `record` holds only the version that it counts as.
 };
 
+/// The answer to a conditional write.
 struct Swap {
   bool applied{};
   Read found{};  ///< What stands there now: our record if applied.
@@ -74,6 +77,7 @@ class TENURE_EXPORT ConditionalStore {
  public:
   virtual ~ConditionalStore() = default;
 
+  /// Reads what stands. REQUIRES of an implementation: it sees every write that was answered before it began.
   virtual Result<Read> read(const Limit& limit) = 0;
 
   /// Replaces the record by `next` if the present one is as `expected` (nullopt: if there is none). Sets `written_ms`.

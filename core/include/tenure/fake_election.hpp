@@ -82,8 +82,8 @@ class TENURE_EXPORT FakeElection {
 
   // What is so.
 
-  Leadership leadership() const;
-  const Timing& timing() const noexcept;
+  Leadership leadership() const;               ///< As LeaderManager::leadership().
+  const Timing& timing() const noexcept;       ///< As it was given to the constructor.
   Clock::Duration others_may_lead_in() const;  ///< What is left of our lease in the store; zero: there is none.
   bool overran() const noexcept;               ///< An ousting() took too long. Hooks::abort_on_overrun ends no test.
 

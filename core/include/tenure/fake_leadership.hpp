@@ -14,9 +14,10 @@ class OwnValidity;
 ///   fake.lead({7}, 10s);  Worker worker(fake.leadership());  clock.advance(11s);
 class TENURE_EXPORT FakeLeadership {
  public:
+  /// Nobody leads. REQUIRES: the clock outlives this and each Leadership.
   explicit FakeLeadership(Clock& clock = boot_clock());
 
-  Leadership leadership() const;
+  Leadership leadership() const;  ///< For the code under test. It may outlive this.
 
   void lead(Token token, Clock::Duration lasting);  ///< Elects or renews: leader for `lasting` by the clock.
   void end();                                       ///< Ends the tenure now.

@@ -46,14 +46,14 @@ class TENURE_EXPORT Faulty {
   /// Makes the call, and returns whether it took effect. It may be made later, and again.
   using Write = std::function<bool(const Limit&)>;
 
-  explicit Faulty(bool holds) : holds_(holds) {}
+  explicit Faulty(bool holds) : holds_(holds) {}  ///< Whether the one that derives can hold writes.
   ~Faulty() = default;
 
   /// Returns what the caller is told instead of the answer.
   std::optional<Error> write(const Write& write, const Limit& limit);
   std::optional<Error> read(const Limit& limit);     ///< REQUIRES: before the read.
   std::optional<Error> delayed(const Limit& limit);  ///< After it.
-  bool hangs() const;
+  bool hangs() const;                                ///< See hang().
 
   mutable std::mutex mutex_;
   std::deque<Write> held_;
@@ -75,7 +75,7 @@ class TENURE_EXPORT Faulty {
 /// A Backend with faults.
 class TENURE_EXPORT FaultyBackend final : public Backend, public Faulty {
  public:
-  explicit FaultyBackend(std::shared_ptr<Backend> real);
+  explicit FaultyBackend(std::shared_ptr<Backend> real);  ///< Without a fault, until it is told of one.
 
   Answer acquire(const Limit& limit) override;
   Answer renew(Token token, const Limit& limit) override;
@@ -94,11 +94,11 @@ class TENURE_EXPORT FaultyBackend final : public Backend, public Faulty {
 /// network holds or repeats.
 class TENURE_EXPORT FaultyStore final : public ConditionalStore, public Faulty {
  public:
-  explicit FaultyStore(std::shared_ptr<ConditionalStore> real);
+  explicit FaultyStore(std::shared_ptr<ConditionalStore> real);  ///< Without a fault, until it is told of one.
 
   std::size_t deliver_held(const Limit& limit);  ///< They arrive in their order. Returns how many took effect.
-  std::size_t held() const;
-  bool repeat_last(const Limit& limit);  ///< The last write arrives again. Returns whether it took effect.
+  std::size_t held() const;                      ///< How many writes wait for deliver_held().
+  bool repeat_last(const Limit& limit);          ///< The last write arrives again. Returns whether it took effect.
 
   Result<Read> read(const Limit& limit) override;
   Result<Swap> compare_and_set(const std::optional<Expected>& expected, const Record& next,

@@ -42,6 +42,7 @@ struct Lead {
   friend bool operator==(const Lead&, const Lead&) = default;
 };
 
+/// What a group's store tells of it.
 struct Look {
   std::int64_t now_ms{};   ///< The store's clock.
   std::uint64_t marker{};  ///< Drawn when the group was founded. Zero: this store loses nothing and needs none, or

@@ -24,6 +24,7 @@ struct Claim {
   std::optional<Token> expected{};  ///< The token that stands. nullopt: nobody has ever led this election.
 };
 
+/// The end of a lead of the session that sends it, in favour of `heir` if there is one.
 struct Release {
   std::string election{};
   Token token{};
@@ -50,6 +51,7 @@ inline constexpr std::size_t max_changes = 500;
 /// no name of an election.
 TENURE_EXPORT std::optional<Error> refused_commit(const Commit& commit);
 
+/// The answer to a commit.
 struct Committed {
   bool granted{};                                  ///< False: nothing was done at all, and `look` says what stands.
   Token token{};                                   ///< Of the claims.
@@ -68,7 +70,7 @@ class TENURE_EXPORT GroupStore {
  public:
   virtual ~GroupStore() = default;
 
-  virtual std::string group() const = 0;
+  virtual std::string group() const = 0;  ///< The group's name. Any thread may ask.
 
   /// By default `yes`. Where it is `no`, the token of a lead is its version, and fences nothing.
   virtual Exclusive exclusive() const;
@@ -76,8 +78,9 @@ class TENURE_EXPORT GroupStore {
   /// This process takes part in an election, or no longer. Any thread calls it, beside all other calls, and before the
   /// first call that names the election. By default it does nothing.
   virtual void joined(const std::string& election);
-  virtual void left(const std::string& election);
+  virtual void left(const std::string& election);  ///< See joined().
 
+  /// Reads what changed since that cursor. An empty one, or one that the store no longer knows: reads everything.
   virtual Result<Look> look(const std::string& cursor, const Limit& limit) = 0;
 
   /// Adds the session, unless its id stands there. Founds the group if there is none, or if its marker is damaged: then
@@ -93,8 +96,7 @@ class TENURE_EXPORT GroupStore {
   /// not released.
   virtual Result<Committed> commit(const Commit& commit, const Limit& limit) = 0;
 
-  /// Ends a session, ours or another's, if it has one of these beats. True: it has ended now, by whomever, or is
-  /// absent.
+  /// Ends a session, ours or another's, if it has one of these beats. True: it has ended by now, or is absent.
   virtual Result<bool> end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
                            const Limit& limit) = 0;
 

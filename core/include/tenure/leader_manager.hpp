@@ -56,6 +56,7 @@ class TENURE_EXPORT LeaderManager {
   /// requests the stop, and returns at once.
   void stop();
 
+  /// For the code that acts as leader. It may outlive the manager, and then says that we do not lead.
   Leadership leadership() const;
 
   /// What happened so far, for your monitoring. Takes a lock for a moment; in a forked child it tells nothing.

@@ -20,8 +20,9 @@ class Validity;
 /// deadline learns of it. Once the manager is gone, and in a forked child, we do not lead.
 class TENURE_EXPORT Leadership {
  public:
-  explicit Leadership(std::shared_ptr<const Validity>);
+  explicit Leadership(std::shared_ptr<const Validity>);  ///< Made by a manager, or by a FakeLeadership.
 
+  /// Whether we lead at this very instant by our own clock.
   bool is_leader() const noexcept;
 
   /// False: others may lead beside us while is_leader() is true, and no token is given out (Exclusive::no). Only

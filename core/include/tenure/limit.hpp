@@ -12,6 +12,7 @@ struct Limit {
   Clock::Time by{};
   std::stop_token stop{};  ///< Once it is requested, the call returns at once: nobody waits for the answer.
 
+  /// Whether the call must return: the time is over, or the stop was requested.
   bool passed() const { return stop.stop_requested() || clock.now() >= by; }
 };
 

@@ -18,6 +18,7 @@ namespace tenure {
 ///   clock.await_parked(1); clock.advance(timing.renew); clock.await_parked(1);
 class TENURE_EXPORT ManualClock final : public Clock {
  public:
+  /// `start` is its time at first, and `unix_ms` that of its wall clock.
   explicit ManualClock(Time start = Time{std::chrono::hours(1)}, std::int64_t unix_ms = 1'700'000'000'000);
   ~ManualClock() override;
 
@@ -25,8 +26,8 @@ class TENURE_EXPORT ManualClock final : public Clock {
   std::unique_ptr<Waker> make_waker() override;  ///< REQUIRES: the clock outlives it.
   std::int64_t unix_ms() const noexcept override;
 
-  void advance(Duration by);
-  void advance_to(Time);        ///< Does nothing if that time is past.
+  void advance(Duration by);    ///< Both clocks go on, and whoever waits for a time that is reached wakes up.
+  void advance_to(Time);        ///< The same. Does nothing if that time is past.
   void step_unix(Duration by);  ///< Steps the wall clock alone, forward or back.
 
   /// Waits until at least `n` threads wait on this clock for a time to come, with no wake-up pending for any of them.

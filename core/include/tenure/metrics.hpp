@@ -28,8 +28,8 @@ struct TENURE_EXPORT Histogram {
   std::array<std::uint64_t, bounds_ms.size() + 1> counts{};  ///< The last one: above all bounds.
   Clock::Duration sum{};
 
-  void add(Clock::Duration took);
-  std::uint64_t count() const;
+  void add(Clock::Duration took);  ///< Counts one more.
+  std::uint64_t count() const;     ///< How many there were.
 };
 
 /// The calls of one kind, such as "renew".

@@ -34,8 +34,10 @@ class TENURE_EXPORT Observer {
   /// Who leads, as the store said last. Empty once that lease has ended by our clock.
   std::optional<Incumbent> incumbent() const;
 
-  /// As in LeaderManager. The count rises when another one leads, or nobody.
+  /// Rises when another one leads, or nobody.
   std::uint64_t changes() const;
+
+  /// Waits until changes() is no longer `seen`, or for `within`, or until the stop is requested. Returns changes().
   std::uint64_t await_change(std::uint64_t seen, Clock::Duration within, std::stop_token stop = {});
 
  private:

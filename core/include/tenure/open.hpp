@@ -24,6 +24,7 @@ struct Opening {
   Log log{};
 };
 
+/// An election in a store, for one LeaderManager or one Observer.
 struct Opened {
   std::shared_ptr<Backend> backend{};
   Presets presets{};  ///< Timings that suit the store that was opened.

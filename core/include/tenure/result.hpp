@@ -17,7 +17,9 @@ template <class T>
 class [[nodiscard]] Result {
  public:
   Result() = default;
+  /// There is no value.
   Result(Error error) : held_(std::in_place_index<0>, std::move(error)) {}
+  /// There is one: what `value` converts to.
   template <class U = T>
   requires(std::convertible_to<U, T> && !std::same_as<std::remove_cvref_t<U>, Error> &&
            // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): clang-tidy overlooks the line above it
@@ -29,8 +31,9 @@ class [[nodiscard]] Result {
 
   /// REQUIRES: there is no value; for the next five, that there is one. They throw std::bad_variant_access otherwise.
   const Error& error() const& { return std::get<0>(held_); }
-  Error&& error() && { return std::get<0>(std::move(held_)); }
+  Error&& error() && { return std::get<0>(std::move(held_)); }  ///< See above.
 
+  /// The value.
   T& operator*() & { return std::get<1>(held_); }
   const T& operator*() const& { return std::get<1>(held_); }
   T&& operator*() && { return std::get<1>(std::move(held_)); }

@@ -6,6 +6,11 @@ namespace {
 
 constexpr char digits[] = "0123456789abcdef";
 
+bool plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("-._~:/@[]").find(c) != std::string_view::npos;
+}
+
 }  // namespace
 
 std::string hex(std::string_view bytes) {
@@ -34,6 +39,29 @@ std::string percent(char byte) {
   static constexpr char upper[] = "0123456789ABCDEF";
   const auto value = static_cast<unsigned char>(byte);
   return {'%', upper[value >> 4], upper[value & 15]};
+}
+
+std::string percent_encoded(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += plain(c) ? std::string(1, c) : percent(c);
+  return out;
+}
+
+std::optional<std::string> percent_decoded(std::string_view text, std::size_t most) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      if (!plain(text[i])) return std::nullopt;
+      out += text[i];
+      continue;
+    }
+    const auto byte = i + 2 < text.size() ? number<unsigned char>(text.substr(i + 1, 2), 16) : std::nullopt;
+    if (!byte) return std::nullopt;
+    out += static_cast<char>(*byte);
+    i += 2;
+  }
+  if (out.size() > most) return std::nullopt;
+  return out;
 }
 
 std::uint64_t fnv1a(std::string_view bytes, std::uint64_t start) {

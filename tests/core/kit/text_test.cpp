@@ -34,6 +34,16 @@ TEST(Text, AByteIsAPercentSignAndTwoDigits) {
   EXPECT_EQ(percent('\xfa'), "%FA");
 }
 
+TEST(Text, AnyBytesGoThroughPercentSignsAndComeBack) {
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
+  EXPECT_EQ(percent_encoded("db-7.a:80/%\n"), "db-7.a:80/%25%0A");
+  EXPECT_EQ(percent_decoded(percent_encoded(all), all.size()), all);
+  EXPECT_EQ(percent_decoded(percent_encoded(all), all.size() - 1), std::nullopt);
+  for (const auto* const text : {"%", "%4", "%4x", "%-1", "a b", "\xe4"})
+    EXPECT_EQ(percent_decoded(text, 100), std::nullopt) << text;
+}
+
 TEST(Text, AHashIsThatOfFnv1a) {
   EXPECT_EQ(fnv1a(""), 0xcbf29ce484222325u);
   EXPECT_EQ(fnv1a("foobar"), 0x85944171f73967e8u);

@@ -55,6 +55,7 @@ inline std::optional<Token> http_token(std::string_view value) {
 /// ends, so begin with the token that was stored with the resource, and store the new one with every write.
 class Gate {
  public:
+  /// `seen` is the token that was stored with the resource.
   explicit Gate(Token seen = {}) : seen_(seen.value) {}
 
   /// Whether a write with this token may take effect. Remembers the token if it is the greatest.
@@ -65,6 +66,7 @@ class Gate {
     return seen <= token.value;
   }
 
+  /// The greatest token so far.
   Token seen() const noexcept { return {seen_.load()}; }
 
  private:

@@ -36,6 +36,7 @@
 
 namespace tenure::http {
 
+/// What a Site tells, and whom it allows what.
 struct SiteOptions {
   Candidate self{};  ///< Who we are, as others read it. May be empty.
 
@@ -49,6 +50,7 @@ struct SiteOptions {
   Clock::Duration stuck_after{std::chrono::seconds(5)};
 };
 
+/// What a client asks, of whatever HTTP server.
 struct Request {
   std::string_view method{}, path{};
   std::string_view authorization{};  ///< The header's value.
@@ -64,6 +66,7 @@ class TENURE_HTTP_EXPORT Events {
   virtual std::optional<std::string> next(std::stop_token stop = {}) = 0;
 };
 
+/// What the server is to answer.
 struct Response {
   int status{};
   std::string type{}, body{};

@@ -32,7 +32,9 @@ inline void write(const Response& answered, httplib::Response& out, std::stop_to
 ///
 /// REQUIRES: the server does not run yet. Limits on what clients may send, and for how long, are its own: set its
 /// payload length, its time-outs and its threads. Each client of /events keeps one of these threads, so give it more
-/// than SiteOptions::streams. End the Site before you stop the server; otherwise stop() waits up to a second.
+/// than SiteOptions::streams. Whom a request names as its host is not looked at here: at loopback, refuse a foreign
+/// `Host` yourself, as our Server does; otherwise a page of somebody else's can read the answers through a browser. End
+/// the Site before you stop the server; otherwise stop() waits up to a second.
 inline void mount(httplib::Server& server, const Site& site, const std::string& prefix = {}) {
   const auto handler = [answer = site.answerer(), skip = prefix.size()](const httplib::Request& asked,
                                                                         httplib::Response& out) {

@@ -13,6 +13,7 @@
 
 namespace tenure::http {
 
+/// Where a Server listens, to whom, and its limits.
 struct ServerOptions {
   /// HOST:PORT or [HOST]:PORT, of a numeric host. Port 0: the kernel chooses. There is no TLS, so do not offer another
   /// than loopback where the network is not your own.

@@ -49,7 +49,7 @@ struct Finding {
 class TENURE_JSON_EXPORT InvalidDocument : public std::invalid_argument {
  public:
   explicit InvalidDocument(std::vector<Finding> findings);
-  const std::vector<Finding>& findings() const noexcept { return *findings_; }
+  const std::vector<Finding>& findings() const noexcept { return *findings_; }  ///< At least one.
 
  private:
   std::shared_ptr<const std::vector<Finding>> findings_;

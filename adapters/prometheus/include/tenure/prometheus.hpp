@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metrics as Prometheus reads them. It needs no library: answer GET /metrics with this text.
 #pragma once
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <tenure/metrics.hpp>
@@ -28,5 +31,21 @@ inline constexpr auto content_type = "text/plain; version=0.0.4; charset=utf-8";
 /// REQUIRES: no two have the same election, or the same group.
 TENURE_PROMETHEUS_EXPORT std::string to_text(const std::vector<Metrics>& elections,
                                              const std::vector<GroupMetrics>& groups = {});
+
+/// The same for a program that writes them by a library of its own. <tenure/prometheuscpp.hpp> does so by
+/// prometheus-cpp.
+struct Sample {
+  std::vector<std::pair<std::string, std::string>> labels{};  ///< Names and values, not escaped.
+  std::variant<std::uint64_t, double, Histogram> value{};
+};
+/// The samples of one name.
+struct Family {
+  enum class Type { gauge, counter, histogram };
+  std::string name{}, help{};
+  Type type{};
+  std::vector<Sample> samples{};
+};
+TENURE_PROMETHEUS_EXPORT std::vector<Family> families(const std::vector<Metrics>& elections,
+                                                      const std::vector<GroupMetrics>& groups = {});
 
 }  // namespace tenure::prometheus

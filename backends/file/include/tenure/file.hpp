@@ -8,6 +8,7 @@
 #include <tenure/backend.hpp>
 #include <tenure/candidate.hpp>
 #include <tenure/conditional_store.hpp>
+#include <tenure/election_list.hpp>
 #include <tenure/file_export.hpp>
 #include <tenure/log.hpp>
 #include <tenure/open.hpp>
@@ -55,6 +56,10 @@ TENURE_FILE_EXPORT std::shared_ptr<ConditionalStore> store(const std::filesystem
 /// copy, our death is told to nobody, and our lease runs to its end: it can first end what we left behind. REQUIRES:
 /// the socket outlives the backend. Throws std::invalid_argument for another URL, and otherwise as open() does.
 TENURE_FILE_EXPORT Opened open_url(const Opening& opening);
+
+/// The elections below the directory, in the order of their names, for tenure::list_elections(). It makes no directory.
+/// `election` and `candidate` of the opening do not count. Throws as open_url().
+TENURE_FILE_EXPORT std::shared_ptr<ElectionList> list_url(const Opening& opening);
 
 /// The terms are 3, 10 and 30 s: see lock_table_presets().
 TENURE_FILE_EXPORT Presets presets();

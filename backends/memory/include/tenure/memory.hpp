@@ -26,7 +26,7 @@ struct Traits {
 /// Any thread may call any method.
 class TENURE_MEMORY_EXPORT Hub {
  public:
-  explicit Hub(Traits traits = {});
+  explicit Hub(Traits traits = {});  ///< Empty.
 
   // These are faults of a store, for your tests. Every verb still returns by its limit.
 

@@ -7,7 +7,9 @@
 
 #include <tenure/backend.hpp>
 #include <tenure/candidate.hpp>
+#include <tenure/check.hpp>
 #include <tenure/conditional_store.hpp>
+#include <tenure/election_list.hpp>
 #include <tenure/group_store.hpp>
 #include <tenure/log.hpp>
 #include <tenure/open.hpp>
@@ -15,6 +17,7 @@
 
 namespace tenure::postgres {
 
+/// Which server, as whom, and which tables.
 struct Options {
   /// libpq's connection string: a URI, or key/value pairs. It may be empty. PG* variables, services and .pgpass count
   /// as they do for psql. To follow a fail-over, name all servers and target_session_attrs=read-write.
@@ -65,6 +68,14 @@ TENURE_POSTGRES_EXPORT std::shared_ptr<ConditionalStore> store(const Options& op
 /// Opens a backend by libpq's own URI: postgres://... or postgresql://... The one property is "table".
 /// Throws std::invalid_argument for another URL or property, and otherwise as open() does.
 TENURE_POSTGRES_EXPORT Opened open_url(const Opening& opening);
+
+/// The elections of the table, for tenure::list_elections(). `election` and `candidate` of the opening do not count.
+/// The role needs SELECT. Throws as open_url().
+TENURE_POSTGRES_EXPORT std::shared_ptr<ElectionList> list_url(const Opening& opening);
+
+/// For tenure::check_up(): the server's version, its role, its settings, and our rights on the table. Throws as
+/// open_url().
+TENURE_POSTGRES_EXPORT Result<Checks> check_url(const Opening& opening, const Limit& limit);
 
 /// The terms are 3, 10 and 30 s: see lock_table_presets().
 TENURE_POSTGRES_EXPORT Presets presets();

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include <tenure/backend.hpp>
-#include <tenure/candidate.hpp>
+#include <tenure/check.hpp>
 #include <tenure/conditional_store.hpp>
+#include <tenure/election_list.hpp>
 #include <tenure/group_store.hpp>
 #include <tenure/log.hpp>
 #include <tenure/open.hpp>
@@ -16,6 +17,7 @@
 
 namespace tenure::redis {
 
+/// Where a server listens.
 struct Address {
   std::string host{};
   int port{6379};
@@ -101,15 +103,16 @@ TENURE_REDIS_EXPORT std::shared_ptr<ConditionalStore> store(const Options& optio
 /// leaders a term later. While the Sentinels do not answer, a session goes on and claims nothing. 500 000 elections are
 /// the most that can be read. While a cluster moves the slot, calls may fail.
 ///
-/// Two connections, one of them for SUBSCRIBE. With Sentinels, each has those of its own. To the ACL above add
-///   +hget +hexists +hvals +xadd +xrange +xrevrange +xlen
-/// Throws as open() does.
+/// Two connections, one of them for SUBSCRIBE. With Sentinels, each has those of its own. Throws as open() does. To the
+/// ACL above add +hget +hexists +hvals +xadd +xrange +xrevrange +xlen.
 TENURE_REDIS_EXPORT std::shared_ptr<GroupStore> open_group(const Options& options, const std::string& group,
                                                            Log log = {});
 
-/// By URL; `properties` are its query's names. Throws as from_url() and open().
+/// By URL; `properties` are its query's names. Throws as from_url() and open(). A list needs +scan +type, no cluster.
 TENURE_REDIS_EXPORT Opened open_url(const Opening& opening);
 TENURE_REDIS_EXPORT OpenedGroup open_group_url(const Opening& opening);
+TENURE_REDIS_EXPORT std::shared_ptr<ElectionList> list_url(const Opening& opening);
+TENURE_REDIS_EXPORT Result<Checks> check_url(const Opening& opening, const Limit& limit);
 
 /// The terms are 3, 10 and 30 s: see lock_table_presets().
 TENURE_REDIS_EXPORT Presets presets();

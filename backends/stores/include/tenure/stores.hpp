@@ -7,11 +7,15 @@
 //   postgres://..., postgresql://...               libpq's own URI, handed on untouched      <tenure/postgres.hpp>
 //   redis://, rediss://, redis+unix://,            Redis or Valkey                           <tenure/redis.hpp>
 //   redis+sentinel://
+//   etcd://host:port,host:port, etcds://           etcd                                    <tenure/etcd.hpp>
 //
 // The store's own header says what else a URL may have, and which properties there are.
 #pragma once
+#include <memory>
 #include <string_view>
 
+#include <tenure/check.hpp>
+#include <tenure/election_list.hpp>
 #include <tenure/open.hpp>
 #include <tenure/stores_export.hpp>
 
@@ -29,8 +33,17 @@ TENURE_STORES_EXPORT Opened open(std::string_view url, std::string_view election
                                  Log log = {});
 
 /// The same for a group of many elections, for Elections. `election` is the group's name. Throws also if the store
-/// keeps no groups, as files do not.
+/// keeps no groups, as files and etcd do not.
 TENURE_STORES_EXPORT OpenedGroup open_many(const Opening& opening);
 TENURE_STORES_EXPORT OpenedGroup open_many(std::string_view url, std::string_view group, Log log = {});
+
+/// The elections of the store that the URL names; `election` and `candidate` do not count. PostgreSQL lists its table,
+/// Redis the keys of a server that is no cluster, and the file store a directory. Throws as open(), and if the store
+/// cannot list: over Kafka each election is a consumer group of its own, and memory is another one in each process.
+TENURE_STORES_EXPORT std::shared_ptr<ElectionList> list_elections(const Opening& opening);
+
+/// What the server's settings and our rights mean for elections: of PostgreSQL and of Redis. Of another store it
+/// returns none. Throws as open().
+TENURE_STORES_EXPORT Result<Checks> check_up(const Opening& opening, const Limit& limit);
 
 }  // namespace tenure

@@ -8,6 +8,7 @@ namespace tenure {
 /// Frees an object of a C library by that library's function.
 template <auto function>
 struct Free {
+  /// For std::unique_ptr.
   template <class T>
   void operator()(T* object) const noexcept {
     static_cast<void>(function(object));

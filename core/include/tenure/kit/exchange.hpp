@@ -18,7 +18,7 @@ class TENURE_EXPORT Exchange {
  public:
   /// Whether the caller's limit has passed or its stop is requested. Then return no_answer() at once.
   bool over() const { return limit_.passed(); }
-  Error no_answer() const;
+  Error no_answer() const;  ///< The error that says why there is no answer.
 
   /// Sleeps until the connection's socket may be ready for one of poll()'s `events`, or until it is over(). It may
   /// return early.

@@ -2,6 +2,7 @@
 // For those who write a backend: numbers and bytes as text.
 #pragma once
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,6 +34,12 @@ TENURE_EXPORT std::string lower(std::string_view text);
 
 /// '%' and two digits, in upper case.
 TENURE_EXPORT std::string percent(char byte);
+
+/// The text in ASCII that needs no quoting: letters, digits and -._~:/@[] as they are, all else as percent().
+TENURE_EXPORT std::string percent_encoded(std::string_view text);
+
+/// What percent_encoded() made this text of. Nothing if it made it of none, or of more than `most` bytes.
+TENURE_EXPORT std::optional<std::string> percent_decoded(std::string_view text, std::size_t most);
 
 /// The FNV-1a sum of the bytes. It finds accidents, not forgers. `start` is the sum of the bytes before, if there
 /// are any.

@@ -14,9 +14,10 @@
 
 namespace tenure {
 
-/// scheme://user:password@host:port,[::1]:port/path?key=value&key=value, or scheme:path. All but the scheme may be
+/// `scheme://user:password@host:port,[::1]:port/path?key=value&key=value`, or `scheme:path`. All but the scheme may be
 /// missing. Every part is percent-decoded, except the hosts, which never need it.
 struct TENURE_EXPORT Url {
+  /// One of several hosts.
   struct Host {
     std::string name{};  ///< As written, but an IPv6 address without its brackets.
     std::optional<std::uint16_t> port{};

@@ -49,6 +49,7 @@ class GroupUnderTest {
   virtual bool hang(bool) { return false; }                                   ///< Calls get no answer.
 };
 
+/// A store whose groups the suite tests.
 struct GroupSubject {
   std::string name;  ///< Letters, digits, underscores.
   std::function<std::unique_ptr<GroupUnderTest>()> make;

@@ -12,6 +12,8 @@
 #include <tenure/conditional_store.hpp>
 #include <vector>
 
+#include <tenure/contract/odd_names.hpp>
+
 namespace tenure::contract {
 
 /// One test's own store, or a part of a shared one that no other test uses.
@@ -78,8 +80,8 @@ class StoreUnderTest {
   /// The tenures of each of the eight candidates that contend for increments.
   virtual int contended_tenures() const { return 100; }
 
-  /// Election names that differ little, or do harm where they are joined with other text.
-  virtual std::vector<std::string> odd_elections() const;
+  /// Elections that the store must keep apart.
+  virtual std::vector<std::string> odd_elections() const { return odd_names(); }
 
   // Faults of the store. False: this store cannot be made to have it, and the tests that need it are skipped.
 
@@ -91,6 +93,7 @@ class StoreUnderTest {
   virtual void crash(std::shared_ptr<Backend> backend) { backend.reset(); }
 };
 
+/// A store that the suite tests.
 struct Subject {
   std::string name;  ///< Letters, digits, underscores.
   std::function<std::unique_ptr<StoreUnderTest>()> make;
@@ -106,35 +109,5 @@ using OpenStore = std::function<std::shared_ptr<ConditionalStore>(const std::str
 /// A store that is known by nothing but its factory, that tells nobody of a change, and that has no faults on demand.
 /// `fresh` makes one test's own store. One that can do more derives from StoreUnderTest, and is tested for more.
 Subject subject(std::string name, std::function<OpenStore()> fresh);
-
-/// A name of 200 bytes that ends in `tail`. Such names collide if a store cuts them short.
-inline std::string full_length(const std::string& tail) {
-  return std::string(max_election_bytes - tail.size(), 'x') + tail;
-}
-
-inline std::vector<std::string> StoreUnderTest::odd_elections() const {
-  return {"plain",
-          "PLAIN",
-          "plain ",
-          "..",
-          ".",
-          "/",
-          "a/b",
-          "a/../b",
-          "%s%n%d",
-          "'; drop table x; --",
-          "\"quoted\"",
-          "{tag}a",
-          "{tag}b",
-          "KEYS[1]",
-          "*?[a-z]",
-          "\n",
-          "\r\n",
-          "\x01\x1b[31m\x7f",
-          "\xc3\xa4\xf0\x9f\x91\x91",
-          "\xff\xfe",
-          full_length("'\n\x01{}$1\\"),
-          full_length("'\n\x01{}$2\\")};
-}
 
 }  // namespace tenure::contract

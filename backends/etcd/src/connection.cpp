@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "connection.hpp"
+
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/wait.hpp>
+
+#include "options.hpp"
+
+namespace tenure::etcd {
+
+Until::Until(const Limit& limit) : by(by_boot_clock(limit)), stop(limit.stop) {}
+
+Connection::Connection(const Options& options) : options_(options) {}
+
+Error Connection::at_member(Error error) const {
+  error.message = name_ + ": " + Redactor({options_.password, token_})(error.message);
+  return error;
+}
+
+Result<Json> Connection::read(const Answer& answer) const {
+  auto json = json_of(answer);
+  if (!json) return at_member(std::move(json).error());
+  return json;
+}
+
+/// From here on another member may do better, so that the next one is tried.
+void Connection::drop() {
+  http_.reset();
+  token_.clear();
+  asked_to_watch_ = watching_ = false;
+  member_ = (member_ + 1) % options_.servers.size();
+}
+
+// ---- finding a member ----
+
+std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
+  std::optional<Error> worst;
+  ended_ = false;
+  for (std::size_t tries = options_.servers.size(); tries > 0 && !ended_; --tries) {
+    auto error = connect_once(attempt);
+    if (!error) return std::nullopt;
+    drop();
+    // The user can mend the one, and the other tells more than that a member is down.
+    if (!worst || error->fault != Fault::unreachable || answered_) worst = std::move(error);
+  }
+  return worst;
+}
+
+std::optional<Error> Connection::connect_once(CallThread::Attempt& attempt) {
+  const auto& to = options_.servers[member_];
+  name_ = "etcd " + to_string(to);
+  answered_ = false;
+  http_ = std::make_unique<Http>(options_, to, name_);
+  const auto begun = [&](const char* step, int descriptor) {
+    ended_ = !attempt.step(name_, step, descriptor);
+    return !ended_;
+  };
+  const auto closed = [&] { return http_->broken("it is not connected, because the store is closed"); };
+  if (!begun("resolving", -1)) return closed();
+  const auto answer = http_->connect({"/v3/maintenance/status", "{}"}, attempt.patience(), [&](int descriptor) {
+    return begun(options_.tls ? "TCP, TLS, introduction" : "TCP, introduction; a port with TLS leaves it unanswered",
+                 descriptor);
+  });
+  if (ended_) return closed();
+  if (!answer) return answer.error();
+  answered_ = true;
+  attempt.round_trip(http_->round_trip());
+  if (!begun("login", http_->descriptor())) return closed();
+  const auto status = read(*answer);
+  if (!status) return status.error();
+  if (auto error = check_member(*status)) return error;
+  return log_in();
+}
+
+/// A member that would only say, call after call, that it cannot answer.
+std::optional<Error> Connection::check_member(const Json& status) {
+  if (const auto learner = status.find("isLearner"); learner != status.end() && *learner == true)
+    return http_->broken("it is a learner, which serves no candidate; name members that vote");
+  const auto leader = text_at(status, "/leader");
+  if (leader.empty() || leader == "0")
+    return http_->broken(
+        "it has no leader: the cluster has lost its majority, or is electing: etcdctl endpoint status");
+  return check_cluster(status);
+}
+
+/// Two clusters that know nothing of each other would elect two leaders. A cluster that was restored has another id.
+std::optional<Error> Connection::check_cluster(const Json& status) {
+  const auto cluster = text_at(status, "/header/cluster_id");
+  if (!cluster_.empty() && cluster_ != cluster && told_by_ != member_)
+    return Error{Fault::misconfigured, name_ + ": it belongs to another cluster than " +
+                                           to_string(options_.servers[told_by_]) +
+                                           " did. Name members of one cluster only. If it was restored, start this "
+                                           "process again"};
+  cluster_ = cluster;
+  told_by_ = member_;
+  return std::nullopt;
+}
+
+std::optional<Error> Connection::log_in() {
+  if (options_.user.empty()) return std::nullopt;
+  token_.clear();
+  const auto answer =
+      http_->ask({"/v3/auth/authenticate", Json{{"name", options_.user}, {"password", options_.password}}.dump(
+                                               -1, ' ', true, Json::error_handler_t::replace)});
+  if (!answer) return answer.error();
+  if (needs_no_login(*answer)) return std::nullopt;
+  const auto granted = read(*answer);
+  if (!granted) return granted.error();
+  token_ = text_at(*granted, "/token");
+  if (token_.empty() || token_.find_first_of("\r\n") != token_.npos) {
+    token_.clear();
+    return http_->broken("it answered a login without a token");
+  }
+  return std::nullopt;
+}
+
+bool Connection::stands() {
+  if (http_ && !(asked_to_watch_ ? http_->descriptor() >= 0 : http_->idle())) drop();
+  return http_ != nullptr;
+}
+
+// ---- asking it ----
+
+Result<Json> Connection::ask(const char* path, const Json& question, const Until& until) {
+  const auto body = question.dump();
+  for (bool first = true;; first = false) {
+    if (until.over()) return Error{Fault::timed_out, name_ + ": the limit passed before it was asked"};
+    if (!http_) return Error{Fault::unreachable, name_ + ": the connection has ended"};
+    const auto answer = http_->ask({path, body, token_});
+    if (!answer) {
+      drop();
+      return answer.error();
+    }
+    if (first && !options_.user.empty() && asks_for_login(*answer)) {
+      if (auto error = log_in()) {
+        drop();
+        return *error;
+      }
+      continue;
+    }
+    auto json = read(*answer);
+    if (!json && json.error().fault == Fault::unreachable) drop();
+    return json;
+  }
+}
+
+// ---- watching ----
+
+Result<Connection::News> Connection::await_news(const std::string& key, const News& known, CallThread::Socket& socket) {
+  if (!asked_to_watch_) {
+    if (auto error = http_->begin_lines({"/v3/watch", watch(key).dump(), token_})) return *error;
+    asked_to_watch_ = true;
+  }
+  while (news_ == known) {
+    const auto line = http_->next_line();
+    if (line && !*line) {
+      if (socket.wait()) continue;
+      break;
+    }
+    auto error = line ? heard(**line) : std::optional(line.error());
+    if (!error) continue;
+    const bool stood = watching_;
+    drop();
+    if (!stood) return *error;
+    news_ = {news_.watches + 1, std::nullopt, true};
+  }
+  return news_;
+}
+
+/// Takes in a line of the watch. An error ends it.
+std::optional<Error> Connection::heard(const std::string& line) {
+  const auto json = Json::parse(line, nullptr, false);
+  if (auto error = error_in(json)) return at_member(std::move(*error));
+  const auto event = event_of(json);
+  if (!event) return http_->broken("its watch brought something that is not of etcd: " + printable(line, 80));
+  if (event->canceled) return http_->broken("it canceled the watch: " + text_at(json, "/result/cancel_reason"));
+  if (event->created) watching_ = true;
+  if (event->created || (event->changed && !event->value)) news_ = {news_.watches + 1, std::nullopt, false};
+  if (event->value) news_.value = event->value;
+  return std::nullopt;
+}
+
+}  // namespace tenure::etcd

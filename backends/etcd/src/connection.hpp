@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// One connection to a member: found, logged in, and left when another one may do better.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include <tenure/clock.hpp>
+#include <tenure/kit/call_thread.hpp>
+#include <tenure/kit/security.hpp>
+#include <tenure/limit.hpp>
+
+#include "gateway.hpp"
+#include "http.hpp"
+
+namespace tenure::etcd {
+
+/// How long something may still be asked on behalf of a caller, who may have left. Unlike a Limit it outlives the call.
+struct Until {
+  explicit Until(const Limit& limit);
+  Clock::Time by;
+  std::stop_token stop;
+  bool over() const { return stop.stop_requested() || boot_clock().now() >= by; }
+};
+
+class Connection final : public CallThread::Connection {
+ public:
+  explicit Connection(const Options& options);
+
+  std::optional<Error> connect(CallThread::Attempt& attempt) override;
+  bool stands() override;
+
+  /// Asks once. It asks again only if the member refused to look at the question before another login.
+  Result<Json> ask(const char* path, const Json& question, const Until& until);
+
+  /// Of the key that is watched, and of this or an earlier connection.
+  struct News {
+    int watches{};                       ///< How often it began or ceased to watch, or saw that the key is gone.
+    std::optional<std::string> value{};  ///< That the key got last, since the last of these.
+    bool ceased{};                       ///< The last of these was that the watch broke.
+    friend bool operator==(const News&, const News&) = default;
+  };
+  /// Sleeps until there are other news than `known`, or the call is ended. Then it returns the same ones. An error says
+  /// why it cannot begin to watch.
+  Result<News> await_news(const std::string& key, const News& known, CallThread::Socket& socket);
+
+ private:
+  std::optional<Error> connect_once(CallThread::Attempt& attempt);
+  std::optional<Error> check_member(const Json& status);
+  std::optional<Error> check_cluster(const Json& status);
+  std::optional<Error> log_in();
+  std::optional<Error> heard(const std::string& line);
+  Result<Json> read(const Answer& answer) const;
+  Error at_member(Error error) const;
+  void drop();
+
+  const Options options_;
+  std::size_t member_{};  ///< The number of the one that is asked.
+  std::string name_;      ///< "etcd 127.0.0.1:2379"
+  std::unique_ptr<Http> http_;
+  std::string token_;
+  bool answered_{};  ///< This member has.
+  bool ended_{};     ///< The attempt tries no further member.
+  bool asked_to_watch_{}, watching_{};
+  News news_;
+  std::string cluster_;    ///< Its id. Empty: not known yet.
+  std::size_t told_by_{};  ///< The number of the member that told it.
+};
+
+}  // namespace tenure::etcd

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tenure/etcd.hpp>
+
+#include <utility>
+
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/names.hpp>
+#include <tenure/kit/security.hpp>
+#include <tenure/lock_table.hpp>
+
+#include "options.hpp"
+#include "store.hpp"
+
+namespace tenure::etcd {
+
+Options from_url(const std::string& url) { return from(parse_url(url)); }
+
+std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election, Log log) {
+  return std::make_shared<Store>(options, election, std::move(log));
+}
+
+std::shared_ptr<Backend> open(const Options& options, const std::string& election, Candidate candidate, Log log) {
+  candidate = checked(std::move(candidate));
+  auto made = store(options, election, log);
+  for (const auto& server : options.servers)
+    if (!options.tls && !loopback(server.host))
+      tell(log, Level::warning,
+           unprotected("member " + to_string(server), "Set Options::tls, or write etcds:// in the URL"),
+           {{"election", election}, {"store", "etcd"}});
+  return lock_table(std::move(made), election, std::move(candidate), std::move(log));
+}
+
+Presets presets() { return lock_table_presets(); }
+
+Opened open_url(const Opening& opening) {
+  return {open(from(parse_url(opening)), opening.election, opening.candidate, opening.log), presets()};
+}
+
+}  // namespace tenure::etcd

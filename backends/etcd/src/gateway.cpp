@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <tenure/kit/logging.hpp>
+
+#include "base64.hpp"
+
+namespace tenure::etcd {
+namespace {
+
+struct Meaning {
+  std::string_view phrase;  ///< A part of etcd's message.
+  Fault fault;
+  std::string_view remedy;
+};
+
+/// The first that fits. etcd's codes are coarser than its messages: both of one member without a leader and of one that
+/// is shutting down say "unavailable".
+constexpr std::array meanings{
+    Meaning{"invalid user ID or password", Fault::forbidden, "check user and password"},
+    Meaning{"user name is empty", Fault::forbidden, "authentication is on: set user and password"},
+    Meaning{"user name not found", Fault::forbidden, "check the user"},
+    Meaning{"permission denied", Fault::forbidden,
+            "grant the user's role the keys: etcdctl role grant-permission ROLE --prefix=true readwrite tenure/ (or "
+            "your prefix; read, for one who only observes)"},
+    Meaning{"invalid auth token", Fault::forbidden, "authentication is on: set user and password"},
+    Meaning{"space exceeded", Fault::misconfigured,
+            "the members' quota is used up, and they refuse every write: etcdctl compact, then etcdctl defrag, then "
+            "etcdctl alarm disarm; and set --auto-compaction-retention"},
+    Meaning{"corrupt", Fault::corrupt, "the members' data differ: see etcdctl alarm list, and etcd's page on recovery"},
+    Meaning{"not supported for learner", Fault::unreachable, "name members that vote"},
+    Meaning{"no leader", Fault::unreachable,
+            "the cluster has lost its majority, or is electing: etcdctl endpoint status"},
+    Meaning{"request timed out", Fault::unreachable, "the member did not reach the cluster's majority in time"},
+    Meaning{"HTTP request to an HTTPS server", Fault::misconfigured,
+            "this port has TLS: write etcds://, or set Options::tls"},
+    Meaning{"authentication is not enabled", Fault::misconfigured,
+            "leave out user and password, or: etcdctl auth enable"},
+};
+
+/// grpc's codes, as far as they say more than "unavailable".
+Fault fault_of(const Json& code) {
+  constexpr int permission_denied = 7, unauthenticated = 16;
+  if (code == permission_denied || code == unauthenticated) return Fault::forbidden;
+  return Fault::unreachable;
+}
+
+Error explained(const std::string& text, Fault otherwise) {
+  const auto* const found = std::find_if(
+      meanings.begin(), meanings.end(), [&](const Meaning& meaning) { return text.find(meaning.phrase) != text.npos; });
+  if (found == meanings.end()) return {otherwise, printable(text)};
+  return {found->fault, printable(text) + " (" + std::string(found->remedy) + ")"};
+}
+
+const Json* at(const Json& answer, const std::string& place) {
+  const Json::json_pointer pointer(place);
+  return answer.contains(pointer) ? &answer[pointer] : nullptr;
+}
+
+/// Of one key that was asked for. Nothing: the answer is no such.
+struct Range {
+  std::optional<std::string> value;
+};
+std::optional<Range> range_of(const Json& answer) {
+  const auto* const range = at(answer, "/response_range");
+  if (range == nullptr || !range->is_object()) return std::nullopt;
+  if (!range->contains("kvs")) return Range{};
+  const auto* const value = at(*range, "/kvs/0/value");
+  if (value == nullptr) return at(*range, "/kvs/0/key") != nullptr ? std::optional(Range{""}) : std::nullopt;
+  auto bytes = value->is_string() ? from_base64(value->get_ref<const std::string&>()) : std::nullopt;
+  return bytes ? std::optional(Range{std::move(bytes)}) : std::nullopt;
+}
+
+bool mentions(const Answer& answer, std::string_view phrase) {
+  return answer.status != 200 && answer.body.find(phrase) != answer.body.npos;
+}
+
+}  // namespace
+
+Json range(const std::string& key) { return {{"request_range", {{"key", base64(key)}}}}; }
+
+Json put(const std::string& key, const std::string& value) {
+  return {{"request_put", {{"key", base64(key)}, {"value", base64(value)}}}};
+}
+
+Json still(const std::string& key, const std::optional<std::string>& value) {
+  Json out{{"result", "EQUAL"}, {"key", base64(key)}};
+  if (value) {
+    out["target"] = "VALUE";
+    out["value"] = base64(*value);
+  } else {
+    out["target"] = "CREATE";
+    out["create_revision"] = "0";
+  }
+  return out;
+}
+
+Json transaction(std::vector<Json> compare, std::vector<Json> success, std::vector<Json> failure) {
+  return {{"compare", std::move(compare)}, {"success", std::move(success)}, {"failure", std::move(failure)}};
+}
+
+Json watch(const std::string& key) { return {{"create_request", {{"key", base64(key)}}}}; }
+
+std::string text_at(const Json& answer, const char* place) {
+  const auto* const found = at(answer, place);
+  return found != nullptr && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+/// An absent record is a ground for a claim, so that nothing is taken for it that is less than a whole answer.
+std::optional<Done> done_of(const Json& answer, std::size_t of_success, std::size_t of_failure) {
+  if (text_at(answer, "/header/revision").empty()) return std::nullopt;
+  const auto* const succeeded = at(answer, "/succeeded");
+  if (succeeded != nullptr && !succeeded->is_boolean()) return std::nullopt;
+  Done out{.succeeded = succeeded != nullptr && succeeded->get<bool>(), .values = {}};
+  const auto* const parts = at(answer, "/responses");
+  if (parts == nullptr || !parts->is_array() || parts->size() != (out.succeeded ? of_success : of_failure))
+    return std::nullopt;
+  for (const auto& part : *parts) {
+    if (part.is_object() && part.contains("response_put")) {
+      out.values.emplace_back();
+      continue;
+    }
+    auto range = range_of(part);
+    if (!range) return std::nullopt;
+    out.values.push_back(std::move(range->value));
+  }
+  return out;
+}
+
+std::optional<Event> event_of(const Json& line) {
+  const auto* const result = at(line, "/result");
+  if (result == nullptr || !result->is_object()) return std::nullopt;
+  const auto says = [&](const char* flag) { return result->contains(flag) && (*result)[flag] == true; };
+  Event out{.created = says("created"), .canceled = says("canceled")};
+  const auto* const events = at(*result, "/events");
+  if (events == nullptr || !events->is_array() || events->empty()) return out;
+  out.changed = true;
+  const auto& last = events->back();
+  if (last.is_object() && !last.contains("type")) out.value = from_base64(text_at(last, "/kv/value"));
+  return out;
+}
+
+bool asks_for_login(const Answer& answer) {
+  return mentions(answer, "invalid auth token") || mentions(answer, "revision of auth store is old");
+}
+
+bool needs_no_login(const Answer& answer) { return mentions(answer, "authentication is not enabled"); }
+
+std::optional<Error> error_in(const Json& line) {
+  const auto* const error = at(line, "/error");
+  if (error == nullptr) return std::nullopt;
+  const auto message = error->is_string() ? error->get<std::string>() : text_at(line, "/error/message");
+  const auto* const code = error->is_string() ? at(line, "/code") : at(line, "/error/grpc_code");
+  return explained(message, code != nullptr ? fault_of(*code) : Fault::unreachable);
+}
+
+Result<Json> json_of(const Answer& answer) {
+  auto json = Json::parse(answer.body, nullptr, false);
+  if (answer.status == 404)
+    return Error{
+        Fault::misconfigured,
+        "there is no JSON gateway at this port: name the client port of etcd 3.4 or newer, and do not start it "
+        "with --enable-grpc-gateway=false"};
+  if (!json.is_object())
+    return explained(answer.status == 200 ? "its answer is not of etcd: " + answer.body.substr(0, 80)
+                                          : "it answered with HTTP status " + std::to_string(answer.status) + ": " +
+                                                answer.body.substr(0, 200),
+                     Fault::unreachable);
+  if (auto error = error_in(json)) return *error;
+  if (answer.status != 200)
+    return Error{Fault::unreachable, "it answered with HTTP status " + std::to_string(answer.status)};
+  return json;
+}
+
+}  // namespace tenure::etcd

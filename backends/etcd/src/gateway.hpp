@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said to etcd's JSON gateway, and what it answers. Pure.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenure/result.hpp>
+
+#include "http.hpp"
+
+namespace tenure::etcd {
+
+using Json = nlohmann::json;
+
+// ---- questions ----
+
+Json range(const std::string& key);
+Json put(const std::string& key, const std::string& value);
+
+/// That this is the key's very value; of nothing: that there is no such key.
+Json still(const std::string& key, const std::optional<std::string>& value);
+
+Json transaction(std::vector<Json> compare, std::vector<Json> success, std::vector<Json> failure);
+
+/// Of this key, from now on.
+Json watch(const std::string& key);
+
+// ---- answers ----
+
+/// What a transaction did.
+struct Done {
+  bool succeeded{};
+  std::vector<std::optional<std::string>>
+      values;  ///< Of its branch's answers, in order. Nothing: a put, or no such key.
+};
+/// Nothing: it is not the answer to a transaction whose branches ask for so many things.
+std::optional<Done> done_of(const Json& answer, std::size_t of_success, std::size_t of_failure);
+
+struct Event {
+  bool created{};                      ///< The watch began.
+  bool canceled{};                     ///< The watch ended.
+  std::optional<std::string> value{};  ///< That the key has now. Nothing: none, or nothing happened.
+  bool changed{};                      ///< Something happened to the key.
+};
+/// Nothing: it is none.
+std::optional<Event> event_of(const Json& line);
+
+/// The text at such a place: "/header/cluster_id". Empty: there is none.
+std::string text_at(const Json& answer, const char* place);
+
+/// Why the login is to be repeated, if that is so: etcd's token has expired, or is of an earlier time.
+bool asks_for_login(const Answer& answer);
+/// Authentication is off, so that nobody needs a token.
+bool needs_no_login(const Answer& answer);
+
+/// The answer's JSON, or the error that it is. Its messages are redacted by whoever knows the secrets.
+Result<Json> json_of(const Answer& answer);
+
+/// The error that stands in a line of a watch, if it is one.
+std::optional<Error> error_in(const Json& line);
+
+}  // namespace tenure::etcd

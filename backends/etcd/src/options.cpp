@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "options.hpp"
+
+#include <array>
+#include <stdexcept>
+#include <string_view>
+
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/names.hpp>
+
+namespace tenure::etcd {
+namespace {
+
+constexpr int usual_port = 2379;
+constexpr std::size_t most_prefix_bytes = 100;
+
+struct Setting {
+  std::string_view name;
+  std::string Options::*field;
+};
+constexpr std::array settings{Setting{"prefix", &Options::prefix}, Setting{"ca_file", &Options::ca_file},
+                              Setting{"cert_file", &Options::cert_file}, Setting{"key_file", &Options::key_file}};
+
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("etcd: " + what); }
+
+}  // namespace
+
+Options from(Url url) {
+  if (url.scheme != "etcd" && url.scheme != "etcds")
+    refuse("the scheme \"" + printable(url.scheme, 40) + "\" is unknown: use etcd, or etcds for TLS");
+  Options out;
+  out.tls = url.scheme == "etcds";
+  out.user = url.user;
+  out.password = url.password;
+  for (const auto& host : url.hosts) out.servers.push_back({host.name, host.port ? int{*host.port} : usual_port});
+  if (out.servers.empty())
+    refuse("the URL names no host; write " + url.scheme + "://host:" + std::to_string(usual_port));
+  if (url.path.size() > 1) refuse("the URL has a path, which means nothing here; a prefix of the keys is ?prefix=");
+  std::array<std::string_view, settings.size()> known;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    known[i] = settings[i].name;
+    if (auto value = url.take(known[i])) out.*settings[i].field = std::move(*value);
+  }
+  url.expect_no_more(known);
+  return out;
+}
+
+const Options& checked(const Options& options) {
+  if (options.servers.empty()) refuse("servers is empty; name the members of a cluster");
+  for (const auto& [host, port] : options.servers)
+    if (host.empty() || port < 1 || port > 65'535) refuse("each of servers needs a host, and a port from 1 to 65535");
+  if (options.user.empty() != options.password.empty())
+    refuse(options.user.empty() ? "password is set without a user; set both"
+                                : "user is set without a password; set both");
+  if (options.prefix.size() > most_prefix_bytes)
+    refuse("prefix must have at most " + std::to_string(most_prefix_bytes) + " bytes");
+  if (options.cert_file.empty() != options.key_file.empty())
+    refuse("cert_file and key_file belong together; set both, or neither");
+  if (!options.tls && !(options.ca_file.empty() && options.cert_file.empty()))
+    refuse("ca_file or cert_file is set without TLS; set Options::tls, or write etcds://");
+  return options;
+}
+
+Keys keys_of(const Options& options, const std::string& election) {
+  check_election(election);
+  return {options.prefix + "record/" + election, options.prefix + "news/" + election,
+          options.prefix + "step_down/" + election};
+}
+
+std::string to_string(const Address& address) {
+  const bool ipv6 = address.host.find(':') != address.host.npos;
+  return (ipv6 ? "[" + address.host + "]" : printable(address.host)) + ":" + std::to_string(address.port);
+}
+
+}  // namespace tenure::etcd

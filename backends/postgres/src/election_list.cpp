@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "election_list.hpp"
+
+#include <utility>
+
+#include "statements.hpp"
+
+namespace tenure::postgres {
+namespace {
+
+constexpr std::size_t page = 500;
+
+Result<ElectionPage> read_page(Connection& connection, const std::string& after) {
+  const auto rows = connection.execute(listing(connection.settings().table().quoted, after, page));
+  const auto now = boot_clock().now();
+  ElectionPage out{.elections = {}, .last = static_cast<std::size_t>(rows.size()) < page};
+  for (const auto& row : rows) out.elections.push_back(listed(election_of(row), read_of(row), now));
+  return out;
+}
+
+}  // namespace
+
+/// Every election has another channel, and no election is called "", so nothing is ever heard.
+List::List(const Settings& settings) : client_(settings, Purpose{.name = {}}) {}
+
+Result<ElectionPage> List::next(const Limit& limit) {
+  auto found = client_.ask<ElectionPage>(
+      [after = bytea(after_)](Connection& connection) { return read_page(connection, after); }, limit);
+  if (found && !found->elections.empty()) after_ = found->elections.back().election;
+  return found;
+}
+
+}  // namespace tenure::postgres

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an operator should know of a store before it elects. <tenure/stores.hpp> asks by URL, and so does `tenure
+// doctor`.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace tenure {
+
+/// One thing about the server, or about our rights there.
+struct Check {
+  enum class Is {
+    fine,
+    doubtful,  ///< It is right for some.
+    wrong,     ///< It breaks a promise, or nobody can lead.
+  };
+  Is is{};
+  std::string what{};
+  std::string remedy{};  ///< Empty if it is fine.
+};
+using Checks = std::vector<Check>;
+
+}  // namespace tenure

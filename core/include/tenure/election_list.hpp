@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which elections a store has, and who leads them: for operators. <tenure/stores.hpp> opens a list by URL.
+#pragma once
+#include <string>
+#include <vector>
+
+#include <tenure/backend.hpp>
+#include <tenure/clock.hpp>
+#include <tenure/conditional_store.hpp>
+#include <tenure/export.hpp>
+#include <tenure/limit.hpp>
+#include <tenure/result.hpp>
+
+namespace tenure {
+
+/// One election of a list.
+struct ListedElection {
+  std::string election{};
+  /// Unknown: its record cannot be read. The `remaining` of an Incumbent is told by the store's clock. An observer's is
+  /// longer, because it trusts its own clock alone.
+  Sight sight{};
+  Clock::Duration age{};  ///< Since its record was written last. It is an estimate by the store's clock.
+};
+
+/// A part of a list.
+struct ElectionPage {
+  std::vector<ListedElection> elections{};  ///< Some hundreds at most; perhaps none, although more will follow.
+  bool last{};                              ///< No page follows.
+};
+
+/// The elections of a store, page by page, in an order of the store's. It only asks, and changes nothing.
+///
+/// It does not see the store at one moment: an election that is made meanwhile may be missing, and one may come twice.
+/// The elections of groups (`Elections`) are not in it. One thread at a time uses it.
+class TENURE_EXPORT ElectionList {
+ public:
+  virtual ~ElectionList() = default;
+
+  /// The next page. After an Error the same page may be asked for again. REQUIRES: the last page has not come yet.
+  virtual Result<ElectionPage> next(const Limit& limit) = 0;
+};
+
+/// For those who write a store: an election as its record tells of it. `now` is boot_clock()'s after the answer.
+TENURE_EXPORT ListedElection listed(std::string election, const Result<Read>& found, Clock::Time now);
+
+}  // namespace tenure

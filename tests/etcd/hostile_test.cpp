@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: no server, network or resolver can hang, crash or fool us, or make us tell a password. Method: servers that
+// answer as the test says, a resolver that never answers, and no descriptors.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <netdb.h>
+
+#include <future>
+
+#include <tenure/etcd.hpp>
+
+#include "base64.hpp"
+#include "eventually.hpp"
+#include "fake_server.hpp"
+#include "in_time.hpp"
+#include "lone_followers.hpp"
+#include "no_descriptors.hpp"
+
+namespace tenure::etcd::test {
+namespace {
+
+using namespace std::chrono_literals;
+using tenure::test::canary;
+using tenure::test::error_of;
+using tenure::test::eventually;
+using tenure::test::expect_error_in_time;
+using tenure::test::FakeServer;
+using tenure::test::mentions;
+using tenure::test::record;
+using tenure::test::within;
+using Answer = FakeServer::Answer;
+
+/// Never destroyed: whoever was left behind in a resolution may still look at it when the program ends.
+std::promise<void>& resolver() {
+  static auto& answers = *new std::promise<void>;
+  return answers;
+}
+
+}  // namespace
+}  // namespace tenure::etcd::test
+
+/// Takes the place of the C library's: names below ".hole" are resolved once resolver() says so.
+extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** result) {
+  if (node != nullptr && std::string(node).ends_with(".hole")) {
+    static const auto& answered = *new std::shared_future<void>(tenure::etcd::test::resolver().get_future());
+    answered.wait();
+    node = "127.0.0.1";
+  }
+  static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+  return real(node, service, hints, result);
+}
+
+namespace tenure::etcd::test {
+namespace {
+
+std::shared_ptr<ConditionalStore> plain_at(const std::string& addresses) {
+  return store(from_url("etcd://" + addresses), "jobs", no_log);
+}
+std::shared_ptr<ConditionalStore> open_at(const std::string& address) {
+  return plain_at("u:" + canary + "@" + address);
+}
+
+std::string http(const std::string& body, const std::string& status = "200 OK") {
+  return "HTTP/1.1 " + status + "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + body;
+}
+
+std::string member_of(const std::string& cluster, const std::string& rest = R"("leader":"7")") {
+  return http(R"({"header":{"cluster_id":")" + cluster + R"(","revision":"1"},"version":"3.4.23",)" + rest + "}");
+}
+const std::string token = http(R"({"header":{"revision":"1"},"token":")" + canary + "\"}");
+const std::string absent =
+    http(R"({"header":{"revision":"5"},"succeeded":true,"responses":[{"response_range":{}},{"response_range":{}}]})");
+
+using Answers = std::function<Answer(const std::string& request)>;
+
+/// Lets us in, and then answers as `answer` says.
+Answers once_inside(Answers answer, const std::string& status = member_of("1")) {
+  return [answer = std::move(answer), status](const std::string& request) {
+    if (request.starts_with("POST /v3/maintenance/status ")) return Answer{status};
+    if (request.starts_with("POST /v3/auth/authenticate ")) return Answer{token};
+    return answer(request);
+  };
+}
+
+/// There is no record, whatever is asked.
+Answers empty(const std::string& status) {
+  return once_inside([](const std::string&) { return Answer{absent}; }, status);
+}
+
+// ---- answers ----
+
+std::vector<std::string> odd_answers() {
+  const std::string header = R"("header":{"revision":"5"})";
+  const auto found = [&](const std::string& kvs) {
+    return http("{" + header + R"(,"succeeded":true,"responses":[{"response_range":{"kvs":)" + kvs +
+                R"(}},{"response_range":{}}]})");
+  };
+  return {"garbage\r\n",
+          std::string("\0\0\0\0\r\n", 6),
+          "\r\n\r\n",
+          "HTTP/1.1\r\n\r\n",
+          "HTTP/9.9 200 OK\r\n\r\n",
+          "HTTP/1.1 99999 OK\r\n\r\n",
+          "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+          "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\nx",
+          "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+          "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffffff\r\nx",
+          "HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
+          "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc",
+          http(""),
+          http("{}"),
+          http("[]"),
+          http("null"),
+          http("{" + header + "}"),
+          http("{" + header + R"(,"succeeded":true,"responses":[]})"),
+          found(R"([{"value":"e30="}])"),
+          found(R"([{"value":"!"}])"),
+          http(std::string(100'000, '[')),
+          http(std::string(1 << 20, ' ')),
+          http("\xff\xfe"),
+          http(R"({"error":")" + canary + R"(\n\u001b[31m","code":14})", "503 Service Unavailable"),
+          http(R"({"error":{"message":7}})", "500 X"),
+          http(R"({"error":7,"code":"x"})", "500 X"),
+          http(canary, "400 Bad Request"),
+          http("Not Found", "404 Not Found"),
+          http("", "204 No Content")};
+}
+
+TEST(EtcdHostile, AnOddAnswerIsAnErrorInTime) {
+  for (const auto& bytes : odd_answers()) {
+    SCOPED_TRACE(testing::PrintToString(bytes.substr(0, 80)));
+    FakeServer always([&](const std::string&) { return Answer{bytes}; });
+    expect_error_in_time(*open_at(always.address()), 60ms);
+    FakeServer later(once_inside([&](const std::string&) { return Answer{bytes}; }));
+    expect_error_in_time(*open_at(later.address()), 60ms);
+    FakeServer gone(once_inside([&](const std::string&) { return Answer{bytes.substr(0, bytes.size() / 2), true}; }));
+    expect_error_in_time(*open_at(gone.address()), 60ms);
+  }
+}
+
+TEST(EtcdHostile, AnAnswerWithoutEndIsGivenUp) {
+  for (const std::string beginning :
+       {"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n", "HTTP/1.1 200 OK\r\nX: ", "HTTP/1.1 200 OK\r\n"}) {
+    std::string bytes = beginning;
+    while (bytes.size() < 1 << 20) bytes += beginning.ends_with("OK\r\n") ? "X: y\r\n" : std::string(1000, 'x');
+    FakeServer endless(once_inside([&](const std::string&) { return Answer{bytes}; }));
+    const auto error = error_of(open_at(endless.address())->read(within(20s)));
+    EXPECT_EQ(error.fault, Fault::unreachable) << error.message;
+  }
+}
+
+TEST(EtcdHostile, AWatchWithoutEndOfLineIsGivenUp) {
+  FakeServer endless(once_inside([](const std::string&) {
+    return Answer{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n100000\r\n" + std::string(1 << 20, 'x')};
+  }));
+  tenure::test::Lines lines;
+  const auto a = store(from_url("etcd://" + endless.address()), "jobs", lines.log());
+  EXPECT_TRUE(eventually([&] {
+    a->await_change(std::nullopt, within(100ms));
+    return lines.mention("more than 256 KiB");
+  }));
+}
+
+/// libcurl would send it again on a new connection, if the one that it kept broke without an answer.
+TEST(EtcdHostile, AWriteIsSentOnce) {
+  std::atomic<int> writes{0};
+  FakeServer breaks(once_inside([&](const std::string& request) {
+    if (request.find("request_put") == request.npos) return Answer{absent};
+    ++writes;
+    return Answer{"", true};
+  }));
+  const auto a = open_at(breaks.address());
+  for (int calls = 1; calls <= 3; ++calls) {
+    EXPECT_FALSE(a->compare_and_set(std::nullopt, record(1, 11), within(20s)));
+    EXPECT_EQ(writes, calls);
+  }
+}
+
+/// Its caller has gone, and may lead no more. So it must not write once more, although another expected beat stands.
+TEST(EtcdHostile, NothingIsWrittenAfterTheLimit) {
+  const auto found = [](const std::string& succeeded, std::uint64_t beat) {
+    const auto text = etcd::base64(R"({"token":1,"beat":)" + std::to_string(beat) + R"(,"format":1})");
+    return Answer{http(R"({"header":{"revision":"5"},)" + succeeded +
+                       R"("responses":[{"response_range":{"kvs":[{"value":")" + text +
+                       R"("}]}},{"response_range":{}}]})")};
+  };
+  std::atomic<int> writes{0};
+  std::promise<void> gate;
+  FakeServer late(once_inside([&, opened = gate.get_future().share()](const std::string& request) {
+    if (request.find("request_put") == request.npos) return found(R"("succeeded":true,)", 11);
+    ++writes;
+    opened.wait();
+    return found("", 12);
+  }));
+  const auto a = plain_at(late.address());
+  EXPECT_TRUE(a->read(within(20s)));
+  EXPECT_FALSE(a->compare_and_set(Expected{{1}, {11, 12}}, record(1, 13), within(200ms)));
+  EXPECT_EQ(writes, 1);
+  gate.set_value();
+  EXPECT_TRUE(a->read(within(20s))) << "comes after what the call before left behind";
+  EXPECT_EQ(writes, 1);
+}
+
+/// A login that does not help is not repeated for ever.
+TEST(EtcdHostile, ALoginIsRepeatedOncePerCall) {
+  std::atomic<int> logins{0}, asked{0};
+  FakeServer forgets([&](const std::string& request) {
+    if (request.starts_with("POST /v3/maintenance/status ")) return Answer{member_of("1")};
+    if (request.starts_with("POST /v3/auth/authenticate ")) return ++logins, Answer{token};
+    ++asked;
+    return Answer{http(R"({"error":"etcdserver: invalid auth token","code":16})", "401 Unauthorized")};
+  });
+  const auto error = error_of(open_at(forgets.address())->read(within(20s)));
+  EXPECT_EQ(error.fault, Fault::forbidden) << error.message;
+  EXPECT_EQ(logins, 2);
+  EXPECT_EQ(asked, 2);
+}
+
+TEST(EtcdHostile, AMemberThatCannotServeIsLeftForTheNext) {
+  FakeServer lost(empty(member_of("1", R"("leader":"0")")));
+  FakeServer learner(empty(member_of("1", R"("leader":"7","isLearner":true)")));
+  FakeServer well(empty(member_of("1")));
+  EXPECT_TRUE(mentions(error_of(plain_at(lost.address())->read(within(20s))).message, "no leader"));
+  EXPECT_TRUE(mentions(error_of(plain_at(learner.address())->read(within(20s))).message, "learner"));
+  EXPECT_TRUE(plain_at(lost.address() + "," + learner.address() + ",127.0.0.1:1," + well.address())->read(within(20s)));
+}
+
+TEST(EtcdHostile, TwoClustersAreNotTakenForOne) {
+  auto first = std::make_unique<FakeServer>(empty(member_of("1")));
+  FakeServer other(empty(member_of("2")));
+  const auto a = plain_at(first->address() + "," + other.address());
+  EXPECT_TRUE(a->read(within(20s)));
+  first.reset();
+  EXPECT_TRUE(eventually([&] {
+    const auto read = a->read(within(1s));
+    EXPECT_FALSE(read);
+    return !read && read.error().fault == Fault::misconfigured && mentions(read.error().message, "another cluster");
+  }));
+}
+
+// ---- silence ----
+
+TEST(EtcdHostile, AConnectionThatIsRefusedIsAnErrorWithTheAddress) {
+  const auto error = error_of(open_at("127.0.0.1:1")->read(within(20s)));
+  EXPECT_EQ(error.fault, Fault::unreachable);
+  EXPECT_TRUE(mentions(error.message, "etcd 127.0.0.1:1: ")) << error.message;
+  expect_error_in_time(*open_at("127.0.0.1:1"), 60ms);
+  expect_error_in_time(*open_at("no.such.host.invalid"), 200ms);
+}
+
+TEST(EtcdHostile, ASilentServerEndsNoCallLate) {
+  FakeServer silent([](const std::string&) { return Answer{}; });
+  expect_error_in_time(*open_at(silent.address()), 60ms);
+  FakeServer later(once_inside([](const std::string&) { return Answer{}; }));
+  expect_error_in_time(*open_at(later.address()), 60ms);
+}
+
+TEST(EtcdHostile, AServerThatDripsEndsNoCallLate) {
+  FakeServer drips(once_inside([](const std::string&) {
+    const auto waker = boot_clock().make_waker();
+    waker->wait_until(boot_clock().now() + 20ms);
+    return Answer{"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"};
+  }));
+  expect_error_in_time(*open_at(drips.address()), 60ms);
+}
+
+TEST(EtcdHostile, AResolverThatNeverAnswersEndsNoCallLate) {
+  FakeServer serves(empty(member_of("1")));
+  const auto port = serves.address().substr(serves.address().find(':'));
+  const auto a = plain_at("black.hole" + port);
+  for (int i = 0; i < 3; ++i) expect_error_in_time(*a, 30ms);
+  {
+    const auto gone = plain_at("black.hole" + port);
+    EXPECT_FALSE(gone->read(within(30ms)));
+  }  // leaves its thread behind, and does not wait for it
+  resolver().set_value();
+  EXPECT_TRUE(eventually([&] { return bool(a->read(within(500ms))); }));
+}
+
+TEST(EtcdHostile, WithoutDescriptorsTheErrorSaysWhatToRaise) {
+  TENURE_NEEDS_NO_DESCRIPTORS();
+  FakeServer serves(empty(member_of("1")));
+  const auto a = plain_at(serves.address());
+  const tenure::test::NoDescriptors none;
+  const auto error = error_of(a->read(within(20s)));
+  EXPECT_EQ(error.fault, Fault::unreachable);
+  EXPECT_TRUE(mentions(error.message, "ulimit -n")) << error.message;
+  a->await_change(std::nullopt, within(50ms));
+}
+
+TEST(EtcdHostile, FollowersWhoseWatchesBrokeComeBackAtDifferentMoments) {
+  tenure::test::expect_followers_come_back_at_different_moments([] { return open_at("127.0.0.1:1"); });
+}
+
+}  // namespace
+}  // namespace tenure::etcd::test

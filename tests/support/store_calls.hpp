@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records to write, and answers of a ConditionalStore taken apart.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <utility>
+
+#include <tenure/conditional_store.hpp>
+
+#include "within.hpp"
+
+namespace tenure::test {
+
+inline Record record(std::uint64_t token, std::uint64_t beat, Clock::Duration term = std::chrono::seconds(10)) {
+  Record made;
+  made.token = {token};
+  made.beat = beat;
+  made.holder = "holder";
+  made.incarnation = "incarnation";
+  made.address = "address";
+  made.term = term;
+  made.asked = boot_clock().now().time_since_epoch();
+  return made;
+}
+
+/// The answer, or a failed test with the error.
+template <class T>
+T value(Result<T> result) {
+  if (!result) {
+    ADD_FAILURE() << to_string(result.error().fault) << ": " << result.error().message;
+    return {};
+  }
+  return *std::move(result);
+}
+
+template <class T>
+Error error_of(const Result<T>& result) {
+  if (!result) return result.error();
+  ADD_FAILURE() << "an error was expected";
+  return {};
+}
+
+inline Read read(ConditionalStore& store) { return value(store.read(within(std::chrono::seconds(2)))); }
+inline Error refused_read(ConditionalStore& store) { return error_of(store.read(within(std::chrono::seconds(2)))); }
+
+inline bool swap(ConditionalStore& store, const std::optional<Expected>& expected, const Record& next) {
+  return value(store.compare_and_set(expected, next, within(std::chrono::seconds(2)))).applied;
+}
+inline Error refused_swap(ConditionalStore& store, const std::optional<Expected>& expected, const Record& next) {
+  return error_of(store.compare_and_set(expected, next, within(std::chrono::seconds(2))));
+}
+
+}  // namespace tenure::test

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: `tenure drill` measures fail-overs over a real Kafka. Method: one round with the shortest preset.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "eventually.hpp"
+#include "messages.hpp"
+#include "process.hpp"
+
+namespace tenure::test {
+namespace {
+
+TEST(DrillOnKafka, MeasuresEachFault) {
+  const auto* brokers = std::getenv("TENURE_KAFKA_BROKERS");
+  if (brokers == nullptr) GTEST_SKIP() << "needs a broker: set TENURE_KAFKA_BROKERS to its address";
+  Process drill(tool({"drill", "--store", "kafka://" + std::string(brokers) + "/tenure-drill?create_topic=true",
+                      "--timing", "fast", "--rounds", "1"}));
+  EXPECT_TRUE(eventually([&] { return !drill.running(); }, std::chrono::minutes(3)));
+  const auto code = drill.ended();
+  EXPECT_TRUE(code == 0 || (code == 1 && mentions(drill.out(), "NOT KEPT"))) << drill.out() << drill.err();
+  for (const auto* fault : {"\nkilled ", "\nstopped ", "\ncut off ", "\nended "})
+    EXPECT_TRUE(mentions(drill.out(), fault)) << drill.out();
+  EXPECT_TRUE(mentions(drill.out(), "at most 8.25 s")) << drill.out();
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -46,7 +46,7 @@ void of_core(Clock& clock) {
   made(Spread{.on = false}, Spread{.most = 1});
   made(ListedElection{.election = "e"}, ListedElection{.age = {}}, ElectionPage{.elections = {}},
        ElectionPage{.last = true});
-  made(Check{.what = "w"}, Check{.remedy = "r"});
+  made(Check{.what = "w"}, Check{.remedy = "r"}, Check::fine("f"), Check::doubtful("d", "r"), Check::wrong("w", "r"));
   made(OpenedGroup{.store = nullptr}, OpenedGroup{.presets = {}});
   made(Timing{.term = max_term}, Timing{.clock_rate_error = 1e-6});
   made(Presets{.fast = {}}, Presets{.steady = {}});

@@ -2,6 +2,7 @@
 #include "checkup.hpp"
 
 #include <string>
+#include <utility>
 
 #include <tenure/kit/logging.hpp>
 
@@ -18,13 +19,10 @@ select current_setting('server_version_num')::int, current_setting('server_versi
   has_table_privilege($1::text, 'select'), has_table_privilege($1::text, 'insert'),
   has_table_privilege($1::text, 'update'), current_user)";
 
-Check fine(std::string what) { return {Check::Is::fine, std::move(what), {}}; }
-Check wrong(std::string what, std::string remedy) { return {Check::Is::wrong, std::move(what), std::move(remedy)}; }
-
 Check of_version(const pqxx::row& found) {
   const auto version = "PostgreSQL " + printable(found[1].as<std::string>(), 60);
-  if (found[0].as<int>() < 130000) return wrong(version + " is too old", "upgrade the server to 13 or newer");
-  return fine("the server is " + version);
+  if (found[0].as<int>() < 130000) return Check::wrong(version + " is too old", "upgrade the server to 13 or newer");
+  return Check::fine("the server is " + version);
 }
 
 Check of_rights(const pqxx::row& found, const Table& table) {
@@ -32,28 +30,28 @@ Check of_rights(const pqxx::row& found, const Table& table) {
   for (const auto& [column, right] : {std::pair(7, "select"), std::pair(8, "insert"), std::pair(9, "update")})
     if (!found[column].as<bool>()) missing += (missing.empty() ? "" : ", ") + std::string(right);
   const auto user = "the role " + printable(found[10].as<std::string>());
-  if (missing.empty()) return fine(user + " may " + table.rights + " on " + table.name);
-  return wrong(user + " may not " + missing + " on " + table.name,
-               "as the table's owner: grant " + table.rights + " on " + table.name +
-                   " to the candidates' role; who only " + "observes needs select alone");
+  if (missing.empty()) return Check::fine(user + " may " + table.rights + " on " + table.name);
+  return Check::wrong(user + " may not " + missing + " on " + table.name,
+                      "as the table's owner: grant " + table.rights + " on " + table.name +
+                          " to the candidates' role; who only " + "observes needs select alone");
 }
 
 Check of_disk(const pqxx::row& found) {
-  if (found[3].as<bool>() && found[4].as<bool>()) return fine("fsync and full_page_writes are on");
-  return wrong("fsync or full_page_writes is off: a crash of the host may lose who leads",
-               "set both to on in postgresql.conf");
+  if (found[3].as<bool>() && found[4].as<bool>()) return Check::fine("fsync and full_page_writes are on");
+  return Check::wrong("fsync or full_page_writes is off: a crash of the host may lose who leads",
+                      "set both to on in postgresql.conf");
 }
 
 Check of_standbys(const pqxx::row& found) {
   if (found[2].as<bool>())
-    return wrong("the server is a standby, where nobody can lead",
-                 "name all servers in the URL, with target_session_attrs=read-write");
+    return Check::wrong("the server is a standby, where nobody can lead",
+                        "name all servers in the URL, with target_session_attrs=read-write");
   const auto standbys = found[5].as<long>();
-  if (standbys == 0) return fine("the server is a primary without standbys");
+  if (standbys == 0) return Check::fine("the server is a primary without standbys");
   const auto what = "the server is a primary with " + std::to_string(standbys) + " standby server(s)";
-  if (found[6].as<bool>()) return fine(what + ", and commits wait for synchronous ones");
-  return {Check::Is::doubtful, what + ", and none of them is synchronous: one that is promoted may lack the last token",
-          "set synchronous_standby_names, or fence your writes by the token"};
+  if (found[6].as<bool>()) return Check::fine(what + ", and commits wait for synchronous ones");
+  return Check::doubtful(what + ", and none of them is synchronous: one that is promoted may lack the last token",
+                         "set synchronous_standby_names, or fence your writes by the token");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // doctor`.
 #pragma once
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tenure {
@@ -17,6 +18,12 @@ struct Check {
   Is is{};
   std::string what{};
   std::string remedy{};  ///< Empty if it is fine.
+
+  static Check fine(std::string what) { return {Is::fine, std::move(what), {}}; }
+  static Check doubtful(std::string what, std::string remedy) {
+    return {Is::doubtful, std::move(what), std::move(remedy)};
+  }
+  static Check wrong(std::string what, std::string remedy) { return {Is::wrong, std::move(what), std::move(remedy)}; }
 };
 using Checks = std::vector<Check>;
 

@@ -180,18 +180,25 @@ void LeaderManager::Shell::decide(std::unique_lock<std::mutex>& lock) {
     candidacy_.progressed(validity->progressed_at());
     candidacy_.tick(clock_.now());
     candidacy_.take_effects(effects_);
+    lock.lock();
+    remember();
+    lock.unlock();
     for (auto& effect : effects_) carry_out(effect);
     lock.lock();
     decided_ = candidacy_.ended();
   } while (!decided_ && !inbox_.empty());
   deciding_ = false;
   due_ = candidacy_.next_alarm();
+  clock_wakes_->set(candidacy_.next_alarm());
+  if (decided_) clock_wakes_->wake();
+}
+
+/// For metrics(). It comes before the effects: who sees that we lead sees what belongs to that tenure.
+void LeaderManager::Shell::remember() {
   answer_by_ = candidacy_.answer_by();
   work_by_ = candidacy_.work_by();
   progressed_at_ = candidacy_.progressed_at();
   stalled_ = candidacy_.stalled();
-  clock_wakes_->set(candidacy_.next_alarm());
-  if (decided_) clock_wakes_->wake();
 }
 
 // ---- the clock thread: sees to every timer; never enters the store or a hook ----
@@ -215,12 +222,14 @@ void LeaderManager::Shell::carry_out(Effect& any) {
     Shell& s;
     void operator()(effect::Ask& e) { s.ask(std::move(e.question)); }
     void operator()(effect::Interrupt&) { s.interrupt_.request_stop(); }
-    void operator()(effect::Publish& e) { s.validity->publish(e.token, e.deadline); }
+    void operator()(effect::Publish& e) {
+      if (std::exchange(s.published_, e.token) != e.token) s.tally_.elected();  // Who sees the tenure sees it counted.
+      s.validity->publish(e.token, e.deadline);
+    }
     void operator()(effect::Withdraw&) { s.validity->withdraw(); }
     void operator()(effect::Begin& e) {
       s.signals_ = std::make_shared<Signals>();
       s.log(Level::info, "elected", e.token);
-      s.tally_.elected();
       s.queue_hook(Elected{s.election_, e.token, s.signals_->stop.get_token()});
       s.waiters.changed();
     }

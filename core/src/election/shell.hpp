@@ -80,6 +80,7 @@ class TENURE_NO_EXPORT LeaderManager::Shell : public std::enable_shared_from_thi
   bool hook_ready() const { return !hook_queue_.empty() && !hook_runs_; }
   bool question_ready() const { return asked_ && !asker_ && !quit_; }
   void pass_on();
+  void remember();
   void carry_out(Effect& effect);
   void ask(Question question);
   std::optional<Error> refusal_of(const Timing& timing) const;
@@ -110,7 +111,7 @@ class TENURE_NO_EXPORT LeaderManager::Shell : public std::enable_shared_from_thi
   std::vector<Effect> effects_;
   std::shared_ptr<Signals> signals_;
   std::stop_source interrupt_;
-  std::optional<Token> heard_;
+  std::optional<Token> heard_, published_;
 
   mutable std::mutex mutex_;  ///< It is never held while a hook or the store runs.
   std::vector<Fact> inbox_;

@@ -105,17 +105,24 @@ TEST_F(ManagerMetrics, ARenewalBeginsTheTimeSinceTheLastGrantAnew) {
   EXPECT_TRUE(eventually([&] { return manager.metrics().since_granted == Clock::Duration(0); }));
 }
 
-/// A log hook that blocks, which it must not, stops the manager.
-TEST_F(ManagerMetrics, AManagerThatNoLongerActsTellsForHowLong) {
-  std::latch blocked(1), released(1);
-  Hooks hooks;
-  hooks.elected = [](const Elected&) {};
-  hooks.log = [&](const LogLine& line) {
-    if (line.message != "elected") return;
-    blocked.count_down();
-    released.wait();
-  };
-  LeaderManager manager(backend, timing, hooks, clock);
+/// A log hook that blocks, which it must not, stops the manager at the first line with this message.
+class BlockedManager : public ManagerMetrics {
+ protected:
+  Hooks blocking_at(const std::string& message) {
+    Hooks hooks;
+    hooks.elected = [](const Elected&) {};
+    hooks.log = [this, message](const LogLine& line) {
+      if (line.message != message) return;
+      blocked.count_down();
+      released.wait();
+    };
+    return hooks;
+  }
+  std::latch blocked{1}, released{1};
+};
+
+TEST_F(BlockedManager, TellsForHowLongItDoesNotAct) {
+  LeaderManager manager(backend, timing, blocking_at("elected"), clock);
   EXPECT_EQ(manager.metrics().overdue, 0s) << "it was not started";
   manager.start();
   blocked.wait();
@@ -123,6 +130,20 @@ TEST_F(ManagerMetrics, AManagerThatNoLongerActsTellsForHowLong) {
   EXPECT_EQ(manager.metrics().overdue, 5s);
   released.count_down();
   EXPECT_TRUE(eventually([&] { return manager.metrics().overdue == 0s; }));
+}
+
+/// It leads from before the line "elected" on, and is_leader() says so.
+TEST_F(BlockedManager, WhoSeesATenureSeesAllThatMetricsTellOfIt) {
+  auto hooks = blocking_at("elected");
+  hooks.stall_after = 30s;
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  blocked.wait();
+  const auto metrics = manager.metrics();
+  released.count_down();
+  EXPECT_TRUE(metrics.is_leader);
+  EXPECT_EQ(metrics.elected, 1u);
+  EXPECT_EQ(metrics.since_progress, 0s);
 }
 
 /// The first lateness is excused: it may be our own.

@@ -135,6 +135,35 @@ TEST(SharedRolesSim, TheCrashOfAnotherProcessMeanwhileCostsOnlyItsOwn) {
   EXPECT_EQ(first_wrong({}, seeds(4), true), "");
 }
 
+/// All that rule S5 adds up, one after the other. A process hears nothing, but is heard for a session; its leave is
+/// lost, so that it is put out a session later. In that moment the same begins for another one, and the rebalance waits
+/// two sessions for it. What was wrong.
+std::string worst_case(const Setting& setting) {
+  World world(1, timing_of(setting), machine_of(setting));
+  world.faults = false;
+  Watch watch(world, setting.presumed);
+  for (std::uint64_t i = 0; i < 3; ++i) world.start(i);
+  world.run(30s, [&] { watch.look(); });
+  if (!watch.all_led()) return "not all are led at the beginning; " + world.wrong;
+  auto& first = *world.processes[0];
+  auto& second = *world.processes[1];
+  const auto evictions = world.evictions;
+  first.deaf = true;
+  world.run(40s, [&] {
+    if (world.evictions > evictions) second.deaf = true;
+    for (auto* process : {&first, &second}) process->mute = process->mute || (process->deaf && !process->has_handle);
+    watch.look();
+  });
+  return world.wrong;
+}
+
+TEST(SharedRolesSim, EachRoleHasALeaderInTheWorstCase) { EXPECT_EQ(worst_case({}), ""); }
+
+TEST(SharedRolesSim, TheWorstCaseLeavesNothingOfTheSumToSpare) {
+  const auto wrong = worst_case({.presumed = 4 * session_time});
+  EXPECT_NE(wrong.find("has no leader"), wrong.npos) << "the time of a request is left out; " << wrong;
+}
+
 // That a broken rule is found is nothing that a sanitizer must see.
 #ifndef __SANITIZE_ADDRESS__
 TEST(SharedRolesSim, WhoIsPresumedToLeadForTooShortATimeIsFound) {

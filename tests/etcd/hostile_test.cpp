@@ -11,7 +11,7 @@
 
 #include "base64.hpp"
 #include "eventually.hpp"
-#include "fake_server.hpp"
+#include "fake_etcd.hpp"
 #include "in_time.hpp"
 #include "lone_followers.hpp"
 #include "no_descriptors.hpp"
@@ -60,28 +60,8 @@ std::shared_ptr<ConditionalStore> open_at(const std::string& address) {
   return plain_at("u:" + canary + "@" + address);
 }
 
-std::string http(const std::string& body, const std::string& status = "200 OK") {
-  return "HTTP/1.1 " + status + "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
-         "\r\n\r\n" + body;
-}
-
-std::string member_of(const std::string& cluster, const std::string& rest = R"("leader":"7")") {
-  return http(R"({"header":{"cluster_id":")" + cluster + R"(","revision":"1"},"version":"3.4.23",)" + rest + "}");
-}
-const std::string token = http(R"({"header":{"revision":"1"},"token":")" + canary + "\"}");
 const std::string absent =
     http(R"({"header":{"revision":"5"},"succeeded":true,"responses":[{"response_range":{}},{"response_range":{}}]})");
-
-using Answers = std::function<Answer(const std::string& request)>;
-
-/// Lets us in, and then answers as `answer` says.
-Answers once_inside(Answers answer, const std::string& status = member_of("1")) {
-  return [answer = std::move(answer), status](const std::string& request) {
-    if (request.starts_with("POST /v3/maintenance/status ")) return Answer{status};
-    if (request.starts_with("POST /v3/auth/authenticate ")) return Answer{token};
-    return answer(request);
-  };
-}
 
 /// There is no record, whatever is asked.
 Answers empty(const std::string& status) {

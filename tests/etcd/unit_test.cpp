@@ -85,6 +85,16 @@ TEST(EtcdOptions, DifferentElectionsHaveDifferentKeys) {
   EXPECT_THROW(keys_of(options, ""), std::invalid_argument);
 }
 
+TEST(EtcdOptions, AKeyIsThatOfAnElectionOrOfNone) {
+  const Options options{.prefix = "p/"};
+  for (const std::string name : {"a", "a/b", "record/x", "\xff"})
+    EXPECT_EQ(election_of(options, keys_of(options, name).record), name);
+  EXPECT_EQ(election_of(options, keys_of(options, "a").news), std::nullopt);
+  for (const auto& key :
+       {std::string("p/record/"), "p/record/" + std::string(201, 'x'), std::string("p/record/\0", 10)})
+    EXPECT_EQ(election_of(options, key), std::nullopt) << key;
+}
+
 // ---- records ----
 
 TEST(EtcdRecord, IsReadAsItWasWritten) {
@@ -164,6 +174,27 @@ TEST(EtcdGateway, NothingLessThanAWholeAnswerIsTakenForAnAbsentKey) {
        {std::string("{}"), std::string("7"), std::string("null"), std::string(R"({"response_range":7})"), range("[]"),
         range("{}"), range(R"([{"value":7}])"), range(R"([{"value":"!"}])"), range("[7]")})
     EXPECT_FALSE(done_of(answer(R"(,"succeeded":true,"responses":[)" + part + "," + put + "]"), 2, 7)) << part;
+}
+
+TEST(EtcdGateway, APageOfKeysIsWholeOrNone) {
+  const auto page = [](const std::string& rest) {
+    return page_of(Json::parse(R"({"header":{"revision":"5"})" + rest + "}"), "b", "d");
+  };
+  const auto kv = [](const std::string& key) { return R"({"key":")" + base64(key) + R"(","value":"eA=="})"; };
+  const auto two = page(R"(,"more":true,"kvs":[)" + kv("b") + "," + kv("c") + "]");
+  ASSERT_TRUE(two);
+  EXPECT_TRUE(two->more);
+  EXPECT_EQ(two->values, (std::vector<std::pair<std::string, std::string>>{{"b", "x"}, {"c", "x"}}));
+  const auto none = page("");
+  ASSERT_TRUE(none);
+  EXPECT_FALSE(none->more);
+  EXPECT_TRUE(none->values.empty());
+  for (const auto& rest :
+       {std::string(R"(,"more":true)"), std::string(R"(,"kvs":[])"), std::string(R"(,"kvs":{})"),
+        std::string(R"(,"kvs":[7])"), std::string(R"(,"kvs":[{"key":"!"}])"), R"(,"kvs":[)" + kv("a") + "]",
+        R"(,"kvs":[)" + kv("d") + "]", R"(,"kvs":[)" + kv("c") + "," + kv("c") + "]"})
+    EXPECT_FALSE(page(rest)) << rest;
+  EXPECT_FALSE(page_of(Json::parse("{}"), "b", "d")) << "nobody says that there are none";
 }
 
 TEST(EtcdGateway, EachErrorIsOfAKindAndNamesARemedy) {

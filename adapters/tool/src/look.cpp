@@ -67,8 +67,8 @@ void add_status(CLI::App& tool, Run& run) {
       ->capture_default_str()
       ->needs(all);
   command.footer(
-      R"(--all: PostgreSQL, Redis without a cluster, and files list their elections. Kafka cannot: there each election is a
-consumer group of its own. The elections of groups are not listed. Exit code 0: each of them has a leader, 3: one has
+      R"(--all: PostgreSQL, Redis without a cluster, etcd, and files list their elections. Kafka cannot: there each election
+is a consumer group of its own. The elections of groups are not listed. Exit code 0: each of them has a leader, 3: one has
 none, 4: the store does not say.)");
   command.callback([asked, &run] { run = [asked] { return status(*asked); }; });
 }

@@ -121,15 +121,14 @@ bool Connection::stands() {
 
 // ---- asking it ----
 
-Result<Json> Connection::ask(const char* path, const Json& question, const Until& until) {
-  const auto body = question.dump();
+Result<Answer> Connection::answer_to(const char* path, const std::string& body, const Until& until) {
   for (bool first = true;; first = false) {
     if (until.over()) return Error{Fault::timed_out, name_ + ": the limit passed before it was asked"};
     if (!http_) return Error{Fault::unreachable, name_ + ": the connection has ended"};
-    const auto answer = http_->ask({path, body, token_});
+    auto answer = http_->ask({path, body, token_});
     if (!answer) {
       drop();
-      return answer.error();
+      return answer;
     }
     if (first && !options_.user.empty() && asks_for_login(*answer)) {
       if (auto error = log_in()) {
@@ -138,10 +137,23 @@ Result<Json> Connection::ask(const char* path, const Json& question, const Until
       }
       continue;
     }
-    auto json = read(*answer);
-    if (!json && json.error().fault == Fault::unreachable) drop();
-    return json;
+    return answer;
   }
+}
+
+Result<Json> Connection::ask(const char* path, const Json& question, const Until& until) {
+  const auto answer = answer_to(path, question.dump(), until);
+  if (!answer) return answer.error();
+  auto json = read(*answer);
+  if (!json && json.error().fault == Fault::unreachable) drop();
+  return json;
+}
+
+Result<std::string> Connection::text(const char* path, const Until& until) {
+  auto answer = answer_to(path, "{}", until);
+  if (!answer) return std::move(answer).error();
+  if (answer->status != 200) return http_->broken("HTTP status " + std::to_string(answer->status));
+  return std::move(answer->body);
 }
 
 // ---- watching ----

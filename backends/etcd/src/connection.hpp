@@ -36,6 +36,11 @@ class Connection final : public CallThread::Connection {
   /// Asks once. It asks again only if the member refused to look at the question before another login.
   Result<Json> ask(const char* path, const Json& question, const Until& until);
 
+  /// The same for what is no JSON.
+  Result<std::string> text(const char* path, const Until& until);
+
+  bool logged_in() const { return !token_.empty(); }
+
   /// Of the key that is watched, and of this or an earlier connection.
   struct News {
     int watches{};                       ///< How often it began or ceased to watch, or saw that the key is gone.
@@ -53,6 +58,7 @@ class Connection final : public CallThread::Connection {
   std::optional<Error> check_cluster(const Json& status);
   std::optional<Error> log_in();
   std::optional<Error> heard(const std::string& line);
+  Result<Answer> answer_to(const char* path, const std::string& body, const Until& until);
   Result<Json> read(const Answer& answer) const;
   Error at_member(Error error) const;
   void drop();

@@ -8,10 +8,24 @@
 #include <tenure/kit/security.hpp>
 #include <tenure/lock_table.hpp>
 
+#include "checkup.hpp"
+#include "election_list.hpp"
 #include "options.hpp"
 #include "store.hpp"
 
 namespace tenure::etcd {
+
+namespace {
+
+void warn_of_plain_text(const Options& options, const std::string& election, const Log& log) {
+  for (const auto& server : options.servers)
+    if (!options.tls && !loopback(server.host))
+      tell(log, Level::warning,
+           unprotected("member " + to_string(server), "Set Options::tls, or write etcds:// in the URL"),
+           {{"election", election}, {"store", "etcd"}});
+}
+
+}  // namespace
 
 Options from_url(const std::string& url) { return from(parse_url(url)); }
 
@@ -22,11 +36,7 @@ std::shared_ptr<ConditionalStore> store(const Options& options, const std::strin
 std::shared_ptr<Backend> open(const Options& options, const std::string& election, Candidate candidate, Log log) {
   candidate = checked(std::move(candidate));
   auto made = store(options, election, log);
-  for (const auto& server : options.servers)
-    if (!options.tls && !loopback(server.host))
-      tell(log, Level::warning,
-           unprotected("member " + to_string(server), "Set Options::tls, or write etcds:// in the URL"),
-           {{"election", election}, {"store", "etcd"}});
+  warn_of_plain_text(options, election, log);
   return lock_table(std::move(made), election, std::move(candidate), std::move(log));
 }
 
@@ -34,6 +44,17 @@ Presets presets() { return lock_table_presets(); }
 
 Opened open_url(const Opening& opening) {
   return {open(from(parse_url(opening)), opening.election, opening.candidate, opening.log), presets()};
+}
+
+Result<Checks> check_url(const Opening& opening, const Limit& limit) {
+  return check_up(from(parse_url(opening)), opening.election, limit);
+}
+
+std::shared_ptr<ElectionList> list_url(const Opening& opening) {
+  const auto options = from(parse_url(opening));
+  auto list = std::make_shared<List>(options);
+  warn_of_plain_text(options, "(all)", opening.log);
+  return list;
 }
 
 }  // namespace tenure::etcd

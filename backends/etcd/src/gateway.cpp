@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include <tenure/kit/logging.hpp>
 
@@ -82,6 +83,10 @@ bool mentions(const Answer& answer, std::string_view phrase) {
 
 Json range(const std::string& key) { return {{"request_range", {{"key", base64(key)}}}}; }
 
+Json range(const std::string& first, const std::string& before, std::size_t most) {
+  return {{"key", base64(first)}, {"range_end", base64(before)}, {"limit", std::to_string(most)}};
+}
+
 Json put(const std::string& key, const std::string& value) {
   return {{"request_put", {{"key", base64(key)}, {"value", base64(value)}}}};
 }
@@ -109,6 +114,13 @@ std::string text_at(const Json& answer, const char* place) {
   return found != nullptr && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+std::vector<Json> objects_at(const Json& answer, const char* place) {
+  std::vector<Json> out;
+  if (const auto* const list = at(answer, place); list != nullptr && list->is_array())
+    std::copy_if(list->begin(), list->end(), std::back_inserter(out), [](const Json& one) { return one.is_object(); });
+  return out;
+}
+
 /// An absent record is a ground for a claim, so that nothing is taken for it that is less than a whole answer.
 std::optional<Done> done_of(const Json& answer, std::size_t of_success, std::size_t of_failure) {
   if (text_at(answer, "/header/revision").empty()) return std::nullopt;
@@ -126,6 +138,23 @@ std::optional<Done> done_of(const Json& answer, std::size_t of_success, std::siz
     auto range = range_of(part);
     if (!range) return std::nullopt;
     out.values.push_back(std::move(range->value));
+  }
+  return out;
+}
+
+/// The next page begins after its last key. So keys that do not rise, or none although more follow, would have no end.
+std::optional<Page> page_of(const Json& answer, const std::string& first, const std::string& before) {
+  if (text_at(answer, "/header/revision").empty()) return std::nullopt;
+  const auto* const more = at(answer, "/more");
+  Page out{.values = {}, .more = more != nullptr && *more == true};
+  const auto* const found = at(answer, "/kvs");
+  if (found == nullptr) return out.more ? std::nullopt : std::optional(std::move(out));
+  if (!found->is_array() || found->empty()) return std::nullopt;
+  for (const auto& one : *found) {
+    auto key = from_base64(text_at(one, "/key")), value = from_base64(text_at(one, "/value"));
+    const bool rises = key && (out.values.empty() ? *key >= first : *key > out.values.back().first);
+    if (!rises || *key >= before || !value) return std::nullopt;
+    out.values.emplace_back(*std::move(key), *std::move(value));
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tenure/result.hpp>
@@ -18,6 +19,8 @@ using Json = nlohmann::json;
 // ---- questions ----
 
 Json range(const std::string& key);
+/// In order, at most so many.
+Json range(const std::string& first, const std::string& before, std::size_t most);
 Json put(const std::string& key, const std::string& value);
 
 /// That this is the key's very value; of nothing: that there is no such key.
@@ -39,6 +42,14 @@ struct Done {
 /// Nothing: it is not the answer to a transaction whose branches ask for so many things.
 std::optional<Done> done_of(const Json& answer, std::size_t of_success, std::size_t of_failure);
 
+/// A range of keys and their values, in order.
+struct Page {
+  std::vector<std::pair<std::string, std::string>> values;
+  bool more{};  ///< Others follow.
+};
+/// Nothing: it is not the answer to such a question.
+std::optional<Page> page_of(const Json& answer, const std::string& first, const std::string& before);
+
 struct Event {
   bool created{};                      ///< The watch began.
   bool canceled{};                     ///< The watch ended.
@@ -50,6 +61,9 @@ std::optional<Event> event_of(const Json& line);
 
 /// The text at such a place: "/header/cluster_id". Empty: there is none.
 std::string text_at(const Json& answer, const char* place);
+
+/// The objects of the list at such a place. Empty: there is none.
+std::vector<Json> objects_at(const Json& answer, const char* place);
 
 /// Why the login is to be repeated, if that is so: etcd's token has expired, or is of an earlier time.
 bool asks_for_login(const Answer& answer);

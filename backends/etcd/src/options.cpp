@@ -63,8 +63,18 @@ const Options& checked(const Options& options) {
 
 Keys keys_of(const Options& options, const std::string& election) {
   check_election(election);
-  return {options.prefix + "record/" + election, options.prefix + "news/" + election,
+  return {records_of(options) + election, options.prefix + "news/" + election,
           options.prefix + "step_down/" + election};
+}
+
+std::string records_of(const Options& options) { return options.prefix + "record/"; }
+
+std::optional<std::string> election_of(const Options& options, const std::string& key) {
+  const auto prefix = records_of(options);
+  if (!key.starts_with(prefix)) return std::nullopt;
+  auto name = key.substr(prefix.size());
+  if (name.empty() || name.size() > max_election_bytes || name.find('\0') != name.npos) return std::nullopt;
+  return name;
 }
 
 std::string to_string(const Address& address) {

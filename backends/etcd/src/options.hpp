@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What users set: from a URL, and checked. Pure.
 #pragma once
+#include <optional>
 #include <string>
 
 #include <tenure/etcd.hpp>
@@ -21,6 +22,12 @@ struct Keys {
 
 /// Throws as check_election() does.
 Keys keys_of(const Options& options, const std::string& election);
+
+/// The keys of all records begin with it, and it ends with a '/'.
+std::string records_of(const Options& options);
+
+/// The election of a record's key. Nothing: no election has such a name.
+std::optional<std::string> election_of(const Options& options, const std::string& key);
 
 /// "host:port", an IPv6 address in brackets.
 std::string to_string(const Address& address);

@@ -33,7 +33,7 @@
 #endif
 #ifdef TENURE_WITH_ETCD
 #include <tenure/etcd.hpp>
-#define TENURE_OPEN_ETCD etcd::open_url, nullptr, nullptr, nullptr
+#define TENURE_OPEN_ETCD etcd::open_url, nullptr, etcd::list_url, etcd::check_url
 #else
 #define TENURE_OPEN_ETCD nullptr, nullptr, nullptr, nullptr
 #endif

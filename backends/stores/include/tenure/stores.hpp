@@ -38,12 +38,13 @@ TENURE_STORES_EXPORT OpenedGroup open_many(const Opening& opening);
 TENURE_STORES_EXPORT OpenedGroup open_many(std::string_view url, std::string_view group, Log log = {});
 
 /// The elections of the store that the URL names; `election` and `candidate` do not count. PostgreSQL lists its table,
-/// Redis the keys of a server that is no cluster, and the file store a directory. Throws as open(), and if the store
-/// cannot list: over Kafka each election is a consumer group of its own, and memory is another one in each process.
+/// Redis the keys of a server that is no cluster, etcd those below its prefix, and the file store a directory. Throws
+/// as open(), and if the store cannot list: over Kafka each election is a consumer group of its own, and memory is
+/// another one in each process.
 TENURE_STORES_EXPORT std::shared_ptr<ElectionList> list_elections(const Opening& opening);
 
-/// What the server's settings and our rights mean for elections: of PostgreSQL and of Redis. Of another store it
-/// returns none. Throws as open().
+/// What the server's settings and our rights mean for elections: of PostgreSQL, of Redis and of etcd. Of another store
+/// it returns none. Throws as open().
 TENURE_STORES_EXPORT Result<Checks> check_up(const Opening& opening, const Limit& limit);
 
 }  // namespace tenure

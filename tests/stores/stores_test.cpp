@@ -93,6 +93,7 @@ TEST(Stores, AStoreWithoutGroupsSaysWhichHaveThem) {
     message = e.what();
   }
   EXPECT_TRUE(mentions(message, "the store \"file\" keeps no groups")) << message;
+  EXPECT_TRUE(mentions(message, "elect each by open()")) << message;
   EXPECT_TRUE(mentions(message, "memory")) << message;
   EXPECT_FALSE(mentions(message.substr(message.find("these do")), "file")) << message;
 }

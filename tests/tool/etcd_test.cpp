@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: `status --all` tells of every election of an etcd cluster, and of nothing else there; `doctor` tells of the
-// cluster. Method: leaders that live, that have gone and that died, in a server of the test's own.
+// cluster; `drill` measures fail-overs over it. Method: leaders that live, that have gone and that died, in a server of
+// the test's own.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -47,6 +48,16 @@ TEST(ListOnEtcd, ShowsEachElection) {
   EXPECT_EQ(rows["lapsed"].at("state"), "vacant");
   EXPECT_GT(rows["lapsed"].at("age_ms"), 1'000'000'000);
   EXPECT_EQ(rows["foreign"].at("state"), "unknown");
+}
+
+TEST(DrillOnEtcd, MeasuresEachFault) {
+  TENURE_NEEDS_ETCD();
+  etcd::test::Server server;
+  Process drill(tool({"drill", "--store", url_of(server), "--term", "2s", "--rounds", "1"}));
+  const auto code = drill.ended();
+  EXPECT_TRUE(code == 0 || (code == 1 && mentions(drill.out(), "NOT KEPT"))) << drill.out() << drill.err();
+  for (const auto* fault : {"\nkilled ", "\nstopped ", "\ncut off ", "\nended "})
+    EXPECT_TRUE(mentions(drill.out(), fault)) << drill.out();
 }
 
 TEST(DoctorOnEtcd, TellsOfTheClusterAndOfOurRights) {

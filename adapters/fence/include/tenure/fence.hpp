@@ -36,6 +36,19 @@ redis.call('HSET', KEYS[1], 'fence', unpack(ARGV))
 return 1
 )lua";
 
+// ---- etcd: the token is stored in a key beside those that are written ----
+
+/// The value of a key that has the token, for a transaction like this one:
+///   compare   value("total/fence") > etcd_value(token)
+///   success   nothing: a later leader has written, so discard the work
+///   failure   put "total/fence" etcd_value(token), and your own puts
+/// A comparison of a key that does not exist is never true, so that the first write needs no preparation. It has 20
+/// digits always, because etcd compares values as text.
+inline std::string etcd_value(Token token) {
+  const auto digits = std::to_string(token.value);
+  return std::string(20 - digits.size(), '0') + digits;
+}
+
 // ---- HTTP: the token comes with the request ----
 
 inline constexpr std::string_view http_header = "Fencing-Token";

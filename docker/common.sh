@@ -69,6 +69,7 @@ is_here() {
     nlohmann-json3-dev) [[ -e /usr/include/nlohmann/json.hpp ]] || pkg-config --exists nlohmann_json ;;
     python3-jsonschema) /usr/bin/python3 -c 'import jsonschema' ;;
     libcpp-httplib-dev) pkg-config --exists 'cpp-httplib >= 0.11.4' ;;
+    chromium-headless-shell) [[ -n ${TENURE_CHROMIUM:-} ]] || command -v chromium-headless-shell chromium ;;
     libspdlog-dev) pkg-config --exists spdlog ;;
     prometheus-cpp-dev) pkg-config --exists prometheus-cpp-core ;;
     libcli11-dev) [[ -e /usr/include/CLI/CLI.hpp ]] || pkg-config --exists CLI11 ;;
@@ -87,6 +88,7 @@ postgres_packages=(postgresql pgbouncer)
 redis_packages=(redis-tools) # the server's program without a service that starts by itself
 etcd_packages=(etcd-server etcd-client)
 tool_packages=("${etcd_packages[@]}" zsh groff-base python3-yaml) # what the tool is tested beside, and by
+browser_packages=(chromium-headless-shell)
 
 # shellcheck disable=SC2016 # expanded by the inner shell
 # build PRESET [-DNAME=VALUE...] [TARGET...]: configures and builds quietly in build_dir; shows the output when it fails.

@@ -23,8 +23,8 @@ inline Hooks quiet() {
 
 struct Process {
   explicit Process(const memory::Hub& hub, const Candidate& self = {"a", "10.0.0.7:80"}, http::SiteOptions options = {},
-                   const http::ServerOptions& how = {})
-      : manager(std::in_place, memory::open(hub, "jobs", self, no_log), memory::presets().balanced, quiet()) {
+                   const http::ServerOptions& how = {}, const Timing& timing = memory::presets().balanced)
+      : manager(std::in_place, memory::open(hub, "jobs", self, no_log), timing, quiet()) {
     options.self = self;
     site.emplace(*manager, options);
     server.emplace(*site, how);

@@ -33,9 +33,12 @@ dt { color: var(--dim); } dd { margin: 0; overflow-wrap: anywhere; font-variant-
 #bar.self { background: var(--self); } #bar.other { background: var(--other); }
 #left { color: var(--dim); font-variant-numeric: tabular-nums; }
 #line { display: flex; height: 1.4rem; border-radius: .4rem; overflow: hidden; background: var(--line); }
-#line i { min-width: 2px; } #line .self { background: var(--self); } #line .other { background: var(--other); }
-#line .none { background: var(--none); opacity: .45; }
-.ends { display: flex; justify-content: space-between; color: var(--dim); font-size: .85rem; margin: .2rem 0 .6rem; }
+#line i { min-width: 2px; } #line i + i { border-left: 1px solid var(--card); }
+#line .self, .key .self { background: var(--self); } #line .other, .key .other { background: var(--other); }
+#line .none, .key .none { background: var(--none); opacity: .45; }
+.ends, .key { display: flex; justify-content: space-between; color: var(--dim); font-size: .85rem; margin: .2rem 0 .6rem; }
+.key { justify-content: start; flex-wrap: wrap; gap: 0 1rem; }
+.key b { display: inline-block; width: .7em; height: .7em; border-radius: .15em; margin-right: .4em; }
 ol { list-style: none; margin: 0; padding: 0; }
 li { display: grid; grid-template-columns: 6.5rem 1fr; gap: .75rem; padding: .3rem 0; border-top: 1px solid var(--line); }
 li time { color: var(--dim); font-variant-numeric: tabular-nums; } li span { overflow-wrap: anywhere; }
@@ -56,6 +59,8 @@ li time { color: var(--dim); font-variant-numeric: tabular-nums; } li span { ove
 <h2>History, as this process saw it</h2>
 <div id="line" aria-hidden="true"></div>
 <div class="ends"><span id="from"></span><span>now</span></div>
+<div class="key" aria-hidden="true"><span><b class="self"></b>this process</span>
+<span><b class="other"></b>another one</span><span><b class="none"></b>nobody known</span></div>
 <ol id="list"></ol>
 </section>
 </main>
@@ -64,15 +69,16 @@ li time { color: var(--dim); font-variant-numeric: tabular-nums; } li span { ove
 "use strict";
 const at = id => document.getElementById(id);
 const tell = (id, text) => { if (at(id).textContent !== text) at(id).textContent = text; };
-let status = null, seen = 0, full = 0, fullOf = null, history = [];
+let status = null, seen = 0, seenAt = 0, full = 0, fullOf = null, history = [];
 const one = (tag, text, kind) => {
   const out = document.createElement(tag);
   if (text !== undefined) out.textContent = text;
   if (kind) out.className = kind;
   return out;
 };
-const clock = ms => new Date(ms).toLocaleTimeString();
 const day = ms => new Date(ms).toLocaleString();
+const clock = ms => new Date(ms).toDateString() === new Date(Date.now()).toDateString() ? new Date(ms).toLocaleTimeString()
+  : new Date(ms).toLocaleString([], { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 const named = l => l.name || (l.self ? "this process" : "somebody without a name");
 function kind() { return !status || !status.leader || left() <= 0 ? "none" : status.leader.self ? "self" : "other"; }
 function left() { return status && status.leader ? Math.max(0, status.leader.remaining_ms - (performance.now() - seen)) : 0; }
@@ -80,6 +86,7 @@ function left() { return status && status.leader ? Math.max(0, status.leader.rem
 function took(next) {
   status = next;
   seen = performance.now();
+  seenAt = Date.now();
   if (next.history) history = next.history;
   const l = next.leader;
   if (!l || fullOf !== l.token) { full = 0; fullOf = l ? l.token : null; }
@@ -88,7 +95,6 @@ function took(next) {
   facts.replaceChildren();
   const fact = (name, text) => { if (text) facts.append(one("dt", name), one("dd", text)); };
   tell("election", "election " + next.election + (next.self.name ? ", seen by " + next.self.name : ""));
-  document.title = (l ? named(l) : "nobody") + " · " + next.election;
   if (l) {
     fact("since", l.since_unix_ms ? day(l.since_unix_ms) : "before this process looked");
     fact("token", l.token);
@@ -100,6 +106,7 @@ function took(next) {
   const gone = Object.entries(next.counts.ousted).filter(([, n]) => n).map(([why, n]) => n + " " + why.replace("_", " "));
   fact("tenures", next.counts.elected + " here" + (gone.length ? "; ended: " + gone.join(", ") : ""));
   drawHistory();
+  draw();
 }
 
 function said(c) {
@@ -115,6 +122,7 @@ function drawHistory() {
   at("line").replaceChildren(...history.map((c, i) => {
     const end = i + 1 < history.length ? history[i + 1].unix_ms : now;
     const part = one("i", undefined, kinds[c.what] || "none");
+    part.title = day(c.unix_ms) + ": " + said(c);
     part.style.flexGrow = Math.max(0, end - c.unix_ms) + 1;
     return part;
   }));
@@ -135,13 +143,12 @@ function draw() {
   at("track").setAttribute("aria-valuemax", Math.round(full / 1000));
   at("track").setAttribute("aria-valuenow", Math.round(ms / 1000));
   tell("left", ms > 0 ? (ms / 1000).toFixed(1) + " s left of the lease, unless it is renewed" : "");
-  const silent = performance.now() - seen;
-  at("trouble").hidden = status !== null && silent < 4000;
-  if (!at("trouble").hidden)
-    tell("trouble", status ? "No news for " + Math.round(silent / 1000) + " s: what stands here is old."
-      : silent > 4000 ? "The process does not answer, or has as many readers as it takes." : "");
-  if (status === null && silent < 4000) at("trouble").hidden = true;
-  requestAnimationFrame(draw);
+  const old = performance.now() - seen > 4000;
+  at("trouble").hidden = !old;
+  if (old) tell("trouble", status ? "No news since " + clock(seenAt) + ": what stands here is old."
+    : "The process does not answer, or has as many readers as it takes.");
+  const title = !status ? "tenure" : (old ? "no news" : k !== "none" ? named(l) : "nobody") + " · " + status.election;
+  if (document.title !== title) document.title = title;
 }
 
 const source = () => {
@@ -154,7 +161,8 @@ const source = () => {
   events.onerror = () => { if (events.readyState === EventSource.CLOSED) setTimeout(source, 5000); };
 };
 source();
-requestAnimationFrame(draw);
+(function move() { draw(); requestAnimationFrame(move); })();
+setInterval(draw, 1000);  // A tab in the background has no frames, but its title is seen.
 </script>
 </body>
 </html>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: `tenure drill` measures fail-overs over a real Kafka. Method: one round with the shortest preset.
+// Goal: over a real Kafka `tenure drill` measures fail-overs, and `tenure doctor` tells of the cluster. Method: one
+// round with the shortest preset.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -22,6 +23,16 @@ TEST(DrillOnKafka, MeasuresEachFault) {
   for (const auto* fault : {"\nkilled ", "\nstopped ", "\ncut off ", "\nended "})
     EXPECT_TRUE(mentions(drill.out(), fault)) << drill.out();
   EXPECT_TRUE(mentions(drill.out(), "at most 8.25 s")) << drill.out();
+}
+
+TEST(DoctorOnKafka, TellsOfTheCluster) {
+  const auto* brokers = std::getenv("TENURE_KAFKA_BROKERS");
+  if (brokers == nullptr) GTEST_SKIP() << "needs a broker: set TENURE_KAFKA_BROKERS to its address";
+  Process doctor(tool({"doctor", "--store", "kafka://" + std::string(brokers) + "/tenure-drill?create_topic=true"}));
+  EXPECT_GE(doctor.ended(), 0);  // a busy machine may find its answers slow, which is 1
+  for (const auto* line : {"the cluster has ", "the topic tenure-drill has 2 partition(s)", "__consumer_offsets ",
+                           "group.min.session.timeout.ms is "})
+    EXPECT_TRUE(mentions(doctor.out(), line)) << doctor.out() << doctor.err();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <tenure/kit/suggest.hpp>
 #include <tenure/kit/text.hpp>
 
+#include "checkup.hpp"
 #include "settings.hpp"
 
 namespace tenure::kafka {
@@ -98,6 +99,10 @@ Opened open_url(const Opening& opening) {
   return {.backend = open(std::move(options)),
           .presets = suitable,
           .kept = {"term", "renew", "margin", "clock_rate_error"}};
+}
+
+Result<Checks> check_url(const Opening& opening, const Limit& limit) {
+  return check_up(completed(options_of(opening)), limit);
 }
 
 }  // namespace tenure::kafka

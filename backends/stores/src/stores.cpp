@@ -15,7 +15,7 @@
 #ifdef TENURE_WITH_KAFKA
 #include <tenure/kafka.hpp>
 #include <tenure/kafka_group.hpp>
-#define TENURE_OPEN_KAFKA kafka::open_url, kafka::open_group_url, nullptr, nullptr
+#define TENURE_OPEN_KAFKA kafka::open_url, kafka::open_group_url, nullptr, kafka::check_url
 #else
 #define TENURE_OPEN_KAFKA nullptr, nullptr, nullptr, nullptr
 #endif

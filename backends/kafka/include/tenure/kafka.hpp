@@ -2,13 +2,13 @@
 // Elections through a Kafka consumer group. The owner of partition 0 of a topic may claim the lead, and an acknowledged
 // offset commit proves that it leads. Nothing is ever written to the topic or fetched from it.
 #pragma once
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include <tenure/backend.hpp>
+#include <tenure/check.hpp>
 #include <tenure/kafka_export.hpp>
 #include <tenure/log.hpp>
 #include <tenure/open.hpp>
@@ -93,8 +93,9 @@ TENURE_KAFKA_EXPORT std::shared_ptr<Backend> open(Options options);
 /// Without the setting `group`, the group has the election's name. With it, give each election a group and topic of its
 /// own. With min_session_ms=100 the presets are own_broker_presets(). `create_topic` and `remote_step_down` are true or
 /// false, and `first_claim` is at_once or wait: see Options. All other settings are properties of librdkafka. Throws as
-/// open() does.
+/// open() does. To check_up() a broker tells its settings if we have the right DESCRIBE_CONFIGS on the cluster.
 TENURE_KAFKA_EXPORT Opened open_url(const Opening& opening);
+TENURE_KAFKA_EXPORT Result<Checks> check_url(const Opening& opening, const Limit& limit);
 
 /// Timings that suit Kafka. A crashed leader is replaced when both its session and its lease have run out.
 /// REQUIRES: every candidate's clock keeps Timing::clock_rate_error.

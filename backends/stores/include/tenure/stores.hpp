@@ -43,7 +43,7 @@ TENURE_STORES_EXPORT OpenedGroup open_many(std::string_view url, std::string_vie
 /// another one in each process.
 TENURE_STORES_EXPORT std::shared_ptr<ElectionList> list_elections(const Opening& opening);
 
-/// What the server's settings and our rights mean for elections: of PostgreSQL, of Redis and of etcd. Of another store
+/// What the server's settings and our rights mean for elections: of Kafka, PostgreSQL, Redis and etcd. Of another store
 /// it returns none. Throws as open().
 TENURE_STORES_EXPORT Result<Checks> check_up(const Opening& opening, const Limit& limit);
 

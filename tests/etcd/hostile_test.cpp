@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: no server, network or resolver can hang, crash or fool us, or make us tell a password. Method: servers that
 // answer as the test says, a resolver that never answers, and no descriptors.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <netdb.h>
 
 #include <future>
 
@@ -15,6 +13,7 @@
 #include "in_time.hpp"
 #include "lone_followers.hpp"
 #include "no_descriptors.hpp"
+#include "resolver.hpp"
 
 namespace tenure::etcd::test {
 namespace {
@@ -27,31 +26,9 @@ using tenure::test::expect_error_in_time;
 using tenure::test::FakeServer;
 using tenure::test::mentions;
 using tenure::test::record;
+using tenure::test::resolver;
 using tenure::test::within;
 using Answer = FakeServer::Answer;
-
-/// Never destroyed: whoever was left behind in a resolution may still look at it when the program ends.
-std::promise<void>& resolver() {
-  static auto& answers = *new std::promise<void>;
-  return answers;
-}
-
-}  // namespace
-}  // namespace tenure::etcd::test
-
-/// Takes the place of the C library's: names below ".hole" are resolved once resolver() says so.
-extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** result) {
-  if (node != nullptr && std::string(node).ends_with(".hole")) {
-    static const auto& answered = *new std::shared_future<void>(tenure::etcd::test::resolver().get_future());
-    answered.wait();
-    node = "127.0.0.1";
-  }
-  static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
-  return real(node, service, hints, result);
-}
-
-namespace tenure::etcd::test {
-namespace {
 
 std::shared_ptr<ConditionalStore> plain_at(const std::string& addresses) {
   return store(from_url("etcd://" + addresses), "jobs", no_log);
@@ -254,7 +231,7 @@ TEST(EtcdHostile, AResolverThatNeverAnswersEndsNoCallLate) {
     const auto gone = plain_at("black.hole" + port);
     EXPECT_FALSE(gone->read(within(30ms)));
   }  // leaves its thread behind, and does not wait for it
-  resolver().set_value();
+  resolver().answer();
   EXPECT_TRUE(eventually([&] { return bool(a->read(within(500ms))); }));
 }
 

@@ -17,19 +17,14 @@ using namespace std::chrono_literals;
 using tenure::test::canary;
 using tenure::test::error_of;
 using tenure::test::Lines;
+using tenure::test::long_enough;
 using tenure::test::mentions;
 using tenure::test::record;
+using tenure::test::swap;
 using tenure::test::value;
 using tenure::test::within;
 
-/// So long that no busy machine is the reason.
-constexpr auto patience = 20s;
-
 Expected at(std::uint64_t token, std::vector<std::uint64_t> beats) { return {{token}, std::move(beats)}; }
-
-bool swap(ConditionalStore& store, const std::optional<Expected>& expected, const Record& next) {
-  return value(store.compare_and_set(expected, next, within(patience))).applied;
-}
 
 Record released(Record made) {
   made.released = true;
@@ -76,16 +71,16 @@ TEST_F(EtcdStore, ARecordOfTheSameRevisionInAnEmptiedClusterIsAnother) {
   const auto other = store(server.options(), "jobs");
   ASSERT_TRUE(swap(*other, std::nullopt, record(9, 99)));
   EXPECT_FALSE(swap(*ours, at(1, {11}), record(1, 12)));
-  EXPECT_EQ(value(ours->read(within(patience))).record->token, Token{9});
+  EXPECT_EQ(value(ours->read(within(long_enough))).record->token, Token{9});
 }
 
 TEST_F(EtcdStore, WhatSomebodyElseWroteIsToldOrTakenOver) {
   Server server;
   const auto a = store(server.options(), "jobs");
   server.ctl("put tenure/record/jobs hello");
-  EXPECT_EQ(error_of(a->read(within(patience))).fault, Fault::corrupt);
+  EXPECT_EQ(error_of(a->read(within(long_enough))).fault, Fault::corrupt);
   server.ctl(R"(put tenure/record/jobs '{"token":5,"beat":6,"format":1}')");
-  EXPECT_TRUE(value(a->read(within(patience))).unreadable);
+  EXPECT_TRUE(value(a->read(within(long_enough))).unreadable);
   EXPECT_TRUE(swap(*a, at(5, {6}), record(7, 8)));
 }
 
@@ -93,9 +88,9 @@ TEST_F(EtcdStore, ARequestForATenureThatIsOverDoesNotTakeTheNewOnesPlace) {
   Server server;
   const auto a = store(server.options(), "jobs");
   ASSERT_TRUE(swap(*a, std::nullopt, record(2, 11)));
-  EXPECT_EQ(a->request_step_down({{2}, "ops", "upgrade"}, within(patience)), std::nullopt);
-  EXPECT_EQ(a->request_step_down({{1}, "late", "upgrade"}, within(patience)), std::nullopt);
-  const auto request = value(a->read(within(patience))).step_down;
+  EXPECT_EQ(a->request_step_down({{2}, "ops", "upgrade"}, within(long_enough)), std::nullopt);
+  EXPECT_EQ(a->request_step_down({{1}, "late", "upgrade"}, within(long_enough)), std::nullopt);
+  const auto request = value(a->read(within(long_enough))).step_down;
   ASSERT_TRUE(request);
   EXPECT_EQ(request->by, "ops");
 }
@@ -106,14 +101,14 @@ TEST_F(EtcdStore, ARenewalWakesNobodyAndAReleaseSavesARead) {
   Server server;
   const auto leader = store(server.options(), "jobs"), follower = store(server.options(), "jobs");
   ASSERT_TRUE(swap(*leader, std::nullopt, record(1, 11)));
-  follower->await_change(Version{{1}, 11}, within(patience));  // The watch stands from now on.
+  follower->await_change(Version{{1}, 11}, within(long_enough));  // The watch stands from now on.
   ASSERT_TRUE(swap(*leader, at(1, {11}), record(1, 12)));
   const auto limit = within(200ms);
   EXPECT_EQ(follower->await_change(Version{{1}, 11}, limit), std::nullopt);
   EXPECT_TRUE(limit.passed()) << "a renewal has woken it";
 
   ASSERT_TRUE(swap(*leader, at(1, {12}), released(record(1, 13))));
-  EXPECT_EQ(follower->await_change(Version{{1}, 12}, within(patience)), (Version{{1}, 13}));
+  EXPECT_EQ(follower->await_change(Version{{1}, 12}, within(long_enough)), (Version{{1}, 13}));
   auto demand = at(1, {13});
   demand.released = true;
   EXPECT_TRUE(swap(*follower, demand, record(2, 21)));
@@ -123,14 +118,14 @@ TEST_F(EtcdStore, AWatchIsMadeAgainAfterARestart) {
   Server server;
   const auto leader = store(server.options(), "jobs"), follower = store(server.options(), "jobs", no_log);
   ASSERT_TRUE(swap(*leader, std::nullopt, record(1, 11)));
-  follower->await_change(Version{{1}, 11}, within(patience));
+  follower->await_change(Version{{1}, 11}, within(long_enough));
   server.kill();
   server.start();
   EXPECT_TRUE(eventually([&] { return bool(leader->read(within(1s))); }));
-  follower->await_change(Version{{1}, 11}, within(patience));  // It tells that the watch broke,
-  follower->await_change(Version{{1}, 11}, within(patience));  // and that it stands again.
+  follower->await_change(Version{{1}, 11}, within(long_enough));  // It tells that the watch broke,
+  follower->await_change(Version{{1}, 11}, within(long_enough));  // and that it stands again.
   ASSERT_TRUE(swap(*leader, at(1, {11}), released(record(1, 12))));
-  EXPECT_EQ(follower->await_change(Version{{1}, 11}, within(patience)), (Version{{1}, 12}));
+  EXPECT_EQ(follower->await_change(Version{{1}, 11}, within(long_enough)), (Version{{1}, 12}));
 }
 
 /// Nobody looks at the watch meanwhile, as where its candidate leads.
@@ -142,7 +137,7 @@ TEST_F(EtcdStore, ManyNewsAtOnceAreReadToTheEnd) {
   auto made = record(1, 1);
   made.holder.assign(100, '%');  // three bytes each
   ASSERT_TRUE(swap(*leader, std::nullopt, made));
-  follower->await_change(std::nullopt, within(patience));
+  follower->await_change(std::nullopt, within(long_enough));
   constexpr std::uint64_t changes = 600;  // of more than 500 bytes each
   for (std::uint64_t i = 2; i <= changes; ++i) {
     const auto expected = at(i - 1, {i - 1});
@@ -174,10 +169,10 @@ TEST_F(EtcdStore, AFullServerIsToldWithItsRemedyAndServesAgain) {
       return true;
     }
   }));
-  const auto error = error_of(a->compare_and_set(at(1, {11}), record(1, 12), within(patience)));
+  const auto error = error_of(a->compare_and_set(at(1, {11}), record(1, 12), within(long_enough)));
   EXPECT_EQ(error.fault, Fault::misconfigured) << error.message;
   EXPECT_TRUE(mentions(error.message, "etcdctl alarm disarm")) << error.message;
-  EXPECT_TRUE(a->read(within(patience)));
+  EXPECT_TRUE(a->read(within(long_enough)));
 }
 
 /// Root, and "elector" who may use the keys of tenure/. "nobody" may use none.
@@ -200,7 +195,7 @@ TEST_F(EtcdStore, PasswordsAreDemandedAndEachRefusalSaysWhy) {
   const auto refusal = [&](const std::string& user, const std::string& password) {
     options.user = user;
     options.password = password;
-    const auto error = error_of(store(options, "jobs")->read(within(patience)));
+    const auto error = error_of(store(options, "jobs")->read(within(long_enough)));
     EXPECT_EQ(error.fault, Fault::forbidden) << error.message;
     EXPECT_FALSE(mentions(error.message, canary)) << error.message;
     return error.message;
@@ -214,10 +209,10 @@ TEST_F(EtcdStore, PasswordsAreDemandedAndEachRefusalSaysWhy) {
   options.password = canary;
   const auto a = store(options, "jobs"), b = store(options, "jobs");
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
-  b->await_change(std::nullopt, within(patience));
+  b->await_change(std::nullopt, within(long_enough));
   ASSERT_TRUE(swap(*a, at(1, {11}), released(record(1, 12))));
-  EXPECT_EQ(b->await_change(Version{{1}, 11}, within(patience)), (Version{{1}, 12}));
-  EXPECT_EQ(a->request_step_down({{1}, "ops", "why"}, within(patience)), std::nullopt);
+  EXPECT_EQ(b->await_change(Version{{1}, 11}, within(long_enough)), (Version{{1}, 12}));
+  EXPECT_EQ(a->request_step_down({{1}, "ops", "why"}, within(long_enough)), std::nullopt);
 
   Lines lines;
   options.user = "nobody";
@@ -255,12 +250,12 @@ TEST_F(EtcdStore, ByTlsBothSidesAreVerifiedAndEachRefusalSaysWhy) {
   const auto good = server.options();
   const auto a = store(good, "jobs"), b = store(good, "jobs");
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
-  b->await_change(std::nullopt, within(patience));
+  b->await_change(std::nullopt, within(long_enough));
   ASSERT_TRUE(swap(*a, at(1, {11}), released(record(1, 12))));
-  EXPECT_EQ(b->await_change(Version{{1}, 11}, within(patience)), (Version{{1}, 12}));
+  EXPECT_EQ(b->await_change(Version{{1}, 11}, within(long_enough)), (Version{{1}, 12}));
 
   const auto refusal = [](const Options& options) {
-    return error_of(store(options, "jobs")->read(within(patience))).message;
+    return error_of(store(options, "jobs")->read(within(long_enough))).message;
   };
   auto bad = good;
   bad.ca_file = file("other.pem");
@@ -285,7 +280,7 @@ TEST_F(EtcdStore, TlsToAPortWithoutItIsToldSo) {
   Server server;
   auto options = server.options();
   options.tls = true;
-  const auto error = error_of(store(options, "jobs")->read(within(patience)));
+  const auto error = error_of(store(options, "jobs")->read(within(long_enough)));
   EXPECT_TRUE(mentions(error.message, "write etcd://")) << error.message;
 }
 

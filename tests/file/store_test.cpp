@@ -63,7 +63,7 @@ TEST_F(FileStore, AClaimIsSeenWholeByOthers) {
 }
 
 TEST_F(FileStore, ATermIsRoundedUpToMilliseconds) {
-  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70, boot_clock(), 1500us)));
+  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70, 1500us)));
   EXPECT_EQ(read(b).record->term, 2ms);
 }
 
@@ -322,7 +322,7 @@ struct FileStoreLate : ::testing::Test {
   ManualClock clock;
   static constexpr Clock::Duration term = 1s;
 
-  Record at_now(std::uint64_t token, std::uint64_t beat) { return record(token, beat, clock, term); }
+  Record at_now(std::uint64_t token, std::uint64_t beat) { return record(token, beat, term, clock); }
 };
 
 TEST_F(FileStoreLate, ARenewalAfterTheLeaseIsRefusedUnwritten) {

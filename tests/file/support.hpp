@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory of its own for every test, records to write into it, and processes to misbehave.
+// What the tests of files share with those of other stores, and processes to misbehave.
 #pragma once
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -19,53 +19,23 @@
 
 #include "eventually.hpp"
 #include "scratch.hpp"
+#include "store_calls.hpp"
 #include "within.hpp"
 
 namespace tenure::file {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
+using test::error_of;
 using test::eventually;
+using test::read;
+using test::record;
 using test::Scratch;
+using test::swap;
+using test::value;
 using test::within;
 
-inline Record record(std::uint64_t token, std::uint64_t beat, Clock& clock = boot_clock(), Clock::Duration term = 10s) {
-  Record made;
-  made.token = {token};
-  made.beat = beat;
-  made.holder = "holder";
-  made.incarnation = "incarnation";
-  made.address = "address";
-  made.term = term;
-  made.asked = clock.now().time_since_epoch();
-  return made;
-}
-
 inline Expected version(std::uint64_t token, std::vector<std::uint64_t> beats) { return {{token}, std::move(beats)}; }
-
-/// The answer, or a failed test with the error.
-template <class T>
-T value(Result<T> result) {
-  if (!result) {
-    ADD_FAILURE() << to_string(result.error().fault) << ": " << result.error().message;
-    return {};
-  }
-  return *std::move(result);
-}
-
-template <class T>
-Error error_of(const Result<T>& result) {
-  if (!result) return result.error();
-  ADD_FAILURE() << "an error was expected";
-  return {};
-}
-
-inline Read read(ConditionalStore& store, Clock& clock = boot_clock()) { return value(store.read(within(30s, clock))); }
-
-inline bool swap(ConditionalStore& store, const std::optional<Expected>& expected, const Record& next,
-                 Clock& clock = boot_clock()) {
-  return value(store.compare_and_set(expected, next, within(30s, clock))).applied;
-}
 
 inline std::set<std::string> names(const fs::path& directory) {
   std::set<std::string> found;

@@ -1,55 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: whatever is wrong at the server comes as an Error of the right fault, with the remedy and without a secret, and
 // is over as soon as it is put right; no verb outlives its limit. Method: a real server with each thing made wrong.
-#include <dlfcn.h>
-#include <netdb.h>
-
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <future>
 
 #include "lone_followers.hpp"
+#include "resolver.hpp"
 #include "support.hpp"
-
-namespace {
-
-/// Stands in for the C library's: one name is never resolved, until it is.
-struct BlackHole {
-  static constexpr const char* name = "black-hole.test";
-  std::mutex mutex;
-  std::condition_variable changed;
-  int waiting{};
-  bool open{};
-
-  void swallow() {
-    std::unique_lock lock(mutex);
-    ++waiting;
-    changed.notify_all();
-    changed.wait(lock, [this] { return open; });
-    --waiting;
-  }
-  int count() {
-    const std::lock_guard lock(mutex);
-    return waiting;
-  }
-  void give_back() {
-    const std::lock_guard lock(mutex);
-    open = true;
-    changed.notify_all();
-  }
-} black_hole;
-
-}  // namespace
-
-extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** out) {
-  if (node && std::string(node) == BlackHole::name) {
-    black_hole.swallow();
-    return EAI_NONAME;
-  }
-  static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
-  return real(node, service, hints, out);
-}
 
 namespace tenure::postgres::test {
 namespace {
@@ -129,7 +87,7 @@ TEST_F(PostgresFaults, FollowersWhoseConnectionsBrokeComeBackAtDifferentMoments)
 /// One name resolution is left behind per connection, no more, and its end is not waited for.
 TEST_F(PostgresFaults, ANameThatIsNeverResolvedHoldsNobodyUp) {
   auto options = options_;
-  options.conninfo = std::string("host=") + BlackHole::name + " user=x password=" + canary;
+  options.conninfo = "host=black.hole port=1 user=x password=" + canary;
   const auto lost = store(options);
   // Not held up is not wedged, as core has it: tried until this machine has the time.
   const auto back_by_its_limit = [](const std::function<void(const Limit&)>& call) {
@@ -142,12 +100,12 @@ TEST_F(PostgresFaults, ANameThatIsNeverResolvedHoldsNobodyUp) {
   for (int i = 0; i < 3; ++i)
     EXPECT_TRUE(
         back_by_its_limit([&](const Limit& limit) { EXPECT_EQ(error_of(lost->read(limit)).fault, Fault::timed_out); }));
-  EXPECT_EQ(black_hole.count(), 1);
+  EXPECT_EQ(tenure::test::resolver().waiting(), 1);
   EXPECT_TRUE(back_by_its_limit([&](const Limit& limit) { lost->await_change(std::nullopt, limit); }));
-  black_hole.give_back();
+  tenure::test::resolver().answer();
   const auto error = error_of(lost->read(within(10s)));
   EXPECT_EQ(error.fault, Fault::unreachable);
-  EXPECT_THAT(error.message, HasSubstr(BlackHole::name));
+  EXPECT_THAT(error.message, HasSubstr("black.hole"));
 }
 
 // ---- the table ----

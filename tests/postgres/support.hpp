@@ -16,11 +16,14 @@
 
 #include "messages.hpp"
 #include "server.hpp"
+#include "store_calls.hpp"
 
 namespace tenure::postgres::test {
 
 using namespace std::chrono_literals;
 using tenure::test::canary;  // in every password here
+using tenure::test::record;
+using tenure::test::value;
 
 /// Every error that a test sees goes through here.
 inline Error seen(Error error) {
@@ -37,31 +40,12 @@ Error error_of(const Result<T>& result) {
   return {};
 }
 
-template <class T>
-T value(Result<T> result) {
-  if (!result) {
-    ADD_FAILURE() << to_string(result.error().fault) << ": " << result.error().message;
-    return {};
-  }
-  return *std::move(result);
-}
-
 /// Of an answer or a sight that must be Unknown.
 template <class Verdict>
 Error unknown(const Verdict& verdict) {
   if (const auto* none = std::get_if<Unknown>(&verdict)) return seen(none->error);
   ADD_FAILURE() << "Unknown was expected";
   return {};
-}
-
-inline Record record(std::uint64_t token, std::uint64_t beat, Clock::Duration term = 10s) {
-  return {.token = {token},
-          .beat = beat,
-          .holder = "holder",
-          .incarnation = "incarnation",
-          .address = "address",
-          .term = term,
-          .asked = boot_clock().now().time_since_epoch()};
 }
 
 inline bool applied(const Result<Swap>& result) { return result && result->applied; }

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: no server, network or resolver can hang, crash or fool us, or make us tell a password. Method: servers that
 // answer as the test says, one that is stopped, a resolver that never answers, and a process whose SIGPIPE kills.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <netdb.h>
 #include <sys/prctl.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
 #include <csignal>
 #include <cstring>
-#include <future>
 
 #include "in_child.hpp"
 #include "in_time.hpp"
 #include "lone_followers.hpp"
 #include "messages.hpp"
+#include "resolver.hpp"
 #include "server.hpp"
 #include "support.hpp"
 
@@ -25,29 +23,7 @@ namespace {
 using tenure::test::expect_error_in_time;
 using tenure::test::expect_in_time;
 using tenure::test::refused;
-
-/// Never destroyed: whoever was left behind in a resolution may still look at it when the program ends.
-std::promise<void>& resolver() {
-  static auto& answers = *new std::promise<void>;
-  return answers;
-}
-
-}  // namespace
-}  // namespace tenure::redis::test
-
-/// Takes the place of the C library's: names below ".hole" are resolved once resolver() says so.
-extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** result) {
-  if (node != nullptr && std::string(node).ends_with(".hole")) {
-    static const auto& answered = *new std::shared_future<void>(tenure::redis::test::resolver().get_future());
-    answered.wait();
-    node = "127.0.0.1";
-  }
-  static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
-  return real(node, service, hints, result);
-}
-
-namespace tenure::redis::test {
-namespace {
+using tenure::test::resolver;
 
 std::shared_ptr<GroupStore> group_at(const std::string& address) {
   return open_group(from_url("redis://u:" + canary + "@" + address), "shards");
@@ -259,11 +235,12 @@ TEST(RedisHostile, AResolverThatNeverAnswersEndsNoCallLate) {
   Server server;
   const auto a = store(from_url("redis://black.hole:" + std::to_string(server.port())), "jobs");
   for (int i = 0; i < 3; ++i) expect_error_in_time(*a, 30ms);
+  expect_error_in_time(*open_group(from_url("redis://black.hole"), "shards"), 30ms);
   {
     const auto gone = store(from_url("redis://black.hole"), "jobs");
     EXPECT_FALSE(gone->read(within(30ms)));
   }  // leaves its thread behind, and does not wait for it
-  resolver().set_value();
+  resolver().answer();
   EXPECT_TRUE(eventually([&] { return bool(a->read(within(100ms))); }));
 }
 

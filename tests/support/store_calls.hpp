@@ -12,7 +12,9 @@
 
 namespace tenure::test {
 
-inline Record record(std::uint64_t token, std::uint64_t beat, Clock::Duration term = std::chrono::seconds(10)) {
+/// Asked for just now.
+inline Record record(std::uint64_t token, std::uint64_t beat, Clock::Duration term = std::chrono::seconds(10),
+                     Clock& clock = boot_clock()) {
   Record made;
   made.token = {token};
   made.beat = beat;
@@ -20,7 +22,7 @@ inline Record record(std::uint64_t token, std::uint64_t beat, Clock::Duration te
   made.incarnation = "incarnation";
   made.address = "address";
   made.term = term;
-  made.asked = boot_clock().now().time_since_epoch();
+  made.asked = clock.now().time_since_epoch();
   return made;
 }
 
@@ -41,12 +43,19 @@ Error error_of(const Result<T>& result) {
   return {};
 }
 
-inline Read read(ConditionalStore& store) { return value(store.read(within(std::chrono::seconds(2)))); }
-inline Error refused_read(ConditionalStore& store) { return error_of(store.read(within(std::chrono::seconds(2)))); }
+/// That no busy machine is the reason.
+inline constexpr auto long_enough = std::chrono::seconds(30);
 
-inline bool swap(ConditionalStore& store, const std::optional<Expected>& expected, const Record& next) {
-  return value(store.compare_and_set(expected, next, within(std::chrono::seconds(2)))).applied;
+inline Read read(ConditionalStore& store, Clock& clock = boot_clock()) {
+  return value(store.read(within(long_enough, clock)));
 }
+inline bool swap(ConditionalStore& store, const std::optional<Expected>& expected, const Record& next,
+                 Clock& clock = boot_clock()) {
+  return value(store.compare_and_set(expected, next, within(long_enough, clock))).applied;
+}
+
+/// Of a store that may try until the limit.
+inline Error refused_read(ConditionalStore& store) { return error_of(store.read(within(std::chrono::seconds(2)))); }
 inline Error refused_swap(ConditionalStore& store, const std::optional<Expected>& expected, const Record& next) {
   return error_of(store.compare_and_set(expected, next, within(std::chrono::seconds(2))));
 }

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "expect_sound.hpp"
 #include "nemesis.hpp"
 
 namespace tenure::test {
@@ -74,9 +75,7 @@ Verdict stop_a_leader_for_a_moment(Fleet& fleet) {
 
 TEST_F(FileChaos, AShortStopOfTheLeaderBreaksNoPromise) {
   auto candidates = fleet(TENURE_CANDIDATE);
-  const auto verdict = stop_a_leader_for_a_moment(candidates);
-  print(std::cout, verdict);
-  EXPECT_TRUE(verdict.findings.empty());
+  expect_sound(stop_a_leader_for_a_moment(candidates));
 }
 
 TEST_F(FileChaos, ABuildThatIgnoresLeasesIsFound) {
@@ -110,9 +109,7 @@ Verdict kill_a_leader(Fleet& fleet) {
 
 TEST_F(FileChaos, TheSuccessorOfAKilledLeaderHasAGreaterToken) {
   auto candidates = fleet(TENURE_CANDIDATE);
-  const auto verdict = kill_a_leader(candidates);
-  print(std::cout, verdict);
-  EXPECT_TRUE(verdict.findings.empty());
+  const auto verdict = expect_sound(kill_a_leader(candidates));
   EXPECT_EQ(verdict.tenures, 2u);
 }
 

@@ -17,6 +17,7 @@
 
 #include <tenure/kit/wait.hpp>
 
+#include "expect_sound.hpp"
 #include "history.hpp"
 #include "kafka_wire.hpp"
 #include "nemesis.hpp"
@@ -326,9 +327,7 @@ pid_t KafkaFaults::stop_and_put_out_the_leader(Fleet& fleet) const {
 TEST_P(KafkaFaultsOfEach, ALeaderPutOutOfItsGroupHasItsLease) {
   auto candidates = fleet(TENURE_CANDIDATE);
   resume(candidates, stop_and_put_out_the_leader(candidates));
-  const auto verdict = judge(candidates.events());
-  print(std::cout, verdict);
-  EXPECT_TRUE(verdict.findings.empty());
+  const auto verdict = expect_sound(judge(candidates.events()));
   EXPECT_GE(verdict.tenures, 2u);
 }
 
@@ -350,9 +349,7 @@ TEST_F(KafkaShortSessions, WithSessionsOfASecondEachKilledLeaderIsSucceededAndNo
     ASSERT_NE(next, Fleet::npos) << "nobody succeeds";
     leader = candidates.events()[next].pid;
   }
-  const auto verdict = judge(candidates.events());
-  print(std::cout, verdict);
-  EXPECT_TRUE(verdict.findings.empty());
+  const auto verdict = expect_sound(judge(candidates.events()));
   EXPECT_GE(verdict.tenures, 6u);
 }
 
@@ -388,9 +385,7 @@ TEST_F(KafkaFaults, ALateAnswerMakesTheLeaseNoLonger) {
   if (IsSkipped()) return;
   auto candidates = fleet(TENURE_CANDIDATE);
   resume(candidates, answer_the_leader_late(candidates));
-  const auto verdict = judge(candidates.events());
-  print(std::cout, verdict);
-  EXPECT_TRUE(verdict.findings.empty());
+  const auto verdict = expect_sound(judge(candidates.events()));
   EXPECT_EQ(verdict.tenures, 2u);
 }
 
@@ -492,9 +487,7 @@ TEST_P(KafkaFaultsOfEach, ACommitThatARevocationLeavesUnansweredCostsTheHandle) 
   EXPECT_NE(next_to_join(revocation_, handle), handle);
   await_successor(candidates, leader);
   expect_refused_when_let_go();
-  const auto verdict = judge(candidates.events());
-  print(std::cout, verdict);
-  EXPECT_TRUE(verdict.findings.empty());
+  expect_sound(judge(candidates.events()));
 }
 
 TEST_P(KafkaFaultsOfEach, ACommitOfAMemberThatWasPutOutIsRefused) {
@@ -508,9 +501,7 @@ TEST_P(KafkaFaultsOfEach, ACommitOfAMemberThatWasPutOutIsRefused) {
   put_leader_out();
   await_join(handle);
   expect_refused_when_let_go();
-  const auto verdict = judge(candidates.events());
-  print(std::cout, verdict);
-  EXPECT_TRUE(verdict.findings.empty());
+  expect_sound(judge(candidates.events()));
 }
 
 /// librdkafka keeps what is committed meanwhile, and would send it under the next generation.
@@ -529,9 +520,7 @@ TEST_P(KafkaFaultsOfEach, WhatIsCommittedWithoutACoordinatorIsNeverSentLater) {
   EXPECT_EQ(disorder(steps), "");
   for (const auto& step : steps)  // What the network had kept of it may arrive.
     EXPECT_FALSE(step.what == Step::committed && step.client_id == handle && step.error == 0);
-  const auto verdict = judge(candidates.events());
-  print(std::cout, verdict);
-  EXPECT_TRUE(verdict.findings.empty());
+  expect_sound(judge(candidates.events()));
 }
 
 TEST_P(KafkaFaultsOfEach, ABuildThatDoesNotDrainIsFoundOut) {

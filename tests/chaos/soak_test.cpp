@@ -14,6 +14,7 @@
 
 #include <tenure/kit/wait.hpp>
 
+#include "expect_sound.hpp"
 #include "nemesis.hpp"
 #include "relay.hpp"
 
@@ -84,9 +85,7 @@ TEST_F(Soak, NeverTwoLeadersWhateverTheNemesisDoes) {
   const auto plan = Plan::from_environment(s.term);
   Nemesis nemesis(candidates, plan);
   EXPECT_TRUE(nemesis.run(std::cout));
-  const auto verdict = judge(candidates.events());
-  print(std::cout, verdict);
-  EXPECT_TRUE(verdict.findings.empty());
+  const auto verdict = expect_sound(judge(candidates.events()));
   const auto seconds = static_cast<std::size_t>(plan.duration / 1s);
   EXPECT_GE(verdict.tenures, seconds / s.seconds_per_tenure);
   EXPECT_GE(verdict.to_leaders, seconds / s.seconds_per_tenure / 2);
@@ -133,9 +132,7 @@ TEST_F(Soak, ALeaderCutOffAloneFor40SecondsIsReplacedAndNeverLeadsBesideItsSucce
     candidates.signal(pid, SIGTERM);
     EXPECT_TRUE(candidates.reap(pid, 10s));
   }
-  const auto verdict = judge(candidates.events());
-  print(std::cout, verdict);
-  EXPECT_TRUE(verdict.findings.empty());
+  const auto verdict = expect_sound(judge(candidates.events()));
   EXPECT_GE(verdict.tenures, 2u);
 }
 

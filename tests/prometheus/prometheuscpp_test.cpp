@@ -15,6 +15,7 @@
 
 #include "client.hpp"
 #include "eventually.hpp"
+#include "leading.hpp"
 #include "messages.hpp"
 #include "process.hpp"
 
@@ -22,23 +23,6 @@ namespace tenure::prometheus {
 namespace {
 
 using namespace std::chrono_literals;
-
-Metrics busy(const std::string& election) {
-  Metrics m;
-  m.election = election;
-  m.is_leader = true;
-  m.token = Token{1754560000123};
-  m.remaining = 9500ms;
-  m.since_granted = 1ms;
-  m.since_progress = 4s;
-  m.elected = 2;
-  m.ousted = {{Reason::lapsed, 1}, {Reason::resigned, 0}};
-  m.errors = {{Fault::timed_out, 1}};
-  for (const auto took : {1ms, 3ms, 6000ms}) m.calls["renew"].durations.add(took);
-  m.calls["renew"].errors = {{Fault::timed_out, 1}};
-  m.hooks["ousting"].add(250ms);
-  return m;
-}
 
 /// Lines of heads as they are; samples with their number. A bound is a number too: "0.10" is "0.1".
 struct Read {
@@ -78,8 +62,8 @@ void expect_the_same(const std::vector<Metrics>& elections, const std::vector<Gr
 }
 
 TEST(PrometheusCpp, SaysWhatOurTextSays) {
-  const GroupMetrics tenants{.group = "tenants", .joined = 10000, .led = 3333, .session = busy("tenants")};
-  expect_the_same({busy("jobs"), busy("other")}, {tenants});
+  const GroupMetrics tenants{.group = "tenants", .joined = 10000, .led = 3333, .session = leading("tenants")};
+  expect_the_same({leading("jobs"), leading("other")}, {tenants});
   expect_the_same({Metrics{.election = "\"quoted\" back\\slash and\nline"}}, {});
 }
 

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metrics for a program that serves its own by prometheus-cpp: tenure's stand beside them.
 #pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <stdexcept>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 
+#include <tenure/metrics.hpp>
 #include <tenure/prometheus.hpp>
 
 namespace tenure::prometheus {

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <utility>
+
+#include "history.hpp"
+#include "nemesis.hpp"
+
+namespace tenure::test {
+
+/// How a test of sound candidates ends: it prints the verdict, in which nothing may be found.
+inline Verdict expect_sound(Verdict verdict) {
+  print(std::cout, verdict);
+  EXPECT_TRUE(verdict.findings.empty());
+  return verdict;
+}
+
+}  // namespace tenure::test

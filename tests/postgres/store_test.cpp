@@ -8,6 +8,7 @@
 #include <barrier>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <iostream>
 #include <thread>
@@ -16,6 +17,7 @@
 #include <tenure/leader_manager.hpp>
 
 #include "connection.hpp"
+#include "election_list.hpp"
 #include "follower_reads.hpp"
 #include "support.hpp"
 
@@ -473,6 +475,21 @@ TEST_F(PostgresStore, AStricterIsolationLevelMakesRefusalsOfItsErrors) {
 }
 
 // ---- what is left behind ----
+
+TEST_F(PostgresStore, ThePagesOfTheListNameEachElectionOnce) {
+  admin("insert into " + options_.table +
+        " select convert_to('e' || to_char(n, 'FM0000'), 'UTF8'), n, 1, 'ann', 'x', '', false, 60000, 1, "
+        "clock_timestamp() from generate_series(1, 1100) n");
+  List list(settings_of(options_));
+  std::vector<std::string> names;
+  for (bool last = false; !last && names.size() < 2000;) {
+    const auto page = value(list.next(within(20s)));
+    for (const auto& found : page.elections) names.push_back(found.election);
+    last = page.last;
+  }
+  EXPECT_EQ(names.size(), 1100u);
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end(), std::greater_equal<>()), names.end()) << "ascending";
+}
 
 TEST_F(PostgresStore, NothingIsLeftOfABackend) {
   const auto descriptors = [] {

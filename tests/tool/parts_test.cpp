@@ -2,6 +2,7 @@
 // Goal: the tool's parts that need no process are right: when a command must end, durations, what is shown of a URL.
 // Method: calls them.
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include "campaign.hpp"
 #include "doom.hpp"
 #include "durations.hpp"
+#include "in_child.hpp"
 #include "messages.hpp"
 #include "progress.hpp"
 #include "secrets.hpp"
@@ -153,6 +155,25 @@ TEST(Progress, IsAByteOrAWatchdogThatMayRest) {
   command.tell("READY=1\nSTATUS=no WATCHDOG=1 here");
   EXPECT_FALSE(progress.told());
   command.tell("STATUS=x\nWATCHDOG=1\n");
+  EXPECT_TRUE(progress.told());
+}
+
+/// The socket has a name that everybody of this host may send to.
+TEST(Progress, OfAnotherUserIsNone) {
+  if (::getuid() != 0) GTEST_SKIP() << "needs root, who may become another user";
+  tool::Progress progress;
+  ::setenv("NOTIFY_SOCKET", progress.socket().c_str(), 1);
+  tool::ServiceManager command;
+  ASSERT_TRUE(command.listens());
+  test::in_child([&] {
+    if (::setuid(65534) != 0) return false;
+    command.tell("WATCHDOG=1");
+    return true;
+  });
+  pollfd heard{progress.hears(), POLLIN, 0};
+  ASSERT_EQ(::poll(&heard, 1, 30'000), 1);
+  EXPECT_FALSE(progress.told());
+  command.tell("WATCHDOG=1");
   EXPECT_TRUE(progress.told());
 }
 

@@ -67,8 +67,9 @@ void judge_server(Report& report, const Opening& opening) {
   const auto found = asked_until(boot_clock().now() + std::chrono::seconds(10),
                                  [&](const Limit& limit) { return check_up(opening, limit); });
   if (!found)
-    return report.wrong("the server does not tell its settings: " + printable(found.error().message, 1000),
-                        "a candidate may do without; an administrator may ask in its place");
+    return report.wrong(
+        "the server does not tell its settings: " + printable(found.error().message, 1000),
+        "run doctor as a user who may read the server's settings; a candidate works without that right");
   for (const auto& [is, what, remedy] : *found) {
     if (is == Check::Is::fine) report.fine(what);
     if (is == Check::Is::doubtful) report.doubtful(what, remedy);

@@ -13,7 +13,7 @@ namespace {
 
 /// $1: the quoted table.
 constexpr const char* question = R"(
-select current_setting('server_version_num')::int, current_setting('server_version'), pg_is_in_recovery(),
+select current_setting('server_version_num')::int, current_setting('server_version'),
   current_setting('fsync')::boolean, current_setting('full_page_writes')::boolean,
   (select count(*) from pg_stat_replication), current_setting('synchronous_standby_names') <> '',
   has_table_privilege($1::text, 'select'), has_table_privilege($1::text, 'insert'),
@@ -27,9 +27,9 @@ Check of_version(const pqxx::row& found) {
 
 Check of_rights(const pqxx::row& found, const Table& table) {
   std::string missing;
-  for (const auto& [column, right] : {std::pair(7, "select"), std::pair(8, "insert"), std::pair(9, "update")})
+  for (const auto& [column, right] : {std::pair(6, "select"), std::pair(7, "insert"), std::pair(8, "update")})
     if (!found[column].as<bool>()) missing += (missing.empty() ? "" : ", ") + std::string(right);
-  const auto user = "the role " + printable(found[10].as<std::string>());
+  const auto user = "the role " + printable(found[9].as<std::string>());
   if (missing.empty()) return Check::fine(user + " may " + table.rights + " on " + table.name);
   return Check::wrong(user + " may not " + missing + " on " + table.name,
                       "as the table's owner: grant " + table.rights + " on " + table.name +
@@ -37,19 +37,17 @@ Check of_rights(const pqxx::row& found, const Table& table) {
 }
 
 Check of_disk(const pqxx::row& found) {
-  if (found[3].as<bool>() && found[4].as<bool>()) return Check::fine("fsync and full_page_writes are on");
+  if (found[2].as<bool>() && found[3].as<bool>()) return Check::fine("fsync and full_page_writes are on");
   return Check::wrong("fsync or full_page_writes is off: a crash of the host may lose who leads",
                       "set both to on in postgresql.conf");
 }
 
+/// A standby refuses the connection, so this is none.
 Check of_standbys(const pqxx::row& found) {
-  if (found[2].as<bool>())
-    return Check::wrong("the server is a standby, where nobody can lead",
-                        "name all servers in the URL, with target_session_attrs=read-write");
-  const auto standbys = found[5].as<long>();
+  const auto standbys = found[4].as<long>();
   if (standbys == 0) return Check::fine("the server is a primary without standbys");
   const auto what = "the server is a primary with " + std::to_string(standbys) + " standby server(s)";
-  if (found[6].as<bool>()) return Check::fine(what + ", and commits wait for synchronous ones");
+  if (found[5].as<bool>()) return Check::fine(what + ", and commits wait for synchronous ones");
   return Check::doubtful(what + ", and none of them is synchronous: one that is promoted may lack the last token",
                          "set synchronous_standby_names, or fence your writes by the token");
 }

@@ -6,6 +6,9 @@
 #include <grp.h>
 #include <sys/stat.h>
 
+#include <atomic>
+
+#include "election_list.hpp"
 #include "store.hpp"
 #include "support.hpp"
 
@@ -200,6 +203,34 @@ TEST(FileDirectory, ASymbolicLinkInTheElectionsPlaceIsNamed) {
   EXPECT_THAT(refusal(base), AllOf(HasSubstr("jobs is a symbolic link"), HasSubstr("remove it")));
   fs::create_directory_symlink(elsewhere.path(), base / "link");
   EXPECT_EQ(refusal(base / "link"), "accepted") << "the directory that the user names may be one";
+}
+
+// ---- the list ----
+
+/// Each look at it takes a moment.
+class TickingClock final : public Clock {
+ public:
+  Time now() const noexcept override { return Time(std::chrono::milliseconds(++looks)); }
+  std::unique_ptr<Waker> make_waker() override { throw std::logic_error("nobody waits"); }
+  std::int64_t unix_ms() const noexcept override { return 0; }
+  mutable std::atomic<int> looks{0};
+};
+
+TEST(FileList, NamesThatTakeTooLongAreAnErrorAndMayBeAskedForAgain) {
+  const Scratch base;
+  for (int i = 0; i < 40; ++i) fs::create_directories(base / "long~" / ("no election " + std::to_string(i)));
+  { ASSERT_TRUE(swap(*std::make_unique<Store>(base, "jobs"), std::nullopt, record(7, 70))); }
+  List list(base);
+  TickingClock clock;
+  const auto late = list.next(within(20ms, clock));
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().fault, Fault::timed_out);
+  EXPECT_THAT(late.error().message, HasSubstr(base.path().string()));
+  EXPECT_LE(clock.looks, 22);
+  const auto all = value(list.next(within(1h, clock)));
+  EXPECT_TRUE(all.last);
+  ASSERT_EQ(all.elections.size(), 1u);
+  EXPECT_EQ(all.elections[0].election, "jobs");
 }
 
 }  // namespace

@@ -124,6 +124,19 @@ TEST_F(RunTool, TheControlGroupIsRemovedAlsoIfOneOfTheTwoIsKilled) {
   }
 }
 
+TEST_F(RunTool, AControlGroupThatAnotherToolMadeIsNotRemoved) {
+  TENURE_NEEDS_CONTROL_GROUP();
+  const tool::ControlGroup theirs;  // of this very process, so that the name is the same
+  const auto inside = theirs.path() + "/busy";
+  ASSERT_TRUE(std::filesystem::create_directory(inside));
+  const tool::ControlGroup ours;
+  EXPECT_FALSE(ours.there());
+  ASSERT_TRUE(std::filesystem::remove(inside));
+  ours.remove();
+  EXPECT_TRUE(std::filesystem::exists(theirs.path()));
+  theirs.remove();
+}
+
 TEST_F(RunTool, TwoToolsTakeTurns) {
   const auto turn = "mkdir " + path("busy") + " || echo overlap; rmdir " + path("busy") + "; echo done";
   Process a(shell({}, turn)), b(shell({}, turn));

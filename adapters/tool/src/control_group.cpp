@@ -43,8 +43,11 @@ ControlGroup::ControlGroup() {
   const auto parent = directory_of(own_group());
   if (parent.empty()) return;
   path_ = parent + "/tenure-" + std::to_string(::getpid());
-  remove();  // of an earlier process with this id, if both of its processes were killed
-  if (::mkdir(path_.c_str(), 0700) != 0) return;
+  remove();                                 // of an earlier process with this id, if both of its processes were killed
+  if (::mkdir(path_.c_str(), 0700) != 0) {  // Whoever made the one that may stand there removes it.
+    path_.clear();
+    return;
+  }
   enter_ = open_in(path_, "cgroup.procs");
   kill_ = open_in(path_, "cgroup.kill");
   if (enter_ >= 0 && kill_ >= 0) return;
@@ -53,6 +56,7 @@ ControlGroup::ControlGroup() {
     *descriptor = -1;
   }
   remove();
+  path_.clear();
 }
 
 void ControlGroup::enter() const {

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdio>
 
+#include <tenure/candidate.hpp>
 #include <tenure/kit/text.hpp>
 
 #include "errors.hpp"
@@ -74,18 +75,10 @@ std::vector<std::string> encoded(std::string_view election) {
 }
 
 std::optional<std::string> decoded(const std::vector<std::string>& pieces) {
-  std::string name;
-  for (const auto& piece : pieces) {
-    for (std::size_t i = 0; i < piece.size(); ++i) {
-      if (piece[i] == '~') break;  // the next piece goes on
-      const auto byte = piece[i] == '%' ? number<unsigned char>(std::string_view(piece).substr(i + 1, 2), 16)
-                                        : static_cast<unsigned char>(piece[i]);
-      if (!byte) return std::nullopt;
-      name += static_cast<char>(*byte);
-      if (piece[i] == '%') i += 2;
-    }
-  }
-  if (encoded(name) != pieces) return std::nullopt;
+  std::string whole;
+  for (const auto& piece : pieces) whole += piece.substr(0, piece.find('~'));  // the next piece goes on
+  auto name = percent_decoded(whole, max_election_bytes);
+  if (!name || encoded(*name) != pieces) return std::nullopt;
   return name;
 }
 

@@ -17,19 +17,22 @@ namespace {
 
 constexpr std::size_t page = 200;
 
-/// Adds the elections below the directory of the `pieces`. What is not ours is passed over.
-void find(const std::filesystem::path& directory, std::vector<std::string>& pieces, std::vector<std::string>& out) {
+/// Adds the elections below the directory of the `pieces`. What is not ours is passed over. False if the limit passed.
+bool find(const std::filesystem::path& directory, std::vector<std::string>& pieces, std::vector<std::string>& out,
+          const Limit& limit) {
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (limit.passed()) return false;
     std::error_code ignored;
     if (!std::filesystem::is_directory(entry.symlink_status(ignored))) continue;
     pieces.push_back(entry.path().filename().string());
     if (const auto name = decoded(pieces); name && !name->empty() && !pieces.back().ends_with('~')) {
       out.push_back(*name);
     } else if (pieces.back().ends_with('~') && pieces.size() <= max_election_bytes) {
-      find(entry.path(), pieces, out);
+      if (!find(entry.path(), pieces, out, limit)) return false;
     }
     pieces.pop_back();
   }
+  return true;
 }
 
 ListedElection look_at(const std::filesystem::path& directory, const std::string& election, const Limit& limit) try {
@@ -44,7 +47,8 @@ ListedElection look_at(const std::filesystem::path& directory, const std::string
 Result<ElectionPage> List::next(const Limit& limit) try {
   if (!names_) {
     std::vector<std::string> pieces, names;
-    find(directory_, pieces, names);
+    if (!find(directory_, pieces, names, limit))
+      return Error{Fault::timed_out, "the limit passed before " + directory_.string() + " was listed"};
     std::sort(names.begin(), names.end());
     names_ = std::move(names);
   }

@@ -348,7 +348,10 @@ LeaderManager::Shell::Fact LeaderManager::Shell::answer_to(const Question& q, st
 LeaderManager::Shell::Fact LeaderManager::Shell::answer_of_store(const Question& q, const Limit& limit) {
   const auto id = q.id;
   const auto began = clock_.now();
-  const auto count = [&](std::optional<Fault> fault) {  // The clock may be gone by the end of a call that was left.
+  // The clock may be gone by the end of a call that was left behind. Until somebody sees, under the lock, that all is
+  // over, it is there.
+  const auto count = [&](std::optional<Fault> fault) {
+    const std::lock_guard lock(mutex_);
     if (const auto* verb = counted_as(q.verb); verb && !ended())
       tally_.call_returned(verb, clock_.now() - began, fault);
   };

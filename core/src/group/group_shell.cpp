@@ -390,11 +390,13 @@ void Elections::Shell::store_loop() {
   }
 }
 
-/// An exception is an error. The clock may be gone by the end of a call that was left behind.
+/// An exception is an error. The clock may be gone by the end of a call that was left behind. Until somebody sees,
+/// under the lock, that all is over, it is there.
 template <class T, class Call>
 Result<T> Elections::Shell::counted(const char* verb, Call call) {
   const auto began = clock_.now();
   auto result = tried<T>(call);
+  const std::lock_guard lock(mutex_);
   if (!ended_)
     tally_.call_returned(verb, clock_.now() - began, result ? std::nullopt : std::optional(result.error().fault));
   return result;

@@ -2,8 +2,11 @@
 // Goal: over a real Kafka `tenure drill` measures fail-overs, and `tenure doctor` tells of the cluster. Method: one
 // round with the shortest preset.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
+
+#include <tenure/clock.hpp>
 
 #include "eventually.hpp"
 #include "messages.hpp"
@@ -12,9 +15,21 @@
 namespace tenure::test {
 namespace {
 
+/// Of the children that have ended, and of theirs.
+Clock::Duration processor_time() {
+  rusage used{};
+  ::getrusage(RUSAGE_CHILDREN, &used);
+  const auto of = [](const timeval& t) {
+    return std::chrono::seconds(t.tv_sec) + std::chrono::microseconds(t.tv_usec);
+  };
+  return of(used.ru_utime) + of(used.ru_stime);
+}
+
 TEST(DrillOnKafka, MeasuresEachFault) {
   const auto* brokers = std::getenv("TENURE_KAFKA_BROKERS");
   if (brokers == nullptr) GTEST_SKIP() << "needs a broker: set TENURE_KAFKA_BROKERS to its address";
+  const auto began = boot_clock().now();
+  const auto used = processor_time();
   Process drill(tool({"drill", "--store", "kafka://" + std::string(brokers) + "/tenure-drill?create_topic=true",
                       "--timing", "fast", "--rounds", "1"}));
   EXPECT_TRUE(eventually([&] { return !drill.running(); }, std::chrono::minutes(3)));
@@ -23,6 +38,8 @@ TEST(DrillOnKafka, MeasuresEachFault) {
   for (const auto* fault : {"\nkilled ", "\nstopped ", "\ncut off ", "\nended "})
     EXPECT_TRUE(mentions(drill.out(), fault)) << drill.out();
   EXPECT_TRUE(mentions(drill.out(), "at most 8.25 s")) << drill.out();
+  EXPECT_LT((processor_time() - used) * 8, boot_clock().now() - began)
+      << "a member that is cut off waits, it never spins";
 }
 
 TEST(DoctorOnKafka, TellsOfTheCluster) {

@@ -27,10 +27,19 @@ namespace {
 
 constexpr int begin = SIGUSR2;
 
-/// Breaks every connection of this process, and lets it open nothing more.
+/// A member takes all descriptors below this one before it opens the store.
+constexpr int first_of_store = 64;
+
+void take_low_descriptors() {
+  int taken = 0;
+  while (taken >= 0 && taken < first_of_store - 1) taken = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+}
+
+/// Breaks every connection of this process, and lets it open nothing more. The limit is not 0: poll() refuses to look
+/// at more descriptors than that, and a client would try again without a pause.
 void cut_off() {
   const std::filesystem::directory_iterator all("/proc/self/fd");
-  const rlimit no_more{0, 0};
+  const rlimit no_more{first_of_store, first_of_store};
   ::setrlimit(RLIMIT_NOFILE, &no_more);
   for (const auto& entry : all)
     if (const auto descriptor = number<int>(entry.path().filename().string())) ::shutdown(*descriptor, SHUT_RDWR);
@@ -76,6 +85,7 @@ void Troupe::take_part(const Place& place, std::size_t who, int tells) try {
   for (const int signal : {begin, cut, SIGTERM}) sigaddset(&signals, signal);
   int signal = 0;
   sigwait(&signals, &signal);
+  take_low_descriptors();
   auto mine = place;
   mine.id = "drill-" + std::to_string(who + 1);
   const auto opened = open_place(mine, no_log);

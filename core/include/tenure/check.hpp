@@ -19,10 +19,13 @@ struct Check {
   std::string what{};
   std::string remedy{};  ///< Empty if it is fine.
 
+  /// Each `what` is a statement, and each `remedy` an order, both without a full stop.
   static Check fine(std::string what) { return {Is::fine, std::move(what), {}}; }
+  /// The remedy says for whom it is not right.
   static Check doubtful(std::string what, std::string remedy) {
     return {Is::doubtful, std::move(what), std::move(remedy)};
   }
+  /// The remedy says what makes it right.
   static Check wrong(std::string what, std::string remedy) { return {Is::wrong, std::move(what), std::move(remedy)}; }
 };
 using Checks = std::vector<Check>;

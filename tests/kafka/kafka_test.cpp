@@ -3,7 +3,9 @@
 // of one process verb by verb. Every wait is for a condition and has a deadline.
 #include <gtest/gtest.h>
 
+#include <mutex>
 #include <thread>
+#include <vector>
 
 #include <tenure/leader_manager.hpp>
 
@@ -428,22 +430,27 @@ TEST_F(Kafka, TheReadThatDecidesAClaimIsMadeAsAMember) {
 }
 
 TEST_F(Kafka, HeartbeatsComeAsOftenAsTheTimingDemands) {
-  Lines lines;
+  std::mutex mutex;
+  std::vector<Clock::Time> sent;
   auto o = options();
-  o.log = lines.log();
+  o.log = [&](const LogLine& line) {
+    const std::lock_guard lock(mutex);
+    if (mentions(line.message, "Sent HeartbeatRequest")) sent.push_back(boot_clock().now());
+  };
   o.properties["debug"] = "protocol";
   Candidate a(o);
   ASSERT_TRUE(a.campaign());
-  const auto heartbeats = [&] {
-    const auto all = lines.all();
-    return std::count_if(all.begin(), all.end(), [](const auto& l) { return mentions(l, "Sent HeartbeatRequest"); });
+  const auto in_time = [&] {
+    const std::lock_guard lock(mutex);
+    auto count = 0;
+    for (std::size_t i = 1; i < sent.size(); ++i) count += sent[i] - sent[i - 1] < 400ms;
+    return count;
   };
-  // One every 250 ms; of itself librdkafka sends one every 500 ms. Without a renewal, which would wake it as well.
-  EXPECT_TRUE(once([&] {
-    const auto wanted = heartbeats() + 20;
-    for (const auto until = within(20 * 400ms); heartbeats() < wanted && !until.passed();) wait_out(within(50ms));
-    return heartbeats() >= wanted;
-  }));
+  // One every 250 ms; of itself librdkafka sends one every 500 ms. Without a renewal, which would wake it as well. A
+  // busy machine is late with some, so only those in time count.
+  const auto before = in_time();
+  for (const auto until = within(60s); in_time() < before + 20 && !until.passed();) wait_out(within(50ms));
+  EXPECT_GE(in_time(), before + 20);
 }
 
 // ---- asked from outside ----

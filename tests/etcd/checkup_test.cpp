@@ -7,6 +7,7 @@
 
 #include <tenure/etcd.hpp>
 
+#include "checks.hpp"
 #include "checkup.hpp"
 #include "messages.hpp"
 #include "server.hpp"
@@ -19,23 +20,11 @@ namespace {
 using namespace std::chrono_literals;
 using tenure::test::canary;
 using tenure::test::mentions;
+using tenure::test::text_of;
 using tenure::test::value;
 using tenure::test::within;
 
 constexpr auto patience = 20s;
-
-/// "fine: …", "note: … | remedy", "WRONG: … | remedy", a line each.
-std::string text_of(const Checks& checks) {
-  std::string out;
-  for (const auto& [is, what, remedy] : checks)
-    out += (is == Check::Is::fine       ? "fine: "
-            : is == Check::Is::doubtful ? "note: "
-                                        : "WRONG: ") +
-           what + (remedy.empty() ? "" : " | " + remedy) + "\n";
-  return out;
-}
-
-#define EXPECT_TOLD(text, part) EXPECT_TRUE(mentions(text, part)) << (text)
 
 // ---- answers ----
 

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "broker.hpp"
+#include "checks.hpp"
 #include "checkup.hpp"
+#include "fake_server.hpp"
 #include "messages.hpp"
 #include "settings.hpp"
 #include "store_calls.hpp"
@@ -15,23 +17,11 @@ namespace {
 
 using namespace std::chrono_literals;
 using tenure::test::mentions;
+using tenure::test::text_of;
 using tenure::test::value;
 using tenure::test::within;
 
 Options plain() { return completed({.brokers = "localhost:1", .group = "jobs", .topic = "jobs.neli", .log = no_log}); }
-
-/// "fine: …", "note: … | remedy", "WRONG: … | remedy", a line each.
-std::string text_of(const Checks& checks) {
-  std::string out;
-  for (const auto& [is, what, remedy] : checks)
-    out += (is == Check::Is::fine       ? "fine: "
-            : is == Check::Is::doubtful ? "note: "
-                                        : "WRONG: ") +
-           what + (remedy.empty() ? "" : " | " + remedy) + "\n";
-  return out;
-}
-
-#define EXPECT_TOLD(text, part) EXPECT_TRUE(mentions(text, part)) << (text)
 
 ClusterFacts well() {
   ClusterFacts out{.brokers = 3, .topic = {2, 3}, .offsets = {50, 3}};
@@ -101,11 +91,23 @@ TEST(KafkaCheckup, ABrokerThatTellsNothingIsDoubtful) {
               "note: the broker does not tell its settings: Cluster authorization failed | grant DESCRIBE_");
 }
 
-TEST(KafkaCheckup, ABrokerOutOfReachIsAnErrorInTime) {
+/// The end of the handle counts too.
+void expect_an_error_in_time(const Options& options) {
   const auto limit = within(2s);
-  const auto checks = check_up(plain(), limit);
+  const auto checks = check_up(options, limit);
+  EXPECT_LT(boot_clock().now(), limit.by + 5s);
   ASSERT_FALSE(checks);
   EXPECT_EQ(checks.error().fault, Fault::unreachable) << checks.error().message;
+}
+
+TEST(KafkaCheckup, ABrokerOutOfReachIsAnErrorInTime) { expect_an_error_in_time(plain()); }
+
+TEST(KafkaCheckup, ABrokerThatHangsIsAnErrorInTime) {
+  const tenure::test::FakeServer server([](const std::string&) { return tenure::test::FakeServer::Answer{}; });
+  auto options = plain();
+  options.brokers = server.address();
+  expect_an_error_in_time(options);
+  EXPECT_GT(server.accepted(), 0);
 }
 
 TEST(KafkaCheckupOfABroker, TellsWhatItIsAndCreatesNoTopic) {

@@ -74,7 +74,7 @@ Client::Client(const Properties& properties, Target target, std::shared_ptr<Clos
 Client::~Client() {
   on_events(nullptr);
   queue_.reset();
-  rd_kafka_destroy_flags(rk_, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+  end_handle(rk_);
 }
 
 void Client::on_events(std::shared_ptr<Waker> waker) {

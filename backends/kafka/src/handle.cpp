@@ -51,4 +51,6 @@ rd_kafka_t* make_handle(rd_kafka_type_t type, const Properties& properties, Clos
   return handle;
 }
 
+void end_handle(rd_kafka_t* handle) { rd_kafka_destroy_flags(handle, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE); }
+
 }  // namespace tenure::kafka

@@ -12,4 +12,7 @@ namespace tenure::kafka {
 /// std::runtime_error, redacted, if librdkafka refuses. REQUIRES: `log` outlives the handle.
 rd_kafka_t* make_handle(rd_kafka_type_t type, const Properties& properties, ClosableLog& log, int events = 0);
 
+/// Ends a handle of either type, and tells no group of it: for that a consumer would wait for the coordinator.
+void end_handle(rd_kafka_t* handle);
+
 }  // namespace tenure::kafka

@@ -5,11 +5,9 @@
 // own.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-#include <sstream>
-
 #include "messages.hpp"
 #include "process.hpp"
+#include "rows.hpp"
 #include "server.hpp"
 
 namespace tenure::test {
@@ -44,13 +42,7 @@ TEST(ListOnRedis, ShowsEachElection) {
 
   Process all(tool({"status", "--all", "--json", "--store", url_of(server)}));
   EXPECT_EQ(all.ended(), 4) << "one record is not ours";
-  std::map<std::string, nlohmann::json> rows;
-  std::istringstream lines(all.out());
-  for (std::string line; std::getline(lines, line);) {
-    const auto row = nlohmann::json::parse(line);
-    EXPECT_EQ(row.at("v"), 1);
-    EXPECT_TRUE(rows.emplace(row.at("election"), row).second) << line;
-  }
+  auto rows = rows_of(all.out());
   ASSERT_EQ(rows.size(), 6U) << all.out();
   EXPECT_EQ(rows["kept}"].at("state"), "led");
   EXPECT_EQ(rows["kept}"].at("leader").at("name"), "ann");

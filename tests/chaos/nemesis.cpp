@@ -112,12 +112,20 @@ void Nemesis::tend(Clock::Time at) {
   }
 }
 
+bool Nemesis::goes_on() {
+  if (now() < end_) return true;
+  if (!plan_.enough || end_ >= latest_end_ || plan_.enough()) return false;
+  end_ += plan_.duration / 10;
+  return true;
+}
+
 bool Nemesis::run(std::ostream& log) {
   log << "chaos: " << plan_.candidates << " candidates, " << plan_.duration.count() / 1'000'000'000 << " s, seed "
       << plan_.seed << " (TENURE_CHAOS_SEED)\n";
-  const auto end = now() + plan_.duration;
+  end_ = now() + plan_.duration;
+  latest_end_ = end_ + 2 * plan_.duration;
   auto next = now() + plan_.term;
-  while (now() < end) {
+  while (goes_on()) {
     tend(now());
     fleet_.events();
     if (now() >= next) {

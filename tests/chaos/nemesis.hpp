@@ -28,6 +28,9 @@ struct Plan {
   Clock::Duration between_least{}, between_most{};  ///< From one fault to the next.
   std::uint32_t seed{};
   std::vector<Deed> deeds{};  ///< Every third fault is one of these, in turn.
+  /// Asked when the duration is over: a busy machine may not have done enough to show anything. Then the faults go on,
+  /// for twice as long at most. Empty: it has.
+  std::function<bool()> enough{};
   /// Asked once all faults are over, until it holds. Empty: whether somebody leads.
   std::function<bool()> recovered{};
 
@@ -60,6 +63,7 @@ class Nemesis {
   void do_deed(pid_t of);
   void end_deed();
   void tend(Clock::Time now);
+  bool goes_on();
   void restore();
   bool recover();
   bool recover_and_end(std::ostream& log);
@@ -71,6 +75,7 @@ class Nemesis {
   std::size_t strikes_{}, deeds_{};
   const Deed* running_{};  ///< To be ended at that time.
   Clock::Time end_at_{};
+  Clock::Time end_{}, latest_end_{};  ///< Of the faults.
 };
 
 /// A summary of a run, for people.

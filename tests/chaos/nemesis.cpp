@@ -159,11 +159,12 @@ void Nemesis::restore() {
 }
 
 bool Nemesis::recover() {
+  const auto patience = plan_.term * 20 + std::chrono::seconds(30);
   if (!plan_.recovered) {
     const auto leads = [](const Event& e) { return e.what == "lead"; };
-    return fleet_.await(fleet_.events().size(), leads, plan_.term * 4 + std::chrono::seconds(5)) != Fleet::npos;
+    return fleet_.await(fleet_.events().size(), leads, patience) != Fleet::npos;
   }
-  const auto give_up = now() + plan_.term * 20 + std::chrono::seconds(30);
+  const auto give_up = now() + patience;
   for (; !plan_.recovered(); wait_out({boot_clock(), now() + std::chrono::milliseconds(50), {}})) {
     if (now() > give_up) return false;
     fleet_.events();
@@ -180,7 +181,7 @@ bool Nemesis::recover_and_end(std::ostream& log) {
     fleet_.signal(v.pid, SIGTERM);
   }
   for (auto& v : victims_) {
-    if (fleet_.reap(v.pid, plan_.term * 2 + std::chrono::seconds(10))) continue;
+    if (fleet_.reap(v.pid, plan_.term * 2 + std::chrono::seconds(30))) continue;
     log << v.name << " (" << v.pid << ") does not stop\n";
     well = false;
   }

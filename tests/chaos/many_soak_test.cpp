@@ -165,6 +165,10 @@ TEST_F(ManySoak, NeverTwoLeadersOfAnyElectionWhateverTheNemesisDoes) {
   auto plan = Plan::from_environment(pace().term, usual_seconds);
   plan.between_least = plan.term / 5;
   plan.deeds = deeds();
+  plan.enough = [this] {
+    const auto so_far = history_.verdict();
+    return so_far.tenures > elections() && so_far.to_leaders > 0;
+  };
   plan.recovered = [this] { return all_led(); };
   Nemesis nemesis(*fleet_, plan);
   EXPECT_TRUE(nemesis.run(std::cout));

@@ -38,7 +38,11 @@ class Player {
 
   Answer acquire() { return backend_->acquire(call()); }
   Answer renew(Token token) { return backend_->renew(token, call()); }
-  std::optional<Error> release() { return backend_->release(call()); }
+  /// Repeats it until the store answers, as a manager would.
+  std::optional<Error> release(Clock::Duration patience = seconds(30)) {
+    for (const auto all = within(patience);; wait_out(within(timing_.retry)))
+      if (auto error = backend_->release(call()); !error || all.passed()) return error;
+  }
 
   /// Asks until the store says who leads.
   Sight observe(Clock::Duration patience) {
@@ -53,8 +57,13 @@ class Player {
   Backend& backend() { return *backend_; }
   std::shared_ptr<Backend> give_up_backend() { return std::move(backend_); }
 
-  bool renewed(Token token) {
-    const auto answer = renew(token);
+  /// Asks until the store says so, or denies it. A busy machine lets a call time out.
+  bool renewed(Token token, Clock::Duration patience = seconds(30)) {
+    auto answer = renew(token);
+    for (const auto all = within(patience); std::holds_alternative<Unknown>(answer) && !all.passed();) {
+      wait_out(within(timing_.retry));
+      answer = renew(token);
+    }
     return std::holds_alternative<Granted>(answer) && std::get<Granted>(answer).token == token;
   }
 

@@ -57,8 +57,6 @@ class Revocation final : public Gate {
   /// In the next revocation: the heartbeat that tells of a rebalance is answered when the next commit is under way.
   void catch_next(const std::string& client_id) { begin(State::armed, client_id); }
   void catch_next_commit(const std::string& client_id) { begin(State::has_news, client_id); }
-  /// Holds nothing.
-  void look_on() { begin(State::idle, {}); }
   bool caught() const {
     const std::lock_guard lock(mutex_);
     return state_ == State::cut_off;
@@ -501,25 +499,6 @@ TEST_P(KafkaFaultsOfEach, ACommitOfAMemberThatWasPutOutIsRefused) {
   put_leader_out();
   await_join(handle);
   expect_refused_when_let_go();
-  expect_sound(judge(candidates.events()));
-}
-
-/// librdkafka keeps what is committed meanwhile, and would send it under the next generation.
-TEST_P(KafkaFaultsOfEach, WhatIsCommittedWithoutACoordinatorIsNeverSentLater) {
-  relay(&revocation_);
-  if (IsSkipped()) return;
-  auto candidates = fleet(TENURE_CANDIDATE);
-  const auto leader = begin(candidates);
-  const auto handle = owner().client_id;
-  relay_->mute(true, leader);
-  await_successor(candidates, leader);
-  revocation_.look_on();
-  relay_->mute(false);
-  await_join(handle);
-  const auto steps = revocation_.steps();
-  EXPECT_EQ(disorder(steps), "");
-  for (const auto& step : steps)  // What the network had kept of it may arrive.
-    EXPECT_FALSE(step.what == Step::committed && step.client_id == handle && step.error == 0);
   expect_sound(judge(candidates.events()));
 }
 

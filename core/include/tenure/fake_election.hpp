@@ -29,6 +29,9 @@ namespace tenure {
 ///   EXPECT_FALSE(reports.running());                           // stopped,
 ///   EXPECT_GT(election.others_may_lead_in(), 0s);              // and nobody else may lead yet
 ///
+/// A class that makes its LeaderManager itself is tested by a real one, with a ManualClock and a FaultyBackend: see
+/// examples/tested/service_test.cpp.
+///
 /// Only elect() grants a claim, once. Until then the store denies each claim. Tokens are 1, 2, 3...
 ///
 /// One thread calls the methods. Copies of leadership() answer any thread. A hook may call advance(), for an ousting()

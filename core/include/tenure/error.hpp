@@ -20,7 +20,7 @@ enum class Fault {
   hook_overran,   ///< A hook of yours had not returned when its time was up.
 };
 
-TENURE_EXPORT std::string_view to_string(Fault) noexcept;
+TENURE_EXPORT std::string_view to_string(Fault) noexcept;  ///< In words: "timed out".
 
 /// An error is a value and not an exception, because trouble with a store is expected.
 struct Error {

@@ -28,7 +28,7 @@ enum class Reason {
   handed_over,  ///< Of Elections: another process is to lead it, because that is its share.
 };
 
-TENURE_EXPORT std::string_view to_string(Reason) noexcept;
+TENURE_EXPORT std::string_view to_string(Reason) noexcept;  ///< Its name: "lapsed".
 
 /// A tenure begins.
 struct Elected {

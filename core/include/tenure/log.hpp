@@ -31,6 +31,6 @@ TENURE_EXPORT Log stderr_log(Level least);
 /// A Log that writes nothing.
 inline void no_log(const LogLine&) noexcept {}
 
-TENURE_EXPORT std::string_view to_string(Level) noexcept;
+TENURE_EXPORT std::string_view to_string(Level) noexcept;  ///< Its name: "warning".
 
 }  // namespace tenure

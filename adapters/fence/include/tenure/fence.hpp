@@ -53,6 +53,7 @@ inline std::string etcd_value(Token token) {
 
 inline constexpr std::string_view http_header = "Fencing-Token";
 
+/// What the header says of this token.
 inline std::string http_value(Token token) { return std::to_string(token.value); }
 
 /// The token, if the header's value consists of decimal digits alone and fits.

@@ -69,6 +69,7 @@ struct Configured {
 
 /// Throws InvalidDocument, also in place of a std::invalid_argument of `open`. What else `open` throws, it lets pass.
 TENURE_JSON_EXPORT Configured from_json(std::string_view text, Opener open, Log log = {});
+/// The same of a file. What cannot be read is a Finding too.
 TENURE_JSON_EXPORT Configured from_json_file(const std::filesystem::path& path, Opener open, Log log = {});
 
 /// Gives a running manager the timing of a new document, without ending its tenure; LeaderManager::retime() says from
@@ -78,6 +79,7 @@ TENURE_JSON_EXPORT Configured from_json_file(const std::filesystem::path& path, 
 /// REQUIRES: one call at a time; `running` comes from from_json() or from_json_file(). If its document is null,
 /// throws std::invalid_argument.
 TENURE_JSON_EXPORT std::vector<Finding> apply(std::string_view text, Configured& running, LeaderManager& manager);
+/// The same of a file.
 TENURE_JSON_EXPORT std::vector<Finding> apply_file(const std::filesystem::path& path, Configured& running,
                                                    LeaderManager& manager);
 

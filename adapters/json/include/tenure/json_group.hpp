@@ -41,6 +41,7 @@ struct ConfiguredGroup {
 
 /// Throws InvalidDocument, also in place of a std::invalid_argument of `open`. What else `open` throws, it lets pass.
 TENURE_JSON_EXPORT ConfiguredGroup group_from_json(std::string_view text, GroupOpener open, Log log = {});
+/// The same of a file. What cannot be read is a Finding too.
 TENURE_JSON_EXPORT ConfiguredGroup group_from_json_file(const std::filesystem::path& path, GroupOpener open,
                                                         Log log = {});
 
@@ -50,6 +51,7 @@ TENURE_JSON_EXPORT ConfiguredGroup group_from_json_file(const std::filesystem::p
 /// REQUIRES: one call at a time; `running` comes from group_from_json() or group_from_json_file(), and its elections
 /// were joined. If its document is null, throws std::invalid_argument.
 TENURE_JSON_EXPORT std::vector<Finding> apply(std::string_view text, ConfiguredGroup& running, Elections& elections);
+/// The same of a file.
 TENURE_JSON_EXPORT std::vector<Finding> apply_file(const std::filesystem::path& path, ConfiguredGroup& running,
                                                    Elections& elections);
 

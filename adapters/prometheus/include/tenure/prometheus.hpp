@@ -45,6 +45,7 @@ struct Family {
   Type type{};
   std::vector<Sample> samples{};
 };
+/// Every name with its samples, in the order of to_text().
 TENURE_PROMETHEUS_EXPORT std::vector<Family> families(const std::vector<Metrics>& elections,
                                                       const std::vector<GroupMetrics>& groups = {});
 

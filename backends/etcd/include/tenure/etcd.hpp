@@ -75,11 +75,11 @@ TENURE_ETCD_EXPORT std::shared_ptr<Backend> open(const Options& options, const s
 TENURE_ETCD_EXPORT std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election,
                                                            Log log = {});
 
-/// By URL; `properties` are its query's names. Throws as from_url() and open(). A list is in the order of the names,
-/// and needs the right to read all of PREFIX + "record/".
+/// By URL; `properties` are its query's names. Throws as from_url() and open().
 TENURE_ETCD_EXPORT Opened open_url(const Opening& opening);
+/// For list_elections(): in the order of the names. It needs the right to read all of PREFIX + "record/".
 TENURE_ETCD_EXPORT std::shared_ptr<ElectionList> list_url(const Opening& opening);
-TENURE_ETCD_EXPORT Result<Checks> check_url(const Opening& opening, const Limit& limit);
+TENURE_ETCD_EXPORT Result<Checks> check_url(const Opening& opening, const Limit& limit);  ///< For check_up().
 
 /// The terms are 3, 10 and 30 s: see lock_table_presets().
 TENURE_ETCD_EXPORT Presets presets();

@@ -95,7 +95,7 @@ TENURE_KAFKA_EXPORT std::shared_ptr<Backend> open(Options options);
 /// false, and `first_claim` is at_once or wait: see Options. All other settings are properties of librdkafka. Throws as
 /// open() does. To check_up() a broker tells its settings if we have the right DESCRIBE_CONFIGS on the cluster.
 TENURE_KAFKA_EXPORT Opened open_url(const Opening& opening);
-TENURE_KAFKA_EXPORT Result<Checks> check_url(const Opening& opening, const Limit& limit);
+TENURE_KAFKA_EXPORT Result<Checks> check_url(const Opening& opening, const Limit& limit);  ///< For check_up().
 
 /// Timings that suit Kafka. A crashed leader is replaced when both its session and its lease have run out.
 /// REQUIRES: every candidate's clock keeps Timing::clock_rate_error.

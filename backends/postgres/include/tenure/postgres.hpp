@@ -109,6 +109,7 @@ TENURE_POSTGRES_EXPORT OpenedGroup open_group_url(const Opening& opening);
 /// As schema() and create_schema(), for the tables of groups: share/tenure/tenure_groups.sql.
 TENURE_POSTGRES_EXPORT std::string group_schema(const std::string& sessions = Options().sessions,
                                                 const std::string& leads = Options().leads);
+/// Makes them, if they are not there.
 TENURE_POSTGRES_EXPORT std::optional<Error> create_group_schema(const Options& options, const Limit& limit);
 
 }  // namespace tenure::postgres

@@ -29,12 +29,14 @@ namespace tenure {
 /// message has a user, a password or a property's value in it.
 TENURE_STORES_EXPORT Opened open(const Opening& opening);
 
+/// The same of an Opening with these, and no user or property.
 TENURE_STORES_EXPORT Opened open(std::string_view url, std::string_view election, Candidate candidate = {},
                                  Log log = {});
 
 /// The same for a group of many elections, for Elections. `election` is the group's name. Throws also if the store
 /// keeps no groups, as files and etcd do not.
 TENURE_STORES_EXPORT OpenedGroup open_many(const Opening& opening);
+/// The same of an Opening with these.
 TENURE_STORES_EXPORT OpenedGroup open_many(std::string_view url, std::string_view group, Log log = {});
 
 /// The elections of the store that the URL names; `election` and `candidate` do not count. PostgreSQL lists its table,

@@ -30,7 +30,7 @@ TENURE_EXPORT std::string hex(std::uint64_t value);
 
 /// The letters of ASCII in lower case, whatever the locale.
 constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-TENURE_EXPORT std::string lower(std::string_view text);
+TENURE_EXPORT std::string lower(std::string_view text);  ///< The same of each.
 
 /// '%' and two digits, in upper case.
 TENURE_EXPORT std::string percent(char byte);

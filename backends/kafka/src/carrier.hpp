@@ -2,31 +2,22 @@
 // The two threads round Neli. They carry facts to it, and do what it decides. The serving thread owns Neli and the
 // member handle; the reading thread makes the reads that block.
 #pragma once
-#include <atomic>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
-#include <vector>
+#include <variant>
 
 #include <tenure/kafka.hpp>
 
 #include "client.hpp"
 #include "closable_log.hpp"
+#include "mailbox.hpp"
+#include "member.hpp"
 #include "neli.hpp"
-#include "reaper.hpp"
+#include "reading_thread.hpp"
 #include "settings.hpp"
 
 namespace tenure::kafka {
-
-/// A read that blocks. The reading thread does it.
-struct ReadJob {
-  enum class Kind { observe, member, requests, owner } kind{};
-  std::uint64_t id{};
-  bool check_topic{};
-  std::shared_ptr<Client> client;  ///< member
-};
 
 /// Owned by the backend and its two threads together, so that none waits for another at the end.
 class Carrier : public std::enable_shared_from_this<Carrier> {
@@ -51,7 +42,6 @@ class Carrier : public std::enable_shared_from_this<Carrier> {
 
   // The serving thread
   void serve();
-  bool survives(auto step);
   void take_events();
   void handle(const Fact& fact);
   void carry_out(effect::Open&);
@@ -68,45 +58,26 @@ class Carrier : public std::enable_shared_from_this<Carrier> {
   void carry_out(effect::ReplyReleased&);
   void carry_out(effect::Wake&);
   void carry_out(effect::Tell&);
-  void answer(std::uint64_t id, CallResult result);
-  Clock::Time next_nudge();
 
   // The reading thread
-  void read();
-  void queue(ReadJob job);
-  Fact result_of(const ReadJob& job);
-  Fact carry_out(const ReadJob& job);
-  Fact observe(const ReadJob& job);
-  static Fact read_as_member(const ReadJob& job);
-  Fact read_requests();
-
-  void post(Fact fact);
+  static Result<Reading> read_as_member(Client& member);
+  Result<std::optional<Commit>> read_requests();
+  Result<std::optional<Commit>> observe(bool check_topic);
 
   const Options options_;
   const std::shared_ptr<ClosableLog> log_;
   const std::shared_ptr<Client> observer_;
-  Reaper& reaper_;
   std::shared_ptr<Client> requests_;  ///< the reading thread's
-  Pace pace_{};
   const std::string incarnation_;
 
-  std::mutex mutex_;
-  std::vector<Fact> inbox_;
-  std::deque<ReadJob> jobs_;
-  bool quit_{}, read_quit_{};
-  std::uint64_t last_call_{};
-  CallResult result_;  ///< of last_call_
-
-  std::shared_ptr<Waker> serve_wakes_, caller_wakes_;
-  std::unique_ptr<Waker> read_wakes_;
-  std::thread serve_thread_, read_thread_;
-  std::shared_ptr<std::atomic<bool>> read_over_{std::make_shared<std::atomic<bool>>(false)};
+  Mailbox<Fact, CallResult> mailbox_;
+  ReadingThread reading_;
+  std::thread serve_thread_;
 
   // The serving thread's, from begin() on
   std::optional<Neli> neli_;
-  std::shared_ptr<Client> member_;
-  std::uint64_t handle_{};
-  Clock::Time nudge_at_{Clock::Time::max()};
+  Pace pace_{};
+  Member member_;
   Token published_highest_;
 };
 

@@ -117,6 +117,26 @@ TEST(ElectionsHooks, HooksThatNeverReturnHoldUpNoOtherElectionNorTheErrorsOfOthe
   hold.notify_all();
 }
 
+TEST(ElectionsHooks, OfElectionsThatAreWonInOneCommitRunOnAllThreads) {
+  const Hub hub;
+  std::atomic<int> inside{0};
+  std::atomic<bool> hold{true};
+  const Hooks hooks{.elected =
+                        [&](const Elected&) {
+                          ++inside;
+                          hold.wait(true);
+                        },
+                    .log = no_log};
+  Elections elections(hub.group("jobs"), {"a", ""}, slow, hooks, {}, 4);
+  elections.join(std::vector<std::string>{"a", "b", "c", "d", "e", "f"});
+  elections.start();
+  EXPECT_TRUE(eventually([&] { return inside == 4; }));
+  hold = false;
+  hold.notify_all();
+  EXPECT_TRUE(eventually([&] { return inside == 6; }));
+  elections.stop();
+}
+
 TEST(ElectionsHooks, AreKeptUntilTheElectionIsLeftAndTheLastOneReturned) {
   const Hub hub;
   Heard first, second;

@@ -69,13 +69,13 @@ void GroupCandidacy::leave(Time now, const std::string& election) {
 
 void GroupCandidacy::resign(Time now, const std::string& election, std::optional<Duration> cool_down) {
   judge_expiry(now);
-  if (const auto it = entries_.find(election); it != entries_.end()) {
+  if (auto* entry = part_in(election)) {
     const auto pause = std::clamp(cool_down.value_or(timing_.retry), Duration::zero(), max_term);
-    if (it->second.tenure) {
-      it->second.cool_down = std::max(it->second.cool_down, pause);
-      end_voluntarily(now, election, it->second, Reason::resigned, "resign() was called");
+    if (entry->tenure) {
+      entry->cool_down = std::max(entry->cool_down, pause);
+      end_voluntarily(now, election, *entry, Reason::resigned, "resign() was called");
     } else {
-      it->second.not_before = std::max(it->second.not_before, now + pause);
+      entry->not_before = std::max(entry->not_before, now + pause);
       give_back_unled(election);
       claims_stale_.push_back(election);
     }
@@ -155,11 +155,12 @@ void GroupCandidacy::awaited(Time now, std::uint64_t id, const std::optional<Rel
   if (const auto pending = settle(id); pending && !pending->wedged && !pending->interrupted && now < next_due()) {
     wakes_ = last_wake_ && now < *last_wake_ + timing_.retry ? wakes_ + 1 : 0;
     last_wake_ = now;
-    const auto it = pushed ? leads_.find(pushed->election) : leads_.end();
-    if (it != leads_.end() && it->second.token == pushed->token && !it->second.released) {
-      it->second.released = it->second.pushed = true;
-      it->second.at = now;
-      it->second.heir = pushed->heir;
+    const auto it = pushed ? entries_.find(pushed->election) : entries_.end();
+    auto* lead = it != entries_.end() && it->second.lead ? &*it->second.lead : nullptr;
+    if (lead && lead->token == pushed->token && !lead->released) {
+      lead->released = lead->pushed = true;
+      lead->at = now;
+      lead->heir = pushed->heir;
       claims_stale_.push_back(pushed->election);
     } else {
       next_look_ = wakes_ > prompt_wakes ? now + jittered(timing_.retry) : now;
@@ -268,20 +269,19 @@ void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Wr
 void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Committed& result) {
   for (const auto& release : commit.releases) {
     to_release_.erase(release.election);
-    const auto it = entries_.find(release.election);
-    if (it != entries_.end()) cool_off(now, it->second);
+    if (auto* entry = part_in(release.election)) cool_off(now, *entry);
     claims_stale_.push_back(release.election);
   }
   for (const auto& election : result.claimed) elect(now, election, result.token, commit.at_least);
   for (const auto& claim : commit.claims) {
-    const auto lead = leads_.find(claim.election);
-    if (lead != leads_.end() && std::exchange(lead->second.pushed, false)) lead->second.released = false;
-    const auto shown = result.look.leads.find(claim.election);
-    const bool news = shown != result.look.leads.end() && (lead == leads_.end() || !lead->second.shows(shown->second));
     const auto it = entries_.find(claim.election);
-    if (it != entries_.end() && !news)
-      it->second.not_before = std::max(it->second.not_before, now + jittered(timing_.retry));
-    claims_stale_.push_back(claim.election);
+    if (it == entries_.end()) continue;
+    auto& entry = it->second;
+    if (entry.lead && std::exchange(entry.lead->pushed, false)) entry.lead->released = false;
+    const auto shown = result.look.leads.find(claim.election);
+    const bool news = shown != result.look.leads.end() && (!entry.lead || !entry.lead->shows(shown->second));
+    if (!entry.only_seen() && !news) entry.not_before = std::max(entry.not_before, now + jittered(timing_.retry));
+    if (shown == result.look.leads.end()) claims_stale_.push_back(claim.election);  // or else by the look
   }
 }
 
@@ -407,7 +407,7 @@ void GroupCandidacy::absorb_marker(Time now, const Look& look) {
             "then fence every write with the token"});
   marker_ = look.marker;
   marker_since_ = now;
-  leads_.clear();
+  forget_leads();
   rivals_.forget_absent();
   all_claims_stale_ = true;
 }
@@ -436,8 +436,8 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
     all_claims_stale_ = true;
   };
   if (look.whole)
-    for (const auto& [election, seen] : leads_)
-      if (!look.leads.contains(election)) fell(election, seen.token);
+    for (const auto& [election, entry] : entries_)  // it told as many
+      if (entry.lead && !look.leads.contains(election)) fell(election, entry.lead->token);
   for (const auto& [election, lead] : look.leads) {
     const auto* before = lead_of(election);
     if (before && lead.token < before->token) fell(election, before->token);
@@ -448,9 +448,9 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
     settle_lead(now, election, lead);
     claims_stale_.push_back(election);
   }
-  if (look.whole) leads_.clear();
+  if (look.whole) forget_leads();
   for (const auto& [election, lead] : look.leads)
-    leads_.insert_or_assign(election, SeenLead{lead.token, lead.session, lead.heir, now, lead.released});
+    entries_[election].lead = SeenLead{lead.token, lead.session, lead.heir, now, lead.released};
   cursor_ = std::move(look.cursor);
   const bool any_ended = std::any_of(rivals_.all().begin(), rivals_.all().end(),
                                      [](const auto& rival) { return rival.second.session.record.released; });
@@ -475,7 +475,7 @@ void GroupCandidacy::settle_lead(Time now, const std::string& election, const Le
   if (!names_us) {
     if (due == to_release_.end()) return;
     to_release_.erase(due);
-    if (it != entries_.end()) cool_off(now, it->second);
+    if (auto* entry = part_in(election)) cool_off(now, *entry);
   } else if (!tenure && (it == entries_.end() || !it->second.joined || stopping_ || now < it->second.not_before)) {
     to_release_[election] = {lead.token};  // a claim that was not answered, and that nobody wants any more
   } else if (due != to_release_.end()) {
@@ -494,8 +494,18 @@ std::optional<Incumbent> GroupCandidacy::incumbent(const std::string& election, 
 }
 
 const GroupCandidacy::SeenLead* GroupCandidacy::lead_of(std::string_view election) const {
-  const auto it = leads_.find(election);
-  return it == leads_.end() ? nullptr : &it->second;
+  const auto it = entries_.find(election);
+  return it == entries_.end() || !it->second.lead ? nullptr : &*it->second.lead;
+}
+
+GroupCandidacy::Entry* GroupCandidacy::part_in(std::string_view election) {
+  const auto it = entries_.find(election);
+  return it == entries_.end() || it->second.only_seen() ? nullptr : &it->second;
+}
+
+void GroupCandidacy::forget_leads() {
+  for (auto& [election, entry] : entries_) entry.lead.reset();
+  std::erase_if(entries_, [](const auto& entry) { return entry.second.only_seen(); });
 }
 
 // ---- time ----
@@ -794,20 +804,19 @@ void GroupCandidacy::judge_claim(Time now, const std::string& election, Entry& e
   const auto free_since = std::exchange(entry.free_since, std::nullopt);
   if (!own_ || stopping_ || !entry.joined || entry.tenure || to_release_.contains(election) || !is_allotted(election))
     return;
-  if (const auto* lead = lead_of(election); lead && lead->session != own_->id) rivals_.named(lead->session, now);
-  const auto from = std::max({free_from(election), entry.not_before, claims_from_});
+  if (entry.lead && entry.lead->session != own_->id) rivals_.named(entry.lead->session, now);
+  const auto from = std::max({free_from(entry.lead), entry.not_before, claims_from_});
   if (from <= now) {
-    claims_.insert(election);
+    claims_.insert(claims_.end(), election);  // They mostly come in order.
     entry.free_since = free_since.value_or(now);
-    if (is_heir(election) || alone()) want(election);
+    if (is_heir(entry.lead) || alone()) want(election);
   } else if (from != Time::max()) {
     claims_due_.emplace(from, election);
   }
 }
 
 /// From when we may claim it. Time::max(): not before something in the store changes.
-GroupCandidacy::Time GroupCandidacy::free_from(const std::string& election) const {
-  const auto* lead = lead_of(election);
+GroupCandidacy::Time GroupCandidacy::free_from(const std::optional<SeenLead>& lead) const {
   if (!lead) return marker_.value_or(0) == 0 ? Time::min() : marker_since_ + longest();
   if (lead->released && lead->heir && *lead->heir != own_->id) {  // It is offered to somebody else for a moment.
     const auto* heir = rivals_.find(*lead->heir);
@@ -869,7 +878,10 @@ void GroupCandidacy::cool_off(Time now, Entry& entry) {
 void GroupCandidacy::forget(Entries::iterator entry) {
   emit(group_effect::Left{entry->first});
   count_for(entry->second, std::nullopt);
-  entries_.erase(entry);
+  if (entry->second.lead)
+    entry->second = Entry{.lead = entry->second.lead};
+  else
+    entries_.erase(entry);
 }
 
 void GroupCandidacy::report(Error error, const std::string& election) {

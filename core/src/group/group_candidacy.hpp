@@ -147,20 +147,6 @@ class GroupCandidacy {
     std::optional<SessionId> heir{};  ///< To whom it is handed over.
     bool given_back{};                ///< The store is told, although ousting() may still run.
   };
-  /// One election that we take part in, or that we have to give back.
-  struct Entry {
-    bool joined{};
-    std::optional<Tenure> tenure{};
-    Time not_before{Time::min()};       ///< No claim earlier.
-    Duration cool_down{};               ///< Begins when the lead is given back.
-    std::optional<Time> free_since{};   ///< Others may claim it, too.
-    std::optional<SessionId> holder{};  ///< For whom it counts in the shares.
-  };
-  struct Due {
-    Token token{};
-    std::optional<SessionId> heir{};
-  };
-  using Entries = std::map<std::string, Entry, std::less<>>;
   /// What counts of a lead, in few bytes: there are as many as elections.
   struct SeenLead {
     Token token{};
@@ -173,6 +159,22 @@ class GroupCandidacy {
       return token == lead.token && session == lead.session && heir == lead.heir && released == lead.released;
     }
   };
+  /// One election that we take part in, or that we have to give back, or of which we know the lead.
+  struct Entry {
+    bool joined{};
+    std::optional<SeenLead> lead{};  ///< As seen last, ours included.
+    std::optional<Tenure> tenure{};
+    Time not_before{Time::min()};       ///< No claim earlier.
+    Duration cool_down{};               ///< Begins when the lead is given back.
+    std::optional<Time> free_since{};   ///< It is one of claims_.
+    std::optional<SessionId> holder{};  ///< For whom it counts in the shares.
+    bool only_seen() const { return !joined && !tenure; }
+  };
+  struct Due {
+    Token token{};
+    std::optional<SessionId> heir{};
+  };
+  using Entries = std::map<std::string, Entry, std::less<>>;
 
   std::optional<Pending> settle(std::uint64_t id);
   void opened(Time now, const GroupQuestion& asked, const ask::Open& open, Committed& result);
@@ -226,8 +228,8 @@ class GroupCandidacy {
   void judge_claim(Time now, const std::string& election, Entry& entry);
   void watch_hook(Time now, const std::string& election, Tenure& tenure);
   void watch_later(const std::string& election, const Tenure& tenure);
-  Time free_from(const std::string& election) const;
-  bool is_heir(const std::string& election) const;
+  Time free_from(const std::optional<SeenLead>& lead) const;
+  bool is_heir(const std::optional<SeenLead>& lead) const;
   bool alone() const;
   void plan(Time now);
   void want(const std::string& election);
@@ -241,6 +243,8 @@ class GroupCandidacy {
   void tell_led(Holdings& seen);
   bool takes_the_same(const Session& session) const;
   const SeenLead* lead_of(std::string_view election) const;
+  Entry* part_in(std::string_view election);
+  void forget_leads();
   Session own_session(Time asked);
   std::uint64_t preferences(Time now) const;
   std::map<std::string, SessionId> agreed_preferences(Time now) const;
@@ -269,7 +273,6 @@ class GroupCandidacy {
   std::optional<Own> own_;     ///< Our session.
   std::optional<Own> lapsed_;  ///< Our session that is over, and that the store is not told of yet.
   Rivals rivals_;              ///< The other sessions.
-  std::map<std::string, SeenLead, std::less<>> leads_;  ///< As seen last, ours included.
   std::string cursor_;
   std::optional<std::uint64_t> marker_;
   Time marker_since_{};                            ///< When this marker was first seen.

@@ -27,13 +27,12 @@ bool GroupCandidacy::alone() const {
 }
 
 /// It was released in our favour.
-bool GroupCandidacy::is_heir(const std::string& election) const {
-  const auto* lead = lead_of(election);
+bool GroupCandidacy::is_heir(const std::optional<SeenLead>& lead) const {
   return lead && lead->released && lead->heir == own_->id;
 }
 
 void GroupCandidacy::want(const std::string& election) {
-  if (tenures_ + wanted_.size() < spread_.most) wanted_.insert(election);
+  if (tenures_ + wanted_.size() < spread_.most) wanted_.insert(wanted_.end(), election);
 }
 
 void GroupCandidacy::plan(Time now) {
@@ -176,10 +175,9 @@ std::optional<SessionId> GroupCandidacy::holder_of(const std::string& election, 
   if (!own_ || !entry.joined) return std::nullopt;
   if (entry.tenure) return entry.tenure->heir.value_or(own_->id);
   if (const auto due = to_release_.find(election); due != to_release_.end()) return due->second.heir.value_or(own_->id);
-  if (claims_.contains(election)) return std::nullopt;
-  const auto* lead = lead_of(election);
-  if (!lead) return std::nullopt;
-  return lead->released ? lead->heir : std::optional(lead->session);
+  if (entry.free_since) return std::nullopt;
+  if (!entry.lead) return std::nullopt;
+  return entry.lead->released ? entry.lead->heir : std::optional(entry.lead->session);
 }
 
 /// The numbers are kept with each change, so that a plan need not look at every election.
@@ -209,8 +207,7 @@ Holdings GroupCandidacy::numbers(Time now) const {
 void GroupCandidacy::tell_led(Holdings& seen) {
   for (const auto& [election, entry] : all_entries()) {
     if (!entry.holder || !seen.members.contains(*entry.holder)) continue;
-    const auto* lead = lead_of(election);
-    seen.led.push_back({election, *entry.holder, lead ? lead->token : Token{}});
+    seen.led.push_back({election, *entry.holder, entry.lead ? entry.lead->token : Token{}});
   }
 }
 

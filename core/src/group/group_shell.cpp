@@ -275,6 +275,7 @@ void Elections::Shell::consider(const Fact& fact) {
   }
   for (auto& effect : effects_) carry_out(effect);
   effects_.clear();
+  queue_hooks();
 }
 
 void Elections::Shell::clock_loop() {
@@ -320,6 +321,7 @@ void Elections::Shell::carry_out(GroupEffect& any) {
     void operator()(group_effect::Report& e) { s.report(std::move(e.error), s.hooks_of(e.election), e.election); }
     void operator()(group_effect::Changed&) { s.waiters.changed(); }
     void operator()(group_effect::Ended& e) {
+      s.queue_hooks();
       const std::lock_guard lock(s.mutex_);
       s.store_wedged_ = e.store_wedged;
       s.quit_ = true;
@@ -335,7 +337,7 @@ void Elections::Shell::begin(const group_effect::Begin& e) {
   signals->hooks = hooks_of(e.election);
   tally_.elected();
   log(signals->hooks, Level::info, "elected", e.election, told(e.token));
-  queue_hook({e.election}, {signals->hooks, Elected{e.election, told(e.token), signals->stop.get_token()}});
+  calls_.push_back({{e.election}, {signals->hooks, Elected{e.election, told(e.token), signals->stop.get_token()}}});
   waiters.changed();
 }
 
@@ -350,8 +352,9 @@ void Elections::Shell::end(group_effect::End& e) {
     const auto left = Clock::Duration(signals->done_by.load()) - clock.now().time_since_epoch();
     return std::max(left, Clock::Duration::zero());
   };
-  queue_hook({e.election}, {signals->hooks, Ousting{e.election, told(e.token), e.reason, std::move(e.detail),
-                                                    std::nullopt, std::move(remaining), signals->expired.get_token()}});
+  calls_.push_back({{e.election},
+                    {signals->hooks, Ousting{e.election, told(e.token), e.reason, std::move(e.detail), std::nullopt,
+                                             std::move(remaining), signals->expired.get_token()}}});
   waiters.changed();
 }
 
@@ -416,12 +419,15 @@ Elections::Shell::Fact Elections::Shell::answer_to(const GroupQuestion& q, const
     }
     Fact committed(Result<Committed> result) {
       if (result && result->granted) s.tally_.granted(asked);
-      return
-          [id = id, result = std::move(result)](GroupCandidacy& c, Clock::Time now) { c.committed(now, id, result); };
+      return [id = id, result = std::move(result)](GroupCandidacy& c, Clock::Time now) mutable {
+        c.committed(now, id, std::move(result));
+      };
     }
     Fact operator()(const ask::See& a) {
       auto result = s.counted<Look>("look", [&] { return s.store_->look(a.cursor, limit); });
-      return [id = id, result = std::move(result)](GroupCandidacy& c, Clock::Time now) { c.looked(now, id, result); };
+      return [id = id, result = std::move(result)](GroupCandidacy& c, Clock::Time now) mutable {
+        c.looked(now, id, std::move(result));
+      };
     }
     Fact operator()(const ask::End& a) {
       auto result = s.counted<bool>("end", [&] { return s.store_->end(a.id, a.beats, a.new_beat, limit); });
@@ -453,14 +459,31 @@ void Elections::Shell::report(Error error, const SharedHooks& hooks, const std::
   if (hooks->error) queue_hook({hooks == hooks_ ? std::string() : election, true}, {hooks, std::move(error)});
 }
 
-void Elections::Shell::queue_hook(const QueueKey& key, HookCall call) {
+void Elections::Shell::queue_hook(QueueKey key, HookCall call) {
   const std::lock_guard lock(mutex_);
-  auto& queue = queues_[key];
-  if (key.errors && queue.calls.size() >= max_queued_errors) return;
-  queue.calls.push_back(std::move(call));
-  if (queue.running || queue.calls.size() > 1) return;
-  ready_.push_back(key);
-  hook_wakes_.notify_one();
+  if (add_to_queue(std::move(key), std::move(call))) hook_wakes_.notify_one();
+}
+
+/// Those of hundreds of elections come at once. So the lock is taken once, and nobody is woken for each.
+void Elections::Shell::queue_hooks() {
+  if (calls_.empty()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [key, call] : calls_) add_to_queue(std::move(key), std::move(call));
+    calls_.size() == 1 ? hook_wakes_.notify_one() : hook_wakes_.notify_all();
+  }
+  calls_.clear();
+}
+
+/// Whether there is one more to call now. REQUIRES: the lock is held.
+bool Elections::Shell::add_to_queue(QueueKey key, HookCall call) {
+  const auto queue = queues_.try_emplace(std::move(key)).first;
+  auto& [calls, running] = queue->second;
+  if (queue->first.errors && calls.size() >= max_queued_errors) return false;
+  calls.push_back(std::move(call));
+  if (running || calls.size() > 1) return false;
+  ready_.push_back(queue);
+  return true;
 }
 
 void Elections::Shell::hook_loop() {
@@ -478,29 +501,28 @@ void Elections::Shell::hook_loop() {
 }
 
 void Elections::Shell::call_next_hook(std::unique_lock<std::mutex>& lock) {
-  const auto key = std::move(ready_.front());
+  const auto queue = ready_.front();
   ready_.pop_front();
-  auto& queue = queues_.find(key)->second;
-  std::optional call = std::move(queue.calls.front());
-  queue.calls.pop_front();
-  queue.running = true;
+  auto& [calls, running] = queue->second;
+  const auto& election = queue->first.election;
+  std::list<HookCall> call;
+  call.splice(call.begin(), calls, calls.begin());
+  running = true;
   ++hooks_running_;
-  const bool ousting = std::holds_alternative<Ousting>(call->what);
+  const bool ousting = std::holds_alternative<Ousting>(call.front().what);
   lock.unlock();
-  call_hook(*call, key.election);
-  call.reset();  // Without the lock: with the last call of some hooks goes what the user keeps in them.
+  call_hook(call.front(), election);
+  call.clear();  // Without the lock: with the last call of some hooks goes what the user keeps in them.
   lock.lock();
   --hooks_running_;
-  queue.running = false;
-  if (queue.calls.empty()) {
-    queues_.erase(key);
+  running = false;
+  if (ousting) inbox_.push_back([election](GroupCandidacy& c, Clock::Time now) { c.ousting_returned(now, election); });
+  if (calls.empty()) {
+    queues_.erase(queue);
   } else {
-    ready_.push_back(key);
+    ready_.push_back(queue);
     hook_wakes_.notify_one();
   }
-  if (ousting)
-    inbox_.push_back(
-        [election = key.election](GroupCandidacy& c, Clock::Time now) { c.ousting_returned(now, election); });
 }
 
 void Elections::Shell::call_hook(const HookCall& call, const std::string& election) {

@@ -18,6 +18,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -87,9 +88,10 @@ class TENURE_NO_EXPORT Elections::Shell final : public Incumbents, public std::e
     friend auto operator<=>(const QueueKey&, const QueueKey&) = default;
   };
   struct Queue {
-    std::deque<HookCall> calls;
+    std::list<HookCall> calls;  ///< An empty one allocates nothing.
     bool running{};
   };
+  using Queues = std::map<QueueKey, Queue>;
 
   void start_threads();
   void decide(std::unique_lock<std::mutex>& lock);
@@ -105,7 +107,9 @@ class TENURE_NO_EXPORT Elections::Shell final : public Incumbents, public std::e
   Token told(Token token) const { return mode == Exclusive::yes ? token : Token{}; }
   void begin(const group_effect::Begin& begin);
   void end(group_effect::End& end);
-  void queue_hook(const QueueKey& key, HookCall call);
+  void queue_hook(QueueKey key, HookCall call);
+  void queue_hooks();
+  bool add_to_queue(QueueKey key, HookCall call);
   void call_next_hook(std::unique_lock<std::mutex>& lock);
   void call_hook(const HookCall& call, const std::string& election);
   template <class Call>
@@ -129,6 +133,7 @@ class TENURE_NO_EXPORT Elections::Shell final : public Incumbents, public std::e
   // The decider's own.
   std::vector<Fact> facts_;
   std::vector<GroupEffect> effects_;
+  std::vector<std::pair<QueueKey, HookCall>> calls_;  ///< Of the hooks that follow from this fact, in order.
   std::map<std::string, std::shared_ptr<Signals>, std::less<>> signals_;
   std::map<std::string, SharedHooks, std::less<>> own_hooks_;  ///< Of elections that have some.
   std::stop_source interrupt_;
@@ -143,8 +148,8 @@ class TENURE_NO_EXPORT Elections::Shell final : public Incumbents, public std::e
   bool deciding_{}, decided_{};          ///< decided_: there is nothing left to decide.
   Clock::Time due_{Clock::Time::max()};  ///< When we must act next, or should have acted.
   std::optional<std::pair<GroupQuestion, std::stop_token>> asked_;
-  std::map<QueueKey, Queue> queues_;
-  std::deque<QueueKey> ready_;  ///< Those whose next hook may be called.
+  Queues queues_;
+  std::deque<Queues::iterator> ready_;  ///< Those whose next hook may be called.
   int hooks_running_{};
   bool in_store_{}, started_{}, quit_{}, store_wedged_{};
   std::condition_variable store_wakes_, hook_wakes_, end_wakes_;

@@ -127,8 +127,6 @@ class GroupDigest {
     own(c.own_);
     own(c.lapsed_);
     rivals(c.rivals_);
-    plain(c.leads_.size());
-    for (const auto& [election, seen] : c.leads_) text(election), lead(seen), plain(seen.pushed);
     cursor(c.cursor_);
     plain(c.marker_.value_or(99));
     time(c.marker_since_, explored.term);
@@ -140,6 +138,8 @@ class GroupDigest {
       plain(entry.joined);
       time(entry.not_before);
       time(Time(now_ + entry.cool_down));
+      plain(entry.lead.has_value());
+      if (entry.lead) lead(*entry.lead), plain(entry.lead->pushed);
       plain(entry.tenure.has_value());
       if (entry.tenure) tenure(*entry.tenure);
     }

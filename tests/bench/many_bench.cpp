@@ -12,8 +12,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <list>
@@ -67,6 +69,12 @@ void await(const char* what, Holds holds, Clock::Duration pause = 50ms) {
 std::string unique_name() {
   static int count = 0;
   return "bench-" + std::to_string(::getpid()) + "-" + std::to_string(++count);
+}
+
+/// What the store's clock showed then. It is of this machine.
+double unix_ms(Clock::Time at) {
+  const auto since = std::chrono::system_clock::now().time_since_epoch() - (now() - at);
+  return milliseconds(std::chrono::duration_cast<Clock::Duration>(since));
 }
 
 double load() {
@@ -250,7 +258,8 @@ void one_by_one(const Settings& s) {
 class Processes {
  public:
   Processes(const Settings& s, std::size_t elections, Clock::Duration term)
-      : elections_(elections),
+      : settings_(s),
+        elections_(elections),
         timing_(Timing::of(term)),
         fleet_(s.candidate,
                {"--store", s.store, "--election", unique_name(), "--elections", std::to_string(elections), "--term-ms",
@@ -261,8 +270,11 @@ class Processes {
   }
 
   struct Death {
-    double first{}, last{};  ///< ms after the lease's end
-    std::size_t claims{}, difference{};
+    double first{}, last{};              ///< ms after the lease's end, as elected() tells
+    double stored{};                     ///< ms after it, when the store took the last claim
+    double processor{};                  ///< ms of the survivors' processor time, from the lease's end on
+    double server_requests{}, server{};  ///< its ms
+    std::size_t difference{};
   };
 
   /// Kills one after a term of rest, and waits until the others lead all.
@@ -283,14 +295,31 @@ class Processes {
     fleet_.reap(victim, 10s);
     fleet_.events();
     const auto lease_end = until_.at(victim) + timing_.margin;
+    const auto server = at_server(settings_);
+    let_pass(lease_end - now());
+    const auto processor = survivors_ms();
+    // Looked at seldom, because the survivors need the processors. The journal has the times.
     await(
-        "the others lead all", [&] { return balanced(2); }, 2ms);
+        "all elections of the dead are led",
+        [&] {
+          fleet_.events();
+          return elected_.size() >= expected;
+        },
+        20ms);
     Death out;
-    out.claims = elected_.size();
-    if (out.claims < expected) fail("fewer claims than the dead process had elections");
+    out.processor = survivors_ms() - processor;
     std::sort(elected_.begin(), elected_.end());
-    out.first = milliseconds(elected_.front() - lease_end);
-    out.last = milliseconds(elected_.at(expected - 1) - lease_end);
+    elected_.resize(expected);  // without what was handed over since
+    out.first = milliseconds(elected_.front().at - lease_end);
+    out.last = milliseconds(elected_.back().at - lease_end);
+    const auto last_token = std::max_element(elected_.begin(), elected_.end(), [](const auto& a, const auto& b) {
+                              return a.token < b.token;
+                            })->token;
+    out.stored = static_cast<double>(last_token.value) - unix_ms(lease_end);
+    await("equal shares again", [&] { return balanced(2); });
+    const auto work = at_server(settings_) - server;
+    out.server_requests = work.requests;
+    out.server = work.microseconds / 1000;
     out.difference = difference_;
     add();
     return out;
@@ -302,9 +331,21 @@ class Processes {
  private:
   void add() { fleet_.start("p" + std::to_string(++started_)); }
 
+  /// Processor time so far.
+  double survivors_ms() const {
+    double out = 0;
+    for (const auto pid : fleet_.running()) {
+      clockid_t clock{};
+      timespec at{};
+      if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &at) != 0) fail("a survivor has gone");
+      out += static_cast<double>(at.tv_sec) * 1e3 + static_cast<double>(at.tv_nsec) / 1e6;
+    }
+    return out;
+  }
+
   void take(const test::Event& e) {
     history_.take(e);
-    if (e.what == "elected") elected_.push_back(e.at);
+    if (e.what == "elected") elected_.push_back({e.at, e.token});
     if (e.what == "holds") until_[e.pid] = e.until;
     errors_ += e.what == "error";
   }
@@ -319,12 +360,19 @@ class Processes {
     return sum == elections_ && difference_ <= 1;
   }
 
+  struct Election {
+    Clock::Time at;
+    Token token;
+    friend auto operator<=>(const Election&, const Election&) = default;
+  };
+
+  const Settings& settings_;
   std::size_t elections_, kills_{}, difference_{}, errors_{};
   int started_{};
   Timing timing_;
   test::Scratch scratch_;
   test::History history_;
-  std::vector<Clock::Time> elected_;
+  std::vector<Election> elected_;
   std::map<pid_t, Clock::Time> until_;
   test::Fleet fleet_;
 };
@@ -332,16 +380,26 @@ class Processes {
 void deaths(const Settings& s, const std::string& title, std::size_t elections, Clock::Duration term,
             std::size_t runs) {
   Processes processes(s, elections, term);
-  std::vector<double> first, last, difference;
+  std::vector<double> first, last, stored, processor, requests, server, difference;
   for (std::size_t i = 0; i < runs; ++i) {
     const auto death = processes.kill_one();
     first.push_back(death.first);
     last.push_back(death.last);
+    stored.push_back(death.stored);
+    processor.push_back(death.processor);
+    requests.push_back(death.server_requests);
+    server.push_back(death.server);
     difference.push_back(static_cast<double>(death.difference));
   }
   bench::print_header("ms");
   bench::print_row(title + ": first claim after the lease's end", first);
   bench::print_row(title + ": last claim after the lease's end", last);
+  bench::print_row(title + ": the same, as the store took it", stored);
+  bench::print_row(title + ": survivors' processor time for it", processor);
+  if (!s.server.empty()) {
+    bench::print_row(title + ": requests at the server, from the kill on (count)", requests);
+    bench::print_row(title + ": its work on them", server);
+  }
   std::sort(first.begin(), first.end());
   std::printf("%-58s p50 %.1f, p90 %.1f, p99 %.1f\n", "  first claim", bench::median(first),
               first[first.size() * 90 / 100], first[first.size() * 99 / 100]);
@@ -405,7 +463,10 @@ void hand_over_alone(const Settings& s) {
 
 void handover(const Settings& s) {
   bench::print_header("ms");
-  hand_over_alone(s);
+  for (int i = 0; i < 2; ++i) {
+    hand_over_alone(s);
+    hand_over_one(s, 1);
+  }
   hand_over_one(s, s.sizes.front() | 1);
   hand_over_one(s, s.death | 1);
   hand_over_alone(s);

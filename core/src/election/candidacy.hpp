@@ -84,7 +84,7 @@ class Candidacy {
   void released(Time now, std::uint64_t id, std::optional<Error> error);
   void change_awaited(Time now, std::uint64_t id, std::optional<Error> error);  ///< await_change returned, or failed
   void ousting_returned(Time now);
-  void progressed(Time at);  ///< The work told then that it goes on. Comes before tick(), which decides.
+  void progressed(Time at);  ///< The work told then that it goes on. Comes before any other fact: each one decides.
   void tick(Time now);       ///< time has passed
 
   /// When tick() is due, if no other fact comes first.

@@ -175,10 +175,9 @@ void LeaderManager::Shell::decide(std::unique_lock<std::mutex>& lock) {
   do {
     facts_.swap(inbox_);
     lock.unlock();
-    for (auto& fact : facts_) fact(candidacy_, clock_.now());
+    for (auto& fact : facts_) consider(fact);
     facts_.clear();
-    candidacy_.progressed(validity->progressed_at());
-    candidacy_.tick(clock_.now());
+    consider([](Candidacy& c, Clock::Time now) { c.tick(now); });
     candidacy_.take_effects(effects_);
     lock.lock();
     remember();
@@ -191,6 +190,12 @@ void LeaderManager::Shell::decide(std::unique_lock<std::mutex>& lock) {
   due_ = candidacy_.next_alarm();
   clock_wakes_->set(candidacy_.next_alarm());
   if (decided_) clock_wakes_->wake();
+}
+
+/// What the work told comes before it: every fact decides whether the work has stalled.
+void LeaderManager::Shell::consider(const Fact& fact) {
+  candidacy_.progressed(validity->progressed_at());
+  fact(candidacy_, clock_.now());
 }
 
 /// For metrics(). It comes before the effects: who sees that we lead sees what belongs to that tenure.

@@ -80,6 +80,7 @@ class TENURE_NO_EXPORT LeaderManager::Shell : public std::enable_shared_from_thi
   bool hook_ready() const { return !hook_queue_.empty() && !hook_runs_; }
   bool question_ready() const { return asked_ && !asker_ && !quit_; }
   void pass_on();
+  void consider(const Fact& fact);
   void remember();
   void carry_out(Effect& effect);
   void ask(Question question);

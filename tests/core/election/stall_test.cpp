@@ -3,6 +3,7 @@
 // is over. Method: the machine alone, whose time the test sets.
 #include <gtest/gtest.h>
 
+#include <latch>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -176,6 +177,31 @@ TEST(StallOfAManager, TheHandleTellsTheManager) {
   EXPECT_EQ(manager.metrics().since_progress, std::nullopt);
   manager.leadership().progressed();
   EXPECT_TRUE(eventually([&] { return !manager.metrics().stalled || (clock.advance(timing.retry), false); }));
+}
+
+/// Whoever comes late finds other facts before the time.
+TEST(StallOfAManager, WhatTheWorkToldCountsForEveryFact) {
+  const auto backend = std::make_shared<ScriptedBackend>();
+  auto& clock = backend->clock;
+  std::latch blocked(1), released(1);
+  Hooks hooks{.log =
+                  [&](const LogLine& line) {
+                    if (line.message != "elected") return;
+                    blocked.count_down();
+                    released.wait();
+                  },
+              .stall_after = 3s};
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  blocked.wait();
+  clock.advance(2s);
+  manager.leadership().progressed();
+  clock.advance(2s);
+  manager.retime(timing);
+  released.count_down();
+  ASSERT_TRUE(backend->await("renew"));
+  EXPECT_EQ(manager.metrics().ousted.at(Reason::stalled), 0u);
+  EXPECT_TRUE(manager.leadership().is_leader());
 }
 
 TEST(StallOfAManager, LimitsThatCannotBeAreRefused) {

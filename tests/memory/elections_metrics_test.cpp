@@ -7,6 +7,7 @@
 #include <chrono>
 #include <latch>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -189,6 +190,83 @@ TEST_F(ElectionsMetrics, AGroupThatNoLongerActsTellsForHowLong) {
   released.count_down();
   EXPECT_TRUE(eventually([&] { return session().overdue == 0s; }));
   elections.reset();
+}
+
+/// "b" is no worse for it.
+TEST_F(ElectionsMetrics, AWorkThatStalledIsCountedUntilItGoesOn) {
+  make({.stall_after = 3s});
+  elections->join("b", std::make_shared<const Hooks>(Hooks{.log = no_log}));
+  ASSERT_TRUE(lead({"a", "b"}));
+  const auto work = elections->leadership("a");
+  clock.advance(1900ms);
+  work.progressed();
+  ASSERT_TRUE(rests());
+  clock.advance(2900ms);
+  ASSERT_TRUE(rests());
+  EXPECT_TRUE(work.is_leader()) << "2.9 s after its progress";
+  EXPECT_FALSE(session().stalled);
+  clock.advance(100ms);
+  ASSERT_TRUE(eventually([&] { return session().ousted.at(Reason::stalled) == 1; }));
+  EXPECT_TRUE(eventually([&] { return elections->metrics().stalled == 1; }));
+  EXPECT_TRUE(session().stalled);
+  EXPECT_TRUE(elections->is_leader("b"));
+  EXPECT_EQ(elections->metrics().joined, 2u);
+  work.progressed();
+  EXPECT_TRUE(eventually([&] { return elections->metrics().stalled == 0 || (clock.advance(timing.retry), false); }));
+  EXPECT_TRUE(eventually([&] { return work.is_leader() || (clock.advance(timing.retry), false); }));
+}
+
+/// Whoever comes late finds other facts before the time.
+TEST_F(ElectionsMetrics, WhatTheWorkToldCountsForEveryFact) {
+  std::latch blocked(1), released(1);
+  make({.log =
+            [&](const LogLine& line) {
+              if (line.message != "elected" || blocked.try_wait()) return;
+              blocked.count_down();
+              released.wait();
+            },
+        .stall_after = 3s});
+  elections->join("a");
+  elections->start();
+  blocked.wait();
+  clock.advance(2s);
+  elections->leadership("a").progressed();
+  clock.advance(2s);
+  elections->join("b");
+  released.count_down();
+  ASSERT_TRUE(eventually([&] { return elections->is_leader("b"); }));
+  EXPECT_EQ(session().ousted.at(Reason::stalled), 0u);
+  EXPECT_TRUE(elections->is_leader("a"));
+  elections.reset();
+}
+
+TEST_F(ElectionsMetrics, StallTimesThatCannotBeAreRefused) {
+  EXPECT_THROW(make({.stall_after = -1ns}), std::invalid_argument);
+  make();
+  EXPECT_THROW(elections->join("a", std::make_shared<const Hooks>(Hooks{.stall_after = 1s, .stall_pause = 1h + 1ns})),
+               std::invalid_argument);
+}
+
+/// Many tenures on a clock that runs: whoever sees one is faster than the thread that began it, now and then.
+TEST(ElectionsMetricsInTime, WhoSeesATenureSeesItCounted) {
+  Hub hub;
+  const Timing slow{.term = 30s, .renew = 3s, .retry = 500ms, .margin = 1s, .call = 5s, .drain = 5s};
+  Elections elections(hub.group("tenants"), {"a", ""}, slow, {.log = no_log});
+  const auto lead = elections.leadership("a");
+  elections.join("a");
+  elections.start();
+  std::optional<Token> seen;
+  for (std::uint64_t tenures = 1; tenures <= 1000; ++tenures) {
+    const auto until = boot_clock().now() + 30s;
+    auto token = lead.token();
+    for (; !token || token == seen; token = lead.token()) ASSERT_LT(boot_clock().now(), until) << tenures;
+    seen = token;
+    const auto metrics = elections.metrics();
+    ASSERT_EQ(metrics.session.elected, tenures);
+    ASSERT_TRUE(metrics.session.is_leader);
+    ASSERT_GT(metrics.session.remaining, 0s);
+    elections.resign("a", 0s);
+  }
 }
 
 TEST_F(ElectionsMetrics, AForkedChildIsToldNothing) {

@@ -70,11 +70,12 @@ TEST(Prometheus, BucketsAreCumulative) {
 
 /// The sessions of two processes' groups: what one election has, and how many it stands for.
 TEST(Prometheus, AGroupHasALabelOfItsOwnAndSaysHowManyItLeads) {
-  GroupMetrics tenants{.group = "tenants", .joined = 10000, .led = 3333, .session = leading("tenants")};
+  GroupMetrics tenants{.group = "tenants", .joined = 10000, .led = 3333, .stalled = 7, .session = leading("tenants")};
   const auto lines = lines_of(to_text({leading("jobs")}, {tenants}));
   for (const auto* line :
        {R"(tenure_elections_joined{group="tenants"} 10000)", R"(tenure_elections_led{group="tenants"} 3333)",
-        R"(tenure_lease_remaining_seconds{group="tenants"} 9.5)", R"(tenure_elected_total{group="tenants"} 2)",
+        R"(tenure_elections_stalled{group="tenants"} 7)", R"(tenure_lease_remaining_seconds{group="tenants"} 9.5)",
+        R"(tenure_elected_total{group="tenants"} 2)",
         R"(tenure_call_duration_seconds_count{group="tenants",call="renew"} 3)",
         R"(tenure_lease_remaining_seconds{election="jobs"} 9.5)"})
     EXPECT_THAT(lines, testing::Contains(line));

@@ -72,6 +72,10 @@ void tell_groups(std::vector<Family>& out, const std::vector<GroupMetrics>& grou
   for (const auto& g : groups) joined.sample({{"group", g.group}}, g.joined);
   Telling led(out, "tenure_elections_led", Family::Type::gauge, "How many elections of the group this process leads.");
   for (const auto& g : groups) led.sample({{"group", g.group}}, g.led);
+  Telling stalled(out, "tenure_elections_stalled", Family::Type::gauge,
+                  "Of how many elections the work stalled and has not gone on since. This process contends for none of "
+                  "them.");
+  for (const auto& g : groups) stalled.sample({{"group", g.group}}, g.stalled);
 }
 
 void tell_leads(std::vector<Family>& out, const std::vector<Metrics>& all) {
@@ -106,7 +110,7 @@ void tell_lease(std::vector<Family>& out, const std::vector<Row>& all) {
     if (m.since_granted) since.sample({of}, seconds(*m.since_granted));
 }
 
-/// A group has no such watch.
+/// A group tells how many have stalled.
 void tell_progress(std::vector<Family>& out, const std::vector<Metrics>& all) {
   Telling since(out, "tenure_since_progress_seconds", Family::Type::gauge,
                 "The time since the leader's work told of progress, if it is watched.");

@@ -32,16 +32,16 @@ namespace tenure {
 ///
 /// Hooks of one election are called in order and one at a time, but error() waits for no other. Those of different
 /// elections are called at the same time, on as many threads as there are; so elected() must start the work, not be it.
-/// What goes wrong in the hooks of one election ends no other. Hooks::eligible and
-/// Hooks::stall_after are not offered here.
+/// What goes wrong in the hooks of one election ends no other. Hooks::eligible is not offered here. The work of each
+/// election tells of its own progress, by leadership(name).progressed(): see Hooks::stall_after.
 ///
 /// REQUIRES: the store is opened and this is made after fork(). In a forked child start() throws std::logic_error, and
 /// every other method does nothing and returns at once.
 class TENURE_EXPORT Elections {
  public:
   /// `hooks` are called for every election that has none of its own. Throws std::invalid_argument if `timing` breaks a
-  /// rule, the store does not accept it, or `hooks` has what is not offered. REQUIRES: the clock outlives this, and
-  /// every call into a wedged store.
+  /// rule, the store does not accept it, or `hooks` has what is not offered or cannot be. REQUIRES: the clock outlives
+  /// this, and every call into a wedged store.
   Elections(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks = {},
             Spread spread = {}, int hook_threads = 4, Clock& clock = boot_clock());
 
@@ -65,7 +65,7 @@ class TENURE_EXPORT Elections {
   /// Trouble with the store is told to the common error(). `preferred` names the candidate that is to lead it whenever
   /// it lives and its share has room. While the processes prefer different ones, or one of them may not lead what it is
   /// preferred for yet, no preference counts. Throws std::invalid_argument for a name that is empty, too long or has a
-  /// NUL byte, and if `hooks` has what is not offered.
+  /// NUL byte, and if `hooks` has what is not offered or cannot be.
   void join(const std::string& election, std::shared_ptr<const Hooks> hooks = nullptr,
             const std::string& preferred = {});
 

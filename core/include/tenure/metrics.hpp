@@ -63,12 +63,13 @@ struct Metrics {
 /// A snapshot of many elections. It grows with none of them.
 struct GroupMetrics {
   std::string group{};
-  std::uint64_t joined{};  ///< In how many elections this process takes part.
-  std::uint64_t led{};     ///< How many of them it leads at this instant.
+  std::uint64_t joined{};   ///< In how many elections this process takes part.
+  std::uint64_t led{};      ///< How many of them it leads at this instant.
+  std::uint64_t stalled{};  ///< Of how many the work stalled and has not gone on since, so that it does not contend.
 
   /// Of the session, whose lease they share: `remaining`, `rides_out`, `since_granted`. What is counted is the sum over
-  /// all of them. `calls` has "open", "commit", "look", "end", "sweep". `is_leader` says that it leads one at least;
-  /// `election` is the group's name, and there is no token.
+  /// all of them. `calls` has "open", "commit", "look", "end", "sweep". `is_leader` says that it leads one at least,
+  /// `stalled` that one at least is. `election` is the group's name. There is no token and no `since_progress`.
   Metrics session{};
 };
 

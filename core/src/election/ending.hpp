@@ -62,6 +62,8 @@ class Ending {
   }
 
  private:
+  friend class GroupDigest;  ///< Of the tests.
+
   enum class Stage { leading, draining, over };
   Stage stage_{Stage::leading};
   Reason reason_{};

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "election/candidacy.hpp"
+#include "kit/in_ms.hpp"
 
 namespace tenure {
 namespace {
@@ -36,7 +36,7 @@ void GroupCandidacy::start(Time now) {
   tick(now);
 }
 
-bool GroupCandidacy::join(Time now, const std::string& election, const std::string& preferred) {
+bool GroupCandidacy::join(Time now, const std::string& election, const std::string& preferred, StallLimits stall) {
   judge_expiry(now);
   auto& entry = entries_[election];
   const bool joined = !std::exchange(entry.joined, true);
@@ -44,6 +44,7 @@ bool GroupCandidacy::join(Time now, const std::string& election, const std::stri
     ++joined_;
     names_ ^= hash_of(election);
     if (!preferred.empty()) preferred_[election] = preferred;
+    entry.stall = stall;
     claims_stale_.push_back(election);
     if (allotted_) next_look_ = now;
   }
@@ -71,6 +72,7 @@ void GroupCandidacy::resign(Time now, const std::string& election, std::optional
   judge_expiry(now);
   if (auto* entry = part_in(election)) {
     const auto pause = std::clamp(cool_down.value_or(timing_.retry), Duration::zero(), max_term);
+    stalled_.erase(election);
     if (entry->tenure) {
       entry->cool_down = std::max(entry->cool_down, pause);
       end_voluntarily(now, election, *entry, Reason::resigned, "resign() was called");
@@ -200,8 +202,23 @@ void GroupCandidacy::ousting_returned(Time now, const std::string& election) {
   tick(now);
 }
 
+/// Whoever resigns meanwhile says himself when he contends again. Then it is no longer among the stalled ones.
+void GroupCandidacy::progressed(const std::string& election, Time at) {
+  const auto it = entries_.find(election);
+  if (it == entries_.end()) return;
+  auto& entry = it->second;
+  if (entry.tenure) entry.tenure->progressed = std::max(entry.tenure->progressed, at);
+  const auto stalled = stalled_.find(election);
+  if (stalled == stalled_.end() || at <= stalled->second) return;
+  stalled_.erase(stalled);
+  entry.cool_down = std::min(entry.cool_down, timing_.retry);
+  entry.not_before = std::min(entry.not_before, at);
+  claims_stale_.push_back(election);
+}
+
 void GroupCandidacy::tick(Time now) {
   judge_expiry(now);
+  watch_progress(now);
   watch_hooks(now);
   watch_store(now);
   ask_next(now);
@@ -301,8 +318,10 @@ void GroupCandidacy::elect(Time now, const std::string& election, Token token, T
   to_release_.erase(election);
   claims_.erase(election);
   wanted_.erase(election);
-  it->second.tenure.emplace(Tenure{.token = token, .session = own_->id});
+  stalled_.erase(election);
+  it->second.tenure.emplace(Tenure{.token = token, .session = own_->id, .progressed = now});
   ++tenures_;
+  if (const auto after = it->second.stall.after; after > Duration::zero()) work_due_.emplace(now + after, election);
   emit(group_effect::Lead{election, token, own_->id});
   emit(group_effect::Begin{election, token});
 }
@@ -556,6 +575,42 @@ void GroupCandidacy::lose_session(Time now, Reason reason, const std::string& de
   next_look_ = now;
 }
 
+std::vector<std::string> GroupCandidacy::progress_due(Time now) const {
+  std::vector<std::string> out;
+  for (auto it = work_due_.begin(); it != work_due_.end() && it->first <= now; ++it) out.push_back(it->second);
+  return out;
+}
+
+/// A look at one election's work costs the same, however many there are, and is due once per stall time.
+void GroupCandidacy::watch_progress(Time now) {
+  while (!work_due_.empty() && work_due_.begin()->first <= now) {
+    const auto election = work_due_.extract(work_due_.begin()).value().second;
+    const auto it = entries_.find(election);
+    if (it == entries_.end()) continue;
+    if (const auto again = watch_work(now, election, it->second)) work_due_.emplace(*again, election);
+  }
+}
+
+/// Says when to look again. Progress is told without a lock and wakes nobody, so what stalled is looked at as often as
+/// a store in trouble.
+std::optional<GroupCandidacy::Time> GroupCandidacy::watch_work(Time now, const std::string& election, Entry& entry) {
+  const auto& tenure = entry.tenure;
+  if (const auto stalled = stalled_.find(election); stalled != stalled_.end()) {
+    const bool contends = !tenure && entry.cool_down == Duration::zero() && now >= entry.not_before;
+    if (!contends && !stopping_) return now + timing_.retry;
+    stalled_.erase(stalled);
+  } else if (tenure && tenure->ending.leading() && entry.stall.after > Duration::zero()) {
+    const auto due = tenure->progressed + entry.stall.after;
+    if (now < due) return due;
+    stalled_.emplace(election, tenure->progressed);
+    entry.cool_down = std::max(entry.cool_down, entry.stall.pause);
+    end_voluntarily(now, election, entry, Reason::stalled,
+                    "the work told of no progress for " + in_ms(entry.stall.after));
+    return now + timing_.retry;
+  }
+  return std::nullopt;
+}
+
 void GroupCandidacy::watch_hooks(Time now) {
   while (!hook_due_.empty() && hook_due_.begin()->first <= now) {
     const auto election = hook_due_.extract(hook_due_.begin()).value().second;
@@ -617,6 +672,7 @@ GroupCandidacy::Time GroupCandidacy::next_alarm() const {
     if (const auto it = entries_.find(election); it != entries_.end() && it->second.tenure && it->second.tenure->kept)
       at = std::min(at, it->second.tenure->kept->deadline);
   if (!hook_due_.empty()) at = std::min(at, hook_due_.begin()->first);
+  if (!work_due_.empty()) at = std::min(at, work_due_.begin()->first);
   if (pending_ && pending_->wedged) return at;
   if (pending_) at = std::min(at, pending_->question.by + Candidacy::overrun_grace);
   const bool waits = pending_ && std::holds_alternative<ask::Await>(pending_->question.what) && !pending_->interrupted;
@@ -876,6 +932,7 @@ void GroupCandidacy::cool_off(Time now, Entry& entry) {
 
 /// The work of an election that was left is over.
 void GroupCandidacy::forget(Entries::iterator entry) {
+  stalled_.erase(entry->first);
   emit(group_effect::Left{entry->first});
   count_for(entry->second, std::nullopt);
   if (entry->second.lead)

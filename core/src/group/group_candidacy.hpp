@@ -20,6 +20,7 @@
 #include <tenure/spread.hpp>
 #include <tenure/timing.hpp>
 
+#include "election/candidacy.hpp"
 #include "election/ending.hpp"
 #include "election/lease.hpp"
 #include "group/rivals.hpp"
@@ -85,7 +86,7 @@ class GroupCandidacy {
   // Facts. `now` never falls from one fact to the next.
   void start(Time now);
   /// False: it was joined before.
-  bool join(Time now, const std::string& election, const std::string& preferred = {});
+  bool join(Time now, const std::string& election, const std::string& preferred = {}, StallLimits stall = {});
   void leave(Time now, const std::string& election);
   void resign(Time now, const std::string& election, std::optional<Duration> cool_down);
   void hand_over(Time now, const std::string& election, const std::string& to);
@@ -97,7 +98,12 @@ class GroupCandidacy {
   void awaited(Time now, std::uint64_t id, const std::optional<Release>& pushed);
   void wait_failed(Time now, std::uint64_t id, Error error);
   void ousting_returned(Time now, const std::string& election);
+  /// The work told then that it goes on. Comes before the next fact for all of progress_due(): that one decides.
+  void progressed(const std::string& election, Time at);
   void tick(Time now);
+
+  /// Of which we must know by now when their work went on last.
+  std::vector<std::string> progress_due(Time now) const;
 
   /// When tick() is due, if no other fact comes first.
   Time next_alarm() const;
@@ -117,6 +123,8 @@ class GroupCandidacy {
   std::optional<SessionId> heir_named(Time now, const std::string& election, const std::string& to) const;
   bool over() const { return over_; }
   std::uint64_t joined() const { return joined_; }
+  /// How many tenures ended because of their work, which has not gone on since, so that we do not contend.
+  std::uint64_t stalled() const { return stalled_.size(); }
   /// At how many elections it looked one after the other so far. Tests hold that against the number of changes.
   std::size_t looked_through() const { return looked_through_; }
 
@@ -141,6 +149,7 @@ class GroupCandidacy {
   struct Tenure {
     Token token{};
     SessionId session{};
+    Time progressed{};  ///< Its work, as far as we were told, or it began.
     Ending ending{};
     std::optional<Time> cap{};        ///< The work took longer than the drain: it leads no longer than this.
     std::optional<Bounds> kept{};     ///< The session was renewed since, and this tenure was not.
@@ -164,6 +173,7 @@ class GroupCandidacy {
     bool joined{};
     std::optional<SeenLead> lead{};  ///< As seen last, ours included.
     std::optional<Tenure> tenure{};
+    StallLimits stall{};
     Time not_before{Time::min()};       ///< No claim earlier.
     Duration cool_down{};               ///< Begins when the lead is given back.
     std::optional<Time> free_since{};   ///< It is one of claims_.
@@ -200,6 +210,8 @@ class GroupCandidacy {
   void lose_session(Time now, Reason reason, const std::string& detail, Time done_by);
   void judge_expiry(Time now);
   void judge_unrenewed(Time now);
+  void watch_progress(Time now);
+  std::optional<Time> watch_work(Time now, const std::string& election, Entry& entry);
   void watch_hooks(Time now);
   void watch_store(Time now);
   void ask_next(Time now);
@@ -297,8 +309,10 @@ class GroupCandidacy {
   std::map<std::string, std::string, std::less<>> preferred_;  ///< By election, the holder.
   std::size_t tenures_{};                                      ///< How many entries have one.
   std::set<std::string, std::less<>> ending_;                  ///< Whose tenures are not leading.
-  std::set<std::string, std::less<>> unrenewed_;     ///< Whose tenures have a lease of their own, by which they end.
-  std::set<std::pair<Time, std::string>> hook_due_;  ///< When to look at one of them again. May hold moments too many.
+  std::set<std::string, std::less<>> unrenewed_;      ///< Whose tenures have a lease of their own, by which they end.
+  std::set<std::pair<Time, std::string>> hook_due_;   ///< When to look at one of them again. May hold moments too many.
+  std::set<std::pair<Time, std::string>> work_due_;   ///< When to look at its work again. May hold moments too many.
+  std::map<std::string, Time, std::less<>> stalled_;  ///< Whose work hangs. It was told of last then.
   std::map<std::string, Due, std::less<>> to_release_;  ///< Leads that name our session, and that we do not lead.
 
   std::set<std::string, std::less<>> claims_;          ///< What may be claimed now.

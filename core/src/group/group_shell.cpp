@@ -72,8 +72,7 @@ std::shared_ptr<GroupStore> accepted(std::shared_ptr<GroupStore> store, Exclusiv
 
 void check_hooks(const Hooks& hooks) {
   if (hooks.eligible) throw std::invalid_argument("Elections: Hooks::eligible is not offered for a group of elections");
-  if (hooks.stall_after != Clock::Duration::zero())
-    throw std::invalid_argument("Elections: Hooks::stall_after is not offered for a group of elections");
+  stall_limits(hooks);
 }
 
 Elections::Shell::Shell(Exclusive exclusive, std::shared_ptr<GroupStore> store, Candidate candidate,
@@ -167,10 +166,11 @@ void Elections::Shell::join(std::vector<std::string> elections, std::shared_ptr<
                             const std::string& preferred) {
   if (over()) return;
   for (const auto& election : elections) store_->joined(election);
-  post([this, preferred, elections = std::move(elections), hooks = std::move(hooks)](GroupCandidacy& c,
-                                                                                     Clock::Time now) {
+  const auto stall = stall_limits(hooks ? *hooks : *hooks_);
+  post([this, preferred, stall, elections = std::move(elections), hooks = std::move(hooks)](GroupCandidacy& c,
+                                                                                            Clock::Time now) {
     for (const auto& election : elections)
-      if (c.join(now, election, preferred) && hooks) own_hooks_[election] = hooks;
+      if (c.join(now, election, preferred, stall) && hooks) own_hooks_[election] = hooks;
   });
 }
 
@@ -223,14 +223,16 @@ std::vector<std::pair<std::string, Token>> Elections::Shell::led() {
 
 GroupMetrics Elections::Shell::metrics() {
   if (forked()) return {};
+  GroupMetrics out{.group = store_->group(), .led = slots_.leads()};
   const auto now = clock_.now();
   const auto left = Clock::Duration(page_->view().deadline) - now.time_since_epoch();
-  GroupMetrics out{.group = store_->group(), .led = slots_.leads()};
   out.session = tally_.snapshot(std::max(left, Clock::Duration::zero()), now);
   out.session.is_leader = out.led > 0;
   {
     const std::lock_guard lock(candidacy_mutex_);
     out.joined = candidacy_.joined();
+    out.stalled = candidacy_.stalled();
+    out.session.stalled = out.stalled > 0;
     out.session.wedged = late(candidacy_.answer_by(), now);
     out.session.overrun = late(candidacy_.work_by(), now);
   }
@@ -266,11 +268,14 @@ void Elections::Shell::decide(std::unique_lock<std::mutex>& lock) {
   if (decided_) clock_wakes_->wake();
 }
 
-/// What follows from one fact is done before the next one is told.
+/// What follows from one fact is done before the next one is told. What the works told of themselves comes before it.
 void Elections::Shell::consider(const Fact& fact) {
   {
     const std::lock_guard lock(candidacy_mutex_);
-    fact(candidacy_, clock_.now());
+    const auto now = clock_.now();
+    for (const auto& election : candidacy_.progress_due(now))
+      candidacy_.progressed(election, slots_.get(election)->progressed_at());
+    fact(candidacy_, now);
     candidacy_.take_effects(effects_);
   }
   for (auto& effect : effects_) carry_out(effect);
@@ -304,7 +309,10 @@ void Elections::Shell::carry_out(GroupEffect& any) {
       s.page_->write(e.session.value, e.deadline.time_since_epoch().count());
     }
     void operator()(group_effect::Withdraw&) { s.page_->write(0, 0); }
-    void operator()(group_effect::Lead& e) { s.slots_.hold(e.election)->lead(e.token, e.session); }
+    void operator()(group_effect::Lead& e) {
+      s.tally_.elected();  // Who sees the tenure sees it counted.
+      s.slots_.hold(e.election)->lead(e.token, e.session);
+    }
     void operator()(group_effect::Cap& e) { s.slots_.get(e.election)->cap(e.at); }
     void operator()(group_effect::Unlead& e) { s.slots_.get(e.election)->withdraw(); }
     void operator()(group_effect::Begin& e) { s.begin(e); }
@@ -335,7 +343,6 @@ void Elections::Shell::carry_out(GroupEffect& any) {
 void Elections::Shell::begin(const group_effect::Begin& e) {
   const auto signals = signals_[e.election] = std::make_shared<Signals>();
   signals->hooks = hooks_of(e.election);
-  tally_.elected();
   log(signals->hooks, Level::info, "elected", e.election, told(e.token));
   calls_.push_back({{e.election}, {signals->hooks, Elected{e.election, told(e.token), signals->stop.get_token()}}});
   waiters.changed();

@@ -38,7 +38,7 @@
 
 namespace tenure {
 
-/// Throws std::invalid_argument for hooks that a group of elections does not offer.
+/// Throws std::invalid_argument for hooks that a group of elections does not offer, and for stall times that cannot be.
 void check_hooks(const Hooks& hooks);
 
 class TENURE_NO_EXPORT Elections::Shell final : public Incumbents, public std::enable_shared_from_this<Shell> {

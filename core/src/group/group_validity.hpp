@@ -60,6 +60,8 @@ class GroupValidity final : public Validity {
   }
 
   bool exclusive() const noexcept override { return mode_ == Exclusive::yes; }
+  void progressed() const noexcept override { progressed_at_ = clock_.now().time_since_epoch().count(); }
+  Clock::Time progressed_at() const noexcept { return Clock::Time(Clock::Duration(progressed_at_.load())); }
   std::optional<Incumbent> incumbent() const override {
     const auto who = who_.lock();
     return who ? who->incumbent(election_) : std::nullopt;
@@ -73,6 +75,7 @@ class GroupValidity final : public Validity {
   const Exclusive mode_;
   std::atomic<std::uint64_t> session_{0}, token_{0};
   std::atomic<Clock::rep> cap_{0};
+  mutable std::atomic<Clock::rep> progressed_at_{0};
 };
 
 }  // namespace tenure

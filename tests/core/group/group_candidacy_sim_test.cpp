@@ -2,7 +2,7 @@
 // Goal: no election of a group ever has two leaders, tokens rise, hooks come in pairs, and soon after the last trouble
 // every election is led again and everybody leads its share. Method: several processes over one model of the store,
 // with clocks that run apart, and at random: requests that are lost, late, doubled or never answered, pauses, crashes,
-// restarts, slow hooks, lost data, and users who join, leave, resign and stop. A seed repeats a run.
+// restarts, slow hooks, work that stalls, lost data, and users who join, leave, resign and stop. A seed repeats a run.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -30,7 +30,12 @@ constexpr Duration longest_cool_down = 20s;
 class World {
  public:
   World(std::uint64_t seed, std::size_t processes, std::size_t elections, bool can_lose, bool spread)
-      : random_(seed), elections_(elections), spread_{.on = spread}, processes_at_all_(processes), agree_(seed % 3) {
+      : random_(seed),
+        elections_(elections),
+        spread_{.on = spread},
+        processes_at_all_(processes),
+        agree_(seed % 3),
+        stall_(seed % 2 ? StallLimits{} : StallLimits{1s + upto(5s), upto(longest_cool_down)}) {
     store_.can_lose = can_lose;
     for (std::size_t i = 0; i < processes; ++i) {
       processes_.push_back(std::make_unique<Process>());
@@ -96,7 +101,7 @@ class World {
   }
 
   std::string violation;
-  int tenures{}, expired{}, superseded{};
+  int tenures{}, expired{}, superseded{}, stalled{};
   std::map<std::string, int> questions;
 
  private:
@@ -120,6 +125,8 @@ class World {
     std::set<std::string> ousting;
     std::set<std::string> joined;
     std::map<std::string, Time> cool_downs;  ///< By its clock. They may begin later than is known here.
+    std::map<std::string, Time> worked;      ///< When the work told that it goes on, or began.
+    std::map<std::string, Time> barred;      ///< As the cool-downs, because the work stalled.
     int asked{};
     std::vector<std::function<void()>> held;  ///< Facts that came while it was paused.
     std::optional<std::uint64_t> waits;       ///< Its question that waits for a push.
@@ -171,7 +178,7 @@ class World {
     } else {
       for (auto& p : processes_) {
         if (!p->alive || p->paused || clock(*p) < p->candidacy->next_alarm()) continue;
-        p->candidacy->tick(clock(*p));
+        told(*p).tick(clock(*p));
         if (p->candidacy->next_alarm() <= clock(*p)) wrong("an alarm that does not move is a hot loop");
         take(*p);
       }
@@ -204,19 +211,19 @@ class World {
     } else if (kind < 70) {
       resign(p, election, upto(chance(0.3) ? longest_cool_down : 1s));
     } else if (kind < 73) {
-      p.candidacy->stop(clock(p));
+      told(p).stop(clock(p));
       p.stopping = true;
     } else if (kind < 76) {
       ask_to_step_down(election);
     } else if (kind < 84) {
-      p.candidacy->hand_over(clock(p), election, processes_[random_() % processes_.size()]->name);
+      told(p).hand_over(clock(p), election, processes_[random_() % processes_.size()]->name);
     }
     if (p.alive && !p.paused) take(p);
   }
 
   void join(Process& p, const std::string& election) {
     p.joined.insert(election);
-    p.candidacy->join(clock(p), election, preferred(election));
+    told(p).join(clock(p), election, preferred(election), stall_);
   }
   /// Nobody; the same one for all; or everybody says another one.
   std::string preferred(const std::string& election) {
@@ -225,15 +232,17 @@ class World {
   }
   void leave(Process& p, const std::string& election) {
     p.joined.erase(election);
+    p.barred.erase(election);
     p.cool_downs.erase(election);
-    p.candidacy->leave(clock(p), election);
+    told(p).leave(clock(p), election);
   }
   void resign(Process& p, const std::string& election, Duration cool_down) {
+    p.barred.erase(election);
     if (p.joined.contains(election)) {
       auto& until = p.cool_downs[election];
       until = std::max(until, clock(p) + cool_down);
     }
-    p.candidacy->resign(clock(p), election, cool_down);
+    told(p).resign(clock(p), election, cool_down);
   }
 
   void ask_to_step_down(const std::string& election) {
@@ -256,6 +265,8 @@ class World {
     p.ousting.clear();
     p.joined.clear();
     p.cool_downs.clear();
+    p.worked.clear();
+    p.barred.clear();
     p.held.clear();
     p.waits.reset();
     p.session = {};
@@ -264,7 +275,7 @@ class World {
         Spread{.on = spread_.on, .weight = p.weight});
     for (std::size_t e = 0; e < elections_; ++e)
       if (random_() % 4) join(p, name(e));
-    p.candidacy->start(clock(p));
+    told(p).start(clock(p));
     take(p);
   }
 
@@ -285,6 +296,18 @@ class World {
     p.paused = false;
     for (auto& fact : std::exchange(p.held, {})) fact();
     take(p);
+  }
+
+  /// Before each fact it hears of the works that it has to hear of. Some of them do not go on.
+  GroupCandidacy& told(Process& p) {
+    for (const auto& election : p.candidacy->progress_due(clock(p))) {
+      if (calm_ || chance(0.7)) {
+        p.worked[election] = clock(p);
+        p.barred.erase(election);
+      }
+      p.candidacy->progressed(election, p.worked[election]);
+    }
+    return *p.candidacy;
   }
 
   /// A fact for one life of a process. While it is paused it has to wait.
@@ -313,6 +336,9 @@ class World {
     if (!p.joined.contains(e.election)) wrong("led what nobody joined");
     if (const auto it = p.cool_downs.find(e.election); it != p.cool_downs.end() && clock(p) < it->second)
       wrong("led in its cool-down");
+    if (const auto it = p.barred.find(e.election); it != p.barred.end() && clock(p) < it->second)
+      wrong("led again, and its work stalled");
+    p.worked[e.election] = clock(p);
     p.led[e.election] = {e.token, e.session};
     auto& highest = tokens_[e.election];
     if (e.token <= highest) wrong("token " + std::to_string(e.token.value) + " after " + std::to_string(highest.value));
@@ -330,6 +356,11 @@ class World {
     const auto it = p.begun.find(e.election);
     if (it == p.begun.end() || it->second != e.token || !p.ousting.insert(e.election).second)
       wrong("ousting() without elected()");
+    if (e.reason == Reason::stalled) {
+      ++stalled;
+      if (clock(p) < p.worked[e.election] + stall_.after) wrong("stalled, and its work goes on");
+      if (p.joined.contains(e.election)) p.barred[e.election] = clock(p) + stall_.pause;
+    }
     (e.reason == Reason::lapsed ? expired : superseded) += e.reason == Reason::lapsed || e.reason == Reason::superseded;
     const auto takes = chance(0.1) ? upto(12s) : upto(50ms);
     later(takes, [this, &p, life = p.life, election = e.election] {
@@ -337,7 +368,7 @@ class World {
         p.begun.erase(election);
         p.ousting.erase(election);
         p.led.erase(election);
-        p.candidacy->ousting_returned(clock(p), election);
+        told(p).ousting_returned(clock(p), election);
       });
     });
   }
@@ -416,7 +447,7 @@ class World {
 
   void tell_answer(Process& p, int life, std::uint64_t id, StoreAnswer answer) {
     tell(p, life, [this, &p, id, answer = std::move(answer)] {
-      auto& c = *p.candidacy;
+      auto& c = told(p);
       const auto now = clock(p);
       if (const auto* committed = std::get_if<Result<Committed>>(&answer)) c.committed(now, id, *committed);
       if (const auto* look = std::get_if<Result<Look>>(&answer)) c.looked(now, id, *look);
@@ -443,7 +474,7 @@ class World {
   void awake(Process& p, std::optional<Release> pushed) {
     const auto id = *std::exchange(p.waits, std::nullopt);
     later(Duration::zero(), [this, &p, life = p.life, id, pushed] {
-      tell(p, life, [this, &p, id, pushed] { p.candidacy->awaited(clock(p), id, pushed); });
+      tell(p, life, [this, &p, id, pushed] { told(p).awaited(clock(p), id, pushed); });
     });
   }
 
@@ -468,6 +499,7 @@ class World {
   Spread spread_;
   std::size_t processes_at_all_;
   std::uint64_t agree_;
+  StallLimits stall_;
   GroupModel store_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::priority_queue<Event> events_;
@@ -488,7 +520,7 @@ constexpr std::uint64_t runs = 400;
 TEST(GroupCandidacySim, NeverTwoLeadersTokensRiseHooksComeInPairsAndEveryElectionIsLedAgain) {
   std::uint64_t first = 0, count = runs;
   if (const char* seed = std::getenv("TENURE_SEED")) first = std::stoull(seed), count = 1;
-  int tenures = 0, expired = 0, superseded = 0;
+  int tenures = 0, expired = 0, superseded = 0, stalled = 0;
   for (auto seed = first; seed < first + count; ++seed) {
     const bool spread = seed % 4, alike = seed % 8 > 3;
     World world(seed, 2 + seed % 3, 1 + seed % 7, seed % 2, spread);
@@ -510,6 +542,7 @@ TEST(GroupCandidacySim, NeverTwoLeadersTokensRiseHooksComeInPairsAndEveryElectio
     tenures += world.tenures;
     expired += world.expired;
     superseded += world.superseded;
+    stalled += world.stalled;
     if (count == 1)
       for (const auto& [kind, n] : world.questions) std::printf("%s %d\n", kind.c_str(), n);
   }
@@ -517,8 +550,9 @@ TEST(GroupCandidacySim, NeverTwoLeadersTokensRiseHooksComeInPairsAndEveryElectio
   if (count > 1) {
     EXPECT_GT(expired, 0);
     EXPECT_GT(superseded, 0);
+    EXPECT_GT(stalled, static_cast<int>(count));
   }
-  std::printf("%d tenures, %d lapsed, %d superseded\n", tenures, expired, superseded);
+  std::printf("%d tenures, %d lapsed, %d superseded, %d stalled\n", tenures, expired, superseded, stalled);
 }
 
 }  // namespace

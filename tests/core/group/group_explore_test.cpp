@@ -36,10 +36,14 @@ using Time = Clock::Time;
 using Duration = Clock::Duration;
 
 constexpr Duration tick{1};
+constexpr StallLimits explored_stall{.after = 2 * tick, .pause = 3 * tick};
 constexpr Timing explored{
     .term = 4 * tick, .renew = tick, .retry = tick, .margin = tick, .call = tick, .drain = tick, .clock_rate_error = 0};
 
 /// What a state consists of. Times are relative to now, tokens to the highest one, and ids are ranked at the end.
+///
+/// Each structure is taken apart by naming all its members. So what comes to it later does not compile here until
+/// somebody has decided whether it tells how a state goes on.
 class GroupDigest {
  public:
   GroupDigest(Time now, Token highest, std::uint64_t version) : now_(now), highest_(highest), version_(version) {}
@@ -60,44 +64,71 @@ class GroupDigest {
   void asked(Duration at) { plain(static_cast<std::uint64_t>((at - now_.time_since_epoch()).count() + 100'000)); }
   void text(const std::string& text) { plain(std::hash<std::string>()(text)); }
   void cursor(const std::string& cursor) { plain(cursor.empty() ? 9999 : version_ - std::stoull(cursor)); }
+  void duration(Duration d) { plain(static_cast<std::uint64_t>(d.count())); }
+  template <class Many>
+  void texts(const Many& many) {
+    plain(many.size());
+    for (const auto& one : many) text(one);
+  }
+  void heir(const std::optional<SessionId>& session) {
+    plain(session.has_value());
+    if (session) id(*session);
+  }
+  void due(const std::set<std::pair<Time, std::string>>& moments) {
+    plain(moments.size());
+    for (const auto& [at, election] : moments) time(at), text(election);
+  }
 
   void session(const Session& s) {
-    id(s.record.beat);
-    plain(s.record.released);
-    plain(s.joined);
-    if (!s.record.released) asked(s.record.asked);
+    const auto& [record, joined, names, weight, most, preferences] = s;
+    const auto& [token_of, beat, holder, incarnation, address, released, term, when_asked, written_ms] = record;
+    id(beat);  // The rest of the record is the same for all of them, and the store's clock stands still.
+    plain(released);
+    for (const std::uint64_t value :
+         {std::uint64_t{joined}, names, std::uint64_t{weight}, std::uint64_t{most}, preferences})
+      plain(value);
+    if (!released) asked(when_asked);
   }
-  template <class AnyLead>
-  void lead(const AnyLead& lead) {
-    token(lead.token);
-    id(lead.session);
-    plain(lead.released);
+  void lead(const Lead& lead) {
+    const auto& [token_of, by, released, to, step_down] = lead;
+    token(token_of);
+    id(by);
+    plain(released);
+    heir(to);
+    plain(step_down.has_value());
+    if (step_down) token(step_down->token);
   }
   void look(const Look& look) {
-    plain(look.marker);
-    plain(look.whole);
-    cursor(look.cursor);
-    plain(look.sessions.size());
-    for (const auto& [session_id, seen] : look.sessions) id(session_id), session(seen);
-    plain(look.leads.size());
-    for (const auto& [election, seen] : look.leads) text(election), lead(seen);
+    const auto& [now_ms, marker, sessions, leads, whole, at, allotted] = look;
+    plain(marker);  // The store's clock stands still.
+    plain(whole);
+    cursor(at);
+    plain(sessions.size());
+    for (const auto& [session_id, seen] : sessions) id(session_id), session(seen);
+    plain(leads.size());
+    for (const auto& [election, seen] : leads) text(election), lead(seen);
+    plain(allotted.has_value());
+    if (allotted) texts(*allotted);
   }
   void committed(const Committed& c) {
-    plain(c.granted);
-    token(c.token);
-    for (const auto& election : c.claimed) text(election);
-    plain(c.claimed.size());
-    look(c.look);
+    const auto& [granted, token_of, claimed, released, not_renewed, seen] = c;
+    plain(granted);
+    token(token_of);
+    texts(claimed);
+    texts(released);
+    texts(not_renewed);
+    look(seen);
   }
   void question(const GroupQuestion& q) {
-    plain(q.what.index());
-    time(q.asked, explored.term);
-    time(q.by);
-    if (const auto* open = std::get_if<ask::Open>(&q.what)) id(open->id), session(open->session);
-    if (const auto* end = std::get_if<ask::End>(&q.what)) id(end->id), ids(end->beats), id(end->new_beat);
-    if (const auto* await = std::get_if<ask::Await>(&q.what)) cursor(await->cursor);
-    if (const auto* see = std::get_if<ask::See>(&q.what)) cursor(see->cursor);
-    if (const auto* write = std::get_if<ask::Write>(&q.what)) commit(write->commit);
+    const auto& [number, what, when_asked, by] = q;  // Only one is outstanding, whatever its number.
+    plain(what.index());
+    time(when_asked, explored.term);
+    time(by);
+    if (const auto* open = std::get_if<ask::Open>(&what)) id(open->id), session(open->session);
+    if (const auto* end = std::get_if<ask::End>(&what)) id(end->id), ids(end->beats), id(end->new_beat);
+    if (const auto* await = std::get_if<ask::Await>(&what)) cursor(await->cursor);
+    if (const auto* see = std::get_if<ask::See>(&what)) cursor(see->cursor);
+    if (const auto* write = std::get_if<ask::Write>(&what)) commit(write->commit);
   }
   void store(const test::GroupModel& store) {
     plain(store.marker);
@@ -122,53 +153,67 @@ class GroupDigest {
   }
 
   void process(const GroupCandidacy& c) {
-    plain(c.pending_.has_value());
-    if (c.pending_) question(c.pending_->question), plain(c.pending_->interrupted);
-    own(c.own_);
-    own(c.lapsed_);
-    rivals(c.rivals_);
-    cursor(c.cursor_);
-    plain(c.marker_.value_or(99));
-    time(c.marker_since_, explored.term);
-    time(c.claims_from_);
-    token(c.highest_);
-    plain(c.entries_.size());
-    for (const auto& [election, entry] : c.entries_) {
-      text(election);
-      plain(entry.joined);
-      time(entry.not_before);
-      time(Time(now_ + entry.cool_down));
-      plain(entry.lead.has_value());
-      if (entry.lead) lead(*entry.lead), plain(entry.lead->pushed);
-      plain(entry.tenure.has_value());
-      if (entry.tenure) tenure(*entry.tenure);
+    // Not of the state: who it is, its options, numbers that only grow, and what it has reported.
+    const auto& [self, incarnation, timing, draw, effects, last_id, pending, own, lapsed, rivals, seen_to, marker,
+                 marker_since, claims_from, highest, allotted, entries, looked_through, spread, wanted, held,
+                 plan_stale, plan_again, planned, gather_until, settled_from, gifts_running, gifts, joined, names,
+                 preferred, tenures, ending, unrenewed, hook_due, work_due, stalled, to_release, claims, claims_due,
+                 claims_stale, all_claims_stale, next_ask, unheard, next_commit, commit_took, next_sweep, next_look,
+                 wait_from, last_wake, wakes, started, stopping, over, last_trouble, wait_trouble] = c;
+    EXPECT_TRUE(effects.empty());
+    outstanding(pending);
+    this->own(own);
+    this->own(lapsed);
+    this->rivals(rivals);
+    cursor(seen_to);
+    plain(marker.value_or(99));
+    time(marker_since, explored.term);
+    time(claims_from);
+    token(highest);
+    plain(allotted.has_value());
+    if (allotted) texts(*allotted);
+    plain(entries.size());
+    for (const auto& [election, entry] : entries) text(election), this->entry(entry, spread.on);
+    holders(c);  // so `held` follows from the entries
+    texts(wanted);
+    plain(plan_stale);
+    time(plan_again);
+    time(planned, explored.term);
+    if (spread.on) time(gather_until), time(settled_from), duration(commit_took);
+    plain(gifts_running);
+    plain(gifts.size());
+    for (const auto& [election, to] : gifts) text(election), id(to);
+    plain(joined);
+    plain(names);
+    plain(preferred.size());
+    for (const auto& [election, holder] : preferred) text(election), text(holder);
+    plain(tenures);
+    texts(ending);
+    texts(unrenewed);
+    due(hook_due);
+    due(work_due);
+    plain(stalled.size());
+    for (const auto& [election, last] : stalled) text(election), time(last, explored.term);
+    plain(to_release.size());
+    for (const auto& [election, given] : to_release) {
+      const auto& [token_of, to] = given;
+      text(election), token(token_of), heir(to);
     }
-    plain(c.hook_due_.size());
-    for (const auto& [at, election] : c.hook_due_) time(at), text(election);
-    plain(c.to_release_.size());
-    for (const auto& [election, due] : c.to_release_) text(election), token(due.token);
-    for (const auto& election : c.claims_) text(election);
-    plain(c.claims_.size());
-    for (const auto& [at, election] : c.claims_due_) time(at), text(election);
-    plain(c.claims_due_.size());
-    for (const auto& election : c.wanted_) text(election);
-    plain(c.wanted_.size());
-    holders(c);
-    for (const auto& [election, heir] : c.gifts_) text(election), id(heir);
-    plain(c.gifts_.size());
-    plain(c.plan_stale_);
-    time(c.planned_, explored.term);
-    time(c.plan_again_);
-    plain(c.all_claims_stale_);
-    time(c.next_ask_);
-    plain(static_cast<std::uint64_t>(c.unheard_));
-    time(c.next_commit_);
-    time(c.next_sweep_);
-    time(c.next_look_);
-    time(c.last_wake_.value_or(Time::max()), explored.retry);
-    plain(static_cast<std::uint64_t>(c.wakes_));
-    plain(c.stopping_);
-    plain(c.over_);
+    texts(claims);
+    due(claims_due);
+    texts(claims_stale);
+    plain(all_claims_stale);
+    time(next_ask);
+    plain(static_cast<std::uint64_t>(unheard));
+    time(next_commit);
+    time(next_sweep);
+    time(next_look);
+    time(wait_from);
+    time(last_wake.value_or(Time::max()), explored.retry);
+    plain(static_cast<std::uint64_t>(wakes));
+    plain(started);
+    plain(stopping);
+    plain(over);
   }
 
   std::uint64_t value() const {
@@ -189,51 +234,92 @@ class GroupDigest {
   }
 
  private:
+  void outstanding(const std::optional<GroupCandidacy::Pending>& pending) {
+    plain(pending.has_value());
+    if (!pending) return;
+    const auto& [asked_for, excused, wedged, interrupted] = *pending;
+    question(asked_for);
+    plain(excused);
+    plain(wedged);
+    plain(interrupted);
+  }
   void own(const std::optional<GroupCandidacy::Own>& own) {
     plain(own.has_value());
     if (!own) return;
-    id(own->id);
-    ids(own->beats);
-    time(own->lease.deadline);
-    time(own->lease.end);
+    const auto& [session_id, beats, lease] = *own;
+    const auto& [timing, deadline, end] = lease;  // The timing is an option.
+    id(session_id);
+    ids(beats);
+    time(deadline);
+    time(end);
   }
-  void rivals(const Rivals& rivals) {
-    plain(rivals.rivals_.size());
-    for (const auto& [session_id, rival] : rivals.rivals_) {
+  void rivals(const Rivals& seen) {
+    const auto& [rate, longest, rivals, absent_since] = seen;  // The rate is an option.
+    duration(longest);
+    plain(rivals.size());
+    for (const auto& [session_id, rival] : rivals) {
+      const auto& [last, bound, lease_end] = rival;
       id(session_id);
-      session(rival.session);
-      if (rival.session.record.released) continue;
-      time(rival.lease_end);
-      asked(rival.bound.end(Duration::zero()).time_since_epoch());
+      session(last);
+      if (last.record.released) continue;
+      time(lease_end);
+      asked(bound.end(Duration::zero()).time_since_epoch());
     }
-    plain(rivals.absent_since_.size());
-    for (const auto& [session_id, since] : rivals.absent_since_) id(session_id), time(since, explored.term);
+    plain(absent_since.size());
+    for (const auto& [session_id, since] : absent_since) id(session_id), time(since, explored.term);
   }
-  void tenure(const GroupCandidacy::Tenure& t) {
-    token(t.token);
-    id(t.session);
-    plain(t.ending.leading() ? 0 : t.ending.draining() ? 1 : 2);
-    if (!t.ending.leading()) {
-      plain(static_cast<std::uint64_t>(t.ending.reason()));
-      time(t.ending.done_by());
-      time(t.ending.next_alarm());
-    }
-    if (t.ending.draining()) time(t.ending.drain_by());
-    time(t.cap.value_or(Time::max()));
-    plain(t.given_back);
+  void seen_lead(const GroupCandidacy::SeenLead& seen) {
+    const auto& [token_of, by, to, at, released, pushed] = seen;
+    token(token_of);
+    id(by);
+    heir(to);
+    if (to) time(at, explored.retry);  // It is asked only then.
+    plain(released);
+    plain(pushed);
+  }
+  void entry(const GroupCandidacy::Entry& entry, bool spread) {
+    const auto& [joined, lead, tenure, stall, not_before, cool_down, free_since, holder] = entry;
+    plain(joined);
+    plain(lead.has_value());
+    if (lead) seen_lead(*lead);
+    plain(tenure.has_value());
+    if (tenure) this->tenure(*tenure, stall.after);
+    time(not_before);
+    duration(cool_down);
+    if (spread) time(free_since.value_or(Time::max()), explored.term);
+    heir(holder);
+  }
+  void tenure(const GroupCandidacy::Tenure& tenure, Duration stall_after) {
+    const auto& [token_of, by, progressed, ending, cap, kept, to, given_back] = tenure;
+    const auto& [stage, reason, drain_by, done_by, overrun_at, expired, overrun] = ending;
+    token(token_of);
+    id(by);
+    if (stall_after > Duration::zero()) time(progressed, stall_after);
+    plain(static_cast<std::uint64_t>(stage));
+    plain(static_cast<std::uint64_t>(reason));
+    for (const auto at : {drain_by, done_by, overrun_at}) time(at);
+    plain(expired);
+    plain(overrun);
+    time(cap.value_or(Time::max()));
+    plain(kept.has_value());
+    if (kept) time(kept->deadline), time(kept->end);
+    heir(to);
+    plain(given_back);
   }
   void commit(const Commit& c) {
-    id(c.session);
-    ids(c.beats);
-    session(c.next);
-    plain(c.marker);
-    for (const auto& claim : c.claims) text(claim.election), token(claim.expected.value_or(Token{}));
-    plain(c.claims.size());
-    for (const auto& release : c.releases) text(release.election), token(release.token);
-    plain(c.releases.size());
-    for (const auto ended : c.ended) id(ended);
-    token(c.at_least);
-    cursor(c.cursor);
+    const auto& [by, beats, next, marker, claims, releases, ended, at_least, seen_to] = c;
+    id(by);
+    ids(beats);
+    session(next);
+    plain(marker);
+    plain(claims.size());
+    for (const auto& [election, expected] : claims) text(election), token(expected.value_or(Token{}));
+    plain(releases.size());
+    for (const auto& [election, token_of, to] : releases) text(election), token(token_of), heir(to);
+    plain(ended.size());
+    for (const auto one : ended) id(one);
+    token(at_least);
+    cursor(seen_to);
   }
 
   Time now_;
@@ -248,8 +334,9 @@ using Answer = std::variant<Result<Committed>, Result<Look>, Result<bool>, Resul
 
 /// How many troubles of each kind a run may have.
 struct Budget {
-  int unheard{}, late{}, twice{}, pauses{}, crashes{}, resigns{}, lost_sessions{}, halves{};
-  bool blind{};  ///< The store is broken: a second half does not ask what stands.
+  int unheard{}, late{}, twice{}, pauses{}, crashes{}, resigns{}, lost_sessions{}, halves{}, progresses{};
+  bool blind{};    ///< The store is broken: a second half does not ask what stands.
+  bool watched{};  ///< The work has to tell of its progress, as often as there is a budget for.
 };
 
 /// Kernel bits that a state owns: it is copied, and its processes draw from here.
@@ -264,6 +351,7 @@ class State {
   }
 
   std::string wrong;
+  int stalls{};
 
   std::uint64_t digest() const {
     auto highest = highest_;
@@ -278,6 +366,8 @@ class State {
         d.id(p.led[e].session);
         d.time(p.led[e].cap);
         d.plain(p.ousting[e]);
+        d.time(p.worked[e], explored_stall.after);
+        d.time(p.barred_to[e]);
       }
       d.plain(p.paused);
       d.plain(p.asked.has_value());
@@ -285,12 +375,13 @@ class State {
       d.plain(p.half);
       if (p.answer) std::visit([&d](const auto& answer) { add(d, answer); }, *p.answer);
     }
+    for (std::size_t e = 0; e < elections_; ++e) d.token(tokens_[e]);
     d.plain(strays_.size());
     for (const auto& stray : strays_) d.question(stray);
     d.plain(late_halves_.size());
     for (const auto& half : late_halves_) d.question(half);
     for (const int left : {budget_.unheard, budget_.late, budget_.twice, budget_.pauses, budget_.crashes,
-                           budget_.resigns, budget_.lost_sessions, budget_.halves})
+                           budget_.resigns, budget_.lost_sessions, budget_.halves, budget_.progresses})
       d.plain(static_cast<std::uint64_t>(left));
     return d.value();
   }
@@ -344,6 +435,7 @@ class State {
     Time deadline{};
     std::array<Led, 2> led{};
     std::array<bool, 2> ousting{};
+    std::array<Time, 2> worked{}, barred_to{};  ///< When its work told that it goes on; until when it may not lead.
     bool paused{};
     bool half{};  ///< Of what it asked, the renewal has taken effect.
   };
@@ -383,6 +475,12 @@ class State {
         move([i, e](State& s) {
           --s.budget_.resigns;
           s.fact(i, [&](auto& c) { c.resign(s.now_, name(e), tick); });
+        });
+      if (budget_.progresses > 0)
+        move([i, e](State& s) {
+          --s.budget_.progresses;
+          s.processes_[i].worked[e] = s.now_;
+          s.processes_[i].barred_to[e] = {};
         });
     }
     if (budget_.crashes > 0)
@@ -480,7 +578,8 @@ class State {
   }
 
   void begin(Process& p) {
-    for (std::size_t e = 0; e < elections_; ++e) p.candidacy.join(now_, name(e));
+    for (std::size_t e = 0; e < elections_; ++e)
+      p.candidacy.join(now_, name(e), {}, budget_.watched ? explored_stall : StallLimits{});
     p.candidacy.start(now_);
     take(p);
   }
@@ -499,7 +598,10 @@ class State {
   }
   template <class Fact>
   void fact(std::size_t i, Fact fact) {
-    fact(processes_[i].candidacy);
+    auto& p = processes_[i];
+    for (const auto& election : p.candidacy.progress_due(now_))
+      p.candidacy.progressed(election, p.worked[number(election)]);
+    fact(p.candidacy);
     take(processes_[i]);
   }
 
@@ -549,10 +651,19 @@ class State {
     if (e.token <= highest) wrong = "a token that does not rise";
     highest = std::max(highest, e.token);
     highest_ = std::max(highest_, e.token);
+    if (now_ < p.barred_to[number_of]) wrong = "it leads again, and its work stalled";
+    p.worked[number_of] = std::max(p.worked[number_of], now_);
   }
   void carry_out(Process& p, group_effect::Cap& e) { p.led[number(e.election)].cap = e.at; }
   void carry_out(Process& p, group_effect::Unlead& e) { p.led[number(e.election)] = {}; }
-  void carry_out(Process& p, group_effect::End& e) { p.ousting[number(e.election)] = true; }
+  void carry_out(Process& p, group_effect::End& e) {
+    const auto number_of = number(e.election);
+    p.ousting[number_of] = true;
+    if (e.reason != Reason::stalled) return;
+    ++stalls;
+    if (now_ < p.worked[number_of] + explored_stall.after) wrong = "it stalled, and its work goes on";
+    p.barred_to[number_of] = now_ + explored_stall.pause;
+  }
   template <class Other>
   void carry_out(Process&, Other&) {}
 
@@ -579,7 +690,7 @@ class State {
 };
 
 struct Explored {
-  std::size_t states{}, with_leader{}, depth{};
+  std::size_t states{}, with_leader{}, stalled{}, depth{};
   bool complete{};
   std::string wrong{};
 };
@@ -596,6 +707,7 @@ Explored explore(std::size_t elections, Budget budget, std::size_t most) {
         if (!next.wrong.empty()) out.wrong = next.wrong;
         if (!known.insert(next.digest()).second) return;
         out.with_leader += next.led();
+        out.stalled += next.stalls > 0;
         following.push_back(std::move(next));
       });
       if (!out.wrong.empty() || known.size() >= most) break;
@@ -617,12 +729,13 @@ std::size_t most_states() {
 #endif
 }
 
-void clean(const char* what, std::size_t elections, Budget budget) {
+Explored clean(const char* what, std::size_t elections, Budget budget) {
   const auto found = explore(elections, budget, most_states());
   EXPECT_EQ(found.wrong, "") << "after " << found.depth << " steps";
   EXPECT_GT(found.with_leader, 0u);
   std::printf("%s: %zu states, %zu with a leader, depth %zu%s\n", what, found.states, found.with_leader, found.depth,
               found.complete ? ", complete" : "");
+  return found;
 }
 
 TEST(GroupExplore, NoTrouble) { clean("no trouble", 1, {}); }
@@ -632,6 +745,14 @@ TEST(GroupExplore, OneTwice) { clean("one request twice", 1, {.twice = 1}); }
 TEST(GroupExplore, OnePause) { clean("one pause", 1, {.pauses = 1}); }
 TEST(GroupExplore, OneCrash) { clean("one crash", 1, {.crashes = 1}); }
 TEST(GroupExplore, OneResign) { clean("one resigns", 1, {.resigns = 1}); }
+TEST(GroupExplore, WorkThatStalls) {
+  EXPECT_GT(clean("work that stalls", 1, {.progresses = 2, .watched = true}).stalled, 0u);
+}
+TEST(GroupExplore, StallsPausesAndLate) {
+  EXPECT_GT(
+      clean("stalls, pauses and late requests", 1, {.late = 1, .pauses = 1, .progresses = 1, .watched = true}).stalled,
+      0u);
+}
 TEST(GroupExplore, OneLostSession) { clean("a lost session", 1, {.lost_sessions = 1}); }
 TEST(GroupExplore, PausesAndLate) { clean("pauses and late requests", 1, {.late = 2, .pauses = 2}); }
 TEST(GroupExplore, AllTroubles) {

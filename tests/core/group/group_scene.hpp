@@ -66,14 +66,20 @@ class GroupScene {
   // ---- what the user does ----
 
   void start() { candidacy.start(stage.now), take(); }
-  void join(const std::string& election) { candidacy.join(stage.now, election), take(); }
+  void join(const std::string& election) { candidacy.join(stage.now, election, {}, stall), take(); }
   void leave(const std::string& election) { candidacy.leave(stage.now, election), take(); }
   void resign(const std::string& election, std::optional<Clock::Duration> cool_down = {}) {
     candidacy.resign(stage.now, election, cool_down), take();
   }
   void stop() { candidacy.stop(stage.now), take(); }
   void ousting_returned(const std::string& election) { candidacy.ousting_returned(stage.now, election), take(); }
-  void tick() { candidacy.tick(stage.now), take(); }
+  void tick() {
+    for (const auto& election : candidacy.progress_due(stage.now)) {
+      candidacy.progressed(election, worked[election]);
+      ++looks_at_work;
+    }
+    candidacy.tick(stage.now), take();
+  }
 
   /// Started, and it leads these.
   void lead(const std::vector<std::string>& elections) {
@@ -211,6 +217,9 @@ class GroupScene {
   };
   GroupStage& stage;
   GroupCandidacy candidacy;
+  StallLimits stall{};                          ///< Of what is joined from now on.
+  std::map<std::string, Clock::Time> worked{};  ///< When the work of an election told that it goes on.
+  std::size_t looks_at_work{};
   std::optional<GroupQuestion> asked;
   std::vector<GroupEffect> history, newest;  ///< All effects; those of the last fact.
   std::map<std::string, Led> led;

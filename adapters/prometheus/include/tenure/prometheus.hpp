@@ -26,7 +26,7 @@ inline constexpr auto content_type = "text/plain; version=0.0.4; charset=utf-8";
 ///   tenure_elected_total, tenure_ousted_total{reason="lapsed"}, tenure_errors_total{fault="unreachable"}
 ///   tenure_call_duration_seconds{call="renew"}            a histogram; also tenure_call_errors_total{call=, fault=}
 ///   tenure_hook_duration_seconds{hook="ousting"}          a histogram
-///   tenure_elections_joined{group="tenants"} 10000         also tenure_elections_led
+///   tenure_elections_joined{group="tenants"} 10000         also tenure_elections_led, tenure_elections_stalled
 ///
 /// REQUIRES: no two have the same election, or the same group.
 TENURE_PROMETHEUS_EXPORT std::string to_text(const std::vector<Metrics>& elections,

@@ -26,9 +26,9 @@ inline constexpr int default_units = 16;
 ///
 /// With Exclusive::no at least one process leads each role at any time, wherever one lives: see below.
 ///
-/// Elections::resign() ends a tenure here, but the same process leads again after the cool-down, because it owns the
-/// unit. Spread has no effect apart from `most`. GroupStore::request_step_down() is not offered, so
-/// Options::remote_step_down is refused.
+/// Elections::resign() and Hooks::stall_after end a tenure here, but the same process leads again after the cool-down
+/// or the pause, and nobody meanwhile, because it owns the unit. Spread has no effect apart from `most`.
+/// GroupStore::request_step_down() is not offered, so Options::remote_step_down is refused.
 ///
 /// Threads, costs and rights are those of open(). Throws as open() does, and std::invalid_argument unless `units` is
 /// from 1 to 256.

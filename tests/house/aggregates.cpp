@@ -82,7 +82,7 @@ void of_prometheus() {
 #ifdef TENURE_WITH_HTTP
 void of_http() {
   made(http::SiteOptions{.self = {}}, http::SiteOptions{.stuck_after = {}});
-  made(http::Request{.method = "GET"}, http::Request{.authorization = "a"});
+  made(http::Request{.method = "GET"}, http::Request{.query = "q"});
   made(http::Response{.status = 200}, http::Response{.events = nullptr});
   made(http::ServerOptions{.address = "127.0.0.1:0"}, http::ServerOptions{.patience = {}});
 }

@@ -1,25 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "look.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
-#include <map>
+
+#include "json.hpp"
 
 namespace tenure::http {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr int version = 1;  ///< Of the documents; README.md says when it rises.
-
-/// ASCII alone: what a terminal or a browser would obey is escaped. Bytes that are not UTF-8 become U+FFFD.
-std::string text(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n"; }
-
-std::int64_t ms(Clock::Duration d) { return std::chrono::duration_cast<std::chrono::milliseconds>(d).count(); }
-
-/// As text, because a number of JSON may lose digits above 2^53.
-Json json(const std::optional<Token>& token) { return token ? Json(std::to_string(token->value)) : Json(nullptr); }
 
 std::string_view name_of(Change::What what) {
   switch (what) {
@@ -32,7 +19,7 @@ std::string_view name_of(Change::What what) {
   return "unknown";
 }
 
-Json json(const Change& change) {
+Json told(const Change& change) {
   Json out{{"id", change.id}, {"what", name_of(change.what)}, {"unix_ms", change.unix_ms}};
   if (change.token) out["token"] = json(change.token);
   if (change.reason) out["reason"] = to_string(*change.reason);
@@ -43,19 +30,14 @@ Json json(const Change& change) {
   return out;
 }
 
-Json json(const Incumbent& incumbent) {
+/// Where several may lead there is no token to tell.
+Json told(const Incumbent& incumbent) {
+  const auto token = incumbent.token == Token{} ? std::nullopt : std::optional(incumbent.token);
   return {{"self", false},
           {"name", incumbent.name},
           {"address", incumbent.address},
-          {"token", json(std::optional(incumbent.token))},
+          {"token", json(token)},
           {"remaining_ms", ms(incumbent.remaining)}};
-}
-
-template <class Key>
-Json counts(const std::map<Key, std::uint64_t>& counted) {
-  auto out = Json::object();
-  for (const auto& [key, count] : counted) out[std::string(to_string(key))] = count;
-  return out;
 }
 
 /// Who leads, and since when, as far as we have seen it begin.
@@ -67,7 +49,7 @@ Json leader(const Look& look, const SiteOptions& options, const std::deque<Chang
                                 {"address", options.self.address},
                                 {"token", json(m.token)},
                                 {"remaining_ms", ms(m.remaining)}}
-                         : json(*look.incumbent);
+                         : told(*look.incumbent);
   const auto token = m.is_leader ? m.token : look.incumbent->token;
   const auto begin = std::find_if(history.rbegin(), history.rend(), [&](const Change& c) {
     return c.token == token && (c.what == Change::What::elected || c.what == Change::What::incumbent);
@@ -120,7 +102,7 @@ std::vector<Change> changes_between(const Look& before, const Look& now) {
 
 std::string ailment(const Metrics& m, Clock::Duration stuck_after) {
   if (m.overdue > stuck_after)
-    return "the manager's threads have not turned for " + std::to_string(ms(m.overdue)) +
+    return "our threads have not turned for " + std::to_string(ms(m.overdue)) +
            " ms: they starve, or a log hook or a stop callback blocks";
   if (m.overrun > stuck_after)
     return "ousting() has outlasted its time by " + std::to_string(ms(m.overrun)) +
@@ -134,28 +116,20 @@ std::string ailment(const Metrics& m, Clock::Duration stuck_after) {
 std::string status_document(const Look& look, const SiteOptions& options, const std::deque<Change>& history,
                             bool with_history) {
   const auto& m = look.metrics;
-  const auto ails = ailment(m, options.stuck_after);
   Json out{{"version", version},
            {"election", m.election},
-           {"self", {{"name", options.self.name}, {"address", options.self.address}}},
+           {"self", json(options.self)},
            {"state", look.ended    ? "ended"
                      : m.is_leader ? "leading"
                                    : "following"},
            {"leader", leader(look, options, history)},
            {"rides_out_ms", ms(m.rides_out)},
-           {"since_granted_ms", m.since_granted ? Json(ms(*m.since_granted)) : Json(nullptr)},
-           {"health",
-            {{"healthy", ails.empty()},
-             {"why", ails},
-             {"overdue_ms", ms(m.overdue)},
-             {"wedged_ms", ms(m.wedged)},
-             {"overrun_ms", ms(m.overrun)},
-             {"stalled", m.stalled},
-             {"since_progress_ms", m.since_progress ? Json(ms(*m.since_progress)) : Json(nullptr)}}},
-           {"counts", {{"elected", m.elected}, {"ousted", counts(m.ousted)}, {"errors", counts(m.errors)}}}};
+           {"since_granted_ms", json(m.since_granted)},
+           {"health", health(m, options.stuck_after)},
+           {"counts", counts(m)}};
   if (with_history) {
     auto& list = out["history"] = Json::array();
-    for (const auto& change : history) list.push_back(json(change));
+    for (const auto& change : history) list.push_back(told(change));
   }
   return text(out);
 }
@@ -167,12 +141,12 @@ std::string leader_document(const Look& look) {
     out["token"] = json(m.token);
     out["remaining_ms"] = ms(m.remaining);
   } else {
-    out["leader"] = look.incumbent ? json(*look.incumbent) : Json(nullptr);
+    out["leader"] = look.incumbent ? told(*look.incumbent) : Json(nullptr);
   }
   return text(out);
 }
 
-std::string change_document(const Change& change) { return text(json(change)); }
+std::string change_document(const Change& change) { return text(told(change)); }
 
 std::string healthz_document(const std::string& ails, bool stalled) {
   return text({{"version", version}, {"healthy", ails.empty()}, {"why", ails}, {"stalled", stalled}});
@@ -182,8 +156,8 @@ std::string readyz_document(const std::string& lacking) {
   return text({{"version", version}, {"ready", lacking.empty()}, {"why", lacking}});
 }
 
-std::string step_down_document(std::optional<Token> token) {
-  return text({{"version", version}, {"steps_down", token.has_value()}, {"token", json(token)}});
+std::string step_down_document(bool steps_down, std::optional<Token> token) {
+  return text({{"version", version}, {"steps_down", steps_down}, {"token", json(token)}});
 }
 
 std::string error_document(const std::string& message) { return text({{"version", version}, {"error", message}}); }

@@ -43,7 +43,7 @@ std::string leader_document(const Look& look);
 std::string change_document(const Change& change);
 std::string healthz_document(const std::string& ailment, bool stalled);
 std::string readyz_document(const std::string& lacking);
-std::string step_down_document(std::optional<Token> token);
+std::string step_down_document(bool steps_down, std::optional<Token> token);
 std::string error_document(const std::string& message);
 
 }  // namespace tenure::http

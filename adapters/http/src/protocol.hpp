@@ -35,8 +35,9 @@ class Protocol final : private KeepSigpipe, public httplib::Server {
     svr_sock_ = any_socket;  // Otherwise it thinks that it is stopped, and ends every stream.
     set_pre_routing_handler([this](const httplib::Request& asked, httplib::Response& out) {
       const auto authorization = asked.get_header_value("Authorization");
-      write(hosts_.allow(asked.get_header_value("Host")) ? answer_({asked.method, asked.path, authorization})
-                                                         : misdirected(),
+      write(hosts_.allow(asked.get_header_value("Host"))
+                ? answer_({asked.method, asked.path, authorization, query_of(asked)})
+                : misdirected(),
             out, stop_);
       return HandlerResponse::Handled;
     });

@@ -1,33 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
-#include <condition_variable>
-#include <deque>
-#include <mutex>
 #include <stdexcept>
-#include <thread>
 
 #include <tenure/http.hpp>
-#include <tenure/kit/start_thread.hpp>
-#include <tenure/kit/text.hpp>
-#include <tenure/prometheus.hpp>
 
 #include "bearer.hpp"
-#include "look.hpp"
-#include "page.hpp"
+#include "state.hpp"
 
 namespace tenure::http {
 namespace {
 
-using namespace std::chrono_literals;
-
-constexpr std::size_t history_size = 100;
-constexpr auto beat = 1s;      ///< From one "status" of /events to the next.
-constexpr auto pause = 100ms;  ///< Before we look again when no descriptor was left to wait with.
 constexpr std::size_t least_token = 16;
 
 SiteOptions checked(SiteOptions options) {
@@ -41,234 +25,33 @@ SiteOptions checked(SiteOptions options) {
   return options;
 }
 
-std::string sse(const char* event, const std::string& document) {  // which ends with a newline, and has no other
-  return std::string("event: ") + event + "\ndata: " + document + "\n";
-}
+Response gone() { return refusal(503, "this process takes part no more"); }
 
 }  // namespace
 
-/// What is mounted holds this. The manager is reached under its lock only, so that ~Site() can take it away.
-class TENURE_HTTP_NO_EXPORT Site::State : public std::enable_shared_from_this<Site::State> {
- public:
-  State(LeaderManager& manager, SiteOptions options) : options_(checked(std::move(options))), manager_(&manager) {
-    seen_ = {.metrics = manager.metrics()};
-    watcher_ = start_thread("tenure-http", [this, &manager] { watch(manager, stop_.get_token()); });
-  }
+Site::State::State(SiteOptions options) : options_(checked(std::move(options))), made_by_(::getpid()) {}
 
-  void end() {
-    stop_.request_stop();
-    watcher_.join();
-    {
-      const std::lock_guard lock(manager_mutex_);
-      manager_ = nullptr;
-    }
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
-    changed_.notify_all();
-  }
-
-  /// Then the thread is the parent's, and a lock may have been held at the fork: touch neither.
-  bool forked() const { return ::getpid() != made_by_; }
-
-  Response answer(const Request& request);
-
- private:
-  class Stream;
-  void watch(LeaderManager& manager, const std::stop_token& stop);
-  std::optional<Look> look() const;
-  Response get(std::string_view path, const Look& look, bool head);
-  Response stream(bool head);
-  Response step_down(const Request& request);
-  std::string status(const Look& look, bool with_history) const;
-
-  const SiteOptions options_;
-  const pid_t made_by_{::getpid()};
-  std::atomic<bool> ended_{};
-  std::stop_source stop_;
-
-  mutable std::mutex manager_mutex_;  ///< Held for moments: the manager's methods that are called do not block.
-  LeaderManager* manager_;
-
-  mutable std::mutex mutex_;
-  std::condition_variable_any changed_;
-  Look seen_;
-  std::deque<Change> history_;
-  std::uint64_t last_id_{};
-  std::size_t streams_{};
-  bool closed_{};
-
-  std::thread watcher_;
-};
-
-/// Follows the manager's changes. It uses the manager without manager_mutex_, because end() joins it first.
-void Site::State::watch(LeaderManager& manager, const std::stop_token& stop) {
-  for (std::uint64_t count = 0; !stop.stop_requested() && !ended_;) {
-    const auto before = count;
-    count = manager.changes();
-    try {
-      if (count == before) count = manager.await_change(count, Clock::Duration::max(), stop);
-      ended_ = manager.await_ended(Clock::Duration::zero());
-    } catch (const std::system_error&) {
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, stop, pause, [] { return false; });
-    }
-    const Look now{manager.metrics(), manager.leadership().incumbent(), ended_};
-    const auto unix_ms = boot_clock().unix_ms();
-    const std::lock_guard lock(mutex_);
-    for (auto& change : changes_between(seen_, now)) {
-      change.id = ++last_id_;
-      change.unix_ms = unix_ms;
-      history_.push_back(std::move(change));
-      if (history_.size() > history_size) history_.pop_front();
-    }
-    seen_ = now;
-    changed_.notify_all();
-  }
-}
-
-/// Whether we lead is judged last. Nothing: the manager may be gone.
-std::optional<Look> Site::State::look() const {
-  const std::lock_guard lock(manager_mutex_);
-  if (!manager_) return std::nullopt;
-  const auto leadership = manager_->leadership();
-  Look out{manager_->metrics(), leadership.incumbent(), ended_};
-  out.metrics.remaining = leadership.remaining();
-  out.metrics.token = leadership.token();
-  out.metrics.is_leader = out.metrics.token.has_value();
-  if (!out.metrics.is_leader) out.metrics.remaining = Clock::Duration::zero();
-  return out;
-}
-
-std::string Site::State::status(const Look& look, bool with_history) const {
-  const std::lock_guard lock(mutex_);
-  return status_document(look, options_, history_, with_history);
-}
-
-/// One client of /events.
-class TENURE_HTTP_NO_EXPORT Site::State::Stream final : public Events {
- public:
-  /// REQUIRES: the state's mutex_ is held.
-  explicit Stream(std::shared_ptr<State> state) : state_(std::move(state)) { ++state_->streams_; }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  ~Stream() override {
-    const std::lock_guard lock(state_->mutex_);
-    --state_->streams_;
-  }
-
-  std::optional<std::string> next(std::stop_token stop) override {
-    if (!begun_) return begin();
-    std::string out;
-    {
-      std::unique_lock lock(state_->mutex_);
-      const auto news = [this] { return state_->closed_ || state_->last_id_ != told_; };
-      state_->changed_.wait_for(lock, stop, beat, news);
-      for (const auto& change : state_->history_)
-        if (change.id > told_)
-          out += "id: " + std::to_string(change.id) + "\n" + sse("change", change_document(change));
-      told_ = state_->last_id_;
-      if (out.empty() && (state_->closed_ || stop.stop_requested())) return std::nullopt;
-    }
-    if (const auto look = state_->look()) out += sse("status", state_->status(*look, false));
-    return out.empty() ? std::nullopt : std::optional(std::move(out));
-  }
-
- private:
-  std::optional<std::string> begin() {
-    begun_ = true;
-    const auto look = state_->look();
-    if (!look) return std::nullopt;
-    const std::lock_guard lock(state_->mutex_);
-    told_ = state_->last_id_;
-    return "retry: 2000\n" + sse("status", status_document(*look, state_->options_, state_->history_, true));
-  }
-
-  std::shared_ptr<State> state_;
-  bool begun_{};
-  std::uint64_t told_{};
-};
-
-namespace {
-
-Response json_response(int status, std::string body) {
-  return {.status = status, .type = "application/json", .body = std::move(body)};
-}
-
-/// The policy allows the page its own style and script, and what this process tells. Nothing else.
-Response the_page() {
-  std::array<unsigned char, 16> random{};
-  if (::getrandom(random.data(), random.size(), GRND_NONBLOCK) != static_cast<ssize_t>(random.size()))
-    throw std::runtime_error("getrandom() gave nothing");
-  const auto nonce = hex(std::string_view(reinterpret_cast<const char*>(random.data()), random.size()));
-  Response out{.status = 200, .type = "text/html; charset=utf-8", .body = std::string(page)};
-  constexpr std::string_view mark = "@NONCE@";
-  for (auto at = out.body.find(mark); at != out.body.npos; at = out.body.find(mark))
-    out.body.replace(at, mark.size(), nonce);
-  out.headers.emplace_back("Content-Security-Policy",
-                           "default-src 'none'; script-src 'nonce-" + nonce + "'; style-src 'nonce-" + nonce +
-                               "'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
-  out.headers.emplace_back("Referrer-Policy", "no-referrer");
-  return out;
-}
-
-Response refusal(int status, const std::string& message) { return json_response(status, error_document(message)); }
-
-}  // namespace
+bool Site::State::forked() const { return ::getpid() != made_by_; }
 
 Response Site::State::answer(const Request& request) {
-  const bool head = request.method == "HEAD";
   Response out;
   if (forked()) {
     out = refusal(503, "this process was forked from the one that takes part");
   } else if (request.path == "/step-down") {
-    out = step_down(request);
-  } else if (request.method != "GET" && !head) {
+    out = asked_to_step_down(request);
+  } else if (request.method != "GET" && request.method != "HEAD") {
     out = refusal(405, "only GET and HEAD are answered here");
     out.headers.emplace_back("Allow", "GET, HEAD");
-  } else if (const auto seen = look()) {
-    out = get(request.path, *seen, head);
   } else {
-    out = refusal(503, "this process takes part no more");
+    auto got = get(request);
+    out = got ? std::move(*got) : gone();
   }
   out.headers.emplace_back("Cache-Control", "no-store");
   out.headers.emplace_back("X-Content-Type-Options", "nosniff");
   return out;
 }
 
-Response Site::State::get(std::string_view path, const Look& look, bool head) {
-  const auto& m = look.metrics;
-  if (path == "/leader") return json_response(m.is_leader ? 200 : 503, leader_document(look));
-  const auto ails = ailment(m, options_.stuck_after);
-  if (path == "/healthz") return json_response(ails.empty() ? 200 : 503, healthz_document(ails, m.stalled));
-  if (path == "/readyz") {
-    const std::string lacking = !ails.empty()                     ? ails
-                                : look.ended                      ? "it takes part no more"
-                                : m.stalled                       ? "its work stalled and has not gone on since"
-                                : !m.is_leader && !look.incumbent ? "the store has not said who leads"
-                                                                  : "";
-    return json_response(lacking.empty() ? 200 : 503, readyz_document(lacking));
-  }
-  if (path == "/status") return json_response(200, status(look, true));
-  if (path == "/metrics") return {.status = 200, .type = prometheus::content_type, .body = prometheus::to_text({m})};
-  if (path == "/events") return stream(head);
-  if (path == "/") return the_page();
-  return refusal(404, "there is /, /leader, /healthz, /readyz, /status, /metrics, /events and /step-down");
-}
-
-Response Site::State::stream(bool head) {
-  Response out{.status = 200, .type = "text/event-stream"};
-  if (head) return out;
-  const std::lock_guard lock(mutex_);
-  if (streams_ >= options_.streams) {
-    out = refusal(503, "as many clients as may be are here already");
-    out.headers.emplace_back("Retry-After", "5");
-    return out;
-  }
-  out.events = std::make_shared<Stream>(shared_from_this());
-  return out;
-}
-
-Response Site::State::step_down(const Request& request) {
+Response Site::State::asked_to_step_down(const Request& request) {
   Response out;
   if (request.method != "POST") {
     out = refusal(405, "only POST is answered here");
@@ -281,15 +64,9 @@ Response Site::State::step_down(const Request& request) {
     out.headers.emplace_back("WWW-Authenticate", "Bearer");
     return out;
   }
-  const std::lock_guard lock(manager_mutex_);
-  if (!manager_) return refusal(503, "this process takes part no more");
-  const auto token = manager_->leadership().token();
-  if (token) manager_->resign();
-  return json_response(token ? 202 : 409, step_down_document(token));
+  auto answered = step_down(request);
+  return answered ? std::move(*answered) : gone();
 }
-
-Site::Site(LeaderManager& manager, SiteOptions options)
-    : state_(std::make_shared<State>(manager, std::move(options))) {}
 
 Site::~Site() {
   if (state_->forked())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process tells of its election by HTTP. <tenure/http_server.hpp> is a small server for it;
-// <tenure/http_mount.hpp> puts it on a httplib::Server of your own; by answer() any other library can serve it.
+// What a process tells of its election, or of its many elections, by HTTP. <tenure/http_server.hpp> is a small server
+// for it; <tenure/http_mount.hpp> puts it on a httplib::Server of your own; by answer() any other library can serve it.
 // README.md describes the documents.
 //
 //   tenure::LeaderManager manager(...);
@@ -15,6 +15,9 @@
 //   GET  /metrics    for Prometheus
 //   GET  /events     server-sent events: "change" for each change, "status" at first and once a second
 //   POST /step-down  resigns; with "Authorization: Bearer TOKEN" only
+//
+// Of Elections it tells the same, of one by /leader?election=NAME and /step-down?election=NAME, and of all by the rest.
+// There is no /events, and / is a plain text.
 //
 // Foreign text is escaped to ASCII. No answer has a secret in it. HEAD is answered as GET, without the body.
 #pragma once
@@ -31,6 +34,7 @@
 
 #include <tenure/candidate.hpp>
 #include <tenure/clock.hpp>
+#include <tenure/elections.hpp>
 #include <tenure/http_export.hpp>
 #include <tenure/leader_manager.hpp>
 
@@ -54,6 +58,7 @@ struct SiteOptions {
 struct Request {
   std::string_view method{}, path{};
   std::string_view authorization{};  ///< The header's value.
+  std::string_view query{};          ///< What follows the '?', as it was sent.
 };
 
 /// The endless body of /events. One thread uses it; the Site may end before it does.
@@ -74,15 +79,18 @@ struct Response {
   std::shared_ptr<Events> events{};  ///< If it is there, it is the body.
 };
 
-/// The answers about one manager. It has a thread, which follows the changes. Any thread may call any method. In a
-/// forked child it answers 503, and may be destroyed.
+/// The answers about one manager, or about the elections of a group. Of a manager it has a thread, which follows the
+/// changes. Any thread may call any method. In a forked child it answers 503, and may be destroyed.
 class TENURE_HTTP_EXPORT Site {
  public:
   /// Throws std::invalid_argument if an option cannot be, and std::system_error if the thread cannot be started.
   /// REQUIRES: the manager outlives this, and was made after fork().
   explicit Site(LeaderManager& manager, SiteOptions options = {});
 
-  /// Ends all streams. What was mounted answers 503 from then on, and touches the manager no more.
+  /// The same of many elections. SiteOptions::streams says nothing here.
+  explicit Site(Elections& elections, SiteOptions options = {});
+
+  /// Ends all streams. What was mounted answers 503 from then on, and touches what it told of no more.
   ~Site();
   Site(const Site&) = delete;
   Site& operator=(const Site&) = delete;
@@ -95,6 +103,8 @@ class TENURE_HTTP_EXPORT Site {
 
  private:
   class State;
+  class OfManager;
+  class OfElections;
   std::shared_ptr<State> state_;
 };
 

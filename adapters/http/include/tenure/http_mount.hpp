@@ -27,6 +27,13 @@ inline void write(const Response& answered, httplib::Response& out, std::stop_to
   out.set_chunked_content_provider(answered.type, next);
 }
 
+/// What follows the first '?', as it was sent.
+inline std::string_view query_of(const httplib::Request& asked) {
+  const std::string_view target = asked.target;
+  const auto mark = target.find('?');
+  return mark == target.npos ? std::string_view() : target.substr(mark + 1);
+}
+
 /// Answers below `prefix` ("" or such as "/election"; it has no character that a pattern of httplib understands).
 /// With a prefix, its "/" is the page for people. The Site may end before the server: see ~Site().
 ///
@@ -39,7 +46,7 @@ inline void mount(httplib::Server& server, const Site& site, const std::string& 
   const auto handler = [answer = site.answerer(), skip = prefix.size()](const httplib::Request& asked,
                                                                         httplib::Response& out) {
     const auto authorization = asked.get_header_value("Authorization");
-    write(answer({asked.method, std::string_view(asked.path).substr(skip), authorization}), out);
+    write(answer({asked.method, std::string_view(asked.path).substr(skip), authorization, query_of(asked)}), out);
   };
   if (!prefix.empty()) server.Get(prefix + "/", handler);
   for (const auto* path : {"/leader", "/healthz", "/readyz", "/status", "/metrics", "/events", "/step-down"}) {

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "group_look.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <stdexcept>
+
+#include <tenure/kit/text.hpp>
+
+#include "json.hpp"
+
+namespace tenure::http {
+namespace {
+
+/// As parameter() reads it, whatever the text has.
+std::string encoded(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool plain = lower(c) >= 'a' && lower(c) <= 'z';
+    out += plain || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' ? std::string(1, c) : percent(c);
+  }
+  return out;
+}
+
+std::string decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i] == '+' ? ' ' : text[i];
+      continue;
+    }
+    const auto byte = i + 2 < text.size() ? number<unsigned char>(text.substr(i + 1, 2), 16) : std::nullopt;
+    if (!byte) throw std::invalid_argument("after a '%' two hexadecimal digits are expected; '%' itself is %25");
+    out += static_cast<char>(*byte);
+    i += 2;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::string> parameter(std::string_view query, std::string_view name) {
+  std::optional<std::string> found;
+  while (!query.empty()) {
+    const auto part = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), part.size() + 1));
+    const auto equals = std::min(part.find('='), part.size());
+    if (part.substr(0, equals) != name) continue;
+    if (found) throw std::invalid_argument("the parameter " + std::string(name) + " stands twice; give it once");
+    found = decoded(part.substr(std::min(part.size(), equals + 1)));
+  }
+  return found;
+}
+
+std::string group_status_document(const GroupLook& look, const SiteOptions& options, const std::string& after) {
+  const auto& m = look.metrics.session;
+  Json out{{"version", version},
+           {"group", look.metrics.group},
+           {"self", json(options.self)},
+           {"exclusive", look.exclusive},
+           {"joined", look.metrics.joined},
+           {"led", look.metrics.led},
+           {"stalled", look.metrics.stalled},
+           {"session",
+            {{"remaining_ms", ms(m.remaining)},
+             {"rides_out_ms", ms(m.rides_out)},
+             {"since_granted_ms", json(m.since_granted)}}},
+           {"health", health(m, options.stuck_after)},
+           {"counts", counts(m)}};
+  const auto comes_before = [](const std::string& name, const auto& lead) { return name < lead.first; };
+  auto lead = std::upper_bound(look.led.begin(), look.led.end(), after, comes_before);
+  auto& leads = out["leads"] = Json::array();
+  for (; lead != look.led.end() && leads.size() < leads_at_once; ++lead)
+    leads.push_back(
+        {{"election", lead->first}, {"token", json(look.exclusive ? std::optional(lead->second) : std::nullopt)}});
+  out["leads_at_once"] = leads_at_once;
+  out["next"] = lead == look.led.end() ? Json(nullptr) : Json("status?after=" + encoded(std::prev(lead)->first));
+  return text(out);
+}
+
+std::string group_lacks(const GroupMetrics& metrics, Clock::Duration stuck_after) {
+  auto ails = ailment(metrics.session, stuck_after);
+  if (!ails.empty()) return ails;
+  if (metrics.session.remaining > Clock::Duration::zero()) return {};
+  return "it has no session: it joined nothing, the store has not granted one, or it takes part no more";
+}
+
+std::string group_overview(const GroupMetrics& metrics) {
+  const auto name = text(Json(metrics.group));
+  return "group " + name + "leads " + std::to_string(metrics.led) + " of the " + std::to_string(metrics.joined) +
+         " elections that it has joined; its session lasts " + std::to_string(ms(metrics.session.remaining)) +
+         " ms\n\n"
+         "GET  /leader?election=NAME     200 while this process leads it, else 503 and who does\n"
+         "GET  /status                   what it leads, in pages\n"
+         "GET  /healthz, /readyz         for probes\n"
+         "GET  /metrics                  for Prometheus\n"
+         "POST /step-down?election=NAME  resigns; with the bearer token\n";
+}
+
+}  // namespace tenure::http

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the documents about many elections are made of. It knows neither threads nor HTTP.
+#pragma once
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tenure/http.hpp>
+#include <tenure/metrics.hpp>
+
+namespace tenure::http {
+
+/// So many elections are told of in one answer.
+inline constexpr std::size_t leads_at_once = 100;
+
+/// The elections at one moment.
+struct GroupLook {
+  GroupMetrics metrics{};
+  bool exclusive{true};
+  std::vector<std::pair<std::string, Token>> led{};  ///< Sorted by name.
+};
+
+/// `after`: what is told of begins after this name. Empty: with the first one.
+std::string group_status_document(const GroupLook& look, const SiteOptions& options, const std::string& after);
+
+/// Why /readyz fails; empty if it does not.
+std::string group_lacks(const GroupMetrics& metrics, Clock::Duration stuck_after);
+
+/// For whoever looks by a browser, as plain text.
+std::string group_overview(const GroupMetrics& metrics);
+
+/// The value of one parameter of a query. '+' is a blank, as forms write it. Nothing if it is not there. Throws
+/// std::invalid_argument if it is there twice, or a '%' is not followed by two digits.
+std::optional<std::string> parameter(std::string_view query, std::string_view name);
+
+}  // namespace tenure::http

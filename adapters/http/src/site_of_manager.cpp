@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Site tells of a manager.
+#include <sys/random.h>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+#include <tenure/http.hpp>
+#include <tenure/kit/start_thread.hpp>
+#include <tenure/kit/text.hpp>
+#include <tenure/prometheus.hpp>
+
+#include "look.hpp"
+#include "page.hpp"
+#include "state.hpp"
+
+namespace tenure::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t history_size = 100;
+constexpr auto beat = 1s;      ///< From one "status" of /events to the next.
+constexpr auto pause = 100ms;  ///< Before we look again when no descriptor was left to wait with.
+std::string sse(const char* event, const std::string& document) {  // which ends with a newline, and has no other
+  return std::string("event: ") + event + "\ndata: " + document + "\n";
+}
+
+}  // namespace
+
+/// The manager is reached under its lock only, so that end() can take it away.
+class TENURE_HTTP_NO_EXPORT Site::OfManager final : public State, public std::enable_shared_from_this<OfManager> {
+ public:
+  OfManager(LeaderManager& manager, SiteOptions options) : State(std::move(options)), manager_(&manager) {
+    seen_ = {.metrics = manager.metrics()};
+    watcher_ = start_thread("tenure-http", [this, &manager] { watch(manager, stop_.get_token()); });
+  }
+
+  void end() override {
+    stop_.request_stop();
+    watcher_.join();
+    {
+      const std::lock_guard lock(manager_mutex_);
+      manager_ = nullptr;
+    }
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  class Stream;
+  void watch(LeaderManager& manager, const std::stop_token& stop);
+  std::optional<Look> look() const;
+  std::optional<Response> get(const Request& request) override;
+  std::optional<Response> step_down(const Request& request) override;
+  Response page_of(std::string_view path, const Look& look, bool head);
+  Response stream(bool head);
+  std::string status(const Look& look, bool with_history) const;
+
+  std::atomic<bool> ended_{};
+  std::stop_source stop_;
+
+  mutable std::mutex manager_mutex_;  ///< Held for moments: the manager's methods that are called do not block.
+  LeaderManager* manager_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  Look seen_;
+  std::deque<Change> history_;
+  std::uint64_t last_id_{};
+  std::size_t streams_{};
+  bool closed_{};
+
+  std::thread watcher_;
+};
+
+/// Follows the manager's changes. It uses the manager without manager_mutex_, because end() joins it first.
+void Site::OfManager::watch(LeaderManager& manager, const std::stop_token& stop) {
+  for (std::uint64_t count = 0; !stop.stop_requested() && !ended_;) {
+    const auto before = count;
+    count = manager.changes();
+    try {
+      if (count == before) count = manager.await_change(count, Clock::Duration::max(), stop);
+      ended_ = manager.await_ended(Clock::Duration::zero());
+    } catch (const std::system_error&) {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, stop, pause, [] { return false; });
+    }
+    const Look now{manager.metrics(), manager.leadership().incumbent(), ended_};
+    const auto unix_ms = boot_clock().unix_ms();
+    const std::lock_guard lock(mutex_);
+    for (auto& change : changes_between(seen_, now)) {
+      change.id = ++last_id_;
+      change.unix_ms = unix_ms;
+      history_.push_back(std::move(change));
+      if (history_.size() > history_size) history_.pop_front();
+    }
+    seen_ = now;
+    changed_.notify_all();
+  }
+}
+
+/// Whether we lead is judged last. Nothing: the manager may be gone.
+std::optional<Look> Site::OfManager::look() const {
+  const std::lock_guard lock(manager_mutex_);
+  if (!manager_) return std::nullopt;
+  const auto leadership = manager_->leadership();
+  Look out{manager_->metrics(), leadership.incumbent(), ended_};
+  out.metrics.remaining = leadership.remaining();
+  out.metrics.token = leadership.token();
+  out.metrics.is_leader = out.metrics.token.has_value();
+  if (!out.metrics.is_leader) out.metrics.remaining = Clock::Duration::zero();
+  return out;
+}
+
+std::string Site::OfManager::status(const Look& look, bool with_history) const {
+  const std::lock_guard lock(mutex_);
+  return status_document(look, options_, history_, with_history);
+}
+
+/// One client of /events.
+class TENURE_HTTP_NO_EXPORT Site::OfManager::Stream final : public Events {
+ public:
+  /// REQUIRES: the state's mutex_ is held.
+  explicit Stream(std::shared_ptr<OfManager> state) : state_(std::move(state)) { ++state_->streams_; }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream() override {
+    const std::lock_guard lock(state_->mutex_);
+    --state_->streams_;
+  }
+
+  std::optional<std::string> next(std::stop_token stop) override {
+    if (!begun_) return begin();
+    std::string out;
+    {
+      std::unique_lock lock(state_->mutex_);
+      const auto news = [this] { return state_->closed_ || state_->last_id_ != told_; };
+      state_->changed_.wait_for(lock, stop, beat, news);
+      for (const auto& change : state_->history_)
+        if (change.id > told_)
+          out += "id: " + std::to_string(change.id) + "\n" + sse("change", change_document(change));
+      told_ = state_->last_id_;
+      if (out.empty() && (state_->closed_ || stop.stop_requested())) return std::nullopt;
+    }
+    if (const auto look = state_->look()) out += sse("status", state_->status(*look, false));
+    return out.empty() ? std::nullopt : std::optional(std::move(out));
+  }
+
+ private:
+  std::optional<std::string> begin() {
+    begun_ = true;
+    const auto look = state_->look();
+    if (!look) return std::nullopt;
+    const std::lock_guard lock(state_->mutex_);
+    told_ = state_->last_id_;
+    return "retry: 2000\n" + sse("status", status_document(*look, state_->options_, state_->history_, true));
+  }
+
+  std::shared_ptr<OfManager> state_;
+  bool begun_{};
+  std::uint64_t told_{};
+};
+
+namespace {
+
+/// The policy allows the page its own style and script, and what this process tells. Nothing else.
+Response the_page() {
+  std::array<unsigned char, 16> random{};
+  if (::getrandom(random.data(), random.size(), GRND_NONBLOCK) != static_cast<ssize_t>(random.size()))
+    throw std::runtime_error("getrandom() gave nothing");
+  const auto nonce = hex(std::string_view(reinterpret_cast<const char*>(random.data()), random.size()));
+  Response out{.status = 200, .type = "text/html; charset=utf-8", .body = std::string(page)};
+  constexpr std::string_view mark = "@NONCE@";
+  for (auto at = out.body.find(mark); at != out.body.npos; at = out.body.find(mark))
+    out.body.replace(at, mark.size(), nonce);
+  out.headers.emplace_back("Content-Security-Policy",
+                           "default-src 'none'; script-src 'nonce-" + nonce + "'; style-src 'nonce-" + nonce +
+                               "'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  out.headers.emplace_back("Referrer-Policy", "no-referrer");
+  return out;
+}
+
+}  // namespace
+
+std::optional<Response> Site::OfManager::get(const Request& request) {
+  const auto seen = look();
+  return seen ? std::optional(page_of(request.path, *seen, request.method == "HEAD")) : std::nullopt;
+}
+
+Response Site::OfManager::page_of(std::string_view path, const Look& look, bool head) {
+  const auto& m = look.metrics;
+  if (path == "/leader") return json_response(m.is_leader ? 200 : 503, leader_document(look));
+  const auto ails = ailment(m, options_.stuck_after);
+  if (path == "/healthz") return json_response(ails.empty() ? 200 : 503, healthz_document(ails, m.stalled));
+  if (path == "/readyz") {
+    const std::string lacking = !ails.empty()                     ? ails
+                                : look.ended                      ? "it takes part no more"
+                                : m.stalled                       ? "its work stalled and has not gone on since"
+                                : !m.is_leader && !look.incumbent ? "the store has not said who leads"
+                                                                  : "";
+    return json_response(lacking.empty() ? 200 : 503, readyz_document(lacking));
+  }
+  if (path == "/status") return json_response(200, status(look, true));
+  if (path == "/metrics") return {.status = 200, .type = prometheus::content_type, .body = prometheus::to_text({m})};
+  if (path == "/events") return stream(head);
+  if (path == "/") return the_page();
+  return refusal(404, "there is /, /leader, /healthz, /readyz, /status, /metrics, /events and /step-down");
+}
+
+Response Site::OfManager::stream(bool head) {
+  Response out{.status = 200, .type = "text/event-stream"};
+  if (head) return out;
+  const std::lock_guard lock(mutex_);
+  if (streams_ >= options_.streams) {
+    out = refusal(503, "as many clients as may be are here already");
+    out.headers.emplace_back("Retry-After", "5");
+    return out;
+  }
+  out.events = std::make_shared<Stream>(shared_from_this());
+  return out;
+}
+
+std::optional<Response> Site::OfManager::step_down(const Request&) {
+  const std::lock_guard lock(manager_mutex_);
+  if (!manager_) return std::nullopt;
+  const auto token = manager_->leadership().token();
+  if (token) manager_->resign();
+  return json_response(token ? 202 : 409, step_down_document(token.has_value(), token));
+}
+
+Site::Site(LeaderManager& manager, SiteOptions options)
+    : state_(std::make_shared<OfManager>(manager, std::move(options))) {}
+
+}  // namespace tenure::http

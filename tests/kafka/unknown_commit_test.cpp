@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: after a commit whose outcome is unknown its handle claims no more in that generation. A coordinator may handle
+// the old connection's request after the new one's, and the next leader would then read an old token. Method: a real
+// broker behind a relay that keeps the answers to one commit. Rule 10 of backends/kafka/README.md, rule 7 of its roles.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <tenure/elections.hpp>
+#include <tenure/kafka_group.hpp>
+
+#include "eventually.hpp"
+#include "relay.hpp"
+#include "server.hpp"
+#include "support.hpp"
+
+namespace tenure::kafka::test {
+namespace {
+
+using tenure::test::KafkaMessage;
+
+/// librdkafka sends a commit that was not answered again, so often.
+constexpr std::size_t repeats = 2;
+
+/// Keeps the answers to one commit of the first handle that commits, and to its repetitions, and all that comes behind
+/// them on their connections.
+class KeptAnswers final : public tenure::test::Gate {
+ public:
+  /// `which`: of the handle's commits. The first one is its nonce, the second one its claim.
+  explicit KeptAnswers(std::size_t which) : which_(which) {}
+
+  void sent(const KafkaMessage& m) override {
+    const std::lock_guard lock(mutex_);
+    if (m.api == tenure::test::offset_commit) commits_.push_back(m.client_id);
+  }
+  bool passes(const KafkaMessage& m) override {
+    const std::lock_guard lock(mutex_);
+    if (m.request || commits_.empty()) return true;
+    if (kept_.contains(m.connection)) return false;
+    if (m.api != tenure::test::offset_commit || m.client_id != commits_.front()) return true;
+    if (++answers_ < which_ || answers_ > which_ + repeats) return true;
+    kept_.insert(m.connection);
+    return false;
+  }
+
+  std::size_t kept() const {
+    const std::lock_guard lock(mutex_);
+    return kept_.size();
+  }
+  /// The handles that committed, in order.
+  std::vector<std::string> commits() const {
+    const std::lock_guard lock(mutex_);
+    return commits_;
+  }
+
+ private:
+  const std::size_t which_;
+  mutable std::mutex mutex_;
+  std::vector<std::string> commits_;
+  std::size_t answers_{};
+  std::set<std::uint64_t> kept_;  ///< Connections.
+};
+
+struct KafkaUnknownCommit : testing::Test {
+  void SetUp() override {
+    if (!available()) GTEST_SKIP() << "needs a real broker: set TENURE_KAFKA_VERSION";
+  }
+  /// It hears after a second that nobody answers: long before its lease is over, and its session.
+  Options options(const Server& server) const {
+    Options o;
+    o.brokers = "127.0.0.1:" + std::to_string(server.relay().first);
+    o.group = "unknown";
+    o.candidate = {"a", "a:1"};
+    o.create_topic = CreateTopic{};
+    o.properties["socket.timeout.ms"] = "1000";
+    return o;
+  }
+};
+
+TEST_F(KafkaUnknownCommit, AClaimIsNotRepeatedByThatHandle) {
+  const Server server;
+  KeptAnswers answers(2);
+  const tenure::test::Relay relay(server.relay().first, server.relay().second, &answers);
+  Candidate a(options(server), presets().balanced);
+  ASSERT_TRUE(a.campaign());
+  ASSERT_EQ(answers.kept(), 1 + repeats);
+  const auto commits = answers.commits();
+  EXPECT_EQ(std::count(commits.begin(), commits.end(), commits.front()), 2 + repeats) << "its nonce and its claim";
+  EXPECT_NE(commits.back(), commits.front()) << "another handle, in another generation, claims anew";
+}
+
+TEST_F(KafkaUnknownCommit, AClaimOfARoleIsNotRepeatedByThatHandle) {
+  const Server server;
+  KeptAnswers answers(2);
+  const tenure::test::Relay relay(server.relay().first, server.relay().second, &answers);
+  Elections elections(open_group(options(server), 1), {"a", "a:1"}, presets().balanced, {.log = no_log});
+  elections.join("e");
+  elections.start();
+  ASSERT_TRUE(tenure::test::eventually([&] { return elections.is_leader("e"); }, patience));
+  ASSERT_EQ(answers.kept(), 1 + repeats);
+  const auto commits = answers.commits();
+  EXPECT_EQ(std::count(commits.begin(), commits.end(), commits.front()), 2 + repeats) << "its nonce and its claim";
+  EXPECT_NE(commits.back(), commits.front()) << "another handle, in another generation, claims anew";
+}
+
+}  // namespace
+}  // namespace tenure::kafka::test

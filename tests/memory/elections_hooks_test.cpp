@@ -163,6 +163,29 @@ TEST(ElectionsHooks, AreKeptUntilTheElectionIsLeftAndTheLastOneReturned) {
   EXPECT_TRUE(eventually([&] { return seen_next.expired(); }));
 }
 
+TEST(ElectionsHooks, WhoJoinsAgainBeforeTheOldHooksReturnedHasTheNewOnes) {
+  const Hub hub;
+  Heard common, own;
+  std::atomic<bool> hold{true};
+  auto slowly = own.hooks();
+  slowly.ousting = [&](const Ousting& o) {
+    own.note("ousting " + o.election);
+    hold.wait(true);
+  };
+  Elections elections(hub.group("jobs"), {"a", ""}, slow, common.hooks());
+  elections.join("e", std::make_shared<const Hooks>(slowly));
+  elections.start();
+  ASSERT_TRUE(eventually([&] { return own.count("elected e") == 1; }));
+  elections.leave("e");
+  ASSERT_TRUE(eventually([&] { return own.count("ousting e") == 1; }));
+  elections.join("e");
+  hold = false;
+  hold.notify_all();
+  EXPECT_TRUE(eventually([&] { return common.count("elected e") == 1; }));
+  EXPECT_EQ(own.count("elected e"), 1u);
+  elections.stop();
+}
+
 TEST(ElectionsHooks, OfAnElectionThatWasNeverLedAreGivenBackToo) {
   const Hub hub;
   Heard heard;

@@ -169,8 +169,11 @@ void Elections::Shell::join(std::vector<std::string> elections, std::shared_ptr<
   const auto stall = stall_limits(hooks ? *hooks : *hooks_);
   post([this, preferred, stall, elections = std::move(elections), hooks = std::move(hooks)](GroupCandidacy& c,
                                                                                             Clock::Time now) {
-    for (const auto& election : elections)
-      if (c.join(now, election, preferred, stall) && hooks) own_hooks_[election] = hooks;
+    for (const auto& election : elections) {
+      if (!c.join(now, election, preferred, stall)) continue;
+      own_hooks_.erase(election);  // Those of before, if the work that they began has not ended yet.
+      if (hooks) own_hooks_[election] = hooks;
+    }
   });
 }
 

@@ -200,7 +200,11 @@ TEST(EtcdGateway, APageOfKeysIsWholeOrNone) {
 TEST(EtcdGateway, EachErrorIsOfAKindAndNamesARemedy) {
   const auto error = [](long status, const std::string& message, int code) {
     const auto json = json_of({status, Json{{"error", message}, {"code", code}}.dump()});
-    return json ? Error{} : json.error();
+    const auto newer = json_of({status, Json{{"message", message}, {"code", code}}.dump()});
+    if (json || newer) return Error{};
+    EXPECT_EQ(newer.error().fault, json.error().fault) << "by a gateway of another release: " << message;
+    EXPECT_EQ(newer.error().message, json.error().message);
+    return json.error();
   };
   const auto expect = [&](const Error& said, Fault fault, const std::string& remedy) {
     EXPECT_EQ(said.fault, fault) << said.message;
@@ -217,6 +221,12 @@ TEST(EtcdGateway, EachErrorIsOfAKindAndNamesARemedy) {
   expect(error(500, "etcdserver: corrupt cluster", 15), Fault::corrupt, "alarm list");
   expect(error(401, "of another release", 16), Fault::forbidden, "of another release");
   expect(error(503, "of another release\n", 14), Fault::unreachable, "of another release?");
+  for (const auto* const code : {"grpc_code", "code"}) {
+    const auto of_a_watch = error_in({{"error", {{"message", "etcdserver: permission denied"}, {code, 7}}}});
+    ASSERT_TRUE(of_a_watch);
+    expect(*of_a_watch, Fault::forbidden, "grant-permission");
+  }
+  EXPECT_FALSE(error_in({{"result", {{"created", true}}}}));
   expect(json_of({400, "Client sent an HTTP request to an HTTPS server.\n"}).error(), Fault::misconfigured, "etcds://");
   expect(json_of({404, "Not Found"}).error(), Fault::misconfigured, "JSON gateway");
   expect(json_of({200, "<html>"}).error(), Fault::unreachable, "not of etcd");

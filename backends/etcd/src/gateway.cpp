@@ -178,11 +178,15 @@ bool asks_for_login(const Answer& answer) {
 
 bool needs_no_login(const Answer& answer) { return mentions(answer, "authentication is not enabled"); }
 
+/// A call's error is {"error": MESSAGE, "code"} up to etcd 3.5, and {"message", "code"} where the gateway is built with
+/// grpc-gateway 2, as Debian 13's is. That of a watch is an object in "error", whose code has a name of its own before.
 std::optional<Error> error_in(const Json& line) {
   const auto* const error = at(line, "/error");
-  if (error == nullptr) return std::nullopt;
-  const auto message = error->is_string() ? error->get<std::string>() : text_at(line, "/error/message");
-  const auto* const code = error->is_string() ? at(line, "/code") : at(line, "/error/grpc_code");
+  const auto& where = error != nullptr && error->is_object() ? *error : line;
+  auto message = error != nullptr && error->is_string() ? error->get<std::string>() : text_at(where, "/message");
+  if (error == nullptr && message.empty()) return std::nullopt;
+  const auto* const named = at(where, "/grpc_code");
+  const auto* const code = named != nullptr ? named : at(where, "/code");
   return explained(message, code != nullptr ? fault_of(*code) : Fault::unreachable);
 }
 

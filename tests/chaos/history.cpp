@@ -273,8 +273,9 @@ std::map<pid_t, std::size_t> History::led(Clock::Time at) const {
   std::map<pid_t, std::size_t> out;
   for (const auto& [pid, process] : living_)
     if (!process->over && !process->killed)
-      out[pid] = static_cast<std::size_t>(std::count_if(
-          judges_.begin(), judges_.end(), [&](const auto& judge) { return judge.second.holds_at(process.get(), at); }));
+      out[pid] = static_cast<std::size_t>(
+          std::count_if(judges_.begin(), judges_.end(),
+                        [at, holder = process.get()](const auto& judge) { return judge.second.holds_at(holder, at); }));
   return out;
 }
 

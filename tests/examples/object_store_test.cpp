@@ -37,7 +37,10 @@ class Bucket {
   /// Two levels, because a name may be longer than a file's may.
   static fs::path path_of(const std::string& name) {
     std::string hex;
-    for (const unsigned char byte : name) hex += "0123456789abcdef"[byte / 16], hex += "0123456789abcdef"[byte % 16];
+    for (const char c : name) {
+      const auto byte = static_cast<unsigned char>(c);
+      hex += "0123456789abcdef"[byte / 16], hex += "0123456789abcdef"[byte % 16];
+    }
     return fs::path(hex.substr(0, 200)) / ("_" + hex.substr(std::min<std::size_t>(200, hex.size())));
   }
 

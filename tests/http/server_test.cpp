@@ -20,7 +20,7 @@ using testing::HasSubstr;
 const std::string events = "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// So long that a test which waits for it fails.
-constexpr http::ServerOptions patient{.patience = 60s};
+const http::ServerOptions patient{.patience = 60s};
 
 TEST(HttpServer, ListensAtLoopbackUnlessToldOtherwise) {
   const memory::Hub hub;

@@ -45,6 +45,11 @@ class Digest {
     value_ ^= value_ >> 31;
   }
   void add(const std::string& text) { add(std::hash<std::string>()(text)); }
+  void add_flags(std::initializer_list<bool> flags) {
+    std::uint64_t bits = 1;
+    for (const bool flag : flags) bits = bits << 1 | std::uint64_t{flag};
+    add(bits);
+  }
   template <class T>
   void add(const std::optional<T>& maybe) {
     add(maybe.has_value());
@@ -122,8 +127,7 @@ class NeliState {
     if (!n_.member_) return;
     const auto& m = *n_.member_;
     d.add(static_cast<std::uint64_t>(m.phase));
-    d.add(m.lost | m.fenced << 1 | m.doubtful << 2 | m.nonce_stands << 3 | m.believed << 4 |
-          m.reading.has_value() << 5 | (m.generation == 1) << 6);
+    d.add_flags({m.lost, m.fenced, m.doubtful, m.nonce_stands, m.believed, m.reading.has_value(), m.generation == 1});
     d.add(m.fenced ? since(m.fenced_at) : 0);
     d.add(m.phase == Neli::Phase::draining ? until(m.drain_by) : 0);
     d.add(since(m.assigned_at));
@@ -151,8 +155,8 @@ class NeliState {
     d.add(view.ever_seen_);
   }
   void digest_observer(Digest& d) const {
-    d.add(n_.observing_ | n_.check_topic_ << 1 | (n_.rank_after_ == n_.observation_) << 2 |
-          (n_.rank_after_ == n_.observed_) << 3 | n_.finding_owner_ << 4 | n_.stranger_told_ << 5);
+    d.add_flags({n_.observing_, n_.check_topic_, n_.rank_after_ == n_.observation_, n_.rank_after_ == n_.observed_,
+                 n_.finding_owner_, n_.stranger_told_});
     d.add(until(n_.observe_at_));
     d.add(until(n_.observe_until_));
     d.add(since(n_.leaderless_since_));
@@ -631,26 +635,27 @@ std::uint64_t World::digest() {
     if (!m->digested) {
       Digest of_member;
       NeliState(m->neli, now_).digest(of_member);
-      of_member.add((m->handle != 0) | (m->reading != 0) << 1 | (m->observing != 0) << 2 | m->calling.has_value() << 3);
+      of_member.add_flags({m->handle != 0, m->reading != 0, m->observing != 0, m->calling.has_value()});
       m->digested = of_member.value();
     }
     d.add(m->digested);
   }
   const auto nonce = [&](const std::string& text) {
     std::uint64_t whose = 0;
-    for (const auto& m : members_) whose = whose << 1 | (NeliState(m->neli, now_).nonce() == text);
+    for (const auto& m : members_) whose = whose << 1 | std::uint64_t{NeliState(m->neli, now_).nonce() == text};
     return whose;
   };
-  for (const auto& j : group_)
-    d.add(j.who | j.ghost << 2 | j.ready << 3 | j.told << 4 | j.counts << 5 |
-          (j.handle == members_[j.who]->handle) << 6);
+  for (const auto& j : group_) {
+    d.add(j.who);
+    d.add_flags({j.ghost, j.ready, j.told, j.counts, j.handle == members_[j.who]->handle});
+  }
   d.add(static_cast<std::uint64_t>(std::min(generation_, 2)));
   d.add(rebalancing_);
   d.add(records_[1] ? 1 + nonce(records_[1]->metadata) : 0);
   for (const auto& s : sent_) {
     const bool awaited = NeliState(members_[s.who]->neli, now_).outstanding() == s.id;
-    d.add(s.who | s.late << 2 | s.handled << 3 | static_cast<std::uint64_t>(s.outcome) << 4 |
-          static_cast<std::uint64_t>(s.partition) << 7 | awaited << 8);
+    d.add(s.who | static_cast<std::uint64_t>(s.outcome) << 4 | static_cast<std::uint64_t>(s.partition) << 7);
+    d.add_flags({s.late, s.handled, awaited});
     if (s.partition == 1) d.add(nonce(s.commit.metadata));
   }
   digest_records(d);

@@ -25,7 +25,7 @@ TEST(KafkaRecord, ReadsAsWritten) {
     r.name = name;
     r.released = !r.released;
     EXPECT_EQ(decode(encode(r)), r);
-    for (const unsigned char c : encode(r)) EXPECT_TRUE(c > 0x20 && c < 0x7f) << "plain ASCII";
+    for (const char c : encode(r)) EXPECT_TRUE(c > 0x20 && c < 0x7f) << "plain ASCII";
   }
 }
 

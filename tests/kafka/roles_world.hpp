@@ -220,7 +220,7 @@ class World {
       ++evictions;
       remove(gone.process, gone.handle);
       if (!gone.process->crashed && gone.process->life == gone.life)
-        after(delay() * 20, [this, gone] {
+        after(delay() * 20, [gone] {
           if (gone.process->crashed || gone.process->life != gone.life) return;
           gone.process->give(role_fact::Revoked{gone.handle, true});
         });
@@ -422,7 +422,7 @@ inline void World::commit(Process& by, std::uint64_t handle, std::uint64_t life,
   if (accepted)
     for (const auto& [partition, commit] : send.commits) offsets[partition] = commit;
   const bool lost = (faults && chance(150)) || by.cut();
-  after(lost ? 2s : delay(), [this, &by, life, id = send.id, accepted, lost] {
+  after(lost ? 2s : delay(), [&by, life, id = send.id, accepted, lost] {
     if (by.crashed || by.life != life) return;
     const auto outcome = lost ? Outcome::failed : accepted ? Outcome::accepted : Outcome::fenced;
     by.give(role_fact::Committed{id, outcome, lost ? Error{Fault::timed_out, "lost"} : Error{Fault::fenced, "fenced"}});

@@ -27,7 +27,7 @@ using tenure::test::eventually;
 const Timing timing{.term = 10s, .renew = 2s, .retry = 500ms, .margin = 100ms, .call = 1s, .drain = 1s};
 
 /// The next commit is asked for within so long.
-constexpr auto next_commit = timing.renew + timing.renew / 20;
+const auto next_commit = timing.renew + timing.renew / 20;
 
 /// Its commits take 30 ms, or as long as they are held.
 class Slow final : public GroupStore {

@@ -21,7 +21,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Key;
 
-constexpr SessionId one{11}, two{22}, three{33};
+constexpr SessionId one{11}, two{22};
 
 Session session(std::uint64_t beat, const std::string& holder = "holder") {
   return {.record = {.beat = beat,

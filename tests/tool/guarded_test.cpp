@@ -219,7 +219,8 @@ class Guarded : public RunTool, public ::testing::WithParamInterface<Store> {
                        std::any_of(tools_.begin(), tools_.end(), [](const Tool& one) { return one.resumes; });
     if (alone || (first && leads == 0)) return;
     const auto at = leads > 0 && (first || chance(0.8)) ? tool_of(leads) : std::nullopt;
-    auto& one = tools_[at ? *at : between(Clock::Duration(0), Clock::Duration(tools - 1)).count() % tools];
+    const auto any = between(Clock::Duration(0), Clock::Duration(tools - 1)).count();
+    auto& one = tools_[at ? *at : static_cast<std::size_t>(any) % tools];
     const auto dice = first ? 1 : between(Clock::Duration(0), Clock::Duration(server_ ? 5 : 3)).count();
     if (dice == 0) {
       ++counts_["tools killed"];

@@ -20,7 +20,6 @@ using test::GroupScene;
 using test::GroupStage;
 
 constexpr SessionId rival{7};
-constexpr auto lead_time = group_timing.term - group_timing.margin;
 
 GroupStage allotting(std::set<std::string> elections) {
   GroupStage stage;

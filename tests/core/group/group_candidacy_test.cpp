@@ -1311,7 +1311,7 @@ TEST(GroupCandidacy, WhoLeftEverythingAndLapsedGoesOnLooking) {
 }
 
 TEST(GroupCandidacy, AtRestItAsksOncePerRenewalHoweverManyElections) {
-  for (const std::size_t elections : {1, 1000}) {
+  for (const std::size_t elections : {1u, 1000u}) {
     GroupStage stage;
     GroupScene me(stage);
     me.lead(names(elections));

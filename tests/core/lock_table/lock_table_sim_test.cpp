@@ -193,7 +193,7 @@ class World {
   void call(Process& p, std::function<Result<T>(Process&)> apply, std::function<void(const Result<T>&)> then) {
     const auto id = ++p.call;
     p.between_calls = false;
-    const auto answered = [this, &p, id, then = std::move(then)](const Result<T>& result) {
+    const auto answered = [&p, id, then = std::move(then)](const Result<T>& result) {
       if (p.call != id) return;
       ++p.call;
       p.between_calls = true;

@@ -420,12 +420,18 @@ void hand_over_one(const Settings& s, std::size_t elections) {
     if (leader->elections->led().size() < other->elections->led().size()) std::swap(leader, other);
     let_pass(60ms);
     const auto election = leader->elections->led().front().first;
-    const auto before = other->elected_to(election);
+    const auto before = other->elected_to(election), again = leader->elected_to(election);
     const auto asked = now();
     leader->elections->resign(election, 30ms);  // over before it is handed back
     std::optional<Clock::Time> elected;
     await(
-        "the other one leads it", [&] { return (elected = other->elected_to(election)) != before; }, 100us);
+        "it is led again",
+        [&] {
+          elected = other->elected_to(election);
+          return elected != before || leader->elected_to(election) != again;
+        },
+        100us);
+    if (elected == before) continue;  // The machine is so busy that the other one was late.
     took.push_back(milliseconds(*elected - asked));
   }
   bench::print_row("hand-over of one of " + std::to_string(elections), took);
@@ -452,9 +458,11 @@ void hand_over_alone(const Settings& s) {
         "the other one follows", [&] { return other->manager->leadership().incumbent().has_value(); }, 5ms);
     let_pass(60ms);
     const auto asked = now();
+    const auto since = [&](const Contender* c) { return c->elected > asked.time_since_epoch().count(); };
     leader->manager->resign(30ms);
     await(
-        "the other one leads", [&] { return other->elected > asked.time_since_epoch().count(); }, 100us);
+        "one leads", [&] { return since(other) || since(leader); }, 100us);
+    if (!since(other)) continue;  // The machine is so busy that it was late.
     took.push_back(milliseconds(Clock::Time(Clock::Duration(other->elected)) - asked));
     std::swap(leader, other);
   }

@@ -64,8 +64,9 @@ class TENURE_EXPORT Elections {
   /// the common ones, also where one is left out. They are kept until it is left and the last of them has returned.
   /// Trouble with the store is told to the common error(). `preferred` names the candidate that is to lead it whenever
   /// it lives and its share has room. While the processes prefer different ones, or one of them may not lead what it is
-  /// preferred for yet, no preference counts. Throws std::invalid_argument for a name that is empty, too long or has a
-  /// NUL byte, and if `hooks` has what is not offered or cannot be.
+  /// preferred for yet, no preference counts. While one stands, each change looks at every election: at 10 000 that
+  /// takes some 3 ms of processor time. Throws std::invalid_argument for a name that is empty, too long or has a NUL
+  /// byte, and if `hooks` has what is not offered or cannot be.
   void join(const std::string& election, std::shared_ptr<const Hooks> hooks = nullptr,
             const std::string& preferred = {});
 

@@ -37,19 +37,6 @@ void LeasePage::write(std::uint64_t holder, Clock::rep deadline) noexcept {
   page_->count.store(next, std::memory_order_release);
 }
 
-LeasePage::View LeasePage::view() const noexcept {
-  const auto count = page_->count.load(std::memory_order_acquire);
-  const auto& slot = page_->slots[count % 2];
-  const auto holder = slot.holder.load(std::memory_order_acquire);
-  return {holder, count, slot.deadline.load(std::memory_order_acquire)};
-}
-
-bool LeasePage::stands(const View& view) const noexcept {
-  return page_->count.load(std::memory_order_acquire) == view.count;
-}
-
-bool LeasePage::forked() const noexcept { return page_->count.load(std::memory_order_relaxed) == 0; }
-
 void OwnValidity::publish(Token token, Clock::Time deadline) noexcept {
   page_.write(token.value, deadline.time_since_epoch().count());
 }

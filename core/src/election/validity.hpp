@@ -52,9 +52,16 @@ class LeasePage {
     std::uint64_t holder, count;
     Clock::rep deadline;
   };
-  View view() const noexcept;
-  bool stands(const View& view) const noexcept;  ///< Nothing was written since.
-  bool forked() const noexcept;                  ///< This process is a child of the one that made it.
+  View view() const noexcept {
+    const auto count = page_->count.load(std::memory_order_acquire);
+    const auto& slot = page_->slots[count % 2];
+    const auto holder = slot.holder.load(std::memory_order_acquire);
+    return {holder, count, slot.deadline.load(std::memory_order_acquire)};
+  }
+  /// Nothing was written since.
+  bool stands(const View& view) const noexcept { return page_->count.load(std::memory_order_acquire) == view.count; }
+  /// This process is a child of the one that made it.
+  bool forked() const noexcept { return page_->count.load(std::memory_order_relaxed) == 0; }
 
  private:
   struct Slot {

@@ -39,7 +39,7 @@ struct Member {
   Member& lead(const std::vector<std::string>& names) {
     elections->join(names);
     elections->start();
-    EXPECT_TRUE(eventually([&] { return elections->led().size() == names.size(); }));
+    EXPECT_TRUE(eventually([&] { return elections->led().size() == names.size(); }, 2min));
     return *this;
   }
   Fetched get(const std::string& path) const { return fetch(server->address(), path); }
@@ -181,13 +181,13 @@ TEST(HttpGroupStatus, TellsOfAllThatIsLedPageByPage) {
   const memory::Hub hub;
   Member a(hub.group("tenants"));
   std::vector<std::string> names;
-  for (int i = 0; i < 10'000; ++i) names.push_back("\x1b%&+=\"\\/ \xc3\xa4" + std::to_string(i));
+  for (int i = 0; i < 2'000; ++i) names.push_back("\x1b%&+=\"\\/ \xc3\xa4" + std::to_string(i));
   a.lead(names);
   std::set<std::string> told;
   std::vector<std::string> documents;
   std::size_t longest = 0;
   for (nlohmann::json next = "status"; !next.is_null();) {
-    ASSERT_LE(documents.size(), 100u);
+    ASSERT_LE(documents.size(), 20u);
     const auto got = a.get("/" + next.get<std::string>());
     ASSERT_EQ(got.status, 200);
     documents.push_back(got.body);
@@ -202,7 +202,7 @@ TEST(HttpGroupStatus, TellsOfAllThatIsLedPageByPage) {
     next = document["next"];
   }
   EXPECT_EQ(told, std::set<std::string>(names.begin(), names.end()));
-  EXPECT_EQ(documents.size(), 100u);
+  EXPECT_EQ(documents.size(), 20u);
   EXPECT_LT(longest, 16'000u);
   EXPECT_TRUE(is_ascii(documents.front()));
   EXPECT_EQ(a.status("/status?after=%zz"), 400);

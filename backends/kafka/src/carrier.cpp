@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 
 /// Of the topic: the record's, and the nonce's.
-constexpr int partitions = 2;
+constexpr int record_and_nonce = 2;
 
 /// The highest token that this process has read of each election. It outlives a backend.
 class HighestTokens {
@@ -141,7 +141,7 @@ void Carrier::handle(const Fact& fact) {
 }
 
 void Carrier::carry_out(effect::Open& open) {
-  if (auto error = member_.open(open.handle, options_, pace_, open.client_id, partitions))
+  if (auto error = member_.open(open.handle, options_, pace_, open.client_id, record_and_nonce))
     mailbox_.post(fact::Broken{open.handle, std::move(*error)});
 }
 
@@ -195,7 +195,7 @@ void Carrier::carry_out(effect::Tell& report) { log_->write(report.level, report
 
 /// By the member's own handle: the read that decides a claim comes by the connection that carries its commits.
 Result<Reading> Carrier::read_as_member(Client& member) {
-  auto found = member.committed(partitions, read_limit);
+  auto found = member.committed(record_and_nonce, read_limit);
   if (!found) return std::move(found).error();
   auto& commits = *found;
   return Reading{std::move(commits[0]), commits[1] ? std::move(commits[1]->metadata) : std::string()};

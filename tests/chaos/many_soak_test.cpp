@@ -67,7 +67,7 @@ class Server {
 bool available() { return kafka::test::available(); }
 constexpr auto needs = "needs real brokers: set TENURE_KAFKA_VERSION";
 /// A broker that a busy machine starves answers nobody within the tenth of a second that a shorter term leaves a call.
-Pace pace() { return {5s, 5ms, {"--term-ms", "5000", "--call-ms", "500"}}; }
+Pace pace() { return {5s, 5ms, {"--term-ms", "5000", "--renew-ms", "500", "--call-ms", "500"}}; }
 /// A hash spreads them over units, and these are spread in equal shares.
 constexpr bool equal_shares = false;
 constexpr int usual_seconds = 90;

@@ -2,7 +2,6 @@
 #include "group_look.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <stdexcept>
 
 #include <tenure/kit/text.hpp>

@@ -189,6 +189,17 @@ choose_server_user() {
   as_server=(setpriv "--reuid=$server_user" "--regid=$(id -gn "$server_user")" --init-groups)
 }
 
+# temporary_dir NAME: makes a directory for the data of a server, sets dir, and marks it as one to be removed. It is in
+# TENURE_SERVER_DATA if that is set, else where temporary files are. The server's user must be able to enter it.
+as_server=()
+temporary_dir() {
+  for dir in "${TENURE_SERVER_DATA:-}" "${TMPDIR:-}" /tmp; do
+    [[ -z $dir ]] || ! "${as_server[@]}" test -w "$dir" || break
+  done
+  dir=$(mktemp -d "$dir/tenure-$1.XXXXXX")
+  touch "$dir/temporary"
+}
+
 # run_guarded COMMAND...: runs it in a session of its own and waits for it. Its process group ends when this script
 # ends, even by SIGKILL. Ctrl-C reaches only this script, whose trap calls stop_guarded.
 guarded=

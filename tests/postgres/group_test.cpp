@@ -495,6 +495,48 @@ TEST_F(PostgresGroup, AnAcknowledgedCommitSurvivesACrashAndAPromotionMakesTheNex
   EXPECT_TRUE(value(there->look(after.cursor, within(10s))).whole) << "numbers of lost transactions are used again";
 }
 
+// ---- what a commit reads ----
+
+/// A connection plans once, here for tables that are empty, and known to be so if they were vacuumed.
+class PostgresGroupGrows : public PostgresGroup, public testing::WithParamInterface<bool> {};
+
+TEST_P(PostgresGroupGrows, ACommitReadsNoMoreForEachChangeAfterTheTableGrew) {
+  constexpr std::uint64_t changes = max_changes;
+  for (const auto& table : {options_.sessions, options_.leads}) {
+    admin("alter table " + table + " set (autovacuum_enabled = off)");
+    if (GetParam()) admin("vacuum analyze " + table);
+  }
+  {
+    const auto a = with(one);
+    std::vector<std::string> names;
+    for (std::uint64_t i = 0; i < changes; ++i) names.push_back("election " + std::to_string(changes + i));
+    const auto made = done(*a, claiming(one, 2, first_claims(names)));
+    ASSERT_EQ(made.claimed.size(), changes);
+    std::vector<Claim> claims;
+    std::vector<Release> releases;
+    for (const auto& name : names) claims.push_back({name, made.token});
+    auto again = claiming(one, 3, claims);
+    again.cursor = made.look.cursor;
+    const auto took = done(*a, again);
+    ASSERT_EQ(took.claimed.size(), changes);
+    for (const auto& name : names) releases.push_back({name, took.token, two});
+    auto release = releasing(one, 4, releases);
+    release.cursor = took.look.cursor;
+    ASSERT_EQ(done(*a, release).released.size(), changes);
+  }  // The session's end makes its counts known.
+  const auto read = [&] {
+    return sql(shared("TENURE_POSTGRES_SOCKET"),
+               "select t.seq_tup_read + sum(i.idx_tup_read), t.n_tup_upd from pg_stat_user_tables t join "
+               "pg_stat_user_indexes i using (relid) where t.relname = '" +
+                   options_.leads + "' group by t.seq_tup_read, t.n_tup_upd")[0];
+  };
+  ASSERT_TRUE(eventually([&] { return read()[1].as<std::uint64_t>() == 2 * changes; }));
+  EXPECT_LT(read()[0].as<std::uint64_t>(), 20 * changes) << "each change reads the whole group";
+}
+
+INSTANTIATE_TEST_SUITE_P(FromEmptyTables, PostgresGroupGrows, testing::Bool(),
+                         [](const auto& that) { return std::string(that.param ? "Vacuumed" : "NeverVacuumed"); });
+
 // ---- what a renewal costs ----
 
 TEST_F(PostgresGroup, ARenewalIsOneStatementInPlaceAndWritesNoLead) {

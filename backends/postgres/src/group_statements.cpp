@@ -105,54 +105,77 @@ select 'me', {session_row} from me as t)";
 
 /// Nobody deadlocks, since the locks have an order: the session, the leads that are released, sorted; then those that
 /// are claimed, of which a locked one is left alone; then new ones, sorted. Whoever ends a session locks nothing else.
+///
+/// It is planned once, perhaps for an empty table, and carries hundreds of changes later. So its text leaves no plan
+/// that reads the group for each of them: a lead is looked for in the order of the primary key, which no other index
+/// has, and is written by "on conflict", which goes by that key. What conflicts is locked already, so nothing is new.
 constexpr std::string_view commit_statement = R"(
 {settings},
 {since_a_look},
 {renewed},
 mine as materialized (
-  select l.election, w.heir
-  from unnest({given_back}, {tokens}, {heirs}) as w(name, token, heir)
-    join {leads} as l on l.grp = {group} and l.election = decode(w.name, 'hex')
-  where exists (select from me) and l.token = w.token and l.session = {id} and not l.released
-  order by l.election
-  for update of l),
+  select l.election, l.token, w.heir
+  from (
+      select decode(w.name, 'hex') as election, w.token, w.heir
+      from unnest({given_back}, {tokens}, {heirs}) as w(name, token, heir)
+      where exists (select from me)
+      order by 1) as w,
+    lateral (
+      select l.election, l.token
+      from {leads} as l
+      where l.grp = {group} and l.election between w.election and w.election
+        and l.token = w.token and l.session = {id} and not l.released
+      order by l.grp, l.election
+      limit 1
+      for update of l) as l),
 ready as materialized (
   select from me where (select count(*) from mine) >= 0),
 back as (
-  update {leads} as l
-  set released = true, heir = mine.heir, changed = pg_current_xact_id()
+  insert into {leads} as l (grp, election, token, session, released, heir, changed)
+  select {group}, mine.election, mine.token, {id}, true, mine.heir, pg_current_xact_id()
   from mine
-  where l.grp = {group} and l.election = mine.election
+  on conflict (grp, election) do update
+  set released = true, heir = excluded.heir, changed = excluded.changed
   returning l.*),
 now as materialized (
   select greatest({at_least}, (extract(epoch from clock_timestamp()) * 1000)::bigint) as token),
-wanted as (
-  select decode(w.name, 'hex') as election, w.token from unnest({claimed}, {expected}) as w(name, token)),
+wanted as materialized (
+  select decode(w.name, 'hex') as election, w.token
+  from unnest({claimed}, {expected}) as w(name, token)
+  where exists (select from ready)
+  order by 1),
 gone as (
   select e.session from unnest({ended}) as e(session)
   where not exists (select from {sessions} as z where z.grp = {group} and z.session = e.session and not z.ended)),
 free as materialized (
   select l.election
-  from wanted as w join {leads} as l on l.grp = {group} and l.election = w.election
-  where exists (select from ready)
-    and l.token = w.token
-    and (l.released or l.session = {id} or l.session in (select gone.session from gone))
-  order by l.election
-  for update of l skip locked),
+  from wanted as w,
+    lateral (
+      select l.election
+      from {leads} as l
+      where l.grp = {group} and l.election between w.election and w.election
+        and l.token = w.token
+        and (l.released or l.session = {id} or l.session in (select gone.session from gone))
+      order by l.grp, l.election
+      limit 1
+      for update of l skip locked) as l),
 took as (
-  update {leads} as l
-  set token = now.token, session = {id}, released = false, heir = null,
-    step_down_token = null, step_down_by = null, step_down_why = null, changed = pg_current_xact_id()
+  insert into {leads} as l (grp, election, token, session, released, changed)
+  select {group}, free.election, now.token, {id}, false, pg_current_xact_id()
   from free, now
-  where l.grp = {group} and l.election = free.election
+  on conflict (grp, election) do update
+  set token = excluded.token, session = excluded.session, released = false, heir = null,
+    step_down_token = null, step_down_by = null, step_down_why = null, changed = excluded.changed
   returning l.*),
 made as (
   insert into {leads} as l (grp, election, token, session, released, changed)
   select {group}, w.election, now.token, {id}, false, pg_current_xact_id()
   from wanted as w, now
-  where w.token is null and exists (select from ready)
-    and not exists (select from {leads} as l where l.grp = {group} and l.election = w.election)
-  order by w.election
+  where w.token is null and (
+    select l.election from {leads} as l
+    where l.grp = {group} and l.election between w.election and w.election
+    order by l.grp, l.election
+    limit 1) is null
   on conflict do nothing
   returning l.*)
 {what_stands}

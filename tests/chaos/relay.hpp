@@ -19,7 +19,7 @@ namespace tenure::test {
 
 /// Kafka's name of a request.
 std::string api_name(int key);
-inline constexpr int offset_commit = 8, join_group = 11, heartbeat = 12, sync_group = 14;
+inline constexpr int offset_commit = 8, join_group = 11, heartbeat = 12, leave_group = 13, sync_group = 14;
 
 /// A request, or the answer to one.
 struct KafkaMessage {

@@ -6,7 +6,7 @@
 // are handled late, answered late or never, and those of a lost connection handled after newer ones. A commit carries
 // the generation of the moment when it is handled, the worst that the client library does; one of a lost connection
 // that of its loss. The coordinator judges member and generation, never ownership. One clock for all moves by a lease
-// at a time: a lease is over or it is not.
+// at a time, or by half of one: a lease is over or it is not.
 //
 // It is a reduction, and no proof. Some steps happen at once: a follower's hearing of its assignment, reads that
 // nothing on its way can change, the renewed acquire of one that waited. Each run has a budget of faults, releases,
@@ -63,7 +63,7 @@ class Digest {
 
 constexpr auto lease = 6000ms;
 constexpr auto margin = 250ms;
-constexpr auto tick = lease;
+constexpr auto patience = lease / 2;  ///< Of a caller.
 
 class NeliState {
  public:
@@ -120,6 +120,7 @@ class NeliState {
     d.add(n_.leaving_.has_value());
     d.add(n_.leaving_ ? until(n_.leave_by_) : 0);
     d.add(of(n_.leave_error_));
+    d.add(n_.kept_rank_.empty());
   }
   void digest_member(Digest& d) const {
     d.add(until(n_.open_after_));
@@ -127,7 +128,8 @@ class NeliState {
     if (!n_.member_) return;
     const auto& m = *n_.member_;
     d.add(static_cast<std::uint64_t>(m.phase));
-    d.add_flags({m.lost, m.fenced, m.doubtful, m.nonce_stands, m.believed, m.reading.has_value(), m.generation == 1});
+    d.add_flags({m.lost, m.keeps_rank, m.fenced, m.doubtful, m.nonce_stands, m.believed, m.reading.has_value(),
+                 m.generation == 1});
     d.add(m.fenced ? since(m.fenced_at) : 0);
     d.add(m.phase == Neli::Phase::draining ? until(m.drain_by) : 0);
     d.add(since(m.assigned_at));
@@ -172,6 +174,7 @@ namespace {
 enum class Between {
   faithful,
   takes_unknown_for_refused,  ///< Rule 10 broken: after a commit of unknown outcome, the same handle claims again
+  takes_second_for_first,     ///< Rule 23 broken: nobody is told that the client library sent a commit twice
   gives_up_when_revoked,      ///< Rule 13 broken: what waits inside the client library does not delay the unassign
 };
 
@@ -193,6 +196,7 @@ struct Step {
     answer,    // ... and it hears the answer, later
     late,      // ... handles a commit that came by a connection of before
     cut,       // its connection is lost: no answer will come
+    again,     // its connection is lost, and its client library sends its commit again by another one
     evict,
     leave,  // the LeaveGroup of a dropped handle arrives
     kinds
@@ -203,10 +207,11 @@ struct Step {
 
 constexpr std::array<const char*, Step::kinds> names{"tick",   "acquire",  "renew", "release", "observe", "read",
                                                      "revoke", "complete", "lose",  "serve",   "handle",  "answer",
-                                                     "late",   "cut",      "evict", "leave"};
+                                                     "late",   "cut",      "again", "evict",   "leave"};
 
 struct Budget {
   std::uint8_t ticks{3}, cuts{1}, evictions{1}, releases{1}, sightings{1}, slow{1};
+  std::chrono::milliseconds tick{lease};
 };
 
 /// A candidate: its Neli, and what its client library and its caller know.
@@ -242,6 +247,7 @@ struct Sent {
   std::uint8_t who{};
   bool late{};     ///< By a lost connection; `joined` and the present generation are its stamp.
   bool handled{};  ///< With this outcome; not answered yet.
+  bool again{};    ///< Sent before by a lost connection.
   Outcome outcome{};
   int partition{};
   Commit commit;
@@ -303,8 +309,9 @@ class World {
   void handle(Sent& sent);
   void answer(std::uint8_t who);
   void cut(std::uint8_t who);
+  void send_again(std::uint8_t who);
   void forget_what_is_refused();
-  void tell(std::uint8_t who, std::uint64_t id, Outcome outcome, int partition);
+  void tell(const Sent& sent, Outcome outcome);
   void settle();
   void digest_records(Digest& d) const;
   void observe(std::uint8_t who);
@@ -368,6 +375,7 @@ void World::steps(std::vector<Step>& out) const {
       if (budget_.slow) out.push_back({Step::handle, s.who});
     }
     if (budget_.cuts) out.push_back({Step::cut, s.who});
+    if (budget_.cuts && joined(s.who)) out.push_back({Step::again, s.who});
   }
 }
 
@@ -410,6 +418,7 @@ void World::take(Step step) {
       break;
     }
     case Step::cut: cut(who); break;
+    case Step::again: send_again(who); break;
     case Step::evict:
       --budget_.evictions;
       remove(joined(who)->id);
@@ -474,7 +483,7 @@ void World::give(std::uint8_t who, const Fact& fact, Clock::Time at) {
 void World::call(std::uint8_t who, Verb verb, Token of, Sight seen) {
   auto& m = edit(who);
   m.calling = verb;
-  give(who, fact::Called{++m.calls, verb, now_ + tick / 2, of, std::move(seen)});
+  give(who, fact::Called{++m.calls, verb, now_ + patience, of, std::move(seen)});
 }
 
 /// A candidate that does not get the lead waits for news, as a manager does.
@@ -523,7 +532,7 @@ void World::carry(std::uint8_t who, const effect::SendCommit& send) {
 
 void World::pass_time() {
   --budget_.ticks;
-  now_ += tick;
+  now_ += budget_.tick;
   for (std::uint8_t who = 0; who < candidates; ++who) {
     for (auto alarm = members_[who]->neli.alarm(); alarm < now_; alarm = members_[who]->neli.alarm())
       give(who, fact::Elapsed{}, alarm);
@@ -589,11 +598,12 @@ void World::handle(Sent& sent) {
   if (member) records_[static_cast<std::size_t>(sent.partition)] = sent.commit;
 }
 
-void World::tell(std::uint8_t who, std::uint64_t id, Outcome outcome, int partition) {
-  if (between_ == Between::takes_unknown_for_refused && outcome == Outcome::failed && partition == 0)
+void World::tell(const Sent& sent, Outcome outcome) {
+  if (between_ == Between::takes_unknown_for_refused && outcome == Outcome::failed && sent.partition == 0)
     outcome = Outcome::unknown_topic;
   const auto fault = outcome == Outcome::fenced ? Fault::fenced : Fault::timed_out;
-  give(who, fact::Committed{id, outcome, outcome == Outcome::accepted ? Error{} : Error{fault, ""}});
+  const bool again = sent.again && between_ != Between::takes_second_for_first;
+  give(sent.who, fact::Committed{sent.id, outcome, outcome == Outcome::accepted ? Error{} : Error{fault, ""}, again});
 }
 
 void World::answer(std::uint8_t who) {
@@ -601,7 +611,7 @@ void World::answer(std::uint8_t who) {
     if (sent_[i].who == who && !sent_[i].late && sent_[i].handled) {
       const auto s = sent_[i];
       sent_.erase(sent_.begin() + static_cast<std::ptrdiff_t>(i));
-      return tell(who, s.id, s.outcome, s.partition);
+      return tell(s, s.outcome);
     }
 }
 
@@ -616,7 +626,23 @@ void World::cut(std::uint8_t who) {
       s.joined = in ? in->id : 0;
     }
   std::erase_if(sent_, [&](const Sent& s) { return s.who == who && !s.late; });
-  for (const auto& s : gone) tell(who, s.id, Outcome::failed, s.partition);
+  for (const auto& s : gone) tell(s, Outcome::failed);
+}
+
+void World::send_again(std::uint8_t who) {
+  --budget_.cuts;
+  const auto* in = joined(who);
+  std::vector<Sent> again;
+  for (auto& s : sent_)
+    if (s.who == who && !s.late) {
+      again.push_back(s);
+      again.back().again = true;
+      again.back().handled = false;
+      s.late = true;
+      s.joined = in->id;
+    }
+  std::erase_if(sent_, [&](const Sent& s) { return s.who == who && s.late && s.handled; });
+  sent_.insert(sent_.end(), again.begin(), again.end());
 }
 
 /// A late commit of a member that has left is refused for ever, because its member id does not come again.
@@ -655,7 +681,7 @@ std::uint64_t World::digest() {
   for (const auto& s : sent_) {
     const bool awaited = NeliState(members_[s.who]->neli, now_).outstanding() == s.id;
     d.add(s.who | static_cast<std::uint64_t>(s.outcome) << 4 | static_cast<std::uint64_t>(s.partition) << 7);
-    d.add_flags({s.late, s.handled, awaited});
+    d.add_flags({s.late, s.handled, s.again, awaited});
     if (s.partition == 1) d.add(nonce(s.commit.metadata));
   }
   digest_records(d);
@@ -824,6 +850,22 @@ TEST(NeliExplore, FromALeader) {
 TEST(NeliExplore, FindsATokenTwiceIfTheHandleClaimsAgainAfterAnUnknownOutcome) {
   const World broken(Between::takes_unknown_for_refused, a_cut_and_an_eviction);
   EXPECT_EQ(explore("nobody, rule 10 broken", broken, 13).violation.substr(0, 15), "token 2 after 2");
+}
+
+/// Half a lease at a time: somebody may have seen a commit long before a newer one.
+constexpr Budget a_cut_and_half_leases{
+    .ticks = 3, .cuts = 1, .evictions = 0, .releases = 0, .sightings = 0, .slow = 0, .tick = patience};
+
+TEST(NeliExplore, ACommitThatWasSentTwiceMakesNoSecondLeader) {
+  auto budget = a_cut_and_half_leases;
+  expect_none(explore("nobody, half a lease at a time", World(Between::faithful, budget), 19), 200'000, 4);
+  budget.evictions = budget.releases = budget.sightings = 1;
+  expect_none(explore("nobody, also evicted", World(Between::faithful, budget), 14), 400'000, 3);
+}
+
+TEST(NeliExplore, FindsTwoLeadersIfACommitThatWasSentTwiceDoesNotCostTheHandle) {
+  const World broken(Between::takes_second_for_first, a_cut_and_half_leases);
+  EXPECT_EQ(explore("nobody, rule 23 broken", broken, 15).violation.substr(0, 8), "two lead");
 }
 
 TEST(NeliExplore, FindsTwoLeadersIfTheUnassignDoesNotWaitForTheAnswer) {

@@ -107,6 +107,9 @@ class Scene {
   void committed(Outcome outcome = Outcome::accepted, Error error = {}) {
     give(fact::Committed{sent.id, outcome, std::move(error)});
   }
+  void committed_again(Outcome outcome = Outcome::accepted) {
+    give(fact::Committed{sent.id, outcome, outcome == Outcome::accepted ? Error{} : unreachable, true});
+  }
   void read(std::optional<Commit> found, const std::string& carried) {
     give(fact::MemberRead{take<effect::ReadMember>().id, Reading{std::move(found), carried}});
   }
@@ -158,7 +161,11 @@ class Scene {
     opened();
     forget();
   }
-  void opened() { handle = take<effect::Open>().handle; }
+  void opened() {
+    const auto open = take<effect::Open>();
+    handle = open.handle;
+    rank = open.client_id;
+  }
   /// Owner of partition 0 with a nonce that stands and a read under way.
   void own(int generation = 7) {
     assigned(true, generation);
@@ -201,7 +208,7 @@ class Scene {
   std::vector<Effect> effects;
   std::uint64_t calls{0}, handle{0};
   effect::SendCommit sent;
-  std::string nonce;
+  std::string nonce, rank;
   Token token;
   std::optional<Commit> world;
   bool answering{};

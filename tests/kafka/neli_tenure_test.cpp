@@ -57,6 +57,50 @@ TEST(NeliRenew, AFailedRenewalChangesNothingButTheNextAttempt) {
   s.take_answer<Granted>();
 }
 
+// Rule 23.
+
+TEST(NeliRenew, SentTwiceItCostsTheHandleAndKeepsRankAndToken) {
+  for (const auto outcome : {Outcome::accepted, Outcome::failed}) {
+    Scene s;
+    s.lead(40);
+    const auto token = s.token;
+    const auto rank = s.rank;
+    const auto handle = s.handle;
+    s.call(Verb::renew, token);
+    s.take_record();
+    s.committed_again(outcome);
+    EXPECT_EQ(s.take<effect::Drop>().handle, handle);
+    s.forget();
+    s.call(Verb::renew, token);
+    EXPECT_FALSE(s.did<effect::SendCommit>()) << "a copy may be handled after it";
+    s.forget();
+    s.advance(1s);
+    s.observed(record(41, "mine"));
+    s.opened();
+    EXPECT_NE(s.handle, handle);
+    EXPECT_EQ(s.rank, rank);
+    s.assigned(true, 8);
+    s.call(Verb::renew, token);
+    EXPECT_EQ(s.take_commit(0).offset, 41);
+    s.committed();
+    EXPECT_EQ(s.take_answer<Granted>().token, token);
+  }
+}
+
+TEST(NeliRenew, SentTwiceAndNotAssignedAgainItRanksAnew) {
+  Scene s;
+  s.lead(40);
+  s.call(Verb::renew, s.token);
+  s.take_record();
+  s.committed_again();
+  s.advance(1s);
+  s.observed(record(41, "mine"));
+  s.handle = s.take<effect::Open>().handle;
+  s.forget();
+  s.advance(lease);
+  EXPECT_TRUE(s.did<effect::Drop>()) << "the old rank would take partition 0 from a healthy successor";
+}
+
 TEST(NeliRenew, FencedItIsNotTriedUntilTheLeaseHasRunOut) {
   Scene s;
   s.lead();

@@ -37,7 +37,7 @@ struct RoleScene {
   void give(const RoleFact& fact) {
     for (auto& effect : roles->on(fact, now, 1'700'000'000'000)) {
       if (auto* e = std::get_if<role_effect::SendCommit>(&effect)) sent = *e, ++commits;
-      if (auto* e = std::get_if<role_effect::Open>(&effect)) handle = e->handle, ++opened;
+      if (auto* e = std::get_if<role_effect::Open>(&effect)) handle = e->handle, rank = e->client_id, ++opened;
       if (std::holds_alternative<role_effect::Drop>(effect)) ++drops;
       if (std::holds_alternative<role_effect::Unassign>(effect)) ++unassigns;
       if (auto* e = std::get_if<role_effect::ReadMember>(&effect)) reading = e->id;
@@ -53,14 +53,16 @@ struct RoleScene {
 
   // ---- the coordinator ----
   void observe() { give(role_fact::Observed{offsets}); }
-  void accept() {
+  void accept(bool again = false) {
     ASSERT_TRUE(sent);
     for (const auto& [partition, commit] : sent->commits) offset(partition) = commit;
-    answer_commit(Outcome::accepted);
+    answer_commit(Outcome::accepted, again);
   }
-  void answer_commit(Outcome outcome) {
+  /// `again`: the client library has sent it twice.
+  void answer_commit(Outcome outcome, bool again = false) {
     const auto id = std::exchange(sent, std::nullopt).value().id;
-    give(role_fact::Committed{id, outcome, outcome == Outcome::accepted ? Error{} : Error{Fault::timed_out, "no"}});
+    give(role_fact::Committed{id, outcome, outcome == Outcome::accepted ? Error{} : Error{Fault::timed_out, "no"},
+                              again});
   }
   void read() {
     ASSERT_TRUE(reading);
@@ -114,7 +116,7 @@ struct RoleScene {
   std::optional<role_effect::SendCommit> sent;
   std::optional<std::uint64_t> reading;
   std::optional<RoleAnswer> answer;
-  std::string told;
+  std::string told, rank;
   std::uint64_t handle{}, calls{};
   int commits{}, drops{}, unassigns{}, opened{};
 };

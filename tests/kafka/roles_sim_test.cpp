@@ -70,13 +70,14 @@ void play(std::uint64_t seed, Duration length, int shake_one_in) {
   run(world, 60s, 0);
   ASSERT_EQ(world.wrong, "") << "seed " << seed;
   for (const auto& role : sim_roles()) EXPECT_EQ(world.leaders(role), 1) << role << ", seed " << seed;
-  static std::size_t tenures = 0, commits = 0;
+  static std::size_t tenures = 0, commits = 0, late_copies = 0;
   static int evictions = 0, generations = 0, moves = 0;
-  tenures += world.tenures, commits += world.commits, evictions += world.evictions, generations += world.generation,
-      moves += world.moves;
+  tenures += world.tenures, commits += world.commits, late_copies += world.late_copies, evictions += world.evictions,
+      generations += world.generation, moves += world.moves;
   testing::Test::RecordProperty("tenures", static_cast<int>(tenures));
-  std::printf("seed %llu: so far %zu tenures, %d hand-overs, %zu commits, %d evictions, %d generations\n",
-              static_cast<unsigned long long>(seed), tenures, moves, commits, evictions, generations);
+  std::printf(
+      "seed %llu: so far %zu tenures, %d hand-overs, %zu commits, %zu late copies, %d evictions, %d generations\n",
+      static_cast<unsigned long long>(seed), tenures, moves, commits, late_copies, evictions, generations);
 }
 
 TEST(RolesSim, AtRestEachRoleIsLedOnceAndOneCommitPerRenewalKeepsThemAll) {

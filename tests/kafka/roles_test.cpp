@@ -200,6 +200,45 @@ TEST(Roles, R7AClaimOfUnknownOutcomeCostsTheHandle) {
   EXPECT_EQ(s.drops, 1);
 }
 
+TEST(Roles, R7ACommitThatWasSentTwiceCostsTheHandleAndKeepsRankAndTokens) {
+  Scene s;
+  s.lead({role(0)});
+  const auto rank = s.rank;
+  const auto token = s.look().leads.at(role(0)).token;
+  s.pass(1s);
+  s.commit();
+  s.accept(true);
+  EXPECT_FALSE(s.failed());
+  EXPECT_EQ(s.drops, 1);
+  EXPECT_TRUE(s.leads(role(0)));
+  s.commit();
+  EXPECT_FALSE(s.sent) << "a copy may be handled after it";
+  s.pass(1s);
+  EXPECT_EQ(s.opened, 2);
+  EXPECT_EQ(s.rank, rank);
+  s.assign({0, 1, 2}, 3);
+  s.accept();
+  EXPECT_FALSE(s.failed());
+  EXPECT_EQ(s.look().leads.at(role(0)).token, token);
+}
+
+TEST(Roles, R7AfterARenewalOfUnknownOutcomeAClaimCostsTheHandle) {
+  Scene s;
+  s.lead({role(0)});
+  s.pass(1s);
+  s.commit();
+  s.answer_commit(Outcome::failed);
+  EXPECT_EQ(s.drops, 0);
+  s.pass(1s);
+  s.commit();
+  s.accept();
+  EXPECT_EQ(s.drops, 0) << "renewals go on";
+  s.commit({role(0, 1)});
+  EXPECT_FALSE(s.sent);
+  EXPECT_TRUE(s.failed());
+  EXPECT_EQ(s.drops, 1);
+}
+
 TEST(Roles, R7AReleaseOfUnknownOutcomeCostsTheHandle) {
   Scene s;
   s.lead({role(0), role(1)});

@@ -274,7 +274,7 @@ class World {
   std::map<std::string, Token> highest;
   std::string wrong;
   int generation{}, evictions{}, moves{};
-  std::size_t commits{}, tenures{}, ticks{};
+  std::size_t commits{}, tenures{}, ticks{}, late_copies{};
   bool rebalancing{}, faults{true};
   Time rebalance_began{};
 };
@@ -422,10 +422,21 @@ inline void World::commit(Process& by, std::uint64_t handle, std::uint64_t life,
   if (accepted)
     for (const auto& [partition, commit] : send.commits) offsets[partition] = commit;
   const bool lost = (faults && chance(150)) || by.cut();
-  after(lost ? 2s : delay(), [&by, life, id = send.id, accepted, lost] {
+  // Its connection breaks, and the client library sends it again. The first copy is handled after the second one.
+  const bool again = accepted && faults && chance(100);
+  if (again)
+    after(std::chrono::milliseconds(random() % 6000),
+          [this, &by, handle, life, stamp = generation, copy = send.commits] {
+            const auto* sender = find(&by, handle);
+            if (!sender || sender->life != life || generation != stamp || sender->generation != stamp) return;
+            for (const auto& [partition, commit] : copy) offsets[partition] = commit;
+            ++late_copies;
+          });
+  after(lost ? 2s : delay(), [this, &by, life, id = send.id, accepted, lost, again] {
     if (by.crashed || by.life != life) return;
     const auto outcome = lost ? Outcome::failed : accepted ? Outcome::accepted : Outcome::fenced;
-    by.give(role_fact::Committed{id, outcome, lost ? Error{Fault::timed_out, "lost"} : Error{Fault::fenced, "fenced"}});
+    by.give(role_fact::Committed{id, outcome, lost ? Error{Fault::timed_out, "lost"} : Error{Fault::fenced, "fenced"},
+                                 again});
   });
 }
 

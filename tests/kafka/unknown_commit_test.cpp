@@ -29,19 +29,20 @@ constexpr std::size_t repeats = 2;
 /// them on their connections.
 class KeptAnswers final : public tenure::test::Gate {
  public:
-  /// `which`: of the handle's commits. The first one is its nonce, the second one its claim.
-  explicit KeptAnswers(std::size_t which) : which_(which) {}
+  /// `which`: of the handle's commits. The first one is its nonce, the second one its claim. `copies`: kept of it.
+  explicit KeptAnswers(std::size_t which, std::size_t copies = 1 + repeats) : which_(which), copies_(copies) {}
 
   void sent(const KafkaMessage& m) override {
     const std::lock_guard lock(mutex_);
     if (m.api == tenure::test::offset_commit) commits_.push_back(m.client_id);
+    if (m.api == tenure::test::leave_group) ++left_;
   }
   bool passes(const KafkaMessage& m) override {
     const std::lock_guard lock(mutex_);
     if (m.request || commits_.empty()) return true;
     if (kept_.contains(m.connection)) return false;
     if (m.api != tenure::test::offset_commit || m.client_id != commits_.front()) return true;
-    if (++answers_ < which_ || answers_ > which_ + repeats) return true;
+    if (++answers_ < which_ || answers_ >= which_ + copies_) return true;
     kept_.insert(m.connection);
     return false;
   }
@@ -50,6 +51,10 @@ class KeptAnswers final : public tenure::test::Gate {
     const std::lock_guard lock(mutex_);
     return kept_.size();
   }
+  std::size_t left() const {  ///< Handles that left the group.
+    const std::lock_guard lock(mutex_);
+    return left_;
+  }
   /// The handles that committed, in order.
   std::vector<std::string> commits() const {
     const std::lock_guard lock(mutex_);
@@ -57,10 +62,10 @@ class KeptAnswers final : public tenure::test::Gate {
   }
 
  private:
-  const std::size_t which_;
+  const std::size_t which_, copies_;
   mutable std::mutex mutex_;
   std::vector<std::string> commits_;
-  std::size_t answers_{};
+  std::size_t answers_{}, left_{};
   std::set<std::uint64_t> kept_;  ///< Connections.
 };
 
@@ -89,6 +94,37 @@ TEST_F(KafkaUnknownCommit, AClaimIsNotRepeatedByThatHandle) {
   ASSERT_GE(answers.kept(), 1u);
   const auto commits = answers.commits();
   EXPECT_NE(commits.back(), commits.front()) << "another handle, in another generation, claims anew";
+}
+
+// Rule 23. The client library sends the claim again, and that one is answered.
+
+TEST_F(KafkaUnknownCommit, AClaimThatWasSentTwiceLeadsAndCostsTheHandle) {
+  const Server server;
+  KeptAnswers answers(2, 1);
+  const tenure::test::Relay relay(server.relay().first, server.relay().second, &answers);
+  Candidate a(options(server), presets().balanced);
+  const auto token = a.campaign();
+  ASSERT_TRUE(token);
+  ASSERT_EQ(answers.kept(), 1u);
+  EXPECT_TRUE(tenure::test::eventually([&] { return a.renewed(*token) && answers.left() == 1; }, patience));
+  const auto commits = answers.commits().size();
+  EXPECT_TRUE(a.renewed(*token)) << "by the next handle";
+  EXPECT_GT(answers.commits().size(), commits);
+}
+
+TEST_F(KafkaUnknownCommit, AClaimOfARoleThatWasSentTwiceLeadsAndCostsTheHandle) {
+  const Server server;
+  KeptAnswers answers(2, 1);
+  const tenure::test::Relay relay(server.relay().first, server.relay().second, &answers);
+  Elections elections(open_group(options(server), 1), {"a", "a:1"}, presets().balanced, {.log = no_log});
+  elections.join("e");
+  elections.start();
+  ASSERT_TRUE(tenure::test::eventually([&] { return elections.is_leader("e"); }, patience));
+  const auto led = elections.led();
+  EXPECT_TRUE(tenure::test::eventually([&] { return answers.left() == 1; }, patience));
+  const auto commits = answers.commits().size();
+  EXPECT_TRUE(tenure::test::eventually([&] { return answers.commits().size() > commits + 2; }, patience));
+  EXPECT_EQ(elections.led(), led);
 }
 
 TEST_F(KafkaUnknownCommit, AClaimOfARoleIsNotRepeatedByThatHandle) {

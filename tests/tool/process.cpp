@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -18,8 +18,11 @@
 namespace tenure::test {
 
 std::string contents(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(in), {});
+  // A process may end while its file in /proc is read. operator<< then stops; an iterator would throw.
+  const std::ifstream in(path, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
 }
 
 bool alive(pid_t pid) {

@@ -121,7 +121,7 @@ void Carrier::take_events() {
       case Kind::revoked: handle(fact::Revoked{handle_number, event->lost}); break;
       case Kind::committed:
         handle(fact::Committed{event->id, outcome_of(event->code),
-                               event->code ? client->explained(event->code, "offset commit") : Error{}});
+                               event->code ? client->explained(event->code, "offset commit") : Error{}, event->again});
         break;
       case Kind::trouble:
         if (needs_the_user(event->code))

@@ -9,8 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "handle.hpp"
-
 namespace tenure::kafka {
 namespace {
 
@@ -66,7 +64,7 @@ Client::Client(const Properties& properties, Target target, std::shared_ptr<Clos
     : log_(std::move(log)),
       target_(std::move(target)),
       rk_(make_handle(RD_KAFKA_CONSUMER, properties, *log_,
-                      RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR)) {
+                      RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR, &commits_)) {
   rd_kafka_poll_set_consumer(rk_);
   queue_.reset(rd_kafka_queue_get_consumer(rk_));
 }
@@ -103,6 +101,7 @@ std::optional<Client::Event> Client::next_event() {
         out.kind = Event::Kind::committed;
         out.id = reinterpret_cast<std::uintptr_t>(rd_kafka_event_opaque(event.get()));
         out.code = error_of(out.code, rd_kafka_event_topic_partition_list(event.get()));
+        out.again = commits_.unanswered() > (out.code ? 1 : 0);
         return out;
       }
       case RD_KAFKA_EVENT_ERROR:
@@ -160,6 +159,7 @@ rd_kafka_resp_err_t Client::commit(std::uint64_t id, const std::map<int, Commit>
     std::memcpy(entry->metadata, commit.metadata.data(), commit.metadata.size());
     entry->metadata_size = commit.metadata.size();
   }
+  commits_.begin();
   // An opaque pointer is the only room for a number there.  NOLINTNEXTLINE(performance-no-int-to-ptr)
   auto* opaque = reinterpret_cast<void*>(static_cast<std::uintptr_t>(id));
   return rd_kafka_commit_queue(rk_, list.get(), queue_.get(), nullptr, opaque);

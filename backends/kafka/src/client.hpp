@@ -20,6 +20,7 @@
 #include "closable_log.hpp"
 #include "errors.hpp"
 #include "group.hpp"
+#include "handle.hpp"
 #include "settings.hpp"
 
 namespace tenure::kafka {
@@ -48,6 +49,7 @@ class Client {
     bool owner{}, lost{};         ///< assigned / revoked
     std::vector<int> partitions;  ///< assigned / revoked: those of the topic
     std::uint64_t id{};           ///< committed
+    bool again{};                 ///< committed: more than one copy of it may be handled, now or later
     rd_kafka_resp_err_t code{};
     std::string text;
   };
@@ -65,7 +67,7 @@ class Client {
   std::optional<Error> subscribe();
   void assign_nothing();  ///< Answers an assignment, and consumes nothing.
   void unassign();
-  /// The answer comes as an event.
+  /// The answer comes as an event. REQUIRES: the one before was answered, for a member's handle.
   rd_kafka_resp_err_t commit(std::uint64_t id, int partition, const Commit& commit);
   rd_kafka_resp_err_t commit(std::uint64_t id, const std::map<int, Commit>& commits);  ///< In one request.
   Result<std::vector<std::optional<Commit>>> committed(int partitions, std::chrono::milliseconds within);
@@ -91,6 +93,7 @@ class Client {
   std::shared_ptr<ClosableLog> log_;
   Target target_;
   std::shared_ptr<Waker> waker_;
+  CommitRequests commits_;  ///< Copies of the last commit.
   rd_kafka_t* rk_{};
   CHandle<rd_kafka_queue_t, rd_kafka_queue_destroy> queue_;
   std::optional<Event> trouble_;

@@ -93,7 +93,7 @@ void Neli::take(const fact::Troubled& troubled) {
 void Neli::take(const fact::Assigned& assigned) {
   if (!member_ || member_->handle != assigned.handle) return;
   if (member_->outstanding) return rerank();  // no client does so: the commit could go out under this generation
-  *member_ = Member(assigned.handle);
+  *member_ = Member(assigned.handle, std::move(member_->rank));
   member_->phase = assigned.owner ? Phase::owner : Phase::bystander;
   member_->assigned_at = now_;
   member_->generation = assigned.generation;
@@ -120,13 +120,22 @@ void Neli::take(const fact::Committed& answer) {
   if (answer.outcome == Outcome::failed && asked.purpose != Purpose::nonce) member_->doubtful = true;
   switch (asked.purpose) {
     case Purpose::nonce: return nonce_answered(answer);
-    case Purpose::claim: return claim_answered(asked, answer);
-    case Purpose::renewal: return renewal_answered(asked, answer);
+    case Purpose::claim: claim_answered(asked, answer); break;
+    case Purpose::renewal: renewal_answered(asked, answer); break;
     case Purpose::release:
       if (answer.outcome != Outcome::accepted) leave_error_ = answer.error;
       unreleased_.reset();
       return leave();
   }
+  if (answer.again) change_handle();
+}
+
+/// A copy of an old commit may be handled after a newer one. Who saw the old one long ago, and the newer one never,
+/// would then take its lease for over. No copy of this handle's is handled in a generation that its member id is not
+/// in.
+void Neli::change_handle() {
+  kept_rank_ = std::move(member_->rank);
+  drop_member();
 }
 
 void Neli::nonce_answered(const fact::Committed& answer) {
@@ -396,8 +405,11 @@ void Neli::open_member() {
     return;
   }
   open_after_ = now_ + reopen_pause;
-  member_.emplace(++last_id_);
-  emit(effect::Open{member_->handle, rank(highest(), unix_ms_, config_.incarnation)});
+  auto kept = std::exchange(kept_rank_, {});
+  const bool keeps = tenure_ && !kept.empty();
+  member_.emplace(++last_id_, keeps ? std::move(kept) : rank(highest(), unix_ms_, config_.incarnation));
+  member_->keeps_rank = keeps;
+  emit(effect::Open{member_->handle, member_->rank});
 }
 
 void Neli::drop_member() {
@@ -424,8 +436,8 @@ void Neli::end_tenure() {
   if (!member_) return;
   auto& m = *member_;
   m.read_again = now_;
-  const bool lost_and_unassigned = m.lost && m.phase == Phase::joining;
-  if (m.outstanding || lost_and_unassigned) rerank();
+  const bool unassigned_by_old_rank = (m.lost || m.keeps_rank) && m.phase == Phase::joining;
+  if (m.outstanding || unassigned_by_old_rank) rerank();
 }
 
 void Neli::send(Purpose purpose, Token token, bool released) {

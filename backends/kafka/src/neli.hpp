@@ -41,7 +41,8 @@ struct Broken { std::uint64_t handle{}; Error error; };              ///< It cou
 struct Troubled { std::uint64_t handle{}; Error error; };            ///< The client reports trouble and goes on trying.
 struct Assigned { std::uint64_t handle{}; bool owner{}; int generation{}; };
 struct Revoked { std::uint64_t handle{}; bool lost{}; };             ///< `lost`: by an eviction, not by a rebalance.
-struct Committed { std::uint64_t id{}; Outcome outcome{}; Error error; };
+/// `again`: more than one copy of it may be handled, now or later.
+struct Committed { std::uint64_t id{}; Outcome outcome{}; Error error; bool again{}; };
 struct MemberRead { std::uint64_t id{}; Result<Reading> result; };
 struct Observed { std::uint64_t id{}; Result<std::optional<Commit>> result; };
 struct Requested { Result<std::optional<Commit>> result; };          ///< The request to step down, if there is one.
@@ -131,13 +132,15 @@ class Neli {
   };
   /// One member handle.
   struct Member {
-    explicit Member(std::uint64_t number) : handle(number) {}
+    explicit Member(std::uint64_t number, std::string its_rank = {}) : handle(number), rank(std::move(its_rank)) {}
 
     std::uint64_t handle;
+    std::string rank;  ///< its name
     Phase phase{Phase::joining};
-    bool lost{};      ///< the last assignment ended by an eviction, without our unassign
-    bool fenced{};    ///< the coordinator takes no commit of ours in this generation
-    bool doubtful{};  ///< a commit of this generation may yet be written, over later ones
+    bool keeps_rank{};  ///< of the handle before, for the tenure's sake
+    bool lost{};        ///< the last assignment ended by an eviction, without our unassign
+    bool fenced{};      ///< the coordinator takes no commit of ours in this generation
+    bool doubtful{};    ///< a commit of this generation may yet be written, over later ones
     Time fenced_at{}, drain_by{};
     std::optional<Outstanding> outstanding;
     // Of the present assignment:
@@ -174,6 +177,7 @@ class Neli {
   void take(const fact::Closing&);
 
   // Answers to commits
+  void change_handle();
   void nonce_answered(const fact::Committed&);
   void claim_answered(const Outstanding&, const fact::Committed&);
   void renewal_answered(const Outstanding&, const fact::Committed&);
@@ -241,6 +245,7 @@ class Neli {
 
   std::optional<Member> member_;
   Time open_after_{Time::min()};
+  std::string kept_rank_;       ///< of a handle that was changed, for the next one
   std::uint64_t rank_after_{};  ///< only a later observation may rank us
   std::optional<Error> member_trouble_, observer_trouble_;
 

@@ -94,7 +94,8 @@ void RoleCarrier::take_events() {
       case Kind::revoked: handle(role_fact::Revoked{handle_number, event->lost}); break;
       case Kind::committed:
         handle(role_fact::Committed{event->id, outcome_of(event->code),
-                                    event->code ? client->explained(event->code, "offset commit") : Error{}});
+                                    event->code ? client->explained(event->code, "offset commit") : Error{},
+                                    event->again});
         break;
       case Kind::trouble:
         if (needs_the_user(event->code))

@@ -135,8 +135,10 @@ void RoleMachine::serve_member() {
   if (member_) return watch_member();
   if (!session_ || !observed_ || leaving_ || !due(open_after_)) return;
   open_after_ = now_ + role_reopen_pause;
-  member_.emplace(next_id());
-  emit(role_effect::Open{member_->handle, role_member_name(unix_ms_, config_.incarnation)});
+  auto kept = std::exchange(kept_name_, {});
+  const bool keeps = any_held() && !kept.empty();
+  member_.emplace(next_id(), keeps ? std::move(kept) : role_member_name(unix_ms_, config_.incarnation));
+  emit(role_effect::Open{member_->handle, member_->name});
 }
 
 void RoleMachine::serve_observer() {
@@ -168,6 +170,14 @@ void RoleMachine::drop_member() {
   dropped();
   if (outstanding && awaited(*outstanding) && asked<role_call::Write>())
     fail({Fault::timed_out, "the coordinator did not answer the commit in time"});
+}
+
+/// A copy of an old commit may be handled after a newer one. Who saw the old one long ago, and the newer one never,
+/// would then take its lease for over. No copy of this handle's is handled in a generation that its member id is not
+/// in.
+void RoleMachine::change_handle() {
+  kept_name_ = std::move(member_->name);
+  drop_member();
 }
 
 void RoleMachine::leave() {
@@ -322,6 +332,11 @@ void RoleMachine::serve_write(const role_call::Write& write) {
     return fail_when_late("the coordinator has not answered the commit before");
   ++seq_;
   auto plan = plan_of(commit);
+  if (!plan.claims.empty() && doubtful()) {
+    drop_member();
+    return fail(
+        {Fault::timed_out, "an older commit was not answered and may come after this one; the group is joined anew"});
+  }
   if (!plan.commits.empty()) return send(std::move(plan), call_->id);
   if (idle)
     if (const auto error = trouble()) return fail(*error);

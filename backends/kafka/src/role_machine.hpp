@@ -68,9 +68,10 @@ class RoleMachine {
     Plan plan{};
   };
   struct Member {
-    explicit Member(std::uint64_t number) : handle(number) {}
+    Member(std::uint64_t number, std::string its_name) : handle(number), name(std::move(its_name)) {}
 
     std::uint64_t handle;
+    std::string name;  ///< Its rank.
     bool assigned{};
     std::optional<Time> fenced_at;  ///< Since then the coordinator accepts nothing of it.
     Time try_again{Time::min()};
@@ -91,6 +92,7 @@ class RoleMachine {
   // Steps
   void own(const role_fact::Assigned&);
   void drop_member();
+  void change_handle();
   void leave();
   void send(Plan plan, std::uint64_t call);
   void carry_out(const Sent& sent);
@@ -145,6 +147,7 @@ class RoleMachine {
   virtual void watch_member() = 0;                         ///< Drops it, or ends a rebalance, when the time has come.
   virtual bool release_first(SessionId) { return false; }  ///< Whether an end must wait for a commit.
   virtual void dropped() {}                                ///< It has left.
+  virtual bool doubtful() const { return false; }          ///< A commit of it may yet be written over a claim.
   // Of the records
   virtual void serve_reads() {}
   virtual void read(const role_fact::MemberRead&) {}
@@ -200,6 +203,7 @@ class RoleMachine {
   std::vector<RoleEffect> effects_;
   Time alarm_{Time::max()};
   std::uint64_t last_id_{0};
+  std::string kept_name_;  ///< Of a handle that was changed, for the next one.
 
   Time called_at_{}, last_asked_{};
   std::map<std::string, Shown> shown_;  ///< By election.

@@ -40,12 +40,18 @@ void Roles::answered(const Sent& sent, const role_fact::Committed& answer) {
   const bool last = std::exchange(place_.last, false);
   if (answer.outcome == Outcome::accepted) carry_out(sent);
   if (last) return leave();
+  if (answer.outcome != Outcome::accepted && awaited(sent)) fail(answer.error);
+  if (answer.again) {
+    change_handle();
+    place_.lost = any_held();
+    return;
+  }
   if (answer.outcome == Outcome::accepted) return;
   member_->try_again = now_ + role_retry_pause;
-  if (awaited(sent)) fail(answer.error);
   // The coordinator may handle it after later commits. A member that does not join again is in no later generation.
   const bool changes = !sent.plan.claimed.empty() || !sent.plan.over.empty();
-  if (answer.outcome == Outcome::failed && changes) drop_member();
+  if (answer.outcome == Outcome::failed && changes) return drop_member();
+  place_.doubtful |= answer.outcome == Outcome::failed;
 }
 
 void Roles::nonce_answered(const role_fact::Committed& answer) {

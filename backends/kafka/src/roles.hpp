@@ -38,7 +38,8 @@ class Roles final : public RoleMachine {
     std::optional<Time> drain_by{};  ///< A rebalance has begun. The unassign waits so long for an answer.
     std::string nonce{};
     bool nonce_stands{};
-    bool last{};  ///< What is outstanding releases all, and then we leave.
+    bool doubtful{};  ///< A renewal of unknown outcome may be written over a later claim.
+    bool last{};      ///< What is outstanding releases all, and then we leave.
     std::optional<std::uint64_t> reading{};
     Time read_again{Time::min()};
   };
@@ -54,6 +55,7 @@ class Roles final : public RoleMachine {
   void serve_reads() override;
   void forget(int index) override;
   void dropped() override;
+  bool doubtful() const override { return place_.doubtful; }
   bool show_unit(int index, std::uint64_t version) override;
   std::optional<Stranger> stranger(int index) const override;
   std::optional<Token> next_token(int index) const override;

@@ -170,7 +170,9 @@ Checks checks_of(const ClusterFacts& facts, const Options& options) {
 /// As a consumer, because a producer that asks for a topic may create it.
 Result<Checks> check_up(const Options& options, const Limit& limit) {
   ClosableLog log(options);
-  const auto handle = owned<end_handle>(make_handle(RD_KAFKA_CONSUMER, common_properties(options, options.group), log));
+  Callbacks callbacks{log};
+  const auto handle =
+      owned<end_handle>(make_handle(RD_KAFKA_CONSUMER, common_properties(options, options.group), callbacks));
   ClusterFacts facts;
   int broker = 0;
   const auto topic = facts_of(handle.get(), options.topic, facts.brokers, broker, limit);

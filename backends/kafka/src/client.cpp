@@ -63,8 +63,8 @@ bool assigns_owner_partition(std::string_view assignment, std::string_view topic
 Client::Client(const Properties& properties, Target target, std::shared_ptr<ClosableLog> log)
     : log_(std::move(log)),
       target_(std::move(target)),
-      rk_(make_handle(RD_KAFKA_CONSUMER, properties, *log_,
-                      RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR, &commits_)) {
+      rk_(make_handle(RD_KAFKA_CONSUMER, properties, callbacks_,
+                      RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR)) {
   rd_kafka_poll_set_consumer(rk_);
   queue_.reset(rd_kafka_queue_get_consumer(rk_));
 }
@@ -101,7 +101,7 @@ std::optional<Client::Event> Client::next_event() {
         out.kind = Event::Kind::committed;
         out.id = reinterpret_cast<std::uintptr_t>(rd_kafka_event_opaque(event.get()));
         out.code = error_of(out.code, rd_kafka_event_topic_partition_list(event.get()));
-        out.again = commits_.unanswered() > (out.code ? 1 : 0);
+        out.again = callbacks_.closed != closed_before_;
         return out;
       }
       case RD_KAFKA_EVENT_ERROR:
@@ -159,7 +159,7 @@ rd_kafka_resp_err_t Client::commit(std::uint64_t id, const std::map<int, Commit>
     std::memcpy(entry->metadata, commit.metadata.data(), commit.metadata.size());
     entry->metadata_size = commit.metadata.size();
   }
-  commits_.begin();
+  closed_before_ = callbacks_.closed;
   // An opaque pointer is the only room for a number there.  NOLINTNEXTLINE(performance-no-int-to-ptr)
   auto* opaque = reinterpret_cast<void*>(static_cast<std::uintptr_t>(id));
   return rd_kafka_commit_queue(rk_, list.get(), queue_.get(), nullptr, opaque);

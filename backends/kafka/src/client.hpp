@@ -49,7 +49,7 @@ class Client {
     bool owner{}, lost{};         ///< assigned / revoked
     std::vector<int> partitions;  ///< assigned / revoked: those of the topic
     std::uint64_t id{};           ///< committed
-    bool again{};                 ///< committed: more than one copy of it may be handled, now or later
+    bool again{};  ///< committed: a connection broke meanwhile: another copy may be handled, now or later
     rd_kafka_resp_err_t code{};
     std::string text;
   };
@@ -93,7 +93,8 @@ class Client {
   std::shared_ptr<ClosableLog> log_;
   Target target_;
   std::shared_ptr<Waker> waker_;
-  CommitRequests commits_;  ///< Copies of the last commit.
+  Callbacks callbacks_{*log_};
+  unsigned closed_before_{};  ///< When the last commit was handed to librdkafka.
   rd_kafka_t* rk_{};
   CHandle<rd_kafka_queue_t, rd_kafka_queue_destroy> queue_;
   std::optional<Event> trouble_;

@@ -16,7 +16,8 @@ std::optional<Error> create_topic(const Properties& properties, const Target& ta
   for (const auto* consumer_only : {"group.id", "isolation.level", "enable.auto.commit", "enable.auto.offset.store",
                                     "allow.auto.create.topics", "session.timeout.ms"})
     plain.erase(consumer_only);
-  const auto handle = owned<end_handle>(make_handle(RD_KAFKA_PRODUCER, plain, log));
+  Callbacks callbacks{log};
+  const auto handle = owned<end_handle>(make_handle(RD_KAFKA_PRODUCER, plain, callbacks));
   const auto queue = owned<rd_kafka_queue_destroy>(rd_kafka_queue_new(handle.get()));
   char why[512] = "";
   const auto topic = owned<rd_kafka_NewTopic_destroy>(

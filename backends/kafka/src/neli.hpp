@@ -41,7 +41,7 @@ struct Broken { std::uint64_t handle{}; Error error; };              ///< It cou
 struct Troubled { std::uint64_t handle{}; Error error; };            ///< The client reports trouble and goes on trying.
 struct Assigned { std::uint64_t handle{}; bool owner{}; int generation{}; };
 struct Revoked { std::uint64_t handle{}; bool lost{}; };             ///< `lost`: by an eviction, not by a rebalance.
-/// `again`: more than one copy of it may be handled, now or later.
+/// `again`: another copy of it may be handled, now or later.
 struct Committed { std::uint64_t id{}; Outcome outcome{}; Error error; bool again{}; };
 struct MemberRead { std::uint64_t id{}; Result<Reading> result; };
 struct Observed { std::uint64_t id{}; Result<std::optional<Commit>> result; };

@@ -54,7 +54,7 @@ struct Broken { std::uint64_t handle{}; Error error; };
 struct Troubled { std::uint64_t handle{}; Error error; };
 struct Assigned { std::uint64_t handle{}; std::vector<int> partitions; int generation{}; };
 struct Revoked { std::uint64_t handle{}; bool lost{}; };
-/// `again`: more than one copy of it may be handled, now or later.
+/// `again`: another copy of it may be handled, now or later.
 struct Committed { std::uint64_t id{}; Outcome outcome{}; Error error; bool again{}; };
 struct MemberRead { std::uint64_t id{}; Result<Offsets> result; };
 struct Observed { Result<Offsets> result; };

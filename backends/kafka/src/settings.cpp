@@ -54,6 +54,7 @@ constexpr Owned owned_properties[] = {
     {"auto.offset.reset", "nothing is consumed"},
     {"enable.partition.eof", "nothing is consumed"},
     {"allow.auto.create.topics", "use Options::create_topic"},
+    {"socket.max.fails", "a request that was given up must end its connection, which tells that it was sent again"},
     {"log.queue", "use Options::log"},
     {"log.thread.name", "use Options::log"},
     {"enabled_events", "the library serves the client itself"},

@@ -202,7 +202,7 @@ std::string Server::info(const std::string& name) {
 Cluster::Cluster(int masters) {
   for (int i = 0; i < masters; ++i)
     nodes_.push_back(std::make_unique<Server>(
-        std::vector<std::string>{"cluster-enabled yes", "cluster-node-timeout 2000", "cluster-config-file nodes"}));
+        std::vector<std::string>{"cluster-enabled yes", "cluster-node-timeout 6000", "cluster-config-file nodes"}));
   constexpr int slots = 16384;
   for (int i = 0; i < masters; ++i) {
     std::vector<std::string> add{"CLUSTER", "ADDSLOTS"};

@@ -29,7 +29,9 @@ bool request_now(Connection& connection, const GroupStatements& statements, cons
 Purpose asking(const GroupStatements& statements, const std::string& group) {
   const Bearings nowhere{lock_wait({}), {}};
   const auto renewal = statements.commit({}, nowhere);
-  const auto commit = statements.commit({.claims = {{"-"}}}, nowhere);
+  Commit claiming;
+  claiming.claims.push_back({.election = "-"});
+  const auto commit = statements.commit(claiming, nowhere);
   return {.name = group,
           .prepared = {renewal, commit, statements.look({})},
           .rehearsed = {renewal, commit},

@@ -190,12 +190,15 @@ choose_server_user() {
 }
 
 # temporary_dir NAME: makes a directory for the data of a server, sets dir, and marks it as one to be removed. It is in
-# TENURE_SERVER_DATA if that is set, else where temporary files are. The server's user must be able to enter it.
+# TENURE_SERVER_DATA if that is set, else where temporary files are.
 as_server=()
 temporary_dir() {
-  for dir in "${TENURE_SERVER_DATA:-}" "${TMPDIR:-}" /tmp; do
-    [[ -z $dir ]] || ! "${as_server[@]}" test -w "$dir" || break
-  done
+  dir=${TENURE_SERVER_DATA:-${TMPDIR:-/tmp}}
+  if ! "${as_server[@]}" test -w "$dir"; then
+    [[ -z ${TENURE_SERVER_DATA:-} ]] ||
+      die "TENURE_SERVER_DATA=$dir: must be a directory that ${server_user:-$(id -un)} can write to"
+    dir=/tmp # the server's user may not enter ours
+  fi
   dir=$(mktemp -d "$dir/tenure-$1.XXXXXX")
   touch "$dir/temporary"
 }

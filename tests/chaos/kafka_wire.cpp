@@ -10,10 +10,12 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "relay.hpp"
+
 namespace tenure::test {
 namespace {
 
-constexpr int metadata = 3, find_coordinator = 10, leave_group = 13, describe_groups = 15, describe_quorum = 55;
+constexpr int metadata = 3, find_coordinator = 10, describe_groups = 15, describe_quorum = 55;
 
 std::string number(std::int64_t value, int bytes) {
   std::string out;

@@ -676,10 +676,11 @@ TEST_P(StoreContract, APushNamesOnlyAReleaseThatStands) {
     ASSERT_TRUE(applied(a->compare_and_set(Expected{{token}, {token}}, record(token + 1, 100), call())));
     wait({{token}, token}, patience);
     // A push that comes behind the read of its record ends the next wait. None is on its way when a wait is not ended.
-    for (Clock::Time from{}; from == Clock::Time{} || now() - from < timing_.retry / 2;) {
+    for (const auto until = now() + patience; now() < until;) {
       ASSERT_EQ(standing(*b)->token, Token{token + 1});
-      from = now();
+      const auto began = now();
       wait({{token + 1}, 100}, timing_.retry);
+      if (now() - began >= timing_.retry / 2) break;
     }
     auto release = record(token + 1, token + 1);
     release.released = true;

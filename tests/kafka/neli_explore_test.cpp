@@ -860,7 +860,7 @@ TEST(NeliExplore, ACommitThatWasSentTwiceMakesNoSecondLeader) {
   auto budget = a_cut_and_half_leases;
   expect_none(explore("nobody, half a lease at a time", World(Between::faithful, budget), 19), 200'000, 4);
   budget.evictions = budget.releases = budget.sightings = 1;
-  expect_none(explore("nobody, also evicted", World(Between::faithful, budget), 14), 400'000, 3);
+  expect_none(explore("nobody, also evicted", World(Between::faithful, budget), 13), 400'000, 3);
 }
 
 TEST(NeliExplore, FindsTwoLeadersIfACommitThatWasSentTwiceDoesNotCostTheHandle) {

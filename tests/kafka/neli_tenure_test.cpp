@@ -59,7 +59,7 @@ TEST(NeliRenew, AFailedRenewalChangesNothingButTheNextAttempt) {
 
 // Rule 23.
 
-TEST(NeliRenew, SentTwiceItCostsTheHandleAndKeepsRankAndToken) {
+TEST(NeliRenew, ARenewalThatWasSentTwiceCostsTheHandleAndKeepsRankAndToken) {
   for (const auto outcome : {Outcome::accepted, Outcome::failed}) {
     Scene s;
     s.lead(40);
@@ -87,18 +87,27 @@ TEST(NeliRenew, SentTwiceItCostsTheHandleAndKeepsRankAndToken) {
   }
 }
 
-TEST(NeliRenew, SentTwiceAndNotAssignedAgainItRanksAnew) {
+TEST(NeliRenew, AfterARenewalThatWasSentTwiceTheOldRankIsKeptForTheTenureOnly) {
   Scene s;
   s.lead(40);
+  const auto rank = s.rank;
   s.call(Verb::renew, s.token);
   s.take_record();
   s.committed_again();
   s.advance(1s);
   s.observed(record(41, "mine"));
-  s.handle = s.take<effect::Open>().handle;
+  s.opened();
+  EXPECT_EQ(s.rank, rank);
   s.forget();
-  s.advance(lease);
+  s.advance(lease - margin - 1s - 1ms);
+  EXPECT_FALSE(s.did<effect::Drop>());
+  s.advance(1ms);
   EXPECT_TRUE(s.did<effect::Drop>()) << "the old rank would take partition 0 from a healthy successor";
+  s.call(Verb::acquire);
+  s.advance(1s);
+  s.observed(record(41, "mine"));
+  s.opened();
+  EXPECT_NE(s.rank, rank);
 }
 
 TEST(NeliRenew, FencedItIsNotTriedUntilTheLeaseHasRunOut) {

@@ -199,6 +199,7 @@ std::string Server::info(const std::string& name) {
   return all.substr(begin, all.find('\r', begin) - begin);
 }
 
+/// A node that a busy machine keeps from answering for some seconds must not count as dead.
 Cluster::Cluster(int masters) {
   for (int i = 0; i < masters; ++i)
     nodes_.push_back(std::make_unique<Server>(

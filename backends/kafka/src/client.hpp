@@ -49,7 +49,7 @@ class Client {
     bool owner{}, lost{};         ///< assigned / revoked
     std::vector<int> partitions;  ///< assigned / revoked: those of the topic
     std::uint64_t id{};           ///< committed
-    bool again{};  ///< committed: a connection broke meanwhile: another copy may be handled, now or later
+    bool again{};  ///< committed: a connection was closed meanwhile, so another copy may be handled, now or later
     rd_kafka_resp_err_t code{};
     std::string text;
   };

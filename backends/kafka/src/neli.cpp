@@ -130,9 +130,9 @@ void Neli::take(const fact::Committed& answer) {
   if (answer.again) change_handle();
 }
 
-/// A copy of an old commit may be handled after a newer one. Who saw the old one long ago, and the newer one never,
-/// would then take its lease for over. No copy of this handle's is handled in a generation that its member id is not
-/// in.
+/// Rule 23. A copy of an old commit may be handled after a newer one. Who saw the old one long ago, and the newer one
+/// never, would then take its lease for over. No copy of this handle's is handled in a generation that its member id is
+/// not in.
 void Neli::change_handle() {
   kept_rank_ = std::move(member_->rank);
   drop_member();

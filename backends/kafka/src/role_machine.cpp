@@ -172,9 +172,7 @@ void RoleMachine::drop_member() {
     fail({Fault::timed_out, "the coordinator did not answer the commit in time"});
 }
 
-/// A copy of an old commit may be handled after a newer one. Who saw the old one long ago, and the newer one never,
-/// would then take its lease for over. No copy of this handle's is handled in a generation that its member id is not
-/// in.
+/// By rule 23 of the single election.
 void RoleMachine::change_handle() {
   kept_name_ = std::move(member_->name);
   drop_member();

@@ -110,6 +110,20 @@ TEST(NeliRenew, AfterARenewalThatWasSentTwiceTheOldRankIsKeptForTheTenureOnly) {
   EXPECT_NE(s.rank, rank);
 }
 
+TEST(NeliRenew, AfterARenewalThatWasSentTwiceNobodyJoinsByTheOldRankWithoutATenure) {
+  Scene s;
+  s.lead(40);
+  const auto rank = s.rank;
+  s.call(Verb::renew, s.token);
+  s.take_record();
+  s.committed_again();
+  s.advance(lease - margin);
+  s.call(Verb::acquire);
+  s.observed(record(41, "mine"));
+  s.opened();
+  EXPECT_NE(s.rank, rank);
+}
+
 TEST(NeliRenew, FencedItIsNotTriedUntilTheLeaseHasRunOut) {
   Scene s;
   s.lead();

@@ -35,7 +35,7 @@ struct RoleScene {
   }
 
   void give(const RoleFact& fact) {
-    for (auto& effect : roles->on(fact, now, 1'700'000'000'000)) {
+    for (auto& effect : roles->on(fact, now, 1'700'000'000'000 + (now - start) / std::chrono::milliseconds(1))) {
       if (auto* e = std::get_if<role_effect::SendCommit>(&effect)) sent = *e, ++commits;
       if (auto* e = std::get_if<role_effect::Open>(&effect)) handle = e->handle, rank = e->client_id, ++opened;
       if (std::holds_alternative<role_effect::Drop>(effect)) ++drops;
@@ -111,7 +111,8 @@ struct RoleScene {
   }
 
   std::unique_ptr<RoleMachine> roles;
-  Clock::Time now{std::chrono::hours(1)};
+  static constexpr Clock::Time start{std::chrono::hours(1)};
+  Clock::Time now{start};
   role_fact::Offsets offsets{static_cast<std::size_t>(partitions_of(scene_units))};
   std::optional<role_effect::SendCommit> sent;
   std::optional<std::uint64_t> reading;

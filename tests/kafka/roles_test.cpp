@@ -222,6 +222,28 @@ TEST(Roles, R7ACommitThatWasSentTwiceCostsTheHandleAndKeepsRankAndTokens) {
   EXPECT_EQ(s.look().leads.at(role(0)).token, token);
 }
 
+TEST(Roles, R7AfterACommitThatWasSentTwiceTheOldRankIsKeptForWhatIsLedOnly) {
+  for (const bool joined : {true, false}) {
+    Scene s;
+    s.lead({role(0)});
+    const auto rank = s.rank;
+    s.commit();
+    s.accept(true);
+    if (joined) {
+      s.pass(1s);
+      EXPECT_EQ(s.rank, rank);
+      s.pass(lease - margin - 1s);
+      EXPECT_EQ(s.drops, 2) << "the old rank would take units from a healthy successor";
+      s.commit();
+      s.pass(1s);
+    } else {
+      s.pass(lease - margin);
+      EXPECT_EQ(s.drops, 1);
+    }
+    EXPECT_NE(s.rank, rank);
+  }
+}
+
 TEST(Roles, R7AfterARenewalOfUnknownOutcomeAClaimCostsTheHandle) {
   Scene s;
   s.lead({role(0)});

@@ -75,8 +75,9 @@ TEST(KafkaSettings, PropertiesThatTheElectionDecidesAreRefusedWithTheReason) {
   for (const auto* name :
        {"group.id", "client.id", "bootstrap.servers", "metadata.broker.list", "partition.assignment.strategy",
         "enable.auto.commit", "enable.auto.offset.store", "auto.commit.interval.ms", "isolation.level",
-        "group.instance.id", "group.protocol", "group.remote.assignor", "session.timeout.ms", "heartbeat.interval.ms",
-        "max.poll.interval.ms", "allow.auto.create.topics", "test.mock.num.brokers", "auto.offset.reset"}) {
+        "socket.max.fails", "group.instance.id", "group.protocol", "group.remote.assignor", "session.timeout.ms",
+        "heartbeat.interval.ms", "max.poll.interval.ms", "allow.auto.create.topics", "test.mock.num.brokers",
+        "auto.offset.reset"}) {
     auto o = options();
     o.properties[name] = "5";
     const auto said = refusal(o);

@@ -151,12 +151,14 @@ void GroupCandidacy::swept(Time now, std::uint64_t id, const Result<int>& result
   tick(now);
 }
 
-/// What was told is worth a look at once, but not more often than that helps: a store may wake us for nothing.
+/// What was told is worth a look at once, but not more often than that helps: a store may wake us for nothing. A wait
+/// that ended at its limit told nothing.
 void GroupCandidacy::awaited(Time now, std::uint64_t id, const std::optional<Release>& pushed) {
   judge_expiry(now);
-  if (const auto pending = settle(id); pending && !pending->wedged && !pending->interrupted && now < next_due()) {
-    wakes_ = last_wake_ && now < *last_wake_ + timing_.retry ? wakes_ + 1 : 0;
-    last_wake_ = now;
+  const auto pending = settle(id);
+  const bool returned = pending && !pending->wedged && !pending->interrupted;
+  if (returned) wait_trouble_.reset();
+  if (returned && (pushed || now < pending->question.by) && now < next_due()) {
     const auto it = pushed ? entries_.find(pushed->election) : entries_.end();
     auto* lead = it != entries_.end() && it->second.lead ? &*it->second.lead : nullptr;
     if (lead && lead->token == pushed->token && !lead->released) {
@@ -165,10 +167,11 @@ void GroupCandidacy::awaited(Time now, std::uint64_t id, const std::optional<Rel
       lead->heir = pushed->heir;
       claims_stale_.push_back(pushed->election);
     } else {
+      wakes_ = last_wake_ && now < *last_wake_ + timing_.retry ? wakes_ + 1 : 0;
+      last_wake_ = now;
       next_look_ = wakes_ > prompt_wakes ? now + jittered(timing_.retry) : now;
       wait_from_ = next_look_;
     }
-    wait_trouble_.reset();
   }
   tick(now);
 }

@@ -514,6 +514,27 @@ TEST(GroupCandidacy, ALatePushOfAnEarlierTokenIsOnlyALook) {
   EXPECT_TRUE(me.asks<ask::Await>());
 }
 
+/// The clock may come first, and do all that was due. It would be a look for each plan.
+TEST(GroupCandidacy, AWaitThatEndedAtItsLimitIsNoNews) {
+  GroupStage stage;
+  stage.rival(rival, 1);
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.settle();
+  for (std::uint64_t token : {5, 6}) {  // Each is looked at, and the second plan has to wait.
+    stage.lead("e", {token}, rival);
+    me.push();
+    me.settle();
+  }
+  ASSERT_TRUE(me.asks<ask::Await>());
+  ASSERT_LE(me.asked->by, stage.now + group_timing.retry / 4) << "no plan is due";
+  stage.pass(me.asked->by - stage.now);
+  me.tick();
+  me.push();
+  EXPECT_TRUE(me.asks<ask::Await>());
+}
+
 TEST(GroupCandidacy, WakesWithoutEndDoNotBecomeLooksWithoutEnd) {
   GroupStage stage;
   GroupScene me(stage);
@@ -563,6 +584,30 @@ TEST(GroupCandidacy, AStoreThatCannotBeWaitedForIsToldOfOnceAndAskedWithPauses) 
   const auto reports = me.all<group_effect::Report>();
   EXPECT_EQ(std::count_if(reports.begin(), reports.end(), [&](const auto& r) { return r.error == none; }), 1);
   EXPECT_TRUE(me.leads("e"));
+}
+
+/// They come in quick succession where many elections change hands. A look that something asks for comes at once then.
+TEST(GroupCandidacy, PushedReleasesAreNoWakesForNothing) {
+  GroupStage stage;
+  stage.rival(rival, 1);
+  GroupScene me(stage);
+  std::vector<std::string> names;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    names.push_back("e" + std::to_string(i));
+    stage.lead(names.back(), {5 + i}, rival);
+    me.join(names.back());
+  }
+  me.start();
+  me.settle();
+  me.pass(1s);
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    stage.lead(names[i], {5 + i}, rival, true);
+    me.push(Release{names[i], {5 + i}, {}});
+    me.settle();
+    ASSERT_TRUE(me.leads(names[i]));
+  }
+  me.push();
+  EXPECT_TRUE(me.asks<ask::See>());
 }
 
 /// As a store may do that skips what another transaction holds.

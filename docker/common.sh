@@ -82,7 +82,7 @@ is_here() {
 build_packages=(g++ cmake ninja-build pkg-config librdkafka-dev libpqxx-dev libhiredis-dev nlohmann-json3-dev libgtest-dev
   libgmock-dev libspdlog-dev libcpp-httplib-dev libcli11-dev libcurl4-openssl-dev prometheus-cpp-dev
   python3-jsonschema python3-prometheus-client)
-[[ ${CXX:-} != *clang* ]] || build_packages+=(clang)
+[[ ${CXX:-} != *clang* ]] || build_packages+=(clang libclang-rt-dev)
 kafka_packages=(default-jre-headless maven)
 postgres_packages=(postgresql pgbouncer)
 redis_packages=(redis-tools) # the server's program without a service that starts by itself

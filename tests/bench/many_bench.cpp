@@ -409,7 +409,8 @@ void deaths(const Settings& s, const std::string& title, std::size_t elections, 
 }
 
 /// From resign() of one election to elected() of the other process, with so many others beside it. Their number is odd,
-/// and who leads one more resigns: so nothing else moves.
+/// and who leads one more resigns: so nothing else moves. It resigns the oldest tenure, of which the other one has
+/// heard if there are many.
 void hand_over_one(const Settings& s, std::size_t elections) {
   Shared shared(s, elections, 2);
   std::vector<double> took;
@@ -419,7 +420,10 @@ void hand_over_one(const Settings& s, std::size_t elections) {
         "equal shares again", [&] { return shared.balanced(); }, 5ms);
     if (leader->elections->led().size() < other->elections->led().size()) std::swap(leader, other);
     let_pass(60ms);
-    const auto election = leader->elections->led().front().first;
+    const auto led = leader->elections->led();
+    const auto election = std::min_element(led.begin(), led.end(), [](const auto& a, const auto& b) {
+                            return a.second < b.second;
+                          })->first;
     const auto before = other->elected_to(election), again = leader->elected_to(election);
     const auto asked = now();
     leader->elections->resign(election, 30ms);  // over before it is handed back

@@ -18,10 +18,10 @@ std::optional<Connection::News> Client::await_news(const std::function<void(Conn
   using Wait = Connection::Wait;
   using Heard = std::pair<Wait, Connection::News>;
   const auto began = limit.clock.now();
-  auto heard = thread_.ask(
-      [connection = connection_, none_of_it](CallThread::Socket& socket) -> Result<Heard> {
-        const auto waited = connection->await_news(socket, none_of_it);
-        return Heard(waited, connection->news());
+  auto heard = thread_.exchange(
+      [&](const Exchange& exchange) -> Result<Heard> {
+        const auto waited = connection_->await_news(exchange, none_of_it);
+        return Heard(waited, connection_->news());
       },
       limit);
   if (heard && heard->first == Wait::news) return std::move(heard->second);

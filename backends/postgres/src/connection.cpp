@@ -235,12 +235,13 @@ void Connection::on_notice(const std::string& notice) {
 
 void Connection::miss_news() { news_ = {"# " + std::to_string(++missed_)}; }
 
-Connection::Wait Connection::await_news(CallThread::Socket& socket, const std::function<void(News&)>& none_of_it) {
+Connection::Wait Connection::await_news(const Exchange& exchange, const std::function<void(News&)>& none_of_it) {
   if (!listener_) return Wait::impossible;
   for (;;) {
     none_of_it(news_);
     if (!news_.empty()) return Wait::news;
-    if (!socket.wait()) return Wait::ended;
+    if (exchange.over()) return Wait::ended;
+    exchange.wait(POLLIN);
     if (!alive()) return Wait::broken;
   }
 }

@@ -11,6 +11,7 @@
 
 #include <tenure/error.hpp>
 #include <tenure/kit/call_thread.hpp>
+#include <tenure/kit/exchange.hpp>
 
 #include "settings.hpp"
 #include "sql.hpp"
@@ -52,9 +53,9 @@ class Connection final : public CallThread::Connection {
   void forget_news() { news_.clear(); }
 
   enum class Wait { news, ended, broken, impossible };
-  /// Sleeps until there is news, or the call is ended. `none_of_it` first takes out what is none. Impossible: nothing
-  /// is ever pushed to this connection.
-  Wait await_news(CallThread::Socket& socket, const std::function<void(News&)>& none_of_it);
+  /// Sleeps until there is news, or the exchange is over. `none_of_it` first takes out what is none. Impossible:
+  /// nothing is ever pushed to this connection.
+  Wait await_news(const Exchange& exchange, const std::function<void(News&)>& none_of_it);
 
   Error corrupt(const std::string& what) const { return {Fault::corrupt, "postgres" + where_ + ": " + what}; }
 

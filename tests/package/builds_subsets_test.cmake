@@ -24,6 +24,10 @@ set(url_of_redis redis://127.0.0.1:1)
 
 # In these FILES there are names of each store of `subset`, and none of another store.
 function(expect_subset) # FILE...
+  execute_process(COMMAND nm ${ARGV} COMMAND grep -m 1 _ZN.*6tenure OUTPUT_VARIABLE found)
+  if(NOT found)
+    message(FATAL_ERROR "nm shows no name of tenure, so that this test could not tell: ${ARGV}")
+  endif()
   foreach(store IN ITEMS kafka postgres redis)
     execute_process(COMMAND nm ${ARGV} COMMAND grep -E -m 1 "${symbols_of_${store}}" OUTPUT_VARIABLE found)
     if(store IN_LIST subset AND NOT found)

@@ -12,6 +12,7 @@ inline constexpr std::string_view page = R"page(<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>tenure</title>
+<link rel="icon" href="data:,">
 <style nonce="@NONCE@">
 :root { color-scheme: light dark; --back: #f7f7f5; --card: #fff; --text: #1c1f23; --dim: #5f6770; --line: #dcdfe3;
   --self: #15803d; --other: #2563eb; --none: #9aa1a9; --bad: #b91c1c; }

@@ -182,7 +182,7 @@ Response the_page() {
     out.body.replace(at, mark.size(), nonce);
   out.headers.emplace_back("Content-Security-Policy",
                            "default-src 'none'; script-src 'nonce-" + nonce + "'; style-src 'nonce-" + nonce +
-                               "'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+                               "'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
   out.headers.emplace_back("Referrer-Policy", "no-referrer");
   return out;
 }

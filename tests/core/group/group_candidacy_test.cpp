@@ -522,7 +522,7 @@ TEST(GroupCandidacy, AWaitThatEndedAtItsLimitIsNoNews) {
   me.join("e");
   me.start();
   me.settle();
-  for (std::uint64_t token : {5, 6}) {  // Each is looked at, and the second plan has to wait.
+  for (const std::uint64_t token : {5U, 6U}) {  // Each is looked at, and the second plan has to wait.
     stage.lead("e", {token}, rival);
     me.push();
     me.settle();

@@ -432,7 +432,7 @@ inline void World::commit(Process& by, std::uint64_t handle, std::uint64_t life,
             for (const auto& [partition, commit] : copy) offsets[partition] = commit;
             ++late_copies;
           });
-  after(lost ? 2s : delay(), [this, &by, life, id = send.id, accepted, lost, again] {
+  after(lost ? 2s : delay(), [&by, life, id = send.id, accepted, lost, again] {
     if (by.crashed || by.life != life) return;
     const auto outcome = lost ? Outcome::failed : accepted ? Outcome::accepted : Outcome::fenced;
     by.give(role_fact::Committed{id, outcome, lost ? Error{Fault::timed_out, "lost"} : Error{Fault::fenced, "fenced"},

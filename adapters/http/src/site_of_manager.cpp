@@ -180,9 +180,10 @@ Response the_page() {
   constexpr std::string_view mark = "@NONCE@";
   for (auto at = out.body.find(mark); at != out.body.npos; at = out.body.find(mark))
     out.body.replace(at, mark.size(), nonce);
-  out.headers.emplace_back("Content-Security-Policy",
-                           "default-src 'none'; script-src 'nonce-" + nonce + "'; style-src 'nonce-" + nonce +
-                               "'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  out.headers.emplace_back(
+      "Content-Security-Policy",
+      "default-src 'none'; script-src 'nonce-" + nonce + "'; style-src 'nonce-" + nonce +
+          "'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
   out.headers.emplace_back("Referrer-Policy", "no-referrer");
   return out;
 }

@@ -514,7 +514,7 @@ TEST(GroupCandidacy, ALatePushOfAnEarlierTokenIsOnlyALook) {
   EXPECT_TRUE(me.asks<ask::Await>());
 }
 
-/// The clock may come first, and do all that was due. It would be a look for each plan.
+/// The clock thread may come first, and do all that was due. Otherwise each plan would cost a look.
 TEST(GroupCandidacy, AWaitThatEndedAtItsLimitIsNoNews) {
   GroupStage stage;
   stage.rival(rival, 1);
@@ -586,7 +586,8 @@ TEST(GroupCandidacy, AStoreThatCannotBeWaitedForIsToldOfOnceAndAskedWithPauses) 
   EXPECT_TRUE(me.leads("e"));
 }
 
-/// They come in quick succession where many elections change hands. A look that something asks for comes at once then.
+/// Many of them come one after the other where many elections change hands. A wake that names nothing is then worth a
+/// look at once, as ever.
 TEST(GroupCandidacy, PushedReleasesAreNoWakesForNothing) {
   GroupStage stage;
   stage.rival(rival, 1);

@@ -133,7 +133,11 @@ class World {
     bool silent{};  ///< Its process has crashed, or it is cut off.
   };
 
-  Duration delay() { return std::chrono::milliseconds(random() % 20 + 1) + (random() % 50 == 0 ? 700ms : 0ms); }
+  // In statements of their own, since compilers order the parts of one as they like.
+  Duration delay() {
+    const auto rare = random() % 50 == 0 ? 700ms : 0ms;
+    return rare + std::chrono::milliseconds(random() % 20 + 1);
+  }
   bool chance(int one_in) { return random() % static_cast<unsigned>(one_in) == 0; }
   void after(Duration by, std::function<void()> what) { queue.emplace(now + by, std::move(what)); }
 
@@ -367,7 +371,8 @@ inline void Process::carry_out(group_effect::Begin& e) {
 
 inline void Process::carry_out(group_effect::End& e) {
   if (e.reason == Reason::handed_over) ++world.moves;
-  const auto takes = std::chrono::milliseconds(world.random() % 400 + 1) + (world.chance(10) ? 4s : 0s);
+  const auto rare = world.chance(10) ? 4s : 0s;
+  const auto takes = rare + std::chrono::milliseconds(world.random() % 400 + 1);
   world.after(takes, [this, role = e.election, born = life] {
     if (crashed || life != born) return;
     candidacy.ousting_returned(world.now, role);

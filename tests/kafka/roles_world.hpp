@@ -133,7 +133,7 @@ class World {
     bool silent{};  ///< Its process has crashed, or it is cut off.
   };
 
-  // In statements of their own, since compilers order the parts of one as they like.
+  // Here and below each draw has a statement of its own, because compilers evaluate the parts of one in any order.
   Duration delay() {
     const auto rare = random() % 50 == 0 ? 700ms : 0ms;
     return rare + std::chrono::milliseconds(random() % 20 + 1);

@@ -18,9 +18,14 @@ namespace {
 std::atomic<int> threads_left{-1};  ///< Negative: any number.
 }
 
+/// The sanitizer's own, if there is one. By clang++ it is a part of this program, and not the next one after it. A
+/// thread that was made without it is unknown to the sanitizer.
+extern "C" __attribute__((weak)) decltype(pthread_create) __interceptor_pthread_create;
+
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* with) {
-  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-  static const auto real = reinterpret_cast<Create>(::dlsym(RTLD_NEXT, "pthread_create"));
+  static const auto real = __interceptor_pthread_create
+                               ? __interceptor_pthread_create
+                               : reinterpret_cast<decltype(&pthread_create)>(::dlsym(RTLD_NEXT, "pthread_create"));
   if (threads_left == 0) return EAGAIN;
   if (threads_left > 0) --threads_left;
   return real(thread, attributes, run, with);

@@ -16,10 +16,6 @@
 
 #include "within.hpp"
 
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/lsan_interface.h>
-#endif
-
 namespace tenure {
 namespace {
 
@@ -47,9 +43,6 @@ void take_down_the_library() {
 }
 
 [[noreturn]] void exit_while_a_left_thread_sleeps_for_ever() {
-#ifdef __SANITIZE_ADDRESS__
-  __lsan_disable();  // Nobody frees what a thread owns that never ends.
-#endif
   leave_behind(std::thread([] {
     for (;;) wait_out(test::within(1h));
   }));

@@ -584,10 +584,15 @@ TEST_F(PostgresGroup, ARenewalIsOneStatementInPlaceAndWritesNoLead) {
 TEST(PostgresGroupStatements, HaveNothingLeftToFillIn) {
   const GroupStatements statements(group_settings_of({}), "group");
   const Bearings at{"1", "channel"};
+  Commit releasing;
+  releasing.releases.push_back({"a"});
+  auto both = claiming(one, 2, {{"b"}});
+  both.releases = releasing.releases;
   for (const auto& statement :
        {statements.look({}), statements.open(one, {}, at), statements.commit({}, at),
-        statements.commit(claiming(one, 2, {{"a"}}), at), statements.end(one, {1}, 2, at), statements.alive(one),
-        statements.sweep(at), statements.request_step_down("a", {}, at), statements.lead("a")}) {
+        statements.commit(claiming(one, 2, {{"a"}}), at), statements.commit(releasing, at), statements.commit(both, at),
+        statements.end(one, {1}, 2, at), statements.alive(one), statements.sweep(at),
+        statements.request_step_down("a", {}, at), statements.lead("a")}) {
     EXPECT_THAT(statement.text, testing::Not(HasSubstr("{")));
     EXPECT_THAT(statement.text, HasSubstr("$" + std::to_string(statement.values.size()) + "::"));
     EXPECT_THAT(statement.text, testing::Not(HasSubstr("$" + std::to_string(statement.values.size() + 1))));

@@ -28,13 +28,18 @@ bool request_now(Connection& connection, const GroupStatements& statements, cons
 /// that is cheapest while it is empty.
 Purpose asking(const GroupStatements& statements, const std::string& group) {
   const Bearings nowhere{lock_wait({}), {}};
-  const auto renewal = statements.commit({}, nowhere);
-  Commit claiming;
-  claiming.claims.push_back({.election = "-"});
-  const auto commit = statements.commit(claiming, nowhere);
+  Commit claims, releases;
+  claims.claims.push_back({.election = "-"});
+  releases.releases.push_back({.election = "-"});
+  auto both = claims;
+  both.releases = releases.releases;
+  std::vector<Statement> commits;
+  for (const auto& commit : {Commit{}, claims, releases, both}) commits.push_back(statements.commit(commit, nowhere));
+  auto prepared = commits;
+  prepared.push_back(statements.look({}));
   return {.name = group,
-          .prepared = {renewal, commit, statements.look({})},
-          .rehearsed = {renewal, commit},
+          .prepared = std::move(prepared),
+          .rehearsed = std::move(commits),
           .settings = "; set default_transaction_isolation = 'read committed'; set enable_seqscan = off"};
 }
 

@@ -94,25 +94,15 @@ me as (
     and not t.ended
   returning t.*))";
 
-/// A commit that changes nothing. It notifies nobody and takes no lock but its own row's.
-constexpr std::string_view renewal_statement = R"(
-{settings},
-{since_a_look},
-{renewed}
-{what_stands}
-union all
-select 'me', {session_row} from me as t)";
-
 /// Nobody deadlocks, since the locks have an order: the session, the leads that are released, sorted; then those that
 /// are claimed, of which a locked one is left alone; then new ones, sorted. Whoever ends a session locks nothing else.
 ///
 /// It is planned once, perhaps for an empty table, and carries hundreds of changes later. So its text leaves no plan
 /// that reads the group for each of them: a lead is looked for in the order of the primary key, which no other index
 /// has, and is written by "on conflict", which goes by that key. What conflicts is locked already, so nothing is new.
-constexpr std::string_view commit_statement = R"(
-{settings},
-{since_a_look},
-{renewed},
+///
+/// A commit says only what it is about: each part costs the server time, also where it has nothing to do.
+constexpr std::string_view giving_back = R"(
 mine as materialized (
   select l.election, l.token, w.heir
   from (
@@ -136,13 +126,16 @@ back as (
   from mine
   on conflict (grp, election) do update
   set released = true, heir = excluded.heir, changed = excluded.changed
-  returning l.*),
+  returning l.*))";
+
+/// What is given back is locked before, see {ready}.
+constexpr std::string_view claiming = R"(
 now as materialized (
   select greatest({at_least}, (extract(epoch from clock_timestamp()) * 1000)::bigint) as token),
 wanted as materialized (
   select decode(w.name, 'hex') as election, w.token
   from unnest({claimed}, {expected}) as w(name, token)
-  where exists (select from ready)
+  where exists (select from {ready})
   order by 1),
 gone as (
   select e.session from unnest({ended}) as e(session)
@@ -177,20 +170,32 @@ made as (
     order by l.grp, l.election
     limit 1) is null
   on conflict do nothing
-  returning l.*)
-{what_stands}
-union all
-select 'me', {session_row} from me as t
+  returning l.*))";
+
+constexpr std::string_view claimed_rows = R"(
 union all
 select 'claimed', {lead_row} from took as l
 union all
-select 'claimed', {lead_row} from made as l
+select 'claimed', {lead_row} from made as l)";
+
+constexpr std::string_view released_rows = R"(
 union all
 select 'released', {lead_row} from back as l
 union all
 select 'notified', {notified}, null, null, null, null, null, null, null, null, null, null, null, null, null, null
 from back
 having count(*) > 0)";
+
+/// Without claims and releases it is a renewal, which notifies nobody and takes no lock but its own row's.
+std::string commit_statement(bool claims, bool releases) {
+  std::string out = "{settings},\n{since_a_look},\n{renewed}";
+  if (releases) out.append(",").append(giving_back);
+  if (claims) out.append(",").append(claiming);
+  out += "\n{what_stands}\nunion all\nselect 'me', {session_row} from me as t";
+  if (claims) out += claimed_rows;
+  if (releases) out += released_rows;
+  return out;
+}
 
 /// A single release is named, so that its heir need not look: transaction, token, heir, election.
 constexpr std::string_view release_notice =
@@ -272,10 +277,12 @@ Parameters of_an_open() {
 
 Parameters of_a_renewal() { return of_an_open() + Parameters{{"{beats}", "bigint[]"}}; }
 
-Parameters of_a_commit() {
-  return of_a_renewal() + Parameters{{"{channel}", "text"},      {"{at_least}", "bigint"}, {"{claimed}", "text[]"},
-                                     {"{expected}", "bigint[]"}, {"{ended}", "bigint[]"},  {"{given_back}", "text[]"},
-                                     {"{tokens}", "bigint[]"},   {"{heirs}", "bigint[]"}};
+Parameters of_claims() {
+  return {{"{at_least}", "bigint"}, {"{claimed}", "text[]"}, {"{expected}", "bigint[]"}, {"{ended}", "bigint[]"}};
+}
+
+Parameters of_releases() {
+  return {{"{channel}", "text"}, {"{given_back}", "text[]"}, {"{tokens}", "bigint[]"}, {"{heirs}", "bigint[]"}};
 }
 
 Parameters of_an_end() {
@@ -309,6 +316,14 @@ std::string for_group(std::string_view statement, const Settings& settings, cons
   return filled(statement, parts);
 }
 
+std::string commit_for(const Settings& settings, bool claims, bool releases) {
+  auto parameters = of_a_renewal();
+  if (claims) parameters = parameters + of_claims();
+  if (releases) parameters = parameters + of_releases();
+  return for_group(filled(commit_statement(claims, releases), {{"{ready}", releases ? "ready" : "me"}}), settings,
+                   parameters, claims ? "(select now.token from now)" : "null::bigint", release_notice);
+}
+
 // ---- values ----
 
 template <class Range, class Text>
@@ -336,6 +351,23 @@ void append(std::vector<std::string>& values, SessionId id, const Session& sessi
                      std::to_string(record.asked.count()), std::to_string(session.joined), bigint(session.names),
                      std::to_string(session.weight), std::to_string(session.most), bigint(session.preferences)})
     values.push_back(std::move(value));
+}
+
+void append(std::vector<std::string>& values, Token at_least, const std::vector<Claim>& claims,
+            const std::vector<SessionId>& ended) {
+  values.push_back(bigint(at_least.value));
+  values.push_back(elections_of(claims));
+  values.push_back(
+      array_of(claims, [](const Claim& claim) { return claim.expected ? bigint(claim.expected->value) : "null"; }));
+  values.push_back(array_of(ended, [](SessionId id) { return bigint(id.value); }));
+}
+
+void append(std::vector<std::string>& values, const std::string& channel, const std::vector<Release>& releases) {
+  values.push_back(channel);
+  values.push_back(elections_of(releases));
+  values.push_back(array_of(releases, [](const Release& release) { return bigint(release.token.value); }));
+  values.push_back(
+      array_of(releases, [](const Release& release) { return release.heir ? bigint(release.heir->value) : "null"; }));
 }
 
 // ---- answers ----
@@ -438,8 +470,10 @@ GroupStatements::GroupStatements(const Settings& settings, const std::string& gr
     : group_(bytea(group)),
       look_(for_group(look_statement, settings, of_a_look())),
       open_(for_group(open_statement, settings, of_an_open())),
-      renewal_(for_group(renewal_statement, settings, of_a_renewal())),
-      commit_(for_group(commit_statement, settings, of_a_commit(), "(select now.token from now)", release_notice)),
+      renewal_(commit_for(settings, false, false)),
+      claims_(commit_for(settings, true, false)),
+      releases_(commit_for(settings, false, true)),
+      both_(commit_for(settings, true, true)),
       end_(for_group(end_statement, settings, of_an_end())),
       alive_(for_group(alive_statement, settings, {{"{group}", "bytea"}, {"{id}", "bigint"}})),
       sweep_(for_group(sweep_statement, settings, {{"{group}", "bytea"}, {"{lock_wait}", "text"}})),
@@ -458,16 +492,10 @@ Statement GroupStatements::commit(const Commit& commit, const Bearings& at) cons
   auto values = of_a_cursor(group_, commit.cursor);
   append(values, commit.session, commit.next, at.lock_wait);
   values.push_back(bigints(commit.beats));
-  if (commit.claims.empty() && commit.releases.empty()) return {renewal_, std::move(values)};
-  const auto expected = [](const Claim& claim) { return claim.expected ? bigint(claim.expected->value) : "null"; };
-  const auto token = [](const Release& release) { return bigint(release.token.value); };
-  const auto heir = [](const Release& release) { return release.heir ? bigint(release.heir->value) : "null"; };
-  for (auto value :
-       {at.channel, bigint(commit.at_least.value), elections_of(commit.claims), array_of(commit.claims, expected),
-        array_of(commit.ended, [](SessionId id) { return bigint(id.value); }), elections_of(commit.releases),
-        array_of(commit.releases, token), array_of(commit.releases, heir)})
-    values.push_back(std::move(value));
-  return {commit_, std::move(values)};
+  const bool claims = !commit.claims.empty(), releases = !commit.releases.empty();
+  if (claims) append(values, commit.at_least, commit.claims, commit.ended);
+  if (releases) append(values, at.channel, commit.releases);
+  return {claims ? (releases ? both_ : claims_) : (releases ? releases_ : renewal_), std::move(values)};
 }
 
 Statement GroupStatements::end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,

@@ -60,7 +60,7 @@ class GroupStatements {
 
  private:
   const std::string group_;  ///< As a bytea literal.
-  const std::string look_, open_, renewal_, commit_, end_, alive_, sweep_, step_down_, lead_;
+  const std::string look_, open_, renewal_, claims_, releases_, both_, end_, alive_, sweep_, step_down_, lead_;
 };
 
 /// An error names a lead that cannot be right.

@@ -15,6 +15,7 @@
 #include <optional>
 #include <sstream>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace tenure::test {
@@ -125,6 +126,7 @@ struct Relay::Connection {
   std::deque<Answer> answers;
   Clock::Time open_at{};
   bool closed{}, opens_slowly{};
+  bool asks{};  ///< The client has sent something, and nothing was answered yet.
 
   // With a gate:
   struct Held {
@@ -179,8 +181,10 @@ struct Relay::Connection {
   }
 
   void send_due(Clock::Time now) {
-    for (; !answers.empty() && answers.front().due <= now; answers.pop_front())
+    for (; !answers.empty() && answers.front().due <= now; answers.pop_front()) {
+      asks = false;
       if (!send_all(client, answers.front().bytes)) closed = true;
+    }
   }
 };
 
@@ -212,6 +216,11 @@ Relay::~Relay() {
 std::map<std::pair<pid_t, int>, std::uint64_t> Relay::requests() const {
   const std::lock_guard lock(mutex_);
   return requests_;
+}
+
+std::uint64_t Relay::round_trips() const {
+  const std::lock_guard lock(mutex_);
+  return round_trips_;
 }
 
 std::uint64_t Relay::requests(pid_t of, int api) const {
@@ -260,6 +269,7 @@ void Relay::take_requests(Connection& c) {
     }
   }
   const std::lock_guard lock(mutex_);
+  if (!bytes.empty() && !std::exchange(c.asks, true)) ++round_trips_;
   for (const auto key : c.requests_in(bytes)) ++requests_[{c.pid, key}];
 }
 
@@ -279,8 +289,10 @@ void Relay::take_answers(Connection& c) {
 
 void Relay::pass_gate(Connection& c) {
   const auto pass = [&](std::deque<Connection::Held>& held, int to) {
-    for (; !held.empty() && gate_->passes(held.front().message); held.pop_front())
+    for (; !held.empty() && gate_->passes(held.front().message); held.pop_front()) {
+      if (to == c.client) c.asks = false;
       if (!send_all(to, held.front().bytes)) c.closed = true;
+    }
   };
   pass(c.to_broker, c.broker);
   pass(c.to_client, c.client);
@@ -302,6 +314,7 @@ void Relay::take_connection(std::list<Connection>& all) {
   for (const int fd : {c.client, c.broker}) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   c.pid = process_at(ntohs(peer.sin_port), port_);
   const std::lock_guard lock(mutex_);
+  ++round_trips_;
   last_ = last_ < most_ ? std::min(last_ + most_ / 5, most_) : least_;
   c.open_at = boot_clock().now() + handshake_ + last_;
   c.opens_slowly = most_ > Clock::Duration::zero();

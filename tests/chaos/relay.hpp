@@ -55,6 +55,10 @@ class Relay {
 
   int port() const { return port_; }
 
+  /// Round trips so far, of all connections together: TCP's own of each, and each time that a client sent something
+  /// and was answered. What it sends before the first answer comes, it sends at once.
+  std::uint64_t round_trips() const;
+
   /// Requests forwarded so far, by process and Kafka's api key.
   std::map<std::pair<pid_t, int>, std::uint64_t> requests() const;
   std::uint64_t requests(pid_t of, int api) const;
@@ -89,6 +93,7 @@ class Relay {
   std::uint64_t connections_{};  ///< the relay's thread's
   mutable std::mutex mutex_;
   std::map<std::pair<pid_t, int>, std::uint64_t> requests_;
+  std::uint64_t round_trips_{};
   Clock::Duration delay_{}, handshake_{}, least_{}, most_{}, last_{};
   pid_t delayed_{}, muted_{};
   bool mute_{};

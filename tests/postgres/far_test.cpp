@@ -2,6 +2,7 @@
 // Goal: a server that is far away is reached, and one that ends every connection at once ousts nobody. Method: a relay
 // on loopback that makes every round trip longer; how long it takes in figures is far_bench's.
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -57,6 +58,26 @@ class PostgresFar : public PostgresTest {
 
   std::optional<tenure::test::Relay> relay_;
 };
+
+/// TCP's, three of a password by SCRAM, and one that introduces us.
+TEST_F(PostgresFar, ToConnectTakesFiveRoundTrips) {
+  options_.conninfo += " sslmode=disable";
+  const auto to_connect = [&](const std::function<void()>& asks) {
+    const auto before = relay_->round_trips();
+    asks();
+    const auto first = relay_->round_trips();
+    asks();
+    EXPECT_EQ(relay_->round_trips() - first, 1u) << "once it is connected";
+    return first - before - 1;
+  };
+  const auto one = store(options_);
+  EXPECT_EQ(to_connect([&] { value(one->read(within(20s))); }), 5u);
+  auto tables = fresh_group(shared());
+  tables.conninfo = options_.conninfo;
+  const auto many = open_group(tables, "group");
+  EXPECT_EQ(to_connect([&] { value(many->look({}, within(20s))); }), 5u);
+  admin("drop table " + tables.sessions + ", " + tables.leads);
+}
 
 TEST_F(PostgresFar, FastElectsAtFortyMilliseconds) {
   relay_->far_away(40ms);

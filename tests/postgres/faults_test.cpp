@@ -391,6 +391,7 @@ TEST_F(PostgresFaults, ASessionThatWasEndedIsReplacedByTheNextVerb) {
     EXPECT_EQ(admin(end).size(), 1u);
     EXPECT_TRUE(applied(table->compare_and_set(Expected{{1}, {beat - 1}}, record(1, beat), within(10s))));
   }
+  begin_to_listen(*table);
   const auto began = boot_clock().now();
   auto waits = std::async(std::launch::async, [&] { table->await_change(Version{{1}, 4}, within(20s)); });
   EXPECT_EQ(admin(end).size(), 1u);
@@ -419,6 +420,7 @@ TEST_F(PostgresFaults, ALeaderOutlivesAnIdleSessionTimeoutAndAFollowerDoesNotSpi
   ASSERT_TRUE(applied(leader->compare_and_set(std::nullopt, record(1, 1), within(10s))));
   for (std::uint64_t beat = 2; beat < 6; ++beat) {
     const auto began = boot_clock().now();
+    begin_to_listen(*follower);  // The former session was ended.
     value(follower->read(within(10s)));
     follower->await_change(Version{{1}, beat}, within(5s));
     EXPECT_GE(boot_clock().now() - began, 500ms) << "a session was made and ended again and again";

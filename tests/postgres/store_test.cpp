@@ -119,6 +119,33 @@ TEST_F(PostgresStore, AWriteIsFlushedWhenItIsAnsweredButForARelease) {
   EXPECT_FALSE(flushed(before)) << "this test could not tell";
 }
 
+// ---- what a connection costs ----
+
+/// PL/pgSQL prepares a session in one round trip. Not every role may use it, and not every database has it.
+TEST_F(PostgresStore, WithoutPlpgsqlASessionIsPreparedStepByStep) {
+  Server server(noting_statements());
+  const auto by_admin = [&](const std::string& statement) { return sql(server.by_socket(), statement); };
+  by_admin("create role plain login password '" + canary + "'; revoke usage on language plpgsql from public");
+  for (const std::string called : {"forbidden", "missing"}) {
+    SCOPED_TRACE(called);
+    if (called == "missing") by_admin("drop extension plpgsql");
+    auto options = calling_itself(called, fresh_table(server.conninfo()));
+    by_admin("grant select, insert, update on " + options.table + " to plain");
+    options.user = "plain";
+    options.password = canary;
+    const auto table = store(options);
+    ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+    by_admin("select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = '" + called + "'");
+    EXPECT_EQ(value(table->read(within(10s))).record->beat, 1u);
+    using testing::StartsWith;
+    const auto introduction = StartsWith("  statement: select pg_backend_pid()");
+    const auto preparations = StartsWith("  statement: deallocate all; set lock_timeout");
+    const auto asked = HasSubstr("execute tenure_");
+    EXPECT_THAT(executed(server, called), testing::ElementsAre(StartsWith("  statement: do $tenure$"), introduction,
+                                                               preparations, asked, introduction, preparations, asked));
+  }
+}
+
 // ---- what waiting costs ----
 
 TEST_F(PostgresStore, FollowersWriteNothing) {
@@ -207,7 +234,7 @@ TEST_F(PostgresStore, RenewalsMakeNoFollowerRead) {
   const auto token = contract::lead(*leader, contract::quiet_timing);
   ASSERT_TRUE(token);
   const auto watched = store(calling_itself("stands_by", table));
-  value(watched->read(within(10s)));  // connected
+  begin_to_listen(*watched);
   const auto led = executed(server, "leads").size();
   const auto stood_by = executed(server, "stands_by").size();
   ASSERT_GT(led, 0u) << "this test could not tell";
@@ -263,7 +290,10 @@ TEST_F(PostgresStore, RenewalsWakeNobodyAndAReleaseAllHoweverTheySpellTheTable) 
   auto other = options_;
   other.table = "public." + options_.table;
   const auto waits = store(), waits_too = store(other);
-  for (const auto& one : {waits, waits_too}) value(one->read(within(10s)));
+  for (const auto& one : {waits, waits_too}) {
+    begin_to_listen(*one);
+    value(one->read(within(10s)));
+  }
   const auto limit = within(300ms);
   auto sleeps = std::async(std::launch::async, [&] { waits->await_change(Version{{1}, 1}, limit); });
   for (std::uint64_t beat = 2; beat < 6; ++beat)
@@ -285,6 +315,7 @@ TEST_F(PostgresStore, RenewalsWakeNobodyAndAReleaseAllHoweverTheySpellTheTable) 
 TEST_F(PostgresStore, AnotherElectionsReleaseWakesNobody) {
   let_stand();
   const auto waits = store();
+  begin_to_listen(*waits);
   value(waits->read(within(10s)));
   auto released = record(1, 1);
   released.released = true;
@@ -303,6 +334,7 @@ TEST_F(PostgresStore, APushedHandOverCostsTheFollowerOneStatement) {
   const auto asked = [&] { return std::pair(executed(server, "leads").size(), executed(server, "follows").size()); };
   for (const auto& one : {leader, follower}) ASSERT_EQ(one->accepts(timing), std::nullopt);
   ASSERT_TRUE(std::holds_alternative<Granted>(leader->acquire(within(10s))));
+  follower->await_change(Vacant{}, within(10s));  // It listens from here on.
   ASSERT_TRUE(std::holds_alternative<Denied>(follower->acquire(within(10s))));
   const auto before = asked();
   ASSERT_EQ(leader->release(within(10s)), std::nullopt);
@@ -325,7 +357,8 @@ TEST_F(PostgresStore, AForgedOrGarbledNoticeElectsNobody) {
     const auto found = value(listens->read(within(10s)));
     return Version{found.record->token, found.record->beat};
   };
-  version();  // It listens from here on.
+  begin_to_listen(*listens);
+  follower->await_change(Vacant{}, within(10s));  // It listens from here on, too.
   const auto channel = channel_of("public", options_.table, "jobs");
   for (const auto& [notice, is_one] : std::vector<std::pair<std::string, bool>>{{"token || ' ' || beat", true},
                                                                                 {"token::text", false},
@@ -377,6 +410,7 @@ TEST_F(PostgresStore, AReleaseThroughAPoolerReachesThoseWhoListen) {
   const auto pooled = store(options);
   ASSERT_TRUE(applied(pooled->compare_and_set(std::nullopt, record(1, 1), within(10s))));
   const auto listens = store();
+  begin_to_listen(*listens);
   value(listens->read(within(10s)));
   auto released = record(1, 2);
   released.released = true;

@@ -48,6 +48,13 @@ Error unknown(const Verdict& verdict) {
   return {};
 }
 
+/// The first wait of a connection asks for news and returns, because what came before was not heard.
+inline void begin_to_listen(ConditionalStore& store) {
+  const auto limit = within(10s);
+  store.await_change(std::nullopt, limit);
+  EXPECT_FALSE(limit.passed());
+}
+
 inline bool applied(const Result<Swap>& result) { return result && result->applied; }
 
 class PostgresTest : public ::testing::Test {

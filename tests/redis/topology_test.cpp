@@ -124,6 +124,19 @@ TEST_F(RedisTopology, AClaimIsMadeWhereMostSentinelsSayJustThen) {
   EXPECT_EQ(read(*backend).record->token, Token{2}) << "and nothing is asked of the old one any more";
 }
 
+/// A master without its replicas may have been replaced. A renewal needs no Sentinel's word otherwise.
+TEST_F(RedisTopology, AWriteThatNoReplicaAcknowledgedMakesTheNextCallAskTheSentinels) {
+  Server a, b;
+  Mute only(a);
+  const auto backend = open_at("redis+sentinel://" + only.address() + "/main?replicas=1");
+  ASSERT_FALSE(read(*backend).record) << "connected";
+  ASSERT_FALSE(backend->compare_and_set(std::nullopt, record(1, 11), within(2s))) << "there is no replica";
+  ASSERT_EQ(a.ask({"HGET", key, "beat"}), "11") << "it was written";
+  only.name(b);
+  EXPECT_FALSE(swap(*backend, Expected{{1}, {11}}, record(1, 12))) << "nothing stands on the new master";
+  EXPECT_EQ(a.ask({"HGET", key, "beat"}), "11") << "the old one was asked again";
+}
+
 TEST_F(RedisTopology, SentinelsThatAreAwayEndNoTenure) {
   Server a;
   std::optional<Mute> only(std::in_place, a);

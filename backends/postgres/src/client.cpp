@@ -18,17 +18,32 @@ std::optional<Connection::News> Client::await_news(const std::function<void(Conn
   using Wait = Connection::Wait;
   using Heard = std::pair<Wait, Connection::News>;
   const auto began = limit.clock.now();
-  auto heard = thread_.exchange(
-      [&](const Exchange& exchange) -> Result<Heard> {
-        const auto waited = connection_->await_news(exchange, none_of_it);
-        return Heard(waited, connection_->news());
-      },
-      limit);
+  const auto hear = [&] {
+    return thread_.exchange(
+        [&](const Exchange& exchange) -> Result<Heard> {
+          const auto waited = connection_->await_news(exchange, none_of_it);
+          return Heard(waited, connection_->news());
+        },
+        limit);
+  };
+  auto heard = hear();
+  if (heard && heard->first == Wait::deaf && listen(limit)) heard = hear();
   if (heard && heard->first == Wait::news) return std::move(heard->second);
   if (heard && heard->first == Wait::impossible) thread_.wait_out(limit);
-  if (!heard || heard->first == Wait::broken)
+  if (!heard || heard->first == Wait::broken || heard->first == Wait::deaf)
     thread_.wait_out({limit.clock, std::min(limit.by, began + jittered(calm)), limit.stop});
   return std::nullopt;
+}
+
+/// On the thread, because the answer is waited for there.
+bool Client::listen(const Limit& limit) {
+  const auto done = ask<bool>(
+      [](Connection& connection) {
+        connection.listen();
+        return true;
+      },
+      limit);
+  return bool(done);
 }
 
 }  // namespace tenure::postgres

@@ -37,12 +37,15 @@ class Client final {
         limit);
   }
 
-  /// Sleeps until there is news, which stays, or until the limit. As Connection::await_news(). A broken connection is
-  /// no news: this then rests for a while, so that nobody makes connections in a hurry.
+  /// Sleeps until there is news, which stays, or until the limit. As Connection::await_news(). The first wait of a
+  /// connection begins to listen, which is news: what came before was not heard. A broken connection is no news: this
+  /// then rests for a while, so that nobody makes connections in a hurry.
   std::optional<Connection::News> await_news(const std::function<void(Connection::News&)>& none_of_it,
                                              const Limit& limit);
 
  private:
+  bool listen(const Limit& limit);
+
   const std::shared_ptr<Connection> connection_;
   CallThread thread_;
 };

@@ -3,7 +3,9 @@
 
 #include <poll.h>
 
+#include <chrono>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include <tenure/kit/logging.hpp>
@@ -21,30 +23,58 @@ constexpr std::size_t many_news = 100;
 constexpr const char* table_lock_timeout = "2s";
 
 /// What a new connection is asked: whether a pooler stands between (it shows its clients process ids of its own),
-/// whether the tables can be trusted with an election, and whether we may write to them. $1 are the tables, $2 the
-/// rights that each needs.
-constexpr const char* introduction =
-    "select pg_backend_pid(), pg_is_in_recovery(), n.nspname, c.relname, c.relkind, c.relpersistence,"
-    " (select bool_and(has_table_privilege(c.oid, needed)) from unnest(string_to_array(named.rights, ', ')) as needed),"
-    " current_setting('transaction_read_only')::boolean"
-    " from unnest(string_to_array($1::text, ';'), string_to_array($2::text, ';')) with ordinality"
-    " as named(name, rights, place)"
-    " left join pg_class c on c.oid = to_regclass(named.name) left join pg_namespace n on n.oid = c.relnamespace"
-    " order by named.place";
+/// whether the tables can be trusted with an election, whether we may write to them, and whether all was prepared. The
+/// server tells how long it has worked so far, which is no part of a round trip.
+constexpr std::string_view introduction = R"(
+select pg_backend_pid() as pid, pg_is_in_recovery() as recovers, n.nspname, c.relname, c.relkind as kind,
+  c.relpersistence as persistence,
+  (select bool_and(has_table_privilege(c.oid, needed)) from unnest(string_to_array(named.rights, ', ')) as needed)
+    as may,
+  current_setting('transaction_read_only')::boolean as only_reads,
+  coalesce(current_setting('tenure.prepared', true), '') = 'on' as prepared,
+  (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000000)::bigint as worked_us
+from unnest(string_to_array({tables}, ';'), string_to_array({rights}, ';')) with ordinality
+  as named(name, rights, place)
+left join pg_class c on c.oid = to_regclass(named.name) left join pg_namespace n on n.oid = c.relnamespace
+order by named.place)";
 
-Statement introducing(const Settings& settings) {
-  std::string names, rights;
-  for (const auto& table : settings.schema.tables) {
-    names += (names.empty() ? "" : ";") + table.quoted;
-    rights += (rights.empty() ? "" : ";") + table.rights;
-  }
-  return {introduction, {names, rights}};
-}
+/// Prepares a session of our own, and does nothing in any other or where the tables will not do. The server itself
+/// decides that: we do not know yet whose session it is, and would pay a round trip to learn it.
+constexpr std::string_view preparing_block = R"(
+do $tenure$
+declare
+  fit boolean;
+  writes boolean;
+begin
+  select bool_and((pid = {own_pid} and not recovers and kind = 'r' and persistence = 'p') is true),
+    bool_and((may and not only_reads) is true)
+  into fit, writes
+  from ({introduction}) as found;
+  if fit then{preparations}
+  end if;
+  if fit and writes then{rehearsals}
+  end if;
+end
+$tenure$;
+{introduction})";
 
 std::string place(pqxx::connection& connection) {
   const auto text = [](const char* part) { return std::string(part ? part : ""); };
   return " (" +
          printable(text(connection.hostname()) + ":" + text(connection.port()) + "/" + text(connection.dbname())) + ")";
+}
+
+std::map<std::string, std::string> names_of(const std::optional<Purpose>& purpose) {
+  std::map<std::string, std::string> out;
+  if (purpose)
+    for (const auto& statement : purpose->prepared) out.emplace(statement.text, "tenure_" + std::to_string(out.size()));
+  return out;
+}
+
+/// The first, and behind it each of the others with the separator before it.
+std::string joined(std::string first, const char* separator, const std::vector<std::string>& others) {
+  for (const auto& other : others) first.append(separator).append(other);
+  return first;
 }
 
 bool readable(int socket) {
@@ -86,7 +116,10 @@ class Connection::Listener final {
 #endif
 
 Connection::Connection(Settings settings, std::optional<Purpose> purpose)
-    : settings_(std::move(settings)), purpose_(std::move(purpose)), where_(" (" + settings_.target + ")") {}
+    : settings_(std::move(settings)),
+      purpose_(std::move(purpose)),
+      names_(names_of(purpose_)),
+      where_(" (" + settings_.target + ")") {}
 
 Connection::~Connection() { drop(); }
 
@@ -116,22 +149,54 @@ bool Connection::stands() {
   return connection_ != nullptr;
 }
 
-/// At most three round trips: what stands there, the wish to be told of news, and all the rest.
+/// One round trip. Two more where the server refuses to do it all at once, as to a role that may not use PL/pgSQL; the
+/// next connection does not try then.
 std::optional<Error> Connection::introduce(CallThread::Attempt& attempt) {
-  auto asked = boot_clock().now();
-  const auto found = execute(introducing(settings_));
-  attempt.round_trip(boot_clock().now() - asked);
+  const auto at_once = at_once_ ? prepare_at_once(attempt) : std::nullopt;
+  const auto found = at_once ? *at_once : ask_what_stands(introducing(), attempt);
   read_only_.reset();
   for (std::size_t i = 0; i < settings_.schema.tables.size(); ++i)
     if (auto error = inspect(settings_.schema.tables[i], found[static_cast<pqxx::result::size_type>(i)])) return error;
   channel_ = channel_of(found[0][2].as<std::string>(), found[0][3].as<std::string>(), purpose_->name);
-  miss_news();
-  if (found[0][0].as<int>() != connection_->backendpid()) return std::nullopt;
-  asked = boot_clock().now();
-  listener_ = std::make_unique<Listener>(*connection_, channel_, *this);
-  attempt.round_trip(boot_clock().now() - asked);
-  run(preparations());
+  own_ = found[0][0].as<int>() == connection_->backendpid();
+  if (!own_) return std::nullopt;
+  if (!found[0][8].as<bool>()) {
+    run(joined("deallocate all", "; ", preparations()) + (read_only_ ? "" : joined("", "; ", rehearsals())));
+    at_once_ = at_once.has_value();
+  }
+  prepared_ = true;
   return std::nullopt;
+}
+
+/// Nothing: it was refused. If a table is the reason, the steps one by one tell which.
+std::optional<pqxx::result> Connection::prepare_at_once(CallThread::Attempt& attempt) {
+  const auto block = filled(preparing_block, {{"{own_pid}", std::to_string(connection_->backendpid())},
+                                              {"{introduction}", introducing()},
+                                              {"{preparations}", executed(preparations())},
+                                              {"{rehearsals}", executed(rehearsals())}});
+  try {
+    return ask_what_stands(block, attempt);
+  } catch (const std::exception& e) {
+    if (!sqlstate_of(e).starts_with("42")) throw;
+    return std::nullopt;
+  }
+}
+
+/// `statements` end with the introduction.
+pqxx::result Connection::ask_what_stands(const std::string& statements, CallThread::Attempt& attempt) {
+  const auto asked = boot_clock().now();
+  auto found = run(statements);
+  attempt.round_trip(boot_clock().now() - asked - std::chrono::microseconds(found[0][9].as<std::int64_t>()));
+  return found;
+}
+
+std::string Connection::introducing() const {
+  std::string names, rights;
+  for (const auto& table : settings_.schema.tables) {
+    names += (names.empty() ? "" : ";") + table.quoted;
+    rights += (rights.empty() ? "" : ";") + table.rights;
+  }
+  return filled(introduction, {{"{tables}", connection_->quote(names)}, {"{rights}", connection_->quote(rights)}});
 }
 
 /// Whether the table will do. Whoever may not write to it may still observe.
@@ -153,17 +218,26 @@ std::optional<Error> Connection::inspect(const Table& table, const pqxx::row& fo
 }
 
 /// What is asked while electing is parsed and planned once: that costs the server more than the asking does. Only in a
-/// session of our own, which a pooler's is not. Who only observes may not write, and would be refused.
-std::string Connection::preparations() {
-  auto out = std::string("set lock_timeout = '") + table_lock_timeout + "'; set plan_cache_mode = force_generic_plan" +
-             purpose_->settings;
-  for (const auto& statement : purpose_->prepared) {
-    const auto name = "tenure_" + std::to_string(prepared_.size());
-    out += "; prepare " + name + " as " + statement.text;
-    prepared_.emplace(statement.text, name);
-  }
-  if (!read_only_)
-    for (const auto& nothing : purpose_->rehearsed) out += "; " + execution(prepared_.at(nothing.text), nothing.values);
+/// session of our own, which a pooler's is not.
+std::vector<std::string> Connection::preparations() const {
+  std::vector<std::string> out{std::string("set lock_timeout = '") + table_lock_timeout + '\'',
+                               "set plan_cache_mode = force_generic_plan", "set tenure.prepared = on"};
+  out.insert(out.end(), purpose_->settings.begin(), purpose_->settings.end());
+  for (const auto& [text, name] : names_) out.push_back("prepare " + name + " as " + text);
+  return out;
+}
+
+/// Who only observes may not write, and would be refused.
+std::vector<std::string> Connection::rehearsals() const {
+  std::vector<std::string> out;
+  for (const auto& nothing : purpose_->rehearsed) out.push_back(execution(names_.at(nothing.text), nothing.values));
+  return out;
+}
+
+/// Statements of PL/pgSQL that execute these of SQL.
+std::string Connection::executed(const std::vector<std::string>& statements) const {
+  std::string out;
+  for (const auto& statement : statements) out += "\n    execute " + connection_->quote(statement) + ';';
   return out;
 }
 
@@ -178,7 +252,7 @@ pqxx::result Connection::execute(const Statement& statement) {
   pqxx::nontransaction transaction(*connection_);
   // libpqxx 6 itself executes what it has prepared, with one round trip each.
   // We do not use exec(): in libpqxx 6.4 it loses the memory of a result when the connection breaks.
-  if (const auto known = prepared_.find(statement.text); known != prepared_.end()) {
+  if (const auto known = names_.find(statement.text); prepared_ && known != names_.end()) {
     const auto text = execution(known->second, statement.values);
 #if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 710
     return transaction.exec_params(text);
@@ -199,7 +273,9 @@ pqxx::result Connection::execute(const Statement& statement) {
 #endif
 }
 
-void Connection::run(const std::string& statements) { pqxx::nontransaction(*connection_).exec(statements); }
+pqxx::result Connection::run(const std::string& statements) {
+  return pqxx::nontransaction(*connection_).exec(statements);
+}
 
 /// Takes in all that has come, up to the end of the stream that may stand behind a parting word. libpqxx 6 would
 /// quietly replace a closed connection by one that nobody has introduced: so ask before every use.
@@ -224,8 +300,8 @@ void Connection::drop() {
 #endif
   listener_.reset();
   connection_.reset();
+  own_ = prepared_ = false;
   news_.clear();
-  prepared_.clear();
 }
 
 void Connection::on_notice(const std::string& notice) {
@@ -235,8 +311,16 @@ void Connection::on_notice(const std::string& notice) {
 
 void Connection::miss_news() { news_ = {"# " + std::to_string(++missed_)}; }
 
+/// What came before it, nobody told us.
+void Connection::listen() {
+  if (!own_ || listener_) return;
+  listener_ = std::make_unique<Listener>(*connection_, channel_, *this);
+  miss_news();
+}
+
 Connection::Wait Connection::await_news(const Exchange& exchange, const std::function<void(News&)>& none_of_it) {
-  if (!listener_) return Wait::impossible;
+  if (!own_) return Wait::impossible;
+  if (!listener_) return Wait::deaf;
   for (;;) {
     none_of_it(news_);
     if (!news_.empty()) return Wait::news;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection to the server, introduced: the tables were looked at, news are listened to, statements are prepared.
+// One connection to the server, introduced: the tables were looked at, and statements are prepared.
 #pragma once
 #include <functional>
 #include <map>
@@ -29,7 +29,7 @@ struct Purpose {
   /// first write, and plans it: some milliseconds, which are not to be a fail-over's.
   /// REQUIRES: they lock no row, take no transaction id and leave nothing in the log.
   std::vector<Statement> rehearsed{};
-  std::string settings{};  ///< More of them, for a session of our own: "; set ...".
+  std::vector<std::string> settings{};  ///< More of them, for a session of our own: "set ...".
 };
 
 class Connection final : public CallThread::Connection {
@@ -43,18 +43,21 @@ class Connection final : public CallThread::Connection {
 
   /// One statement in a transaction of its own.
   pqxx::result execute(const Statement& statement);
-  /// Several, without values, in one transaction.
-  void run(const std::string& statements);
+  /// Several, without values, in one transaction. Returns what the last one answers.
+  pqxx::result run(const std::string& statements);
+
+  /// Asks to be told of news from now on, unless a pooler stands between.
+  void listen();
 
   /// What was notified since forget_news(), in order. What begins with '#' stands for anything: for what came before
-  /// the connection, and for more than one would read.
+  /// listen(), and for more than one would read.
   using News = std::vector<std::string>;
   const News& news() const { return news_; }
   void forget_news() { news_.clear(); }
 
-  enum class Wait { news, ended, broken, impossible };
-  /// Sleeps until there is news, or the exchange is over. `none_of_it` first takes out what is none. Impossible:
-  /// nothing is ever pushed to this connection.
+  enum class Wait { news, ended, broken, deaf, impossible };
+  /// Sleeps until there is news, or the exchange is over. `none_of_it` first takes out what is none. Deaf: listen()
+  /// must come first. Impossible: nothing is ever pushed to this connection.
   Wait await_news(const Exchange& exchange, const std::function<void(News&)>& none_of_it);
 
   Error corrupt(const std::string& what) const { return {Fault::corrupt, "postgres" + where_ + ": " + what}; }
@@ -74,21 +77,29 @@ class Connection final : public CallThread::Connection {
   void on_notice(const std::string& notice);
   void miss_news();
   void drop();
-  std::string preparations();
+  std::vector<std::string> preparations() const;
+  std::vector<std::string> rehearsals() const;
+  std::string executed(const std::vector<std::string>& statements) const;
+  std::string introducing() const;
   std::string execution(const std::string& name, const std::vector<std::string>& values) const;
   std::optional<Error> introduce(CallThread::Attempt& attempt);
+  std::optional<pqxx::result> prepare_at_once(CallThread::Attempt& attempt);
+  pqxx::result ask_what_stands(const std::string& statements, CallThread::Attempt& attempt);
   std::optional<Error> inspect(const Table& table, const pqxx::row& found);
 
   const Settings settings_;
   const std::optional<Purpose> purpose_;
+  const std::map<std::string, std::string> names_;  ///< Of statements that may be prepared.
   std::unique_ptr<pqxx::connection> connection_;
   std::string where_;
   std::string channel_;
   std::optional<Error> read_only_;
-  std::unique_ptr<Listener> listener_;  ///< Null behind a pooler. It ends before the connection.
+  bool at_once_{true};  ///< The server was not seen to refuse that.
+  bool prepared_{};
+  bool own_{};                          ///< The session is our own, and not a pooler's.
+  std::unique_ptr<Listener> listener_;  ///< It ends before the connection.
   News news_;
-  int missed_{};                                 ///< How often; each time another word.
-  std::map<std::string, std::string> prepared_;  ///< Statements and their names.
+  int missed_{};  ///< How often; each time another word.
 };
 
 }  // namespace tenure::postgres

@@ -40,7 +40,7 @@ Purpose asking(const GroupStatements& statements, const std::string& group) {
   return {.name = group,
           .prepared = std::move(prepared),
           .rehearsed = std::move(commits),
-          .settings = "; set default_transaction_isolation = 'read committed'; set enable_seqscan = off"};
+          .settings = {"set default_transaction_isolation = 'read committed'", "set enable_seqscan = off"}};
 }
 
 Result<Committed> answered(Connection& connection, const Statement& statement) {

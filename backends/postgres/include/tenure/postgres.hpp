@@ -34,16 +34,18 @@ struct Options {
 /// Returns a backend, for one LeaderManager or one Observer. It has one thread and one connection. It connects at the
 /// first verb, and again when the connection broke.
 ///
-/// Time: to connect takes seven round trips, nine with TLS. The thread connects while verbs wait for it, each to its
-/// own limit, and it goes on when they have left. A renewal is one statement, one round trip and one fsync.
+/// Time: to connect takes five round trips: TCP's, three of a password, and one of ours. TLS takes two more. A role that
+/// may not use PL/pgSQL takes two more at first, and one more from then on. The thread connects while verbs wait for it,
+/// each to its own limit, and it goes on when they have left. A renewal is one statement, one round trip and one fsync.
 /// Timing::call must be longer than that: `fast` elects at a round trip of 40 ms, `balanced` at 150 ms.
 ///
 /// Load: claims and releases notify; renewals do not. In the whole server, PostgreSQL commits such statements one
 /// at a time. If 100 elections begin at once, expect some 300 ms until all have leaders, in place of 15 ms (two cores,
 /// 3 ms an fsync). With `fast`, some claims then meet a lock timeout, and are tried again.
 ///
-/// Push: a release is pushed by NOTIFY to those who wait. Behind a pooler such as PgBouncer a session cannot listen.
-/// There they wait for the end of the lease that they saw. Nothing is left behind in a pooled session.
+/// Push: a release is pushed by NOTIFY to those who wait. A connection begins to listen with its first wait, which then
+/// returns at once. Behind a pooler such as PgBouncer a session cannot listen. There they wait for the end of the lease
+/// that they saw. Nothing is left behind in a pooled session.
 ///
 /// Rights: a candidate's role needs SELECT, INSERT and UPDATE on the table. An observer's role needs SELECT. A
 /// candidate that may not write is warned while it still waits.

@@ -153,6 +153,46 @@ TEST_P(GroupContract, EveryCallEndsAtItsLimitWhenTheStoreHangs) {
   group_->hang(false);
 }
 
+TEST_P(GroupContract, ALeadThatCannotBeReadIsToldApartAndBelongsToNobodyUntilItIsMended) {
+  auto a = member("a"), b = member("b");
+  ASSERT_EQ(sorted(a.claim({"jobs", "mails"}).claimed), (Names{"jobs", "mails"}));
+  const auto token = *a.seen().token("jobs");
+  if (!group_->spoil_lead("orders", "jobs")) GTEST_SKIP() << "nobody can write to this store but we";
+  const auto look = b.look("");
+  ASSERT_TRUE(look.unreadable.contains("jobs"));
+  EXPECT_EQ(look.unreadable.at("jobs").fault, Fault::corrupt);
+  EXPECT_EQ(look.unreadable.size(), 1u);
+  EXPECT_EQ(look.leads.size(), 1u);
+  EXPECT_TRUE(look.leads.contains("mails"));
+
+  for (const auto& expected : {std::optional<Token>{}, std::optional(token)}) {
+    auto claims = a.renewal();
+    claims.claims = {{"jobs", expected}, {"news", a.seen().token("news")}};
+    claims.at_least = Token{token.value + 1};
+    const auto done = a.commit(claims);
+    ASSERT_TRUE(done.granted) << "the session goes on";
+    EXPECT_EQ(done.claimed, Names{"news"});
+  }
+  auto releases = a.renewal();
+  releases.releases = {{"jobs", token, std::nullopt}, {"mails", *a.seen().token("mails"), std::nullopt}};
+  EXPECT_EQ(a.commit(releases).released, Names{"mails"});
+  b.look();
+  EXPECT_TRUE(b.claims("mails"));
+  EXPECT_EQ(b.sweep(), 0);
+
+  ASSERT_TRUE(group_->mend_lead("orders", "jobs"));
+  const auto told = a.look();
+  EXPECT_FALSE(told.whole);
+  EXPECT_TRUE(told.unreadable.empty());
+  ASSERT_TRUE(told.leads.contains("jobs")) << "who led it has to learn of that";
+  const auto lead = told.leads.at("jobs");
+  EXPECT_GT(lead.token, token);
+  EXPECT_FALSE(lead.released) << "others would claim it before its leader knows";
+  EXPECT_FALSE(told.sessions.contains(lead.session));
+  EXPECT_FALSE(a.claims("jobs")) << "it is not ours";
+  EXPECT_TRUE(a.claims("jobs", {lead.session}));
+}
+
 TEST_P(GroupContract, WhatWasLostIsFoundedAnewAndKnowsNobody) {
   auto a = member("a");
   ASSERT_TRUE(a.claims("jobs"));

@@ -23,6 +23,14 @@ class MemoryGroup final : public GroupUnderTest {
     hub_.lose_session(group, id);
     return true;
   }
+  bool spoil_lead(const std::string& group, const std::string& election) override {
+    hub_.spoil_lead(group, election);
+    return true;
+  }
+  bool mend_lead(const std::string& group, const std::string& election) override {
+    hub_.mend_lead(group, election);
+    return true;
+  }
   bool step_clock(Clock::Duration by) override {
     hub_.step_clock(by);
     return true;

@@ -44,6 +44,12 @@ class RecordsUnderTest final : public GroupUnderTest {
   }
   bool pushes() const override { return false; }
   bool commits_in_one_step() const override { return false; }
+  bool spoil_lead(const std::string& group, const std::string& election) override {
+    return put(group, election, "garbage");
+  }
+  bool mend_lead(const std::string& group, const std::string& election) override {
+    return put(group, election, std::string(32, '0'));  // a session that nobody has, and no heir
+  }
   bool step_clock(Clock::Duration by) override {
     for (const auto& [name, records] : groups_) records->sessions.step_clock(by), records->leads.step_clock(by);
     return true;
@@ -54,6 +60,17 @@ class RecordsUnderTest final : public GroupUnderTest {
   }
 
  private:
+  bool put(const std::string& group, const std::string& election, const std::string& incarnation) {
+    const auto record = groups_.at(group)->leads.store(election);
+    const auto limit = Player::within(seconds(10));
+    const auto stands = record->read(limit);
+    if (!stands || !stands->record) return false;
+    const auto& [token, beat] = Version{stands->record->token, stands->record->beat};
+    const auto swap = record->compare_and_set(
+        Expected{token, {beat}}, {.token = {token.value + 1}, .beat = draw_beat(), .incarnation = incarnation}, limit);
+    return swap && swap->applied;
+  }
+
   std::map<std::string, std::shared_ptr<RecordsOfOneGroup>> groups_;
 };
 
@@ -155,10 +172,17 @@ TEST_F(OneByOne, RecordsThatAreNoneOfAGroupAreToldApart) {
   ASSERT_TRUE(
       group->leads.store("jobs")->compare_and_set(std::nullopt, Record{.token = {7}, .incarnation = "x"}, limit));
   group->names.insert("jobs");
-  const auto look = RecordsOfOneGroup::connect(group, "orders")->look({}, limit);
-  ASSERT_FALSE(look);
-  EXPECT_EQ(look.error().fault, Fault::corrupt);
-  EXPECT_NE(look.error().message.find("\"jobs\""), std::string::npos) << look.error().message;
+  const auto store = RecordsOfOneGroup::connect(group, "orders");
+  auto look = store->look({}, limit);
+  ASSERT_TRUE(look);
+  ASSERT_TRUE(look->unreadable.contains("jobs"));
+  EXPECT_EQ(look->unreadable.at("jobs").fault, Fault::corrupt);
+  EXPECT_NE(look->unreadable.at("jobs").message.find("\"jobs\""), std::string::npos);
+  ASSERT_TRUE(
+      group->sessions.store("0")->compare_and_set(std::nullopt, Record{.token = {7}, .incarnation = "x"}, limit));
+  look = store->look({}, limit);
+  ASSERT_FALSE(look) << "without all sessions nothing can be said";
+  EXPECT_NE(look.error().message.find("session slot 0"), std::string::npos) << look.error().message;
 }
 
 TEST_F(OneByOne, AFunctionThatIsMissingIsRefused) { EXPECT_THROW(one_by_one("orders", {}), std::invalid_argument); }

@@ -41,6 +41,17 @@ class GroupTables final : public GroupUnderTest {
                          "', 'UTF8') and session = " + std::to_string(id.value));
     return true;
   }
+  bool spoil_lead(const std::string&, const std::string& election) override {
+    sql(by_socket(), "update " + options_.leads + " set token = -1 where election = '" + election + "'");
+    return true;
+  }
+  bool mend_lead(const std::string&, const std::string& election) override {
+    sql(by_socket(), "update " + options_.leads +
+                         " set token = (extract(epoch from clock_timestamp()) * 1000)::bigint, session = 0, "
+                         "released = false, changed = pg_current_xact_id() where election = '" +
+                         election + "'");
+    return true;
+  }
   bool step_clock(Clock::Duration by) override {
     const auto before = clock();
     own_server().clock().step(by);

@@ -451,15 +451,31 @@ TEST_F(PostgresGroup, TheLeastPrivilegesAreEnoughAndAMissingOneIsToldWithTheGran
   EXPECT_THAT(error.message, HasSubstr("grant select, insert, update on " + options_.leads));
 }
 
-TEST_F(PostgresGroup, ATokenAtTheEndOfTheRangeIsAnErrorWithTheRemedy) {
+TEST_F(PostgresGroup, ALeadThatNobodyOfOursWroteIsAnErrorOfItsOwnWithTheRemedy) {
   const auto a = with(one);
-  done(*a, claiming(one, 2, first_claims({"a"})));
-  for (const std::string token : {"-1", "9223372036854775807"}) {
-    admin("update " + options_.leads + " set token = " + token);
-    const auto error = error_of(a->look({}, within(10s)));
+  done(*a, claiming(one, 2, first_claims({"a", "b"})));
+  const std::vector<std::pair<std::string, std::string>> wrongs{
+      {"token = -1", "its token is -1"},
+      {"token = 9223372036854775807", "its token is 9223372036854775807"},
+      {"session = -7", "its session is -7"},
+      {"token = null", "it has no token"},
+      {"session = null", "it names no session"}};
+  admin("alter table " + options_.leads + " alter token drop not null, alter session drop not null");
+  for (const auto& [change, wrong] : wrongs) {
+    admin("update " + options_.leads + " set " + change + " where election = 'a'");
+    auto look = value(a->look({}, within(10s)));
+    EXPECT_EQ(look.leads.size(), 1u) << "the other one is told";
+    ASSERT_TRUE(look.unreadable.contains("a")) << change;
+    const auto error = look.unreadable.at("a");
     EXPECT_EQ(error.fault, Fault::corrupt);
-    EXPECT_THAT(error.message, HasSubstr("the token of a lead is " + token));
-    EXPECT_THAT(error.message, HasSubstr("update " + options_.leads + " set token = ..., released = true"));
+    EXPECT_THAT(error.message, HasSubstr(wrong));
+    const auto remedy = error.message.find("update " + options_.leads + " set token = ");
+    ASSERT_NE(remedy, std::string::npos) << error.message;
+    admin(error.message.substr(remedy));
+    look = value(a->look(look.cursor, within(10s)));
+    ASSERT_TRUE(look.leads.contains("a")) << "the remedy helps, and is told";
+    EXPECT_EQ(look.leads.at("a").session, SessionId{});
+    EXPECT_FALSE(look.leads.at("a").released);
   }
 }
 

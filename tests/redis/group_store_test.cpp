@@ -623,7 +623,10 @@ TEST_F(RedisGroup, WhatSomebodyElseWroteIsSaidWithTheRemedy) {
   a.claim({{"x", {}}});
   for (const auto& value : Names{"", "7", "7 1 0", "07 1 0 -", "7 1 2 -", "7 1 0 x", "7 1 0 - 1", "7 1 0 - 1 101 x"}) {
     server.ask({"HSET", leads_key, "x", value});
-    expect(error_of(store->look({}, within(2s))), Fault::corrupt, leads_key + " holds something that tenure did not");
+    const auto look = tenure::test::value(store->look({}, within(2s)));
+    ASSERT_TRUE(look.unreadable.contains("x")) << value;
+    expect(look.unreadable.at("x"), Fault::corrupt, leads_key + " holds what tenure did not write at \"x\"");
+    expect(look.unreadable.at("x"), Fault::corrupt, "HSET " + leads_key + " \"x\" \"T 0 0 -\"");
     EXPECT_EQ(a.claim({}, {}), Names());
   }
   server.ask({"DEL", leads_key});

@@ -68,8 +68,12 @@ TEST(RedisGroupText, ALeadMayHaveAnHeirAndARequest) {
 TEST(RedisGroupText, WhatWeDidNotWriteIsRefused) {
   for (const std::string lead :
        {"", "7", "7 9", "7 9 0", "7 9 0 ", "7 9 2 -", "07 9 0 -", "-7 9 0 -", "7 9 0 --", "7 9 0 - 1",
-        "7 9 0 - 1 101 x", "7 9 0 - 1 5 abcd", "18446744073709551616 9 0 -", "7  9 0 -"})
-    EXPECT_EQ(fault_of(look({}, {text("x"), text(lead)})), Fault::corrupt) << lead;
+        "7 9 0 - 1 101 x", "7 9 0 - 1 5 abcd", "18446744073709551616 9 0 -", "7  9 0 -"}) {
+    const auto found = test::value(look_of(look({}, {text("x"), text(lead), text("y"), text("7 9 0 -")}), group));
+    ASSERT_TRUE(found.unreadable.contains("x")) << lead;
+    EXPECT_EQ(found.unreadable.at("x").fault, Fault::corrupt);
+    EXPECT_EQ(found.leads.size(), 1u) << "the other lead is told";
+  }
   for (const std::string session :
        {"", "1", "1 0 2 3 4 5 6 7 8 9 0", "1 2 2 3 4 5 6 7 8 9 0 0 ", "1 0 -2 3 4 5 6 7 8 9 0 0 ",
         "1 0 2 3 99999999999999 5 6 7 8 9 0 0 ", "1 0 2 3 4 4294967296 6 7 8 9 0 0 ",

@@ -22,6 +22,19 @@ class RedisGroup : public GroupUnderTest {
     const auto key = options().prefix + "{" + group + "}:s";
     return each([&](redis::test::Server& server) { server.ask({"HDEL", key, std::to_string(id.value)}); });
   }
+  bool spoil_lead(const std::string& group, const std::string& election) override {
+    const auto key = options().prefix + "{" + group + "}";
+    return each([&](redis::test::Server& server) { server.ask({"HSET", key + ":e", election, "garbage"}); });
+  }
+  bool mend_lead(const std::string& group, const std::string& election) override {
+    const auto key = options().prefix + "{" + group + "}";
+    const auto ms = std::to_string(boot_clock().unix_ms() + 1);
+    return each([&](redis::test::Server& server) {
+      if (server.ask({"EXISTS", key + ":e"}) != "1") return;  // another one of the cluster has it
+      server.ask({"XADD", key + ":log", "*", "0", "", election, ""});
+      server.ask({"HSET", key + ":e", election, ms + " 0 0 -"});
+    });
+  }
   bool step_clock(Clock::Duration by) override {
     return each([by](redis::test::Server& server) { server.step_clock(by); });
   }

@@ -86,6 +86,18 @@ class Group final : public GroupStore {
 
 std::shared_ptr<GroupStore> Hub::group(const std::string& name) const { return std::make_shared<Group>(state_, name); }
 
+void Hub::spoil_lead(const std::string& group, const std::string& election) {
+  const std::lock_guard lock(state_->mutex);
+  const auto it = state_->groups.find(group);
+  if (it != state_->groups.end()) it->second.spoil_lead(election);
+}
+
+void Hub::mend_lead(const std::string& group, const std::string& election) {
+  const std::lock_guard lock(state_->mutex);
+  const auto it = state_->groups.find(group);
+  if (it != state_->groups.end()) it->second.mend_lead(election);
+}
+
 void Hub::lose_session(const std::string& group, SessionId id) {
   const std::lock_guard lock(state_->mutex);
   const auto it = state_->groups.find(group);

@@ -33,10 +33,16 @@ Look GroupTables::look(const std::string& cursor, std::int64_t now_ms) const {
             .marker = marker_,
             .sessions = sessions_,
             .leads = {},
+            .unreadable = {},
             .whole = !since,
             .cursor = std::to_string(losses_) + ":" + std::to_string(changes_)};
-  for (const auto& [election, row] : leads_)
-    if (!since || row.changed > *since) seen.leads.emplace(election, row.lead);
+  for (const auto& [election, row] : leads_) {
+    if (since && row.changed <= *since) continue;
+    if (row.spoilt)
+      seen.unreadable.emplace(election, Error{Fault::corrupt, "memory: spoil_lead() spoilt it; call mend_lead()"});
+    else
+      seen.leads.emplace(election, row.lead);
+  }
   return seen;
 }
 
@@ -113,6 +119,7 @@ bool GroupTables::may_commit(const Commit& commit) const {
 bool GroupTables::claimable(const Claim& claim, const Commit& by) const {
   const auto it = leads_.find(claim.election);
   if (it == leads_.end()) return !claim.expected;
+  if (it->second.spoilt) return false;
   const auto& lead = it->second.lead;
   if (lead.token != claim.expected) return false;
   return lead.released || lead.session == by.session || (has(by.ended, lead.session) && !alive(lead.session));
@@ -120,7 +127,7 @@ bool GroupTables::claimable(const Claim& claim, const Commit& by) const {
 
 bool GroupTables::release(const Release& release, SessionId by) {
   const auto it = leads_.find(release.election);
-  if (it == leads_.end()) return false;
+  if (it == leads_.end() || it->second.spoilt) return false;
   auto& lead = it->second.lead;
   if (lead.token != release.token || lead.session != by || lead.released) return false;
   lead.released = true;
@@ -138,7 +145,7 @@ Committed GroupTables::commit(const Commit& commit, std::int64_t now_ms) {
   if (!commit.claims.empty() || !commit.releases.empty()) ++changes_;
   for (const auto& claim : commit.claims) {
     if (!claimable(claim, commit)) continue;
-    leads_[claim.election] = {{.token = token, .session = commit.session}, changes_};
+    leads_[claim.election] = {{.token = token, .session = commit.session}, changes_, false};
     done.claimed.push_back(claim.election);
   }
   std::optional<Release> one;
@@ -155,7 +162,7 @@ Committed GroupTables::commit(const Commit& commit, std::int64_t now_ms) {
 bool GroupTables::request_step_down(const std::string& election, const StepDown& request) {
   const auto it = leads_.find(election);
   if (it == leads_.end()) return false;
-  if (it->second.lead.token != request.token) return true;
+  if (it->second.spoilt || it->second.lead.token != request.token) return true;
   it->second.lead.step_down = request;
   it->second.changed = ++changes_;
   tell();
@@ -165,6 +172,23 @@ bool GroupTables::request_step_down(const std::string& election, const StepDown&
 // ---- faults ----
 
 void GroupTables::lose_session(SessionId id) { sessions_.erase(id); }
+
+void GroupTables::spoil_lead(const std::string& election) {
+  auto& row = leads_[election];
+  row.spoilt = true;
+  row.changed = ++changes_;
+}
+
+/// A session that nobody has counts as dead a term after it was seen. By then its leader has seen it too.
+void GroupTables::mend_lead(const std::string& election) {
+  auto& row = leads_[election];
+  row.lead.token.value += 1;
+  row.lead.session = {};
+  row.lead.released = row.spoilt = false;
+  row.lead.heir.reset();
+  row.lead.step_down.reset();
+  row.changed = ++changes_;
+}
 
 void GroupTables::lose_everything() {
   sessions_.clear();

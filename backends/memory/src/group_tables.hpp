@@ -24,6 +24,8 @@ class GroupTables {
   bool request_step_down(const std::string& election, const StepDown& request);  ///< False: there is no such lead.
 
   void lose_session(SessionId id);
+  void spoil_lead(const std::string& election);
+  void mend_lead(const std::string& election);
   void lose_everything();
 
   /// How often something was released, ended or asked to step down.
@@ -36,6 +38,7 @@ class GroupTables {
   struct Row {
     Lead lead;
     std::uint64_t changed{};
+    bool spoilt{};
   };
   struct Event {
     std::uint64_t at{};

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <exception>
 #include <utility>
-#include <variant>
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
@@ -43,27 +42,33 @@ Purpose asking(const GroupStatements& statements, const std::string& group) {
           .settings = {"set default_transaction_isolation = 'read committed'", "set enable_seqscan = off"}};
 }
 
-Result<Committed> answered(Connection& connection, const Statement& statement) {
-  auto answer = answer_of(connection.execute(statement));
-  if (auto* done = std::get_if<Committed>(&answer)) return std::move(*done);
-  const auto& wrong = std::get<Wrong>(answer);
-  return connection.corrupt("the token of a lead is " + std::to_string(wrong.token) +
-                            "; no leader wrote it, and no greater one can follow. Set the greatest token that a leader "
-                            "ever had: update " +
-                            connection.settings().schema.tables[1].name +
-                            " set token = ..., released = true, changed = pg_current_xact_id() where election = '" +
-                            wrong.election + "'");
+/// The remedy names a session that nobody has. So nobody claims the lead before its leader, if there is one, has
+/// learned of the change.
+Error spoilt(const Connection& connection, const std::string& group, const std::string& election,
+             const std::string& wrong) {
+  const auto& leads = connection.settings().schema.tables[1].name;
+  return connection.corrupt("the row of " + printable(election, 80) + " in " + leads + " was not written by tenure: " +
+                            wrong + ". Do not delete it, since somebody may lead it; mend it: update " + leads +
+                            " set token = (extract(epoch from clock_timestamp()) * 1000)::bigint, session = 0, "
+                            "released = false, changed = pg_current_xact_id() where grp = '" +
+                            group + "' and election = '" + bytea(election) + "'");
+}
+
+Committed answered(Connection& connection, const GroupStatements& statements, const Statement& statement) {
+  return answer_of(connection.execute(statement), [&](const std::string& election, const std::string& wrong) {
+    return spoilt(connection, statements.group(), election, wrong);
+  });
 }
 
 /// What stands, as the refusal of a write that had no effect.
-Result<Committed> refused(Connection& connection, const GroupStatements& statements, const std::string& cursor) {
-  return answered(connection, statements.look(cursor));
+Committed refused(Connection& connection, const GroupStatements& statements, const std::string& cursor) {
+  return answered(connection, statements, statements.look(cursor));
 }
 
-Result<Committed> open_now(Connection& connection, const GroupStatements& statements, SessionId id,
-                           const Session& session, const std::string& wait) {
-  auto done = answered(connection, statements.open(id, session, {wait, connection.channel()}));
-  if (!done || done->granted) return done;
+Committed open_now(Connection& connection, const GroupStatements& statements, SessionId id, const Session& session,
+                   const std::string& wait) {
+  auto done = answered(connection, statements, statements.open(id, session, {wait, connection.channel()}));
+  if (done.granted) return done;
   return refused(connection, statements, {});
 }
 
@@ -83,14 +88,14 @@ Result<Committed> commit_now(Connection& connection, const GroupStatements& stat
   for (int races = 1;; ++races) {
     std::optional<Error> lost;
     try {
-      auto done = answered(connection, statements.commit(commit, {lock_wait(until), connection.channel()}));
-      if (!done || done->granted) return done;
+      auto done = answered(connection, statements, statements.commit(commit, {lock_wait(until), connection.channel()}));
+      if (done.granted) return done;
     } catch (const std::exception& e) {
       if (!lost_a_race(sqlstate_of(e))) throw;
       lost = connection.failed(e);
     }
     auto stands = refused(connection, statements, commit.cursor);
-    if (!stands || !lost || !may_be_granted(commit, stands->look)) return stands;
+    if (!lost || !may_be_granted(commit, stands.look)) return stands;
     if (races == most_races || boot_clock().now() >= until) return *lost;
   }
 }
@@ -116,9 +121,7 @@ Group::Group(const Settings& settings, const std::string& group)
 Result<Look> Group::look(const std::string& cursor, const Limit& limit) {
   return client_.ask<Look>(
       [=, sql = statements_](Connection& connection) -> Result<Look> {
-        auto found = answered(connection, sql->look(cursor));
-        if (!found) return std::move(found).error();
-        return std::move(found->look);
+        return answered(connection, *sql, sql->look(cursor)).look;
       },
       limit);
 }

@@ -400,6 +400,15 @@ Lead lead_of(const pqxx::row& row) {
   return out;
 }
 
+/// What is wrong with a lead that no process of ours wrote.
+std::optional<std::string> trouble_of(const pqxx::row& row) {
+  if (row[3].is_null()) return "it has no token";
+  if (!may_be_followed({unsigned_of(row[3])})) return "its token is " + row[3].as<std::string>();
+  if (row[2].is_null()) return "it names no session";
+  if (row[2].as<std::int64_t>() < 0) return "its session is " + row[2].as<std::string>();
+  return std::nullopt;
+}
+
 std::uint64_t transaction_of(const std::string& text) { return number<std::uint64_t>(text).value_or(0); }
 
 /// The words of a text, as many as there are separators and one.
@@ -517,7 +526,8 @@ Statement GroupStatements::request_step_down(const std::string& election, const 
 Statement GroupStatements::lead(const std::string& election) const { return {lead_, {group_, bytea(election)}}; }
 
 /// What was written by the statement itself its snapshot shows as it was before. So it goes before what the look shows.
-std::variant<Committed, Wrong> answer_of(const pqxx::result& rows) {
+Committed answer_of(const pqxx::result& rows,
+                    const std::function<Error(const std::string& election, const std::string& wrong)>& spoilt) {
   Committed out;
   Cursor cursor;
   for (const auto& row : rows) {
@@ -534,9 +544,11 @@ std::variant<Committed, Wrong> answer_of(const pqxx::result& rows) {
       out.granted = true;
       out.look.sessions.insert_or_assign(SessionId{unsigned_of(row[2])}, session_of(row));
     } else if (kind == "lead") {
-      if (!may_be_followed({unsigned_of(row[3])}))
-        return Wrong{"\\x" + row[1].as<std::string>(), row[3].as<std::int64_t>()};
-      out.look.leads.emplace(bytes_at(row, 1), lead_of(row));
+      auto election = bytes_at(row, 1);
+      if (const auto trouble = trouble_of(row))
+        out.look.unreadable.emplace(election, spoilt(election, *trouble));
+      else
+        out.look.leads.emplace(std::move(election), lead_of(row));
     } else if (kind != "notified") {
       (kind == "claimed" ? out.claimed : out.released).push_back(bytes_at(row, 1));
       out.look.leads.insert_or_assign(bytes_at(row, 1), lead_of(row));

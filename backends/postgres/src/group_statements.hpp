@@ -2,6 +2,7 @@
 // The SQL statements of one group, and how their answers are read.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <pqxx/pqxx>
 #include <string>
@@ -58,16 +59,15 @@ class GroupStatements {
                               const Bearings& at) const;  ///< Answers one row if it was applied, else none.
   Statement lead(const std::string& election) const;      ///< Answers one row if there is one.
 
+  const std::string& group() const { return group_; }  ///< As a bytea literal.
+
  private:
-  const std::string group_;  ///< As a bytea literal.
+  const std::string group_;
   const std::string look_, open_, renewal_, claims_, releases_, both_, end_, alive_, sweep_, step_down_, lead_;
 };
 
-/// An error names a lead that cannot be right.
-struct Wrong {
-  std::string election;  ///< As a bytea literal.
-  std::int64_t token;
-};
-std::variant<Committed, Wrong> answer_of(const pqxx::result& rows);
+/// `spoilt` makes the error of a lead that cannot be read: of its election, and what is wrong.
+Committed answer_of(const pqxx::result& rows,
+                    const std::function<Error(const std::string& election, const std::string& wrong)>& spoilt);
 
 }  // namespace tenure::postgres

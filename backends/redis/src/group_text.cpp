@@ -160,6 +160,18 @@ Error spoilt(const std::string& key, std::string_view field) {
                               "term later"};
 }
 
+/// Its leader, if there is one, learns of each of the two commands by its next commit. Nobody takes it over sooner than
+/// a term after the second one.
+Error unreadable(const std::string& group, std::string_view election, std::string_view value) {
+  const auto name = "\"" + printable(election, max_election_bytes) + "\"";
+  return {Fault::corrupt, printable(group) + ":e holds what tenure did not write at " + name + ": \"" +
+                              printable(value, 40) +
+                              "\". Do not delete it, since somebody may lead it. Put back what stood there, or send "
+                              "these two, where T is the present time in ms since 1970: XADD " +
+                              printable(group) + ":log * 0 \"\" " + name + " \"\"; HSET " + printable(group) + ":e " +
+                              name + " \"T 0 0 -\""};
+}
+
 /// Of a hash, but the marker.
 template <class Take>
 std::optional<Error> read_pairs(const Reply& hash, const std::string& key, const std::string& group, Take take) {
@@ -186,9 +198,10 @@ std::optional<Error> read_sessions(const Reply& hash, const std::string& group, 
 
 std::optional<Error> read_leads(const Reply& hash, const std::string& group, Look& out) {
   return read_pairs(hash, group + ":e", group, [&](const std::string& name, const std::string& value) {
-    auto lead = lead_of(value);
-    if (!lead) return false;
-    out.leads.insert_or_assign(name, *std::move(lead));
+    if (auto lead = lead_of(value))
+      out.leads.insert_or_assign(name, *std::move(lead));
+    else
+      out.unreadable.insert_or_assign(name, unreadable(group, name, value));
     return true;
   });
 }

@@ -26,7 +26,7 @@ std::vector<std::string> step_down_arguments(const std::string& election, const 
                                              const std::string& beat);
 
 /// `group`: its keys without their ends, for messages. What is no answer of the script's is Fault::corrupt; so is what
-/// somebody else wrote.
+/// somebody else wrote. A lead that he wrote is told as unreadable, beside the others.
 Result<Look> look_of(const Reply& reply, const std::string& group);
 struct OpenReply {
   Committed committed{};

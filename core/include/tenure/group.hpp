@@ -9,6 +9,7 @@
 #include <string>
 
 #include <tenure/conditional_store.hpp>
+#include <tenure/error.hpp>
 #include <tenure/token.hpp>
 
 namespace tenure {
@@ -49,6 +50,9 @@ struct Look {
                            ///< nobody has founded the group.
   std::map<SessionId, Session> sessions{};  ///< All of them, the ended ones included.
   std::map<std::string, Lead> leads{};      ///< Those that changed since the cursor; all of them if `whole`.
+  /// The same of those that cannot be read: what is wrong, and the remedy. None of them is in `leads`. REQUIRES: the
+  /// remedy puts back what stood there, or a greater token with a session that nobody has, and is told as a change.
+  std::map<std::string, Error> unreadable{};
   bool whole{};
   std::string cursor{};  ///< The store's own word. Nothing that takes effect later lies before it.
 

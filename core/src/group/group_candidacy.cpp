@@ -46,6 +46,7 @@ bool GroupCandidacy::join(Time now, const std::string& election, const std::stri
     if (!preferred.empty()) preferred_[election] = preferred;
     entry.stall = stall;
     claims_stale_.push_back(election);
+    tell_unreadable(election);
     if (allotted_) next_look_ = now;
   }
   tick(now);
@@ -287,7 +288,9 @@ void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Wr
 /// What was asked for and not done has changed in the store, as its look shows. If it shows nothing new, what we
 /// believed was wrong, and is not tried again at once.
 void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Committed& result) {
+  const std::set<std::string_view> done(result.released.begin(), result.released.end());
   for (const auto& release : commit.releases) {
+    if (!done.contains(release.election) && !result.look.leads.contains(release.election)) doubt(now);
     to_release_.erase(release.election);
     if (auto* entry = part_in(release.election)) cool_off(now, *entry);
     claims_stale_.push_back(release.election);
@@ -299,10 +302,18 @@ void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Commit
     auto& entry = it->second;
     if (entry.lead && std::exchange(entry.lead->pushed, false)) entry.lead->released = false;
     const auto shown = result.look.leads.find(claim.election);
-    const bool news = shown != result.look.leads.end() && (!entry.lead || !entry.lead->shows(shown->second));
+    const bool news = (shown != result.look.leads.end() && (!entry.lead || !entry.lead->shows(shown->second))) ||
+                      result.look.unreadable.contains(claim.election);
+    const bool again = std::exchange(entry.doubted, !news) && !news;
+    if (again) doubt(now);
     if (!entry.only_seen() && !news) entry.not_before = std::max(entry.not_before, now + jittered(timing_.retry));
     if (shown == result.look.leads.end()) claims_stale_.push_back(claim.election);  // or else by the look
   }
+}
+
+/// Perhaps somebody else wrote there, of which no change is told.
+void GroupCandidacy::doubt(Time now) {
+  next_whole_ = std::min(next_whole_, std::max(now, last_whole_ + timing_.term / 2));
 }
 
 void GroupCandidacy::elect(Time now, const std::string& election, Token token, Token at_least) {
@@ -430,6 +441,7 @@ void GroupCandidacy::absorb_marker(Time now, const Look& look) {
   marker_ = look.marker;
   marker_since_ = now;
   forget_leads();
+  spoilt_.clear();
   rivals_.forget_absent();
   all_claims_stale_ = true;
 }
@@ -459,24 +471,77 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
   };
   if (look.whole)
     for (const auto& [election, entry] : entries_)  // it told as many
-      if (entry.lead && !look.leads.contains(election)) fell(election, entry.lead->token);
+      if (entry.lead && !look.leads.contains(election) && !look.unreadable.contains(election))
+        fell(election, entry.lead->token);
   for (const auto& [election, lead] : look.leads) {
     const auto* before = lead_of(election);
     if (before && lead.token < before->token) fell(election, before->token);
     highest_ = std::max(highest_, lead.token);
   }
-  if (!look.leads.empty()) emit(group_effect::Changed{});
+  if (!look.leads.empty() || !look.unreadable.empty()) emit(group_effect::Changed{});
   for (const auto& [election, lead] : look.leads) {
     settle_lead(now, election, lead);
     claims_stale_.push_back(election);
   }
-  if (look.whole) forget_leads();
-  for (const auto& [election, lead] : look.leads)
-    entries_[election].lead = SeenLead{lead.token, lead.session, lead.heir, now, lead.released};
+  absorb_unreadable(now, look);
+  if (look.whole) forget_leads(&look);
+  for (const auto& [election, lead] : look.leads) {
+    auto& seen = entries_[election].lead;
+    const auto at = seen && seen->shows(lead) ? seen->at : now;
+    seen = SeenLead{lead.token, lead.session, lead.heir, at, lead.released};
+  }
   cursor_ = std::move(look.cursor);
   const bool any_ended = std::any_of(rivals_.all().begin(), rivals_.all().end(),
                                      [](const auto& rival) { return rival.second.session.record.released; });
   if (any_ended && next_sweep_ == Time::max()) next_sweep_ = now + jittered(timing_.term);
+}
+
+/// Nobody knows whom such a lead names. Who leads it goes on, and nobody else may. What it says once it can be read
+/// again was not written by us: its leader learns that by its next commit, so the others wait for a term.
+void GroupCandidacy::absorb_unreadable(Time now, const Look& look) {
+  for (const auto& [election, error] : look.unreadable) {
+    auto& spoilt = spoilt_[election];
+    const bool told = spoilt.error == error;
+    spoilt.error = error;
+    const auto it = entries_.find(election);
+    if (it == entries_.end()) continue;
+    it->second.lead.reset();
+    claims_stale_.push_back(election);
+    if (!told) tell_unreadable(election);
+    if (it->second.only_seen()) entries_.erase(it);
+  }
+  bool any = false;
+  for (auto it = spoilt_.begin(); it != spoilt_.end();) {
+    auto& [election, spoilt] = *it;
+    if (spoilt.error && !look.unreadable.contains(election) && (look.whole || look.leads.contains(election))) {
+      spoilt = {std::nullopt, now};
+      claims_stale_.push_back(election);
+    }
+    any |= spoilt.error.has_value();
+    const bool over = !spoilt.error && now >= spoilt.since + longest();
+    it = over ? spoilt_.erase(it) : std::next(it);
+  }
+  if (look.whole) next_whole_ = Time::max();
+  if (any) next_whole_ = std::min(next_whole_, now + timing_.term / 2);
+}
+
+void GroupCandidacy::tell_unreadable(const std::string& election) {
+  const auto* entry = part_in(election);
+  const auto it = spoilt_.find(election);
+  if (!entry || !entry->joined || it == spoilt_.end() || !it->second.error) return;
+  emit(group_effect::Report{{it->second.error->fault, "the lead of election " + election +
+                                                          " cannot be read, and nobody else can take it until it is "
+                                                          "mended: " +
+                                                          it->second.error->message},
+                            election});
+}
+
+bool GroupCandidacy::is_unreadable(std::string_view election) const { return readable_from(election) == Time::max(); }
+
+GroupCandidacy::Time GroupCandidacy::readable_from(std::string_view election) const {
+  const auto it = spoilt_.find(election);
+  if (it == spoilt_.end()) return Time::min();
+  return it->second.error ? Time::max() : it->second.since + longest();
 }
 
 /// A lead that was written, held against what we believe.
@@ -525,9 +590,11 @@ GroupCandidacy::Entry* GroupCandidacy::part_in(std::string_view election) {
   return it == entries_.end() || it->second.only_seen() ? nullptr : &it->second;
 }
 
-void GroupCandidacy::forget_leads() {
-  for (auto& [election, entry] : entries_) entry.lead.reset();
-  std::erase_if(entries_, [](const auto& entry) { return entry.second.only_seen(); });
+/// All of them, or those that this look does not tell.
+void GroupCandidacy::forget_leads(const Look* but_of) {
+  for (auto& [election, entry] : entries_)
+    if (!but_of || !but_of->leads.contains(election)) entry.lead.reset();
+  std::erase_if(entries_, [](const auto& entry) { return entry.second.only_seen() && !entry.second.lead; });
 }
 
 // ---- time ----
@@ -695,7 +762,7 @@ GroupCandidacy::Time GroupCandidacy::work_by() const {
 
 /// When the next question is to be asked, a wait apart.
 GroupCandidacy::Time GroupCandidacy::next_due() const {
-  auto due = next_look_;
+  auto due = std::min(next_look_, next_whole_);
   if (lapsed_ || (stopping_ && tenures_ == 0)) return next_ask_;
   if (!own_) {
     if (joined_ > 0 && !stopping_) due = Time::min();
@@ -732,7 +799,7 @@ void GroupCandidacy::ask_next(Time now) {
     return;
   }
   if (lapsed_) return ask_end(now, lapsed_->id, lapsed_->beats);
-  if (!own_) return joined_ > 0 && !stopping_ ? ask_open(now) : ask(now, ask::See{cursor_}, now + patience());
+  if (!own_) return joined_ > 0 && !stopping_ ? ask_open(now) : ask_look(now);
   ask_in_session(now);
 }
 
@@ -755,10 +822,18 @@ void GroupCandidacy::ask_in_session(Time now) {
     ask_commit(now);
   else if (rival && now >= rival->second)
     ask_end(now, rival->first, {rivals_.find(rival->first)->session.record.beat});
-  else if (now >= next_look_)
-    ask(now, ask::See{cursor_}, now + timing_.call);
+  else if (now >= std::min(next_look_, next_whole_))
+    ask_look(now);
   else
     ask_sweep(now);
+}
+
+/// A whole one is no part of a commit: it may take a busy store longer than a renewal may. So it is not repeated at
+/// once either.
+void GroupCandidacy::ask_look(Time now) {
+  const bool whole = now >= next_whole_;
+  if (whole) last_whole_ = now, next_whole_ = now + timing_.term / 2;
+  ask(now, ask::See{whole ? std::string() : cursor_}, now + patience());
 }
 
 void GroupCandidacy::ask_sweep(Time now) {
@@ -864,7 +939,7 @@ void GroupCandidacy::judge_claim(Time now, const std::string& election, Entry& e
   if (!own_ || stopping_ || !entry.joined || entry.tenure || to_release_.contains(election) || !is_allotted(election))
     return;
   if (entry.lead && entry.lead->session != own_->id) rivals_.named(entry.lead->session, now);
-  const auto from = std::max({free_from(entry.lead), entry.not_before, claims_from_});
+  const auto from = std::max({free_from(entry.lead), entry.not_before, claims_from_, readable_from(election)});
   if (from <= now) {
     claims_.insert(claims_.end(), election);  // They mostly come in order.
     entry.free_since = free_since.value_or(now);
@@ -883,7 +958,7 @@ GroupCandidacy::Time GroupCandidacy::free_from(const std::optional<SeenLead>& le
     if (heir ? !heir->session.record.released : lead->pushed) return lead->at + timing_.retry;
   }
   if (lead->released || lead->session == own_->id) return Time::min();
-  return rivals_.free_from(lead->session, longest());
+  return rivals_.free_from(lead->session, lead->at, longest());
 }
 
 // ---- ends ----

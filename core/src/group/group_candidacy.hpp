@@ -161,7 +161,7 @@ class GroupCandidacy {
     Token token{};
     SessionId session{};
     std::optional<SessionId> heir{};
-    Time at{};  ///< When we saw it.
+    Time at{};  ///< When we saw it first.
     bool released{};
     bool pushed{};  ///< Its release was only pushed: it may be late or forged.
     bool shows(const Lead& lead) const {
@@ -171,6 +171,7 @@ class GroupCandidacy {
   /// One election that we take part in, or that we have to give back, or of which we know the lead.
   struct Entry {
     bool joined{};
+    bool doubted{};                  ///< The store refused our last claim, and nothing explains that.
     std::optional<SeenLead> lead{};  ///< As seen last, ours included.
     std::optional<Tenure> tenure{};
     StallLimits stall{};
@@ -179,6 +180,11 @@ class GroupCandidacy {
     std::optional<Time> free_since{};   ///< It is one of claims_.
     std::optional<SessionId> holder{};  ///< For whom it counts in the shares.
     bool only_seen() const { return !joined && !tenure; }
+  };
+  /// A lead that cannot be read, or could not be until a moment ago.
+  struct Spoilt {
+    std::optional<Error> error{};  ///< nullopt: it can be read again,
+    Time since{};                  ///< as we saw then.
   };
   struct Due {
     Token token{};
@@ -202,6 +208,11 @@ class GroupCandidacy {
   void absorb(Time now, Look look);
   void absorb_marker(Time now, const Look& look);
   void absorb_leads(Time now, Look& look);
+  void absorb_unreadable(Time now, const Look& look);
+  void tell_unreadable(const std::string& election);
+  bool is_unreadable(std::string_view election) const;
+  Time readable_from(std::string_view election) const;
+  void doubt(Time now);
   void absorb_allotted(Time now, std::optional<std::set<std::string>> allotted);
   bool is_allotted(const std::string& election) const { return !allotted_ || allotted_->contains(election); }
   void settle_lead(Time now, const std::string& election, const Lead& lead);
@@ -219,6 +230,7 @@ class GroupCandidacy {
   void ask_in_session(Time now);
   void ask_sweep(Time now);
   void ask_open(Time now);
+  void ask_look(Time now);
   void ask_commit(Time now);
   void ask_end(Time now, SessionId id, std::vector<std::uint64_t> beats);
   void gather_claims(Commit& commit) const;
@@ -256,7 +268,7 @@ class GroupCandidacy {
   bool takes_the_same(const Session& session) const;
   const SeenLead* lead_of(std::string_view election) const;
   Entry* part_in(std::string_view election);
-  void forget_leads();
+  void forget_leads(const Look* but_of = nullptr);
   Session own_session(Time asked);
   std::uint64_t preferences(Time now) const;
   std::map<std::string, SessionId> agreed_preferences(Time now) const;
@@ -291,6 +303,7 @@ class GroupCandidacy {
   Time claims_from_{Time::min()};                  ///< The store lost data: until then nothing is claimed.
   Token highest_{};                                ///< Of every lead that we ever saw.
   std::optional<std::set<std::string>> allotted_;  ///< To us, by a store that allots.
+  std::map<std::string, Spoilt, std::less<>> spoilt_;
 
   Entries entries_;
   std::size_t looked_through_{};
@@ -326,7 +339,9 @@ class GroupCandidacy {
   Duration commit_took_{};  ///< The last one that was granted.
   Time next_sweep_{Time::max()};
   Time next_look_{Time::max()};
-  Time wait_from_{Time::min()};  ///< No wait earlier.
+  Time next_whole_{Time::max()};  ///< When all leads are to be looked at, also those of which no change was told.
+  Time last_whole_{Time::min()};  ///< When that was asked last.
+  Time wait_from_{Time::min()};   ///< No wait earlier.
   std::optional<Time> last_wake_;
   int wakes_{};  ///< So many in a row came soon after another.
   bool started_{}, stopping_{}, over_{};

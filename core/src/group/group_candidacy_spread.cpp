@@ -97,7 +97,8 @@ void GroupCandidacy::give(Time now, Holdings seen, std::size_t excess, std::map<
 
 void GroupCandidacy::give_to(Time now, const std::string& election, SessionId heir, std::string detail) {
   const auto it = entries_.find(election);
-  if (it == entries_.end() || !it->second.tenure || !it->second.tenure->ending.leading()) return;
+  if (it == entries_.end() || !it->second.tenure || !it->second.tenure->ending.leading() || is_unreadable(election))
+    return;
   it->second.tenure->heir = heir;
   claims_stale_.push_back(election);
   ++gifts_running_;
@@ -109,7 +110,7 @@ std::optional<SessionId> GroupCandidacy::heir_named(Time now, const std::string&
                                                     const std::string& to) const {
   const auto entry = entries_.find(election);
   if (!own_ || stopping_ || allotted_ || entry == entries_.end() || !entry->second.joined || !entry->second.tenure ||
-      !entry->second.tenure->ending.leading())
+      !entry->second.tenure->ending.leading() || is_unreadable(election))  // nobody could take it
     return std::nullopt;
   const std::pair<const SessionId, Rivals::Rival>* found = nullptr;
   for (const auto& rival : rivals_.all()) {
@@ -206,7 +207,7 @@ Holdings GroupCandidacy::numbers(Time now) const {
 
 void GroupCandidacy::tell_led(Holdings& seen) {
   for (const auto& [election, entry] : all_entries()) {
-    if (!entry.holder || !seen.members.contains(*entry.holder)) continue;
+    if (!entry.holder || !seen.members.contains(*entry.holder) || is_unreadable(election)) continue;
     seen.led.push_back({election, *entry.holder, entry.lead ? entry.lead->token : Token{}});
   }
 }

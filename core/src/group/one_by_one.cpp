@@ -81,8 +81,9 @@ Record ended(Record record, std::uint64_t new_beat) {
   return record;
 }
 
+/// Nothing, too, if it cannot be read.
 std::optional<Lead> lead_of(const Read& read) {
-  if (!read.record) return std::nullopt;
+  if (!read.record || read.unreadable) return std::nullopt;
   const auto named = unpaired(read.record->incarnation);
   if (!named) return std::nullopt;
   Lead lead{.token = read.record->token, .session = {named->first}, .released = read.record->released};
@@ -221,7 +222,7 @@ class OneByOne final : public GroupStore {
     if (!read->record)
       return Error{Fault::misconfigured, "nobody has ever led \"" + printable(election, 40) + "\" in the group \"" +
                                              printable(group_, 40) + "\", so nobody can be asked to step down"};
-    if (read->record->token != request.token) return std::nullopt;
+    if (read->unreadable || read->record->token != request.token) return std::nullopt;
     return seen.store->request_step_down(request, limit);
   }
 
@@ -237,7 +238,7 @@ class OneByOne final : public GroupStore {
   };
   struct Seen {
     std::shared_ptr<ConditionalStore> store;
-    bool read{};
+    bool read{}, unreadable{};
     std::optional<Lead> lead{};
     std::uint64_t changed{};
   };
@@ -249,9 +250,9 @@ class OneByOne final : public GroupStore {
     return *slots_[number];
   }
 
-  Error foreign(const std::string& what) const {
+  Error foreign(const std::string& what, const std::string& remedy) const {
     return {Fault::corrupt, "the record of " + what + " in the group \"" + printable(group_, 40) +
-                                "\" cannot be read, or is none of a group; let nobody else write there"};
+                                "\" cannot be read, or is none of a group. Let nobody else write there, and " + remedy};
   }
 
   /// Whose absence is not certain may have been lost, and its session or its leader goes on.
@@ -274,7 +275,8 @@ class OneByOne final : public GroupStore {
         continue;
       }
       auto session = session_of(*read->record);
-      if (read->unreadable || !session) return foreign("session slot " + std::to_string(out.used));
+      if (read->unreadable || !session)
+        return foreign("session slot " + std::to_string(out.used), "stop all processes of the group and delete it");
       const auto id = id_of(*read->record);
       out.all.emplace(id, *std::move(session));
       out.slots.emplace(id, out.used);
@@ -330,16 +332,17 @@ class OneByOne final : public GroupStore {
 
   void note(Seen& seen, const Read& read) {
     auto lead = lead_of(read);
-    if (lead != seen.lead) seen.changed = ++changes_;
+    const bool unreadable = read.unreadable || (read.record && !lead);
+    if (lead != seen.lead || unreadable != seen.unreadable) seen.changed = ++changes_;
     seen.lead = std::move(lead);
+    seen.unreadable = unreadable;
     seen.read = true;
   }
 
-  std::optional<Error> read_lead(const std::string& election, Seen& seen, const Limit& limit) {
+  std::optional<Error> read_lead(Seen& seen, const Limit& limit) {
     const auto read = read_of(*seen.store, limit);
     if (!read) return read.error();
     if (auto error = may_lose(*read)) return error;
-    if (read->unreadable || (read->record && !lead_of(*read))) return foreign("\"" + printable(election, 40) + "\"");
     note(seen, *read);
     return std::nullopt;
   }
@@ -352,7 +355,7 @@ class OneByOne final : public GroupStore {
     auto it = leads_.upper_bound(read_last_);
     for (auto left = leads_.size(); left > 0; --left, ++it) {
       if (it == leads_.end()) it = leads_.begin();
-      if (auto error = read_lead(it->first, it->second, limit)) return error;
+      if (auto error = read_lead(it->second, limit)) return error;
       read_last_ = it->first;
     }
     return std::nullopt;
@@ -397,7 +400,7 @@ class OneByOne final : public GroupStore {
   std::optional<Record> claimed(const Commit& commit, const Claim& claim, Token token, const Read& read,
                                 const Limit& limit) {
     const auto lead = lead_of(read);
-    if (read.record && !lead) return std::nullopt;
+    if (read.unreadable || (read.record && !lead)) return std::nullopt;
     if (claim.expected != (lead ? std::optional(lead->token) : std::nullopt)) return std::nullopt;
     if (lead && !lead->released && lead->session != commit.session) {
       if (std::find(commit.ended.begin(), commit.ended.end(), lead->session) == commit.ended.end()) return std::nullopt;
@@ -421,8 +424,14 @@ class OneByOne final : public GroupStore {
     const auto counted = std::string_view(cursor).substr(std::min(mine.size(), cursor.size()));
     const auto since = cursor.starts_with(mine) ? number<std::uint64_t>(counted).value_or(none) : none;
     Look out{.now_ms = sessions.now_ms, .sessions = sessions.all, .whole = since > changes_};
-    for (const auto& [election, seen] : leads_)
-      if (seen.lead && (out.whole || seen.changed > since)) out.leads.emplace(election, *seen.lead);
+    for (const auto& [election, seen] : leads_) {
+      if (!out.whole && seen.changed <= since) continue;
+      if (seen.lead) out.leads.emplace(election, *seen.lead);
+      if (seen.unreadable)
+        out.unreadable.emplace(election, foreign("\"" + printable(election, 40) + "\"",
+                                                 "put it back from a copy; or stop all processes of the group, delete "
+                                                 "it, and start them again"));
+    }
     out.cursor = mine + std::to_string(changes_);
     return out;
   }

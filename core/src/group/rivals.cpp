@@ -52,10 +52,10 @@ void Rivals::postpone(SessionId id, Time until) {
     it->second.lease_end = std::max(it->second.lease_end, until);
 }
 
-Clock::Time Rivals::free_from(SessionId id, Duration longest) const {
+Clock::Time Rivals::free_from(SessionId id, Time since, Duration longest) const {
   if (const auto* rival = find(id)) return rival->session.record.released ? Time::min() : Time::max();
   const auto it = absent_since_.find(id);
-  return it == absent_since_.end() ? Time::max() : it->second + longest;
+  return it == absent_since_.end() ? Time::max() : std::max(it->second, since) + longest;
 }
 
 std::optional<std::pair<SessionId, Clock::Time>> Rivals::next_to_end() const {

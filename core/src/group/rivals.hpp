@@ -40,8 +40,9 @@ class Rivals {
 
   void forget_absent() { absent_since_.clear(); }
 
-  /// From when what it leads may be claimed. Time::min(): now. Time::max(): not before it has been ended.
-  Time free_from(SessionId id, Duration longest) const;
+  /// From when a lead may be claimed that has named it `since`. Time::min(): now. Time::max(): not before it has been
+  /// ended.
+  Time free_from(SessionId id, Time since, Duration longest) const;
 
   /// Whose lease is over first, and is to be ended.
   std::optional<std::pair<SessionId, Time>> next_to_end() const;

@@ -2,7 +2,8 @@
 // Goal: no election of a group ever has two leaders, tokens rise, hooks come in pairs, and soon after the last trouble
 // every election is led again and everybody leads its share. Method: several processes over one model of the store,
 // with clocks that run apart, and at random: requests that are lost, late, doubled or never answered, pauses, crashes,
-// restarts, slow hooks, work that stalls, lost data, and users who join, leave, resign and stop. A seed repeats a run.
+// restarts, slow hooks, work that stalls, lost data, leads that somebody spoils and mends, and users who join, leave,
+// resign and stop. A seed repeats a run.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -59,6 +60,7 @@ class World {
   /// wanted by one process and by some others, and what those hold who do not want it any more has to be given back.
   void calm(bool alike) {
     calm_ = true;
+    while (!store_.spoilt.empty()) mend(*store_.spoilt.begin());
     for (auto& p : processes_) {
       if (p->paused) resume(*p);
       if (!p->alive || p->stopping) begin(*p);
@@ -101,7 +103,7 @@ class World {
   }
 
   std::string violation;
-  int tenures{}, expired{}, superseded{}, stalled{};
+  int tenures{}, expired{}, superseded{}, stalled{}, spoils{};
   std::map<std::string, int> questions;
 
  private:
@@ -217,6 +219,11 @@ class World {
       ask_to_step_down(election);
     } else if (kind < 84) {
       told(p).hand_over(clock(p), election, processes_[random_() % processes_.size()]->name);
+    } else if (kind < 88) {
+      store_.spoil(election, random_() % 2);
+      ++spoils;
+    } else if (!store_.spoilt.empty()) {
+      mend(*store_.spoilt.begin());
     }
     if (p.alive && !p.paused) take(p);
   }
@@ -247,9 +254,14 @@ class World {
 
   void ask_to_step_down(const std::string& election) {
     const auto it = store_.leads.find(election);
-    if (it == store_.leads.end()) return;
+    if (it == store_.leads.end() || store_.spoilt.contains(election)) return;
     it->second.lead.step_down = StepDown{it->second.lead.token, "ops", "drill"};
     it->second.changed = ++store_.version;
+    push();
+  }
+
+  void mend(const std::string& election) {
+    random_() % 2 ? store_.mend(election) : store_.restore(election, random_() % 2);
     push();
   }
 
@@ -520,7 +532,7 @@ constexpr std::uint64_t runs = 400;
 TEST(GroupCandidacySim, NeverTwoLeadersTokensRiseHooksComeInPairsAndEveryElectionIsLedAgain) {
   std::uint64_t first = 0, count = runs;
   if (const char* seed = std::getenv("TENURE_SEED")) first = std::stoull(seed), count = 1;
-  int tenures = 0, expired = 0, superseded = 0, stalled = 0;
+  int tenures = 0, expired = 0, superseded = 0, stalled = 0, spoils = 0;
   for (auto seed = first; seed < first + count; ++seed) {
     const bool spread = seed % 4, alike = seed % 8 > 3;
     World world(seed, 2 + seed % 3, 1 + seed % 7, seed % 2, spread);
@@ -543,6 +555,7 @@ TEST(GroupCandidacySim, NeverTwoLeadersTokensRiseHooksComeInPairsAndEveryElectio
     expired += world.expired;
     superseded += world.superseded;
     stalled += world.stalled;
+    spoils += world.spoils;
     if (count == 1)
       for (const auto& [kind, n] : world.questions) std::printf("%s %d\n", kind.c_str(), n);
   }
@@ -551,8 +564,10 @@ TEST(GroupCandidacySim, NeverTwoLeadersTokensRiseHooksComeInPairsAndEveryElectio
     EXPECT_GT(expired, 0);
     EXPECT_GT(superseded, 0);
     EXPECT_GT(stalled, static_cast<int>(count));
+    EXPECT_GT(spoils, static_cast<int>(count));
   }
-  std::printf("%d tenures, %d lapsed, %d superseded, %d stalled\n", tenures, expired, superseded, stalled);
+  std::printf("%d tenures, %d lapsed, %d superseded, %d stalled, %d spoilt\n", tenures, expired, superseded, stalled,
+              spoils);
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ class GroupDigest {
     if (step_down) token(step_down->token);
   }
   void look(const Look& look) {
-    const auto& [now_ms, marker, sessions, leads, whole, at, allotted] = look;
+    const auto& [now_ms, marker, sessions, leads, unreadable, whole, at, allotted] = look;
     plain(marker);  // The store's clock stands still.
     plain(whole);
     cursor(at);
@@ -107,6 +107,8 @@ class GroupDigest {
     for (const auto& [session_id, seen] : sessions) id(session_id), session(seen);
     plain(leads.size());
     for (const auto& [election, seen] : leads) text(election), lead(seen);
+    plain(unreadable.size());
+    for (const auto& [election, error] : unreadable) text(election);
     plain(allotted.has_value());
     if (allotted) texts(*allotted);
   }
@@ -155,11 +157,12 @@ class GroupDigest {
   void process(const GroupCandidacy& c) {
     // Not of the state: who it is, its options, numbers that only grow, and what it has reported.
     const auto& [self, incarnation, timing, draw, effects, last_id, pending, own, lapsed, rivals, seen_to, marker,
-                 marker_since, claims_from, highest, allotted, entries, looked_through, spread, wanted, held,
+                 marker_since, claims_from, highest, allotted, spoilt, entries, looked_through, spread, wanted, held,
                  plan_stale, plan_again, planned, gather_until, settled_from, gifts_running, gifts, joined, names,
                  preferred, tenures, ending, unrenewed, hook_due, work_due, stalled, to_release, claims, claims_due,
                  claims_stale, all_claims_stale, next_ask, unheard, next_commit, commit_took, next_sweep, next_look,
-                 wait_from, last_wake, wakes, started, stopping, over, last_trouble, wait_trouble] = c;
+                 next_whole, last_whole, wait_from, last_wake, wakes, started, stopping, over, last_trouble,
+                 wait_trouble] = c;
     EXPECT_TRUE(effects.empty());
     outstanding(pending);
     this->own(own);
@@ -172,6 +175,11 @@ class GroupDigest {
     token(highest);
     plain(allotted.has_value());
     if (allotted) texts(*allotted);
+    plain(spoilt.size());
+    for (const auto& [election, one] : spoilt) {
+      const auto& [error, since] = one;
+      text(election), plain(error.has_value()), time(since, explored.term);
+    }
     plain(entries.size());
     for (const auto& [election, entry] : entries) text(election), this->entry(entry, spread.on);
     holders(c);  // so `held` follows from the entries
@@ -208,6 +216,8 @@ class GroupDigest {
     time(next_commit);
     time(next_sweep);
     time(next_look);
+    time(next_whole);
+    time(last_whole, explored.term);
     time(wait_from);
     time(last_wake.value_or(Time::max()), explored.retry);
     plain(static_cast<std::uint64_t>(wakes));
@@ -278,8 +288,9 @@ class GroupDigest {
     plain(pushed);
   }
   void entry(const GroupCandidacy::Entry& entry, bool spread) {
-    const auto& [joined, lead, tenure, stall, not_before, cool_down, free_since, holder] = entry;
+    const auto& [joined, doubted, lead, tenure, stall, not_before, cool_down, free_since, holder] = entry;
     plain(joined);
+    plain(doubted);
     plain(lead.has_value());
     if (lead) seen_lead(*lead);
     plain(tenure.has_value());

@@ -24,6 +24,7 @@ struct GroupModel {
   std::uint64_t marker{}, version{1};
   std::map<SessionId, Session> sessions{};
   std::map<std::string, Kept> leads{};
+  std::set<std::string> spoilt{};                   ///< Leads that cannot be read, until somebody mends them.
   std::optional<std::set<std::string>> allotted{};  ///< Of a store that allots, to its one process.
   std::vector<std::string> not_renewed{};
 
@@ -32,8 +33,13 @@ struct GroupModel {
   Look look(const std::string& cursor) const {
     const std::uint64_t since = cursor.empty() ? 0 : std::stoull(cursor);
     Look out{.now_ms = now_ms, .marker = marker, .sessions = sessions, .whole = since == 0 || since > version};
-    for (const auto& [election, kept] : leads)
-      if (out.whole || kept.changed > since) out.leads.emplace(election, kept.lead);
+    for (const auto& [election, kept] : leads) {
+      if (!out.whole && kept.changed <= since) continue;
+      if (spoilt.contains(election))
+        out.unreadable.emplace(election, Error{Fault::corrupt, "garbage at " + election});
+      else
+        out.leads.emplace(election, kept.lead);
+    }
     out.cursor = std::to_string(version);
     out.allotted = allotted;
     return out;
@@ -73,7 +79,7 @@ struct GroupModel {
     for (const auto& release : c.releases) {
       const auto lead = leads.find(release.election);
       if (lead == leads.end() || lead->second.lead.token != release.token || lead->second.lead.released ||
-          lead->second.lead.session != c.session)
+          lead->second.lead.session != c.session || spoilt.contains(release.election))
         continue;
       lead->second.lead.released = true;
       lead->second.lead.heir = release.heir;
@@ -96,12 +102,38 @@ struct GroupModel {
   int sweep() {
     return static_cast<int>(std::erase_if(sessions, [&](const auto& entry) {
       return entry.second.record.released && std::none_of(leads.begin(), leads.end(), [&](const auto& lead) {
-               return lead.second.lead.session == entry.first;
+               return lead.second.lead.session == entry.first && !spoilt.contains(lead.first);
              });
     }));
   }
 
+  /// Somebody else wrote to it. The store tells that as a change only if he did.
+  void spoil(const std::string& election, bool told) {
+    auto& kept = leads[election];
+    spoilt.insert(election);
+    if (told) kept.changed = ++version;
+  }
+
+  /// As the remedy says.
+  void mend(const std::string& election) {
+    spoilt.erase(election);
+    auto& [lead, changed] = leads.at(election);
+    lead.token = {std::max(lead.token.value + 1, static_cast<std::uint64_t>(now_ms))};
+    lead.session = {};
+    lead.released = false;
+    lead.heir.reset();
+    lead.step_down.reset();
+    changed = ++version;
+  }
+
+  /// From a copy, as it was.
+  void restore(const std::string& election, bool told) {
+    spoilt.erase(election);
+    if (told) leads.at(election).changed = ++version;
+  }
+
   void lose() {
+    spoilt.clear();
     sessions.clear();
     leads.clear();
     marker = 0;
@@ -117,6 +149,7 @@ struct GroupModel {
   bool may_claim(const Commit& c, const Claim& claim) const {
     const auto it = leads.find(claim.election);
     if (it == leads.end()) return !claim.expected;
+    if (spoilt.contains(claim.election)) return false;
     const auto& lead = it->second.lead;
     if (claim.expected != lead.token) return false;
     if (lead.released || lead.session == c.session) return true;

@@ -37,6 +37,8 @@ class TENURE_MEMORY_EXPORT Hub {
   void deliver_held();               ///< The held writes arrive in their order. Each takes effect if it still can.
   void flush();                      ///< Every record and every group is gone.
   void lose_session(const std::string& group, SessionId id);  ///< This one is gone, and the leads that name it are not.
+  void spoil_lead(const std::string& group, const std::string& election);  ///< It cannot be read from now on,
+  void mend_lead(const std::string& group, const std::string& election);   ///< and here somebody mends it.
   void step_clock(Clock::Duration by);  ///< Steps the hub's clock, which otherwise is the candidates' unix_ms().
 
   /// Returns the store of one election's record. Throws std::invalid_argument for a name that is empty or too long.

@@ -45,8 +45,11 @@ class GroupUnderTest {
 
   virtual bool lose_everything() { return false; }                            ///< As FLUSHALL does.
   virtual bool lose_session(const std::string&, SessionId) { return false; }  ///< This session of that group is gone.
-  virtual bool step_clock(Clock::Duration) { return false; }                  ///< Steps the store's own clock.
-  virtual bool hang(bool) { return false; }                                   ///< Calls get no answer.
+  /// Somebody else writes to this lead, which stands, so that it cannot be read; and mends it as its error says.
+  virtual bool spoil_lead(const std::string&, const std::string&) { return false; }
+  virtual bool mend_lead(const std::string&, const std::string&) { return false; }
+  virtual bool step_clock(Clock::Duration) { return false; }  ///< Steps the store's own clock.
+  virtual bool hang(bool) { return false; }                   ///< Calls get no answer.
 };
 
 /// A store whose groups the suite tests.

@@ -33,6 +33,7 @@ class Mirror {
   void take(const Look& look) {
     if (look.whole) leads_.clear();
     for (const auto& [election, lead] : look.leads) leads_[election] = lead;
+    for (const auto& [election, error] : look.unreadable) leads_.erase(election);
     sessions_ = look.sessions;
     cursor_ = look.cursor;
     marker_ = look.marker;

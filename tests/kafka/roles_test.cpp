@@ -434,5 +434,87 @@ TEST(Roles, R14AProcessThatAsksNothingForALeaseLeaves) {
   EXPECT_EQ(s.drops, 1);
 }
 
+// ---- R14: rule 21, a stranger in the group ----
+
+/// A process that owns unit 0. The lease of unit 1's last leader is over for a lease.
+void see_unit_1_unled(Scene& s) {
+  s.offset(record_of(0)) = foreign({5}, "other", true);
+  s.offset(record_of(1)) = foreign({5}, "gone");
+  s.open();
+  s.assign({0, 1, 2});
+  s.prove();
+  s.stay(2 * lease - 250ms);
+  ASSERT_EQ(s.searches, 0);
+  s.stay(250ms);
+  ASSERT_EQ(s.searches, 1);
+}
+
+TEST(Roles, R14AStrangerThatKeepsAUnitFromAllIsNamedOnce) {
+  Scene s;
+  see_unit_1_unled(s);
+  s.found_owner(record_of(1), "console-consumer");
+  EXPECT_EQ(
+      s.told,
+      "some roles have no leader: partition 3 is owned by \"console-consumer\" at /10.0.0.7, which is no process of "
+      "these roles. Stop it, or give the roles a group of their own");
+  s.stay(5 * lease);
+  EXPECT_EQ(s.searches, 1);
+}
+
+TEST(Roles, R14ACandidateOfASingleElectionIsAStrangerHere) {
+  Scene s;
+  see_unit_1_unled(s);
+  s.found_owner(record_of(1), "!tenure.1.2.x");
+  EXPECT_NE(s.told.find("\"!tenure.1.2.x\""), s.told.npos) << s.told;
+}
+
+TEST(Roles, R14AProcessOfOursIsNoStranger) {
+  Scene s;
+  see_unit_1_unled(s);
+  s.found_owner(record_of(1), role_member_name(1, "other"));
+  EXPECT_EQ(s.told, "");
+  s.stay(lease);
+  EXPECT_EQ(s.searches, 2) << "another one may own the unit by now";
+  s.found_owner(record_of(0), "console-consumer");
+  EXPECT_EQ(s.told, "") << "what is ours by now was asked for in vain";
+}
+
+TEST(Roles, R14AStrangerIsNamedAgainAfterTheUnitWasLed) {
+  Scene s;
+  see_unit_1_unled(s);
+  s.found_owner(record_of(1), "console-consumer");
+  s.offset(record_of(1)) = foreign({6}, "next");
+  s.told.clear();
+  s.stay(2 * lease + 250ms);
+  ASSERT_EQ(s.searches, 2);
+  s.found_owner(record_of(1), "console-consumer");
+  EXPECT_NE(s.told, "");
+}
+
+TEST(Roles, R14AGroupThatAStrangerConvertedIsToldWithItsRemedy) {
+  Scene s;
+  see_unit_1_unled(s);
+  s.give(role_fact::OwnersFound{Owners{.partitions = {}, .converted = true}});
+  EXPECT_NE(s.told.find("group.consumer.migration.policy=disabled"), s.told.npos) << s.told;
+}
+
+TEST(Roles, R14NobodyIsSearchedForWhereAllIsLedOrOurs) {
+  Scene owner;
+  owner.lead({role(0), role(1)});
+  Scene other;
+  other.open();
+  other.assign({0, 1, 2});
+  other.prove();
+  for (std::uint64_t i = 0; i < 60; ++i) {
+    owner.commit();
+    owner.accept();
+    owner.pass(500ms);
+    other.offset(record_of(1)) = foreign({6}, "led", false, i);
+    other.stay(500ms);
+  }
+  EXPECT_EQ(owner.searches, 0);
+  EXPECT_EQ(other.searches, 0);
+}
+
 }  // namespace
 }  // namespace tenure::kafka

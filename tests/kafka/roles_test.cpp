@@ -55,6 +55,24 @@ TEST(Roles, R1AnElectionsUnitNeverChanges) {
   EXPECT_EQ(unit_of("shard-0001", 1), 0);
 }
 
+TEST(Roles, R1TheUnitOfANumberIsItsRemainder) {
+  EXPECT_EQ(unit_of("0", 16), 0);
+  EXPECT_EQ(unit_of("7", 16), 7);
+  EXPECT_EQ(unit_of("17", 16), 1);
+  EXPECT_EQ(unit_of("0017", 16), 1);
+  EXPECT_EQ(unit_of("255", 256), 255);
+  EXPECT_EQ(unit_of("18446744073709551617", 10), 7) << "above 64 bits, too";
+  EXPECT_EQ(unit_of("12", 1), 0);
+}
+
+TEST(Roles, R1ANameThatIsNoNumberGoesByItsHash) {
+  EXPECT_EQ(unit_of("-1", 16), 11);
+  EXPECT_EQ(unit_of("1 ", 16), 4);
+  EXPECT_EQ(unit_of("1a", 16), 7);
+  EXPECT_EQ(unit_of("0x10", 16), 4);
+  EXPECT_EQ(unit_of("shard-7", 16), 15);
+}
+
 // ---- R2 ----
 
 TEST(Roles, R2OneCommitRenewsAllThatIsLed) {

@@ -16,6 +16,8 @@ namespace tenure::kafka {
 class Roles final : public RoleMachine {
  public:
   static constexpr Duration nonce_pause = std::chrono::milliseconds(250);  ///< after a nonce or read that failed
+  static constexpr Duration first_read_pause =
+      std::chrono::milliseconds(5);                                        ///< doubled with each read of a unit's owner
   static constexpr Duration drain_limit = std::chrono::milliseconds(500);  ///< for a commit when a rebalance begins
 
   explicit Roles(RoleConfig config);
@@ -42,6 +44,7 @@ class Roles final : public RoleMachine {
     bool last{};      ///< What is outstanding releases all, and then we leave.
     std::optional<std::uint64_t> reading{};
     Time read_again{Time::min()};
+    Duration read_pause{first_read_pause};
   };
 
   Unit& of(int index) override { return units_[static_cast<std::size_t>(index)]; }

@@ -168,6 +168,62 @@ TEST_F(KafkaRoles, WhoJoinsGetsItsPartAndWhatStaysGoesOnWithItsToken) {
   EXPECT_EQ(journal_.wrong(), "");
 }
 
+TEST_F(KafkaRoles, MoreProcessesThanUnitsLeadEachRoleOnceAndTheSpareOnesSucceed) {
+  const std::string names = "abcdef";
+  static_assert(units < 6);
+  for (const char name : names) start_quick({name});
+  ASSERT_TRUE(eventually([&] { return members(brokers_, group_).size() == names.size() && all_led(0); }));
+  for (int gone = 0; gone < 3; ++gone) {
+    const auto leads = [](const auto& p) { return !p.second->led().empty(); };
+    const auto leader = std::find_if(processes_.begin(), processes_.end(), leads);
+    ASSERT_NE(leader, processes_.end());
+    leader->second->elections().stop();
+    processes_.erase(leader);
+    ASSERT_TRUE(eventually([&] { return all_led(0); }));
+  }
+  EXPECT_TRUE(eventually([&] { return all_led(1); })) << "three processes for four units";
+  EXPECT_EQ(journal_.wrong(), "");
+}
+
+TEST_F(KafkaRoles, WithSessionsOf100MillisecondsEachRoleIsLedOnce) {
+  for (const std::string name : {"a", "b"}) {
+    auto o = options();
+    o.min_session = 100ms;
+    o.session = 100ms;
+    o.heartbeat = 25ms;
+    o.log = no_log;
+    start(name, std::move(o), own_broker_presets().steady);
+  }
+  ASSERT_TRUE(eventually([&] { return all_led(1); }));
+  processes_.at("a")->elections().stop();
+  processes_.erase("a");
+  ASSERT_TRUE(eventually([&] { return all_led(12); }));
+  EXPECT_EQ(journal_.wrong(), "");
+}
+
+TEST_F(KafkaRoles, GroupsOfRolesAndASingleElectionShareATopicUndisturbed) {
+  const auto in = [this](const std::string& group) {
+    auto o = options();
+    o.group = group_ + group;
+    o.topic = group_ + ".roles";
+    return o;
+  };
+  auto& a = start("a", in(""), presets().fast);
+  Journal others;
+  Process other(in(".other"), others, "other", presets().fast);
+  Candidate single(in(".single"));
+  const auto token = single.campaign();
+  ASSERT_TRUE(token);
+  const auto all = [](const Process& p) { return p.led().size() == roles().size(); };
+  ASSERT_TRUE(eventually([&] { return all(a) && all(other) && single.renewed(*token); }));
+  const auto before = other.elections().led();
+  const auto& b = start("b", in(""), presets().fast);
+  ASSERT_TRUE(eventually([&] { return single.renewed(*token) && !b.led().empty() && all_led(1); }));
+  EXPECT_EQ(other.elections().led(), before);
+  EXPECT_TRUE(single.renewed(*token));
+  EXPECT_EQ(journal_.wrong() + others.wrong(), "");
+}
+
 TEST_F(KafkaRoles, AStopHandsAllOverAtOnce) {
   auto& a = start("a");
   auto& b = start("b");

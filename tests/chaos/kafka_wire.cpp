@@ -15,7 +15,8 @@
 namespace tenure::test {
 namespace {
 
-constexpr int metadata = 3, find_coordinator = 10, describe_groups = 15, describe_quorum = 55;
+constexpr int metadata = 3, find_coordinator = 10, describe_groups = 15, describe_quorum = 55,
+              consumer_group_heartbeat = 68;
 
 std::string number(std::int64_t value, int bytes) {
   std::string out;
@@ -131,6 +132,24 @@ std::vector<KafkaWire::Member> KafkaWire::members_of(const std::string& group) {
 
 void KafkaWire::leave(const std::string& group, const std::string& member) {
   Reader(ask(leave_group, 0, text(group) + text(member))).no_error("LeaveGroup");
+}
+
+bool KafkaWire::join_by_new_protocol(const std::string& group, const std::string& topic) {
+  static const std::string tags(1, '\0'), null(1, '\0'), none(1, '\1'), one(1, '\2');
+  const auto name = [](const std::string& value) {
+    return number(static_cast<std::int64_t>(value.size()) + 1, 1) + value;
+  };
+  const auto epoch = number(0, 4), rebalance_ms = number(6000, 4);
+  Reader in(
+      ask(consumer_group_heartbeat, 0,
+          tags + name(group) + name("") + epoch + null + null + rebalance_ms + one + name(topic) + null + none + tags));
+  in.take(tags.size());
+  in.int32();  // the throttle time
+  constexpr int unsupported_version = 35;
+  const auto error = in.int16();
+  if (error && error != unsupported_version)
+    throw std::runtime_error("kafka: ConsumerGroupHeartbeat: error " + std::to_string(error));
+  return !error;
 }
 
 int KafkaWire::controller() {

@@ -28,6 +28,9 @@ class KafkaWire {
   std::vector<Member> members_of(const std::string& group);
   /// REQUIRES: this broker coordinates the group. Nobody asks whose connection this is.
   void leave(const std::string& group, const std::string& member);
+  /// A consumer of group.protocol=consumer joins, and is a member for a session. Returns false if the broker knows no
+  /// such protocol. REQUIRES: this broker coordinates the group. Names are shorter than 127 bytes.
+  bool join_by_new_protocol(const std::string& group, const std::string& topic);
 
   /// Of the active controller.
   int controller();

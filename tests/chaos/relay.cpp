@@ -252,6 +252,16 @@ void Relay::mute(bool on, pid_t of) {
   muted_ = of;
 }
 
+void Relay::cut(bool on) {
+  const std::lock_guard lock(mutex_);
+  cut_ = on;
+}
+
+bool Relay::is_cut() const {
+  const std::lock_guard lock(mutex_);
+  return cut_;
+}
+
 bool Relay::muted(const Connection& c) const {
   const std::lock_guard lock(mutex_);
   return mute_ && (!muted_ || muted_ == c.pid);
@@ -324,6 +334,7 @@ void Relay::serve(std::stop_token stop) {
   std::list<Connection> all;
   std::vector<pollfd> fds;
   while (!stop.stop_requested()) {
+    if (is_cut()) all.clear();
     const bool opens = !all.empty() && all.back().opens_slowly && boot_clock().now() < all.back().open_at;
     fds.assign({{opens ? -1 : listener_, POLLIN, 0}});
     for (const auto& c : all) {

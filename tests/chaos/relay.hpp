@@ -78,6 +78,9 @@ class Relay {
   /// still pass.
   void mute(bool on, pid_t of = 0);
 
+  /// Closes all connections, and each new one, until it is told otherwise.
+  void cut(bool on);
+
  private:
   struct Connection;
   void listen();
@@ -86,6 +89,7 @@ class Relay {
   void take_requests(Connection& c);
   void take_answers(Connection& c);
   bool muted(const Connection& c) const;
+  bool is_cut() const;
   void pass_gate(Connection& c);
 
   Gate* const gate_{};
@@ -96,7 +100,7 @@ class Relay {
   std::uint64_t round_trips_{};
   Clock::Duration delay_{}, handshake_{}, least_{}, most_{}, last_{};
   pid_t delayed_{}, muted_{};
-  bool mute_{};
+  bool mute_{}, cut_{};
   std::jthread thread_;
 };
 

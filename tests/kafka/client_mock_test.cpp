@@ -30,37 +30,68 @@ std::optional<Client::Event> await(Client& client, Waker& waker, Client::Event::
   return std::nullopt;
 }
 
-TEST(KafkaClientMock, AnAssignmentThatAnEvictionTookIsLost) {
-  static test::Cluster cluster("jobs.neli");
-  Options o;
-  o.log = no_log;
-  o.brokers = cluster.brokers();
-  o.group = "jobs";
-  o.topic = "jobs.neli";
-  const auto pace = *pace_of(presets().fast, o);
-  Client client(member_properties(o, pace, "a"), Target{o.brokers, o.group, o.topic}, std::make_shared<ClosableLog>(o));
+/// A member of a group at a mock cluster, which has subscribed.
+struct Joined {
+  Joined() {
+    options.log = no_log;
+    options.brokers = cluster.brokers();
+    options.group = "jobs";
+    options.topic = "jobs.neli";
+    client.emplace(member_properties(options, *pace_of(presets().fast, options), "a"),
+                   Target{options.brokers, options.group, options.topic}, std::make_shared<ClosableLog>(options));
+    client->on_events(waker);
+    EXPECT_FALSE(client->subscribe());
+  }
+  std::optional<Client::Event> await(Client::Event::Kind kind) { return kafka::await(*client, *waker, kind); }
+
+  test::Cluster cluster{"jobs.neli"};
   const std::shared_ptr<Waker> waker = boot_clock().make_waker();
-  client.on_events(waker);
-  ASSERT_FALSE(client.subscribe());
-  using Kind = Client::Event::Kind;
-  const auto assigned = await(client, *waker, Kind::assigned);
+  Options options;
+  std::optional<Client> client;
+};
+
+using Kind = Client::Event::Kind;
+
+TEST(KafkaClientMock, AnAssignmentThatAnEvictionTookIsLost) {
+  Joined member;
+  auto& client = *member.client;
+  const auto assigned = member.await(Kind::assigned);
   ASSERT_TRUE(assigned);
   EXPECT_TRUE(assigned->owner);
   EXPECT_FALSE(assigned->lost);
   client.assign_nothing();
 
-  cluster.next_heartbeat(RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS);
-  const auto revoked = await(client, *waker, Kind::revoked);
+  member.cluster.next_heartbeat(RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS);
+  const auto revoked = member.await(Kind::revoked);
   ASSERT_TRUE(revoked);
   EXPECT_FALSE(revoked->lost);
   client.unassign();
-  ASSERT_TRUE(await(client, *waker, Kind::assigned));
+  ASSERT_TRUE(member.await(Kind::assigned));
   client.assign_nothing();
 
-  cluster.next_heartbeat(RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID);
-  const auto evicted = await(client, *waker, Kind::revoked);
+  member.cluster.next_heartbeat(RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID);
+  const auto evicted = member.await(Kind::revoked);
   ASSERT_TRUE(evicted);
   EXPECT_TRUE(evicted->lost);
+  client.unassign();
+}
+
+// R7. Where one partition's commit fails, the others' are written, and all have failed.
+TEST(KafkaClientMock, ACommitThatFailsForOnePartitionHasFailed) {
+  Joined member;
+  auto& client = *member.client;
+  ASSERT_TRUE(member.await(Kind::assigned));
+  client.assign_nothing();
+  const Commit commit{5, "x"};
+  constexpr int unknown = 9;
+  ASSERT_FALSE(client.commit(7, {{0, commit}, {unknown, commit}}));
+  const auto answer = member.await(Kind::committed);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->id, 7u);
+  EXPECT_EQ(answer->code, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+  const auto stands = client.committed(1, 10s);
+  ASSERT_TRUE(stands);
+  EXPECT_EQ(stands->front(), commit) << "or this is not the case that is meant";
   client.unassign();
 }
 

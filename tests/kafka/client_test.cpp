@@ -6,6 +6,7 @@
 
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 namespace tenure::kafka {
 namespace {
@@ -63,13 +64,16 @@ TEST(KafkaClient, TheAssignmentOfAMemberIsRead) {
   };
   const auto user_data = bytes({0, 0, 0, 0});
   const auto two = bytes({0, 0, 0, 2});
-  EXPECT_TRUE(assigns_owner_partition(version + two + topic('u', {0, 1}) + topic('t', {1, 0}) + user_data, "t"));
-  EXPECT_FALSE(assigns_owner_partition(version + two + topic('u', {0}) + topic('t', {1}) + user_data, "t"));
+  const std::vector<int> none;
+  EXPECT_EQ(assigned_partitions(version + two + topic('u', {0, 1}) + topic('t', {3, 0}) + user_data, "t"),
+            (std::vector{3, 0}));
+  EXPECT_EQ(assigned_partitions(version + two + topic('u', {0}) + topic('t', {}) + user_data, "t"), none);
   const auto whole = version + two + topic('t', {1}) + topic('t', {2, 0}) + user_data;
+  EXPECT_EQ(assigned_partitions(whole, "t"), (std::vector{1, 2, 0}));
   for (std::size_t size = 0; size < whole.size() - user_data.size(); ++size)
-    EXPECT_FALSE(assigns_owner_partition(whole.substr(0, size), "t")) << "cut short at " << size;
-  EXPECT_FALSE(assigns_owner_partition(version + bytes({255, 255, 255, 255}), "t"));
-  EXPECT_FALSE(assigns_owner_partition(version + bytes({127, 255, 255, 255}) + bytes({255, 255}), "t"));
+    EXPECT_LT(assigned_partitions(whole.substr(0, size), "t").size(), 3u) << "cut short at " << size;
+  EXPECT_EQ(assigned_partitions(version + bytes({255, 255, 255, 255}), "t"), none);
+  EXPECT_EQ(assigned_partitions(version + bytes({127, 255, 255, 255}) + bytes({255, 255}), "t"), none);
 }
 
 }  // namespace

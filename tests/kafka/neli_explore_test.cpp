@@ -158,10 +158,10 @@ class NeliState {
   }
   void digest_observer(Digest& d) const {
     d.add_flags({n_.observing_, n_.check_topic_, n_.rank_after_ == n_.observation_, n_.rank_after_ == n_.observed_,
-                 n_.finding_owner_, n_.stranger_told_});
+                 n_.owner_search_.asking_, n_.owner_search_.told_});
     d.add(until(n_.observe_at_));
     d.add(until(n_.observe_until_));
-    d.add(since(n_.leaderless_since_));
+    d.add(since(n_.owner_search_.since_));
   }
 
   const Neli& n_;
@@ -292,7 +292,9 @@ class World {
   void carry(std::uint8_t who, const effect::SendCommit&);
   void carry(std::uint8_t who, const effect::ReadMember& a) { edit(who).reading = a.id; }
   void carry(std::uint8_t who, const effect::Observe& a) { edit(who).observing = a.id; }
-  void carry(std::uint8_t who, const effect::FindOwner&) { give(who, fact::OwnerFound{Error{Fault::unreachable, ""}}); }
+  void carry(std::uint8_t who, const effect::FindOwners&) {
+    give(who, fact::OwnersFound{Error{Fault::unreachable, ""}});
+  }
   void carry(std::uint8_t who, const effect::Drop&);
   void carry(std::uint8_t who, const effect::Reply&);
   void carry(std::uint8_t who, const effect::ReplyReleased&) { edit(who).calling.reset(); }

@@ -78,21 +78,25 @@ void stand_by(Scene& s, Clock::Duration by) {
   }
 }
 
+fact::OwnersFound owned_by(const std::string& client_id, const std::string& host = "/h", int partition = 0) {
+  return {Owners{.partitions = {{partition, client_id, host}}}};
+}
+
 TEST(NeliStranger, IsAskedForWhenNobodyLedForALease) {
   Scene s;
   stand_by(s, record(41));
   stand_by(s, 2 * lease - 1ms);  // of the record, and another
-  EXPECT_FALSE(s.did<effect::FindOwner>());
+  EXPECT_FALSE(s.did<effect::FindOwners>());
   stand_by(s, 1ms);
-  EXPECT_TRUE(s.did<effect::FindOwner>());
+  EXPECT_TRUE(s.did<effect::FindOwners>());
   s.forget();
-  s.give(fact::OwnerFound{PartitionOwner{.client_id = "console-consumer", .host = "/10.0.0.7"}});
+  s.give(owned_by("console-consumer", "/10.0.0.7"));
   const auto said = s.take<effect::Tell>();
   EXPECT_EQ(said.level, Level::warning);
   EXPECT_NE(said.message.find("\"console-consumer\" at /10.0.0.7"), std::string::npos) << said.message;
   EXPECT_NE(said.message.find("group of its own"), std::string::npos) << said.message;
   stand_by(s, 5 * lease);
-  EXPECT_FALSE(s.did<effect::FindOwner>()) << "once is enough";
+  EXPECT_FALSE(s.did<effect::FindOwners>()) << "once is enough";
 }
 
 TEST(NeliStranger, OverNoRecordOfOursTheLeaseCountsFromTheFirstSight) {
@@ -101,31 +105,39 @@ TEST(NeliStranger, OverNoRecordOfOursTheLeaseCountsFromTheFirstSight) {
     Scene s;
     stand_by(s, found);
     stand_by(s, lease - 1ms);
-    EXPECT_FALSE(s.did<effect::FindOwner>());
+    EXPECT_FALSE(s.did<effect::FindOwners>());
     stand_by(s, 1ms);
-    EXPECT_TRUE(s.did<effect::FindOwner>());
+    EXPECT_TRUE(s.did<effect::FindOwners>());
   }
 }
 
 TEST(NeliStranger, IsNoCandidateOfOurs) {
-  for (const auto& owner :
-       {std::optional<PartitionOwner>(), std::optional(PartitionOwner{.client_id = "!tenure.1.2.x", .host = "/h"}),
-        std::optional(PartitionOwner{.client_id = "tenure.1.2.x", .host = "/h"})}) {
+  for (const auto& owners : {fact::OwnersFound{Owners{}}, owned_by("!tenure.1.2.x"), owned_by("tenure.1.2.x"),
+                             owned_by("console-consumer", "/h", 1)}) {
     Scene s;
     stand_by(s, std::nullopt);
     stand_by(s, lease);
     s.forget();
-    s.give(fact::OwnerFound{owner});
+    s.give(owners);
     EXPECT_FALSE(s.did<effect::Tell>());
     stand_by(s, lease);
-    EXPECT_TRUE(s.did<effect::FindOwner>()) << "and is asked for again";
+    EXPECT_TRUE(s.did<effect::FindOwners>()) << "and is asked for again";
   }
+}
+
+TEST(NeliStranger, IsAProcessOfRolesToo) {
+  Scene s;
+  stand_by(s, std::nullopt);
+  stand_by(s, lease);
+  s.forget();
+  s.give(owned_by("!tenure.roles.1.x"));
+  EXPECT_TRUE(s.did<effect::Tell>());
 }
 
 TEST(NeliStranger, IsToldAgainAfterSomebodyLed) {
   Scene s;
   const auto told = [&] {
-    s.give(fact::OwnerFound{PartitionOwner{.client_id = "rdkafka", .host = "/h"}});
+    s.give(owned_by("rdkafka", "/h"));
     return s.did<effect::Tell>();
   };
   stand_by(s, std::nullopt);
@@ -136,7 +148,7 @@ TEST(NeliStranger, IsToldAgainAfterSomebodyLed) {
   s.assigned(false);
   s.forget();
   stand_by(s, 2 * lease + 250ms);  // from the next read on
-  EXPECT_TRUE(s.did<effect::FindOwner>());
+  EXPECT_TRUE(s.did<effect::FindOwners>());
   EXPECT_TRUE(told());
 }
 
@@ -145,7 +157,7 @@ TEST(NeliStranger, OfTheOtherProtocolIsToldWithItsRemedy) {
   stand_by(s, std::nullopt);
   stand_by(s, lease);
   s.forget();
-  s.give(fact::OwnerFound{PartitionOwner{.client_id = {}, .host = {}, .converted = true}});
+  s.give(fact::OwnersFound{Owners{.partitions = {}, .converted = true}});
   const auto said = s.take<effect::Tell>().message;
   EXPECT_NE(said.find("group.consumer.migration.policy=disabled"), std::string::npos) << said;
 }
@@ -163,8 +175,8 @@ TEST(NeliStranger, IsNotAskedForWhereSomebodyLeadsOrMayClaim) {
     owner.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 0s}, 1min);
     owner.advance(500ms);
   }
-  EXPECT_FALSE(leader.did<effect::FindOwner>());
-  EXPECT_FALSE(owner.did<effect::FindOwner>());
+  EXPECT_FALSE(leader.did<effect::FindOwners>());
+  EXPECT_FALSE(owner.did<effect::FindOwners>());
 }
 
 TEST(NeliStranger, AForeignCommitIsNoLossOfTheStores) {

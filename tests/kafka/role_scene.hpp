@@ -42,6 +42,7 @@ struct RoleScene {
       if (std::holds_alternative<role_effect::Unassign>(effect)) ++unassigns;
       if (auto* e = std::get_if<role_effect::ReadMember>(&effect)) reading = e->id;
       if (auto* e = std::get_if<role_effect::Reply>(&effect)) answer = e->answer;
+      if (std::holds_alternative<role_effect::FindOwners>(effect)) ++searches;
       if (auto* e = std::get_if<role_effect::Tell>(&effect)) told += e->message;
     }
   }
@@ -79,6 +80,11 @@ struct RoleScene {
   std::optional<Commit>& offset(int partition) { return offsets.at(static_cast<std::size_t>(partition)); }
   Record record(int unit) { return decode(offset(record_of(unit)).value().metadata).value(); }
 
+  /// The coordinator's answer to the question who owns what.
+  void found_owner(int partition, const std::string& client_id) {
+    give(role_fact::OwnersFound{Owners{.partitions = {{partition, client_id, "/10.0.0.7"}}}});
+  }
+
   // ---- what core does ----
   void open() {
     observe();
@@ -96,6 +102,14 @@ struct RoleScene {
     }
     for (const auto& name : releases) c.releases.push_back({name, seen.leads.at(name).token, std::nullopt});
     call(role_call::Write{c});
+  }
+  /// Time passes for a process that asks all the while, and whose observer reads.
+  void stay(Clock::Duration by) {
+    for (const auto until = now + by; now < until;) {
+      observe();
+      commit();
+      pass(std::min<Clock::Duration>(std::chrono::milliseconds(250), until - now));
+    }
   }
   Look look() {
     call(role_call::See{});
@@ -119,7 +133,7 @@ struct RoleScene {
   std::optional<RoleAnswer> answer;
   std::string told, rank;
   std::uint64_t handle{}, calls{};
-  int commits{}, drops{}, unassigns{}, opened{};
+  int commits{}, drops{}, unassigns{}, opened{}, searches{};
 };
 
 }  // namespace tenure::kafka

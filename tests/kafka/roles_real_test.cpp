@@ -13,6 +13,7 @@
 #include <tenure/kafka_group.hpp>
 
 #include "broker.hpp"
+#include "kafka_wire.hpp"
 #include "support.hpp"
 
 namespace tenure::kafka::test {
@@ -65,8 +66,8 @@ class Journal {
 
 class Process {
  public:
-  Process(Options options, Journal& journal, const std::string& name)
-      : elections_(open_group(std::move(options), units), tenure::Candidate{name, name + ":1"}, presets().fast,
+  Process(Options options, Journal& journal, const std::string& name, const Timing& timing)
+      : elections_(open_group(std::move(options), units), tenure::Candidate{name, name + ":1"}, timing,
                    Hooks{.elected = [&journal, name](const Elected& e) { journal.elected(name, e); },
                          .ousting = [&journal](const Ousting& o) { journal.ousting(o); }}) {
     elections_.join(roles());
@@ -88,14 +89,25 @@ class KafkaRoles : public testing::Test {
   void SetUp() override {
     if (brokers_.empty()) GTEST_SKIP() << "needs a real broker: set TENURE_KAFKA_BROKERS to host:port";
   }
-  Process& start(const std::string& name) {
+  Options options() const {
     Options o;
     o.brokers = brokers_;
     o.group = group_;
     o.create_topic = CreateTopic{};
+    return o;
+  }
+  Process& start(const std::string& name) { return start(name, options(), presets().fast); }
+  Process& start(const std::string& name, Options o, const Timing& timing) {
     auto& process = processes_[name];
-    process = std::make_unique<Process>(std::move(o), journal_, name);
+    process = std::make_unique<Process>(std::move(o), journal_, name, timing);
     return *process;
+  }
+  /// One whose leases last a second or two.
+  Process& start_quick(const std::string& name, Log log = no_log) {
+    auto o = options();
+    o.min_session = 100ms;
+    o.log = std::move(log);
+    return start(name, std::move(o), own_broker_presets().steady);
   }
   /// Each role is led, and no two processes say at once that they lead it.
   bool all_led(std::size_t least_each) {
@@ -156,6 +168,62 @@ TEST_F(KafkaRoles, WhoJoinsGetsItsPartAndWhatStaysGoesOnWithItsToken) {
   EXPECT_EQ(journal_.wrong(), "");
 }
 
+TEST_F(KafkaRoles, MoreProcessesThanUnitsLeadEachRoleOnceAndTheSpareOnesSucceed) {
+  const std::string names = "abcdef";
+  static_assert(units < 6);
+  for (const char name : names) start_quick({name});
+  ASSERT_TRUE(eventually([&] { return members(brokers_, group_).size() == names.size() && all_led(0); }));
+  for (int gone = 0; gone < 3; ++gone) {
+    const auto leads = [](const auto& p) { return !p.second->led().empty(); };
+    const auto leader = std::find_if(processes_.begin(), processes_.end(), leads);
+    ASSERT_NE(leader, processes_.end());
+    leader->second->elections().stop();
+    processes_.erase(leader);
+    ASSERT_TRUE(eventually([&] { return all_led(0); }));
+  }
+  EXPECT_TRUE(eventually([&] { return all_led(1); })) << "three processes for four units";
+  EXPECT_EQ(journal_.wrong(), "");
+}
+
+TEST_F(KafkaRoles, WithSessionsOf100MillisecondsEachRoleIsLedOnce) {
+  for (const std::string name : {"a", "b"}) {
+    auto o = options();
+    o.min_session = 100ms;
+    o.session = 100ms;
+    o.heartbeat = 25ms;
+    o.log = no_log;
+    start(name, std::move(o), own_broker_presets().steady);
+  }
+  ASSERT_TRUE(eventually([&] { return all_led(1); }));
+  processes_.at("a")->elections().stop();
+  processes_.erase("a");
+  ASSERT_TRUE(eventually([&] { return all_led(12); }));
+  EXPECT_EQ(journal_.wrong(), "");
+}
+
+TEST_F(KafkaRoles, GroupsOfRolesAndASingleElectionShareATopicUndisturbed) {
+  const auto in = [this](const std::string& group) {
+    auto o = options();
+    o.group = group_ + group;
+    o.topic = group_ + ".roles";
+    return o;
+  };
+  auto& a = start("a", in(""), presets().fast);
+  Journal others;
+  Process other(in(".other"), others, "other", presets().fast);
+  Candidate single(in(".single"));
+  const auto token = single.campaign();
+  ASSERT_TRUE(token);
+  const auto all = [](const Process& p) { return p.led().size() == roles().size(); };
+  ASSERT_TRUE(eventually([&] { return all(a) && all(other) && single.renewed(*token); }));
+  const auto before = other.elections().led();
+  const auto& b = start("b", in(""), presets().fast);
+  ASSERT_TRUE(eventually([&] { return single.renewed(*token) && !b.led().empty() && all_led(1); }));
+  EXPECT_EQ(other.elections().led(), before);
+  EXPECT_TRUE(single.renewed(*token));
+  EXPECT_EQ(journal_.wrong() + others.wrong(), "");
+}
+
 TEST_F(KafkaRoles, AStopHandsAllOverAtOnce) {
   auto& a = start("a");
   auto& b = start("b");
@@ -209,6 +277,28 @@ TEST_F(KafkaRoles, MembersComeAndGoAndEachRoleIsLedOnceWithRisingTokens) {
   processes_.erase("b");
   ASSERT_TRUE(eventually([&] { return all_led(1); }));
   EXPECT_EQ(journal_.wrong(), "");
+}
+
+// ---- R14: rule 21, a stranger in the group ----
+
+TEST_F(KafkaRoles, AStrangerThatKeepsRolesFromAllIsNamed) {
+  Lines lines;
+  const auto& a = start_quick("a", lines.log());
+  ASSERT_TRUE(eventually([&] { return a.led().size() == 12; }));
+  const Stranger stranger(brokers_, group_, group_ + ".roles", "a consumer");
+  EXPECT_TRUE(eventually([&] { return lines.mention("is owned by \"a consumer\" at "); }))
+      << testing::PrintToString(lines.all());
+}
+
+TEST_F(KafkaRoles, AStrangerOfTheOtherProtocolIsToldWithItsRemedy) {
+  Lines lines;
+  const auto& a = start_quick("a", lines.log());
+  ASSERT_TRUE(eventually([&] { return a.led().size() == 12; }));
+  tenure::test::KafkaWire wire(brokers_);
+  if (!wire.join_by_new_protocol(group_, group_ + ".roles"))
+    GTEST_SKIP() << "this broker knows no group.protocol=consumer";
+  EXPECT_TRUE(eventually([&] { return lines.mention("group.consumer.migration.policy=disabled"); }))
+      << testing::PrintToString(lines.all());
 }
 
 TEST_F(KafkaRoles, ATopicThatIsMissingOrHasAnotherNumberOfPartitionsIsToldWithTheRightOne) {

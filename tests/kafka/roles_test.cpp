@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <vector>
 
 #include "role_scene.hpp"
 
@@ -53,6 +54,24 @@ TEST(Roles, R1AnElectionsUnitNeverChanges) {
   EXPECT_EQ(unit_of("reports", 16), 8);
   EXPECT_EQ(unit_of("shard-0001", 256), 165);
   EXPECT_EQ(unit_of("shard-0001", 1), 0);
+}
+
+TEST(Roles, R1TheUnitOfANumberIsItsRemainder) {
+  EXPECT_EQ(unit_of("0", 16), 0);
+  EXPECT_EQ(unit_of("7", 16), 7);
+  EXPECT_EQ(unit_of("17", 16), 1);
+  EXPECT_EQ(unit_of("0017", 16), 1);
+  EXPECT_EQ(unit_of("255", 256), 255);
+  EXPECT_EQ(unit_of("18446744073709551617", 10), 7) << "above 64 bits, too";
+  EXPECT_EQ(unit_of("12", 1), 0);
+}
+
+TEST(Roles, R1ANameThatIsNoNumberGoesByItsHash) {
+  EXPECT_EQ(unit_of("-1", 16), 11);
+  EXPECT_EQ(unit_of("1 ", 16), 4);
+  EXPECT_EQ(unit_of("1a", 16), 7);
+  EXPECT_EQ(unit_of("0x10", 16), 4);
+  EXPECT_EQ(unit_of("shard-7", 16), 15);
 }
 
 // ---- R2 ----
@@ -115,6 +134,30 @@ TEST(Roles, R4ALeaseIsWaitedForAndARecordThatChangesRestartsTheWait) {
   s.pass(lease - 2s);
   EXPECT_TRUE(s.allotted(role(0)));
   EXPECT_TRUE(s.look().leads.at(role(0)).released) << "as core must see it to claim";
+}
+
+TEST(Roles, R4AnOwnerThatMustWaitReadsSoonAgainAndThenEverMoreSeldom) {
+  Scene s;
+  s.offset(record_of(0)) = foreign({5}, "other");
+  s.open();
+  const auto pauses = [&s](std::size_t reads) {
+    std::vector<Clock::Duration> out;
+    for (auto last = s.now; out.size() < reads;) {
+      s.pass(1ms);
+      if (!s.reading) continue;
+      out.push_back(s.now - last);
+      last = s.now;
+      s.read();
+    }
+    return out;
+  };
+  s.assign({0, 1, 2});
+  s.prove();
+  EXPECT_EQ(pauses(9), (std::vector<Clock::Duration>{5ms, 10ms, 20ms, 40ms, 80ms, 160ms, 320ms, 500ms, 500ms}));
+  s.give(role_fact::Revoked{s.handle, false});
+  s.assign({0, 1, 2}, 3);
+  s.prove();
+  EXPECT_EQ(pauses(2), (std::vector<Clock::Duration>{5ms, 10ms})) << "as the old owner may be ending its work now";
 }
 
 // ---- R5 ----
@@ -180,15 +223,19 @@ TEST(Roles, R7AfterAnErrorNothingIsSentForAPause) {
 }
 
 TEST(Roles, R7AnErrorExtendsNothing) {
-  Scene s;
-  s.lead({role(0), role(1)});
-  s.pass(lease - margin - 1s);
-  s.commit();
-  s.answer_commit(Outcome::failed);
-  EXPECT_TRUE(s.failed());
-  EXPECT_EQ(s.drops, 0) << "a renewal writes the same again";
-  s.pass(1s);
-  EXPECT_FALSE(s.allotted(role(0)));
+  // Also if it is one partition's, as unknown_topic may be, and the rest was written.
+  for (const auto outcome : {Outcome::failed, Outcome::fenced, Outcome::unknown_topic}) {
+    Scene s;
+    s.lead({role(0), role(1)});
+    s.pass(lease - margin - 1s);
+    s.commit();
+    s.answer_commit(outcome);
+    EXPECT_TRUE(s.failed());
+    EXPECT_EQ(s.drops, 0) << "a renewal writes the same again";
+    s.pass(1s);
+    EXPECT_FALSE(s.allotted(role(0)));
+    EXPECT_FALSE(s.allotted(role(1)));
+  }
 }
 
 TEST(Roles, R7AClaimOfUnknownOutcomeCostsTheHandle) {
@@ -432,6 +479,88 @@ TEST(Roles, R14AProcessThatAsksNothingForALeaseLeaves) {
   s.pass(lease);
   s.pass(lease);
   EXPECT_EQ(s.drops, 1);
+}
+
+// ---- R14: rule 21, a stranger in the group ----
+
+/// A process that owns unit 0. The lease of unit 1's last leader is over for a lease.
+void see_unit_1_unled(Scene& s) {
+  s.offset(record_of(0)) = foreign({5}, "other", true);
+  s.offset(record_of(1)) = foreign({5}, "gone");
+  s.open();
+  s.assign({0, 1, 2});
+  s.prove();
+  s.stay(2 * lease - 250ms);
+  ASSERT_EQ(s.searches, 0);
+  s.stay(250ms);
+  ASSERT_EQ(s.searches, 1);
+}
+
+TEST(Roles, R14AStrangerThatKeepsAUnitFromAllIsNamedOnce) {
+  Scene s;
+  see_unit_1_unled(s);
+  s.found_owner(record_of(1), "console-consumer");
+  EXPECT_EQ(
+      s.told,
+      "some roles have no leader: partition 3 is owned by \"console-consumer\" at /10.0.0.7, which is no process of "
+      "these roles. Stop it, or give the roles a group of their own");
+  s.stay(5 * lease);
+  EXPECT_EQ(s.searches, 1);
+}
+
+TEST(Roles, R14ACandidateOfASingleElectionIsAStrangerHere) {
+  Scene s;
+  see_unit_1_unled(s);
+  s.found_owner(record_of(1), "!tenure.1.2.x");
+  EXPECT_NE(s.told.find("\"!tenure.1.2.x\""), s.told.npos) << s.told;
+}
+
+TEST(Roles, R14AProcessOfOursIsNoStranger) {
+  Scene s;
+  see_unit_1_unled(s);
+  s.found_owner(record_of(1), role_member_name(1, "other"));
+  EXPECT_EQ(s.told, "");
+  s.stay(lease);
+  EXPECT_EQ(s.searches, 2) << "another one may own the unit by now";
+  s.found_owner(record_of(0), "console-consumer");
+  EXPECT_EQ(s.told, "") << "what is ours by now was asked for in vain";
+}
+
+TEST(Roles, R14AStrangerIsNamedAgainAfterTheUnitWasLed) {
+  Scene s;
+  see_unit_1_unled(s);
+  s.found_owner(record_of(1), "console-consumer");
+  s.offset(record_of(1)) = foreign({6}, "next");
+  s.told.clear();
+  s.stay(2 * lease + 250ms);
+  ASSERT_EQ(s.searches, 2);
+  s.found_owner(record_of(1), "console-consumer");
+  EXPECT_NE(s.told, "");
+}
+
+TEST(Roles, R14AGroupThatAStrangerConvertedIsToldWithItsRemedy) {
+  Scene s;
+  see_unit_1_unled(s);
+  s.give(role_fact::OwnersFound{Owners{.partitions = {}, .converted = true}});
+  EXPECT_NE(s.told.find("group.consumer.migration.policy=disabled"), s.told.npos) << s.told;
+}
+
+TEST(Roles, R14NobodyIsSearchedForWhereAllIsLedOrOurs) {
+  Scene owner;
+  owner.lead({role(0), role(1)});
+  Scene other;
+  other.open();
+  other.assign({0, 1, 2});
+  other.prove();
+  for (std::uint64_t i = 0; i < 60; ++i) {
+    owner.commit();
+    owner.accept();
+    owner.pass(500ms);
+    other.offset(record_of(1)) = foreign({6}, "led", false, i);
+    other.stay(500ms);
+  }
+  EXPECT_EQ(owner.searches, 0);
+  EXPECT_EQ(other.searches, 0);
 }
 
 }  // namespace

@@ -401,5 +401,20 @@ TEST(SharedRoles, S9AnExclusiveProcessClaimsNothingBesideOneThatIsNot) {
   }
 }
 
+// ---- R14: rule 21, a stranger in the group ----
+
+TEST(SharedRoles, R14AStrangerThatKeepsAUnitFromAllIsNamed) {
+  Scene s;
+  s.write(1, of_other(3, true, "gone"));
+  s.open();
+  s.assign({0, 1, 2});
+  s.stay(2 * lease - 250ms);
+  EXPECT_EQ(s.searches, 0);
+  s.stay(250ms);
+  ASSERT_EQ(s.searches, 1);
+  s.found_owner(record_of(1), "console-consumer");
+  EXPECT_TRUE(tenure::test::mentions(s.told, "partition 3 is owned by \"console-consumer\" at /10.0.0.7")) << s.told;
+}
+
 }  // namespace
 }  // namespace tenure::kafka

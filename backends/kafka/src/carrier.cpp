@@ -175,8 +175,8 @@ void Carrier::carry_out(effect::ReadRequests&) {
   reading_.add([this] { mailbox_.post(fact::Requested{tried([this] { return read_requests(); })}); });
 }
 
-void Carrier::carry_out(effect::FindOwner&) {
-  reading_.add([this] { mailbox_.post(fact::OwnerFound{tried([this] { return observer_->owner(read_limit); })}); });
+void Carrier::carry_out(effect::FindOwners&) {
+  reading_.add([this] { mailbox_.post(fact::OwnersFound{tried([this] { return observer_->owners(read_limit); })}); });
 }
 
 void Carrier::carry_out(effect::Drop& drop) {

@@ -51,7 +51,7 @@ class Carrier : public std::enable_shared_from_this<Carrier> {
   void carry_out(effect::ReadMember&);
   void carry_out(effect::Observe&);
   void carry_out(effect::ReadRequests&);
-  void carry_out(effect::FindOwner&);
+  void carry_out(effect::FindOwners&);
   void carry_out(effect::Drop&);
   void carry_out(effect::Reply&);
   void carry_out(effect::ReplySight&);

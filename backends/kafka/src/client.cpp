@@ -45,7 +45,8 @@ bool has_owner_partition(const rd_kafka_topic_partition_list_t* list, const std:
          rd_kafka_topic_partition_list_find(const_cast<rd_kafka_topic_partition_list_t*>(list), topic.c_str(), 0);
 }
 
-bool assigns_owner_partition(std::string_view assignment, std::string_view topic) {
+std::vector<int> assigned_partitions(std::string_view assignment, std::string_view topic) {
+  std::vector<int> out;
   take_number(assignment, 2);
   for (auto topics = take_number(assignment, 4); topics > 0 && !assignment.empty(); --topics) {
     const auto told = static_cast<std::size_t>(std::max(take_number(assignment, 2), 0));
@@ -53,9 +54,9 @@ bool assigns_owner_partition(std::string_view assignment, std::string_view topic
     const bool ours = assignment.substr(0, size) == topic;
     assignment.remove_prefix(size);
     for (auto partitions = take_number(assignment, 4); partitions > 0 && !assignment.empty(); --partitions)
-      if (take_number(assignment, 4) == 0 && ours) return true;
+      if (const int partition = take_number(assignment, 4); partition >= 0 && ours) out.push_back(partition);
   }
-  return false;
+  return out;
 }
 
 // ---- the handle ----
@@ -201,7 +202,7 @@ int Client::generation() const {
 #endif
 }
 
-Result<std::optional<PartitionOwner>> Client::owner(std::chrono::milliseconds within) {
+Result<Owners> Client::owners(std::chrono::milliseconds within) {
   const rd_kafka_group_list* found = nullptr;
   const auto code = rd_kafka_list_groups(rk_, target_.group.c_str(), &found, static_cast<int>(within.count()));
   const auto owner = owned<rd_kafka_group_list_destroy>(found);
@@ -211,14 +212,16 @@ Result<std::optional<PartitionOwner>> Client::owner(std::chrono::milliseconds wi
   const auto& group = found->groups[0];
   if (group.err) return explained(group.err, "looking for members");
   // A broker answers this for a group of the other protocol, though that group exists.
-  if (group.state == std::string_view("Dead")) return PartitionOwner{.client_id = {}, .host = {}, .converted = true};
+  if (group.state == std::string_view("Dead")) return Owners{.partitions = {}, .converted = true};
+  Owners out;
   for (int i = 0; i < group.member_cnt; ++i) {
     const auto& member = group.members[i];
     const std::string_view assignment(static_cast<const char*>(member.member_assignment),
                                       static_cast<std::size_t>(std::max(member.member_assignment_size, 0)));
-    if (assigns_owner_partition(assignment, target_.topic)) return PartitionOwner{member.client_id, member.client_host};
+    for (const int partition : assigned_partitions(assignment, target_.topic))
+      out.partitions.push_back({partition, member.client_id, member.client_host});
   }
-  return std::nullopt;
+  return out;
 }
 
 void Client::nudge() const {

@@ -29,8 +29,8 @@ namespace tenure::kafka {
 rd_kafka_resp_err_t error_of(rd_kafka_resp_err_t code, const rd_kafka_topic_partition_list_t* list);
 /// True if partition 0 of the topic is in the list. Its owner is the member to which it is assigned.
 bool has_owner_partition(const rd_kafka_topic_partition_list_t* list, const std::string& topic);
-/// The same for a member's assignment as a coordinator tells it, in the bytes of the consumer protocol.
-bool assigns_owner_partition(std::string_view assignment, std::string_view topic);
+/// The topic's partitions in a member's assignment, which a coordinator tells in the bytes of the consumer protocol.
+std::vector<int> assigned_partitions(std::string_view assignment, std::string_view topic);
 
 /// Any thread may call any method, but only one at a time takes events.
 class Client {
@@ -72,8 +72,8 @@ class Client {
   rd_kafka_resp_err_t commit(std::uint64_t id, const std::map<int, Commit>& commits);  ///< In one request.
   Result<std::vector<std::optional<Commit>>> committed(int partitions, std::chrono::milliseconds within);
   int generation() const;
-  /// Returns the owner of partition 0, candidate or not, or nothing while there is none.
-  Result<std::optional<PartitionOwner>> owner(std::chrono::milliseconds within);
+  /// Who owns the topic's partitions, whether ours or not.
+  Result<Owners> owners(std::chrono::milliseconds within);
   /// Wakes the client's main loop, which sends no more than a heartbeat in 500 ms by itself.
   void nudge() const;
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tenure::kafka {
 
@@ -21,9 +22,14 @@ enum class Outcome {
   failed,         ///< Anything else. It may be in the log all the same.
 };
 
-/// Who owns partition 0, as the coordinator tells it to anybody.
 struct PartitionOwner {
+  int partition{};
   std::string client_id, host;
+};
+
+/// Who owns what of the topic, as the coordinator tells it to anybody.
+struct Owners {
+  std::vector<PartitionOwner> partitions;
   bool converted{};  ///< The group is of the other protocol now, and tells nothing in this one.
 };
 

@@ -10,19 +10,14 @@
 namespace tenure::kafka {
 namespace {
 
-/// Member ids begin with the client id, and the range assignor gives partition 0 to the lowest. '!' sorts before
-/// letters and digits, so a consumer that is in the group by mistake does not get it. Among candidates the one that
-/// joined at a lower token, or earlier, keeps it.
+/// Member ids begin with the client id, and the range assignor gives partition 0 to the lowest. So a consumer that is
+/// in the group by mistake does not get it. Among candidates the one that joined at a lower token, or earlier, keeps
+/// it.
 std::string rank(Token token, std::int64_t unix_ms, const std::string& incarnation) {
   char digits[64];
-  std::snprintf(digits, sizeof digits, "!tenure.%020llu.%013lld.", static_cast<unsigned long long>(token.value),
+  std::snprintf(digits, sizeof digits, "%020llu.%013lld.", static_cast<unsigned long long>(token.value),
                 static_cast<long long>(unix_ms));
-  return digits + incarnation;
-}
-
-/// Also of the version before the '!'.
-bool is_candidate(const std::string& client_id) {
-  return client_id.starts_with("!tenure.") || client_id.starts_with("tenure.");
+  return std::string(candidate_prefix) + digits + incarnation;
 }
 
 bool same_leader(const Incumbent& a, const Incumbent& b) {
@@ -245,19 +240,8 @@ void Neli::take(const fact::Requested& requested) {
   tenure_->step_down = request.value_or(StepDown{tenure_->token, "somebody", "no reason that could be read"});
 }
 
-void Neli::take(const fact::OwnerFound& found) {
-  finding_owner_ = false;
-  if (!found.result || !*found.result || is_candidate((*found.result)->client_id)) return;
-  const auto& owner = **found.result;
-  stranger_told_ = true;
-  if (owner.converted)
-    return emit(effect::Tell{Level::warning,
-                             "nobody can lead: a consumer of the protocol group.protocol=consumer is in this group and "
-                             "has converted it. Stop it, and set the brokers' "
-                             "group.consumer.migration.policy=disabled"});
-  emit(effect::Tell{Level::warning, "nobody can lead: partition 0 is owned by \"" + printable(owner.client_id, 80) +
-                                        "\" at " + printable(owner.host, 80) +
-                                        ", which is no candidate. Stop it, or give the election a group of its own"});
+void Neli::take(const fact::OwnersFound& found) {
+  if (auto message = owner_search_.answered(found.result, {0})) emit(effect::Tell{Level::warning, std::move(*message)});
 }
 
 void Neli::take(const fact::Left& left) {
@@ -348,17 +332,11 @@ std::optional<Neli::Time> Neli::led_until() const {
 /// A bystander that sees no leader for a lease looks for a consumer that keeps partition 0 from all candidates.
 void Neli::serve_leaderless() {
   const auto led = led_until();
-  if (!member_ || (led && !due(*led))) {
-    leaderless_since_.reset();
-    stranger_told_ = false;
-    return;
-  }
-  if (!leaderless_since_) leaderless_since_ = led.value_or(now_);
-  if (member_->phase != Phase::bystander || stranger_told_ || finding_owner_) return;
-  if (!due(*leaderless_since_ + view_.longest_lease())) return;
-  leaderless_since_ = now_;
-  finding_owner_ = true;
-  emit(effect::FindOwner{});
+  if (!member_ || (led && !due(*led))) return owner_search_.all_led();
+  const auto at = owner_search_.ask_at(led.value_or(now_), view_.longest_lease());
+  if (member_->phase != Phase::bystander || !at || !due(*at)) return;
+  owner_search_.asked(now_);
+  emit(effect::FindOwners{});
 }
 
 bool Neli::observing() const {

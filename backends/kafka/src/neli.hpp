@@ -19,6 +19,7 @@
 #include <tenure/timing.hpp>
 
 #include "group.hpp"
+#include "owner_search.hpp"
 #include "record.hpp"
 #include "record_view.hpp"
 
@@ -46,7 +47,7 @@ struct Committed { std::uint64_t id{}; Outcome outcome{}; Error error; bool agai
 struct MemberRead { std::uint64_t id{}; Result<Reading> result; };
 struct Observed { std::uint64_t id{}; Result<std::optional<Commit>> result; };
 struct Requested { Result<std::optional<Commit>> result; };          ///< The request to step down, if there is one.
-struct OwnerFound { Result<std::optional<PartitionOwner>> result; };
+struct OwnersFound { Result<Owners> result; };
 struct Left { std::uint64_t handle{}; };                             ///< A dropped handle is out of the group.
 struct Closing {};                                                   ///< The backend is being destroyed.
 // clang-format on
@@ -54,7 +55,7 @@ struct Closing {};                                                   ///< The ba
 
 using Fact = std::variant<fact::Elapsed, fact::Called, fact::Abandoned, fact::Broken, fact::Troubled, fact::Assigned,
                           fact::Revoked, fact::Committed, fact::MemberRead, fact::Observed, fact::Requested,
-                          fact::OwnerFound, fact::Left, fact::Closing>;
+                          fact::OwnersFound, fact::Left, fact::Closing>;
 
 namespace effect {
 // clang-format off
@@ -65,7 +66,7 @@ struct SendCommit { std::uint64_t id{}; int partition{}; Commit commit; };
 struct ReadMember { std::uint64_t id{}; };                           ///< Reads both partitions by the member handle.
 struct Observe { std::uint64_t id{}; bool check_topic{}; };          ///< Reads the record by the observer.
 struct ReadRequests {};
-struct FindOwner {};                                                 ///< Asks who owns partition 0.
+struct FindOwners {};                                                ///< Asks who owns the partitions.
 struct Drop { std::uint64_t handle{}; };                             ///< Unsubscribes, unassigns, closes; then Left.
 struct Reply { std::uint64_t id{}; Answer answer; };                 ///< To acquire and renew.
 struct ReplySight { std::uint64_t id{}; Sight sight; };              ///< To observe.
@@ -76,7 +77,7 @@ struct Tell { Level level{}; std::string message; };                 ///< Tells 
 }  // namespace effect
 
 using Effect = std::variant<effect::Open, effect::Assign, effect::Unassign, effect::SendCommit, effect::ReadMember,
-                            effect::Observe, effect::ReadRequests, effect::FindOwner, effect::Drop, effect::Reply,
+                            effect::Observe, effect::ReadRequests, effect::FindOwners, effect::Drop, effect::Reply,
                             effect::ReplySight, effect::ReplyReleased, effect::Wake, effect::Tell>;
 
 class Neli {
@@ -172,7 +173,7 @@ class Neli {
   void take(const fact::MemberRead&);
   void take(const fact::Observed&);
   void take(const fact::Requested&);
-  void take(const fact::OwnerFound&);
+  void take(const fact::OwnersFound&);
   void take(const fact::Left&);
   void take(const fact::Closing&);
 
@@ -268,8 +269,7 @@ class Neli {
   Time observe_at_{Time::min()}, observe_until_{Time::min()};
   bool check_topic_{true};
 
-  std::optional<Time> leaderless_since_;
-  bool finding_owner_{}, stranger_told_{};
+  OwnerSearch owner_search_{OwnerSearch::Form::single};
 
   bool requesting_{};
   Time request_at_{Time::min()};

@@ -141,6 +141,10 @@ void RoleCarrier::carry_out(role_effect::Observe& asked) {
   reading_.add([this, check = asked.check_topic] { post(role_fact::Observed{tried([&] { return observe(check); })}); });
 }
 
+void RoleCarrier::carry_out(role_effect::FindOwners&) {
+  reading_.add([this] { post(role_fact::OwnersFound{tried([this] { return observer_->owners(read_limit); })}); });
+}
+
 void RoleCarrier::carry_out(role_effect::Drop& drop) {
   member_.drop([weak = weak_from_this(), handle = drop.handle] {
     if (const auto self = weak.lock()) self->post(role_fact::Left{handle});

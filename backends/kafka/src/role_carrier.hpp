@@ -52,6 +52,7 @@ class RoleCarrier : public std::enable_shared_from_this<RoleCarrier> {
   void carry_out(role_effect::SendCommit&);
   void carry_out(role_effect::ReadMember&);
   void carry_out(role_effect::Observe&);
+  void carry_out(role_effect::FindOwners&);
   void carry_out(role_effect::Drop&);
   void carry_out(role_effect::Reply&);
   void carry_out(role_effect::Tell&);

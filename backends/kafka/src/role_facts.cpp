@@ -5,12 +5,14 @@
 #include <cstdio>
 #include <functional>
 
+#include "owner_search.hpp"
+
 namespace tenure::kafka {
 
 std::string role_member_name(std::int64_t unix_ms, const std::string& incarnation) {
   char digits[64];
-  std::snprintf(digits, sizeof digits, "!tenure.roles.%013lld.", static_cast<long long>(unix_ms));
-  return digits + incarnation;
+  std::snprintf(digits, sizeof digits, "%013lld.", static_cast<long long>(unix_ms));
+  return std::string(role_prefix) + digits + incarnation;
 }
 
 SessionId session_of_stranger(int unit, const std::string& incarnation) {

@@ -58,15 +58,16 @@ struct Revoked { std::uint64_t handle{}; bool lost{}; };
 struct Committed { std::uint64_t id{}; Outcome outcome{}; Error error; bool again{}; };
 struct MemberRead { std::uint64_t id{}; Result<Offsets> result; };
 struct Observed { Result<Offsets> result; };
+struct OwnersFound { Result<Owners> result; };
 struct Left { std::uint64_t handle{}; };                             ///< A dropped handle is out of the group.
 struct Closing {};
 // clang-format on
 }  // namespace role_fact
 
-using RoleFact =
-    std::variant<role_fact::Elapsed, role_fact::Called, role_fact::Abandoned, role_fact::Joined, role_fact::Quit,
-                 role_fact::Broken, role_fact::Troubled, role_fact::Assigned, role_fact::Revoked, role_fact::Committed,
-                 role_fact::MemberRead, role_fact::Observed, role_fact::Left, role_fact::Closing>;
+using RoleFact = std::variant<role_fact::Elapsed, role_fact::Called, role_fact::Abandoned, role_fact::Joined,
+                              role_fact::Quit, role_fact::Broken, role_fact::Troubled, role_fact::Assigned,
+                              role_fact::Revoked, role_fact::Committed, role_fact::MemberRead, role_fact::Observed,
+                              role_fact::OwnersFound, role_fact::Left, role_fact::Closing>;
 
 namespace role_effect {
 // clang-format off
@@ -76,6 +77,7 @@ struct Unassign { std::uint64_t handle{}; };
 struct SendCommit { std::uint64_t id{}; std::map<int, Commit> commits; };  ///< In one request. By partition.
 struct ReadMember { std::uint64_t id{}; };                           ///< Reads all partitions by the member handle.
 struct Observe { bool check_topic{}; };                              ///< Reads them by the observer.
+struct FindOwners {};                                                ///< Asks who owns the partitions.
 struct Drop { std::uint64_t handle{}; };                             ///< Unsubscribes, unassigns, closes; then Left.
 struct Reply { std::uint64_t id{}; RoleAnswer answer; };
 struct Tell { Level level{}; std::string message; };
@@ -83,7 +85,7 @@ struct Tell { Level level{}; std::string message; };
 }  // namespace role_effect
 
 using RoleEffect = std::variant<role_effect::Open, role_effect::Assign, role_effect::Unassign, role_effect::SendCommit,
-                                role_effect::ReadMember, role_effect::Observe, role_effect::Drop, role_effect::Reply,
-                                role_effect::Tell>;
+                                role_effect::ReadMember, role_effect::Observe, role_effect::FindOwners,
+                                role_effect::Drop, role_effect::Reply, role_effect::Tell>;
 
 }  // namespace tenure::kafka

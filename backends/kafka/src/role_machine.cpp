@@ -21,6 +21,7 @@ std::vector<RoleEffect> RoleMachine::on(const RoleFact& fact, Time now, std::int
   show();
   serve_call();
   serve_reads();
+  serve_leaderless();
   serve_observer();
   show();
   return std::exchange(effects_, {});
@@ -96,6 +97,14 @@ void RoleMachine::take(const role_fact::Observed& seen) {
   observed(*seen.result);
 }
 
+void RoleMachine::take(const role_fact::OwnersFound& found) {
+  std::vector<int> unled;
+  for (int i = 0; i < config_.units; ++i)
+    if (unled_since(i)) unled.push_back(record_of(i));
+  if (auto message = owner_search_.answered(found.result, unled))
+    emit(role_effect::Tell{Level::warning, std::move(*message)});
+}
+
 void RoleMachine::take(const role_fact::Left& left) {
   if (leaving_ == left.handle) leave_by_ = now_;
 }
@@ -147,6 +156,28 @@ void RoleMachine::serve_observer() {
   observing_ = true;
   observe_at_ = now_ + config_.observe_every;
   emit(role_effect::Observe{check_topic_});
+}
+
+/// Of a unit that is not ours. Nothing if it is led, or if we take part in none of its roles.
+std::optional<RoleMachine::Time> RoleMachine::unled_since(int index) {
+  const auto& unit = of(index);
+  if (unit.owned || unit.names.empty()) return std::nullopt;
+  const auto led = unit.deadline ? unit.deadline : led_until(index);
+  if (led && !due(*led)) return std::nullopt;
+  return led.value_or(now_);
+}
+
+/// Where nobody has led for a lease, it looks for a consumer that keeps the unit from all of us.
+void RoleMachine::serve_leaderless() {
+  if (member_ && !assigned()) return;  // A rebalance may end it.
+  std::optional<Time> since;
+  for (int i = 0; member_ && i < config_.units; ++i)
+    if (const auto unled = unled_since(i)) since = std::min(since.value_or(*unled), *unled);
+  if (!since) return owner_search_.all_led();
+  const auto at = owner_search_.ask_at(*since, config_.lease);
+  if (!at || !due(*at)) return;
+  owner_search_.asked(now_);
+  emit(role_effect::FindOwners{});
 }
 
 // ---- the member ----

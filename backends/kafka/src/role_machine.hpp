@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "owner_search.hpp"
 #include "record.hpp"
 #include "role_facts.hpp"
 #include "strangers.hpp"
@@ -157,6 +158,7 @@ class RoleMachine {
   /// Shows what stands there to core, by show() for each role. Whether anything changed.
   virtual bool show_unit(int index, std::uint64_t version) = 0;
   virtual std::optional<Stranger> stranger(int index) const = 0;  ///< Who leads there, where we do not.
+  virtual std::optional<Time> led_until(int index) const = 0;     ///< By whom its record names.
   virtual std::optional<Token> next_token(int index) const = 0;   ///< Of a claim there.
   virtual std::int64_t offset_of(int index, const Plan& plan) const = 0;
   virtual void farewells(Plan&) const {}  ///< Adds commits for the units that are gone.
@@ -175,6 +177,7 @@ class RoleMachine {
   void take(const role_fact::Committed&);
   void take(const role_fact::MemberRead& f) { read(f); }
   void take(const role_fact::Observed&);
+  void take(const role_fact::OwnersFound&);
   void take(const role_fact::Left&);
   void take(const role_fact::Closing&);
 
@@ -183,12 +186,14 @@ class RoleMachine {
   void judge_idle();
   void serve_member();
   void serve_observer();
+  void serve_leaderless();
   void serve_call();
   void serve_open(const role_call::Open&);
   void serve_write(const role_call::Write&);
   void serve_end(const role_call::End&);
   void show();
 
+  std::optional<Time> unled_since(int index);
   void forget_tenures();
   void plan_claims(const tenure::Commit& commit, Plan& plan) const;
   Commit record(int index, const Plan& plan, bool released) const;
@@ -217,6 +222,7 @@ class RoleMachine {
   Time leave_by_{};
 
   std::optional<Error> observer_trouble_;
+  OwnerSearch owner_search_{OwnerSearch::Form::roles};
   bool observing_{}, observed_{}, check_topic_{true};
   Time observe_at_{Time::min()};
 };

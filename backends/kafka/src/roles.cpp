@@ -92,7 +92,8 @@ void Roles::read(const role_fact::MemberRead& read) {
     return emit(role_effect::Tell{Level::warning,
                                   "a read of the records was not believed, because it did not carry our nonce"});
   }
-  place_.read_again = now_ + config_.observe_every;
+  place_.read_again = now_ + std::min(place_.read_pause, config_.observe_every);
+  place_.read_pause = std::min(2 * place_.read_pause, config_.observe_every);
   member_trouble_.reset();
   look_for_strangers(found);
   for (int i = 0; i < config_.units; ++i) {

@@ -16,6 +16,8 @@ namespace tenure::kafka {
 class Roles final : public RoleMachine {
  public:
   static constexpr Duration nonce_pause = std::chrono::milliseconds(250);  ///< after a nonce or read that failed
+  static constexpr Duration first_read_pause =
+      std::chrono::milliseconds(5);                                        ///< doubled with each read of a unit's owner
   static constexpr Duration drain_limit = std::chrono::milliseconds(500);  ///< for a commit when a rebalance begins
 
   explicit Roles(RoleConfig config);
@@ -42,6 +44,7 @@ class Roles final : public RoleMachine {
     bool last{};      ///< What is outstanding releases all, and then we leave.
     std::optional<std::uint64_t> reading{};
     Time read_again{Time::min()};
+    Duration read_pause{first_read_pause};
   };
 
   Unit& of(int index) override { return units_[static_cast<std::size_t>(index)]; }
@@ -58,6 +61,7 @@ class Roles final : public RoleMachine {
   bool doubtful() const override { return place_.doubtful; }
   bool show_unit(int index, std::uint64_t version) override;
   std::optional<Stranger> stranger(int index) const override;
+  std::optional<Time> led_until(int index) const override { return of(index).view.led_until(); }
   std::optional<Token> next_token(int index) const override;
   std::int64_t offset_of(int index, const Plan& plan) const override;
   void farewells(Plan& plan) const override;

@@ -75,13 +75,18 @@ std::optional<SharedRoles::Time> SharedRoles::silent_since() const {
 /// Another one's record whose lease is not over, as far as we know.
 const SharedRoles::Seen* SharedRoles::rival(const Unit& unit) const {
   if (!unit.other || unit.other->record.released) return nullptr;
-  return now_ < unit.other->since + std::max(unit.other->record.lease, config_.lease) ? &*unit.other : nullptr;
+  return now_ < lease_end(*unit.other) ? &*unit.other : nullptr;
 }
 
 std::optional<SharedRoles::Stranger> SharedRoles::stranger(int index) const {
   const auto* holder = rival(of(index));
   if (!holder || owns(of(index))) return std::nullopt;
   return Stranger{holder->since, holder->record.incarnation, holder->record.name, holder->record.address};
+}
+
+std::optional<SharedRoles::Time> SharedRoles::led_until(int index) const {
+  const auto& other = of(index).other;
+  return other && !other->record.released ? std::optional(lease_end(*other)) : std::nullopt;
 }
 
 /// The lead of a role that we do not hold. Its token never falls, and a lead that was shown is never taken back.

@@ -40,6 +40,7 @@ class SharedRoles final : public RoleMachine {
   void watch_member() override;
   bool show_unit(int index, std::uint64_t version) override;
   std::optional<Stranger> stranger(int index) const override;
+  std::optional<Time> led_until(int index) const override;
   std::optional<Token> next_token(int) const override { return Token{last_token_.value + 1}; }
   std::int64_t offset_of(int index, const Plan&) const override { return of(index).offset; }
   void learn(const Plan& plan) override;
@@ -48,6 +49,7 @@ class SharedRoles final : public RoleMachine {
 
   // Questions to ourselves
   std::optional<Time> silent_since() const;
+  Time lease_end(const Seen& other) const { return other.since + std::max(other.record.lease, config_.lease); }
   const Seen* rival(const Unit& unit) const;
   std::optional<Lead> others(int index, const std::optional<Lead>& shown, bool claimable) const;
 

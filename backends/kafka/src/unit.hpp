@@ -9,9 +9,19 @@ namespace tenure::kafka {
 
 inline constexpr int max_units = 256;
 
-/// Which of `units` an election's name belongs to, by FNV-1a of 64 bits. It never changes: two processes that differed
-/// here would both lead.
+/// Whether a name has digits only. Leading zeros do not matter.
+constexpr bool is_number(std::string_view name) {
+  return !name.empty() && name.find_first_not_of("0123456789") == name.npos;
+}
+
+/// Which of `units` an election's name belongs to. That of a number, however large, is its remainder. That of another
+/// name is its hash, by FNV-1a of 64 bits. It never changes: two processes that differed here would both lead.
 constexpr int unit_of(std::string_view election, int units) {
+  if (is_number(election)) {
+    int remainder = 0;
+    for (const char digit : election) remainder = (remainder * 10 + (digit - '0')) % units;
+    return remainder;
+  }
   std::uint64_t hash = 14695981039346656037u;
   for (const char c : election) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
   return static_cast<int>(hash % static_cast<std::uint64_t>(units));

@@ -11,9 +11,10 @@ namespace tenure::kafka {
 
 inline constexpr int default_units = 16;
 
-/// Opens a group of elections. Kafka's group coordinator deals out units of them to the processes. A hash of its name
-/// decides to which of the `units` an election belongs. The process that owns a unit leads those of its elections that
-/// it joined. So there should be several times as many units as processes. More elections than units cost nothing more.
+/// Opens a group of elections. Kafka's group coordinator deals out units of them to the processes. An election whose name
+/// is a number j, such as "17", belongs to unit j modulo `units`; any other one to the unit that a hash of its name gives.
+/// The process that owns a unit leads those of its elections that it joined. So there should be several times as many
+/// units as processes. More elections than units cost nothing more.
 ///
 /// One offset commit per Timing::renew keeps all that a process leads. When the group's members change, each process
 /// goes on leading what stays with it. What moves is ended by its old owner first (Reason::handed_over). Then its new
@@ -22,7 +23,9 @@ inline constexpr int default_units = 16;
 /// REQUIRES: all processes of a group give the same group, topic and `units`, and join the same elections. If the owner
 /// of a unit has not joined one of its elections, nobody leads that one. The topic has 3 * `units` partitions, which
 /// are empty and whose number never changes. With Options::create_topic it is created so. By default its name is group
-/// + ".roles". No other consumer is in the group, and no single election either.
+/// + ".roles". No other consumer is in the group, and no single election either: it would own units, and nobody would
+/// lead their roles. A warning names it once they had no leader for a term. One of group.protocol=consumer converts the
+/// group; brokers from 4.0 on keep it out by group.consumer.migration.policy=disabled.
 ///
 /// With Exclusive::no at least one process leads each role at any time, wherever one lives: see below.
 ///

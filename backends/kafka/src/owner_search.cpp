@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "owner_search.hpp"
+
+#include <algorithm>
+
+#include <tenure/kit/logging.hpp>
+
+namespace tenure::kafka {
+
+std::optional<Clock::Time> OwnerSearch::ask_at(Clock::Time since, Clock::Duration lease) {
+  if (!since_) since_ = since;
+  if (asking_ || told_) return std::nullopt;
+  return *since_ + lease;
+}
+
+std::optional<std::string> OwnerSearch::answered(const Result<Owners>& found, const std::vector<int>& unled) {
+  asking_ = false;
+  if (!found || unled.empty()) return std::nullopt;
+  const bool single = form_ == Form::single;
+  const std::string trouble = single ? "nobody can lead: " : "some roles have no leader: ";
+  if (found->converted) {
+    told_ = true;
+    return trouble +
+           "a consumer of the protocol group.protocol=consumer is in this group and has converted it. Stop it, and set "
+           "the brokers' group.consumer.migration.policy=disabled";
+  }
+  for (const auto& owner : found->partitions) {
+    if (ours(owner.client_id) || std::find(unled.begin(), unled.end(), owner.partition) == unled.end()) continue;
+    told_ = true;
+    return trouble + "partition " + std::to_string(owner.partition) + " is owned by \"" +
+           printable(owner.client_id, 80) + "\" at " + printable(owner.host, 80) +
+           (single ? ", which is no candidate. Stop it, or give the election a group of its own"
+                   : ", which is no process of these roles. Stop it, or give the roles a group of their own");
+  }
+  return std::nullopt;
+}
+
+bool OwnerSearch::ours(const std::string& client_id) const {
+  const bool of_roles = client_id.starts_with(role_prefix);
+  if (form_ == Form::roles) return of_roles;
+  // Without the '!' in the first version.
+  return !of_roles && (client_id.starts_with(candidate_prefix) || client_id.starts_with(candidate_prefix.substr(1)));
+}
+
+}  // namespace tenure::kafka

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: roles keep their promise under faults of the wire between a process and its coordinator, and cost one
+// OffsetCommit per renewal. Method: a real broker behind a relay that holds one commit, cuts all connections, or
+// counts. Rules 10, 11 and 13 of backends/kafka/README.md, and of its roles R2, R7 and R8.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenure/elections.hpp>
+#include <tenure/kafka_group.hpp>
+
+#include "broker.hpp"
+#include "eventually.hpp"
+#include "kafka_wire.hpp"
+#include "relay.hpp"
+#include "support.hpp"
+
+namespace tenure::kafka::test {
+namespace {
+
+using tenure::test::eventually;
+using tenure::test::KafkaMessage;
+using tenure::test::Relay;
+
+/// The broker's answer to an OffsetCommit or a SyncGroup.
+struct Answered {
+  std::string client_id;
+  int api{}, error{};
+};
+
+/// It can hold a commit, with all that follows on its connection, and let it go later. Any thread.
+class CommitGate final : public tenure::test::Gate {
+ public:
+  void hold_next() {
+    const std::lock_guard lock(mutex_);
+    armed_ = true;
+  }
+  bool holds_one() const {
+    const std::lock_guard lock(mutex_);
+    return held_ != 0;
+  }
+  void let_go() {
+    const std::lock_guard lock(mutex_);
+    late_ = std::exchange(held_, 0);
+  }
+  /// What the broker answered to the commit that was held.
+  std::optional<int> late_answer() const {
+    const std::lock_guard lock(mutex_);
+    return late_answer_;
+  }
+  std::vector<Answered> answered() const {
+    const std::lock_guard lock(mutex_);
+    return answered_;
+  }
+
+  void sent(const KafkaMessage&) override {}
+  bool passes(const KafkaMessage& m) override {
+    const std::lock_guard lock(mutex_);
+    const bool commits = m.api == tenure::test::offset_commit;
+    if (m.request && commits && std::exchange(armed_, false)) held_ = m.connection;
+    if (m.request && m.connection == held_) return false;
+    if (!m.request && commits && m.connection == late_ && !late_answer_) late_answer_ = m.error;
+    if (!m.request && (commits || m.api == tenure::test::sync_group))
+      answered_.push_back({m.client_id, m.api, m.error});
+    return true;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  bool armed_{};
+  std::uint64_t held_{}, late_{};  ///< Connections. They count from 1.
+  std::optional<int> late_answer_;
+  std::vector<Answered> answered_;
+};
+
+std::pair<int, int> relay_ports() {
+  const auto* value = std::getenv("TENURE_KAFKA_RELAY");
+  const std::string ports = value ? value : "";
+  const auto colon = ports.find(':');
+  return colon == ports.npos ? std::pair(0, 0)
+                             : std::pair(std::stoi(ports.substr(0, colon)), std::stoi(ports.substr(colon + 1)));
+}
+
+struct KafkaRelay : testing::Test {
+  void SetUp() override {
+    if (ports.first == 0) GTEST_SKIP() << "needs a broker with a listener for a relay, as docker/kafka starts it";
+  }
+  /// One whose leases last a second and a half.
+  Options options(const std::string& bootstrap) const {
+    Options o;
+    o.brokers = bootstrap;
+    o.group = group;
+    o.create_topic = CreateTopic{};
+    o.min_session = 100ms;
+    o.log = no_log;
+    return o;
+  }
+  std::unique_ptr<Elections> process(const std::string& name, const std::string& bootstrap,
+                                     const std::vector<std::string>& roles, int units = 1,
+                                     const Timing& timing = own_broker_presets().steady, Hooks hooks = {}) const {
+    hooks.log = no_log;
+    auto out = std::make_unique<Elections>(open_group(options(bootstrap), units), tenure::Candidate{name, name + ":1"},
+                                           timing, std::move(hooks));
+    out->join(roles);
+    out->start();
+    return out;
+  }
+  /// The members of the group that own this partition.
+  std::vector<std::string> owners_of(int partition) const {
+    std::vector<std::string> out;
+    for (const auto& member : tenure::test::KafkaWire(brokers).members_of(group))
+      if (std::find(member.partitions.begin(), member.partitions.end(), partition) != member.partitions.end())
+        out.push_back(member.id);
+    return out;
+  }
+
+  const std::pair<int, int> ports = relay_ports();
+  const std::string brokers = real_brokers(), relayed = "127.0.0.1:" + std::to_string(ports.first);
+  const std::string group = unique_name("tenure-relay");
+};
+
+std::uint64_t commits_done(const Elections& elections) {
+  return elections.metrics().session.calls.at("commit").durations.count();
+}
+std::uint64_t commits_failed(const Elections& elections) {
+  std::uint64_t out = 0;
+  for (const auto& [fault, times] : elections.metrics().session.calls.at("commit").errors) out += times;
+  return out;
+}
+
+/// Until it has led for that many commits more.
+bool goes_on(const Elections& elections, std::uint64_t commits) {
+  const auto from = commits_done(elections);
+  return eventually([&] { return commits_done(elections) >= from + commits; }, patience);
+}
+
+// ---- R2 ----
+
+TEST_F(KafkaRelay, R2OneRequestRenewsAllUnits) {
+  const Relay relay(ports.first, ports.second);
+  std::vector<std::string> roles;
+  for (int i = 0; i < 24; ++i) roles.push_back(std::to_string(i));
+  auto timing = presets().balanced;  // Its lease is not lost on a busy machine.
+  timing.renew = 50ms;
+  const auto a = process("a", relayed, roles, 8, timing);
+  ASSERT_TRUE(eventually([&] { return a->led().size() == roles.size(); }, patience));
+  const auto requests = [&relay] { return relay.requests(0, tenure::test::offset_commit); };
+  const auto done = commits_done(*a);
+  const auto sent = requests();
+  ASSERT_TRUE(goes_on(*a, 20));
+  const auto sent_since = requests() - sent;
+  const auto done_since = commits_done(*a) - done;
+  EXPECT_GE(sent_since, 19u) << "each renewal is a request";
+  EXPECT_LE(sent_since, done_since + 1) << "one may be under way";
+  EXPECT_EQ(a->metrics().session.elected, roles.size()) << "they were renewals";
+}
+
+// ---- R7: rule 10 ----
+
+TEST_F(KafkaRelay, R7AReleaseThatComesAfterANewerClaimIsRefused) {
+  CommitGate gate;
+  const Relay relay(ports.first, ports.second, &gate);
+  const Hooks hold_the_release{.ousting = [&gate](const Ousting& o) {
+    if (o.reason == Reason::resigned) gate.hold_next();
+  }};
+  const auto a = process("a", relayed, {"e"}, 1, own_broker_presets().steady, hold_the_release);
+  ASSERT_TRUE(eventually([&] { return a->is_leader("e"); }, patience));
+  const auto first = a->led().front().second;
+  a->leave("e");
+  ASSERT_TRUE(eventually([&] { return gate.holds_one(); }, patience));
+  a->join("e");
+  ASSERT_TRUE(eventually([&] { return a->is_leader("e"); }, patience)) << "by another handle";
+  gate.let_go();
+  ASSERT_TRUE(eventually([&] { return gate.late_answer().has_value(); }, patience));
+  EXPECT_NE(gate.late_answer(), 0) << "the broker took it";
+  ASSERT_TRUE(goes_on(*a, 2));
+  ASSERT_TRUE(eventually([&] { return a->is_leader("e"); }, patience));
+  EXPECT_GT(a->led().front().second, first);
+}
+
+// ---- R8: rules 11 and 13 ----
+
+TEST_F(KafkaRelay, R8WhatWasQueuedWhileTheCoordinatorWasAwayIsRefusedAfterARevocation) {
+  CommitGate gate;
+  Relay relay(ports.first, ports.second, &gate);
+  const auto a = process("a", relayed, {"e"});
+  ASSERT_TRUE(eventually([&] { return a->is_leader("e"); }, patience));
+  const auto token = a->led().front().second;
+  const auto b = process("b", brokers, {"e"});
+  ASSERT_TRUE(eventually([&] { return members(brokers, group).size() == 2 && owners_of(0).size() == 1; }, patience));
+  const auto handle = owners_of(0).front();
+
+  const auto failed = commits_failed(*a);
+  relay.cut(true);
+  expel(brokers, group, handle);
+  EXPECT_TRUE(eventually([&] { return commits_failed(*a) > failed; }, patience)) << "a renewal waits for a coordinator";
+  EXPECT_TRUE(eventually([&] { return owners_of(0).size() == 1 && owners_of(0).front() != handle; }, patience));
+  const auto before = gate.answered().size();
+  relay.cut(false);
+  ASSERT_TRUE(eventually([&] { return members(brokers, group).size() == 2; }, patience)) << "it joins again";
+  ASSERT_TRUE(eventually([&] { return a->is_leader("e") || b->is_leader("e"); }, patience));
+  for (const auto* process : {a.get(), b.get()})
+    for (const auto& [role, led_by] : process->led()) EXPECT_GE(led_by, token);
+  const auto answered = gate.answered();
+  for (auto i = before; i < answered.size(); ++i) {
+    if (!handle.starts_with(answered[i].client_id)) continue;
+    if (answered[i].api == tenure::test::sync_group) break;  // From its next assignment on it may commit.
+    EXPECT_NE(answered[i].error, 0) << "the broker took it";
+  }
+}
+
+}  // namespace
+}  // namespace tenure::kafka::test

@@ -719,6 +719,30 @@ TEST(House, ThePageForOperatorsHasEveryErrorReasonAndAlert) {
     EXPECT_NE(page.find("`" + (*at)[1].str() + "`"), page.npos) << (*at)[1];
 }
 
+/// The rights that scripts and headers tell, without the marks of comments.
+std::vector<std::string> told_rights() {
+  std::vector<std::string> out;
+  for (const auto& path : files({"backends/postgres/sql"}, {".sql"})) {
+    const auto text = read(house / path);
+    static const std::regex grant("--   (grant [^\n]*;)");
+    for (std::sregex_iterator at(text.begin(), text.end(), grant), end; at != end; ++at) out.push_back((*at)[1]);
+  }
+  const auto redis = read(house / "backends/redis/include/tenure/redis.hpp");
+  static const std::regex acl(R"(ACL SETUSER u on >secret (.*)\n///\s+(\+[^\[]*) \[)");
+  if (std::smatch found; std::regex_search(redis, found, acl)) out.push_back(found[1].str() + " " + found[2].str());
+  const auto etcd = read(house / "backends/etcd/include/tenure/etcd.hpp");
+  static const std::regex role("(etcdctl role [^\n]*)");
+  if (std::smatch found; std::regex_search(etcd, found, role)) out.push_back(found[1]);
+  return out;
+}
+
+TEST(House, ThePageForOperatorsHasEveryRight) {
+  const auto page = read(house / "docker/operating.md");
+  const auto rights = told_rights();
+  EXPECT_EQ(rights.size(), 5u) << "three tables, Redis and etcd";
+  for (const auto& right : rights) EXPECT_NE(page.find("`" + right + "`"), page.npos) << right;
+}
+
 TEST(House, EveryFileNamesItsLicenceFirst) {
   for (const auto& path : texts()) {
     const auto text = read(house / path);

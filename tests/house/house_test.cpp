@@ -293,6 +293,53 @@ TEST(House, PublicHeadersAreShort) {
   EXPECT_GT(seen, 15u);
 }
 
+/// What a public header includes of a client library. Its users would need that library's headers. The adapters to a
+/// library of the user's own are there for that.
+Findings vendors_in(const std::string& path, const std::string& text) {
+  static const std::set<std::string> for_the_users_library{"adapters/gmock", "adapters/spdlog",
+                                                           "adapters/prometheuscpp"};
+  static const std::regex include(R"re((?:^|\n)\s*#\s*include\s*<([^>]+)>)re");
+  Findings out;
+  const auto code = without_comments(text);
+  for (std::sregex_iterator at(code.begin(), code.end(), include), end; at != end; ++at)
+    if (const auto header = (*at)[1].str(); !header.starts_with("tenure/") && !standard_or_posix(header) &&
+                                            !for_the_users_library.count(room_of(path)) &&
+                                            fs::path(path).filename() != "http_mount.hpp")
+      out.push_back(path + " includes " + header);
+  return out;
+}
+
+/// Classes of a header that says nothing of threads. README has the rule for functions and structs.
+Findings threadless(const std::string& path, const std::string& text) {
+  static const std::regex head(R"re((?:^|\n)class [^;{]*\{)re"), threads("[Tt]hread");
+  std::smatch found;
+  return std::regex_search(text, found, head) && !std::regex_search(text, threads) ? Findings{path} : Findings{};
+}
+
+TEST(House, APublicHeaderThatNamesAVendorOrForgetsThreadsIsFound) {
+  const std::string path = "backends/kafka/include/tenure/sample.hpp";
+  EXPECT_EQ(vendors_in(path, "#include <librdkafka/rdkafka.h>\n#include <tenure/log.hpp>\n#include <string>\n").size(),
+            1u);
+  EXPECT_EQ(vendors_in("adapters/http/include/tenure/http.hpp", "// x\n#include <httplib.h>\n").size(), 1u);
+  EXPECT_EQ(vendors_in("adapters/spdlog/include/tenure/spdlog.hpp", "#include <spdlog/spdlog.h>\n"), Findings{});
+  EXPECT_EQ(threadless(path, "class A;\n\nclass TENURE_EXPORT B {\n};\n"), Findings{path});
+  EXPECT_EQ(threadless(path, "class A;\nstruct B {};\n"), Findings{});
+  EXPECT_EQ(threadless(path, "/// Any thread may call it.\nclass B {\n};\n"), Findings{});
+}
+
+TEST(House, PublicHeadersNameNoVendorAndTellOfThreads) {
+  std::size_t seen = 0;
+  for (const auto& path : files({"core", "backends", "adapters"}, {".hpp"})) {
+    if (path.find("/include/") == path.npos) continue;
+    ++seen;
+    const auto text = read(house / path);
+    for (const auto& finding : vendors_in(path, text)) ADD_FAILURE() << finding;
+    for (const auto& finding : threadless(path, text))
+      ADD_FAILURE() << finding << " does not say which threads may call";
+  }
+  EXPECT_GT(seen, 40u);
+}
+
 /// The name a user would write, of a demangled symbol: "vtable for tenure::A" -> "A", "tenure::f(int)" -> "f".
 std::optional<std::string> our_name(std::string symbol) {
   for (const std::string prefix : {"vtable for ", "typeinfo for ", "typeinfo name for ", "VTT for ",

@@ -702,11 +702,13 @@ std::set<std::string> anchors(const std::string& document) {
   const auto text = std::regex_replace(document, std::regex("```[^]*?```"), "");
   for (std::sregex_iterator at(text.begin(), text.end(), heading), end; at != end; ++at) {
     std::string name;
-    for (const unsigned char c : (*at)[1].str())
+    for (const char letter : (*at)[1].str()) {
+      const auto c = static_cast<unsigned char>(letter);
       if (std::isalnum(c) || c == '-' || c == '_' || c > 127)
         name += static_cast<char>(std::tolower(c));
       else if (c == ' ')
         name += '-';
+    }
     out.insert(name);
   }
   return out;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How each store is opened. Nothing connects before a manager starts. Built if all stores are there.
+#include <iostream>
+#include <stdexcept>
+
+#include <tenure/etcd.hpp>
 #include <tenure/file.hpp>
 #include <tenure/kafka.hpp>
 #include <tenure/leader_manager.hpp>
@@ -13,7 +17,7 @@ static void campaign(const std::shared_ptr<tenure::Backend>& backend, const tenu
   const tenure::LeaderManager manager(backend, timing);
 }
 
-int main() {
+int main() try {
   {
     //! [url]
     auto opened = tenure::redis::open_url({.url = "redis://localhost", .election = "reports"});
@@ -36,11 +40,15 @@ int main() {
   using namespace tenure;
   auto a = kafka::open_url({.url = "kafka://b1:9092,b2:9092/elections", .election = "reports"});
   auto b = postgres::open_url({.url = "postgres://user@db/app?sslmode=verify-full", .election = "reports"});
-  auto c = redis::open_url({.url = "rediss://cache", .election = "reports", .user = "u", .password = "secret"});
-  auto d = redis::open({.servers = {{.host = "r1"}, {.host = "r2"}}}, "reports");  // a cluster
+  auto c = redis::open({.servers = {{.host = "r1"}, {.host = "r2"}}}, "reports");  // a cluster
+  auto d = etcd::open_url({.url = "etcd://e1,e2,e3", .election = "reports"});
   auto e = file::open("/run/myservice", "reports");
   auto f = memory::open(memory::hub(), "reports");
+  auto g = redis::open_url({.url = "rediss://cache", .election = "reports", .user = "u", .password = "secret"});
   //! [more]
-  for (const auto& opened : {a, b, c}) campaign(opened.backend, opened.presets.fast);
-  for (const auto& backend : {d, e, f}) campaign(backend, lock_table_presets().fast);
+  for (const auto& opened : {a, b, d, g}) campaign(opened.backend, opened.presets.fast);
+  for (const auto& backend : {c, e, f}) campaign(backend, lock_table_presets().fast);
+} catch (const std::invalid_argument& e) {  // such as rediss:// where hiredis has no TLS
+  std::cerr << e.what() << "\n";
+  return 1;
 }

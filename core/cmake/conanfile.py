@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# A recipe for Conan 2, with the components of CMake and pkg-config: `conan create core/cmake`. A store whose option is
-# False is not built, and neither is its client library.
+# A recipe for Conan 2, with the components of CMake and pkg-config:
+#   conan create core/cmake -s compiler.cppstd=20
+# A store whose option is False is not built, and neither is its client library.
 import os
 import re
 

@@ -17,7 +17,7 @@ include(GNUInstallDirs)
 set(TENURE_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/tenure)
 
 function(tenure_install_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "PUBLIC;PRIVATE;PC_PUBLIC;PC_PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "PUBLIC;PRIVATE;PC_PUBLIC;PC_PRIVATE;PC_SOURCES")
   set(target tenure_${name})
   install(TARGETS ${target} EXPORT ${target}
     RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${target}
@@ -52,7 +52,7 @@ function(tenure_install_library name)
       DESTINATION ${TENURE_PACKAGE_DIR} COMPONENT ${target}_dev)
   endif()
   list(TRANSFORM requires PREPEND tenure-)
-  tenure_install_pkgconfig(${name} ${requires} ${arg_PC_PUBLIC} ${arg_PC_PRIVATE})
+  tenure_install_pkgconfig(${name} "${arg_PC_SOURCES}" ${requires} ${arg_PC_PUBLIC} ${arg_PC_PRIVATE})
 endfunction()
 
 # Which of these libraries are rooms of ours; ROOMS gets their names. A room's tenure::NAME is an alias.
@@ -70,12 +70,17 @@ function(tenure_split_rooms rooms vendors)
   set(${vendors} ${others} PARENT_SCOPE)
 endfunction()
 
-function(tenure_install_pkgconfig name)
+function(tenure_install_pkgconfig name sources) # REQUIRED...
   set(target tenure_${name})
   set(requires ${ARGN})
   list(REMOVE_DUPLICATES requires)
   list(JOIN requires ", " requires)
   get_target_property(type ${target} TYPE)
+  list(TRANSFORM sources REPLACE "(.+)" "\${prefix}/\\1")
+  list(JOIN sources " " sources)
+  if(sources)
+    set(sources "sources=${sources}\n")
+  endif()
   set(libs)
   set(flags)
   if(NOT type STREQUAL "INTERFACE_LIBRARY")
@@ -99,7 +104,7 @@ function(tenure_install_pkgconfig name)
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/tenure-${name}.pc @ONLY CONTENT [[prefix=${pcfiledir}/@up@
 libdir=${prefix}/@libdir@
 includedir=${prefix}/@includedir@
-
+@sources@
 Name: tenure-@name@
 Description: @PROJECT_DESCRIPTION@
 Version: @PROJECT_VERSION@

@@ -39,14 +39,16 @@ function(tenure_optional_room folder)
   endif()
 endfunction()
 
-# tenure_library(NAME [SOURCES file...] [PUBLIC library...] [PRIVATE library...] [PC_PUBLIC name...] [PC_PRIVATE name...])
+# tenure_library(NAME [SOURCES file...] [PUBLIC library...] [PRIVATE library...] [PC_PUBLIC name...] [PC_PRIVATE name...]
+#                [PC_SOURCES file...])
 # Makes the target tenure_NAME and its alias tenure::NAME out of include/ and src/**.cpp (or SOURCES), and
 # tenure::NAME_internals, which adds src/ to the include path for the room's own tests. Without sources it is a
 # header-only library. Exported symbols are marked TENURE_NAME_EXPORT from <tenure/NAME_export.hpp>;
 # in core TENURE_EXPORT from <tenure/export.hpp>. PC_PUBLIC and PC_PRIVATE are what pkg-config calls the third-party
-# libraries among PUBLIC and PRIVATE.
+# libraries among PUBLIC and PRIVATE. PC_SOURCES are files below the prefix that whoever uses it compiles: pkg-config tells
+# them as the variable `sources`.
 function(tenure_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE;PC_PUBLIC;PC_PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE;PC_PUBLIC;PC_PRIVATE;PC_SOURCES")
   if(NOT arg_SOURCES)
     file(GLOB_RECURSE arg_SOURCES CONFIGURE_DEPENDS src/*.cpp)
   endif()
@@ -79,7 +81,7 @@ function(tenure_library name)
   target_include_directories(${target}_internals INTERFACE src)
 
   tenure_install_library(${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE}
-    PC_PUBLIC ${arg_PC_PUBLIC} PC_PRIVATE ${arg_PC_PRIVATE})
+    PC_PUBLIC ${arg_PC_PUBLIC} PC_PRIVATE ${arg_PC_PRIVATE} PC_SOURCES ${arg_PC_SOURCES})
 endfunction()
 
 function(tenure_export_header name)

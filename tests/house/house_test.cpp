@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -222,6 +223,32 @@ TEST(House, ExamplesIncludeNothingOfTheKit) {
     for (const auto& finding : kit_in(path, read(house / path))) ADD_FAILURE() << finding;
 }
 
+/// Programs of examples/ that no test starts by name.
+Findings examples_not_run(const std::vector<std::string>& programs, const std::string& tests) {
+  Findings out;
+  for (const auto& name : programs)
+    if (tests.find("({\"" + name + "\"") == tests.npos && tests.find("TARGET_FILE:example_" + name + ">") == tests.npos)
+      out.push_back(name);
+  return out;
+}
+
+TEST(House, AnExampleThatNoTestRunsIsFound) {
+  const std::string tests = "Example first({\"leader\"});\n\"$<TARGET_FILE:example_any>\"";
+  EXPECT_EQ(examples_not_run({"leader", "lead", "any", "hooks"}, tests), (Findings{"lead", "hooks"}));
+}
+
+TEST(House, EveryExampleIsRunByATest) {
+  std::vector<std::string> programs;
+  for (const auto& path : files({"examples"}, {".cpp"}))
+    if (fs::path(path).parent_path() == "examples" && read(house / path).find("int main(") != std::string::npos)
+      programs.push_back(fs::path(path).stem().string());
+  EXPECT_GT(programs.size(), 10u);
+  std::string tests;
+  for (const auto& path : files({"tests/examples", "tests/prometheus"}, {".cpp", ".txt"})) tests += read(house / path);
+  for (const auto& name : examples_not_run(programs, tests))
+    ADD_FAILURE() << "examples/" << name << ".cpp is run by no test of tests/examples";
+}
+
 // ---- one clock ----
 
 Findings foreign_clocks(const std::string& path, const std::string& text) {
@@ -264,6 +291,53 @@ TEST(House, PublicHeadersAreShort) {
     EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 120) << path;
   }
   EXPECT_GT(seen, 15u);
+}
+
+/// What a public header includes of a client library. Its users would need that library's headers. The adapters to a
+/// library of the user's own are there for that.
+Findings vendors_in(const std::string& path, const std::string& text) {
+  static const std::set<std::string> for_the_users_library{"adapters/gmock", "adapters/spdlog",
+                                                           "adapters/prometheuscpp"};
+  static const std::regex include(R"re((?:^|\n)\s*#\s*include\s*<([^>]+)>)re");
+  Findings out;
+  const auto code = without_comments(text);
+  for (std::sregex_iterator at(code.begin(), code.end(), include), end; at != end; ++at)
+    if (const auto header = (*at)[1].str(); !header.starts_with("tenure/") && !standard_or_posix(header) &&
+                                            !for_the_users_library.count(room_of(path)) &&
+                                            fs::path(path).filename() != "http_mount.hpp")
+      out.push_back(path + " includes " + header);
+  return out;
+}
+
+/// Classes of a header that says nothing of threads. README has the rule for functions and structs.
+Findings threadless(const std::string& path, const std::string& text) {
+  static const std::regex head(R"re((?:^|\n)class [^;{]*\{)re"), threads("[Tt]hread");
+  std::smatch found;
+  return std::regex_search(text, found, head) && !std::regex_search(text, threads) ? Findings{path} : Findings{};
+}
+
+TEST(House, APublicHeaderThatNamesAVendorOrForgetsThreadsIsFound) {
+  const std::string path = "backends/kafka/include/tenure/sample.hpp";
+  EXPECT_EQ(vendors_in(path, "#include <librdkafka/rdkafka.h>\n#include <tenure/log.hpp>\n#include <string>\n").size(),
+            1u);
+  EXPECT_EQ(vendors_in("adapters/http/include/tenure/http.hpp", "// x\n#include <httplib.h>\n").size(), 1u);
+  EXPECT_EQ(vendors_in("adapters/spdlog/include/tenure/spdlog.hpp", "#include <spdlog/spdlog.h>\n"), Findings{});
+  EXPECT_EQ(threadless(path, "class A;\n\nclass TENURE_EXPORT B {\n};\n"), Findings{path});
+  EXPECT_EQ(threadless(path, "class A;\nstruct B {};\n"), Findings{});
+  EXPECT_EQ(threadless(path, "/// Any thread may call it.\nclass B {\n};\n"), Findings{});
+}
+
+TEST(House, PublicHeadersNameNoVendorAndTellOfThreads) {
+  std::size_t seen = 0;
+  for (const auto& path : files({"core", "backends", "adapters"}, {".hpp"})) {
+    if (path.find("/include/") == path.npos) continue;
+    ++seen;
+    const auto text = read(house / path);
+    for (const auto& finding : vendors_in(path, text)) ADD_FAILURE() << finding;
+    for (const auto& finding : threadless(path, text))
+      ADD_FAILURE() << finding << " does not say which threads may call";
+  }
+  EXPECT_GT(seen, 40u);
 }
 
 /// The name a user would write, of a demangled symbol: "vtable for tenure::A" -> "A", "tenure::f(int)" -> "f".
@@ -488,6 +562,33 @@ TEST(House, EveryBlockOfCodeQuotesAFile) {
     for (const auto& finding : misquoted(read(house / path))) ADD_FAILURE() << path << ", " << finding;
 }
 
+/// Blocks of a kind that no test looks at. "" is a drawing, or what a program printed.
+Findings unknown_blocks(const std::string& document) {
+  static const std::regex fence(R"(\s*(?:```|~~~)(.*))");
+  static const std::set<std::string> known{"cpp", "cmake", "json", "sh", ""};
+  Findings out;
+  bool inside = false;
+  for (const auto& line : lines_of(document)) {
+    std::smatch found;
+    if (!std::regex_match(line, found, fence)) continue;
+    if (!inside && (known.count(found[1]) == 0 || !line.starts_with("```"))) out.push_back(line);
+    inside = !inside;
+  }
+  if (inside) out.push_back("a block without an end");
+  return out;
+}
+
+TEST(House, ABlockOfAnUnknownKindIsFound) {
+  EXPECT_EQ(unknown_blocks("```sh\nx\n```\n\n```\ny\n```\n"), Findings{});
+  EXPECT_EQ(unknown_blocks("```sql\nselect 1\n```\n~~~\nx\n~~~\n  ```cpp\n  int i;\n  ```\n```sh\n"),
+            (Findings{"```sql", "~~~", "  ```cpp", "a block without an end"}));
+}
+
+TEST(House, EveryBlockIsOfAKindThatATestLooksAt) {
+  for (const auto& path : documents())
+    for (const auto& block : unknown_blocks(read(house / path))) ADD_FAILURE() << path << " has " << block;
+}
+
 /// What the commands of a document name of ours that is not there: a file, a program of a build, a label of tests/run.
 Findings dead_commands(const std::string& document, const std::string& all_cmake) {
   static const std::regex block("```sh\n([^]*?)```"), comment("(^|\n)#.*| #.*"), word(R"([^\s"'$();=]+)");
@@ -543,6 +644,36 @@ TEST(House, EveryCommandOfADocumentIsThere) {
       ADD_FAILURE() << path << " names " << finding << ", which is not there";
 }
 
+/// The options of our build and the presets that a document names, in its text too, and that are not there.
+Findings dead_settings(const std::string& document, const std::string& all_cmake) {
+  static const std::regex setting(R"(-D(TENURE_[A-Z_]+)|--preset[ =]([a-z]+))");
+  Findings out;
+  for (std::sregex_iterator at(document.begin(), document.end(), setting), end; at != end; ++at) {
+    std::string room = (*at)[1].matched ? (*at)[1].str().substr(std::string("TENURE_").size()) : "";
+    std::transform(room.begin(), room.end(), room.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const auto is = (*at)[1].matched
+                        ? "(option|set)\\(" + (*at)[1].str() + "[ )]|tenure_optional_room\\([a-z]+/" + room + "\\)"
+                        : "\"name\": \"" + (*at)[2].str() + "\"";
+    if (!std::regex_search(all_cmake, std::regex(is))) out.push_back(at->str());
+  }
+  return out;
+}
+
+TEST(House, ASettingThatIsNotThereIsFound) {
+  const auto cmake = all_cmake() + read(house / "CMakeLists.txt");
+  EXPECT_EQ(dead_settings("`-DTENURE_TESTS=OFF -DTENURE_KAFKA=ON`, `cmake --preset package`", cmake), Findings{});
+  EXPECT_EQ(dead_settings("`-DTENURE_TEST=OFF -DTENURE_KAFKAS=ON`, `cmake --preset packages`", cmake),
+            (Findings{"-DTENURE_TEST", "-DTENURE_KAFKAS", "--preset packages"}));
+}
+
+TEST(House, EverySettingThatADocumentNamesIsThere) {
+  const auto cmake = all_cmake() + read(house / "CMakeLists.txt");
+  for (const auto& path : documents())
+    for (const auto& finding : dead_settings(read(house / path), cmake))
+      ADD_FAILURE() << path << " names " << finding << ", which is not there";
+}
+
 /// Links of a document to files that are not there, seen from its folder.
 Findings dead_links(const std::string& document, const fs::path& folder) {
   static const std::regex code("```[^]*?```"), link(R"(\]\(([^)#\s]+)[^)\s]*\))");
@@ -561,6 +692,51 @@ TEST(House, ADeadLinkIsFound) {
 TEST(House, EveryLinkOfADocumentLeadsToAFile) {
   for (const auto& path : documents())
     for (const auto& to : dead_links(read(house / path), (house / path).parent_path()))
+      ADD_FAILURE() << path << " links to " << to;
+}
+
+/// The anchors that a forge gives to the headings of a document.
+std::set<std::string> anchors(const std::string& document) {
+  static const std::regex heading("(?:^|\n)#+ ([^\n]+)");
+  std::set<std::string> out;
+  const auto text = std::regex_replace(document, std::regex("```[^]*?```"), "");
+  for (std::sregex_iterator at(text.begin(), text.end(), heading), end; at != end; ++at) {
+    std::string name;
+    for (const char letter : (*at)[1].str()) {
+      const auto c = static_cast<unsigned char>(letter);
+      if (std::isalnum(c) || c == '-' || c == '_' || c > 127)
+        name += static_cast<char>(std::tolower(c));
+      else if (c == ' ')
+        name += '-';
+    }
+    out.insert(name);
+  }
+  return out;
+}
+
+/// Links to a heading that is not there, of this document or of another one.
+Findings dead_anchors(const std::string& document, const fs::path& folder) {
+  static const std::regex link(R"(\]\(([^)#\s]*)#([^)\s]+)\))");
+  const auto text = std::regex_replace(document, std::regex("```[^]*?```"), "");
+  Findings out;
+  for (std::sregex_iterator at(text.begin(), text.end(), link), end; at != end; ++at) {
+    const auto file = (*at)[1].str();
+    if (file.find("://") != file.npos || !(file.empty() || file.ends_with(".md"))) continue;
+    if (anchors(file.empty() ? document : read(folder / file)).count((*at)[2]) == 0)
+      out.push_back(file + "#" + (*at)[2].str());
+  }
+  return out;
+}
+
+TEST(House, ALinkToAHeadingThatIsNotThereIsFound) {
+  EXPECT_EQ(
+      dead_anchors("# A b: `c`\n[x](#a-b-c) [y](#a-b) [z](README.md#the-promise) [u](README.md#promise)\n", house),
+      (Findings{"#a-b", "README.md#promise"}));
+}
+
+TEST(House, EveryLinkToAHeadingLeadsThere) {
+  for (const auto& path : documents())
+    for (const auto& to : dead_anchors(read(house / path), (house / path).parent_path()))
       ADD_FAILURE() << path << " links to " << to;
 }
 
@@ -590,6 +766,30 @@ TEST(House, ThePageForOperatorsHasEveryErrorReasonAndAlert) {
   static const std::regex alert("- alert: (\\w+)");
   for (std::sregex_iterator at(alerts.begin(), alerts.end(), alert), end; at != end; ++at)
     EXPECT_NE(page.find("`" + (*at)[1].str() + "`"), page.npos) << (*at)[1];
+}
+
+/// The rights that scripts and headers tell, without the marks of comments.
+std::vector<std::string> told_rights() {
+  std::vector<std::string> out;
+  for (const auto& path : files({"backends/postgres/sql"}, {".sql"})) {
+    const auto text = read(house / path);
+    static const std::regex grant("--   (grant [^\n]*;)");
+    for (std::sregex_iterator at(text.begin(), text.end(), grant), end; at != end; ++at) out.push_back((*at)[1]);
+  }
+  const auto redis = read(house / "backends/redis/include/tenure/redis.hpp");
+  static const std::regex acl(R"(ACL SETUSER u on >secret (.*)\n///\s+(\+[^\[]*) \[)");
+  if (std::smatch found; std::regex_search(redis, found, acl)) out.push_back(found[1].str() + " " + found[2].str());
+  const auto etcd = read(house / "backends/etcd/include/tenure/etcd.hpp");
+  static const std::regex role("(etcdctl role [^\n]*)");
+  if (std::smatch found; std::regex_search(etcd, found, role)) out.push_back(found[1]);
+  return out;
+}
+
+TEST(House, ThePageForOperatorsHasEveryRight) {
+  const auto page = read(house / "docker/operating.md");
+  const auto rights = told_rights();
+  EXPECT_EQ(rights.size(), 5u) << "three tables, Redis and etcd";
+  for (const auto& right : rights) EXPECT_NE(page.find("`" + right + "`"), page.npos) << right;
 }
 
 TEST(House, EveryFileNamesItsLicenceFirst) {

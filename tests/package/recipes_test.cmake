@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The recipes for vcpkg and Conan name the same components and the same version as the build.
+# The recipes for vcpkg and Conan name the same components and the same version as the build. Conan's recipe, the launchers'
+# check and README's table demand of each client library the version that the build demands.
 cmake_minimum_required(VERSION 3.25)
 file(STRINGS ${SOURCE}/core/include/tenure/version.hpp version REGEX "define TENURE_VERSION ")
 string(REGEX MATCH "[0-9.]+" version "${version}")
@@ -26,6 +27,44 @@ foreach(room IN LISTS rooms)
   endif()
   if(NOT recipe MATCHES "\"${room}\": [(]\"")
     message(SEND_ERROR "conanfile.py has no option ${room}")
+  endif()
+endforeach()
+
+# The versions that the build demands stand in a room's two CMake files. Besides its own library a room may need that of
+# json, and Redis what is for TLS alone. prometheus-cpp has no version where Debian's CMake package is found.
+file(READ ${SOURCE}/docker/common.sh launchers)
+file(READ ${SOURCE}/README.md readme)
+set(also_redis 1.0 1.1.1)
+set(json_first json ${rooms})
+foreach(room IN LISTS json_first)
+  if(NOT recipe MATCHES "\"${room}\": [(]\"([a-z_+-]+)/[[]>=([0-9.]+)[]]\"")
+    message(SEND_ERROR "conanfile.py demands no version for ${room}")
+  endif()
+  set(library ${CMAKE_MATCH_1})
+  set(version_of_${room} ${CMAKE_MATCH_2})
+  file(GLOB files ${SOURCE}/backends/${room}/*ake*.txt ${SOURCE}/backends/${room}/dependencies.cmake
+    ${SOURCE}/adapters/${room}/*ake*.txt ${SOURCE}/adapters/${room}/dependencies.cmake)
+  set(demanded)
+  foreach(file IN LISTS files)
+    file(STRINGS ${file} lines REGEX "^[^#]*(find_package|pkg_check_modules|PC_|names|MISSING|or newer)")
+    string(REGEX MATCHALL "[0-9]+[.][0-9.]*[0-9]" found "${lines}")
+    list(APPEND demanded ${found})
+  endforeach()
+  list(REMOVE_DUPLICATES demanded)
+  list(REMOVE_ITEM demanded ${also_${room}})
+  if(room MATCHES "^(etcd|http)$" AND DEFINED version_of_json)
+    list(REMOVE_ITEM demanded ${version_of_json})
+  endif()
+  if(NOT room STREQUAL "gmock" AND NOT demanded STREQUAL version_of_${room})
+    message(SEND_ERROR "${room}: CMake demands ${demanded}, conanfile.py ${library} ${version_of_${room}}")
+  endif()
+  foreach(name IN ITEMS rdkafka libpqxx libcurl hiredis cpp-httplib)
+    if(library MATCHES "${name}$" AND NOT launchers MATCHES "'${name} >= ${version_of_${room}}'")
+      message(SEND_ERROR "docker/common.sh is content with another version of ${name} than ${version_of_${room}}")
+    endif()
+  endforeach()
+  if(room MATCHES "^(kafka|postgres|redis)$" AND NOT readme MATCHES "${library} ≥ ${version_of_${room}}[ \n]")
+    message(SEND_ERROR "README does not say that ${room} needs ${library} ≥ ${version_of_${room}}")
   endif()
 endforeach()
 

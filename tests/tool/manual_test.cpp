@@ -138,6 +138,58 @@ TEST_F(Manual, ZshTakesItsCompletion) {
   EXPECT_TRUE(mentions(calls.out(), ":FILE:_files"));
 }
 
+// ---- what documents show ----
+
+/// Blocks of code of a document, and code between its words.
+std::string code_of(const std::string& document) {
+  static const std::regex code("```[a-z]*\n([^]*?)```|`([^`\n]+)`");
+  std::string out;
+  for (std::sregex_iterator at(document.begin(), document.end(), code), end; at != end; ++at)
+    out += ((*at)[1].matched ? (*at)[1].str() : (*at)[2].str()) + "\n";
+  return out;
+}
+
+const CLI::App* subcommand(const CLI::App& app, const std::string& name) {
+  for (const auto* one : app.get_subcommands({}))
+    if (one->check_name(name)) return one;
+  return nullptr;
+}
+
+/// What of the tool's commands in a document is not there: a command, or an option before the command that is run.
+std::vector<std::string> strange_commands(const CLI::App& tool, const std::string& document) {
+  static const std::regex line("(?:^|\n|\\$ |/tool/)tenure ([a-z][^\n#]*)");
+  std::vector<std::string> out;
+  const auto code = code_of(document);
+  for (std::sregex_iterator at(code.begin(), code.end(), line), end; at != end; ++at) {
+    std::istringstream words((*at)[1].str());
+    const auto* command = &tool;
+    bool named = false;
+    for (std::string word; words >> word && word != "--";) {
+      if (const auto* next = word[0] == '-' ? nullptr : subcommand(*command, word)) {
+        command = next, named = true;
+      } else if (!named || (word[0] == '-' && !command->get_option_no_throw(word.substr(0, word.find('='))))) {
+        out.push_back(word);
+        break;
+      }
+    }
+  }
+  return out;
+}
+
+TEST_F(Manual, EveryCommandOfADocumentIsThere) {
+  EXPECT_EQ(strange_commands(tool, "```sh\ntenure run -e x --store y -- z --what\n```\n`tenure config show F --time`"),
+            std::vector<std::string>{"--time"});
+  EXPECT_EQ(strange_commands(tool, "```\n$ tenure runs -e x\nb/tool/tenure status --al # --x\n```\n"),
+            (std::vector<std::string>{"runs", "--al"}));
+  std::size_t seen = 0;
+  for (const auto* path : {"README.md", "adapters/tool/README.md", "docker/operating.md", "docker/README.md"}) {
+    const auto document = contents(TENURE_SERVICE "/../../" + std::string(path));
+    seen += document.size();
+    for (const auto& word : strange_commands(tool, document)) ADD_FAILURE() << path << " names " << word;
+  }
+  EXPECT_GT(seen, 30'000u);
+}
+
 // ---- what docker/service has for systemd and Kubernetes ----
 
 const std::string service = TENURE_SERVICE;  // the folder

@@ -9,7 +9,7 @@
 
 namespace tenure {
 
-/// A value, or the error that there is instead of one:
+/// A value, or the error that there is instead of one. One thread at a time changes it:
 ///   if (!result) return result.error();
 ///   use(*result);
 /// A default-constructed Result holds an error, so that a mock without instructions reports one.

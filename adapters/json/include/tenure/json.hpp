@@ -45,7 +45,7 @@ struct Finding {
 };
 
 /// Tells all faults of a document at once; what() lists them. Only the store can judge its URL, its properties, and
-/// whether it can keep the timing. It is asked once everything else is right.
+/// whether it can keep the timing. It is asked once everything else is right. Any thread may read it.
 class TENURE_JSON_EXPORT InvalidDocument : public std::invalid_argument {
  public:
   explicit InvalidDocument(std::vector<Finding> findings);

@@ -9,7 +9,7 @@
 
 namespace tenure {
 
-/// Takes secrets out of texts that somebody else wrote.
+/// Takes secrets out of texts that somebody else wrote. Any thread may call it.
 class TENURE_EXPORT Redactor {
  public:
   /// Empty secrets are ignored.

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# Who builds us from source gets what was asked for: PostgreSQL alone by FetchContent, with no look for another client
+# library; the contract suite by add_subdirectory, for a store of one's own. Configures, and compiles nothing.
+cmake_minimum_required(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
+function(ask way) # ROOM...
+  file(REMOVE_RECURSE ${BINARY})
+  run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${CMAKE_CURRENT_LIST_DIR}/asked -B ${BINARY} -D CMAKE_CXX_COMPILER=${COMPILER}
+    -D WAY=${way} "-DROOMS=${ARGN}" -D TENURE_SOURCE=${SOURCE} -D FETCHCONTENT_SOURCE_DIR_TENURE=${SOURCE})
+  file(STRINGS ${BINARY}/CMakeCache.txt looked_for REGEX "^(TENURE_[A-Z]+_FOUND|[A-Za-z_+-]+_DIR):.*=.*[^=]$")
+  set(looked_for "${looked_for}" PARENT_SCOPE)
+  file(READ ${BINARY}/compile_commands.json commands)
+  set(commands "${commands}" PARENT_SCOPE)
+endfunction()
+
+ask(FetchContent postgres)
+if(NOT looked_for MATCHES "TENURE_PQXX_FOUND" OR
+    looked_for MATCHES "RDKAFKA|HIREDIS|HTTPLIB|nlohmann|CURL|spdlog|prometheus-cpp|GTest|CLI11")
+  message(SEND_ERROR "for PostgreSQL alone CMake looked for: ${looked_for}")
+endif()
+if(NOT commands MATCHES "backends/postgres/src" OR commands MATCHES "(backends/(kafka|redis|etcd)|adapters/(json|http))/src")
+  message(SEND_ERROR "PostgreSQL alone compiles: ${commands}")
+endif()
+
+ask(add_subdirectory contract)
+if(NOT commands MATCHES "shelf_test.dir[^\n]*contract_suite.cpp" OR NOT commands MATCHES "shelf_test.dir[^\n]*group_suite.cpp")
+  message(SEND_ERROR "who links tenure::contract compiles no suite: ${commands}")
+endif()

@@ -281,8 +281,18 @@ void race(const std::vector<std::shared_ptr<GroupStore>>& stores, const std::str
   EXPECT_EQ(won, count) << "each is led by one, and none was left: " << leads;
 }
 
-TEST_F(PostgresGroup, TwoProcessesThatClaimEverythingInAnotherOrderMeetNoError) {
-  race({with(SessionId{1}), with(SessionId{2})}, options_.leads, 0);
+/// A deadlock would be no error, since the commit comes again. So the server counts them, and it is our own.
+TEST_F(PostgresGroup, TwoProcessesThatClaimEverythingInAnotherOrderMeetNoErrorAndNoDeadlock) {
+  Server server(Server::How{.settings = {"deadlock_timeout=100ms"}});
+  auto options = fresh_group(server.by_socket());
+  options.conninfo += " application_name=races";
+  race({with(options, SessionId{1}), with(options, SessionId{2})}, options.leads, 0);
+  // A session's end makes its counts known.
+  ASSERT_TRUE(eventually([&] {
+    return sql(server.by_socket(), "select from pg_stat_activity where application_name = 'races'").empty();
+  }));
+  const auto counted = sql(server.by_socket(), "select deadlocks from pg_stat_database where datname = 'postgres'");
+  EXPECT_EQ(counted[0][0].as<int>(), 0);
 }
 
 // ---- whatever a session's settings are ----

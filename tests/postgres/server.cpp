@@ -117,6 +117,32 @@ void Server::command(const std::string& verb) {
   if (std::system(all.c_str()) != 0) std::fprintf(stderr, "failed: %s\n", all.c_str());
 }
 
+TlsServer::TlsServer() {
+  const std::string make = " -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout ";
+  for (const std::string ca : {"ca", "other"})
+    openssl("req -x509 -subj /CN=" + ca + make + ca + ".key -out " + ca + ".pem");
+  openssl("req -subj /CN=server -addext subjectAltName=DNS:localhost" + make + "server.key -out server.csr");
+  openssl(
+      "x509 -req -days 1 -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -copy_extensions copy"
+      " -out server.crt");
+  sql(by_socket(), "copy (values ('local all all trust'), ('hostssl all all 127.0.0.1/32 scram-sha-256')) to '" +
+                       data("pg_hba.conf") + "'");
+  switch_tls(true);
+}
+
+void TlsServer::switch_tls(bool on) const {
+  const std::string wanted = on ? "on" : "off";
+  sql(by_socket(), "alter system set ssl = " + wanted);
+  sql(by_socket(), "select pg_reload_conf()");
+  if (!eventually([&] { return sql(by_socket(), "show ssl")[0][0].as<std::string>() == wanted; }))
+    throw std::runtime_error("the server does not switch TLS " + wanted);
+}
+
+/// As the server's user, among its files. What the server writes is read, or it would complain of a broken pipe.
+void TlsServer::openssl(const std::string& arguments) const {
+  sql(by_socket(), "copy (select) to program 'cat >/dev/null; openssl " + arguments + " 2>/dev/null'");
+}
+
 PgBouncer::PgBouncer(const fs::path& server_directory, int pool_size) : directory_(scratch("tenure-pgbouncer-XXXXXX")) {
   auto server = read_env(server_directory);
   const auto* user = ::getpwnam(server.at("TENURE_POSTGRES_USER").c_str());

@@ -72,6 +72,22 @@ class Server {
   std::map<std::string, std::string> env_;
 };
 
+/// A server that takes nothing but TLS by TCP. Its certificate is for localhost, by an authority of its own.
+class TlsServer : public Server {
+ public:
+  TlsServer();
+  /// The path of one of its files: of its authority's certificate, "ca.pem", and of another authority's, "other.pem".
+  std::string data(const std::string& file) const { return (directory() / "data" / file).string(); }
+  /// At localhost, as the certificate has it.
+  std::string at_localhost(const std::string& settings) const {
+    return conninfo() + " host=localhost hostaddr=127.0.0.1 " + settings;
+  }
+  void switch_tls(bool on) const;
+
+ private:
+  void openssl(const std::string& arguments) const;
+};
+
 /// PgBouncer in transaction mode before a server of docker/postgres, with so few sessions at the server.
 class PgBouncer {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: over TLS the server is who it says, and whoever may not connect is told what to set. Method: a real server that
-// takes nothing else by TCP, with an authority of the test's own, made by openssl.
+// takes nothing else by TCP, with an authority of its own, made by openssl.
 #include <gmock/gmock.h>
 
 #include "support.hpp"
@@ -16,30 +16,14 @@ class PostgresTls : public PostgresTest {
     PostgresTest::SetUp();
     if (IsSkipped()) return;
     server_.emplace();
-    for (const std::string ca : {"ca", "other"})
-      openssl("req -x509 -subj /CN=" + ca + make + ca + ".key -out " + ca + ".pem");
-    openssl("req -subj /CN=server -addext subjectAltName=DNS:localhost" + make + "server.key -out server.csr");
-    openssl(
-        "x509 -req -days 1 -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -copy_extensions copy"
-        " -out server.crt");
-    by_socket("copy (values ('local all all trust'), ('hostssl all all 127.0.0.1/32 scram-sha-256')) to '" +
-              data("pg_hba.conf") + "'");
-    by_socket("alter system set ssl = on");
-    by_socket("select pg_reload_conf()");
-    ASSERT_TRUE(eventually([&] { return by_socket("show ssl")[0][0].as<std::string>() == "on"; }));
     table_ = fresh_table(server_->by_socket());
   }
 
-  std::string data(const std::string& file) const { return (server_->directory() / "data" / file).string(); }
+  std::string data(const std::string& file) const { return server_->data(file); }
   pqxx::result by_socket(const std::string& statement) const { return sql(server_->by_socket(), statement); }
-  /// As the server's user, among its files. What the server writes is read, or it would complain of a broken pipe.
-  void openssl(const std::string& arguments) const {
-    by_socket("copy (select) to program 'cat >/dev/null; openssl " + arguments + " 2>/dev/null'");
-  }
-  /// At localhost, as the certificate has it.
   std::shared_ptr<ConditionalStore> with(const std::string& settings) const {
     auto options = table_;
-    options.conninfo = server_->conninfo() + " host=localhost hostaddr=127.0.0.1 " + settings;
+    options.conninfo = server_->at_localhost(settings);
     return postgres::store(options, "jobs");
   }
   std::string refusal(const std::string& settings, Fault fault) const {
@@ -48,8 +32,7 @@ class PostgresTls : public PostgresTest {
     return error.message;
   }
 
-  inline static const std::string make = " -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout ";
-  std::optional<Server> server_;
+  std::optional<TlsServer> server_;
   Options table_;
 };
 
@@ -88,9 +71,7 @@ TEST_F(PostgresTls, AConnectionWithoutTlsIsToldThatTheServerRequiresIt) {
 }
 
 TEST_F(PostgresTls, AServerWithoutTlsIsToldApart) {
-  by_socket("alter system set ssl = off");
-  by_socket("select pg_reload_conf()");
-  ASSERT_TRUE(eventually([&] { return by_socket("show ssl")[0][0].as<std::string>() == "off"; }));
+  server_->switch_tls(false);
   EXPECT_THAT(refusal("sslmode=require", Fault::unreachable), HasSubstr("ssl = on"));
 }
 

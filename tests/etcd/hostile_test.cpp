@@ -4,15 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <mutex>
 
 #include <tenure/etcd.hpp>
 
 #include "base64.hpp"
+#include "checkup.hpp"
 #include "eventually.hpp"
 #include "fake_etcd.hpp"
 #include "in_time.hpp"
 #include "lone_followers.hpp"
 #include "no_descriptors.hpp"
+#include "open_signals.hpp"
 #include "resolver.hpp"
 
 namespace tenure::etcd::test {
@@ -248,6 +251,22 @@ TEST(EtcdHostile, WithoutDescriptorsTheErrorSaysWhatToRaise) {
 
 TEST(EtcdHostile, FollowersWhoseWatchesBrokeComeBackAtDifferentMoments) {
   tenure::test::expect_followers_come_back_at_different_moments([] { return open_at("127.0.0.1:1"); });
+}
+
+// ---- the check-up ----
+
+/// A handler of the program would otherwise run on a thread that asks a member.
+TEST(EtcdCheckup, AsksEachMemberOnAThreadThatBlocksTheProgramsSignals) {
+  std::mutex mutex;
+  std::map<std::string, std::vector<int>> found;
+  FakeServer server([&](const std::string&) {
+    const std::lock_guard lock(mutex);
+    found.merge(tenure::test::open_signals("tenure-etcd"));
+    return Answer{http("{}")};
+  });
+  const auto checks = check_up(from_url("etcd://" + server.address()), "jobs", within(10s));
+  const std::lock_guard lock(mutex);
+  EXPECT_EQ(found, (decltype(found){{"tenure-etcd", {}}})) << (checks ? "" : checks.error().message);
 }
 
 }  // namespace

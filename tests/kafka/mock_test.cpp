@@ -11,8 +11,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -30,6 +28,7 @@
 #include "in_child.hpp"
 #include "mock_cluster.hpp"
 #include "no_descriptors.hpp"
+#include "open_signals.hpp"
 #include "support.hpp"
 
 namespace {
@@ -239,23 +238,7 @@ TEST(KafkaThreads, AThreadThatCannotBeStartedIsToldByARequestToStepDown) {
   EXPECT_EXIT(refused(), testing::ExitedWithCode(0), "");
 }
 
-/// The names of our threads, and the program's signals that they would take.
-std::map<std::string, std::vector<int>> open_signals() {
-  std::map<std::string, std::vector<int>> out;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::ifstream comm(task.path() / "comm"), status(task.path() / "status");
-    std::string name, line;
-    std::getline(comm, name);
-    while (std::getline(status, line) && !line.starts_with("SigBlk:")) {
-    }
-    if (!name.starts_with("tenure-k") || line.empty()) continue;
-    const auto blocked = std::stoull(line.substr(7), nullptr, 16);
-    auto& taken = out[name];
-    for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGCHLD, SIGUSR1, SIGALRM})
-      if (!(blocked >> (signal - 1) & 1)) taken.push_back(signal);
-  }
-  return out;
-}
+auto open_signals() { return tenure::test::open_signals("tenure-k"); }
 
 TEST(KafkaThreads, BlockTheProgramsSignals) {
   const auto backend = open(nobody_there());

@@ -3,15 +3,14 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <future>
 #include <stdexcept>
 #include <utility>
 
 #include <tenure/kit/leave_behind.hpp>
 #include <tenure/kit/logging.hpp>
-#include <tenure/kit/start_thread.hpp>
 
 #include "kit/random.hpp"
+#include "kit/start_together.hpp"
 #include "kit/thrown.hpp"
 
 namespace tenure {
@@ -72,29 +71,16 @@ void LeaderManager::Shell::start() {
   clock_wakes_->wake();
 }
 
-/// Starts all threads or none. Each begins once the last one is there. If one cannot be had, the others end at once.
 void LeaderManager::Shell::start_threads() {
-  std::promise<bool> gate;
-  const std::shared_future<bool> complete = gate.get_future().share();
-  const auto started = [&](const char* name, auto loop) {
-    return start_thread(name, [self = shared_from_this(), complete, loop] {
-      if (complete.get()) loop(*self);
-    });
-  };
-  std::vector<std::thread> threads;
-  threads.reserve(3);
-  try {
-    threads.push_back(started("tenure-clock", [](Shell& s) { s.clock_loop(); }));
-    for (auto& worker : workers_)
-      threads.push_back(started("tenure-work", [&worker](Shell& s) { s.work_loop(worker); }));
-  } catch (...) {
-    gate.set_value(false);
-    for (auto& thread : threads) thread.join();
-    throw;
-  }
-  clock_thread_ = std::move(threads[0]);
-  for (int i = 0; i < 2; ++i) workers_[i].thread = std::move(threads[static_cast<std::size_t>(i) + 1]);
-  gate.set_value(true);
+  const auto self = shared_from_this();
+  start_together({{"tenure-clock", [self] { self->clock_loop(); }},
+                  {"tenure-work", [self] { self->work_loop(self->workers_[0]); }},
+                  {"tenure-work", [self] { self->work_loop(self->workers_[1]); }}},
+                 [this](std::vector<std::thread> threads) {
+                   clock_thread_ = std::move(threads[0]);
+                   workers_[0].thread = std::move(threads[1]);
+                   workers_[1].thread = std::move(threads[2]);
+                 });
 }
 
 /// Allocates no descriptor and no thread.

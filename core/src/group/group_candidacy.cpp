@@ -462,9 +462,10 @@ void GroupCandidacy::judge_own(Time now, const Look& look) {
 
 void GroupCandidacy::absorb_leads(Time now, Look& look) {
   bool any_fell = false;
-  const auto fell = [&](const std::string& election, Token token) {
+  const auto fell = [&](const std::string& election, Token token, const std::string& now_it_has) {
     if (std::exchange(any_fell, true)) return;
     report({Fault::corrupt, "the store lost data: election " + election + " had token " + std::to_string(token.value) +
+                                ", and now " + now_it_has +
                                 "; restore it, and until then fence every write with the token"});
     claims_from_ = std::max(claims_from_, now + longest());
     all_claims_stale_ = true;
@@ -472,10 +473,11 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
   if (look.whole)
     for (const auto& [election, entry] : entries_)  // it told as many
       if (entry.lead && !look.leads.contains(election) && !look.unreadable.contains(election))
-        fell(election, entry.lead->token);
+        fell(election, entry.lead->token, "no record at all");
   for (const auto& [election, lead] : look.leads) {
     const auto* before = lead_of(election);
-    if (before && lead.token < before->token) fell(election, before->token);
+    if (before && lead.token < before->token)
+      fell(election, before->token, "token " + std::to_string(lead.token.value));
     highest_ = std::max(highest_, lead.token);
   }
   if (!look.leads.empty() || !look.unreadable.empty()) emit(group_effect::Changed{});

@@ -4,16 +4,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <future>
 #include <stdexcept>
 #include <utility>
 
 #include <tenure/kit/leave_behind.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
-#include <tenure/kit/start_thread.hpp>
 
 #include "kit/random.hpp"
+#include "kit/start_together.hpp"
 #include "kit/thrown.hpp"
 
 namespace tenure {
@@ -104,31 +103,21 @@ void Elections::Shell::start() {
   clock_wakes_->wake();
 }
 
-/// Starts all threads or none. Each begins once the last one is there. If one cannot be had, the others end at once.
 void Elections::Shell::start_threads() {
-  std::promise<bool> gate;
-  const std::shared_future<bool> complete = gate.get_future().share();
-  const auto started = [&](const char* name, void (Shell::*loop)()) {
-    return start_thread(name, [self = shared_from_this(), complete, loop] {
+  const auto running = [self = shared_from_this()](void (Shell::*loop)()) {
+    return [self, loop] {
       own_thread = self.get();
-      if (complete.get()) (self.get()->*loop)();
-    });
+      (self.get()->*loop)();
+    };
   };
-  std::vector<std::thread> threads;
-  threads.reserve(2 + static_cast<std::size_t>(hook_threads_));
-  try {
-    threads.push_back(started("tenure-g-clock", &Shell::clock_loop));
-    threads.push_back(started("tenure-g-store", &Shell::store_loop));
-    for (int i = 0; i < hook_threads_; ++i) threads.push_back(started("tenure-g-hook", &Shell::hook_loop));
-  } catch (...) {
-    gate.set_value(false);
-    for (auto& thread : threads) thread.join();
-    throw;
-  }
-  clock_thread_ = std::move(threads[0]);
-  store_thread_ = std::move(threads[1]);
-  hook_pool_.assign(std::make_move_iterator(threads.begin() + 2), std::make_move_iterator(threads.end()));
-  gate.set_value(true);
+  std::vector<std::pair<const char*, std::function<void()>>> bodies{{"tenure-g-clock", running(&Shell::clock_loop)},
+                                                                    {"tenure-g-store", running(&Shell::store_loop)}};
+  for (int i = 0; i < hook_threads_; ++i) bodies.emplace_back("tenure-g-hook", running(&Shell::hook_loop));
+  start_together(std::move(bodies), [this](std::vector<std::thread> threads) {
+    clock_thread_ = std::move(threads[0]);
+    store_thread_ = std::move(threads[1]);
+    hook_pool_.assign(std::make_move_iterator(threads.begin() + 2), std::make_move_iterator(threads.end()));
+  });
 }
 
 /// Allocates no descriptor and no thread.

@@ -493,6 +493,61 @@ TEST(Candidacy, RenewRetryCallAndDrainChangeAtOnce) {
   EXPECT_EQ(e.last<effect::DoneBy>().at, e.now + 1s);
 }
 
+TEST(Candidacy, ANewRetryCountsFromTheNextUnansweredCall) {
+  const Unknown away{{Fault::unreachable, "away"}};
+  for (const bool leading : {true, false})
+    for (const auto retry : {Clock::Duration(10ms), Clock::Duration(1500ms)}) {
+      Election e;
+      if (leading)
+        e.lead();
+      else
+        e.start(), e.answer(away);
+      auto t = timing;
+      t.retry = retry;
+      e.retime(t);
+      ASSERT_TRUE(e.asks(Verb::accept));
+      e.accepted();
+      if (leading) e.advance(timing.renew);
+      if (!leading && !e.asked) e.advance_to(e.candidacy.next_alarm());
+      ASSERT_TRUE(e.asks(leading ? Verb::renew : Verb::acquire));
+      e.answer(away);
+      EXPECT_LE(e.candidacy.next_alarm(), e.now + retry) << leading;
+      EXPECT_GE(e.candidacy.next_alarm(), e.now + retry / 2) << leading;
+    }
+}
+
+/// The drain is longer than the new term, so that a lease of that would end it early.
+TEST(Candidacy, ADrainLastsAsLongAsWasToldThoughTheTermChangesMeanwhile) {
+  constexpr Timing brief{.term = 2s, .renew = 400ms, .retry = 50ms, .margin = 200ms, .call = 200ms, .drain = 1s};
+  for (const auto& t : {brief, longer}) {
+    Election e;
+    e.lead();
+    e.advance(1s);
+    e.resign(0s);
+    const auto drained = e.now + timing.drain;
+    ASSERT_EQ(e.last<effect::DoneBy>().at, drained);
+    e.retime(t);
+    ASSERT_TRUE(e.asks(Verb::accept));
+    e.accepted();
+    int renewals = 0;
+    while (e.now < drained - 100ms) {
+      e.advance_to(std::min(e.candidacy.next_alarm(), drained - 100ms));
+      if (!e.asks(Verb::renew)) continue;
+      ++renewals;
+      const auto asked = e.now;
+      e.answer(Granted{{5}});
+      EXPECT_EQ(e.published->deadline, asked + timing.term - timing.margin);
+      EXPECT_EQ(e.last<effect::DoneBy>().at, drained) << "the work was told that it has so long";
+    }
+    EXPECT_GE(renewals, 1);
+    EXPECT_TRUE(e.leads());
+    e.ousting_returned();
+    e.released();
+    e.answer(Granted{{6}});
+    EXPECT_EQ(e.published->deadline, e.now + t.term - t.margin) << "the next tenure has the new term";
+  }
+}
+
 TEST(Candidacy, ATenureIsRenewedInItsOwnTermAlthoughANewOneWouldAllowMore) {
   constexpr Timing slow{.term = 60s, .renew = 12s, .retry = 5s, .margin = 1s, .call = 9s, .drain = 4s};
   Election e;

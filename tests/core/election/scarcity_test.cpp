@@ -8,9 +8,11 @@
 #include <atomic>
 #include <system_error>
 
+#include <tenure/elections.hpp>
 #include <tenure/leader_task.hpp>
 #include <tenure/observer.hpp>
 
+#include "group/model_store.hpp"
 #include "no_descriptors.hpp"
 #include "scripted_backend.hpp"
 
@@ -66,6 +68,15 @@ struct HeldStore : Backend {
   std::atomic<int> acquires{0}, waits{0};
 };
 
+struct CountedStore : test::ModelStore {
+  CountedStore() : ModelStore(false) {}
+  Result<Committed> commit(const Commit& commit, const Limit& limit) override {
+    ++commits;
+    return ModelStore::commit(commit, limit);
+  }
+  std::atomic<int> commits{0};
+};
+
 /// Asks often, and has time for a machine that is slow.
 constexpr Timing quick{.term = 1min, .renew = 100ms, .retry = 20ms, .margin = 1s, .call = 20s, .drain = 10s};
 
@@ -112,6 +123,49 @@ TEST_F(WantOfDescriptors, AnObserverOutlivesAWantOfDescriptors) {
   const int looks = scripted->acquires;
   ASSERT_TRUE(eventually([&] { return scripted->acquires >= looks + 3; })) << "it looks on, with pauses";
   observer.reset();
+}
+
+TEST_F(WantOfDescriptors, AGroupIsNotMadeWithoutThemAndOneThatLeadsGoesOnAndEnds) {
+  const auto store = std::make_shared<CountedStore>();
+  std::optional<Elections> elections(std::in_place, store, Candidate{"a", ""}, quick, Hooks{.log = no_log});
+  elections->join(std::vector<std::string>{"x", "y"});
+  elections->start();
+  ASSERT_TRUE(eventually([&] { return elections->led().size() == 2; }));
+  const NoDescriptors none;
+  try {
+    const Elections another(store, {"b", ""}, quick);
+    ADD_FAILURE() << "it was made";
+  } catch (const std::system_error& e) {
+    EXPECT_EQ(e.code(), std::errc::too_many_files_open) << e.what();
+  }
+  const int renewals = store->commits;
+  ASSERT_TRUE(eventually([&] { return store->commits >= renewals + 2; })) << "it is renewed";
+  EXPECT_EQ(elections->led().size(), 2u);
+  elections->stop();
+  elections.reset();
+}
+
+TEST(Scarcity, AGroupWhoseThreadsCannotBeHadIsToldSoAndEnds) {
+  constexpr int hooks = 2, threads = 2 + hooks;
+  for (int there = 0; there < threads; ++there) {
+    Elections elections(std::make_shared<test::ModelStore>(false), {"a", ""}, quick, {.log = no_log}, {}, hooks);
+    elections.join("x");
+    try {
+      const OnlyThreads few(there);
+      elections.start();
+      ADD_FAILURE() << "it was started with " << there << " threads";
+    } catch (const std::system_error& e) {
+      EXPECT_EQ(e.code(), std::errc::resource_unavailable_try_again) << e.what();
+    }
+    EXPECT_FALSE(elections.is_leader("x"));
+    if (there == 0) continue;  // destroyed as it is
+    if (there == 1) {
+      elections.stop();
+      continue;
+    }
+    elections.start();
+    EXPECT_TRUE(eventually([&] { return elections.is_leader("x"); })) << "it may be tried again";
+  }
 }
 
 TEST(Scarcity, AManagerWhoseThreadsCannotBeHadIsToldSoAndEnds) {

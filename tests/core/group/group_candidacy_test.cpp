@@ -1245,7 +1245,12 @@ TEST(GroupCandidacy, AFallenTokenIsReportedAndNothingIsClaimedForATerm) {
   stage.lead("e", {400}, rival, true);
   me.join("e");
   me.settle();
-  EXPECT_TRUE(me.reported(Fault::corrupt));
+  const auto told = me.all<group_effect::Report>();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].error.fault, Fault::corrupt);
+  EXPECT_EQ(told[0].error.message,
+            "the store lost data: election e had token 500, and now token 400; restore it, and until then fence every "
+            "write with the token");
   me.pass(group_timing.term - 1ns);
   EXPECT_FALSE(me.leads("e"));
   me.pass(1ns);

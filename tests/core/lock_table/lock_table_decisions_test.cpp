@@ -442,6 +442,7 @@ TEST_F(LockTableRules, ATokenThatFellIsAnAlarmOnceAndIsWaitedFor) {
   EXPECT_EQ(alarm->fault, Fault::corrupt);
   EXPECT_NE(alarm->message.find("token 9"), std::string::npos) << alarm->message;
   EXPECT_NE(alarm->message.find("token 5"), std::string::npos) << alarm->message;
+  EXPECT_NE(alarm->message.find("restore it, and until then fence"), std::string::npos) << "what is to be done";
   d.saw(holds(old), now + 3s);
   EXPECT_FALSE(d.take_alarm()) << "once";
   EXPECT_FALSE(may_claim(now + 12s - 1ns)) << "the holder of 9 may have renewed just before";

@@ -45,8 +45,8 @@ endfunction()
 # tenure::NAME_internals, which adds src/ to the include path for the room's own tests. Without sources it is a
 # header-only library. Exported symbols are marked TENURE_NAME_EXPORT from <tenure/NAME_export.hpp>;
 # in core TENURE_EXPORT from <tenure/export.hpp>. PC_PUBLIC and PC_PRIVATE are what pkg-config calls the third-party
-# libraries among PUBLIC and PRIVATE. PC_SOURCES are files below the prefix that whoever uses it compiles: pkg-config tells
-# them as the variable `sources`.
+# libraries among PUBLIC and PRIVATE. PC_SOURCES are files below the prefix that whoever uses it compiles: pkg-config
+# tells them as the variable `sources`.
 function(tenure_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE;PC_PUBLIC;PC_PRIVATE;PC_SOURCES")
   if(NOT arg_SOURCES)

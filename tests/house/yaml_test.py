@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Goal: compose.yaml, the workflow and every other YAML file of ours say what their readers understand. Method: reads each
-# with no key twice; then looks at the keys of those two, at the files that they name, and at the addresses and profiles
-# that docker/README.md tells. Neither Docker nor a forge is asked. Exits with 77 where Python has no yaml. Each check is
-# first shown a fault.
+# Goal: compose.yaml, the workflow and every other YAML file of ours say what their readers understand. Method: reads
+# each with no key twice; then looks at the keys of those two, at the files that they name, and at the addresses and
+# profiles that docker/README.md tells. Neither Docker nor a forge is asked. Exits with 77 where Python has no yaml.
+# Each check is first shown a fault.
 import copy
 import re
 import sys
@@ -15,7 +15,8 @@ except ImportError:
     sys.exit(77)
 
 root = Path(sys.argv[1])
-SERVICE = {"image", "build", "profiles", "network_mode", "environment", "depends_on", "command", "healthcheck", "volumes"}
+SERVICE = {"image", "build", "profiles", "network_mode", "environment", "depends_on", "command", "healthcheck",
+           "volumes"}
 HEALTH = {"test", "interval", "timeout", "retries", "start_period"}
 JOB = {"runs-on", "container", "timeout-minutes", "steps"}
 

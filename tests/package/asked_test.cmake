@@ -18,11 +18,13 @@ if(NOT looked_for MATCHES "TENURE_PQXX_FOUND" OR
     looked_for MATCHES "RDKAFKA|HIREDIS|HTTPLIB|nlohmann|CURL|spdlog|prometheus-cpp|GTest|CLI11")
   message(SEND_ERROR "for PostgreSQL alone CMake looked for: ${looked_for}")
 endif()
-if(NOT commands MATCHES "backends/postgres/src" OR commands MATCHES "(backends/(kafka|redis|etcd)|adapters/(json|http))/src")
+if(NOT commands MATCHES "backends/postgres/src" OR
+    commands MATCHES "(backends/(kafka|redis|etcd)|adapters/(json|http))/src")
   message(SEND_ERROR "PostgreSQL alone compiles: ${commands}")
 endif()
 
 ask(add_subdirectory contract)
-if(NOT commands MATCHES "shelf_test.dir[^\n]*contract_suite.cpp" OR NOT commands MATCHES "shelf_test.dir[^\n]*group_suite.cpp")
+if(NOT commands MATCHES "shelf_test.dir[^\n]*contract_suite.cpp" OR
+    NOT commands MATCHES "shelf_test.dir[^\n]*group_suite.cpp")
   message(SEND_ERROR "who links tenure::contract compiles no suite: ${commands}")
 endif()

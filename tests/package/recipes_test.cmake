@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The recipes for vcpkg and Conan name the same components and the same version as the build. Conan's recipe, the launchers'
-# check and README's table demand of each client library the version that the build demands.
+# The recipes for vcpkg and Conan name the same components and the same version as the build. Conan's recipe, the
+# launchers' check and README's table demand of each client library the version that the build demands.
 cmake_minimum_required(VERSION 3.25)
 file(STRINGS ${SOURCE}/core/include/tenure/version.hpp version REGEX "define TENURE_VERSION ")
 string(REGEX MATCH "[0-9.]+" version "${version}")

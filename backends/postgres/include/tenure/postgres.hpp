@@ -34,11 +34,11 @@ struct Options {
 /// Returns a backend, for one LeaderManager or one Observer. It has one thread and one connection. It connects at the
 /// first verb, and again when the connection broke.
 ///
-/// Time: to connect takes five round trips: TCP's, three of a password, and one of ours. TLS takes two more, and a third
-/// if ssl_ecdh_curve is not what OpenSSL offers first, as before PostgreSQL 18. A role that may not use PL/pgSQL takes
-/// two more at first, and one more from then on. The thread connects while verbs wait for it, each to its own limit, and
-/// it goes on when they have left. A renewal is one statement, one round trip and one fsync. Timing::call must be longer
-/// than that: `fast` elects at a round trip of 40 ms, `balanced` at 150 ms, also over TLS.
+/// Time: to connect takes five round trips: TCP's, three of a password, and one of ours. TLS takes two more, and a
+/// third if ssl_ecdh_curve is not what OpenSSL offers first, as before PostgreSQL 18. A role that may not use PL/pgSQL
+/// takes two more at first, and one more from then on. The thread connects while verbs wait for it, each to its own
+/// limit, and it goes on when they have left. A renewal is one statement, one round trip and one fsync. Timing::call
+/// must be longer than that: `fast` elects at a round trip of 40 ms, `balanced` at 150 ms, also over TLS.
 ///
 /// Load: claims and releases notify; renewals do not. In the whole server, PostgreSQL commits such statements one
 /// at a time. If 100 elections begin at once, expect some 300 ms until all have leaders, in place of 15 ms (two cores,

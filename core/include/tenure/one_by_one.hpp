@@ -37,8 +37,12 @@ struct GroupRecords {
 ///
 /// No two lead at once for all that: core/src/group/README.md says why.
 ///
-/// REQUIRES: the store loses no record (Read::absence_certain); otherwise every call returns an error.
-/// Throws std::invalid_argument if a function is missing.
+/// A record that cannot be read costs its own election alone: see Look::unreadable.
+///
+/// REQUIRES: the store loses no record (Read::absence_certain); otherwise every call returns an error. And it replaces
+/// a record under the exclusion of all others. file::store() does not: of a renewal and of another's end of that
+/// session at one moment, both may be answered as done. Lead by no group over the records of files. Throws
+/// std::invalid_argument if a function is missing.
 TENURE_EXPORT std::shared_ptr<GroupStore> one_by_one(std::string group, GroupRecords records);
 
 }  // namespace tenure

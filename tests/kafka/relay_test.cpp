@@ -112,12 +112,14 @@ struct KafkaRelay : testing::Test {
     out->start();
     return out;
   }
-  /// The members of the group that own this partition.
-  std::vector<std::string> owners_of(int partition) const {
-    std::vector<std::string> out;
-    for (const auto& member : tenure::test::KafkaWire(brokers).members_of(group))
-      if (std::find(member.partitions.begin(), member.partitions.end(), partition) != member.partitions.end())
-        out.push_back(member.id);
+  /// The member of the group that owns this partition. "": there is none, or more than one.
+  std::string owner_of(int partition) const {
+    std::string out;
+    for (const auto& member : tenure::test::KafkaWire(brokers).members_of(group)) {
+      if (std::find(member.partitions.begin(), member.partitions.end(), partition) == member.partitions.end()) continue;
+      if (!out.empty()) return "";
+      out = member.id;
+    }
     return out;
   }
 
@@ -132,6 +134,19 @@ std::uint64_t commits_done(const Elections& elections) {
 std::uint64_t commits_failed(const Elections& elections) {
   std::uint64_t out = 0;
   for (const auto& [fault, times] : elections.metrics().session.calls.at("commit").errors) out += times;
+  return out;
+}
+
+/// The token by which it leads what it leads first. On a busy machine it may lose a short lease, and leads again.
+std::uint64_t token_of(const Elections& elections) {
+  std::uint64_t out = 0;
+  EXPECT_TRUE(eventually(
+      [&] {
+        const auto led = elections.led();
+        if (!led.empty()) out = led.front().second.value;
+        return !led.empty();
+      },
+      patience));
   return out;
 }
 
@@ -171,8 +186,7 @@ TEST_F(KafkaRelay, R7AReleaseThatComesAfterANewerClaimIsRefused) {
     if (o.reason == Reason::resigned) gate.hold_next();
   }};
   const auto a = process("a", relayed, {"e"}, 1, own_broker_presets().steady, hold_the_release);
-  ASSERT_TRUE(eventually([&] { return a->is_leader("e"); }, patience));
-  const auto first = a->led().front().second;
+  const auto first = token_of(*a);
   a->leave("e");
   ASSERT_TRUE(eventually([&] { return gate.holds_one(); }, patience));
   a->join("e");
@@ -181,8 +195,7 @@ TEST_F(KafkaRelay, R7AReleaseThatComesAfterANewerClaimIsRefused) {
   ASSERT_TRUE(eventually([&] { return gate.late_answer().has_value(); }, patience));
   EXPECT_NE(gate.late_answer(), 0) << "the broker took it";
   ASSERT_TRUE(goes_on(*a, 2));
-  ASSERT_TRUE(eventually([&] { return a->is_leader("e"); }, patience));
-  EXPECT_GT(a->led().front().second, first);
+  EXPECT_GT(token_of(*a), first);
 }
 
 // ---- R8: rules 11 and 13 ----
@@ -191,23 +204,28 @@ TEST_F(KafkaRelay, R8WhatWasQueuedWhileTheCoordinatorWasAwayIsRefusedAfterARevoc
   CommitGate gate;
   Relay relay(ports.first, ports.second, &gate);
   const auto a = process("a", relayed, {"e"});
-  ASSERT_TRUE(eventually([&] { return a->is_leader("e"); }, patience));
-  const auto token = a->led().front().second;
+  const auto token = token_of(*a);
   const auto b = process("b", brokers, {"e"});
-  ASSERT_TRUE(eventually([&] { return members(brokers, group).size() == 2 && owners_of(0).size() == 1; }, patience));
-  const auto handle = owners_of(0).front();
+  std::string handle;
+  ASSERT_TRUE(
+      eventually([&] { return members(brokers, group).size() == 2 && !(handle = owner_of(0)).empty(); }, patience));
 
   const auto failed = commits_failed(*a);
   relay.cut(true);
   expel(brokers, group, handle);
   EXPECT_TRUE(eventually([&] { return commits_failed(*a) > failed; }, patience)) << "a renewal waits for a coordinator";
-  EXPECT_TRUE(eventually([&] { return owners_of(0).size() == 1 && owners_of(0).front() != handle; }, patience));
+  EXPECT_TRUE(eventually(
+      [&] {
+        const auto owner = owner_of(0);
+        return !owner.empty() && owner != handle;
+      },
+      patience));
   const auto before = gate.answered().size();
   relay.cut(false);
   ASSERT_TRUE(eventually([&] { return members(brokers, group).size() == 2; }, patience)) << "it joins again";
   ASSERT_TRUE(eventually([&] { return a->is_leader("e") || b->is_leader("e"); }, patience));
   for (const auto* process : {a.get(), b.get()})
-    for (const auto& [role, led_by] : process->led()) EXPECT_GE(led_by, token);
+    for (const auto& [role, led_by] : process->led()) EXPECT_GE(led_by.value, token);
   const auto answered = gate.answered();
   for (auto i = before; i < answered.size(); ++i) {
     if (!handle.starts_with(answered[i].client_id)) continue;

@@ -36,11 +36,11 @@ class FileChaos : public ::testing::Test {
     }
   }
 
-  Fleet fleet(const char* program) const {
+  Fleet fleet(const char* program, const std::string& go = "") const {
     return {program,
-            {"--store", "file://" + (scratch_ / "store").string(), "--election", "chaos", "--term-ms",
+            {"--store", "file://" + (scratch_ / "store").string(), "--election", "chaos" + go, "--term-ms",
              std::to_string(term / 1ms), "--note-ms", "5"},
-            scratch_ / "journal"};
+            scratch_ / ("journal" + go)};
   }
 
   fs::path scratch_;
@@ -78,16 +78,22 @@ TEST_F(FileChaos, AShortStopOfTheLeaderBreaksNoPromise) {
   expect_sound(stop_a_leader_for_a_moment(candidates));
 }
 
+/// On a busy machine the other one may come too late for the moment. So a broken build gets a few goes.
+template <class FleetOfGo>
+bool two_lead_in_some_go(const FleetOfGo& fleet) {
+  for (int go = 1; go <= 5; ++go) {
+    auto candidates = fleet(std::to_string(go));
+    if (stop_a_leader_for_a_moment(candidates).count(Breach::overlap) > 0) return true;
+  }
+  return false;
+}
+
 TEST_F(FileChaos, ABuildThatIgnoresLeasesIsFound) {
-  auto candidates = fleet(TENURE_CANDIDATE_NO_LEASE);
-  const auto verdict = stop_a_leader_for_a_moment(candidates);
-  EXPECT_GE(verdict.count(Breach::overlap), 1u);
+  EXPECT_TRUE(two_lead_in_some_go([this](const auto& go) { return fleet(TENURE_CANDIDATE_NO_LEASE, go); }));
 }
 
 TEST_F(FileChaos, ABuildThatTakesEveryHolderForDeadIsFound) {
-  auto candidates = fleet(TENURE_CANDIDATE_NO_LOCK);
-  const auto verdict = stop_a_leader_for_a_moment(candidates);
-  EXPECT_GE(verdict.count(Breach::overlap), 1u);
+  EXPECT_TRUE(two_lead_in_some_go([this](const auto& go) { return fleet(TENURE_CANDIDATE_NO_LOCK, go); }));
 }
 
 /// The leader is killed, and its successor leads. The successor starts after that death, because a candidate that has

@@ -45,11 +45,11 @@ class GroupUnderTest {
 
   virtual bool lose_everything() { return false; }                            ///< As FLUSHALL does.
   virtual bool lose_session(const std::string&, SessionId) { return false; }  ///< This session of that group is gone.
-  /// Somebody else writes to this lead, which stands, so that it cannot be read; and mends it as its error says.
+  /// Somebody else writes to this election's lead in this group, which stands, so that it cannot be read.
   virtual bool spoil_lead(const std::string&, const std::string&) { return false; }
-  virtual bool mend_lead(const std::string&, const std::string&) { return false; }
-  virtual bool step_clock(Clock::Duration) { return false; }  ///< Steps the store's own clock.
-  virtual bool hang(bool) { return false; }                   ///< Calls get no answer.
+  virtual bool mend_lead(const std::string&, const std::string&) { return false; }  ///< As the error says.
+  virtual bool step_clock(Clock::Duration) { return false; }                        ///< Steps the store's own clock.
+  virtual bool hang(bool) { return false; }                                         ///< Calls get no answer.
 };
 
 /// A store whose groups the suite tests.

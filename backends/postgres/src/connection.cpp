@@ -223,7 +223,7 @@ std::vector<std::string> Connection::preparations() const {
   std::vector<std::string> out{std::string("set lock_timeout = '") + table_lock_timeout + '\'',
                                "set plan_cache_mode = force_generic_plan", "set tenure.prepared = on"};
   out.insert(out.end(), purpose_->settings.begin(), purpose_->settings.end());
-  for (const auto& [text, name] : names_) out.push_back("prepare " + name + " as " + text);
+  for (const auto& [text, name] : names_) out.push_back(joined("prepare " + name, " as ", {text}));
   return out;
 }
 

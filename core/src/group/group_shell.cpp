@@ -113,7 +113,7 @@ void Elections::Shell::start_threads() {
   std::vector<std::pair<const char*, std::function<void()>>> bodies{{"tenure-g-clock", running(&Shell::clock_loop)},
                                                                     {"tenure-g-store", running(&Shell::store_loop)}};
   for (int i = 0; i < hook_threads_; ++i) bodies.emplace_back("tenure-g-hook", running(&Shell::hook_loop));
-  start_together(std::move(bodies), [this](std::vector<std::thread> threads) {
+  start_together(bodies, [this](std::vector<std::thread> threads) {
     clock_thread_ = std::move(threads[0]);
     store_thread_ = std::move(threads[1]);
     hook_pool_.assign(std::make_move_iterator(threads.begin() + 2), std::make_move_iterator(threads.end()));

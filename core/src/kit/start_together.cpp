@@ -7,15 +7,15 @@
 
 namespace tenure {
 
-void start_together(std::vector<std::pair<const char*, std::function<void()>>> bodies,
+void start_together(const std::vector<std::pair<const char*, std::function<void()>>>& bodies,
                     const std::function<void(std::vector<std::thread>)>& keep) {
   std::promise<bool> gate;
   const std::shared_future<bool> complete = gate.get_future().share();
   std::vector<std::thread> threads;
   threads.reserve(bodies.size());
   try {
-    for (auto& [name, body] : bodies)
-      threads.push_back(start_thread(name, [complete, run = std::move(body)] {
+    for (const auto& [name, body] : bodies)
+      threads.push_back(start_thread(name, [complete, run = body] {
         if (complete.get()) run();
       }));
   } catch (...) {

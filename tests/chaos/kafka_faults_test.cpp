@@ -266,6 +266,7 @@ class KafkaFaults : public ::testing::Test {
   /// A LeaveGroup in the name of the owner of partition 0.
   void put_leader_out() const { KafkaWire(brokers_).leave(group_, owner().id); }
 
+  void begin_anew();
   void expect_found_out(const std::string& program, const std::function<void(Fleet&)>& fault);
   pid_t stop_and_put_out_the_leader(Fleet& fleet) const;
   pid_t answer_the_leader_late(Fleet& fleet);
@@ -293,17 +294,25 @@ class KafkaFaultsOfEach : public KafkaFaults, public ::testing::WithParamInterfa
 INSTANTIATE_TEST_SUITE_P(Form, KafkaFaultsOfEach, ::testing::Values(single, roles),
                          [](const auto& p) { return p.param.name; });
 
+/// What comes next happens in a group of its own, and the relay does nothing yet.
+void KafkaFaults::begin_anew() {
+  group_ += "-";
+  if (!relay_) return;
+  relay_->mute(false);
+  relay_->delay_answers({});
+}
+
 /// A successor that the machine keeps waiting may come after the lease: then the fault is done again.
 void KafkaFaults::expect_found_out(const std::string& program, const std::function<void(Fleet&)>& fault) {
   std::size_t overlaps = 0;
   for (int tries = 0; tries < 5 && overlaps == 0; ++tries) {
-    group_ += "-";
-    if (relay_) {
-      relay_->mute(false);
-      relay_->delay_answers({});
-    }
+    begin_anew();
     auto candidates = fleet(program);
-    fault(candidates);
+    try {
+      fault(candidates);
+    } catch (const std::exception& e) {  // A busy machine may spoil the fault.
+      std::cout << e.what() << '\n';
+    }
     const auto verdict = judge(candidates.events());
     print(std::cout, verdict);
     overlaps = verdict.count(Breach::overlap);
@@ -381,10 +390,19 @@ pid_t KafkaFaults::answer_the_leader_late(Fleet& fleet) {
 TEST_F(KafkaFaults, ALateAnswerMakesTheLeaseNoLonger) {
   relay();
   if (IsSkipped()) return;
-  auto candidates = fleet(TENURE_CANDIDATE);
-  resume(candidates, answer_the_leader_late(candidates));
-  const auto verdict = expect_sound(judge(candidates.events()));
-  EXPECT_EQ(verdict.tenures, 2u);
+  bool as_meant = false;  // A busy machine may cost a lease, or spoil the fault. No promise is broken all the same.
+  for (int tries = 0; tries < 5 && !as_meant; ++tries) {
+    begin_anew();
+    auto candidates = fleet(TENURE_CANDIDATE);
+    try {
+      resume(candidates, answer_the_leader_late(candidates));
+      as_meant = true;
+    } catch (const std::exception& e) {
+      std::cout << e.what() << '\n';
+    }
+    as_meant &= expect_sound(judge(candidates.events())).tenures == 2;
+  }
+  EXPECT_TRUE(as_meant);
 }
 
 TEST_F(KafkaFaults, ABuildThatCountsFromTheAnswerIsFoundOut) {

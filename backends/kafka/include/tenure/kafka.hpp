@@ -76,8 +76,8 @@ struct Options {
 /// Threads: any thread may destroy it, but not from within `log`. In a forked child its verbs return
 /// Fault::misconfigured, and its destructor does nothing.
 ///
-/// What it costs: two threads and two client handles. With the threads of librdkafka and of a LeaderManager these are
-/// about 13 threads and 25 descriptors. So 40 elections reach the usual limit of 1024 descriptors.
+/// What it costs: two threads and two client handles, with all others about 13 threads and 25 descriptors. So 40
+/// elections reach the usual limit of 1024 descriptors. Thousands in <tenure/kafka_group.hpp> cost as much as one.
 ///
 /// Rights: it needs READ on the topic and on the group, and no WRITE. A request to step down also needs READ on
 /// group + ".requests", both to ask and to obey. A leader without remote_step_down never hears of a request, although

@@ -11,10 +11,10 @@ namespace tenure::kafka {
 
 inline constexpr int default_units = 16;
 
-/// Opens a group of elections. Kafka's group coordinator deals out units of them to the processes. An election whose name
-/// is a number j, such as "17", belongs to unit j modulo `units`; any other one to the unit that a hash of its name gives.
-/// The process that owns a unit leads those of its elections that it joined. So there should be several times as many
-/// units as processes. More elections than units cost nothing more.
+/// Opens a group of elections. Kafka's group coordinator deals out units of them to the processes. An election whose
+/// name is a number j, such as "17", belongs to unit j modulo `units`; any other one to the unit that a hash of its
+/// name gives. The process that owns a unit leads those of its elections that it joined. So there should be several
+/// times as many units as processes. More elections than units cost nothing more.
 ///
 /// One offset commit per Timing::renew keeps all that a process leads. When the group's members change, each process
 /// goes on leading what stays with it. What moves is ended by its old owner first (Reason::handed_over). Then its new

@@ -133,7 +133,8 @@ std::uint64_t commits_done(const Elections& elections) {
 }
 std::uint64_t commits_failed(const Elections& elections) {
   std::uint64_t out = 0;
-  for (const auto& [fault, times] : elections.metrics().session.calls.at("commit").errors) out += times;
+  const auto metrics = elections.metrics();
+  for (const auto& [fault, times] : metrics.session.calls.at("commit").errors) out += times;
   return out;
 }
 

@@ -60,7 +60,7 @@ class World {
   /// wanted by one process and by some others, and what those hold who do not want it any more has to be given back.
   void calm(bool alike) {
     calm_ = true;
-    while (!store_.spoilt.empty()) mend(*store_.spoilt.begin());
+    while (!store_.spoilt.empty()) mend_one();
     for (auto& p : processes_) {
       if (p->paused) resume(*p);
       if (!p->alive || p->stopping) begin(*p);
@@ -223,7 +223,7 @@ class World {
       store_.spoil(election, random_() % 2);
       ++spoils;
     } else if (!store_.spoilt.empty()) {
-      mend(*store_.spoilt.begin());
+      mend_one();
     }
     if (p.alive && !p.paused) take(p);
   }
@@ -260,7 +260,8 @@ class World {
     push();
   }
 
-  void mend(const std::string& election) {
+  void mend_one() {
+    const std::string election = *store_.spoilt.begin();
     random_() % 2 ? store_.mend(election) : store_.restore(election, random_() % 2);
     push();
   }

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string_view>
@@ -182,11 +183,14 @@ std::optional<pqxx::result> Connection::prepare_at_once(CallThread::Attempt& att
   }
 }
 
-/// `statements` end with the introduction.
+/// `statements` end with the introduction. The server says by its wall clock how long it worked. That clock may be
+/// stepped meanwhile, so its word is believed within what we measured.
 pqxx::result Connection::ask_what_stands(const std::string& statements, CallThread::Attempt& attempt) {
   const auto asked = boot_clock().now();
   auto found = run(statements);
-  attempt.round_trip(boot_clock().now() - asked - std::chrono::microseconds(found[0][9].as<std::int64_t>()));
+  const auto waited = boot_clock().now() - asked;
+  const Clock::Duration worked = std::chrono::microseconds(found[0][9].as<std::int64_t>());
+  attempt.round_trip(waited - std::clamp(worked, Clock::Duration::zero(), waited));
   return found;
 }
 

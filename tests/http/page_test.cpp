@@ -76,7 +76,8 @@ TEST_F(Page, TellsWhoLeadsSinceWhenAndWithWhichToken) {
     EXPECT_EQ(fact("this process"), process == &a ? "leads" : "follows");
     EXPECT_EQ(fact("health"), "healthy");
     const auto since = process->get("/status").json()["leader"]["since_unix_ms"];
-    EXPECT_EQ(fact("since"), browser->eval("new Date(" + since.dump() + ").toLocaleString()"));
+    const std::string here = browser->eval("new Date(" + since.dump() + ").toLocaleString()");
+    EXPECT_EQ(fact("since"), here);
   }
 }
 

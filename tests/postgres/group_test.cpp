@@ -497,7 +497,7 @@ TEST_F(PostgresGroup, ATermThatCannotBeCountsAsTheLongest) {
   }
 }
 
-TEST_F(PostgresGroup, AnAcknowledgedCommitSurvivesACrashAndAPromotionMakesTheNextLookWhole) {
+TEST_F(PostgresGroup, AnAcknowledgedCommitSurvivesACrashAndAfterThatOrAPromotionTheNextLookIsWhole) {
   Server primary;
   auto options = fresh_group(primary.conninfo());
   const auto a = with(options, one);
@@ -506,7 +506,8 @@ TEST_F(PostgresGroup, AnAcknowledgedCommitSurvivesACrashAndAPromotionMakesTheNex
   EXPECT_EQ(error_of(a->look(claimed.look.cursor, within(10s))).fault, Fault::unreachable);
   primary.restart();
   const auto after = value(a->look(claimed.look.cursor, within(10s)));
-  EXPECT_FALSE(after.whole);
+  EXPECT_TRUE(after.whole) << "a crash gives the numbers of lost transactions away again, too";
+  EXPECT_FALSE(value(a->look(after.cursor, within(10s))).whole);
   EXPECT_EQ(after.sessions.at(one).record.beat, 2u);
 
   Server standby(Server::How{.settings = {"wal_retrieve_retry_interval=100ms"}, .standby_of = &primary});
@@ -519,6 +520,46 @@ TEST_F(PostgresGroup, AnAcknowledgedCommitSurvivesACrashAndAPromotionMakesTheNex
   const auto there = group(options);
   ASSERT_TRUE(eventually([&] { return bool(there->look({}, within(10s))); }));
   EXPECT_TRUE(value(there->look(after.cursor, within(10s))).whole) << "numbers of lost transactions are used again";
+}
+
+/// Others need not wait for the disk before they see it. What a crash loses of that nobody may go on to believe.
+TEST_F(PostgresGroup, AReleaseIsSeenBeforeItsCommitIsDoneAndNotBelievedIfACrashLosesIt) {
+  // Nobody else flushes anything here for a while.
+  Server server(Server::How{.settings = {"wal_writer_delay=10s", "bgwriter_delay=10s"}});
+  const auto options = fresh_group(server.conninfo());
+  const auto a = with(options, one), b = with(options, two);
+  const auto claimed = done(*a, claiming(one, 2, first_claims({"a"})));
+  auto seen = value(b->look({}, within(10s)));
+  {
+    const Elsewhere holds("select from " + options.sessions + " for update", server.by_socket());
+    auto releases = std::async(std::launch::async, [&] {
+      return a->commit(releasing(one, 3, {{"a", claimed.token, two}}), within(20s));
+    });
+    EXPECT_TRUE(eventually([&] {
+      const auto next = value(b->look(seen.cursor, within(10s)));
+      seen.cursor = next.cursor;
+      return next.leads.contains("a") && next.leads.at("a").released;
+    })) << "the renewal waits, but not the release";
+    server.crash();
+    EXPECT_FALSE(releases.get()) << "it is not told done before it is on disk";
+  }
+  server.restart();
+  const auto stands = value(group(options)->look({}, within(10s))).leads.at("a");
+  const auto told = value(b->look(seen.cursor, within(10s))).leads;
+  ASSERT_TRUE(told.contains("a")) << "what was lost was believed";
+  EXPECT_EQ(told.at("a").released, stands.released);
+  EXPECT_TRUE(stands.released || done(*a, releasing(one, 3, {{"a", claimed.token, two}})).released.size() == 1);
+}
+
+TEST_F(PostgresGroup, ARefusedCommitReleasesNothing) {
+  const auto a = with(one);
+  const auto claimed = done(*a, claiming(one, 2, first_claims({"a"})));
+  auto stale = releasing(one, 9, {{"a", claimed.token}});
+  stale.beats = {7};
+  const auto refused = done(*a, stale);
+  EXPECT_FALSE(refused.granted);
+  EXPECT_THAT(refused.released, IsEmpty());
+  EXPECT_FALSE(refused.look.leads.at("a").released);
 }
 
 // ---- what a commit reads ----
@@ -613,15 +654,12 @@ TEST_F(PostgresGroup, ARenewalIsOneStatementInPlaceAndWritesNoLead) {
 TEST(PostgresGroupStatements, HaveNothingLeftToFillIn) {
   const GroupStatements statements(group_settings_of({}), "group");
   const Bearings at{"1", "channel"};
-  Commit releasing;
-  releasing.releases.push_back({"a"});
   auto both = claiming(one, 2, {{"b"}});
-  both.releases = releasing.releases;
+  both.releases.push_back({"a"});
   for (const auto& statement :
-       {statements.look({}), statements.open(one, {}, at), statements.commit({}, at),
-        statements.commit(claiming(one, 2, {{"a"}}), at), statements.commit(releasing, at), statements.commit(both, at),
-        statements.end(one, {1}, 2, at), statements.alive(one), statements.sweep(at),
-        statements.request_step_down("a", {}, at), statements.lead("a")}) {
+       {statements.look({}), statements.open(one, {}, at), statements.renewal({}, at), statements.renewal(both, at),
+        statements.giving_back(both, at, true), statements.end(one, {1}, 2, at), statements.alive(one),
+        statements.sweep(at), statements.request_step_down("a", {}, at), statements.lead("a")}) {
     EXPECT_THAT(statement.text, testing::Not(HasSubstr("{")));
     EXPECT_THAT(statement.text, HasSubstr("$" + std::to_string(statement.values.size()) + "::"));
     EXPECT_THAT(statement.text, testing::Not(HasSubstr("$" + std::to_string(statement.values.size() + 1))));
@@ -641,11 +679,11 @@ TEST(PostgresGroupNotice, OfASingleReleaseNamesItAndOfAnythingElseNothing) {
 }
 
 TEST(PostgresGroupNotice, IsNewsUnlessTheLookHasToldItsTransaction) {
-  const auto cursor = cursor_of("00000001 10:14:10,12 15");
+  const auto cursor = cursor_of("00000001 10:14:10,12 15 3");
   for (const auto* old : {"9", "11", "13", "15 7 22 61"}) EXPECT_TRUE(told_by(cursor, old)) << old;
   for (const auto* news : {"10", "12 7 22 61", "14", "16", "", "x", "-1", "# 1"})
     EXPECT_FALSE(told_by(cursor, news)) << news;
-  EXPECT_EQ(text_of(cursor), "00000001 10:14:10,12 15");
+  EXPECT_EQ(text_of(cursor), "00000001 10:14:10,12 15 3");
 }
 
 }  // namespace

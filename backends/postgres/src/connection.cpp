@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string_view>
@@ -16,6 +17,8 @@
 
 namespace tenure::postgres {
 namespace {
+
+std::atomic<std::uint64_t> connections{0};  ///< Of this process, so far.
 
 /// More notices than anybody would read one by one.
 constexpr std::size_t many_news = 100;
@@ -131,6 +134,7 @@ std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
       return Error{Fault::unreachable, "postgres" + where_ + ": it is not connected, because the store is closed"};
     connection_ = std::make_unique<pqxx::connection>(settings_.conninfo_within(attempt.patience()));
     where_ = place(*connection_);
+    number_ = ++connections;
     std::optional<Error> error;
     if (!attempt.step("postgres" + where_, "introduction", connection_->sock()))
       error = Error{Fault::unreachable, "postgres" + where_ + ": not introduced"};

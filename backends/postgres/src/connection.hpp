@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One connection to the server, introduced: the tables were looked at, and statements are prepared.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -68,6 +69,9 @@ class Connection final : public CallThread::Connection {
   /// Why whatever is written here would be refused, as far as the introduction told.
   const std::optional<Error>& read_only() const { return read_only_; }
 
+  /// Tells one connection from those before it. 0: a pooler stands between, so each call may meet another session.
+  std::uint64_t number() const { return own_ ? number_ : 0; }
+
   const std::string& channel() const { return channel_; }
   const Settings& settings() const { return settings_; }
 
@@ -96,7 +100,8 @@ class Connection final : public CallThread::Connection {
   std::optional<Error> read_only_;
   bool at_once_{true};  ///< The server was not seen to refuse that.
   bool prepared_{};
-  bool own_{};                          ///< The session is our own, and not a pooler's.
+  bool own_{};  ///< The session is our own, and not a pooler's.
+  std::uint64_t number_{};
   std::unique_ptr<Listener> listener_;  ///< It ends before the connection.
   News news_;
   int missed_{};  ///< How often; each time another word.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <utility>
 
 #include <tenure/kit/logging.hpp>
@@ -27,18 +28,16 @@ bool request_now(Connection& connection, const GroupStatements& statements, cons
 /// that is cheapest while it is empty.
 Purpose asking(const GroupStatements& statements, const std::string& group) {
   const Bearings nowhere{lock_wait({}), {}};
-  Commit claims, releases;
-  claims.claims.push_back({.election = "-"});
-  releases.releases.push_back({.election = "-"});
-  auto both = claims;
-  both.releases = releases.releases;
-  std::vector<Statement> commits;
-  for (const auto& commit : {Commit{}, claims, releases, both}) commits.push_back(statements.commit(commit, nowhere));
-  auto prepared = commits;
+  Commit commit;
+  commit.claims.push_back({.election = "-"});
+  commit.releases.push_back({.election = "-"});
+  const std::vector<Statement> writes{statements.renewal({}, nowhere), statements.renewal(commit, nowhere),
+                                      statements.giving_back(commit, nowhere, false)};
+  auto prepared = writes;
   prepared.push_back(statements.look({}));
   return {.name = group,
           .prepared = std::move(prepared),
-          .rehearsed = std::move(commits),
+          .rehearsed = writes,
           .settings = {"set default_transaction_isolation = 'read committed'", "set enable_seqscan = off"}};
 }
 
@@ -55,14 +54,20 @@ Error spoilt(const Connection& connection, const std::string& group, const std::
 }
 
 Committed answered(Connection& connection, const GroupStatements& statements, const Statement& statement) {
-  return answer_of(connection.execute(statement), [&](const std::string& election, const std::string& wrong) {
-    return spoilt(connection, statements.group(), election, wrong);
-  });
+  return answer_of(connection.execute(statement), connection.number(),
+                   [&](const std::string& election, const std::string& wrong) {
+                     return spoilt(connection, statements.group(), election, wrong);
+                   });
 }
 
 /// What stands, as the refusal of a write that had no effect.
 Committed refused(Connection& connection, const GroupStatements& statements, const std::string& cursor) {
   return answered(connection, statements, statements.look(cursor));
+}
+
+/// Empty if another connection told it.
+std::string of_this(const Connection& connection, const std::string& cursor) {
+  return cursor_of(cursor).connection == connection.number() ? cursor : std::string();
 }
 
 Committed open_now(Connection& connection, const GroupStatements& statements, SessionId id, const Session& session,
@@ -79,22 +84,35 @@ bool may_be_granted(const Commit& commit, const Look& look) {
          std::ranges::count(commit.beats, found->second.record.beat) > 0;
 }
 
+/// Behind a pooler the cursor outlives a crash of the server, so there nothing that was seen may be lost.
+std::vector<std::string> give_back(Connection& connection, const GroupStatements& statements, const Commit& commit,
+                                   const Bearings& at) {
+  if (commit.releases.empty()) return {};
+  return released_in(connection.execute(statements.giving_back(commit, at, connection.number() != 0)));
+}
+
 /// A commit that met another one, where that is a deadlock or the isolation level makes an error of it, was rolled
 /// back. It is refused only if its session is over. Otherwise it comes again, because it had no effect: two commits
-/// deadlock if one claims as absent what the other one found there.
-Result<Committed> commit_now(Connection& connection, const GroupStatements& statements, const Commit& commit,
+/// deadlock if one claims as absent what the other one found there. What it released stays so.
+Result<Committed> commit_now(Connection& connection, const GroupStatements& statements, Commit commit,
                              Clock::Time until) {
+  commit.cursor = of_this(connection, commit.cursor);
   if (commit.marker != 0) return refused(connection, statements, commit.cursor);
+  std::vector<std::string> released;
   for (int races = 1;; ++races) {
     std::optional<Error> lost;
     try {
-      auto done = answered(connection, statements, statements.commit(commit, {lock_wait(until), connection.channel()}));
+      const Bearings at{lock_wait(until), connection.channel()};
+      std::ranges::move(give_back(connection, statements, commit, at), std::back_inserter(released));
+      auto done = answered(connection, statements, statements.renewal(commit, at));
+      done.released = released;
       if (done.granted) return done;
     } catch (const std::exception& e) {
       if (!lost_a_race(sqlstate_of(e))) throw;
       lost = connection.failed(e);
     }
     auto stands = refused(connection, statements, commit.cursor);
+    stands.released = released;
     if (!lost || !may_be_granted(commit, stands.look)) return stands;
     if (races == most_races || boot_clock().now() >= until) return *lost;
   }
@@ -121,7 +139,7 @@ Group::Group(const Settings& settings, const std::string& group)
 Result<Look> Group::look(const std::string& cursor, const Limit& limit) {
   return client_.ask<Look>(
       [=, sql = statements_](Connection& connection) -> Result<Look> {
-        return answered(connection, *sql, sql->look(cursor)).look;
+        return answered(connection, *sql, sql->look(of_this(connection, cursor))).look;
       },
       limit);
 }

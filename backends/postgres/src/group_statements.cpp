@@ -94,21 +94,26 @@ me as (
     and not t.ended
   returning t.*))";
 
-/// Nobody deadlocks, since the locks have an order: the session, the leads that are released, sorted; then those that
-/// are claimed, of which a locked one is left alone; then new ones, sorted. Whoever ends a session locks nothing else.
+/// Nobody deadlocks, since the locks of a statement have an order: the session; then the leads that are claimed, of
+/// which a locked one is left alone; then new ones, sorted. Releases lock the leads that they are about, sorted, and
+/// nothing else. Whoever ends a session locks nothing else either.
 ///
 /// It is planned once, perhaps for an empty table, and carries hundreds of changes later. So its text leaves no plan
 /// that reads the group for each of them: a lead is looked for in the order of the primary key, which no other index
 /// has, and is written by "on conflict", which goes by that key. What conflicts is locked already, so nothing is new.
 ///
 /// A commit says only what it is about: each part costs the server time, also where it has nothing to do.
-constexpr std::string_view giving_back = R"(
+constexpr std::string_view giving_back_statement = R"(
+{settings},
 mine as materialized (
   select l.election, l.token, w.heir
   from (
       select decode(w.name, 'hex') as election, w.token, w.heir
-      from unnest({given_back}, {tokens}, {heirs}) as w(name, token, heir)
-      where exists (select from me)
+      from s, unnest({given_back}, {tokens}, {heirs}) as w(name, token, heir)
+      where {settings_hold}
+        and exists (
+          select from {sessions} as t
+          where t.grp = {group} and t.session = {id} and t.beat = any({beats}) and not t.ended)
       order by 1) as w,
     lateral (
       select l.election, l.token
@@ -118,24 +123,24 @@ mine as materialized (
       order by l.grp, l.election
       limit 1
       for update of l) as l),
-ready as materialized (
-  select from me where (select count(*) from mine) >= 0),
 back as (
   insert into {leads} as l (grp, election, token, session, released, heir, changed)
   select {group}, mine.election, mine.token, {id}, true, mine.heir, pg_current_xact_id()
   from mine
   on conflict (grp, election) do update
   set released = true, heir = excluded.heir, changed = excluded.changed
-  returning l.*))";
+  returning l.election, l.token, l.heir)
+select 'released', encode(back.election, 'hex') from back
+union all
+select 'notified', {notified} from back having count(*) > 0)";
 
-/// What is given back is locked before, see {ready}.
 constexpr std::string_view claiming = R"(
 now as materialized (
   select greatest({at_least}, (extract(epoch from clock_timestamp()) * 1000)::bigint) as token),
 wanted as materialized (
   select decode(w.name, 'hex') as election, w.token
   from unnest({claimed}, {expected}) as w(name, token)
-  where exists (select from {ready})
+  where exists (select from me)
   order by 1),
 gone as (
   select e.session from unnest({ended}) as e(session)
@@ -178,22 +183,12 @@ select 'claimed', {lead_row} from took as l
 union all
 select 'claimed', {lead_row} from made as l)";
 
-constexpr std::string_view released_rows = R"(
-union all
-select 'released', {lead_row} from back as l
-union all
-select 'notified', {notified}, null, null, null, null, null, null, null, null, null, null, null, null, null, null
-from back
-having count(*) > 0)";
-
-/// Without claims and releases it is a renewal, which notifies nobody and takes no lock but its own row's.
-std::string commit_statement(bool claims, bool releases) {
+/// Without claims it is a renewal, which takes no lock but its own row's.
+std::string renewal_statement(bool claims) {
   std::string out = "{settings},\n{since_a_look},\n{renewed}";
-  if (releases) out.append(",").append(giving_back);
   if (claims) out.append(",").append(claiming);
   out += "\n{what_stands}\nunion all\nselect 'me', {session_row} from me as t";
   if (claims) out += claimed_rows;
-  if (releases) out += released_rows;
   return out;
 }
 
@@ -282,7 +277,9 @@ Parameters of_claims() {
 }
 
 Parameters of_releases() {
-  return {{"{channel}", "text"}, {"{given_back}", "text[]"}, {"{tokens}", "bigint[]"}, {"{heirs}", "bigint[]"}};
+  return {{"{group}", "bytea"},       {"{lock_wait}", "text"},  {"{may_be_lost}", "boolean"},
+          {"{id}", "bigint"},         {"{beats}", "bigint[]"},  {"{channel}", "text"},
+          {"{given_back}", "text[]"}, {"{tokens}", "bigint[]"}, {"{heirs}", "bigint[]"}};
 }
 
 Parameters of_an_end() {
@@ -299,7 +296,6 @@ Parameters of_a_step_down() {
 std::string for_group(std::string_view statement, const Settings& settings, const Parameters& parameters,
                       std::string_view token = "null::bigint", std::string_view notice = other_notice) {
   Parts parts{{"{settings}", std::string(with_settings)},
-              {"{may_be_lost}", "false"},
               {"{since_a_look}", std::string(since_a_look.substr(1))},
               {"{renewed}", std::string(renewed.substr(1))},
               {"{settings_hold}", std::string(settings_hold)},
@@ -313,15 +309,15 @@ std::string for_group(std::string_view statement, const Settings& settings, cons
   for (std::size_t i = 0; i < parameters.size(); ++i)
     parts.emplace_back(parameters[i].first, '$' + std::to_string(i + 1) + "::" + std::string(parameters[i].second));
   parts.emplace_back("{token}", token);
+  parts.emplace_back("{may_be_lost}", "false");  // unless it is a parameter
   return filled(statement, parts);
 }
 
-std::string commit_for(const Settings& settings, bool claims, bool releases) {
+std::string renewal_for(const Settings& settings, bool claims) {
   auto parameters = of_a_renewal();
   if (claims) parameters = parameters + of_claims();
-  if (releases) parameters = parameters + of_releases();
-  return for_group(filled(commit_statement(claims, releases), {{"{ready}", releases ? "ready" : "me"}}), settings,
-                   parameters, claims ? "(select now.token from now)" : "null::bigint", release_notice);
+  return for_group(renewal_statement(claims), settings, parameters,
+                   claims ? "(select now.token from now)" : "null::bigint");
 }
 
 // ---- values ----
@@ -360,14 +356,6 @@ void append(std::vector<std::string>& values, Token at_least, const std::vector<
   values.push_back(
       array_of(claims, [](const Claim& claim) { return claim.expected ? bigint(claim.expected->value) : "null"; }));
   values.push_back(array_of(ended, [](SessionId id) { return bigint(id.value); }));
-}
-
-void append(std::vector<std::string>& values, const std::string& channel, const std::vector<Release>& releases) {
-  values.push_back(channel);
-  values.push_back(elections_of(releases));
-  values.push_back(array_of(releases, [](const Release& release) { return bigint(release.token.value); }));
-  values.push_back(
-      array_of(releases, [](const Release& release) { return release.heir ? bigint(release.heir->value) : "null"; }));
 }
 
 // ---- answers ----
@@ -445,14 +433,15 @@ bool read_snapshot(std::string_view text, Cursor& out) {
 
 Cursor cursor_of(std::string_view text) {
   const auto words = words_of(text);
-  if (words.size() != 3) return {};
-  const auto own = number<std::uint64_t>(words[2]);
-  Cursor out{.timeline = std::string(words[0]), .own = own.value_or(0)};
-  return own && read_snapshot(words[1], out) ? out : Cursor{};
+  if (words.size() != 4) return {};
+  const auto own = number<std::uint64_t>(words[2]), connection = number<std::uint64_t>(words[3]);
+  Cursor out{.timeline = std::string(words[0]), .own = own.value_or(0), .connection = connection.value_or(0)};
+  return own && connection && read_snapshot(words[1], out) ? out : Cursor{};
 }
 
 std::string text_of(const Cursor& cursor) {
-  return cursor.timeline + ' ' + cursor.snapshot + ' ' + std::to_string(cursor.own);
+  return cursor.timeline + ' ' + cursor.snapshot + ' ' + std::to_string(cursor.own) + ' ' +
+         std::to_string(cursor.connection);
 }
 
 bool told_by(const Cursor& cursor, std::string_view notice) {
@@ -479,10 +468,9 @@ GroupStatements::GroupStatements(const Settings& settings, const std::string& gr
     : group_(bytea(group)),
       look_(for_group(look_statement, settings, of_a_look())),
       open_(for_group(open_statement, settings, of_an_open())),
-      renewal_(commit_for(settings, false, false)),
-      claims_(commit_for(settings, true, false)),
-      releases_(commit_for(settings, false, true)),
-      both_(commit_for(settings, true, true)),
+      renewal_(renewal_for(settings, false)),
+      claims_(renewal_for(settings, true)),
+      releases_(for_group(giving_back_statement, settings, of_releases(), {}, release_notice)),
       end_(for_group(end_statement, settings, of_an_end())),
       alive_(for_group(alive_statement, settings, {{"{group}", "bytea"}, {"{id}", "bigint"}})),
       sweep_(for_group(sweep_statement, settings, {{"{group}", "bytea"}, {"{lock_wait}", "text"}})),
@@ -497,14 +485,21 @@ Statement GroupStatements::open(SessionId id, const Session& session, const Bear
   return {open_, std::move(values)};
 }
 
-Statement GroupStatements::commit(const Commit& commit, const Bearings& at) const {
+Statement GroupStatements::renewal(const Commit& commit, const Bearings& at) const {
   auto values = of_a_cursor(group_, commit.cursor);
   append(values, commit.session, commit.next, at.lock_wait);
   values.push_back(bigints(commit.beats));
-  const bool claims = !commit.claims.empty(), releases = !commit.releases.empty();
-  if (claims) append(values, commit.at_least, commit.claims, commit.ended);
-  if (releases) append(values, at.channel, commit.releases);
-  return {claims ? (releases ? both_ : claims_) : (releases ? releases_ : renewal_), std::move(values)};
+  if (commit.claims.empty()) return {renewal_, std::move(values)};
+  append(values, commit.at_least, commit.claims, commit.ended);
+  return {claims_, std::move(values)};
+}
+
+Statement GroupStatements::giving_back(const Commit& commit, const Bearings& at, bool may_be_lost) const {
+  const auto& all = commit.releases;
+  return {releases_,
+          {group_, at.lock_wait, may_be_lost ? "t" : "f", bigint(commit.session.value), bigints(commit.beats),
+           at.channel, elections_of(all), array_of(all, [](const Release& one) { return bigint(one.token.value); }),
+           array_of(all, [](const Release& one) { return one.heir ? bigint(one.heir->value) : "null"; })}};
 }
 
 Statement GroupStatements::end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
@@ -525,11 +520,19 @@ Statement GroupStatements::request_step_down(const std::string& election, const 
 
 Statement GroupStatements::lead(const std::string& election) const { return {lead_, {group_, bytea(election)}}; }
 
+std::vector<std::string> released_in(const pqxx::result& rows) {
+  std::vector<std::string> out;
+  for (const auto& row : rows)
+    if (row[0].as<std::string>() == "released") out.push_back(bytes_at(row, 1));
+  return out;
+}
+
 /// What was written by the statement itself its snapshot shows as it was before. So it goes before what the look shows.
-Committed answer_of(const pqxx::result& rows,
+Committed answer_of(const pqxx::result& rows, std::uint64_t connection,
                     const std::function<Error(const std::string& election, const std::string& wrong)>& spoilt) {
   Committed out;
   Cursor cursor;
+  cursor.connection = connection;
   for (const auto& row : rows) {
     const auto kind = row[0].as<std::string>();
     if (kind == "answer") {
@@ -549,8 +552,8 @@ Committed answer_of(const pqxx::result& rows,
         out.look.unreadable.emplace(election, spoilt(election, *trouble));
       else
         out.look.leads.emplace(std::move(election), lead_of(row));
-    } else if (kind != "notified") {
-      (kind == "claimed" ? out.claimed : out.released).push_back(bytes_at(row, 1));
+    } else {
+      out.claimed.push_back(bytes_at(row, 1));
       out.look.leads.insert_or_assign(bytes_at(row, 1), lead_of(row));
       cursor.own = transaction_of(row[7].as<std::string>());
     }

@@ -18,14 +18,15 @@
 namespace tenure::postgres {
 
 /// What a look has told: all that its snapshot shows, and `own`, the transaction that it was part of. Counts only on
-/// the server's present timeline, since a restored or promoted server gives the numbers of lost transactions away
-/// again.
+/// the server's present timeline, and on the connection that told it: a server that was restored, promoted or ended by
+/// a crash gives the numbers of lost transactions away again.
 struct Cursor {
   std::string timeline{};
   std::string snapshot{"1:1:"};          ///< As PostgreSQL writes it.
   std::uint64_t end{1};                  ///< It shows nothing from here on,
   std::vector<std::uint64_t> running{};  ///< nor these.
   std::uint64_t own{};
+  std::uint64_t connection{};  ///< See Connection::number().
 };
 Cursor cursor_of(std::string_view text);  ///< Of an empty or garbled one: nothing was told.
 std::string text_of(const Cursor& cursor);
@@ -49,7 +50,11 @@ class GroupStatements {
   /// The first three answer what answer_of() reads. A write that was refused has written nothing.
   Statement look(const std::string& cursor) const;
   Statement open(SessionId id, const Session& session, const Bearings& at) const;
-  Statement commit(const Commit& commit, const Bearings& at) const;
+  /// Of a commit all but its releases.
+  Statement renewal(const Commit& commit, const Bearings& at) const;
+  /// Its releases, which released_in() reads. They come first, and renew nothing: so they need not wait for the disk
+  /// before others see them. If a crash loses them, it also loses whatever followed them.
+  Statement giving_back(const Commit& commit, const Bearings& at, bool may_be_lost) const;
 
   Statement end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
                 const Bearings& at) const;    ///< Answers one row if it was applied, else none.
@@ -63,11 +68,14 @@ class GroupStatements {
 
  private:
   const std::string group_;
-  const std::string look_, open_, renewal_, claims_, releases_, both_, end_, alive_, sweep_, step_down_, lead_;
+  const std::string look_, open_, renewal_, claims_, releases_, end_, alive_, sweep_, step_down_, lead_;
 };
 
-/// `spoilt` makes the error of a lead that cannot be read: of its election, and what is wrong.
-Committed answer_of(const pqxx::result& rows,
+std::vector<std::string> released_in(const pqxx::result& rows);
+
+/// `connection`: its number. `spoilt` makes the error of a lead that cannot be read: of its election, and what is
+/// wrong.
+Committed answer_of(const pqxx::result& rows, std::uint64_t connection,
                     const std::function<Error(const std::string& election, const std::string& wrong)>& spoilt);
 
 }  // namespace tenure::postgres

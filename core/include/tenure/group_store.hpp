@@ -53,7 +53,7 @@ TENURE_EXPORT std::optional<Error> refused_commit(const Commit& commit);
 
 /// The answer to a commit.
 struct Committed {
-  bool granted{};                                  ///< False: nothing was done at all, and `look` says what stands.
+  bool granted{};                                  ///< False: only what `released` says was done. `look` shows it.
   Token token{};                                   ///< Of the claims.
   std::vector<std::string> claimed{}, released{};  ///< What was done. Of the rest the look says why not.
   /// Leads of ours that it did not renew, although the session is: each ends when the renewal before would have ended.
@@ -64,8 +64,8 @@ struct Committed {
 /// One group in one store. One thread at a time calls it, except await_change(), which a second one may be in. Limits
 /// hold as for a Backend. An Error means that the call may or may not have taken effect.
 ///
-/// REQUIRES of an implementation: it is linearizable, each call takes effect in one step or not at all, and it repeats
-/// no write by itself.
+/// REQUIRES of an implementation: it is linearizable, each call takes effect in one step or not at all, apart from a
+/// commit's releases, and it repeats no write by itself.
 class TENURE_EXPORT GroupStore {
  public:
   virtual ~GroupStore() = default;
@@ -89,7 +89,8 @@ class TENURE_EXPORT GroupStore {
 
   /// If the group has this marker, and the session stands, has not ended and has one of these beats: writes the session
   /// anew and carries out each change that is possible. Otherwise does nothing. Returns the error of refused_commit(),
-  /// if there is one, and then does nothing either.
+  /// if there is one, and then does nothing either. A store may carry out the releases first, in a step of their own:
+  /// others then see them sooner. If the session ends just then, they stand, and the rest is refused.
   ///
   /// A claim is possible if the lead has the expected token, and is released, or names this session, or names one of
   /// `ended` that does not stand alive here. A release is possible if the lead has its token, names this session and is

@@ -7,7 +7,8 @@
 // pauses does nothing while time passes, and whatever it asked may take effect meanwhile. A request is answered, or
 // takes effect unheard, or comes late, or never; it may come twice. Processes crash and begin anew, hooks take their
 // time, who waits need not hear of a change, sessions vanish. Where a commit is not one step, its claims and releases
-// come after its renewal, and perhaps after anything else. Each run has a budget of such troubles.
+// come after its renewal, and perhaps after anything else; or its releases come before it. Each run has a budget of
+// such troubles.
 //
 // It is a reduction, and no proof: the number of states is bounded; clocks do not run apart; two requests at most are
 // on their way without anybody who waits for them; nothing is random.
@@ -345,7 +346,7 @@ using Answer = std::variant<Result<Committed>, Result<Look>, Result<bool>, Resul
 
 /// How many troubles of each kind a run may have.
 struct Budget {
-  int unheard{}, late{}, twice{}, pauses{}, crashes{}, resigns{}, lost_sessions{}, halves{}, progresses{};
+  int unheard{}, late{}, twice{}, pauses{}, crashes{}, resigns{}, lost_sessions{}, halves{}, early{}, progresses{};
   bool blind{};    ///< The store is broken: a second half does not ask what stands.
   bool watched{};  ///< The work has to tell of its progress, as often as there is a budget for.
 };
@@ -384,6 +385,7 @@ class State {
       d.plain(p.asked.has_value());
       d.plain(p.answer.has_value());
       d.plain(p.half);
+      d.plain(p.given_back.size());
       if (p.answer) std::visit([&d](const auto& answer) { add(d, answer); }, *p.answer);
     }
     for (std::size_t e = 0; e < elections_; ++e) d.token(tokens_[e]);
@@ -392,7 +394,7 @@ class State {
     d.plain(late_halves_.size());
     for (const auto& half : late_halves_) d.question(half);
     for (const int left : {budget_.unheard, budget_.late, budget_.twice, budget_.pauses, budget_.crashes,
-                           budget_.resigns, budget_.lost_sessions, budget_.halves, budget_.progresses})
+                           budget_.resigns, budget_.lost_sessions, budget_.halves, budget_.early, budget_.progresses})
       d.plain(static_cast<std::uint64_t>(left));
     return d.value();
   }
@@ -448,7 +450,8 @@ class State {
     std::array<bool, 2> ousting{};
     std::array<Time, 2> worked{}, barred_to{};  ///< When its work told that it goes on; until when it may not lead.
     bool paused{};
-    bool half{};  ///< Of what it asked, the renewal has taken effect.
+    bool half{};                            ///< Of what it asked, the renewal has taken effect.
+    std::vector<std::string> given_back{};  ///< Of what it asked, these releases have.
   };
 
   static const Commit& commit_of(const GroupQuestion& q) { return std::get<ask::Write>(q.what).commit; }
@@ -518,6 +521,7 @@ class State {
       });
     if (p.half) return next_of_half(i, move);
     if (may_halve(p)) move([i](State& s) { s.halve(i); });
+    if (may_give_back(p)) move([i](State& s) { s.give_back(i); });
     if (strays_.size() >= 2) return;
     if (budget_.late > 0)
       move([i](State& s) {
@@ -557,6 +561,16 @@ class State {
     if (!p.half) tell(i, Result<Committed>(Committed{.look = store_.look("")}));
   }
 
+  bool may_give_back(const Process& p) const {
+    const auto* write = p.asked ? std::get_if<ask::Write>(&p.asked->what) : nullptr;
+    return budget_.early > 0 && write && !write->commit.releases.empty() && p.given_back.empty() &&
+           store_.may_be_granted(write->commit);
+  }
+  void give_back(std::size_t i) {
+    --budget_.early;
+    processes_[i].given_back = store_.give_back(commit_of(*processes_[i].asked));
+  }
+
   /// It has something to do at once.
   bool busy(const Process& p) const {
     if (p.paused) return false;
@@ -570,6 +584,7 @@ class State {
     const bool waits = p.asked && std::holds_alternative<ask::Await>(p.asked->what);
     if (p.asked && !waits && !p.answer) move([i](State& s) { s.processes_[i].answer = s.carried_out(i); });
     if (p.asked && !p.answer && !p.half && may_halve(p)) move([i](State& s) { s.halve_of_paused(i); });
+    if (p.asked && !p.answer && !p.half && may_give_back(p)) move([i](State& s) { s.give_back(i); });
     move([i](State& s) {  // It goes on; what came meanwhile may come before its clock does.
       auto& goes_on = s.processes_[i];
       goes_on.paused = false;
@@ -600,6 +615,7 @@ class State {
   }
   void tell(std::size_t i, Answer answer) {
     const auto id = std::exchange(processes_[i].asked, std::nullopt)->id;
+    processes_[i].given_back.clear();
     fact(i, [&](auto& c) {
       if (auto* committed = std::get_if<Result<Committed>>(&answer)) c.committed(now_, id, std::move(*committed));
       if (auto* look = std::get_if<Result<Look>>(&answer)) c.looked(now_, id, std::move(*look));
@@ -623,11 +639,14 @@ class State {
     if (std::holds_alternative<ask::Sweep>(q.what)) return Result<int>(error);
     return Result<Committed>(error);
   }
-  /// What a process asked; the second half of it, if the first was carried out.
+  /// What a process asked, or what is left of it.
   Answer carried_out(std::size_t i) {
     auto& p = processes_[i];
-    if (!std::exchange(p.half, false)) return carried_out(*p.asked);
-    return Result<Committed>(store_.change(commit_of(*p.asked), budget_.blind));
+    Answer out = std::exchange(p.half, false) ? Result<Committed>(store_.change(commit_of(*p.asked), budget_.blind))
+                                              : carried_out(*p.asked);
+    if (auto* committed = std::get_if<Result<Committed>>(&out); committed && *committed)
+      for (auto& election : std::exchange(p.given_back, {})) (*committed)->released.push_back(std::move(election));
+    return out;
   }
   Answer carried_out(const GroupQuestion& q) {
     return std::visit([this](const auto& a) { return effect_of(a); }, q.what);
@@ -779,6 +798,11 @@ TEST(GroupExplore, HalvesOfTwoElections) {
 }
 TEST(GroupExplore, AHalfThatDoesNotAskWhatStandsIsFound) {
   EXPECT_NE(explore(1, {.halves = 1, .blind = true}, most_states()).wrong, "");
+}
+TEST(GroupExplore, ReleasesThatComeFirst) {
+  clean("releases that come first", 1, {.resigns = 2, .early = 2});
+  clean("the same, and pauses, crashes and what is unheard or late", 1,
+        {.unheard = 1, .late = 1, .pauses = 1, .crashes = 1, .resigns = 2, .early = 2});
 }
 TEST(GroupExplore, TwoElections) { clean("two elections", 2, {.late = 1, .pauses = 1, .resigns = 1}); }
 

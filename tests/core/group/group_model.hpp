@@ -56,13 +56,17 @@ struct GroupModel {
 
   Committed commit(const Commit& c) { return renew(c) ? change(c) : Committed{.look = look("")}; }
 
+  bool may_be_granted(const Commit& c) const {
+    const auto it = sessions.find(c.session);
+    return founded() && marker == c.marker && it != sessions.end() && !it->second.record.released &&
+           std::find(c.beats.begin(), c.beats.end(), it->second.record.beat) != c.beats.end();
+  }
+
   /// The first half of a commit.
   bool renew(const Commit& c) {
-    const auto it = sessions.find(c.session);
-    const bool stands = founded() && marker == c.marker && it != sessions.end() && !it->second.record.released &&
-                        std::find(c.beats.begin(), c.beats.end(), it->second.record.beat) != c.beats.end();
-    if (stands) it->second = written(c.next);
-    return stands;
+    if (!may_be_granted(c)) return false;
+    sessions.at(c.session) = written(c.next);
+    return true;
   }
 
   /// The second half. A store without transactions carries it out when it comes, whatever became of the session.
@@ -76,6 +80,14 @@ struct GroupModel {
       leads[claim.election] = {Lead{.token = out.token, .session = c.session}, ++version};
       out.claimed.push_back(claim.election);
     }
+    out.released = give_back(c);
+    out.look = look(c.cursor);
+    return out;
+  }
+
+  /// A store may do that before the rest.
+  std::vector<std::string> give_back(const Commit& c) {
+    std::vector<std::string> out;
     for (const auto& release : c.releases) {
       const auto lead = leads.find(release.election);
       if (lead == leads.end() || lead->second.lead.token != release.token || lead->second.lead.released ||
@@ -84,9 +96,8 @@ struct GroupModel {
       lead->second.lead.released = true;
       lead->second.lead.heir = release.heir;
       lead->second.changed = ++version;
-      out.released.push_back(release.election);
+      out.push_back(release.election);
     }
-    out.look = look(c.cursor);
     return out;
   }
 

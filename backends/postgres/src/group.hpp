@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One group's sessions and leads: looked at, changed in one statement, announced.
+// One group's sessions and leads: looked at, changed in one statement or two, announced.
 #pragma once
 #include <memory>
 #include <optional>

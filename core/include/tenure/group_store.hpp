@@ -62,10 +62,8 @@ struct Committed {
 };
 
 /// One group in one store. One thread at a time calls it, except await_change(), which a second one may be in. Limits
-/// hold as for a Backend. An Error means that the call may or may not have taken effect.
-///
-/// REQUIRES of an implementation: it is linearizable, each call takes effect in one step or not at all, apart from a
-/// commit's releases, and it repeats no write by itself.
+/// hold as for a Backend. An Error means that the call may or may not have taken effect. REQUIRES of an implementation:
+/// it is linearizable, each call takes effect in one step or not at all, but see commit(), and repeats no write itself.
 class TENURE_EXPORT GroupStore {
  public:
   virtual ~GroupStore() = default;
@@ -88,9 +86,9 @@ class TENURE_EXPORT GroupStore {
   virtual Result<Committed> open(SessionId id, const Session& session, const Limit& limit) = 0;
 
   /// If the group has this marker, and the session stands, has not ended and has one of these beats: writes the session
-  /// anew and carries out each change that is possible. Otherwise does nothing. Returns the error of refused_commit(),
-  /// if there is one, and then does nothing either. A store may carry out the releases first, in a step of their own:
-  /// others then see them sooner. If the session ends just then, they stand, and the rest is refused.
+  /// anew and carries out each change that is possible. Otherwise does nothing. Nor does it if refused_commit() has an
+  /// error, which it returns. It may carry out the releases first, in a step of their own, so that others see them
+  /// sooner. If the session ends just then, they stand, and the rest is refused.
   ///
   /// A claim is possible if the lead has the expected token, and is released, or names this session, or names one of
   /// `ended` that does not stand alive here. A release is possible if the lead has its token, names this session and is

@@ -92,14 +92,16 @@ TENURE_POSTGRES_EXPORT std::string schema(const std::string& table = Options().t
 TENURE_POSTGRES_EXPORT std::optional<Error> create_schema(const Options& options, const Limit& limit);
 
 /// Many elections in one process, at the price of one: for Elections. One statement a renewal, whatever the number of
-/// elections, and one round trip and one fsync; claims and releases are in it. Two connections and two threads: the
-/// second waits for pushes, and is made when somebody first waits. The server knows both as "tenure GROUP".
+/// elections, and one round trip and one fsync; claims are in it. Releases go before it in a statement of their own,
+/// which others see before it is on disk; behind a pooler after. Two connections and two threads: the second waits for
+/// pushes, and is made when somebody first waits. The server knows both as "tenure GROUP".
 ///
 /// What is said above holds here too, but for this: two tables, Options::sessions and Options::leads, and DELETE on the
-/// first besides. Releases, ends and requests to step down notify; renewals and claims do not. No write is lost in a
-/// crash of the server, and the marker is 0. What an asynchronous standby had not received is lost when it is promoted:
-/// a leader whose last claim was lost is refused at its next renewal. So is every leader after a restore, which brings
-/// back older sessions: stop all processes of the group, and start them a term later. Delete no lead by hand.
+/// first besides. Releases, ends and requests to step down notify; renewals and claims do not. No answered write is
+/// lost in a crash of the server, and the marker is 0. What an asynchronous standby had not received is lost when it is
+/// promoted: a leader whose last claim was lost is refused at its next renewal. So is every leader after a restore,
+/// which brings back older sessions: stop all processes of the group, and start them a term later. Delete no lead by
+/// hand.
 ///
 /// Where default_transaction_isolation is above read committed, and a pooler stands between, a commit that meets
 /// another one is rolled back. It comes again a few times within its limit, and is an Error only then.

@@ -80,7 +80,8 @@ void begin(Member founder, const Names& elections) {
 
 }  // namespace
 
-/// A starved heir may not take it at once, and then anybody may. So it is asked for again.
+/// A starved heir may not take it at once, and then anybody may. So it is asked for again; of one tenure perhaps twice,
+/// before its leader knows.
 TEST_P(GroupContract, AHandOverReachesTheOneThatIsNamed) {
   begin(member("founder"), {"jobs", "mails"});
   Process first(connect(), "first", {"jobs", "mails"});
@@ -93,8 +94,9 @@ TEST_P(GroupContract, AHandOverReachesTheOneThatIsNamed) {
       if (process->leads("jobs")) begun += process->elections().hand_over("jobs", "heir");
     return heir.leads("jobs");
   }));
-  EXPECT_GE(begun, 1);
-  EXPECT_EQ(first.ended(Reason::handed_over) + other.ended(Reason::handed_over), begun);
+  const int ended = first.ended(Reason::handed_over) + other.ended(Reason::handed_over);
+  EXPECT_GE(ended, 1);
+  EXPECT_LE(ended, begun) << "each was asked for";
   const auto after = heir.elections().leadership("jobs").token();
   ASSERT_TRUE(before && after);
   EXPECT_GT(*after, *before);

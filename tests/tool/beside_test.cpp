@@ -55,6 +55,14 @@ class Etcd {
   Process server_;
 };
 
+/// What stands between the two words, up to the second dot: of "etcdctl version: 3.4.23", "3.4".
+std::string release_after(const std::string& text, const std::string& words) {
+  const auto at = text.find(words);
+  if (at == text.npos) return {};
+  const auto from = at + words.size();
+  return text.substr(from, text.find('.', text.find('.', from) + 1) - from);
+}
+
 /// One of the tools, and the store that it needs.
 class Rival {
  public:
@@ -141,7 +149,8 @@ class Beside : public RunTool {
     return nothing ? 12s : 60s;
   }
 
-  /// Where etcd is missing, the test counts as skipped, with that reason; a difference of the other two still fails.
+  /// Where etcd is missing, or is of another release than the table's, the test counts as skipped, with that reason; a
+  /// difference of the other two still fails.
   void compare(const std::string& name, const Outcome& outcome, bool without_store = true) const {
     const auto said = row(name);
     const auto expect = [&](const std::string& tool, Rival& rival) {
@@ -158,6 +167,12 @@ class Beside : public RunTool {
       EXPECT_EQ(said.at("flock"), "–");
     if (Process({"sh", "-c", "command -v etcd && command -v etcdctl"}).ended() != 0)
       GTEST_SKIP() << "needs etcd (Debian: apt install etcd-server etcd-client); the other two are as the table says";
+    Process version({"etcdctl", "version"});
+    version.ended();
+    const auto release = release_after(version.out(), "etcdctl version: ");
+    const auto described = release_after(contents(TENURE_TOOL_README), "`etcdctl lock` ");
+    if (release != described)
+      GTEST_SKIP() << "the table is about etcdctl " << described << "; the other two are as it says";
     EtcdctlLock etcdctl;
     expect("etcdctl lock", etcdctl);
   }

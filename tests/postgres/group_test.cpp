@@ -522,7 +522,32 @@ TEST_F(PostgresGroup, AnAcknowledgedCommitSurvivesACrashAndAfterThatOrAPromotion
   EXPECT_TRUE(value(there->look(after.cursor, within(10s))).whole) << "numbers of lost transactions are used again";
 }
 
-/// Others need not wait for the disk before they see it. What a crash loses of that nobody may go on to believe.
+/// The server itself flushes every ten seconds, perhaps just then. So there are five tries.
+TEST_F(PostgresGroup, AReleaseIsSeenBeforeItIsOnDiskAndAnsweredAfter) {
+  Server server(Server::How{.settings = {"wal_writer_delay=10s", "bgwriter_delay=10s"}});
+  const auto options = fresh_group(server.conninfo());
+  const auto value_of = [&](const std::string& text) {
+    return sql(server.by_socket(), "select " + text)[0][0].as<std::string>();
+  };
+  const auto a = with(options, one), b = with(options, two);
+  bool seen_before = false;
+  for (std::uint64_t beat = 2; beat < 12 && !seen_before; beat += 2) {
+    const auto name = "election " + std::to_string(beat);
+    const auto token = done(*a, claiming(one, beat, first_claims({name}))).token;
+    Elsewhere holds("select from " + options.sessions + " for update", server.by_socket());
+    const auto before = value_of("pg_current_wal_insert_lsn()");
+    const auto flushed = [&] { return value_of("pg_current_wal_flush_lsn() > '" + before + "'") == "t"; };
+    auto releases = std::async(std::launch::async, [&] { return done(*a, releasing(one, beat + 1, {{name, token}})); });
+    EXPECT_TRUE(eventually([&] { return value(b->look({}, within(10s))).leads.at(name).released; }));
+    seen_before = !flushed();
+    holds.commit();
+    EXPECT_EQ(releases.get().released, std::vector{name});
+    EXPECT_TRUE(flushed());
+  }
+  EXPECT_TRUE(seen_before) << "a hand-over waits for the disk twice";
+}
+
+/// What a crash loses of that nobody may go on to believe.
 TEST_F(PostgresGroup, AReleaseIsSeenBeforeItsCommitIsDoneAndNotBelievedIfACrashLosesIt) {
   // Nobody else flushes anything here for a while.
   Server server(Server::How{.settings = {"wal_writer_delay=10s", "bgwriter_delay=10s"}});

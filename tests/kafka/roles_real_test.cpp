@@ -211,10 +211,11 @@ TEST_F(KafkaRoles, GroupsOfRolesAndASingleElectionShareATopicUndisturbed) {
   auto& a = start("a", in(""), presets().fast);
   Journal others;
   Process other(in(".other"), others, "other", presets().fast);
+  const auto all = [](const Process& p) { return p.led().size() == roles().size(); };
+  ASSERT_TRUE(eventually([&] { return all(a); })) << "the single election would create a smaller topic";
   Candidate single(in(".single"));
   const auto token = single.campaign();
   ASSERT_TRUE(token);
-  const auto all = [](const Process& p) { return p.led().size() == roles().size(); };
   ASSERT_TRUE(eventually([&] { return all(a) && all(other) && single.renewed(*token); }));
   const auto before = other.elections().led();
   const auto& b = start("b", in(""), presets().fast);

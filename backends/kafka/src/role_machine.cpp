@@ -12,6 +12,12 @@ RoleMachine::RoleMachine(RoleConfig config, Exclusive exclusive)
 std::vector<RoleEffect> RoleMachine::on(const RoleFact& fact, Time now, std::int64_t unix_ms) {
   now_ = now;
   unix_ms_ = unix_ms;
+  // Thousands may come at once. So these are only noted; the time, which comes behind them, judges and shows all.
+  if (std::holds_alternative<role_fact::Joined>(fact) || std::holds_alternative<role_fact::Quit>(fact)) {
+    std::visit([this](const auto& f) { take(f); }, fact);
+    alarm_ = now;
+    return {};
+  }
   alarm_ = Time::max();
   judge_units();  // Before any answer: what lapsed is never revived.
   std::visit([this](const auto& f) { take(f); }, fact);
@@ -46,11 +52,14 @@ void RoleMachine::take(const role_fact::Abandoned& gone) {
 void RoleMachine::take(const role_fact::Joined& joined) {
   const int index = unit_of(joined.election, config_.units);
   of(index).names.insert(joined.election);
+  ++of(index).changes;
   shown_.try_emplace(joined.election, Shown{.unit = index});
 }
 
 void RoleMachine::take(const role_fact::Quit& quit) {
-  of(unit_of(quit.election, config_.units)).names.erase(quit.election);
+  auto& unit = of(unit_of(quit.election, config_.units));
+  unit.names.erase(quit.election);
+  ++unit.changes;
   shown_.erase(quit.election);
 }
 
@@ -296,8 +305,16 @@ void RoleMachine::carry_out(const Sent& sent) {
   const auto& plan = sent.plan;
   const auto deadline = sent.counts_from + led_for();
   learn(plan);
-  for (const auto& election : plan.claims) of(unit_of(election, config_.units)).held[election] = plan.token;
-  for (const auto& election : plan.releases) of(unit_of(election, config_.units)).held.erase(election);
+  for (const auto& election : plan.claims) {
+    auto& unit = of(unit_of(election, config_.units));
+    unit.held[election] = plan.token;
+    ++unit.changes;
+  }
+  for (const auto& election : plan.releases) {
+    auto& unit = of(unit_of(election, config_.units));
+    unit.held.erase(election);
+    ++unit.changes;
+  }
   for (const int index : plan.renewed) of(index).deadline = std::max(of(index).deadline.value_or(deadline), deadline);
   for (int i = 0; i < config_.units; ++i)
     if (of(i).held.empty()) of(i).deadline.reset();  // What lapsed while the coordinator answered stays over.

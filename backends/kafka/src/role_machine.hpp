@@ -50,9 +50,10 @@ class RoleMachine {
     std::optional<Time> deadline;       ///< Until when they are led: by the last commit that was acknowledged.
     bool owned{};                       ///< By the last assignment.
     std::set<std::string> names;        ///< The roles of it in which we take part.
+    std::uint64_t changes{};            ///< Of what is held, and of the names.
 
     /// Nothing there is led any more.
-    void end() { held.clear(), deadline.reset(); }
+    void end() { held.clear(), deadline.reset(), ++changes; }
   };
   /// What one commit asks of the coordinator.
   struct Plan {

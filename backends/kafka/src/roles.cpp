@@ -268,11 +268,15 @@ std::optional<Roles::Stranger> Roles::stranger(int index) const {
 
 /// In a rebalance we keep what we have. Afterwards we keep what we own.
 bool Roles::show_unit(int index, std::uint64_t version) {
-  const auto& unit = of(index);
+  auto& unit = of(index);
   if (unit.names.empty()) return false;
   const auto others = lead_of(index);
   const bool ours = session_ && owns(unit) && (live(unit) || claimable(unit));
   const bool kept = session_ && !assigned() && live(unit);
+  // With thousands of elections most facts change what is shown of no unit.
+  if (const std::tuple now_shown(others, ours, kept, session_, unit.changes);
+      std::exchange(unit.shown, now_shown) == now_shown)
+    return false;
   bool changed = false;
   for (const auto& election : unit.names) {
     const auto own = own_lead(unit, election);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,8 @@ class Roles final : public RoleMachine {
     std::optional<Commit> farewell;  ///< As read last.
     Token tried;                     ///< The highest of any claim of ours.
     bool believed{};                 ///< The view is from a read that carried this assignment's nonce.
+    /// All that what we show of it depends on, as shown last.
+    std::optional<std::tuple<std::optional<Lead>, bool, bool, std::optional<SessionId>, std::uint64_t>> shown;
   };
   /// Of the present member: its place in the group.
   struct Place {

@@ -13,7 +13,7 @@ def rows(path):
     store = ""
     for line in open(path):
         words = line.split()
-        if len(words) == 1 and words[0] in ("postgres", "redis"):
+        if len(words) == 1 and words[0] in ("postgres", "redis", "kafka"):
             store = words[0]
         elif len(words) == 8 and words[0] in ("Elections", "one-by-one"):
             yield store, words[0], int(words[1]), int(words[2]), float(words[4])

@@ -473,6 +473,24 @@ TEST(Roles, R13ARecordOfAnotherNumberOfUnitsStopsAllClaims) {
   EXPECT_TRUE(s.allotted(role(0)));
 }
 
+TEST(Roles, R13AnOldReadDoesNotShowThatOneIsGone) {
+  Scene s;
+  s.offset(record_of(0)) = foreign({5}, "other", true);
+  const auto stranger = foreign({5}, "stranger", false, 1, 4);
+  s.offset(record_of(1)) = stranger;
+  s.open();
+  s.assign({0, 1, 2});
+  s.prove();
+  s.offset(record_of(1)) = foreign({4}, "before", true);
+  s.observe();
+  s.offset(record_of(1)) = stranger;
+  EXPECT_FALSE(s.allotted(role(0)));
+  s.pass(lease - 1s);
+  EXPECT_FALSE(s.allotted(role(0)));
+  s.pass(1s);
+  EXPECT_TRUE(s.allotted(role(0)));
+}
+
 TEST(Roles, R14AProcessThatAsksNothingForALeaseLeaves) {
   Scene s;
   s.lead({role(0)});

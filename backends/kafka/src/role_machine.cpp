@@ -102,7 +102,7 @@ void RoleMachine::take(const role_fact::Observed& seen) {
   observer_trouble_.reset();
   check_topic_ = false;
   observed_ = true;
-  look_for_strangers(*seen.result);
+  look_for_strangers(*seen.result, exclusive_ == Exclusive::yes);  // It carries no nonce, and elsewhere nothing does.
   observed(*seen.result);
 }
 
@@ -124,8 +124,9 @@ void RoleMachine::take(const role_fact::Closing&) {
   if (member_) drop_member();
 }
 
-void RoleMachine::look_for_strangers(const role_fact::Offsets& read) {
-  for (auto& message : strangers_.saw(read, now_)) emit(role_effect::Tell{Level::error, std::move(message)});
+void RoleMachine::look_for_strangers(const role_fact::Offsets& read, bool may_be_old) {
+  for (auto& message : strangers_.saw(read, now_, may_be_old))
+    emit(role_effect::Tell{Level::error, std::move(message)});
 }
 
 // ---- what is due ----

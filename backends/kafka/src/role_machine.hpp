@@ -99,7 +99,7 @@ class RoleMachine {
   void send(Plan plan, std::uint64_t call);
   void carry_out(const Sent& sent);
   Plan plan_of(const tenure::Commit& commit) const;
-  void look_for_strangers(const role_fact::Offsets& read);
+  void look_for_strangers(const role_fact::Offsets& read, bool may_be_old);
   bool show(const std::string& election, std::optional<Lead> lead, bool allotted, std::uint64_t version);
   void fail(Error error);  ///< To a call that is answered by what a commit brings.
   template <class Effect>

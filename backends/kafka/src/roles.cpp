@@ -95,7 +95,7 @@ void Roles::read(const role_fact::MemberRead& read) {
   place_.read_again = now_ + std::min(place_.read_pause, config_.observe_every);
   place_.read_pause = std::min(2 * place_.read_pause, config_.observe_every);
   member_trouble_.reset();
-  look_for_strangers(found);
+  look_for_strangers(found, false);
   for (int i = 0; i < config_.units; ++i) {
     auto& unit = of(i);
     if (!unit.owned || live(unit)) continue;

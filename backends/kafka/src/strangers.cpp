@@ -18,24 +18,25 @@ std::string way(int units, Exclusive exclusive) {
 
 }  // namespace
 
-std::vector<std::string> Strangers::saw(const role_fact::Offsets& read, Clock::Time now) {
+std::vector<std::string> Strangers::saw(const role_fact::Offsets& read, Clock::Time now, bool may_be_old) {
   std::vector<std::string> news;
-  until_ = Clock::Time::min();
   for (int i = 0; i < units_; ++i) {
     const auto& commit = read.at(static_cast<std::size_t>(record_of(i)));
     const auto record = commit ? decode(commit->metadata) : std::nullopt;
     if (!record || record->released || (record->units == units_ && record->exclusive == exclusive_)) {
-      records_.erase(i);
+      if (!may_be_old) records_.erase(i);
       continue;
     }
-    const auto [it, added] = records_.try_emplace(i, *commit, now);
-    if (!added && it->second.first != *commit) it->second = {*commit, now};
+    const auto [it, added] = records_.try_emplace(i, Live{*commit, now});
+    if (!added && it->second.commit != *commit) it->second = {*commit, now};
     if (added)
       news.push_back("\"" + printable(record->name, 80) + "\" uses this group and topic with " +
                      way(record->units, record->exclusive) + ", and this process with " + way(units_, exclusive_) +
                      ". Nothing is claimed while it leads; use the same number and mode");
-    until_ = std::max(until_, it->second.second + std::max(record->lease, lease_));
+    it->second.over = it->second.seen + std::max(record->lease, lease_);
   }
+  until_ = Clock::Time::min();
+  for (const auto& [unit, one] : records_) until_ = std::max(until_, one.over);
   return news;
 }
 

@@ -4,7 +4,6 @@
 #pragma once
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <tenure/exclusive.hpp>
@@ -18,8 +17,9 @@ class Strangers {
   Strangers(int units, Exclusive exclusive, Clock::Duration lease)
       : units_(units), exclusive_(exclusive), lease_(lease) {}
 
-  /// What is to be told to the user of those that were not seen before.
-  std::vector<std::string> saw(const role_fact::Offsets& read, Clock::Time now);
+  /// What is to be told to the user of those that were not seen before. A read that `may_be_old` can show one, but not
+  /// that one is gone.
+  std::vector<std::string> saw(const role_fact::Offsets& read, Clock::Time now, bool may_be_old);
 
   /// Nothing is claimed before: one of them may lead.
   Clock::Time until() const { return until_; }
@@ -28,7 +28,11 @@ class Strangers {
   int units_;
   Exclusive exclusive_;
   Clock::Duration lease_;
-  std::map<int, std::pair<Commit, Clock::Time>> records_;  ///< Live ones, by unit, and when they were first seen.
+  struct Live {
+    Commit commit;
+    Clock::Time seen{}, over{};  ///< When it was seen first; a lease later.
+  };
+  std::map<int, Live> records_;  ///< By unit.
   Clock::Time until_{Clock::Time::min()};
 };
 

@@ -142,6 +142,19 @@ void create_topic(const std::string& brokers, const std::string& topic, int part
   check(count == 1 ? rd_kafka_topic_result_error(topics[0]) : RD_KAFKA_RESP_ERR__TIMED_OUT, "CreateTopics");
 }
 
+void grow_topic(const std::string& brokers, const std::string& topic, int partitions) {
+  const auto rk = handle(brokers);
+  char why[512] = "";
+  auto* wanted = rd_kafka_NewPartitions_new(topic.c_str(), static_cast<std::size_t>(partitions), why, sizeof why);
+  const Answer answer(rk.get());
+  rd_kafka_CreatePartitions(rk.get(), &wanted, 1, nullptr, answer.queue());
+  rd_kafka_NewPartitions_destroy(wanted);
+  std::size_t count = 0;
+  const auto* result = rd_kafka_event_CreatePartitions_result(answer.event());
+  const auto** topics = result ? rd_kafka_CreatePartitions_result_topics(result, &count) : nullptr;
+  check(count == 1 ? rd_kafka_topic_result_error(topics[0]) : RD_KAFKA_RESP_ERR__TIMED_OUT, "CreatePartitions");
+}
+
 void create_acl(const std::string& brokers, const std::string& principal, Resource resource, const std::string& name,
                 Right right) {
   const auto rk = handle(brokers);

@@ -16,6 +16,7 @@ std::string unique_name(const std::string& stem);
 
 /// Throws std::runtime_error.
 void create_topic(const std::string& brokers, const std::string& topic, int partitions);
+void grow_topic(const std::string& brokers, const std::string& topic, int partitions);  ///< To so many.
 
 enum class Resource { topic, group };
 enum class Right { read, create };

@@ -66,8 +66,8 @@ class Journal {
 
 class Process {
  public:
-  Process(Options options, Journal& journal, const std::string& name, const Timing& timing)
-      : elections_(open_group(std::move(options), units), tenure::Candidate{name, name + ":1"}, timing,
+  Process(Options options, Journal& journal, const std::string& name, const Timing& timing, int of = units)
+      : elections_(open_group(std::move(options), of), tenure::Candidate{name, name + ":1"}, timing,
                    Hooks{.elected = [&journal, name](const Elected& e) { journal.elected(name, e); },
                          .ousting = [&journal](const Ousting& o) { journal.ousting(o); }}) {
     elections_.join(roles());
@@ -223,6 +223,21 @@ TEST_F(KafkaRoles, GroupsOfRolesAndASingleElectionShareATopicUndisturbed) {
   EXPECT_EQ(other.elections().led(), before);
   EXPECT_TRUE(single.renewed(*token));
   EXPECT_EQ(journal_.wrong() + others.wrong(), "");
+}
+
+/// As the README says. It is no use to start them by another number: a role may come where tokens are smaller.
+TEST_F(KafkaRoles, WithAMultipleOfTheUnitsAllAreLedAgainAndTokensRise) {
+  auto o = options();
+  o.min_session = 100ms;
+  start("old", o, own_broker_presets().steady);
+  ASSERT_TRUE(eventually([&] { return all_led(12); }));
+  processes_.clear();
+  grow_topic(brokers_, group_ + ".roles", 3 * 2 * units);
+  auto& process = processes_["new"];
+  process = std::make_unique<Process>(o, journal_, "new", own_broker_presets().steady, 2 * units);
+  EXPECT_TRUE(eventually([&] { return all_led(12); }));
+  EXPECT_EQ(journal_.tenures(), 24u);
+  EXPECT_EQ(journal_.wrong(), "");
 }
 
 TEST_F(KafkaRoles, AStopHandsAllOverAtOnce) {

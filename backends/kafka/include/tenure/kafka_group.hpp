@@ -22,10 +22,11 @@ inline constexpr int default_units = 16;
 ///
 /// REQUIRES: all processes of a group give the same group, topic and `units`, and join the same elections. If the owner
 /// of a unit has not joined one of its elections, nobody leads that one. The topic has 3 * `units` partitions, which
-/// are empty and whose number never changes. With Options::create_topic it is created so. By default its name is group
-/// + ".roles". No other consumer is in the group, and no single election either: it would own units, and nobody would
-/// lead their roles. A warning names it once they had no leader for a term. One of group.protocol=consumer converts the
-/// group; brokers from 4.0 on keep it out by group.consumer.migration.policy=disabled.
+/// are empty. With Options::create_topic it is created so. To grow it, stop all processes, add partitions, and start
+/// them with a multiple of the old number of units. By default its name is group + ".roles". No other consumer is in
+/// the group, and no single election either: it would own units, and nobody would lead their roles. A warning names it
+/// once they had no leader for a term. One of group.protocol=consumer converts the group; brokers from 4.0 on keep it
+/// out by group.consumer.migration.policy=disabled.
 ///
 /// With Exclusive::no at least one process leads each role at any time, wherever one lives: see below.
 ///

@@ -58,8 +58,8 @@ Verdict stop_a_leader_for_a_moment(Fleet& fleet) {
       led, [](const Event& e) { return e.what == "start"; }, waits);
   const auto renewed = fleet.await(
       begun, [](const Event& e) { return e.what == "lead"; }, waits);
-  fleet.note(done_to::stopped, first);
   fleet.signal(first, SIGSTOP);
+  fleet.note(done_to::stopped, first);
   fleet.await(
       renewed, [&](const Event& e) { return e.what == "lead" && e.pid != first; }, term / 3);
   fleet.note(done_to::resumed, first);

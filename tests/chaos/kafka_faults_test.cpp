@@ -324,8 +324,8 @@ void KafkaFaults::expect_found_out(const std::string& program, const std::functi
 /// lease still runs. Returns when that one leads; the leader is still stopped.
 pid_t KafkaFaults::stop_and_put_out_the_leader(Fleet& fleet) const {
   const auto leader = begin(fleet);
-  fleet.note(done_to::stopped, leader);
   fleet.signal(leader, SIGSTOP);
+  fleet.note(done_to::stopped, leader);
   put_leader_out();
   await_successor(fleet, leader);
   return leader;
@@ -380,8 +380,8 @@ pid_t KafkaFaults::answer_the_leader_late(Fleet& fleet) {
   await_renewal(*relay_, leader);
   relay_->mute(true, leader);
   await_extension(fleet, leader, margin);
-  fleet.note(done_to::stopped, leader);
   fleet.signal(leader, SIGSTOP);
+  fleet.note(done_to::stopped, leader);
   put_leader_out();
   await_successor(fleet, leader);
   return leader;
@@ -440,8 +440,8 @@ KafkaFaults::Rejoined KafkaFaults::join_behind_a_stopped_member(Fleet& fleet) {
   const auto handle = owner().client_id;
   const auto second =
       *std::find_if(fleet.running().begin(), fleet.running().end(), [&](pid_t p) { return p != leader; });
-  fleet.note(done_to::stopped, second);
   fleet.signal(second, SIGSTOP);
+  fleet.note(done_to::stopped, second);
   revoke_with_a_commit_held(fleet);
   const auto from = fleet.events().size();
   revocation_.let_go();

@@ -225,7 +225,7 @@ TEST_F(KafkaRoles, GroupsOfRolesAndASingleElectionShareATopicUndisturbed) {
   EXPECT_EQ(journal_.wrong() + others.wrong(), "");
 }
 
-/// As the README says. It is no use to start them by another number: a role may come where tokens are smaller.
+/// As the README says. Another number than a multiple would not do: a role may come into a unit with smaller tokens.
 TEST_F(KafkaRoles, WithAMultipleOfTheUnitsAllAreLedAgainAndTokensRise) {
   auto o = options();
   o.min_session = 100ms;

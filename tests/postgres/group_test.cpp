@@ -497,7 +497,7 @@ TEST_F(PostgresGroup, ATermThatCannotBeCountsAsTheLongest) {
   }
 }
 
-TEST_F(PostgresGroup, AnAcknowledgedCommitSurvivesACrashAndAfterThatOrAPromotionTheNextLookIsWhole) {
+TEST_F(PostgresGroup, AfterACrashOrAPromotionACommitStandsAndTheNextLookIsWhole) {
   Server primary;
   auto options = fresh_group(primary.conninfo());
   const auto a = with(options, one);

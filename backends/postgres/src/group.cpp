@@ -102,9 +102,9 @@ Result<Committed> commit_now(Connection& connection, const GroupStatements& stat
   for (int races = 1;; ++races) {
     std::optional<Error> lost;
     try {
-      const Bearings at{lock_wait(until), connection.channel()};
-      std::ranges::move(give_back(connection, statements, commit, at), std::back_inserter(released));
-      auto done = answered(connection, statements, statements.renewal(commit, at));
+      const auto at = [&] { return Bearings{lock_wait(until), connection.channel()}; };
+      std::ranges::move(give_back(connection, statements, commit, at()), std::back_inserter(released));
+      auto done = answered(connection, statements, statements.renewal(commit, at()));
       done.released = released;
       if (done.granted) return done;
     } catch (const std::exception& e) {

@@ -86,9 +86,9 @@ class TENURE_EXPORT GroupStore {
   virtual Result<Committed> open(SessionId id, const Session& session, const Limit& limit) = 0;
 
   /// If the group has this marker, and the session stands, has not ended and has one of these beats: writes the session
-  /// anew and carries out each change that is possible. Otherwise does nothing. Nor does it if refused_commit() has an
-  /// error, which it returns. It may carry out the releases first, in a step of their own, so that others see them
-  /// sooner. If the session ends just then, they stand, and the rest is refused.
+  /// anew and carries out each change that is possible. Otherwise does nothing. If refused_commit() has an error, does
+  /// nothing and returns that. A store may carry out the releases first, in a step of their own, so that others see
+  /// them sooner. If the session ends between the steps, the releases stand, and the rest is refused.
   ///
   /// A claim is possible if the lead has the expected token, and is released, or names this session, or names one of
   /// `ended` that does not stand alive here. A release is possible if the lead has its token, names this session and is

@@ -92,9 +92,9 @@ TENURE_POSTGRES_EXPORT std::string schema(const std::string& table = Options().t
 TENURE_POSTGRES_EXPORT std::optional<Error> create_schema(const Options& options, const Limit& limit);
 
 /// Many elections in one process, at the price of one: for Elections. One statement a renewal, whatever the number of
-/// elections, and one round trip and one fsync; claims are in it. Releases go before it in a statement of their own,
-/// which others see before it is on disk; behind a pooler after. Two connections and two threads: the second waits for
-/// pushes, and is made when somebody first waits. The server knows both as "tenure GROUP".
+/// elections, and one round trip and one fsync; claims are in it. Releases go before it in a statement of their own.
+/// Others see that before it is on disk, but behind a pooler only when it is. Two connections and two threads: the
+/// second waits for pushes, and is made when somebody first waits. The server knows both as "tenure GROUP".
 ///
 /// What is said above holds here too, but for this: two tables, Options::sessions and Options::leads, and DELETE on the
 /// first besides. Releases, ends and requests to step down notify; renewals and claims do not. No answered write is

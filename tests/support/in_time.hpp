@@ -20,7 +20,7 @@ inline constexpr auto wedged = std::chrono::milliseconds(50);
 /// The call is back by its limit. A busy machine wakes somebody late too, but not as often as that in a row.
 inline void expect_in_time(const char* verb, Clock::Duration time, const std::function<void(const Limit&)>& call) {
   auto late = Clock::Duration::max();
-  for (int tries = 0; tries < 5 && late >= wedged; ++tries) {
+  for (int tries = 0; tries < 20 && late >= wedged; ++tries) {
     const auto limit = within(time);
     call(limit);
     late = boot_clock().now() - limit.by;

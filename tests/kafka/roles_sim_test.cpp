@@ -22,13 +22,14 @@ const Timing timing{.term = 6250ms,
                     .drain = 3s,
                     .clock_rate_error = 0.0005};
 
-Machine machine(const std::string& incarnation) {
-  return Roles({.units = sim_units,
+Machine machine_of(int units, const std::string& incarnation) {
+  return Roles({.units = units,
                 .lease = timing.term,
                 .margin = timing.margin,
                 .observe_every = 125ms,
                 .incarnation = incarnation});
 }
+Machine machine(const std::string& incarnation) { return machine_of(sim_units, incarnation); }
 
 void run(World& world, Duration length, int shake_one_in) {
   std::uint64_t seed = world.random();
@@ -97,6 +98,39 @@ TEST(RolesSim, AtRestEachRoleIsLedOnceAndOneCommitPerRenewalKeepsThemAll) {
 TEST(RolesSim, NoRoleIsLedByTwoAndTokensRise) {
   for (std::uint64_t seed = 1; seed <= seeds(6); ++seed) {
     play(seed, 180s, 6000);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+// ---- R15: the number of units grows ----
+
+/// Whoever is started later knows the number from before, or the one that the topic has room for.
+void play_growth(std::uint64_t seed, int shake_one_in) {
+  std::vector<int> known{sim_units};
+  World world(seed, timing, nullptr);
+  world.make = [&](const std::string& incarnation) {
+    return machine_of(known[world.random() % known.size()], incarnation);
+  };
+  for (std::uint64_t i = 0; i < 3; ++i) world.start(seed * 100 + i);
+  run(world, 15s, shake_one_in);
+  for (const int units : {2 * sim_units, 6 * sim_units}) {
+    world.topic_units = units;
+    known.push_back(units);
+    run(world, 5s, shake_one_in);
+    world.start(seed * 1000 + static_cast<std::uint64_t>(units));
+    run(world, 40s, shake_one_in);
+  }
+  ASSERT_EQ(world.wrong, "") << "seed " << seed << " at " << (world.now - Time{1h}) / 1ms << " ms";
+  world.faults = false;
+  run(world, 90s, 0);
+  ASSERT_EQ(world.wrong, "") << "seed " << seed;
+  for (const auto& role : sim_roles()) EXPECT_EQ(world.leaders(role), 1) << role << ", seed " << seed;
+  for (const auto& member : world.members) EXPECT_EQ(member.process->units(), 6 * sim_units) << "seed " << seed;
+}
+
+TEST(RolesSim, WhileUnitsGrowNoRoleIsLedByTwoAndTokensRise) {
+  for (std::uint64_t seed = 1; seed <= seeds(12); ++seed) {
+    play_growth(seed, seed % 4 == 0 ? 0 : 3000);
     if (testing::Test::HasFailure()) return;
   }
 }

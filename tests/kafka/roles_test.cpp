@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: the rules R1 to R14 of the chapter "Roles" of backends/kafka/README.md hold, by their numbers. Method: facts
+// Goal: the rules R1 to R15 of the chapter "Roles" of backends/kafka/README.md hold, by their numbers. Method: facts
 // are handed to one Roles at chosen moments of a clock that is only a number; the test plays the coordinator.
 #include "roles.hpp"
 
@@ -463,7 +463,7 @@ TEST(Roles, R12ASessionThatLapsedEndsWithoutAWord) {
 TEST(Roles, R13ARecordOfAnotherNumberOfUnitsStopsAllClaims) {
   Scene s;
   s.offset(record_of(0)) = foreign({5}, "other", true);
-  s.offset(record_of(1)) = foreign({5}, "stranger", false, 1, 4);
+  s.offset(record_of(1)) = foreign({5}, "stranger", false, 1, 3);
   s.open();
   s.assign({0, 1, 2});
   s.prove();
@@ -476,7 +476,7 @@ TEST(Roles, R13ARecordOfAnotherNumberOfUnitsStopsAllClaims) {
 TEST(Roles, R13AnOldReadDoesNotShowThatOneIsGone) {
   Scene s;
   s.offset(record_of(0)) = foreign({5}, "other", true);
-  const auto stranger = foreign({5}, "stranger", false, 1, 4);
+  const auto stranger = foreign({5}, "stranger", false, 1, 3);
   s.offset(record_of(1)) = stranger;
   s.open();
   s.assign({0, 1, 2});
@@ -579,6 +579,190 @@ TEST(Roles, R14NobodyIsSearchedForWhereAllIsLedOrOurs) {
   }
   EXPECT_EQ(owner.searches, 0);
   EXPECT_EQ(other.searches, 0);
+}
+
+// ---- R15: the number of units grows ----
+
+constexpr int more = 2 * count;
+
+/// A role that such growth moves from the unit to another one, or not.
+std::string grown_role(int unit, bool moves) {
+  for (int i = 0;; ++i)
+    if (auto name = role(unit, i); (unit_of(name, more) != unit) == moves) return name;
+}
+
+struct Growth : Scene {
+  Growth() {
+    offsets.resize(static_cast<std::size_t>(partitions_of(more)));
+    for (int unit = 0; unit < count; ++unit)
+      for (const bool moves : {false, true}) give(role_fact::Joined{grown_role(unit, moves)});
+  }
+  void look_at_topic(int units) { give(role_fact::Observed{offsets, partitions_of(units)}); }
+  /// It owns these units, has proved its place, and unit 0 tells the number.
+  void own(std::vector<int> units) {
+    open();
+    std::vector<int> partitions;
+    for (const int unit : units)
+      for (int i = 0; i < 3; ++i) partitions.push_back(3 * unit + i);
+    assign(std::move(partitions));
+    prove();
+    if (sent) accept();
+  }
+  /// Another process has told the larger number in unit 0.
+  void tell_more(std::int64_t offset = 9) {
+    this->offset(0) = {offset, encode(Record{.released = true,
+                                             .lease = lease,
+                                             .incarnation = "other",
+                                             .name = "other",
+                                             .address = "",
+                                             .units = more,
+                                             .grown_from = count})};
+  }
+  /// Time passes, and all commits are acknowledged.
+  void lead_on(Clock::Duration by) {
+    for (const auto until = now + by; now < until;) {
+      observe();
+      commit();
+      accept();
+      pass(250ms);
+    }
+  }
+  /// Time passes for an owner that leads nothing yet, and whose reads are answered.
+  void wait(Clock::Duration by) {
+    for (const auto until = now + by; now < until;) {
+      stay(250ms);
+      if (reading) read();
+    }
+  }
+  int told_by(int unit) { return record(unit).units; }
+};
+
+TEST(Roles, R15NothingIsClaimedBeforeUnit0TellsOurNumber) {
+  Growth s;
+  s.offset(record_of(1)) = foreign({5}, "other", true);
+  s.own({1});
+  EXPECT_FALSE(s.allotted(role(1))) << "nobody has told a number";
+  s.offset(record_of(0)) = foreign({5}, "other");
+  s.pass(500ms);
+  s.read();
+  EXPECT_TRUE(s.allotted(role(1)));
+}
+
+TEST(Roles, R15TheOwnerOfUnit0TellsTheNumberWhereItLeadsNothing) {
+  Growth s;
+  s.offset(record_of(0)) = foreign({5}, "other", true, 1, 1);
+  s.offset(record_of(1)) = foreign({5}, "other", true, 1, 1);
+  s.own({0, 1});
+  EXPECT_EQ(s.told_by(0), count);
+  EXPECT_TRUE(s.record(0).released);
+  EXPECT_EQ(s.record(0).grown_from, 1);
+}
+
+TEST(Roles, R15TheOwnerOfUnit0GrowsWhenTheTopicHasHadMoreRoomForTwoLooks) {
+  Growth s;
+  s.lead({grown_role(0, false), grown_role(0, true), grown_role(1, false), grown_role(1, true)});
+  s.look_at_topic(count);
+  s.look_at_topic(more);
+  s.lead_on(2 * role_topic_pause - 1s);
+  EXPECT_TRUE(s.allotted(grown_role(1, true)));
+  s.lead_on(2s);
+  EXPECT_FALSE(s.allotted(grown_role(1, true))) << "it moves";
+  EXPECT_TRUE(s.allotted(grown_role(1, false))) << "it stays";
+  EXPECT_FALSE(s.allotted(grown_role(0, false))) << "who tells the number leads nothing in unit 0";
+}
+
+TEST(Roles, R15WhatMovesEndsAndWhatStaysKeepsItsTokenAndTheNumberIsTold) {
+  Growth s;
+  s.lead({grown_role(1, false), grown_role(1, true)});
+  s.tell_more();
+  s.observe();
+  EXPECT_EQ(s.roles->units(), count) << "a role that moves is still led";
+  EXPECT_FALSE(s.allotted(grown_role(1, true)));
+  s.commit({}, {grown_role(1, true)});
+  s.accept();
+  EXPECT_EQ(s.roles->units(), more);
+  ASSERT_TRUE(s.sent) << "unit 1 tells it at once";
+  s.accept();
+  EXPECT_EQ(s.told_by(1), more);
+  EXPECT_FALSE(s.record(1).released);
+  EXPECT_TRUE(s.leads(grown_role(1, false)));
+  EXPECT_TRUE(s.allotted(grown_role(1, false)));
+}
+
+TEST(Roles, R15ANewUnitIsClaimedOnceTheOneFromWhichItsRolesComeTellsTheNumber) {
+  Growth s;
+  s.tell_more();
+  s.offset(record_of(1)) = foreign({50}, "other");
+  s.observe();
+  ASSERT_EQ(s.roles->units(), more);
+  s.own({count + 1});
+  const auto moved = grown_role(1, true);
+  EXPECT_FALSE(s.allotted(moved)) << "somebody may lead it in unit 1";
+  s.offset(record_of(1)) = foreign({60}, "other", false, 2, more);
+  s.pass(500ms);
+  s.read();
+  ASSERT_TRUE(s.sent) << "the new unit tells the number, too";
+  s.accept();
+  EXPECT_TRUE(s.allotted(moved)) << "no lease is waited for: a unit without a record was never led";
+  s.commit({moved});
+  s.accept();
+  ASSERT_EQ(s.done().claimed.size(), 1u);
+  EXPECT_GT(s.done().token.value, 60u) << "tokens rise over those from before";
+}
+
+TEST(Roles, R15AUnitThatAnotherOneMayLeadDoesNotTellTheNumberBeforeItsLeaseIsOver) {
+  Growth s;
+  s.tell_more();
+  s.offset(record_of(1)) = foreign({50}, "other");
+  s.own({1});
+  s.wait(lease - 1s);
+  EXPECT_EQ(s.told_by(1), count);
+  s.wait(1s);
+  ASSERT_TRUE(s.sent);
+  s.accept();
+  EXPECT_EQ(s.told_by(1), more);
+}
+
+TEST(Roles, R15UnitsDoNotGrowAgainBeforeAllTellTheNumberFromBefore) {
+  Growth s;
+  s.offset(record_of(0)) = {5, encode(Record{.released = true,
+                                             .lease = lease,
+                                             .incarnation = "other",
+                                             .name = "o",
+                                             .address = "",
+                                             .units = count,
+                                             .grown_from = 1})};
+  s.offset(record_of(1)) = foreign({5}, "other", false, 1, 1);
+  s.own({0});
+  s.look_at_topic(more);
+  s.wait(2 * role_topic_pause + 1s);
+  EXPECT_EQ(s.told_by(0), count);
+  s.offset(record_of(1)) = foreign({6}, "other", false, 3);
+  s.observe();
+  ASSERT_TRUE(s.sent);
+  s.accept();
+  EXPECT_EQ(s.told_by(0), more);
+  EXPECT_EQ(s.record(0).grown_from, count);
+  EXPECT_EQ(s.roles->units(), more);
+}
+
+TEST(Roles, R15ANumberOfUnknownOutcomeCostsTheHandle) {
+  Growth s;
+  s.tell_more();
+  s.own({1, count + 1});
+  s.wait(lease);
+  ASSERT_TRUE(s.sent);
+  const auto before = s.drops;
+  s.answer_commit(Outcome::failed);
+  EXPECT_EQ(s.drops, before + 1);
+}
+
+TEST(Roles, R15ATopicThatGrowsByNoMultipleIsTold) {
+  Growth s;
+  s.own({0, 1});
+  s.look_at_topic(count);
+  s.give(role_fact::Observed{s.offsets, partitions_of(count) + 1});
+  EXPECT_NE(s.told.find("grows to a multiple of 6 partitions"), s.told.npos) << s.told;
 }
 
 }  // namespace

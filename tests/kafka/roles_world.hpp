@@ -68,6 +68,9 @@ struct Process {
   std::uint64_t call{};
   std::uint64_t handle{};  ///< Its present one, or the last one.
   bool cut() const { return mute || deaf; }
+  int units() const {
+    return std::visit([](const auto& r) { return r.units(); }, roles);
+  }
   std::vector<RoleEffect> decide(const RoleFact& fact);
 
   // What it believes.
@@ -180,7 +183,7 @@ class World {
     ++generation;
     std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.client_id < b.client_id; });
     const auto n = members.size();
-    const auto all = static_cast<std::size_t>(partitions_of(sim_units));
+    const auto all = static_cast<std::size_t>(partitions_of(topic_units));
     std::size_t next = 0;
     for (std::size_t i = 0; i < n; ++i) {
       auto& m = members[i];
@@ -193,7 +196,7 @@ class World {
       // The client knows the generation by the answer to its join, and its part somewhat later.
       after(delay(), [this, p = m.process, h = m.handle, life = m.life, g = generation, part] {
         auto* member = find(p, h);
-        if (!member || p->life != life || p->crashed) return;
+        if (!member || p->life != life || p->crashed || g < member->generation) return;
         member->generation = g;
         after(delay(), [this, p, h, life, g, part] { assign(p, h, life, g, part); });
       });
@@ -235,9 +238,10 @@ class World {
   void join(Process& by, const role_effect::Open& open, std::uint64_t life);
   void rejoin(Process& by, std::uint64_t handle);
   void commit(Process& by, std::uint64_t handle, std::uint64_t life, const role_effect::SendCommit& send);
-  role_fact::Offsets read() const {
-    role_fact::Offsets out(static_cast<std::size_t>(partitions_of(sim_units)));
-    for (const auto& [partition, commit] : offsets) out[static_cast<std::size_t>(partition)] = commit;
+  role_fact::Offsets read(int partitions, bool old = false) const {
+    role_fact::Offsets out(static_cast<std::size_t>(partitions));
+    for (const auto& [partition, commit] : old ? older : offsets)
+      if (partition < partitions) out[static_cast<std::size_t>(partition)] = commit;
     return out;
   }
 
@@ -260,7 +264,7 @@ class World {
       }
       for (std::size_t i = 0; i < processes.size(); ++i) processes[i]->tick();
       evict();
-      if (++ticks % 1500 == 0) older = read();
+      if (++ticks % 1500 == 0) older = offsets;
       look();
     }
   }
@@ -273,7 +277,8 @@ class World {
   std::multimap<Time, std::function<void()>> queue;
   std::vector<Member> members;
   std::map<int, Commit> offsets;
-  role_fact::Offsets older{static_cast<std::size_t>(partitions_of(sim_units))};
+  std::map<int, Commit> older;
+  int topic_units{sim_units};  ///< For how many the topic has room.
   std::vector<std::unique_ptr<Process>> processes;
   std::map<std::string, Token> highest;
   std::string wrong;
@@ -446,20 +451,21 @@ inline void World::commit(Process& by, std::uint64_t handle, std::uint64_t life,
 }
 
 inline void Process::carry_out(role_effect::ReadMember& e) {
-  world.after(world.delay(), [this, id = e.id, born = life] {
+  world.after(world.delay(), [this, e, born = life] {
     // A coordinator that was frozen tells what was.
     const bool old = world.faults && world.chance(15);
-    world.after(world.delay(), [this, id, born, seen = old ? world.older : world.read()] {
+    world.after(world.delay(), [this, id = e.id, born, seen = world.read(e.partitions, old)] {
       if (!crashed && life == born) give(role_fact::MemberRead{id, seen});
     });
   });
 }
 
-inline void Process::carry_out(role_effect::Observe&) {
-  world.after(world.delay(), [this, born = life] {
-    world.after(cut() ? 1500ms : world.delay(), [this, born, lost = cut(), seen = world.read()] {
+inline void Process::carry_out(role_effect::Observe& e) {
+  world.after(world.delay(), [this, e, born = life] {
+    const auto topic = e.topic ? std::optional(partitions_of(world.topic_units)) : std::nullopt;
+    world.after(cut() ? 1500ms : world.delay(), [this, born, topic, lost = cut(), seen = world.read(e.partitions)] {
       if (crashed || life != born) return;
-      give(role_fact::Observed{lost ? Result<role_fact::Offsets>(Error{Fault::timed_out, "lost"}) : seen});
+      give(role_fact::Observed{lost ? Result<role_fact::Offsets>(Error{Fault::timed_out, "lost"}) : seen, topic});
     });
   });
 }

@@ -209,8 +209,11 @@ Result<std::optional<Commit>> Carrier::read_requests() {
 }
 
 Result<std::optional<Commit>> Carrier::observe(bool check_topic) {
-  if (check_topic)
-    if (auto error = topic_trouble(options_, *observer_, reading_.waker(), *log_)) return std::move(*error);
+  if (check_topic) {
+    auto partitions = topic_partitions(options_, *observer_, reading_.waker(), *log_);
+    if (!partitions) return std::move(partitions).error();
+    if (auto error = too_few(*partitions, options_)) return std::move(*error);
+  }
   auto found = observer_->with_reason(observer_->committed(1, read_limit));
   if (!found) return std::move(found).error();
   return std::move((*found)[0]);

@@ -228,7 +228,7 @@ void Client::nudge() const {
   const auto group = owned<rd_kafka_consumer_group_metadata_destroy>(rd_kafka_consumer_group_metadata(rk_));
 }
 
-std::optional<Error> Client::check_topic(std::chrono::milliseconds within, bool& missing, std::optional<int> exactly) {
+Result<int> Client::partitions(std::chrono::milliseconds within, bool& missing) {
   missing = false;
   const auto topic = owned<rd_kafka_topic_destroy>(rd_kafka_topic_new(rk_, target_.topic.c_str(), nullptr));
   const rd_kafka_metadata_t* found = nullptr;
@@ -239,23 +239,13 @@ std::optional<Error> Client::check_topic(std::chrono::milliseconds within, bool&
     const auto error = explained(code, "no broker at " + target_.brokers + " answered for topic " + target_.topic +
                                            ". If a broker runs there, its listener may want another "
                                            "security.protocol");
-    return take_trouble(&error);
+    return take_trouble(&error).value_or(error);
   }
   if (found->topic_cnt != 1) return explained(RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
   const auto& it = found->topics[0];
   missing = it.err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
   if (it.err) return explained(it.err);
-  if (exactly && it.partition_cnt != *exactly)
-    return Error{Fault::misconfigured, "Topic \"" + target_.topic + "\" has " + std::to_string(it.partition_cnt) +
-                                           " partitions, and the roles need " + std::to_string(*exactly) +
-                                           ": three for each unit. Give `units` so that it fits, the same in all "
-                                           "processes, or use another topic"};
-  if (exactly || it.partition_cnt >= 2) return std::nullopt;
-  return Error{Fault::misconfigured,
-               "Topic \"" + target_.topic +
-                   "\" has one partition; two are needed, because only a commit to partition 1 "
-                   "proves that what is read of partition 0 is current. Add one: kafka-topics --bootstrap-server " +
-                   target_.brokers + " --alter --topic " + target_.topic + " --partitions 2"};
+  return it.partition_cnt;
 }
 
 void Client::unsubscribe() {

@@ -77,9 +77,9 @@ class Client {
   /// Wakes the client's main loop, which sends no more than a heartbeat in 500 ms by itself.
   void nudge() const;
 
-  /// Nothing if the topic has two partitions or more, or exactly so many. Sets `missing` if there is no such topic.
+  /// How many partitions the topic has. Sets `missing` if there is no such topic.
   /// Takes the events.
-  std::optional<Error> check_topic(std::chrono::milliseconds within, bool& missing, std::optional<int> exactly = {});
+  Result<int> partitions(std::chrono::milliseconds within, bool& missing);
 
   void unsubscribe();  ///< Answers every rebalance, and takes the events.
   void begin_close();

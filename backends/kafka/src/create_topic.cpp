@@ -52,18 +52,18 @@ std::optional<Error> create_topic(const Properties& properties, const Target& ta
   return std::nullopt;
 }
 
-std::optional<Error> topic_trouble(const Options& options, Client& observer, Waker& wakes, ClosableLog& log,
-                                   std::optional<int> exactly) {
+Result<int> topic_partitions(const Options& options, Client& observer, Waker& wakes, ClosableLog& log) {
   constexpr auto limit = std::chrono::milliseconds(1500);
   bool missing = false;
-  auto error = observer.check_topic(limit, missing, exactly);
-  if (!options.create_topic) return error;
-  if (error && error->fault == Fault::forbidden) error->message += ", and CREATE if it does not exist yet";
-  if (!missing) return error;
+  auto found = observer.partitions(limit, missing);
+  if (found || !options.create_topic) return found;
+  if (found.error().fault == Fault::forbidden)
+    return Error{Fault::forbidden, found.error().message + ", and CREATE if it does not exist yet"};
+  if (!missing) return found;
   try {
     if (auto failed =
             create_topic(common_properties(options, options.group), target_of(options), *options.create_topic, log))
-      return failed;
+      return std::move(*failed);
   } catch (const std::exception& e) {
     return Error{Fault::misconfigured, std::string("create_topic: ") + e.what()};
   }
@@ -72,11 +72,20 @@ std::optional<Error> topic_trouble(const Options& options, Client& observer, Wak
   const auto by = boot_clock().now() + limit;
   do {
     wakes.wait_until(boot_clock().now() + limit / 30);
-    error = observer.check_topic(limit, missing, exactly);
+    found = observer.partitions(limit, missing);
   } while (missing && boot_clock().now() < by);
   if (missing)
     return Error{Fault::unreachable, "topic " + options.topic + " was created; not every broker knows it yet"};
-  return error;
+  return found;
+}
+
+std::optional<Error> too_few(int partitions, const Options& options) {
+  if (partitions >= 2) return std::nullopt;
+  return Error{Fault::misconfigured,
+               "Topic \"" + options.topic +
+                   "\" has one partition; two are needed, because only a commit to partition 1 "
+                   "proves that what is read of partition 0 is current. Add one: kafka-topics --bootstrap-server " +
+                   options.brokers + " --alter --topic " + options.topic + " --partitions 2"};
 }
 
 }  // namespace tenure::kafka

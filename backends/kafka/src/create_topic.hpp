@@ -4,6 +4,7 @@
 
 #include <tenure/error.hpp>
 #include <tenure/kafka.hpp>
+#include <tenure/result.hpp>
 
 #include "client.hpp"
 #include "closable_log.hpp"
@@ -17,9 +18,11 @@ namespace tenure::kafka {
 std::optional<Error> create_topic(const Properties& properties, const Target& target, const CreateTopic& how,
                                   ClosableLog& log);
 
-/// What is wrong with the topic. A missing one is created if the options ask for it; then `wakes` is waited on until
-/// every broker knows of it. `exactly`: so many partitions are needed.
-std::optional<Error> topic_trouble(const Options& options, Client& observer, Waker& wakes, ClosableLog& log,
-                                   std::optional<int> exactly = {});
+/// How many partitions the topic has. A missing one is created if the options ask for it; then `wakes` is waited on
+/// until every broker knows of it.
+Result<int> topic_partitions(const Options& options, Client& observer, Waker& wakes, ClosableLog& log);
+
+/// What is wrong with so many, for a single election.
+std::optional<Error> too_few(int partitions, const Options& options);
 
 }  // namespace tenure::kafka

@@ -34,12 +34,14 @@ std::string encode(const Record& r) {
   const bool shared = r.exclusive == Exclusive::no;
   // Rounded up: followers must not wait less than the holder counts on.
   const auto lease = std::chrono::ceil<std::chrono::milliseconds>(r.lease).count();
-  return std::string(shared    ? "v3;"
-                     : r.units ? "v2;"
-                               : "v1;") +
+  return std::string(shared         ? "v3;"
+                     : r.grown_from ? "v4;"
+                     : r.units      ? "v2;"
+                                    : "v1;") +
          std::string(r.released ? "R" : "A") + ";" + std::to_string(lease) + ";" + percent_encoded(r.incarnation) +
          ";" + std::to_string(r.seq) + ";" + percent_encoded(r.name) + ";" + percent_encoded(r.address) +
-         (r.units ? ";" + std::to_string(r.units) : "") + (shared ? (r.leads ? ";L" : ";C") : "");
+         (r.units ? ";" + std::to_string(r.units) : "") + (shared ? (r.leads ? ";L" : ";C") : "") +
+         (!shared && r.grown_from ? ";" + std::to_string(r.grown_from) : "");
 }
 
 std::optional<Record> decode(std::string_view metadata) {
@@ -52,25 +54,29 @@ std::optional<Record> decode(std::string_view metadata) {
   Record out;
   out.released = fields[1] == "R";
   out.lease = std::chrono::milliseconds(*lease_ms);
-  if (*version > 3 || (*version > 1 && fields.size() != 6 + *version)) return out;
+  static constexpr std::size_t counts[] = {0, 7, 8, 9, 9};  // Of the fields, by version.
+  if (*version > 4 || (*version > 1 && fields.size() != counts[*version])) return out;
 
-  if (*version == 1 && fields.size() != 7) return std::nullopt;
+  if (*version == 1 && fields.size() != counts[1]) return std::nullopt;
   if (*version == 3) {
     if (fields[8] != "L" && fields[8] != "C") return std::nullopt;
     out.exclusive = Exclusive::no;
     out.leads = fields[8] == "L";
   }
   const auto units = *version == 1 ? std::optional(0) : number<int>(fields[7]);
+  const auto grown_from = *version == 4 ? number<int>(fields[8]) : std::optional(0);
   auto incarnation = percent_decoded(fields[3], max_incarnation_bytes);
   const auto seq = number<std::uint64_t>(fields[4]);
   auto name = percent_decoded(fields[5], max_candidate_bytes);
   auto address = percent_decoded(fields[6], max_candidate_bytes);
-  if (!incarnation || !seq || !name || !address || !units || *units < 0) return std::nullopt;
+  if (!incarnation || !seq || !name || !address || !units || *units < 0 || !grown_from || *grown_from < 0)
+    return std::nullopt;
   out.incarnation = std::move(*incarnation);
   out.seq = *seq;
   out.name = std::move(*name);
   out.address = std::move(*address);
   out.units = *units;
+  out.grown_from = *grown_from;
   return out;
 }
 

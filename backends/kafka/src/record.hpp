@@ -16,8 +16,9 @@ inline constexpr std::size_t max_record_bytes = 512;
 
 /// The metadata of a commit of ours: "v1;A;6250;incarnation;seq;name;address". The record of a unit of roles has one
 /// field more, the number of units: "v2;...;address;12". That of a role which several may lead has one more still: "L"
-/// once its writer knows that it leads, and else "C": "v3;...;address;12;L". The first three fields keep place and
-/// meaning in every version. If a later version wrote it, the others are empty here.
+/// once its writer knows that it leads, and else "C": "v3;...;address;12;L". In a group that has grown, the record of
+/// unit 0 says how many units there were before: "v4;...;address;12;4". The first three fields keep place and meaning
+/// in every version. If a later version wrote it, the others are empty here.
 struct Record {
   bool released{};
   Clock::Duration lease{};
@@ -26,7 +27,8 @@ struct Record {
   std::string name, address;
   int units{};  ///< 0: of a single election.
   Exclusive exclusive{Exclusive::yes};
-  bool leads{};  ///< Of Exclusive::no alone: an earlier commit of this tenure was acknowledged.
+  bool leads{};      ///< Of Exclusive::no alone: an earlier commit of this tenure was acknowledged.
+  int grown_from{};  ///< Of unit 0 alone: the number of units before. 0: there was no other.
   friend bool operator==(const Record&, const Record&) = default;
 };
 

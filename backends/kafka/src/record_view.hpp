@@ -42,6 +42,7 @@ class RecordView {
   void end_absence() { absent_since_.reset(); }
 
   bool was_read() const { return seen_.has_value(); }
+  bool ever_seen() const { return ever_seen_; }  ///< A record, by any read.
   bool suspect() const { return seen_ && seen_->suspect; }
   Token highest() const { return highest_; }
   Duration longest_lease() const { return longest_lease_; }

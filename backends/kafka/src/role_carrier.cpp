@@ -10,6 +10,7 @@
 #include "create_topic.hpp"
 #include "roles.hpp"
 #include "shared_roles.hpp"
+#include "unit_numbers.hpp"
 
 namespace tenure::kafka {
 RoleCarrier::RoleCarrier(Options options, int units, Exclusive exclusive, std::shared_ptr<ClosableLog> log,
@@ -112,7 +113,7 @@ void RoleCarrier::handle(const RoleFact& fact) {
 }
 
 void RoleCarrier::carry_out(role_effect::Open& open) {
-  if (auto error = member_.open(open.handle, options_, pace_, open.client_id, partitions_of(units_)))
+  if (auto error = member_.open(open.handle, options_, pace_, open.client_id, partitions_of(roles_->units())))
     post(role_fact::Broken{open.handle, std::move(*error)});
 }
 
@@ -132,13 +133,13 @@ void RoleCarrier::carry_out(role_effect::SendCommit& send) {
 
 /// By the member's own handle: the read that decides a claim comes by the connection that carries its commits.
 void RoleCarrier::carry_out(role_effect::ReadMember& read) {
-  reading_.add_first([this, id = read.id, client = member_.client()] {
-    post(role_fact::MemberRead{id, tried([&] { return client->committed(partitions_of(units_), read_limit); })});
+  reading_.add_first([this, read, client = member_.client()] {
+    post(role_fact::MemberRead{read.id, tried([&] { return client->committed(read.partitions, read_limit); })});
   });
 }
 
 void RoleCarrier::carry_out(role_effect::Observe& asked) {
-  reading_.add([this, check = asked.check_topic] { post(role_fact::Observed{tried([&] { return observe(check); })}); });
+  reading_.add([this, asked] { post(observe(asked)); });
 }
 
 void RoleCarrier::carry_out(role_effect::FindOwners&) {
@@ -156,11 +157,29 @@ void RoleCarrier::carry_out(role_effect::Tell& report) { log_->write(report.leve
 
 // ---- the reading thread ----
 
-Result<role_fact::Offsets> RoleCarrier::observe(bool check_topic) {
-  const int partitions = partitions_of(units_);
-  if (check_topic)
-    if (auto error = topic_trouble(options_, *observer_, reading_.waker(), *log_, partitions)) return std::move(*error);
-  return observer_->with_reason(observer_->committed(partitions, read_limit));
+role_fact::Observed RoleCarrier::observe(const role_effect::Observe& asked) {
+  role_fact::Observed out{Result<role_fact::Offsets>(role_fact::Offsets())};
+  out.result = tried([&]() -> Result<role_fact::Offsets> {
+    if (asked.topic) {
+      auto partitions = topic(asked.check);
+      if (!partitions && asked.check) return std::move(partitions).error();
+      if (partitions) out.topic = *partitions;
+    }
+    return observer_->with_reason(observer_->committed(asked.partitions, read_limit));
+  });
+  return out;
+}
+
+/// A topic that has more room than we need may have grown while we did not run.
+Result<int> RoleCarrier::topic(bool check) {
+  const int needed = partitions_of(units_);
+  auto found = topic_partitions(options_, *observer_, reading_.waker(), *log_);
+  if (!found || !check || *found == needed || (exclusive_ == Exclusive::yes && is_multiple(*found, needed)))
+    return found;
+  return Error{Fault::misconfigured, "Topic \"" + options_.topic + "\" has " + std::to_string(*found) +
+                                         " partitions, and the roles need " + std::to_string(needed) +
+                                         ": three for each unit. Give `units` so that it fits, the same in all "
+                                         "processes, or use another topic"};
 }
 
 }  // namespace tenure::kafka

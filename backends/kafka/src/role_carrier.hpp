@@ -58,10 +58,11 @@ class RoleCarrier : public std::enable_shared_from_this<RoleCarrier> {
   void carry_out(role_effect::Tell&);
 
   // The reading thread
-  Result<role_fact::Offsets> observe(bool check_topic);
+  role_fact::Observed observe(const role_effect::Observe& asked);
+  Result<int> topic(bool check);
 
   const Options options_;
-  const int units_;
+  const int units_;  ///< At first.
   const Exclusive exclusive_;
   const std::shared_ptr<ClosableLog> log_;
   const std::shared_ptr<Client> observer_;

@@ -19,6 +19,7 @@ namespace tenure::kafka {
 inline constexpr Clock::Duration role_retry_pause = std::chrono::milliseconds(100);   ///< after a failed commit
 inline constexpr Clock::Duration role_leave_limit = std::chrono::milliseconds(300);   ///< for the LeaveGroup of a stop
 inline constexpr Clock::Duration role_reopen_pause = std::chrono::seconds(1);         ///< between member handles
+inline constexpr Clock::Duration role_topic_pause = std::chrono::seconds(5);          ///< between looks at the topic
 inline constexpr Clock::Duration role_reply_reserve = std::chrono::milliseconds(20);  ///< before a call's limit
 
 /// A member's client id. Members are sorted by their ids, which begin with it. So whoever joined last comes last, and
@@ -57,7 +58,8 @@ struct Revoked { std::uint64_t handle{}; bool lost{}; };
 /// `again`: another copy of it may be handled, now or later.
 struct Committed { std::uint64_t id{}; Outcome outcome{}; Error error; bool again{}; };
 struct MemberRead { std::uint64_t id{}; Result<Offsets> result; };
-struct Observed { Result<Offsets> result; };
+/// `topic`: how many partitions it has, if that was looked at.
+struct Observed { Result<Offsets> result; std::optional<int> topic{}; };
 struct OwnersFound { Result<Owners> result; };
 struct Left { std::uint64_t handle{}; };                             ///< A dropped handle is out of the group.
 struct Closing {};
@@ -75,8 +77,9 @@ struct Open { std::uint64_t handle{}; std::string client_id; };      ///< Opens 
 struct Assign { std::uint64_t handle{}; };
 struct Unassign { std::uint64_t handle{}; };
 struct SendCommit { std::uint64_t id{}; std::map<int, Commit> commits; };  ///< In one request. By partition.
-struct ReadMember { std::uint64_t id{}; };                           ///< Reads all partitions by the member handle.
-struct Observe { bool check_topic{}; };                              ///< Reads them by the observer.
+struct ReadMember { std::uint64_t id{}; int partitions{}; };         ///< Reads them all by the member handle.
+/// Reads them by the observer. `topic`: how many partitions it has is to be told, too. `check`: it must suit us.
+struct Observe { int partitions{}; bool check{}, topic{}; };
 struct FindOwners {};                                                ///< Asks who owns the partitions.
 struct Drop { std::uint64_t handle{}; };                             ///< Unsubscribes, unassigns, closes; then Left.
 struct Reply { std::uint64_t id{}; RoleAnswer answer; };

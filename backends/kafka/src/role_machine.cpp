@@ -100,6 +100,8 @@ void RoleMachine::take(const role_fact::Observed& seen) {
     return;
   }
   observer_trouble_.reset();
+  if (seen.topic) topic_has(*seen.topic);
+  if (seen.result->size() < static_cast<std::size_t>(partitions_of(config_.units))) return;  // Of before we grew.
   check_topic_ = false;
   observed_ = true;
   look_for_strangers(*seen.result, exclusive_ == Exclusive::yes);  // It carries no nonce, and elsewhere nothing does.
@@ -165,7 +167,9 @@ void RoleMachine::serve_observer() {
   if (observing_ || !wanted || !due(observe_at_)) return;
   observing_ = true;
   observe_at_ = now_ + config_.observe_every;
-  emit(role_effect::Observe{check_topic_});
+  const bool looks = check_topic_ || (may_grow() && now_ >= topic_at_);
+  if (looks) topic_at_ = now_ + role_topic_pause;
+  emit(role_effect::Observe{partitions_of(config_.units), check_topic_, looks});
 }
 
 /// Of a unit that is not ours. Nothing if it is led, or if we take part in none of its roles.
@@ -193,13 +197,18 @@ void RoleMachine::serve_leaderless() {
 // ---- the member ----
 
 void RoleMachine::own(const role_fact::Assigned& assigned) {
-  const auto& partitions = assigned.partitions;
+  member_->partitions = assigned.partitions;
   member_->assigned = true;
   member_->fenced_at.reset();
   member_trouble_.reset();
+  own_what_is_assigned();
+  emit(role_effect::Assign{assigned.handle});
+}
+
+void RoleMachine::own_what_is_assigned() {
+  const auto& partitions = member_->partitions;
   for (int i = 0; i < config_.units; ++i)
     of(i).owned = std::find(partitions.begin(), partitions.end(), record_of(i)) != partitions.end();
-  emit(role_effect::Assign{assigned.handle});
 }
 
 void RoleMachine::drop_member() {
@@ -229,6 +238,23 @@ void RoleMachine::leave() {
   drop_member();
 }
 
+/// REQUIRES: the machine has that many units already, and nothing is held that moves.
+void RoleMachine::grow(int units) {
+  emit(role_effect::Tell{
+      Level::info, "the group grows from " + std::to_string(config_.units) + " units to " + std::to_string(units)});
+  config_.units = units;
+  strangers_.grow(units);
+  for (auto& [election, shown] : shown_) {
+    const int unit = unit_of(election, units);
+    if (unit == shown.unit) continue;
+    of(shown.unit).names.erase(election), ++of(shown.unit).changes;
+    of(unit).names.insert(election), ++of(unit).changes;
+    shown.unit = unit;
+  }
+  if (assigned()) own_what_is_assigned();
+  observe_at_ = now_;
+}
+
 /// What is held is not led any more, as the caller has said. What is known of the units stays.
 void RoleMachine::forget_tenures() {
   for (int i = 0; i < config_.units; ++i) of(i).end();
@@ -252,6 +278,7 @@ void RoleMachine::plan_claims(const tenure::Commit& commit, Plan& plan) const {
 
 RoleMachine::Plan RoleMachine::plan_of(const tenure::Commit& commit) const {
   Plan plan;
+  plan.units = config_.units;
   plan_claims(commit, plan);
   std::map<int, std::set<std::string>> released;  // By unit.
   for (const auto& release : commit.releases) {
@@ -288,9 +315,10 @@ Commit RoleMachine::record(int index, const Plan& plan, bool released) const {
                                                 .seq = seq_,
                                                 .name = own_.record.holder,
                                                 .address = own_.record.address,
-                                                .units = config_.units,
+                                                .units = plan.units,
                                                 .exclusive = exclusive_,
-                                                .leads = !of(index).held.empty()})};
+                                                .leads = !of(index).held.empty(),
+                                                .grown_from = index == 0 ? grown_from(plan.units) : 0})};
 }
 
 void RoleMachine::send(Plan plan, std::uint64_t call) {

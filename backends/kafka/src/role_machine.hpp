@@ -43,6 +43,9 @@ class RoleMachine {
   /// When role_fact::Elapsed is due at the latest.
   Time alarm() const { return alarm_; }
 
+  /// How many there are now. It never falls.
+  int units() const { return config_.units; }
+
  protected:
   /// What each machine keeps of a unit. It adds what it knows of the others there.
   struct Unit {
@@ -62,6 +65,8 @@ class RoleMachine {
     std::vector<std::string> claims, releases, not_renewed;
     std::set<int> claimed, renewed;  ///< Units. What is claimed is renewed, too.
     std::set<int> over, gone;        ///< Released with their last role; the same, where we do not own it.
+    int units{};                     ///< The number that its records tell.
+    bool tells{};                    ///< It is sent to tell that, and answers no call.
   };
   struct Sent {
     std::uint64_t id{};
@@ -75,6 +80,7 @@ class RoleMachine {
     std::uint64_t handle;
     std::string name;  ///< Its rank.
     bool assigned{};
+    std::vector<int> partitions;    ///< Of the last assignment.
     std::optional<Time> fenced_at;  ///< Since then the coordinator accepts nothing of it.
     Time try_again{Time::min()};
     std::optional<Sent> outstanding;
@@ -96,9 +102,11 @@ class RoleMachine {
   void drop_member();
   void change_handle();
   void leave();
+  void grow(int units);
   void send(Plan plan, std::uint64_t call);
   void carry_out(const Sent& sent);
   Plan plan_of(const tenure::Commit& commit) const;
+  Commit record(int index, const Plan& plan, bool released) const;
   void look_for_strangers(const role_fact::Offsets& read, bool may_be_old);
   bool show(const std::string& election, std::optional<Lead> lead, bool allotted, std::uint64_t version);
   void fail(Error error);  ///< To a call that is answered by what a commit brings.
@@ -150,10 +158,13 @@ class RoleMachine {
   virtual bool release_first(SessionId) { return false; }  ///< Whether an end must wait for a commit.
   virtual void dropped() {}                                ///< It has left.
   virtual bool doubtful() const { return false; }          ///< A commit of it may yet be written over a claim.
-  // Of the records
+  // Of the records, and of the topic
   virtual void serve_reads() {}
   virtual void read(const role_fact::MemberRead&) {}
   virtual void observed(const role_fact::Offsets& read) = 0;
+  virtual bool may_grow() const { return false; }
+  virtual void topic_has(int /*partitions*/) {}
+  virtual int grown_from(int /*units*/) const { return 0; }  ///< The number before, as the record of unit 0 tells it.
   // Of a unit, and of what is written there
   virtual void forget(int index) { of(index).end(); }  ///< Its time is over, or others may know that.
   /// Shows what stands there to core, by show() for each role. Whether anything changed.
@@ -195,9 +206,9 @@ class RoleMachine {
   void show();
 
   std::optional<Time> unled_since(int index);
+  void own_what_is_assigned();
   void forget_tenures();
   void plan_claims(const tenure::Commit& commit, Plan& plan) const;
-  Commit record(int index, const Plan& plan, bool released) const;
   Look look(const std::string& cursor) const;
   bool is_member(std::uint64_t handle) const { return member_ && member_->handle == handle; }
   std::optional<Error> trouble() const { return member_trouble_ ? member_trouble_ : observer_trouble_; }
@@ -225,7 +236,7 @@ class RoleMachine {
   std::optional<Error> observer_trouble_;
   OwnerSearch owner_search_{OwnerSearch::Form::roles};
   bool observing_{}, observed_{}, check_topic_{true};
-  Time observe_at_{Time::min()};
+  Time observe_at_{Time::min()}, topic_at_{Time::min()};
 };
 
 }  // namespace tenure::kafka

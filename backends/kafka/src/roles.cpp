@@ -36,7 +36,7 @@ void Roles::give_back(const role_fact::Revoked& revoked) {
 }
 
 void Roles::answered(const Sent& sent, const role_fact::Committed& answer) {
-  if (sent.call == 0) return nonce_answered(answer);
+  if (sent.call == 0 && !sent.plan.tells) return nonce_answered(answer);
   const bool last = std::exchange(place_.last, false);
   if (answer.outcome == Outcome::accepted) carry_out(sent);
   if (last) return leave();
@@ -49,7 +49,7 @@ void Roles::answered(const Sent& sent, const role_fact::Committed& answer) {
   if (answer.outcome == Outcome::accepted) return;
   member_->try_again = now_ + role_retry_pause;
   // The coordinator may handle it after later commits. A member that does not join again is in no later generation.
-  const bool changes = !sent.plan.claimed.empty() || !sent.plan.over.empty();
+  const bool changes = !sent.plan.claimed.empty() || !sent.plan.over.empty() || sent.plan.tells;
   if (answer.outcome == Outcome::failed && changes) return drop_member();
   place_.doubtful |= answer.outcome == Outcome::failed;
 }
@@ -67,11 +67,13 @@ void Roles::nonce_answered(const role_fact::Committed& answer) {
 void Roles::learn(const Plan& plan) {
   for (const auto& [partition, commit] : plan.commits) {
     if (partition % 3 != 0) continue;
+    numbers_.wrote(partition / 3, plan.units, grown_from(plan.units));
     auto& view = of(partition / 3).view;
     view.acknowledged(token_of(commit));
     view.believed(commit, now_, place_.assigned_at);
   }
   for (const int index : plan.over) of(index).believed = assigned();
+  seen(numbers_);
 }
 
 void Roles::read(const role_fact::MemberRead& read) {
@@ -96,6 +98,7 @@ void Roles::read(const role_fact::MemberRead& read) {
   place_.read_pause = std::min(2 * place_.read_pause, config_.observe_every);
   member_trouble_.reset();
   look_for_strangers(found, false);
+  numbers_ = UnitNumbers(found);
   for (int i = 0; i < config_.units; ++i) {
     auto& unit = of(i);
     if (!unit.owned || live(unit)) continue;
@@ -107,10 +110,17 @@ void Roles::read(const role_fact::MemberRead& read) {
                                                std::to_string(wrong.fell_from->value) +
                                                ": Kafka lost an acknowledged commit. Nobody claims its roles before a "
                                                "full lease is over"});
+    // The roles of a new unit had their tokens where they were before.
+    if (const int before = numbers_.grown_from(); before && i >= before && !tells(i))
+      unit.tried = std::max(unit.tried, token_of(commit_at(found, record_of(i % before))));
   }
+  seen(numbers_);
 }
 
 void Roles::observed(const role_fact::Offsets& read) {
+  const UnitNumbers told(read);
+  seen(told);
+  plan_growth(told);
   for (int i = 0; i < config_.units; ++i) {
     auto& unit = of(i);
     if (live(unit) || unit.believed) continue;  // We know better.
@@ -137,21 +147,29 @@ void Roles::watch_member() {
   }
 }
 
-/// Whether nothing is to be read to know when this unit may be claimed.
-bool Roles::settled(const Unit& unit) {
-  if (!unit.owned || unit.names.empty() || live(unit)) return true;
-  return unit.believed && due(claimable_at(unit));
+/// Whether nothing is to be read to know when this unit may be claimed, or may tell our number.
+bool Roles::settled(int index) {
+  const auto& unit = of(index);
+  if (!unit.owned || live(unit) || (unit.names.empty() && tells(index))) return true;
+  if (!unit.believed) return false;
+  return (outgrown() || numbers_.exclude_older(index, config_.units)) && due(claimable_at(index));
+}
+
+bool Roles::all_settled() {
+  bool out = true;
+  for (int i = 0; i < config_.units; ++i) out = settled(i) && out;
+  return out;
 }
 
 void Roles::serve_reads() {
+  grow_if_free();
   if (!assigned() || member_->fenced_at || place_.reading || member_->outstanding) return;
-  bool all_settled = true;
-  for (const auto& unit : units_) all_settled = settled(unit) && all_settled;
-  if (all_settled || !due(member_->try_again)) return;
+  serve_numbers();
+  if (!assigned() || member_->outstanding || all_settled() || !due(member_->try_again)) return;
   if (!place_.nonce_stands) return send_nonce();
   if (!due(place_.read_again)) return;
   place_.reading = next_id();
-  emit(role_effect::ReadMember{*place_.reading});
+  emit(role_effect::ReadMember{*place_.reading, partitions_of(config_.units)});
 }
 
 // ---- the member ----
@@ -200,6 +218,101 @@ bool Roles::release_first(SessionId id) {
   return true;
 }
 
+// ---- the number of units (R15) ----
+
+int Roles::grown_from(int units) const {
+  if (numbers_.units() == units) return numbers_.grown_from();
+  return is_multiple(units, numbers_.units()) ? numbers_.units() : 0;
+}
+
+/// Whether it tells our number, where that matters.
+bool Roles::tells(int index) const {
+  const bool grew = numbers_.grown_from() != 0;
+  return numbers_.units() == config_.units && (index == 0 || !grew || numbers_.of(index) == config_.units);
+}
+
+/// Of what we lead. Whoever has unit 0 tell a new number leads nothing there, so that this is like a claim.
+bool Roles::moves(const std::string& election, int index) const {
+  return unit_of(election, next_units()) != index || (index == 0 && planned_ > told_);
+}
+
+void Roles::seen(const UnitNumbers& told) {
+  if (!is_multiple(told.units(), config_.units) || told.units() > max_units || told.units() <= told_) return;
+  told_ = told.units();
+  for (auto& unit : units_) ++unit.changes;
+}
+
+void Roles::topic_has(int partitions) {
+  if (std::exchange(topic_, partitions) == partitions) return;
+  topic_seen_ = now_;
+  if (partitions % partitions_of(config_.units) != 0 || partitions > partitions_of(max_units))
+    emit(role_effect::Tell{Level::warning, "the topic has " + std::to_string(partitions) +
+                                               " partitions now. A group of " + std::to_string(config_.units) +
+                                               " units grows to a multiple of " +
+                                               std::to_string(partitions_of(config_.units)) + " partitions, and to " +
+                                               std::to_string(partitions_of(max_units)) + " at most"});
+}
+
+/// By unit 0's owner, once every member's client has seen that the topic has grown: so the new units have owners.
+void Roles::plan_growth(const UnitNumbers& told) {
+  const bool may = owns(units_.front()) && told.units() == config_.units && told.complete();
+  const bool room = topic_ <= partitions_of(max_units) && is_multiple(topic_, partitions_of(config_.units));
+  const int planned = may && room && now_ >= topic_seen_ + 2 * role_topic_pause ? topic_ / partitions_of(1) : 0;
+  if (std::exchange(planned_, planned) == planned) return;
+  for (auto& unit : units_) ++unit.changes;
+}
+
+/// As soon as we lead no role that moves. What stays keeps its tenure.
+void Roles::grow_if_free() {
+  if (told_ <= config_.units || (member_ && member_->outstanding)) return;
+  for (int i = 0; i < config_.units; ++i)
+    for (const auto& [election, token] : of(i).held)
+      if (moves(election, i)) return;
+  const int before = config_.units;
+  for (int i = before; i < told_; ++i) {
+    units_.emplace_back(config_);
+    const auto& old = of(i % before);
+    of(i).tried = std::max(old.tried, old.view.highest());
+  }
+  place_.reading.reset();  // It asked for less.
+  place_.read_pause = first_read_pause;
+  grow(told_);
+}
+
+/// The owner of a unit writes our number there, if nobody can lead by another one: by the same rules as a claim. For
+/// unit 0 it is the next number, if that is to be told. Where we lead, a renewal would tell it, but later.
+void Roles::serve_numbers() {
+  Plan plan;
+  plan.tells = true;
+  plan.units = outgrown() && planned_ > told_ ? planned_ : config_.units;
+  std::set<int> led;
+  for (int i = 0; i < config_.units; ++i) {
+    const auto& unit = of(i);
+    const bool tells_next = i == 0 && plan.units > config_.units;
+    if (!unit.owned || (outgrown() ? !tells_next : tells(i))) continue;
+    if (live(unit) && !tells_next) {
+      if (numbers_.of(i) != config_.units) led.insert(i);
+    } else if (const auto token = next_token(i); !live(unit) && may_tell(i) && token) {
+      plan.claimed.insert(i);
+      plan.token = std::max(plan.token, *token);
+    }
+  }
+  if ((led.empty() && plan.claimed.empty()) || !due(member_->try_again)) return;
+  if (place_.doubtful) return drop_member();
+  ++seq_;
+  for (const int i : plan.claimed) plan.commits[record_of(i)] = record(i, plan, true);
+  for (const int i : led) plan.commits[record_of(i)] = record(i, plan, false);
+  send(std::move(plan), 0);
+}
+
+/// Unit 0 speaks for all. It tells a new number when each unit has the one before.
+bool Roles::may_tell(int index) {
+  const auto& unit = of(index);
+  if (!unit.believed || !due(claimable_at(index))) return false;
+  if (index > 0) return numbers_.exclude_older(index, config_.units);
+  return !is_multiple(config_.units, numbers_.units()) || numbers_.complete();
+}
+
 // ---- the commit ----
 
 std::optional<Token> Roles::next_token(int index) const {
@@ -240,13 +353,19 @@ bool Roles::given_up(const Unit& unit) const {
          !holder->incarnation.empty() && unit.farewell->metadata == farewell_text(holder->incarnation);
 }
 
-Roles::Time Roles::claimable_at(const Unit& unit) const {
-  const auto own = given_up(unit) ? Time::min() : unit.view.claimable_at(place_.assigned_at, place_.generation);
+/// A unit that has come by growth and has no record was never led.
+Roles::Time Roles::claimable_at(int index) const {
+  const auto& unit = of(index);
+  const bool fresh = numbers_.grown_from() && index >= numbers_.grown_from() && !unit.view.ever_seen();
+  const bool free = fresh || given_up(unit);
+  const auto own = free ? Time::min() : unit.view.claimable_at(place_.assigned_at, place_.generation);
   return std::max(own, strangers_.until());
 }
 
-bool Roles::claimable(const Unit& unit) const {
-  return owns(unit) && !member_->fenced_at && unit.believed && now_ >= claimable_at(unit);
+bool Roles::claimable(int index) const {
+  const auto& unit = of(index);
+  if (!owns(unit) || member_->fenced_at || !unit.believed || outgrown()) return false;
+  return numbers_.exclude_older(index, config_.units) && now_ >= claimable_at(index);
 }
 
 /// As the roles of it show that we do not hold.
@@ -255,7 +374,7 @@ std::optional<Lead> Roles::lead_of(int index) const {
   const auto token = std::max(unit.view.highest(), unit.tried);
   if (token == Token{}) return std::nullopt;
   const auto holder = holder_of(unit);
-  const bool free = live(unit) || !holder || claimable(unit);
+  const bool free = live(unit) || !holder || claimable(index);
   return Lead{
       .token = token, .session = session_of_stranger(index, holder ? holder->incarnation : ""), .released = free};
 }
@@ -271,7 +390,7 @@ bool Roles::show_unit(int index, std::uint64_t version) {
   auto& unit = of(index);
   if (unit.names.empty()) return false;
   const auto others = lead_of(index);
-  const bool ours = session_ && owns(unit) && (live(unit) || claimable(unit));
+  const bool ours = session_ && owns(unit) && (live(unit) || claimable(index));
   const bool kept = session_ && !assigned() && live(unit);
   // With thousands of elections most facts change what is shown of no unit.
   if (const std::tuple now_shown(others, ours, kept, session_, unit.changes);
@@ -280,7 +399,8 @@ bool Roles::show_unit(int index, std::uint64_t version) {
   bool changed = false;
   for (const auto& election : unit.names) {
     const auto own = own_lead(unit, election);
-    changed |= show(election, own ? own : others, ours || (kept && own), version);
+    const bool stays = !outgrown() || !moves(election, index);
+    changed |= show(election, own ? own : others, stays && (ours || (kept && own)), version);
   }
   return changed;
 }

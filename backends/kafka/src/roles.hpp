@@ -2,6 +2,7 @@
 // Many elections in one consumer group: the decisions of exclusive roles. The chapter "Roles" of the README of this
 // room has its rules, by number.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "record_view.hpp"
 #include "role_machine.hpp"
+#include "unit_numbers.hpp"
 
 namespace tenure::kafka {
 
@@ -71,16 +73,31 @@ class Roles final : public RoleMachine {
   void sending(const Plan& plan) override;
   void learn(const Plan& plan) override;
   bool release_first(SessionId id) override;
+  bool may_grow() const override { return true; }
+  void topic_has(int partitions) override;
+  int grown_from(int units) const override;
 
   void nonce_answered(const role_fact::Committed& answer);
   void send_nonce();
 
+  // Growth
+  void seen(const UnitNumbers& told);
+  void plan_growth(const UnitNumbers& told);
+  void grow_if_free();
+  void serve_numbers();
+
   // Questions to ourselves
   bool live(const Unit& unit) const { return unit.deadline && now_ < *unit.deadline; }
   bool given_up(const Unit& unit) const;
-  Time claimable_at(const Unit& unit) const;
-  bool claimable(const Unit& unit) const;
-  bool settled(const Unit& unit);
+  Time claimable_at(int index) const;
+  bool claimable(int index) const;
+  bool settled(int index);
+  bool all_settled();
+  bool tells(int index) const;
+  int next_units() const { return std::max(told_, planned_); }
+  bool outgrown() const { return next_units() > config_.units; }
+  bool moves(const std::string& election, int index) const;
+  bool may_tell(int index);
   std::optional<int> lowest() const;
   std::optional<Incumbent> holder_of(const Unit& unit) const;
   std::optional<Lead> lead_of(int index) const;
@@ -88,6 +105,12 @@ class Roles final : public RoleMachine {
   std::vector<Unit> units_;
   Place place_;
   std::uint64_t nonces_{};
+
+  UnitNumbers numbers_;  ///< As the last read with a nonce showed them, and what we wrote since.
+  int told_{};           ///< The largest number that unit 0 was ever seen to tell.
+  int planned_{};        ///< What we would have it tell next.
+  int topic_{};          ///< So many partitions the topic has had since:
+  Time topic_seen_{Time::max()};
 };
 
 }  // namespace tenure::kafka

@@ -8,6 +8,7 @@
 #include <tenure/kit/wait.hpp>
 
 #include "client.hpp"
+#include "create_topic.hpp"
 #include "reaper.hpp"
 #include "record.hpp"
 
@@ -56,7 +57,9 @@ std::optional<Error> ask_to_step_down(const Options& options, const StepDown& re
   // Each step blocks and knows no stop token, so that a stop is looked for between them.
   const Error late{Fault::timed_out, "kafka: the call ended before the request was written"};
   bool missing = false;
-  if (auto error = observer->check_topic(left(), missing)) return error;
+  auto partitions = observer->partitions(left(), missing);
+  if (!partitions) return std::move(partitions).error();
+  if (auto error = too_few(*partitions, options)) return error;
   if (own.passed()) return late;
   auto found = observer->with_reason(observer->committed(1, left()));
   if (!found) return std::move(found).error();

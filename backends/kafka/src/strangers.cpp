@@ -7,6 +7,7 @@
 
 #include "record.hpp"
 #include "unit.hpp"
+#include "unit_numbers.hpp"
 
 namespace tenure::kafka {
 namespace {
@@ -16,6 +17,9 @@ std::string way(int units, Exclusive exclusive) {
   return std::to_string(units) + " units" + (exclusive == Exclusive::no ? " and Exclusive::no" : "");
 }
 
+/// Whether the group may have the one number first, and then the other.
+bool grows(int units, int others) { return is_multiple(units, others) || is_multiple(others, units); }
+
 }  // namespace
 
 std::vector<std::string> Strangers::saw(const role_fact::Offsets& read, Clock::Time now, bool may_be_old) {
@@ -23,7 +27,9 @@ std::vector<std::string> Strangers::saw(const role_fact::Offsets& read, Clock::T
   for (int i = 0; i < units_; ++i) {
     const auto& commit = read.at(static_cast<std::size_t>(record_of(i)));
     const auto record = commit ? decode(commit->metadata) : std::nullopt;
-    if (!record || record->released || (record->units == units_ && record->exclusive == exclusive_)) {
+    const bool same = record && record->exclusive == exclusive_ &&
+                      (record->units == units_ || (exclusive_ == Exclusive::yes && grows(record->units, units_)));
+    if (!record || record->released || same) {
       if (!may_be_old) records_.erase(i);
       continue;
     }

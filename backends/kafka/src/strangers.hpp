@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that use the same group and topic in another way: with another number of units, so that they find other
-// roles in the same places, or in the other mode. A value.
+// Processes that use the same group and topic in another way: with a number of units from which a group cannot grow to
+// ours, nor from ours to theirs, so that they find other roles in the same places; or in the other mode. A value.
 #pragma once
 #include <map>
 #include <string>
@@ -20,6 +20,9 @@ class Strangers {
   /// What is to be told to the user of those that were not seen before. A read that `may_be_old` can show one, but not
   /// that one is gone.
   std::vector<std::string> saw(const role_fact::Offsets& read, Clock::Time now, bool may_be_old);
+
+  /// There are more units now.
+  void grow(int units) { units_ = units; }
 
   /// Nothing is claimed before: one of them may lead.
   Clock::Time until() const { return until_; }

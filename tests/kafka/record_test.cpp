@@ -103,6 +103,17 @@ TEST(KafkaRecord, AnyOtherMetadataIsForeign) {
     EXPECT_FALSE(decode(text)) << text.substr(0, 60);
 }
 
+TEST(KafkaRecord, UnitZeroOfAGroupThatHasGrownTellsTheNumberBefore) {
+  auto record = usual;
+  record.units = 8;
+  record.grown_from = 4;
+  EXPECT_TRUE(encode(record).starts_with("v4;"));
+  EXPECT_TRUE(encode(record).ends_with(";8;4"));
+  EXPECT_EQ(decode(encode(record)), record);
+  for (const auto* text : {"v4;A;1;i;1;n;a;8", "v4;A;1;i;1;n;a;8;", "v4;A;1;i;1;n;a;8;-1", "v4;A;1;i;1;n;a;8;4;1"})
+    EXPECT_FALSE(decode(text)) << text;
+}
+
 TEST(KafkaRecord, MutatedRecordsAreReadOrRefusedAndNeverMore) {
   std::mt19937 random(7);
   const auto whole = encode(usual);

@@ -4,6 +4,7 @@
 // member of its own. Every wait is for a condition and has a deadline.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <set>
@@ -237,6 +238,23 @@ TEST_F(KafkaRoles, WithAMultipleOfTheUnitsAllAreLedAgainAndTokensRise) {
   process = std::make_unique<Process>(o, journal_, "new", own_broker_presets().steady, 2 * units);
   EXPECT_TRUE(eventually([&] { return all_led(12); }));
   EXPECT_TRUE(eventually([&] { return journal_.tenures() == 24; })) << journal_.tenures();
+  EXPECT_EQ(journal_.wrong(), "");
+}
+
+/// Three processes run on while the topic grows, and one that knows the new number joins.
+TEST_F(KafkaRoles, UnitsGrowWhileProcessesRunAndTokensRise) {
+  std::atomic<int> grown = 0;
+  auto o = options();
+  o.log = [&grown](const LogLine& line) {
+    if (line.message.find("the group grows from 4 units to 8") != line.message.npos) ++grown;
+  };
+  for (const auto* name : {"a", "b", "c"}) start(name, o, presets().fast);
+  ASSERT_TRUE(eventually([&] { return all_led(1); }));
+  grow_topic(brokers_, group_ + ".roles", 3 * 2 * units);
+  ASSERT_TRUE(eventually([&] { return grown == 3 && all_led(1); }, 2 * patience));
+  auto& late = processes_["late"];
+  late = std::make_unique<Process>(options(), journal_, "late", presets().fast, 2 * units);
+  ASSERT_TRUE(eventually([&] { return all_led(1); }));
   EXPECT_EQ(journal_.wrong(), "");
 }
 

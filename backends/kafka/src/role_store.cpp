@@ -134,6 +134,9 @@ std::shared_ptr<GroupStore> open_group(Options given, int units, Exclusive exclu
   if (given.remote_step_down) refuse("remote_step_down is not offered for roles");
   if (given.topic.empty() && !given.group.empty()) given.topic = given.group + ".roles";
   if (given.create_topic) given.create_topic->partitions = partitions_of(units);
+  // So that the new partitions of a topic that grows are dealt out before their units are needed (R15).
+  const auto refresh = std::chrono::ceil<std::chrono::milliseconds>(role_topic_pause).count();
+  given.properties.try_emplace("topic.metadata.refresh.interval.ms", std::to_string(refresh));
   auto options = completed(std::move(given));
   const auto log = std::make_shared<ClosableLog>(options);
   for (const auto& host : plaintext_hosts(options))

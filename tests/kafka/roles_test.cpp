@@ -685,6 +685,8 @@ TEST(Roles, R15WhatMovesEndsAndWhatStaysKeepsItsTokenAndTheNumberIsTold) {
   s.accept();
   EXPECT_EQ(s.told_by(1), more);
   EXPECT_FALSE(s.record(1).released);
+  s.pass(100ms);
+  EXPECT_FALSE(s.sent) << "and tells it once";
   EXPECT_TRUE(s.leads(grown_role(1, false)));
   EXPECT_TRUE(s.allotted(grown_role(1, false)));
 }

@@ -49,7 +49,7 @@ void Roles::answered(const Sent& sent, const role_fact::Committed& answer) {
   if (answer.outcome == Outcome::accepted) return;
   member_->try_again = now_ + role_retry_pause;
   // The coordinator may handle it after later commits. A member that does not join again is in no later generation.
-  const bool changes = !sent.plan.claimed.empty() || !sent.plan.over.empty() || sent.plan.tells;
+  const bool changes = !sent.plan.claimed.empty() || !sent.plan.over.empty();
   if (answer.outcome == Outcome::failed && changes) return drop_member();
   place_.doubtful |= answer.outcome == Outcome::failed;
 }
@@ -364,7 +364,7 @@ Roles::Time Roles::claimable_at(int index) const {
 
 bool Roles::claimable(int index) const {
   const auto& unit = of(index);
-  if (!owns(unit) || member_->fenced_at || !unit.believed || outgrown()) return false;
+  if (!owns(unit) || member_->fenced_at || !unit.believed) return false;
   return numbers_.exclude_older(index, config_.units) && now_ >= claimable_at(index);
 }
 

@@ -22,10 +22,10 @@ inline constexpr int default_units = 16;
 ///
 /// REQUIRES: all processes of a group give the same group, topic and `units`, and join the same elections. If the owner
 /// of a unit has not joined one of its elections, nobody leads that one. The topic has 3 * `units` partitions, which
-/// are empty. With Options::create_topic it is created so. By default its name is group + ".roles". No other consumer is in
-/// the group, and no single election either: it would own units, and nobody would lead their roles. A warning names it
-/// once they had no leader for a term. One of group.protocol=consumer converts the group; brokers from 4.0 on keep it
-/// out by group.consumer.migration.policy=disabled.
+/// are empty. With Options::create_topic it is created so. By default its name is group + ".roles". No other consumer
+/// is in the group, and no single election either: it would own units, and nobody would lead their roles. A warning
+/// names it once they had no leader for a term. One of group.protocol=consumer converts the group; brokers from 4.0 on
+/// keep it out by group.consumer.migration.policy=disabled.
 ///
 /// To grow while processes run: add partitions to the topic, so that it has room for a multiple of `units`. Some ten
 /// seconds later what moves to another unit is handed over (Reason::handed_over), and so are the elections of unit 0.

@@ -669,6 +669,21 @@ TEST(Roles, R15TheOwnerOfUnit0TellsTheNumberWhereItLeadsNothing) {
   EXPECT_EQ(s.record(0).grown_from, 1);
 }
 
+TEST(Roles, R15TheOwnerOfUnit0TellsTheNumberAgainIfTheRecordsAreGone) {
+  Growth s;
+  for (int i = 0; i < 40; ++i) s.give(role_fact::Quit{"role" + std::to_string(i)});
+  s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "other", true, 1, 1);
+  s.own({0});
+  ASSERT_EQ(s.told_by(0), count);
+  std::fill(s.offsets.begin(), s.offsets.end(), std::nullopt);
+  s.give(role_fact::Revoked{s.handle, false});
+  s.assign({0, 1, 2}, 3);
+  s.prove();
+  s.wait(lease);
+  s.accept();
+  EXPECT_EQ(s.told_by(0), count);
+}
+
 TEST(Roles, R15TheOwnerOfUnit0GrowsWhenTheTopicHasHadMoreRoomForTwoLooks) {
   Growth s;
   s.lead(0, {grown_role(0, false)});

@@ -147,11 +147,13 @@ void Roles::watch_member() {
   }
 }
 
-/// Whether nothing is to be read to know when this unit may be claimed, or may tell our number.
+/// Whether nothing is to be read to know when this unit may be claimed, or may tell our number. Unit 0 is read in each
+/// assignment: all wait for what it tells, and the records may be gone since.
 bool Roles::settled(int index) {
   const auto& unit = of(index);
-  if (!unit.owned || live(unit) || (unit.names.empty() && tells(index))) return true;
+  if (!unit.owned || live(unit) || (index > 0 && unit.names.empty() && tells(index))) return true;
   if (!unit.believed) return false;
+  if (unit.names.empty() && tells(index)) return true;
   return (outgrown() || numbers_.exclude_older(index, config_.units)) && due(claimable_at(index));
 }
 

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <ctime>
 #include <fstream>
 #include <sstream>
 
@@ -69,7 +71,11 @@ void ControlGroup::kill() const {
 }
 
 void ControlGroup::remove() const {
-  if (!path_.empty()) ::rmdir(path_.c_str());
+  constexpr timespec pause{0, 1'000'000};
+  for (int tries = 0; tries < 1000 && !path_.empty(); ++tries) {  // What was killed leaves it some moments later.
+    if (::rmdir(path_.c_str()) == 0 || errno != EBUSY) return;
+    ::nanosleep(&pause, nullptr);
+  }
 }
 
 }  // namespace tenure::tool

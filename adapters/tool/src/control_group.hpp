@@ -18,7 +18,7 @@ class ControlGroup {
   const std::string& path() const { return path_; }
   void enter() const;   ///< This process, and what it forks from now on.
   void kill() const;    ///< Whatever is in it.
-  void remove() const;  ///< Either of the two may. REQUIRES: nothing is left in it.
+  void remove() const;  ///< Either of the two may. REQUIRES: what is left in it was killed. Waits for a second at most.
 
  private:
   std::string path_;

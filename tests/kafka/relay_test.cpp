@@ -14,7 +14,9 @@
 #include <vector>
 
 #include <tenure/elections.hpp>
+#include <tenure/kafka.hpp>
 #include <tenure/kafka_group.hpp>
+#include <tenure/leader_manager.hpp>
 
 #include "broker.hpp"
 #include "eventually.hpp"
@@ -197,6 +199,34 @@ TEST_F(KafkaRelay, R7AReleaseThatComesAfterANewerClaimIsRefused) {
   EXPECT_NE(gate.late_answer(), 0) << "the broker took it";
   ASSERT_TRUE(goes_on(*a, 2));
   EXPECT_GT(token_of(*a), first);
+}
+
+TEST_F(KafkaRelay, InTheSingleFormAReleaseThatComesAfterANewerClaimIsRefused) {
+  CommitGate gate;
+  const Relay relay(ports.first, ports.second, &gate);
+  auto o = options(relayed);
+  o.candidate = {"a", "a:1"};
+  LeaderManager a(open(o), own_broker_presets().steady,
+                  {.ousting =
+                       [&gate](const Ousting& ousting) {
+                         if (ousting.reason == Reason::resigned) gate.hold_next();
+                       },
+                   .log = no_log});
+  a.start();
+  const auto first = a.await_leadership(patience);
+  ASSERT_TRUE(first);
+  a.resign();
+  ASSERT_TRUE(eventually([&] { return gate.holds_one(); }, patience));
+  const auto second = a.await_leadership(patience);
+  ASSERT_TRUE(second) << "by another handle";
+  EXPECT_GT(*second, *first);
+  gate.let_go();
+  ASSERT_TRUE(eventually([&] { return gate.late_answer().has_value(); }, patience));
+  EXPECT_NE(gate.late_answer(), 0) << "the broker took it";
+  const auto renewed = [&a] { return a.metrics().calls.at("renew").durations.count(); };
+  const auto from = renewed();
+  ASSERT_TRUE(eventually([&] { return renewed() >= from + 2; }, patience));
+  EXPECT_GE(a.await_leadership(patience), second);
 }
 
 // ---- R8: rules 11 and 13 ----

@@ -431,6 +431,13 @@ bool taken_after_assignment(const std::string& client_id, const std::vector<Step
   });
 }
 
+TEST(KafkaDroppedHandle, CommitsBehindTheNextAssignmentAreFound) {
+  const Step taken{Step::committed, "a", 0}, refused{Step::committed, "a", 25}, joined{Step::joined, "b", 0};
+  EXPECT_FALSE(taken_after_assignment("a", {taken, joined, refused}));
+  EXPECT_TRUE(taken_after_assignment("a", {joined, taken}));
+  EXPECT_FALSE(taken_after_assignment("b", {joined, taken}));
+}
+
 /// The handle by which the candidate that had `handle` joins next.
 std::string next_to_join(const Revocation& revocation, const std::string& handle) {
   std::string out;

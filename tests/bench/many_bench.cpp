@@ -436,7 +436,7 @@ void hand_over_one(const Settings& s, std::size_t elections) {
     if (leader->elections->led().size() < other->elections->led().size()) std::swap(leader, other);
     let_pass(60ms);
     const auto led = leader->elections->led();
-    if (led.empty()) continue;  // A busy machine has cost both their leases.
+    if (led.empty()) continue;  // It has lost its leases: the machine is busy.
     const auto election = std::min_element(led.begin(), led.end(), [](const auto& a, const auto& b) {
                             return a.second < b.second;
                           })->first;

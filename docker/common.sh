@@ -167,12 +167,21 @@ end_watch() { # DIR
 
 since() { awk -v began="$1" -v now="$EPOCHREALTIME" 'BEGIN { printf "%.1f", now - began }'; }
 
-# A port on loopback that nobody uses, below the range from which the kernel takes ports for outgoing connections.
-free_port() {
-  local low=32768 port
+# What free ports are chosen from: sets first and last. It lies below the range from which the kernel takes ports for
+# outgoing connections, and above the ports that the tests' own servers take (tests/support/port.hpp).
+port_range() {
+  local low=32768
   [[ ! -r /proc/sys/net/ipv4/ip_local_port_range ]] || read -r low _ </proc/sys/net/ipv4/ip_local_port_range
+  first=25000 last=$((low - 1))
+  ((last > first + 1000)) || first=10000 last=11000
+}
+
+# A port on loopback that nobody uses.
+free_port() {
+  local first last port
+  port_range
   while :; do
-    port=$((10000 + (RANDOM * 32768 + RANDOM) % (low > 10100 ? low - 10001 : 1000)))
+    port=$((first + (RANDOM * 32768 + RANDOM) % (last - first + 1)))
     grep -q "$(printf ':%04X ' "$port")" /proc/net/tcp /proc/net/tcp6 2>/dev/null || break
   done
   echo "$port"

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server.hpp"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +11,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <random>
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
@@ -36,27 +33,6 @@ bool in_path(const std::string& name) {
   for (std::string folder; std::getline(path, folder, ':');)
     if (::access((folder + "/" + name).c_str(), X_OK) == 0) return true;
   return false;
-}
-
-bool is_free(int port) {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const int on = 1;
-  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  const bool bound = ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  ::close(fd);
-  return bound;
-}
-
-/// Below the range from which the kernel takes ports for outgoing connections.
-int free_port() {
-  static std::mt19937 random{std::random_device{}()};
-  std::uniform_int_distribution<int> ports(10'000, 31'000);
-  for (;;)
-    if (const int port = ports(random); is_free(port)) return port;
 }
 
 std::string contents(const fs::path& file) {
@@ -99,14 +75,13 @@ void make_certificates(const fs::path& directory) {
 Server::Server() : Server(Plan{}) {}
 
 Server::Server(Plan plan) : plan_(std::move(plan)) {
-  const bool choose = plan_.port == 0;
   for (int attempt = 0; attempt < 5; ++attempt) {  // somebody else may have taken a port meanwhile
-    if (choose) plan_.port = free_port();
-    if (choose) plan_.peers = free_port();
     launch();
     if (!plan_.cluster.empty() || await()) return;
-    if (!choose || log().find("address already in use") == std::string::npos) break;
+    if (log().find("address already in use") == std::string::npos) break;
     kill();
+    plan_.port = {};
+    plan_.peers = {};
   }
   throw std::runtime_error("etcd did not start:\n" + log());
 }
@@ -117,7 +92,7 @@ std::string Server::log() const { return contents(scratch_ / "log"); }
 
 Options Server::options() const {
   Options out;
-  out.servers = {{"127.0.0.1", plan_.port}};
+  out.servers = {{"127.0.0.1", plan_.port.number()}};
   out.tls = plan_.access.tls;
   out.ca_file = plan_.access.ca_file;
   out.cert_file = plan_.access.cert_file;
@@ -129,7 +104,7 @@ Options Server::options() const {
 
 void Server::launch() {
   const auto clients = (plan_.access.tls ? "https://" : "http://") + address();
-  const auto peers = "http://127.0.0.1:" + std::to_string(plan_.peers);
+  const auto peers = "http://127.0.0.1:" + plan_.peers.text();
   const auto cluster = plan_.cluster.empty() ? plan_.name + "=" + peers : plan_.cluster;
   std::vector<std::string> words{"etcd",
                                  "--name=" + plan_.name,
@@ -203,8 +178,8 @@ Cluster::Cluster() {
   std::vector<Server::Plan> plans;
   std::string all;
   for (const std::string name : {"one", "two", "three"}) {
-    plans.push_back({.name = name, .port = free_port(), .peers = free_port()});
-    all += (all.empty() ? "" : ",") + name + "=http://127.0.0.1:" + std::to_string(plans.back().peers);
+    plans.push_back({.name = name});
+    all += (all.empty() ? "" : ",") + name + "=http://127.0.0.1:" + plans.back().peers.text();
   }
   for (auto& plan : plans) {
     plan.cluster = all;

@@ -11,6 +11,7 @@
 #include <tenure/etcd.hpp>
 
 #include "eventually.hpp"
+#include "port.hpp"
 #include "scratch.hpp"
 
 namespace tenure::etcd::test {
@@ -43,7 +44,7 @@ class Server {
     Access access{};
     std::string cluster{};  ///< --initial-cluster. Empty: it is alone.
     std::string name{"one"};
-    int port{}, peers{};  ///< 0: free ones.
+    tenure::test::Port port{}, peers{};
   };
   Server();
   explicit Server(Plan plan);
@@ -51,7 +52,7 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  std::string address() const { return "127.0.0.1:" + std::to_string(plan_.port); }
+  std::string address() const { return "127.0.0.1:" + plan_.port.text(); }
   /// To it alone.
   Options options() const;
   std::string log() const;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server.hpp"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,7 +12,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <random>
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
@@ -36,19 +33,6 @@ std::string in_path(const std::string& name) {
   return {};
 }
 
-bool is_free(int port) {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int on = 1;
-  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const bool bound = ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  ::close(fd);
-  return bound;
-}
-
 std::string text_of(const redisReply& reply) {
   if (reply.type == REDIS_REPLY_INTEGER) return std::to_string(reply.integer);
   if (reply.type == REDIS_REPLY_NIL) return "(nil)";
@@ -59,13 +43,6 @@ std::string text_of(const redisReply& reply) {
 }
 
 }  // namespace
-
-int free_port() {
-  static std::mt19937 random{std::random_device{}()};
-  std::uniform_int_distribution<int> ports(10'000, 21'000);
-  for (;;)
-    if (const int port = ports(random); is_free(port) && is_free(port + 10'000)) return port;
-}
 
 std::string server_program() {
   if (const char* const set = std::getenv("TENURE_REDIS_SERVER")) return set;
@@ -84,8 +61,8 @@ Server::Server(std::vector<std::string> settings, bool sentinel)
       settings_(std::move(settings)),
       shim_(std::make_unique<tenure::test::ClockShim>(scratch_.path())) {
   for (int attempt = 0; attempt < 5; ++attempt) {  // somebody else may have taken the port meanwhile
-    port_ = free_port();
     if (try_start()) return;
+    port_ = {};
   }
   throw std::runtime_error(program_ + " did not start:\n" + log());
 }
@@ -106,7 +83,7 @@ bool Server::try_start() {
   const auto conf = scratch_ / "conf";
   if (!sentinel_ || !fs::exists(conf)) {
     std::ofstream out(conf);
-    out << "bind 127.0.0.1\nport " << port_ << "\ndir " << scratch_.path().string() << "\nlogfile "
+    out << "bind 127.0.0.1\nport " << port() << "\ndir " << scratch_.path().string() << "\nlogfile "
         << (scratch_ / "log").string() << "\n";
     if (!sentinel_)
       out << "unixsocket " << socket() << "\nappendonly yes\nappendfsync always\nsave \"\"\n"
@@ -166,7 +143,7 @@ void Server::step_clock(Clock::Duration by) { shim_->step(by); }
 std::string Server::ask(const std::vector<std::string>& command) {
   const timeval patience{5, 0};
   const std::unique_ptr<redisContext, void (*)(redisContext*)> context(
-      redisConnectWithTimeout("127.0.0.1", port_, patience), redisFree);
+      redisConnectWithTimeout("127.0.0.1", port(), patience), redisFree);
   if (!context || context->err) throw std::runtime_error("cannot connect to " + address());
   redisSetTimeout(context.get(), patience);
   const auto send = [&](const std::vector<std::string>& words) {

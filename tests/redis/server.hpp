@@ -12,6 +12,7 @@
 #include <tenure/redis.hpp>
 
 #include "eventually.hpp"
+#include "port.hpp"
 #include "scratch.hpp"
 
 struct redisReply;
@@ -37,10 +38,6 @@ std::string server_program();
 /// A name that no other test and no other run uses.
 std::string unique_name(const std::string& stem);
 
-/// A port that nobody listens to now, and neither 10000 above it, where a cluster has its bus. Below the range from
-/// which the kernel takes ports for outgoing connections.
-int free_port();
-
 /// Persistent, fsync at every write. Throws std::runtime_error with its log if it does not start.
 class Server {
  public:
@@ -51,8 +48,8 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   pid_t pid() const { return pid_; }
-  int port() const { return port_; }
-  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  int port() const { return port_.number(); }
+  std::string address() const { return "127.0.0.1:" + port_.text(); }
   std::string socket() const { return scratch_ / "socket"; }
   const std::filesystem::path& directory() const { return scratch_.path(); }
   std::string log() const;
@@ -82,7 +79,7 @@ class Server {
   std::vector<std::string> settings_;
   Scratch scratch_;
   std::unique_ptr<tenure::test::ClockShim> shim_;
-  int port_{};
+  tenure::test::Port port_;
   pid_t pid_{-1};
 };
 

@@ -21,18 +21,18 @@ using namespace std::chrono_literals;
 /// A server of etcd, gone with this object.
 class Etcd {
  public:
-  Etcd() : port_(redis::test::free_port()), peers_(redis::test::free_port()), server_(words()) {
+  Etcd() : server_(words()) {
     EXPECT_TRUE(eventually([&] {
       return Process({"etcdctl", "--endpoints", address(), "get", "x"}).ended() == 0;
     })) << server_.err();
   }
-  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  std::string address() const { return "127.0.0.1:" + port_.text(); }
   void signal(int number) const { server_.signal(number); }
 
  private:
   Words words() const {
-    const auto clients = "http://127.0.0.1:" + std::to_string(port_);
-    const auto peers = "http://127.0.0.1:" + std::to_string(peers_);
+    const auto clients = "http://" + address();
+    const auto peers = "http://127.0.0.1:" + peers_.text();
     return {"etcd",
             "--name",
             "one",
@@ -51,7 +51,7 @@ class Etcd {
   }
 
   Scratch data_;
-  int port_, peers_;
+  Port port_, peers_;
   Process server_;
 };
 

@@ -360,16 +360,12 @@ void stopped(const Settings& s) {
   std::list<Group> groups;
   for (int i = 0; i < 3; ++i) groups.emplace_back(s, std::vector<std::string>{"--preset", "fast"}, 2);
   let_pass(5s);
-  for (auto& group : groups) {
-    group.fleet.note(test::done_to::stopped, group.leader);
-    group.fleet.signal(group.leader, SIGSTOP);
-  }
+  for (auto& group : groups) group.fleet.stop(group.leader);
   let_pass(30s);
   std::vector<double> breaches, true_after;
   for (auto& group : groups) {
     const auto from = group.fleet.events().size();
-    group.fleet.note(test::done_to::resumed, group.leader);
-    group.fleet.signal(group.leader, SIGCONT);
+    group.fleet.resume(group.leader);
     let_pass(2s);
     const auto& events = group.fleet.events();
     true_after.push_back(

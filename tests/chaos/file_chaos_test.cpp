@@ -58,12 +58,10 @@ Verdict stop_a_leader_for_a_moment(Fleet& fleet) {
       led, [](const Event& e) { return e.what == "start"; }, waits);
   const auto renewed = fleet.await(
       begun, [](const Event& e) { return e.what == "lead"; }, waits);
-  fleet.signal(first, SIGSTOP);
-  fleet.note(done_to::stopped, first);
+  fleet.stop(first);
   fleet.await(
       renewed, [&](const Event& e) { return e.what == "lead" && e.pid != first; }, term / 3);
-  fleet.note(done_to::resumed, first);
-  fleet.signal(first, SIGCONT);
+  fleet.resume(first);
   fleet.await(
       fleet.events().size(), [](const Event& e) { return e.what == "quit"; }, term / 3);
   for (const auto pid : std::set<pid_t>(fleet.running())) {

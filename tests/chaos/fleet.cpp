@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <stdexcept>
 #include <system_error>
 
 #include <tenure/kit/wait.hpp>
@@ -18,6 +19,7 @@ namespace tenure::test {
 namespace {
 
 constexpr auto look_again = std::chrono::milliseconds(1);
+constexpr auto stands_still_within = std::chrono::seconds(60);
 
 void pause() { wait_out({boot_clock(), boot_clock().now() + look_again, {}}); }
 
@@ -92,6 +94,22 @@ pid_t Fleet::start(const std::string& name, const std::vector<std::string>& more
 
 void Fleet::signal(pid_t pid, int number) const {
   if (running_.contains(pid)) ::kill(pid, number);  // 0 and -1 would reach others
+}
+
+void Fleet::stop(pid_t pid) const {
+  signal(pid, SIGSTOP);
+  const auto give_up = boot_clock().now() + stands_still_within;
+  for (siginfo_t found{}; found.si_pid == 0; pause()) {
+    if (::waitid(P_PID, static_cast<id_t>(pid), &found, WSTOPPED | WEXITED | WNOHANG | WNOWAIT) != 0)
+      throw std::system_error(errno, std::generic_category(), "waitid");
+    if (found.si_pid == 0 && boot_clock().now() > give_up) throw std::runtime_error("a process does not stop");
+  }
+  note(done_to::stopped, pid);
+}
+
+void Fleet::resume(pid_t pid) const {
+  note(done_to::resumed, pid);
+  signal(pid, SIGCONT);
 }
 
 bool Fleet::reap(pid_t pid, Clock::Duration within) {

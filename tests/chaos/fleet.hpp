@@ -27,6 +27,15 @@ struct Event {
   std::string name, reason, detail, message;
 };
 
+/// What is done to a candidate is in the journal too, and to the server or the group, without a process. It is noted
+/// just before it is done; but "stopped" (SIGSTOP) once the process stands still. A busy machine takes a while for
+/// that, and the pause must not seem longer than it is. The others: "resumed" (SIGCONT), "killed" (SIGKILL), "asked to
+/// end" (SIGTERM), "muted" (no request of theirs passes).
+namespace done_to {
+inline constexpr auto stopped = "stopped", resumed = "resumed", killed = "killed", asked = "asked to end",
+                      muted = "muted", crashed = "server crashed", frozen = "server frozen", put_out = "one put out";
+}
+
 /// The event that the line tells. Its `what` is empty if it is not a line of a journal. A candidate that is killed may
 /// leave a line without its end, behind which the next one stands: then it is that one.
 Event parse_event(const std::string& line);
@@ -42,6 +51,8 @@ class Fleet {
 
   pid_t start(const std::string& name, const std::vector<std::string>& more = {});
   void signal(pid_t pid, int number) const;
+  void stop(pid_t pid) const;    ///< Waits until it stands still, and notes it.
+  void resume(pid_t pid) const;  ///< Notes it, too.
   /// Waits for the end of the process, at most `within`. False if it still runs.
   bool reap(pid_t pid, Clock::Duration within);
   const std::set<pid_t>& running() const { return running_; }

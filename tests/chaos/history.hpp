@@ -12,14 +12,6 @@
 
 namespace tenure::test {
 
-/// The journal has the candidates' own events (candidate.cpp, many.cpp), and what was done to them. The latter is noted
-/// just before it is done: "stopped" (SIGSTOP), "resumed" (SIGCONT), "killed" (SIGKILL), "asked to end" (SIGTERM),
-/// "muted" (no request of theirs passes), and to the server or the group, without a process.
-namespace done_to {
-inline constexpr auto stopped = "stopped", resumed = "resumed", killed = "killed", asked = "asked to end",
-                      muted = "muted", crashed = "server crashed", frozen = "server frozen", put_out = "one put out";
-}
-
 enum class Breach {
   overlap,     ///< Two tenures were valid at one instant.
   token,       ///< A token was not above all before it, or belonged to two tenures.

@@ -245,8 +245,7 @@ class KafkaFaults : public ::testing::Test {
   /// Lets a stopped leader go on, and say what it takes itself for.
   static void resume(Fleet& fleet, pid_t leader) {
     const auto from = fleet.events().size();
-    fleet.note(done_to::resumed, leader);
-    fleet.signal(leader, SIGCONT);
+    fleet.resume(leader);
     const auto says = [&](const Event& e) {
       return e.pid == leader && (e.what == "lead" || e.what == "holds" || e.what == "follow");
     };
@@ -324,8 +323,7 @@ void KafkaFaults::expect_found_out(const std::string& program, const std::functi
 /// lease still runs. Returns when that one leads; the leader is still stopped.
 pid_t KafkaFaults::stop_and_put_out_the_leader(Fleet& fleet) const {
   const auto leader = begin(fleet);
-  fleet.signal(leader, SIGSTOP);
-  fleet.note(done_to::stopped, leader);
+  fleet.stop(leader);
   put_leader_out();
   await_successor(fleet, leader);
   return leader;
@@ -380,8 +378,7 @@ pid_t KafkaFaults::answer_the_leader_late(Fleet& fleet) {
   await_renewal(*relay_, leader);
   relay_->mute(true, leader);
   await_extension(fleet, leader, margin);
-  fleet.signal(leader, SIGSTOP);
-  fleet.note(done_to::stopped, leader);
+  fleet.stop(leader);
   put_leader_out();
   await_successor(fleet, leader);
   return leader;
@@ -456,8 +453,7 @@ KafkaFaults::Rejoined KafkaFaults::join_behind_a_stopped_member(Fleet& fleet) {
   const auto handle = owner().client_id;
   const auto second =
       *std::find_if(fleet.running().begin(), fleet.running().end(), [&](pid_t p) { return p != leader; });
-  fleet.signal(second, SIGSTOP);
-  fleet.note(done_to::stopped, second);
+  fleet.stop(second);
   revoke_with_a_commit_held(fleet);
   const auto from = fleet.events().size();
   revocation_.let_go();

@@ -76,13 +76,11 @@ Verdict stop_one(Fleet& fleet, Clock::Duration for_that_long) {
   const auto second = fleet.start("second");
   EXPECT_TRUE(redis::test::eventually([&] { return led(fleet, second) == elections / 2; }));
   const auto from = fleet.events().size();
-  fleet.signal(first, SIGSTOP);
-  fleet.note(done_to::stopped, first);
+  fleet.stop(first);
   fleet.await(
       from, [&](const Event& e) { return e.what == "lead" && e.pid == second; }, for_that_long);
   const auto resumed = fleet.events().size();
-  fleet.note(done_to::resumed, first);
-  fleet.signal(first, SIGCONT);
+  fleet.resume(first);
   fleet.await(
       resumed, [&](const Event& e) { return (e.what == "follow" || e.what == "holds") && e.pid == first; }, term * 4);
   return end_all(fleet);

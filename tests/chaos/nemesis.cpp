@@ -63,9 +63,7 @@ void Nemesis::strike(Victim& v) {
     // Often about as long as the lease lasts: the moment when a resumed one may still believe in it.
     v.resume = now() + (chance(0.5) ? between(plan_.term * 7 / 10, plan_.term * 12 / 10)
                                     : between(Clock::Duration::zero(), plan_.term * 3));
-    // Noted afterwards, because the pause must not seem longer than it is: we may be kept from running in between.
-    fleet_.signal(v.pid, SIGSTOP);
-    fleet_.note(done_to::stopped, v.pid);
+    fleet_.stop(v.pid);
   } else if (chance(0.6)) {
     fleet_.note(done_to::killed, v.pid);
     fleet_.signal(v.pid, SIGKILL);
@@ -98,8 +96,7 @@ void Nemesis::tend(Clock::Time at) {
   if (running_ && end_at_ <= at) end_deed();
   for (auto& v : victims_) {
     if (v.resume <= at) {
-      fleet_.note(done_to::resumed, v.pid);
-      fleet_.signal(v.pid, SIGCONT);
+      fleet_.resume(v.pid);
       v.resume = Clock::Time::max();
     }
     if (v.asked && fleet_.reap(v.pid, Clock::Duration::zero())) {

@@ -91,14 +91,14 @@ TEST_P(RedisFarElects, TheBalancedPresetAtARoundTripOf150Ms) {
 INSTANTIATE_TEST_SUITE_P(By, RedisFarElects, testing::Bool(),
                          [](const auto& that) { return std::string(that.param ? "VerifiedTls" : "Tcp"); });
 
-/// The best of some attempts is judged, because a process that gets no processor for two seconds rightly loses its
+/// The best of some attempts is judged, because a process that gets no processor for some seconds rightly loses its
 /// lease. No attempt would pass if a connection had to be made within one call: then 60 to 95 of 100 leaders were
 /// ousted, and an attempt has ten.
 TEST_F(RedisFar, ABreakOfAllConnectionsOustsNoLeader) {
   bool ousted = true;
   for (int attempt = 0; attempt < 8 && ousted; ++attempt) {
     relay_->far_away(0ms);
-    auto all = fleet("fast", "journal " + std::to_string(attempt));
+    auto all = fleet("balanced", "journal " + std::to_string(attempt));
     constexpr int count = 10;
     for (int i = 0; i < count; ++i) all.start("c" + std::to_string(i), {"--election", "jobs " + std::to_string(i)});
     std::size_t from = 0;
@@ -106,9 +106,9 @@ TEST_F(RedisFar, ABreakOfAllConnectionsOustsNoLeader) {
       ASSERT_NE(from = all.await(
                     from, [](const Event& e) { return e.what == "elected"; }, waits),
                 Fleet::npos);
-    relay_->far_away(33ms);  // which makes it so certain that one call is not enough
+    relay_->far_away(110ms);  // which makes it so certain that one call is not enough, and leaves one time to be slow
     server_->ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
-    ousted = all.await(all.events().size(), ends, 3s) != Fleet::npos;
+    ousted = all.await(all.events().size(), ends, 10s) != Fleet::npos;
   }
   EXPECT_FALSE(ousted);
 }

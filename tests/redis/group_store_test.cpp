@@ -326,6 +326,26 @@ TEST_F(RedisGroup, ACursorOfAnotherStoreMakesAWholeLook) {
     EXPECT_TRUE(look(*store, cursor).whole) << cursor;
 }
 
+/// Each renewal reads the entry at its cursor, so that is a short one, however many elections the last commit changed.
+TEST_F(RedisGroup, AfterACommitWithManyChangesACursorNamesAShortEntry) {
+  Server server;
+  const auto store = open_at(url(server));
+  Process a(*store, ada), b(*store, bob);
+  std::vector<Claim> claims;
+  for (int i = 0; i < 300; ++i) claims.push_back({"name" + std::to_string(1000 + i), {}});
+  ASSERT_EQ(a.claim(claims).size(), 300u);
+  EXPECT_EQ(a.look.leads.size(), 300u);
+  b.renew();
+  EXPECT_FALSE(b.look.whole);
+  EXPECT_EQ(b.look.leads.size(), 300u);
+  EXPECT_EQ(b.look.cursor, a.look.cursor);
+  const auto place = a.look.cursor.substr(0, a.look.cursor.find(' '));
+  EXPECT_LT(server.ask({"XRANGE", log_key, place, "+"}).size(), 60u) << "an id and a beat";
+  a.renew();
+  EXPECT_FALSE(a.look.whole);
+  EXPECT_TRUE(a.look.leads.empty());
+}
+
 TEST_F(RedisGroup, TheLogIsKeptShortAndALookAcrossItIsExact) {
   Server server;
   const auto store = open_at(url(server));

@@ -42,10 +42,14 @@ if marker and not match(marker, '^1 ') then return redis.error_reply('FORMAT ' .
 local function has(list, value) for _, v in ipairs(list) do if v == value then return true end end end
 )";
 
-/// `entry`: a beat and '', then an election and '' for each that changed. Returns it as XRANGE does. Who may not
-/// PUBLISH still elects; the others then see the news with their next renewal.
-constexpr char telling[] = R"(local function tell(entry)
-  return {call('XADD', L, 'MAXLEN', '~', '1000', '*', unpack(entry)), entry}
+/// `entry`: a beat and '', then an election and '' for each that changed. Returns it as XRANGE does. Every renewal
+/// reads the last entry of the log, so a long one is followed by one of the beat alone, whose id is returned. Who may
+/// not PUBLISH still elects; the others then see the news with their next renewal.
+constexpr char telling[] =
+    R"(local function add(entry) return call('XADD', L, 'MAXLEN', '~', '1000', '*', unpack(entry)) end
+local function tell(entry)
+  local id = add(entry)
+  return {#entry > 16 and add({entry[1], ''}) or id, entry}
 end
 local function push(told, words) redis.pcall('PUBLISH', L, told[1] .. (words or '')) end
 )";
@@ -192,10 +196,10 @@ return {0, 1})");
 }  // namespace
 
 constinit const Script look_script = script(look_text, "3c438445720e6bff2ecc10eb4629e88d9108578f");
-constinit const Script open_script = script(open_text, "767f4b6ab736e4dcd4c872b211e1c727171502fb");
-constinit const Script commit_script = script(commit_text, "68ce1f7c1b7320ab40772037d942e2e0cef943e1");
-constinit const Script end_script = script(end_text, "5469472e2c2b88ae860659bb650bb5d42b59767f");
+constinit const Script open_script = script(open_text, "496fcf8e6c20a4ad07495bb476d3ab4fc28abcd2");
+constinit const Script commit_script = script(commit_text, "203f9c616c8ee268ef0840ec165a56a916c61eee");
+constinit const Script end_script = script(end_text, "0606de2751fe6e450bd8c0a9e3f3d4963a8cd60d");
 constinit const Script sweep_script = script(sweep_text, "e1dff2bffab1c20887b00bca15750b4a6b7276d9");
-constinit const Script step_down_lead_script = script(step_down_lead_text, "031cd9ce1487ec3f4d96926fb239e265f39da7d9");
+constinit const Script step_down_lead_script = script(step_down_lead_text, "d2e04dec2662c0495a5eb251b581844c32e77a78");
 
 }  // namespace tenure::redis

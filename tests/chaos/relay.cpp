@@ -298,14 +298,17 @@ void Relay::take_answers(Connection& c) {
 }
 
 void Relay::pass_gate(Connection& c) {
-  const auto pass = [&](std::deque<Connection::Held>& held, int to) {
-    for (; !held.empty() && gate_->passes(held.front().message); held.pop_front()) {
-      if (to == c.client) c.asks = false;
-      if (!send_all(to, held.front().bytes)) c.closed = true;
+  for (; !c.to_broker.empty() && gate_->passes(c.to_broker.front().message); c.to_broker.pop_front())
+    if (!send_all(c.broker, c.to_broker.front().bytes)) c.closed = true;
+  for (auto answer = c.to_client.begin(); answer != c.to_client.end();) {
+    if (!gate_->passes(answer->message)) {
+      ++answer;
+      continue;
     }
-  };
-  pass(c.to_broker, c.broker);
-  pass(c.to_client, c.client);
+    c.asks = false;
+    if (!send_all(c.client, answer->bytes)) c.closed = true;
+    answer = c.to_client.erase(answer);
+  }
   c.closed = c.closed || (c.client_gone && c.asked.empty());
 }
 

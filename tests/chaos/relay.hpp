@@ -36,8 +36,9 @@ class Gate {
   virtual ~Gate() = default;
   /// Called when a client has sent the message. Messages before it may still be held.
   virtual void sent(const KafkaMessage& request) = 0;
-  /// Whether the message may pass now. It is the first one of its connection and direction. If not, it is asked again,
-  /// also when the client has closed the connection: the network may still have what was sent.
+  /// Whether the message may pass now. If not, it is asked again, also when the client has closed the connection: the
+  /// network may still have what was sent. A request is the first one of its connection. An answer may overtake one
+  /// that is held: else a commit that had passed before would stay unanswered, and its client would send no other one.
   virtual bool passes(const KafkaMessage&) = 0;
 };
 

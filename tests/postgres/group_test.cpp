@@ -83,6 +83,11 @@ class PostgresGroup : public PostgresTest {
   }
 
   static Committed done(GroupStore& store, const Commit& commit) { return value(store.commit(commit, within(20s))); }
+  static Committed done(GroupStore& store, Commit commit, const std::string& cursor) {
+    commit.cursor = cursor;
+    return done(store, commit);
+  }
+  static Look all(GroupStore& store) { return value(store.look({}, within(10s))); }
 
   /// Until a statement of ours waits for a lock.
   bool somebody_waits(const std::string& server = shared("TENURE_POSTGRES_SOCKET")) const {
@@ -131,21 +136,33 @@ TEST_F(PostgresGroup, AMarkerIsNotItsAndRefusesACommit) {
 
 TEST_F(PostgresGroup, OurOwnWritesAreToldInTheirAnswerAndNotAgain) {
   const auto a = with(one), b = with(two);
-  const auto first = done(*a, claiming(one, 2, first_claims({"a", "b"})));
-  EXPECT_TRUE(first.look.whole) << "no cursor was given";
-  auto next = renewal(one, 3);
-  next.cursor = first.look.cursor;
-  const auto quiet = done(*a, next);
+  const auto first = done(*a, claiming(one, 2, first_claims({"a", "b"})), all(*a).cursor);
+  EXPECT_THAT(first.look.leads, ElementsAre(Key("a"), Key("b")));
+  const auto quiet = done(*a, renewal(one, 3), first.look.cursor);
   EXPECT_FALSE(quiet.look.whole);
   EXPECT_THAT(quiet.look.leads, IsEmpty()) << "its own writes it was told at once";
   done(*b, claiming(two, 2, first_claims({"c"})));
-  next = renewal(one, 4);
-  next.cursor = quiet.look.cursor;
-  EXPECT_THAT(done(*a, next).look.leads, ElementsAre(Key("c")));
+  EXPECT_THAT(done(*a, renewal(one, 4), quiet.look.cursor).look.leads, ElementsAre(Key("c")));
   for (const std::string garbled :
        {"", "x", "1 2", "00000001 99999999999:99999999999: 0", "00000002 1:1: 0", "00000001 -1:1: 0", "00000001 1:1 0",
         "00000001 5:4: 0", "00000001 4:9:3 0", "00000001 4:9:6,5 0", "a b c"})
     EXPECT_TRUE(value(a->look(garbled, within(10s))).whole) << garbled;
+}
+
+TEST_F(PostgresGroup, ACommitWithoutACursorThatCountsTellsItsOwnClaimsAndSaysThatItIsNotAll) {
+  const auto a = with(one), b = with(two);
+  done(*b, claiming(two, 2, first_claims({"of b"})));
+  auto beat = std::uint64_t{1};
+  for (const auto& cursor : {std::string(), std::string("x"), all(*b).cursor}) {
+    ++beat;
+    const auto blind = done(*a, claiming(one, beat, first_claims({"a" + std::to_string(beat)})), cursor);
+    EXPECT_TRUE(blind.granted);
+    EXPECT_FALSE(blind.look.whole) << cursor;
+    EXPECT_EQ(blind.look.cursor, "") << cursor;
+    EXPECT_THAT(blind.look.leads, ElementsAre(Key("a" + std::to_string(beat)))) << cursor;
+    EXPECT_EQ(blind.look.sessions.size(), 2u) << cursor;
+  }
+  EXPECT_THAT(all(*a).leads, testing::SizeIs(4));
 }
 
 TEST_F(PostgresGroup, ALongTransactionOfOthersLosesNoChangeAndRepeatsNone) {
@@ -405,7 +422,7 @@ TEST_F(PostgresGroup, AReleaseAnEndAndARequestWakeThoseWhoWaitAndNothingElseDoes
 
 TEST_F(PostgresGroup, OneMayWaitWhileAnotherCommitsAndIsNotWokenByWhatItWasTold) {
   const auto a = with(one);
-  const auto claimed = done(*a, claiming(one, 2, first_claims({"a", "b"})));
+  const auto claimed = done(*a, claiming(one, 2, first_claims({"a", "b"})), all(*a).cursor);
   a->await_change(claimed.look.cursor, within(10s));  // It listens from here on.
   auto sleeps = std::async(std::launch::async, [&] { return a->await_change(claimed.look.cursor, within(20s)); });
   EXPECT_TRUE(done(*a, renewal(one, 3)).granted);
@@ -413,7 +430,7 @@ TEST_F(PostgresGroup, OneMayWaitWhileAnotherCommitsAndIsNotWokenByWhatItWasTold)
   const auto named = sleeps.get();
   ASSERT_TRUE(named) << "that cursor had not told it";
   EXPECT_EQ(named->election, "a");
-  const auto more = done(*a, releasing(one, 5, {{"b", claimed.token}}));
+  const auto more = done(*a, releasing(one, 5, {{"b", claimed.token}}), all(*a).cursor);
   const auto limit = within(300ms);
   EXPECT_FALSE(a->await_change(more.look.cursor, limit));
   EXPECT_TRUE(limit.passed()) << "it was told of its own release in the answer";
@@ -448,7 +465,7 @@ TEST_F(PostgresGroup, TheLeastPrivilegesAreEnoughAndAMissingOneIsToldWithTheGran
   EXPECT_EQ(candidate->request_step_down("a", {token, "ops", ""}, within(10s)), std::nullopt);
   EXPECT_TRUE(done(*candidate, releasing(one, 3, {{"a", token}})).granted);
   EXPECT_TRUE(value(candidate->end(one, {3}, 4, within(10s))));
-  EXPECT_EQ(value(candidate->sweep(within(10s))), 0);
+  EXPECT_EQ(value(candidate->sweep(within(10s))), 1);
 
   const auto observer = group(role("select", "select"));
   EXPECT_THAT(value(observer->look({}, within(10s))).leads, ElementsAre(Key("a")));
@@ -466,7 +483,7 @@ TEST_F(PostgresGroup, ALeadThatNobodyOfOursWroteIsAnErrorOfItsOwnWithTheRemedy) 
   done(*a, claiming(one, 2, first_claims({"a", "b"})));
   const std::vector<std::pair<std::string, std::string>> wrongs{
       {"token = -1", "its token is -1"},
-      {"token = 9223372036854775807", "its token is 9223372036854775807"},
+      {"token = 4611686018427387905", "its token is 4611686018427387905"},
       {"session = -7", "its session is -7"},
       {"token = null", "it has no token"},
       {"session = null", "it names no session"}};
@@ -584,7 +601,7 @@ TEST_F(PostgresGroup, ARefusedCommitReleasesNothing) {
   const auto refused = done(*a, stale);
   EXPECT_FALSE(refused.granted);
   EXPECT_THAT(refused.released, IsEmpty());
-  EXPECT_FALSE(refused.look.leads.at("a").released);
+  EXPECT_FALSE(all(*a).leads.at("a").released);
 }
 
 // ---- what a commit reads ----

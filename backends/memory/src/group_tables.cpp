@@ -27,6 +27,18 @@ bool has(const Range& range, const Value& value) {
 
 // ---- what others see ----
 
+Look GroupTables::look_or_less(const std::string& cursor, std::int64_t now_ms) const {
+  if (place(cursor)) return look(cursor, now_ms);
+  return {.now_ms = now_ms,
+          .marker = marker_,
+          .sessions = sessions_,
+          .leads = {},
+          .unreadable = {},
+          .whole = false,
+          .cursor = {},
+          .allotted = {}};
+}
+
 Look GroupTables::look(const std::string& cursor, std::int64_t now_ms) const {
   const auto since = place(cursor);
   Look seen{.now_ms = now_ms,
@@ -104,7 +116,8 @@ bool GroupTables::end(SessionId id, const std::vector<std::uint64_t>& beats, std
 
 int GroupTables::sweep() {
   std::set<SessionId> named;
-  for (const auto& [election, row] : leads_) named.insert(row.lead.session);
+  for (const auto& [election, row] : leads_)
+    if (!row.lead.released) named.insert(row.lead.session);
   return static_cast<int>(std::erase_if(
       sessions_, [&](const auto& entry) { return entry.second.record.released && !named.contains(entry.first); }));
 }
@@ -138,7 +151,7 @@ bool GroupTables::release(const Release& release, SessionId by) {
 
 Committed GroupTables::commit(const Commit& commit, std::int64_t now_ms) {
   if (!may_commit(commit))
-    return {.granted = false, .token = {}, .claimed = {}, .released = {}, .look = look(commit.cursor, now_ms)};
+    return {.granted = false, .token = {}, .claimed = {}, .released = {}, .look = look_or_less(commit.cursor, now_ms)};
   write(commit.session, commit.next, now_ms);
   const Token token{std::max(commit.at_least.value, static_cast<std::uint64_t>(std::max<std::int64_t>(now_ms, 0)))};
   Committed done{.granted = true, .token = token, .claimed = {}, .released = {}, .look = {}};
@@ -155,7 +168,7 @@ Committed GroupTables::commit(const Commit& commit, std::int64_t now_ms) {
     done.released.push_back(asked.election);
   }
   if (!done.released.empty()) tell(done.released.size() == 1 ? one : std::nullopt);
-  done.look = look(commit.cursor, now_ms);
+  done.look = look_or_less(commit.cursor, now_ms);
   return done;
 }
 

@@ -35,6 +35,9 @@ class GroupTables {
   std::optional<Release> release_since(const std::string& cursor) const;
 
  private:
+  /// Without leads if the cursor means nothing.
+  Look look_or_less(const std::string& cursor, std::int64_t now_ms) const;
+
   struct Row {
     Lead lead;
     std::uint64_t changed{};

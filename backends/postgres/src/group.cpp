@@ -61,8 +61,15 @@ Committed answered(Connection& connection, const GroupStatements& statements, co
 }
 
 /// What stands, as the refusal of a write that had no effect.
-Committed refused(Connection& connection, const GroupStatements& statements, const std::string& cursor) {
-  return answered(connection, statements, statements.look(cursor));
+Committed refused(Connection& connection, const GroupStatements& statements, const std::string& cursor,
+                  Unknown unknown) {
+  return answered(connection, statements, statements.look(cursor, unknown));
+}
+
+/// All leads may take longer to tell than a renewal may. So where the cursor does not count, the caller looks.
+Committed without_leads_if_unknown(Committed answer) {
+  if (std::exchange(answer.look.whole, false)) answer.look.cursor.clear();
+  return answer;
 }
 
 /// Empty if another connection told it.
@@ -74,7 +81,7 @@ Committed open_now(Connection& connection, const GroupStatements& statements, Se
                    const std::string& wait) {
   auto done = answered(connection, statements, statements.open(id, session, {wait, connection.channel()}));
   if (done.granted) return done;
-  return refused(connection, statements, {});
+  return refused(connection, statements, {}, Unknown::tells_everything);
 }
 
 /// Whether the commit would be granted now.
@@ -94,10 +101,11 @@ std::vector<std::string> give_back(Connection& connection, const GroupStatements
 /// A commit that met another one, where that is a deadlock or the isolation level makes an error of it, was rolled
 /// back. It is refused only if its session is over. Otherwise it comes again, because it had no effect: two commits
 /// deadlock if one claims as absent what the other one found there. What it released stays so.
-Result<Committed> commit_now(Connection& connection, const GroupStatements& statements, Commit commit,
-                             Clock::Time until) {
+Result<Committed> commit_or_less(Connection& connection, const GroupStatements& statements, Commit commit,
+                                 Clock::Time until) {
   commit.cursor = of_this(connection, commit.cursor);
-  if (commit.marker != 0) return refused(connection, statements, commit.cursor);
+  const auto refusal = [&] { return refused(connection, statements, commit.cursor, Unknown::tells_no_lead); };
+  if (commit.marker != 0) return refusal();
   std::vector<std::string> released;
   for (int races = 1;; ++races) {
     std::optional<Error> lost;
@@ -111,11 +119,18 @@ Result<Committed> commit_now(Connection& connection, const GroupStatements& stat
       if (!lost_a_race(sqlstate_of(e))) throw;
       lost = connection.failed(e);
     }
-    auto stands = refused(connection, statements, commit.cursor);
+    auto stands = refusal();
     stands.released = released;
     if (!lost || !may_be_granted(commit, stands.look)) return stands;
     if (races == most_races || boot_clock().now() >= until) return *lost;
   }
+}
+
+Result<Committed> commit_now(Connection& connection, const GroupStatements& statements, const Commit& commit,
+                             Clock::Time until) {
+  auto done = commit_or_less(connection, statements, commit, until);
+  if (!done) return done;
+  return without_leads_if_unknown(*std::move(done));
 }
 
 Result<bool> end_now(Connection& connection, const GroupStatements& statements, SessionId id,

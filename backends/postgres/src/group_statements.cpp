@@ -17,12 +17,14 @@ namespace {
 // ---- the look: it is the end of every statement that answers one ----
 
 /// A look tells what the snapshot of the last one did not show. That has the number of the oldest transaction which ran
-/// then, its `horizon`, or a greater one.
+/// then, its `horizon`, or a greater one. Without such a look it tells everything, or no lead.
 constexpr std::string_view since_a_look = R"(
 at as materialized (
   select left(pg_walfile_name(pg_current_wal_lsn()), 8) as timeline, pg_current_snapshot() as snapshot),
 told as materialized (
-  select cursor.known, case when cursor.known then pg_snapshot_xmin({snapshot}) else '0'::xid8 end as horizon
+  select cursor.known,
+    case when cursor.known then pg_snapshot_xmin({snapshot}) when {everything} then '0'::xid8 else {no_lead} end
+      as horizon
   from (
     select at.timeline = {timeline} and pg_snapshot_xmin({snapshot}) <= pg_snapshot_xmin(at.snapshot) as known
     from at) as cursor))";
@@ -53,7 +55,7 @@ select 'session', {session_row} from {sessions} as t where t.grp = {group}
 union all
 select 'lead', {lead_row} from {leads} as l
 where l.grp = {group}
-  and l.changed between (select told.horizon from told) and '18446744073709551615'::xid8
+  and l.changed between (select told.horizon from told) and {no_lead}
   and not ((select told.known from told) and (l.changed = {own} or pg_visible_in_snapshot(l.changed, {snapshot}))))";
 
 constexpr std::string_view look_statement = R"(
@@ -227,7 +229,7 @@ r as (
   where {settings_hold}
     and t.grp = {group}
     and t.ended
-    and not exists (select from {leads} as l where l.grp = {group} and l.session = t.session)
+    and not exists (select from {leads} as l where l.grp = {group} and l.session = t.session and not l.released)
   returning t.session)
 select count(*) from r)";
 
@@ -257,8 +259,11 @@ Parameters operator+(Parameters left, const Parameters& right) {
 }
 
 const Parameters& of_a_look() {
-  static const Parameters all{
-      {"{group}", "bytea"}, {"{timeline}", "text"}, {"{snapshot}", "pg_snapshot"}, {"{own}", "xid8"}};
+  static const Parameters all{{"{group}", "bytea"},
+                              {"{timeline}", "text"},
+                              {"{snapshot}", "pg_snapshot"},
+                              {"{own}", "xid8"},
+                              {"{everything}", "boolean"}};
   return all;
 }
 
@@ -301,6 +306,7 @@ std::string for_group(std::string_view statement, const Settings& settings, cons
               {"{settings_hold}", std::string(settings_hold)},
               {"{what_stands}", std::string(what_stands.substr(1))},
               {"{answer_row}", std::string(answer_row)},
+              {"{no_lead}", "'18446744073709551615'::xid8"},
               {"{session_row}", std::string(session_row)},
               {"{lead_row}", std::string(lead_row)},
               {"{notified}", std::string(notice)},
@@ -334,9 +340,10 @@ std::string elections_of(const Changes& changes) {
   return array_of(changes, [](const auto& one) { return hex(std::string_view(one.election)); });
 }
 
-std::vector<std::string> of_a_cursor(const std::string& group, const std::string& text) {
+std::vector<std::string> of_a_cursor(const std::string& group, const std::string& text, Unknown unknown) {
   const auto cursor = cursor_of(text);
-  return {group, cursor.timeline, cursor.snapshot, std::to_string(cursor.own)};
+  return {group, cursor.timeline, cursor.snapshot, std::to_string(cursor.own),
+          unknown == Unknown::tells_everything ? "t" : "f"};
 }
 
 void append(std::vector<std::string>& values, SessionId id, const Session& session, const std::string& wait) {
@@ -391,7 +398,7 @@ Lead lead_of(const pqxx::row& row) {
 /// What is wrong with a lead that no process of ours wrote.
 std::optional<std::string> trouble_of(const pqxx::row& row) {
   if (row[3].is_null()) return "it has no token";
-  if (!may_be_followed({unsigned_of(row[3])})) return "its token is " + row[3].as<std::string>();
+  if (unsigned_of(row[3]) > greatest_lead_token.value) return "its token is " + row[3].as<std::string>();
   if (row[2].is_null()) return "it names no session";
   if (row[2].as<std::int64_t>() < 0) return "its session is " + row[2].as<std::string>();
   return std::nullopt;
@@ -477,16 +484,18 @@ GroupStatements::GroupStatements(const Settings& settings, const std::string& gr
       step_down_(for_group(step_down_of_a_lead, settings, of_a_step_down())),
       lead_(for_group(lead_statement, settings, {{"{group}", "bytea"}, {"{election}", "bytea"}})) {}
 
-Statement GroupStatements::look(const std::string& cursor) const { return {look_, of_a_cursor(group_, cursor)}; }
+Statement GroupStatements::look(const std::string& cursor, Unknown unknown) const {
+  return {look_, of_a_cursor(group_, cursor, unknown)};
+}
 
 Statement GroupStatements::open(SessionId id, const Session& session, const Bearings& at) const {
-  auto values = of_a_cursor(group_, {});
+  auto values = of_a_cursor(group_, {}, Unknown::tells_everything);
   append(values, id, session, at.lock_wait);
   return {open_, std::move(values)};
 }
 
 Statement GroupStatements::renewal(const Commit& commit, const Bearings& at) const {
-  auto values = of_a_cursor(group_, commit.cursor);
+  auto values = of_a_cursor(group_, commit.cursor, Unknown::tells_no_lead);
   append(values, commit.session, commit.next, at.lock_wait);
   values.push_back(bigints(commit.beats));
   if (commit.claims.empty()) return {renewal_, std::move(values)};

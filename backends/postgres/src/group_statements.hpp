@@ -43,14 +43,17 @@ struct Bearings {
   std::string channel;
 };
 
+/// What is told where the cursor does not count.
+enum class Unknown { tells_everything, tells_no_lead };
+
 class GroupStatements {
  public:
   GroupStatements(const Settings& settings, const std::string& group);
 
   /// The first three answer what answer_of() reads. A write that was refused has written nothing.
-  Statement look(const std::string& cursor) const;
+  Statement look(const std::string& cursor, Unknown unknown = Unknown::tells_everything) const;
   Statement open(SessionId id, const Session& session, const Bearings& at) const;
-  /// Of a commit all but its releases.
+  /// Of a commit all but its releases. If its cursor does not count, it tells the leads that it claimed, and no others.
   Statement renewal(const Commit& commit, const Bearings& at) const;
   /// Its releases, which released_in() reads. They come first, and renew nothing: so they need not wait for the disk
   /// before others see them. If a crash loses them, it also loses whatever followed them.

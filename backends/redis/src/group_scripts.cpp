@@ -55,8 +55,9 @@ local function push(told, words) redis.pcall('PUBLISH', L, told[1] .. (words or 
 )";
 
 /// `news`: the log from the cursor's own entry on, or nothing if that entry is not there any more. `mine`: what was
-/// told since. HMGET takes only so many names at once.
-constexpr char looking[] = R"(local function news()
+/// told since. HMGET takes only so many names at once. `whole`: without a log everything is told, and not no lead.
+constexpr char looking[] = R"(local whole = true
+local function news()
   local id, beat = arg(), arg()
   local log = call('XRANGE', L, id, '+')
   return log[1] and log[1][1] == id and log[1][2][1] == beat and log
@@ -83,6 +84,7 @@ local function leads_of(names)
 end
 local function look(log, mine)
   if not marker then return {ms, '', {}, 1, {}, ''} end
+  if not log and not whole then return {ms, marker, call('HGETALL', S), 0, {}, ''} end
   if log then log[#log + 1] = mine end
   local last = mine or log and log[#log] or call('XREVRANGE', L, '+', '-', 'COUNT', 1)[1]
   return {ms, marker, call('HGETALL', S), log and 0 or 1, log and leads_of(changed_in(log)) or call('HGETALL', E),
@@ -111,6 +113,7 @@ return {granted and 1 or 0, founds and 1 or 0, look(nil, mine)})");
 constexpr auto commit_text =
     joined(basics, telling, looking, R"(local expected, id, beat, session, at_least = arg(), arg(), arg(), arg(), arg()
 local log = news()
+whole = false
 local beats, claims, releases, ended = args(), args(), args(), args()
 local as_seen = marker and (expected == '' or expected == marker)
 local stands, over = match(as_seen and call('HGET', S, id) or '', '^(%d+) ([01]) ')
@@ -177,7 +180,7 @@ for i = 1, #sessions, 2 do
   if match(sessions[i + 1], '^%d+ 1 %d') then ended[sessions[i]] = true end
 end
 if next(ended) then
-  for _, lead in ipairs(call('HVALS', E)) do ended[match(lead, '^%d+ (%d+) ') or ''] = nil end
+  for _, lead in ipairs(call('HVALS', E)) do ended[match(lead, '^%d+ (%d+) 0 ') or ''] = nil end
 end
 for id in pairs(ended) do names[#names + 1] = id end
 for first = 1, #names, 1000 do call('HDEL', S, unpack(names, first, math.min(first + 999, #names))) end
@@ -185,8 +188,9 @@ return {0, #names})");
 
 constexpr auto step_down_lead_text =
     joined(basics, telling, R"(local name, token, request, beat = arg(), arg(), arg(), arg()
-local lead, of = match(marker and call('HGET', E, name) or '', '^((%d+) %d+ [01] %S+)')
-if not lead then return {0, 0} end
+local stands = marker and call('HGET', E, name)
+local lead, of = match(stands or '', '^((%d+) %d+ [01] %S+)')
+if not stands then return {0, 0} end
 if of == token then
   call('HSET', E, name, lead .. ' ' .. token .. ' ' .. request)
   push(tell({beat, '', name, ''}))
@@ -195,11 +199,11 @@ return {0, 1})");
 
 }  // namespace
 
-constinit const Script look_script = script(look_text, "3c438445720e6bff2ecc10eb4629e88d9108578f");
-constinit const Script open_script = script(open_text, "496fcf8e6c20a4ad07495bb476d3ab4fc28abcd2");
-constinit const Script commit_script = script(commit_text, "203f9c616c8ee268ef0840ec165a56a916c61eee");
+constinit const Script look_script = script(look_text, "51384d7ffb5eacd9574e13b5fd80ee53ef2e8eb3");
+constinit const Script open_script = script(open_text, "a450f7a7ca509433d2d413fe9e9b7454f3dec104");
+constinit const Script commit_script = script(commit_text, "14acfafd287cb912d067b9766e2564139f35baa9");
 constinit const Script end_script = script(end_text, "0606de2751fe6e450bd8c0a9e3f3d4963a8cd60d");
-constinit const Script sweep_script = script(sweep_text, "e1dff2bffab1c20887b00bca15750b4a6b7276d9");
-constinit const Script step_down_lead_script = script(step_down_lead_text, "d2e04dec2662c0495a5eb251b581844c32e77a78");
+constinit const Script sweep_script = script(sweep_text, "e30bd0d7879eb4a11df5b6d7303cfa646ea98df8");
+constinit const Script step_down_lead_script = script(step_down_lead_text, "8317a1227c184c0bdf13f31255e2ba7769730a27");
 
 }  // namespace tenure::redis

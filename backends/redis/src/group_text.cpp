@@ -141,7 +141,7 @@ std::optional<Session> session_of(std::string_view text) {
 std::optional<Lead> lead_of(std::string_view text) {
   Words words(text);
   Lead out;
-  out.token.value = words.number();
+  out.token.value = words.number<std::uint64_t>(0, greatest_lead_token.value);
   out.session.value = words.number();
   out.released = words.flag();
   out.heir = words.id_or_dash();
@@ -160,16 +160,34 @@ Error spoilt(const std::string& key, std::string_view field) {
                               "term later"};
 }
 
-/// Its leader, if there is one, learns of each of the two commands by its next commit. Nobody takes it over sooner than
-/// a term after the second one.
+/// As redis-cli reads it.
+std::string quoted(std::string_view bytes) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string out = "\"";
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f && c != '"' && c != '\\')
+      out += c;
+    else
+      out.append("\\x").append(1, digits[byte / 16]).append(1, digits[byte % 16]);
+  }
+  return out + '"';
+}
+
+/// In one step, so that its leader, if there is one, learns of it by its next commit. Nobody takes the lead over sooner
+/// than a term after that step.
+constexpr std::string_view mending =
+    "local t = redis.call('TIME'); local token = t[1] .. string.format('%03d', math.floor(t[2] / 1000)); "
+    "redis.call('HSET', KEYS[1], ARGV[1], token .. ' 0 0 -'); "
+    "return redis.call('XADD', KEYS[2], '*', '0', '', ARGV[1], '')";
+
 Error unreadable(const std::string& group, std::string_view election, std::string_view value) {
-  const auto name = "\"" + printable(election, max_election_bytes) + "\"";
-  return {Fault::corrupt, printable(group) + ":e holds what tenure did not write at " + name + ": \"" +
-                              printable(value, 40) +
-                              "\". Do not delete it, since somebody may lead it. Put back what stood there, or send "
-                              "these two, where T is the present time in ms since 1970: XADD " +
-                              printable(group) + ":log * 0 \"\" " + name + " \"\"; HSET " + printable(group) + ":e " +
-                              name + " \"T 0 0 -\""};
+  const auto leads = quoted(group + ":e"), name = quoted(election);
+  return {Fault::corrupt, printable(group) + ":e holds what tenure did not write at " + name + ": " +
+                              quoted(value.substr(0, 40)) +
+                              ". Do not delete it, since somebody may lead it. Put back what stood there, or mend it "
+                              "by redis-cli: EVAL " +
+                              quoted(mending) + " 2 " + leads + " " + quoted(group + ":log") + " " + name};
 }
 
 /// Of a hash, but the marker.

@@ -43,13 +43,19 @@ struct Lead {
   friend bool operator==(const Lead&, const Lead&) = default;
 };
 
+/// Tokens begin at unix ms, below 2^41. A lead with a token above this one cannot be read: the next token of every
+/// election of the group would be greater still.
+inline constexpr Token greatest_lead_token{std::uint64_t{1} << 62};
+
 /// What a group's store tells of it.
 struct Look {
   std::int64_t now_ms{};   ///< The store's clock.
   std::uint64_t marker{};  ///< Drawn when the group was founded. Zero: this store loses nothing and needs none, or
                            ///< nobody has founded the group.
   std::map<SessionId, Session> sessions{};  ///< All of them, the ended ones included.
-  std::map<std::string, Lead> leads{};      ///< Those that changed since the cursor; all of them if `whole`.
+  /// Those that changed since the cursor; all of them if `whole`. The answer to a commit whose cursor the store does
+  /// not know may leave them out. Then it is not whole, and has no cursor.
+  std::map<std::string, Lead> leads{};
   /// The same of those that cannot be read: what is wrong, and the remedy. None of them is in `leads`. REQUIRES: the
   /// remedy puts back what stood there, or a greater token with a session that nobody has, and is told as a change.
   std::map<std::string, Error> unreadable{};

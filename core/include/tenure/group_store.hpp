@@ -41,7 +41,7 @@ struct Commit {
   std::vector<Release> releases{};
   std::vector<SessionId> ended{};  ///< We have seen that these have ended, or are absent. Their leads may be claimed.
   Token at_least{};                ///< All claims get one token: this one, or the store's clock (unix ms) if greater.
-  std::string cursor{};            ///< Of the last look. Empty: all leads are to be told.
+  std::string cursor{};            ///< Of the last look. Without one that counts, the answer may tell no leads.
 };
 
 /// How many claims and releases one commit may carry. Each commit is a renewal, whatever it carries.

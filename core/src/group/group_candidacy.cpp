@@ -17,6 +17,12 @@ constexpr std::uint64_t id_bits = (std::uint64_t{1} << 63) - 1;
 /// So many wake-ups in a row, with less than a retry between them, are taken as news.
 constexpr int prompt_wakes = 8;
 
+/// By more no time is multiplied.
+constexpr int most_doublings = 10;
+
+/// A store may leave them out of the answer to a commit.
+bool tells_leads(const Look& look) { return look.whole || !look.cursor.empty(); }
+
 }  // namespace
 
 GroupCandidacy::GroupCandidacy(Candidate self, std::string incarnation, const Timing& timing,
@@ -90,7 +96,7 @@ void GroupCandidacy::stop(Time now) {
   if (stopping_) return;
   judge_expiry(now);
   stopping_ = true;
-  claims_.clear();
+  all_claims_stale_ = true;
   for (auto& [election, entry] : all_entries())
     end_voluntarily(now, election, entry, Reason::stopped, "stop() was called");
   tick(now);
@@ -100,9 +106,11 @@ void GroupCandidacy::committed(Time now, std::uint64_t id, Result<Committed> res
   judge_expiry(now);  // Before the answer: a lapsed session never comes back.
   if (const auto pending = settle(id); pending && !pending->wedged) {
     const auto& question = pending->question;
+    const auto* open = std::get_if<ask::Open>(&question.what);
     if (!result) {
       unanswered(now, std::move(result).error());
-    } else if (const auto* open = std::get_if<ask::Open>(&question.what)) {
+      if (open && !stopping_) abandon(*open);
+    } else if (open) {
       opened(now, question, *open, *result);
     } else {
       written(now, question, std::get<ask::Write>(question.what), *result);
@@ -114,9 +122,12 @@ void GroupCandidacy::committed(Time now, std::uint64_t id, Result<Committed> res
 void GroupCandidacy::looked(Time now, std::uint64_t id, Result<Look> result) {
   judge_expiry(now);
   if (const auto pending = settle(id); pending && !pending->wedged) {
+    unseen_ = result ? 0 : std::min(unseen_ + 1, most_doublings);
     if (result) {
       heard();
+      const bool told = tells_leads(*result);
       absorb(now, std::move(*result));
+      if (own_ && own_->untold && told) extend(*std::exchange(own_->untold, std::nullopt));
     } else {
       unanswered(now, std::move(result).error());
     }
@@ -128,10 +139,11 @@ void GroupCandidacy::ended(Time now, std::uint64_t id, const Result<bool>& resul
   judge_expiry(now);
   if (const auto pending = settle(id); pending && !pending->wedged) {
     const auto& end = std::get<ask::End>(pending->question.what);
+    const bool abandoned = lapsed_ && lapsed_->id == end.id;
     if (!result) {
       unanswered(now, result.error());
     } else {
-      heard();
+      if (!abandoned) heard();  // An open may need more time than this did.
       if (*result) {
         rivals_.ended(end.id);
       } else {  // It was renewed meanwhile, as a look will show.
@@ -140,7 +152,7 @@ void GroupCandidacy::ended(Time now, std::uint64_t id, const Result<bool>& resul
       }
       all_claims_stale_ = true;
     }
-    if (lapsed_ && lapsed_->id == end.id && (result || stopping_)) lapsed_.reset();
+    if (abandoned && (result || stopping_)) lapsed_.reset();
     if (stopping_ && own_ && own_->id == end.id) own_.reset();
   }
   tick(now);
@@ -148,7 +160,10 @@ void GroupCandidacy::ended(Time now, std::uint64_t id, const Result<bool>& resul
 
 void GroupCandidacy::swept(Time now, std::uint64_t id, const Result<int>& result) {
   judge_expiry(now);
-  if (const auto pending = settle(id); pending && !pending->wedged && !result) unanswered(now, result.error());
+  if (const auto pending = settle(id); pending && !pending->wedged) {
+    swept_in_vain_ = result && *result > 0 ? 0 : std::min(swept_in_vain_ + 1, most_doublings);
+    if (!result) unanswered(now, result.error());
+  }
   tick(now);
 }
 
@@ -246,19 +261,25 @@ void GroupCandidacy::opened(Time now, const GroupQuestion& asked, const ask::Ope
   heard();
   const bool in_time = now < timing_.deadline(asked.asked);
   if (result.granted && in_time && !own_) {
-    own_ = Own{open.id, {open.session.record.beat}, {.timing = timing_}};
+    own_ = Own{open.id, {open.session.record.beat}, {.timing = timing_}, {}};
     all_claims_stale_ = true;
     gather_until_ = now + timing_.renew / 4;
     extend(asked.asked);
-  } else if (result.granted) {
-    lapsed_ = Own{open.id, {open.session.record.beat}, {.timing = timing_}};
   } else {
-    unanswered(now,
-               {Fault::unreachable, "the store has a session of this id already: the open was sent twice below us"});
+    if (!result.granted)
+      unanswered(now,
+                 {Fault::unreachable, "the store has a session of this id already: the open was sent twice below us"});
+    abandon(open);
   }
   const auto store_ms = result.look.now_ms;
   absorb(now, std::move(result.look));
   if (own_) plan_next_commit(asked.asked, now, store_ms);
+}
+
+/// It may stand in the store and is not ours, so the next question ends it. Else the others would count it as one of
+/// them for a term, and hand elections over to nobody.
+void GroupCandidacy::abandon(const ask::Open& open) {
+  lapsed_ = Own{open.id, {open.session.record.beat}, {.timing = timing_}, {}};
 }
 
 void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Write& write, Committed& result) {
@@ -277,7 +298,9 @@ void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Wr
     own_->beats = {beat};
     commit_took_ = now - asked.asked;
     keep_unrenewed(result.not_renewed);  // Before the session's later deadline can be seen.
-    extend(asked.asked);
+    const bool told = tells_leads(result.look);
+    own_->untold = told ? std::nullopt : std::optional(asked.asked);
+    if (told) extend(asked.asked);
     settle_changes(now, commit, result);
   }
   const auto store_ms = result.look.now_ms;
@@ -302,7 +325,8 @@ void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Commit
     auto& entry = it->second;
     if (entry.lead && std::exchange(entry.lead->pushed, false)) entry.lead->released = false;
     const auto shown = result.look.leads.find(claim.election);
-    const bool news = (shown != result.look.leads.end() && (!entry.lead || !entry.lead->shows(shown->second))) ||
+    const bool news = entry.tenure ||
+                      (shown != result.look.leads.end() && (!entry.lead || !entry.lead->shows(shown->second))) ||
                       result.look.unreadable.contains(claim.election);
     const bool again = std::exchange(entry.doubted, !news) && !news;
     if (again) doubt(now);
@@ -318,6 +342,7 @@ void GroupCandidacy::doubt(Time now) {
 
 void GroupCandidacy::elect(Time now, const std::string& election, Token token, Token at_least) {
   const auto it = entries_.find(election);
+  highest_ = std::max(highest_, token);  // Perhaps no look tells it.
   const bool rises = token >= at_least;
   if (!rises)
     report({Fault::corrupt, "the store granted token " + std::to_string(token.value) + " of election " + election +
@@ -398,7 +423,7 @@ void GroupCandidacy::heard() {
 }
 
 void GroupCandidacy::unanswered(Time now, Error error) {
-  if (!own_) unheard_ = std::min(unheard_ + 1, 20);
+  if (!own_) unheard_ = std::min(unheard_ + 1, most_doublings);
   report(std::move(error));
   next_ask_ = now + jittered(timing_.retry);
 }
@@ -411,10 +436,12 @@ void GroupCandidacy::absorb(Time now, Look look) {
   if (rivals_.saw(look, own_ ? std::optional(own_->id) : std::nullopt, timing_.term, now)) {
     all_claims_stale_ = true;
     settled_from_ = now + timing_.renew;
+    if (std::exchange(swept_in_vain_, 0) > 0) next_sweep_ = Time::max();
     emit(group_effect::Changed{});
   }
   judge_own(now, look);
   next_look_ = joined_ > 0 ? Time::max() : now + timing_.term - timing_.renew;
+  if (!tells_leads(look)) next_look_ = now;
   absorb_allotted(now, std::move(look.allotted));
   if (same_data || look.whole) return absorb_leads(now, look);
   cursor_.clear();  // What it does not tell is of the data before.
@@ -495,7 +522,7 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
   cursor_ = std::move(look.cursor);
   const bool any_ended = std::any_of(rivals_.all().begin(), rivals_.all().end(),
                                      [](const auto& rival) { return rival.second.session.record.released; });
-  if (any_ended && next_sweep_ == Time::max()) next_sweep_ = now + jittered(timing_.term);
+  if (any_ended && next_sweep_ == Time::max()) next_sweep_ = now + jittered(timing_.term * (1 << swept_in_vain_));
 }
 
 /// Nobody knows whom such a lead names. Who leads it goes on, and nobody else may. What it says once it can be read
@@ -747,8 +774,8 @@ GroupCandidacy::Time GroupCandidacy::next_alarm() const {
   if (!work_due_.empty()) at = std::min(at, work_due_.begin()->first);
   if (pending_ && pending_->wedged) return at;
   if (pending_) at = std::min(at, pending_->question.by + Candidacy::overrun_grace);
-  const bool waits = pending_ && std::holds_alternative<ask::Await>(pending_->question.what) && !pending_->interrupted;
-  if (started_ && (!pending_ || waits)) at = std::min(at, next_due());
+  if (const auto needed = needed_until(); needed < Time::max()) return std::min(at, needed);
+  if (started_ && !pending_) at = std::min(at, next_due());
   return started_ && !pending_ ? std::min(at, wait_from_) : at;
 }
 
@@ -787,9 +814,9 @@ void GroupCandidacy::ask_next(Time now) {
   // A plan looks at every election. What is due already goes first, and the next fact finds the plan still to be made.
   if (pending_ || !own_ || (to_release_.empty() && wanted_.empty())) plan(now);
   if (pending_) {
-    const bool waits = std::holds_alternative<ask::Await>(pending_->question.what);
-    if (waits && !pending_->interrupted && (now >= next_due() || (stopping_ && tenures_ == 0))) {
+    if (now >= needed_until()) {
       pending_->interrupted = true;
+      if (!std::holds_alternative<ask::Await>(pending_->question.what)) pending_->question.by = now;
       emit(group_effect::Interrupt{});
     }
     if (pending_->wedged && stopping_ && tenures_ == 0) end(true);
@@ -803,6 +830,15 @@ void GroupCandidacy::ask_next(Time now) {
   if (lapsed_) return ask_end(now, lapsed_->id, lapsed_->beats);
   if (!own_) return joined_ > 0 && !stopping_ ? ask_open(now) : ask_look(now);
   ask_in_session(now);
+}
+
+/// From when on nobody needs the answer to what is asked now. Time::max(): it is needed, or cannot be interrupted.
+GroupCandidacy::Time GroupCandidacy::needed_until() const {
+  if (!pending_ || pending_->interrupted) return Time::max();
+  const bool last = stopping_ && tenures_ == 0;
+  const bool waits = std::holds_alternative<ask::Await>(pending_->question.what);
+  if (waits) return last ? Time::min() : next_due();
+  return last && !pending_->wedged ? pending_->question.asked + timing_.call : Time::max();
 }
 
 /// All work is over. One write ends the session, and with it every lead that names it.
@@ -820,7 +856,9 @@ void GroupCandidacy::end(bool wedged) {
 
 void GroupCandidacy::ask_in_session(Time now) {
   const auto rival = next_to_end();
-  if (!to_release_.empty() || !wanted_.empty() || now >= next_commit_)
+  if (own_->untold && now < next_commit_)
+    ask_look(now);
+  else if (!to_release_.empty() || !wanted_.empty() || now >= next_commit_)
     ask_commit(now);
   else if (rival && now >= rival->second)
     ask_end(now, rival->first, {rivals_.find(rival->first)->session.record.beat});
@@ -835,7 +873,7 @@ void GroupCandidacy::ask_in_session(Time now) {
 void GroupCandidacy::ask_look(Time now) {
   const bool whole = now >= next_whole_;
   if (whole) last_whole_ = now, next_whole_ = now + timing_.term / 2;
-  ask(now, ask::See{whole ? std::string() : cursor_}, now + patience());
+  ask(now, ask::See{whole ? std::string() : cursor_}, now + (own_ ? patience_beside_a_lease(now) : patience()));
 }
 
 void GroupCandidacy::ask_sweep(Time now) {
@@ -885,6 +923,13 @@ GroupCandidacy::Duration GroupCandidacy::patience() const {
   if (own_ || stopping_) return timing_.call;
   const auto most = std::max(timing_.call, (timing_.term - timing_.margin) / 2);
   return std::min(timing_.call * (1 << unheard_), most);
+}
+
+/// Half of what is left of the lease is for the renewals after it.
+GroupCandidacy::Duration GroupCandidacy::patience_beside_a_lease(Time now) const {
+  if (stopping_) return timing_.call;
+  const auto most = std::max(timing_.call, (own_->lease.deadline - now) / 2);
+  return std::min(timing_.call * (1 << unseen_), most);
 }
 
 void GroupCandidacy::ask(Time now, decltype(GroupQuestion::what) what, Time by) {
@@ -940,7 +985,7 @@ void GroupCandidacy::judge_claim(Time now, const std::string& election, Entry& e
   const auto free_since = std::exchange(entry.free_since, std::nullopt);
   if (!own_ || stopping_ || !entry.joined || entry.tenure || to_release_.contains(election) || !is_allotted(election))
     return;
-  if (entry.lead && entry.lead->session != own_->id) rivals_.named(entry.lead->session, now);
+  if (entry.lead && !entry.lead->released && entry.lead->session != own_->id) rivals_.named(entry.lead->session, now);
   const auto from = std::max({free_from(entry.lead), entry.not_before, claims_from_, readable_from(election)});
   if (from <= now) {
     claims_.insert(claims_.end(), election);  // They mostly come in order.

@@ -141,6 +141,9 @@ class GroupCandidacy {
     SessionId id{};
     std::vector<std::uint64_t> beats{};  ///< The acknowledged one, and every one sent since.
     Lease lease{};
+    /// When the last commit was asked that was granted, and whose answer told no leads. The lease counts from there
+    /// once a look has told them: until then another may lead what we believe to lead.
+    std::optional<Time> untold{};
   };
   /// Of a lease.
   struct Bounds {
@@ -194,6 +197,7 @@ class GroupCandidacy {
 
   std::optional<Pending> settle(std::uint64_t id);
   void opened(Time now, const GroupQuestion& asked, const ask::Open& open, Committed& result);
+  void abandon(const ask::Open& open);
   void written(Time now, const GroupQuestion& asked, const ask::Write& write, Committed& result);
   void elect(Time now, const std::string& election, Token token, Token at_least);
   void extend(Time asked);
@@ -235,12 +239,14 @@ class GroupCandidacy {
   void ask_end(Time now, SessionId id, std::vector<std::uint64_t> beats);
   void gather_claims(Commit& commit) const;
   Time next_due() const;
+  Time needed_until() const;
   /// A store that allots judges the others' leases itself.
   std::optional<std::pair<SessionId, Time>> next_to_end() const {
     return allotted_ ? std::nullopt : rivals_.next_to_end();
   }
   void ask(Time now, decltype(GroupQuestion::what) what, Time by);
   Duration patience() const;
+  Duration patience_beside_a_lease(Time now) const;
   void end_voluntarily(Time now, const std::string& election, Entry& entry, Reason reason, std::string detail);
   void end_at_once(Time now, const std::string& election, Entry& entry, Reason reason, const std::string& detail,
                    Time done_by);
@@ -311,9 +317,10 @@ class GroupCandidacy {
   std::set<std::string, std::less<>> wanted_;  ///< Of claims_, what is ours to claim by the spread.
   std::map<SessionId, std::size_t> held_;      ///< How many entries have this holder. None has zero.
   bool plan_stale_{true};
-  Time plan_again_{Time::max()};    ///< Without any news.
-  Time planned_{Time::min()};       ///< When it was done last.
-  Time gather_until_{Time::min()};  ///< Before that, others may still come that were started together with us.
+  Time plan_again_{Time::max()};  ///< Without any news.
+  Time planned_{Time::min()};     ///< When it was done last.
+  Time gather_until_{
+      Time::min()};  ///< Before that, nothing is shared out: others may still come. Who is alone does not wait.
   Time settled_from_{Time::min()};  ///< Before that, sessions came or went: nothing is handed over.
   std::size_t gifts_running_{};     ///< Tenures that end because we hand them over.
   std::deque<std::pair<std::string, SessionId>> gifts_;  ///< Those to come, as long as nobody comes or goes.
@@ -335,6 +342,8 @@ class GroupCandidacy {
 
   Time next_ask_{Time::min()};  ///< After an unanswered question.
   int unheard_{};               ///< So many in a row were not answered while we had no session.
+  int unseen_{};                ///< So many looks in a row were not answered.
+  int swept_in_vain_{};         ///< So many sweeps in a row removed nothing.
   Time next_commit_{Time::max()};
   Duration commit_took_{};  ///< The last one that was granted.
   Time next_sweep_{Time::max()};

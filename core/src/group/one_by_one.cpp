@@ -86,6 +86,7 @@ std::optional<Lead> lead_of(const Read& read) {
   if (!read.record || read.unreadable) return std::nullopt;
   const auto named = unpaired(read.record->incarnation);
   if (!named) return std::nullopt;
+  if (read.record->token > greatest_lead_token) return std::nullopt;
   Lead lead{.token = read.record->token, .session = {named->first}, .released = read.record->released};
   if (named->second != 0) lead.heir = SessionId{named->second};
   if (read.step_down && read.step_down->token == lead.token) lead.step_down = read.step_down;
@@ -106,6 +107,12 @@ auto in_time(const Limit& limit, Ask ask) -> decltype(ask()) {
                  "elections in one group"};
   return ask();
 }
+/// So many quarters of the time that is left.
+Limit part_of(const Limit& limit, int quarters) {
+  const auto now = limit.clock.now();
+  return {limit.clock, now + quarters * (limit.by - now) / 4, limit.stop};
+}
+
 Result<Read> read_of(ConditionalStore& store, const Limit& limit) {
   return in_time(limit, [&] { return store.read(limit); });
 }
@@ -166,14 +173,13 @@ class OneByOne final : public GroupStore {
     if (renewed->applied) {
       out.granted = true;
       out.token = std::max(commit.at_least, Token{static_cast<std::uint64_t>(renewed->found.now_ms)});
-      change(commit, out, limit);
+      change(commit, out, part_of(limit, 2));
     }
     const auto sessions = read_sessions(limit);
     if (!sessions) return sessions.error();
-    // What was renewed is renewed, also if there is no time to read all leads. The next look goes on with them.
-    const auto now = limit.clock.now();
-    const Limit most_of_it{limit.clock, now + 3 * (limit.by - now) / 4, limit.stop};
-    if (auto error = read_leads(most_of_it); error && !all_read()) return *std::move(error);
+    // What was renewed is renewed, also if there is no time for all changes or to read all leads. The next look goes on
+    // with them.
+    if (auto error = read_leads(part_of(limit, 3)); error && !all_read()) return *std::move(error);
     out.look = told(commit.cursor, *sessions);
     return out;
   }
@@ -200,7 +206,7 @@ class OneByOne final : public GroupStore {
     if (auto error = read_leads(limit)) return *std::move(error);
     std::set<SessionId> named;
     for (const auto& [election, seen] : leads_)
-      if (seen.lead) named.insert(seen.lead->session);
+      if (seen.lead && !seen.lead->released) named.insert(seen.lead->session);
     int removed = 0;
     for (const auto& [id, session] : sessions->all) {
       if (!session.record.released || named.contains(id)) continue;

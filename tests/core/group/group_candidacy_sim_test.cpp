@@ -132,6 +132,7 @@ class World {
     int asked{};
     std::vector<std::function<void()>> held;  ///< Facts that came while it was paused.
     std::optional<std::uint64_t> waits;       ///< Its question that waits for a push.
+    std::optional<GroupQuestion> question;    ///< Its last one of another kind.
   };
   struct Event {
     Time at;
@@ -204,6 +205,8 @@ class World {
       store_clock_ = upto(2h) - 1h;  // Its tokens have to rise all the same, and nothing else may rest on it.
     } else if (kind < 23) {
       if (!store_.sessions.empty()) store_.sessions.erase(p.session);
+    } else if (kind < 25) {
+      store_.forget_cursors();
     } else if (p.paused) {
       return;
     } else if (kind < 40) {
@@ -391,7 +394,8 @@ class World {
     ++p.life;
   }
   void carry_out(Process& p, group_effect::Interrupt&) {
-    if (p.waits) awake(p, {});
+    if (p.waits) return awake(p, {});
+    later(Duration::zero(), [this, &p, life = p.life, q = *p.question] { tell_answer(p, life, q.id, unknown_for(q)); });
   }
   void carry_out(Process& p, group_effect::Ask& e) { put(p, std::move(e.question)); }
   void carry_out(Process&, group_effect::Report&) {}
@@ -407,6 +411,7 @@ class World {
         if (p.waits == id) awake(p, {});
       });
     }
+    p.question = question;
     questions[kind_of(question)]++;
     ++p.asked;
     const auto id = question.id;

@@ -75,9 +75,29 @@ TEST(GroupCandidacy, WithoutASessionEachUnansweredCallGivesTheNextOneTwiceTheTim
   ASSERT_TRUE(me.leads("e"));
   me.pass_until_asked<ask::Write>();
   EXPECT_EQ(me.asked->by - me.asked->asked, group_timing.call) << "a lease is at stake";
-  me.pass_without_store(group_timing.term);
+  me.pass_without_store(me.deadline - stage.now);
   me.pass_until_asked<ask::Open>();
   EXPECT_EQ(me.asked->by - me.asked->asked, group_timing.call) << "it answers again";
+}
+
+/// The others would count it as one of them, and hand elections over to nobody.
+TEST(GroupCandidacy, AnUnansweredOpenThatTookEffectIsEndedByTheNextQuestion) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  ASSERT_TRUE(me.asks<ask::Open>());
+  me.land();
+  me.unanswered();
+  const auto ghost = me.opened.front();
+  ASSERT_FALSE(stage.store.sessions.at(ghost).record.released);
+  me.pass_until_asked<ask::End>();
+  EXPECT_EQ(me.asks<ask::End>()->id, ghost);
+  me.answer();
+  EXPECT_TRUE(stage.store.sessions.at(ghost).record.released);
+  me.pass(1s);
+  EXPECT_TRUE(me.leads("e"));
+  EXPECT_EQ(me.opened.size(), 2u);
 }
 
 /// The counter-example to an id that is used again: others hold the session that stands under it for dead.
@@ -1025,6 +1045,44 @@ TEST(GroupCandidacy, StopAfterTheLapseEndsTheLapsedSession) {
   EXPECT_TRUE(stage.store.sessions.at(session).record.released);
 }
 
+/// Without a session a call may have half a lease.
+TEST(GroupCandidacy, StopInterruptsWhatHasHadTheTimeOfOneCall) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  for (int i = 0; i < 5; ++i) {
+    me.pass_until_asked<ask::Open>();
+    me.unanswered();
+  }
+  me.pass_until_asked<ask::Open>();
+  ASSERT_GT(me.asked->by - stage.now, group_timing.call);
+  me.stop();
+  me.pass_without_store(group_timing.call - 1ns);
+  EXPECT_FALSE(me.candidacy.over());
+  me.pass_without_store(1ns);
+  EXPECT_TRUE(me.candidacy.over());
+}
+
+TEST(GroupCandidacy, StopClaimsNothingMore) {
+  GroupStage stage;
+  GroupScene me(stage);
+  for (const auto& election : names(1200)) me.join(election);
+  me.start();
+  me.answer();
+  me.answer();
+  ASSERT_EQ(me.commit().claims.size(), 500u);
+  me.stop();
+  me.answer();
+  for (int i = 0; i < 20 && me.asked && !me.asks<ask::Await>(); ++i) {
+    if (const auto* write = me.asks<ask::Write>()) {
+      EXPECT_TRUE(write->commit.claims.empty());
+    }
+    me.answer();
+  }
+  EXPECT_EQ(stage.store.leads.size(), 1000u);
+}
+
 TEST(GroupCandidacy, StopWaitsForAHookThatOutlivesTheSession) {
   GroupStage stage;
   GroupScene me(stage);
@@ -1287,6 +1345,80 @@ TEST(GroupCandidacy, EndedSessionsAreSweptWithinATermAndNoSweepIsAskedWithoutThe
   me.answer();
   EXPECT_FALSE(stage.store.sessions.contains(rival));
   EXPECT_TRUE(me.leads("e"));
+}
+
+/// An election that nobody takes part in any more names its last leader's session for ever.
+TEST(GroupCandidacy, SweepsThatRemoveNothingBecomeRare) {
+  GroupStage stage;
+  stage.rival(rival, 1);
+  stage.store.sessions.at(rival).record.released = true;
+  stage.lead("abandoned", {5}, rival);
+  GroupScene me(stage);
+  me.lead({"e"});
+  const auto sweeps = [&] {
+    const auto all = me.all<group_effect::Ask>();
+    return std::count_if(all.begin(), all.end(),
+                         [](const auto& ask) { return std::holds_alternative<ask::Sweep>(ask.question.what); });
+  };
+  me.pass(100 * group_timing.term);
+  EXPECT_GE(sweeps(), 5);
+  EXPECT_LE(sweeps(), 10);
+  stage.rival({8}, 1);
+  stage.store.sessions.at({8}).record.released = true;
+  me.pass(group_timing.term + 2 * group_timing.renew);
+  EXPECT_FALSE(stage.store.sessions.contains({8})) << "soon, when another one has ended";
+}
+
+// ---- commits that tell no leads ----
+
+TEST(GroupCandidacy, TheLeaseCountsFromACommitThatToldNoLeadsOnceALookHasToldThem) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  me.pass_until_asked<ask::Write>();
+  const auto asked = me.asked->asked;
+  const auto before = me.deadline;
+  stage.store.forget_cursors();
+  me.answer();
+  EXPECT_EQ(me.deadline, before) << "another may lead it, as a look will show";
+  ASSERT_TRUE(me.asks<ask::See>());
+  EXPECT_EQ(me.asks<ask::See>()->cursor, "");
+  stage.pass(300ms);
+  me.tell(me.land());
+  EXPECT_EQ(me.deadline, group_timing.deadline(asked));
+  me.pass(3 * group_timing.term);
+  EXPECT_TRUE(me.leads("e"));
+}
+
+TEST(GroupCandidacy, ALookBesideALeaseGetsTwiceTheTimeOfTheUnansweredOneAndLeavesHalfOfTheLease) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  me.pass_until_asked<ask::Write>();
+  stage.store.forget_cursors();
+  me.answer();
+  for (const auto time : {1 * group_timing.call, 2 * group_timing.call, 4 * group_timing.call}) {
+    me.pass_until_asked<ask::See>();
+    EXPECT_EQ(me.asked->by - me.asked->asked, std::min<Clock::Duration>(time, (me.deadline - stage.now) / 2));
+    stage.pass(me.asked->by - stage.now);
+    me.unanswered();
+  }
+  me.pass(3 * group_timing.term);
+  EXPECT_TRUE(me.leads("e"));
+  EXPECT_EQ(me.count<group_effect::End>(), 0u);
+}
+
+TEST(GroupCandidacy, TheLookThatIsOwedComesBeforeMoreClaims) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  for (const auto& election : names(1200)) me.join(election);
+  me.pass_until_asked<ask::Write>();
+  stage.store.forget_cursors();
+  me.answer();
+  ASSERT_TRUE(me.asks<ask::See>());
+  me.answer();
+  EXPECT_EQ(me.commit().claims.size(), 500u);
 }
 
 // ---- rule 15: the grid ----

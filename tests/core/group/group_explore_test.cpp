@@ -135,6 +135,7 @@ class GroupDigest {
   }
   void store(const test::GroupModel& store) {
     plain(store.marker);
+    plain(store.oldest == 0 ? 0 : 1 + store.version - store.oldest);
     plain(store.sessions.size());
     for (const auto& [session_id, kept] : store.sessions) id(session_id), session(kept);
     plain(store.leads.size());
@@ -161,9 +162,9 @@ class GroupDigest {
                  marker_since, claims_from, highest, allotted, spoilt, entries, looked_through, spread, wanted, held,
                  plan_stale, plan_again, planned, gather_until, settled_from, gifts_running, gifts, joined, names,
                  preferred, tenures, ending, unrenewed, hook_due, work_due, stalled, to_release, claims, claims_due,
-                 claims_stale, all_claims_stale, next_ask, unheard, next_commit, commit_took, next_sweep, next_look,
-                 next_whole, last_whole, wait_from, last_wake, wakes, started, stopping, over, last_trouble,
-                 wait_trouble] = c;
+                 claims_stale, all_claims_stale, next_ask, unheard, unseen, swept_in_vain, next_commit, commit_took,
+                 next_sweep, next_look, next_whole, last_whole, wait_from, last_wake, wakes, started, stopping, over,
+                 last_trouble, wait_trouble] = c;
     EXPECT_TRUE(effects.empty());
     outstanding(pending);
     this->own(own);
@@ -214,6 +215,8 @@ class GroupDigest {
     plain(all_claims_stale);
     time(next_ask);
     plain(static_cast<std::uint64_t>(unheard));
+    plain(static_cast<std::uint64_t>(unseen));
+    plain(static_cast<std::uint64_t>(swept_in_vain));
     time(next_commit);
     time(next_sweep);
     time(next_look);
@@ -257,12 +260,13 @@ class GroupDigest {
   void own(const std::optional<GroupCandidacy::Own>& own) {
     plain(own.has_value());
     if (!own) return;
-    const auto& [session_id, beats, lease] = *own;
+    const auto& [session_id, beats, lease, untold] = *own;
     const auto& [timing, deadline, end] = lease;  // The timing is an option.
     id(session_id);
     ids(beats);
     time(deadline);
     time(end);
+    time(untold.value_or(Time::max()), explored.term);
   }
   void rivals(const Rivals& seen) {
     const auto& [rate, longest, rivals, absent_since] = seen;  // The rate is an option.
@@ -346,7 +350,8 @@ using Answer = std::variant<Result<Committed>, Result<Look>, Result<bool>, Resul
 
 /// How many troubles of each kind a run may have.
 struct Budget {
-  int unheard{}, late{}, twice{}, pauses{}, crashes{}, resigns{}, lost_sessions{}, halves{}, early{}, progresses{};
+  int unheard{}, late{}, twice{}, pauses{}, crashes{}, resigns{}, lost_sessions{}, halves{}, early{}, progresses{},
+      forgotten{};
   bool blind{};    ///< The store is broken: a second half does not ask what stands.
   bool watched{};  ///< The work has to tell of its progress, as often as there is a budget for.
 };
@@ -393,8 +398,9 @@ class State {
     for (const auto& stray : strays_) d.question(stray);
     d.plain(late_halves_.size());
     for (const auto& half : late_halves_) d.question(half);
-    for (const int left : {budget_.unheard, budget_.late, budget_.twice, budget_.pauses, budget_.crashes,
-                           budget_.resigns, budget_.lost_sessions, budget_.halves, budget_.early, budget_.progresses})
+    for (const int left :
+         {budget_.unheard, budget_.late, budget_.twice, budget_.pauses, budget_.crashes, budget_.resigns,
+          budget_.lost_sessions, budget_.halves, budget_.early, budget_.progresses, budget_.forgotten})
       d.plain(static_cast<std::uint64_t>(left));
     return d.value();
   }
@@ -425,6 +431,7 @@ class State {
         s.store_.change(commit_of(s.late_halves_[i]), s.budget_.blind);
         s.late_halves_.erase(s.late_halves_.begin() + static_cast<std::ptrdiff_t>(i));
       });
+    if (budget_.forgotten > 0) move([](State& s) { --s.budget_.forgotten, s.store_.forget_cursors(); });
     if (budget_.lost_sessions > 0)
       for (const auto& [id, session] : store_.sessions)
         move([id = id](State& s) { --s.budget_.lost_sessions, s.store_.sessions.erase(id); });
@@ -803,6 +810,9 @@ TEST(GroupExplore, ReleasesThatComeFirst) {
   clean("releases that come first", 1, {.resigns = 2, .early = 2});
   clean("the same, and pauses, crashes and what is unheard or late", 1,
         {.unheard = 1, .late = 1, .pauses = 1, .crashes = 1, .resigns = 2, .early = 2});
+}
+TEST(GroupExplore, CursorsThatAreForgotten) {
+  clean("forgotten cursors, a pause and what is unheard", 1, {.unheard = 1, .pauses = 1, .resigns = 1, .forgotten = 2});
 }
 TEST(GroupExplore, TwoElections) { clean("two elections", 2, {.late = 1, .pauses = 1, .resigns = 1}); }
 

@@ -22,6 +22,7 @@ struct GroupModel {
   bool can_lose{};
   std::int64_t now_ms{};
   std::uint64_t marker{}, version{1};
+  std::uint64_t oldest{};  ///< The cursors before this one are not known any more.
   std::map<SessionId, Session> sessions{};
   std::map<std::string, Kept> leads{};
   std::set<std::string> spoilt{};                   ///< Leads that cannot be read, until somebody mends them.
@@ -30,9 +31,15 @@ struct GroupModel {
 
   bool founded() const { return marker != 0 || !can_lose; }
 
+  bool known(const std::string& cursor) const {
+    const std::uint64_t since = cursor.empty() ? 0 : std::stoull(cursor);
+    return since != 0 && since >= oldest && since <= version;
+  }
+  void forget_cursors() { oldest = ++version; }
+
   Look look(const std::string& cursor) const {
     const std::uint64_t since = cursor.empty() ? 0 : std::stoull(cursor);
-    Look out{.now_ms = now_ms, .marker = marker, .sessions = sessions, .whole = since == 0 || since > version};
+    Look out{.now_ms = now_ms, .marker = marker, .sessions = sessions, .whole = !known(cursor)};
     for (const auto& [election, kept] : leads) {
       if (!out.whole && kept.changed <= since) continue;
       if (spoilt.contains(election))
@@ -42,6 +49,17 @@ struct GroupModel {
     }
     out.cursor = std::to_string(version);
     out.allotted = allotted;
+    return out;
+  }
+
+  /// As a commit tells it: no leads, if the cursor is not known.
+  Look look_or_less(const std::string& cursor) const {
+    auto out = look(cursor);
+    if (!out.whole) return out;
+    out.leads.clear();
+    out.unreadable.clear();
+    out.cursor.clear();
+    out.whole = false;
     return out;
   }
 
@@ -81,7 +99,7 @@ struct GroupModel {
       out.claimed.push_back(claim.election);
     }
     out.released = give_back(c);
-    out.look = look(c.cursor);
+    out.look = look_or_less(c.cursor);
     return out;
   }
 
@@ -113,7 +131,8 @@ struct GroupModel {
   int sweep() {
     return static_cast<int>(std::erase_if(sessions, [&](const auto& entry) {
       return entry.second.record.released && std::none_of(leads.begin(), leads.end(), [&](const auto& lead) {
-               return lead.second.lead.session == entry.first && !spoilt.contains(lead.first);
+               const bool names = lead.second.lead.session == entry.first && !lead.second.lead.released;
+               return names && !spoilt.contains(lead.first);
              });
     }));
   }
@@ -149,6 +168,7 @@ struct GroupModel {
     leads.clear();
     marker = 0;
     version = 1;
+    oldest = 0;
   }
 
  private:

@@ -109,13 +109,13 @@ class GroupScene {
     return std::visit([this](const auto& a) { return effect_of(a); }, question.what);
   }
   void tell(const Answer& answer) { tell(std::exchange(asked, std::nullopt).value(), answer); }
-  void tell(const GroupQuestion& question, const Answer& answer) {
+  void tell(const GroupQuestion& question, const Answer& answer) { hand(question, answer), take(); }
+  void hand(const GroupQuestion& question, const Answer& answer) {
     if (const auto* committed = std::get_if<Result<Committed>>(&answer))
       candidacy.committed(stage.now, question.id, *committed);
     if (const auto* look = std::get_if<Result<Look>>(&answer)) candidacy.looked(stage.now, question.id, *look);
     if (const auto* ended = std::get_if<Result<bool>>(&answer)) candidacy.ended(stage.now, question.id, *ended);
     if (const auto* swept = std::get_if<Result<int>>(&answer)) candidacy.swept(stage.now, question.id, *swept);
-    take();
   }
   /// It takes effect and is answered, in no time.
   void answer() {
@@ -126,11 +126,14 @@ class GroupScene {
   /// No answer came. Whether it took effect, the test decides.
   void unanswered() {
     ASSERT_TRUE(asked);
+    tell(no_answer());
+  }
+  Answer no_answer() const {
     const Error error{Fault::timed_out, "no answer"};
-    if (asks<ask::See>()) return tell(Result<Look>(error));
-    if (asks<ask::End>()) return tell(Result<bool>(error));
-    if (asks<ask::Sweep>()) return tell(Result<int>(error));
-    tell(Result<Committed>(error));
+    if (asks<ask::See>()) return Result<Look>(error);
+    if (asks<ask::End>()) return Result<bool>(error);
+    if (asks<ask::Sweep>()) return Result<int>(error);
+    return Result<Committed>(error);
   }
   void push(std::optional<Release> release = {}) {
     ASSERT_TRUE(asks<ask::Await>()) << "nobody waits";
@@ -251,7 +254,11 @@ class GroupScene {
       for (auto& effect : effects) std::visit([this](auto& e) { carry_out(e); }, effect);
       newest.insert(newest.end(), effects.begin(), effects.end());
       history.insert(history.end(), effects.begin(), effects.end());
-      if (interrupted_) candidacy.awaited(stage.now, std::exchange(asked, std::nullopt)->id, std::nullopt);
+      if (!interrupted_) continue;
+      const auto answer = no_answer();
+      const bool waited = asks<ask::Await>();
+      const auto question = *std::exchange(asked, std::nullopt);
+      waited ? candidacy.awaited(stage.now, question.id, std::nullopt) : hand(question, answer);
     } while (interrupted_);
   }
   void carry_out(group_effect::Ask& e) {
@@ -260,7 +267,7 @@ class GroupScene {
     if (const auto* open = asks<ask::Open>()) opened.push_back(open->id);
   }
   void carry_out(group_effect::Interrupt&) {
-    ASSERT_TRUE(asks<ask::Await>());
+    ASSERT_TRUE(asked);
     interrupted_ = true;
   }
   void carry_out(group_effect::Publish& e) { session = e.session, deadline = e.deadline; }

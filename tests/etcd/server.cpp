@@ -54,7 +54,10 @@ std::string run(const std::string& command) {
 
 }  // namespace
 
-bool server_is_here() { return in_path("etcd") && in_path("etcdctl"); }
+std::string missing_server() {
+  if (in_path("etcd") && in_path("etcdctl")) return {};
+  return "needs etcd and etcdctl (Debian: apt install etcd-server etcd-client)";
+}
 
 void make_certificates(const fs::path& directory) {
   const auto in = "cd " + directory.string() + " && ";

@@ -19,11 +19,12 @@ namespace tenure::etcd::test {
 using tenure::test::eventually;
 using tenure::test::Scratch;
 
+/// Why there is no server to run. Empty: there is one.
+std::string missing_server();
+
 /// Skips the test that says so if there is no server to run.
-bool server_is_here();
-#define TENURE_NEEDS_ETCD()                    \
-  if (!::tenure::etcd::test::server_is_here()) \
-  GTEST_SKIP() << "needs etcd and etcdctl (Debian: apt install etcd-server etcd-client)"
+#define TENURE_NEEDS_ETCD() \
+  if (const auto missing = ::tenure::etcd::test::missing_server(); !missing.empty()) GTEST_SKIP() << missing
 
 /// Keys and certificates of an authority of our own, in PEM: "ca", "server" (for 127.0.0.1) and "client", each with
 /// .pem and .key; "other" is another authority's.

@@ -51,6 +51,11 @@ std::string server_program() {
   return {};
 }
 
+std::string missing_server() {
+  if (!server_program().empty()) return {};
+  return "needs redis-server (Debian: apt install redis-tools); set TENURE_REDIS_SERVER to its path";
+}
+
 std::string unique_name(const std::string& stem) {
   return stem + "-" + std::to_string(::getpid()) + "-" + std::to_string(boot_clock().now().time_since_epoch().count());
 }

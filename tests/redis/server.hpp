@@ -30,10 +30,12 @@ using tenure::test::Scratch;
 /// Empty: none.
 std::string server_program();
 
+/// Why there is no server to run. Empty: there is one.
+std::string missing_server();
+
 /// Skips the test that says so if there is no server to run.
-#define TENURE_NEEDS_REDIS()                           \
-  if (::tenure::redis::test::server_program().empty()) \
-  GTEST_SKIP() << "needs redis-server (Debian: apt install redis-tools); set TENURE_REDIS_SERVER to its path"
+#define TENURE_NEEDS_REDIS() \
+  if (const auto missing = ::tenure::redis::test::missing_server(); !missing.empty()) GTEST_SKIP() << missing
 
 /// A name that no other test and no other run uses.
 std::string unique_name(const std::string& stem);

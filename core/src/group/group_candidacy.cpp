@@ -730,7 +730,8 @@ void GroupCandidacy::watch_hook(Time now, const std::string& election, Tenure& t
   if (ending.overruns(now)) {
     emit(group_effect::Overrun{election});
     report({Fault::hook_overran, "ousting() of election " + election + ", token " + std::to_string(tenure.token.value) +
-                                     ", had not returned when its time was up"},
+                                     ", had not returned when its time was up: the work may run on without a lease. "
+                                     "Make it stop sooner, or raise margin and drain"},
            election);
   }
   if (ending.draining() && tenure.cap && now >= *tenure.cap) {
@@ -1067,7 +1068,7 @@ void GroupCandidacy::forget(Entries::iterator entry) {
 }
 
 void GroupCandidacy::report(Error error, const std::string& election) {
-  if (last_trouble_ == error) return;
+  if (over_ || last_trouble_ == error) return;  // Facts may come later, such as the return of a wedged call.
   last_trouble_ = error;
   emit(group_effect::Report{std::move(error), election});
 }

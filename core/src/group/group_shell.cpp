@@ -96,6 +96,7 @@ void Elections::Shell::start() {
         "the fork");
   const std::lock_guard lock(mutex_);
   if (started_ || ended_) return;
+  inbox_.reserve(inbox_.size() + 1);  // Nothing may throw once the threads run: start() could not be called again.
   start_threads();
   started_ = true;
   inbox_.push_back([](GroupCandidacy& c, Clock::Time now) { c.start(now); });

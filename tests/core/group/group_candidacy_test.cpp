@@ -92,6 +92,7 @@ TEST(GroupCandidacy, AnUnansweredOpenThatTookEffectIsEndedByTheNextQuestion) {
   const auto ghost = me.opened.front();
   ASSERT_FALSE(stage.store.sessions.at(ghost).record.released);
   me.pass_until_asked<ask::End>();
+  EXPECT_EQ(me.opened.size(), 1u) << "before another session is asked for";
   EXPECT_EQ(me.asks<ask::End>()->id, ghost);
   me.answer();
   EXPECT_TRUE(stage.store.sessions.at(ghost).record.released);
@@ -1136,7 +1137,7 @@ TEST(GroupCandidacy, StopDoesNotWaitForAWedgedCallButForTheHooks) {
   GroupScene me(stage);
   me.lead({"e"});
   me.pass_until_asked<ask::Write>();
-  me.asked.reset();
+  const auto wedged = *std::exchange(me.asked, std::nullopt);
   for (int i = 0; i < 50; ++i) {
     stage.pass(100ms);
     me.tick();
@@ -1146,6 +1147,9 @@ TEST(GroupCandidacy, StopDoesNotWaitForAWedgedCallButForTheHooks) {
   me.ousting_returned("e");
   ASSERT_EQ(me.count<group_effect::Ended>(), 1u);
   EXPECT_TRUE(me.all<group_effect::Ended>()[0].store_wedged);
+  const auto told = me.history.size();
+  me.tell(wedged, me.land(wedged));
+  EXPECT_EQ(me.history.size(), told) << "nothing is told after the end";
 }
 
 // ---- rule 12: the end of another's session ----

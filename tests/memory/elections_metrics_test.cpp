@@ -240,6 +240,16 @@ TEST_F(ElectionsMetrics, WhatTheWorkToldCountsForEveryFact) {
   elections.reset();
 }
 
+TEST_F(ElectionsMetrics, TheLongestStallTimeThereIsMeansNever) {
+  make({.stall_after = Clock::Duration::max()});
+  elections->join("b", std::make_shared<const Hooks>(Hooks{.log = no_log, .stall_after = Clock::Duration::max()}));
+  ASSERT_TRUE(lead({"a", "b"}));
+  clock.advance(1900ms);
+  ASSERT_TRUE(rests());
+  EXPECT_TRUE(elections->is_leader("a") && elections->is_leader("b"));
+  EXPECT_EQ(session().ousted.at(Reason::stalled), 0u);
+}
+
 TEST_F(ElectionsMetrics, StallTimesThatCannotBeAreRefused) {
   EXPECT_THROW(make({.stall_after = -1ns}), std::invalid_argument);
   make();

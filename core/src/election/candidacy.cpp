@@ -17,6 +17,9 @@ constexpr int prompt_denials = 8;
 /// So many acquires in a row without an answer are repeated soon. Further ones leave a store in trouble alone.
 constexpr int prompt_acquires = 8;
 
+/// A longer one means never, and could overflow a Clock::Time.
+constexpr Clock::Duration longest_stall = std::chrono::hours(24 * 365 * 100);
+
 template <class... F>
 struct Overloaded : F... {
   using F::operator()...;
@@ -36,7 +39,7 @@ StallLimits stall_limits(const Hooks& hooks) {
     throw std::invalid_argument("Hooks::stall_after: it is negative; 0 turns the watch off");
   if (hooks.stall_pause < Clock::Duration::zero() || hooks.stall_pause > max_term)
     throw std::invalid_argument("Hooks::stall_pause: it must be between 0 and 1 h");
-  return {hooks.stall_after, hooks.stall_pause};
+  return {std::min(hooks.stall_after, longest_stall), hooks.stall_pause};
 }
 
 Candidacy::Candidacy(const Timing& timing, std::uint64_t jitter_seed, StallLimits stall)

@@ -6,6 +6,7 @@
 #include <tenure/fake_leadership.hpp>
 
 #include "election/validity.hpp"
+#include "time/later.hpp"
 
 namespace tenure {
 
@@ -33,12 +34,14 @@ FakeLeadership::FakeLeadership(Clock& clock) : clock_(clock), validity_(std::mak
 
 Leadership FakeLeadership::leadership() const { return Leadership(validity_); }
 
-void FakeLeadership::lead(Token token, Clock::Duration lasting) { validity_->publish(token, clock_.now() + lasting); }
+void FakeLeadership::lead(Token token, Clock::Duration lasting) {
+  validity_->publish(token, later(clock_.now(), lasting));
+}
 
 void FakeLeadership::end() { validity_->withdraw(); }
 
 void FakeLeadership::follow(Incumbent incumbent) {
-  const auto until = clock_.now() + incumbent.remaining;
+  const auto until = later(clock_.now(), incumbent.remaining);
   validity_->withdraw();
   validity_->hear(std::move(incumbent), until);
 }

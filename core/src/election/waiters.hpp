@@ -12,6 +12,8 @@
 #include <tenure/clock.hpp>
 #include <tenure/kit/wait.hpp>
 
+#include "time/later.hpp"
+
 namespace tenure {
 
 class Waiters {
@@ -38,8 +40,7 @@ class Waiters {
   bool await(Clock::Duration within, const std::stop_token& stop, Done done) {
     if (done()) return true;
     const Waiting waiting(*this);
-    const auto now = clock_.now();
-    const Limit limit{clock_, within < Clock::Time::max() - now ? now + within : Clock::Time::max(), stop};
+    const Limit limit{clock_, later(clock_.now(), within), stop};
     while (!done()) {
       if (limit.passed()) return done();
       wait(*waiting.waker, limit);

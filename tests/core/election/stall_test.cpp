@@ -148,6 +148,13 @@ TEST_F(Stall, WithoutALimitNobodyNeedsToTellOfProgress) {
   EXPECT_TRUE(leads());
 }
 
+TEST_F(Stall, TheLongestLimitThereIsMeansNever) {
+  start(stall_limits({.stall_after = Clock::Duration::max()}));
+  pass(1h);
+  EXPECT_TRUE(leads());
+  EXPECT_TRUE(reasons.empty());
+}
+
 TEST(StallOfAManager, TheHandleTellsTheManager) {
   const auto backend = std::make_shared<ScriptedBackend>();
   auto& clock = backend->clock;

@@ -94,6 +94,18 @@ TEST(FakeLeadership, DoesWhatATestSays) {
   EXPECT_EQ(leadership.incumbent(), std::nullopt);
 }
 
+TEST(FakeLeadership, LeadsAndFollowsForEverIfATestSaysSo) {
+  ManualClock clock;
+  FakeLeadership fake(clock);
+  const auto leadership = fake.leadership();
+  fake.lead({7}, Clock::Duration::max());
+  clock.advance(24h * 365);
+  EXPECT_TRUE(leadership.is_leader());
+  fake.follow({.name = "b", .incarnation = {}, .address = {}, .token = {9}, .remaining = Clock::Duration::max()});
+  clock.advance(24h * 365);
+  EXPECT_TRUE(leadership.incumbent());
+}
+
 /// The lock was held by a thread that the child does not have.
 TEST(Validity, TellsNoIncumbentInAForkedChildWhateverWasHeldAtTheFork) {
   struct Slow final : Clock {

@@ -84,8 +84,9 @@ class LockTable final : public Backend {
     auto by = limit.by;
     if (contends_) {
       const auto look = decisions_.next_look();
-      // One that has passed already is worth another attempt only if somebody else was faster in the last one.
-      if (look > now || std::exchange(lost_race_, false)) by = std::min(by, look);
+      // One that had passed at the last sight is worth another attempt only if somebody else was faster in that one.
+      // One that passed since is due: the thread may have been stopped for long.
+      if (look > std::exchange(sighted_, now) || std::exchange(lost_race_, false)) by = std::min(by, look);
     } else if (const auto end = decisions_.lease_end(); end && *end > now) {
       by = std::min(by, *end);
     }
@@ -127,7 +128,8 @@ class LockTable final : public Backend {
 
   Answer claim(const LockTableDecisions::Attempt& attempt, const Limit& limit) {
     const auto result = store_->compare_and_set(attempt.expected, attempt.next, limit);
-    auto answer = decisions_.claimed(result, limit.clock.now());
+    sighted_ = limit.clock.now();
+    auto answer = decisions_.claimed(result, sighted_);
     lost_race_ = std::holds_alternative<Denied>(answer);
     after_sight();
     return answer;
@@ -138,7 +140,8 @@ class LockTable final : public Backend {
     if (!result) return result.error();
     // A first sighting is timed after its answer.
     const auto& read = *result;
-    decisions_.saw(read, limit.clock.now());
+    sighted_ = limit.clock.now();
+    decisions_.saw(read, sighted_);
     after_sight();
     if (contends_ && read.read_only && read.read_only != read_only_)
       tell(Level::warning, "this candidate could not lead: " + read.read_only->message);
@@ -169,6 +172,7 @@ class LockTable final : public Backend {
   LockTableDecisions decisions_;
   std::optional<Error> alarm_;
   bool contends_{}, lost_race_{};
+  Clock::Time sighted_{};            ///< When the last look or claim was answered.
   std::optional<Error> read_only_;   ///< As the store said last.
   bool looked_{};                    ///< The last acquire() saw a record that the next one may claim.
   std::optional<Version> released_;  ///< As the store pushed it, since the last acquire().

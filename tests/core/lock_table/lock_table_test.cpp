@@ -21,6 +21,20 @@ using testing::_;
 using testing::NiceMock;
 using testing::Return;
 
+/// Jumps when it is read for the nth time, as if the reader had been stopped just before.
+struct JumpingClock final : Clock {
+  JumpingClock(ManualClock& clock, int nth, Duration by) : real(clock), left(nth), jump(by) {}
+  Time now() const noexcept override {
+    if (--left == 0) real.advance(jump);
+    return real.now();
+  }
+  std::unique_ptr<Waker> make_waker() override { return real.make_waker(); }
+  std::int64_t unix_ms() const noexcept override { return real.unix_ms(); }
+  ManualClock& real;
+  mutable int left;
+  const Duration jump;
+};
+
 struct LockTableBackend : testing::Test {
   ManualClock clock;
   std::shared_ptr<NiceMock<MockConditionalStore>> store = std::make_shared<NiceMock<MockConditionalStore>>();
@@ -72,6 +86,25 @@ struct LockTableBackend : testing::Test {
     testing::Mock::VerifyAndClearExpectations(store.get());
     return until;
   }
+  /// The same of a follower that attempts first, and is stopped for so long just before its nth look at the clock.
+  Clock::Time awaited_when_stopped(Backend& follower, int nth, Clock::Duration time) {
+    JumpingClock jumping(clock, nth, time);
+    auto until = Clock::Time::min();
+    EXPECT_CALL(*store, await_change(_, _)).Times(testing::AtMost(1)).WillOnce([&](const auto&, const Limit& l) {
+      until = l.by;
+      return std::nullopt;
+    });
+    if (std::holds_alternative<Denied>(follower.acquire({jumping, clock.now() + 5s, {}})))
+      follower.await_change(Vacant{}, {jumping, clock.now() + 1h, {}});
+    testing::Mock::VerifyAndClearExpectations(store.get());
+    return until;
+  }
+  std::shared_ptr<Backend> follower() {
+    auto made = lock_table(store, "jobs", {"me", "me:1"}, no_log);
+    EXPECT_EQ(made->accepts(timing), std::nullopt);
+    return made;
+  }
+  static constexpr int looks_at_the_clock = 8;  ///< In an attempt and a wait: no more than these.
 };
 
 TEST_F(LockTableBackend, AFollowerReadsOnceAndWritesNothing) {
@@ -199,6 +232,27 @@ TEST_F(LockTableBackend, AFollowerSleepsToTheEndOfTheLeaseAndPassesOnWhatItSaw) 
   EXPECT_EQ(awaited(limit(3s)), clock.now() + 3s);
   EXPECT_CALL(*store, await_change(testing::Eq(Version{{5}, 50}), _)).WillOnce(Return(std::nullopt));
   backend->await_change(Vacant{}, limit());
+}
+
+TEST_F(LockTableBackend, AFollowerDoesNotSleepPastTheEndOfTheLeaseWhereverItIsStopped) {
+  grant();
+  for (int nth = 1; nth <= looks_at_the_clock; ++nth) {
+    ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(5, 50))));
+    const auto me = follower();
+    ASSERT_TRUE(std::holds_alternative<Denied>(me->acquire(limit())));
+    const auto end = clock.now() + 10s;
+    clock.advance_to(end - 1ms);
+    EXPECT_LE(awaited_when_stopped(*me, nth, 1s), end) << nth;
+  }
+}
+
+TEST_F(LockTableBackend, AFollowerThatIsStoppedPastItsNextLookDoesNotSleepThroughTheLease) {
+  for (int nth = 1; nth <= looks_at_the_clock; ++nth) {
+    const Result<Read> written_500_ms_ago = Read{.record = theirs(5, 50), .now_ms = 501};
+    ON_CALL(*store, read(_)).WillByDefault(Return(written_500_ms_ago));
+    const auto until = awaited_when_stopped(*follower(), nth, 2s);
+    EXPECT_LE(until, clock.now() + 10s) << nth;
+  }
 }
 
 TEST_F(LockTableBackend, APushedReleaseIsClaimedAtOnceAndARefusalIsASight) {

@@ -31,10 +31,10 @@ class TENURE_EXPORT Observer {
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
 
-  /// Who leads, as the store said last. Empty once that lease has ended by our clock.
+  /// Who leads, as the store said last: also while it does not answer. Empty once that lease has ended by our clock.
   std::optional<Incumbent> incumbent() const;
 
-  /// Rises when another one leads, or nobody.
+  /// Rises when another one leads, or nobody, as the store said last; and with its first answer.
   std::uint64_t changes() const;
 
   /// Waits until changes() is no longer `seen`, or for `within`, or until the stop is requested. Returns changes().

@@ -74,7 +74,7 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
   std::optional<Incumbent> incumbent() const {
     if (forked()) return std::nullopt;  // before the lock: it may have been held when we were forked
     const std::lock_guard lock(mutex_);
-    const auto* who = std::get_if<Incumbent>(&sight_);
+    const auto* who = std::get_if<Incumbent>(&answered_);
     const auto left = until_ - clock_.now();
     if (!who || left <= Clock::Duration::zero()) return std::nullopt;
     auto copy = *who;
@@ -99,7 +99,6 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
     }
     ended_ = true;
     ends_.wake();
-    waiters.changed();
   }
 
   void look_once() {
@@ -142,21 +141,27 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
   }
 
   void note(const Sight& sight) {
-    bool news = false;
+    bool news = false, change = false;
     {
       const std::lock_guard lock(mutex_);
-      news = !seen_once_ || !same(sight_, sight);
-      seen_once_ = true;
+      news = !sight_ || !same(*sight_, sight);
       sight_ = sight;
-      if (const auto* who = std::get_if<Incumbent>(&sight)) until_ = clock_.now() + std::min(who->remaining, max_term);
+      change = remember(sight);
       telling_ = news && changed_ && !stopping();
     }
+    if (change) waiters.changed();
     if (!news) return;
-    waiters.changed();
     if (telling_) call_changed(sight);
     if (const auto* unknown = std::get_if<Unknown>(&sight); unknown && !changed_)
       tell({}, Level::warning, std::string(to_string(unknown->error.fault)) + ": " + unknown->error.message,
            {{"election", backend_->election()}});
+  }
+
+  /// Whether another one leads, or nobody. A store that does not answer says nothing of that. REQUIRES: mutex_ is held.
+  bool remember(const Sight& sight) {
+    if (std::holds_alternative<Unknown>(sight)) return false;
+    if (const auto* who = std::get_if<Incumbent>(&sight)) until_ = clock_.now() + std::min(who->remaining, max_term);
+    return !same(std::exchange(answered_, sight), sight);
   }
 
   void call_changed(const Sight& sight) {
@@ -178,9 +183,9 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
   Clock& clock_;
   std::stop_source stop_;
   mutable std::mutex mutex_;
-  Sight sight_;
-  Clock::Time until_{};
-  bool seen_once_{};
+  std::optional<Sight> sight_;  ///< The last one.
+  Sight answered_;              ///< The last one that the store answered. Unknown: it never did.
+  Clock::Time until_{};         ///< When the lease of that incumbent ends.
   bool telling_{};  ///< changed() runs. Set under the lock, by the observer's thread alone.
   std::condition_variable told_;
   const pid_t made_by_{::getpid()};

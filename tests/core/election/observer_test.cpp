@@ -87,6 +87,26 @@ TEST_F(Observing, TroubleIsToldOnceAndAskedAgainAfterRetry) {
   EXPECT_EQ(so_far(), "unknown ");
 }
 
+TEST_F(Observing, AnIncumbentIsKnownUntilItsLeaseEndsAlthoughTheStoreDoesNotAnswer) {
+  backend->see(holder(1, 9s));
+  Observer observer(backend, timing, noting(), clock);
+  ASSERT_TRUE(eventually([&] { return so_far() == "1 "; }));
+  const auto changes = observer.changes();
+  backend->see(Unknown{{Fault::timed_out, "no answer"}});
+  ASSERT_TRUE(eventually([&] { return so_far() == "1 unknown "; }));
+  EXPECT_EQ(observer.incumbent().value().token, Token{1});
+  ASSERT_TRUE(clock.await_parked(1));
+  backend->see(holder(1, 8s));
+  clock.advance(timing.retry);
+  ASSERT_TRUE(eventually([&] { return so_far() == "1 unknown 1 "; }));
+  EXPECT_EQ(observer.changes(), changes) << "it led all the time";
+  EXPECT_EQ(observer.incumbent().value().remaining, 8s);
+  backend->see(Unknown{{Fault::timed_out, "no answer"}});
+  ASSERT_TRUE(eventually([&] { return so_far() == "1 unknown 1 unknown "; }));
+  clock.advance(8s);
+  EXPECT_EQ(observer.incumbent(), std::nullopt);
+}
+
 TEST_F(Observing, StoreThatWakesForNothingMakesNoHotLoop) {
   Observer observer(backend, timing, noting(), clock);
   for (int i = 0; i < 100; ++i) {

@@ -281,9 +281,18 @@ class TENURE_NO_EXPORT FakeElection::Impl {
       ++over_;
       candidacy_.ousting_returned(clock_.now());
     } else if (hooks_.error) {
-      guarded("error", [&] { hooks_.error(std::get<Error>(call)); });
+      call_error(std::get<Error>(call));
     }
     hook_runs_ = false;
+  }
+
+  /// What it throws is no error of the hook, which would be told to it again and again.
+  void call_error(const Error& error) {
+    try {
+      hooks_.error(error);
+    } catch (...) {
+      tell(hooks_.log, Level::error, "error() itself threw: " + what_was_thrown(), {{"election", fake_election}});
+    }
   }
 
   template <class Call>

@@ -240,6 +240,22 @@ TEST(FakeElectionHooks, WhatAHookThrowsBecomesAnError) {
   EXPECT_EQ(errors, (Diary{"elected() threw: no disk"}));
 }
 
+TEST(FakeElectionHooks, WhatErrorItselfThrowsIsLoggedAndTheElectionLivesOn) {
+  int calls = 0;
+  Diary logged;
+  Hooks hooks;
+  hooks.elected = [](const Elected&) { throw std::runtime_error("no disk"); };
+  hooks.error = [&](const Error&) {
+    if (++calls < 100) throw std::runtime_error("no pager");
+  };
+  hooks.log = [&](const LogLine& line) { logged.push_back(line.message); };
+  FakeElection election(hooks, timing);
+  election.elect();
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(logged, (Diary{"hook threw: elected() threw: no disk", "error() itself threw: no pager"}));
+  EXPECT_TRUE(election.leadership().is_leader());
+}
+
 TEST(FakeElectionWork, EndsWithEachTenureAndBeginsWithTheNext) {
   std::atomic<std::uint64_t> running{0};
   FakeElection election([&](std::stop_token stop, Token token) {

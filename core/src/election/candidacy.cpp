@@ -332,7 +332,8 @@ void Candidacy::watch_hook(Time now) {
   if (tenure_->ending.overruns(now)) {
     emit(effect::Overrun{});
     report({Fault::hook_overran, "ousting() of token " + std::to_string(tenure_->token.value) +
-                                     " had not returned when its time was up; the store is told after it returns"});
+                                     " had not returned when its time was up: the work may run on without a lease. "
+                                     "Make it stop sooner, or raise margin and drain"});
   }
 }
 

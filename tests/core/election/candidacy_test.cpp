@@ -315,6 +315,18 @@ TEST(Candidacy, DrainEndsRenewalsAndExpires) {
   EXPECT_TRUE(e.asks(Verb::release));
 }
 
+/// Of such a tenure the store is told nothing any more.
+TEST(Candidacy, WhatIsSaidOfAnOverrunHoldsAlsoAfterALapse) {
+  Election e;
+  e.lead();
+  e.advance(timing.term);
+  ASSERT_EQ(e.count<effect::Overrun>(), 1u);
+  EXPECT_EQ(e.last<effect::Report>().error,
+            (Error{Fault::hook_overran,
+                   "ousting() of token 5 had not returned when its time was up: the work may run on without a lease. "
+                   "Make it stop sooner, or raise margin and drain"}));
+}
+
 TEST(Candidacy, DoneByNeverLiesBeyondTheLease) {
   auto t = timing;
   t.drain = 1min;

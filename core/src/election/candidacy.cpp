@@ -388,8 +388,8 @@ void Candidacy::ask_next(Time now) {
   if (tenure_) return ask_leading(now);
   const bool wedged = pending_ && pending_->wedged;
   if (stopping_ && (wedged || (!pending_ && (!may_hold_ || stop_released_)))) {
-    ended_ = true;
     emit(effect::Ended{wedged});
+    ended_ = true;
   } else if (!pending_ && started_) {
     ask_campaigning(now);
   }

@@ -147,7 +147,9 @@ class Candidacy {
   void end_at_once(Time now, Reason reason, std::string detail, std::optional<Incumbent> successor, Time done_by);
   void hear(Time now, std::optional<Incumbent> incumbent);
   void report(Error error);
-  void emit(Effect effect) { effects_.push_back(std::move(effect)); }
+  void emit(Effect effect) {
+    if (!ended_) effects_.push_back(std::move(effect));  // Facts may come later, such as the return of a wedged call.
+  }
   bool leading() const { return tenure_ && tenure_->ending.leading(); }
   Duration jittered(Duration d);
 

@@ -814,6 +814,25 @@ TEST(Candidacy, StopReturnsAlthoughTheStoreIsWedged) {
   EXPECT_TRUE(e.last<effect::Ended>().store_wedged);
 }
 
+TEST(Candidacy, AWedgedCallThatReturnsAfterTheEndIsNotToldOf) {
+  for (const auto verb : {Verb::renew, Verb::accept}) {
+    Election e;
+    e.lead();
+    if (verb == Verb::accept) e.retime(timing);
+    e.advance(timing.renew + timing.call + 60ms);
+    ASSERT_TRUE(e.asks(verb));
+    e.stop();
+    e.ousting_returned();
+    ASSERT_TRUE(e.candidacy.ended());
+    const auto before = e.history.size();
+    if (verb == Verb::accept)
+      e.accepted(Error{Fault::misconfigured, "not live"});
+    else
+      e.answer(Granted{{5}});
+    EXPECT_EQ(e.history.size(), before);
+  }
+}
+
 TEST(Candidacy, StopIsBoundedWhenAwaitChangeHangs) {
   Election e;
   e.start();

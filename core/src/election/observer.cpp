@@ -165,14 +165,19 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
   }
 
   void call_changed(const Sight& sight) {
+    struct Telling {  // The destructor waits for its end, also where no memory is left to say what was thrown.
+      Impl& observer;
+      ~Telling() {
+        const std::lock_guard lock(observer.mutex_);
+        observer.telling_ = false;
+        observer.told_.notify_all();
+      }
+    } const telling{*this};
     try {
       changed_(sight);
     } catch (...) {
       tell({}, Level::error, "Observer: changed() threw: " + what_was_thrown(), {{"election", backend_->election()}});
     }
-    const std::lock_guard lock(mutex_);
-    telling_ = false;
-    told_.notify_all();
   }
 
   static constexpr int prompt_looks = 8;

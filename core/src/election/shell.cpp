@@ -64,6 +64,7 @@ void LeaderManager::Shell::start() {
         "Make the manager after the fork");
   const std::lock_guard lock(mutex_);
   if (started_ || ended_) return;
+  inbox_.reserve(inbox_.size() + 1);  // Nothing may throw once the threads run: start() could not be called again.
   start_threads();
   started_ = true;
   inbox_.push_back([](Candidacy& c, Clock::Time now) { c.start(now); });

@@ -157,6 +157,21 @@ TEST_F(Observing, AnExceptionOfItsCalleeEndsNothing) {
   EXPECT_TRUE(eventually([&] { return so_far() == "vacant 1 "; }));
 }
 
+TEST_F(Observing, IsGoneAlthoughWhatItsCalleeThrewCouldNotBeSaid) {
+  struct Nameless : ScriptedBackend {
+    std::string election() const override {
+      if (!asked.exchange(true)) throw std::bad_alloc();
+      return "nameless";
+    }
+    mutable std::atomic<bool> asked{false};
+  };
+  const auto nameless = std::make_shared<Nameless>();
+  std::optional<Observer> observer(
+      std::in_place, nameless, timing, [](const Sight&) { throw std::runtime_error("no disk"); }, nameless->clock);
+  ASSERT_TRUE(eventually([&] { return nameless->asked.load(); }));
+  observer.reset();  // It would wait for ever for the callee to return.
+}
+
 TEST_F(Observing, ABackendThatThrowsAnythingIsUnknown) {
   struct Odd : ScriptedBackend {
     Sight observe(const Limit&) override { throw 7; }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: want of descriptors or threads kills no process and holds up no end. Method: the limit of descriptors is
-// lowered to what is open; pthread_create() of this program fails when told to.
+// Goal: want of descriptors or threads kills no process and holds up no end, and who has no memory to start may try
+// again. Method: the limit of descriptors is lowered to what is open; pthread_create() and operator new of this program
+// fail when told to.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <new>
 #include <system_error>
 
 #include <tenure/elections.hpp>
@@ -17,8 +20,26 @@
 #include "scripted_backend.hpp"
 
 namespace {
-std::atomic<int> threads_left{-1};  ///< Negative: any number.
+std::atomic<int> threads_left{-1};      ///< Negative: any number.
+thread_local int allocations_left{-1};  ///< Of this thread.
+
+void* allocated(std::size_t size) noexcept {
+  if (allocations_left == 0) return nullptr;
+  if (allocations_left > 0) --allocations_left;
+  return std::malloc(size > 0 ? size : 1);
 }
+}  // namespace
+
+// Of this whole program, and never inlined: g++ would warn of free() for what new gave.
+__attribute__((noinline)) void* operator new(std::size_t size) {
+  if (void* const memory = allocated(size)) return memory;
+  throw std::bad_alloc();
+}
+__attribute__((noinline)) void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return allocated(size);
+}
+__attribute__((noinline)) void operator delete(void* memory) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 /// The sanitizer's own, if there is one. By clang++ it is a part of this program, and not the next one after it. A
 /// thread that was made without it is unknown to the sanitizer.
@@ -47,6 +68,14 @@ class OnlyThreads {
   ~OnlyThreads() { threads_left = -1; }
   OnlyThreads(const OnlyThreads&) = delete;
   OnlyThreads& operator=(const OnlyThreads&) = delete;
+};
+
+class OnlyMemory {
+ public:
+  explicit OnlyMemory(int allocations) { allocations_left = allocations; }
+  ~OnlyMemory() { allocations_left = -1; }
+  OnlyMemory(const OnlyMemory&) = delete;
+  OnlyMemory& operator=(const OnlyMemory&) = delete;
 };
 
 /// Held by somebody else, and waits on the manager's own clock: with a waker made for each wait.
@@ -184,6 +213,27 @@ TEST(Scarcity, AManagerWhoseThreadsCannotBeHadIsToldSoAndEnds) {
     }
     manager.start();
     EXPECT_TRUE(manager.await_leadership(10s)) << "it may be tried again";
+  }
+}
+
+bool starts_with(LeaderManager& manager, int allocations) {
+  const OnlyMemory little(allocations);
+  try {
+    manager.start();
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+TEST(Scarcity, AManagerThatHasNoMemoryToStartMayBeStartedAgain) {
+  const auto scripted = std::make_shared<ScriptedBackend>();
+  bool enough = false;
+  for (int there = 0; !enough; ++there) {
+    LeaderManager manager(scripted, quick);
+    enough = starts_with(manager, there);
+    if (!enough) manager.start();
+    ASSERT_TRUE(manager.await_leadership(10s)) << there;
   }
 }
 

@@ -86,8 +86,9 @@ class TENURE_EXPORT Elections {
   /// above its share it hands over in turn, the newest tenures last.
   bool hand_over(const std::string& election, const std::string& to);
 
-  /// Ends all tenures and contends no more. Waits for all ousting(), and then for one write; with what was asked
-  /// before, at most for twice Timing::call. In a hook and in a stop callback it only requests the stop.
+  /// Ends all tenures and contends no more. Waits for all ousting(), and then for one write; with what was asked before,
+  /// at most for twice Timing::call. In a hook and in a stop callback on a thread of ours (see Elected::stop) it only
+  /// requests the stop.
   void stop();
 
   /// Whether we lead an election at this very instant by our own clock. It takes no lock and allocates nothing.

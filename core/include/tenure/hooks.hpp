@@ -35,7 +35,8 @@ struct Elected {
   std::string election{};
   Token token{};           ///< Token{}, which fences nothing, where several may lead: Exclusive::no.
   std::stop_token stop{};  ///< Requested as soon as the tenure begins to end, also while elected() runs.
-                           ///< Its callbacks run on a thread of ours. REQUIRES: they do not block.
+                           ///< Its callbacks run on a thread of ours. One that is made only after the request runs at
+                           ///< once, on the thread that makes it. REQUIRES: they do not block.
 };
 
 /// A tenure ends.

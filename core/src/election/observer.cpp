@@ -35,12 +35,7 @@ bool same(const Sight& a, const Sight& b) {
 class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(std::shared_ptr<Backend> backend, const Timing& timing, Changed changed, Clock& clock)
-      : waiters(clock),
-        backend_(std::move(backend)),
-        timing_(timing),
-        changed_(std::move(changed)),
-        clock_(clock),
-        pauses_(clock.make_waker()) {
+      : waiters(clock), backend_(std::move(backend)), timing_(timing), changed_(std::move(changed)), clock_(clock) {
     if (!backend_) throw std::invalid_argument("Observer: backend is null");
     timing_.validate();
     if (const auto refused = backend_->accepts(timing_)) throw std::invalid_argument("Timing: " + refused->message);
@@ -63,7 +58,7 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
     if (ends_.await(patience, {}, [this] { return ended_.load(); })) {
       thread_.join();
     } else {  // The thread that is left behind may outlive the clock.
-      waiters.give_up_clock();
+      for (auto* const each : {&waiters, &pauses_, &ends_}) each->give_up_clock();
       leave_behind(std::move(thread_));
     }
   }
@@ -93,8 +88,9 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
       try {
         look_once();
       } catch (...) {
+        if (stopping()) break;
         tell({}, Level::error, "Observer: " + what_was_thrown(), {{"election", backend_->election()}});
-        pause_until(clock_.now() + timing_.retry);
+        pause(timing_.retry);
       }
     }
     ended_ = true;
@@ -106,7 +102,7 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
     if (stopping()) return;  // Perhaps long after: nothing of the caller's is touched any more.
     note(sight);
     if (std::holds_alternative<Unknown>(sight))
-      pause_until(clock_.now() + timing_.retry);
+      pause(timing_.retry);
     else
       await_change(sight);
     if (stopping()) return;
@@ -114,13 +110,13 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
       pause_from_ = clock_.now();
       looks_ = 0;
     } else if (++looks_ > prompt_looks) {  // Something wakes us for nothing.
-      pause_until(pause_from_ + timing_.retry);
+      pause(pause_from_ + timing_.retry - clock_.now());
     }
   }
 
-  void pause_until(Clock::Time by) {
-    const Limit limit{clock_, by, stop_.get_token()};
-    while (!limit.passed()) wait(*pauses_, limit);
+  /// None once it is to end: the clock may be gone.
+  void pause(Clock::Duration time) {
+    if (!stopping()) pauses_.await(time, stop_.get_token(), [] { return false; });
   }
 
   Sight look() {
@@ -136,7 +132,7 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
     try {
       backend_->await_change(sight, {clock_, clock_.now() + timing_.term, stop_.get_token()});
     } catch (...) {
-      pause_until(clock_.now() + timing_.renew);
+      pause(timing_.renew);
     }
   }
 
@@ -191,11 +187,11 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
   std::optional<Sight> sight_;  ///< The last one.
   Sight answered_;              ///< The last one that the store answered. Unknown: it never did.
   Clock::Time until_{};         ///< When the lease of that incumbent ends.
-  bool telling_{};  ///< changed() runs. Set under the lock, by the observer's thread alone.
+  bool telling_{};              ///< changed() runs. Set under the lock, by the observer's thread alone.
   std::condition_variable told_;
   const pid_t made_by_{::getpid()};
-  const std::unique_ptr<Waker> pauses_;  ///< Of the observer's thread.
-  Waiters ends_{clock_};                 ///< Of the destructor.
+  Waiters pauses_{clock_};  ///< Of the observer's thread.
+  Waiters ends_{clock_};    ///< Of the destructor.
   Clock::Time pause_from_{};
   int looks_{};
   std::atomic<bool> ended_{};

@@ -8,7 +8,11 @@
 
 #include <atomic>
 #include <future>
+#include <latch>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <stdexcept>
 #include <thread>
 
 #include <tenure/manual_clock.hpp>
@@ -209,6 +213,63 @@ TEST_F(Observing, DestroyedWhileTheStoreHangs) {
   clock.advance(timing.call + 1s);
   destroyer.join();
   backend->let_go();
+}
+
+/// Counts who uses it, or a waker of it, once it is gone.
+struct MortalClock final : Clock {
+  struct Mortal final : Waker {
+    explicit Mortal(MortalClock& all) : clock(all), one(all.real.make_waker()) {}
+    ~Mortal() override { clock.used(); }
+    void set(Time until) override {
+      clock.used();
+      one->set(until);
+    }
+    bool wait() override {
+      clock.used();
+      return one->wait();
+    }
+    void wake() noexcept override {
+      clock.used();
+      one->wake();
+    }
+    MortalClock& clock;
+    const std::unique_ptr<Waker> one;
+  };
+  Time now() const noexcept override {
+    used();
+    return real.now();
+  }
+  std::unique_ptr<Waker> make_waker() override { return std::make_unique<Mortal>(*this); }
+  std::int64_t unix_ms() const noexcept override { return real.unix_ms(); }
+  void used() const noexcept {
+    if (gone) ++uses;
+  }
+  ManualClock real;
+  std::atomic<bool> gone{false};
+  mutable std::atomic<int> uses{0};
+};
+
+TEST_F(Observing, ACallThatThrowsAfterItWasLeftBehindTouchesNoClock) {
+  struct Torn : ScriptedBackend {
+    void await_change(const Sight&, const Limit&) override {
+      note("await_change");
+      tears.wait();
+      throw std::runtime_error("connection torn");
+    }
+    std::latch tears{1};
+  };
+  const auto torn = std::make_shared<Torn>();
+  MortalClock mortal;
+  auto observer = std::make_unique<Observer>(torn, timing, noting(), mortal);
+  ASSERT_TRUE(torn->await("await_change"));
+  std::jthread destroyer([&] { observer.reset(); });
+  ASSERT_TRUE(mortal.real.await_parked(1));
+  mortal.real.advance(timing.call + 1s);
+  destroyer.join();
+  mortal.gone = true;
+  torn->tears.count_down();
+  EXPECT_TRUE(eventually([&] { return torn.use_count() == 1; })) << "what was left behind has ended";
+  EXPECT_EQ(mortal.uses, 0);
 }
 
 }  // namespace

@@ -25,8 +25,7 @@ namespace tenure {
 /// Takes part in many elections of one group, at the price of one: the store is asked once per Timing::renew, whatever
 /// their number. All tenures of this process share one lease, its session. If that is lost, all of them end.
 ///
-/// The elections are spread evenly over the processes that take part in the same ones (see Spread). A name that was
-/// ever led stays in the store for good, so name shards or tenants, and not jobs that come once.
+/// The elections are spread evenly over the processes that take part in the same ones (see Spread).
 ///
 /// It has a thread for the timers, one for the store, and `hook_threads` for your hooks. Any thread may call any
 /// method, also a hook.
@@ -86,9 +85,8 @@ class TENURE_EXPORT Elections {
   /// above its share it hands over in turn, the newest tenures last.
   bool hand_over(const std::string& election, const std::string& to);
 
-  /// Ends all tenures and contends no more. Waits for all ousting(), and then for one write; with what was asked before,
-  /// at most for twice Timing::call. In a hook and in a stop callback on a thread of ours (see Elected::stop) it only
-  /// requests the stop.
+  /// Ends all tenures and contends no more. Waits for all ousting(), then for the store, at most twice Timing::call.
+  /// In a hook and in a stop callback on a thread of ours (see Elected::stop) it only requests the stop.
   void stop();
 
   /// Whether we lead an election at this very instant by our own clock. It takes no lock and allocates nothing.

@@ -52,9 +52,10 @@ class TENURE_EXPORT LeaderManager {
   void retime(const Timing& timing);
 
   /// Ends this tenure, if there is one, and campaigns no more. Waits for your hooks, above all for ousting(), and then
-  /// for the release, at most for Timing::call. In a hook, in the work of a LeaderTask, and in a stop callback on a
-  /// thread of ours it only requests the stop, and returns at once. Any other thread waits: a worker that ousting()
-  /// waits for must not call it, not even in a stop callback that it makes late (see Elected::stop).
+  /// for a renewal that is out and for the release, each at most for Timing::call. In a hook, in the work of a
+  /// LeaderTask, and in a stop callback on a thread of ours it only requests the stop, and returns at once. Any other
+  /// thread waits: a worker that ousting() waits for must not call it, not even in a stop callback that it makes late
+  /// (see Elected::stop).
   void stop();
 
   /// For the code that acts as leader. It may outlive the manager, and then says that we do not lead.

@@ -814,6 +814,25 @@ TEST(Candidacy, StopReturnsAlthoughTheStoreIsWedged) {
   EXPECT_TRUE(e.last<effect::Ended>().store_wedged);
 }
 
+TEST(Candidacy, AfterOustingStopTakesTwiceACallAtMostWhateverTheDrain) {
+  auto t = timing;
+  t.drain = 0s;
+  Election e(t);
+  e.lead();
+  e.advance(t.renew);
+  ASSERT_TRUE(e.asks(Verb::renew));
+  e.stop();
+  e.ousting_returned();
+  const auto returned = e.now;
+  e.advance_to(e.asked->by);
+  e.answer(Unknown{{Fault::timed_out, "no answer"}});
+  ASSERT_TRUE(e.asks(Verb::release));
+  e.advance_to(e.asked->by);
+  e.released(Error{Fault::timed_out, "no answer"});
+  EXPECT_TRUE(e.candidacy.ended());
+  EXPECT_LE(e.now - returned, 2 * t.call);
+}
+
 TEST(Candidacy, AWedgedCallThatReturnsAfterTheEndIsNotToldOf) {
   for (const auto verb : {Verb::renew, Verb::accept}) {
     Election e;

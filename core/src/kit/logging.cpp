@@ -66,9 +66,13 @@ std::string_view to_string(Level level) noexcept {
 
 std::string printable(std::string_view untrusted, std::size_t cap) {
   std::string out(untrusted.substr(0, cap));
-  for (auto& c : out) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) c = '?';
+  unsigned char before = 0;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(out[i]);
+    if (byte < 0x20 || byte == 0x7f) out[i] = '?';
+    // U+0080 to U+009F in UTF-8. Some terminals obey them as they obey ESC.
+    if (before == 0xc2 && byte >= 0x80 && byte < 0xa0) out[i - 1] = out[i] = '?';
+    before = byte;
   }
   if (untrusted.size() > cap) out += "...";
   return out;

@@ -74,6 +74,12 @@ TEST_F(Logging, ALineIsPrintableAndCapped) {
   EXPECT_EQ(std::count(lines[0].begin(), lines[0].end(), '\n'), 1);
 }
 
+TEST_F(Logging, TheControlCharactersBeyondAsciiAreNotPrintableAndLettersAre) {
+  EXPECT_EQ(printable("a\xc2\x9b J"), "a?? J") << "CSI, as ESC [ is";
+  EXPECT_EQ(printable("\xc2\x80\xc2\x9f\xc2\xa0"), "????\xc2\xa0");
+  EXPECT_EQ(printable("\xc3\x9b \xe2\x82\x9b \xc2"), "\xc3\x9b \xe2\x82\x9b \xc2") << "bytes of other characters";
+}
+
 TEST_F(Logging, ALogGetsAllLinesAndStderrNone) {
   std::vector<LogLine> taken;
   const Log take = [&](const LogLine& line) { taken.push_back(line); };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kit/in_ms.hpp"
+#include "kit/random.hpp"
 
 namespace tenure {
 namespace {
@@ -469,10 +470,7 @@ void Candidacy::report(Error error) {
 }
 
 Candidacy::Duration Candidacy::jittered(Duration d) {
-  auto z = (jitter_state_ += 0x9e3779b97f4a7c15);  // splitmix64
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  const auto part = static_cast<Clock::rep>((z ^ (z >> 31)) % 1024);
+  const auto part = static_cast<Clock::rep>(next_random(jitter_state_) % 1024);
   return d / 2 + d / 2048 * part;
 }
 

@@ -7,6 +7,8 @@
 
 #include <tenure/kit/wait.hpp>
 
+#include "kit/random.hpp"
+
 namespace tenure {
 namespace {
 
@@ -81,13 +83,7 @@ bool Faulty::hangs() const {
 
 // ---- the calls ----
 
-/// splitmix64
-std::uint64_t Faulty::random() {
-  auto z = (random_ += 0x9e3779b97f4a7c15);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
+std::uint64_t Faulty::random() { return next_random(random_); }
 
 Mishap Faulty::draw() {
   constexpr Mishap kinds[] = {Mishap::unsent, Mishap::answer_lost, Mishap::repeated, Mishap::held};

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <tenure/kit/wait.hpp>
 
+#include "kit/no_step_down.hpp"
+
 namespace tenure {
 
 bool matches(const std::optional<Expected>& expected, const std::optional<Record>& record) {
@@ -18,9 +20,7 @@ std::optional<Version> ConditionalStore::await_change(const std::optional<Versio
   return std::nullopt;
 }
 
-std::optional<Error> ConditionalStore::request_step_down(const StepDown&, const Limit&) {
-  return Error{Fault::misconfigured, "this store cannot carry a request to step down"};
-}
+std::optional<Error> ConditionalStore::request_step_down(const StepDown&, const Limit&) { return no_step_down(); }
 
 std::optional<Error> ConditionalStore::accepts(const Timing&) { return std::nullopt; }
 

@@ -22,7 +22,9 @@ struct LogLine {
 
 /// Your logger. Any thread of ours may call it, several at a time, and never with a lock of ours held. What it throws
 /// is ignored. REQUIRES: it does not block.
-/// If it is empty, warnings and errors go to stderr, one line each. A line that stderr cannot take at once is dropped.
+/// If it is empty, warnings and errors go to stderr, one line each. A line that stderr cannot take at once is dropped,
+/// if stderr is a pipe, a socket or a terminal. A file always seems to take it, so give a leader whose stderr is a file
+/// on a disk that may stall a log of its own.
 using Log = std::function<void(const LogLine&)>;
 
 /// A Log that writes to stderr as an empty one does, but everything of this level and above.

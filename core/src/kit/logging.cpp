@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t message_cap = 1000, field_cap = 256;
 
 /// Whether a line of at most PIPE_BUF bytes can be written without waiting: a reader that sleeps must not hold up a
-/// leader's clock, and one that has gone must not raise SIGPIPE.
+/// leader's clock, and one that has gone must not raise SIGPIPE. Of a file, poll() says so even if its disk stalls.
 bool takes_a_line(int fd) {
   pollfd asked{fd, POLLOUT, 0};
   return ::poll(&asked, 1, 0) == 1 && asked.revents == POLLOUT;

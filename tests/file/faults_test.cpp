@@ -235,6 +235,22 @@ TEST_F(FileFaults, AHolderWhoseDescriptorsWereClosedKnows) {
   EXPECT_EQ(daemonises.end(), 0);
 }
 
+/// Its lock is free, so a successor leads at once: the next renewal must not leave it in doubt.
+TEST_F(FileFaults, ALeaderWhoseDescriptorsWereClosedLeadsNoMoreAfterItsNextRenewal) {
+  Child daemonises([&] {
+    ManualClock clock;
+    const auto backend = lock_table(std::make_shared<Store>(base, "jobs"), "jobs");
+    ASSERT_EQ(backend->accepts(Timing::of(10s)), std::nullopt);
+    const auto token = std::get<Granted>(backend->acquire(within(1s, clock))).token;
+    close_all_from(3);
+    EXPECT_TRUE(std::holds_alternative<Denied>(backend->renew(token, within(1s, clock))));
+    const auto again = backend->acquire(within(1s, clock));
+    ASSERT_TRUE(std::holds_alternative<Granted>(again)) << "it may lead anew";
+    EXPECT_GT(std::get<Granted>(again).token, token);
+  });
+  EXPECT_EQ(daemonises.end(), 0);
+}
+
 TEST_F(FileFaults, AHolderWhoseFileAloneWasClosedKnows) {
   Store leader{base, "jobs"};
   ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));

@@ -235,7 +235,8 @@ Answer LockTableDecisions::renewed(const Result<Swap>& result, Time at) {
   if (!swap.applied) {
     sighting_->first = at;
     if (auto error = contradicted()) return Unknown{std::move(*error)};
-    if (const auto& stands = sighting_->read.record; stands && stands->beat == attempt_.next.beat)
+    const auto& stands = sighting_->read.record;
+    if (stands && !stands->released && stands->beat == attempt_.next.beat)
       return Unknown{{Fault::unreachable, "the store refused a renewal that stands there: it was sent twice below us"}};
     tenure_.reset();
     return denied(at);
@@ -309,7 +310,11 @@ std::vector<std::uint64_t> LockTableDecisions::sent_beats() const {
 }
 
 std::optional<Error> LockTableDecisions::contradicted() const {
-  if (!matches(attempt_.expected, sighting_->read.record)) return std::nullopt;
+  const auto& stands = sighting_->read.record;
+  // A store that knows of a holder's death shows its tenure as released, under the version that stands. Others may claim
+  // at once, so such a refusal is an answer.
+  const bool ended = stands && stands->released && stands->token == attempt_.next.token;
+  if (ended || !matches(attempt_.expected, stands)) return std::nullopt;
   return Error{Fault::unreachable, "the store refused a write although what it was to replace stands there"};
 }
 

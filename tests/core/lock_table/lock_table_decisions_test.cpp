@@ -571,6 +571,23 @@ TEST_F(LockTableRules, ARefusalThatShowsOneOfOurBeatsIsNoAnswerAnyOtherEndsTheTe
   EXPECT_FALSE(d.renewal(token, now, ++beat));
 }
 
+/// A store that knows of a death shows a release that nobody wrote. Then a successor may lead already.
+TEST_F(LockTableRules, ARefusedRenewalThatShowsAReleaseEndsTheTenureWhateverTheBeat) {
+  for (const bool own_beat : {false, true}) {
+    d = LockTableDecisions{{"me", "me:1"}, me, timing};
+    const auto token = lead();
+    auto ended = renewal(token).next;
+    if (!own_beat) {
+      (void)d.renewed(unanswered(), now);
+      (void)renewal(token);
+    }
+    ended.released = true;
+    EXPECT_TRUE(std::holds_alternative<Denied>(d.renewed(refused(holds(ended)), now))) << own_beat;
+    EXPECT_FALSE(d.renewal(token, now, ++beat)) << own_beat;
+    EXPECT_GT(claim().next.token, token) << "it may lead anew";
+  }
+}
+
 TEST_F(LockTableRules, ARenewalThatFindsNoRecordEndsTheTenure) {
   const auto token = lead();
   (void)renewal(token);
@@ -673,6 +690,15 @@ TEST_F(LockTableRules, SurrenderOfWhatSomebodyElseTookIsDone) {
   (void)lead();
   ASSERT_TRUE(d.surrender(now, ++beat));
   EXPECT_EQ(d.surrendered(refused(holds(theirs(2'000, 50, 77s))), now), std::nullopt);
+  EXPECT_FALSE(d.surrender(now, ++beat));
+}
+
+TEST_F(LockTableRules, SurrenderOfWhatTheStoreEndedIsDone) {
+  auto ended = renewal(lead()).next;
+  (void)d.renewed(unanswered(), now);
+  ASSERT_TRUE(d.surrender(now, ++beat));
+  ended.released = true;
+  EXPECT_EQ(d.surrendered(refused(holds(ended)), now), std::nullopt);
   EXPECT_FALSE(d.surrender(now, ++beat));
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 
@@ -228,6 +229,89 @@ TEST_F(FileAwait, ManyWaitWithOneInstance) {
   waiting.clear();
   stores.clear();
   EXPECT_EQ(instances(), 0u) << "and it goes with the last of them";
+}
+
+/// A program that daemonises while a store waits. Whatever it opens next gets our numbers.
+struct FileAwaitDaemon : FileAwait {
+  static constexpr int most = 16;
+  std::unique_ptr<Store> waits;
+
+  /// In a child, which alone may lose its descriptors.
+  void daemonise(const std::function<int()>& open) {
+    waits = std::make_unique<Store>(base, "other");
+    {
+      Waiting waiting(*waits, std::nullopt, clock);
+      ASSERT_TRUE(waiting.sleeps());
+    }
+    close_all_from(3);
+    for (int fd = 3; fd < 3 + most; ++fd) ASSERT_EQ(open(), fd);
+  }
+
+  /// What the watcher's thread sleeps in then cannot be woken.
+  void expect_that_the_store_goes_at_once() {
+    static std::atomic<bool> gone{false};  // outlives a thread that hangs
+    std::thread([store = std::move(waits)]() mutable {
+      store.reset();
+      gone = true;
+    }).detach();
+    EXPECT_TRUE(eventually([] { return gone.load(); })) << "it waits for a thread that nothing wakes";
+  }
+};
+
+std::ptrdiff_t threads() {
+  return std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator());
+}
+
+TEST_F(FileAwaitDaemon, WritesToNoDescriptorOfTheProgramAndClosesNone) {
+  for (const bool woken : {false, true}) {
+    SCOPED_TRACE(woken ? "an event wakes the watcher's thread" : "it sleeps");
+    Child daemonises([&] {
+      daemonise([] { return ::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK); });
+      if (woken) {  // and finds the program's, which can be read
+        std::ofstream(base / "other/stranger") << "x";
+        EXPECT_TRUE(eventually([] { return threads() == 1; }));
+      }
+      expect_that_the_store_goes_at_once();
+      for (int fd = 3; fd < 3 + most; ++fd) {
+        std::uint64_t count = 0;
+        EXPECT_EQ(::read(fd, &count, sizeof count), ssize_t{sizeof count}) << "closed one of the program's";
+        EXPECT_EQ(count, 1u) << "written to one of the program's";
+      }
+    });
+    EXPECT_EQ(daemonises.end(), 0);
+  }
+}
+
+TEST_F(FileAwaitDaemon, TakesNoWatchFromAnInotifyInstanceOfTheProgram) {
+  Child daemonises([&] {
+    constexpr int watches = 4;
+    daemonise([&] {
+      const int fd = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+      for (int i = 0; i < watches; ++i) {
+        const auto watched = base / std::to_string(i);
+        std::ofstream(watched, std::ios::app);
+        EXPECT_GT(::inotify_add_watch(fd, watched.c_str(), IN_MODIFY), 0);
+      }
+      return fd;
+    });
+    expect_that_the_store_goes_at_once();
+    for (int fd = 3; fd < 3 + most; ++fd)
+      for (int watch = 1; watch <= watches; ++watch) EXPECT_EQ(::inotify_rm_watch(fd, watch), 0) << fd << " " << watch;
+  });
+  EXPECT_EQ(daemonises.end(), 0);
+}
+
+TEST_F(FileAwaitDaemon, WaitsAnewAndIsWoken) {
+  Child daemonises([&] {
+    daemonise([] { return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); });
+    Store leads{base, "other"};
+    Waiting waiting(*waits, std::nullopt, clock);
+    EXPECT_TRUE(waiting.sleeps());
+    ASSERT_TRUE(swap(leads, std::nullopt, record(7, 70)));
+    EXPECT_TRUE(waiting.ends());
+    expect_that_the_store_goes_at_once();
+  });
+  EXPECT_EQ(daemonises.end(), 0);
 }
 
 // The user has no inotify instance left.

@@ -211,11 +211,6 @@ TEST_F(FileFaults, ALeaderNeedsNoNewDescriptor) {
             0);
 }
 
-/// As a program does that daemonises.
-void close_all_from(int first) {
-  for (int fd = first; fd < 256; ++fd) ::close(fd);
-}
-
 TEST_F(FileFaults, AHolderWhoseDescriptorsWereClosedKnows) {
   Child daemonises([&] {
     Store leader{base, "jobs"}, other{base, "jobs"};

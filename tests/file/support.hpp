@@ -43,6 +43,11 @@ inline std::set<std::string> names(const fs::path& directory) {
   return found;
 }
 
+/// As a program does that daemonises.
+inline void close_all_from(int first) {
+  for (int fd = first; fd < 256; ++fd) ::close(fd);
+}
+
 /// A forked process. Its `body` runs to the end, or until somebody kills it; it ends with this object.
 class Child {
  public:

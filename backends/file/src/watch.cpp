@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watch.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
@@ -11,6 +11,7 @@
 #include <exception>
 #include <utility>
 
+#include <tenure/kit/leave_behind.hpp>
 #include <tenure/kit/start_thread.hpp>
 
 namespace tenure::file {
@@ -38,27 +39,30 @@ std::weak_ptr<Watcher>& of_this_process() {
 }  // namespace
 
 std::shared_ptr<Watcher> Watcher::shared() {
-  const auto current = []() -> std::shared_ptr<Watcher> {
-    auto found = of_this_process().lock();
-    return found && found->life_ == life() && !found->ended_ ? found : nullptr;
-  };
+  // Whoever lets go of the last one closes descriptors, which the lock forbids. So these outlive it.
+  std::shared_ptr<Watcher> before, quicker;
+  const auto will_do = [](const auto& one) { return one && one->life_ == life() && one->works(); };
   {
     const auto lock = hold_off_forks();
-    if (auto found = current()) return found;
+    before = of_this_process().lock();
   }
+  if (will_do(before)) return before;
   auto inotify = Descriptor::take([] { return ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK); });
-  auto quit = Descriptor::take([] { return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); });
-  if (!inotify || !quit) return nullptr;
-  std::shared_ptr<Watcher> made(new Watcher(std::move(inotify), std::move(quit)));
+  std::array<int, 2> ends{-1, -1};
+  auto quit = Descriptor::take([&] { return ::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) == 0 ? ends[0] : -1; });
+  auto wake = Descriptor::take([&] { return ends[1]; });
+  if (!inotify || !quit || !wake) return nullptr;
+  std::shared_ptr<Watcher> made(new Watcher(std::move(inotify), std::move(quit), std::move(wake)), &Watcher::end);
   if (!made->thread_) return nullptr;
-  std::shared_ptr<Watcher> found;
   const auto lock = hold_off_forks();
-  if ((found = current())) return found;  // another thread was quicker
+  quicker = of_this_process().lock();  // another thread
+  if (will_do(quicker)) return quicker;
   of_this_process() = made;
   return made;
 }
 
-Watcher::Watcher(Descriptor inotify, Descriptor quit) : inotify_(std::move(inotify)), quit_(std::move(quit)) {
+Watcher::Watcher(Descriptor inotify, Descriptor quit, Descriptor wake)
+    : inotify_(std::move(inotify)), quit_(std::move(quit)), wake_(std::move(wake)) {
   thread_ = quiet_thread([this] { run(); });
 }
 
@@ -68,9 +72,17 @@ Watcher::~Watcher() {
     return;
   }
   if (!thread_) return;
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = ::write(quit_.get(), &one, sizeof one);
+  [[maybe_unused]] const auto written = ::write(wake_.get(), "", 1);
   thread_->join();
+}
+
+/// After the program closed our descriptors, the numbers are its own. The thread may still sleep in what they meant,
+/// and nothing of ours wakes it there. So it is left behind, and keeps the watcher.
+void Watcher::end(Watcher* watcher) {
+  if (watcher->life_ == life() && watcher->thread_ && !watcher->ours())
+    leave_behind(std::move(*watcher->thread_));
+  else
+    delete watcher;
 }
 
 void Watcher::run() {
@@ -78,7 +90,7 @@ void Watcher::run() {
   pollfd fds[2] = {{inotify_.get(), POLLIN, 0}, {quit_.get(), POLLIN, 0}};
   for (;;) {
     if (::poll(fds, 2, -1) < 0 && errno != EINTR) break;
-    if (fds[1].revents != 0 || (fds[0].revents & ~POLLIN) != 0 || !inotify_.ours()) break;
+    if (fds[1].revents != 0 || (fds[0].revents & ~POLLIN) != 0 || !ours()) break;
     const auto got = ::read(fds[0].fd, buffer.data(), buffer.size());
     for (auto at = buffer.data(); got > 0 && at < buffer.data() + got;) {
       const auto* event = reinterpret_cast<const inotify_event*>(at);
@@ -106,6 +118,7 @@ void Watcher::dispatch(int watch, std::uint32_t mask) {
 
 int Subscription::add(const std::string& path, std::uint32_t mask) {
   const std::lock_guard lock(watcher_->mutex_);
+  if (!watcher_->ours()) return -1;
   const int watch = ::inotify_add_watch(watcher_->inotify_.get(), path.c_str(), mask);
   if (watch >= 0) watcher_->subscriptions_.emplace(watch, this);
   return watch;
@@ -117,11 +130,11 @@ void Subscription::drop(int& watch) {
   const std::lock_guard lock(watcher_->mutex_);
   auto& all = watcher_->subscriptions_;
   std::erase_if(all, [&](const auto& entry) { return entry.first == dropped && entry.second == this; });
-  if (!all.contains(dropped)) ::inotify_rm_watch(watcher_->inotify_.get(), dropped);
+  if (!all.contains(dropped) && watcher_->ours()) ::inotify_rm_watch(watcher_->inotify_.get(), dropped);
 }
 
 Subscription::State Subscription::watch(FileId directory, int descriptor, std::uint64_t newest) {
-  if (watcher_ && watcher_->ended_) {
+  if (watcher_ && !watcher_->works()) {
     leave();
     watcher_ = nullptr;
     on_directory_ = on_newest_ = -1;

@@ -23,17 +23,23 @@ class Watcher {
   /// Returns the process's one, and makes it if there is none. Returns nullptr if the user or the process may have no
   /// further one.
   static std::shared_ptr<Watcher> shared();
-  ~Watcher();
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
  private:
   friend class Subscription;
-  Watcher(Descriptor inotify, Descriptor quit);
+  Watcher(Descriptor inotify, Descriptor quit, Descriptor wake);
+  ~Watcher();
+  static void end(Watcher* watcher);
   void run();
   void dispatch(int watch, std::uint32_t mask);
 
-  Descriptor inotify_, quit_;
+  /// Whether the numbers still mean what we opened. An inotify instance of the program's would look like ours, because
+  /// they share one inode. A pipe has an inode of its own.
+  bool ours() const { return inotify_.ours() && quit_.ours() && wake_.ours(); }
+  bool works() const { return !ended_ && ours(); }
+
+  Descriptor inotify_, quit_, wake_;  ///< What is written to `wake_` ends the thread, which listens at `quit_`.
   unsigned life_{life()};
   std::atomic<bool> ended_{false};  ///< The program closed our descriptors: nothing is reported any more.
   std::mutex mutex_;

@@ -161,6 +161,17 @@ TEST(Prometheus, ItsOwnClientReadsEverySampleAndOddNames) {
   EXPECT_THAT(text, HasSubstr("{name=" + odd + "} 0.0"));
 }
 
+/// A name may have any bytes, and Prometheus reads nothing of a page that is not UTF-8.
+TEST(Prometheus, ANameThatIsNotUtf8SpoilsNoPage) {
+  const auto text = to_text({leading("caf\xe9"), leading("jobs")}, {{.group = "\xff", .session = leading("\xff")}});
+  const auto lines = lines_of(text);
+  EXPECT_THAT(lines, testing::Contains("leader_election_master_status{name=\"caf\xef\xbf\xbd\"} 1"));
+  EXPECT_THAT(lines, testing::Contains("tenure_elections_joined{group=\"\xef\xbf\xbd\"} 0"));
+  const auto samples = as_prometheus_reads(text);
+  if (!samples) GTEST_SKIP() << "no prometheus_client for Python; Debian: python3-prometheus-client";
+  EXPECT_THAT(*samples, testing::Contains("leader_election_master_status gauge {name=jobs} 1.0"));
+}
+
 TEST(Prometheus, AManagerOfTodayIsReadWhole) {
   LeaderManager manager(memory::open(memory::Hub(), "jobs", {"a"}), memory::presets().fast, {.log = no_log});
   manager.start();

@@ -65,6 +65,7 @@ TEST(PrometheusCpp, SaysWhatOurTextSays) {
   const GroupMetrics tenants{.group = "tenants", .joined = 10000, .led = 3333, .session = leading("tenants")};
   expect_the_same({leading("jobs"), leading("other")}, {tenants});
   expect_the_same({Metrics{.election = "\"quoted\" back\\slash and\nline"}}, {});
+  expect_the_same({Metrics{.election = "not UTF-8: \xff"}}, {});
 }
 
 TEST(PrometheusCpp, TellsOfAManagerThatRuns) {

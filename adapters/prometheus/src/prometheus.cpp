@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include <tenure/kit/text.hpp>
+
 namespace tenure::prometheus {
 namespace {
 
@@ -43,7 +45,8 @@ class Telling {
   template <class Value>
   void sample(const Labels& labels, const Value& value) {
     auto& sample = all_[index_].samples.emplace_back(Sample{.labels = {}, .value = value});
-    for (const auto& [name, text] : labels) sample.labels.emplace_back(name, text);
+    // Prometheus refuses a page for one byte that is not UTF-8, and an election's name may have any.
+    for (const auto& [name, text] : labels) sample.labels.emplace_back(name, utf8(text));
   }
 
  private:

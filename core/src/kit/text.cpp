@@ -11,6 +11,29 @@ bool plain(char c) {
          std::string_view("-._~:/@[]").find(c) != std::string_view::npos;
 }
 
+/// How many bytes lead the text that are a character of UTF-8, or can begin one. It says which of both they are.
+struct Leading {
+  std::size_t bytes;
+  bool whole;
+};
+
+Leading leading_character(std::string_view text) {
+  const auto byte = [text](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const auto first = byte(0);
+  const std::size_t size = first < 0x80   ? 1
+                           : first < 0xc2 ? 0
+                           : first < 0xe0 ? 2
+                           : first < 0xf0 ? 3
+                           : first < 0xf5 ? 4
+                                          : 0;
+  // A character has no longer form than it needs, is no surrogate, and is not above U+10FFFF.
+  auto least = first == 0xe0 ? 0xa0u : first == 0xf0 ? 0x90u : 0x80u;
+  auto most = first == 0xed ? 0x9fu : first == 0xf4 ? 0x8fu : 0xbfu;
+  std::size_t good = 1;
+  for (; good < size && byte(good) >= least && byte(good) <= most; ++good) least = 0x80, most = 0xbf;
+  return {good, good == size};
+}
+
 }  // namespace
 
 std::string hex(std::string_view bytes) {
@@ -61,6 +84,16 @@ std::optional<std::string> percent_decoded(std::string_view text, std::size_t mo
     i += 2;
   }
   if (out.size() > most) return std::nullopt;
+  return out;
+}
+
+std::string utf8(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const auto [bytes, whole] = leading_character(text);
+    out += whole ? text.substr(0, bytes) : std::string_view("\xef\xbf\xbd");
+    text.remove_prefix(bytes);
+  }
   return out;
 }
 

@@ -44,6 +44,21 @@ TEST(Text, AnyBytesGoThroughPercentSignsAndComeBack) {
     EXPECT_EQ(percent_decoded(text, 100), std::nullopt) << text;
 }
 
+TEST(Text, WhatIsNotUtf8IsReplaced) {
+  for (const std::string good : {"", "jobs\n", "\x7f", "\xc2\x80", "\xc3\xa9", "\xe0\xa0\x80", "\xed\x9f\xbf",
+                                 "\xee\x80\x80", "\xef\xbf\xbd", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"})
+    EXPECT_EQ(utf8(good), good) << percent_encoded(good);
+  EXPECT_EQ(utf8(std::string_view("a\0b", 3)), std::string("a\0b", 3));
+  const std::string bad = "\xef\xbf\xbd";
+  for (const std::string end : {"", "x", "\xc3\xa9"}) {
+    for (const auto* const one :
+         {"\x80", "\xbf", "\xc0", "\xc1", "\xc3", "\xe0", "\xe0\xa0", "\xf0\x90\x80", "\xf5", "\xff"})
+      EXPECT_EQ(utf8(one + end), bad + end) << percent_encoded(one + end);
+    for (const auto* const two : {"\xc0\x80", "\xe0\x9f", "\xe2\x82\xe2", "\xed\xa0", "\xf0\x8f", "\xf4\x90"})
+      EXPECT_EQ(utf8(two + end), bad + bad + end) << percent_encoded(two + end);
+  }
+}
+
 TEST(Text, AHashIsThatOfFnv1a) {
   EXPECT_EQ(fnv1a(""), 0xcbf29ce484222325u);
   EXPECT_EQ(fnv1a("foobar"), 0x85944171f73967e8u);

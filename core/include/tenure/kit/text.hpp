@@ -41,6 +41,9 @@ TENURE_EXPORT std::string percent_encoded(std::string_view text);
 /// What percent_encoded() made this text of. Nothing if it made it of none, or of more than `most` bytes.
 TENURE_EXPORT std::optional<std::string> percent_decoded(std::string_view text, std::size_t most);
 
+/// The text with U+FFFD in place of each byte, or begin of a character, that is not UTF-8.
+TENURE_EXPORT std::string utf8(std::string_view text);
+
 /// The FNV-1a sum of the bytes. It finds accidents, not forgers. `start` is the sum of the bytes before, if there
 /// are any.
 TENURE_EXPORT std::uint64_t fnv1a(std::string_view bytes, std::uint64_t start = 0xcbf29ce484222325);

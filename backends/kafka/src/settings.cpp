@@ -102,31 +102,11 @@ void check_topic(const std::string& topic) {
          "\" is no name for a Kafka topic: 1 to 249 characters of a-z A-Z 0-9 . _ - are allowed. Set Options::topic");
 }
 
-/// Brokers replace bytes that are not UTF-8, so that two groups could become one.
-bool utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t more = lead < 0x80   ? 0
-                             : lead < 0xc2 ? 9
-                             : lead < 0xe0 ? 1
-                             : lead < 0xf0 ? 2
-                             : lead < 0xf5 ? 3
-                                           : 9;
-    if (more > text.size() - i - 1) return false;
-    for (std::size_t k = 1; k <= more; ++k)
-      if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return false;
-    const auto next = more > 0 ? static_cast<unsigned char>(text[i + 1]) : 0;
-    if ((lead == 0xe0 && next < 0xa0) || (lead == 0xed && next > 0x9f) || (lead == 0xf0 && next < 0x90) ||
-        (lead == 0xf4 && next > 0x8f))
-      return false;
-    i += more + 1;
-  }
-  return true;
-}
-
 void check_group(const std::string& group) {
   check_election(group);
-  if (!utf8(group)) refuse("group \"" + printable(group, 80) + "\" is not UTF-8. Set Options::group to a name that is");
+  // Brokers replace bytes that are not UTF-8, so that two groups could become one.
+  if (utf8(group) != group)
+    refuse("group \"" + printable(group, 80) + "\" is not UTF-8. Set Options::group to a name that is");
   for (const char byte : group)
     if (const auto c = static_cast<unsigned char>(byte); c < 0x20 || c == 0x7f)
       refuse("group \"" + printable(group, 80) +

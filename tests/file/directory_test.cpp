@@ -2,15 +2,32 @@
 // Which directories an election gets, and which are refused.
 #include "directory.hpp"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <grp.h>
 #include <sys/stat.h>
 
 #include <atomic>
+#include <functional>
 
 #include "election_list.hpp"
 #include "store.hpp"
 #include "support.hpp"
+
+namespace {
+
+/// What happens after somebody looked at a path.
+std::function<void(const std::string& path)> after_look;
+
+}  // namespace
+
+/// Takes the place of the C library's.
+extern "C" int stat(const char* path, struct stat* out) noexcept {
+  static const auto real = reinterpret_cast<int (*)(const char*, struct stat*)>(::dlsym(RTLD_NEXT, "stat"));
+  const int done = real(path, out);
+  if (after_look) after_look(path);
+  return done;
+}
 
 namespace tenure::file {
 namespace {
@@ -125,6 +142,30 @@ TEST(FileDirectory, DirectoriesOfOthersAreRefused) {
   fs::create_directory(base / "jobs");
   ASSERT_EQ(::chown((base / "jobs").c_str(), 12345, 0), 0);
   EXPECT_THAT(refusal(base), HasSubstr("belongs to user 12345")) << "made by somebody in a directory like /tmp";
+}
+
+// In a directory like /tmp others can put something else in the place of what we looked at, before we open it.
+TEST(FileDirectory, ADirectoryOfAnothersThatComesAfterALookIsRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a directory away";
+  bool changed = true;
+  for (int nth = 1; changed; ++nth) {
+    Scratch base;
+    const auto ours = base / "jobs", forged = base / "forged";
+    ASSERT_EQ(::chmod(base.path().c_str(), 01777), 0);
+    fs::create_directory(ours), fs::create_directory(forged);
+    ASSERT_EQ(::chown(forged.c_str(), 12345, 0), 0);
+    changed = false;
+    after_look = [&, looks = 0](const std::string& path) mutable {
+      if (path != ours || ++looks != nth) return;
+      changed = true;
+      fs::rename(ours, base / "before");
+      fs::rename(forged, ours);
+    };
+    const auto refused = ElectionDirectory(base, "jobs").enter();
+    after_look = nullptr;
+    EXPECT_EQ(refused.has_value(), changed) << "look " << nth;
+    EXPECT_TRUE(changed || nth > 2) << "it looks more than once";
+  }
 }
 
 // Root's directory, a group's election: the second user finds what the first one made.

@@ -140,8 +140,9 @@ std::optional<Error> ElectionDirectory::enter() {
   if (!stands_now) return stands_now.error();
   if (*stands_now) return std::nullopt;
   descriptor_.close();
-  if (auto error = make()) return error;
-  return open();
+  const auto open_to_all = make();
+  if (!open_to_all) return open_to_all.error();
+  return open(*open_to_all);
 }
 
 /// If it is `open_to_all`, everybody could have put this here.
@@ -160,9 +161,9 @@ std::optional<Error> ElectionDirectory::judge(const struct stat& now, const std:
   return std::nullopt;
 }
 
-std::optional<Error> ElectionDirectory::make() const {
+Result<bool> ElectionDirectory::make() const {
   unsigned mode = 0700;
-  bool open_to_all = true;
+  bool open_to_all = true, top_is_open_to_all = false;
   for (const auto& step : steps_) {
     const bool top = &step == &steps_.front();
     struct stat now {};
@@ -178,23 +179,24 @@ std::optional<Error> ElectionDirectory::make() const {
         return system_error("cannot make the directory", step, errno);
       if (::stat(step.c_str(), &now) != 0) return system_error("cannot look at", step, errno);
     }
-    if (auto error = judge(now, step, top, open_to_all)) return error;
+    if (auto error = judge(now, step, top, open_to_all)) return *std::move(error);
     open_to_all = (now.st_mode & S_IWOTH) != 0;
+    if (top) top_is_open_to_all = open_to_all;
     mode = permissions_below(now.st_mode);
   }
-  return std::nullopt;
+  return top_is_open_to_all;
 }
 
-std::optional<Error> ElectionDirectory::open() {
+std::optional<Error> ElectionDirectory::open(bool open_to_all) {
   auto opened =
       Descriptor::take([this] { return ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
   if (!opened) return system_error("cannot open the directory", path_, errno);
-  if (auto error = check(opened)) return error;
+  if (auto error = check(opened, open_to_all)) return error;
   descriptor_ = std::move(opened);
   return std::nullopt;
 }
 
-std::optional<Error> ElectionDirectory::check(const Descriptor& opened) {
+std::optional<Error> ElectionDirectory::check(const Descriptor& opened, bool open_to_all) {
   struct statfs system {};
   if (::fstatfs(opened.get(), &system) != 0) return system_error("cannot look at the file system of", path_, errno);
   if (const auto why = unfit_file_system(static_cast<std::uint64_t>(system.f_type) & 0xFFFFFFFF))
@@ -202,8 +204,8 @@ std::optional<Error> ElectionDirectory::check(const Descriptor& opened) {
   struct stat now {};
   if (::fstat(opened.get(), &now) != 0) return system_error("cannot look at", path_, errno);
   permissions_ = now.st_mode & 0777;
-  // make() judged a path. This judges what we opened.
-  if (auto error = judge(now, path_, false, false)) return error;
+  // make() judged a path, and something else may have been put there since. This judges what we opened.
+  if (auto error = judge(now, path_, false, open_to_all)) return error;
 
   // A process that may not write, or finds the disk full, can still observe.
   const auto probe =

@@ -13,6 +13,7 @@
 
 #include <tenure/conditional_store.hpp>
 #include <tenure/error.hpp>
+#include <tenure/result.hpp>
 #include <tenure/token.hpp>
 
 #include "descriptor.hpp"
@@ -57,9 +58,10 @@ class ElectionDirectory {
 
  private:
   static std::optional<Error> judge(const struct stat& now, const std::string& path, bool top, bool open_to_all);
-  std::optional<Error> make() const;
-  std::optional<Error> open();
-  std::optional<Error> check(const Descriptor& opened);
+  /// Makes what is missing. Returns whether everybody can put something into the directory that the user named.
+  Result<bool> make() const;
+  std::optional<Error> open(bool open_to_all);
+  std::optional<Error> check(const Descriptor& opened, bool open_to_all);
 
   std::vector<std::string> steps_;  ///< The directory, and those below it that we may make.
   std::string path_;

@@ -137,6 +137,14 @@ TEST(RedisOptions, FieldsThatCannotWorkAreRefused) {
   EXPECT_TRUE(mentions(refusal(wrong), "at most 100 bytes"));
 }
 
+/// A server may have named it.
+TEST(RedisOptions, AnAddressIsFitForAMessage) {
+  EXPECT_EQ(to_string(Address{"host", 1}), "host:1");
+  EXPECT_EQ(to_string(Address{"::1", 1}), "[::1]:1");
+  EXPECT_EQ(to_string(Address{"a\x1b[31m\n", 1}), "a?[31m?:1");
+  EXPECT_EQ(to_string(Address{"::\x1b[31m\n", 1}), "[::?[31m?]:1");
+}
+
 #ifndef TENURE_REDIS_TLS
 TEST(RedisOptions, WithoutTlsAnEncryptedUrlIsRefusedWithTheRemedy) {
   const auto said = refusal("rediss://h");

@@ -134,8 +134,9 @@ std::string group_key_of(const Options& options, const std::string& group) {
 }
 
 std::string to_string(const Address& address) {
-  const bool ipv6 = address.host.find(':') != address.host.npos;
-  return (ipv6 ? "[" + address.host + "]" : printable(address.host)) + ":" + std::to_string(address.port);
+  const auto host = printable(address.host);  // a Sentinel or a cluster may have named it
+  const bool ipv6 = host.find(':') != host.npos;
+  return (ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(address.port);
 }
 
 }  // namespace tenure::redis

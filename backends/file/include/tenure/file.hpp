@@ -38,9 +38,10 @@ namespace tenure::file {
 /// While nobody runs, the directory may be deleted; tokens then go on from the wall clock. To ask a leader to step
 /// down, use Backend::request_step_down().
 ///
-/// Limits: while the disk is full, nobody new can lead; a leader goes on. A forked child has no part in its parent's
-/// elections, and it may open its own. One inotify instance per process announces changes. If the user has none left,
-/// followers look every `poll_interval` instead.
+/// Limits: while the disk is full, nobody new can lead; a leader goes on. But its renewals may fail too where a change
+/// needs new space, as on btrfs, zfs, bcachefs, f2fs and nilfs2. A forked child has no part in its parent's elections,
+/// and it may open its own. One inotify instance per process announces changes. If the user has none left, followers
+/// look every `poll_interval` instead.
 ///
 /// Throws std::invalid_argument, with the reason and the remedy, for a directory that is refused, and
 /// std::runtime_error if the system has no descriptor or no space for it. The verbs return later faults as an Error.

@@ -47,6 +47,12 @@ inline std::vector<std::string> tool(std::vector<std::string> words) {
 }
 #endif
 
+/// A program that finds these signals ignored, as its parent may have left them: "HUP,INT".
+inline std::vector<std::string> ignoring(const std::string& signals, std::vector<std::string> words) {
+  words.insert(words.begin(), {"env", "--ignore-signal=" + signals});
+  return words;
+}
+
 std::string contents(const std::string& path);  ///< Empty if there is no such file.
 bool alive(pid_t pid);                          ///< It runs, and is no zombie.
 

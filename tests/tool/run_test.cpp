@@ -30,6 +30,13 @@ TEST_F(RunTool, TheExitCodeIsTheCommands) {
   EXPECT_EQ(Process(words({}, {directory_.path().string()})).ended(), 126);
 }
 
+/// That outlives exec(), and the kernel then reaps children without a word.
+TEST_F(RunTool, AParentThatIgnoresSigchldDoesNoHarm) {
+  Process run(ignoring("CHLD", shell({"--on-ousted", "echo ousted"}, "exit 3")));
+  EXPECT_EQ(run.ended(), 3) << run.err();
+  EXPECT_EQ(run.out(), "ousted\n");
+}
+
 TEST_F(RunTool, InAPipelineStdinAndStdoutAreTheCommands) {
   const auto input = files_.file("input", "one\ntwo\n");
   std::string line;

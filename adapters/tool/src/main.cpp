@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <exception>
 #include <iostream>
 
@@ -13,6 +14,8 @@
 
 int main(int argc, char** argv) try {
   using namespace tenure::tool;
+  // A parent may have left it ignored. Then the kernel would reap what we fork, and tell us of no end.
+  std::signal(SIGCHLD, SIG_DFL);
   CLI::App tool("tenure: see and drive an election from outside", "tenure");
   tool.set_version_flag("--version", tenure::version());
   Run run;

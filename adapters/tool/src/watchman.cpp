@@ -168,6 +168,7 @@ void Watchman::reap() {
     if (pid == 0) return;
     if (pid < 0 && errno != ECHILD) continue;
     if (pid < 0) {
+      if (main_runs_) main_ended(exited(broken));  // reaped by somebody else: an end that nobody knows
       if (phase_ == Phase::leftovers) nothing_left();
       if (!main_runs_) return;  // on_ousted may have been started just now
     }

@@ -17,6 +17,7 @@
 #include "progress.hpp"
 #include "secrets.hpp"
 #include "service_manager.hpp"
+#include "tree.hpp"
 
 namespace {
 
@@ -140,6 +141,29 @@ TEST(Pace, LeavesTheGraceThatIsAskedForIfItCan) {
   const auto lease = tool::Pace::of(timing, 2s).lease(at(1h));
   EXPECT_EQ(lease.kill_at - lease.term_at, 2s);
   EXPECT_EQ(tool::Pace::of(timing, 1h).grace, timing.rides_out() / 2);
+}
+
+/// The hook of a former tenure may have returned before the tool comes to its event.
+TEST(Tree, OfALaterTenureIsNotFreedByLateWordOfAFormerOne) {
+  const Token former{1}, later{2};
+  tool::Tree tree;
+  ASSERT_TRUE(tree.claim(former));
+  tree.free(former);
+  tree.await_end();
+  ASSERT_TRUE(tree.claim(later));
+  tree.free(former);
+  EXPECT_FALSE(tree.is_free());
+  tree.free(later);
+  EXPECT_TRUE(tree.is_free());
+}
+
+TEST(Tree, OnceItIsClosedNothingIsStarted) {
+  tool::Tree tree;
+  ASSERT_TRUE(tree.claim({1}));
+  tree.close();
+  tree.await_end();
+  EXPECT_FALSE(tree.claim({2}));
+  EXPECT_TRUE(tree.is_free());
 }
 
 TEST(Progress, IsAByteOrAWatchdogThatMayRest) {

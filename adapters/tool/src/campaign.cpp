@@ -69,29 +69,16 @@ Campaign::~Campaign() { leave(); }
 Hooks Campaign::hooks() {
   Hooks hooks;
   hooks.elected = [this](const Elected& event) {
-    if (claim_tree()) post(event);
+    if (tree_.claim(event.token)) post(event);  // here, so that ousting() finds the claim
   };
   hooks.ousting = [this](const Ousting& event) {
     post(event);
-    std::unique_lock lock(mutex_);
-    tree_ended_.wait(lock, [this] { return !tree_; });
+    tree_.await_end();
   };
   hooks.error = [this](const Error& error) { post(error); };
   hooks.stall_after = conduct_.stall_after;
   hooks.stall_pause = conduct_.stall_pause;
   return hooks;
-}
-
-/// On the hooks' thread, so that ousting() finds the claim.
-bool Campaign::claim_tree() {
-  const std::lock_guard lock(mutex_);
-  return tree_ = !leaving_;
-}
-
-void Campaign::free_tree() {
-  const std::lock_guard lock(mutex_);
-  tree_ = false;
-  tree_ended_.notify_all();
 }
 
 void Campaign::post(Event event) {
@@ -130,14 +117,10 @@ void Campaign::turn() {
 
 /// Also when something was thrown, for ousting() waits for the command. What still runs then is killed.
 void Campaign::leave() {
-  if (leaving_) return;
+  if (std::exchange(leaving_, true)) return;
   service_.tell("STOPPING=1");
   if (std::exchange(running_, false)) guardian_.replace();
-  {
-    const std::lock_guard lock(mutex_);
-    leaving_ = true;
-  }
-  free_tree();
+  tree_.close();
   manager_.stop();
 }
 
@@ -185,7 +168,7 @@ void Campaign::elected(const Elected& event) {
   lead_ended_ = false;
   if (result_ || left <= none || lease.term_at <= now) {  // it was over, or nearly, before we came to it
     manager_.resign();
-    return free_tree();
+    return tree_.free(event.token);
   }
   if (progress_) progress_->told();  // what a former command told
   deadline_ = now + left;
@@ -205,7 +188,7 @@ void Campaign::elected(const Elected& event) {
 /// The lead is about to end or has ended. The hook waits until nothing of the command is left.
 void Campaign::ousting(const Ousting& event) {
   lead_ended_ = true;
-  if (!running_) return free_tree();
+  if (!running_) return tree_.free(event.token);
   const bool lost = event.reason == Reason::lapsed || event.reason == Reason::superseded;
   const auto now = boot_clock().now();
   const auto left = event.remaining() - pace_.spare;
@@ -283,7 +266,7 @@ void Campaign::ended(const Ended& end) {
     }
     await_anew();
   }
-  if (!result_) free_tree();
+  if (!result_) tree_.free(token_);
 }
 
 /// It kills at its deadline. If it is late, because somebody has stopped it, we do.

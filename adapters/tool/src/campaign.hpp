@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tool's end of `tenure run`: it takes part in the election, and hands each deadline on to the guardian.
 #pragma once
-#include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -17,6 +16,7 @@
 #include "progress.hpp"
 #include "service_manager.hpp"
 #include "teller.hpp"
+#include "tree.hpp"
 #include "wakeup.hpp"
 
 namespace tenure::tool {
@@ -65,7 +65,6 @@ class Campaign {
   void begin();
   void turn();
   void leave();
-  bool claim_tree();
   void post(Event event);
   void take_events();
   void elected(const Elected& event);
@@ -78,7 +77,6 @@ class Campaign {
   void watch_guardian();
   void order(const Order& order);
   void lose_guardian(const char* why);
-  void free_tree();
   void await_anew();
   void tell_state();
   void tell_alive();
@@ -94,12 +92,11 @@ class Campaign {
   const Pace pace_;
   Wakeup wakeup_;
 
+  Tree tree_;
   std::mutex mutex_;
-  std::condition_variable tree_ended_;
-  bool tree_{};     ///< The command of a tenure runs, or is about to. ousting() waits for its end.
-  bool leaving_{};  ///< No command is started any more.
   std::deque<Event> events_;
 
+  bool leaving_{};
   bool unheard_{};     ///< The guardian could not be told something.
   bool running_{};     ///< It was ordered, and has not ended.
   bool lead_ended_{};  ///< ousting() has been called for the tenure of the command that runs, or ran last.

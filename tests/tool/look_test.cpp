@@ -183,6 +183,22 @@ TEST_F(Look, AWrongCommandLineEndsWith64) {
   EXPECT_EQ(Process(tool({"status", "-e", "e", "--store", "rediss:/" + canary})).ended(), 78);
 }
 
+TEST_F(Look, WhatIsSaidOfAWrongCommandLineShowsNoSecret) {
+  const auto url = "redis://u:" + canary + "@h", key = "redis://h?password=" + canary;
+  for (const auto& line : std::vector<std::vector<std::string>>{{"status", "-e", "e", url},
+                                                                {"status", "-e", "e", key},
+                                                                {"status", "--stor=" + url},
+                                                                {"status", "--timing", url},
+                                                                {"status", "--timing=" + url},
+                                                                {"status", "--all", "--limit=" + key},
+                                                                {"step-down", "--if-token", url}}) {
+    Process wrong(tool(line));
+    EXPECT_EQ(wrong.ended(), 64);
+    EXPECT_TRUE(mentions(wrong.err(), "redis://") && mentions(wrong.err(), "***")) << wrong.err();
+    EXPECT_FALSE(mentions(wrong.err(), canary)) << wrong.err();
+  }
+}
+
 TEST_F(Look, HelpHasExamples) {
   Process help(tool({"--help"}));
   EXPECT_EQ(help.ended(), 0);

@@ -20,6 +20,9 @@ int main(int argc, char** argv) try {
   tool.set_version_flag("--version", tenure::version());
   Run run;
   add_commands(tool, run);
+  tool.failure_message([argc, argv](const CLI::App* app, const CLI::Error& e) {
+    return without_secrets(CLI::FailureMessage::simple(app, e), argc, argv);
+  });
   try {
     tool.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -45,6 +45,21 @@ std::string shown(std::string_view url) {
   return printable(out, max_url_bytes);
 }
 
+std::string without_secrets(std::string message, int argc, const char* const* argv) {
+  const auto show = [&message](const std::string& word) {
+    const auto safe = shown(word);
+    if (safe == word) return;
+    for (auto at = message.find(word); at != message.npos; at = message.find(word, at + safe.size()))
+      message.replace(at, word.size(), safe);
+  };
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    show(word);
+    if (const auto equal = word.find('='); equal != word.npos) show(word.substr(equal + 1));  // an option's value
+  }
+  return message;
+}
+
 void hide_from_ps(int argc, char** argv) {
   for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
     char* text = argv[i];

@@ -134,6 +134,13 @@ TEST_F(Look, ObservePrintsALinePerChange) {
   EXPECT_EQ(observe.ended(), 128 + SIGTERM);
 }
 
+TEST_F(Look, ObserveDoesNotObeyASignalThatIsIgnored) {
+  Process observe(ignoring("HUP,INT", words("observe")));
+  EXPECT_TRUE(eventually([&] { return observe.out() == "nobody leads\n"; })) << observe.err();
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) observe.signal(signal);
+  EXPECT_EQ(observe.ended(), 128 + SIGTERM);
+}
+
 TEST_F(Look, StepDownWaitsForTheSuccessor) {
   Leader leader(directory_);
   ASSERT_TRUE(leader.token);

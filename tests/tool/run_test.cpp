@@ -165,6 +165,15 @@ TEST_F(RunTool, ASignalEndsTheWait) {
   EXPECT_TRUE(leader.running());
 }
 
+TEST_F(RunTool, ASignalThatIsIgnoredDoesNotEndTheWait) {
+  Process leader(shell({}, "echo leads; " + for_ever));
+  ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; }));
+  Process waiter(ignoring("HUP,INT", shell({}, "echo wrong")));
+  guardian_of(waiter);
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) waiter.signal(signal);
+  EXPECT_EQ(waiter.ended(), 128 + SIGTERM) << waiter.err();
+}
+
 TEST_F(RunTool, TheWaitHasALimit) {
   Process leader(shell({}, "echo leads; " + for_ever));
   ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; }));

@@ -11,6 +11,7 @@
 #include "exit_code.hpp"
 #include "place.hpp"
 #include "sight.hpp"
+#include "wakeup.hpp"
 
 namespace tenure::tool {
 namespace {
@@ -23,7 +24,9 @@ struct Watched {
 int observe(const Watched& watched) {
   sigset_t end;
   sigemptyset(&end);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) sigaddset(&end, signal);
+  sigaddset(&end, SIGPIPE);  // which we send to ourselves
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (!is_ignored(signal)) sigaddset(&end, signal);
   pthread_sigmask(SIG_BLOCK, &end, nullptr);  // before the first thread
   const auto opened = open_place(watched.place, no_log);
   const auto election = opened.opening.election;

@@ -28,11 +28,17 @@ void add(int all, int descriptor) {
 
 }  // namespace
 
+bool is_ignored(int signal) {
+  struct sigaction now {};
+  return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 Wakeup::Wakeup(const std::vector<int>& descriptors, std::initializer_list<int> signals)
     : waker_(boot_clock().make_waker()) {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : signals) sigaddset(&set, signal);
+  for (const int signal : signals)
+    if (!is_ignored(signal)) sigaddset(&set, signal);
   all_ = made(::epoll_create1(EPOLL_CLOEXEC));
   signals_ = made(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   add(all_, signals_);

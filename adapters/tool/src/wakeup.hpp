@@ -10,10 +10,14 @@
 
 namespace tenure::tool {
 
+/// Whoever started us left it ignored. Linux keeps such a signal all the same while it is blocked.
+bool is_ignored(int signal);
+
 /// Lets a thread sleep until a moment, until one of its descriptors can be read, a signal comes, or wake().
 class Wakeup {
  public:
-  /// REQUIRES: every thread of the process blocks the signals. Throws std::system_error.
+  /// A signal that is_ignored() never comes. REQUIRES: every thread of the process blocks the signals. Throws
+  /// std::system_error.
   Wakeup(const std::vector<int>& descriptors, std::initializer_list<int> signals);
   ~Wakeup();
   Wakeup(const Wakeup&) = delete;

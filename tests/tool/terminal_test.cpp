@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: at a terminal `tenure run` shows whom it waits for, with colour unless NO_COLOR is set; the command stands in
-// the foreground while it runs, and the terminal's own job afterwards. Method: a terminal that the test holds the other
-// end of.
+// the foreground while it runs, and the terminal's own job afterwards; Ctrl-Z does not hold it up, and a job in the
+// background takes no terminal. Method: a terminal that the test holds the other end of.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -136,6 +137,58 @@ TEST_F(AtATerminal, TheCommandStandsInTheForegroundAndThenOurJobAgain) {
   EXPECT_TRUE(seat.shows("code 5")) << seat.seen();
   seat.types("further\n");
   EXPECT_TRUE(seat.shows("and further")) << "the shell may read again: " << seat.seen();
+}
+
+TEST_F(AtATerminal, CtrlZDoesNotStopTheCommand) {
+  const auto line =
+      quoted(shell({}, "trap 'exit 5' INT; echo ready; read typed; echo \"got $typed\"; " + for_ever));
+  Seat seat({"sh", "-c", line + "; echo code $?"});
+  ASSERT_TRUE(seat.shows("ready")) << seat.seen();
+  seat.types("\x1a");
+  ASSERT_TRUE(seat.shows("^Z")) << seat.seen();
+  seat.types("words\n");
+  EXPECT_TRUE(seat.shows("got words")) << seat.seen();
+  seat.types("\x03");
+  EXPECT_TRUE(seat.shows("code 5")) << seat.seen();
+}
+
+/// The tool waits in the foreground first, and is elected in the background. Its command tells that by a pipe, so that
+/// the shell reads afterwards, and ends with the test.
+TEST_F(AtATerminal, ACommandOfAJobInTheBackgroundTakesNoTerminal) {
+  const auto started = path("started"), hold = path("hold");
+  ASSERT_EQ(::mkfifo(started.c_str(), 0600) + ::mkfifo(hold.c_str(), 0600), 0);
+  const int held = ::open(hold.c_str(), O_RDWR | O_CLOEXEC);
+  Process leader(shell({"--id", "ann"}, "echo leads; " + for_ever));
+  ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; })) << leader.err();
+  const auto line = quoted(shell({}, "exec 3<" + hold + "; echo >" + started + "; read end <&3"));
+  Seat seat({"sh", "-c",
+             "set -m; " + line + "; echo stopped; bg; read x <" + started +
+                 "; read typed; echo \"the shell got $typed\"; wait; echo code $?"});
+  ASSERT_TRUE(seat.shows("waits: ann leads")) << seat.seen();
+  seat.types("\x1a");
+  ASSERT_TRUE(seat.shows("stopped")) << seat.seen();
+  leader.signal(SIGTERM);
+  seat.types("words\n");
+  EXPECT_TRUE(seat.shows("the shell got words")) << seat.seen();
+  ::close(held);
+  EXPECT_TRUE(seat.shows("code ")) << seat.seen();
+}
+
+TEST_F(AtATerminal, ACommandInTheBackgroundThatWantsTheTerminalIsToldOf) {
+  const auto line = quoted(shell({}, "read typed"));
+  Seat seat({"sh", "-c", "set -m; " + line + " & read typed; kill %1; wait; echo over"});
+  EXPECT_TRUE(seat.shows("the command is stopped, for it uses the terminal")) << seat.seen();
+  seat.types("words\n");
+  EXPECT_TRUE(seat.shows("over")) << seat.seen();
+}
+
+TEST_F(AtATerminal, AGuardianThatIsKilledLeavesTheTerminalToOurJob) {
+  const auto line = quoted(shell({}, "echo $PPID >" + path("guardian") + "; " + for_ever));
+  Seat seat({"sh", "-c", line + "; echo code $?; read more; echo \"and $more\""});
+  ::kill(told("guardian"), SIGKILL);
+  ASSERT_TRUE(seat.shows("code 70")) << seat.seen();
+  seat.types("further\n");
+  EXPECT_TRUE(seat.shows("and further")) << seat.seen();
 }
 
 }  // namespace

@@ -31,7 +31,6 @@ Pair connected() {
 Guardian::Guardian(const Command& command) {
   const auto orders = connected(), witness = connected();
   const auto tool = ::getpid();
-  const Terminal terminal;
   become_subreaper();
   pid_ = ::fork();
   if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "no process for the guardian");
@@ -42,7 +41,7 @@ Guardian::Guardian(const Command& command) {
     ::close(orders.ours);
     ::close(witness.ours);
     ::setpgid(0, 0);  // what the terminal sends to the tool's group is not for us
-    const auto code = Watchman(command, orders.theirs, witness.theirs, terminal, group_).serve();
+    const auto code = Watchman(command, orders.theirs, witness.theirs, terminal_, group_).serve();
     group_.remove();
     ::_exit(code);
   }
@@ -82,6 +81,7 @@ void Guardian::replace() {
     sleep_for(std::chrono::milliseconds(1));
   }
   pid_ = 0;
+  terminal_.give_back();  // the guardian may not have come to it
 }
 
 }  // namespace tenure::tool

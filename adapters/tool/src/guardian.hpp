@@ -12,6 +12,7 @@
 
 #include "control_group.hpp"
 #include "orders.hpp"
+#include "terminal.hpp"
 
 namespace tenure::tool {
 
@@ -49,6 +50,7 @@ class Guardian {
   void replace();
 
  private:
+  const Terminal terminal_;
   const ControlGroup group_;
   pid_t pid_{};
   int socket_{-1}, witness_{-1};

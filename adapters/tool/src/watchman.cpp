@@ -46,14 +46,6 @@ void move_descriptor(int from, int to) {
 
 }  // namespace
 
-Terminal::Terminal() : group_(::isatty(STDIN_FILENO) == 1 ? ::tcgetpgrp(STDIN_FILENO) : 0) {
-  if (group_ != ::getpgrp()) group_ = 0;
-}
-
-void Terminal::give_to(pid_t group) const {
-  if (group_ > 0) ::tcsetpgrp(STDIN_FILENO, group);
-}
-
 Watchman::Watchman(const Command& command, int orders, int witness, Terminal terminal, const ControlGroup& group)
     : command_(command),
       orders_(orders),
@@ -134,7 +126,7 @@ void Watchman::tell_of(const Start& start) const {
 }
 
 void Watchman::launch(Phase phase, const std::vector<std::string>& words) {
-  const auto guardian = ::getpid();
+  const auto guardian = ::getpid(), before = main_;
   phase_ = phase;
   main_ = ::fork();
   if (main_ < 0) {
@@ -146,25 +138,25 @@ void Watchman::launch(Phase phase, const std::vector<std::string>& words) {
   if (main_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != guardian) ::_exit(broken);
-    become(words, phase == Phase::command);
+    become(words, before);
   }
   ::setpgid(main_, main_);  // whichever of us is first
   main_runs_ = true;
 }
 
-void Watchman::become(const std::vector<std::string>& words, bool may_tell) const {
+void Watchman::become(const std::vector<std::string>& words, pid_t before) const {
   ::setpgid(0, 0);
   group_.enter();
-  terminal_.give_to(::getpid());
-  if (may_tell && command_.progress_as >= 0) move_descriptor(command_.progress, command_.progress_as);
+  terminal_.give_to(::getpid(), before);
+  if (phase_ == Phase::command && command_.progress_as >= 0) move_descriptor(command_.progress, command_.progress_as);
   run_words(words, command_.mask);
 }
 
 void Watchman::reap() {
   for (;;) {
     int status = 0;
-    const auto pid = ::waitpid(-1, &status, WNOHANG);
-    if (pid > 0 && pid == main_) main_ended(status);
+    const auto pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED);
+    if (pid > 0 && pid == main_) WIFSTOPPED(status) ? main_stopped(WSTOPSIG(status)) : main_ended(status);
     if (pid == 0) return;
     if (pid < 0 && errno != ECHILD) continue;
     if (pid < 0) {
@@ -172,6 +164,18 @@ void Watchman::reap() {
       if (phase_ == Phase::leftovers) nothing_left();
       if (!main_runs_) return;  // on_ousted may have been started just now
     }
+  }
+}
+
+/// The shell knows the tool alone. So nobody else continues a command that has the terminal, after Ctrl-Z for instance.
+/// In the background it would only be stopped again, and SIGSTOP comes from somebody who wants that.
+void Watchman::main_stopped(int signal) const {
+  if (signal != SIGSTOP && terminal_.belongs_to(main_)) {
+    ::kill(-main_, SIGCONT);
+  } else if (signal == SIGTTIN || signal == SIGTTOU) {
+    write_to_stderr(
+        "tenure: the command is stopped, for it uses the terminal while the tool stands in the background; "
+        "start the tool in the foreground, or give it another stdin\n");
   }
 }
 

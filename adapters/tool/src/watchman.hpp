@@ -10,20 +10,10 @@
 
 #include "doom.hpp"
 #include "guardian.hpp"
+#include "terminal.hpp"
 #include "wakeup.hpp"
 
 namespace tenure::tool {
-
-/// If the tool stands in the foreground of the terminal that is its stdin, the command does so while it runs.
-class Terminal {
- public:
-  Terminal();
-  void give_to(pid_t group) const;  ///< REQUIRES: SIGTTOU is blocked.
-  void give_back() const { give_to(group_); }
-
- private:
-  pid_t group_;  ///< The tool's; 0: not in the foreground.
-};
 
 class Watchman {
  public:
@@ -44,8 +34,9 @@ class Watchman {
   void obey(const Start& start);
   void tell_of(const Start& start) const;
   void launch(Phase phase, const std::vector<std::string>& words);
-  [[noreturn]] void become(const std::vector<std::string>& words, bool may_tell) const;
+  [[noreturn]] void become(const std::vector<std::string>& words, pid_t before) const;
   void reap();
+  void main_stopped(int signal) const;
   void main_ended(int status);
   void nothing_left();
   void enforce(Clock::Time now);

@@ -144,6 +144,36 @@ TEST_F(RunTool, AControlGroupThatAnotherToolMadeIsNotRemoved) {
   theirs.remove();
 }
 
+/// Before words: where the tool can make no control group.
+Words without_control_group() {
+  const tool::ControlGroup group;
+  if (!group.there()) return {};
+  group.remove();
+  return {"unshare", "--mount", "sh", "-c", "umount -l -a -t cgroup2; exec \"$@\"", "sh"};
+}
+
+/// Root without CAP_KILL stands for a user, and a user for the root of sudo: the one may not signal the other.
+TEST_F(RunTool, ACommandOfAnotherUserThatCannotBeKilledIsToldOfOnce) {
+  if (::getuid() != 0) GTEST_SKIP() << "needs root, who may become another user";
+  if (Process({"unshare", "--mount", "true"}).ended() != 0) GTEST_SKIP() << "needs CAP_SYS_ADMIN, to hide the groups";
+  auto line = without_control_group();
+  const Words weak{"setpriv", "--bounding-set=-kill", "--inh-caps=-kill"},
+      other{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", "echo $$; exec sleep 120"};
+  line.insert(line.end(), weak.begin(), weak.end());
+  const auto run_other = words({"--grace", "100ms"}, other);
+  line.insert(line.end(), run_other.begin(), run_other.end());
+  Process run(line);
+  ASSERT_TRUE(eventually([&] { return run.out().ends_with('\n'); })) << run.err();
+  const auto command = run.out().substr(0, run.out().size() - 1);
+  run.signal(SIGTERM);
+  const auto told = "process " + command + " of the command belongs to another user";
+  EXPECT_TRUE(eventually([&] { return mentions(run.err(), told); })) << run.err();
+  EXPECT_TRUE(alive(std::stoi(command)));
+  ::kill(std::stoi(command), SIGKILL);
+  EXPECT_EQ(run.ended(), 128 + SIGKILL) << run.err();
+  EXPECT_EQ(run.err().find(told), run.err().rfind(told)) << "once";
+}
+
 TEST_F(RunTool, TwoToolsTakeTurns) {
   const auto turn = "mkdir " + path("busy") + " || echo overlap; rmdir " + path("busy") + "; echo done";
   Process a(shell({}, turn)), b(shell({}, turn));

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -61,11 +62,13 @@ std::vector<pid_t> children_of(pid_t parent) {
   return out;
 }
 
-void signal_descendants(pid_t top, int signal) {
+pid_t signal_descendants(pid_t top, int signal) {
+  pid_t stranger = 0;
   for (const auto child : children_of(top)) {
-    signal_descendants(child, signal);  // before its children go to somebody else
-    ::kill(child, signal);
+    if (const auto below = signal_descendants(child, signal)) stranger = below;  // before its children go elsewhere
+    if (::kill(child, signal) != 0 && errno == EPERM) stranger = child;
   }
+  return stranger;
 }
 
 }  // namespace tenure::tool

@@ -14,7 +14,7 @@ bool become_subreaper();
 std::vector<pid_t> children_of(pid_t parent);
 
 /// Sends the signal to each process below `top`, and not to `top`. New ones may appear meanwhile: a caller who kills
-/// repeats it until nothing is left.
-void signal_descendants(pid_t top, int signal);
+/// repeats it until nothing is left. Returns one that belongs to another user, so that we may not; 0: there is none.
+pid_t signal_descendants(pid_t top, int signal);
 
 }  // namespace tenure::tool

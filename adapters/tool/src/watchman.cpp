@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <system_error>
+#include <utility>
 
 #include <tenure/kit/logging.hpp>
 
@@ -225,10 +226,19 @@ void Watchman::terminate() const {
   all(SIGCONT);
 }
 
-void Watchman::kill() const {
+void Watchman::kill() {
   group_.kill();
   if (main_runs_) ::kill(-main_, SIGKILL);
-  signal_descendants(::getpid(), SIGKILL);
+  const auto stranger = signal_descendants(::getpid(), SIGKILL);
+  if (stranger > 0 && !group_.there()) tell_of_stranger(stranger);
+}
+
+/// Once, for the kill is tried again and again.
+void Watchman::tell_of_stranger(pid_t stranger) {
+  if (std::exchange(stranger_told_, true)) return;
+  write_to_stderr("tenure: process " + std::to_string(stranger) +
+                  " of the command belongs to another user, so that it cannot be killed and may outlive the lease; "
+                  "run tenure as root, or where it may make a control group\n");
 }
 
 }  // namespace tenure::tool

@@ -41,7 +41,8 @@ class Watchman {
   void nothing_left();
   void enforce(Clock::Time now);
   void terminate() const;
-  void kill() const;
+  void kill();
+  void tell_of_stranger(pid_t stranger);
 
   const Command& command_;
   const int orders_, witness_;
@@ -54,6 +55,7 @@ class Watchman {
   pid_t main_{};  ///< Also the group that it leads.
   bool main_runs_{};
   Ended result_{};
+  bool stranger_told_{};
   int copy_{-1};  ///< Of the file store's lock.
 };
 

@@ -2,6 +2,7 @@
 // Goal: status, observe, is-leader and config say what is so, by their output and by their exit code.
 // Method: runs the tool beside a candidate of this process, over the file store.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <nlohmann/json.hpp>
@@ -204,6 +205,21 @@ TEST_F(Look, WhatIsSaidOfAWrongCommandLineShowsNoSecret) {
     EXPECT_TRUE(mentions(wrong.err(), "redis://") && mentions(wrong.err(), "***")) << wrong.err();
     EXPECT_FALSE(mentions(wrong.err(), canary)) << wrong.err();
   }
+}
+
+/// An empty password would be none, and with an empty token nobody may ever ask for a step-down.
+TEST_F(Look, AFileWithoutASecretIsRefused) {
+  const auto empty = directory_.file("empty", ""), nul = directory_.file("nul", std::string("a\0b", 3));
+  const auto pipe = (directory_ / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const auto& file : {empty, nul, pipe, std::string("/nowhere/secret")}) {
+    Process status(tool({"status", "-e", "e", "--store", "redis://127.0.0.1:1", "--password-file", file}));
+    EXPECT_EQ(status.ended(), 78) << file;
+    EXPECT_TRUE(mentions(status.err(), "--password-file names " + file + ", which ")) << status.err();
+  }
+  Process run(words("run", {"--http", "127.0.0.1:0", "--step-down-token-file", empty, "--", "true"}));
+  EXPECT_EQ(run.ended(), 78);
+  EXPECT_TRUE(mentions(run.err(), "--step-down-token-file names " + empty + ", which is empty")) << run.err();
 }
 
 TEST_F(Look, HelpHasExamples) {

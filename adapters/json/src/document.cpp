@@ -129,7 +129,7 @@ class Decoder {
         if (!path->is_string())
           wrong(step(pointer, "file"), "must be a string, not " + kind(*path));
         else
-          found = valued(secret_of(path->get_ref<const std::string&>()), step(pointer, "file"));
+          found = valued(secret_at(path->get_ref<const std::string&>()), step(pointer, "file"));
       }
       if (findings_.size() != before) return false;
     } else if (!text(value, pointer, found)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tenure/json_group.hpp>
+#include <tenure/kit/files.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/security.hpp>
 
@@ -9,7 +10,6 @@
 #include <utility>
 
 #include "document.hpp"
-#include "value.hpp"
 
 namespace tenure {
 namespace {
@@ -59,10 +59,9 @@ Timing checked_timing(const Document& document, const Presets& presets) {
 }
 
 std::string content(const std::filesystem::path& path) {
-  auto read = content_of(path);
-  if (auto* refusal = std::get_if<Refusal>(&read))
-    refuse("", "in " + printable(path.string()) + " " + refusal->message);
-  return std::get<std::string>(std::move(read));
+  auto read = content_of(path, max_document_bytes);
+  if (!read) refuse("", "in " + printable(path.string()) + " " + read.error().message);
+  return *std::move(read);
 }
 
 // ---- apply ----

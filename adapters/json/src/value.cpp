@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "value.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <cstdlib>
-#include <system_error>
 #include <utility>
 
 #include <tenure/json.hpp>
+#include <tenure/kit/files.hpp>
 #include <tenure/kit/logging.hpp>
 
 namespace tenure {
@@ -22,23 +17,6 @@ bool variable_name(std::string_view name) {
   const auto legal = [](unsigned char c) { return (std::isalnum(c) && c < 0x80) || c == '_'; };
   return !name.empty() && !(name[0] >= '0' && name[0] <= '9') && std::all_of(name.begin(), name.end(), legal);
 }
-
-class File {
- public:
-  explicit File(const std::filesystem::path& path)
-      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
-  ~File() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int descriptor() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
-
-Refusal system_refusal(const std::string& what) { return {what + ": " + std::generic_category().message(errno)}; }
 
 }  // namespace
 
@@ -57,41 +35,12 @@ Valued<std::string> expanded(const std::string& text) {
   return value;
 }
 
-Valued<std::string> content_of(const std::filesystem::path& path) {
-  struct stat status {};
-  // Before it is opened: to open a device can do something.
-  if (::stat(path.c_str(), &status) != 0) return system_refusal("cannot be found");
-  if (!S_ISREG(status.st_mode)) return Refusal{"is not a regular file"};
-  const File file(path);
-  if (file.descriptor() < 0) return system_refusal("cannot be opened");
-  std::string out(max_document_bytes + 1, '\0');
-  std::size_t size = 0;
-  while (size < out.size()) {
-    const auto got = ::read(file.descriptor(), out.data() + size, out.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return system_refusal("cannot be read");
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
-  }
-  if (size > max_document_bytes)
-    return Refusal{"is too large: at most " + std::to_string(max_document_bytes) + " bytes are allowed"};
-  out.resize(size);
-  return out;
-}
-
-Valued<std::string> secret_of(const std::string& path) {
+Valued<std::string> secret_at(const std::string& path) {
   if (!path.starts_with('/') || path.find('\0') != path.npos)
     return Refusal{"must be an absolute path, for instance \"/run/secrets/redis\""};
-  auto read = content_of(path);
-  const auto refused = [&](const std::string& why) {
-    return Refusal{"names the file " + printable(path) + ", which " + why};
-  };
-  if (const auto* why = std::get_if<Refusal>(&read)) return refused(why->message);
-  auto& text = std::get<std::string>(read);
-  if (text.ends_with('\n')) text.pop_back();
-  if (text.empty()) return refused("is empty");
-  if (text.find('\0') != text.npos) return refused("has a NUL byte in it");
-  return read;
+  auto read = secret_of(path, max_document_bytes);
+  if (!read) return Refusal{"names the file " + printable(path) + ", which " + read.error().message};
+  return *std::move(read);
 }
 
 Valued<Clock::Duration> duration_of(const std::string& text) {

@@ -2,11 +2,11 @@
 #include "place.hpp"
 
 #include <CLI/CLI.hpp>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include <tenure/json.hpp>
+#include <tenure/kit/files.hpp>
+#include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
 #include <tenure/kit/url.hpp>
 #include <tenure/stores.hpp>
@@ -62,12 +62,12 @@ Opened by_url(const Place& place, Log log) {
 
 }  // namespace
 
-std::string secret_in(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (!in) throw Failed(misconfigured, "cannot read the secret in " + path);
-  if (text.ends_with('\n')) text.pop_back();
-  return text;
+std::string secret_in(const std::string& name, const std::string& path) {
+  auto secret = secret_of(path, max_document_bytes);
+  if (!secret)
+    throw Failed(misconfigured, name + " names " + printable(path) + ", which " + secret.error().message +
+                                    "; name a regular file with the secret in it");
+  return *std::move(secret);
 }
 
 void add_store(CLI::App& command, Place& place) {
@@ -96,7 +96,7 @@ Clock::Duration option(const std::string& name, const std::string& text) try {
 Opening opening_of(const Place& place) {
   if (place.store.empty()) throw Failed(usage, "name the store by --store URL, for instance file:///run/elections");
   Opening opening{.url = place.store};
-  if (!place.password_file.empty()) opening.password = secret_in(place.password_file);
+  if (!place.password_file.empty()) opening.password = secret_in("--password-file", place.password_file);
   return opening;
 }
 

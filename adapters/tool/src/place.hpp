@@ -45,8 +45,8 @@ void add_election(CLI::App& command, Place& place);
 /// The duration that an option gives. Throws Failed.
 Clock::Duration option(const std::string& name, const std::string& text);
 
-/// What stands in this file, without one newline at its end. Throws Failed.
-std::string secret_in(const std::string& path);
+/// What stands in the file that the option of this name gives, without one newline at its end. Throws Failed.
+std::string secret_in(const std::string& name, const std::string& path);
 
 /// What --store and --password-file name, without an election. Throws Failed.
 Opening opening_of(const Place& place);

@@ -51,7 +51,8 @@ Conduct conduct_of(const Wanted& wanted) {
   conduct.grace = wanted.grace.empty() ? std::chrono::seconds(10) : option("--grace", wanted.grace);
   if (!wanted.stall_after.empty()) conduct.stall_after = option("--stall-after", wanted.stall_after);
   if (!wanted.stall_pause.empty()) conduct.stall_pause = option("--stall-pause", wanted.stall_pause);
-  if (!wanted.step_down_token_file.empty()) conduct.step_down_token = secret_in(wanted.step_down_token_file);
+  if (!wanted.step_down_token_file.empty())
+    conduct.step_down_token = secret_in("--step-down-token-file", wanted.step_down_token_file);
   return conduct;
 }
 

@@ -36,6 +36,14 @@ Timing with_time_to_stop(Timing timing, Clock::Duration grace) {
   return timing;
 }
 
+/// How often the store has answered the question that a candidate without the lead asks.
+std::uint64_t answers(const Metrics& metrics) {
+  const auto& acquires = metrics.calls.at("acquire");
+  auto out = acquires.durations.count();
+  for (const auto& [fault, times] : acquires.errors) out -= times;
+  return out;
+}
+
 }  // namespace
 
 Pace Pace::of(const Timing& timing, Clock::Duration grace) {
@@ -135,7 +143,13 @@ void Campaign::await_anew() {
   if (conduct_.wait) wait_until_ = boot_clock().now() + *conduct_.wait;
 }
 
+/// Once the store has answered since.
+void Campaign::forget_old_trouble() {
+  if (trouble_ && answers(manager_.metrics()) != answers_before_trouble_) trouble_.reset();
+}
+
 int Campaign::after_waiting() {
+  forget_old_trouble();
   if (trouble_ && !manager_.leadership().incumbent()) {
     teller_.say("the store did not answer in time: " + trouble_->message);
     return trouble_->fault == Fault::misconfigured ? misconfigured : unreachable;
@@ -155,6 +169,7 @@ void Campaign::take_events() {
     if (const auto* end = std::get_if<Ousting>(&event)) ousting(*end);
     if (const auto* error = std::get_if<Error>(&event)) {
       trouble_ = *error;
+      answers_before_trouble_ = answers(manager_.metrics());
       teller_.say(std::string(to_string(error->fault)) + ": " + error->message);
     }
   }
@@ -288,6 +303,7 @@ void Campaign::take_progress() const {
 void Campaign::tell_state() {
   if (running_) return teller_.runs("leads with token " + std::to_string(token_.value));
   if (!teller_.is_heard()) return;
+  forget_old_trouble();
   const auto incumbent = manager_.leadership().incumbent();
   if (incumbent)
     teller_.waits("waits: " + printable(incumbent->name) + " leads",

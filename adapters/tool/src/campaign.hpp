@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tool's end of `tenure run`: it takes part in the election, and hands each deadline on to the guardian.
 #pragma once
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -81,6 +82,7 @@ class Campaign {
   void tell_state();
   void tell_alive();
   Clock::Time next_look() const;
+  void forget_old_trouble();
   int after_waiting();
 
   const Opened& opened_;
@@ -105,6 +107,7 @@ class Campaign {
   Clock::Time gone_by_{};   ///< If the command runs later than that, we kill it too.
   Clock::Time wait_until_{Clock::Time::max()};
   std::optional<Error> trouble_;  ///< The store's last word, if it was none.
+  std::uint64_t answers_before_trouble_{};
   std::optional<int> result_;
   Token token_{};
   Clock::Time next_beat_{};  ///< For the service manager.

@@ -281,6 +281,17 @@ TEST_F(RunTool, AToolThatIsKilledHasNoCommandWhenTheNextOneLeads) {
   }
 }
 
+/// So the watchdog of a service manager ends it.
+TEST_F(RunTool, AToolThatIsAbortedLeavesNothingBehind) {
+  auto line = shell({"--term", "30s", "--grace", "100ms"}, stubborn());
+  line.insert(line.begin(), {"sh", "-c", "ulimit -c 0; exec \"$@\"", "sh"});
+  Process run(line);
+  const auto child = told("child"), grandchild = told("grandchild");
+  run.signal(SIGABRT);
+  EXPECT_EQ(run.ended(), -SIGABRT);
+  EXPECT_TRUE(eventually([&] { return !alive(child) && !alive(grandchild); }));
+}
+
 TEST_F(RunTool, AGuardianThatIsKilledTakesTheCommandWithIt) {
   Process run(shell({"--term", "30s"}, stubborn()));
   const auto child = told("child"), grandchild = told("grandchild");

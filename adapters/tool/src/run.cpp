@@ -78,7 +78,8 @@ int run_command(Wanted wanted) {
   pthread_sigmask(SIG_SETMASK, &all, &wanted.command.mask);
   Guardian guardian(wanted.command);  // before the first thread
   if (progress) progress->handed_on();
-  for (const int stops : {SIGTSTP, SIGTTIN, SIGTTOU}) sigdelset(&all, stops);
+  // The terminal may stop us, and the watchdog of a service manager ends us by SIGABRT.
+  for (const int obeyed : {SIGTSTP, SIGTTIN, SIGTTOU, SIGABRT}) sigdelset(&all, obeyed);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
 
   add_witness(wanted.place, guardian);

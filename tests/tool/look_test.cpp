@@ -155,6 +155,12 @@ TEST_F(Look, StepDownWaitsForTheSuccessor) {
   EXPECT_EQ(down.out().substr(0, 9), "bob leads");
 }
 
+TEST_F(Look, WhatATerminalWouldObeyIsNotPrinted) {
+  Process nobody(tool({"step-down", "-e", "a\x1b[2Jb", "--store", "file://" + directory_.path().string()}));
+  EXPECT_EQ(nobody.ended(), 3);
+  EXPECT_EQ(nobody.err(), "tenure: nobody leads \"a?[2Jb\"\n");
+}
+
 TEST_F(Look, StepDownWithoutALeaderEndsWith3) { EXPECT_EQ(Process(words("step-down")).ended(), 3); }
 
 TEST_F(Look, DoctorExaminesTheStore) {

@@ -3,6 +3,8 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <sstream>
+#include <string>
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/version.hpp>
@@ -11,6 +13,18 @@
 #include "exit_code.hpp"
 #include "place.hpp"
 #include "secrets.hpp"
+
+namespace {
+
+/// Each line of it, for a document may have many findings. What a server says may hold what a terminal would obey.
+std::string printable_lines(const std::string& text) {
+  std::istringstream in(text);
+  std::string out;
+  for (std::string line; std::getline(in, line);) out += (out.empty() ? "" : "\n") + tenure::printable(line, line.npos);
+  return out;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) try {
   using namespace tenure::tool;
@@ -31,7 +45,7 @@ int main(int argc, char** argv) try {
   hide_from_ps(argc, argv);
   return run();
 } catch (const tenure::tool::Failed& e) {
-  std::cerr << "tenure: " << e.what() << std::endl;
+  std::cerr << "tenure: " << printable_lines(e.what()) << std::endl;
   return e.code;
 } catch (const std::exception& e) {
   std::cerr << "tenure: " << tenure::printable(e.what()) << std::endl;

@@ -78,7 +78,10 @@ void add_step_down(CLI::App& tool, Run& run) {
       ->capture_default_str();
   command.add_flag("--json", request->json, "Print the successor as one JSON object");
   command.footer(
-      R"(Exit codes: 0 another one leads, or nobody does at the end of --wait; 1 the token is another one; 3 nobody led;
+      R"(--if-token: the token is looked at first, and then the request is written. A leader that is elected between the two may
+be asked in place of the one that you mean.
+
+Exit codes: 0 another one leads, or nobody does at the end of --wait; 1 the token is another one; 3 nobody led;
 69 the store cannot be reached; 75 the leader has not handed over when --wait was over.)");
   command.callback([request, &run] { run = [request] { return step_down(*request); }; });
 }

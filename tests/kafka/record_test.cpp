@@ -8,6 +8,7 @@
 #include <random>
 
 #include <tenure/candidate.hpp>
+#include <tenure/timing.hpp>
 
 namespace tenure::kafka {
 namespace {
@@ -47,6 +48,18 @@ TEST(KafkaRecord, OfARoleThatSeveralMayLeadReadsAsWritten) {
   EXPECT_EQ(encode(r), "v3;A;6250;0123456789abcdef0123456789abcdef;17;host_1_2;10.0.0.1:80;12;L");
   EXPECT_EQ(decode(encode(r)), r);
   EXPECT_FALSE(decode("v3;A;6250;i;17;n;a;12;X"));
+}
+
+TEST(KafkaRecord, NameAndAddressThatMayMakeItUnreadableAreKnown) {
+  Record r{.incarnation = {}, .name = std::string(100, '\xff'), .address = std::string(46, '\xff'), .units = 256};
+  r.grown_from = 128;
+  EXPECT_TRUE(too_long(r));
+  r.address.pop_back();
+  EXPECT_FALSE(too_long(r));
+  r.lease = max_term;
+  r.incarnation = std::string(32, 'f');
+  r.seq = ~std::uint64_t{0};
+  EXPECT_EQ(decode(encode(r)), r) << "with the longest of all that it has besides";
 }
 
 TEST(KafkaRecord, LaterVersionsKeepStateAndLease) {

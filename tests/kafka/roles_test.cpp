@@ -98,6 +98,25 @@ TEST(Roles, R2WhoLeadsNothingCommitsNothing) {
   EXPECT_EQ(s.commits, before);
 }
 
+TEST(Roles, R2ACandidateWhoseRecordsNobodyCouldReadGetsNoSession) {
+  const auto open_as = [](Scene& s, const std::string& address) {
+    s.observe();
+    s.call(role_call::Open{SessionId{77}, {.record = {.holder = std::string(100, '\xff'), .address = address}}});
+  };
+  const auto longest = std::string(45, '\xff') + "a";
+  Scene refused;
+  open_as(refused, longest + "a");
+  ASSERT_TRUE(refused.failed());
+  const auto& error = std::get<Result<tenure::Committed>>(*refused.answer).error();
+  EXPECT_EQ(error.fault, Fault::misconfigured);
+  EXPECT_NE(error.message.find("the candidate's name and address take 513 bytes in the record; 512 are allowed"),
+            error.message.npos)
+      << error.message;
+  Scene granted;
+  open_as(granted, longest);
+  EXPECT_FALSE(granted.failed());
+}
+
 // ---- R4 ----
 
 TEST(Roles, R4NothingIsAllottedBeforeAReadThatCarriesTheNonce) {

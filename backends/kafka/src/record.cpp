@@ -44,6 +44,16 @@ std::string encode(const Record& r) {
          (!shared && r.grown_from ? ";" + std::to_string(r.grown_from) : "");
 }
 
+std::optional<std::string> too_long(Record r) {
+  r.lease = max_term;
+  r.incarnation = std::string(32, 'f');
+  r.seq = ~std::uint64_t{0};
+  const auto size = encode(r).size();
+  if (size <= max_record_bytes) return std::nullopt;
+  return "name and address take " + std::to_string(size) + " bytes in the record; " + std::to_string(max_record_bytes) +
+         " are allowed (a byte outside a-z A-Z 0-9 - . _ ~ : / @ [ ] takes three). Shorten them";
+}
+
 std::optional<Record> decode(std::string_view metadata) {
   if (metadata.size() > max_record_bytes) return std::nullopt;
   const auto fields = fields_of(metadata);

@@ -34,6 +34,10 @@ struct Record {
 
 std::string encode(const Record& record);
 
+/// What is wrong with the name and address, if such a record may grow beyond max_record_bytes while its writer lives:
+/// everybody else would take it for a foreign commit.
+std::optional<std::string> too_long(Record record);
+
 /// Nothing if no version of ours wrote it, or if the lease is over an hour.
 std::optional<Record> decode(std::string_view metadata);
 

@@ -380,7 +380,20 @@ void RoleMachine::serve_call() {
   std::visit(Caller{*this}, what);
 }
 
+/// Options::candidate is another one: the records of roles name the candidate that Elections got.
+std::optional<Error> RoleMachine::unreadable(const Session& session) const {
+  const auto why = too_long({.incarnation = {},
+                             .name = session.record.holder,
+                             .address = session.record.address,
+                             .units = max_units,
+                             .exclusive = exclusive_,
+                             .grown_from = max_units});
+  if (!why) return std::nullopt;
+  return Error{Fault::misconfigured, "kafka: the candidate's " + *why};
+}
+
 void RoleMachine::serve_open(const role_call::Open& open) {
+  if (auto error = unreadable(open.session)) return fail(std::move(*error));
   if (!observed_ || observer_trouble_) {
     if (const auto error = trouble()) return fail(*error);
     return fail_when_late("the records could not be read in time");

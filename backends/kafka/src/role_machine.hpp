@@ -208,6 +208,8 @@ class RoleMachine {
   std::optional<Time> unled_since(int index);
   void own_what_is_assigned();
   void forget_tenures();
+  /// Nobody could read the records of a candidate with this name and address.
+  std::optional<Error> unreadable(const Session& session) const;
   void plan_claims(const tenure::Commit& commit, Plan& plan) const;
   Look look(const std::string& cursor) const;
   bool is_member(std::uint64_t handle) const { return member_ && member_->handle == handle; }

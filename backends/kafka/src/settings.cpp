@@ -125,17 +125,8 @@ void check_durations(const Options& o) {
 }
 
 void check_record_fits(const Candidate& candidate) {
-  const Record longest{.released = false,
-                       .lease = max_term,
-                       .incarnation = std::string(32, 'f'),
-                       .seq = ~std::uint64_t{0},
-                       .name = candidate.name,
-                       .address = candidate.address};
-  const auto size = encode(longest).size();
-  if (size > max_record_bytes)
-    refuse("candidate: name and address take " + std::to_string(size) + " bytes in the record; " +
-           std::to_string(max_record_bytes) +
-           " are allowed (a byte outside a-z A-Z 0-9 - . _ ~ : / @ [ ] takes three). Shorten them");
+  if (const auto why = too_long({.incarnation = {}, .name = candidate.name, .address = candidate.address}))
+    refuse("candidate: " + *why);
 }
 
 // ---- the client's language ----

@@ -39,6 +39,9 @@ inline constexpr int default_units = 16;
 /// or the pause, and nobody meanwhile, because it owns the unit. Spread has no effect apart from `most`.
 /// GroupStore::request_step_down() is not offered, so Options::remote_step_down is refused.
 ///
+/// The name and address of the Candidate that Elections gets take 436 bytes of a record at most. A byte outside
+/// a-z A-Z 0-9 - . _ ~ : / @ [ ] takes three. With longer ones the store opens no session (misconfigured).
+///
 /// Threads, costs and rights are those of open(). Throws as open() does, and std::invalid_argument unless `units` is
 /// from 1 to 256.
 TENURE_KAFKA_EXPORT std::shared_ptr<GroupStore> open_group(Options options, int units = default_units,

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: what the coordinator says of assignments is understood. Method: by value; no broker.
+// Goal: what the coordinator says of assignments is understood, and nothing is committed that librdkafka would leave
+// out. Method: by value; no broker.
 #include "client.hpp"
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <initializer_list>
+#include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -47,6 +51,16 @@ TEST(KafkaClient, TheOwnerHasPartitionZeroOfTheTopic) {
   EXPECT_FALSE(has_owner_partition(list.get(), "t"));
   list.add("t", 0);
   EXPECT_TRUE(has_owner_partition(list.get(), "t"));
+}
+
+TEST(KafkaClient, AnOffsetBelowZeroIsRefused) {
+  Options options;
+  options.brokers = "127.0.0.1:1";
+  options.group = options.topic = "t";
+  options.log = no_log;
+  const auto client = make_observer(options, options.group, std::make_shared<ClosableLog>(options));
+  for (const auto offset : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min()})
+    EXPECT_EQ(client->commit(1, {{0, {5, "x"}}, {3, {offset, "x"}}}), RD_KAFKA_RESP_ERR__INVALID_ARG);
 }
 
 std::string bytes(std::initializer_list<int> values) {

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -205,6 +207,49 @@ TEST(Roles, R5ATokenThatWasTriedIsBurned) {
   s.commit({role(0)});
   s.accept();
   EXPECT_EQ(s.done().token, Token{7});
+}
+
+TEST(Roles, R5AClaimWhoseTokenWouldBeNoOffsetIsLeftOutAndToldOnce) {
+  Scene s;
+  s.lead({role(0)});
+  const auto at_least = Token{max_token + 1};
+  const auto claim = [&s](Token least) {
+    const auto stands = s.look().leads.at(role(1)).token;
+    s.call(role_call::Write{{.session = SessionId{77},
+                             .next = {.record = {.holder = "me"}},
+                             .claims = {{role(1), stands}},
+                             .at_least = least}});
+    ASSERT_TRUE(s.sent);
+    EXPECT_TRUE(s.sent->commits.contains(record_of(0))) << "what is led is renewed";
+    EXPECT_FALSE(s.sent->commits.contains(record_of(1)));
+    s.accept();
+    EXPECT_TRUE(s.done().claimed.empty());
+  };
+  claim(at_least);
+  EXPECT_NE(s.told.find("roles of partition 3 cannot be claimed"), s.told.npos) << s.told;
+  s.told.clear();
+  claim(at_least);
+  EXPECT_EQ(s.told, "");
+  s.call(role_call::Write{{.session = SessionId{77},
+                           .next = {.record = {.holder = "me"}},
+                           .claims = {{role(1), s.look().leads.at(role(1)).token}},
+                           .at_least = Token{max_token}}});
+  s.accept();
+  EXPECT_EQ(s.done().token, Token{max_token});
+  EXPECT_EQ(s.offset(record_of(1))->offset, std::numeric_limits<std::int64_t>::max());
+}
+
+TEST(Roles, R5WhereTheOffsetIsTheLargestNothingIsClaimedAndThatIsTold) {
+  Scene s;
+  s.offset(record_of(0)) = foreign({5}, "other", true);
+  s.offset(record_of(1)) = foreign({max_token}, "other", true);
+  s.open();
+  s.assign({0, 1, 2, 3, 4, 5});
+  s.prove();
+  s.commit({role(0), role(1)});
+  s.accept();
+  EXPECT_EQ(s.done().claimed, std::vector{role(0)});
+  EXPECT_NE(s.told.find("roles of partition 3 cannot be claimed"), s.told.npos) << s.told;
 }
 
 // ---- R6 and R7 ----

@@ -153,6 +153,8 @@ rd_kafka_resp_err_t Client::commit(std::uint64_t id, int partition, const Commit
 rd_kafka_resp_err_t Client::commit(std::uint64_t id, const std::map<int, Commit>& commits) {
   const List list(rd_kafka_topic_partition_list_new(static_cast<int>(commits.size())));
   for (const auto& [partition, commit] : commits) {
+    // librdkafka would leave it out of the request, and tell no error.
+    if (commit.offset < 0) return RD_KAFKA_RESP_ERR__INVALID_ARG;
     auto* entry = rd_kafka_topic_partition_list_add(list.get(), target_.topic.c_str(), partition);
     entry->offset = commit.offset;
     entry->metadata = std::malloc(commit.metadata.size());

@@ -2,6 +2,7 @@
 // The metadata of our commits as text: who leads and for how long, and who asks the leader to step down.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,9 @@
 namespace tenure::kafka {
 
 inline constexpr std::size_t max_record_bytes = 512;
+
+/// A token is the offset of a commit.
+inline constexpr auto max_token = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
 
 /// The metadata of a commit of ours: "v1;A;6250;incarnation;seq;name;address". The record of a unit of roles has one
 /// field more, the number of units: "v2;...;address;12". That of a role which several may lead has one more still: "L"

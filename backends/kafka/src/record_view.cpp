@@ -2,13 +2,11 @@
 #include "record_view.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace tenure::kafka {
 namespace {
 
-constexpr auto max_token = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
 constexpr auto at_once = Clock::Time::min();
 
 }  // namespace

@@ -269,7 +269,11 @@ void RoleMachine::plan_claims(const tenure::Commit& commit, Plan& plan) const {
     if (it == shown_.end() || !it->second.allotted || !owns(of(it->second.unit))) continue;
     const auto& lead = it->second.lead;
     const auto next = next_token(it->second.unit);
-    if (!next || claim.expected != (lead ? std::optional(lead->token) : std::nullopt)) continue;
+    if (claim.expected != (lead ? std::optional(lead->token) : std::nullopt)) continue;
+    if (!next || std::max(commit.at_least, *next).value > max_token) {
+      plan.spent = it->second.unit;
+      continue;
+    }
     plan.token = std::max(plan.token, *next);
     plan.claims.push_back(claim.election);
     plan.claimed.insert(it->second.unit);
@@ -420,6 +424,11 @@ void RoleMachine::serve_write(const role_call::Write& write) {
     return fail_when_late("the coordinator has not answered the commit before");
   ++seq_;
   auto plan = plan_of(commit);
+  if (plan.spent && !std::exchange(told_spent_, true))
+    emit(role_effect::Tell{Level::error, "roles of partition " + std::to_string(record_of(*plan.spent)) +
+                                             " cannot be claimed: an offset of this group is the largest possible, so "
+                                             "no greater token can follow. Stop all processes and reset the group's "
+                                             "offsets"});
   if (!plan.claims.empty() && doubtful()) {
     drop_member();
     return fail(

@@ -67,6 +67,7 @@ class RoleMachine {
     std::set<int> over, gone;        ///< Released with their last role; the same, where we do not own it.
     int units{};                     ///< The number that its records tell.
     bool tells{};                    ///< It is sent to tell that, and answers no call.
+    std::optional<int> spent{};      ///< A unit where nothing is claimed, because no greater token can follow.
   };
   struct Sent {
     std::uint64_t id{};
@@ -227,6 +228,7 @@ class RoleMachine {
   Time called_at_{}, last_asked_{};
   std::map<std::string, Shown> shown_;  ///< By election.
   std::uint64_t version_{1};
+  bool told_spent_{};
 
   Session own_{};
   Time session_deadline_{};

@@ -656,9 +656,13 @@ std::string grown_role(int unit, bool moves) {
 }
 
 struct Growth : RoleScene {
-  explicit Growth(int units = count)
-      : RoleScene(std::make_unique<Roles>(RoleConfig{
-            .units = units, .lease = lease, .margin = margin, .observe_every = 500ms, .incarnation = "me"})) {
+  explicit Growth(int units = count, bool first_claim_waits = false)
+      : RoleScene(std::make_unique<Roles>(RoleConfig{.units = units,
+                                                     .lease = lease,
+                                                     .margin = margin,
+                                                     .observe_every = 500ms,
+                                                     .incarnation = "me",
+                                                     .first_claim_waits = first_claim_waits})) {
     offsets.resize(static_cast<std::size_t>(partitions_of(more)));
     for (int unit = 0; unit < count; ++unit)
       for (const bool moves : {false, true}) give(role_fact::Joined{grown_role(unit, moves)});
@@ -808,6 +812,22 @@ TEST(Roles, R15ANewUnitIsClaimedOnceTheOneFromWhichItsRolesComeTellsTheNumber) {
   s.accept();
   ASSERT_EQ(s.done().claimed.size(), 1u);
   EXPECT_GT(s.done().token.value, high) << "tokens rise over those from before";
+}
+
+TEST(Roles, R15WhoWaitsBeforeEachFirstClaimWaitsInANewUnitToo) {
+  Growth s(count, true);
+  s.tell_more();
+  s.offset(record_of(1)) = foreign({50}, "other", false, 2, more);
+  s.observe();
+  ASSERT_EQ(s.roles->units(), more);
+  s.own({count + 1});
+  s.wait(lease - 1s);
+  EXPECT_FALSE(s.sent);
+  EXPECT_FALSE(s.allotted(grown_role(1, true))) << "its record may have been deleted under a leader";
+  s.wait(1s);
+  ASSERT_TRUE(s.sent) << "the unit tells the number by the rules of a claim";
+  s.accept();
+  EXPECT_TRUE(s.allotted(grown_role(1, true)));
 }
 
 TEST(Roles, R15AUnitThatAnotherOneMayLeadDoesNotTellTheNumberBeforeItsLeaseIsOver) {

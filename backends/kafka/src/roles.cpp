@@ -355,11 +355,12 @@ bool Roles::given_up(const Unit& unit) const {
          !holder->incarnation.empty() && unit.farewell->metadata == farewell_text(holder->incarnation);
 }
 
-/// A unit that has come by growth and has no record was never led.
+/// A unit that has come by growth and has no record was never led. But who expects that records are deleted always waits
+/// where there is none.
 Roles::Time Roles::claimable_at(int index) const {
   const auto& unit = of(index);
   const bool fresh = numbers_.grown_from() && index >= numbers_.grown_from() && !unit.view.ever_seen();
-  const bool free = fresh || given_up(unit);
+  const bool free = (fresh && !config_.first_claim_waits) || given_up(unit);
   const auto own = free ? Time::min() : unit.view.claimable_at(place_.assigned_at, place_.generation);
   return std::max(own, strangers_.until());
 }

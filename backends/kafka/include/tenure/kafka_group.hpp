@@ -29,9 +29,9 @@ inline constexpr int default_units = 16;
 ///
 /// To grow while processes run: add partitions to the topic, so that it has room for a multiple of `units`. Some ten
 /// seconds later what moves to another unit is handed over (Reason::handed_over), and so are the elections of unit 0.
-/// Processes may be started with the old number or the new one. The number never falls. With Exclusive::no it cannot
-/// grow: stop all processes first. If you set topic.metadata.refresh.interval.ms above its 5 s here, what moves may
-/// have no leader for that long.
+/// With FirstClaim::wait what moves to a new unit has no leader for a term. Processes may be started with the old
+/// number or the new one. The number never falls. With Exclusive::no it cannot grow: stop all processes first. If you
+/// set topic.metadata.refresh.interval.ms above its 5 s here, what moves may have no leader for that long.
 ///
 /// With Exclusive::no at least one process leads each role at any time, wherever one lives: see below.
 ///

@@ -159,6 +159,7 @@ void RoleMachine::serve_member() {
   auto kept = std::exchange(kept_name_, {});
   const bool keeps = any_held() && !kept.empty();
   member_.emplace(next_id(), keeps ? std::move(kept) : role_member_name(unix_ms_, config_.incarnation));
+  member_->keeps_name = keeps;
   emit(role_effect::Open{member_->handle, member_->name});
 }
 
@@ -199,6 +200,7 @@ void RoleMachine::serve_leaderless() {
 void RoleMachine::own(const role_fact::Assigned& assigned) {
   member_->partitions = assigned.partitions;
   member_->assigned = true;
+  member_->keeps_name = false;
   member_->fenced_at.reset();
   member_trouble_.reset();
   own_what_is_assigned();

@@ -80,6 +80,7 @@ class RoleMachine {
 
     std::uint64_t handle;
     std::string name;  ///< Its rank.
+    bool keeps_name{};  ///< Of the handle before, for the sake of what is led. Until its first assignment.
     bool assigned{};
     std::vector<int> partitions;    ///< Of the last assignment.
     std::optional<Time> fenced_at;  ///< Since then the coordinator accepts nothing of it.

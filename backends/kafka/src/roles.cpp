@@ -41,11 +41,7 @@ void Roles::answered(const Sent& sent, const role_fact::Committed& answer) {
   if (answer.outcome == Outcome::accepted) carry_out(sent);
   if (last) return leave();
   if (answer.outcome != Outcome::accepted && awaited(sent)) fail(answer.error);
-  if (answer.again) {
-    change_handle();
-    place_.lost = any_held();
-    return;
-  }
+  if (answer.again) return change_handle();
   if (answer.outcome == Outcome::accepted) return;
   member_->try_again = now_ + role_retry_pause;
   // The coordinator may handle it after later commits. A member that does not join again is in no later generation.
@@ -137,7 +133,8 @@ void Roles::watch_member() {
   const auto& outstanding = member_->outstanding;
   if (outstanding && due(outstanding->at + config_.lease)) return drop_member();
   if (member_->fenced_at && due(*member_->fenced_at + config_.lease)) return drop_member();
-  if (place_.lost && !place_.drain_by && !any_held()) return drop_member();
+  const bool old_rank = place_.lost || member_->keeps_name;
+  if (old_rank && !place_.drain_by && !any_held()) return drop_member();
   if (!place_.drain_by) return;
   if (!outstanding) {
     place_.drain_by.reset();

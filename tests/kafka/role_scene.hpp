@@ -34,7 +34,12 @@ struct RoleScene {
       for (int i = 0; i < 2; ++i) give(role_fact::Joined{role(unit, i)});
   }
 
+  /// The time comes behind each fact, as on the serving thread.
   void give(const RoleFact& fact) {
+    decide(fact);
+    decide(role_fact::Elapsed{});
+  }
+  void decide(const RoleFact& fact) {
     for (auto& effect : roles->on(fact, now, 1'700'000'000'000 + (now - start) / std::chrono::milliseconds(1))) {
       if (auto* e = std::get_if<role_effect::SendCommit>(&effect)) sent = *e, ++commits;
       if (auto* e = std::get_if<role_effect::Open>(&effect)) handle = e->handle, rank = e->client_id, ++opened;

@@ -511,6 +511,40 @@ TEST(Roles, R12AStopReleasesAllInOneCommitAndLeaves) {
   EXPECT_TRUE(s.answer);
 }
 
+TEST(Roles, R12AStopWaitsForTheAnswerToItsRelease) {
+  Scene s;
+  s.lead({role(0)});
+  s.call(role_call::End{SessionId{77}});
+  s.pass(100ms);
+  EXPECT_EQ(s.drops, 0) << "a handle that is dropped may not send it";
+  EXPECT_FALSE(s.answer);
+  s.accept();
+  EXPECT_EQ(s.drops, 1);
+  s.give(role_fact::Left{s.handle});
+  EXPECT_TRUE(s.answer);
+}
+
+TEST(Roles, R12AStopWaitsForTheAnswerUpToItsLimit) {
+  Scene s;
+  s.lead({role(0)});
+  s.call(role_call::End{SessionId{77}});
+  s.pass(2s - role_reply_reserve - 1ns);
+  EXPECT_EQ(s.drops, 0);
+  s.pass(1ns);
+  EXPECT_EQ(s.drops, 1);
+}
+
+TEST(Roles, R12ASessionThatLapsesBehindItsReleaseLeavesTheMember) {
+  Scene s;
+  s.lead({role(0)});
+  s.pass(lease - margin - 1s);
+  s.call(role_call::End{SessionId{77}});
+  s.pass(1s);
+  EXPECT_TRUE(s.answer);
+  s.accept();
+  EXPECT_EQ(s.drops, 0);
+}
+
 TEST(Roles, R12ASessionThatLapsedEndsWithoutAWord) {
   Scene s;
   s.lead({role(0)});

@@ -308,8 +308,10 @@ inline void Process::start() {
   take_effects();
 }
 
+/// The time comes behind each fact, as on the serving thread.
 inline void Process::give(const RoleFact& fact) {
-  for (auto& effect : decide(fact)) std::visit([this](auto& e) { carry_out(e); }, effect);
+  for (const auto& next : {fact, RoleFact(role_fact::Elapsed{})})
+    for (auto& effect : decide(next)) std::visit([this](auto& e) { carry_out(e); }, effect);
 }
 
 inline void Process::tick() {

@@ -37,7 +37,7 @@ void Roles::give_back(const role_fact::Revoked& revoked) {
 
 void Roles::answered(const Sent& sent, const role_fact::Committed& answer) {
   if (sent.call == 0 && !sent.plan.tells) return nonce_answered(answer);
-  const bool last = std::exchange(place_.last, false);
+  const bool last = std::exchange(place_.last, false) && asked<role_call::End>();
   if (answer.outcome == Outcome::accepted) carry_out(sent);
   if (last) return leave();
   if (answer.outcome != Outcome::accepted && awaited(sent)) fail(answer.error);
@@ -204,8 +204,10 @@ void Roles::sending(const Plan& plan) {
     for (const int index : *ended) forget(index);
 }
 
-/// All is released in one commit. In a rebalance, or behind a commit that is not answered, that must wait.
+/// All is released in one commit, whose answer is waited for: a handle that is dropped may not send it. In a rebalance,
+/// or behind a commit that is not answered, it must wait itself.
 bool Roles::release_first(SessionId id) {
+  if (place_.last) return !due(call_->by - role_reply_reserve);
   if (!member_ || member_->fenced_at || !any_held()) return false;
   if (!assigned() || member_->outstanding) return !due(call_->by - role_reply_reserve);
   ++seq_;

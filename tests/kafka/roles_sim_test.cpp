@@ -31,6 +31,12 @@ Machine machine_of(int units, const std::string& incarnation) {
 }
 Machine machine(const std::string& incarnation) { return machine_of(sim_units, incarnation); }
 
+void crash(World& world, Process& victim) {
+  victim.crashed = true;
+  for (auto& m : world.members)
+    if (m.process == &victim) m.silent = true, m.last_heard = world.now;
+}
+
 void run(World& world, Duration length, int shake_one_in) {
   std::uint64_t seed = world.random();
   world.run(length, [&] {
@@ -39,9 +45,7 @@ void run(World& world, Duration length, int shake_one_in) {
     auto& victim = *world.processes[world.random() % world.processes.size()];
     switch (world.random() % 4) {
       case 0: {  // A crash, and another process in its place.
-        victim.crashed = true;
-        for (auto& m : world.members)
-          if (m.process == &victim) m.silent = true, m.last_heard = world.now;
+        crash(world, victim);
         world.start(++seed);
         break;
       }
@@ -133,6 +137,50 @@ TEST(RolesSim, WhileUnitsGrowNoRoleIsLedByTwoAndTokensRise) {
     play_growth(seed, seed % 4 == 0 ? 0 : 3000);
     if (testing::Test::HasFailure()) return;
   }
+}
+
+/// All processes crash, or some, while some units do not tell the number of unit 0 yet. Who follows knows a larger one,
+/// or may. Returns whether it came to that.
+bool play_growth_that_stops(std::uint64_t seed) {
+  std::vector<int> known{sim_units};
+  World world(seed, timing, nullptr);
+  world.make = [&](const std::string& incarnation) {
+    return machine_of(known[world.random() % known.size()], incarnation);
+  };
+  for (std::uint64_t i = 0; i < 3; ++i) world.start(seed * 100 + i);
+  run(world, 15s, 0);
+  constexpr int grown = 2 * sim_units;
+  constexpr int larger = 4 * sim_units;
+  world.topic_units = grown;
+  world.rebalance();
+  world.complete();
+  const auto numbers = [&world] { return UnitNumbers(world.read(partitions_of(grown))); };
+  for (int i = 0; i < 6000 && numbers().units() != grown; ++i) run(world, 10ms, 0);
+  run(world, std::chrono::milliseconds(world.random() % 400), 0);
+  const bool stopped = numbers().units() == grown && !numbers().complete();
+  const bool all = seed % 2 == 0;
+  for (const auto& process : world.processes)
+    if (all || world.chance(3)) crash(world, *process);
+  world.topic_units = larger;
+  known = all ? std::vector{larger} : std::vector{sim_units, grown, larger};
+  for (std::uint64_t i = 0; i < 3; ++i) world.start(seed * 1000 + i);
+  run(world, 60s, seed % 4 < 2 ? 0 : 3000);
+  EXPECT_EQ(world.wrong, "") << "seed " << seed << " at " << (world.now - Time{1h}) / 1ms << " ms";
+  world.faults = false;
+  run(world, 90s, 0);
+  EXPECT_EQ(world.wrong, "") << "seed " << seed;
+  for (const auto& role : sim_roles()) EXPECT_EQ(world.leaders(role), 1) << role << ", seed " << seed;
+  for (const auto& member : world.members) EXPECT_EQ(member.process->units(), larger) << "seed " << seed;
+  return stopped;
+}
+
+TEST(RolesSim, AGrowthThatStoppedHalfWayIsFinishedByWhoKnowsALargerNumber) {
+  int stopped = 0;
+  for (std::uint64_t seed = 1; seed <= seeds(8); ++seed) {
+    stopped += play_growth_that_stops(seed);
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(stopped, 0) << "or this is not the case that is meant";
 }
 
 }  // namespace

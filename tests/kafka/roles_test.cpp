@@ -919,6 +919,32 @@ TEST(Roles, R15WhoKnowsALargerNumberWaitsToTellItUntilAllTellTheOneFromBefore) {
   EXPECT_EQ(s.told_by(0), more);
 }
 
+TEST(Roles, R15WhoKnowsALargerNumberFinishesAGrowthThatStoppedHalfWay) {
+  Growth s(more);
+  s.offset(record_of(0)) = {5, encode(Record{.released = true,
+                                             .lease = lease,
+                                             .incarnation = "other",
+                                             .name = "other",
+                                             .address = "",
+                                             .units = count,
+                                             .grown_from = 1})};
+  s.offset(record_of(1)) = foreign({5}, "other", false, 1, 1);
+  s.own({0, 1, count + 1});
+  s.wait(lease - 1s);
+  EXPECT_FALSE(s.sent) << "somebody may lead in unit 1 by the number from before";
+  s.wait(1s);
+  ASSERT_TRUE(s.sent);
+  EXPECT_EQ(s.sent->commits.size(), 1u) << "the other units tell it, or do not exist by it";
+  s.accept();
+  EXPECT_EQ(s.told_by(1), count);
+  EXPECT_TRUE(s.record(1).released);
+  EXPECT_FALSE(s.allotted(role(1))) << "unit 0 does not tell our number yet";
+  ASSERT_TRUE(s.sent);
+  s.accept();
+  EXPECT_EQ(s.told_by(0), more);
+  EXPECT_EQ(s.record(0).grown_from, count);
+}
+
 TEST(Roles, R15ANumberOfUnknownOutcomeCostsTheHandle) {
   Growth s;
   s.tell_more();

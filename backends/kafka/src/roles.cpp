@@ -280,20 +280,35 @@ void Roles::grow_if_free() {
   grow(told_);
 }
 
-/// The owner of a unit writes our number there, if nobody can lead by another one: by the same rules as a claim. For
-/// unit 0 it is the next number, if that is to be told. Where we lead, a renewal would tell it, but later.
+/// Which number our units are to tell: ours, or, by unit 0, the next one. Who was started with a larger one tells that
+/// of unit 0 where it is missing: the processes that knew no other may all be gone, and their growth half done.
+int Roles::number_to_tell() const {
+  if (outgrown() && planned_ > told_) return planned_;
+  const bool half_grown = is_multiple(config_.units, numbers_.units()) && !numbers_.complete();
+  return half_grown ? numbers_.units() : config_.units;
+}
+
+/// Whether the unit has no need to tell this number now.
+bool Roles::need_not_tell(int index, int number) const {
+  if (number > config_.units) return index > 0;
+  if (outgrown()) return true;
+  if (number == config_.units) return tells(index);
+  return index >= number || numbers_.of(index) == number || live(of(index));
+}
+
+/// The owner of a unit writes the number there, if nobody can lead by another one: by the same rules as a claim. Where
+/// we lead, a renewal would tell it, but later.
 void Roles::serve_numbers() {
   Plan plan;
   plan.tells = true;
-  plan.units = outgrown() && planned_ > told_ ? planned_ : config_.units;
+  plan.units = number_to_tell();
   std::set<int> led;
   for (int i = 0; i < config_.units; ++i) {
     const auto& unit = of(i);
-    const bool tells_next = i == 0 && plan.units > config_.units;
-    if (!unit.owned || (outgrown() ? !tells_next : tells(i))) continue;
-    if (live(unit) && !tells_next) {
-      if (numbers_.of(i) != config_.units) led.insert(i);
-    } else if (const auto token = next_token(i); !live(unit) && may_tell(i) && token) {
+    if (!unit.owned || need_not_tell(i, plan.units)) continue;
+    if (live(unit)) {
+      if (plan.units == config_.units && numbers_.of(i) != config_.units) led.insert(i);
+    } else if (const auto token = next_token(i); may_tell(i, plan.units) && token) {
       plan.claimed.insert(i);
       plan.token = std::max(plan.token, *token);
     }
@@ -307,10 +322,10 @@ void Roles::serve_numbers() {
 }
 
 /// Unit 0 speaks for all. It tells a new number when each unit has the one before.
-bool Roles::may_tell(int index) {
+bool Roles::may_tell(int index, int number) {
   const auto& unit = of(index);
   if (!unit.believed || !due(claimable_at(index))) return false;
-  if (index > 0) return numbers_.exclude_older(index, config_.units);
+  if (index > 0) return numbers_.exclude_older(index, number);
   return !is_multiple(config_.units, numbers_.units()) || numbers_.complete();
 }
 
@@ -354,8 +369,8 @@ bool Roles::given_up(const Unit& unit) const {
          !holder->incarnation.empty() && unit.farewell->metadata == farewell_text(holder->incarnation);
 }
 
-/// A unit that has come by growth and has no record was never led. But who expects that records are deleted always waits
-/// where there is none.
+/// A unit that has come by growth and has no record was never led. But who expects that records are deleted waits where
+/// there is none.
 Roles::Time Roles::claimable_at(int index) const {
   const auto& unit = of(index);
   const bool fresh = numbers_.grown_from() && index >= numbers_.grown_from() && !unit.view.ever_seen();

@@ -97,7 +97,9 @@ class Roles final : public RoleMachine {
   int next_units() const { return std::max(told_, planned_); }
   bool outgrown() const { return next_units() > config_.units; }
   bool moves(const std::string& election, int index) const;
-  bool may_tell(int index);
+  int number_to_tell() const;
+  bool need_not_tell(int index, int number) const;
+  bool may_tell(int index, int number);
   std::optional<int> lowest() const;
   std::optional<Incumbent> holder_of(const Unit& unit) const;
   std::optional<Lead> lead_of(int index) const;

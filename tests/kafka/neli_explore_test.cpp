@@ -131,6 +131,7 @@ class NeliState {
     d.add_flags({m.lost, m.keeps_rank, m.fenced, m.doubtful, m.nonce_stands, m.believed, m.reading.has_value(),
                  m.generation == 1});
     d.add(m.fenced ? since(m.fenced_at) : 0);
+    d.add(since(m.refused_since));
     d.add(m.phase == Neli::Phase::draining ? until(m.drain_by) : 0);
     d.add(since(m.assigned_at));
     d.add(until(m.try_again));

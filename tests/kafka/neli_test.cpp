@@ -209,6 +209,39 @@ TEST(NeliIdle, LeavesTheGroupWhenNobodyAsksForALease) {
   EXPECT_TRUE(s.did<effect::Open>());
 }
 
+// Rule 22: somebody else may have the right.
+TEST(NeliIdle, LeavesTheGroupWhenItsCommitsAreRefusedForALease) {
+  for (const auto fault : {Fault::forbidden, Fault::misconfigured, Fault::unreachable}) {
+    Scene s;
+    s.join(record(40, "other", true));
+    s.assigned(true);
+    const Error error{fault, "no"};
+    const auto refuse_for = [&](Clock::Duration by) {
+      for (const auto until = s.now + by; s.now < until;) {
+        if (s.did<effect::SendCommit>()) {
+          s.take_commit(1);
+          s.committed(Outcome::failed, error);
+        }
+        stand_by(s, std::min<Clock::Duration>(250ms, until - s.now));
+      }
+    };
+    refuse_for(lease - 1ms);
+    EXPECT_FALSE(s.did<effect::Drop>());
+    refuse_for(1ms);
+    EXPECT_EQ(s.did<effect::Drop>(), fault != Fault::unreachable);
+  }
+}
+
+TEST(NeliIdle, StaysThroughItsTenureWhenItsCommitsAreRefused) {
+  Scene s;
+  s.lead();
+  s.call(Verb::renew, s.token);
+  s.take_record();
+  s.committed(Outcome::failed, {Fault::forbidden, "no"});
+  s.advance(lease - margin - 1ms);
+  EXPECT_FALSE(s.did<effect::Drop>());
+}
+
 TEST(NeliIdle, StaysWhileItIsAsked) {
   Scene s;
   s.join(record(41));

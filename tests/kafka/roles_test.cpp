@@ -597,6 +597,43 @@ TEST(Roles, R14AProcessThatAsksNothingForALeaseLeaves) {
   EXPECT_EQ(s.drops, 1);
 }
 
+TEST(Roles, R14AnOwnerWhoseCommitsAreRefusedForALeaseLeavesAndStaysOutWhileItsReadsAreToo) {
+  Scene s;
+  s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "other", true);
+  s.open();
+  s.assign({0, 1, 2, 3, 4, 5});
+  const Error forbidden{Fault::forbidden, "no READ on the topic"};
+  const auto refuse_for = [&](Clock::Duration by) {
+    for (const auto until = s.now + by; s.now < until;) {
+      if (const auto nonce = std::exchange(s.sent, std::nullopt))
+        s.give(role_fact::Committed{nonce->id, Outcome::failed, forbidden});
+      s.stay(std::min<Clock::Duration>(250ms, until - s.now));
+    }
+  };
+  refuse_for(lease - 1ms);
+  EXPECT_EQ(s.drops, 0);
+  refuse_for(1ms);
+  EXPECT_EQ(s.drops, 1);
+  s.give(role_fact::Observed{forbidden});
+  for (int i = 0; i < 12; ++i) {
+    s.commit();
+    s.pass(250ms);
+  }
+  EXPECT_EQ(s.opened, 1);
+  s.observe();
+  EXPECT_EQ(s.opened, 2);
+}
+
+TEST(Roles, R14WhatIsLedIsLedToItsEndThoughCommitsAreRefused) {
+  Scene s;
+  s.lead({role(0)});
+  s.commit();
+  s.give(role_fact::Committed{std::exchange(s.sent, std::nullopt)->id, Outcome::failed, {Fault::forbidden, "no"}});
+  s.pass(lease - margin - 1ms);
+  EXPECT_TRUE(s.leads(role(0)));
+  EXPECT_EQ(s.drops, 0);
+}
+
 // ---- R14: rule 21, a stranger in the group ----
 
 /// A process that owns unit 0. The lease of unit 1's last leader is over for a lease.

@@ -100,6 +100,19 @@ TEST(SharedRoles, S1OnlyWhatIsOwnedIsClaimed) {
   EXPECT_EQ(s.done().claimed, std::vector<std::string>{role(0)});
 }
 
+TEST(SharedRoles, S1AnOwnerWhoseClaimsAreRefusedForALeaseLeaves) {
+  Scene s;
+  s.open();
+  s.assign({0, 1, 2, 3, 4, 5});
+  for (const auto until = s.now + lease; s.now < until; s.pass(500ms)) {
+    ASSERT_EQ(s.drops, 0);
+    s.commit({role(0)});
+    ASSERT_TRUE(s.sent);
+    s.give(role_fact::Committed{std::exchange(s.sent, std::nullopt)->id, Outcome::failed, {Fault::forbidden, "no"}});
+  }
+  EXPECT_EQ(s.drops, 1);
+}
+
 // ---- S2 ----
 
 TEST(SharedRoles, S2ARecordSaysWhetherItsWriterKnowsThatItLeads) {

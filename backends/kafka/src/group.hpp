@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <tenure/error.hpp>
+
 namespace tenure::kafka {
 
 /// A commit as the coordinator keeps it, whoever made it.
@@ -21,6 +23,12 @@ enum class Outcome {
   unknown_topic,  ///< There is no such partition.
   failed,         ///< Anything else. It may be in the log all the same.
 };
+
+/// Whether an error is a refusal that only a user can mend: a right or a setting is missing. Another process may have
+/// it.
+inline bool refusal(const Error& error) {
+  return error.fault == Fault::forbidden || error.fault == Fault::misconfigured;
+}
 
 struct PartitionOwner {
   int partition{};

@@ -113,6 +113,8 @@ void Neli::take(const fact::Committed& answer) {
   if (answer.outcome == Outcome::accepted) member_trouble_.reset();
   if (answer.outcome == Outcome::fenced && !std::exchange(member_->fenced, true)) member_->fenced_at = now_;
   if (answer.outcome == Outcome::failed && asked.purpose != Purpose::nonce) member_->doubtful = true;
+  const bool refused = answer.outcome != Outcome::accepted && refusal(answer.error);
+  member_->refused_since = refused ? std::optional(member_->refused_since.value_or(now_)) : std::nullopt;
   switch (asked.purpose) {
     case Purpose::nonce: return nonce_answered(answer);
     case Purpose::claim: claim_answered(asked, answer); break;
@@ -290,6 +292,8 @@ void Neli::serve_member() {
   if (m.outstanding && m.outstanding->purpose != Purpose::renewal && due(m.outstanding->sent + config_.lease))
     return rerank();
   if (m.fenced && due(m.fenced_at + config_.lease)) return rerank();
+  // Another candidate may have the right that this one lacks.
+  if (m.refused_since && !tenure_ && due(*m.refused_since + config_.lease)) return rerank();
   // The coordinator may handle that commit after a later claim of ours, and the next leader would read the old token.
   // A member id that does not join again is in no later generation.
   if (m.doubtful && !tenure_) return rerank();

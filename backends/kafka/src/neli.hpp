@@ -143,6 +143,7 @@ class Neli {
     bool fenced{};      ///< the coordinator takes no commit of ours in this generation
     bool doubtful{};    ///< a commit of this generation may yet be written, over later ones
     Time fenced_at{}, drain_by{};
+    std::optional<Time> refused_since{};  ///< every answer since then was a refusal
     std::optional<Outstanding> outstanding;
     // Of the present assignment:
     Time assigned_at{};

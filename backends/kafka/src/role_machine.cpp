@@ -23,6 +23,7 @@ std::vector<RoleEffect> RoleMachine::on(const RoleFact& fact, Time now, std::int
   std::visit([this](const auto& f) { take(f); }, fact);
   judge_units();
   judge_idle();
+  judge_refused();
   serve_member();
   show();
   serve_call();
@@ -89,6 +90,8 @@ void RoleMachine::take(const role_fact::Committed& answer) {
     member_->fenced_at.reset();
   }
   if (answer.outcome == Outcome::fenced && !member_->fenced_at) member_->fenced_at = now_;
+  const bool refused = answer.outcome != Outcome::accepted && refusal(answer.error);
+  member_->refused_since = refused ? std::optional(member_->refused_since.value_or(now_)) : std::nullopt;
   if (answer.outcome == Outcome::unknown_topic) check_topic_ = true;
   answered(sent, answer);
 }
@@ -152,9 +155,15 @@ void RoleMachine::judge_idle() {
   if (member_) drop_member();
 }
 
+/// A member whose commits are refused must not keep its units from others, who may have the right that it lacks.
+void RoleMachine::judge_refused() {
+  if (member_ && member_->refused_since && !any_held() && due(*member_->refused_since + config_.lease)) drop_member();
+}
+
 void RoleMachine::serve_member() {
   if (member_) return watch_member();
-  if (!session_ || !observed_ || leaving_ || !due(open_after_)) return;
+  const bool refused = observer_trouble_ && refusal(*observer_trouble_);
+  if (!session_ || !observed_ || refused || leaving_ || !due(open_after_)) return;
   open_after_ = now_ + role_reopen_pause;
   auto kept = std::exchange(kept_name_, {});
   const bool keeps = any_held() && !kept.empty();
@@ -202,6 +211,7 @@ void RoleMachine::own(const role_fact::Assigned& assigned) {
   member_->assigned = true;
   member_->keeps_name = false;
   member_->fenced_at.reset();
+  member_->refused_since.reset();
   member_trouble_.reset();
   own_what_is_assigned();
   emit(role_effect::Assign{assigned.handle});

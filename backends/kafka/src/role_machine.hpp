@@ -84,6 +84,7 @@ class RoleMachine {
     bool assigned{};
     std::vector<int> partitions;    ///< Of the last assignment.
     std::optional<Time> fenced_at;  ///< Since then the coordinator accepts nothing of it.
+    std::optional<Time> refused_since{};  ///< Every answer since then was a refusal.
     Time try_again{Time::min()};
     std::optional<Sent> outstanding;
   };
@@ -198,6 +199,7 @@ class RoleMachine {
   // What is due
   void judge_units();
   void judge_idle();
+  void judge_refused();
   void serve_member();
   void serve_observer();
   void serve_leaderless();

@@ -162,6 +162,22 @@ TEST(NeliStranger, OfTheOtherProtocolIsToldWithItsRemedy) {
   EXPECT_NE(said.find("group.consumer.migration.policy=disabled"), std::string::npos) << said;
 }
 
+TEST(NeliStranger, ThereIsNoneButNobodyHasThePartition) {
+  for (const bool stable : {false, true}) {
+    Scene s;
+    stand_by(s, std::nullopt);
+    stand_by(s, lease);
+    s.forget();
+    auto found = owned_by("!tenure.1.2.x", "/h", 1);
+    found.result->stable = stable;
+    s.give(found);
+    ASSERT_EQ(s.did<effect::Tell>(), stable) << "in a rebalance nobody has anything";
+    if (!stable) continue;
+    const auto said = s.take<effect::Tell>().message;
+    EXPECT_NE(said.find("nobody can lead: partition 0 is assigned to no member"), std::string::npos) << said;
+  }
+}
+
 TEST(NeliStranger, IsNotAskedForWhereSomebodyLeadsOrMayClaim) {
   Scene leader;
   leader.lead();

@@ -698,6 +698,20 @@ TEST(Roles, R14AGroupThatAStrangerConvertedIsToldWithItsRemedy) {
   EXPECT_NE(s.told.find("group.consumer.migration.policy=disabled"), s.told.npos) << s.told;
 }
 
+TEST(Roles, R14AUnitThatIsAssignedToNobodyIsToldOnceTheGroupIsStable) {
+  Scene s;
+  see_unit_1_unled(s);
+  const PartitionOwner we{record_of(0), role_member_name(1, "me"), "/10.0.0.8"};
+  s.give(role_fact::OwnersFound{Owners{.partitions = {we}}});
+  EXPECT_EQ(s.told, "") << "in a rebalance nobody has anything";
+  s.stay(lease);
+  ASSERT_EQ(s.searches, 2);
+  s.give(role_fact::OwnersFound{Owners{.partitions = {we}, .stable = true}});
+  EXPECT_NE(s.told.find("partition 3 is assigned to no member"), s.told.npos) << s.told;
+  s.stay(5 * lease);
+  EXPECT_EQ(s.searches, 2);
+}
+
 TEST(Roles, R14NobodyIsSearchedForWhereAllIsLedOrOurs) {
   Scene owner;
   owner.lead({role(0), role(1)});

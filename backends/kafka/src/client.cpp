@@ -214,8 +214,9 @@ Result<Owners> Client::owners(std::chrono::milliseconds within) {
   const auto& group = found->groups[0];
   if (group.err) return explained(group.err, "looking for members");
   // A broker answers this for a group of the other protocol, though that group exists.
-  if (group.state == std::string_view("Dead")) return Owners{.partitions = {}, .converted = true};
-  Owners out;
+  const std::string_view state(group.state);
+  if (state == "Dead") return Owners{.partitions = {}, .converted = true};
+  Owners out{.partitions = {}, .stable = state == "Stable"};
   for (int i = 0; i < group.member_cnt; ++i) {
     const auto& member = group.members[i];
     const std::string_view assignment(static_cast<const char*>(member.member_assignment),

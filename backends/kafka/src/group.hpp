@@ -39,6 +39,7 @@ struct PartitionOwner {
 struct Owners {
   std::vector<PartitionOwner> partitions;
   bool converted{};  ///< The group is of the other protocol now, and tells nothing in this one.
+  bool stable{};     ///< Else it is in a rebalance, and tells of nobody what it has.
 };
 
 }  // namespace tenure::kafka

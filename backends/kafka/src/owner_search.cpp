@@ -6,6 +6,14 @@
 #include <tenure/kit/logging.hpp>
 
 namespace tenure::kafka {
+namespace {
+
+bool has_owner(const Owners& owners, int partition) {
+  return std::any_of(owners.partitions.begin(), owners.partitions.end(),
+                     [partition](const PartitionOwner& owner) { return owner.partition == partition; });
+}
+
+}  // namespace
 
 std::optional<Clock::Time> OwnerSearch::ask_at(Clock::Time since, Clock::Duration lease) {
   if (!since_) since_ = since;
@@ -31,6 +39,13 @@ std::optional<std::string> OwnerSearch::answered(const Result<Owners>& found, co
            printable(owner.client_id, 80) + "\" at " + printable(owner.host, 80) +
            (single ? ", which is no candidate. Stop it, or give the election a group of its own"
                    : ", which is no process of these roles. Stop it, or give the roles a group of their own");
+  }
+  for (const int partition : unled) {
+    if (!found->stable || has_owner(*found, partition)) continue;
+    told_ = true;
+    return trouble + "partition " + std::to_string(partition) +
+           " is assigned to no member of the group. Either the topic has too few partitions, or the member that deals "
+           "them out does not see it. Add the partitions, and give every member READ on the topic";
   }
   return std::nullopt;
 }

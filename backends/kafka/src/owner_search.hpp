@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search for a consumer that keeps partitions from all candidates: where nobody has led for a lease, the
-// coordinator is asked who owns them. A value. Both protocols of this room use it: rule 21 of its README.
+// The search for a consumer that keeps partitions from all candidates, and for partitions that nobody has: where nobody
+// has led for a lease, the coordinator is asked who owns them. A value. Both protocols of this room use it: rule 21 of
+// its README.
 #pragma once
 #include <optional>
 #include <string>

@@ -161,7 +161,7 @@ role_fact::Observed RoleCarrier::observe(const role_effect::Observe& asked) {
   role_fact::Observed out{Result<role_fact::Offsets>(role_fact::Offsets())};
   out.result = tried([&]() -> Result<role_fact::Offsets> {
     if (asked.topic) {
-      auto partitions = topic(asked.check);
+      auto partitions = topic(asked);
       if (!partitions && asked.check) return std::move(partitions).error();
       if (partitions) out.topic = *partitions;
     }
@@ -170,11 +170,14 @@ role_fact::Observed RoleCarrier::observe(const role_effect::Observe& asked) {
   return out;
 }
 
-/// A topic that has more room than we need may have grown while we did not run.
-Result<int> RoleCarrier::topic(bool check) {
-  const int needed = partitions_of(units_);
-  auto found = topic_partitions(options_, *observer_, reading_.waker(), *log_);
-  if (!found || !check || *found == needed || (exclusive_ == Exclusive::yes && is_multiple(*found, needed)))
+/// A topic that has more room than we need may have grown while we did not run. We need what the group has by now: it
+/// may have grown since we began.
+Result<int> RoleCarrier::topic(const role_effect::Observe& asked) {
+  const int needed = asked.partitions;
+  auto options = options_;
+  if (options.create_topic) options.create_topic->partitions = needed;
+  auto found = topic_partitions(options, *observer_, reading_.waker(), *log_);
+  if (!found || !asked.check || *found == needed || (exclusive_ == Exclusive::yes && is_multiple(*found, needed)))
     return found;
   return Error{Fault::misconfigured, "Topic \"" + options_.topic + "\" has " + std::to_string(*found) +
                                          " partitions, and the roles need " + std::to_string(needed) +

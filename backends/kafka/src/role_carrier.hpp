@@ -59,7 +59,7 @@ class RoleCarrier : public std::enable_shared_from_this<RoleCarrier> {
 
   // The reading thread
   role_fact::Observed observe(const role_effect::Observe& asked);
-  Result<int> topic(bool check);
+  Result<int> topic(const role_effect::Observe& asked);
 
   const Options options_;
   const int units_;  ///< At first.

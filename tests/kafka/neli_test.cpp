@@ -208,6 +208,44 @@ TEST(NeliStranger, AForeignCommitIsNoLossOfTheStores) {
   EXPECT_FALSE(s.did<effect::SendCommit>()) << "a full lease all the same";
 }
 
+// ---- want of memory ----
+
+const fact::Broken no_memory{any_handle, {Fault::unreachable, "std::bad_alloc"}};
+
+TEST(NeliMemory, AnObservationThatWasLostIsAskedForAgain) {
+  Scene s;
+  s.call(Verb::acquire);
+  s.take<effect::Observe>();
+  s.give(no_memory);
+  s.advance(250ms);
+  s.observed(record(41));
+  EXPECT_TRUE(s.did<effect::Open>());
+  s.give(no_memory);
+  EXPECT_TRUE(s.did<effect::Drop>()) << "nobody knows whether it was opened";
+}
+
+TEST(NeliMemory, AReadOfTheRequestsThatWasLostIsAskedForAgain) {
+  auto c = config();
+  c.remote_step_down = true;
+  Scene s(c);
+  s.lead();
+  s.give(no_memory);
+  EXPECT_TRUE(s.did<effect::ReadRequests>());
+}
+
+TEST(NeliMemory, ASearchThatWasLostIsMadeAgain) {
+  Scene s;
+  stand_by(s, std::nullopt);
+  stand_by(s, lease);
+  s.give(no_memory);
+  stand_by(s, 1s);
+  s.opened();
+  s.assigned(false);
+  s.forget();
+  stand_by(s, lease);
+  EXPECT_TRUE(s.did<effect::FindOwners>());
+}
+
 // ---- the backend ----
 
 // Rule 22: nobody asks.

@@ -48,6 +48,7 @@ struct RoleScene {
       if (auto* e = std::get_if<role_effect::ReadMember>(&effect)) reading = e->id;
       if (auto* e = std::get_if<role_effect::Reply>(&effect)) answer = e->answer;
       if (std::holds_alternative<role_effect::FindOwners>(effect)) ++searches;
+      if (std::holds_alternative<role_effect::Observe>(effect)) ++observations;
       if (auto* e = std::get_if<role_effect::Tell>(&effect)) told += e->message;
     }
   }
@@ -138,7 +139,7 @@ struct RoleScene {
   std::optional<RoleAnswer> answer;
   std::string told, rank;
   std::uint64_t handle{}, calls{};
-  int commits{}, drops{}, unassigns{}, opened{}, searches{};
+  int commits{}, drops{}, unassigns{}, opened{}, searches{}, observations{};
 };
 
 }  // namespace tenure::kafka

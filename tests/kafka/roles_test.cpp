@@ -730,6 +730,25 @@ TEST(Roles, R14NobodyIsSearchedForWhereAllIsLedOrOurs) {
   EXPECT_EQ(other.searches, 0);
 }
 
+// ---- want of memory ----
+
+TEST(Roles, AReadThatWasLostForWantOfMemoryIsAskedForAgain) {
+  Scene s;
+  see_unit_1_unled(s);
+  s.pass(500ms);
+  const auto before = s.observations;
+  s.pass(500ms);
+  ASSERT_EQ(s.observations, before) << "one is under way";
+  s.give(role_fact::Broken{any_handle, {Fault::unreachable, "std::bad_alloc"}});
+  EXPECT_EQ(s.drops, 1);
+  EXPECT_EQ(s.observations, before + 1);
+  s.stay(1s);
+  s.assign({0, 1, 2}, 3);
+  s.prove();
+  s.stay(2 * lease);
+  EXPECT_EQ(s.searches, 2);
+}
+
 // ---- R15: the number of units grows ----
 
 constexpr int more = 2 * count;

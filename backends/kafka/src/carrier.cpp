@@ -102,7 +102,7 @@ void Carrier::serve() {
                   .alarm = [this] { return std::min(neli_->alarm(), member_.next_nudge()); },
                   .give_handle_up =
                       [this](const std::string& why) {
-                        handle(fact::Broken{member_.handle(), {Fault::unreachable, why}});
+                        handle(fact::Broken{any_handle, {Fault::unreachable, why}});
                       },
                   .elapsed = fact::Elapsed{},
                   .closing = fact::Closing{}},

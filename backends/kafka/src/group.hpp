@@ -9,6 +9,9 @@
 
 namespace tenure::kafka {
 
+/// In place of a handle's number: whichever is open. No handle has this number.
+inline constexpr std::uint64_t any_handle = 0;
+
 /// A commit as the coordinator keeps it, whoever made it.
 struct Commit {
   std::int64_t offset{};

@@ -82,18 +82,24 @@ class Mailbox {
 
   /// Until it is closed.
   void serve(const Steps& steps, ClosableLog& log) {
+    std::string lost;  // Why something may be lost of which the machine has not heard yet.
+    bool well = true;
+    const auto survive = [&](const auto& step) {
+      if (auto why = thrown_by(log, step); !why.empty()) well = false, lost = std::move(why);
+      if (!lost.empty() && thrown_by(log, [&] { steps.give_handle_up(lost); }).empty()) lost.clear();
+    };
     for (;;) {
       auto [facts, open, last] = take();
-      bool well = true;
+      well = true;
       if (open) {
-        if (last) facts.push_back(steps.closing);
-        for (const auto& fact : facts) well &= survives(steps, log, [&] { steps.handle(fact); });
-        well &= survives(steps, log, steps.take_events);
-        well &= survives(steps, log, [&] { steps.handle(steps.elapsed); });
+        for (const auto& fact : facts) survive([&] { steps.handle(fact); });
+        if (last) survive([&] { steps.handle(steps.closing); });
+        survive(steps.take_events);
+        survive([&] { steps.handle(steps.elapsed); });
       }
       if (last) return;
       const auto at = open ? steps.alarm() : Clock::Time::max();
-      serve_wakes_->wait_until(well ? at : boot_clock().now() + std::chrono::milliseconds(100));
+      serve_wakes_->wait_until(well && lost.empty() ? at : boot_clock().now() + std::chrono::milliseconds(100));
     }
   }
 
@@ -121,13 +127,6 @@ class Mailbox {
     return out;
   }
 
-  template <class Step>
-  static bool survives(const Steps& steps, ClosableLog& log, const Step& step) {
-    const auto why = thrown_by(log, step);
-    if (why.empty()) return true;
-    thrown_by(log, [&] { steps.give_handle_up(why); });
-    return false;
-  }
   template <class Step>
   static std::string thrown_by(ClosableLog& log, const Step& step) {
     try {

@@ -75,7 +75,12 @@ void Neli::take(const fact::Abandoned& gone) {
 }
 
 void Neli::take(const fact::Broken& broken) {
-  if (!member_ || member_->handle != broken.handle) return;
+  const bool any = broken.handle == any_handle;
+  if (any) {  // Nobody may be reading what we wait for.
+    observing_ = requesting_ = false;
+    owner_search_.lost();
+  }
+  if (!member_ || (!any && member_->handle != broken.handle)) return;
   member_trouble_ = broken.error;
   drop_member();
   open_after_ = now_ + reopen_pause;

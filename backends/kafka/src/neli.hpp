@@ -38,7 +38,8 @@ namespace fact {
 struct Elapsed {};                                                   ///< Time has passed, and nothing else is new.
 struct Called { std::uint64_t id{}; Verb verb{}; Clock::Time by{}; Token token{}; Sight seen{}; };
 struct Abandoned { std::uint64_t id{}; };                            ///< The caller has left without an answer.
-struct Broken { std::uint64_t handle{}; Error error; };              ///< It could not be opened, or is of no more use.
+/// It could not be opened, or is of no more use. any_handle: memory ran out, and effects may have been lost.
+struct Broken { std::uint64_t handle{}; Error error; };
 struct Troubled { std::uint64_t handle{}; Error error; };            ///< The client reports trouble and goes on trying.
 struct Assigned { std::uint64_t handle{}; bool owner{}; int generation{}; };
 struct Revoked { std::uint64_t handle{}; bool lost{}; };             ///< `lost`: by an eviction, not by a rebalance.

@@ -32,6 +32,7 @@ class OwnerSearch {
   /// when the lead became free. Only its first value since all_led() counts.
   std::optional<Clock::Time> ask_at(Clock::Time since, Clock::Duration lease);
   void asked(Clock::Time now) { since_ = now, asking_ = true; }
+  void lost() { asking_ = false; }  ///< No answer may come.
 
   /// What the user is to be told. `unled`: the partitions on which nobody leads.
   std::optional<std::string> answered(const Result<Owners>& found, const std::vector<int>& unled);

@@ -6,6 +6,18 @@
 #include <tenure/kit/start_thread.hpp>
 
 namespace tenure::kafka {
+namespace {
+
+bool done(const ReadingThread::Job& job) {
+  try {
+    job();
+    return true;
+  } catch (const std::exception&) {  // no memory: somebody waits for what it tells
+    return false;
+  }
+}
+
+}  // namespace
 
 ReadingThread::ReadingThread() : reaper_(Reaper::instance()), wakes_(boot_clock().make_waker()) {}
 
@@ -43,20 +55,21 @@ void ReadingThread::add_first(Job job) {
 }
 
 void ReadingThread::run() {
-  for (;;) {
-    Job job;
+  for (Job job;;) {
     {
       const std::lock_guard lock(mutex_);
       if (quit_) return;
-      if (!jobs_.empty()) {
+      if (!job && !jobs_.empty()) {
         job = std::move(jobs_.front());
         jobs_.pop_front();
       }
     }
-    if (job)
-      job();
-    else
+    if (!job)
       wakes_->wait_until(Clock::Time::max());
+    else if (done(job))
+      job = nullptr;
+    else
+      wakes_->wait_until(boot_clock().now() + std::chrono::milliseconds(100));
   }
 }
 

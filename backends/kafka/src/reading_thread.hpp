@@ -32,7 +32,7 @@ auto tried(Read read) -> decltype(read()) {
 
 class ReadingThread {
  public:
-  using Job = std::function<void()>;  ///< Throws nothing.
+  using Job = std::function<void()>;  ///< If it throws, for want of memory, it is done again.
 
   /// Makes all that its end needs. Throws std::system_error if threads or descriptors have run out.
   ReadingThread();

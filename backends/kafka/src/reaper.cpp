@@ -148,11 +148,17 @@ void Reaper::close(std::shared_ptr<Client> client, std::function<void()> left) {
 }
 
 void Reaper::join(std::thread thread, std::shared_ptr<const std::atomic<bool>> over) {
-  impl_.add([thread = std::make_shared<std::thread>(std::move(thread)), over = std::move(over)] {
-    if (!*over) return false;
-    thread->join();
-    return true;
-  });
+  std::shared_ptr<std::thread> kept;
+  try {
+    kept = std::make_shared<std::thread>(std::move(thread));
+    impl_.add([kept, over = std::move(over)] {
+      if (!*over) return false;
+      kept->join();
+      return true;
+    });
+  } catch (const std::bad_alloc&) {  // A destructor calls this. So it waits itself.
+    (kept ? *kept : thread).join();
+  }
 }
 
 }  // namespace tenure::kafka

@@ -76,7 +76,7 @@ void RoleCarrier::serve() {
                   .alarm = [this] { return std::min(roles_->alarm(), member_.next_nudge()); },
                   .give_handle_up =
                       [this](const std::string& why) {
-                        handle(role_fact::Broken{member_.handle(), {Fault::unreachable, why}});
+                        handle(role_fact::Broken{any_handle, {Fault::unreachable, why}});
                       },
                   .elapsed = role_fact::Elapsed{},
                   .closing = role_fact::Closing{}},

@@ -51,6 +51,7 @@ struct Called { std::uint64_t id{}; RoleCall what; Clock::Time by{}; };
 struct Abandoned { std::uint64_t id{}; };                            ///< The caller has left without an answer.
 struct Joined { std::string election; };
 struct Quit { std::string election; };                               ///< This process takes part in it no more.
+/// any_handle: memory ran out, and effects may have been lost.
 struct Broken { std::uint64_t handle{}; Error error; };
 struct Troubled { std::uint64_t handle{}; Error error; };
 struct Assigned { std::uint64_t handle{}; std::vector<int> partitions; int generation{}; };

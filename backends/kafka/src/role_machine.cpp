@@ -65,7 +65,12 @@ void RoleMachine::take(const role_fact::Quit& quit) {
 }
 
 void RoleMachine::take(const role_fact::Broken& broken) {
-  if (!is_member(broken.handle)) return;
+  const bool any = broken.handle == any_handle;
+  if (any) {  // Nobody may be reading what we wait for.
+    observing_ = false;
+    owner_search_.lost();
+  }
+  if (!member_ || (!any && !is_member(broken.handle))) return;
   member_trouble_ = broken.error;
   drop_member();
 }

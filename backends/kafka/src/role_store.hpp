@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A group of elections in one consumer group. Each method but request_step_down() is one call to the serving thread.
+// A group of elections in one consumer group. Each method but request_step_down() is one call to the serving thread. It
+// knows one call at a time: nobody may call while another thread is in await_change().
 #pragma once
 #include <sys/types.h>
 

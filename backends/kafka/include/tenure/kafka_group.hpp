@@ -42,8 +42,11 @@ inline constexpr int default_units = 16;
 /// The name and address of the Candidate that Elections gets take 436 bytes of a record at most. A byte outside
 /// a-z A-Z 0-9 - . _ ~ : / @ [ ] takes three. With longer ones the store opens no session (misconfigured).
 ///
-/// Threads, costs and rights are those of open(). Throws as open() does, and std::invalid_argument unless `units` is
-/// from 1 to 256.
+/// One thread at a time calls the store, as Elections does. Unlike other stores it takes no second call while a thread
+/// is in GroupStore::await_change().
+///
+/// Threads, costs and rights are those of open() else. Throws as open() does, and std::invalid_argument unless `units`
+/// is from 1 to 256.
 TENURE_KAFKA_EXPORT std::shared_ptr<GroupStore> open_group(Options options, int units = default_units,
                                                            Exclusive exclusive = Exclusive::yes);
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "role_scene.hpp"
@@ -569,6 +570,19 @@ TEST(Roles, R13ARecordOfAnotherNumberOfUnitsStopsAllClaims) {
   EXPECT_FALSE(s.allotted(role(0)));
   s.pass(1s);
   EXPECT_TRUE(s.allotted(role(0)));
+}
+
+TEST(Roles, R13TheWayOfAStrangerIsTold) {
+  const std::pair<Commit, const char*> ways[] = {
+      {foreign({5}, "x", false, 1, 3), "\"x\" uses this group and topic with 3 units, and this process with 2 units"},
+      {foreign({5}, "x", false, 1, 0), "with one election, and"},
+      {{5, "v5;A;10000;comes;then"}, "with a later version of this library, and"}};
+  for (const auto& [record, way] : ways) {
+    Scene s;
+    s.offset(record_of(1)) = record;
+    s.observe();
+    EXPECT_NE(s.told.find(way), s.told.npos) << s.told;
+  }
 }
 
 TEST(Roles, R13AnOldReadDoesNotShowThatOneIsGone) {

@@ -96,8 +96,10 @@ TEST(KafkaSettings, UnknownPropertiesAndValuesSayWhatLibrdkafkaSays) {
   o.properties["security.protocol"] = "telepathy";
   EXPECT_TRUE(mentions(refusal(o), "properties[\"security.protocol\"]: ")) << refusal(o);
   o = options();
-  o.properties["socket.timeout.ms"] = "60000";
-  EXPECT_TRUE(mentions(refusal(o), "at most 2000 ms")) << refusal(o);
+  for (const auto* value : {"60000", "2001", "0x7530", "030000", " 60000", "+1500", ""}) {
+    o.properties["socket.timeout.ms"] = value;
+    EXPECT_TRUE(mentions(refusal(o), "at most 2000 ms")) << value << ": " << refusal(o);
+  }
 }
 
 TEST(KafkaSettings, OtherPropertiesPassThrough) {

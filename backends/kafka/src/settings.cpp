@@ -77,10 +77,12 @@ void check_not_owned(const Properties& properties) {
         refuse("properties[\"" + name + "\"] is decided by the election: " + std::string(owned.reason));
     if (name.ends_with("_cb") || name == "opaque" || name == "default_topic_conf" || name == "interceptors")
       refuse("properties[\"" + name + "\"] cannot be given as text");
-    if (std::find(std::begin(bounded_properties), std::end(bounded_properties), name) != std::end(bounded_properties) &&
-        std::atoi(value.c_str()) > max_patience_ms)
+    if (std::find(std::begin(bounded_properties), std::end(bounded_properties), name) == std::end(bounded_properties))
+      continue;
+    const auto ms = number<int>(value);  // librdkafka reads other forms, too, such as 0x7530.
+    if (!ms || *ms > max_patience_ms)
       refuse("properties[\"" + name + "\"] may be at most " + std::to_string(max_patience_ms) +
-             " ms, because a client that waits longer outlives the lease");
+             " ms, in decimal digits, because a client that waits longer outlives the lease");
   }
 }
 

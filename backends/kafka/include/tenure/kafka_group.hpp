@@ -56,7 +56,8 @@ TENURE_KAFKA_EXPORT std::shared_ptr<GroupStore> open_group(Options options, int 
 /// acknowledged, and waits for nobody's lease. When it loses the unit, it leads on until it has seen that the new owner
 /// leads. It leads no longer than term - margin after its last acknowledged commit for that unit was sent. So two lead
 /// a role at once for at most that long. REQUIRES: term - margin is at least two sessions, a rebalance (two sessions
-/// more) and socket.timeout.ms. Else the store refuses the Timing. renew is at most a third of the session.
+/// more) and socket.timeout.ms. Else the store refuses the Timing. renew is at most a third of the session. By default
+/// Options::observe_every is the heartbeat, however short that is.
 ///
 /// A process that cannot reach the brokers, or gets no answers, leads until the others have taken over. A role has no
 /// leader if its process crashes, is paused for longer than term - margin, or stops: until the others have noticed.

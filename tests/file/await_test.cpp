@@ -258,9 +258,7 @@ struct FileAwaitDaemon : FileAwait {
   }
 };
 
-std::ptrdiff_t threads() {
-  return std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator());
-}
+std::ptrdiff_t threads() { return std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator()); }
 
 TEST_F(FileAwaitDaemon, WritesToNoDescriptorOfTheProgramAndClosesNone) {
   for (const bool woken : {false, true}) {

@@ -60,8 +60,8 @@ TEST(AwayStore, ThatHasComeBackIsNoReasonForTheEndOfTheWait) {
   TENURE_NEEDS_REDIS();
   redis::test::Server server;
   server.stop();
-  Process run(tool({"run", "-e", "e", "--store", "redis://" + server.address(), "--term", "15s", "--wait", "12s", "--",
-                    "true"}));
+  Process run(tool(
+      {"run", "-e", "e", "--store", "redis://" + server.address(), "--term", "15s", "--wait", "12s", "--", "true"}));
   ASSERT_TRUE(eventually([&] { return mentions(run.err(), "unreachable"); })) << run.err();
   server.start();
   EXPECT_EQ(run.ended(), 75) << run.err();

@@ -140,8 +140,7 @@ TEST_F(AtATerminal, TheCommandStandsInTheForegroundAndThenOurJobAgain) {
 }
 
 TEST_F(AtATerminal, CtrlZDoesNotStopTheCommand) {
-  const auto line =
-      quoted(shell({}, "trap 'exit 5' INT; echo ready; read typed; echo \"got $typed\"; " + for_ever));
+  const auto line = quoted(shell({}, "trap 'exit 5' INT; echo ready; read typed; echo \"got $typed\"; " + for_ever));
   Seat seat({"sh", "-c", line + "; echo code $?"});
   ASSERT_TRUE(seat.shows("ready")) << seat.seen();
   seat.types("\x1a");

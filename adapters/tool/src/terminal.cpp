@@ -26,9 +26,7 @@ bool has_gone(pid_t group) { return group > 1 && ::kill(-group, 0) != 0 && errno
 
 Terminal::Terminal() : tool_(::isatty(STDIN_FILENO) == 1 ? ::getpgrp() : 0) {}
 
-bool Terminal::belongs_to(pid_t group) const {
-  return tool_ > 0 && group > 0 && ::tcgetpgrp(STDIN_FILENO) == group;
-}
+bool Terminal::belongs_to(pid_t group) const { return tool_ > 0 && group > 0 && ::tcgetpgrp(STDIN_FILENO) == group; }
 
 void Terminal::give_to(pid_t group, pid_t before) const {
   if (belongs_to(tool_) || belongs_to(before)) put_in_foreground(group);

@@ -24,10 +24,7 @@ std::string role_of(const rd_kafka_t* rk) {
 void log_line(const rd_kafka_t* rk, int level, const char* facility, const char* text) {
   auto* callbacks = static_cast<Callbacks*>(rd_kafka_opaque(rk));
   if (!callbacks) return;
-  const auto at = level <= 3   ? Level::error
-                  : level == 4 ? Level::warning
-                  : level <= 6 ? Level::info
-                               : Level::debug;
+  const auto at = level <= 3 ? Level::error : level == 4 ? Level::warning : level <= 6 ? Level::info : Level::debug;
   try {
     callbacks->log.write(at, "librdkafka (" + role_of(rk) + "): " + facility + ": " + without_guess(text));
   } catch (const std::exception&) {  // No memory for the line. The caller is C.

@@ -79,11 +79,11 @@ class RoleMachine {
     Member(std::uint64_t number, std::string its_name) : handle(number), name(std::move(its_name)) {}
 
     std::uint64_t handle;
-    std::string name;  ///< Its rank.
+    std::string name;   ///< Its rank.
     bool keeps_name{};  ///< Of the handle before, for the sake of what is led. Until its first assignment.
     bool assigned{};
-    std::vector<int> partitions;    ///< Of the last assignment.
-    std::optional<Time> fenced_at;  ///< Since then the coordinator accepts nothing of it.
+    std::vector<int> partitions;          ///< Of the last assignment.
+    std::optional<Time> fenced_at;        ///< Since then the coordinator accepts nothing of it.
     std::optional<Time> refused_since{};  ///< Every answer since then was a refusal.
     Time try_again{Time::min()};
     std::optional<Sent> outstanding;

@@ -311,8 +311,8 @@ std::vector<std::uint64_t> LockTableDecisions::sent_beats() const {
 
 std::optional<Error> LockTableDecisions::contradicted() const {
   const auto& stands = sighting_->read.record;
-  // A store that knows of a holder's death shows its tenure as released, under the version that stands. Others may claim
-  // at once, so such a refusal is an answer.
+  // A store that knows of a holder's death shows its tenure as released, under the version that stands. Others may
+  // claim at once, so such a refusal is an answer.
   const bool ended = stands && stands->released && stands->token == attempt_.next.token;
   if (ended || !matches(attempt_.expected, stands)) return std::nullopt;
   return Error{Fault::unreachable, "the store refused a write although what it was to replace stands there"};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: a file that a user names is read as a whole, or it is said why not, at once. Method: files, a pipe and a device.
+// Goal: a file that a user names is read as a whole, or it is said why not, at once. Method: files, a pipe and a
+// device.
 #include <tenure/kit/files.hpp>
 
 #include <gtest/gtest.h>

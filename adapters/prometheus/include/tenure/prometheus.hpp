@@ -16,8 +16,8 @@ namespace tenure::prometheus {
 inline constexpr auto content_type = "text/plain; version=0.0.4; charset=utf-8";
 
 /// All of them in the text exposition format, version 0.0.4. Each has the label `election`, or `group` for what the
-/// elections of a group have in common. A byte of a name that is not UTF-8 becomes U+FFFD. Durations are in seconds. Any
-/// thread may call it.
+/// elections of a group have in common. A byte of a name that is not UTF-8 becomes U+FFFD. Durations are in seconds.
+/// Any thread may call it.
 ///
 ///   leader_election_master_status{name="jobs"} 1          as Kubernetes' components tell it: 1 leads, 0 does not
 ///   tenure_token{election="jobs"} 1754560000123           only while it leads

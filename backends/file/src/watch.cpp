@@ -11,7 +11,6 @@
 #include <exception>
 #include <utility>
 
-#include <tenure/kit/leave_behind.hpp>
 #include <tenure/kit/start_thread.hpp>
 
 namespace tenure::file {
@@ -76,11 +75,12 @@ Watcher::~Watcher() {
   thread_->join();
 }
 
-/// After the program closed our descriptors, the numbers are its own. The thread may still sleep in what they meant,
-/// and nothing of ours wakes it there. So it is left behind, and keeps the watcher.
+/// After the program closed our descriptors, their numbers are its own, so the watcher stays and closes none. Its
+/// thread may still sleep in what they meant, where nothing of ours wakes it. It needs nothing that ends with the
+/// process.
 void Watcher::end(Watcher* watcher) {
   if (watcher->life_ == life() && watcher->thread_ && !watcher->ours())
-    leave_behind(std::move(*watcher->thread_));
+    watcher->thread_->detach();
   else
     delete watcher;
 }

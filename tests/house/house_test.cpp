@@ -86,7 +86,7 @@ bool standard_or_posix(const std::string& header) {
       "sys/socket.h",  "sys/time.h",    "sys/stat.h",      "sys/statfs.h", "sys/syscall.h", "sys/timerfd.h",
       "sys/types.h",   "sys/utsname.h", "sys/vfs.h",       "sys/xattr.h",  "time.h",        "unistd.h",
       "errno.h",       "sched.h",       "sys/sysmacros.h", "sys/uio.h",    "sys/un.h",      "sys/signalfd.h",
-      "sys/wait.h",    "sys/epoll.h"};
+      "sys/wait.h",    "sys/epoll.h",   "netinet/in.h",    "netinet/tcp.h"};
   return std::regex_match(header, standard) || posix.count(header) > 0;
 }
 

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: no server, network or resolver can hang, crash or fool us, or make us tell a password. Method: servers that
 // answer as the test says, one that is stopped, a resolver that never answers, and a process whose SIGPIPE kills.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <functional>
+#include <vector>
 
 #include "in_child.hpp"
 #include "in_time.hpp"
@@ -309,6 +317,72 @@ TEST(RedisHostile, ABrokenPipeKillsNobody) {
   ::kill(closer, SIGKILL);
   ::waitpid(closer, nullptr, 0);
   ::close(listener);
+}
+
+// ---- sockets ----
+
+/// Its queue holds one connection, which is there. Those that come now stay under way.
+class FullServer {
+ public:
+  FullServer() {
+    const auto* const at = reinterpret_cast<const sockaddr*>(&address_);
+    address_.sin_family = AF_INET;
+    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address_;
+    pollfd full{listener_, POLLIN, 0};
+    if (::bind(listener_, at, size) != 0 || ::listen(listener_, 0) != 0 ||
+        ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address_), &size) != 0 ||
+        ::connect(first_, at, size) != 0 || ::poll(&full, 1, 30'000) != 1)
+      throw std::runtime_error("no server with a full queue");
+  }
+  ~FullServer() { ::close(first_), ::close(listener_); }
+  FullServer(const FullServer&) = delete;
+  FullServer& operator=(const FullServer&) = delete;
+
+  std::string url() const { return "redis://127.0.0.1:" + std::to_string(ntohs(address_.sin_port)); }
+
+ private:
+  const int listener_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  const int first_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  sockaddr_in address_{};
+};
+
+/// What `asked` tells of each TCP socket of this process that is in this state.
+std::vector<bool> of_sockets(int state, const std::function<bool(int fd)>& asked) {
+  std::vector<bool> out;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::stoi(entry.path().filename());
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_state == state)
+      out.push_back(asked(fd));
+  }
+  return out;
+}
+
+TEST(RedisHostile, AProgramThatIsStartedWhileAConnectionIsMadeDoesNotInheritIt) {
+  const FullServer full;
+  const auto connects = store(from_url(full.url()), "jobs");
+  EXPECT_TRUE(eventually([&] {
+    EXPECT_FALSE(connects->read(within(10ms)));  // Somebody has to wait for the connection.
+    const auto closed = of_sockets(TCP_SYN_SENT, [](int fd) { return (::fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0; });
+    return !closed.empty() && std::count(closed.begin(), closed.end(), false) == 0;
+  }));
+}
+
+/// hiredis takes care of that only where it waits for the connection itself.
+TEST(RedisHostile, NoCommandIsHeldBackForAnAnswer) {
+  TENURE_NEEDS_REDIS();
+  Server server;
+  const auto asks = store(from_url("redis://" + server.address()), "jobs");
+  EXPECT_FALSE(read(*asks).record);
+  const auto at_once = of_sockets(TCP_ESTABLISHED, [](int fd) {
+    int on = 0;
+    socklen_t size = sizeof on;
+    return ::getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, &size) == 0 && on != 0;
+  });
+  EXPECT_FALSE(at_once.empty());
+  EXPECT_EQ(std::count(at_once.begin(), at_once.end(), false), 0);
 }
 
 // ---- fork ----

@@ -2,12 +2,16 @@
 #include "wire.hpp"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <system_error>
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/log.hpp>
@@ -24,6 +28,27 @@ timeval timeval_of(Clock::Duration time) {
   const auto us = duration_cast<microseconds>(time).count();
   return {static_cast<decltype(timeval::tv_sec)>(us / 1'000'000),
           static_cast<decltype(timeval::tv_usec)>(us % 1'000'000)};
+}
+
+/// Waits until the socket is connected. Returns what errno says if it is not, else 0.
+int await_connection(int descriptor, Clock::Duration patience) {
+  pollfd connects{descriptor, POLLOUT, 0};
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(patience).count();
+  const int ready = ::poll(&connects, 1, static_cast<int>(ms));
+  if (ready <= 0) return ready == 0 ? ETIMEDOUT : errno;
+  int error = 0;
+  socklen_t size = sizeof error;
+  return ::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
+/// As hiredis sets up a connection that it waited for. What it did not wait for, it leaves to us from 1.0 on.
+void set_up(redisContext& connected) {
+  ::fcntl(connected.fd, F_SETFL, ::fcntl(connected.fd, F_GETFL) & ~O_NONBLOCK);
+  connected.flags |= REDIS_BLOCK;
+  if (connected.connection_type != REDIS_CONN_TCP) return;
+  const int on = 1;
+  ::setsockopt(connected.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  redisEnableKeepAlive(&connected);
 }
 
 decltype(redisReplyObjectFunctions::createArray) create_any_array;  ///< hiredis' own.
@@ -69,20 +94,23 @@ Error Wire::too_much(std::size_t most, const char* unit) const {
 }
 
 std::optional<Error> Wire::connect(const Address& to, Clock::Duration patience) {
-  return made(redisConnectWithTimeout(to.host.c_str(), to.port, timeval_of(patience)));
+  return made(redisConnectNonBlock(to.host.c_str(), to.port), patience);
 }
 
 std::optional<Error> Wire::connect(const std::string& socket, Clock::Duration patience) {
-  return made(redisConnectUnixWithTimeout(socket.c_str(), timeval_of(patience)));
+  return made(redisConnectUnixNonBlock(socket.c_str()), patience);
 }
 
-std::optional<Error> Wire::made(redisContext* context) {
+/// hiredis could wait by itself. But it shows its socket only afterwards, and a program that another thread starts
+/// meanwhile would inherit it.
+std::optional<Error> Wire::made(redisContext* context, Clock::Duration patience) {
   context_.reset(context);
   received_ = 0;
   if (!context_) return broken("out of memory");
   if (context_->err != 0) return broken(context_->errstr);
   ::fcntl(context_->fd, F_SETFD, FD_CLOEXEC);
-  if (context_->connection_type == REDIS_CONN_TCP) redisEnableKeepAlive(context_.get());
+  if (const int error = await_connection(context_->fd, patience)) return broken(std::generic_category().message(error));
+  set_up(*context_);
   limit_elements(*context_->reader, most_);
   return std::nullopt;
 }

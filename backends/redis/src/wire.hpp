@@ -39,7 +39,7 @@ class Wire {
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
 
-  /// Blocks: resolves the name, and connects within `patience` to each of its addresses. TLS comes with secure().
+  /// Blocks: resolves the name, and then connects within `patience`. TLS comes with secure().
   std::optional<Error> connect(const Address& to, Clock::Duration patience);
   std::optional<Error> connect(const std::string& socket, Clock::Duration patience);
   /// Begins TLS, if the options ask for it.
@@ -71,7 +71,7 @@ class Wire {
   const std::string& name() const { return name_; }
 
  private:
-  std::optional<Error> made(redisContext* context);
+  std::optional<Error> made(redisContext* context, Clock::Duration patience);
   std::optional<Error> append(const Command& command);
   Error too_much(std::size_t most, const char* unit) const;
 

@@ -856,10 +856,9 @@ void GroupCandidacy::end(bool wedged) {
 }
 
 void GroupCandidacy::ask_in_session(Time now) {
+  if (own_->untold && now < next_commit_) return ask_look(now);
   const auto rival = next_to_end();
-  if (own_->untold && now < next_commit_)
-    ask_look(now);
-  else if (!to_release_.empty() || !wanted_.empty() || now >= next_commit_)
+  if (!to_release_.empty() || !wanted_.empty() || now >= next_commit_)
     ask_commit(now);
   else if (rival && now >= rival->second)
     ask_end(now, rival->first, {rivals_.find(rival->first)->session.record.beat});

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -124,7 +125,10 @@ bool Fleet::reap(pid_t pid, Clock::Duration within) {
 
 const std::vector<Event>& Fleet::events() {
   char buffer[65536];
-  for (ssize_t got = 0; (got = ::pread(fd_, buffer, sizeof buffer, offset_)) > 0;) {
+  struct stat journal {};
+  if (::fstat(fd_, &journal) != 0) throw std::system_error(errno, std::generic_category(), journal_);
+  // Not what comes while this reads: who writes faster than this reads would keep it here for ever.
+  for (ssize_t got = 0; offset_ < journal.st_size && (got = ::pread(fd_, buffer, sizeof buffer, offset_)) > 0;) {
     offset_ += got;
     rest_.append(buffer, static_cast<std::size_t>(got));
     std::size_t from = 0;

@@ -16,12 +16,17 @@ using namespace std::chrono_literals;
 
 TEST(Fleet, AStopAndItsEndAreNotedWhileTheProcessStandsStill) {
   const Scratch scratch;
-  const auto busy =
-      scratch.file("busy", "#!/bin/sh\nwhile :; do echo '{\"t\":1,\"pid\":1,\"event\":\"lead\"}' >>\"$4\"; done\n");
+  // It counts between two lines, so that it writes more slowly than a sanitized process reads.
+  const auto busy = scratch.file("busy",
+                                 "#!/bin/sh\n"
+                                 "while :; do\n"
+                                 "  i=0; while [ $i -lt 20 ]; do i=$((i+1)); done\n"
+                                 "  echo '{\"t\":1,\"pid\":1,\"event\":\"lead\"}' >>\"$4\"\n"
+                                 "done\n");
   std::filesystem::permissions(busy, std::filesystem::perms::owner_all);
   Fleet fleet(busy, {}, scratch / "journal");
   const auto writer = fleet.start("writer");  // its fourth argument is the journal
-  for (int i = 0; i < 50; ++i) {
+  for (int i = 0; i < 200; ++i) {
     const auto began = fleet.events().size();
     ASSERT_NE(fleet.await(
                   began, [](const Event& e) { return e.what == "lead"; }, 10s),

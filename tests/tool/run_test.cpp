@@ -224,6 +224,35 @@ TEST_F(RunTool, AWrongLineHasAnExitCode) {
   EXPECT_EQ(Process(tool({"run", "-e", "e", "--store", "file://relative", "--", "true"})).ended(), 78);
 }
 
+/// The terminal stops a command that uses it in the background. It would keep the lead for ever.
+TEST_F(RunTool, ASignalThatIsHandedOnReachesACommandThatIsStopped) {
+  for (const int signal : {SIGINT, SIGQUIT, SIGHUP}) {
+    std::filesystem::remove(path("child"));
+    Process run(shell({}, "echo $$ >" + path("child") + "; kill -STOP $$; " + for_ever));
+    const auto child = told("child");
+    ASSERT_TRUE(eventually([&] { return stands_still(child); }));
+    run.signal(signal);
+    EXPECT_EQ(run.ended(), 128 + signal) << run.err();
+  }
+}
+
+/// on_elected sees to it that the guardian may make no process, until SIGTERM comes.
+TEST_F(RunTool, OnOustedRunsAlsoIfThereWasNoProcessForTheCommand) {
+  if (::getuid() != 0) GTEST_SKIP() << "needs root, whose limit on processes does not hold; it becomes another user";
+  for (const auto& each : {directory_.path(), files_.path()}) ASSERT_EQ(::chown(each.c_str(), 65534, 65534), 0);
+  const auto on_elected =
+      "echo elected; g=$PPID; prlimit --pid $g --nproc=1:; "
+      "sh -c \"trap 'prlimit --pid $g --nproc=500:; exit' TERM; echo >" +
+      path("ready") + "; " + for_ever + "\" >/dev/null 2>&1 & until [ -e " + path("ready") + " ]; do sleep 0.01; done";
+  auto line = shell({"--on-elected", on_elected, "--on-ousted", "echo ousted"}, "echo runs");
+  line.insert(line.begin(), {"setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=+dac_override",
+                             "--ambient-caps=+dac_override"});
+  Process run(line);
+  EXPECT_EQ(run.ended(), 126) << run.err();
+  EXPECT_TRUE(mentions(run.err(), "no process for sh")) << run.err();
+  EXPECT_EQ(run.out(), "elected\nousted\n") << run.err();
+}
+
 TEST_F(RunTool, CommandsBeforeAndAfter) {
   Process run(shell({"--on-elected", "echo elected", "--on-ousted", "echo ousted"}, "echo runs; exit 5"));
   EXPECT_EQ(run.ended(), 5) << run.err();

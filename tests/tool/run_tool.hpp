@@ -68,6 +68,11 @@ class RunTool : public ::testing::Test {
   }
 };
 
+/// A signal has stopped it.
+inline bool stands_still(pid_t pid) {
+  return contents("/proc/" + std::to_string(pid) + "/status").find("State:\tT") != std::string::npos;
+}
+
 inline auto lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
 inline pid_t guardian_of(const Process& tool) {

@@ -181,6 +181,26 @@ TEST_F(AtATerminal, ACommandInTheBackgroundThatWantsTheTerminalIsToldOf) {
   EXPECT_TRUE(seat.shows("over")) << seat.seen();
 }
 
+TEST_F(AtATerminal, ACommandThatWantsATerminalThatIsNotOurStdinIsToldOfAndEndsByCtrlC) {
+  const auto line = quoted(shell({}, "read typed </dev/tty"));
+  Seat seat({"sh", "-c", "set -m; " + line + " </dev/null; echo code $?"});
+  EXPECT_TRUE(seat.shows("uses a terminal that is not the tool's stdin")) << seat.seen();
+  seat.types("\x03");
+  EXPECT_TRUE(seat.shows("code 130")) << seat.seen();
+}
+
+TEST_F(AtATerminal, APagerOfOurJobThatWantsTheTerminalStopsItselfAlone) {
+  const auto line = quoted(shell({}, "echo $PPID >" + path("guardian") + "; " + for_ever));
+  const auto pager = "sh -c 'echo $$ >" + path("pager") + "; until [ -s " + path("guardian") +
+                     " ]; do sleep 0.01; done; read key </dev/tty'";
+  Seat seat({"sh", "-c", "set -m; " + line + " | " + pager});
+  const auto pager_is = told("pager");
+  const auto guardian = contents("/proc/" + std::to_string(told("guardian")) + "/status");
+  const pid_t tool = std::stoi(guardian.substr(guardian.find("PPid:") + 5));
+  ASSERT_TRUE(eventually([&] { return stands_still(pager_is); })) << seat.seen();
+  EXPECT_FALSE(stands_still(tool)) << "the guardian would end the command";
+}
+
 TEST_F(AtATerminal, AGuardianThatIsKilledLeavesTheTerminalToOurJob) {
   const auto line = quoted(shell({}, "echo $PPID >" + path("guardian") + "; " + for_ever));
   Seat seat({"sh", "-c", line + "; echo code $?; read more; echo \"and $more\""});

@@ -78,8 +78,10 @@ int run_command(Wanted wanted) {
   pthread_sigmask(SIG_SETMASK, &all, &wanted.command.mask);
   Guardian guardian(wanted.command);  // before the first thread
   if (progress) progress->handed_on();
-  // The terminal may stop us, and the watchdog of a service manager ends us by SIGABRT.
-  for (const int obeyed : {SIGTSTP, SIGTTIN, SIGTTOU, SIGABRT}) sigdelset(&all, obeyed);
+  // Ctrl-Z stops us, and the watchdog of a service manager ends us by SIGABRT. What others of our job do at the
+  // terminal while the command has it stops them, not us: the guardian would end the command of a tool that stands
+  // still.
+  for (const int obeyed : {SIGTSTP, SIGABRT}) sigdelset(&all, obeyed);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
 
   add_witness(wanted.place, guardian);

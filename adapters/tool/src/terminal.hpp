@@ -10,6 +10,7 @@ class Terminal {
  public:
   Terminal();  ///< Made by the tool, whose guardian copies it.
 
+  bool there() const { return tool_ > 0; }
   bool belongs_to(pid_t group) const;  ///< This group stands in the foreground.
 
   /// If it belongs to the tool, or still to the group of the command `before`.

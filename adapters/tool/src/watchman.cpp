@@ -80,12 +80,18 @@ void Watchman::hear() {
     if (phase_ == Phase::idle || phase_ == Phase::epilogue) continue;
     if (const auto* lease = std::get_if<Lease>(&*order)) doom_.lease(lease->term_at, lease->kill_at);
     if (const auto* end = std::get_if<End>(&*order)) doom_.end(boot_clock().now(), end->kill_at);
-    if (const auto* forward = std::get_if<Forward>(&*order); forward && main_runs_) ::kill(-main_, forward->signal);
+    if (const auto* forward = std::get_if<Forward>(&*order); forward && main_runs_) pass_on(forward->signal);
   }
   if (!tool_gone_) return;
   wakeup_.forget(orders_);
   const auto now = boot_clock().now();
   if (phase_ != Phase::idle && phase_ != Phase::epilogue) doom_.end(now, now + command_.grace);
+}
+
+/// The terminal may have stopped the command. What is to end it reaches it all the same, as from a shell.
+void Watchman::pass_on(int signal) const {
+  ::kill(-main_, signal);
+  if (signal != SIGUSR1 && signal != SIGUSR2) ::kill(-main_, SIGCONT);
 }
 
 /// Keeps the newest. As long as this process lives, nobody takes the tool's tenure for that of a dead process.
@@ -143,6 +149,7 @@ void Watchman::launch(Phase phase, const std::vector<std::string>& words) {
   }
   ::setpgid(main_, main_);  // whichever of us is first
   main_runs_ = true;
+  if (phase != Phase::epilogue) owes_ousted_ = !command_.on_ousted.empty();
 }
 
 void Watchman::become(const std::vector<std::string>& words, pid_t before) const {
@@ -175,8 +182,11 @@ void Watchman::main_stopped(int signal) const {
     ::kill(-main_, SIGCONT);
   } else if (signal == SIGTTIN || signal == SIGTTOU) {
     write_to_stderr(
-        "tenure: the command is stopped, for it uses the terminal while the tool stands in the background; "
-        "start the tool in the foreground, or give it another stdin\n");
+        terminal_.there()
+            ? "tenure: the command is stopped, for it uses the terminal while the tool stands in the "
+              "background; start the tool in the foreground, or give it another stdin\n"
+            : "tenure: the command is stopped, for it uses a terminal that is not the tool's stdin; give the "
+              "tool the terminal as its stdin, or run the command by setsid\n");
   }
 }
 
@@ -186,16 +196,12 @@ void Watchman::main_ended(int status) {
   if (phase_ == Phase::prelude && status == exited(ok) && !doom_.ending())
     return launch(Phase::command, command_.words);
   if (phase_ == Phase::prelude || phase_ == Phase::command) result_ = {status, doom_.ending(), false};
-  const bool epilogue = phase_ == Phase::epilogue;
-  phase_ = Phase::leftovers;
-  doom_.end(now, epilogue ? now : now + command_.grace);
-  if (epilogue) main_ = 0;
+  doom_.end(now, std::exchange(phase_, Phase::leftovers) == Phase::epilogue ? now : now + command_.grace);
 }
 
 /// The group of main_ has ended, and whoever left it.
 void Watchman::nothing_left() {
-  const bool told = main_ == 0;
-  if (!told && !command_.on_ousted.empty()) {
+  if (std::exchange(owes_ousted_, false)) {
     const auto now = boot_clock().now();
     doom_ = Doom();
     doom_.lease(now + command_.grace, now + 2 * command_.grace);

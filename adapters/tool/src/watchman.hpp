@@ -30,6 +30,7 @@ class Watchman {
   };
 
   void hear();
+  void pass_on(int signal) const;
   void keep_witness();
   void obey(const Start& start);
   void tell_of(const Start& start) const;
@@ -54,6 +55,7 @@ class Watchman {
   Doom doom_;
   pid_t main_{};  ///< Also the group that it leads.
   bool main_runs_{};
+  bool owes_ousted_{};  ///< Something of this tenure was started, so on_ousted has to run after it.
   Ended result_{};
   bool stranger_told_{};
   int copy_{-1};  ///< Of the file store's lock.

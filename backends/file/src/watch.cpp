@@ -137,6 +137,7 @@ Subscription::State Subscription::watch(FileId directory, int descriptor, std::u
   if (watcher_ && !watcher_->works()) {
     leave();
     watcher_ = nullptr;
+    waker_ = nullptr;  // With no watcher nobody could take it back at the end of the call.
     on_directory_ = on_newest_ = -1;
   }
   if (!watcher_) watcher_ = Watcher::shared();

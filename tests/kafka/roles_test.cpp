@@ -210,10 +210,10 @@ TEST(Roles, R5ATokenThatWasTriedIsBurned) {
   EXPECT_EQ(s.done().token, Token{7});
 }
 
-TEST(Roles, R5AClaimWhoseTokenWouldBeNoOffsetIsLeftOutAndToldOnce) {
+TEST(Roles, R5AClaimWhoseTokenWouldBeTooGreatIsLeftOutAndToldOnce) {
   Scene s;
   s.lead({role(0)});
-  const auto at_least = Token{max_token + 1};
+  const auto at_least = Token{greatest_lead_token.value + 1};
   const auto claim = [&s](Token least) {
     const auto stands = s.look().leads.at(role(1)).token;
     s.call(role_call::Write{{.session = SessionId{77},
@@ -234,23 +234,25 @@ TEST(Roles, R5AClaimWhoseTokenWouldBeNoOffsetIsLeftOutAndToldOnce) {
   s.call(role_call::Write{{.session = SessionId{77},
                            .next = {.record = {.holder = "me"}},
                            .claims = {{role(1), s.look().leads.at(role(1)).token}},
-                           .at_least = Token{max_token}}});
+                           .at_least = greatest_lead_token}});
   s.accept();
-  EXPECT_EQ(s.done().token, Token{max_token});
-  EXPECT_EQ(s.offset(record_of(1))->offset, std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(s.done().token, greatest_lead_token);
 }
 
-TEST(Roles, R5WhereTheOffsetIsTheLargestNothingIsClaimedAndThatIsTold) {
+TEST(Roles, R5WhereTheOffsetIsTooLargeTheUnitAloneIsLostAndThatIsTold) {
   Scene s;
   s.offset(record_of(0)) = foreign({5}, "other", true);
   s.offset(record_of(1)) = foreign({max_token}, "other", true);
   s.open();
   s.assign({0, 1, 2, 3, 4, 5});
   s.prove();
+  const auto seen = s.look();
+  EXPECT_FALSE(seen.leads.contains(role(1))) << "or each process would ask for a greater token in all units";
+  ASSERT_TRUE(seen.unreadable.contains(role(1)));
+  EXPECT_NE(seen.unreadable.at(role(1)).message.find("roles of partition 3 cannot be claimed"), std::string::npos);
   s.commit({role(0), role(1)});
   s.accept();
   EXPECT_EQ(s.done().claimed, std::vector{role(0)});
-  EXPECT_NE(s.told.find("roles of partition 3 cannot be claimed"), s.told.npos) << s.told;
 }
 
 // ---- R6 and R7 ----
@@ -611,22 +613,25 @@ TEST(Roles, R14AProcessThatAsksNothingForALeaseLeaves) {
   EXPECT_EQ(s.drops, 1);
 }
 
+const Error forbidden{Fault::forbidden, "no READ on the topic"};
+
+/// Time passes, and the coordinator refuses all commits.
+void refuse_for(Scene& s, Clock::Duration by) {
+  for (const auto until = s.now + by; s.now < until;) {
+    if (const auto nonce = std::exchange(s.sent, std::nullopt))
+      s.give(role_fact::Committed{nonce->id, Outcome::failed, forbidden});
+    s.stay(std::min<Clock::Duration>(250ms, until - s.now));
+  }
+}
+
 TEST(Roles, R14AnOwnerWhoseCommitsAreRefusedForALeaseLeavesAndStaysOutWhileItsReadsAreToo) {
   Scene s;
   s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "other", true);
   s.open();
   s.assign({0, 1, 2, 3, 4, 5});
-  const Error forbidden{Fault::forbidden, "no READ on the topic"};
-  const auto refuse_for = [&](Clock::Duration by) {
-    for (const auto until = s.now + by; s.now < until;) {
-      if (const auto nonce = std::exchange(s.sent, std::nullopt))
-        s.give(role_fact::Committed{nonce->id, Outcome::failed, forbidden});
-      s.stay(std::min<Clock::Duration>(250ms, until - s.now));
-    }
-  };
-  refuse_for(lease - 1ms);
+  refuse_for(s, lease - 1ms);
   EXPECT_EQ(s.drops, 0);
-  refuse_for(1ms);
+  refuse_for(s, 1ms);
   EXPECT_EQ(s.drops, 1);
   s.give(role_fact::Observed{forbidden});
   for (int i = 0; i < 12; ++i) {
@@ -636,6 +641,39 @@ TEST(Roles, R14AnOwnerWhoseCommitsAreRefusedForALeaseLeavesAndStaysOutWhileItsRe
   EXPECT_EQ(s.opened, 1);
   s.observe();
   EXPECT_EQ(s.opened, 2);
+}
+
+TEST(Roles, R14AnOwnerWhoseCommitsAloneAreRefusedStaysOutForLongerEachTime) {
+  Scene s;
+  s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "other", true);
+  s.open();
+  int times = 0;
+  for (const auto pause : {4 * lease, 8 * lease}) {
+    s.assign({0, 1, 2, 3, 4, 5});
+    refuse_for(s, lease);
+    EXPECT_EQ(s.drops, ++times);
+    s.stay(pause - 250ms);
+    EXPECT_EQ(s.opened, times) << "each time that it comes and goes, units move between the others";
+    s.stay(250ms);
+    EXPECT_EQ(s.opened, times + 1);
+  }
+  s.assign({0, 1, 2, 3, 4, 5});
+  s.prove();
+  s.assign({0, 1, 2, 3, 4, 5}, 3);
+  refuse_for(s, lease);
+  s.stay(4 * lease);
+  EXPECT_EQ(s.opened, times + 2) << "a commit was accepted meanwhile";
+}
+
+TEST(Roles, R14OneRefusalThatNoOtherFollowsCostsNoPlace) {
+  Scene s;
+  s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "other", true);
+  s.open();
+  s.assign({0, 1, 2, 3, 4, 5});
+  s.give(role_fact::Committed{std::exchange(s.sent, std::nullopt)->id, Outcome::failed, forbidden});
+  s.now += 2 * lease;
+  s.look();
+  EXPECT_EQ(s.drops, 0);
 }
 
 TEST(Roles, R14WhatIsLedIsLedToItsEndThoughCommitsAreRefused) {
@@ -1029,6 +1067,21 @@ TEST(Roles, R15WhoKnowsALargerNumberFinishesAGrowthThatStoppedHalfWay) {
   EXPECT_EQ(s.record(0).grown_from, count);
 }
 
+TEST(Roles, R15TheTokensOfANewUnitGoOnWhereItsRolesWereAlsoForWhoToldTheNumberItself) {
+  Growth s(more);
+  const Token high{2'000'000'000'000};  // The clock of its last leader was ahead.
+  s.offset(record_of(0)) = foreign({5}, "other", true);
+  s.offset(record_of(1)) = foreign(high, "other", true);
+  s.own({0, 1, 2, 3});
+  for (int i = 0; i < 10 && s.sent; ++i) s.accept();
+  ASSERT_EQ(s.told_by(0), more);
+  const auto moved = grown_role(1, true);
+  s.commit({moved});
+  s.accept();
+  ASSERT_EQ(s.done().claimed, std::vector{moved});
+  EXPECT_GT(s.done().token, high);
+}
+
 TEST(Roles, R15ANumberOfUnknownOutcomeCostsTheHandle) {
   Growth s;
   s.tell_more();
@@ -1051,6 +1104,22 @@ TEST(Roles, R15AfterARenewalOfUnknownOutcomeANumberCostsTheHandle) {
   const auto before = s.drops;
   s.pass(role_retry_pause);
   EXPECT_EQ(s.drops, before + 1) << "the renewal tells the old number, and may come later";
+}
+
+TEST(Roles, R15WhoHasUnit0NoMoreForgetsWhatItWouldTellThere) {
+  Growth s;
+  s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "other", true);
+  s.own({0, 1});
+  const auto stays = grown_role(0, false), moves = grown_role(1, true);
+  s.commit({stays});
+  s.accept();
+  s.look_at_topic(more);
+  s.lead_on(2 * role_topic_pause + 1s);
+  ASSERT_FALSE(s.allotted(moves)) << "it would move";
+  s.give(role_fact::Revoked{s.handle, false});
+  s.assign({3, 4, 5}, 3);
+  s.prove();
+  EXPECT_TRUE(s.allotted(moves)) << "also while the observer's reads fail";
 }
 
 TEST(Roles, R15ATopicThatGrowsByNoMultipleIsTold) {

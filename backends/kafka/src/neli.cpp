@@ -80,6 +80,7 @@ void Neli::take(const fact::Broken& broken) {
     observing_ = requesting_ = false;
     owner_search_.lost();
   }
+  if (any && !member_) emit(effect::Drop{any_handle});  // Perhaps that failed.
   if (!member_ || (!any && member_->handle != broken.handle)) return;
   member_trouble_ = broken.error;
   drop_member();

@@ -52,9 +52,9 @@ void RoleMachine::take(const role_fact::Abandoned& gone) {
 
 void RoleMachine::take(const role_fact::Joined& joined) {
   const int index = unit_of(joined.election, config_.units);
+  shown_.try_emplace(joined.election, Shown{.unit = index});  // First: each name of a unit is shown.
   of(index).names.insert(joined.election);
   ++of(index).changes;
-  shown_.try_emplace(joined.election, Shown{.unit = index});
 }
 
 void RoleMachine::take(const role_fact::Quit& quit) {
@@ -70,6 +70,7 @@ void RoleMachine::take(const role_fact::Broken& broken) {
     observing_ = false;
     owner_search_.lost();
   }
+  if (any && !member_) emit(role_effect::Drop{any_handle});  // Perhaps that failed.
   if (!member_ || (!any && !is_member(broken.handle))) return;
   member_trouble_ = broken.error;
   drop_member();
@@ -93,10 +94,12 @@ void RoleMachine::take(const role_fact::Committed& answer) {
   if (answer.outcome == Outcome::accepted) {
     member_trouble_.reset();
     member_->fenced_at.reset();
+    refused_pause_ = {};
   }
   if (answer.outcome == Outcome::fenced && !member_->fenced_at) member_->fenced_at = now_;
   const bool refused = answer.outcome != Outcome::accepted && refusal(answer.error);
   member_->refused_since = refused ? std::optional(member_->refused_since.value_or(now_)) : std::nullopt;
+  if (refused) member_->refused_last = now_;
   if (answer.outcome == Outcome::unknown_topic) check_topic_ = true;
   answered(sent, answer);
 }
@@ -107,6 +110,8 @@ void RoleMachine::take(const role_fact::Observed& seen) {
     observer_trouble_ = seen.result.error();
     return;
   }
+  if (observer_trouble_ && refusal(*observer_trouble_))
+    refused_pause_ = {}, open_after_ = now_;  // The rights are back.
   observer_trouble_.reset();
   if (seen.topic) topic_has(*seen.topic);
   if (seen.result->size() < static_cast<std::size_t>(partitions_of(config_.units))) return;  // Of before we grew.
@@ -160,9 +165,15 @@ void RoleMachine::judge_idle() {
   if (member_) drop_member();
 }
 
-/// A member whose commits are refused must not keep its units from others, who may have the right that it lacks.
+/// A member whose commits are refused must not keep its units from others, who may have the right that it lacks. Each
+/// time that it comes and goes, units move between the others, so it stays out for longer each time.
 void RoleMachine::judge_refused() {
-  if (member_ && member_->refused_since && !any_held() && due(*member_->refused_since + config_.lease)) drop_member();
+  if (!member_ || !member_->refused_since || any_held() || !due(*member_->refused_since + config_.lease)) return;
+  if (now_ >= member_->refused_last + config_.lease)
+    return member_->refused_since.reset();  // It needed no commit since.
+  refused_pause_ = std::min(std::max(2 * refused_pause_, 4 * config_.lease), longest_refused_pause);
+  drop_member();
+  open_after_ = now_ + refused_pause_;
 }
 
 void RoleMachine::serve_member() {
@@ -264,8 +275,8 @@ void RoleMachine::grow(int units) {
   for (auto& [election, shown] : shown_) {
     const int unit = unit_of(election, units);
     if (unit == shown.unit) continue;
-    of(shown.unit).names.erase(election), ++of(shown.unit).changes;
-    of(unit).names.insert(election), ++of(unit).changes;
+    of(unit).names.insert(of(shown.unit).names.extract(election));  // This needs no memory.
+    ++of(shown.unit).changes, ++of(unit).changes;
     shown.unit = unit;
   }
   if (assigned()) own_what_is_assigned();
@@ -287,7 +298,7 @@ void RoleMachine::plan_claims(const tenure::Commit& commit, Plan& plan) const {
     const auto& lead = it->second.lead;
     const auto next = next_token(it->second.unit);
     if (claim.expected != (lead ? std::optional(lead->token) : std::nullopt)) continue;
-    if (!next || std::max(commit.at_least, *next).value > max_token) {
+    if (!next || std::max(commit.at_least, *next) > greatest_lead_token) {
       plan.spent = it->second.unit;
       continue;
     }
@@ -355,6 +366,8 @@ void RoleMachine::carry_out(const Sent& sent) {
   const auto& plan = sent.plan;
   const auto deadline = sent.counts_from + led_for();
   learn(plan);
+  // First: what is held without a deadline would be held for ever, if there were no memory for the rest.
+  for (const int index : plan.renewed) of(index).deadline = std::max(of(index).deadline.value_or(deadline), deadline);
   for (const auto& election : plan.claims) {
     auto& unit = of(unit_of(election, config_.units));
     unit.held[election] = plan.token;
@@ -365,7 +378,6 @@ void RoleMachine::carry_out(const Sent& sent) {
     unit.held.erase(election);
     ++unit.changes;
   }
-  for (const int index : plan.renewed) of(index).deadline = std::max(of(index).deadline.value_or(deadline), deadline);
   for (int i = 0; i < config_.units; ++i)
     if (of(i).held.empty()) of(i).deadline.reset();  // What lapsed while the coordinator answered stays over.
   if (!awaited(sent) || !asked<role_call::Write>()) return;
@@ -442,10 +454,7 @@ void RoleMachine::serve_write(const role_call::Write& write) {
   ++seq_;
   auto plan = plan_of(commit);
   if (plan.spent && !std::exchange(told_spent_, true))
-    emit(role_effect::Tell{Level::error, "roles of partition " + std::to_string(record_of(*plan.spent)) +
-                                             " cannot be claimed: an offset of this group is the largest possible, so "
-                                             "no greater token can follow. Stop all processes and reset the group's "
-                                             "offsets"});
+    emit(role_effect::Tell{Level::error, spent(*plan.spent).message});
   if (!plan.claims.empty() && doubtful()) {
     drop_member();
     return fail(
@@ -509,6 +518,14 @@ bool RoleMachine::show(const std::string& election, std::optional<Lead> lead, bo
   return true;
 }
 
+/// By rule 23 of core: or else the token would spread over all units.
+Error RoleMachine::spent(int index) const {
+  return {Fault::corrupt,
+          "roles of partition " + std::to_string(record_of(index)) +
+              " cannot be claimed: the offset of this group is too large there, and a greater token "
+              "would have to follow. Stop all processes and reset the group's offset of that partition"};
+}
+
 Look RoleMachine::look(const std::string& cursor) const {
   std::uint64_t since = 0;
   for (const char c : cursor) since = since * 10 + static_cast<std::uint64_t>(c - '0');
@@ -529,7 +546,11 @@ Look RoleMachine::look(const std::string& cursor) const {
   }
   for (const auto& [election, shown] : shown_) {
     if (shown.allotted) out.allotted->insert(election);
-    if (shown.lead && (out.whole || shown.changed > since)) out.leads.emplace(election, *shown.lead);
+    if (!shown.lead || !(out.whole || shown.changed > since)) continue;
+    if (shown.lead->token > greatest_lead_token)
+      out.unreadable.emplace(election, spent(shown.unit));
+    else
+      out.leads.emplace(election, *shown.lead);
   }
   return out;
 }

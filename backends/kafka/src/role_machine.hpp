@@ -85,6 +85,7 @@ class RoleMachine {
     std::vector<int> partitions;          ///< Of the last assignment.
     std::optional<Time> fenced_at;        ///< Since then the coordinator accepts nothing of it.
     std::optional<Time> refused_since{};  ///< Every answer since then was a refusal.
+    Time refused_last{};                  ///< REQUIRES: refused_since.
     Time try_again{Time::min()};
     std::optional<Sent> outstanding;
   };
@@ -215,6 +216,7 @@ class RoleMachine {
   /// Nobody could read the records of a candidate with this name and address.
   std::optional<Error> unreadable(const Session& session) const;
   void plan_claims(const tenure::Commit& commit, Plan& plan) const;
+  Error spent(int index) const;
   Look look(const std::string& cursor) const;
   bool is_member(std::uint64_t handle) const { return member_ && member_->handle == handle; }
   std::optional<Error> trouble() const { return member_trouble_ ? member_trouble_ : observer_trouble_; }
@@ -237,6 +239,7 @@ class RoleMachine {
   Time session_deadline_{};
 
   Time open_after_{Time::min()};
+  Duration refused_pause_{};  ///< So long a member stayed out whose commits were refused. Zero: they are not.
   std::optional<std::uint64_t> leaving_;
   Time leave_by_{};
 

@@ -24,6 +24,7 @@ void Roles::take_part(const role_fact::Assigned& assigned) {
   if (member_->outstanding) return drop_member();  // The commit could go out under this generation.
   member_->try_again = Time::min();
   place_ = {.assigned_at = now_, .generation = assigned.generation};
+  planned_ = 0;  // Another one may have unit 0 by now.
   for (auto& unit : units_) unit.believed = false;
   own(assigned);
 }
@@ -106,7 +107,7 @@ void Roles::read(const role_fact::MemberRead& read) {
                                                std::to_string(wrong.fell_from->value) +
                                                ": Kafka lost an acknowledged commit. Nobody claims its roles before a "
                                                "full lease is over"});
-    // The roles of a new unit had their tokens where they were before.
+    // Of a unit that is not ours, whose view may be older.
     if (const int before = numbers_.grown_from(); before && i >= before && !tells(i))
       unit.tried = std::max(unit.tried, token_of(commit_at(found, record_of(i % before))));
   }
@@ -175,6 +176,7 @@ void Roles::serve_reads() {
 
 void Roles::dropped() {
   place_ = {};
+  planned_ = 0;
   for (auto& unit : units_) {
     unit.believed = false;
     unit.view.end_absence();
@@ -331,9 +333,16 @@ bool Roles::may_tell(int index, int number) {
 
 // ---- the commit ----
 
+/// The roles of a new unit had their tokens where they were before.
 std::optional<Token> Roles::next_token(int index) const {
   const auto& unit = of(index);
-  return unit.view.was_read() ? unit.view.next_token(unit.tried, unix_ms_) : std::nullopt;
+  if (!unit.view.was_read()) return std::nullopt;
+  auto tried = unit.tried;
+  if (const int before = numbers_.grown_from(); before && index >= before) {
+    const auto& old = of(index % before);
+    tried = std::max({tried, old.tried, old.view.highest()});
+  }
+  return unit.view.next_token(tried, unix_ms_);
 }
 
 std::int64_t Roles::offset_of(int index, const Plan& plan) const {

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <set>
 
+#include <tenure/manual_clock.hpp>
 #include <tenure/memory.hpp>
 #include <tenure/one_by_one.hpp>
 
@@ -183,6 +184,107 @@ TEST_F(OneByOne, RecordsThatAreNoneOfAGroupAreToldApart) {
   look = store->look({}, limit);
   ASSERT_FALSE(look) << "without all sessions nothing can be said";
   EXPECT_NE(look.error().message.find("session slot 0"), std::string::npos) << look.error().message;
+}
+
+// ---- a store that is slow ----
+
+/// Each call of a record takes so long.
+class Slow final : public ConditionalStore {
+ public:
+  Slow(std::shared_ptr<ConditionalStore> store, ManualClock& clock) : store_(std::move(store)), clock_(clock) {}
+
+  static constexpr auto takes = std::chrono::milliseconds(10);
+  Result<Read> read(const Limit& limit) override {
+    clock_.advance(takes);
+    return store_->read(limit);
+  }
+  Result<Swap> compare_and_set(const std::optional<Expected>& expected, const Record& next,
+                               const Limit& limit) override {
+    clock_.advance(takes);
+    return store_->compare_and_set(expected, next, limit);
+  }
+
+ private:
+  std::shared_ptr<ConditionalStore> store_;
+  ManualClock& clock_;
+};
+
+struct OneByOneSlowly : OneByOne {
+  OneByOneSlowly() {
+    for (int i = 0; i < 20; ++i) elections.push_back("e" + std::to_string(10 + i));
+  }
+  /// Its leads are slow.
+  Member slow_member(const std::string& name) {
+    const auto slow = [this](std::shared_ptr<ConditionalStore> store) -> std::shared_ptr<ConditionalStore> {
+      return std::make_shared<Slow>(std::move(store), clock);
+    };
+    Member m(one_by_one("orders",
+                        {.session = [this](std::size_t slot) { return group->sessions.store(std::to_string(slot)); },
+                         .lead = [this, slow](const std::string& e) { return slow(group->leads.store(e)); },
+                         .elections = [this](const Limit&) -> Result<Names> { return elections; }}),
+             name, std::chrono::seconds(10));
+    EXPECT_TRUE(m.open());
+    return m;
+  }
+  Limit in(Clock::Duration time) { return {clock, clock.now() + time}; }
+
+  ManualClock clock;
+  Names elections;
+};
+
+TEST_F(OneByOneSlowly, ACommitThatHadNoTimeToReadOurLeadsTellsNone) {
+  auto a = slow_member("a");
+  ASSERT_EQ(a.claim(elections).claimed, elections);
+  const auto short_of_time = a.store().commit(a.renewal(), in(15 * Slow::takes));
+  ASSERT_TRUE(short_of_time);
+  EXPECT_TRUE(short_of_time->granted);
+  EXPECT_EQ(short_of_time->look.cursor, "") << "somebody may lead one of them, and the lease must not count";
+  EXPECT_FALSE(short_of_time->look.whole);
+}
+
+TEST_F(OneByOneSlowly, ACommitThatReadOurLeadsTellsThemAlsoIfItHadNoTimeForTheOthers) {
+  auto a = slow_member("a"), b = slow_member("b");
+  const Names first(elections.begin(), elections.begin() + 10), rest(elections.begin() + 10, elections.end());
+  ASSERT_EQ(a.claim(rest).claimed, rest);
+  ASSERT_EQ(b.claim(first).claimed, first);
+  a.look();
+  const auto told = a.store().commit(a.renewal(), in(16 * Slow::takes));
+  ASSERT_TRUE(told && told->granted);
+  EXPECT_NE(told->look.cursor, "");
+}
+
+TEST_F(OneByOneSlowly, ALeadThatCouldNotBeReadIsReadBeforeThoseOfOthers) {
+  auto a = slow_member("a"), b = slow_member("b");
+  const Names first(elections.begin(), elections.begin() + 10), rest(elections.begin() + 10, elections.end());
+  ASSERT_EQ(a.claim(first).claimed, first);
+  ASSERT_EQ(b.claim(rest).claimed, rest);
+  const auto& last = elections.back();
+  const auto write = [&](const std::string& text) {
+    const auto limit = Player::within(std::chrono::seconds(10));
+    const auto record = group->leads.store(last);
+    const auto stands = record->read(limit)->record.value();
+    EXPECT_TRUE(record->compare_and_set(Expected{stands.token, {stands.beat}},
+                                        {.token = {stands.token.value + 1}, .beat = draw_beat(), .incarnation = text},
+                                        limit));
+  };
+  write("garbage");
+  ASSERT_TRUE(a.look().unreadable.contains(last));
+  write(std::string(32, '0'));
+  const auto told = a.store().commit(a.renewal(), in(16 * Slow::takes));
+  ASSERT_TRUE(told && told->granted);
+  EXPECT_TRUE(told->look.leads.contains(last)) << "for all that is known it was ours";
+}
+
+TEST_F(OneByOneSlowly, AReleaseThatHadNoTimeIsToldApart) {
+  auto a = slow_member("a");
+  ASSERT_EQ(a.claim(elections).claimed, elections);
+  auto releases = a.renewal();
+  for (const auto& election : elections)
+    releases.releases.push_back({election, a.seen().token(election).value(), std::nullopt});
+  const auto done = a.store().commit(releases, in(41 * Slow::takes));
+  ASSERT_TRUE(done && done->granted);
+  EXPECT_EQ(done->released.size(), 10u) << "two calls each, in half of the time";
+  EXPECT_EQ(done->unanswered.size(), 10u);
 }
 
 TEST_F(OneByOne, AFunctionThatIsMissingIsRefused) { EXPECT_THROW(one_by_one("orders", {}), std::invalid_argument); }

@@ -104,11 +104,11 @@ void GroupCandidacy::stop(Time now) {
 
 void GroupCandidacy::committed(Time now, std::uint64_t id, Result<Committed> result) {
   judge_expiry(now);  // Before the answer: a lapsed session never comes back.
-  if (const auto pending = settle(id); pending && !pending->wedged) {
+  if (const auto pending = settle(id)) {
     const auto& question = pending->question;
     const auto* open = std::get_if<ask::Open>(&question.what);
-    if (!result) {
-      unanswered(now, std::move(result).error());
+    if (pending->wedged || !result) {
+      if (!pending->wedged) unanswered(now, std::move(result).error());
       if (open && !stopping_) abandon(*open);
     } else if (open) {
       opened(now, question, *open, *result);
@@ -126,6 +126,7 @@ void GroupCandidacy::looked(Time now, std::uint64_t id, Result<Look> result) {
     if (result) {
       heard();
       const bool told = tells_leads(*result);
+      if (result->whole) whole_took_ = now - pending->question.asked;
       absorb(now, std::move(*result));
       if (own_ && own_->untold && told) extend(*std::exchange(own_->untold, std::nullopt));
     } else {
@@ -259,6 +260,7 @@ std::optional<GroupCandidacy::Pending> GroupCandidacy::settle(std::uint64_t id) 
 
 void GroupCandidacy::opened(Time now, const GroupQuestion& asked, const ask::Open& open, Committed& result) {
   heard();
+  whole_took_ = now - asked.asked;
   const bool in_time = now < timing_.deadline(asked.asked);
   if (result.granted && in_time && !own_) {
     own_ = Own{open.id, {open.session.record.beat}, {.timing = timing_}, {}};
@@ -305,14 +307,19 @@ void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Wr
   }
   const auto store_ms = result.look.now_ms;
   absorb(now, std::move(result.look));
-  if (own_) plan_next_commit(asked.asked, now, store_ms);
+  if (!own_) return;
+  plan_next_commit(asked.asked, now, store_ms);
+  if (own_->untold) next_commit_ = std::max(next_commit_, now + Duration(1));  // The look that is owed goes first.
 }
 
 /// What was asked for and not done has changed in the store, as its look shows. If it shows nothing new, what we
 /// believed was wrong, and is not tried again at once.
 void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Committed& result) {
   const std::set<std::string_view> done(result.released.begin(), result.released.end());
+  const std::set<std::string_view> unanswered(result.unanswered.begin(), result.unanswered.end());
+  if (!unanswered.empty()) next_ask_ = now + jittered(timing_.retry);
   for (const auto& release : commit.releases) {
+    if (unanswered.contains(release.election)) continue;
     if (!done.contains(release.election) && !result.look.leads.contains(release.election)) doubt(now);
     to_release_.erase(release.election);
     if (auto* entry = part_in(release.election)) cool_off(now, *entry);
@@ -873,7 +880,9 @@ void GroupCandidacy::ask_in_session(Time now) {
 void GroupCandidacy::ask_look(Time now) {
   const bool whole = now >= next_whole_;
   if (whole) last_whole_ = now, next_whole_ = now + timing_.term / 2;
-  ask(now, ask::See{whole ? std::string() : cursor_}, now + (own_ ? patience_beside_a_lease(now) : patience()));
+  const auto cursor = whole ? std::string() : cursor_;
+  const auto limit = own_ ? patience_beside_a_lease(now, cursor.empty()) : patience();
+  ask(now, ask::See{cursor}, now + limit);
 }
 
 void GroupCandidacy::ask_sweep(Time now) {
@@ -925,11 +934,11 @@ GroupCandidacy::Duration GroupCandidacy::patience() const {
   return std::min(timing_.call * (1 << unheard_), most);
 }
 
-/// Half of what is left of the lease is for the renewals after it.
-GroupCandidacy::Duration GroupCandidacy::patience_beside_a_lease(Time now) const {
+/// Half of what is left of the lease is for the renewals after it. What all leads took before, they may take again.
+GroupCandidacy::Duration GroupCandidacy::patience_beside_a_lease(Time now, bool for_all_leads) const {
   if (stopping_) return timing_.call;
   const auto most = std::max(timing_.call, (own_->lease.deadline - now) / 2);
-  return std::min(timing_.call * (1 << unseen_), most);
+  return std::min(std::max(timing_.call * (1 << unseen_), for_all_leads ? 2 * whole_took_ : Duration()), most);
 }
 
 void GroupCandidacy::ask(Time now, decltype(GroupQuestion::what) what, Time by) {

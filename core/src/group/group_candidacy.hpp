@@ -246,7 +246,7 @@ class GroupCandidacy {
   }
   void ask(Time now, decltype(GroupQuestion::what) what, Time by);
   Duration patience() const;
-  Duration patience_beside_a_lease(Time now) const;
+  Duration patience_beside_a_lease(Time now, bool for_all_leads) const;
   void end_voluntarily(Time now, const std::string& election, Entry& entry, Reason reason, std::string detail);
   void end_at_once(Time now, const std::string& election, Entry& entry, Reason reason, const std::string& detail,
                    Time done_by);
@@ -350,6 +350,7 @@ class GroupCandidacy {
   Time next_look_{Time::max()};
   Time next_whole_{Time::max()};  ///< When all leads are to be looked at, also those of which no change was told.
   Time last_whole_{Time::min()};  ///< When that was asked last.
+  Duration whole_took_{};         ///< The last answer that told all leads.
   Time wait_from_{Time::min()};   ///< No wait earlier.
   std::optional<Time> last_wake_;
   int wakes_{};  ///< So many in a row came soon after another.

@@ -144,6 +144,7 @@ class OneByOne final : public GroupStore {
   std::string group() const override { return group_; }
 
   Result<Look> look(const std::string& cursor, const Limit& limit) override {
+    ++round_;
     auto sessions = read_sessions(limit);
     if (!sessions) return sessions.error();
     if (auto error = read_leads(limit)) return *std::move(error);
@@ -151,6 +152,7 @@ class OneByOne final : public GroupStore {
   }
 
   Result<Committed> open(SessionId id, const Session& session, const Limit& limit) override {
+    ++round_;
     if (auto error = read_leads(limit)) return *std::move(error);  // before the write, so that only this may fail
     auto sessions = read_sessions(limit);
     if (!sessions) return sessions.error();
@@ -167,6 +169,7 @@ class OneByOne final : public GroupStore {
 
   Result<Committed> commit(const Commit& commit, const Limit& limit) override {
     if (auto error = refused_commit(commit)) return *std::move(error);
+    ++round_;
     Committed out;
     const auto renewed = renew(commit, limit);
     if (!renewed) return renewed.error();
@@ -178,9 +181,13 @@ class OneByOne final : public GroupStore {
     const auto sessions = read_sessions(limit);
     if (!sessions) return sessions.error();
     // What was renewed is renewed, also if there is no time for all changes or to read all leads. The next look goes on
-    // with them.
-    if (auto error = read_leads(part_of(limit, 3)); error && !all_read()) return *std::move(error);
+    // with them. But the lease counts only if ours were read, by rule 22.
+    const auto by = part_of(limit, 3);
+    const auto ours_unread = read_own_leads(by);
+    auto unread = ours_unread ? ours_unread : read_leads(by);
+    if (unread && !all_read()) return *std::move(unread);
     out.look = told(commit.cursor, *sessions);
+    if (ours_unread) out.look.whole = false, out.look.cursor.clear();
     return out;
   }
 
@@ -201,6 +208,7 @@ class OneByOne final : public GroupStore {
   }
 
   Result<int> sweep(const Limit& limit) override {
+    ++round_;
     const auto sessions = read_sessions(limit);
     if (!sessions) return sessions.error();
     if (auto error = read_leads(limit)) return *std::move(error);
@@ -244,9 +252,10 @@ class OneByOne final : public GroupStore {
   };
   struct Seen {
     std::shared_ptr<ConditionalStore> store;
-    bool read{}, unreadable{};
+    bool unreadable{};
     std::optional<Lead> lead{};
     std::uint64_t changed{};
+    std::uint64_t round{};  ///< The call that read it last. 0: none has.
   };
 
   // ---- sessions ----
@@ -342,7 +351,7 @@ class OneByOne final : public GroupStore {
     if (lead != seen.lead || unreadable != seen.unreadable) seen.changed = ++changes_;
     seen.lead = std::move(lead);
     seen.unreadable = unreadable;
-    seen.read = true;
+    seen.round = round_;
   }
 
   std::optional<Error> read_lead(Seen& seen, const Limit& limit) {
@@ -350,6 +359,16 @@ class OneByOne final : public GroupStore {
     if (!read) return read.error();
     if (auto error = may_lose(*read)) return error;
     note(seen, *read);
+    return std::nullopt;
+  }
+
+  /// What may end a tenure of ours.
+  std::optional<Error> read_own_leads(const Limit& limit) {
+    for (auto& [election, seen] : leads_) {
+      const bool ours = seen.unreadable || (seen.lead && !seen.lead->released && seen.lead->session == own_);
+      if (!ours || seen.round == round_) continue;
+      if (auto error = read_lead(seen, limit)) return error;
+    }
     return std::nullopt;
   }
 
@@ -361,6 +380,7 @@ class OneByOne final : public GroupStore {
     auto it = leads_.upper_bound(read_last_);
     for (auto left = leads_.size(); left > 0; --left, ++it) {
       if (it == leads_.end()) it = leads_.begin();
+      if (it->second.round == round_) continue;
       if (auto error = read_lead(it->second, limit)) return error;
       read_last_ = it->first;
     }
@@ -368,27 +388,33 @@ class OneByOne final : public GroupStore {
   }
 
   bool all_read() const {
-    return std::all_of(leads_.begin(), leads_.end(), [](const auto& entry) { return entry.second.read; });
+    return std::all_of(leads_.begin(), leads_.end(), [](const auto& entry) { return entry.second.round > 0; });
   }
 
   // ---- changes ----
 
   void change(const Commit& commit, Committed& out, const Limit& limit) {
-    for (const auto& release : commit.releases)
-      if (changed(release.election, limit, [&](const Read& read) { return released(commit, release, read); }))
+    for (const auto& release : commit.releases) {
+      const auto done =
+          changed(release.election, limit, [&](const Read& read) { return released(commit, release, read); });
+      if (!done)
+        out.unanswered.push_back(release.election);
+      else if (*done)
         out.released.push_back(release.election);
-    for (const auto& claim : commit.claims)
-      if (changed(claim.election, limit,
-                  [&](const Read& read) { return claimed(commit, claim, out.token, read, limit); }))
-        out.claimed.push_back(claim.election);
+    }
+    for (const auto& claim : commit.claims) {
+      const auto done = changed(claim.election, limit,
+                                [&](const Read& read) { return claimed(commit, claim, out.token, read, limit); });
+      if (done && *done) out.claimed.push_back(claim.election);  // or a look shows it, if it was done all the same
+    }
   }
 
-  /// Without an answer it counts as not done. A look shows it, if it was done all the same.
+  /// nullopt: no answer came.
   template <class NextOf>
-  bool changed(const std::string& election, const Limit& limit, NextOf next_of) {
+  std::optional<bool> changed(const std::string& election, const Limit& limit, NextOf next_of) {
     auto& seen = seen_of(election);
     const auto done = replace(*seen.store, limit, next_of);
-    if (!done) return false;
+    if (!done) return std::nullopt;
     note(seen, done->found);
     return done->applied;
   }
@@ -449,6 +475,7 @@ class OneByOne final : public GroupStore {
   std::map<std::string, Seen> leads_;
   std::string read_last_;
   std::uint64_t changes_{};
+  std::uint64_t round_{};  ///< Of the calls.
   std::set<SessionId> ended_;
   std::optional<SessionId> own_;
   std::size_t own_slot_{};

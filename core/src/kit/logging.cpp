@@ -10,7 +10,7 @@
 namespace tenure {
 namespace {
 
-constexpr std::size_t message_cap = 1000, field_cap = 256;
+constexpr std::size_t message_cap = 2000, field_cap = 256;
 
 /// Whether a line of at most PIPE_BUF bytes can be written without waiting: a reader that sleeps must not hold up a
 /// leader's clock, and one that has gone must not raise SIGPIPE. Of a file, poll() says so even if its disk stalls.

@@ -1425,6 +1425,78 @@ TEST(GroupCandidacy, TheLookThatIsOwedComesBeforeMoreClaims) {
   EXPECT_EQ(me.commit().claims.size(), 500u);
 }
 
+TEST(GroupCandidacy, TheLookThatIsOwedComesAlsoIfACommitTookLongerThanTheTimeToTheNext) {
+  GroupStage stage;
+  GroupScene me(stage);
+  auto timing = group_timing;
+  timing.renew = 300ms;
+  me.candidacy = GroupCandidacy(
+      Candidate{"me", "here"}, "life", timing, [drawn = std::uint64_t{}]() mutable { return ++drawn; },
+      Spread{.on = false});
+  me.lead({"e"});
+  me.pass_until_asked<ask::Write>();
+  stage.store.forget_cursors();
+  const auto answer = me.land();
+  stage.pass(800ms);
+  me.tell(answer);
+  EXPECT_TRUE(me.asks<ask::See>()) << "or the lease never counts, however many commits are granted";
+}
+
+TEST(GroupCandidacy, ALookForAllLeadsGetsTwiceTheTimeThatTheyTookLast) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.pass_until_asked<ask::Open>();
+  const auto opened = me.land();
+  stage.pass(900ms);
+  me.tell(opened);
+  me.settle();
+  ASSERT_TRUE(me.leads("e"));
+  me.pass_until_asked<ask::Write>();
+  stage.store.forget_cursors();
+  me.answer();
+  ASSERT_TRUE(me.asks<ask::See>());
+  EXPECT_EQ(me.asked->by - me.asked->asked, 1800ms);
+}
+
+TEST(GroupCandidacy, AReleaseOfWhichTheStoreDoesNotKnowIsSentAgain) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e", "f"});
+  me.resign("e", 0s);
+  me.ousting_returned("e");
+  auto commit = me.commit();
+  ASSERT_EQ(commit.releases.size(), 1u);
+  commit.releases.clear();
+  auto answer = stage.store.commit(commit);
+  answer.unanswered = {"e"};
+  me.tell(Result<Committed>(answer));
+  EXPECT_FALSE(me.asks<ask::Write>()) << "not at once: a store in trouble would be asked without end";
+  me.pass_until_asked<ask::Write>();
+  EXPECT_EQ(me.commit().releases.size(), 1u);
+  EXPECT_TRUE(me.commit().claims.empty()) << "whoever it is given to may have it";
+  me.answer();
+  EXPECT_TRUE(stage.lead("e").released);
+  EXPECT_TRUE(me.leads("f"));
+}
+
+TEST(GroupCandidacy, AnOpenThatReturnsLongAfterItsLimitIsEnded) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  ASSERT_TRUE(me.asks<ask::Open>());
+  const auto landed = me.land();
+  stage.pass(me.asked->by + Candidacy::overrun_grace - stage.now);
+  me.tick();
+  ASSERT_TRUE(me.reported(Fault::wedged));
+  const auto id = me.opened.back();
+  me.tell(landed);
+  ASSERT_TRUE(me.asks<ask::End>()) << "or the others count it as one of them for a term";
+  EXPECT_EQ(me.asks<ask::End>()->id, id);
+}
+
 // ---- rule 15: the grid ----
 
 TEST(GroupCandidacy, RenewalsStayOnTheGridOfTheStoresClockAndKeepTheirJitter) {

@@ -114,11 +114,12 @@ class GroupDigest {
     if (allotted) texts(*allotted);
   }
   void committed(const Committed& c) {
-    const auto& [granted, token_of, claimed, released, not_renewed, seen] = c;
+    const auto& [granted, token_of, claimed, released, unanswered, not_renewed, seen] = c;
     plain(granted);
     token(token_of);
     texts(claimed);
     texts(released);
+    texts(unanswered);
     texts(not_renewed);
     look(seen);
   }
@@ -163,8 +164,8 @@ class GroupDigest {
                  plan_stale, plan_again, planned, gather_until, settled_from, gifts_running, gifts, joined, names,
                  preferred, tenures, ending, unrenewed, hook_due, work_due, stalled, to_release, claims, claims_due,
                  claims_stale, all_claims_stale, next_ask, unheard, unseen, swept_in_vain, next_commit, commit_took,
-                 next_sweep, next_look, next_whole, last_whole, wait_from, last_wake, wakes, started, stopping, over,
-                 last_trouble, wait_trouble] = c;
+                 next_sweep, next_look, next_whole, last_whole, whole_took, wait_from, last_wake, wakes, started,
+                 stopping, over, last_trouble, wait_trouble] = c;
     EXPECT_TRUE(effects.empty());
     outstanding(pending);
     this->own(own);
@@ -222,6 +223,7 @@ class GroupDigest {
     time(next_look);
     time(next_whole);
     time(last_whole, explored.term);
+    duration(whole_took);
     time(wait_from);
     time(last_wake.value_or(Time::max()), explored.retry);
     plain(static_cast<std::uint64_t>(wakes));

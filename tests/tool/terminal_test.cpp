@@ -187,6 +187,9 @@ TEST_F(AtATerminal, ACommandThatWantsATerminalThatIsNotOurStdinIsToldOfAndEndsBy
   EXPECT_TRUE(seat.shows("uses a terminal that is not the tool's stdin")) << seat.seen();
   seat.types("\x03");
   EXPECT_TRUE(seat.shows("code 130")) << seat.seen();
+  const auto remedy = quoted(words({}, {"setsid", "--wait", "sh", "-c", "read typed </dev/tty || exit 6"}));
+  Seat mended({"sh", "-c", "set -m; " + remedy + " </dev/null; echo code $?"});
+  EXPECT_TRUE(mended.shows("code 6")) << "then it has no terminal: " << mended.seen();
 }
 
 TEST_F(AtATerminal, APagerOfOurJobThatWantsTheTerminalStopsItselfAlone) {

@@ -186,7 +186,7 @@ void Watchman::main_stopped(int signal) const {
             ? "tenure: the command is stopped, for it uses the terminal while the tool stands in the "
               "background; start the tool in the foreground, or give it another stdin\n"
             : "tenure: the command is stopped, for it uses a terminal that is not the tool's stdin; give the "
-              "tool the terminal as its stdin, or run the command by setsid\n");
+              "tool the terminal as its stdin, or run the command by setsid --wait\n");
   }
 }
 

@@ -94,20 +94,23 @@ TEST_F(FileChaos, ABuildThatTakesEveryHolderForDeadIsFound) {
   EXPECT_TRUE(two_lead_in_some_go([this](const auto& go) { return fleet(TENURE_CANDIDATE_NO_LOCK, go); }));
 }
 
+/// Waits for a tenure of the process, and for both threads that note it: either may be the first.
+void await_tenure(Fleet& fleet, pid_t of) {
+  for (const char* noted : {"elected", "lead"})
+    if (fleet.await(
+            0, [&](const Event& e) { return e.what == noted && e.pid == of; }, term * 20) == Fleet::npos)
+      throw std::runtime_error(noted + std::string(" is not noted"));
+}
+
 /// The leader is killed, and its successor leads. The successor starts after that death, because a candidate that has
 /// seen a token believes no lower one.
 Verdict kill_a_leader(Fleet& fleet) {
-  const auto waits = term * 20;
   const auto first = fleet.start("first");
-  const auto led = fleet.await(
-      0, [&](const Event& e) { return e.what == "lead" && e.pid == first; }, waits);
-  if (led == Fleet::npos) throw std::runtime_error("nobody leads");
+  await_tenure(fleet, first);
   fleet.note(done_to::killed, first);
   fleet.signal(first, SIGKILL);
-  fleet.reap(first, waits);
-  fleet.start("second");
-  fleet.await(
-      led, [&](const Event& e) { return e.what == "lead" && e.pid != first; }, waits);
+  fleet.reap(first, term * 20);
+  await_tenure(fleet, fleet.start("second"));
   return judge(fleet.events());
 }
 

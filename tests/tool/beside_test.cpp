@@ -75,8 +75,7 @@ class Rival {
 class OurTool : public Rival {
  public:
   Words with(Words command) const override {
-    Words out{"run",    "-e", "e",       "--store", "redis://" + server_.address() + "?first_claim=at_once",
-              "--term", "2s", "--grace", "300ms"};
+    Words out{"run", "-c", configuration_, "--grace", "300ms"};
     out.push_back("--");
     out.insert(out.end(), command.begin(), command.end());
     return tool(out);
@@ -86,6 +85,8 @@ class OurTool : public Rival {
 
  private:
   redis::test::Server server_;
+  Scratch scratch_;
+  std::string configuration_ = with_a_wide_margin(scratch_, "redis://" + server_.address() + "?first_claim=at_once");
 };
 
 class EtcdctlLock : public Rival {

@@ -85,11 +85,10 @@ TEST_F(RunTool, ACommandThatIgnoresSigtermIsKilled) {
 }
 
 TEST_F(RunTool, WhatTheCommandLeavesBehindIsEnded) {
-  Process run(
-      shell({"--grace", "100ms"}, "setsid sh -c 'trap \"\" TERM; echo $$; " + for_ever + "' & sleep 0.1; exit 4"));
+  Process run(shell({"--grace", "100ms"}, "setsid sh -c 'trap \"\" TERM; echo $$ >" + path("left") + "; " + for_ever +
+                                              "' & until [ -s " + path("left") + " ]; do sleep 0.01; done; exit 4"));
   EXPECT_EQ(run.ended(), 4);
-  ASSERT_NE(run.out(), "");
-  EXPECT_FALSE(alive(std::stoi(run.out())));
+  EXPECT_FALSE(alive(told("left")));
 }
 
 #define TENURE_NEEDS_CONTROL_GROUP()                 \
@@ -212,7 +211,7 @@ TEST_F(RunTool, TheWaitHasALimit) {
 
 TEST_F(RunTool, AStoreThatIsAwayAtTheStartHasAnExitCode) {
   Process run(
-      tool({"run", "-e", "e", "--store", "redis://u:" + canary + "@127.0.0.1:1", "--wait", "500ms", "--", "true"}));
+      tool({"run", "-e", "e", "--store", "redis://u:" + canary + "@127.0.0.1:1", "--wait", "3s", "--", "true"}));
   EXPECT_EQ(run.ended(), 69) << run.err();
   EXPECT_FALSE(mentions(run.err(), canary));
 }
@@ -285,9 +284,10 @@ TEST_F(RunTool, AStepDownEndsTheCommandAndItIsRunAgainLater) {
 
 TEST_F(RunTool, AToolThatIsStoppedForLongerThanTheTermHasNoCommandWhenTheNextOneLeads) {
   // The term is shorter than the grace.
-  Process stopped(shell({"--term", "2s", "--grace", "1h", "--once"}, stubborn()));
+  const auto configuration = with_a_wide_margin(files_, url());
+  Process stopped(shell({"-c", configuration, "--grace", "1h", "--once"}, stubborn()));
   const auto child = told("child"), grandchild = told("grandchild");
-  Process next(shell({"--term", "2s"}, witness()));
+  Process next(shell({"-c", configuration}, witness()));
   stopped.signal(SIGSTOP);
   EXPECT_EQ(next.ended(), 0) << next.err();
   EXPECT_EQ(next.out(), "looked\n");

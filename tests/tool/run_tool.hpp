@@ -20,6 +20,13 @@ using Words = std::vector<std::string>;
 /// Shell: waits, and can be ended by every signal that it does not ignore.
 inline const std::string for_ever = "while :; do sleep 0.01; done";
 
+/// A configuration for `-c` with a lease of 4 s. Half of its margin is what the kill of a command may take: 400 ms on a
+/// busy machine.
+inline std::string with_a_wide_margin(const Scratch& files, const std::string& store) {
+  return files.file("configuration.json", R"({"store": ")" + store + R"(", "election": "e", )" +
+                                              R"("timing": {"term": "4s", "renew": "500ms", "margin": "800ms"}})");
+}
+
 class RunTool : public ::testing::Test {
  protected:
   // What our tools leave behind becomes a child of ours.

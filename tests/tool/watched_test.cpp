@@ -112,7 +112,7 @@ TEST_F(WatchedRun, AServerThatDripsHoldsUpNobodyWhoAsks) {
 }
 
 TEST_F(WatchedRun, AfterAStallAnotherOneLeadsFirst) {
-  Process stalled(shell({"--stall-after", "200ms", "--id", "ann"}, "echo runs; " + for_ever));
+  Process stalled(shell({"--stall-after", "3s", "--id", "ann"}, "echo runs; " + for_ever));
   ASSERT_TRUE(eventually([&] { return stalled.out() == "runs\n"; })) << stalled.err();
   Process next(shell({}, "echo next"));
   EXPECT_EQ(next.ended(), 0) << next.err();
@@ -231,10 +231,12 @@ TEST_F(WatchedRun, AServiceManagerHearsWhatItDoes) {
   EXPECT_TRUE(manager.hears("STATUS=leads with token ")) << manager.heard();
   manager.forget();
   EXPECT_TRUE(manager.hears("WATCHDOG=1\nWATCHDOG=1\n")) << manager.heard();
-  EXPECT_TRUE(eventually([&] { return run.out() == "<>\n"; })) << "that is not for the command: " << run.out();
+  // It keeps ten words of ours for us, and no more: so we hear on while we wait.
+  EXPECT_TRUE(eventually([&] { return manager.hears("WATCHDOG=1\n") && run.out() == "<>\n"; }))
+      << "that is not for the command: " << run.out();
   run.signal(SIGTERM);
+  EXPECT_TRUE(manager.hears("STOPPING=1\n")) << manager.heard();
   EXPECT_EQ(run.ended(), 128 + SIGTERM);
-  EXPECT_TRUE(manager.hears("STOPPING=1\n"));
 }
 
 TEST_F(WatchedRun, AServiceManagerThatHasGoneIsNoHarm) {

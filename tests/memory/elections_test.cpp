@@ -245,10 +245,12 @@ TEST(Elections, WhomTheyPreferLeadsAnElection) {
 
 TEST(Elections, HandsOverToTheOneThatIsNamed) {
   const Hub hub;
+  auto patient = timing;
+  patient.retry = 2s;  // so long does the one that is named come first
   Diary diary;
-  Elections first(hub.group("jobs"), {"a", ""}, timing, diary.hooks(), {.on = false});
-  Elections second(hub.group("jobs"), {"b", ""}, timing, {}, {.on = false});
-  Elections third(hub.group("jobs"), {"c", ""}, timing, {}, {.on = false});
+  Elections first(hub.group("jobs"), {"a", ""}, patient, diary.hooks(), {.on = false});
+  Elections second(hub.group("jobs"), {"b", ""}, patient, {}, {.on = false});
+  Elections third(hub.group("jobs"), {"c", ""}, patient, {}, {.on = false});
   for (auto* one : {&first, &second, &third}) one->join(names(3));
   EXPECT_FALSE(first.hand_over("job-1", "c")) << "it was not started";
   first.start();

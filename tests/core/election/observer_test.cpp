@@ -74,6 +74,7 @@ TEST_F(Observing, ForgetsAnIncumbentWhoseLeaseHasEnded) {
   Observer observer(backend, timing, {}, clock);
   ASSERT_GT(observer.await_change(0, 1h), 0u);
   ASSERT_TRUE(observer.incumbent());
+  ASSERT_TRUE(backend->await("await_change", 2)) << "no other look is on its way";
   backend->hang();
   clock.advance(5s);
   EXPECT_EQ(observer.incumbent(), std::nullopt);

@@ -279,10 +279,14 @@ TEST(CallThreadConnecting, AFailureIsToldAndTheNextAttemptIsBackedOff) {
 }
 
 TEST(CallThreadConnecting, ACallThatEndsWhileAnAttemptIsBackedOffTellsWhatFailed) {
-  const auto line = std::make_shared<Line>([](auto&, auto&) { return std::optional(Error{Fault::forbidden, "no"}); });
-  CallThread thread(line);
-  EXPECT_TRUE(thread.call([](auto&) {}, within(5s)));
-  EXPECT_EQ(thread.call([](auto&) {}, within(1ms)), (Error{Fault::forbidden, "no"}));
+  const auto tells = [] {
+    const auto line = std::make_shared<Line>([](auto&, auto&) { return std::optional(Error{Fault::forbidden, "no"}); });
+    CallThread thread(line);
+    EXPECT_TRUE(thread.call([](auto&) {}, within(5s)));
+    const auto error = thread.call([](auto&) {}, within(1ms));
+    return error == Error{Fault::forbidden, "no"} && line->attempts().size() == 1;
+  };
+  EXPECT_TRUE(eventually(tells));  // on a busy machine the limit may pass before the call waits
 }
 
 TEST(CallThreadConnecting, AnExceptionOfAConnectIsAnError) {
@@ -550,7 +554,10 @@ TEST_F(ExchangeTest, AWriteThatDoesNotDrainEndsAtItsLimit) {
       if (::send(line->silence()->ends[0], much.data(), much.size(), MSG_DONTWAIT) < 0) exchange.wait(POLLOUT);
     return exchange.no_answer();
   };
-  EXPECT_THAT(trouble(thread.exchange(flood, within(30ms))), HasSubstr("no answer within 30 ms"));
+  const auto ends = [&] {
+    return trouble(thread.exchange(flood, within(30ms))).find("no answer") != std::string::npos;
+  };
+  EXPECT_TRUE(eventually(ends));  // on a busy machine the limit may pass before it begins
   EXPECT_THAT(trouble(after_its_limit([&](const Limit& limit) { return thread.exchange(flood, limit); })),
               HasSubstr("no answer within 30 ms"));
 }
@@ -584,7 +591,8 @@ TEST_F(ExchangeTest, WithoutDescriptorsItGoesOn) {
   TENURE_NEEDS_NO_DESCRIPTORS();
   ASSERT_FALSE(connect());
   const NoDescriptors none;
-  EXPECT_THAT(trouble(ask(within(1ms))), HasSubstr("no answer"));
+  const auto ends = [&] { return trouble(ask(within(1ms))).find("no answer") != std::string::npos; };
+  EXPECT_TRUE(eventually(ends));  // on a busy machine the limit may pass before it begins
 }
 
 TEST(ExchangeConnecting, AConnectOutlivesTheExchangesThatWaitForIt) {

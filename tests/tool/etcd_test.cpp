@@ -4,6 +4,7 @@
 // the test's own.
 #include <gtest/gtest.h>
 
+#include "drilled.hpp"
 #include "messages.hpp"
 #include "process.hpp"
 #include "rows.hpp"
@@ -45,11 +46,7 @@ TEST(ListOnEtcd, ShowsEachElection) {
 TEST(DrillOnEtcd, MeasuresEachFault) {
   TENURE_NEEDS_ETCD();
   etcd::test::Server server;
-  Process drill(tool({"drill", "--store", url_of(server), "--term", "2s", "--rounds", "1"}));
-  const auto code = drill.ended();
-  EXPECT_TRUE(code == 0 || (code == 1 && mentions(drill.out(), "NOT KEPT"))) << drill.out() << drill.err();
-  for (const auto* fault : {"\nkilled ", "\nstopped ", "\ncut off ", "\nended "})
-    EXPECT_TRUE(mentions(drill.out(), fault)) << drill.out();
+  expect_each_fault(*drilled({"drill", "--store", url_of(server), "--term", "2s", "--rounds", "1"}));
 }
 
 TEST(DoctorOnEtcd, TellsOfTheClusterAndOfOurRights) {

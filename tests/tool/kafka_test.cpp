@@ -8,7 +8,7 @@
 
 #include <tenure/clock.hpp>
 
-#include "eventually.hpp"
+#include "drilled.hpp"
 #include "messages.hpp"
 #include "process.hpp"
 
@@ -30,14 +30,10 @@ TEST(DrillOnKafka, MeasuresEachFault) {
   if (brokers == nullptr) GTEST_SKIP() << "needs a broker: set TENURE_KAFKA_BROKERS to its address";
   const auto began = boot_clock().now();
   const auto used = processor_time();
-  Process drill(tool({"drill", "--store", "kafka://" + std::string(brokers) + "/tenure-drill?create_topic=true",
-                      "--timing", "fast", "--rounds", "1"}));
-  EXPECT_TRUE(eventually([&] { return !drill.running(); }, std::chrono::minutes(3)));
-  const auto code = drill.ended();
-  EXPECT_TRUE(code == 0 || (code == 1 && mentions(drill.out(), "NOT KEPT"))) << drill.out() << drill.err();
-  for (const auto* fault : {"\nkilled ", "\nstopped ", "\ncut off ", "\nended "})
-    EXPECT_TRUE(mentions(drill.out(), fault)) << drill.out();
-  EXPECT_TRUE(mentions(drill.out(), "at most 8.25 s")) << drill.out();
+  const auto drill = drilled({"drill", "--store", "kafka://" + std::string(brokers) + "/tenure-drill?create_topic=true",
+                              "--timing", "fast", "--rounds", "1"});
+  expect_each_fault(*drill);
+  EXPECT_TRUE(mentions(drill->out(), "at most 8.25 s")) << drill->out();
   EXPECT_LT((processor_time() - used) * 8, boot_clock().now() - began)
       << "a member that is cut off waits, it never spins";
 }

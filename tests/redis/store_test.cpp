@@ -471,10 +471,13 @@ class RedisLoss : public RedisStore {
     const auto options = from_url(url(server));
     const auto a = open(options, "jobs", {"a", ""}), b = open(options, "jobs", {"b", ""}, lines.log());
     for (const auto& backend : {a, b}) ASSERT_EQ(backend->accepts(quick()), std::nullopt);
-    const auto first = campaign(*a);
-    ASSERT_TRUE(first);
-    ASSERT_FALSE(std::holds_alternative<Granted>(b->acquire(within(2s))));
-    ASSERT_TRUE(std::holds_alternative<Granted>(a->renew(*first, within(2s))));
+    // Once more where its lease was over before it was renewed, as on a busy machine.
+    std::optional<Token> first;
+    ASSERT_TRUE(eventually([&] {
+      first = campaign(*a);
+      return first && std::holds_alternative<Denied>(b->acquire(within(2s))) &&
+             std::holds_alternative<Granted>(a->renew(*first, within(2s)));
+    }));
     const auto renewed = boot_clock().now();
     lose();
     EXPECT_FALSE(std::holds_alternative<Granted>(a->renew(*first, within(300ms))));

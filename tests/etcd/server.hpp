@@ -72,7 +72,7 @@ class Server {
 
  private:
   Plan plan_;
-  Scratch scratch_;
+  Scratch scratch_{tenure::test::server_data()};
   pid_t pid_{-1};
 };
 

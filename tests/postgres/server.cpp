@@ -21,6 +21,7 @@
 #include <tenure/kit/wait.hpp>
 
 #include "launched.hpp"
+#include "scratch.hpp"
 
 #ifdef __SANITIZE_ADDRESS__
 /// libpqxx 6.4 forgets the result of a statement in the midst of which the connection broke. Where it allocates that,
@@ -46,8 +47,8 @@ using tenure::test::read_env;
 
 constexpr int pgbouncer_port = 6432;  // of its Unix socket; nothing listens on TCP
 
-fs::path scratch(const char* stem) {
-  auto path = (fs::temp_directory_path() / stem).string();
+fs::path scratch(const fs::path& below, const char* stem) {
+  auto path = (below / stem).string();
   if (!::mkdtemp(path.data())) throw std::system_error(errno, std::generic_category(), path);
   return path;
 }
@@ -92,7 +93,7 @@ Server::Server(const How& how) {
   for (const auto& setting : how.settings) command += " --set '" + setting + "'";
   if (how.standby_of) command += " --standby-of '" + how.standby_of->directory().string() + "'";
   if (how.clock_shim) {
-    directory_ = scratch("tenure-postgres-XXXXXX");
+    directory_ = scratch(tenure::test::server_data(), "tenure-postgres-XXXXXX");
     ::chmod(directory_.c_str(), 0755);        // until the server has taken it
     std::ofstream(directory_ / "temporary");  // to be removed by stop
     shim_ = std::make_unique<tenure::test::ClockShim>(directory_);
@@ -143,7 +144,8 @@ void TlsServer::openssl(const std::string& arguments) const {
   sql(by_socket(), "copy (select) to program 'cat >/dev/null; openssl " + arguments + " 2>/dev/null'");
 }
 
-PgBouncer::PgBouncer(const fs::path& server_directory, int pool_size) : directory_(scratch("tenure-pgbouncer-XXXXXX")) {
+PgBouncer::PgBouncer(const fs::path& server_directory, int pool_size)
+    : directory_(scratch(fs::temp_directory_path(), "tenure-pgbouncer-XXXXXX")) {
   auto server = read_env(server_directory);
   const auto* user = ::getpwnam(server.at("TENURE_POSTGRES_USER").c_str());
   const auto config = directory_ / "pgbouncer.ini";

@@ -79,7 +79,7 @@ class Server {
   const std::string program_;
   const bool sentinel_;
   std::vector<std::string> settings_;
-  Scratch scratch_;
+  Scratch scratch_{tenure::test::server_data()};
   std::unique_ptr<tenure::test::ClockShim> shim_;
   tenure::test::Port port_;
   pid_t pid_{-1};

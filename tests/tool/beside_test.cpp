@@ -50,7 +50,7 @@ class Etcd {
             "one=" + peers};
   }
 
-  Scratch data_;
+  Scratch data_{server_data()};
   Port port_, peers_;
   Process server_;
 };

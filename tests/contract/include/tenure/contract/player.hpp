@@ -102,13 +102,19 @@ inline bool leave_a_released_record(ConditionalStore& store) {
 /// Measures how late this machine wakes a sleeping thread. A bound on the time of a call must allow for that.
 class Lateness {
  public:
-  Clock::Duration most() const { return Clock::Duration(most_.load()); }
+  /// Until now. Where the whole process stood still, a caller may be awake before the sleeper is: so one that is still
+  /// late counts too.
+  Clock::Duration most(Clock::Time now) const {
+    const Clock::Duration late = now.time_since_epoch() - Clock::Duration(due_.load());
+    return std::max(Clock::Duration(most_.load()), late);
+  }
 
  private:
-  std::atomic<Clock::Duration::rep> most_{0};
+  std::atomic<Clock::Duration::rep> most_{0}, due_{boot_clock().now().time_since_epoch().count()};
   std::jthread sleeper_{[this](std::stop_token stop) {
     while (!stop.stop_requested()) {
       const auto limit = Player::within(milliseconds(5));
+      due_ = limit.by.time_since_epoch().count();
       wait_out(limit);
       most_ = std::max(most_.load(), (boot_clock().now() - limit.by).count());
     }

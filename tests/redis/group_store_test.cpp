@@ -838,11 +838,13 @@ TEST_F(RedisGroup, AFollowerThatMayNotSubscribeWaitsAndWarns) {
   set_user(server, "subscribe");
   Lines lines;
   const auto store = open_at(url(server, "u:" + canary + "@"), lines.log());
-  for (int i = 0; i < 2; ++i) {
+  const auto wait = [&] {
     const auto limit = within(100ms);
     EXPECT_EQ(store->await_change({}, limit), std::nullopt);
     EXPECT_GE(boot_clock().now(), limit.by) << "no hot loop";
-  }
+  };
+  ASSERT_TRUE(eventually([&] { return wait(), !lines.all().empty(); }));
+  for (int i = 0; i < 2; ++i) wait();
   ASSERT_EQ(lines.all().size(), 1u) << "said once";
   EXPECT_NE(lines.all()[0].find("says NOPERM"), std::string::npos) << lines.all()[0];
 }
@@ -923,6 +925,13 @@ TEST_F(RedisGroup, AFailOverIsFollowed) {
     const auto renewed = a.send(a.next(), 400ms);
     return renewed && renewed->granted;
   })) << watched.sentinels[0]->log();
+  // A claim asks the Sentinels anew, and two who still name the first would outvote the third.
+  ASSERT_TRUE(eventually([&] {
+    return std::ranges::all_of(watched.sentinels, [&](const auto& one) {
+      return one->ask({"SENTINEL", "get-master-addr-by-name", "main"}) ==
+             "127.0.0.1 " + std::to_string(watched.second.port());
+    });
+  }));
   EXPECT_EQ(a.claim({{"y", {}}}), Names{"y"});
   EXPECT_NE(watched.second.ask({"HGET", leads_key, "y"}), "");
 }

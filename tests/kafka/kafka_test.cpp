@@ -11,6 +11,7 @@
 
 #include "broker.hpp"
 #include "eventually.hpp"
+#include "in_time.hpp"
 #include "support.hpp"
 
 namespace tenure::kafka::test {
@@ -184,7 +185,8 @@ TEST_F(Kafka, AProcessEndsAsSoonAsItsHandlesAreClosed) {
     static Clock::Time ends;
     // Runs after what open() adds, and the limit is the patience for handles that do not close.
     std::atexit([] { std::_Exit(boot_clock().now() - ends < 3s ? 0 : 1); });
-    Candidate(options()).acquire();
+    // It leads: else it may close while the broker awaits more members of a new group, which alone takes 3 s.
+    if (!Candidate(options()).campaign()) std::_Exit(3);
     ends = boot_clock().now();
     std::exit(2);
   };
@@ -298,7 +300,7 @@ TEST_F(Kafka, AnExpelledLeaderIsToldAndComesBackWithItsTokenOrAHigherOne) {
 }
 
 TEST_F(Kafka, AnExpelledFollowerRanksAnew) {
-  Candidate a(options("a")), b(options("b"));
+  Candidate a(options("a"), presets().balanced), b(options("b"));  // a busy machine costs the leader no lease
   const auto token = a.campaign();
   ASSERT_TRUE(token);
   const auto of_a = members(brokers_, group_).at(0).client_id;
@@ -357,11 +359,10 @@ TEST_F(Kafka, AnUnreachableBrokerIsUnknownInTime) {
     return boot_clock().now() - from <= presets().fast.call + 50ms;
   }));
   ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
-  EXPECT_TRUE(once([&] {
-    const auto from = boot_clock().now();
-    EXPECT_TRUE(open(o)->request_step_down("ops", "a test", within(300ms)));
-    return boot_clock().now() - from <= 300ms + 50ms;
-  }));
+  const auto another = open(o);
+  tenure::test::expect_in_time("request_step_down", 300ms, [&](const Limit& limit) {
+    EXPECT_TRUE(another->request_step_down("ops", "a test", limit));
+  });
   const auto& error = std::get<Unknown>(answer).error;
   EXPECT_TRUE(error.fault == Fault::unreachable || error.fault == Fault::timed_out) << to_string(error.fault);
   EXPECT_TRUE(mentions(error.message, "127.0.0.1:1")) << error.message;
@@ -442,7 +443,9 @@ TEST_F(Kafka, HeartbeatsComeAsOftenAsTheTimingDemands) {
     if (mentions(line.message, "Sent HeartbeatRequest")) sent.push_back(boot_clock().now());
   };
   o.properties["debug"] = "protocol";
-  Candidate a(o);
+  auto timing = presets().fast;
+  timing.term = 70s;  // Nobody calls while we count, and a member that nobody calls for a lease would leave the group.
+  Candidate a(o, timing);
   ASSERT_TRUE(a.campaign());
   const auto in_time = [&] {
     const std::lock_guard lock(mutex);
@@ -494,12 +497,13 @@ TEST_F(Kafka, ARequestToStepDownReachesTheLeader) {
 // ---- with a manager ----
 
 TEST_F(Kafka, ManagersHandOver) {
-  LeaderManager a(open(options("a")), presets().fast), b(open(options("b")), presets().fast);
+  const auto timing = presets().balanced;  // a busy machine costs it no lease
+  LeaderManager a(open(options("a")), timing), b(open(options("b")), timing);
   a.start();
   const auto first = a.await_leadership(patience);
   ASSERT_TRUE(first);
   b.start();
-  EXPECT_FALSE(b.await_leadership(presets().fast.term + 1s)) << "the leader renews";
+  EXPECT_FALSE(b.await_leadership(timing.term + 1s)) << "the leader renews";
   EXPECT_TRUE(a.leadership().is_leader());
   const auto follows = [&b] {
     const auto incumbent = b.leadership().incumbent();

@@ -248,12 +248,12 @@ class KafkaFaults : public ::testing::Test {
     if (its.empty()) throw Spoiled("the leader leads no more");
     const auto leads = [&](const Event& e) { return e.what == "lead" && e.pid != leader && its.contains(e.election); };
     const auto at = fleet.await(0, leads, waits);
-    if (at == Fleet::npos) throw std::runtime_error("nobody succeeds");
+    if (at == Fleet::npos) throw Spoiled("nobody succeeds");
     const auto led = fleet.events()[at];
     const auto elected = [&led](const Event& e) {
       return e.what == "elected" && e.pid == led.pid && e.election == led.election && e.token == led.token;
     };
-    if (fleet.await(0, elected, waits) == Fleet::npos) throw std::runtime_error("no hook tells of the successor");
+    if (fleet.await(0, elected, waits) == Fleet::npos) throw Spoiled("no hook tells of the successor");
   }
 
   /// Lets a stopped leader go on, and say what it takes itself for.

@@ -142,6 +142,7 @@ struct Relay::Connection {
   KafkaMessage request_of(const std::string& bytes) {
     KafkaMessage out{true,  static_cast<int>(number_in(bytes, 4, 2)), static_cast<int>(number_in(bytes, 6, 2)), 0, {},
                      number};
+    out.claims = out.api == offset_commit && bytes.find(";A;") != bytes.npos;  // in a record: active
     if (const auto size = number_in(bytes, 12, 2); size != 0xffff) out.client_id = bytes.substr(14, size);
     return asked[number_in(bytes, 8, 4)] = out;
   }

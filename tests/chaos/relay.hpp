@@ -28,6 +28,7 @@ struct KafkaMessage {
   int error{};  ///< of the answer to a heartbeat or an OffsetCommit: for the latter that of its first partition
   std::string client_id;
   std::uint64_t connection{};
+  bool claims{};  ///< An OffsetCommit that claims a lead or renews one, or the answer to it. A nonce's does not.
 };
 
 /// Called on the relay's thread. REQUIRES: outlives the relay.

@@ -97,6 +97,13 @@ int connect_to(const std::string& brokers) {
   return fd;
 }
 
+/// The controller has them; a broker tells of them as soon as it has heard of them.
+void await_partitions(const std::string& brokers, const std::string& topic, int wanted) {
+  const auto told = [&] { return partitions(brokers, topic) == wanted; };
+  if (!tenure::test::eventually(told, std::chrono::seconds(20)))
+    throw std::runtime_error("the broker never heard of the topic's partitions");
+}
+
 /// Whether the broker that is asked has heard of it.
 bool stands(rd_kafka_t* rk, const rd_kafka_AclBinding_t* acl) {
   char why[512] = "";
@@ -140,6 +147,7 @@ void create_topic(const std::string& brokers, const std::string& topic, int part
   const auto* result = rd_kafka_event_CreateTopics_result(answer.event());
   const auto** topics = result ? rd_kafka_CreateTopics_result_topics(result, &count) : nullptr;
   check(count == 1 ? rd_kafka_topic_result_error(topics[0]) : RD_KAFKA_RESP_ERR__TIMED_OUT, "CreateTopics");
+  await_partitions(brokers, topic, partitions);
 }
 
 void grow_topic(const std::string& brokers, const std::string& topic, int partitions) {
@@ -153,6 +161,7 @@ void grow_topic(const std::string& brokers, const std::string& topic, int partit
   const auto* result = rd_kafka_event_CreatePartitions_result(answer.event());
   const auto** topics = result ? rd_kafka_CreatePartitions_result_topics(result, &count) : nullptr;
   check(count == 1 ? rd_kafka_topic_result_error(topics[0]) : RD_KAFKA_RESP_ERR__TIMED_OUT, "CreatePartitions");
+  await_partitions(brokers, topic, partitions);
 }
 
 void create_acl(const std::string& brokers, const std::string& principal, Resource resource, const std::string& name,

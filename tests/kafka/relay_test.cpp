@@ -236,10 +236,20 @@ TEST_F(KafkaRelay, R8WhatWasQueuedWhileTheCoordinatorWasAwayIsRefusedAfterARevoc
   Relay relay(ports.first, ports.second, &gate);
   const auto a = process("a", relayed, {"e"});
   const auto token = token_of(*a);
-  const auto b = process("b", brokers, {"e"});
+  std::unique_ptr<Elections> b;
   std::string handle;
-  ASSERT_TRUE(
-      eventually([&] { return members(brokers, group).size() == 2 && !(handle = owner_of(0)).empty(); }, patience));
+  const auto is_of_a = [&gate](const std::string& member) {
+    const auto all = gate.answered();  // those of `b` do not pass here
+    return std::any_of(all.begin(), all.end(), [&](const Answered& to) { return member.starts_with(to.client_id); });
+  };
+  const auto stands_by = [&] {
+    b.reset();
+    if (!eventually([&] { return a->is_leader("e"); }, patience)) return false;
+    b = process("b", brokers, {"e"});
+    const auto both = [&] { return members(brokers, group).size() == 2 && !(handle = owner_of(0)).empty(); };
+    return eventually(both, patience) && is_of_a(handle) && a->is_leader("e");
+  };
+  ASSERT_TRUE(once(stands_by)) << "a busy machine may cost `a` its short lease: then `b` leads, and has to go";
 
   const auto failed = commits_failed(*a);
   relay.cut(true);

@@ -34,6 +34,7 @@ class Journal {
   void elected(const std::string& who, const Elected& e) {
     const std::lock_guard lock(mutex_);
     ++tenures_;
+    elected_[who].insert(e.election);
     auto& last = highest_[e.election];
     if (e.token <= last)
       wrong_ += e.election + ": token " + std::to_string(e.token.value) + " after " + std::to_string(last.value) +
@@ -52,6 +53,12 @@ class Journal {
     const std::lock_guard lock(mutex_);
     return tenures_;
   }
+  /// The roles that it was elected to, some of them more than once.
+  std::set<std::string> elected(const std::string& who) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = elected_.find(who);
+    return found == elected_.end() ? std::set<std::string>() : found->second;
+  }
   std::vector<Reason> reasons() const {
     const std::lock_guard lock(mutex_);
     return reasons_;
@@ -60,6 +67,7 @@ class Journal {
  private:
   mutable std::mutex mutex_;
   std::map<std::string, Token> highest_;
+  std::map<std::string, std::set<std::string>> elected_;
   std::vector<Reason> reasons_;
   std::size_t tenures_{};
   std::string wrong_;
@@ -155,10 +163,11 @@ TEST_F(KafkaRoles, OneProcessLeadsAllAndTheTopicIsMadeForIt) {
 }
 
 TEST_F(KafkaRoles, WhoJoinsGetsItsPartAndWhatStaysGoesOnWithItsToken) {
-  auto& a = start("a");
+  // A busy machine costs them no lease.
+  auto& a = start("a", options(), presets().balanced);
   ASSERT_TRUE(eventually([&] { return a.led().size() == 12; }));
   const auto before = a.elections().led();
-  auto& b = start("b");
+  auto& b = start("b", options(), presets().balanced);
   ASSERT_TRUE(eventually([&] { return !b.led().empty() && all_led(1); }));
   const auto after = a.elections().led();
   for (const auto& [role, token] : after)
@@ -211,13 +220,12 @@ TEST_F(KafkaRoles, GroupsOfRolesAndASingleElectionShareATopicUndisturbed) {
   };
   auto& a = start("a", in(""), presets().fast);
   Journal others;
-  Process other(in(".other"), others, "other", presets().fast);
+  Process other(in(".other"), others, "other", presets().steady);  // a busy machine costs it no lease
   const auto all = [](const Process& p) { return p.led().size() == roles().size(); };
-  ASSERT_TRUE(eventually([&] { return all(a); })) << "the single election would create a smaller topic";
-  Candidate single(in(".single"));
+  ASSERT_TRUE(eventually([&] { return all(a) && all(other); })) << "the single election would create a smaller topic";
+  Candidate single(in(".single"), presets().steady);
   const auto token = single.campaign();
   ASSERT_TRUE(token);
-  ASSERT_TRUE(eventually([&] { return all(a) && all(other) && single.renewed(*token); }));
   const auto before = other.elections().led();
   const auto& b = start("b", in(""), presets().fast);
   ASSERT_TRUE(eventually([&] { return single.renewed(*token) && !b.led().empty() && all_led(1); }));
@@ -237,7 +245,7 @@ TEST_F(KafkaRoles, WithAMultipleOfTheUnitsAllAreLedAgainAndTokensRise) {
   auto& process = processes_["new"];
   process = std::make_unique<Process>(o, journal_, "new", own_broker_presets().steady, 2 * units);
   EXPECT_TRUE(eventually([&] { return all_led(12); }));
-  EXPECT_TRUE(eventually([&] { return journal_.tenures() == 24; })) << journal_.tenures();
+  EXPECT_TRUE(eventually([&] { return journal_.elected("new").size() == 12; })) << journal_.tenures();
   EXPECT_EQ(journal_.wrong(), "");
 }
 
@@ -268,7 +276,7 @@ TEST_F(KafkaRoles, AStopHandsAllOverAtOnce) {
 }
 
 TEST_F(KafkaRoles, WhatOneProcessLeavesNobodyElseLeads) {
-  auto& a = start("a");
+  auto& a = start("a", options(), presets().balanced);  // a busy machine costs it no lease
   ASSERT_TRUE(eventually([&] { return a.led().size() == 12; }));
   a.elections().leave("role3");
   ASSERT_TRUE(eventually([&] { return a.led().size() == 11; }));

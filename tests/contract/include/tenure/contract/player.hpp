@@ -89,24 +89,20 @@ class Player {
   Clock::Duration look_again_;
 };
 
-/// Writes a released record, so that no candidate of this election has to wait for a term on an absent record. Returns
-/// whether the store answered.
+/// Writes a released record, so that no candidate waits for a term on an absent one. False if the store does not
+/// answer.
 inline bool leave_a_released_record(ConditionalStore& store) {
   Record released;
-  released.token = {1};
-  released.released = true;
-  released.term = milliseconds(1);
+  released.token = {1}, released.released = true, released.term = milliseconds(1);
   return bool(store.compare_and_set(std::nullopt, released, Player::within(seconds(30))));
 }
 
 /// Measures how late this machine wakes a sleeping thread. A bound on the time of a call must allow for that.
 class Lateness {
  public:
-  /// Until now. Where the whole process stood still, a caller may be awake before the sleeper is: so one that is still
-  /// late counts too.
+  /// Until now. A sleeper that is still late counts too: where all stood still, the caller may be awake before it.
   Clock::Duration most(Clock::Time now) const {
-    const Clock::Duration late = now.time_since_epoch() - Clock::Duration(due_.load());
-    return std::max(Clock::Duration(most_.load()), late);
+    return std::max(Clock::Duration(most_.load()), now - Clock::Time(Clock::Duration(due_.load())));
   }
 
  private:

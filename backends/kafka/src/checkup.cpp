@@ -158,8 +158,11 @@ Checks checks_of(const ClusterFacts& facts, const Options& options) {
   Checks out{Check::fine("the cluster has " + std::to_string(facts.brokers) + " broker(s)"),
              of_topic(facts.topic, options), of_offsets(facts)};
   if (!facts.broker) {
-    out.push_back(Check::doubtful("the broker does not tell its settings: " + printable(facts.broker.error().message),
-                                  "grant DESCRIBE_CONFIGS on the cluster, or ask an administrator"));
+    const auto& why = facts.broker.error();
+    out.push_back(Check::doubtful("the broker does not tell its settings: " + printable(why.message),
+                                  why.fault == Fault::forbidden
+                                      ? "grant DESCRIBE_CONFIGS on the cluster, or ask an administrator"
+                                      : "look again when the broker is less busy"));
     return out;
   }
   out.push_back(of_acknowledgements(*facts.broker));

@@ -91,12 +91,6 @@ TEST(KafkaCheckup, ABrokerThatTellsNothingIsDoubtful) {
               "note: the broker does not tell its settings: Cluster authorization failed | grant DESCRIBE_");
 }
 
-TEST(KafkaCheckup, ABusyBrokerIsNotTakenForOneThatForbids) {
-  auto facts = well();
-  facts.broker = Error{Fault::timed_out, "no answer in time"};
-  EXPECT_TOLD(told(facts), "note: the broker does not tell its settings: no answer in time | look again");
-}
-
 /// The end of the handle counts too.
 void expect_an_error_in_time(const Options& options) {
   const auto limit = within(2s);

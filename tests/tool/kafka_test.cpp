@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 
 #include <cstdlib>
-#include <string>
 
 #include <tenure/clock.hpp>
 
@@ -42,17 +41,11 @@ TEST(DrillOnKafka, MeasuresEachFault) {
 TEST(DoctorOnKafka, TellsOfTheCluster) {
   const auto* brokers = std::getenv("TENURE_KAFKA_BROKERS");
   if (brokers == nullptr) GTEST_SKIP() << "needs a broker: set TENURE_KAFKA_BROKERS to its address";
-  const auto store = "kafka://" + std::string(brokers) + "/tenure-drill?create_topic=true";
-  std::string missing;
-  for (int look = 0; look == 0 || (look < 5 && !missing.empty()); ++look) {  // a busy broker may answer too late
-    Process doctor(tool({"doctor", "--store", store}));
-    EXPECT_GE(doctor.ended(), 0);  // a busy machine may find its answers slow, which is 1
-    missing.clear();
-    for (const auto* line : {"the cluster has ", "the topic tenure-drill has 2 partition(s)", "__consumer_offsets ",
-                             "group.min.session.timeout.ms is "})
-      if (!mentions(doctor.out(), line)) missing = line + (" is not in\n" + doctor.out()) + doctor.err();
-  }
-  EXPECT_EQ(missing, "");
+  Process doctor(tool({"doctor", "--store", "kafka://" + std::string(brokers) + "/tenure-drill?create_topic=true"}));
+  EXPECT_GE(doctor.ended(), 0);  // a busy machine may find its answers slow, which is 1
+  for (const auto* line : {"the cluster has ", "the topic tenure-drill has 2 partition(s)", "__consumer_offsets ",
+                           "group.min.session.timeout.ms is "})
+    EXPECT_TRUE(mentions(doctor.out(), line)) << doctor.out() << doctor.err();
 }
 
 }  // namespace

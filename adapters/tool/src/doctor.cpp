@@ -69,7 +69,9 @@ void judge_server(Report& report, const Opening& opening) {
   if (!found)
     return report.wrong(
         "the server does not tell its settings: " + printable(found.error().message, 1000),
-        "run doctor as a user who may read the server's settings; a candidate works without that right");
+        found.error().fault == Fault::forbidden
+            ? "run doctor as a user who may read the server's settings; a candidate works without that right"
+            : "look at its load and the network");
   for (const auto& [is, what, remedy] : *found) {
     if (is == Check::Is::fine) report.fine(what);
     if (is == Check::Is::doubtful) report.doubtful(what, remedy);

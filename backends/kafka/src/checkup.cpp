@@ -158,11 +158,8 @@ Checks checks_of(const ClusterFacts& facts, const Options& options) {
   Checks out{Check::fine("the cluster has " + std::to_string(facts.brokers) + " broker(s)"),
              of_topic(facts.topic, options), of_offsets(facts)};
   if (!facts.broker) {
-    const auto& why = facts.broker.error();
-    out.push_back(Check::doubtful("the broker does not tell its settings: " + printable(why.message),
-                                  why.fault == Fault::forbidden
-                                      ? "grant DESCRIBE_CONFIGS on the cluster, or ask an administrator"
-                                      : "look again when the broker is less busy"));
+    out.push_back(Check::doubtful("the broker does not tell its settings: " + printable(facts.broker.error().message),
+                                  "grant DESCRIBE_CONFIGS on the cluster, or ask an administrator"));
     return out;
   }
   out.push_back(of_acknowledgements(*facts.broker));
@@ -181,9 +178,12 @@ Result<Checks> check_up(const Options& options, const Limit& limit) {
   const auto topic = facts_of(handle.get(), options.topic, facts.brokers, broker, limit);
   if (!topic) return topic.error();
   facts.topic = *topic;
-  if (const auto offsets = facts_of(handle.get(), offsets_topic, facts.brokers, broker, limit))
-    facts.offsets = *offsets;
+  const auto offsets = facts_of(handle.get(), offsets_topic, facts.brokers, broker, limit);
+  if (!offsets) return offsets.error();
+  facts.offsets = *offsets;
   ask_settings(handle.get(), broker, facts, limit);
+  // A want of right is a finding. An answer that did not come is none, and may be asked for again.
+  if (!facts.broker && facts.broker.error().fault != Fault::forbidden) return facts.broker.error();
   return checks_of(facts, options);
 }
 

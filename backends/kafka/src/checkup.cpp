@@ -131,9 +131,10 @@ void ask_settings(rd_kafka_t* handle, int broker, ClusterFacts& out, const Limit
   const auto event = owned<rd_kafka_event_destroy>(rd_kafka_queue_poll(queue.get(), share_of(limit)));
   out.broker = Error{Fault::timed_out, "no answer in time"};
   if (!event) return;
-  if (rd_kafka_event_error(event.get())) {
+  if (const auto code = rd_kafka_event_error(event.get())) {
     const auto* text = rd_kafka_event_error_string(event.get());
-    out.broker = Error{Fault::unreachable, text ? text : "no reason was told"};
+    out.broker = Error{code == RD_KAFKA_RESP_ERR__TIMED_OUT ? Fault::timed_out : Fault::unreachable,
+                       text ? text : "no reason was told"};
     return;
   }
   std::size_t count = 0;
@@ -182,8 +183,8 @@ Result<Checks> check_up(const Options& options, const Limit& limit) {
   if (!offsets) return offsets.error();
   facts.offsets = *offsets;
   ask_settings(handle.get(), broker, facts, limit);
-  // A want of right is a finding. An answer that did not come is none, and may be asked for again.
-  if (!facts.broker && facts.broker.error().fault != Fault::forbidden) return facts.broker.error();
+  // A refusal is a finding. An answer that did not come in time is none, and may be asked for again.
+  if (!facts.broker && facts.broker.error().fault == Fault::timed_out) return facts.broker.error();
   return checks_of(facts, options);
 }
 

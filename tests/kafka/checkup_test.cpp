@@ -8,6 +8,7 @@
 #include "checkup.hpp"
 #include "fake_server.hpp"
 #include "messages.hpp"
+#include "mock_cluster.hpp"
 #include "settings.hpp"
 #include "store_calls.hpp"
 #include "within.hpp"
@@ -108,6 +109,16 @@ TEST(KafkaCheckup, ABrokerThatHangsIsAnErrorInTime) {
   options.brokers = server.address();
   expect_an_error_in_time(options);
   EXPECT_GT(server.accepted(), 0);
+}
+
+/// librdkafka's mock cluster is such a broker.
+TEST(KafkaCheckup, ABrokerThatCannotTellItsSettingsIsAFinding) {
+  const Cluster cluster("jobs.neli");
+  auto options = plain();
+  options.brokers = cluster.brokers();
+  const auto checks = text_of(value(check_up(options, within(20s))));
+  EXPECT_TOLD(checks, "fine: the topic jobs.neli has 2 partition(s)");
+  EXPECT_TOLD(checks, "note: the broker does not tell its settings");
 }
 
 TEST(KafkaCheckupOfABroker, TellsWhatItIsAndCreatesNoTopic) {

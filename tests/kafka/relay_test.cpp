@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: roles keep their promise under faults of the wire between a process and its coordinator, and cost one
-// OffsetCommit per renewal. Method: a real broker behind a relay that holds one commit, cuts all connections, or
-// counts. Rules 10, 11 and 13 of backends/kafka/README.md, and of its roles R2, R7 and R8.
+// OffsetCommit per renewal; to the check-up an answer that comes too late is an error. Method: a real broker behind a
+// relay that holds messages, cuts all connections, or counts. Rules 10, 11 and 13 of backends/kafka/README.md, and of
+// its roles R2, R7 and R8.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -19,10 +21,12 @@
 #include <tenure/leader_manager.hpp>
 
 #include "broker.hpp"
+#include "checks.hpp"
 #include "eventually.hpp"
 #include "kafka_wire.hpp"
 #include "relay.hpp"
 #include "support.hpp"
+#include "within.hpp"
 
 namespace tenure::kafka::test {
 namespace {
@@ -30,6 +34,8 @@ namespace {
 using tenure::test::eventually;
 using tenure::test::KafkaMessage;
 using tenure::test::Relay;
+using tenure::test::text_of;
+using tenure::test::within;
 
 /// The broker's answer to an OffsetCommit or a SyncGroup.
 struct Answered {
@@ -273,6 +279,36 @@ TEST_F(KafkaRelay, R8WhatWasQueuedWhileTheCoordinatorWasAwayIsRefusedAfterARevoc
     if (answered[i].api == tenure::test::sync_group) break;  // From its next assignment on it may commit.
     EXPECT_NE(answered[i].error, 0) << "the broker took it";
   }
+}
+
+// ---- check-up ----
+
+/// Lets no question about settings pass.
+class SettingsGate final : public tenure::test::Gate {
+ public:
+  void sent(const KafkaMessage&) override {}
+  bool passes(const KafkaMessage& m) override {
+    constexpr int describe_configs = 32;
+    const bool held = m.request && m.api == describe_configs;
+    if (held) holds_one_ = true;
+    return !held;
+  }
+  bool holds_one() const { return holds_one_; }
+
+ private:
+  std::atomic<bool> holds_one_{false};
+};
+
+/// As a finding it would not be asked for again.
+TEST_F(KafkaRelay, AnAnswerTooLateForTheCheckUpIsAnError) {
+  SettingsGate gate;
+  const Relay relay(ports.first, ports.second, &gate);
+  const Opening opening{.url = "kafka://" + relayed + "/" + group, .election = group, .log = no_log};
+  Result<Checks> checks = Checks{};
+  ASSERT_TRUE(eventually([&] { return checks = check_url(opening, within(10s)), gate.holds_one(); }, patience))
+      << "nobody asked for the settings";
+  ASSERT_FALSE(checks) << text_of(*checks);
+  EXPECT_EQ(checks.error().fault, Fault::timed_out) << checks.error().message;
 }
 
 }  // namespace

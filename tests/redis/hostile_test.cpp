@@ -14,7 +14,9 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "in_child.hpp"
@@ -368,6 +370,34 @@ TEST(RedisHostile, AProgramThatIsStartedWhileAConnectionIsMadeDoesNotInheritIt) 
     const auto closed = of_sockets(TCP_SYN_SENT, [](int fd) { return (::fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0; });
     return !closed.empty() && std::count(closed.begin(), closed.end(), false) == 0;
   }));
+}
+
+int call_threads() {
+  int out = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream name(task.path() / "comm");
+    std::string line;
+    if (std::getline(name, line) && line == "tenure call") ++out;
+  }
+  return out;
+}
+
+TEST(RedisHostile, AConnectionThatIsMadeEndsWithItsStore) {
+  const FullServer full;
+  auto connects = store(from_url(full.url()), "jobs");
+  EXPECT_TRUE(
+      eventually([&] { return tenure::test::mentions(connects->read(within(10ms)).error().message, "(TCP)"); }));
+  EXPECT_EQ(call_threads(), 1);
+  connects.reset();
+  EXPECT_TRUE(eventually([] { return call_threads() == 0; })) << "its thread still waits for the connection";
+}
+
+TEST(RedisHostile, AServerThatTakesNoConnectionIsToldWithTheTimeItHad) {
+  const FullServer full;
+  const auto connects = store(from_url(full.url()), "jobs");
+  const auto read = connects->read(within(1min));
+  ASSERT_FALSE(read);
+  EXPECT_TRUE(tenure::test::mentions(read.error().message, "TCP took longer than 2000 ms")) << read.error().message;
 }
 
 /// hiredis takes care of that only where it waits for the connection itself.

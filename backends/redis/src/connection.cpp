@@ -64,10 +64,10 @@ std::optional<Error> Connection::connect_once(CallThread::Attempt& attempt) {
         : by_socket ? Address{"127.0.0.1"}  // where a cluster names no host
                     : options_.servers[seed_ % options_.servers.size()];
   wire_.emplace("redis " + (by_socket ? printable(options_.socket) : to_string(at_)), most_);
-  if (auto error = begin(attempt, "resolving, TCP")) return error;
-  if (auto error =
-          by_socket ? wire_->connect(options_.socket, attempt.patience()) : wire_->connect(at_, attempt.patience()))
-    return error;
+  if (auto error = begin(attempt, "resolving")) return error;
+  if (auto error = by_socket ? wire_->open(options_.socket) : wire_->open(at_)) return error;
+  if (auto error = begin(attempt, by_socket ? "connecting" : "TCP")) return error;
+  if (auto error = wire_->connect()) return error;
   if (auto error = secure(attempt)) return error;
   if (auto error = begin(attempt, "introduction")) return error;
   return shake_hands(attempt);

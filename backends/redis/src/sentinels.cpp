@@ -323,7 +323,8 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
   }
 
   std::optional<Error> open(Wire& wire, const Address& at, const std::optional<Command>& last) const {
-    if (auto error = wire.connect(at, connect_patience)) return error;
+    if (auto error = wire.open(at)) return error;
+    if (auto error = wire.connect(connect_patience)) return error;
     wire.set_patience(connect_patience);
     if (auto error = wire.secure(options, at.host)) return error;
     std::vector<HandshakeStep> steps;

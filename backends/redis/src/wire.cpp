@@ -31,9 +31,9 @@ timeval timeval_of(Clock::Duration time) {
 }
 
 /// Waits until the socket is connected. Returns what errno says if it is not, else 0.
-int await_connection(int descriptor, Clock::Duration patience) {
+int await_connection(int descriptor, std::optional<Clock::Duration> patience) {
   pollfd connects{descriptor, POLLOUT, 0};
-  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(patience).count();
+  const auto ms = patience ? std::chrono::ceil<std::chrono::milliseconds>(*patience).count() : -1;
   const int ready = ::poll(&connects, 1, static_cast<int>(ms));
   if (ready <= 0) return ready == 0 ? ETIMEDOUT : errno;
   int error = 0;
@@ -93,22 +93,22 @@ Error Wire::too_much(std::size_t most, const char* unit) const {
   return broken("a reply of more than " + std::to_string(most) + " " + unit + ", " + most_.advice);
 }
 
-std::optional<Error> Wire::connect(const Address& to, Clock::Duration patience) {
-  return made(redisConnectNonBlock(to.host.c_str(), to.port), patience);
-}
+std::optional<Error> Wire::open(const Address& to) { return opened(redisConnectNonBlock(to.host.c_str(), to.port)); }
 
-std::optional<Error> Wire::connect(const std::string& socket, Clock::Duration patience) {
-  return made(redisConnectUnixNonBlock(socket.c_str()), patience);
-}
+std::optional<Error> Wire::open(const std::string& socket) { return opened(redisConnectUnixNonBlock(socket.c_str())); }
 
-/// hiredis could wait by itself. But it shows its socket only afterwards, and a program that another thread starts
-/// meanwhile would inherit it.
-std::optional<Error> Wire::made(redisContext* context, Clock::Duration patience) {
+/// hiredis could wait by itself. But it shows its socket only afterwards: a program that another thread starts
+/// meanwhile would inherit it, and nobody could end the wait.
+std::optional<Error> Wire::opened(redisContext* context) {
   context_.reset(context);
   received_ = 0;
   if (!context_) return broken("out of memory");
   if (context_->err != 0) return broken(context_->errstr);
   ::fcntl(context_->fd, F_SETFD, FD_CLOEXEC);
+  return std::nullopt;
+}
+
+std::optional<Error> Wire::connect(std::optional<Clock::Duration> patience) {
   if (const int error = await_connection(context_->fd, patience)) return broken(std::generic_category().message(error));
   set_up(*context_);
   limit_elements(*context_->reader, most_);

@@ -39,9 +39,12 @@ class Wire {
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
 
-  /// Blocks: resolves the name, and then connects within `patience`. TLS comes with secure().
-  std::optional<Error> connect(const Address& to, Clock::Duration patience);
-  std::optional<Error> connect(const std::string& socket, Clock::Duration patience);
+  /// Blocks while it resolves the name. Then it opens a socket, which begins to connect.
+  std::optional<Error> open(const Address& to);
+  std::optional<Error> open(const std::string& socket);
+  /// Blocks until the socket is connected, for `patience` at most. Without it, only its shutdown() ends that sooner.
+  /// TLS comes with secure().
+  std::optional<Error> connect(std::optional<Clock::Duration> patience = std::nullopt);
   /// Begins TLS, if the options ask for it.
   std::optional<Error> secure(const Options& options, const std::string& host);
 
@@ -71,7 +74,7 @@ class Wire {
   const std::string& name() const { return name_; }
 
  private:
-  std::optional<Error> made(redisContext* context, Clock::Duration patience);
+  std::optional<Error> opened(redisContext* context);
   std::optional<Error> append(const Command& command);
   Error too_much(std::size_t most, const char* unit) const;
 

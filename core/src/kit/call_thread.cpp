@@ -226,6 +226,7 @@ struct CallThreadState {
     lock.lock();
     end_step();
     if (error) {
+      forget_socket();
       failed(std::move(*error));
     } else {
       failures = 0;

@@ -58,9 +58,20 @@ bool join_what_has_ended() noexcept {
   return none;
 }
 
+/// Nobody will join them: a tool that looks for leaks need not tell of those that end hereafter.
+void give_up() noexcept {
+  for (auto* node = left_behind.exchange(nullptr); node != nullptr;) {
+    if (node->process == ::getpid()) node->left.thread.detach();
+    delete std::exchange(node, node->next);
+  }
+}
+
 void wait_at_exit() {
   static const auto by = boot_clock().now() + patience_at_exit;  // for all registrations together
-  while (!join_what_has_ended() && boot_clock().now() < by) ::poll(nullptr, 0, step_ms);
+  while (!join_what_has_ended()) {
+    if (boot_clock().now() >= by) return give_up();
+    ::poll(nullptr, 0, step_ms);
+  }
 }
 
 /// Whatever was registered later is called earlier. A client library may be loaded, and register its own end, after a

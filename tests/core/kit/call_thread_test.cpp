@@ -278,6 +278,20 @@ TEST(CallThreadConnecting, AFailureIsToldAndTheNextAttemptIsBackedOff) {
   EXPECT_LT(shortest, 500ms) << "never longer than a call: otherwise half a second to one by then";
 }
 
+TEST(CallThreadConnecting, AFailedAttemptLeavesItsSocketClosed) {
+  int ends[2]{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  CallThread thread(std::make_shared<Line>([&ends](auto& attempt, auto&) {
+    attempt.step("server (there)", "greeting", ends[0]);
+    ::close(ends[0]);
+    return std::optional(Error{Fault::unreachable, "refused"});
+  }));
+  EXPECT_TRUE(thread.call([](auto&) {}, within(5s)));
+  char byte = 0;
+  EXPECT_EQ(::recv(ends[1], &byte, 1, MSG_DONTWAIT), 0) << "a duplicate is still open";
+  ::close(ends[1]);
+}
+
 TEST(CallThreadConnecting, ACallThatEndsWhileAnAttemptIsBackedOffTellsWhatFailed) {
   const auto tells = [] {
     const auto line = std::make_shared<Line>([](auto&, auto&) { return std::optional(Error{Fault::forbidden, "no"}); });

@@ -49,6 +49,16 @@ void take_down_the_library() {
   std::exit(0);
 }
 
+/// ThreadSanitizer looks for threads that nobody joined once a second more has passed.
+[[noreturn]] void exit_while_a_left_thread_ends_too_late() {
+  leave_behind(std::thread([] {
+    while (!exiting) std::this_thread::yield();
+    wait_out(test::within(1500ms));
+  }));
+  std::atexit([] { exiting = true; });
+  std::exit(0);
+}
+
 /// Reserved addresses, with the stacks of threads that nobody joined.
 long mapped_mib() {
   std::ifstream status("/proc/self/status");
@@ -71,6 +81,10 @@ TEST_F(LeaveBehind, TheEndOfTheProcessWaitsForTheThreadBeforeALibraryIsTakenDown
 
 TEST_F(LeaveBehind, AThreadThatNeverEndsDoesNotKeepTheProcessAlive) {
   EXPECT_EXIT(exit_while_a_left_thread_sleeps_for_ever(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(LeaveBehind, AThreadThatIsWaitedForNoLongerIsNoLeak) {
+  EXPECT_EXIT(exit_while_a_left_thread_ends_too_late(), testing::ExitedWithCode(0), "");
 }
 
 TEST_F(LeaveBehind, ThreadsThatHaveEndedKeepNoStacks) {

@@ -3,8 +3,10 @@
 #pragma once
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -31,7 +33,10 @@ class RunTool : public ::testing::Test {
  protected:
   // What our tools leave behind becomes a child of ours.
   RunTool() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
-  ~RunTool() override { ::prctl(PR_SET_CHILD_SUBREAPER, 0); }
+  ~RunTool() override {
+    EXPECT_TRUE(eventually(all_have_ended)) << "what the test started runs on";
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+  }
 
   std::string url() const { return "file://" + directory_.path().string(); }
   Words words(Words options, Words command) const {
@@ -69,6 +74,13 @@ class RunTool : public ::testing::Test {
   Scratch directory_, files_;
 
  private:
+  static bool all_have_ended() {
+    pid_t ended = 0;
+    while ((ended = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
+    }
+    return ended < 0 && errno == ECHILD;
+  }
+
   static std::string escaped(std::string text) {
     for (auto at = text.find('$'); at != text.npos; at = text.find('$', at + 2)) text.insert(at, "\\");
     return text;

@@ -90,6 +90,8 @@ TEST(KafkaCheckup, ABrokerThatTellsNothingIsDoubtful) {
   facts.broker = Error{Fault::forbidden, "Cluster authorization failed"};
   EXPECT_TOLD(told(facts),
               "note: the broker does not tell its settings: Cluster authorization failed | grant DESCRIBE_");
+  facts.broker = Error{Fault::unreachable, "Unsupported version"};
+  EXPECT_TOLD(told(facts), "note: the broker does not tell its settings: Unsupported version | ask an administrator");
 }
 
 /// The end of the handle counts too.
@@ -119,6 +121,7 @@ TEST(KafkaCheckup, ABrokerThatCannotTellItsSettingsIsAFinding) {
   const auto checks = text_of(value(check_up(options, within(20s))));
   EXPECT_TOLD(checks, "fine: the topic jobs.neli has 2 partition(s)");
   EXPECT_TOLD(checks, "note: the broker does not tell its settings");
+  EXPECT_FALSE(mentions(checks, "DESCRIBE_CONFIGS")) << "no right is missing: " << checks;
 }
 
 TEST(KafkaCheckupOfABroker, TellsWhatItIsAndCreatesNoTopic) {

@@ -7,10 +7,13 @@
 #include <cstdlib>
 
 #include "broker.hpp"
+#include "checks.hpp"
 #include "support.hpp"
 
 namespace tenure::kafka::test {
 namespace {
+
+using tenure::test::text_of;
 
 constexpr const char* password = "elector-password";  // docker/kafka's
 
@@ -36,6 +39,10 @@ class KafkaSecured : public testing::Test {
                     {"sasl.password", password},
                     {"ssl.ca.location", environment("TENURE_KAFKA_CA")}};
     return o;
+  }
+  std::string url() const {
+    return "kafka://elector:" + std::string(password) + "@" + secured_ + "/" + topic_ + "?group=" + group_ +
+           "&security.protocol=sasl_ssl&sasl.mechanism=PLAIN&ssl.ca.location=" + environment("TENURE_KAFKA_CA");
   }
   void allow(Resource resource, const std::string& name, Right right = Right::read) const {
     create_acl(real_brokers(), "User:elector", resource, name, right);
@@ -82,13 +89,20 @@ TEST_F(KafkaSecured, ReadOnGroupAndTopicIsEnoughToLeadAndToHandOver) {
 
 TEST_F(KafkaSecured, AUrlCarriesUserPasswordAndAuthority) {
   allow_election();
-  const auto opened = open_url({.url = "kafka://elector:" + std::string(password) + "@" + secured_ + "/" + topic_ +
-                                       "?group=" + group_ + "&security.protocol=sasl_ssl&sasl.mechanism=PLAIN" +
-                                       "&ssl.ca.location=" + environment("TENURE_KAFKA_CA"),
-                                .election = "jobs",
-                                .candidate = {"a", ""}});
+  const auto opened = open_url({.url = url(), .election = "jobs", .candidate = {"a", ""}});
   const auto sight = opened.backend->observe(within(patience));
   EXPECT_TRUE(std::holds_alternative<Vacant>(sight));
+}
+
+TEST_F(KafkaSecured, TheCheckUpNamesTheRightThatItLacksAndTellsTheRest) {
+  allow_election();
+  const Opening opening{.url = url(), .election = "jobs", .log = no_log};
+  Result<Checks> checks = Checks{};
+  ASSERT_TRUE(once([&] { return bool(checks = check_url(opening, within(patience))); })) << checks.error().message;
+  const auto told = text_of(*checks);
+  EXPECT_TRUE(mentions(told, "fine: the topic " + topic_ + " has 2 partition(s)")) << told;
+  EXPECT_TRUE(mentions(told, "note: the broker does not tell its settings: ")) << told;
+  EXPECT_TRUE(mentions(told, "grant DESCRIBE_CONFIGS on the cluster")) << told;
 }
 
 TEST_F(KafkaSecured, ARequestToStepDownNeedsReadOnItsGroup) {

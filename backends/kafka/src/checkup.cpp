@@ -119,6 +119,16 @@ Settings settings_in(const rd_kafka_ConfigResource_t* resource) {
   return out;
 }
 
+/// Why they are not told. A right can be granted, and an answer that came too late may come in time the next time.
+Error untold(rd_kafka_resp_err_t code, const char* text) {
+  const bool forbidden = code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED;
+  const bool late = code == RD_KAFKA_RESP_ERR__TIMED_OUT || code == RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT;
+  return {forbidden ? Fault::forbidden
+          : late    ? Fault::timed_out
+                    : Fault::unreachable,
+          text ? text : rd_kafka_err2str(code)};
+}
+
 /// Of the broker and of the offsets' topic, by one request.
 void ask_settings(rd_kafka_t* handle, int broker, ClusterFacts& out, const Limit& limit) {
   const auto queue = owned<rd_kafka_queue_destroy>(rd_kafka_queue_new(handle));
@@ -132,9 +142,7 @@ void ask_settings(rd_kafka_t* handle, int broker, ClusterFacts& out, const Limit
   out.broker = Error{Fault::timed_out, "no answer in time"};
   if (!event) return;
   if (const auto code = rd_kafka_event_error(event.get())) {
-    const auto* text = rd_kafka_event_error_string(event.get());
-    out.broker = Error{code == RD_KAFKA_RESP_ERR__TIMED_OUT ? Fault::timed_out : Fault::unreachable,
-                       text ? text : "no reason was told"};
+    out.broker = untold(code, rd_kafka_event_error_string(event.get()));
     return;
   }
   std::size_t count = 0;
@@ -144,9 +152,8 @@ void ask_settings(rd_kafka_t* handle, int broker, ClusterFacts& out, const Limit
     const bool whole_broker = rd_kafka_ConfigResource_type(found[i]) == RD_KAFKA_RESOURCE_BROKER;
     if (!whole_broker) {
       out.offsets_topic = settings_in(found[i]);
-    } else if (rd_kafka_ConfigResource_error(found[i])) {
-      const auto* text = rd_kafka_ConfigResource_error_string(found[i]);
-      out.broker = Error{Fault::forbidden, text ? text : "no reason was told"};
+    } else if (const auto code = rd_kafka_ConfigResource_error(found[i])) {
+      out.broker = untold(code, rd_kafka_ConfigResource_error_string(found[i]));
     } else {
       out.broker = settings_in(found[i]);
     }
@@ -160,7 +167,9 @@ Checks checks_of(const ClusterFacts& facts, const Options& options) {
              of_topic(facts.topic, options), of_offsets(facts)};
   if (!facts.broker) {
     out.push_back(Check::doubtful("the broker does not tell its settings: " + printable(facts.broker.error().message),
-                                  "grant DESCRIBE_CONFIGS on the cluster, or ask an administrator"));
+                                  facts.broker.error().fault == Fault::forbidden
+                                      ? "grant DESCRIBE_CONFIGS on the cluster, or ask an administrator"
+                                      : "ask an administrator whether group.min.session.timeout.ms exceeds ours"));
     return out;
   }
   out.push_back(of_acknowledgements(*facts.broker));

@@ -186,7 +186,7 @@ class History::Judge {
     for (const auto* span : valid) {
       if (latest != nullptr) {
         const auto gap = span->begin - latest->end;
-        verdict.smallest_gap = std::min(verdict.smallest_gap, gap);
+        verdict.smallest_gap = std::min(verdict.smallest_gap.value_or(gap), gap);
         if (gap < Clock::Duration::zero()) {
           const auto together = std::min(latest->end, span->end) - span->begin;
           verdict.largest_overlap = std::max(verdict.largest_overlap, together);

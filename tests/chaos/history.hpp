@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,9 +32,10 @@ struct Finding {
 struct Verdict {
   std::vector<Finding> findings;
   std::size_t tenures{};
-  std::map<std::string, std::size_t> faults;  ///< What was done, how often.
-  std::size_t to_leaders{};                   ///< Of those, to one that led.
-  Clock::Duration smallest_gap{Clock::Duration::max()}, largest_overlap{};
+  std::map<std::string, std::size_t> faults;      ///< What was done, how often.
+  std::size_t to_leaders{};                       ///< Of those, to one that led.
+  std::optional<Clock::Duration> smallest_gap{};  ///< From a tenure to the next; empty if none followed another.
+  Clock::Duration largest_overlap{};
 
   std::size_t count(Breach) const;
 };

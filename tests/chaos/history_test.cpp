@@ -61,6 +61,7 @@ TEST_F(Journal, TenuresOneAfterTheOtherAreNoBreach) {
   ousting(900, 1, 5, "lapsed");
   add(905, 1, "follow");
   add(906, 1, "ended", 5);
+  EXPECT_EQ(judge(events).smallest_gap, std::nullopt);
   add(1000, 2, "elected", 6);
   lead(1001, 2, 6, 1800);
   const auto verdict = judge(events);

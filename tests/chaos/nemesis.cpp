@@ -190,8 +190,12 @@ bool Nemesis::recover_and_end(std::ostream& log) {
 void print(std::ostream& out, const Verdict& verdict) {
   out << "chaos: " << verdict.tenures << " tenures;";
   for (const auto& [what, count] : verdict.faults) out << ' ' << count << ' ' << what << ',';
-  out << ' ' << verdict.to_leaders << " of these to leaders; smallest gap " << verdict.smallest_gap.count() / 1000
-      << " us, largest overlap " << verdict.largest_overlap.count() / 1000 << " us\n";
+  out << ' ' << verdict.to_leaders << " of these to leaders; ";
+  if (verdict.smallest_gap)
+    out << "smallest gap " << verdict.smallest_gap->count() / 1000 << " us";
+  else
+    out << "no hand-over";
+  out << ", largest overlap " << verdict.largest_overlap.count() / 1000 << " us\n";
   for (const auto& finding : verdict.findings) out << to_string(finding.breach) << ": " << finding.what << '\n';
 }
 

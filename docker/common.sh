@@ -176,13 +176,23 @@ port_range() {
   ((last > first + 1000)) || first=10000 last=11000
 }
 
+# Prints " PORT PORT... ": those that somebody uses, and those that a relay may, which is not always there. It is 10 above
+# a port of its Kafka broker.
+used_ports() {
+  local port
+  printf ' '
+  awk 'FNR > 1 { split($2, address, ":"); print address[2] }' /proc/net/tcp /proc/net/tcp6 2>/dev/null | sort -u |
+    while read -r port; do printf '%d %d ' "$((16#$port))" "$((16#$port + 10))"; done
+}
+
 # A port on loopback that nobody uses.
 free_port() {
-  local first last port
+  local first last port used
   port_range
+  used=$(used_ports)
   while :; do
     port=$((first + (RANDOM * 32768 + RANDOM) % (last - first + 1)))
-    grep -q "$(printf ':%04X ' "$port")" /proc/net/tcp /proc/net/tcp6 2>/dev/null || break
+    [[ "$used " == *" $port "* ]] || break
   done
   echo "$port"
 }

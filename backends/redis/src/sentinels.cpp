@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -82,6 +83,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
   State(const Options& o, std::string c)
       : options(o), client(std::move(c)), said(o.servers.size()), links(o.servers.size()) {
     if (event < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+    opening.reserve(links.size());
   }
   ~State() {
     if (event >= 0) ::close(event);
@@ -101,6 +103,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
   std::vector<Made> made;
   std::optional<std::string> warning;
   Waker* caller{};
+  std::vector<int> opening;  ///< The sockets of those that are being made, of each Sentinel one at most.
   bool quit{};
 
   std::vector<Link> links;
@@ -305,6 +308,33 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
 
   // ---- connecting, on a thread of its own ----
 
+  /// While it lives, the end of the Sentinels ends what waits for this socket.
+  class Endable {
+   public:
+    Endable(State& state, int socket) : state_(state), socket_(socket) {
+      const std::lock_guard lock(state_.mutex);
+      state_.opening.push_back(socket_);
+      if (state_.quit) ::shutdown(socket_, SHUT_RDWR);
+    }
+    ~Endable() {
+      const std::lock_guard lock(state_.mutex);
+      std::erase(state_.opening, socket_);
+    }
+    Endable(const Endable&) = delete;
+    Endable& operator=(const Endable&) = delete;
+
+   private:
+    State& state_;
+    const int socket_;
+  };
+
+  void end() {
+    const std::lock_guard lock(mutex);
+    quit = true;
+    for (const int socket : opening) ::shutdown(socket, SHUT_RDWR);
+    wake();
+  }
+
   void connect(std::size_t i) {
     Made out;
     out.which = i;
@@ -322,8 +352,9 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
     wake();
   }
 
-  std::optional<Error> open(Wire& wire, const Address& at, const std::optional<Command>& last) const {
+  std::optional<Error> open(Wire& wire, const Address& at, const std::optional<Command>& last) {
     if (auto error = wire.open(at)) return error;
+    const Endable socket(*this, wire.descriptor());
     if (auto error = wire.connect(connect_patience)) return error;
     wire.set_patience(connect_patience);
     if (auto error = wire.secure(options, at.host)) return error;
@@ -353,11 +384,7 @@ Sentinels::~Sentinels() {
     new std::thread(std::move(thread_));
     return;
   }
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->quit = true;
-  }
-  state_->wake();
+  state_->end();
   thread_.join();
 }
 

@@ -181,7 +181,7 @@ port_range() {
 used_ports() {
   local port
   printf ' '
-  awk 'FNR > 1 { split($2, address, ":"); print address[2] }' /proc/net/tcp /proc/net/tcp6 2>/dev/null | sort -u |
+  { cat /proc/net/tcp /proc/net/tcp6 2>/dev/null || true; } | awk '$1 != "sl" { sub(".*:", "", $2); print $2 }' | sort -u |
     while read -r port; do printf '%d %d ' "$((16#$port))" "$((16#$port + 10))"; done
 }
 

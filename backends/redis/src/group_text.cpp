@@ -161,7 +161,7 @@ Error spoilt(const std::string& key, std::string_view field) {
 }
 
 /// As redis-cli reads it.
-std::string quoted(std::string_view bytes) {
+std::string in_quotes(std::string_view bytes) {
   constexpr char digits[] = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : bytes) {
@@ -182,12 +182,12 @@ constexpr std::string_view mending =
     "return redis.call('XADD', KEYS[2], '*', '0', '', ARGV[1], '')";
 
 Error unreadable(const std::string& group, std::string_view election, std::string_view value) {
-  const auto leads = quoted(group + ":e"), name = quoted(election);
+  const auto leads = in_quotes(group + ":e"), name = in_quotes(election);
   return {Fault::corrupt, printable(group) + ":e holds what tenure did not write at " + name + ": " +
-                              quoted(value.substr(0, 40)) +
+                              in_quotes(value.substr(0, 40)) +
                               ". Do not delete it, since somebody may lead it. Put back what stood there, or mend it "
                               "by redis-cli: EVAL " +
-                              quoted(mending) + " 2 " + leads + " " + quoted(group + ":log") + " " + name};
+                              in_quotes(mending) + " 2 " + leads + " " + in_quotes(group + ":log") + " " + name};
 }
 
 /// Of a hash, but the marker.

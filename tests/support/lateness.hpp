@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// How late this machine is, and whether that excuses a test.
+#pragma once
+#include <atomic>
+#include <chrono>
+
+#include <tenure/clock.hpp>
+
+namespace tenure::test {
+
+/// A sleeper of main.cpp measures it, all the time: the sum of what it was woken too late.
+inline std::atomic<Clock::rep> machine_lost{0};
+/// A wait of this test ended without what it waited for, while the machine stood still for too long.
+inline std::atomic<bool> machine_starved{false};
+
+/// Begin it before what has a limit of time. Where that limit was missed, starved() excuses the test if the machine
+/// stood still for more than a quarter of the limit: main.cpp then repeats the test. A broken promise has no excuse.
+class Lateness {
+ public:
+  void starved(Clock::Duration limit) const {
+    if (machine_lost - lost_ > limit.count() / 4) machine_starved = true;
+  }
+  Clock::Duration taken() const { return boot_clock().now() - began_; }
+
+ private:
+  const Clock::Time began_ = boot_clock().now();
+  const Clock::rep lost_ = machine_lost;
+};
+
+/// Whether what began with `since` was over within the limit. If not, and the machine is to blame, the test is repeated.
+inline bool in_time(const Lateness& since, Clock::Duration limit) {
+  if (since.taken() < limit) return true;
+  since.starved(limit);
+  return false;
+}
+
+}  // namespace tenure::test
+
+/// What must hold however busy the machine is, for the message of an expectation: EXPECT_EQ(leaders, 1) << PROMISE.
+#define TENURE_PROMISE "(a broken promise: no machine is so busy that this may happen)"

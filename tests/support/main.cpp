@@ -92,7 +92,8 @@ int run(int argc, char** argv) {
   auto* judge = new Judge;  // the listeners own it
   testing::UnitTest::GetInstance()->listeners().Append(judge);
   const int result = RUN_ALL_TESTS();
-  if (result != 0 && judge->all_excused && !judge->starved.empty() && tries() < most_tries) repeat(judge->starved, argv);
+  if (result != 0 && judge->all_excused && !judge->starved.empty() && tries() < most_tries)
+    repeat(judge->starved, argv);
   return result;
 }
 

@@ -3,8 +3,11 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <optional>
+#include <thread>
+#include <vector>
 
 #include <tenure/conditional_store.hpp>
 
@@ -26,6 +29,17 @@ inline void expect_in_time(const char* verb, Clock::Duration time, const std::fu
     late = boot_clock().now() - limit.by;
   }
   EXPECT_LT(late, wedged) << verb;
+}
+
+/// Does it for each of these, some at a time, since most of it waits.
+template <class Items, class Do>
+void for_each_at_once(const Items& items, Do does) {
+  std::atomic<std::size_t> next{0};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 6; ++i)
+    threads.emplace_back([&] {
+      for (std::size_t n; (n = next++) < items.size();) does(items[n]);
+    });
 }
 
 /// Nothing of it is a secret.

@@ -82,6 +82,7 @@ void repeat(const std::vector<std::string>& tests, char** argv) {
   }
   std::cout.flush();
   ::setenv(tries_variable, std::to_string(tries() + 1).c_str(), 1);
+  for (const auto* shard : {"GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX"}) ::unsetenv(shard);  // another's is not ours
   ::execl("/proc/self/exe", argv[0], filter.c_str(), static_cast<char*>(nullptr));
 }
 

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "contract_suite.hpp"
-#include "server.hpp"
+#include "stepped_server.hpp"
 
 namespace tenure::contract {
 namespace {
@@ -15,7 +15,7 @@ using namespace postgres::test;
 
 enum class Way { tcp, unix_socket, pgbouncer };
 
-/// Tests that do something to the server have one of their own; the others share that of tests/run.
+/// Tests that do something to the server share one that is this process's alone; the others that of tests/run.
 bool needs_own_server() {
   const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
   return std::ranges::any_of(std::array{"Restart", "Hangs", "Stepped", "TokensRise"},
@@ -25,11 +25,11 @@ bool needs_own_server() {
 class Table final : public StoreUnderTest {
  public:
   explicit Table(Way way) : way_(way) {
-    if (needs_own_server()) server_ = std::make_unique<Server>(Server::How{.clock_shim = true});
+    if (needs_own_server()) server_ = std::make_unique<SteppedServer>();
     options_ = fresh_table(by_socket());
-    if (way == Way::tcp) options_.conninfo = server_ ? server_->conninfo() : shared();
+    if (way == Way::tcp) options_.conninfo = server_ ? server_->get().conninfo() : shared();
     if (way != Way::pgbouncer) return;
-    pool_ = std::make_unique<PgBouncer>(server_ ? server_->directory().string() : shared("TENURE_POSTGRES_DIR"));
+    pool_ = std::make_unique<PgBouncer>(server_ ? server_->get().directory().string() : shared("TENURE_POSTGRES_DIR"));
     options_.conninfo = pool_->conninfo();
   }
 
@@ -39,37 +39,37 @@ class Table final : public StoreUnderTest {
   std::shared_ptr<ConditionalStore> store(const std::string& election) override {
     return postgres::store(options_, election);
   }
+  Timing short_timing() const override {
+    return {.term = seconds(1),
+            .renew = milliseconds(50),
+            .retry = milliseconds(20),
+            .margin = milliseconds(50),
+            .call = milliseconds(750),
+            .drain = milliseconds(500)};
+  }
   bool pushes() const override { return way_ != Way::pgbouncer; }
   /// Where nothing is pushed, followers ask again and again.
   int contended_tenures() const override { return pushes() ? 100 : 20; }
 
   bool restart() override {
-    own_server().restart();
+    own_server().get().restart();
     return true;
   }
   bool hang(bool on) override {
-    on ? own_server().freeze() : own_server().thaw();
+    own_server().hang(on);
     return true;
   }
-  bool step_clock(Clock::Duration by) override {
-    const auto before = clock();
-    own_server().clock().step(by);
-    return std::chrono::abs(clock() - before - by) < seconds(10);
-  }
+  bool step_clock(Clock::Duration by) override { return own_server().step_clock(by); }
 
  private:
   /// Fails where a test was renamed, which would otherwise be skipped.
-  Server& own_server() const {
+  SteppedServer& own_server() const {
     return server_ ? *server_ : throw std::logic_error("this test needs a server of its own: see needs_own_server()");
   }
-  std::string by_socket() const { return server_ ? server_->by_socket() : shared("TENURE_POSTGRES_SOCKET"); }
-  Clock::Duration clock() const {
-    return milliseconds(
-        sql(by_socket(), "select (extract(epoch from clock_timestamp()) * 1000)::bigint")[0][0].as<std::int64_t>());
-  }
+  std::string by_socket() const { return server_ ? server_->get().by_socket() : shared("TENURE_POSTGRES_SOCKET"); }
 
   const Way way_;
-  std::unique_ptr<Server> server_;
+  std::unique_ptr<SteppedServer> server_;
   std::unique_ptr<PgBouncer> pool_;
   postgres::Options options_;
 };

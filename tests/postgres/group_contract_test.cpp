@@ -5,14 +5,14 @@
 #include <stdexcept>
 
 #include "group_suite.hpp"
-#include "server.hpp"
+#include "stepped_server.hpp"
 
 namespace tenure::contract {
 namespace {
 
 using namespace postgres::test;
 
-/// Tests that do something to the server have one of their own; the others share that of tests/run.
+/// Tests that do something to the server share one that is this process's alone; the others that of tests/run.
 bool does_something_to_the_server() {
   const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
   return std::ranges::any_of(std::array{"Hangs", "Stepped"},
@@ -22,14 +22,17 @@ bool does_something_to_the_server() {
 class GroupTables final : public GroupUnderTest {
  public:
   explicit GroupTables(bool pooled) : pooled_(pooled) {
-    if (does_something_to_the_server()) server_ = std::make_unique<Server>(Server::How{.clock_shim = true});
+    if (does_something_to_the_server()) server_ = std::make_unique<SteppedServer>();
     options_ = fresh_group(by_socket());
-    if (!pooled) options_.conninfo = server_ ? server_->conninfo() : shared();
+    if (!pooled) options_.conninfo = server_ ? server_->get().conninfo() : shared();
     if (!pooled) return;
-    pool_ = std::make_unique<PgBouncer>(server_ ? server_->directory().string() : shared("TENURE_POSTGRES_DIR"));
+    pool_ = std::make_unique<PgBouncer>(server_ ? server_->get().directory().string() : shared("TENURE_POSTGRES_DIR"));
     options_.conninfo = pool_->conninfo();
   }
-  ~GroupTables() override { sql(by_socket(), "drop table " + options_.sessions + ", " + options_.leads); }
+  ~GroupTables() override {
+    if (server_) server_->hang(false);
+    sql(by_socket(), "drop table " + options_.sessions + ", " + options_.leads);
+  }
 
   std::shared_ptr<GroupStore> connect(const std::string& group) override {
     return postgres::open_group(options_, group);
@@ -52,29 +55,21 @@ class GroupTables final : public GroupUnderTest {
                          election + "'");
     return true;
   }
-  bool step_clock(Clock::Duration by) override {
-    const auto before = clock();
-    own_server().clock().step(by);
-    return std::chrono::abs(clock() - before - by) < seconds(10);
-  }
+  bool step_clock(Clock::Duration by) override { return own_server().step_clock(by); }
   bool hang(bool on) override {
-    on ? own_server().freeze() : own_server().thaw();
+    own_server().hang(on);
     return true;
   }
 
  private:
   /// Fails where a test was renamed, which would otherwise be skipped.
-  Server& own_server() const {
+  SteppedServer& own_server() const {
     return server_ ? *server_ : throw std::logic_error("this test needs a server of its own");
   }
-  std::string by_socket() const { return server_ ? server_->by_socket() : shared("TENURE_POSTGRES_SOCKET"); }
-  Clock::Duration clock() const {
-    return milliseconds(
-        sql(by_socket(), "select (extract(epoch from clock_timestamp()) * 1000)::bigint")[0][0].as<std::int64_t>());
-  }
+  std::string by_socket() const { return server_ ? server_->get().by_socket() : shared("TENURE_POSTGRES_SOCKET"); }
 
   const bool pooled_;
-  std::unique_ptr<Server> server_;
+  std::unique_ptr<SteppedServer> server_;
   std::unique_ptr<PgBouncer> pool_;
   postgres::Options options_;
 };

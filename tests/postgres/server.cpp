@@ -91,7 +91,10 @@ Options fresh_group(const std::string& conninfo) {
 Server::Server(const How& how) {
   std::string command = "'" TENURE_LAUNCHER "' start --owner " + std::to_string(::getpid());
   for (const auto& setting : how.settings) command += " --set '" + setting + "'";
-  if (how.standby_of) command += " --standby-of '" + how.standby_of->directory().string() + "'";
+  if (how.standby_of)
+    command += " --standby-of '" + how.standby_of->directory().string() + "'";
+  else if (const auto like = shared("TENURE_POSTGRES_DIR"); !like.empty())
+    command += " --like '" + like + "'";
   if (how.clock_shim) {
     directory_ = scratch(tenure::test::server_data(), "tenure-postgres-XXXXXX");
     ::chmod(directory_.c_str(), 0755);        // until the server has taken it

@@ -261,7 +261,7 @@ TEST_F(PostgresStore, NinetyContendersElectOne) {
         EXPECT_TRUE(eventually(
             [&] {
               const auto sight = contender->observe(within(30s));
-              if (const auto* none = std::get_if<Unknown>(&sight)) {
+              if (const auto* none = std::get_if<tenure::Unknown>(&sight)) {
                 EXPECT_EQ(none->error.fault, Fault::unreachable);
               }
               return std::holds_alternative<Vacant>(sight);

@@ -43,7 +43,7 @@ Error error_of(const Result<T>& result) {
 /// Of an answer or a sight that must be Unknown.
 template <class Verdict>
 Error unknown(const Verdict& verdict) {
-  if (const auto* none = std::get_if<Unknown>(&verdict)) return seen(none->error);
+  if (const auto* none = std::get_if<tenure::Unknown>(&verdict)) return seen(none->error);
   ADD_FAILURE() << "Unknown was expected";
   return {};
 }

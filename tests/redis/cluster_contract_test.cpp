@@ -4,14 +4,12 @@
 #include "group_suite.hpp"
 #include "redis_group_under_test.hpp"
 #include "redis_under_test.hpp"
+#include "shared.hpp"
 
 namespace tenure::contract {
 namespace {
 
-redis::test::Cluster& cluster() {
-  static redis::test::Cluster shared;
-  return shared;
-}
+redis::test::Cluster& cluster() { return tenure::test::Shared<redis::test::Cluster>::get(); }
 
 redis::Options options_below(const std::string& prefix) {
   auto out = redis::from_url("redis://" + cluster()[0].address() + "," + cluster()[1].address());

@@ -1,58 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: Redis keeps the contract that all stores share. Method: the suite, against real servers of each test's own: by
-// TCP, by a Unix socket, and with a replica that must acknowledge.
+// Goal: Redis keeps the contract that all stores share. Method: the suite, against real servers that the tests of this
+// process share, each below a prefix of its own: by TCP, by a Unix socket, and with a replica that must acknowledge.
 #include "redis_under_test.hpp"
+#include "replicated.hpp"
+#include "turn.hpp"
 
 namespace tenure::contract {
 namespace {
 
-/// One server of its own, by TCP from the first election of its life on.
 class Alone : public Redis {
  public:
-  explicit Alone(bool by_socket) : by_socket_(by_socket) {}
+  explicit Alone(bool by_socket, redis::test::Server& server = tenure::test::Shared<redis::test::Server>::get())
+      : turn_(server), by_socket_(by_socket) {}
   bool restart() override {
-    server_.kill();
-    server_.start();
+    server().kill();
+    server().start();
     return true;
   }
   bool hang(bool on) override {
-    server_.freeze(on);
+    turn_.hang(on);
     return true;
   }
   bool step_clock(Clock::Duration by) override {
-    server_.step_clock(by);
+    turn_.step_clock(by);
     return true;
   }
 
  protected:
   redis::Options options() const override {
-    return redis::from_url(by_socket_ ? "redis+unix://" + server_.socket() : "redis://" + server_.address() + "/3");
+    auto out =
+        redis::from_url(by_socket_ ? "redis+unix://" + server().socket() : "redis://" + server().address() + "/3");
+    out.prefix = turn_.prefix();
+    return out;
   }
-  redis::test::Server server_;
+  redis::test::Server& server() const { return turn_.server(); }
 
  private:
+  redis::test::Turn turn_;
   const bool by_socket_;
 };
 
 class Replicated final : public Alone {
  public:
-  Replicated() : Alone(false) {
-    // It is in step only once it has acknowledged something that was written since it came on line.
-    const auto online = [&] { return server_.ask({"INFO", "replication"}).find("state=online") != std::string::npos; };
-    if (!redis::test::eventually(online) || !leave_a_released_record(*store("another")))
-      throw std::runtime_error("the replica acknowledges nothing");
+  Replicated() : Alone(false, shared().master) {
+    shared().await([this] { return leave_a_released_record(*store("another")); });
   }
   bool restart() override {
     Alone::restart();
-    replica_.ask({"REPLICAOF", "127.0.0.1", std::to_string(server_.port())});  // by itself it tries once a second
+    shared().replica.ask({"REPLICAOF", "127.0.0.1", std::to_string(server().port())});  // by itself once a second
     return true;
   }
 
  protected:
-  redis::Options options() const override { return redis::from_url("redis://" + server_.address() + "?replicas=1"); }
+  redis::Options options() const override {
+    auto out = Alone::options();
+    out.db = 0;
+    out.replicas = 1;
+    return out;
+  }
 
  private:
-  redis::test::Server replica_{{"replicaof 127.0.0.1 " + std::to_string(server_.port())}};
+  static redis::test::Replicated& shared() { return tenure::test::Shared<redis::test::Replicated>::get(); }
 };
 
 std::vector<Subject> subjects() {

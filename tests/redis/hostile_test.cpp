@@ -106,7 +106,7 @@ TEST(RedisHostile, AnOddAnswerIsAnErrorInTime) {
       "_\r\n",
       ">3\r\n",
       "#t\r\n"};
-  for (const auto& bytes : answers) {
+  tenure::test::for_each_at_once(answers, [](const std::string& bytes) {
     SCOPED_TRACE(testing::PrintToString(bytes.substr(0, 60)));
     FakeServer always([&](const std::string&) { return FakeServer::Answer{bytes}; });
     expect_error_in_time(*open_at(always.address()), 60ms);
@@ -117,7 +117,7 @@ TEST(RedisHostile, AnOddAnswerIsAnErrorInTime) {
     expect_error_in_time(*open_at(later.address()), 60ms);
     FakeServer gone([&](const std::string&) { return FakeServer::Answer{bytes.substr(0, bytes.size() / 2), true}; });
     expect_error_in_time(*open_at(gone.address()), 60ms);
-  }
+  });
 }
 
 /// As a record's, but for the limits: a group may be large.
@@ -144,7 +144,7 @@ TEST(RedisHostile, AnOddAnswerAboutAGroupIsAnErrorInTime) {
                                             "-ERR " + canary + "\r\n",
                                             "-MOVED 1 127.0.0.1:0\r\n",
                                             "-NOSCRIPT\r\n"};
-  for (const auto& bytes : answers) {
+  tenure::test::for_each_at_once(answers, [](const std::string& bytes) {
     SCOPED_TRACE(testing::PrintToString(bytes.substr(0, 60)));
     FakeServer later([&](const std::string& request) {
       const bool greeting = request.find("AUTH") != request.npos || request.find("INFO") != request.npos;
@@ -153,7 +153,7 @@ TEST(RedisHostile, AnOddAnswerAboutAGroupIsAnErrorInTime) {
     expect_error_in_time(*group_at(later.address()), 60ms);
     FakeServer gone([&](const std::string&) { return FakeServer::Answer{bytes.substr(0, bytes.size() / 2), true}; });
     expect_error_in_time(*group_at(gone.address()), 60ms);
-  }
+  });
 }
 
 TEST(RedisHostile, AnAnswerWithoutEndIsGivenUp) {

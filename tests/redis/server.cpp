@@ -142,7 +142,9 @@ void Server::end(int signal) {
 
 void Server::stop() { end(SIGTERM); }
 void Server::kill() { end(SIGKILL); }
-void Server::freeze(bool on) { ::kill(pid_, on ? SIGSTOP : SIGCONT); }
+void Server::freeze(bool on) {
+  if (pid_ > 0) ::kill(pid_, on ? SIGSTOP : SIGCONT);  // -1 would reach everybody
+}
 void Server::step_clock(Clock::Duration by) { shim_->step(by); }
 
 std::string Server::ask(const std::vector<std::string>& command) {

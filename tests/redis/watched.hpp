@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,7 +12,8 @@ namespace tenure::redis::test {
 
 /// A master, its replicas, and Sentinels that watch them with a password of their own.
 struct Watched {
-  explicit Watched(int count, int replicas = 1) {
+  /// Sentinels demote a former master four such pauses after they have replaced it.
+  explicit Watched(int count, int replicas = 1, std::chrono::milliseconds pause = std::chrono::seconds(2)) {
     for (int i = 1; i < replicas; ++i) more.push_back(replica());
     for (int i = 0; i < count; ++i)
       sentinels.push_back(std::make_unique<Server>(
@@ -21,7 +23,11 @@ struct Watched {
               "sentinel auth-pass main " + canary, "sentinel down-after-milliseconds main 500",
               "sentinel failover-timeout main 3000"},
           true));
-    for (auto& sentinel : sentinels) sentinel->password = canary;
+    for (auto& sentinel : sentinels) {
+      sentinel->password = canary;
+      // Else it asks every ten seconds which replicas there are. Redis before 7 knows no such command.
+      sentinel->ask({"SENTINEL", "DEBUG", "INFO-PERIOD", "300", "PUBLISH-PERIOD", std::to_string(pause.count())});
+    }
     first.password = second.password = canary;
   }
 

@@ -1,21 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: etcd keeps the contract that all stores share. Method: the suite, against a real server of each test's own.
+// Goal: etcd keeps the contract that all stores share. Method: the suite, against a real server that the tests of this
+// process share, each below a prefix of its own.
 #include <tenure/etcd.hpp>
+
+#include <string>
 
 #include "contract_suite.hpp"
 #include "server.hpp"
+#include "shared.hpp"
 
 namespace tenure::contract {
 namespace {
 
+/// The server of this process, below a prefix that no other test uses.
+etcd::Options part_of(const etcd::test::Server& server) {
+  static int count = 0;
+  auto out = server.options();
+  out.prefix = "test " + std::to_string(++count) + "/";
+  return out;
+}
+
 //! [subject]
 class Etcd final : public StoreUnderTest {
  public:
+  ~Etcd() override { server_.freeze(false); }
   std::shared_ptr<Backend> backend(const std::string& election, const Candidate& candidate) override {
-    return etcd::open(server_.options(), election, candidate);
+    return etcd::open(options_, election, candidate);
   }
   std::shared_ptr<ConditionalStore> store(const std::string& election) override {
-    return etcd::store(server_.options(), election);
+    return etcd::store(options_, election);
   }
   bool restart() override {
     server_.kill();
@@ -26,9 +39,19 @@ class Etcd final : public StoreUnderTest {
     server_.freeze(on);
     return true;
   }
+  Timing short_timing() const override {
+    return {.term = seconds(1),
+            .renew = milliseconds(50),
+            .retry = milliseconds(20),
+            .margin = milliseconds(50),
+            .call = milliseconds(750),
+            .drain = milliseconds(500)};
+  }
+  int contended_tenures() const override { return 25; }
 
  private:
-  etcd::test::Server server_;
+  etcd::test::Server& server_ = tenure::test::Shared<etcd::test::Server>::get();
+  const etcd::Options options_ = part_of(server_);
 };
 //! [subject]
 

@@ -88,7 +88,7 @@ std::vector<std::string> odd_answers() {
 }
 
 TEST(EtcdHostile, AnOddAnswerIsAnErrorInTime) {
-  for (const auto& bytes : odd_answers()) {
+  tenure::test::for_each_at_once(odd_answers(), [](const std::string& bytes) {
     SCOPED_TRACE(testing::PrintToString(bytes.substr(0, 80)));
     FakeServer always([&](const std::string&) { return Answer{bytes}; });
     expect_error_in_time(*open_at(always.address()), 60ms);
@@ -96,7 +96,7 @@ TEST(EtcdHostile, AnOddAnswerIsAnErrorInTime) {
     expect_error_in_time(*open_at(later.address()), 60ms);
     FakeServer gone(once_inside([&](const std::string&) { return Answer{bytes.substr(0, bytes.size() / 2), true}; }));
     expect_error_in_time(*open_at(gone.address()), 60ms);
-  }
+  });
 }
 
 TEST(EtcdHostile, AnAnswerWithoutEndIsGivenUp) {

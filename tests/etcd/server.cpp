@@ -164,6 +164,7 @@ void Server::kill() {
 
 /// It has many threads, which stop one after the other.
 void Server::freeze(bool on) {
+  if (pid_ <= 0) return;  // -1 would reach everybody
   ::kill(pid_, on ? SIGSTOP : SIGCONT);
   if (int status = 0; on && ::waitpid(pid_, &status, WUNTRACED) == pid_ && !WIFSTOPPED(status)) pid_ = -1;
 }

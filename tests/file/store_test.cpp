@@ -15,7 +15,7 @@
 namespace {
 
 /// Inodes in the order in which they were made durable: only a power cut would show that one is missing.
-std::vector<ino_t> synced;
+thread_local std::vector<ino_t> synced;
 
 }  // namespace
 

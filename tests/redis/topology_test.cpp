@@ -8,6 +8,7 @@
 #include <tenure/kit/wait.hpp>
 
 #include "server.hpp"
+#include "shared.hpp"
 #include "support.hpp"
 #include "watched.hpp"
 
@@ -173,8 +174,17 @@ TEST_F(RedisTopology, ConnectionsBearTheElectionsAndTheCandidatesNames) {
 
 // ---- clusters ----
 
+/// One cluster for all of them, since it takes two seconds to form. Each finds it whole and empty.
 class RedisCluster : public RedisTopology {
  protected:
+  void SetUp() override {
+    RedisTopology::SetUp();
+    if (IsSkipped()) return;
+    shared_ = &tenure::test::Shared<Cluster>::get();
+    shared_->await_ok();
+    for (std::size_t i = 0; i < shared_->size(); ++i) ASSERT_EQ((*shared_)[i].ask({"FLUSHALL"}), "OK");
+  }
+
   /// The slot of the election's key goes from one node to another; `between` is called while it is on its way.
   void migrate(Cluster& cluster, const std::function<void()>& between) {
     const auto from = cluster.owner_of(key), to = (from + 1) % cluster.size();
@@ -189,10 +199,12 @@ class RedisCluster : public RedisTopology {
     for (const auto node : {to, from})
       ASSERT_EQ(cluster[node].ask({"CLUSTER", "SETSLOT", slot, "NODE", cluster.id_of(to)}), "OK");
   }
+
+  Cluster* shared_{};
 };
 
 TEST_F(RedisCluster, EveryNodeLeadsToTheOneThatServes) {
-  Cluster cluster;
+  auto& cluster = *shared_;
   ASSERT_TRUE(swap(*open_at("redis://" + cluster[0].address()), std::nullopt, record(1, 11)));
   for (std::size_t i = 0; i < cluster.size(); ++i)
     EXPECT_EQ(read(*open_at("redis://" + cluster[i].address())).record->beat, 11u);
@@ -204,7 +216,7 @@ TEST_F(RedisCluster, EveryNodeLeadsToTheOneThatServes) {
 }
 
 TEST_F(RedisCluster, ASlotThatMovesIsFollowed) {
-  Cluster cluster;
+  auto& cluster = *shared_;
   const auto a = open_at("redis://" + cluster[0].address()), b = open_at("redis://" + cluster[1].address());
   std::uint64_t beat = 10;
   const auto renew = [&](ConditionalStore& store) {
@@ -228,7 +240,7 @@ TEST_F(RedisCluster, ASlotThatMovesIsFollowed) {
 }
 
 TEST_F(RedisCluster, ANewElectionBeginsWhileItsSlotMoves) {
-  Cluster cluster;
+  auto& cluster = *shared_;
   migrate(cluster, [&] {
     const auto a = open_at("redis://" + cluster[0].address());
     const auto found = read(*a);
@@ -240,7 +252,7 @@ TEST_F(RedisCluster, ANewElectionBeginsWhileItsSlotMoves) {
 }
 
 TEST_F(RedisCluster, ANodeThatIsDownIsWaitedFor) {
-  Cluster cluster;
+  auto& cluster = *shared_;
   const auto seeds = "redis://" + cluster[0].address() + "," + cluster[1].address() + "," + cluster[2].address();
   const auto a = open_at(seeds);
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
@@ -261,7 +273,7 @@ TEST_F(RedisCluster, ServersThatAreNoClusterAreNotTakenForOne) {
 
 /// A push is told at most once: a node whose link to another is just renewed tells it nothing. So one of many.
 TEST_F(RedisCluster, PushesCrossItsNodes) {
-  Cluster cluster;
+  auto& cluster = *shared_;
   const auto a = open_at("redis://" + cluster[0].address());
   std::uint64_t token = 1;
   ASSERT_TRUE(swap(*a, std::nullopt, record(token, 11)));

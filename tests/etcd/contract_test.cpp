@@ -39,14 +39,7 @@ class Etcd final : public StoreUnderTest {
     server_.freeze(on);
     return true;
   }
-  Timing short_timing() const override {
-    return {.term = seconds(1),
-            .renew = milliseconds(50),
-            .retry = milliseconds(20),
-            .margin = milliseconds(50),
-            .call = milliseconds(750),
-            .drain = milliseconds(500)};
-  }
+  Timing short_timing() const override { return short_terms_of(seconds(1)); }
   int contended_tenures() const override { return 25; }
 
  private:

@@ -54,14 +54,7 @@ class Objects final : public StoreUnderTest {
     return lock_table(store(election), election, candidate);
   }
   std::shared_ptr<ConditionalStore> store(const std::string& election) override { return bucket_.object(election); }
-  Timing short_timing() const override {
-    return {.term = milliseconds(500),
-            .renew = milliseconds(25),
-            .retry = milliseconds(10),
-            .margin = milliseconds(25),
-            .call = milliseconds(375),
-            .drain = milliseconds(250)};
-  }
+  Timing short_timing() const override { return short_terms_of(milliseconds(500)); }
   bool pushes() const override { return false; }
   bool refused_may_have_stood() const override { return true; }
 

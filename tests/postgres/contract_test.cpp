@@ -39,14 +39,7 @@ class Table final : public StoreUnderTest {
   std::shared_ptr<ConditionalStore> store(const std::string& election) override {
     return postgres::store(options_, election);
   }
-  Timing short_timing() const override {
-    return {.term = seconds(1),
-            .renew = milliseconds(50),
-            .retry = milliseconds(20),
-            .margin = milliseconds(50),
-            .call = milliseconds(750),
-            .drain = milliseconds(500)};
-  }
+  Timing short_timing() const override { return short_terms_of(seconds(1)); }
   bool pushes() const override { return way_ != Way::pgbouncer; }
   /// Where nothing is pushed, followers ask again and again.
   int contended_tenures() const override { return pushes() ? 100 : 20; }

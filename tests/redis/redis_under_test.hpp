@@ -16,14 +16,7 @@ class Redis : public StoreUnderTest {
   std::shared_ptr<ConditionalStore> store(const std::string& election) override {
     return redis::store(options(), election);
   }
-  Timing short_timing() const override {
-    return {.term = seconds(1),
-            .renew = milliseconds(50),
-            .retry = milliseconds(20),
-            .margin = milliseconds(50),
-            .call = milliseconds(750),
-            .drain = milliseconds(500)};
-  }
+  Timing short_timing() const override { return short_terms_of(seconds(1)); }
   bool absence_certain() const override { return false; }
 
  protected:

@@ -112,8 +112,8 @@ TEST_P(RedisSentinelTerms, AFrozenMasterThatComesBackMakesNoSecondLeader) {
   ASSERT_TRUE(over) << watched_->sentinels[0]->log();
   EXPECT_NE(await_lease(candidates, boot_clock().now()), Fleet::npos);
   const auto verdict = end(candidates);
-  EXPECT_EQ(verdict.count(Breach::overlap), 0u);
-  EXPECT_EQ(verdict.count(Breach::token), 0u);
+  EXPECT_EQ(verdict.count(Breach::overlap), 0u) << TENURE_PROMISE;
+  EXPECT_EQ(verdict.count(Breach::token), 0u) << TENURE_PROMISE;
 }
 INSTANTIATE_TEST_SUITE_P(Terms, RedisSentinelTerms, testing::Values(1000, 2000));
 
@@ -133,7 +133,7 @@ bool RedisSentinel::follow_a_planned_fail_over() {
   const auto& events = candidates.events();
   EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const Event& e) { return e.what == "elected"; }), 1)
       << "the leader went with it";
-  EXPECT_TRUE(end(candidates).findings.empty());
+  EXPECT_TRUE(end(candidates).findings.empty()) << TENURE_PROMISE;
   return before;
 }
 

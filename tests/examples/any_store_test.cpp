@@ -23,6 +23,8 @@
 
 #include <tenure/clock.hpp>
 #include <tenure/kit/logging.hpp>
+
+#include "lateness.hpp"
 #ifdef TENURE_WITH_REDIS
 #include "server.hpp"
 #endif
@@ -137,7 +139,7 @@ struct AnyStore : testing::Test {
     EXPECT_EQ(by_url.end(SIGTERM), 0);
     EXPECT_EQ(by_url.line(1s), "ends stopped");
     const auto second = by_document.leads(patience);
-    EXPECT_GT(second, first);
+    EXPECT_GT(second, first) << TENURE_PROMISE;
     EXPECT_EQ(by_document.end(SIGTERM), 0);
   }
 

@@ -482,7 +482,7 @@ TEST_F(PostgresFaults, AnAcknowledgedWriteSurvivesACrash) {
     server.crash();
     EXPECT_EQ(error_of(table->read(within(10s))).fault, Fault::unreachable);
     server.restart();
-    EXPECT_EQ(value(table->read(within(10s))).record->beat, beat);
+    EXPECT_EQ(value(table->read(within(10s))).record->beat, beat) << TENURE_PROMISE;
   }
 }
 
@@ -506,7 +506,7 @@ TEST_F(PostgresFaults, AReleaseThatACrashLosesLeavesTheLease) {
     return std::holds_alternative<Granted>(next);
   }));
   EXPECT_GE(boot_clock().now(), asked + timing.term) << "it was not lost: this test could not tell";
-  EXPECT_GT(std::get<Granted>(next).token, std::get<Granted>(first).token);
+  EXPECT_GT(std::get<Granted>(next).token, std::get<Granted>(first).token) << TENURE_PROMISE;
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ class RedisElections : public ::testing::Test {
     return {led.begin(), led.end()};
   }
   static void expect_greater(const std::map<std::string, Token>& now, const std::map<std::string, Token>& before) {
-    for (const auto& [name, token] : now) EXPECT_GT(token, before.at(name)) << name;
+    for (const auto& [name, token] : now) EXPECT_GT(token, before.at(name)) << name << TENURE_PROMISE;
   }
   std::optional<Server> server_;
 };
@@ -66,7 +66,7 @@ TEST_F(RedisElections, AfterALossAllAreLedAgainATermLater) {
   server_->ask({"FLUSHALL"});
   ASSERT_TRUE(eventually([&] { return a->led().empty(); }));
   ASSERT_TRUE(leads_all(*a));
-  EXPECT_GE(boot_clock().now() - lost, timing.term);
+  EXPECT_GE(boot_clock().now() - lost, timing.term) << TENURE_PROMISE;
   expect_greater(tokens(*a), before);
 }
 

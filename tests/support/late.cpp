@@ -18,6 +18,8 @@ bool waits() {
   return eventually([] { return std::filesystem::exists(std::getenv(late_file)); }, late_limit);
 }
 
+TEST(Late, Passes) {}
+
 TEST(Late, Waits) { EXPECT_TRUE(waits()); }
 
 TEST(Late, BreaksAPromise) {

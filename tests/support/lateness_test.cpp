@@ -20,9 +20,11 @@ namespace {
 class LatenessTest : public testing::Test {
  protected:
   /// Each test has one program.
-  void start(const std::string& test) {
-    program_.emplace(std::vector<std::string>{"env", std::string(late_file) + "=" + file(), TENURE_LATE_PROGRAM,
-                                              "--gtest_filter=Late." + test});
+  void start(const std::string& test, const std::vector<std::string>& variables = {}) {
+    std::vector<std::string> words{"env", std::string(late_file) + "=" + file()};
+    words.insert(words.end(), variables.begin(), variables.end());
+    words.insert(words.end(), {TENURE_LATE_PROGRAM, "--gtest_filter=Late." + test});
+    program_.emplace(words);
   }
   /// Its process stands still for half of the time for which it waits. `wait` is the first, the second...
   void stops_in_wait(int wait) {
@@ -64,6 +66,13 @@ TEST_F(LatenessTest, WhatAMachineThatStoodStillSpoiltIsRepeated) {
   stops_in_wait(1);
   passes_in_wait(2);
   ends(0, 1);
+}
+
+/// Who runs alone is of the first shard.
+TEST_F(LatenessTest, ATestOfAnotherShardThanTheFirstIsRepeatedToo) {
+  start("Passes:Late.Waits", {"GTEST_TOTAL_SHARDS=2", "GTEST_SHARD_INDEX=1"});
+  stops_in_wait(1);
+  ends(1, 1);
 }
 
 TEST_F(LatenessTest, ThreeTriesAreAll) {

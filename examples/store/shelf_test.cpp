@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store keeps the contract of all stores. That is all its author writes.
+// The store keeps the contract of all stores. That is all its author writes. Its calls take microseconds, so terms of
+// 200 ms are long enough.
 //! [suite]
 #include "shelf.hpp"
 
@@ -7,11 +8,14 @@
 
 namespace tenure::contract {
 
-const auto shelf = testing::Values(subject("shelf", [] {
-  return [shelf = std::make_shared<Shelf>()](const std::string& election) {
-    return std::make_shared<ShelfStore>(shelf, election);
-  };
-}));
+const auto shelf = testing::Values(subject(
+    "shelf",
+    [] {
+      return [shelf = std::make_shared<Shelf>()](const std::string& election) {
+        return std::make_shared<ShelfStore>(shelf, election);
+      };
+    },
+    milliseconds(200)));
 
 INSTANTIATE_TEST_SUITE_P(shelf, BackendContract, shelf, name_of);
 INSTANTIATE_TEST_SUITE_P(shelf, StoreContract, shelf, name_of);

@@ -12,14 +12,6 @@
 namespace tenure::contract {
 namespace {
 
-/// A starved process has 13 s for each renewal.
-const Timing unhurried{.term = seconds(20),
-                       .renew = seconds(1),
-                       .retry = milliseconds(200),
-                       .margin = seconds(1),
-                       .call = seconds(5),
-                       .drain = seconds(5)};
-
 bool eventually(const std::function<bool()>& holds) {
   for (const auto patient = Player::within(minutes(1)); !holds(); wait_out(Player::within(milliseconds(5))))
     if (patient.passed()) return false;
@@ -29,8 +21,8 @@ bool eventually(const std::function<bool()>& holds) {
 /// One process. It takes what is free, and gives nothing away by itself.
 class Process {
  public:
-  Process(std::shared_ptr<GroupStore> store, const std::string& name, const Names& elections)
-      : elections_(std::move(store), {name, ""}, unhurried, hooks(), {.on = false}) {
+  Process(std::shared_ptr<GroupStore> store, const Timing& timing, const std::string& name, const Names& elections)
+      : elections_(std::move(store), {name, ""}, timing, hooks(), {.on = false}) {
     elections_.join(elections);
     elections_.start();
   }
@@ -84,10 +76,11 @@ void begin(Member founder, const Names& elections) {
 /// before its leader knows.
 TEST_P(GroupContract, AHandOverReachesTheOneThatIsNamed) {
   begin(member("founder"), {"jobs", "mails"});
-  Process first(connect(), "first", {"jobs", "mails"});
+  const auto timing = group_->timing();
+  Process first(connect(), timing, "first", {"jobs", "mails"});
   ASSERT_TRUE(eventually([&] { return first.leads("jobs") && first.leads("mails"); }));
   const auto before = first.elections().leadership("jobs").token();
-  Process other(connect(), "other", {"jobs", "mails"}), heir(connect(), "heir", {"jobs", "mails"});
+  Process other(connect(), timing, "other", {"jobs", "mails"}), heir(connect(), timing, "heir", {"jobs", "mails"});
   int begun = 0;
   EXPECT_TRUE(eventually([&] {
     for (auto* process : {&first, &other})
@@ -106,11 +99,12 @@ TEST_P(GroupContract, AHandOverReachesTheOneThatIsNamed) {
 
 TEST_P(GroupContract, ALeadThatCannotBeReadCostsNoProcessAnotherElection) {
   begin(member("founder"), {"jobs", "mails"});
-  Process first(connect(), "first", {"jobs", "mails"});
+  const auto timing = group_->timing();
+  Process first(connect(), timing, "first", {"jobs", "mails"});
   ASSERT_TRUE(eventually([&] { return first.leads("jobs") && first.leads("mails"); }));
   if (!group_->spoil_lead("orders", "jobs")) GTEST_SKIP() << "nobody can write to this store but we";
   {
-    Process second(connect(), "second", {"jobs", "mails", "news"});
+    Process second(connect(), timing, "second", {"jobs", "mails", "news"});
     ASSERT_TRUE(eventually([&] { return second.told("election jobs cannot be read") > 0; }));
     EXPECT_TRUE(first.leads("jobs")) << "its leader goes on";
     first.elections().stop();

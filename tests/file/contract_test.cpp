@@ -15,6 +15,7 @@ class File final : public StoreUnderTest {
   }
   std::shared_ptr<ConditionalStore> store(const std::string& election) override { return file::store(base_, election); }
 
+  Timing short_timing() const override { return short_terms_of(milliseconds(500)); }
   bool names_releases() const override { return false; }
   bool refused_may_have_stood() const override { return true; }
 

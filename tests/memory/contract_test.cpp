@@ -15,6 +15,12 @@ class Memory final : public StoreUnderTest {
     return memory::open(hub_, election, candidate);
   }
   std::shared_ptr<ConditionalStore> store(const std::string& election) override { return hub_.store(election); }
+  Timing timing() const override {
+    auto timing = StoreUnderTest::timing();
+    timing.retry = milliseconds(5);
+    return timing;
+  }
+  Timing short_timing() const override { return short_terms_of(milliseconds(200)); }
   bool absence_certain() const override { return traits_.absence_certain; }
   bool pushes() const override { return traits_.push; }
   bool restart() override {

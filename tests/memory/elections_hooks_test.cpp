@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 using tenure::test::eventually;
 
 /// A machine that is busy for seconds ends no lease.
-const Timing slow{.term = 6s, .renew = 600ms, .retry = 60ms, .margin = 300ms, .call = 2s, .drain = 1s};
+const Timing slow{.term = 6s, .renew = 50ms, .retry = 10ms, .margin = 300ms, .call = 2s, .drain = 1s};
 
 /// What hooks were called with.
 struct Heard {

@@ -12,6 +12,11 @@ class MemoryGroup final : public GroupUnderTest {
   explicit MemoryGroup(memory::Traits traits) : traits_(traits), hub_(traits) {}
 
   std::shared_ptr<GroupStore> connect(const std::string& group) override { return hub_.group(group); }
+  Timing timing() const override {
+    auto timing = GroupUnderTest::timing();
+    timing.renew = milliseconds(100), timing.retry = milliseconds(20);
+    return timing;
+  }
   bool can_lose() const override { return !traits_.absence_certain; }
   bool pushes() const override { return traits_.push; }
   int rounds() const override { return 200; }  // its calls are short, and seldom overlap

@@ -43,6 +43,11 @@ class RecordsUnderTest final : public GroupUnderTest {
     if (!records) records = std::make_shared<RecordsOfOneGroup>();
     return RecordsOfOneGroup::connect(records, group);
   }
+  Timing timing() const override {
+    auto timing = GroupUnderTest::timing();
+    timing.renew = milliseconds(100), timing.retry = milliseconds(20);
+    return timing;
+  }
   bool pushes() const override { return false; }
   bool commits_in_one_step() const override { return false; }
   bool spoil_lead(const std::string& group, const std::string& election) override {

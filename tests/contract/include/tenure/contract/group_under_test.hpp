@@ -9,6 +9,7 @@
 #include <ostream>
 #include <string>
 #include <tenure/group_store.hpp>
+#include <tenure/timing.hpp>
 
 namespace tenure::contract {
 
@@ -22,6 +23,17 @@ class GroupUnderTest {
 
   /// The limit of a call that is to be answered, however busy the machine is.
   virtual Clock::Duration call() const { return std::chrono::seconds(10); }
+
+  /// Of whole processes. No term of this ends during a test: a starved process has 13 s for each renewal.
+  virtual Timing timing() const {
+    using std::chrono::milliseconds, std::chrono::seconds;
+    return {.term = seconds(20),
+            .renew = seconds(1),
+            .retry = milliseconds(200),
+            .margin = seconds(1),
+            .call = seconds(5),
+            .drain = seconds(5)};
+  }
 
   /// Whether this store can lose its data. Its groups have a marker then.
   virtual bool can_lose() const { return false; }

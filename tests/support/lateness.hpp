@@ -27,7 +27,8 @@ class Lateness {
   const Clock::rep lost_ = machine_lost;
 };
 
-/// Whether what began with `since` was over within the limit. If not, and the machine is to blame, the test is repeated.
+/// Whether what began with `since` was over within the limit. If not, and the machine is to blame, the test is
+/// repeated.
 inline bool in_time(const Lateness& since, Clock::Duration limit) {
   if (since.taken() < limit) return true;
   since.starved(limit);

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests that fail on purpose: lateness_test.cpp runs them, and stops their process meanwhile.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+
+#include "eventually.hpp"
+#include "late.hpp"
+
+namespace tenure::test {
+namespace {
+
+/// For a file that is there only if lateness_test.cpp has made it.
+bool waits() {
+  std::cout << late_waits << std::endl;
+  return eventually([] { return std::filesystem::exists(std::getenv(late_file)); }, late_limit);
+}
+
+TEST(Late, Waits) { EXPECT_TRUE(waits()); }
+
+TEST(Late, BreaksAPromise) {
+  EXPECT_TRUE(waits());
+  ADD_FAILURE() << TENURE_PROMISE;
+}
+
+TEST(Late, FailsBeforeItWaits) {
+  ADD_FAILURE() << "before anything was late";
+  EXPECT_TRUE(waits());
+}
+
+TEST(Late, FailsThoughNoWaitEnded) {
+  std::cout << late_waits << std::endl;
+  eventually([] { return machine_lost > late_limit.count() / 4; });
+  ADD_FAILURE() << "of nothing that was waited for";
+}
+
+}  // namespace
+}  // namespace tenure::test

@@ -302,14 +302,11 @@ class World {
   std::vector<Effect> effects_;
 };
 
-/// A sanitizer sees in few runs what it sees in many.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int runs = 200;
-#else
-constexpr int runs = 2000;
-#endif
+/// By the number of runs.
+class CandidacySim : public testing::TestWithParam<int> {};
 
-TEST(CandidacySim, NeverTwoLeadersNeverTooLongNeverInAHurryNeverForgotten) {
+TEST_P(CandidacySim, NeverTwoLeadersNeverTooLongNeverInAHurryNeverForgotten) {
+  const int runs = GetParam();
   int tenures = 0, retimed = 0, usurpations = 0, stalls = 0;
   for (int seed = 1; seed <= runs; ++seed) {
     World world(static_cast<std::uint64_t>(seed));
@@ -327,6 +324,14 @@ TEST(CandidacySim, NeverTwoLeadersNeverTooLongNeverInAHurryNeverForgotten) {
   EXPECT_GT(usurpations, runs);
   EXPECT_GT(stalls, runs);
 }
+
+// A sanitizer sees in few runs what it sees in many.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+INSTANTIATE_TEST_SUITE_P(Quick, CandidacySim, testing::Values(200), testing::PrintToStringParamName());
+#else
+INSTANTIATE_TEST_SUITE_P(Quick, CandidacySim, testing::Values(1000), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Long, CandidacySim, testing::Values(2000), testing::PrintToStringParamName());
+#endif
 
 }  // namespace
 }  // namespace tenure

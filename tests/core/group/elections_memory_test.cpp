@@ -24,11 +24,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A machine that is busy for seconds ends no lease.
-const Timing slow{.term = 6s, .renew = 600ms, .retry = 60ms, .margin = 300ms, .call = 2s, .drain = 1s};
+/// In a store that can lose its data nobody leads before a term has passed.
+const Timing brief{.term = 1s, .renew = 50ms, .retry = 10ms, .margin = 100ms, .call = 300ms, .drain = 200ms};
 
 TEST(ElectionsMemory, OfElectionsThatWereLeftIsGivenBack) {
-  Elections elections(std::make_shared<test::ModelStore>(), {"a", ""}, slow, {.log = no_log});
+  Elections elections(std::make_shared<test::ModelStore>(), {"a", ""}, brief, {.log = no_log});
   const auto hooks = std::make_shared<const Hooks>(Hooks{.log = no_log});
   elections.start();
   elections.join("stays");
@@ -50,7 +50,7 @@ TEST(ElectionsMemory, OfElectionsThatWereLeftIsGivenBack) {
 }
 
 TEST(ElectionsMemory, OfHandlesOfWhatNobodyJoinedIsGivenBack) {
-  Elections elections(std::make_shared<test::ModelStore>(), {"a", ""}, slow);
+  Elections elections(std::make_shared<test::ModelStore>(), {"a", ""}, brief);
   for (int i = 0; i < 10'000; ++i) EXPECT_FALSE(elections.leadership(std::to_string(i)).is_leader());
   EXPECT_LE(ElectionsInside::kept(elections), 100u);
 }

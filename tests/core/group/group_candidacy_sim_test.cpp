@@ -529,14 +529,11 @@ class World {
   bool calm_{};
 };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t runs = 40;
-#else
-constexpr std::uint64_t runs = 400;
-#endif
+/// By the number of runs.
+class GroupCandidacySim : public testing::TestWithParam<std::uint64_t> {};
 
-TEST(GroupCandidacySim, NeverTwoLeadersTokensRiseHooksComeInPairsAndEveryElectionIsLedAgain) {
-  std::uint64_t first = 0, count = runs;
+TEST_P(GroupCandidacySim, NeverTwoLeadersTokensRiseHooksComeInPairsAndEveryElectionIsLedAgain) {
+  std::uint64_t first = 0, count = GetParam();
   if (const char* seed = std::getenv("TENURE_SEED")) first = std::stoull(seed), count = 1;
   int tenures = 0, expired = 0, superseded = 0, stalled = 0, spoils = 0;
   for (auto seed = first; seed < first + count; ++seed) {
@@ -575,6 +572,14 @@ TEST(GroupCandidacySim, NeverTwoLeadersTokensRiseHooksComeInPairsAndEveryElectio
   std::printf("%d tenures, %d lapsed, %d superseded, %d stalled, %d spoilt\n", tenures, expired, superseded, stalled,
               spoils);
 }
+
+// A sanitizer sees in few runs what it sees in many.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+INSTANTIATE_TEST_SUITE_P(Quick, GroupCandidacySim, testing::Values(40), testing::PrintToStringParamName());
+#else
+INSTANTIATE_TEST_SUITE_P(Quick, GroupCandidacySim, testing::Values(150), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Long, GroupCandidacySim, testing::Values(400), testing::PrintToStringParamName());
+#endif
 
 }  // namespace
 }  // namespace tenure

@@ -183,7 +183,7 @@ TEST(Timing, WhateverIsRefusedTheRemedyWorks) {
     return Duration(random() % 10 == 0 ? -ns : ns);
   };
   int refused = 0;
-  for (int i = 0; i < 600; ++i) {
+  for (int i = 0; i < 200; ++i) {
     const Timing timing{.term = duration(),
                         .renew = duration(),
                         .retry = duration(),
@@ -196,7 +196,7 @@ TEST(Timing, WhateverIsRefusedTheRemedyWorks) {
     ++refused;
     ASSERT_NO_THROW(remedy(message).validate()) << message;
   }
-  EXPECT_GT(refused, 300);
+  EXPECT_GT(refused, 100);
 }
 
 TEST(Timing, WordsAreExact) {

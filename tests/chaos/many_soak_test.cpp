@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "kafka_wire.hpp"
+#include "lateness.hpp"
 #include "nemesis.hpp"
 #include "relay.hpp"
 #include "scratch.hpp"

@@ -45,6 +45,11 @@ class Revocation final : public Gate {
     const std::lock_guard lock(mutex_);
     return late_answer_;
   }
+  /// From when the handle heard of the rebalance until the commit was answered.
+  Clock::Duration drained_in() const {
+    const std::lock_guard lock(mutex_);
+    return late_answer_ ? answered_at_ - cut_off_at_ : Clock::Duration::max();
+  }
   /// Of all handles, since one of the above began.
   std::vector<Step> steps() const {
     const std::lock_guard lock(mutex_);
@@ -59,7 +64,10 @@ class Revocation final : public Gate {
   bool passes(const KafkaMessage& m) override {
     const std::lock_guard lock(mutex_);
     if (m.client_id == client_id_ && holds(m)) return false;
-    if (!m.request && m.api == offset_commit && m.connection == connection_) late_answer_ = m.error;
+    if (!m.request && m.api == offset_commit && m.connection == connection_ && !late_answer_) {
+      late_answer_ = m.error;
+      answered_at_ = boot_clock().now();
+    }
     if (!m.request && m.api == offset_commit) steps_.push_back({Step::committed, m.client_id, m.error});
     if (!m.request && m.api == sync_group) steps_.push_back({Step::joined, m.client_id, 0});
     return true;
@@ -84,6 +92,7 @@ class Revocation final : public Gate {
     if (state_ == State::has_news && m.request && m.api == offset_commit) {
       state_ = State::cut_off;
       connection_ = m.connection;
+      cut_off_at_ = boot_clock().now();
     }
     return state_ == State::has_news ? tells : state_ == State::cut_off && m.request && m.connection == connection_;
   }
@@ -93,6 +102,7 @@ class Revocation final : public Gate {
   State state_{};
   std::uint64_t connection_{};  ///< That is held, or was. They count from 1.
   std::optional<int> late_answer_;
+  Clock::Time cut_off_at_{}, answered_at_{};
   std::vector<Step> steps_;
 };
 
@@ -124,7 +134,8 @@ class KafkaFaults : public ::testing::Test {
   /// Puts a relay between all candidates and the broker, until the test ends.
   void relay();
   void relay(Gate& gate);
-  Fleet fleet(const std::string& program) const;
+  /// Candidates of a group of their own.
+  Fleet fleet(const std::string& program);
 
   /// A candidate that leads, and a second one that stands by: both are assigned, and the leader renews.
   pid_t begin(Fleet& fleet) const;
@@ -145,6 +156,7 @@ class KafkaFaults : public ::testing::Test {
   void revoke_with_a_commit_held(Fleet& fleet);
   struct Rejoined {
     bool same_handle;
+    bool in_time;  ///< The broker answered the commit long before the leader would give up its handle.
     std::string disorder;
   };
   /// The leader is revoked with a commit under way, and renews while the rebalance waits for one that is stopped.
@@ -162,12 +174,13 @@ class KafkaFaults : public ::testing::Test {
   const Form form_;
   const Lateness lateness_;
   const Scratch scratch_;
-  const std::string group_, brokers_;
-  std::string bootstrap_{brokers_};
+  const std::string brokers_;
+  std::string bootstrap_{brokers_}, group_;
   Revocation revocation_;
   std::optional<Relay> relay_;
 
  private:
+  int groups_{};
   static void await_extension(Fleet& fleet, pid_t leader, Clock::Duration by);
   std::vector<KafkaWire::Member> members() const;
 };

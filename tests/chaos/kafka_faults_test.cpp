@@ -6,6 +6,7 @@
 #include "eventually.hpp"
 #include "expect_sound.hpp"
 #include "kafka_faults.hpp"
+#include "once.hpp"
 
 namespace tenure::test {
 namespace {
@@ -68,11 +69,14 @@ TEST_F(KafkaFaults, ALateAnswerMakesTheLeaseNoLonger) {
 
 TEST_P(KafkaFaultsOfEach, ACommitOfARevocationIsAnsweredBeforeTheNextJoin) {
   relay(revocation_);
-  auto candidates = fleet(TENURE_CANDIDATE);
-  const auto rejoined = join_behind_a_stopped_member(candidates);
-  expect_sound(judge(candidates.events()));
-  EXPECT_EQ(rejoined.disorder, "") << TENURE_PROMISE;
-  if (!rejoined.same_handle) spoiled("the commit was not answered within the drain's limit");
+  EXPECT_TRUE(once([this] {
+    auto candidates = fleet(TENURE_CANDIDATE);
+    const auto rejoined = join_behind_a_stopped_member(candidates);
+    expect_sound(judge(candidates.events()));
+    EXPECT_EQ(rejoined.disorder, "") << TENURE_PROMISE;
+    EXPECT_TRUE(rejoined.same_handle || !rejoined.in_time);
+    return rejoined.in_time;
+  })) << "the broker is slow each time";
 }
 
 TEST_P(KafkaFaultsOfEach, ACommitThatARevocationLeavesUnansweredCostsTheHandle) {

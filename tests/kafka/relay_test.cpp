@@ -192,9 +192,9 @@ TEST_F(KafkaRelay, R7AReleaseThatComesAfterANewerClaimIsRefused) {
   ASSERT_TRUE(eventually([&] { return a->is_leader("e"); }, patience)) << "by another handle";
   gate.let_go();
   ASSERT_TRUE(eventually([&] { return gate.late_answer().has_value(); }, patience));
-  EXPECT_NE(gate.late_answer(), 0) << "the broker took it";
+  EXPECT_NE(gate.late_answer(), 0) << "the broker took it " << TENURE_PROMISE;
   ASSERT_TRUE(goes_on(*a, 2));
-  EXPECT_GT(token_of(*a), first);
+  EXPECT_GT(token_of(*a), first) << TENURE_PROMISE;
 }
 
 TEST_F(KafkaRelay, InTheSingleFormAReleaseThatComesAfterANewerClaimIsRefused) {
@@ -218,11 +218,11 @@ TEST_F(KafkaRelay, InTheSingleFormAReleaseThatComesAfterANewerClaimIsRefused) {
       << "by another handle";
   gate.let_go();
   ASSERT_TRUE(eventually([&] { return gate.late_answer().has_value(); }, patience));
-  EXPECT_NE(gate.late_answer(), 0) << "the broker took it";
+  EXPECT_NE(gate.late_answer(), 0) << "the broker took it " << TENURE_PROMISE;
   const auto renewed = [&a] { return a.metrics().calls.at("renew").durations.count(); };
   const auto from = renewed();
   ASSERT_TRUE(eventually([&] { return renewed() >= from + 2; }, patience));
-  EXPECT_GE(a.await_leadership(patience), second);
+  EXPECT_GE(a.await_leadership(patience), second) << TENURE_PROMISE;
 }
 
 // ---- R8: rules 11 and 13 ----
@@ -262,12 +262,12 @@ TEST_F(KafkaRelay, R8WhatWasQueuedWhileTheCoordinatorWasAwayIsRefusedAfterARevoc
   ASSERT_TRUE(eventually([&] { return members(brokers, group).size() == 2; }, patience)) << "it joins again";
   ASSERT_TRUE(eventually([&] { return a->is_leader("e") || b->is_leader("e"); }, patience));
   for (const auto* process : {a.get(), b.get()})
-    for (const auto& [role, led_by] : process->led()) EXPECT_GE(led_by.value, token);
+    for (const auto& [role, led_by] : process->led()) EXPECT_GE(led_by.value, token) << TENURE_PROMISE;
   const auto answered = gate.answered();
   for (auto i = before; i < answered.size(); ++i) {
     if (!handle.starts_with(answered[i].client_id)) continue;
     if (answered[i].api == tenure::test::sync_group) break;  // From its next assignment on it may commit.
-    EXPECT_NE(answered[i].error, 0) << "the broker took it";
+    EXPECT_NE(answered[i].error, 0) << "the broker took it " << TENURE_PROMISE;
   }
 }
 

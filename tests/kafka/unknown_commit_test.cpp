@@ -101,7 +101,8 @@ TEST_F(KafkaUnknownCommit, AClaimIsNotRepeatedByThatHandle) {
   Candidate a(options(relay), timing);
   ASSERT_TRUE(a.campaign());
   ASSERT_GE(answers.kept(), 1u);
-  EXPECT_NE(answers.commits().back(), answers.claimed_by()) << "another handle, in another generation, claims anew";
+  EXPECT_NE(answers.commits().back(), answers.claimed_by())
+      << "another handle, in another generation, claims anew " << TENURE_PROMISE;
 }
 
 // Rule 23. The client library sends the claim again, and that one is answered.
@@ -141,7 +142,8 @@ TEST_F(KafkaUnknownCommit, AClaimOfARoleIsNotRepeatedByThatHandle) {
   elections.start();
   ASSERT_TRUE(tenure::test::eventually([&] { return elections.is_leader("e"); }, patience));
   ASSERT_GE(answers.kept(), 1u);
-  EXPECT_NE(answers.commits().back(), answers.claimed_by()) << "another handle, in another generation, claims anew";
+  EXPECT_NE(answers.commits().back(), answers.claimed_by())
+      << "another handle, in another generation, claims anew " << TENURE_PROMISE;
 }
 
 }  // namespace

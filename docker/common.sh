@@ -176,13 +176,12 @@ port_range() {
   ((last > first + 1000)) || first=10000 last=11000
 }
 
-# Prints " PORT PORT... ": those that somebody uses, and those that a relay may, which is not always there. It is 10 above
-# a port of its Kafka broker.
+# Prints " PORT PORT... ": those that somebody uses.
 used_ports() {
   local port
   printf ' '
   { cat /proc/net/tcp /proc/net/tcp6 2>/dev/null || true; } | awk '$1 != "sl" { sub(".*:", "", $2); print $2 }' | sort -u |
-    while read -r port; do printf '%d %d ' "$((16#$port))" "$((16#$port + 10))"; done
+    while read -r port; do printf '%d ' "$((16#$port))"; done
 }
 
 # A port on loopback that nobody uses.

@@ -4,10 +4,11 @@
 //
 // many_bench --store URL [--figures rest,one-by-one,death,overshoot,handover,process] [--sizes 10,100,...]
 //   [--processes 3,10,30] [--death 10000] [--renew-ms 2000] [--seconds 20] [--runs 40] [--candidate PROGRAM]
-//   [--server COMMAND] [--relay PORT:PORT]
+//   [--server COMMAND] [--relay PORT]
 //
 // COMMAND prints two numbers: the server's requests so far, and the microseconds that it worked on them. Kafka tells
-// neither; there a relay from the first port to the second counts offset commits as the requests.
+// neither; there a relay before the broker at PORT counts offset commits as the requests, and takes its place in the
+// URL.
 // --probe N is for its own use.
 #include <unistd.h>
 
@@ -563,6 +564,7 @@ Sizes sizes_of(const std::string& text) {
 
 Settings parse(int argc, char** argv) {
   Settings s;
+  std::string broker;
   s.self = std::filesystem::read_symlink("/proc/self/exe");
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string name = argv[i], value = argv[i + 1];
@@ -573,7 +575,7 @@ Settings parse(int argc, char** argv) {
     else if (name == "--server")
       s.server = value;
     else if (name == "--relay")
-      s.relay = std::make_shared<test::Relay>(std::stoi(value), std::stoi(value.substr(value.find(':') + 1)));
+      s.relay = std::make_shared<test::Relay>(std::stoi(value), test::Speaks::kafka), broker = "127.0.0.1:" + value;
     else if (name == "--figures")
       s.figures = value;
     else if (name == "--sizes")
@@ -594,6 +596,7 @@ Settings parse(int argc, char** argv) {
       fail("unknown option " + name);
   }
   if (s.store.empty()) fail("--store URL is needed");
+  if (s.relay) s.store.replace(s.store.find(broker), broker.size(), s.relay->address());
   return s;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "history.hpp"
+#include "lateness.hpp"
 #include "nemesis.hpp"
 
 namespace tenure::test {
@@ -13,7 +14,7 @@ namespace tenure::test {
 /// How a test of sound candidates ends: it prints the verdict, in which nothing may be found.
 inline Verdict expect_sound(Verdict verdict) {
   print(std::cout, verdict);
-  EXPECT_TRUE(verdict.findings.empty());
+  EXPECT_TRUE(verdict.findings.empty()) << TENURE_PROMISE;
   return verdict;
 }
 

@@ -16,6 +16,8 @@
 
 #include <tenure/kit/wait.hpp>
 
+#include "lateness.hpp"
+
 namespace tenure::test {
 namespace {
 
@@ -114,9 +116,9 @@ void Fleet::resume(pid_t pid) const {
 }
 
 bool Fleet::reap(pid_t pid, Clock::Duration within) {
-  const auto give_up = boot_clock().now() + within;
+  const Lateness since;
   while (::waitpid(pid, nullptr, WNOHANG) == 0) {
-    if (boot_clock().now() > give_up) return false;
+    if (within == Clock::Duration::zero() || !in_time(since, within)) return false;
     pause();
   }
   running_.erase(pid);
@@ -143,11 +145,11 @@ const std::vector<Event>& Fleet::events() {
 }
 
 std::size_t Fleet::await(std::size_t from, const std::function<bool(const Event&)>& fits, Clock::Duration within) {
-  const auto give_up = boot_clock().now() + within;
+  const Lateness since;
   for (;;) {
     for (; from < events().size(); ++from)
       if (fits(events_[from])) return from;
-    if (boot_clock().now() > give_up) return npos;
+    if (!in_time(since, within)) return npos;
     pause();
   }
 }

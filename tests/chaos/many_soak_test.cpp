@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "kafka_wire.hpp"
+#include "lateness.hpp"
 #include "nemesis.hpp"
 #include "relay.hpp"
 #include "scratch.hpp"
@@ -41,7 +42,7 @@ struct Pace {
 #if defined TENURE_SOAK_KAFKA
 class Server {
  public:
-  void stand_before(std::optional<Relay>& relay) const { relay.emplace(server_.relay().first, server_.relay().second); }
+  void stand_before(std::optional<Relay>& relay) const { relay.emplace(server_.port(), Speaks::kafka); }
   std::string url(int port) const {
     return "kafka://127.0.0.1:" + std::to_string(port) + "?units=15&min_session_ms=100&create_topic=true";
   }
@@ -176,7 +177,7 @@ TEST_F(ManySoak, NeverTwoLeadersOfAnyElectionWhateverTheNemesisDoes) {
   for (const auto& [pid, number] : history_.led(boot_clock().now())) std::cout << pid << " leads " << number << '\n';
   const auto verdict = history_.verdict();
   print(std::cout, verdict);
-  EXPECT_TRUE(verdict.findings.empty());
+  EXPECT_TRUE(verdict.findings.empty()) << TENURE_PROMISE;
   EXPECT_GT(verdict.tenures, elections()) << "no election moved";
   EXPECT_GE(verdict.to_leaders, 1u);
 }

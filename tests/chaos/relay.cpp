@@ -82,6 +82,10 @@ std::size_t number_in(const std::string& bytes, std::size_t at, std::size_t size
   return out;
 }
 
+std::string address_in_kafka(int port) {
+  return std::string("127.0.0.1") + '\0' + '\0' + static_cast<char>(port >> 8) + static_cast<char>(port & 0xff);
+}
+
 /// The first whole message, taken from the bytes.
 std::optional<std::string> take_message(std::string& bytes) {
   if (bytes.size() < 4 || bytes.size() - 4 < number_in(bytes, 0, 4)) return std::nullopt;
@@ -189,22 +193,17 @@ struct Relay::Connection {
   }
 };
 
-Relay::Relay(int port, int to, Gate* gate) : gate_(gate), port_(port), to_(to) {
-  if (port != 0) listen();
-}
+Relay::Relay(int to, Speaks what) : Relay(to, what, nullptr) {}
+Relay::Relay(int to, Gate& gate) : Relay(to, Speaks::kafka, &gate) {}
 
-Relay::Relay(int to) : to_(to) { listen(); }
-
-void Relay::listen() {
+Relay::Relay(int to, Speaks what, Gate* gate) : to_(to), speaks_(what), gate_(gate) {
   listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const int on = 1;
-  ::setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  auto address = loopback(port_);
+  auto address = loopback(0);
   socklen_t size = sizeof address;
   auto* const generic = reinterpret_cast<sockaddr*>(&address);
   if (::bind(listener_, generic, size) != 0 || ::listen(listener_, 64) != 0 ||
       ::getsockname(listener_, generic, &size) != 0)
-    throw std::system_error(errno, std::generic_category(), "relay on port " + std::to_string(port_));
+    throw std::system_error(errno, std::generic_category(), "relay");
   port_ = ntohs(address.sin_port);
   thread_ = std::jthread([this](std::stop_token stop) { serve(stop); });
 }
@@ -287,15 +286,28 @@ void Relay::take_requests(Connection& c) {
 void Relay::take_answers(Connection& c) {
   auto bytes = receive(c.broker);
   if (bytes.empty()) c.closed = true;
-  if (gate_) {
-    c.answer_bytes += bytes;
-    while (auto message = take_message(c.answer_bytes))
+  if (speaks_ == Speaks::anything) return c.answers.push_back({due_now(c), std::move(bytes)});
+  c.answer_bytes += bytes;
+  while (auto message = take_message(c.answer_bytes)) {
+    redirect(*message);
+    if (gate_)
       c.to_client.push_back({c.answer_of(*message), std::move(*message)});
-    return;
+    else
+      c.answers.push_back({due_now(c), std::move(*message)});
   }
+}
+
+/// Of an answer that has just come.
+Clock::Time Relay::due_now(const Connection& c) const {
   const std::lock_guard lock(mutex_);
-  const auto delay = !delayed_ || delayed_ == c.pid ? delay_ : Clock::Duration::zero();
-  c.answers.push_back({boot_clock().now() + delay, std::move(bytes)});
+  return boot_clock().now() + (!delayed_ || delayed_ == c.pid ? delay_ : Clock::Duration::zero());
+}
+
+/// In every answer that tells of a broker, its host is a text with its port right behind.
+void Relay::redirect(std::string& answer) const {
+  const auto broker = address_in_kafka(to_);
+  for (auto at = answer.find(broker); at != answer.npos; at = answer.find(broker, at + 1))
+    answer.replace(at, broker.size(), address_in_kafka(port_));
 }
 
 void Relay::pass_gate(Connection& c) {

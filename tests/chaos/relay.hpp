@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A TCP relay on loopback between candidates and a server. It counts Kafka requests by process and kind. It can hold
 // answers back, or let no more requests through while the connections stay open. A gate sees each of Kafka's messages,
-// and decides which ones to hold.
+// and decides which ones to hold. Kafka tells its clients where to connect to; where it names the broker that the relay
+// stands before, the relay names itself.
 #pragma once
 #include <sys/types.h>
 
@@ -43,19 +44,21 @@ class Gate {
   virtual bool passes(const KafkaMessage&) = 0;
 };
 
+enum class Speaks { anything, kafka };
+
 /// Any thread may call it.
 class Relay {
  public:
-  /// Listens on 127.0.0.1:`port` and forwards to 127.0.0.1:`to`. Port 0: does nothing. With a gate it understands
-  /// Kafka only, and delays nothing.
-  Relay(int port, int to, Gate* gate = nullptr);
-  /// Listens on a free port of its own.
-  explicit Relay(int to);
+  /// Listens on a free port of 127.0.0.1, and forwards to 127.0.0.1:`to`.
+  explicit Relay(int to, Speaks what = Speaks::anything);
+  /// For Kafka. It delays nothing.
+  Relay(int to, Gate& gate);
   ~Relay();
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
   int port() const { return port_; }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
 
   /// Round trips so far, of all connections together: TCP's own of each, and each time that a client sent something
   /// and was answered. What it sends before the first answer comes, it sends at once.
@@ -85,17 +88,21 @@ class Relay {
 
  private:
   struct Connection;
-  void listen();
+  Relay(int to, Speaks what, Gate* gate);
   void serve(std::stop_token stop);
   void take_connection(std::list<Connection>& all);
   void take_requests(Connection& c);
   void take_answers(Connection& c);
+  Clock::Time due_now(const Connection& c) const;
+  void redirect(std::string& answer) const;
   bool muted(const Connection& c) const;
   bool is_cut() const;
   void pass_gate(Connection& c);
 
-  Gate* const gate_{};
-  int listener_{-1}, port_{}, to_{};
+  const int to_;
+  const Speaks speaks_;
+  Gate* const gate_;
+  int listener_{-1}, port_{};
   std::uint64_t connections_{};  ///< the relay's thread's
   mutable std::mutex mutex_;
   std::map<std::pair<pid_t, int>, std::uint64_t> requests_;

@@ -130,6 +130,8 @@ std::string real_brokers() {
   return brokers ? brokers : "";
 }
 
+int port_of(const std::string& brokers) { return std::stoi(brokers.substr(brokers.rfind(':') + 1)); }
+
 std::string unique_name(const std::string& stem) {
   static int count = 0;
   return stem + "." + std::to_string(boot_clock().unix_ms()) + "." + std::to_string(::getpid()) + "." +

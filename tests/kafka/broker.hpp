@@ -11,6 +11,9 @@ namespace tenure::kafka::test {
 /// TENURE_KAFKA_BROKERS; empty if there is none.
 std::string real_brokers();
 
+/// Of "host:port".
+int port_of(const std::string& brokers);
+
 /// A name that no other test and no other run uses.
 std::string unique_name(const std::string& stem);
 

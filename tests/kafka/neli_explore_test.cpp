@@ -860,10 +860,22 @@ constexpr Budget a_cut_and_half_leases{
     .ticks = 3, .cuts = 1, .evictions = 0, .releases = 0, .sightings = 0, .slow = 0, .tick = patience};
 
 TEST(NeliExplore, ACommitThatWasSentTwiceMakesNoSecondLeader) {
+  expect_none(explore("nobody, half a lease at a time", World(Between::faithful, a_cut_and_half_leases), 19), 200'000,
+              4);
+}
+
+Explored explore_evictions_too(std::size_t depth) {
   auto budget = a_cut_and_half_leases;
-  expect_none(explore("nobody, half a lease at a time", World(Between::faithful, budget), 19), 200'000, 4);
   budget.evictions = budget.releases = budget.sightings = 1;
-  expect_none(explore("nobody, also evicted", World(Between::faithful, budget), 13), 400'000, 3);
+  return explore("nobody, also evicted", World(Between::faithful, budget), depth);
+}
+
+TEST(NeliExplore, ACommitThatWasSentTwiceByOneThatIsEvictedMakesNoSecondLeader) {
+  expect_none(explore_evictions_too(11), 200'000, 2);
+}
+
+TEST(NeliExploreLong, ACommitThatWasSentTwiceByOneThatIsEvictedMakesNoSecondLeader) {
+  expect_none(explore_evictions_too(13), 1'000'000, 3);
 }
 
 TEST(NeliExplore, FindsTwoLeadersIfACommitThatWasSentTwiceDoesNotCostTheHandle) {

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -88,17 +87,9 @@ class CommitGate final : public tenure::test::Gate {
   std::vector<Answered> answered_;
 };
 
-std::pair<int, int> relay_ports() {
-  const auto* value = std::getenv("TENURE_KAFKA_RELAY");
-  const std::string ports = value ? value : "";
-  const auto colon = ports.find(':');
-  return colon == ports.npos ? std::pair(0, 0)
-                             : std::pair(std::stoi(ports.substr(0, colon)), std::stoi(ports.substr(colon + 1)));
-}
-
 struct KafkaRelay : testing::Test {
   void SetUp() override {
-    if (ports.first == 0) GTEST_SKIP() << "needs a broker with a listener for a relay, as docker/kafka starts it";
+    if (brokers.empty()) GTEST_SKIP() << "needs a real broker: set TENURE_KAFKA_BROKERS to host:port";
   }
   /// One whose leases last a second and a half.
   Options options(const std::string& bootstrap) const {
@@ -131,8 +122,7 @@ struct KafkaRelay : testing::Test {
     return out;
   }
 
-  const std::pair<int, int> ports = relay_ports();
-  const std::string brokers = real_brokers(), relayed = "127.0.0.1:" + std::to_string(ports.first);
+  const std::string brokers = real_brokers();
   const std::string group = unique_name("tenure-relay");
 };
 
@@ -168,12 +158,12 @@ bool goes_on(const Elections& elections, std::uint64_t commits) {
 // ---- R2 ----
 
 TEST_F(KafkaRelay, R2OneRequestRenewsAllUnits) {
-  const Relay relay(ports.first, ports.second);
+  const Relay relay(port_of(brokers), tenure::test::Speaks::kafka);
   std::vector<std::string> roles;
   for (int i = 0; i < 24; ++i) roles.push_back(std::to_string(i));
   auto timing = presets().balanced;  // Its lease is not lost on a busy machine.
   timing.renew = 50ms;
-  const auto a = process("a", relayed, roles, 8, timing);
+  const auto a = process("a", relay.address(), roles, 8, timing);
   ASSERT_TRUE(eventually([&] { return a->led().size() == roles.size(); }, patience));
   const auto requests = [&relay] { return relay.requests(0, tenure::test::offset_commit); };
   const auto done = commits_done(*a);
@@ -190,11 +180,11 @@ TEST_F(KafkaRelay, R2OneRequestRenewsAllUnits) {
 
 TEST_F(KafkaRelay, R7AReleaseThatComesAfterANewerClaimIsRefused) {
   CommitGate gate;
-  const Relay relay(ports.first, ports.second, &gate);
+  const Relay relay(port_of(brokers), gate);
   const Hooks hold_the_release{.ousting = [&gate](const Ousting& o) {
     if (o.reason == Reason::resigned) gate.hold_next();
   }};
-  const auto a = process("a", relayed, {"e"}, 1, own_broker_presets().steady, hold_the_release);
+  const auto a = process("a", relay.address(), {"e"}, 1, own_broker_presets().steady, hold_the_release);
   const auto first = token_of(*a);
   a->leave("e");
   ASSERT_TRUE(eventually([&] { return gate.holds_one(); }, patience));
@@ -202,15 +192,15 @@ TEST_F(KafkaRelay, R7AReleaseThatComesAfterANewerClaimIsRefused) {
   ASSERT_TRUE(eventually([&] { return a->is_leader("e"); }, patience)) << "by another handle";
   gate.let_go();
   ASSERT_TRUE(eventually([&] { return gate.late_answer().has_value(); }, patience));
-  EXPECT_NE(gate.late_answer(), 0) << "the broker took it";
+  EXPECT_NE(gate.late_answer(), 0) << "the broker took it " << TENURE_PROMISE;
   ASSERT_TRUE(goes_on(*a, 2));
-  EXPECT_GT(token_of(*a), first);
+  EXPECT_GT(token_of(*a), first) << TENURE_PROMISE;
 }
 
 TEST_F(KafkaRelay, InTheSingleFormAReleaseThatComesAfterANewerClaimIsRefused) {
   CommitGate gate;
-  const Relay relay(ports.first, ports.second, &gate);
-  auto o = options(relayed);
+  const Relay relay(port_of(brokers), gate);
+  auto o = options(relay.address());
   o.candidate = {"a", "a:1"};
   LeaderManager a(open(o), own_broker_presets().steady,
                   {.ousting =
@@ -228,19 +218,19 @@ TEST_F(KafkaRelay, InTheSingleFormAReleaseThatComesAfterANewerClaimIsRefused) {
       << "by another handle";
   gate.let_go();
   ASSERT_TRUE(eventually([&] { return gate.late_answer().has_value(); }, patience));
-  EXPECT_NE(gate.late_answer(), 0) << "the broker took it";
+  EXPECT_NE(gate.late_answer(), 0) << "the broker took it " << TENURE_PROMISE;
   const auto renewed = [&a] { return a.metrics().calls.at("renew").durations.count(); };
   const auto from = renewed();
   ASSERT_TRUE(eventually([&] { return renewed() >= from + 2; }, patience));
-  EXPECT_GE(a.await_leadership(patience), second);
+  EXPECT_GE(a.await_leadership(patience), second) << TENURE_PROMISE;
 }
 
 // ---- R8: rules 11 and 13 ----
 
 TEST_F(KafkaRelay, R8WhatWasQueuedWhileTheCoordinatorWasAwayIsRefusedAfterARevocation) {
   CommitGate gate;
-  Relay relay(ports.first, ports.second, &gate);
-  const auto a = process("a", relayed, {"e"});
+  Relay relay(port_of(brokers), gate);
+  const auto a = process("a", relay.address(), {"e"});
   const auto token = token_of(*a);
   std::unique_ptr<Elections> b;
   std::string handle;
@@ -272,12 +262,12 @@ TEST_F(KafkaRelay, R8WhatWasQueuedWhileTheCoordinatorWasAwayIsRefusedAfterARevoc
   ASSERT_TRUE(eventually([&] { return members(brokers, group).size() == 2; }, patience)) << "it joins again";
   ASSERT_TRUE(eventually([&] { return a->is_leader("e") || b->is_leader("e"); }, patience));
   for (const auto* process : {a.get(), b.get()})
-    for (const auto& [role, led_by] : process->led()) EXPECT_GE(led_by.value, token);
+    for (const auto& [role, led_by] : process->led()) EXPECT_GE(led_by.value, token) << TENURE_PROMISE;
   const auto answered = gate.answered();
   for (auto i = before; i < answered.size(); ++i) {
     if (!handle.starts_with(answered[i].client_id)) continue;
     if (answered[i].api == tenure::test::sync_group) break;  // From its next assignment on it may commit.
-    EXPECT_NE(answered[i].error, 0) << "the broker took it";
+    EXPECT_NE(answered[i].error, 0) << "the broker took it " << TENURE_PROMISE;
   }
 }
 
@@ -302,8 +292,8 @@ class SettingsGate final : public tenure::test::Gate {
 /// As a finding it would not be asked for again.
 TEST_F(KafkaRelay, AnAnswerTooLateForTheCheckUpIsAnError) {
   SettingsGate gate;
-  const Relay relay(ports.first, ports.second, &gate);
-  const Opening opening{.url = "kafka://" + relayed + "/" + group, .election = group, .log = no_log};
+  const Relay relay(port_of(brokers), gate);
+  const Opening opening{.url = "kafka://" + relay.address() + "/" + group, .election = group, .log = no_log};
   Result<Checks> checks = Checks{};
   ASSERT_TRUE(eventually([&] { return checks = check_url(opening, within(10s)), gate.holds_one(); }, patience))
       << "nobody asked for the settings";

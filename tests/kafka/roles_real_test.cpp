@@ -15,6 +15,7 @@
 
 #include "broker.hpp"
 #include "kafka_wire.hpp"
+#include "lateness.hpp"
 #include "support.hpp"
 
 namespace tenure::kafka::test {
@@ -131,7 +132,8 @@ class KafkaRoles : public testing::Test {
   }
   /// While it waits, it looks whether any role is led twice.
   bool eventually(const std::function<bool()>& condition, Clock::Duration limit = patience) {
-    for (const auto until = within(limit); !until.passed(); wait_out(within(10ms))) {
+    const tenure::test::Lateness since;
+    for (; tenure::test::in_time(since, limit); wait_out(within(10ms))) {
       check_exclusive();
       if (condition()) return true;
     }
@@ -145,7 +147,7 @@ class KafkaRoles : public testing::Test {
     for (const auto& [role, by] : led) {
       if (by.size() < 2) continue;
       const bool still = std::all_of(by.begin(), by.end(), [&, r = role](auto* p) { return p->led().contains(r); });
-      EXPECT_FALSE(still) << role << " is led by two";
+      EXPECT_FALSE(still) << role << " is led by two " << TENURE_PROMISE;
     }
   }
 
@@ -159,7 +161,7 @@ TEST_F(KafkaRoles, OneProcessLeadsAllAndTheTopicIsMadeForIt) {
   auto& a = start("a");
   ASSERT_TRUE(eventually([&] { return a.led().size() == 12; }));
   EXPECT_EQ(partitions(brokers_, group_ + ".roles"), 3 * units);
-  EXPECT_EQ(journal_.wrong(), "");
+  EXPECT_EQ(journal_.wrong(), "") << TENURE_PROMISE;
 }
 
 TEST_F(KafkaRoles, WhoJoinsGetsItsPartAndWhatStaysGoesOnWithItsToken) {
@@ -175,7 +177,7 @@ TEST_F(KafkaRoles, WhoJoinsGetsItsPartAndWhatStaysGoesOnWithItsToken) {
         << role << " stayed, so its tenure went on";
   for (const auto reason : journal_.reasons()) EXPECT_EQ(reason, Reason::handed_over);
   EXPECT_TRUE(eventually([&] { return journal_.tenures() == 12 + b.led().size(); })) << journal_.tenures();
-  EXPECT_EQ(journal_.wrong(), "");
+  EXPECT_EQ(journal_.wrong(), "") << TENURE_PROMISE;
 }
 
 TEST_F(KafkaRoles, MoreProcessesThanUnitsLeadEachRoleOnceAndTheSpareOnesSucceed) {
@@ -192,7 +194,7 @@ TEST_F(KafkaRoles, MoreProcessesThanUnitsLeadEachRoleOnceAndTheSpareOnesSucceed)
     ASSERT_TRUE(eventually([&] { return all_led(0); }));
   }
   EXPECT_TRUE(eventually([&] { return all_led(1); })) << "three processes for four units";
-  EXPECT_EQ(journal_.wrong(), "");
+  EXPECT_EQ(journal_.wrong(), "") << TENURE_PROMISE;
 }
 
 TEST_F(KafkaRoles, WithSessionsOf100MillisecondsEachRoleIsLedOnce) {
@@ -208,7 +210,7 @@ TEST_F(KafkaRoles, WithSessionsOf100MillisecondsEachRoleIsLedOnce) {
   processes_.at("a")->elections().stop();
   processes_.erase("a");
   ASSERT_TRUE(eventually([&] { return all_led(12); }));
-  EXPECT_EQ(journal_.wrong(), "");
+  EXPECT_EQ(journal_.wrong(), "") << TENURE_PROMISE;
 }
 
 TEST_F(KafkaRoles, GroupsOfRolesAndASingleElectionShareATopicUndisturbed) {
@@ -231,7 +233,7 @@ TEST_F(KafkaRoles, GroupsOfRolesAndASingleElectionShareATopicUndisturbed) {
   ASSERT_TRUE(eventually([&] { return single.renewed(*token) && !b.led().empty() && all_led(1); }));
   EXPECT_EQ(other.elections().led(), before);
   EXPECT_TRUE(single.renewed(*token));
-  EXPECT_EQ(journal_.wrong() + others.wrong(), "");
+  EXPECT_EQ(journal_.wrong() + others.wrong(), "") << TENURE_PROMISE;
 }
 
 /// As the README says. Another number than a multiple would not do: a role may come into a unit with smaller tokens.
@@ -246,7 +248,7 @@ TEST_F(KafkaRoles, WithAMultipleOfTheUnitsAllAreLedAgainAndTokensRise) {
   process = std::make_unique<Process>(o, journal_, "new", own_broker_presets().steady, 2 * units);
   EXPECT_TRUE(eventually([&] { return all_led(12); }));
   EXPECT_TRUE(eventually([&] { return journal_.elected("new").size() == 12; })) << journal_.tenures();
-  EXPECT_EQ(journal_.wrong(), "");
+  EXPECT_EQ(journal_.wrong(), "") << TENURE_PROMISE;
 }
 
 /// Three processes run on while the topic grows, and one that knows the new number joins.
@@ -263,7 +265,7 @@ TEST_F(KafkaRoles, UnitsGrowWhileProcessesRunAndTokensRise) {
   auto& late = processes_["late"];
   late = std::make_unique<Process>(options(), journal_, "late", presets().fast, 2 * units);
   ASSERT_TRUE(eventually([&] { return all_led(1); }));
-  EXPECT_EQ(journal_.wrong(), "");
+  EXPECT_EQ(journal_.wrong(), "") << TENURE_PROMISE;
 }
 
 TEST_F(KafkaRoles, AStopHandsAllOverAtOnce) {
@@ -272,7 +274,7 @@ TEST_F(KafkaRoles, AStopHandsAllOverAtOnce) {
   ASSERT_TRUE(eventually([&] { return all_led(1); }));
   a.elections().stop();
   ASSERT_TRUE(eventually([&] { return b.led().size() == 12; }));
-  EXPECT_EQ(journal_.wrong(), "");
+  EXPECT_EQ(journal_.wrong(), "") << TENURE_PROMISE;
 }
 
 TEST_F(KafkaRoles, WhatOneProcessLeavesNobodyElseLeads) {
@@ -283,7 +285,7 @@ TEST_F(KafkaRoles, WhatOneProcessLeavesNobodyElseLeads) {
   a.elections().join("role3");
   ASSERT_TRUE(eventually([&] { return a.led().size() == 12; }));
   EXPECT_TRUE(eventually([&] { return journal_.tenures() == 13; })) << journal_.tenures();
-  EXPECT_EQ(journal_.wrong(), "");
+  EXPECT_EQ(journal_.wrong(), "") << TENURE_PROMISE;
 }
 
 TEST_F(KafkaRoles, AllWhoAreExpelledComeBackAndEachRoleIsLedOnce) {
@@ -301,7 +303,7 @@ TEST_F(KafkaRoles, AllWhoAreExpelledComeBackAndEachRoleIsLedOnce) {
     return now.size() == 2 && std::none_of(now.begin(), now.end(), [&](const auto& m) { return gone.contains(m.id); });
   }));
   ASSERT_TRUE(eventually([&] { return all_led(1); }, 2 * patience));
-  EXPECT_EQ(journal_.wrong(), "");
+  EXPECT_EQ(journal_.wrong(), "") << TENURE_PROMISE;
 }
 
 TEST_F(KafkaRoles, MembersComeAndGoAndEachRoleIsLedOnceWithRisingTokens) {
@@ -318,7 +320,7 @@ TEST_F(KafkaRoles, MembersComeAndGoAndEachRoleIsLedOnceWithRisingTokens) {
   processes_.at("b")->elections().stop();
   processes_.erase("b");
   ASSERT_TRUE(eventually([&] { return all_led(1); }));
-  EXPECT_EQ(journal_.wrong(), "");
+  EXPECT_EQ(journal_.wrong(), "") << TENURE_PROMISE;
 }
 
 // ---- R14: rule 21, a stranger in the group ----

@@ -85,7 +85,10 @@ void play(std::uint64_t seed, Duration length, int shake_one_in) {
       static_cast<unsigned long long>(seed), tenures, moves, commits, late_copies, evictions, generations);
 }
 
-TEST(RolesSim, AtRestEachRoleIsLedOnceAndOneCommitPerRenewalKeepsThemAll) {
+class RolesSim : public Simulation {};
+TENURE_SIMULATION(RolesSim);
+
+TEST(RolesSimOnce, AtRestEachRoleIsLedOnceAndOneCommitPerRenewalKeepsThemAll) {
   World world(1, timing, machine);
   world.faults = false;
   for (std::uint64_t i = 0; i < 3; ++i) world.start(100 + i);
@@ -99,7 +102,7 @@ TEST(RolesSim, AtRestEachRoleIsLedOnceAndOneCommitPerRenewalKeepsThemAll) {
   EXPECT_GE(world.commits - before, 3u * 100);
 }
 
-TEST(RolesSim, NoRoleIsLedByTwoAndTokensRise) {
+TEST_P(RolesSim, NoRoleIsLedByTwoAndTokensRise) {
   for (std::uint64_t seed = 1; seed <= seeds(6); ++seed) {
     play(seed, 180s, 6000);
     if (testing::Test::HasFailure()) return;
@@ -132,7 +135,7 @@ void play_growth(std::uint64_t seed, int shake_one_in) {
   for (const auto& member : world.members) EXPECT_EQ(member.process->units(), 6 * sim_units) << "seed " << seed;
 }
 
-TEST(RolesSim, WhileUnitsGrowNoRoleIsLedByTwoAndTokensRise) {
+TEST_P(RolesSim, WhileUnitsGrowNoRoleIsLedByTwoAndTokensRise) {
   for (std::uint64_t seed = 1; seed <= seeds(12); ++seed) {
     play_growth(seed, seed % 4 == 0 ? 0 : 3000);
     if (testing::Test::HasFailure()) return;
@@ -174,7 +177,7 @@ bool play_growth_that_stops(std::uint64_t seed) {
   return stopped;
 }
 
-TEST(RolesSim, AGrowthThatStoppedHalfWayIsFinishedByWhoKnowsALargerNumber) {
+TEST_P(RolesSim, AGrowthThatStoppedHalfWayIsFinishedByWhoKnowsALargerNumber) {
   int stopped = 0;
   for (std::uint64_t seed = 1; seed <= seeds(8); ++seed) {
     stopped += play_growth_that_stops(seed);

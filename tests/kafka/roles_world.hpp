@@ -3,6 +3,8 @@
 // never checks who owns what, as brokers do. A commit is stamped in the moment of sending. Requests and answers are
 // late, or lost; members come, go, crash, and are evicted. All time is a number, and all chance comes from a seed.
 #pragma once
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -30,15 +32,29 @@ using Duration = Clock::Duration;
 constexpr auto session_time = 6s;
 constexpr int sim_units = 4;
 
-/// How many seeds to run, if not TENURE_SIM_SEEDS. A sanitizer sees in one run what it sees in many.
-inline std::uint64_t seeds(std::uint64_t usual) {
-  if (const auto* wanted = std::getenv("TENURE_SIM_SEEDS")) return std::strtoull(wanted, nullptr, 10);
+/// A test that runs so many seeds. `tests/run` runs a third of them, `tests/run all` also the whole.
+class Simulation : public testing::TestWithParam<std::uint64_t> {
+ protected:
+  /// How many, if not TENURE_SIM_SEEDS. A sanitizer sees in one run what it sees in many.
+  static std::uint64_t seeds(std::uint64_t usual) {
+    if (const auto* wanted = std::getenv("TENURE_SIM_SEEDS")) return std::strtoull(wanted, nullptr, 10);
 #ifdef __SANITIZE_ADDRESS__
-  return std::min<std::uint64_t>(usual, 1);
+    return 1;
 #else
-  return usual;
+    return (usual + GetParam() - 1) / GetParam();
 #endif
+  }
+};
+inline std::string whole_or_part(const testing::TestParamInfo<std::uint64_t>& share) {
+  return share.param == 1 ? "whole" : "a_third";
 }
+#ifdef __SANITIZE_ADDRESS__
+#define TENURE_SIMULATION(suite) INSTANTIATE_TEST_SUITE_P(Quick, suite, testing::Values(3), whole_or_part)
+#else
+#define TENURE_SIMULATION(suite)                                             \
+  INSTANTIATE_TEST_SUITE_P(Quick, suite, testing::Values(3), whole_or_part); \
+  INSTANTIATE_TEST_SUITE_P(Long, suite, testing::Values(1), whole_or_part)
+#endif
 
 inline std::vector<std::string> sim_roles() {
   std::vector<std::string> out;

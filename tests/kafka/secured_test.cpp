@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <iostream>
 
 #include "broker.hpp"
 #include "checks.hpp"
+#include "lateness.hpp"
 #include "support.hpp"
 
 namespace tenure::kafka::test {
@@ -84,7 +86,7 @@ TEST_F(KafkaSecured, ReadOnGroupAndTopicIsEnoughToLeadAndToHandOver) {
   EXPECT_EQ(a.released(), std::nullopt);
   const auto next = b.campaign();
   ASSERT_TRUE(next);
-  EXPECT_GT(*next, *token);
+  EXPECT_GT(*next, *token) << TENURE_PROMISE;
 }
 
 TEST_F(KafkaSecured, AUrlCarriesUserPasswordAndAuthority) {
@@ -120,7 +122,10 @@ TEST_F(KafkaSecured, ARequestToStepDownNeedsReadOnItsGroup) {
   EXPECT_TRUE(once([&] {  // The handshakes of a new handle may outlast the lease on a busy machine.
     const auto token = a.campaign();
     if (!token || !a.renewed(*token)) return false;
-    EXPECT_EQ(open(o)->request_step_down("ops", "upgrade", within(patience)), std::nullopt);
+    if (const auto error = open(o)->request_step_down("ops", "upgrade", within(patience))) {
+      std::cout << error->message << '\n';
+      return false;
+    }
     for (const auto until = within(patience); !until.passed(); wait_out(within(200ms))) {
       const auto answer = a.renew(*token);
       if (std::holds_alternative<StepDownRequested>(answer)) return true;

@@ -18,10 +18,7 @@ Server::Server() {
                        " --set group.min.session.timeout.ms=100 --set group.initial.rebalance.delay.ms=0 2>/dev/null";
   directory_ = tenure::test::output_of(command);
   if (directory_.empty()) throw std::runtime_error("failed: " + command);
-  const auto env = tenure::test::read_env(directory_);
-  brokers_ = env.at("TENURE_KAFKA_BROKERS");
-  const auto& ports = env.at("TENURE_KAFKA_RELAY");
-  relay_ = {std::stoi(ports), std::stoi(ports.substr(ports.find(':') + 1))};
+  brokers_ = tenure::test::read_env(directory_).at("TENURE_KAFKA_BROKERS");
 }
 
 Server::~Server() {

@@ -2,7 +2,6 @@
 #pragma once
 #include <filesystem>
 #include <string>
-#include <utility>
 
 namespace tenure::kafka::test {
 
@@ -20,8 +19,7 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   std::string brokers() const { return brokers_; }
-  /// Clients of the first port are told to stay there. A relay is to stand there, and to forward to the second one.
-  std::pair<int, int> relay() const { return relay_; }
+  int port() const { return std::stoi(brokers_.substr(brokers_.rfind(':') + 1)); }
 
   void crash() const;  ///< By SIGKILL. Then it serves again, on the same data.
   void freeze(bool on) const;
@@ -31,7 +29,6 @@ class Server {
 
   std::filesystem::path directory_;
   std::string brokers_;
-  std::pair<int, int> relay_;
 };
 
 }  // namespace tenure::kafka::test

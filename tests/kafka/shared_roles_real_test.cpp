@@ -12,6 +12,7 @@
 #include <tenure/kafka_group.hpp>
 
 #include "broker.hpp"
+#include "lateness.hpp"
 #include "support.hpp"
 
 namespace tenure::kafka::test {
@@ -79,11 +80,12 @@ class KafkaSharedRoles : public testing::Test {
   /// A role that was given on between two looks of one round is found in the next round.
   void check_led() {
     for (const auto& role : all_roles())
-      if (leaders(role) == 0 && leaders(role) == 0) ADD_FAILURE() << role << " has no leader";
+      if (leaders(role) == 0 && leaders(role) == 0) ADD_FAILURE() << role << " has no leader " << TENURE_PROMISE;
   }
   /// While it waits, it looks whether any role is without a leader.
   bool eventually(const std::function<bool()>& condition) {
-    for (const auto until = within(2 * patience); !until.passed(); wait_out(within(10ms))) {
+    const tenure::test::Lateness since;
+    for (; tenure::test::in_time(since, 2 * patience); wait_out(within(10ms))) {
       if (watching_) check_led();
       if (condition()) return true;
     }

@@ -127,11 +127,14 @@ std::string first_wrong(const Setting& setting, std::uint64_t count, bool crashe
   return "";
 }
 
-TEST(SharedRolesSim, EachRoleHasALeaderAtEveryMomentWhoeverIsCutOff) {
+class SharedRolesSim : public Simulation {};
+TENURE_SIMULATION(SharedRolesSim);
+
+TEST_P(SharedRolesSim, EachRoleHasALeaderAtEveryMomentWhoeverIsCutOff) {
   EXPECT_EQ(first_wrong({}, seeds(4), false), "");
 }
 
-TEST(SharedRolesSim, TheCrashOfAnotherProcessMeanwhileCostsOnlyItsOwn) {
+TEST_P(SharedRolesSim, TheCrashOfAnotherProcessMeanwhileCostsOnlyItsOwn) {
   EXPECT_EQ(first_wrong({}, seeds(4), true), "");
 }
 
@@ -157,11 +160,11 @@ std::string worst_case(const Setting& setting, std::uint64_t seed) {
   return world.wrong;
 }
 
-TEST(SharedRolesSim, EachRoleHasALeaderInTheWorstCase) {
+TEST_P(SharedRolesSim, EachRoleHasALeaderInTheWorstCase) {
   for (std::uint64_t seed = 1; seed <= seeds(4); ++seed) EXPECT_EQ(worst_case({}, seed), "") << "seed " << seed;
 }
 
-TEST(SharedRolesSim, TheWorstCaseLeavesNothingOfTheSumToSpare) {
+TEST(SharedRolesSimOnce, TheWorstCaseLeavesNothingOfTheSumToSpare) {
   bool found = false;
   for (std::uint64_t seed = 1; seed <= 32 && !found; ++seed)
     found = worst_case({.presumed = 4 * session_time}, seed).find("has no leader") != std::string::npos;
@@ -170,11 +173,11 @@ TEST(SharedRolesSim, TheWorstCaseLeavesNothingOfTheSumToSpare) {
 
 // That a broken rule is found is nothing that a sanitizer must see.
 #ifndef __SANITIZE_ADDRESS__
-TEST(SharedRolesSim, WhoIsPresumedToLeadForTooShortATimeIsFound) {
+TEST(SharedRolesSimOnce, WhoIsPresumedToLeadForTooShortATimeIsFound) {
   EXPECT_NE(first_wrong({.presumed = session_time}, 8, false), "");
 }
 
-TEST(SharedRolesSim, WhoGoesOnSendingWithoutAnAnswerIsFound) {
+TEST(SharedRolesSimOnce, WhoGoesOnSendingWithoutAnAnswerIsFound) {
   const auto wrong = first_wrong({.silent_for = 1h}, 8, false);
   EXPECT_NE(wrong.find("has no leader"), wrong.npos) << wrong;
 }
@@ -213,7 +216,7 @@ struct TwoGroups {
   long gap{};  ///< Milliseconds in which one of the groups had no leader for some role.
 };
 
-TEST(SharedRolesSim, OfTwoDisjointGroupsOneLeadsWhicheverProcessIsLost) {
+TEST_P(SharedRolesSim, OfTwoDisjointGroupsOneLeadsWhicheverProcessIsLost) {
   constexpr std::uint64_t seed = 7;
   const auto losses = seeds(20);
   std::mt19937_64 random(seed);
@@ -235,7 +238,7 @@ TEST(SharedRolesSim, OfTwoDisjointGroupsOneLeadsWhicheverProcessIsLost) {
   EXPECT_GT(both.gap, static_cast<long>(losses) * (session_time / 2ms)) << "of one group alone, each loss is felt";
 }
 
-TEST(SharedRolesSim, AtRestEachRoleIsLedOnce) {
+TEST(SharedRolesSimOnce, AtRestEachRoleIsLedOnce) {
   World world(1, timing_of({}), machine_of({}));
   world.faults = false;
   for (std::uint64_t i = 0; i < 3; ++i) world.start(100 + i);

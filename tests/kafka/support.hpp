@@ -3,7 +3,6 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,6 +16,7 @@
 #include <tenure/kit/wait.hpp>
 
 #include "messages.hpp"
+#include "once.hpp"
 #include "within.hpp"
 
 namespace tenure::kafka::test {
@@ -24,16 +24,10 @@ namespace tenure::kafka::test {
 using namespace std::chrono_literals;
 using tenure::test::Lines;
 using tenure::test::mentions;
+using tenure::test::once;
 using tenure::test::within;
 
 inline constexpr auto patience = 40s;  ///< When a test gives up.
-
-/// For what a machine does in time unless it is too busy: it must succeed once in a few tries.
-inline bool once(const std::function<bool()>& in_time) {
-  for (int tries = 0; tries < 5; ++tries)
-    if (in_time()) return true;
-  return false;
-}
 
 /// A backend with the patience of a manager.
 class Candidate {

@@ -12,9 +12,9 @@
 #include <tenure/elections.hpp>
 #include <tenure/kafka_group.hpp>
 
+#include "broker.hpp"
 #include "eventually.hpp"
 #include "relay.hpp"
-#include "server.hpp"
 #include "support.hpp"
 
 namespace tenure::kafka::test {
@@ -76,37 +76,41 @@ class KeptAnswers final : public tenure::test::Gate {
 
 struct KafkaUnknownCommit : testing::Test {
   void SetUp() override {
-    if (!available()) GTEST_SKIP() << "needs a real broker: set TENURE_KAFKA_VERSION";
+    if (brokers.empty()) GTEST_SKIP() << "needs a real broker: set TENURE_KAFKA_BROKERS to host:port";
   }
-  /// It hears after two seconds that nobody answers: long before its lease is over, and its session.
-  Options options(const Server& server) const {
+  /// It hears within two seconds that nobody answers: before its lease is over, and its session.
+  Options options(const tenure::test::Relay& relay) const {
     Options o;
-    o.brokers = "127.0.0.1:" + std::to_string(server.relay().first);
-    o.group = "unknown";
+    o.brokers = relay.address();
+    o.group = unique_name("tenure-unknown");
     o.candidate = {"a", "a:1"};
     o.create_topic = CreateTopic{};
-    o.properties["socket.timeout.ms"] = "2000";
+    o.min_session = 100ms;
+    o.properties["socket.timeout.ms"] = "600";
     return o;
   }
+  const std::string brokers = real_brokers();
 };
 
+/// Three times as long as the client library tries.
+constexpr Timing timing{.term = 6s, .renew = 500ms, .retry = 100ms, .margin = 100ms, .call = 2s, .drain = 6s};
+
 TEST_F(KafkaUnknownCommit, AClaimIsNotRepeatedByThatHandle) {
-  const Server server;
   KeptAnswers answers;
-  const tenure::test::Relay relay(server.relay().first, server.relay().second, &answers);
-  Candidate a(options(server), presets().balanced);
+  const tenure::test::Relay relay(port_of(brokers), answers);
+  Candidate a(options(relay), timing);
   ASSERT_TRUE(a.campaign());
   ASSERT_GE(answers.kept(), 1u);
-  EXPECT_NE(answers.commits().back(), answers.claimed_by()) << "another handle, in another generation, claims anew";
+  EXPECT_NE(answers.commits().back(), answers.claimed_by())
+      << "another handle, in another generation, claims anew " << TENURE_PROMISE;
 }
 
 // Rule 23. The client library sends the claim again, and that one is answered.
 
 TEST_F(KafkaUnknownCommit, AClaimThatWasSentTwiceLeadsAndCostsTheHandle) {
-  const Server server;
   KeptAnswers answers(1);
-  const tenure::test::Relay relay(server.relay().first, server.relay().second, &answers);
-  Candidate a(options(server), presets().balanced);
+  const tenure::test::Relay relay(port_of(brokers), answers);
+  Candidate a(options(relay), timing);
   const auto token = a.campaign();
   ASSERT_TRUE(token);
   ASSERT_EQ(answers.kept(), 1u);
@@ -117,10 +121,9 @@ TEST_F(KafkaUnknownCommit, AClaimThatWasSentTwiceLeadsAndCostsTheHandle) {
 }
 
 TEST_F(KafkaUnknownCommit, AClaimOfARoleThatWasSentTwiceLeadsAndCostsTheHandle) {
-  const Server server;
   KeptAnswers answers(1);
-  const tenure::test::Relay relay(server.relay().first, server.relay().second, &answers);
-  Elections elections(open_group(options(server), 1), {"a", "a:1"}, presets().balanced, {.log = no_log});
+  const tenure::test::Relay relay(port_of(brokers), answers);
+  Elections elections(open_group(options(relay), 1), {"a", "a:1"}, timing, {.log = no_log});
   elections.join("e");
   elections.start();
   ASSERT_TRUE(tenure::test::eventually([&] { return elections.is_leader("e"); }, patience));
@@ -132,15 +135,15 @@ TEST_F(KafkaUnknownCommit, AClaimOfARoleThatWasSentTwiceLeadsAndCostsTheHandle) 
 }
 
 TEST_F(KafkaUnknownCommit, AClaimOfARoleIsNotRepeatedByThatHandle) {
-  const Server server;
   KeptAnswers answers;
-  const tenure::test::Relay relay(server.relay().first, server.relay().second, &answers);
-  Elections elections(open_group(options(server), 1), {"a", "a:1"}, presets().balanced, {.log = no_log});
+  const tenure::test::Relay relay(port_of(brokers), answers);
+  Elections elections(open_group(options(relay), 1), {"a", "a:1"}, timing, {.log = no_log});
   elections.join("e");
   elections.start();
   ASSERT_TRUE(tenure::test::eventually([&] { return elections.is_leader("e"); }, patience));
   ASSERT_GE(answers.kept(), 1u);
-  EXPECT_NE(answers.commits().back(), answers.claimed_by()) << "another handle, in another generation, claims anew";
+  EXPECT_NE(answers.commits().back(), answers.claimed_by())
+      << "another handle, in another generation, claims anew " << TENURE_PROMISE;
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ if(CMAKE_SCRIPT_MODE_FILE)  # writes one piece: -D OUT=file -D SOURCES=source;..
     string(REPLACE "\nnamespace {\n" "\nnamespace file_${name} {\n" content "${content}")
     # What follows an unnamed namespace sees into it.
     string(REPLACE "\n}  // namespace\n\n" "\n}\nusing namespace file_${name};\n\n" content "${content}")
-    string(APPEND text "#line 1 \"${source}\"\n${content}\n")
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_LIST_DIR}/.. OUTPUT_VARIABLE path)
+    string(APPEND text "#line 1 \"${path}\"\n${content}\n")
   endforeach()
   file(WRITE ${OUT} "${text}")
   return()

@@ -211,7 +211,7 @@ TEST_F(RunTool, TheWaitHasALimit) {
 
 TEST_F(RunTool, AStoreThatIsAwayAtTheStartHasAnExitCode) {
   Process run(
-      tool({"run", "-e", "e", "--store", "redis://u:" + canary + "@127.0.0.1:1", "--wait", "3s", "--", "true"}));
+      tool({"run", "-e", "e", "--store", "redis://u:" + canary + "@127.0.0.1:1", "--wait", "1s", "--", "true"}));
   EXPECT_EQ(run.ended(), 69) << run.err();
   EXPECT_FALSE(mentions(run.err(), canary));
 }
@@ -313,6 +313,25 @@ TEST_F(RunTool, AToolThatIsKilledHasNoCommandWhenTheNextOneLeads) {
     std::filesystem::remove(path("child"));
     std::filesystem::remove(path("grandchild"));
   }
+}
+
+TEST_F(RunTool, AToolThatIsKilledInALaterTenureHasNoCommandWhenTheNextOneLeads) {
+  const auto configuration = with_a_wide_margin(files_, url());
+  Process killed(shell({"-c", configuration, "--grace", "100ms"}, stubborn()));
+  for (const auto* name : {"child", "grandchild"}) {
+    told(name);
+    std::filesystem::remove(path(name));
+  }
+  const auto backend = file::open(directory_.path(), "e", {}, no_log);
+  EXPECT_FALSE(backend->request_step_down("test", "to see it", within(std::chrono::minutes(1))));
+  const auto child = told("child"), grandchild = told("grandchild");
+  Process next(shell({"-c", configuration}, witness()));
+  guardian_of(next);
+  killed.signal(SIGKILL);
+  EXPECT_EQ(next.ended(), 0) << next.err();
+  EXPECT_EQ(next.out(), "looked\n") << TENURE_PROMISE;
+  EXPECT_FALSE(alive(child));
+  EXPECT_FALSE(alive(grandchild));
 }
 
 /// So the watchdog of a service manager ends it.

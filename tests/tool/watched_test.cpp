@@ -111,11 +111,13 @@ TEST_F(WatchedRun, AServerThatDripsHoldsUpNobodyWhoAsks) {
   EXPECT_TRUE(mentions(asks.err(), "does not answer within 0.5 s")) << asks.err();
 }
 
-TEST_F(WatchedRun, AfterAStallAnotherOneLeadsFirst) {
-  Process stalled(shell({"--stall-after", "3s", "--id", "ann"}, "echo runs; " + for_ever));
+TEST_F(WatchedRun, AfterAStallAnotherOneLeadsFirstAndAtOnce) {
+  Process stalled(shell({"--term", "30s", "--stall-after", "1s", "--id", "ann"}, "echo runs; " + for_ever));
   ASSERT_TRUE(eventually([&] { return stalled.out() == "runs\n"; })) << stalled.err();
-  Process next(shell({}, "echo next"));
+  const Lateness since;
+  Process next(shell({"--term", "30s"}, "echo next"));
   EXPECT_EQ(next.ended(), 0) << next.err();
+  EXPECT_TRUE(in_time(since, std::chrono::seconds(15))) << "it waited for the end of the lease";
   EXPECT_EQ(stalled.out(), "runs\n") << "its pause is a minute";
 }
 

@@ -101,12 +101,20 @@ void Watchman::keep_witness() {
     for (const int newer : packet->descriptors) {
       if (copy_ >= 0) ::close(copy_);
       copy_ = newer;
+      copy_is_of_next_ = true;
     }
   }
 }
 
+/// Nothing of the command is left. A follower hears of the release once nobody has the file open any more.
+void Watchman::drop_witness() {
+  if (copy_ >= 0 && !copy_is_of_next_) ::close(std::exchange(copy_, -1));
+}
+
 void Watchman::obey(const Start& start) {
   if (phase_ != Phase::idle) return;
+  keep_witness();  // it was sent before the order
+  copy_is_of_next_ = false;
   doom_ = Doom();
   doom_.lease(start.lease.term_at, start.lease.kill_at);
   tell_of(start);
@@ -211,6 +219,7 @@ void Watchman::nothing_left() {
   main_ = 0;
   terminal_.give_back();
   phase_ = Phase::idle;
+  drop_witness();
   result_.over = true;
   send(orders_, result_);
 }

@@ -32,6 +32,7 @@ class Watchman {
   void hear();
   void pass_on(int signal) const;
   void keep_witness();
+  void drop_witness();
   void obey(const Start& start);
   void tell_of(const Start& start) const;
   void launch(Phase phase, const std::vector<std::string>& words);
@@ -58,7 +59,8 @@ class Watchman {
   bool owes_ousted_{};  ///< Something of this tenure was started, so on_ousted has to run after it.
   Ended result_{};
   bool stranger_told_{};
-  int copy_{-1};  ///< Of the file store's lock.
+  int copy_{-1};            ///< Of the file store's lock.
+  bool copy_is_of_next_{};  ///< It came after the order to start.
 };
 
 }  // namespace tenure::tool

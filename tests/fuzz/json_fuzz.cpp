@@ -55,6 +55,7 @@ void try_document(const std::string& text, bool store_speaks, Read read) {
 }
 
 }  // namespace
+
 }  // namespace tenure::fuzz
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -62,6 +62,7 @@ void check(const std::string& text, bool may_repeat_canary) {
 }
 
 }  // namespace
+
 }  // namespace tenure::fuzz
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

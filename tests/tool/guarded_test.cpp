@@ -244,6 +244,15 @@ class Guarded : public RunTool, public ::testing::WithParamInterface<Store> {
     }
   }
 
+  /// So that another one leads.
+  void kill_leader() {
+    const auto leads = command();
+    const auto at = leads > 0 ? tool_of(leads) : std::nullopt;
+    if (!at) return;
+    ++counts_["leaders killed at the end"];
+    tools_[*at].process->signal(SIGKILL);
+  }
+
   void contend(int seconds, std::size_t least_runs);
 
   std::optional<Launched> server_;
@@ -272,7 +281,10 @@ void Guarded::contend(int seconds, std::size_t least_runs) {
   while (!enough()) {
     wait_out({clock, clock.now() + between(term / 20, term / 2), {}});
     heal(clock.now());
-    strike(clock.now());
+    if (clock.now() < end)
+      strike(clock.now());
+    else
+      kill_leader();
   }
   heal(Clock::Time::max());
   const auto before = runs_in(path("log")).size();

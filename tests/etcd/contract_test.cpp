@@ -12,9 +12,10 @@
 namespace tenure::contract {
 namespace {
 
-/// The server of this process, below a prefix that no other test uses.
-etcd::Options part_of(const etcd::test::Server& server) {
+/// The server of this process, whatever the test before has left, below a prefix that no other test uses.
+etcd::Options part_of(etcd::test::Server& server) {
   static int count = 0;
+  server.mend();
   auto out = server.options();
   out.prefix = "test " + std::to_string(++count) + "/";
   return out;
@@ -23,7 +24,6 @@ etcd::Options part_of(const etcd::test::Server& server) {
 //! [subject]
 class Etcd final : public StoreUnderTest {
  public:
-  ~Etcd() override { server_.freeze(false); }
   std::shared_ptr<Backend> backend(const std::string& election, const Candidate& candidate) override {
     return etcd::open(options_, election, candidate);
   }

@@ -155,6 +155,11 @@ void Server::start() {
   if (!await()) throw std::runtime_error("etcd did not start again:\n" + log());
 }
 
+void Server::mend() {
+  if (pid_ <= 0) start();
+  freeze(false);
+}
+
 void Server::kill() {
   if (pid_ <= 0) return;
   ::kill(pid_, SIGKILL);

@@ -64,6 +64,7 @@ class Server {
   bool await();   ///< Until it serves.
   void start();   ///< Both.
   void freeze(bool on);
+  void mend();  ///< What a test that failed may have left: it runs again.
 
   /// What etcdctl prints to stdout and stderr. Throws if it fails.
   std::string ctl(const std::string& words) const;

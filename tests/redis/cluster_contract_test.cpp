@@ -11,6 +11,15 @@ namespace {
 
 redis::test::Cluster& cluster() { return tenure::test::Shared<redis::test::Cluster>::get(); }
 
+/// The cluster runs, whatever the test before has left.
+class Whole {
+ public:
+  Whole() {
+    for (std::size_t i = 0; i < cluster().size(); ++i) cluster()[i].mend();
+    cluster().await_ok();
+  }
+};
+
 redis::Options options_below(const std::string& prefix) {
   auto out = redis::from_url("redis://" + cluster()[0].address() + "," + cluster()[1].address());
   out.prefix = prefix;
@@ -38,6 +47,7 @@ class Clustered final : public Redis {
   redis::Options options() const override { return options_below(prefix_); }
 
  private:
+  const Whole whole_;
   const std::string prefix_ = redis::test::unique_name("tenure") + ":";
 };
 
@@ -48,6 +58,7 @@ class ClusteredGroup final : public RedisGroup {
   redis::test::Server& server(std::size_t i) override { return cluster()[i]; }
 
  private:
+  const Whole whole_;
   const std::string prefix_ = redis::test::unique_name("tenure") + ":";
 };
 

@@ -272,11 +272,14 @@ TEST(RedisHostile, FollowersWhoseSubscriptionsBrokeComeBackAtDifferentMoments) {
 
 // ---- SIGPIPE ----
 
-/// Answers once and is gone before the next command is written, as often as it is connected to.
+/// Answers the introduction and is gone before the question is written, as often as it is connected to.
 void answer_once_and_close(int listener) {
   for (int fd = 0; (fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC)) >= 0; ::close(fd)) {
     char buffer[4096];
-    if (::read(fd, buffer, sizeof buffer) > 0) ::send(fd, "+OK\r\n", 5, MSG_NOSIGNAL);
+    const auto got = ::read(fd, buffer, sizeof buffer);
+    if (got <= 0) continue;
+    const auto answer = to_each({buffer, static_cast<std::size_t>(got)}, "+OK\r\n");
+    ::send(fd, answer.data(), answer.size(), MSG_NOSIGNAL);
   }
 }
 

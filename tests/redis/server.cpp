@@ -24,8 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-constexpr auto start_within = 20s;
-
 std::string in_path(const std::string& name) {
   std::istringstream path(std::getenv("PATH") ? std::getenv("PATH") : "");
   for (std::string folder; std::getline(path, folder, ':');)
@@ -109,17 +107,12 @@ bool Server::try_start() {
     ::_exit(127);
   }
   if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
-  const auto waker = boot_clock().make_waker();
-  for (const auto end_at = boot_clock().now() + start_within; boot_clock().now() < end_at;) {
-    if (serves()) return true;
-    if (::waitpid(pid_, nullptr, WNOHANG) == pid_) {
-      pid_ = -1;
-      return false;
-    }
-    waker->wait_until(boot_clock().now() + 2ms);
-  }
-  end(SIGKILL);
-  return false;
+  const bool tells = eventually([this] {
+    if (::waitpid(pid_, nullptr, WNOHANG) == pid_) pid_ = -1;
+    return pid_ < 0 || serves();
+  });
+  if (!tells) end(SIGKILL);
+  return pid_ > 0;
 }
 
 bool Server::serves() {
@@ -144,6 +137,10 @@ void Server::stop() { end(SIGTERM); }
 void Server::kill() { end(SIGKILL); }
 void Server::freeze(bool on) {
   if (pid_ > 0) ::kill(pid_, on ? SIGSTOP : SIGCONT);  // -1 would reach everybody
+}
+void Server::mend() {
+  if (pid_ <= 0) start();
+  freeze(false);
 }
 void Server::step_clock(Clock::Duration by) { shim_->step(by); }
 

@@ -60,6 +60,7 @@ class Server {
   void kill();   ///< SIGKILL, and waits.
   void start();  ///< On the same port and data; on the thread that lives longest, for it ends with that.
   void freeze(bool on);
+  void mend();  ///< What a test that failed may have left: it runs again.
   void step_clock(Clock::Duration by);
 
   /// A command's answer, elements of lists by blanks, errors as they are. Logged in by `AUTH <password>` if not empty.

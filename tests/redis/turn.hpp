@@ -11,7 +11,7 @@ namespace tenure::redis::test {
 /// to it, but for the keys below the prefix, which nobody else has.
 class Turn {
  public:
-  explicit Turn(Server& server) : server_(server) {}
+  explicit Turn(Server& server) : server_(server) { server.mend(); }
   ~Turn() {
     hang(false);
     server_.step_clock(-stepped_);

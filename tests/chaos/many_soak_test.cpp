@@ -71,7 +71,7 @@ constexpr auto needs = "needs real brokers: set TENURE_KAFKA_VERSION";
 Pace pace() { return {5s, 5ms, {"--term-ms", "5000", "--renew-ms", "500", "--call-ms", "500"}}; }
 /// A hash spreads them over units, and these are spread in equal shares.
 constexpr bool equal_shares = false;
-constexpr int usual_seconds = 90;
+constexpr int usual_seconds = 30;
 #else
 #ifdef TENURE_SOAK_REDIS
 class Server {

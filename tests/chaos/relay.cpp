@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <deque>
 #include <filesystem>
@@ -105,6 +106,7 @@ std::size_t error_of_commit(const std::string& bytes, int version) {
 }
 
 constexpr short readable = POLLIN | POLLHUP | POLLERR;
+constexpr int at_rest_ms = 5;  // until it heeds what it is told
 
 }  // namespace
 
@@ -346,6 +348,13 @@ void Relay::take_connection(std::list<Connection>& all) {
   c.opens_slowly = most_ > Clock::Duration::zero();
 }
 
+/// Whether something is held that may pass without anything new.
+bool Relay::due_soon(const std::list<Connection>& all) {
+  return std::any_of(all.begin(), all.end(), [](const Connection& c) {
+    return !c.answers.empty() || !c.to_broker.empty() || !c.to_client.empty() || boot_clock().now() < c.open_at;
+  });
+}
+
 void Relay::serve(std::stop_token stop) {
   std::list<Connection> all;
   std::vector<pollfd> fds;
@@ -358,7 +367,7 @@ void Relay::serve(std::stop_token stop) {
       fds.push_back({shut ? -1 : c.client, POLLIN, 0});
       fds.push_back({c.broker, POLLIN, 0});
     }
-    ::poll(fds.data(), fds.size(), 1);
+    ::poll(fds.data(), fds.size(), opens || due_soon(all) ? 1 : at_rest_ms);
     std::size_t n = 1;
     for (auto& c : all) {
       if (fds[n++].revents & readable) take_requests(c);

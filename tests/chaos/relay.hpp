@@ -96,6 +96,7 @@ class Relay {
   Clock::Time due_now(const Connection& c) const;
   void redirect(std::string& answer) const;
   bool muted(const Connection& c) const;
+  static bool due_soon(const std::list<Connection>& all);
   bool is_cut() const;
   void pass_gate(Connection& c);
 

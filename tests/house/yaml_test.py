@@ -18,7 +18,7 @@ root = Path(sys.argv[1])
 SERVICE = {"image", "build", "profiles", "network_mode", "environment", "depends_on", "command", "healthcheck",
            "volumes"}
 HEALTH = {"test", "interval", "timeout", "retries", "start_period"}
-JOB = {"runs-on", "container", "timeout-minutes", "steps"}
+JOB = {"if", "strategy", "runs-on", "container", "timeout-minutes", "steps"}
 
 
 class Once(yaml.SafeLoader):
@@ -80,25 +80,31 @@ def faults_of_compose(compose, page):
 
 
 def faults_of_workflow(workflow):
-    if set(workflow) != {"name", True, "permissions", "jobs"}:  # YAML 1.1 reads `on` as true
+    if set(workflow) != {"name", True, "permissions", "defaults", "jobs"}:  # YAML 1.1 reads `on` as true
         yield f"its keys are {list(workflow)}"
-    if set(workflow.get(True, [])) != {"push", "pull_request"}:
-        yield "it does not run for each push and each request"
+    if set(workflow.get(True, [])) != {"push", "pull_request", "schedule"}:
+        yield "it does not run for each push, each request and each night"
     if workflow.get("permissions") != {"contents": "read"}:
         yield "it may do more than read"
-    runs = []
+    scripts = []
+    stages = ["compilers"]  # a job of its own, in two images
     for name, job in workflow["jobs"].items():
         for key in job.keys() - JOB:
             yield f"{name}: the key {key} is unknown here"
-        if job.get("timeout-minutes", 0) < 90:
-            yield f"{name}: it may not take as long as .ci/run may"
+        if job.get("timeout-minutes", 0) < 60:
+            yield f"{name}: it may not take as long as it needs"
         for step in job["steps"]:
-            if len(step) != 1 or not step.keys() <= {"run", "uses"}:
+            if not step.keys() <= {"run", "uses", "if"}:
                 yield f"{name}: a step is {step}"
-            runs.append(step.get("run", ""))
-    scripts = [run for run in runs if run.split(" ")[0].startswith(".")]
-    if scripts != [".ci/run"] or not (root / ".ci/run").exists():
-        yield f"it runs {scripts}, and not .ci/run"
+            if step.get("run", "").split(" ")[0] in (".ci/run", "tests/run"):
+                scripts.append(step["run"])
+        for names in job.get("strategy", {}).get("matrix", {}).get("stages", []):
+            stages += names.split(" ")
+    if scripts != [".ci/run ${{ matrix.stages }}", "tests/run compilers", "tests/run nightly"]:
+        yield f"it runs {scripts}"
+    wanted = re.search(r"^stages=[(](.*)[)]$", (root / ".ci/run").read_text(encoding="utf-8"), re.M)[1].split(" ")
+    if sorted(stages) != sorted(wanted):
+        yield f"it runs the stages {stages}, and .ci/run has {wanted}"
 
 
 def expect_faults(what, make, faults_of):
@@ -130,7 +136,8 @@ for make in (lambda c: c["services"]["redis"].update(imag="x"), lambda c: c["ser
              lambda c: c["services"]["postgres"].update(volumes=["../gone.sql:/x:ro"]),
              lambda c: [c["services"].pop(f"kafka-{n}") for n in (1, 2, 3)]):
     expect_faults(compose, make, of_compose)
-for make in (lambda w: w["jobs"]["all"].update(step=[]), lambda w: w["jobs"]["all"]["steps"].pop(),
-             lambda w: w.update(permissions="write-all"), lambda w: w["jobs"]["all"].pop("timeout-minutes")):
+for make in (lambda w: w["jobs"]["stage"].update(step=[]), lambda w: w["jobs"]["stage"]["steps"].pop(),
+             lambda w: w["jobs"]["stage"]["strategy"]["matrix"]["stages"].pop(),
+             lambda w: w.update(permissions="write-all"), lambda w: w["jobs"]["night"].pop("timeout-minutes")):
     expect_faults(workflow, make, faults_of_workflow)
 sys.exit(1 if faults else 0)

@@ -596,11 +596,8 @@ Findings dead_commands(const std::string& document, const std::string& all_cmake
   static const std::regex built(R"((?:\./)?build[-a-z]*/.*?([a-z_]+))"), name("[a-z_]+");
   const auto known = [&](const std::string& target) {
     if (target == "nightly") return fs::exists(house / "tests/nightly");
-    // Of a target for each store, or for each room of core.
-    static const std::regex store("^(file|kafka|memory|postgres|redis)(?=_)"),
-        room("^core_(election|group|kit|lock_table|time)(?=_)");
-    const auto wanted =
-        std::regex_replace(std::regex_replace(target, store, "($1|[$][{]store[}])"), room, "core_[$][{]room[}]");
+    static const std::regex store("^(file|kafka|memory|postgres|redis)(?=_)");  // of a target for each store
+    const auto wanted = std::regex_replace(target, store, "($1|[$][{]store[}])");
     return std::regex_search(all_cmake, std::regex("[ (;\"]" + wanted + "[ );\"\\n]"));
   };
   Findings out;

@@ -42,15 +42,19 @@ need() {
     [[ -t 0 ]] || as_root+=(-n)
   fi
   say "installing ($why): ${missing[*]}"
-  local log
+  local log lock
+  # Two of our scripts may want packages at the same time, and apt-get waits for nobody where it updates its lists.
+  exec {lock}>"$(cache_dir)/apt-get.lock"
+  flock "$lock"
   log=$(mktemp)
-  if ! { "${as_root[@]}" apt-get -q update &&
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install "${missing[@]}"
+  if ! { "${as_root[@]}" apt-get -q update && "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
+    --no-install-recommends -o DPkg::Lock::Timeout=300 install "${missing[@]}"
   } >"$log" 2>&1 </dev/null; then
     tail -n 15 "$log" >&2
     rm -f "$log"
     die "apt-get could not install: ${missing[*]}"
   fi
+  exec {lock}>&-
   rm -f "$log"
 }
 

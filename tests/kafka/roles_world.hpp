@@ -36,7 +36,7 @@ constexpr int sim_units = 4;
 class Simulation : public testing::TestWithParam<std::uint64_t> {
  protected:
   /// How many, if not TENURE_SIM_SEEDS. A sanitizer sees in one run what it sees in many.
-  static std::uint64_t seeds(std::uint64_t usual) {
+  static std::uint64_t seeds([[maybe_unused]] std::uint64_t usual) {
     if (const auto* wanted = std::getenv("TENURE_SIM_SEEDS")) return std::strtoull(wanted, nullptr, 10);
 #ifdef __SANITIZE_ADDRESS__
     return 1;

@@ -5,13 +5,14 @@
 # of their own stay alone.
 if(CMAKE_SCRIPT_MODE_FILE)  # writes one piece: -D OUT=file -D SOURCES=source;...
   set(text "")
+  cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH root)
   foreach(source IN LISTS SOURCES)
     file(READ ${source} content)
     cmake_path(GET source STEM name)
     string(REPLACE "\nnamespace {\n" "\nnamespace file_${name} {\n" content "${content}")
     # What follows an unnamed namespace sees into it.
     string(REPLACE "\n}  // namespace\n\n" "\n}\nusing namespace file_${name};\n\n" content "${content}")
-    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_LIST_DIR}/.. OUTPUT_VARIABLE path)
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${root} OUTPUT_VARIABLE path)
     string(APPEND text "#line 1 \"${path}\"\n${content}\n")
   endforeach()
   file(WRITE ${OUT} "${text}")

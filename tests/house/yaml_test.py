@@ -11,7 +11,7 @@ from pathlib import Path
 try:
     import yaml
 except ImportError:
-    print("needs python3-yaml")
+    print("*** SKIPPED: there is no python3-yaml ***")
     sys.exit(77)
 
 root = Path(sys.argv[1])

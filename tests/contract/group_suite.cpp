@@ -727,7 +727,6 @@ TEST_P(GroupContract, ACursorThatIsNoneTellsAll) {
 // ---- requests to step down ----
 
 TEST_P(GroupContract, ARequestToStepDownStandsBesideTheLeadOfItsToken) {
-  if (!group_->keeps_step_down()) GTEST_SKIP() << "this store cannot keep a request to step down";
   auto a = member("a"), b = member("b"), operators = stranger("ops");
   ASSERT_TRUE(a.claim({"jobs", "other"}).granted);
   const auto token = *a.seen().token("jobs");

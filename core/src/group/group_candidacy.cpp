@@ -316,10 +316,7 @@ void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Wr
 /// believed was wrong, and is not tried again at once.
 void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Committed& result) {
   const std::set<std::string_view> done(result.released.begin(), result.released.end());
-  const std::set<std::string_view> unanswered(result.unanswered.begin(), result.unanswered.end());
-  if (!unanswered.empty()) next_ask_ = now + jittered(timing_.retry);
   for (const auto& release : commit.releases) {
-    if (unanswered.contains(release.election)) continue;
     if (!done.contains(release.election) && !result.look.leads.contains(release.election)) doubt(now);
     to_release_.erase(release.election);
     if (auto* entry = part_in(release.election)) cool_off(now, *entry);

@@ -42,14 +42,13 @@ void GroupCandidacy::start(Time now) {
   tick(now);
 }
 
-bool GroupCandidacy::join(Time now, const std::string& election, const std::string& preferred, StallLimits stall) {
+bool GroupCandidacy::join(Time now, const std::string& election, StallLimits stall) {
   judge_expiry(now);
   auto& entry = entries_[election];
   const bool joined = !std::exchange(entry.joined, true);
   if (joined) {
     ++joined_;
     names_ ^= hash_of(election);
-    if (!preferred.empty()) preferred_[election] = preferred;
     entry.stall = stall;
     claims_stale_.push_back(election);
     tell_unreadable(election);
@@ -64,7 +63,6 @@ void GroupCandidacy::leave(Time now, const std::string& election) {
   if (const auto it = entries_.find(election); it != entries_.end() && std::exchange(it->second.joined, false)) {
     --joined_;
     names_ ^= hash_of(election);
-    preferred_.erase(election);
     claims_stale_.push_back(election);
     end_voluntarily(now, election, it->second, Reason::resigned, "leave() was called");
     if (!it->second.tenure) {
@@ -902,7 +900,7 @@ void GroupCandidacy::ask_commit(Time now) {
                 .marker = marker_.value_or(0),
                 .at_least = Token{highest_.value + 1},
                 .cursor = cursor_};
-  name_heirs(now);
+  name_heirs();
   for (const auto& [election, due] : to_release_) {
     if (commit.releases.size() >= max_changes) break;
     commit.releases.push_back({election, due.token, due.heir});
@@ -955,8 +953,7 @@ Session GroupCandidacy::own_session(Time asked) {
           .joined = joined_,
           .names = names_,
           .weight = spread_.weight,
-          .most = spread_.most,
-          .preferences = preferences(asked)};
+          .most = spread_.most};
 }
 
 // ---- claims ----

@@ -80,12 +80,11 @@ class GroupDigest {
   }
 
   void session(const Session& s) {
-    const auto& [record, joined, names, weight, most, preferences] = s;
+    const auto& [record, joined, names, weight, most] = s;
     const auto& [token_of, beat, holder, incarnation, address, released, term, when_asked, written_ms] = record;
     id(beat);  // The rest of the record is the same for all of them, and the store's clock stands still.
     plain(released);
-    for (const std::uint64_t value :
-         {std::uint64_t{joined}, names, std::uint64_t{weight}, std::uint64_t{most}, preferences})
+    for (const std::uint64_t value : {std::uint64_t{joined}, names, std::uint64_t{weight}, std::uint64_t{most}})
       plain(value);
     if (!released) asked(when_asked);
   }
@@ -160,10 +159,10 @@ class GroupDigest {
     const auto& [self, incarnation, timing, draw, effects, last_id, pending, own, lapsed, rivals, seen_to, marker,
                  marker_since, claims_from, highest, allotted, spoilt, entries, looked_through, spread, wanted, held,
                  plan_stale, plan_again, planned, gather_until, settled_from, gifts_running, gifts, joined, names,
-                 preferred, tenures, ending, unrenewed, hook_due, work_due, stalled, to_release, claims, claims_due,
-                 claims_stale, all_claims_stale, next_ask, unheard, unseen, swept_in_vain, next_commit, commit_took,
-                 next_sweep, next_look, next_whole, last_whole, whole_took, wait_from, last_wake, wakes, started,
-                 stopping, over, last_trouble, wait_trouble] = c;
+                 tenures, ending, unrenewed, hook_due, work_due, stalled, to_release, claims, claims_due, claims_stale,
+                 all_claims_stale, next_ask, unheard, unseen, swept_in_vain, next_commit, commit_took, next_sweep,
+                 next_look, next_whole, last_whole, whole_took, wait_from, last_wake, wakes, started, stopping, over,
+                 last_trouble, wait_trouble] = c;
     EXPECT_TRUE(effects.empty());
     outstanding(pending);
     this->own(own);
@@ -194,8 +193,6 @@ class GroupDigest {
     for (const auto& [election, to] : gifts) text(election), id(to);
     plain(joined);
     plain(names);
-    plain(preferred.size());
-    for (const auto& [election, holder] : preferred) text(election), text(holder);
     plain(tenures);
     texts(ending);
     texts(unrenewed);
@@ -566,7 +563,7 @@ class State {
 
   void begin(Process& p) {
     for (std::size_t e = 0; e < elections_; ++e)
-      p.candidacy.join(now_, name(e), {}, budget_.watched ? explored_stall : StallLimits{});
+      p.candidacy.join(now_, name(e), budget_.watched ? explored_stall : StallLimits{});
     p.candidacy.start(now_);
     take(p);
   }

@@ -85,11 +85,12 @@ class TENURE_EXPORT Elections {
   /// In a hook and in a stop callback on a thread of ours (see Elected::stop) it only requests the stop.
   void stop();
 
-  /// Whether we lead an election at this very instant by our own clock. It takes no lock and allocates nothing.
+  /// Whether we lead an election at this very instant by our own clock. It allocates nothing, and takes a lock that is
+  /// shared, for a moment.
   bool is_leader(std::string_view election) const noexcept;
 
-  /// Tells the same without a search for the name, and more. Keep it where that is asked often. It stays valid, also
-  /// when the election is left and joined again.
+  /// Tells the same without a lock and a search for the name, and more. Keep it where that is asked often. It stays
+  /// valid, also when the election is left and joined again.
   Leadership leadership(const std::string& election) const;
 
   /// Whether nobody else leads what we lead: the mode in which is_leader() and leadership() speak.

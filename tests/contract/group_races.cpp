@@ -57,7 +57,6 @@ TEST_P(GroupContract, OfThoseWhoClaimAtOnceOneLeads) {
 
 /// Those that stood before the end are found by whoever ended it, and no others come.
 TEST_P(GroupContract, ACommitComesBeforeTheEndOfItsSessionOrNotAtAll) {
-  if (!group_->commits_in_one_step()) GTEST_SKIP() << "this store's commit is not one step";
   auto killer = member("killer");
   for (int round = 0; round < group_->rounds(); ++round) {
     auto m = member("m");
@@ -313,7 +312,6 @@ Seen end_of(const std::vector<Event>& history) {
 }  // namespace
 
 TEST_P(GroupContract, ARandomHistoryIsARightOne) {
-  if (!group_->commits_in_one_step()) GTEST_SKIP() << "this store's commit is not one step";
   for (std::uint32_t seed = 1; seed <= 4; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const auto group = "history " + std::to_string(seed);

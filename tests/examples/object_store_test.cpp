@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: the example of a store that a user adds keeps the contract of all stores, and one_by_one() makes it keep that
-// of groups. Method: the contract suites.
+// Goal: the example of a store that a user adds keeps the contract of all stores. Method: the contract suite.
 #include <object_store.hpp>
 
 #include <filesystem>
-#include <mutex>
-#include <set>
 #include <string>
 #include <tenure/kit/names.hpp>
 #include <tenure/lock_table.hpp>
-#include <tenure/one_by_one.hpp>
 
 #include "contract_suite.hpp"
-#include "group_suite.hpp"
 
 namespace tenure::contract {
 namespace {
@@ -29,8 +24,8 @@ class Bucket {
   Bucket(const Bucket&) = delete;
   Bucket& operator=(const Bucket&) = delete;
 
-  std::shared_ptr<ObjectStore> object(const std::string& name, const std::string& folder = "_") const {
-    return std::make_shared<ObjectStore>(directory_ / folder / path_of(name));
+  std::shared_ptr<ObjectStore> object(const std::string& name) const {
+    return std::make_shared<ObjectStore>(directory_ / path_of(name));
   }
 
  private:
@@ -62,45 +57,10 @@ class Objects final : public StoreUnderTest {
   Bucket bucket_;
 };
 
-class GroupsOfObjects final : public GroupUnderTest {
- public:
-  std::shared_ptr<GroupStore> connect(const std::string& group) override {
-    const auto folder = "group" + std::to_string(groups_.emplace(group, groups_.size()).first->second);
-    return one_by_one(
-        group, {.session = [this, folder](
-                               std::size_t slot) { return bucket_.object(std::to_string(slot), folder + " sessions"); },
-                .lead =
-                    [this, folder](const std::string& election) {
-                      const std::lock_guard lock(mutex_);
-                      elections_[folder].insert(election);
-                      return bucket_.object(election, folder + " leads");
-                    },
-                .elections = [this, folder](const Limit&) -> Result<Names> {
-                  const std::lock_guard lock(mutex_);
-                  return Names(elections_[folder].begin(), elections_[folder].end());
-                }});
-  }
-  bool pushes() const override { return false; }
-  bool commits_in_one_step() const override { return false; }
-  bool keeps_step_down() const override { return false; }
-  int rounds() const override { return 5; }  // many small files
-
- private:
-  Bucket bucket_;
-  std::map<std::string, std::size_t> groups_;
-  std::mutex mutex_;
-  std::map<std::string, std::set<std::string>> elections_;
-};
-
 const auto objects = testing::Values(Subject{"objects", [] { return std::make_unique<Objects>(); }});
 
 INSTANTIATE_TEST_SUITE_P(example, BackendContract, objects, name_of);
 INSTANTIATE_TEST_SUITE_P(example, StoreContract, objects, name_of);
-
-const auto groups = testing::Values(GroupSubject{"objects", [] { return std::make_unique<GroupsOfObjects>(); }});
-
-INSTANTIATE_TEST_SUITE_P(example, GroupContract, groups, name_of_group);
-INSTANTIATE_TEST_SUITE_P(example, GuardOfACommit, groups, name_of_group);
 
 }  // namespace
 }  // namespace tenure::contract

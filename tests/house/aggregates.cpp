@@ -9,7 +9,6 @@
 #include <tenure/kit/url.hpp>
 #include <tenure/memory.hpp>
 #include <tenure/metrics.hpp>
-#include <tenure/one_by_one.hpp>
 #include <tenure/open.hpp>
 #include <tenure/prometheus.hpp>
 #include <tenure/spread.hpp>

@@ -243,18 +243,6 @@ TEST(Elections, SharesAreInProportionToWeights) {
   EXPECT_TRUE(eventually([&] { return heavy.led().size() == 30 && light.led().size() == 10; }));
 }
 
-TEST(Elections, WhomTheyPreferLeadsAnElection) {
-  const Hub hub;
-  Elections first(hub.group("jobs"), {"a", ""}, timing), second(hub.group("jobs"), {"b", ""}, timing);
-  for (auto* one : {&first, &second})
-    for (const auto& name : names(4)) one->join(name, nullptr, name < "job-2" ? "b" : "a");
-  first.start();
-  ASSERT_TRUE(eventually([&] { return first.led().size() == 4; }));
-  second.start();
-  EXPECT_TRUE(eventually([&] { return second.is_leader("job-0") && second.is_leader("job-1"); }));
-  EXPECT_TRUE(eventually([&] { return first.is_leader("job-2") && first.is_leader("job-3"); }));
-}
-
 TEST(Elections, HandsOverToTheOneThatIsNamed) {
   const Hub hub;
   auto patient = timing;

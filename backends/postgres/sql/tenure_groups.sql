@@ -27,7 +27,6 @@ create table if not exists tenure_sessions (
   names bigint not null,
   weight bigint not null,
   most bigint not null,
-  preferences bigint not null,
   primary key (grp, session)
 ) with (fillfactor = 10);
 

@@ -33,19 +33,19 @@ constexpr std::string_view answer_row =
     "select 'answer' as kind, at.timeline as name, (extract(epoch from clock_timestamp()) * 1000)::bigint, {token},"
     " not told.known, null, null, at.snapshot::text,"
     " null::bigint, null::bigint, null::bigint, null::bigint, null::bigint,"
-    " null::bigint, null::bigint, null::bigint from at, told";
+    " null::bigint, null::bigint from at, told";
 
 /// Of t.
 constexpr std::string_view session_row =
     "null, t.session, t.beat, t.ended, encode(t.holder, 'hex'), encode(t.incarnation, 'hex'),"
     " encode(t.address, 'hex'), t.term_ms, t.asked_ns, (extract(epoch from t.written_at) * 1000)::bigint, t.joined,"
-    " t.names, t.weight, t.most, t.preferences";
+    " t.names, t.weight, t.most";
 
 /// Of l.
 constexpr std::string_view lead_row =
     "encode(l.election, 'hex'), l.session, l.token, l.released, encode(l.step_down_by, 'hex'),"
     " encode(l.step_down_why, 'hex'), l.changed::text, l.heir, l.step_down_token, null, null, null,"
-    " null, null, null";
+    " null, null";
 
 /// With an upper bound, a plan that does not know the parameters expects few rows, and takes the index.
 constexpr std::string_view what_stands = R"(
@@ -70,9 +70,9 @@ constexpr std::string_view open_statement = R"(
 me as (
   insert into {sessions} as t (
     grp, session, beat, ended, holder, incarnation, address, term_ms, asked_ns, joined, names, weight, most,
-    preferences, written_at)
+    written_at)
   select {group}, {id}, {beat}, {released}, {holder}, {incarnation}, {address}, {term}, {asked}, {joined}, {names},
-    {weight}, {most}, {preferences}, clock_timestamp()
+    {weight}, {most}, clock_timestamp()
   from s
   where {settings_hold}
   on conflict do nothing
@@ -87,7 +87,7 @@ me as (
   update {sessions} as t
   set beat = {beat}, ended = {released}, holder = {holder}, incarnation = {incarnation}, address = {address},
     term_ms = {term}, asked_ns = {asked}, joined = {joined}, names = {names}, weight = {weight}, most = {most},
-    preferences = {preferences}, written_at = clock_timestamp()
+    written_at = clock_timestamp()
   from s
   where {settings_hold}
     and t.grp = {group}
@@ -268,11 +268,11 @@ const Parameters& of_a_look() {
 }
 
 Parameters of_an_open() {
-  return of_a_look() + Parameters{{"{lock_wait}", "text"},   {"{id}", "bigint"},         {"{beat}", "bigint"},
-                                  {"{released}", "boolean"}, {"{holder}", "bytea"},      {"{incarnation}", "bytea"},
-                                  {"{address}", "bytea"},    {"{term}", "bigint"},       {"{asked}", "bigint"},
-                                  {"{joined}", "bigint"},    {"{names}", "bigint"},      {"{weight}", "bigint"},
-                                  {"{most}", "bigint"},      {"{preferences}", "bigint"}};
+  return of_a_look() + Parameters{{"{lock_wait}", "text"},   {"{id}", "bigint"},    {"{beat}", "bigint"},
+                                  {"{released}", "boolean"}, {"{holder}", "bytea"}, {"{incarnation}", "bytea"},
+                                  {"{address}", "bytea"},    {"{term}", "bigint"},  {"{asked}", "bigint"},
+                                  {"{joined}", "bigint"},    {"{names}", "bigint"}, {"{weight}", "bigint"},
+                                  {"{most}", "bigint"}};
 }
 
 Parameters of_a_renewal() { return of_an_open() + Parameters{{"{beats}", "bigint[]"}}; }
@@ -352,7 +352,7 @@ void append(std::vector<std::string>& values, SessionId id, const Session& sessi
                      bytea(record.holder), bytea(record.incarnation), bytea(record.address),
                      std::to_string(std::chrono::ceil<std::chrono::milliseconds>(record.term).count()),
                      std::to_string(record.asked.count()), std::to_string(session.joined), bigint(session.names),
-                     std::to_string(session.weight), std::to_string(session.most), bigint(session.preferences)})
+                     std::to_string(session.weight), std::to_string(session.most)})
     values.push_back(std::move(value));
 }
 
@@ -384,8 +384,7 @@ Session session_of(const pqxx::row& row) {
           .joined = static_cast<std::uint32_t>(row[11].as<std::int64_t>(0)),
           .names = unsigned_of(row[12]),
           .weight = static_cast<std::uint32_t>(row[13].as<std::int64_t>(1)),
-          .most = static_cast<std::uint32_t>(row[14].as<std::int64_t>(UINT32_MAX)),
-          .preferences = unsigned_of(row[15])};
+          .most = static_cast<std::uint32_t>(row[14].as<std::int64_t>(UINT32_MAX))};
 }
 
 Lead lead_of(const pqxx::row& row) {

@@ -108,8 +108,7 @@ std::string text_of(const Session& session) {
   for (const auto& number :
        {std::to_string(record.asked.count()), std::to_string(ceil<milliseconds>(record.term).count()),
         std::to_string(session.joined), std::to_string(session.names), std::to_string(session.weight),
-        std::to_string(session.most), std::to_string(session.preferences), std::to_string(record.holder.size()),
-        std::to_string(record.incarnation.size())})
+        std::to_string(session.most), std::to_string(record.holder.size()), std::to_string(record.incarnation.size())})
     out += number + " ";
   return out + record.holder + record.incarnation + record.address;
 }
@@ -129,7 +128,6 @@ std::optional<Session> session_of(std::string_view text) {
   out.names = words.number();
   out.weight = words.number<std::uint32_t>(0, UINT32_MAX);
   out.most = words.number<std::uint32_t>(0, UINT32_MAX);
-  out.preferences = words.number();
   const auto holder = words.number<std::size_t>(0, max_candidate_bytes);
   const auto incarnation = words.number<std::size_t>(0, most_incarnation_bytes);
   record.holder = words.bytes(holder);

@@ -111,8 +111,7 @@ Opened open(const Opening& opening) { return found(opening).open(opening); }
 OpenedGroup open_many(const Opening& opening) {
   const auto& scheme = found(opening);
   if (!scheme.open_group)
-    refuse_what_others_do("tenure::open_many", scheme,
-                          "keeps no groups of elections: elect each by open(), or see <tenure/one_by_one.hpp>",
+    refuse_what_others_do("tenure::open_many", scheme, "keeps no groups of elections: elect each by open()",
                           &Scheme::open_group);
   return scheme.open_group(opening);
 }

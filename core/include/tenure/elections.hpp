@@ -62,13 +62,9 @@ class TENURE_EXPORT Elections {
 
   /// Takes part in an election. Nothing changes if it was joined before. `hooks` are its own: all of them in place of
   /// the common ones, also where one is left out. They are kept until it is left and the last of them has returned.
-  /// Trouble with the store is told to the common error(); with this election's record alone, to its own. `preferred`
-  /// names the candidate that is to lead it whenever it lives and its share has room. While the processes prefer
-  /// different ones, or one of them may not lead what it is preferred for yet, no preference counts. While one stands,
-  /// each change looks at every election: at 10 000 that takes some 3 ms of processor time. Throws
+  /// Trouble with the store is told to the common error(); with this election's record alone, to its own. Throws
   /// std::invalid_argument for a name that is empty, too long or has a NUL byte, and if `hooks` has what it may not.
-  void join(const std::string& election, std::shared_ptr<const Hooks> hooks = nullptr,
-            const std::string& preferred = {});
+  void join(const std::string& election, std::shared_ptr<const Hooks> hooks = nullptr);
 
   /// Joins all of them in one step; none if it throws.
   void join(const std::vector<std::string>& elections);
@@ -89,11 +85,12 @@ class TENURE_EXPORT Elections {
   /// In a hook and in a stop callback on a thread of ours (see Elected::stop) it only requests the stop.
   void stop();
 
-  /// Whether we lead an election at this very instant by our own clock. It takes no lock and allocates nothing.
+  /// Whether we lead an election at this very instant by our own clock. It allocates nothing, and takes a lock that is
+  /// shared, for a moment.
   bool is_leader(std::string_view election) const noexcept;
 
-  /// Tells the same without a search for the name, and more. Keep it where that is asked often. It stays valid, also
-  /// when the election is left and joined again.
+  /// Tells the same without a lock and a search for the name, and more. Keep it where that is asked often. It stays
+  /// valid, also when the election is left and joined again.
   Leadership leadership(const std::string& election) const;
 
   /// Whether nobody else leads what we lead: the mode in which is_leader() and leadership() speak.

@@ -28,7 +28,6 @@ struct Session {
   std::uint64_t names{};    ///< and the exclusive or of their names' hashes. Who is equal in both takes the same ones.
   std::uint32_t weight{1};  ///< Its share is in proportion to that. Never zero.
   std::uint32_t most{UINT32_MAX};  ///< It leads no more than these.
-  std::uint64_t preferences{};     ///< The exclusive or of the hashes of whom it prefers for which election.
   friend bool operator==(const Session&, const Session&) = default;
 };
 

@@ -37,15 +37,15 @@ Elections::~Elections() {
 
 void Elections::start() { shell_->start(); }
 
-void Elections::join(const std::string& election, std::shared_ptr<const Hooks> hooks, const std::string& preferred) {
+void Elections::join(const std::string& election, std::shared_ptr<const Hooks> hooks) {
   check_election(election);
   if (hooks) check_hooks(*hooks);
-  shell_->join({election}, std::move(hooks), preferred);
+  shell_->join({election}, std::move(hooks));
 }
 
 void Elections::join(const std::vector<std::string>& elections) {
   for (const auto& election : elections) check_election(election);
-  shell_->join(elections, nullptr, {});
+  shell_->join(elections, nullptr);
 }
 
 void Elections::leave(const std::string& election) { shell_->leave(election); }

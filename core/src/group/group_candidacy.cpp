@@ -42,14 +42,13 @@ void GroupCandidacy::start(Time now) {
   tick(now);
 }
 
-bool GroupCandidacy::join(Time now, const std::string& election, const std::string& preferred, StallLimits stall) {
+bool GroupCandidacy::join(Time now, const std::string& election, StallLimits stall) {
   judge_expiry(now);
   auto& entry = entries_[election];
   const bool joined = !std::exchange(entry.joined, true);
   if (joined) {
     ++joined_;
     names_ ^= hash_of(election);
-    if (!preferred.empty()) preferred_[election] = preferred;
     entry.stall = stall;
     claims_stale_.push_back(election);
     tell_unreadable(election);
@@ -64,7 +63,6 @@ void GroupCandidacy::leave(Time now, const std::string& election) {
   if (const auto it = entries_.find(election); it != entries_.end() && std::exchange(it->second.joined, false)) {
     --joined_;
     names_ ^= hash_of(election);
-    preferred_.erase(election);
     claims_stale_.push_back(election);
     end_voluntarily(now, election, it->second, Reason::resigned, "leave() was called");
     if (!it->second.tenure) {
@@ -316,10 +314,7 @@ void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Wr
 /// believed was wrong, and is not tried again at once.
 void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Committed& result) {
   const std::set<std::string_view> done(result.released.begin(), result.released.end());
-  const std::set<std::string_view> unanswered(result.unanswered.begin(), result.unanswered.end());
-  if (!unanswered.empty()) next_ask_ = now + jittered(timing_.retry);
   for (const auto& release : commit.releases) {
-    if (unanswered.contains(release.election)) continue;
     if (!done.contains(release.election) && !result.look.leads.contains(release.election)) doubt(now);
     to_release_.erase(release.election);
     if (auto* entry = part_in(release.election)) cool_off(now, *entry);
@@ -905,7 +900,7 @@ void GroupCandidacy::ask_commit(Time now) {
                 .marker = marker_.value_or(0),
                 .at_least = Token{highest_.value + 1},
                 .cursor = cursor_};
-  name_heirs(now);
+  name_heirs();
   for (const auto& [election, due] : to_release_) {
     if (commit.releases.size() >= max_changes) break;
     commit.releases.push_back({election, due.token, due.heir});
@@ -958,8 +953,7 @@ Session GroupCandidacy::own_session(Time asked) {
           .joined = joined_,
           .names = names_,
           .weight = spread_.weight,
-          .most = spread_.most,
-          .preferences = preferences(asked)};
+          .most = spread_.most};
 }
 
 // ---- claims ----

@@ -86,7 +86,7 @@ class GroupCandidacy {
   // Facts. `now` never falls from one fact to the next.
   void start(Time now);
   /// False: it was joined before.
-  bool join(Time now, const std::string& election, const std::string& preferred = {}, StallLimits stall = {});
+  bool join(Time now, const std::string& election, StallLimits stall = {});
   void leave(Time now, const std::string& election);
   void resign(Time now, const std::string& election, std::optional<Duration> cool_down);
   void hand_over(Time now, const std::string& election, const std::string& to);
@@ -265,19 +265,17 @@ class GroupCandidacy {
   void want(const std::string& election);
   void give(Time now, Holdings seen, std::size_t excess, std::map<SessionId, std::size_t> room);
   void give_to(Time now, const std::string& election, SessionId heir, std::string detail);
-  void name_heirs(Time now);
+  void name_heirs();
   std::optional<SessionId> holder_of(const std::string& election, const Entry& entry) const;
   void count_for(Entry& entry, std::optional<SessionId> holder);
   std::size_t held_by(SessionId session) const;
-  Holdings numbers(Time now) const;
+  Holdings numbers() const;
   void tell_led(Holdings& seen);
   bool takes_the_same(const Session& session) const;
   const SeenLead* lead_of(std::string_view election) const;
   Entry* part_in(std::string_view election);
   void forget_leads(const Look* but_of = nullptr);
   Session own_session(Time asked);
-  std::uint64_t preferences(Time now) const;
-  std::map<std::string, SessionId> agreed_preferences(Time now) const;
   void end(bool wedged);
   Duration longest() const { return std::max(timing_.term, rivals_.longest()); }
   Duration jittered(Duration d) {
@@ -326,9 +324,8 @@ class GroupCandidacy {
   std::deque<std::pair<std::string, SessionId>> gifts_;  ///< Those to come, as long as nobody comes or goes.
   std::uint32_t joined_{};
   std::uint64_t names_{};
-  std::map<std::string, std::string, std::less<>> preferred_;  ///< By election, the holder.
-  std::size_t tenures_{};                                      ///< How many entries have one.
-  std::set<std::string, std::less<>> ending_;                  ///< Whose tenures are not leading.
+  std::size_t tenures_{};                             ///< How many entries have one.
+  std::set<std::string, std::less<>> ending_;         ///< Whose tenures are not leading.
   std::set<std::string, std::less<>> unrenewed_;      ///< Whose tenures have a lease of their own, by which they end.
   std::set<std::pair<Time, std::string>> hook_due_;   ///< When to look at one of them again. May hold moments too many.
   std::set<std::pair<Time, std::string>> work_due_;   ///< When to look at its work again. May hold moments too many.

@@ -51,8 +51,7 @@ void GroupCandidacy::plan(Time now) {
     plan_again_ = gather_until_;
     return;
   }
-  auto seen = numbers(now);
-  if (!seen.preferences.empty()) tell_led(seen);
+  auto seen = numbers();
   const auto part = allot(seen);
   for (const auto& election : part.claims) want(election);
   // Whose part it is may not know of it, or may be in trouble. So nothing stays free for long. But whoever has many to
@@ -66,8 +65,7 @@ void GroupCandidacy::plan(Time now) {
     else if (!wanted_.contains(election))
       plan_again_ = std::min(plan_again_, due);
   }
-  if (part.excess == 0 || !seen.preferences.empty()) gifts_.assign(part.gifts.begin(), part.gifts.end());
-  if (part.excess == 0) return;
+  if (part.excess == 0) return gifts_.clear();
   if (now < settled_from_)
     plan_again_ = std::min(plan_again_, settled_from_);
   else
@@ -84,7 +82,7 @@ void GroupCandidacy::give(Time now, Holdings seen, std::size_t excess, std::map<
   while (!gifts_.empty() && gifts_running_ < spread_.handovers_at_once) {
     const auto [election, heir] = std::move(gifts_.front());
     gifts_.pop_front();
-    if (seen.preferences.empty() && (excess-- == 0 || room[heir]-- == 0)) {
+    if (excess-- == 0 || room[heir]-- == 0) {
       gifts_.clear();
       plan_stale_ = true;
       return;
@@ -130,9 +128,9 @@ void GroupCandidacy::hand_over(Time now, const std::string& election, const std:
 }
 
 /// Whatever we give back goes to somebody, and not all of it to the same one.
-void GroupCandidacy::name_heirs(Time now) {
+void GroupCandidacy::name_heirs() {
   if (to_release_.empty() || alone()) return;
-  Holdings seen{.own = own_->id, .preferences = agreed_preferences(now)};
+  Holdings seen{.own = own_->id};
   for (const auto& [id, rival] : rivals_.all())
     if (takes_the_same(rival.session)) seen.members[id] = member_of(rival.session, held_by(id));
   for (auto& [election, due] : to_release_) {
@@ -140,35 +138,6 @@ void GroupCandidacy::name_heirs(Time now) {
     due.heir = heir_of(election, seen);
     if (due.heir) ++seen.members[*due.heir].held, claims_stale_.push_back(election);
   }
-}
-
-/// What we are preferred for and may not lead yet is left out. So the others see that we differ, and nobody hands it to
-/// us in vain.
-std::uint64_t GroupCandidacy::preferences(Time now) const {
-  std::uint64_t out = 0;
-  for (const auto& [election, holder] : preferred_) {
-    const auto& entry = entries_.find(election)->second;
-    const bool may_not = entry.not_before > now || entry.cool_down > Duration::zero();
-    if (holder != self_.name || !may_not) out ^= hash_of(std::string(election).append(1, '\0').append(holder));
-  }
-  return out;
-}
-
-/// Those for a member. None, while not all members prefer the same. None for a name that two members have.
-std::map<std::string, SessionId> GroupCandidacy::agreed_preferences(Time now) const {
-  std::map<std::string, SessionId> out;
-  if (preferred_.empty()) return out;
-  const auto ours = preferences(now);
-  std::map<std::string_view, std::optional<SessionId>> members{{self_.name, own_->id}};
-  for (const auto& [id, rival] : rivals_.all()) {
-    if (!takes_the_same(rival.session)) continue;
-    if (rival.session.preferences != ours) return {};
-    const auto [it, fresh] = members.try_emplace(rival.session.record.holder, id);
-    if (!fresh) it->second.reset();
-  }
-  for (const auto& [election, holder] : preferred_)
-    if (const auto it = members.find(holder); it != members.end() && it->second) out.emplace(election, *it->second);
-  return out;
 }
 
 /// Whose it is, or will be if nothing comes between.
@@ -195,8 +164,8 @@ std::size_t GroupCandidacy::held_by(SessionId session) const {
 }
 
 /// Of each member, and what is free.
-Holdings GroupCandidacy::numbers(Time now) const {
-  Holdings out{.own = own_->id, .free = {claims_.begin(), claims_.end()}, .preferences = agreed_preferences(now)};
+Holdings GroupCandidacy::numbers() const {
+  Holdings out{.own = own_->id, .free = {claims_.begin(), claims_.end()}};
   out.members[own_->id] = {held_by(own_->id), spread_.weight, spread_.most};
   for (const auto& [id, rival] : rivals_.all())
     if (takes_the_same(rival.session)) out.members[id] = member_of(rival.session, held_by(id));

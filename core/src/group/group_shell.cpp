@@ -152,15 +152,13 @@ void Elections::Shell::join_threads() {
 }
 
 /// The store hears of it first.
-void Elections::Shell::join(std::vector<std::string> elections, std::shared_ptr<const Hooks> hooks,
-                            const std::string& preferred) {
+void Elections::Shell::join(std::vector<std::string> elections, std::shared_ptr<const Hooks> hooks) {
   if (over()) return;
   for (const auto& election : elections) store_->joined(election);
   const auto stall = stall_limits(hooks ? *hooks : *hooks_);
-  post([this, preferred, stall, elections = std::move(elections), hooks = std::move(hooks)](GroupCandidacy& c,
-                                                                                            Clock::Time now) {
+  post([this, stall, elections = std::move(elections), hooks = std::move(hooks)](GroupCandidacy& c, Clock::Time now) {
     for (const auto& election : elections) {
-      if (!c.join(now, election, preferred, stall)) continue;
+      if (!c.join(now, election, stall)) continue;
       own_hooks_.erase(election);  // Those of before, if the work that they began has not ended yet.
       if (hooks) own_hooks_[election] = hooks;
     }

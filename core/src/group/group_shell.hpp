@@ -51,7 +51,7 @@ class TENURE_NO_EXPORT Elections::Shell final : public Incumbents, public std::e
   void start();
   void stop();
   void join_threads();
-  void join(std::vector<std::string> elections, std::shared_ptr<const Hooks> hooks, const std::string& preferred);
+  void join(std::vector<std::string> elections, std::shared_ptr<const Hooks> hooks);
   void post(Fact fact);
   void leave(const std::string& election);
   bool hand_over(const std::string& election, const std::string& to);

@@ -27,7 +27,7 @@ bool Rivals::saw(const Look& look, std::optional<SessionId> own, Duration own_te
     const auto& record = session.record;
     changed |= added || rival.session.record.released != record.released || rival.session.joined != session.joined ||
                rival.session.names != session.names || rival.session.weight != session.weight ||
-               rival.session.most != session.most || rival.session.preferences != session.preferences;
+               rival.session.most != session.most;
     absent_since_.erase(id);
     if (added || rival.session.record.beat != record.beat) {
       rival.bound.saw(record.incarnation, record.asked, at, age(record, look.now_ms, longest), longest, rate_);

@@ -106,19 +106,6 @@ std::vector<Item> items_of(const Holdings& seen, Shares& shares) {
   return out;
 }
 
-/// What is preferred to be somebody's own: first what it leads, so that what it may not have any more stays away.
-void place_preferred(const Holdings& seen, Shares& shares, std::vector<Item>& items) {
-  if (seen.preferences.empty()) return;
-  for (const bool held : {true, false})
-    for (auto& item : items) {
-      const auto wish = seen.preferences.find(*item.election);
-      auto* const wanted = wish == seen.preferences.end() ? nullptr : share_of(wish->second, shares);
-      if (!wanted || item.to || (item.holder == wanted) != held || wanted->room == 0) continue;
-      --wanted->room;
-      item.to = wanted;
-    }
-}
-
 /// Nobody asks which ones. So this takes no longer the more are led.
 void keep_by_number(Shares& shares) {
   for (auto& share : shares) share.room -= std::min(share.room, share.member.held);
@@ -128,7 +115,7 @@ void keep_by_number(Shares& shares) {
 void keep_newest(std::vector<Item>& items) {
   std::vector<Item*> led;
   for (auto& item : items)
-    if (item.holder && !item.to) led.push_back(&item);
+    if (item.holder) led.push_back(&item);
   std::stable_sort(led.begin(), led.end(), [](const Item* a, const Item* b) { return b->token < a->token; });
   for (auto* item : led) {
     if (item->holder->room == 0) continue;
@@ -144,7 +131,6 @@ std::uint64_t hash_of(std::string_view election) { return mixed(fnv1a(election))
 Allotment allot(const Holdings& seen) {
   auto shares = shares_of(seen);
   auto items = items_of(seen, shares);
-  place_preferred(seen, shares, items);
   if (seen.led.empty())
     keep_by_number(shares);
   else
@@ -169,7 +155,6 @@ Allotment allot(const Holdings& seen) {
 
 std::optional<SessionId> heir_of(const std::string& election, const Holdings& seen) {
   const auto name = hash_of(election);
-  const auto wish = seen.preferences.find(election);
   const std::pair<const SessionId, Member>* best = nullptr;
   const auto comes_before = [&](const auto& a, const auto& b) {
     const auto part = [](const auto& one, const auto& other) { return (one.second.held + 1) * other.second.weight; };
@@ -177,7 +162,6 @@ std::optional<SessionId> heir_of(const std::string& election, const Holdings& se
   };
   for (const auto& member : seen.members) {
     if (member.first == seen.own || member.second.held >= member.second.most) continue;
-    if (wish != seen.preferences.end() && wish->second == member.first) return member.first;
     if (!best || comes_before(member, *best)) best = &member;
   }
   return best ? std::optional(best->first) : std::nullopt;

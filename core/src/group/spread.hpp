@@ -37,10 +37,8 @@ struct Holdings {
   SessionId own{};
   std::map<SessionId, Member> members{};
   std::vector<std::string> free{};
-  std::size_t waiting{};                           ///< So many more will be free soon.
-  std::vector<Led> led{};                          ///< Only by members. Left out: gifts are not asked for.
-  std::map<std::string, SessionId> preferences{};  ///< Which member is to lead which election, if its share has room.
-                                                   ///< REQUIRES: `led` is not left out.
+  std::size_t waiting{};   ///< So many more will be free soon.
+  std::vector<Led> led{};  ///< Only by members. Left out: gifts are not asked for.
 };
 
 struct Allotment {
@@ -53,13 +51,12 @@ struct Allotment {
 /// A share is a session's part by weight, rounded up for some: first for those that hold more than it rounded down, so
 /// that nothing moves for it. Who may lead fewer leads those, and the others share the rest.
 ///
-/// Each session leads what is preferred to be its own, as far as its share goes: what it leads already before the rest.
-/// Of the others it keeps the newest tenures. What it holds above its share, and what is free, goes to the session with
-/// the highest score among those below their share.
+/// Each session keeps its newest tenures. What it holds above its share, and what is free, goes to the session with the
+/// highest score among those below their share.
 Allotment allot(const Holdings& seen);
 
-/// Who is to lead it next: the session that is preferred; otherwise the one with the highest score among those that
-/// hold least for their weight. Nobody if we are alone.
+/// Who is to lead it next: the session with the highest score among those that hold least for their weight. Nobody if
+/// we are alone.
 std::optional<SessionId> heir_of(const std::string& election, const Holdings& seen);
 
 }  // namespace tenure

@@ -34,8 +34,6 @@ class World {
       : random_(seed),
         elections_(elections),
         spread_{.on = spread},
-        processes_at_all_(processes),
-        agree_(seed % 3),
         stall_(seed % 2 ? StallLimits{} : StallLimits{1s + upto(5s), upto(longest_cool_down)}) {
     store_.can_lose = can_lose;
     for (std::size_t i = 0; i < processes; ++i) {
@@ -233,12 +231,7 @@ class World {
 
   void join(Process& p, const std::string& election) {
     p.joined.insert(election);
-    told(p).join(clock(p), election, preferred(election), stall_);
-  }
-  /// Nobody; the same one for all; or everybody says another one.
-  std::string preferred(const std::string& election) {
-    if (agree_ == 0 || hash_of(election) % 2) return {};
-    return "p" + std::to_string((agree_ == 1 ? hash_of(election) / 2 : random_()) % processes_at_all_);
+    told(p).join(clock(p), election, stall_);
   }
   void leave(Process& p, const std::string& election) {
     p.joined.erase(election);
@@ -515,8 +508,6 @@ class World {
   std::mt19937_64 random_;
   std::size_t elections_;
   Spread spread_;
-  std::size_t processes_at_all_;
-  std::uint64_t agree_;
   StallLimits stall_;
   GroupModel store_;
   std::vector<std::unique_ptr<Process>> processes_;
@@ -543,7 +534,6 @@ TEST_P(GroupCandidacySim, NeverTwoLeadersTokensRiseHooksComeInPairsAndEveryElect
     EXPECT_EQ(world.violation, "") << "TENURE_SEED=" << seed;
     world.calm(alike);
     // The longest that anything may take: a lost store's term, and another one for a session that died meanwhile.
-    // Before that a cool-down may have to end, for it keeps an election from the one that is preferred.
     world.run(3 * timing.term + longest_cool_down);
     world.busiest();
     const auto moved = world.tenures;

@@ -1460,27 +1460,6 @@ TEST(GroupCandidacy, ALookForAllLeadsGetsTwiceTheTimeThatTheyTookLast) {
   EXPECT_EQ(me.asked->by - me.asked->asked, 1800ms);
 }
 
-TEST(GroupCandidacy, AReleaseOfWhichTheStoreDoesNotKnowIsSentAgain) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e", "f"});
-  me.resign("e", 0s);
-  me.ousting_returned("e");
-  auto commit = me.commit();
-  ASSERT_EQ(commit.releases.size(), 1u);
-  commit.releases.clear();
-  auto answer = stage.store.commit(commit);
-  answer.unanswered = {"e"};
-  me.tell(Result<Committed>(answer));
-  EXPECT_FALSE(me.asks<ask::Write>()) << "not at once: a store in trouble would be asked without end";
-  me.pass_until_asked<ask::Write>();
-  EXPECT_EQ(me.commit().releases.size(), 1u);
-  EXPECT_TRUE(me.commit().claims.empty()) << "whoever it is given to may have it";
-  me.answer();
-  EXPECT_TRUE(stage.lead("e").released);
-  EXPECT_TRUE(me.leads("f"));
-}
-
 TEST(GroupCandidacy, AnOpenThatReturnsLongAfterItsLimitIsEnded) {
   GroupStage stage;
   GroupScene me(stage);

@@ -6,9 +6,8 @@
 // One clock for all moves by a tick, when nobody has anything left to do at once; a term is a few ticks. A process that
 // pauses does nothing while time passes, and whatever it asked may take effect meanwhile. A request is answered, or
 // takes effect unheard, or comes late, or never; it may come twice. Processes crash and begin anew, hooks take their
-// time, who waits need not hear of a change, sessions vanish. Where a commit is not one step, its claims and releases
-// come after its renewal, and perhaps after anything else; or its releases come before it. Each run has a budget of
-// such troubles.
+// time, who waits need not hear of a change, sessions vanish. The releases of a commit may come before the rest of it.
+// Each run has a budget of such troubles.
 //
 // It is a reduction, and no proof: the number of states is bounded; clocks do not run apart; two requests at most are
 // on their way without anybody who waits for them; nothing is random.
@@ -81,12 +80,11 @@ class GroupDigest {
   }
 
   void session(const Session& s) {
-    const auto& [record, joined, names, weight, most, preferences] = s;
+    const auto& [record, joined, names, weight, most] = s;
     const auto& [token_of, beat, holder, incarnation, address, released, term, when_asked, written_ms] = record;
     id(beat);  // The rest of the record is the same for all of them, and the store's clock stands still.
     plain(released);
-    for (const std::uint64_t value :
-         {std::uint64_t{joined}, names, std::uint64_t{weight}, std::uint64_t{most}, preferences})
+    for (const std::uint64_t value : {std::uint64_t{joined}, names, std::uint64_t{weight}, std::uint64_t{most}})
       plain(value);
     if (!released) asked(when_asked);
   }
@@ -114,12 +112,11 @@ class GroupDigest {
     if (allotted) texts(*allotted);
   }
   void committed(const Committed& c) {
-    const auto& [granted, token_of, claimed, released, unanswered, not_renewed, seen] = c;
+    const auto& [granted, token_of, claimed, released, not_renewed, seen] = c;
     plain(granted);
     token(token_of);
     texts(claimed);
     texts(released);
-    texts(unanswered);
     texts(not_renewed);
     look(seen);
   }
@@ -162,10 +159,10 @@ class GroupDigest {
     const auto& [self, incarnation, timing, draw, effects, last_id, pending, own, lapsed, rivals, seen_to, marker,
                  marker_since, claims_from, highest, allotted, spoilt, entries, looked_through, spread, wanted, held,
                  plan_stale, plan_again, planned, gather_until, settled_from, gifts_running, gifts, joined, names,
-                 preferred, tenures, ending, unrenewed, hook_due, work_due, stalled, to_release, claims, claims_due,
-                 claims_stale, all_claims_stale, next_ask, unheard, unseen, swept_in_vain, next_commit, commit_took,
-                 next_sweep, next_look, next_whole, last_whole, whole_took, wait_from, last_wake, wakes, started,
-                 stopping, over, last_trouble, wait_trouble] = c;
+                 tenures, ending, unrenewed, hook_due, work_due, stalled, to_release, claims, claims_due, claims_stale,
+                 all_claims_stale, next_ask, unheard, unseen, swept_in_vain, next_commit, commit_took, next_sweep,
+                 next_look, next_whole, last_whole, whole_took, wait_from, last_wake, wakes, started, stopping, over,
+                 last_trouble, wait_trouble] = c;
     EXPECT_TRUE(effects.empty());
     outstanding(pending);
     this->own(own);
@@ -196,8 +193,6 @@ class GroupDigest {
     for (const auto& [election, to] : gifts) text(election), id(to);
     plain(joined);
     plain(names);
-    plain(preferred.size());
-    for (const auto& [election, holder] : preferred) text(election), text(holder);
     plain(tenures);
     texts(ending);
     texts(unrenewed);
@@ -352,9 +347,7 @@ using Answer = std::variant<Result<Committed>, Result<Look>, Result<bool>, Resul
 
 /// How many troubles of each kind a run may have.
 struct Budget {
-  int unheard{}, late{}, twice{}, pauses{}, crashes{}, resigns{}, lost_sessions{}, halves{}, early{}, progresses{},
-      forgotten{};
-  bool blind{};    ///< The store is broken: a second half does not ask what stands.
+  int unheard{}, late{}, twice{}, pauses{}, crashes{}, resigns{}, lost_sessions{}, early{}, progresses{}, forgotten{};
   bool watched{};  ///< The work has to tell of its progress, as often as there is a budget for.
 };
 
@@ -391,18 +384,15 @@ class State {
       d.plain(p.paused);
       d.plain(p.asked.has_value());
       d.plain(p.answer.has_value());
-      d.plain(p.half);
       d.plain(p.given_back.size());
       if (p.answer) std::visit([&d](const auto& answer) { add(d, answer); }, *p.answer);
     }
     for (std::size_t e = 0; e < elections_; ++e) d.token(tokens_[e]);
     d.plain(strays_.size());
     for (const auto& stray : strays_) d.question(stray);
-    d.plain(late_halves_.size());
-    for (const auto& half : late_halves_) d.question(half);
     for (const int left :
          {budget_.unheard, budget_.late, budget_.twice, budget_.pauses, budget_.crashes, budget_.resigns,
-          budget_.lost_sessions, budget_.halves, budget_.early, budget_.progresses, budget_.forgotten})
+          budget_.lost_sessions, budget_.early, budget_.progresses, budget_.forgotten})
       d.plain(static_cast<std::uint64_t>(left));
     return d.value();
   }
@@ -428,11 +418,6 @@ class State {
         s.carried_out(stray);
       });
     }
-    for (std::size_t i = 0; i < late_halves_.size(); ++i)
-      move([i](State& s) {
-        s.store_.change(commit_of(s.late_halves_[i]), s.budget_.blind);
-        s.late_halves_.erase(s.late_halves_.begin() + static_cast<std::ptrdiff_t>(i));
-      });
     if (budget_.forgotten > 0) move([](State& s) { --s.budget_.forgotten, s.store_.forget_cursors(); });
     if (budget_.lost_sessions > 0)
       for (const auto& [id, session] : store_.sessions)
@@ -459,7 +444,6 @@ class State {
     std::array<bool, 2> ousting{};
     std::array<Time, 2> worked{}, barred_to{};  ///< When its work told that it goes on; until when it may not lead.
     bool paused{};
-    bool half{};                            ///< Of what it asked, the renewal has taken effect.
     std::vector<std::string> given_back{};  ///< Of what it asked, these releases have.
   };
 
@@ -510,8 +494,7 @@ class State {
       move([i](State& s) {
         --s.budget_.crashes;
         auto& dead = s.processes_[i];
-        if (dead.half) s.late_halves_.push_back(*dead.asked);
-        if (dead.asked && !dead.answer && !dead.half) s.stray(*dead.asked);
+        if (dead.asked && !dead.answer) s.stray(*dead.asked);
         dead = Process{};
         s.begin(dead);
       });
@@ -528,8 +511,6 @@ class State {
         s.carried_out(i);
         s.tell(i, unknown_for(*s.processes_[i].asked));
       });
-    if (p.half) return next_of_half(i, move);
-    if (may_halve(p)) move([i](State& s) { s.halve(i); });
     if (may_give_back(p)) move([i](State& s) { s.give_back(i); });
     if (strays_.size() >= 2) return;
     if (budget_.late > 0)
@@ -544,30 +525,6 @@ class State {
         s.stray(*s.processes_[i].asked);
         s.tell(i, s.carried_out(i));
       });
-  }
-
-  /// Its claims and releases are not answered. The store says so, or says nothing at all.
-  template <class Move>
-  void next_of_half(std::size_t i, Move move) const {
-    for (const bool told : {true, false})
-      move([i, told](State& s) {
-        auto& p = s.processes_[i];
-        p.half = false;
-        s.late_halves_.push_back(*p.asked);
-        s.tell(i, told ? Answer(Result<Committed>(
-                             Committed{.granted = true, .look = s.store_.look(commit_of(*p.asked).cursor)}))
-                       : unknown_for(*p.asked));
-      });
-  }
-  bool may_halve(const Process& p) const {
-    const auto* write = p.asked ? std::get_if<ask::Write>(&p.asked->what) : nullptr;
-    return budget_.halves > 0 && write && !(write->commit.claims.empty() && write->commit.releases.empty());
-  }
-  void halve(std::size_t i) {
-    auto& p = processes_[i];
-    --budget_.halves;
-    p.half = store_.renew(commit_of(*p.asked));
-    if (!p.half) tell(i, Result<Committed>(Committed{.look = store_.look("")}));
   }
 
   bool may_give_back(const Process& p) const {
@@ -592,20 +549,12 @@ class State {
     const auto& p = processes_[i];
     const bool waits = p.asked && std::holds_alternative<ask::Await>(p.asked->what);
     if (p.asked && !waits && !p.answer) move([i](State& s) { s.processes_[i].answer = s.carried_out(i); });
-    if (p.asked && !p.answer && !p.half && may_halve(p)) move([i](State& s) { s.halve_of_paused(i); });
-    if (p.asked && !p.answer && !p.half && may_give_back(p)) move([i](State& s) { s.give_back(i); });
+    if (p.asked && !p.answer && may_give_back(p)) move([i](State& s) { s.give_back(i); });
     move([i](State& s) {  // It goes on; what came meanwhile may come before its clock does.
       auto& goes_on = s.processes_[i];
       goes_on.paused = false;
       if (goes_on.answer) s.tell(i, *std::exchange(goes_on.answer, std::nullopt));
     });
-  }
-
-  void halve_of_paused(std::size_t i) {
-    auto& p = processes_[i];
-    --budget_.halves;
-    p.half = store_.renew(commit_of(*p.asked));
-    if (!p.half) p.answer = Result<Committed>(Committed{.look = store_.look("")});
   }
 
   void stray(const GroupQuestion& question) {
@@ -614,7 +563,7 @@ class State {
 
   void begin(Process& p) {
     for (std::size_t e = 0; e < elections_; ++e)
-      p.candidacy.join(now_, name(e), {}, budget_.watched ? explored_stall : StallLimits{});
+      p.candidacy.join(now_, name(e), budget_.watched ? explored_stall : StallLimits{});
     p.candidacy.start(now_);
     take(p);
   }
@@ -651,8 +600,7 @@ class State {
   /// What a process asked, or what is left of it.
   Answer carried_out(std::size_t i) {
     auto& p = processes_[i];
-    Answer out = std::exchange(p.half, false) ? Result<Committed>(store_.change(commit_of(*p.asked), budget_.blind))
-                                              : carried_out(*p.asked);
+    Answer out = carried_out(*p.asked);
     if (auto* committed = std::get_if<Result<Committed>>(&out); committed && *committed)
       for (auto& election : std::exchange(p.given_back, {})) (*committed)->released.push_back(std::move(election));
     return out;
@@ -722,8 +670,7 @@ class State {
   std::uint64_t drawn_{1000};
   test::GroupModel store_{};
   std::array<Process, 2> processes_{};
-  std::vector<GroupQuestion> strays_{};       ///< On their way. Nobody waits for them.
-  std::vector<GroupQuestion> late_halves_{};  ///< Of these the renewal has taken effect, and the rest is on its way.
+  std::vector<GroupQuestion> strays_{};  ///< On their way. Nobody waits for them.
   std::array<Token, 2> tokens_{};
   Token highest_{};
 };
@@ -792,16 +739,6 @@ TEST_P(GroupExplore, PausesAndLate) { clean("pauses and late requests", 1, {.lat
 TEST_P(GroupExplore, AllTroubles) {
   clean("all troubles", 1,
         {.unheard = 1, .late = 1, .twice = 1, .pauses = 1, .crashes = 1, .resigns = 1, .lost_sessions = 1});
-}
-TEST_P(GroupExplore, ACommitInHalves) { clean("a commit in halves", 1, {.halves = 3}); }
-TEST_P(GroupExplore, HalvesPausesAndACrash) {
-  clean("halves, pauses and a crash", 1, {.unheard = 1, .pauses = 2, .crashes = 1, .halves = 2});
-}
-TEST_P(GroupExplore, HalvesOfTwoElections) {
-  clean("halves of two elections", 2, {.pauses = 1, .resigns = 1, .halves = 2});
-}
-TEST_P(GroupExplore, AHalfThatDoesNotAskWhatStandsIsFound) {
-  EXPECT_NE(explore(1, {.halves = 1, .blind = true}, GetParam()).wrong, "");
 }
 TEST_P(GroupExplore, ReleasesThatComeFirst) {
   clean("releases that come first", 1, {.resigns = 2, .early = 2});

@@ -72,35 +72,26 @@ struct GroupModel {
     return {.granted = granted, .look = look("")};
   }
 
-  Committed commit(const Commit& c) { return renew(c) ? change(c) : Committed{.look = look("")}; }
-
-  bool may_be_granted(const Commit& c) const {
-    const auto it = sessions.find(c.session);
-    return founded() && marker == c.marker && it != sessions.end() && !it->second.record.released &&
-           std::find(c.beats.begin(), c.beats.end(), it->second.record.beat) != c.beats.end();
-  }
-
-  /// The first half of a commit.
-  bool renew(const Commit& c) {
-    if (!may_be_granted(c)) return false;
+  Committed commit(const Commit& c) {
+    if (!may_be_granted(c)) return {.look = look("")};
     sessions.at(c.session) = written(c.next);
-    return true;
-  }
-
-  /// The second half. A store without transactions carries it out when it comes, whatever became of the session.
-  /// `blind`: it is broken, and does not ask what stands.
-  Committed change(const Commit& c, bool blind = false) {
     Committed out{.granted = true,
                   .token = Token{std::max(c.at_least.value, static_cast<std::uint64_t>(now_ms))},
                   .not_renewed = not_renewed};
     for (const auto& claim : c.claims) {
-      if (!blind && !may_claim(c, claim)) continue;
+      if (!may_claim(c, claim)) continue;
       leads[claim.election] = {Lead{.token = out.token, .session = c.session}, ++version};
       out.claimed.push_back(claim.election);
     }
     out.released = give_back(c);
     out.look = look_or_less(c.cursor);
     return out;
+  }
+
+  bool may_be_granted(const Commit& c) const {
+    const auto it = sessions.find(c.session);
+    return founded() && marker == c.marker && it != sessions.end() && !it->second.record.released &&
+           std::find(c.beats.begin(), c.beats.end(), it->second.record.beat) != c.beats.end();
   }
 
   /// A store may do that before the rest.

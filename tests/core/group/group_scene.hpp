@@ -66,7 +66,7 @@ class GroupScene {
   // ---- what the user does ----
 
   void start() { candidacy.start(stage.now), take(); }
-  void join(const std::string& election) { candidacy.join(stage.now, election, {}, stall), take(); }
+  void join(const std::string& election) { candidacy.join(stage.now, election, stall), take(); }
   void leave(const std::string& election) { candidacy.leave(stage.now, election), take(); }
   void resign(const std::string& election, std::optional<Clock::Duration> cool_down = {}) {
     candidacy.resign(stage.now, election, cool_down), take();

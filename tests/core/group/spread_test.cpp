@@ -24,7 +24,6 @@ class Group {
     for (std::size_t i = 0; i < elections; ++i) leader_["job-" + std::to_string(i)] = std::nullopt;
   }
   void join(std::uint64_t id, Member member = {}) { sessions_[SessionId{id}] = member; }
-  void prefer(std::size_t i, std::uint64_t id) { preferences_["job-" + std::to_string(i)] = SessionId{id}; }
   void die(std::uint64_t id) {
     sessions_.erase(SessionId{id});
     for (auto& [election, leader] : leader_)
@@ -42,8 +41,6 @@ class Group {
         out.free.push_back(election);
       }
     }
-    for (const auto& [election, id] : preferences_)
-      if (sessions_.contains(id)) out.preferences.emplace(election, id);
     return out;
   }
 
@@ -77,15 +74,6 @@ class Group {
     return {least, most};
   }
   std::optional<SessionId> leader(std::size_t i) const { return leader_.at("job-" + std::to_string(i)); }
-  std::size_t alone_preferred(std::uint64_t id) const {
-    return static_cast<std::size_t>(std::count_if(preferences_.begin(), preferences_.end(),
-                                                  [&](const auto& one) { return one.second.value == id; }));
-  }
-  std::size_t got_preferred(std::uint64_t id) const {
-    return static_cast<std::size_t>(std::count_if(preferences_.begin(), preferences_.end(), [&](const auto& one) {
-      return one.second.value == id && leader_.at(one.first) == one.second;
-    }));
-  }
   std::size_t sessions() const { return sessions_.size(); }
   std::size_t elections() const { return leader_.size(); }
 
@@ -94,7 +82,6 @@ class Group {
   std::map<std::string, std::uint64_t> since_;
   std::uint64_t tokens_{};
   std::map<SessionId, Member> sessions_;
-  std::map<std::string, SessionId> preferences_;
 };
 
 /// What each has, in weights, and how many of it have to move from how it is now. Nobody may lead fewer.
@@ -224,27 +211,6 @@ TEST(GroupSpread, WhoMayLeadFewerLeadsThoseAndTheOthersShareTheRest) {
   EXPECT_EQ(group.seen_by({}).members.at({1}).held, 10u) << "the others stay free";
 }
 
-TEST(GroupSpread, WhatIsPreferredGoesThereAsFarAsTheShareGoesAndNothingMovesAfterwards) {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    SCOPED_TRACE(seed);
-    std::mt19937_64 random(seed);
-    const auto elections = 1 + random() % 60, sessions = 1 + random() % 6;
-    Group group(elections);
-    for (std::uint64_t id = 1; id <= sessions; ++id)
-      group.join(id, {.weight = static_cast<std::uint32_t>(1 + random() % 4)});
-    if (random() % 2) group.settle();
-    for (std::size_t i = 0; i < elections; ++i)
-      if (random() % 2) group.prefer(i, 1 + random() % (sessions + 1));
-    if (random() % 2) group.die(sessions + 1);
-    group.settle();
-    expect_by_weight(group);
-    for (const auto& [id, member] : group.seen_by({}).members)
-      EXPECT_EQ(group.got_preferred(id.value), std::min(member.held, group.alone_preferred(id.value))) << id.value;
-    EXPECT_EQ(group.settle(), 0u);
-    ASSERT_FALSE(testing::Test::HasFailure());
-  }
-}
-
 TEST(GroupSpread, WhatWasHandedOverStaysAndAnotherOneGoesBack) {
   Group group(10);
   group.join(1);
@@ -267,8 +233,6 @@ TEST(GroupSpread, AnHeirIsAnotherProcessAndOneThatHoldsLeast) {
   EXPECT_EQ(heir_of("job", seen), SessionId{2}) << "it holds least for its weight";
   seen.members[{2}].most = 5;
   EXPECT_NE(heir_of("job", seen), SessionId{2});
-  seen.preferences["job"] = {4};
-  EXPECT_EQ(heir_of("job", seen), SessionId{4});
   seen.members = {{{1}, {3}}};
   EXPECT_EQ(heir_of("job", seen), std::nullopt);
 }
@@ -288,7 +252,6 @@ TEST(GroupSpread, NumbersAloneSayWhatIsClaimedAndHowManyAreHandedOver) {
         auto seen = group.seen_by(SessionId{id});
         if (!seen.members.contains(SessionId{id})) continue;
         const auto all = allot(seen);
-        if (!seen.preferences.empty()) continue;
         moved += !all.gifts.empty();
         left_out += !std::exchange(seen.led, {}).empty();
         const auto by_number = allot(seen);

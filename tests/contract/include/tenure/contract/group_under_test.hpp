@@ -44,12 +44,6 @@ class GroupUnderTest {
   /// Whether await_change() returns a single release.
   virtual bool names_releases() const { return pushes(); }
 
-  /// Whether a commit is one step for all who look. If not, a change may take effect after the end of its session.
-  virtual bool commits_in_one_step() const { return true; }
-
-  /// Whether a request to step down can be kept.
-  virtual bool keeps_step_down() const { return true; }
-
   /// How often each of the threads that contend does so, in tests that need many goes.
   virtual int rounds() const { return 50; }
 

@@ -258,7 +258,7 @@ class World {
       barred_to_ = now_ + stall_.pause;
     }
     hook_.runs = true;
-    if (e.reason != Reason::lapsed && e.reason != Reason::superseded) hook_.drain_by = now_ + timing_.drain;
+    if (voluntary(e.reason)) hook_.drain_by = now_ + timing_.drain;
     if (hook_.done_by > std::max(now_, hook_.drain_by)) wrong("a drain without an end");
   }
   void on(effect::Report& e) { wedged_ = wedged_ || e.error.fault == Fault::wedged; }

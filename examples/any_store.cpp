@@ -16,7 +16,7 @@
 static tenure::Configured configured(const std::string& what) {
   if (what.ends_with(".json")) return tenure::from_json_file(what, tenure::open);
   const auto store = tenure::open(what, "any-store");
-  return {.backend = store.backend, .timing = store.presets.fast, .document = nullptr};
+  return {.backend = store.backend, .timing = store.presets.fast};
 }
 
 int main(int argc, char** argv) {
@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    const auto [backend, timing, document] = configured(argv[1]);
+    const auto [backend, timing] = configured(argv[1]);
     tenure::Hooks hooks;
     hooks.elected = [](const tenure::Elected& e) { std::cout << "leads " << e.token.value << std::endl; };
     hooks.ousting = [](const tenure::Ousting& o) { std::cout << "ends " << to_string(o.reason) << std::endl; };

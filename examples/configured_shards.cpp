@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares the elections that a document lists among the processes that run this program. SIGHUP reads it again.
+// Shares the elections that a document lists among the processes that run this program.
 //   configured_shards shards.json
 //! [all]
 #include <csignal>
@@ -13,12 +13,6 @@
 
 static void say(const std::string& what) { std::cout << what + "\n" << std::flush; }
 
-static void read_again(const char* path, tenure::ConfiguredGroup& group, tenure::Elections& shards) try {
-  for (const auto& finding : tenure::apply_file(path, group, shards)) say(finding.pointer + " " + finding.message);
-} catch (const tenure::InvalidDocument& e) {
-  std::cerr << e.what() << "\n";
-}
-
 int main(int argc, char** argv) try {
   if (argc != 2) {
     std::cerr << "usage: configured_shards FILE.json\n";
@@ -26,10 +20,10 @@ int main(int argc, char** argv) try {
   }
   sigset_t signals;
   sigemptyset(&signals);
-  for (const auto one : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, one);
+  for (const auto one : {SIGINT, SIGTERM}) sigaddset(&signals, one);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before the first thread, so that sigwait() gets them
 
-  auto group = tenure::group_from_json_file(argv[1], tenure::open_many);
+  const auto group = tenure::group_from_json_file(argv[1], tenure::open_many);
   tenure::Elections shards(group.store, group.candidate, group.timing,
                            {.elected = [](const tenure::Elected& e) { say("leading " + e.election); },
                             .ousting = [](const tenure::Ousting& o) { say("no longer leading " + o.election); }},
@@ -38,7 +32,7 @@ int main(int argc, char** argv) try {
   shards.start();
 
   int signal = 0;
-  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP) read_again(argv[1], group, shards);
+  sigwait(&signals, &signal);  // leaving main() hands all leads over
 } catch (const std::exception& e) {
   std::cerr << e.what() << "\n";
   return 1;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What asking costs: is_leader() beside a bare reading of CLOCK_BOOTTIME, a mutex round a flag and a deadline, and a
-// flag that nobody checks against time. With one and two threads, the variants in turn in each round, so that their
-// ratio is of one run. usage: leadership_bench [rounds]
+// What asking costs: is_leader() and token() beside a bare reading of CLOCK_BOOTTIME. With one and two threads, the
+// variants in turn in each round, so that their ratio is of one run.
+//
+// leadership_bench [--rounds 21]
 #include <atomic>
 #include <cstdlib>
 #include <ctime>
-#include <functional>
-#include <mutex>
 #include <thread>
 
 #include <tenure/fake_leadership.hpp>
 
+#include "options.hpp"
 #include "table.hpp"
 
 namespace {
@@ -42,26 +42,13 @@ double nanoseconds_per_call(unsigned threads, Ask ask) {
   return bench::median(took);
 }
 
-struct Guarded {
-  std::mutex mutex;
-  bool leader{true};
-  Clock::Time deadline{boot_clock().now() + std::chrono::hours(1)};
-  bool is_leader() {
-    const std::lock_guard lock(mutex);
-    return leader && boot_clock().now() < deadline;
-  }
-};
-
 }  // namespace
 
-int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 21;
+int main(int argc, char** argv) try {
+  const auto rounds = bench::Options(argc, argv, {{"--rounds", "21"}}).number("--rounds");
   FakeLeadership fake;
   fake.lead({1}, std::chrono::hours(1));
   const auto leadership = fake.leadership();
-  Guarded guarded;
-  std::atomic<bool> flag{true};
-
   const auto bare = [] {
     timespec ts{};
     clock_gettime(CLOCK_BOOTTIME, &ts);
@@ -69,21 +56,20 @@ int main(int argc, char** argv) {
   };
   bench::print_header("ns per call");
   for (const unsigned threads : {1u, 2u}) {
-    std::vector<double> clock, is_leader, token, mutex, unchecked, ratio;
-    for (int round = 0; round < rounds; ++round) {
+    std::vector<double> clock, is_leader, token, ratio;
+    for (std::size_t round = 0; round < rounds; ++round) {
       clock.push_back(nanoseconds_per_call(threads, bare));
       is_leader.push_back(nanoseconds_per_call(threads, [&] { return leadership.is_leader(); }));
       token.push_back(nanoseconds_per_call(threads, [&] { return leadership.token().has_value(); }));
-      mutex.push_back(nanoseconds_per_call(threads, [&] { return guarded.is_leader(); }));
-      unchecked.push_back(nanoseconds_per_call(threads, [&] { return flag.load(std::memory_order_acquire); }));
       ratio.push_back(is_leader.back() / clock.back());
     }
     const auto name = [&](const char* what) { return std::string(what) + ", threads: " + std::to_string(threads); };
     bench::print_row(name("bare CLOCK_BOOTTIME"), clock);
     bench::print_row(name("is_leader()"), is_leader);
     bench::print_row(name("token()"), token);
-    bench::print_row(name("mutex, flag and deadline"), mutex);
-    bench::print_row(name("unchecked atomic flag"), unchecked);
     bench::print_row(name("ratio is_leader() / bare clock"), ratio);
   }
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "leadership_bench: %s\n", e.what());
+  return 1;
 }

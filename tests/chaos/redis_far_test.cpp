@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: candidates reach a server that is far away or behind a slow proxy, and keep their connections. A server that
 // ends all connections at once ousts no leader. Method: real processes and a relay on loopback; what only elects does
-// so in this process. far_bench measures times.
+// so in this process.
 #include <gtest/gtest.h>
 
 #include <algorithm>

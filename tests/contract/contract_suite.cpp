@@ -144,24 +144,6 @@ TEST_P(BackendContract, ReleasingTwiceOrNothingIsNoError) {
   EXPECT_EQ(a.release(), std::nullopt);
 }
 
-TEST_P(BackendContract, ALongerTermThatIsAcceptedMeanwhileDoesNotExtendTheLease) {
-  if (!store_->lapses()) GTEST_SKIP() << "a living holder keeps this store's tenures";
-  terms_are_short();
-  auto a = player("a");
-  auto longer = timing_;
-  longer.term *= 10;
-  auto token = first_tenure(a);
-  for (const auto all = Player::within(patience);; token = a.campaign(patience)) {
-    ASSERT_TRUE(token);
-    static_cast<void>(a.backend().accepts(longer));  // or refuses it
-    if (a.renewed(*token)) break;
-    ASSERT_FALSE(all.passed()) << "its tenure does not go on";  // A busy machine may let a lease end.
-    ASSERT_EQ(a.backend().accepts(timing_), std::nullopt);
-  }
-  wait_out({boot_clock(), now() + timing_.term, {}});
-  EXPECT_FALSE(a.renewed(*token));
-}
-
 TEST_P(BackendContract, ACrashedHolderIsReplaced) {
   terms_are_short();
   auto a = player("a"), b = player("b");
@@ -568,25 +550,6 @@ TEST_P(StoreContract, AWriteMayDemandARelease) {
   ASSERT_TRUE(applied(a->compare_and_set(Expected{{1}, {11}}, released, call())));
   EXPECT_TRUE(refused(b->compare_and_set(Expected{{1}, {11}, true}, record(2, 22, "b"), call())));
   EXPECT_TRUE(applied(b->compare_and_set(Expected{{1}, {12}, true}, record(2, 22, "b"), call())));
-}
-
-TEST_P(StoreContract, ATenureKeepsItsTermAndTheNextTenureHasTheNewOne) {
-  for (const auto term : {timing_.term / 2, timing_.term * 2}) {
-    const auto election = "jobs " + std::to_string(term / seconds(1));
-    auto a = player("a", election);
-    const auto token = first_tenure(a);
-    ASSERT_TRUE(token);
-    ASSERT_EQ(a.backend().accepts(Timing::of(term)), std::nullopt);
-    ASSERT_TRUE(a.renewed(*token));
-    const auto kept = standing(*open(election));
-    ASSERT_TRUE(kept);
-    EXPECT_EQ(kept->term, timing_.term) << "others wait by this";
-    ASSERT_EQ(a.release(), std::nullopt);
-    ASSERT_TRUE(a.campaign(patience));
-    const auto next = standing(*open(election));
-    ASSERT_TRUE(next);
-    EXPECT_EQ(next->term, term);
-  }
 }
 
 TEST_P(StoreContract, ALateDuplicateOfAWriteChangesNothing) {

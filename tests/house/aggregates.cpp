@@ -57,7 +57,7 @@ void of_core(Clock& clock) {
   made(GroupMetrics{.group = "g"}, GroupMetrics{.session = {}});
   made(Hooks{.elected = {}}, Hooks{.log = no_log}, Hooks{.abort_on_overrun = true});
   made(Opening{.url = "memory:"}, Opening{.log = no_log});
-  made(Opened{.backend = {}}, Opened{.kept = {}});
+  made(Opened{.backend = {}}, Opened{.presets = {}});
   made(Limit{.clock = clock}, Limit{.clock = clock, .stop = {}});
   made(Unknown{.error = {}}, Granted{.token = {}}, Denied{.holder = {}}, StepDownRequested{.token = {}},
        StepDownRequested{.why = "w"});
@@ -89,8 +89,8 @@ void of_http() {
 
 #ifdef TENURE_WITH_JSON
 void of_json() {
-  made(Finding{.pointer = "/store"}, Finding{.message = "m"}, Configured{.backend = {}}, Configured{.document = {}},
-       ConfiguredGroup{.store = {}}, ConfiguredGroup{.document = {}});
+  made(Finding{.pointer = "/store"}, Finding{.message = "m"}, Configured{.backend = {}}, Configured{.timing = {}},
+       ConfiguredGroup{.store = {}}, ConfiguredGroup{.elections = {}});
 }
 #endif
 

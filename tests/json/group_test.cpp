@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: a document opens a group of many elections. Its mistakes are told with their places. A new document joins and
-// leaves elections, ends no other tenure, and says what needs a restart.
-// Method: documents as texts, a store that takes any URL, and Elections on a memory hub.
-#include <mutex>
-#include <set>
-
+// Goal: a document opens a group of many elections. Its mistakes are told with their places.
+// Method: documents as texts, and a store that takes any URL.
 #include <tenure/stores.hpp>
-#include "eventually.hpp"
 #include "support.hpp"
 
 namespace tenure::test {
@@ -147,77 +142,6 @@ TEST(JsonGroup, NoFindingTellsASecret) {
 TEST(JsonGroup, TheDocumentOfTheExampleIsRight) {
   const auto got = group_from_json_file(fs::path(TENURE_EXAMPLES) / "shards.json", any_group);
   EXPECT_EQ(got.elections.size(), 4u);
-}
-
-// ---- a new document ----
-
-struct ApplyGroup : testing::Test {
-  static std::string document(const std::string& elections, const std::string& more = "") {
-    return R"({"store": "memory:apply-group", "group": "g", "elections": )" + elections + R"(, "timing": "fast")" +
-           more + "}";
-  }
-
-  ApplyGroup() {
-    for (const auto& election : running.elections) elections.join(election);
-    elections.start();
-  }
-
-  Names led() const {
-    Names names;
-    for (const auto& [election, token] : elections.led()) names.push_back(election);
-    std::sort(names.begin(), names.end());
-    return names;
-  }
-
-  ConfiguredGroup running = group_from_json(document(R"(["a", "b"])"), open_many);
-  std::mutex mutex;
-  std::set<std::string> ousted;
-  Hooks hooks{.ousting = [this](const Ousting& o) {
-    const std::lock_guard lock(mutex);
-    ousted.insert(o.election);
-  }};
-  Elections elections{running.store, running.candidate, running.timing, hooks, running.spread, running.hook_threads};
-};
-
-TEST_F(ApplyGroup, ElectionsAreJoinedAndLeftAndTheOthersGoOn) {
-  ASSERT_TRUE(eventually([&] { return led() == Names{"a", "b"}; }));
-  elections.join("of the program");
-  const auto token = elections.leadership("b").token();
-  EXPECT_EQ(apply(document(R"(["b", "c"])"), running, elections), std::vector<Finding>{});
-  EXPECT_EQ(running.elections, (Names{"b", "c"}));
-  EXPECT_TRUE(eventually([&] { return led() == Names{"b", "c", "of the program"}; }));
-  EXPECT_EQ(elections.leadership("b").token(), token);
-  const auto told = [&] {
-    const std::lock_guard lock(mutex);
-    return ousted;
-  };
-  EXPECT_TRUE(eventually([&] { return !told().empty(); }));
-  EXPECT_EQ(told(), std::set<std::string>{"a"});
-}
-
-TEST_F(ApplyGroup, ChangesThatNeedARestartAreTold) {
-  std::string pointers;
-  for (const auto& [pointer, message] :
-       apply(R"({"store": "memory:other", "group": "h", "elections": ["a", "b"], "candidate": {"name": "n"},
-                 "timing": "steady", "spread": {"most": 1}, "hook_threads": 5})",
-             running, elections)) {
-    EXPECT_EQ(message, "cannot be changed while the elections run: it needs a restart");
-    pointers += pointer + " ";
-  }
-  EXPECT_EQ(pointers, "/store /group /candidate/name /timing /spread /hook_threads ");
-}
-
-TEST_F(ApplyGroup, AWrongDocumentChangesNothing) {
-  for (const auto& wrong : {document(R"(["c", "c"])"), document(R"(["c"])", R"(, "hook_threads": 0)"),
-                            std::string(R"({"store": "memory:", "election": "c"})")}) {
-    EXPECT_THROW(apply(wrong, running, elections), InvalidDocument) << wrong;
-    EXPECT_EQ(running.elections, (Names{"a", "b"}));
-  }
-  const Scratch scratch;
-  EXPECT_EQ(apply_file(scratch.file("c.json", document(R"(["b", "a"])")), running, elections), std::vector<Finding>{});
-  EXPECT_THROW(apply_file(scratch / "missing", running, elections), InvalidDocument);
-  running.document = nullptr;
-  EXPECT_THROW(apply(document("[]"), running, elections), std::invalid_argument);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: a server that is far away is reached, and one that ends every connection at once ousts nobody. Method: a relay
-// on loopback that makes every round trip longer, and counts them; how long it takes in figures is far_bench's.
+// on loopback that makes every round trip longer, and counts them.
 #include <algorithm>
 #include <atomic>
 #include <functional>

@@ -116,29 +116,6 @@ TEST(Stores, KafkaIsACluster) {
   EXPECT_EQ(opened.backend->accepts(opened.presets.fast), std::nullopt);
   EXPECT_EQ(open("kafka://127.0.0.1:1", "jobs").backend->election(), "jobs");
 }
-
-TEST(Stores, KafkaKeepsTheFieldsOfTheTimingThatItSays) {
-  const auto opened = open("kafka://127.0.0.1:1", "jobs");
-  const auto timing = opened.presets.balanced;
-  ASSERT_EQ(opened.backend->accepts(timing), std::nullopt);
-  opened.backend->acquire({boot_clock(), boot_clock().now() + 50ms, {}});
-  const std::pair<const char*, Clock::Duration Timing::*> fields[] = {
-      {"term", &Timing::term},     {"renew", &Timing::renew}, {"retry", &Timing::retry},
-      {"margin", &Timing::margin}, {"call", &Timing::call},   {"drain", &Timing::drain}};
-  const auto keeps = [&](const std::string& field) {
-    return std::find(opened.kept.begin(), opened.kept.end(), field) != opened.kept.end();
-  };
-  for (const auto& [name, field] : fields) {
-    auto other = timing;
-    other.*field += 1ms;
-    EXPECT_EQ(opened.backend->accepts(other).has_value(), keeps(name)) << name;
-    EXPECT_EQ(opened.backend->accepts(timing), std::nullopt);
-  }
-  auto other = timing;
-  other.clock_rate_error /= 2;
-  EXPECT_TRUE(opened.backend->accepts(other));
-  EXPECT_TRUE(keeps("clock_rate_error"));
-}
 #endif
 
 TEST(Stores, AUrlThatAStoreCannotUseIsRefused) {

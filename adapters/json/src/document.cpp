@@ -147,8 +147,7 @@ class Decoder {
   // ---- the store ----
 
   void store(const json& value) {
-    out_.store_is_object = value.is_object();
-    if (!out_.store_is_object) {
+    if (!value.is_object()) {
       if (value.is_string())
         url(value, "/store");
       else

@@ -32,15 +32,12 @@ inline constexpr DurationField duration_fields[] = {{"term", &Timing::term},   {
 enum class Form { one, many };
 
 struct Document {
-  Opening opening;         ///< Its `election` is the group's name if there are many.
-  bool store_is_object{};  ///< And not the URL alone.
+  Opening opening;  ///< Its `election` is the group's name if there are many.
   TimingSpec timing;
   std::vector<std::string> elections;  ///< Of a group; so are the next two.
   Spread spread;
   int hook_threads{ConfiguredGroup{}.hook_threads};
   std::vector<std::string> secrets;
-  Presets presets{};              ///< Of the store that was opened.
-  std::vector<std::string> kept;  ///< Opened::kept of that store.
 };
 
 /// Throws InvalidDocument.

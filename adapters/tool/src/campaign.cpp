@@ -204,10 +204,10 @@ void Campaign::elected(const Elected& event) {
 void Campaign::ousting(const Ousting& event) {
   lead_ended_ = true;
   if (!running_) return tree_.free(event.token);
-  const bool lost = event.reason == Reason::lapsed || event.reason == Reason::superseded;
   const auto now = boot_clock().now();
   const auto left = event.remaining() - pace_.spare;
-  const auto grace = lost && conduct_.kill_on_loss ? none : std::clamp(left, none, std::max(none, conduct_.grace));
+  const auto grace =
+      conduct_.kill_on_loss && !voluntary(event.reason) ? none : std::clamp(left, none, std::max(none, conduct_.grace));
   teller_.say("the lead ends (" + std::string(to_string(event.reason)) + "); the command is to stop within " +
               seconds(grace));
   order(End{now + grace});

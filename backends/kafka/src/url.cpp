@@ -96,9 +96,7 @@ Options group_options_of(const Opening& opening, int& units, Exclusive& exclusiv
 Opened open_url(const Opening& opening) {
   auto options = options_of(opening);
   const auto suitable = presets_for(options);
-  return {.backend = open(std::move(options)),
-          .presets = suitable,
-          .kept = {"term", "renew", "margin", "clock_rate_error"}};
+  return {.backend = open(std::move(options)), .presets = suitable};
 }
 
 Result<Checks> check_url(const Opening& opening, const Limit& limit) {

@@ -60,9 +60,7 @@ class TENURE_EXPORT Backend {
   /// not. Returns nothing if the request is stored, or if nobody leads. By default it returns an error: not offered.
   virtual std::optional<Error> request_step_down(const std::string& by, const std::string& why, const Limit& limit);
 
-  /// The manager calls it with its timing before the first verb, and between verbs when the timing changes. An error
-  /// says why the timing is refused, and the one before stays. An accepted timing holds from the next acquire() on.
-  /// REQUIRES: until then renew() extends by the term of the acquire() that was granted; never by less.
+  /// The manager calls it with its timing before the first verb. An error says why the timing is refused.
   virtual std::optional<Error> accepts(const Timing& timing);
 
   /// The election's name, for hooks and logs.

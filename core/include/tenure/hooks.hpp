@@ -30,6 +30,9 @@ enum class Reason {
 
 TENURE_EXPORT std::string_view to_string(Reason) noexcept;  ///< Its name: "lapsed".
 
+/// The lease stands while the work stops, and the store is told afterwards. Otherwise the lease is lost already.
+constexpr bool voluntary(Reason reason) noexcept { return reason != Reason::lapsed && reason != Reason::superseded; }
+
 /// A tenure begins.
 struct Elected {
   std::string election{};

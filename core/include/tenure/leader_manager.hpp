@@ -44,13 +44,6 @@ class TENURE_EXPORT LeaderManager {
   /// at once.
   void resign(std::optional<Clock::Duration> cool_down = std::nullopt);
 
-  /// Changes the timing without ending this tenure. The backend is asked first. If it refuses, error() says so and
-  /// nothing changes. Otherwise renew, retry, call and drain hold from the next question on. The term, the margin and
-  /// the clock-rate error hold from the next tenure on. If the new term is longer, a longer renew, retry or call waits
-  /// with it, because the present tenure must be renewed as often as its own term needs.
-  /// Returns at once. Throws std::invalid_argument if `timing` breaks a rule.
-  void retime(const Timing& timing);
-
   /// Ends this tenure, if there is one, and campaigns no more. Waits for your hooks, above all for ousting(), and then
   /// for a renewal that is out and for the release, each at most for Timing::call. In a hook, in the work of a
   /// LeaderTask, and in a stop callback on a thread of ours it only requests the stop, and returns at once. Any other

@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <tenure/backend.hpp>
 #include <tenure/candidate.hpp>
@@ -28,8 +27,6 @@ struct Opening {
 struct Opened {
   std::shared_ptr<Backend> backend{};
   Presets presets{};  ///< Timings that suit the store that was opened.
-  /// The names of those fields of Timing that LeaderManager::retime() cannot change on this store.
-  std::vector<std::string> kept{};
 };
 
 /// A group of elections, for Elections.

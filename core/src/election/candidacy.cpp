@@ -55,26 +55,6 @@ void Candidacy::start(Time now) {
   tick(now);
 }
 
-void Candidacy::retime(Time now, const Timing& timing) {
-  judge_expiry(now);
-  if (!stopping_) wanted_ = timing;
-  tick(now);
-}
-
-/// It counts however late it comes, because the backend runs by the timing that it accepted last.
-void Candidacy::accepted(Time now, std::uint64_t id, std::optional<Error> refusal) {
-  judge_expiry(now);
-  if (const auto pending = settle(id)) {
-    if (refusal) {
-      emit(effect::Report{std::move(*refusal)});
-    } else {
-      timing_ = *pending->question.timing;
-      if (tenure_) next_ask_ = std::min(next_ask_, now + pace().renew);
-    }
-  }
-  tick(now);
-}
-
 void Candidacy::resign(Time now, std::optional<Duration> cool_down) {
   judge_expiry(now);
   look_for_progress_.reset();
@@ -95,7 +75,6 @@ void Candidacy::stop(Time now) {
   judge_expiry(now);
   stopping_ = true;
   if (leading()) end_voluntarily(now, Reason::stopped, "stop() was called");
-  wanted_.reset();
   if (pending_ && pending_->question.verb != Verb::renew) {
     pending_->unwanted = true;
     if (pending_->question.verb == Verb::await_change) pending_->question.by = std::min(pending_->question.by, now);
@@ -118,7 +97,7 @@ void Candidacy::answered(Time now, std::uint64_t id, Answer answer) {
 void Candidacy::ineligible(Time now, std::uint64_t id) {
   judge_expiry(now);
   if (const auto pending = settle(id); pending && !pending->wedged) {
-    next_ask_ = now + pace().renew;
+    next_ask_ = now + timing_.renew;
     if (pending->question.verb == Verb::renew) {
       if (leading()) end_voluntarily(now, Reason::ineligible, "eligible() said no");
     } else {
@@ -276,7 +255,7 @@ void Candidacy::extend(Time asked) {
   t.superseded = false;
   t.trouble.clear();
   last_trouble_.reset();
-  next_ask_ = asked + pace().renew;
+  next_ask_ = asked + timing_.renew;
   emit(effect::Publish{t.token, t.lease.deadline});
   if (t.ending.draining()) {
     t.ending.renewed(t.lease.end);
@@ -288,7 +267,7 @@ void Candidacy::unanswered(Time now, Error error) {
   report(std::move(error));
   await_first_ = false;
   const bool in_trouble = !tenure_ && ++unanswered_ > prompt_acquires;
-  next_ask_ = now + jittered(in_trouble ? std::max(timing_.renew, timing_.retry) : pace().retry);
+  next_ask_ = now + jittered(in_trouble ? std::max(timing_.renew, timing_.retry) : timing_.retry);
 }
 
 void Candidacy::denied(Time now, const std::optional<Incumbent>& holder) {
@@ -369,23 +348,8 @@ Candidacy::Time Candidacy::next_alarm() const {
 
 // ---- questions ----
 
-/// A running tenure keeps its term. If the new timing asks less often, that waits for the next tenure.
-Timing Candidacy::pace() const {
-  auto pace = timing_;
-  if (!tenure_) return pace;
-  const auto& own = tenure_->lease.timing;
-  if (pace.term - pace.margin > own.term - own.margin) {
-    pace.renew = std::min(pace.renew, own.renew);
-    pace.retry = std::min(pace.retry, own.retry);
-    pace.call = std::min(pace.call, own.call);
-  }
-  return pace;
-}
-
 void Candidacy::ask_next(Time now) {
   if (ended_) return;
-  const bool renewal_due = tenure_ && tenure_->ending.renews(now) && now >= next_ask_;
-  if (wanted_ && !pending_ && started_ && !renewal_due) ask(now, Verb::accept, pace().call);
   if (tenure_) return ask_leading(now);
   const bool wedged = pending_ && pending_->wedged;
   if (stopping_ && (wedged || (!pending_ && (!may_hold_ || stop_released_)))) {
@@ -400,7 +364,7 @@ void Candidacy::ask_leading(Time now) {
   if (!tenure_->ending.renews(now))
     next_ask_ = Time::max();  // Nothing more, until ousting() has returned.
   else if (!pending_ && now >= next_ask_)
-    ask(now, Verb::renew, pace().call);
+    ask(now, Verb::renew, timing_.call);
 }
 
 void Candidacy::ask_campaigning(Time now) {
@@ -426,7 +390,6 @@ void Candidacy::ask(Time now, Verb verb, Duration limit) {
   if (verb == Verb::acquire) look_for_progress_.reset();
   if (verb == Verb::renew) question.token = tenure_->token;
   if (verb == Verb::await_change) question.seen = seen_;
-  if (verb == Verb::accept) question.timing = std::exchange(wanted_, std::nullopt);
   question.if_eligible = verb == Verb::acquire || (verb == Verb::renew && leading());
   emit(effect::Ask{question});
 }

@@ -18,16 +18,15 @@
 
 namespace tenure {
 
-enum class Verb { acquire, renew, release, await_change, accept };
+enum class Verb { acquire, renew, release, await_change };
 
 /// A question to the store. `asked` was taken before it left, and a lease runs from there.
 struct Question {
   std::uint64_t id{};
   Verb verb{};
-  Token token{};                   ///< Of renew: which tenure.
-  Sight seen{};                    ///< Of await_change: what we know.
-  bool if_eligible{};              ///< The user is asked first.
-  std::optional<Timing> timing{};  ///< Of accept: what we wish to run by.
+  Token token{};       ///< Of renew: which tenure.
+  Sight seen{};        ///< Of await_change: what we know.
+  bool if_eligible{};  ///< The user is asked first.
   Clock::Time asked{}, by{};
 };
 
@@ -75,8 +74,6 @@ class Candidacy {
 
   // Facts. `now` never falls from one fact to the next.
   void start(Time now);
-  void retime(Time now, const Timing& timing);
-  void accepted(Time now, std::uint64_t id, std::optional<Error> refusal);  ///< accept
   void resign(Time now, std::optional<Duration> cool_down);
   void stop(Time now);
   void answered(Time now, std::uint64_t id, Answer answer);  ///< acquire, renew
@@ -128,7 +125,6 @@ class Candidacy {
   };
 
   std::optional<Pending> settle(std::uint64_t id);
-  Timing pace() const;
   void acquire_answered(Time now, const Pending& asked, Answer answer);
   void renew_answered(Time now, const Question& asked, Answer answer);
   void elect(Time now, const Question& asked, Token token);
@@ -154,8 +150,7 @@ class Candidacy {
   Duration jittered(Duration d);
 
   StallLimits stall_;
-  Timing timing_;                 ///< The one that the backend accepted last.
-  std::optional<Timing> wanted_;  ///< It counts once the backend accepts it.
+  Timing timing_;
   std::uint64_t jitter_state_;
   std::vector<Effect> effects_;
   std::uint64_t last_id_{0};

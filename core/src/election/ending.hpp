@@ -7,9 +7,6 @@
 
 namespace tenure {
 
-/// Whether the store still has to be told of such an end. Otherwise the lease is lost.
-inline bool voluntary(Reason reason) { return reason != Reason::lapsed && reason != Reason::superseded; }
-
 /// How one tenure comes to its end, and until when its work must be over. A voluntary end goes from leading over
 /// draining, where renewals go on; any other end goes to over at once. Nothing leads back.
 class Ending {

@@ -229,7 +229,6 @@ class TENURE_NO_EXPORT FakeElection::Impl {
         if (!failed) held_ = false;
         return candidacy_.released(clock_.now(), q.id, failed);
       case Verb::await_change: return candidacy_.change_awaited(clock_.now(), q.id, std::nullopt);
-      case Verb::accept: return candidacy_.accepted(clock_.now(), q.id, std::nullopt);
     }
   }
 

@@ -31,11 +31,6 @@ void LeaderManager::resign(std::optional<Clock::Duration> cool_down) {
   shell_->post([cool_down](Candidacy& c, Clock::Time now) { c.resign(now, cool_down); });
 }
 
-void LeaderManager::retime(const Timing& timing) {
-  timing.validate();
-  shell_->post([timing](Candidacy& c, Clock::Time now) { c.retime(now, timing); });
-}
-
 void LeaderManager::stop() { shell_->stop(); }
 
 Leadership LeaderManager::leadership() const { return Leadership(shell_->validity); }

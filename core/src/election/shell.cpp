@@ -25,8 +25,7 @@ const char* counted_as(Verb verb) {
     case Verb::acquire: return "acquire";
     case Verb::renew: return "renew";
     case Verb::release: return "release";
-    case Verb::await_change:
-    case Verb::accept: break;
+    case Verb::await_change: break;
   }
   return nullptr;
 }
@@ -304,14 +303,6 @@ void LeaderManager::Shell::pass_on() {
   if (idle_ > 0 && (undecided() || hook_ready() || question_ready())) work_wakes_.notify_one();
 }
 
-std::optional<Error> LeaderManager::Shell::refusal_of(const Timing& timing) const {
-  try {
-    return backend_->accepts(timing);
-  } catch (...) {
-    return Error{Fault::misconfigured, "accepts() threw: " + what_was_thrown()};
-  }
-}
-
 void LeaderManager::Shell::put_question(std::unique_lock<std::mutex>& lock, Worker& self) {
   auto [question, interrupted] = std::move(*asked_);
   asked_.reset();
@@ -327,11 +318,6 @@ void LeaderManager::Shell::put_question(std::unique_lock<std::mutex>& lock, Work
 
 LeaderManager::Shell::Fact LeaderManager::Shell::answer_to(const Question& q, std::stop_token interrupted) {
   const auto id = q.id;
-  if (q.verb == Verb::accept) {
-    const auto refusal = refusal_of(*q.timing);
-    if (!refusal) tally_.retimed(*q.timing);
-    return [id, refusal](Candidacy& c, Clock::Time now) { c.accepted(now, id, refusal); };
-  }
   if (q.if_eligible && hooks_.eligible && !user_agrees())
     return [id](Candidacy& c, Clock::Time now) { c.ineligible(now, id); };
   return answer_of_store(q, {clock_, q.by, std::move(interrupted)});

@@ -84,7 +84,6 @@ class TENURE_NO_EXPORT LeaderManager::Shell : public std::enable_shared_from_thi
   void remember();
   void carry_out(Effect& effect);
   void ask(Question question);
-  std::optional<Error> refusal_of(const Timing& timing) const;
   void put_question(std::unique_lock<std::mutex>& lock, Worker& self);
   Fact answer_to(const Question& question, std::stop_token interrupted);
   Fact answer_of_store(const Question& question, const Limit& limit);

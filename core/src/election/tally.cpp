@@ -34,11 +34,6 @@ Tally::Tally(std::string election, const Timing& timing, const std::vector<std::
   for (const auto* hook : {"elected", "ousting"}) counted_.hooks[hook];
 }
 
-void Tally::retimed(const Timing& timing) {
-  const std::lock_guard lock(mutex_);
-  timing_ = timing;
-}
-
 void Tally::elected() {
   const std::lock_guard lock(mutex_);
   ++counted_.elected;

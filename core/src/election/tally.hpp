@@ -21,7 +21,6 @@ class Tally {
   /// What is counted here is shown from the first moment on, with zeros.
   Tally(std::string election, const Timing& timing, const std::vector<std::string>& verbs);
 
-  void retimed(const Timing& timing);
   void elected();
   void ousted(Reason reason);
   void error(Fault fault);
@@ -33,8 +32,8 @@ class Tally {
   Metrics snapshot(Clock::Duration remaining, Clock::Time now) const;
 
  private:
+  const Timing timing_;
   mutable std::mutex mutex_;
-  Timing timing_;
   std::optional<Clock::Time> granted_;  ///< When it was asked for.
   Metrics counted_;
 };

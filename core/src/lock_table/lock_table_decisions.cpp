@@ -191,7 +191,7 @@ std::optional<LockTableDecisions::Attempt> LockTableDecisions::take_over(std::op
 
 std::optional<LockTableDecisions::Attempt> LockTableDecisions::renewal(Token token, Time asked, std::uint64_t beat) {
   if (!tenure_ || tenure_->token != token || asked >= tenure_->deadline) return std::nullopt;
-  return send(Expected{token, sent_beats()}, written(token, asked, beat, tenure_->timing.term));
+  return send(Expected{token, sent_beats()}, written(token, asked, beat, timing_.term));
 }
 
 /// An attempt that expects a version finds nothing once that version has been replaced. So an unanswered claim is ended
@@ -222,7 +222,7 @@ Answer LockTableDecisions::claimed(const Result<Swap>& result, Time at) {
     return Unknown{{Fault::timed_out, "the grant came after its own deadline, and counts for nothing"}};
   const auto token = next.token;
   highest_ = std::max(highest_, token);
-  tenure_ = Tenure{token, deadline, timing_};
+  tenure_ = Tenure{token, deadline};
   open_claim_.reset();
   sent_ = {{attempt_.next.beat, false}};
   return Granted{token};
@@ -245,7 +245,7 @@ Answer LockTableDecisions::renewed(const Result<Swap>& result, Time at) {
   if (!tenure_ || at >= tenure_->deadline)
     return Unknown{
         {Fault::timed_out, "the renewal came after the deadline that it was to move, and counts for nothing"}};
-  tenure_->deadline = tenure_->timing.deadline(Time(attempt_.next.asked));
+  tenure_->deadline = timing_.deadline(Time(attempt_.next.asked));
   sent_ = {{attempt_.next.beat, false}};
   if (const auto& step_down = swap.found.step_down; step_down && step_down->token == tenure_->token)
     return StepDownRequested{step_down->token, step_down->by, step_down->why};

@@ -28,7 +28,7 @@ class LockTableDecisions {
 
   LockTableDecisions(Candidate self, std::string incarnation, const Timing& timing);
 
-  /// From the next claim on: a tenure keeps the term and margin that it was claimed with, in the record too.
+  /// REQUIRES: before the first claim.
   void run_by(const Timing& timing) { timing_ = timing; }
 
   // Facts. `at` is our clock after the answer was received.
@@ -90,7 +90,6 @@ class LockTableDecisions {
   struct Tenure {
     Token token;
     Time deadline;  ///< Of the last acknowledged grant. A later answer counts for nothing.
-    Timing timing;  ///< It was claimed by this one.
   };
   struct Beat {
     std::uint64_t value;

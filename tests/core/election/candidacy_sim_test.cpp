@@ -28,8 +28,8 @@ class World {
   explicit World(std::uint64_t seed)
       : random_(seed),
         stall_(chance(0.5) ? StallLimits{} : StallLimits{1s + upto(9s), upto(20s)}),
-        accepted_(any_timing()),
-        candidacy_(accepted_, seed, stall_) {
+        timing_(any_timing()),
+        candidacy_(timing_, seed, stall_) {
     candidacy_.start(now_);
     take();
   }
@@ -39,7 +39,7 @@ class World {
   }
 
   std::string violation;
-  int tenures{}, retimed{}, usurpations{}, stalls{};
+  int tenures{}, usurpations{}, stalls{};
 
  private:
   struct Lease {
@@ -100,12 +100,9 @@ class World {
     const auto dice = random_() % 100;
     if (dice < 3) {
       resign();
-    } else if (dice < 6) {
-      candidacy_.retime(now_, any_timing());
     } else if (dice < 30 && hook_.runs) {
       hook_ = {};
       tenure_.reset();
-      led_by_.reset();
       candidacy_.ousting_returned(now_);
     } else if (dice == 99 && chance(0.1)) {
       stopped_ = true;
@@ -140,7 +137,6 @@ class World {
     const auto q = *std::exchange(asked_, std::nullopt);
     quiet_since_ = now_;
     switch (q.verb) {
-      case Verb::accept: return accept(q);
       case Verb::acquire: return chance(0.1) ? unfit(q) : acquire(q);
       case Verb::renew: return q.if_eligible && chance(0.03) ? candidacy_.ineligible(now_, q.id) : renew(q);
       case Verb::release: return release(q);
@@ -155,15 +151,6 @@ class World {
     candidacy_.ineligible(now_, q.id);
   }
 
-  void accept(const Question& q) {
-    const bool refuses = chance(0.4);
-    if (!refuses) {
-      ++retimed;
-      accepted_ = *q.timing;
-    }
-    candidacy_.accepted(now_, q.id, refuses ? trouble() : std::nullopt);
-  }
-
   bool taken() const { return !lease_.ours && now_ < lease_.end; }
   Incumbent holder() const {
     return {.name = "r", .incarnation = "r", .address = {}, .token = lease_.token, .remaining = lease_.end - now_};
@@ -176,20 +163,19 @@ class World {
     }
     if (chance(0.1)) return candidacy_.answered(now_, q.id, Unknown{*trouble()});
     const Token token{chance(0.03) ? lease_.token.value / 2 : lease_.token.value + 1};
-    lease_ = {true, {std::max(lease_.token, token)}, q.asked + accepted_.term};
+    lease_ = {true, {std::max(lease_.token, token)}, q.asked + timing_.term};
     granted_ = q.asked;
     if (chance(0.1)) return candidacy_.answered(now_, q.id, Unknown{*trouble()});
     if (chance(0.05)) return candidacy_.answered(now_, q.id, StepDownRequested{token, "o", "w"});
     candidacy_.answered(now_, q.id, Granted{token});
   }
 
-  /// The lease that stands is extended by the term that it was granted by; that is a backend's duty.
   void renew(const Question& q) {
     if (chance(0.01)) lease_.ours = false;  // Somebody tampered with the record.
     refused_ = !lease_.ours;
     if (refused_) return candidacy_.answered(now_, q.id, Denied{holder()});
     if (chance(0.2)) return candidacy_.answered(now_, q.id, Unknown{*trouble()});
-    if (tenure_ && led_by_) lease_.end = std::max(lease_.end, q.asked + led_by_->term);
+    if (tenure_) lease_.end = std::max(lease_.end, q.asked + timing_.term);
     granted_ = q.asked;
     if (chance(0.1)) return candidacy_.answered(now_, q.id, Unknown{*trouble()});
     if (chance(0.03)) return candidacy_.answered(now_, q.id, StepDownRequested{q.token, "o", "w"});
@@ -219,7 +205,7 @@ class World {
     if (!tenure_ && published_) wrong("it leads after ousting() has returned (4)");
     if (watched() && published_ && !hook_.runs && now_ >= worked_ + stall_.after) wrong("it leads on, and has stalled");
     if (asked_) return;
-    if (renewing() && now_ > quiet_since_ + std::max(led_by_->renew, accepted_.renew)) wrong("nobody renews (4, 6)");
+    if (renewing() && now_ > quiet_since_ + timing_.renew) wrong("nobody renews (4, 6)");
     if (!tenure_ && candidacy_.next_alarm() > std::max(pause_to_, now_) + 30s) wrong("nobody campaigns");
     if (!tenure_ && stopped_) wrong("stopped, it neither releases nor ends");
   }
@@ -230,16 +216,14 @@ class World {
   void on(effect::Ask& e) {
     if (asked_) wrong("two questions at a time (6)");
     const auto verb = e.question.verb;
-    if (tenure_ && verb != Verb::renew && verb != Verb::accept) wrong("a campaign beside a tenure");
+    if (tenure_ && verb != Verb::renew) wrong("a campaign beside a tenure");
     if (verb == Verb::acquire && now_ < barred_to_) wrong("it contends, and has stalled");
     if (verb == Verb::acquire) held_before_ = std::exchange(may_hold_, true);
     asked_ = e.question;
     wedged_ = false;
-    if (verb == Verb::accept && stopped_) wrong("another timing after stop()");
   }
   void on(effect::Publish& e) {
-    if (!led_by_) led_by_ = accepted_;
-    if (e.deadline > granted_ + led_by_->term - led_by_->margin) wrong("a deadline beyond what was granted (1)");
+    if (e.deadline > granted_ + timing_.term - timing_.margin) wrong("a deadline beyond what was granted (1)");
     if (tenure_ && now_ >= deadline_) wrong("a lapsed tenure comes back (3)");
     published_ = deadline_ = e.deadline;
   }
@@ -258,7 +242,7 @@ class World {
   }
   void on(effect::DoneBy& e) {
     hook_.done_by = e.at;
-    if (e.at > granted_ + led_by_->term - led_by_->clock_allowance()) wrong("more time than the lease has (1)");
+    if (e.at > granted_ + timing_.term - timing_.clock_allowance()) wrong("more time than the lease has (1)");
     if (e.at > hook_.drain_by) wrong("more time than a drain has");
   }
   void on(effect::End& e) {
@@ -274,7 +258,7 @@ class World {
       barred_to_ = now_ + stall_.pause;
     }
     hook_.runs = true;
-    if (e.reason != Reason::lapsed && e.reason != Reason::superseded) hook_.drain_by = now_ + accepted_.drain;
+    if (voluntary(e.reason)) hook_.drain_by = now_ + timing_.drain;
     if (hook_.done_by > std::max(now_, hook_.drain_by)) wrong("a drain without an end");
   }
   void on(effect::Report& e) { wedged_ = wedged_ || e.error.fault == Fault::wedged; }
@@ -285,8 +269,7 @@ class World {
   static constexpr Time begun{1h};
   std::mt19937_64 random_;
   const StallLimits stall_;
-  Timing accepted_;               ///< By the store.
-  std::optional<Timing> led_by_;  ///< Of the tenure that stands.
+  const Timing timing_;
   Candidacy candidacy_;
   Time now_{begun}, granted_{}, deadline_{}, quiet_since_{begun}, pause_to_{};
   Time worked_{}, barred_to_{};
@@ -307,20 +290,17 @@ class CandidacySim : public testing::TestWithParam<int> {};
 
 TEST_P(CandidacySim, NeverTwoLeadersNeverTooLongNeverInAHurryNeverForgotten) {
   const int runs = GetParam();
-  int tenures = 0, retimed = 0, usurpations = 0, stalls = 0;
+  int tenures = 0, usurpations = 0, stalls = 0;
   for (int seed = 1; seed <= runs; ++seed) {
     World world(static_cast<std::uint64_t>(seed));
     world.run(1000);
     ASSERT_EQ(world.violation, "") << "seed " << seed;
     tenures += world.tenures;
-    retimed += world.retimed;
     usurpations += world.usurpations;
     stalls += world.stalls;
   }
-  std::cout << tenures << " tenures, " << retimed << " other timings, " << usurpations << " usurpations, " << stalls
-            << " stalls\n";
+  std::cout << tenures << " tenures, " << usurpations << " usurpations, " << stalls << " stalls\n";
   EXPECT_GT(tenures, 5 * runs) << "nothing was tried";
-  EXPECT_GT(retimed, 5 * runs);
   EXPECT_GT(usurpations, runs);
   EXPECT_GT(stalls, runs);
 }

@@ -70,17 +70,6 @@ class Election {
     candidacy.change_awaited(now, id, std::move(error));
     take();
   }
-  void retime(const Timing& t) {
-    candidacy.retime(now, t);
-    take();
-  }
-  void accepted(std::optional<Error> refusal = {}) {
-    ASSERT_TRUE(asked && asked->verb == Verb::accept);
-    const auto id = asked->id;
-    asked.reset();
-    candidacy.accepted(now, id, std::move(refusal));
-    take();
-  }
   void resign(std::optional<Clock::Duration> cool_down = {}) {
     candidacy.resign(now, cool_down);
     take();
@@ -445,238 +434,6 @@ TEST(Candidacy, OneFailedRenewalIsNotALoss) {
   EXPECT_GT(e.published->deadline, deadline);
 }
 
-// ---- a changed timing ----
-
-constexpr Timing longer{.term = 30s, .renew = 6s, .retry = 200ms, .margin = 1s, .call = 2s, .drain = 4s};
-constexpr Timing shorter{.term = 4s, .renew = 800ms, .retry = 100ms, .margin = 400ms, .call = 300ms, .drain = 4s};
-
-TEST(Candidacy, ATenureKeepsItsTermAndMarginAndTheNextOneHasTheNewOnes) {
-  for (const auto& t : {longer, shorter}) {
-    Election e;
-    e.lead();
-    e.advance(1s);
-    e.retime(t);
-    ASSERT_TRUE(e.asks(Verb::accept)) << "the backend is asked before anything changes";
-    EXPECT_EQ(e.asked->timing, t);
-    EXPECT_EQ(e.published->deadline, Time{1h} + 9500ms);
-    e.accepted();
-    EXPECT_EQ(e.published->deadline, Time{1h} + 9500ms);
-    e.advance_to(e.candidacy.next_alarm());
-    ASSERT_TRUE(e.asks(Verb::renew));
-    const auto asked = e.now;
-    e.answer(Granted{{5}});
-    EXPECT_EQ(e.published->deadline, asked + 9500ms);
-    e.resign(0s);
-    EXPECT_LE(e.last<effect::DoneBy>().at, asked + timing.term - timing.clock_allowance());
-    e.ousting_returned();
-    e.released();
-    ASSERT_TRUE(e.asks(Verb::acquire));
-    e.answer(Granted{{6}});
-    EXPECT_EQ(e.published->deadline, e.now + t.term - t.margin);
-  }
-}
-
-TEST(Candidacy, RenewRetryCallAndDrainChangeAtOnce) {
-  Election e;
-  e.lead();
-  e.advance(1s);
-  auto t = timing;
-  t.renew = 500ms;
-  t.call = 300ms;
-  t.drain = 1s;
-  e.retime(t);
-  EXPECT_EQ(e.asked->by, e.now + timing.call);
-  e.accepted();
-  e.advance(500ms);
-  ASSERT_TRUE(e.asks(Verb::renew));
-  EXPECT_EQ(e.asked->by, e.now + 300ms);
-  e.answer(Granted{{5}});
-  t.renew = 3s;  // longer again, of the same term
-  e.retime(t);
-  e.accepted();
-  e.advance(500ms);
-  const auto asked = e.now;
-  e.answer(Granted{{5}});
-  e.advance_to(asked + 3s - 1ns);
-  EXPECT_FALSE(e.asked);
-  e.advance(1ns);
-  EXPECT_TRUE(e.asks(Verb::renew));
-  e.resign();
-  EXPECT_EQ(e.last<effect::DoneBy>().at, e.now + 1s);
-}
-
-TEST(Candidacy, ANewRetryCountsFromTheNextUnansweredCall) {
-  const Unknown away{{Fault::unreachable, "away"}};
-  for (const bool leading : {true, false})
-    for (const auto retry : {Clock::Duration(10ms), Clock::Duration(1500ms)}) {
-      Election e;
-      if (leading)
-        e.lead();
-      else
-        e.start(), e.answer(away);
-      auto t = timing;
-      t.retry = retry;
-      e.retime(t);
-      ASSERT_TRUE(e.asks(Verb::accept));
-      e.accepted();
-      if (leading) e.advance(timing.renew);
-      if (!leading && !e.asked) e.advance_to(e.candidacy.next_alarm());
-      ASSERT_TRUE(e.asks(leading ? Verb::renew : Verb::acquire));
-      e.answer(away);
-      EXPECT_LE(e.candidacy.next_alarm(), e.now + retry) << leading;
-      EXPECT_GE(e.candidacy.next_alarm(), e.now + retry / 2) << leading;
-    }
-}
-
-/// The drain is longer than the new term, so that a lease of that would end it early.
-TEST(Candidacy, ADrainLastsAsLongAsWasToldThoughTheTermChangesMeanwhile) {
-  constexpr Timing brief{.term = 2s, .renew = 400ms, .retry = 50ms, .margin = 200ms, .call = 200ms, .drain = 1s};
-  for (const auto& t : {brief, longer}) {
-    Election e;
-    e.lead();
-    e.advance(1s);
-    e.resign(0s);
-    const auto drained = e.now + timing.drain;
-    ASSERT_EQ(e.last<effect::DoneBy>().at, drained);
-    e.retime(t);
-    ASSERT_TRUE(e.asks(Verb::accept));
-    e.accepted();
-    int renewals = 0;
-    while (e.now < drained - 100ms) {
-      e.advance_to(std::min(e.candidacy.next_alarm(), drained - 100ms));
-      if (!e.asks(Verb::renew)) continue;
-      ++renewals;
-      const auto asked = e.now;
-      e.answer(Granted{{5}});
-      EXPECT_EQ(e.published->deadline, asked + timing.term - timing.margin);
-      EXPECT_EQ(e.last<effect::DoneBy>().at, drained) << "the work was told that it has so long";
-    }
-    EXPECT_GE(renewals, 1);
-    EXPECT_TRUE(e.leads());
-    e.ousting_returned();
-    e.released();
-    e.answer(Granted{{6}});
-    EXPECT_EQ(e.published->deadline, e.now + t.term - t.margin) << "the next tenure has the new term";
-  }
-}
-
-TEST(Candidacy, ATenureIsRenewedInItsOwnTermAlthoughANewOneWouldAllowMore) {
-  constexpr Timing slow{.term = 60s, .renew = 12s, .retry = 5s, .margin = 1s, .call = 9s, .drain = 4s};
-  Election e;
-  e.lead();
-  e.retime(slow);
-  e.accepted();
-  for (int i = 0; i < 20; ++i) {
-    e.advance(timing.renew);
-    ASSERT_TRUE(e.asks(Verb::renew)) << i;
-    EXPECT_EQ(e.asked->by, e.asked->asked + timing.call);
-    e.answer(Unknown{{Fault::unreachable, "away"}});
-    e.advance(timing.retry);
-    ASSERT_TRUE(e.asks(Verb::renew)) << i;
-    e.answer(Granted{{5}});
-  }
-}
-
-TEST(Candidacy, ARefusedTimingChangesNothingHoweverLateTheRefusal) {
-  for (const bool wedged : {false, true}) {
-    Election e;
-    e.lead();
-    e.retime(longer);
-    ASSERT_TRUE(e.asks(Verb::accept));
-    e.advance(wedged ? timing.call + Candidacy::overrun_grace : 10ms);
-    e.accepted(Error{Fault::misconfigured, "not live"});
-    EXPECT_EQ(e.last<effect::Report>().error.message, "not live");
-    e.advance_to(std::max(e.now, Time{1h} + timing.renew));
-    ASSERT_TRUE(e.asks(Verb::renew)) << wedged;
-    EXPECT_EQ(e.asked->by, e.now + timing.call);
-    const auto asked = e.now;
-    e.answer(Granted{{5}});
-    EXPECT_EQ(e.published->deadline, asked + timing.term - timing.margin);
-    e.resign(0s);
-    e.ousting_returned();
-    e.released();
-    e.answer(Granted{{6}});
-    EXPECT_EQ(e.published->deadline, e.now + timing.term - timing.margin);
-  }
-}
-
-/// The backend runs by it from then on, and so must we.
-TEST(Candidacy, ATimingAcceptedLateHolds) {
-  Election e;
-  e.start();
-  e.answer(Unknown{{Fault::unreachable, "away"}});
-  e.retime(shorter);
-  e.advance(timing.call + Candidacy::overrun_grace);
-  e.accepted();
-  ASSERT_TRUE(e.asks(Verb::acquire));
-  e.answer(Granted{{8}});
-  EXPECT_EQ(e.published->deadline, e.now + shorter.term - shorter.margin);
-}
-
-TEST(Candidacy, ATimingWaitsForTheAnswerThatIsOutstanding) {
-  Election e;
-  e.lead();
-  e.advance_to(Time{1h} + 2s);
-  ASSERT_TRUE(e.asks(Verb::renew));
-  e.retime(longer);
-  e.retime(shorter);
-  EXPECT_TRUE(e.asks(Verb::renew));
-  e.answer(Granted{{5}});
-  ASSERT_TRUE(e.asks(Verb::accept));
-  EXPECT_EQ(e.asked->timing, shorter) << "the last one wished for";
-  e.accepted();
-  EXPECT_FALSE(e.asked);
-}
-
-TEST(Candidacy, ARenewalThatIsDueGoesBeforeATiming) {
-  auto other_timing = timing;
-  other_timing.renew = 1s;
-  Election e;
-  e.lead();
-  e.now += timing.renew;
-  for (int i = 0; i < 3; ++i) {
-    e.retime(other_timing);
-    ASSERT_TRUE(e.asks(Verb::renew)) << i;
-    e.answer(Granted{{5}});
-    ASSERT_TRUE(e.asks(Verb::accept));
-    e.now += timing.renew;  // it takes its time, and meanwhile another one is wished for
-    e.retime(other_timing);
-    e.accepted();
-    ASSERT_TRUE(e.asks(Verb::renew)) << i;
-    e.answer(Granted{{5}});
-    e.accepted();
-    e.now += timing.renew;
-  }
-}
-
-TEST(Candidacy, AFollowerAdoptsATimingWithItsNextAttempt) {
-  Election e;
-  e.start();
-  e.answer(Denied{other});
-  e.retime(longer);
-  EXPECT_TRUE(e.asks(Verb::await_change));
-  e.change_awaited();
-  e.accepted();
-  ASSERT_TRUE(e.asks(Verb::acquire));
-  EXPECT_EQ(e.asked->by, e.now + longer.call);
-  const auto asked = e.now;
-  e.answer(Granted{{8}});
-  EXPECT_EQ(e.published->deadline, asked + 29s);
-}
-
-TEST(Candidacy, ATimingGivenBeforeTheStartIsAcceptedFirstAndOneAfterStopNever) {
-  Election e;
-  e.retime(longer);
-  EXPECT_FALSE(e.asked);
-  e.start();
-  e.accepted();
-  ASSERT_TRUE(e.asks(Verb::acquire));
-  e.stop();
-  e.retime(timing);
-  e.answer(Denied{other});
-  EXPECT_TRUE(e.asks(Verb::release));
-}
-
 // ---- pauses ----
 
 TEST(Candidacy, AStoreInTroubleIsLeftAloneAfterAWhileButNotByALeader) {
@@ -834,22 +591,16 @@ TEST(Candidacy, AfterOustingStopTakesTwiceACallAtMostWhateverTheDrain) {
 }
 
 TEST(Candidacy, AWedgedCallThatReturnsAfterTheEndIsNotToldOf) {
-  for (const auto verb : {Verb::renew, Verb::accept}) {
-    Election e;
-    e.lead();
-    if (verb == Verb::accept) e.retime(timing);
-    e.advance(timing.renew + timing.call + 60ms);
-    ASSERT_TRUE(e.asks(verb));
-    e.stop();
-    e.ousting_returned();
-    ASSERT_TRUE(e.candidacy.ended());
-    const auto before = e.history.size();
-    if (verb == Verb::accept)
-      e.accepted(Error{Fault::misconfigured, "not live"});
-    else
-      e.answer(Granted{{5}});
-    EXPECT_EQ(e.history.size(), before);
-  }
+  Election e;
+  e.lead();
+  e.advance(timing.renew + timing.call + 60ms);
+  ASSERT_TRUE(e.asks(Verb::renew));
+  e.stop();
+  e.ousting_returned();
+  ASSERT_TRUE(e.candidacy.ended());
+  const auto before = e.history.size();
+  e.answer(Granted{{5}});
+  EXPECT_EQ(e.history.size(), before);
 }
 
 TEST(Candidacy, StopIsBoundedWhenAwaitChangeHangs) {

@@ -215,18 +215,5 @@ TEST_F(ManagerMetrics, ACallWithoutAnAnswerIsAnErrorOfItsVerbAndOneThatIsToldOfI
   EXPECT_EQ(sum(metrics.calls.at("renew").errors), 0u);
 }
 
-TEST_F(ManagerMetrics, AfterARetimingTheOutageThatIsRiddenOutFollowsTheNewPace) {
-  LeaderManager manager(backend, timing, taking(0s, 0s), clock);
-  manager.start();
-  ASSERT_TRUE(backend->await("elected"));
-  auto slower = timing;
-  slower.call = 500ms;
-  manager.retime(slower);
-  EXPECT_TRUE(eventually([&] {
-    const auto metrics = manager.metrics();
-    return metrics.rides_out == metrics.remaining - 2 * slower.call - slower.retry;
-  }));
-}
-
 }  // namespace
 }  // namespace tenure

@@ -24,10 +24,10 @@ using True = Duration;     // since the simulation began
 constexpr double rho = 0.01;
 
 struct Faults {
-  double lose{}, slow{}, twice{};                              ///< per message
-  double pause{}, crash{}, copy{}, step{}, flush{}, retime{};  ///< per second
-  double resign{}, give_up{};                                  ///< per renewal; per unanswered claim
-  double push{1}, forge{};                                     ///< per release and follower; per second
+  double lose{}, slow{}, twice{};                    ///< per message
+  double pause{}, crash{}, copy{}, step{}, flush{};  ///< per second
+  double resign{}, give_up{};                        ///< per renewal; per unanswered claim
+  double push{1}, forge{};                           ///< per release and follower; per second
   bool same_clock{}, absence_certain{true}, mixed_terms{}, extreme_rates{};
 };
 
@@ -42,7 +42,6 @@ class World {
     if (faults_.pause > 0) disturb(faults_.pause, [this] { any().paused_until = now_ + between(50ms, 2500ms); });
     if (faults_.crash > 0) disturb(faults_.crash, [this] { crash(any()); });
     if (faults_.copy > 0) disturb(faults_.copy, [this] { copy(any()); });
-    if (faults_.retime > 0) disturb(faults_.retime, [this] { retime(any()); });
     if (faults_.forge > 0) disturb(faults_.forge, [this] { forge(any()); });
   }
 
@@ -173,13 +172,6 @@ class World {
     q.quiet = false;  // what the original sends counts for the original
     p.quiet = false;
     start(q);
-  }
-
-  /// Between two verbs. Whoever leads believes in the term that it began with.
-  void retime(Process& p) {
-    if (!p.between_calls) return;
-    p.timing = timing();
-    p.decisions.run_by(p.timing);
   }
 
   // ---- the network and the store ----
@@ -417,8 +409,7 @@ std::vector<Scenario> scenarios(int share) {
       Scenario{"cache",
                {.lose = 0.05, .slow = 0.1, .pause = 0.2, .crash = 0.05, .flush = 0.2, .absence_certain = false},
                300},
-      Scenario{
-          "settings", {.lose = 0.05, .slow = 0.1, .pause = 0.5, .crash = 0.2, .retime = 0.5, .mixed_terms = true}, 300},
+      Scenario{"settings", {.lose = 0.05, .slow = 0.1, .pause = 0.5, .crash = 0.2, .mixed_terms = true}, 300},
       Scenario{"pushes", {.slow = 0.3, .twice = 0.3, .pause = 0.1, .resign = 0.3, .give_up = 0.3, .forge = 3}, 300},
       Scenario{"everything",
                {.lose = 0.1,
@@ -428,7 +419,6 @@ std::vector<Scenario> scenarios(int share) {
                 .crash = 0.2,
                 .copy = 0.1,
                 .step = 0.3,
-                .retime = 0.3,
                 .resign = 0.05,
                 .give_up = 0.3,
                 .push = 0.7,

@@ -58,29 +58,15 @@ class TENURE_JSON_EXPORT InvalidDocument : public std::invalid_argument {
 /// Opens a store: tenure::open of <tenure/stores.hpp>, or open_url of one store.
 using Opener = Opened (*)(const Opening&);
 
-struct Document;
-
 /// What a LeaderManager needs.
 struct Configured {
   std::shared_ptr<Backend> backend{};
   Timing timing{};
-  std::shared_ptr<const Document> document{};  ///< For apply(). It holds secrets, and tells none.
 };
 
 /// Throws InvalidDocument, also in place of a std::invalid_argument of `open`. What else `open` throws, it lets pass.
 TENURE_JSON_EXPORT Configured from_json(std::string_view text, Opener open, Log log = {});
 /// The same of a file. What cannot be read is a Finding too.
 TENURE_JSON_EXPORT Configured from_json_file(const std::filesystem::path& path, Opener open, Log log = {});
-
-/// Gives a running manager the timing of a new document, without ending its tenure; LeaderManager::retime() says from
-/// when on. Returns the other changes in the document, which need a restart: of the store, the election, the
-/// candidate, and of those fields of the timing that this store keeps (Opened::kept). `running` then holds the new
-/// timing. If the store refuses it after all, error() says so. Throws InvalidDocument, and has then changed nothing.
-/// REQUIRES: one call at a time; `running` comes from from_json() or from_json_file(). If its document is null,
-/// throws std::invalid_argument.
-TENURE_JSON_EXPORT std::vector<Finding> apply(std::string_view text, Configured& running, LeaderManager& manager);
-/// The same of a file.
-TENURE_JSON_EXPORT std::vector<Finding> apply_file(const std::filesystem::path& path, Configured& running,
-                                                   LeaderManager& manager);
 
 }  // namespace tenure

@@ -35,8 +35,7 @@ struct ConfiguredGroup {
   Timing timing{};
   Spread spread{};
   int hook_threads{4};
-  std::vector<std::string> elections{};        ///< To join(), in the document's order.
-  std::shared_ptr<const Document> document{};  ///< For apply(). It holds secrets, and tells none.
+  std::vector<std::string> elections{};  ///< To join(), in the document's order.
 };
 
 /// Throws InvalidDocument, also in place of a std::invalid_argument of `open`. What else `open` throws, it lets pass.
@@ -44,15 +43,5 @@ TENURE_JSON_EXPORT ConfiguredGroup group_from_json(std::string_view text, GroupO
 /// The same of a file. What cannot be read is a Finding too.
 TENURE_JSON_EXPORT ConfiguredGroup group_from_json_file(const std::filesystem::path& path, GroupOpener open,
                                                         Log log = {});
-
-/// Joins the elections that a new document names and the running one did not, and leaves those that it names no more.
-/// The tenures of the others go on. Returns the other changes in the document, which need a restart. `running` then
-/// has the new names. Throws InvalidDocument, and has then changed nothing.
-/// REQUIRES: one call at a time; `running` comes from group_from_json() or group_from_json_file(), and its elections
-/// were joined. If its document is null, throws std::invalid_argument.
-TENURE_JSON_EXPORT std::vector<Finding> apply(std::string_view text, ConfiguredGroup& running, Elections& elections);
-/// The same of a file.
-TENURE_JSON_EXPORT std::vector<Finding> apply_file(const std::filesystem::path& path, ConfiguredGroup& running,
-                                                   Elections& elections);
 
 }  // namespace tenure

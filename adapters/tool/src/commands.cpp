@@ -15,7 +15,6 @@ void add_commands(CLI::App& tool, Run& run) {
   add_step_down(tool, run);
   add_doctor(tool, run);
   add_setup(tool, run);
-  add_drill(tool, run);
   add_config(tool, run);
   add_manual(tool, run);
   tool.footer(R"(Examples:
@@ -27,7 +26,6 @@ void add_commands(CLI::App& tool, Run& run) {
   tenure step-down -e reports --store redis://cache --why upgrade
   tenure doctor    --store postgres://db/app
   tenure setup     --store postgres://owner@db/app
-  tenure drill     --store redis://cache --timing fast
   tenure config    show reports.json
 
 A password stands in a file (--password-file), in the document of -c, or in the URL of the variable TENURE_URL, which

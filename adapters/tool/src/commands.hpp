@@ -18,7 +18,6 @@ void add_run(CLI::App& tool, Run& run);
 void add_step_down(CLI::App& tool, Run& run);
 void add_setup(CLI::App& tool, Run& run);
 void add_doctor(CLI::App& tool, Run& run);
-void add_drill(CLI::App& tool, Run& run);
 void add_manual(CLI::App& tool, Run& run);
 void add_config(CLI::App& tool, Run& run);
 

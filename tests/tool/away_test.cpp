@@ -3,12 +3,9 @@
 // Method: a Redis server of the test's own is stopped or killed below a tool that leads.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <csignal>
 #include <sstream>
 
-#include "descendants.hpp"
-#include "drilled.hpp"
 #include "eventually.hpp"
 #include "messages.hpp"
 #include "process.hpp"
@@ -66,33 +63,6 @@ TEST(AwayStore, ThatHasComeBackIsNoReasonForTheEndOfTheWait) {
   ASSERT_TRUE(eventually([&] { return mentions(run.err(), "unreachable"); })) << run.err();
   server.start();
   EXPECT_EQ(run.ended(), 75) << run.err();
-}
-
-// ---- drill ----
-
-TEST(Drill, MeasuresEachFaultOnARealServer) {
-  TENURE_NEEDS_REDIS();
-  redis::test::Server server;
-  Process drill(tool({"drill", "--store", "redis://u:" + canary + "@" + server.address() + "?first_claim=at_once",
-                      "--term", "2s", "--rounds", "1"}));
-  EXPECT_EQ(drill.ended(), 69) << "the server knows no such user";
-  EXPECT_FALSE(mentions(drill.out() + drill.err(), canary));
-
-  const auto measured = drilled(
-      {"drill", "--store", "redis://" + server.address() + "?first_claim=at_once", "--term", "2s", "--rounds", "1"});
-  expect_each_fault(*measured);
-  EXPECT_TRUE(mentions(measured->out(), "at most 2.075 s"));
-}
-
-TEST(Drill, LeavesNoMemberBehindWhenItIsKilled) {
-  TENURE_NEEDS_REDIS();
-  redis::test::Server server;
-  Process drill(tool({"drill", "--store", "redis://" + server.address(), "--term", "2s"}));
-  std::vector<pid_t> members;
-  ASSERT_TRUE(eventually([&] { return (members = tool::children_of(drill.pid())).size() == 15; }));
-  drill.signal(SIGKILL);
-  drill.ended();
-  EXPECT_TRUE(eventually([&] { return std::none_of(members.begin(), members.end(), alive); }));
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: `status --all` tells of every election of an etcd cluster, and of nothing else there; `doctor` tells of the
-// cluster; `drill` measures fail-overs over it. Method: leaders that live, that have gone and that died, in a server of
-// the test's own.
+// cluster. Method: leaders that live, that have gone and that died, in a server of the test's own.
 #include <gtest/gtest.h>
 
-#include "drilled.hpp"
+#include "eventually.hpp"
 #include "messages.hpp"
 #include "process.hpp"
 #include "rows.hpp"
@@ -41,12 +40,6 @@ TEST(ListOnEtcd, ShowsEachElection) {
   EXPECT_EQ(rows["lapsed"].at("state"), "vacant");
   EXPECT_GT(rows["lapsed"].at("age_ms"), 1'000'000'000);
   EXPECT_EQ(rows["foreign"].at("state"), "unknown");
-}
-
-TEST(DrillOnEtcd, MeasuresEachFault) {
-  TENURE_NEEDS_ETCD();
-  etcd::test::Server server;
-  expect_each_fault(*drilled({"drill", "--store", url_of(server), "--term", "2s", "--rounds", "1"}));
 }
 
 TEST(DoctorOnEtcd, TellsOfTheClusterAndOfOurRights) {

@@ -260,8 +260,7 @@ void LeaderManager::Shell::ask(Question question) {
 
 void LeaderManager::Shell::end(effect::End& e) {
   tally_.ousted(e.reason);
-  log(Level::info,
-      "ousting: " + std::string(to_string(e.reason)) + (e.detail.empty() ? "" : ", ") + printable(e.detail), e.token);
+  log(Level::info, "ousting: " + std::string(to_string(e.reason)) + (e.detail.empty() ? "" : ", ") + e.detail, e.token);
   queue_hook(ousting_of(e, election_, signals_, clock_));
   waiters.changed();
 }

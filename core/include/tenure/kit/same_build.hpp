@@ -6,20 +6,23 @@
 
 #include <tenure/export.hpp>
 
-#if defined(_GLIBCXX_DEBUG)
-#define TENURE_BUILT_DEBUG(name) name##_with_GLIBCXX_DEBUG
-#else
-#define TENURE_BUILT_DEBUG(name) name##_without_GLIBCXX_DEBUG
-#endif
-#if defined(_GLIBCXX_USE_CXX11_ABI) && !_GLIBCXX_USE_CXX11_ABI
-#define TENURE_BUILT TENURE_BUILT_DEBUG(built_with_GLIBCXX_USE_CXX11_ABI_0_and)
-#else
-#define TENURE_BUILT TENURE_BUILT_DEBUG(built_with_GLIBCXX_USE_CXX11_ABI_1_and)
-#endif
-
 namespace tenure {
 
-extern TENURE_EXPORT const char TENURE_BUILT;
+/// The library has one of them: as it was built.
+extern TENURE_EXPORT const char built_without_GLIBCXX_DEBUG_by_CXX11_ABI_1, built_without_GLIBCXX_DEBUG_by_CXX11_ABI_0,
+    built_with_GLIBCXX_DEBUG_by_CXX11_ABI_1, built_with_GLIBCXX_DEBUG_by_CXX11_ABI_0;
+
+#if defined(_GLIBCXX_USE_CXX11_ABI) && !_GLIBCXX_USE_CXX11_ABI
+#define TENURE_BUILT_BY(settings) settings##_by_CXX11_ABI_0
+#else
+#define TENURE_BUILT_BY(settings) settings##_by_CXX11_ABI_1
+#endif
+#if defined(_GLIBCXX_DEBUG)
+#define TENURE_BUILT TENURE_BUILT_BY(built_with_GLIBCXX_DEBUG)
+#else
+#define TENURE_BUILT TENURE_BUILT_BY(built_without_GLIBCXX_DEBUG)
+#endif
+
 [[gnu::used]] inline const char* const same_build = &TENURE_BUILT;
 
 }  // namespace tenure

@@ -66,7 +66,6 @@ class StoreUnderTest {
 
   /// Whether all candidates read one clock, as on one host. Only then a read may say so: Read::same_clock.
   virtual bool one_clock() const { return false; }
-
   /// Whether a tenure that nobody renews ends, although its holder lives.
   virtual bool lapses() const { return true; }
 

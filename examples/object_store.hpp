@@ -16,10 +16,14 @@ class ObjectStore final : public tenure::ConditionalStore {
     create_directories(directory_);
   }
 
-  tenure::Result<tenure::Read> read(const tenure::Limit& limit) override { return decoded(get().second, limit); }
+  tenure::Result<tenure::Read> read(const tenure::Limit& limit) override {
+    if (limit.passed()) return late();
+    return decoded(get().second, limit);
+  }
 
   tenure::Result<tenure::Swap> compare_and_set(const std::optional<tenure::Expected>& expected,
                                                const tenure::Record& next, const tenure::Limit& limit) override {
+    if (limit.passed()) return late();
     const auto [etag, body] = get();
     const auto stands = decoded(body, limit);
     const bool applied = matches(expected, stands.record) && put(etag, encoded(next, stands.now_ms), next.beat);
@@ -28,6 +32,7 @@ class ObjectStore final : public tenure::ConditionalStore {
 
  private:
   using milliseconds = std::chrono::milliseconds;
+  static tenure::Error late() { return {tenure::Fault::timed_out, "the limit had passed before the call"}; }
   static std::string encoded(const tenure::Record& r, std::int64_t now_ms) {
     std::ostringstream out;
     out << r.token.value << ' ' << r.beat << ' ' << r.released << ' ' << ceil<milliseconds>(r.term).count() << ' '

@@ -14,7 +14,8 @@ int main() {
   manager.start();
   const auto token = manager.await_leadership(1min);
   if (!token) {
-    std::cerr << "somebody else led all the time" << std::endl;
+    const auto error = manager.last_error();
+    std::cerr << (error ? error->message : "somebody else led all the time") << std::endl;
     return 1;
   }
   std::cout << "migrates with token " << token->value << std::endl;

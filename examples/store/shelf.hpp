@@ -25,12 +25,14 @@ class ShelfStore final : public tenure::ConditionalStore {
       : shelf_(std::move(shelf)), election_(std::move(election)) {}
 
   tenure::Result<tenure::Read> read(const tenure::Limit& limit) override {
+    if (limit.passed()) return late();
     const std::lock_guard lock(shelf_->mutex);
     return found(limit);
   }
 
   tenure::Result<tenure::Swap> compare_and_set(const std::optional<tenure::Expected>& expected,
                                                const tenure::Record& next, const tenure::Limit& limit) override {
+    if (limit.passed()) return late();
     const std::lock_guard lock(shelf_->mutex);
     auto& record = shelf_->records[election_];
     const bool applied = matches(expected, record);
@@ -43,6 +45,7 @@ class ShelfStore final : public tenure::ConditionalStore {
   }
 
  private:
+  static tenure::Error late() { return {tenure::Fault::timed_out, "the limit had passed before the call"}; }
   tenure::Read found(const tenure::Limit& limit) {
     return {.record = shelf_->records[election_], .now_ms = limit.clock.unix_ms(), .absence_certain = true};
   }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The options of a bench: "--name value", each with what it is if nobody gives it.
 #pragma once
+#include <cstddef>
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace tenure::bench {
 

@@ -525,6 +525,39 @@ TEST_P(StoreContract, ARecordIsReadAsItWasWritten) {
   EXPECT_EQ(found->asked, next.asked);
 }
 
+/// The store's clock, and how long ago it was at a write: followers count by that.
+TEST_P(StoreContract, TheStoreTellsWhenARecordWasWritten) {
+  const auto a = open(), b = open();
+  const auto asked = now();
+  ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
+  wait_out(Player::within(milliseconds(50)));
+  const auto found = b->read(call());
+  ASSERT_TRUE(found && found->record);
+  const milliseconds since(found->now_ms - found->record->written_ms);
+  EXPECT_GT(found->record->written_ms, 1'000'000'000'000) << "milliseconds since 1970, set by the store";
+  EXPECT_GE(since, milliseconds(40)) << "now_ms is of the read, written_ms of the write";
+  EXPECT_LE(since, now() - asked + milliseconds(40));
+}
+
+/// Only then its lease's end is known without a look at the record as it stands.
+TEST_P(StoreContract, NobodyClaimsAnothersClockForItsOwn) {
+  const auto a = open();
+  ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
+  const auto found = open()->read(call());
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(store_->one_clock() || !found->same_clock)
+      << "same_clock is for a store of one host; one_clock() says that this is one";
+}
+
+TEST_P(StoreContract, ACallAfterItsLimitIsAnErrorAndWritesNothing) {
+  const auto a = open();
+  ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
+  const Limit passed{boot_clock(), now(), {}};
+  EXPECT_FALSE(a->read(passed));
+  EXPECT_FALSE(a->compare_and_set(Expected{{1}, {11}}, record(1, 12), passed));
+  EXPECT_EQ(standing(*open())->beat, 11u);
+}
+
 TEST_P(StoreContract, AWriteDemandsTokenAndBeat) {
   const auto a = open(), b = open();
   ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));

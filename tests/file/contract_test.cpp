@@ -17,6 +17,7 @@ class File final : public StoreUnderTest {
 
   Timing short_timing() const override { return short_terms_of(milliseconds(500)); }
   bool names_releases() const override { return false; }
+  bool one_clock() const override { return true; }
   bool refused_may_have_stood() const override { return true; }
 
  private:

@@ -7,6 +7,7 @@
 #include <tenure/group_store.hpp>
 #include <tenure/hooks.hpp>
 #include <tenure/kit/url.hpp>
+#include <tenure/leader_task.hpp>
 #include <tenure/memory.hpp>
 #include <tenure/metrics.hpp>
 #include <tenure/open.hpp>
@@ -51,6 +52,7 @@ void of_core(Clock& clock) {
   made(Presets{.fast = {}}, Presets{.steady = {}});
   made(Elected{.election = "e"}, Elected{.stop = {}});
   made(Ousting{.election = "e"}, Ousting{.expired = {}});
+  made(LeaderTask::OnReturn{.then = {}}, LeaderTask::OnReturn{.pause = {}});
   made(Histogram{.counts = {}}, Histogram{.sum = {}});
   made(CallMetrics{.durations = {}}, CallMetrics{.errors = {}});
   made(Metrics{.election = "e"}, Metrics{.hooks = {}});

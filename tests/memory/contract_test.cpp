@@ -22,6 +22,7 @@ class Memory final : public StoreUnderTest {
   }
   Timing short_timing() const override { return short_terms_of(milliseconds(200)); }
   bool absence_certain() const override { return traits_.absence_certain; }
+  bool one_clock() const override { return traits_.same_clock; }
   bool pushes() const override { return traits_.push; }
   bool restart() override {
     hub_.unreachable(true);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Goal: the author of a store runs the contract suite out of an installed package, and it convicts a store that does not
-# keep the contract. Method: builds examples/store against PREFIX and runs it, then a copy whose writes have no condition.
+# keep the contract. Method: builds examples/store against PREFIX and runs it, then copies that break one rule each.
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 file(REMOVE_RECURSE ${BINARY})
@@ -15,14 +15,21 @@ if(NOT output MATCHES "100% tests passed" OR NOT output MATCHES "StoreContract")
 endif()
 
 file(READ ${BINARY}/store/shelf.hpp text)
-string(REPLACE "matches(expected, record)" "true" broken "${text}")
-if(broken STREQUAL text)
-  message(FATAL_ERROR "shelf.hpp has no condition that could be broken")
-endif()
-file(WRITE ${BINARY}/store/shelf.hpp "${broken}")
-run(${CMAKE_COMMAND} --build ${BINARY}/build)
-execute_process(COMMAND ${BINARY}/build/shelf_test --gtest_filter=*OfTwoClones*
-  RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
-if(result EQUAL 0 OR NOT output MATCHES "FAILED.*OfTwoClonesOfAHolderOneIsRefused")
-  message(FATAL_ERROR "a store whose writes have no condition passed: ${output}")
-endif()
+# What is replaced by what, and the test that notices.
+function(convicts old new test)
+  string(REPLACE "${old}" "${new}" broken "${text}")
+  if(broken STREQUAL text)
+    message(FATAL_ERROR "shelf.hpp has no ${old} that could be broken")
+  endif()
+  file(WRITE ${BINARY}/store/shelf.hpp "${broken}")
+  run(${CMAKE_COMMAND} --build ${BINARY}/build)
+  execute_process(COMMAND ${BINARY}/build/shelf_test --gtest_filter=*${test}*
+    RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(result EQUAL 0 OR NOT output MATCHES "FAILED.*${test}")
+    message(FATAL_ERROR "a store with ${new} in place of ${old} passed: ${output}")
+  endif()
+endfunction()
+convicts("matches(expected, record)" "true" OfTwoClonesOfAHolderOneIsRefused)
+convicts("record->written_ms = limit.clock.unix_ms()" "record->written_ms = 0" TheStoreTellsWhenARecordWasWritten)
+convicts(".absence_certain" ".same_clock = true, .absence_certain" NobodyClaimsAnothersClockForItsOwn)
+convicts("if (limit.passed()) return late()" "static_cast<void>(late())" ACallAfterItsLimitIsAnErrorAndWritesNothing)

@@ -32,8 +32,9 @@ using Sight = std::variant<Unknown, Vacant, Incumbent>;
 ///
 /// One thread at a time calls the verbs. Each is a single attempt, and does not throw when the store fails (an
 /// exception counts as Unknown). A constructor throws std::invalid_argument for settings that can never work.
-/// REQUIRES of an implementation: every verb returns by `limit.by`, or soon after `limit.stop`. A verb that is 50 ms
-/// late is reported as wedged. A backend never calls the manager.
+/// REQUIRES of an implementation: every verb returns by `limit.by`, or soon after `limit.stop`. Nothing waits for a
+/// verb that is 50 ms late; once it is late by another Timing::call, and a second at least, it is reported as wedged. A
+/// backend never calls the manager.
 class TENURE_EXPORT Backend {
  public:
   virtual ~Backend() = default;

@@ -20,7 +20,7 @@ struct Candidate {
   std::string address{};  ///< Where followers reach the leader, in a form of your choice. May be empty.
 };
 
-/// Who leads, as the store says.
+/// Who leads, as the store says. Others wrote these texts, which may hold any bytes.
 struct Incumbent {
   std::string name{}, incarnation{}, address{};
   Token token{};

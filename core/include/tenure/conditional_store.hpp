@@ -71,8 +71,8 @@ struct Swap {
   Read found{};  ///< What stands there now: our record if applied.
 };
 
-/// The record of one election in a store. One thread at a time calls it. Limits hold as for a Backend. An Error means
-/// that the call may or may not have taken effect.
+/// The record of one election in a store. One thread at a time calls it. Limits hold as for a Backend; after its limit
+/// a call is an Error and writes nothing. An Error means that the call may or may not have taken effect.
 class TENURE_EXPORT ConditionalStore {
  public:
   virtual ~ConditionalStore() = default;

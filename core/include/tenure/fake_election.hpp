@@ -80,7 +80,8 @@ class TENURE_EXPORT FakeElection {
   void resign(std::optional<Clock::Duration> cool_down = std::nullopt);  ///< LeaderManager::resign()
   void stop();  ///< LeaderManager::stop(). In a hook it only requests the stop.
 
-  /// Waits, in real time, until the work of this tenure has returned. For work that ends by itself.
+  /// Waits, in real time, until the work of this tenure has returned. For work that ends by itself, and is
+  /// not called again.
   void await_work();
 
   // What is so.

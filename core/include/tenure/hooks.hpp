@@ -47,7 +47,7 @@ struct Ousting {
   std::string election{};
   Token token{};
   Reason reason{};
-  std::string detail{};                          ///< What led to the end, for the log.
+  std::string detail{};                          ///< What led to the end, for the log. Printable, but others' words.
   std::optional<Incumbent> successor{};          ///< Who leads now, if known.
   std::function<Clock::Duration()> remaining{};  ///< How long your work may still run; zero once it must be over.
   std::stop_token expired{};                     ///< Requested when remaining() reaches zero.
@@ -65,7 +65,8 @@ struct Hooks {
   /// Stops the work before remaining() is zero, then returns. In a hand-over the successor waits for that.
   std::function<void(const Ousting&)> ousting{};
 
-  /// Trouble, for your log. The manager has already reacted to it.
+  /// Trouble, for your log. The manager has already reacted to it. What the store does again and again is told once a
+  /// minute.
   std::function<void(const Error&)> error{};
 
   /// Asked before each acquire and renew, on the thread that calls the store. False resigns. Until it returns, nothing

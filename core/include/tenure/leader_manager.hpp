@@ -57,8 +57,12 @@ class TENURE_EXPORT LeaderManager {
   /// What happened so far, for your monitoring. Takes a lock for a moment; in a forked child it tells nothing.
   Metrics metrics() const;
 
-  /// Waits until we lead.
+  /// Waits until we lead. If it waited in vain, last_error() tells whether the store is the reason.
   std::optional<Token> await_leadership(Clock::Duration within, std::stop_token stop = {});
+
+  /// What the store did last in place of an answer: it was away, or refused our password. Nothing once it has answered.
+  /// It is told in full, also where error() and the log leave out what they have heard.
+  std::optional<Error> last_error() const;
 
   /// How many changes there were: elected, ousting, another incumbent, stopped. It never falls.
   std::uint64_t changes() const;

@@ -16,9 +16,14 @@ class TENURE_EXPORT LeaderTask {
   using Work = std::function<void(std::stop_token stop, Token token)>;
 
   /// What happens when your work returns although we still lead.
-  enum class OnReturn {
-    stay,    ///< We go on leading, with nothing to do, until the tenure ends.
-    resign,  ///< We resign, so that another candidate has its turn.
+  struct OnReturn {
+    static const OnReturn stay;    ///< We go on leading, with nothing to do, until the tenure ends.
+    static const OnReturn resign;  ///< We resign, so that another candidate has its turn.
+    /// The work is called anew after the pause, as long as the tenure lasts. The pause is of real time.
+    static constexpr OnReturn again(Clock::Duration pause) { return {Then::again, pause}; }
+
+    enum class Then { stay, resign, again } then{};
+    Clock::Duration pause{};
   };
 
   /// Campaigns at once. Throws as the constructor of LeaderManager and its start() do. You may give hooks too:
@@ -33,5 +38,8 @@ class TENURE_EXPORT LeaderTask {
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+inline constexpr LeaderTask::OnReturn LeaderTask::OnReturn::stay{LeaderTask::OnReturn::Then::stay};
+inline constexpr LeaderTask::OnReturn LeaderTask::OnReturn::resign{LeaderTask::OnReturn::Then::resign};
 
 }  // namespace tenure

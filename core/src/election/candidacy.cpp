@@ -18,8 +18,13 @@ constexpr int prompt_denials = 8;
 /// So many acquires in a row without an answer are repeated soon. Further ones leave a store in trouble alone.
 constexpr int prompt_acquires = 8;
 
+/// Of an error, and of what led to an end. Others may have written it: it is printable from here on.
+constexpr std::size_t longest_text = 2000;
+
 /// A longer one means never, and could overflow a Clock::Time.
 constexpr Clock::Duration longest_stall = std::chrono::hours(24 * 365 * 100);
+
+std::string asked_by(const StepDownRequested& a) { return printable("asked by " + a.by + ": " + a.why, longest_text); }
 
 template <class... F>
 struct Overloaded : F... {
@@ -116,7 +121,7 @@ void Candidacy::released(Time now, std::uint64_t id, std::optional<Error> error)
     release_due_ = false;
     stop_released_ = stopping_;
     if (error)
-      report(std::move(*error));
+      trouble(now, std::move(*error));
     else
       may_hold_ = false;
     next_ask_ = now + std::exchange(cool_down_, Duration::zero());
@@ -129,9 +134,10 @@ void Candidacy::released(Time now, std::uint64_t id, std::optional<Error> error)
 void Candidacy::change_awaited(Time now, std::uint64_t id, std::optional<Error> error) {
   if (const auto pending = settle(id); pending && !pending->wedged) {
     await_first_ = false;
-    if (error && wait_trouble_ != error) emit(effect::Report{*error});
-    if (error) next_ask_ = std::max(next_ask_, now + jittered(timing_.renew));
-    wait_trouble_ = std::move(error);
+    if (error) {
+      next_ask_ = std::max(next_ask_, now + jittered(timing_.renew));
+      trouble(now, std::move(*error));
+    }
   }
   tick(now);
 }
@@ -177,7 +183,7 @@ void Candidacy::take_effects(std::vector<Effect>& into) {
 /// The outstanding question, if this is its answer. The answer to a wedged one is worth nothing.
 std::optional<Candidacy::Pending> Candidacy::settle(std::uint64_t id) {
   if (!pending_ || pending_->question.id != id) return std::nullopt;
-  if (pending_->wedged) report({Fault::wedged, "the store call that ignored its limit has returned"});
+  if (pending_->told) emit(effect::Report{{Fault::wedged, "the store call that ignored its limit has returned"}});
   return std::exchange(pending_, std::nullopt);
 }
 
@@ -192,7 +198,7 @@ void Candidacy::acquire_answered(Time now, const Pending& asked, Answer answer) 
                         [&](Denied& a) { denied(now, a.holder); }, [&](Granted& a) { granted(a.token); },
                         [&](StepDownRequested& a) {
                           granted(a.token);
-                          if (tenure_) end_voluntarily(now, Reason::step_down, "asked by " + a.by + ": " + a.why);
+                          if (tenure_) end_voluntarily(now, Reason::step_down, asked_by(a));
                         }},
              answer);
 }
@@ -208,7 +214,7 @@ void Candidacy::renew_answered(Time now, const Question& asked, Answer answer) {
   };
   std::visit(Overloaded{[&](Unknown& a) {
                           tenure_->superseded = a.error.fault == Fault::fenced;
-                          tenure_->trouble = a.error.message;
+                          tenure_->trouble = printable(a.error.message, longest_text);
                           unanswered(now, std::move(a.error));
                         },
                         [&](Denied& a) {
@@ -221,7 +227,7 @@ void Candidacy::renew_answered(Time now, const Question& asked, Answer answer) {
                         [&](StepDownRequested& a) {
                           if (wrong(a.token)) return;
                           extend(asked.asked);
-                          end_voluntarily(now, Reason::step_down, "asked by " + a.by + ": " + a.why);
+                          end_voluntarily(now, Reason::step_down, asked_by(a));
                         }},
              answer);
 }
@@ -239,7 +245,7 @@ void Candidacy::elect(Time now, const Question& asked, Token token) {
                                                 "unled; restore the store's data"});
   }
   highest_ = token;
-  last_trouble_.reset();
+  last_error_.reset();
   tenure_.emplace(Tenure{.token = token, .lease = {.timing = timing_}});
   denials_ = unanswered_ = 0;
   progressed_ = now;
@@ -254,7 +260,7 @@ void Candidacy::extend(Time asked) {
   t.lease.extend(asked);
   t.superseded = false;
   t.trouble.clear();
-  last_trouble_.reset();
+  last_error_.reset();
   next_ask_ = asked + timing_.renew;
   emit(effect::Publish{t.token, t.lease.deadline});
   if (t.ending.draining()) {
@@ -264,14 +270,14 @@ void Candidacy::extend(Time asked) {
 }
 
 void Candidacy::unanswered(Time now, Error error) {
-  report(std::move(error));
+  trouble(now, std::move(error));
   await_first_ = false;
   const bool in_trouble = !tenure_ && ++unanswered_ > prompt_acquires;
   next_ask_ = now + jittered(in_trouble ? std::max(timing_.renew, timing_.retry) : timing_.retry);
 }
 
 void Candidacy::denied(Time now, const std::optional<Incumbent>& holder) {
-  last_trouble_.reset();
+  last_error_.reset();
   unanswered_ = 0;
   hear(now, holder);
   if (holder)
@@ -311,25 +317,35 @@ void Candidacy::watch_hook(Time now) {
   if (tenure_->ending.expires(now)) emit(effect::FireExpired{});
   if (tenure_->ending.overruns(now)) {
     emit(effect::Overrun{});
-    report({Fault::hook_overran, "ousting() of token " + std::to_string(tenure_->token.value) +
-                                     " had not returned when its time was up: the work may run on without a lease. "
-                                     "Make it stop sooner, or raise margin and drain"});
+    emit(effect::Report{
+        {Fault::hook_overran, "ousting() of token " + std::to_string(tenure_->token.value) +
+                                  " had not returned when its time was up: the work may run on without a lease. "
+                                  "Make it stop sooner, or raise margin and drain"}});
   }
 }
 
 /// If we come late ourselves, this process was stopped or starved, and so was the call. Then it gets its grace
 /// once more.
 void Candidacy::watch_store(Time now) {
-  if (!pending_ || pending_->wedged) return;
+  if (!pending_ || pending_->told || now < store_alarm()) return;
   auto& by = pending_->question.by;
-  if (now < by + overrun_grace) return;
-  if (now >= by + 2 * overrun_grace && !std::exchange(pending_->excused, true)) {
+  if (!pending_->wedged && now >= by + 2 * overrun_grace && !std::exchange(pending_->excused, true)) {
     by = now;
     return;
   }
   pending_->wedged = true;
-  report({Fault::wedged,
-          "a store call (or eligible()) has not returned by its limit: nothing more is asked until it does"});
+  if (now < store_alarm()) return;
+  pending_->told = true;
+  last_error_ = std::make_shared<const Error>(
+      Error{Fault::wedged,
+            "a store call (or eligible()) has not returned by its limit: nothing more is asked until it does"});
+  emit(effect::Report{*last_error_});
+}
+
+/// When a call that is late counts as wedged, and then when that is told. REQUIRES: pending_.
+Candidacy::Time Candidacy::store_alarm() const {
+  if (pending_->told) return Time::max();
+  return pending_->question.by + (pending_->wedged ? wedged_is_told_after(timing_.call) : overrun_grace);
 }
 
 /// It is always later than the last fact, whose tick() did all that was due by then.
@@ -342,7 +358,7 @@ Candidacy::Time Candidacy::next_alarm() const {
     at = std::min(at, tenure_->ending.next_alarm());
   }
   if (look_for_progress_) at = std::min(at, *look_for_progress_);
-  if (pending_) return pending_->wedged ? at : std::min(at, pending_->question.by + overrun_grace);
+  if (pending_) return std::min(at, store_alarm());
   return tenure_ || started_ ? std::min(at, next_ask_) : at;
 }
 
@@ -426,10 +442,11 @@ void Candidacy::hear(Time now, std::optional<Incumbent> incumbent) {
   emit(effect::Heard{std::move(incumbent), until});
 }
 
-void Candidacy::report(Error error) {
-  if (last_trouble_ == error) return;
-  last_trouble_ = error;
-  emit(effect::Report{std::move(error)});
+/// The store gave no answer, but this.
+void Candidacy::trouble(Time now, Error error) {
+  error.message = printable(error.message, longest_text);
+  last_error_ = std::make_shared<const Error>(error);
+  if (auto told = repeats_.told(now, std::move(error))) emit(effect::Report{std::move(*told)});
 }
 
 Candidacy::Duration Candidacy::jittered(Duration d) {

@@ -3,7 +3,9 @@
 // no clock. core/README.md has the rules, by number. candidacy_test.cpp drives them one by one; candidacy_sim_test.cpp
 // drives whole elections at random and judges each effect by them.
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -15,6 +17,7 @@
 
 #include "election/ending.hpp"
 #include "election/lease.hpp"
+#include "kit/repeats.hpp"
 
 namespace tenure {
 
@@ -67,8 +70,13 @@ class Candidacy {
   using Time = Clock::Time;
   using Duration = Clock::Duration;
 
-  /// How late a call may be before it counts as wedged.
+  /// How late a call may be before it counts as wedged: nothing waits for it any more.
   static constexpr Duration overrun_grace = std::chrono::milliseconds(50);
+
+  /// How late a call is before that is told, which wakes somebody. On a busy host many are late for a moment.
+  static constexpr Duration wedged_is_told_after(Duration call) {
+    return std::max<Duration>(call, std::chrono::seconds(1));
+  }
 
   Candidacy(const Timing& timing, std::uint64_t jitter_seed, StallLimits stall = {});
 
@@ -90,6 +98,9 @@ class Candidacy {
   /// Until when the present question should be answered. Never, if there is none.
   Time answer_by() const { return pending_ ? pending_->question.by : Time::max(); }
 
+  /// Nothing waits for the present question any more.
+  bool wedged() const { return pending_ && pending_->wedged; }
+
   /// Until when ousting() should return. Never, if none is due.
   Time work_by() const { return tenure_ ? tenure_->ending.overrun_at() : Time::max(); }
 
@@ -101,6 +112,9 @@ class Candidacy {
   /// A tenure ended because of the work, which has not gone on since, and no other tenure has begun.
   bool stalled() const { return look_for_progress_.has_value(); }
 
+  /// What the store did last in place of an answer. Nothing, once it has answered.
+  const std::shared_ptr<const Error>& last_error() const { return last_error_; }
+
   /// The effects since the last call. They are carried out in this order. `into` is cleared, and its room is used for
   /// the next ones, so that a deadline is served without an allocation.
   void take_effects(std::vector<Effect>& into);
@@ -110,10 +124,10 @@ class Candidacy {
  private:
   struct Pending {
     Question question;
-    bool may_have_held{};  ///< As it was before this question.
-    bool unwanted{};       ///< resign() or stop() came meanwhile: a grant is handed back.
-    bool excused{};        ///< It was late once because we were late ourselves.
-    bool wedged{};
+    bool may_have_held{};   ///< As it was before this question.
+    bool unwanted{};        ///< resign() or stop() came meanwhile: a grant is handed back.
+    bool excused{};         ///< It was late once because we were late ourselves.
+    bool wedged{}, told{};  ///< told: that it is wedged.
   };
   /// From elected() until ousting() has returned.
   struct Tenure {
@@ -130,11 +144,13 @@ class Candidacy {
   void elect(Time now, const Question& asked, Token token);
   void extend(Time asked);
   void unanswered(Time now, Error error);
+  void trouble(Time now, Error error);
   void denied(Time now, const std::optional<Incumbent>& holder);
   void judge_expiry(Time now);
   void watch_progress(Time now);
   void watch_hook(Time now);
   void watch_store(Time now);
+  Time store_alarm() const;
   void ask_next(Time now);
   void ask_leading(Time now);
   void ask_campaigning(Time now);
@@ -142,7 +158,6 @@ class Candidacy {
   void end_voluntarily(Time now, Reason reason, std::string detail);
   void end_at_once(Time now, Reason reason, std::string detail, std::optional<Incumbent> successor, Time done_by);
   void hear(Time now, std::optional<Incumbent> incumbent);
-  void report(Error error);
   void emit(Effect effect) {
     if (!ended_) effects_.push_back(std::move(effect));  // Facts may come later, such as the return of a wedged call.
   }
@@ -168,7 +183,8 @@ class Candidacy {
   bool may_hold_{};                          ///< We asked for the lead since the last release.
   bool release_due_{};
   bool started_{}, stopping_{}, stop_released_{}, ended_{};
-  std::optional<Error> last_trouble_, wait_trouble_;  ///< As reported last.
+  std::shared_ptr<const Error> last_error_;  ///< Of the store, while it has not answered since.
+  Repeats repeats_;
 };
 
 }  // namespace tenure

@@ -18,7 +18,10 @@ LeaderManager::~LeaderManager() {
     return;
   }
   if (shell_->on_own_thread()) {
-    std::fputs("tenure: a LeaderManager was destroyed inside a hook of its own; call stop() there instead\n", stderr);
+    std::fputs(
+        "tenure: a LeaderManager was destroyed inside a hook of its own, or exit() was called there and destroyed it; "
+        "call stop() in the hook, and let main() return\n",
+        stderr);
     std::abort();
   }
   shell_->stop();
@@ -45,6 +48,8 @@ std::optional<Token> LeaderManager::await_leadership(Clock::Duration within, std
   });
   return token;
 }
+
+std::optional<Error> LeaderManager::last_error() const { return shell_->last_error(); }
 
 std::uint64_t LeaderManager::changes() const { return shell_->waiters.changes(); }
 

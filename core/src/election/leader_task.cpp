@@ -61,8 +61,10 @@ LeaderTask::~LeaderTask() {
   if (impl_->forked()) {  // its threads are the parent's
     [[maybe_unused]] const auto* const left_behind = impl_.release();
   } else if (impl_->on_own_thread()) {
-    std::fputs("tenure: a LeaderTask was destroyed inside its own work or hook; call manager().stop() there instead\n",
-               stderr);
+    std::fputs(
+        "tenure: a LeaderTask was destroyed inside its own work or hook, or exit() was called there and destroyed it; "
+        "call manager().stop() there, and let main() return\n",
+        stderr);
     std::abort();
   }
 }

@@ -145,6 +145,12 @@ Metrics LeaderManager::Shell::metrics() const {
   return out;
 }
 
+std::optional<Error> LeaderManager::Shell::last_error() const {
+  if (forked()) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  return last_error_ ? std::optional(*last_error_) : std::nullopt;
+}
+
 bool LeaderManager::Shell::on_own_thread() const {
   const auto self = std::this_thread::get_id();
   return self == clock_id_ || self == workers_[0].id || self == workers_[1].id || self == guest_id_;
@@ -184,12 +190,13 @@ void LeaderManager::Shell::consider(const Fact& fact) {
   fact(candidacy_, clock_.now());
 }
 
-/// For metrics(). It comes before the effects: who sees that we lead sees what belongs to that tenure.
+/// For metrics() and last_error(). It comes before the effects: who sees that we lead sees what belongs to that tenure.
 void LeaderManager::Shell::remember() {
   answer_by_ = candidacy_.answer_by();
   work_by_ = candidacy_.work_by();
   progressed_at_ = candidacy_.progressed_at();
   stalled_ = candidacy_.stalled();
+  last_error_ = candidacy_.last_error();
 }
 
 // ---- the clock thread: sees to every timer; never enters the store or a hook ----
@@ -253,8 +260,7 @@ void LeaderManager::Shell::ask(Question question) {
 
 void LeaderManager::Shell::end(effect::End& e) {
   tally_.ousted(e.reason);
-  log(Level::info,
-      "ousting: " + std::string(to_string(e.reason)) + (e.detail.empty() ? "" : ", ") + printable(e.detail), e.token);
+  log(Level::info, "ousting: " + std::string(to_string(e.reason)) + (e.detail.empty() ? "" : ", ") + e.detail, e.token);
   queue_hook(ousting_of(e, election_, signals_, clock_));
   waiters.changed();
 }

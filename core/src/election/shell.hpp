@@ -55,6 +55,7 @@ class TENURE_NO_EXPORT LeaderManager::Shell : public std::enable_shared_from_thi
   void report(Error error);
 
   Metrics metrics() const;
+  std::optional<Error> last_error() const;
 
   bool on_own_thread() const;
   void own_thread(std::thread::id id) { guest_id_ = id; }  ///< A thread of the user's work counts as one of ours.
@@ -119,10 +120,11 @@ class TENURE_NO_EXPORT LeaderManager::Shell : public std::enable_shared_from_thi
   std::optional<std::pair<Question, std::stop_token>> asked_;
   std::deque<HookCall> hook_queue_;
   Worker* asker_{};                      ///< Who is with the store.
-  Clock::Time due_{Clock::Time::max()};  ///< When we should act next. For metrics(), as the next four.
+  Clock::Time due_{Clock::Time::max()};  ///< When we should act next. For metrics() and last_error(), as the next five.
   Clock::Time answer_by_{Clock::Time::max()}, work_by_{Clock::Time::max()};
   std::optional<Clock::Time> progressed_at_;
   bool stalled_{};
+  std::shared_ptr<const Error> last_error_;
   bool hook_runs_{}, asks_user_{};  ///< asks_user_: eligible() runs.
   int idle_{};                      ///< Workers that wait.
   bool started_{}, quit_{}, store_wedged_{};

@@ -28,7 +28,7 @@ WorkThread::~WorkThread() {
 void WorkThread::begin(const Elected& tenure) {
   {
     const std::lock_guard lock(mutex_);
-    given_ = tenure;
+    given_ = {tenure.stop, tenure.token};
   }
   changed_.notify_all();
 }
@@ -53,13 +53,19 @@ void WorkThread::loop() {
   }
 }
 
-void WorkThread::run(const Elected& tenure) {
+void WorkThread::run(const Tenure& tenure) {
+  using Then = LeaderTask::OnReturn::Then;
+  do work(tenure);
+  while (on_return_.then == Then::again && sleep_for(on_return_.pause, tenure.stop));
+  if (on_return_.then == Then::resign && !tenure.stop.stop_requested()) owner_.resign();
+}
+
+void WorkThread::work(const Tenure& tenure) {
   try {
     work_(tenure.stop, tenure.token);
   } catch (...) {
     owner_.report({Fault::hook_threw, "the task threw: " + what_was_thrown()});
   }
-  if (!tenure.stop.stop_requested() && on_return_ == LeaderTask::OnReturn::resign) owner_.resign();
 }
 
 }  // namespace tenure

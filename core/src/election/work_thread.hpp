@@ -4,6 +4,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <thread>
 
 #include <tenure/error.hpp>
@@ -33,15 +34,22 @@ class WorkThread {
   void await_return();
 
  private:
+  /// What the work gets. It is handed over without an allocation, which could fail and leave a tenure without its work.
+  struct Tenure {
+    std::stop_token stop;
+    Token token;
+  };
+
   void loop();
-  void run(const Elected& tenure);
+  void run(const Tenure& tenure);
+  void work(const Tenure& tenure);
 
   const LeaderTask::Work work_;
   const LeaderTask::OnReturn on_return_;
   const Owner owner_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<Elected> given_;  ///< The thread works for this tenure, until it has returned.
+  std::optional<Tenure> given_;  ///< The thread works for this tenure, until it has returned.
   bool quit_{};
   std::thread thread_;  ///< Last: it uses the rest.
 };

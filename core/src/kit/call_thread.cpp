@@ -69,6 +69,7 @@
 #include "kit/in_ms.hpp"
 #include "kit/no_broken_pipe.hpp"
 #include "kit/thrown.hpp"
+#include "time/poll_all.hpp"
 
 namespace tenure {
 namespace {
@@ -164,10 +165,9 @@ struct CallThreadState {
     Lock lock(mutex);
     if (ended) return false;
     waiting = true;
-    pollfd fds[2] = {{end_event, POLLIN, 0}, {socket, events, 0}};
+    const int watched = socket;
     lock.unlock();
-    while (::poll(fds, 2, -1) < 0 && errno == EINTR) {
-    }
+    poll_all({{end_event, POLLIN, 0}, {watched, events, 0}});
     lock.lock();
     waiting = false;
     return !ended;

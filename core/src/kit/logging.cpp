@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace tenure {
@@ -17,6 +18,15 @@ constexpr std::size_t message_cap = 2000, field_cap = 256;
 bool takes_a_line(int fd) {
   pollfd asked{fd, POLLOUT, 0};
   return ::poll(&asked, 1, 0) == 1 && asked.revents == POLLOUT;
+}
+
+/// How many bytes of the text may stay if `cap` may, so that no character of UTF-8 is cut. Of what is none, all `cap`.
+std::size_t whole_characters(std::string_view text, std::size_t cap) {
+  const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
+  auto end = std::min(cap, text.size());
+  if (end == text.size()) return end;
+  for (int back = 0; back < 3 && end > 0 && continues(end); ++back) --end;
+  return continues(end) ? cap : end;
 }
 
 }  // namespace
@@ -65,7 +75,7 @@ std::string_view to_string(Level level) noexcept {
 }
 
 std::string printable(std::string_view untrusted, std::size_t cap) {
-  std::string out(untrusted.substr(0, cap));
+  std::string out(untrusted.substr(0, whole_characters(untrusted, cap)));
   unsigned char before = 0;
   for (std::size_t i = 0; i < out.size(); ++i) {
     const auto byte = static_cast<unsigned char>(out[i]);

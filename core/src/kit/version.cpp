@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tenure/kit/same_build.hpp>
 #include <tenure/version.hpp>
 
 namespace tenure {
+
+const char TENURE_BUILT = 0;
+
 namespace {
 
 /// "1.2.3" as 10203.

@@ -3,6 +3,8 @@
 #include <tenure/clock.hpp>
 #include <tenure/kit/wait.hpp>
 
+#include "time/poll_all.hpp"
+
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -11,6 +13,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <mutex>
 #include <new>
@@ -21,7 +25,10 @@ namespace {
 
 Clock::Duration read_clock(clockid_t id) noexcept {
   timespec ts{};
-  clock_gettime(id, &ts);
+  if (clock_gettime(id, &ts) != 0) {  // A made-up time would let a lapsed leader lead on.
+    std::fputs("tenure: the clock cannot be read; the process ends, because nobody can lead by it\n", stderr);
+    std::abort();
+  }
   return std::chrono::seconds(ts.tv_sec) + std::chrono::nanoseconds(ts.tv_nsec);
 }
 
@@ -58,9 +65,7 @@ class BootWaker final : public Waker {
   bool wait() override { return wait_ready(-1, 0); }
 
   bool wait_ready(int descriptor, short events) {
-    pollfd fds[3] = {{event_.get(), POLLIN, 0}, {timer_.get(), POLLIN, 0}, {descriptor, events, 0}};
-    while (::ppoll(fds, 3, nullptr, nullptr) < 0 && errno == EINTR) {
-    }
+    poll_all({{event_.get(), POLLIN, 0}, {timer_.get(), POLLIN, 0}, {descriptor, events, 0}});
     std::uint64_t count = 0;
     return ::read(event_.get(), &count, sizeof count) == sizeof count;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: the rules of time and order hold under whatever comes, in whatever order. Method: one Candidacy, a store that
 // keeps its lease as it was asked for, rivals that lead from the moment it ends, and facts at random: lost and late
-// answers, pauses of the process, wedged calls, resignations, work that stalls, other timings accepted and refused. A
-// seed repeats a run. The numbers in what it finds wrong are those of the rules in core/README.md.
+// answers, pauses of the process, wedged calls, resignations, work that stalls. A seed repeats a run. The numbers in
+// what it finds wrong are those of the rules in core/README.md.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -135,6 +135,7 @@ class World {
 
   void answer() {
     const auto q = *std::exchange(asked_, std::nullopt);
+    wedged_ = candidacy_.wedged();
     quiet_since_ = now_;
     switch (q.verb) {
       case Verb::acquire: return chance(0.1) ? unfit(q) : acquire(q);
@@ -220,7 +221,6 @@ class World {
     if (verb == Verb::acquire && now_ < barred_to_) wrong("it contends, and has stalled");
     if (verb == Verb::acquire) held_before_ = std::exchange(may_hold_, true);
     asked_ = e.question;
-    wedged_ = false;
   }
   void on(effect::Publish& e) {
     if (e.deadline > granted_ + timing_.term - timing_.margin) wrong("a deadline beyond what was granted (1)");
@@ -261,7 +261,6 @@ class World {
     if (voluntary(e.reason)) hook_.drain_by = now_ + timing_.drain;
     if (hook_.done_by > std::max(now_, hook_.drain_by)) wrong("a drain without an end");
   }
-  void on(effect::Report& e) { wedged_ = wedged_ || e.error.fault == Fault::wedged; }
   void on(effect::Ended&) { ended_ = true; }
   template <class E>
   void on(E&) {}

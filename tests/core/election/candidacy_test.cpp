@@ -20,7 +20,7 @@ const Incumbent other{.name = "other", .incarnation = "i2", .address = {}, .toke
 /// A Candidacy with its effects sorted as they come.
 class Election {
  public:
-  explicit Election(const Timing& t = timing) : candidacy(t, 1) {}
+  explicit Election(const Timing& t = timing, StallLimits stall = {}) : candidacy(t, 1, stall) {}
 
   void start() {
     candidacy.start(now);
@@ -73,6 +73,10 @@ class Election {
   void resign(std::optional<Clock::Duration> cool_down = {}) {
     candidacy.resign(now, cool_down);
     take();
+  }
+  void progressed() {
+    candidacy.progressed(now);
+    tick();
   }
   void stop() {
     candidacy.stop(now);
@@ -621,8 +625,10 @@ TEST(Candidacy, WedgedStoreIsAskedNothingUntilItsCallReturns) {
   e.start();
   const auto id = e.asked->id;
   e.advance(timing.call + Candidacy::overrun_grace);
-  EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::wedged);
+  EXPECT_TRUE(e.candidacy.wedged());
   e.advance(5min);
+  EXPECT_EQ(e.count<effect::Report>(), 1u);
+  EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::wedged);
   EXPECT_EQ(e.count<effect::Ask>(), 1u);
   e.answer(id, Granted{{5}});
   EXPECT_EQ(e.count<effect::Begin>(), 0u) << "its answer is worth nothing";
@@ -641,8 +647,67 @@ TEST(Candidacy, ACallThatWasLateBecauseWeWereStoppedIsNotBlamed) {
   ASSERT_TRUE(e.asks(Verb::acquire));
   e.now += 30s;
   e.tick();
+  EXPECT_FALSE(e.candidacy.wedged());
   e.advance(Candidacy::overrun_grace);
-  EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::wedged) << "it had its time once more";
+  EXPECT_TRUE(e.candidacy.wedged()) << "it had its time once more";
+}
+
+/// That wakes somebody, and on a busy host many calls are late for a moment.
+TEST(Candidacy, AWedgedCallIsToldOfOnlyWhenItIsLateByAnotherCall) {
+  for (const Clock::Duration call : {200ms, 1500ms}) {
+    auto t = timing;
+    t.call = call;
+    Election e(t);
+    e.start();
+    const auto by = e.asked->by, told = by + std::max<Clock::Duration>(call, 1s);
+    e.advance_to(told - 1ns);
+    EXPECT_TRUE(e.candidacy.wedged());
+    EXPECT_EQ(e.count<effect::Report>(), 0u);
+    e.answer(Unknown{});
+    EXPECT_EQ(e.count<effect::Report>(), 0u) << "of what was not told it is not told that it is over";
+    e.advance(t.retry);
+    e.advance_to(e.asked->by + std::max<Clock::Duration>(call, 1s));
+    EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::wedged);
+    e.answer(Unknown{});
+    EXPECT_EQ(e.last<effect::Report>().error.message, "the store call that ignored its limit has returned");
+  }
+}
+
+TEST(Candidacy, TheSameTroubleIsToldOnceAMinuteWithItsCount) {
+  Election e;
+  e.start();
+  std::vector<std::string> told;
+  for (const auto end = e.now + 2min; e.now < end;) {
+    if (e.asked)
+      e.answer(Unknown{{Fault::timed_out, "no answer in " + std::to_string(e.now.time_since_epoch() / 1ms)}});
+    e.advance_to(e.candidacy.next_alarm());
+  }
+  for (const auto& effect : e.history)
+    if (const auto* report = std::get_if<effect::Report>(&effect)) told.push_back(report->error.message);
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0], "no answer in 3600000");
+  EXPECT_TRUE(told[1].ends_with(" times more since it was told last)")) << told[1];
+  ASSERT_TRUE(e.candidacy.last_error());
+  EXPECT_TRUE(e.candidacy.last_error()->message.starts_with("no answer in 37")) << "who asks hears of the last one";
+  e.answer(Granted{{5}});
+  EXPECT_FALSE(e.candidacy.last_error());
+}
+
+/// Whoever may ask for a step-down writes these words, and a server its own.
+TEST(Candidacy, WhatLedToAnEndIsPrintable) {
+  const std::string raw = "\x1b[31m\nforged", shown = "?[31m?forged";
+  Election asked;
+  asked.lead();
+  asked.advance(2s);
+  asked.answer(StepDownRequested{{5}, raw, raw});
+  EXPECT_EQ(asked.last<effect::End>().detail, "asked by " + shown + ": " + shown);
+  Election lapsed;
+  lapsed.lead();
+  lapsed.advance(2s);
+  lapsed.answer(Unknown{{Fault::unreachable, raw}});
+  EXPECT_EQ(lapsed.last<effect::Report>().error.message, shown);
+  lapsed.advance_to(lapsed.published->deadline);
+  EXPECT_EQ(lapsed.last<effect::End>().detail, shown);
 }
 
 TEST(Candidacy, AStoreThatCannotBeWaitedForIsAskedWithPausesAndToldOfOnce) {
@@ -745,6 +810,73 @@ TEST(Candidacy, WhoIsAskedToStepDownHandsOverAndLeavesATermToOthers) {
   e.advance(timing.term - 1ms);
   EXPECT_FALSE(e.asked);
   e.advance(2ms);
+  EXPECT_TRUE(e.asks(Verb::acquire));
+}
+
+TEST(Candidacy, AStepDownThatComesWithTheGrantIsObeyed) {
+  Election e;
+  e.start();
+  e.answer(StepDownRequested{{5}, "operator", "maintenance"});
+  EXPECT_EQ(e.count<effect::Begin>(), 1u);
+  EXPECT_EQ(e.last<effect::End>().reason, Reason::step_down);
+  EXPECT_EQ(e.last<effect::End>().detail, "asked by operator: maintenance");
+}
+
+TEST(Candidacy, ARequestThatComesWhileTheWorkEndsAlreadyChangesNothing) {
+  Election e;
+  e.lead();
+  e.advance(1s);
+  e.resign(0s);
+  e.advance(1s);
+  e.answer(StepDownRequested{{5}, "operator", "maintenance"});
+  EXPECT_EQ(e.count<effect::End>(), 1u);
+  e.ousting_returned();
+  e.released();
+  EXPECT_TRUE(e.asks(Verb::acquire)) << "it resigned for no longer";
+}
+
+TEST(Candidacy, NoCoolDownIsLongerThanAnHour) {
+  Election e;
+  e.lead();
+  e.resign(2h);
+  e.ousting_returned();
+  e.released();
+  e.advance(1h - 1ms);
+  EXPECT_FALSE(e.asked);
+  e.advance(2ms);
+  EXPECT_TRUE(e.asks(Verb::acquire));
+}
+
+TEST(Candidacy, AFollowerThatResignsDoesNotWaitForTheChangeItAskedFor) {
+  Election e;
+  e.start();
+  e.answer(Denied{other});
+  ASSERT_TRUE(e.asks(Verb::await_change));
+  e.resign(1s);
+  EXPECT_EQ(e.count<effect::Interrupt>(), 1u);
+}
+
+TEST(Candidacy, AFormerTroubleIsNotTheReasonOfALaterLapse) {
+  Election e;
+  e.lead();
+  e.advance(2s);
+  e.answer(Unknown{{Fault::unreachable, "away"}});
+  e.advance(timing.retry);
+  e.answer(Granted{{5}});
+  e.advance_to(e.published->deadline);
+  EXPECT_EQ(e.last<effect::End>().reason, Reason::lapsed);
+  EXPECT_EQ(e.last<effect::End>().detail, "");
+}
+
+TEST(Candidacy, WorkThatGoesOnAfterItsStallContendsSoonAfterTheRelease) {
+  Election e(timing, {.after = 1s, .pause = 10min});
+  e.lead();
+  e.advance(1s);
+  ASSERT_EQ(e.last<effect::End>().reason, Reason::stalled);
+  e.progressed();
+  e.ousting_returned();
+  e.released();
+  e.advance(timing.retry);
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 

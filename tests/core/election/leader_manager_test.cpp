@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <future>
+#include <latch>
 #include <thread>
 
 #include <tenure/manual_clock.hpp>
@@ -302,6 +303,42 @@ TEST_F(Manager, AHandOverIsOftenDoneByOneThread) {
   EXPECT_GT(store->same, rounds) << "of twice as many: who is with the store calls the hook, and the other way round";
 }
 
+TEST_F(Manager, TheClockThreadDoesNotSpinWhileAnotherThreadDecides) {
+  std::latch decides(1), goes_on(1);
+  auto hooks = noting();
+  hooks.log = [&](const LogLine& line) {
+    if (line.message != "elected") return;
+    decides.count_down();
+    goes_on.wait();
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  decides.wait();
+  clock.advance(2 * timing.call);  // the alarm that was set before has passed
+  EXPECT_TRUE(clock.await_parked(1));
+  goes_on.count_down();
+}
+
+TEST_F(Manager, AQuestionThatComesTogetherWithAHookIsAskedBesideIt) {
+  std::latch goes_on(1);
+  auto hooks = noting();
+  hooks.error = [&](const Error& e) {
+    if (e.message.ends_with("has returned")) goes_on.wait();
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  backend->hang();
+  manager.start();
+  ASSERT_TRUE(backend->await("acquire"));
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(timing.call + Candidacy::overrun_grace);
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(Candidacy::wedged_is_told_after(timing.call));
+  ASSERT_TRUE(eventually([&] { return manager.metrics().errors.at(Fault::wedged) == 1; }));
+  backend->let_go();
+  EXPECT_TRUE(backend->await("acquire", 2));
+  goes_on.count_down();
+}
+
 // ---- waiting ----
 
 TEST_F(Manager, AwaitLeadership) {
@@ -325,6 +362,21 @@ TEST_F(Manager, AwaitLeadershipTimesOutByTheClockItWasGiven) {
   ASSERT_TRUE(clock.await_parked(3));  // the clock thread, the one with the store, and ours
   clock.advance(3s);
   EXPECT_EQ(token.get(), std::nullopt);
+}
+
+TEST_F(Manager, WhoWaitedInVainHearsWhatTheStoreDid) {
+  backend->throwing(true);
+  LeaderManager manager(backend, timing, noting(), clock);
+  EXPECT_EQ(manager.last_error(), std::nullopt);
+  manager.start();
+  ASSERT_TRUE(eventually([&] { return manager.last_error().has_value(); }));
+  EXPECT_EQ(manager.await_leadership(0s), std::nullopt);
+  EXPECT_EQ(manager.last_error(), (Error{Fault::unreachable, "the backend threw: no such host"}));
+  backend->throwing(false);
+  ASSERT_TRUE(clock.await_parked(1));
+  clock.advance(timing.retry);
+  ASSERT_TRUE(manager.await_leadership(1h));
+  EXPECT_EQ(manager.last_error(), std::nullopt);
 }
 
 TEST_F(Manager, AwaitLeadershipEndsByItsStopTokenAndByStop) {
@@ -521,28 +573,21 @@ TEST_F(Manager, StopWaitsForARunningErrorHook) {
 }
 
 TEST_F(Manager, ErrorsWaitInBoundedNumberForAHookThatIsBusyAndTheLogHasThemAll) {
-  struct Failing : ScriptedBackend {
-    Answer acquire(const Limit&) override {
-      note("acquire");
-      throw std::runtime_error("trouble " + std::to_string(++times));
-    }
-    int times{0};
-  };
   constexpr int rounds = 400;
-  const auto scripted = std::make_shared<Failing>();
   std::promise<void> go;
   std::atomic<int> told{0}, logged{0};
   Hooks hooks;
+  hooks.eligible = []() -> bool { throw std::runtime_error("trouble"); };
   hooks.error = [&](const Error&) {
     if (++told == 1) go.get_future().wait();
   };
   hooks.log = [&](const LogLine&) { ++logged; };
-  LeaderManager manager(scripted, timing, hooks, scripted->clock);
+  LeaderManager manager(backend, timing, hooks, clock);
   manager.start();
   for (int i = 1; i <= rounds; ++i) {
-    ASSERT_TRUE(eventually([&] { return logged >= i; })) << i;
-    ASSERT_TRUE(scripted->clock.await_parked(1));
-    scripted->clock.advance(timing.renew);
+    EXPECT_TRUE(eventually([&] { return logged >= i; })) << i;
+    ASSERT_TRUE(clock.await_parked(1));
+    clock.advance(timing.renew);
   }
   go.set_value();
   manager.stop();
@@ -708,6 +753,21 @@ TEST_F(ManagerDeathTest, DestroyedInsideItsOwnHookAborts) {
         scripted->await("never");
       },
       "destroyed inside a hook of its own");
+}
+
+TEST_F(ManagerDeathTest, ExitInAHookThatDestroysItAbortsWithAdviceThatFits) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        static auto scripted = std::make_shared<ScriptedBackend>();
+        static std::unique_ptr<LeaderManager> manager;
+        Hooks hooks;
+        hooks.elected = [](const Elected&) { std::exit(0); };
+        manager = std::make_unique<LeaderManager>(scripted, timing, hooks);
+        manager->start();
+        scripted->await("never");
+      },
+      "or exit\\(\\) was called there");
 }
 
 TEST_F(ManagerDeathTest, AbortsOnOverrunIfAsked) {

@@ -10,6 +10,7 @@
 
 #include <tenure/manual_clock.hpp>
 
+#include "election/work_thread.hpp"
 #include "scripted_backend.hpp"
 
 namespace tenure {
@@ -71,6 +72,50 @@ TEST_F(Task, ReturningEarlyResignsIfAsked) {
   ASSERT_TRUE(eventually([&] { return clock.next_alarm() == clock.now() + timing.retry; }));
   clock.advance(timing.retry);
   EXPECT_TRUE(backend->await("release", 2)) << "it campaigns on";
+}
+
+TEST_F(Task, ReturningEarlyWorksAgainAfterAPauseIfAsked) {
+  std::atomic<int> calls{0};
+  std::atomic<bool> told{false};
+  Hooks hooks;
+  hooks.error = [&](const Error&) { told = true; };
+  LeaderTask task(
+      backend, timing,
+      [&](std::stop_token, Token) {
+        if (++calls == 2) throw std::runtime_error("no disk");
+      },
+      LeaderTask::OnReturn::again(1ms), hooks, clock);
+  EXPECT_TRUE(eventually([&] { return calls >= 5; }));
+  EXPECT_TRUE(told);
+  EXPECT_TRUE(task.manager().leadership().is_leader());
+  task.manager().stop();
+  const int before = calls;
+  EXPECT_EQ(backend->diary(), (std::vector<std::string>{"acquire", "release"}));
+  EXPECT_EQ(calls, before) << "the tenure is over";
+}
+
+TEST_F(Task, APauseEndsWithTheTenure) {
+  std::atomic<int> calls{0};
+  LeaderTask task(
+      backend, timing, [&](std::stop_token, Token) { ++calls; }, LeaderTask::OnReturn::again(24h), {}, clock);
+  ASSERT_TRUE(eventually([&] { return calls == 1; }));
+  task.manager().resign(0s);
+  ASSERT_TRUE(eventually([&] { return calls == 2; })) << "the next tenure works at once";
+}
+
+/// Its cool-down would keep it from leading again.
+TEST(WorkThread, WorkThatReturnsBecauseItWasToldToDoesNotResign) {
+  std::atomic<bool> resigned{false};
+  std::stop_source stop;
+  WorkThread worker(
+      [](std::stop_token end, Token) {
+        while (!end.stop_requested()) std::this_thread::yield();
+      },
+      LeaderTask::OnReturn::resign, {.runs_on = {}, .report = {}, .resign = [&] { resigned = true; }});
+  worker.begin({"jobs", {1}, stop.get_token()});
+  stop.request_stop();
+  worker.await_return();
+  EXPECT_FALSE(resigned);
 }
 
 TEST_F(Task, ThrowingBecomesAnErrorAndCountsAsReturning) {

@@ -15,6 +15,7 @@
 #include <tenure/leader_task.hpp>
 #include <tenure/observer.hpp>
 
+#include "election/work_thread.hpp"
 #include "group/model_store.hpp"
 #include "no_descriptors.hpp"
 #include "scripted_backend.hpp"
@@ -246,6 +247,20 @@ TEST(Scarcity, ATaskOrAnObserverWithoutAThreadIsNone) {
   const OnlyThreads none(0);
   EXPECT_THROW(Observer(scripted, quick), std::system_error);
   EXPECT_TRUE(scripted->diary().empty());
+}
+
+/// Else it would lead without its work.
+TEST(Scarcity, ATaskBeginsItsWorkWithoutMemory) {
+  std::atomic<int> works{0};
+  std::stop_source stop;
+  WorkThread worker([&](std::stop_token, Token token) { works += static_cast<int>(token.value); },
+                    LeaderTask::OnReturn::stay, {});
+  const Elected elected{std::string(200, 'e'), {7}, stop.get_token()};
+  allocations_left = 0;
+  worker.begin(elected);
+  allocations_left = -1;
+  worker.await_return();
+  EXPECT_EQ(works, 7);
 }
 
 }  // namespace

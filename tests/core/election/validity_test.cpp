@@ -90,7 +90,9 @@ TEST(FakeLeadership, DoesWhatATestSays) {
   EXPECT_FALSE(leadership.is_leader());
   fake.follow({.name = "b", .incarnation = {}, .address = "host:1", .token = {9}, .remaining = 5s});
   EXPECT_EQ(leadership.incumbent().value().address, "host:1");
-  clock.advance(5s);
+  clock.advance(2s);
+  EXPECT_EQ(leadership.incumbent().value().remaining, 3s);
+  clock.advance(3s);
   EXPECT_EQ(leadership.incumbent(), std::nullopt);
 }
 

@@ -80,6 +80,20 @@ TEST_F(Logging, TheControlCharactersBeyondAsciiAreNotPrintableAndLettersAre) {
   EXPECT_EQ(printable("\xc3\x9b \xe2\x82\x9b \xc2"), "\xc3\x9b \xe2\x82\x9b \xc2") << "bytes of other characters";
 }
 
+TEST_F(Logging, ACharacterThatNoLongerFitsIsLeftOutAsAWhole) {
+  EXPECT_EQ(printable("a\xc3\xa9", 2), "a...");
+  EXPECT_EQ(printable("a\xf0\x9f\x92\xa1"
+                      "b",
+                      4),
+            "a...");
+  EXPECT_EQ(printable("a\xf0\x9f\x92\xa1"
+                      "b",
+                      5),
+            "a\xf0\x9f\x92\xa1...");
+  EXPECT_EQ(printable("\x80\x80\x80\x80\x80", 4), "\x80\x80\x80\x80...") << "which is no UTF-8";
+  EXPECT_EQ(printable("\xc3\xa9", 0), "...");
+}
+
 TEST_F(Logging, ALogGetsAllLinesAndStderrNone) {
   std::vector<LogLine> taken;
   const Log take = [&](const LogLine& line) { taken.push_back(line); };

@@ -86,6 +86,16 @@ TEST_F(LockTableRules, AnAbsentRecordIsClaimedAtOnceWhereAbsenceIsCertain) {
   EXPECT_FALSE(attempt.next.released);
 }
 
+/// Whoever it was refused for may have been at work.
+TEST_F(LockTableRules, ARefusedClaimOnTheSameUnreadableRecordWaitsAnew) {
+  const Read unreadable{.record = theirs(7, 70, 3s), .unreadable = true};
+  d.saw(unreadable, now);
+  now += 10s;
+  const auto attempt = claim();
+  ASSERT_FALSE(std::holds_alternative<Granted>(d.claimed(refused(unreadable), now)));
+  EXPECT_EQ(d.earliest(), now + 10s);
+}
+
 TEST_F(LockTableRules, ElsewhereAClaimOnNothingCountsOnceItStoodForATerm) {
   d.saw(absent(false), now);
   const auto first = claim();
@@ -617,26 +627,6 @@ TEST_F(LockTableRules, ARenewalAnsweredAfterTheDeadlineCountsForNothing) {
   const auto late = renewal(token);
   EXPECT_TRUE(std::holds_alternative<Unknown>(d.renewed(applied(late), deadline)));
   EXPECT_FALSE(d.renewal(token, deadline, ++beat));
-}
-
-TEST_F(LockTableRules, ATenureKeepsItsTermInTheRecordAndInItsDeadline) {
-  for (const auto term : {1s, 60s}) {
-    d = LockTableDecisions{{"me", "me:1"}, me, timing};
-    const auto token = lead();
-    d.run_by(timing_of(term));
-    const auto attempt = renewal(token);
-    EXPECT_EQ(attempt.next.term, 10s);
-    const auto late = now + timing.term - timing.margin - 1ns;
-    EXPECT_TRUE(std::holds_alternative<Granted>(d.renewed(applied(attempt), late)));
-    EXPECT_FALSE(d.renewal(token, late + 1ns, 7));
-    const auto release = d.surrender(now, ++beat);
-    ASSERT_TRUE(release);
-    EXPECT_EQ(release->next.term, 10s) << "a store that writes in place writes no more than that it ended";
-    (void)d.surrendered(unanswered(), now);
-    d.saw(holds(theirs(token.value + 1, 50, 77s)), now);
-    now += 61s;
-    EXPECT_EQ(claim().next.term, term) << "a new one counts from the next claim";
-  }
 }
 
 TEST_F(LockTableRules, ARenewalThatWasAppliedAndThenRefusedIsNoAnswer) {

@@ -404,6 +404,18 @@ TEST_F(LockTableBackend, ATimingThatTheStoreDoesNotAcceptIsRefused) {
   EXPECT_EQ(backend->accepts(timing)->message, "too short for this store");
 }
 
+TEST_F(LockTableBackend, AStoreThatTurnedReadOnlyIsToldOfOnceUntilItSaysSomethingElse) {
+  auto said = holds(theirs(5, 50));
+  said->read_only = Error{Fault::forbidden, "a standby"};
+  ON_CALL(*store, read(_)).WillByDefault([&](const Limit&) { return said; });
+  for (int i = 0; i < 3; ++i) static_cast<void>(backend->acquire(limit()));
+  ASSERT_EQ(logged.size(), 1u);
+  EXPECT_EQ(logged[0].message, "this candidate could not lead: a standby");
+  said->read_only->message = "a full disk";
+  static_cast<void>(backend->acquire(limit()));
+  EXPECT_EQ(logged.size(), 2u);
+}
+
 TEST_F(LockTableBackend, ALogThatThrowsDisturbsNothing) {
   const auto loud = lock_table(store, "jobs", {"me", ""}, [](const LogLine&) { throw 1; });
   ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(9, 90))));

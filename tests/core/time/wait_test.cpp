@@ -3,10 +3,13 @@
 #include <tenure/kit/wait.hpp>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <thread>
 
 #include <tenure/manual_clock.hpp>
+
+#include "in_child.hpp"
 
 namespace tenure {
 namespace {
@@ -48,6 +51,20 @@ TEST(Wait, AWakeEndsItButNotAWaitThatIsToBeWaitedOut) {
   std::jthread thread([&] { wait(*waker, {clock, Clock::Time::max(), {}}); });
   ASSERT_TRUE(clock.await_parked(1));
   waker->wake();
+}
+
+/// poll() refuses more descriptors than RLIMIT_NOFILE, also of those that are open.
+TEST(Wait, DoesNotSpinWhereNoDescriptorIsAllowed) {
+  test::in_child([] {
+    const auto waker = boot_clock().make_waker();
+    const Limit limit{boot_clock(), boot_clock().now() + 100ms, {}};
+    const rlimit none{1, 1};
+    rusage before{}, after{};
+    if (::setrlimit(RLIMIT_NOFILE, &none) != 0 || ::getrusage(RUSAGE_SELF, &before) != 0) return false;
+    int looks = 0;
+    for (; !limit.passed(); ++looks) wait(*waker, limit);
+    return ::getrusage(RUSAGE_SELF, &after) == 0 && looks <= after.ru_nvcsw - before.ru_nvcsw;
+  });
 }
 
 TEST(Limit, PassesByTheClockOrByItsStop) {

@@ -64,6 +64,8 @@ class StoreUnderTest {
   /// If this is false, a claim on an absent record counts only once it has stood for a term.
   virtual bool absence_certain() const { return true; }
 
+  /// Whether all candidates read one clock, as on one host. Only then a read may say so: Read::same_clock.
+  virtual bool one_clock() const { return false; }
   /// Whether a tenure that nobody renews ends, although its holder lives.
   virtual bool lapses() const { return true; }
 

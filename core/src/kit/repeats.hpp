@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenure/clock.hpp>
+#include <tenure/error.hpp>
+#include <tenure/kit/logging.hpp>
+
+namespace tenure {
+
+/// Trouble that comes again and again is told once a minute, with how often it came. It is the same if its fault is,
+/// and its words without their numbers: where it happened, and in which step.
+class Repeats {
+ public:
+  static constexpr Clock::Duration pause = std::chrono::minutes(1);
+  static constexpr std::size_t most_kinds = 8;  ///< In a minute. A server may word its refusals as it likes.
+
+  /// What is to be told now. Nothing: it was told within the last minute.
+  std::optional<Error> told(Clock::Time now, Error error) {
+    auto words = without_numbers(error);
+    const auto known = std::ranges::find(kinds_, words, &Kind::words);
+    if (known == kinds_.end()) {
+      std::erase_if(kinds_, [now](const Kind& kind) { return now >= kind.told + pause; });
+      if (kinds_.size() == most_kinds) return std::nullopt;
+      kinds_.push_back({std::move(words), now});
+      return error;
+    }
+    if (now < known->told + pause) {
+      ++known->since;
+      return std::nullopt;
+    }
+    if (known->since > 0) error.message += " (" + std::to_string(known->since) + " times more since it was told last)";
+    *known = {std::move(known->words), now};
+    return error;
+  }
+
+ private:
+  struct Kind {
+    std::string words;
+    Clock::Time told{};
+    int since{};
+  };
+
+  static std::string without_numbers(const Error& error) {
+    std::string words(to_string(error.fault));
+    for (const char c : error.message)
+      if (c < '0' || c > '9') words += c;
+    return words;
+  }
+
+  std::vector<Kind> kinds_;
+};
+
+}  // namespace tenure

@@ -91,7 +91,7 @@ kafka_packages=(default-jre-headless maven)
 postgres_packages=(postgresql pgbouncer)
 redis_packages=(redis-tools) # the server's program without a service that starts by itself
 etcd_packages=(etcd-server etcd-client)
-tool_packages=("${etcd_packages[@]}" zsh groff-base python3-yaml) # what the tool is tested beside, and by
+tool_packages=("${etcd_packages[@]}" zsh help2man groff-base python3-yaml) # what the tool is tested beside, and by
 browser_packages=(chromium-headless-shell)
 
 # shellcheck disable=SC2016 # expanded by the inner shell

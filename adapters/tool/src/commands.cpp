@@ -16,7 +16,8 @@ void add_commands(CLI::App& tool, Run& run) {
   add_doctor(tool, run);
   add_setup(tool, run);
   add_config(tool, run);
-  add_manual(tool, run);
+  add_completion(tool, run);
+  tool.set_help_all_flag("--help-all", "Print the help of every command");  // last, so that none of them inherits it
   tool.footer(R"(Examples:
   tenure run       -e reports --store redis://cache -- ./reports --verbose
   tenure status    -e reports --store redis://cache

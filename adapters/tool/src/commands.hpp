@@ -18,7 +18,7 @@ void add_run(CLI::App& tool, Run& run);
 void add_step_down(CLI::App& tool, Run& run);
 void add_setup(CLI::App& tool, Run& run);
 void add_doctor(CLI::App& tool, Run& run);
-void add_manual(CLI::App& tool, Run& run);
+void add_completion(CLI::App& tool, Run& run);
 void add_config(CLI::App& tool, Run& run);
 
 /// The whole tool, by which main() and the tests read a line.

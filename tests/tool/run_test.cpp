@@ -203,6 +203,17 @@ TEST_F(RunTool, ASignalThatIsIgnoredDoesNotEndTheWait) {
   EXPECT_EQ(waiter.ended(), 128 + SIGTERM) << waiter.err();
 }
 
+TEST_F(RunTool, WhoeverWaitsSaysForWhomOnce) {
+  Process leader(shell({"--id", "ann"}, "echo leads; " + for_ever));
+  ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; })) << leader.err();
+  Process waiter(words({}, {"true"}));
+  EXPECT_TRUE(eventually([&] { return mentions(waiter.err(), "waits: ann leads"); })) << waiter.err();
+  leader.signal(SIGTERM);
+  EXPECT_EQ(waiter.ended(), 0);
+  EXPECT_EQ(waiter.err().find("waits: ann"), waiter.err().rfind("waits: ann")) << waiter.err();
+  EXPECT_FALSE(mentions(waiter.err(), "\x1b")) << "lines, and nothing for a terminal to obey";
+}
+
 TEST_F(RunTool, TheWaitHasALimit) {
   Process leader(shell({}, "echo leads; " + for_ever));
   ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; }));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: at a terminal `tenure run` shows whom it waits for, with colour unless NO_COLOR is set; the command stands in
-// the foreground while it runs, and the terminal's own job afterwards; Ctrl-Z does not hold it up, and a job in the
-// background takes no terminal. Method: a terminal that the test holds the other end of.
+// Goal: at a terminal the command of `tenure run` stands in the foreground while it runs, and the terminal's own job
+// afterwards; Ctrl-Z does not hold it up, and a job in the background takes no terminal. Method: a terminal that the
+// test holds the other end of.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/ioctl.h>
@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 
 #include "messages.hpp"
 #include "run_tool.hpp"
@@ -78,52 +77,7 @@ std::string quoted(const Words& words) {
   return out.substr(1);
 }
 
-class AtATerminal : public RunTool {
- protected:
-  AtATerminal() { ::setenv("TERM", "xterm", 1); }
-};
-
-TEST_F(AtATerminal, WhoeverWaitsSeesForWhom) {
-  Process leader(shell({"--id", "ann"}, "echo leads; " + for_ever));
-  ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; })) << leader.err();
-  Seat seat(shell({}, "echo now"));
-  EXPECT_TRUE(seat.shows("waits: ann leads")) << seat.seen();
-  EXPECT_TRUE(seat.shows("; what is left of its lease: ")) << seat.seen();
-  EXPECT_TRUE(seat.shows("\r\x1b[K")) << "the line is drawn anew";
-  EXPECT_TRUE(seat.shows("\x1b[33m"));
-  leader.signal(SIGTERM);
-  EXPECT_TRUE(seat.shows("\r\x1b[Know\r\n")) << "the line goes before the command begins: " << seat.seen();
-
-  Process program(shell({"--wait", "50ms"}, "true"));
-  program.ended();
-  EXPECT_FALSE(mentions(program.err(), "\x1b")) << "where a program reads, it is plain";
-}
-
-TEST_F(AtATerminal, NoColorMeansNoColour) {
-  Process leader(shell({"--id", "ann"}, "echo leads; " + for_ever));
-  ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; })) << leader.err();
-  auto line = shell({}, "true");
-  line.insert(line.begin(), {"env", "NO_COLOR=1"});
-  Seat seat(line);
-  EXPECT_TRUE(seat.shows("waits: ann leads")) << seat.seen();
-  EXPECT_FALSE(mentions(seat.seen(), "\x1b[3")) << seat.seen();
-  auto dumb = shell({}, "true");
-  dumb.insert(dumb.begin(), {"env", "TERM=dumb"});
-  Seat plain(dumb);
-  leader.signal(SIGTERM);
-  EXPECT_EQ(leader.ended(), 128 + SIGTERM);
-  EXPECT_FALSE(mentions(plain.seen(), "\x1b"));
-}
-
-TEST_F(AtATerminal, StatusIsPaintedForPeopleOnly) {
-  const auto line = quoted(tool({"status", "-e", "e", "--store", url()}));
-  Seat seat({"sh", "-c", line + "; echo end"});
-  EXPECT_TRUE(seat.shows("end")) << seat.seen();
-  EXPECT_TRUE(mentions(seat.seen(), "\x1b[33mnobody leads\x1b[0m\r\n")) << seat.seen();
-  Process piped(tool({"status", "-e", "e", "--store", url()}));
-  piped.ended();
-  EXPECT_EQ(piped.out(), "nobody leads\n");
-}
+using AtATerminal = RunTool;
 
 TEST_F(AtATerminal, TheCommandStandsInTheForegroundAndThenOurJobAgain) {
   const auto line = quoted(

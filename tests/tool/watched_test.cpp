@@ -69,7 +69,8 @@ class WatchedRun : public RunTool {
   /// Where the tool says that it serves.
   static std::string address(const Process& run) {
     const std::string before = "http://";
-    EXPECT_TRUE(eventually([&] { return mentions(run.err(), before) && mentions(run.err(), "/\n"); })) << run.err();
+    EXPECT_TRUE(eventually([&] { return mentions(run.err(), before) && mentions(run.err(), "/ election="); }))
+        << run.err();
     const auto text = run.err();
     const auto start = text.find(before) + before.size();
     return text.substr(start, text.find('/', start) - start);

@@ -62,8 +62,8 @@ Campaign::Campaign(const Opened& opened, const Means& means, const Conduct& cond
       guardian_(means.guardian),
       service_(means.service),
       progress_(means.progress),
-      teller_(service_),
       conduct_(conduct),
+      teller_(service_, conduct.log, opened.opening.election),
       pace_(Pace::of(opened.timing, conduct.kill_on_loss ? none : conduct.grace)),
       wakeup_(awaited(means), {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2}),
       manager_(opened.backend, with_time_to_stop(opened.timing, conduct.grace), hooks()) {
@@ -135,7 +135,7 @@ void Campaign::leave() {
 Clock::Time Campaign::next_look() const {
   const auto now = boot_clock().now();
   const auto beat = service_.beat() ? next_beat_ : Clock::Time::max();
-  if (!running_) return std::min({wait_until_, beat, teller_.next(now)});
+  if (!running_) return std::min({wait_until_, beat, now + opened_.timing.renew});
   return now < gone_by_ ? std::min({now + pace_.look, gone_by_, beat}) : now + kill_pause;
 }
 
@@ -151,10 +151,10 @@ void Campaign::forget_old_trouble() {
 int Campaign::after_waiting() {
   forget_old_trouble();
   if (trouble_ && !manager_.leadership().incumbent()) {
-    teller_.say("the store did not answer in time: " + trouble_->message);
+    teller_.say("the store did not answer in time: " + trouble_->message, Level::error);
     return trouble_->fault == Fault::misconfigured ? misconfigured : unreachable;
   }
-  teller_.say("waited too long for the lead");
+  teller_.say("waited too long for the lead", Level::error);
   return waited;
 }
 
@@ -170,7 +170,7 @@ void Campaign::take_events() {
     if (const auto* error = std::get_if<Error>(&event)) {
       trouble_ = *error;
       answers_before_trouble_ = answers(manager_.metrics());
-      teller_.say(std::string(to_string(error->fault)) + ": " + error->message);
+      teller_.say(std::string(to_string(error->fault)) + ": " + error->message, Level::warning);
     }
   }
 }
@@ -196,7 +196,7 @@ void Campaign::elected(const Elected& event) {
   copy(start.id, opened_.opening.candidate.name);
   copy(start.store, opened_.store);
   running_ = true;
-  tell_state();  // before the command may write where our live line stands
+  tell_state();
   order(start);
 }
 
@@ -257,7 +257,7 @@ void Campaign::take_end() {
 
 void Campaign::lose_guardian(const char* why) {
   if (result_) return;
-  teller_.say(why);
+  teller_.say(why, Level::error);
   guardian_.replace();
   running_ = false;
   result_ = broken;
@@ -272,11 +272,11 @@ void Campaign::ended(const Ended& end) {
   if (stopped_by_user_ || !end.told) {
     result_ = code_of(end.status);
   } else if (conduct_.once) {
-    teller_.say("the lead was lost, and the command was ended");
+    teller_.say("the lead was lost, and the command was ended", Level::error);
     result_ = lost;
   } else {
     if (!lead_ended_) {  // the command had to stop early, and then a renewal came through
-      teller_.say("the store answered too late for the command; campaigning again");
+      teller_.say("the store answered too late for the command; campaigning again", Level::warning);
       manager_.resign();
     }
     await_anew();
@@ -301,19 +301,17 @@ void Campaign::take_progress() const {
 // ---- whoever wants to know ----
 
 void Campaign::tell_state() {
-  if (running_) return teller_.runs("leads with token " + std::to_string(token_.value));
-  if (!teller_.is_heard()) return;
+  if (running_) return teller_.is("leads with token " + std::to_string(token_.value));
   forget_old_trouble();
   const auto incumbent = manager_.leadership().incumbent();
   if (incumbent)
-    teller_.waits("waits: " + printable(incumbent->name) + " leads",
-                  "; what is left of its lease: " + tenths(incumbent->remaining));
+    teller_.waits("waits: " + printable(incumbent->name) + " leads");
   else if (manager_.metrics().stalled)
-    teller_.waits("waits: the command stalled", "");
+    teller_.waits("waits: the command stalled");
   else if (trouble_)
-    teller_.waits("waits: " + trouble_->message, "");
+    teller_.is("waits: " + trouble_->message);
   else
-    teller_.waits("waits for the lead", "");
+    teller_.is("waits for the lead");
 }
 
 /// Only as long as the election goes on too. A follower is well.

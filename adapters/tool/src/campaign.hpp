@@ -41,6 +41,7 @@ struct Conduct {
   bool kill_on_loss{};                                                  ///< SIGKILL without SIGTERM.
   Clock::Duration stall_after{}, stall_pause{std::chrono::minutes(1)};  ///< As in Hooks.
   std::string http{}, step_down_token{};                                ///< Where to tell by HTTP; empty: nowhere.
+  Log log{stderr_log(Level::info)};
 };
 
 /// What is made before the first thread.
@@ -89,8 +90,8 @@ class Campaign {
   Guardian& guardian_;
   ServiceManager& service_;
   Progress* const progress_;
-  Teller teller_;
   const Conduct conduct_;
+  Teller teller_;
   const Pace pace_;
   Wakeup wakeup_;
 

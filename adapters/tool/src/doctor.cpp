@@ -14,7 +14,6 @@
 #include "durations.hpp"
 #include "exit_code.hpp"
 #include "look.hpp"
-#include "paint.hpp"
 #include "sight.hpp"
 
 namespace tenure::tool {
@@ -24,13 +23,13 @@ constexpr int questions = 20;
 
 class Report {
  public:
-  void fine(const std::string& what) { std::cout << painted(Colour::good, "ok") << "     " << what << "\n"; }
+  void fine(const std::string& what) { std::cout << "ok     " << what << "\n"; }
   void wrong(const std::string& what, const std::string& remedy) {
     healthy_ = false;
-    std::cout << painted(Colour::bad, "WRONG") << "  " << what << "\n       " << remedy << "\n";
+    std::cout << "WRONG  " << what << "\n       " << remedy << "\n";
   }
   void doubtful(const std::string& what, const std::string& remedy) {
-    std::cout << painted(Colour::doubtful, "note") << "   " << what << "\n       " << remedy << "\n";
+    std::cout << "note   " << what << "\n       " << remedy << "\n";
   }
   bool healthy() const { return healthy_; }
 

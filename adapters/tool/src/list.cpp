@@ -41,7 +41,7 @@ std::string row_of(const ListedElection& row, std::size_t width) {
   auto name = printable(row.election);
   name.resize(std::max(name.size(), width), ' ');
   const bool told = !std::holds_alternative<Unknown>(row.sight) && !leader_in(row.sight) && row.age.count() > 0;
-  return name + "  " + as_painted_text(row.sight) + (told ? "; last written " + tenths(row.age) + " ago" : "");
+  return name + "  " + as_text(row.sight) + (told ? "; last written " + tenths(row.age) + " ago" : "");
 }
 
 void print(const All& all, bool json) {

@@ -32,7 +32,7 @@ int status(const Asked& asked) {
   if (asked.all) return print_all(asked.place, {.most = asked.most, .patience = patience, .json = asked.json});
   const auto opened = open_place(asked.place, no_log);
   const auto sight = look(*opened.backend, patience);
-  std::cout << (asked.json ? as_json(sight, opened.opening.election) : as_painted_text(sight)) << std::endl;
+  std::cout << (asked.json ? as_json(sight, opened.opening.election) : as_text(sight)) << std::endl;
   if (std::holds_alternative<Unknown>(sight)) return unseen;
   return leader_in(sight) ? ok : vacant;
 }

@@ -31,7 +31,7 @@ int observe(const Watched& watched) {
   const auto opened = open_place(watched.place, no_log);
   const auto election = opened.opening.election;
   const Observer observer(opened.backend, opened.timing, [&](const Sight& sight) {
-    std::cout << (watched.json ? as_json(sight, election) : as_painted_text(sight)) << std::endl;
+    std::cout << (watched.json ? as_json(sight, election) : as_text(sight)) << std::endl;
     if (!std::cout) ::kill(::getpid(), SIGPIPE);  // whoever read us has gone
   });
   int signal = 0;

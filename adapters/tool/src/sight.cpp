@@ -6,7 +6,6 @@
 #include <tenure/kit/logging.hpp>
 
 #include "durations.hpp"
-#include "paint.hpp"
 
 namespace tenure::tool {
 
@@ -24,13 +23,6 @@ std::string as_text(const Sight& sight) {
   auto line = printable(leader->name) + " leads";
   if (!leader->address.empty()) line += " at " + printable(leader->address);
   return line + ", token " + std::to_string(leader->token.value) + ", for " + seconds(leader->remaining) + " more";
-}
-
-std::string as_painted_text(const Sight& sight) {
-  const auto colour = std::holds_alternative<Unknown>(sight) ? Colour::bad
-                      : leader_in(sight)                     ? Colour::good
-                                                             : Colour::doubtful;
-  return painted(colour, as_text(sight));
 }
 
 std::string as_json(const Sight& sight, const std::string& election, std::optional<Clock::Duration> age) {

@@ -15,7 +15,6 @@ std::optional<Incumbent> leader_in(const Sight& sight);
 
 /// One line without its end.
 std::string as_text(const Sight& sight);
-std::string as_painted_text(const Sight& sight);  ///< With colour, if stdout is a person's.
 /// `age`: of the record, if it is known.
 std::string as_json(const Sight& sight, const std::string& election, std::optional<Clock::Duration> age = {});
 

@@ -59,7 +59,7 @@ int step_down(const Request& request) {
   if (const auto error = opened.backend->request_step_down(by, request.why, limit)) fail(*error, unreachable);
   const auto now = successor(*opened.backend, seen, leader->token, limit);
   if (!handed_over(now, leader->token)) throw Failed(waited, "waited too long: " + as_text(now));
-  std::cout << (request.json ? as_json(now, opened.opening.election) : as_painted_text(now)) << std::endl;
+  std::cout << (request.json ? as_json(now, opened.opening.election) : as_text(now)) << std::endl;
   return ok;
 }
 

@@ -2,39 +2,26 @@
 #pragma once
 #include <string>
 
-#include <tenure/clock.hpp>
+#include <tenure/log.hpp>
 
 #include "service_manager.hpp"
 
 namespace tenure::tool {
 
-/// Tells what `run` does: on stderr, to the service manager, and to a person at a terminal while nothing runs. One
-/// thread uses it.
+/// Tells what `run` does: to its log, and to the service manager. One thread uses it.
 class Teller {
  public:
-  explicit Teller(ServiceManager& manager);
-  ~Teller() { clear(); }
-  Teller(const Teller&) = delete;
-  Teller& operator=(const Teller&) = delete;
+  Teller(ServiceManager& manager, Log log, std::string election);
 
-  void say(const std::string& what);  ///< A line on stderr.
-
-  /// What we do: "waits: bob leads". `more` changes with the time, and only a person hears it: "3.4 s left".
-  void waits(const std::string& what, const std::string& more);
-  void runs(const std::string& what);  ///< The terminal is the command's.
-
-  bool is_heard() const { return live_ || manager_.listens(); }
-
-  /// When waits() is due again, so that a person sees it live. Never, if nobody looks.
-  Clock::Time next(Clock::Time now) const { return live_ ? now + std::chrono::milliseconds(100) : Clock::Time::max(); }
+  void say(const std::string& what, Level level = Level::info) const;
+  void waits(const std::string& what);  ///< For instance "waits: bob leads". It is said once for each change.
+  void is(const std::string& what);     ///< The service manager alone hears it: the manager's own log has said it.
 
  private:
-  void clear();
-
   ServiceManager& manager_;
-  const bool live_;
-  bool drawn_{};  ///< The last line of the terminal is ours.
-  unsigned turn_{};
+  const Log log_;
+  const std::string election_;
+  std::string last_;  ///< What it waits for, as it was said.
 };
 
 }  // namespace tenure::tool

@@ -11,6 +11,8 @@
 #include <thread>
 
 #include <tenure/http.hpp>
+#include "group_look.hpp"
+#include "html.hpp"
 #include <tenure/kit/start_thread.hpp>
 #include <tenure/kit/text.hpp>
 #include <tenure/prometheus.hpp>
@@ -34,6 +36,7 @@ std::string sse(const char* event, const std::string& document) {  // which ends
 }  // namespace
 
 /// The manager is reached under its lock only, so that end() can take it away.
+    election_ = seen_.metrics.election;
 class TENURE_HTTP_NO_EXPORT Site::OfManager final : public State, public std::enable_shared_from_this<OfManager> {
  public:
   OfManager(LeaderManager& manager, SiteOptions options) : State(std::move(options)), manager_(&manager) {
@@ -53,12 +56,14 @@ class TENURE_HTTP_NO_EXPORT Site::OfManager final : public State, public std::en
     changed_.notify_all();
   }
 
+  std::optional<Response> refused(const Request& request) const;
  private:
   class Stream;
   void watch(LeaderManager& manager, const std::stop_token& stop);
   std::optional<Look> look() const;
   std::optional<Response> get(const Request& request) override;
   std::optional<Response> step_down(const Request& request) override;
+  std::string election_;  ///< Not changed after the constructor.
   Response page_of(std::string_view path, const Look& look, bool head);
   Response stream(bool head);
   std::string status(const Look& look, bool with_history) const;
@@ -168,24 +173,14 @@ class TENURE_HTTP_NO_EXPORT Site::OfManager::Stream final : public Events {
   std::uint64_t told_{};
 };
 
-namespace {
-
-/// The policy allows the page its own style and script, and what this process tells. Nothing else.
-Response the_page() {
-  std::array<unsigned char, 16> random{};
-  if (::getrandom(random.data(), random.size(), GRND_NONBLOCK) != static_cast<ssize_t>(random.size()))
-    throw std::runtime_error("getrandom() gave nothing");
-  const auto nonce = hex(std::string_view(reinterpret_cast<const char*>(random.data()), random.size()));
-  Response out{.status = 200, .type = "text/html; charset=utf-8", .body = std::string(page)};
-  constexpr std::string_view mark = "@NONCE@";
-  for (auto at = out.body.find(mark); at != out.body.npos; at = out.body.find(mark))
-    out.body.replace(at, mark.size(), nonce);
-  out.headers.emplace_back(
-      "Content-Security-Policy",
-      "default-src 'none'; script-src 'nonce-" + nonce + "'; style-src 'nonce-" + nonce +
-          "'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
-  out.headers.emplace_back("Referrer-Policy", "no-referrer");
-  return out;
+/// Whoever names an election gets no answer about another one.
+std::optional<Response> Site::OfManager::refused(const Request& request) const try {
+  const auto named = parameter(request.query, "election");
+  if (!named || *named == election_) return std::nullopt;
+  return refusal(404, "this process takes part in the election \"" + election_ + "\" alone");
+} catch (const std::invalid_argument& e) {
+  if (auto no = refused(request)) return no;
+  return refusal(400, e.what());
 }
 
 }  // namespace
@@ -228,7 +223,8 @@ Response Site::OfManager::stream(bool head) {
   return out;
 }
 
-std::optional<Response> Site::OfManager::step_down(const Request&) {
+std::optional<Response> Site::OfManager::step_down(const Request& request) {
+  if (auto no = refused(request)) return no;
   const std::lock_guard lock(manager_mutex_);
   if (!manager_) return std::nullopt;
   const auto token = manager_->leadership().token();

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a Site tells of a manager.
-#include <sys/random.h>
-
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -11,12 +8,11 @@
 #include <thread>
 
 #include <tenure/http.hpp>
-#include "group_look.hpp"
-#include "html.hpp"
 #include <tenure/kit/start_thread.hpp>
-#include <tenure/kit/text.hpp>
 #include <tenure/prometheus.hpp>
 
+#include "group_look.hpp"
+#include "html.hpp"
 #include "look.hpp"
 #include "page.hpp"
 #include "state.hpp"
@@ -36,11 +32,11 @@ std::string sse(const char* event, const std::string& document) {  // which ends
 }  // namespace
 
 /// The manager is reached under its lock only, so that end() can take it away.
-    election_ = seen_.metrics.election;
 class TENURE_HTTP_NO_EXPORT Site::OfManager final : public State, public std::enable_shared_from_this<OfManager> {
  public:
   OfManager(LeaderManager& manager, SiteOptions options) : State(std::move(options)), manager_(&manager) {
     seen_ = {.metrics = manager.metrics()};
+    election_ = seen_.metrics.election;
     watcher_ = start_thread("tenure-http", [this, &manager] { watch(manager, stop_.get_token()); });
   }
 
@@ -56,18 +52,18 @@ class TENURE_HTTP_NO_EXPORT Site::OfManager final : public State, public std::en
     changed_.notify_all();
   }
 
-  std::optional<Response> refused(const Request& request) const;
  private:
   class Stream;
   void watch(LeaderManager& manager, const std::stop_token& stop);
   std::optional<Look> look() const;
+  std::optional<Response> refused(const Request& request) const;
   std::optional<Response> get(const Request& request) override;
   std::optional<Response> step_down(const Request& request) override;
-  std::string election_;  ///< Not changed after the constructor.
   Response page_of(std::string_view path, const Look& look, bool head);
   Response stream(bool head);
   std::string status(const Look& look, bool with_history) const;
 
+  std::string election_;  ///< Not changed after the constructor.
   std::atomic<bool> ended_{};
   std::stop_source stop_;
 
@@ -179,13 +175,11 @@ std::optional<Response> Site::OfManager::refused(const Request& request) const t
   if (!named || *named == election_) return std::nullopt;
   return refusal(404, "this process takes part in the election \"" + election_ + "\" alone");
 } catch (const std::invalid_argument& e) {
-  if (auto no = refused(request)) return no;
   return refusal(400, e.what());
 }
 
-}  // namespace
-
 std::optional<Response> Site::OfManager::get(const Request& request) {
+  if (auto no = refused(request)) return no;
   const auto seen = look();
   return seen ? std::optional(page_of(request.path, *seen, request.method == "HEAD")) : std::nullopt;
 }
@@ -206,7 +200,7 @@ Response Site::OfManager::page_of(std::string_view path, const Look& look, bool 
   if (path == "/status") return json_response(200, status(look, true));
   if (path == "/metrics") return {.status = 200, .type = prometheus::content_type, .body = prometheus::to_text({m})};
   if (path == "/events") return stream(head);
-  if (path == "/") return the_page();
+  if (path == "/") return html(page);
   return refusal(404, "there is /, /leader, /healthz, /readyz, /status, /metrics, /events and /step-down");
 }
 

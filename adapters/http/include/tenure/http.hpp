@@ -17,7 +17,7 @@
 //   POST /step-down  resigns; with "Authorization: Bearer TOKEN" only
 //
 // Of Elections it tells the same, of one by /leader?election=NAME and /step-down?election=NAME, and of all by the rest.
-// There is no /events, and / is a plain text.
+// There is no /events.
 //
 // Foreign text is escaped to ASCII. No answer has a secret in it. HEAD is answered as GET, without the body.
 #pragma once

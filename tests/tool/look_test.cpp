@@ -214,9 +214,44 @@ TEST_F(Look, WhatIsSaidOfAWrongCommandLineShowsNoSecret) {
                                                                 {"step-down", "--if-token", url}}) {
     Process wrong(tool(line));
     EXPECT_EQ(wrong.ended(), 64);
-    EXPECT_TRUE(mentions(wrong.err(), "redis://") && mentions(wrong.err(), "***")) << wrong.err();
+    EXPECT_EQ(mentions(wrong.err(), "redis://"), mentions(wrong.err(), "***")) << wrong.err();
     EXPECT_FALSE(mentions(wrong.err(), canary)) << wrong.err();
   }
+}
+
+TEST_F(Look, AWordThatIsNotKnownIsNamedWithTheOneThatWasMeant) {
+  const auto said = [](const std::vector<std::string>& line) {
+    Process wrong(tool(line));
+    EXPECT_EQ(wrong.ended(), 64);
+    return wrong.err().substr(0, wrong.err().find('\n'));
+  };
+  EXPECT_EQ(said({"rum", "-e", "e"}), "tenure: there is no command rum, did you mean \"run\"?");
+  EXPECT_EQ(said({"run", "-e", "e", "--stor", "memory:", "--", "true"}),
+            "tenure: there is no option --stor, did you mean \"--store\"?");
+  EXPECT_EQ(said({"run", "-e", "e", "--garce=5s", "--store", "memory:", "--", "true"}),
+            "tenure: there is no option --garce, did you mean \"--grace\"?");
+  EXPECT_EQ(said({"config", "chekc", "x"}), "tenure: there is no command chekc, did you mean \"check\"?");
+  EXPECT_TRUE(mentions(said({"status", "-e"}), "-e")) << "what it wants is known to the parser";
+}
+
+TEST_F(Look, WhatTheDocumentSaysIsRefusedBesideIt) {
+  const auto document =
+      directory_.file("e.json", R"({"store": "file://)" + directory_.path().string() + R"(", "election": "e"})");
+  EXPECT_EQ(Process(tool({"status", "-c", document})).ended(), 3);
+  EXPECT_EQ(Process({"env", "TENURE_URL=redis://other", TENURE_TOOL_PROGRAM, "status", "-c", document}).ended(), 3)
+      << "the variable stands there for all commands";
+  for (const auto& option : std::vector<std::vector<std::string>>{{"--store", "memory:"},
+                                                                  {"-e", "other"},
+                                                                  {"--timing", "fast"},
+                                                                  {"--term", "3s"},
+                                                                  {"--password-file", "/dev/null"}}) {
+    for (const auto* command : {"status", "step-down", "doctor"}) {
+      Process both(tool({command, option[0], option[1], "-c", document}));
+      EXPECT_EQ(both.ended(), 64) << option[0];
+      EXPECT_TRUE(mentions(both.err(), option[0] + " does not go with -c")) << both.err();
+    }
+  }
+  EXPECT_EQ(Process(words("status", {"--timing", "fast", "--term", "3s"})).ended(), 64) << "one would be ignored";
 }
 
 /// An empty password would be none, and with an empty token nobody may ever ask for a step-down.
@@ -224,6 +259,7 @@ TEST_F(Look, AFileWithoutASecretIsRefused) {
   const auto empty = directory_.file("empty", ""), nul = directory_.file("nul", std::string("a\0b", 3));
   const auto pipe = (directory_ / "pipe").string();
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+                                                                {url},
   for (const auto& file : {empty, nul, pipe, std::string("/nowhere/secret")}) {
     Process status(tool({"status", "-e", "e", "--store", "redis://127.0.0.1:1", "--password-file", file}));
     EXPECT_EQ(status.ended(), 78) << file;

@@ -11,6 +11,7 @@
 
 #include "commands.hpp"
 #include "exit_code.hpp"
+#include "completion.hpp"
 #include "place.hpp"
 #include "secrets.hpp"
 
@@ -34,8 +35,10 @@ int main(int argc, char** argv) try {
   tool.set_version_flag("--version", tenure::version());
   Run run;
   add_commands(tool, run);
-  tool.failure_message([argc, argv](const CLI::App* app, const CLI::Error& e) {
-    return without_secrets(CLI::FailureMessage::simple(app, e), argc, argv);
+  tool.failure_message([&tool, argc, argv](const CLI::App* app, const CLI::Error& e) {
+    const auto strange = strange_word(tool, {argv + 1, argv + argc});
+    if (strange.empty()) return without_secrets(CLI::FailureMessage::simple(app, e), argc, argv);
+    return "tenure: " + strange + "\nRun with --help for more information.\n";
   });
   try {
     tool.parse(argc, argv);

@@ -305,6 +305,32 @@ TEST_F(RunTool, AToolThatIsStoppedForLongerThanTheTermHasNoCommandWhenTheNextOne
   EXPECT_FALSE(alive(child));
   EXPECT_FALSE(alive(grandchild));
   stopped.signal(SIGCONT);
+TEST_F(RunTool, ItSaysThatItLeadsAndWhoAskedItToStepDownAndWhy) {
+  Process run(shell({"--once"}, "echo runs; " + for_ever));
+  ASSERT_TRUE(eventually([&] { return run.out() == "runs\n"; })) << run.err();
+  EXPECT_TRUE(mentions(run.err(), "info: elected election=e token=")) << run.err();
+  const auto backend = file::open(directory_.path(), "e", {}, no_log);
+  EXPECT_FALSE(backend->request_step_down("ops", "upgrade", within(std::chrono::minutes(1))));
+  EXPECT_EQ(run.ended(), 79);
+  EXPECT_TRUE(mentions(run.err(), "step_down, asked by ops: upgrade")) << run.err();
+}
+
+TEST_F(RunTool, WhatItSaysIsAsMuchAndInTheFormThatIsAskedFor) {
+  Process quiet(shell({"--log", "warning"}, "true"));
+  EXPECT_EQ(quiet.ended(), 0);
+  EXPECT_EQ(quiet.err(), "");
+  Process json(shell({"--log", "json"}, "true"));
+  EXPECT_EQ(json.ended(), 0);
+  std::istringstream said(json.err());
+  std::size_t objects = 0;
+  for (std::string line; std::getline(said, line); ++objects) {
+    EXPECT_TRUE(line.starts_with(R"({"level":"info","message":")")) << line;
+    EXPECT_TRUE(mentions(line, R"("election":"e")")) << line;
+  }
+  EXPECT_GE(objects, 2U) << json.err();
+  EXPECT_EQ(Process(shell({"--log", "loud"}, "true")).ended(), 64);
+}
+
   EXPECT_EQ(stopped.ended(), 79) << stopped.err();
 }
 

@@ -84,6 +84,7 @@ Hooks Campaign::hooks() {
     tree_.await_end();
   };
   hooks.error = [this](const Error& error) { post(error); };
+  hooks.log = conduct_.log;
   hooks.stall_after = conduct_.stall_after;
   hooks.stall_pause = conduct_.stall_pause;
   return hooks;
@@ -170,7 +171,6 @@ void Campaign::take_events() {
     if (const auto* error = std::get_if<Error>(&event)) {
       trouble_ = *error;
       answers_before_trouble_ = answers(manager_.metrics());
-      teller_.say(std::string(to_string(error->fault)) + ": " + error->message, Level::warning);
     }
   }
 }
@@ -208,8 +208,7 @@ void Campaign::ousting(const Ousting& event) {
   const auto now = boot_clock().now();
   const auto left = event.remaining() - pace_.spare;
   const auto grace = lost && conduct_.kill_on_loss ? none : std::clamp(left, none, std::max(none, conduct_.grace));
-  teller_.say("the lead ends (" + std::string(to_string(event.reason)) + "); the command is to stop within " +
-              seconds(grace));
+  teller_.say("the command is to stop within " + seconds(grace));
   order(End{now + grace});
   // A later renewal moves it again.
   gone_by_ = std::max(gone_by_, now + std::min(grace, left) + pace_.spare / 2);

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <tenure/json_log.hpp>
+
 #include "campaign.hpp"
 #include "commands.hpp"
 #include "exit_code.hpp"
@@ -43,10 +45,18 @@ void require(const char* option, bool given, const char* other, bool other_given
 }
 
 Conduct conduct_of(const Wanted& wanted) {
+Log log_of(const std::string& wanted) {
+  return wanted == "json" ? json_log() : stderr_log(wanted == "info" ? Level::info : Level::warning);
+}
+
   require("--progress-fd", wanted.command.progress_as >= 0, "--stall-after", !wanted.stall_after.empty());
   require("--stall-pause", !wanted.stall_pause.empty(), "--stall-after", !wanted.stall_after.empty());
   require("--step-down-token-file", !wanted.step_down_token_file.empty(), "--http", !wanted.http.empty());
-  Conduct conduct{.once = wanted.once, .kill_on_loss = wanted.on_lost == "kill", .http = wanted.http};
+  Conduct conduct{.once = wanted.once,
+                  .kill_on_loss = wanted.on_lost == "kill",
+                  .http = wanted.http,
+                  .http_hosts = wanted.http_hosts,
+                  .log = log_of(wanted.log)};
   if (!wanted.wait.empty()) conduct.wait = option("--wait", wanted.wait);
   conduct.grace = wanted.grace.empty() ? std::chrono::seconds(10) : option("--grace", wanted.grace);
   if (!wanted.stall_after.empty()) conduct.stall_after = option("--stall-after", wanted.stall_after);
@@ -85,7 +95,7 @@ int run_command(Wanted wanted) {
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
 
   add_witness(wanted.place, guardian);
-  const auto opened = open_place(wanted.place, {});
+  const auto opened = open_place(wanted.place, conduct.log);
   try {
     return Campaign(opened, {guardian, service, progress.get()}, conduct).run();
   } catch (const std::invalid_argument& e) {
@@ -139,6 +149,14 @@ void add_run(CLI::App& tool, Run& run) {
       ->type_name("-- CMD ARGS...");
   command.footer(R"(Example:
   tenure run -e reports --store redis://cache --grace 5s -- ./reports --verbose
+  command
+      .add_option(
+          "--log", wanted->log,
+          "What we say on stderr: warnings alone; or also for whom we wait, that we lead and why it ends; or all "
+          "that as JSON, an object per line")
+      ->check(CLI::IsMember({"warning", "info", "json"}).description(""))
+      ->type_name("warning|info|json")
+      ->capture_default_str();
 
 The command finds TENURE_ELECTION, TENURE_ID, TENURE_TOKEN and TENURE_STORE (without secrets) in its environment, and no
 TENURE_URL. Signals reach it; after SIGTERM it has --grace to end. Exit codes: that of the command, or 128+n if signal n

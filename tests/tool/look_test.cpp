@@ -187,6 +187,12 @@ TEST_F(Look, SetupMakesADirectoryOnce) {
 
 TEST_F(Look, NoSecretStandsInPs) {
   Process waits(tool({"run", "-e", "e", "--store", "redis://u:" + canary + "@127.0.0.1:1", "--", "true"}));
+TEST_F(Look, AQuestionMakesNothing) {
+  for (const auto* command : {"status", "step-down", "doctor"}) Process(words(command)).ended();
+  Process(words("is-leader", {"--id", "ann"})).ended();
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
+}
+
   EXPECT_TRUE(
       eventually([&] { return mentions(contents("/proc/" + std::to_string(waits.pid()) + "/cmdline"), "****"); }));
   EXPECT_FALSE(mentions(contents("/proc/" + std::to_string(waits.pid()) + "/cmdline"), canary));
@@ -248,6 +254,23 @@ TEST_F(Look, WhatTheDocumentSaysIsRefusedBesideIt) {
     for (const auto* command : {"status", "step-down", "doctor"}) {
       Process both(tool({command, option[0], option[1], "-c", document}));
       EXPECT_EQ(both.ended(), 64) << option[0];
+TEST_F(Look, WhatIsSaidOfAWrongCommandLineShowsNoSecret) {
+  const auto url = "redis://u:" + canary + "@h", key = "redis://h?password=" + canary;
+  for (const auto& line : std::vector<std::vector<std::string>>{{"status", "-e", "e", url},
+                                                                {"status", "-e", "e", key},
+                                                                {"status", "--stor=" + url},
+                                                                {url},
+                                                                {"status", "--timing", url},
+                                                                {"status", "--timing=" + url},
+                                                                {"status", "--all", "--limit=" + key},
+                                                                {"step-down", "--if-token", url}}) {
+    Process wrong(tool(line));
+    EXPECT_EQ(wrong.ended(), 64);
+    EXPECT_EQ(mentions(wrong.err(), "redis://"), mentions(wrong.err(), "***")) << wrong.err();
+    EXPECT_FALSE(mentions(wrong.err(), canary)) << wrong.err();
+  }
+}
+
       EXPECT_TRUE(mentions(both.err(), option[0] + " does not go with -c")) << both.err();
     }
   }
@@ -297,6 +320,12 @@ TEST_F(Look, ConfigCheckTellsAllFindings) {
   EXPECT_EQ(check.ended(), 78);
   EXPECT_TRUE(mentions(check.err(), "/election")) << check.err();
   EXPECT_TRUE(mentions(check.err(), "/timing/term"));
+TEST_F(Look, ConfigReadsADocumentFromStdin) {
+  const auto document = directory_.file("in.json", R"({"store": "memory:", "election": "e"})");
+  EXPECT_EQ(Process(tool({"config", "check", "-"}), {.in = document}).ended(), 0);
+  EXPECT_EQ(Process(tool({"config", "check", "-"})).ended(), 78) << "there is nothing";
+}
+
   EXPECT_EQ(Process(tool({"config", "check", (directory_ / "none.json").string()})).ended(), 78);
 }
 

@@ -21,6 +21,7 @@ struct Place {
   std::string store{}, election{}, file{};  ///< `file`: a JSON document instead of the two.
   std::string password_file{}, id{}, address{}, preset{}, term{};
   std::string witness{};  ///< A property of the file store, not of the command line.
+  bool asks{};            ///< What is opened only asks: it makes no topic and no directory.
 };
 
 /// A place that was opened. It connects to nothing yet.

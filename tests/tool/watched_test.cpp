@@ -179,6 +179,21 @@ TEST_F(WatchedRun, ItTellsOfItselfByHttp) {
   EXPECT_EQ(Process(tool({"is-leader"})).ended(), 64);
 }
 
+TEST_F(WatchedRun, ItIsAskedByTheNamesThatItIsGiven) {
+  Process run(shell({"--http", "127.0.0.1:0", "--http-host", "reports", "--http-host", "reports.example"}, for_ever));
+  const auto at = address(run);
+  const auto status = [&](const std::string& host) {
+    Client client(at);
+    client.send("GET /healthz HTTP/1.1\r\nConnection: close\r\nHost: " + host + "\r\n\r\n");
+    client.await_end();
+    return fetched(client.got()).status;
+  };
+  EXPECT_EQ(status("reports:8080"), 200);
+  EXPECT_EQ(status("reports.example"), 200);
+  EXPECT_EQ(status("evil.example"), 421);
+  EXPECT_EQ(Process(words({"--http-host", "x"}, {"true"})).ended(), 64);
+}
+
 TEST_F(WatchedRun, WhoHasTheTokenMayEndTheLeadByHttp) {
   const auto secret = "0123456789abcdef-" + canary;
   Process run(shell({"--http", "127.0.0.1:0", "--once", "--step-down-token-file", files_.file("token", secret + "\n")},

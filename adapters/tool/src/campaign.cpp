@@ -68,7 +68,7 @@ Campaign::Campaign(const Opened& opened, const Means& means, const Conduct& cond
       wakeup_(awaited(means), {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2}),
       manager_(opened.backend, with_time_to_stop(opened.timing, conduct.grace), hooks()) {
   if (conduct_.http.empty()) return;
-  health_.emplace(manager_, opened.opening.candidate, conduct_.http, conduct_.step_down_token);
+  health_.emplace(manager_, opened.opening.candidate, conduct_.http, conduct_.http_hosts, conduct_.step_down_token);
   teller_.say("tells of itself at http://" + health_->address() + "/");
 }
 

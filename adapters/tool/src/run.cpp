@@ -24,7 +24,8 @@ namespace {
 
 struct Wanted {
   Place place;
-  std::string wait, grace, on_lost{"term"}, stall_after, stall_pause, http, step_down_token_file;
+  std::string wait, grace, on_lost{"term"}, stall_after, stall_pause, http, step_down_token_file, log{"info"};
+  std::vector<std::string> http_hosts;
   bool once{};
   Command command;
 };
@@ -44,13 +45,14 @@ void require(const char* option, bool given, const char* other, bool other_given
   if (given && !other_given) throw Failed(usage, std::string(option) + " needs " + other);
 }
 
-Conduct conduct_of(const Wanted& wanted) {
 Log log_of(const std::string& wanted) {
   return wanted == "json" ? json_log() : stderr_log(wanted == "info" ? Level::info : Level::warning);
 }
 
+Conduct conduct_of(const Wanted& wanted) {
   require("--progress-fd", wanted.command.progress_as >= 0, "--stall-after", !wanted.stall_after.empty());
   require("--stall-pause", !wanted.stall_pause.empty(), "--stall-after", !wanted.stall_after.empty());
+  require("--http-host", !wanted.http_hosts.empty(), "--http", !wanted.http.empty());
   require("--step-down-token-file", !wanted.step_down_token_file.empty(), "--http", !wanted.http.empty());
   Conduct conduct{.once = wanted.once,
                   .kill_on_loss = wanted.on_lost == "kill",
@@ -139,16 +141,14 @@ void add_run(CLI::App& tool, Run& run) {
   command.add_option("--http", wanted->http, "Tell of ourselves there: /leader, /healthz, /metrics and more; no TLS")
       ->type_name("HOST:PORT");
   command
+      .add_option("--http-host", wanted->http_hosts,
+                  "A name by which others ask there; localhost, our own name and numbers will do without")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command
       .add_option("--step-down-token-file", wanted->step_down_token_file,
                   "A file with the bearer token of POST /step-down; without it nobody may")
       ->type_name("FILE");
-  command.add_option("--on-elected", wanted->command.on_elected, "A shell command to run before it")->type_name("CMD");
-  command.add_option("--on-ousted", wanted->command.on_ousted, "A shell command to run after it")->type_name("CMD");
-  command.add_option("command", wanted->command.words, "The command and its arguments, after --")
-      ->required()
-      ->type_name("-- CMD ARGS...");
-  command.footer(R"(Example:
-  tenure run -e reports --store redis://cache --grace 5s -- ./reports --verbose
   command
       .add_option(
           "--log", wanted->log,
@@ -157,6 +157,13 @@ void add_run(CLI::App& tool, Run& run) {
       ->check(CLI::IsMember({"warning", "info", "json"}).description(""))
       ->type_name("warning|info|json")
       ->capture_default_str();
+  command.add_option("--on-elected", wanted->command.on_elected, "A shell command to run before it")->type_name("CMD");
+  command.add_option("--on-ousted", wanted->command.on_ousted, "A shell command to run after it")->type_name("CMD");
+  command.add_option("command", wanted->command.words, "The command and its arguments, after --")
+      ->required()
+      ->type_name("-- CMD ARGS...");
+  command.footer(R"(Example:
+  tenure run -e reports --store redis://cache --grace 5s -- ./reports --verbose
 
 The command finds TENURE_ELECTION, TENURE_ID, TENURE_TOKEN and TENURE_STORE (without secrets) in its environment, and no
 TENURE_URL. Signals reach it; after SIGTERM it has --grace to end. Exit codes: that of the command, or 128+n if signal n

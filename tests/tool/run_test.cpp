@@ -62,6 +62,20 @@ TEST_F(RunTool, TheCommandFindsItsTenureInTheEnvironment) {
   EXPECT_GT(std::stoull(two.out()), std::stoull(one.out().substr(start.size()))) << "tokens rise";
 }
 
+TEST_F(RunTool, TheCommandCannotReadTheToolsEnvironment) {
+  if (::getuid() != 0) GTEST_SKIP() << "needs root, who may become another user";
+  for (const auto& each : {directory_.path(), files_.path()}) ASSERT_EQ(::chown(each.c_str(), 65534, 65534), 0);
+  Words line{"setpriv", "--reuid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"};
+  const auto ours = shell(
+      {},
+      "t=$(awk '/PPid/ {print $2}' /proc/$PPID/status); cat /proc/$PPID/environ /proc/$t/environ; echo $t | grep -c .");
+  line.insert(line.end(), {"env", "TENURE_URL=redis://u:" + canary + "@h"});
+  line.insert(line.end(), ours.begin(), ours.end());
+  Process run(line);
+  EXPECT_EQ(run.ended(), 0) << run.err();
+  EXPECT_EQ(run.out(), "1\n") << "it knows who the tool is, and can read nothing of it";
+}
+
 TEST_F(RunTool, SignalsReachTheCommand) {
   for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1}) {
     Process run(shell({"--grace", "1h"},
@@ -291,20 +305,6 @@ TEST_F(RunTool, AStepDownEndsTheCommandAndItIsRunAgainLater) {
   EXPECT_EQ(once.ended(), 79) << once.err();
 }
 
-// ---- whoever is stopped or killed ----
-
-TEST_F(RunTool, AToolThatIsStoppedForLongerThanTheTermHasNoCommandWhenTheNextOneLeads) {
-  // The term is shorter than the grace.
-  const auto configuration = with_a_wide_margin(files_, url());
-  Process stopped(shell({"-c", configuration, "--grace", "1h", "--once"}, stubborn()));
-  const auto child = told("child"), grandchild = told("grandchild");
-  Process next(shell({"-c", configuration}, witness()));
-  stopped.signal(SIGSTOP);
-  EXPECT_EQ(next.ended(), 0) << next.err();
-  EXPECT_EQ(next.out(), "looked\n");
-  EXPECT_FALSE(alive(child));
-  EXPECT_FALSE(alive(grandchild));
-  stopped.signal(SIGCONT);
 TEST_F(RunTool, ItSaysThatItLeadsAndWhoAskedItToStepDownAndWhy) {
   Process run(shell({"--once"}, "echo runs; " + for_ever));
   ASSERT_TRUE(eventually([&] { return run.out() == "runs\n"; })) << run.err();
@@ -331,6 +331,20 @@ TEST_F(RunTool, WhatItSaysIsAsMuchAndInTheFormThatIsAskedFor) {
   EXPECT_EQ(Process(shell({"--log", "loud"}, "true")).ended(), 64);
 }
 
+// ---- whoever is stopped or killed ----
+
+TEST_F(RunTool, AToolThatIsStoppedForLongerThanTheTermHasNoCommandWhenTheNextOneLeads) {
+  // The term is shorter than the grace.
+  const auto configuration = with_a_wide_margin(files_, url());
+  Process stopped(shell({"-c", configuration, "--grace", "1h", "--once"}, stubborn()));
+  const auto child = told("child"), grandchild = told("grandchild");
+  Process next(shell({"-c", configuration}, witness()));
+  stopped.signal(SIGSTOP);
+  EXPECT_EQ(next.ended(), 0) << next.err();
+  EXPECT_EQ(next.out(), "looked\n");
+  EXPECT_FALSE(alive(child));
+  EXPECT_FALSE(alive(grandchild));
+  stopped.signal(SIGCONT);
   EXPECT_EQ(stopped.ended(), 79) << stopped.err();
 }
 

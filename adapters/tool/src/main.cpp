@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/prctl.h>
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <exception>
@@ -10,8 +11,8 @@
 #include <tenure/version.hpp>
 
 #include "commands.hpp"
-#include "exit_code.hpp"
 #include "completion.hpp"
+#include "exit_code.hpp"
 #include "place.hpp"
 #include "secrets.hpp"
 
@@ -29,6 +30,7 @@ std::string printable_lines(const std::string& text) {
 
 int main(int argc, char** argv) try {
   using namespace tenure::tool;
+  ::prctl(PR_SET_DUMPABLE, 0);  // else the command, which has our user, may read TENURE_URL in /proc/PPID/environ
   // A parent may have left it ignored. Then the kernel would reap what we fork, and tell us of no end.
   std::signal(SIGCHLD, SIG_DFL);
   CLI::App tool("tenure: see and drive an election from outside", "tenure");

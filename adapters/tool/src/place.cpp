@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "place.hpp"
 
+#include <sys/stat.h>
 #include <CLI/CLI.hpp>
-#include <utility>
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <utility>
 
 #include <tenure/json.hpp>
 #include <tenure/kit/files.hpp>
@@ -24,8 +25,8 @@ namespace {
 /// What the document of -c opens: from_json() takes a plain function.
 struct Noted {
   std::string witness;
-  Opening opening;
   bool asks{};
+  Opening opening;
 };
 thread_local Noted noted;
 
@@ -58,8 +59,9 @@ bool is_there(const Opening& opening) {
 
 tenure::Opened open_with(Opening& opening, const std::string& witness, bool asks) {
   opening.candidate = checked(opening.candidate);
-  auto with = opening;
   if (asks) only_ask(opening);
+  auto with = opening;
+  if (asks && scheme_of(opening.url) == "file" && !is_there(opening)) with.url = "memory:";  // where nobody leads
   if (!witness.empty() && scheme_of(opening.url) == "file") with.properties.emplace("witness", witness);
   return tenure::open(with);
 }
@@ -70,14 +72,12 @@ tenure::Opened open_and_note(const Opening& opening) {
 }
 
 Timing timing_of(const Place& place, const Presets& presets) {
+  if (!place.term.empty() && !place.preset.empty()) throw Failed(usage, "--term does not go with --timing: give one");
   if (!place.term.empty()) return Timing::of(option("--term", place.term));
   if (place.preset == "fast") return presets.fast;
-  if (!place.term.empty() && !place.preset.empty()) throw Failed(usage, "--term does not go with --timing: give one");
   return place.preset == "steady" ? presets.steady : presets.balanced;
 }
 
-Opened by_document(const Place& place, Log log) {
-  noted.witness = place.witness;
 /// The document says these, so that one of the two would be ignored. TENURE_URL may be meant for other commands.
 void refuse_beside_document(const Place& place) {
   const char* url = std::getenv("TENURE_URL");  // NOLINT(concurrency-mt-unsafe): nobody changes the environment
@@ -100,6 +100,9 @@ std::string standard_input() {
   return text;
 }
 
+Opened by_document(const Place& place, Log log) {
+  refuse_beside_document(place);
+  noted.witness = place.witness;
   noted.asks = place.asks;
   const auto configured = place.file == "-" ? from_json(standard_input(), open_and_note, std::move(log))
                                             : from_json_file(place.file, open_and_note, std::move(log));
@@ -124,6 +127,9 @@ std::string secret_in(const std::string& name, const std::string& path) {
   if (!secret)
     throw Failed(misconfigured, name + " names " + printable(path) + ", which " + secret.error().message +
                                     "; name a regular file with the secret in it");
+  struct stat now {};
+  if (::stat(path.c_str(), &now) == 0 && (now.st_mode & S_IROTH) != 0)
+    write_to_stderr("tenure: everybody may read " + printable(path) + ", which has a secret: chmod o-r it\n");
   return *std::move(secret);
 }
 

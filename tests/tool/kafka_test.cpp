@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "eventually.hpp"
 #include "messages.hpp"
 #include "process.hpp"
 
@@ -29,6 +30,8 @@ TEST(DoctorOnKafka, TellsOfTheClusterAndMakesNoTopic) {
   const auto topic = "tenure-tool-" + std::to_string(::getpid());
   const auto store = "kafka://" + std::string(brokers) + "/" + topic + "?create_topic=true";
   for (int i = 0; i < 2; ++i) {
+    Process observe(tool({"observe", "-e", topic, "--store", store}));
+    EXPECT_TRUE(eventually([&] { return mentions(observe.out(), "unknown: "); })) << observe.out();
     Process before(tool({"doctor", "--store", store}));
     EXPECT_NE(before.ended(), 0) << before.out();
     EXPECT_FALSE(mentions(before.out(), "the topic " + topic + " has")) << before.out();

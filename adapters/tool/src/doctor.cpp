@@ -109,7 +109,7 @@ void judge_directory(Report& report, Opening opening, const Timing& timing) {
 
 int examine(Place place) {
   if (place.election.empty() && place.file.empty()) place.election = "tenure-doctor";
-  place.asks = true;
+  place.asks = place.once = true;
   const auto opened = open_place(place, no_log);
   Report report;
   const auto refused = opened.backend->accepts(opened.timing);  // before the first question, as a candidate does

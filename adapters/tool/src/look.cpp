@@ -62,7 +62,7 @@ void add_patience(CLI::App& command, Asked& asked) {
 int status(Asked asked) {
   const auto patience = option("--timeout", asked.patience);
   if (asked.all) return print_all(asked.place, {.most = asked.most, .patience = patience, .json = asked.json});
-  asked.place.asks = true;
+  asked.place.asks = asked.place.once = true;
   const auto opened = open_place(asked.place, no_log);
   const auto sight = proven(opened, patience);
   std::cout << (asked.json ? as_json(sight, opened.opening.election) : as_text(sight)) << std::endl;
@@ -74,7 +74,7 @@ int is_leader(Asked asked) {
   const auto patience = option("--timeout", asked.patience);
   if (!asked.http.empty()) return says_that_it_leads(asked.http, patience) ? ok : no;
   if (asked.id.empty()) throw Failed(usage, "name the candidate by --id, or ask it itself by --http");
-  asked.place.asks = true;
+  asked.place.asks = asked.place.once = true;
   const auto opened = open_place(asked.place, no_log);
   const auto sight = proven(opened, patience);
   if (const auto* unknown = std::get_if<Unknown>(&sight)) fail(unknown->error, unseen);

@@ -25,7 +25,7 @@ namespace {
 /// What the document of -c opens: from_json() takes a plain function.
 struct Noted {
   std::string witness;
-  bool asks{};
+  bool asks{}, once{};
   Opening opening;
 };
 thread_local Noted noted;
@@ -57,18 +57,18 @@ bool is_there(const Opening& opening) {
   return false;
 }
 
-tenure::Opened open_with(Opening& opening, const std::string& witness, bool asks) {
+tenure::Opened open_with(Opening& opening, const std::string& witness, bool asks, bool once) {
   opening.candidate = checked(opening.candidate);
   if (asks) only_ask(opening);
   auto with = opening;
-  if (asks && scheme_of(opening.url) == "file" && !is_there(opening)) with.url = "memory:";  // where nobody leads
+  if (once && scheme_of(opening.url) == "file" && !is_there(opening)) with.url = "memory:";  // where nobody leads
   if (!witness.empty() && scheme_of(opening.url) == "file") with.properties.emplace("witness", witness);
   return tenure::open(with);
 }
 
 tenure::Opened open_and_note(const Opening& opening) {
   noted.opening = opening;
-  return open_with(noted.opening, noted.witness, noted.asks);
+  return open_with(noted.opening, noted.witness, noted.asks, noted.once);
 }
 
 Timing timing_of(const Place& place, const Presets& presets) {
@@ -104,6 +104,7 @@ Opened by_document(const Place& place, Log log) {
   refuse_beside_document(place);
   noted.witness = place.witness;
   noted.asks = place.asks;
+  noted.once = place.once;
   const auto configured = place.file == "-" ? from_json(standard_input(), open_and_note, std::move(log))
                                             : from_json_file(place.file, open_and_note, std::move(log));
   return {configured.backend, configured.timing, noted.opening, shown(noted.opening.url)};
@@ -114,7 +115,7 @@ Opened by_url(const Place& place, Log log) {
   opening.election = place.election;
   opening.candidate = {.name = place.id, .address = place.address};
   opening.log = std::move(log);
-  const auto opened = open_with(opening, place.witness, place.asks);
+  const auto opened = open_with(opening, place.witness, place.asks, place.once);
   const auto timing = timing_of(place, opened.presets);
   timing.validate();
   return {opened.backend, timing, opening, shown(place.store)};

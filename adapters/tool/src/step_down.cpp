@@ -54,7 +54,7 @@ void tell_of_deaf_leaders(const Opening& opening) {
 
 int step_down(Request request) {
   const auto patience = option("--wait", request.wait);
-  request.place.asks = true;
+  request.place.asks = request.place.once = true;
   const auto opened = open_place(request.place, no_log);
   tell_of_deaf_leaders(opened.opening);
   auto& clock = boot_clock();

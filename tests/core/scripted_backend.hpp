@@ -79,8 +79,11 @@ class ScriptedBackend : public Backend {
     set([this, on] { throwing_ = on; });
   }
   void see(Sight sight) {
-    set([this, &sight] { sight_ = std::move(sight); });
+    set_sight(std::move(sight));
     push();
+  }
+  void set_sight(Sight sight) {  ///< Without a push.
+    set([this, &sight] { sight_ = std::move(sight); });
   }
   void push() {
     const std::lock_guard lock(mutex_);

@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <tenure/elections.hpp>
+
 #include "browser.hpp"
 #include "messages.hpp"
 #include "process.hpp"
@@ -128,8 +130,12 @@ TEST_F(Page, AHandOverAppearsByItself) {
 }
 
 TEST_F(Page, ForeignTextIsShownAsText) {
-  const std::string evil = "<img src=x onerror=ran()><script>ran()</script><u>&amp;\"'";
-  Process c(hub, {evil, evil}, {}, own_address());
+  const std::string markup = "<img src=x onerror=ran()><script>ran()</script><u>&amp;\"'";
+  const auto sent = markup +
+                    "\xe2\x80\xae"
+                    "\xc2\x9b";  // U+202E turns what follows round, U+009B is CSI
+  const auto evil = markup + "\xef\xbf\xbd\xef\xbf\xbd";
+  Process c(hub, {sent, sent}, {}, own_address());
   c.lead();
   b.start();
   for (auto* const process : {&c, &b}) {
@@ -234,7 +240,7 @@ constexpr auto pale = R"((() => {
     if (ratio < 4.5) out.push(text + ': ' + ratio.toFixed(2));
   }
   const bar = document.querySelector('#bar');
-  if (bar.clientWidth > 0 && contrast(behind(bar), behind(bar.parentElement)) < 3) out.push('the bar');
+  if (bar && bar.clientWidth > 0 && contrast(behind(bar), behind(bar.parentElement)) < 3) out.push('the bar');
   return out.join('; ');
 })())";
 
@@ -310,6 +316,57 @@ TEST_F(Look, TheJudgesSeeWhatIsNotReadable) {
       "document.querySelector('#who').style.color = '#7c8794'; document.querySelector('#who').style.width = '500px'");
   EXPECT_THAT(browser->eval(pale).get<std::string>(), HasSubstr("a leads: 3."));
   EXPECT_THAT(browser->eval(too_wide(360)).get<std::string>(), HasSubstr("P who"));
+}
+
+/// Two processes in one group. The first one leads what it has joined alone.
+class GroupPage : public Look {
+ protected:
+  struct Member {
+    Member(const memory::Hub& hub, const std::string& name)
+        : elections(hub.group("tenants"), {name, "10.0.0.7:80"}, memory::presets().balanced, quiet(),
+                    Spread{.on = false}),
+          site(elections, {.self = {name, ""}}),
+          server(site, own_address()) {
+      elections.start();
+    }
+    Elections elections;
+    http::Site site;
+    http::Server server;
+  };
+  void open(const Member& member) { browser->open("http://" + member.server.address() + "/"); }
+  void ask(const std::string& election) {
+    browser->eval("document.querySelector('#name').value = " + quoted(election) +
+                  "; document.querySelector('#ask').requestSubmit()");
+  }
+};
+
+TEST_F(GroupPage, TellsWhatIsLedAndWhoLeadsWhatIsAskedFor) {
+  Member first(hub, "first"), second(hub, "second");
+  std::vector<std::string> names;
+  for (int i = 100; i < 250; ++i) names.push_back("e" + std::to_string(i));
+  first.elections.join(names);
+  ASSERT_TRUE(eventually([&] { return first.elections.led().size() == names.size(); }));
+  const auto token = [&](const std::string& name) {
+    return std::to_string(first.elections.leadership(name).token().value_or(Token{}).value);
+  };
+  open(first);
+  EXPECT_TRUE(shows("#who.self", "leads 150 of the 150 elections that it has joined"));
+  EXPECT_TRUE(browser->until("document.querySelectorAll('#led tr').length === 100"));
+  EXPECT_EQ(browser->text("#led tr"), "e100" + token("e100"));
+  browser->eval("document.querySelector('#more').click()");
+  EXPECT_TRUE(browser->until("document.querySelectorAll('#led tr').length === 150"));
+  ask("e249");
+  EXPECT_TRUE(shows("#found", "e249: this process leads, token " + token("e249"))) << browser->text("#found");
+  ask("<b>\xe2\x80\xae");
+  EXPECT_TRUE(shows("#found", "<b>\xef\xbf\xbd: nobody is known to lead")) << browser->text("#found");
+  look("group");
+  for (const auto& [source, text] : browser->complaints()) EXPECT_EQ(source, "network") << text;  // 503 is an answer
+
+  second.elections.join("e100");
+  open(second);
+  EXPECT_TRUE(shows("#who.none", "leads 0 of the 1 elections that it has joined"));
+  ask("e100");
+  EXPECT_TRUE(shows("#found", "e100: first leads at 10.0.0.7:80, token " + token("e100"))) << browser->text("#found");
 }
 
 /// The processes whose command line names this.

@@ -4,11 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
 #include <csignal>
 #include <list>
 #include <system_error>
 
 #include "in_child.hpp"
+#include "no_descriptors.hpp"
 #include "process.hpp"
 
 namespace tenure::test {
@@ -65,7 +71,7 @@ TEST(HttpServer, AnAnswerThatIsNotTakenAwayHoldsUpNobody) {
   Process a(hub, {}, {}, {.connections = 4, .patience = 60s});
   std::list<Client> answered;
   for (int i = 0; i < 20; ++i) {
-    answered.emplace_back(a.server->address()).send("GET /healthz HTTP/1.1\r\n\r\n");
+    answered.emplace_back(a.server->address()).send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
     EXPECT_TRUE(answered.back().await("\"healthy\":true"));
   }
   EXPECT_EQ(a.get("/healthz").status, 200);
@@ -114,7 +120,7 @@ TEST(HttpServer, ABodyIsNotWaitedFor) {
   for (const auto* kind : {"Content-Length: 1000000000\r\n", "Transfer-Encoding: chunked\r\n",
                            "Expect: 100-continue\r\nContent-Length: 10\r\n"}) {
     Client client(a.server->address());
-    client.send("POST /step-down HTTP/1.1\r\n" + std::string(kind) + "\r\n");
+    client.send("POST /step-down HTTP/1.1\r\nHost: localhost\r\n" + std::string(kind) + "\r\n");
     EXPECT_TRUE(client.await("no token is configured")) << kind;
   }
 }
@@ -178,7 +184,7 @@ TEST(HttpSite, MayEndUnderTheServerAndTheManagerAfterIt) {
 }
 
 /// A page of somebody else's has its name lead to us (DNS rebinding): the browser then sends that name.
-TEST(HttpServer, AtLoopbackARequestMustNameUs) {
+TEST(HttpServer, ARequestMustNameUs) {
   const memory::Hub hub;
   Process a(hub, {}, {}, {.hosts = {"Election.example"}});
   const auto asked = [&](const std::string& host, const std::string& address = {}) {
@@ -188,14 +194,72 @@ TEST(HttpServer, AtLoopbackARequestMustNameUs) {
     client.await_end();
     return fetched(client.got()).status;
   };
-  for (const auto* ours : {"127.0.0.1:8080", "127.0.0.1", "[::1]:8080", "localhost:80", "LocalHost", "10.0.0.7",
-                           "election.example:80", ""})
+  for (const auto* ours :
+       {"127.0.0.1:8080", "127.0.0.1", "[::1]:8080", "localhost:80", "LocalHost", "10.0.0.7", "election.example:80"})
     EXPECT_EQ(asked(ours), 200) << ours;
   for (const auto* other : {"evil.example", "127.evil.example", "localhost.evil.example:80", "[evil.example]"})
     EXPECT_EQ(asked(other), 421) << other;
   Process open(hub, {}, {}, {.address = "0.0.0.0:0"});
   const auto port = open.server->address().substr(open.server->address().rfind(':'));
-  EXPECT_EQ(asked("any.example", "127.0.0.1" + port), 200) << "whoever listens for others is asked for by any name";
+  EXPECT_EQ(asked("evil.example", "127.0.0.1" + port), 421) << "also where others may ask";
+  EXPECT_EQ(asked("127.0.0.1", "127.0.0.1" + port), 200);
+  std::array<char, 256> own{};
+  ASSERT_EQ(::gethostname(own.data(), own.size() - 1), 0);
+  EXPECT_EQ(asked(own.data()), 200);
+}
+
+TEST(HttpServer, WhatIsNoHttpIsNotAnswered) {
+  const memory::Hub hub;
+  Process a(hub);
+  const auto status = [&](const std::string& request) {
+    Client client(a.server->address());
+    client.send(request);
+    client.await_end();
+    return fetched(client.got()).status;
+  };
+  const std::string host = "Host: localhost\r\n", close = "Connection: close\r\n";
+  EXPECT_EQ(status("GET /healthz HTTP/1.1\r\n" + host + close + "\r\n"), 200);
+  EXPECT_EQ(status("GET /healthz HTTP/1.0\r\n\r\n"), 200) << "it knew no Host";
+  for (const std::string& wrong :
+       {"GET /healthz HTTP/1.1\r\n" + close + "\r\n", "GET /healthz HTTP/1.1\r\n" + host + host + close + "\r\n",
+        "GET /healthz HTTP/1.1\r\n" + host + "no colon\r\n" + close + "\r\n",
+        "GET /healthz HTTP/1.1\r\n" + host + "A : b\r\n" + close + "\r\n",
+        "GET /healthz HTTP/1.1\r\n" + host + "A: b\nC: d\r\n" + close + "\r\n",
+        "GET /healthz HTTP/1.1\r\n" + host + "A: \x01\r\n" + close + "\r\n",
+        "GET  /healthz HTTP/1.1\r\n" + host + close + "\r\n", "GET /healthz HTTP/1.1 x\r\n" + host + close + "\r\n",
+        "GET /healthz HTTP/7.7\r\n" + host + close + "\r\n", "G(T /healthz HTTP/1.1\r\n" + host + close + "\r\n"})
+    EXPECT_EQ(status(wrong), 400) << wrong;
+}
+
+/// Clients are processes of their own, so that they take no descriptor of ours.
+TEST(HttpServer, ClientsLeaveTheStoreSomeDescriptors) {
+  TENURE_NEEDS_NO_DESCRIPTORS();
+  const memory::Hub hub;
+  Process a(hub, {}, {}, {.connections = 100, .patience = 60s});
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const int next = ::dup(STDERR_FILENO);
+  ::close(next);
+  const rlimit few{static_cast<rlim_t>(next) + 24, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const auto clients = ::fork();
+  if (clients == 0) {
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    std::list<Client> all;
+    for (int i = 0; i < 60; ++i) all.emplace_back(a.server->address()).send("GET /lead");
+    if (all.back().await_end()) ::raise(SIGSTOP);  // the others keep their connections
+    ::_exit(1);
+  }
+  int status = -1;
+  EXPECT_EQ(::waitpid(clients, &status, WUNTRACED), clients);
+  EXPECT_TRUE(WIFSTOPPED(status)) << "the last one was let in";
+  std::list<int> opened;
+  for (int fd = 0; (fd = ::dup(STDERR_FILENO)) >= 0;) opened.push_back(fd);
+  EXPECT_GE(opened.size(), 15U);
+  for (const int fd : opened) ::close(fd);
+  ::kill(clients, SIGKILL);
+  ::waitpid(clients, &status, 0);
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 /// The child has none of the threads, and may have been forked while one of them held a lock.

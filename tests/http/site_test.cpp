@@ -42,6 +42,23 @@ TEST(HttpLeader, IsRightOnlyWhileTheProcessLeads) {
   EXPECT_TRUE(eventually([&] { return b.get("/leader").status == 200; }));
 }
 
+TEST(HttpLeader, OfAnotherElectionIsNotOurs) {
+  const memory::Hub hub;
+  Process a(hub, {"a", ""}, {.step_down_token = bearer});
+  a.lead();
+  const auto ours = a.manager->metrics().election;
+  EXPECT_EQ(a.get("/leader?election=" + ours).status, 200);
+  for (const auto* page : {"/leader", "/status", "/healthz", "/"}) {
+    const auto other = a.get(page + std::string("?election=other"));
+    EXPECT_EQ(other.status, 404) << page;
+    EXPECT_THAT(other.body, HasSubstr("takes part in the election"));
+  }
+  EXPECT_EQ(a.get("/leader?election=%").status, 400);
+  const auto authorized = "Authorization: Bearer " + bearer + "\r\n";
+  EXPECT_EQ(fetch(a.server->address(), "/step-down?election=other", "POST", authorized).status, 404);
+  EXPECT_TRUE(a.manager->leadership().is_leader());
+}
+
 /// A store, a clock and hooks that do what the test says.
 class HttpHealth : public testing::Test {
  protected:
@@ -267,7 +284,8 @@ TEST(HttpStepDown, IsRefusedEntirelyWithoutOneThatIsConfigured) {
 
 TEST(HttpStepDown, ATokenThatIsEasilyGuessedOrCannotBeSentIsRefusedAndNotTold) {
   const memory::Hub hub;
-  for (const auto& token : {std::string("s3cr3t-canary"), "s3cr3t-canary \r\n" + std::string(20, 'x')}) {
+  for (const auto& token : {std::string("s3cr3t-canary"), "s3cr3t-canary \r\n" + std::string(20, 'x'),
+                            "s3cr3t-canary%41" + std::string(20, 'x')}) {
     try {
       const Process a(hub, {}, {.step_down_token = token});
       ADD_FAILURE() << "accepted";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: a command ends with its lease while the store hangs, and when the store is away for good.
-// Method: a Redis server of the test's own is stopped or killed below a tool that leads.
+// Goal: a command ends with its lease while the store hangs, and when the store is away for good; a leader that died is
+// told of as such. Method: a Redis server of the test's own is stopped or killed below a tool that leads, or the tool
+// is.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -63,6 +64,33 @@ TEST(AwayStore, ThatHasComeBackIsNoReasonForTheEndOfTheWait) {
   ASSERT_TRUE(eventually([&] { return mentions(run.err(), "unreachable"); })) << run.err();
   server.start();
   EXPECT_EQ(run.ended(), 75) << run.err();
+}
+
+/// A server tells who leads and not since when: for whoever begins to look, the lease of a dead leader is a new one.
+TEST(AwayLeader, ThatDiedIsNotToldOfAsOneThatLeads) {
+  TENURE_NEEDS_REDIS();
+  redis::test::Server server;
+  const auto ask = [&](const std::string& command, std::vector<std::string> more) {
+    std::vector<std::string> all{command, "-e", "e", "--store", "redis://" + server.address(), "--term", "2s"};
+    all.insert(all.end(), more.begin(), more.end());
+    return tool(all);
+  };
+  Process run(words(server, {"--id", "ann"}));
+  child_of(run);
+  Process observe(ask("observe", {}));
+  ASSERT_TRUE(eventually([&] { return mentions(observe.out(), "ann leads"); })) << observe.err();
+  EXPECT_EQ(Process(ask("status", {})).ended(), 0);
+  EXPECT_EQ(Process(ask("is-leader", {"--id", "ann"})).ended(), 0);
+
+  run.signal(SIGKILL);
+  Process soon(ask("status", {"--timeout", "100ms"})), later(ask("status", {})),
+      sure(ask("is-leader", {"--id", "ann"}));
+  EXPECT_EQ(soon.ended(), 4) << soon.out() << soon.err();
+  EXPECT_TRUE(mentions(soon.out(), "has renewed nothing")) << soon.out();
+  EXPECT_EQ(later.ended(), 3) << later.out() << later.err();
+  EXPECT_EQ(sure.ended(), 1) << sure.err();
+  EXPECT_TRUE(eventually([&] { return observe.out().ends_with("nobody leads\n"); })) << observe.out();
+  EXPECT_EQ(Process(ask("status", {})).ended(), 3) << "and so for ever";
 }
 
 }  // namespace

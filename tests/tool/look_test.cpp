@@ -161,6 +161,16 @@ TEST_F(Look, WhatATerminalWouldObeyIsNotPrinted) {
   EXPECT_EQ(nobody.err(), "tenure: nobody leads \"a?[2Jb\"\n");
 }
 
+TEST_F(Look, JsonIsAsciiWhateverALeaderIsCalled) {
+  const Leader leader(directory_, "a\xc2\x9b\xe2\x80\xae");
+  Process json(words("status", {"--json"}));
+  EXPECT_EQ(json.ended(), 0);
+  EXPECT_TRUE(mentions(json.out(), R"("name":"a\u009b\u202e")")) << json.out();
+  Process text(words("status"));
+  text.ended();
+  EXPECT_TRUE(text.out().starts_with("a??? leads")) << text.out();
+}
+
 TEST_F(Look, StepDownWithoutALeaderEndsWith3) { EXPECT_EQ(Process(words("step-down")).ended(), 3); }
 
 TEST_F(Look, DoctorExaminesTheStore) {
@@ -175,6 +185,12 @@ TEST_F(Look, DoctorExaminesTheStore) {
   EXPECT_TRUE(mentions(told, "an outage of 21.45 s ends no tenure")) << told;
   Process away(tool({"doctor", "--store", "file:///nowhere/at/all"}));
   EXPECT_EQ(away.ended(), 78) << away.err();
+}
+
+TEST_F(Look, AQuestionMakesNothing) {
+  for (const auto* command : {"status", "step-down", "doctor"}) Process(words(command)).ended();
+  Process(words("is-leader", {"--id", "ann"})).ended();
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
 }
 
 TEST_F(Look, SetupMakesADirectoryOnce) {
@@ -203,18 +219,54 @@ TEST_F(Look, AWrongCommandLineEndsWith64) {
   EXPECT_EQ(Process(tool({"status", "-e", "e", "--store", "rediss:/" + canary})).ended(), 78);
 }
 
+TEST_F(Look, AWordThatIsNotKnownIsNamedWithTheOneThatWasMeant) {
+  const auto said = [](const std::vector<std::string>& line) {
+    Process wrong(tool(line));
+    EXPECT_EQ(wrong.ended(), 64);
+    return wrong.err().substr(0, wrong.err().find('\n'));
+  };
+  EXPECT_EQ(said({"rum", "-e", "e"}), "tenure: there is no command rum, did you mean \"run\"?");
+  EXPECT_EQ(said({"run", "-e", "e", "--stor", "memory:", "--", "true"}),
+            "tenure: there is no option --stor, did you mean \"--store\"?");
+  EXPECT_EQ(said({"run", "-e", "e", "--garce=5s", "--store", "memory:", "--", "true"}),
+            "tenure: there is no option --garce, did you mean \"--grace\"?");
+  EXPECT_EQ(said({"config", "chekc", "x"}), "tenure: there is no command chekc, did you mean \"check\"?");
+  EXPECT_TRUE(mentions(said({"status", "-e"}), "-e")) << "what it wants is known to the parser";
+}
+
+TEST_F(Look, WhatTheDocumentSaysIsRefusedBesideIt) {
+  const auto document =
+      directory_.file("e.json", R"({"store": "file://)" + directory_.path().string() + R"(", "election": "e"})");
+  EXPECT_EQ(Process(tool({"status", "-c", document})).ended(), 3);
+  EXPECT_EQ(Process({"env", "TENURE_URL=redis://other", TENURE_TOOL_PROGRAM, "status", "-c", document}).ended(), 3)
+      << "the variable stands there for all commands";
+  for (const auto& option : std::vector<std::vector<std::string>>{{"--store", "memory:"},
+                                                                  {"-e", "other"},
+                                                                  {"--timing", "fast"},
+                                                                  {"--term", "3s"},
+                                                                  {"--password-file", "/dev/null"}}) {
+    for (const auto* command : {"status", "step-down", "doctor"}) {
+      Process both(tool({command, option[0], option[1], "-c", document}));
+      EXPECT_EQ(both.ended(), 64) << option[0];
+      EXPECT_TRUE(mentions(both.err(), option[0] + " does not go with -c")) << both.err();
+    }
+  }
+  EXPECT_EQ(Process(words("status", {"--timing", "fast", "--term", "3s"})).ended(), 64) << "one would be ignored";
+}
+
 TEST_F(Look, WhatIsSaidOfAWrongCommandLineShowsNoSecret) {
   const auto url = "redis://u:" + canary + "@h", key = "redis://h?password=" + canary;
   for (const auto& line : std::vector<std::vector<std::string>>{{"status", "-e", "e", url},
                                                                 {"status", "-e", "e", key},
                                                                 {"status", "--stor=" + url},
+                                                                {url},
                                                                 {"status", "--timing", url},
                                                                 {"status", "--timing=" + url},
                                                                 {"status", "--all", "--limit=" + key},
                                                                 {"step-down", "--if-token", url}}) {
     Process wrong(tool(line));
     EXPECT_EQ(wrong.ended(), 64);
-    EXPECT_TRUE(mentions(wrong.err(), "redis://") && mentions(wrong.err(), "***")) << wrong.err();
+    EXPECT_EQ(mentions(wrong.err(), "redis://"), mentions(wrong.err(), "***")) << wrong.err();
     EXPECT_FALSE(mentions(wrong.err(), canary)) << wrong.err();
   }
 }
@@ -232,6 +284,19 @@ TEST_F(Look, AFileWithoutASecretIsRefused) {
   Process run(words("run", {"--http", "127.0.0.1:0", "--step-down-token-file", empty, "--", "true"}));
   EXPECT_EQ(run.ended(), 78);
   EXPECT_TRUE(mentions(run.err(), "--step-down-token-file names " + empty + ", which is empty")) << run.err();
+}
+
+TEST_F(Look, AFileWithASecretThatEverybodyMayReadIsToldOf) {
+  const auto file = directory_.file("secret", "x\n");
+  const auto said = [&](mode_t mode) {
+    EXPECT_EQ(::chmod(file.c_str(), mode), 0);
+    Process status(
+        tool({"status", "-e", "e", "--store", "redis://127.0.0.1:1", "--timeout", "1ms", "--password-file", file}));
+    EXPECT_EQ(status.ended(), 4);
+    return status.err();
+  };
+  EXPECT_EQ(said(0640), "");
+  EXPECT_TRUE(mentions(said(0644), "everybody may read " + file)) << said(0644);
 }
 
 TEST_F(Look, HelpHasExamples) {
@@ -253,6 +318,12 @@ TEST_F(Look, ConfigTellsWhatFollowsFromADocument) {
   Process schema(tool({"config", "schema"}));
   EXPECT_EQ(schema.ended(), 0);
   EXPECT_FALSE(Json::parse(schema.out()).empty());
+}
+
+TEST_F(Look, ConfigReadsADocumentFromStdin) {
+  const auto document = directory_.file("in.json", R"({"store": "memory:", "election": "e"})");
+  EXPECT_EQ(Process(tool({"config", "check", "-"}), {.in = document}).ended(), 0);
+  EXPECT_EQ(Process(tool({"config", "check", "-"})).ended(), 78) << "there is nothing";
 }
 
 TEST_F(Look, ConfigCheckTellsAllFindings) {

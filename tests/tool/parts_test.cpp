@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <stdexcept>
 #include <vector>
 
@@ -182,7 +183,23 @@ TEST(Progress, IsAByteOrAWatchdogThatMayRest) {
   EXPECT_TRUE(progress.told());
 }
 
-/// The socket has a name that everybody of this host may send to.
+/// Otherwise anybody could fill its queue, and the command would count as stalled.
+TEST(Progress, TheSocketIsOutOfReachOfOtherUsers) {
+  std::string name;
+  {
+    const tool::Progress progress;
+    name = progress.socket();
+    const auto directory = std::filesystem::path(name).parent_path();
+    EXPECT_EQ(std::filesystem::status(directory).permissions(), std::filesystem::perms::owner_all);
+    if (::getuid() == 0)
+      test::in_child([&] {
+        ::setenv("NOTIFY_SOCKET", name.c_str(), 1);
+        return ::setuid(65534) == 0 && !tool::ServiceManager().listens();
+      });
+  }
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(name).parent_path()));
+}
+
 TEST(Progress, OfAnotherUserIsNone) {
   if (::getuid() != 0) GTEST_SKIP() << "needs root, who may become another user";
   tool::Progress progress;

@@ -62,6 +62,20 @@ TEST_F(RunTool, TheCommandFindsItsTenureInTheEnvironment) {
   EXPECT_GT(std::stoull(two.out()), std::stoull(one.out().substr(start.size()))) << "tokens rise";
 }
 
+TEST_F(RunTool, TheCommandCannotReadTheToolsEnvironment) {
+  if (::getuid() != 0) GTEST_SKIP() << "needs root, who may become another user";
+  for (const auto& each : {directory_.path(), files_.path()}) ASSERT_EQ(::chown(each.c_str(), 65534, 65534), 0);
+  Words line{"setpriv", "--reuid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"};
+  const auto ours = shell(
+      {},
+      "t=$(awk '/PPid/ {print $2}' /proc/$PPID/status); cat /proc/$PPID/environ /proc/$t/environ; echo $t | grep -c .");
+  line.insert(line.end(), {"env", "TENURE_URL=redis://u:" + canary + "@h"});
+  line.insert(line.end(), ours.begin(), ours.end());
+  Process run(line);
+  EXPECT_EQ(run.ended(), 0) << run.err();
+  EXPECT_EQ(run.out(), "1\n") << "it knows who the tool is, and can read nothing of it";
+}
+
 TEST_F(RunTool, SignalsReachTheCommand) {
   for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1}) {
     Process run(shell({"--grace", "1h"},
@@ -289,6 +303,32 @@ TEST_F(RunTool, AStepDownEndsTheCommandAndItIsRunAgainLater) {
   ASSERT_TRUE(eventually([&] { return once.out() == "once\n"; }));
   EXPECT_FALSE(backend->request_step_down("test", "to see it", within(std::chrono::minutes(1))));
   EXPECT_EQ(once.ended(), 79) << once.err();
+}
+
+TEST_F(RunTool, ItSaysThatItLeadsAndWhoAskedItToStepDownAndWhy) {
+  Process run(shell({"--once"}, "echo runs; " + for_ever));
+  ASSERT_TRUE(eventually([&] { return run.out() == "runs\n"; })) << run.err();
+  EXPECT_TRUE(mentions(run.err(), "info: elected election=e token=")) << run.err();
+  const auto backend = file::open(directory_.path(), "e", {}, no_log);
+  EXPECT_FALSE(backend->request_step_down("ops", "upgrade", within(std::chrono::minutes(1))));
+  EXPECT_EQ(run.ended(), 79);
+  EXPECT_TRUE(mentions(run.err(), "step_down, asked by ops: upgrade")) << run.err();
+}
+
+TEST_F(RunTool, WhatItSaysIsAsMuchAndInTheFormThatIsAskedFor) {
+  Process quiet(shell({"--log", "warning"}, "true"));
+  EXPECT_EQ(quiet.ended(), 0);
+  EXPECT_EQ(quiet.err(), "");
+  Process json(shell({"--log", "json"}, "true"));
+  EXPECT_EQ(json.ended(), 0);
+  std::istringstream said(json.err());
+  std::size_t objects = 0;
+  for (std::string line; std::getline(said, line); ++objects) {
+    EXPECT_TRUE(line.starts_with(R"({"level":"info","message":")")) << line;
+    EXPECT_TRUE(mentions(line, R"("election":"e")")) << line;
+  }
+  EXPECT_GE(objects, 2U) << json.err();
+  EXPECT_EQ(Process(shell({"--log", "loud"}, "true")).ended(), 64);
 }
 
 // ---- whoever is stopped or killed ----

@@ -40,7 +40,9 @@ class RunTool : public ::testing::Test {
 
   std::string url() const { return "file://" + directory_.path().string(); }
   Words words(Words options, Words command) const {
-    Words all{"run", "-e", "e", "--store", url()};
+    Words all{"run"};
+    const bool by_document = std::find(options.begin(), options.end(), "-c") != options.end();
+    if (!by_document) all.insert(all.end(), {"-e", "e", "--store", url()});
     all.insert(all.end(), options.begin(), options.end());
     all.push_back("--");
     all.insert(all.end(), command.begin(), command.end());

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <system_error>
 #include <thread>
 
@@ -136,10 +137,19 @@ TEST_F(WatchedRun, TheWatchdogOfSdNotifyIsProgress) {
   const std::string notify =
       "/usr/bin/python3 -c 'import os, socket; "
       "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b\"STATUS=x\\nWATCHDOG=1\", "
-      "b\"\\0\" + os.environ[\"NOTIFY_SOCKET\"][1:].encode())'";
+      "os.environ[\"NOTIFY_SOCKET\"])'";
   Process run(shell({"--stall-after", "1h", "--http", "127.0.0.1:0"}, "echo $WATCHDOG_USEC; " + on_go(notify)));
   expect_progress(run);
   EXPECT_EQ(run.out(), "3600000000\n");
+}
+
+TEST_F(WatchedRun, TheSocketOfTheWatchdogGoesWithTheToolAlsoIfThatIsKilled) {
+  Process run(shell({"--stall-after", "1h"}, "echo $NOTIFY_SOCKET; " + for_ever));
+  ASSERT_TRUE(eventually([&] { return run.out().ends_with('\n'); })) << run.err();
+  const auto socket = run.out().substr(0, run.out().size() - 1);
+  EXPECT_TRUE(std::filesystem::is_socket(socket)) << socket;
+  run.signal(SIGKILL);
+  EXPECT_TRUE(eventually([&] { return !std::filesystem::exists(std::filesystem::path(socket).parent_path()); }));
 }
 
 TEST_F(WatchedRun, WhatCannotBeWatchedIsRefused) {
@@ -167,6 +177,21 @@ TEST_F(WatchedRun, ItTellsOfItselfByHttp) {
   EXPECT_EQ(Process(tool({"is-leader", "--http", there})).ended(), 1);
   EXPECT_EQ(Process(tool({"is-leader", "--http", "127.0.0.1:1"})).ended(), 4);
   EXPECT_EQ(Process(tool({"is-leader"})).ended(), 64);
+}
+
+TEST_F(WatchedRun, ItIsAskedByTheNamesThatItIsGiven) {
+  Process run(shell({"--http", "127.0.0.1:0", "--http-host", "reports", "--http-host", "reports.example"}, for_ever));
+  const auto at = address(run);
+  const auto status = [&](const std::string& host) {
+    Client client(at);
+    client.send("GET /healthz HTTP/1.1\r\nConnection: close\r\nHost: " + host + "\r\n\r\n");
+    client.await_end();
+    return fetched(client.got()).status;
+  };
+  EXPECT_EQ(status("reports:8080"), 200);
+  EXPECT_EQ(status("reports.example"), 200);
+  EXPECT_EQ(status("evil.example"), 421);
+  EXPECT_EQ(Process(words({"--http-host", "x"}, {"true"})).ended(), 64);
 }
 
 TEST_F(WatchedRun, WhoHasTheTokenMayEndTheLeadByHttp) {

@@ -63,6 +63,10 @@ class Connection final : public httplib::Stream {
     }
   }
 
+  const std::string& read_so_far() const {
+    return read_;
+  }  ///< What httplib has read: the head, since it reads no body.
+
   virtual bool is_readable() const { return used_ < filled_ || ready(fd_, POLLIN, read_by_); }
   virtual bool is_writable() const { return ready(fd_, POLLOUT, boot_clock().now() + patience_); }
   virtual bool wait_readable() const { return is_readable(); }
@@ -75,6 +79,7 @@ class Connection final : public httplib::Stream {
     const auto n = std::min(size, filled_ - used_);
     std::copy_n(buffer_.data() + used_, n, to);
     used_ += n;
+    read_.append(to, n);
     return static_cast<ssize_t>(n);
   }
 
@@ -116,6 +121,7 @@ class Connection final : public httplib::Stream {
   std::atomic<bool> answering_{}, blocked_{};
   std::array<char, 1024> buffer_{};
   std::size_t used_{}, filled_{}, all_{};
+  std::string read_;
 };
 // NOLINTEND(modernize-use-override)
 

@@ -84,16 +84,4 @@ std::string group_lacks(const GroupMetrics& metrics, Clock::Duration stuck_after
   return "it has no session: it joined nothing, the store has not granted one, or it takes part no more";
 }
 
-std::string group_overview(const GroupMetrics& metrics) {
-  const auto name = text(Json(metrics.group));
-  return "group " + name + "leads " + std::to_string(metrics.led) + " of the " + std::to_string(metrics.joined) +
-         " elections that it has joined; its session lasts " + std::to_string(ms(metrics.session.remaining)) +
-         " ms\n\n"
-         "GET  /leader?election=NAME     200 while this process leads it, else 503 and who does\n"
-         "GET  /status                   what it leads, in pages\n"
-         "GET  /healthz, /readyz         for probes\n"
-         "GET  /metrics                  for Prometheus\n"
-         "POST /step-down?election=NAME  resigns; with the bearer token\n";
-}
-
 }  // namespace tenure::http

@@ -27,9 +27,6 @@ std::string group_status_document(const GroupLook& look, const SiteOptions& opti
 /// Why /readyz fails; empty if it does not.
 std::string group_lacks(const GroupMetrics& metrics, Clock::Duration stuck_after);
 
-/// For whoever looks by a browser, as plain text.
-std::string group_overview(const GroupMetrics& metrics);
-
 /// The value of one parameter of a query. '+' is a blank, as forms write it. Nothing if it is not there. Throws
 /// std::invalid_argument if it is there twice, or a '%' is not followed by two digits.
 std::optional<std::string> parameter(std::string_view query, std::string_view name);

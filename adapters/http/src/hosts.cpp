@@ -2,15 +2,13 @@
 #include "hosts.hpp"
 
 #include <arpa/inet.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
-#include <tenure/kit/security.hpp>
 #include <tenure/kit/text.hpp>
-
-#include "socket.hpp"
 
 namespace tenure::http {
 namespace {
@@ -29,13 +27,14 @@ bool numeric(const std::string& host) {
 
 }  // namespace
 
-Hosts::Hosts(std::string_view listens_at, std::vector<std::string> names)
-    : any_(!loopback(host_and_port(listens_at).first)), names_(std::move(names)) {
+Hosts::Hosts(std::vector<std::string> names) : names_(std::move(names)) {
+  std::array<char, 256> own{};
+  if (::gethostname(own.data(), own.size() - 1) == 0) names_.emplace_back(own.data());
   for (auto& name : names_) name = lower(name);
 }
 
 bool Hosts::allow(std::string_view header) const {
-  if (any_ || header.empty()) return true;  // A browser names one always.
+  if (header.empty()) return true;  // HTTP/1.0; a browser names one always
   const auto name = name_in(header);
   return name == "localhost" || numeric(name) || std::find(names_.begin(), names_.end(), name) != names_.end();
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page for people. It loads nothing from elsewhere, and shows foreign text as text only.
+// The page for people about one election.
 #pragma once
 #include <string_view>
 
 namespace tenure::http {
 
-/// @NONCE@ stands for a text that is new with each answer.
+/// For html().
 inline constexpr std::string_view page = R"page(<!doctype html>
 <html lang="en">
 <head>
@@ -14,21 +14,7 @@ inline constexpr std::string_view page = R"page(<!doctype html>
 <title>tenure</title>
 <link rel="icon" href="data:,">
 <style nonce="@NONCE@">
-:root { color-scheme: light dark; --back: #f7f7f5; --card: #fff; --text: #1c1f23; --dim: #5f6770; --line: #dcdfe3;
-  --self: #15803d; --other: #2563eb; --none: #9aa1a9; --bad: #b91c1c; }
-@media (prefers-color-scheme: dark) { :root { --back: #14171a; --card: #1d2125; --text: #e8eaed; --dim: #a0a8b0;
-  --line: #343a40; --self: #4ade80; --other: #7aa7ff; --none: #5c646c; --bad: #ff8a80; } }
-* { box-sizing: border-box; }
-body { margin: 0; padding: 1rem; background: var(--back); color: var(--text);
-  font: 16px/1.5 system-ui, sans-serif; }
-main { max-width: 44rem; margin: 0 auto; display: grid; gap: 1rem; }
-section { background: var(--card); border: 1px solid var(--line); border-radius: .75rem; padding: 1rem 1.25rem; }
-h1 { font-size: 1rem; margin: 0; color: var(--dim); font-weight: 500; overflow-wrap: anywhere; }
-h2 { font-size: .95rem; margin: 0 0 .5rem; color: var(--dim); font-weight: 500; }
-#who { font-size: clamp(1.4rem, 6vw, 2rem); font-weight: 650; line-height: 1.25; margin: .25rem 0; overflow-wrap: anywhere; }
-#who.self { color: var(--self); } #who.other { color: var(--other); } #who.none { color: var(--dim); }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem .9rem; margin: .75rem 0 0; }
-dt { color: var(--dim); } dd { margin: 0; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
+@STYLE@
 .track { height: .9rem; border-radius: .45rem; background: var(--line); overflow: hidden; margin: .75rem 0 .25rem; }
 #bar { height: 100%; width: 0; background: var(--none); }
 #bar.self { background: var(--self); } #bar.other { background: var(--other); }
@@ -43,7 +29,6 @@ dt { color: var(--dim); } dd { margin: 0; overflow-wrap: anywhere; font-variant-
 ol { list-style: none; margin: 0; padding: 0; }
 li { display: grid; grid-template-columns: 6.5rem 1fr; gap: .75rem; padding: .3rem 0; border-top: 1px solid var(--line); }
 li time { color: var(--dim); font-variant-numeric: tabular-nums; } li span { overflow-wrap: anywhere; }
-#trouble { border-color: var(--bad); color: var(--bad); } [hidden] { display: none; }
 </style>
 </head>
 <body>
@@ -51,7 +36,7 @@ li time { color: var(--dim); font-variant-numeric: tabular-nums; } li span { ove
 <section id="trouble" role="alert" hidden></section>
 <section>
 <h1 id="election">tenure</h1>
-<p id="who" class="none" aria-live="polite">asking…</p>
+<p id="who" class="none" aria-live="polite"></p>
 <div class="track" id="track" role="progressbar" aria-label="what is left of the lease" aria-valuemin="0"><div id="bar"></div></div>
 <div id="left"></div>
 <dl id="facts"></dl>
@@ -65,18 +50,10 @@ li time { color: var(--dim); font-variant-numeric: tabular-nums; } li span { ove
 <ol id="list"></ol>
 </section>
 </main>
-<noscript>This page needs its own script. /status says the same.</noscript>
+<noscript><section>This page needs its own script. <a href="status">Its status</a> says the same.</section></noscript>
 <script nonce="@NONCE@">
-"use strict";
-const at = id => document.getElementById(id);
-const tell = (id, text) => { if (at(id).textContent !== text) at(id).textContent = text; };
+@SCRIPT@
 let status = null, seen = 0, seenAt = 0, full = 0, fullOf = null, history = [];
-const one = (tag, text, kind) => {
-  const out = document.createElement(tag);
-  if (text !== undefined) out.textContent = text;
-  if (kind) out.className = kind;
-  return out;
-};
 const day = ms => new Date(ms).toLocaleString();
 const clock = ms => new Date(ms).toDateString() === new Date(Date.now()).toDateString() ? new Date(ms).toLocaleTimeString()
   : new Date(ms).toLocaleString([], { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
@@ -92,9 +69,7 @@ function took(next) {
   const l = next.leader;
   if (!l || fullOf !== l.token) { full = 0; fullOf = l ? l.token : null; }
   if (l) full = Math.max(full, l.remaining_ms, l.self ? l.remaining_ms + (next.since_granted_ms || 0) : 0);
-  const facts = at("facts");
-  facts.replaceChildren();
-  const fact = (name, text) => { if (text) facts.append(one("dt", name), one("dd", text)); };
+  at("facts").replaceChildren();
   tell("election", "election " + next.election + (next.self.name ? ", seen by " + next.self.name : ""));
   if (l) {
     fact("since", l.since_unix_ms ? day(l.since_unix_ms) : "before this process looked");
@@ -123,7 +98,7 @@ function drawHistory() {
   at("line").replaceChildren(...history.map((c, i) => {
     const end = i + 1 < history.length ? history[i + 1].unix_ms : now;
     const part = one("i", undefined, kinds[c.what] || "none");
-    part.title = day(c.unix_ms) + ": " + said(c);
+    part.title = plain(day(c.unix_ms) + ": " + said(c));
     part.style.flexGrow = Math.max(0, end - c.unix_ms) + 1;
     return part;
   }));
@@ -149,7 +124,7 @@ function draw() {
   if (old) tell("trouble", status ? "No news since " + clock(seenAt) + ": what stands here is old."
     : "The process does not answer, or has as many readers as it takes.");
   const title = !status ? "tenure" : (old ? "no news" : k !== "none" ? named(l) : "nobody") + " · " + status.election;
-  if (document.title !== title) document.title = title;
+  if (document.title !== plain(title)) document.title = plain(title);
 }
 
 const source = () => {
@@ -161,6 +136,7 @@ const source = () => {
   });
   events.onerror = () => { if (events.readyState === EventSource.CLOSED) setTimeout(source, 5000); };
 };
+tell("who", "asking…");
 source();
 (function move() { draw(); requestAnimationFrame(move); })();
 setInterval(draw, 1000);  // A tab in the background has no frames, but its title is seen.

@@ -8,6 +8,7 @@
 #include <tenure/http_mount.hpp>
 
 #include "connection.hpp"
+#include "head.hpp"
 #include "hosts.hpp"
 #include "look.hpp"
 
@@ -35,9 +36,10 @@ class Protocol final : private KeepSigpipe, public httplib::Server {
     svr_sock_ = any_socket;  // Otherwise it thinks that it is stopped, and ends every stream.
     set_pre_routing_handler([this](const httplib::Request& asked, httplib::Response& out) {
       const auto authorization = asked.get_header_value("Authorization");
-      write(hosts_.allow(asked.get_header_value("Host"))
-                ? answer_({asked.method, asked.path, authorization, query_of(asked)})
-                : misdirected(),
+      write(!well_formed(connection_here->read_so_far()) ? malformed()
+            : !hosts_.allow(asked.get_header_value("Host"))
+                ? misdirected()
+                : answer_({asked.method, asked.path, authorization, query_of(asked)}),
             out, stop_);
       return HandlerResponse::Handled;
     });
@@ -50,11 +52,17 @@ class Protocol final : private KeepSigpipe, public httplib::Server {
   }
 
  private:
+  static Response malformed() {
+    return {.status = 400,
+            .type = "application/json",
+            .body = error_document("the request is no HTTP/1.1: see RFC 9112, and name one Host")};
+  }
   static Response misdirected() {
     return {
         .status = 421,
         .type = "application/json",
-        .body = error_document("ask for localhost or a numeric address, or name this Host in ServerOptions::hosts")};
+        .body = error_document(
+            "ask for localhost, this host's own name or a numeric address, or name this Host in ServerOptions::hosts")};
   }
 
   /// Versions of httplib differ in what process_request() takes.

@@ -4,6 +4,7 @@
 #include <tenure/http_server.hpp>
 
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,6 +36,14 @@ ServerOptions checked(ServerOptions options) {
   return options;
 }
 
+/// Whoever asks must not take the descriptors that a leader needs to reach its store again. The kernel gives the lowest
+/// number that is free.
+bool takes_the_reserve(int fd) {
+  constexpr rlim_t reserve = 16;
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && static_cast<rlim_t>(fd) + reserve >= limit.rlim_cur;
+}
+
 }  // namespace
 
 class TENURE_HTTP_NO_EXPORT Server::Impl {
@@ -44,7 +53,7 @@ class TENURE_HTTP_NO_EXPORT Server::Impl {
         listener_(listen_at(options_.address)),
         address_(address_of(listener_.get())),
         wakes_(event()),
-        protocol_(site.answerer(), Hosts(address_, options_.hosts), streams_.get_token(), listener_.get()),
+        protocol_(site.answerer(), Hosts(options_.hosts), streams_.get_token(), listener_.get()),
         acceptor_(start_thread("tenure-accept", [this] { accept_all(); })) {}
 
   ~Impl() { stop(); }
@@ -111,7 +120,9 @@ void Server::Impl::accept_all() {
       continue;
     }
     const int fd = ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd >= 0)
+    if (fd >= 0 && takes_the_reserve(fd))
+      ::close(fd);
+    else if (fd >= 0)
       admit(fd);
     else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
       ready(wakes_.get(), POLLIN, boot_clock().now() + std::chrono::milliseconds(100));  // No descriptor is left.

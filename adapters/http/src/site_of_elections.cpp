@@ -9,6 +9,8 @@
 #include <tenure/prometheus.hpp>
 
 #include "group_look.hpp"
+#include "group_page.hpp"
+#include "html.hpp"
 #include "state.hpp"
 
 namespace tenure::http {
@@ -96,7 +98,7 @@ Response Site::OfElections::page_of(std::string_view path, const GroupLook& look
   if (path == "/status") return json_response(200, group_status_document(look, options_, after));
   if (path == "/metrics")
     return {.status = 200, .type = prometheus::content_type, .body = prometheus::to_text({}, {m})};
-  if (path == "/") return {.status = 200, .type = "text/plain; charset=utf-8", .body = group_overview(m)};
+  if (path == "/") return html(group_page);
   return refusal(404, "there is /, /leader, /healthz, /readyz, /status, /metrics and /step-down");
 }
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a Site tells of a manager.
-#include <sys/random.h>
-
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -12,9 +9,10 @@
 
 #include <tenure/http.hpp>
 #include <tenure/kit/start_thread.hpp>
-#include <tenure/kit/text.hpp>
 #include <tenure/prometheus.hpp>
 
+#include "group_look.hpp"
+#include "html.hpp"
 #include "look.hpp"
 #include "page.hpp"
 #include "state.hpp"
@@ -38,6 +36,7 @@ class TENURE_HTTP_NO_EXPORT Site::OfManager final : public State, public std::en
  public:
   OfManager(LeaderManager& manager, SiteOptions options) : State(std::move(options)), manager_(&manager) {
     seen_ = {.metrics = manager.metrics()};
+    election_ = seen_.metrics.election;
     watcher_ = start_thread("tenure-http", [this, &manager] { watch(manager, stop_.get_token()); });
   }
 
@@ -57,12 +56,14 @@ class TENURE_HTTP_NO_EXPORT Site::OfManager final : public State, public std::en
   class Stream;
   void watch(LeaderManager& manager, const std::stop_token& stop);
   std::optional<Look> look() const;
+  std::optional<Response> refused(const Request& request) const;
   std::optional<Response> get(const Request& request) override;
   std::optional<Response> step_down(const Request& request) override;
   Response page_of(std::string_view path, const Look& look, bool head);
   Response stream(bool head);
   std::string status(const Look& look, bool with_history) const;
 
+  std::string election_;  ///< Not changed after the constructor.
   std::atomic<bool> ended_{};
   std::stop_source stop_;
 
@@ -168,29 +169,17 @@ class TENURE_HTTP_NO_EXPORT Site::OfManager::Stream final : public Events {
   std::uint64_t told_{};
 };
 
-namespace {
-
-/// The policy allows the page its own style and script, and what this process tells. Nothing else.
-Response the_page() {
-  std::array<unsigned char, 16> random{};
-  if (::getrandom(random.data(), random.size(), GRND_NONBLOCK) != static_cast<ssize_t>(random.size()))
-    throw std::runtime_error("getrandom() gave nothing");
-  const auto nonce = hex(std::string_view(reinterpret_cast<const char*>(random.data()), random.size()));
-  Response out{.status = 200, .type = "text/html; charset=utf-8", .body = std::string(page)};
-  constexpr std::string_view mark = "@NONCE@";
-  for (auto at = out.body.find(mark); at != out.body.npos; at = out.body.find(mark))
-    out.body.replace(at, mark.size(), nonce);
-  out.headers.emplace_back(
-      "Content-Security-Policy",
-      "default-src 'none'; script-src 'nonce-" + nonce + "'; style-src 'nonce-" + nonce +
-          "'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
-  out.headers.emplace_back("Referrer-Policy", "no-referrer");
-  return out;
+/// Whoever names an election gets no answer about another one.
+std::optional<Response> Site::OfManager::refused(const Request& request) const try {
+  const auto named = parameter(request.query, "election");
+  if (!named || *named == election_) return std::nullopt;
+  return refusal(404, "this process takes part in the election \"" + election_ + "\" alone");
+} catch (const std::invalid_argument& e) {
+  return refusal(400, e.what());
 }
 
-}  // namespace
-
 std::optional<Response> Site::OfManager::get(const Request& request) {
+  if (auto no = refused(request)) return no;
   const auto seen = look();
   return seen ? std::optional(page_of(request.path, *seen, request.method == "HEAD")) : std::nullopt;
 }
@@ -211,7 +200,7 @@ Response Site::OfManager::page_of(std::string_view path, const Look& look, bool 
   if (path == "/status") return json_response(200, status(look, true));
   if (path == "/metrics") return {.status = 200, .type = prometheus::content_type, .body = prometheus::to_text({m})};
   if (path == "/events") return stream(head);
-  if (path == "/") return the_page();
+  if (path == "/") return html(page);
   return refusal(404, "there is /, /leader, /healthz, /readyz, /status, /metrics, /events and /step-down");
 }
 
@@ -228,7 +217,8 @@ Response Site::OfManager::stream(bool head) {
   return out;
 }
 
-std::optional<Response> Site::OfManager::step_down(const Request&) {
+std::optional<Response> Site::OfManager::step_down(const Request& request) {
+  if (auto no = refused(request)) return no;
   const std::lock_guard lock(manager_mutex_);
   if (!manager_) return std::nullopt;
   const auto token = manager_->leadership().token();

@@ -68,7 +68,7 @@ Campaign::Campaign(const Opened& opened, const Means& means, const Conduct& cond
       wakeup_(awaited(means), {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2}),
       manager_(opened.backend, with_time_to_stop(opened.timing, conduct.grace), hooks()) {
   if (conduct_.http.empty()) return;
-  health_.emplace(manager_, opened.opening.candidate, conduct_.http, conduct_.step_down_token);
+  health_.emplace(manager_, opened.opening.candidate, conduct_.http, conduct_.http_hosts, conduct_.step_down_token);
   teller_.say("tells of itself at http://" + health_->address() + "/");
 }
 
@@ -84,6 +84,7 @@ Hooks Campaign::hooks() {
     tree_.await_end();
   };
   hooks.error = [this](const Error& error) { post(error); };
+  hooks.log = conduct_.log;
   hooks.stall_after = conduct_.stall_after;
   hooks.stall_pause = conduct_.stall_pause;
   return hooks;
@@ -170,7 +171,6 @@ void Campaign::take_events() {
     if (const auto* error = std::get_if<Error>(&event)) {
       trouble_ = *error;
       answers_before_trouble_ = answers(manager_.metrics());
-      teller_.say(std::string(to_string(error->fault)) + ": " + error->message, Level::warning);
     }
   }
 }
@@ -208,8 +208,7 @@ void Campaign::ousting(const Ousting& event) {
   const auto left = event.remaining() - pace_.spare;
   const auto grace =
       conduct_.kill_on_loss && !voluntary(event.reason) ? none : std::clamp(left, none, std::max(none, conduct_.grace));
-  teller_.say("the lead ends (" + std::string(to_string(event.reason)) + "); the command is to stop within " +
-              seconds(grace));
+  teller_.say("the command is to stop within " + seconds(grace));
   order(End{now + grace});
   // A later renewal moves it again.
   gone_by_ = std::max(gone_by_, now + std::min(grace, left) + pace_.spare / 2);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include <tenure/leader_manager.hpp>
 
@@ -41,7 +42,8 @@ struct Conduct {
   bool kill_on_loss{};                                                  ///< SIGKILL without SIGTERM.
   Clock::Duration stall_after{}, stall_pause{std::chrono::minutes(1)};  ///< As in Hooks.
   std::string http{}, step_down_token{};                                ///< Where to tell by HTTP; empty: nowhere.
-  Log log{stderr_log(Level::info)};
+  std::vector<std::string> http_hosts{};                                ///< As ServerOptions::hosts.
+  Log log{};
 };
 
 /// What is made before the first thread.

@@ -19,11 +19,11 @@ void add_commands(CLI::App& tool, Run& run) {
   add_completion(tool, run);
   tool.set_help_all_flag("--help-all", "Print the help of every command");  // last, so that none of them inherits it
   tool.footer(R"(Examples:
-  tenure run       -e reports --store redis://cache -- ./reports --verbose
+  tenure run       -e reports --store redis://cache --id $(hostname) -- ./reports --verbose
   tenure status    -e reports --store redis://cache
   tenure status    --all --store postgres://db/app
   tenure observe   -e reports --store file:///run/elections --json
-  tenure is-leader -e reports --store file:///run/elections --id $(hostname)
+  tenure is-leader -e reports --store redis://cache --id $(hostname)
   tenure step-down -e reports --store redis://cache --why upgrade
   tenure doctor    --store postgres://db/app
   tenure setup     --store postgres://owner@db/app

@@ -5,10 +5,15 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <string_view>
 #include <utility>
+
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/suggest.hpp>
 
 #include "commands.hpp"
 #include "exit_code.hpp"
+#include "secrets.hpp"
 
 namespace tenure::tool {
 namespace {
@@ -19,11 +24,11 @@ _tenure() {
 }
 complete -o default -F _tenure tenure
 )";
-constexpr char zsh[] = R"(#compdef tenure
+constexpr char zsh[] = R"zsh(#compdef tenure
 # zsh completion of tenure: tenure completion zsh
 local -a offered=(${(f)"$("$words[1]" complete -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)"})
 (($#offered)) && compadd -- $offered || _files
-)";
+)zsh";
 
 const CLI::App* command_of(const CLI::App& app, const std::string& name) {
   for (const auto* one : app.get_subcommands({}))
@@ -53,31 +58,60 @@ std::vector<std::string> words_of(const CLI::App& command) {
   return words;
 }
 
+/// Follows a command line word by word.
+struct Reader {
+  explicit Reader(const CLI::App& tool) : command(&tool) {}
+
+  /// False: the word is neither an option, nor a value, nor a command where one must stand.
+  bool read(const std::string& word) {
+    if (std::exchange(before, nullptr)) return true;  // its value
+    if (word.size() > 1 && word.starts_with('-')) {
+      const auto* option = command->get_option_no_throw(word.substr(0, word.find('=')));
+      if (option && takes_value(*option) && word.find('=') == word.npos) before = option;
+      return option;
+    }
+    if (command->get_subcommands({}).empty()) return true;  // it may be a positional
+    const auto* next = command_of(*command, word);
+    if (next) command = next;
+    return next;
+  }
+
+  const CLI::App* command;
+  const CLI::Option* before{};  ///< The option whose value comes next.
+};
+
 }  // namespace
 
 std::vector<std::string> offered(const CLI::App& tool, std::vector<std::string> words) {
   if (words.empty()) words.emplace_back();
   const std::string begun = words.back() == "=" ? "" : words.back();  // bash makes a word of "="
   words.pop_back();
-  const auto* command = &tool;
-  const CLI::Option* before = nullptr;  // The option whose value comes next.
+  Reader reader(tool);
   for (const auto& word : words) {
-    if (word == "=") continue;
     if (word == "--") return {};  // the command that we run
-    const bool is_value = std::exchange(before, nullptr);
-    const auto* next = is_value ? nullptr : command_of(*command, word);
-    if (next) command = next;
-    if (is_value || next) continue;
-    before = word.starts_with('-') ? command->get_option_no_throw(word) : nullptr;
-    if (before && !takes_value(*before)) before = nullptr;
+    if (word != "=") reader.read(word);
   }
   std::vector<std::string> all;
-  if (before)
-    add_choices(all, *before);
+  if (reader.before)
+    add_choices(all, *reader.before);
   else
-    all = words_of(*command);
+    all = words_of(*reader.command);
   std::erase_if(all, [&](const std::string& word) { return !word.starts_with(begun); });
   return all;
+}
+
+std::string strange_word(const CLI::App& tool, const std::vector<std::string>& words) {
+  Reader reader(tool);
+  for (const auto& word : words) {
+    if (word == "--") break;
+    const auto name = word.substr(0, word.find('='));
+    if (reader.read(word)) continue;
+    const auto known = words_of(*reader.command);
+    const std::vector<std::string_view> names(known.begin(), known.end());
+    return (name.starts_with('-') ? "there is no option " : "there is no command ") + printable(shown(name), 40) +
+           did_you_mean(name, names);
+  }
+  return {};
 }
 
 void add_completion(CLI::App& tool, Run& run) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What would keep an election from working well here, each with its remedy.
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
@@ -8,6 +9,7 @@
 #include <optional>
 
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/url.hpp>
 #include <tenure/stores.hpp>
 
 #include "commands.hpp"
@@ -91,16 +93,40 @@ void judge_clock(Report& report) {
     report.fine("the clock's source is " + source);
 }
 
+/// Whether elections work in this directory, and how fast. What it makes for that it takes away.
+void judge_directory(Report& report, Opening opening, const Timing& timing) {
+  const auto directory = parse_url(opening).path;
+  opening.election = "tenure-doctor-" + std::to_string(::getpid());
+  try {
+    const auto opened = open(opening);
+    report.fine("elections work in the directory " + printable(directory));
+    judge_answers(report, *opened.backend, timing);
+  } catch (const std::exception& e) {
+    report.wrong("elections do not work in the directory " + printable(directory), printable(e.what(), 1000));
+  }
+  ::rmdir((directory + "/" + opening.election).c_str());
+}
+
 int examine(Place place) {
   if (place.election.empty() && place.file.empty()) place.election = "tenure-doctor";
+  place.asks = place.once = true;
   const auto opened = open_place(place, no_log);
   Report report;
-  const auto sight = look(*opened.backend, std::chrono::seconds(10));
-  if (const auto* unknown = std::get_if<Unknown>(&sight)) fail(unknown->error, unreachable);
-  report.fine(opened.store + " answers: " + as_text(sight));
+  const auto refused = opened.backend->accepts(opened.timing);  // before the first question, as a candidate does
+  const auto first = look(*opened.backend, std::chrono::seconds(10));
+  if (const auto* unknown = std::get_if<Unknown>(&first)) fail(unknown->error, unreachable);
+  const auto sight = proven(opened, std::chrono::seconds(1));
+  if (std::holds_alternative<Unknown>(sight))
+    report.doubtful(opened.store + " answers: " + as_text(sight),
+                    "if it has died, another one leads once its lease ends");
+  else
+    report.fine(opened.store + " answers: " + as_text(sight));
   judge_server(report, opened.opening);
-  judge_answers(report, *opened.backend, opened.timing);
-  if (const auto refused = opened.backend->accepts(opened.timing))
+  if (scheme_of(opened.opening.url) == "file")
+    judge_directory(report, opened.opening, opened.timing);
+  else
+    judge_answers(report, *opened.backend, opened.timing);
+  if (refused)
     report.wrong("the store refuses the timing", refused->message);
   else
     report.fine("the store takes the timing: " + to_string(opened.timing));
@@ -120,7 +146,7 @@ void add_doctor(CLI::App& tool, Run& run) {
   command.footer(
       "Exit codes: 0 nothing is wrong (a note may be right for you), 1 something is, 69 the store cannot be reached. "
       "It asks\n"
-      "questions only. Over the file store this makes the election's directory.");
+      "questions only.");
   command.callback([place, &run] { run = [place] { return examine(*place); }; });
 }
 

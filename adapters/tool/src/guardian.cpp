@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "descendants.hpp"
+#include "progress.hpp"
 #include "watchman.hpp"
 
 namespace tenure::tool {
@@ -43,6 +44,7 @@ Guardian::Guardian(const Command& command) {
     ::setpgid(0, 0);  // what the terminal sends to the tool's group is not for us
     const auto code = Watchman(command, orders.theirs, witness.theirs, terminal_, group_).serve();
     group_.remove();
+    if (!command.notify_socket.empty()) Progress::remove(command.notify_socket);  // if the tool was killed
     ::_exit(code);
   }
   ::close(orders.theirs);

@@ -32,16 +32,16 @@ namespace tenure::tool {
 #ifdef TENURE_WITH_HTTP
 
 struct Health::Pages {
-  Pages(LeaderManager& manager, const http::SiteOptions& options, const std::string& address)
-      : site(manager, options), server(site, {.address = address}) {}
+  Pages(LeaderManager& manager, const http::SiteOptions& options, const http::ServerOptions& how)
+      : site(manager, options), server(site, how) {}
   http::Site site;
   http::Server server;
 };
 
 Health::Health(LeaderManager& manager, const Candidate& self, const std::string& address,
-               const std::string& step_down_token) try
+               const std::vector<std::string>& hosts, const std::string& step_down_token) try
     : pages_(std::make_unique<Pages>(manager, http::SiteOptions{.self = self, .step_down_token = step_down_token},
-                                     address)) {
+                                     http::ServerOptions{.address = address, .hosts = hosts})) {
 } catch (const std::invalid_argument& e) {
   throw Failed(misconfigured, e.what());
 } catch (const std::system_error& e) {
@@ -113,7 +113,8 @@ bool says_that_it_leads(const std::string&, Clock::Duration) {
 
 struct Health::Pages {};
 
-Health::Health(LeaderManager&, const Candidate&, const std::string&, const std::string&) {
+Health::Health(LeaderManager&, const Candidate&, const std::string&, const std::vector<std::string>&,
+               const std::string&) {
   throw Failed(misconfigured, "--http: this tool was built without tenure::http");
 }
 

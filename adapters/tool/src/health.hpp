@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <tenure/leader_manager.hpp>
 
@@ -10,9 +11,10 @@ namespace tenure::tool {
 /// What `run` tells by HTTP: that of tenure::http, if the tool was built with it.
 class Health {
  public:
-  /// Serves at `address`, HOST:PORT. `step_down_token` may be empty. Throws Failed. REQUIRES: the manager outlives
-  /// this.
-  Health(LeaderManager& manager, const Candidate& self, const std::string& address, const std::string& step_down_token);
+  /// Serves at `address`, HOST:PORT, also by the names `hosts`. `step_down_token` may be empty. Throws Failed.
+  /// REQUIRES: the manager outlives this.
+  Health(LeaderManager& manager, const Candidate& self, const std::string& address,
+         const std::vector<std::string>& hosts, const std::string& step_down_token);
   ~Health();
   Health(const Health&) = delete;
   Health& operator=(const Health&) = delete;

@@ -5,7 +5,11 @@
 #include <iostream>
 #include <memory>
 
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/url.hpp>
+
 #include "commands.hpp"
+#include "durations.hpp"
 #include "exit_code.hpp"
 #include "health.hpp"
 #include "list.hpp"
@@ -21,28 +25,58 @@ struct Asked {
   std::size_t most{Listing().most};
 };
 
+/// Between two looks.
+constexpr Clock::Duration glance = std::chrono::milliseconds(50);
+
+/// These tell of a leader's death at once.
+bool knows_the_dead(const Opened& opened) {
+  const auto scheme = scheme_of(opened.opening.url);
+  return scheme == "file" || scheme == "memory";
+}
+
+Clock::Time lease_end(const Incumbent& leader) { return boot_clock().now() + leader.remaining; }
+
+/// As long as one leader leads and does not renew.
+Sight watched(Backend& backend, const Incumbent& first, Clock::Duration patience) {
+  const auto began = boot_clock().now();
+  const auto end = lease_end(first);
+  for (;;) {
+    sleep_for(glance);
+    auto sight = look(backend, patience);
+    const auto leader = leader_in(sight);
+    if (!leader || leader->token != first.token || lease_end(*leader) > end + glance / 2) return sight;
+    if (boot_clock().now() < began + patience) continue;
+    return Unknown{{Fault::timed_out, printable(first.name) + " led, token " + std::to_string(first.token.value) +
+                                          ", but has renewed nothing for " + seconds(patience) +
+                                          ": it may have died; that is sure in " + seconds(leader->remaining) +
+                                          ", so look for longer by --timeout"}};
+  }
+}
+
 void add_patience(CLI::App& command, Asked& asked) {
-  command.add_option("--timeout", asked.patience, "How long the store may take to answer")
+  command.add_option("--timeout", asked.patience, "How long to look, at least: for an answer, and for a renewal")
       ->type_name("DUR")
       ->capture_default_str();
 }
 
-int status(const Asked& asked) {
+int status(Asked asked) {
   const auto patience = option("--timeout", asked.patience);
   if (asked.all) return print_all(asked.place, {.most = asked.most, .patience = patience, .json = asked.json});
+  asked.place.asks = asked.place.once = true;
   const auto opened = open_place(asked.place, no_log);
-  const auto sight = look(*opened.backend, patience);
+  const auto sight = proven(opened, patience);
   std::cout << (asked.json ? as_json(sight, opened.opening.election) : as_text(sight)) << std::endl;
   if (std::holds_alternative<Unknown>(sight)) return unseen;
   return leader_in(sight) ? ok : vacant;
 }
 
-int is_leader(const Asked& asked) {
+int is_leader(Asked asked) {
   const auto patience = option("--timeout", asked.patience);
   if (!asked.http.empty()) return says_that_it_leads(asked.http, patience) ? ok : no;
   if (asked.id.empty()) throw Failed(usage, "name the candidate by --id, or ask it itself by --http");
+  asked.place.asks = asked.place.once = true;
   const auto opened = open_place(asked.place, no_log);
-  const auto sight = look(*opened.backend, patience);
+  const auto sight = proven(opened, patience);
   if (const auto* unknown = std::get_if<Unknown>(&sight)) fail(unknown->error, unseen);
   const auto leader = leader_in(sight);
   return leader && (leader->name == asked.id || leader->incarnation == asked.id) ? ok : no;
@@ -52,6 +86,15 @@ int is_leader(const Asked& asked) {
 
 Sight look(Backend& backend, Clock::Duration patience) {
   return asked_until(boot_clock().now() + patience, [&](const Limit& limit) { return backend.observe(limit); });
+}
+
+Sight proven(const Opened& opened, Clock::Duration patience) {
+  const auto& timing = opened.timing;
+  (void)opened.backend->accepts(timing);  // whose term it counts by; a refusal is doctor's to tell
+  auto sight = look(*opened.backend, patience);
+  const auto leader = leader_in(sight);
+  if (!leader || knows_the_dead(opened)) return sight;
+  return watched(*opened.backend, *leader, std::max(patience, timing.renew + timing.call));
 }
 
 void add_status(CLI::App& tool, Run& run) {

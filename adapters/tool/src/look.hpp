@@ -35,4 +35,9 @@ auto asked_until(Clock::Time end, Ask ask) {
 /// Asks the store again until it answers, for so long.
 Sight look(Backend& backend, Clock::Duration patience);
 
+/// The same, and then looks on until a renewal proves that the leader lives: a server says who leads and not since
+/// when, so that a first sight takes the lease of a dead leader for a new one. Without a renewal within `patience`, or
+/// one `renew` if that is longer, the sight is unknown; once its lease is over, nobody leads.
+Sight proven(const Opened& opened, Clock::Duration patience);
+
 }  // namespace tenure::tool

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/prctl.h>
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <exception>
@@ -10,6 +11,7 @@
 #include <tenure/version.hpp>
 
 #include "commands.hpp"
+#include "completion.hpp"
 #include "exit_code.hpp"
 #include "place.hpp"
 #include "secrets.hpp"
@@ -28,14 +30,17 @@ std::string printable_lines(const std::string& text) {
 
 int main(int argc, char** argv) try {
   using namespace tenure::tool;
+  ::prctl(PR_SET_DUMPABLE, 0);  // else the command, which has our user, may read TENURE_URL in /proc/PPID/environ
   // A parent may have left it ignored. Then the kernel would reap what we fork, and tell us of no end.
   std::signal(SIGCHLD, SIG_DFL);
   CLI::App tool("tenure: see and drive an election from outside", "tenure");
   tool.set_version_flag("--version", tenure::version());
   Run run;
   add_commands(tool, run);
-  tool.failure_message([argc, argv](const CLI::App* app, const CLI::Error& e) {
-    return without_secrets(CLI::FailureMessage::simple(app, e), argc, argv);
+  tool.failure_message([&tool, argc, argv](const CLI::App* app, const CLI::Error& e) {
+    const auto strange = strange_word(tool, {argv + 1, argv + argc});
+    if (strange.empty()) return without_secrets(CLI::FailureMessage::simple(app, e), argc, argv);
+    return "tenure: " + strange + "\nRun with --help for more information.\n";
   });
   try {
     tool.parse(argc, argv);

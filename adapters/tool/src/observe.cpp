@@ -21,13 +21,14 @@ struct Watched {
   bool json{};
 };
 
-int observe(const Watched& watched) {
+int observe(Watched watched) {
   sigset_t end;
   sigemptyset(&end);
   sigaddset(&end, SIGPIPE);  // which we send to ourselves
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     if (!is_ignored(signal)) sigaddset(&end, signal);
   pthread_sigmask(SIG_BLOCK, &end, nullptr);  // before the first thread
+  watched.place.asks = true;
   const auto opened = open_place(watched.place, no_log);
   const auto election = opened.opening.election;
   const Observer observer(opened.backend, opened.timing, [&](const Sight& sight) {

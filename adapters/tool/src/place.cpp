@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "place.hpp"
 
+#include <sys/stat.h>
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
 #include <utility>
 
 #include <tenure/json.hpp>
@@ -21,31 +25,88 @@ namespace {
 /// What the document of -c opens: from_json() takes a plain function.
 struct Noted {
   std::string witness;
+  bool asks{}, once{};
   Opening opening;
 };
 thread_local Noted noted;
 
-tenure::Opened open_with(Opening& opening, const std::string& witness) {
+/// Without what would make something.
+void only_ask(Opening& opening) {
+  opening.properties.erase("create_topic");
+  auto& url = opening.url;
+  const std::string key = "create_topic=";
+  for (auto at = url.find('?'); at != url.npos; at = url.find('&', at + 1)) {
+    if (url.compare(at + 1, key.size(), key) != 0) continue;
+    const auto end = std::min(url.find('&', at + 1), url.size());
+    url.erase(at, end - at);
+    if (at < url.size() && url.find('?') == url.npos) url[at] = '?';
+    return;
+  }
+}
+
+/// Over files, to open an election makes its directory.
+bool is_there(const Opening& opening) {
+  const auto list = list_elections(opening);
+  for (bool last = false; !last;) {
+    const auto page = list->next({boot_clock(), boot_clock().now() + std::chrono::seconds(5), {}});
+    if (!page) fail(page.error(), unseen);
+    for (const auto& one : page->elections)
+      if (one.election == opening.election) return true;
+    last = page->last;
+  }
+  return false;
+}
+
+tenure::Opened open_with(Opening& opening, const std::string& witness, bool asks, bool once) {
   opening.candidate = checked(opening.candidate);
+  if (asks) only_ask(opening);
   auto with = opening;
+  if (once && scheme_of(opening.url) == "file" && !is_there(opening)) with.url = "memory:";  // where nobody leads
   if (!witness.empty() && scheme_of(opening.url) == "file") with.properties.emplace("witness", witness);
   return tenure::open(with);
 }
 
 tenure::Opened open_and_note(const Opening& opening) {
   noted.opening = opening;
-  return open_with(noted.opening, noted.witness);
+  return open_with(noted.opening, noted.witness, noted.asks, noted.once);
 }
 
 Timing timing_of(const Place& place, const Presets& presets) {
+  if (!place.term.empty() && !place.preset.empty()) throw Failed(usage, "--term does not go with --timing: give one");
   if (!place.term.empty()) return Timing::of(option("--term", place.term));
   if (place.preset == "fast") return presets.fast;
   return place.preset == "steady" ? presets.steady : presets.balanced;
 }
 
+/// The document says these, so that one of the two would be ignored. TENURE_URL may be meant for other commands.
+void refuse_beside_document(const Place& place) {
+  const char* url = std::getenv("TENURE_URL");  // NOLINT(concurrency-mt-unsafe): nobody changes the environment
+  const std::pair<const char*, bool> given[] = {{"--store", !place.store.empty() && (!url || place.store != url)},
+                                                {"--password-file", !place.password_file.empty()},
+                                                {"-e", !place.election.empty()},
+                                                {"--timing", !place.preset.empty()},
+                                                {"--term", !place.term.empty()},
+                                                {"--id", !place.id.empty()},
+                                                {"--address", !place.address.empty()}};
+  for (const auto& [option, is_given] : given)
+    if (is_given) throw Failed(usage, std::string(option) + " does not go with -c: the document says it");
+}
+
+/// A byte more than a document may have, so that one that is too long is refused as such.
+std::string standard_input() {
+  std::string text(max_document_bytes + 1, '\0');
+  std::cin.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(std::cin.gcount()));
+  return text;
+}
+
 Opened by_document(const Place& place, Log log) {
+  refuse_beside_document(place);
   noted.witness = place.witness;
-  const auto configured = from_json_file(place.file, open_and_note, std::move(log));
+  noted.asks = place.asks;
+  noted.once = place.once;
+  const auto configured = place.file == "-" ? from_json(standard_input(), open_and_note, std::move(log))
+                                            : from_json_file(place.file, open_and_note, std::move(log));
   return {configured.backend, configured.timing, noted.opening, shown(noted.opening.url)};
 }
 
@@ -54,7 +115,7 @@ Opened by_url(const Place& place, Log log) {
   opening.election = place.election;
   opening.candidate = {.name = place.id, .address = place.address};
   opening.log = std::move(log);
-  const auto opened = open_with(opening, place.witness);
+  const auto opened = open_with(opening, place.witness, place.asks, place.once);
   const auto timing = timing_of(place, opened.presets);
   timing.validate();
   return {opened.backend, timing, opening, shown(place.store)};
@@ -67,6 +128,9 @@ std::string secret_in(const std::string& name, const std::string& path) {
   if (!secret)
     throw Failed(misconfigured, name + " names " + printable(path) + ", which " + secret.error().message +
                                     "; name a regular file with the secret in it");
+  struct stat now {};
+  if (::stat(path.c_str(), &now) == 0 && (now.st_mode & S_IROTH) != 0)
+    write_to_stderr("tenure: everybody may read " + printable(path) + ", which has a secret: chmod o-r it\n");
   return *std::move(secret);
 }
 
@@ -80,7 +144,8 @@ void add_store(CLI::App& command, Place& place) {
 void add_election(CLI::App& command, Place& place) {
   add_store(command, place);
   command.add_option("-e,--election", place.election, "The election's name")->type_name("NAME");
-  command.add_option("-c,--config", place.file, "A JSON document in place of --store and -e")->type_name("FILE");
+  command.add_option("-c,--config", place.file, "A JSON document in place of --store and -e; - reads it from stdin")
+      ->type_name("FILE");
   command.add_option("--timing", place.preset, "fast, balanced or steady: timings that suit the store")
       ->check(CLI::IsMember({"fast", "balanced", "steady"}).description(""))
       ->type_name("fast|balanced|steady");

@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -52,20 +53,31 @@ Progress::Progress() {
   read_ = both[0];
   write_ = both[1];
   for_progress(::fcntl(read_, F_SETFL, O_NONBLOCK));
+  auto directory = (std::filesystem::temp_directory_path() / "tenure-XXXXXX").string();
   socket_ = for_progress(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const int yes = 1;
   for_progress(::setsockopt(socket_, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes));
+  // A name that is no file's could be flooded by anybody, and the command's own words would find no room.
+  if (::mkdtemp(directory.data()) == nullptr)
+    throw std::system_error(errno, std::generic_category(), "no directory for the command's progress in TMPDIR");
+  name_ = directory + "/notify";
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  for_progress(::bind(socket_, any, sizeof address.sun_family));  // the kernel chooses a name that is no file's
-  socklen_t size = sizeof address;
-  for_progress(::getsockname(socket_, any, &size));
-  name_.assign(address.sun_path, size - offsetof(sockaddr_un, sun_path));
-  name_[0] = '@';
+  const bool fits = name_.size() < sizeof address.sun_path;
+  if (fits) name_.copy(address.sun_path, name_.size());
+  if (fits && ::bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return;
+  const std::system_error failed(fits ? errno : ENAMETOOLONG, std::generic_category(), "no socket at " + name_);
+  remove(name_);
+  throw failed;
+}
+
+void Progress::remove(const std::string& socket) {
+  ::unlink(socket.c_str());
+  ::rmdir(socket.substr(0, socket.rfind('/')).c_str());
 }
 
 Progress::~Progress() {
+  remove(name_);
   for (const int descriptor : {read_, write_, socket_})
     if (descriptor >= 0) ::close(descriptor);
 }

@@ -14,7 +14,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   int writes() const { return write_; }                ///< The command's end of a pipe.
-  const std::string& socket() const { return name_; }  ///< For its NOTIFY_SOCKET.
+  const std::string& socket() const { return name_; }  ///< For its NOTIFY_SOCKET: our user's and root's alone.
+  static void remove(const std::string& socket);       ///< Its directory, too.
   void handed_on();                                    ///< The guardian has its copy of writes(); ours is closed.
 
   int reads() const { return read_; }  ///< Both are readable if told() has something.

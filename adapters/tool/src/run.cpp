@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <tenure/json_log.hpp>
+
 #include "campaign.hpp"
 #include "commands.hpp"
 #include "exit_code.hpp"
@@ -22,7 +24,8 @@ namespace {
 
 struct Wanted {
   Place place;
-  std::string wait, grace, on_lost{"term"}, stall_after, stall_pause, http, step_down_token_file;
+  std::string wait, grace, on_lost{"term"}, stall_after, stall_pause, http, step_down_token_file, log{"info"};
+  std::vector<std::string> http_hosts;
   bool once{};
   Command command;
 };
@@ -42,11 +45,20 @@ void require(const char* option, bool given, const char* other, bool other_given
   if (given && !other_given) throw Failed(usage, std::string(option) + " needs " + other);
 }
 
+Log log_of(const std::string& wanted) {
+  return wanted == "json" ? json_log() : stderr_log(wanted == "info" ? Level::info : Level::warning);
+}
+
 Conduct conduct_of(const Wanted& wanted) {
   require("--progress-fd", wanted.command.progress_as >= 0, "--stall-after", !wanted.stall_after.empty());
   require("--stall-pause", !wanted.stall_pause.empty(), "--stall-after", !wanted.stall_after.empty());
+  require("--http-host", !wanted.http_hosts.empty(), "--http", !wanted.http.empty());
   require("--step-down-token-file", !wanted.step_down_token_file.empty(), "--http", !wanted.http.empty());
-  Conduct conduct{.once = wanted.once, .kill_on_loss = wanted.on_lost == "kill", .http = wanted.http};
+  Conduct conduct{.once = wanted.once,
+                  .kill_on_loss = wanted.on_lost == "kill",
+                  .http = wanted.http,
+                  .http_hosts = wanted.http_hosts,
+                  .log = log_of(wanted.log)};
   if (!wanted.wait.empty()) conduct.wait = option("--wait", wanted.wait);
   conduct.grace = wanted.grace.empty() ? std::chrono::seconds(10) : option("--grace", wanted.grace);
   if (!wanted.stall_after.empty()) conduct.stall_after = option("--stall-after", wanted.stall_after);
@@ -85,7 +97,7 @@ int run_command(Wanted wanted) {
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
 
   add_witness(wanted.place, guardian);
-  const auto opened = open_place(wanted.place, {});
+  const auto opened = open_place(wanted.place, conduct.log);
   try {
     return Campaign(opened, {guardian, service, progress.get()}, conduct).run();
   } catch (const std::invalid_argument& e) {
@@ -129,9 +141,22 @@ void add_run(CLI::App& tool, Run& run) {
   command.add_option("--http", wanted->http, "Tell of ourselves there: /leader, /healthz, /metrics and more; no TLS")
       ->type_name("HOST:PORT");
   command
+      .add_option("--http-host", wanted->http_hosts,
+                  "A name by which others ask there; localhost, our own name and numbers will do without")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command
       .add_option("--step-down-token-file", wanted->step_down_token_file,
                   "A file with the bearer token of POST /step-down; without it nobody may")
       ->type_name("FILE");
+  command
+      .add_option(
+          "--log", wanted->log,
+          "What we say on stderr: warnings alone; or also for whom we wait, that we lead and why it ends; or all "
+          "that as JSON, an object per line")
+      ->check(CLI::IsMember({"warning", "info", "json"}).description(""))
+      ->type_name("warning|info|json")
+      ->capture_default_str();
   command.add_option("--on-elected", wanted->command.on_elected, "A shell command to run before it")->type_name("CMD");
   command.add_option("--on-ousted", wanted->command.on_ousted, "A shell command to run after it")->type_name("CMD");
   command.add_option("command", wanted->command.words, "The command and its arguments, after --")

@@ -39,7 +39,7 @@ std::string as_json(const Sight& sight, const std::string& election, std::option
   if (age) out["age_ms"] = in_ms(*age);
   if (const auto* unknown = std::get_if<Unknown>(&sight))
     out["error"] = {{"fault", to_string(unknown->error.fault)}, {"message", unknown->error.message}};
-  return out.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return out.dump(-1, ' ', true, Json::error_handler_t::replace);  // ASCII alone: nothing that a terminal obeys
 }
 
 }  // namespace tenure::tool

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include <tenure/kit/names.hpp>
+#include <tenure/kit/url.hpp>
 
 #include "commands.hpp"
 #include "exit_code.hpp"
@@ -43,9 +44,19 @@ Sight successor(Backend& backend, Sight seen, Token before, const Limit& limit) 
   return seen;
 }
 
-int step_down(const Request& request) {
+/// Over Kafka a leader hears of requests only if its own URL says so; as a rule that is the same as ours.
+void tell_of_deaf_leaders(const Opening& opening) {
+  if (scheme_of(opening.url) != "kafka" || parse_url(opening).take("remote_step_down") == "true") return;
+  std::cerr << "tenure: over Kafka a leader obeys only if it was opened with remote_step_down=true in its URL or "
+               "document; ours has not, so it may never hear of this"
+            << std::endl;
+}
+
+int step_down(Request request) {
   const auto patience = option("--wait", request.wait);
+  request.place.asks = request.place.once = true;
   const auto opened = open_place(request.place, no_log);
+  tell_of_deaf_leaders(opened.opening);
   auto& clock = boot_clock();
   const auto seen = look(*opened.backend, std::min<Clock::Duration>(patience, std::chrono::seconds(10)));
   if (const auto* unknown = std::get_if<Unknown>(&seen)) fail(unknown->error, unreachable);

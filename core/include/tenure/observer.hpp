@@ -18,7 +18,8 @@ namespace tenure {
 /// send requests to the leader, but nobody may act as leader by it.
 class TENURE_EXPORT Observer {
  public:
-  /// Called on the observer's thread for the first sight and for every change after it. While it runs, changes are
+  /// Called on the observer's thread for the first sight and for every change after it. A lease that ends without a
+  /// renewal is such a change: Vacant, also while the store does not answer. While it runs, changes are
   /// missed only if they are over before it returns. The destructor waits for it. What it throws goes to stderr.
   /// If it is empty, stderr tells each time that the store stops answering. REQUIRES: it does not destroy the observer.
   using Changed = std::function<void(const Sight&)>;
@@ -34,7 +35,8 @@ class TENURE_EXPORT Observer {
   /// Who leads, as the store said last: also while it does not answer. Empty once that lease has ended by our clock.
   std::optional<Incumbent> incumbent() const;
 
-  /// Rises when another one leads, or nobody, as the store said last; and with its first answer.
+  /// Rises when another one leads, or nobody, as the store said last; when the lease that it told of ends; and with its
+  /// first answer.
   std::uint64_t changes() const;
 
   /// Waits until changes() is no longer `seen`, or for `within`, or until the stop is requested. Returns changes().

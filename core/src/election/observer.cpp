@@ -101,6 +101,7 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
     const auto sight = look();
     if (stopping()) return;  // Perhaps long after: nothing of the caller's is touched any more.
     note(sight);
+    note_lapse();
     if (std::holds_alternative<Unknown>(sight))
       pause(timing_.retry);
     else
@@ -119,20 +120,27 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
     if (!stopping()) pauses_.await(time, stop_.get_token(), [] { return false; });
   }
 
+  /// An incumbent whose lease is over leads no more.
   Sight look() {
     try {
-      return backend_->observe({clock_, clock_.now() + timing_.call, stop_.get_token()});
+      auto sight = backend_->observe({clock_, clock_.now() + timing_.call, stop_.get_token()});
+      const auto* who = std::get_if<Incumbent>(&sight);
+      if (who && who->remaining <= Clock::Duration::zero()) return Vacant{};
+      return sight;
     } catch (...) {
       return Unknown{{Fault::unreachable, "the backend threw: " + what_was_thrown()}};
     }
   }
 
-  /// A store that cannot be waited for is asked as often as a leader would ask it.
+  /// At most until the lease ends: the next look then tells whether it was renewed. A store that cannot be waited for
+  /// is asked as often as a leader would ask it.
   void await_change(const Sight& sight) {
+    const auto now = clock_.now();
+    const auto end = std::holds_alternative<Incumbent>(sight) ? until_ : Clock::Time::max();
     try {
-      backend_->await_change(sight, {clock_, clock_.now() + timing_.term, stop_.get_token()});
+      backend_->await_change(sight, {clock_, std::min(now + timing_.term, end), stop_.get_token()});
     } catch (...) {
-      pause(timing_.renew);
+      pause(std::min<Clock::Duration>(timing_.renew, end - now));
     }
   }
 
@@ -151,6 +159,18 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
     if (const auto* unknown = std::get_if<Unknown>(&sight); unknown && !changed_)
       tell({}, Level::warning, std::string(to_string(unknown->error.fault)) + ": " + unknown->error.message,
            {{"election", backend_->election()}});
+  }
+
+  /// The lease that was seen has ended, and the store does not answer.
+  void note_lapse() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!std::holds_alternative<Incumbent>(answered_) || clock_.now() < until_) return;
+      answered_ = Vacant{};
+      telling_ = changed_ && !stopping();
+    }
+    waiters.changed();
+    if (telling_) call_changed(Vacant{});
   }
 
   /// Whether another one leads, or nobody. A store that does not answer says nothing of that. REQUIRES: mutex_ is held.

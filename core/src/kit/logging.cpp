@@ -13,6 +13,11 @@ namespace {
 
 constexpr std::size_t message_cap = 2000, field_cap = 256;
 
+/// U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069: by them a name shows other text than it is.
+constexpr std::string_view order_of_text[] = {"\xd8\x9c",     "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xaa",
+                                              "\xe2\x80\xab", "\xe2\x80\xac", "\xe2\x80\xad", "\xe2\x80\xae",
+                                              "\xe2\x81\xa6", "\xe2\x81\xa7", "\xe2\x81\xa8", "\xe2\x81\xa9"};
+
 /// Whether a line of at most PIPE_BUF bytes can be written without waiting: a reader that sleeps must not hold up a
 /// leader's clock, and one that has gone must not raise SIGPIPE. Of a file, poll() says so even if its disk stalls.
 bool takes_a_line(int fd) {
@@ -84,6 +89,9 @@ std::string printable(std::string_view untrusted, std::size_t cap) {
     if (before == 0xc2 && byte >= 0x80 && byte < 0xa0) out[i - 1] = out[i] = '?';
     before = byte;
   }
+  for (const auto character : order_of_text)
+    for (auto at = out.find(character); at != out.npos; at = out.find(character, at))
+      out.replace(at, character.size(), "?");
   if (untrusted.size() > cap) out += "...";
   return out;
 }

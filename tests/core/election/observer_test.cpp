@@ -81,6 +81,41 @@ TEST_F(Observing, ForgetsAnIncumbentWhoseLeaseHasEnded) {
   backend->let_go();
 }
 
+TEST_F(Observing, TellsThatALeaseEnded) {
+  backend->see(holder(1, 5s));
+  Observer observer(backend, timing, noting(), clock);
+  ASSERT_TRUE(eventually([&] { return so_far() == "1 "; }));
+  ASSERT_TRUE(clock.await_parked(1));
+  const auto changes = observer.changes();
+  backend->set_sight(holder(1, 0s));  // as a store tells it that has no push for a leader's death
+  clock.advance(5s);
+  EXPECT_EQ(observer.await_change(changes, 1h), changes + 1);
+  EXPECT_TRUE(eventually([&] { return so_far() == "1 vacant "; })) << so_far();
+  ASSERT_TRUE(clock.await_parked(1));
+  backend->see(holder(1, 5s));
+  EXPECT_TRUE(eventually([&] { return so_far() == "1 vacant 1 "; })) << "it was renewed after all: " << so_far();
+}
+
+TEST_F(Observing, TellsThatALeaseEndedAlthoughTheStoreDoesNotAnswer) {
+  backend->see(holder(1, 5s));
+  Observer observer(backend, timing, noting(), clock);
+  ASSERT_TRUE(eventually([&] { return so_far() == "1 "; }));
+  backend->see(Unknown{{Fault::timed_out, "no answer"}});
+  ASSERT_TRUE(eventually([&] { return so_far() == "1 unknown "; }));
+  const auto changes = observer.changes();
+  for (int i = 0; i < 25; ++i) {
+    ASSERT_TRUE(clock.await_parked(1));
+    clock.advance(timing.retry);
+  }
+  EXPECT_TRUE(eventually([&] { return so_far() == "1 unknown vacant "; })) << so_far();
+  EXPECT_EQ(observer.changes(), changes + 1);
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(clock.await_parked(1));
+    clock.advance(timing.retry);
+  }
+  EXPECT_EQ(so_far(), "1 unknown vacant ") << "once";
+}
+
 TEST_F(Observing, TroubleIsToldOnceAndAskedAgainAfterRetry) {
   backend->see(Unknown{{Fault::unreachable, "away"}});
   Observer observer(backend, timing, noting(), clock);

@@ -38,6 +38,11 @@ TEST(Text, UntrustedTextIsHarmlessAndShort) {
   EXPECT_EQ(printable("abcdefg", 6), "abcdef...");
   EXPECT_EQ(printable(std::string(1000, 'x')).size(), 259u);
   EXPECT_EQ(printable(""), "");
+  EXPECT_EQ(printable("a\xe2\x80\xae"
+                      "b\xe2\x81\xa6"
+                      "c\xd8\x9c\xe2\x80\x93"),
+            "a?b?c?\xe2\x80\x93")
+      << "order of text";
 }
 
 std::string refusal(const std::string& election) {

@@ -17,7 +17,7 @@
 //   POST /step-down  resigns; with "Authorization: Bearer TOKEN" only
 //
 // Of Elections it tells the same, of one by /leader?election=NAME and /step-down?election=NAME, and of all by the rest.
-// There is no /events, and / is a plain text.
+// There is no /events.
 //
 // Foreign text is escaped to ASCII. No answer has a secret in it. HEAD is answered as GET, without the body.
 #pragma once
@@ -44,7 +44,7 @@ namespace tenure::http {
 struct SiteOptions {
   Candidate self{};  ///< Who we are, as others read it. May be empty.
 
-  /// Whoever sends it may end our tenure. Empty: nobody may. It has at least 16 characters, visible ones of ASCII.
+  /// Whoever sends it may end our tenure. Empty: nobody may. It has at least 16 characters: visible ASCII, no '%'.
   std::string step_down_token{};
 
   /// So many clients of /events at a time. More are told 503. Each has a thread of the server to itself.

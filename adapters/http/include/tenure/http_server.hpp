@@ -19,12 +19,14 @@ struct ServerOptions {
   /// than loopback where the network is not your own.
   std::string address{"127.0.0.1:0"};
 
-  /// At loopback a request must name a numeric address or localhost as its Host, or one of these. So no page that a
-  /// browser shows can read the answers by a name of its own that leads to us (DNS rebinding). Others are told 421.
+  /// A request must name a numeric address, localhost or this machine's own name as its Host, or one of these. So no
+  /// page that a browser shows can read the answers by a name of its own that leads to us (DNS rebinding). Others are
+  /// told 421.
   std::vector<std::string> hosts{};
 
   /// So many connections at a time, each with a thread. If there are more, that one ends which has been sending its
-  /// request for longest; so clients that are slow hold up nobody. REQUIRES: more than SiteOptions::streams.
+  /// request for longest; so clients that are slow hold up nobody. The process' last 16 descriptors are for others.
+  /// REQUIRES: more than SiteOptions::streams.
   std::size_t connections{32};
 
   /// A request must have come so long after its connection, and its answer must be taken within this.

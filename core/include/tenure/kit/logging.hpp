@@ -12,7 +12,7 @@
 
 namespace tenure {
 
-/// Makes untrusted text fit for a log line: control characters become '?', and at most `cap` bytes stay.
+/// Makes untrusted text fit for a log line: what controls a terminal, or the order of text, becomes '?'. `cap`: bytes.
 TENURE_EXPORT std::string printable(std::string_view untrusted, std::size_t cap = 256);
 
 /// "message name=value name=value"

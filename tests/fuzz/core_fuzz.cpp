@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text is accepted as a URL or refused. A URL that is written again from its parts has the same parts. No message
-// repeats text between the scheme and the last '@', where a user and a password may stand.
+// A URL: any text is accepted or refused. A URL that is written again from its parts has the same parts. No message
+// repeats text between the scheme and the last '@', where a user and a password may stand. Text and names: what is
+// written is read again, and what is fit for a log line is. A redacted text has no secret in it.
 #include <stdexcept>
 #include <string>
 
+#include <tenure/candidate.hpp>
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/names.hpp>
+#include <tenure/kit/security.hpp>
 #include <tenure/kit/suggest.hpp>
 #include <tenure/kit/url.hpp>
 
@@ -11,8 +16,6 @@
 
 namespace tenure::fuzz {
 namespace {
-
-constexpr std::string_view canary = "S3CR3T";  // no scheme: those are in lower case
 
 std::string encoded(std::string_view text, bool path) {
   static constexpr char digits[] = "0123456789abcdef";
@@ -47,7 +50,7 @@ bool same(const Url& a, const Url& b) {
          a.path == b.path && a.query == b.query;
 }
 
-void check(const std::string& text, bool may_repeat_canary) {
+void try_url(const std::string& text, bool may_repeat_canary) {
   try {
     const auto url = parse_url(text);
     const bool authority = text.compare(url.scheme.size() + 1, 2, "//") == 0;
@@ -56,27 +59,62 @@ void check(const std::string& text, bool may_repeat_canary) {
     url.expect_no_more({});
   } catch (const std::invalid_argument& e) {
     require(printable_text(e.what()), "a refusal is printable");
-    require(may_repeat_canary || std::string_view(e.what()).find(canary) == std::string_view::npos,
-            "a refusal repeats no user-info");
+    require(may_repeat_canary || !contains(e.what(), canary), "a refusal repeats no user-info");
   }
+}
+
+void url(const std::string& text) {
+  try_url(text, true);
+  constexpr std::string_view names[] = {"group", "create_topic", "election", ""};
+  nearest(text, names);
+  require(!scheme_of(text) || lower(*scheme_of(text)) == *scheme_of(text), "a scheme is in lower case");
+
+  // The canary at a place that the input chooses, after the scheme and before the last '@'.
+  const auto from = text.find("://"), to = text.rfind('@');
+  if (contains(text, canary) || from == text.npos || to == text.npos || to < from + 3) return;
+  auto secret = text;
+  secret.insert(from + 3 + static_cast<unsigned char>(text.back()) % (to - from - 2), canary);
+  try_url(secret, false);
+}
+
+void text(const std::string& text) {
+  require(percent_decoded(percent_encoded(text), text.size()) == text, "what is percent-encoded is decoded");
+  if (const auto bytes = percent_decoded(text, text.size()))
+    require(percent_decoded(percent_encoded(*bytes), bytes->size()) == bytes, "what was decoded is written again");
+  require(utf8(utf8(text)) == utf8(text), "what is UTF-8 stays as it is");
+  require(printable_text(printable(text, 100)) && printable(text, 100).size() <= 103, "what is printable fits a log");
+  require(printable(printable(text, 100), 103) == printable(text, 100), "what is printable stays as it is");
+  if (const auto value = number<std::uint64_t>(text))
+    require(number<std::uint64_t>(std::to_string(*value)) == value, "a number");
+}
+
+void names(const std::string& text) {
+  const bool fits = !contains(text, std::string_view("\0", 1));
+  try {
+    check_election(text);
+    require(fits && !text.empty() && text.size() <= max_election_bytes, "a name is accepted that fits");
+  } catch (const std::invalid_argument& e) {
+    require(!fits || text.empty() || text.size() > max_election_bytes, "a name is refused that does not fit");
+    require(printable_text(e.what()), "a refusal is printable");
+  }
+  Lines lines(text);
+  const auto by = lines.next();
+  if (const auto refused = refused_step_down(by, lines.rest()))
+    require(printable_text(refused->message), "a refusal is printable");
+}
+
+/// A secret with a star may come about anew by the stars that stand for another one.
+void redaction(const std::string& text) {
+  Lines lines(text);
+  const std::vector<std::string> secrets{lines.next(), lines.next(), lines.next()};
+  const auto shown = Redactor(secrets)(lines.rest());
+  for (const auto& secret : secrets)
+    require(secret.empty() || contains(secret, "*") || !contains(shown, secret), "a redacted text has no secret");
 }
 
 }  // namespace
 
+const std::vector<Target> targets{
+    {"core_url", url}, {"core_text", text}, {"core_names", names}, {"core_redaction", redaction}};
+
 }  // namespace tenure::fuzz
-
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace tenure::fuzz;
-  const std::string text(reinterpret_cast<const char*>(data), size);
-  check(text, true);
-  constexpr std::string_view names[] = {"group", "create_topic", "election", ""};
-  tenure::nearest(text, names);
-
-  // The canary at a place that the input chooses, after the scheme and before the last '@'.
-  const auto from = text.find("://"), to = text.rfind('@');
-  if (text.find(canary) != text.npos || from == text.npos || to == text.npos || to < from + 3) return 0;
-  auto secret = text;
-  secret.insert(from + 3 + data[size - 1] % (to - from - 2), canary);
-  check(secret, false);
-  return 0;
-}

@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 
 #include <atomic>
-
+#include <fstream>
+#include <sstream>
+#include <string>
 #include <thread>
 
 #include <tenure/file.hpp>
@@ -88,6 +90,32 @@ struct FileAwait : ::testing::Test {
     ASSERT_TRUE(swap(holder, version(7, {70}), last));
   }
 };
+
+/// Whether an inotify instance of this process watches what stands at the path.
+bool watched(const fs::path& path) {
+  struct stat now {};
+  if (::stat(path.c_str(), &now) != 0) return false;
+  std::ostringstream inode;
+  inode << " ino:" << std::hex << now.st_ino << ' ';
+  for (const auto& entry : fs::directory_iterator("/proc/self/fdinfo")) {
+    std::ifstream info(entry.path());
+    for (std::string line; std::getline(info, line);)
+      if (line.starts_with("inotify ") && line.find(inode.str()) != line.npos) return true;
+  }
+  return false;
+}
+
+TEST_F(FileAwait, ALinkInTheNewestsPlaceIsNotFollowed) {
+  const Scratch elsewhere;
+  const fs::path file = elsewhere.file("file", "x");
+  fs::create_symlink(file, directory / "8");
+  const auto newest = read(follower).record;
+  ASSERT_TRUE(newest);
+  Waiting waiting(follower, Version{newest->token, newest->beat}, clock);
+  EXPECT_TRUE(waiting.sleeps());
+  EXPECT_TRUE(watched(directory));
+  EXPECT_FALSE(watched(file));
+}
 
 TEST_F(FileAwait, AReleaseEndsTheWait) {
   EXPECT_TRUE(ends([&] { release(); }));

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstdarg>
 #include <functional>
 
 #include "election_list.hpp"
@@ -16,17 +18,53 @@
 
 namespace {
 
-/// What happens after somebody looked at a path.
-std::function<void(const std::string& path)> after_look;
+/// What happens after a call that names a file: which call, and the last part of the name.
+std::function<void(const std::string& call, const std::string& name)> after_call;
+
+template <class Function>
+Function* real(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+int told(const char* call, const char* path, int done) {
+  const int kept = errno;
+  if (after_call) after_call(call, std::filesystem::path(path).filename());
+  errno = kept;
+  return done;
+}
 
 }  // namespace
 
-/// Takes the place of the C library's.
-extern "C" int stat(const char* path, struct stat* out) noexcept {
-  static const auto real = reinterpret_cast<int (*)(const char*, struct stat*)>(::dlsym(RTLD_NEXT, "stat"));
-  const int done = real(path, out);
-  if (after_look) after_look(path);
-  return done;
+// They take the places of the C library's.
+extern "C" {
+int stat(const char* path, struct stat* out) noexcept {
+  static const auto there = real<int(const char*, struct stat*)>("stat");
+  return told("stat", path, there(path, out));
+}
+int lstat(const char* path, struct stat* out) noexcept {
+  static const auto there = real<int(const char*, struct stat*)>("lstat");
+  return told("lstat", path, there(path, out));
+}
+int fstatat(int at, const char* path, struct stat* out, int flags) noexcept {
+  static const auto there = real<int(int, const char*, struct stat*, int)>("fstatat");
+  return told("fstatat", path, there(at, path, out, flags));
+}
+int mkdir(const char* path, mode_t mode) noexcept {
+  static const auto there = real<int(const char*, mode_t)>("mkdir");
+  return told("mkdir", path, there(path, mode));
+}
+int mkdirat(int at, const char* path, mode_t mode) noexcept {
+  static const auto there = real<int(int, const char*, mode_t)>("mkdirat");
+  return told("mkdir", path, there(at, path, mode));
+}
+int openat(int at, const char* path, int flags, ...) {
+  static const auto there = real<int(int, const char*, int, ...)>("openat");
+  va_list more;
+  va_start(more, flags);
+  const auto mode = va_arg(more, mode_t);  // garbage where there is none, and then nobody reads it
+  va_end(more);
+  return told("openat", path, there(at, path, flags, mode));
+}
 }
 
 namespace tenure::file {
@@ -35,6 +73,20 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+unsigned mode_of(const fs::path& path) {
+  struct stat now {};
+  return ::lstat(path.c_str(), &now) == 0 ? now.st_mode & 07777 : 0;
+}
+
+/// While it lives, this happens after each call that names a file.
+struct After {
+  template <class Happens>
+  explicit After(Happens happens) {
+    after_call = std::move(happens);
+  }
+  ~After() { after_call = nullptr; }
+};
 
 std::string refusal(const fs::path& base, const std::string& election = "jobs") {
   try {
@@ -75,6 +127,21 @@ TEST(FileDirectory, LongElectionNamesAreSplitAndNeverMeet) {
   EXPECT_FALSE(read(shorter).record);
 }
 
+// A piece that were "." or ".." would be another directory, and perhaps none of ours.
+TEST(FileDirectory, NoPieceOfALongNameIsADotOrTwo) {
+  const std::string full = std::string(79, '/') + "x";
+  for (const std::string dots : {".", "..", "..."}) {
+    const auto pieces = encoded(full + dots);
+    ASSERT_EQ(pieces.size(), 2u);
+    EXPECT_EQ(pieces.back(), "%2E" + dots.substr(1));
+    EXPECT_EQ(decoded(pieces), full + dots);
+  }
+  Scratch base;
+  Store store{base, full + ".."};
+  ASSERT_TRUE(swap(store, std::nullopt, record(7, 70)));
+  EXPECT_EQ(names(base).count("1"), 0u) << "it stands where other elections stand";
+}
+
 TEST(FileDirectory, NetworkFileSystemsAreRefusedByName) {
   EXPECT_FALSE(unfit_file_system(0xEF53));
   EXPECT_FALSE(unfit_file_system(0x01021994));
@@ -107,16 +174,36 @@ TEST(FileDirectory, AMissingDirectoryIsMadeForItsOwner) {
 TEST(FileDirectory, AGroupKeepsItsRightsWhateverTheUmask) {
   Scratch base;
   ASSERT_EQ(::chmod(base.path().c_str(), 02770), 0);
+  for (const mode_t mask : {0u, 022u, 077u, 0177u}) {
+    SCOPED_TRACE(mask);
+    fs::remove_all(base / "jobs");
+    const auto before = ::umask(mask);
+    Store made{base, "jobs"};
+    const bool claimed = swap(made, std::nullopt, record(7, 70));
+    ::umask(before);
+    ASSERT_TRUE(claimed);
+    EXPECT_EQ(mode_of(base / "jobs"), 02770u);
+    EXPECT_EQ(mode_of(base / "jobs/1"), 0640u);
+  }
+}
+
+// Another process of ours was quicker, between our making the directory and our setting its rights.
+TEST(FileDirectory, AGroupKeepsItsRightsWhereTwoProcessesBegin) {
+  Scratch base;
+  ASSERT_EQ(::chmod(base.path().c_str(), 02770), 0);
   const auto before = ::umask(077);
-  Store made{base, "jobs"};
-  const bool claimed = swap(made, std::nullopt, record(7, 70));
+  std::optional<Store> quicker;
+  {
+    const After each([&](const std::string& call, const std::string& name) {
+      if (call != "mkdir" || name != "jobs" || quicker) return;
+      quicker.emplace(base, "jobs");
+      EXPECT_TRUE(swap(*quicker, std::nullopt, record(7, 70)));
+    });
+    EXPECT_EQ(refusal(base), "accepted");
+  }
   ::umask(before);
-  ASSERT_TRUE(claimed);
-  struct stat now {};
-  ASSERT_EQ(::stat((base / "jobs").c_str(), &now), 0);
-  EXPECT_EQ(now.st_mode & 07777, 02770u);
-  ASSERT_EQ(::stat((base / "jobs/1").c_str(), &now), 0);
-  EXPECT_EQ(now.st_mode & 07777, 0640u);
+  ASSERT_TRUE(quicker);
+  EXPECT_EQ(mode_of(base / "jobs"), 02770u);
 }
 
 TEST(FileDirectory, DirectoriesForEverybodyAreRefused) {
@@ -145,27 +232,64 @@ TEST(FileDirectory, DirectoriesOfOthersAreRefused) {
 }
 
 // In a directory like /tmp others can put something else in the place of what we looked at, before we open it.
-TEST(FileDirectory, ADirectoryOfAnothersThatComesAfterALookIsRefused) {
+TEST(FileDirectory, ADirectoryOfAnothersThatComesAfterALookIsNeverEntered) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a directory away";
   bool changed = true;
   for (int nth = 1; changed; ++nth) {
+    SCOPED_TRACE(nth);
     Scratch base;
     const auto ours = base / "jobs", forged = base / "forged";
     ASSERT_EQ(::chmod(base.path().c_str(), 01777), 0);
     fs::create_directory(ours), fs::create_directory(forged);
     ASSERT_EQ(::chown(forged.c_str(), 12345, 0), 0);
     changed = false;
-    after_look = [&, looks = 0](const std::string& path) mutable {
-      if (path != ours || ++looks != nth) return;
-      changed = true;
-      fs::rename(ours, base / "before");
-      fs::rename(forged, ours);
-    };
-    const auto refused = ElectionDirectory(base, "jobs").enter();
-    after_look = nullptr;
-    EXPECT_EQ(refused.has_value(), changed) << "look " << nth;
+    ElectionDirectory directory(base, "jobs");
+    std::optional<Error> refused;
+    {
+      const After each([&, calls = 0](const std::string&, const std::string& name) mutable {
+        if (name != "jobs" || ++calls != nth) return;
+        changed = true;
+        fs::rename(ours, base / "before");
+        fs::rename(forged, ours);
+      });
+      refused = directory.enter();
+    }
+    struct stat now {};
+    ASSERT_TRUE(refused || ::fstat(directory.get(), &now) == 0);
+    EXPECT_TRUE(refused || now.st_uid == 0);
+    if (changed && !refused) {
+      EXPECT_FALSE(*directory.stands());
+    }
     EXPECT_TRUE(changed || nth > 2) << "it looks more than once";
   }
+}
+
+// A member of a group that shares the directory may put anything in the place of what we have just made.
+TEST(FileDirectory, WhatComesInThePlaceOfADirectoryThatWeMakeKeepsItsRights) {
+  Scratch base;
+  ASSERT_EQ(::chmod(base.path().c_str(), 02770), 0);
+  fs::create_directory(base / "private");
+  std::ofstream(base / "private/secret") << "secret";
+  ASSERT_EQ(::chmod((base / "private").c_str(), 0700), 0);
+  ASSERT_EQ(::chmod((base / "private/secret").c_str(), 0600), 0);
+  const auto enter_while = [&](const std::function<void()>& swapped) {
+    fs::remove_all(base / "jobs");
+    fs::remove_all(base / "before");
+    const After each([&, first = true](const std::string& call, const std::string& name) mutable {
+      if (call != "mkdir" || name != "jobs" || !std::exchange(first, false)) return;
+      fs::rename(base / "jobs", base / "before");
+      swapped();
+    });
+    return ElectionDirectory(base, "jobs").enter().has_value();
+  };
+  const auto before = ::umask(077);
+  EXPECT_TRUE(enter_while([&] { fs::create_directory_symlink(base / "private", base / "jobs"); }));
+  EXPECT_EQ(mode_of(base / "private"), 0700u);
+  EXPECT_TRUE(enter_while([&] { fs::create_hard_link(base / "private/secret", base / "jobs"); }));
+  EXPECT_EQ(mode_of(base / "private/secret"), 0600u);
+  enter_while([&] { fs::rename(base / "private", base / "jobs"); });
+  EXPECT_EQ(mode_of(base / "jobs"), 0700u);
+  ::umask(before);
 }
 
 // Root's directory, a group's election: the second user finds what the first one made.
@@ -246,7 +370,48 @@ TEST(FileDirectory, ASymbolicLinkInTheElectionsPlaceIsNamed) {
   EXPECT_EQ(refusal(base / "link"), "accepted") << "the directory that the user names may be one";
 }
 
+TEST(FileDirectory, ALookMakesNothing) {
+  Scratch base;
+  const auto missing = ElectionDirectory(base, "jobs", Purpose::look).enter();
+  ASSERT_TRUE(missing);
+  EXPECT_EQ(missing->fault, Fault::misconfigured);
+  EXPECT_FALSE(fs::exists(base / "jobs"));
+}
+
 // ---- the list ----
+
+std::vector<std::string> listed_in(const fs::path& base) {
+  std::vector<std::string> found;
+  for (const auto& row : value(List(base).next(within(1h))).elections) found.push_back(row.election);
+  return found;
+}
+
+TEST(FileList, LongNamesAreFoundAndWhatNoElectionHasIsPassedOver) {
+  const Scratch base, elsewhere;
+  const std::string full(200, '/');
+  for (const auto& name : {full, full.substr(1), std::string("jobs")})
+    ASSERT_TRUE(swap(*std::make_unique<Store>(base, name), std::nullopt, record(7, 70)));
+  fs::create_directory(elsewhere / "other");
+  fs::create_directory_symlink(elsewhere.path(), base / "link");
+  fs::create_directory_symlink(elsewhere.path(), base / "link~");
+  fs::create_directories(base / "a~/b~/c~/d~");
+  std::ofstream(base / "file") << "x";
+  EXPECT_THAT(listed_in(base), ElementsAre(full.substr(1), full, "jobs"));
+}
+
+TEST(FileList, ALinkThatComesAfterALookIsNotFollowed) {
+  const Scratch base, elsewhere;
+  const auto pieces = encoded(std::string(79, '/') + "x.");
+  fs::create_directory(base / pieces[0]);
+  fs::create_directory(elsewhere / pieces[1]);
+  List list(base);
+  const After each([&, first = true](const std::string&, const std::string& name) mutable {
+    if (name != pieces[0] || !std::exchange(first, false)) return;
+    fs::remove(base / pieces[0]);
+    fs::create_directory_symlink(elsewhere.path(), base / pieces[0]);
+  });
+  EXPECT_FALSE(list.next(within(1h)));
+}
 
 /// Each look at it takes a moment.
 class TickingClock final : public Clock {

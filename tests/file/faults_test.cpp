@@ -120,6 +120,26 @@ TEST_F(FileFaults, AKilledHolderIsKnownToBeDeadAtOnce) {
   EXPECT_TRUE(swap(next, version(7, {70}), record(8, 80)));
 }
 
+// Whoever may only read the file can lock it for reading. One who waits for that gets it in the moment of the death.
+TEST_F(FileFaults, AReadersLockDoesNotMakeADeadHolderLookAlive) {
+  Child holder([&] {
+    Store store{base, "jobs"};
+    ASSERT_TRUE(swap(store, std::nullopt, record(7, 70)));
+    Child::ready_and_sleep();
+  });
+  ASSERT_TRUE(holder.await_ready());
+  const int reader = ::open((directory / "1").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  Store next{base, "jobs"};
+  holder.kill();
+  struct flock whole {};
+  whole.l_type = F_RDLCK;
+  EXPECT_EQ(::fcntl(reader, F_OFD_SETLK, &whole), 0);
+  EXPECT_TRUE(read(next).record->released);
+  EXPECT_TRUE(swap(next, version(7, {70}), record(8, 80)));
+  ::close(reader);
+}
+
 // A child of a holder outlives it: it must not keep its lock.
 TEST_F(FileFaults, AForkedChildDoesNotHoldOnForItsParent) {
   Child holder([&] {

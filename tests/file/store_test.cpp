@@ -16,11 +16,13 @@ namespace {
 
 /// Inodes in the order in which they were made durable: only a power cut would show that one is missing.
 thread_local std::vector<ino_t> synced;
+thread_local bool nothing_is_synced;
 
 }  // namespace
 
 /// The C library's, noted.
 extern "C" int fsync(int fd) {
+  if (nothing_is_synced) return errno = EIO, -1;
   struct stat now {};
   if (::fstat(fd, &now) == 0) synced.push_back(now.st_ino);
   return static_cast<int>(::syscall(SYS_fsync, fd));
@@ -150,6 +152,28 @@ TEST_F(FileStore, OlderFilesGoOnlyWhenTheNewStandsDurably) {
   EXPECT_THAT(durable, ElementsAre(inode(directory / "2"), inode(directory))) << "what it says, then its name";
   EXPECT_THAT(before, ElementsAre("1", "2"));
   EXPECT_THAT(names(directory), ElementsAre("2"));
+}
+
+// What a listing costs, and so a renewal, does not grow.
+TEST_F(FileStore, AfterManyTenuresOneFileIsLeft) {
+  std::optional<Expected> last;
+  for (std::uint64_t token = 1; token <= 40; ++token) {
+    ASSERT_TRUE(swap(token % 2 ? a : b, last, record(token, token)));
+    ASSERT_EQ(c.request_step_down({{token}, "ops", "next"}, within(1s)), std::nullopt);
+    last = version(token, {token});
+  }
+  EXPECT_THAT(names(directory), ElementsAre("40", "step_down.40"));
+}
+
+// While a disk fails nobody removes anything, and a directory with too many files is of no use when it works again.
+TEST_F(FileStore, AClaimThatCannotBeMadeDurableLeavesNothing) {
+  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
+  nothing_is_synced = true;
+  for (int i = 0; i < 3; ++i) error_of(b.compare_and_set(version(7, {70}), record(8, 80), within(1s)));
+  nothing_is_synced = false;
+  EXPECT_THAT(names(directory), ElementsAre("1"));
+  EXPECT_TRUE(swap(a, version(7, {70}), record(7, 71))) << "the leader goes on";
+  EXPECT_TRUE(swap(b, version(7, {71}), record(8, 80)));
 }
 
 TEST_F(FileStore, NewerFilesAreNeverRemoved) {

@@ -21,8 +21,6 @@
 namespace tenure::file {
 namespace {
 
-constexpr std::size_t longest_name = 240;  // file systems take 255 bytes, and some that encrypt take fewer
-
 /// Decimal without leading zeros, as we write it.
 std::optional<std::uint64_t> token_of(std::string_view text) {
   return text.starts_with('0') ? std::nullopt : number<std::uint64_t>(text);
@@ -30,9 +28,14 @@ std::optional<std::uint64_t> token_of(std::string_view text) {
 
 void note(std::string_view name, Listing& listing) {
   constexpr std::string_view step_down = "step_down.";
-  if (const auto n = token_of(name)) listing.tenures.push_back(*n);
-  if (!name.starts_with(step_down)) return;
-  if (const auto token = token_of(name.substr(step_down.size()))) listing.step_downs.push_back({*token});
+  const bool asks = name.starts_with(step_down);
+  const auto n = token_of(asks ? name.substr(step_down.size()) : name);
+  if (n && asks)
+    listing.step_downs.push_back({*n});
+  else if (n)
+    listing.tenures.push_back(*n);
+  else if (name != "." && name != "..")
+    listing.others = true;
 }
 
 /// The directory cannot change within one call. Over several calls, a name that was always there may be missed.
@@ -58,17 +61,60 @@ unsigned permissions_below(unsigned mode) {
   return (mode & S_IWOTH) != 0 ? 0700 : (mode & 02775) | 0700;
 }
 
+/// If everybody can write to the `parent`, everybody could have put this there. Above the top we do not look.
+std::optional<Error> judge(const struct stat& now, const std::string& path, bool top, bool parent_open_to_all) {
+  // Of what is below the directory that the user named, we made no link.
+  if (S_ISLNK(now.st_mode))
+    return Error{
+        Fault::misconfigured,
+        path + " is a symbolic link; remove it, or name the directory that holds the elections by its own path"};
+  if (!S_ISDIR(now.st_mode))
+    return Error{Fault::misconfigured, path + " is not a directory; name one, or remove that file"};
+  const auto us = ::geteuid();
+  if (parent_open_to_all && now.st_uid != 0 && now.st_uid != us)
+    return Error{Fault::forbidden, path + " belongs to user " + std::to_string(now.st_uid) +
+                                       ", who could forge a leader; it must belong to root or to user " +
+                                       std::to_string(us) + ". To share it: chown root:GROUP, chmod 2770"};
+  if ((now.st_mode & S_IWOTH) != 0 && !(top && (now.st_mode & S_ISVTX) != 0))
+    return Error{Fault::forbidden,
+                 path + " can be written by everybody, who could then forge a leader; chmod o-w " + path};
+  return std::nullopt;
+}
+
+/// Gives a directory that we made the rights of its parent, which the umask may have taken away. Somebody may have put
+/// another directory of ours in its place, so it must be empty, or an election's: of a process that was quicker.
+std::optional<Error> share(int parent, const std::string& name, const std::string& path, unsigned mode) {
+  const auto made =
+      Descriptor::take([&] { return ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); });
+  struct stat now {};
+  if (!made || ::fstat(made.get(), &now) != 0) return system_error("cannot open the directory", path, errno);
+  if (now.st_uid != ::geteuid() || (now.st_mode & 07777) == mode) return std::nullopt;
+  Listing listing;
+  const auto whole = list_once(made.get(), path, listing);
+  if (!whole || !*whole || listing.others) return std::nullopt;
+  if (::fchmod(made.get(), mode) != 0) return system_error("cannot set the permissions of", path, errno);
+  return std::nullopt;
+}
+
+std::optional<Error> make_at(int parent, const std::string& name, const std::string& path, unsigned mode) {
+  if (::mkdirat(parent, name.c_str(), mode) != 0)
+    return errno == EEXIST ? std::nullopt : std::optional(system_error("cannot make the directory", path, errno));
+  auto error = share(parent, name, path, mode);
+  if (error) ::unlinkat(parent, name.c_str(), AT_REMOVEDIR);  // Nobody would mend its rights later.
+  return error;
+}
+
 }  // namespace
 
 std::vector<std::string> encoded(std::string_view election) {
   std::vector<std::string> pieces(1);
   for (const char c : election) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                       c == '_' || (c == '.' && !pieces.back().empty());
     if (pieces.back().size() + 3 > longest_name) {
       pieces.back() += '~';
       pieces.emplace_back();
     }
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+                       c == '_' || (c == '.' && !pieces.back().empty());
     pieces.back() += plain ? std::string(1, c) : percent(c);
   }
   return pieces;
@@ -118,19 +164,21 @@ std::optional<std::string> unfit_file_system(std::uint64_t type) {
   return std::string("is on a file system of type ") + hex + ", not known to be local" + remedy;
 }
 
-ElectionDirectory::ElectionDirectory(const std::filesystem::path& directory, std::string_view election) {
+ElectionDirectory::ElectionDirectory(const std::filesystem::path& directory, std::string_view election, Purpose purpose)
+    : purpose_(purpose) {
   path_ = std::filesystem::absolute(directory).lexically_normal().string();
   while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
-  steps_.push_back(path_);
+  names_.push_back(path_);
   for (const auto& piece : encoded(election)) {
     path_ += '/' + piece;
-    steps_.push_back(path_);
+    names_.push_back(piece);
   }
 }
 
 Result<bool> ElectionDirectory::stands() const {
   struct stat now {};
-  if (::stat(path_.c_str(), &now) == 0) return descriptor_.ours() && FileId{now.st_dev, now.st_ino} == descriptor_.id();
+  if (::lstat(path_.c_str(), &now) == 0)
+    return descriptor_.ours() && FileId{now.st_dev, now.st_ino} == descriptor_.id();
   if (errno == ENOENT || errno == ENOTDIR) return false;
   return system_error("cannot look at", path_, errno);
 }
@@ -140,80 +188,58 @@ std::optional<Error> ElectionDirectory::enter() {
   if (!stands_now) return stands_now.error();
   if (*stands_now) return std::nullopt;
   descriptor_.close();
-  const auto open_to_all = make();
-  if (!open_to_all) return open_to_all.error();
-  return open(*open_to_all);
-}
-
-/// If it is `open_to_all`, everybody could have put this here.
-std::optional<Error> ElectionDirectory::judge(const struct stat& now, const std::string& path, bool top,
-                                              bool open_to_all) {
-  if (!S_ISDIR(now.st_mode))
-    return Error{Fault::misconfigured, path + " is not a directory; name one, or remove that file"};
-  const auto us = ::geteuid();
-  if (open_to_all && now.st_uid != 0 && now.st_uid != us)
-    return Error{Fault::forbidden, path + " belongs to user " + std::to_string(now.st_uid) +
-                                       ", who could forge a leader; it must belong to root or to user " +
-                                       std::to_string(us) + ". To share it: chown root:GROUP, chmod 2770"};
-  if ((now.st_mode & S_IWOTH) != 0 && !(top && (now.st_mode & S_ISVTX) != 0))
-    return Error{Fault::forbidden,
-                 path + " can be written by everybody, who could then forge a leader; chmod o-w " + path};
-  return std::nullopt;
-}
-
-Result<bool> ElectionDirectory::make() const {
-  unsigned mode = 0700;
-  bool open_to_all = true, top_is_open_to_all = false;
-  for (const auto& step : steps_) {
-    const bool top = &step == &steps_.front();
-    struct stat now {};
-    // A link below the directory that the user named was not made by us.
-    if (!top && ::lstat(step.c_str(), &now) == 0 && S_ISLNK(now.st_mode))
-      return Error{
-          Fault::misconfigured,
-          step + " is a symbolic link; remove it, or name the directory that holds the elections by its own path"};
-    if (::stat(step.c_str(), &now) != 0) {
-      if (errno != ENOENT) return system_error("cannot look at", step, errno);
-      // We use chmod, because the umask would take away the group's right to share it.
-      if (::mkdir(step.c_str(), 0700) == 0 ? ::chmod(step.c_str(), mode) != 0 : errno != EEXIST)
-        return system_error("cannot make the directory", step, errno);
-      if (::stat(step.c_str(), &now) != 0) return system_error("cannot look at", step, errno);
-    }
-    if (auto error = judge(now, step, top, open_to_all)) return *std::move(error);
-    open_to_all = (now.st_mode & S_IWOTH) != 0;
-    if (top) top_is_open_to_all = open_to_all;
-    mode = permissions_below(now.st_mode);
+  Place at;
+  for (const auto& name : names_) {
+    auto next = below(at, name);
+    if (!next) return std::move(next).error();
+    at = *std::move(next);
   }
-  return top_is_open_to_all;
+  return open(at);
 }
 
-std::optional<Error> ElectionDirectory::open(bool open_to_all) {
+Result<ElectionDirectory::Place> ElectionDirectory::below(const Place& parent, const std::string& name) const {
+  const bool top = &name == &names_.front();
+  const int from = top ? AT_FDCWD : parent.directory.get();
+  const unsigned mode = top ? 0700 : permissions_below(parent.now.st_mode);
+  const auto look = [&] {
+    return Descriptor::take([&] {
+      return top ? ::open(name.c_str(), O_PATH | O_CLOEXEC)
+                 : ::openat(from, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    });
+  };
+  Place next;
+  next.path = top ? name : parent.path + '/' + name;
+  next.directory = look();
+  if (!next.directory && errno == ENOENT && purpose_ == Purpose::candidacy) {
+    if (auto error = make_at(from, name, next.path, mode)) return *std::move(error);
+    next.directory = look();
+  }
+  if (!next.directory || ::fstat(next.directory.get(), &next.now) != 0)
+    return system_error("cannot look at", next.path, errno);
+  if (auto error = judge(next.now, next.path, top, top || parent.open_to_all())) return *std::move(error);
+  return next;
+}
+
+std::optional<Error> ElectionDirectory::open(const Place& last) {
   auto opened =
-      Descriptor::take([this] { return ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
+      Descriptor::take([&] { return ::openat(last.directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   if (!opened) return system_error("cannot open the directory", path_, errno);
-  if (auto error = check(opened, open_to_all)) return error;
-  descriptor_ = std::move(opened);
-  return std::nullopt;
-}
-
-std::optional<Error> ElectionDirectory::check(const Descriptor& opened, bool open_to_all) {
   struct statfs system {};
   if (::fstatfs(opened.get(), &system) != 0) return system_error("cannot look at the file system of", path_, errno);
   if (const auto why = unfit_file_system(static_cast<std::uint64_t>(system.f_type) & 0xFFFFFFFF))
     return Error{Fault::misconfigured, path_ + " " + *why};
-  struct stat now {};
-  if (::fstat(opened.get(), &now) != 0) return system_error("cannot look at", path_, errno);
-  permissions_ = now.st_mode & 0777;
-  // make() judged a path, and something else may have been put there since. This judges what we opened.
-  if (auto error = judge(now, path_, false, open_to_all)) return error;
 
   // A process that may not write, or finds the disk full, can still observe.
-  const auto probe =
-      Descriptor::take([&] { return ::openat(opened.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
-  if (!probe && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
-    return Error{Fault::misconfigured, path_ +
-                                           " is on a file system without unnamed files (O_TMPFILE), by which a "
-                                           "tenure appears whole or not at all; use ext4, xfs, btrfs or tmpfs"};
+  if (purpose_ == Purpose::candidacy) {
+    const auto probe =
+        Descriptor::take([&] { return ::openat(opened.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
+    if (!probe && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
+      return Error{Fault::misconfigured, path_ +
+                                             " is on a file system without unnamed files (O_TMPFILE), by which a "
+                                             "tenure appears whole or not at all; use ext4, xfs, btrfs or tmpfs"};
+  }
+  permissions_ = last.now.st_mode & 0777;
+  descriptor_ = std::move(opened);
   return std::nullopt;
 }
 

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include <tenure/candidate.hpp>
 #include <tenure/conditional_store.hpp>
 #include <tenure/error.hpp>
 #include <tenure/result.hpp>
@@ -30,18 +31,29 @@ std::optional<std::string> decoded(const std::vector<std::string>& pieces);
 /// Says why a file system of this kind (statfs f_type) is unfit. Returns nothing if it will do.
 std::optional<std::string> unfit_file_system(std::uint64_t type);
 
+/// encoded() makes at most so many, of a byte three.
+inline constexpr std::size_t longest_name = 240;  // file systems take 255 bytes, and some that encrypt take fewer
+inline constexpr std::size_t most_pieces = 3 * max_election_bytes / (longest_name - 2) + 1;
+
 struct Listing {
   std::vector<std::uint64_t> tenures;  ///< Ascending, without 0.
   std::vector<Token> step_downs;
+  bool others{};  ///< There is something that no election has.
   std::uint64_t newest() const { return tenures.empty() ? 0 : tenures.back(); }
 };
 
+/// What a directory is opened for. A look makes nothing there, not even for a moment.
+enum class Purpose { candidacy, look };
+
+/// Whoever may write to a directory may put something else in the place of what is below it, at any moment. So we name
+/// nothing twice: what is judged is open already, and the next step goes on from there.
 class ElectionDirectory {
  public:
   /// Does nothing yet.
-  ElectionDirectory(const std::filesystem::path& directory, std::string_view election);
+  ElectionDirectory(const std::filesystem::path& directory, std::string_view election,
+                    Purpose purpose = Purpose::candidacy);
 
-  /// Makes sure that the descriptor is open and is what stands at the path now; makes missing directories.
+  /// Makes sure that the descriptor is open and is what stands at the path now; a candidate's makes what is missing.
   std::optional<Error> enter();
 
   /// Whether the directory that enter() opened still stands at its path. An error says why that cannot be told.
@@ -57,13 +69,20 @@ class ElectionDirectory {
   unsigned permissions() const { return permissions_; }
 
  private:
-  static std::optional<Error> judge(const struct stat& now, const std::string& path, bool top, bool open_to_all);
-  /// Makes what is missing. Returns whether everybody can put something into the directory that the user named.
-  Result<bool> make() const;
-  std::optional<Error> open(bool open_to_all);
-  std::optional<Error> check(const Descriptor& opened, bool open_to_all);
+  /// A directory on the way.
+  struct Place {
+    Descriptor directory;  ///< For going on, and for looking at it.
+    std::string path;      ///< For messages.
+    struct stat now {};
+    bool open_to_all() const { return (now.st_mode & S_IWOTH) != 0; }
+  };
 
-  std::vector<std::string> steps_;  ///< The directory, and those below it that we may make.
+  /// Opens the next directory of the way, and makes it if it is missing.
+  Result<Place> below(const Place& parent, const std::string& name) const;
+  std::optional<Error> open(const Place& last);
+
+  const Purpose purpose_;
+  std::vector<std::string> names_;  ///< The path of the directory that the user named, and the names below it.
   std::string path_;
   Descriptor descriptor_;
   unsigned permissions_{};

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "election_list.hpp"
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <exception>
-#include <system_error>
 #include <utility>
 
-#include <tenure/kit/store.hpp>
+#include <tenure/kit/c_handle.hpp>
 
 #include "directory.hpp"
 #include "errors.hpp"
@@ -17,26 +22,46 @@ namespace {
 
 constexpr std::size_t page = 200;
 
+using Directory = CHandle<DIR, ::closedir>;
+
+/// `flags`: further ones of open(2). Nothing: errno says why.
+Directory open_at(int parent, const char* name, int flags) {
+  const int fd = ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+  Directory opened(fd < 0 ? nullptr : ::fdopendir(fd));
+  if (!opened && fd >= 0) ::close(fd);
+  return opened;
+}
+
+bool is_directory(int parent, const char* name) {
+  struct stat now {};
+  return ::fstatat(parent, name, &now, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(now.st_mode);
+}
+
 /// Adds the elections below the directory of the `pieces`. What is not ours is passed over. False if the limit passed.
-bool find(const std::filesystem::path& directory, std::vector<std::string>& pieces, std::vector<std::string>& out,
-          const Limit& limit) {
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+Result<bool> find(const Directory& directory, const std::string& path, std::vector<std::string>& pieces,
+                  std::vector<std::string>& out, const Limit& limit) {
+  const int here = ::dirfd(directory.get());
+  for (;;) {
+    errno = 0;
+    const auto* entry = ::readdir(directory.get());
+    if (!entry && errno != 0) return system_error("cannot list", path, errno);
+    if (!entry) return true;
     if (limit.passed()) return false;
-    std::error_code ignored;
-    if (!std::filesystem::is_directory(entry.symlink_status(ignored))) continue;
-    pieces.push_back(entry.path().filename().string());
-    if (const auto name = decoded(pieces); name && !name->empty() && !pieces.back().ends_with('~')) {
-      out.push_back(*name);
-    } else if (pieces.back().ends_with('~') && pieces.size() <= max_election_bytes) {
-      if (!find(entry.path(), pieces, out, limit)) return false;
+    pieces.emplace_back(entry->d_name);
+    if (auto name = decoded(pieces)) {
+      if (is_directory(here, entry->d_name)) out.push_back(*std::move(name));
+    } else if (pieces.back().ends_with('~') && pieces.size() < most_pieces && is_directory(here, entry->d_name)) {
+      const auto deeper = open_at(here, entry->d_name, O_NOFOLLOW);
+      const auto there = path + '/' + pieces.back();
+      if (!deeper) return system_error("cannot list", there, errno);
+      if (auto whole = find(deeper, there, pieces, out, limit); !whole || !*whole) return whole;
     }
     pieces.pop_back();
   }
-  return true;
 }
 
 ListedElection look_at(const std::filesystem::path& directory, const std::string& election, const Limit& limit) try {
-  const auto found = Store(directory, election).read(limit);
+  const auto found = Store(directory, election, {}, -1, Purpose::look).read(limit);
   return listed(election, found, boot_clock().now());
 } catch (const std::exception& e) {
   return listed(election, Error{Fault::misconfigured, e.what()}, boot_clock().now());
@@ -44,11 +69,14 @@ ListedElection look_at(const std::filesystem::path& directory, const std::string
 
 }  // namespace
 
-Result<ElectionPage> List::next(const Limit& limit) try {
+Result<ElectionPage> List::next(const Limit& limit) {
   if (!names_) {
     std::vector<std::string> pieces, names;
-    if (!find(directory_, pieces, names, limit))
-      return Error{Fault::timed_out, "the limit passed before " + directory_.string() + " was listed"};
+    const auto top = open_at(AT_FDCWD, directory_.c_str(), 0);
+    if (!top) return system_error("cannot list", directory_.string(), errno);
+    const auto whole = find(top, directory_.string(), pieces, names, limit);
+    if (!whole) return whole.error();
+    if (!*whole) return Error{Fault::timed_out, "the limit passed before " + directory_.string() + " was listed"};
     std::sort(names.begin(), names.end());
     names_ = std::move(names);
   }
@@ -60,8 +88,6 @@ Result<ElectionPage> List::next(const Limit& limit) try {
   told_ += out.elections.size();
   out.last = told_ == names_->size();
   return out;
-} catch (const std::filesystem::filesystem_error& e) {
-  return system_error("cannot list", e.path1().string(), e.code().value());
 }
 
 }  // namespace tenure::file

@@ -53,10 +53,11 @@ bool lock(int fd) {
   return ::fcntl(fd, F_OFD_SETLK, &whole) == 0;
 }
 
-/// It only asks. To take the lock, even for a moment, would make its dead holder look alive to others.
+/// It only asks. To take the lock, even for a moment, would make its dead holder look alive to others. It asks whether
+/// we could read, because whoever may only read can hold a lock for reading: that one is no holder's.
 Result<bool> lock_is_free(int fd, const std::string& path) {
   struct flock whole {};
-  whole.l_type = F_WRLCK;
+  whole.l_type = F_RDLCK;
   whole.l_whence = SEEK_SET;
   if (::fcntl(fd, F_OFD_GETLK, &whole) != 0) return system_error("cannot ask for the lock of", path, errno);
   return whole.l_type == F_UNLCK;
@@ -96,13 +97,14 @@ Clock::Time lease_end(const Record& record) { return Clock::Time(record.asked) +
 
 }  // namespace
 
-Store::Store(const std::filesystem::path& directory, std::string election, std::function<void(Step)> at, int witness)
+Store::Store(const std::filesystem::path& directory, std::string election, std::function<void(Step)> at, int witness,
+             Purpose purpose)
     : election_(std::move(election)),
       at_(std::move(at)),
       witness_(witness),
       boot_id_(boot_id()),
       time_namespace_(time_namespace()),
-      directory_(directory, election_) {
+      directory_(directory, election_, purpose) {
   check_election(election_);
   const auto error = directory_.enter();
   if (!error) return;
@@ -337,24 +339,31 @@ Result<Swap> Store::publish(const std::optional<Expected>& expected, const Recor
   return settle(std::move(mine), limit);
 }
 
-/// From here on, an error frees the lock, and others see a tenure whose holder is dead.
+/// Others may see it from here on. An error frees the lock.
 Result<Swap> Store::settle(Held mine, const Limit& limit) {
   Listing listing;
   const auto newest = is_newest(mine, listing);
-  if (!newest) return newest.error();
-  if (!*newest) {  // n+1 was free because it had come and gone: n+2 stands
-    if (is_named(mine)) ::unlinkat(directory_.get(), std::to_string(mine.number).c_str(), 0);
-    return not_applied(limit);
+  if (!newest || !*newest) {  // n+1 was free because it had come and gone: n+2 stands
+    take_back(mine);
+    return newest ? not_applied(limit) : Result<Swap>(newest.error());
   }
   reached(Step::listed);
-  if (::fsync(mine.file.get()) != 0 || ::fsync(directory_.get()) != 0)
-    return system_error("cannot make a claim durable in", directory_.path(), errno);
+  if (::fsync(mine.file.get()) != 0 || ::fsync(directory_.get()) != 0) {
+    auto failed = system_error("cannot make a claim durable in", directory_.path(), errno);
+    take_back(mine);
+    return failed;
+  }
   reached(Step::synced);
   remove_before(listing, mine);
   const auto record = mine.record;
   held_.reset();
   if (!record.released) held_ = std::move(mine);
   return applied(record, listing, limit);
+}
+
+/// While a disk is full or broken, no claim succeeds, and so none removes what the ones before it left.
+void Store::take_back(const Held& mine) const {
+  if (is_named(mine)) ::unlinkat(directory_.get(), std::to_string(mine.number).c_str(), 0);
 }
 
 Result<Store::Held> Store::prepare(const Record& next) const {

@@ -29,7 +29,7 @@ class Store final : public ConditionalStore {
  public:
   /// Throws as open() does. `witness`: see open_url(); -1: none.
   Store(const std::filesystem::path& directory, std::string election, std::function<void(Step)> at = {},
-        int witness = -1);
+        int witness = -1, Purpose purpose = Purpose::candidacy);
 
   Result<Read> read(const Limit& limit) override;
   Result<Swap> compare_and_set(const std::optional<Expected>& expected, const Record& next,
@@ -69,6 +69,7 @@ class Store final : public ConditionalStore {
 
   Result<Swap> publish(const std::optional<Expected>& expected, const Record& next, const Limit& limit);
   Result<Swap> settle(Held mine, const Limit& limit);
+  void take_back(const Held& mine) const;
   Result<Held> prepare(const Record& next) const;
   void remove_before(const Listing& listing, const Held& mine) const;
   Swap applied(const Record& record, const Listing& listing, const Limit& limit) const;

@@ -19,7 +19,7 @@ namespace {
 // IN_MODIFY is not among them: it would wake every follower at every renewal.
 constexpr std::uint32_t names =
     IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
-constexpr std::uint32_t closing = IN_CLOSE_WRITE;
+constexpr std::uint32_t closing = IN_CLOSE_WRITE | IN_DONT_FOLLOW;
 
 /// Returns nothing if no further thread can be had. The caller then polls.
 std::unique_ptr<std::thread> quiet_thread(auto body) {

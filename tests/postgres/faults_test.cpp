@@ -472,7 +472,7 @@ TEST_F(PostgresFaults, AServerThatTurnsReadOnlyIsLeftForOneThatWrites) {
   options.conninfo = "host=127.0.0.1,127.0.0.1 target_session_attrs=read-write user=postgres dbname=postgres port=" +
                      std::to_string(first.port()) + "," + std::to_string(second.port());
   options.credentials = [&, asked = 0]() mutable {
-    return std::pair(std::string(), ++asked == 1 ? first.password() : second.password());
+    return Credentials{"", ++asked == 1 ? first.password() : second.password()};
   };
   const auto table = store(options);
   ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
@@ -493,7 +493,7 @@ TEST_F(PostgresFaults, ThePasswordMayChangeBetweenTwoLogins) {
   by_function.conninfo += " application_name=" + options_.table;
   std::string now = canary;
   by_function.password.clear();
-  by_function.credentials = [&] { return std::pair(std::string(), now); };
+  by_function.credentials = [&] { return Credentials{"", now}; };
   tenure::test::Scratch scratch;
   const auto file = (scratch.path() / "passfile").string();
   auto by_file = by_function;

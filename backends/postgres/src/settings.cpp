@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <map>
 #include <stdexcept>
 
@@ -268,19 +269,20 @@ std::string Settings::beginning_with(std::size_t host) const {
   return joined(lists);
 }
 
-/// What it throws may hold a secret that we do not know.
 std::string Settings::login() {
   if (!credentials) return {};
-  std::pair<std::string, std::string> found;
+  Credentials found;
   try {
     found = credentials();
+  } catch (const std::exception& e) {
+    throw NoCredentials(redacted(std::string("nobody is logged in, because credentials threw: ") + e.what()));
   } catch (...) {
-    throw NoCredentials("Options::credentials threw an exception, so there is no password to log in with");
+    throw NoCredentials("nobody is logged in, because credentials threw something");
   }
-  secrets.back() = found.second;
+  secrets.back() = found.password;
   Pairs pairs;
-  if (!found.first.empty()) pairs["user"] = found.first;
-  if (!found.second.empty()) pairs["password"] = found.second;
+  if (!found.user.empty()) pairs["user"] = found.user;
+  if (!found.password.empty()) pairs["password"] = found.password;
   return joined(pairs);
 }
 

@@ -2,11 +2,9 @@
 // Options checked and turned into what libpq is told, with every secret in them known.
 #pragma once
 #include <cstddef>
-#include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <tenure/clock.hpp>
@@ -49,7 +47,7 @@ struct Settings {
   bool own_timeout{};    ///< The user says how long a connect may take.
   Schema schema;
   std::vector<Host> hosts;  ///< In the order of conninfo. Empty if a service file may name others.
-  std::function<std::pair<std::string, std::string>()> credentials;
+  AskCredentials credentials;
   std::vector<std::string> secrets;
   std::vector<std::string> unverified_hosts;  ///< The hosts that are reached over a network while TLS verifies nothing.
 

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elections in a table of PostgreSQL (13 or newer), through libpqxx.
 #pragma once
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include <tenure/backend.hpp>
 #include <tenure/candidate.hpp>
 #include <tenure/check.hpp>
 #include <tenure/conditional_store.hpp>
+#include <tenure/credentials.hpp>
 #include <tenure/election_list.hpp>
 #include <tenure/group_store.hpp>
 #include <tenure/log.hpp>
@@ -31,9 +30,8 @@ struct Options {
   std::string user{}, password{};          ///< Instead of those in conninfo, if not empty.
   std::string table = "tenure_elections";  ///< Or "schema.table": letters, digits and '_', case counts.
   std::string sessions = "tenure_sessions", leads = "tenure_leads";  ///< Of groups, named likewise.
-  /// User and password, asked for at each login, on a thread of ours. What is empty leaves the others as they are.
-  /// libpq reads .pgpass and the files of TLS anew at each login, too.
-  std::function<std::pair<std::string, std::string>()> credentials{};
+  AskCredentials credentials{};  ///< Asked for at each login. What is empty leaves the others as they are. libpq reads
+                                 ///< .pgpass and the files of TLS anew at each login, too.
 };
 
 /// Returns a backend, for one LeaderManager or one Observer. It has one thread and one connection. It connects at the

@@ -3,10 +3,14 @@
 // is over as soon as it is put right; no verb outlives its limit. Method: a real server with each thing made wrong.
 #include <array>
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <future>
 
+#include "fake_server.hpp"
 #include "lone_followers.hpp"
 #include "resolver.hpp"
+#include "scratch.hpp"
 #include "support.hpp"
 
 namespace tenure::postgres::test {
@@ -258,7 +262,9 @@ TEST_F(PostgresFaults, ACandidateThatMayNotWriteHearsOfItBeforeItMustLead) {
   ASSERT_TRUE(std::holds_alternative<Granted>(backend("leader")->acquire(within(10s))));
   const auto warnings = [](const Options& options, bool contends) {
     std::vector<std::string> out;
-    const auto late = open(options, "jobs", {"late", ""}, [&](const LogLine& line) { out.push_back(line.message); });
+    const auto late = open(options, "jobs", {"late", ""}, [&](const LogLine& line) {
+      if (line.level >= Level::warning) out.push_back(line.message);
+    });
     for (int i = 0; i < 2; ++i) {
       if (contends)
         EXPECT_TRUE(std::holds_alternative<Denied>(late->acquire(within(10s))));
@@ -280,6 +286,19 @@ TEST_F(PostgresFaults, TheServerKnowsWhoseAConnectionIs) {
   EXPECT_EQ(
       admin("select from pg_stat_activity where application_name = 'tenure " + options_.table + " worker-7'").size(),
       1u);
+}
+
+TEST_F(PostgresFaults, WhatATenantWritesBesidesUsNeitherFillsTheMemoryNorStopsTheElection) {
+  const auto table = store();
+  ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  const auto fill = "update " + options_.table + " set holder = convert_to(repeat('x', 20000000), 'UTF8')";
+  EXPECT_THROW(admin(fill), pqxx::check_violation);
+  admin("do $$ declare c name; begin for c in select conname from pg_constraint where contype = 'c' and conrelid = '" +
+        options_.table + "'::regclass loop execute format('alter table " + options_.table +
+        " drop constraint %I', c); end loop; end $$; " + fill);
+  EXPECT_TRUE(value(table->read(within(10s))).unreadable);
+  EXPECT_TRUE(applied(table->compare_and_set(Expected{{1}, {1}}, record(2, 2), within(10s))));
+  EXPECT_EQ(value(table->read(within(10s))).record->holder, record(2, 2).holder);
 }
 
 // ---- locks of others ----
@@ -439,6 +458,102 @@ TEST_F(PostgresFaults, ALeaderOutlivesAnIdleSessionTimeoutAndAFollowerDoesNotSpi
     EXPECT_GE(boot_clock().now() - began, 500ms) << "a session was made and ended again and again";
     EXPECT_TRUE(applied(leader->compare_and_set(Expected{{1}, {beat - 1}}, record(1, beat), within(10s))));
   }
+}
+
+// ---- what was found once may change ----
+
+/// A server that was fenced answers on, and shows old records. conninfo names another one.
+TEST_F(PostgresFaults, AServerThatTurnsReadOnlyIsLeftForOneThatWrites) {
+  Server first, second;
+  auto options = fresh_table(first.by_socket());
+  auto other = options;
+  other.conninfo = second.by_socket();
+  ASSERT_EQ(create_schema(other, within(20s)), std::nullopt);
+  options.conninfo = "host=127.0.0.1,127.0.0.1 target_session_attrs=read-write user=postgres dbname=postgres port=" +
+                     std::to_string(first.port()) + "," + std::to_string(second.port());
+  options.credentials = [&, asked = 0]() mutable {
+    return Credentials{"", ++asked == 1 ? first.password() : second.password()};
+  };
+  const auto table = store(options);
+  ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  sql(first.by_socket(), "alter system set default_transaction_read_only = on");
+  sql(first.by_socket(), "select pg_reload_conf()");
+  std::uint64_t beat = 1;
+  ASSERT_TRUE(eventually([&] {
+    const auto swap = table->compare_and_set(Expected{{1}, {beat}}, record(1, beat + 1), within(10s));
+    beat += applied(swap);
+    return !swap;
+  }));
+  ASSERT_TRUE(eventually([&] { return bool(table->read(within(10s))); }));
+  EXPECT_FALSE(value(table->read(within(10s))).record) << "this is the first server still";
+}
+
+TEST_F(PostgresFaults, ThePasswordMayChangeBetweenTwoLogins) {
+  auto by_function = role();
+  by_function.conninfo += " application_name=" + options_.table;
+  std::string now = canary;
+  by_function.password.clear();
+  by_function.credentials = [&] { return Credentials{"", now}; };
+  tenure::test::Scratch scratch;
+  const auto file = (scratch.path() / "passfile").string();
+  auto by_file = by_function;
+  by_file.credentials = {};
+  by_file.conninfo = "host=127.0.0.1 dbname=postgres port=" + shared("TENURE_POSTGRES_PORT") + " passfile=" + file +
+                     " application_name=" + options_.table;
+  const auto change = [&](const std::string& to) {
+    now = to;
+    std::ofstream(file) << "*:*:*:*:" << to << '\n';
+    std::filesystem::permissions(file, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+    admin("alter role " + by_function.user + " password '" + to + "'");
+    admin("select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = '" + options_.table +
+          "'");
+  };
+  change(canary);
+  const auto one = store(by_function), two = store(by_file);
+  for (const auto* next : {"first", "second"}) {
+    for (const auto& table : {one, two}) value(table->read(within(10s)));
+    change(canary + next);
+  }
+  now = canary + "wrong";
+  const auto error = error_of(one->read(within(10s)));
+  EXPECT_EQ(error.fault, Fault::forbidden);
+  value(two->read(within(10s)));
+}
+
+/// The first of two hosts takes connections and says nothing. It costs its share of the time once.
+TEST_F(PostgresFaults, TheHostThatAnsweredLastIsTriedFirst) {
+  tenure::test::FakeServer silent([](const std::string&) { return tenure::test::FakeServer::Answer{}; });
+  auto options = named(options_.table);
+  options.conninfo += " connect_timeout=2 host=127.0.0.1,127.0.0.1 port=" + silent.address().substr(10) + "," +
+                      shared("TENURE_POSTGRES_PORT");
+  const auto table = store(options);
+  value(table->read(within(20s)));
+  EXPECT_EQ(silent.accepted(), 1);
+  for (int i = 0; i < 2; ++i) {
+    admin("select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = '" + options_.table +
+          "'");
+    value(table->read(within(20s)));
+  }
+  EXPECT_EQ(silent.accepted(), 1);
+}
+
+/// Only the push is lost.
+TEST_F(PostgresFaults, WithoutTheRightToNotifyElectionsGoOnAndOneWarningSaysWhatIsLost) {
+  Server server;
+  auto options = fresh_table(server.conninfo());
+  sql(server.by_socket(), "revoke execute on function pg_notify from public; create role plain login password '" +
+                              canary + "'; grant select, insert, update on " + options.table + " to plain");
+  options.user = "plain";
+  options.password = canary;
+  tenure::test::Lines lines;
+  const auto leader = open(options, "jobs", {"a", ""}, lines.log());
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(std::holds_alternative<Granted>(leader->acquire(within(10s))));
+    ASSERT_EQ(leader->release(within(10s)), std::nullopt);
+  }
+  const auto all = lines.all();
+  EXPECT_EQ(std::ranges::count_if(all, [](const auto& line) { return line.find("nothing is pushed") != line.npos; }),
+            1);
 }
 
 // ---- a standby takes over ----

@@ -187,6 +187,53 @@ TEST_F(PostgresGroup, ALongTransactionOfOthersLosesNoChangeAndRepeatsNone) {
   EXPECT_THAT(look(), IsEmpty());
 }
 
+/// As after a dump and a restore into a new cluster, which counts its transactions from the beginning.
+TEST_F(PostgresGroup, WhatAnotherServerNumberedIsToldOnceAndNotWithEachRenewal) {
+  const auto a = with(one);
+  const auto first = done(*a, claiming(one, 2, first_claims({"a", "b", "c"})));
+  done(*a, releasing(one, 3, {{"a", first.token}, {"b", first.token}}));
+  admin("update " + options_.leads + " set changed = '99999999999'");
+  const auto look = all(*a);
+  EXPECT_THAT(look.leads, testing::SizeIs(3));
+  const auto quiet = done(*a, renewal(one, 4), look.cursor);
+  EXPECT_THAT(quiet.look.leads, IsEmpty());
+  const auto again = done(*a, claiming(one, 5, {{"a", first.token}}), quiet.look.cursor);
+  EXPECT_THAT(again.claimed, ElementsAre("a"));
+  const auto b = with(two);
+  EXPECT_THAT(value(b->look({}, within(10s))).leads, testing::SizeIs(3));
+}
+
+TEST_F(PostgresGroup, OfASessionThatEndedWhileItLedNothingStays) {
+  const auto a = with(one), b = with(two);
+  const auto led = done(*a, claiming(one, 2, first_claims({"a", "b"})));
+  ASSERT_TRUE(value(b->end(one, {2}, 9, within(10s))));
+  const auto before = value(b->look({}, within(10s)));
+  EXPECT_EQ(value(b->sweep(within(10s))), 0) << "somebody may still know it only by its leads";
+  const auto changed = value(b->look(before.cursor, within(10s)));
+  EXPECT_TRUE(changed.leads.at("a").released && changed.leads.at("b").released);
+  EXPECT_EQ(value(b->sweep(within(10s))), 1);
+  EXPECT_THAT(all(*b).sessions, ElementsAre(Key(two)));
+  EXPECT_THAT(done(*b, claiming(two, 2, {{"a", led.token}})).claimed, ElementsAre("a"));
+}
+
+TEST_F(PostgresGroup, ALeadThatCannotBeWrittenCostsItsOwnElectionAlone) {
+  const auto a = with(one);
+  admin("alter table " + options_.leads + " add constraint no_b check (election <> 'b')");
+  std::vector<std::string> claimed, spoilt, wanted{"a", "b", "c", "d", "e"};
+  for (std::uint64_t beat = 2; !wanted.empty(); ++beat) {
+    ASSERT_LT(beat, 10u);
+    const auto found = done(*a, claiming(one, beat, first_claims(wanted)));
+    ASSERT_TRUE(found.granted) << "the session is renewed";
+    for (const auto& name : found.claimed) claimed.push_back(name);
+    for (const auto& [name, error] : found.look.unreadable) spoilt.push_back(name + seen(error).message);
+    std::erase_if(wanted, [&](const auto& name) {
+      return std::ranges::count(found.claimed, name) || found.look.unreadable.contains(name);
+    });
+  }
+  EXPECT_THAT(claimed, testing::UnorderedElementsAre("a", "c", "d", "e"));
+  EXPECT_THAT(spoilt, ElementsAre(testing::AllOf(testing::StartsWith("b"), HasSubstr("no_b"))));
+}
+
 // ---- statements that wait for each other ----
 
 TEST_F(PostgresGroup, AClaimWhoseSessionIsEndedWhileItWaitsTakesNothing) {
@@ -658,8 +705,8 @@ TEST_F(PostgresGroup, ARenewalIsOneStatementInPlaceAndWritesNoLead) {
   constexpr std::uint64_t renewals = 300;
   const auto statements = [&] {
     sql(server.by_socket(), "create extension if not exists pg_stat_statements");
-    return sql(server.by_socket(), "select coalesce(sum(calls), 0) from pg_stat_statements where query like '%\"" +
-                                       options.sessions + "\"%'")[0][0]
+    return sql(server.by_socket(), "select coalesce(sum(calls), 0) from pg_stat_statements where query like '%public." +
+                                       options.sessions + " as %'")[0][0]
         .as<std::uint64_t>();
   };
   {
@@ -694,7 +741,7 @@ TEST_F(PostgresGroup, ARenewalIsOneStatementInPlaceAndWritesNoLead) {
 // ---- without a server ----
 
 TEST(PostgresGroupStatements, HaveNothingLeftToFillIn) {
-  const GroupStatements statements(group_settings_of({}), "group");
+  const GroupStatements statements("group");
   const Bearings at{"1", "channel"};
   auto both = claiming(one, 2, {{"b"}});
   both.releases.push_back({"a"});

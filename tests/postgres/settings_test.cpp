@@ -101,13 +101,29 @@ TEST(Settings, AConninfoThatLibpqRefusesIsRefusedWithoutRepeatingIt) {
 /// Of each of these libpq would print a part as a host, a port or a database.
 TEST(Settings, APasswordThatIsNotEncodedIsRefusedAndNoPartOfItIsRepeated) {
   const std::string c = canary;
-  for (const auto& conninfo :
-       {"postgres://u:" + c + "/x@127.0.0.1/db", "postgres://u:x/" + c + "@127.0.0.1/db",
-        "postgres://u:abc@" + c + "@127.0.0.1/db", "postgresql://u:" + c + "@x@127.0.0.1/db",
-        "postgres://u:" + c + "/x@h:1,i:2/db?sslmode=require", "postgres://u:" + c + "/",
-        "postgres://u:" + c + ":1@/x@h", "postgres://u:x/y" + c + "@h", "postgres://u:" + c, "postgres://u:a@b/c@" + c,
-        "host=u@" + c, "host=a,b@" + c, "port=" + c, "port=5432,7" + c, "postgres://u:" + c + "?x/y@h",
-        "postgres://u:%zz" + c + "@h/db", "dbname=postgres://u:" + c + "@h/db", "host=postgres://u:" + c + "/h"}) {
+  for (const auto& conninfo : {"postgres://u:" + c + "/x@127.0.0.1/db",
+                               "postgres://u:x/" + c + "@127.0.0.1/db",
+                               "postgres://u:abc@" + c + "@127.0.0.1/db",
+                               "postgresql://u:" + c + "@x@127.0.0.1/db",
+                               "postgres://u:" + c + "/x@h:1,i:2/db?sslmode=require",
+                               "postgres://u:" + c + "/",
+                               "postgres://u:" + c + ":1@/x@h",
+                               "postgres://u:x/y" + c + "@h",
+                               "postgres://u:" + c,
+                               "postgres://u:a@b/c@" + c,
+                               "host=u@" + c,
+                               "host= password=" + c + " user=u",
+                               "dbname= password=" + c,
+                               "user= password=" + c + " host=h",
+                               "application_name= sslpassword=" + c,
+                               "postgres://u:a?b@h/" + c + "@host/app",
+                               "host=a,b@" + c,
+                               "port=" + c,
+                               "port=5432,7" + c,
+                               "postgres://u:" + c + "?x/y@h",
+                               "postgres://u:%zz" + c + "@h/db",
+                               "dbname=postgres://u:" + c + "@h/db",
+                               "host=postgres://u:" + c + "/h"}) {
     const auto told = refusal(with(conninfo));
     EXPECT_NE(told, "accepted") << conninfo;
     EXPECT_THAT(told, Not(HasSubstr("canary"))) << conninfo;
@@ -115,10 +131,48 @@ TEST(Settings, APasswordThatIsNotEncodedIsRefusedAndNoPartOfItIsRepeated) {
   }
   EXPECT_THAT(refusal(with("postgres://u:abc@" + c + "@h/db")), HasSubstr("%40"));
   EXPECT_THAT(refusal(with("postgres://u:" + c + "/x@h/db")), HasSubstr("%2F"));
-  for (const auto* fine :
-       {"postgres://u:a%40b%2Fc@h/db", "postgres://u:a?b@h/db", "postgres://u:a:b@h:1,i:2/db", "postgres://h/db",
-        "postgres:///db?host=/run/x", "postgres://h/db?user=me@there", "host=@abstract", "host=a,b port=1,2"})
+  for (const auto* fine : {"postgres://u:a%40b%2Fc@h/db", "postgres://u:a?b@h/db", "postgres://u:a:b@h:1,i:2/db",
+                           "postgres://h/db", "postgres://u:a?b@h/db?host=c", "postgres:///db?host=/run/x",
+                           "postgres://h/db?user=me@there", "host=@abstract", "host=a,b port=1,2"})
     EXPECT_EQ(refusal(with(fine)), "accepted") << fine;
+}
+
+TEST(Settings, TheServerThatAnsweredLastIsTriedFirst) {
+  const auto from = [](const std::string& conninfo, std::size_t host) {
+    const auto settings = settings_of(with(conninfo));
+    const auto told = understood(settings.conninfo + settings.beginning_with(host));
+    const auto value = [&](const char* key) { return told.contains(key) ? told.at(key) : "-"; };
+    return value("host") + " " + value("hostaddr") + " " + value("port");
+  };
+  EXPECT_EQ(from("host=a,b,c port=1,2,3", 1), "b,c,a - 2,3,1");
+  EXPECT_EQ(from("host=a,b port=7", 1), "b,a - 7,7");
+  EXPECT_EQ(from("host=a,b", 1), "b,a - -");
+  EXPECT_EQ(from("postgres://a:1,b/db", 1), "b,a - ,1");
+  EXPECT_EQ(from("hostaddr=10.0.0.1,10.0.0.2", 1), "- 10.0.0.2,10.0.0.1 -");
+  EXPECT_EQ(from("host=a", 0), "a - -");
+}
+
+TEST(Settings, CredentialsAreAskedAtEachLoginAndTheirPasswordIsASecret) {
+  auto options = with("host=h user=u password=old");
+  int asked = 0;
+  options.credentials = [&] {
+    const auto now = std::to_string(++asked);
+    return Credentials{"me" + now, canary + now};
+  };
+  auto settings = settings_of(options);
+  for (int i = 1; i < 3; ++i) {
+    const auto told = understood(settings.conninfo + settings.login());
+    EXPECT_EQ(told.at("user"), "me" + std::to_string(i));
+    EXPECT_EQ(told.at("password"), canary + std::to_string(i));
+    EXPECT_EQ(settings.redacted("no " + told.at("password") + " old"), "no *** ***");
+  }
+  options.credentials = []() -> Credentials { throw std::runtime_error("the vault is shut to old\n"); };
+  try {
+    settings_of(options).login();
+    ADD_FAILURE() << "it was accepted";
+  } catch (const NoCredentials& e) {
+    EXPECT_THAT(e.what(), HasSubstr("credentials threw: the vault is shut to ***"));
+  }
 }
 
 TEST(Settings, ValuesThatLibpqWouldRefuseAtConnectAreRefusedAtOnce) {
@@ -266,6 +320,21 @@ TEST(Settings, TheTablesOfGroupsAreCheckedToo) {
   std::vector<std::string> logged;
   open_group(with("host=db.example"), "jobs", [&](const LogLine& line) { logged.push_back(line.message); });
   EXPECT_THAT(logged, ElementsAre(HasSubstr("sslmode=verify-full")));
+}
+
+TEST(Faults, OneCodeWithSeveralCausesHasTheRemedyOfEach) {
+  const auto said = [](const char* code, const std::string& words) {
+    return explained(code, words, settings_of({}), "").message;
+  };
+  EXPECT_THAT(said("42501", "ERROR: permission denied for table tenure_elections"), HasSubstr("grant select, insert"));
+  EXPECT_THAT(said("42501", "ERROR: permission denied for schema ops"), HasSubstr("grant usage"));
+  EXPECT_THAT(said("42501", "ERROR: permission denied for function f"), HasSubstr("grant execute"));
+  EXPECT_THAT(said("0A000", "ERROR: cached plan must not change result type"), HasSubstr("was altered"));
+  EXPECT_THAT(said("0A000", "ERROR: DO is not implemented"), HasSubstr("must be PostgreSQL 13"));
+  EXPECT_THAT(said("42703", "ERROR: column \"beat\" does not exist"), HasSubstr("is not the one of share"));
+  EXPECT_THAT(said("42883", "ERROR: function pg_snapshot_xmin() does not exist"), HasSubstr("must be PostgreSQL 13"));
+  EXPECT_THAT(said("55000", "ERROR: recovery is in progress"), HasSubstr("on a standby nobody can lead"));
+  EXPECT_THAT(said("55000", "ERROR: logical decoding"), Not(HasSubstr("standby")));
 }
 
 /// libpq tells no code for a refused connection; its words are all there is.

@@ -55,8 +55,8 @@ class PostgresStore : public PostgresTest {
   /// Statements on that table so far.
   static std::int64_t calls(const std::string& table, const std::string& server) {
     sql(server, "create extension if not exists pg_stat_statements");
-    return sql(server,
-               "select coalesce(sum(calls), 0) from pg_stat_statements where query like '%\"" + table + "\"%'")[0][0]
+    return sql(server, "select coalesce(sum(calls), 0) from pg_stat_statements where query like '%public." + table +
+                           " as %'")[0][0]
         .as<std::int64_t>();
   }
 
@@ -138,12 +138,33 @@ TEST_F(PostgresStore, WithoutPlpgsqlASessionIsPreparedStepByStep) {
     by_admin("select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = '" + called + "'");
     EXPECT_EQ(value(table->read(within(10s))).record->beat, 1u);
     using testing::StartsWith;
-    const auto introduction = StartsWith("  statement: select pg_backend_pid()");
+    const auto introduction = StartsWith("  statement: with trusted as");
     const auto preparations = StartsWith("  statement: deallocate all; set lock_timeout");
     const auto asked = HasSubstr("execute tenure_");
     EXPECT_THAT(executed(server, called), testing::ElementsAre(StartsWith("  statement: do $tenure$"), introduction,
                                                                preparations, asked, introduction, preparations, asked));
   }
+}
+
+/// To compile a query of catalogues takes seconds, and nobody would lead.
+TEST_F(PostgresStore, NothingOfOursIsCompiledWhateverThePlannersSettingsAre) {
+  Server server(Server::How{.settings = {"pg_stat_statements.track=all"}});  // within a block, too
+  const auto by_admin = [&](const std::string& statement) { return sql(server.by_socket(), statement); };
+  if (!by_admin("select pg_jit_available()")[0][0].as<bool>()) GTEST_SKIP() << "this server cannot compile queries";
+  const auto options = fresh_table(server.conninfo());
+  by_admin("create extension pg_stat_statements");
+  by_admin("alter database postgres set jit_above_cost = 0; alter database postgres set enable_nestloop = off");
+  const auto compiled = [&](const std::string& part) {
+    return by_admin("select coalesce(sum(jit_functions), 0) from pg_stat_statements where query like '%" + part +
+                    "%'")[0][0]
+        .as<int>();
+  };
+  const auto table = store(options);
+  ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(20s))));
+  by_admin("select count(*) from pg_class as could_tell");
+  EXPECT_EQ(compiled("with trusted as"), 0);
+  EXPECT_EQ(compiled("public." + options.table + " as"), 0);
+  EXPECT_GT(compiled("could_tell"), 0) << "this test could not tell";
 }
 
 // ---- what waiting costs ----
@@ -186,8 +207,7 @@ TEST_F(PostgresStore, ASessionThatBeginsWritesNothingAndItsFirstClaimIsPlanned) 
   };
   const auto updates = [&] {
     return sql(server.by_socket(),
-               "select coalesce(sum(calls), 0) from pg_stat_statements where query like '%update \"" + options_.table +
-                   "\" as old%'")[0][0]
+               "select coalesce(sum(calls), 0) from pg_stat_statements where query like '%execute tenure\\_1(%'")[0][0]
         .as<int>();
   };
   value(store()->read(within(10s)));
@@ -404,6 +424,21 @@ TEST_F(PostgresStore, NothingIsLeftInAPooledSession) {
   EXPECT_EQ(left[0][3].as<int>(), 0);
 }
 
+TEST_F(PostgresStore, ThatNothingIsPushedBehindAPoolerIsWarnedOfOnce) {
+  const PgBouncer pool(shared("TENURE_POSTGRES_DIR"), 1);
+  auto options = options_;
+  options.conninfo = pool.conninfo();
+  std::vector<std::string> warnings;
+  const auto waits = open(options, "jobs", {"a", ""}, [&](const LogLine& line) {
+    if (line.level >= Level::warning) warnings.push_back(line.message);
+  });
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(std::holds_alternative<Vacant>(waits->observe(within(10s))));
+    waits->await_change(Vacant{}, within(20ms));
+  }
+  EXPECT_THAT(warnings, testing::ElementsAre(HasSubstr("nothing is pushed, because a pooler stands between")));
+}
+
 TEST_F(PostgresStore, AReleaseThroughAPoolerReachesThoseWhoListen) {
   const PgBouncer pool(shared("TENURE_POSTGRES_DIR"), 1);
   auto options = options_;
@@ -456,7 +491,7 @@ TEST_F(PostgresStore, TimeZonesAndFormatsOfSessionsChangeNothing) {
 
 TEST_F(PostgresStore, AnEmptySearchPathNeedsTheSchema) {
   auto options = role("select, insert, update", "set search_path = ''");
-  EXPECT_THAT(error_of(store(options)->read(within(10s))).message, HasSubstr("there is no table"));
+  EXPECT_THAT(error_of(store(options)->read(within(10s))).message, HasSubstr("but there is public." + options.table));
   options.table = "public." + options.table;
   EXPECT_TRUE(applied(store(options)->compare_and_set(std::nullopt, record(1, 1), within(10s))));
 }

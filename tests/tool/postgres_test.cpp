@@ -4,8 +4,6 @@
 // server.
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "messages.hpp"
 #include "process.hpp"
 #include "run_tool.hpp"
@@ -82,41 +80,6 @@ TEST_F(OnPostgres, DoctorTellsOfTheServerAndOfOurRights) {
   EXPECT_TRUE(mentions(bad.out(), "WRONG  the role " + name + " may not insert, update on tenure_elections"))
       << bad.out();
   pg::sql(url, "drop owned by " + name + "; drop role " + name);
-}
-
-/// A server whose settings are what we say: a schema before the catalog's has what doctor looks at.
-TEST_F(OnPostgres, DoctorTellsWhatEachSettingMeans) {
-  EXPECT_EQ(Process(tool({"setup", "--store", url})).ended(), 0);
-  pg::sql(url, R"(
-create schema told;
-create table told.settings(name text primary key, value text);
-create function told.current_setting(text) returns text language sql stable as
-  'select coalesce((select value from told.settings where name = $1), pg_catalog.current_setting($1))';
-create function told.pg_is_in_recovery() returns boolean language sql stable as
-  'select exists(select from told.settings where name = ''standby'')';
-create view told.pg_stat_replication as select 1 from told.settings where name like 'replica%')");
-  const auto query = url.find('?') == url.npos ? "?" : "&";
-  const auto doctor = [&](const std::string& settings) {
-    pg::sql(url, "delete from told.settings");
-    if (!settings.empty()) pg::sql(url, "insert into told.settings values " + settings);
-    Process asked(tool({"doctor", "--store", url + query + "options=-csearch_path%3Dtold,pg_catalog,public"}));
-    EXPECT_GE(asked.ended(), 0);
-    return asked.out() + asked.err();
-  };
-  const std::map<std::string, std::string> told = {
-      {"", "ok     the server is a primary without standbys"},
-      {"('server_version_num', '129999')", "is too old"},
-      {"('server_version_num', '130000')", "ok     the server is PostgreSQL "},
-      {"('fsync', 'off')", "WRONG  fsync or full_page_writes is off"},
-      {"('full_page_writes', 'off')", "WRONG  fsync or full_page_writes is off"},
-      {"('standby', '')", "the server is in recovery"},
-      {"('replica 1', ''), ('replica 2', '')", "note   the server is a primary with 2 standby server(s), and none"},
-      {"('replica 1', ''), ('synchronous_standby_names', 'x')",
-       "ok     the server is a primary with 1 standby server"}};
-  for (const auto& [settings, line] : told) {
-    const auto out = doctor(settings);
-    EXPECT_TRUE(mentions(out, line)) << settings << "\n" << out;
-  }
 }
 
 }  // namespace

@@ -5,20 +5,22 @@
 -- Who only observes needs select. Names are bytes, since they need not be valid text in any encoding; to read them:
 --   select encode(election, 'escape') as election, encode(holder, 'escape') as holder, token, released,
 --          term_ms, written_at from tenure_elections;
+-- Who owns the table, and who may create in its schema, can run SQL as everybody who uses it. So let nobody else:
+--   revoke create on schema public from public;
 -- No index stands on what a renewal changes, and pages are left nearly empty: so a renewal stays within its page and
 -- leaves nothing for vacuum to do.
 create table if not exists tenure_elections (
-  election bytea primary key,
+  election bytea primary key check (octet_length(election) <= 200),
   token bigint not null,
   beat bigint not null,
-  holder bytea not null,
-  incarnation bytea not null,
-  address bytea not null,
+  holder bytea not null check (octet_length(holder) <= 1000),
+  incarnation bytea not null check (octet_length(incarnation) <= 1000),
+  address bytea not null check (octet_length(address) <= 1000),
   released boolean not null,
   term_ms bigint not null,
   asked_ns bigint not null,
   written_at timestamptz not null,
   step_down_token bigint,
-  step_down_by bytea,
-  step_down_why bytea
+  step_down_by bytea check (octet_length(step_down_by) <= 1000),
+  step_down_why bytea check (octet_length(step_down_why) <= 1000)
 ) with (fillfactor = 10);

@@ -10,16 +10,18 @@
 --   select encode(l.grp, 'escape') as grp, encode(l.election, 'escape') as election, encode(s.holder, 'escape') as
 --          holder, l.token, l.released or s.ended as released, s.term_ms, s.written_at
 --   from tenure_leads l left join tenure_sessions s on s.grp = l.grp and s.session = l.session;
+-- Who owns the tables, and who may create in their schema, can run SQL as everybody who uses them. So let nobody else:
+--   revoke create on schema public from public;
 -- No index stands on what a renewal changes, and the sessions' pages are left nearly empty: so a renewal stays within
 -- its page and leaves nothing for vacuum to do. A lead is written when its leader changes, and no sooner.
 create table if not exists tenure_sessions (
-  grp bytea,
+  grp bytea check (octet_length(grp) <= 200),
   session bigint,
   beat bigint not null,
   ended boolean not null,
-  holder bytea not null,
-  incarnation bytea not null,
-  address bytea not null,
+  holder bytea not null check (octet_length(holder) <= 1000),
+  incarnation bytea not null check (octet_length(incarnation) <= 1000),
+  address bytea not null check (octet_length(address) <= 1000),
   term_ms bigint not null,
   asked_ns bigint not null,
   written_at timestamptz not null,
@@ -32,15 +34,15 @@ create table if not exists tenure_sessions (
 
 -- The second key is no rule: it finds what changed since a look.
 create table if not exists tenure_leads (
-  grp bytea,
-  election bytea,
+  grp bytea check (octet_length(grp) <= 200),
+  election bytea check (octet_length(election) <= 200),
   token bigint not null,
   session bigint not null,
   released boolean not null,
   heir bigint,
   step_down_token bigint,
-  step_down_by bytea,
-  step_down_why bytea,
+  step_down_by bytea check (octet_length(step_down_by) <= 1000),
+  step_down_why bytea check (octet_length(step_down_why) <= 1000),
   changed xid8 not null,
   primary key (grp, election),
   unique (grp, changed, election)

@@ -11,13 +11,23 @@
 namespace tenure::postgres {
 namespace {
 
-/// $1: the quoted table.
-constexpr const char* question = R"(
-select current_setting('server_version_num')::int, current_setting('server_version'),
-  current_setting('fsync')::boolean, current_setting('full_page_writes')::boolean,
-  (select count(*) from pg_stat_replication), current_setting('synchronous_standby_names') <> '',
-  has_table_privilege($1::text, 'select'), has_table_privilege($1::text, 'insert'),
-  has_table_privilege($1::text, 'update'), current_user)";
+/// $1: the table, as it was found.
+constexpr std::string_view question = R"(
+select pg_catalog.current_setting('server_version_num')::integer, pg_catalog.current_setting('server_version'),
+  pg_catalog.current_setting('fsync')::boolean, pg_catalog.current_setting('full_page_writes')::boolean,
+  (select pg_catalog.count(*) from pg_catalog.pg_stat_replication),
+  pg_catalog.current_setting('synchronous_standby_names') {<>} '',
+  pg_catalog.has_table_privilege(c.oid, 'select'), pg_catalog.has_table_privilege(c.oid, 'insert'),
+  pg_catalog.has_table_privilege(c.oid, 'update'), current_user,
+  pg_catalog.pg_get_userbyid(c.relowner), n.nspname,
+  pg_catalog.has_schema_privilege('public'::pg_catalog.name, n.oid, 'create'),
+  (extract(epoch from pg_catalog.clock_timestamp() {-} least(
+    (select pg_catalog.min(a.xact_start) from pg_catalog.pg_stat_activity as a
+      where a.backend_type {=} 'client backend' and a.pid {<>} pg_catalog.pg_backend_pid()),
+    (select pg_catalog.min(p.prepared) from pg_catalog.pg_prepared_xacts as p))))::bigint
+from pg_catalog.pg_class as c join pg_catalog.pg_namespace as n on n.oid {=} c.relnamespace
+where c.oid {=} pg_catalog.to_regclass($1::pg_catalog.text))";
+constexpr int answers = 14;
 
 Check of_version(const pqxx::row& found) {
   const auto version = "PostgreSQL " + printable(found[1].as<std::string>(), 60);
@@ -52,16 +62,43 @@ Check of_standbys(const pqxx::row& found) {
                          "set synchronous_standby_names, or fence your writes by the token");
 }
 
+Check of_table(const pqxx::row& found, const Connection& connection) {
+  const auto schema = printable(found[11].as<std::string>(), 63);
+  const auto what = connection.settings().table().name + " is the table " +
+                    printable(connection.places().front(), 140) + " of the role " +
+                    printable(found[10].as<std::string>(), 63);
+  if (!found[12].as<bool>()) return Check::fine(what);
+  return Check::doubtful(what + ", in a schema where everybody may create tables and functions",
+                         "revoke create on schema " + schema + " from public");
+}
+
+/// It keeps what was overwritten from being removed, and each renewal walks over it.
+Check of_old_transactions(const pqxx::row& found) {
+  constexpr std::int64_t long_s = 600;
+  const auto open_s = found[13].as<std::int64_t>(0);
+  if (open_s < long_s) return Check::fine("no transaction is open for long");
+  return Check::doubtful("a transaction is open for " + std::to_string(open_s / 60) +
+                             " min: meanwhile renewals become slower and slower, because nothing can be cleaned up",
+                         "end it: pg_stat_activity, pg_prepared_xacts and pg_replication_slots tell whose it is");
+}
+
 }  // namespace
 
+/// Nobody notifies of an election called "".
 Result<Checks> check_up(const Settings& settings, const Limit& limit) {
-  return Client(settings).ask<Checks>(
-      [](Connection& connection) {
-        const auto& table = connection.settings().table();
-        const auto found = connection.execute({question, {table.quoted}})[0];
-        return Checks{of_version(found), of_standbys(found), of_disk(found), of_rights(found, table)};
-      },
-      limit);
+  return Client(settings, Purpose{.name = {}})
+      .ask<Checks>(
+          [](Connection& connection) {
+            const auto found =
+                connection.execute({filled_sql(question, {}), {connection.places().front()}, answers, Rows::one})[0];
+            return Checks{of_version(found),
+                          of_standbys(found),
+                          of_disk(found),
+                          of_table(found, connection),
+                          of_rights(found, connection.settings().table()),
+                          of_old_transactions(found)};
+          },
+          limit);
 }
 
 }  // namespace tenure::postgres

@@ -27,6 +27,7 @@ std::optional<Connection::News> Client::await_news(const std::function<void(Conn
         limit);
   };
   auto heard = hear();
+  tell_notes();
   if (heard && heard->first == Wait::deaf && listen(limit)) heard = hear();
   if (heard && heard->first == Wait::news) return std::move(heard->second);
   if (heard && heard->first == Wait::impossible) thread_.wait_out(limit);

@@ -26,7 +26,7 @@ class Client final {
   /// What `work` returns, or why not. It may outlive the call.
   template <class Value, class Work>
   Result<Value> ask(Work work, const Limit& limit) {
-    return thread_.ask(
+    auto answer = thread_.ask(
         [connection = connection_, work](auto&) -> Result<Value> {
           try {
             return work(*connection);
@@ -35,6 +35,8 @@ class Client final {
           }
         },
         limit);
+    tell_notes();
+    return answer;
   }
 
   /// Sleeps until there is news, which stays, or until the limit. As Connection::await_news(). The first wait of a
@@ -45,6 +47,9 @@ class Client final {
 
  private:
   bool listen(const Limit& limit);
+  void tell_notes() const {
+    if (connection_->notes()) connection_->notes()->tell();
+  }
 
   const std::shared_ptr<Connection> connection_;
   CallThread thread_;

@@ -4,9 +4,11 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +16,7 @@
 #include <tenure/kit/text.hpp>
 
 #include "faults.hpp"
+#include "introduction.hpp"
 
 namespace tenure::postgres {
 namespace {
@@ -26,44 +29,9 @@ constexpr std::size_t many_news = 100;
 /// Whoever waits for a lock on the whole table waits on in the server when we are gone; this ends it there.
 constexpr const char* table_lock_timeout = "2s";
 
-/// What a new connection is asked: whether a pooler stands between (it shows its clients process ids of its own),
-/// whether the tables can be trusted with an election, whether we may write to them, and whether all was prepared. The
-/// server tells how long it has worked so far, which is no part of a round trip.
-constexpr std::string_view introduction = R"(
-select pg_backend_pid() as pid, pg_is_in_recovery() as recovers, n.nspname, c.relname, c.relkind as kind,
-  c.relpersistence as persistence,
-  (select bool_and(has_table_privilege(c.oid, needed)) from unnest(string_to_array(named.rights, ', ')) as needed)
-    as may,
-  current_setting('transaction_read_only')::boolean as only_reads,
-  coalesce(current_setting('tenure.prepared', true), '') = 'on' as prepared,
-  (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000000)::bigint as worked_us
-from unnest(string_to_array({tables}, ';'), string_to_array({rights}, ';')) with ordinality
-  as named(name, rights, place)
-left join pg_class c on c.oid = to_regclass(named.name) left join pg_namespace n on n.oid = c.relnamespace
-order by named.place)";
-
-/// Prepares a session of our own, and does nothing in any other or where the tables will not do. The server itself
-/// decides that: we do not know yet whose session it is, and would pay a round trip to learn it.
-constexpr std::string_view preparing_block = R"(
-do $tenure$
-declare
-  fit boolean;
-  writes boolean;
-begin
-  select bool_and((pid = {own_pid} and not recovers and kind = 'r' and persistence = 'p') is true),
-    bool_and((may and not only_reads) is true)
-  into fit, writes
-  from ({introduction}) as found;
-  if fit then{preparations}
-  end if;
-  if fit and writes then{rehearsals}
-  end if;
-end
-$tenure$;
-{introduction})";
+std::string text(const char* part) { return part ? part : ""; }
 
 std::string place(pqxx::connection& connection) {
-  const auto text = [](const char* part) { return std::string(part ? part : ""); };
   return " (" +
          printable(text(connection.hostname()) + ":" + text(connection.port()) + "/" + text(connection.dbname())) + ")";
 }
@@ -132,8 +100,12 @@ std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
   try {
     if (!attempt.step("postgres (" + settings_.target + ")", "resolving, TCP, TLS, password"))
       return Error{Fault::unreachable, "postgres" + where_ + ": it is not connected, because the store is closed"};
-    connection_ = std::make_unique<pqxx::connection>(settings_.conninfo_within(attempt.patience()));
+    left_ = notes() ? notes()->left() : 0;
+    const auto login = settings_.login();
+    connection_ = std::make_unique<pqxx::connection>(settings_.conninfo_within(attempt.patience()) +
+                                                     settings_.beginning_with(host_) + login);
     where_ = place(*connection_);
+    remember_host();
     number_ = ++connections;
     std::optional<Error> error;
     if (!attempt.step("postgres" + where_, "introduction", connection_->sock()))
@@ -142,6 +114,9 @@ std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
       error = introduce(attempt);
     if (error) drop();
     return error;
+  } catch (const NoCredentials& e) {
+    drop();
+    return Error{Fault::forbidden, "postgres" + where_ + ": " + e.what()};
   } catch (const std::exception& e) {
     auto error = failed(e);
     drop();
@@ -149,40 +124,54 @@ std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
   }
 }
 
+/// A server that does not answer would cost each connection its share of the time before the next one is tried.
+void Connection::remember_host() {
+  const auto is = [&](const Host& host) {
+    return text(connection_->hostname()) == (host.name.empty() ? host.address : host.name) &&
+           text(connection_->port()) == (host.port.empty() ? "5432" : host.port);
+  };
+  const auto found = std::ranges::find_if(settings_.hosts, is);
+  if (found != settings_.hosts.end()) host_ = static_cast<std::size_t>(found - settings_.hosts.begin());
+}
+
 bool Connection::stands() {
-  if (connection_ && !alive()) drop();
+  if (connection_ && ((notes() && notes()->left() != left_) || !alive())) drop();
   return connection_ != nullptr;
 }
 
-/// One round trip. Two more where the server refuses to do it all at once, as to a role that may not use PL/pgSQL; the
-/// next connection does not try then.
+/// One round trip. Two more where the server refuses to do it all at once, as to a role that may not use PL/pgSQL. If
+/// such a role is the reason, or a server without the block, the next connection does not try.
 std::optional<Error> Connection::introduce(CallThread::Attempt& attempt) {
   const auto at_once = at_once_ ? prepare_at_once(attempt) : std::nullopt;
   const auto found = at_once ? *at_once : ask_what_stands(introducing(), attempt);
   read_only_.reset();
   for (std::size_t i = 0; i < settings_.schema.tables.size(); ++i)
     if (auto error = inspect(settings_.schema.tables[i], found[static_cast<pqxx::result::size_type>(i)])) return error;
-  channel_ = channel_of(found[0][2].as<std::string>(), found[0][3].as<std::string>(), purpose_->name);
-  own_ = found[0][0].as<int>() == connection_->backendpid();
+  note_tables(found);
+  const auto first = found[0];
+  channel_ = channel_of(first["nspname"].as<std::string>(), first["relname"].as<std::string>(), purpose_->name);
+  own_ = first["pid"].as<int>() == connection_->backendpid();
+  may_listen_ = own_;
   if (!own_) return std::nullopt;
-  if (!found[0][8].as<bool>()) {
-    run(joined("deallocate all", "; ", preparations()) + (read_only_ ? "" : joined("", "; ", rehearsals())));
-    at_once_ = at_once.has_value();
-  }
+  if (!first["prepared"].as<bool>())
+    run(here(joined("deallocate all", "; ", preparations()), notifies_) +
+        (read_only_ ? "" : joined("", "; ", rehearsals())));
   prepared_ = true;
   return std::nullopt;
 }
 
-/// Nothing: it was refused. If a table is the reason, the steps one by one tell which.
+/// Nothing: it was refused, by whatever code. If a table is the reason, the steps one by one tell which.
 std::optional<pqxx::result> Connection::prepare_at_once(CallThread::Attempt& attempt) {
-  const auto block = filled(preparing_block, {{"{own_pid}", std::to_string(connection_->backendpid())},
-                                              {"{introduction}", introducing()},
-                                              {"{preparations}", executed(preparations())},
-                                              {"{rehearsals}", executed(rehearsals())}});
+  const auto block = filled_sql(preparing_block, {{"{own_pid}", std::to_string(connection_->backendpid())},
+                                                  {"{introduction}", introducing()},
+                                                  {"{preparations}", executed(preparations())},
+                                                  {"{rehearsals}", executed(rehearsals())}});
   try {
     return ask_what_stands(block, attempt);
-  } catch (const std::exception& e) {
-    if (!sqlstate_of(e).starts_with("42")) throw;
+  } catch (const pqxx::sql_error& e) {
+    if (!connection_->is_open()) throw;
+    const auto sqlstate = sqlstate_of(e);
+    at_once_ = sqlstate != "42501" && sqlstate != "42704" && sqlstate != "0A000";
     return std::nullopt;
   }
 }
@@ -193,43 +182,109 @@ pqxx::result Connection::ask_what_stands(const std::string& statements, CallThre
   const auto asked = boot_clock().now();
   auto found = run(statements);
   const auto waited = boot_clock().now() - asked;
-  const Clock::Duration worked = std::chrono::microseconds(found[0][9].as<std::int64_t>());
+  if (found.columns() != introduction_columns || std::size_t(found.size()) != settings_.schema.tables.size())
+    throw NoAnswer("an introduction of another shape");
+  const Clock::Duration worked = std::chrono::microseconds(found[0]["worked_us"].as<std::int64_t>());
   attempt.round_trip(waited - std::clamp(worked, Clock::Duration::zero(), waited));
   return found;
 }
 
 std::string Connection::introducing() const {
-  std::string names, rights;
-  for (const auto& table : settings_.schema.tables) {
-    names += (names.empty() ? "" : ";") + table.quoted;
-    rights += (rights.empty() ? "" : ";") + table.rights;
-  }
-  return filled(introduction, {{"{tables}", connection_->quote(names)}, {"{rights}", connection_->quote(rights)}});
+  const auto listed = [&](auto text) {
+    std::string out;
+    for (const auto& table : settings_.schema.tables) out += (out.empty() ? "" : ";") + text(table);
+    return connection_->quote(out);
+  };
+  const auto tables = listed([](const Table& table) { return table.quoted; });
+  std::string places;
+  for (const auto& place : places_) places += (places.empty() ? "" : ";") + place;
+  return filled_sql(introduction, {{"{tables}", tables},
+                                   {"{rights}", listed([](const Table& table) { return table.rights; })},
+                                   {"{plain_names}", listed([](const Table& table) { return table.plain(); })},
+                                   {"{places}", places.empty() ? tables : connection_->quote(places)}});
+}
+
+Error Connection::refused(const Table& table, const pqxx::row& found, const std::string& what) const {
+  return {Fault::misconfigured, "postgres" + where_ + ": table " +
+                                    (found["nspname"].is_null() ? table.name : printable(found["place"].c_str(), 140)) +
+                                    what};
 }
 
 /// Whether the table will do. Whoever may not write to it may still observe.
 std::optional<Error> Connection::inspect(const Table& table, const pqxx::row& found) {
-  const auto misconfigured = [&](const std::string& what) {
-    return Error{Fault::misconfigured, "postgres" + where_ + ": table " + table.name + what};
-  };
-  if (found[1].as<bool>()) return explained("25006", "the server is in recovery", settings_, where_);
-  if (found[3].is_null()) return explained("42P01", "table " + table.name + " was not found", settings_, where_);
-  if (found[4].as<std::string>() != "r")
-    return misconfigured(" is not an ordinary table: create it with share/tenure/" + settings_.schema.file);
-  if (found[5].as<std::string>() != "p")
-    return misconfigured(" is UNLOGGED or temporary, so a crash would empty it: alter table " + table.name +
-                         " set logged");
-  if (found[7].as<bool>()) read_only_ = explained("25006", "the session may only read", settings_, where_);
-  if (!found[6].as<bool>())
+  const auto text = [&](const char* column) { return printable(found[column].as<std::string>(std::string()), 140); };
+  if (found["recovers"].as<bool>()) return explained("25006", "the server is in recovery", settings_, where_);
+  if (found["relname"].is_null())
+    return explained(
+        "42P01",
+        "table " + table.name + " was not found" +
+            (found["elsewhere"].is_null() ? "" : " where this role looks, but there is " + text("elsewhere")),
+        settings_, where_);
+  if (text("kind") != "r")
+    return refused(table, found, " is not an ordinary table: create it with share/tenure/" + settings_.schema.file);
+  if (text("persistence") != "p")
+    return refused(table, found,
+                   " is UNLOGGED or temporary, so a crash would empty it: alter table " + table.name + " set logged");
+  if (found["squatted"].as<bool>())
+    return refused(table, found,
+                   " belongs to the role " + text("owner") +
+                       ", and in its schema everybody may create one, so that its owner could run code as "
+                       "you: revoke create on schema " +
+                       text("nspname") +
+                       " from public, and unless that role is the one that you meant, drop the table and "
+                       "run share/tenure/" +
+                       settings_.schema.file);
+  if (!found["foreign_trigger"].is_null())
+    return refused(table, found,
+                   " has a trigger by somebody else than its owner, which runs code as you: drop trigger " +
+                       text("foreign_trigger") + " on " + text("place"));
+  if (found["only_reads"].as<bool>()) read_only_ = explained("25006", "the session may only read", settings_, where_);
+  if (!found["may"].as<bool>())
     read_only_ = explained("42501", "a privilege on " + table.name + " is missing", settings_, where_);
   return std::nullopt;
+}
+
+/// Two roles whose search_path differs would find two tables, and elect two leaders.
+void Connection::note_tables(const pqxx::result& found) {
+  places_.clear();
+  for (std::size_t i = 0; i < settings_.schema.tables.size(); ++i) {
+    const auto row = found[static_cast<pqxx::result::size_type>(i)];
+    const auto& table = settings_.schema.tables[i];
+    places_.push_back(row["place"].as<std::string>());
+    note(Level::info, "postgres: " + table.name + " is the table " + places_.back());
+    if (table.name == table.plain() && !row["elsewhere"].is_null())
+      note(Level::warning, "postgres: " + table.name + " is the table " + places_.back() + " here, but there is also " +
+                               row["elsewhere"].as<std::string>() +
+                               ": a role with another search_path finds that one and elects another leader there. Name "
+                               "the table with its schema, for all candidates, or drop the other one");
+  }
+  notifies_ = found[0]["notifies"].as<bool>();
+  if (!notifies_) note_silence("this role may not execute pg_notify, or the server has none");
+}
+
+/// What that costs: see Options.
+void Connection::note_silence(const std::string& why) const {
+  note(Level::warning, "postgres: nothing is pushed, because " + why +
+                           ". So when a leader resigns, the others learn of it only when they look next");
+}
+
+void Connection::note(Level level, const std::string& message) const {
+  if (notes()) notes()->add(level, settings_.redacted(message));
+}
+
+/// The text with the tables that this connection found. Where notices are refused, a function of no effect takes them.
+std::string Connection::here(std::string_view text, bool notifies) const {
+  Parts parts{{"@notify@", notifies ? "pg_catalog.pg_notify" : "pg_catalog.concat"}};
+  for (std::size_t i = 0; i < places_.size(); ++i) parts.emplace_back(i == 0 ? "@0@" : "@1@", places_[i]);
+  return filled(text, parts);
 }
 
 /// What is asked while electing is parsed and planned once: that costs the server more than the asking does. Only in a
 /// session of our own, which a pooler's is not.
 std::vector<std::string> Connection::preparations() const {
   std::vector<std::string> out{std::string("set lock_timeout = '") + table_lock_timeout + '\'',
-                               "set plan_cache_mode = force_generic_plan", "set tenure.prepared = on"};
+                               "set plan_cache_mode = force_generic_plan", "set tenure.prepared = on", "set jit = off",
+                               "set search_path = pg_catalog, pg_temp"};
   out.insert(out.end(), purpose_->settings.begin(), purpose_->settings.end());
   for (const auto& [text, name] : names_) out.push_back(joined("prepare " + name, " as ", {text}));
   return out;
@@ -242,10 +297,18 @@ std::vector<std::string> Connection::rehearsals() const {
   return out;
 }
 
-/// Statements of PL/pgSQL that execute these of SQL.
+/// Statements of PL/pgSQL that execute these of SQL, with what the block has found filled in as by here().
 std::string Connection::executed(const std::vector<std::string>& statements) const {
+  const auto replaced = [](const std::string& text, const std::string& part, const std::string& by) {
+    return "pg_catalog.replace(" + text + ", '" + part + "', " + by + ')';
+  };
   std::string out;
-  for (const auto& statement : statements) out += "\n    execute " + connection_->quote(statement) + ';';
+  for (const auto& statement : statements) {
+    auto text = replaced(connection_->quote(statement), "@notify@", "notify");
+    for (std::size_t i = 0; i < settings_.schema.tables.size(); ++i)
+      text = replaced(text, '@' + std::to_string(i) + '@', "tables[" + std::to_string(i + 1) + ']');
+    out += "\n    execute " + text + ';';
+  }
   return out;
 }
 
@@ -256,18 +319,52 @@ std::string Connection::execution(const std::string& name, const std::vector<std
   return out + ')';
 }
 
+namespace {
+
+/// Whether the server did nothing because it would not notify. Then it certainly rolled back.
+bool only_notices_refused(std::string_view sqlstate, std::string_view text) {
+  if (sqlstate == "54000") return true;  // The queue of notices is full.
+  return (sqlstate == "0A000" || sqlstate == "42501" || sqlstate == "42883") &&
+         (text.find("notify") != text.npos || text.find("NOTIFY") != text.npos);
+}
+
+}  // namespace
+
 pqxx::result Connection::execute(const Statement& statement) {
+  const auto found = ask(statement);
+  const auto rows = found.size();
+  if (static_cast<int>(found.columns()) < statement.columns || (statement.rows == Rows::one && rows != 1) ||
+      (statement.rows == Rows::at_most_one && rows > 1))
+    throw NoAnswer(std::to_string(rows) + " rows of " + std::to_string(found.columns()) + " columns");
+  return found;
+}
+
+pqxx::result Connection::ask(const Statement& statement) {
+  const bool notifies = notifies_ && statement.text.find("@notify@") != statement.text.npos;
+  try {
+    return ask(statement, notifies_);
+  } catch (const pqxx::sql_error& e) {
+    if (!notifies || !connection_->is_open() || !only_notices_refused(sqlstate_of(e), e.what())) throw;
+    note_silence(std::string("the server refuses it: ") + e.what() +
+                 "; if its queue is full, end the session that listens and never reads, which "
+                 "pg_notification_queue_usage() and the server's log tell of");
+    return ask(statement, false);
+  }
+}
+
+pqxx::result Connection::ask(const Statement& statement, bool notifies) {
   pqxx::nontransaction transaction(*connection_);
   // libpqxx 6 itself executes what it has prepared, with one round trip each.
   // We do not use exec(): in libpqxx 6.4 it loses the memory of a result when the connection breaks.
-  if (const auto known = names_.find(statement.text); prepared_ && known != names_.end()) {
-    const auto text = execution(known->second, statement.values);
+  if (const auto known = names_.find(statement.text); prepared_ && notifies == notifies_ && known != names_.end()) {
+    const auto prepared = execution(known->second, statement.values);
 #if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 710
-    return transaction.exec_params(text);
+    return transaction.exec_params(prepared);
 #else
-    return transaction.exec(text, pqxx::params{});
+    return transaction.exec(prepared, pqxx::params{});
 #endif
   }
+  const auto text = here(statement.text, notifies);
 #if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 706
   const auto all = pqxx::prepare::make_dynamic_params(statement.values);
 #else
@@ -275,9 +372,9 @@ pqxx::result Connection::execute(const Statement& statement) {
   for (const auto& value : statement.values) all.append(value);
 #endif
 #if PQXX_VERSION_MAJOR * 100 + PQXX_VERSION_MINOR < 710
-  return transaction.exec_params(statement.text, all);
+  return transaction.exec_params(text, all);
 #else
-  return transaction.exec(statement.text, all);
+  return transaction.exec(text, all);
 #endif
 }
 
@@ -322,12 +419,19 @@ void Connection::miss_news() { news_ = {"# " + std::to_string(++missed_)}; }
 /// What came before it, nobody told us.
 void Connection::listen() {
   if (!own_ || listener_) return;
-  listener_ = std::make_unique<Listener>(*connection_, channel_, *this);
-  miss_news();
+  try {
+    listener_ = std::make_unique<Listener>(*connection_, channel_, *this);
+    miss_news();
+  } catch (const pqxx::sql_error& e) {
+    if (!connection_->is_open()) throw;
+    may_listen_ = false;
+    note_silence(std::string("the server refuses to let us listen: ") + e.what());
+  }
 }
 
 Connection::Wait Connection::await_news(const Exchange& exchange, const std::function<void(News&)>& none_of_it) {
-  if (!own_) return Wait::impossible;
+  if (!own_) note_silence("a pooler stands between, and a session of its own is needed to listen");
+  if (!may_listen_) return Wait::impossible;
   if (!listener_) return Wait::deaf;
   for (;;) {
     none_of_it(news_);
@@ -338,9 +442,31 @@ Connection::Wait Connection::await_news(const Exchange& exchange, const std::fun
   }
 }
 
+namespace {
+
+/// Another session may do better: this server may only read by now, though conninfo may name one that writes; or what
+/// was found and prepared here is gone.
+bool another_may_do(std::string_view sqlstate) {
+  constexpr std::array<std::string_view, 6> codes{"25006", "0A000", "55000", "26000", "42P01", "3F000"};
+  return std::ranges::count(codes, sqlstate) > 0;
+}
+
+}  // namespace
+
 Error Connection::failed(const std::exception& thrown) {
+  if (!dynamic_cast<const pqxx::failure*>(&thrown)) {
+    drop();  // What else comes on this connection nobody knows.
+    if (dynamic_cast<const std::bad_alloc*>(&thrown))
+      return {Fault::unreachable, "postgres" + where_ + ": this process has no memory left for the answer"};
+    return corrupt(
+        "what was answered is none of PostgreSQL's answers to what we asked: " + settings_.redacted(thrown.what()) +
+        ". Another program answers at this address, or a pooler is broken");
+  }
   const auto sqlstate = sqlstate_of(thrown);
-  if (sqlstate == "0A000") drop();  // The table was altered after the statement was prepared.
+  if (another_may_do(sqlstate)) {
+    drop();
+    if (notes()) notes()->leave();
+  }
   if (!connection_ || connection_->is_open()) return explained(sqlstate, thrown.what(), settings_, where_);
   drop();
   // libpqxx 6 does not tell the server's last words.

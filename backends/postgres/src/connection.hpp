@@ -14,6 +14,7 @@
 #include <tenure/kit/call_thread.hpp>
 #include <tenure/kit/exchange.hpp>
 
+#include "notes.hpp"
 #include "settings.hpp"
 #include "sql.hpp"
 
@@ -31,6 +32,7 @@ struct Purpose {
   /// REQUIRES: they lock no row, take no transaction id and leave nothing in the log.
   std::vector<Statement> rehearsed{};
   std::vector<std::string> settings{};  ///< More of them, for a session of our own: "set ...".
+  std::shared_ptr<Notes> notes{};       ///< Where it tells what is worth a line of the log.
 };
 
 class Connection final : public CallThread::Connection {
@@ -42,12 +44,13 @@ class Connection final : public CallThread::Connection {
   std::optional<Error> connect(CallThread::Attempt& attempt) override;
   bool stands() override;
 
-  /// One statement in a transaction of its own.
+  /// One statement in a transaction of its own. Throws NoAnswer for an answer of another shape. Where the server
+  /// refuses only what it notifies, the rest is done.
   pqxx::result execute(const Statement& statement);
   /// Several, without values, in one transaction. Returns what the last one answers.
   pqxx::result run(const std::string& statements);
 
-  /// Asks to be told of news from now on, unless a pooler stands between.
+  /// Asks to be told of news from now on, unless a pooler stands between or the server refuses it.
   void listen();
 
   /// What was notified since forget_news(), in order. What begins with '#' stands for anything: for what came before
@@ -74,10 +77,19 @@ class Connection final : public CallThread::Connection {
 
   const std::string& channel() const { return channel_; }
   const Settings& settings() const { return settings_; }
+  const std::vector<std::string>& places() const { return places_; }  ///< The tables, quoted, with their schemas.
+  Notes* notes() const { return purpose_ ? purpose_->notes.get() : nullptr; }
 
  private:
   class Listener;
   bool alive();
+  void remember_host();
+  pqxx::result ask(const Statement& statement);
+  pqxx::result ask(const Statement& statement, bool notifies);
+  std::string here(std::string_view text, bool notifies) const;
+  void note(Level level, const std::string& message) const;
+  void note_silence(const std::string& why) const;
+  void note_tables(const pqxx::result& found);
   void on_notice(const std::string& notice);
   void miss_news();
   void drop();
@@ -90,20 +102,26 @@ class Connection final : public CallThread::Connection {
   std::optional<pqxx::result> prepare_at_once(CallThread::Attempt& attempt);
   pqxx::result ask_what_stands(const std::string& statements, CallThread::Attempt& attempt);
   std::optional<Error> inspect(const Table& table, const pqxx::row& found);
+  Error refused(const Table& table, const pqxx::row& found, const std::string& what) const;
 
-  const Settings settings_;
+  Settings settings_;
+  std::size_t host_{};  ///< Of several the one that answered last.
   const std::optional<Purpose> purpose_;
   const std::map<std::string, std::string> names_;  ///< Of statements that may be prepared.
   std::unique_ptr<pqxx::connection> connection_;
   std::string where_;
+  std::vector<std::string> places_;  ///< The tables, as they were found first. A session's search_path may change.
   std::string channel_;
   std::optional<Error> read_only_;
   bool at_once_{true};  ///< The server was not seen to refuse that.
   bool prepared_{};
-  bool own_{};  ///< The session is our own, and not a pooler's.
+  bool own_{};         ///< The session is our own, and not a pooler's.
+  bool notifies_{};    ///< The server was not seen to refuse that,
+  bool may_listen_{};  ///< nor that.
   std::uint64_t number_{};
   std::unique_ptr<Listener> listener_;  ///< It ends before the connection.
   News news_;
+  int left_{};    ///< As Notes::left() was when we connected.
   int missed_{};  ///< How often; each time another word.
 };
 

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t page = 500;
 
 Result<ElectionPage> read_page(Connection& connection, const std::string& after) {
-  const auto rows = connection.execute(listing(connection.settings().table().quoted, after, page));
+  const auto rows = connection.execute(listing(after, page));
   const auto now = boot_clock().now();
   ElectionPage out{.elections = {}, .last = static_cast<std::size_t>(rows.size()) < page};
   for (const auto& row : rows) out.elections.push_back(listed(election_of(row), read_of(row), now));

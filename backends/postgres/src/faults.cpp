@@ -16,10 +16,16 @@ constexpr std::string_view row_lock = "55P03 row";
 constexpr std::string_view no_tls_asked = "28000 tls", unknown_authority = "08006 authority",
                            another_name = "08006 name", no_tls_there = "08006 tls";
 
+constexpr std::string_view not_ours = "table {table} is not the one of share/tenure/{file}";
+constexpr std::string_view another_server =
+    "the server does not know what we asked for: it must be PostgreSQL 13 or newer, or speak all of its SQL";
+
 struct Meaning {
   std::string_view sqlstate;  ///< Or the beginning of it.
   Fault fault;
   std::string_view remedy;  ///< What stands in {braces} is filled in.
+  /// One code has several causes. These words of the server tell this one, if its messages are in English.
+  std::string_view words = {};
 };
 
 /// The first that fits.
@@ -31,14 +37,25 @@ constexpr std::array meanings{
     Meaning{no_tls_asked, Fault::forbidden,
             "check the user, and the server's pg_hba.conf; where that has hostssl, set sslmode=verify-full"},
     Meaning{"28", Fault::forbidden, "check the user, and the server's pg_hba.conf"},
+    Meaning{"42501", Fault::forbidden, "grant usage on that schema to the candidates' role", "for schema"},
+    Meaning{"42501", Fault::forbidden, "grant connect on that database to the candidates' role", "for database"},
+    Meaning{"42501", Fault::forbidden, "grant execute on that function to the candidates' role", "for function"},
     Meaning{"42501", Fault::forbidden,
             "run as the table's owner: grant {rights} on {table} to the candidates' role; and grant usage on "
             "its schema, connect on the database"},
     Meaning{"42P01", Fault::misconfigured,
+            "name the table with its schema, for all candidates: where each finds another one, each has a leader. If "
+            "there is none yet, run share/tenure/{file}, or tenure::postgres::{function}",
+            "but there is"},
+    Meaning{"42P01", Fault::misconfigured,
             "there is no table {table}: run share/tenure/{file}, or tenure::postgres::{function}"},
     Meaning{"3F000", Fault::misconfigured, "create the schema of table {table} first"},
     Meaning{"3D000", Fault::misconfigured, "create the database, or name another one in conninfo (dbname)"},
-    Meaning{"42", Fault::misconfigured, "table {table} is not the one of share/tenure/{file}"},
+    Meaning{"42703", Fault::misconfigured, not_ours},
+    Meaning{"42804", Fault::misconfigured, not_ours},
+    Meaning{"42P10", Fault::misconfigured, not_ours},
+    Meaning{"42883", Fault::misconfigured, not_ours, "operator"},
+    Meaning{"42", Fault::misconfigured, another_server},
     Meaning{"53300", Fault::unreachable,
             "the server has no connection left: raise max_connections or the role's limit, or use a pooler"},
     Meaning{row_lock, Fault::timed_out,
@@ -51,9 +68,19 @@ constexpr std::array meanings{
         "queue that notify (\"object 0 of class 1262\" in its log): pg_locks and pg_stat_activity tell whose; after a "
         "start of many elections it passes by itself"},
     Meaning{"0A000", Fault::unreachable,
-            "table {table} was altered: the next call prepares its statements anew, on a new connection"},
+            "table {table} was altered: the next call prepares its statements anew, on a new connection",
+            "cached plan"},
+    Meaning{"0A000", Fault::misconfigured, another_server},
     Meaning{"55000", Fault::forbidden,
-            "on a standby nobody can lead: name all servers in conninfo, with target_session_attrs=read-write"},
+            "on a standby nobody can lead: name all servers in conninfo, with target_session_attrs=read-write",
+            "recovery"},
+    Meaning{"55000", Fault::unreachable, "see the server's log"},
+    Meaning{"54000", Fault::unreachable,
+            "if the server's queue of notices is full, end the session that listens and never reads: see "
+            "pg_notification_queue_usage() and the server's log",
+            "NOTIFY"},
+    Meaning{"26000", Fault::unreachable,
+            "somebody removed our prepared statements; if a pooler does, let it pool transactions"},
     Meaning{"57014", Fault::timed_out, "the server cancelled the statement: is statement_timeout too short?"},
     Meaning{"57P01", Fault::unreachable, "an administrator ended the session"},
     Meaning{"57P03", Fault::unreachable, "the server is starting, stopping or recovering"},
@@ -136,9 +163,10 @@ bool lost_a_race(std::string_view sqlstate) { return sqlstate == "40001" || sqls
 
 Error explained(std::string_view sqlstate, std::string_view text, const Settings& settings, const std::string& where) {
   const auto& table = settings.table(text);
-  if (sqlstate == "55P03" && text.find(table.name.substr(table.name.find('.') + 1)) != text.npos) sqlstate = row_lock;
-  const auto& meaning = *std::find_if(meanings.begin(), meanings.end(),
-                                      [&](const Meaning& m) { return sqlstate.starts_with(m.sqlstate); });
+  if (sqlstate == "55P03" && text.find(table.plain()) != text.npos) sqlstate = row_lock;
+  const auto& meaning = *std::find_if(meanings.begin(), meanings.end(), [&](const Meaning& m) {
+    return sqlstate.starts_with(m.sqlstate) && text.find(m.words) != text.npos;
+  });
   // The rest repeats our own statement.
   auto message = "postgres" + where + ": " + settings.redacted(text.substr(0, text.find("\nLINE ")));
   if (!meaning.remedy.empty())

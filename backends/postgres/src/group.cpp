@@ -2,6 +2,8 @@
 #include "group.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <exception>
 #include <iterator>
 #include <utility>
@@ -21,12 +23,12 @@ constexpr int most_races = 5;  ///< That one commit loses.
 bool request_now(Connection& connection, const GroupStatements& statements, const std::string& election,
                  const StepDown& request, const std::string& wait) {
   return !connection.execute(statements.request_step_down(election, request, {wait, connection.channel()})).empty() ||
-         !connection.execute(statements.lead(election)).empty();
+         connection.execute(statements.lead(election))[0][0].as<int>() > 0;
 }
 
 /// What expects no beat finds nothing. A plan outlives the table's growth, so none may read the table from end to end:
 /// that is cheapest while it is empty.
-Purpose asking(const GroupStatements& statements, const std::string& group) {
+Purpose asking(const GroupStatements& statements, const std::string& group, const std::shared_ptr<Notes>& notes) {
   const Bearings nowhere{lock_wait({}), {}};
   Commit commit;
   commit.claims.push_back({.election = "-"});
@@ -38,7 +40,8 @@ Purpose asking(const GroupStatements& statements, const std::string& group) {
   return {.name = group,
           .prepared = std::move(prepared),
           .rehearsed = writes,
-          .settings = {"set default_transaction_isolation = 'read committed'", "set enable_seqscan = off"}};
+          .settings = {"set default_transaction_isolation = 'read committed'", "set enable_seqscan = off"},
+          .notes = notes};
 }
 
 /// The remedy names a session that nobody has. So nobody claims the lead before its leader, if there is one, has
@@ -98,6 +101,37 @@ std::vector<std::string> give_back(Connection& connection, const GroupStatements
   return released_in(connection.execute(statements.giving_back(commit, at, connection.number() != 0)));
 }
 
+/// Whether it can be one row that the server refused: by a constraint, a policy, a trigger, or a page that is damaged.
+bool refuses_a_row(const std::exception& thrown, Connection& connection) {
+  constexpr std::array<std::string_view, 5> codes{"22", "23", "44", "P0", "XX"};
+  if (!dynamic_cast<const pqxx::sql_error*>(&thrown) || !connection.stands()) return false;
+  const auto sqlstate = sqlstate_of(thrown);
+  return std::ranges::any_of(codes, [&](auto code) { return sqlstate.starts_with(code); }) ||
+         (sqlstate == "42501" && std::string_view(thrown.what()).find("row-level security") != std::string_view::npos);
+}
+
+/// One lead that cannot be written is not to cost the lease of all. So the session is renewed alone. Then come ever
+/// fewer of the claims, until they are granted, or one is left, which is told apart. The others are claimed anew.
+Committed renewed_without(Connection& connection, const GroupStatements& statements, Commit commit, Error why,
+                          Clock::Time until) {
+  const auto at = [&] { return Bearings{lock_wait(until), connection.channel()}; };
+  auto claims = std::exchange(commit.claims, {});
+  auto done = answered(connection, statements, statements.renewal(commit, at()));
+  commit.beats = {commit.next.record.beat};
+  while (done.granted && claims.size() > 1 && boot_clock().now() < until) {
+    commit.claims.assign(claims.begin(), claims.begin() + static_cast<std::ptrdiff_t>(claims.size() / 2));
+    try {
+      return answered(connection, statements, statements.renewal(commit, at()));
+    } catch (const std::exception& e) {
+      if (!refuses_a_row(e, connection)) throw;
+      why = connection.failed(e);
+      claims = std::exchange(commit.claims, {});
+    }
+  }
+  if (done.granted && claims.size() == 1) done.look.unreadable.emplace(claims.front().election, std::move(why));
+  return done;
+}
+
 /// A commit that met another one, where that is a deadlock or the isolation level makes an error of it, was rolled
 /// back. It is refused only if its session is over. Otherwise it comes again, because it had no effect: two commits
 /// deadlock if one claims as absent what the other one found there. What it released stays so.
@@ -116,8 +150,15 @@ Result<Committed> commit_or_less(Connection& connection, const GroupStatements& 
       done.released = released;
       if (done.granted) return done;
     } catch (const std::exception& e) {
-      if (!lost_a_race(sqlstate_of(e))) throw;
-      lost = connection.failed(e);
+      if (!commit.claims.empty() && refuses_a_row(e, connection)) {
+        auto done = renewed_without(connection, statements, commit, connection.failed(e), until);
+        done.released = released;
+        if (done.granted) return done;
+      } else if (!lost_a_race(sqlstate_of(e))) {
+        throw;
+      } else {
+        lost = connection.failed(e);
+      }
     }
     auto stands = refusal();
     stands.released = released;
@@ -140,16 +181,17 @@ Result<bool> end_now(Connection& connection, const GroupStatements& statements, 
   } catch (const std::exception& e) {
     if (!lost_a_race(sqlstate_of(e))) throw;
   }
-  return connection.execute(statements.alive(id)).empty();
+  return connection.execute(statements.alive(id))[0][0].as<int>() == 0;
 }
 
 }  // namespace
 
-Group::Group(const Settings& settings, const std::string& group)
+Group::Group(const Settings& settings, const std::string& group, const Log& log)
     : group_(group),
-      statements_(std::make_shared<GroupStatements>(settings, group)),
-      client_(settings, asking(*statements_, group)),
-      listener_(settings, Purpose{.name = group}) {}
+      statements_(std::make_shared<GroupStatements>(group)),
+      notes_(std::make_shared<Notes>(log, "group", group)),
+      client_(settings, asking(*statements_, group, notes_)),
+      listener_(settings, Purpose{.name = group, .notes = notes_}) {}
 
 Result<Look> Group::look(const std::string& cursor, const Limit& limit) {
   return client_.ask<Look>(

@@ -15,7 +15,7 @@ namespace tenure::postgres {
 
 class Group final : public GroupStore {
  public:
-  Group(const Settings& settings, const std::string& group);
+  Group(const Settings& settings, const std::string& group, const Log& log);
 
   std::string group() const override { return group_; }
   Result<Look> look(const std::string& cursor, const Limit& limit) override;
@@ -31,6 +31,7 @@ class Group final : public GroupStore {
  private:
   const std::string group_;
   const std::shared_ptr<const GroupStatements> statements_;  ///< Shared with calls that outlive us.
+  const std::shared_ptr<Notes> notes_;
   Client client_;
   Client listener_;  ///< Of its own, since one may wait while another asks.
   struct Told {

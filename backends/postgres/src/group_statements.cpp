@@ -17,16 +17,20 @@ namespace {
 // ---- the look: it is the end of every statement that answers one ----
 
 /// A look tells what the snapshot of the last one did not show. That has the number of the oldest transaction which ran
-/// then, its `horizon`, or a greater one. Without such a look it tells everything, or no lead.
+/// then, its `horizon`, or a greater one. Without such a look it tells everything, or no lead. A row with a number that
+/// no transaction has had yet comes from another server, by a restore or a replication: it is no change.
 constexpr std::string_view since_a_look = R"(
 at as materialized (
-  select left(pg_walfile_name(pg_current_wal_lsn()), 8) as timeline, pg_current_snapshot() as snapshot),
+  select pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8) as timeline,
+    pg_catalog.pg_current_snapshot() as snapshot),
 told as materialized (
   select cursor.known,
-    case when cursor.known then pg_snapshot_xmin({snapshot}) when {everything} then '0'::xid8 else {no_lead} end
-      as horizon
+    case when cursor.known then pg_catalog.pg_snapshot_xmin({snapshot})
+      when {everything} then '0'::pg_catalog.xid8 else {no_lead} end as horizon,
+    case when cursor.known then pg_catalog.pg_snapshot_xmax(cursor.snapshot) else {no_lead} end as bound
   from (
-    select at.timeline = {timeline} and pg_snapshot_xmin({snapshot}) <= pg_snapshot_xmin(at.snapshot) as known
+    select at.snapshot, at.timeline {=} {timeline}
+      and pg_catalog.pg_snapshot_xmin({snapshot}) {<=} pg_catalog.pg_snapshot_xmin(at.snapshot) as known
     from at) as cursor))";
 
 constexpr std::string_view answer_row =
@@ -51,12 +55,13 @@ constexpr std::string_view lead_row =
 constexpr std::string_view what_stands = R"(
 {answer_row}
 union all
-select 'session', {session_row} from {sessions} as t where t.grp = {group}
+select 'session', {session_row} from {sessions} as t where t.grp {=} {group}
 union all
 select 'lead', {lead_row} from {leads} as l
-where l.grp = {group}
-  and l.changed between (select told.horizon from told) and {no_lead}
-  and not ((select told.known from told) and (l.changed = {own} or pg_visible_in_snapshot(l.changed, {snapshot}))))";
+where l.grp {=} {group}
+  and l.changed {>=} (select told.horizon from told) and l.changed {<} (select told.bound from told)
+  and not ((select told.known from told)
+    and (l.changed {=} {own} or pg_catalog.pg_visible_in_snapshot(l.changed, {snapshot}))))";
 
 constexpr std::string_view look_statement = R"(
 with {since_a_look}
@@ -90,9 +95,9 @@ me as (
     written_at = clock_timestamp()
   from s
   where {settings_hold}
-    and t.grp = {group}
-    and t.session = {id}
-    and t.beat = any({beats})
+    and t.grp {=} {group}
+    and t.session {=} {id}
+    and t.beat {=} any({beats})
     and not t.ended
   returning t.*))";
 
@@ -110,58 +115,59 @@ constexpr std::string_view giving_back_statement = R"(
 mine as materialized (
   select l.election, l.token, w.heir
   from (
-      select decode(w.name, 'hex') as election, w.token, w.heir
+      select pg_catalog.decode(w.name, 'hex') as election, w.token, w.heir
       from s, unnest({given_back}, {tokens}, {heirs}) as w(name, token, heir)
       where {settings_hold}
         and exists (
           select from {sessions} as t
-          where t.grp = {group} and t.session = {id} and t.beat = any({beats}) and not t.ended)
+          where t.grp {=} {group} and t.session {=} {id} and t.beat {=} any({beats}) and not t.ended)
       order by 1) as w,
     lateral (
       select l.election, l.token
       from {leads} as l
-      where l.grp = {group} and l.election between w.election and w.election
-        and l.token = w.token and l.session = {id} and not l.released
+      where l.grp {=} {group} and l.election {>=} w.election and l.election {<=} w.election
+        and l.token {=} w.token and l.session {=} {id} and not l.released
       order by l.grp, l.election
       limit 1
       for update of l) as l),
 back as (
   insert into {leads} as l (grp, election, token, session, released, heir, changed)
-  select {group}, mine.election, mine.token, {id}, true, mine.heir, pg_current_xact_id()
+  select {group}, mine.election, mine.token, {id}, true, mine.heir, pg_catalog.pg_current_xact_id()
   from mine
   on conflict (grp, election) do update
   set released = true, heir = excluded.heir, changed = excluded.changed
   returning l.election, l.token, l.heir)
-select 'released', encode(back.election, 'hex') from back
+select 'released', pg_catalog.encode(back.election, 'hex') from back
 union all
-select 'notified', {notified} from back having count(*) > 0)";
+select 'notified', {notified} from back having pg_catalog.count(*) {>} 0)";
 
 constexpr std::string_view claiming = R"(
 now as materialized (
-  select greatest({at_least}, (extract(epoch from clock_timestamp()) * 1000)::bigint) as token),
+  select greatest({at_least}, (extract(epoch from clock_timestamp()) {*} 1000)::bigint) as token),
 wanted as materialized (
-  select decode(w.name, 'hex') as election, w.token
+  select pg_catalog.decode(w.name, 'hex') as election, w.token
   from unnest({claimed}, {expected}) as w(name, token)
   where exists (select from me)
   order by 1),
 gone as (
-  select e.session from unnest({ended}) as e(session)
-  where not exists (select from {sessions} as z where z.grp = {group} and z.session = e.session and not z.ended)),
+  select e.session from pg_catalog.unnest({ended}) as e(session)
+  where not exists (
+    select from {sessions} as z where z.grp {=} {group} and z.session {=} e.session and not z.ended)),
 free as materialized (
   select l.election
   from wanted as w,
     lateral (
       select l.election
       from {leads} as l
-      where l.grp = {group} and l.election between w.election and w.election
-        and l.token = w.token
-        and (l.released or l.session = {id} or l.session in (select gone.session from gone))
+      where l.grp {=} {group} and l.election {>=} w.election and l.election {<=} w.election
+        and l.token {=} w.token
+        and (l.released or l.session {=} {id} or l.session {=} any (select gone.session from gone))
       order by l.grp, l.election
       limit 1
       for update of l skip locked) as l),
 took as (
   insert into {leads} as l (grp, election, token, session, released, changed)
-  select {group}, free.election, now.token, {id}, false, pg_current_xact_id()
+  select {group}, free.election, now.token, {id}, false, pg_catalog.pg_current_xact_id()
   from free, now
   on conflict (grp, election) do update
   set token = excluded.token, session = excluded.session, released = false, heir = null,
@@ -169,11 +175,11 @@ took as (
   returning l.*),
 made as (
   insert into {leads} as l (grp, election, token, session, released, changed)
-  select {group}, w.election, now.token, {id}, false, pg_current_xact_id()
+  select {group}, w.election, now.token, {id}, false, pg_catalog.pg_current_xact_id()
   from wanted as w, now
   where w.token is null and (
     select l.election from {leads} as l
-    where l.grp = {group} and l.election between w.election and w.election
+    where l.grp {=} {group} and l.election {>=} w.election and l.election {<=} w.election
     order by l.grp, l.election
     limit 1) is null
   on conflict do nothing
@@ -196,10 +202,12 @@ std::string renewal_statement(bool claims) {
 
 /// A single release is named, so that its heir need not look: transaction, token, heir, election.
 constexpr std::string_view release_notice =
-    "pg_notify({channel}, pg_current_xact_id()::text || case when count(*) = 1 then"
-    " ' ' || max(token) || ' ' || coalesce(max(heir), 0) || ' ' || max(encode(election, 'hex')) else '' end)::text";
+    "@notify@({channel}, pg_catalog.concat(pg_catalog.pg_current_xact_id(), case when pg_catalog.count(*) {=} 1 then"
+    " pg_catalog.concat(' ', pg_catalog.max(token), ' ', coalesce(pg_catalog.max(heir), 0), ' ',"
+    " pg_catalog.max(pg_catalog.encode(election, 'hex'))) end))::pg_catalog.text";
 
-constexpr std::string_view other_notice = "pg_notify({channel}, pg_current_xact_id()::text)::text";
+constexpr std::string_view other_notice =
+    "@notify@({channel}, pg_catalog.concat(pg_catalog.pg_current_xact_id()))::pg_catalog.text";
 
 // ---- other writes ----
 
@@ -210,44 +218,58 @@ r as (
   set ended = true, beat = {beat}, written_at = clock_timestamp()
   from s
   where {settings_hold}
-    and t.grp = {group}
-    and t.session = {id}
-    and t.beat = any({beats})
+    and t.grp {=} {group}
+    and t.session {=} {id}
+    and t.beat {=} any({beats})
     and not t.ended
   returning t.session)
 select {notified} from r)";
 
 constexpr std::string_view alive_statement =
-    "select 1 from {sessions} as t where t.grp = {group} and t.session = {id} and not t.ended";
+    "select pg_catalog.count(*) from {sessions} as t where t.grp {=} {group} and t.session {=} {id} and not t.ended";
 
-/// Nothing can begin to name a session that has ended: its commits are refused.
+/// Nothing can begin to name a session that has ended: its commits are refused. What still names it is as good as
+/// released, and is made so: the next sweep then removes the session. So nothing stays of it for ever.
 constexpr std::string_view sweep_statement = R"(
 {settings},
+left_behind as (
+  update {leads} as l
+  set released = true, changed = pg_catalog.pg_current_xact_id()
+  from (
+    select l.election
+    from s, {leads} as l
+    where {settings_hold}
+      and l.grp {=} {group} and not l.released
+      and l.session {=} any (select t.session from {sessions} as t where t.grp {=} {group} and t.ended)
+    limit 1000
+    for update of l skip locked) as found
+  where l.grp {=} {group} and l.election {=} found.election),
 r as (
   delete from {sessions} as t
   using s
   where {settings_hold}
-    and t.grp = {group}
+    and t.grp {=} {group}
     and t.ended
-    and not exists (select from {leads} as l where l.grp = {group} and l.session = t.session and not l.released)
+    and not exists (
+      select from {leads} as l where l.grp {=} {group} and l.session {=} t.session and not l.released)
   returning t.session)
-select count(*) from r)";
+select pg_catalog.count(*) from r)";
 
 constexpr std::string_view step_down_of_a_lead = R"(
 {settings},
 r as (
   update {leads} as l
-  set step_down_token = {token}, step_down_by = {by}, step_down_why = {why}, changed = pg_current_xact_id()
+  set step_down_token = {token}, step_down_by = {by}, step_down_why = {why}, changed = pg_catalog.pg_current_xact_id()
   from s
   where {settings_hold}
-    and l.grp = {group}
-    and l.election = {election}
-    and l.token = {token}
+    and l.grp {=} {group}
+    and l.election {=} {election}
+    and l.token {=} {token}
   returning l.election)
 select {notified} from r)";
 
 constexpr std::string_view lead_statement =
-    "select 1 from {leads} as l where l.grp = {group} and l.election = {election}";
+    "select pg_catalog.count(*) from {leads} as l where l.grp {=} {group} and l.election {=} {election}";
 
 // ---- filling in ----
 
@@ -297,34 +319,56 @@ Parameters of_a_step_down() {
           {"{by}", "bytea"},    {"{why}", "bytea"},      {"{channel}", "text"}};
 }
 
+/// The rows are written without schemas, and without a limit for what others wrote.
+const Parts& of_rows() {
+  static const Parts all{{"encode(t.holder, 'hex')", hex_of("t.holder")},
+                         {"encode(t.incarnation, 'hex')", hex_of("t.incarnation")},
+                         {"encode(t.address, 'hex')", hex_of("t.address")},
+                         {"encode(l.step_down_by, 'hex')", hex_of("l.step_down_by")},
+                         {"encode(l.step_down_why, 'hex')", hex_of("l.step_down_why")},
+                         {" encode(l.election", " pg_catalog.encode(l.election"},
+                         {"clock_timestamp()", "pg_catalog.clock_timestamp()"},
+                         {"::text", "::pg_catalog.text"},
+                         {") * 1000", ") {*} 1000"}};
+  return all;
+}
+
+/// The words of the grammar are always PostgreSQL's own types.
+std::string with_schema(std::string_view type) {
+  return (type.starts_with("bigint") || type == "boolean" ? "" : "pg_catalog.") + std::string(type);
+}
+
 /// `token`: of the claims, in the answer. `notice`: what is notified.
-std::string for_group(std::string_view statement, const Settings& settings, const Parameters& parameters,
-                      std::string_view token = "null::bigint", std::string_view notice = other_notice) {
+std::string for_group(std::string_view statement, const Parameters& parameters, std::string_view token = "null::bigint",
+                      std::string_view notice = other_notice) {
   Parts parts{{"{settings}", std::string(with_settings)},
               {"{since_a_look}", std::string(since_a_look.substr(1))},
               {"{renewed}", std::string(renewed.substr(1))},
               {"{settings_hold}", std::string(settings_hold)},
               {"{what_stands}", std::string(what_stands.substr(1))},
               {"{answer_row}", std::string(answer_row)},
-              {"{no_lead}", "'18446744073709551615'::xid8"},
+              {"{no_lead}", "'18446744073709551615'::pg_catalog.xid8"},
               {"{session_row}", std::string(session_row)},
               {"{lead_row}", std::string(lead_row)},
               {"{notified}", std::string(notice)},
-              {"{sessions}", settings.schema.tables[0].quoted},
-              {"{leads}", settings.schema.tables[1].quoted}};
+              {"{sessions}", "@0@"},
+              {"{leads}", "@1@"}};
   for (std::size_t i = 0; i < parameters.size(); ++i)
-    parts.emplace_back(parameters[i].first, '$' + std::to_string(i + 1) + "::" + std::string(parameters[i].second));
+    parts.emplace_back(parameters[i].first, '$' + std::to_string(i + 1) + "::" + with_schema(parameters[i].second));
   parts.emplace_back("{token}", token);
   parts.emplace_back("{may_be_lost}", "false");  // unless it is a parameter
-  return filled(statement, parts);
+  for (const auto& part : of_rows()) parts.push_back(part);
+  return filled_sql(statement, parts);
 }
 
-std::string renewal_for(const Settings& settings, bool claims) {
+std::string renewal_for(bool claims) {
   auto parameters = of_a_renewal();
   if (claims) parameters = parameters + of_claims();
-  return for_group(renewal_statement(claims), settings, parameters,
-                   claims ? "(select now.token from now)" : "null::bigint");
+  return for_group(renewal_statement(claims), parameters, claims ? "(select now.token from now)" : "null::bigint");
 }
+
+/// As many as are read of each row of an answer.
+constexpr int answer_columns = 15;
 
 // ---- values ----
 
@@ -470,36 +514,36 @@ std::optional<Release> release_of(std::string_view notice) {
   return out;
 }
 
-GroupStatements::GroupStatements(const Settings& settings, const std::string& group)
+GroupStatements::GroupStatements(const std::string& group)
     : group_(bytea(group)),
-      look_(for_group(look_statement, settings, of_a_look())),
-      open_(for_group(open_statement, settings, of_an_open())),
-      renewal_(renewal_for(settings, false)),
-      claims_(renewal_for(settings, true)),
-      releases_(for_group(giving_back_statement, settings, of_releases(), {}, release_notice)),
-      end_(for_group(end_statement, settings, of_an_end())),
-      alive_(for_group(alive_statement, settings, {{"{group}", "bytea"}, {"{id}", "bigint"}})),
-      sweep_(for_group(sweep_statement, settings, {{"{group}", "bytea"}, {"{lock_wait}", "text"}})),
-      step_down_(for_group(step_down_of_a_lead, settings, of_a_step_down())),
-      lead_(for_group(lead_statement, settings, {{"{group}", "bytea"}, {"{election}", "bytea"}})) {}
+      look_(for_group(look_statement, of_a_look())),
+      open_(for_group(open_statement, of_an_open())),
+      renewal_(renewal_for(false)),
+      claims_(renewal_for(true)),
+      releases_(for_group(giving_back_statement, of_releases(), {}, release_notice)),
+      end_(for_group(end_statement, of_an_end())),
+      alive_(for_group(alive_statement, {{"{group}", "bytea"}, {"{id}", "bigint"}})),
+      sweep_(for_group(sweep_statement, {{"{group}", "bytea"}, {"{lock_wait}", "text"}})),
+      step_down_(for_group(step_down_of_a_lead, of_a_step_down())),
+      lead_(for_group(lead_statement, {{"{group}", "bytea"}, {"{election}", "bytea"}})) {}
 
 Statement GroupStatements::look(const std::string& cursor, Unknown unknown) const {
-  return {look_, of_a_cursor(group_, cursor, unknown)};
+  return {look_, of_a_cursor(group_, cursor, unknown), answer_columns};
 }
 
 Statement GroupStatements::open(SessionId id, const Session& session, const Bearings& at) const {
   auto values = of_a_cursor(group_, {}, Unknown::tells_everything);
   append(values, id, session, at.lock_wait);
-  return {open_, std::move(values)};
+  return {open_, std::move(values), answer_columns};
 }
 
 Statement GroupStatements::renewal(const Commit& commit, const Bearings& at) const {
   auto values = of_a_cursor(group_, commit.cursor, Unknown::tells_no_lead);
   append(values, commit.session, commit.next, at.lock_wait);
   values.push_back(bigints(commit.beats));
-  if (commit.claims.empty()) return {renewal_, std::move(values)};
+  if (commit.claims.empty()) return {renewal_, std::move(values), answer_columns};
   append(values, commit.at_least, commit.claims, commit.ended);
-  return {claims_, std::move(values)};
+  return {claims_, std::move(values), answer_columns};
 }
 
 Statement GroupStatements::giving_back(const Commit& commit, const Bearings& at, bool may_be_lost) const {
@@ -507,26 +551,30 @@ Statement GroupStatements::giving_back(const Commit& commit, const Bearings& at,
   return {releases_,
           {group_, at.lock_wait, may_be_lost ? "t" : "f", bigint(commit.session.value), bigints(commit.beats),
            at.channel, elections_of(all), array_of(all, [](const Release& one) { return bigint(one.token.value); }),
-           array_of(all, [](const Release& one) { return one.heir ? bigint(one.heir->value) : "null"; })}};
+           array_of(all, [](const Release& one) { return one.heir ? bigint(one.heir->value) : "null"; })},
+          2};
 }
 
 Statement GroupStatements::end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
                                const Bearings& at) const {
-  return {end_, {group_, at.lock_wait, bigint(id.value), bigints(beats), bigint(new_beat), at.channel}};
+  return {end_, {group_, at.lock_wait, bigint(id.value), bigints(beats), bigint(new_beat), at.channel}, 1};
 }
 
-Statement GroupStatements::alive(SessionId id) const { return {alive_, {group_, bigint(id.value)}}; }
+Statement GroupStatements::alive(SessionId id) const { return {alive_, {group_, bigint(id.value)}, 1, Rows::one}; }
 
-Statement GroupStatements::sweep(const Bearings& at) const { return {sweep_, {group_, at.lock_wait}}; }
+Statement GroupStatements::sweep(const Bearings& at) const { return {sweep_, {group_, at.lock_wait}, 1, Rows::one}; }
 
 Statement GroupStatements::request_step_down(const std::string& election, const StepDown& request,
                                              const Bearings& at) const {
   return {step_down_,
           {group_, at.lock_wait, bytea(election), bigint(request.token.value), bytea(request.by), bytea(request.why),
-           at.channel}};
+           at.channel},
+          1};
 }
 
-Statement GroupStatements::lead(const std::string& election) const { return {lead_, {group_, bytea(election)}}; }
+Statement GroupStatements::lead(const std::string& election) const {
+  return {lead_, {group_, bytea(election)}, 1, Rows::one};
+}
 
 std::vector<std::string> released_in(const pqxx::result& rows) {
   std::vector<std::string> out;
@@ -541,9 +589,11 @@ Committed answer_of(const pqxx::result& rows, std::uint64_t connection,
   Committed out;
   Cursor cursor;
   cursor.connection = connection;
+  int answers = 0;
   for (const auto& row : rows) {
     const auto kind = row[0].as<std::string>();
     if (kind == "answer") {
+      ++answers;
       cursor.timeline = row[1].as<std::string>();
       cursor.snapshot = row[7].as<std::string>();
       out.look.now_ms = row[2].as<std::int64_t>();
@@ -560,12 +610,15 @@ Committed answer_of(const pqxx::result& rows, std::uint64_t connection,
         out.look.unreadable.emplace(election, spoilt(election, *trouble));
       else
         out.look.leads.emplace(std::move(election), lead_of(row));
+    } else if (kind != "claimed") {
+      throw NoAnswer("a row of an unknown kind");
     } else {
       out.claimed.push_back(bytes_at(row, 1));
       out.look.leads.insert_or_assign(bytes_at(row, 1), lead_of(row));
       cursor.own = transaction_of(row[7].as<std::string>());
     }
   }
+  if (answers != 1) throw NoAnswer("not one row that begins it");
   out.look.cursor = text_of(cursor);
   return out;
 }

@@ -12,7 +12,6 @@
 #include <tenure/group_store.hpp>
 #include <tenure/result.hpp>
 
-#include "settings.hpp"
 #include "sql.hpp"
 
 namespace tenure::postgres {
@@ -48,7 +47,7 @@ enum class Unknown { tells_everything, tells_no_lead };
 
 class GroupStatements {
  public:
-  GroupStatements(const Settings& settings, const std::string& group);
+  explicit GroupStatements(const std::string& group);
 
   /// The first three answer what answer_of() reads. A write that was refused has written nothing.
   Statement look(const std::string& cursor, Unknown unknown = Unknown::tells_everything) const;
@@ -61,11 +60,11 @@ class GroupStatements {
 
   Statement end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
                 const Bearings& at) const;    ///< Answers one row if it was applied, else none.
-  Statement alive(SessionId id) const;        ///< Answers one row if the session stands and has not ended.
+  Statement alive(SessionId id) const;        ///< Answers 1 if the session stands and has not ended, else 0.
   Statement sweep(const Bearings& at) const;  ///< Answers how many.
   Statement request_step_down(const std::string& election, const StepDown& request,
                               const Bearings& at) const;  ///< Answers one row if it was applied, else none.
-  Statement lead(const std::string& election) const;      ///< Answers one row if there is one.
+  Statement lead(const std::string& election) const;      ///< Answers 1 if there is one, else 0.
 
   const std::string& group() const { return group_; }  ///< As a bytea literal.
 

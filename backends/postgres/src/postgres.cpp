@@ -34,12 +34,13 @@ std::string called(const std::string& table, const char* usually) {
   return table == usually ? table : quoted;
 }
 
-std::optional<Error> create(Settings settings, const std::string& tables, const Limit& limit) {
+std::optional<Error> create(const Settings& settings, const std::string& tables, const Limit& limit) {
   // The lock lets one session do it after the other: "if not exists" does not see what another one is about to create.
-  const auto statements = "select pg_advisory_xact_lock(hashtext('tenure schema'));\n" + tables;
+  const auto statements =
+      "select pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('tenure schema')::bigint);\n" + tables;
   // There is one attempt, so that it may take all the time that there is.
   const auto patience = std::max<Clock::Duration>(limit.by - limit.clock.now(), std::chrono::seconds(1));
-  const auto done = Client(std::move(settings), std::nullopt, patience)
+  const auto done = Client(settings, std::nullopt, patience)
                         .ask<bool>(
                             [statements](Connection& connection) {
                               connection.run(statements);
@@ -47,6 +48,9 @@ std::optional<Error> create(Settings settings, const std::string& tables, const 
                             },
                             limit);
   if (!done) return done.error();
+  // What stood there before may be somebody else's: an introduction looks at it.
+  const auto looked = Client(settings, Purpose{.name = {}}, patience).ask<bool>([](auto&) { return true; }, limit);
+  if (!looked) return looked.error();
   return std::nullopt;
 }
 
@@ -81,7 +85,8 @@ std::shared_ptr<Backend> open(const Options& options, const std::string& electio
   check_election(election);
   const auto settings = settings_of(options, application_name(election, candidate.name));
   warn(log, settings, "election", election);
-  return lock_table(std::make_shared<Store>(settings, election), election, std::move(candidate), std::move(log));
+  auto store = std::make_shared<Store>(settings, election, log);
+  return lock_table(std::move(store), election, std::move(candidate), std::move(log));
 }
 
 Presets presets() { return lock_table_presets(); }
@@ -110,7 +115,7 @@ std::shared_ptr<GroupStore> open_group(const Options& options, const std::string
   check_election(group);
   const auto settings = group_settings_of(options, application_name(group));
   warn(log, settings, "group", group);
-  return std::make_shared<Group>(settings, group);
+  return std::make_shared<Group>(settings, group, log);
 }
 
 std::string schema(const std::string& table) {

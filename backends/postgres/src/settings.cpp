@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <map>
 #include <stdexcept>
 
@@ -65,17 +66,30 @@ std::string effective(const Pairs& pairs, const std::string& key, const char* va
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("postgres: " + what); }
 
-/// libpq ends a password at the first '@', and takes what stands before a '/' for host and port. It would print the
-/// rest of the password as a host, a port or a database.
+/// libpq ends a password at the first '@', unless a '/' stands before it, and takes what stands before a '/' for host
+/// and port. It would print the rest of the password as a host, a port or a database.
 void check_uri(std::string_view conninfo) {
   const auto begin = conninfo.find("://");
   if (!conninfo.starts_with("postgres") || begin == conninfo.npos) return;
-  const auto uri = conninfo.substr(begin + 3, conninfo.find('?', begin) - begin - 3);
-  const auto at = uri.find('@');
-  if (at == uri.npos || (at < uri.find('/') && uri.find('@', at + 1) == uri.npos)) return;
+  auto rest = conninfo.substr(begin + 3);
+  if (const auto at = rest.find_first_of("@/"); at != rest.npos && rest[at] == '@') rest.remove_prefix(at + 1);
+  if (rest.substr(0, rest.find('?')).find('@') == rest.npos) return;
   refuse(
       "in conninfo an '@' stands where a URI has none. In a user, a password or a database's name '@' is written as "
       "%40, '/' as %2F, ':' as %3A, '?' as %3F and '%' as %25. It is not repeated here, since it may hold a password");
+}
+
+/// libpq skips blanks behind a '=': of "host= password=x" it makes a host.
+void check_blanks(const Pairs& pairs) {
+  for (const auto& [key, value] : pairs)
+    if (key != "password" && key != "sslpassword" && key != "options" && value.find("password=") != value.npos)
+      refuse(
+          "the value of " + key +
+          " is the next key and its value, because a blank stands behind '=': write '' for an empty value. It is not "
+          "repeated here, since it is a password");
+  for (const auto* key : {"host", "hostaddr", "port"})
+    if (const auto found = pairs.find(key); found != pairs.end() && found->second.find('=') != std::string::npos)
+      refuse(std::string(key) + " has a '=' in it: does a blank stand behind its own one?");
 }
 
 /// Of a value that libpq takes as a list.
@@ -89,16 +103,13 @@ std::vector<std::string> parts(const std::string& text, char separator) {
   return out;
 }
 
-struct Server {
-  std::string name;     ///< The certificate is compared with it. It may be empty.
-  std::string address;  ///< The connection leads there. If it is empty, the name tells where.
-};
-
 /// These are the servers that conninfo and the environment name. A service file may name others.
-std::vector<Server> servers_of(const Pairs& pairs) {
+std::vector<Host> hosts_of(const Pairs& pairs) {
   const auto names = parts(effective(pairs, "host", "PGHOST"), ',');
   const auto addresses = parts(effective(pairs, "hostaddr", "PGHOSTADDR"), ',');
-  std::vector<Server> out(std::max(names.size(), addresses.size()));
+  const auto ports = parts(effective(pairs, "port", "PGPORT"), ',');
+  std::vector<Host> out(std::max(names.size(), addresses.size()));
+  for (std::size_t i = 0; i < out.size(); ++i) out[i].port = ports[ports.size() == out.size() ? i : 0];
   for (std::size_t i = 0; i < names.size(); ++i) out[i].name = names[i];
   for (std::size_t i = 0; i < addresses.size(); ++i) out[i].address = addresses[i];
   return out;
@@ -109,7 +120,7 @@ bool by_service(const Pairs& pairs) { return !effective(pairs, "service", "PGSER
 /// libpq gives up such a connection when the server has shown its certificate.
 void check_names(const Pairs& pairs) {
   if (by_service(pairs) || effective(pairs, "sslmode", "PGSSLMODE") != "verify-full") return;
-  for (const auto& [name, address] : servers_of(pairs))
+  for (const auto& [name, address, port] : hosts_of(pairs))
     if (name.empty() && !address.empty())
       refuse("sslmode=verify-full compares the certificate with host, and hostaddr has no host beside it: set both");
 }
@@ -158,7 +169,7 @@ std::vector<std::string> unverified(const Pairs& pairs) {
   const auto mode = effective(pairs, "sslmode", "PGSSLMODE");
   std::vector<std::string> out;
   if (mode == "verify-full" || mode == "verify-ca" || by_service(pairs)) return out;
-  for (const auto& [name, address] : servers_of(pairs))
+  for (const auto& [name, address, port] : hosts_of(pairs))
     if (!loopback(address.empty() ? name : address)) out.push_back(name.empty() ? address : name);
   return out;
 }
@@ -203,14 +214,16 @@ Settings settings_with(Schema schema, const Options& options, const std::string&
   if (!options.user.empty()) pairs["user"] = options.user;
   if (!options.password.empty()) pairs["password"] = options.password;
   pairs.emplace("fallback_application_name", called);
+  check_blanks(pairs);
   check_values(pairs);
 
   return {.conninfo = joined(pairs),
           .target = target_of(pairs),
           .own_timeout = !effective(pairs, "connect_timeout", "PGCONNECT_TIMEOUT").empty(),
           .schema = std::move(schema),
-          .without_secrets =
-              Redactor({effective(pairs, "password", "PGPASSWORD"), effective(pairs, "sslpassword", "PGSSLPASSWORD")}),
+          .hosts = by_service(pairs) ? std::vector<Host>() : hosts_of(pairs),
+          .credentials = options.credentials,
+          .secrets = {effective(pairs, "password", "PGPASSWORD"), effective(pairs, "sslpassword", "PGSSLPASSWORD"), ""},
           .unverified_hosts = unverified(pairs)};
 }
 
@@ -244,9 +257,38 @@ std::string Settings::conninfo_within(Clock::Duration patience) const {
   return conninfo + "connect_timeout='" + std::to_string(std::chrono::ceil<seconds>(patience).count() + 1) + '\'';
 }
 
+std::string Settings::beginning_with(std::size_t host) const {
+  if (hosts.size() < 2) return {};
+  Pairs lists;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    const auto& one = hosts[(host + i) % hosts.size()];
+    for (const auto& [key, value] : {std::pair("host", one.name), {"hostaddr", one.address}, {"port", one.port}})
+      lists[key] += (i == 0 ? "" : ",") + value;
+  }
+  std::erase_if(lists, [](const auto& list) { return list.second.find_first_not_of(',') == std::string::npos; });
+  return joined(lists);
+}
+
+std::string Settings::login() {
+  if (!credentials) return {};
+  Credentials found;
+  try {
+    found = credentials();
+  } catch (const std::exception& e) {
+    throw NoCredentials(redacted(std::string("nobody is logged in, because credentials threw: ") + e.what()));
+  } catch (...) {
+    throw NoCredentials("nobody is logged in, because credentials threw something");
+  }
+  secrets.back() = found.password;
+  Pairs pairs;
+  if (!found.user.empty()) pairs["user"] = found.user;
+  if (!found.password.empty()) pairs["password"] = found.password;
+  return joined(pairs);
+}
+
 std::string Settings::redacted(std::string_view text) const {
   std::string line;
-  for (const char c : without_secrets(text)) {
+  for (const char c : Redactor(secrets)(text)) {
     const bool blank = c == '\n' || c == '\t' || c == ' ';
     if (!blank || (!line.empty() && line.back() != ' ')) line += blank ? ' ' : c;
   }

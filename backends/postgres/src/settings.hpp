@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options checked and turned into what libpq is told, with every secret in them known.
 #pragma once
+#include <cstddef>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +20,7 @@ struct Table {
   std::string name;    ///< As the user wrote it, for messages.
   std::string quoted;  ///< For statements.
   std::string rights;  ///< What a candidate needs: "select, insert, update".
+  std::string plain() const { return name.substr(name.find('.') + 1); }  ///< Without its schema.
 };
 
 /// Tables that are made together, and what makes them.
@@ -27,12 +30,25 @@ struct Schema {
   std::string function;  ///< In tenure::postgres.
 };
 
+struct NoCredentials : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// One of several servers.
+struct Host {
+  std::string name;     ///< The certificate is compared with it. It may be empty.
+  std::string address;  ///< The connection leads there. If it is empty, the name tells where.
+  std::string port;
+};
+
 struct Settings {
   std::string conninfo;  ///< Key/value pairs: those of the user, and those that were left to us.
   std::string target;    ///< "host:port/database" as far as it is known before connecting, for messages.
   bool own_timeout{};    ///< The user says how long a connect may take.
   Schema schema;
-  Redactor without_secrets;
+  std::vector<Host> hosts;  ///< In the order of conninfo. Empty if a service file may name others.
+  AskCredentials credentials;
+  std::vector<std::string> secrets;
   std::vector<std::string> unverified_hosts;  ///< The hosts that are reached over a network while TLS verifies nothing.
 
   /// The table that a message is about, as far as it names one; else the first.
@@ -40,6 +56,13 @@ struct Settings {
 
   /// conninfo, with about so long for each server.
   std::string conninfo_within(Clock::Duration patience) const;
+
+  /// What stands behind conninfo so that the servers are tried from this one on. Nothing if there is only one.
+  std::string beginning_with(std::size_t host) const;
+
+  /// Asks `credentials` anew. Returns what stands behind conninfo, and knows the password as a secret from now on.
+  /// Throws NoCredentials if `credentials` throws.
+  std::string login();
 
   /// The text without our secrets, on one line, fit for a log.
   std::string redacted(std::string_view text) const;

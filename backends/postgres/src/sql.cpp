@@ -15,13 +15,28 @@ std::string filled(std::string_view statement, const Parts& parts) {
   return out;
 }
 
+std::string filled_sql(std::string_view statement, const Parts& parts) {
+  static const Parts operators = [] {
+    Parts out;
+    for (const std::string_view one : {"{=}", "{<>}", "{<}", "{<=}", "{>}", "{>=}", "{||}", "{*}", "{-}"})
+      out.emplace_back(one, "operator(pg_catalog." + std::string(one.substr(1, one.size() - 2)) + ')');
+    return out;
+  }();
+  return filled(filled(statement, parts), operators);
+}
+
+std::string hex_of(std::string_view column) {
+  return filled("case when pg_catalog.octet_length({column}) {<=} 1000 then pg_catalog.encode({column}, 'hex') end",
+                {{"{column}", std::string(column)}});
+}
+
 /// A write waits until it is on disk, whatever the session says. Only {may_be_lost} need not.
 const std::string_view with_settings = R"(with s as materialized (
-  select set_config('lock_timeout', {lock_wait}, true) as lock_timeout,
-    set_config('synchronous_commit',
+  select pg_catalog.set_config('lock_timeout', {lock_wait}, true) as lock_timeout,
+    pg_catalog.set_config('synchronous_commit',
       case when {may_be_lost} then 'off'
-        when current_setting('synchronous_commit') = 'off' then 'on'
-        else current_setting('synchronous_commit') end, true) as synchronous_commit))";
+        when pg_catalog.current_setting('synchronous_commit') {=} 'off' then 'on'
+        else pg_catalog.current_setting('synchronous_commit') end, true) as synchronous_commit))";
 
 const std::string_view settings_hold = "s.lock_timeout is not null and s.synchronous_commit is not null";
 

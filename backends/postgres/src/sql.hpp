@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <pqxx/pqxx>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,9 +14,19 @@
 
 namespace tenure::postgres {
 
+enum class Rows { any, one, at_most_one };
+
+/// What was answered is no answer to what was asked.
+struct NoAnswer : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Its text calls tables @0@ and @1@, in the order of Schema, and @notify@ what notifies: a connection fills these in.
 struct Statement {
   std::string text;
-  std::vector<std::string> values;
+  std::vector<std::string> values{};
+  int columns{};  ///< The answer has as many, or more.
+  Rows rows{Rows::any};
 };
 
 /// What stands in {braces} in a statement, and its text.
@@ -23,6 +34,14 @@ using Parts = std::vector<std::pair<std::string_view, std::string>>;
 
 /// The statement with every part filled in, in the order given: a part may name later ones.
 std::string filled(std::string_view statement, const Parts& parts);
+
+/// The same of SQL, with {=} and the like for PostgreSQL's own operators. Whoever may create in a schema of the search
+/// path could make a nearer one, which then runs as whoever asks. So every function and every type is named with its
+/// schema too.
+std::string filled_sql(std::string_view statement, const Parts& parts);
+
+/// SQL: bytes in hexadecimal, or null if they are more than any of ours has.
+std::string hex_of(std::string_view column);
 
 /// {settings}: settings for one statement, made inside it. That costs no second round trip and leaves nothing in a
 /// pooled session. Needs {lock_wait} and {may_be_lost}.

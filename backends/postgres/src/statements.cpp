@@ -17,27 +17,27 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// What stands in {braces} in a statement is filled in by filled(); {table} is the table's quoted name.
+// What stands in {braces} in a statement is filled in by filled_sql().
 
 constexpr std::string_view read_statement = R"(
 select {row}
 from (values (1)) as one
-left join {table} as r on r.election = $1::bytea)";
+left join @0@ as r on r.election {=} $1::pg_catalog.bytea)";
 
 constexpr std::string_view list_statement = R"(
-select {row}, encode(r.election, 'hex')
-from {table} as r
-where r.election > $1::bytea
+select {row}, pg_catalog.encode(r.election, 'hex')
+from @0@ as r
+where r.election {>} $1::pg_catalog.bytea
 order by r.election
 limit $2::bigint)";
 
 constexpr std::string_view first_claim_statement = R"(
 {settings},
 r as (
-  insert into {table} as new (
+  insert into @0@ as new (
     election, token, beat, holder, incarnation, address, released, term_ms, asked_ns, written_at)
-  select $2::bytea, $3::bigint, $4::bigint, $5::bytea, $6::bytea, $7::bytea, $8::boolean, $9::bigint, $10::bigint,
-    clock_timestamp()
+  select $2::pg_catalog.bytea, $3::bigint, $4::bigint, $5::pg_catalog.bytea, $6::pg_catalog.bytea,
+    $7::pg_catalog.bytea, $8::boolean, $9::bigint, $10::bigint, pg_catalog.clock_timestamp()
   from s
   where {settings_hold}
   on conflict (election) do nothing
@@ -48,59 +48,61 @@ select {row}, {notify} from r)";
 constexpr std::string_view replace_statement = R"(
 {settings},
 r as (
-  update {table} as old
-  set token = $3::bigint, beat = $4::bigint, holder = $5::bytea, incarnation = $6::bytea, address = $7::bytea,
-    released = $8::boolean, term_ms = $9::bigint, asked_ns = $10::bigint, written_at = clock_timestamp()
+  update @0@ as old
+  set token = $3::bigint, beat = $4::bigint, holder = $5::pg_catalog.bytea, incarnation = $6::pg_catalog.bytea,
+    address = $7::pg_catalog.bytea, released = $8::boolean, term_ms = $9::bigint, asked_ns = $10::bigint,
+    written_at = pg_catalog.clock_timestamp()
   from s
   where {settings_hold}
-    and old.election = $2::bytea
-    and old.token = $13::bigint
-    and old.beat = any($14::bigint[])
+    and old.election {=} $2::pg_catalog.bytea
+    and old.token {=} $13::bigint
+    and old.beat {=} any($14::bigint[])
     and (old.released or not $15::boolean)
   returning old.*)
 select {row}, {notify} from r)";
 
 constexpr std::string_view step_down_statement = R"(
 {settings}
-update {table} as old
-set step_down_token = $3::bigint, step_down_by = $4::bytea, step_down_why = $5::bytea
+update @0@ as old
+set step_down_token = $3::bigint, step_down_by = $4::pg_catalog.bytea, step_down_why = $5::pg_catalog.bytea
 from s
 where {settings_hold}
-  and old.election = $2::bytea
-  and old.token = $3::bigint)";
+  and old.election {=} $2::pg_catalog.bytea
+  and old.token {=} $3::bigint)";
 
 /// In the order of read_of().
-constexpr std::string_view row =
-    "r.token, r.beat, encode(r.holder, 'hex'), encode(r.incarnation, 'hex'), encode(r.address, 'hex'), r.released,"
-    " r.term_ms, r.asked_ns, (extract(epoch from r.written_at) * 1000)::bigint,"
-    " r.step_down_token, encode(r.step_down_by, 'hex'), encode(r.step_down_why, 'hex'),"
-    " (extract(epoch from clock_timestamp()) * 1000)::bigint";
+std::string row() {
+  return "r.token, r.beat, " + hex_of("r.holder") + ", " + hex_of("r.incarnation") + ", " + hex_of("r.address") +
+         ", r.released, r.term_ms, r.asked_ns, (extract(epoch from r.written_at) {*} 1000)::bigint,"
+         " r.step_down_token, " +
+         hex_of("r.step_down_by") + ", " + hex_of("r.step_down_why") +
+         ", (extract(epoch from pg_catalog.clock_timestamp()) {*} 1000)::bigint";
+}
+constexpr int row_columns = 13;
 
 /// $11: the channel; $12: whether this is news. A renewal is none: it wakes nobody, and its commit does not wait for
 /// the server's lock for notices. Of a release the notice names the version that it left.
 constexpr std::string_view notify =
     "case when $12::boolean then"
-    " pg_notify($11::text, case when r.released then r.token || ' ' || r.beat else '' end)::text end";
+    " @notify@($11::pg_catalog.text,"
+    " case when r.released then pg_catalog.concat(r.token, ' ', r.beat) else '' end)::pg_catalog.text end";
 
 /// `may_be_lost`: a condition on what is written. If a crash loses such a write, it is as if it had never been made.
-std::string for_table(std::string_view statement, const std::string& table, std::string_view may_be_lost = "false") {
-  return filled(statement, {{"{settings}", std::string(with_settings)},
-                            {"{settings_hold}", std::string(settings_hold)},
-                            {"{lock_wait}", "$1"},
-                            {"{may_be_lost}", std::string(may_be_lost)},
-                            {"{row}", std::string(row)},
-                            {"{notify}", std::string(notify)},
-                            {"{table}", table}});
+std::string whole(std::string_view statement, std::string_view may_be_lost = "false") {
+  return filled_sql(statement, {{"{settings}", std::string(with_settings)},
+                                {"{settings_hold}", std::string(settings_hold)},
+                                {"{lock_wait}", "$1"},
+                                {"{may_be_lost}", std::string(may_be_lost)},
+                                {"{row}", row()},
+                                {"{notify}", std::string(notify)}});
 }
 
 }  // namespace
 
-Statement reading(const std::string& table, const std::string& election) {
-  return {for_table(read_statement, table), {election}};
-}
+Statement reading(const std::string& election) { return {whole(read_statement), {election}, row_columns, Rows::one}; }
 
-Statement listing(const std::string& table, const std::string& after, std::size_t most) {
-  return {for_table(list_statement, table), {after, std::to_string(most)}};
+Statement listing(const std::string& after, std::size_t most) {
+  return {whole(list_statement), {after, std::to_string(most)}, row_columns + 1};
 }
 
 Statement replacing(const Writing& writing, const std::optional<Expected>& expected, const Record& next) {
@@ -118,12 +120,12 @@ Statement replacing(const Writing& writing, const std::optional<Expected>& expec
     values.emplace_back(expected->released ? "t" : "f");
   }
   // A release that a crash loses makes its successor wait, no more. Whoever takes over writes behind it in the log.
-  return {for_table(expected ? replace_statement : first_claim_statement, writing.table, "$8::boolean"),
-          std::move(values)};
+  return {whole(expected ? replace_statement : first_claim_statement, "$8::boolean"), std::move(values),
+          row_columns + 1, Rows::at_most_one};
 }
 
 Statement requesting_step_down(const Writing& writing, const StepDown& request) {
-  return {for_table(step_down_statement, writing.table),
+  return {whole(step_down_statement),
           {writing.lock_wait, writing.election, bigint(request.token.value),
            bytea(printable(request.by, max_candidate_bytes)), bytea(printable(request.why))}};
 }

@@ -15,17 +15,16 @@ namespace tenure::postgres {
 
 /// The values that go with every write.
 struct Writing {
-  const std::string& table;     ///< Quoted.
   const std::string& election;  ///< A bytea literal.
   const std::string& channel;
   std::string lock_wait;  ///< How long it may wait for the row, see lock_wait().
 };
 
 /// Answers one row.
-Statement reading(const std::string& table, const std::string& election);
+Statement reading(const std::string& election);
 
 /// Answers at most so many rows, of the elections that come after this one, in the order of their names.
-Statement listing(const std::string& table, const std::string& after, std::size_t most);
+Statement listing(const std::string& after, std::size_t most);
 
 /// It answers one row if it was applied, and no row otherwise.
 Statement replacing(const Writing& writing, const std::optional<Expected>& expected, const Record& next);

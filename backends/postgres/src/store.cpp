@@ -12,17 +12,19 @@
 namespace tenure::postgres {
 namespace {
 
-Purpose purpose_of(const Settings& settings, const std::string& election) {
+Purpose purpose_of(const std::string& election, const Log& log) {
   const std::string name = bytea(election), no_channel;
-  const Writing writing{settings.table().quoted, name, no_channel, lock_wait({})};
+  const Writing writing{name, no_channel, lock_wait({})};
   const auto nothing = replacing(writing, Expected{}, {});  // for no beat is expected
-  return {election, {reading(settings.table().quoted, name), nothing, replacing(writing, std::nullopt, {})}, {nothing}};
+  return {.name = election,
+          .prepared = {reading(name), nothing, replacing(writing, std::nullopt, {})},
+          .rehearsed = {nothing},
+          .notes = std::make_shared<Notes>(log, "election", election)};
 }
 
 Result<Read> read_now(Connection& connection, const std::string& election) {
-  const auto statement = reading(connection.settings().table().quoted, election);
   connection.forget_news();
-  auto read = read_of(connection.execute(statement)[0]);
+  auto read = read_of(connection.execute(reading(election))[0]);
   if (read.record && !may_be_followed(read.record->token))
     return connection.corrupt(
         "the row's token is " + std::to_string(static_cast<std::int64_t>(read.record->token.value)) +
@@ -36,8 +38,7 @@ Result<Read> read_now(Connection& connection, const std::string& election) {
 /// Only a write that certainly had no effect is followed by a read.
 Result<Swap> swap_now(Connection& connection, const std::string& election, const std::optional<Expected>& expected,
                       const Record& next, const std::string& wait) {
-  const auto statement =
-      replacing({connection.settings().table().quoted, election, connection.channel(), wait}, expected, next);
+  const auto statement = replacing({election, connection.channel(), wait}, expected, next);
   try {
     connection.forget_news();
     const auto applied = connection.execute(statement);
@@ -52,8 +53,8 @@ Result<Swap> swap_now(Connection& connection, const std::string& election, const
 
 }  // namespace
 
-Store::Store(const Settings& settings, const std::string& election)
-    : election_(bytea(election)), client_(settings, purpose_of(settings, election)) {}
+Store::Store(const Settings& settings, const std::string& election, const Log& log)
+    : election_(bytea(election)), client_(settings, purpose_of(election, log)) {}
 
 Result<Read> Store::read(const Limit& limit) {
   return client_.ask<Read>([election = election_](Connection& connection) { return read_now(connection, election); },
@@ -80,7 +81,7 @@ std::optional<Version> Store::await_change(const std::optional<Version>& seen, c
 std::optional<Error> Store::request_step_down(const StepDown& request, const Limit& limit) {
   const auto done = client_.ask<bool>(
       [request, election = election_, until = by_boot_clock(limit)](Connection& connection) {
-        const Writing writing{connection.settings().table().quoted, election, connection.channel(), lock_wait(until)};
+        const Writing writing{election, connection.channel(), lock_wait(until)};
         const auto statement = requesting_step_down(writing, request);
         connection.execute(statement);
         return true;

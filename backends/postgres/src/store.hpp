@@ -13,7 +13,7 @@ namespace tenure::postgres {
 
 class Store final : public ConditionalStore {
  public:
-  Store(const Settings& settings, const std::string& election);
+  Store(const Settings& settings, const std::string& election, const Log& log = no_log);
 
   Result<Read> read(const Limit& limit) override;
   Result<Swap> compare_and_set(const std::optional<Expected>& expected, const Record& next,

@@ -9,6 +9,7 @@
 #include <tenure/candidate.hpp>
 #include <tenure/check.hpp>
 #include <tenure/conditional_store.hpp>
+#include <tenure/credentials.hpp>
 #include <tenure/election_list.hpp>
 #include <tenure/group_store.hpp>
 #include <tenure/log.hpp>
@@ -29,36 +30,36 @@ struct Options {
   std::string user{}, password{};          ///< Instead of those in conninfo, if not empty.
   std::string table = "tenure_elections";  ///< Or "schema.table": letters, digits and '_', case counts.
   std::string sessions = "tenure_sessions", leads = "tenure_leads";  ///< Of groups, named likewise.
+  AskCredentials credentials{};  ///< Asked for at each login. What is empty leaves the others as they are. libpq reads
+                                 ///< .pgpass and the files of TLS anew at each login, too.
 };
 
 /// Returns a backend, for one LeaderManager or one Observer. It has one thread and one connection. It connects at the
 /// first verb, and again when the connection broke.
 ///
-/// Time: to connect takes five round trips: TCP's, three of a password, and one of ours. TLS takes two more, and a
-/// third if ssl_ecdh_curve is not what OpenSSL offers first, as before PostgreSQL 18. A role that may not use PL/pgSQL
-/// takes two more at first, and one more from then on. The thread connects while verbs wait for it, each to its own
+/// Time: to connect takes five round trips: TCP's, three of a password, and one of ours. TLS takes two more, or three
+/// before PostgreSQL 18, and a role that may not use PL/pgSQL takes one or two. Verbs wait for it, each to its own
 /// limit, and it goes on when they have left. A renewal is one statement, one round trip and one fsync. Timing::call
 /// must be longer than that: `fast` elects at a round trip of 40 ms, `balanced` at 150 ms, also over TLS.
 ///
 /// Load: claims and releases notify; renewals do not. In the whole server, PostgreSQL commits such statements one
-/// at a time. If 100 elections begin at once, expect some 300 ms until all have leaders, in place of 15 ms (two cores,
-/// 3 ms an fsync). With `fast`, some claims then meet a lock timeout, and are tried again.
+/// at a time. If 100 elections begin at once, expect some 300 ms until all have leaders (two cores, 3 ms an fsync).
 ///
 /// Push: a release is pushed by NOTIFY to those who wait. A connection begins to listen with its first wait, which then
 /// returns at once. Behind a pooler such as PgBouncer a session cannot listen. There they wait for the end of the lease
-/// that they saw. Nothing is left behind in a pooled session.
+/// that they saw, which is warned of once, as where LISTEN or NOTIFY is refused. A pooled session is left as it was.
 ///
 /// Rights: a candidate's role needs SELECT, INSERT and UPDATE on the table. An observer's role needs SELECT. A
-/// candidate that may not write is warned while it still waits.
+/// candidate that may not write is warned while it still waits. A table's owner can run SQL as whoever uses it, so one
+/// that anybody could have made is refused: revoke create on schema public from public, as PostgreSQL 15 does. Without
+/// a schema the table is looked for in the role's search_path, once. A role with another path may find another one, and
+/// elect another leader there, which is warned of.
 ///
 /// What is safe: an answered write is on disk, because synchronous_commit=off is overruled for our writes. A release is
 /// the exception. If a crash of the server loses one, the successor waits for the rest of the lease. An UNLOGGED table
 /// is refused, and so is a server in recovery, because it shows old records. A standby that is promoted may lack the
 /// last writes, if it is asynchronous, and with them the last token. So send the token with every write, or replicate
-/// synchronously.
-///
-/// By hand: rows are never deleted, because a missing row means that nobody ever led. If the table's owner deletes one,
-/// a newcomer can lead beside its leader until that leader's next renewal. Candidates need no DELETE.
+/// synchronously. Delete no row: a missing one means that nobody ever led, so a newcomer could lead beside its leader.
 ///
 /// Throws std::invalid_argument for a conninfo, a table or a name that can never work. The verbs return as an Error,
 /// with the remedy, what is wrong at the server, for instance that the table is missing.
@@ -72,12 +73,10 @@ TENURE_POSTGRES_EXPORT std::shared_ptr<ConditionalStore> store(const Options& op
 /// Throws std::invalid_argument for another URL or property, and otherwise as open() does.
 TENURE_POSTGRES_EXPORT Opened open_url(const Opening& opening);
 
-/// The elections of the table, for tenure::list_elections(). `election` and `candidate` of the opening do not count.
-/// The role needs SELECT. Throws as open_url().
+/// The elections of the table, for tenure::list_elections(). The role needs SELECT. Throws as open_url().
 TENURE_POSTGRES_EXPORT std::shared_ptr<ElectionList> list_url(const Opening& opening);
 
-/// For tenure::check_up(): the server's version, its role, its settings, and our rights on the table. Throws as
-/// open_url().
+/// For tenure::check_up(): the server's version, role and settings, our rights and the table. Throws as open_url().
 TENURE_POSTGRES_EXPORT Result<Checks> check_url(const Opening& opening, const Limit& limit);
 
 /// The terms are 3, 10 and 30 s: see lock_table_presets().
@@ -100,8 +99,7 @@ TENURE_POSTGRES_EXPORT std::optional<Error> create_schema(const Options& options
 /// first besides. Releases, ends and requests to step down notify; renewals and claims do not. No answered write is
 /// lost in a crash of the server, and the marker is 0. What an asynchronous standby had not received is lost when it is
 /// promoted: a leader whose last claim was lost is refused at its next renewal. So is every leader after a restore,
-/// which brings back older sessions: stop all processes of the group, and start them a term later. Delete no lead by
-/// hand.
+/// which brings back older sessions: stop all processes of the group, and start them a term later. Delete no lead.
 ///
 /// Where default_transaction_isolation is above read committed, and a pooler stands between, a commit that meets
 /// another one is rolled back. It comes again a few times within its limit, and is an Error only then.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <limits>
 #include <memory>
@@ -40,6 +41,16 @@ TEST(KafkaClient, AnErrorOfAPartitionIsTheErrorOfTheCommit) {
   EXPECT_EQ(error_of(none, good.get()), none);
   EXPECT_EQ(error_of(none, bad.get()), RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION);
   EXPECT_EQ(error_of(RD_KAFKA_RESP_ERR__TRANSPORT, bad.get()), RD_KAFKA_RESP_ERR__TRANSPORT);
+}
+
+TEST(KafkaClient, ACodeThatTheClientLibraryDoesNotKnowIsAnUnknownError) {
+  for (const int code : {32'000, -32'000, 1'000}) {
+    List list;
+    list.add("t", 0);
+    std::memcpy(&list.get()->elems[0].err, &code, sizeof code);  // a broker tells any number of 16 bits
+    EXPECT_EQ(error_of(RD_KAFKA_RESP_ERR_NO_ERROR, list.get()), RD_KAFKA_RESP_ERR_UNKNOWN) << code;
+  }
+  EXPECT_EQ(known(RD_KAFKA_RESP_ERR__SSL), RD_KAFKA_RESP_ERR__SSL);
 }
 
 TEST(KafkaClient, TheOwnerHasPartitionZeroOfTheTopic) {

@@ -218,7 +218,7 @@ TEST_F(Kafka, AStrangerThatKeepsEverybodyFromLeadingIsNamed) {
   o.log = lines.log();
   Candidate a(o);
   for (const auto until = within(patience); !lines.mention("nobody can lead") && !until.passed();) a.campaign(1s);
-  EXPECT_TRUE(lines.mention("nobody can lead: partition 0 is owned by \"!a consumer\" at "))
+  EXPECT_TRUE(lines.mention("nobody can lead or renew: partition 0 is owned by \"!a consumer\" at "))
       << testing::PrintToString(lines.all());
 }
 

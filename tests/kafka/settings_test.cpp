@@ -385,6 +385,33 @@ TEST(KafkaUrl, AWrongUrlIsRefusedWithTheReason) {
   EXPECT_TRUE(mentions(refused("kafka://b/t?session.timeout.ms=1"), "is decided by the election"));
 }
 
+TEST(KafkaUrl, ItsAuthorCannotRunOrLoadAnything) {
+  for (const auto* name : {"plugin.library.paths", "sasl.kerberos.kinit.cmd", "ssl.engine.location", "ssl.engine.id",
+                           "ssl.providers", "sasl.oauthbearer.assertion.file", "SSL.Engine.Location"}) {
+    auto opening = at("kafka://b/t?" + std::string(name) + "=/tmp/x");
+    EXPECT_TRUE(mentions(url_refusal(opening), "no URL and no document may set it")) << name;
+    opening = at("kafka://b/t");
+    opening.properties[name] = "/tmp/x";
+    EXPECT_TRUE(mentions(url_refusal(opening), "no URL and no document may set it")) << name;
+  }
+  for (const auto* value : {"%24(id)", "a%3Bid", "a%20b", "%25%7Bssl.key.password%7D", "%60id%60", "a%22b"})
+    for (const auto* name : {"sasl.kerberos.principal", "sasl.kerberos.keytab", "sasl.kerberos.service.name"})
+      EXPECT_TRUE(mentions(url_refusal(at("kafka://b/t?" + std::string(name) + "=" + value)), "into a command"))
+          << name << value;
+  EXPECT_EQ(
+      url_refusal(at("kafka://b/t?sasl.kerberos.principal=kafka/h.example%40EXAMPLE&sasl.kerberos.keytab=/etc/k_1")),
+      "accepted");
+  auto o = options();
+  o.properties["sasl.kerberos.kinit.cmd"] = "kinit -k";
+  EXPECT_EQ(refusal(o), "accepted") << "an application's own choice";
+}
+
+TEST(KafkaUrl, MoreSettingsThanThereAreAreRefusedAtOnce) {
+  auto opening = at("kafka://b/t");
+  for (int i = 0; i < 60'000; ++i) opening.properties["a" + std::to_string(i)] = "1";
+  EXPECT_TRUE(mentions(url_refusal(opening), "60000 properties are given; 500")) << url_refusal(opening);
+}
+
 TEST(KafkaUrl, OfAGroupTellsItsMode) {
   const auto opened = [](const std::string& query) { return open_group_url(at("kafka://127.0.0.1:1/t" + query)); };
   EXPECT_EQ(opened("").store->exclusive(), Exclusive::yes);

@@ -36,14 +36,14 @@ std::optional<Error> create_topic(const Properties& properties, const Target& ta
   rd_kafka_CreateTopics(handle.get(), &topics, 1, nullptr, queue.get());
   const auto event = owned<rd_kafka_event_destroy>(rd_kafka_queue_poll(queue.get(), 5000));
   if (!event) return Error{Fault::timed_out, "create_topic: no answer from " + target.brokers + " within 5 s"};
-  if (const auto code = rd_kafka_event_error(event.get())) {
+  if (const auto code = known(rd_kafka_event_error(event.get()))) {
     const auto* text = rd_kafka_event_error_string(event.get());
     return explain(code, std::string("create_topic: ") + (text ? text : ""), target, log.redacted());
   }
   std::size_t count = 0;
   const auto** results = rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event.get()), &count);
   for (std::size_t i = 0; i < count; ++i) {
-    const auto code = rd_kafka_topic_result_error(results[i]);
+    const auto code = known(rd_kafka_topic_result_error(results[i]));
     if (code && code != RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) {
       const auto* text = rd_kafka_topic_result_error_string(results[i]);
       return failed(code, text ? text : "");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
 
+#include <cstring>
 #include <string_view>
 
 #include <tenure/kit/logging.hpp>
@@ -14,6 +15,18 @@ std::string create_command(const Target& target) {
 }
 
 }  // namespace
+
+rd_kafka_resp_err_t known(int code) {
+  const bool fits = code >= RD_KAFKA_RESP_ERR__BEGIN && code < RD_KAFKA_RESP_ERR_END_ALL;
+  return fits ? static_cast<rd_kafka_resp_err_t>(code) : RD_KAFKA_RESP_ERR_UNKNOWN;
+}
+
+rd_kafka_resp_err_t known_at(const rd_kafka_resp_err_t& code) {
+  int read = 0;
+  static_assert(sizeof read == sizeof code);
+  std::memcpy(&read, &code, sizeof read);  // loaded as the enum, it would be undefined
+  return known(read);
+}
 
 bool needs_the_user(rd_kafka_resp_err_t code) {
   switch (code) {

@@ -12,6 +12,11 @@
 
 namespace tenure::kafka {
 
+/// A broker may tell any code, and the enum has room for few. One that this librdkafka does not know is
+/// RD_KAFKA_RESP_ERR_UNKNOWN. Call it before the code is kept anywhere.
+rd_kafka_resp_err_t known(int code);
+rd_kafka_resp_err_t known_at(const rd_kafka_resp_err_t& code);  ///< The same for what librdkafka has kept.
+
 /// What a handle works on. Error messages name it, to say what would be right.
 struct Target {
   std::string brokers, group, topic;

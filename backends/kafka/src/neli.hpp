@@ -144,7 +144,8 @@ class Neli {
     bool fenced{};      ///< the coordinator takes no commit of ours in this generation
     bool doubtful{};    ///< a commit of this generation may yet be written, over later ones
     Time fenced_at{}, drain_by{};
-    std::optional<Time> refused_since{};  ///< every answer since then was a refusal
+    std::optional<Time> failing_since{};  ///< every answer to a commit since then was an error
+    std::optional<Time> unread_since{};   ///< it owns partition 0 since then, leads nothing, and no read was believed
     std::optional<Outstanding> outstanding;
     // Of the present assignment:
     Time assigned_at{};
@@ -188,6 +189,7 @@ class Neli {
   // What is due
   void judge_tenure();
   void judge_idle();
+  void judge_useless();
   void serve_member();
   void serve_owner();
   void serve_ranking();
@@ -220,7 +222,7 @@ class Neli {
   }
   std::optional<Time> led_until() const;
   bool owner() const { return member_ && member_->phase == Phase::owner; }
-  Time claimable_at() const { return view_.claimable_at(member_->assigned_at, member_->generation); }
+  Time claimable_at() const;
   bool may_claim() const;
   Sight sight() const;
   std::optional<Incumbent> holder() const;
@@ -251,6 +253,7 @@ class Neli {
   std::string kept_rank_;       ///< of a handle that was changed, for the next one
   std::uint64_t rank_after_{};  ///< only a later observation may rank us
   std::optional<Error> member_trouble_, observer_trouble_;
+  bool told_useless_{};  ///< Since somebody was granted the lead here.
 
   std::optional<std::uint64_t> leaving_;
   Time leave_by_{};

@@ -19,7 +19,7 @@ namespace tenure::kafka {
 inline constexpr Clock::Duration role_retry_pause = std::chrono::milliseconds(100);   ///< after a failed commit
 inline constexpr Clock::Duration role_leave_limit = std::chrono::milliseconds(300);   ///< for the LeaveGroup of a stop
 inline constexpr Clock::Duration role_reopen_pause = std::chrono::seconds(1);         ///< between member handles
-inline constexpr Clock::Duration longest_refused_pause = std::chrono::minutes(10);    ///< while commits are refused
+inline constexpr Clock::Duration role_longest_pause = std::chrono::minutes(10);       ///< of one that cannot claim
 inline constexpr Clock::Duration role_topic_pause = std::chrono::seconds(5);          ///< between looks at the topic
 inline constexpr Clock::Duration role_reply_reserve = std::chrono::milliseconds(20);  ///< before a call's limit
 

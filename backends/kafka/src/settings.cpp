@@ -165,6 +165,12 @@ milliseconds in_flight(const Options& options) {
 
 void refuse(const std::string& what) { throw std::invalid_argument("kafka: " + what); }
 
+void check_count(std::size_t properties) {
+  constexpr std::size_t most = 500;
+  if (properties > most)
+    refuse(std::to_string(properties) + " properties are given; " + std::to_string(most) + " are allowed");
+}
+
 std::string requests_group(const std::string& group) { return group + ".requests"; }
 
 Options completed(Options o) {
@@ -184,6 +190,7 @@ Options completed(Options o) {
       refuse("create_topic.replication_factor is " + std::to_string(o.create_topic->replication_factor) +
              "; 1 or more is allowed, or -1 for the broker's default");
   }
+  check_count(o.properties.size());
   check_not_owned(o.properties);
   check_properties(common_properties(o, o.group));
   return o;

@@ -74,6 +74,19 @@ TEST(KafkaClient, AnOffsetBelowZeroIsRefused) {
     EXPECT_EQ(client->commit(1, {{0, {5, "x"}}, {3, {offset, "x"}}}), RD_KAFKA_RESP_ERR__INVALID_ARG);
 }
 
+TEST(KafkaLines, OfOneKindAreToldOnceAMinuteWithTheirNumber) {
+  LineLimit limit;
+  const auto now = Clock::Time(std::chrono::hours(1));
+  const auto one = "[thrd:b:1/1]: b:1/1: Timed out 1 request";
+  EXPECT_EQ(limit.told("REQTMOUT", one, now), "");
+  EXPECT_EQ(limit.told("REQTMOUT", one, now + std::chrono::seconds(1)), std::nullopt);
+  EXPECT_EQ(limit.told("REQTMOUT", "[thrd:b:1/1]: another text", now + std::chrono::seconds(59)), std::nullopt);
+  EXPECT_EQ(limit.told("REQTMOUT", "[thrd:b:2/2]: another broker", now), "");
+  EXPECT_EQ(limit.told("FAIL", one, now), "");
+  EXPECT_EQ(limit.told("REQTMOUT", one, now + std::chrono::minutes(1)), " (and 2 more of this kind before)");
+  for (int i = 0; i < 1000; ++i) limit.told(std::to_string(i), one, now);
+}
+
 std::string bytes(std::initializer_list<int> values) {
   std::string out;
   for (const int value : values) out += static_cast<char>(value);

@@ -250,6 +250,18 @@ TEST_F(Kafka, AMissingTopicIsCreatedOnRequest) {
   EXPECT_FALSE(lines.mention("CONFWARN")) << "the handle that creates it is told what only a consumer knows";
 }
 
+TEST_F(Kafka, WhoOnlyLooksCreatesNoTopic) {
+  Candidate a(options());
+  EXPECT_TRUE(std::holds_alternative<Vacant>(a.sees()));
+  create_topic(brokers_, group_ + ".neli", 2);  // It throws if the look has made one.
+}
+
+TEST_F(Kafka, WhoLookedFirstCreatesTheTopicAsACandidate) {
+  Candidate a(options());
+  EXPECT_TRUE(std::holds_alternative<Vacant>(a.sees()));
+  EXPECT_TRUE(a.campaign());
+}
+
 TEST_F(Kafka, ATopicThatCannotBeCreatedSaysWhy) {
   auto o = options();
   o.create_topic = CreateTopic{2, 100};

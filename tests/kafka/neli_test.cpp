@@ -340,6 +340,28 @@ TEST(NeliIdle, LeavesTheGroupWhenItsReadsFailForALease) {
   }
 }
 
+// Its files of certificates may have been renewed since.
+TEST(NeliIdle, AMemberThatMayNotJoinIsOpenedAnew) {
+  Scene s;
+  s.join(record(41));
+  s.stands(record(41));
+  const auto refuse_for = [&](Clock::Duration by) {
+    for (const auto until = s.now + by; s.now < until;) {
+      s.give(fact::Troubled{s.handle, {Fault::forbidden, "certificate verify failed"}});
+      stand_by(s, std::min<Clock::Duration>(250ms, until - s.now));
+    }
+  };
+  refuse_for(5s - 1ms);
+  EXPECT_FALSE(s.did<effect::Drop>());
+  refuse_for(1ms);
+  EXPECT_TRUE(s.did<effect::Drop>());
+  stand_by(s, 1500ms);
+  s.opened();
+  s.forget();
+  refuse_for(3s);
+  EXPECT_FALSE(s.did<effect::Drop>()) << "it has its own time";
+}
+
 TEST(NeliIdle, StaysWhileItWaitsForALeaseOrForACall) {
   Scene s;
   s.join(record(41, "other", false, 1, 1min));
@@ -454,6 +476,19 @@ TEST(NeliAwait, AWaitEndsAtOnceWhenItIsSoAlready) {
   s.join(record(41));
   s.call(Verb::await_change, {}, Incumbent{"another", "another", "", {40}, 1s}, 1min);
   EXPECT_TRUE(s.did<effect::Wake>());
+}
+
+TEST(NeliObserve, OnlyACandidateCreatesAMissingTopic) {
+  Scene s;
+  s.call(Verb::observe);
+  const auto looked = s.take<effect::Observe>();
+  EXPECT_TRUE(looked.check_topic);
+  EXPECT_FALSE(looked.create);
+  s.give(fact::Observed{looked.id, std::optional<Commit>()});
+  s.call(Verb::acquire);
+  const auto looks_again = s.take<effect::Observe>();
+  EXPECT_TRUE(looks_again.check_topic);
+  EXPECT_TRUE(looks_again.create);
 }
 
 TEST(NeliObserve, DoesNotJoinTheGroup) {

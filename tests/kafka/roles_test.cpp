@@ -101,6 +101,38 @@ TEST(Roles, R2WhoLeadsNothingCommitsNothing) {
   EXPECT_EQ(s.commits, before);
 }
 
+TEST(Roles, OnlyWhoOpensASessionCreatesAMissingTopic) {
+  Scene s;
+  s.look();
+  s.pass({});
+  EXPECT_EQ(s.observations, 1);
+  EXPECT_FALSE(s.creates);
+  s.observe();
+  s.call(role_call::Open{SessionId{77}, {.record = {.holder = "me"}}});
+  EXPECT_FALSE(s.answer) << "it does not exist yet";
+  EXPECT_EQ(s.observations, 2);
+  EXPECT_TRUE(s.creates);
+}
+
+TEST(Roles, R14AMemberThatMayNotJoinIsOpenedAnew) {
+  Scene s;
+  s.open();
+  const auto refuse_for = [&](Clock::Duration by) {
+    for (const auto until = s.now + by; s.now < until;) {
+      s.give(role_fact::Troubled{s.handle, {Fault::forbidden, "certificate verify failed"}});
+      s.stay(std::min<Clock::Duration>(250ms, until - s.now));
+    }
+  };
+  refuse_for(5s - 1ms);
+  EXPECT_EQ(s.drops, 0);
+  refuse_for(1ms);
+  EXPECT_EQ(s.drops, 1);
+  s.stay(1s);
+  EXPECT_EQ(s.opened, 2);
+  refuse_for(4s);
+  EXPECT_EQ(s.drops, 1) << "it has its own time";
+}
+
 TEST(Roles, R2ACandidateWhoseRecordsNobodyCouldReadGetsNoSession) {
   const auto open_as = [](Scene& s, const std::string& address) {
     s.observe();

@@ -244,6 +244,15 @@ TEST(KafkaTiming, RefusesALeaseThatEndsBeforeTheSession) {
             "accepted");
 }
 
+TEST(KafkaTiming, WhereTheBrokersWantLongSessionsATermThatWorksIsTold) {
+  auto o = options();
+  o.min_session = 30s;
+  const auto told = timing_refusal(presets().steady, o);
+  EXPECT_TRUE(mentions(told, "This works: term 33000 ms, renew 3000 ms and margin 1000 ms")) << told;
+  EXPECT_EQ(timing_refusal({.term = 33s, .renew = 3s, .retry = 400ms, .margin = 1s, .call = 2s, .drain = 22s}, o),
+            "accepted");
+}
+
 TEST(KafkaTiming, RefusesSeldomRenewals) {
   auto t = presets().balanced;
   t.renew = t.term / 6 + 1ms;

@@ -52,7 +52,8 @@ std::optional<Error> create_topic(const Properties& properties, const Target& ta
   return std::nullopt;
 }
 
-Result<int> topic_partitions(const Options& options, Client& observer, Waker& wakes, ClosableLog& log) {
+Result<int> topic_partitions(const Options& options, bool may_create, Client& observer, Waker& wakes,
+                             ClosableLog& log) {
   constexpr auto limit = std::chrono::milliseconds(1500);
   bool missing = false;
   auto found = observer.partitions(limit, missing);
@@ -60,6 +61,7 @@ Result<int> topic_partitions(const Options& options, Client& observer, Waker& wa
   if (found.error().fault == Fault::forbidden)
     return Error{Fault::forbidden, found.error().message + ", and CREATE if it does not exist yet"};
   if (!missing) return found;
+  if (!may_create) return 0;
   try {
     if (auto failed =
             create_topic(common_properties(options, options.group), target_of(options), *options.create_topic, log))

@@ -45,6 +45,21 @@ bool needs_the_user(rd_kafka_resp_err_t code) {
   }
 }
 
+bool needs_the_user(rd_kafka_resp_err_t code, std::string_view text) {
+  return needs_the_user(code) || text.find("Too many open files") != text.npos;
+}
+
+bool turned_away(rd_kafka_resp_err_t code, std::string_view text) {
+  switch (code) {
+    case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
+    case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+    case RD_KAFKA_RESP_ERR__SSL: return true;
+    case RD_KAFKA_RESP_ERR__TRANSPORT:
+      return text.find("SSL") != text.npos || text.find("while requesting ApiVersion") != text.npos;
+    default: return false;
+  }
+}
+
 std::string without_guess(std::string text) {
   constexpr std::string_view guess = "probably due to broker version < 0.10";
   if (const auto at = text.find(guess); at != text.npos)
@@ -89,6 +104,10 @@ Error explain(rd_kafka_resp_err_t code, const std::string& context, const Target
     case RD_KAFKA_RESP_ERR__AUTHENTICATION:
     case RD_KAFKA_RESP_ERR__SSL:
       return with(Fault::forbidden, "Check security.protocol, sasl.* and ssl.* in Options::properties");
+    case RD_KAFKA_RESP_ERR__RESOLVE:
+      return with(Fault::unreachable,
+                  "If you did not give that name, the brokers tell it: set their advertised.listeners to names that "
+                  "this host can resolve");
     case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT:
     case RD_KAFKA_RESP_ERR__TIMED_OUT:
     case RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE:

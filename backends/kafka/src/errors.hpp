@@ -4,6 +4,7 @@
 #include <librdkafka/rdkafka.h>
 
 #include <string>
+#include <string_view>
 
 #include <tenure/error.hpp>
 #include <tenure/kit/security.hpp>
@@ -28,6 +29,11 @@ Error explain(rd_kafka_resp_err_t code, const std::string& context, const Target
 
 /// True for an error that only a user can mend, though the client goes on trying.
 bool needs_the_user(rd_kafka_resp_err_t code);
+bool needs_the_user(rd_kafka_resp_err_t code, std::string_view text);  ///< Also want of descriptors, which has no code.
+
+/// True for an error that files of certificates or passwords may have caused. A broker that refuses a certificate may
+/// just close the connection.
+bool turned_away(rd_kafka_resp_err_t code, std::string_view text);
 
 /// librdkafka takes a broker that hangs for one that is too old to answer.
 std::string without_guess(std::string text);

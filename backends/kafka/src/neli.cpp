@@ -66,7 +66,9 @@ void Neli::take(const fact::Called& call) {
   if (call.verb != Verb::acquire) return;
   if (tenure_) end_tenure();  // the caller leads no more, or it would not ask
   leaving_.reset();
-  if (!std::exchange(campaigning_, true)) rank_after_ = observation_;
+  if (std::exchange(campaigning_, true)) return;
+  rank_after_ = observation_;
+  check_topic_ = true;  // From here on a missing one may be created.
 }
 
 void Neli::take(const fact::Abandoned& gone) {
@@ -94,7 +96,9 @@ void Neli::take(const fact::Broken& broken) {
 }
 
 void Neli::take(const fact::Troubled& troubled) {
-  if (member_ && member_->handle == troubled.handle) member_trouble_ = troubled.error;
+  if (!member_ || member_->handle != troubled.handle) return;
+  if (!member_trouble_) member_->troubled_at = now_;
+  member_trouble_ = troubled.error;
 }
 
 void Neli::take(const fact::Assigned& assigned) {
@@ -230,7 +234,7 @@ void Neli::take(const fact::Observed& observed) {
     observer_trouble_ = observed.result.error();
     return;
   }
-  check_topic_ = false;
+  if (!campaigning_ || observed.id > rank_after_) check_topic_ = false;
   observer_trouble_.reset();
   const auto& read = *observed.result;
   if (read) view_.end_absence();
@@ -323,6 +327,9 @@ void Neli::serve_member() {
   if (m.outstanding && m.outstanding->purpose != Purpose::renewal && due(m.outstanding->sent + config_.lease))
     return rerank();
   if (m.fenced && due(m.fenced_at + config_.lease)) return rerank();
+  // A new handle reads the files of certificates and passwords again.
+  const bool refused = member_trouble_ && member_trouble_->fault == Fault::forbidden;
+  if (m.phase == Phase::joining && !tenure_ && refused && due(m.troubled_at + sign_in_limit)) return rerank();
   // The coordinator may handle that commit after a later claim of ours, and the next leader would read the old token.
   // A member id that does not join again is in no later generation.
   if (m.doubtful && !tenure_) return rerank();
@@ -389,7 +396,7 @@ void Neli::serve_observer() {
   if (!due(observe_at_)) return;
   observing_ = true;
   observe_at_ = now_ + config_.observe_every;
-  emit(effect::Observe{++observation_, check_topic_});
+  emit(effect::Observe{++observation_, check_topic_, campaigning_});
 }
 
 /// Tells the log what is wrong with a read of the record.
@@ -428,6 +435,7 @@ void Neli::open_member() {
   const bool keeps = tenure_ && !kept.empty();
   member_.emplace(++last_id_, keeps ? std::move(kept) : rank(highest(), unix_ms_, config_.incarnation));
   member_->keeps_rank = keeps;
+  member_->troubled_at = now_;  // The handle before may have left its trouble behind.
   emit(effect::Open{member_->handle, member_->rank});
 }
 
@@ -534,7 +542,10 @@ void Neli::serve_renew() {
         "this member is out of the group: its session expired, or the coordinator evicted it; the lease runs to its "
         "end");
   if (member_->phase == Phase::bystander)
-    return superseded("another member of the group was assigned partition 0; the lease runs to its end");
+    return superseded(
+        "partition 0 is not assigned to this member any more: another member has it, or this one lost READ on the "
+        "topic; "
+        "the lease runs to its end");
   if (member_->phase != Phase::owner) return reply_when_late(Fault::timed_out, "a rebalance of the group is under way");
   if (!member_->outstanding && due(member_->try_again)) return send(Purpose::renewal, tenure_->token, false);
   reply_when_late(Fault::timed_out, "the coordinator has not acknowledged the renewal");

@@ -40,6 +40,7 @@ void RoleMachine::take(const role_fact::Called& call) {
   call_ = call;
   called_at_ = last_asked_ = now_;
   leaving_.reset();
+  if (asked<role_call::Open>() && !creates_) check_topic_ = true, observed_ = false, observe_at_ = now_;
 }
 
 void RoleMachine::take(const role_fact::Abandoned& gone) {
@@ -77,7 +78,9 @@ void RoleMachine::take(const role_fact::Broken& broken) {
 }
 
 void RoleMachine::take(const role_fact::Troubled& troubled) {
-  if (is_member(troubled.handle)) member_trouble_ = troubled.error;
+  if (!is_member(troubled.handle)) return;
+  if (!member_trouble_) member_->troubled_at = now_;
+  member_trouble_ = troubled.error;
 }
 
 void RoleMachine::take(const role_fact::Assigned& assigned) {
@@ -85,7 +88,9 @@ void RoleMachine::take(const role_fact::Assigned& assigned) {
 }
 
 void RoleMachine::take(const role_fact::Revoked& revoked) {
-  if (is_member(revoked.handle)) give_back(revoked);
+  if (!is_member(revoked.handle)) return;
+  member_->troubled_at = now_;
+  give_back(revoked);
 }
 
 void RoleMachine::take(const role_fact::Committed& answer) {
@@ -109,6 +114,7 @@ void RoleMachine::take(const role_fact::Committed& answer) {
 
 void RoleMachine::take(const role_fact::Observed& seen) {
   observing_ = false;
+  if (may_create() && !creates_) return;  // From here on a missing topic may be created.
   if (!seen.result) {
     observer_trouble_ = seen.result.error();
     return;
@@ -199,6 +205,9 @@ void RoleMachine::make_room(const Member& leaves) {
 }
 
 void RoleMachine::serve_member() {
+  // A new handle reads the files of certificates and passwords again.
+  const bool turned_away = member_trouble_ && member_trouble_->fault == Fault::forbidden && !assigned() && !any_held();
+  if (member_ && turned_away && due(member_->troubled_at + role_sign_in_limit)) drop_member();
   if (member_) return watch_member();
   const bool refused = observer_trouble_ && refusal(*observer_trouble_);
   if (!session_ || !observed_ || refused || leaving_ || !due(open_after_)) return;
@@ -207,6 +216,7 @@ void RoleMachine::serve_member() {
   const bool keeps = any_held() && !kept.empty();
   member_.emplace(next_id(), keeps ? std::move(kept) : role_member_name(unix_ms_, config_.incarnation));
   member_->keeps_name = keeps;
+  member_->troubled_at = now_;  // The handle before may have left its trouble behind.
   emit(role_effect::Open{member_->handle, member_->name});
 }
 
@@ -217,7 +227,8 @@ void RoleMachine::serve_observer() {
   observe_at_ = now_ + config_.observe_every;
   const bool looks = check_topic_ || (may_grow() && now_ >= topic_at_);
   if (looks) topic_at_ = now_ + role_topic_pause;
-  emit(role_effect::Observe{partitions_of(config_.units), check_topic_, looks});
+  creates_ = may_create();
+  emit(role_effect::Observe{partitions_of(config_.units), check_topic_, looks, creates_});
 }
 
 /// Of a unit that is not ours. Nothing if it is led, or if we take part in none of its roles.

@@ -84,6 +84,7 @@ class RoleMachine {
     bool assigned{};
     std::vector<int> partitions;          ///< Of the last assignment.
     std::optional<Time> fenced_at;        ///< Since then the coordinator accepts nothing of it.
+    Time troubled_at{};                   ///< REQUIRES: there is trouble with it.
     std::optional<Time> failing_since{};  ///< Every answer since then was an error.
     Time failed_last{};                   ///< REQUIRES: failing_since.
     std::optional<Time> unread_since{};   ///< It owns units since then of which no read is believed.
@@ -209,6 +210,7 @@ class RoleMachine {
   void make_room(const Member& leaves);
   void serve_member();
   void serve_observer();
+  bool may_create() const { return session_ || asked<role_call::Open>(); }
   void serve_leaderless();
   void serve_call();
   void serve_open(const role_call::Open&);
@@ -253,6 +255,7 @@ class RoleMachine {
   std::optional<Error> observer_trouble_;
   OwnerSearch owner_search_{OwnerSearch::Form::roles};
   bool observing_{}, observed_{}, check_topic_{true};
+  bool creates_{};  ///< Of the last look at the topic: it may create it.
   Time observe_at_{Time::min()}, topic_at_{Time::min()};
 };
 

@@ -899,7 +899,7 @@ constexpr Budget two_foreign_commits{
 
 TEST(NeliExplore, TheSameForeignCommitMadeTwiceMakesNoSecondLeader) {
   const auto led = after(World(Between::faithful, two_foreign_commits), joins_as_owner(0));
-  expect_none(explore("a leader, foreign commits", led, 13), 200'000, 2);
+  expect_none(explore("a leader, foreign commits", led, 13), 100'000, 2);
 }
 
 TEST(NeliExplore, FindsTwoLeadersIfACommitThatWasSentTwiceDoesNotCostTheHandle) {

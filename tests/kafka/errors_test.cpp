@@ -27,6 +27,13 @@ TEST(KafkaErrors, ANameThatOnlyABrokerToldIsExplained) {
   EXPECT_NE(said.message.find("advertised.listeners"), std::string::npos) << said.message;
 }
 
+TEST(KafkaErrors, AQuotaIsNamedWithItsRemedy) {
+  const auto said = throttled("b:9092", 990);
+  EXPECT_NE(said.find("b:9092"), std::string::npos) << said;
+  EXPECT_NE(said.find("990 ms"), std::string::npos) << said;
+  EXPECT_NE(said.find("request_percentage"), std::string::npos) << said;
+}
+
 TEST(KafkaErrors, WantOfDescriptorsNeedsTheUser) {
   EXPECT_TRUE(needs_the_user(RD_KAFKA_RESP_ERR__TRANSPORT, "b:1/1: Failed to create socket: Too many open files"));
   EXPECT_FALSE(needs_the_user(RD_KAFKA_RESP_ERR__TRANSPORT, "b:1/1: Connect to b failed: Connection refused"));

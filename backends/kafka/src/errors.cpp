@@ -116,6 +116,11 @@ Error explain(rd_kafka_resp_err_t code, const std::string& context, const Target
   }
 }
 
+std::string throttled(const std::string& broker, int ms) {
+  return "the broker " + printable(broker, 80) + " holds answers to this client back for " + std::to_string(ms) +
+         " ms, because a quota is used up: leads may lapse. Raise request_percentage for this user or client id";
+}
+
 Outcome outcome_of(rd_kafka_resp_err_t code) {
   switch (code) {
     case RD_KAFKA_RESP_ERR_NO_ERROR: return Outcome::accepted;

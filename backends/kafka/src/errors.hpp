@@ -38,6 +38,9 @@ bool turned_away(rd_kafka_resp_err_t code, std::string_view text);
 /// librdkafka takes a broker that hangs for one that is too old to answer.
 std::string without_guess(std::string text);
 
+/// What it means that a broker holds answers back for so long.
+std::string throttled(const std::string& broker, int ms);
+
 /// What was tried, and the commonest reason if nobody answered.
 std::string reading_failed(rd_kafka_resp_err_t code);
 

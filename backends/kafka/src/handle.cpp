@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -36,6 +37,16 @@ void log_line(const rd_kafka_t* rk, int level, const char* facility, const char*
       callbacks->log.write(at, "librdkafka (" + role_of(rk) + "): " + facility + ": " + without_guess(text) + *more);
   } catch (const std::exception&) {  // No memory for the line. The caller is C.
   }
+}
+
+void tell_throttle(rd_kafka_t*, const char* broker, std::int32_t, int ms, void* opaque) {
+  constexpr int worth_telling = 100;
+  auto& callbacks = *static_cast<Callbacks*>(opaque);
+  if (ms >= worth_telling) try {
+      if (const auto more = callbacks.lines.told("THROTTLE", "", boot_clock().now()))
+        callbacks.log.write(Level::warning, throttled(broker, ms) + *more);
+    } catch (const std::exception&) {  // No memory for the line. The caller is C.
+    }
 }
 
 int close_socket(int fd, void* callbacks) {
@@ -74,6 +85,7 @@ Conf make_conf(const Properties& properties, Callbacks& callbacks, int events) {
   rd_kafka_conf_set_opaque(conf.get(), &callbacks);
   rd_kafka_conf_set_closesocket_cb(conf.get(), close_socket);
   rd_kafka_conf_set_log_cb(conf.get(), log_line);
+  rd_kafka_conf_set_throttle_cb(conf.get(), tell_throttle);
   rd_kafka_conf_set_events(conf.get(), events);
   if (callbacks.log.has_tokens()) {
     rd_kafka_conf_set_oauthbearer_token_refresh_cb(conf.get(), give_token);

@@ -102,6 +102,7 @@ void of_json() {
 void of_kafka() {
   made(kafka::CreateTopic{.partitions = 2}, kafka::CreateTopic{.replication_factor = 3});
   made(kafka::Options{.brokers = "b1:9092", .group = "reports"}, kafka::Options{.log = no_log});
+  made(kafka::OauthToken{.value = "abc", .lasts = std::chrono::minutes(5)}, kafka::OauthToken{.principal = "me"});
 }
 #endif
 

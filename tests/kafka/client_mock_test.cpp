@@ -95,5 +95,20 @@ TEST(KafkaClientMock, ACommitThatFailsForOnePartitionHasFailed) {
   client.unassign();
 }
 
+// Whoever may read the group can commit this. librdkafka before 2.6.1 would hand out memory of this process behind it.
+TEST(KafkaClientMock, MetadataEndsAtItsFirstByteOfZero) {
+  Joined member;
+  auto& client = *member.client;
+  ASSERT_TRUE(member.await(Kind::assigned));
+  client.assign_nothing();
+  const auto metadata = std::string("A\0", 2) + std::string(4000, 'B');
+  ASSERT_FALSE(client.commit(7, 0, {5, metadata}));
+  ASSERT_TRUE(member.await(Kind::committed));
+  const auto stands = client.committed(1, 10s);
+  ASSERT_TRUE(stands);
+  EXPECT_EQ(stands->front(), (Commit{5, std::string("A\0", 2)}));
+  client.unassign();
+}
+
 }  // namespace
 }  // namespace tenure::kafka

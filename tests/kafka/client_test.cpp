@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <limits>
 #include <memory>
@@ -42,6 +43,16 @@ TEST(KafkaClient, AnErrorOfAPartitionIsTheErrorOfTheCommit) {
   EXPECT_EQ(error_of(RD_KAFKA_RESP_ERR__TRANSPORT, bad.get()), RD_KAFKA_RESP_ERR__TRANSPORT);
 }
 
+TEST(KafkaClient, ACodeThatTheClientLibraryDoesNotKnowIsAnUnknownError) {
+  for (const int code : {32'000, -32'000, 1'000}) {
+    List list;
+    list.add("t", 0);
+    std::memcpy(&list.get()->elems[0].err, &code, sizeof code);  // a broker tells any number of 16 bits
+    EXPECT_EQ(error_of(RD_KAFKA_RESP_ERR_NO_ERROR, list.get()), RD_KAFKA_RESP_ERR_UNKNOWN) << code;
+  }
+  EXPECT_EQ(known(RD_KAFKA_RESP_ERR__SSL), RD_KAFKA_RESP_ERR__SSL);
+}
+
 TEST(KafkaClient, TheOwnerHasPartitionZeroOfTheTopic) {
   EXPECT_FALSE(has_owner_partition(nullptr, "t"));
   List list;
@@ -61,6 +72,19 @@ TEST(KafkaClient, AnOffsetBelowZeroIsRefused) {
   const auto client = make_observer(options, options.group, std::make_shared<ClosableLog>(options));
   for (const auto offset : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min()})
     EXPECT_EQ(client->commit(1, {{0, {5, "x"}}, {3, {offset, "x"}}}), RD_KAFKA_RESP_ERR__INVALID_ARG);
+}
+
+TEST(KafkaLines, OfOneKindAreToldOnceAMinuteWithTheirNumber) {
+  LineLimit limit;
+  const auto now = Clock::Time(std::chrono::hours(1));
+  const auto one = "[thrd:b:1/1]: b:1/1: Timed out 1 request";
+  EXPECT_EQ(limit.told("REQTMOUT", one, now), "");
+  EXPECT_EQ(limit.told("REQTMOUT", one, now + std::chrono::seconds(1)), std::nullopt);
+  EXPECT_EQ(limit.told("REQTMOUT", "[thrd:b:1/1]: another text", now + std::chrono::seconds(59)), std::nullopt);
+  EXPECT_EQ(limit.told("REQTMOUT", "[thrd:b:2/2]: another broker", now), "");
+  EXPECT_EQ(limit.told("FAIL", one, now), "");
+  EXPECT_EQ(limit.told("REQTMOUT", one, now + std::chrono::minutes(1)), " (and 2 more of this kind before)");
+  for (int i = 0; i < 1000; ++i) limit.told(std::to_string(i), one, now);
 }
 
 std::string bytes(std::initializer_list<int> values) {

@@ -19,6 +19,34 @@ TEST(KafkaErrors, ABrokerThatHangsIsNotCalledTooOld) {
   EXPECT_NE(said.find("it may hang"), std::string::npos) << said;
 }
 
+TEST(KafkaErrors, ANameThatOnlyABrokerToldIsExplained) {
+  const auto said = explain(RD_KAFKA_RESP_ERR__RESOLVE, "inside:9092/1: Failed to resolve 'inside:9092'",
+                            Target{"b:1", "jobs", "jobs.neli"}, Redactor({}));
+  EXPECT_EQ(said.fault, Fault::unreachable);
+  EXPECT_NE(said.message.find("inside:9092"), std::string::npos) << said.message;
+  EXPECT_NE(said.message.find("advertised.listeners"), std::string::npos) << said.message;
+}
+
+TEST(KafkaErrors, AQuotaIsNamedWithItsRemedy) {
+  const auto said = throttled("b:9092", 990);
+  EXPECT_NE(said.find("b:9092"), std::string::npos) << said;
+  EXPECT_NE(said.find("990 ms"), std::string::npos) << said;
+  EXPECT_NE(said.find("request_percentage"), std::string::npos) << said;
+}
+
+TEST(KafkaErrors, WantOfDescriptorsNeedsTheUser) {
+  EXPECT_TRUE(needs_the_user(RD_KAFKA_RESP_ERR__TRANSPORT, "b:1/1: Failed to create socket: Too many open files"));
+  EXPECT_FALSE(needs_the_user(RD_KAFKA_RESP_ERR__TRANSPORT, "b:1/1: Connect to b failed: Connection refused"));
+}
+
+TEST(KafkaErrors, BeingTurnedAwayIsKnown) {
+  EXPECT_TRUE(turned_away(RD_KAFKA_RESP_ERR__SSL, ""));
+  EXPECT_TRUE(turned_away(RD_KAFKA_RESP_ERR__TRANSPORT, "b:1/1: SSL handshake failed: Disconnected"));
+  EXPECT_TRUE(turned_away(RD_KAFKA_RESP_ERR__TRANSPORT, "b:1/1: Disconnected while requesting ApiVersion: might be"));
+  EXPECT_FALSE(turned_away(RD_KAFKA_RESP_ERR__TRANSPORT, "b:1/1: Connect to b failed: Connection refused"));
+  EXPECT_FALSE(turned_away(RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED, ""));
+}
+
 TEST(KafkaErrors, WithoutACoordinatorTheCommonestReasonIsTold) {
   const std::string property = "offsets.topic.replication.factor";
   for (const auto code :

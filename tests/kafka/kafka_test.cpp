@@ -218,7 +218,7 @@ TEST_F(Kafka, AStrangerThatKeepsEverybodyFromLeadingIsNamed) {
   o.log = lines.log();
   Candidate a(o);
   for (const auto until = within(patience); !lines.mention("nobody can lead") && !until.passed();) a.campaign(1s);
-  EXPECT_TRUE(lines.mention("nobody can lead: partition 0 is owned by \"!a consumer\" at "))
+  EXPECT_TRUE(lines.mention("nobody can lead or renew: partition 0 is owned by \"!a consumer\" at "))
       << testing::PrintToString(lines.all());
 }
 
@@ -248,6 +248,18 @@ TEST_F(Kafka, AMissingTopicIsCreatedOnRequest) {
   ASSERT_TRUE(std::holds_alternative<Denied>(answer)) << testing::PrintToString(lines.all());
   EXPECT_EQ(partitions(brokers_, group_ + ".neli"), 3);
   EXPECT_FALSE(lines.mention("CONFWARN")) << "the handle that creates it is told what only a consumer knows";
+}
+
+TEST_F(Kafka, WhoOnlyLooksCreatesNoTopic) {
+  Candidate a(options());
+  EXPECT_TRUE(std::holds_alternative<Vacant>(a.sees()));
+  create_topic(brokers_, group_ + ".neli", 2);  // It throws if the look has made one.
+}
+
+TEST_F(Kafka, WhoLookedFirstCreatesTheTopicAsACandidate) {
+  Candidate a(options());
+  EXPECT_TRUE(std::holds_alternative<Vacant>(a.sees()));
+  EXPECT_TRUE(a.campaign());
 }
 
 TEST_F(Kafka, ATopicThatCannotBeCreatedSaysWhy) {

@@ -302,6 +302,7 @@ TEST(NeliRenew, SaysWhyTheLeaseCannotBeRenewed) {
     s.assigned(false, 8);
   });
   EXPECT_TRUE(says(moved, "another member")) << moved;
+  EXPECT_TRUE(says(moved, "READ on the topic")) << "no other one needs to have it";
 }
 
 // ---- rules 15 and 16: evicted ----

@@ -174,7 +174,7 @@ TEST(NeliStranger, ThereIsNoneButNobodyHasThePartition) {
     ASSERT_EQ(s.did<effect::Tell>(), stable) << "in a rebalance nobody has anything";
     if (!stable) continue;
     const auto said = s.take<effect::Tell>().message;
-    EXPECT_NE(said.find("nobody can lead: partition 0 is assigned to no member"), std::string::npos) << said;
+    EXPECT_NE(said.find("nobody can lead or renew: partition 0 is assigned to no member"), std::string::npos) << said;
   }
 }
 
@@ -206,6 +206,37 @@ TEST(NeliStranger, AForeignCommitIsNoLossOfTheStores) {
   }
   s.call(Verb::acquire);
   EXPECT_FALSE(s.did<effect::SendCommit>()) << "a full lease all the same";
+}
+
+TEST(NeliStranger, IsAskedForAtOnceByALeaderThatLostPartitionZero) {
+  Scene s;
+  s.lead();
+  s.give(fact::Revoked{s.handle, false});
+  s.assigned(false);
+  ASSERT_TRUE(s.did<effect::FindOwners>()) << "it may lead by a protocol of its own";
+  s.forget();
+  s.give(owned_by("rdkafka", "/10.0.0.7"));
+  EXPECT_NE(s.take<effect::Tell>().message.find("goNELI"), std::string::npos);
+  s.advance(1s);
+  EXPECT_FALSE(s.did<effect::FindOwners>());
+}
+
+TEST(NeliStranger, AfterOneThatOwnedPartitionZeroALeaseIsWaitedFor) {
+  Scene s;
+  stand_by(s, record(41, "other", true));
+  stand_by(s, lease);
+  s.give(owned_by("rdkafka"));
+  s.give(fact::Revoked{s.handle, false});
+  s.forget();
+  s.own();
+  s.answer_reads();
+  const auto owner_since = s.now;
+  stand_by(s, lease - 1ms);
+  s.call(Verb::acquire);
+  EXPECT_FALSE(s.did<effect::SendCommit>()) << "it may not know yet that it leads no more";
+  s.advance(owner_since + lease - s.now);
+  s.call(Verb::acquire);
+  s.take_record();
 }
 
 // ---- want of memory ----
@@ -263,8 +294,8 @@ TEST(NeliIdle, LeavesTheGroupWhenNobodyAsksForALease) {
   EXPECT_TRUE(s.did<effect::Open>());
 }
 
-// Rule 22: somebody else may have the right.
-TEST(NeliIdle, LeavesTheGroupWhenItsCommitsAreRefusedForALease) {
+// Rule 22: somebody else may have the right, or a way to the coordinator.
+TEST(NeliIdle, LeavesTheGroupWhenItsCommitsFailForALease) {
   for (const auto fault : {Fault::forbidden, Fault::misconfigured, Fault::unreachable}) {
     Scene s;
     s.join(record(40, "other", true));
@@ -282,8 +313,62 @@ TEST(NeliIdle, LeavesTheGroupWhenItsCommitsAreRefusedForALease) {
     refuse_for(lease - 1ms);
     EXPECT_FALSE(s.did<effect::Drop>());
     refuse_for(1ms);
-    EXPECT_EQ(s.did<effect::Drop>(), fault != Fault::unreachable);
+    EXPECT_TRUE(s.did<effect::Drop>());
+    const auto said = s.take<effect::Tell>();
+    EXPECT_EQ(said.level, Level::warning);
+    EXPECT_NE(said.message.find(error.message), std::string::npos) << said.message;
   }
+}
+
+TEST(NeliIdle, LeavesTheGroupWhenItsReadsFailForALease) {
+  for (const bool answered : {false, true}) {
+    Scene s;
+    s.join(record(41));
+    s.own();
+    const auto fail_for = [&](Clock::Duration by) {
+      for (const auto until = s.now + by; s.now < until;) {
+        if (answered && s.did<effect::ReadMember>())
+          s.give(fact::MemberRead{s.take<effect::ReadMember>().id, unreachable});
+        stand_by(s, std::min<Clock::Duration>(250ms, until - s.now));
+      }
+    };
+    fail_for(lease - 1ms);
+    EXPECT_FALSE(s.did<effect::Drop>());
+    fail_for(1ms);
+    EXPECT_TRUE(s.did<effect::Drop>());
+    EXPECT_TRUE(s.did<effect::Tell>());
+  }
+}
+
+// Its files of certificates may have been renewed since.
+TEST(NeliIdle, AMemberThatMayNotJoinIsOpenedAnew) {
+  Scene s;
+  s.join(record(41));
+  s.stands(record(41));
+  const auto refuse_for = [&](Clock::Duration by) {
+    for (const auto until = s.now + by; s.now < until;) {
+      s.give(fact::Troubled{s.handle, {Fault::forbidden, "certificate verify failed"}});
+      stand_by(s, std::min<Clock::Duration>(250ms, until - s.now));
+    }
+  };
+  refuse_for(5s - 1ms);
+  EXPECT_FALSE(s.did<effect::Drop>());
+  refuse_for(1ms);
+  EXPECT_TRUE(s.did<effect::Drop>());
+  stand_by(s, 1500ms);
+  s.opened();
+  s.forget();
+  refuse_for(3s);
+  EXPECT_FALSE(s.did<effect::Drop>()) << "it has its own time";
+}
+
+TEST(NeliIdle, StaysWhileItWaitsForALeaseOrForACall) {
+  Scene s;
+  s.join(record(41, "other", false, 1, 1min));
+  s.own();
+  s.read(record(41, "other", false, 1, 1min));
+  stand_by(s, 1min - 1ms);
+  EXPECT_FALSE(s.did<effect::Drop>()) << "whatever its further reads say";
 }
 
 TEST(NeliIdle, StaysThroughItsTenureWhenItsCommitsAreRefused) {
@@ -391,6 +476,19 @@ TEST(NeliAwait, AWaitEndsAtOnceWhenItIsSoAlready) {
   s.join(record(41));
   s.call(Verb::await_change, {}, Incumbent{"another", "another", "", {40}, 1s}, 1min);
   EXPECT_TRUE(s.did<effect::Wake>());
+}
+
+TEST(NeliObserve, OnlyACandidateCreatesAMissingTopic) {
+  Scene s;
+  s.call(Verb::observe);
+  const auto looked = s.take<effect::Observe>();
+  EXPECT_TRUE(looked.check_topic);
+  EXPECT_FALSE(looked.create);
+  s.give(fact::Observed{looked.id, std::optional<Commit>()});
+  s.call(Verb::acquire);
+  const auto looks_again = s.take<effect::Observe>();
+  EXPECT_TRUE(looks_again.check_topic);
+  EXPECT_TRUE(looks_again.create);
 }
 
 TEST(NeliObserve, DoesNotJoinTheGroup) {

@@ -128,6 +128,13 @@ TEST(KafkaRecord, UnitZeroOfAGroupThatHasGrownTellsTheNumberBefore) {
   EXPECT_EQ(decode("v4;A;1;i;1;n;a;8").value().units, 0) << "another version: it is waited for";
 }
 
+TEST(KafkaRecord, WithAByteOfZeroItIsForeignInEveryVersion) {
+  for (const auto* text : {"v1;A;6250;abc;1;n;a", "v2;A;6250;abc;1;n;a;4", "v9;A;6250;something"}) {
+    EXPECT_TRUE(decode(text)) << text;
+    EXPECT_FALSE(decode(text + std::string(1, '\0'))) << text;
+  }
+}
+
 TEST(KafkaRecord, MutatedRecordsAreReadOrRefusedAndNeverMore) {
   std::mt19937 random(7);
   const auto whole = encode(usual);

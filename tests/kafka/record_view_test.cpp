@@ -144,6 +144,15 @@ TEST(RecordView, AForeignCommitIsALeaseOfAnUnknownHolder) {
   EXPECT_FALSE(v.believed(record(41), start, start).foreign);
 }
 
+TEST(RecordView, AForeignCommitIsWaitedForFromTheAssignmentBecauseTheSameMayHaveBeenMadeTwice) {
+  for (const bool fell : {false, true}) {
+    auto v = view(Token{fell ? 41U : 0U});
+    v.believed(Commit{0, ""}, start, start);
+    v.believed(Commit{0, ""}, start + 3s, start + 2s);
+    EXPECT_EQ(v.claimable_at(start + 2s, old_group), start + 2s + lease) << fell;
+  }
+}
+
 // Rule 7: a token that fell.
 
 TEST(RecordView, AnOlderAnswerOfAnObserverIsNotBelieved) {

@@ -48,7 +48,7 @@ struct RoleScene {
       if (auto* e = std::get_if<role_effect::ReadMember>(&effect)) reading = e->id;
       if (auto* e = std::get_if<role_effect::Reply>(&effect)) answer = e->answer;
       if (std::holds_alternative<role_effect::FindOwners>(effect)) ++searches;
-      if (std::holds_alternative<role_effect::Observe>(effect)) ++observations;
+      if (auto* e = std::get_if<role_effect::Observe>(&effect)) creates = e->create, ++observations;
       if (auto* e = std::get_if<role_effect::Tell>(&effect)) told += e->message;
     }
   }
@@ -95,6 +95,7 @@ struct RoleScene {
   void open() {
     observe();
     call(role_call::Open{SessionId{77}, {.record = {.holder = "me"}}});
+    observe();  // From here on it may create the topic, so it looks again.
     pass({});
   }
   void commit(std::vector<std::string> claims = {}, std::vector<std::string> releases = {}) {
@@ -139,6 +140,7 @@ struct RoleScene {
   std::optional<RoleAnswer> answer;
   std::string told, rank;
   std::uint64_t handle{}, calls{};
+  bool creates{};  ///< As the last look at the records may.
   int commits{}, drops{}, unassigns{}, opened{}, searches{}, observations{};
 };
 

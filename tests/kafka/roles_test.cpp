@@ -101,6 +101,38 @@ TEST(Roles, R2WhoLeadsNothingCommitsNothing) {
   EXPECT_EQ(s.commits, before);
 }
 
+TEST(Roles, OnlyWhoOpensASessionCreatesAMissingTopic) {
+  Scene s;
+  s.look();
+  s.pass({});
+  EXPECT_EQ(s.observations, 1);
+  EXPECT_FALSE(s.creates);
+  s.observe();
+  s.call(role_call::Open{SessionId{77}, {.record = {.holder = "me"}}});
+  EXPECT_FALSE(s.answer) << "it does not exist yet";
+  EXPECT_EQ(s.observations, 2);
+  EXPECT_TRUE(s.creates);
+}
+
+TEST(Roles, R14AMemberThatMayNotJoinIsOpenedAnew) {
+  Scene s;
+  s.open();
+  const auto refuse_for = [&](Clock::Duration by) {
+    for (const auto until = s.now + by; s.now < until;) {
+      s.give(role_fact::Troubled{s.handle, {Fault::forbidden, "certificate verify failed"}});
+      s.stay(std::min<Clock::Duration>(250ms, until - s.now));
+    }
+  };
+  refuse_for(5s - 1ms);
+  EXPECT_EQ(s.drops, 0);
+  refuse_for(1ms);
+  EXPECT_EQ(s.drops, 1);
+  s.stay(1s);
+  EXPECT_EQ(s.opened, 2);
+  refuse_for(4s);
+  EXPECT_EQ(s.drops, 1) << "it has its own time";
+}
+
 TEST(Roles, R2ACandidateWhoseRecordsNobodyCouldReadGetsNoSession) {
   const auto open_as = [](Scene& s, const std::string& address) {
     s.observe();
@@ -659,21 +691,92 @@ TEST(Roles, R14AnOwnerWhoseCommitsAloneAreRefusedStaysOutForLongerEachTime) {
   }
   s.assign({0, 1, 2, 3, 4, 5});
   s.prove();
+  s.commit({role(0)});
+  s.accept();
   s.assign({0, 1, 2, 3, 4, 5}, 3);
   refuse_for(s, lease);
   s.stay(4 * lease);
-  EXPECT_EQ(s.opened, times + 2) << "a commit was accepted meanwhile";
+  EXPECT_EQ(s.opened, times + 2) << "a claim was accepted meanwhile";
 }
 
-TEST(Roles, R14OneRefusalThatNoOtherFollowsCostsNoPlace) {
+/// Time passes for a process whose member's reads fail.
+void fail_reads_for(Scene& s, Clock::Duration by) {
+  for (const auto until = s.now + by; s.now < until;) {
+    if (const auto read = std::exchange(s.reading, std::nullopt))
+      s.give(role_fact::MemberRead{*read, Error{Fault::timed_out, "no answer to a read"}});
+    s.stay(std::min<Clock::Duration>(250ms, until - s.now));
+  }
+}
+
+TEST(Roles, R14AnOwnerWhoseReadsAreNotAnsweredLeavesAndStaysOutForLongerEachTime) {
   Scene s;
-  s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "other", true);
+  s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "gone");
   s.open();
+  int times = 0;
+  for (const Clock::Duration pause : {1000ms, 10'000ms, 20'000ms}) {
+    s.assign({0, 1, 2, 3, 4, 5});
+    s.accept();
+    fail_reads_for(s, lease - 1ms);
+    EXPECT_EQ(s.drops, times);
+    fail_reads_for(s, 1ms);
+    EXPECT_EQ(s.drops, ++times);
+    s.stay(pause - 250ms);
+    EXPECT_EQ(s.opened, times);
+    s.stay(250ms);
+    EXPECT_EQ(s.opened, times + 1);
+  }
+  EXPECT_NE(s.told.find("stays out of the group for 10 s"), std::string::npos) << s.told;
+  EXPECT_EQ(s.told.find("stays out"), s.told.rfind("stays out")) << "told once";
+  EXPECT_NE(s.told.find("no answer to a read"), std::string::npos) << s.told;
+}
+
+// As where the way to the coordinator loses large requests.
+TEST(Roles, R14AnOwnerWhoseClaimsAloneAreNotAnsweredStaysOutForLongerEachTime) {
+  Scene s;
+  s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "gone", true);
+  s.open();
+  int times = 0;
+  for (const Clock::Duration pause : {1000ms, 10'000ms, 20'000ms}) {
+    s.assign({0, 1, 2, 3, 4, 5});
+    s.prove();
+    s.commit({role(0), role(1)});
+    s.answer_commit(Outcome::failed);
+    EXPECT_EQ(s.drops, ++times);
+    s.stay(pause - 250ms);
+    EXPECT_EQ(s.opened, times);
+    s.stay(250ms);
+    EXPECT_EQ(s.opened, times + 1);
+  }
   s.assign({0, 1, 2, 3, 4, 5});
-  s.give(role_fact::Committed{std::exchange(s.sent, std::nullopt)->id, Outcome::failed, forbidden});
-  s.now += 2 * lease;
-  s.look();
-  EXPECT_EQ(s.drops, 0);
+  s.prove();
+  s.commit({role(0)});
+  s.accept();
+  s.commit({role(1)});
+  s.answer_commit(Outcome::failed);
+  s.stay(1s);
+  EXPECT_EQ(s.opened, times + 2) << "a claim was accepted meanwhile";
+}
+
+TEST(Roles, R14AnOwnerThatLeadsAndCannotReadWhatElseItOwnsLeaves) {
+  Scene s;
+  s.offset(record_of(0)) = foreign({5}, "gone", true);
+  s.offset(record_of(1)) = foreign({5}, "other");
+  s.open();
+  s.assign({0, 1, 2});
+  s.prove();
+  s.commit({role(0)});
+  s.accept();
+  s.give(role_fact::Revoked{s.handle, false});
+  s.assign({0, 1, 2, 3, 4, 5});
+  for (const auto until = s.now + lease; s.now < until; s.pass(250ms)) {
+    ASSERT_EQ(s.drops, 0);
+    if (s.sent) s.accept();
+    s.commit();
+    if (s.sent) s.accept();
+    if (const auto read = std::exchange(s.reading, std::nullopt))
+      s.give(role_fact::MemberRead{*read, Error{Fault::timed_out, "no answer"}});
+  }
+  EXPECT_EQ(s.drops, 1);
 }
 
 TEST(Roles, R14WhatIsLedIsLedToItsEndThoughCommitsAreRefused) {

@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 
 #include "broker.hpp"
 #include "checks.hpp"
 #include "lateness.hpp"
+#include "scratch.hpp"
 #include "support.hpp"
 
 namespace tenure::kafka::test {
@@ -183,6 +186,35 @@ TEST_F(KafkaSecured, AnUnknownAuthorityIsRefused) {
   const auto told = refusal(o);
   EXPECT_TRUE(mentions(told, "certificate")) << told;
   EXPECT_TRUE(mentions(told, "ssl.")) << told;
+}
+
+/// Of nobody who signs anything here.
+constexpr const char* another_authority = R"(-----BEGIN CERTIFICATE-----
+MIIBezCCASGgAwIBAgIUFfSKYobu05KS5BDa08ZMT/W58fwwCgYIKoZIzj0EAwIw
+EjEQMA4GA1UEAwwHYW5vdGhlcjAgFw0yNjExMjcxMzU2MTBaGA8yMTI2MTEwMzEz
+NTYxMFowEjEQMA4GA1UEAwwHYW5vdGhlcjBZMBMGByqGSM49AgEGCCqGSM49AwEH
+A0IABGsoE9xUkhXJ4ZVhRyXBeP3GtvoiyDGGsbraUxT7rC/qcfGO7dwM5FggYasJ
+r11KWTEeCxagEaMLoiPzFbIgh8ajUzBRMB0GA1UdDgQWBBSJrnfV28PY+x7svtZx
+LtBGnslQpzAfBgNVHSMEGDAWgBSJrnfV28PY+x7svtZxLtBGnslQpzAPBgNVHRMB
+Af8EBTADAQH/MAoGCCqGSM49BAMCA0gAMEUCICH5+DD7YJ9iBblvfYKe2SIBddLP
+E1h3PaO0Brj97oZKAiEA2mHdjlkLaPqlGrtoqpFVrfuD2z15wJkY+MbuPitPRFo=
+-----END CERTIFICATE-----
+)";
+
+// As a cluster does that gets a new authority: the file is renewed, and the process runs on.
+TEST_F(KafkaSecured, AnAuthorityThatIsRenewedOnDiskIsReadAgain) {
+  allow_election();
+  const tenure::test::Scratch dir;
+  const auto file = dir.path() / "ca.pem";
+  std::ofstream(file) << another_authority;
+  auto o = options();
+  o.properties["ssl.ca.location"] = file;
+  Candidate a(o);
+  const auto refused = a.trouble(Fault::forbidden);
+  ASSERT_TRUE(refused);
+  EXPECT_TRUE(mentions(refused->message, "certificate")) << refused->message;
+  std::filesystem::copy_file(environment("TENURE_KAFKA_CA"), file, std::filesystem::copy_options::overwrite_existing);
+  EXPECT_TRUE(a.campaign());
 }
 
 TEST_F(KafkaSecured, WithoutTlsItIsSaidThatTheBrokerMayWantIt) {

@@ -244,6 +244,15 @@ TEST(KafkaTiming, RefusesALeaseThatEndsBeforeTheSession) {
             "accepted");
 }
 
+TEST(KafkaTiming, WhereTheBrokersWantLongSessionsATermThatWorksIsTold) {
+  auto o = options();
+  o.min_session = 30s;
+  const auto told = timing_refusal(presets().steady, o);
+  EXPECT_TRUE(mentions(told, "This works: term 33000 ms, renew 3000 ms and margin 1000 ms")) << told;
+  EXPECT_EQ(timing_refusal({.term = 33s, .renew = 3s, .retry = 400ms, .margin = 1s, .call = 2s, .drain = 22s}, o),
+            "accepted");
+}
+
 TEST(KafkaTiming, RefusesSeldomRenewals) {
   auto t = presets().balanced;
   t.renew = t.term / 6 + 1ms;
@@ -383,6 +392,33 @@ TEST(KafkaUrl, AWrongUrlIsRefusedWithTheReason) {
   EXPECT_TRUE(mentions(refused("kafka://b/t?security.protocl=ssl"), "did you mean \"security.protocol\"?"));
   EXPECT_TRUE(mentions(refused("kafka://b/t?client.dns.lookup=x"), "properties[\"client.dns.lookup\"]"));
   EXPECT_TRUE(mentions(refused("kafka://b/t?session.timeout.ms=1"), "is decided by the election"));
+}
+
+TEST(KafkaUrl, ItsAuthorCannotRunOrLoadAnything) {
+  for (const auto* name : {"plugin.library.paths", "sasl.kerberos.kinit.cmd", "ssl.engine.location", "ssl.engine.id",
+                           "ssl.providers", "sasl.oauthbearer.assertion.file", "SSL.Engine.Location"}) {
+    auto opening = at("kafka://b/t?" + std::string(name) + "=/tmp/x");
+    EXPECT_TRUE(mentions(url_refusal(opening), "no URL and no document may set it")) << name;
+    opening = at("kafka://b/t");
+    opening.properties[name] = "/tmp/x";
+    EXPECT_TRUE(mentions(url_refusal(opening), "no URL and no document may set it")) << name;
+  }
+  for (const auto* value : {"%24(id)", "a%3Bid", "a%20b", "%25%7Bssl.key.password%7D", "%60id%60", "a%22b"})
+    for (const auto* name : {"sasl.kerberos.principal", "sasl.kerberos.keytab", "sasl.kerberos.service.name"})
+      EXPECT_TRUE(mentions(url_refusal(at("kafka://b/t?" + std::string(name) + "=" + value)), "into a command"))
+          << name << value;
+  EXPECT_EQ(
+      url_refusal(at("kafka://b/t?sasl.kerberos.principal=kafka/h.example%40EXAMPLE&sasl.kerberos.keytab=/etc/k_1")),
+      "accepted");
+  auto o = options();
+  o.properties["sasl.kerberos.kinit.cmd"] = "kinit -k";
+  EXPECT_EQ(refusal(o), "accepted") << "an application's own choice";
+}
+
+TEST(KafkaUrl, MoreSettingsThanThereAreAreRefusedAtOnce) {
+  auto opening = at("kafka://b/t");
+  for (int i = 0; i < 60'000; ++i) opening.properties["a" + std::to_string(i)] = "1";
+  EXPECT_TRUE(mentions(url_refusal(opening), "60000 properties are given; 500")) << url_refusal(opening);
 }
 
 TEST(KafkaUrl, OfAGroupTellsItsMode) {

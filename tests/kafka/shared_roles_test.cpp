@@ -113,6 +113,46 @@ TEST(SharedRoles, S1AnOwnerWhoseClaimsAreRefusedForALeaseLeaves) {
   EXPECT_EQ(s.drops, 1);
 }
 
+TEST(SharedRoles, S1AnOwnerWhoseClaimsAreNotAnsweredStaysOutForLongerEachTime) {
+  Scene s;
+  s.open();
+  int times = 0;
+  for (const Clock::Duration pause : {1000ms, 26'500ms, 53'000ms}) {
+    s.assign({0, 1, 2, 3, 4, 5});
+    s.commit({role(0), role(1)});
+    s.stay(session_time);
+    EXPECT_EQ(s.drops, ++times);
+    s.stay(pause - 250ms);
+    EXPECT_EQ(s.opened, times);
+    s.stay(250ms);
+    EXPECT_EQ(s.opened, times + 1);
+  }
+  EXPECT_NE(s.told.find("stays out of the group for 26 s"), std::string::npos) << s.told;
+}
+
+TEST(SharedRoles, S1OneFailureThatNoOtherFollowsCostsNoPlace) {
+  Scene s;
+  s.open();
+  s.assign({0, 1, 2, 3, 4, 5});
+  s.commit({role(0)});
+  s.answer_commit(Outcome::failed);
+  s.now += 2 * lease;
+  s.look();
+  EXPECT_EQ(s.drops, 0);
+}
+
+TEST(SharedRoles, S1AnOwnerWhoseClaimsFailForALeaseLeaves) {
+  Scene s;
+  s.open();
+  s.assign({0, 1, 2, 3, 4, 5});
+  for (const auto until = s.now + lease; s.now < until; s.pass(500ms)) {
+    ASSERT_EQ(s.drops, 0);
+    s.commit({role(0)});
+    s.answer_commit(Outcome::failed);
+  }
+  EXPECT_EQ(s.drops, 1);
+}
+
 // ---- S2 ----
 
 TEST(SharedRoles, S2ARecordSaysWhetherItsWriterKnowsThatItLeads) {

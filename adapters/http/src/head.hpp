@@ -29,7 +29,7 @@ inline bool well_formed(std::string_view head) {
   const auto line = next_line(head);
   const auto first = line.find(' '), last = line.rfind(' ');
   if (first == line.npos || first == last || !is_token(line.substr(0, first))) return false;
-  const auto target = line.substr(first + 1, last - first - 1), version = line.substr(last + 1);
+  const auto target = line.substr(first + 1, last - first - 1), protocol = line.substr(last + 1);
   if (target.empty() || !std::all_of(target.begin(), target.end(), [](char c) { return c > ' ' && c < '\x7f'; }))
     return false;
   int hosts = 0;
@@ -39,7 +39,7 @@ inline bool well_formed(std::string_view head) {
     if (value.empty() || !is_token(name) || std::any_of(value.begin(), value.end(), controls)) return false;
     hosts += lower(name) == "host";
   }
-  return head.empty() && (version == "HTTP/1.1" ? hosts == 1 : version == "HTTP/1.0" && hosts <= 1);
+  return head.empty() && (protocol == "HTTP/1.1" ? hosts == 1 : protocol == "HTTP/1.0" && hosts <= 1);
 }
 
 }  // namespace tenure::http

@@ -44,7 +44,7 @@ std::string election_key(const Options& o) { return o.brokers + "\n" + o.group +
 
 }  // namespace
 
-Carrier::Carrier(Options options, std::shared_ptr<ClosableLog> log, std::shared_ptr<Client> observer)
+Carrier::Carrier(Options options, std::shared_ptr<ClosableLog> log, std::unique_ptr<Reader> observer)
     : options_(std::move(options)),
       log_(std::move(log)),
       observer_(std::move(observer)),
@@ -52,7 +52,7 @@ Carrier::Carrier(Options options, std::shared_ptr<ClosableLog> log, std::shared_
       member_(log_, mailbox_.waker()) {}
 
 std::shared_ptr<Carrier> Carrier::make(Options options, std::shared_ptr<ClosableLog> log,
-                                       std::shared_ptr<Client> observer) {
+                                       std::unique_ptr<Reader> observer) {
   std::shared_ptr<Carrier> it(new Carrier(std::move(options), std::move(log), std::move(observer)));
   it->serve_thread_ = start_thread("tenure-kafka", [it] { it->serve(); });
   try {
@@ -124,7 +124,7 @@ void Carrier::take_events() {
                                event->code ? client->explained(event->code, "offset commit") : Error{}, event->again});
         break;
       case Kind::trouble:
-        if (needs_the_user(event->code))
+        if (needs_the_user(event->code, event->text))
           handle(fact::Troubled{handle_number, client->explained(event->code, event->text)});
         break;
       case Kind::fatal: handle(fact::Broken{handle_number, client->explained(event->code, event->text)}); break;
@@ -167,7 +167,9 @@ void Carrier::carry_out(effect::ReadMember& read) {
 
 void Carrier::carry_out(effect::Observe& asked) {
   reading_.add([this, asked] {
-    mailbox_.post(fact::Observed{asked.id, tried([&] { return observe(asked.check_topic); })});
+    auto found = tried([&] { return observe(asked); });
+    observer_->judge(bool(found));
+    mailbox_.post(fact::Observed{asked.id, std::move(found)});
   });
 }
 
@@ -176,7 +178,8 @@ void Carrier::carry_out(effect::ReadRequests&) {
 }
 
 void Carrier::carry_out(effect::FindOwners&) {
-  reading_.add([this] { mailbox_.post(fact::OwnersFound{tried([this] { return observer_->owners(read_limit); })}); });
+  reading_.add(
+      [this] { mailbox_.post(fact::OwnersFound{tried([this] { return observer_->client().owners(read_limit); })}); });
 }
 
 void Carrier::carry_out(effect::Drop& drop) {
@@ -202,19 +205,23 @@ Result<Reading> Carrier::read_as_member(Client& member) {
 }
 
 Result<std::optional<Commit>> Carrier::read_requests() {
-  if (!requests_) requests_ = make_observer(options_, requests_group(options_.group), log_);
-  auto found = requests_->with_reason(requests_->committed(1, read_limit));
+  if (!requests_) requests_ = std::make_unique<Reader>(options_, requests_group(options_.group), log_);
+  auto& client = requests_->client();
+  auto found = client.with_reason(client.committed(1, read_limit));
+  requests_->judge(bool(found));
   if (!found) return std::move(found).error();
   return std::move((*found)[0]);
 }
 
-Result<std::optional<Commit>> Carrier::observe(bool check_topic) {
-  if (check_topic) {
-    auto partitions = topic_partitions(options_, *observer_, reading_.waker(), *log_);
+Result<std::optional<Commit>> Carrier::observe(const effect::Observe& asked) {
+  auto& client = observer_->client();
+  if (asked.check_topic) {
+    auto partitions = topic_partitions(options_, asked.create, client, reading_.waker(), *log_);
     if (!partitions) return std::move(partitions).error();
+    if (*partitions == 0) return std::optional<Commit>();  // Nobody has ever led.
     if (auto error = too_few(*partitions, options_)) return std::move(*error);
   }
-  auto found = observer_->with_reason(observer_->committed(1, read_limit));
+  auto found = client.with_reason(client.committed(1, read_limit));
   if (!found) return std::move(found).error();
   return std::move((*found)[0]);
 }

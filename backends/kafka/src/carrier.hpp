@@ -14,6 +14,7 @@
 #include "mailbox.hpp"
 #include "member.hpp"
 #include "neli.hpp"
+#include "reader.hpp"
 #include "reading_thread.hpp"
 #include "settings.hpp"
 
@@ -25,7 +26,7 @@ class Carrier : public std::enable_shared_from_this<Carrier> {
   /// Makes it with its threads, and with all that its end needs. Throws std::system_error if threads or descriptors
   /// have run out.
   static std::shared_ptr<Carrier> make(Options options, std::shared_ptr<ClosableLog> log,
-                                       std::shared_ptr<Client> observer);
+                                       std::unique_ptr<Reader> observer);
 
   /// REQUIRES: called once, before the first call().
   void begin(const Timing& timing, const Pace& pace);
@@ -38,7 +39,7 @@ class Carrier : public std::enable_shared_from_this<Carrier> {
   const Options& options() const { return options_; }
 
  private:
-  Carrier(Options options, std::shared_ptr<ClosableLog> log, std::shared_ptr<Client> observer);
+  Carrier(Options options, std::shared_ptr<ClosableLog> log, std::unique_ptr<Reader> observer);
 
   // The serving thread
   void serve();
@@ -62,12 +63,12 @@ class Carrier : public std::enable_shared_from_this<Carrier> {
   // The reading thread
   static Result<Reading> read_as_member(Client& member);
   Result<std::optional<Commit>> read_requests();
-  Result<std::optional<Commit>> observe(bool check_topic);
+  Result<std::optional<Commit>> observe(const effect::Observe& asked);
 
   const Options options_;
   const std::shared_ptr<ClosableLog> log_;
-  const std::shared_ptr<Client> observer_;
-  std::shared_ptr<Client> requests_;  ///< the reading thread's
+  const std::unique_ptr<Reader> observer_;  ///< The reading thread's, but for explained().
+  std::unique_ptr<Reader> requests_;        ///< the reading thread's
   const std::string incarnation_;
 
   Mailbox<Fact, CallResult> mailbox_;

@@ -141,7 +141,7 @@ void ask_settings(rd_kafka_t* handle, int broker, ClusterFacts& out, const Limit
   const auto event = owned<rd_kafka_event_destroy>(rd_kafka_queue_poll(queue.get(), share_of(limit)));
   out.broker = Error{Fault::timed_out, "no answer in time"};
   if (!event) return;
-  if (const auto code = rd_kafka_event_error(event.get())) {
+  if (const auto code = known(rd_kafka_event_error(event.get()))) {
     out.broker = untold(code, rd_kafka_event_error_string(event.get()));
     return;
   }
@@ -152,7 +152,7 @@ void ask_settings(rd_kafka_t* handle, int broker, ClusterFacts& out, const Limit
     const bool whole_broker = rd_kafka_ConfigResource_type(found[i]) == RD_KAFKA_RESOURCE_BROKER;
     if (!whole_broker) {
       out.offsets_topic = settings_in(found[i]);
-    } else if (const auto code = rd_kafka_ConfigResource_error(found[i])) {
+    } else if (const auto code = known(rd_kafka_ConfigResource_error(found[i]))) {
       out.broker = untold(code, rd_kafka_ConfigResource_error_string(found[i]));
     } else {
       out.broker = settings_in(found[i]);

@@ -26,6 +26,15 @@ int take_number(std::string_view& bytes, std::size_t size) {
   return static_cast<int>(out);
 }
 
+/// librdkafka before 2.6.1 copies metadata up to its first byte of zero, and tells the whole length: behind that byte
+/// is other memory of this process. What has one is no text of ours, so the byte is kept as a mark.
+std::string metadata_of(const rd_kafka_topic_partition_t& entry) {
+  const auto* text = static_cast<const char*>(entry.metadata);
+  if (!text) return {};
+  const auto size = ::strnlen(text, entry.metadata_size);
+  return std::string(text, size) + (size < entry.metadata_size ? std::string(1, '\0') : std::string());
+}
+
 std::vector<int> partitions_in(const rd_kafka_topic_partition_list_t* list, const std::string& topic) {
   std::vector<int> out;
   for (int i = 0; list && i < list->cnt; ++i)
@@ -36,7 +45,7 @@ std::vector<int> partitions_in(const rd_kafka_topic_partition_list_t* list, cons
 }  // namespace
 
 rd_kafka_resp_err_t error_of(rd_kafka_resp_err_t code, const rd_kafka_topic_partition_list_t* list) {
-  for (int i = 0; list && i < list->cnt && code == RD_KAFKA_RESP_ERR_NO_ERROR; ++i) code = list->elems[i].err;
+  for (int i = 0; list && i < list->cnt && code == RD_KAFKA_RESP_ERR_NO_ERROR; ++i) code = known_at(list->elems[i].err);
   return code;
 }
 
@@ -90,7 +99,7 @@ std::optional<Client::Event> Client::next_event() {
     const auto event = owned<rd_kafka_event_destroy>(rd_kafka_queue_poll(queue_.get(), 0));
     if (!event) return std::nullopt;
     Event out{};
-    out.code = rd_kafka_event_error(event.get());
+    out.code = known(rd_kafka_event_error(event.get()));
     switch (rd_kafka_event_type(event.get())) {
       case RD_KAFKA_EVENT_REBALANCE:
         out.kind = out.code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS ? Event::Kind::assigned : Event::Kind::revoked;
@@ -171,16 +180,16 @@ rd_kafka_resp_err_t Client::commit(std::uint64_t id, const std::map<int, Commit>
 Result<std::vector<std::optional<Commit>>> Client::committed(int partitions, std::chrono::milliseconds within) {
   const List list(rd_kafka_topic_partition_list_new(partitions));
   for (int p = 0; p < partitions; ++p) rd_kafka_topic_partition_list_add(list.get(), target_.topic.c_str(), p);
-  if (const auto code = rd_kafka_committed(rk_, list.get(), static_cast<int>(within.count())))
+  if (const auto code = known(rd_kafka_committed(rk_, list.get(), static_cast<int>(within.count()))))
     return explained(code, reading_failed(code));
   std::vector<std::optional<Commit>> out;
   for (int i = 0; i < list->cnt; ++i) {
     const auto& entry = list->elems[i];
-    if (entry.err) return explained(entry.err, "reading the record");
+    if (const auto code = known_at(entry.err)) return explained(code, "reading the record");
     if (entry.offset == RD_KAFKA_OFFSET_INVALID)
       out.emplace_back();
     else
-      out.push_back(Commit{entry.offset, std::string(static_cast<const char*>(entry.metadata), entry.metadata_size)});
+      out.push_back(Commit{entry.offset, metadata_of(entry)});
   }
   return out;
 }
@@ -206,13 +215,13 @@ int Client::generation() const {
 
 Result<Owners> Client::owners(std::chrono::milliseconds within) {
   const rd_kafka_group_list* found = nullptr;
-  const auto code = rd_kafka_list_groups(rk_, target_.group.c_str(), &found, static_cast<int>(within.count()));
+  const auto code = known(rd_kafka_list_groups(rk_, target_.group.c_str(), &found, static_cast<int>(within.count())));
   const auto owner = owned<rd_kafka_group_list_destroy>(found);
   // Some brokers may be down. One that knows the group is enough.
   if (!found || found->group_cnt == 0)
     return explained(code ? code : RD_KAFKA_RESP_ERR__TIMED_OUT, "looking for members");
   const auto& group = found->groups[0];
-  if (group.err) return explained(group.err, "looking for members");
+  if (const auto error = known_at(group.err)) return explained(error, "looking for members");
   // A broker answers this for a group of the other protocol, though that group exists.
   const std::string_view state(group.state);
   if (state == "Dead") return Owners{.partitions = {}, .converted = true};
@@ -235,7 +244,7 @@ Result<int> Client::partitions(std::chrono::milliseconds within, bool& missing) 
   missing = false;
   const auto topic = owned<rd_kafka_topic_destroy>(rd_kafka_topic_new(rk_, target_.topic.c_str(), nullptr));
   const rd_kafka_metadata_t* found = nullptr;
-  const auto code = rd_kafka_metadata(rk_, 0, topic.get(), &found, static_cast<int>(within.count()));
+  const auto code = known(rd_kafka_metadata(rk_, 0, topic.get(), &found, static_cast<int>(within.count())));
   const auto owner = owned<rd_kafka_metadata_destroy>(found);
   if (code) {
     // A listener that wants TLS just closes the connection, and no event tells of it.
@@ -246,8 +255,9 @@ Result<int> Client::partitions(std::chrono::milliseconds within, bool& missing) 
   }
   if (found->topic_cnt != 1) return explained(RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
   const auto& it = found->topics[0];
-  missing = it.err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
-  if (it.err) return explained(it.err);
+  const auto error = known_at(it.err);
+  missing = error == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+  if (error) return explained(error);
   return it.partition_cnt;
 }
 

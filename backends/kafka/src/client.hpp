@@ -63,6 +63,8 @@ class Client {
   }
   /// The same for the error of a call. Null: the call succeeded.
   std::optional<Error> take_trouble(const Error* error);
+  /// It said last that a broker refuses its sign-in or its certificate, or that it refuses the broker's.
+  bool turned_away() const { return trouble_ && kafka::turned_away(trouble_->code, trouble_->text); }
 
   std::optional<Error> subscribe();
   void assign_nothing();  ///< Answers an assignment, and consumes nothing.

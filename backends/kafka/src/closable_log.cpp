@@ -6,20 +6,37 @@
 namespace tenure::kafka {
 
 ClosableLog::ClosableLog(const Options& options)
-    : log_(options.log), redacted_(redactor_of(options.properties)), election_(options.group) {}
+    : log_(options.log),
+      tokens_(options.oauth_token),
+      redacted_(redactor_of(options.properties)),
+      election_(options.group) {}
 
 void ClosableLog::write(Level level, std::string_view message) noexcept {
-  ++writing_;
+  ++running_;
   if (!closed_) try {
       tell(log_, level, redacted_(message), {{"election", election_}, {"store", "kafka"}});
     } catch (...) {  // redacting takes memory
     }
-  if (--writing_ == 0) writing_.notify_all();
+  returned();
+}
+
+Result<OauthToken> ClosableLog::token() {
+  const struct Running {
+    explicit Running(ClosableLog& it) : log(it) { ++log.running_; }
+    ~Running() { log.returned(); }
+    ClosableLog& log;
+  } running(*this);
+  if (closed_) return Error{Fault::unreachable, "the election is over"};
+  return tokens_();
+}
+
+void ClosableLog::returned() noexcept {
+  if (--running_ == 0) running_.notify_all();
 }
 
 void ClosableLog::close() noexcept {
   closed_ = true;
-  for (auto busy = writing_.load(); busy > 0; busy = writing_.load()) writing_.wait(busy);
+  for (auto busy = running_.load(); busy > 0; busy = running_.load()) running_.wait(busy);
 }
 
 }  // namespace tenure::kafka

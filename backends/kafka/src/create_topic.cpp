@@ -36,14 +36,14 @@ std::optional<Error> create_topic(const Properties& properties, const Target& ta
   rd_kafka_CreateTopics(handle.get(), &topics, 1, nullptr, queue.get());
   const auto event = owned<rd_kafka_event_destroy>(rd_kafka_queue_poll(queue.get(), 5000));
   if (!event) return Error{Fault::timed_out, "create_topic: no answer from " + target.brokers + " within 5 s"};
-  if (const auto code = rd_kafka_event_error(event.get())) {
+  if (const auto code = known(rd_kafka_event_error(event.get()))) {
     const auto* text = rd_kafka_event_error_string(event.get());
     return explain(code, std::string("create_topic: ") + (text ? text : ""), target, log.redacted());
   }
   std::size_t count = 0;
   const auto** results = rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event.get()), &count);
   for (std::size_t i = 0; i < count; ++i) {
-    const auto code = rd_kafka_topic_result_error(results[i]);
+    const auto code = known(rd_kafka_topic_result_error(results[i]));
     if (code && code != RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) {
       const auto* text = rd_kafka_topic_result_error_string(results[i]);
       return failed(code, text ? text : "");
@@ -52,7 +52,8 @@ std::optional<Error> create_topic(const Properties& properties, const Target& ta
   return std::nullopt;
 }
 
-Result<int> topic_partitions(const Options& options, Client& observer, Waker& wakes, ClosableLog& log) {
+Result<int> topic_partitions(const Options& options, bool may_create, Client& observer, Waker& wakes,
+                             ClosableLog& log) {
   constexpr auto limit = std::chrono::milliseconds(1500);
   bool missing = false;
   auto found = observer.partitions(limit, missing);
@@ -60,6 +61,7 @@ Result<int> topic_partitions(const Options& options, Client& observer, Waker& wa
   if (found.error().fault == Fault::forbidden)
     return Error{Fault::forbidden, found.error().message + ", and CREATE if it does not exist yet"};
   if (!missing) return found;
+  if (!may_create) return 0;
   try {
     if (auto failed =
             create_topic(common_properties(options, options.group), target_of(options), *options.create_topic, log))

@@ -18,9 +18,9 @@ namespace tenure::kafka {
 std::optional<Error> create_topic(const Properties& properties, const Target& target, const CreateTopic& how,
                                   ClosableLog& log);
 
-/// How many partitions the topic has. A missing one is created if the options ask for it; then `wakes` is waited on
-/// until every broker knows of it.
-Result<int> topic_partitions(const Options& options, Client& observer, Waker& wakes, ClosableLog& log);
+/// How many partitions the topic has. If the options ask for it, a missing one is created by who `may_create`, as a
+/// candidate may: then `wakes` is waited on until every broker knows of it. For others it has 0 partitions.
+Result<int> topic_partitions(const Options& options, bool may_create, Client& observer, Waker& wakes, ClosableLog& log);
 
 /// What is wrong with so many, for a single election.
 std::optional<Error> too_few(int partitions, const Options& options);

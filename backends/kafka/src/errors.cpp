@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
 
+#include <cstring>
 #include <string_view>
 
 #include <tenure/kit/logging.hpp>
@@ -15,6 +16,18 @@ std::string create_command(const Target& target) {
 
 }  // namespace
 
+rd_kafka_resp_err_t known(int code) {
+  const bool fits = code >= RD_KAFKA_RESP_ERR__BEGIN && code < RD_KAFKA_RESP_ERR_END_ALL;
+  return fits ? static_cast<rd_kafka_resp_err_t>(code) : RD_KAFKA_RESP_ERR_UNKNOWN;
+}
+
+rd_kafka_resp_err_t known_at(const rd_kafka_resp_err_t& code) {
+  int read = 0;
+  static_assert(sizeof read == sizeof code);
+  std::memcpy(&read, &code, sizeof read);  // loaded as the enum, it would be undefined
+  return known(read);
+}
+
 bool needs_the_user(rd_kafka_resp_err_t code) {
   switch (code) {
     case RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT:
@@ -28,6 +41,21 @@ bool needs_the_user(rd_kafka_resp_err_t code) {
     case RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE:
     case RD_KAFKA_RESP_ERR__AUTHENTICATION:
     case RD_KAFKA_RESP_ERR__SSL: return true;
+    default: return false;
+  }
+}
+
+bool needs_the_user(rd_kafka_resp_err_t code, std::string_view text) {
+  return needs_the_user(code) || text.find("Too many open files") != text.npos;
+}
+
+bool turned_away(rd_kafka_resp_err_t code, std::string_view text) {
+  switch (code) {
+    case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
+    case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+    case RD_KAFKA_RESP_ERR__SSL: return true;
+    case RD_KAFKA_RESP_ERR__TRANSPORT:
+      return text.find("SSL") != text.npos || text.find("while requesting ApiVersion") != text.npos;
     default: return false;
   }
 }
@@ -76,12 +104,21 @@ Error explain(rd_kafka_resp_err_t code, const std::string& context, const Target
     case RD_KAFKA_RESP_ERR__AUTHENTICATION:
     case RD_KAFKA_RESP_ERR__SSL:
       return with(Fault::forbidden, "Check security.protocol, sasl.* and ssl.* in Options::properties");
+    case RD_KAFKA_RESP_ERR__RESOLVE:
+      return with(Fault::unreachable,
+                  "If you did not give that name, the brokers tell it: set their advertised.listeners to names that "
+                  "this host can resolve");
     case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT:
     case RD_KAFKA_RESP_ERR__TIMED_OUT:
     case RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE:
     case RD_KAFKA_RESP_ERR__MSG_TIMED_OUT: return {Fault::timed_out, message};
     default: return {Fault::unreachable, message};
   }
+}
+
+std::string throttled(const std::string& broker, int ms) {
+  return "the broker " + printable(broker, 80) + " holds answers to this client back for " + std::to_string(ms) +
+         " ms, because a quota is used up: leads may lapse. Raise request_percentage for this user or client id";
 }
 
 Outcome outcome_of(rd_kafka_resp_err_t code) {

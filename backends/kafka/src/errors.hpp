@@ -4,6 +4,7 @@
 #include <librdkafka/rdkafka.h>
 
 #include <string>
+#include <string_view>
 
 #include <tenure/error.hpp>
 #include <tenure/kit/security.hpp>
@@ -11,6 +12,11 @@
 #include "group.hpp"
 
 namespace tenure::kafka {
+
+/// A broker may tell any code, and the enum has room for few. One that this librdkafka does not know is
+/// RD_KAFKA_RESP_ERR_UNKNOWN. Call it before the code is kept anywhere.
+rd_kafka_resp_err_t known(int code);
+rd_kafka_resp_err_t known_at(const rd_kafka_resp_err_t& code);  ///< The same for what librdkafka has kept.
 
 /// What a handle works on. Error messages name it, to say what would be right.
 struct Target {
@@ -23,9 +29,17 @@ Error explain(rd_kafka_resp_err_t code, const std::string& context, const Target
 
 /// True for an error that only a user can mend, though the client goes on trying.
 bool needs_the_user(rd_kafka_resp_err_t code);
+bool needs_the_user(rd_kafka_resp_err_t code, std::string_view text);  ///< Also want of descriptors, which has no code.
+
+/// True for an error that files of certificates or passwords may have caused. A broker that refuses a certificate may
+/// just close the connection.
+bool turned_away(rd_kafka_resp_err_t code, std::string_view text);
 
 /// librdkafka takes a broker that hangs for one that is too old to answer.
 std::string without_guess(std::string text);
+
+/// What it means that a broker holds answers back for so long.
+std::string throttled(const std::string& broker, int ms);
 
 /// What was tried, and the commonest reason if nobody answered.
 std::string reading_failed(rd_kafka_resp_err_t code);

@@ -3,11 +3,16 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <exception>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include <tenure/clock.hpp>
+#include <tenure/kit/c_handle.hpp>
 #include <tenure/kit/logging.hpp>
 
 #include "errors.hpp"
@@ -26,14 +31,48 @@ void log_line(const rd_kafka_t* rk, int level, const char* facility, const char*
   if (!callbacks) return;
   const auto at = level <= 3 ? Level::error : level == 4 ? Level::warning : level <= 6 ? Level::info : Level::debug;
   try {
-    callbacks->log.write(at, "librdkafka (" + role_of(rk) + "): " + facility + ": " + without_guess(text));
+    const auto more =
+        at == Level::debug ? std::optional<std::string>("") : callbacks->lines.told(facility, text, boot_clock().now());
+    if (more)
+      callbacks->log.write(at, "librdkafka (" + role_of(rk) + "): " + facility + ": " + without_guess(text) + *more);
   } catch (const std::exception&) {  // No memory for the line. The caller is C.
   }
+}
+
+void tell_throttle(rd_kafka_t*, const char* broker, std::int32_t, int ms, void* opaque) {
+  constexpr int worth_telling = 100;
+  auto& callbacks = *static_cast<Callbacks*>(opaque);
+  if (ms >= worth_telling) try {
+      if (const auto more = callbacks.lines.told("THROTTLE", "", boot_clock().now()))
+        callbacks.log.write(Level::warning, throttled(broker, ms) + *more);
+    } catch (const std::exception&) {  // No memory for the line. The caller is C.
+    }
 }
 
 int close_socket(int fd, void* callbacks) {
   ++static_cast<Callbacks*>(callbacks)->closed;
   return ::close(fd);
+}
+
+/// On a thread of librdkafka's own. The caller is C.
+void give_token(rd_kafka_t* rk, const char*, void* opaque) {
+  auto& log = static_cast<Callbacks*>(opaque)->log;
+  const auto failed = [&](const std::string& why) { rd_kafka_oauthbearer_set_token_failure(rk, why.c_str()); };
+  try {
+    const auto token = log.token();
+    if (!token) return failed(printable(log.redacted()(token.error().message), 300));
+    std::vector<const char*> extensions;
+    for (const auto& [name, value] : token->extensions)
+      extensions.insert(extensions.end(), {name.c_str(), value.c_str()});
+    char why[512] = "";
+    if (rd_kafka_oauthbearer_set_token(rk, token->value.c_str(), boot_clock().unix_ms() + token->lasts.count(),
+                                       token->principal.c_str(), extensions.data(), extensions.size(), why, sizeof why))
+      failed("the token is refused: " + printable(Redactor({token->value})(why), 300));
+  } catch (const std::exception& e) {
+    failed(printable(log.redacted()(e.what()), 300));
+  } catch (...) {
+    failed("the source of tokens threw something that is no std::exception");
+  }
 }
 
 Conf make_conf(const Properties& properties, Callbacks& callbacks, int events) {
@@ -46,11 +85,30 @@ Conf make_conf(const Properties& properties, Callbacks& callbacks, int events) {
   rd_kafka_conf_set_opaque(conf.get(), &callbacks);
   rd_kafka_conf_set_closesocket_cb(conf.get(), close_socket);
   rd_kafka_conf_set_log_cb(conf.get(), log_line);
+  rd_kafka_conf_set_throttle_cb(conf.get(), tell_throttle);
   rd_kafka_conf_set_events(conf.get(), events);
+  if (callbacks.log.has_tokens()) {
+    rd_kafka_conf_set_oauthbearer_token_refresh_cb(conf.get(), give_token);
+    rd_kafka_conf_enable_sasl_queue(conf.get(), 1);
+  }
   return conf;
 }
 
 }  // namespace
+
+std::optional<std::string> LineLimit::told(std::string_view facility, std::string_view text, Clock::Time now) {
+  constexpr auto pause = std::chrono::minutes(1);
+  constexpr std::size_t most = 100;
+  const auto thread = text.starts_with("[thrd:") ? text.substr(0, text.find(']')) : std::string_view();
+  const std::lock_guard lock(mutex_);
+  if (kinds_.size() >= most) kinds_.clear();
+  const auto [it, added] = kinds_.try_emplace(std::string(facility) + std::string(thread));
+  auto& kind = it->second;
+  if (!added && now < kind.told + pause) return ++kind.untold, std::nullopt;
+  kind.told = now;
+  const int untold = std::exchange(kind.untold, 0);
+  return untold == 0 ? "" : " (and " + std::to_string(untold) + " more of this kind before)";
+}
 
 rd_kafka_t* make_handle(rd_kafka_type_t type, const Properties& properties, Callbacks& callbacks, int events) {
   auto conf = make_conf(properties, callbacks, events);
@@ -58,6 +116,13 @@ rd_kafka_t* make_handle(rd_kafka_type_t type, const Properties& properties, Call
   auto* handle = rd_kafka_new(type, conf.get(), why, sizeof why);
   if (!handle) throw std::runtime_error("librdkafka: " + printable(callbacks.log.redacted()(why)));
   static_cast<void>(conf.release());  // now the handle's
+  if (!callbacks.log.has_tokens()) return handle;
+  // By a thread of its own, because a source of tokens may block, and no election waits for it.
+  if (const auto error = owned<rd_kafka_error_destroy>(rd_kafka_sasl_background_callbacks_enable(handle))) {
+    const std::string text = rd_kafka_error_string(error.get());
+    end_handle(handle);
+    throw std::runtime_error("librdkafka: " + text);
+  }
   return handle;
 }
 

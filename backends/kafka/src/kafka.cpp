@@ -59,7 +59,7 @@ std::shared_ptr<Backend> open(Options given) {
   const auto log = std::make_shared<ClosableLog>(options);
   for (const auto& host : plaintext_hosts(options))
     log->write(Level::warning, unprotected("broker " + host, "Set the property security.protocol to ssl or sasl_ssl"));
-  auto observer = make_observer(options, options.group, log);
+  auto observer = std::make_unique<Reader>(options, options.group, log);
   return std::make_shared<KafkaBackend>(Carrier::make(std::move(options), log, std::move(observer)));
 }
 

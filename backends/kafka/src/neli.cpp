@@ -20,6 +20,11 @@ std::string rank(Token token, std::int64_t unix_ms, const std::string& incarnati
   return std::string(candidate_prefix) + digits + incarnation;
 }
 
+/// What has a byte of zero is no text, and may be of any length.
+std::string shown(const std::string& metadata) {
+  return metadata.find('\0') != metadata.npos ? "with a byte of zero" : '"' + printable(metadata, 80) + '"';
+}
+
 bool same_leader(const Incumbent& a, const Incumbent& b) {
   return a.token == b.token && a.incarnation == b.incarnation && a.name == b.name && a.address == b.address &&
          (a.remaining > Clock::Duration::zero()) == (b.remaining > Clock::Duration::zero());
@@ -39,6 +44,7 @@ std::vector<Effect> Neli::on(const Fact& fact, Time now, std::int64_t unix_ms) {
   std::visit([this](const auto& f) { take(f); }, fact);
   judge_tenure();
   judge_idle();
+  judge_useless();
   serve_ranking();
   serve_member();
   serve_call();
@@ -60,7 +66,9 @@ void Neli::take(const fact::Called& call) {
   if (call.verb != Verb::acquire) return;
   if (tenure_) end_tenure();  // the caller leads no more, or it would not ask
   leaving_.reset();
-  if (!std::exchange(campaigning_, true)) rank_after_ = observation_;
+  if (std::exchange(campaigning_, true)) return;
+  rank_after_ = observation_;
+  check_topic_ = true;  // From here on a missing one may be created.
 }
 
 void Neli::take(const fact::Abandoned& gone) {
@@ -88,7 +96,9 @@ void Neli::take(const fact::Broken& broken) {
 }
 
 void Neli::take(const fact::Troubled& troubled) {
-  if (member_ && member_->handle == troubled.handle) member_trouble_ = troubled.error;
+  if (!member_ || member_->handle != troubled.handle) return;
+  if (!member_trouble_) member_->troubled_at = now_;
+  member_trouble_ = troubled.error;
 }
 
 void Neli::take(const fact::Assigned& assigned) {
@@ -116,17 +126,17 @@ void Neli::take(const fact::Revoked& revoked) {
 void Neli::take(const fact::Committed& answer) {
   if (!member_ || !member_->outstanding || member_->outstanding->id != answer.id) return;
   const auto asked = *std::exchange(member_->outstanding, std::nullopt);
-  if (answer.outcome == Outcome::accepted) member_trouble_.reset();
+  const bool accepted = answer.outcome == Outcome::accepted;
+  if (accepted) member_trouble_.reset();
+  member_->failing_since = accepted ? std::nullopt : std::optional(member_->failing_since.value_or(now_));
   if (answer.outcome == Outcome::fenced && !std::exchange(member_->fenced, true)) member_->fenced_at = now_;
   if (answer.outcome == Outcome::failed && asked.purpose != Purpose::nonce) member_->doubtful = true;
-  const bool refused = answer.outcome != Outcome::accepted && refusal(answer.error);
-  member_->refused_since = refused ? std::optional(member_->refused_since.value_or(now_)) : std::nullopt;
   switch (asked.purpose) {
     case Purpose::nonce: return nonce_answered(answer);
     case Purpose::claim: claim_answered(asked, answer); break;
     case Purpose::renewal: renewal_answered(asked, answer); break;
     case Purpose::release:
-      if (answer.outcome != Outcome::accepted) leave_error_ = answer.error;
+      if (!accepted) leave_error_ = answer.error;
       unreleased_.reset();
       return leave();
   }
@@ -164,6 +174,7 @@ void Neli::claim_answered(const Outstanding& asked, const fact::Committed& answe
   const auto deadline = deadline_of(asked);
   if (answer.outcome == Outcome::accepted && awaited && now_ < deadline) {
     member_->try_again = now_;
+    told_useless_ = false;
     tenure_ = Tenure{.token = asked.token, .deadline = deadline, .granted_by = asked.call, .step_down = {}};
     request_at_ = now_;
     return reply(Granted{asked.token});
@@ -223,7 +234,7 @@ void Neli::take(const fact::Observed& observed) {
     observer_trouble_ = observed.result.error();
     return;
   }
-  check_topic_ = false;
+  if (!campaigning_ || observed.id > rank_after_) check_topic_ = false;
   observer_trouble_.reset();
   const auto& read = *observed.result;
   if (read) view_.end_absence();
@@ -286,6 +297,24 @@ void Neli::judge_idle() {
   drop_member();
 }
 
+/// Rule 22. Another candidate may have the right that this one lacks, or a way to the coordinator.
+void Neli::judge_useless() {
+  if (!member_) return;
+  auto& m = *member_;
+  const bool unread = m.phase == Phase::owner && !tenure_ && !m.believed;
+  m.unread_since = unread ? std::optional(m.unread_since.value_or(now_)) : std::nullopt;
+  const auto due_since = [this](const std::optional<Time>& since) { return since && due(*since + config_.lease); };
+  const bool failing = due_since(m.failing_since) && !tenure_;
+  if (!failing && !due_since(m.unread_since)) return;
+  if (!std::exchange(told_useless_, true))
+    emit(effect::Tell{
+        Level::warning,
+        "left the group, because this owner of partition 0 could not claim the lead for a "
+        "whole lease, and another candidate may be able to. It joins again. " +
+            (member_trouble_ ? member_trouble_->message : "The coordinator answered nothing that it asked")});
+  rerank();
+}
+
 void Neli::serve_ranking() {
   // An observation opens the member; here it is only made sure that one comes.
   if (campaigning_ && !member_ && !leaving_ && due(open_after_) && !observing_ && observation_ <= rank_after_)
@@ -298,8 +327,9 @@ void Neli::serve_member() {
   if (m.outstanding && m.outstanding->purpose != Purpose::renewal && due(m.outstanding->sent + config_.lease))
     return rerank();
   if (m.fenced && due(m.fenced_at + config_.lease)) return rerank();
-  // Another candidate may have the right that this one lacks.
-  if (m.refused_since && !tenure_ && due(*m.refused_since + config_.lease)) return rerank();
+  // A new handle reads the files of certificates and passwords again.
+  const bool refused = member_trouble_ && member_trouble_->fault == Fault::forbidden;
+  if (m.phase == Phase::joining && !tenure_ && refused && due(m.troubled_at + sign_in_limit)) return rerank();
   // The coordinator may handle that commit after a later claim of ours, and the next leader would read the old token.
   // A member id that does not join again is in no later generation.
   if (m.doubtful && !tenure_) return rerank();
@@ -339,11 +369,14 @@ std::optional<Neli::Time> Neli::led_until() const {
   return view_.led_until();
 }
 
-/// A bystander that sees no leader for a lease looks for a consumer that keeps partition 0 from all candidates.
+/// A bystander that sees no leader for a lease looks for a consumer that keeps partition 0 from all candidates. One
+/// that leads looks at once: that consumer may lead by another protocol.
 void Neli::serve_leaderless() {
   const auto led = led_until();
-  if (!member_ || (led && !due(*led))) return owner_search_.all_led();
-  const auto at = owner_search_.ask_at(led.value_or(now_), view_.longest_lease());
+  const bool displaced = tenure_ && member_ && member_->phase == Phase::bystander;
+  if (!displaced && (!member_ || (led && !due(*led)))) return owner_search_.all_led();
+  const auto since = displaced ? member_->assigned_at - view_.longest_lease() : led.value_or(now_);
+  const auto at = owner_search_.ask_at(since, view_.longest_lease());
   if (member_->phase != Phase::bystander || !at || !due(*at)) return;
   owner_search_.asked(now_);
   emit(effect::FindOwners{});
@@ -363,7 +396,7 @@ void Neli::serve_observer() {
   if (!due(observe_at_)) return;
   observing_ = true;
   observe_at_ = now_ + config_.observe_every;
-  emit(effect::Observe{++observation_, check_topic_});
+  emit(effect::Observe{++observation_, check_topic_, campaigning_});
 }
 
 /// Tells the log what is wrong with a read of the record.
@@ -375,9 +408,14 @@ void Neli::report(const std::optional<Commit>& read, const RecordView::Finding& 
                           ": Kafka lost an acknowledged commit. No candidate claims before a full lease is over"});
   if (found.foreign)
     emit(effect::Tell{Level::warning, "a foreign commit stands in place of the record: offset " +
-                                          std::to_string(read->offset) + ", metadata \"" +
-                                          printable(read->metadata, 80) +
-                                          "\". It counts as a lease of an unknown holder"});
+                                          std::to_string(read->offset) + ", metadata " + shown(read->metadata) +
+                                          ". It counts as a lease of an unknown holder"});
+}
+
+/// A stranger that owned partition 0 may have led by a protocol of its own, and may not know yet that it lost it.
+Neli::Time Neli::claimable_at() const {
+  const auto at = view_.claimable_at(member_->assigned_at, member_->generation);
+  return owner_search_.named_owner() ? std::max(at, member_->assigned_at + view_.longest_lease()) : at;
 }
 
 bool Neli::may_claim() const {
@@ -397,6 +435,7 @@ void Neli::open_member() {
   const bool keeps = tenure_ && !kept.empty();
   member_.emplace(++last_id_, keeps ? std::move(kept) : rank(highest(), unix_ms_, config_.incarnation));
   member_->keeps_rank = keeps;
+  member_->troubled_at = now_;  // The handle before may have left its trouble behind.
   emit(effect::Open{member_->handle, member_->rank});
 }
 
@@ -503,7 +542,10 @@ void Neli::serve_renew() {
         "this member is out of the group: its session expired, or the coordinator evicted it; the lease runs to its "
         "end");
   if (member_->phase == Phase::bystander)
-    return superseded("another member of the group was assigned partition 0; the lease runs to its end");
+    return superseded(
+        "partition 0 is not assigned to this member any more: another member has it, or this one lost READ on the "
+        "topic; "
+        "the lease runs to its end");
   if (member_->phase != Phase::owner) return reply_when_late(Fault::timed_out, "a rebalance of the group is under way");
   if (!member_->outstanding && due(member_->try_again)) return send(Purpose::renewal, tenure_->token, false);
   reply_when_late(Fault::timed_out, "the coordinator has not acknowledged the renewal");

@@ -65,7 +65,8 @@ struct Assign { std::uint64_t handle{}; };                           ///< Answer
 struct Unassign { std::uint64_t handle{}; };                         ///< Lets the rebalance go on.
 struct SendCommit { std::uint64_t id{}; int partition{}; Commit commit; };
 struct ReadMember { std::uint64_t id{}; };                           ///< Reads both partitions by the member handle.
-struct Observe { std::uint64_t id{}; bool check_topic{}; };          ///< Reads the record by the observer.
+/// Reads the record by the observer. `create`: who campaigns may create a missing topic.
+struct Observe { std::uint64_t id{}; bool check_topic{}, create{}; };
 struct ReadRequests {};
 struct FindOwners {};                                                ///< Asks who owns the partitions.
 struct Drop { std::uint64_t handle{}; };                             ///< Unsubscribes, unassigns, closes; then Left.
@@ -100,6 +101,7 @@ class Neli {
   static constexpr Duration drain_limit = std::chrono::milliseconds(500);  ///< for a commit when a rebalance begins
   static constexpr Duration leave_limit = std::chrono::milliseconds(300);  ///< for the LeaveGroup of a release
   static constexpr Duration reopen_pause = std::chrono::seconds(1);        ///< between member handles
+  static constexpr Duration sign_in_limit = std::chrono::seconds(5);       ///< for one that is refused to join
   static constexpr Duration requests_every = std::chrono::seconds(3);
   static constexpr Duration reply_reserve = std::chrono::milliseconds(20);  ///< before a call's limit
 
@@ -143,8 +145,9 @@ class Neli {
     bool lost{};        ///< the last assignment ended by an eviction, without our unassign
     bool fenced{};      ///< the coordinator takes no commit of ours in this generation
     bool doubtful{};    ///< a commit of this generation may yet be written, over later ones
-    Time fenced_at{}, drain_by{};
-    std::optional<Time> refused_since{};  ///< every answer since then was a refusal
+    Time fenced_at{}, drain_by{}, troubled_at{};
+    std::optional<Time> failing_since{};  ///< every answer to a commit since then was an error
+    std::optional<Time> unread_since{};   ///< it owns partition 0 since then, leads nothing, and no read was believed
     std::optional<Outstanding> outstanding;
     // Of the present assignment:
     Time assigned_at{};
@@ -188,6 +191,7 @@ class Neli {
   // What is due
   void judge_tenure();
   void judge_idle();
+  void judge_useless();
   void serve_member();
   void serve_owner();
   void serve_ranking();
@@ -220,7 +224,7 @@ class Neli {
   }
   std::optional<Time> led_until() const;
   bool owner() const { return member_ && member_->phase == Phase::owner; }
-  Time claimable_at() const { return view_.claimable_at(member_->assigned_at, member_->generation); }
+  Time claimable_at() const;
   bool may_claim() const;
   Sight sight() const;
   std::optional<Incumbent> holder() const;
@@ -251,6 +255,7 @@ class Neli {
   std::string kept_rank_;       ///< of a handle that was changed, for the next one
   std::uint64_t rank_after_{};  ///< only a later observation may rank us
   std::optional<Error> member_trouble_, observer_trouble_;
+  bool told_useless_{};  ///< Since somebody was granted the lead here.
 
   std::optional<std::uint64_t> leaving_;
   Time leave_by_{};

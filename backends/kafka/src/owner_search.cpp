@@ -25,7 +25,7 @@ std::optional<std::string> OwnerSearch::answered(const Result<Owners>& found, co
   asking_ = false;
   if (!found || unled.empty()) return std::nullopt;
   const bool single = form_ == Form::single;
-  const std::string trouble = single ? "nobody can lead: " : "some roles have no leader: ";
+  const std::string trouble = single ? "nobody can lead or renew: " : "some roles have no leader: ";
   if (found->converted) {
     told_ = true;
     return trouble +
@@ -34,11 +34,13 @@ std::optional<std::string> OwnerSearch::answered(const Result<Owners>& found, co
   }
   for (const auto& owner : found->partitions) {
     if (ours(owner.client_id) || std::find(unled.begin(), unled.end(), owner.partition) == unled.end()) continue;
-    told_ = true;
+    told_ = named_owner_ = true;
     return trouble + "partition " + std::to_string(owner.partition) + " is owned by \"" +
            printable(owner.client_id, 80) + "\" at " + printable(owner.host, 80) +
-           (single ? ", which is no candidate. Stop it, or give the election a group of its own"
-                   : ", which is no process of these roles. Stop it, or give the roles a group of their own");
+           (single
+                ? ", which is no candidate. It leads too, if it takes who owns partition 0 for the leader, as goNELI "
+                  "does. Stop it, or give the election a group of its own"
+                : ", which is no process of these roles. Stop it, or give the roles a group of their own");
   }
   for (const int partition : unled) {
     if (!found->stable || has_owner(*found, partition)) continue;

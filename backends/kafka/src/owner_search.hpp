@@ -26,13 +26,16 @@ class OwnerSearch {
   explicit OwnerSearch(Form form) : form_(form) {}
 
   /// Nothing that concerns us is without a leader.
-  void all_led() { since_.reset(), told_ = false; }
+  void all_led() { since_.reset(), told_ = named_owner_ = false; }
 
   /// When the coordinator is to be asked. Nothing while an answer is awaited, or after a stranger was named. `since`:
   /// when the lead became free. Only its first value since all_led() counts.
   std::optional<Clock::Time> ask_at(Clock::Time since, Clock::Duration lease);
   void asked(Clock::Time now) { since_ = now, asking_ = true; }
   void lost() { asking_ = false; }  ///< No answer may come.
+
+  /// A stranger that owns one was named since all_led().
+  bool named_owner() const { return named_owner_; }
 
   /// What the user is to be told. `unled`: the partitions on which nobody leads.
   std::optional<std::string> answered(const Result<Owners>& found, const std::vector<int>& unled);
@@ -44,7 +47,7 @@ class OwnerSearch {
 
   Form form_;
   std::optional<Clock::Time> since_;
-  bool asking_{}, told_{};
+  bool asking_{}, told_{}, named_owner_{};
 };
 
 }  // namespace tenure::kafka

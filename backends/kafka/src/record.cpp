@@ -55,7 +55,7 @@ std::optional<std::string> too_long(Record r) {
 }
 
 std::optional<Record> decode(std::string_view metadata) {
-  if (metadata.size() > max_record_bytes) return std::nullopt;
+  if (metadata.size() > max_record_bytes || metadata.find('\0') != metadata.npos) return std::nullopt;
   const auto fields = fields_of(metadata);
   const auto version = version_of(fields[0]);
   if (!version || fields.size() < 3 || (fields[1] != "A" && fields[1] != "R")) return std::nullopt;

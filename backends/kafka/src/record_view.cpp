@@ -109,7 +109,9 @@ Sight RecordView::sight(Time now) const {
 }
 
 RecordView::Time RecordView::claimable_at(Time assigned_at, int generation) const {
-  const auto lease_over = seen_->first_seen + longest_lease_;
+  // Two foreign commits may be equal, and a renewal between them unseen. Since the assignment nobody can have renewed.
+  const bool readable = !seen_->commit || seen_->record;
+  const auto lease_over = (readable ? seen_->first_seen : std::max(seen_->first_seen, assigned_at)) + longest_lease_;
   if (seen_->suspect) return lease_over;
   if (seen_->commit) return free() ? at_once : lease_over;
   if (generation == 1 && !ever_seen_ && !first_claim_waits_) return at_once;

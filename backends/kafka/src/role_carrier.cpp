@@ -14,7 +14,7 @@
 
 namespace tenure::kafka {
 RoleCarrier::RoleCarrier(Options options, int units, Exclusive exclusive, std::shared_ptr<ClosableLog> log,
-                         std::shared_ptr<Client> observer)
+                         std::unique_ptr<Reader> observer)
     : options_(std::move(options)),
       units_(units),
       exclusive_(exclusive),
@@ -24,7 +24,7 @@ RoleCarrier::RoleCarrier(Options options, int units, Exclusive exclusive, std::s
       member_(log_, mailbox_.waker()) {}
 
 std::shared_ptr<RoleCarrier> RoleCarrier::make(Options options, int units, Exclusive exclusive,
-                                               std::shared_ptr<ClosableLog> log, std::shared_ptr<Client> observer) {
+                                               std::shared_ptr<ClosableLog> log, std::unique_ptr<Reader> observer) {
   std::shared_ptr<RoleCarrier> it(
       new RoleCarrier(std::move(options), units, exclusive, std::move(log), std::move(observer)));
   it->serve_thread_ = start_thread("tenure-roles", [it] { it->serve(); });
@@ -99,7 +99,7 @@ void RoleCarrier::take_events() {
                                     event->again});
         break;
       case Kind::trouble:
-        if (needs_the_user(event->code))
+        if (needs_the_user(event->code, event->text))
           handle(role_fact::Troubled{handle_number, client->explained(event->code, event->text)});
         break;
       case Kind::fatal: handle(role_fact::Broken{handle_number, client->explained(event->code, event->text)}); break;
@@ -139,11 +139,16 @@ void RoleCarrier::carry_out(role_effect::ReadMember& read) {
 }
 
 void RoleCarrier::carry_out(role_effect::Observe& asked) {
-  reading_.add([this, asked] { post(observe(asked)); });
+  reading_.add([this, asked] {
+    auto seen = observe(asked);
+    observer_->judge(bool(seen.result));
+    post(std::move(seen));
+  });
 }
 
 void RoleCarrier::carry_out(role_effect::FindOwners&) {
-  reading_.add([this] { post(role_fact::OwnersFound{tried([this] { return observer_->owners(read_limit); })}); });
+  reading_.add(
+      [this] { post(role_fact::OwnersFound{tried([this] { return observer_->client().owners(read_limit); })}); });
 }
 
 void RoleCarrier::carry_out(role_effect::Drop& drop) {
@@ -163,9 +168,11 @@ role_fact::Observed RoleCarrier::observe(const role_effect::Observe& asked) {
     if (asked.topic) {
       auto partitions = topic(asked);
       if (!partitions && asked.check) return std::move(partitions).error();
+      if (partitions && *partitions == 0) return role_fact::Offsets(static_cast<std::size_t>(asked.partitions));
       if (partitions) out.topic = *partitions;
     }
-    return observer_->with_reason(observer_->committed(asked.partitions, read_limit));
+    auto& client = observer_->client();
+    return client.with_reason(client.committed(asked.partitions, read_limit));
   });
   return out;
 }
@@ -176,8 +183,9 @@ Result<int> RoleCarrier::topic(const role_effect::Observe& asked) {
   const int needed = asked.partitions;
   auto options = options_;
   if (options.create_topic) options.create_topic->partitions = needed;
-  auto found = topic_partitions(options, *observer_, reading_.waker(), *log_);
-  if (!found || !asked.check || *found == needed || (exclusive_ == Exclusive::yes && is_multiple(*found, needed)))
+  auto found = topic_partitions(options, asked.create, observer_->client(), reading_.waker(), *log_);
+  if (!found || !asked.check || *found == 0 || *found == needed ||
+      (exclusive_ == Exclusive::yes && is_multiple(*found, needed)))
     return found;
   return Error{Fault::misconfigured, "Topic \"" + options_.topic + "\" has " + std::to_string(*found) +
                                          " partitions, and the roles need " + std::to_string(needed) +

@@ -12,6 +12,7 @@
 #include "closable_log.hpp"
 #include "mailbox.hpp"
 #include "member.hpp"
+#include "reader.hpp"
 #include "reading_thread.hpp"
 #include "role_machine.hpp"
 #include "settings.hpp"
@@ -23,7 +24,7 @@ class RoleCarrier : public std::enable_shared_from_this<RoleCarrier> {
  public:
   /// Throws std::system_error if threads or descriptors have run out.
   static std::shared_ptr<RoleCarrier> make(Options options, int units, Exclusive exclusive,
-                                           std::shared_ptr<ClosableLog> log, std::shared_ptr<Client> observer);
+                                           std::shared_ptr<ClosableLog> log, std::unique_ptr<Reader> observer);
 
   /// REQUIRES: called once, before the first call().
   void begin(const Timing& timing, const Pace& pace);
@@ -39,7 +40,7 @@ class RoleCarrier : public std::enable_shared_from_this<RoleCarrier> {
 
  private:
   RoleCarrier(Options options, int units, Exclusive exclusive, std::shared_ptr<ClosableLog> log,
-              std::shared_ptr<Client> observer);
+              std::unique_ptr<Reader> observer);
   std::unique_ptr<RoleMachine> machine(const Timing& timing) const;
 
   // The serving thread
@@ -65,7 +66,7 @@ class RoleCarrier : public std::enable_shared_from_this<RoleCarrier> {
   const int units_;  ///< At first.
   const Exclusive exclusive_;
   const std::shared_ptr<ClosableLog> log_;
-  const std::shared_ptr<Client> observer_;
+  const std::unique_ptr<Reader> observer_;  ///< The reading thread's, but for explained().
   const std::string incarnation_;
 
   Mailbox<RoleFact, RoleAnswer> mailbox_;

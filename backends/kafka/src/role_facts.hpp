@@ -19,7 +19,8 @@ namespace tenure::kafka {
 inline constexpr Clock::Duration role_retry_pause = std::chrono::milliseconds(100);   ///< after a failed commit
 inline constexpr Clock::Duration role_leave_limit = std::chrono::milliseconds(300);   ///< for the LeaveGroup of a stop
 inline constexpr Clock::Duration role_reopen_pause = std::chrono::seconds(1);         ///< between member handles
-inline constexpr Clock::Duration longest_refused_pause = std::chrono::minutes(10);    ///< while commits are refused
+inline constexpr Clock::Duration role_longest_pause = std::chrono::minutes(10);       ///< of one that cannot claim
+inline constexpr Clock::Duration role_sign_in_limit = std::chrono::seconds(5);        ///< for one that may not join
 inline constexpr Clock::Duration role_topic_pause = std::chrono::seconds(5);          ///< between looks at the topic
 inline constexpr Clock::Duration role_reply_reserve = std::chrono::milliseconds(20);  ///< before a call's limit
 
@@ -81,7 +82,8 @@ struct Unassign { std::uint64_t handle{}; };
 struct SendCommit { std::uint64_t id{}; std::map<int, Commit> commits; };  ///< In one request. By partition.
 struct ReadMember { std::uint64_t id{}; int partitions{}; };         ///< Reads them all by the member handle.
 /// Reads them by the observer. `topic`: how many partitions it has is to be told, too. `check`: it must suit us.
-struct Observe { int partitions{}; bool check{}, topic{}; };
+/// `create`: who has a session, or opens one, may create a missing topic.
+struct Observe { int partitions{}; bool check{}, topic{}, create{}; };
 struct FindOwners {};                                                ///< Asks who owns the partitions.
 struct Drop { std::uint64_t handle{}; };                             ///< Unsubscribes, unassigns, closes; then Left.
 struct Reply { std::uint64_t id{}; RoleAnswer answer; };

@@ -23,7 +23,7 @@ std::vector<RoleEffect> RoleMachine::on(const RoleFact& fact, Time now, std::int
   std::visit([this](const auto& f) { take(f); }, fact);
   judge_units();
   judge_idle();
-  judge_refused();
+  judge_useless();
   serve_member();
   show();
   serve_call();
@@ -40,6 +40,7 @@ void RoleMachine::take(const role_fact::Called& call) {
   call_ = call;
   called_at_ = last_asked_ = now_;
   leaving_.reset();
+  if (asked<role_call::Open>() && !creates_) check_topic_ = true, observed_ = false, observe_at_ = now_;
 }
 
 void RoleMachine::take(const role_fact::Abandoned& gone) {
@@ -77,7 +78,9 @@ void RoleMachine::take(const role_fact::Broken& broken) {
 }
 
 void RoleMachine::take(const role_fact::Troubled& troubled) {
-  if (is_member(troubled.handle)) member_trouble_ = troubled.error;
+  if (!is_member(troubled.handle)) return;
+  if (!member_trouble_) member_->troubled_at = now_;
+  member_trouble_ = troubled.error;
 }
 
 void RoleMachine::take(const role_fact::Assigned& assigned) {
@@ -85,7 +88,9 @@ void RoleMachine::take(const role_fact::Assigned& assigned) {
 }
 
 void RoleMachine::take(const role_fact::Revoked& revoked) {
-  if (is_member(revoked.handle)) give_back(revoked);
+  if (!is_member(revoked.handle)) return;
+  member_->troubled_at = now_;
+  give_back(revoked);
 }
 
 void RoleMachine::take(const role_fact::Committed& answer) {
@@ -94,24 +99,27 @@ void RoleMachine::take(const role_fact::Committed& answer) {
   if (answer.outcome == Outcome::accepted) {
     member_trouble_.reset();
     member_->fenced_at.reset();
-    refused_pause_ = {};
+    member_->failing_since.reset();
+    const bool nonce = sent.call == 0 && !sent.plan.tells;
+    if (!nonce) member_->served = true, away_ = {}, told_useless_ = false;
+  } else {
+    member_->failing_since = member_->failing_since.value_or(now_);
+    member_->failed_last = now_;
+    member_->failure = answer.error;
   }
   if (answer.outcome == Outcome::fenced && !member_->fenced_at) member_->fenced_at = now_;
-  const bool refused = answer.outcome != Outcome::accepted && refusal(answer.error);
-  member_->refused_since = refused ? std::optional(member_->refused_since.value_or(now_)) : std::nullopt;
-  if (refused) member_->refused_last = now_;
   if (answer.outcome == Outcome::unknown_topic) check_topic_ = true;
   answered(sent, answer);
 }
 
 void RoleMachine::take(const role_fact::Observed& seen) {
   observing_ = false;
+  if (may_create() && !creates_) return;  // From here on a missing topic may be created.
   if (!seen.result) {
     observer_trouble_ = seen.result.error();
     return;
   }
-  if (observer_trouble_ && refusal(*observer_trouble_))
-    refused_pause_ = {}, open_after_ = now_;  // The rights are back.
+  if (observer_trouble_ && refusal(*observer_trouble_)) away_ = {}, open_after_ = now_;  // The rights are back.
   observer_trouble_.reset();
   if (seen.topic) topic_has(*seen.topic);
   if (seen.result->size() < static_cast<std::size_t>(partitions_of(config_.units))) return;  // Of before we grew.
@@ -165,18 +173,41 @@ void RoleMachine::judge_idle() {
   if (member_) drop_member();
 }
 
-/// A member whose commits are refused must not keep its units from others, who may have the right that it lacks. Each
-/// time that it comes and goes, units move between the others, so it stays out for longer each time.
-void RoleMachine::judge_refused() {
-  if (!member_ || !member_->refused_since || any_held() || !due(*member_->refused_since + config_.lease)) return;
-  if (now_ >= member_->refused_last + config_.lease)
-    return member_->refused_since.reset();  // It needed no commit since.
-  refused_pause_ = std::min(std::max(2 * refused_pause_, 4 * config_.lease), longest_refused_pause);
+/// A member that cannot claim must not keep its units from others, who may have the right that it lacks, or a way to
+/// the coordinator.
+void RoleMachine::judge_useless() {
+  if (!member_) return;
+  auto& m = *member_;
+  bool owes = false;
+  for (int i = 0; i < config_.units; ++i) owes = owes || (m.assigned && unread(i));
+  m.unread_since = owes ? std::optional(m.unread_since.value_or(now_)) : std::nullopt;
+  if (m.unread_since && due(*m.unread_since + config_.lease)) return drop_member();
+  if (!m.failing_since || any_held() || !due(*m.failing_since + config_.lease)) return;
+  if (now_ >= m.failed_last + config_.lease) return m.failing_since.reset();  // It needed no commit since.
   drop_member();
-  open_after_ = now_ + refused_pause_;
+}
+
+/// Each time that such a member comes and goes, units move between the others. So it stays out for longer each time.
+/// The first time, without a refusal, a coordinator that was away may be to blame.
+void RoleMachine::make_room(const Member& leaves) {
+  const bool refused = leaves.failing_since && now_ >= *leaves.failing_since + config_.lease && refusal(leaves.failure);
+  if (!session_ || !leaves.wanted || (leaves.served && !refused)) return;
+  const auto least = refused ? 4 * config_.lease : away_ == Duration::zero() ? role_reopen_pause : config_.lease;
+  away_ = std::min(std::max(2 * away_, least), role_longest_pause);
+  open_after_ = now_ + away_;
+  if (away_ < config_.lease || std::exchange(told_useless_, true)) return;
+  const auto& why = leaves.failing_since ? leaves.failure.message : member_trouble_ ? member_trouble_->message : "";
+  emit(role_effect::Tell{
+      Level::warning, "stays out of the group for " + std::to_string(away_ / std::chrono::seconds(1)) +
+                          " s, and then for longer, because it could not claim the roles that it was dealt, and other "
+                          "processes may be able to. " +
+                          (why.empty() ? "The coordinator answered nothing that it asked" : why)});
 }
 
 void RoleMachine::serve_member() {
+  // A new handle reads the files of certificates and passwords again.
+  const bool turned_away = member_trouble_ && member_trouble_->fault == Fault::forbidden && !assigned() && !any_held();
+  if (member_ && turned_away && due(member_->troubled_at + role_sign_in_limit)) drop_member();
   if (member_) return watch_member();
   const bool refused = observer_trouble_ && refusal(*observer_trouble_);
   if (!session_ || !observed_ || refused || leaving_ || !due(open_after_)) return;
@@ -185,6 +216,7 @@ void RoleMachine::serve_member() {
   const bool keeps = any_held() && !kept.empty();
   member_.emplace(next_id(), keeps ? std::move(kept) : role_member_name(unix_ms_, config_.incarnation));
   member_->keeps_name = keeps;
+  member_->troubled_at = now_;  // The handle before may have left its trouble behind.
   emit(role_effect::Open{member_->handle, member_->name});
 }
 
@@ -195,7 +227,8 @@ void RoleMachine::serve_observer() {
   observe_at_ = now_ + config_.observe_every;
   const bool looks = check_topic_ || (may_grow() && now_ >= topic_at_);
   if (looks) topic_at_ = now_ + role_topic_pause;
-  emit(role_effect::Observe{partitions_of(config_.units), check_topic_, looks});
+  creates_ = may_create();
+  emit(role_effect::Observe{partitions_of(config_.units), check_topic_, looks, creates_});
 }
 
 /// Of a unit that is not ours. Nothing if it is led, or if we take part in none of its roles.
@@ -227,9 +260,10 @@ void RoleMachine::own(const role_fact::Assigned& assigned) {
   member_->assigned = true;
   member_->keeps_name = false;
   member_->fenced_at.reset();
-  member_->refused_since.reset();
+  member_->failing_since.reset();
   member_trouble_.reset();
   own_what_is_assigned();
+  for (int i = 0; i < config_.units; ++i) member_->wanted = member_->wanted || (of(i).owned && !of(i).names.empty());
   emit(role_effect::Assign{assigned.handle});
 }
 
@@ -240,6 +274,7 @@ void RoleMachine::own_what_is_assigned() {
 }
 
 void RoleMachine::drop_member() {
+  make_room(*member_);
   emit(role_effect::Drop{member_->handle});
   const auto outstanding = std::move(member_->outstanding);
   member_.reset();

@@ -84,8 +84,13 @@ class RoleMachine {
     bool assigned{};
     std::vector<int> partitions;          ///< Of the last assignment.
     std::optional<Time> fenced_at;        ///< Since then the coordinator accepts nothing of it.
-    std::optional<Time> refused_since{};  ///< Every answer since then was a refusal.
-    Time refused_last{};                  ///< REQUIRES: refused_since.
+    Time troubled_at{};                   ///< REQUIRES: there is trouble with it.
+    std::optional<Time> failing_since{};  ///< Every answer since then was an error.
+    Time failed_last{};                   ///< REQUIRES: failing_since.
+    std::optional<Time> unread_since{};   ///< It owns units since then of which no read is believed.
+    bool wanted{};                        ///< It was dealt units of ours.
+    bool served{};                        ///< A commit was accepted that says who leads.
+    Error failure{};                      ///< The last one. REQUIRES: failing_since.
     Time try_again{Time::min()};
     std::optional<Sent> outstanding;
   };
@@ -158,6 +163,7 @@ class RoleMachine {
   virtual void take_part(const role_fact::Assigned&) = 0;
   virtual void give_back(const role_fact::Revoked&) = 0;
   virtual void answered(const Sent& sent, const role_fact::Committed& answer) = 0;
+  virtual bool unread(int /*index*/) const { return false; }  ///< It is ours to claim, and no read of it is believed.
   virtual void watch_member() = 0;                         ///< Drops it, or ends a rebalance, when the time has come.
   virtual bool release_first(SessionId) { return false; }  ///< Whether an end must wait for a commit.
   virtual void dropped() {}                                ///< It has left.
@@ -200,9 +206,11 @@ class RoleMachine {
   // What is due
   void judge_units();
   void judge_idle();
-  void judge_refused();
+  void judge_useless();
+  void make_room(const Member& leaves);
   void serve_member();
   void serve_observer();
+  bool may_create() const { return session_ || asked<role_call::Open>(); }
   void serve_leaderless();
   void serve_call();
   void serve_open(const role_call::Open&);
@@ -239,13 +247,15 @@ class RoleMachine {
   Time session_deadline_{};
 
   Time open_after_{Time::min()};
-  Duration refused_pause_{};  ///< So long a member stayed out whose commits were refused. Zero: they are not.
+  bool told_useless_{};
+  Duration away_{};  ///< So long the last member stays out that could not claim what it owned. Zero: it could.
   std::optional<std::uint64_t> leaving_;
   Time leave_by_{};
 
   std::optional<Error> observer_trouble_;
   OwnerSearch owner_search_{OwnerSearch::Form::roles};
   bool observing_{}, observed_{}, check_topic_{true};
+  bool creates_{};  ///< Of the last look at the topic: it may create it.
   Time observe_at_{Time::min()}, topic_at_{Time::min()};
 };
 

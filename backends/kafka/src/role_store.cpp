@@ -141,7 +141,7 @@ std::shared_ptr<GroupStore> open_group(Options given, int units, Exclusive exclu
   const auto log = std::make_shared<ClosableLog>(options);
   for (const auto& host : plaintext_hosts(options))
     log->write(Level::warning, unprotected("broker " + host, "Set the property security.protocol to ssl or sasl_ssl"));
-  auto observer = make_observer(options, options.group, log, partitions_of(units));
+  auto observer = std::make_unique<Reader>(options, options.group, log, partitions_of(units));
   return std::make_shared<RoleStore>(RoleCarrier::make(std::move(options), units, exclusive, log, std::move(observer)));
 }
 

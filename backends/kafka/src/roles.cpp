@@ -145,6 +145,11 @@ void Roles::watch_member() {
   }
 }
 
+bool Roles::unread(int index) const {
+  const auto& unit = of(index);
+  return unit.owned && !unit.names.empty() && !live(unit) && !unit.believed;
+}
+
 /// Whether nothing is to be read to know when this unit may be claimed, or may tell our number. Unit 0 is read in each
 /// assignment: all wait for what it tells, and the records may be gone since.
 bool Roles::settled(int index) {

@@ -59,6 +59,7 @@ class Roles final : public RoleMachine {
   void answered(const Sent& sent, const role_fact::Committed& answer) override;
   void read(const role_fact::MemberRead&) override;
   void observed(const role_fact::Offsets& read) override;
+  bool unread(int index) const override;
   void watch_member() override;
   void serve_reads() override;
   void forget(int index) override;

@@ -161,9 +161,38 @@ milliseconds in_flight(const Options& options) {
   return milliseconds(given.value_or(max_patience_ms));
 }
 
+/// Without a source of tokens a handle would wait for one for ever, and blame something else.
+void check_tokens(const Options& o) {
+  std::map<std::string, std::string> given;
+  for (const auto& [name, value] : o.properties) given[lower(name)] = lower(value);
+  const bool signs_in = given["security.protocol"].starts_with("sasl_");
+  const bool by_token =
+      signs_in && (given["sasl.mechanism"] == "oauthbearer" || given["sasl.mechanisms"] == "oauthbearer");
+  if (o.oauth_token && !by_token)
+    refuse(
+        "oauth_token is given, so properties need sasl.mechanism=OAUTHBEARER and security.protocol=sasl_ssl (or "
+        "sasl_plaintext)");
+  if (given["enable.sasl.oauthbearer.unsecure.jwt"] == "true")
+    refuse(
+        "properties[\"enable.sasl.oauthbearer.unsecure.jwt\"] is for development alone, and librdkafka 2.0 dies when "
+        "such a token is renewed: give Options::oauth_token");
+  if (by_token && !o.oauth_token && given["sasl.oauthbearer.method"] != "oidc")
+    refuse(
+        "sasl.mechanism is OAUTHBEARER, and nothing gives a token: give Options::oauth_token, or set "
+        "sasl.oauthbearer.method=oidc with its sasl.oauthbearer.token.endpoint.url, client.id and client.secret");
+  if (o.oauth_token && given["sasl.oauthbearer.method"] == "oidc")
+    refuse("oauth_token is given, and sasl.oauthbearer.method=oidc as well; give one of them");
+}
+
 }  // namespace
 
 void refuse(const std::string& what) { throw std::invalid_argument("kafka: " + what); }
+
+void check_count(std::size_t properties) {
+  constexpr std::size_t most = 500;
+  if (properties > most)
+    refuse(std::to_string(properties) + " properties are given; " + std::to_string(most) + " are allowed");
+}
 
 std::string requests_group(const std::string& group) { return group + ".requests"; }
 
@@ -184,7 +213,9 @@ Options completed(Options o) {
       refuse("create_topic.replication_factor is " + std::to_string(o.create_topic->replication_factor) +
              "; 1 or more is allowed, or -1 for the broker's default");
   }
+  check_count(o.properties.size());
   check_not_owned(o.properties);
+  check_tokens(o);
   check_properties(common_properties(o, o.group));
   return o;
 }
@@ -192,6 +223,22 @@ Options completed(Options o) {
 Clock::Duration heartbeat_of(const Timing& timing, const Options& options) {
   return options.heartbeat.value_or(std::clamp(timing.renew / 2, least_heartbeat, most_heartbeat));
 }
+
+namespace {
+
+/// A term that the session allows, or a session that the term allows.
+std::string advice(const Timing& timing, const Pace& pace, const Options& options) {
+  if (options.session || pace.session <= Options{}.min_session)
+    return std::string(
+               "These work: tenure::kafka::presets().fast with term 6250 ms and margin 250 ms, or a shorter "
+               "Options::") +
+           (options.session ? "session" : "min_session, if the brokers allow that");
+  const auto term = std::chrono::ceil<seconds>(pace.session + pace.session / 20 + timing.margin);
+  return "This works: term " + words(term) + ", renew " + words(term / 11) + " and margin " + words(timing.margin) +
+         ", or a shorter Options::min_session, if the brokers allow that";
+}
+
+}  // namespace
 
 Result<Pace> pace_of(const Timing& timing, const Options& options) {
   const auto lead = timing.term - timing.margin;
@@ -206,10 +253,7 @@ Result<Pace> pace_of(const Timing& timing, const Options& options) {
     return error(
         "kafka: term - margin (" + words(lead) + ") must be at least the session (" + words(pace.session) +
         (options.session ? "" : ", the least by Options::min_session: the brokers' group.min.session.timeout.ms") +
-        "), or the leader loses the lead before a dead member is noticed. These work: "
-        "tenure::kafka::presets().fast with term 6250 ms and margin 250 ms" +
-        (options.session ? ", or a shorter Options::session"
-                         : ", or a shorter Options::min_session, if the brokers allow that"));
+        "), or the leader loses the lead before a dead member is noticed. " + advice(timing, pace, options));
   if (timing.renew > timing.term / 6)
     return error("kafka: renew (" + words(timing.renew) + ") must be at most term / 6 (" + words(timing.term / 6) +
                  "), so that a leader outlives lost answers and rebalances");
@@ -287,8 +331,8 @@ Properties member_properties(const Options& options, const Pace& pace, const std
 bool secret(std::string_view property) {
   const auto name = lower(property);
   return name.find("password") != name.npos || name.find("secret") != name.npos || name.find("token") != name.npos ||
-         name.starts_with("sasl.oauthbearer.") || name == "ssl.key.pem" || name == "ssl_key" ||
-         name == "sasl.kerberos.kinit.cmd" || name == "ssl.certificate.pem";
+         (name.starts_with("sasl.oauthbearer.") && name != "sasl.oauthbearer.method") || name == "ssl.key.pem" ||
+         name == "ssl_key" || name == "sasl.kerberos.kinit.cmd" || name == "ssl.certificate.pem";
 }
 
 Redactor redactor_of(const Properties& properties) {

@@ -20,6 +20,9 @@ namespace tenure::kafka {
 /// Throws std::invalid_argument.
 [[noreturn]] void refuse(const std::string& what);
 
+/// Throws std::invalid_argument for more properties than any client library has.
+void check_count(std::size_t properties);
+
 /// Options with every default filled in. Throws std::invalid_argument for what can never work.
 Options completed(Options options);
 

@@ -2,6 +2,9 @@
 // A URL turned into Options.
 #include <tenure/kit/url.hpp>
 
+#include <algorithm>
+#include <iterator>
+
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/suggest.hpp>
 #include <tenure/kit/text.hpp>
@@ -31,6 +34,29 @@ bool second_of(Url& url, const char* setting, std::string_view first, std::strin
     refuse(std::string(setting) + " must be " + std::string(first) + " or " + std::string(second) + ", not \"" +
            printable(value, 40) + "\"");
   return value == second;
+}
+
+/// They load or run a program, or send a file's text away: for an application to decide, and not for whoever writes its
+/// configuration.
+constexpr std::string_view application_only[] = {"plugin.library.paths",
+                                                 "sasl.kerberos.kinit.cmd",
+                                                 "sasl.oauthbearer.assertion.file",
+                                                 "sasl.oauthbearer.assertion.jwt.template.file",
+                                                 "ssl.engine.id",
+                                                 "ssl.engine.location",
+                                                 "ssl.providers"};
+
+void check_runs_nothing(const std::string& name, const std::string& value) {
+  const auto known = lower(name);
+  if (std::find(std::begin(application_only), std::end(application_only), known) != std::end(application_only))
+    refuse("the property " + known +
+           " can run code or read files for others, so no URL and no document may set it. An application may: "
+           "Options::properties");
+  // librdkafka writes these into a command of the shell.
+  constexpr auto harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/@._-:";
+  if (known.starts_with("sasl.kerberos.") && value.find_first_not_of(harmless) != value.npos)
+    refuse("the property " + known +
+           " may have a-z A-Z 0-9 / @ . _ - : in a URL or a document, because librdkafka writes it into a command");
 }
 
 std::string brokers_of(const Url& url) {
@@ -67,9 +93,11 @@ Options from(Url url, const Opening& opening) {
   if (second_of(url, "first_claim", "at_once", "wait")) out.first_claim = FirstClaim::wait;
   if (const auto ms = whole(url, "min_session_ms")) out.min_session = std::chrono::milliseconds(*ms);
   out.remote_step_down = second_of(url, "remote_step_down", "false", "true");
+  check_count(url.query.size());
   for (const auto& [name, value] : url.query) {
     if (const auto meant = did_you_mean(name, own_settings); name.find('.') == name.npos && !meant.empty())
       refuse("there is no setting \"" + printable(name, 80) + "\"" + meant);
+    check_runs_nothing(name, value);
     out.properties.emplace(name, value);
   }
   sign_in(url, out.properties);

@@ -10,6 +10,7 @@
 #include <tenure/backend.hpp>
 #include <tenure/check.hpp>
 #include <tenure/kafka_export.hpp>
+#include <tenure/kafka_token.hpp>
 #include <tenure/log.hpp>
 #include <tenure/open.hpp>
 #include <tenure/timing.hpp>
@@ -36,55 +37,54 @@ struct Options {
   std::string brokers{};  ///< "host:port,...": librdkafka's bootstrap.servers. REQUIRES: it is set.
 
   /// The group that elects. If this is empty, the group has the name of the program's file. REQUIRES: no other consumer
-  /// is in it. One of group.protocol=consumer, or one whose client id sorts first, would own partition 0. Nobody would
-  /// lead then, and a warning would name it. Brokers from 4.0 on keep the first kind out by
-  /// group.consumer.migration.policy=disabled.
+  /// is in it. One of group.protocol=consumer, a Java consumer with a group.instance.id (also for a session after its
+  /// end), or one whose client id sorts first would own partition 0. Nobody would lead then, and a warning would name
+  /// it; a member of goNELI would lead, too. group.consumer.migration.policy=disabled of the brokers bars the first kind.
   std::string group{};
   /// The topic. If this is empty, it is group + ".neli". Elections may share a topic, each with its own group.
   /// REQUIRES: it has two partitions or more, and all are empty.
   std::string topic{};
   Candidate candidate{};  ///< If its name is empty, the name is "{host}_{pid}_{unix seconds}".
 
-  /// The broker evicts a member that sent no heartbeat for a session. `heartbeat` is the interval between two. By
-  /// default both follow from the Timing: heartbeat = renew / 2, from 25 ms to 3 s, and session = term - margin -
-  /// heartbeat, at least min_session. The broker takes a session from group.min.session.timeout.ms to
-  /// group.max.session.timeout.ms (30 min).
+  /// The broker evicts a member that sent no heartbeat for a session. By default both follow from the Timing: heartbeat
+  /// = renew / 2, from 25 ms to 3 s, and session = term - margin - heartbeat, at least min_session. The broker takes a
+  /// session from group.min.session.timeout.ms to group.max.session.timeout.ms (30 min).
   std::optional<Clock::Duration> session{}, heartbeat{};
   /// The brokers' group.min.session.timeout.ms. Tell it if yours allow less: see own_broker_presets().
   Clock::Duration min_session{std::chrono::seconds(6)};
   /// A follower reads this often who leads. By default it is the heartbeat, or half of that if that is below 500 ms.
   std::optional<Clock::Duration> observe_every{};
 
-  /// Further properties of librdkafka: security.protocol, sasl.*, ssl.*, client.rack, ... The election itself decides
-  /// some (group.id, session.timeout.ms, ...). These are refused, with the reason and the option to use.
+  /// Further properties of librdkafka: security.protocol, sasl.*, ssl.*, client.rack, ... Some are refused, with the
+  /// reason, because the election decides them. No URL and no document can set those that load or run code.
   std::map<std::string, std::string> properties{};
+  /// Where tokens come from if sasl.mechanism is OAUTHBEARER. librdkafka's sasl.oauthbearer.method=oidc needs none.
+  OauthTokenSource oauth_token{};
 
-  /// If set, a missing topic is created; this needs the right CREATE. By default a missing topic is an error.
+  /// If set, a candidate creates a missing topic, by the right CREATE. By default a missing topic is an error.
   std::optional<CreateTopic> create_topic{};
   FirstClaim first_claim{FirstClaim::at_once};
-  /// A leader obeys Backend::request_step_down() only if this is true. It costs one more client handle, and a read
-  /// every 3 s while it leads.
+  /// If true, a leader obeys Backend::request_step_down(). It costs a third handle, and a read every 3 s.
   bool remote_step_down{false};
-  /// It also gets the lines of librdkafka: shortened, printable and without secrets. Nobody calls it once the backend
-  /// is destroyed.
+  /// It also gets librdkafka's lines, shortened and without secrets. Nobody calls it once the backend is destroyed.
   Log log{};
 };
 
 /// Returns a backend, for one LeaderManager or one Observer. It connects to nothing yet. It joins the group at the
 /// first acquire(). It leaves the group by release(), by its destruction, or when no call came for a term.
 ///
-/// Threads: any thread may destroy it, but not from within `log`. In a forked child its verbs return
+/// Threads: any thread may destroy it, but not from `log` or `oauth_token`. In a forked child its verbs return
 /// Fault::misconfigured, and its destructor does nothing.
 ///
-/// What it costs: two threads and two client handles, with all others about 13 threads and 25 descriptors. So 40
-/// elections reach the usual limit of 1024 descriptors. Thousands in <tenure/kafka_group.hpp> cost as much as one.
+/// What it costs: about 13 threads and 25 descriptors. So 40 elections reach the usual limit of 1024 descriptors.
+/// Thousands in <tenure/kafka_group.hpp> cost as much as one.
 ///
-/// Rights: it needs READ on the topic and on the group, and no WRITE. A request to step down also needs READ on
-/// group + ".requests", both to ask and to obey. A leader without remote_step_down never hears of a request, although
-/// whoever asks is told that it is stored.
+/// Rights: READ on the topic and on the group, and no WRITE; for requests to step down also READ on group +
+/// ".requests". A leader without remote_step_down never hears of a request, although whoever asks is told that it is
+/// stored.
 ///
-/// Throws std::invalid_argument for an option that can never work, and std::system_error if threads or descriptors have
-/// run out. The verbs return as an Error what is wrong at the cluster, for instance that the topic is missing.
+/// Throws std::invalid_argument for an option that can never work, std::system_error for want of threads or
+/// descriptors. The verbs return as an Error what is wrong at the cluster, for instance that the topic is missing.
 TENURE_KAFKA_EXPORT std::shared_ptr<Backend> open(Options options);
 
 /// Opens a backend by URL: "kafka://host:port,host:port/topic?group=...". The user and the password become
@@ -105,9 +105,9 @@ TENURE_KAFKA_EXPORT Result<Checks> check_url(const Opening& opening, const Limit
 ///   steady    22 s     20.7 - 21.6 s     the leader stays
 TENURE_KAFKA_EXPORT Presets presets();
 
-/// The same for brokers of your own that have group.min.session.timeout.ms=100 and group.initial.rebalance.delay.ms=0,
-/// as the NELI paper advises. REQUIRES: Options::min_session is 100 ms. A pause of a process, or of the broker, that is
-/// longer than a session ends tenures: `fast` is for machines that do nothing else.
+/// The same for brokers of your own that have group.min.session.timeout.ms=100 and group.initial.rebalance.delay.ms=0.
+/// REQUIRES: Options::min_session is 100 ms. A pause of a process, or of the broker, that is longer than a session ends
+/// tenures: `fast` is for machines that do nothing else.
 ///             term     session
 ///   fast      160 ms   100 ms
 ///   balanced  500 ms   400 ms

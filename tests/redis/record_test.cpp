@@ -192,6 +192,24 @@ TEST(RedisReply, EveryRefusalIsClassified) {
   }
 }
 
+TEST(RedisReply, ARefusalNamesTheCommandTheKeysOrTheChannel) {
+  const auto expect = [](const std::string& words, bool quote, const std::string& part) {
+    const auto error = explained(words, "redis h:1", quote, "EVALSHA");
+    EXPECT_NE(error.message.find(part), error.message.npos) << error.message;
+  };
+  expect("NOPERM User u has no permissions to run the 'client|setname' command", true, "may not run client|setname");
+  expect("ERR ACL failure in script: User u has no permissions to run the 'hset' command", true, "may not run hset");
+  expect("ERR The user executing the script can't run this command or subcommand", true, "may not run EVALSHA");
+  expect("NOPERM No permissions to access a key", true, "permit ~ and the prefix");
+  expect("NOPERM this user has no permissions to access one of the keys used as arguments", true, "permit ~");
+  expect("NOPERM No permissions to access a channel", true, "permit & and the prefix");
+  expect("ERR unknown command 'FOO', with args", true, "does not support FOO");
+  expect("ERR unknown command 'FOO', with args", false, "does not support EVALSHA");
+  for (const std::string odd : {"ERR unknown command ", "ERR unknown command '", "ERR unknown command 'FOO",
+                                "ERR unknown command 'F O'", "ERR unknown command ''"})
+    expect(odd, true, "does not support ");
+}
+
 TEST(RedisReply, AnErrorThatMayHoldAPasswordIsNotQuoted) {
   EXPECT_NE(explained("ERR odd\n" + canary, "redis h:1", true).message.find("odd?" + canary), std::string::npos);
   EXPECT_EQ(explained("ERR odd " + canary, "redis h:1", false).message.find(canary), std::string::npos);

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who we are to a store, where passwords or tokens change while a process runs.
+#pragma once
+#include <functional>
+#include <string>
+
+namespace tenure {
+
+struct Credentials {
+  std::string user{}, password{};  ///< `password` may be a token.
+};
+
+/// Called before each login, on a thread of ours, one call at a time for each connection. It may block for as long as a
+/// login may take. What it throws is the reason why nobody is logged in, so have no secret in that.
+using AskCredentials = std::function<Credentials()>;
+
+}  // namespace tenure

@@ -44,6 +44,7 @@ class Judge {
   using OneLead = std::pair<std::string, Token>;
 
   void sort_in(const Event& event) {
+    if (event.verb == Event::Verb::sweep) return sweeps_.push_back(&event);
     if (event.verb == Event::Verb::end) {
       ends_[event.session].push_back(&event);
       return;
@@ -90,7 +91,9 @@ class Judge {
     if (const auto it = releases_.find({election, before.token}); it != releases_.end())
       for (const auto* release : it->second)
         if (release->asked < by.answered) return true;
-    return has(by.commit.ended, owner) && may_have_ended_before(owner, by.answered);
+    const bool swept =
+        std::any_of(sweeps_.begin(), sweeps_.end(), [&](auto* sweep) { return sweep->asked < by.answered; });
+    return (has(by.commit.ended, owner) || swept) && may_have_ended_before(owner, by.answered);
   }
 
   void judge_releases(const std::string& election, Token token, const std::vector<const Event*>& releases) {
@@ -164,6 +167,7 @@ class Judge {
   std::map<std::string, std::vector<Grant>> grants_;
   std::map<OneLead, std::vector<const Event*>> releases_;
   std::map<SessionId, std::vector<const Event*>> of_session_, ends_;
+  std::vector<const Event*> sweeps_;  ///< Each may have released what ended sessions led.
   Findings findings_;
 };
 

@@ -3,6 +3,7 @@
 // not run. By its first member and by its last, so that each member must have a default of its own.
 // House.EveryPublicStructIsMadeByName compares this list with the headers.
 #include <tenure/conditional_store.hpp>
+#include <tenure/credentials.hpp>
 #include <tenure/file.hpp>
 #include <tenure/group_store.hpp>
 #include <tenure/hooks.hpp>
@@ -40,6 +41,7 @@ void made(const T&...) {}
 void of_core(Clock& clock) {
   made(Token{.value = 1});
   made(Candidate{.name = "a"}, Candidate{.address = "a:1"});
+  made(Credentials{.user = "a"}, Credentials{.password = "p"});
   made(Incumbent{.name = "a"}, Incumbent{.remaining = {}});
   made(Error{.fault = Fault::forbidden}, Error{.message = "m"});
   made(LogLine{.level = Level::info}, LogLine{.fields = {}});

@@ -100,6 +100,8 @@ TEST_F(AJudge, SeesAClaimBeforeTheEnd) {
 TEST_F(AJudge, SeesAClaimThatDidNotSayWhoEnded) {
   history[6].commit.ended.clear();
   finds("taken from a live session");
+  history.push_back({.verb = Event::Verb::sweep, .asked = 62, .answered = 63, .session = two});
+  EXPECT_EQ(judge(history), std::vector<std::string>()) << "a sweep may have released it";
 }
 
 TEST_F(AJudge, SeesAClaimThatNobodyAskedFor) {

@@ -9,6 +9,7 @@
 namespace tenure {
 
 /// Remembers which servers failed: otherwise each connection that breaks would be made anew by way of one that is away.
+/// REQUIRES: one thread at a time.
 template <class Server>
 class TryOrder {
  public:

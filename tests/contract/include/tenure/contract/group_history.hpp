@@ -11,7 +11,7 @@ namespace tenure::contract {
 /// One call that was answered. The moments are numbers of one counter: what was answered before something else was
 /// asked has smaller ones.
 struct Event {
-  enum class Verb { open, commit, end };
+  enum class Verb { open, commit, end, sweep };
   Verb verb{};
   std::uint64_t asked{}, answered{};
   SessionId session{};  ///< Opened, committing, or to be ended.

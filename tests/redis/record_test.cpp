@@ -124,10 +124,11 @@ TEST(RedisRecord, AnAnswerThatNoScriptGivesIsAnError) {
   const Reply number{.kind = Reply::Kind::integer, .integer = 1};
   for (const auto& reply :
        {Reply{}, text("x"), number, list({}), list({time}), list({time, text("x")}), list({time, list({text("odd")})}),
-        list({time, list({text("a"), Reply{}})}), list({time, list({list({}), list({})})}), list({text("1"), list({})}),
-        list({list({text("1")}), list({})}), list({list({text("-1"), text("0")}), list({})}),
-        list({list({text("99999999999999999"), text("0")}), list({})}), list({list({Reply{}, Reply{}}), list({})}),
-        list({time, list({}), list({})})}) {
+        list({time, list({text("a"), Reply{}})}), list({list({text("1"), text("1000000")}), list({})}),
+        list({list({text("9223372036854775"), text("1")}), list({})}), list({time, list({list({}), list({})})}),
+        list({text("1"), list({})}), list({list({text("1")}), list({})}),
+        list({list({text("-1"), text("0")}), list({})}), list({list({text("99999999999999999"), text("0")}), list({})}),
+        list({list({Reply{}, Reply{}}), list({})}), list({time, list({}), list({})})}) {
     EXPECT_EQ(test::error_of(read(reply)).fault, Fault::corrupt);
     EXPECT_EQ(test::error_of(swap_of(list({number, reply}), "k")).fault, Fault::corrupt);
     EXPECT_EQ(test::error_of(swap_of(reply, "k")).fault, Fault::corrupt);

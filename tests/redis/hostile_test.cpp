@@ -187,31 +187,6 @@ TEST(RedisHostile, ElementsCountTogetherHoweverManyListsTheyAreIn) {
   refused("*6\r\n$20000000\r\n" + std::string(2 << 20, 'x'), look, "more than 1 MiB in one text");
 }
 
-/// A Sentinel tells the right master, and announces what cannot be one.
-TEST(RedisHostile, AnAnnouncementThatNamesNoAddressIsNotFollowed) {
-  const std::string master = "*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n";
-  FakeServer serves([&](const std::string& request) {
-    return FakeServer::Answer{is_question(request) ? no_record : to_each(request, master)};
-  });
-  const auto port = std::to_string(serves.port());
-  for (const std::string to : {"127.0.0.1 -1", "127.0.0.1 0", "127.0.0.1 65536", "127.0.0.1 6379x", "127.0.0.1", ""}) {
-    const auto text = "main 127.0.0.1 " + port + " " + to;
-    std::atomic<bool> announced{false};
-    FakeServer sentinel([&](const std::string& request) {
-      const auto told =
-          to_each(request, "*2\r\n$9\r\n127.0.0.1\r\n$" + std::to_string(port.size()) + "\r\n" + port + "\r\n");
-      if (request.find("SUBSCRIBE") == request.npos) return FakeServer::Answer{told};
-      announced = true;
-      return FakeServer::Answer{told + "*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n$" +
-                                std::to_string(text.size()) + "\r\n" + text + "\r\n"};
-    });
-    const auto a = store(from_url("redis+sentinel://" + sentinel.address() + "/main"), "jobs", no_log);
-    ASSERT_TRUE(a->read(within(20s)));
-    ASSERT_TRUE(eventually([&] { return announced.load(); }));
-    for (int i = 0; i < 20; ++i) EXPECT_TRUE(a->read(within(20s))) << to;
-  }
-}
-
 TEST(RedisHostile, RedirectionsInACircleEnd) {
   std::string self;
   std::atomic<int> asked{0};

@@ -100,7 +100,7 @@ class TENURE_EXPORT GroupStore {
   virtual Result<bool> end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
                            const Limit& limit) = 0;
 
-  /// Removes the ended sessions that no unreleased lead names. Says how many. May release what the other ended ones lead.
+  /// Removes the ended sessions that no unreleased lead names; says how many. May release what other ended ones lead.
   virtual Result<int> sweep(const Limit& limit) = 0;
 
   /// Puts the request beside the lead, in place of an earlier one. Does nothing if the lead has another token by now.

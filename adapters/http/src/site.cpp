@@ -18,10 +18,8 @@ SiteOptions checked(SiteOptions options) {
   const auto& token = options.step_down_token;
   if (!token.empty() && token.size() < least_token)
     throw std::invalid_argument("SiteOptions::step_down_token: it has fewer than 16 characters");
-  // httplib decodes the values of headers, so that a '%' may come as something else.
-  if (std::any_of(token.begin(), token.end(), [](char c) { return c <= ' ' || c >= '\x7f' || c == '%'; }))
-    throw std::invalid_argument(
-        "SiteOptions::step_down_token: a header cannot carry it; take visible ASCII without '%'");
+  if (std::any_of(token.begin(), token.end(), [](char c) { return c <= ' ' || c >= '\x7f'; }))
+    throw std::invalid_argument("SiteOptions::step_down_token: a header cannot carry it; take visible ASCII only");
   if (options.stuck_after <= Clock::Duration::zero())
     throw std::invalid_argument("SiteOptions::stuck_after: it must be more than 0");
   return options;

@@ -44,7 +44,7 @@ namespace tenure::http {
 struct SiteOptions {
   Candidate self{};  ///< Who we are, as others read it. May be empty.
 
-  /// Whoever sends it may end our tenure. Empty: nobody may. It has at least 16 visible characters of ASCII, but no '%'.
+  /// Whoever sends it may end our tenure. Empty: nobody may. It has at least 16 characters, visible ones of ASCII.
   std::string step_down_token{};
 
   /// So many clients of /events at a time. More are told 503. Each has a thread of the server to itself.

@@ -12,6 +12,7 @@
 #include "checkup.hpp"
 #include "eventually.hpp"
 #include "fake_etcd.hpp"
+#include "full_server.hpp"
 #include "in_time.hpp"
 #include "lone_followers.hpp"
 #include "no_descriptors.hpp"
@@ -27,6 +28,7 @@ using tenure::test::error_of;
 using tenure::test::eventually;
 using tenure::test::expect_error_in_time;
 using tenure::test::FakeServer;
+using tenure::test::FullServer;
 using tenure::test::mentions;
 using tenure::test::record;
 using tenure::test::resolver;
@@ -77,6 +79,9 @@ std::vector<std::string> odd_answers() {
           found(R"([{"value":"e30="}])"),
           found(R"([{"value":"!"}])"),
           http(std::string(100'000, '[')),
+          http("{" + header + R"(,"responses":)" + std::string(130'000, '[') + std::string(130'000, ']') + "}"),
+          http("{" + header + R"(,"members":[{"isLearner":)" + std::string(130'000, '[') + std::string(130'000, ']') +
+               R"(}],"alarms":[null,7,{"alarm":7}],"more":true,"kvs":[null]})"),
           http(std::string(1 << 20, ' ')),
           http("\xff\xfe"),
           http(R"({"error":")" + canary + R"(\n\u001b[31m","code":14})", "503 Service Unavailable"),
@@ -97,6 +102,62 @@ TEST(EtcdHostile, AnOddAnswerIsAnErrorInTime) {
     FakeServer gone(once_inside([&](const std::string&) { return Answer{bytes.substr(0, bytes.size() / 2), true}; }));
     expect_error_in_time(*open_at(gone.address()), 60ms);
   });
+}
+
+/// The doctor and the list read other answers than an election does.
+TEST(EtcdHostile, AnOddAnswerToTheDoctorOrAboutTheListIsToldInTime) {
+  tenure::test::for_each_at_once(odd_answers(), [](const std::string& bytes) {
+    SCOPED_TRACE(testing::PrintToString(bytes.substr(0, 80)));
+    FakeServer odd(once_inside([&](const std::string&) { return Answer{bytes}; }));
+    FakeServer always([&](const std::string&) { return Answer{bytes}; });
+    for (const auto& address : {odd.address(), always.address()}) {
+      const auto url = "etcd://u:" + canary + "@" + address;
+      tenure::test::expect_in_time("check_up", 100ms, [&](const Limit& limit) {
+        const auto checks = check_up(from_url(url), "jobs", limit);
+        std::string told = checks ? "" : checks.error().message;
+        if (checks)
+          for (const auto& check : *checks) told += check.what + check.remedy;
+        EXPECT_FALSE(mentions(told, canary)) << told;
+      });
+      Opening opening;
+      opening.url = url;
+      opening.log = no_log;
+      const auto list = list_url(opening);
+      tenure::test::expect_in_time("next", 60ms, [&](const Limit& limit) {
+        const auto page = list->next(limit);
+        EXPECT_TRUE(!page || page->elections.empty());
+      });
+    }
+  });
+}
+
+/// What a member says of a watch is told as a warning.
+TEST(EtcdHostile, AWatchTellsNoPassword) {
+  for (const auto& line :
+       {R"({"result":{"canceled":true,"cancel_reason":"of )" + canary + "\"}}\n", std::string(70, 'x') + canary + "\n",
+        R"({"error":{"message":")" + canary + "\"}}\n", R"({"error":")" + canary + "\"}\n"}) {
+    FakeServer tells(once_inside([&](const std::string&) {
+      return Answer{"HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(line.size()) + "\r\n\r\n" + line};
+    }));
+    tenure::test::Lines lines;
+    const auto a = store(from_url("etcd://u:" + canary + "@" + tells.address()), "jobs", lines.log());
+    EXPECT_TRUE(eventually([&] {
+      a->await_change(std::nullopt, within(100ms));
+      return lines.mention("cannot watch");
+    }));
+    EXPECT_FALSE(lines.mention(canary.substr(0, 4))) << lines.all().back();
+  }
+}
+
+TEST(EtcdHostile, ALoginWithoutATokenThatAHeaderCanHaveIsAnError) {
+  for (const std::string given : {"", "a b", "a\\r\\nX: y", "\\u0000", "\\u007f", "\\u00e4"}) {
+    FakeServer odd([&](const std::string& request) {
+      if (request.starts_with("POST /v3/maintenance/status ")) return Answer{member_of("1")};
+      return Answer{http(R"({"header":{"revision":"1"},"token":")" + given + "\"}")};
+    });
+    const auto error = error_of(open_at(odd.address())->read(within(20s)));
+    EXPECT_TRUE(mentions(error.message, "without a token that a header can have")) << given << error.message;
+  }
 }
 
 TEST(EtcdHostile, AnAnswerWithoutEndIsGivenUp) {
@@ -181,7 +242,58 @@ TEST(EtcdHostile, ALoginIsRepeatedOncePerCall) {
   EXPECT_EQ(asked, 2);
 }
 
+/// As with passwords that somebody changes while we run.
+TEST(EtcdHostile, CredentialsAreAskedForBeforeEachLogin) {
+  std::atomic<int> asked{0}, logins{0};
+  FakeServer forgets([&](const std::string& request) {
+    if (request.starts_with("POST /v3/maintenance/status ")) return Answer{member_of("1")};
+    if (request.starts_with("POST /v3/auth/authenticate ")) {
+      const auto n = std::to_string(++logins);
+      EXPECT_TRUE(mentions(request, R"("name":"u)" + n)) << request;
+      EXPECT_TRUE(mentions(request, R"("password":")" + n + "\\\"" + canary)) << request;
+      return Answer{token};
+    }
+    return Answer{http(R"({"error":"etcdserver: invalid auth token )" + std::to_string(logins.load()) + "\\\"" +
+                           canary + R"(","code":16})",
+                       "401 Unauthorized")};
+  });
+  auto options = from_url("etcd://" + forgets.address());
+  options.credentials = [&] {
+    const auto n = std::to_string(++asked);
+    return Credentials{"u" + n, n + "\"" + canary};
+  };
+  const auto error = error_of(store(options, "jobs", no_log)->read(within(20s)));
+  EXPECT_EQ(logins, 2);
+  EXPECT_FALSE(mentions(error.message, canary)) << error.message;
+  options.credentials = []() -> Credentials { throw std::runtime_error("the vault is away"); };
+  EXPECT_TRUE(mentions(error_of(store(options, "jobs", no_log)->read(within(20s))).message, "the vault is away"));
+  options.user = "u";
+  options.password = canary;
+  EXPECT_THROW(store(options, "jobs"), std::invalid_argument);
+}
+
+/// A step of connecting may take 2 s. Without that memory every connection that breaks would cost as much.
+TEST(EtcdHostile, AConnectionThatBreaksIsNotMadeAnewByWayOfAMemberThatIsAway) {
+  const FullServer away;
+  std::atomic<bool> hangs_up{false};
+  FakeServer serves(once_inside([&](const std::string&) { return Answer{absent, hangs_up}; }));
+  const auto a = plain_at(away.address() + "," + serves.address());
+  EXPECT_TRUE(a->read(within(1min)));
+  hangs_up = true;
+  EXPECT_TRUE(a->read(within(20s))) << "its answer comes before its end";
+  hangs_up = false;
+  EXPECT_TRUE(tenure::test::reads_before_it_times_out(*a, 1900ms));
+}
+
+TEST(EtcdHostile, ANameWhoseFirstAddressIsAwayIsReachedByTheNext) {
+  FakeServer serves(empty(member_of("1")));
+  const FullServer away(serves.port(), INADDR_LOOPBACK + 1);
+  EXPECT_TRUE(plain_at("both.two:" + std::to_string(serves.port()))->read(within(1min)));
+}
+
 TEST(EtcdHostile, AMemberThatCannotServeIsLeftForTheNext) {
+  FakeServer nameless(empty(http(R"({"leader":"7"})")));
+  EXPECT_TRUE(mentions(error_of(plain_at(nameless.address())->read(within(20s))).message, "names no cluster"));
   FakeServer lost(empty(member_of("1", R"("leader":"0")")));
   FakeServer learner(empty(member_of("1", R"("leader":"7","isLearner":true)")));
   FakeServer well(empty(member_of("1")));

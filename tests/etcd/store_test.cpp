@@ -278,6 +278,24 @@ TEST_F(EtcdStore, ByTlsBothSidesAreVerifiedAndEachRefusalSaysWhy) {
   EXPECT_TRUE(mentions(refusal(bad), "etcds://")) << refusal(bad);
 }
 
+/// As where certificates live for hours: the server has those of a new authority, and so have our files.
+TEST_F(EtcdStore, CertificatesThatWereReplacedOnDiskAreReadByTheNextConnection) {
+  const Scratch keys;
+  make_certificates(keys);
+  const auto file = [&](const std::string& name) { return (keys / name).string(); };
+  Server server(
+      {.options = {"--cert-file=" + file("server.pem"), "--key-file=" + file("server.key"),
+                   "--trusted-ca-file=" + file("ca.pem"), "--client-cert-auth"},
+       .access = {
+           .tls = true, .ca_file = file("ca.pem"), .cert_file = file("client.pem"), .key_file = file("client.key")}});
+  const auto a = store(server.options(), "jobs", no_log);
+  ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
+  server.kill();
+  make_certificates(keys);
+  server.start();
+  EXPECT_TRUE(eventually([&] { return bool(a->read(within(1s))); }));
+}
+
 TEST_F(EtcdStore, TlsToAPortWithoutItIsToldSo) {
   Server server;
   auto options = server.options();

@@ -227,10 +227,43 @@ TEST(EtcdGateway, EachErrorIsOfAKindAndNamesARemedy) {
     expect(*of_a_watch, Fault::forbidden, "grant-permission");
   }
   EXPECT_FALSE(error_in({{"result", {{"created", true}}}}));
-  expect(json_of({400, "Client sent an HTTP request to an HTTPS server.\n"}).error(), Fault::misconfigured, "etcds://");
-  expect(json_of({404, "Not Found"}).error(), Fault::misconfigured, "JSON gateway");
-  expect(json_of({200, "<html>"}).error(), Fault::unreachable, "not of etcd");
-  expect(json_of({500, "{}"}).error(), Fault::unreachable, "500");
+  const auto answered = [](long status, const std::string& body) { return json_of({status, body}).error(); };
+  expect(answered(400, "Client sent an HTTP request to an HTTPS server.\n"), Fault::misconfigured, "etcds://");
+  expect(answered(404, "Not Found"), Fault::misconfigured, "JSON gateway");
+  expect(answered(200, "<html>"), Fault::unreachable, "not of etcd");
+  expect(answered(500, "{}"), Fault::unreachable, "500");
+  const auto of_a_proxy = answered(403, "etcdserver: permission denied by this proxy");
+  expect(of_a_proxy, Fault::unreachable, "403");
+  EXPECT_FALSE(mentions(of_a_proxy.message, "etcdctl")) << of_a_proxy.message;
+}
+
+/// What is cut first may be left with a half of it.
+TEST(EtcdGateway, ASecretIsTakenOutBeforeAMessageIsCut) {
+  const Redactor redacted({canary});
+  for (std::size_t before = 60; before < 260; ++before) {
+    const auto text = std::string(before, 'x') + canary;
+    for (const auto& answer : {Answer{200, text}, Answer{502, text}, Answer{503, Json{{"error", text}}.dump()}}) {
+      const auto message = json_of(answer, redacted).error().message;
+      EXPECT_FALSE(mentions(message, canary.substr(0, 3))) << message;
+    }
+  }
+}
+
+/// Whoever copies or prints JSON recurses: 130 000 lists in one another need some 20 MB of stack.
+TEST(EtcdGateway, WhatLiesTooDeepIsLeftOut) {
+  std::string lists(130'000, '['), objects;
+  lists += std::string(130'000, ']');
+  for (int i = 0; i < 40'000; ++i) objects += "{\"a\":";
+  objects += "7" + std::string(40'000, '}');
+  for (const auto& text : {lists, objects, "[1," + lists + ",2]", R"({"b":)" + objects + R"(,"c":3})"}) {
+    const auto json = parsed(text);
+    EXPECT_FALSE(json.is_discarded());
+    EXPECT_LT(json.dump().size(), 300u);
+  }
+  EXPECT_EQ(parsed("[1," + lists + ",2]").back(), 2);
+  EXPECT_TRUE(parsed("[1,").is_discarded());
+  EXPECT_TRUE(parsed(std::string(130'000, '[')).is_discarded());
+  EXPECT_EQ(parsed(R"({"a":[{"b":{"c":[[7]]}}]})").dump(), R"({"a":[{"b":{"c":[[7]]}}]})");
 }
 
 }  // namespace

@@ -34,6 +34,15 @@ void expect(Check::Is is, const char* words, const Check& found) {
   EXPECT_THAT(found.what, HasSubstr(words));
 }
 
+/// As of who may not run INFO, and of a proxy that leaves some of it out.
+TEST(RedisCheckup, WhatIsNotToldIsDoubtful) {
+  for (const std::string info : {"", "# Server\r\nredis_version:7.0.15\r\nrole:master\r\n"}) {
+    const auto all = checks_of(info, {});
+    ASSERT_EQ(all.size(), 1u);
+    expect(Check::Is::doubtful, "does not say what it may lose", all[0]);
+  }
+}
+
 TEST(RedisCheckup, TellsTheVersion) { expect(Check::Is::fine, "7.0.15", check(of_version, {})); }
 
 TEST(RedisCheckup, OnlyAPolicyThatEvictsRecordsIsWrongAndOnlyWithALimit) {

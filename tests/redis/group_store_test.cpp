@@ -370,6 +370,36 @@ TEST_F(RedisGroup, TheLogIsKeptShortAndALookAcrossItIsExact) {
   EXPECT_LT(std::stol(server.ask({"XLEN", log_key})), 1200);
 }
 
+// ---- sweeps ----
+
+/// Otherwise each renewal would read them for ever, where nobody takes part in these elections any more.
+TEST_F(RedisGroup, ASweepReleasesWhatEndedSessionsLeadAndTheNextOneRemovesThem) {
+  Server server;
+  const auto store = open_at(url(server));
+  Process a(*store, ada), b(*store, bob);
+  for (int first = 0; first < 1200; first += 400) {
+    std::vector<Claim> claims;
+    for (int i = first; i < first + 400; ++i) claims.push_back({"name" + std::to_string(10'000 + i), {}});
+    ASSERT_EQ(a.claim(claims).size(), 400u);
+  }
+  ASSERT_EQ(store->request_step_down("name10007", {a.token, "ops", "why"}, within(2s)), std::nullopt);
+  b.renew();
+  const auto token = look(*store).leads.at("name10007").token;
+  ASSERT_TRUE(a.end());
+  EXPECT_EQ(value(store->sweep(within(5s))), 0);
+  b.renew();
+  EXPECT_FALSE(b.look.whole);
+  EXPECT_EQ(b.look.leads.size(), 1200u) << "it is told as a change";
+  EXPECT_TRUE(std::ranges::all_of(b.look.leads, [](const auto& lead) { return lead.second.released; }));
+  EXPECT_EQ(value(store->sweep(within(5s))), 1);
+  b.renew();
+  EXPECT_EQ(b.look.sessions.size(), 1u);
+  EXPECT_EQ(b.claim({{"name10007", token}}, {}, {token.value + 1000}), Names{"name10007"}) << "its token is kept";
+  EXPECT_EQ(value(store->sweep(within(5s))), 0);
+  EXPECT_TRUE(b.renew()) << "a live session keeps what it leads";
+  EXPECT_FALSE(look(*store).leads.at("name10007").released);
+}
+
 // ---- pushes ----
 
 /// What was pushed within the time: nothing, a release, or something that is none.
@@ -781,8 +811,8 @@ TEST_F(RedisGroup, APasswordIsDemandedAndNeverTold) {
   EXPECT_TRUE(look(*open_at(url(server, ":" + canary + "@"))).whole);
 }
 
-const Names needed{"evalsha", "eval", "hget", "hset", "hmget",  "hgetall",   "hdel", "hexists",
-                   "hvals",   "del",  "xadd", "time", "xrange", "xrevrange", "xlen"};
+const Names needed{"evalsha", "eval", "hget", "hset", "hmget",  "hgetall",   "hdel",
+                   "hexists", "del",  "xadd", "time", "xrange", "xrevrange", "xlen"};
 const Names useful{"publish", "subscribe", "info"};
 
 /// The ACL that <tenure/redis.hpp> tells, without one command.

@@ -96,6 +96,11 @@ TEST(RedisGroupText, AnAnswerThatNoScriptGivesIsAnError) {
     wrong.list.erase(wrong.list.begin());
     EXPECT_EQ(fault_of(wrong), Fault::corrupt) << i;
   }
+  for (const std::string now : {"", "x", "-1", "1125899906842625", "9223372036854775808"}) {
+    auto wrong = look();
+    wrong.list[0] = text(now);
+    EXPECT_EQ(fault_of(wrong), Fault::corrupt) << now;
+  }
   EXPECT_EQ(fault_of(look({text("9")}, {})), Fault::corrupt) << "no pair";
   EXPECT_EQ(fault_of(look({Reply{}, text(a_session)}, {})), Fault::corrupt);
   EXPECT_EQ(fault_of(look({}, {text("x"), number(1)})), Fault::corrupt);

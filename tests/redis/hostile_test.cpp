@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "full_server.hpp"
 #include "in_child.hpp"
 #include "in_time.hpp"
 #include "lone_followers.hpp"
@@ -31,6 +32,7 @@ namespace {
 
 using tenure::test::expect_error_in_time;
 using tenure::test::expect_in_time;
+using tenure::test::FullServer;
 using tenure::test::refused;
 using tenure::test::resolver;
 
@@ -60,6 +62,10 @@ void expect_error_in_time(GroupStore& store, Clock::Duration time) {
   });
   timed("await_change", [&](const Limit& limit) { store.await_change({}, limit); });
 }
+
+const std::string no_record = "*2\r\n*2\r\n$1\r\n1\r\n$1\r\n1\r\n*0\r\n";
+
+bool is_question(const std::string& request) { return request.find("EVAL") != request.npos; }
 
 // ---- answers ----
 
@@ -163,6 +169,22 @@ TEST(RedisHostile, AnAnswerWithoutEndIsGivenUp) {
   const auto error = error_of(a->read(within(2s)));
   EXPECT_EQ(error.fault, Fault::unreachable);
   EXPECT_NE(error.message.find("more than 256 KiB"), error.message.npos) << error.message;
+}
+
+/// A list within a list is announced by some bytes, and costs the memory of what it announces.
+TEST(RedisHostile, ElementsCountTogetherHoweverManyListsTheyAreIn) {
+  const auto refused = [](const std::string& reply, const auto& open, const std::string& words) {
+    FakeServer server([&](const std::string& request) {
+      return FakeServer::Answer{is_question(request) ? reply : to_each(request, "+OK\r\n")};
+    });
+    const auto error = error_of(open(server.address()));
+    EXPECT_TRUE(tenure::test::mentions(error.message, words)) << error.message;
+  };
+  const auto read = [](const std::string& address) { return open_at(address)->read(within(20s)); };
+  const auto look = [](const std::string& address) { return group_at(address)->look({}, within(20s)); };
+  refused("*2\r\n*600\r\n*600\r\n", read, "more than 1024 elements");
+  refused("*6\r\n*1000000\r\n*1000000\r\n", look, "more than 1048576 elements");
+  refused("*6\r\n$20000000\r\n" + std::string(2 << 20, 'x'), look, "more than 1 MiB in one text");
 }
 
 TEST(RedisHostile, RedirectionsInACircleEnd) {
@@ -328,34 +350,6 @@ TEST(RedisHostile, ABrokenPipeKillsNobody) {
 
 // ---- sockets ----
 
-/// Its queue holds one connection, which is there. Those that come now stay under way.
-class FullServer {
- public:
-  FullServer() {
-    const auto* const at = reinterpret_cast<const sockaddr*>(&address_);
-    address_.sin_family = AF_INET;
-    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address_;
-    pollfd full{listener_, POLLIN, 0};
-    if (::bind(listener_, at, size) != 0 || ::listen(listener_, 0) != 0 ||
-        ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address_), &size) != 0 ||
-        ::connect(first_, at, size) != 0 || ::poll(&full, 1, 30'000) != 1)
-      throw std::runtime_error("no server with a full queue");
-  }
-  ~FullServer() { ::close(first_), ::close(listener_); }
-  FullServer(const FullServer&) = delete;
-  FullServer& operator=(const FullServer&) = delete;
-
-  std::string url(const std::string& scheme = "redis://", const std::string& path = {}) const {
-    return scheme + "127.0.0.1:" + std::to_string(ntohs(address_.sin_port)) + path;
-  }
-
- private:
-  const int listener_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  const int first_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  sockaddr_in address_{};
-};
-
 /// What `asked` tells of each TCP socket of this process that is in this state.
 std::vector<bool> of_sockets(int state, const std::function<bool(int fd)>& asked) {
   std::vector<bool> out;
@@ -371,7 +365,7 @@ std::vector<bool> of_sockets(int state, const std::function<bool(int fd)>& asked
 
 TEST(RedisHostile, AProgramThatIsStartedWhileAConnectionIsMadeDoesNotInheritIt) {
   const FullServer full;
-  const auto connects = store(from_url(full.url()), "jobs");
+  const auto connects = store(from_url("redis://" + full.address()), "jobs");
   EXPECT_TRUE(eventually([&] {
     EXPECT_FALSE(connects->read(within(10ms)));  // Somebody has to wait for the connection.
     const auto closed = of_sockets(TCP_SYN_SENT, [](int fd) { return (::fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0; });
@@ -383,7 +377,7 @@ TEST(RedisHostile, AProgramThatIsStartedWhileAConnectionIsMadeDoesNotInheritIt) 
 TEST(RedisHostile, AConnectionThatIsMadeEndsWithItsStore) {
   const FullServer full;
   const auto being_made = [] { return of_sockets(TCP_SYN_SENT, [](int) { return true; }).size(); };
-  for (const auto& url : {full.url(), full.url("redis+sentinel://", "/main")})
+  for (const auto& url : {"redis://" + full.address(), "redis+sentinel://" + full.address() + "/main"})
     EXPECT_TRUE(eventually([&] {  // A busy machine may end it a moment later.
       auto connects = store(from_url(url), "jobs");
       EXPECT_TRUE(eventually([&] {
@@ -397,10 +391,114 @@ TEST(RedisHostile, AConnectionThatIsMadeEndsWithItsStore) {
 
 TEST(RedisHostile, AServerThatTakesNoConnectionIsToldWithTheTimeItHad) {
   const FullServer full;
-  const auto connects = store(from_url(full.url()), "jobs");
+  const auto connects = store(from_url("redis://" + full.address()), "jobs");
   const auto read = connects->read(within(1min));
   ASSERT_FALSE(read);
   EXPECT_TRUE(tenure::test::mentions(read.error().message, "TCP took longer than 2000 ms")) << read.error().message;
+}
+
+// ---- several addresses, several servers ----
+
+constexpr std::uint32_t second_loopback = INADDR_LOOPBACK + 1;  // 127.0.0.2
+const std::string node_of_a_cluster = "$20\r\n\ncluster_enabled:1\r\n\r\n";
+
+/// Serves as a node of a cluster that has no record, and hangs up after an answer if it is to.
+struct EmptyServer {
+  std::atomic<bool> hangs_up{false};
+  FakeServer server{[this](const std::string& request) {
+    return is_question(request) ? FakeServer::Answer{no_record, hangs_up}
+                                : FakeServer::Answer{to_each(request, node_of_a_cluster)};
+  }};
+  std::string at(const std::string& name) const { return name + ":" + std::to_string(server.port()); }
+};
+
+TEST(RedisHostile, ANameWhoseFirstAddressIsAwayIsReachedByTheNext) {
+  EmptyServer serves;
+  EXPECT_TRUE(open_at(serves.at("both.two"))->read(within(20s)));
+  FakeServer sentinel([&](const std::string& request) {
+    const auto port = std::to_string(serves.server.port());
+    return FakeServer::Answer{
+        to_each(request, "*2\r\n$8\r\nboth.two\r\n$" + std::to_string(port.size()) + "\r\n" + port + "\r\n")};
+  });
+  const auto watched =
+      store(from_url("redis+sentinel://both.two:" + std::to_string(sentinel.port()) + "/main"), "jobs", no_log);
+  const auto error = error_of(watched->read(within(20s)));
+  EXPECT_TRUE(tenure::test::mentions(error.message, serves.at("both.two") + " (127.0.0.1): it is not a master"))
+      << error.message;
+}
+
+TEST(RedisHostile, IfNoAddressOfANameAnswersOneIsNamedWithItsError) {
+  const auto error = error_of(open_at("both.two:1")->read(within(20s)));
+  EXPECT_TRUE(tenure::test::mentions(error.message, "redis both.two:1 (127.0.0.2): Connection refused"))
+      << error.message;
+}
+
+/// A step of connecting may take 2 s. Without that memory every connection that breaks would cost as much.
+TEST(RedisHostile, AConnectionThatBreaksIsNotMadeAnewByWayOfWhatIsAway) {
+  EmptyServer serves;
+  const FullServer away(serves.server.port(), second_loopback);
+  for (const auto& servers : {serves.at("both.two"), serves.at("127.0.0.2") + "," + serves.server.address()}) {
+    const auto a = open_at(servers);
+    EXPECT_TRUE(a->read(within(1min))) << servers;
+    serves.hangs_up = true;
+    EXPECT_TRUE(a->read(within(20s))) << "its answer comes before its end";
+    serves.hangs_up = false;
+    EXPECT_TRUE(tenure::test::reads_before_it_times_out(*a, 1900ms)) << servers;
+  }
+}
+
+/// As one that was demoted, while its name already has the new master's address, too.
+TEST(RedisHostile, AServerThatAnswersAndDoesNotServeIsLeftForTheNextAddressOfItsName) {
+  EmptyServer serves;
+  FakeServer demoted(
+      [](const std::string& request) {
+        return FakeServer::Answer{is_question(request) ? "-READONLY You can't write against a read only replica.\r\n"
+                                                       : to_each(request, "+OK\r\n")};
+      },
+      serves.server.port(), second_loopback);
+  const auto a = open_at(serves.at("both.two"));
+  EXPECT_TRUE(tenure::test::mentions(error_of(a->read(within(20s))).message, "READONLY"));
+  EXPECT_TRUE(a->read(within(20s)));
+}
+
+// ---- commands that are refused ----
+
+/// As a proxy or an ACL does it. An election needs none of these.
+TEST(RedisHostile, WhoRefusesWhatWeCanDoWithoutElectsAllTheSame) {
+  for (const std::string refusal :
+       {"-ERR unknown command 'INFO', with args beginning with: 'memory' \r\n", "-ERR this proxy has no INFO\r\n",
+        "-NOPERM User u has no permissions to run the 'info' command\r\n", "-UNSUPPORTED\r\n", "+\r\n", ":7\r\n",
+        "*1\r\n$-1\r\n"}) {
+    FakeServer proxy([&](const std::string& request) {
+      return FakeServer::Answer{is_question(request) ? no_record : to_each(request, refusal)};
+    });
+    EXPECT_TRUE(store(from_url("redis://" + proxy.address()), "jobs")->read(within(20s))) << refusal;
+  }
+}
+
+TEST(RedisHostile, ARefusalNamesTheCommand) {
+  const auto expect = [](const std::string& answer, const std::string& words) {
+    FakeServer proxy([&](const std::string& request) {
+      return FakeServer::Answer{is_question(request) ? answer : to_each(request, "+OK\r\n")};
+    });
+    const auto error = error_of(open_at(proxy.address())->read(within(20s)));
+    EXPECT_TRUE(tenure::test::mentions(error.message, words)) << error.message;
+  };
+  expect("-ERR unknown command 'EVALSHA', with args\r\n", "does not support EVALSHA");
+  expect("-ERR unknown command `eval`, with args\r\n", "does not support eval");
+  expect("-NOPERM this user has no permissions to run the 'hset' command or its subcommand\r\n", "may not run hset");
+  expect("-ERR not here\r\n", "refuses EVALSHA: ERR not here");
+
+  FakeServer mute([](const std::string& request) {
+    const bool subscribes = request.find("SUBSCRIBE") != request.npos;
+    return FakeServer::Answer{to_each(request, subscribes ? "-ERR not here\r\n" : "+OK\r\n")};
+  });
+  Lines lines;
+  const auto a = store(from_url("redis://" + mute.address()), "jobs", lines.log());
+  EXPECT_TRUE(eventually([&] {
+    a->await_change(std::nullopt, within(50ms));
+    return lines.mention("refuses SUBSCRIBE: ERR not here");
+  }));
 }
 
 /// hiredis takes care of that only where it waits for the connection itself.

@@ -124,10 +124,11 @@ TEST(RedisRecord, AnAnswerThatNoScriptGivesIsAnError) {
   const Reply number{.kind = Reply::Kind::integer, .integer = 1};
   for (const auto& reply :
        {Reply{}, text("x"), number, list({}), list({time}), list({time, text("x")}), list({time, list({text("odd")})}),
-        list({time, list({text("a"), Reply{}})}), list({time, list({list({}), list({})})}), list({text("1"), list({})}),
-        list({list({text("1")}), list({})}), list({list({text("-1"), text("0")}), list({})}),
-        list({list({text("99999999999999999"), text("0")}), list({})}), list({list({Reply{}, Reply{}}), list({})}),
-        list({time, list({}), list({})})}) {
+        list({time, list({text("a"), Reply{}})}), list({list({text("1"), text("1000000")}), list({})}),
+        list({list({text("9223372036854775"), text("1")}), list({})}), list({time, list({list({}), list({})})}),
+        list({text("1"), list({})}), list({list({text("1")}), list({})}),
+        list({list({text("-1"), text("0")}), list({})}), list({list({text("99999999999999999"), text("0")}), list({})}),
+        list({list({Reply{}, Reply{}}), list({})}), list({time, list({}), list({})})}) {
     EXPECT_EQ(test::error_of(read(reply)).fault, Fault::corrupt);
     EXPECT_EQ(test::error_of(swap_of(list({number, reply}), "k")).fault, Fault::corrupt);
     EXPECT_EQ(test::error_of(swap_of(reply, "k")).fault, Fault::corrupt);
@@ -190,6 +191,24 @@ TEST(RedisReply, EveryRefusalIsClassified) {
     EXPECT_EQ(error.fault, fault) << words;
     EXPECT_EQ(error.message.substr(0, 9), "redis h:1") << words;
   }
+}
+
+TEST(RedisReply, ARefusalNamesTheCommandTheKeysOrTheChannel) {
+  const auto expect = [](const std::string& words, bool quote, const std::string& part) {
+    const auto error = explained(words, "redis h:1", quote, "EVALSHA");
+    EXPECT_NE(error.message.find(part), error.message.npos) << error.message;
+  };
+  expect("NOPERM User u has no permissions to run the 'client|setname' command", true, "may not run client|setname");
+  expect("ERR ACL failure in script: User u has no permissions to run the 'hset' command", true, "may not run hset");
+  expect("ERR The user executing the script can't run this command or subcommand", true, "may not run EVALSHA");
+  expect("NOPERM No permissions to access a key", true, "permit ~ and the prefix");
+  expect("NOPERM this user has no permissions to access one of the keys used as arguments", true, "permit ~");
+  expect("NOPERM No permissions to access a channel", true, "permit & and the prefix");
+  expect("ERR unknown command 'FOO', with args", true, "does not support FOO");
+  expect("ERR unknown command 'FOO', with args", false, "does not support EVALSHA");
+  for (const std::string odd : {"ERR unknown command ", "ERR unknown command '", "ERR unknown command 'FOO",
+                                "ERR unknown command 'F O'", "ERR unknown command ''"})
+    expect(odd, true, "does not support ");
 }
 
 TEST(RedisReply, AnErrorThatMayHoldAPasswordIsNotQuoted) {

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <future>
 #include <limits>
+#include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -188,6 +190,39 @@ TEST_F(RedisStore, APasswordIsDemandedAndNeverTold) {
   Server open;
   expect(refused_read(*open_at(url(open, ":" + canary + "@"))), Fault::misconfigured,
          "is configured without a password");
+}
+
+/// As with tokens that live for minutes: the password is another one when a connection is made anew.
+TEST_F(RedisStore, APasswordIsAskedForBeforeEachLogin) {
+  Server server({"requirepass first" + canary});
+  server.password = "first" + canary;
+  std::mutex mutex;
+  std::string now = server.password;
+  auto options = from_url(url(server));
+  options.credentials = [&] {
+    const std::lock_guard lock(mutex);
+    if (now.empty()) throw std::runtime_error("the vault is away");
+    return Credentials{"default", now};
+  };
+  const auto change = [&](const std::string& password) {
+    const std::lock_guard lock(mutex);
+    now = password;
+    if (!password.empty()) server.ask({"CONFIG", "SET", "requirepass", password});
+    if (!password.empty()) server.password = password;
+    server.ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+  };
+  const auto single = tenure::redis::store(options, "jobs");
+  const auto group = open_group(options, "shards");
+  EXPECT_FALSE(read(*single).record);
+  change("second" + canary);
+  EXPECT_FALSE(read(*single).record);
+  EXPECT_TRUE(value(group->look({}, within(20s))).whole);
+  change("");
+  expect(refused_read(*single), Fault::unreachable, "the vault is away");
+  change("third" + canary);
+  EXPECT_TRUE(eventually([&] { return bool(single->read(within(1s))); }));
+  options.password = canary;
+  EXPECT_THROW(tenure::redis::store(options, "jobs"), std::invalid_argument);
 }
 
 // It answers between two keys of 1 KiB, so they are not to be compressed. It loads until it was seen to.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <stdexcept>
@@ -22,11 +23,15 @@ class FakeServer {
     std::string bytes;
     bool close{};
   };
-  explicit FakeServer(std::function<Answer(const std::string& request)> answer) : answer_(std::move(answer)) {
+  /// `port`: 0 is any. `ip`: of loopback.
+  explicit FakeServer(std::function<Answer(const std::string& request)> answer, int port = 0,
+                      std::uint32_t ip = INADDR_LOOPBACK)
+      : answer_(std::move(answer)) {
     listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(ip);
     socklen_t size = sizeof address;
     if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), size) != 0 || ::listen(listener_, 16) != 0 ||
         ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0)
@@ -48,6 +53,7 @@ class FakeServer {
   FakeServer& operator=(const FakeServer&) = delete;
 
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  int port() const { return port_; }
   int accepted() const { return accepted_; }  ///< Connections so far, in the order in which they were made.
 
  private:

@@ -11,6 +11,7 @@
 
 #include <tenure/conditional_store.hpp>
 
+#include "eventually.hpp"
 #include "messages.hpp"
 #include "store_calls.hpp"
 #include "within.hpp"
@@ -47,6 +48,17 @@ inline void refused(const std::optional<Error>& error) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->message.find(canary), error->message.npos) << error->message;
   EXPECT_EQ(error->message.find('\n'), error->message.npos) << error->message;
+}
+
+/// A connection that broke may be noticed by a call that fails at once. None has to wait until its limit.
+inline bool reads_before_it_times_out(ConditionalStore& store, Clock::Duration time) {
+  bool timed_out = false;
+  return eventually([&] {
+           const auto read = store.read(within(time));
+           timed_out = timed_out || (!read && read.error().fault == Fault::timed_out);
+           return read || timed_out;
+         }) &&
+         !timed_out;
 }
 
 /// Every verb, whatever the server answers.

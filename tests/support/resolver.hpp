@@ -11,7 +11,8 @@
 
 namespace tenure::test {
 
-/// Names below ".hole" are resolved once it is told to, as 127.0.0.1.
+/// Names below ".hole" are resolved once it is told to, as 127.0.0.1. Those below ".two" have two addresses: 127.0.0.2,
+/// then 127.0.0.1.
 class Resolver {
  public:
   void answer() { answers_.set_value(); }
@@ -43,5 +44,9 @@ extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo
     node = "127.0.0.1";
   }
   static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
-  return real(node, service, hints, result);
+  if (node == nullptr || !std::string(node).ends_with(".two")) return real(node, service, hints, result);
+  if (const int failed = real("127.0.0.2", service, hints, result)) return failed;
+  auto* last = *result;
+  while (last->ai_next != nullptr) last = last->ai_next;
+  return real("127.0.0.1", service, hints, &last->ai_next);  // freeaddrinfo() frees each by itself
 }

@@ -45,6 +45,7 @@ Check of_versions(const std::vector<MemberSaid>& members) {
   std::set<std::string> versions;
   for (const auto& member : members)
     if (member.status) versions.insert(printable(text_at(*member.status, "/version"), 40));
+  if (versions.empty()) return Check::doubtful("no member tells its version", "see what is said of each member");
   std::string all;
   for (const auto& version : versions) all += (all.empty() ? "" : ", ") + version;
   if (std::any_of(versions.begin(), versions.end(), too_old))
@@ -106,7 +107,7 @@ void add_alarms(Checks& out, const Result<Json>& alarms) {
 
 /// etcd tells it in its status from 3.6 on.
 std::optional<double> quota_of(const MemberSaid& member) {
-  if (const auto quota = number<std::uint64_t>(text_at(*member.status, "/dbSizeQuota")))
+  if (const auto quota = number<std::uint64_t>(text_at(*member.status, "/dbSizeQuota")); quota && *quota > 0)
     return static_cast<double>(*quota);
   constexpr std::string_view name = "\netcd_server_quota_backend_bytes ";
   if (!member.metrics) return std::nullopt;
@@ -115,7 +116,7 @@ std::optional<double> quota_of(const MemberSaid& member) {
   if (at == member.metrics->npos) return std::nullopt;
   const auto* const end = member.metrics->data() + member.metrics->size();
   const auto read = std::from_chars(member.metrics->data() + at + name.size(), end, quota);
-  return read.ec == std::errc() && quota > 0 ? std::optional(quota) : std::nullopt;
+  return read.ec == std::errc() && quota > 0 && quota < 1e18 ? std::optional(quota) : std::nullopt;
 }
 
 std::string mebibytes(double bytes) {
@@ -146,7 +147,9 @@ Check of_space(const std::vector<MemberSaid>& members) {
 // ---- rights ----
 
 Check of_authentication(const ClusterSaid& said, const Options& options) {
-  if (said.logged_in) return Check::fine("authentication is on, and our user is " + printable(options.user));
+  if (said.logged_in)
+    return Check::fine("authentication is on, and " +
+                       (options.user.empty() ? "we are logged in" : "our user is " + printable(options.user)));
   if (!options.user.empty())
     return Check::doubtful("authentication is off, so that nobody looks at user and password",
                            "leave them out, or: etcdctl auth enable");

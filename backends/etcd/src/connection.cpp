@@ -1,24 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "connection.hpp"
 
+#include <algorithm>
+
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/wait.hpp>
 
 #include "options.hpp"
 
 namespace tenure::etcd {
+namespace {
+
+/// A signed one has some hundred.
+constexpr std::size_t most_bytes_of_token = 16 << 10;
+
+}  // namespace
 
 Until::Until(const Limit& limit) : by(by_boot_clock(limit)), stop(limit.stop) {}
 
 Connection::Connection(const Options& options) : options_(options) {}
 
+/// Who repeats what we sent, repeats the password as JSON has it.
+Redactor Connection::redacted() const {
+  const auto sent = Json(login_.password).dump(-1, ' ', true, Json::error_handler_t::replace);
+  return Redactor({login_.password, sent.substr(1, sent.size() - 2), token_});
+}
+
+/// REQUIRES: the message is redacted.
 Error Connection::at_member(Error error) const {
-  error.message = name_ + ": " + Redactor({options_.password, token_})(error.message);
+  error.message = name_ + ": " + error.message;
   return error;
 }
 
 Result<Json> Connection::read(const Answer& answer) const {
-  auto json = json_of(answer);
+  auto json = json_of(answer, redacted());
   if (!json) return at_member(std::move(json).error());
   return json;
 }
@@ -28,7 +43,12 @@ void Connection::drop() {
   http_.reset();
   token_.clear();
   asked_to_watch_ = watching_ = false;
-  member_ = (member_ + 1) % options_.servers.size();
+}
+
+/// It answers, but does not serve.
+void Connection::leave() {
+  order_.failed(member_);
+  drop();
 }
 
 // ---- finding a member ----
@@ -36,21 +56,24 @@ void Connection::drop() {
 std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
   std::optional<Error> worst;
   ended_ = false;
-  for (std::size_t tries = options_.servers.size(); tries > 0 && !ended_; --tries) {
-    auto error = connect_once(attempt);
+  ask_credentials();
+  for (const auto& member : order_.of(options_.servers)) {
+    auto error = connect_to(member, attempt);
     if (!error) return std::nullopt;
-    drop();
+    leave();
     // The user can mend the one, and the other tells more than that a member is down.
     if (!worst || error->fault != Fault::unreachable || answered_) worst = std::move(error);
+    if (ended_) break;
   }
   return worst;
 }
 
-std::optional<Error> Connection::connect_once(CallThread::Attempt& attempt) {
-  const auto& to = options_.servers[member_];
-  name_ = "etcd " + to_string(to);
+std::optional<Error> Connection::connect_to(const Address& member, CallThread::Attempt& attempt) {
+  member_ = member;
+  order_.tried(member);
+  name_ = "etcd " + to_string(member);
   answered_ = false;
-  http_ = std::make_unique<Http>(options_, to, name_);
+  http_ = std::make_unique<Http>(options_, member, name_);
   const auto begun = [&](const char* step, int descriptor) {
     ended_ = !attempt.step(name_, step, descriptor);
     return !ended_;
@@ -86,9 +109,9 @@ std::optional<Error> Connection::check_member(const Json& status) {
 /// Two clusters that know nothing of each other would elect two leaders. A cluster that was restored has another id.
 std::optional<Error> Connection::check_cluster(const Json& status) {
   const auto cluster = text_at(status, "/header/cluster_id");
+  if (cluster.empty()) return http_->broken("its status names no cluster");
   if (!cluster_.empty() && cluster_ != cluster && told_by_ != member_)
-    return Error{Fault::misconfigured, name_ + ": it belongs to another cluster than " +
-                                           to_string(options_.servers[told_by_]) +
+    return Error{Fault::misconfigured, name_ + ": it belongs to another cluster than " + to_string(told_by_) +
                                            " did. Name members of one cluster only. If it was restored, start this "
                                            "process again"};
   cluster_ = cluster;
@@ -96,20 +119,26 @@ std::optional<Error> Connection::check_cluster(const Json& status) {
   return std::nullopt;
 }
 
+void Connection::ask_credentials() {
+  login_ = options_.credentials ? options_.credentials() : Credentials{options_.user, options_.password};
+}
+
 std::optional<Error> Connection::log_in() {
-  if (options_.user.empty()) return std::nullopt;
   token_.clear();
+  if (login_.user.empty()) return std::nullopt;
   const auto answer =
-      http_->ask({"/v3/auth/authenticate", Json{{"name", options_.user}, {"password", options_.password}}.dump(
+      http_->ask({"/v3/auth/authenticate", Json{{"name", login_.user}, {"password", login_.password}}.dump(
                                                -1, ' ', true, Json::error_handler_t::replace)});
   if (!answer) return answer.error();
   if (needs_no_login(*answer)) return std::nullopt;
   const auto granted = read(*answer);
   if (!granted) return granted.error();
   token_ = text_at(*granted, "/token");
-  if (token_.empty() || token_.find_first_of("\r\n") != token_.npos) {
+  const bool fit = token_.size() <= most_bytes_of_token &&
+                   std::all_of(token_.begin(), token_.end(), [](char c) { return c > ' ' && c <= '~'; });
+  if (token_.empty() || !fit) {
     token_.clear();
-    return http_->broken("it answered a login without a token");
+    return http_->broken("it answered a login without a token that a header can have");
   }
   return std::nullopt;
 }
@@ -130,9 +159,10 @@ Result<Answer> Connection::answer_to(const char* path, const std::string& body, 
       drop();
       return answer;
     }
-    if (first && !options_.user.empty() && asks_for_login(*answer)) {
+    if (first && !login_.user.empty() && asks_for_login(*answer)) {
+      ask_credentials();
       if (auto error = log_in()) {
-        drop();
+        leave();
         return *error;
       }
       continue;
@@ -145,7 +175,8 @@ Result<Json> Connection::ask(const char* path, const Json& question, const Until
   const auto answer = answer_to(path, question.dump(), until);
   if (!answer) return answer.error();
   auto json = read(*answer);
-  if (!json && json.error().fault == Fault::unreachable) drop();
+  if (json) order_.served(member_);
+  if (!json && json.error().fault == Fault::unreachable) leave();
   return json;
 }
 
@@ -181,11 +212,13 @@ Result<Connection::News> Connection::await_news(const std::string& key, const Ne
 
 /// Takes in a line of the watch. An error ends it.
 std::optional<Error> Connection::heard(const std::string& line) {
-  const auto json = Json::parse(line, nullptr, false);
-  if (auto error = error_in(json)) return at_member(std::move(*error));
+  const auto json = parsed(line);
+  if (auto error = error_in(json, redacted())) return at_member(std::move(*error));
   const auto event = event_of(json);
-  if (!event) return http_->broken("its watch brought something that is not of etcd: " + printable(line, 80));
-  if (event->canceled) return http_->broken("it canceled the watch: " + text_at(json, "/result/cancel_reason"));
+  if (!event)
+    return http_->broken("its watch brought something that is not of etcd: " + printable(redacted()(line), 80));
+  if (event->canceled)
+    return http_->broken("it canceled the watch: " + redacted()(text_at(json, "/result/cancel_reason")));
   if (event->created) watching_ = true;
   if (event->created || (event->changed && !event->value)) news_ = {news_.watches + 1, std::nullopt, false};
   if (event->value) news_.value = event->value;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One connection to a member: found, logged in, and left when another one may do better.
 #pragma once
-#include <cstddef>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -11,6 +10,7 @@
 #include <tenure/clock.hpp>
 #include <tenure/kit/call_thread.hpp>
 #include <tenure/kit/security.hpp>
+#include <tenure/kit/try_order.hpp>
 #include <tenure/limit.hpp>
 
 #include "gateway.hpp"
@@ -53,27 +53,32 @@ class Connection final : public CallThread::Connection {
   Result<News> await_news(const std::string& key, const News& known, CallThread::Socket& socket);
 
  private:
-  std::optional<Error> connect_once(CallThread::Attempt& attempt);
+  std::optional<Error> connect_to(const Address& member, CallThread::Attempt& attempt);
   std::optional<Error> check_member(const Json& status);
   std::optional<Error> check_cluster(const Json& status);
+  void ask_credentials();
   std::optional<Error> log_in();
   std::optional<Error> heard(const std::string& line);
   Result<Answer> answer_to(const char* path, const std::string& body, const Until& until);
   Result<Json> read(const Answer& answer) const;
+  Redactor redacted() const;
   Error at_member(Error error) const;
   void drop();
+  void leave();
 
   const Options options_;
-  std::size_t member_{};  ///< The number of the one that is asked.
-  std::string name_;      ///< "etcd 127.0.0.1:2379"
+  TryOrder<Address> order_;
+  Address member_;    ///< The one that is asked.
+  std::string name_;  ///< "etcd 127.0.0.1:2379"
   std::unique_ptr<Http> http_;
+  Credentials login_;
   std::string token_;
   bool answered_{};  ///< This member has.
   bool ended_{};     ///< The attempt tries no further member.
   bool asked_to_watch_{}, watching_{};
   News news_;
-  std::string cluster_;    ///< Its id. Empty: not known yet.
-  std::size_t told_by_{};  ///< The number of the member that told it.
+  std::string cluster_;  ///< Its id. Empty: not known yet.
+  Address told_by_;      ///< The member that told it.
 };
 
 }  // namespace tenure::etcd

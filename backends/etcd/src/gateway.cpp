@@ -19,12 +19,13 @@ struct Meaning {
 };
 
 /// The first that fits. etcd's codes are coarser than its messages: both of one member without a leader and of one that
-/// is shutting down say "unavailable".
+/// is shutting down say "unavailable". They are looked for in etcd's own errors only: a proxy may say "permission
+/// denied" too.
 constexpr std::array meanings{
     Meaning{"invalid user ID or password", Fault::forbidden, "check user and password"},
     Meaning{"user name is empty", Fault::forbidden, "authentication is on: set user and password"},
     Meaning{"user name not found", Fault::forbidden, "check the user"},
-    Meaning{"permission denied", Fault::forbidden,
+    Meaning{"etcdserver: permission denied", Fault::forbidden,
             "grant the user's role the keys: etcdctl role grant-permission ROLE --prefix=true readwrite tenure/ (or "
             "your prefix; read, for one who only observes)"},
     Meaning{"invalid auth token", Fault::forbidden, "authentication is on: set user and password"},
@@ -36,8 +37,6 @@ constexpr std::array meanings{
     Meaning{"no leader", Fault::unreachable,
             "the cluster has lost its majority, or is electing: etcdctl endpoint status"},
     Meaning{"request timed out", Fault::unreachable, "the member did not reach the cluster's majority in time"},
-    Meaning{"HTTP request to an HTTPS server", Fault::misconfigured,
-            "this port has TLS: write etcds://, or set Options::tls"},
     Meaning{"authentication is not enabled", Fault::misconfigured,
             "leave out user and password, or: etcdctl auth enable"},
 };
@@ -79,7 +78,23 @@ bool mentions(const Answer& answer, std::string_view phrase) {
   return answer.status != 200 && answer.body.find(phrase) != answer.body.npos;
 }
 
+/// Of etcd's answers the deepest have eight.
+constexpr int most_depth = 16;
+
+Error not_of_etcd(const Answer& answer, const std::string& body) {
+  if (answer.body.find("HTTP request to an HTTPS server") != answer.body.npos)
+    return {Fault::misconfigured, "this port has TLS: write etcds://, or set Options::tls"};
+  if (answer.status == 200) return {Fault::unreachable, "its answer is not of etcd: " + printable(body, 80)};
+  return {Fault::unreachable,
+          "it answered with HTTP status " + std::to_string(answer.status) + ": " + printable(body, 200)};
+}
+
 }  // namespace
+
+Json parsed(std::string_view text) {
+  return Json::parse(
+      text, [](int depth, auto, auto&) { return depth <= most_depth; }, false);
+}
 
 Json range(const std::string& key) { return {{"request_range", {{"key", base64(key)}}}}; }
 
@@ -180,29 +195,25 @@ bool needs_no_login(const Answer& answer) { return mentions(answer, "authenticat
 
 /// A call's error is {"error": MESSAGE, "code"} up to etcd 3.5, and {"message", "code"} where the gateway is built with
 /// grpc-gateway 2, as Debian 13's is. That of a watch is an object in "error", whose code has a name of its own before.
-std::optional<Error> error_in(const Json& line) {
+std::optional<Error> error_in(const Json& line, const Redactor& redacted) {
   const auto* const error = at(line, "/error");
   const auto& where = error != nullptr && error->is_object() ? *error : line;
   auto message = error != nullptr && error->is_string() ? error->get<std::string>() : text_at(where, "/message");
   if (error == nullptr && message.empty()) return std::nullopt;
   const auto* const named = at(where, "/grpc_code");
   const auto* const code = named != nullptr ? named : at(where, "/code");
-  return explained(message, code != nullptr ? fault_of(*code) : Fault::unreachable);
+  return explained(redacted(message), code != nullptr ? fault_of(*code) : Fault::unreachable);
 }
 
-Result<Json> json_of(const Answer& answer) {
-  auto json = Json::parse(answer.body, nullptr, false);
+Result<Json> json_of(const Answer& answer, const Redactor& redacted) {
+  auto json = parsed(answer.body);
   if (answer.status == 404)
     return Error{
         Fault::misconfigured,
         "there is no JSON gateway at this port: name the client port of etcd 3.4 or newer, and do not start it "
         "with --enable-grpc-gateway=false"};
-  if (!json.is_object())
-    return explained(answer.status == 200 ? "its answer is not of etcd: " + answer.body.substr(0, 80)
-                                          : "it answered with HTTP status " + std::to_string(answer.status) + ": " +
-                                                answer.body.substr(0, 200),
-                     Fault::unreachable);
-  if (auto error = error_in(json)) return *error;
+  if (!json.is_object()) return not_of_etcd(answer, redacted(answer.body));
+  if (auto error = error_in(json, redacted)) return *error;
   if (answer.status != 200)
     return Error{Fault::unreachable, "it answered with HTTP status " + std::to_string(answer.status)};
   return json;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <tenure/kit/security.hpp>
 #include <tenure/result.hpp>
 
 #include "http.hpp"
@@ -32,6 +33,10 @@ Json transaction(std::vector<Json> compare, std::vector<Json> success, std::vect
 Json watch(const std::string& key);
 
 // ---- answers ----
+
+/// A text that somebody else wrote; discarded if it is no JSON. Without what lies deeper than anything of ours or of
+/// etcd's: whoever copies JSON recurses, and a stack may be small.
+Json parsed(std::string_view text);
 
 /// What a transaction did.
 struct Done {
@@ -70,10 +75,10 @@ bool asks_for_login(const Answer& answer);
 /// Authentication is off, so that nobody needs a token.
 bool needs_no_login(const Answer& answer);
 
-/// The answer's JSON, or the error that it is. Its messages are redacted by whoever knows the secrets.
-Result<Json> json_of(const Answer& answer);
+/// The answer's JSON, or the error that it is. Its messages are redacted before they are cut.
+Result<Json> json_of(const Answer& answer, const Redactor& redacted = Redactor({}));
 
 /// The error that stands in a line of a watch, if it is one.
-std::optional<Error> error_in(const Json& line);
+std::optional<Error> error_in(const Json& line, const Redactor& redacted = Redactor({}));
 
 }  // namespace tenure::etcd

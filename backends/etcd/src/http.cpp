@@ -31,8 +31,9 @@ constexpr std::size_t most_bytes = 256 << 10;
 /// Lines that came together, of a watch that nobody looked at for a while.
 constexpr std::size_t most_bytes_of_lines = 4 << 20;
 
-/// libcurl wakes by itself when there is something to do.
-constexpr int poll_ms = 60'000;
+/// libcurl wakes by itself when there is something to do. But when it gives up one address of a name, it begins with
+/// the next one only when it is asked again.
+constexpr int poll_ms = 60'000, poll_ms_of_connecting = 50;
 
 constexpr long connections_live_on = 1L << 30;  // seconds
 
@@ -230,7 +231,7 @@ std::optional<Error> Http::advance() {
 Result<Answer> Http::finish() {
   while (!done_) {
     if (auto error = advance()) return *error;
-    if (!done_) curl_multi_poll(multi_.get(), nullptr, 0, poll_ms, nullptr);
+    if (!done_) curl_multi_poll(multi_.get(), nullptr, 0, opened_ ? poll_ms_of_connecting : poll_ms, nullptr);
   }
   Answer out{.body = std::move(body_)};
   curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &out.status);

@@ -52,6 +52,7 @@ const Options& checked(const Options& options) {
   if (options.user.empty() != options.password.empty())
     refuse(options.user.empty() ? "password is set without a user; set both"
                                 : "user is set without a password; set both");
+  if (options.credentials && !options.user.empty()) refuse("credentials and user are both set; set one of them");
   if (options.prefix.size() > most_prefix_bytes)
     refuse("prefix must have at most " + std::to_string(most_prefix_bytes) + " bytes");
   if (options.cert_file.empty() != options.key_file.empty())

@@ -3,17 +3,17 @@
 
 #include <chrono>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include <tenure/candidate.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/store.hpp>
 #include <tenure/kit/text.hpp>
 
+#include "gateway.hpp"
+
 namespace tenure::etcd {
 namespace {
 
-using Json = nlohmann::json;
 using std::chrono::ceil;
 using std::chrono::milliseconds;
 
@@ -64,7 +64,7 @@ class Members {
 
 /// One that cannot be read means nothing to anybody.
 std::optional<StepDown> step_down_of(const std::string& text) {
-  auto object = Json::parse(text, nullptr, false);
+  auto object = parsed(text);
   if (!object.is_object()) return std::nullopt;
   Members members(std::move(object));
   StepDown out;
@@ -107,7 +107,7 @@ Result<Read> read_of(const std::optional<std::string>& record, const std::option
   Read out{.absence_certain = true};
   if (step_down) out.step_down = step_down_of(*step_down);
   if (!record) return out;
-  auto object = Json::parse(*record, nullptr, false);
+  auto object = parsed(*record);
   if (!object.is_object()) return foreign(key);
   Members members(std::move(object));
   auto& found = out.record.emplace();

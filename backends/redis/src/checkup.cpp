@@ -14,10 +14,12 @@ namespace tenure::redis {
 
 const Script info_script{R"(local out = ''
 for _, section in ipairs({'server', 'memory', 'persistence', 'replication'}) do
-  out = out .. redis.call('INFO', section) .. '\r\n'
+  local told = redis.pcall('INFO', section)
+  if type(told) ~= 'string' then return '' end
+  out = out .. told .. '\r\n'
 end
 return out)",
-                         "d2558aff467693fdfb1d86db9cf6c8a69275e2bd"};
+                         "7e64f99fc26140575fcef454c8f49d0b34fdad50"};
 
 namespace {
 
@@ -57,6 +59,11 @@ Check of_replicas(const std::string& info, const Options& options) {
 }  // namespace
 
 Checks checks_of(const std::string& info, const Options& options) {
+  for (const auto* name : {"redis_version", "role", "maxmemory", "maxmemory_policy", "aof_enabled"})
+    if (info_field(info, name).empty())
+      return {
+          Check::doubtful("the server does not say what it may lose: INFO is refused, or lacks " + std::string(name),
+                          "permit INFO to the user (+info)")};
   return {Check::fine("the server is Redis or Valkey " + printable(info_field(info, "redis_version"), 40)),
           of_replicas(info, options), of_memory(info), of_disk(info, options)};
 }

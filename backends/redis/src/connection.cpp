@@ -21,19 +21,27 @@ using std::chrono::milliseconds;
 /// A server checks ten times a second whether a WAIT is over.
 constexpr Clock::Duration wait_precision = milliseconds(110);
 
-/// Whether it is a message of a channel.
-bool is_message(const Reply& reply) { return reply.list.size() == 3 && reply.list[0].text == "message"; }
+/// Whether it is what a channel brings: its "message", or that we "subscribe" to it now.
+bool is_pushed(const Reply& reply, const char* kind) { return reply.list.size() == 3 && reply.list[0].text == kind; }
 
 }  // namespace
 
-Error Connection::explained(const Reply& reply) const { return redis::explained(reply, options_, wire_->name()); }
+Error Connection::explained(const Reply& reply, std::string_view command) const {
+  return redis::explained(reply, login_.password, wire_->name(), command);
+}
 
 /// From here on another server may be the right one, so it is looked for anew.
 void Connection::drop() {
   wire_.reset();
   ready_ = subscribed_ = asking_ = false;
   to_.reset();
-  ++seed_;
+}
+
+/// It answers, but does not serve.
+void Connection::leave() {
+  server_order_.failed(at_);
+  address_order_.failed(address_);
+  drop();
 }
 
 /// A question that is over leaves the connection as it is.
@@ -45,29 +53,70 @@ Error Connection::lost(Error error) {
 // ---- finding the server ----
 
 std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
-  const auto tries = master_ ? 1 : std::max<std::size_t>(options_.servers.size(), 1);
-  std::optional<Error> worst;
-  for (std::size_t failed = 0; !ready_;) {
-    auto error = connect_once(attempt);
-    if (!error) continue;
+  worst_.reset();
+  login_ = {options_.user, options_.password};
+  if (options_.credentials && attempt.step("redis", "asking for credentials")) login_ = options_.credentials();
+  for (const auto& server : servers()) {
+    at_ = server;
+    server_order_.tried(server);
+    if (connect_to_server(attempt)) return std::nullopt;
+    server_order_.failed(server);
     drop();
-    if (!worst || error->fault != Fault::unreachable) worst = std::move(error);  // the user can mend that
-    if (ended_ || ++failed == tries) return worst;
+    if (ended_) break;
   }
-  return std::nullopt;
+  return worst_;
 }
 
-std::optional<Error> Connection::connect_once(CallThread::Attempt& attempt) {
-  const bool by_socket = !to_ && !options_.socket.empty();
-  at_ = to_         ? *to_
-        : master_   ? *master_
-        : by_socket ? Address{"127.0.0.1"}  // where a cluster names no host
-                    : options_.servers[seed_ % options_.servers.size()];
-  wire_.emplace("redis " + (by_socket ? printable(options_.socket) : to_string(at_)), most_);
-  if (auto error = begin(attempt, "resolving")) return error;
-  if (auto error = by_socket ? wire_->open(options_.socket) : wire_->open(at_)) return error;
-  if (auto error = begin(attempt, by_socket ? "connecting" : "TCP")) return error;
+/// In the order in which they are to be tried: where a cluster sent us, the master, or the options' servers.
+std::vector<Address> Connection::servers() const {
+  auto out = master_                    ? std::vector{*master_}
+             : !options_.socket.empty() ? std::vector{Address{"127.0.0.1"}}  // where a cluster names no host
+                                        : server_order_.of(options_.servers);
+  const auto most = out.size();
+  if (to_) out.insert(out.begin(), *to_);
+  out.resize(most);
+  return out;
+}
+
+bool Connection::connect_to_server(CallThread::Attempt& attempt) {
+  connected_ = false;
+  wire_.emplace("redis " + (by_socket() ? printable(options_.socket) : to_string(at_)), most_);
+  if (!went_well(begin(attempt, "resolving"))) return false;
+  if (by_socket()) return went_well(open_and_introduce(attempt));
+  auto found = wire_->resolve(at_);
+  if (!found) return went_well(std::move(found).error());
+  auto addresses = address_order_.of(*std::move(found));
+  addresses.resize(std::min(addresses.size(), most_addresses));
+  for (const auto& address : addresses) {
+    address_ = address;
+    address_order_.tried(address);
+    wire_.emplace("redis " + to_string(at_, address), most_);
+    connected_ = false;
+    if (went_well(open_and_introduce(attempt))) return true;
+    address_order_.failed(address);
+    if (ended_) break;
+  }
+  return false;
+}
+
+/// Of several errors the one stays that says most: what the user can mend, else what came after we were connected.
+bool Connection::went_well(std::optional<Error> error) {
+  if (!error) return true;
+  const int weight = error->fault != Fault::unreachable ? 2 : connected_ ? 1 : 0;
+  if (!worst_ || weight > weight_of_worst_) {
+    worst_ = std::move(error);
+    weight_of_worst_ = weight;
+  }
+  return false;
+}
+
+bool Connection::by_socket() const { return !to_ && !options_.socket.empty(); }
+
+std::optional<Error> Connection::open_and_introduce(CallThread::Attempt& attempt) {
+  if (auto error = by_socket() ? wire_->open(options_.socket) : wire_->open(address_)) return error;
+  if (auto error = begin(attempt, by_socket() ? "connecting" : "TCP")) return error;
   if (auto error = wire_->connect()) return error;
+  connected_ = true;
   if (auto error = secure(attempt)) return error;
   if (auto error = begin(attempt, "introduction")) return error;
   return shake_hands(attempt);
@@ -86,14 +135,14 @@ std::optional<Error> Connection::secure(CallThread::Attempt& attempt) {
 
 std::optional<Error> Connection::shake_hands(CallThread::Attempt& attempt) {
   std::vector<HandshakeStep> steps;
-  add_auth(steps, *wire_, options_.user, options_.password);
+  add_auth(steps, *wire_, login_.user, login_.password);
   add_client_name(steps, *wire_, client_);
   if (master_) steps.push_back({{"ROLE"}, [this](const Reply& reply) { return check_role(reply); }});
   if (!master_ && options_.servers.size() > 1)
     steps.push_back({{"INFO", "cluster"}, [this](const Reply& reply) { return check_cluster(reply); }});
   if (use_ == Use::commands && options_.db != 0)
     steps.push_back({{"SELECT", std::to_string(options_.db)}, [this](const Reply& reply) {
-                       return reply.is_error() ? std::optional(explained(reply)) : std::nullopt;
+                       return reply.is_error() ? std::optional(explained(reply, "SELECT")) : std::nullopt;
                      }});
   if (use_ == Use::commands)
     steps.push_back({{"INFO", "memory"}, [this](const Reply& reply) { return check_memory(reply); }});
@@ -107,14 +156,14 @@ std::optional<Error> Connection::shake_hands(CallThread::Attempt& attempt) {
 
 /// A Sentinel may name a server that has just been, or not yet become, the master.
 std::optional<Error> Connection::check_role(const Reply& reply) const {
-  if (reply.is_error()) return explained(reply);
+  if (reply.is_error()) return explained(reply, "ROLE");
   if (!reply.list.empty() && reply.list[0].text == "master") return std::nullopt;
   return wire_->broken("it is not a master, although a Sentinel says so; a fail-over is under way");
 }
 
 /// Two servers that know nothing of each other would elect two leaders.
 std::optional<Error> Connection::check_cluster(const Reply& reply) const {
-  if (reply.is_error()) return explained(reply);
+  if (reply.is_error()) return explained(reply, "INFO");
   if (info_field(reply.text, "cluster_enabled") == "1") return std::nullopt;
   return Error{Fault::misconfigured, wire_->name() + " is not a node of a cluster; name one server, or its Sentinels"};
 }
@@ -122,8 +171,8 @@ std::optional<Error> Connection::check_cluster(const Reply& reply) const {
 /// Records never expire, so only the allkeys-* policies may evict one. That costs its leader the lead, and the
 /// election a term. It is no reason to refuse a server that others have set up.
 std::optional<Error> Connection::check_memory(const Reply& reply) {
-  if (reply.is_error() && code_of(reply.text) != "NOPERM") return explained(reply);
-  const auto& info = reply.text;  // where it is forbidden it tells nothing
+  if (reply.is_error()) return refused_all(reply, wire_->name());
+  const auto& info = reply.text;
   const auto policy = std::string(info_field(info, "maxmemory_policy"));
   const bool evicts = policy.starts_with("allkeys") && info_field(info, "maxmemory") != "0";
   if (evicts && policy != policy_)
@@ -158,11 +207,18 @@ Result<std::optional<Reply>> Connection::run(const Call& call, bool follow, cons
   auto answer = send(call, exchange);
   if (!answer) return lost(std::move(answer).error());
   auto& reply = *answer;
-  if (!reply.is_error()) return std::move(reply);
+  if (!reply.is_error()) {
+    server_order_.served(at_);
+    address_order_.served(address_);
+    return std::move(reply);
+  }
   const auto onward = redirection(reply, at_.host);
-  auto error = explained(reply);
+  auto error = explained(reply, "EVALSHA");
+  if (!onward || !follow) {
+    leave();
+    return error;
+  }
   drop();
-  if (!onward || !follow) return error;
   to_ = onward->to;
   asking_ = onward->ask;
   return std::nullopt;
@@ -192,30 +248,32 @@ std::optional<Error> Connection::await_replicas(Clock::Time until, const Exchang
   const auto answer = wire_->ask(wait, exchange);
   if (!answer) return lost(answer.error());
   const auto& reply = *answer;
-  if (reply.is_error()) return explained(reply);
+  if (reply.is_error()) return explained(reply, "WAIT");
   if (reply.kind == Reply::Kind::integer && reply.integer >= options_.replicas) return std::nullopt;
   auto error = wire_->broken(std::to_string(reply.integer) + " of " + std::to_string(options_.replicas) +
                              " replicas acknowledged the write in time");
-  if (!master_ && options_.servers.size() > 1) drop();  // Another node may know who serves the slot now.
+  if (!master_ && options_.servers.size() > 1) leave();  // Another node may know who serves the slot now.
   return error;
 }
 
 std::optional<Error> Connection::subscribe(const std::string& channel, const Exchange& exchange) {
   auto answer = wire_->ask({"SUBSCRIBE", channel}, exchange);
-  while (answer && is_message(*answer)) answer = wire_->receive(exchange);  // By a SUBSCRIBE whose exchange was over.
-  if (answer && answer->kind == Reply::Kind::list) {
+  while (answer && is_pushed(*answer, "message"))
+    answer = wire_->receive(exchange);  // By a SUBSCRIBE whose exchange was over.
+  if (answer && is_pushed(*answer, "subscribe")) {
     subscribed_ = true;
     return std::nullopt;
   }
   if (!answer) return lost(answer.error());
-  auto error = answer->is_error() ? explained(*answer) : wire_->broken("it gave an unexpected answer to SUBSCRIBE");
-  drop();
+  auto error =
+      answer->is_error() ? explained(*answer, "SUBSCRIBE") : wire_->broken("it gave an unexpected answer to SUBSCRIBE");
+  leave();
   return error;
 }
 
 Result<std::optional<std::string>> Connection::next_message(const Exchange& exchange) {
   const auto come = wire_->receive(exchange);
-  if (come) return is_message(*come) ? come->list[2].text : std::string();
+  if (come) return is_pushed(*come, "message") ? come->list[2].text : std::string();
   auto error = lost(come.error());
   if (error.fault == Fault::timed_out) return std::nullopt;
   return error;

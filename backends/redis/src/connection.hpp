@@ -10,6 +10,7 @@
 #include <tenure/conditional_store.hpp>
 #include <tenure/kit/call_thread.hpp>
 #include <tenure/kit/exchange.hpp>
+#include <tenure/kit/try_order.hpp>
 
 #include "script.hpp"
 #include "wire.hpp"
@@ -63,7 +64,11 @@ class Connection final : public CallThread::Connection {
   std::optional<std::string> take_warning() { return std::exchange(warning_, std::nullopt); }
 
  private:
-  std::optional<Error> connect_once(CallThread::Attempt& attempt);
+  std::vector<Address> servers() const;
+  bool connect_to_server(CallThread::Attempt& attempt);
+  std::optional<Error> open_and_introduce(CallThread::Attempt& attempt);
+  bool went_well(std::optional<Error> error);
+  bool by_socket() const;
   std::optional<Error> begin(CallThread::Attempt& attempt, const char* step);
   std::optional<Error> secure(CallThread::Attempt& attempt);
   std::optional<Error> shake_hands(CallThread::Attempt& attempt);
@@ -72,23 +77,28 @@ class Connection final : public CallThread::Connection {
   std::optional<Error> check_memory(const Reply& reply);
   bool stale() const;
   void drop();
+  void leave();
   Error lost(Error error);
 
   Result<Reply> send(const Call& call, const Exchange& exchange);
-  Error explained(const Reply& reply) const;
+  Error explained(const Reply& reply, std::string_view command) const;
 
   const Options options_;
   const Use use_;
   const std::string client_;
   const ReplyLimit most_;
   const std::optional<Address> master_;
+  Credentials login_;  ///< Of this attempt, or of the connection that stands.
   std::optional<Wire> wire_;
   bool ready_{}, subscribed_{};
-  bool ended_{};               ///< The attempt tries no further server.
-  Address at_;                 ///< Where `wire_` leads.
+  bool ended_{};                ///< The attempt tries no further server.
+  Address at_, address_;        ///< Where `wire_` leads: as it is named, and the address of that name.
+  bool connected_{};            ///< To that address, whatever came then.
+  std::optional<Error> worst_;  ///< Of this attempt.
+  int weight_of_worst_{};
   std::optional<Address> to_;  ///< Where a cluster sent us.
   bool asking_{};              ///< We are at that server for a slot that is still on its way.
-  std::size_t seed_{};         ///< The number of the server that is tried next.
+  TryOrder<Address> server_order_, address_order_;
   std::optional<std::string> warning_;
   std::string policy_;  ///< That was warned of.
 };

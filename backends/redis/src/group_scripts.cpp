@@ -174,16 +174,33 @@ call('HSET', S, id, beat .. ' 1 ' .. ms .. rest)
 push(tell({beat, ''}))
 return {1, 1})");
 
-constexpr auto sweep_text = joined(basics, R"(local ended, names = {}, {}
+/// A lead of a session that has ended may be claimed by anybody. If nobody takes part in its election any more, the
+/// session would be named for ever, and each renewal reads all sessions. Some thousand leads at a time: nobody else is
+/// served meanwhile.
+constexpr auto sweep_text = joined(basics, telling, R"(local beat = arg()
+local ended, names, named, freed, told = {}, {}, {}, {}
 local sessions = marker and call('HGETALL', S) or {}
 for i = 1, #sessions, 2 do
   if match(sessions[i + 1], '^%d+ 1 %d') then ended[sessions[i]] = true end
 end
-if next(ended) then
-  for _, lead in ipairs(call('HVALS', E)) do ended[match(lead, '^%d+ (%d+) 0 ') or ''] = nil end
+local leads = next(ended) and call('HGETALL', E) or {}
+for i = 1, #leads, 2 do
+  local token, id, rest = match(leads[i + 1], '^(%d+) (%d+) 0 %S+(.*)$')
+  if id and ended[id] then
+    named[id] = true
+    freed[#freed + 1] = leads[i]; freed[#freed + 1] = token .. ' ' .. id .. ' 1 -' .. rest
+  end
 end
-for id in pairs(ended) do names[#names + 1] = id end
+for id in pairs(ended) do if not named[id] then names[#names + 1] = id end end
+if #names + #freed > 0 then call('HDEL', S, '\0') end
 for first = 1, #names, 1000 do call('HDEL', S, unpack(names, first, math.min(first + 999, #names))) end
+for first = 1, math.min(#freed, 10000), 1000 do
+  local last, entry = math.min(first + 999, #freed), {beat, ''}
+  call('HSET', E, unpack(freed, first, last))
+  for i = first, last, 2 do entry[#entry + 1] = freed[i]; entry[#entry + 1] = '' end
+  told = tell(entry)
+end
+if told then push(told) end
 return {0, #names})");
 
 constexpr auto step_down_lead_text =
@@ -203,7 +220,7 @@ constinit const Script look_script = script(look_text, "51384d7ffb5eacd9574e13b5
 constinit const Script open_script = script(open_text, "a450f7a7ca509433d2d413fe9e9b7454f3dec104");
 constinit const Script commit_script = script(commit_text, "14acfafd287cb912d067b9766e2564139f35baa9");
 constinit const Script end_script = script(end_text, "0606de2751fe6e450bd8c0a9e3f3d4963a8cd60d");
-constinit const Script sweep_script = script(sweep_text, "e30bd0d7879eb4a11df5b6d7303cfa646ea98df8");
+constinit const Script sweep_script = script(sweep_text, "813d20b5f194fce649815a6c2fc62442bf64f17f");
 constinit const Script step_down_lead_script = script(step_down_lead_text, "8317a1227c184c0bdf13f31255e2ba7769730a27");
 
 }  // namespace tenure::redis

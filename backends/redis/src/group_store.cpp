@@ -135,7 +135,7 @@ Result<bool> Group::end(SessionId id, const std::vector<std::uint64_t>& beats, s
 }
 
 Result<int> Group::sweep(const Limit& limit) {
-  const auto answer = run(sweep_script, {}, limit, 0);
+  const auto answer = run(sweep_script, {draw_incarnation()}, limit, 0);
   if (!answer) return answer.error();
   return count_of(*answer, key_);
 }

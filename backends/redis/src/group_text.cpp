@@ -311,7 +311,8 @@ Result<Look> look_of(const Reply& reply, const std::string& group) {
              &leads = reply.list[4], &cursor = reply.list[5];
   const auto now_ms = exact<std::int64_t>(time.text);
   const auto is_whole = flag_of(whole);
-  if (!now_ms || *now_ms < 0 || marker.kind != Reply::Kind::text || !is_whole || cursor.kind != Reply::Kind::text)
+  if (!now_ms || *now_ms < 0 || *now_ms > most_unix_ms || marker.kind != Reply::Kind::text || !is_whole ||
+      cursor.kind != Reply::Kind::text)
     return no_answer(group);
   const auto number = marker_of(marker.text);
   if (!number) return spoilt(group + ":s", "");

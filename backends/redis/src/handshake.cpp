@@ -25,17 +25,20 @@ void add_auth(std::vector<HandshakeStep>& steps, const Wire& wire, const std::st
   steps.push_back({user.empty() ? Command{"AUTH", password} : Command{"AUTH", user, password},
                    [where = wire.name()](const Reply& reply) -> std::optional<Error> {
                      if (!reply.is_error()) return std::nullopt;
-                     return explained(reply.text, where, false);
+                     return explained(reply.text, where, false, "AUTH");
                    }});
 }
 
 void add_client_name(std::vector<HandshakeStep>& steps, const Wire& wire, const std::string& name) {
-  steps.push_back({{"CLIENT", "SETNAME", name}, [where = wire.name()](const Reply& reply) -> std::optional<Error> {
-                     const auto code = code_of(reply.text);
-                     const bool full = reply.text.find("max number of clients") != reply.text.npos;
-                     if (!reply.is_error() || code == "NOPERM" || (code == "ERR" && !full)) return std::nullopt;
-                     return explained(reply.text, where, true);
-                   }});
+  steps.push_back(
+      {{"CLIENT", "SETNAME", name}, [where = wire.name()](const Reply& reply) { return refused_all(reply, where); }});
+}
+
+std::optional<Error> refused_all(const Reply& reply, const std::string& where) {
+  const auto code = code_of(reply.text);
+  const bool full = reply.text.find("max number of clients") != reply.text.npos;
+  if (!reply.is_error() || (code != "NOAUTH" && code != "DENIED" && !full)) return std::nullopt;
+  return explained(reply.text, where, false);
 }
 
 std::string client_name(const std::string& election, const std::string& candidate) {
@@ -45,11 +48,9 @@ std::string client_name(const std::string& election, const std::string& candidat
   return name;
 }
 
-Error explained(const Reply& reply, const Options& options, const std::string& where) {
-  const auto repeats = [&](const std::string& secret) {
-    return !secret.empty() && reply.text.find(secret) != reply.text.npos;
-  };
-  return explained(reply.text, where, !repeats(options.password) && !repeats(options.sentinel_password));
+Error explained(const Reply& reply, const std::string& password, const std::string& where, std::string_view command) {
+  const bool repeats = !password.empty() && reply.text.find(password) != reply.text.npos;
+  return explained(reply.text, where, !repeats, command);
 }
 
 }  // namespace tenure::redis

@@ -22,13 +22,17 @@ std::optional<Error> shake_hands(Wire& wire, const std::vector<HandshakeStep>& s
 void add_auth(std::vector<HandshakeStep>& steps, const Wire& wire, const std::string& user,
               const std::string& password);
 
-/// Adds CLIENT SETNAME, which CLIENT LIST shows. A server may forbid it or not know it.
+/// Of a command that we can do without: whoever forbids it or does not know it serves us all the same. An error only if
+/// the server refuses the whole connection.
+std::optional<Error> refused_all(const Reply& reply, const std::string& where);
+
+/// Adds CLIENT SETNAME, which CLIENT LIST shows.
 void add_client_name(std::vector<HandshakeStep>& steps, const Wire& wire, const std::string& name);
 
 /// "tenure:ELECTION:CANDIDATE", with '_' for what a client's name cannot have.
 std::string client_name(const std::string& election, const std::string& candidate);
 
-/// An error that a server answered. It may repeat what it was sent, but not a password of ours.
-Error explained(const Reply& reply, const Options& options, const std::string& where);
+/// An error that a server answered to this command. It may repeat what it was sent, but not our password there.
+Error explained(const Reply& reply, const std::string& password, const std::string& where, std::string_view command);
 
 }  // namespace tenure::redis

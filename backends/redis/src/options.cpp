@@ -103,6 +103,8 @@ const Options& checked(const Options& options) {
     if (host.empty() || port < 1 || port > 65'535) refuse("each of servers needs a host, and a port from 1 to 65535");
   if (!options.master.empty() && options.servers.empty()) refuse("master is set, but servers names no Sentinel");
   if (!options.user.empty() && options.password.empty()) refuse("user is set without a password; set both");
+  if (options.credentials && !options.password.empty())
+    refuse("credentials and password are both set; set one of them");
   if (!options.sentinel_user.empty() && options.sentinel_password.empty())
     refuse("sentinel_user is set without sentinel_password; set both");
   if (options.master.empty() && !options.sentinel_password.empty())
@@ -137,6 +139,10 @@ std::string to_string(const Address& address) {
   const auto host = printable(address.host);  // a Sentinel or a cluster may have named it
   const bool ipv6 = host.find(':') != host.npos;
   return (ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(address.port);
+}
+
+std::string to_string(const Address& named, const Address& resolved) {
+  return to_string(named) + (named == resolved ? "" : " (" + printable(resolved.host) + ")");
 }
 
 }  // namespace tenure::redis

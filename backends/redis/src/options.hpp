@@ -24,5 +24,7 @@ std::string group_key_of(const Options& options, const std::string& group);
 
 /// "host:port", an IPv6 address in brackets.
 std::string to_string(const Address& address);
+/// The same, and the address of that name: "host:port (10.0.0.1)".
+std::string to_string(const Address& named, const Address& resolved);
 
 }  // namespace tenure::redis

@@ -49,7 +49,8 @@ return 1)",
                               "44a1368e75e543d60df85ed0855fec84875cc947"};
 
 // A cluster's node would show its own part as if it were all.
-const Script list_script{R"(if string.find(redis.call('INFO', 'cluster'), 'cluster_enabled:1', 1, true) then
+const Script list_script{R"(local told = redis.pcall('INFO', 'cluster')
+if type(told) == 'string' and string.find(told, 'cluster_enabled:1', 1, true) then
   return redis.error_reply('PARTIAL this node has a part of the elections')
 end
 local page = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
@@ -61,7 +62,7 @@ for _, key in ipairs(page[2]) do
   end
 end
 return out)",
-                         "36e7a0aee571c6f292c27255658899d15b9cb184"};
+                         "b9de46510cc9ba9090742bba9aab146f8cb471bf"};
 
 namespace {
 
@@ -110,7 +111,8 @@ std::optional<Fields> fields_of(const Reply& hash) {
 std::optional<std::int64_t> milliseconds_of(const Reply& time) {
   if (time.kind != Reply::Kind::list || time.list.size() != 2) return std::nullopt;
   const auto seconds = exact<std::int64_t>(time.list[0].text), micros = exact<std::int64_t>(time.list[1].text);
-  if (!seconds || !micros || *seconds < 0 || *seconds > std::int64_t{1} << 40) return std::nullopt;
+  if (!seconds || !micros || *seconds < 0 || *seconds > most_unix_ms / 1000 || *micros < 0 || *micros >= 1'000'000)
+    return std::nullopt;
   return *seconds * 1000 + *micros / 1000;
 }
 

@@ -24,12 +24,11 @@ constexpr Meaning meanings[] = {
     {"READONLY", Fault::forbidden, "it is a replica, which takes no writes; name the master, or its Sentinels"},
     {"LOADING", Fault::unreachable, "it is loading its data, and serves when that is done"},
     {"MASTERDOWN", Fault::unreachable, "it is a replica without a connection to its master"},
-    {"BUSY", Fault::unreachable, "another client's script keeps it busy; SCRIPT KILL ends that"},
+    {"BUSY", Fault::unreachable, "a client's script or function keeps it busy; SCRIPT KILL or FUNCTION KILL ends that"},
     {"OOM", Fault::misconfigured, "it has no memory left; raise maxmemory or remove data"},
     {"NOAUTH", Fault::forbidden,
      "it requires a password; set password (and user), or for a Sentinel sentinel_password (and sentinel_user)"},
     {"WRONGPASS", Fault::forbidden, "the user or the password is wrong; set them as the server's ACL has them"},
-    {"NOPERM", Fault::forbidden, "the user lacks a permission; <tenure/redis.hpp> lists the ACL it needs"},
     {"DENIED", Fault::forbidden, "it is in protected mode, open to loopback only; give it a password"},
     {"CLUSTERDOWN", Fault::unreachable, "its cluster is down, or does not serve all slots"},
     {"TRYAGAIN", Fault::unreachable, "its cluster is moving the slot"},
@@ -62,6 +61,31 @@ std::string_view word_at(std::string_view text, std::size_t at) {
   return end == text.size() || text[end] == ' ' ? text.substr(at, end - at) : std::string_view();
 }
 
+/// The command that was refused. A script has several, so that the server's own word for it counts: the one in quotes
+/// behind these.
+std::string refused_command(std::string_view error, bool quote, std::string_view sent) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ|";
+  for (const std::string_view words : {"to run the ", "unknown command ", "number of arguments for "}) {
+    const auto at = error.find(words);
+    if (!quote || at == error.npos || at + words.size() == error.size()) continue;
+    const auto quoted = error.substr(at + words.size() + 1);
+    const auto end = quoted.find_first_not_of(letters);
+    if (end != quoted.npos && end > 0 && (quoted[end] == '\'' || quoted[end] == '`'))
+      return printable(quoted.substr(0, end), 40);
+  }
+  return sent.empty() ? "a command" : std::string(sent);
+}
+
+/// An ACL has commands, keys and channels.
+Error no_permission(std::string_view error, const std::string& where, const std::string& command) {
+  const auto says = [error](std::string_view words) { return error.find(words) != error.npos; };
+  const auto lacks = says("a key") || says("the keys") ? "may not use these keys; permit ~ and the prefix, as ~tenure:*"
+                     : says("a channel") || says("the channels")
+                         ? "may not use this channel; permit & and the prefix, as &tenure:*"
+                         : "may not run " + command + "; permit it";
+  return {Fault::forbidden, where + " says NOPERM: the user " + lacks + " (<tenure/redis.hpp> lists the whole ACL)"};
+}
+
 }  // namespace
 
 std::string_view code_of(std::string_view error) {
@@ -75,13 +99,14 @@ std::string_view code_of(std::string_view error) {
   return first;
 }
 
-Error explained(std::string_view error, const std::string& where, bool quote) {
+Error explained(std::string_view error, const std::string& where, bool quote, std::string_view sent) {
   const auto code = code_of(error);
+  const auto command = refused_command(error, quote, sent);
   if (const auto* known = find(code))
     return {known->fault, where + " says " + std::string(code) + ": " + std::string(known->words)};
   const auto says = [error](std::string_view words) { return error.find(words) != error.npos; };
-  if (says("ACL failure in script") || says("The user executing the script can't"))
-    return explained("NOPERM", where, quote);
+  if (code == "NOPERM" || says("ACL failure in script") || says("The user executing the script can't"))
+    return no_permission(error, where, command);
   if (says("without any password") || says("no password is set"))
     return {Fault::misconfigured, where + " is configured without a password; leave `password` empty"};
   if (says("max number of clients"))
@@ -90,8 +115,9 @@ Error explained(std::string_view error, const std::string& where, bool quote) {
     return {Fault::misconfigured, where + " has no such database; a cluster has only database 0"};
   if (says("unknown command") || says("wrong number of arguments") || says("unknown subcommand"))
     return {Fault::misconfigured,
-            where + " does not support a required command; use Redis 6 or newer, with no command renamed"};
-  return {Fault::unreachable, where + " refuses" + (quote ? ": " + printable(error) : std::string())};
+            where + " does not support " + command +
+                ", which is required; use Redis 6 or newer, with no command renamed, and no proxy that lacks it"};
+  return {Fault::unreachable, where + " refuses " + command + (quote ? ": " + printable(error) : std::string())};
 }
 
 std::string_view info_field(std::string_view info, std::string_view name) {

@@ -25,9 +25,10 @@ struct Reply {
 /// "WRONGTYPE" of "WRONGTYPE Operation against..."; Redis 6 puts a script's own error behind words of its own.
 std::string_view code_of(std::string_view error);
 
-/// Says what a server's error means, with the remedy. `where` is like "redis 127.0.0.1:6379". If `quote` is true, an
-/// unknown error may be repeated. Some servers repeat what they were sent, so it is false where that was a password.
-Error explained(std::string_view error, const std::string& where, bool quote);
+/// Says what a server's error means, with the remedy. `where` is like "redis 127.0.0.1:6379", `command` is what was
+/// sent. If `quote` is true, words of the error may be repeated. Some servers repeat what they were sent, so it is
+/// false where that was a password.
+Error explained(std::string_view error, const std::string& where, bool quote, std::string_view command = {});
 
 /// Returns the value of "name:value\r\n" in INFO's answer.
 std::string_view info_field(std::string_view info, std::string_view name);

@@ -21,6 +21,7 @@
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/start_thread.hpp>
 #include <tenure/kit/store.hpp>
+#include <tenure/kit/try_order.hpp>
 #include <tenure/kit/wait.hpp>
 #include <tenure/log.hpp>
 
@@ -51,7 +52,12 @@ struct Switch {
 std::optional<Switch> switch_of(const std::string& message) {
   std::istringstream in(message);
   Switch out;
-  if (!(in >> out.name >> out.from.host >> out.from.port >> out.to.host >> out.to.port)) return std::nullopt;
+  std::string from, to;
+  if (!(in >> out.name >> out.from.host >> from >> out.to.host >> to)) return std::nullopt;
+  const auto from_port = port_of(from), to_port = port_of(to);
+  if (!from_port || !to_port) return std::nullopt;
+  out.from.port = *from_port;
+  out.to.port = *to_port;
   return out;
 }
 
@@ -81,7 +87,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
   };
 
   State(const Options& o, std::string c)
-      : options(o), client(std::move(c)), said(o.servers.size()), links(o.servers.size()) {
+      : options(o), client(std::move(c)), said(o.servers.size()), links(o.servers.size()), orders(o.servers.size()) {
     if (event < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
     opening.reserve(links.size());
   }
@@ -107,6 +113,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
   bool quit{};
 
   std::vector<Link> links;
+  std::vector<TryOrder<Address>> orders;  ///< Of the addresses of each Sentinel's name. The connecting thread's alone.
 
   void wake() const {
     const std::uint64_t one = 1;
@@ -280,7 +287,8 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
   void answered(std::size_t i, const Reply& reply) {
     auto& link = links[i];
     link.waits = false;
-    const auto port = reply.list.size() == 2 ? port_of(reply.list[1].text) : std::nullopt;
+    const bool named = reply.list.size() == 2 && !reply.list[0].text.empty();
+    const auto port = named ? port_of(reply.list[1].text) : std::nullopt;
     std::unique_lock lock(mutex);
     auto& one = said[i];
     one.as_of = link.asked;
@@ -293,7 +301,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
                                                   " is not a Sentinel but a Redis server; name its Sentinels (port "
                                                   "26379), or write redis:// for the server itself"};
     else if (reply.is_error())
-      one.error = explained(reply, options, link.asks->name());
+      one.error = explained(reply, options.sentinel_password, link.asks->name(), "SENTINEL");
     else if (reply.kind == Reply::Kind::nil)
       one.error = Error{Fault::misconfigured, link.asks->name() + " knows no master named \"" +
                                                   printable(options.master) + "\"; set the name it monitors"};
@@ -338,33 +346,49 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
   void connect(std::size_t i) {
     Made out;
     out.which = i;
-    const auto& at = options.servers[i];
-    auto asks = std::make_unique<Wire>("Sentinel " + to_string(at));
-    auto listens = std::make_unique<Wire>(asks->name());
-    out.error = open(*asks, at, std::nullopt);
-    if (!out.error) {
-      out.asks = std::move(asks);
-      out.error = open(*listens, at, Command{"SUBSCRIBE", "+switch-master"});
-      if (!out.error) out.listens = std::move(listens);
+    const auto& named = options.servers[i];
+    auto& order = orders[i];
+    auto found = Wire("Sentinel " + to_string(named)).resolve(named);
+    if (!found) out.error = found.error();
+    auto addresses = found ? order.of(*std::move(found)) : std::vector<Address>();
+    addresses.resize(std::min(addresses.size(), most_addresses));
+    for (const auto& at : addresses) {
+      order.tried(at);
+      connect_to(at, named, out);
+      if (out.asks) {
+        order.served(at);
+        break;
+      }
+      order.failed(at);
     }
     const std::lock_guard lock(mutex);
     made.push_back(std::move(out));
     wake();
   }
 
-  std::optional<Error> open(Wire& wire, const Address& at, const std::optional<Command>& last) {
+  void connect_to(const Address& at, const Address& named, Made& out) {
+    auto asks = std::make_unique<Wire>("Sentinel " + to_string(named, at));
+    auto listens = std::make_unique<Wire>(asks->name());
+    out.error = open(*asks, at, named, std::nullopt);
+    if (out.error) return;
+    out.asks = std::move(asks);
+    out.error = open(*listens, at, named, Command{"SUBSCRIBE", "+switch-master"});
+    if (!out.error) out.listens = std::move(listens);
+  }
+
+  std::optional<Error> open(Wire& wire, const Address& at, const Address& named, const std::optional<Command>& last) {
     if (auto error = wire.open(at)) return error;
     const Endable socket(*this, wire.descriptor());
     if (auto error = wire.connect(connect_patience)) return error;
     wire.set_patience(connect_patience);
-    if (auto error = wire.secure(options, at.host)) return error;
+    if (auto error = wire.secure(options, named.host)) return error;
     std::vector<HandshakeStep> steps;
     add_auth(steps, wire, options.sentinel_user, options.sentinel_password);
     add_client_name(steps, wire, client);
     if (last)
       steps.push_back({*last, [&](const Reply& reply) -> std::optional<Error> {
                          if (!reply.is_error()) return std::nullopt;
-                         return explained(reply, options, wire.name());
+                         return explained(reply, options.sentinel_password, wire.name(), (*last)[0]);
                        }});
     auto error = shake_hands(wire, steps);
     wire.set_patience(read_patience);

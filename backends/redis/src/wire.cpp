@@ -2,6 +2,7 @@
 #include "wire.hpp"
 
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -53,22 +54,29 @@ void set_up(redisContext& connected) {
 
 decltype(redisReplyObjectFunctions::createArray) create_any_array;  ///< hiredis' own.
 
-/// What a header announces is allocated before any of it has come.
-void limit_elements(redisReader& reader, ReplyLimit& most) {
+/// No text of ours is nearly as long. hiredis holds as much three times for a moment.
+constexpr std::size_t most_bytes_of_text = 1 << 20;
+
+/// What a header announces is allocated before any of it has come. One list may have many others in it, so that their
+/// elements count together.
+void limit_elements(redisReader& reader, std::size_t& left) {
   static auto functions = [&reader] {
     auto limited = *reader.fn;
     create_any_array = limited.createArray;
     limited.createArray = [](const redisReadTask* task, auto n) -> void* {  // an int, and from 1.0 on a size_t
-      const auto& limit = *static_cast<const ReplyLimit*>(task->privdata);
-      return static_cast<std::size_t>(n) > limit.elements ? nullptr : create_any_array(task, n);
+      auto& allowed = *static_cast<std::size_t*>(task->privdata);
+      if (static_cast<std::size_t>(n) > allowed) return nullptr;
+      allowed -= static_cast<std::size_t>(n);
+      return create_any_array(task, n);
     };
     return limited;
   }();
   reader.fn = &functions;
-  reader.privdata = &most;
+  reader.privdata = &left;
 }
 
-Reply value_of(const redisReply& raw) {
+/// It frees each element of a list at once, so that a large one is not held twice.
+Reply value_of(redisReply& raw) {
   switch (raw.type) {
     case REDIS_REPLY_INTEGER: return {.kind = Reply::Kind::integer, .integer = raw.integer};
     case REDIS_REPLY_ERROR: return {.kind = Reply::Kind::error, .text = {raw.str, raw.len}};
@@ -76,8 +84,11 @@ Reply value_of(const redisReply& raw) {
     case REDIS_REPLY_STATUS: return {.kind = Reply::Kind::text, .text = {raw.str, raw.len}};
     case REDIS_REPLY_ARRAY: {
       Reply out{.kind = Reply::Kind::list};
-      for (std::size_t i = 0; i < raw.elements; ++i)
+      out.list.reserve(raw.elements);
+      for (std::size_t i = 0; i < raw.elements; ++i) {
         out.list.push_back(raw.element[i] ? value_of(*raw.element[i]) : Reply{});
+        freeReplyObject(std::exchange(raw.element[i], nullptr));
+      }
       return out;
     }
     default: return {};
@@ -89,8 +100,24 @@ Reply value_of(const redisReply& raw) {
 Error Wire::broken(const std::string& what) const { return {Fault::unreachable, name_ + ": " + printable(what)}; }
 
 /// The same is said if there is no memory for the reply.
-Error Wire::too_much(std::size_t most, const char* unit) const {
-  return broken("a reply of more than " + std::to_string(most) + " " + unit + ", " + most_.advice);
+Error Wire::too_much(const std::string& of_what) const {
+  return broken("a reply of more than " + of_what + ", " + most_.advice);
+}
+
+/// hiredis could do it by itself, but keeps the first address that begins to connect.
+Result<std::vector<Address>> Wire::resolve(const Address& to) const {
+  addrinfo hints{}, *raw = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  if (const int failed = ::getaddrinfo(to.host.c_str(), nullptr, &hints, &raw)) return broken(::gai_strerror(failed));
+  const auto found = owned<::freeaddrinfo>(raw);
+  std::vector<Address> out;
+  for (const auto* one = found.get(); one != nullptr; one = one->ai_next) {
+    char text[NI_MAXHOST];
+    if (::getnameinfo(one->ai_addr, one->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0)
+      out.push_back({text, to.port});
+  }
+  if (out.empty()) return broken("its name has no address");
+  return out;
 }
 
 std::optional<Error> Wire::open(const Address& to) { return opened(redisConnectNonBlock(to.host.c_str(), to.port)); }
@@ -111,7 +138,8 @@ std::optional<Error> Wire::opened(redisContext* context) {
 std::optional<Error> Wire::connect(std::optional<Clock::Duration> patience) {
   if (const int error = await_connection(context_->fd, patience)) return broken(std::generic_category().message(error));
   set_up(*context_);
-  limit_elements(*context_->reader, most_);
+  elements_left_ = most_.elements;
+  limit_elements(*context_->reader, elements_left_);
   return std::nullopt;
 }
 
@@ -186,10 +214,12 @@ Result<Reply> Wire::receive(const Exchange& exchange) {
 Result<std::optional<Reply>> Wire::next() {
   void* raw = nullptr;
   if (redisGetReplyFromReader(context_.get(), &raw) != REDIS_OK)
-    return context_->err == REDIS_ERR_OOM ? too_much(most_.elements, "elements") : broken(context_->errstr);
+    return context_->err == REDIS_ERR_OOM ? too_much(std::to_string(most_.elements) + " elements")
+                                          : broken(context_->errstr);
   if (raw == nullptr) return std::nullopt;
   const auto reply = owned<freeReplyObject>(static_cast<redisReply*>(raw));
   received_ = 0;
+  elements_left_ = most_.elements;
   if (owed_ > 0) --owed_;  // Else it was pushed.
   return value_of(*reply);
 }
@@ -199,7 +229,8 @@ std::optional<Error> Wire::fill() {
   if (redisBufferRead(context_.get()) != REDIS_OK)
     return broken(errno == EAGAIN ? "no answer in time" : context_->errstr);
   received_ += context_->reader->len - before;
-  if (received_ > most_.bytes) return too_much(most_.bytes / 1024, "KiB");
+  if (received_ > most_.bytes) return too_much(std::to_string(most_.bytes / 1024) + " KiB");
+  if (context_->reader->len > most_bytes_of_text) return too_much("1 MiB in one text");
   return std::nullopt;
 }
 

@@ -21,7 +21,10 @@ namespace tenure::redis {
 
 using Command = std::vector<std::string>;
 
-/// What one reply may have at most, so that no server can fill our memory.
+/// Of one name, in one attempt to connect.
+inline constexpr std::size_t most_addresses = 8;
+
+/// What one reply may have at most, with all that is in it, so that no server can fill our memory.
 struct ReplyLimit {
   std::size_t bytes, elements;
   const char* advice;  ///< What more than that means.
@@ -39,7 +42,9 @@ class Wire {
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
 
-  /// Blocks while it resolves the name. Then it opens a socket, which begins to connect.
+  /// The addresses of the host, for open(). Blocks while it resolves the name.
+  Result<std::vector<Address>> resolve(const Address& to) const;
+  /// Opens a socket, which begins to connect. REQUIRES: the host is an address.
   std::optional<Error> open(const Address& to);
   std::optional<Error> open(const std::string& socket);
   /// Blocks until the socket is connected, for `patience` at most. Without it, only its shutdown() ends that sooner.
@@ -76,10 +81,11 @@ class Wire {
  private:
   std::optional<Error> opened(redisContext* context);
   std::optional<Error> append(const Command& command);
-  Error too_much(std::size_t most, const char* unit) const;
+  Error too_much(const std::string& of_what) const;
 
   const std::string name_;
-  ReplyLimit most_;  ///< The reader of the context looks here.
+  const ReplyLimit most_;
+  std::size_t elements_left_{};  ///< Of the reply that is coming. The reader of the context looks here.
   CHandle<redisContext, redisFree> context_;
   std::size_t received_{};  ///< Bytes of the reply that is coming.
   std::size_t owed_{};

@@ -2,6 +2,7 @@
 // What is common to all that we write to a server and read back.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,9 @@
 namespace tenure::redis {
 
 inline constexpr std::size_t most_incarnation_bytes = 64;
+
+/// Beyond it no clock is right, and a Duration could overflow.
+inline constexpr std::int64_t most_unix_ms = std::int64_t{1} << 50;
 
 /// The number, if the text is as we write it.
 template <class T>

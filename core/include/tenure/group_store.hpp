@@ -56,6 +56,7 @@ struct Committed {
   bool granted{};                                  ///< False: only what `released` says was done. `look` shows it.
   Token token{};                                   ///< Of the claims.
   std::vector<std::string> claimed{}, released{};  ///< What was done. Of the rest the look says why not.
+  std::vector<std::string> unanswered{};           ///< Releases of which the store does not know. They are sent again.
   /// Leads of ours that it did not renew, although the session is: each ends when the renewal before would have ended.
   std::vector<std::string> not_renewed{};
   Look look{};  ///< What stands after the commit.
@@ -99,7 +100,7 @@ class TENURE_EXPORT GroupStore {
   virtual Result<bool> end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
                            const Limit& limit) = 0;
 
-  /// Removes the ended sessions that no unreleased lead names. Says how many. May release what the other ended ones lead.
+  /// Removes the ended sessions that no unreleased lead names; says how many. May release what other ended ones lead.
   virtual Result<int> sweep(const Limit& limit) = 0;
 
   /// Puts the request beside the lead, in place of an earlier one. Does nothing if the lead has another token by now.

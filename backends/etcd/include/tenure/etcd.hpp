@@ -9,6 +9,7 @@
 #include <tenure/candidate.hpp>
 #include <tenure/check.hpp>
 #include <tenure/conditional_store.hpp>
+#include <tenure/credentials.hpp>
 #include <tenure/election_list.hpp>
 #include <tenure/etcd_export.hpp>
 #include <tenure/log.hpp>
@@ -28,10 +29,11 @@ struct Options {
   std::vector<Address> servers{};  ///< Members of one cluster. Name all, so that one can fail.
   std::string user{};              ///< For etcd's own authentication. If empty, nobody logs in.
   std::string password{};
+  AskCredentials credentials{};   ///< In place of these two: asked for before each login.
   bool tls{};                     ///< Uses TLS 1.2 or newer, and verifies chain and host name.
   std::string ca_file{};          ///< The authorities to trust, in PEM. If empty, they are the system's.
   std::string cert_file{};        ///< Our own certificate, where the members demand one (--client-cert-auth). PEM.
-  std::string key_file{};         ///< Its key, without a passphrase.
+  std::string key_file{};         ///< Its key, without a passphrase. These files are read for each connection.
   std::string prefix{"tenure/"};  ///< Of all keys.
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elections through Redis (6 and newer) or Valkey. A server may be alone, have replicas or Sentinels, or be one of a
-// cluster.
+// Elections through Redis (6 and newer) or Valkey: one server, one with replicas or Sentinels, or a cluster.
 #pragma once
 #include <memory>
 #include <string>
@@ -9,6 +8,7 @@
 #include <tenure/backend.hpp>
 #include <tenure/check.hpp>
 #include <tenure/conditional_store.hpp>
+#include <tenure/credentials.hpp>
 #include <tenure/election_list.hpp>
 #include <tenure/group_store.hpp>
 #include <tenure/log.hpp>
@@ -39,13 +39,13 @@ enum class FirstClaim {
 struct Options {
   std::vector<Address> servers{};  ///< One server; or several nodes of one cluster; or Sentinels (port 26379).
   std::string socket{};            ///< A Unix socket's path, in place of `servers`.
-  std::string master{};    ///< What the Sentinels in `servers` call the master. If empty, they are no Sentinels.
-  std::string user{};      ///< For AUTH. If empty, it is Redis' user "default".
-  std::string password{};  ///< For AUTH. If empty, no AUTH is sent.
+  std::string master{};  ///< What the Sentinels in `servers` call the master. If empty, they are no Sentinels.
+  std::string user{}, password{};  ///< For AUTH. No user is Redis' "default"; without a password no AUTH is sent.
+  AskCredentials credentials{};    ///< For AUTH, in place of these two: asked for before each connection is made.
   std::string sentinel_user{}, sentinel_password{};  ///< The same two for the Sentinels.
   int db{};                                          ///< The database's number. A cluster has only 0.
   bool tls{};             ///< Uses TLS, and verifies chain and host name. Needs hiredis 1.0 or newer with its TLS part.
-  std::string ca_file{};  ///< The authorities to trust. If empty, they are the system's.
+  std::string ca_file{};  ///< The authorities to trust, read for each connection. If empty, they are the system's.
   int replicas{};         ///< A write counts only after so many replicas have acknowledged it (WAIT).
   FirstClaim first_claim{FirstClaim::wait};
   std::string prefix{"tenure:"};  ///< An election's key and channel are prefix + "{" + election + "}".
@@ -104,7 +104,7 @@ TENURE_REDIS_EXPORT std::shared_ptr<ConditionalStore> store(const Options& optio
 /// the most that can be read. While a cluster moves the slot, calls may fail.
 ///
 /// Two connections, one of them for SUBSCRIBE. With Sentinels, each has those of its own. Throws as open() does. To the
-/// ACL above add +hget +hexists +hvals +xadd +xrange +xrevrange +xlen.
+/// ACL above add +hget +hexists +xadd +xrange +xrevrange +xlen.
 TENURE_REDIS_EXPORT std::shared_ptr<GroupStore> open_group(const Options& options, const std::string& group,
                                                            Log log = {});
 

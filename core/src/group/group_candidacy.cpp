@@ -402,8 +402,8 @@ void GroupCandidacy::keep_unrenewed(const std::vector<std::string>& elections) {
 }
 
 void GroupCandidacy::cap(const std::string& election, const Tenure& tenure) {
-  emit(group_effect::Cap{
-      election, std::min(tenure.cap.value_or(Time::max()), tenure.kept ? tenure.kept->deadline : Time::max())});
+  emit(group_effect::Cap{election, std::min(tenure.cap ? tenure.cap->deadline : Time::max(),
+                                            tenure.kept ? tenure.kept->deadline : Time::max())});
 }
 
 /// On a grid of the store's clock, so that the renewals of all processes lie close together: then every renewal's
@@ -647,15 +647,20 @@ void GroupCandidacy::judge_unrenewed(Time now) {
     }
     it = unrenewed_.erase(it);
     if (!stands) continue;
-    if (tenure->ending.draining()) {
-      tenure->ending.lapse();
-      emit(group_effect::Unlead{election});
-      give_back(election, *tenure);
-    } else {
+    if (tenure->ending.draining())
+      lapse(election, *tenure, tenure->kept->end);
+    else
       end_at_once(now, election, entry->second, Reason::lapsed, "the store renewed the session, but not this lead",
                   tenure->kept->end);
-    }
   }
+}
+
+/// It leads no more. Its work may run for as long as its lease, and nobody may have it before.
+void GroupCandidacy::lapse(const std::string& election, Tenure& tenure, Time lease_end) {
+  tenure.ending.lapse();
+  tenure.free_at = lease_end;
+  emit(group_effect::Unlead{election});
+  watch_later(election, tenure);
 }
 
 void GroupCandidacy::lose_session(Time now, Reason reason, const std::string& detail, Time done_by) {
@@ -725,7 +730,7 @@ void GroupCandidacy::watch_hook(Time now, const std::string& election, Tenure& t
   auto& ending = tenure.ending;
   // It took longer than the drain. The others need their renewals, so this one gets an end of its own.
   if (ending.draining() && !ending.renews(now) && !tenure.cap) {
-    tenure.cap = bounds_of(tenure).deadline;
+    tenure.cap = bounds_of(tenure);
     cap(election, tenure);
   }
   if (ending.expires(now)) emit(group_effect::FireExpired{election});
@@ -736,17 +741,15 @@ void GroupCandidacy::watch_hook(Time now, const std::string& election, Tenure& t
                                      "Make it stop sooner, or raise margin and drain"},
            election);
   }
-  if (ending.draining() && tenure.cap && now >= *tenure.cap) {
-    ending.lapse();
-    emit(group_effect::Unlead{election});
-    give_back(election, tenure);
-  }
+  if (ending.draining() && tenure.cap && now >= tenure.cap->deadline) lapse(election, tenure, tenure.cap->end);
+  if (tenure.free_at && now >= *tenure.free_at) give_back(election, tenure);
   watch_later(election, tenure);
 }
 
 void GroupCandidacy::watch_later(const std::string& election, const Tenure& tenure) {
   auto at = tenure.ending.next_alarm();
-  if (tenure.ending.draining()) at = std::min(at, tenure.cap ? *tenure.cap : tenure.ending.drain_by());
+  if (tenure.ending.draining()) at = std::min(at, tenure.cap ? tenure.cap->deadline : tenure.ending.drain_by());
+  if (tenure.free_at && !tenure.given_back) at = std::min(at, *tenure.free_at);
   if (at != Time::max()) hook_due_.emplace(at, election);
 }
 
@@ -795,7 +798,8 @@ GroupCandidacy::Time GroupCandidacy::work_by() const {
 /// When the next question is to be asked, a wait apart.
 GroupCandidacy::Time GroupCandidacy::next_due() const {
   auto due = std::min(next_look_, next_whole_);
-  if (lapsed_ || (stopping_ && tenures_ == 0)) return next_ask_;
+  if (lapsed_) return std::max(next_ask_, end_from());
+  if (stopping_ && tenures_ == 0) return next_ask_;
   if (!own_) {
     if (joined_ > 0 && !stopping_) due = Time::min();
   } else {

@@ -154,9 +154,10 @@ class GroupCandidacy {
     SessionId session{};
     Time progressed{};  ///< Its work, as far as we were told, or it began.
     Ending ending{};
-    std::optional<Time> cap{};        ///< The work took longer than the drain: it leads no longer than this.
+    std::optional<Bounds> cap{};      ///< The work took longer than the drain: its lease is renewed no more.
     std::optional<Bounds> kept{};     ///< The session was renewed since, and this tenure was not.
     std::optional<SessionId> heir{};  ///< To whom it is handed over.
+    std::optional<Time> free_at{};    ///< It leads no more. From then on it is given back, though its work may run.
     bool given_back{};                ///< The store is told, although ousting() may still run.
   };
   /// What counts of a lead, in few bytes: there are as many as elections.
@@ -224,6 +225,7 @@ class GroupCandidacy {
   void judge_own(Time now, const Look& look);
   void lose_session(Time now, Reason reason, const std::string& detail, Time done_by);
   void judge_expiry(Time now);
+  void lapse(const std::string& election, Tenure& tenure, Time lease_end);
   void judge_unrenewed(Time now);
   void watch_progress(Time now);
   std::optional<Time> watch_work(Time now, const std::string& election, Entry& entry);
@@ -258,6 +260,8 @@ class GroupCandidacy {
   void judge_claim(Time now, const std::string& election, Entry& entry);
   void watch_hook(Time now, const std::string& election, Tenure& tenure);
   void watch_later(const std::string& election, const Tenure& tenure);
+  /// Whoever sees the end of a session may lead at once what that led.
+  Time end_from() const { return tenures_ > 0 ? lapsed_->lease.end : Time::min(); }
   Time free_from(const std::optional<SeenLead>& lead) const;
   bool is_heir(const std::optional<SeenLead>& lead) const;
   bool alone() const;

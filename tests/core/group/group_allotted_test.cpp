@@ -212,6 +212,25 @@ TEST(GroupAllotted, AnEndThatDrainsGetsNoMoreTimeByRenewalsOfTheOthers) {
   me.pass(end - stage.now);
   EXPECT_FALSE(me.leads("a")) << "ousting() still runs";
   EXPECT_TRUE(me.leads("b"));
+  me.pass(done_by - stage.now - 1ns);
+  EXPECT_FALSE(stage.lead("a").released) << "the work may run for so long";
+  me.pass(1ns);
+  EXPECT_TRUE(stage.lead("a").released);
+}
+
+TEST(GroupAllotted, WhatDrainsUnrenewedIsGivenBackOnceItsWorkHasStopped) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"a", "b"});
+  const auto end = me.deadline;
+  stage.store.not_renewed = {"a"};
+  while (stage.now < end - group_timing.renew) renew(me);
+  me.resign("a");
+  me.pass(end - stage.now);
+  EXPECT_FALSE(stage.lead("a").released);
+  me.ousting_returned("a");
+  me.settle();
+  EXPECT_TRUE(stage.lead("a").released);
 }
 
 // ---- the shell ----

@@ -165,14 +165,47 @@ TEST(GroupCandidacy, AnAnswerThatComesAtTheDeadlineOrLaterRevivesNothing) {
   me.tell(answer);
   EXPECT_FALSE(me.leads("e"));
   EXPECT_EQ(me.reasons(), std::vector{Reason::lapsed});
+  EXPECT_FALSE(me.asks<ask::End>()) << "its work still runs";
+  me.ousting_returned("e");
   ASSERT_TRUE(me.asks<ask::End>());  // Rule 3: it is ended by ourselves,
   EXPECT_EQ(me.asks<ask::End>()->id, session);
   EXPECT_NE(me.opened.back(), SessionId{});
-  me.answer();
-  me.ousting_returned("e");
   me.settle();
   EXPECT_TRUE(me.leads("e"));  // and nobody has to be waited for.
   EXPECT_NE(me.session, session);
+}
+
+// Whoever sees the end of a session may lead at once.
+TEST(GroupCandidacy, ALapsedSessionIsEndedOnceTheWorkOfAllItsTenuresHasStopped) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e", "f"});
+  const auto session = me.session;
+  me.pass_without_store(7s);
+  me.resign("e", 1s);  // It drains when the session lapses.
+  me.pass_without_store(me.deadline - stage.now);
+  ASSERT_EQ(me.reasons(), (std::vector{Reason::resigned, Reason::lapsed}));
+  me.pass(100ms);
+  me.ousting_returned("f");
+  me.settle();
+  EXPECT_FALSE(stage.store.sessions.at(session).record.released) << "the work of e still runs";
+  me.ousting_returned("e");
+  me.settle();
+  EXPECT_TRUE(stage.store.sessions.at(session).record.released);
+}
+
+TEST(GroupCandidacy, ALapsedSessionIsEndedWithItsLeaseThoughItsWorkRunsOn) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  const auto session = me.session;
+  me.pass_without_store(me.deadline - stage.now);
+  const auto done_by = me.all<group_effect::DoneBy>().back().at;
+  ASSERT_GT(done_by, stage.now);
+  me.pass(done_by - stage.now - 1ns);
+  EXPECT_FALSE(stage.store.sessions.at(session).record.released);
+  me.pass(1ns);
+  EXPECT_TRUE(stage.store.sessions.at(session).record.released);
 }
 
 TEST(GroupCandidacy, AnOpenThatIsAnsweredTooLateIsEndedAndAnotherOneIsAsked) {
@@ -852,6 +885,8 @@ TEST(GroupCandidacy, OustingThatOutlastsTheDrainKeepsTheDeadlineOfThatMomentAndT
   EXPECT_FALSE(stage.lead("e").released);
   me.pass(1ns);
   EXPECT_FALSE(me.leads("e"));
+  EXPECT_FALSE(stage.lead("e").released) << "its lease runs on";
+  me.pass(group_timing.margin - group_timing.clock_allowance());
   EXPECT_TRUE(stage.lead("e").released) << "although the hook still runs";
   const auto given_back = stage.now;
   me.pass(10s);

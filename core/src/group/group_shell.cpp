@@ -53,15 +53,24 @@ void check_mode(const GroupStore& store, Exclusive wanted) {
       "with Exclusive::yes");
 }
 
+void check_spread(const Spread& spread, const GroupStore& store) {
+  if (spread.weight < 1 || spread.weight > max_weight)
+    throw std::invalid_argument("Elections: spread.weight must be from 1 to 1000, not " +
+                                std::to_string(spread.weight));
+  constexpr Spread plain{};
+  if (store.allots() && (spread.on != plain.on || spread.most != plain.most || spread.weight != plain.weight))
+    throw std::invalid_argument("Elections: the store \"" + printable(store.group(), 80) +
+                                "\" allots the elections itself, to each process alike. What one may not lead would be "
+                                "led by nobody. Leave out spread.on, spread.most and spread.weight");
+}
+
 std::shared_ptr<GroupStore> accepted(std::shared_ptr<GroupStore> store, Exclusive exclusive, const Timing& timing,
                                      const Hooks& hooks, const Spread& spread, int hook_threads) {
   if (!store) throw std::invalid_argument("Elections: store is null");
   check_mode(*store, exclusive);
   check_hooks(hooks);
   if (hook_threads < 1) throw std::invalid_argument("Elections: hook_threads must be at least 1");
-  if (spread.weight < 1 || spread.weight > max_weight)
-    throw std::invalid_argument("Elections: spread.weight must be from 1 to 1000, not " +
-                                std::to_string(spread.weight));
+  check_spread(spread, *store);
   timing.validate();
   if (const auto refused = store->accepts(timing)) throw std::invalid_argument("Timing: " + refused->message);
   return store;

@@ -263,3 +263,24 @@ TEST(GroupAllotted, TheStoreIsToldWhatIsJoinedAndLeft) {
 
 }  // namespace
 }  // namespace tenure
+class Allotting final : public Listening {
+ public:
+  bool allots() const override { return true; }
+};
+
+TEST(GroupAllotted, ASpreadThatAStoreWhichAllotsCannotHonourIsRefused) {
+  const auto with = [](const Spread& spread) {
+    return Elections(std::make_shared<Allotting>(), Candidate{"me"}, group_timing, {}, spread);
+  };
+  EXPECT_NO_THROW(with({.handovers_at_once = 1}));
+  for (const auto& spread : {Spread{.most = 0}, Spread{.most = 7}, Spread{.weight = 2}, Spread{.on = false}}) {
+    try {
+      with(spread);
+      ADD_FAILURE() << "it was taken";
+    } catch (const std::invalid_argument& e) {
+      EXPECT_NE(std::string(e.what()).find("allots the elections itself"), std::string::npos) << e.what();
+    }
+  }
+  EXPECT_NO_THROW(Elections(std::make_shared<Listening>(), Candidate{"me"}, group_timing, {}, Spread{.most = 0}));
+}
+

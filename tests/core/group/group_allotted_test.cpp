@@ -212,6 +212,18 @@ TEST(GroupAllotted, AnEndThatDrainsGetsNoMoreTimeByRenewalsOfTheOthers) {
   me.pass(end - stage.now);
   EXPECT_FALSE(me.leads("a")) << "ousting() still runs";
   EXPECT_TRUE(me.leads("b"));
+}
+
+TEST(GroupAllotted, WhatDrainsUnrenewedIsGivenBackWithItsLeaseThoughItsWorkRunsOn) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"a", "b"});
+  const auto end = me.deadline;
+  stage.store.not_renewed = {"a"};
+  while (stage.now < end - group_timing.renew) renew(me);
+  me.resign("a");
+  const auto done_by = me.all<group_effect::DoneBy>().back().at;
+  ASSERT_GT(done_by, end);
   me.pass(done_by - stage.now - 1ns);
   EXPECT_FALSE(stage.lead("a").released) << "the work may run for so long";
   me.pass(1ns);
@@ -252,17 +264,6 @@ class Listening : public GroupStore {
   std::vector<std::string> told;
 };
 
-TEST(GroupAllotted, TheStoreIsToldWhatIsJoinedAndLeft) {
-  const auto store = std::make_shared<Listening>();
-  Elections elections(store, Candidate{"me"}, group_timing);
-  elections.join("a");
-  elections.join("b");
-  elections.leave("a");
-  EXPECT_EQ(store->told, (std::vector<std::string>{"+a", "+b", "-a"}));
-}
-
-}  // namespace
-}  // namespace tenure
 class Allotting final : public Listening {
  public:
   bool allots() const override { return true; }
@@ -284,3 +285,14 @@ TEST(GroupAllotted, ASpreadThatAStoreWhichAllotsCannotHonourIsRefused) {
   EXPECT_NO_THROW(Elections(std::make_shared<Listening>(), Candidate{"me"}, group_timing, {}, Spread{.most = 0}));
 }
 
+TEST(GroupAllotted, TheStoreIsToldWhatIsJoinedAndLeft) {
+  const auto store = std::make_shared<Listening>();
+  Elections elections(store, Candidate{"me"}, group_timing);
+  elections.join("a");
+  elections.join("b");
+  elections.leave("a");
+  EXPECT_EQ(store->told, (std::vector<std::string>{"+a", "+b", "-a"}));
+}
+
+}  // namespace
+}  // namespace tenure

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: no order of events makes two processes of a group lead one election at once, or work for it, or a token serve
-// twice. Method:
-// the orders of events, breadth first, of two real GroupCandidacies over the model of a store, up to a number of
-// states.
+// twice. Method: the orders of events, breadth first, of two real GroupCandidacies over the model of a store, up to a
+// number of states.
 //
 // One clock for all moves by a tick, when nobody has anything left to do at once; a term is a few ticks. A process that
 // pauses does nothing while time passes, and whatever it asked may take effect meanwhile. A request is answered, or
@@ -158,12 +157,12 @@ class GroupDigest {
   void process(const GroupCandidacy& c) {
     // Not of the state: who it is, its options, numbers that only grow, and what it has reported.
     const auto& [self, incarnation, timing, draw, effects, last_id, pending, own, lapsed, rivals, seen_to, marker,
-                 marker_since, claims_from, highest, allotted, spoilt, entries, looked_through, spread, wanted, held,
-                 plan_stale, plan_again, planned, gather_until, settled_from, gifts_running, gifts, joined, names,
-                 tenures, ending, unrenewed, hook_due, work_due, stalled, to_release, claims, claims_due, claims_stale,
-                 all_claims_stale, next_ask, unheard, unseen, swept_in_vain, next_commit, commit_took, next_sweep,
-                 next_look, next_whole, last_whole, whole_took, wait_from, last_wake, wakes, started, stopping, over,
-                 last_trouble, wait_trouble] = c;
+                 marker_since, claims_from, highest, allotted, spoilt, entries, looked_through, spread, hook_threads,
+                 overruns, wanted, held, plan_stale, plan_again, planned, gather_until, changed, gifts_wait, able,
+                 gifts_running, gifts, joined, names, tenures, ending, unrenewed, hook_due, work_due, stalled,
+                 to_release, claims, claims_due, claims_stale, all_claims_stale, next_ask, unheard, unseen,
+                 swept_in_vain, next_commit, commit_took, next_sweep, next_look, next_whole, last_whole, whole_took,
+                 wait_from, last_wake, wakes, started, stopping, over, last_trouble, wait_trouble] = c;
     EXPECT_TRUE(effects.empty());
     outstanding(pending);
     this->own(own);
@@ -188,13 +187,14 @@ class GroupDigest {
     plain(plan_stale);
     time(plan_again);
     time(planned, explored.term);
-    if (spread.on) time(gather_until), time(settled_from), duration(commit_took);
+    if (spread.on) time(gather_until), time(changed), plain(gifts_wait), duration(commit_took);
     plain(gifts_running);
     plain(gifts.size());
     for (const auto& [election, to] : gifts) text(election), id(to);
     plain(joined);
     plain(names);
     plain(tenures);
+    plain(overruns);
     texts(ending);
     texts(unrenewed);
     due(hook_due);
@@ -271,7 +271,7 @@ class GroupDigest {
     duration(longest);
     plain(rivals.size());
     for (const auto& [session_id, rival] : rivals) {
-      const auto& [last, bound, lease_end] = rival;
+      const auto& [last, bound, lease_end, heard, let_lie, doubted, takes_from] = rival;  // The spread is off.
       id(session_id);
       session(last);
       if (last.record.released) continue;
@@ -291,7 +291,7 @@ class GroupDigest {
     plain(pushed);
   }
   void entry(const GroupCandidacy::Entry& entry, bool spread) {
-    const auto& [joined, doubted, lead, tenure, stall, not_before, cool_down, free_since, holder] = entry;
+    const auto& [joined, doubted, lead, tenure, stall, not_before, cool_down, free_since, holder, able] = entry;
     plain(joined);
     plain(doubted);
     plain(lead.has_value());
@@ -302,6 +302,7 @@ class GroupDigest {
     duration(cool_down);
     if (spread) time(free_since.value_or(Time::max()), explored.term);
     heir(holder);
+    plain(able);
   }
   void tenure(const GroupCandidacy::Tenure& tenure, Duration stall_after) {
     const auto& [token_of, by, progressed, ending, cap, kept, to, free_at, given_back] = tenure;

@@ -371,7 +371,9 @@ class World {
     if (const auto it = p.begun.find(e.election); it != p.begun.end())
       it->second.cap = e.at == Time::max() ? e.at : e.at + own_time;
   }
-  void carry_out(Process& p, group_effect::DoneBy& e) { p.begun.at(e.election).done_by = e.at; }
+  void carry_out(Process& p, group_effect::DoneBy& e) {  // After a pause it may be told behind the return.
+    if (const auto it = p.begun.find(e.election); it != p.begun.end()) it->second.done_by = e.at;
+  }
   void carry_out(Process& p, group_effect::Unlead& e) { p.led.erase(e.election); }
   void carry_out(Process& p, group_effect::Begin& e) {
     const Work work{.token = e.token, .session = p.session, .lease_end = p.deadline + own_time};

@@ -10,7 +10,7 @@
 // event     fields               meaning
 // start     pid name term margin the process is about to campaign
 // elected   token                the hook was called
-// ousting   token reason
+// ousting   token reason until   the work may run for so long, by remaining()
 // ended     token                ousting() returns now (after --work-ms, the time that stopping takes)
 // lead      token after until    a sample: is_leader() turned true, or the deadline moved, or --note-ms passed. It was
 //                                true at some instant from t to `after`, and the deadline is not before `until`
@@ -80,7 +80,7 @@ Hooks noting(const Journal& journal, Clock::Duration work) {
   hooks.elected = [&journal](const Elected& e) { journal.now("elected", token_field(e.token)); };
   hooks.ousting = [&journal, work](const Ousting& o) {
     journal.now("ousting", token_field(o.token) + ",\"reason\":" + json_text(to_string(o.reason)) +
-                               ",\"detail\":" + json_text(o.detail));
+                               ",\"detail\":" + json_text(o.detail) + works_until(o));
     if (work > Clock::Duration::zero()) wait_out({boot_clock(), boot_clock().now() + work, o.expired});
     journal.now("ended", token_field(o.token));
   };

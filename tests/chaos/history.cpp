@@ -74,7 +74,8 @@ class History::Judge {
     std::optional<Time> elected, ended, followed;
     std::optional<Time> first_from, first, last;  ///< The first sample lies between the first two.
     Time until{Time::min()};
-    bool given_up{};  ///< By the candidate itself: valid until ousting() returned.
+    bool given_up{};               ///< By the candidate itself: valid until ousting() returned.
+    Time work_until{Time::min()};  ///< It lapsed, and by remaining() its work may run for so long.
 
     Time begin() const { return elected && *elected < until ? std::min(*elected, *first) : *first; }
     std::string who() const { return process->who + " with token " + number(token); }
@@ -145,7 +146,9 @@ class History::Judge {
       if (e.until > e.at && !t.first) sampled(c, t, e);  // it has looked, too
     } else if (e.what == "ousting") {
       if (c.open != e.token || std::exchange(c.ousting, true)) return wrong("that was not elected");
-      tenure(c, e.token).given_up = e.reason != "superseded" && e.reason != "lapsed";
+      auto& t = tenure(c, e.token);
+      t.given_up = e.reason != "superseded" && e.reason != "lapsed";
+      if (e.reason == "lapsed") t.work_until = e.until;
     } else if (e.what == "ended") {
       if (c.open != e.token || !c.ousting) return wrong("without ousting");
       c.open.reset();
@@ -156,7 +159,15 @@ class History::Judge {
     }
   }
 
+  /// It is led, or its work may still run.
   static Time end_of(const Tenure& t) {
+    auto work = t.work_until;
+    if (t.process->killed) work = std::min(work, *t.process->killed);
+    if (t.ended) work = std::min(work, *t.ended);
+    return std::max(end_of_lead(t), work);
+  }
+
+  static Time end_of_lead(const Tenure& t) {
     auto end = t.until;
     if (t.process->killed) end = std::min(end, *t.process->killed);
     if (t.given_up && t.ended) end = std::min(end, *t.ended);

@@ -14,7 +14,7 @@
 namespace tenure::test {
 
 enum class Breach {
-  overlap,     ///< Two tenures were valid at one instant.
+  overlap,     ///< Two tenures were valid at one instant, or the work of one still ran.
   token,       ///< A token was not above all before it, or belonged to two tenures.
   hooks,       ///< Not (elected ousting)*, or something after stop() had returned.
   revival,     ///< A candidate that was stopped for longer than its term took itself for the leader afterwards.
@@ -43,7 +43,8 @@ struct Verdict {
 /// Judges while the events come, so that a long journal need not be kept. The elections of a group are judged each for
 /// itself. One thread uses it.
 ///
-/// A tenure counts as valid from the first sample (or elected(), if a sample confirms it) to its last known deadline.
+/// The work of a tenure that lapsed counts as a part of it, as long as ousting() runs and remaining() is not zero. A
+/// tenure counts as valid from the first sample (or elected(), if a sample confirms it) to its last known deadline.
 /// It ends earlier with the death of its process, with the return of ousting(), and if it was superseded with the last
 /// sample that saw it. So every overlap that is reported was one. An overlap between two samples can be missed.
 class History {

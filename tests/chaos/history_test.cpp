@@ -104,6 +104,19 @@ TEST_F(Journal, AStoppedLeaderIsValidUntilItsDeadline) {
   EXPECT_EQ(breaches(), "overlap");
 }
 
+TEST_F(Journal, WorkThatMayRunOnAfterALapseIsAPartOfTheTenure) {
+  add(10, 1, "elected", 5);
+  lead(11, 1, 5, 900);
+  ousting(901, 1, 5, "lapsed");
+  events.back().until = ms(990);
+  add(901, 1, "follow");
+  add(970, 2, "elected", 6);
+  lead(971, 2, 6, 1700);
+  add(980, 1, "ended", 5);
+  EXPECT_EQ(breaches(), "overlap");
+  EXPECT_EQ(judge(events).largest_overlap, milliseconds(10));
+}
+
 TEST_F(Journal, AKilledLeaderIsValidNoMore) {
   lead(11, 1, 5, 900);
   add(100, 1, "killed");

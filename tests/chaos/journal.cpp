@@ -40,6 +40,11 @@ std::string json_text(std::string_view text) {
 
 std::string token_field(Token token) { return "\"token\":" + std::to_string(token.value); }
 
+std::string works_until(const Ousting& ousting) {
+  const auto now = boot_clock().now();
+  return nanoseconds("until", now + ousting.remaining());
+}
+
 std::string nanoseconds(const char* name, Clock::Time at) {
   return ",\"" + std::string(name) + "\":" + std::to_string(at.time_since_epoch().count());
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <tenure/clock.hpp>
+#include <tenure/hooks.hpp>
 #include <tenure/timing.hpp>
 #include <tenure/token.hpp>
 
@@ -26,6 +27,7 @@ class Journal {
 std::string json_text(std::string_view text);
 std::string token_field(Token token);
 std::string nanoseconds(const char* name, Clock::Time at);
+std::string works_until(const Ousting& ousting);  ///< By Ousting::remaining().
 
 /// "--option value" pairs.
 class Arguments {

@@ -105,8 +105,8 @@ Hooks noting(const Journal& journal, const std::shared_ptr<std::unique_ptr<Watch
   };
   hooks.ousting = [&journal, work](const Ousting& o) {
     const auto which = token_field(o.token) + election_field(o.election);
-    journal.now("ousting",
-                which + ",\"reason\":" + json_text(to_string(o.reason)) + ",\"detail\":" + json_text(o.detail));
+    journal.now("ousting", which + ",\"reason\":" + json_text(to_string(o.reason)) +
+                               ",\"detail\":" + json_text(o.detail) + works_until(o));
     if (work > Clock::Duration::zero()) wait_out({boot_clock(), boot_clock().now() + work, o.expired});
     journal.now("ended", which);
   };

@@ -9,7 +9,9 @@
 #include <memory>
 #include <mutex>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <tenure/elections.hpp>
@@ -115,6 +117,104 @@ TEST(ElectionsHooks, HooksThatNeverReturnHoldUpNoOtherElectionNorTheErrorsOfOthe
   EXPECT_EQ(common.count("had not returned"), 0u);
   hold = false;
   hold.notify_all();
+}
+
+TEST(ElectionsHooks, OfOneElectionAreCalledOneAtATimeThoughThreadsAreFree) {
+  const Hub hub;
+  Heard heard;
+  std::atomic<bool> hold{true}, stopped{false};
+  auto hooks = heard.hooks();
+  hooks.elected = [&](const Elected& e) {
+    if (e.election != "e") return;
+    const std::stop_callback tell(e.stop, [&] { stopped = true; });
+    hold.wait(true);
+  };
+  Elections elections(hub.group("jobs"), {"a", ""}, slow, hooks);
+  elections.join(std::vector<std::string>{"e", "other"});
+  elections.start();
+  ASSERT_TRUE(eventually([&] { return elections.led().size() == 2; }));
+  elections.resign("e", 1h);
+  ASSERT_TRUE(eventually([&] { return stopped.load(); }));
+  elections.resign("other", 1h);  // Its ousting() stands behind that of "e".
+  ASSERT_TRUE(eventually([&] { return heard.count("ousting other") == 1; }));
+  EXPECT_EQ(heard.count("ousting e"), 0u) << "elected() still runs";
+  hold = false;
+  hold.notify_all();
+  EXPECT_TRUE(eventually([&] { return heard.count("ousting e") == 1; }));
+}
+
+TEST(ElectionsHooks, StopWaitsForAnErrorThatRuns) {
+  const Hub hub;
+  std::atomic<bool> hold{true}, runs{false}, over{false};
+  Hooks hooks;
+  hooks.log = no_log;
+  hooks.elected = [](const Elected&) { throw std::runtime_error("spoon"); };
+  hooks.error = [&](const Error&) {
+    runs = true;
+    hold.wait(true);
+    over = true;
+  };
+  Elections first(hub.group("jobs"), {"a", ""}, slow, hooks);
+  Elections second(hub.group("jobs"), {"b", ""}, slow, {}, {.on = false});
+  first.join("e");
+  first.start();
+  ASSERT_TRUE(eventually([&] { return runs.load(); }));
+  second.join("e");
+  second.start();
+  std::atomic<bool> returned{false};
+  std::jthread stops([&] {
+    first.stop();
+    EXPECT_TRUE(over);
+    returned = true;
+  });
+  EXPECT_TRUE(eventually([&] { return second.is_leader("e"); }));  // The store was told.
+  const auto commits = [&] { return second.metrics().session.calls["commit"].durations.count(); };
+  const auto enough = commits() + 3;
+  EXPECT_TRUE(eventually([&] { return commits() > enough; }));
+  EXPECT_FALSE(returned);
+  hold = false;
+  hold.notify_all();
+}
+
+TEST(ElectionsHooks, HooksThatHangOnEveryThreadAreToldOfAndNothingIsClaimedMeanwhile) {
+  const Hub hub;
+  Heard heard;
+  std::atomic<bool> hold{true};
+  auto hooks = heard.hooks();
+  hooks.ousting = [&](const Ousting&) { hold.wait(true); };
+  Elections elections(hub.group("jobs"), {"a", ""}, slow, hooks, {}, 1);
+  elections.join("hangs");
+  elections.start();
+  ASSERT_TRUE(eventually([&] { return elections.is_leader("hangs"); }));
+  elections.resign("hangs", 1h);
+  ASSERT_TRUE(eventually([&] { return heard.count("no election is claimed until one returns") == 1; }));
+  elections.join("new");
+  const auto commits = [&] { return elections.metrics().session.calls["commit"].durations.count(); };
+  const auto enough = commits() + 3;
+  ASSERT_TRUE(eventually([&] { return commits() > enough; }));
+  EXPECT_FALSE(elections.is_leader("new"));
+  hold = false;
+  hold.notify_all();
+  EXPECT_TRUE(eventually([&] { return heard.count("elected new") == 1; }));
+}
+
+TEST(ElectionsHooks, AnErrorThatWaitsForAnotherGoesToStderrToo) {
+  const Hub hub;
+  std::atomic<bool> hold{true};
+  Hooks hooks;
+  hooks.elected = [](const Elected&) { throw std::runtime_error("spoon"); };
+  hooks.error = [&](const Error&) { hold.wait(true); };
+  testing::internal::CaptureStderr();
+  Elections elections(hub.group("jobs"), {"a", ""}, slow, hooks, {}, 1);
+  elections.join(std::vector<std::string>{"a", "b"});
+  elections.start();
+  EXPECT_TRUE(eventually([&] { return elections.metrics().session.errors[Fault::hook_threw] == 2; }));
+  hold = false;
+  hold.notify_all();
+  elections.stop();
+  const auto told = testing::internal::GetCapturedStderr();
+  EXPECT_NE(told.find("spoon"), std::string::npos);
+  EXPECT_EQ(told.find("spoon"), told.rfind("spoon")) << "the first one was called at once: " << told;
 }
 
 TEST(ElectionsHooks, OfElectionsThatAreWonInOneCommitRunOnAllThreads) {

@@ -22,6 +22,7 @@ class RoleStore final : public GroupStore {
 
   std::string group() const override;
   Exclusive exclusive() const override { return carrier_->exclusive(); }
+  bool allots() const override { return true; }
   void joined(const std::string& election) override;
   void left(const std::string& election) override;
   Result<Look> look(const std::string& cursor, const Limit& limit) override;

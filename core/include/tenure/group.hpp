@@ -27,7 +27,7 @@ struct Session {
   std::uint32_t joined{};   ///< In how many elections it takes part,
   std::uint64_t names{};    ///< and the exclusive or of their names' hashes. Who is equal in both takes the same ones.
   std::uint32_t weight{1};  ///< Its share is in proportion to that. Never zero.
-  std::uint32_t most{UINT32_MAX};  ///< It leads no more than these.
+  std::uint32_t most{UINT32_MAX};  ///< It leads no more than these now: the others may wait for a cool-down.
   friend bool operator==(const Session&, const Session&) = default;
 };
 

@@ -73,6 +73,7 @@ class TENURE_EXPORT GroupStore {
 
   /// By default `yes`. Where it is `no`, the token of a lead is its version, and fences nothing.
   virtual Exclusive exclusive() const;
+  virtual bool allots() const;  ///< Whether it tells Look::allotted: no Spread has a say. By default it does not.
 
   /// This process takes part in an election, or no longer. Any thread calls it, beside all other calls, and before the
   /// first call that names the election. By default it does nothing.

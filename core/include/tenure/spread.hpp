@@ -6,7 +6,8 @@ namespace tenure {
 
 /// How the elections of a group are spread over the processes that take part in the same ones. Everybody's share is in
 /// proportion to its weight, but for one election. Whoever holds more hands over to those that hold less, and nothing
-/// else moves.
+/// else moves. Where the store allots the elections itself (GroupStore::allots), only `handovers_at_once` may differ
+/// from what stands here.
 struct Spread {
   bool on{true};                        ///< Off: we claim whatever is free, and hand nothing over.
   std::uint32_t handovers_at_once{64};  ///< So many ousting() hooks may run to give others their share.

@@ -19,6 +19,7 @@ class Ending {
   Reason reason() const { return reason_; }            ///< Of the first end. REQUIRES: not leading.
   Time done_by() const { return done_by_; }
   Time overrun_at() const { return overrun_at_; }  ///< From then on ousting() has outstayed its time.
+  bool overran() const { return overrun_; }        ///< overruns() has said so.
   Time drain_by() const { return drain_by_; }      ///< REQUIRES: draining.
 
   /// While it leads, and while its work may go on.

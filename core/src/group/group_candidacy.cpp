@@ -26,13 +26,14 @@ bool tells_leads(const Look& look) { return look.whole || !look.cursor.empty(); 
 }  // namespace
 
 GroupCandidacy::GroupCandidacy(Candidate self, std::string incarnation, const Timing& timing,
-                               std::function<std::uint64_t()> draw, const Spread& spread)
+                               std::function<std::uint64_t()> draw, const Spread& spread, std::size_t hook_threads)
     : self_(std::move(self)),
       incarnation_(std::move(incarnation)),
       timing_(timing),
       draw_(std::move(draw)),
       rivals_(timing.clock_rate_error),
-      spread_(spread) {}
+      spread_(spread),
+      hook_threads_(hook_threads) {}
 
 // ---- facts ----
 
@@ -84,8 +85,8 @@ void GroupCandidacy::resign(Time now, const std::string& election, std::optional
     } else {
       entry->not_before = std::max(entry->not_before, now + pause);
       give_back_unled(election);
-      claims_stale_.push_back(election);
     }
+    claims_stale_.push_back(election);
   }
   tick(now);
 }
@@ -210,6 +211,7 @@ void GroupCandidacy::ousting_returned(Time now, const std::string& election) {
     if (tenure.ending.draining()) emit(group_effect::Unlead{election});
     if (voluntary(tenure.ending.reason())) give_back(election, tenure);
     if (tenure.heir) --gifts_running_;
+    if (tenure.ending.overran()) count_overrun(-1);
     if (!to_release_.contains(election)) cool_off(now, it->second);
     it->second.tenure.reset();
     --tenures_;
@@ -351,7 +353,7 @@ void GroupCandidacy::elect(Time now, const std::string& election, Token token, T
                                 " where at least " + std::to_string(at_least.value) +
                                 " was asked for. This tenure is handed back unled; restore the store's data"},
            election);
-  if (!rises || stopping_ || it == entries_.end() || !it->second.joined || it->second.tenure ||
+  if (!rises || stopping_ || hooks_full() || it == entries_.end() || !it->second.joined || it->second.tenure ||
       now < it->second.not_before) {
     to_release_[election] = {token};
     return;
@@ -402,8 +404,8 @@ void GroupCandidacy::keep_unrenewed(const std::vector<std::string>& elections) {
 }
 
 void GroupCandidacy::cap(const std::string& election, const Tenure& tenure) {
-  emit(group_effect::Cap{
-      election, std::min(tenure.cap.value_or(Time::max()), tenure.kept ? tenure.kept->deadline : Time::max())});
+  emit(group_effect::Cap{election, std::min(tenure.cap ? tenure.cap->deadline : Time::max(),
+                                            tenure.kept ? tenure.kept->deadline : Time::max())});
 }
 
 /// On a grid of the store's clock, so that the renewals of all processes lie close together: then every renewal's
@@ -435,9 +437,11 @@ void GroupCandidacy::unanswered(Time now, Error error) {
 void GroupCandidacy::absorb(Time now, Look look) {
   const bool same_data = marker_ == look.marker;
   absorb_marker(now, look);
-  if (rivals_.saw(look, own_ ? std::optional(own_->id) : std::nullopt, timing_.term, now)) {
+  const auto news = rivals_.saw(look, own_ ? std::optional(own_->id) : std::nullopt, timing_.term, now);
+  if (news != Rivals::News::none || std::exchange(gifts_wait_, false)) plan_stale_ = true;
+  if (news == Rivals::News::sessions) {
     all_claims_stale_ = true;
-    settled_from_ = now + timing_.renew;
+    changed_ = now;
     if (std::exchange(swept_in_vain_, 0) > 0) next_sweep_ = Time::max();
     emit(group_effect::Changed{});
   }
@@ -519,6 +523,8 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
   for (const auto& [election, lead] : look.leads) {
     auto& seen = entries_[election].lead;
     const auto at = seen && seen->shows(lead) ? seen->at : now;
+    if (seen && seen->released && seen->heir && seen->token < lead.token)
+      rivals_.given(*seen->heir, election, lead.session == *seen->heir, now + timing_.term);
     seen = SeenLead{lead.token, lead.session, lead.heir, at, lead.released};
   }
   cursor_ = std::move(look.cursor);
@@ -647,15 +653,20 @@ void GroupCandidacy::judge_unrenewed(Time now) {
     }
     it = unrenewed_.erase(it);
     if (!stands) continue;
-    if (tenure->ending.draining()) {
-      tenure->ending.lapse();
-      emit(group_effect::Unlead{election});
-      give_back(election, *tenure);
-    } else {
+    if (tenure->ending.draining())
+      lapse(election, *tenure, tenure->kept->end);
+    else
       end_at_once(now, election, entry->second, Reason::lapsed, "the store renewed the session, but not this lead",
                   tenure->kept->end);
-    }
   }
+}
+
+/// It leads no more. Its work may run for as long as its lease, and nobody may have it before.
+void GroupCandidacy::lapse(const std::string& election, Tenure& tenure, Time lease_end) {
+  tenure.ending.lapse();
+  tenure.free_at = lease_end;
+  emit(group_effect::Unlead{election});
+  watch_later(election, tenure);
 }
 
 void GroupCandidacy::lose_session(Time now, Reason reason, const std::string& detail, Time done_by) {
@@ -725,28 +736,38 @@ void GroupCandidacy::watch_hook(Time now, const std::string& election, Tenure& t
   auto& ending = tenure.ending;
   // It took longer than the drain. The others need their renewals, so this one gets an end of its own.
   if (ending.draining() && !ending.renews(now) && !tenure.cap) {
-    tenure.cap = bounds_of(tenure).deadline;
+    tenure.cap = bounds_of(tenure);
     cap(election, tenure);
   }
   if (ending.expires(now)) emit(group_effect::FireExpired{election});
   if (ending.overruns(now)) {
     emit(group_effect::Overrun{election});
+    count_overrun(+1);
     report({Fault::hook_overran, "ousting() of election " + election + ", token " + std::to_string(tenure.token.value) +
                                      ", had not returned when its time was up: the work may run on without a lease. "
                                      "Make it stop sooner, or raise margin and drain"},
            election);
   }
-  if (ending.draining() && tenure.cap && now >= *tenure.cap) {
-    ending.lapse();
-    emit(group_effect::Unlead{election});
-    give_back(election, tenure);
-  }
+  if (ending.draining() && tenure.cap && now >= tenure.cap->deadline) lapse(election, tenure, tenure.cap->end);
+  if (tenure.free_at && now >= *tenure.free_at) give_back(election, tenure);
   watch_later(election, tenure);
+}
+
+void GroupCandidacy::count_overrun(int by) {
+  const bool was_full = hooks_full();
+  overruns_ += static_cast<std::size_t>(by);
+  if (was_full == hooks_full()) return;
+  all_claims_stale_ = true;
+  if (!was_full)
+    report({Fault::hook_overran,
+            "as many ousting() have not returned in time as there are hook threads: no election is "
+            "claimed until one returns. Give Elections more of them, or make the work stop sooner"});
 }
 
 void GroupCandidacy::watch_later(const std::string& election, const Tenure& tenure) {
   auto at = tenure.ending.next_alarm();
-  if (tenure.ending.draining()) at = std::min(at, tenure.cap ? *tenure.cap : tenure.ending.drain_by());
+  if (tenure.ending.draining()) at = std::min(at, tenure.cap ? tenure.cap->deadline : tenure.ending.drain_by());
+  if (tenure.free_at && !tenure.given_back) at = std::min(at, *tenure.free_at);
   if (at != Time::max()) hook_due_.emplace(at, election);
 }
 
@@ -795,13 +816,14 @@ GroupCandidacy::Time GroupCandidacy::work_by() const {
 /// When the next question is to be asked, a wait apart.
 GroupCandidacy::Time GroupCandidacy::next_due() const {
   auto due = std::min(next_look_, next_whole_);
-  if (lapsed_ || (stopping_ && tenures_ == 0)) return next_ask_;
+  if (lapsed_) return std::max(next_ask_, end_from());
+  if (stopping_ && tenures_ == 0) return next_ask_;
   if (!own_) {
     if (joined_ > 0 && !stopping_) due = Time::min();
   } else {
     due = std::min({due, next_commit_, next_sweep_});
     if (!claims_due_.empty()) due = std::min(due, claims_due_.begin()->first);
-    if (!stopping_) due = std::min(due, plan_stale_ ? planned_ + timing_.retry / 4 : plan_again_);
+    if (!stopping_ && !hooks_full()) due = std::min(due, plan_stale_ ? planned_ + timing_.retry / 4 : plan_again_);
     if (!to_release_.empty() || !wanted_.empty()) due = Time::min();
     if (const auto next = next_to_end()) due = std::min(due, next->second);
   }
@@ -900,7 +922,7 @@ void GroupCandidacy::ask_commit(Time now) {
                 .marker = marker_.value_or(0),
                 .at_least = Token{highest_.value + 1},
                 .cursor = cursor_};
-  name_heirs();
+  name_heirs(now);
   for (const auto& [election, due] : to_release_) {
     if (commit.releases.size() >= max_changes) break;
     commit.releases.push_back({election, due.token, due.heir});
@@ -953,7 +975,7 @@ Session GroupCandidacy::own_session(Time asked) {
           .joined = joined_,
           .names = names_,
           .weight = spread_.weight,
-          .most = spread_.most};
+          .most = most_now()};
 }
 
 // ---- claims ----
@@ -982,11 +1004,15 @@ void GroupCandidacy::find_claims(Time now) {
 void GroupCandidacy::judge(Time now, const std::string& election, Entry& entry) {
   judge_claim(now, election, entry);
   count_for(entry, holder_of(election, entry));
+  count_able(entry, is_able(now, entry));
+  if (entry.joined && entry.not_before > now + timing_.renew)
+    claims_due_.emplace(entry.not_before - timing_.renew, election);
 }
 
 void GroupCandidacy::judge_claim(Time now, const std::string& election, Entry& entry) {
   const auto free_since = std::exchange(entry.free_since, std::nullopt);
-  if (!own_ || stopping_ || !entry.joined || entry.tenure || to_release_.contains(election) || !is_allotted(election))
+  if (!own_ || stopping_ || hooks_full() || !entry.joined || entry.tenure || to_release_.contains(election) ||
+      !is_allotted(election))
     return;
   if (entry.lead && !entry.lead->released && entry.lead->session != own_->id) rivals_.named(entry.lead->session, now);
   const auto from = std::max({free_from(entry.lead), entry.not_before, claims_from_, readable_from(election)});
@@ -1020,6 +1046,7 @@ void GroupCandidacy::end_voluntarily(Time now, const std::string& election, Entr
   auto& tenure = *entry.tenure;
   tenure.ending.drain(reason, now + timing_.drain, bounds_of(tenure).end);
   ending_.insert(election);
+  claims_stale_.push_back(election);
   watch_later(election, tenure);
   if (reason == Reason::step_down) entry.cool_down = std::max(entry.cool_down, timing_.term);
   emit(group_effect::FireStop{election});
@@ -1063,6 +1090,7 @@ void GroupCandidacy::forget(Entries::iterator entry) {
   stalled_.erase(entry->first);
   emit(group_effect::Left{entry->first});
   count_for(entry->second, std::nullopt);
+  count_able(entry->second, false);
   if (entry->second.lead)
     entry->second = Entry{.lead = entry->second.lead};
   else

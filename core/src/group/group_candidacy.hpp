@@ -79,9 +79,9 @@ class GroupCandidacy {
   using Time = Clock::Time;
   using Duration = Clock::Duration;
 
-  /// `draw`: random bits of the kernel.
+  /// `draw`: random bits of the kernel. `hook_threads`: so many hooks can run at once.
   GroupCandidacy(Candidate self, std::string incarnation, const Timing& timing, std::function<std::uint64_t()> draw,
-                 const Spread& spread = {});
+                 const Spread& spread = {}, std::size_t hook_threads = SIZE_MAX);
 
   // Facts. `now` never falls from one fact to the next.
   void start(Time now);
@@ -154,9 +154,10 @@ class GroupCandidacy {
     SessionId session{};
     Time progressed{};  ///< Its work, as far as we were told, or it began.
     Ending ending{};
-    std::optional<Time> cap{};        ///< The work took longer than the drain: it leads no longer than this.
+    std::optional<Bounds> cap{};      ///< The work took longer than the drain: its lease is renewed no more.
     std::optional<Bounds> kept{};     ///< The session was renewed since, and this tenure was not.
     std::optional<SessionId> heir{};  ///< To whom it is handed over.
+    std::optional<Time> free_at{};    ///< It leads no more. From then on it is given back, though its work may run.
     bool given_back{};                ///< The store is told, although ousting() may still run.
   };
   /// What counts of a lead, in few bytes: there are as many as elections.
@@ -182,6 +183,7 @@ class GroupCandidacy {
     Duration cool_down{};               ///< Begins when the lead is given back.
     std::optional<Time> free_since{};   ///< It is one of claims_.
     std::optional<SessionId> holder{};  ///< For whom it counts in the shares.
+    bool able{};                        ///< We lead it and go on, or may lead it as soon as it is free.
     bool only_seen() const { return !joined && !tenure; }
   };
   /// A lead that cannot be read, or could not be until a moment ago.
@@ -224,6 +226,7 @@ class GroupCandidacy {
   void judge_own(Time now, const Look& look);
   void lose_session(Time now, Reason reason, const std::string& detail, Time done_by);
   void judge_expiry(Time now);
+  void lapse(const std::string& election, Tenure& tenure, Time lease_end);
   void judge_unrenewed(Time now);
   void watch_progress(Time now);
   std::optional<Time> watch_work(Time now, const std::string& election, Entry& entry);
@@ -257,19 +260,29 @@ class GroupCandidacy {
   void judge(Time now, const std::string& election, Entry& entry);
   void judge_claim(Time now, const std::string& election, Entry& entry);
   void watch_hook(Time now, const std::string& election, Tenure& tenure);
+  void count_overrun(int by);
+  /// Of what begins now, nobody would be told.
+  bool hooks_full() const { return overruns_ >= hook_threads_; }
   void watch_later(const std::string& election, const Tenure& tenure);
+  /// Whoever sees the end of a session may lead at once what that led.
+  Time end_from() const { return tenures_ > 0 ? lapsed_->lease.end : Time::min(); }
   Time free_from(const std::optional<SeenLead>& lead) const;
   bool is_heir(const std::optional<SeenLead>& lead) const;
   bool alone() const;
   void plan(Time now);
   void want(const std::string& election);
+  bool is_able(Time now, const Entry& entry) const;
+  bool all_heard() const;
+  std::uint32_t most_now() const;
+  Member member_of(Time now, SessionId id, const Rivals::Rival& rival) const;
   void give(Time now, Holdings seen, std::size_t excess, std::map<SessionId, std::size_t> room);
   void give_to(Time now, const std::string& election, SessionId heir, std::string detail);
-  void name_heirs();
+  void name_heirs(Time now);
   std::optional<SessionId> holder_of(const std::string& election, const Entry& entry) const;
   void count_for(Entry& entry, std::optional<SessionId> holder);
+  void count_able(Entry& entry, bool able);
   std::size_t held_by(SessionId session) const;
-  Holdings numbers() const;
+  Holdings numbers(Time now) const;
   void tell_led(Holdings& seen);
   bool takes_the_same(const Session& session) const;
   const SeenLead* lead_of(std::string_view election) const;
@@ -312,6 +325,8 @@ class GroupCandidacy {
   Entries entries_;
   std::size_t looked_through_{};
   Spread spread_;
+  std::size_t hook_threads_;
+  std::size_t overruns_{};                     ///< So many ousting() run on, and have outlasted their time.
   std::set<std::string, std::less<>> wanted_;  ///< Of claims_, what is ours to claim by the spread.
   std::map<SessionId, std::size_t> held_;      ///< How many entries have this holder. None has zero.
   bool plan_stale_{true};
@@ -319,8 +334,10 @@ class GroupCandidacy {
   Time planned_{Time::min()};     ///< When it was done last.
   Time gather_until_{
       Time::min()};  ///< Before that, nothing is shared out: others may still come. Who is alone does not wait.
-  Time settled_from_{Time::min()};  ///< Before that, sessions came or went: nothing is handed over.
-  std::size_t gifts_running_{};     ///< Tenures that end because we hand them over.
+  Time changed_{Time::min()};                            ///< Sessions came or went then.
+  bool gifts_wait_{};                                    ///< Until all members were heard since.
+  std::size_t able_{};                                   ///< How many entries are.
+  std::size_t gifts_running_{};                          ///< Tenures that end because we hand them over.
   std::deque<std::pair<std::string, SessionId>> gifts_;  ///< Those to come, as long as nobody comes or goes.
   std::uint32_t joined_{};
   std::uint64_t names_{};

@@ -7,13 +7,33 @@
 #include "group/group_candidacy.hpp"
 
 namespace tenure {
-namespace {
 
-Member member_of(const Session& session, std::size_t held) {
-  return {held, std::clamp(session.weight, 1u, max_weight), session.most};
+/// The others do not count on us for what we may not lead yet, unless that is over by the next renewal. The cool-down
+/// of what still ends has not begun.
+bool GroupCandidacy::is_able(Time now, const Entry& entry) const {
+  return entry.joined && entry.cool_down <= timing_.renew && entry.not_before <= now + timing_.renew;
 }
 
-}  // namespace
+/// How many we lead and go on to lead, or may lead as soon as they are free.
+std::uint32_t GroupCandidacy::most_now() const {
+  const auto can = stopping_ ? 0 : hooks_full() ? tenures_ - ending_.size() : able_;
+  return static_cast<std::uint32_t>(std::min<std::size_t>(spread_.most, can));
+}
+
+/// Who let a gift lie takes nothing for a term, and then one at a time, until it took one.
+Member GroupCandidacy::member_of(Time now, SessionId id, const Rivals::Rival& rival) const {
+  const auto held = held_by(id);
+  std::size_t most = rival.session.most;
+  if (rival.doubted) most = std::min(most, held + (now < rival.takes_from ? 0 : 1));
+  return {held, std::clamp(rival.session.weight, 1u, max_weight), most};
+}
+
+/// Whoever died leaves its part soon, and whoever came may be dead. So nothing is handed over before.
+bool GroupCandidacy::all_heard() const {
+  return std::all_of(rivals_.all().begin(), rivals_.all().end(), [this](const auto& rival) {
+    return !takes_the_same(rival.second.session) || rival.second.heard > changed_;
+  });
+}
 
 bool GroupCandidacy::takes_the_same(const Session& session) const {
   return !session.record.released && session.joined == joined_ && session.names == names_;
@@ -36,7 +56,8 @@ void GroupCandidacy::want(const std::string& election) {
 }
 
 void GroupCandidacy::plan(Time now) {
-  if (!own_ || stopping_ || (plan_stale_ ? now < planned_ + timing_.retry / 4 : now < plan_again_)) return;
+  if (!own_ || stopping_ || hooks_full() || (plan_stale_ ? now < planned_ + timing_.retry / 4 : now < plan_again_))
+    return;
   if (wanted_.size() >= max_changes) return;  // The next commit is full without it.
   plan_stale_ = false;
   looked_through_ += claims_.size();
@@ -51,7 +72,7 @@ void GroupCandidacy::plan(Time now) {
     plan_again_ = gather_until_;
     return;
   }
-  auto seen = numbers();
+  auto seen = numbers(now);
   const auto part = allot(seen);
   for (const auto& election : part.claims) want(election);
   // Whose part it is may not know of it, or may be in trouble. So nothing stays free for long. But whoever has many to
@@ -65,11 +86,11 @@ void GroupCandidacy::plan(Time now) {
     else if (!wanted_.contains(election))
       plan_again_ = std::min(plan_again_, due);
   }
+  for (const auto& [id, rival] : rivals_.all())
+    if (rival.doubted && rival.takes_from > now) plan_again_ = std::min(plan_again_, rival.takes_from);
   if (part.excess == 0) return gifts_.clear();
-  if (now < settled_from_)
-    plan_again_ = std::min(plan_again_, settled_from_);
-  else
-    give(now, std::move(seen), part.excess, part.room);
+  gifts_wait_ = !all_heard();  // The next look may bring it.
+  if (!gifts_wait_) give(now, std::move(seen), part.excess, part.room);
 }
 
 /// What was found once stands for as long as the numbers bear it out: to find it looks at every election.
@@ -98,6 +119,7 @@ void GroupCandidacy::give_to(Time now, const std::string& election, SessionId he
   if (it == entries_.end() || !it->second.tenure || !it->second.tenure->ending.leading() || is_unreadable(election))
     return;
   it->second.tenure->heir = heir;
+  rivals_.offered(heir, now + timing_.term);
   claims_stale_.push_back(election);
   ++gifts_running_;
   end_voluntarily(now, election, it->second, Reason::handed_over, std::move(detail));
@@ -113,7 +135,7 @@ std::optional<SessionId> GroupCandidacy::heir_named(Time now, const std::string&
   const std::pair<const SessionId, Rivals::Rival>* found = nullptr;
   for (const auto& rival : rivals_.all()) {
     const auto& session = rival.second.session;
-    if (session.record.holder != to || !takes_the_same(session) || session.most == 0) continue;
+    if (session.record.holder != to || !takes_the_same(session) || session.most <= held_by(rival.first)) continue;
     const auto lease_end = rival.second.lease_end;
     if (lease_end > now && (!found || lease_end > found->second.lease_end)) found = &rival;
   }
@@ -128,23 +150,28 @@ void GroupCandidacy::hand_over(Time now, const std::string& election, const std:
 }
 
 /// Whatever we give back goes to somebody, and not all of it to the same one.
-void GroupCandidacy::name_heirs() {
+void GroupCandidacy::name_heirs(Time now) {
   if (to_release_.empty() || alone()) return;
   Holdings seen{.own = own_->id};
   for (const auto& [id, rival] : rivals_.all())
-    if (takes_the_same(rival.session)) seen.members[id] = member_of(rival.session, held_by(id));
+    if (takes_the_same(rival.session)) seen.members[id] = member_of(now, id, rival);
   for (auto& [election, due] : to_release_) {
     if (due.heir) continue;
     due.heir = heir_of(election, seen);
-    if (due.heir) ++seen.members[*due.heir].held, claims_stale_.push_back(election);
+    if (!due.heir) continue;
+    ++seen.members[*due.heir].held;
+    rivals_.offered(*due.heir, now + timing_.term);
+    claims_stale_.push_back(election);
   }
 }
 
 /// Whose it is, or will be if nothing comes between.
 std::optional<SessionId> GroupCandidacy::holder_of(const std::string& election, const Entry& entry) const {
   if (!own_ || !entry.joined) return std::nullopt;
-  if (entry.tenure) return entry.tenure->heir.value_or(own_->id);
-  if (const auto due = to_release_.find(election); due != to_release_.end()) return due->second.heir.value_or(own_->id);
+  const auto ours = entry.cool_down > timing_.renew ? std::nullopt : std::optional(own_->id);
+  if (entry.tenure) return entry.tenure->heir ? entry.tenure->heir : ours;
+  if (const auto due = to_release_.find(election); due != to_release_.end())
+    return due->second.heir ? due->second.heir : ours;
   if (entry.free_since) return std::nullopt;
   if (!entry.lead) return std::nullopt;
   return entry.lead->released ? entry.lead->heir : std::optional(entry.lead->session);
@@ -158,17 +185,21 @@ void GroupCandidacy::count_for(Entry& entry, std::optional<SessionId> holder) {
   entry.holder = holder;
 }
 
+void GroupCandidacy::count_able(Entry& entry, bool able) {
+  if (std::exchange(entry.able, able) != able) able ? ++able_ : --able_;
+}
+
 std::size_t GroupCandidacy::held_by(SessionId session) const {
   const auto it = held_.find(session);
   return it == held_.end() ? 0 : it->second;
 }
 
 /// Of each member, and what is free.
-Holdings GroupCandidacy::numbers() const {
+Holdings GroupCandidacy::numbers(Time now) const {
   Holdings out{.own = own_->id, .free = {claims_.begin(), claims_.end()}};
-  out.members[own_->id] = {held_by(own_->id), spread_.weight, spread_.most};
+  out.members[own_->id] = {held_by(own_->id), spread_.weight, most_now()};
   for (const auto& [id, rival] : rivals_.all())
-    if (takes_the_same(rival.session)) out.members[id] = member_of(rival.session, held_by(id));
+    if (takes_the_same(rival.session)) out.members[id] = member_of(now, id, rival);
   out.waiting = joined_ - claims_.size();
   for (const auto& [id, held] : held_) out.waiting -= held;
   return out;
@@ -177,7 +208,9 @@ Holdings GroupCandidacy::numbers() const {
 void GroupCandidacy::tell_led(Holdings& seen) {
   for (const auto& [election, entry] : all_entries()) {
     if (!entry.holder || !seen.members.contains(*entry.holder) || is_unreadable(election)) continue;
-    seen.led.push_back({election, *entry.holder, entry.lead ? entry.lead->token : Token{}});
+    auto& led = seen.led.emplace_back(Led{election, *entry.holder, entry.lead ? entry.lead->token : Token{}});
+    for (const auto& [id, rival] : rivals_.all())
+      if (rival.let_lie.contains(election)) led.not_to.insert(id);
   }
 }
 

@@ -53,15 +53,24 @@ void check_mode(const GroupStore& store, Exclusive wanted) {
       "with Exclusive::yes");
 }
 
+void check_spread(const Spread& spread, const GroupStore& store) {
+  if (spread.weight < 1 || spread.weight > max_weight)
+    throw std::invalid_argument("Elections: spread.weight must be from 1 to 1000, not " +
+                                std::to_string(spread.weight));
+  constexpr Spread plain{};
+  if (store.allots() && (spread.on != plain.on || spread.most != plain.most || spread.weight != plain.weight))
+    throw std::invalid_argument("Elections: the store \"" + printable(store.group(), 80) +
+                                "\" allots the elections itself, to each process alike. What one may not lead would be "
+                                "led by nobody. Leave out spread.on, spread.most and spread.weight");
+}
+
 std::shared_ptr<GroupStore> accepted(std::shared_ptr<GroupStore> store, Exclusive exclusive, const Timing& timing,
                                      const Hooks& hooks, const Spread& spread, int hook_threads) {
   if (!store) throw std::invalid_argument("Elections: store is null");
   check_mode(*store, exclusive);
   check_hooks(hooks);
   if (hook_threads < 1) throw std::invalid_argument("Elections: hook_threads must be at least 1");
-  if (spread.weight < 1 || spread.weight > max_weight)
-    throw std::invalid_argument("Elections: spread.weight must be from 1 to 1000, not " +
-                                std::to_string(spread.weight));
+  check_spread(spread, *store);
   timing.validate();
   if (const auto refused = store->accepts(timing)) throw std::invalid_argument("Timing: " + refused->message);
   return store;
@@ -85,7 +94,8 @@ Elections::Shell::Shell(Exclusive exclusive, std::shared_ptr<GroupStore> store, 
       page_(std::make_shared<LeasePage>()),
       tally_(store_->group(), timing, {"open", "commit", "look", "end", "sweep"}),
       candidacy_(
-          checked(std::move(candidate)), draw_incarnation(), timing, [] { return random_u64(); }, spread),
+          checked(std::move(candidate)), draw_incarnation(), timing, [] { return random_u64(); }, spread,
+          static_cast<std::size_t>(hook_threads)),
       slots_(page_, [this](const std::string& election) { return make_validity(election); }),
       clock_wakes_(clock.make_waker()) {}
 
@@ -112,7 +122,8 @@ void Elections::Shell::start_threads() {
     };
   };
   std::vector<std::pair<const char*, std::function<void()>>> bodies{{"tenure-g-clock", running(&Shell::clock_loop)},
-                                                                    {"tenure-g-store", running(&Shell::store_loop)}};
+                                                                    {"tenure-g-store", running(&Shell::store_loop)},
+                                                                    {"tenure-g-error", running(&Shell::error_loop)}};
   for (int i = 0; i < hook_threads_; ++i) bodies.emplace_back("tenure-g-hook", running(&Shell::hook_loop));
   start_together(bodies, [this](std::vector<std::thread> threads) {
     clock_thread_ = std::move(threads[0]);
@@ -326,6 +337,7 @@ void Elections::Shell::carry_out(GroupEffect& any) {
       s.quit_ = true;
       s.store_wakes_.notify_all();
       s.hook_wakes_.notify_all();
+      s.error_wakes_.notify_all();
     }
   };
   std::visit(Carrier{*this}, any);
@@ -453,22 +465,24 @@ void Elections::Shell::report(Error error, const SharedHooks& hooks, const std::
   if (ended_) return;
   tally_.error(error.fault);
   const std::string message = std::string(to_string(error.fault)) + ": " + error.message;
-  if (hooks->log || !hooks->error) tell(hooks->log, Level::warning, message, {{"group", store_->group()}});
-  if (hooks->error) queue_hook({hooks == hooks_ ? std::string() : election, true}, {hooks, std::move(error)});
+  const bool heard_at_once =
+      hooks->error && queue_error({hooks == hooks_ ? std::string() : election, true}, {hooks, std::move(error)});
+  if (hooks->log || !heard_at_once) tell(hooks->log, Level::warning, message, {{"group", store_->group()}});
 }
 
-void Elections::Shell::queue_hook(QueueKey key, HookCall call) {
+/// Whether it is the next one to be called.
+bool Elections::Shell::queue_error(QueueKey key, HookCall call) {
   const std::lock_guard lock(mutex_);
-  if (add_to_queue(std::move(key), std::move(call))) hook_wakes_.notify_one();
+  const bool next = ready_errors_.empty() && !error_runs_;
+  return add_to_queue(std::move(key), std::move(call)) && next;
 }
 
-/// Those of hundreds of elections come at once. So the lock is taken once, and nobody is woken for each.
+/// Those of hundreds of elections come at once. So the lock is taken once.
 void Elections::Shell::queue_hooks() {
   if (calls_.empty()) return;
   {
     const std::lock_guard lock(mutex_);
     for (auto& [key, call] : calls_) add_to_queue(std::move(key), std::move(call));
-    calls_.size() == 1 ? hook_wakes_.notify_one() : hook_wakes_.notify_all();
   }
   calls_.clear();
 }
@@ -480,8 +494,16 @@ bool Elections::Shell::add_to_queue(QueueKey key, HookCall call) {
   if (queue->first.errors && calls.size() >= max_queued_errors) return false;
   calls.push_back(std::move(call));
   if (running || calls.size() > 1) return false;
-  ready_.push_back(queue);
+  make_ready(queue);
   return true;
+}
+
+/// A thread that calls errors alone comes first for them, and the hook threads help it. REQUIRES: the lock is held.
+void Elections::Shell::make_ready(Queues::iterator queue) {
+  const bool errors = queue->first.errors;
+  (errors ? ready_errors_ : ready_).push_back(queue);
+  if (errors) error_wakes_.notify_one();
+  hook_wakes_.notify_one();
 }
 
 void Elections::Shell::hook_loop() {
@@ -490,7 +512,9 @@ void Elections::Shell::hook_loop() {
     if (undecided())
       decide(lock);
     else if (!ready_.empty())
-      call_next_hook(lock);
+      call_next_hook(lock, ready_);
+    else if (error_runs_ && !ready_errors_.empty())
+      call_next_hook(lock, ready_errors_);
     else if (quit_)
       return end_if_done(lock);
     else
@@ -498,9 +522,25 @@ void Elections::Shell::hook_loop() {
   }
 }
 
-void Elections::Shell::call_next_hook(std::unique_lock<std::mutex>& lock) {
-  const auto queue = ready_.front();
-  ready_.pop_front();
+void Elections::Shell::error_loop() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (!ready_errors_.empty()) {
+      error_runs_ = true;
+      if (ready_errors_.size() > 1) hook_wakes_.notify_one();
+      call_next_hook(lock, ready_errors_);
+      error_runs_ = false;
+    } else if (quit_) {
+      return end_if_done(lock);
+    } else {
+      error_wakes_.wait(lock);
+    }
+  }
+}
+
+void Elections::Shell::call_next_hook(std::unique_lock<std::mutex>& lock, std::deque<Queues::iterator>& ready) {
+  const auto queue = ready.front();
+  ready.pop_front();
   auto& [calls, running] = queue->second;
   const auto& election = queue->first.election;
   std::list<HookCall> call;
@@ -515,12 +555,10 @@ void Elections::Shell::call_next_hook(std::unique_lock<std::mutex>& lock) {
   --hooks_running_;
   running = false;
   if (ousting) inbox_.push_back([election](GroupCandidacy& c, Clock::Time now) { c.ousting_returned(now, election); });
-  if (calls.empty()) {
+  if (calls.empty())
     queues_.erase(queue);
-  } else {
-    ready_.push_back(queue);
-    hook_wakes_.notify_one();
-  }
+  else
+    make_ready(queue);
 }
 
 void Elections::Shell::call_hook(const HookCall& call, const std::string& election) {
@@ -557,7 +595,7 @@ void Elections::Shell::guarded(const char* which, const HookCall& of, const std:
 
 /// The last one that has nothing to do ends the whole.
 void Elections::Shell::end_if_done(std::unique_lock<std::mutex>& lock) {
-  if (hooks_running_ > 0 || !ready_.empty() || ended_.exchange(true)) return;
+  if (hooks_running_ > 0 || !ready_.empty() || !ready_errors_.empty() || ended_.exchange(true)) return;
   end_wakes_.notify_all();
   lock.unlock();
   waiters.changed();

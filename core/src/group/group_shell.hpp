@@ -5,7 +5,8 @@
 // Who may change what:
 // - The thread that set deciding_ is the decider. It alone uses the decider's own members; mutex_ orders one after the
 //   other. It holds candidacy_mutex_ while it uses candidacy_, because users ask that who leads.
-// - The store thread is in the store, a hook thread in one hook of one election. It holds no lock meanwhile.
+// - The store thread is in the store, a hook thread in one hook of one election. It holds no lock meanwhile. One thread
+//   calls error() alone, so that hooks which hang cannot hide that they do.
 // - Everything else is changed under mutex_.
 //
 // Why no wake-up is lost:
@@ -101,16 +102,18 @@ class TENURE_NO_EXPORT Elections::Shell final : public Incumbents, public std::e
   Result<T> counted(const char* verb, Call call);
   void store_loop();
   void hook_loop();
+  void error_loop();
   bool undecided() const { return !inbox_.empty() && !deciding_ && !decided_; }
   void carry_out(GroupEffect& effect);
   Fact answer_to(const GroupQuestion& question, const std::stop_token& interrupted);
   Token told(Token token) const { return mode == Exclusive::yes ? token : Token{}; }
   void begin(const group_effect::Begin& begin);
   void end(group_effect::End& end);
-  void queue_hook(QueueKey key, HookCall call);
+  bool queue_error(QueueKey key, HookCall call);
   void queue_hooks();
   bool add_to_queue(QueueKey key, HookCall call);
-  void call_next_hook(std::unique_lock<std::mutex>& lock);
+  void make_ready(Queues::iterator queue);
+  void call_next_hook(std::unique_lock<std::mutex>& lock, std::deque<Queues::iterator>& ready);
   void call_hook(const HookCall& call, const std::string& election);
   template <class Call>
   void timed(const char* which, const HookCall& of, const std::string& election, Call call);
@@ -149,10 +152,11 @@ class TENURE_NO_EXPORT Elections::Shell final : public Incumbents, public std::e
   Clock::Time due_{Clock::Time::max()};  ///< When we must act next, or should have acted.
   std::optional<std::pair<GroupQuestion, std::stop_token>> asked_;
   Queues queues_;
-  std::deque<Queues::iterator> ready_;  ///< Those whose next hook may be called.
+  std::deque<Queues::iterator> ready_, ready_errors_;  ///< Those whose next hook may be called.
   int hooks_running_{};
+  bool error_runs_{};  ///< The thread for errors alone is in one.
   bool in_store_{}, started_{}, quit_{}, store_wedged_{};
-  std::condition_variable store_wakes_, hook_wakes_, end_wakes_;
+  std::condition_variable store_wakes_, hook_wakes_, error_wakes_, end_wakes_;
   std::unique_ptr<Waker> clock_wakes_;
   std::atomic<bool> ended_{false};
   std::thread clock_thread_, store_thread_;

@@ -54,6 +54,8 @@ std::optional<Error> refused_commit(const Commit& commit) try {
 
 Exclusive GroupStore::exclusive() const { return Exclusive::yes; }
 
+bool GroupStore::allots() const { return false; }
+
 void GroupStore::joined(const std::string&) {}
 
 void GroupStore::left(const std::string&) {}

@@ -15,8 +15,9 @@ Clock::Duration age(const Record& record, std::int64_t now_ms, Clock::Duration l
 
 }  // namespace
 
-bool Rivals::saw(const Look& look, std::optional<SessionId> own, Duration own_term, Time at) {
-  bool changed = false;
+Rivals::News Rivals::saw(const Look& look, std::optional<SessionId> own, Duration own_term, Time at) {
+  auto news = News::none;
+  const auto tell = [&news](News more) { news = std::max(news, more); };
   for (const auto& [id, session] : look.sessions)
     if (!session.record.released) longest_ = std::max(longest_, session.record.term);
   const auto longest = std::max(longest_, own_term);
@@ -25,18 +26,42 @@ bool Rivals::saw(const Look& look, std::optional<SessionId> own, Duration own_te
     const auto [it, added] = rivals_.try_emplace(id);
     auto& rival = it->second;
     const auto& record = session.record;
-    changed |= added || rival.session.record.released != record.released || rival.session.joined != session.joined ||
-               rival.session.names != session.names || rival.session.weight != session.weight ||
-               rival.session.most != session.most;
+    const auto& before = rival.session;
+    if (added || before.record.released != record.released || before.joined != session.joined ||
+        before.names != session.names)
+      tell(News::sessions);
+    if (before.weight != session.weight || before.most != session.most) {
+      tell(News::numbers);
+      if (before.most < session.most) rival.let_lie.clear(), rival.doubted = false;
+    }
     absent_since_.erase(id);
     if (added || rival.session.record.beat != record.beat) {
       rival.bound.saw(record.incarnation, record.asked, at, age(record, look.now_ms, longest), longest, rate_);
       rival.lease_end = rival.bound.end(longest);
+      rival.heard = at;
     }
     rival.session = session;
   }
-  changed |= std::erase_if(rivals_, [&](const auto& rival) { return !look.sessions.contains(rival.first); }) > 0;
-  return changed;
+  if (std::erase_if(rivals_, [&](const auto& rival) { return !look.sessions.contains(rival.first); }) > 0)
+    tell(News::sessions);
+  return news;
+}
+
+void Rivals::given(SessionId id, const std::string& election, bool took, Time takes_from) {
+  const auto it = rivals_.find(id);
+  if (it == rivals_.end()) return;
+  auto& rival = it->second;
+  rival.doubted = !took;
+  rival.takes_from = takes_from;
+  if (took)
+    rival.let_lie.erase(election);
+  else
+    rival.let_lie.insert(election);
+}
+
+void Rivals::offered(SessionId id, Time takes_from) {
+  const auto it = rivals_.find(id);
+  if (it != rivals_.end() && it->second.doubted) it->second.takes_from = takes_from;
 }
 
 void Rivals::named(SessionId id, Time at) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 
 #include <tenure/group_store.hpp>
 
@@ -23,11 +24,22 @@ class Rivals {
   struct Rival {
     Session session{};
     LeaseBound bound{};
-    Time lease_end{};  ///< By our clock. Nobody else may end it earlier.
+    Time lease_end{};                              ///< By our clock. Nobody else may end it earlier.
+    Time heard{};                                  ///< When a new beat of it was seen last.
+    std::set<std::string, std::less<>> let_lie{};  ///< Released in its favour, and taken by others. Forgotten once it
+                                                   ///< may lead more.
+    bool doubted{};                                ///< The last of what was released in its favour was so,
+    Time takes_from{};                             ///< and it is expected to take one from then on.
   };
+  enum class News { none, numbers, sessions };  ///< Beats alone; what each may lead; who is there.
 
-  /// All sessions, received `at`. `own`: ours, which is none of them. Returns whether anything but beats has changed.
-  bool saw(const Look& look, std::optional<SessionId> own, Duration own_term, Time at);
+  /// All sessions, received `at`. `own`: ours, which is none of them.
+  News saw(const Look& look, std::optional<SessionId> own, Duration own_term, Time at);
+
+  /// An election was released in its favour, and was taken: by it, or by another.
+  void given(SessionId id, const std::string& election, bool took, Time takes_from);
+  /// One is about to be.
+  void offered(SessionId id, Time takes_from);
 
   /// A lead names it. If it is in no look, it counts as dead one term after that was first noticed.
   void named(SessionId id, Time at);

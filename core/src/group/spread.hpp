@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,6 +31,7 @@ struct Led {
   std::string election{};
   SessionId session{};
   Token token{};
+  std::set<SessionId> not_to{};  ///< These let it lie before.
 };
 
 /// What one process sees: the live sessions that take part in the same elections, ours included, and how these are led.

@@ -214,6 +214,37 @@ TEST(GroupAllotted, AnEndThatDrainsGetsNoMoreTimeByRenewalsOfTheOthers) {
   EXPECT_TRUE(me.leads("b"));
 }
 
+TEST(GroupAllotted, WhatDrainsUnrenewedIsGivenBackWithItsLeaseThoughItsWorkRunsOn) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"a", "b"});
+  const auto end = me.deadline;
+  stage.store.not_renewed = {"a"};
+  while (stage.now < end - group_timing.renew) renew(me);
+  me.resign("a");
+  const auto done_by = me.all<group_effect::DoneBy>().back().at;
+  ASSERT_GT(done_by, end);
+  me.pass(done_by - stage.now - 1ns);
+  EXPECT_FALSE(stage.lead("a").released) << "the work may run for so long";
+  me.pass(1ns);
+  EXPECT_TRUE(stage.lead("a").released);
+}
+
+TEST(GroupAllotted, WhatDrainsUnrenewedIsGivenBackOnceItsWorkHasStopped) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"a", "b"});
+  const auto end = me.deadline;
+  stage.store.not_renewed = {"a"};
+  while (stage.now < end - group_timing.renew) renew(me);
+  me.resign("a");
+  me.pass(end - stage.now);
+  EXPECT_FALSE(stage.lead("a").released);
+  me.ousting_returned("a");
+  me.settle();
+  EXPECT_TRUE(stage.lead("a").released);
+}
+
 // ---- the shell ----
 
 /// A store that is away, and notes of which elections it is told.
@@ -232,6 +263,27 @@ class Listening : public GroupStore {
   const Error away{Fault::unreachable, "away"};
   std::vector<std::string> told;
 };
+
+class Allotting final : public Listening {
+ public:
+  bool allots() const override { return true; }
+};
+
+TEST(GroupAllotted, ASpreadThatAStoreWhichAllotsCannotHonourIsRefused) {
+  const auto with = [](const Spread& spread) {
+    return Elections(std::make_shared<Allotting>(), Candidate{"me"}, group_timing, {}, spread);
+  };
+  EXPECT_NO_THROW(with({.handovers_at_once = 1}));
+  for (const auto& spread : {Spread{.most = 0}, Spread{.most = 7}, Spread{.weight = 2}, Spread{.on = false}}) {
+    try {
+      with(spread);
+      ADD_FAILURE() << "it was taken";
+    } catch (const std::invalid_argument& e) {
+      EXPECT_NE(std::string(e.what()).find("allots the elections itself"), std::string::npos) << e.what();
+    }
+  }
+  EXPECT_NO_THROW(Elections(std::make_shared<Listening>(), Candidate{"me"}, group_timing, {}, Spread{.most = 0}));
+}
 
 TEST(GroupAllotted, TheStoreIsToldWhatIsJoinedAndLeft) {
   const auto store = std::make_shared<Listening>();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: no election of a group ever has two leaders, tokens rise, hooks come in pairs, and soon after the last trouble
-// every election is led again and everybody leads its share. Method: several processes over one model of the store,
-// with clocks that run apart, and at random: requests that are lost, late, doubled or never answered, pauses, crashes,
-// restarts, slow hooks, work that stalls, lost data, leads that somebody spoils and mends, and users who join, leave,
-// resign and stop. A seed repeats a run.
+// Goal: no election of a group ever has two leaders, nor work of two, tokens rise, hooks come in pairs, and soon after
+// the last trouble every election is led again and everybody leads its share. Method: several processes over one model
+// of the store, with clocks that run apart, and at random: requests that are lost, late, doubled or never answered,
+// pauses, crashes, restarts, slow hooks, work that stalls, lost data, leads that somebody spoils and mends, and users
+// who join, leave, resign and stop. A seed repeats a run.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -27,6 +27,9 @@ const Timing timing{
     .term = 10s, .renew = 2s, .retry = 200ms, .margin = 450ms, .call = 3s, .drain = 3s, .clock_rate_error = 0.02};
 
 constexpr Duration longest_cool_down = 20s;
+
+/// From a deadline to the end of its lease.
+const Duration own_time = timing.margin - timing.clock_allowance();
 
 class World {
  public:
@@ -110,6 +113,13 @@ class World {
     SessionId session;
     Time cap{Time::max()};
   };
+  /// The work of a tenure that has begun. It obeys Ousting::remaining(), and stops with the lease at the latest.
+  struct Work {
+    Token token;
+    SessionId session;
+    Time lease_end{}, cap{Time::max()}, done_by{Time::max()};
+    Time until() const { return std::min({lease_end, cap, done_by}); }
+  };
   struct Process {
     std::unique_ptr<GroupCandidacy> candidacy;
     std::string name;
@@ -121,7 +131,7 @@ class World {
     SessionId session{};
     Time deadline{};
     std::map<std::string, Led> led;
-    std::map<std::string, Token> begun;  ///< elected() was called, and ousting() has not returned.
+    std::map<std::string, Work> begun;  ///< elected() was called, and ousting() has not returned.
     std::set<std::string> ousting;
     std::set<std::string> joined;
     std::map<std::string, Time> cool_downs;  ///< By its clock. They may begin later than is known here.
@@ -338,6 +348,8 @@ class World {
   void carry_out(Process& p, group_effect::Publish& e) {
     p.session = e.session;
     p.deadline = e.deadline;
+    for (auto& [election, work] : p.begun)
+      if (work.session == e.session) work.lease_end = e.deadline + own_time;
   }
   void carry_out(Process& p, group_effect::Withdraw&) { p.session = {}; }
   void carry_out(Process& p, group_effect::Lead& e) {
@@ -356,14 +368,20 @@ class World {
   }
   void carry_out(Process& p, group_effect::Cap& e) {
     if (const auto it = p.led.find(e.election); it != p.led.end()) it->second.cap = e.at;
+    if (const auto it = p.begun.find(e.election); it != p.begun.end())
+      it->second.cap = e.at == Time::max() ? e.at : e.at + own_time;
+  }
+  void carry_out(Process& p, group_effect::DoneBy& e) {  // After a pause it may be told behind the return.
+    if (const auto it = p.begun.find(e.election); it != p.begun.end()) it->second.done_by = e.at;
   }
   void carry_out(Process& p, group_effect::Unlead& e) { p.led.erase(e.election); }
   void carry_out(Process& p, group_effect::Begin& e) {
-    if (!p.begun.emplace(e.election, e.token).second) wrong("elected() before ousting() of the last tenure returned");
+    const Work work{.token = e.token, .session = p.session, .lease_end = p.deadline + own_time};
+    if (!p.begun.emplace(e.election, work).second) wrong("elected() before ousting() of the last tenure returned");
   }
   void carry_out(Process& p, group_effect::End& e) {
     const auto it = p.begun.find(e.election);
-    if (it == p.begun.end() || it->second != e.token || !p.ousting.insert(e.election).second)
+    if (it == p.begun.end() || it->second.token != e.token || !p.ousting.insert(e.election).second)
       wrong("ousting() without elected()");
     if (e.reason == Reason::stalled) {
       ++stalled;
@@ -497,11 +515,19 @@ class World {
            clock(p) < std::min(p.deadline, it->second.cap);
   }
 
+  bool works_on(const Process& p, const std::string& election) const {
+    const auto it = p.begun.find(election);
+    return p.alive && it != p.begun.end() && clock(p) < it->second.until();
+  }
+
   void judge() {
     for (std::size_t e = 0; e < elections_ && violation.empty(); ++e) {
       int leaders = 0;
       for (const auto& p : processes_) leaders += leads(*p, name(e));
       if (leaders > 1) wrong("two leaders of " + name(e));
+      int works = 0;
+      for (const auto& p : processes_) works += works_on(*p, name(e));
+      if (works > 1) wrong("the work of two for " + name(e));
     }
   }
 

@@ -165,14 +165,47 @@ TEST(GroupCandidacy, AnAnswerThatComesAtTheDeadlineOrLaterRevivesNothing) {
   me.tell(answer);
   EXPECT_FALSE(me.leads("e"));
   EXPECT_EQ(me.reasons(), std::vector{Reason::lapsed});
+  EXPECT_FALSE(me.asks<ask::End>()) << "its work still runs";
+  me.ousting_returned("e");
   ASSERT_TRUE(me.asks<ask::End>());  // Rule 3: it is ended by ourselves,
   EXPECT_EQ(me.asks<ask::End>()->id, session);
   EXPECT_NE(me.opened.back(), SessionId{});
-  me.answer();
-  me.ousting_returned("e");
   me.settle();
   EXPECT_TRUE(me.leads("e"));  // and nobody has to be waited for.
   EXPECT_NE(me.session, session);
+}
+
+// Whoever sees the end of a session may lead at once.
+TEST(GroupCandidacy, ALapsedSessionIsEndedOnceTheWorkOfAllItsTenuresHasStopped) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e", "f"});
+  const auto session = me.session;
+  me.pass_without_store(7s);
+  me.resign("e", 1s);  // It drains when the session lapses.
+  me.pass_without_store(me.deadline - stage.now);
+  ASSERT_EQ(me.reasons(), (std::vector{Reason::resigned, Reason::lapsed}));
+  me.pass(100ms);
+  me.ousting_returned("f");
+  me.settle();
+  EXPECT_FALSE(stage.store.sessions.at(session).record.released) << "the work of e still runs";
+  me.ousting_returned("e");
+  me.settle();
+  EXPECT_TRUE(stage.store.sessions.at(session).record.released);
+}
+
+TEST(GroupCandidacy, ALapsedSessionIsEndedWithItsLeaseThoughItsWorkRunsOn) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  const auto session = me.session;
+  me.pass_without_store(me.deadline - stage.now);
+  const auto done_by = me.all<group_effect::DoneBy>().back().at;
+  ASSERT_GT(done_by, stage.now);
+  me.pass(done_by - stage.now - 1ns);
+  EXPECT_FALSE(stage.store.sessions.at(session).record.released);
+  me.pass(1ns);
+  EXPECT_TRUE(stage.store.sessions.at(session).record.released);
 }
 
 TEST(GroupCandidacy, AnOpenThatIsAnsweredTooLateIsEndedAndAnotherOneIsAsked) {
@@ -852,6 +885,8 @@ TEST(GroupCandidacy, OustingThatOutlastsTheDrainKeepsTheDeadlineOfThatMomentAndT
   EXPECT_FALSE(stage.lead("e").released);
   me.pass(1ns);
   EXPECT_FALSE(me.leads("e"));
+  EXPECT_FALSE(stage.lead("e").released) << "its lease runs on";
+  me.pass(group_timing.margin - group_timing.clock_allowance());
   EXPECT_TRUE(stage.lead("e").released) << "although the hook still runs";
   const auto given_back = stage.now;
   me.pass(10s);
@@ -1700,13 +1735,13 @@ TEST(GroupCandidacy, NothingIsHandedOverBeforeARenewalHasPassedSinceSomebodyCame
 
 TEST(GroupCandidacy, NoMoreWorkStopsAtATimeThanMayBeHandedOver) {
   Newcomer scene;
-  scene.pass(2 * group_timing.renew);
+  scene.pass(3 * group_timing.renew);
   EXPECT_EQ(scene.a.count<group_effect::End>(), 4u);
 }
 
 TEST(GroupCandidacy, WhatIsHandedOverGoesByTheNumbersOfThatMoment) {
   Newcomer scene;
-  scene.pass(group_timing.renew + 200ms);
+  scene.pass(3 * group_timing.renew);
   ASSERT_EQ(scene.a.count<group_effect::End>(), 4u);
   for (const auto& end : scene.a.all<group_effect::End>()) scene.a.ousting_returned(end.election);
   std::size_t ended = 4;
@@ -1768,6 +1803,139 @@ TEST(GroupCandidacy, ManyClaimsArePlannedOnceAndNotWithEachCommit) {
   scene.pass(2s);
   EXPECT_EQ(scene.me.led.size(), 5000u);
   EXPECT_LE(scene.me.candidacy.looked_through(), 6u * 10'000);
+}
+
+// ---- who can take what ----
+
+constexpr SessionId peer{7};
+
+/// It takes part in the same elections, and was just renewed.
+Session& renew_peer(GroupStage& stage, const std::vector<std::string>& elections, std::uint64_t beat) {
+  stage.rival(peer, beat);
+  auto& session = stage.store.sessions[peer];
+  session.joined = static_cast<std::uint32_t>(elections.size());
+  for (const auto& election : elections) session.names ^= hash_of(election);
+  return session;
+}
+
+TEST(GroupCandidacy, ASessionTellsHowManyElectionsItMayLeadNow) {
+  GroupStage stage;
+  GroupScene me(stage);
+  const auto most = [&] { return stage.store.sessions.at(me.session).most; };
+  me.lead({"a", "b", "c"});
+  me.pass(group_timing.renew);
+  EXPECT_EQ(most(), 3u);
+  me.resign("a", 1min);
+  me.ousting_returned("a");
+  me.settle();
+  EXPECT_EQ(most(), 2u) << "with the release itself";
+  me.resign("b");
+  me.ousting_returned("b");
+  me.pass(1s);
+  EXPECT_EQ(most(), 2u) << "a moment does not count";
+  me.pass(1min);
+  EXPECT_EQ(most(), 3u);
+  me.stop();
+  me.ousting_returned("a");
+  me.settle();
+  EXPECT_EQ(most(), 0u);
+}
+
+TEST(GroupCandidacy, WhoLetsAGiftLieTakesNothingForATermAndThenOne) {
+  GroupStage stage;
+  GroupScene me(stage, 100, Spread{});
+  const std::vector<std::string> all{"a", "b", "c", "d"};
+  me.lead(all);
+  std::uint64_t beat = 0;
+  std::size_t returned = 0;
+  const auto gifts_after = [&](Clock::Duration by) {
+    for (const auto until = stage.now + by; stage.now < until;) {
+      renew_peer(stage, all, ++beat);
+      me.pass(200ms);
+      for (; returned < me.count<group_effect::End>(); ++returned)
+        me.ousting_returned(me.all<group_effect::End>()[returned].election);
+      me.settle();
+    }
+    return me.count<group_effect::End>();
+  };
+  EXPECT_EQ(gifts_after(9s), 2u) << "its share";
+  EXPECT_EQ(gifts_after(5s), 2u);
+  EXPECT_EQ(gifts_after(6s), 3u);
+}
+
+TEST(GroupCandidacy, NothingIsHandedByNameToOneThatLeadsAllItMay) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"a", "b"});
+  auto& session = renew_peer(stage, {"a", "b"}, 1);
+  session.most = 0;
+  me.pass(2 * group_timing.renew);
+  EXPECT_FALSE(me.candidacy.heir_named(stage.now, "a", "rival"));
+  renew_peer(stage, {"a", "b"}, 2).most = 1;
+  me.pass(2 * group_timing.renew);
+  EXPECT_EQ(me.candidacy.heir_named(stage.now, "a", "rival"), peer);
+  renew_peer(stage, {"a", "c"}, 3);
+  me.pass(2 * group_timing.renew);
+  EXPECT_FALSE(me.candidacy.heir_named(stage.now, "a", "rival")) << "it takes part in others";
+}
+
+TEST(GroupCandidacy, WhatIsReleasedAtOnceGoesToAllOthersAlike) {
+  GroupStage stage;
+  GroupScene me(stage, 100, Spread{.handovers_at_once = 0});
+  const std::vector<std::string> all{"a", "b", "c", "d"};
+  me.lead(all);
+  renew_peer(stage, all, 1);
+  stage.store.sessions[{8}] = stage.store.sessions[peer];
+  me.pass(2 * group_timing.renew);
+  for (const auto& election : all) me.resign(election, 1min);
+  for (const auto& election : all) me.candidacy.ousting_returned(stage.now, election);
+  me.tick();
+  me.settle();
+  std::map<std::optional<SessionId>, int> heirs;
+  for (const auto& election : all) ++heirs[stage.lead(election).heir];
+  EXPECT_EQ(heirs, (std::map<std::optional<SessionId>, int>{{peer, 2}, {SessionId{8}, 2}}));
+}
+
+TEST(GroupCandidacy, AnHeirThatHasEndedIsNotWaitedFor) {
+  GroupStage stage;
+  stage.rival(peer, 1);
+  stage.store.sessions[peer].record.released = true;
+  stage.lead("e", {5}, peer, true);
+  stage.store.leads.at("e").lead.heir = peer;
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.settle();
+  EXPECT_TRUE(me.leads("e"));
+}
+
+TEST(GroupCandidacy, ARenewalGivesWhatDrainsTheTimeOfItsDrain) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  me.pass_without_store(8s);
+  me.resign("e");
+  const auto drain_by = stage.now + group_timing.drain;
+  EXPECT_LT(me.all<group_effect::DoneBy>().back().at, drain_by) << "the lease ends sooner";
+  me.pass(1s);
+  EXPECT_EQ(me.all<group_effect::DoneBy>().back().at, drain_by);
+}
+
+TEST(GroupCandidacy, NothingIsClaimedWhileAllHookThreadsHang) {
+  GroupStage stage;
+  GroupScene me(stage, 100, Spread{.on = false}, 1);
+  me.lead({"a", "b"});
+  me.resign("a", 0s);
+  me.pass(group_timing.drain);
+  ASSERT_EQ(me.count<group_effect::Overrun>(), 1u);
+  me.join("c");
+  me.pass(5s);
+  EXPECT_FALSE(me.leads("c"));
+  EXPECT_TRUE(me.leads("b")) << "its work has begun";
+  EXPECT_EQ(stage.store.sessions.at(me.session).most, 1u);
+  me.ousting_returned("a");
+  me.settle();
+  EXPECT_TRUE(me.leads("c"));
 }
 
 }  // namespace

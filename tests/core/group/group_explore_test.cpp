@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: no order of events makes two processes of a group lead one election at once, or a token serve twice. Method:
-// the orders of events, breadth first, of two real GroupCandidacies over the model of a store, up to a number of
-// states.
+// Goal: no order of events makes two processes of a group lead one election at once, or work for it, or a token serve
+// twice. Method: the orders of events, breadth first, of two real GroupCandidacies over the model of a store, up to a
+// number of states.
 //
 // One clock for all moves by a tick, when nobody has anything left to do at once; a term is a few ticks. A process that
 // pauses does nothing while time passes, and whatever it asked may take effect meanwhile. A request is answered, or
@@ -157,12 +157,12 @@ class GroupDigest {
   void process(const GroupCandidacy& c) {
     // Not of the state: who it is, its options, numbers that only grow, and what it has reported.
     const auto& [self, incarnation, timing, draw, effects, last_id, pending, own, lapsed, rivals, seen_to, marker,
-                 marker_since, claims_from, highest, allotted, spoilt, entries, looked_through, spread, wanted, held,
-                 plan_stale, plan_again, planned, gather_until, settled_from, gifts_running, gifts, joined, names,
-                 tenures, ending, unrenewed, hook_due, work_due, stalled, to_release, claims, claims_due, claims_stale,
-                 all_claims_stale, next_ask, unheard, unseen, swept_in_vain, next_commit, commit_took, next_sweep,
-                 next_look, next_whole, last_whole, whole_took, wait_from, last_wake, wakes, started, stopping, over,
-                 last_trouble, wait_trouble] = c;
+                 marker_since, claims_from, highest, allotted, spoilt, entries, looked_through, spread, hook_threads,
+                 overruns, wanted, held, plan_stale, plan_again, planned, gather_until, changed, gifts_wait, able,
+                 gifts_running, gifts, joined, names, tenures, ending, unrenewed, hook_due, work_due, stalled,
+                 to_release, claims, claims_due, claims_stale, all_claims_stale, next_ask, unheard, unseen,
+                 swept_in_vain, next_commit, commit_took, next_sweep, next_look, next_whole, last_whole, whole_took,
+                 wait_from, last_wake, wakes, started, stopping, over, last_trouble, wait_trouble] = c;
     EXPECT_TRUE(effects.empty());
     outstanding(pending);
     this->own(own);
@@ -187,13 +187,14 @@ class GroupDigest {
     plain(plan_stale);
     time(plan_again);
     time(planned, explored.term);
-    if (spread.on) time(gather_until), time(settled_from), duration(commit_took);
+    if (spread.on) time(gather_until), time(changed), plain(gifts_wait), duration(commit_took);
     plain(gifts_running);
     plain(gifts.size());
     for (const auto& [election, to] : gifts) text(election), id(to);
     plain(joined);
     plain(names);
     plain(tenures);
+    plain(overruns);
     texts(ending);
     texts(unrenewed);
     due(hook_due);
@@ -270,7 +271,7 @@ class GroupDigest {
     duration(longest);
     plain(rivals.size());
     for (const auto& [session_id, rival] : rivals) {
-      const auto& [last, bound, lease_end] = rival;
+      const auto& [last, bound, lease_end, heard, let_lie, doubted, takes_from] = rival;  // The spread is off.
       id(session_id);
       session(last);
       if (last.record.released) continue;
@@ -290,7 +291,7 @@ class GroupDigest {
     plain(pushed);
   }
   void entry(const GroupCandidacy::Entry& entry, bool spread) {
-    const auto& [joined, doubted, lead, tenure, stall, not_before, cool_down, free_since, holder] = entry;
+    const auto& [joined, doubted, lead, tenure, stall, not_before, cool_down, free_since, holder, able] = entry;
     plain(joined);
     plain(doubted);
     plain(lead.has_value());
@@ -301,9 +302,10 @@ class GroupDigest {
     duration(cool_down);
     if (spread) time(free_since.value_or(Time::max()), explored.term);
     heir(holder);
+    plain(able);
   }
   void tenure(const GroupCandidacy::Tenure& tenure, Duration stall_after) {
-    const auto& [token_of, by, progressed, ending, cap, kept, to, given_back] = tenure;
+    const auto& [token_of, by, progressed, ending, cap, kept, to, free_at, given_back] = tenure;
     const auto& [stage, reason, drain_by, done_by, overrun_at, expired, overrun] = ending;
     token(token_of);
     id(by);
@@ -313,9 +315,11 @@ class GroupDigest {
     for (const auto at : {drain_by, done_by, overrun_at}) time(at);
     plain(expired);
     plain(overrun);
-    time(cap.value_or(Time::max()));
-    plain(kept.has_value());
-    if (kept) time(kept->deadline), time(kept->end);
+    for (const auto& bounds : {cap, kept}) {
+      plain(bounds.has_value());
+      if (bounds) time(bounds->deadline), time(bounds->end);
+    }
+    time(free_at.value_or(Time::max()));
     heir(to);
     plain(given_back);
   }
@@ -378,6 +382,9 @@ class State {
         d.id(p.led[e].session);
         d.time(p.led[e].cap);
         d.plain(p.ousting[e]);
+        d.plain(p.works[e].runs);
+        if (p.works[e].runs) d.id(p.works[e].session);
+        for (const auto at : {p.works[e].lease_end, p.works[e].cap, p.works[e].done_by}) d.time(at);
         d.time(p.worked[e], explored_stall.after);
         d.time(p.barred_to[e]);
       }
@@ -434,6 +441,12 @@ class State {
     SessionId session{};
     Time cap{Time::max()};
   };
+  /// Its work from elected() on. It obeys Ousting::remaining(), and stops with the lease at the latest.
+  struct Work {
+    bool runs{};
+    SessionId session{};
+    Time lease_end{}, cap{Time::max()}, done_by{Time::max()};
+  };
   struct Process {
     GroupCandidacy candidacy{Candidate{"p", ""}, "life", explored, [] { return drawn += 2; }, Spread{.on = false}};
     std::optional<GroupQuestion> asked{};
@@ -442,6 +455,7 @@ class State {
     Time deadline{};
     std::array<Led, 2> led{};
     std::array<bool, 2> ousting{};
+    std::array<Work, 2> works{};
     std::array<Time, 2> worked{}, barred_to{};  ///< When its work told that it goes on; until when it may not lead.
     bool paused{};
     std::vector<std::string> given_back{};  ///< Of what it asked, these releases have.
@@ -476,6 +490,7 @@ class State {
       if (p.ousting[e])
         move([i, e](State& s) {
           s.processes_[i].ousting[e] = false;
+          s.processes_[i].works[e] = {};
           s.fact(i, [&](auto& c) { c.ousting_returned(s.now_, name(e)); });
         });
       if (budget_.resigns > 0 && leads(p, e) && !p.ousting[e])
@@ -629,7 +644,11 @@ class State {
     take(p);
   }
   void carry_out(Process& p, group_effect::Ask& e) { p.asked = std::move(e.question); }
-  void carry_out(Process& p, group_effect::Publish& e) { p.session = e.session, p.deadline = e.deadline; }
+  void carry_out(Process& p, group_effect::Publish& e) {
+    p.session = e.session, p.deadline = e.deadline;
+    for (auto& work : p.works)
+      if (work.runs && work.session == e.session) work.lease_end = e.deadline + explored.margin;
+  }
   void carry_out(Process& p, group_effect::Withdraw&) { p.session = {}; }
   void carry_out(Process& p, group_effect::Lead& e) {
     const auto number_of = number(e.election);
@@ -641,7 +660,14 @@ class State {
     if (now_ < p.barred_to[number_of]) wrong = "it leads again, and its work stalled";
     p.worked[number_of] = std::max(p.worked[number_of], now_);
   }
-  void carry_out(Process& p, group_effect::Cap& e) { p.led[number(e.election)].cap = e.at; }
+  void carry_out(Process& p, group_effect::Cap& e) {
+    p.led[number(e.election)].cap = e.at;
+    p.works[number(e.election)].cap = e.at == Time::max() ? e.at : e.at + explored.margin;
+  }
+  void carry_out(Process& p, group_effect::Begin& e) {
+    p.works[number(e.election)] = {.runs = true, .session = p.session, .lease_end = p.deadline + explored.margin};
+  }
+  void carry_out(Process& p, group_effect::DoneBy& e) { p.works[number(e.election)].done_by = e.at; }
   void carry_out(Process& p, group_effect::Unlead& e) { p.led[number(e.election)] = {}; }
   void carry_out(Process& p, group_effect::End& e) {
     const auto number_of = number(e.election);
@@ -660,8 +686,14 @@ class State {
   }
   void judge() {
     for (const auto& [election, kept] : store_.leads) highest_ = std::max(highest_, kept.lead.token);
-    for (std::size_t e = 0; e < elections_; ++e)
+    const auto works = [&](const Process& p, std::size_t e) {
+      const auto& work = p.works[e];
+      return work.runs && now_ < std::min({work.lease_end, work.cap, work.done_by});
+    };
+    for (std::size_t e = 0; e < elections_; ++e) {
       if (leads(processes_[0], e) && leads(processes_[1], e)) wrong = "two leaders";
+      if (works(processes_[0], e) && works(processes_[1], e)) wrong = "the work of two";
+    }
   }
 
   Budget budget_;

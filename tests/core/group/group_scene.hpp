@@ -57,11 +57,12 @@ struct GroupStage {
 
 class GroupScene {
  public:
-  explicit GroupScene(GroupStage& on, std::uint64_t seed = 100, const Spread& spread = Spread{.on = false})
+  explicit GroupScene(GroupStage& on, std::uint64_t seed = 100, const Spread& spread = Spread{.on = false},
+                      std::size_t hook_threads = SIZE_MAX)
       : stage(on),
         candidacy(
             Candidate{"me", "here"}, "life" + std::to_string(seed), group_timing, [seed]() mutable { return ++seed; },
-            spread) {}
+            spread, hook_threads) {}
 
   // ---- what the user does ----
 

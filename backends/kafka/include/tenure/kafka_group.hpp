@@ -36,9 +36,8 @@ inline constexpr int default_units = 16;
 /// With Exclusive::no at least one process leads each role at any time, wherever one lives: see below.
 ///
 /// Elections::resign() and Hooks::stall_after end a tenure here, but the same process leads again after the cool-down
-/// or the pause, and nobody meanwhile, because it owns the unit. Spread has no effect apart from `most`: the
-/// coordinator deals out units whatever a process can lead, so a process with a `most` below its share leaves roles
-/// unled. GroupStore::request_step_down() is not offered, so Options::remote_step_down is refused.
+/// or the pause, and nobody meanwhile, because it owns the unit. Elections refuse a Spread that says otherwise.
+/// GroupStore::request_step_down() is not offered, so Options::remote_step_down is refused.
 ///
 /// The name and address of the Candidate that Elections gets take 436 bytes of a record at most. A byte outside
 /// a-z A-Z 0-9 - . _ ~ : / @ [ ] takes three. With longer ones the store opens no session (misconfigured).

@@ -22,7 +22,7 @@ std::string answered_to(const std::string& text, const std::function<http::Respo
   std::string out;
   {
     http::Connection connection(ends[1], std::chrono::seconds(1));
-    http::Protocol protocol(answer, http::Hosts("127.0.0.1:80", {"x"}), {}, ends[0]);
+    http::Protocol protocol(answer, http::Hosts({"x"}), {}, ends[0]);
     protocol.serve(connection);
   }
   std::array<char, 4096> some;
@@ -47,7 +47,7 @@ void request(const std::string& text) {
 
 /// A page of somebody else's has a name of his: dots, letters, and no number.
 void host(const std::string& text) {
-  const http::Hosts hosts("127.0.0.1:80", {"x"});
+  const http::Hosts hosts({"x"});
   hosts.allow(text);
   require(!hosts.allow("e.example" + (contains(text, ":") ? "" : text)), "no other name is allowed");
 }

@@ -8,7 +8,7 @@ namespace tenure::kafka {
 namespace {
 
 /// Also the least time between two handles.
-constexpr auto patience = std::chrono::seconds(5);
+constexpr auto longest_refusal = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -24,7 +24,7 @@ void Reader::judge(bool answered) {
   const auto now = boot_clock().now();
   if (answered || !client_->turned_away()) return turned_away_since_.reset();
   if (!turned_away_since_) turned_away_since_ = now;
-  if (now < *turned_away_since_ + patience) return;
+  if (now < *turned_away_since_ + longest_refusal) return;
   turned_away_since_ = now;
   try {
     client_ = make_observer(options_, group_, log_, partitions_);

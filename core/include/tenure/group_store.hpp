@@ -56,7 +56,6 @@ struct Committed {
   bool granted{};                                  ///< False: only what `released` says was done. `look` shows it.
   Token token{};                                   ///< Of the claims.
   std::vector<std::string> claimed{}, released{};  ///< What was done. Of the rest the look says why not.
-  std::vector<std::string> unanswered{};           ///< Releases of which the store does not know. They are sent again.
   /// Leads of ours that it did not renew, although the session is: each ends when the renewal before would have ended.
   std::vector<std::string> not_renewed{};
   Look look{};  ///< What stands after the commit.

@@ -42,7 +42,7 @@ struct Joined {
     client->on_events(waker);
     EXPECT_FALSE(client->subscribe());
   }
-  std::optional<Client::Event> await(Client::Event::Kind kind) { return kafka::await(*client, *waker, kind); }
+  std::optional<Client::Event> next(Client::Event::Kind kind) { return await(*client, *waker, kind); }
 
   test::Cluster cluster{"jobs.neli"};
   const std::shared_ptr<Waker> waker = boot_clock().make_waker();
@@ -55,22 +55,22 @@ using Kind = Client::Event::Kind;
 TEST(KafkaClientMock, AnAssignmentThatAnEvictionTookIsLost) {
   Joined member;
   auto& client = *member.client;
-  const auto assigned = member.await(Kind::assigned);
+  const auto assigned = member.next(Kind::assigned);
   ASSERT_TRUE(assigned);
   EXPECT_TRUE(assigned->owner);
   EXPECT_FALSE(assigned->lost);
   client.assign_nothing();
 
   member.cluster.next_heartbeat(RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS);
-  const auto revoked = member.await(Kind::revoked);
+  const auto revoked = member.next(Kind::revoked);
   ASSERT_TRUE(revoked);
   EXPECT_FALSE(revoked->lost);
   client.unassign();
-  ASSERT_TRUE(member.await(Kind::assigned));
+  ASSERT_TRUE(member.next(Kind::assigned));
   client.assign_nothing();
 
   member.cluster.next_heartbeat(RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID);
-  const auto evicted = member.await(Kind::revoked);
+  const auto evicted = member.next(Kind::revoked);
   ASSERT_TRUE(evicted);
   EXPECT_TRUE(evicted->lost);
   client.unassign();
@@ -80,12 +80,12 @@ TEST(KafkaClientMock, AnAssignmentThatAnEvictionTookIsLost) {
 TEST(KafkaClientMock, ACommitThatFailsForOnePartitionHasFailed) {
   Joined member;
   auto& client = *member.client;
-  ASSERT_TRUE(member.await(Kind::assigned));
+  ASSERT_TRUE(member.next(Kind::assigned));
   client.assign_nothing();
   const Commit commit{5, "x"};
   constexpr int unknown = 9;
   ASSERT_FALSE(client.commit(7, {{0, commit}, {unknown, commit}}));
-  const auto answer = member.await(Kind::committed);
+  const auto answer = member.next(Kind::committed);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->id, 7u);
   EXPECT_EQ(answer->code, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
@@ -99,11 +99,11 @@ TEST(KafkaClientMock, ACommitThatFailsForOnePartitionHasFailed) {
 TEST(KafkaClientMock, MetadataEndsAtItsFirstByteOfZero) {
   Joined member;
   auto& client = *member.client;
-  ASSERT_TRUE(member.await(Kind::assigned));
+  ASSERT_TRUE(member.next(Kind::assigned));
   client.assign_nothing();
   const auto metadata = std::string("A\0", 2) + std::string(4000, 'B');
   ASSERT_FALSE(client.commit(7, 0, {5, metadata}));
-  ASSERT_TRUE(member.await(Kind::committed));
+  ASSERT_TRUE(member.next(Kind::committed));
   const auto stands = client.committed(1, 10s);
   ASSERT_TRUE(stands);
   EXPECT_EQ(stands->front(), (Commit{5, std::string("A\0", 2)}));

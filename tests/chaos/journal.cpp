@@ -42,7 +42,8 @@ std::string token_field(Token token) { return "\"token\":" + std::to_string(toke
 
 std::string works_until(const Ousting& ousting) {
   const auto now = boot_clock().now();
-  return nanoseconds("until", now + ousting.remaining());
+  const auto left = ousting.remaining();  // None, where we were stopped for so long that nothing may run any more.
+  return nanoseconds("until", left > Clock::Duration::zero() ? now + left : Clock::Time{});
 }
 
 std::string nanoseconds(const char* name, Clock::Time at) {

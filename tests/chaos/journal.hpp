@@ -27,7 +27,7 @@ class Journal {
 std::string json_text(std::string_view text);
 std::string token_field(Token token);
 std::string nanoseconds(const char* name, Clock::Time at);
-std::string works_until(const Ousting& ousting);  ///< By Ousting::remaining().
+std::string works_until(const Ousting& ousting);  ///< By Ousting::remaining(); 0: it may not.
 
 /// "--option value" pairs.
 class Arguments {

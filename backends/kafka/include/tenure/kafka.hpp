@@ -39,8 +39,7 @@ struct Options {
   /// The group that elects. If this is empty, the group has the name of the program's file. REQUIRES: no other consumer
   /// is in it. One of group.protocol=consumer, a Java consumer with a group.instance.id (also for a session after its
   /// end), or one whose client id sorts first would own partition 0. Nobody would lead then, and a warning would name
-  /// it; a member of goNELI would lead, too. group.consumer.migration.policy=disabled of the brokers bars the first
-  /// kind.
+  /// it; a member of goNELI would lead, too. The brokers' group.consumer.migration.policy=disabled bars the first kind.
   std::string group{};
   /// The topic. If this is empty, it is group + ".neli". Elections may share a topic, each with its own group.
   /// REQUIRES: it has two partitions or more, and all are empty.

@@ -73,7 +73,8 @@ std::string refused_command(std::string_view error, bool quote, std::string_view
     if (end != quoted.npos && end > 0 && (quoted[end] == '\'' || quoted[end] == '`'))
       return printable(quoted.substr(0, end), 40);
   }
-  return sent.empty() ? "a command" : std::string(sent);
+  const bool by_script = error.find("The user executing the script can't") != error.npos;
+  return by_script ? "a command of our script" : sent.empty() ? "a command" : std::string(sent);
 }
 
 /// An ACL has commands, keys and channels.

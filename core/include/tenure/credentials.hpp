@@ -6,6 +6,7 @@
 
 namespace tenure {
 
+/// For one login.
 struct Credentials {
   std::string user{}, password{};  ///< `password` may be a token.
 };

@@ -10,6 +10,7 @@
 
 namespace tenure::kafka {
 
+/// What a cluster is to take us by, for a time.
 struct OauthToken {
   std::string value{};                              ///< Such as a JWT. No log and no error shows it.
   std::chrono::milliseconds lasts{};                ///< From now on. REQUIRES: above zero.

@@ -24,8 +24,10 @@ class TryOrder {
     return servers;
   }
 
-  void tried(const Server& server) { last_ = server; }
+  void tried(const Server& server) { last_ = server; }  ///< Tell it before each try.
+  /// It did what was asked, so that its failures count no more.
   void served(const Server& server) { std::erase(failed_, server); }
+  /// It did not answer, or does not serve.
   void failed(const Server& server) {
     std::erase(failed_, server);
     if (failed_.size() == most_remembered) failed_.erase(failed_.begin());

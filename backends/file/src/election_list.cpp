@@ -43,7 +43,7 @@ Result<bool> find(const Directory& directory, const std::string& path, std::vect
   const int here = ::dirfd(directory.get());
   for (;;) {
     errno = 0;
-    const auto* entry = ::readdir(directory.get());
+    const auto* entry = ::readdir(directory.get());  // NOLINT(concurrency-mt-unsafe): nobody else has this stream
     if (!entry && errno != 0) return system_error("cannot list", path, errno);
     if (!entry) return true;
     if (limit.passed()) return false;

@@ -27,7 +27,7 @@ select pg_catalog.current_setting('server_version_num')::integer, pg_catalog.cur
     (select pg_catalog.min(p.prepared) from pg_catalog.pg_prepared_xacts as p))))::bigint
 from pg_catalog.pg_class as c join pg_catalog.pg_namespace as n on n.oid {=} c.relnamespace
 where c.oid {=} pg_catalog.to_regclass($1::pg_catalog.text))";
-constexpr int answers = 14;
+constexpr int columns = 14;
 
 Check of_version(const pqxx::row& found) {
   const auto version = "PostgreSQL " + printable(found[1].as<std::string>(), 60);
@@ -90,7 +90,7 @@ Result<Checks> check_up(const Settings& settings, const Limit& limit) {
       .ask<Checks>(
           [](Connection& connection) {
             const auto found =
-                connection.execute({filled_sql(question, {}), {connection.places().front()}, answers, Rows::one})[0];
+                connection.execute({filled_sql(question, {}), {connection.places().front()}, columns, Rows::one})[0];
             return Checks{of_version(found),
                           of_standbys(found),
                           of_disk(found),

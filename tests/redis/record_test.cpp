@@ -200,7 +200,8 @@ TEST(RedisReply, ARefusalNamesTheCommandTheKeysOrTheChannel) {
   };
   expect("NOPERM User u has no permissions to run the 'client|setname' command", true, "may not run client|setname");
   expect("ERR ACL failure in script: User u has no permissions to run the 'hset' command", true, "may not run hset");
-  expect("ERR The user executing the script can't run this command or subcommand", true, "may not run EVALSHA");
+  expect("ERR The user executing the script can't run this command or subcommand", true,
+         "may not run a command of our script");
   expect("NOPERM No permissions to access a key", true, "permit ~ and the prefix");
   expect("NOPERM this user has no permissions to access one of the keys used as arguments", true, "permit ~");
   expect("NOPERM No permissions to access a channel", true, "permit & and the prefix");

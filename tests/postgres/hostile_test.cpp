@@ -55,7 +55,7 @@ std::string copying(char kind, std::size_t width) {
 std::vector<std::string> shapes() {
   std::vector<std::string> out{done, message('I', ""), "",
                                message('N', 'S' + text("WARNING") + 'M' + text("hm") + '\0') + done};
-  for (const std::size_t width : {1, 2, 12, 13, 14, 16, 17, 40}) {
+  for (const std::size_t width : {1u, 2u, 12u, 13u, 14u, 16u, 17u, 40u}) {
     out.push_back(of_width(width, {}));
     for (const auto& value : {std::optional<std::string>(),
                               {"x"},
@@ -66,7 +66,7 @@ std::vector<std::string> shapes() {
                               {"answer"},
                               {"session"},
                               {std::string(99, '9')}})
-      for (const std::size_t rows : {1, 3})
+      for (const std::size_t rows : {1u, 3u})
         out.push_back(of_width(width, std::vector<Texts>(rows, Texts(width, value))));
     for (const char kind : {'G', 'H'}) out.push_back(copying(kind, width));
   }
@@ -280,7 +280,7 @@ TEST_F(PostgresHostileServer, TheDoctorTellsWhatEachSettingMeans) {
     Is is;
     const char* what;
   };
-  for (const auto& [column, told, is, what] :
+  for (const auto& [column, told, expected, said] :
        {Case{0, "129999", Is::wrong, "is too old"}, Case{0, "130000", Is::fine, "the server is PostgreSQL 15.1"},
         Case{2, "f", Is::wrong, "fsync or full_page_writes is off"},
         Case{3, "f", Is::wrong, "fsync or full_page_writes is off"},
@@ -291,6 +291,8 @@ TEST_F(PostgresHostileServer, TheDoctorTellsWhatEachSettingMeans) {
         Case{13, "7200", Is::doubtful, "a transaction is open for 120 min"}}) {
     auto settings = good;
     settings[column] = told;
+    const auto is = expected;  // clang 14 captures no structured binding
+    const std::string what = said;
     server.answer({}, of_width(14, {settings}));
     const auto checks = value(check_up(settings_of(options), within(10s)));
     EXPECT_TRUE(std::ranges::any_of(checks, [&](const Check& check) {

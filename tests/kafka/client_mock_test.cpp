@@ -97,6 +97,11 @@ TEST(KafkaClientMock, ACommitThatFailsForOnePartitionHasFailed) {
 
 // Whoever may read the group can commit this. librdkafka before 2.6.1 would hand out memory of this process behind it.
 TEST(KafkaClientMock, MetadataEndsAtItsFirstByteOfZero) {
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+  if (rd_kafka_version() < 0x020601ff) GTEST_SKIP() << "AddressSanitizer finds what this librdkafka reads too far";
+#endif
+#endif
   Joined member;
   auto& client = *member.client;
   ASSERT_TRUE(member.next(Kind::assigned));

@@ -544,8 +544,7 @@ void Neli::serve_renew() {
   if (member_->phase == Phase::bystander)
     return superseded(
         "partition 0 is not assigned to this member any more: another member has it, or this one lost READ on the "
-        "topic; "
-        "the lease runs to its end");
+        "topic; the lease runs to its end");
   if (member_->phase != Phase::owner) return reply_when_late(Fault::timed_out, "a rebalance of the group is under way");
   if (!member_->outstanding && due(member_->try_again)) return send(Purpose::renewal, tenure_->token, false);
   reply_when_late(Fault::timed_out, "the coordinator has not acknowledged the renewal");

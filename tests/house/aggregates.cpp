@@ -71,7 +71,6 @@ void of_core(Clock& clock) {
   made(Look{.now_ms = 1}, Look{.cursor = "c"}, Claim{.election = "e"}, Claim{.expected = {}}, Release{.election = "e"},
        Release{.heir = {}}, Commit{.session = {}}, Commit{.cursor = "c"}, Committed{.granted = true},
        Committed{.look = {}});
-  made(GroupRecords{.session = {}}, GroupRecords{.elections = {}});
   made(Read{.record = {}}, Read{.unreadable = true}, Swap{.applied = true}, Swap{.found = {}});
   made(Url{.scheme = "memory"}, Url{.query = {}}, Url::Host{.name = "h"}, Url::Host{.port = 1});
   made(memory::Traits{.push = true}, memory::Traits{.same_clock = true});

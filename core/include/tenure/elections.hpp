@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Many elections of one process, at the price of one lease.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Takes part in one election, and calls your hooks. Begin to read here.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What code that acts as leader asks before each act.
 #pragma once
 #include <memory>
 #include <optional>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Makes a backend of a ConditionalStore.
 #pragma once
 #include <memory>
 #include <string>

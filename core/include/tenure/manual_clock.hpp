@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A clock that a test drives.
 #pragma once
 #include <atomic>
 #include <condition_variable>

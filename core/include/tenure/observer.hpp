@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Watches who leads, without being a candidate.
 #pragma once
 #include <cstdint>
 #include <functional>

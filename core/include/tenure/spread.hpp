@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// How the elections of a group are shared among processes.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The durations by which an election runs, and their rules.
 #pragma once
 #include <string>
 

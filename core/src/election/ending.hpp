@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// How one tenure comes to its end, and until when its work must be over.
 #pragma once
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What is known of the other sessions of a group.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of the elections that this process leads or was asked about.
 #include "group/slots.hpp"
 
 #include <algorithm>

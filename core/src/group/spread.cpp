@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Computes every process' share of the elections, so that all processes come to the same one.
 #include "group/spread.hpp"
 
 #include <algorithm>

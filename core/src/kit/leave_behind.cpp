@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Keeps threads that nobody waits for, and joins them at the end of the process if they have ended.
 #include <tenure/kit/leave_behind.hpp>
 
 #include <poll.h>

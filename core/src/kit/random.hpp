@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Random numbers of the kernel, and numbers that a seed repeats.
 #pragma once
 #include <cstdint>
 

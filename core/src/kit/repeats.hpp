@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Holds back trouble that has been told already.
 #pragma once
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parses the URL of a store.
 #include <tenure/kit/url.hpp>
 
 #include <arpa/inet.h>

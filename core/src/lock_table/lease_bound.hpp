@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Until when another process may lead, by our clock.
 #pragma once
 #include <optional>
 #include <string>

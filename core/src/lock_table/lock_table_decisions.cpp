@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rules of README.md: what a look or an answer means, and what is written next.
 #include "lock_table/lock_table_decisions.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Walks through the tree of a document, and collects all findings.
 #include "document.hpp"
 
 #include <algorithm>

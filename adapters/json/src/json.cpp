@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Opens the store that a document names, and checks the timing.
 #include <tenure/json_group.hpp>
 #include <tenure/kit/files.hpp>
 #include <tenure/kit/logging.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Turns a snapshot into families of samples, and these into text.
 #include <tenure/prometheus.hpp>
 
 #include <algorithm>

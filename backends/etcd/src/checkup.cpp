@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Asks each member, and judges what it says.
 #include "checkup.hpp"
 
 #include <algorithm>

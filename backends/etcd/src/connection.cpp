@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds a member that serves, logs in, and asks it.
 #include "connection.hpp"
 
 #include <algorithm>

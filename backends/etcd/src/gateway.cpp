@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes requests as the gateway reads them, and reads its answers and errors.
 #include "gateway.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The functions of the ConditionalStore, and the watch for news.
 #include "store.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Makes, judges and lists the directory of an election.
 #include "directory.hpp"
 
 #include <dirent.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The functions of the ConditionalStore: looks, claims by link(2), and writes in place.
 #include "store.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds the server that holds the data, and asks it within limits.
 #include "connection.hpp"
 
 #include <poll.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of errors that a server gives, with their faults and remedies.
 #include "reply.hpp"
 
 #include <algorithm>

@@ -97,7 +97,7 @@ struct Item {
   Share* to{};
 };
 
-/// In an order that says nothing of the names, so that alike names do not go the same way.
+/// Their order does not depend on how alike the names are, so that alike names do not go the same way.
 std::vector<Item> items_of(const Holdings& seen, Shares& shares) {
   std::vector<Item> out;
   out.reserve(seen.free.size() + seen.led.size());

@@ -29,7 +29,7 @@ int hex(char c) {
   return l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
 }
 
-/// Of a mistake nothing but the position is told: see parse_url().
+/// Its messages name the position of a mistake and nothing else: see parse_url().
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}

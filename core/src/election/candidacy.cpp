@@ -310,7 +310,7 @@ void Candidacy::watch_progress(Time now) {
   if (stall_.after == Duration::zero() || !leading() || now < progressed_ + stall_.after) return;
   look_for_progress_ = now + timing_.retry;
   cool_down_ = stall_.pause;
-  end_voluntarily(now, Reason::stalled, "the work told of no progress for " + in_ms(stall_.after));
+  end_voluntarily(now, Reason::stalled, "the work has reported no progress for " + in_ms(stall_.after));
 }
 
 void Candidacy::watch_hook(Time now) {

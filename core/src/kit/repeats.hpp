@@ -34,7 +34,7 @@ class Repeats {
       ++known->since;
       return std::nullopt;
     }
-    if (known->since > 0) error.message += " (" + std::to_string(known->since) + " times more since it was told last)";
+    if (known->since > 0) error.message += " (" + std::to_string(known->since) + " more since the last report)";
     *known = {std::move(known->words), now};
     return error;
   }

@@ -73,12 +73,12 @@ class Parser {
 
   std::string scheme() {
     const auto end = text_.find(':');
-    if (end == text_.npos) refuse("no scheme; it begins with one and a ':', for instance file:///directory");
+    if (end == text_.npos) refuse("the scheme is missing; give for instance file:///directory");
     std::string out;
     for (; at_ < end; ++at_) {
       const char c = text_[at_];
       if (!of_scheme(c) || (at_ == 0 && !letter(c)))
-        refuse_at(at_, "a character that no scheme has; it begins with one and a ':', for instance file:///directory");
+        refuse_at(at_, "an invalid character in the scheme; give for instance file:///directory");
       out += lower(c);
     }
     if (out.empty()) refuse_at(0, "an empty scheme; give for instance file:///directory");
@@ -151,7 +151,7 @@ class Parser {
       ++at_;
       const auto end = std::min(text_.find('&', at_), text_.size());
       const auto equals = text_.find('=', at_);
-      if (equals >= end || equals == at_) refuse_at(at_, "no setting: key=value is expected");
+      if (equals >= end || equals == at_) refuse_at(at_, "key=value is expected here");
       auto key = decoded(equals, "/:!$'()*+,;?");
       ++at_;
       auto value = decoded(end, "/:!$'()*+,;=?");

@@ -43,9 +43,8 @@ class TENURE_EXPORT CallThread {
     /// close it. A step without one, such as a name resolution, ends by itself. If it returns false, connect() must
     /// return at once.
     bool step(std::string with, std::string what, int descriptor = -1);
-    Clock::Duration patience() const;  ///< How long a step may take.
-    void round_trip(
-        Clock::Duration measured);  ///< Reports how long one question and its answer took. Messages name it.
+    Clock::Duration patience() const;           ///< How long a step may take.
+    void round_trip(Clock::Duration measured);  ///< Reports how long one question and its answer took.
 
    private:
     friend struct CallThreadState;
@@ -107,8 +106,7 @@ class TENURE_EXPORT CallThread {
     return error ? Returned(std::move(*error)) : std::move(*answer);
   }
 
-  void wait_out(const Limit& limit);  ///< Does the same as tenure::wait_out(). With boot_clock() it needs no descriptor
-                                      ///< of its own.
+  void wait_out(const Limit& limit);  ///< tenure::wait_out(); with boot_clock() it needs no descriptor.
 
  private:
   bool forked() const;

@@ -25,7 +25,7 @@ std::string listed(const std::vector<Finding>& findings) {
   throw InvalidDocument({{std::move(pointer), std::move(message)}});
 }
 
-/// Stores tell no secrets; this is for one that forgets to take care. Short ones stand in words by chance.
+/// No store puts a secret into a message; this is for one that forgets. Short secrets stand in words by chance.
 std::string without(const std::string& message, std::vector<std::string> secrets) {
   std::erase_if(secrets, [](const auto& secret) { return secret.size() < 4; });
   return Redactor(std::move(secrets))(message);

@@ -114,7 +114,7 @@ void tell_lease(std::vector<Family>& out, const std::vector<Row>& all) {
     if (m.since_granted) since.sample({of}, seconds(*m.since_granted));
 }
 
-/// A group tells how many have stalled.
+/// A group counts how many have stalled.
 void tell_progress(std::vector<Family>& out, const std::vector<Metrics>& all) {
   Telling since(out, "tenure_since_progress_seconds", Family::Type::gauge,
                 "The time since the leader's work reported progress, if it is watched.");

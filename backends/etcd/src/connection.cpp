@@ -39,7 +39,7 @@ Result<Json> Connection::read(const Answer& answer) const {
   return json;
 }
 
-/// From here on another member may do better, so that the next one is tried.
+/// Another member may do better now, so the next one is tried.
 void Connection::drop() {
   http_.reset();
   token_.clear();

@@ -25,10 +25,13 @@ bool visible(char c) { return c > ' ' && c <= '~'; }
 }  // namespace
 
 std::string who_text(const Candidate& self, std::string_view incarnation) {
-  const Incumbent own{.name = self.name, .incarnation = std::string(incarnation), .address = self.address};
+  return who_text(Incumbent{.name = self.name, .incarnation = std::string(incarnation), .address = self.address});
+}
+
+std::string who_text(const Incumbent& holder) {
   std::string out;
   for (const auto& field : who_fields)
-    out.append(out.empty() ? "" : ";").append(field.key).append(percent_encoded(own.*field.text));
+    out.append(out.empty() ? "" : ";").append(field.key).append(percent_encoded(holder.*field.text));
   return out;
 }
 

@@ -603,7 +603,7 @@ TEST_F(LockTableRules, ARefusalThatShowsOneOfOurBeatsIsNoAnswerAnyOtherEndsTheTe
 /// A store that knows of a death shows a release that nobody wrote. Then a successor may lead already.
 TEST_F(LockTableRules, ARefusedRenewalThatShowsAReleaseEndsTheTenureWhateverTheBeat) {
   for (const bool own_beat : {false, true}) {
-    d = LockTableDecisions{{"me", "me:1"}, me, timing};
+    d = LockTableDecisions{me, timing};
     const auto token = lead();
     auto ended = renewal(token).next;
     if (!own_beat) {

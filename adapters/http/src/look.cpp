@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <tenure/version.hpp>
+
 #include "json.hpp"
 
 namespace tenure::http {
@@ -37,6 +39,7 @@ Json told(const Incumbent& incumbent) {
   return {{"self", false},
           {"name", incumbent.name},
           {"address", incumbent.address},
+          {"version", incumbent.version},
           {"token", json(token)},
           {"remaining_ms", ms(incumbent.remaining)}};
 }
@@ -48,6 +51,7 @@ Json leader(const Look& look, const SiteOptions& options, const std::deque<Chang
   auto out = m.is_leader ? Json{{"self", true},
                                 {"name", options.self.name},
                                 {"address", options.self.address},
+                                {"version", tenure::version()},
                                 {"token", json(m.token)},
                                 {"remaining_ms", ms(m.remaining)}}
                          : told(*look.incumbent);

@@ -242,8 +242,7 @@ Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, con
 bool Store::in_place(const std::optional<Expected>& expected, const Record& next) const {
   if (!held_ || !expected) return false;
   const auto& now = held_->record;
-  return matches(expected, now) && next.token == now.token && next.holder == now.holder &&
-         next.incarnation == now.incarnation && next.address == now.address && next.term == now.term;
+  return matches(expected, now) && next.token == now.token && next.who == now.who && next.term == now.term;
 }
 
 Result<Swap> Store::renew(const Record& next, const Limit& limit) {

@@ -31,6 +31,10 @@ std::string hex_of(std::string_view column) {
                 {{"{column}", std::string(column)}});
 }
 
+std::string hex_of_text(std::string_view column) {
+  return hex_of("pg_catalog.convert_to(" + std::string(column) + ", pg_catalog.getdatabaseencoding())");
+}
+
 /// A write waits until it is on disk, whatever the session says. Only {may_be_lost} need not.
 const std::string_view with_settings = R"(with s as materialized (
   select pg_catalog.set_config('lock_timeout', {lock_wait}, true) as lock_timeout,

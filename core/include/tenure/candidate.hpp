@@ -26,6 +26,7 @@ struct Incumbent {
   Token token{};
   Clock::Duration remaining{};  ///< How long its lease may still run, from when the store said this. It is an estimate:
                                 ///< nobody may act as leader by it.
+  std::string version{};        ///< Of the leader's library, see version(). Empty: it does not tell.
   friend bool operator==(const Incumbent&, const Incumbent&) = default;
 };
 

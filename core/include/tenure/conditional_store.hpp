@@ -19,12 +19,12 @@ namespace tenure {
 
 /// The state of one election. It is never deleted.
 struct Record {
-  Token token{};         ///< Token and beat together are the version.
-  std::uint64_t beat{};  ///< A random number of the kernel, new with every write.
-  std::string holder{}, incarnation{}, address{};
-  bool released{};            ///< The holder gave the lead back, or the store knows that the holder is dead.
-  Clock::Duration term{};     ///< The holder's term, which the store rounds up to milliseconds.
-  Clock::Duration asked{};    ///< The holder's CLOCK_BOOTTIME when it asked for this write.
+  Token token{};            ///< Token and beat together are the version.
+  std::uint64_t beat{};     ///< A random number of the kernel, new with every write.
+  std::string who{};        ///< What the holder tells of itself: <tenure/kit/who.hpp>. A store looks at nothing in it.
+  bool released{};          ///< The holder gave the lead back, or the store knows that the holder is dead.
+  Clock::Duration term{};   ///< The holder's term, which the store rounds up to milliseconds.
+  Clock::Duration asked{};  ///< The holder's CLOCK_BOOTTIME when it asked for this write.
   std::int64_t written_ms{};  ///< The store's clock, set by the store. A hint: nothing may be decided by it.
   friend bool operator==(const Record&, const Record&) = default;
 };

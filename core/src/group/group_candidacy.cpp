@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <tenure/kit/who.hpp>
+
 #include "kit/in_ms.hpp"
 
 namespace tenure {
@@ -26,10 +28,9 @@ bool tells_leads(const Look& look) { return look.whole || !look.cursor.empty(); 
 
 }  // namespace
 
-GroupCandidacy::GroupCandidacy(Candidate self, std::string incarnation, const Timing& timing,
-                               std::function<std::uint64_t()> draw, const Spread& spread, std::size_t hook_threads)
-    : self_(std::move(self)),
-      incarnation_(std::move(incarnation)),
+GroupCandidacy::GroupCandidacy(std::string who, const Timing& timing, std::function<std::uint64_t()> draw,
+                               const Spread& spread, std::size_t hook_threads)
+    : who_(std::move(who)),
       timing_(timing),
       draw_(std::move(draw)),
       rivals_(timing.clock_rate_error),
@@ -614,8 +615,7 @@ std::optional<Incumbent> GroupCandidacy::incumbent(const std::string& election, 
   const auto* rival = rivals_.find(lead->session);
   if (!rival || rival->session.record.released) return std::nullopt;
   const auto& record = rival->session.record;
-  return Incumbent{record.holder, record.incarnation, record.address, lead->token,
-                   std::max(rival->lease_end - now, Duration::zero())};
+  return incumbent_of(record.who, lead->token, std::max(rival->lease_end - now, Duration::zero()));
 }
 
 const GroupCandidacy::SeenLead* GroupCandidacy::lead_of(std::string_view election) const {
@@ -967,9 +967,7 @@ void GroupCandidacy::ask(Time now, decltype(GroupQuestion::what) what, Time by) 
 Session GroupCandidacy::own_session(Time asked) {
   return {.record = {.token = Token{1},
                      .beat = draw_(),
-                     .holder = self_.name,
-                     .incarnation = incarnation_,
-                     .address = self_.address,
+                     .who = who_,
                      .released = false,
                      .term = timing_.term,
                      .asked = asked.time_since_epoch()},

@@ -21,7 +21,7 @@ class LeaseBound {
   /// A version that we had not seen before, received `at`. `asked`: its holder's clock. `late`: how long before that
   /// it was written, by the store's clock; `longest`, the longest term that we know of, if nobody can tell.
   /// Returns true if nothing earlier counts any more.
-  bool saw(const std::string& incarnation, Duration asked, Time at, Duration late, Duration longest, double rate);
+  bool saw(const std::string& who, Duration asked, Time at, Duration late, Duration longest, double rate);
 
   /// Nobody's clock but ours is known.
   void forget() { lag_.reset(); }
@@ -34,7 +34,7 @@ class LeaseBound {
 
  private:
   struct Lag {
-    std::string incarnation;
+    std::string who;
     Duration asked{};   ///< The `asked` of the newest version seen.
     Duration most{};    ///< Our clock minus theirs, at `asked`.
     Duration excess{};  ///< By how much `most` may be too large: a hint, by the store's clock.

@@ -6,6 +6,7 @@
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
 #include <tenure/kit/store.hpp>
+#include <tenure/kit/who.hpp>
 #include <tenure/lock_table.hpp>
 #include <utility>
 
@@ -21,7 +22,8 @@ class LockTable final : public Backend {
       : store_(std::move(store)),
         election_(std::move(election)),
         log_(std::move(log)),
-        decisions_(checked(std::move(candidate)), draw_incarnation(), lock_table_presets().balanced) {
+        self_(checked(std::move(candidate))),
+        decisions_(who_text(self_, draw_incarnation()), lock_table_presets().balanced) {
     if (!store_) throw std::invalid_argument("lock_table: the store is missing");
     check_election(election_);
   }
@@ -157,7 +159,7 @@ class LockTable final : public Backend {
     tell(Level::warning,
          "the store shows a record of ours that we did not write last: a copy of this process is at work, or the store "
          "lost our last write; it counts as somebody else's");
-    decisions_.become(draw_incarnation());
+    decisions_.become(who_text(self_, draw_incarnation()));
   }
 
   void tell(Level level, std::string_view message) const {
@@ -168,6 +170,7 @@ class LockTable final : public Backend {
   const std::shared_ptr<ConditionalStore> store_;
   const std::string election_;
   const Log log_;
+  const Candidate self_;
   LockTableDecisions decisions_;
   std::optional<Error> alarm_;
   bool contends_{}, lost_race_{};

@@ -26,7 +26,8 @@ class LockTableDecisions {
     Record next;
   };
 
-  LockTableDecisions(Candidate self, std::string incarnation, const Timing& timing);
+  /// `who`: who_text() of a candidate, and of no other.
+  LockTableDecisions(std::string who, const Timing& timing);
 
   /// REQUIRES: before the first claim.
   void run_by(const Timing& timing) { timing_ = timing; }
@@ -73,10 +74,9 @@ class LockTableDecisions {
   std::optional<Version> version() const;
   bool unreadable() const { return sighting_ && sighting_->read.unreadable; }
 
-  /// The store shows our incarnation with a beat that we never sent: a copy of us is at work. become() somebody else.
+  /// The store shows our `who` with a beat that we never sent: a copy of us is at work. become() somebody else.
   bool copied() const;
-  void become(std::string incarnation) { incarnation_ = std::move(incarnation); }
-  const std::string& incarnation() const { return incarnation_; }
+  void become(std::string who) { who_ = std::move(who); }
 
   /// An error that people must hear of. It is returned once.
   std::optional<Error> take_alarm() { return std::exchange(alarm_, std::nullopt); }
@@ -114,8 +114,7 @@ class LockTableDecisions {
   std::vector<std::uint64_t> sent_beats() const;
   std::optional<Error> contradicted() const;
 
-  Candidate self_;
-  std::string incarnation_;
+  std::string who_;
   Timing timing_;
   Duration longest_seen_{};
   Token highest_{};  ///< The highest that we ever saw.

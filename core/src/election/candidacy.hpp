@@ -69,6 +69,7 @@ class Candidacy {
  public:
   using Time = Clock::Time;
   using Duration = Clock::Duration;
+  using Effect = tenure::Effect;
 
   /// How late a call may be before it counts as wedged: nothing waits for it any more.
   static constexpr Duration overrun_grace = std::chrono::milliseconds(50);
@@ -119,7 +120,7 @@ class Candidacy {
   /// the next ones, so that a deadline is served without an allocation.
   void take_effects(std::vector<Effect>& into);
 
-  bool ended() const { return ended_; }
+  bool over() const { return ended_; }
 
  private:
   struct Pending {

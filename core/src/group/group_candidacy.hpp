@@ -78,6 +78,7 @@ class GroupCandidacy {
  public:
   using Time = Clock::Time;
   using Duration = Clock::Duration;
+  using Effect = GroupEffect;
 
   /// `draw`: random bits of the kernel. `hook_threads`: so many hooks can run at once.
   GroupCandidacy(Candidate self, std::string incarnation, const Timing& timing, std::function<std::uint64_t()> draw,

@@ -413,7 +413,7 @@ TEST(Candidacy, NothingHappensAfterTheEnd) {
   e.stop();
   e.ousting_returned();
   e.released();
-  ASSERT_TRUE(e.candidacy.ended());
+  ASSERT_TRUE(e.candidacy.over());
   const auto before = e.history.size();
   e.resign();
   e.stop();
@@ -507,7 +507,7 @@ TEST(Candidacy, StopAfterAnUnknownAcquireStillReleases) {
   ASSERT_TRUE(e.asks(Verb::release));
   EXPECT_EQ(e.count<effect::Ended>(), 0u);
   e.released();
-  EXPECT_TRUE(e.candidacy.ended());
+  EXPECT_TRUE(e.candidacy.over());
 }
 
 TEST(Candidacy, GrantThatCrossesStopIsHandedBackUnled) {
@@ -569,9 +569,9 @@ TEST(Candidacy, StopReturnsAlthoughTheStoreIsWedged) {
   ASSERT_TRUE(e.asks(Verb::renew));
   e.advance(1060ms);
   e.stop();
-  EXPECT_FALSE(e.candidacy.ended());
+  EXPECT_FALSE(e.candidacy.over());
   e.ousting_returned();
-  EXPECT_TRUE(e.candidacy.ended());
+  EXPECT_TRUE(e.candidacy.over());
   EXPECT_TRUE(e.last<effect::Ended>().store_wedged);
 }
 
@@ -590,7 +590,7 @@ TEST(Candidacy, AfterOustingStopTakesTwiceACallAtMostWhateverTheDrain) {
   ASSERT_TRUE(e.asks(Verb::release));
   e.advance_to(e.asked->by);
   e.released(Error{Fault::timed_out, "no answer"});
-  EXPECT_TRUE(e.candidacy.ended());
+  EXPECT_TRUE(e.candidacy.over());
   EXPECT_LE(e.now - returned, 2 * t.call);
 }
 
@@ -601,7 +601,7 @@ TEST(Candidacy, AWedgedCallThatReturnsAfterTheEndIsNotToldOf) {
   ASSERT_TRUE(e.asks(Verb::renew));
   e.stop();
   e.ousting_returned();
-  ASSERT_TRUE(e.candidacy.ended());
+  ASSERT_TRUE(e.candidacy.over());
   const auto before = e.history.size();
   e.answer(Granted{{5}});
   EXPECT_EQ(e.history.size(), before);
@@ -617,7 +617,7 @@ TEST(Candidacy, StopIsBoundedWhenAwaitChangeHangs) {
   EXPECT_EQ(e.count<effect::Interrupt>(), 1u);
   EXPECT_EQ(e.candidacy.answer_by(), e.now) << "a wait that is interrupted returns at once";
   e.advance(Candidacy::overrun_grace);
-  EXPECT_TRUE(e.candidacy.ended());
+  EXPECT_TRUE(e.candidacy.over());
 }
 
 TEST(Candidacy, WedgedStoreIsAskedNothingUntilItsCallReturns) {
@@ -730,14 +730,14 @@ TEST(Candidacy, StopReleasesOnceEvenIfThatFails) {
   e.stop();
   e.ousting_returned();
   e.released(Error{Fault::unreachable, "away"});
-  EXPECT_TRUE(e.candidacy.ended());
+  EXPECT_TRUE(e.candidacy.over());
   EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::unreachable);
 }
 
 TEST(Candidacy, StopBeforeAnythingWasAskedAsksNothing) {
   Election e;
   e.stop();
-  EXPECT_TRUE(e.candidacy.ended());
+  EXPECT_TRUE(e.candidacy.over());
   EXPECT_EQ(e.count<effect::Ask>(), 0u);
 }
 

@@ -192,7 +192,7 @@ class TENURE_NO_EXPORT FakeElection::Impl {
   }
   void carry_out(effect::Interrupt&) { answer_at_ = clock_.now(); }
   void carry_out(effect::Publish& e) { validity_->publish(e.token, e.deadline); }
-  void carry_out(effect::Withdraw&) { validity_->withdraw(); }
+  void carry_out(effect::Unlead&) { validity_->withdraw(); }
   void carry_out(effect::Begin& e) {
     signals_ = std::make_shared<Signals>();
     ++begun_;

@@ -15,7 +15,7 @@
 #include <tenure/kit/start_thread.hpp>
 #include <tenure/log.hpp>
 
-#include "election/candidacy.hpp"
+#include "election/late_call.hpp"
 #include "election/waiters.hpp"
 #include "kit/thrown.hpp"
 
@@ -54,7 +54,7 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
       std::unique_lock lock(mutex_);
       told_.wait(lock, [this] { return !telling_; });
     }
-    const auto patience = timing_.call + Candidacy::overrun_grace;
+    const auto patience = timing_.call + LateCall::grace;
     if (ends_.await(patience, {}, [this] { return ended_.load(); })) {
       thread_.join();
     } else {  // The thread that is left behind may outlive the clock.

@@ -65,7 +65,7 @@ void LeaderManager::Shell::carry_out(Effect& any) {
       if (std::exchange(s.published_, e.token) != e.token) s.tally_.elected();  // Who sees the tenure sees it counted.
       s.validity->publish(e.token, e.deadline);
     }
-    void operator()(effect::Withdraw&) { s.validity->withdraw(); }
+    void operator()(effect::Unlead&) { s.validity->withdraw(); }
     void operator()(effect::Begin& e) { s.begin(election, e.token, s.hooks_); }
     void operator()(effect::FireStop&) { s.signals(election).stop.request_stop(); }
     void operator()(effect::DoneBy& e) { s.signals(election).done_by = e.at.time_since_epoch().count(); }

@@ -140,7 +140,7 @@ class Election {
         asked = ask->question;
       }
       if (auto* p = std::get_if<effect::Publish>(&e)) published = *p;
-      if (std::holds_alternative<effect::Withdraw>(e)) published.reset();
+      if (std::holds_alternative<effect::Unlead>(e)) published.reset();
       history.push_back(std::move(e));
     }
   }
@@ -616,7 +616,7 @@ TEST(Candidacy, StopIsBoundedWhenAwaitChangeHangs) {
   e.stop();
   EXPECT_EQ(e.count<effect::Interrupt>(), 1u);
   EXPECT_EQ(e.candidacy.answer_by(), e.now) << "a wait that is interrupted returns at once";
-  e.advance(Candidacy::overrun_grace);
+  e.advance(LateCall::grace);
   EXPECT_TRUE(e.candidacy.over());
 }
 
@@ -624,7 +624,7 @@ TEST(Candidacy, WedgedStoreIsAskedNothingUntilItsCallReturns) {
   Election e;
   e.start();
   const auto id = e.asked->id;
-  e.advance(timing.call + Candidacy::overrun_grace);
+  e.advance(timing.call + LateCall::grace);
   EXPECT_TRUE(e.candidacy.wedged());
   e.advance(5min);
   EXPECT_EQ(e.count<effect::Report>(), 1u);
@@ -648,7 +648,7 @@ TEST(Candidacy, ACallThatWasLateBecauseWeWereStoppedIsNotBlamed) {
   e.now += 30s;
   e.tick();
   EXPECT_FALSE(e.candidacy.wedged());
-  e.advance(Candidacy::overrun_grace);
+  e.advance(LateCall::grace);
   EXPECT_TRUE(e.candidacy.wedged()) << "it had its time once more";
 }
 

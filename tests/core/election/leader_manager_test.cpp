@@ -111,7 +111,7 @@ TEST_F(Manager, StopFiresInTimeAlthoughEveryStoreCallHangsAndWorkRunsInsideElect
   EXPECT_TRUE(eventually([&] { return told.load(); }));
   EXPECT_TRUE(backend->await("ousting"));
   ASSERT_TRUE(clock.await_parked(1));
-  clock.advance(Candidacy::overrun_grace);
+  clock.advance(LateCall::grace);
   manager.stop();  // returns, although the renewal never does
   EXPECT_EQ(reason, Reason::lapsed);
   backend->let_go();
@@ -330,9 +330,9 @@ TEST_F(Manager, AQuestionThatComesTogetherWithAHookIsAskedBesideIt) {
   manager.start();
   ASSERT_TRUE(backend->await("acquire"));
   ASSERT_TRUE(clock.await_parked(1));
-  clock.advance(timing.call + Candidacy::overrun_grace);
+  clock.advance(timing.call + LateCall::grace);
   ASSERT_TRUE(clock.await_parked(1));
-  clock.advance(Candidacy::wedged_is_told_after(timing.call));
+  clock.advance(LateCall::told_after(timing.call));
   ASSERT_TRUE(eventually([&] { return manager.metrics().errors.at(Fault::wedged) == 1; }));
   backend->let_go();
   EXPECT_TRUE(backend->await("acquire", 2));
@@ -474,7 +474,7 @@ TEST_F(Manager, AStoreCallThatEndsAfterItWasGivenUpCallsNobody) {
     manager.start();
     ASSERT_TRUE(scripted->await("acquire"));
     ASSERT_TRUE(scripted->clock.await_parked(1));
-    scripted->clock.advance(timing.call + Candidacy::overrun_grace);
+    scripted->clock.advance(timing.call + LateCall::grace);
     manager.stop();
   }
   const int before = told;
@@ -498,7 +498,7 @@ TEST_F(Manager, EligibleIsNotCalledAfterStopReturned) {
     scripted->clock.advance(timing.renew);
     ASSERT_TRUE(scripted->await("renew"));
     ASSERT_TRUE(scripted->clock.await_parked(1));
-    scripted->clock.advance(timing.call + Candidacy::overrun_grace);
+    scripted->clock.advance(timing.call + LateCall::grace);
     manager.stop();
   }
   const int before = asked;
@@ -525,7 +525,7 @@ std::vector<std::string> asked_of_one_stopped_in_eligible() {
   manager.start();
   EXPECT_TRUE(backend->await("eligible"));
   EXPECT_TRUE(backend->clock.await_parked(1));
-  backend->clock.advance(timing.call + Candidacy::overrun_grace);  // wedged: the end does not wait for the store
+  backend->clock.advance(timing.call + LateCall::grace);  // wedged: the end does not wait for the store
   std::jthread stopper([&] {
     stopping = true;
     manager.stop();

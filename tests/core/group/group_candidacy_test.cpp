@@ -1502,7 +1502,7 @@ TEST(GroupCandidacy, AnOpenThatReturnsLongAfterItsLimitIsEnded) {
   me.start();
   ASSERT_TRUE(me.asks<ask::Open>());
   const auto landed = me.land();
-  stage.pass(me.asked->by + Candidacy::overrun_grace - stage.now);
+  stage.pass(me.asked->by + LateCall::grace - stage.now);
   me.tick();
   ASSERT_TRUE(me.reported(Fault::wedged));
   const auto id = me.opened.back();

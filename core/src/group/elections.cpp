@@ -56,6 +56,8 @@ std::vector<std::pair<std::string, Token>> Elections::led() const { return shell
 
 GroupMetrics Elections::metrics() const { return shell_->metrics(); }
 
+std::optional<Error> Elections::last_error() const { return shell_->last_error(); }
+
 std::uint64_t Elections::changes() const { return shell_->waiters.changes(); }
 
 std::uint64_t Elections::await_change(std::uint64_t seen, Clock::Duration within, std::stop_token stop) {

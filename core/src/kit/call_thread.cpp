@@ -51,7 +51,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -84,13 +83,6 @@ constexpr int most_patience = 4;  ///< So many times the first.
 constexpr Duration first_pause = milliseconds(20), longest_pause = std::chrono::seconds(1);
 
 Limit soon() { return {boot_clock(), boot_clock().now() + grace, {}}; }
-
-/// One of few numbers, so that the same trouble is told with the same words; core then reports it once.
-std::string roughly(Duration d) {
-  constexpr std::array steps{8000, 4000, 2000, 1000, 500, 200, 100, 50, 20, 10};
-  const auto* const step = std::ranges::find_if(steps, [d](int ms) { return d >= milliseconds(ms); });
-  return step == steps.end() ? "some ms" : std::to_string(*step) + " ms";
-}
 
 }  // namespace
 
@@ -405,7 +397,7 @@ struct CallThreadState {
   }
 
   std::string still_connecting(Duration call) const {
-    auto text = with + ": still connecting after " + roughly(boot_clock().now() - connect_began) + " (" + step_is +
+    auto text = with + ": still connecting after " + in_ms(boot_clock().now() - connect_began) + " (" + step_is +
                 "); this call had " + in_ms(call) +
                 ", the next waits on. If this stays so, the server is out of reach, or too far away for this "
                 "Timing::call: raise it, or take a preset with a longer term";

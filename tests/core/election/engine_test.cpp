@@ -339,6 +339,23 @@ TYPED_TEST(EngineOfEither, ChangesAreCountedAndNoneIsMissed) {
   EXPECT_EQ(this->owner->await_change(0, 1h), this->owner->changes()) << "what is past is not waited for";
 }
 
+TYPED_TEST(EngineOfEither, WhoWaitedInVainHearsWhatTheStoreDidAndErrorOnceAMinute) {
+  this->store->throwing(true);
+  const auto began = this->clock.now();
+  this->make(this->noting(), this->clock);
+  EXPECT_EQ(this->owner->last_error(), std::nullopt);
+  this->owner->start();
+  const Error why{Fault::unreachable, TypeParam::threw};
+  ASSERT_TRUE(eventually([&] { return this->owner->last_error() == why; }));
+  EXPECT_EQ(this->owner->await_change(this->owner->changes(), 0s), this->owner->changes());
+  ASSERT_TRUE(eventually([&] { return this->errors().size() == 2 || (this->clock.advance(timing.retry), false); }));
+  EXPECT_GE(this->clock.now(), began + 1min);
+  EXPECT_NE(this->errors().back().message.find("times more since it was told last"), std::string::npos);
+  this->store->throwing(false);
+  ASSERT_TRUE(eventually([&] { return this->leads() || (this->clock.advance(timing.retry), false); }));
+  EXPECT_EQ(this->owner->last_error(), std::nullopt);
+}
+
 // ---- what it tells of itself ----
 
 TYPED_TEST(EngineOfEither, BeforeTheStartEverythingIsNamedAndZero) {

@@ -7,6 +7,7 @@
 
 #include "kit/in_ms.hpp"
 #include "kit/random.hpp"
+#include "kit/require.hpp"
 
 namespace tenure {
 namespace {
@@ -227,6 +228,7 @@ void Candidacy::renew_answered(Time now, const Question& asked, Answer answer) {
 }
 
 void Candidacy::elect(Time now, const Question& asked, Token token) {
+  TENURE_REQUIRE(!tenure_);
   const auto deadline = timing_.deadline(asked.asked);
   if (now >= deadline)
     return unanswered(now, {Fault::timed_out, "a grant came after its own deadline and was not used"});
@@ -357,6 +359,7 @@ void Candidacy::ask_campaigning(Time now) {
 }
 
 void Candidacy::ask(Time now, Verb verb, Duration limit) {
+  TENURE_REQUIRE(!pending_);
   const bool may_have_held = std::exchange(may_hold_, may_hold_ || verb == Verb::acquire);
   pending_.emplace(Pending{});
   pending_->may_have_held = may_have_held;

@@ -182,6 +182,7 @@ void Engine::clock_loop() {
 void Engine::ask(Question question) {
   interrupt_ = std::stop_source();
   const std::lock_guard lock(mutex_);
+  TENURE_REQUIRE(!asked_ && !asker_);
   asked_.emplace(std::move(question), interrupt_.get_token());
 }
 
@@ -342,6 +343,7 @@ void Engine::call_next_hook(std::unique_lock<std::mutex>& lock, Ready& ready) {
   running = false;
   --hooks_running_;
   if (errors) --errors_running_;
+  TENURE_REQUIRE(0 <= errors_running_ && errors_running_ <= hooks_running_);
   if (ousting) inbox_.push_back([this, name = election](Clock::Time now) { ousting_returned(now, name); });
   if (calls.empty())
     queues_.erase(queue);

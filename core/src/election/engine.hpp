@@ -39,6 +39,7 @@
 #include "election/signals.hpp"
 #include "election/tally.hpp"
 #include "election/waiters.hpp"
+#include "kit/require.hpp"
 #include "kit/thrown.hpp"
 
 namespace tenure {
@@ -233,6 +234,8 @@ class EngineOf : public Engine {
     {
       const std::lock_guard lock(machine_mutex_);
       const auto now = clock_.now();
+      TENURE_REQUIRE(now >= told_at_);
+      told_at_ = now;
       hear_progress(now);
       fact(now);
       machine_.take_effects(effects_);
@@ -241,7 +244,9 @@ class EngineOf : public Engine {
     effects_.clear();
   }
 
-  std::vector<Effect> effects_;  ///< The decider's own.
+  // The decider's own.
+  std::vector<Effect> effects_;
+  Clock::Time told_at_{Clock::Time::min()};  ///< Of the last fact.
 };
 
 }  // namespace tenure

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kit/in_ms.hpp"
+#include "kit/require.hpp"
 
 namespace tenure {
 namespace {
@@ -211,6 +212,7 @@ void GroupCandidacy::ousting_returned(Time now, const std::string& election) {
     if (tenure.heir) --gifts_running_;
     if (tenure.ending.overran()) count_overrun(now, -1);
     if (!to_release_.contains(election)) cool_off(now, it->second);
+    TENURE_REQUIRE(tenures_ > 0 && ending_.contains(election));
     it->second.tenure.reset();
     --tenures_;
     ending_.erase(election);
@@ -742,6 +744,7 @@ void GroupCandidacy::watch_hook(Time now, const std::string& election, Tenure& t
 
 void GroupCandidacy::count_overrun(Time now, int by) {
   const bool was_full = hooks_full();
+  TENURE_REQUIRE(by > 0 || overruns_ > 0);
   overruns_ += static_cast<std::size_t>(by);
   if (was_full == hooks_full()) return;
   all_claims_stale_ = true;
@@ -938,6 +941,7 @@ GroupCandidacy::Duration GroupCandidacy::patience_beside_a_lease(Time now, bool 
 }
 
 void GroupCandidacy::ask(Time now, decltype(GroupQuestion::what) what, Time by) {
+  TENURE_REQUIRE(!pending_);
   pending_.emplace(Pending{{}, {++last_id_, std::move(what), now, by}});
   emit(group_effect::Ask{pending_->question});
 }

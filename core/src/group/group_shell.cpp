@@ -13,6 +13,8 @@
 namespace tenure {
 namespace {
 
+constexpr const char* store_is = "the store";
+
 void check_mode(const GroupStore& store, Exclusive wanted) {
   if (store.exclusive() == wanted) return;
   if (wanted == Exclusive::no)
@@ -200,15 +202,11 @@ Engine::Fact Elections::Shell::answer_to(const GroupQuestion& q, const std::stop
     Shell& s;
     const GroupQuestion& q;
     const Limit& limit;
-    template <class T, class Call>
-    Result<T> counted(const char* verb, Call call) {
-      return s.counted<T>(verb, "the store", call);
-    }
     Fact operator()(const ask::Open& a) {
-      return committed(counted<Committed>("open", [&] { return s.store_->open(a.id, a.session, limit); }));
+      return committed(s.counted<Committed>("open", store_is, [&] { return s.store_->open(a.id, a.session, limit); }));
     }
     Fact operator()(const ask::Write& a) {
-      return committed(counted<Committed>("commit", [&] { return s.store_->commit(a.commit, limit); }));
+      return committed(s.counted<Committed>("commit", store_is, [&] { return s.store_->commit(a.commit, limit); }));
     }
     Fact committed(Result<Committed> result) {
       if (result && result->granted) s.tally_.granted(q.asked);
@@ -217,24 +215,27 @@ Engine::Fact Elections::Shell::answer_to(const GroupQuestion& q, const std::stop
       };
     }
     Fact operator()(const ask::See& a) {
-      auto result = counted<Look>("look", [&] { return s.store_->look(a.cursor, limit); });
+      auto result = s.counted<Look>("look", store_is, [&] { return s.store_->look(a.cursor, limit); });
       return [&s = s, id = q.id, result = std::move(result)](Clock::Time now) mutable {
         s.machine_.looked(now, id, std::move(result));
       };
     }
     Fact operator()(const ask::End& a) {
-      auto result = counted<bool>("end", [&] { return s.store_->end(a.id, a.beats, a.new_beat, limit); });
+      auto result = s.counted<bool>("end", store_is, [&] { return s.store_->end(a.id, a.beats, a.new_beat, limit); });
       return [&s = s, id = q.id, result = std::move(result)](Clock::Time now) { s.machine_.ended(now, id, result); };
     }
     Fact operator()(const ask::Sweep&) {
-      auto result = counted<int>("sweep", [&] { return s.store_->sweep(limit); });
+      auto result = s.counted<int>("sweep", store_is, [&] { return s.store_->sweep(limit); });
       return [&s = s, id = q.id, result = std::move(result)](Clock::Time now) { s.machine_.swept(now, id, result); };
     }
     Fact operator()(const ask::Await& a) {  // It is no call whose duration tells anything.
       const auto result =
-          counted<std::optional<Release>>(nullptr, [&] { return s.store_->await_change(a.cursor, limit); });
+          s.counted<std::optional<Release>>(nullptr, store_is, [&] { return s.store_->await_change(a.cursor, limit); });
       return [&s = s, id = q.id, result](Clock::Time now) {
-        result ? s.machine_.awaited(now, id, *result) : s.machine_.wait_failed(now, id, result.error());
+        if (result)
+          s.machine_.awaited(now, id, *result);
+        else
+          s.machine_.wait_failed(now, id, result.error());
       };
     }
   };

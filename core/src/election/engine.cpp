@@ -34,11 +34,13 @@ Engine::Engine(Form form, const Timing& timing, Hooks hooks, Clock& clock)
 void Engine::start() {
   if (forked())
     throw std::logic_error(std::string(form_.owner) +
-                           "::start() in a forked child of the process that made it: two would be one candidate. Make "
+                           "::start() in a forked child of the process that "
+                           "made it: two would be one candidate. Make "
                            "it after the fork");
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (started_ || ended_) return;
-  inbox_.reserve(inbox_.size() + 1);  // Nothing may throw once the threads run: start() could not be called again.
+  inbox_.reserve(inbox_.size() + 1);  // Nothing may throw once the threads run:
+                                      // start() could not be called again.
   start_threads();
   started_ = true;
   inbox_.push_back([this](Clock::Time now) { start_machine(now); });
@@ -69,20 +71,20 @@ void Engine::start_threads() {
 void Engine::stop() {
   if (forked()) return;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (!started_) ended_ = true;
   }
   waiters.wake();
   post([this](Clock::Time now) { stop_machine(now); });
   if (on_own_thread()) return;
-  std::unique_lock lock(mutex_);
-  end_wakes_.wait(lock, [this] { return ended_.load(); });
+  const Lock lock(mutex_);
+  while (!ended_) mutex_.wait(end_wakes_);
 }
 
 void Engine::join() {
   if (clock_thread_.joinable()) clock_thread_.join();
   const auto* const wedged = [this] {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return store_wedged_ ? asker_ : nullptr;
   }();
   if (wedged) {  // The thread that is left behind may outlive the clock.
@@ -104,7 +106,8 @@ void Engine::finish(std::shared_ptr<Engine> engine) {
   }
   if (engine->on_own_thread()) {
     std::fprintf(stderr,
-                 "tenure: %s was destroyed inside a hook of its own, or exit() was called there and destroyed it; call "
+                 "tenure: %s was destroyed inside a hook of its own, or exit() "
+                 "was called there and destroyed it; call "
                  "stop() in the hook, and let main() return\n",
                  engine->form_.owner);
     std::abort();
@@ -115,7 +118,7 @@ void Engine::finish(std::shared_ptr<Engine> engine) {
 
 void Engine::post(Fact fact) {
   if (forked()) return;
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (ended_) return;
   inbox_.push_back(std::move(fact));
   if (started_ && !decided_) due_ = std::min(due_, clock_.now());
@@ -131,29 +134,30 @@ bool Engine::on_own_thread() const { return engine_here == this; }
 void Engine::adopt_this_thread() const { engine_here = this; }
 
 Clock::Duration Engine::overdue(Clock::Time now) const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return ended_ ? Clock::Duration::zero() : late(due_, now);
 }
 
 std::size_t Engine::kept() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return signals_.size() + queues_.size();
 }
 
-// ---- deciding: whoever brings a fact, unless another thread is at it, which then takes this one along ----
+// ---- deciding: whoever brings a fact, unless another thread is at it, which
+// then takes this one along ----
 
 /// Decides on all facts that have come, and on the time.
-void Engine::decide(std::unique_lock<std::mutex>& lock) {
+void Engine::decide() {
   if (deciding_ || decided_) return;
   deciding_ = true;
   due_ = std::min(due_, clock_.now());
   do {
     facts_.swap(inbox_);
-    lock.unlock();
+    mutex_.unlock();
     for (const auto& fact : facts_) consider(fact);
     facts_.clear();
     consider([this](Clock::Time now) { tick(now); });
-    lock.lock();
+    mutex_.lock();
     decided_ = all_decided();
   } while (!decided_ && !inbox_.empty());
   deciding_ = false;
@@ -162,18 +166,19 @@ void Engine::decide(std::unique_lock<std::mutex>& lock) {
   if (decided_) clock_wakes_->wake();
 }
 
-// ---- the clock thread: sees to every timer; never enters the store or a hook ----
+// ---- the clock thread: sees to every timer; never enters the store or a hook
+// ----
 
 void Engine::clock_loop() {
-  std::unique_lock lock(mutex_);
+  const Lock lock(mutex_);
   for (;;) {
-    decide(lock);
+    decide();
     if (decided_) return;
     pass_on();
     if (deciding_) clock_wakes_->set(Clock::Time::max());  // The decider sets the next one.
-    lock.unlock();
+    mutex_.unlock();
     clock_wakes_->wait();
-    lock.lock();
+    mutex_.lock();
   }
 }
 
@@ -181,7 +186,7 @@ void Engine::clock_loop() {
 
 void Engine::ask(Question question) {
   interrupt_ = std::stop_source();
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   TENURE_REQUIRE(!asked_ && !asker_);
   asked_.emplace(std::move(question), interrupt_.get_token());
 }
@@ -207,12 +212,15 @@ void Engine::end(Ousting ousting) {
 
 void Engine::overran(const std::string& election) const {
   if (!signals(election).hooks->abort_on_overrun) return;
-  std::fputs("tenure: ousting() had not returned when its time was up; ending the process, as asked\n", stderr);
+  std::fputs(
+      "tenure: ousting() had not returned when its time was up; ending "
+      "the process, as asked\n",
+      stderr);
   std::abort();
 }
 
 void Engine::quit(bool store_wedged) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   store_wedged_ = store_wedged;
   quit_ = true;
   work_wakes_.notify_all();
@@ -225,29 +233,29 @@ void Engine::log(const Hooks& hooks, const std::string& message, const std::stri
 // ---- the workers: one may block in the store, the others in hooks ----
 
 void Engine::work_loop(std::thread& self) {
-  std::unique_lock lock(mutex_);
+  const Lock lock(mutex_);
   for (;;) {
     if (undecided()) {
-      decide(lock);
+      decide();
     } else if (auto* const ready = callable()) {
-      call_next_hook(lock, *ready);
+      call_next_hook(*ready);
     } else if (question_ready()) {
-      put_question(lock, self);
+      put_question(self);
     } else if (quit_) {
       break;
     } else {
       ++idle_;
-      work_wakes_.wait(lock);
+      mutex_.wait(work_wakes_);
       --idle_;
     }
   }
   if (hooks_running_ > 0 || asks_user_ || ended_.exchange(true)) return;
   end_wakes_.notify_all();
-  lock.unlock();
   waiters.changed();
 }
 
-/// One worker takes one thing. As many others are told as there are things left.
+/// One worker takes one thing. As many others are told as there are things
+/// left.
 void Engine::pass_on() {
   const auto room = static_cast<std::size_t>(most_hooks() - hooks_running_);
   auto left = std::min(ready_.size() + ready_errors_.size(), room);
@@ -256,41 +264,43 @@ void Engine::pass_on() {
   for (auto waits = static_cast<std::size_t>(idle_); left > 0 && waits > 0; --left, --waits) work_wakes_.notify_one();
 }
 
-void Engine::put_question(std::unique_lock<std::mutex>& lock, std::thread& self) {
+void Engine::put_question(std::thread& self) {
   const auto [question, interrupted] = *std::exchange(asked_, std::nullopt);
   asker_ = &self;
   pass_on();
-  lock.unlock();
+  mutex_.unlock();
   auto answer = question(interrupted);
-  lock.lock();
+  mutex_.lock();
   asker_ = nullptr;
   if (!ended_) inbox_.push_back(std::move(answer));
 }
 
-/// The clock may be gone by the end of a call that was left behind. Until somebody sees, under the lock, that all is
-/// over, it is there.
+/// The clock may be gone by the end of a call that was left behind. Until
+/// somebody sees, under the lock, that all is over, it is there.
 void Engine::count(const char* verb, Clock::Time began, std::optional<Fault> fault) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (!ended_) tally_.call_returned(verb, clock_.now() - began, fault);
 }
 
-/// The end waits for a call into the user's code. A call into the store it may leave behind.
+/// The end waits for a call into the user's code. A call into the store it may
+/// leave behind.
 bool Engine::user_agrees() {
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (quit_) return false;
     asks_user_ = true;
   }
   bool eligible = false;
   guarded("eligible", hooks_, form_.name, [&] { eligible = hooks_->eligible(); });
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   asks_user_ = false;
   return eligible && !quit_;
 }
 
 // ---- hooks: user code ----
 
-/// Behind another hook an error may wait for hours, because elected() may lead. Then stderr tells it too.
+/// Behind another hook an error may wait for hours, because elected() may lead.
+/// Then stderr tells it too.
 void Engine::report(Error error, const SharedHooks& hooks, const std::string& election) {
   if (ended_) return;  // By a call that was left behind: no hook is called any more.
   tally_.error(error.fault);
@@ -300,9 +310,10 @@ void Engine::report(Error error, const SharedHooks& hooks, const std::string& el
   if (hooks->log || !told_at_once) tell(hooks->log, Level::warning, message, {{form_.of, form_.name}});
 }
 
-/// Whether it is the next to be called. A decider calls it itself, or passes it on, when it ends.
+/// Whether it is the next to be called. A decider calls it itself, or passes it
+/// on, when it ends.
 bool Engine::queue_hook(QueueKey key, HookCall call) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (ended_) return false;
   const auto queue = queues_.try_emplace(std::move(key)).first;
   auto& [calls, running] = queue->second;
@@ -316,7 +327,8 @@ bool Engine::queue_hook(QueueKey key, HookCall call) {
   return next;
 }
 
-/// Of which queues one hook more may run now. The first error() has the thread that is its own.
+/// Of which queues one hook more may run now. The first error() has the thread
+/// that is its own.
 Engine::Ready* Engine::callable() {
   if (hooks_running_ >= most_hooks()) return nullptr;
   const bool any = !ready_.empty() && hooks_running_ - errors_running_ < form_.hook_threads;
@@ -324,7 +336,7 @@ Engine::Ready* Engine::callable() {
   return any ? &ready_ : nullptr;
 }
 
-void Engine::call_next_hook(std::unique_lock<std::mutex>& lock, Ready& ready) {
+void Engine::call_next_hook(Ready& ready) {
   const auto queue = ready.front();
   ready.pop_front();
   const auto& [election, errors] = queue->first;
@@ -336,10 +348,11 @@ void Engine::call_next_hook(std::unique_lock<std::mutex>& lock, Ready& ready) {
   if (errors) ++errors_running_;
   pass_on();
   const bool ousting = std::holds_alternative<Ousting>(call.front().what);
-  lock.unlock();
+  mutex_.unlock();
   call_hook(call.front(), election);
-  call.clear();  // Without the lock: with the last call of some hooks goes what the user keeps in them.
-  lock.lock();
+  call.clear();  // Without the lock: with the last call of some hooks goes what
+                 // the user keeps in them.
+  mutex_.lock();
   running = false;
   --hooks_running_;
   if (errors) --errors_running_;

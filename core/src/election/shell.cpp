@@ -46,7 +46,7 @@ Metrics LeaderManager::Shell::metrics() const {
   auto out = snapshot(leads.remaining, now);
   if (leads) out.token = leads.token;
   out.is_leader = out.token.has_value();
-  const std::lock_guard lock(machine_mutex_);
+  const Lock lock(machine_mutex_);
   if (const auto at = machine_.progressed_at(); at && out.is_leader)
     out.since_progress = late(std::max(*at, validity->progressed_at()), now);
   out.stalled = machine_.stalled();

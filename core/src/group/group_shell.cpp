@@ -103,7 +103,7 @@ void Elections::Shell::resign(const std::string& election, std::optional<Clock::
 bool Elections::Shell::hand_over(const std::string& election, const std::string& to) {
   if (over()) return false;
   {
-    const std::lock_guard lock(machine_mutex_);
+    const Lock lock(machine_mutex_);
     if (!machine_.heir_named(clock_.now(), election, to)) return false;
   }
   post([this, election, to](Clock::Time now) { machine_.hand_over(now, election, to); });
@@ -122,7 +122,7 @@ std::shared_ptr<GroupValidity> Elections::Shell::validity(const std::string& ele
 
 std::optional<Incumbent> Elections::Shell::incumbent(const std::string& election) {
   if (over()) return std::nullopt;  // before the lock: it may have been held when we were forked
-  const std::lock_guard lock(machine_mutex_);
+  const Lock lock(machine_mutex_);
   return machine_.incumbent(election, clock_.now());
 }
 
@@ -138,7 +138,7 @@ GroupMetrics Elections::Shell::metrics() const {
   const auto left = Clock::Duration(page_->view().deadline) - now.time_since_epoch();
   out.session = snapshot(std::max(left, Clock::Duration::zero()), now);
   out.session.is_leader = out.led > 0;
-  const std::lock_guard lock(machine_mutex_);
+  const Lock lock(machine_mutex_);
   out.joined = machine_.joined();
   out.stalled = machine_.stalled();
   out.session.stalled = out.stalled > 0;

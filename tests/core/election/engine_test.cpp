@@ -378,6 +378,7 @@ TYPED_TEST(EngineOfEither, ACallThatIgnoresItsLimitTellsForHowLong) {
   ASSERT_TRUE(this->starts_to_lead(this->noting()));
   ASSERT_TRUE(this->wedge());
   EXPECT_EQ(this->metrics().wedged, LateCall::grace);
+  EXPECT_EQ(this->metrics().errors.at(Fault::wedged), 0u) << "that wakes somebody, so it is told later";
   this->clock.advance(2s);
   EXPECT_TRUE(this->told(Fault::wedged));
   EXPECT_EQ(this->metrics().wedged, 2s + LateCall::grace);

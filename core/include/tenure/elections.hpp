@@ -27,8 +27,8 @@ namespace tenure {
 ///
 /// The elections are spread evenly over the processes that take part in the same ones (see Spread).
 ///
-/// It has a thread for the timers, one for the store, one for error() alone, and `hook_threads` for your hooks; whichever
-/// is free does what comes next. While as many ousting() have outlasted their time as there are hook threads, nothing is claimed. Any thread may call any
+/// It has a thread for the timers, one for the store, one for error() alone, and `hook_threads` for your hooks. While
+/// as many ousting() have outlasted their time as there are hook threads, nothing is claimed. Any thread may call any
 /// method, also a hook.
 ///
 /// Hooks of one election are called in order and one at a time, but error() waits for no other. Those of different
@@ -103,15 +103,13 @@ class TENURE_EXPORT Elections {
   /// What happened so far, for your monitoring. Takes locks for moments; in a forked child it tells nothing.
   GroupMetrics metrics() const;
 
-  /// What the store did last in place of an answer: it was away, or refused our password. Nothing once it has answered.
-  /// It is told in full, also where error() and the log leave out what they have heard. Takes a lock for a moment.
+  /// What the store did last in place of an answer, in full. Nothing once it has answered.
   std::optional<Error> last_error() const;
 
   /// How many changes there were: elected, ousting, another incumbent, stopped. It never falls.
   std::uint64_t changes() const;
 
-  /// Waits until changes() differs from `seen`, and returns it. Returns `seen` when the time is over; then last_error()
-  /// tells whether the store is the reason.
+  /// Waits until changes() differs from `seen`, and returns it. Returns `seen` when the time is over.
   std::uint64_t await_change(std::uint64_t seen, Clock::Duration within, std::stop_token stop = {});
 
  private:

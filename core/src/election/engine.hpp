@@ -223,7 +223,9 @@ class EngineOf : public Engine {
   using Effect = typename Machine::Effect;
 
   EngineOf(Form form, const Timing& timing, Hooks hooks, Clock& clock, Machine machine)
-      : Engine(std::move(form), timing, std::move(hooks), clock), machine_(std::move(machine)) {}
+      : Engine(std::move(form), timing, std::move(hooks), clock), machine_(std::move(machine)) {
+    effects_.reserve(32);  // A deadline is served without an allocation.
+  }
 
   virtual void hear_progress(Clock::Time now) = 0;  ///< What the work told comes before each fact.
   virtual void carry_out(Effect& effect) = 0;

@@ -278,7 +278,7 @@ TYPED_TEST(EngineOfEither, StopFromManyThreadsAtOnce) {
 }
 
 TYPED_TEST(EngineOfEither, AStoreCallThatEndsAfterItWasGivenUpCallsNobody) {
-  const auto store = this->store;
+  const auto hanging = this->store;
   std::atomic<int> told{0};
   std::weak_ptr<int> alive;
   {
@@ -294,8 +294,8 @@ TYPED_TEST(EngineOfEither, AStoreCallThatEndsAfterItWasGivenUpCallsNobody) {
   }
   const int before = told;
   EXPECT_FALSE(alive.expired()) << "its thread is left behind";
-  store->throwing(true);
-  store->let_go();
+  hanging->throwing(true);
+  hanging->let_go();
   EXPECT_TRUE(eventually([&] { return alive.expired(); }));
   EXPECT_EQ(told, before);
 }
@@ -330,8 +330,7 @@ TYPED_TEST(EngineOfEither, ChangesAreCountedAndNoneIsMissed) {
   this->make(this->noting(), this->clock);
   EXPECT_EQ(this->owner->changes(), 0u);
   this->owner->start();
-  const auto elected = this->owner->await_change(0, 1h);
-  EXPECT_GT(elected, 0u);
+  EXPECT_GT(this->owner->await_change(0, 1h), 0u);
   ASSERT_TRUE(eventually([&] { return this->elected == 1; }));
   const auto before = this->owner->changes();
   this->resign(1h);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rules of core/README.md: how each fact changes the state, and which effects follow.
 #include "election/candidacy.hpp"
 
 #include <algorithm>
@@ -12,11 +13,11 @@
 namespace tenure {
 namespace {
 
-/// So many denials in a row are taken as news, if less than two retries lie between them. More of them mean that the
+/// This many denials in a row are taken as news, if less than two retries lie between them. More of them mean that the
 /// store wakes us for nothing.
 constexpr int prompt_denials = 8;
 
-/// So many acquires in a row without an answer are repeated soon. Further ones leave a store in trouble alone.
+/// This many acquires in a row without an answer are repeated soon. Further ones leave a store in trouble alone.
 constexpr int prompt_acquires = 8;
 
 /// A longer one means never, and could overflow a Clock::Time.
@@ -291,14 +292,14 @@ void Candidacy::judge_expiry(Time now) {
   end_at_once(now, reason, std::move(tenure_->trouble), std::nullopt, tenure_->lease.end);
 }
 
-/// Progress is told without a lock and wakes nobody, so it is looked for as often as a store in trouble.
+/// Progress is reported without a lock and wakes nobody, so it is looked for as often as a store in trouble.
 void Candidacy::watch_progress(Time now) {
   if (look_for_progress_) look_for_progress_ = now + timing_.retry;
   if (!tenure_ || now < tenure_->stalls_at(stall_)) return;
   stalled_since_ = tenure_->progressed;
   look_for_progress_ = now + timing_.retry;
   cool_down_ = stall_.pause;
-  end_voluntarily(now, Reason::stalled, "the work told of no progress for " + in_ms(stall_.after));
+  end_voluntarily(now, Reason::stalled, "the work has reported no progress for " + in_ms(stall_.after));
 }
 
 void Candidacy::watch_hook(Time now) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The loops of the threads, and the queues of hooks.
 #include "election/engine.hpp"
 
 #include <algorithm>
@@ -39,8 +40,7 @@ void Engine::start() {
                            "it after the fork");
   const Lock lock(mutex_);
   if (started_ || ended_) return;
-  inbox_.reserve(inbox_.size() + 1);  // Nothing may throw once the threads run:
-                                      // start() could not be called again.
+  inbox_.reserve(inbox_.size() + 1);  // Nothing may throw once the threads run: start() could not be called again.
   start_threads();
   started_ = true;
   inbox_.push_back([this](Clock::Time now) { start_machine(now); });
@@ -143,8 +143,7 @@ std::size_t Engine::kept() const {
   return signals_.size() + queues_.size();
 }
 
-// ---- deciding: whoever brings a fact, unless another thread is at it, which
-// then takes this one along ----
+// ---- deciding: whoever brings a fact, unless another thread is at it, which then takes this one along ----
 
 /// Decides on all facts that have come, and on the time.
 void Engine::decide() {
@@ -166,8 +165,7 @@ void Engine::decide() {
   if (decided_) clock_wakes_->wake();
 }
 
-// ---- the clock thread: sees to every timer; never enters the store or a hook
-// ----
+// ---- the clock thread: sees to every timer; never enters the store or a hook ----
 
 void Engine::clock_loop() {
   const Lock lock(mutex_);
@@ -254,8 +252,7 @@ void Engine::work_loop(std::thread& self) {
   waiters.changed();
 }
 
-/// One worker takes one thing. As many others are told as there are things
-/// left.
+/// One worker takes one thing. As many others are told as there are things left.
 void Engine::pass_on() {
   const auto room = static_cast<std::size_t>(most_hooks() - hooks_running_);
   auto left = std::min(ready_.size() + ready_errors_.size(), room);
@@ -275,15 +272,14 @@ void Engine::put_question(std::thread& self) {
   if (!ended_) inbox_.push_back(std::move(answer));
 }
 
-/// The clock may be gone by the end of a call that was left behind. Until
-/// somebody sees, under the lock, that all is over, it is there.
+/// The clock may be gone by the end of a call that was left behind. Until somebody sees, under the lock, that all is
+/// over, it is there.
 void Engine::count(const char* verb, Clock::Time began, std::optional<Fault> fault) {
   const Lock lock(mutex_);
   if (!ended_) tally_.call_returned(verb, clock_.now() - began, fault);
 }
 
-/// The end waits for a call into the user's code. A call into the store it may
-/// leave behind.
+/// The end waits for a call into the user's code. A call into the store it may leave behind.
 bool Engine::user_agrees() {
   {
     const Lock lock(mutex_);
@@ -299,8 +295,7 @@ bool Engine::user_agrees() {
 
 // ---- hooks: user code ----
 
-/// Behind another hook an error may wait for hours, because elected() may lead.
-/// Then stderr tells it too.
+/// Behind another hook an error may wait for hours, because elected() may lead. Then stderr tells it too.
 void Engine::report(Error error, const SharedHooks& hooks, const std::string& election) {
   if (ended_) return;  // By a call that was left behind: no hook is called any more.
   tally_.error(error.fault);
@@ -310,8 +305,7 @@ void Engine::report(Error error, const SharedHooks& hooks, const std::string& el
   if (hooks->log || !told_at_once) tell(hooks->log, Level::warning, message, {{form_.of, form_.name}});
 }
 
-/// Whether it is the next to be called. A decider calls it itself, or passes it
-/// on, when it ends.
+/// Whether it is the next to be called. A decider calls it itself, or passes it on, when it ends.
 bool Engine::queue_hook(QueueKey key, HookCall call) {
   const Lock lock(mutex_);
   if (ended_) return false;
@@ -327,8 +321,7 @@ bool Engine::queue_hook(QueueKey key, HookCall call) {
   return next;
 }
 
-/// Of which queues one hook more may run now. The first error() has the thread
-/// that is its own.
+/// Of which queues one hook more may run now. The first error() has the thread that is its own.
 Engine::Ready* Engine::callable() {
   if (hooks_running_ >= most_hooks()) return nullptr;
   const bool any = !ready_.empty() && hooks_running_ - errors_running_ < form_.hook_threads;
@@ -350,8 +343,7 @@ void Engine::call_next_hook(Ready& ready) {
   const bool ousting = std::holds_alternative<Ousting>(call.front().what);
   mutex_.unlock();
   call_hook(call.front(), election);
-  call.clear();  // Without the lock: with the last call of some hooks goes what
-                 // the user keeps in them.
+  call.clear();  // Without the lock: with the last call of some hooks goes what the user keeps in them.
   mutex_.lock();
   running = false;
   --hooks_running_;

@@ -1,34 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads round a machine that decides: a Candidacy or a GroupCandidacy.
-// They only carry: facts to it, its effects to the store, the hooks and the
-// waiters. A change of threads costs more than all the rest. So a thread of
-// ours that brings a fact decides on it at once. Equal workers do the rest:
-// whichever is free talks to the store or calls a hook.
+// The threads round a machine that decides: a Candidacy or a GroupCandidacy. They only carry: facts to it, its effects
+// to the store, the hooks and the waiters. A change of threads costs more than all the rest. So a thread of ours that
+// brings a fact decides on it at once. Equal workers do the rest: whichever is free talks to the store or calls a hook.
 //
 // Who may change what:
-// - The thread that set deciding_ is the decider. It alone uses the decider's
-// own members, without a lock. There is one
-//   at a time; mutex_ orders one after the other. It holds machine_mutex_ while
-//   it changes the machine, which users ask.
-// - One worker at a time is with the store (asker_), and one runs a hook of one
-// queue. It holds no lock meanwhile.
-// - Hooks never hold the last worker, which is left for the store. Hooks other
-// than error() leave one more for error(),
-//   where that has queues of its own: hooks which hang cannot hide that they
-//   do.
+// - The thread that set deciding_ is the decider. It alone uses the decider's own members, without a lock. There is one
+//   at a time; mutex_ orders one after the other. It changes the machine under machine_mutex_, since users ask it.
+// - One worker at a time is with the store (asker_), and one runs a hook of one queue. It holds no lock meanwhile.
+// - Hooks never hold the last worker, which is left for the store. Hooks other than error() leave one more for error(),
+//   where that has queues of its own: hooks which hang cannot hide that they do.
 // - Everything else is changed under mutex_.
 //
 // Why no wake-up is lost:
-// - A fact comes into inbox_ under mutex_. A decider looks there again, under
-// mutex_, before it clears deciding_.
-// - Without a decider, post() notifies a worker that waits. If none waits, it
-// wakes the clock thread, which decides.
-// - A worker tests all that it could do, under mutex_, before it waits: decide,
-// hook, question, quit, in this order.
-// - Whoever takes a hook or a question notifies other workers for what is left
-// (pass_on).
-// - The decider sets the next alarm under mutex_ when it ends. The clock thread
-// sets none while another one decides.
+// - A fact comes into inbox_ under mutex_. A decider looks there again, under mutex_, before it clears deciding_.
+// - Without a decider, post() notifies a worker that waits. If none waits, it wakes the clock thread, which decides.
+// - A worker tests all that it could do, under mutex_, before it waits: decide, hook, question, quit, in this order.
+// - Whoever takes a hook or a question notifies other workers for what is left (pass_on).
+// - The decider sets the next alarm under mutex_ when it ends. The clock thread sets none while another one decides.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -67,8 +55,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::string name{};   ///< Of that.
     std::vector<std::string> verbs{};
     int hook_threads{1};  ///< So many hooks run at once.
-    bool errors_apart{};  ///< error() waits for no other hook, and has a thread
-                          ///< more.
+    bool errors_apart{};  ///< error() waits for no other hook, and has a thread more.
   };
 
   Engine(Form form, const Timing& timing, Hooks hooks, Clock& clock);
@@ -78,12 +65,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   void start();
   void stop();
-  void join();                                         ///< After stop(). A worker that is wedged in the store is left
-                                                       ///< to end alone; it owns what it needs.
+  /// After stop(). A worker that is wedged in the store is left to end alone; it owns what it needs.
+  void join();
   static void finish(std::shared_ptr<Engine> engine);  ///< For its owner's destructor.
 
-  /// Any thread may call it; a thread of ours decides on the fact. After the
-  /// end it is ignored.
+  /// Any thread may call it; a thread of ours decides on the fact. After the end it is ignored.
   void post(Fact fact);
 
   /// Tells error() and the log. Any thread may call it.
@@ -118,8 +104,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void quit(bool store_wedged);
   void report(Error error, const SharedHooks& hooks, const std::string& election);
 
-  /// A call of the store, which is counted unless `verb` is null. What it
-  /// throws is an error.
+  /// A call of the store, which is counted unless `verb` is null. What it throws is an error.
   template <class T, class Call>
   Result<T> counted(const char* verb, const char* who, Call call) {
     const auto began = clock_.now();
@@ -150,8 +135,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   };
   /// Calls of one queue are made one at a time.
   struct QueueKey {
-    std::string election{};  ///< Empty: the errors of all that have no hooks of
-                             ///< their own.
+    std::string election{};  ///< Empty: the errors of all that have no hooks of their own.
     bool errors{};
     friend auto operator<=>(const QueueKey&, const QueueKey&) = default;
   };
@@ -187,19 +171,21 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   mutable Mutex mutex_;  ///< It is never held while a hook or the store runs.
   std::vector<Fact> inbox_ TENURE_GUARDED_BY(mutex_);
-  bool deciding_ TENURE_GUARDED_BY(mutex_){}, decided_
-      TENURE_GUARDED_BY(mutex_){};                                 ///< decided_: there is nothing left to decide.
+  bool deciding_ TENURE_GUARDED_BY(mutex_){};
+  bool decided_ TENURE_GUARDED_BY(mutex_){};                       ///< There is nothing left to decide.
   Clock::Time due_ TENURE_GUARDED_BY(mutex_){Clock::Time::max()};  ///< When we must act next, or should have acted.
   std::optional<std::pair<Question, std::stop_token>> asked_ TENURE_GUARDED_BY(mutex_);
   std::thread* asker_ TENURE_GUARDED_BY(mutex_){};  ///< Who is with the store.
   Queues queues_ TENURE_GUARDED_BY(mutex_);
-  Ready ready_ TENURE_GUARDED_BY(mutex_), ready_errors_
-      TENURE_GUARDED_BY(mutex_);  ///< Those whose next hook may be called.
-  int hooks_running_ TENURE_GUARDED_BY(mutex_){}, errors_running_ TENURE_GUARDED_BY(mutex_){};
+  Ready ready_ TENURE_GUARDED_BY(mutex_);  ///< Those whose next hook may be called.
+  Ready ready_errors_ TENURE_GUARDED_BY(mutex_);
+  int hooks_running_ TENURE_GUARDED_BY(mutex_){};
+  int errors_running_ TENURE_GUARDED_BY(mutex_){};
   bool asks_user_ TENURE_GUARDED_BY(mutex_){};  ///< eligible() runs.
   int idle_ TENURE_GUARDED_BY(mutex_){};        ///< Workers that wait.
-  bool started_ TENURE_GUARDED_BY(mutex_){}, quit_ TENURE_GUARDED_BY(mutex_){},
-      store_wedged_ TENURE_GUARDED_BY(mutex_){};
+  bool started_ TENURE_GUARDED_BY(mutex_){};
+  bool quit_ TENURE_GUARDED_BY(mutex_){};
+  bool store_wedged_ TENURE_GUARDED_BY(mutex_){};
   std::condition_variable work_wakes_, end_wakes_;
   std::unique_ptr<Waker> clock_wakes_;
   std::atomic<bool> ended_{false};
@@ -249,8 +235,8 @@ class EngineOf : public Engine {
   Clock::Time next_alarm() const final { return machine_.next_alarm(); }
   bool all_decided() const final { return machine_.over(); }
 
-  /// What follows from one fact is done before the next one is told, and
-  /// without a lock: a stop callback may call anything.
+  /// What follows from one fact is done before the next one is told, and without a lock: a stop callback may call
+  /// anything.
   void consider(const Fact& fact) final {
     {
       const Lock lock(machine_mutex_);

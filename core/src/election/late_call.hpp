@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What both machines know of a store call that comes late.
 #pragma once
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Carries out what the Candidacy decides, and brings it the answers of the Backend.
 #include "election/shell.hpp"
 
 #include <stdexcept>

@@ -19,7 +19,9 @@ struct Unlead { std::string election; };                ///< is_leader() is fals
 struct Begin { std::string election; Token token; };    ///< elected()
 struct FireStop { std::string election; };              ///< The tenure's stop token.
 struct DoneBy { std::string election; Clock::Time at; };  ///< Ousting::remaining() counts to here.
-struct End { std::string election; Token token; Reason reason; std::string detail; std::optional<Incumbent> successor; };  ///< ousting()
+struct End {                                            ///< ousting()
+  std::string election; Token token; Reason reason; std::string detail; std::optional<Incumbent> successor;
+};
 struct FireExpired { std::string election; };           ///< Ousting::expired.
 struct Overrun { std::string election; };               ///< ousting() had not returned in time.
 struct Report { Error error; std::string election; };   ///< error() of this election, or of all if it has no name.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Carries out what the GroupCandidacy decides, and brings it the answers of the GroupStore.
 #include "group/group_shell.hpp"
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
+#include <tenure/kit/who.hpp>
 
 #include "kit/random.hpp"
 
@@ -69,8 +71,8 @@ Elections::Shell::Shell(Exclusive exclusive, std::shared_ptr<GroupStore> store, 
                 .errors_apart = true},
                timing, std::move(hooks), clock,
                GroupCandidacy(
-                   checked(std::move(candidate)), draw_incarnation(), timing, [] { return random_u64(); }, spread,
-                   static_cast<std::size_t>(hook_threads))),
+                   who_text(checked(std::move(candidate)), draw_incarnation()), timing, [] { return random_u64(); },
+                   spread, static_cast<std::size_t>(hook_threads))),
       mode(exclusive),
       store_(std::move(store)),
       page_(std::make_shared<LeasePage>()),

@@ -76,10 +76,10 @@ namespace {
 using Duration = Clock::Duration;
 using std::chrono::milliseconds;
 
-/// So long a body may take to return after it was told to. Twice this is less than the time after which core calls a
+/// How long a body may take to return after it was asked to. Twice this is less than the time after which core calls a
 /// call wedged.
 constexpr auto grace = milliseconds(20);
-constexpr int most_patience = 4;  ///< So many times the first.
+constexpr int most_patience = 4;  ///< A multiple of the first patience.
 constexpr Duration first_pause = milliseconds(20), longest_pause = std::chrono::seconds(1);
 
 Limit soon() { return {boot_clock(), boot_clock().now() + grace, {}}; }
@@ -118,7 +118,7 @@ struct CallThreadState {
   bool quit TENURE_GUARDED_BY(mutex){}, gone TENURE_GUARDED_BY(mutex){};
   int socket TENURE_GUARDED_BY(mutex){-1};  ///< Ours to close.
 
-  // Of the connection that is being made, or was last.
+  // These are about the connection that is being made, or was last.
   std::string with TENURE_GUARDED_BY(mutex), step_is TENURE_GUARDED_BY(mutex);
   Clock::Time connect_began TENURE_GUARDED_BY(mutex){}, step_began TENURE_GUARDED_BY(mutex){};
   bool cut_short TENURE_GUARDED_BY(mutex){}, out_of_descriptors TENURE_GUARDED_BY(mutex){};  ///< This step.
@@ -194,7 +194,7 @@ struct CallThreadState {
     doing = Doing::nothing;
   }
 
-  /// A connection that throws is made anew, and if that fails too, its error tells why.
+  /// A connection that throws is made anew, and if that fails too, its error says why.
   bool stands() const {
     try {
       return connection->stands();
@@ -273,7 +273,7 @@ struct CallThreadState {
     } catch (...) {
       error = threw();
     }
-    request.body = nullptr;  // Its captures are gone before the caller is told.
+    request.body = nullptr;  // Its captures are gone before the caller wakes.
     return error;
   }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Assertions of what a function REQUIRES.
 #pragma once
 #include <cassert>
 

@@ -227,7 +227,7 @@ class World {
     if (tenure_ && now_ >= deadline_) wrong("a lapsed tenure comes back (3)");
     published_ = deadline_ = e.deadline;
   }
-  void on(effect::Withdraw&) { published_.reset(); }
+  void on(effect::Unlead&) { published_.reset(); }
   void on(effect::Begin& e) {
     ++tenures;
     if (tenure_) wrong("elected twice (5)");

@@ -275,7 +275,9 @@ void Campaign::ended(const Ended& end) {
     result_ = lost;
   } else {
     if (!lead_ended_) {  // the command had to stop early, and then a renewal came through
-      teller_.say("the store answered too late for the command; campaigning again", Level::warning);
+      teller_.say("the store answered too late for the command" + (trouble_ ? " (" + trouble_->message + ")" : "") +
+                      "; campaigning again",
+                  Level::warning);
       manager_.resign();
     }
     await_anew();

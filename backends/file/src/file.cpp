@@ -37,7 +37,7 @@ struct Place {
 Place place_of(const Opening& opening) {
   auto url = parse_url(opening);
   if (url.scheme != "file" || !url.hosts.empty() || !url.user.empty() || !url.password.empty() ||
-      !url.path.starts_with('/'))
+      opening.credentials || !url.path.starts_with('/'))
     throw std::invalid_argument(
         "file: a URL is \"file:///directory\": an absolute path, without host, user and password");
   if (url.path.find_first_not_of('/') == url.path.npos)

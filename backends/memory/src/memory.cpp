@@ -132,7 +132,8 @@ namespace {
 
 Hub hub_of(const Opening& opening) {
   const auto url = parse_url(opening);
-  if (url.scheme != "memory" || !url.hosts.empty() || !url.user.empty() || !url.password.empty())
+  if (url.scheme != "memory" || !url.hosts.empty() || !url.user.empty() || !url.password.empty() ||
+      opening.credentials)
     throw std::invalid_argument("memory: a URL is \"memory:\" or \"memory:name\", without host, user and password");
   url.expect_no_more({});
   return hub(url.path);

@@ -9,6 +9,7 @@
 
 #include "eventually.hpp"
 #include "messages.hpp"
+#include "password_change.hpp"
 #include "process.hpp"
 #include "server.hpp"
 
@@ -91,6 +92,24 @@ TEST(AwayLeader, ThatDiedIsNotToldOfAsOneThatLeads) {
   EXPECT_EQ(sure.ended(), 1) << sure.err();
   EXPECT_TRUE(eventually([&] { return observe.out().ends_with("nobody leads\n"); })) << observe.out();
   EXPECT_EQ(Process(ask("status", {})).ended(), 3) << "and so for ever";
+}
+
+/// On the command line the password stands in a file, too.
+TEST(AwayStore, ThatComesBackWithAnotherPasswordIsLoggedInToByWhatTheFileSaysNow) {
+  TENURE_NEEDS_REDIS();
+  redis::test::Server server({"requirepass " + password_of(0)});
+  server.password = password_of(0);
+  const Scratch scratch;
+  const auto file = scratch.file("password", password_of(0) + "\n");
+  expect_password_may_change({"-e", "e", "--term", "6s", "--store",
+                              "redis://default@" + server.address() + "?first_claim=at_once", "--password-file", file},
+                             [&](int n) {
+                               scratch.file("password", password_of(n));
+                               server.ask({"CONFIG", "SET", "requirepass", password_of(n)});
+                               server.password = password_of(n);
+                               server.ask({"CLIENT", "KILL", "TYPE", "normal"});
+                               server.ask({"CLIENT", "KILL", "TYPE", "pubsub"});
+                             });
 }
 
 }  // namespace

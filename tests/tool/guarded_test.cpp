@@ -181,8 +181,8 @@ class Guarded : public RunTool, public ::testing::WithParamInterface<Store> {
 
   std::optional<std::size_t> tool_of(pid_t command) const {
     for (std::size_t i = 0; i < tools; ++i)
-      for (const auto guardian : tool::children_of(tools_[i].process->pid()))
-        for (const auto child : tool::children_of(guardian))
+      for (const auto supervisor : tool::children_of(tools_[i].process->pid()))
+        for (const auto child : tool::children_of(supervisor))
           if (child == command) return i;
     return std::nullopt;
   }
@@ -214,7 +214,7 @@ class Guarded : public RunTool, public ::testing::WithParamInterface<Store> {
   void strike(Clock::Time now) {
     const auto leads = command();
     const bool first =
-        counts_["tools stopped"] == 0;  // a broken guardian is seen by it: so it comes in every run, alone
+        counts_["tools stopped"] == 0;  // a broken supervisor is seen by it: so it comes in every run, alone
     const bool alone = counts_["tools stopped"] == 1 &&
                        std::any_of(tools_.begin(), tools_.end(), [](const Tool& one) { return one.resumes; });
     if (alone || (first && leads == 0)) return;
@@ -293,7 +293,7 @@ void Guarded::contend(int seconds, std::size_t least_runs) {
   for (const auto& one : tools_) one.process->ended();
   server_.reset();
   EXPECT_TRUE(eventually([] {
-    while (::waitpid(-1, nullptr, WNOHANG) > 0) {  // guardians whose tools were killed are children of ours
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {  // supervisors whose tools were killed are children of ours
     }
     return tool::children_of(::getpid()).empty();
   })) << "a process is left behind";

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "commands.hpp"
-#include "completion.hpp"
 #include "messages.hpp"
 #include "process.hpp"
 

@@ -10,9 +10,9 @@
 
 #include <tenure/file.hpp>
 
-#include "control_group.hpp"
 #include "eventually.hpp"
 #include "messages.hpp"
+#include "process_tree.hpp"
 #include "run_tool.hpp"
 #include "within.hpp"
 
@@ -132,15 +132,15 @@ TEST_F(RunTool, WhatStandsInItsControlGroupIsKilledWithIt) {
 
 TEST_F(RunTool, TheControlGroupIsRemovedAlsoIfOneOfTheTwoIsKilled) {
   TENURE_NEEDS_CONTROL_GROUP();
-  for (const bool guardian_dies : {true, false}) {
+  for (const bool supervisor_dies : {true, false}) {
     Process run(shell({}, "echo runs; " + for_ever));
     ASSERT_TRUE(eventually([&] { return run.out() == "runs\n"; })) << run.err();
     const tool::ControlGroup ours;
     const auto theirs = std::filesystem::path(ours.path()).replace_filename("tenure-" + std::to_string(run.pid()));
     ours.remove();
     EXPECT_TRUE(std::filesystem::exists(theirs));
-    ::kill(guardian_dies ? guardian_of(run) : run.pid(), SIGKILL);
-    EXPECT_TRUE(eventually([&] { return !std::filesystem::exists(theirs); })) << guardian_dies;
+    ::kill(supervisor_dies ? supervisor_of(run) : run.pid(), SIGKILL);
+    EXPECT_TRUE(eventually([&] { return !std::filesystem::exists(theirs); })) << supervisor_dies;
   }
 }
 
@@ -200,7 +200,7 @@ TEST_F(RunTool, ASignalEndsTheWait) {
   ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; }));
   for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP}) {
     Process waiter(shell({}, "echo wrong"));
-    guardian_of(waiter);
+    supervisor_of(waiter);
     waiter.signal(signal);
     EXPECT_EQ(waiter.ended(), 128 + signal);
     EXPECT_EQ(waiter.out(), "");
@@ -212,7 +212,7 @@ TEST_F(RunTool, ASignalThatIsIgnoredDoesNotEndTheWait) {
   Process leader(shell({}, "echo leads; " + for_ever));
   ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; }));
   Process waiter(ignoring("HUP,INT", shell({}, "echo wrong")));
-  guardian_of(waiter);
+  supervisor_of(waiter);
   for (const int signal : {SIGHUP, SIGINT, SIGTERM}) waiter.signal(signal);
   EXPECT_EQ(waiter.ended(), 128 + SIGTERM) << waiter.err();
 }
@@ -260,7 +260,7 @@ TEST_F(RunTool, ASignalThatIsHandedOnReachesACommandThatIsStopped) {
   }
 }
 
-/// on_elected sees to it that the guardian may make no process, until SIGTERM comes.
+/// on_elected sees to it that the supervisor may make no process, until SIGTERM comes.
 TEST_F(RunTool, OnOustedRunsAlsoIfThereWasNoProcessForTheCommand) {
   if (::getuid() != 0) GTEST_SKIP() << "needs root, whose limit on processes does not hold; it becomes another user";
   const Words other{"setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=+dac_override",
@@ -349,16 +349,16 @@ TEST_F(RunTool, AToolThatIsStoppedForLongerThanTheTermHasNoCommandWhenTheNextOne
 }
 
 TEST_F(RunTool, AToolThatIsKilledHasNoCommandWhenTheNextOneLeads) {
-  for (const bool guardian_too : {false, true}) {
+  for (const bool supervisor_too : {false, true}) {
     Process killed(shell({"--term", "30s", "--grace", "100ms"}, stubborn()));
     const auto child = told("child"), grandchild = told("grandchild");
     Process next(shell({"--term", "30s"}, witness()));
-    guardian_of(next);
-    const auto guardian = guardian_of(killed);
-    if (guardian_too) ::kill(guardian, SIGSTOP);  // the kernel continues it when the tool dies
+    supervisor_of(next);
+    const auto supervisor = supervisor_of(killed);
+    if (supervisor_too) ::kill(supervisor, SIGSTOP);  // the kernel continues it when the tool dies
     killed.signal(SIGKILL);
     EXPECT_EQ(next.ended(), 0) << next.err();
-    EXPECT_EQ(next.out(), "looked\n") << guardian_too;
+    EXPECT_EQ(next.out(), "looked\n") << supervisor_too;
     EXPECT_FALSE(alive(child));
     EXPECT_FALSE(alive(grandchild));
     std::filesystem::remove(path("child"));
@@ -377,7 +377,7 @@ TEST_F(RunTool, AToolThatIsKilledInALaterTenureHasNoCommandWhenTheNextOneLeads) 
   EXPECT_FALSE(backend->request_step_down("test", "to see it", within(std::chrono::minutes(1))));
   const auto child = told("child"), grandchild = told("grandchild");
   Process next(shell({"-c", configuration}, witness()));
-  guardian_of(next);
+  supervisor_of(next);
   killed.signal(SIGKILL);
   EXPECT_EQ(next.ended(), 0) << next.err();
   EXPECT_EQ(next.out(), "looked\n") << TENURE_PROMISE;
@@ -396,19 +396,19 @@ TEST_F(RunTool, AToolThatIsAbortedLeavesNothingBehind) {
   EXPECT_TRUE(eventually([&] { return !alive(child) && !alive(grandchild); }));
 }
 
-TEST_F(RunTool, AGuardianThatIsKilledTakesTheCommandWithIt) {
+TEST_F(RunTool, ASupervisorThatIsKilledTakesTheCommandWithIt) {
   Process run(shell({"--term", "30s"}, stubborn()));
   const auto child = told("child"), grandchild = told("grandchild");
-  ::kill(guardian_of(run), SIGKILL);
+  ::kill(supervisor_of(run), SIGKILL);
   EXPECT_EQ(run.ended(), 70) << run.err();
   EXPECT_FALSE(alive(child));
   EXPECT_FALSE(alive(grandchild));
 }
 
-TEST_F(RunTool, AGuardianThatIsStoppedIsContinued) {
+TEST_F(RunTool, ASupervisorThatIsStoppedIsContinued) {
   Process run(shell({"--term", "30s", "--grace", "100ms"}, stubborn()));
   const auto child = told("child"), grandchild = told("grandchild");
-  ::kill(guardian_of(run), SIGSTOP);
+  ::kill(supervisor_of(run), SIGSTOP);
   run.signal(SIGTERM);
   EXPECT_EQ(run.ended(), 128 + SIGKILL);
   EXPECT_FALSE(alive(child));

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "descendants.hpp"
 #include "eventually.hpp"
 #include "process.hpp"
+#include "process_tree.hpp"
 
 namespace tenure::test {
 
@@ -96,7 +96,7 @@ inline bool stands_still(pid_t pid) {
 
 inline auto lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
-inline pid_t guardian_of(const Process& tool) {
+inline pid_t supervisor_of(const Process& tool) {
   std::vector<pid_t> children;
   EXPECT_TRUE(eventually([&] { return (children = tool::children_of(tool.pid())).size() == 1; }));
   return children.empty() ? 0 : children.front();

@@ -12,7 +12,7 @@ enum ExitCode : int {
   unseen = 4,          ///< status, is-leader, step-down: nothing said who leads.
   usage = 64,          ///< The command line is wrong.
   unreachable = 69,    ///< run, step-down, setup: the store cannot be reached, or refuses us.
-  broken = 70,         ///< The tool itself failed: no process or descriptor was left, or its guardian was killed.
+  broken = 70,         ///< The tool itself failed: no process or descriptor was left, or its supervisor was killed.
   waited = 75,         ///< --wait is over.
   misconfigured = 78,  ///< The URL, the configuration or a setting cannot work.
   lost = 79,           ///< run --once: the lead was lost, and the command was ended.

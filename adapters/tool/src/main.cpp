@@ -11,7 +11,6 @@
 #include <tenure/version.hpp>
 
 #include "commands.hpp"
-#include "completion.hpp"
 #include "exit_code.hpp"
 #include "place.hpp"
 #include "secrets.hpp"

@@ -12,12 +12,9 @@
 
 #include <tenure/json_log.hpp>
 
-#include "campaign.hpp"
 #include "commands.hpp"
 #include "exit_code.hpp"
-#include "guardian.hpp"
-#include "progress.hpp"
-#include "service_manager.hpp"
+#include "run_loop.hpp"
 
 namespace tenure::tool {
 namespace {
@@ -36,9 +33,9 @@ void fill_closed_streams() {
     if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
-/// The file store tells of a dead leader at once. So the guardian keeps a copy of the lock: the lead of a tool that was
-/// killed passes on once the guardian has ended the command.
-void add_witness(Place& place, const Guardian& guardian) { place.witness = std::to_string(guardian.witness()); }
+/// The file store tells of a dead leader at once. So the supervisor keeps a copy of the lock: the lead of a tool that
+/// was killed passes on once the supervisor has ended the command.
+void add_witness(Place& place, const Supervisor& supervisor) { place.witness = std::to_string(supervisor.witness()); }
 
 /// An option that would do nothing without another one is a mistake.
 void require(const char* option, bool given, const char* other, bool other_given) {
@@ -49,23 +46,23 @@ Log log_of(const std::string& wanted) {
   return wanted == "json" ? json_log() : stderr_log(wanted == "info" ? Level::info : Level::warning);
 }
 
-Conduct conduct_of(const Wanted& wanted) {
+RunOptions options_of(const Wanted& wanted) {
   require("--progress-fd", wanted.command.progress_as >= 0, "--stall-after", !wanted.stall_after.empty());
   require("--stall-pause", !wanted.stall_pause.empty(), "--stall-after", !wanted.stall_after.empty());
   require("--http-host", !wanted.http_hosts.empty(), "--http", !wanted.http.empty());
   require("--step-down-token-file", !wanted.step_down_token_file.empty(), "--http", !wanted.http.empty());
-  Conduct conduct{.once = wanted.once,
-                  .kill_on_loss = wanted.on_lost == "kill",
-                  .http = wanted.http,
-                  .http_hosts = wanted.http_hosts,
-                  .log = log_of(wanted.log)};
-  if (!wanted.wait.empty()) conduct.wait = option("--wait", wanted.wait);
-  conduct.grace = wanted.grace.empty() ? std::chrono::seconds(10) : option("--grace", wanted.grace);
-  if (!wanted.stall_after.empty()) conduct.stall_after = option("--stall-after", wanted.stall_after);
-  if (!wanted.stall_pause.empty()) conduct.stall_pause = option("--stall-pause", wanted.stall_pause);
+  RunOptions options{.once = wanted.once,
+                     .kill_on_loss = wanted.on_lost == "kill",
+                     .http = wanted.http,
+                     .http_hosts = wanted.http_hosts,
+                     .log = log_of(wanted.log)};
+  if (!wanted.wait.empty()) options.wait = option("--wait", wanted.wait);
+  options.grace = wanted.grace.empty() ? std::chrono::seconds(10) : option("--grace", wanted.grace);
+  if (!wanted.stall_after.empty()) options.stall_after = option("--stall-after", wanted.stall_after);
+  if (!wanted.stall_pause.empty()) options.stall_pause = option("--stall-pause", wanted.stall_pause);
   if (!wanted.step_down_token_file.empty())
-    conduct.step_down_token = secret_in("--step-down-token-file", wanted.step_down_token_file);
-  return conduct;
+    options.step_down_token = secret_in("--step-down-token-file", wanted.step_down_token_file);
+  return options;
 }
 
 /// None if the command need not tell of progress.
@@ -79,27 +76,27 @@ std::unique_ptr<Progress> watch(Command& command, Clock::Duration stall_after) {
 }
 
 int run_command(Wanted wanted) {
-  const auto conduct = conduct_of(wanted);
-  wanted.command.grace = conduct.grace;
+  const auto options = options_of(wanted);
+  wanted.command.grace = options.grace;
   fill_closed_streams();
   ServiceManager service;
-  const auto progress = watch(wanted.command, conduct.stall_after);
+  const auto progress = watch(wanted.command, options.stall_after);
 
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &wanted.command.mask);
-  Guardian guardian(wanted.command);  // before the first thread
+  Supervisor supervisor(wanted.command);  // before the first thread
   if (progress) progress->handed_on();
   // Ctrl-Z stops us, and the watchdog of a service manager ends us by SIGABRT. What others of our job do at the
-  // terminal while the command has it stops them, not us: the guardian would end the command of a tool that stands
+  // terminal while the command has it stops them, not us: the supervisor would end the command of a tool that stands
   // still.
   for (const int obeyed : {SIGTSTP, SIGABRT}) sigdelset(&all, obeyed);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
 
-  add_witness(wanted.place, guardian);
-  const auto opened = open_place(wanted.place, conduct.log);
+  add_witness(wanted.place, supervisor);
+  const auto opened = open_place(wanted.place, options.log);
   try {
-    return Campaign(opened, {guardian, service, progress.get()}, conduct).run();
+    return run_while_leading(opened, {supervisor, service, progress.get()}, options);
   } catch (const std::invalid_argument& e) {
     throw Failed(misconfigured, e.what());
   }

@@ -8,7 +8,7 @@ namespace tenure::tool {
 /// that place while it runs. The user may send the tool to the background at any time, so this is looked at each time.
 class Terminal {
  public:
-  Terminal();  ///< Made by the tool, whose guardian copies it.
+  Terminal();  ///< Made by the tool, whose supervisor copies it.
 
   bool there() const { return tool_ > 0; }
   bool belongs_to(pid_t group) const;  ///< This group stands in the foreground.

@@ -29,8 +29,23 @@ inline std::string with_a_wide_margin(const Scratch& files, const std::string& s
                                               R"("timing": {"term": "4s", "renew": "500ms", "margin": "800ms"}})");
 }
 
+/// It has begun: its first line is there.
+inline bool begun(const Process& run) {
+  return eventually([&] { return run.out().find('\n') != std::string::npos; });
+}
+
 class RunTool : public ::testing::Test {
  protected:
+  /// What stubborn() starts.
+  struct Stubborn {
+    explicit Stubborn(const RunTool& test) : child(test.told("child")), grandchild(test.told("grandchild")) {}
+    void expect_ended() const {
+      EXPECT_FALSE(alive(child));
+      EXPECT_FALSE(alive(grandchild));
+    }
+    const pid_t child, grandchild;
+  };
+
   // What our tools leave behind becomes a child of ours.
   RunTool() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
   ~RunTool() override {

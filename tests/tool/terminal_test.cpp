@@ -112,7 +112,7 @@ TEST_F(AtATerminal, ACommandOfAJobInTheBackgroundTakesNoTerminal) {
   ASSERT_EQ(::mkfifo(started.c_str(), 0600) + ::mkfifo(hold.c_str(), 0600), 0);
   const int held = ::open(hold.c_str(), O_RDWR | O_CLOEXEC);
   Process leader(shell({"--id", "ann"}, "echo leads; " + for_ever));
-  ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; })) << leader.err();
+  ASSERT_TRUE(begun(leader)) << leader.err();
   const auto line = quoted(shell({}, "exec 3<" + hold + "; echo >" + started + "; read end <&3"));
   Seat seat({"sh", "-c",
              "set -m; " + line + "; echo stopped; bg; read x <" + started +

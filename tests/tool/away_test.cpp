@@ -81,11 +81,18 @@ TEST(AwayLeader, ThatDiedIsNotToldOfAsOneThatLeads) {
   Process observe(ask("observe", {}));
   ASSERT_TRUE(eventually([&] { return mentions(observe.out(), "ann leads"); })) << observe.err();
   EXPECT_EQ(Process(ask("status", {})).ended(), 0);
+  Process other(ask("step-down", {"--if-token", "1"}));
+  EXPECT_EQ(other.ended(), 1) << "it lives: " << other.err();
   EXPECT_EQ(Process(ask("is-leader", {"--id", "ann"})).ended(), 0);
 
   run.signal(SIGKILL);
   Process soon(ask("status", {"--timeout", "100ms"})), later(ask("status", {})),
-      sure(ask("is-leader", {"--id", "ann"}));
+      sure(ask("is-leader", {"--id", "ann"})), none(ask("step-down", {"--wait", "100ms"})),
+      nobody(ask("step-down", {"--wait", "20s"}));
+  EXPECT_EQ(none.ended(), 4) << none.out() << none.err();
+  EXPECT_TRUE(mentions(none.err(), "ann led, token ") && mentions(none.err(), "no renewal was seen")) << none.err();
+  EXPECT_EQ(nobody.ended(), 3) << nobody.out() << nobody.err();
+  EXPECT_TRUE(mentions(nobody.err(), "nobody leads \"e\"; ann led, token ")) << nobody.err();
   EXPECT_EQ(soon.ended(), 4) << soon.out() << soon.err();
   EXPECT_TRUE(mentions(soon.out(), "has renewed nothing")) << soon.out();
   EXPECT_EQ(later.ended(), 3) << later.out() << later.err();

@@ -56,9 +56,10 @@ void tell_of_deaf_leaders(const Opening& opening) {
 /// Who leads, if somebody does who lives: as `status` judges. Throws Failed.
 Incumbent living_leader(const Opened& opened, Clock::Duration patience) {
   (void)opened.backend->accepts(opened.timing);  // before the first question, as a candidate does
-  const auto first = look(*opened.backend, patience);
+  const auto began = boot_clock().now();
+  const auto first = look(*opened.backend, std::min<Clock::Duration>(patience, std::chrono::seconds(10)));
   if (const auto* unknown = std::get_if<Unknown>(&first)) fail(unknown->error, unreachable);
-  const auto seen = proven(opened, std::chrono::seconds(1));
+  const auto seen = proven(opened, began + patience - boot_clock().now());
   if (const auto leader = leader_in(seen)) return *leader;
   const auto* unproven = std::get_if<Unknown>(&seen);
   const auto last = leader_in(first);
@@ -74,11 +75,11 @@ int step_down(Request request) {
   const auto opened = open_place(request.place, no_log);
   tell_of_deaf_leaders(opened.opening);
   auto& clock = boot_clock();
-  const auto leader = living_leader(opened, std::min<Clock::Duration>(patience, std::chrono::seconds(10)));
+  const Limit limit{clock, clock.now() + patience, {}};
+  const auto leader = living_leader(opened, patience);
   if (request.if_token && leader.token != Token{*request.if_token})
     throw Failed(no, "the token is " + std::to_string(leader.token.value) + ", and nobody is asked");
 
-  const Limit limit{clock, clock.now() + patience, {}};
   const auto by = request.by.empty() ? checked(Candidate{}).name : request.by;
   if (const auto error = opened.backend->request_step_down(by, request.why, limit)) fail(*error, unreachable);
   std::cerr << "tenure: asked " << printable(leader.name) << ", token " << leader.token.value << ", which "

@@ -61,9 +61,7 @@ Opened open_url(const Opening& opening) {
   return {open(options_of(opening), opening.election, opening.candidate, opening.log), presets()};
 }
 
-Result<Checks> check_url(const Opening& opening, const Limit& limit) {
-  return check_up(options_of(opening), limit);
-}
+Result<Checks> check_url(const Opening& opening, const Limit& limit) { return check_up(options_of(opening), limit); }
 
 std::shared_ptr<ElectionList> list_url(const Opening& opening) {
   const auto options = options_of(opening);

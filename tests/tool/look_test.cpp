@@ -9,6 +9,7 @@
 
 #include <tenure/file.hpp>
 #include <tenure/leader_manager.hpp>
+#include <tenure/version.hpp>
 
 #include "eventually.hpp"
 #include "messages.hpp"
@@ -67,9 +68,11 @@ TEST_F(Look, StatusSaysThatNobodyLeadsOrWho) {
   const Leader leader(directory_);
   ASSERT_TRUE(leader.token);
   const auto [who, led] = said(0);
-  EXPECT_TRUE(who.starts_with("ann leads at 10.0.0.7:80, token " + std::to_string(leader.token->value) + ", for "));
+  EXPECT_TRUE(who.starts_with("ann leads at 10.0.0.7:80, tenure " TENURE_VERSION ", token " +
+                              std::to_string(leader.token->value) + ", for "));
   EXPECT_EQ(led.at("state"), "led");
   EXPECT_EQ(led.at("leader").at("name"), "ann");
+  EXPECT_EQ(led.at("leader").at("version"), tenure::version());
   EXPECT_EQ(led.at("leader").at("token"), leader.token->value);
   EXPECT_GT(led.at("leader").at("remaining_ms"), 0);
 }
@@ -96,7 +99,7 @@ TEST_F(Look, StatusShowsAllElections) {
   Process status(tool(all));
   EXPECT_EQ(status.ended(), 3) << status.err();
   EXPECT_TRUE(mentions(status.out(), "\na/b~" + std::string(196, ' ') + "  nobody leads; last written "));
-  EXPECT_TRUE(mentions(status.out(), "\ne" + std::string(199, ' ') + "  ann leads at 10.0.0.7:80, token "));
+  EXPECT_TRUE(mentions(status.out(), "\ne" + std::string(199, ' ') + "  ann leads at 10.0.0.7:80, tenure "));
   auto json = all;
   json.insert(json.end(), {"--json", "--limit", "1"});
   Process first(tool(json));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the tool says by its exit code.
 #pragma once
 
 namespace tenure::tool {

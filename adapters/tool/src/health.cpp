@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Serves and asks the HTTP pages of `tenure run --http`.
 #include "health.hpp"
 
 #include <fcntl.h>

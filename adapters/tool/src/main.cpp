@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the command line, and turns what a command throws into an exit code.
 #include <sys/prctl.h>
 #include <CLI/CLI.hpp>
 #include <csignal>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The sockets of sd_notify(3).
 #include "notify.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Opens the election that a command is about.
 #include "place.hpp"
 
 #include <sys/stat.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds processes in /proc, and makes the control group.
 #include "process_tree.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// One thread: takes part in the election, and tells the supervisor until when the command may run.
 #include "run_loop.hpp"
 
 #include <sys/wait.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Forks the supervisor, and stands in for it if it fails.
 #include "supervisor.hpp"
 
 #include <sys/prctl.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sends and receives packets of a Unix socket.
 #include "supervisor_protocol.hpp"
 
 #include <sys/socket.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The terminal of the tool and of its command.
 #pragma once
 #include <sys/types.h>
 

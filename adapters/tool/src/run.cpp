@@ -108,54 +108,43 @@ void add_run(CLI::App& tool, Run& run) {
   const auto wanted = std::make_shared<Wanted>();
   auto& command = *tool.add_subcommand("run", "Run a command while we lead, and end it before somebody else may lead");
   add_election(command, wanted->place);
-  command.add_option("--id", wanted->place.id, "Our name as a candidate (default: host, process and time)");
-  command.add_option("--address", wanted->place.address, "Where followers reach us, in a form of your choice");
-  command.add_option("--wait", wanted->wait, "How long to wait for the lead, at first and after each loss")
-      ->type_name("DUR");
+  const auto text = [&command](const char* name, std::string& value, const char* type, const char* help) {
+    return command.add_option(name, value, help)->type_name(type);
+  };
+  const auto choice = [&text](const char* name, std::string& value, const char* type, const char* help) {
+    text(name, value, type, help)->check(CLI::IsMember(CLI::detail::split(type, '|')).description(""));
+  };
+  text("--id", wanted->place.id, "TEXT", "Our name as a candidate (default: host, process and time)");
+  text("--address", wanted->place.address, "TEXT", "Where followers reach us, in a form of your choice");
+  text("--wait", wanted->wait, "DUR", "How long to wait for the lead, at first and after each loss");
   command.add_flag("--once", wanted->once, "Exit when the lead is lost, in place of waiting for it again");
-  command
-      .add_option("--on-lost", wanted->on_lost, "How the command ends with the lease: SIGTERM first, or SIGKILL alone")
-      ->check(CLI::IsMember({"term", "kill"}).description(""))
-      ->type_name("term|kill");
-  command
-      .add_option("--grace", wanted->grace,
-                  "How long it may take to end after SIGTERM, 10s if missing; less if the lease leaves less")
-      ->type_name("DUR");
-  command
-      .add_option("--stall-after", wanted->stall_after,
-                  "End the command if it tells of no progress for so long: by WATCHDOG=1 as in sd_notify(3), or by "
-                  "--progress-fd")
-      ->type_name("DUR");
-  command
-      .add_option("--stall-pause", wanted->stall_pause,
-                  "How long we do not campaign after that, 1m if missing; at most 1h")
-      ->type_name("DUR");
+  choice("--on-lost", wanted->on_lost, "term|kill",
+         "How the command ends with the lease: SIGTERM first, or SIGKILL alone");
+  text("--grace", wanted->grace, "DUR",
+       "How long it may take to end after SIGTERM, 10s if missing; less if the lease leaves less");
+  text("--stall-after", wanted->stall_after, "DUR",
+       "End the command if it tells of no progress for so long: by WATCHDOG=1 as in sd_notify(3), or by --progress-fd");
+  text("--stall-pause", wanted->stall_pause, "DUR",
+       "How long we do not campaign after that, 1m if missing; at most 1h");
   command
       .add_option("--progress-fd", wanted->command.progress_as,
                   "The descriptor that the command finds open, where each byte tells of progress; needs --stall-after")
       ->check(CLI::Range(3, 1023).description(""))
       ->type_name("FD");
-  command.add_option("--http", wanted->http, "Tell of ourselves there: /leader, /healthz, /metrics and more; no TLS")
-      ->type_name("HOST:PORT");
+  text("--http", wanted->http, "HOST:PORT", "Tell of ourselves there: /leader, /healthz, /metrics and more; no TLS");
   command
       .add_option("--http-host", wanted->http_hosts,
                   "A name by which others ask there; localhost, our own name and numbers will do without")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  command
-      .add_option("--step-down-token-file", wanted->step_down_token_file,
-                  "A file with the bearer token of POST /step-down; without it nobody may")
-      ->type_name("FILE");
-  command
-      .add_option(
-          "--log", wanted->log,
-          "What we say on stderr: warnings alone; or also for whom we wait, that we lead and why it ends; or all "
-          "that as JSON, an object per line")
-      ->check(CLI::IsMember({"warning", "info", "json"}).description(""))
-      ->type_name("warning|info|json")
-      ->capture_default_str();
-  command.add_option("--on-elected", wanted->command.on_elected, "A shell command to run before it")->type_name("CMD");
-  command.add_option("--on-ousted", wanted->command.on_ousted, "A shell command to run after it")->type_name("CMD");
+  text("--step-down-token-file", wanted->step_down_token_file, "FILE",
+       "A file with the bearer token of POST /step-down; without it nobody may");
+  choice(
+      "--log", wanted->log, "warning|info|json",
+      "What we say on stderr, info if missing: warnings alone; or also for whom we wait, that we lead and why it ends; "
+      "or all that as JSON, an object per line");
+  text("--on-elected", wanted->command.on_elected, "CMD", "A shell command to run before it");
+  text("--on-ousted", wanted->command.on_ousted, "CMD", "A shell command to run after it");
   command.add_option("command", wanted->command.words, "The command and its arguments, after --")
       ->required()
       ->type_name("-- CMD ARGS...");

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
@@ -125,13 +126,54 @@ TEST(Stores, AUrlThatAStoreCannotUseIsRefused) {
     EXPECT_NE(refusal(url), "accepted") << url;
   auto opening = at("memory:");
   opening.user = "u";
-  EXPECT_TRUE(mentions(refusal(opening), "without host, user and password"));
+  EXPECT_TRUE(mentions(refusal(opening), "without host, user, password and credentials"));
   opening = at("memory:");
   opening.properties["size"] = canary;
   EXPECT_TRUE(mentions(refusal(opening), "has no setting \"size\"")) << refusal(opening);
   opening = at("memory:");
   opening.election = "";
   EXPECT_TRUE(mentions(refusal(opening), "election has 0 bytes"));
+}
+
+/// A store that left them out would go on with what it was told at first.
+TEST(Stores, CredentialsReachEachStoreThatHasLogins) {
+  for (const std::string url : {
+#ifdef TENURE_WITH_POSTGRES
+           "postgres://u@127.0.0.1:1/db",
+#endif
+#ifdef TENURE_WITH_REDIS
+           "redis://u@127.0.0.1:1",
+#endif
+#ifdef TENURE_WITH_ETCD
+           "etcd://u@127.0.0.1:1",
+#endif
+#ifdef TENURE_WITH_KAFKA
+           "kafka://127.0.0.1:1?security.protocol=sasl_plaintext&sasl.mechanism=PLAIN",
+#endif
+           "memory:", "file:///tmp"}) {
+    const bool logs_in = url != "memory:" && url != "file:///tmp";
+    for (const bool group : {false, true}) {
+      if (group && !logs_in) continue;
+      if (group && url.starts_with("etcd")) continue;
+      auto opening = at(url);
+      std::atomic<int> asked{0};
+      opening.credentials = [&asked]() -> Credentials {
+        ++asked;
+        throw std::runtime_error("the vault is away");
+      };
+      std::string told;
+      try {
+        if (group)
+          EXPECT_FALSE(open_many(opening).store->look({}, within(10s)));
+        else
+          EXPECT_TRUE(std::holds_alternative<Unknown>(open(opening).backend->observe(within(10s))));
+      } catch (const std::invalid_argument& e) {
+        told = e.what();
+      }
+      EXPECT_EQ(asked > 0, logs_in) << url << group;
+      EXPECT_EQ(mentions(told, "without host, user, password and credentials"), !logs_in) << told;
+    }
+  }
 }
 
 TEST(Stores, AnUnknownSchemeIsToldWithTheNearestAndAll) {

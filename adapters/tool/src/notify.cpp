@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "progress.hpp"
+// The sockets of sd_notify(3).
+#include "notify.hpp"
 
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
-#include "packet.hpp"
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/text.hpp>
+
+#include "supervisor_protocol.hpp"
 
 namespace tenure::tool {
 namespace {
@@ -45,6 +51,37 @@ bool read_message(int socket, bool& told) {
   return true;
 }
 
+/// The variable's text, which is taken away.
+std::string taken(const char* name) {
+  // NOLINTBEGIN(concurrency-mt-unsafe): no other thread runs
+  const char* text = std::getenv(name);
+  std::string out = text ? text : "";
+  ::unsetenv(name);
+  // NOLINTEND(concurrency-mt-unsafe)
+  return out;
+}
+
+/// Calls ::bind or ::connect with this name. One that begins with '@' is no file's.
+template <class Call>
+bool with_address(const std::string& name, int socket, Call call) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  errno = ENAMETOOLONG;
+  if (name.size() < 2 || name.size() >= sizeof address.sun_path || (name[0] != '/' && name[0] != '@')) return false;
+  std::copy(name.begin(), name.end(), address.sun_path);
+  if (name[0] == '@') address.sun_path[0] = '\0';
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+  return call(socket, reinterpret_cast<const sockaddr*>(&address), size) == 0;
+}
+
+/// A socket that sends there; -1 if there is none.
+int connected_to(const std::string& name) {
+  const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0 || with_address(name, socket, ::connect)) return socket;
+  ::close(socket);
+  return -1;
+}
+
 }  // namespace
 
 Progress::Progress() {
@@ -61,12 +98,8 @@ Progress::Progress() {
   if (::mkdtemp(directory.data()) == nullptr)
     throw std::system_error(errno, std::generic_category(), "no directory for the command's progress in TMPDIR");
   name_ = directory + "/notify";
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const bool fits = name_.size() < sizeof address.sun_path;
-  if (fits) name_.copy(address.sun_path, name_.size());
-  if (fits && ::bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return;
-  const std::system_error failed(fits ? errno : ENAMETOOLONG, std::generic_category(), "no socket at " + name_);
+  if (with_address(name_, socket_, ::bind)) return;
+  const std::system_error failed(errno, std::generic_category(), "no socket at " + name_);
   remove(name_);
   throw failed;
 }
@@ -91,6 +124,27 @@ bool Progress::told() const {
   for (int i = 0; i < at_a_time && read_message(socket_, out); ++i) {
   }
   return out;
+}
+
+ServiceManager::ServiceManager() : socket_(connected_to(taken("NOTIFY_SOCKET"))) {
+  const auto limit = number<std::int64_t>(taken("WATCHDOG_USEC"));
+  const auto pid = taken("WATCHDOG_PID");
+  if (limit && *limit > 1 && (pid.empty() || pid == std::to_string(::getpid())))
+    beat_ = std::chrono::microseconds(*limit / 2);
+}
+
+ServiceManager::~ServiceManager() {
+  if (listens()) ::close(socket_);
+}
+
+void ServiceManager::tell(std::string_view assignment) const {
+  if (listens()) ::send(socket_, assignment.data(), assignment.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void ServiceManager::status(std::string_view text) {
+  const auto line = "STATUS=" + printable(text, 1000);
+  if (line == status_) return;
+  tell(status_ = line);
 }
 
 }  // namespace tenure::tool

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// sd_notify(3) in both directions: what the command tells us, and what we tell systemd.
 #pragma once
 #include <optional>
 #include <string>
@@ -7,6 +8,30 @@
 #include <tenure/clock.hpp>
 
 namespace tenure::tool {
+
+/// How the command tells that its work goes on: it writes to a descriptor that it finds open, or it sends "WATCHDOG=1"
+/// as sd_notify(3) does. One thread uses it.
+class Progress {
+ public:
+  Progress();  ///< Throws std::system_error.
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  int writes() const { return write_; }                ///< The command's end of a pipe.
+  const std::string& socket() const { return name_; }  ///< For its NOTIFY_SOCKET: our user's and root's alone.
+  static void remove(const std::string& socket);       ///< Its directory, too.
+  void handed_on();                                    ///< The supervisor has its copy of writes(); ours is closed.
+
+  int reads() const { return read_; }  ///< Both are readable if told() has something.
+  int hears() const { return socket_; }
+  /// Whether it has told anything since the last call.
+  bool told() const;
+
+ private:
+  int read_{-1}, write_{-1}, socket_{-1};
+  std::string name_;
+};
 
 /// What systemd, or whoever else set NOTIFY_SOCKET, is told of us: sd_notify(3). Without that variable nothing is sent.
 /// One thread uses it.

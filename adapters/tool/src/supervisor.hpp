@@ -10,8 +10,8 @@
 
 #include <tenure/clock.hpp>
 
-#include "control_group.hpp"
-#include "orders.hpp"
+#include "process_tree.hpp"
+#include "supervisor_protocol.hpp"
 #include "terminal.hpp"
 
 namespace tenure::tool {
@@ -29,14 +29,18 @@ struct Command {
   std::chrono::microseconds watchdog{};  ///< and its WATCHDOG_USEC.
 };
 
+/// What its process does, until the tool has gone and nothing of the command is left. Returns its exit code.
+int serve_as_supervisor(const Command& command, int orders, int witness, const Terminal& terminal,
+                        const ControlGroup& group);
+
 /// The tool's end. One thread uses it.
-class Guardian {
+class Supervisor {
  public:
   /// Forks it. Throws std::system_error. REQUIRES: no other thread runs, and every signal is blocked.
-  explicit Guardian(const Command& command);
-  ~Guardian();  ///< Leaves it to end, with what it runs, and waits for that.
-  Guardian(const Guardian&) = delete;
-  Guardian& operator=(const Guardian&) = delete;
+  explicit Supervisor(const Command& command);
+  ~Supervisor();  ///< Leaves it to end, with what it runs, and waits for that.
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
 
   /// Also lets it go on if somebody has stopped it. False: it has gone.
   bool order(const Order& order) const;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes and reads the text by which a candidate describes itself, with suspicion.
 #include <tenure/kit/who.hpp>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Makes the documents about one election, and finds what changed between two looks.
 #include "look.hpp"
 
 #include <algorithm>

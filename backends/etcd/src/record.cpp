@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes records as JSON, and reads them with suspicion.
 #include "record.hpp"
 
 #include <chrono>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Encodes and decodes the bytes of a tenure's file.
 #include "image.hpp"
 
 #include <algorithm>

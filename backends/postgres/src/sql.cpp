@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Fills in statements, and writes and reads values.
 #include "sql.hpp"
 
 #include <algorithm>

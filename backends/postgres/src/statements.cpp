@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The text of the SQL, and the parameters of each statement.
 #include "statements.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes and reads the texts of sessions, leads and answers.
 #include "group_text.hpp"
 
 #include <algorithm>

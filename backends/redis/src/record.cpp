@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The text of the scripts of one election, and how a record is read and written.
 #include "record.hpp"
 
 #include <chrono>

@@ -29,7 +29,7 @@ struct Record {
   friend bool operator==(const Record&, const Record&) = default;
 };
 
-/// By which one writing of a record is told from all others.
+/// Names one write of a record: no two writes have the same version.
 struct Version {
   Token token{};
   std::uint64_t beat{};
@@ -40,16 +40,17 @@ struct Version {
 struct Expected {
   Token token{};
   std::vector<std::uint64_t> beats{};
-  bool released{};  ///< It also demands that the record is released. A claim that knows it only from a push does so.
+  bool released{};  ///< The record must be released, too. A claim demands it if it knows of the release only from a
+                    ///< push.
 };
 
 /// Whether `record` is as compare_and_set demands. An `expected` of nullopt demands that there is no record.
 TENURE_EXPORT bool matches(const std::optional<Expected>& expected, const std::optional<Record>& record);
 
-/// A request to step down. Stands beside the record and is not part of its version.
+/// A request to step down. It stands beside the record and is not part of its version.
 struct StepDown {
   Token token{};            ///< The tenure that is to end. The request means nothing to another one.
-  std::string by{}, why{};  ///< At most max_candidate_bytes and max_why_bytes.
+  std::string by{}, why{};  ///< They have at most max_candidate_bytes and max_why_bytes.
   friend bool operator==(const StepDown&, const StepDown&) = default;
 };
 

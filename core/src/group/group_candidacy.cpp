@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rules of README.md: how each fact changes the state, and which effects follow.
 #include "group/group_candidacy.hpp"
 
 #include <algorithm>
@@ -717,7 +718,7 @@ std::optional<GroupCandidacy::Time> GroupCandidacy::watch_work(Time now, const s
     stalled_.emplace(election, tenure->progressed);
     entry.cool_down = std::max(entry.cool_down, entry.stall.pause);
     end_voluntarily(now, election, entry, Reason::stalled,
-                    "the work told of no progress for " + in_ms(entry.stall.after));
+                    "the work has reported no progress for " + in_ms(entry.stall.after));
     return now + timing_.retry;
   }
   return std::nullopt;

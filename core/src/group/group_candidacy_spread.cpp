@@ -152,7 +152,7 @@ std::optional<SessionId> GroupCandidacy::heir_named(Time now, const std::string&
 void GroupCandidacy::hand_over(Time now, const std::string& election, const std::string& to) {
   judge_expiry(now);
   if (const auto heir = heir_named(now, election, to))
-    give_to(now, election, *heir, "to " + to + ", as hand_over() was told");
+    give_to(now, election, *heir, "to " + to + ", as hand_over() asked");
   tick(now);
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Carries facts to the GroupCandidacy, and its effects out: the threads of Elections.
 #include "group/group_shell.hpp"
 
 #include <algorithm>

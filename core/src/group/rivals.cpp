@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Follows the other sessions from look to look, and bounds their leases.
 #include "group/rivals.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Turns a record that was read into a row of a list.
 #include <tenure/election_list.hpp>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Computes the bound of README.md, chapter "When a lease is over".
 #include "lock_table/lease_bound.hpp"
 
 #include <algorithm>

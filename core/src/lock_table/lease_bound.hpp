@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Until when another process may lead, by our clock.
 #pragma once
 #include <optional>
 #include <string>
@@ -7,7 +8,7 @@
 
 namespace tenure {
 
-/// Until when another process may lead, by our clock, as far as its records tell us.
+/// Bounds by our clock until when another process may lead, as far as its records show.
 ///
 /// Its lease ends one term after it asked, by its own clock. Our clock bounds that moment: it asked before we received
 /// the answer, for this version and for every earlier one of the same process. While its clock counts one second, ours
@@ -34,9 +35,9 @@ class LeaseBound {
  private:
   struct Lag {
     std::string who;
-    Duration asked{};   ///< Of the newest version seen.
+    Duration asked{};   ///< The `asked` of the newest version seen.
     Duration most{};    ///< Our clock minus theirs, at `asked`.
-    Duration excess{};  ///< So much `most` may be too large: a hint, by the store's clock.
+    Duration excess{};  ///< By how much `most` may be too large: a hint, by the store's clock.
   };
   std::optional<Lag> lag_;
 };

@@ -79,15 +79,14 @@ class LockTable final : public Backend {
     return Vacant{};
   }
 
-  /// The caller was told what we saw last.
+  /// The caller knows what we saw last.
   void await_change(const Sight&, const Limit& limit) override {
     if (contends_ && looked_) return;
     const auto now = limit.clock.now();
     auto by = limit.by;
     if (contends_) {
       const auto look = decisions_.next_look();
-      // One that had passed at the last sight is worth another attempt only if somebody else was faster in that one.
-      // One that passed since is due: the thread may have been stopped for long.
+      // It looks again at once only if the due time passed after the last look, or if our last claim lost a race.
       if (look > std::exchange(sighted_, now) || std::exchange(lost_race_, false)) by = std::min(by, look);
     } else if (const auto end = decisions_.lease_end(); end && *end > now) {
       by = std::min(by, *end);
@@ -114,7 +113,7 @@ class LockTable final : public Backend {
   std::string election() const override { return election_; }
 
  private:
-  /// The claim on what the last wait was told of, which needs no look.
+  /// The claim on the release that the last wait heard of. It needs no look.
   std::optional<LockTableDecisions::Attempt> succession(Clock::Time asked, const Limit& limit) {
     const auto released = std::exchange(released_, std::nullopt);
     if (!released || alarm_ || limit.passed()) return std::nullopt;
@@ -154,7 +153,7 @@ class LockTable final : public Backend {
   void after_sight() {
     if (auto alarm = decisions_.take_alarm()) {
       tell(Level::error, alarm->message);
-      alarm_ = std::move(alarm);  // For the next acquire() to answer: once.
+      alarm_ = std::move(alarm);  // The next acquire() answers with it, once.
     }
     if (!decisions_.copied()) return;
     tell(Level::warning,
@@ -176,9 +175,9 @@ class LockTable final : public Backend {
   std::optional<Error> alarm_;
   bool contends_{}, lost_race_{};
   Clock::Time sighted_{};            ///< When the last look or claim was answered.
-  std::optional<Error> read_only_;   ///< As the store said last.
+  std::optional<Error> read_only_;   ///< What the store said last.
   bool looked_{};                    ///< The last acquire() saw a record that the next one may claim.
-  std::optional<Version> released_;  ///< As the store pushed it, since the last acquire().
+  std::optional<Version> released_;  ///< What the store pushed since the last acquire().
 };
 
 }  // namespace

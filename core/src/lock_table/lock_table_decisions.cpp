@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rules of README.md: what a look or an answer means, and what is written next.
 #include "lock_table/lock_table_decisions.hpp"
 
 #include <algorithm>
@@ -161,7 +162,7 @@ std::optional<LockTableDecisions::Attempt> LockTableDecisions::claim(Time asked,
 
 /// A beat is drawn anew at each write. So a version that was once released stays released, and the swap of a late
 /// notice finds nothing. The swap also demands that the record is released, since whoever can read a record may be able
-/// to forge a notice of it. The sighting stays: it tells of what we read ourselves.
+/// to forge a notice of it. The sighting stays: it is about what we read ourselves.
 std::optional<LockTableDecisions::Attempt> LockTableDecisions::succession(const Version& released, Time asked,
                                                                           std::uint64_t beat) {
   if (!sighting_ || !sighting_->read.record || sighting_->read.unreadable || sighting_->fell) return std::nullopt;
@@ -241,7 +242,8 @@ Answer LockTableDecisions::renewed(const Result<Swap>& result, Time at) {
     tenure_.reset();
     return denied(at);
   }
-  // By the deadline that stood when it was asked. By its own, a renewal that took a term would revive a lapsed tenure.
+  // The deadline that stood when it was asked decides. By its own deadline a renewal that took a term would revive a
+  // lapsed tenure.
   if (!tenure_ || at >= tenure_->deadline)
     return Unknown{
         {Fault::timed_out, "the renewal came after the deadline that it was to move, and counts for nothing"}};

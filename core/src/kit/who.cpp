@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes and reads the text by which a candidate describes itself, with suspicion.
+// Writes and reads the one text in which a candidate tells others of itself.
 #include <tenure/kit/who.hpp>
 
 #include <algorithm>

@@ -3,11 +3,21 @@
 #   tenure_room(FOLDER)            a room that is always built
 #   tenure_optional_room(FOLDER)   a room with the option TENURE_<NAME>=AUTO|ON|OFF; FOLDER/dependencies.cmake
 #                                  finds its third-party library, or sets TENURE_<NAME>_MISSING to the remedy.
-#                                  In another project nobody asked for it: OFF until that project does
+#                                  Where nobody says, it is what TENURE_OPTIONAL_ROOMS is: AUTO, and OFF in another
+#                                  project, until that project asks for the room
 #   tenure_library(NAME ...)       the room's library; called in the room's own CMakeLists.txt
 #   tenure_compile_options(TARGET) warnings and sanitizers; also for tests and examples
 include(GenerateExportHeader)
 include(${CMAKE_CURRENT_LIST_DIR}/install.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/stores.cmake)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${tenure_backends}/stores.list)
+
+if(PROJECT_IS_TOP_LEVEL)
+  set(tenure_optional_rooms AUTO)
+else()
+  set(tenure_optional_rooms OFF)
+endif()
+set(TENURE_OPTIONAL_ROOMS ${tenure_optional_rooms} CACHE STRING "Build optional rooms of which nobody says: AUTO or OFF")
 
 # Imported targets must be seen by tests and examples, and by a project that adds this one as a subdirectory and links our static libraries.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
@@ -20,11 +30,7 @@ endfunction()
 function(tenure_optional_room folder)
   cmake_path(GET folder FILENAME room)
   string(TOUPPER TENURE_${room} option)
-  set(default OFF)
-  if(PROJECT_IS_TOP_LEVEL)
-    set(default AUTO)
-  endif()
-  set(${option} ${default} CACHE STRING "Build ${folder}: AUTO (if its library is here), ON or OFF")
+  set(${option} ${TENURE_OPTIONAL_ROOMS} CACHE STRING "Build ${folder}: AUTO (if its library is here), ON or OFF")
   set_property(CACHE ${option} PROPERTY STRINGS AUTO ON OFF)
   if(NOT ${option} STREQUAL "AUTO" AND NOT ${option})
     return()

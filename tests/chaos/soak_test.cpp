@@ -6,12 +6,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <regex>
+#include <sstream>
 
 #include <tenure/kit/wait.hpp>
 
@@ -33,7 +36,8 @@ struct Store {
   std::size_t seconds_per_tenure;  ///< At most, under the nemesis; or nothing was shown.
 };
 
-const Store& store(const std::string& name) {
+/// A launcher's env names the variable of a server's URL after the store, unless it is named here.
+Store store(const std::string& name) {
   static const std::vector<std::string> half_a_second{"--term-ms", "500"};
   static const std::map<std::string, Store> stores{
       {"file", {"", "file://{}/store", "", half_a_second, 500ms, 2}},
@@ -45,16 +49,23 @@ const Store& store(const std::string& name) {
         1500ms,
         4}},
       {"postgres", {"TENURE_POSTGRES_URL", "", "", half_a_second, 500ms, 4}},
-      {"etcd", {"TENURE_ETCD", "", "", half_a_second, 500ms, 4}},
-      {"redis", {"TENURE_REDIS", "", "", half_a_second, 500ms, 4}},
   };
-  return stores.at(name);
+  if (const auto special = stores.find(name); special != stores.end()) return special->second;
+  auto variable = "TENURE_" + name;
+  std::transform(variable.begin(), variable.end(), variable.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return {variable, "", "", half_a_second, 500ms, 4};
 }
 
-class Soak : public ::testing::TestWithParam<const char*> {
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+class Soak : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    const auto& s = store(GetParam());
+    const auto s = store(GetParam());
     const auto* address = s.variable.empty() ? "" : std::getenv(s.variable.c_str());
     if (address == nullptr) GTEST_SKIP() << "needs a real server: set " << s.variable << " to its address";
     auto name = (fs::temp_directory_path() / "tenure-soak-XXXXXX").string();
@@ -95,7 +106,7 @@ std::string too_little(const Store& s, const Verdict& verdict, Clock::Duration d
 }
 
 TEST_P(Soak, NeverTwoLeadersWhateverTheNemesisDoes) {
-  const auto& s = store(GetParam());
+  const auto s = store(GetParam());
   auto candidates = fleet(url_, s.timing);
   auto plan = Plan::from_environment(s.term);
   plan.enough = [&] { return too_little(s, judge(candidates.events()), plan.duration).empty(); };
@@ -104,8 +115,8 @@ TEST_P(Soak, NeverTwoLeadersWhateverTheNemesisDoes) {
   EXPECT_EQ(too_little(s, expect_sound(judge(candidates.events())), plan.duration), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, Soak, testing::Values("file", "kafka", "postgres", "redis", "etcd"),
-                         [](const auto& that) { return std::string(that.param); });
+INSTANTIATE_TEST_SUITE_P(Stores, Soak, testing::ValuesIn(words(TENURE_SHARED_STORES)),
+                         [](const auto& that) { return that.param; });
 
 /// Where the URL's one server listens, and the URL with that replaced.
 int port_of(const std::string& url) {
@@ -158,8 +169,8 @@ TEST_P(CutOff, ALeaderThatIsAloneIsReplacedAndNeverLeadsBesideItsSuccessor) {
 
 TEST_P(CutOff, NorDoesOneThatIsAloneFor40Seconds) { cut_off_the_leader_for(40s, {"--preset", "fast"}); }
 
-INSTANTIATE_TEST_SUITE_P(Stores, CutOff, testing::Values("postgres", "redis", "etcd"),
-                         [](const auto& that) { return std::string(that.param); });
+INSTANTIATE_TEST_SUITE_P(Stores, CutOff, testing::ValuesIn(words(TENURE_CUT_OFF_STORES)),
+                         [](const auto& that) { return that.param; });
 
 }  // namespace
 }  // namespace tenure::test

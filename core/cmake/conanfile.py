@@ -93,7 +93,7 @@ class Tenure(ConanFile):
     def package_info(self):
         stores = [store for store in STORES if store not in ROOMS or self.options.get_safe(store)]
         others = [room for room in ROOMS if room not in STORES and self.options.get_safe(room)]
-        for room in ["core", *stores, "stores", "fence", "prometheus", *others]:
+        for room in ["core", *stores, "stores", "fence", "prometheus", "testing", *others]:
             component = self.cpp_info.components[room]
             component.set_property("cmake_target_name", "tenure::" + room)
             component.set_property("pkg_config_name", "tenure-" + room)
@@ -101,12 +101,14 @@ class Tenure(ConanFile):
             component.requires = [] if room == "core" else ["core"]
             if room == "core":
                 component.system_libs = ["pthread"]
-            if not self.options.shared and room not in HEADERS_ONLY:
+            if not self.options.shared and room not in (*HEADERS_ONLY, "testing"):
                 component.defines = ["TENURE_STATIC_DEFINE" if room == "core" else f"TENURE_{room.upper()}_STATIC_DEFINE"]
             if room == "stores":
                 component.requires += stores
             if room == "http":
                 component.requires += ["prometheus", *ROOMS["json"][1]]
+            if room == "gmock":
+                component.requires.append("testing")
             if room == "prometheuscpp":
                 component.requires.append("prometheus")
             if room == "etcd":

@@ -45,22 +45,26 @@ function(tenure_optional_room folder)
   endif()
 endfunction()
 
-# tenure_library(NAME [SOURCES file...] [PUBLIC library...] [PRIVATE library...] [PC_PUBLIC name...] [PC_PRIVATE name...]
+# tenure_library(NAME [STATIC] [SOURCES file...] [PUBLIC library...] [PRIVATE library...] [PC_PUBLIC name...] [PC_PRIVATE name...]
 #                [PC_SOURCES file...])
 # Makes the target tenure_NAME and its alias tenure::NAME out of include/ and src/**.cpp (or SOURCES), and
 # tenure::NAME_internals, which adds src/ to the include path for the room's own tests. Without sources it is a
 # header-only library. Exported symbols are marked TENURE_NAME_EXPORT from <tenure/NAME_export.hpp>;
-# in core TENURE_EXPORT from <tenure/export.hpp>. PC_PUBLIC and PC_PRIVATE are what pkg-config calls the third-party
+# in core TENURE_EXPORT from <tenure/export.hpp>. STATIC: it is never a shared library, and exports nothing. PC_PUBLIC and PC_PRIVATE are what pkg-config calls the third-party
 # libraries among PUBLIC and PRIVATE. PC_SOURCES are files below the prefix that whoever uses it compiles: pkg-config
 # tells them as the variable `sources`.
 function(tenure_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE;PC_PUBLIC;PC_PRIVATE;PC_SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "STATIC" "" "SOURCES;PUBLIC;PRIVATE;PC_PUBLIC;PC_PRIVATE;PC_SOURCES")
   if(NOT arg_SOURCES)
     file(GLOB_RECURSE arg_SOURCES CONFIGURE_DEPENDS src/*.cpp)
   endif()
   set(target tenure_${name})
   if(arg_SOURCES)
-    add_library(${target} ${arg_SOURCES})
+    set(type)
+    if(arg_STATIC)
+      set(type STATIC)
+    endif()
+    add_library(${target} ${type} ${arg_SOURCES})
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE ${arg_PRIVATE})
     target_include_directories(${target} PRIVATE src)
@@ -68,7 +72,9 @@ function(tenure_library name)
     set_target_properties(${target} PROPERTIES
       CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON
       VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-    tenure_export_header(${name})
+    if(NOT arg_STATIC)
+      tenure_export_header(${name})
+    endif()
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)

@@ -8,6 +8,8 @@
 
 #include <tenure/kit/wait.hpp>
 
+#include "seeds.hpp"
+
 namespace tenure::test {
 namespace {
 
@@ -19,13 +21,12 @@ constexpr std::size_t least_at_work = 2;
 
 Plan Plan::from_environment(Clock::Duration term, int otherwise_seconds) {
   const auto* seconds = std::getenv("TENURE_CHAOS_SECONDS");
-  const auto* seed = std::getenv("TENURE_CHAOS_SEED");
   Plan plan;
   plan.term = term;
   plan.duration = std::chrono::seconds(seconds != nullptr ? std::atoi(seconds) : otherwise_seconds);
   plan.between_least = term / 20;
   plan.between_most = term;
-  plan.seed = seed != nullptr ? static_cast<std::uint32_t>(std::strtoul(seed, nullptr, 10)) : std::random_device()();
+  plan.seed = wanted_seed().value_or(std::random_device()());
   return plan;
 }
 
@@ -118,8 +119,8 @@ bool Nemesis::goes_on() {
 }
 
 bool Nemesis::run(std::ostream& log) {
-  log << "chaos: " << plan_.candidates << " candidates, " << plan_.duration.count() / 1'000'000'000 << " s, seed "
-      << plan_.seed << " (TENURE_CHAOS_SEED)\n";
+  log << "chaos: " << plan_.candidates << " candidates, " << plan_.duration.count() / 1'000'000'000
+      << " s; again: " << again(plan_.seed) << '\n';
   end_ = now() + plan_.duration;
   latest_end_ = end_ + 2 * plan_.duration;
   auto next = now() + plan_.term;

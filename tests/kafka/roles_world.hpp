@@ -26,6 +26,7 @@
 namespace tenure::kafka::test {
 
 using namespace std::chrono_literals;
+using tenure::test::for_each_seed;
 using Time = Clock::Time;
 using Duration = Clock::Duration;
 

@@ -45,9 +45,6 @@ class KafkaContinuous : public ::testing::TestWithParam<int> {
     std::string side;
   };
 
-  ~KafkaContinuous() override {
-    if (HasFailure() && fleet_) fleet_->keep_journal();
-  }
   void SetUp() override {
     const auto* brokers = std::getenv("TENURE_KAFKA_BROKERS");
     if (brokers == nullptr) GTEST_SKIP() << "needs a real broker: set TENURE_KAFKA_BROKERS to host:port";

@@ -160,7 +160,7 @@ void Nemesis::restore() {
 bool Nemesis::recover() {
   const auto patience = plan_.term * 20 + std::chrono::seconds(30);
   if (!plan_.recovered) {
-    const auto leads = [](const Event& e) { return e.what == "lead"; };
+    const auto leads = is("lead");
     return fleet_.await(fleet_.events().size(), leads, patience) != Fleet::npos;
   }
   const auto give_up = now() + patience;

@@ -3,13 +3,11 @@
 // Method: real processes and real servers; a nemesis, or a relay that lets nothing of the leader's through. The judge
 // reads the journal. Other tests show that the judge notices a broken rule.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <map>
@@ -21,11 +19,11 @@
 #include "expect_sound.hpp"
 #include "nemesis.hpp"
 #include "relay.hpp"
+#include "scratch.hpp"
 
 namespace tenure::test {
 namespace {
 
-namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 struct Store {
@@ -68,27 +66,17 @@ class Soak : public ::testing::TestWithParam<std::string> {
     const auto s = store(GetParam());
     const auto* address = s.variable.empty() ? "" : std::getenv(s.variable.c_str());
     if (address == nullptr) GTEST_SKIP() << "needs a real server: set " << s.variable << " to its address";
-    auto name = (fs::temp_directory_path() / "tenure-soak-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
-    scratch_ = name;
-    const auto own = s.variable.empty() ? scratch_.string() : scratch_.filename().string();
+    const auto own = s.variable.empty() ? scratch_.path().string() : scratch_.path().filename().string();
     url_ = std::regex_replace(s.before + address + s.after, std::regex("\\{\\}"), own);
   }
-  ~Soak() override {
-    if (HasFailure())
-      std::cout << "the journal is kept: " << scratch_ / "journal" << '\n';
-    else if (!scratch_.empty())
-      fs::remove_all(scratch_);
-  }
-
   Fleet fleet(const std::string& url, const std::vector<std::string>& timing) const {
-    std::vector<std::string> arguments{"--store", url, "--election", scratch_.filename(), "--note-ms", "5"};
+    std::vector<std::string> arguments{"--store", url, "--election", scratch_.path().filename(), "--note-ms", "5"};
     arguments.insert(arguments.end(), timing.begin(), timing.end());
     return {TENURE_CANDIDATE, arguments, scratch_ / "journal"};
   }
 
   std::string url_;
-  fs::path scratch_;
+  const Scratch scratch_;
 };
 
 /// What was done too seldom in this time, so that nothing was shown.
@@ -138,27 +126,21 @@ void CutOff::cut_off_the_leader_for(Clock::Duration time, const std::vector<std:
   Relay relay(port_of(url_));
   auto candidates = fleet(with_port(url_, relay.port()), timing);
   for (const auto* name : {"c0", "c1", "c2"}) candidates.start(name);
-  const auto led = candidates.await(
-      0, [](const Event& e) { return e.what == "lead"; }, 20s);
+  const auto led = candidates.await(0, is("lead"), 20s);
   ASSERT_NE(led, Fleet::npos) << "nobody leads";
   const auto cut_off = candidates.events()[led].pid;
-  const auto watched = candidates.await(
-      0, [&](const Event& e) { return e.what == "sees" && e.pid != cut_off; }, 20s);
+  const auto watched = candidates.await(0, is_of_another("sees", cut_off), 20s);
   ASSERT_NE(watched, Fleet::npos) << "nobody watches";
 
   const auto until = boot_clock().now() + time;
   const auto before = candidates.events().size();
   relay.mute(true, cut_off);
-  const auto next = candidates.await(
-      before, [&](const Event& e) { return e.what == "lead" && e.pid != cut_off; }, 40s);
+  const auto next = candidates.await(before, is_of_another("lead", cut_off), 40s);
   ASSERT_NE(next, Fleet::npos) << "nobody followed";
   wait_out({boot_clock(), until, {}});
   relay.mute(false);
 
-  for (const auto pid : std::set<pid_t>(candidates.running())) {
-    candidates.signal(pid, SIGTERM);
-    EXPECT_TRUE(candidates.reap(pid, 10s));
-  }
+  candidates.end_all(10s);
   const auto verdict = expect_sound(judge(candidates.events()));
   EXPECT_GE(verdict.tenures, 2u);
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <mutex>
+#include <source_location>
 #include <string>
 #include <vector>
 
+#include <tenure/error.hpp>
 #include <tenure/log.hpp>
 
 namespace tenure::test {
@@ -14,6 +17,15 @@ namespace tenure::test {
 inline const std::string canary = "s3cr3t-canary";
 
 inline bool mentions(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+/// An error of this fault, whose message has these words and no secret.
+inline void expect_error(const Error& error, Fault fault, const std::vector<std::string>& words = {},
+                         const std::source_location& at = std::source_location::current()) {
+  const testing::ScopedTrace trace(at.file_name(), static_cast<int>(at.line()), error.message);
+  EXPECT_EQ(to_string(error.fault), to_string(fault));
+  for (const auto& part : words) EXPECT_TRUE(mentions(error.message, part)) << "it does not say: " << part;
+  EXPECT_FALSE(mentions(error.message, canary));
+}
 
 /// Keeps the lines of a log, from any thread.
 class Lines {

@@ -138,9 +138,11 @@ TEST(Verdict, TellsTheGapAndTheOverlap) {
   const auto two = verdict_on("10 1 elected 5;11 1 lead 5 900;800 2 elected 6;801 2 lead 6 1700");
   EXPECT_EQ(two.largest_overlap, milliseconds(100));
   EXPECT_EQ(two.smallest_gap, milliseconds(-100));
-  EXPECT_EQ(verdict_on("11 1 lead 5 900;901 1 ousting 5 lapsed 990;970 2 elected 6;971 2 lead 6 1700;980 1 ended 5")
-                .largest_overlap,
-            milliseconds(10));
+  EXPECT_EQ(
+      verdict_on(
+          "10 1 elected 5;11 1 lead 5 900;901 1 ousting 5 lapsed 990;970 2 elected 6;971 2 lead 6 1700;980 1 ended 5")
+          .largest_overlap,
+      milliseconds(10));
 }
 
 TEST(Verdict, CountsEachOverlapWithinATenure) {

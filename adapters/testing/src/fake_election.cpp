@@ -31,7 +31,7 @@ constexpr auto fake_election = "fake";
 }  // namespace
 
 /// Does what a Shell does, on one thread: facts to the Candidacy, its effects to the hooks. It is the store, too.
-class TENURE_NO_EXPORT FakeElection::Impl {
+class FakeElection::Impl {
  public:
   Impl(Hooks hooks, const Timing& timing)
       : timing_(validated(timing)),

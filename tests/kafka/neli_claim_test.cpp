@@ -173,9 +173,7 @@ TEST(NeliNonce, NoPartitionForItMeansToLookAtTheTopicAgain) {
 // Rule 4: the wait, and what ends it.
 TEST(NeliWait, AReleasedRecordIsClaimedAtOnce) {
   Scene s;
-  s.join(record(40, "other", true));
-  s.own();
-  s.read(record(40, "other", true));
+  s.own_what_is_free();
   s.call(Verb::acquire);
   EXPECT_EQ(s.take_commit(0).offset, 41);
 }
@@ -437,9 +435,7 @@ TEST(NeliWait, AnObserversOlderAnswerForALeaseIsAnAlarm) {
 
 TEST(NeliClaim, IsSentForACallOnly) {
   Scene s;
-  s.join(record(40, "other", true));
-  s.own();
-  s.read(record(40, "other", true));
+  s.own_what_is_free();
   s.advance(2s);
   EXPECT_FALSE(s.did<effect::SendCommit>());
 }
@@ -456,9 +452,7 @@ TEST(NeliClaim, GrantsTheTokenThatWasAcknowledged) {
 TEST(NeliClaim, AfterAClaimOfUnknownOutcomeNoOtherGoesOutInThatGeneration) {
   // Handled after its successor, it would write the old token over the new one.
   Scene s;
-  s.join(record(40, "other", true));
-  s.own();
-  s.read(record(40, "other", true));
+  s.own_what_is_free();
   s.advance(200ms);
   s.call(Verb::acquire);
   EXPECT_EQ(s.take_commit(0).offset, 41);
@@ -481,8 +475,7 @@ TEST(NeliClaim, AfterARenewalOfUnknownOutcomeNoClaimGoesOutInThatGeneration) {
   for (const bool another_generation : {false, true}) {
     Scene s;
     s.lead();
-    s.call(Verb::renew, s.token);
-    s.take_record();
+    s.ask_renewal();
     s.committed(Outcome::failed, unreachable);
     s.take_answer<Unknown>();
     s.advance(500ms);
@@ -501,9 +494,7 @@ TEST(NeliClaim, AfterARenewalOfUnknownOutcomeNoClaimGoesOutInThatGeneration) {
 TEST(NeliClaim, ARefusedClaimIsNoTenure) {
   for (const auto outcome : {Outcome::fenced, Outcome::unknown_topic, Outcome::failed}) {
     Scene s;
-    s.join(record(40, "other", true));
-    s.own();
-    s.read(record(40, "other", true));
+    s.own_what_is_free();
     s.call(Verb::acquire);
     s.take_record();
     s.committed(outcome, fenced);
@@ -516,9 +507,7 @@ TEST(NeliClaim, ARefusedClaimIsNoTenure) {
 
 TEST(NeliClaim, ALateAcknowledgementIsNotUsed) {
   Scene s;
-  s.join(record(40, "other", true));
-  s.own();
-  s.read(record(40, "other", true));
+  s.own_what_is_free();
   s.call(Verb::acquire, {}, Vacant{}, 1min);
   s.take_commit(0);
   s.advance(lease - margin);
@@ -532,9 +521,7 @@ TEST(NeliClaim, ALateAcknowledgementIsNotUsed) {
 
 TEST(NeliClaim, AcknowledgedToNobodyIsNotUsed) {
   Scene s;
-  s.join(record(40, "other", true));
-  s.own();
-  s.read(record(40, "other", true));
+  s.own_what_is_free();
   const auto id = s.call(Verb::acquire);
   s.take_commit(0);
   s.give(fact::Abandoned{id});
@@ -551,9 +538,7 @@ TEST(NeliClaim, AcknowledgedToNobodyIsNotUsed) {
 
 TEST(NeliClaim, GrantedToACallerThatHadGoneIsNotUsed) {
   Scene s;
-  s.join(record(40, "other", true));
-  s.own();
-  s.read(record(40, "other", true));
+  s.own_what_is_free();
   const auto id = s.call(Verb::acquire);
   s.take_commit(0);
   s.committed();
@@ -576,9 +561,7 @@ TEST(NeliClaim, OnesOwnTokenCountsAsSeen) {
 
 TEST(NeliClaim, UnansweredForALeaseCostsTheHandle) {
   Scene s;
-  s.join(record(40, "other", true));
-  s.own();
-  s.read(record(40, "other", true));
+  s.own_what_is_free();
   s.call(Verb::acquire, {}, Vacant{}, 1min);
   s.forget();
   s.expect_drop_after_a_lease();

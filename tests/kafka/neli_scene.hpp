@@ -173,11 +173,20 @@ class Scene {
     committed();
     forget<effect::Assign>();
   }
-  /// A released record: claims at once.
-  void lead(std::int64_t before = 40) {
+  /// Owner of partition 0, and may claim at once: another one has released.
+  void own_what_is_free(std::int64_t before = 40) {
     join(record(before, "other", true));
     own();
     read(record(before, "other", true));
+  }
+  /// A renewal is on its way. The number of the call.
+  std::uint64_t ask_renewal(Clock::Duration within = 2s) {
+    const auto id = call(Verb::renew, token, Vacant{}, within);
+    take_record();
+    return id;
+  }
+  void lead(std::int64_t before = 40) {
+    own_what_is_free(before);
     call(Verb::acquire);
     take_record();
     committed();

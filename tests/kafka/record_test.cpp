@@ -123,7 +123,8 @@ TEST(KafkaRecord, UnitZeroOfAGroupThatHasGrownTellsTheNumberBefore) {
   EXPECT_TRUE(encode(record).starts_with("v4;"));
   EXPECT_TRUE(encode(record).ends_with(";8;4"));
   EXPECT_EQ(decode(encode(record)), record);
-  for (const auto* text : {"v4;A;1;i;1;n;a;8;", "v4;A;1;i;1;n;a;8;-1", "v4;A;1;i;1;n;a;8;x"})
+  for (const auto* text : {"v2;A;1;i;1;n;a;0", "v2;A;1;i;1;n;a;-1", "v3;A;1;i;1;n;a;0;L", "v4;A;1;i;1;n;a;0;4",
+                           "v4;A;1;i;1;n;a;8;0", "v4;A;1;i;1;n;a;8;", "v4;A;1;i;1;n;a;8;-1", "v4;A;1;i;1;n;a;8;x"})
     EXPECT_FALSE(decode(text)) << text;
   EXPECT_EQ(decode("v4;A;1;i;1;n;a;8").value().units, 0) << "another version: it is waited for";
 }

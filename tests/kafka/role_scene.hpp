@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the tests of Roles and SharedRoles: facts are handed to one machine at chosen moments of a clock that is only a
-// number. The test plays the coordinator and core.
+// For the tests of Roles and NonExclusiveRoles: facts are handed to one machine at chosen moments of a clock that is
+// only a number. The test plays the coordinator and core.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -77,6 +77,18 @@ struct RoleScene {
   }
   void assign(std::vector<int> partitions, int generation = 2) {
     give(role_fact::Assigned{handle, std::move(partitions), generation});
+  }
+  void join(std::vector<int> partitions, int generation = 2) {
+    open();
+    assign(std::move(partitions), generation);
+  }
+  void rebalance(std::vector<int> partitions, int generation = 2) {
+    give(role_fact::Revoked{handle, false});
+    assign(std::move(partitions), generation);
+  }
+  void do_commit(std::vector<std::string> claims = {}, std::vector<std::string> releases = {}) {
+    commit(std::move(claims), std::move(releases));
+    accept();
   }
   /// The nonce and its read.
   void prove() {

@@ -22,14 +22,14 @@ const Timing timing{.term = 6250ms,
                     .drain = 3s,
                     .clock_rate_error = 0.0005};
 
-Machine machine_of(int units, const std::string& incarnation) {
+EitherRoles machine_of(int units, const std::string& incarnation) {
   return Roles({.units = units,
                 .lease = timing.term,
                 .margin = timing.margin,
                 .observe_every = 125ms,
                 .incarnation = incarnation});
 }
-Machine machine(const std::string& incarnation) { return machine_of(sim_units, incarnation); }
+EitherRoles machine(const std::string& incarnation) { return machine_of(sim_units, incarnation); }
 
 void crash(World& world, Process& victim) {
   victim.crashed = true;

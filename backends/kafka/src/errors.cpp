@@ -103,7 +103,9 @@ Error explain(rd_kafka_resp_err_t code, const std::string& context, const Target
     case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
     case RD_KAFKA_RESP_ERR__AUTHENTICATION:
     case RD_KAFKA_RESP_ERR__SSL:
-      return with(Fault::forbidden, "Check security.protocol, sasl.* and ssl.* in Options::properties");
+      return with(
+          Fault::forbidden,
+          "Check security.protocol, sasl.* and ssl.* in Options::properties, and what Options::oauth_token gives");
     case RD_KAFKA_RESP_ERR__RESOLVE:
       return with(Fault::unreachable,
                   "If you did not give that name, the brokers tell it: set their advertised.listeners to names that "

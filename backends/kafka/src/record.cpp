@@ -73,14 +73,17 @@ std::optional<Record> decode(std::string_view metadata) {
     out.exclusive = Exclusive::no;
     out.leads = fields[8] == "L";
   }
-  const auto units = *version == 1 ? std::optional(0) : number<int>(fields[7]);
-  const auto grown_from = *version == 4 ? number<int>(fields[8]) : std::optional(0);
+  const auto count = [&](std::size_t field) {  // Of units: no version writes that there are none.
+    const auto read = number<int>(fields[field]);
+    return read && *read > 0 ? read : std::nullopt;
+  };
+  const auto units = *version == 1 ? std::optional(0) : count(7);
+  const auto grown_from = *version == 4 ? count(8) : std::optional(0);
   auto incarnation = percent_decoded(fields[3], max_incarnation_bytes);
   const auto seq = number<std::uint64_t>(fields[4]);
   auto name = percent_decoded(fields[5], max_candidate_bytes);
   auto address = percent_decoded(fields[6], max_candidate_bytes);
-  if (!incarnation || !seq || !name || !address || !units || *units < 0 || !grown_from || *grown_from < 0)
-    return std::nullopt;
+  if (!incarnation || !seq || !name || !address || !units || !grown_from) return std::nullopt;
   out.incarnation = std::move(*incarnation);
   out.seq = *seq;
   out.name = std::move(*name);

@@ -240,27 +240,37 @@ std::string advice(const Timing& timing, const Pace& pace, const Options& option
 
 }  // namespace
 
+namespace {
+
+Error unfit(std::string message) { return {Fault::misconfigured, "kafka: " + std::move(message)}; }
+
+/// What holds for both protocols.
+Result<Pace> checked_pace(const Pace& pace) {
+  if (pace.heartbeat * 4 > pace.session)
+    return unfit("the heartbeat (" + words(pace.heartbeat) + ") must be at most a quarter of the session (" +
+                 words(pace.session) + ")");
+  return pace;
+}
+
+}  // namespace
+
 Result<Pace> pace_of(const Timing& timing, const Options& options) {
   const auto lead = timing.term - timing.margin;
-  Pace pace{};
-  pace.heartbeat = heartbeat_of(timing, options);
-  pace.session = options.session.value_or(std::max(options.min_session, lead - pace.heartbeat));
+  const auto heartbeat = heartbeat_of(timing, options);
   // A lease is waited for from when its last renewal was seen: with a short one, half a heartbeat of delay counts.
-  pace.observe_every =
-      options.observe_every.value_or(pace.heartbeat < milliseconds(500) ? pace.heartbeat / 2 : pace.heartbeat);
-  const auto error = [](std::string message) { return Error{Fault::misconfigured, std::move(message)}; };
+  const auto observe_every = heartbeat < milliseconds(500) ? heartbeat / 2 : heartbeat;
+  const Pace pace{.session = options.session.value_or(std::max(options.min_session, lead - heartbeat)),
+                  .heartbeat = heartbeat,
+                  .observe_every = options.observe_every.value_or(observe_every)};
   if (lead < pace.session)
-    return error(
-        "kafka: term - margin (" + words(lead) + ") must be at least the session (" + words(pace.session) +
+    return unfit(
+        "term - margin (" + words(lead) + ") must be at least the session (" + words(pace.session) +
         (options.session ? "" : ", the least by Options::min_session: the brokers' group.min.session.timeout.ms") +
         "), or the leader loses the lead before a dead member is noticed. " + advice(timing, pace, options));
   if (timing.renew > timing.term / 6)
-    return error("kafka: renew (" + words(timing.renew) + ") must be at most term / 6 (" + words(timing.term / 6) +
+    return unfit("renew (" + words(timing.renew) + ") must be at most term / 6 (" + words(timing.term / 6) +
                  "), so that a leader outlives lost answers and rebalances");
-  if (pace.heartbeat * 4 > pace.session)
-    return error("kafka: the heartbeat (" + words(pace.heartbeat) + ") must be at most a quarter of the session (" +
-                 words(pace.session) + ")");
-  return pace;
+  return checked_pace(pace);
 }
 
 Clock::Duration least_presumption(const Pace& pace, const Options& options) {
@@ -271,13 +281,12 @@ Result<Pace> group_pace_of(const Timing& timing, const Options& options, Exclusi
   if (exclusive == Exclusive::yes) return pace_of(timing, options);
   const auto presumed = timing.term - timing.margin;
   const auto session = std::chrono::floor<milliseconds>((presumed - in_flight(options)) / 4);
-  Pace pace{};
-  pace.session = options.session.value_or(std::max<Clock::Duration>(options.min_session, session));
-  pace.heartbeat = heartbeat_of(timing, options);
-  pace.observe_every = options.observe_every.value_or(pace.heartbeat);
-  const auto error = [](std::string message) { return Error{Fault::misconfigured, std::move(message)}; };
+  const auto heartbeat = heartbeat_of(timing, options);
+  const Pace pace{.session = options.session.value_or(std::max<Clock::Duration>(options.min_session, session)),
+                  .heartbeat = heartbeat,
+                  .observe_every = options.observe_every.value_or(heartbeat)};
   if (const auto least = least_presumption(pace, options); presumed < least)
-    return error("kafka: term - margin (" + words(presumed) + ") must be at least " + words(least) +
+    return unfit("term - margin (" + words(presumed) + ") must be at least " + words(least) +
                  " with Exclusive::no: two sessions (" + words(pace.session) + " each), a rebalance (" +
                  words(rebalance_of(pace)) + "), and what a request may still take (socket.timeout.ms, " +
                  words(in_flight(options)) +
@@ -285,12 +294,9 @@ Result<Pace> group_pace_of(const Timing& timing, const Options& options, Exclusi
                  "tenure::kafka::group_presets(Exclusive::no).fast with term 26500 ms and margin 500 ms, or a shorter "
                  "Options::session where the brokers allow it (group.min.session.timeout.ms)");
   if (timing.renew * 3 > pace.session)
-    return error("kafka: renew (" + words(timing.renew) + ") must be at most a third of the session (" +
-                 words(pace.session) + ") with Exclusive::no, so that a lost answer does not cost the membership");
-  if (pace.heartbeat * 4 > pace.session)
-    return error("kafka: the heartbeat (" + words(pace.heartbeat) + ") must be at most a quarter of the session (" +
-                 words(pace.session) + ")");
-  return pace;
+    return unfit("renew (" + words(timing.renew) + ") must be at most a third of the session (" + words(pace.session) +
+                 ") with Exclusive::no, so that a lost answer does not cost the membership");
+  return checked_pace(pace);
 }
 
 Properties common_properties(const Options& options, const std::string& group) {

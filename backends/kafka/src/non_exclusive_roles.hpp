@@ -13,9 +13,9 @@
 
 namespace tenure::kafka {
 
-class SharedRoles final : public RoleMachine {
+class NonExclusiveRoles final : public RoleMachine {
  public:
-  explicit SharedRoles(RoleConfig config);
+  explicit NonExclusiveRoles(RoleConfig config);
 
  private:
   /// Somebody else's record, as seen last.
@@ -37,6 +37,7 @@ class SharedRoles final : public RoleMachine {
   void give_back(const role_fact::Revoked&) override;
   void answered(const Sent& sent, const role_fact::Committed& answer) override;
   void observed(const role_fact::Offsets& read) override;
+  bool owes() const override;
   void watch_member() override;
   bool show_unit(int index, std::uint64_t version) override;
   std::optional<Stranger> stranger(int index) const override;

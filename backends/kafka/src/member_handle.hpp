@@ -16,10 +16,10 @@
 namespace tenure::kafka {
 
 /// The handle by which this process is in the group: one at a time, or none. The serving thread's.
-class Member {
+class MemberHandle {
  public:
   /// `waker` is woken when the handle has an event.
-  Member(std::shared_ptr<ClosableLog> log, std::shared_ptr<Waker> waker);
+  MemberHandle(std::shared_ptr<ClosableLog> log, std::shared_ptr<Waker> waker);
 
   /// Opens one for so many partitions of the topic. Why it could not be opened, if it could not.
   std::optional<Error> open(std::uint64_t handle, const Options& options, const Pace& pace,

@@ -444,8 +444,8 @@ TEST(NeliClaim, GrantsTheTokenThatWasAcknowledged) {
   Scene s;
   s.lead(40);
   EXPECT_EQ(s.token, Token{41});
-  EXPECT_EQ(decode(s.sent.commit.metadata)->incarnation, "mine");
-  EXPECT_EQ(decode(s.sent.commit.metadata)->name, "me");
+  EXPECT_EQ(decode(s.sent.commit.metadata)->who.incarnation, "mine");
+  EXPECT_EQ(decode(s.sent.commit.metadata)->who.name, "me");
   EXPECT_EQ(decode(s.sent.commit.metadata)->lease, lease);
 }
 

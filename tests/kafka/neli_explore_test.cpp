@@ -722,11 +722,11 @@ void World::digest_records(Digest& d) const {
     if (!records[i]) continue;  // a foreign one
     std::uint64_t before = 0;
     for (std::size_t k = 0; k < all.size(); ++k)
-      if (k != i && records[k] && records[k]->incarnation == records[i]->incarnation &&
+      if (k != i && records[k] && records[k]->who.incarnation == records[i]->who.incarnation &&
           records[k]->seq != records[i]->seq)
         before |= std::uint64_t{records[k]->seq < records[i]->seq ? 2U : 1U} << 2 * k;
     d.add(records[i]->released);
-    d.add(records[i]->incarnation);
+    d.add(records[i]->who.incarnation);
     d.add(before);
   }
 }

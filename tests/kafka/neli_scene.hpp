@@ -36,7 +36,7 @@ inline Neli::Config config() {
 
 inline Commit record(std::int64_t token, const std::string& incarnation = "other", bool released = false,
                      std::uint64_t seq = 1, Clock::Duration its_lease = lease) {
-  return {token, encode(Record{released, its_lease, incarnation, seq, incarnation, incarnation + ":1"})};
+  return {token, encode(Record{released, its_lease, seq, {incarnation, incarnation, incarnation + ":1"}})};
 }
 
 inline const Error unreachable{Fault::unreachable, "broker away"};

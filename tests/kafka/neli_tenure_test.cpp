@@ -175,7 +175,7 @@ TEST(NeliRebalance, TheLeaderKeepsItsTokenAndCommitsNothingMeanwhile) {
   EXPECT_FALSE(s.did<effect::SendCommit>());
   EXPECT_FALSE(s.did<effect::Reply>());
   s.assigned(true, 8);
-  EXPECT_EQ(s.take_record().incarnation, "mine") << "no nonce before a renewal";
+  EXPECT_EQ(s.take_record().who.incarnation, "mine") << "no nonce before a renewal";
   s.committed();
   EXPECT_EQ(s.take_answer<Granted>().token, s.token);
 }

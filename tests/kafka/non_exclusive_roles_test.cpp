@@ -24,14 +24,8 @@ constexpr auto presumed = lease - margin;
 constexpr auto session_time = 6s;
 
 Record of_other(std::uint64_t seq, bool leads, const std::string& who = "other") {
-  return {.lease = lease,
-          .incarnation = who,
-          .seq = seq,
-          .name = who,
-          .address = "",
-          .units = count,
-          .exclusive = Exclusive::no,
-          .leads = leads};
+  return {
+      .lease = lease, .seq = seq, .who = {who, who, ""}, .units = count, .exclusive = Exclusive::no, .leads = leads};
 }
 
 struct Scene : RoleScene {
@@ -340,7 +334,7 @@ TEST(NonExclusiveRoles, S7GivesALostUnitUpWhenItsNewOwnerKnowsThatItLeads) {
   s.do_commit({}, {role(1)});
   EXPECT_EQ(s.done().released, std::vector<std::string>{role(1)});
   EXPECT_FALSE(s.leads(role(1)));
-  EXPECT_EQ(s.record(1).incarnation, "other") << "nothing of ours was written there";
+  EXPECT_EQ(s.record(1).who.incarnation, "other") << "nothing of ours was written there";
 }
 
 TEST(NonExclusiveRoles, S7AnOldRecordProvesNothing) {

@@ -25,7 +25,7 @@ RecordView view(Token highest = {}, bool first_claim_waits = false) {
 
 Commit record(std::int64_t token, const std::string& incarnation = "other", bool released = false,
               std::uint64_t seq = 1, Clock::Duration its_lease = lease) {
-  return {token, encode(Record{released, its_lease, incarnation, seq, incarnation, incarnation + ":1"})};
+  return {token, encode(Record{released, its_lease, seq, {incarnation, incarnation, incarnation + ":1"}})};
 }
 
 Incumbent incumbent(const RecordView& view, Time now) {

@@ -88,7 +88,7 @@ Error explain(rd_kafka_resp_err_t code, const std::string& context, const Target
       return with(Fault::misconfigured,
                   "The broker refuses the group name \"" + target.group + "\". Choose another one: Options::group");
     case RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE:
-      return with(Fault::misconfigured, "The broker's offset.metadata.max.bytes must be at least 512");
+      return with(Fault::misconfigured, "The broker's offset.metadata.max.bytes must be at least 1024");
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
     case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
     case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:

@@ -16,7 +16,7 @@ MemberHandle::MemberHandle(std::shared_ptr<ClosableLog> log, std::shared_ptr<Wak
     : log_(std::move(log)), waker_(std::move(waker)), reaper_(Reaper::instance()) {}
 
 std::optional<Error> MemberHandle::open(std::uint64_t handle, const Options& options, const Pace& pace,
-                                  const std::string& client_id, int partitions) {
+                                        const std::string& client_id, int partitions) {
   handle_ = handle;
   pace_ = pace;
   try {

@@ -385,10 +385,8 @@ void Neli::end_tenure() {
 void Neli::send(Purpose purpose, Token token, bool released) {
   const Record record{.released = released,
                       .lease = config_.lease,
-                      .incarnation = config_.incarnation,
                       .seq = ++seq_,
-                      .name = config_.name,
-                      .address = config_.address};
+                      .who = {config_.name, config_.incarnation, config_.address}};
   member_->outstanding = Sent{next_id(), purpose, token, now_, call_ ? call_->id : 0};
   unreleased_ = token;
   emit(effect::SendCommit{member_->outstanding->id, 0, {static_cast<std::int64_t>(token.value), encode(record)}});

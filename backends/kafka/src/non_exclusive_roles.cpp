@@ -45,10 +45,10 @@ void NonExclusiveRoles::see(int index, const std::optional<Commit>& commit) {
   auto& unit = of(index);
   const auto record = commit ? decode(commit->metadata) : std::nullopt;
   if (commit) unit.offset = std::max(unit.offset, commit->offset);
-  if (!record || record->incarnation == config_.incarnation) return unit.other.reset();
+  if (!record || record->who.incarnation == config_.incarnation) return unit.other.reset();
   if (!unit.other || unit.other->commit != *commit) unit.other = Seen{*commit, *record, now_};
   if (!member_.assigned() || unit.owned || record->released || record->units != config_.units) return;
-  const bool next = unit.heir && unit.heir->incarnation == record->incarnation && unit.heir->seq < record->seq;
+  const bool next = unit.heir && unit.heir->who.incarnation == record->who.incarnation && unit.heir->seq < record->seq;
   if (next && record->exclusive == Exclusive::no && record->leads) unit.taken = true;
   if (!next) unit.heir = record;
 }
@@ -85,7 +85,7 @@ const NonExclusiveRoles::Seen* NonExclusiveRoles::rival(const Unit& unit) const 
 std::optional<NonExclusiveRoles::Stranger> NonExclusiveRoles::stranger(int index) const {
   const auto* holder = rival(of(index));
   if (!holder || owns(of(index))) return std::nullopt;
-  return Stranger{holder->since, holder->record.incarnation, holder->record.name, holder->record.address};
+  return Stranger{holder->since, holder->record.who};
 }
 
 std::optional<NonExclusiveRoles::Time> NonExclusiveRoles::led_until(int index) const {
@@ -97,7 +97,7 @@ std::optional<NonExclusiveRoles::Time> NonExclusiveRoles::led_until(int index) c
 std::optional<Lead> NonExclusiveRoles::others(int index, const std::optional<Lead>& shown, bool claimable) const {
   const auto* holder = rival(of(index));
   if (!holder && !shown) return std::nullopt;
-  const auto session = session_of_stranger(index, holder ? holder->record.incarnation : "");
+  const auto session = session_of_stranger(index, holder ? holder->record.who.incarnation : "");
   const bool same = shown && shown->session == session;
   return Lead{.token = same ? shown->token : Token{last_token_.value + 1},
               .session = session,

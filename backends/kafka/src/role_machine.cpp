@@ -319,10 +319,8 @@ RoleMachine::Plan RoleMachine::plan_of(const tenure::Commit& commit) const {
 Commit RoleMachine::record(int index, const Plan& plan, bool released) const {
   return {offset_of(index, plan), encode(Record{.released = released,
                                                 .lease = config_.lease,
-                                                .incarnation = config_.incarnation,
                                                 .seq = seq_,
-                                                .name = own_.record.holder,
-                                                .address = own_.record.address,
+                                                .who = {own_.record.holder, config_.incarnation, own_.record.address},
                                                 .units = plan.units,
                                                 .exclusive = exclusive_,
                                                 .leads = !of(index).held.empty(),
@@ -389,20 +387,7 @@ void RoleMachine::serve_call() {
   std::visit(Caller{*this}, what);
 }
 
-/// Options::candidate is another one: the records of roles name the candidate that Elections got.
-std::optional<Error> RoleMachine::unreadable(const Session& session) const {
-  const auto why = too_long({.incarnation = {},
-                             .name = session.record.holder,
-                             .address = session.record.address,
-                             .units = max_units,
-                             .exclusive = exclusive_,
-                             .grown_from = max_units});
-  if (!why) return std::nullopt;
-  return Error{Fault::misconfigured, "kafka: the candidate's " + *why};
-}
-
 void RoleMachine::serve_open(const role_call::Open& open) {
-  if (auto error = unreadable(open.session)) return fail(std::move(*error));
   if (!observed_ || observer_trouble_) {
     if (const auto error = trouble()) return fail(*error);
     return fail_when_late("the records could not be read in time");
@@ -511,12 +496,12 @@ Look RoleMachine::look(const std::string& cursor) const {
     if (of(i).names.empty()) continue;
     const auto other = stranger(i);
     if (!other) continue;
-    out.sessions[session_of_stranger(i, other->incarnation)] =
+    out.sessions[session_of_stranger(i, other->who.incarnation)] =
         Session{.record = {.token = Token{1},
                            .beat = static_cast<std::uint64_t>(other->since.time_since_epoch().count()),
-                           .holder = other->name,
-                           .incarnation = other->incarnation,
-                           .address = other->address,
+                           .holder = other->who.name,
+                           .incarnation = other->who.incarnation,
+                           .address = other->who.address,
                            .term = config_.lease,
                            .asked = other->since.time_since_epoch()}};
   }

@@ -74,7 +74,7 @@ class RoleMachine : public Machine<RoleEffect> {
   /// Another process, as the record of a unit shows it.
   struct Stranger {
     Time since;
-    std::string incarnation, name, address;
+    Incumbent who;
   };
 
   RoleMachine(RoleConfig config, Exclusive exclusive);
@@ -185,8 +185,6 @@ class RoleMachine : public Machine<RoleEffect> {
   std::optional<Time> unled_since(int index);
   void own_what_is_assigned();
   void forget_tenures();
-  /// Nobody could read the records of a candidate with this name and address.
-  std::optional<Error> unreadable(const Session& session) const;
   void plan_claims(const tenure::Commit& commit, Plan& plan) const;
   Error spent(int index) const;
   Look look(const std::string& cursor) const;

@@ -374,7 +374,7 @@ std::optional<Lead> Roles::lead_of(int index) const {
 std::optional<Roles::Stranger> Roles::stranger(int index) const {
   const auto holder = holder_of(of(index));
   if (!holder || live(of(index))) return std::nullopt;
-  return Stranger{now_ + holder->remaining - config_.lease, holder->incarnation, holder->name, holder->address};
+  return Stranger{now_ + holder->remaining - config_.lease, *holder};
 }
 
 /// In a rebalance we keep what we have. Afterwards we keep what we own.

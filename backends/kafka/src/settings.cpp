@@ -15,8 +15,6 @@
 #include <tenure/kit/suggest.hpp>
 #include <tenure/kit/text.hpp>
 
-#include "record.hpp"
-
 namespace tenure::kafka {
 namespace {
 
@@ -126,11 +124,6 @@ void check_durations(const Options& o) {
   check("observe_every", o.observe_every, least_heartbeat / 2);
 }
 
-void check_record_fits(const Candidate& candidate) {
-  if (const auto why = too_long({.incarnation = {}, .name = candidate.name, .address = candidate.address}))
-    refuse("candidate: " + *why);
-}
-
 // ---- the client's language ----
 
 /// ", did you mean ...?" by the names that this librdkafka documents.
@@ -203,7 +196,6 @@ Options completed(Options o) {
   if (o.topic.empty()) o.topic = o.group + ".neli";
   check_topic(o.topic);
   o.candidate = checked(std::move(o.candidate));
-  check_record_fits(o.candidate);
   check_durations(o);
   if (o.create_topic) {
     if (o.create_topic->partitions < 2)

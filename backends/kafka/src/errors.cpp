@@ -28,21 +28,10 @@ rd_kafka_resp_err_t known_at(const rd_kafka_resp_err_t& code) {
   return known(read);
 }
 
+/// A topic may be missing for a while only.
 bool needs_the_user(rd_kafka_resp_err_t code) {
-  switch (code) {
-    case RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT:
-    case RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL:
-    case RD_KAFKA_RESP_ERR_INVALID_GROUP_ID:
-    case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
-    case RD_KAFKA_RESP_ERR_GROUP_MAX_SIZE_REACHED:
-    case RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE:
-    case RD_KAFKA_RESP_ERR__AUTHENTICATION:
-    case RD_KAFKA_RESP_ERR__SSL: return true;
-    default: return false;
-  }
+  return refusal(explain(code, {}, {}, Redactor({}))) && outcome_of(code) != Outcome::unknown_topic &&
+         code != RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC && code != RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
 }
 
 bool needs_the_user(rd_kafka_resp_err_t code, std::string_view text) {

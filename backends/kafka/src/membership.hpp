@@ -180,6 +180,8 @@ class Membership {
     const bool waits = owes || handle_->outstanding;
     handle_->owes_since = waits ? std::optional(handle_->owes_since.value_or(now)) : std::nullopt;
   }
+  /// Its commits fail. One failure that no other follows is none.
+  bool failing(Duration lease, Time now) const { return handle_->failed && now < handle_->failed->at + lease; }
   /// The one clock of a handle that is of no use: so long it may owe us something.
   Time useless_at(Duration lease) const {
     return handle_ && handle_->owes_since ? *handle_->owes_since + lease : Time::max();

@@ -123,7 +123,7 @@ void Neli::take(const fact::Committed& answer) {
       unreleased_.reset();
       return leave();
   }
-  if (answer.outcome == Outcome::unknown_topic && owner() && !tenure_) {
+  if (answer.outcome == Outcome::unknown_topic && nonce && owner()) {
     // The topic is gone, or has one partition. The next observation finds out which, and says so.
     check_topic_ = true;
     return drop_member(member_.reopen_pause);
@@ -245,7 +245,7 @@ void Neli::judge_idle() {
 
 /// Rule 22. Another candidate may have the right that this one lacks, or a way to the coordinator.
 void Neli::judge_useless() {
-  member_.watch(owner() && !tenure_ && !believed_, now_);
+  member_.watch(owner() && !tenure_ && (!believed_ || member_.failing(config_.lease, now_)), now_);
   if (!due(member_.useless_at(config_.lease))) return;
   if (!std::exchange(told_useless_, true))
     emit(effect::Tell{

@@ -61,11 +61,6 @@ void NonExclusiveRoles::watch_member() {
   if (const auto since = silent_since(); since && due(*since + config_.session)) drop_member();
 }
 
-/// Its claims fail. One failure that no other follows is none.
-bool NonExclusiveRoles::owes() const {
-  return member_->failed && !any_held() && now_ < member_->failed->at + config_.lease;
-}
-
 std::optional<NonExclusiveRoles::Time> NonExclusiveRoles::silent_since() const {
   const auto& m = *member_;
   const bool keeps =

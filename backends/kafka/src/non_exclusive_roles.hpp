@@ -37,7 +37,6 @@ class NonExclusiveRoles final : public RoleMachine {
   void give_back(const role_fact::Revoked&) override;
   void answered(const Sent& sent, const role_fact::Committed& answer) override;
   void observed(const role_fact::Offsets& read) override;
-  bool owes() const override;
   void watch_member() override;
   bool show_unit(int index, std::uint64_t version) override;
   std::optional<Stranger> stranger(int index) const override;

@@ -166,7 +166,8 @@ void RoleMachine::make_room() {
 /// A member that cannot claim must not keep its units from others, who may have the right that it lacks, or a way to
 /// the coordinator.
 void RoleMachine::serve_member() {
-  member_.watch(member_.assigned() && owes(), now_);
+  const bool failing = member_ && !any_held() && member_.failing(config_.lease, now_);
+  member_.watch(member_.assigned() && (failing || owes()), now_);
   if (due(member_.useless_at(config_.lease)) || (member_ && due(member_.drop_at(any_held())))) drop_member();
   if (member_ && member_.drained()) emit(role_effect::Unassign{member_->number});
   if (member_) return watch_member();

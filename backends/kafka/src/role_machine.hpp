@@ -129,7 +129,7 @@ class RoleMachine : public Machine<RoleEffect> {
   virtual void take_part(const role_fact::Assigned&) = 0;
   virtual void give_back(const role_fact::Revoked&) = 0;
   virtual void answered(const Sent& sent, const role_fact::Committed& answer) = 0;
-  virtual bool owes() const = 0;                           ///< What was asked for the units that are ours failed.
+  virtual bool owes() const { return false; }              ///< A unit is ours to claim, and no read of it is believed.
   virtual void watch_member() {}                           ///< Drops it, when the time has come.
   virtual bool release_first(SessionId) { return false; }  ///< Whether an end must wait for a commit.
   virtual void dropped() {}                                ///< It has left.

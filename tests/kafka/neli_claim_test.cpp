@@ -499,6 +499,7 @@ TEST(NeliClaim, ARefusedClaimIsNoTenure) {
     s.take_record();
     s.committed(outcome, fenced);
     EXPECT_EQ(s.take_answer<Unknown>().error, fenced);
+    EXPECT_EQ(s.did<effect::Drop>(), outcome != Outcome::unknown_topic) << "it is no member, or the claim may come yet";
     s.call(Verb::renew, {41});
     EXPECT_FALSE(s.did<effect::SendCommit>());
     s.take_answer<Denied>();

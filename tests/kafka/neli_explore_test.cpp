@@ -860,8 +860,8 @@ TEST(NeliExplore, FromNobody) {
 TEST(NeliExplore, FromALeader) {
   const auto from = [](Budget budget) { return one_leads(Between::faithful, budget); };
   expect_none(explore("a leader, a cut and an eviction", from(a_cut_and_an_eviction), 15), 60'000, 4);
-  expect_none(explore("a leader, an eviction", from(an_eviction), 18), 43'000, 4);
-  expect_none(explore("a leader, a release and an eviction", from(a_release_and_an_eviction), 18), 70'000, 4);
+  expect_none(explore("a leader, an eviction", from(an_eviction), 20), 43'000, 4);
+  expect_none(explore("a leader, a release and an eviction", from(a_release_and_an_eviction), 20), 70'000, 4);
   expect_none(explore("a leader, a release and a cut", from(a_release_and_a_cut), 18), 26'000, 4);
   expect_none(explore("a leader, one of each", from({}), 10), 80'000, 3);
 }

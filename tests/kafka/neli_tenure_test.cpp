@@ -135,14 +135,15 @@ TEST(NeliRenew, FencedItIsNotTriedUntilTheLeaseHasRunOut) {
   s.take_answer<Denied>();
 }
 
-TEST(NeliRenew, FencedAndNotAssignedAgainTheHandleIsDropped) {
+TEST(NeliRenew, FencedAndNotAssignedAgainTheHandleIsDroppedWithTheTenure) {
   Scene s;
   s.lead();
   s.ask_renewal();
   s.committed(Outcome::fenced, fenced);
-  s.call(Verb::acquire, {}, Vacant{}, 1min);
-  s.forget();
-  s.expect_drop_after_a_lease();
+  s.advance(lease - margin - 1ms);
+  EXPECT_FALSE(s.did<effect::Drop>());
+  s.advance(1ms);
+  EXPECT_TRUE(s.did<effect::Drop>()) << "its old place is another one's";
 }
 
 TEST(NeliRenew, OfAnotherTokenIsDenied) {

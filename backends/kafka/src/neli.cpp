@@ -44,10 +44,10 @@ std::vector<Effect> Neli::on(const Fact& fact, Time now, std::int64_t unix_ms) {
   std::visit([this](const auto& f) { take(f); }, fact);
   judge_tenure();
   judge_idle();
-  judge_useless();
   serve_ranking();
   serve_member();
   serve_call();
+  judge_useless();
   serve_requests();
   serve_leaderless();
   serve_observer();

@@ -27,6 +27,7 @@ std::vector<RoleEffect> RoleMachine::on(const RoleFact& fact, Time now, std::int
   show();
   serve_call();
   serve_reads();
+  judge_useless();
   serve_leaderless();
   serve_observer();
   show();
@@ -165,10 +166,14 @@ void RoleMachine::make_room() {
 
 /// A member that cannot claim must not keep its units from others, who may have the right that it lacks, or a way to
 /// the coordinator.
-void RoleMachine::serve_member() {
+void RoleMachine::judge_useless() {
   const bool failing = member_ && !any_held() && member_.failing(config_.lease, now_);
   member_.watch(member_.assigned() && (failing || owes()), now_);
-  if (due(member_.useless_at(config_.lease)) || (member_ && due(member_.drop_at(any_held())))) drop_member();
+  if (due(member_.useless_at(config_.lease))) drop_member();
+}
+
+void RoleMachine::serve_member() {
+  if (member_ && due(member_.drop_at(any_held()))) drop_member();
   if (member_ && member_.drained()) emit(role_effect::Unassign{member_->number});
   if (member_) return watch_member();
   const bool refused = observer_trouble_ && refusal(*observer_trouble_);

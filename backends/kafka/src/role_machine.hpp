@@ -171,6 +171,7 @@ class RoleMachine : public Machine<RoleEffect> {
   // What is due
   void judge_units();
   void judge_idle();
+  void judge_useless();
   void make_room();
   void serve_member();
   void serve_observer();

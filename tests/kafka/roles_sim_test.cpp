@@ -109,6 +109,26 @@ TEST_P(RolesSim, NoRoleIsLedByTwoAndTokensRise) {
   }
 }
 
+#ifndef __SANITIZE_ADDRESS__  // That a broken rule is found is nothing that a sanitizer must see.
+TEST(RolesSimOnce, WhoClaimsWhenIsLeaderIsFalseAndTheWorkMayStillGoOnIsFound) {
+  const auto hasty = [](const std::string& incarnation) {
+    return Roles({.units = sim_units,
+                  .lease = timing.term - timing.margin,
+                  .margin = timing.margin,
+                  .observe_every = 125ms,
+                  .incarnation = incarnation});
+  };
+  std::string wrong;
+  for (std::uint64_t seed = 1; seed <= 16 && wrong.empty(); ++seed) {
+    World world(seed, timing, hasty);
+    for (std::uint64_t i = 0; i < 3; ++i) world.start(seed * 100 + i);
+    run(world, 120s, 3000);
+    wrong = world.wrong;
+  }
+  EXPECT_NE(wrong.find("the work of"), wrong.npos) << wrong;
+}
+#endif
+
 // ---- R15: the number of units grows ----
 
 /// Whoever is started later knows the number from before, or the one that the topic has room for.

@@ -117,7 +117,7 @@ void redaction(const std::string& text) {
 /// What others wrote is read or not. What a candidate tells of itself is always read.
 void who(const std::string& text) {
   if (const auto in = read_who(text)) {
-    const auto anew = who_text({in->name, in->address}, in->incarnation);
+    const auto anew = who_text(*in);
     require(anew.size() <= max_who_bytes && read_who(anew) == in, "what was read is written again");
     require(text.size() <= max_who_bytes && printable_text(text), "what was read fits a log");
   }

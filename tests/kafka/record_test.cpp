@@ -21,8 +21,9 @@ const Record usual{false, 6250ms, 17, {"host_1_2", "0123456789abcdef0123456789ab
 std::string by_i(const std::string& fields) { return fields + ";name=n;address=a;incarnation=i"; }
 
 TEST(KafkaRecord, ReadsAsWritten) {
-  EXPECT_EQ(encode(usual),
-            "v1;A;6250;17;0;E;0;name=host_1_2;address=10.0.0.1:80;incarnation=0123456789abcdef0123456789abcdef");
+  EXPECT_EQ(
+      encode(usual),
+      "v1;A;6250;17;0;E;0;name=host_1_2;address=10.0.0.1:80;incarnation=0123456789abcdef0123456789abcdef;version=");
   std::string every_byte;
   for (int c = 1; c < 101; ++c) every_byte += static_cast<char>(c + (c > 50 ? 130 : 0));
   for (const auto& name : {std::string(), std::string("a;b%c d"), std::string("\xc3\xa4\n\x7f", 4), every_byte}) {
@@ -59,8 +60,9 @@ TEST(KafkaRecord, OfRolesTellsNumberAndMode) {
 
 TEST(KafkaRecord, TheLongestCandidateOfAllIsRead) {
   const std::string longest(max_candidate_bytes, '\xff');
-  const Record r{false, max_term, ~std::uint64_t{0}, {longest, std::string(64, 'f'), longest}, 256, Exclusive::yes,
-                 false, 128};
+  const Incumbent who{
+      .name = longest, .incarnation = std::string(64, 'f'), .address = longest, .version = std::string(32, '1')};
+  const Record r{.lease = max_term, .seq = ~std::uint64_t{0}, .who = who, .units = 256, .grown_from = 128};
   EXPECT_EQ(decode(encode(r)), r) << encode(r).size();
 }
 

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <tenure/kit/who.hpp>
+
 #include "role_scene.hpp"
 
 namespace tenure::kafka {
@@ -103,7 +105,7 @@ TEST(Roles, OnlyWhoOpensASessionCreatesAMissingTopic) {
   EXPECT_EQ(s.observations, 1);
   EXPECT_FALSE(s.creates);
   s.observe();
-  s.call(role_call::Open{SessionId{77}, {.record = {.holder = "me"}}});
+  s.call(role_call::Open{SessionId{77}, {.record = {.who = "name=me"}}});
   EXPECT_FALSE(s.answer) << "it does not exist yet";
   EXPECT_EQ(s.observations, 2);
   EXPECT_TRUE(s.creates);
@@ -219,7 +221,7 @@ TEST(Roles, R5AClaimWhoseTokenWouldBeTooGreatIsLeftOutAndToldOnce) {
   const auto claim = [&s](Token least) {
     const auto stands = s.look().leads.at(role(1)).token;
     s.call(role_call::Write{{.session = SessionId{77},
-                             .next = {.record = {.holder = "me"}},
+                             .next = {.record = {.who = "name=me"}},
                              .claims = {{role(1), stands}},
                              .at_least = least}});
     ASSERT_TRUE(s.sent);
@@ -234,7 +236,7 @@ TEST(Roles, R5AClaimWhoseTokenWouldBeTooGreatIsLeftOutAndToldOnce) {
   claim(at_least);
   EXPECT_EQ(s.told, "");
   s.call(role_call::Write{{.session = SessionId{77},
-                           .next = {.record = {.holder = "me"}},
+                           .next = {.record = {.who = "name=me"}},
                            .claims = {{role(1), s.look().leads.at(role(1)).token}},
                            .at_least = greatest_lead_token}});
   s.accept();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <tenure/kit/logging.hpp>
+#include <tenure/version.hpp>
 
 namespace tenure::kafka {
 namespace {
@@ -34,6 +35,7 @@ bool same_leader(const Incumbent& a, const Incumbent& b) {
 
 Neli::Neli(Config config)
     : config_(std::move(config)),
+      self_{.name = config_.name, .incarnation = config_.incarnation, .address = config_.address, .version = version()},
       view_(config_.incarnation, config_.lease, config_.first_claim_waits, config_.highest) {}
 
 std::vector<Effect> Neli::on(const Fact& fact, Time now, std::int64_t unix_ms) {
@@ -383,10 +385,7 @@ void Neli::end_tenure() {
 }
 
 void Neli::send(Purpose purpose, Token token, bool released) {
-  const Record record{.released = released,
-                      .lease = config_.lease,
-                      .seq = ++seq_,
-                      .who = {config_.name, config_.incarnation, config_.address}};
+  const Record record{.released = released, .lease = config_.lease, .seq = ++seq_, .who = self_};
   member_->outstanding = Sent{next_id(), purpose, token, now_, call_ ? call_->id : 0};
   unreleased_ = token;
   emit(effect::SendCommit{member_->outstanding->id, 0, {static_cast<std::int64_t>(token.value), encode(record)}});
@@ -520,10 +519,11 @@ void Neli::serve_await() {
 // ---- answers ----
 
 Sight Neli::sight() const {
-  if (tenure_)
-    return Incumbent{config_.name, config_.incarnation, config_.address, tenure_->token,
-                     tenure_->deadline + config_.margin - now_};
-  return view_.sight(now_);
+  if (!tenure_) return view_.sight(now_);
+  auto out = self_;
+  out.token = tenure_->token;
+  out.remaining = tenure_->deadline + config_.margin - now_;
+  return out;
 }
 
 std::optional<Incumbent> Neli::holder() const {

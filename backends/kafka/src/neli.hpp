@@ -178,6 +178,7 @@ class Neli : public Machine<Effect> {
   void reply_released(std::optional<Error> error);
 
   Config config_;
+  Incumbent self_;  ///< Its texts alone.
   std::optional<fact::Called> call_;
   Time called_at_{};           ///< when call_ came
   Time last_asked_{};          ///< when a verb of a candidate last came or ended

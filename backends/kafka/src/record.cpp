@@ -39,8 +39,7 @@ std::string encode(const Record& r) {
   // Rounded up: followers must not wait less than the holder counts on.
   const auto lease = std::chrono::ceil<std::chrono::milliseconds>(r.lease).count();
   return std::string("v1;") + (r.released ? "R;" : "A;") + std::to_string(lease) + ";" + std::to_string(r.seq) + ";" +
-         std::to_string(r.units) + ";" + mode_of(r) + ";" + std::to_string(r.grown_from) + ";" +
-         who_text({r.who.name, r.who.address}, r.who.incarnation);
+         std::to_string(r.units) + ";" + mode_of(r) + ";" + std::to_string(r.grown_from) + ";" + who_text(r.who);
 }
 
 std::optional<Record> decode(std::string_view metadata) {

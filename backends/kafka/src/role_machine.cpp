@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <tenure/kit/who.hpp>
+
 namespace tenure::kafka {
 
 RoleMachine::RoleMachine(RoleConfig config, Exclusive exclusive)
@@ -323,10 +325,12 @@ RoleMachine::Plan RoleMachine::plan_of(const tenure::Commit& commit) const {
 }
 
 Commit RoleMachine::record(int index, const Plan& plan, bool released) const {
+  auto who = incumbent_of(own_.record.who, {}, {});
+  who.incarnation = config_.incarnation;
   return {offset_of(index, plan), encode(Record{.released = released,
                                                 .lease = config_.lease,
                                                 .seq = seq_,
-                                                .who = {own_.record.holder, config_.incarnation, own_.record.address},
+                                                .who = std::move(who),
                                                 .units = plan.units,
                                                 .exclusive = exclusive_,
                                                 .leads = !of(index).held.empty(),
@@ -505,9 +509,7 @@ Look RoleMachine::look(const std::string& cursor) const {
     out.sessions[session_of_stranger(i, other->who.incarnation)] =
         Session{.record = {.token = Token{1},
                            .beat = static_cast<std::uint64_t>(other->since.time_since_epoch().count()),
-                           .holder = other->who.name,
-                           .incarnation = other->who.incarnation,
-                           .address = other->who.address,
+                           .who = who_text(other->who),
                            .term = config_.lease,
                            .asked = other->since.time_since_epoch()}};
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <tenure/kit/text.hpp>
+#include <tenure/version.hpp>
 
 namespace tenure {
 namespace {
@@ -18,6 +19,7 @@ constexpr WhoField who_fields[] = {
     {"name=", &Incumbent::name, max_candidate_bytes},
     {"address=", &Incumbent::address, max_candidate_bytes},
     {"incarnation=", &Incumbent::incarnation, 64},
+    {"version=", &Incumbent::version, 32},
 };
 
 bool visible(char c) { return c > ' ' && c <= '~'; }
@@ -25,10 +27,14 @@ bool visible(char c) { return c > ' ' && c <= '~'; }
 }  // namespace
 
 std::string who_text(const Candidate& self, std::string_view incarnation) {
-  const Incumbent own{.name = self.name, .incarnation = std::string(incarnation), .address = self.address};
+  return who_text(Incumbent{
+      .name = self.name, .incarnation = std::string(incarnation), .address = self.address, .version = version()});
+}
+
+std::string who_text(const Incumbent& holder) {
   std::string out;
   for (const auto& field : who_fields)
-    out.append(out.empty() ? "" : ";").append(field.key).append(percent_encoded(own.*field.text));
+    out.append(out.empty() ? "" : ";").append(field.key).append(percent_encoded(holder.*field.text));
   return out;
 }
 

@@ -6,18 +6,20 @@
 
 #include <tenure/kit/names.hpp>
 #include <tenure/kit/who.hpp>
+#include <tenure/version.hpp>
 
 namespace tenure {
 namespace {
 
-Incumbent read(std::string_view who) {
+Incumbent texts_of(std::string_view who) {
   auto out = read_who(who);
   EXPECT_TRUE(out) << who;
   return out.value_or(Incumbent{});
 }
 
 TEST(Who, AnOperatorCanReadIt) {
-  EXPECT_EQ(who_text({"node 1", "[::1]:80"}, "0f12"), "name=node%201;address=[::1]:80;incarnation=0f12");
+  EXPECT_EQ(who_text({"node 1", "[::1]:80"}, "0f12"),
+            "name=node%201;address=[::1]:80;incarnation=0f12;version=" TENURE_VERSION);
 }
 
 TEST(Who, EveryByteOfANameAndAnAddressComesBack) {
@@ -25,10 +27,11 @@ TEST(Who, EveryByteOfANameAndAnAddressComesBack) {
   for (int byte = 1; byte < 256; ++byte) bytes += static_cast<char>(byte);
   for (std::size_t at = 0; at < bytes.size(); at += max_candidate_bytes) {
     const auto some = bytes.substr(at, max_candidate_bytes);
-    const auto in = read(who_text({some, ";" + some.substr(1)}, "i"));
+    const auto in = texts_of(who_text({some, ";" + some.substr(1)}, "i"));
     EXPECT_EQ(in.name, some);
     EXPECT_EQ(in.address, ";" + some.substr(1));
     EXPECT_EQ(in.incarnation, "i");
+    EXPECT_EQ(in.version, version());
   }
 }
 
@@ -36,21 +39,21 @@ TEST(Who, TheLongestOneLeavesRoomForLaterVersions) {
   const std::string longest(max_candidate_bytes, ' ');
   const auto who = who_text({longest, longest}, draw_incarnation());
   EXPECT_LE(who.size(), 700u);
-  EXPECT_EQ(read(who).name, longest);
+  EXPECT_EQ(texts_of(who).name, longest);
 }
 
 TEST(Who, WhatALaterVersionAddedIsSkipped) {
   const auto who = who_text({"a", "b"}, "c") + ";place=rack%207;place;=;;100%;x=name=y";
-  EXPECT_EQ(read(who), read(who_text({"a", "b"}, "c")));
+  EXPECT_EQ(texts_of(who), texts_of(who_text({"a", "b"}, "c")));
   const auto filled = who + ";" + std::string(max_who_bytes - who.size() - 1, 'x');
   EXPECT_TRUE(read_who(filled));
   EXPECT_FALSE(read_who(filled + "x")) << "one byte too long";
 }
 
 TEST(Who, WhatAnEarlierVersionDidNotWriteIsEmpty) {
-  EXPECT_EQ(read(""), Incumbent{});
-  EXPECT_EQ(read("name=a"), (Incumbent{.name = "a"}));
-  EXPECT_EQ(read("name=a;address="), (Incumbent{.name = "a"}));
+  EXPECT_EQ(texts_of(""), Incumbent{});
+  EXPECT_EQ(texts_of("name=a"), (Incumbent{.name = "a"}));
+  EXPECT_EQ(texts_of("name=a;address="), (Incumbent{.name = "a"}));
 }
 
 TEST(Who, NothingElsePasses) {

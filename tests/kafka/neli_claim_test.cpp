@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include <tenure/version.hpp>
+
 #include "neli_scene.hpp"
 
 namespace tenure::kafka {
@@ -446,6 +448,7 @@ TEST(NeliClaim, GrantsTheTokenThatWasAcknowledged) {
   EXPECT_EQ(s.token, Token{41});
   EXPECT_EQ(decode(s.sent.commit.metadata)->who.incarnation, "mine");
   EXPECT_EQ(decode(s.sent.commit.metadata)->who.name, "me");
+  EXPECT_EQ(decode(s.sent.commit.metadata)->who.version, version());
   EXPECT_EQ(decode(s.sent.commit.metadata)->lease, lease);
 }
 

@@ -41,6 +41,17 @@ TEST(RecordView, BeforeTheFirstReadTheSightIsUnknown) {
   EXPECT_EQ(view().led_until(), std::nullopt);
 }
 
+TEST(RecordView, TellsAllTextsOfWhoLeads) {
+  const Incumbent who{.name = "n", .incarnation = "i", .address = "a:1", .version = "9.9"};
+  auto v = view();
+  v.observed(Commit{41, encode(Record{.lease = lease, .seq = 1, .who = who})}, start);
+  auto told = incumbent(v, start + 1s);
+  EXPECT_EQ(told.token, Token{41});
+  EXPECT_EQ(told.remaining, lease - 1s);
+  told.token = {}, told.remaining = {};
+  EXPECT_EQ(told, who);
+}
+
 // Rule 4: the wait.
 
 TEST(RecordView, ALeaseIsWaitedForFromWhenItsRecordWasFirstSeen) {

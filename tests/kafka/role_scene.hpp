@@ -90,6 +90,16 @@ struct RoleScene {
     commit(std::move(claims), std::move(releases));
     accept();
   }
+  /// Its handle was dropped for the `times`th time, and the next one is opened so much later. Each time that it comes
+  /// and goes, units move between the others.
+  void expect_out_for(Clock::Duration pause, int times) {
+    constexpr auto step = std::chrono::milliseconds(250);
+    EXPECT_EQ(drops, times);
+    stay(pause - step);
+    EXPECT_EQ(opened, times);
+    stay(step);
+    EXPECT_EQ(opened, times + 1);
+  }
   /// The nonce and its read.
   void prove() {
     accept();

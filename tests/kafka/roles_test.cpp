@@ -643,11 +643,7 @@ TEST(Roles, R14AnOwnerWhoseCommitsAloneAreRefusedStaysOutForLongerEachTime) {
   for (const auto pause : {4 * lease, 8 * lease}) {
     s.assign({0, 1, 2, 3, 4, 5});
     refuse_for(s, lease);
-    EXPECT_EQ(s.drops, ++times);
-    s.stay(pause - 250ms);
-    EXPECT_EQ(s.opened, times) << "each time that it comes and goes, units move between the others";
-    s.stay(250ms);
-    EXPECT_EQ(s.opened, times + 1);
+    s.expect_out_for(pause, ++times);
   }
   s.assign({0, 1, 2, 3, 4, 5});
   s.prove();
@@ -678,11 +674,7 @@ TEST(Roles, R14AnOwnerWhoseReadsAreNotAnsweredLeavesAndStaysOutForLongerEachTime
     fail_reads_for(s, lease - 1ms);
     EXPECT_EQ(s.drops, times);
     fail_reads_for(s, 1ms);
-    EXPECT_EQ(s.drops, ++times);
-    s.stay(pause - 250ms);
-    EXPECT_EQ(s.opened, times);
-    s.stay(250ms);
-    EXPECT_EQ(s.opened, times + 1);
+    s.expect_out_for(pause, ++times);
   }
   EXPECT_NE(s.told.find("stays out of the group for 10 s"), std::string::npos) << s.told;
   EXPECT_EQ(s.told.find("stays out"), s.told.rfind("stays out")) << "told once";
@@ -700,11 +692,7 @@ TEST(Roles, R14AnOwnerWhoseClaimsAloneAreNotAnsweredStaysOutForLongerEachTime) {
     s.prove();
     s.commit({role(0), role(1)});
     s.answer_commit(Outcome::failed);
-    EXPECT_EQ(s.drops, ++times);
-    s.stay(pause - 250ms);
-    EXPECT_EQ(s.opened, times);
-    s.stay(250ms);
-    EXPECT_EQ(s.opened, times + 1);
+    s.expect_out_for(pause, ++times);
   }
   s.assign({0, 1, 2, 3, 4, 5});
   s.prove();

@@ -219,6 +219,18 @@ TEST_F(KafkaSecured, AnAuthorityThatIsRenewedOnDiskIsReadAgain) {
   EXPECT_TRUE(a.campaign());
 }
 
+TEST_F(KafkaSecured, APasswordThatChangesIsAskedForAgain) {
+  allow_election();
+  auto o = options();
+  o.properties.erase("sasl.username"), o.properties.erase("sasl.password");
+  std::atomic<bool> right{false};
+  o.credentials = [&right] { return Credentials{"elector", password + std::string(right ? "" : "-wrong")}; };
+  Candidate a(o);
+  EXPECT_TRUE(a.trouble(Fault::forbidden));
+  right = true;
+  EXPECT_TRUE(a.campaign());
+}
+
 // ---- tokens of OAUTHBEARER ----
 
 class KafkaSecuredByTokens : public KafkaSecured {

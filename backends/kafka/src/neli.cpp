@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <tenure/kit/logging.hpp>
-#include <tenure/version.hpp>
+#include <tenure/kit/who.hpp>
 
 namespace tenure::kafka {
 namespace {
@@ -35,7 +35,7 @@ bool same_leader(const Incumbent& a, const Incumbent& b) {
 
 Neli::Neli(Config config)
     : config_(std::move(config)),
-      self_{.name = config_.name, .incarnation = config_.incarnation, .address = config_.address, .version = version()},
+      self_(incumbent_of(who_text({config_.name, config_.address}, config_.incarnation), {}, {})),
       view_(config_.incarnation, config_.lease, config_.first_claim_waits, config_.highest) {}
 
 std::vector<Effect> Neli::on(const Fact& fact, Time now, std::int64_t unix_ms) {

@@ -161,15 +161,15 @@ void Neli::claim_answered(const Sent& asked, const fact::Committed& answer) {
     reply(Unknown{answer.error});
 }
 
+/// Its tenure still is: who loses one drops the handle whose commit is outstanding.
 void Neli::renewal_answered(const Sent& asked, const fact::Committed& answer) {
-  if (!tenure_ || tenure_->token != asked.token) return;
   const bool awaited = call_ && call_->id == asked.call;
   if (answer.outcome != Outcome::accepted) {
     member_->try_again = now_ + renew_pause;
     if (awaited) reply(Unknown{answer.error});
     return;
   }
-  tenure_->deadline = std::max(tenure_->deadline, deadline_of(asked));
+  tenure_->deadline = deadline_of(asked);  // One is outstanding at a time, so it rises.
   if (!awaited) return;
   if (const auto& request = tenure_->step_down)
     reply(StepDownRequested{asked.token, request->by, request->why});

@@ -12,7 +12,6 @@
 
 #include <tenure/backend.hpp>
 #include <tenure/conditional_store.hpp>
-#include <tenure/export.hpp>
 
 namespace tenure {
 
@@ -27,7 +26,7 @@ enum class Mishap {
 
 /// The script of faults. Any thread may change it while calls are under way; it holds from the next call on. An answer
 /// that is lost ends the call at once, or after slow(), with Fault::timed_out.
-class TENURE_EXPORT Faulty {
+class Faulty {
  public:
   void next(Mishap mishap, std::size_t n = 1);  ///< The next n writes have it, after those of the script so far.
   void clear();                                 ///< Forgets the script, and drops what is held.
@@ -73,7 +72,7 @@ class TENURE_EXPORT Faulty {
 };
 
 /// A Backend with faults.
-class TENURE_EXPORT FaultyBackend final : public Backend, public Faulty {
+class FaultyBackend final : public Backend, public Faulty {
  public:
   explicit FaultyBackend(std::shared_ptr<Backend> real);  ///< It has no fault at first.
 
@@ -92,7 +91,7 @@ class TENURE_EXPORT FaultyBackend final : public Backend, public Faulty {
 
 /// A ConditionalStore with faults. It is nearer to the network than a FaultyBackend: what it holds or repeats is what a
 /// network holds or repeats.
-class TENURE_EXPORT FaultyStore final : public ConditionalStore, public Faulty {
+class FaultyStore final : public ConditionalStore, public Faulty {
  public:
   explicit FaultyStore(std::shared_ptr<ConditionalStore> real);  ///< It has no fault at first.
 

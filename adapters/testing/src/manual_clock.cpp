@@ -8,7 +8,7 @@
 namespace tenure {
 
 /// Waits on a condition variable of its own: waking one thread must not disturb the others.
-class TENURE_NO_EXPORT ManualClock::ManualWaker final : public Waker {
+class ManualClock::ManualWaker final : public Waker {
  public:
   explicit ManualWaker(ManualClock& clock) : clock_(clock) {
     const std::lock_guard lock(clock_.mutex_);

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <tenure/clock.hpp>
-#include <tenure/export.hpp>
 
 namespace tenure {
 
@@ -17,7 +16,7 @@ namespace tenure {
 ///
 /// await_parked() says when the threads under test have nothing left to do. Then the test advances the clock:
 ///   clock.await_parked(1); clock.advance(timing.renew); clock.await_parked(1);
-class TENURE_EXPORT ManualClock final : public Clock {
+class ManualClock final : public Clock {
  public:
   /// `start` is its time at first, and `unix_ms` that of its wall clock.
   explicit ManualClock(Time start = Time{std::chrono::hours(1)}, std::int64_t unix_ms = 1'700'000'000'000);

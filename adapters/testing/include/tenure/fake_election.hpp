@@ -7,7 +7,6 @@
 
 #include <tenure/clock.hpp>
 #include <tenure/error.hpp>
-#include <tenure/export.hpp>
 #include <tenure/hooks.hpp>
 #include <tenure/leader_task.hpp>
 #include <tenure/leadership.hpp>
@@ -36,7 +35,7 @@ namespace tenure {
 ///
 /// One thread calls the methods. Copies of leadership() answer any thread. A hook may call advance(), for an ousting()
 /// that takes its time, and resign() and stop(). A method that cannot do what its name says throws std::logic_error.
-class TENURE_EXPORT FakeElection {
+class FakeElection {
  public:
   /// A candidate with your hooks, which campaigns at once. Throws as the constructor of LeaderManager does.
   /// REQUIRES: elected() returns. If yours leads until `stop`, it is work for the other constructor.

@@ -13,7 +13,7 @@ class OwnValidity;
 ///   ManualClock clock;
 ///   FakeLeadership fake(clock);
 ///   fake.lead({7}, 10s);  Worker worker(fake.leadership());  clock.advance(11s);
-class TENURE_EXPORT FakeLeadership {
+class FakeLeadership {
  public:
   /// Nobody leads. REQUIRES: the clock outlives this and each Leadership.
   explicit FakeLeadership(Clock& clock = boot_clock());

@@ -31,7 +31,7 @@ constexpr auto fake_election = "fake";
 }  // namespace
 
 /// Does what a Shell does, on one thread: facts to the Candidacy, its effects to the hooks. It is the store, too.
-class TENURE_NO_EXPORT FakeElection::Impl {
+class FakeElection::Impl {
  public:
   Impl(Hooks hooks, const Timing& timing)
       : timing_(validated(timing)),
@@ -193,7 +193,7 @@ class TENURE_NO_EXPORT FakeElection::Impl {
   }
   void carry_out(effect::Interrupt&) { answer_at_ = clock_.now(); }
   void carry_out(effect::Publish& e) { validity_->publish(e.token, e.deadline); }
-  void carry_out(effect::Withdraw&) { validity_->withdraw(); }
+  void carry_out(effect::Unlead&) { validity_->withdraw(); }
   void carry_out(effect::Begin& e) {
     signals_ = std::make_shared<Signals>();
     ++begun_;
@@ -201,7 +201,11 @@ class TENURE_NO_EXPORT FakeElection::Impl {
   }
   void carry_out(effect::FireStop&) { signals_->stop.request_stop(); }
   void carry_out(effect::DoneBy& e) { signals_->done_by = e.at.time_since_epoch().count(); }
-  void carry_out(effect::End& e) { hook_queue_.push_back(ousting_of(e, fake_election, signals_, clock_)); }
+  void carry_out(effect::End& e) {
+    Ousting ousting{fake_election, e.token, e.reason, std::move(e.detail), std::move(e.successor), {}, {}};
+    connect(ousting, signals_, clock_);
+    hook_queue_.push_back(std::move(ousting));
+  }
   void carry_out(effect::FireExpired&) { signals_->expired.request_stop(); }
   void carry_out(effect::Overrun&) { overran_ = true; }
   void carry_out(effect::Report& e) { report(std::move(e.error)); }

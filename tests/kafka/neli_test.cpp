@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include <tenure/version.hpp>
+
 #include "neli_scene.hpp"
 
 namespace tenure::kafka {
@@ -540,7 +542,7 @@ TEST(NeliObserve, ALeaderSeesItself) {
   s.call(Verb::observe);
   const auto sight = s.take<effect::ReplySight>().sight;
   ASSERT_TRUE(std::holds_alternative<Incumbent>(sight));
-  EXPECT_EQ(std::get<Incumbent>(sight), (Incumbent{"me", "mine", "me:1", {41}, lease}));
+  EXPECT_EQ(std::get<Incumbent>(sight), (Incumbent{"me", "mine", "me:1", {41}, lease, version()}));
 }
 
 TEST(NeliObserve, AnObserverStopsReadingWhenNobodyAsks) {

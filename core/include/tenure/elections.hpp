@@ -25,7 +25,6 @@ namespace tenure {
 
 /// Takes part in many elections of one group, at the price of one: the store is asked once per Timing::renew, whatever
 /// their number. All tenures of this process share one lease, its session. If that is lost, all of them end.
-///
 /// The elections are spread evenly over the processes that take part in the same ones (see Spread).
 ///
 /// It has `hook_threads` for your hooks, and three more. While as many ousting() have outlasted their time as there are

@@ -97,7 +97,9 @@ TEST_F(OnPostgres, APasswordThatChangesIsReadAgainAtEachLogin) {
                                            R"(", "password": {"file": ")" + file + R"("}}, "candidate": {"name": ")" +
                                            id + R"("}, "election": "e"})");
   };
-  const auto place = [&](const std::string& id) { return std::vector<std::string>{"-c", document_of(id)}; };
+  const auto place = [&](const std::string& id) {
+    return std::vector<std::string>{"-c", document_of(id.empty() ? "asker" : id)};
+  };
   expect_password_may_change(place, [&](int n) {
     scratch.file("password", password_of(n) + "\n");
     pg::sql(url, "alter role " + role + " password '" + password_of(n) + "'");

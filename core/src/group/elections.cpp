@@ -68,6 +68,8 @@ bool Elections::exclusive() const noexcept { return shell_->mode == Exclusive::y
 
 std::vector<std::pair<std::string, Token>> Elections::led() const { return shell_->led(); }
 
+std::vector<std::string> Elections::unled() const { return shell_->unled(); }
+
 GroupMetrics Elections::metrics() const { return shell_->metrics(); }
 
 std::uint64_t Elections::changes() const { return shell_->waiters.changes(); }

@@ -218,6 +218,12 @@ std::optional<Incumbent> Elections::Shell::incumbent(const std::string& election
   return candidacy_.incumbent(election, clock_.now());
 }
 
+std::vector<std::string> Elections::Shell::unled() {
+  if (forked()) return {};
+  const std::lock_guard lock(candidacy_mutex_);
+  return candidacy_.unled(clock_.now());
+}
+
 std::vector<std::pair<std::string, Token>> Elections::Shell::led() {
   if (forked()) return {};
   return slots_.led();

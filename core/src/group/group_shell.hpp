@@ -60,6 +60,7 @@ class TENURE_NO_EXPORT Elections::Shell final : public Incumbents, public std::e
   std::shared_ptr<GroupValidity> validity(const std::string& election);
   std::vector<std::pair<std::string, Token>> led();
   std::optional<Incumbent> incumbent(const std::string& election) override;
+  std::vector<std::string> unled();
   GroupMetrics metrics();
   bool on_own_thread() const;
   std::size_t kept();  ///< Entries of our maps, for the tests. REQUIRES: no thread runs.

@@ -212,6 +212,15 @@ TEST_F(ObservingAGroup, TheStoresClockTellsThatADeadLeaderIsOne) {
   EXPECT_EQ(observer.incumbent("b").value().remaining, 6s);
 }
 
+TEST_F(ObservingAGroup, TellsTheEndOfALeaseWhenItEnds) {
+  group->session(1, 1, 9s), group->lead("a", 5, 1);
+  GroupObserver observer(group, pace, noting(), clock);
+  ASSERT_TRUE(told("a=p1 "));
+  ASSERT_TRUE(parked());
+  clock.advance(1s);  // less than from one look to the next
+  EXPECT_TRUE(told("a=p1 a=- ")) << so_far();
+}
+
 /// The store's clock was stepped by an hour between a renewal and the look.
 TEST_F(ObservingAGroup, ASteppedClockOfTheStoreEndsNoLeaseThatIsSeenToBeRenewed) {
   group->session(1, 1), group->lead("a", 5, 1);

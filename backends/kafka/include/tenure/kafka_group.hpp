@@ -42,6 +42,8 @@ inline constexpr int default_units = 16;
 /// The name and address of the Candidate that Elections gets take 436 bytes of a record at most. A byte outside
 /// a-z A-Z 0-9 - . _ ~ : / @ [ ] takes three. With longer ones the store opens no session (misconfigured).
 ///
+/// A GroupObserver reads the offsets, and joins no group. Name the elections to it: records tell units alone.
+///
 /// One thread at a time calls the store, as Elections does. Unlike other stores it takes no second call while a thread
 /// is in GroupStore::await_change().
 ///

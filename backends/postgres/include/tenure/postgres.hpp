@@ -99,7 +99,8 @@ TENURE_POSTGRES_EXPORT std::optional<Error> create_schema(const Options& options
 /// first besides. Releases, ends and requests to step down notify; renewals and claims do not. No answered write is
 /// lost in a crash of the server, and the marker is 0. What an asynchronous standby had not received is lost when it is
 /// promoted: a leader whose last claim was lost is refused at its next renewal. So is every leader after a restore,
-/// which brings back older sessions: stop all processes of the group, and start them a term later. Delete no lead.
+/// which brings back older sessions: stop all processes of the group, and start them a term later. Delete no lead. A
+/// GroupObserver needs SELECT alone.
 ///
 /// Where default_transaction_isolation is above read committed, and a pooler stands between, a commit that meets
 /// another one is rolled back. It comes again a few times within its limit, and is an Error only then.

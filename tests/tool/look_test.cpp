@@ -13,6 +13,7 @@
 #include "eventually.hpp"
 #include "messages.hpp"
 #include "process.hpp"
+#include "schema.hpp"
 
 namespace tenure::test {
 namespace {
@@ -49,7 +50,7 @@ TEST_F(Look, StatusSaysThatNobodyLeads) {
   Process json(words("status", {"--json"}));
   EXPECT_EQ(json.ended(), 3);
   const auto said = Json::parse(json.out());
-  EXPECT_EQ(said.at("v"), 1);
+  EXPECT_EQ(said.at("version"), 1);
   EXPECT_EQ(said.at("election"), "e");
   EXPECT_EQ(said.at("state"), "vacant");
 }
@@ -66,8 +67,25 @@ TEST_F(Look, StatusSaysWhoLeads) {
   const auto said = Json::parse(json.out());
   EXPECT_EQ(said.at("state"), "led");
   EXPECT_EQ(said.at("leader").at("name"), "ann");
-  EXPECT_EQ(said.at("leader").at("token"), leader.token->value);
+  EXPECT_EQ(said.at("leader").at("token"), std::to_string(leader.token->value));
   EXPECT_GT(said.at("leader").at("remaining_ms"), 0);
+}
+
+TEST_F(Look, JsonIsAsItsSchemaSays) {
+  const auto said = [](std::vector<std::string> line) {
+    line.emplace_back("--json");
+    Process process(tool(line));
+    process.ended();
+    return process.out();
+  };
+  const auto url = "file://" + directory_.path().string();
+  std::vector<std::string> documents{said({"status", "-e", "e", "--store", url})};
+  const Leader leader(directory_);
+  documents.push_back(said({"status", "-e", "e", "--store", url}));
+  documents.push_back(said({"status", "--all", "--store", url}));
+  documents.push_back(said({"status", "-e", "e", "--store", "redis://127.0.0.1:1", "--timeout", "100ms"}));
+  EXPECT_EQ(Json::parse(documents.back()).at("error").at("fault"), "unreachable");
+  expect_as_schema("sight", documents);
 }
 
 TEST_F(Look, StatusSaysThatTheStoreDoesNotAnswer) {
@@ -115,6 +133,11 @@ TEST_F(Look, StatusSaysWhereItCannotShowAll) {
   EXPECT_FALSE(std::filesystem::exists(missing)) << "a look made it";
   EXPECT_EQ(Process(words("status", {"--all"})).ended(), 64) << "-e means one election";
   EXPECT_EQ(Process(words("status", {"--limit", "3"})).ended(), 64) << "it would mean nothing";
+  EXPECT_EQ(Process(tool({"status", "--all", "--group", "g", "--store", "memory:"})).ended(), 64) << "one of the two";
+  Process files(tool({"status", "--group", "g", "--store", "file://" + directory_.path().string()}));
+  EXPECT_EQ(files.ended(), 78);
+  EXPECT_TRUE(mentions(files.err(), "keeps no groups of elections")) << files.err();
+  EXPECT_EQ(Process(tool({"status", "--group", "g", "--store", "memory:"})).ended(), 3);
 }
 
 TEST_F(Look, IsLeaderAnswersByItsExitCode) {
@@ -130,7 +153,7 @@ TEST_F(Look, ObservePrintsALinePerChange) {
     const Leader leader(directory_);
     EXPECT_TRUE(eventually([&] { return mentions(observe.out(), "\"name\":\"ann\""); }));
   }
-  EXPECT_TRUE(eventually([&] { return observe.out().ends_with("\"vacant\"}\n"); }));
+  EXPECT_TRUE(eventually([&] { return observe.out().ends_with("\"vacant\",\"leader\":null}\n"); }));
   observe.signal(SIGTERM);
   EXPECT_EQ(observe.ended(), 128 + SIGTERM);
 }

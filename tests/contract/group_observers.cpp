@@ -5,6 +5,7 @@
 #include <tenure/contract/group_suite.hpp>
 
 #include <tenure/group_observer.hpp>
+#include <tenure/kit/who.hpp>
 
 namespace tenure::contract {
 namespace {
@@ -24,8 +25,8 @@ bool awaited(GroupObserver& observer, Holds holds) {
 }
 
 std::string led_by(const Member& who, const std::string& election) {
-  return who.session(0).record.holder + " at " + who.session(0).record.address + " by " +
-         std::to_string(who.seen().token(election).value().value);
+  const auto self = read_who(who.session(0).record.who).value();
+  return self.name + " at " + self.address + " by " + std::to_string(who.seen().token(election).value().value);
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <tenure/kit/who.hpp>
+
 #include "role_scene.hpp"
 
 namespace tenure::kafka {
@@ -108,7 +110,7 @@ TEST(Roles, OnlyWhoOpensASessionCreatesAMissingTopic) {
   EXPECT_EQ(s.observations, 1);
   EXPECT_FALSE(s.creates);
   s.observe();
-  s.call(role_call::Open{SessionId{77}, {.record = {.holder = "me"}}});
+  s.call(role_call::Open{SessionId{77}, {.record = {.who = "name=me"}}});
   EXPECT_FALSE(s.answer) << "it does not exist yet";
   EXPECT_EQ(s.observations, 2);
   EXPECT_TRUE(s.creates);
@@ -126,7 +128,7 @@ TEST(Roles, WhoOnlyLooksWaitsForTheRecordsAndJoinsNothing) {
   ASSERT_TRUE(seen.leads.contains(role(0)));
   const auto& lead = seen.leads.at(role(0));
   EXPECT_FALSE(lead.released);
-  EXPECT_EQ(seen.sessions.at(lead.session).record.holder, "other");
+  EXPECT_EQ(read_who(seen.sessions.at(lead.session).record.who).value().name, "other");
   EXPECT_FALSE(seen.leads.contains(role(1))) << "nobody ever led it";
   s.give(role_fact::Observed{Error{Fault::unreachable, "away"}});
   s.call(role_call::See{});
@@ -165,7 +167,7 @@ TEST(Roles, R14AMemberThatMayNotJoinIsOpenedAnew) {
 TEST(Roles, R2ACandidateWhoseRecordsNobodyCouldReadGetsNoSession) {
   const auto open_as = [](Scene& s, const std::string& address) {
     s.observe();
-    s.call(role_call::Open{SessionId{77}, {.record = {.holder = std::string(100, '\xff'), .address = address}}});
+    s.call(role_call::Open{SessionId{77}, {.record = {.who = who_text({std::string(100, '\xff'), address}, "")}}});
   };
   const auto longest = std::string(45, '\xff') + "a";
   Scene refused;
@@ -278,7 +280,7 @@ TEST(Roles, R5AClaimWhoseTokenWouldBeTooGreatIsLeftOutAndToldOnce) {
   const auto claim = [&s](Token least) {
     const auto stands = s.look().leads.at(role(1)).token;
     s.call(role_call::Write{{.session = SessionId{77},
-                             .next = {.record = {.holder = "me"}},
+                             .next = {.record = {.who = "name=me"}},
                              .claims = {{role(1), stands}},
                              .at_least = least}});
     ASSERT_TRUE(s.sent);
@@ -293,7 +295,7 @@ TEST(Roles, R5AClaimWhoseTokenWouldBeTooGreatIsLeftOutAndToldOnce) {
   claim(at_least);
   EXPECT_EQ(s.told, "");
   s.call(role_call::Write{{.session = SessionId{77},
-                           .next = {.record = {.holder = "me"}},
+                           .next = {.record = {.who = "name=me"}},
                            .claims = {{role(1), s.look().leads.at(role(1)).token}},
                            .at_least = greatest_lead_token}});
   s.accept();

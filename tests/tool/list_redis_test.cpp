@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <tenure/elections.hpp>
+#include <tenure/kit/who.hpp>
 #include <tenure/stores.hpp>
 
 #include "eventually.hpp"
@@ -32,17 +33,8 @@ TEST(ListOnRedis, ShowsEachElection) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Process(run("gone " + std::to_string(i), "true")).ended(), 0);
   Process leads(run("kept}", "echo led; while :; do sleep 0.01; done"));
   ASSERT_TRUE(eventually([&] { return leads.out() == "led\n"; })) << leads.err();
-  server.ask({"HSET",        "tenure:{lapsed}",
-              "format",      "1",
-              "token",       "7",
-              "beat",        "1",
-              "released",    "0",
-              "term_ms",     "3000",
-              "asked_ns",    "1",
-              "holder",      "bob",
-              "incarnation", "x",
-              "address",     "",
-              "written_ms",  "1700000000000"});
+  server.ask({"HSET", "tenure:{lapsed}", "format", "1", "token", "7", "beat", "1", "released", "0", "term_ms", "3000",
+              "asked_ns", "1", "who", "name=bob", "written_ms", "1700000000000"});
 
   Process all(tool({"status", "--all", "--json", "--store", url_of(server)}));
   EXPECT_EQ(all.ended(), 4) << "one record is not ours";
@@ -95,9 +87,10 @@ TEST(ListOnRedis, SaysWhatOfAGroupIsNotProven) {
   redis::test::Server server;
   {
     const auto opened = open_many(url_of(server), "shards", no_log);
-    ASSERT_TRUE(opened.store->open({7}, {.record = {.beat = 1, .holder = "bob", .term = std::chrono::minutes(1)}},
+    const auto bob = who_text({"bob", ""}, "i");
+    ASSERT_TRUE(opened.store->open({7}, {.record = {.beat = 1, .who = bob, .term = std::chrono::minutes(1)}},
                                    {boot_clock(), boot_clock().now() + std::chrono::seconds(10), {}}));
-    Commit claim{.session = {7}, .beats = {1}, .next = {.record = {.beat = 2, .holder = "bob"}}, .claims = {{"a", {}}}};
+    Commit claim{.session = {7}, .beats = {1}, .next = {.record = {.beat = 2, .who = bob}}, .claims = {{"a", {}}}};
     claim.next.record.term = std::chrono::minutes(1);
     ASSERT_TRUE(
         opened.store->commit(claim, {boot_clock(), boot_clock().now() + std::chrono::seconds(10), {}})->granted);

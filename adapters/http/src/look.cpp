@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Makes the documents about one election, and finds what changed between two looks.
 #include "look.hpp"
 
 #include <algorithm>
+
+#include <tenure/version.hpp>
 
 #include "json.hpp"
 
@@ -37,6 +40,7 @@ Json leader(const Look& look, const SiteOptions& options) {
     return {{"self", true},
             {"name", options.self.name},
             {"address", options.self.address},
+            {"version", tenure::version()},
             {"token", json(m.token)},
             {"remaining_ms", ms(m.remaining)}};
   if (!look.incumbent) return nullptr;

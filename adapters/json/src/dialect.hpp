@@ -48,6 +48,7 @@ inline Json json(const Incumbent& leader) {
   return {{"name", leader.name},
           {"address", leader.address},
           {"incarnation", leader.incarnation},
+          {"version", leader.version},
           {"token", json(leader.token == Token{} ? std::nullopt : std::optional(leader.token))},
           {"remaining_ms", ms(leader.remaining)}};
 }

@@ -21,6 +21,7 @@ std::string as_text(const Sight& sight) {
   if (!leader) return "nobody leads";
   auto line = printable(leader->name) + " leads";
   if (!leader->address.empty()) line += " at " + printable(leader->address);
+  if (!leader->version.empty()) line += ", tenure " + printable(leader->version);
   return line + ", token " + std::to_string(leader->token.value) + ", for " + seconds(leader->remaining) + " more";
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <tenure/kit/who.hpp>
+
 namespace tenure {
 
 GroupSights::GroupSights(Exclusive mode, const std::vector<std::string>& only)
@@ -122,8 +124,7 @@ Sight GroupSights::sight_of(const Entry& entry, Time now) const {
   const auto* seen = leader(entry, now);
   if (!seen) return Vacant{};
   const auto& record = seen->session.record;
-  return Incumbent{record.holder, record.incarnation, record.address,
-                   mode_ == Exclusive::yes ? entry.lead->token : Token{}, seen->end - now};
+  return incumbent_of(record.who, mode_ == Exclusive::yes ? entry.lead->token : Token{}, seen->end - now);
 }
 
 Sight GroupSights::sight(const std::string& election, Time now) const {

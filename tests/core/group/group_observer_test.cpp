@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <tenure/kit/wait.hpp>
+#include <tenure/kit/who.hpp>
 #include <tenure/manual_clock.hpp>
 
 #include "eventually.hpp"
@@ -41,7 +42,7 @@ class ShownGroup : public GroupStore {
   void session(std::uint64_t id, std::uint64_t beat, std::chrono::milliseconds age = 0ms, bool ended = false) {
     const std::lock_guard lock(mutex_);
     auto& record = shown_.sessions[SessionId{id}].record;
-    record = {.token = {1}, .beat = beat, .holder = "p" + std::to_string(id), .incarnation = "i", .address = "a"};
+    record = {.token = {1}, .beat = beat, .who = who_text({"p" + std::to_string(id), "a"}, "i")};
     record.term = 10s;
     record.released = ended;
     record.written_ms = store_now - age.count();

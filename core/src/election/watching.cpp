@@ -10,7 +10,7 @@
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/start_thread.hpp>
 
-#include "election/candidacy.hpp"
+#include "election/late_call.hpp"
 #include "kit/thrown.hpp"
 
 namespace tenure {
@@ -29,15 +29,9 @@ void Watching::start(const char* thread) {
 
 bool Watching::forked() const { return ::getpid() != made_by_; }
 
-void Watching::log(Level level, const std::string& message) const noexcept try {
-  tell(log_, level, message, {{field_, name_()}});
-} catch (...) {  // No memory was left to name it.
-  tell(log_, level, message, {});
-}
-
 void Watching::report(const Error& error) {
-  if (const auto told = repeats_.told(clock_.now(), error))
-    log(Level::warning, std::string(to_string(told->fault)) + ": " + told->message);
+  const auto told = repeats_.told(clock_.now(), error);
+  if (told) tell(log_, Level::warning, std::string(to_string(told->fault)) + ": " + told->message, {{field_, name_()}});
 }
 
 void Watching::end(std::shared_ptr<Watching> self, const char* who) {
@@ -61,7 +55,7 @@ void Watching::stop() {
     std::unique_lock lock(telling_mutex_);
     told_.wait(lock, [this] { return !telling_; });
   }
-  if (ends_.await(timing_.call + Candidacy::overrun_grace, {}, [this] { return ended_.load(); })) {
+  if (ends_.await(timing_.call + LateCall::grace, {}, [this] { return ended_.load(); })) {
     thread_.join();
   } else {  // The thread that is left behind may outlive the clock.
     for (auto* const each : {&waiters_, &pauses_, &ends_}) each->give_up_clock();
@@ -83,7 +77,7 @@ void Watching::loop() {
       look_once();
     } catch (...) {
       if (stopping()) break;
-      log(Level::error, "the observer: " + what_was_thrown());
+      report({Fault::unreachable, "the observer: " + what_was_thrown()});
       pause(timing_.retry);
     }
   }
@@ -130,7 +124,7 @@ void Watching::call(const std::function<void()>& users) {
   try {
     users();
   } catch (...) {
-    log(Level::error, "changed() threw: " + what_was_thrown());
+    report({Fault::hook_threw, "changed() threw: " + what_was_thrown()});
   }
 }
 

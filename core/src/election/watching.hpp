@@ -64,7 +64,6 @@ class TENURE_NO_EXPORT Watching : public std::enable_shared_from_this<Watching> 
 
  private:
   void loop();
-  void log(Level level, const std::string& message) const noexcept;
   void look_once();
   void stop();
 

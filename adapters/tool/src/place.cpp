@@ -72,13 +72,6 @@ tenure::Opened open_and_note(const Opening& opening) {
   return open_with(noted.opening, noted.witness, noted.asks, noted.once);
 }
 
-Timing timing_of(const Place& place, const Presets& presets) {
-  if (!place.term.empty() && !place.preset.empty()) throw Failed(usage, "--term does not go with --timing: give one");
-  if (!place.term.empty()) return Timing::of(option("--term", place.term));
-  if (place.preset == "fast") return presets.fast;
-  return place.preset == "steady" ? presets.steady : presets.balanced;
-}
-
 /// The document says these, so that one of the two would be ignored. TENURE_URL may be meant for other commands.
 void refuse_beside_document(const Place& place) {
   const char* url = std::getenv("TENURE_URL");  // NOLINT(concurrency-mt-unsafe): nobody changes the environment
@@ -162,6 +155,13 @@ Clock::Duration option(const std::string& name, const std::string& text) try {
   return duration(text);
 } catch (const std::invalid_argument& e) {
   throw Failed(usage, name + ": " + e.what());
+}
+
+Timing timing_of(const Place& place, const Presets& presets) {
+  if (!place.term.empty() && !place.preset.empty()) throw Failed(usage, "--term does not go with --timing: give one");
+  if (!place.term.empty()) return Timing::of(option("--term", place.term));
+  if (place.preset == "fast") return presets.fast;
+  return place.preset == "steady" ? presets.steady : presets.balanced;
 }
 
 Opening opening_of(const Place& place) {

@@ -383,10 +383,7 @@ void RoleMachine::serve_call() {
   if (!call_) return;
   struct Caller {
     RoleMachine& r;
-    void operator()(const role_call::See& c) {
-      if (const auto trouble = r.trouble(); trouble && !r.observed_) return r.reply(Result<Look>(*trouble));
-      r.reply(Result<Look>(r.look(c.cursor)));
-    }
+    void operator()(const role_call::See& c) { r.serve_look(c); }
     void operator()(const role_call::Open& c) { r.serve_open(c); }
     void operator()(const role_call::Write& c) { r.serve_write(c); }
     void operator()(const role_call::End& c) { r.serve_end(c); }
@@ -396,6 +393,15 @@ void RoleMachine::serve_call() {
   };
   const auto what = call_->what;
   std::visit(Caller{*this}, what);
+}
+
+/// Who takes no part knows nothing but what was read.
+void RoleMachine::serve_look(const role_call::See& see) {
+  if (!session_ || !observed_) {
+    if (const auto error = trouble()) return fail(*error);
+    if (!observed_) return fail_when_late("the records could not be read in time");
+  }
+  reply(Result<Look>(look(see.cursor)));
 }
 
 void RoleMachine::serve_open(const role_call::Open& open) {

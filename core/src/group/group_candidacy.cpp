@@ -610,11 +610,26 @@ void GroupCandidacy::settle_lead(Time now, const std::string& election, const Le
 
 std::optional<Incumbent> GroupCandidacy::incumbent(const std::string& election, Time now) const {
   const auto* lead = lead_of(election);
-  if (!lead || lead->released) return std::nullopt;
-  const auto* rival = rivals_.find(lead->session);
-  if (!rival || rival->session.record.released) return std::nullopt;
+  const auto* rival = lead ? leader_by(*lead) : nullptr;
+  if (!rival) return std::nullopt;
   const auto& record = rival->session.record;
   return incumbent_of(record.who, lead->token, std::max(rival->lease_end - now, Duration::zero()));
+}
+
+/// Another process, whose session has not ended.
+const Rivals::Rival* GroupCandidacy::leader_by(const SeenLead& lead) const {
+  const auto* rival = lead.released ? nullptr : rivals_.find(lead.session);
+  return rival && !rival->session.record.released ? rival : nullptr;
+}
+
+std::vector<std::string> GroupCandidacy::unled(Time now) const {
+  std::vector<std::string> out;
+  for (const auto& [election, entry] : entries_) {
+    if (!entry.joined || entry.tenure) continue;
+    const auto* rival = entry.lead ? leader_by(*entry.lead) : nullptr;
+    if (!rival || now >= rival->lease_end) out.push_back(election);
+  }
+  return out;
 }
 
 const GroupCandidacy::SeenLead* GroupCandidacy::lead_of(std::string_view election) const {

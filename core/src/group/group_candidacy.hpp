@@ -121,6 +121,8 @@ class GroupCandidacy {
 
   /// Who else leads it, as the store said last.
   std::optional<Incumbent> incumbent(const std::string& election, Time now) const;
+  /// What we have joined and nobody is known to lead, we included.
+  std::vector<std::string> unled(Time now) const;
   /// Who hand_over() would hand it to, if anybody.
   std::optional<SessionId> heir_named(Time now, const std::string& election, const std::string& to) const;
   bool over() const { return over_; }
@@ -196,6 +198,7 @@ class GroupCandidacy {
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
 
+  const Rivals::Rival* leader_by(const SeenLead& lead) const;
   std::optional<Pending> settle(std::uint64_t id);
   void opened(Time now, const GroupQuestion& asked, const ask::Open& open, Committed& result);
   void abandon(const ask::Open& open);

@@ -101,7 +101,7 @@ TENURE_POSTGRES_EXPORT std::optional<Error> create_schema(const Options& options
 /// renewals and claims do not. No answered write is lost in a crash of the server, and the marker is 0. A promoted
 /// asynchronous standby lacks what it had not received: a leader whose last claim was lost is refused at its next
 /// renewal. So is every leader after a restore, which brings back older sessions: stop all processes of the group, and
-/// start them a term later. Delete no lead.
+/// start them a term later. Delete no lead. A GroupObserver needs SELECT alone.
 ///
 /// Where default_transaction_isolation is above read committed, and a pooler stands between, a commit that meets
 /// another one is rolled back. It is repeated a few times within its limit before it becomes an Error.

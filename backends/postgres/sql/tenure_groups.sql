@@ -1,10 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The tables of groups: many elections in one process at the price of one. A row per process in tenure_sessions, and
--- a row per election in tenure_leads, made by its first leader. Delete no lead: without its row an election is free at
--- once, though somebody leads. Run this once as the tables' owner, then let the candidates' role do no more than it
--- needs:
+-- a row per election in tenure_leads, made by its first leader. Delete no lead by hand: without its row an election is
+-- free at once, though somebody leads. `tenure retire` removes those of elections that nobody joins any more; the row
+-- with an empty name keeps the greatest of their tokens. Run this once as the tables' owner, then let the candidates'
+-- role do no more than it needs:
 --   grant select, insert, update, delete on tenure_sessions to candidates;
 --   grant select, insert, update on tenure_leads to candidates;
+-- Who retires elections needs the latter and delete on tenure_leads, and select on tenure_sessions.
 -- Who only observes needs select on both. Names are bytes, since they need not be valid text in any encoding; to read
 -- them:
 --   select encode(l.grp, 'escape') as grp, encode(l.election, 'escape') as election, encode(s.holder, 'escape') as

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <exception>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include <tenure/kit/logging.hpp>
@@ -94,13 +95,6 @@ bool may_be_granted(const Commit& commit, const Look& look) {
          std::ranges::count(commit.beats, found->second.record.beat) > 0;
 }
 
-/// Behind a pooler the cursor outlives a crash of the server, so there nothing that was seen may be lost.
-std::vector<std::string> give_back(Connection& connection, const GroupStatements& statements, const Commit& commit,
-                                   const Bearings& at) {
-  if (commit.releases.empty()) return {};
-  return released_in(connection.execute(statements.giving_back(commit, at, connection.number() != 0)));
-}
-
 /// Whether it can be one row that the server refused: by a constraint, a policy, a trigger, or a page that is damaged.
 bool refuses_a_row(const std::exception& thrown, Connection& connection) {
   constexpr std::array<std::string_view, 5> codes{"22", "23", "44", "P0", "XX"};
@@ -108,6 +102,42 @@ bool refuses_a_row(const std::exception& thrown, Connection& connection) {
   const auto sqlstate = sqlstate_of(thrown);
   return std::ranges::any_of(codes, [&](auto code) { return sqlstate.starts_with(code); }) ||
          (sqlstate == "42501" && std::string_view(thrown.what()).find("row-level security") != std::string_view::npos);
+}
+
+/// What came of a commit's releases.
+struct GivenBack {
+  std::vector<std::string> released;
+  std::map<std::string, Error> refused;
+};
+
+/// One lead that cannot be written costs none of the others: ever fewer come at once, until it stands alone. That may
+/// take half of the time that there is. Behind a pooler the cursor outlives a crash of the server, so there nothing that
+/// was seen may be lost.
+void give_back(Connection& connection, const GroupStatements& statements, Commit commit, Clock::Time until,
+               GivenBack& out) {
+  if (commit.releases.empty()) return;
+  try {
+    const Bearings at{lock_wait(until), connection.channel()};
+    auto done = released_in(connection.execute(statements.giving_back(commit, at, connection.number() != 0)));
+    std::ranges::move(done, std::back_inserter(out.released));
+  } catch (const std::exception& e) {
+    if (!refuses_a_row(e, connection)) throw;
+    const auto all = std::exchange(commit.releases, {});
+    if (all.size() == 1) {
+      out.refused.insert_or_assign(all.front().election, connection.failed(e));
+    } else if (boot_clock().now() < until) {
+      const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+      for (const auto& half : {std::vector(all.begin(), middle), std::vector(middle, all.end())}) {
+        commit.releases = half;
+        give_back(connection, statements, commit, until, out);
+      }
+    }
+  }
+}
+
+Clock::Time half_way(Clock::Time until) {
+  const auto now = boot_clock().now();
+  return now + std::max<Clock::Duration>(until - now, {}) / 2;
 }
 
 /// One lead that cannot be written is not to cost the lease of all. So the session is renewed alone. Then come ever
@@ -140,28 +170,30 @@ Result<Committed> commit_or_less(Connection& connection, const GroupStatements& 
   commit.cursor = of_this(connection, commit.cursor);
   const auto refusal = [&] { return refused(connection, statements, commit.cursor, Unknown::tells_no_lead); };
   if (commit.marker != 0) return refusal();
-  std::vector<std::string> released;
+  GivenBack given;
+  const auto with_releases = [&](Committed done) {
+    done.released = given.released;
+    done.look.unreadable.insert(given.refused.begin(), given.refused.end());
+    return done;
+  };
   for (int races = 1;; ++races) {
     std::optional<Error> lost;
     try {
       const auto at = [&] { return Bearings{lock_wait(until), connection.channel()}; };
-      std::ranges::move(give_back(connection, statements, commit, at()), std::back_inserter(released));
+      give_back(connection, statements, commit, half_way(until), given);
       auto done = answered(connection, statements, statements.renewal(commit, at()));
-      done.released = released;
-      if (done.granted) return done;
+      if (done.granted) return with_releases(std::move(done));
     } catch (const std::exception& e) {
       if (!commit.claims.empty() && refuses_a_row(e, connection)) {
         auto done = renewed_without(connection, statements, commit, connection.failed(e), until);
-        done.released = released;
-        if (done.granted) return done;
+        if (done.granted) return with_releases(std::move(done));
       } else if (!lost_a_race(sqlstate_of(e))) {
         throw;
       } else {
         lost = connection.failed(e);
       }
     }
-    auto stands = refusal();
-    stands.released = released;
+    auto stands = with_releases(refusal());
     if (!lost || !may_be_granted(commit, stands.look)) return stands;
     if (races == most_races || boot_clock().now() >= until) return *lost;
   }
@@ -171,6 +203,7 @@ Result<Committed> commit_now(Connection& connection, const GroupStatements& stat
                              Clock::Time until) {
   auto done = commit_or_less(connection, statements, commit, until);
   if (!done) return done;
+  done->look.all_sessions = !done->granted;
   return without_leads_if_unknown(*std::move(done));
 }
 
@@ -228,7 +261,19 @@ Result<bool> Group::end(SessionId id, const std::vector<std::uint64_t>& beats, s
 Result<int> Group::sweep(const Limit& limit) {
   return client_.ask<int>(
       [sql = statements_, until = by_boot_clock(limit)](Connection& connection) {
-        return connection.execute(sql->sweep({lock_wait(until), connection.channel()}))[0][0].as<int>();
+        const Bearings at{lock_wait(until), connection.channel()};
+        const auto removed = connection.execute(sql->sweep(at))[0][0].as<int>();
+        connection.execute(sql->release_left_behind(at));
+        return removed;
+      },
+      limit);
+}
+
+Result<std::set<std::string>> Group::retire(const std::map<std::string, Token>& leads, const Limit& limit) {
+  if (auto error = refused_retirement(leads)) return *std::move(error);
+  return client_.ask<std::set<std::string>>(
+      [=, sql = statements_, until = by_boot_clock(limit)](Connection& connection) {
+        return retired_in(connection.execute(sql->retire(leads, {lock_wait(until), connection.channel()})));
       },
       limit);
 }

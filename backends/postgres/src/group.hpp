@@ -24,6 +24,7 @@ class Group final : public GroupStore {
   Result<bool> end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
                    const Limit& limit) override;
   Result<int> sweep(const Limit& limit) override;
+  Result<std::set<std::string>> retire(const std::map<std::string, Token>& leads, const Limit& limit) override;
   std::optional<Error> request_step_down(const std::string& election, const StepDown& request,
                                          const Limit& limit) override;
   std::optional<Release> await_change(const std::string& cursor, const Limit& limit) override;

@@ -53,9 +53,14 @@ constexpr std::string_view lead_row =
 
 /// With an upper bound, a plan that does not know the parameters expects few rows, and takes the index.
 constexpr std::string_view what_stands = R"(
-{answer_row}
+{what_changed}
 union all
-select 'session', {session_row} from {sessions} as t where t.grp {=} {group}
+select 'session', {session_row} from {sessions} as t where t.grp {=} {group})";
+
+/// All that a granted commit tells besides what it did. While any transaction stays open, the server keeps each version
+/// of each session since then, and whoever reads the others' sessions walks over all of these.
+constexpr std::string_view what_changed = R"(
+{answer_row}
 union all
 select 'lead', {lead_row} from {leads} as l
 where l.grp {=} {group}
@@ -141,9 +146,16 @@ select 'released', pg_catalog.encode(back.election, 'hex') from back
 union all
 select 'notified', {notified} from back having pg_catalog.count(*) {>} 0)";
 
+/// The lead with an empty name is the floor: the greatest token of all that was retired. Its lock is shared, so that no
+/// lead is retired between the read of it and a claim of what is absent.
 constexpr std::string_view claiming = R"(
+floor as materialized (
+  select f.token from {leads} as f
+  where f.grp {=} {group} and f.election {=} '' and f.token {<=} {greatest}
+  for share of f),
 now as materialized (
-  select greatest({at_least}, (extract(epoch from clock_timestamp()) {*} 1000)::bigint) as token),
+  select greatest({at_least}, (extract(epoch from clock_timestamp()) {*} 1000)::bigint,
+    (select floor.token {+} 1 from floor)) as token),
 wanted as materialized (
   select pg_catalog.decode(w.name, 'hex') as election, w.token
   from unnest({claimed}, {expected}) as w(name, token)
@@ -177,7 +189,7 @@ made as (
   insert into {leads} as l (grp, election, token, session, released, changed)
   select {group}, w.election, now.token, {id}, false, pg_catalog.pg_current_xact_id()
   from wanted as w, now
-  where w.token is null and (
+  where (w.token is null or w.token {<=} (select floor.token from floor)) and (
     select l.election from {leads} as l
     where l.grp {=} {group} and l.election {>=} w.election and l.election {<=} w.election
     order by l.grp, l.election
@@ -195,7 +207,7 @@ select 'claimed', {lead_row} from made as l)";
 std::string renewal_statement(bool claims) {
   std::string out = "{settings},\n{since_a_look},\n{renewed}";
   if (claims) out.append(",").append(claiming);
-  out += "\n{what_stands}\nunion all\nselect 'me', {session_row} from me as t";
+  out += "\n{what_changed}\nunion all\nselect 'me', {session_row} from me as t";
   if (claims) out += claimed_rows;
   return out;
 }
@@ -228,22 +240,9 @@ select {notified} from r)";
 constexpr std::string_view alive_statement =
     "select pg_catalog.count(*) from {sessions} as t where t.grp {=} {group} and t.session {=} {id} and not t.ended";
 
-/// Nothing can begin to name a session that has ended: its commits are refused. What still names it is as good as
-/// released, and is made so: the next sweep then removes the session. So nothing stays of it for ever.
+/// Nothing can begin to name a session that has ended: its commits are refused.
 constexpr std::string_view sweep_statement = R"(
 {settings},
-left_behind as (
-  update {leads} as l
-  set released = true, changed = pg_catalog.pg_current_xact_id()
-  from (
-    select l.election
-    from s, {leads} as l
-    where {settings_hold}
-      and l.grp {=} {group} and not l.released
-      and l.session {=} any (select t.session from {sessions} as t where t.grp {=} {group} and t.ended)
-    limit 1000
-    for update of l skip locked) as found
-  where l.grp {=} {group} and l.election {=} found.election),
 r as (
   delete from {sessions} as t
   using s
@@ -254,6 +253,57 @@ r as (
       select from {leads} as l where l.grp {=} {group} and l.session {=} t.session and not l.released)
   returning t.session)
 select pg_catalog.count(*) from r)";
+
+/// What still names such a session is as good as released, and is made so: the next sweep then removes the session. So
+/// nothing stays of it for ever.
+constexpr std::string_view left_behind_statement = R"(
+{settings},
+found as materialized (
+  select l.election
+  from s, {leads} as l
+  where {settings_hold}
+    and l.grp {=} {group} and not l.released
+    and l.session {=} any (select t.session from {sessions} as t where t.grp {=} {group} and t.ended)
+  limit 1000
+  for update of l skip locked)
+update {leads} as l
+set released = true, changed = pg_catalog.pg_current_xact_id()
+from found
+where l.grp {=} {group} and l.election {=} found.election)";
+
+/// A claim that is under way locks its lead first. Then that has another token by now.
+constexpr std::string_view retire_statement = R"(
+{settings},
+idle as materialized (
+  select l.election, l.token
+  from (
+      select pg_catalog.decode(w.name, 'hex') as election, w.token
+      from s, unnest({names}, {tokens}) as w(name, token)
+      where {settings_hold}
+      order by 1) as w,
+    lateral (
+      select l.election, l.token
+      from {leads} as l
+      where l.grp {=} {group} and l.election {>=} w.election and l.election {<=} w.election
+        and l.election {<>} '' and l.token {=} w.token
+        and (l.released or exists (
+          select from {sessions} as t where t.grp {=} {group} and t.session {=} l.session and t.ended))
+      order by l.grp, l.election
+      limit 1
+      for update of l) as l),
+kept as (
+  insert into {leads} as l (grp, election, token, session, released, changed)
+  select {group}, '', pg_catalog.max(idle.token), 0, true, pg_catalog.pg_current_xact_id()
+  from idle having pg_catalog.count(*) {>} 0
+  on conflict (grp, election) do update
+  set token = greatest(l.token, excluded.token), changed = excluded.changed
+  returning l.token),
+gone as (
+  delete from {leads} as l
+  using idle, kept
+  where l.grp {=} {group} and l.election {=} idle.election
+  returning l.election)
+select pg_catalog.encode(gone.election, 'hex') from gone)";
 
 constexpr std::string_view step_down_of_a_lead = R"(
 {settings},
@@ -346,8 +396,10 @@ std::string for_group(std::string_view statement, const Parameters& parameters, 
               {"{renewed}", std::string(renewed.substr(1))},
               {"{settings_hold}", std::string(settings_hold)},
               {"{what_stands}", std::string(what_stands.substr(1))},
+              {"{what_changed}", std::string(what_changed.substr(1))},
               {"{answer_row}", std::string(answer_row)},
               {"{no_lead}", "'18446744073709551615'::pg_catalog.xid8"},
+              {"{greatest}", std::to_string(greatest_lead_token.value)},
               {"{session_row}", std::string(session_row)},
               {"{lead_row}", std::string(lead_row)},
               {"{notified}", std::string(notice)},
@@ -507,6 +559,7 @@ std::optional<Release> release_of(std::string_view notice) {
   const auto token = number<std::int64_t>(words[1]), heir = number<std::int64_t>(words[2]);
   auto election = bytes_of(words[3]);
   if (!number<std::uint64_t>(words[0]) || !token || !heir || *token < 0 || *heir < 0 ||
+      election.empty() ||
       hex(std::string_view(election)) != words[3])
     return std::nullopt;
   Release out{.election = std::move(election), .token = {static_cast<std::uint64_t>(*token)}};
@@ -524,6 +577,11 @@ GroupStatements::GroupStatements(const std::string& group)
       end_(for_group(end_statement, of_an_end())),
       alive_(for_group(alive_statement, {{"{group}", "bytea"}, {"{id}", "bigint"}})),
       sweep_(for_group(sweep_statement, {{"{group}", "bytea"}, {"{lock_wait}", "text"}})),
+      left_behind_(for_group(left_behind_statement, {{"{group}", "bytea"}, {"{lock_wait}", "text"}})),
+      retire_(for_group(retire_statement, {{"{group}", "bytea"},
+                                           {"{lock_wait}", "text"},
+                                           {"{names}", "text[]"},
+                                           {"{tokens}", "bigint[]"}})),
       step_down_(for_group(step_down_of_a_lead, of_a_step_down())),
       lead_(for_group(lead_statement, {{"{group}", "bytea"}, {"{election}", "bytea"}})) {}
 
@@ -564,6 +622,13 @@ Statement GroupStatements::alive(SessionId id) const { return {alive_, {group_, 
 
 Statement GroupStatements::sweep(const Bearings& at) const { return {sweep_, {group_, at.lock_wait}, 1, Rows::one}; }
 
+Statement GroupStatements::retire(const std::map<std::string, Token>& leads, const Bearings& at) const {
+  return {retire_,
+          {group_, at.lock_wait, array_of(leads, [](const auto& one) { return hex(std::string_view(one.first)); }),
+           array_of(leads, [](const auto& one) { return bigint(one.second.value); })},
+          1};
+}
+
 Statement GroupStatements::request_step_down(const std::string& election, const StepDown& request,
                                              const Bearings& at) const {
   return {step_down_,
@@ -574,6 +639,16 @@ Statement GroupStatements::request_step_down(const std::string& election, const 
 
 Statement GroupStatements::lead(const std::string& election) const {
   return {lead_, {group_, bytea(election)}, 1, Rows::one};
+}
+
+Statement GroupStatements::release_left_behind(const Bearings& at) const {
+  return {left_behind_, {group_, at.lock_wait}, 0};
+}
+
+std::set<std::string> retired_in(const pqxx::result& rows) {
+  std::set<std::string> out;
+  for (const auto& row : rows) out.insert(bytes_at(row, 0));
+  return out;
 }
 
 std::vector<std::string> released_in(const pqxx::result& rows) {
@@ -606,7 +681,9 @@ Committed answer_of(const pqxx::result& rows, std::uint64_t connection,
       out.look.sessions.insert_or_assign(SessionId{unsigned_of(row[2])}, session_of(row));
     } else if (kind == "lead") {
       auto election = bytes_at(row, 1);
-      if (const auto trouble = trouble_of(row))
+      if (election.empty())
+        out.look.retired = {row[3].is_null() ? 0 : unsigned_of(row[3])};
+      else if (const auto trouble = trouble_of(row))
         out.look.unreadable.emplace(election, spoilt(election, *trouble));
       else
         out.look.leads.emplace(std::move(election), lead_of(row));

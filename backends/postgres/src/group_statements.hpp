@@ -3,8 +3,10 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <pqxx/pqxx>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +64,9 @@ class GroupStatements {
                 const Bearings& at) const;    ///< Answers one row if it was applied, else none.
   Statement alive(SessionId id) const;        ///< Answers 1 if the session stands and has not ended, else 0.
   Statement sweep(const Bearings& at) const;  ///< Answers how many.
+  Statement release_left_behind(const Bearings& at) const;
+  /// Answers a row for each that it removed, which retired_in() reads.
+  Statement retire(const std::map<std::string, Token>& leads, const Bearings& at) const;
   Statement request_step_down(const std::string& election, const StepDown& request,
                               const Bearings& at) const;  ///< Answers one row if it was applied, else none.
   Statement lead(const std::string& election) const;      ///< Answers 1 if there is one, else 0.
@@ -70,9 +75,10 @@ class GroupStatements {
 
  private:
   const std::string group_;
-  const std::string look_, open_, renewal_, claims_, releases_, end_, alive_, sweep_, step_down_, lead_;
+  const std::string look_, open_, renewal_, claims_, releases_, end_, alive_, sweep_, left_behind_, retire_, step_down_, lead_;
 };
 
+std::set<std::string> retired_in(const pqxx::result& rows);
 std::vector<std::string> released_in(const pqxx::result& rows);
 
 /// `connection`: its number. `spoilt` makes the error of a lead that cannot be read: of its election, and what is

@@ -134,10 +134,28 @@ Result<bool> Group::end(SessionId id, const std::vector<std::uint64_t>& beats, s
   return *ended == 1;
 }
 
+/// Many short calls: between two of them the server answers others. What half of the limit does not suffice for, the
+/// next sweep goes on with.
 Result<int> Group::sweep(const Limit& limit) {
-  const auto answer = run(sweep_script, {draw_incarnation()}, limit, 0);
+  const auto half = first_half_of(limit);
+  int removed = 0;
+  do {
+    const auto pass = std::exchange(pass_, {});
+    const auto answer = run(sweep_script, sweep_arguments(draw_incarnation(), pass), limit, 0);
+    if (!answer) return answer.error();
+    auto swept = swept_of(*answer, key_);
+    if (!swept) return std::move(swept).error();
+    removed += swept->removed;
+    pass_ = std::move(swept->rest);
+  } while (pass_.at != "0" && !half.passed());
+  return removed;
+}
+
+Result<std::set<std::string>> Group::retire(const std::map<std::string, Token>& leads, const Limit& limit) {
+  if (auto error = refused_retirement(leads)) return *std::move(error);
+  const auto answer = run(retire_script, retire_arguments(leads), limit, replicas_);
   if (!answer) return answer.error();
-  return count_of(*answer, key_);
+  return retired_of(*answer, leads, key_);
 }
 
 std::optional<Error> Group::request_step_down(const std::string& election, const StepDown& request,

@@ -2,15 +2,18 @@
 // A group of elections on a server.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <tenure/group_store.hpp>
 #include <tenure/log.hpp>
 
+#include "group_text.hpp"
 #include "link.hpp"
 #include "script.hpp"
 
@@ -47,6 +50,7 @@ class Group final : public GroupStore {
   Result<bool> end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
                    const Limit& limit) override;
   Result<int> sweep(const Limit& limit) override;
+  Result<std::set<std::string>> retire(const std::map<std::string, Token>& leads, const Limit& limit) override;
   std::optional<Error> request_step_down(const std::string& election, const StepDown& request,
                                          const Limit& limit) override;
   std::optional<Release> await_change(const std::string& cursor, const Limit& limit) override;
@@ -63,6 +67,7 @@ class Group final : public GroupStore {
   Link commands_, notices_;
   const std::shared_ptr<News> news_{std::make_shared<News>()};  ///< Shared with what still runs when we are gone.
   std::string last_warning_;                                    ///< Why it claims nothing.
+  SweepPass pass_;                                              ///< Of the last sweep.
 };
 
 }  // namespace tenure::redis

@@ -205,6 +205,11 @@ std::optional<Error> read_pairs(const Reply& hash, const std::string& key, const
 std::optional<Error> read_sessions(const Reply& hash, const std::string& group, Look& out) {
   return read_pairs(hash, group + ":s", group, [&](const std::string& name, const std::string& value) {
     const auto id = exact<std::uint64_t>(name);
+    if (name == "next") {
+      const auto follows = exact<std::uint64_t>(value);
+      if (follows && *follows > 0) out.retired = {*follows - 1};
+      return follows && *follows > 0 && *follows <= greatest_lead_token.value;
+    }
     auto session = session_of(value);
     if (!id || !session) return false;
     out.sessions.emplace(SessionId{*id}, *std::move(session));
@@ -296,6 +301,22 @@ std::vector<std::string> end_arguments(SessionId id, const std::vector<std::uint
   return out;
 }
 
+std::vector<std::string> sweep_arguments(const std::string& beat, const SweepPass& pass) {
+  std::vector<std::string> out{beat, pass.at, std::to_string(pass.sessions.size())};
+  out.insert(out.end(), pass.sessions.begin(), pass.sessions.end());
+  return out;
+}
+
+std::vector<std::string> retire_arguments(const std::map<std::string, Token>& leads) {
+  std::vector<std::string> out{std::to_string(3 * leads.size())};
+  for (const auto& [election, token] : leads) {
+    out.push_back(election);
+    out.push_back(text_of(token));
+    out.push_back(text_of(Token{token.value + 1}));
+  }
+  return out;
+}
+
 std::vector<std::string> step_down_arguments(const std::string& election, const StepDown& request,
                                              const std::string& beat) {
   const auto by = request.by.substr(0, max_candidate_bytes);
@@ -352,7 +373,26 @@ Result<Committed> committed_of(const Reply& reply, const Commit& commit, const s
   out.claimed = *std::move(claimed);
   out.released = *std::move(released);
   out.look = *std::move(look);
+  out.look.all_sessions = !*granted;
   return out;
+}
+
+Result<Swept> swept_of(const Reply& reply, const std::string& group) {
+  if (!is_list(reply, 3) || reply.list[0].kind != Reply::Kind::text || reply.list[1].kind != Reply::Kind::integer ||
+      reply.list[1].integer < 0 || reply.list[1].integer > INT32_MAX || reply.list[2].kind != Reply::Kind::list)
+    return no_answer(group);
+  Swept out{.removed = static_cast<int>(reply.list[1].integer), .rest = {reply.list[0].text, {}}};
+  for (const auto& id : reply.list[2].list) out.rest.sessions.push_back(id.text);
+  return out;
+}
+
+Result<std::set<std::string>> retired_of(const Reply& reply, const std::map<std::string, Token>& leads,
+                                         const std::string& group) {
+  std::vector<Claim> asked;
+  for (const auto& [election, token] : leads) asked.push_back({election, token});
+  const auto names = is_list(reply, 2) ? names_of(reply.list[1], asked) : std::nullopt;
+  if (!names) return no_answer(group);
+  return std::set(names->begin(), names->end());
 }
 
 Result<int> count_of(const Reply& reply, const std::string& group) {

@@ -31,8 +31,8 @@ struct Session {
   friend bool operator==(const Session&, const Session&) = default;
 };
 
-/// Who leads one election: the session that it names, as long as that session stands and has not ended. A lead is never
-/// deleted. Its token is its version: every claim gives it a greater one.
+/// Who leads one election: the session that it names, as long as that session stands and has not ended. Nothing but
+/// GroupStore::retire() deletes a lead. Its token is its version: every claim gives it a greater one.
 struct Lead {
   Token token{};
   SessionId session{};
@@ -51,7 +51,8 @@ struct Look {
   std::int64_t now_ms{};   ///< The store's clock.
   std::uint64_t marker{};  ///< Drawn when the group was founded. Zero: this store loses nothing and needs none, or
                            ///< nobody has founded the group.
-  std::map<SessionId, Session> sessions{};  ///< All of them, the ended ones included.
+  std::map<SessionId, Session> sessions{};  ///< The ended ones included. The answer to a granted commit has ours alone:
+  bool all_sessions{true};                  ///< then this is false.
   /// Those that changed since the cursor; all of them if `whole`. The answer to a commit whose cursor the store does
   /// not know may leave them out. Then it is not whole, and has no cursor.
   std::map<std::string, Lead> leads{};
@@ -60,6 +61,9 @@ struct Look {
   std::map<std::string, Error> unreadable{};
   bool whole{};
   std::string cursor{};  ///< The store's own word. Nothing that takes effect later lies before it.
+  /// The greatest token of all leads that were retired; told if `whole`. What is absent and had no greater one was
+  /// retired, and not lost.
+  Token retired{};
 
   /// Where the store itself allots the elections: those of this process. It claims no others, ends what it leads
   /// besides, and ends nobody's session: the store shows a lead as released when it may be claimed. nullopt: nobody

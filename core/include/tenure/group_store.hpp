@@ -4,7 +4,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,7 +42,8 @@ struct Commit {
   std::vector<Claim> claims{};  ///< Sorted by name, each name once; so are the releases. No name is in both.
   std::vector<Release> releases{};
   std::vector<SessionId> ended{};  ///< We have seen that these have ended, or are absent. Their leads may be claimed.
-  Token at_least{};                ///< All claims get one token: this one, or the store's clock (unix ms) if greater.
+  /// All claims get one token: this one, or the store's clock (unix ms), or what follows Look::retired: the greatest.
+  Token at_least{};
   std::string cursor{};            ///< Of the last look. Without one that counts, the answer may tell no leads.
 };
 
@@ -51,6 +54,9 @@ inline constexpr std::size_t max_changes = 500;
 /// no name of an election.
 TENURE_EXPORT std::optional<Error> refused_commit(const Commit& commit);
 
+/// The same of retire().
+TENURE_EXPORT std::optional<Error> refused_retirement(const std::map<std::string, Token>& leads);
+
 /// The answer to a commit.
 struct Committed {
   bool granted{};                                  ///< False: only what `released` says was done. `look` shows it.
@@ -58,7 +64,8 @@ struct Committed {
   std::vector<std::string> claimed{}, released{};  ///< What was done. Of the rest the look says why not.
   /// Leads of ours that it did not renew, although the session is: each ends when the renewal before would have ended.
   std::vector<std::string> not_renewed{};
-  Look look{};  ///< What stands after the commit.
+  Look look{};  ///< What stands after the commit. If granted, it tells no session but ours: a renewal's cost does not
+                ///< grow with the others, nor with what a server still keeps of them.
 };
 
 /// One group in one store. One thread at a time calls it, except await_change(), which a second one may be in. Limits
@@ -92,8 +99,8 @@ class TENURE_EXPORT GroupStore {
   /// them sooner. If the session ends between the steps, the releases stand, and the rest is refused.
   ///
   /// A claim is possible if the lead has the expected token, and is released, or names this session, or names one of
-  /// `ended` that does not stand alive here. A release is possible if the lead has its token, names this session and is
-  /// not released.
+  /// `ended` that does not stand alive here; or if there is no lead, and none or a retired one is expected. A release is
+  /// possible if the lead has its token, names this session and is not released.
   virtual Result<Committed> commit(const Commit& commit, const Limit& limit) = 0;
 
   /// Ends a session, ours or another's, if it has one of these beats. True: it has ended by now, or is absent.
@@ -102,6 +109,11 @@ class TENURE_EXPORT GroupStore {
 
   /// Removes the ended sessions that no unreleased lead names; says how many. May release what other ended ones lead.
   virtual Result<int> sweep(const Limit& limit) = 0;
+
+  /// Removes the leads of elections that nobody joins any more; says which. A lead is removed if it has this token, and
+  /// is released or names a session that stands here and has ended. Look::retired becomes the greatest of these tokens,
+  /// so that no token falls if a name comes back. At most `max_changes`. By default an error: it keeps no such leads.
+  virtual Result<std::set<std::string>> retire(const std::map<std::string, Token>& leads, const Limit& limit);
 
   /// Puts the request beside the lead, in place of an earlier one. Does nothing if the lead has another token by now.
   /// An error (misconfigured) if nobody ever led the election.

@@ -309,6 +309,7 @@ void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Wr
   absorb(now, std::move(result.look));
   if (!own_) return;
   plan_next_commit(asked.asked, now, store_ms);
+  if (next_look_ < next_commit_) next_look_ = now;  // The others' renewals are fresh now.
   if (own_->untold) next_commit_ = std::max(next_commit_, now + Duration(1));  // The look that is owed goes first.
 }
 
@@ -437,6 +438,17 @@ void GroupCandidacy::unanswered(Time now, Error error) {
 void GroupCandidacy::absorb(Time now, Look look) {
   const bool same_data = marker_ == look.marker;
   absorb_marker(now, look);
+  if (look.all_sessions) absorb_sessions(now, look);
+  judge_own(now, look);
+  if (!tells_leads(look)) next_look_ = now;
+  absorb_allotted(now, std::move(look.allotted));
+  if (same_data || look.whole) return absorb_leads(now, look);
+  cursor_.clear();  // What it does not tell is of the data before.
+  next_look_ = now;
+}
+
+/// They are looked at again before the lease of any that renews is over, as far as we know, and not with each renewal.
+void GroupCandidacy::absorb_sessions(Time now, const Look& look) {
   const auto news = rivals_.saw(look, own_ ? std::optional(own_->id) : std::nullopt, timing_.term, now);
   if (news != Rivals::News::none || std::exchange(gifts_wait_, false)) plan_stale_ = true;
   if (news == Rivals::News::sessions) {
@@ -445,13 +457,8 @@ void GroupCandidacy::absorb(Time now, Look look) {
     if (std::exchange(swept_in_vain_, 0) > 0) next_sweep_ = Time::max();
     emit(group_effect::Changed{});
   }
-  judge_own(now, look);
-  next_look_ = joined_ > 0 ? Time::max() : now + timing_.term - timing_.renew;
-  if (!tells_leads(look)) next_look_ = now;
-  absorb_allotted(now, std::move(look.allotted));
-  if (same_data || look.whole) return absorb_leads(now, look);
-  cursor_.clear();  // What it does not tell is of the data before.
-  next_look_ = now;
+  const auto renewals = wait_trouble_ ? 1 : std::clamp<Clock::rep>(timing_.term / timing_.renew - 2, 1, 3);
+  next_look_ = now + (joined_ > 0 ? renewals * timing_.renew + timing_.renew / 2 : timing_.term - timing_.renew);
 }
 
 /// What we lead besides ends, and is given back.
@@ -505,7 +512,8 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
   };
   if (look.whole)
     for (const auto& [election, entry] : entries_)  // it told as many
-      if (entry.lead && !look.leads.contains(election) && !look.unreadable.contains(election))
+      if (entry.lead && entry.lead->token > look.retired && !look.leads.contains(election) &&
+          !look.unreadable.contains(election))
         fell(election, entry.lead->token, "no record at all");
   for (const auto& [election, lead] : look.leads) {
     const auto* before = lead_of(election);

@@ -212,6 +212,7 @@ class GroupCandidacy {
   void heard();
   void unanswered(Time now, Error error);
   void absorb(Time now, Look look);
+  void absorb_sessions(Time now, const Look& look);
   void absorb_marker(Time now, const Look& look);
   void absorb_leads(Time now, Look& look);
   void absorb_unreadable(Time now, const Look& look);

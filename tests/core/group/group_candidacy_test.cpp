@@ -1298,6 +1298,45 @@ TEST(GroupCandidacy, TwoProcessesThatEndEachOtherBothStandAgain) {
   EXPECT_NE(b.session, of_b);
 }
 
+// ---- rule 24: retired names ----
+
+TEST(GroupCandidacy, ALeadThatWasRetiredIsNotLostAndIsClaimedAsItWasSeen) {
+  GroupStage stage;
+  stage.rival(rival, 1);
+  stage.lead("e", {500}, rival);
+  stage.lead("f", {400}, rival);
+  GroupScene me(stage);
+  for (const auto* election : {"e", "f"}) me.join(election);
+  me.start();
+  me.settle();
+  for (const auto* election : {"e", "f"}) {
+    stage.store.leads.at(election).lead.released = true;
+    ASSERT_TRUE(stage.store.retire(election));
+  }
+  stage.store.forget_cursors();  // So that all is told.
+  me.pass(2 * group_timing.renew);
+  EXPECT_EQ(me.count<group_effect::Report>(), 0u);
+  EXPECT_TRUE(me.leads("e"));
+  EXPECT_TRUE(me.leads("f"));
+  EXPECT_GT(stage.lead("f").token, Token{500});
+}
+
+TEST(GroupCandidacy, ALeadAboveWhatWasRetiredIsLost) {
+  GroupStage stage;
+  stage.rival(rival, 1);
+  stage.lead("e", {500}, rival);
+  GroupScene me(stage);
+  me.join("e");
+  me.start();
+  me.settle();
+  stage.store.leads.erase("e");
+  stage.store.retired = {499};
+  stage.store.forget_cursors();
+  me.pass(2 * group_timing.renew);
+  EXPECT_TRUE(me.reported(Fault::corrupt));
+  EXPECT_FALSE(me.leads("e"));
+}
+
 // ---- rule 13: lost data ----
 
 TEST(GroupCandidacy, AnotherMarkerIsReportedAndNothingAbsentIsClaimedForATerm) {

@@ -98,10 +98,12 @@ class GroupDigest {
     if (step_down) token(step_down->token);
   }
   void look(const Look& look) {
-    const auto& [now_ms, marker, sessions, leads, unreadable, whole, at, allotted] = look;
+    const auto& [now_ms, marker, sessions, all_sessions, leads, unreadable, whole, at, retired, allotted] = look;
     plain(marker);  // The store's clock stands still.
     plain(whole);
     cursor(at);
+    token(retired);
+    plain(all_sessions);
     plain(sessions.size());
     for (const auto& [session_id, seen] : sessions) id(session_id), session(seen);
     plain(leads.size());
@@ -133,6 +135,7 @@ class GroupDigest {
   }
   void store(const test::GroupModel& store) {
     plain(store.marker);
+    token(store.retired);
     plain(store.oldest == 0 ? 0 : 1 + store.version - store.oldest);
     plain(store.sessions.size());
     for (const auto& [session_id, kept] : store.sessions) id(session_id), session(kept);
@@ -352,6 +355,7 @@ using Answer = std::variant<Result<Committed>, Result<Look>, Result<bool>, Resul
 /// How many troubles of each kind a run may have.
 struct Budget {
   int unheard{}, late{}, twice{}, pauses{}, crashes{}, resigns{}, lost_sessions{}, early{}, progresses{}, forgotten{};
+  int retired{};
   bool watched{};  ///< The work has to tell of its progress, as often as there is a budget for.
 };
 
@@ -399,7 +403,7 @@ class State {
     for (const auto& stray : strays_) d.question(stray);
     for (const int left :
          {budget_.unheard, budget_.late, budget_.twice, budget_.pauses, budget_.crashes, budget_.resigns,
-          budget_.lost_sessions, budget_.early, budget_.progresses, budget_.forgotten})
+          budget_.lost_sessions, budget_.early, budget_.progresses, budget_.forgotten, budget_.retired})
       d.plain(static_cast<std::uint64_t>(left));
     return d.value();
   }
@@ -426,6 +430,9 @@ class State {
       });
     }
     if (budget_.forgotten > 0) move([](State& s) { --s.budget_.forgotten, s.store_.forget_cursors(); });
+    if (budget_.retired > 0)
+      for (const auto& [election, kept] : store_.leads)
+        move([election = election](State& s) { --s.budget_.retired, s.store_.retire(election); });
     if (budget_.lost_sessions > 0)
       for (const auto& [id, session] : store_.sessions)
         move([id = id](State& s) { --s.budget_.lost_sessions, s.store_.sessions.erase(id); });
@@ -779,6 +786,10 @@ TEST_P(GroupExplore, ReleasesThatComeFirst) {
 }
 TEST_P(GroupExplore, CursorsThatAreForgotten) {
   clean("forgotten cursors, a pause and what is unheard", 1, {.unheard = 1, .pauses = 1, .resigns = 1, .forgotten = 2});
+}
+TEST_P(GroupExplore, RetiredNames) {
+  clean("retired names, pauses, crashes and what is late", 1,
+        {.late = 1, .pauses = 1, .crashes = 1, .resigns = 2, .retired = 2});
 }
 TEST_P(GroupExplore, TwoElections) { clean("two elections", 2, {.late = 1, .pauses = 1, .resigns = 1}); }
 

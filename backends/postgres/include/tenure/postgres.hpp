@@ -30,6 +30,8 @@ struct Options {
   std::string user{}, password{};          ///< Instead of those in conninfo, if not empty.
   std::string table = "tenure_elections";  ///< Or "schema.table": letters, digits and '_', case counts.
   std::string sessions = "tenure_sessions", leads = "tenure_leads";  ///< Of groups, named likewise.
+  bool create_table{};  ///< Makes the tables when it connects and finds none of that name anywhere, as create_schema()
+                        ///< does. The role must be one that may own them.
   AskCredentials credentials{};  ///< Asked for at each login. What is empty leaves the others as they are. libpq reads
                                  ///< .pgpass and the files of TLS anew at each login, too.
 };
@@ -69,7 +71,8 @@ TENURE_POSTGRES_EXPORT std::shared_ptr<Backend> open(const Options& options, con
 /// Returns the store on which such a backend is built, for backends of your own. Throws as open() does.
 TENURE_POSTGRES_EXPORT std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election);
 
-/// Opens a backend by libpq's own URI: postgres://... or postgresql://... The one property is "table".
+/// Opens a backend by libpq's own URI: postgres://... or postgresql://... The properties are "table" and
+/// "create_table" (true or false), which may stand in the URL too.
 /// Throws std::invalid_argument for another URL or property, and otherwise as open() does.
 TENURE_POSTGRES_EXPORT Opened open_url(const Opening& opening);
 
@@ -86,8 +89,8 @@ TENURE_POSTGRES_EXPORT Presets presets();
 /// Throws std::invalid_argument for a name that Options does not take.
 TENURE_POSTGRES_EXPORT std::string schema(const std::string& table = Options().table);
 
-/// Runs that SQL as the user of `options`, on a connection of its own. It blocks at most until the limit. Nothing else
-/// here ever runs DDL. Throws as open() does.
+/// Runs that SQL as the user of `options`, on a connection of its own. It blocks at most until the limit. Nothing
+/// here runs DDL but this, create_group_schema() and Options::create_table. Throws as open() does.
 TENURE_POSTGRES_EXPORT std::optional<Error> create_schema(const Options& options, const Limit& limit);
 
 /// Many elections in one process, at the price of one: for Elections. One statement a renewal, whatever the number of
@@ -106,7 +109,7 @@ TENURE_POSTGRES_EXPORT std::optional<Error> create_schema(const Options& options
 TENURE_POSTGRES_EXPORT std::shared_ptr<GroupStore> open_group(const Options& options, const std::string& group,
                                                               const Log& log = {});
 
-/// By URL, as open_url(). The properties are "sessions" and "leads".
+/// By URL, as open_url(). The properties are "sessions", "leads" and "create_table".
 TENURE_POSTGRES_EXPORT OpenedGroup open_group_url(const Opening& opening);
 
 /// As schema() and create_schema(), for the tables of groups: share/tenure/tenure_groups.sql.

@@ -787,6 +787,41 @@ TEST_P(GroupContract, ALookTellsAllAndThenOnlyWhatChanged) {
   EXPECT_TRUE(nothing_new());
 }
 
+TEST_P(GroupContract, WhoJoinedIsToldOfThatWhateverElseIsLeftOut) {
+  auto a = member("a");
+  ASSERT_EQ(a.claim({"in", "later", "out"}).claimed.size(), 3u);
+  auto b = stranger("b");
+  b.store().joined("in");
+  b.store().joined("new");
+  ASSERT_TRUE(b.open());
+  EXPECT_EQ(b.seen().token("in"), a.seen().token("in"));
+  EXPECT_EQ(b.seen().token("new"), std::nullopt);
+  ASSERT_TRUE(a.releases("in"));
+  ASSERT_TRUE(b.renew());
+  EXPECT_TRUE(b.seen().leads().at("in").released) << "what changes is told as before";
+  b.store().joined("later");
+  EXPECT_TRUE(b.look({}).whole);
+  EXPECT_EQ(b.seen().token("in"), a.seen().token("in"));
+  EXPECT_EQ(b.seen().token("later"), a.seen().token("later"));
+  b.store().left("in");
+  b.look({});
+  EXPECT_EQ(b.seen().token("in"), a.seen().token("in")) << "a claim of this session may be under way";
+}
+
+TEST_P(GroupContract, ACommitTellsNoSessionButItsOwn) {
+  auto a = member("a"), b = member("b");
+  EXPECT_TRUE(b.look({}).all_sessions);
+  const auto granted = b.commit(b.renewal());
+  ASSERT_TRUE(granted.granted);
+  EXPECT_FALSE(granted.look.all_sessions);
+  EXPECT_EQ(granted.look.sessions.size(), 1u);
+  EXPECT_TRUE(granted.look.sessions.contains(b.id()));
+  ASSERT_TRUE(b.end());
+  const auto refused = b.commit(b.renewal());
+  EXPECT_TRUE(refused.look.all_sessions) << "who is refused wants to know why";
+  EXPECT_TRUE(refused.look.sessions.contains(a.id()));
+}
+
 TEST_P(GroupContract, ACommitsAnswerTellsWhatOthersChanged) {
   auto a = member("a"), b = member("b");
   b.look();

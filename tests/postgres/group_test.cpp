@@ -216,6 +216,37 @@ TEST_F(PostgresGroup, OfASessionThatEndedWhileItLedNothingStays) {
   EXPECT_THAT(done(*b, claiming(two, 2, {{"a", led.token}})).claimed, ElementsAre("a"));
 }
 
+TEST_F(PostgresGroup, WhoJoinedReadsNothingElse) {
+  const auto a = with(one), b = with(two);
+  done(*a, claiming(one, 2, first_claims({"in", "other", "out"})));
+  b->joined("in");
+  EXPECT_THAT(value(b->look({}, within(10s))).leads, ElementsAre(Key("in")));
+}
+
+TEST_F(PostgresGroup, AReleaseThatCannotBeWrittenCostsItsOwnElectionAlone) {
+  const auto a = with(one);
+  const std::vector<std::string> all{"a", "b", "c", "d", "e"};
+  const auto led = done(*a, claiming(one, 2, first_claims(all)));
+  admin("alter table " + options_.leads + " add constraint kept_b check (election <> 'b' or not released)");
+  auto commit = renewal(one, 3);
+  for (const auto& name : all) commit.releases.push_back({name, led.token});
+  const auto found = done(*a, commit);
+  EXPECT_TRUE(found.granted) << "the session is renewed";
+  EXPECT_THAT(found.released, testing::UnorderedElementsAre("a", "c", "d", "e"));
+  ASSERT_THAT(found.look.unreadable, ElementsAre(Key("b")));
+  EXPECT_THAT(found.look.unreadable.at("b").message, HasSubstr("kept_b"));
+}
+
+TEST_F(PostgresGroup, ARowThatASweepCannotReleaseKeepsNoOtherSession) {
+  const auto a = with(one), b = with(two), c = with({3});
+  done(*a, claiming(one, 2, first_claims({"a"})));
+  admin("alter table " + options_.leads + " add constraint kept_a check (election <> 'a' or not released)");
+  ASSERT_TRUE(value(b->end(one, {2}, 9, within(10s))));
+  ASSERT_TRUE(value(b->end({3}, {1}, 9, within(10s))));
+  EXPECT_THAT(seen(error_of(b->sweep(within(10s)))).message, HasSubstr("kept_a"));
+  EXPECT_THAT(all(*b).sessions, testing::UnorderedElementsAre(Key(one), Key(two)));
+}
+
 TEST_F(PostgresGroup, ALeadThatCannotBeWrittenCostsItsOwnElectionAlone) {
   const auto a = with(one);
   admin("alter table " + options_.leads + " add constraint no_b check (election <> 'b')");

@@ -82,8 +82,8 @@ std::string of_this(const Connection& connection, const std::string& cursor) {
 }
 
 Committed open_now(Connection& connection, const GroupStatements& statements, SessionId id, const Session& session,
-                   const std::string& wait) {
-  auto done = answered(connection, statements, statements.open(id, session, {wait, connection.channel()}));
+                   const std::vector<std::string>& joined, const std::string& wait) {
+  auto done = answered(connection, statements, statements.open(id, session, {wait, connection.channel()}, joined));
   if (done.granted) return done;
   return refused(connection, statements, {}, Unknown::tells_everything);
 }
@@ -228,16 +228,18 @@ Group::Group(const Settings& settings, const std::string& group, const Log& log)
 
 Result<Look> Group::look(const std::string& cursor, const Limit& limit) {
   return client_.ask<Look>(
-      [=, sql = statements_](Connection& connection) -> Result<Look> {
-        return answered(connection, *sql, sql->look(of_this(connection, cursor))).look;
+      [=, sql = statements_, joined = joined_.all()](Connection& connection) -> Result<Look> {
+        const auto since = of_this(connection, cursor);
+        return answered(connection, *sql, sql->look(since, Unknown::tells_everything, joined)).look;
       },
       limit);
 }
 
 Result<Committed> Group::open(SessionId id, const Session& session, const Limit& limit) {
+  joined_.session_begins();
   return client_.ask<Committed>(
-      [=, sql = statements_, until = by_boot_clock(limit)](Connection& connection) {
-        return open_now(connection, *sql, id, session, lock_wait(until));
+      [=, sql = statements_, joined = joined_.all(), until = by_boot_clock(limit)](Connection& connection) {
+        return open_now(connection, *sql, id, session, joined, lock_wait(until));
       },
       limit);
 }

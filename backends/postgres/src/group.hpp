@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tenure/group_store.hpp>
+#include <tenure/kit/joined_names.hpp>
 
 #include "client.hpp"
 #include "group_statements.hpp"
@@ -18,6 +19,8 @@ class Group final : public GroupStore {
   Group(const Settings& settings, const std::string& group, const Log& log);
 
   std::string group() const override { return group_; }
+  void joined(const std::string& election) override { joined_.join(election); }
+  void left(const std::string& election) override { joined_.leave(election); }
   Result<Look> look(const std::string& cursor, const Limit& limit) override;
   Result<Committed> open(SessionId id, const Session& session, const Limit& limit) override;
   Result<Committed> commit(const Commit& commit, const Limit& limit) override;
@@ -33,6 +36,7 @@ class Group final : public GroupStore {
   const std::string group_;
   const std::shared_ptr<const GroupStatements> statements_;  ///< Shared with calls that outlive us.
   const std::shared_ptr<Notes> notes_;
+  JoinedNames joined_;
   Client client_;
   Client listener_;  ///< Of its own, since one may wait while another asks.
   struct Told {

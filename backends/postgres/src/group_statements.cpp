@@ -66,7 +66,16 @@ select 'lead', {lead_row} from {leads} as l
 where l.grp {=} {group}
   and l.changed {>=} (select told.horizon from told) and l.changed {<} (select told.bound from told)
   and not ((select told.known from told)
-    and (l.changed {=} {own} or pg_catalog.pg_visible_in_snapshot(l.changed, {snapshot}))))";
+    and (l.changed {=} {own} or pg_catalog.pg_visible_in_snapshot(l.changed, {snapshot})))
+union all
+select 'lead', {lead_row} from
+  pg_catalog.unnest({joined_names}) as w(name),
+  lateral (
+    select l.* from {leads} as l
+    where l.grp {=} {group} and l.election {>=} pg_catalog.decode(w.name, 'hex')
+      and l.election {<=} pg_catalog.decode(w.name, 'hex')
+    order by l.grp, l.election
+    limit 1) as l)";
 
 constexpr std::string_view look_statement = R"(
 with {since_a_look}
@@ -335,7 +344,8 @@ const Parameters& of_a_look() {
                               {"{timeline}", "text"},
                               {"{snapshot}", "pg_snapshot"},
                               {"{own}", "xid8"},
-                              {"{everything}", "boolean"}};
+                              {"{everything}", "boolean"},
+                              {"{joined_names}", "text[]"}};
   return all;
 }
 
@@ -436,10 +446,15 @@ std::string elections_of(const Changes& changes) {
   return array_of(changes, [](const auto& one) { return hex(std::string_view(one.election)); });
 }
 
-std::vector<std::string> of_a_cursor(const std::string& group, const std::string& text, Unknown unknown) {
+/// Without a cursor only what is joined is told, and what was retired, if anything was joined.
+std::vector<std::string> of_a_cursor(const std::string& group, const std::string& text, Unknown unknown,
+                                     std::vector<std::string> joined = {}) {
   const auto cursor = cursor_of(text);
+  const bool by_name = text.empty() && !joined.empty();
+  if (by_name) joined.emplace_back();
+  const auto name = [](const std::string& one) { return '"' + hex(std::string_view(one)) + '"'; };
   return {group, cursor.timeline, cursor.snapshot, std::to_string(cursor.own),
-          unknown == Unknown::tells_everything ? "t" : "f"};
+          unknown == Unknown::tells_everything && !by_name ? "t" : "f", by_name ? array_of(joined, name) : "{}"};
 }
 
 void append(std::vector<std::string>& values, SessionId id, const Session& session, const std::string& wait) {
@@ -585,12 +600,12 @@ GroupStatements::GroupStatements(const std::string& group)
       step_down_(for_group(step_down_of_a_lead, of_a_step_down())),
       lead_(for_group(lead_statement, {{"{group}", "bytea"}, {"{election}", "bytea"}})) {}
 
-Statement GroupStatements::look(const std::string& cursor, Unknown unknown) const {
-  return {look_, of_a_cursor(group_, cursor, unknown), answer_columns};
+Statement GroupStatements::look(const std::string& cursor, Unknown unknown, const Names& joined) const {
+  return {look_, of_a_cursor(group_, cursor, unknown, joined), answer_columns};
 }
 
-Statement GroupStatements::open(SessionId id, const Session& session, const Bearings& at) const {
-  auto values = of_a_cursor(group_, {}, Unknown::tells_everything);
+Statement GroupStatements::open(SessionId id, const Session& session, const Bearings& at, const Names& joined) const {
+  auto values = of_a_cursor(group_, {}, Unknown::tells_everything, joined);
   append(values, id, session, at.lock_wait);
   return {open_, std::move(values), answer_columns};
 }

@@ -51,9 +51,13 @@ class GroupStatements {
  public:
   explicit GroupStatements(const std::string& group);
 
-  /// The first three answer what answer_of() reads. A write that was refused has written nothing.
-  Statement look(const std::string& cursor, Unknown unknown = Unknown::tells_everything) const;
-  Statement open(SessionId id, const Session& session, const Bearings& at) const;
+  using Names = std::vector<std::string>;
+
+  /// The first three answer what answer_of() reads. A write that was refused has written nothing. `joined`: if there are
+  /// any, nothing else need be told.
+  Statement look(const std::string& cursor, Unknown unknown = Unknown::tells_everything,
+                 const Names& joined = {}) const;
+  Statement open(SessionId id, const Session& session, const Bearings& at, const Names& joined = {}) const;
   /// Of a commit all but its releases. If its cursor does not count, it tells the leads that it claimed, and no others.
   Statement renewal(const Commit& commit, const Bearings& at) const;
   /// Its releases, which released_in() reads. They come first, and renew nothing: so they need not wait for the disk

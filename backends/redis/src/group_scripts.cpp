@@ -87,21 +87,25 @@ local function leads_of(names)
   end
   return out
 end
-local function look(log, mine, id)
+local function look(log, mine, id, only)
   if not marker then return {ms, '', {}, 1, {}, ''} end
   local sessions = id and {id, call('HGET', S, id)} or call('HGETALL', S)
   if not log and not whole then return {ms, marker, sessions, 0, {}, ''} end
   if log then log[#log + 1] = mine end
+  local whole_leads = function() return only and #only > 0 and leads_of(only) or call('HGETALL', E) end
   local last = mine or log and log[#log] or call('XREVRANGE', L, '+', '-', 'COUNT', 1)[1]
-  return {ms, marker, sessions, log and 0 or 1, log and leads_of(changed_in(log)) or call('HGETALL', E),
+  return {ms, marker, sessions, log and 0 or 1, log and leads_of(changed_in(log)) or whole_leads(),
     last and last[1] .. ' ' .. last[2][1] or ''}
 end
 )";
 
-constexpr auto look_text = joined(basics, looking, "return look(news())");
+/// Without names everything is told; else, if the cursor is not known, no lead, or those with these names.
+constexpr auto look_text = joined(basics, looking, R"(local log, names = news(), args()
+whole = arg() == '1'
+return look(log, nil, nil, names))");
 
 constexpr auto open_text =
-    joined(basics, telling, looking, R"(local id, beat, session, fresh = arg(), arg(), arg(), arg()
+    joined(basics, telling, looking, R"(local id, beat, session, fresh, names = arg(), arg(), arg(), arg(), args()
 local founds, mine = not marker
 if founds then
   call('DEL', S, E, L)
@@ -112,7 +116,7 @@ if founds then
 end
 local granted = call('HEXISTS', S, id) == 0
 if granted then call('HSET', S, id, beat .. ' 0 ' .. ms .. ' ' .. session) end
-return {granted and 1 or 0, founds and 1 or 0, look(nil, mine)})");
+return {granted and 1 or 0, founds and 1 or 0, look(nil, mine, nil, names)})");
 
 /// A server out of memory refuses no script that has begun to write. So the HDEL, which removes nothing: a session goes
 /// on, and only a new one needs memory.

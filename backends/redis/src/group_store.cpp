@@ -82,16 +82,19 @@ void Group::take(Look& look, std::uint64_t begun) {
 
 Result<Look> Group::look(const std::string& cursor, const Limit& limit) {
   const auto begun = news_->begin_look();
-  const auto answer = run(look_script, look_arguments(cursor), limit, 0);
+  const auto joined = joined_.all();
+  const auto answer = run(look_script, look_arguments(cursor, joined), limit, 0);
   if (!answer) return answer.error();
-  auto look = look_of(*answer, key_);
-  if (look) take(*look, begun);
-  return look;
+  auto found = look_of(*answer, key_);
+  if (found && !cursor.empty() && !found->whole && found->cursor.empty()) return look({}, limit);
+  if (found) take(*found, begun);
+  return found;
 }
 
 Result<Committed> Group::open(SessionId id, const Session& session, const Limit& limit) {
   const auto begun = news_->begin_look();
-  const auto answer = run(open_script, open_arguments(id, session, draw_marker()), limit, replicas_);
+  joined_.session_begins();
+  const auto answer = run(open_script, open_arguments(id, session, draw_marker(), joined_.all()), limit, replicas_);
   if (!answer) return answer.error();
   auto opened = opened_of(*answer, key_);
   if (!opened) return std::move(opened).error();

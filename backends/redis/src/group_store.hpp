@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <tenure/group_store.hpp>
+#include <tenure/kit/joined_names.hpp>
 #include <tenure/log.hpp>
 
 #include "group_text.hpp"
@@ -44,6 +45,8 @@ class Group final : public GroupStore {
   Group(const Options& options, const std::string& group, Log log);
 
   std::string group() const override { return group_; }
+  void joined(const std::string& election) override { joined_.join(election); }
+  void left(const std::string& election) override { joined_.leave(election); }
   Result<Look> look(const std::string& cursor, const Limit& limit) override;
   Result<Committed> open(SessionId id, const Session& session, const Limit& limit) override;
   Result<Committed> commit(const Commit& commit, const Limit& limit) override;
@@ -67,6 +70,7 @@ class Group final : public GroupStore {
   Link commands_, notices_;
   const std::shared_ptr<News> news_{std::make_shared<News>()};  ///< Shared with what still runs when we are gone.
   std::string last_warning_;                                    ///< Why it claims nothing.
+  JoinedNames joined_;
   SweepPass pass_;                                              ///< Of the last sweep.
 };
 

@@ -101,6 +101,11 @@ void add_beats(std::vector<std::string>& out, const std::vector<std::uint64_t>& 
   for (const auto beat : beats) out.push_back(std::to_string(beat));
 }
 
+void add_names(std::vector<std::string>& out, const std::vector<std::string>& names) {
+  out.push_back(std::to_string(names.size()));
+  out.insert(out.end(), names.begin(), names.end());
+}
+
 /// Behind the beat, "ended" and the time of writing.
 std::string text_of(const Session& session) {
   const auto& record = session.record;
@@ -263,14 +268,19 @@ std::optional<bool> flag_of(const Reply& reply) {
 
 // ---- what scripts are given ----
 
-std::vector<std::string> look_arguments(const std::string& cursor) {
+std::vector<std::string> look_arguments(const std::string& cursor, const Names& joined) {
   std::vector<std::string> out;
   add_cursor(out, cursor);
+  add_names(out, cursor.empty() ? joined : Names());
+  out.emplace_back(cursor.empty() || joined.empty() ? "1" : "0");
   return out;
 }
 
-std::vector<std::string> open_arguments(SessionId id, const Session& session, std::uint64_t fresh) {
-  return {text_of(id), std::to_string(session.record.beat), text_of(session), marker_text(fresh)};
+std::vector<std::string> open_arguments(SessionId id, const Session& session, std::uint64_t fresh,
+                                        const Names& joined) {
+  std::vector<std::string> out{text_of(id), std::to_string(session.record.beat), text_of(session), marker_text(fresh)};
+  add_names(out, joined);
+  return out;
 }
 
 std::vector<std::string> commit_arguments(const Commit& commit, bool any_marker, bool claims) {

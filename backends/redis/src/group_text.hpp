@@ -17,9 +17,12 @@ namespace tenure::redis {
 
 inline constexpr int group_format_version = 1;
 
-std::vector<std::string> look_arguments(const std::string& cursor);
+using Names = std::vector<std::string>;
+/// `joined`: if there are any, no other leads are told without a cursor; and none at all, if the server does not know
+/// it.
+std::vector<std::string> look_arguments(const std::string& cursor, const Names& joined);
 /// `fresh`: the marker, if the group is founded.
-std::vector<std::string> open_arguments(SessionId id, const Session& session, std::uint64_t fresh);
+std::vector<std::string> open_arguments(SessionId id, const Session& session, std::uint64_t fresh, const Names& joined);
 /// `any_marker`: whichever the group has. `claims`: whether they are sent.
 std::vector<std::string> commit_arguments(const Commit& commit, bool any_marker, bool claims);
 std::vector<std::string> end_arguments(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat);

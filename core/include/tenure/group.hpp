@@ -53,7 +53,7 @@ struct Look {
                            ///< nobody has founded the group.
   std::map<SessionId, Session> sessions{};  ///< The ended ones included. The answer to a granted commit has ours alone:
   bool all_sessions{true};                  ///< then this is false.
-  /// Those that changed since the cursor; all of them if `whole`. The answer to a commit whose cursor the store does
+  /// Those that changed since the cursor; if `whole` all of them, or of all that was joined. The answer to a commit whose cursor the store does
   /// not know may leave them out. Then it is not whole, and has no cursor.
   std::map<std::string, Lead> leads{};
   /// The same of those that cannot be read: what is wrong, and the remedy. None of them is in `leads`. REQUIRES: the

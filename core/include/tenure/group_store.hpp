@@ -82,11 +82,13 @@ class TENURE_EXPORT GroupStore {
   virtual bool allots() const;  ///< Whether it tells Look::allotted: no Spread has a say. By default it does not.
 
   /// This process takes part in an election, or no longer. Any thread calls it, beside all other calls, and before the
-  /// first call that names the election. By default it does nothing.
+  /// first call that names the election. From the first one on, answers may leave out the leads of elections that were
+  /// not joined. By default it does nothing.
   virtual void joined(const std::string& election);
   virtual void left(const std::string& election);  ///< See joined().
 
-  /// Reads what changed since that cursor. An empty one, or one that the store no longer knows: reads everything.
+  /// Reads what changed since that cursor. An empty one, or one that the store no longer knows: reads everything. After
+  /// joined() a cursor of before tells nothing of what was joined since.
   virtual Result<Look> look(const std::string& cursor, const Limit& limit) = 0;
 
   /// Adds the session, unless its id stands there. Founds the group if there is none, or if its marker is damaged: then

@@ -54,6 +54,7 @@ bool GroupCandidacy::join(Time now, const std::string& election, StallLimits sta
     claims_stale_.push_back(election);
     tell_unreadable(election);
     if (allotted_) next_look_ = now;
+    if (started_) untold_ = last_id_, next_whole_ = now;
   }
   tick(now);
   return joined;
@@ -125,8 +126,10 @@ void GroupCandidacy::looked(Time now, std::uint64_t id, Result<Look> result) {
     if (result) {
       heard();
       const bool told = tells_leads(*result);
-      if (result->whole) whole_took_ = now - pending->question.asked;
+      const bool whole = result->whole;
+      if (whole) whole_took_ = now - pending->question.asked;
       absorb(now, std::move(*result));
+      tell_joined(now, pending->question, whole);
       if (own_ && own_->untold && told) extend(*std::exchange(own_->untold, std::nullopt));
     } else {
       unanswered(now, std::move(result).error());
@@ -274,8 +277,19 @@ void GroupCandidacy::opened(Time now, const GroupQuestion& asked, const ask::Ope
     abandon(open);
   }
   const auto store_ms = result.look.now_ms;
+  const bool whole = result.look.whole;
   absorb(now, std::move(result.look));
+  tell_joined(now, asked, whole);
   if (own_) plan_next_commit(asked.asked, now, store_ms);
+}
+
+/// Of what was joined after that was asked, another look has to tell.
+void GroupCandidacy::tell_joined(Time now, const GroupQuestion& asked, bool whole) {
+  if (!untold_) return;
+  if (whole && asked.id > *untold_)
+    untold_.reset();
+  else
+    next_whole_ = now;
 }
 
 /// It may stand in the store and is not ours, so the next question ends it. Else the others would count it as one of
@@ -335,7 +349,7 @@ void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Commit
                       result.look.unreadable.contains(claim.election);
     const bool again = std::exchange(entry.doubted, !news) && !news;
     if (again) doubt(now);
-    if (!entry.only_seen() && !news) entry.not_before = std::max(entry.not_before, now + jittered(timing_.retry));
+    if (!news) entry.not_before = std::max(entry.not_before, now + jittered(timing_.retry));
     if (shown == result.look.leads.end()) claims_stale_.push_back(claim.election);  // or else by the look
   }
 }
@@ -512,7 +526,7 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
   };
   if (look.whole)
     for (const auto& [election, entry] : entries_)  // it told as many
-      if (entry.lead && entry.lead->token > look.retired && !look.leads.contains(election) &&
+      if (entry.lead && entry.joined && entry.lead->token > look.retired && !look.leads.contains(election) &&
           !look.unreadable.contains(election))
         fell(election, entry.lead->token, "no record at all");
   for (const auto& [election, lead] : look.leads) {
@@ -529,7 +543,9 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
   absorb_unreadable(now, look);
   if (look.whole) forget_leads(&look);
   for (const auto& [election, lead] : look.leads) {
-    auto& seen = entries_[election].lead;
+    const auto it = entries_.find(election);
+    if (it == entries_.end()) continue;  // We take no part in it.
+    auto& seen = it->second.lead;
     const auto at = seen && seen->shows(lead) ? seen->at : now;
     if (seen && seen->released && seen->heir && seen->token < lead.token)
       rivals_.given(*seen->heir, election, lead.session == *seen->heir, now + timing_.term);
@@ -553,7 +569,6 @@ void GroupCandidacy::absorb_unreadable(Time now, const Look& look) {
     it->second.lead.reset();
     claims_stale_.push_back(election);
     if (!told) tell_unreadable(election);
-    if (it->second.only_seen()) entries_.erase(it);
   }
   bool any = false;
   for (auto it = spoilt_.begin(); it != spoilt_.end();) {
@@ -632,14 +647,13 @@ const GroupCandidacy::SeenLead* GroupCandidacy::lead_of(std::string_view electio
 
 GroupCandidacy::Entry* GroupCandidacy::part_in(std::string_view election) {
   const auto it = entries_.find(election);
-  return it == entries_.end() || it->second.only_seen() ? nullptr : &it->second;
+  return it == entries_.end() ? nullptr : &it->second;
 }
 
 /// All of them, or those that this look does not tell.
 void GroupCandidacy::forget_leads(const Look* but_of) {
   for (auto& [election, entry] : entries_)
     if (!but_of || !but_of->leads.contains(election)) entry.lead.reset();
-  std::erase_if(entries_, [](const auto& entry) { return entry.second.only_seen() && !entry.second.lead; });
 }
 
 // ---- time ----
@@ -888,7 +902,7 @@ void GroupCandidacy::end(bool wedged) {
 }
 
 void GroupCandidacy::ask_in_session(Time now) {
-  if (own_->untold && now < next_commit_) return ask_look(now);
+  if ((own_->untold || (untold_ && to_release_.empty())) && now < next_commit_) return ask_look(now);
   const auto rival = next_to_end();
   if (!to_release_.empty() || !wanted_.empty() || now >= next_commit_)
     ask_commit(now);
@@ -1099,10 +1113,7 @@ void GroupCandidacy::forget(Entries::iterator entry) {
   emit(group_effect::Left{entry->first});
   count_for(entry->second, std::nullopt);
   count_able(entry->second, false);
-  if (entry->second.lead)
-    entry->second = Entry{.lead = entry->second.lead};
-  else
-    entries_.erase(entry);
+  entries_.erase(entry);
 }
 
 void GroupCandidacy::report(Error error, const std::string& election) {

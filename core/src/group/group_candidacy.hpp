@@ -172,7 +172,7 @@ class GroupCandidacy {
       return token == lead.token && session == lead.session && heir == lead.heir && released == lead.released;
     }
   };
-  /// One election that we take part in, or that we have to give back, or of which we know the lead.
+  /// One election that we take part in, or whose tenure has not ended yet.
   struct Entry {
     bool joined{};
     bool doubted{};                  ///< The store refused our last claim, and nothing explains that.
@@ -184,7 +184,6 @@ class GroupCandidacy {
     std::optional<Time> free_since{};   ///< It is one of claims_.
     std::optional<SessionId> holder{};  ///< For whom it counts in the shares.
     bool able{};                        ///< We lead it and go on, or may lead it as soon as it is free.
-    bool only_seen() const { return !joined && !tenure; }
   };
   /// A lead that cannot be read, or could not be until a moment ago.
   struct Spoilt {
@@ -212,6 +211,7 @@ class GroupCandidacy {
   void heard();
   void unanswered(Time now, Error error);
   void absorb(Time now, Look look);
+  void tell_joined(Time now, const GroupQuestion& asked, bool whole);
   void absorb_sessions(Time now, const Look& look);
   void absorb_marker(Time now, const Look& look);
   void absorb_leads(Time now, Look& look);
@@ -316,6 +316,7 @@ class GroupCandidacy {
   std::optional<Own> lapsed_;  ///< Our session that is over, and that the store is not told of yet.
   Rivals rivals_;              ///< The other sessions.
   std::string cursor_;
+  std::optional<std::uint64_t> untold_;  ///< Something was joined after that question was asked: a look must tell it.
   std::optional<std::uint64_t> marker_;
   Time marker_since_{};                            ///< When this marker was first seen.
   Time claims_from_{Time::min()};                  ///< The store lost data: until then nothing is claimed.

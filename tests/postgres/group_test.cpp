@@ -763,11 +763,68 @@ TEST_F(PostgresGroup, ARenewalIsOneStatementInPlaceAndWritesNoLead) {
                    table + "'")[0];
   };
   ASSERT_TRUE(eventually([&] { return counts(options.sessions)[0].as<std::uint64_t>() == renewals + 1; }));
-  EXPECT_EQ(counts(options.sessions)[1].as<std::uint64_t>(), renewals + 1) << "heap-only";
+  EXPECT_GE(counts(options.sessions)[1].as<std::uint64_t>(), renewals - renewals / 50)
+      << "heap-only, but where the session takes another place";
   EXPECT_LE(counts(options.sessions)[2].as<int>(), 8192 * 2) << "the table grows";
   EXPECT_EQ(counts(options.leads)[3].as<int>(), 100) << "this test could not tell";
   EXPECT_EQ(counts(options.leads)[0].as<int>(), 0);
 }
+
+/// How many renewals, and names that nobody joins. The long form has those of a long run.
+class PostgresGroupCost : public PostgresGroup, public testing::WithParamInterface<int> {
+ protected:
+  /// Of several times so many renewals that a session takes another place once, the shortest: the machine is shared.
+  static Clock::Duration renewals(GroupStore& store, std::uint64_t& beat, std::string& cursor, int times = 10) {
+    auto least = Clock::Duration::max();
+    for (; times > 0; --times) {
+      const auto begun = boot_clock().now();
+      for (int i = 0; i < 51; ++i) {
+        auto next = renewal(one, ++beat);
+        next.cursor = cursor;
+        const auto granted = done(store, next);
+        EXPECT_TRUE(granted.granted);
+        cursor = granted.look.cursor;
+      }
+      least = std::min(least, boot_clock().now() - begun);
+    }
+    return least;
+  }
+};
+
+TEST_P(PostgresGroupCost, OfARenewalDoesNotGrowBesideASnapshotThatStaysOpen) {
+  const auto a = with(one);
+  std::uint64_t beat = 1;
+  std::string cursor = all(*a).cursor;
+  renewals(*a, beat, cursor);
+  const auto fresh = renewals(*a, beat, cursor);
+  const Elsewhere open("set transaction isolation level repeatable read; select pg_current_xact_id()");
+  while (beat < static_cast<std::uint64_t>(GetParam())) renewals(*a, beat, cursor, 1);
+  const auto late = renewals(*a, beat, cursor);
+  EXPECT_LT(late, 2 * fresh) << late / 51us << " us a renewal, and " << fresh / 51us << " before";
+}
+
+TEST_P(PostgresGroupCost, OfARenewalAndALookDoesNotGrowWithWhatIsPast) {
+  const auto a = with(one);
+  a->joined("e");
+  auto claims = claiming(one, 2, first_claims({"e"}));
+  done(*a, claims);
+  std::uint64_t beat = 2;
+  std::string cursor = all(*a).cursor;
+  const auto fresh = renewals(*a, beat, cursor);
+  admin("insert into " + options_.sessions + " select convert_to('group', 'UTF8'), 1000 + n, 0, 1, true, '', '', '', " +
+        "10000, 1, clock_timestamp(), 1, 1, 1, 1 from generate_series(1, 20000) as n");
+  admin("insert into " + options_.leads + " select convert_to('group', 'UTF8'), convert_to('old' || n, 'UTF8'), n, 1, " +
+        "true, null, null, null, null, pg_current_xact_id() from generate_series(1, " +
+        std::to_string(10 * GetParam()) + ") as n");
+  const auto look = all(*a);
+  EXPECT_THAT(look.leads, ElementsAre(Key("e")));
+  cursor = look.cursor;
+  const auto late = renewals(*a, beat, cursor);
+  EXPECT_LT(late, 2 * fresh) << late / 51us << " us a renewal, and " << fresh / 51us << " before";
+}
+
+INSTANTIATE_TEST_SUITE_P(Quick, PostgresGroupCost, testing::Values(3'000), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Long, PostgresGroupCost, testing::Values(100'000), testing::PrintToStringParamName());
 
 // ---- without a server ----
 
@@ -778,8 +835,9 @@ TEST(PostgresGroupStatements, HaveNothingLeftToFillIn) {
   both.releases.push_back({"a"});
   for (const auto& statement :
        {statements.look({}), statements.open(one, {}, at), statements.renewal({}, at), statements.renewal(both, at),
-        statements.giving_back(both, at, true), statements.end(one, {1}, 2, at), statements.alive(one),
-        statements.sweep(at), statements.request_step_down("a", {}, at), statements.lead("a")}) {
+        statements.giving_back(both, at, {}, true), statements.end(one, {1}, 2, at), statements.alive(one),
+        statements.sweep(at), statements.release_left_behind(at), statements.retire({{"a", {}}}, at),
+        statements.request_step_down("a", {}, at), statements.lead("a")}) {
     EXPECT_THAT(statement.text, testing::Not(HasSubstr("{")));
     EXPECT_THAT(statement.text, HasSubstr("$" + std::to_string(statement.values.size()) + "::"));
     EXPECT_THAT(statement.text, testing::Not(HasSubstr("$" + std::to_string(statement.values.size() + 1))));
@@ -793,7 +851,7 @@ TEST(PostgresGroupNotice, OfASingleReleaseNamesItAndOfAnythingElseNothing) {
   EXPECT_EQ(release->token, Token{7});
   EXPECT_EQ(release->heir, two);
   EXPECT_EQ(release_of("5 7 0 61")->heir, std::nullopt);
-  for (const auto* text : {"", "5", "# 1", "5 7 22", "5 7 22 6", "5 7 22 6x", "5 -7 22 61", "5 7 -1 61", "5 7 22 61 1",
+  for (const auto* text : {"", "5", "# 1", "5 7 22", "5 7 22 ", "5 7 22 6", "5 7 22 6x", "5 -7 22 61", "5 7 -1 61", "5 7 22 61 1",
                            "x 7 22 61", "5 7 22 61\n", "5  7 22 61"})
     EXPECT_FALSE(release_of(text)) << text;
 }

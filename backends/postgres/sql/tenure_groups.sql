@@ -15,10 +15,13 @@
 -- Who owns the tables, and who may create in their schema, can run SQL as everybody who uses them. So let nobody else:
 --   revoke create on schema public from public;
 -- No index stands on what a renewal changes, and the sessions' pages are left nearly empty: so a renewal stays within
--- its page and leaves nothing for vacuum to do. A lead is written when its leader changes, and no sooner.
+-- its page and leaves nothing for vacuum to do. Only while some transaction stays open for hours the server keeps every
+-- version, and who looks for a key walks over all that had it: so a session takes another place now and then. A lead is
+-- written when its leader changes, and no sooner.
 create table if not exists tenure_sessions (
   grp bytea check (octet_length(grp) <= 200),
   session bigint,
+  place bigint,
   beat bigint not null,
   ended boolean not null,
   holder bytea not null check (octet_length(holder) <= 1000),
@@ -31,7 +34,7 @@ create table if not exists tenure_sessions (
   names bigint not null,
   weight bigint not null,
   most bigint not null,
-  primary key (grp, session)
+  primary key (grp, session, place)
 ) with (fillfactor = 10);
 
 -- The second key is no rule: it finds what changed since a look.

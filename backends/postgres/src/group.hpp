@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One group's sessions and leads: looked at, changed in one statement or two, announced.
 #pragma once
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +40,12 @@ class Group final : public GroupStore {
   const std::shared_ptr<const GroupStatements> statements_;  ///< Shared with calls that outlive us.
   const std::shared_ptr<Notes> notes_;
   JoinedNames joined_;
+  /// Where our session stands, see Place, and since how many renewals.
+  struct Seat {
+    SessionId session{};
+    std::uint64_t place{};
+    int renewals{};
+  } seat_;
   Client client_;
   Client listener_;  ///< Of its own, since one may wait while another asks.
   struct Told {

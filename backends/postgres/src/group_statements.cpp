@@ -41,7 +41,7 @@ constexpr std::string_view answer_row =
 
 /// Of t.
 constexpr std::string_view session_row =
-    "null, t.session, t.beat, t.ended, encode(t.holder, 'hex'), encode(t.incarnation, 'hex'),"
+    "t.place::text, t.session, t.beat, t.ended, encode(t.holder, 'hex'), encode(t.incarnation, 'hex'),"
     " encode(t.address, 'hex'), t.term_ms, t.asked_ns, (extract(epoch from t.written_at) * 1000)::bigint, t.joined,"
     " t.names, t.weight, t.most";
 
@@ -88,12 +88,13 @@ constexpr std::string_view open_statement = R"(
 {since_a_look},
 me as (
   insert into {sessions} as t (
-    grp, session, beat, ended, holder, incarnation, address, term_ms, asked_ns, joined, names, weight, most,
+    grp, session, place, beat, ended, holder, incarnation, address, term_ms, asked_ns, joined, names, weight, most,
     written_at)
-  select {group}, {id}, {beat}, {released}, {holder}, {incarnation}, {address}, {term}, {asked}, {joined}, {names},
+  select {group}, {id}, 0, {beat}, {released}, {holder}, {incarnation}, {address}, {term}, {asked}, {joined}, {names},
     {weight}, {most}, clock_timestamp()
   from s
   where {settings_hold}
+    and not exists (select from {sessions} as z where z.grp {=} {group} and z.session {=} {id})
   on conflict do nothing
   returning t.*)
 {what_stands}
@@ -104,13 +105,14 @@ select 'me', {session_row} from me as t)";
 constexpr std::string_view renewed = R"(
 me as (
   update {sessions} as t
-  set beat = {beat}, ended = {released}, holder = {holder}, incarnation = {incarnation}, address = {address},
+  set place = {to}, beat = {beat}, ended = {released}, holder = {holder}, incarnation = {incarnation}, address = {address},
     term_ms = {term}, asked_ns = {asked}, joined = {joined}, names = {names}, weight = {weight}, most = {most},
     written_at = clock_timestamp()
   from s
   where {settings_hold}
     and t.grp {=} {group}
     and t.session {=} {id}
+    and t.place {=} any(array[{place}, {place} {+} 1])
     and t.beat {=} any({beats})
     and not t.ended
   returning t.*))";
@@ -134,7 +136,8 @@ mine as materialized (
       where {settings_hold}
         and exists (
           select from {sessions} as t
-          where t.grp {=} {group} and t.session {=} {id} and t.beat {=} any({beats}) and not t.ended)
+          where t.grp {=} {group} and t.session {=} {id} and t.place {=} any(array[{place}, {place} {+} 1])
+            and t.beat {=} any({beats}) and not t.ended)
       order by 1) as w,
     lateral (
       select l.election, l.token
@@ -357,7 +360,9 @@ Parameters of_an_open() {
                                   {"{most}", "bigint"}};
 }
 
-Parameters of_a_renewal() { return of_an_open() + Parameters{{"{beats}", "bigint[]"}}; }
+Parameters of_a_renewal() {
+  return of_an_open() + Parameters{{"{beats}", "bigint[]"}, {"{place}", "bigint"}, {"{to}", "bigint"}};
+}
 
 Parameters of_claims() {
   return {{"{at_least}", "bigint"}, {"{claimed}", "text[]"}, {"{expected}", "bigint[]"}, {"{ended}", "bigint[]"}};
@@ -366,7 +371,8 @@ Parameters of_claims() {
 Parameters of_releases() {
   return {{"{group}", "bytea"},       {"{lock_wait}", "text"},  {"{may_be_lost}", "boolean"},
           {"{id}", "bigint"},         {"{beats}", "bigint[]"},  {"{channel}", "text"},
-          {"{given_back}", "text[]"}, {"{tokens}", "bigint[]"}, {"{heirs}", "bigint[]"}};
+          {"{given_back}", "text[]"}, {"{tokens}", "bigint[]"}, {"{heirs}", "bigint[]"},
+          {"{place}", "bigint"}};
 }
 
 Parameters of_an_end() {
@@ -610,21 +616,25 @@ Statement GroupStatements::open(SessionId id, const Session& session, const Bear
   return {open_, std::move(values), answer_columns};
 }
 
-Statement GroupStatements::renewal(const Commit& commit, const Bearings& at) const {
+Statement GroupStatements::renewal(const Commit& commit, const Bearings& at, const Place& place) const {
   auto values = of_a_cursor(group_, commit.cursor, Unknown::tells_no_lead);
   append(values, commit.session, commit.next, at.lock_wait);
   values.push_back(bigints(commit.beats));
+  values.push_back(bigint(place.now));
+  values.push_back(bigint(place.next));
   if (commit.claims.empty()) return {renewal_, std::move(values), answer_columns};
   append(values, commit.at_least, commit.claims, commit.ended);
   return {claims_, std::move(values), answer_columns};
 }
 
-Statement GroupStatements::giving_back(const Commit& commit, const Bearings& at, bool may_be_lost) const {
+Statement GroupStatements::giving_back(const Commit& commit, const Bearings& at, const Place& place,
+                                       bool may_be_lost) const {
   const auto& all = commit.releases;
   return {releases_,
           {group_, at.lock_wait, may_be_lost ? "t" : "f", bigint(commit.session.value), bigints(commit.beats),
            at.channel, elections_of(all), array_of(all, [](const Release& one) { return bigint(one.token.value); }),
-           array_of(all, [](const Release& one) { return one.heir ? bigint(one.heir->value) : "null"; })},
+           array_of(all, [](const Release& one) { return one.heir ? bigint(one.heir->value) : "null"; }),
+           bigint(place.now)},
           2};
 }
 
@@ -674,9 +684,9 @@ std::vector<std::string> released_in(const pqxx::result& rows) {
 }
 
 /// What was written by the statement itself its snapshot shows as it was before. So it goes before what the look shows.
-Committed answer_of(const pqxx::result& rows, std::uint64_t connection,
-                    const std::function<Error(const std::string& election, const std::string& wrong)>& spoilt) {
-  Committed out;
+Answer answer_of(const pqxx::result& rows, std::uint64_t connection,
+                 const std::function<Error(const std::string& election, const std::string& wrong)>& spoilt) {
+  Answer out;
   Cursor cursor;
   cursor.connection = connection;
   int answers = 0;
@@ -690,9 +700,11 @@ Committed answer_of(const pqxx::result& rows, std::uint64_t connection,
       out.token = {unsigned_of(row[3])};
       out.look.whole = row[4].as<bool>();
     } else if (kind == "session") {
+      out.places[{unsigned_of(row[2])}] = transaction_of(row[1].as<std::string>(std::string()));
       out.look.sessions.emplace(SessionId{unsigned_of(row[2])}, session_of(row));
     } else if (kind == "me") {
       out.granted = true;
+      out.places[{unsigned_of(row[2])}] = transaction_of(row[1].as<std::string>(std::string()));
       out.look.sessions.insert_or_assign(SessionId{unsigned_of(row[2])}, session_of(row));
     } else if (kind == "lead") {
       auto election = bytes_at(row, 1);

@@ -257,12 +257,12 @@ return {0, 1})");
 
 }  // namespace
 
-constinit const Script look_script = script(look_text, "51384d7ffb5eacd9574e13b5fd80ee53ef2e8eb3");
-constinit const Script open_script = script(open_text, "a450f7a7ca509433d2d413fe9e9b7454f3dec104");
-constinit const Script commit_script = script(commit_text, "14acfafd287cb912d067b9766e2564139f35baa9");
-constinit const Script end_script = script(end_text, "0606de2751fe6e450bd8c0a9e3f3d4963a8cd60d");
-constinit const Script sweep_script = script(sweep_text, "813d20b5f194fce649815a6c2fc62442bf64f17f");
-constinit const Script retire_script = script(retire_text, "0");
-constinit const Script step_down_lead_script = script(step_down_lead_text, "8317a1227c184c0bdf13f31255e2ba7769730a27");
+constinit const Script look_script = script(look_text, "4930ad4bda166d5aa851659ea30cc8231844c0b5");
+constinit const Script open_script = script(open_text, "25ef45e0b9e22c6a4cf32e51929a3346fcfd9d29");
+constinit const Script commit_script = script(commit_text, "6f35f021806fa293062dec3e369ede7ad4b730ea");
+constinit const Script end_script = script(end_text, "8404eb6f2a30119a5cf39a85f2d1b3d8d24b7a72");
+constinit const Script sweep_script = script(sweep_text, "3bd2fe6984284add193361c85bd4e3eff2afb8c2");
+constinit const Script retire_script = script(retire_text, "326272713d8a6e8a25fd3cdc3ad314985f857036");
+constinit const Script step_down_lead_script = script(step_down_lead_text, "9a98b826aca8fe91411abcd0ae8b4370b0afd223");
 
 }  // namespace tenure::redis

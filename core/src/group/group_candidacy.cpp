@@ -1036,7 +1036,8 @@ void GroupCandidacy::judge_claim(Time now, const std::string& election, Entry& e
   if (!own_ || stopping_ || hooks_full() || !entry.joined || entry.tenure || to_release_.contains(election) ||
       !is_allotted(election))
     return;
-  if (entry.lead && !entry.lead->released && entry.lead->session != own_->id) rivals_.named(entry.lead->session, now);
+  if (entry.lead && !entry.lead->released && entry.lead->session != own_->id && rivals_.named(entry.lead->session, now))
+    next_look_ = now;
   const auto from = std::max({free_from(entry.lead), entry.not_before, claims_from_, readable_from(election)});
   if (from <= now) {
     claims_.insert(claims_.end(), election);  // They mostly come in order.

@@ -159,8 +159,8 @@ class GroupDigest {
 
   void process(const GroupCandidacy& c) {
     // Not of the state: who it is, its options, numbers that only grow, and what it has reported.
-    const auto& [self, incarnation, timing, draw, effects, last_id, pending, own, lapsed, rivals, seen_to, marker,
-                 marker_since, claims_from, highest, allotted, spoilt, entries, looked_through, spread, hook_threads,
+    const auto& [self, incarnation, timing, draw, effects, last_id, pending, own, lapsed, rivals, seen_to, untold,
+                 marker, marker_since, claims_from, highest, allotted, spoilt, entries, looked_through, spread, hook_threads,
                  overruns, wanted, held, plan_stale, plan_again, planned, gather_until, changed, gifts_wait, able,
                  gifts_running, gifts, joined, names, tenures, ending, unrenewed, hook_due, work_due, stalled,
                  to_release, claims, claims_due, claims_stale, all_claims_stale, next_ask, unheard, unseen,
@@ -172,6 +172,7 @@ class GroupDigest {
     this->own(lapsed);
     this->rivals(rivals);
     cursor(seen_to);
+    plain(untold ? 1 + (pending && pending->question.id > *untold) : 0);
     plain(marker.value_or(99));
     time(marker_since, explored.term);
     time(claims_from);
@@ -270,7 +271,7 @@ class GroupDigest {
     time(untold.value_or(Time::max()), explored.term);
   }
   void rivals(const Rivals& seen) {
-    const auto& [rate, longest, rivals, absent_since] = seen;  // The rate is an option.
+    const auto& [rate, longest, rivals, absent_since, looked] = seen;  // The rate is an option.
     duration(longest);
     plain(rivals.size());
     for (const auto& [session_id, rival] : rivals) {
@@ -281,6 +282,7 @@ class GroupDigest {
       time(lease_end);
       asked(bound.end(Duration::zero()).time_since_epoch());
     }
+    plain(looked == now_);
     plain(absent_since.size());
     for (const auto& [session_id, since] : absent_since) id(session_id), time(since, explored.term);
   }

@@ -213,7 +213,7 @@ TEST_P(GuardOfACommit, WithItsBeatEverythingIsDoneInOneStep) {
   EXPECT_EQ(done.released, Names{"mine"});
   const auto all = standing();
   EXPECT_EQ(all.sessions.at(a_->id()).record.beat, commit.next.record.beat);
-  EXPECT_EQ(all.sessions, done.look.sessions) << "what stands after the commit";
+  EXPECT_EQ(all.sessions.at(a_->id()), done.look.sessions.at(a_->id())) << "what stands after the commit";
   for (const auto& election : done.claimed) {
     const Lead ours{.token = done.token, .session = a_->id()};
     EXPECT_EQ(all.leads.at(election), ours);

@@ -160,7 +160,7 @@ TEST_F(PostgresGroup, ACommitWithoutACursorThatCountsTellsItsOwnClaimsAndSaysTha
     EXPECT_FALSE(blind.look.whole) << cursor;
     EXPECT_EQ(blind.look.cursor, "") << cursor;
     EXPECT_THAT(blind.look.leads, ElementsAre(Key("a" + std::to_string(beat)))) << cursor;
-    EXPECT_EQ(blind.look.sessions.size(), 2u) << cursor;
+    EXPECT_THAT(blind.look.sessions, ElementsAre(Key(one))) << cursor;
   }
   EXPECT_THAT(all(*a).leads, testing::SizeIs(4));
 }
@@ -813,7 +813,8 @@ TEST_P(PostgresGroupCost, OfARenewalAndALookDoesNotGrowWithWhatIsPast) {
   const auto fresh = renewals(*a, beat, cursor);
   admin("insert into " + options_.sessions + " select convert_to('group', 'UTF8'), 1000 + n, 0, 1, true, '', '', '', " +
         "10000, 1, clock_timestamp(), 1, 1, 1, 1 from generate_series(1, 20000) as n");
-  admin("insert into " + options_.leads + " select convert_to('group', 'UTF8'), convert_to('old' || n, 'UTF8'), n, 1, " +
+  admin("insert into " + options_.leads +
+        " select convert_to('group', 'UTF8'), convert_to('old' || n, 'UTF8'), n, 1, " +
         "true, null, null, null, null, pg_current_xact_id() from generate_series(1, " +
         std::to_string(10 * GetParam()) + ") as n");
   const auto look = all(*a);
@@ -851,8 +852,8 @@ TEST(PostgresGroupNotice, OfASingleReleaseNamesItAndOfAnythingElseNothing) {
   EXPECT_EQ(release->token, Token{7});
   EXPECT_EQ(release->heir, two);
   EXPECT_EQ(release_of("5 7 0 61")->heir, std::nullopt);
-  for (const auto* text : {"", "5", "# 1", "5 7 22", "5 7 22 ", "5 7 22 6", "5 7 22 6x", "5 -7 22 61", "5 7 -1 61", "5 7 22 61 1",
-                           "x 7 22 61", "5 7 22 61\n", "5  7 22 61"})
+  for (const auto* text : {"", "5", "# 1", "5 7 22", "5 7 22 ", "5 7 22 6", "5 7 22 6x", "5 -7 22 61", "5 7 -1 61",
+                           "5 7 22 61 1", "x 7 22 61", "5 7 22 61\n", "5  7 22 61"})
     EXPECT_FALSE(release_of(text)) << text;
 }
 

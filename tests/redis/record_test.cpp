@@ -243,8 +243,8 @@ TEST(RedisSwitch, OfASentinelsAnnouncementHasTwoWholeAddresses) {
   EXPECT_EQ(found->name, "main");
   EXPECT_TRUE(found->from.host == "10.0.0.1" && found->from.port == 6379);
   EXPECT_TRUE(found->to.host == "::1" && found->to.port == 6380);
-  for (const auto* text : {"", "main", "main a 1 b", "main a 0 b 2", "main a 1 b 0", "main a 65536 b 2", "main a 1 b 65536",
-                           "main a x b 2", "main a 1 b 2x", "main a -1 b 2", "main a 1 b +2"})
+  for (const auto* text : {"", "main", "main a 1 b", "main a 0 b 2", "main a 1 b 0", "main a 65536 b 2",
+                           "main a 1 b 65536", "main a x b 2", "main a 1 b 2x", "main a -1 b 2", "main a 1 b +2"})
     EXPECT_FALSE(switch_of(text)) << text;
 }
 

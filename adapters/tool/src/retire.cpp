@@ -47,9 +47,7 @@ Clock::Duration longest_term(const Look& look) {
   return std::min<Clock::Duration>(longest, max_term);
 }
 
-void say(const std::string& name, const char* what) {
-  std::cout << printable(name, 200) << ": " << what << std::endl;
-}
+void say(const std::string& name, const char* what) { std::cout << printable(name, 200) << ": " << what << std::endl; }
 
 int retire(const Retirement& what) try {
   auto opening = opening_of(what.place);
@@ -65,7 +63,8 @@ int retire(const Retirement& what) try {
     } else if (lead == look.leads.end() && !look.unreadable.contains(name)) {
       say(name, "is not there: nobody has led it, or it was retired");
     } else {
-      say(name, lead == look.leads.end() ? "cannot be read; mend it first" : "is led, or its leader is not known to have ended");
+      say(name, lead == look.leads.end() ? "cannot be read; mend it first"
+                                         : "is led, or its leader is not known to have ended");
       ++refused;
     }
   }

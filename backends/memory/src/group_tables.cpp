@@ -175,8 +175,8 @@ Committed GroupTables::commit(const Commit& commit, std::int64_t now_ms) {
   if (!may_commit(commit))
     return {.granted = false, .token = {}, .claimed = {}, .released = {}, .look = look_or_less(commit.cursor, now_ms)};
   write(commit.session, commit.next, now_ms);
-  const Token token{std::max({commit.at_least.value, static_cast<std::uint64_t>(std::max<std::int64_t>(now_ms, 0)),
-                              retired_.value + 1})};
+  const Token token{std::max(
+      {commit.at_least.value, static_cast<std::uint64_t>(std::max<std::int64_t>(now_ms, 0)), retired_.value + 1})};
   Committed done{.granted = true, .token = token, .claimed = {}, .released = {}, .look = {}};
   if (!commit.claims.empty() || !commit.releases.empty()) ++changes_;
   for (const auto& claim : commit.claims) {

@@ -111,8 +111,8 @@ struct GivenBack {
 };
 
 /// One lead that cannot be written costs none of the others: ever fewer come at once, until it stands alone. That may
-/// take half of the time that there is. Behind a pooler the cursor outlives a crash of the server, so there nothing that
-/// was seen may be lost.
+/// take half of the time that there is. Behind a pooler the cursor outlives a crash of the server, so there nothing
+/// that was seen may be lost.
 void give_back(Connection& connection, const GroupStatements& statements, Commit commit, const Place& place,
                Clock::Time until, GivenBack& out) {
   if (commit.releases.empty()) return;
@@ -253,11 +253,10 @@ Result<Committed> Group::commit(const Commit& commit, const Limit& limit) {
   if (auto error = refused_commit(commit)) return *std::move(error);
   if (seat_.session != commit.session) seat_ = {commit.session};
   const Place place{seat_.place, seat_.place + (seat_.renewals >= renewals_in_a_place ? 1 : 0)};
-  auto done = client_.ask<Answer>(
-      [=, sql = statements_, until = by_boot_clock(limit)](Connection& connection) {
-        return commit_now(connection, *sql, commit, place, until);
-      },
-      limit);
+  auto done =
+      client_.ask<Answer>([=, sql = statements_, until = by_boot_clock(limit)](
+                              Connection& connection) { return commit_now(connection, *sql, commit, place, until); },
+                          limit);
   if (!done) return done.error();
   if (const auto found = done->places.find(commit.session); done->granted && found != done->places.end())
     seat_ = {commit.session, found->second, found->second == seat_.place ? seat_.renewals + 1 : 0};

@@ -112,7 +112,7 @@ me as (
   where {settings_hold}
     and t.grp {=} {group}
     and t.session {=} {id}
-    and t.place {=} any(array[{place}, {place} {+} 1])
+    and t.place {>=} {place} and t.place {<=} ({place} {+} 1)
     and t.beat {=} any({beats})
     and not t.ended
   returning t.*))";
@@ -136,7 +136,7 @@ mine as materialized (
       where {settings_hold}
         and exists (
           select from {sessions} as t
-          where t.grp {=} {group} and t.session {=} {id} and t.place {=} any(array[{place}, {place} {+} 1])
+          where t.grp {=} {group} and t.session {=} {id} and t.place {>=} {place} and t.place {<=} ({place} {+} 1)
             and t.beat {=} any({beats}) and not t.ended)
       order by 1) as w,
     lateral (
@@ -343,12 +343,8 @@ Parameters operator+(Parameters left, const Parameters& right) {
 }
 
 const Parameters& of_a_look() {
-  static const Parameters all{{"{group}", "bytea"},
-                              {"{timeline}", "text"},
-                              {"{snapshot}", "pg_snapshot"},
-                              {"{own}", "xid8"},
-                              {"{everything}", "boolean"},
-                              {"{joined_names}", "text[]"}};
+  static const Parameters all{{"{group}", "bytea"}, {"{timeline}", "text"},      {"{snapshot}", "pg_snapshot"},
+                              {"{own}", "xid8"},    {"{everything}", "boolean"}, {"{joined_names}", "text[]"}};
   return all;
 }
 
@@ -369,10 +365,9 @@ Parameters of_claims() {
 }
 
 Parameters of_releases() {
-  return {{"{group}", "bytea"},       {"{lock_wait}", "text"},  {"{may_be_lost}", "boolean"},
-          {"{id}", "bigint"},         {"{beats}", "bigint[]"},  {"{channel}", "text"},
-          {"{given_back}", "text[]"}, {"{tokens}", "bigint[]"}, {"{heirs}", "bigint[]"},
-          {"{place}", "bigint"}};
+  return {{"{group}", "bytea"},    {"{lock_wait}", "text"}, {"{may_be_lost}", "boolean"}, {"{id}", "bigint"},
+          {"{beats}", "bigint[]"}, {"{channel}", "text"},   {"{given_back}", "text[]"},   {"{tokens}", "bigint[]"},
+          {"{heirs}", "bigint[]"}, {"{place}", "bigint"}};
 }
 
 Parameters of_an_end() {
@@ -459,8 +454,12 @@ std::vector<std::string> of_a_cursor(const std::string& group, const std::string
   const bool by_name = text.empty() && !joined.empty();
   if (by_name) joined.emplace_back();
   const auto name = [](const std::string& one) { return '"' + hex(std::string_view(one)) + '"'; };
-  return {group, cursor.timeline, cursor.snapshot, std::to_string(cursor.own),
-          unknown == Unknown::tells_everything && !by_name ? "t" : "f", by_name ? array_of(joined, name) : "{}"};
+  return {group,
+          cursor.timeline,
+          cursor.snapshot,
+          std::to_string(cursor.own),
+          unknown == Unknown::tells_everything && !by_name ? "t" : "f",
+          by_name ? array_of(joined, name) : "{}"};
 }
 
 void append(std::vector<std::string>& values, SessionId id, const Session& session, const std::string& wait) {
@@ -579,8 +578,7 @@ std::optional<Release> release_of(std::string_view notice) {
   if (words.size() != 4) return std::nullopt;
   const auto token = number<std::int64_t>(words[1]), heir = number<std::int64_t>(words[2]);
   auto election = bytes_of(words[3]);
-  if (!number<std::uint64_t>(words[0]) || !token || !heir || *token < 0 || *heir < 0 ||
-      election.empty() ||
+  if (!number<std::uint64_t>(words[0]) || !token || !heir || *token < 0 || *heir < 0 || election.empty() ||
       hex(std::string_view(election)) != words[3])
     return std::nullopt;
   Release out{.election = std::move(election), .token = {static_cast<std::uint64_t>(*token)}};
@@ -599,10 +597,9 @@ GroupStatements::GroupStatements(const std::string& group)
       alive_(for_group(alive_statement, {{"{group}", "bytea"}, {"{id}", "bigint"}})),
       sweep_(for_group(sweep_statement, {{"{group}", "bytea"}, {"{lock_wait}", "text"}})),
       left_behind_(for_group(left_behind_statement, {{"{group}", "bytea"}, {"{lock_wait}", "text"}})),
-      retire_(for_group(retire_statement, {{"{group}", "bytea"},
-                                           {"{lock_wait}", "text"},
-                                           {"{names}", "text[]"},
-                                           {"{tokens}", "bigint[]"}})),
+      retire_(
+          for_group(retire_statement,
+                    {{"{group}", "bytea"}, {"{lock_wait}", "text"}, {"{names}", "text[]"}, {"{tokens}", "bigint[]"}})),
       step_down_(for_group(step_down_of_a_lead, of_a_step_down())),
       lead_(for_group(lead_statement, {{"{group}", "bytea"}, {"{election}", "bytea"}})) {}
 

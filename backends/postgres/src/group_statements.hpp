@@ -59,8 +59,8 @@ class GroupStatements {
 
   using Names = std::vector<std::string>;
 
-  /// The first three answer what answer_of() reads. A write that was refused has written nothing. `joined`: if there are
-  /// any, nothing else need be told.
+  /// The first three answer what answer_of() reads. A write that was refused has written nothing. `joined`: if there
+  /// are any, nothing else need be told.
   Statement look(const std::string& cursor, Unknown unknown = Unknown::tells_everything,
                  const Names& joined = {}) const;
   Statement open(SessionId id, const Session& session, const Bearings& at, const Names& joined = {}) const;
@@ -85,7 +85,8 @@ class GroupStatements {
 
  private:
   const std::string group_;
-  const std::string look_, open_, renewal_, claims_, releases_, end_, alive_, sweep_, left_behind_, retire_, step_down_, lead_;
+  const std::string look_, open_, renewal_, claims_, releases_, end_, alive_, sweep_, left_behind_, retire_, step_down_,
+      lead_;
 };
 
 std::set<std::string> retired_in(const pqxx::result& rows);

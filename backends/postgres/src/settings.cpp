@@ -240,7 +240,9 @@ Table table_of(const std::string& name, const char* rights) { return {name, quot
 }  // namespace
 
 Settings settings_of(const Options& options, const std::string& called) {
-  return settings_with({{table_of(options.table, "select, insert, update")}, "tenure_elections.sql", "create_schema()",
+  return settings_with({{table_of(options.table, "select, insert, update")},
+                        "tenure_elections.sql",
+                        "create_schema()",
                         missing_made(options, schema(options.table))},
                        options, called);
 }

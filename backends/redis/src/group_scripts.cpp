@@ -60,7 +60,8 @@ local function push(told, words) redis.pcall('PUBLISH', L, told[1] .. (words or 
 )";
 
 /// `news`: the log from the cursor's own entry on, or nothing if that entry is not there any more. `mine`: what was
-/// told since. `id`: of the only session that is told. HMGET takes only so many names at once. `whole`: without a log everything is told, and not no lead.
+/// told since. `id`: of the only session that is told. HMGET takes only so many names at once. `whole`: without a log
+/// everything is told, and not no lead.
 constexpr char looking[] = R"(local whole = true
 local function news()
   local id, beat = arg(), arg()
@@ -186,9 +187,9 @@ push(tell({beat, ''}))
 return {1, 1})");
 
 /// A lead of a session that has ended may be claimed by anybody. If nobody takes part in its election any more, the
-/// session would be named for ever. So such leads are released, and then the next sweep removes the session. Nobody else
-/// is served meanwhile: so a call looks at some thousand leads. `old`: the sessions that had ended when the pass over
-/// all leads began, and that none of those seen so far names. Nothing can begin to name them.
+/// session would be named for ever. So such leads are released, and then the next sweep removes the session. Nobody
+/// else is served meanwhile: so a call looks at some thousand leads. `old`: the sessions that had ended when the pass
+/// over all leads began, and that none of those seen so far names. Nothing can begin to name them.
 constexpr auto sweep_text = joined(basics, telling, R"(local beat, at, old = arg(), arg(), args()
 local idle, freed, left, told = {}, {}, {}
 if not marker then return {'0', 0, {}} end

@@ -71,7 +71,7 @@ class Group final : public GroupStore {
   const std::shared_ptr<News> news_{std::make_shared<News>()};  ///< Shared with what still runs when we are gone.
   std::string last_warning_;                                    ///< Why it claims nothing.
   JoinedNames joined_;
-  SweepPass pass_;                                              ///< Of the last sweep.
+  SweepPass pass_;  ///< Of the last sweep.
 };
 
 }  // namespace tenure::redis

@@ -53,8 +53,8 @@ struct Look {
                            ///< nobody has founded the group.
   std::map<SessionId, Session> sessions{};  ///< The ended ones included. The answer to a granted commit has ours alone:
   bool all_sessions{true};                  ///< then this is false.
-  /// Those that changed since the cursor; if `whole` all of them, or of all that was joined. The answer to a commit whose cursor the store does
-  /// not know may leave them out. Then it is not whole, and has no cursor.
+  /// Those that changed since the cursor; if `whole` all of them, or of all that was joined. The answer to a commit
+  /// whose cursor the store does not know may leave them out. Then it is not whole, and has no cursor.
   std::map<std::string, Lead> leads{};
   /// The same of those that cannot be read: what is wrong, and the remedy. None of them is in `leads`. REQUIRES: the
   /// remedy puts back what stood there, or a greater token with a session that nobody has, and is told as a change.

@@ -44,7 +44,7 @@ struct Commit {
   std::vector<SessionId> ended{};  ///< We have seen that these have ended, or are absent. Their leads may be claimed.
   /// All claims get one token: this one, or the store's clock (unix ms), or what follows Look::retired: the greatest.
   Token at_least{};
-  std::string cursor{};            ///< Of the last look. Without one that counts, the answer may tell no leads.
+  std::string cursor{};  ///< Of the last look. Without one that counts, the answer may tell no leads.
 };
 
 /// How many claims and releases one commit may carry. Each commit is a renewal, whatever it carries.
@@ -101,8 +101,8 @@ class TENURE_EXPORT GroupStore {
   /// them sooner. If the session ends between the steps, the releases stand, and the rest is refused.
   ///
   /// A claim is possible if the lead has the expected token, and is released, or names this session, or names one of
-  /// `ended` that does not stand alive here; or if there is no lead, and none or a retired one is expected. A release is
-  /// possible if the lead has its token, names this session and is not released.
+  /// `ended` that does not stand alive here; or if there is no lead, and none or a retired one is expected. A release
+  /// is possible if the lead has its token, names this session and is not released.
   virtual Result<Committed> commit(const Commit& commit, const Limit& limit) = 0;
 
   /// Ends a session, ours or another's, if it has one of these beats. True: it has ended by now, or is absent.

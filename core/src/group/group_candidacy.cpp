@@ -323,7 +323,7 @@ void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Wr
   absorb(now, std::move(result.look));
   if (!own_) return;
   plan_next_commit(asked.asked, now, store_ms);
-  if (next_look_ < next_commit_) next_look_ = now;  // The others' renewals are fresh now.
+  if (next_look_ < next_commit_) next_look_ = now;                             // The others' renewals are fresh now.
   if (own_->untold) next_commit_ = std::max(next_commit_, now + Duration(1));  // The look that is owed goes first.
 }
 
@@ -349,6 +349,7 @@ void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Commit
                       result.look.unreadable.contains(claim.election);
     const bool again = std::exchange(entry.doubted, !news) && !news;
     if (again) doubt(now);
+    if (!news && entry.lead && !entry.lead->released) next_look_ = now;  // Its session is not over after all.
     if (!news) entry.not_before = std::max(entry.not_before, now + jittered(timing_.retry));
     if (shown == result.look.leads.end()) claims_stale_.push_back(claim.election);  // or else by the look
   }
@@ -653,7 +654,8 @@ GroupCandidacy::Entry* GroupCandidacy::part_in(std::string_view election) {
 /// All of them, or those that this look does not tell.
 void GroupCandidacy::forget_leads(const Look* but_of) {
   for (auto& [election, entry] : entries_)
-    if (!but_of || !but_of->leads.contains(election)) entry.lead.reset();
+    if ((!but_of || !but_of->leads.contains(election)) && std::exchange(entry.lead, std::nullopt))
+      claims_stale_.push_back(election);
 }
 
 // ---- time ----

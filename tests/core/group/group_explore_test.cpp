@@ -160,10 +160,10 @@ class GroupDigest {
   void process(const GroupCandidacy& c) {
     // Not of the state: who it is, its options, numbers that only grow, and what it has reported.
     const auto& [self, incarnation, timing, draw, effects, last_id, pending, own, lapsed, rivals, seen_to, untold,
-                 marker, marker_since, claims_from, highest, allotted, spoilt, entries, looked_through, spread, hook_threads,
-                 overruns, wanted, held, plan_stale, plan_again, planned, gather_until, changed, gifts_wait, able,
-                 gifts_running, gifts, joined, names, tenures, ending, unrenewed, hook_due, work_due, stalled,
-                 to_release, claims, claims_due, claims_stale, all_claims_stale, next_ask, unheard, unseen,
+                 marker, marker_since, claims_from, highest, allotted, spoilt, entries, looked_through, spread,
+                 hook_threads, overruns, wanted, held, plan_stale, plan_again, planned, gather_until, changed,
+                 gifts_wait, able, gifts_running, gifts, joined, names, tenures, ending, unrenewed, hook_due, work_due,
+                 stalled, to_release, claims, claims_due, claims_stale, all_claims_stale, next_ask, unheard, unseen,
                  swept_in_vain, next_commit, commit_took, next_sweep, next_look, next_whole, last_whole, whole_took,
                  wait_from, last_wake, wakes, started, stopping, over, last_trouble, wait_trouble] = c;
     EXPECT_TRUE(effects.empty());

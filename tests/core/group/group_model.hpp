@@ -78,8 +78,7 @@ struct GroupModel {
     if (!may_be_granted(c)) return {.look = look("")};
     sessions.at(c.session) = written(c.next);
     Committed out{.granted = true,
-                  .token = Token{std::max(
-                      {c.at_least.value, static_cast<std::uint64_t>(now_ms), retired.value + 1})},
+                  .token = Token{std::max({c.at_least.value, static_cast<std::uint64_t>(now_ms), retired.value + 1})},
                   .not_renewed = not_renewed};
     for (const auto& claim : c.claims) {
       if (!may_claim(c, claim)) continue;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Starts, signals and awaits candidates, and reads their journal.
 #include "fleet.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes the lines of a journal, and reads a candidate's arguments.
 #include "journal.hpp"
 
 #include <fcntl.h>

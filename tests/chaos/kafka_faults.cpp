@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The fault of each rule, and the run that must show two leaders.
 #include "kafka_faults.hpp"
 
 #include <algorithm>

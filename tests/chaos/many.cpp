@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A candidate of many elections, and what it writes about each.
 #include "many.hpp"
 
 #include <algorithm>

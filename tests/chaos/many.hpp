@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The candidate of many elections, as a process.
 #pragma once
 #include <csignal>
 

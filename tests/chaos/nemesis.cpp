@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Chooses victims and deeds by a seed, and carries them out.
 #include "nemesis.hpp"
 
 #include <algorithm>

@@ -8,6 +8,7 @@
 #include <set>
 
 #include <tenure/etcd.hpp>
+#include <tenure/kit/who.hpp>
 
 #include "base64.hpp"
 #include "fake_etcd.hpp"
@@ -62,7 +63,7 @@ TEST(EtcdList, HasEachElectionOnceInOrder) {
   Server server;
   std::set<std::string> names{"a/b", "a", "a0", "\xff\xff", "record/news", "\x01"};
   auto longest = record(UINT64_MAX, UINT64_MAX);
-  longest.holder = longest.address = std::string(max_candidate_bytes, '\xff');
+  longest.who = std::string(max_who_bytes, '"');  // two bytes each
   for (int i = 0; i < 110; ++i) {
     auto name = std::to_string(1000 + i);
     name.resize(max_election_bytes, '\xfe');

@@ -135,7 +135,7 @@ TEST_F(EtcdStore, ManyNewsAtOnceAreReadToTheEnd) {
   Lines lines;
   const auto follower = store(server.options(), "jobs", lines.log());
   auto made = record(1, 1);
-  made.holder.assign(100, '%');  // three bytes each
+  made.who.assign(400, 'x');
   ASSERT_TRUE(swap(*leader, std::nullopt, made));
   follower->await_change(std::nullopt, within(long_enough));
   constexpr std::uint64_t changes = 600;  // of more than 500 bytes each

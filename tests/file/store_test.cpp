@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include <semaphore>
+#include <tenure/kit/who.hpp>
 #include <tenure/lock_table.hpp>
 #include <thread>
 
@@ -322,8 +323,8 @@ TEST_F(FileStore, ARequestToStepDownOfATokenToComeMeansNothing) {
 
 TEST_F(FileStore, TextsThatDoNotFitAreRefusedByName) {
   auto mine = record(7, 70);
-  mine.holder = std::string(101, 'x');
-  EXPECT_THAT(error_of(a.compare_and_set(std::nullopt, mine, within(1s))).message, HasSubstr("holder has 101 bytes"));
+  mine.who = std::string(max_who_bytes + 1, 'x');
+  EXPECT_THAT(error_of(a.compare_and_set(std::nullopt, mine, within(1s))).message, HasSubstr("who has 1001 bytes"));
   EXPECT_THAT(names(directory), IsEmpty());
 }
 

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -309,7 +310,7 @@ Findings vendors_in(const std::string& path, const std::string& text) {
   return out;
 }
 
-/// Classes of a header that says nothing of threads. README has the rule for functions and structs.
+/// Classes of a header that says nothing of threads. core/README.md has the rule for functions and structs.
 Findings threadless(const std::string& path, const std::string& text) {
   static const std::regex head(R"re((?:^|\n)class [^;{]*\{)re"), threads("[Tt]hread");
   std::smatch found;
@@ -556,6 +557,18 @@ std::vector<std::string> documents() {
   out.insert(out.end(), {"README.md", "CHANGELOG.md"});
   EXPECT_GT(out.size(), 6u);
   return out;
+}
+
+std::size_t words_of(const std::string& document) {
+  std::istringstream in(document);
+  return static_cast<std::size_t>(
+      std::distance(std::istream_iterator<std::string>(in), std::istream_iterator<std::string>()));
+}
+
+/// What a newcomer reads to its end. Whatever does not fit has a room of its own.
+TEST(House, TheReadmeIsShort) {
+  EXPECT_EQ(words_of("a b\n\n```\nc\n```\n"), 5u);
+  EXPECT_LE(words_of(read(house / "README.md")), 2500u);
 }
 
 TEST(House, EveryBlockOfCodeQuotesAFile) {

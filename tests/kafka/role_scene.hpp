@@ -94,12 +94,12 @@ struct RoleScene {
   // ---- what core does ----
   void open() {
     observe();
-    call(role_call::Open{SessionId{77}, {.record = {.holder = "me"}}});
+    call(role_call::Open{SessionId{77}, {.record = {.who = "name=me"}}});
     observe();  // From here on it may create the topic, so it looks again.
     pass({});
   }
   void commit(std::vector<std::string> claims = {}, std::vector<std::string> releases = {}) {
-    tenure::Commit c{.session = SessionId{77}, .next = {.record = {.holder = "me"}}};
+    tenure::Commit c{.session = SessionId{77}, .next = {.record = {.who = "name=me"}}};
     std::sort(claims.begin(), claims.end());
     std::sort(releases.begin(), releases.end());
     const auto seen = look();

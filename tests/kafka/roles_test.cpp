@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <tenure/kit/who.hpp>
+
 #include "role_scene.hpp"
 
 namespace tenure::kafka {
@@ -108,7 +110,7 @@ TEST(Roles, OnlyWhoOpensASessionCreatesAMissingTopic) {
   EXPECT_EQ(s.observations, 1);
   EXPECT_FALSE(s.creates);
   s.observe();
-  s.call(role_call::Open{SessionId{77}, {.record = {.holder = "me"}}});
+  s.call(role_call::Open{SessionId{77}, {.record = {.who = "name=me"}}});
   EXPECT_FALSE(s.answer) << "it does not exist yet";
   EXPECT_EQ(s.observations, 2);
   EXPECT_TRUE(s.creates);
@@ -136,7 +138,7 @@ TEST(Roles, R14AMemberThatMayNotJoinIsOpenedAnew) {
 TEST(Roles, R2ACandidateWhoseRecordsNobodyCouldReadGetsNoSession) {
   const auto open_as = [](Scene& s, const std::string& address) {
     s.observe();
-    s.call(role_call::Open{SessionId{77}, {.record = {.holder = std::string(100, '\xff'), .address = address}}});
+    s.call(role_call::Open{SessionId{77}, {.record = {.who = who_text({std::string(100, '\xff'), address}, "")}}});
   };
   const auto longest = std::string(45, '\xff') + "a";
   Scene refused;
@@ -249,7 +251,7 @@ TEST(Roles, R5AClaimWhoseTokenWouldBeTooGreatIsLeftOutAndToldOnce) {
   const auto claim = [&s](Token least) {
     const auto stands = s.look().leads.at(role(1)).token;
     s.call(role_call::Write{{.session = SessionId{77},
-                             .next = {.record = {.holder = "me"}},
+                             .next = {.record = {.who = "name=me"}},
                              .claims = {{role(1), stands}},
                              .at_least = least}});
     ASSERT_TRUE(s.sent);
@@ -264,7 +266,7 @@ TEST(Roles, R5AClaimWhoseTokenWouldBeTooGreatIsLeftOutAndToldOnce) {
   claim(at_least);
   EXPECT_EQ(s.told, "");
   s.call(role_call::Write{{.session = SessionId{77},
-                           .next = {.record = {.holder = "me"}},
+                           .next = {.record = {.who = "name=me"}},
                            .claims = {{role(1), s.look().leads.at(role(1)).token}},
                            .at_least = greatest_lead_token}});
   s.accept();

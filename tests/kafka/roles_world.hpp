@@ -19,6 +19,8 @@
 #include <variant>
 #include <vector>
 
+#include <tenure/kit/who.hpp>
+
 #include "group/group_candidacy.hpp"
 #include "roles.hpp"
 #include "shared_roles.hpp"
@@ -307,7 +309,7 @@ class World {
 inline Process::Process(World& in, int number, std::uint64_t seed, const Timing& timing, const MakeMachine& make)
     : world(in),
       name("p" + std::to_string(number)),
-      candidacy(Candidate{name, ""}, "inc" + std::to_string(number) + "x" + std::to_string(seed), timing,
+      candidacy(who_text({name, ""}, "inc" + std::to_string(number) + "x" + std::to_string(seed)), timing,
                 [r = std::mt19937_64(seed)]() mutable { return r(); }),
       roles(make("inc" + std::to_string(number) + "x" + std::to_string(seed))) {}
 

@@ -18,6 +18,7 @@
 #include <tenure/elections.hpp>
 #include <tenure/manual_clock.hpp>
 #include <tenure/memory.hpp>
+#include <tenure/version.hpp>
 
 #include "eventually.hpp"
 
@@ -170,6 +171,7 @@ TEST(Elections, WhatIsReleasedGoesToTheNextOneAtOnceAndTokensRise) {
   ASSERT_TRUE(eventually([&] { return leadership.incumbent().has_value(); }));
   EXPECT_EQ(leadership.incumbent()->name, "a");
   EXPECT_EQ(leadership.incumbent()->address, "a:1");
+  EXPECT_EQ(leadership.incumbent()->version, version());
   EXPECT_EQ(leadership.incumbent()->token, before.at("job-3"));
   first->resign("job-3", 1h);
   ASSERT_TRUE(eventually([&] { return leadership.is_leader(); }));

@@ -226,8 +226,8 @@ TEST_F(PostgresFaults, ARowWithNothingWhereSomethingBelongsStopsNoElection) {
   const auto step_down = value(table->read(within(10s))).step_down;
   ASSERT_TRUE(step_down);
   EXPECT_EQ(step_down->by + step_down->why, "");
-  admin("alter table " + options_.table + " alter holder drop not null, alter released drop not null; update " +
-        options_.table + " set holder = null, released = null");
+  admin("alter table " + options_.table + " alter who drop not null, alter released drop not null; update " +
+        options_.table + " set who = null, released = null");
   EXPECT_TRUE(value(table->read(within(10s))).unreadable);
 }
 
@@ -328,14 +328,14 @@ TEST_F(PostgresFaults, TheServerKnowsWhoseAConnectionIs) {
 TEST_F(PostgresFaults, WhatATenantWritesBesidesUsNeitherFillsTheMemoryNorStopsTheElection) {
   const auto table = store();
   ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
-  const auto fill = "update " + options_.table + " set holder = convert_to(repeat('x', 20000000), 'UTF8')";
+  const auto fill = "update " + options_.table + " set who = repeat('x', 20000000)";
   EXPECT_THROW(admin(fill), pqxx::check_violation);
   admin("do $$ declare c name; begin for c in select conname from pg_constraint where contype = 'c' and conrelid = '" +
         options_.table + "'::regclass loop execute format('alter table " + options_.table +
         " drop constraint %I', c); end loop; end $$; " + fill);
   EXPECT_TRUE(value(table->read(within(10s))).unreadable);
   EXPECT_TRUE(applied(table->compare_and_set(Expected{{1}, {1}}, record(2, 2), within(10s))));
-  EXPECT_EQ(value(table->read(within(10s))).record->holder, record(2, 2).holder);
+  EXPECT_EQ(value(table->read(within(10s))).record->who, record(2, 2).who);
 }
 
 // ---- locks of others ----
@@ -403,7 +403,7 @@ TEST_F(PostgresFaults, AWaitForTheServersLockOnNoticesIsToldApart) {
 
 TEST_F(PostgresFaults, AnUncommittedFirstRowEndsTheVerb) {
   Holder holder("insert into " + options_.table +
-                " values ('jobs', 1, 1, '', '', '', false, 1000, 1, now(), null, null, null)");
+                " values ('jobs', 1, 1, '', false, 1000, 1, now(), null, null, null)");
   const auto contender = store();
   value(contender->read(within(10s)));  // connected
   const auto limit = within(6s);

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include <tenure/group_store.hpp>
+#include <tenure/kit/who.hpp>
 
 #include "group_statements.hpp"
 #include "support.hpp"
@@ -25,9 +26,7 @@ constexpr SessionId one{11}, two{22};
 
 Session session(std::uint64_t beat, const std::string& holder = "holder") {
   return {.record = {.beat = beat,
-                     .holder = holder,
-                     .incarnation = "incarnation",
-                     .address = "address",
+                     .who = who_text({holder, "address"}, "incarnation"),
                      .term = 10s,
                      .asked = boot_clock().now().time_since_epoch()},
           .joined = 3,
@@ -811,7 +810,7 @@ TEST_P(PostgresGroupCost, OfARenewalAndALookDoesNotGrowWithWhatIsPast) {
   std::uint64_t beat = 2;
   std::string cursor = all(*a).cursor;
   const auto fresh = renewals(*a, beat, cursor);
-  admin("insert into " + options_.sessions + " select convert_to('group', 'UTF8'), 1000 + n, 0, 1, true, '', '', '', " +
+  admin("insert into " + options_.sessions + " select convert_to('group', 'UTF8'), 1000 + n, 0, 1, true, '', " +
         "10000, 1, clock_timestamp(), 1, 1, 1, 1 from generate_series(1, 20000) as n");
   admin("insert into " + options_.leads +
         " select convert_to('group', 'UTF8'), convert_to('old' || n, 'UTF8'), n, 1, " +

@@ -49,7 +49,7 @@ begin
         'pg_current_snapshot', 'pg_snapshot_xmin', 'pg_snapshot_xmax', 'pg_visible_in_snapshot', 'pg_current_xact_id',
         'to_regclass', 'quote_ident', 'pg_backend_pid', 'pg_is_in_recovery', 'has_table_privilege', 'current_database',
         'has_schema_privilege', 'has_function_privilege', 'pg_get_userbyid', 'string_agg', 'replace', 'hashtext',
-        'pg_advisory_xact_lock', 'to_regprocedure')
+        'pg_advisory_xact_lock', 'to_regprocedure', 'convert_to', 'getdatabaseencoding')
   loop
     execute format('create function trojan.%I(%s) returns %s', f.proname, f.arguments, f.result) || body;
   end loop;
@@ -83,7 +83,7 @@ class PostgresTrojan : public PostgresTest {
   static void elects_many(const Options& options) {
     const auto name = unique_name("group");
     const auto store = open_group(options, name, no_log);
-    const Session next{.record = {.beat = 1, .holder = "holder", .term = 10s}};
+    const Session next{.record = {.beat = 1, .who = "name=holder", .term = 10s}};
     const SessionId id{7};
     ASSERT_TRUE(value(store->open(id, next, within(10s))).granted);
     Commit commit{.session = id, .beats = {1}, .next = next, .claims = {{"a"}, {"b"}}, .ended = {SessionId{9}}};

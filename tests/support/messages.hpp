@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What tests look for in messages and logs.
 #pragma once
 
 #include <algorithm>

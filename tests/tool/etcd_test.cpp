@@ -25,9 +25,8 @@ TEST(ListOnEtcd, ShowsEachElection) {
   Process leads(run("kept/here", "echo led; while :; do sleep 0.01; done"));
   ASSERT_TRUE(eventually([&] { return leads.out() == "led\n"; })) << leads.err();
   server.ctl("put tenure/record/foreign hello");
-  server.ctl(
-      R"(put tenure/record/lapsed '{"format":1,"token":7,"beat":1,"holder":"bob","incarnation":"x","address":"",)"
-      R"("released":false,"term_ms":3000,"asked_ns":1,"written_ms":1700000000000}')");
+  server.ctl(R"(put tenure/record/lapsed '{"format":1,"token":7,"beat":1,"who":"name=bob",)"
+             R"("released":false,"term_ms":3000,"asked_ns":1,"written_ms":1700000000000}')");
 
   Process all(tool({"status", "--all", "--json", "--store", url_of(server)}));
   EXPECT_EQ(all.ended(), 4) << "one record is not ours";

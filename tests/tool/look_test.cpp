@@ -9,6 +9,7 @@
 
 #include <tenure/file.hpp>
 #include <tenure/leader_manager.hpp>
+#include <tenure/version.hpp>
 
 #include "eventually.hpp"
 #include "messages.hpp"
@@ -59,13 +60,15 @@ TEST_F(Look, StatusSaysWhoLeads) {
   ASSERT_TRUE(leader.token);
   Process status(words("status"));
   EXPECT_EQ(status.ended(), 0) << status.err();
-  const auto start = "ann leads at 10.0.0.7:80, token " + std::to_string(leader.token->value) + ", for ";
+  const auto start =
+      "ann leads at 10.0.0.7:80, tenure " TENURE_VERSION ", token " + std::to_string(leader.token->value) + ", for ";
   EXPECT_EQ(status.out().substr(0, start.size()), start);
   Process json(words("status", {"--json"}));
   EXPECT_EQ(json.ended(), 0);
   const auto said = Json::parse(json.out());
   EXPECT_EQ(said.at("state"), "led");
   EXPECT_EQ(said.at("leader").at("name"), "ann");
+  EXPECT_EQ(said.at("leader").at("version"), tenure::version());
   EXPECT_EQ(said.at("leader").at("token"), leader.token->value);
   EXPECT_GT(said.at("leader").at("remaining_ms"), 0);
 }
@@ -92,7 +95,7 @@ TEST_F(Look, StatusShowsAllElections) {
   Process status(tool(all));
   EXPECT_EQ(status.ended(), 3) << status.err();
   EXPECT_TRUE(mentions(status.out(), "\na/b~" + std::string(196, ' ') + "  nobody leads; last written "));
-  EXPECT_TRUE(mentions(status.out(), "\ne" + std::string(199, ' ') + "  ann leads at 10.0.0.7:80, token "));
+  EXPECT_TRUE(mentions(status.out(), "\ne" + std::string(199, ' ') + "  ann leads at 10.0.0.7:80, tenure "));
   auto json = all;
   json.insert(json.end(), {"--json", "--limit", "1"});
   Process first(tool(json));

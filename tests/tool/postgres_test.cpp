@@ -48,7 +48,7 @@ TEST_F(OnPostgres, SetupMakesTheTablesOnce) {
 TEST_F(OnPostgres, RetireRemovesTheNamesThatNobodyLeadsAndKeepsTheirTokens) {
   EXPECT_EQ(Process(tool({"setup", "--groups", "--store", url})).ended(), 0);
   pg::sql(url,
-          "insert into tenure_sessions select convert_to('g', 'UTF8'), 7, 0, 1, false, '', '', '', 50, 1,"
+          "insert into tenure_sessions select convert_to('g', 'UTF8'), 7, 0, 1, false, '', 50, 1,"
           " clock_timestamp(), 1, 1, 1, 1");
   pg::sql(url,
           "insert into tenure_leads select convert_to('g', 'UTF8'), convert_to(name, 'UTF8'), 1000, 7, name <> 'led',"
@@ -71,7 +71,7 @@ TEST_F(OnPostgres, StatusShowsAllElections) {
   EXPECT_EQ(Process(tool({"setup", "--store", url})).ended(), 0);
   EXPECT_EQ(Process(tool(all)).ended(), 0) << "there is none, so none is vacant";
   pg::sql(url,
-          "insert into tenure_elections select convert_to('e' || to_char(n, 'FM0000'), 'UTF8'), n, 1, 'ann', 'x', '',"
+          "insert into tenure_elections select convert_to('e' || to_char(n, 'FM0000'), 'UTF8'), n, 1, 'name=ann',"
           " n % 2 = 0, 60000, 1, clock_timestamp() from generate_series(1, 1100) n");
   Process full(tool({"status", "--all", "--store", url, "--limit", "5000"}));
   EXPECT_EQ(full.ended(), 3) << full.err();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Compares the Host of a request with the names that we answer to.
 #include "hosts.hpp"
 
 #include <arpa/inet.h>

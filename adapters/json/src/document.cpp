@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Walks through the tree of a document, and collects all findings.
 #include "document.hpp"
 
 #include <algorithm>
@@ -118,7 +119,7 @@ class Decoder {
     return findings_.size() == before;
   }
 
-  /// As text(), and {"file": path} stands for the file's text.
+  /// Reads as text() does, and {"file": path} stands for the file's text.
   bool secret(const json& value, const std::string& pointer, std::string& out) {
     std::string found;
     if (value.is_object()) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds a member that serves, logs in, and asks it.
 #include "connection.hpp"
 
 #include <algorithm>
@@ -38,7 +39,7 @@ Result<Json> Connection::read(const Answer& answer) const {
   return json;
 }
 
-/// From here on another member may do better, so that the next one is tried.
+/// Another member may do better now, so the next one is tried.
 void Connection::drop() {
   http_.reset();
   token_.clear();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The public functions: they check the options and put the parts together.
 #include <tenure/file.hpp>
 
 #include <functional>

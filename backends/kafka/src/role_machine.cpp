@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <tenure/kit/who.hpp>
+
 namespace tenure::kafka {
 
 RoleMachine::RoleMachine(RoleConfig config, Exclusive exclusive)
@@ -376,12 +378,13 @@ RoleMachine::Plan RoleMachine::plan_of(const tenure::Commit& commit) const {
 }
 
 Commit RoleMachine::record(int index, const Plan& plan, bool released) const {
+  const auto own = incumbent_of(own_.record.who, {}, {});
   return {offset_of(index, plan), encode(Record{.released = released,
                                                 .lease = config_.lease,
                                                 .incarnation = config_.incarnation,
                                                 .seq = seq_,
-                                                .name = own_.record.holder,
-                                                .address = own_.record.address,
+                                                .name = own.name,
+                                                .address = own.address,
                                                 .units = plan.units,
                                                 .exclusive = exclusive_,
                                                 .leads = !of(index).held.empty(),
@@ -450,9 +453,10 @@ void RoleMachine::serve_call() {
 
 /// Options::candidate is another one: the records of roles name the candidate that Elections got.
 std::optional<Error> RoleMachine::unreadable(const Session& session) const {
+  const auto own = incumbent_of(session.record.who, {}, {});
   const auto why = too_long({.incarnation = {},
-                             .name = session.record.holder,
-                             .address = session.record.address,
+                             .name = own.name,
+                             .address = own.address,
                              .units = max_units,
                              .exclusive = exclusive_,
                              .grown_from = max_units});
@@ -573,9 +577,8 @@ Look RoleMachine::look(const std::string& cursor) const {
     out.sessions[session_of_stranger(i, other->incarnation)] =
         Session{.record = {.token = Token{1},
                            .beat = static_cast<std::uint64_t>(other->since.time_since_epoch().count()),
-                           .holder = other->name,
-                           .incarnation = other->incarnation,
-                           .address = other->address,
+                           .who = who_text(Incumbent{
+                               .name = other->name, .incarnation = other->incarnation, .address = other->address}),
                            .term = config_.lease,
                            .asked = other->since.time_since_epoch()}};
   }

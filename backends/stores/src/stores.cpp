@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of schemes, and the functions that open a URL by it.
 #include <tenure/stores.hpp>
 
 #include <algorithm>

@@ -72,22 +72,22 @@ class TENURE_EXPORT FakeElection {
   // The time.
 
   void advance(Clock::Duration by);  ///< What is due on the way happens, each at its time.
-  void pause(Clock::Duration by);    ///< As if the process was stopped for so long: what was due happens late.
-  ManualClock& clock() noexcept;     ///< For your code. REQUIRES: it is advanced only by the two methods above.
+  void pause(Clock::Duration by);    ///< Stops the process for this long, as SIGSTOP would: what was due happens late.
+  ManualClock& clock() noexcept;     ///< The clock for your code. REQUIRES: only the two methods above advance it.
 
-  // What your program does.
+  // The program.
 
   void resign(std::optional<Clock::Duration> cool_down = std::nullopt);  ///< LeaderManager::resign()
   void stop();  ///< LeaderManager::stop(). In a hook it only requests the stop.
 
-  /// Waits, in real time, until the work of this tenure has returned. For work that ends by itself, and is
+  /// Waits, in real time, until the work of this tenure has returned. Use it for work that ends by itself, and is
   /// not called again.
   void await_work();
 
-  // What is so.
+  // The questions.
 
-  Leadership leadership() const;               ///< As LeaderManager::leadership().
-  const Timing& timing() const noexcept;       ///< As it was given to the constructor.
+  Leadership leadership() const;               ///< What LeaderManager::leadership() returns.
+  const Timing& timing() const noexcept;       ///< The timing that was given to the constructor.
   Clock::Duration others_may_lead_in() const;  ///< What is left of our lease in the store; zero: there is none.
   bool overran() const noexcept;               ///< An ousting() took too long. Hooks::abort_on_overrun ends no test.
 

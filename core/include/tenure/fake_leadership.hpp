@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A Leadership for your unit tests, which decide what it answers.
 #pragma once
 #include <memory>
 

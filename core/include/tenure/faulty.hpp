@@ -29,16 +29,16 @@ enum class Mishap {
 /// that is lost ends the call at once, or after slow(), with Fault::timed_out.
 class TENURE_EXPORT Faulty {
  public:
-  void next(Mishap mishap, std::size_t n = 1);  ///< Of the next n writes, behind what was said before.
+  void next(Mishap mishap, std::size_t n = 1);  ///< The next n writes have it, after those of the script so far.
   void clear();                                 ///< Forgets the script, and drops what is held.
 
-  /// Behind the script, a write meets a mishap with this probability. A seed repeats them in the same order. Writes
+  /// After the script, a write has a mishap with this probability. A seed repeats them in the same order. Writes
   /// that are held arrive by chance with later ones. Throws std::invalid_argument unless 0 <= share <= 1.
   void at_random(std::uint64_t seed, double share);
 
   void unreachable(bool on);         ///< Every call fails at once.
   void hang(bool on);                ///< Every call ends at its limit, without an answer, and has no effect.
-  void slow(Clock::Duration delay);  ///< Each answer comes so much later. After the limit it is lost.
+  void slow(Clock::Duration delay);  ///< Each answer comes later by this. After the limit it is lost.
 
   std::size_t mishaps() const;  ///< How many there were.
 
@@ -46,13 +46,13 @@ class TENURE_EXPORT Faulty {
   /// Makes the call, and returns whether it took effect. It may be made later, and again.
   using Write = std::function<bool(const Limit&)>;
 
-  explicit Faulty(bool holds) : holds_(holds) {}  ///< Whether the one that derives can hold writes.
+  explicit Faulty(bool holds) : holds_(holds) {}  ///< `holds`: whether the derived class can hold writes.
   ~Faulty() = default;
 
-  /// Returns what the caller is told instead of the answer.
+  /// Returns the error that the caller gets in place of the answer, if any.
   std::optional<Error> write(const Write& write, const Limit& limit);
-  std::optional<Error> read(const Limit& limit);     ///< REQUIRES: before the read.
-  std::optional<Error> delayed(const Limit& limit);  ///< After it.
+  std::optional<Error> read(const Limit& limit);     ///< Call it before the read.
+  std::optional<Error> delayed(const Limit& limit);  ///< Call it after the read.
   bool hangs() const;                                ///< See hang().
 
   mutable std::mutex mutex_;
@@ -75,7 +75,7 @@ class TENURE_EXPORT Faulty {
 /// A Backend with faults.
 class TENURE_EXPORT FaultyBackend final : public Backend, public Faulty {
  public:
-  explicit FaultyBackend(std::shared_ptr<Backend> real);  ///< Without a fault, until it is told of one.
+  explicit FaultyBackend(std::shared_ptr<Backend> real);  ///< It has no fault at first.
 
   Answer acquire(const Limit& limit) override;
   Answer renew(Token token, const Limit& limit) override;
@@ -94,7 +94,7 @@ class TENURE_EXPORT FaultyBackend final : public Backend, public Faulty {
 /// network holds or repeats.
 class TENURE_EXPORT FaultyStore final : public ConditionalStore, public Faulty {
  public:
-  explicit FaultyStore(std::shared_ptr<ConditionalStore> real);  ///< Without a fault, until it is told of one.
+  explicit FaultyStore(std::shared_ptr<ConditionalStore> real);  ///< It has no fault at first.
 
   std::size_t deliver_held(const Limit& limit);  ///< They arrive in their order. Returns how many took effect.
   std::size_t held() const;                      ///< How many writes wait for deliver_held().

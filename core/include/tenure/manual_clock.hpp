@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A clock that a test drives.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -12,7 +13,7 @@
 
 namespace tenure {
 
-/// A clock for tests. It stands still until it is told to go on. Any thread may call any method; now() takes no lock.
+/// A clock for tests. It stands still until advance(). Any thread may call any method; now() takes no lock.
 ///
 /// await_parked() says when the threads under test have nothing left to do. Then the test advances the clock:
 ///   clock.await_parked(1); clock.advance(timing.renew); clock.await_parked(1);

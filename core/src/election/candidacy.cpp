@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rules of core/README.md: how each fact changes the state, and which effects follow.
 #include "election/candidacy.hpp"
 
 #include <algorithm>
@@ -11,14 +12,14 @@
 namespace tenure {
 namespace {
 
-/// So many denials in a row are taken as news, if less than two retries lie between them. More of them mean that the
+/// This many denials in a row are taken as news, if less than two retries lie between them. More of them mean that the
 /// store wakes us for nothing.
 constexpr int prompt_denials = 8;
 
-/// So many acquires in a row without an answer are repeated soon. Further ones leave a store in trouble alone.
+/// This many acquires in a row without an answer are repeated soon. Further ones leave a store in trouble alone.
 constexpr int prompt_acquires = 8;
 
-/// Of an error, and of what led to an end. Others may have written it: it is printable from here on.
+/// The limit of an error's text, and of what led to an end. Others may have written it: it is printable from here on.
 constexpr std::size_t longest_text = 2000;
 
 /// A longer one means never, and could overflow a Clock::Time.
@@ -303,13 +304,13 @@ void Candidacy::judge_expiry(Time now) {
   end_at_once(now, reason, std::move(tenure_->trouble), std::nullopt, tenure_->lease.end);
 }
 
-/// Progress is told without a lock and wakes nobody, so it is looked for as often as a store in trouble.
+/// Progress is reported without a lock and wakes nobody, so it is looked for as often as a store in trouble.
 void Candidacy::watch_progress(Time now) {
   if (look_for_progress_) look_for_progress_ = now + timing_.retry;
   if (stall_.after == Duration::zero() || !leading() || now < progressed_ + stall_.after) return;
   look_for_progress_ = now + timing_.retry;
   cool_down_ = stall_.pause;
-  end_voluntarily(now, Reason::stalled, "the work told of no progress for " + in_ms(stall_.after));
+  end_voluntarily(now, Reason::stalled, "the work has reported no progress for " + in_ms(stall_.after));
 }
 
 void Candidacy::watch_hook(Time now) {
@@ -342,7 +343,7 @@ void Candidacy::watch_store(Time now) {
   emit(effect::Report{*last_error_});
 }
 
-/// When a call that is late counts as wedged, and then when that is told. REQUIRES: pending_.
+/// When a call that is late counts as wedged, and then when that is reported. REQUIRES: pending_.
 Candidacy::Time Candidacy::store_alarm() const {
   if (pending_->told) return Time::max();
   return pending_->question.by + (pending_->wedged ? wedged_is_told_after(timing_.call) : overrun_grace);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// How one tenure comes to its end, and until when its work must be over.
 #pragma once
 #include <algorithm>
 #include <utility>
@@ -16,9 +17,9 @@ class Ending {
   bool leading() const { return stage_ == Stage::leading; }
   bool draining() const { return stage_ == Stage::draining; }
   bool over() const { return stage_ == Stage::over; }  ///< is_leader() is false, and ousting() may still run.
-  Reason reason() const { return reason_; }            ///< Of the first end. REQUIRES: not leading.
+  Reason reason() const { return reason_; }            ///< The reason of the first end. REQUIRES: not leading.
   Time done_by() const { return done_by_; }
-  Time overrun_at() const { return overrun_at_; }  ///< From then on ousting() has outstayed its time.
+  Time overrun_at() const { return overrun_at_; }  ///< When ousting() has outstayed its time.
   bool overran() const { return overrun_; }        ///< overruns() has said so.
   Time drain_by() const { return drain_by_; }      ///< REQUIRES: draining.
 

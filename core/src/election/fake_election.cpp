@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A real Candidacy on the thread of a test, with a store that answers as the test says.
 #include <tenure/fake_election.hpp>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The public methods of the manager. Each hands over to its Shell.
 #include <tenure/leader_manager.hpp>
 
 #include <cstdio>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Joins a manager and a WorkThread: hooks of its own begin and end the work.
 #include <tenure/leader_task.hpp>
 
 #include <cstdio>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Leadership asks its Validity. FakeLeadership sets one.
 #include <tenure/leadership.hpp>
 
 #include <utility>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The right to lead for a limited time: until when we may act, and from when others may lead.
 #pragma once
 #include <algorithm>
 

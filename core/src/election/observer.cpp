@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The thread of an observer: it looks, waits for a change, and tells.
 #include <tenure/observer.hpp>
 
 #include <unistd.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Carries facts to the Candidacy, and its effects out: the loops of the threads.
 #include "election/shell.hpp"
 
 #include <cstdio>

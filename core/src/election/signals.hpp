@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the hooks of one tenure share with the thread that decides.
 #pragma once
 #include <algorithm>
 #include <atomic>

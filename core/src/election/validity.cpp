@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The page of memory that holds the deadline, and how it is read without a lock.
 #include "election/validity.hpp"
 
 #include <sys/mman.h>

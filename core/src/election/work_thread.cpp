@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The loop of the thread that runs the work of a LeaderTask.
 #include "election/work_thread.hpp"
 
 #include <stdexcept>

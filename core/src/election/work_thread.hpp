@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The thread that runs the work of a LeaderTask.
 #pragma once
 #include <condition_variable>
 #include <functional>

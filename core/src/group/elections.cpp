@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The public methods of Elections. Each hands over to its Shell.
 #include <tenure/elections.hpp>
 
 #include <cstdio>

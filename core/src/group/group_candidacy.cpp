@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rules of README.md: how each fact changes the state, and which effects follow.
 #include "group/group_candidacy.hpp"
 
 #include <algorithm>
 #include <utility>
+
+#include <tenure/kit/who.hpp>
 
 #include "kit/in_ms.hpp"
 
@@ -25,10 +28,9 @@ bool tells_leads(const Look& look) { return look.whole || !look.cursor.empty(); 
 
 }  // namespace
 
-GroupCandidacy::GroupCandidacy(Candidate self, std::string incarnation, const Timing& timing,
-                               std::function<std::uint64_t()> draw, const Spread& spread, std::size_t hook_threads)
-    : self_(std::move(self)),
-      incarnation_(std::move(incarnation)),
+GroupCandidacy::GroupCandidacy(std::string who, const Timing& timing, std::function<std::uint64_t()> draw,
+                               const Spread& spread, std::size_t hook_threads)
+    : who_(std::move(who)),
       timing_(timing),
       draw_(std::move(draw)),
       rivals_(timing.clock_rate_error),
@@ -637,8 +639,7 @@ std::optional<Incumbent> GroupCandidacy::incumbent(const std::string& election, 
   const auto* rival = rivals_.find(lead->session);
   if (!rival || rival->session.record.released) return std::nullopt;
   const auto& record = rival->session.record;
-  return Incumbent{record.holder, record.incarnation, record.address, lead->token,
-                   std::max(rival->lease_end - now, Duration::zero())};
+  return incumbent_of(record.who, lead->token, std::max(rival->lease_end - now, Duration::zero()));
 }
 
 const GroupCandidacy::SeenLead* GroupCandidacy::lead_of(std::string_view election) const {
@@ -741,7 +742,7 @@ std::optional<GroupCandidacy::Time> GroupCandidacy::watch_work(Time now, const s
     stalled_.emplace(election, tenure->progressed);
     entry.cool_down = std::max(entry.cool_down, entry.stall.pause);
     end_voluntarily(now, election, entry, Reason::stalled,
-                    "the work told of no progress for " + in_ms(entry.stall.after));
+                    "the work has reported no progress for " + in_ms(entry.stall.after));
     return now + timing_.retry;
   }
   return std::nullopt;
@@ -990,9 +991,7 @@ void GroupCandidacy::ask(Time now, decltype(GroupQuestion::what) what, Time by) 
 Session GroupCandidacy::own_session(Time asked) {
   return {.record = {.token = Token{1},
                      .beat = draw_(),
-                     .holder = self_.name,
-                     .incarnation = incarnation_,
-                     .address = self_.address,
+                     .who = who_,
                      .released = false,
                      .term = timing_.term,
                      .asked = asked.time_since_epoch()},

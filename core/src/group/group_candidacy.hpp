@@ -79,9 +79,10 @@ class GroupCandidacy {
   using Time = Clock::Time;
   using Duration = Clock::Duration;
 
-  /// `draw`: random bits of the kernel. `hook_threads`: so many hooks can run at once.
-  GroupCandidacy(Candidate self, std::string incarnation, const Timing& timing, std::function<std::uint64_t()> draw,
-                 const Spread& spread = {}, std::size_t hook_threads = SIZE_MAX);
+  /// `who`: who_text() of a candidate. `draw`: random bits of the kernel. `hook_threads`: so many hooks can run at
+  /// once.
+  GroupCandidacy(std::string who, const Timing& timing, std::function<std::uint64_t()> draw, const Spread& spread = {},
+                 std::size_t hook_threads = SIZE_MAX);
 
   // Facts. `now` never falls from one fact to the next.
   void start(Time now);
@@ -304,8 +305,7 @@ class GroupCandidacy {
   void forget(Entries::iterator entry);
   void emit(GroupEffect effect) { effects_.push_back(std::move(effect)); }
 
-  Candidate self_;
-  std::string incarnation_;
+  std::string who_;
   Timing timing_;
   std::function<std::uint64_t()> draw_;
   std::vector<GroupEffect> effects_;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Carries facts to the GroupCandidacy, and its effects out: the threads of Elections.
 #include "group/group_shell.hpp"
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <tenure/kit/leave_behind.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
+#include <tenure/kit/who.hpp>
 
 #include "kit/random.hpp"
 #include "kit/start_together.hpp"
@@ -94,7 +96,7 @@ Elections::Shell::Shell(Exclusive exclusive, std::shared_ptr<GroupStore> store, 
       page_(std::make_shared<LeasePage>()),
       tally_(store_->group(), timing, {"open", "commit", "look", "end", "sweep"}),
       candidacy_(
-          checked(std::move(candidate)), draw_incarnation(), timing, [] { return random_u64(); }, spread,
+          who_text(checked(std::move(candidate)), draw_incarnation()), timing, [] { return random_u64(); }, spread,
           static_cast<std::size_t>(hook_threads)),
       slots_(page_, [this](const std::string& election) { return make_validity(election); }),
       clock_wakes_(clock.make_waker()) {}

@@ -77,15 +77,15 @@ namespace {
 using Duration = Clock::Duration;
 using std::chrono::milliseconds;
 
-/// So long a body may take to return after it was told to. Twice this is less than the time after which core calls a
+/// How long a body may take to return after it was asked to. Twice this is less than the time after which core calls a
 /// call wedged.
 constexpr auto grace = milliseconds(20);
-constexpr int most_patience = 4;  ///< So many times the first.
+constexpr int most_patience = 4;  ///< A multiple of the first patience.
 constexpr Duration first_pause = milliseconds(20), longest_pause = std::chrono::seconds(1);
 
 Limit soon() { return {boot_clock(), boot_clock().now() + grace, {}}; }
 
-/// One of few numbers, so that the same trouble is told with the same words; core then reports it once.
+/// Rounds to one of few numbers, so that the same trouble has the same words; core then reports it once.
 std::string roughly(Duration d) {
   constexpr std::array steps{8000, 4000, 2000, 1000, 500, 200, 100, 50, 20, 10};
   const auto* const step = std::ranges::find_if(steps, [d](int ms) { return d >= milliseconds(ms); });
@@ -127,14 +127,14 @@ struct CallThreadState {
   bool quit{}, gone{};
   int socket{-1};  ///< Ours to close.
 
-  // Of the connection that is being made, or was last.
+  // These are about the connection that is being made, or was last.
   std::string with, step_is;
   Clock::Time connect_began{}, step_began{};
   bool cut_short{}, out_of_descriptors{};  ///< This step.
   bool ran_out{};                          ///< Any step.
   std::string took_too_long;               ///< The step that was cut short last, and what is said of it.
   Duration patience{first_patience}, round_trip{};
-  int failures{};  ///< In a row.
+  int failures{};  ///< How many there were in a row.
   Error failure{};
   Clock::Time not_before{};
 
@@ -203,7 +203,7 @@ struct CallThreadState {
     doing = Doing::nothing;
   }
 
-  /// A connection that throws is made anew, and if that fails too, its error tells why.
+  /// A connection that throws is made anew, and if that fails too, its error says why.
   bool stands() const {
     try {
       return connection->stands();
@@ -282,7 +282,7 @@ struct CallThreadState {
     } catch (...) {
       error = threw();
     }
-    request.body = nullptr;  // Its captures are gone before the caller is told.
+    request.body = nullptr;  // Its captures are gone before the caller wakes.
     return error;
   }
 

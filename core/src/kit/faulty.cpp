@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Faults by script or by a seed, round a Backend or a ConditionalStore.
 #include <tenure/faulty.hpp>
 
 #include <algorithm>

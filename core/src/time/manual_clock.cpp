@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The wakers of the manual clock, and what wakes them.
 #include <tenure/manual_clock.hpp>
 
 #include <algorithm>

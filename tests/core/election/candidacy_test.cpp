@@ -686,7 +686,7 @@ TEST(Candidacy, TheSameTroubleIsToldOnceAMinuteWithItsCount) {
     if (const auto* report = std::get_if<effect::Report>(&effect)) told.push_back(report->error.message);
   ASSERT_EQ(told.size(), 2u);
   EXPECT_EQ(told[0], "no answer in 3600000");
-  EXPECT_TRUE(told[1].ends_with(" times more since it was told last)")) << told[1];
+  EXPECT_TRUE(told[1].ends_with(" more since the last report)")) << told[1];
   ASSERT_TRUE(e.candidacy.last_error());
   EXPECT_TRUE(e.candidacy.last_error()->message.starts_with("no answer in 37")) << "who asks hears of the last one";
   e.answer(Granted{{5}});

@@ -12,6 +12,8 @@
 #include <random>
 #include <utility>
 
+#include <tenure/kit/who.hpp>
+
 #include "group/group_candidacy.hpp"
 #include "group_model.hpp"
 
@@ -292,7 +294,7 @@ class World {
     p.waits.reset();
     p.session = {};
     p.candidacy = std::make_unique<GroupCandidacy>(
-        Candidate{p.name, ""}, "life" + std::to_string(random_()), timing, [this] { return random_(); },
+        who_text({p.name, ""}, "life" + std::to_string(random_())), timing, [this] { return random_(); },
         Spread{.on = spread_.on, .weight = p.weight});
     for (std::size_t e = 0; e < elections_; ++e)
       if (random_() % 4) join(p, name(e));

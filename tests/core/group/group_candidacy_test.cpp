@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <set>
 
+#include <tenure/kit/who.hpp>
+
 #include "group_scene.hpp"
 
 namespace tenure {
@@ -1509,7 +1511,7 @@ TEST(GroupCandidacy, TheLookThatIsOwedComesAlsoIfACommitTookLongerThanTheTimeToT
   auto timing = group_timing;
   timing.renew = 300ms;
   me.candidacy = GroupCandidacy(
-      Candidate{"me", "here"}, "life", timing, [drawn = std::uint64_t{}]() mutable { return ++drawn; },
+      who_text({"me", "here"}, "life"), timing, [drawn = std::uint64_t{}]() mutable { return ++drawn; },
       Spread{.on = false});
   me.lead({"e"});
   me.pass_until_asked<ask::Write>();
@@ -1561,7 +1563,7 @@ TEST(GroupCandidacy, RenewalsStayOnTheGridOfTheStoresClockAndKeepTheirJitter) {
   std::uint64_t drawn = 0;
   GroupScene me(stage);
   me.candidacy = GroupCandidacy(
-      Candidate{"me", "here"}, "life", group_timing, [&drawn] { return drawn += 0x9e3779b97f4a7c15; },
+      who_text({"me", "here"}, "life"), group_timing, [&drawn] { return drawn += 0x9e3779b97f4a7c15; },
       Spread{.on = false});
   me.lead({"e"});
   me.pass(1min);

@@ -27,6 +27,8 @@
 #include <utility>
 #include <vector>
 
+#include <tenure/kit/who.hpp>
+
 #include "group/group_candidacy.hpp"
 #include "group_model.hpp"
 
@@ -81,7 +83,7 @@ class GroupDigest {
 
   void session(const Session& s) {
     const auto& [record, joined, names, weight, most] = s;
-    const auto& [token_of, beat, holder, incarnation, address, released, term, when_asked, written_ms] = record;
+    const auto& [token_of, beat, who, released, term, when_asked, written_ms] = record;
     id(beat);  // The rest of the record is the same for all of them, and the store's clock stands still.
     plain(released);
     for (const std::uint64_t value : {std::uint64_t{joined}, names, std::uint64_t{weight}, std::uint64_t{most}})
@@ -159,11 +161,11 @@ class GroupDigest {
 
   void process(const GroupCandidacy& c) {
     // Not of the state: who it is, its options, numbers that only grow, and what it has reported.
-    const auto& [self, incarnation, timing, draw, effects, last_id, pending, own, lapsed, rivals, seen_to, untold,
-                 marker, marker_since, claims_from, highest, allotted, spoilt, entries, looked_through, spread,
-                 hook_threads, overruns, wanted, held, plan_stale, plan_again, planned, gather_until, changed,
-                 gifts_wait, able, gifts_running, gifts, joined, names, tenures, ending, unrenewed, hook_due, work_due,
-                 stalled, to_release, claims, claims_due, claims_stale, all_claims_stale, next_ask, unheard, unseen,
+    const auto& [who, timing, draw, effects, last_id, pending, own, lapsed, rivals, seen_to, untold, marker,
+                 marker_since, claims_from, highest, allotted, spoilt, entries, looked_through, spread, hook_threads,
+                 overruns, wanted, held, plan_stale, plan_again, planned, gather_until, changed, gifts_wait, able,
+                 gifts_running, gifts, joined, names, tenures, ending, unrenewed, hook_due, work_due, stalled,
+                 to_release, claims, claims_due, claims_stale, all_claims_stale, next_ask, unheard, unseen,
                  swept_in_vain, next_commit, commit_took, next_sweep, next_look, next_whole, last_whole, whole_took,
                  wait_from, last_wake, wakes, started, stopping, over, last_trouble, wait_trouble] = c;
     EXPECT_TRUE(effects.empty());
@@ -457,7 +459,7 @@ class State {
     Time lease_end{}, cap{Time::max()}, done_by{Time::max()};
   };
   struct Process {
-    GroupCandidacy candidacy{Candidate{"p", ""}, "life", explored, [] { return drawn += 2; }, Spread{.on = false}};
+    GroupCandidacy candidacy{who_text({"p", ""}, "life"), explored, [] { return drawn += 2; }, Spread{.on = false}};
     std::optional<GroupQuestion> asked{};
     std::optional<Answer> answer{};  ///< On its way.
     SessionId session{};

@@ -12,6 +12,8 @@
 #include <random>
 #include <set>
 
+#include <tenure/kit/who.hpp>
+
 #include "lock_table/lock_table_decisions.hpp"
 
 namespace tenure {
@@ -132,7 +134,7 @@ class World {
 
   Process& add_process() {
     const auto t = timing();
-    auto& p = *processes_.emplace_back(std::make_unique<Process>(LockTableDecisions({"p", ""}, incarnation(), t)));
+    auto& p = *processes_.emplace_back(std::make_unique<Process>(LockTableDecisions(new_who("p"), t)));
     p.timing = t;
     p.name = "p" + std::to_string(processes_.size());
     if (faults_.same_clock) {
@@ -144,7 +146,7 @@ class World {
     return p;
   }
 
-  std::string incarnation() { return std::to_string(random_()); }
+  std::string new_who(const std::string& name) { return who_text({name, ""}, std::to_string(random_())); }
 
   void start(Process& p) {
     after(p, between(0s, 300ms), [this, &p] { acquire(p); });
@@ -159,7 +161,7 @@ class World {
     p.lease_end = {};
     p.paused_until = now_ + between(1ms, 2s);
     p.timing = timing();
-    p.decisions = LockTableDecisions({p.name, ""}, incarnation(), p.timing);
+    p.decisions = LockTableDecisions(new_who(p.name), p.timing);
     as(p, p.paused_until, [this, &p] { acquire(p); });
   }
 
@@ -267,7 +269,7 @@ class World {
           if (!result) return pause(p);
           auto& d = p.decisions;
           d.saw(*result, local(p));
-          if (d.copied()) d.become(incarnation());
+          if (d.copied()) d.become(new_who(p.name));
           (void)d.take_alarm();
           const auto attempt = d.claim(asked, local(p), random_());
           if (!attempt) {
@@ -293,7 +295,7 @@ class World {
 
   void claimed(Process& p, Time asked, const Result<Swap>& result) {
     const auto answer = p.decisions.claimed(result, local(p));
-    if (p.decisions.copied()) p.decisions.become(incarnation());
+    if (p.decisions.copied()) p.decisions.become(new_who(p.name));
     if (const auto* granted = std::get_if<Granted>(&answer)) {
       ++tenures;
       if (granted->token <= highest_) violation(p, "its token does not rise");

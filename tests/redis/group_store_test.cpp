@@ -870,7 +870,7 @@ TEST_F(RedisGroup, APasswordIsDemandedAndNeverTold) {
 }
 
 const Names needed{"evalsha", "eval", "hget", "hset", "hmget",  "hgetall",   "hdel",
-                   "hexists", "del",  "xadd", "time", "xrange", "xrevrange", "xlen"};
+                   "hexists", "hscan", "del",  "xadd", "time", "xrange", "xrevrange", "xlen"};
 const Names useful{"publish", "subscribe", "info"};
 
 /// The ACL that <tenure/redis.hpp> tells, without one command.

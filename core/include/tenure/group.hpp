@@ -47,6 +47,19 @@ struct Lead {
 /// election of the group would be greater still.
 inline constexpr Token greatest_lead_token{std::uint64_t{1} << 62};
 
+/// A claim of one election, by the session that sends it.
+struct Claim {
+  std::string election{};
+  std::optional<Token> expected{};  ///< The token that stands. nullopt: nobody has ever led this election.
+};
+
+/// The end of a lead of the session that sends it, in favour of `heir` if there is one.
+struct Release {
+  std::string election{};
+  Token token{};
+  std::optional<SessionId> heir{};
+};
+
 /// What a store answers about a group.
 struct Look {
   std::int64_t now_ms{};   ///< The store's clock.

@@ -20,19 +20,6 @@
 
 namespace tenure {
 
-/// A claim of one election, by the session that sends it.
-struct Claim {
-  std::string election{};
-  std::optional<Token> expected{};  ///< The token that stands. nullopt: nobody has ever led this election.
-};
-
-/// The end of a lead of the session that sends it, in favour of `heir` if there is one.
-struct Release {
-  std::string election{};
-  Token token{};
-  std::optional<SessionId> heir{};
-};
-
 /// The one write of a process: it renews its session, and changes leads in the same step.
 struct Commit {
   SessionId session{};
@@ -49,10 +36,8 @@ struct Commit {
 /// How many claims and releases one commit may carry. Each commit is a renewal, whatever it carries.
 inline constexpr std::size_t max_changes = 500;
 
-/// Says why no store may carry out this commit: it has too many changes, or names that Commit does not allow.
+/// They say why no store may carry this out: it has too many changes, or names that Commit does not allow.
 TENURE_EXPORT std::optional<Error> refused_commit(const Commit& commit);
-
-/// The same of retire().
 TENURE_EXPORT std::optional<Error> refused_retirement(const std::map<std::string, Token>& leads);
 
 /// The answer to a commit.
@@ -62,8 +47,7 @@ struct Committed {
   std::vector<std::string> claimed{}, released{};  ///< What was done. The look shows why the rest was not.
   /// Leads of ours that it did not renew, although the session is: each ends when the renewal before would have ended.
   std::vector<std::string> not_renewed{};
-  Look look{};  ///< What stands after the commit. If granted, it tells no session but ours: a renewal's cost does not
-                ///< grow with the others, nor with what a server still keeps of them.
+  Look look{};  ///< What stands after the commit. If granted, it tells no session but ours.
 };
 
 /// One group in one store. One thread at a time calls it, except await_change(), which a second one may be in. Limits

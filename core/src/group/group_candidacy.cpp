@@ -351,7 +351,8 @@ void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Commit
                       result.look.unreadable.contains(claim.election);
     const bool again = std::exchange(entry.doubted, !news) && !news;
     if (again) doubt(now);
-    if (!news && entry.lead && !entry.lead->released) next_look_ = now;  // Its session is not over after all.
+    if (!news && entry.lead && !entry.lead->released && !rivals_.find(entry.lead->session))
+      next_look_ = now;  // Its session is not absent after all.
     if (!news) entry.not_before = std::max(entry.not_before, now + jittered(timing_.retry));
     if (shown == result.look.leads.end()) claims_stale_.push_back(claim.election);  // or else by the look
   }

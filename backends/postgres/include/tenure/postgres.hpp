@@ -102,8 +102,7 @@ TENURE_POSTGRES_EXPORT std::optional<Error> create_schema(const Options& options
 /// Options::leads, and the role needs DELETE on the first, too. Releases, ends and requests to step down notify;
 /// renewals and claims do not. No answered write is lost in a crash of the server, and the marker is 0. A promoted
 /// asynchronous standby lacks what it had not received: a leader whose last claim was lost is refused at its next
-/// renewal. So is every leader after a restore, which brings back older sessions: stop all processes of the group, and
-/// start them a term later. Delete no lead.
+/// renewal. So is every leader after a restore of older sessions: stop the whole group for a term. Delete no lead.
 ///
 /// Where default_transaction_isolation is above read committed, and a pooler stands between, a commit that meets
 /// another one is rolled back. It is repeated a few times within its limit before it becomes an Error.
@@ -113,10 +112,9 @@ TENURE_POSTGRES_EXPORT std::shared_ptr<GroupStore> open_group(const Options& opt
 /// Opens a group by URL, as open_url(). The properties are "sessions", "leads" and "create_table".
 TENURE_POSTGRES_EXPORT OpenedGroup open_group_url(const Opening& opening);
 
-/// Does the same as schema() for the tables of groups: share/tenure/tenure_groups.sql.
+/// They do the same as schema() and create_schema() for the tables of groups: share/tenure/tenure_groups.sql.
 TENURE_POSTGRES_EXPORT std::string group_schema(const std::string& sessions = Options().sessions,
                                                 const std::string& leads = Options().leads);
-/// Does the same as create_schema() for the tables of groups.
 TENURE_POSTGRES_EXPORT std::optional<Error> create_group_schema(const Options& options, const Limit& limit);
 
 }  // namespace tenure::postgres

@@ -104,7 +104,7 @@ TENURE_REDIS_EXPORT std::shared_ptr<ConditionalStore> store(const Options& optio
 /// the most that can be read. While a cluster moves the slot, calls may fail.
 ///
 /// It has two connections, one of them for SUBSCRIBE, and with Sentinels each has those of its own. Throws as open()
-/// does. To the ACL above add +hget +hexists +xadd +xrange +xrevrange +xlen.
+/// does. To the ACL above add +hget +hexists +hscan +xadd +xrange +xrevrange +xlen.
 TENURE_REDIS_EXPORT std::shared_ptr<GroupStore> open_group(const Options& options, const std::string& group,
                                                            Log log = {});
 

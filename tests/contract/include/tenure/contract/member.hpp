@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process of a group that a test drives verb by verb. A tool of group_suite.hpp.
 #pragma once
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,13 +85,6 @@ class Member {
     return value("end", store_->end(id, beats, draw_beat(), limit()));
   }
   int sweep() { return value("sweep", store_->sweep(limit()), -1); }
-
-  /// Those that were, with the tokens that were seen.
-  std::set<std::string> retire(const Names& elections) {
-    std::map<std::string, Token> leads;
-    for (const auto& election : elections) leads[election] = seen_.token(election).value_or(Token{1});
-    return value("retire", store_->retire(leads, limit()));
-  }
 
   /// What changed since this member was told anything.
   Look look() { return look(seen_.cursor()); }

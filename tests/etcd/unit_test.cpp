@@ -19,6 +19,7 @@ namespace tenure::etcd {
 namespace {
 
 using tenure::test::canary;
+using tenure::test::expect_error;
 using tenure::test::mentions;
 using tenure::test::record;
 using tenure::test::value;
@@ -205,34 +206,30 @@ TEST(EtcdGateway, EachErrorIsOfAKindAndNamesARemedy) {
     EXPECT_EQ(newer.error().message, json.error().message);
     return json.error();
   };
-  const auto expect = [&](const Error& said, Fault fault, const std::string& remedy) {
-    EXPECT_EQ(said.fault, fault) << said.message;
-    EXPECT_TRUE(mentions(said.message, remedy)) << said.message;
-  };
-  expect(error(503, "etcdserver: no leader", 14), Fault::unreachable, "majority");
-  expect(error(503, "etcdserver: request timed out", 14), Fault::unreachable, "majority");
-  expect(error(503, "etcdserver: rpc not supported for learner", 14), Fault::unreachable, "members that vote");
-  expect(error(429, "etcdserver: mvcc: database space exceeded", 8), Fault::misconfigured, "alarm disarm");
-  expect(error(403, "etcdserver: permission denied", 7), Fault::forbidden, "grant-permission");
-  expect(error(400, "etcdserver: user name is empty", 3), Fault::forbidden, "set user and password");
-  expect(error(400, "etcdserver: authentication failed, invalid user ID or password", 3), Fault::forbidden,
-         "check user");
-  expect(error(500, "etcdserver: corrupt cluster", 15), Fault::corrupt, "alarm list");
-  expect(error(401, "of another release", 16), Fault::forbidden, "of another release");
-  expect(error(503, "of another release\n", 14), Fault::unreachable, "of another release?");
+  expect_error(error(503, "etcdserver: no leader", 14), Fault::unreachable, {"majority"});
+  expect_error(error(503, "etcdserver: request timed out", 14), Fault::unreachable, {"majority"});
+  expect_error(error(503, "etcdserver: rpc not supported for learner", 14), Fault::unreachable, {"members that vote"});
+  expect_error(error(429, "etcdserver: mvcc: database space exceeded", 8), Fault::misconfigured, {"alarm disarm"});
+  expect_error(error(403, "etcdserver: permission denied", 7), Fault::forbidden, {"grant-permission"});
+  expect_error(error(400, "etcdserver: user name is empty", 3), Fault::forbidden, {"set user and password"});
+  expect_error(error(400, "etcdserver: authentication failed, invalid user ID or password", 3), Fault::forbidden,
+               {"check user"});
+  expect_error(error(500, "etcdserver: corrupt cluster", 15), Fault::corrupt, {"alarm list"});
+  expect_error(error(401, "of another release", 16), Fault::forbidden, {"of another release"});
+  expect_error(error(503, "of another release\n", 14), Fault::unreachable, {"of another release?"});
   for (const auto* const code : {"grpc_code", "code"}) {
     const auto of_a_watch = error_in({{"error", {{"message", "etcdserver: permission denied"}, {code, 7}}}});
     ASSERT_TRUE(of_a_watch);
-    expect(*of_a_watch, Fault::forbidden, "grant-permission");
+    expect_error(*of_a_watch, Fault::forbidden, {"grant-permission"});
   }
   EXPECT_FALSE(error_in({{"result", {{"created", true}}}}));
   const auto answered = [](long status, const std::string& body) { return json_of({status, body}).error(); };
-  expect(answered(400, "Client sent an HTTP request to an HTTPS server.\n"), Fault::misconfigured, "etcds://");
-  expect(answered(404, "Not Found"), Fault::misconfigured, "JSON gateway");
-  expect(answered(200, "<html>"), Fault::unreachable, "not of etcd");
-  expect(answered(500, "{}"), Fault::unreachable, "500");
+  expect_error(answered(400, "Client sent an HTTP request to an HTTPS server.\n"), Fault::misconfigured, {"etcds://"});
+  expect_error(answered(404, "Not Found"), Fault::misconfigured, {"JSON gateway"});
+  expect_error(answered(200, "<html>"), Fault::unreachable, {"not of etcd"});
+  expect_error(answered(500, "{}"), Fault::unreachable, {"500"});
   const auto of_a_proxy = answered(403, "etcdserver: permission denied by this proxy");
-  expect(of_a_proxy, Fault::unreachable, "403");
+  expect_error(of_a_proxy, Fault::unreachable, {"403"});
   EXPECT_FALSE(mentions(of_a_proxy.message, "etcdctl")) << of_a_proxy.message;
 }
 

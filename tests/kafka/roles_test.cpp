@@ -116,6 +116,23 @@ TEST(Roles, OnlyWhoOpensASessionCreatesAMissingTopic) {
   EXPECT_TRUE(s.creates);
 }
 
+TEST(Roles, TheTroubleOfAMemberThatIsGoneFailsNoOpenOfALaterSession) {
+  Scene s;
+  s.open();
+  s.give(role_fact::Broken{s.handle, {Fault::unreachable, "the coordinator was away"}});
+  s.call(role_call::End{SessionId{77}});
+  s.pass(1s);
+  s.observe();
+  for (int i = 0; i < 3; ++i) {
+    s.call(role_call::Open{SessionId{78}, {.record = {.who = "name=me"}}});
+    if (s.answer) break;
+    s.observe();
+    s.pass({});
+  }
+  ASSERT_FALSE(s.failed());
+  EXPECT_TRUE(s.done().granted);
+}
+
 TEST(Roles, R14AMemberThatMayNotJoinIsOpenedAnew) {
   Scene s;
   s.open();

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,11 +22,13 @@
 
 #include "group/group_candidacy.hpp"
 #include "roles.hpp"
+#include "seeds.hpp"
 #include "shared_roles.hpp"
 
 namespace tenure::kafka::test {
 
 using namespace std::chrono_literals;
+using tenure::test::for_each_seed;
 using Time = Clock::Time;
 using Duration = Clock::Duration;
 
@@ -37,9 +38,8 @@ constexpr int sim_units = 4;
 /// A test that runs so many seeds. `tests/run` runs a third of them, `tests/run all` also the whole.
 class Simulation : public testing::TestWithParam<std::uint64_t> {
  protected:
-  /// How many, if not TENURE_SIM_SEEDS. A sanitizer sees in one run what it sees in many.
+  /// How many. A sanitizer sees in one run what it sees in many.
   static std::uint64_t seeds([[maybe_unused]] std::uint64_t usual) {
-    if (const auto* wanted = std::getenv("TENURE_SIM_SEEDS")) return std::strtoull(wanted, nullptr, 10);
 #ifdef __SANITIZE_ADDRESS__
     return 1;
 #else

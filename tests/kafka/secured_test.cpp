@@ -4,6 +4,7 @@
 // ACLs.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -214,6 +215,18 @@ TEST_F(KafkaSecured, AnAuthorityThatIsRenewedOnDiskIsReadAgain) {
   ASSERT_TRUE(refused);
   EXPECT_TRUE(mentions(refused->message, "certificate")) << refused->message;
   std::filesystem::copy_file(environment("TENURE_KAFKA_CA"), file, std::filesystem::copy_options::overwrite_existing);
+  EXPECT_TRUE(a.campaign());
+}
+
+TEST_F(KafkaSecured, APasswordThatChangesIsAskedForAgain) {
+  allow_election();
+  auto o = options();
+  o.properties.erase("sasl.username"), o.properties.erase("sasl.password");
+  std::atomic<bool> right{false};
+  o.credentials = [&right] { return Credentials{"elector", password + std::string(right ? "" : "-wrong")}; };
+  Candidate a(o);
+  EXPECT_TRUE(a.trouble(Fault::forbidden));
+  right = true;
   EXPECT_TRUE(a.campaign());
 }
 

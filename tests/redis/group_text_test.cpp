@@ -73,7 +73,7 @@ TEST(RedisGroupText, WhatWeDidNotWriteIsRefused) {
     EXPECT_EQ(found.unreadable.at("x").fault, Fault::corrupt);
     EXPECT_EQ(found.leads.size(), 1u) << "the other lead is told";
   }
-  for (const std::string& session :
+  for (const auto& session :
        {std::string(), std::string("1"), std::string("1 0 2 3 4 5 6 7"), std::string("1 2 2 3 4 5 6 7 8 "),
         std::string("1 0 -2 3 4 5 6 7 8 "), std::string("1 0 2 3 99999999999999 5 6 7 8 "),
         std::string("1 0 2 3 4 4294967296 6 7 8 "), std::string("1 0 2 3 4 5 6 4294967296 8 "),

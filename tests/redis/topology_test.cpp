@@ -211,8 +211,7 @@ TEST_F(RedisCluster, EveryNodeLeadsToTheOneThatServes) {
   EXPECT_TRUE(read(*open_at("redis+unix://" + cluster[0].socket())).record) << "also from a Unix socket";
   EXPECT_TRUE(read(*open_at("redis://127.0.0.1:1," + cluster[1].address())).record) << "one of the seeds is down";
 
-  const auto error = refused_read(*open_at("redis://" + cluster[0].address() + "/1"));
-  EXPECT_EQ(error.fault, Fault::misconfigured) << error.message;
+  expect_error(refused_read(*open_at("redis://" + cluster[0].address() + "/1")), Fault::misconfigured);
 }
 
 TEST_F(RedisCluster, ASlotThatMovesIsFollowed) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "messages.hpp"
+#include "password_change.hpp"
 #include "process.hpp"
 #include "run_tool.hpp"
 #include "server.hpp"
@@ -98,6 +99,25 @@ TEST_F(OnPostgres, DoctorTellsOfTheServerAndOfOurRights) {
   EXPECT_TRUE(mentions(bad.out(), "WRONG  the role " + name + " may not insert, update on tenure_elections"))
       << bad.out();
   pg::sql(url, "drop owned by " + name + "; drop role " + name);
+}
+
+/// As a document has it.
+TEST_F(OnPostgres, APasswordThatChangesIsReadAgainAtEachLogin) {
+  ASSERT_EQ(Process(tool({"setup", "--store", url})).ended(), 0);
+  const auto role = pg::unique_name("elector");
+  pg::sql(url, "create role " + role + " login password '" + password_of(0) + "'; grant select, insert, update on " +
+                   "tenure_elections to " + role);
+  const Scratch scratch;
+  const auto file = scratch.file("password", password_of(0));
+  const auto document = scratch.file("e.json", R"({"store": {"url": "postgres://)" + role +
+                                                   "@127.0.0.1:" + pg::shared("TENURE_POSTGRES_PORT") + "/" + name +
+                                                   R"(", "password": {"file": ")" + file + R"("}}, "election": "e"})");
+  expect_password_may_change({"-c", document}, [&](int n) {
+    scratch.file("password", password_of(n) + "\n");
+    pg::sql(url, "alter role " + role + " password '" + password_of(n) + "'");
+    pg::sql(url, "select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = '" + role + "'");
+  });
+  pg::sql(url, "drop owned by " + role + "; drop role " + role);
 }
 
 }  // namespace

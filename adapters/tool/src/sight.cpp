@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes a sight as text and as JSON.
 #include "sight.hpp"
 
 #include <nlohmann/json.hpp>

@@ -7,8 +7,8 @@
 namespace tenure::kafka {
 namespace {
 
-/// Also the least times between two handles.
-constexpr auto longest_refusal = std::chrono::seconds(5), longest_silence = std::chrono::seconds(15);
+/// Also the least time between two handles.
+constexpr auto longest_refusal = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -21,11 +21,11 @@ Reader::Reader(Options options, std::string group, std::shared_ptr<ClosableLog> 
       client_(make_observer(options_, group_, log_, partitions_)) {}
 
 void Reader::judge(bool answered) {
-  if (answered) return unanswered_since_.reset();
   const auto now = boot_clock().now();
-  if (!unanswered_since_) unanswered_since_ = now;
-  if (now < *unanswered_since_ + (client_->turned_away() ? longest_refusal : longest_silence)) return;
-  unanswered_since_ = now;
+  if (answered || !client_->turned_away()) return turned_away_since_.reset();
+  if (!turned_away_since_) turned_away_since_ = now;
+  if (now < *turned_away_since_ + longest_refusal) return;
+  turned_away_since_ = now;
   try {
     client_ = make_observer(options_, group_, log_, partitions_);
   } catch (const std::invalid_argument& e) {  // such as a file that is just being written

@@ -13,9 +13,8 @@
 
 namespace tenure::kafka {
 
-/// A handle reads certificates and passwords from files when it is made, and never again. And after a crash of the
-/// broker one may wait for its coordinator for ever (librdkafka 2.0.2). So one that got no answer for a while is made
-/// anew. One thread at a time calls it; explained() may be called by any.
+/// A handle reads certificates and passwords from files when it is made, and never again. So one that was turned away
+/// for a while is made anew. One thread at a time calls it; explained() may be called by any.
 class Reader {
  public:
   /// Throws std::invalid_argument, redacted, if librdkafka refuses the properties.
@@ -37,7 +36,7 @@ class Reader {
   const int partitions_;
   const Target target_;
   std::shared_ptr<Client> client_;
-  std::optional<Clock::Time> unanswered_since_;
+  std::optional<Clock::Time> turned_away_since_;
 };
 
 }  // namespace tenure::kafka

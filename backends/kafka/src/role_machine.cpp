@@ -467,7 +467,8 @@ std::optional<Error> RoleMachine::unreadable(const Session& session) const {
 void RoleMachine::serve_open(const role_call::Open& open) {
   if (auto error = unreadable(open.session)) return fail(std::move(*error));
   if (!observed_ || observer_trouble_) {
-    if (const auto error = trouble()) return fail(*error);
+    // The trouble of a member that is gone says nothing of the look that is under way for this call.
+    if (observer_trouble_) return fail(*observer_trouble_);
     return fail_when_late("the records could not be read in time");
   }
   forget_tenures();

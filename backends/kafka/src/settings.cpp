@@ -161,13 +161,19 @@ milliseconds in_flight(const Options& options) {
   return milliseconds(given.value_or(max_patience_ms));
 }
 
-/// Without a source of tokens a handle would wait for one for ever, and blame something else.
-void check_tokens(const Options& o) {
+/// Without a source of tokens or passwords a handle would wait for one for ever, and blame something else.
+void check_login(const Options& o) {
   std::map<std::string, std::string> given;
   for (const auto& [name, value] : o.properties) given[lower(name)] = lower(value);
   const bool signs_in = given["security.protocol"].starts_with("sasl_");
   const bool by_token =
       signs_in && (given["sasl.mechanism"] == "oauthbearer" || given["sasl.mechanisms"] == "oauthbearer");
+  if (o.credentials && (!signs_in || by_token))
+    refuse(
+        "credentials are given, so properties need security.protocol=sasl_ssl (or sasl_plaintext) and a sasl.mechanism "
+        "with user and password, such as PLAIN; for OAUTHBEARER give Options::oauth_token");
+  if (o.credentials && (given.contains("sasl.username") || given.contains("sasl.password")))
+    refuse("credentials and properties[\"sasl.username\"] or [\"sasl.password\"] are both given; give one of them");
   if (o.oauth_token && !by_token)
     refuse(
         "oauth_token is given, so properties need sasl.mechanism=OAUTHBEARER and security.protocol=sasl_ssl (or "
@@ -215,7 +221,7 @@ Options completed(Options o) {
   }
   check_count(o.properties.size());
   check_not_owned(o.properties);
-  check_tokens(o);
+  check_login(o);
   check_properties(common_properties(o, o.group));
   return o;
 }
@@ -335,12 +341,14 @@ bool secret(std::string_view property) {
          name == "ssl_key" || name == "sasl.kerberos.kinit.cmd" || name == "ssl.certificate.pem";
 }
 
-Redactor redactor_of(const Properties& properties) {
+std::vector<std::string> secrets_of(const Properties& properties) {
   std::vector<std::string> secrets;
   for (const auto& [name, value] : properties)
     if (secret(name)) secrets.push_back(value);
-  return Redactor(std::move(secrets));
+  return secrets;
 }
+
+Redactor redactor_of(const Properties& properties) { return Redactor(secrets_of(properties)); }
 
 void check_properties(const Properties& properties) {
   const Conf conf(rd_kafka_conf_new());

@@ -81,7 +81,8 @@ Options options_of(const Opening& opening,
                    std::initializer_list<std::pair<std::string_view, std::string Options::*>> tables) {
   if (!opening.url.starts_with("postgres://") && !opening.url.starts_with("postgresql://"))
     throw std::invalid_argument("postgres: the URL must begin with postgres:// or postgresql://");
-  Options options{opening.url, opening.user, opening.password};
+  Options options{.conninfo = opening.url, .user = opening.user, .password = opening.password};
+  options.credentials = opening.credentials;
   const std::string create = "create_table";
   if (const auto value = take(options.conninfo, create)) options.create_table = yes(create, *value);
   for (const auto& [name, value] : opening.properties) {

@@ -29,9 +29,8 @@ namespace tenure {
 ///
 /// The elections are spread evenly over the processes that take part in the same ones (see Spread).
 ///
-/// It has a thread for the timers, one for the store, one for error() alone, and `hook_threads` for your hooks. While
-/// as many ousting() have outlasted their time as there are hook threads, nothing is claimed. Any thread may call any
-/// method, also a hook.
+/// It has `hook_threads` for your hooks, and three more. While as many ousting() have outlasted their time as there are
+/// hook threads, nothing is claimed. Any thread may call any method, also a hook.
 ///
 /// Hooks of one election are called in order and one at a time, but error() waits for no other. Those of different
 /// elections are called at the same time, on as many threads as there are; so elected() must start the work, not be it.
@@ -104,6 +103,9 @@ class TENURE_EXPORT Elections {
 
   /// What happened so far, for your monitoring. It takes locks for moments. In a forked child it is empty.
   GroupMetrics metrics() const;
+
+  /// What the store did last in place of an answer, in full. Nothing once it has answered.
+  std::optional<Error> last_error() const;
 
   /// How many changes there were: elected, ousting, another incumbent, stopped. It never falls.
   std::uint64_t changes() const;

@@ -5,6 +5,8 @@
 
 #include <tenure/timing.hpp>
 
+#include "kit/require.hpp"
+
 namespace tenure {
 
 /// The right to lead, for a limited time. It keeps the timing that it was granted by: the store knows no other one, and
@@ -18,6 +20,7 @@ struct Lease {
   void extend(Clock::Time asked) {
     deadline = std::max(deadline, timing.deadline(asked));
     end = std::max(end, asked + timing.term - timing.clock_allowance());
+    TENURE_REQUIRE(deadline <= end);
   }
 
   bool lapsed(Clock::Time now) const { return now >= deadline; }

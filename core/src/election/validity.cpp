@@ -9,9 +9,6 @@
 #include <system_error>
 #include <utility>
 
-#include <tenure/fake_leadership.hpp>
-#include <tenure/leadership.hpp>
-
 namespace tenure {
 
 LeasePage::LeasePage() {

@@ -219,6 +219,16 @@ Url parse_url(const Opening& opening) {
   return url;
 }
 
+AskCredentials credentials_of(const Opening& opening, const Url& url) {
+  if (!opening.credentials) return {};
+  return [ask = opening.credentials, user = url.user, password = url.password] {
+    auto found = ask();
+    if (found.user.empty()) found.user = user;
+    if (found.password.empty()) found.password = password;
+    return found;
+  };
+}
+
 std::optional<std::string> scheme_of(std::string_view text) {
   std::string out(text.substr(0, std::min(text.find(':'), text.size())));
   if (out.size() == text.size() || out.empty() || !letter(out[0]) || !std::ranges::all_of(out, of_scheme))

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes and reads the one text in which a candidate tells others of itself.
 #include <tenure/kit/who.hpp>
 
 #include <algorithm>

@@ -167,7 +167,7 @@ class GroupDigest {
                  gifts_running, gifts, joined, names, tenures, ending, unrenewed, hook_due, work_due, stalled,
                  to_release, claims, claims_due, claims_stale, all_claims_stale, next_ask, unheard, unseen,
                  swept_in_vain, next_commit, commit_took, next_sweep, next_look, next_whole, last_whole, whole_took,
-                 wait_from, last_wake, wakes, started, stopping, over, last_trouble, wait_trouble] = c;
+                 wait_from, deaf, last_wake, wakes, started, stopping, over, last_error, repeats] = c;
     EXPECT_TRUE(effects.empty());
     outstanding(pending);
     this->own(own);
@@ -227,6 +227,7 @@ class GroupDigest {
     time(last_whole, explored.term);
     duration(whole_took);
     time(wait_from);
+    plain(deaf);
     time(last_wake.value_or(Time::max()), explored.retry);
     plain(static_cast<std::uint64_t>(wakes));
     plain(started);
@@ -255,11 +256,13 @@ class GroupDigest {
   void outstanding(const std::optional<GroupCandidacy::Pending>& pending) {
     plain(pending.has_value());
     if (!pending) return;
-    const auto& [asked_for, excused, wedged, interrupted] = *pending;
-    question(asked_for);
+    const LateCall& late = *pending;
+    const auto& [excused, wedged, told] = late;
+    question(pending->question);
     plain(excused);
     plain(wedged);
-    plain(interrupted);
+    plain(told);
+    plain(pending->interrupted);
   }
   void own(const std::optional<GroupCandidacy::Own>& own) {
     plain(own.has_value());
@@ -304,15 +307,18 @@ class GroupDigest {
     plain(lead.has_value());
     if (lead) seen_lead(*lead);
     plain(tenure.has_value());
-    if (tenure) this->tenure(*tenure, stall.after);
+    if (tenure) tenure_of(*tenure, stall.after);
     time(not_before);
     duration(cool_down);
     if (spread) time(free_since.value_or(Time::max()), explored.term);
     heir(holder);
     plain(able);
   }
-  void tenure(const GroupCandidacy::Tenure& tenure, Duration stall_after) {
-    const auto& [token_of, by, progressed, ending, cap, kept, to, free_at, given_back] = tenure;
+  void tenure_of(const GroupCandidacy::Tenure& tenure, Duration stall_after) {
+    const tenure::Tenure& own = tenure;
+    const auto& [token_of, progressed, ending] = own;
+    const GroupCandidacy::Sharing& sharing = tenure;
+    const auto& [by, cap, kept, to, free_at, given_back] = sharing;
     const auto& [stage, reason, drain_by, done_by, overrun_at, expired, overrun] = ending;
     token(token_of);
     id(by);

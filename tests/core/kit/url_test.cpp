@@ -145,6 +145,17 @@ TEST(Url, SettingsAreTakenAndWhatIsLeftIsRefused) {
   EXPECT_NO_THROW(url.expect_no_more(known));
 }
 
+TEST(Url, CredentialsReplaceWhatTheyTell) {
+  Opening opening{.url = "redis://u:p@h"};
+  EXPECT_FALSE(credentials_of(opening, parse_url(opening)));
+  Credentials told{.password = "new"};
+  opening.credentials = [&told] { return told; };
+  const auto ask = credentials_of(opening, parse_url(opening));
+  EXPECT_EQ(ask().user + ":" + ask().password, "u:new");
+  told = {.user = "me"};
+  EXPECT_EQ(ask().user + ":" + ask().password, "me:p");
+}
+
 TEST(Url, WhatStandsBesideItReplacesOrIsAdded) {
   Opening opening{.url = "redis://u:p@h?a=1", .election = "e"};
   opening.user = "me";

@@ -23,9 +23,8 @@
 
 namespace tenure {
 
-/// Takes part in many elections of one group, at the price of one: the store is asked once per Timing::renew, and about
-/// each third time for the other processes too, whatever their number. All tenures of this process share one lease, its
-/// session. If that is lost, all of them end. Of elections that are not joined nothing is read and nothing is known.
+/// Takes part in many elections of one group, at the price of one: the store is asked once per Timing::renew, whatever
+/// their number. All tenures of this process share one lease, its session. If that is lost, all of them end.
 ///
 /// The elections are spread evenly over the processes that take part in the same ones (see Spread).
 ///

@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include <tenure/version.hpp>
+
 #include "neli_scene.hpp"
 
 namespace tenure::kafka {
@@ -148,6 +150,31 @@ TEST(NeliNonce, ServesEveryReadUntilTheNextRevoke) {
   EXPECT_NE(s.nonce, first);
 }
 
+TEST(NeliNonce, ThatWasSentTwiceCostsNothing) {
+  Scene s;
+  s.join();
+  s.assigned(true);
+  s.take_commit(1);
+  s.committed_again();
+  EXPECT_FALSE(s.did<effect::Drop>());
+  EXPECT_TRUE(s.did<effect::ReadMember>());
+}
+
+TEST(NeliNonce, AReadThatFailedIsRepeatedAfterAPauseAndAnotherOneDecidesNothing) {
+  Scene s;
+  s.join();
+  s.own();
+  const auto asked = s.take<effect::ReadMember>().id;
+  s.give(fact::MemberRead{asked + 1, Reading{record(40, "other", true), s.nonce}});
+  s.call(Verb::acquire);
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+  s.give(fact::MemberRead{asked, unreachable});
+  s.advance(249ms);
+  EXPECT_FALSE(s.did<effect::ReadMember>());
+  s.advance(1ms);
+  EXPECT_TRUE(s.did<effect::ReadMember>());
+}
+
 TEST(NeliNonce, UnansweredForALeaseCostsTheHandle) {
   Scene s;
   s.join();
@@ -173,9 +200,7 @@ TEST(NeliNonce, NoPartitionForItMeansToLookAtTheTopicAgain) {
 // Rule 4: the wait, and what ends it.
 TEST(NeliWait, AReleasedRecordIsClaimedAtOnce) {
   Scene s;
-  s.join(record(40, "other", true));
-  s.own();
-  s.read(record(40, "other", true));
+  s.own_what_is_free();
   s.call(Verb::acquire);
   EXPECT_EQ(s.take_commit(0).offset, 41);
 }
@@ -437,9 +462,7 @@ TEST(NeliWait, AnObserversOlderAnswerForALeaseIsAnAlarm) {
 
 TEST(NeliClaim, IsSentForACallOnly) {
   Scene s;
-  s.join(record(40, "other", true));
-  s.own();
-  s.read(record(40, "other", true));
+  s.own_what_is_free();
   s.advance(2s);
   EXPECT_FALSE(s.did<effect::SendCommit>());
 }
@@ -448,17 +471,16 @@ TEST(NeliClaim, GrantsTheTokenThatWasAcknowledged) {
   Scene s;
   s.lead(40);
   EXPECT_EQ(s.token, Token{41});
-  EXPECT_EQ(decode(s.sent.commit.metadata)->incarnation, "mine");
-  EXPECT_EQ(decode(s.sent.commit.metadata)->name, "me");
+  EXPECT_EQ(decode(s.sent.commit.metadata)->who.incarnation, "mine");
+  EXPECT_EQ(decode(s.sent.commit.metadata)->who.name, "me");
+  EXPECT_EQ(decode(s.sent.commit.metadata)->who.version, version());
   EXPECT_EQ(decode(s.sent.commit.metadata)->lease, lease);
 }
 
 TEST(NeliClaim, AfterAClaimOfUnknownOutcomeNoOtherGoesOutInThatGeneration) {
   // Handled after its successor, it would write the old token over the new one.
   Scene s;
-  s.join(record(40, "other", true));
-  s.own();
-  s.read(record(40, "other", true));
+  s.own_what_is_free();
   s.advance(200ms);
   s.call(Verb::acquire);
   EXPECT_EQ(s.take_commit(0).offset, 41);
@@ -481,8 +503,7 @@ TEST(NeliClaim, AfterARenewalOfUnknownOutcomeNoClaimGoesOutInThatGeneration) {
   for (const bool another_generation : {false, true}) {
     Scene s;
     s.lead();
-    s.call(Verb::renew, s.token);
-    s.take_record();
+    s.ask_renewal();
     s.committed(Outcome::failed, unreachable);
     s.take_answer<Unknown>();
     s.advance(500ms);
@@ -501,13 +522,12 @@ TEST(NeliClaim, AfterARenewalOfUnknownOutcomeNoClaimGoesOutInThatGeneration) {
 TEST(NeliClaim, ARefusedClaimIsNoTenure) {
   for (const auto outcome : {Outcome::fenced, Outcome::unknown_topic, Outcome::failed}) {
     Scene s;
-    s.join(record(40, "other", true));
-    s.own();
-    s.read(record(40, "other", true));
+    s.own_what_is_free();
     s.call(Verb::acquire);
     s.take_record();
     s.committed(outcome, fenced);
     EXPECT_EQ(s.take_answer<Unknown>().error, fenced);
+    EXPECT_EQ(s.did<effect::Drop>(), outcome != Outcome::unknown_topic) << "it is no member, or the claim may come yet";
     s.call(Verb::renew, {41});
     EXPECT_FALSE(s.did<effect::SendCommit>());
     s.take_answer<Denied>();
@@ -516,9 +536,7 @@ TEST(NeliClaim, ARefusedClaimIsNoTenure) {
 
 TEST(NeliClaim, ALateAcknowledgementIsNotUsed) {
   Scene s;
-  s.join(record(40, "other", true));
-  s.own();
-  s.read(record(40, "other", true));
+  s.own_what_is_free();
   s.call(Verb::acquire, {}, Vacant{}, 1min);
   s.take_commit(0);
   s.advance(lease - margin);
@@ -532,9 +550,7 @@ TEST(NeliClaim, ALateAcknowledgementIsNotUsed) {
 
 TEST(NeliClaim, AcknowledgedToNobodyIsNotUsed) {
   Scene s;
-  s.join(record(40, "other", true));
-  s.own();
-  s.read(record(40, "other", true));
+  s.own_what_is_free();
   const auto id = s.call(Verb::acquire);
   s.take_commit(0);
   s.give(fact::Abandoned{id});
@@ -542,6 +558,7 @@ TEST(NeliClaim, AcknowledgedToNobodyIsNotUsed) {
   EXPECT_NE(next, id);
   s.committed();
   EXPECT_FALSE(s.did<effect::Reply>()) << "the claim was sent before this call asked";
+  EXPECT_FALSE(s.did<effect::ReadMember>()) << "before a pause";
   s.advance(250ms);
   s.read(record(41, "mine"));
   EXPECT_EQ(s.take_commit(0).offset, 42);
@@ -551,9 +568,7 @@ TEST(NeliClaim, AcknowledgedToNobodyIsNotUsed) {
 
 TEST(NeliClaim, GrantedToACallerThatHadGoneIsNotUsed) {
   Scene s;
-  s.join(record(40, "other", true));
-  s.own();
-  s.read(record(40, "other", true));
+  s.own_what_is_free();
   const auto id = s.call(Verb::acquire);
   s.take_commit(0);
   s.committed();
@@ -576,9 +591,7 @@ TEST(NeliClaim, OnesOwnTokenCountsAsSeen) {
 
 TEST(NeliClaim, UnansweredForALeaseCostsTheHandle) {
   Scene s;
-  s.join(record(40, "other", true));
-  s.own();
-  s.read(record(40, "other", true));
+  s.own_what_is_free();
   s.call(Verb::acquire, {}, Vacant{}, 1min);
   s.forget();
   s.expect_drop_after_a_lease();

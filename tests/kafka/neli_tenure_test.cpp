@@ -28,11 +28,11 @@ TEST(NeliRenew, EveryRenewalDiffers) {
 TEST(NeliRenew, OneRenewalIsOutstandingAtATime) {
   Scene s;
   s.lead();
-  const auto id = s.call(Verb::renew, s.token);
-  s.take_record();
+  const auto id = s.ask_renewal();
   s.advance(1s);
   s.give(fact::Abandoned{id});
   s.call(Verb::renew, s.token);
+  s.give(fact::Committed{s.sent.id + 1, Outcome::accepted, {}});  // of no commit of this handle
   EXPECT_FALSE(s.did<effect::SendCommit>());
   s.committed();
   EXPECT_FALSE(s.did<effect::Reply>()) << "that one was sent before this call asked";
@@ -44,8 +44,7 @@ TEST(NeliRenew, OneRenewalIsOutstandingAtATime) {
 TEST(NeliRenew, AFailedRenewalChangesNothingButTheNextAttempt) {
   Scene s;
   s.lead();
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   s.committed(Outcome::failed, unreachable);
   EXPECT_EQ(s.take_answer<Unknown>().error, unreachable);
   s.call(Verb::renew, s.token);
@@ -91,8 +90,7 @@ TEST(NeliRenew, AfterARenewalThatWasSentTwiceTheOldRankIsKeptForTheTenureOnly) {
   Scene s;
   s.lead(40);
   const auto rank = s.rank;
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   s.committed_again();
   s.advance(1s);
   s.observed(record(41, "mine"));
@@ -114,8 +112,7 @@ TEST(NeliRenew, AfterARenewalThatWasSentTwiceNobodyJoinsByTheOldRankWithoutATenu
   Scene s;
   s.lead(40);
   const auto rank = s.rank;
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   s.committed_again();
   s.advance(lease - margin);
   s.call(Verb::acquire);
@@ -127,8 +124,7 @@ TEST(NeliRenew, AfterARenewalThatWasSentTwiceNobodyJoinsByTheOldRankWithoutATenu
 TEST(NeliRenew, FencedItIsNotTriedUntilTheLeaseHasRunOut) {
   Scene s;
   s.lead();
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   s.committed(Outcome::fenced, fenced);
   EXPECT_EQ(s.take_answer<Unknown>().error, fenced);
   s.advance(1s);
@@ -140,15 +136,15 @@ TEST(NeliRenew, FencedItIsNotTriedUntilTheLeaseHasRunOut) {
   s.take_answer<Denied>();
 }
 
-TEST(NeliRenew, FencedAndNotAssignedAgainTheHandleIsDropped) {
+TEST(NeliRenew, FencedAndNotAssignedAgainTheHandleIsDroppedWithTheTenure) {
   Scene s;
   s.lead();
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   s.committed(Outcome::fenced, fenced);
-  s.call(Verb::acquire, {}, Vacant{}, 1min);
-  s.forget();
-  s.expect_drop_after_a_lease();
+  s.advance(lease - margin - 1ms);
+  EXPECT_FALSE(s.did<effect::Drop>());
+  s.advance(1ms);
+  EXPECT_TRUE(s.did<effect::Drop>()) << "its old place is another one's";
 }
 
 TEST(NeliRenew, OfAnotherTokenIsDenied) {
@@ -181,7 +177,7 @@ TEST(NeliRebalance, TheLeaderKeepsItsTokenAndCommitsNothingMeanwhile) {
   EXPECT_FALSE(s.did<effect::SendCommit>());
   EXPECT_FALSE(s.did<effect::Reply>());
   s.assigned(true, 8);
-  EXPECT_EQ(s.take_record().incarnation, "mine") << "no nonce before a renewal";
+  EXPECT_EQ(s.take_record().who.incarnation, "mine") << "no nonce before a renewal";
   s.committed();
   EXPECT_EQ(s.take_answer<Granted>().token, s.token);
 }
@@ -198,8 +194,7 @@ TEST(NeliRebalance, ARenewalWaitsForTheAssignmentUpToItsLimit) {
 TEST(NeliRebalance, WaitsForTheOutstandingCommit) {
   Scene s;
   s.lead();
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   s.give(fact::Revoked{s.handle, false});
   s.advance(100ms);
   EXPECT_FALSE(s.did<effect::Unassign>());
@@ -211,8 +206,7 @@ TEST(NeliRebalance, WaitsForTheOutstandingCommit) {
 TEST(NeliRebalance, AnUnansweredCommitCostsTheHandleNotTheLease) {
   Scene s;
   s.lead();
-  s.call(Verb::renew, s.token, Vacant{}, 10s);
-  s.take_record();
+  s.ask_renewal(10s);
   s.give(fact::Revoked{s.handle, false});
   s.advance(499ms);
   EXPECT_FALSE(s.did<effect::Drop>());
@@ -225,8 +219,7 @@ TEST(NeliRebalance, AnUnansweredCommitCostsTheHandleNotTheLease) {
   s.observed(record(41, "mine"));
   s.opened();
   s.assigned(true, 9);
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   s.committed();
   EXPECT_EQ(s.take_answer<Granted>().token, s.token);
   s.call(Verb::release);
@@ -237,8 +230,7 @@ TEST(NeliRebalance, AnAssignmentBeforeTheAnswerCostsTheHandle) {
   // No client does that. If one did, the commit could carry the new generation.
   Scene s;
   s.lead();
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   s.assigned(true, 8);
   EXPECT_TRUE(s.did<effect::Drop>());
   EXPECT_FALSE(s.did<effect::Assign>());
@@ -291,8 +283,7 @@ TEST(NeliRenew, SaysWhyTheLeaseCannotBeRenewed) {
   EXPECT_TRUE(says(dropped, "has left the group")) << dropped;
   EXPECT_EQ(dropped.find("evicted"), std::string::npos) << "the candidate itself gave the handle up";
   const auto refused = why_not_renewed([](Scene& s) {
-    s.call(Verb::renew, s.token);
-    s.take_record();
+    s.ask_renewal();
     s.committed(Outcome::fenced, fenced);
     s.forget();
   });
@@ -328,6 +319,19 @@ TEST(NeliEvicted, AFollowerRanksAnewByAReadFromAfterTheDrop) {
   EXPECT_EQ(s.take<effect::Open>().client_id.substr(0, 28), "!tenure.00000000000000000043");
 }
 
+TEST(NeliEvicted, ASecondLiesBetweenTwoOpenings) {
+  Scene s;
+  s.join(record(41));
+  s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
+  s.advance(250ms);
+  s.stands(record(41));
+  s.give(fact::Revoked{s.handle, true});
+  s.advance(749ms);
+  EXPECT_FALSE(s.did<effect::Open>());
+  s.advance(1ms);
+  EXPECT_TRUE(s.did<effect::Open>());
+}
+
 TEST(NeliEvicted, ALeaderKeepsItsRankWhileItsLeaseRuns) {
   Scene s;
   s.lead();
@@ -357,15 +361,13 @@ TEST(NeliDeadline, CountsFromTheSendingOfTheLastAcknowledgedCommit) {
   Scene s;
   s.lead();
   s.advance(1s);
-  s.call(Verb::renew, s.token, Vacant{}, 10s);
-  s.take_record();
+  s.ask_renewal(10s);
   const auto sent = s.now;
   s.advance(2s);
   s.committed();
   s.take_answer<Granted>();
   s.advance(sent + lease - margin - s.now - 1ms);
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   EXPECT_FALSE(s.did<effect::Reply>());
   s.advance(1ms);
   s.take_answer<Denied>();
@@ -374,8 +376,7 @@ TEST(NeliDeadline, CountsFromTheSendingOfTheLastAcknowledgedCommit) {
 TEST(NeliDeadline, AnAnswerThatArrivesWithItRevivesNothing) {
   Scene s;
   s.lead();
-  s.call(Verb::renew, s.token, Vacant{}, 1min);
-  s.take_record();
+  s.ask_renewal(1min);
   s.now += lease - margin;
   s.committed();
   EXPECT_FALSE(std::holds_alternative<Granted>(s.take_answer()));
@@ -404,8 +405,7 @@ TEST(NeliDeadline, ResultsOfOlderHandlesAreIgnored) {
   Scene s;
   s.lead(40);
   const auto old = s.handle;
-  s.call(Verb::renew, s.token, Vacant{}, 1min);
-  s.take_record();
+  s.ask_renewal(1min);
   const auto late = s.sent.id;
   s.advance(lease - margin);
   s.call(Verb::acquire);
@@ -441,7 +441,10 @@ TEST(NeliRelease, WaitsNotForEverToBeOutOfTheGroup) {
   s.call(Verb::release);
   s.take_record();
   s.committed();
-  s.advance(300ms);
+  s.give(fact::Left{s.handle + 1});  // another one's
+  s.advance(299ms);
+  EXPECT_FALSE(s.did<effect::ReplyReleased>());
+  s.advance(1ms);
   EXPECT_EQ(s.take<effect::ReplyReleased>().error, std::nullopt);
 }
 
@@ -486,8 +489,7 @@ TEST(NeliRelease, InARebalanceThatOutlastsTheDeadlineLeavesUnsaid) {
 TEST(NeliRelease, WithACommitUnansweredLeavesUnsaid) {
   Scene s;
   s.lead();
-  const auto id = s.call(Verb::renew, s.token);
-  s.take_record();
+  const auto id = s.ask_renewal();
   s.give(fact::Abandoned{id});
   s.call(Verb::release);
   EXPECT_FALSE(s.did<effect::SendCommit>());
@@ -500,9 +502,7 @@ TEST(NeliRelease, WithACommitUnansweredLeavesUnsaid) {
 
 TEST(NeliRelease, AClaimThatNobodyAwaitedIsReleasedToo) {
   Scene s;
-  s.join(record(40, "other", true));
-  s.own();
-  s.read(record(40, "other", true));
+  s.own_what_is_free();
   const auto id = s.call(Verb::acquire);
   s.take_commit(0);
   s.give(fact::Abandoned{id});

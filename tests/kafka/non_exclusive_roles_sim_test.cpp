@@ -33,12 +33,12 @@ Timing timing_of(const Setting& setting) {
 
 MakeMachine machine_of(const Setting& setting) {
   return [setting](const std::string& incarnation) {
-    return SharedRoles({.units = sim_units,
-                        .lease = setting.presumed + 500ms,
-                        .margin = 500ms,
-                        .session = setting.silent_for,
-                        .observe_every = 500ms,
-                        .incarnation = incarnation});
+    return NonExclusiveRoles({.units = sim_units,
+                              .lease = setting.presumed + 500ms,
+                              .margin = 500ms,
+                              .session = setting.silent_for,
+                              .observe_every = 500ms,
+                              .incarnation = incarnation});
   };
 }
 
@@ -127,14 +127,14 @@ std::string first_wrong(const Setting& setting, std::uint64_t count, bool crashe
   return "";
 }
 
-class SharedRolesSim : public Simulation {};
-TENURE_SIMULATION(SharedRolesSim);
+class NonExclusiveRolesSim : public Simulation {};
+TENURE_SIMULATION(NonExclusiveRolesSim);
 
-TEST_P(SharedRolesSim, EachRoleHasALeaderAtEveryMomentWhoeverIsCutOff) {
+TEST_P(NonExclusiveRolesSim, EachRoleHasALeaderAtEveryMomentWhoeverIsCutOff) {
   test::for_each_seed(seeds(4), [](std::uint64_t seed) { EXPECT_EQ(play(seed, {}, 6, false), ""); });
 }
 
-TEST_P(SharedRolesSim, TheCrashOfAnotherProcessMeanwhileCostsOnlyItsOwn) {
+TEST_P(NonExclusiveRolesSim, TheCrashOfAnotherProcessMeanwhileCostsOnlyItsOwn) {
   test::for_each_seed(seeds(4), [](std::uint64_t seed) { EXPECT_EQ(play(seed, {}, 6, true), ""); });
 }
 
@@ -160,11 +160,11 @@ std::string worst_case(const Setting& setting, std::uint64_t seed) {
   return world.wrong;
 }
 
-TEST_P(SharedRolesSim, EachRoleHasALeaderInTheWorstCase) {
+TEST_P(NonExclusiveRolesSim, EachRoleHasALeaderInTheWorstCase) {
   test::for_each_seed(seeds(4), [](std::uint64_t seed) { EXPECT_EQ(worst_case({}, seed), ""); });
 }
 
-TEST(SharedRolesSimOnce, TheWorstCaseLeavesNothingOfTheSumToSpare) {
+TEST(NonExclusiveRolesSimOnce, TheWorstCaseLeavesNothingOfTheSumToSpare) {
   bool found = false;
   for (std::uint64_t seed = 1; seed <= 32 && !found; ++seed)
     found = worst_case({.presumed = 4 * session_time}, seed).find("has no leader") != std::string::npos;
@@ -173,11 +173,11 @@ TEST(SharedRolesSimOnce, TheWorstCaseLeavesNothingOfTheSumToSpare) {
 
 // That a broken rule is found is nothing that a sanitizer must see.
 #ifndef __SANITIZE_ADDRESS__
-TEST(SharedRolesSimOnce, WhoIsPresumedToLeadForTooShortATimeIsFound) {
+TEST(NonExclusiveRolesSimOnce, WhoIsPresumedToLeadForTooShortATimeIsFound) {
   EXPECT_NE(first_wrong({.presumed = session_time}, 8, false), "");
 }
 
-TEST(SharedRolesSimOnce, WhoGoesOnSendingWithoutAnAnswerIsFound) {
+TEST(NonExclusiveRolesSimOnce, WhoGoesOnSendingWithoutAnAnswerIsFound) {
   const auto wrong = first_wrong({.silent_for = 1h}, 8, false);
   EXPECT_NE(wrong.find("has no leader"), wrong.npos) << wrong;
 }
@@ -216,7 +216,7 @@ struct TwoGroups {
   long gap{};  ///< Milliseconds in which one of the groups had no leader for some role.
 };
 
-TEST_P(SharedRolesSim, OfTwoDisjointGroupsOneLeadsWhicheverProcessIsLost) {
+TEST_P(NonExclusiveRolesSim, OfTwoDisjointGroupsOneLeadsWhicheverProcessIsLost) {
   constexpr std::uint64_t seed = 7;
   const auto losses = seeds(20);
   std::mt19937_64 random(seed);
@@ -238,7 +238,7 @@ TEST_P(SharedRolesSim, OfTwoDisjointGroupsOneLeadsWhicheverProcessIsLost) {
   EXPECT_GT(both.gap, static_cast<long>(losses) * (session_time / 2ms)) << "of one group alone, each loss is felt";
 }
 
-TEST(SharedRolesSimOnce, AtRestEachRoleIsLedOnce) {
+TEST(NonExclusiveRolesSimOnce, AtRestEachRoleIsLedOnce) {
   World world(1, timing_of({}), machine_of({}));
   world.faults = false;
   for (std::uint64_t i = 0; i < 3; ++i) world.start(100 + i);

@@ -13,9 +13,9 @@
 
 namespace tenure::kafka {
 
-class SharedRoles final : public RoleMachine {
+class NonExclusiveRoles final : public RoleMachine {
  public:
-  explicit SharedRoles(RoleConfig config);
+  explicit NonExclusiveRoles(RoleConfig config);
 
  private:
   /// Somebody else's record, as seen last.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "member.hpp"
+// Opens, nudges and drops the handle that is in the group.
+#include "member_handle.hpp"
 
 #include <chrono>
 #include <utility>
@@ -12,11 +13,11 @@ constexpr auto own_heartbeat = std::chrono::milliseconds(500);
 
 }  // namespace
 
-Member::Member(std::shared_ptr<ClosableLog> log, std::shared_ptr<Waker> waker)
+MemberHandle::MemberHandle(std::shared_ptr<ClosableLog> log, std::shared_ptr<Waker> waker)
     : log_(std::move(log)), waker_(std::move(waker)), reaper_(Reaper::instance()) {}
 
-std::optional<Error> Member::open(std::uint64_t handle, const Options& options, const Pace& pace,
-                                  const std::string& client_id, int partitions) {
+std::optional<Error> MemberHandle::open(std::uint64_t handle, const Options& options, const Pace& pace,
+                                        const std::string& client_id, int partitions) {
   handle_ = handle;
   pace_ = pace;
   try {
@@ -30,13 +31,16 @@ std::optional<Error> Member::open(std::uint64_t handle, const Options& options, 
   return client_->subscribe();
 }
 
-void Member::drop(std::function<void()> left) {
+void MemberHandle::drop(bool waits, std::function<void()> left) {
   if (!client_) return left();
-  client_->unsubscribe();
-  reaper_.close(std::exchange(client_, nullptr), std::move(left));
+  const auto client = std::exchange(client_, nullptr);
+  client->on_events(nullptr);
+  if (waits && client->unheard()) return reaper_.close_when_heard(client, pace_.session, std::move(left));
+  client->unsubscribe();
+  reaper_.close(client, std::move(left));
 }
 
-Clock::Time Member::next_nudge() {
+Clock::Time MemberHandle::next_nudge() {
   if (!client_) return Clock::Time::max();
   const auto now = boot_clock().now();
   const bool fast = pace_.heartbeat < own_heartbeat;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The handle by which a process is in the group.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -16,17 +17,18 @@
 namespace tenure::kafka {
 
 /// The handle by which this process is in the group: one at a time, or none. The serving thread's.
-class Member {
+class MemberHandle {
  public:
   /// `waker` is woken when the handle has an event.
-  Member(std::shared_ptr<ClosableLog> log, std::shared_ptr<Waker> waker);
+  MemberHandle(std::shared_ptr<ClosableLog> log, std::shared_ptr<Waker> waker);
 
   /// Opens one for so many partitions of the topic. Why it could not be opened, if it could not.
   std::optional<Error> open(std::uint64_t handle, const Options& options, const Pace& pace,
                             const std::string& client_id, int partitions);
 
-  /// Leaves the group. `left` is called when that is done, at once or on the reaper's thread.
-  void drop(std::function<void()> left);
+  /// Leaves the group. `left` is called when that is done, at once or on the reaper's thread. `waits`: a handle that
+  /// was not answered leaves once it is heard again. Until then it goes on sending heartbeats.
+  void drop(bool waits, std::function<void()> left);
 
   /// When librdkafka's main loop is woken next, for a heartbeat faster than its own, or for a poll in time.
   Clock::Time next_nudge();

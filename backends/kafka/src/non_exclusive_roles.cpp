@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shared_roles.hpp"
+// The rules S1 to S9 of README.md.
+#include "non_exclusive_roles.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace tenure::kafka {
 
-SharedRoles::SharedRoles(RoleConfig config)
+NonExclusiveRoles::NonExclusiveRoles(RoleConfig config)
     : RoleMachine(std::move(config), Exclusive::no), units_(static_cast<std::size_t>(config_.units)) {}
 
 // ---- facts ----
 
-void SharedRoles::take_part(const role_fact::Assigned& assigned) {
+void NonExclusiveRoles::take_part(const role_fact::Assigned& assigned) {
   heard_at_ = now_;
   for (auto& unit : units_) unit.taken = false, unit.heir.reset();
   own(assigned);
 }
 
 /// No answer is waited for. A commit that goes out late can make us lead on from when it was asked for, and no longer.
-void SharedRoles::give_back(const role_fact::Revoked& revoked) {
+void NonExclusiveRoles::give_back(const role_fact::Revoked& revoked) {
   if (revoked.lost) return drop_member();  // Its old place may be a healthy successor's now.
-  member_->assigned = false;
+  member_->drain_by.reset();
   emit(role_effect::Unassign{revoked.handle});
 }
 
-void SharedRoles::answered(const Sent& sent, const role_fact::Committed& answer) {
+void NonExclusiveRoles::answered(const Sent& sent, const role_fact::Committed& answer) {
   if (answer.outcome == Outcome::accepted) {
     heard_at_ = std::max(heard_at_, sent.at);
     return carry_out(sent);
@@ -33,22 +34,22 @@ void SharedRoles::answered(const Sent& sent, const role_fact::Committed& answer)
   if (awaited(sent)) fail(answer.error);
 }
 
-void SharedRoles::learn(const Plan& plan) { last_token_ = std::max(last_token_, plan.token); }
+void NonExclusiveRoles::learn(const Plan& plan) { last_token_ = std::max(last_token_, plan.token); }
 
-void SharedRoles::observed(const role_fact::Offsets& read) {
+void NonExclusiveRoles::observed(const role_fact::Offsets& read) {
   for (int i = 0; i < config_.units; ++i) see(i, read.at(static_cast<std::size_t>(record_of(i))));
 }
 
 /// A new owner leads for certain once it writes that an earlier commit of it was acknowledged. It must have written
 /// since we lost the unit: an old record may say so, too. So two of its records must be seen.
-void SharedRoles::see(int index, const std::optional<Commit>& commit) {
+void NonExclusiveRoles::see(int index, const std::optional<Commit>& commit) {
   auto& unit = of(index);
   const auto record = commit ? decode(commit->metadata) : std::nullopt;
   if (commit) unit.offset = std::max(unit.offset, commit->offset);
-  if (!record || record->incarnation == config_.incarnation) return unit.other.reset();
+  if (!record || record->who.incarnation == config_.incarnation) return unit.other.reset();
   if (!unit.other || unit.other->commit != *commit) unit.other = Seen{*commit, *record, now_};
-  if (!assigned() || unit.owned || record->released || record->units != config_.units) return;
-  const bool next = unit.heir && unit.heir->incarnation == record->incarnation && unit.heir->seq < record->seq;
+  if (!member_.assigned() || unit.owned || record->released || record->units != config_.units) return;
+  const bool next = unit.heir && unit.heir->who.incarnation == record->who.incarnation && unit.heir->seq < record->seq;
   if (next && record->exclusive == Exclusive::no && record->leads) unit.taken = true;
   if (!next) unit.heir = record;
 }
@@ -57,43 +58,42 @@ void SharedRoles::see(int index, const std::optional<Commit>& commit) {
 
 /// Who was heard of last a session ago must send nothing more. If answers alone are lost, the coordinator would take it
 /// for alive as long as it sends, and nobody else would get its units.
-void SharedRoles::watch_member() {
+void NonExclusiveRoles::watch_member() {
   if (const auto since = silent_since(); since && due(*since + config_.session)) drop_member();
 }
 
-std::optional<SharedRoles::Time> SharedRoles::silent_since() const {
+std::optional<NonExclusiveRoles::Time> NonExclusiveRoles::silent_since() const {
   const auto& m = *member_;
   const bool keeps =
       m.assigned && std::any_of(units_.begin(), units_.end(), [](const Unit& u) { return u.owned && !u.held.empty(); });
-  if (keeps) return heard_at_;
-  if (m.outstanding) return m.outstanding->at;
-  return m.fenced_at;
+  if (keeps || m.fenced) return heard_at_;
+  return m.outstanding ? std::optional(m.outstanding->at) : std::nullopt;
 }
 
 // ---- what is shown ----
 
 /// Another one's record whose lease is not over, as far as we know.
-const SharedRoles::Seen* SharedRoles::rival(const Unit& unit) const {
+const NonExclusiveRoles::Seen* NonExclusiveRoles::rival(const Unit& unit) const {
   if (!unit.other || unit.other->record.released) return nullptr;
   return now_ < lease_end(*unit.other) ? &*unit.other : nullptr;
 }
 
-std::optional<SharedRoles::Stranger> SharedRoles::stranger(int index) const {
+std::optional<NonExclusiveRoles::Stranger> NonExclusiveRoles::stranger(int index) const {
   const auto* holder = rival(of(index));
   if (!holder || owns(of(index))) return std::nullopt;
-  return Stranger{holder->since, holder->record.incarnation, holder->record.name, holder->record.address};
+  return Stranger{holder->since, holder->record.who};
 }
 
-std::optional<SharedRoles::Time> SharedRoles::led_until(int index) const {
+std::optional<NonExclusiveRoles::Time> NonExclusiveRoles::led_until(int index) const {
   const auto& other = of(index).other;
   return other && !other->record.released ? std::optional(lease_end(*other)) : std::nullopt;
 }
 
 /// The lead of a role that we do not hold. Its token never falls, and a lead that was shown is never taken back.
-std::optional<Lead> SharedRoles::others(int index, const std::optional<Lead>& shown, bool claimable) const {
+std::optional<Lead> NonExclusiveRoles::others(int index, const std::optional<Lead>& shown, bool claimable) const {
   const auto* holder = rival(of(index));
   if (!holder && !shown) return std::nullopt;
-  const auto session = session_of_stranger(index, holder ? holder->record.incarnation : "");
+  const auto session = session_of_stranger(index, holder ? holder->record.who.incarnation : "");
   const bool same = shown && shown->session == session;
   return Lead{.token = same ? shown->token : Token{last_token_.value + 1},
               .session = session,
@@ -101,7 +101,7 @@ std::optional<Lead> SharedRoles::others(int index, const std::optional<Lead>& sh
 }
 
 /// What we own is ours at once. What we lost stays ours until its new owner leads, or our time is over.
-bool SharedRoles::show_unit(int index, std::uint64_t version) {
+bool NonExclusiveRoles::show_unit(int index, std::uint64_t version) {
   const auto& unit = of(index);
   const bool claimable = session_ && owns(unit) && due(strangers_.until());
   bool changed = false;

@@ -43,7 +43,7 @@ struct Told {
   }
 };
 
-class KafkaSharedRoles : public testing::Test {
+class KafkaNonExclusiveRoles : public testing::Test {
  protected:
   using Processes = std::map<std::string, std::unique_ptr<Elections>>;
 
@@ -100,7 +100,7 @@ class KafkaSharedRoles : public testing::Test {
   Processes processes_;
 };
 
-TEST_F(KafkaSharedRoles, OneProcessLeadsAllAndThereIsNoToken) {
+TEST_F(KafkaNonExclusiveRoles, OneProcessLeadsAllAndThereIsNoToken) {
   auto& a = start("a");
   ASSERT_TRUE(eventually([&] { return each_led_once(); }));
   EXPECT_FALSE(a.exclusive());
@@ -110,7 +110,7 @@ TEST_F(KafkaSharedRoles, OneProcessLeadsAllAndThereIsNoToken) {
   EXPECT_FALSE(told_.token);
 }
 
-TEST_F(KafkaSharedRoles, WhoJoinsTakesItsPartAndNoRoleIsWithoutALeader) {
+TEST_F(KafkaNonExclusiveRoles, WhoJoinsTakesItsPartAndNoRoleIsWithoutALeader) {
   start("a");
   ASSERT_TRUE(eventually([&] { return each_led_once(); }));
   watch_from_here();
@@ -122,7 +122,7 @@ TEST_F(KafkaSharedRoles, WhoJoinsTakesItsPartAndNoRoleIsWithoutALeader) {
   EXPECT_EQ(told_.reasons, std::set{Reason::handed_over});
 }
 
-TEST_F(KafkaSharedRoles, WhoIsPutOutLeadsOnUntilAnotherOneDoes) {
+TEST_F(KafkaNonExclusiveRoles, WhoIsPutOutLeadsOnUntilAnotherOneDoes) {
   start("a");
   start("b");
   ASSERT_TRUE(eventually([&] { return each_process_leads() && each_led_once(); }));
@@ -140,7 +140,7 @@ TEST_F(KafkaSharedRoles, WhoIsPutOutLeadsOnUntilAnotherOneDoes) {
   ASSERT_TRUE(eventually([&] { return each_process_leads() && each_led_once(); }));
 }
 
-TEST_F(KafkaSharedRoles, AStopLeavesItsRolesToTheOthers) {
+TEST_F(KafkaNonExclusiveRoles, AStopLeavesItsRolesToTheOthers) {
   auto& a = start("a");
   start("b");
   ASSERT_TRUE(eventually([&] { return each_process_leads() && each_led_once(); }));

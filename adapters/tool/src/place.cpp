@@ -31,17 +31,21 @@ struct Noted {
 };
 thread_local Noted noted;
 
-/// Without what would make something.
-void only_ask(Opening& opening) {
-  opening.properties.erase("create_topic");
-  auto& url = opening.url;
-  const std::string key = "create_topic=";
+void cut(std::string& url, const std::string& key) {
   for (auto at = url.find('?'); at != url.npos; at = url.find('&', at + 1)) {
     if (url.compare(at + 1, key.size(), key) != 0) continue;
     const auto end = std::min(url.find('&', at + 1), url.size());
     url.erase(at, end - at);
     if (at < url.size() && url.find('?') == url.npos) url[at] = '?';
     return;
+  }
+}
+
+/// Without what would make something.
+void only_ask(Opening& opening) {
+  for (const std::string key : {"create_topic", "create_table"}) {
+    opening.properties.erase(key);
+    cut(opening.url, key + '=');
   }
 }
 

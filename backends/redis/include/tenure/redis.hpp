@@ -104,7 +104,7 @@ TENURE_REDIS_EXPORT std::shared_ptr<ConditionalStore> store(const Options& optio
 /// the most that can be read. While a cluster moves the slot, calls may fail.
 ///
 /// It has two connections, one for SUBSCRIBE; with Sentinels each has its own. Throws as open() does. To the ACL above
-/// add +hget +hexists +xadd +xrange +xrevrange +xlen. A GroupObserver needs no +hset +hdel +del +exists +xadd.
+/// add +hget +hexists +hscan +xadd +xrange +xrevrange +xlen. A GroupObserver needs no +hset +hdel +del +exists +xadd.
 TENURE_REDIS_EXPORT std::shared_ptr<GroupStore> open_group(const Options& options, const std::string& group,
                                                            Log log = {});
 

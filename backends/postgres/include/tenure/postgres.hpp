@@ -102,7 +102,7 @@ TENURE_POSTGRES_EXPORT std::optional<Error> create_schema(const Options& options
 /// Options::leads, and the role needs DELETE on the first, too. Releases, ends and requests to step down notify;
 /// renewals and claims do not. No answered write is lost in a crash of the server, and the marker is 0. A promoted
 /// asynchronous standby lacks what it had not received: a leader whose last claim was lost is refused at its next
-/// renewal. So is every leader after a restore of older sessions: stop the group for a term. A GroupObserver needs SELECT.
+/// renewal. So is every leader after a restore of older sessions: stop the group for a term. Observers need SELECT.
 ///
 /// Where default_transaction_isolation is above read committed, and a pooler stands between, a commit that meets
 /// another one is rolled back. It is repeated a few times within its limit before it becomes an Error.

@@ -64,7 +64,8 @@ TEST(EtcdList, HasEachElectionOnceInOrder) {
   Server server;
   std::set<std::string> names{"a/b", "a", "a0", "\xff\xff", "record/news", "\x01"};
   auto longest = record(UINT64_MAX, UINT64_MAX);
-  longest.who = std::string(max_who_bytes, '"');  // two bytes each
+  longest.who = "name=a;address=;incarnation=1;version=1;later=";  // and two bytes for each further one
+  longest.who.resize(max_who_bytes, '"');
   for (int i = 0; i < 110; ++i) {
     auto name = std::to_string(1000 + i);
     name.resize(max_election_bytes, '\xfe');

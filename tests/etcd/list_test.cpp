@@ -93,7 +93,7 @@ TEST(EtcdList, HasEachElectionOnceInOrder) {
 TEST(EtcdList, ThePageIsAskedForAgainAfterAnError) {
   TENURE_NEEDS_ETCD();
   Server server;
-  for (int i = 0; i < 150; ++i) write(server.options(), std::to_string(1000 + i), record(1, 1));
+  for (int i = 0; i < 100; ++i) write(server.options(), std::to_string(1000 + i), record(1, 1));
   const auto list = list_of("etcd://" + server.address());
   const auto first = value(list->next(within(patience)));
   EXPECT_FALSE(first.last);
@@ -102,7 +102,7 @@ TEST(EtcdList, ThePageIsAskedForAgainAfterAnError) {
   server.freeze(false);
   const auto second = value(list->next(within(patience)));
   EXPECT_TRUE(second.last);
-  EXPECT_EQ(first.elections.size() + second.elections.size(), 150u);
+  EXPECT_EQ(first.elections.size() + second.elections.size(), 100u);
 }
 
 TEST(EtcdList, NeedsARightToReadAllRecords) {

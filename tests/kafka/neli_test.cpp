@@ -338,7 +338,8 @@ TEST(NeliIdle, LeavesTheGroupWhenItsReadsFailForALease) {
       fail_for(1ms);
       EXPECT_TRUE(s.did<effect::Drop>());
       EXPECT_EQ(s.did<effect::Tell>(), told) << "once, until somebody leads here";
-      s.forget();
+      s.forget<effect::Drop>();
+      s.forget<effect::Tell>();
       s.stands(record(41));
       stand_by(s, 1500ms);
       s.answering = false;

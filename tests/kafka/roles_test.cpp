@@ -140,6 +140,21 @@ TEST(Roles, WhoOnlyLooksIsToldThatNothingCouldBeRead) {
   EXPECT_TRUE(s.failed());
 }
 
+/// Each answer comes when the next call waits already: the next renewal goes out at once.
+TEST(Roles, WhoLeadsByCommitsThatAreSlowKeepsItsHandle) {
+  Scene s;
+  s.lead({role(0), role(1)});
+  s.commit();
+  for (const auto until = s.now + 3 * lease; s.now < until;) {
+    s.pass(1s);
+    s.commit();
+    s.observe();
+    s.accept();
+    ASSERT_TRUE(s.sent);
+  }
+  EXPECT_EQ(s.drops, 0);
+}
+
 TEST(Roles, TheTroubleOfAMemberThatIsGoneFailsNoOpenOfALaterSession) {
   Scene s;
   s.open();

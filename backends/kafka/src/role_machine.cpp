@@ -93,9 +93,11 @@ void RoleMachine::take(const role_fact::Committed& answer) {
   const auto sent = member_.answered(answer, now_);
   if (!sent) return;
   const bool nonce = sent->call == 0 && !sent->plan.tells;
-  if (answer.outcome == Outcome::accepted && !nonce) served_ = true, away_ = {}, told_useless_ = false;
+  const bool gave = answer.outcome == Outcome::accepted && !nonce;
+  if (gave) served_ = true, away_ = {}, told_useless_ = false;
   if (answer.outcome == Outcome::unknown_topic) check_topic_ = true;
   answered(*sent, answer);
+  if (gave && member_ && !owes()) member_.gave();
 }
 
 void RoleMachine::take(const role_fact::Observed& seen) {

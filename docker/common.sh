@@ -9,6 +9,10 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 : "${TENURE_KAFKA_VERSIONS:=4.4.0 4.1.2 3.9.2}"
 default_kafka_version=${TENURE_KAFKA_VERSIONS%% *}
 
+# The stores, and those of them that have a server.
+mapfile -t all_stores < <(sed -n 's/^\([a-z_]*\) .*/\1/p' "$root/backends/stores.list")
+mapfile -t all_servers < <(for name in "${all_stores[@]}"; do [[ ! -x $root/docker/$name ]] || echo "$name"; done)
+
 self=$(basename "$(dirname "$(realpath "$0")")")/${0##*/}
 say() { printf '%s: %s\n' "$self" "$*"; }
 die() { say "$*" >&2; exit 1; }
@@ -91,7 +95,7 @@ kafka_packages=(default-jre-headless maven)
 postgres_packages=(postgresql pgbouncer)
 redis_packages=(redis-tools) # the server's program without a service that starts by itself
 etcd_packages=(etcd-server etcd-client)
-tool_packages=("${etcd_packages[@]}" zsh help2man groff-base python3-yaml) # what the tool is tested beside, and by
+tool_packages=(zsh help2man groff-base python3-yaml) # what the tool is tested by
 browser_packages=(chromium-headless-shell)
 
 # shellcheck disable=SC2016 # expanded by the inner shell

@@ -3,7 +3,6 @@
 //   any_store file:///tmp/tenure-example                any_store postgres://localhost/postgres
 //   any_store kafka://localhost:9092/reports            any_store redis://localhost
 //   any_store configuration.json
-//! [all]
 #include <csignal>
 #include <exception>
 #include <iostream>
@@ -41,4 +40,3 @@ int main(int argc, char** argv) {
     return 1;
   }
 }
-//! [all]

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asking: a program that has its own threads, and asks before each act.
-//! [all]
 #include <csignal>
 #include <iostream>
 #include <thread>
@@ -19,6 +18,7 @@ int main() {
   tenure::LeaderManager manager(backend, tenure::file::presets().fast);
   manager.start();
 
+  //! [asking]
   std::jthread worker([leadership = manager.leadership()](std::stop_token stop) {
     while (tenure::sleep_for(500ms, stop)) {
       if (const auto token = leadership.guard(20ms))  // leader, for at least 20 ms more: enough for this write
@@ -27,8 +27,8 @@ int main() {
         std::cout << "follows " << who->name << std::endl;
     }
   });
+  //! [asking]
 
   int signal = 0;
   sigwait(&end, &signal);
 }
-//! [all]

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks: being told. All of them, with their signatures; each may be left out.
-//! [all]
 #include <csignal>
 #include <filesystem>
 #include <iostream>
@@ -13,6 +12,7 @@ int main() {
   sigemptyset(&end), sigaddset(&end, SIGINT), sigaddset(&end, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &end, nullptr);
 
+  //! [hooks]
   tenure::Hooks hooks;
   hooks.elected = [](const tenure::Elected& e) {  // may run as long as it leads; e.stop is requested at the end
     std::cout << "leads " << e.election << " with token " << e.token.value << std::endl;
@@ -32,9 +32,9 @@ int main() {
       tenure::file::open("/tmp/tenure-example", "reports", {.name = "a", .address = "10.0.0.7:80"}, hooks.log);
   tenure::LeaderManager manager(backend, tenure::file::presets().fast, hooks);
   manager.start();
+  //! [hooks]
 
   int signal = 0;
   sigwait(&end, &signal);
   manager.stop();  // ousting() first, then the store is told, so that the next one leads at once
 }
-//! [all]

@@ -36,8 +36,7 @@ class ObjectStore final : public tenure::ConditionalStore {
   static std::string encoded(const tenure::Record& r, std::int64_t now_ms) {
     std::ostringstream out;
     out << r.token.value << ' ' << r.beat << ' ' << r.released << ' ' << ceil<milliseconds>(r.term).count() << ' '
-        << r.asked.count() << ' ' << now_ms << ' ' << std::quoted(r.holder) << std::quoted(r.incarnation)
-        << std::quoted(r.address);
+        << r.asked.count() << ' ' << now_ms << ' ' << r.who;
     return out.str();
   }
 
@@ -47,8 +46,7 @@ class ObjectStore final : public tenure::ConditionalStore {
     auto& r = out.record.emplace();
     tenure::Clock::rep term_ms = 0, asked = 0;
     std::istringstream in(body);
-    in >> r.token.value >> r.beat >> r.released >> term_ms >> asked >> r.written_ms >> std::quoted(r.holder) >>
-        std::quoted(r.incarnation) >> std::quoted(r.address);
+    in >> r.token.value >> r.beat >> r.released >> term_ms >> asked >> r.written_ms >> r.who;
     out.unreadable = !in;
     r.term = milliseconds(term_ms);
     r.asked = tenure::Clock::Duration(asked);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Observing: who leads? For those who are no candidates, a router for instance.
-//! [all]
 #include <csignal>
 #include <iostream>
 
@@ -13,6 +12,7 @@ int main() {
   pthread_sigmask(SIG_BLOCK, &end, nullptr);
 
   auto backend = tenure::file::open("/tmp/tenure-example", "reports");
+  //! [observing]
   tenure::Observer observer(backend, tenure::file::presets().fast, [](const tenure::Sight& sight) {
     if (const auto* who = std::get_if<tenure::Incumbent>(&sight))
       std::cout << who->name << " leads, at " << who->address << std::endl;
@@ -21,8 +21,8 @@ int main() {
     else
       std::cout << "nobody leads" << std::endl;
   });
+  //! [observing]
 
   int signal = 0;
   sigwait(&end, &signal);  // observer.incumbent() answers meanwhile, from any thread
 }
-//! [all]

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metrics beside those that a program serves by prometheus-cpp. An argument names another address.
-//! [all]
 #include <csignal>
 #include <exception>
 #include <iostream>
@@ -33,4 +32,3 @@ int main(int argc, char** argv) try {
   std::cerr << e.what() << "\n";
   return 1;
 }
-//! [all]

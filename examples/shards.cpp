@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shares twelve shards among the processes that run this program: shards URL
-//! [all]
 #include <csignal>
 #include <iostream>
 #include <string>
@@ -33,4 +32,3 @@ int main(int argc, char** argv) {
   int signal = 0;
   sigwait(&end, &signal);  // leaving main() hands all shards over
 }
-//! [all]

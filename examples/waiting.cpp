@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting: a program that does one thing once it leads, and then hands over.
-//! [all]
 #include <iostream>
 
 #include <tenure/file.hpp>
@@ -11,6 +10,7 @@ using namespace std::chrono_literals;
 int main() {
   auto backend = tenure::file::open("/tmp/tenure-example", "migration");
   tenure::LeaderManager manager(backend, tenure::file::presets().balanced);
+  //! [waiting]
   manager.start();
   const auto token = manager.await_leadership(1min);
   if (!token) {
@@ -20,5 +20,5 @@ int main() {
   }
   std::cout << "migrates with token " << token->value << std::endl;
   manager.stop();  // a candidate that waits leads at once
+  //! [waiting]
 }
-//! [all]

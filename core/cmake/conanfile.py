@@ -10,6 +10,11 @@ from conan.tools.build import check_min_cppstd
 from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, load, rmdir
 
+# The list of stores lies beside the recipe that Conan keeps.
+HERE = os.path.dirname(os.path.abspath(__file__))
+LISTS = [os.path.join(HERE, folder, "stores.list") for folder in (".", "../../backends")]
+with open(next(path for path in LISTS if os.path.exists(path)), encoding="utf-8") as lines:
+    STORES = [line.split()[0] for line in lines if line[0].isalpha()]
 # The room, what it needs from others, and how Conan calls that.
 ROOMS = {
     "kafka": ("librdkafka/[>=2.0.2]", ["librdkafka::librdkafka"]),
@@ -38,6 +43,9 @@ class Tenure(ConanFile):
     def set_version(self):
         header = load(self, os.path.join(self.recipe_folder, "../include/tenure/version.hpp"))
         self.version = re.search(r'define TENURE_VERSION "(.*)"', header).group(1)
+
+    def export(self):
+        copy(self, "stores.list", os.path.join(self.recipe_folder, "../../backends"), self.export_folder)
 
     def export_sources(self):
         for what in ("CMakeLists.txt", "LICENSE", "*.md", "core/*", "backends/*", "adapters/*"):
@@ -83,9 +91,9 @@ class Tenure(ConanFile):
             rmdir(self, os.path.join(self.package_folder, ours))
 
     def package_info(self):
-        stores = ["memory", "file"] + [room for room in ("kafka", "postgres", "redis", "etcd") if self.options.get_safe(room)]
-        others = [room for room in ("json", "prometheuscpp", "spdlog", "gmock", "http") if self.options.get_safe(room)]
-        for room in ["core", *stores, "stores", "fence", "prometheus", *others]:
+        stores = [store for store in STORES if store not in ROOMS or self.options.get_safe(store)]
+        others = [room for room in ROOMS if room not in STORES and self.options.get_safe(room)]
+        for room in ["core", *stores, "stores", "fence", "prometheus", "testing", *others]:
             component = self.cpp_info.components[room]
             component.set_property("cmake_target_name", "tenure::" + room)
             component.set_property("pkg_config_name", "tenure-" + room)
@@ -93,12 +101,14 @@ class Tenure(ConanFile):
             component.requires = [] if room == "core" else ["core"]
             if room == "core":
                 component.system_libs = ["pthread"]
-            if not self.options.shared and room not in HEADERS_ONLY:
+            if not self.options.shared and room not in (*HEADERS_ONLY, "testing"):
                 component.defines = ["TENURE_STATIC_DEFINE" if room == "core" else f"TENURE_{room.upper()}_STATIC_DEFINE"]
             if room == "stores":
                 component.requires += stores
             if room == "http":
                 component.requires += ["prometheus", *ROOMS["json"][1]]
+            if room == "gmock":
+                component.requires.append("testing")
             if room == "prometheuscpp":
                 component.requires.append("prometheus")
             if room == "etcd":

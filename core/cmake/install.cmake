@@ -150,7 +150,8 @@ function(tenure_install_package)
 
   install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT tenure_core)
   # The documents stay where their links to each other lead.
-  file(GLOB_RECURSE documents RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS core/*.md backends/*.md adapters/*.md)
+  file(GLOB_RECURSE documents RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS core/*.md backends/*.md adapters/*.md
+    examples/*.md)
   foreach(document IN ITEMS README.md CHANGELOG.md LISTS documents)
     cmake_path(GET document PARENT_PATH folder)
     install(FILES ${document} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder} COMPONENT tenure_core_dev)

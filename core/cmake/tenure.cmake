@@ -3,11 +3,21 @@
 #   tenure_room(FOLDER)            a room that is always built
 #   tenure_optional_room(FOLDER)   a room with the option TENURE_<NAME>=AUTO|ON|OFF; FOLDER/dependencies.cmake
 #                                  finds its third-party library, or sets TENURE_<NAME>_MISSING to the remedy.
-#                                  In another project nobody asked for it: OFF until that project does
+#                                  Where nobody says, it is what TENURE_OPTIONAL_ROOMS is: AUTO, and OFF in another
+#                                  project, until that project asks for the room
 #   tenure_library(NAME ...)       the room's library; called in the room's own CMakeLists.txt
 #   tenure_compile_options(TARGET) warnings and sanitizers; also for tests and examples
 include(GenerateExportHeader)
 include(${CMAKE_CURRENT_LIST_DIR}/install.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/stores.cmake)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${tenure_backends}/stores.list)
+
+if(PROJECT_IS_TOP_LEVEL)
+  set(tenure_optional_rooms AUTO)
+else()
+  set(tenure_optional_rooms OFF)
+endif()
+set(TENURE_OPTIONAL_ROOMS ${tenure_optional_rooms} CACHE STRING "Build optional rooms of which nobody says: AUTO or OFF")
 
 # Imported targets must be seen by tests and examples, and by a project that adds this one as a subdirectory and links our static libraries.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
@@ -20,11 +30,7 @@ endfunction()
 function(tenure_optional_room folder)
   cmake_path(GET folder FILENAME room)
   string(TOUPPER TENURE_${room} option)
-  set(default OFF)
-  if(PROJECT_IS_TOP_LEVEL)
-    set(default AUTO)
-  endif()
-  set(${option} ${default} CACHE STRING "Build ${folder}: AUTO (if its library is here), ON or OFF")
+  set(${option} ${TENURE_OPTIONAL_ROOMS} CACHE STRING "Build ${folder}: AUTO (if its library is here), ON or OFF")
   set_property(CACHE ${option} PROPERTY STRINGS AUTO ON OFF)
   if(NOT ${option} STREQUAL "AUTO" AND NOT ${option})
     return()
@@ -39,22 +45,26 @@ function(tenure_optional_room folder)
   endif()
 endfunction()
 
-# tenure_library(NAME [SOURCES file...] [PUBLIC library...] [PRIVATE library...] [PC_PUBLIC name...] [PC_PRIVATE name...]
+# tenure_library(NAME [STATIC] [SOURCES file...] [PUBLIC library...] [PRIVATE library...] [PC_PUBLIC name...] [PC_PRIVATE name...]
 #                [PC_SOURCES file...])
 # Makes the target tenure_NAME and its alias tenure::NAME out of include/ and src/**.cpp (or SOURCES), and
 # tenure::NAME_internals, which adds src/ to the include path for the room's own tests. Without sources it is a
 # header-only library. Exported symbols are marked TENURE_NAME_EXPORT from <tenure/NAME_export.hpp>;
-# in core TENURE_EXPORT from <tenure/export.hpp>. PC_PUBLIC and PC_PRIVATE are what pkg-config calls the third-party
+# in core TENURE_EXPORT from <tenure/export.hpp>. STATIC: it is never a shared library, and exports nothing. PC_PUBLIC and PC_PRIVATE are what pkg-config calls the third-party
 # libraries among PUBLIC and PRIVATE. PC_SOURCES are files below the prefix that whoever uses it compiles: pkg-config
 # tells them as the variable `sources`.
 function(tenure_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE;PC_PUBLIC;PC_PRIVATE;PC_SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "STATIC" "" "SOURCES;PUBLIC;PRIVATE;PC_PUBLIC;PC_PRIVATE;PC_SOURCES")
   if(NOT arg_SOURCES)
     file(GLOB_RECURSE arg_SOURCES CONFIGURE_DEPENDS src/*.cpp)
   endif()
   set(target tenure_${name})
   if(arg_SOURCES)
-    add_library(${target} ${arg_SOURCES})
+    set(type)
+    if(arg_STATIC)
+      set(type STATIC)
+    endif()
+    add_library(${target} ${type} ${arg_SOURCES})
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE ${arg_PRIVATE})
     target_include_directories(${target} PRIVATE src)
@@ -62,7 +72,9 @@ function(tenure_library name)
     set_target_properties(${target} PROPERTIES
       CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON
       VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-    tenure_export_header(${name})
+    if(NOT arg_STATIC)
+      tenure_export_header(${name})
+    endif()
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
@@ -102,6 +114,9 @@ endfunction()
 
 function(tenure_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    target_compile_options(${target} PRIVATE -Wthread-safety)
+  endif()
   # In "text" + std::string GCC 12 sees a copy that overlaps itself, where it inlines enough (GCC bug 105651).
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     target_compile_options(${target} PRIVATE -Wno-restrict)

@@ -10,7 +10,7 @@
 
 #include <tenure/fake_leadership.hpp>
 
-#include "options.hpp"
+#include "program_options.hpp"
 #include "table.hpp"
 
 namespace {
@@ -45,7 +45,7 @@ double nanoseconds_per_call(unsigned threads, Ask ask) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  const auto rounds = bench::Options(argc, argv, {{"--rounds", "21"}}).number("--rounds");
+  const auto rounds = test::Options(argc, argv, {{"--rounds", "21"}}).number("--rounds");
   FakeLeadership fake;
   fake.lead({1}, std::chrono::hours(1));
   const auto leadership = fake.leadership();

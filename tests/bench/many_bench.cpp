@@ -23,7 +23,7 @@
 #include <tenure/kit/wait.hpp>
 #include <tenure/stores.hpp>
 
-#include "options.hpp"
+#include "program_options.hpp"
 
 namespace {
 
@@ -126,15 +126,14 @@ void process(const Settings& s) {
 }
 
 Settings parse(int argc, char** argv) {
-  const bench::Options given(argc, argv,
-                             {{"--store", ""},
-                              {"--server", ""},
-                              {"--elections", "10000"},
-                              {"--processes", "3"},
-                              {"--renew-ms", "2000"},
-                              {"--seconds", "20"},
-                              {"--probe", "0"}});
-  if (given.text("--store").empty()) fail("--store URL is needed");
+  const test::Options given(argc, argv,
+                            {{"--store", std::nullopt},
+                             {"--server", ""},
+                             {"--elections", "10000"},
+                             {"--processes", "3"},
+                             {"--renew-ms", "2000"},
+                             {"--seconds", "20"},
+                             {"--probe", "0"}});
   return {.store = given.text("--store"),
           .server = given.text("--server"),
           .self = std::filesystem::read_symlink("/proc/self/exe"),

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads from the program's name which rule is broken.
 #include "broken.hpp"
 
 #include <cerrno>

@@ -39,10 +39,6 @@ namespace {
 using namespace tenure;
 using namespace tenure::test;
 
-struct Pace {
-  Clock::Duration look, note;  ///< note: zero for changes alone.
-};
-
 /// Looks at is_leader() as a user would, and notes when what it says changes.
 void sample(const Leadership& leadership, Pace pace, const Journal& journal, std::stop_token stop) {
   constexpr Clock::Duration moved = std::chrono::milliseconds(1);
@@ -75,48 +71,23 @@ void sample(const Leadership& leadership, Pace pace, const Journal& journal, std
   }
 }
 
-Hooks noting(const Journal& journal, Clock::Duration work) {
-  Hooks hooks;
-  hooks.elected = [&journal](const Elected& e) { journal.now("elected", token_field(e.token)); };
-  hooks.ousting = [&journal, work](const Ousting& o) {
-    journal.now("ousting", token_field(o.token) + ",\"reason\":" + json_text(to_string(o.reason)) +
-                               ",\"detail\":" + json_text(o.detail) + works_until(o));
-    if (work > Clock::Duration::zero()) wait_out({boot_clock(), boot_clock().now() + work, o.expired});
-    journal.now("ended", token_field(o.token));
-  };
-  hooks.error = [&journal](const Error& e) {
-    journal.now("error", "\"fault\":" + json_text(to_string(e.fault)) + ",\"message\":" + json_text(e.message));
-  };
-  return hooks;
-}
-
 int run(int argc, char** argv) {
-  const Arguments args(argc, argv);
+  const auto args = told(argc, argv);
   sigset_t signals;
   sigemptyset(&signals);
   for (const int s : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals, s);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
-  const Journal journal(args.text("log"));
-  if (args.number("elections", 0) > 0) return run_many(args, journal, signals);
-  const auto opened = open(args.text("store"), args.text("election"), {args.text("name"), {}});
-  const auto timing = args.timing(opened.presets);
-  LeaderManager manager(opened.backend, timing, noting(journal, std::chrono::milliseconds(args.number("work-ms", 0))));
-  journal.start(args.text("name"), timing);
-  std::jthread sampler;
-  if (const auto every = args.number("sample-us", 1000); every > 0)
-    sampler = std::jthread([&, every, note = args.number("note-ms", 0)](std::stop_token stop) {
-      sample(manager.leadership(), {std::chrono::microseconds(every), std::chrono::milliseconds(note)}, journal, stop);
-    });
-  manager.start();
-  for (int got = 0; got != SIGTERM && got != SIGINT;) {
-    sigwait(&signals, &got);
-    if (got == SIGUSR1) manager.resign();
-  }
-  journal.now("term");
-  manager.stop();
-  sampler = {};
-  journal.now("quit");
+  const Journal journal(args.text("--log"));
+  if (args.number("--elections") > 0) return run_many(args, journal, signals);
+  const auto opened = open(args.text("--store"), args.text("--election"), {args.text("--name"), {}});
+  const auto timing = timing_of(args, opened.presets);
+  LeaderManager manager(opened.backend, timing, noting(journal, args, false));
+  journal.start(args.text("--name"), timing);
+  take_part(
+      manager, args, journal, signals,
+      [&](Pace pace, const std::stop_token& stop) { sample(manager.leadership(), pace, journal, stop); },
+      [&] { manager.resign(); });
   return 0;
 }
 

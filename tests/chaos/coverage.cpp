@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Turns the samples of a journal into stretches, and finds the gaps between them.
 #include "coverage.hpp"
 
 #include <algorithm>

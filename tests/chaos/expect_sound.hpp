@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// How a test of sound candidates ends.
 #pragma once
 #include <gtest/gtest.h>
 

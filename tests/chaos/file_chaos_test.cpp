@@ -3,39 +3,21 @@
 // Method: real processes, judged by the journal that they write. Each fault meets the sound build, and a build with one
 // rule broken on purpose that this fault must show.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <csignal>
-#include <filesystem>
-#include <iostream>
 
 #include "expect_sound.hpp"
-#include "nemesis.hpp"
+#include "scratch.hpp"
 
 namespace tenure::test {
 namespace {
 
-namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 constexpr Clock::Duration term = 500ms;
 
 class FileChaos : public ::testing::Test {
  protected:
-  FileChaos() {
-    auto name = (fs::temp_directory_path() / "tenure-chaos-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
-    scratch_ = name;
-  }
-  ~FileChaos() override {
-    if (HasFailure()) {
-      std::cout << "the journal is kept: " << scratch_ / "journal" << '\n';
-      fs::remove_all(scratch_ / "store");
-    } else {
-      fs::remove_all(scratch_);
-    }
-  }
-
   Fleet fleet(const char* program, const std::string& go = "") const {
     return {program,
             {"--store", "file://" + (scratch_ / "store").string(), "--election", "chaos" + go, "--term-ms",
@@ -43,31 +25,23 @@ class FileChaos : public ::testing::Test {
             scratch_ / ("journal" + go)};
   }
 
-  fs::path scratch_;
+  const Scratch scratch_;
 };
 
 /// The leader is stopped for a third of its term just after a renewal, while another one contends.
 Verdict stop_a_leader_for_a_moment(Fleet& fleet) {
   const auto waits = term * 20;
   const auto first = fleet.start("first");
-  const auto led = fleet.await(
-      0, [&](const Event& e) { return e.what == "elected" && e.pid == first; }, waits);
+  const auto led = fleet.await(0, is("elected", first), waits);
   if (led == Fleet::npos) throw std::runtime_error("nobody leads");
   fleet.start("second");
-  const auto begun = fleet.await(
-      led, [](const Event& e) { return e.what == "start"; }, waits);
-  const auto renewed = fleet.await(
-      begun, [](const Event& e) { return e.what == "lead"; }, waits);
+  const auto begun = fleet.await(led, is("start"), waits);
+  const auto renewed = fleet.await(begun, is("lead"), waits);
   fleet.stop(first);
-  fleet.await(
-      renewed, [&](const Event& e) { return e.what == "lead" && e.pid != first; }, term / 3);
+  fleet.await(renewed, is_of_another("lead", first), term / 3);
   fleet.resume(first);
-  fleet.await(
-      fleet.events().size(), [](const Event& e) { return e.what == "quit"; }, term / 3);
-  for (const auto pid : std::set<pid_t>(fleet.running())) {
-    fleet.signal(pid, SIGTERM);
-    fleet.reap(pid, waits);
-  }
+  fleet.await(fleet.events().size(), is("quit"), term / 3);
+  fleet.end_all(waits);
   return judge(fleet.events());
 }
 
@@ -79,8 +53,7 @@ TEST_F(FileChaos, AShortStopOfTheLeaderBreaksNoPromise) {
 /// Waits for a tenure of the process, and for both threads that note it: either may be the first.
 void await_tenure(Fleet& fleet, pid_t of) {
   for (const char* noted : {"elected", "lead"})
-    if (fleet.await(
-            0, [&](const Event& e) { return e.what == noted && e.pid == of; }, term * 20) == Fleet::npos)
+    if (fleet.await(0, is(noted, of), term * 20) == Fleet::npos)
       throw std::runtime_error(noted + std::string(" is not noted"));
 }
 

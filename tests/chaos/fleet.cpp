@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Starts, signals and awaits candidates, and reads their journal.
 #include "fleet.hpp"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -73,6 +75,7 @@ Fleet::~Fleet() {
   for (const auto pid : running_) ::kill(pid, SIGKILL);
   for (const auto pid : running_) ::waitpid(pid, nullptr, 0);
   ::close(fd_);
+  if (testing::Test::HasFailure()) keep_journal();
 }
 
 pid_t Fleet::start(const std::string& name, const std::vector<std::string>& more) {
@@ -154,6 +157,13 @@ std::size_t Fleet::await(std::size_t from, const std::function<bool(const Event&
   }
 }
 
+void Fleet::end_all(Clock::Duration within) {
+  for (const auto pid : std::set<pid_t>(running_)) {
+    signal(pid, SIGTERM);
+    EXPECT_TRUE(reap(pid, within)) << pid << " does not end";
+  }
+}
+
 void Fleet::note(const std::string& event, pid_t pid) const {
   const auto line = "{\"t\":" + std::to_string(boot_clock().now().time_since_epoch().count()) +
                     ",\"pid\":" + std::to_string(pid) + ",\"event\":\"" + event + "\"}\n";
@@ -176,7 +186,8 @@ pid_t Fleet::leader() {
 }
 
 void Fleet::keep_journal() const {
-  const auto kept = std::filesystem::temp_directory_path() / ("tenure-journal-" + std::to_string(::getpid()));
+  const auto kept = std::filesystem::temp_directory_path() /
+                    ("tenure-" + std::to_string(::getpid()) + "-" + journal_.filename().string());
   std::error_code failed;
   std::filesystem::rename(journal_, kept, failed);
   std::cout << "the journal is kept: " << (failed ? journal_ : kept) << '\n';

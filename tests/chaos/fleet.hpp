@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenure/clock.hpp>
@@ -40,7 +41,16 @@ inline constexpr auto stopped = "stopped", resumed = "resumed", killed = "killed
 /// leave a line without its end, behind which the next one stands: then it is that one.
 Event parse_event(const std::string& line);
 
-/// One thread uses it. The destructor kills the candidates that still run; if this process dies, the kernel does.
+// What to wait for: an event of this name, of this process if one is named, or of another one.
+inline auto is(std::string what, pid_t of = 0) {
+  return [what = std::move(what), of](const Event& e) { return e.what == what && (of == 0 || e.pid == of); };
+}
+inline auto is_of_another(std::string what, pid_t than) {
+  return [what = std::move(what), than](const Event& e) { return e.what == what && e.pid != than; };
+}
+
+/// One thread uses it. The destructor kills the candidates that still run; if this process dies, the kernel does. Of a
+/// test that has failed it moves the journal to where it outlives the test's directory, and says where that is.
 class Fleet {
  public:
   /// Every candidate gets these arguments besides its --name and --log.
@@ -71,11 +81,14 @@ class Fleet {
   /// Who leads, by the last lead or follow of each running candidate; 0 if nobody or several.
   pid_t leader();
 
+  /// Asks all that run to end, and waits for them.
+  void end_all(Clock::Duration within);
+
   const std::filesystem::path& journal() const { return journal_; }
-  /// Moves the journal to where it outlives the test's directory, and says where that is.
-  void keep_journal() const;
 
  private:
+  void keep_journal() const;
+
   std::string program_;
   std::vector<std::string> arguments_;
   std::filesystem::path journal_;

@@ -28,16 +28,12 @@ TEST(Fleet, AStopAndItsEndAreNotedWhileTheProcessStandsStill) {
   const auto writer = fleet.start("writer");  // its fourth argument is the journal
   for (int i = 0; i < 200; ++i) {
     const auto began = fleet.events().size();
-    ASSERT_NE(fleet.await(
-                  began, [](const Event& e) { return e.what == "lead"; }, 10s),
-              Fleet::npos);
+    ASSERT_NE(fleet.await(began, is("lead"), 10s), Fleet::npos);
     fleet.stop(writer);
     const auto stopped = fleet.events().size() - 1;
     ASSERT_EQ(fleet.events()[stopped].what, done_to::stopped) << "in round " << i;
     fleet.resume(writer);
-    ASSERT_NE(fleet.await(
-                  stopped + 2, [](const Event& e) { return e.what == "lead"; }, 10s),
-              Fleet::npos);
+    ASSERT_NE(fleet.await(stopped + 2, is("lead"), 10s), Fleet::npos);
     ASSERT_EQ(fleet.events()[stopped + 1].what, done_to::resumed) << "in round " << i;
   }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rules by which a journal is judged.
 #include "history.hpp"
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
 #include <string>
 
 namespace tenure::test {
@@ -13,366 +14,165 @@ using std::chrono::milliseconds;
 
 Clock::Time ms(int t) { return Clock::Time(milliseconds(t)); }
 
-struct Journal : ::testing::Test {
-  std::vector<Event> events;
-
-  Event& add(int at, pid_t pid, const char* what, unsigned token = 0) {
+/// "TIME PROCESS EVENT [ELECTION/][TOKEN] [REASON] [UNTIL]", and so on, with a ';' between two. EVENT is one word.
+std::vector<Event> journal(const std::string& text) {
+  std::vector<Event> out;
+  std::istringstream lines("0 1 start;0 2 start;" + text);
+  for (std::string line; std::getline(lines, line, ';');) {
     Event e;
-    e.at = ms(at);
-    e.pid = pid;
-    e.what = what;
-    e.token = {token};
-    return events.emplace_back(e);
-  }
-  void start(pid_t pid) {
-    auto& e = add(0, pid, "start");
-    e.name = "c" + std::to_string(pid);
-    e.term = milliseconds(1000);
+    int at = 0;
+    std::istringstream words(line);
+    words >> at >> e.pid >> e.what;
+    e.at = e.after = ms(at);
+    e.term = milliseconds(1000);  // of a start
     e.margin = milliseconds(100);
+    std::string which;
+    if (e.what != "holds" && words >> which) {
+      const auto slash = which.find('/');
+      if (slash != which.npos) e.election = which.substr(0, slash);
+      which = which.substr(slash == which.npos ? 0 : slash + 1);
+      if (!which.empty()) e.token = {std::stoull(which)};
+    }
+    if (e.what == "ousting") words >> e.reason;
+    if (int until = 0; words >> until) e.until = ms(until);
+    out.push_back(e);
   }
-  void lead(int at, pid_t pid, unsigned token, int until) {
-    auto& e = add(at, pid, "lead", token);
-    e.after = ms(at);
-    e.until = ms(until);
-  }
-  void ousting(int at, pid_t pid, unsigned token, const char* reason) {
-    add(at, pid, "ousting", token).reason = reason;
-  }
+  return out;
+}
 
-  /// The breaches found, in order of the enumeration.
-  std::string breaches() const {
-    const auto verdict = judge(events);
-    std::string found;
-    for (const auto b :
-         {Breach::overlap, Breach::token, Breach::hooks, Breach::revival, Breach::term, Breach::unfinished})
-      if (verdict.count(b) != 0) found += (found.empty() ? "" : " ") + to_string(b);
-    return found;
-  }
+Verdict verdict_on(const std::string& text) { return judge(journal(text)); }
 
-  void SetUp() override {
-    start(1);
-    start(2);
-  }
+/// The breaches found, in order of the enumeration.
+std::string breaches(const Verdict& verdict) {
+  std::string found;
+  for (const auto b :
+       {Breach::overlap, Breach::token, Breach::hooks, Breach::revival, Breach::term, Breach::unfinished})
+    if (verdict.count(b) != 0) found += (found.empty() ? "" : " ") + to_string(b);
+  return found;
+}
+
+struct Case {
+  const char* name;
+  std::string journal;
+  const char* breaches;
+  friend std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.journal; }
 };
 
-TEST_F(Journal, TenuresOneAfterTheOtherAreNoBreach) {
-  add(10, 1, "elected", 5);
-  lead(11, 1, 5, 900);
-  ousting(900, 1, 5, "lapsed");
-  add(905, 1, "follow");
-  add(906, 1, "ended", 5);
-  EXPECT_EQ(judge(events).smallest_gap, std::nullopt);
-  add(1000, 2, "elected", 6);
-  lead(1001, 2, 6, 1800);
+class Journal : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Journal, IsJudged) { EXPECT_EQ(breaches(verdict_on(GetParam().journal)), GetParam().breaches); }
+
+const std::string lapses = "10 1 elected 5;11 1 lead 5 900;900 1 ousting 5 lapsed;";
+const std::string stopped_for_a_term = "11 1 lead 5 900;100 1 stopped;1100 1 resumed;";
+const std::string superseded =
+    "10 1 elected 5;11 1 lead 5 900;300 1 lead 5 900;400 1 ousting 5 superseded;401 1 follow;402 1 ended 5;";
+const std::string hands_over =
+    "10 1 elected 5;11 1 lead 5 900;100 1 ousting 5 stopped;200 1 ended 5;201 1 follow;201 1 quit;";
+
+INSTANTIATE_TEST_SUITE_P(
+    OfOneElection, Journal,
+    testing::Values(
+        Case{"OneAfterTheOther", lapses + "905 1 follow;906 1 ended 5;1000 2 elected 6;1001 2 lead 6 1800", ""},
+        Case{"TwoLeadersAtOnce", "10 1 elected 5;11 1 lead 5 900;800 2 elected 6;801 2 lead 6 1700", "overlap"},
+        Case{"ALeaseRenewedIntoTheSuccessors", "11 1 lead 5 900;890 1 lead 5 1700;1000 2 lead 6 1800", "overlap"},
+        Case{"AStoppedLeaderIsValidUntilItsDeadline", "11 1 lead 5 900;100 1 stopped;800 2 lead 6 1600;1200 1 resumed",
+             "overlap"},
+        Case{"WorkThatMayRunOnAfterALapseIsAPart",
+             "10 1 elected 5;11 1 lead 5 900;901 1 ousting 5 lapsed 990;901 1 follow;970 2 elected 6;"
+             "971 2 lead 6 1700;980 1 ended 5",
+             "overlap"},
+        Case{"AKilledLeaderIsValidNoMore", "11 1 lead 5 900;100 1 killed;101 2 lead 6 1000", ""},
+        Case{"AKilledLeaderIsValidUntilItsDeath", "11 1 lead 5 900;99 2 lead 6 900;100 1 killed", "overlap"},
+        Case{"AHandOverComesBeforeTheDeadline", hands_over + "202 2 lead 6 1000", ""},
+        Case{"AHandOverBeforeOustingReturned", hands_over + "150 2 lead 6 1000", "overlap"},
+        Case{"SupersededAfterTheLastSample", superseded + "350 2 lead 6 1000", ""},
+        Case{"SupersededBeforeTheLastSample", superseded + "299 2 lead 6 1000", "overlap"},
+        Case{"ATokenOfTwo", "11 1 lead 5 900;1000 2 lead 5 1800", "token"},
+        Case{"ATokenThatFalls", "11 1 lead 5 900;1000 2 lead 4 1800", "token"},
+        Case{"ATokenThatRises", "11 1 lead 5 900;1000 2 lead 6 1800", ""},
+        Case{"ATokenThatItsOwnerUsesAgain", lapses + "901 1 ended 5;1000 1 elected 5", "token"},
+        Case{"ATokenOfTenuresWithoutASample", "10 1 elected 5;11 1 ousting 5 lapsed;12 1 ended 5;20 2 elected 5",
+             "token"},
+        Case{"ElectedTwice", "10 1 elected 5;20 1 elected 6", "hooks"},
+        Case{"OustingWithoutElected", "10 1 ousting 5 lapsed", "hooks"},
+        Case{"EndedWithoutOusting", "10 1 elected 5;11 1 ended 5", "hooks"},
+        Case{"OustingOfAnother", "10 1 elected 5;11 1 ousting 6 lapsed", "hooks"},
+        Case{"OustingTwice", "10 1 elected 5;11 1 ousting 5 lapsed;12 1 ousting 5 lapsed", "hooks"},
+        Case{"AHookAfterTheEnd", "10 1 quit;11 1 elected 5", "hooks"},
+        Case{"AnEndWithoutOusting", "10 1 elected 5;11 1 quit", "unfinished"},
+        Case{"AKilledLeaderNeedsNoOusting", "10 1 elected 5;11 1 killed", ""},
+        Case{"ATokenRevivedAfterATerm", stopped_for_a_term + "1101 1 lead 5 1900", "revival"},
+        Case{"LookedBeforeThePauseAndWroteAfterIt", stopped_for_a_term + "99 1 lead 5 999", ""},
+        Case{"ATokenKeptOverAShortPause", "11 1 lead 5 900;100 1 stopped;500 1 resumed;501 1 lead 5 900", ""},
+        Case{"ADeadlineOfTermLessMargin", "11 1 lead 5 911", ""},
+        Case{"ADeadlineBeyondTermLessMargin", "11 1 lead 5 911;12 1 lead 5 913", "term"},
+        Case{"AProcessIdUsedAgain", "11 1 lead 5 900;100 1 killed;100 1 start;200 1 lead 6 1000", ""},
+        Case{"ElectedThatCameLateBecauseItsProcessWasStopped",
+             "1000 2 lead 6 1800;1200 1 elected 5;1201 1 ousting 5 lapsed;1202 1 ended 5", ""}),
+    [](const auto& that) { return that.param.name; });
+
+const std::string holds_b = "11 1 lead a/5 900;12 1 lead b/5 900;500 1 follow a/;600 1 holds 1500;";
+const std::string elected_as_a_sample = "10 1 elected a/5 900;800 1 holds 1700;";
+
+INSTANTIATE_TEST_SUITE_P(
+    OfAGroup, Journal,
+    testing::Values(
+        Case{"EachElectionHasALeader", "11 1 lead a/5 900;12 2 lead b/5 900", ""},
+        Case{"TwoLeadersOfOne", "11 1 lead a/5 900;12 2 lead b/5 900;13 1 lead b/6 900", "overlap"},
+        Case{"TokensOfEachElection", "11 1 lead a/7 900;12 2 lead b/5 900", ""},
+        Case{"ATokenThatFallsInOne", "11 1 lead a/7 900;12 2 lead b/5 900;1000 2 lead a/6 1900", "token"},
+        Case{"ASampleOfAllIsNoneOfWhatIsHeldNoMore", holds_b + "1000 2 lead a/6 1800", ""},
+        Case{"ASampleOfAllMovesTheDeadlineOfWhatIsHeld", holds_b + "1000 2 lead b/6 1800", "overlap"},
+        Case{"ASampleOfAllBelongsToItsProcess", "11 1 lead a/5 900;600 2 holds 1500;1000 2 lead a/6 1800", ""},
+        Case{"NoSampleOfAllPutsOffASampleByElected", elected_as_a_sample + "950 2 lead a/6 1700", ""},
+        Case{"ElectedIsASample", elected_as_a_sample + "890 2 lead a/6 1700", "overlap"},
+        Case{"ARevivalInASampleOfAll", "11 1 lead a/5 900;100 1 stopped;1100 1 resumed;1101 1 holds 1900", "revival"}),
+    [](const auto& that) { return that.param.name; });
+
+TEST(Verdict, TellsTheGapAndTheOverlap) {
+  EXPECT_EQ(verdict_on(lapses).smallest_gap, std::nullopt);
+  const auto sound = verdict_on(lapses + "906 1 ended 5;1000 2 elected 6;1001 2 lead 6 1800");
+  EXPECT_EQ(sound.tenures, 2u);
+  EXPECT_EQ(sound.smallest_gap, milliseconds(100));
+  EXPECT_EQ(sound.largest_overlap, Clock::Duration::zero());
+  const auto two = verdict_on("10 1 elected 5;11 1 lead 5 900;800 2 elected 6;801 2 lead 6 1700");
+  EXPECT_EQ(two.largest_overlap, milliseconds(100));
+  EXPECT_EQ(two.smallest_gap, milliseconds(-100));
+  EXPECT_EQ(
+      verdict_on(
+          "10 1 elected 5;11 1 lead 5 900;901 1 ousting 5 lapsed 990;970 2 elected 6;971 2 lead 6 1700;980 1 ended 5")
+          .largest_overlap,
+      milliseconds(10));
+}
+
+TEST(Verdict, CountsEachOverlapWithinATenure) {
+  const auto verdict = verdict_on("11 1 lead 5 900;100 2 lead 6 300;301 2 ousting 6 lapsed;400 2 lead 7 500");
+  EXPECT_EQ(verdict.count(Breach::overlap), 2u);
+}
+
+TEST(Verdict, CountsFaults) {
+  auto events = journal("11 1 lead 5 900;100 1 stopped;110 2 killed;1000 1 resumed");
+  events.emplace_back().what = "server crashed";
   const auto verdict = judge(events);
-  EXPECT_EQ(breaches(), "");
-  EXPECT_EQ(verdict.tenures, 2u);
-  EXPECT_EQ(verdict.smallest_gap, milliseconds(100));
-  EXPECT_EQ(verdict.largest_overlap, Clock::Duration::zero());
-}
-
-TEST_F(Journal, TwoLeadersAtOnceAreFound) {
-  add(10, 1, "elected", 5);
-  lead(11, 1, 5, 900);
-  add(800, 2, "elected", 6);
-  lead(801, 2, 6, 1700);
-  EXPECT_EQ(breaches(), "overlap");
-  EXPECT_EQ(judge(events).largest_overlap, milliseconds(100));
-  EXPECT_EQ(judge(events).smallest_gap, milliseconds(-100));
-}
-
-TEST_F(Journal, TenuresWithinAnotherTenureAreFound) {
-  lead(11, 1, 5, 900);
-  lead(100, 2, 6, 300);
-  ousting(301, 2, 6, "lapsed");
-  lead(400, 2, 7, 500);
-  EXPECT_EQ(judge(events).count(Breach::overlap), 2u);
-}
-
-TEST_F(Journal, ALeaseRenewedIntoTheSuccessorsTenureIsFound) {
-  lead(11, 1, 5, 900);
-  lead(890, 1, 5, 1700);
-  lead(1000, 2, 6, 1800);
-  EXPECT_EQ(breaches(), "overlap");
-}
-
-TEST_F(Journal, AStoppedLeaderIsValidUntilItsDeadline) {
-  lead(11, 1, 5, 900);
-  add(100, 1, "stopped");
-  lead(800, 2, 6, 1600);
-  add(1200, 1, "resumed");
-  EXPECT_EQ(breaches(), "overlap");
-}
-
-TEST_F(Journal, WorkThatMayRunOnAfterALapseIsAPartOfTheTenure) {
-  add(10, 1, "elected", 5);
-  lead(11, 1, 5, 900);
-  ousting(901, 1, 5, "lapsed");
-  events.back().until = ms(990);
-  add(901, 1, "follow");
-  add(970, 2, "elected", 6);
-  lead(971, 2, 6, 1700);
-  add(980, 1, "ended", 5);
-  EXPECT_EQ(breaches(), "overlap");
-  EXPECT_EQ(judge(events).largest_overlap, milliseconds(10));
-}
-
-TEST_F(Journal, AKilledLeaderIsValidNoMore) {
-  lead(11, 1, 5, 900);
-  add(100, 1, "killed");
-  lead(101, 2, 6, 1000);
-  EXPECT_EQ(breaches(), "");
-}
-
-TEST_F(Journal, AKilledLeaderIsValidUntilItsDeath) {
-  lead(11, 1, 5, 900);
-  lead(99, 2, 6, 900);
-  add(100, 1, "killed");
-  EXPECT_EQ(breaches(), "overlap");
-}
-
-TEST_F(Journal, AHandOverMayComeBeforeTheDeadlineButNotBeforeOustingReturned) {
-  add(10, 1, "elected", 5);
-  lead(11, 1, 5, 900);
-  ousting(100, 1, 5, "stopped");
-  add(200, 1, "ended", 5);
-  add(201, 1, "follow");
-  add(201, 1, "quit");
-  lead(202, 2, 6, 1000);
-  EXPECT_EQ(breaches(), "");
-  lead(150, 2, 6, 1000);
-  events[events.size() - 2] = events.back();
-  events.pop_back();
-  EXPECT_EQ(breaches(), "overlap");
-}
-
-TEST_F(Journal, ASupersededTenureIsValidUntilItsLastSample) {
-  add(10, 1, "elected", 5);
-  lead(11, 1, 5, 900);
-  lead(300, 1, 5, 900);
-  ousting(400, 1, 5, "superseded");
-  add(401, 1, "follow");
-  add(402, 1, "ended", 5);
-  lead(350, 2, 6, 1000);
-  EXPECT_EQ(breaches(), "");
-  events.back().at = events.back().after = ms(299);
-  EXPECT_EQ(breaches(), "overlap");
-}
-
-TEST_F(Journal, TokensThatDoNotRiseAreFound) {
-  lead(11, 1, 5, 900);
-  lead(1000, 2, 5, 1800);
-  EXPECT_EQ(breaches(), "token");
-  events.back().token = {4};
-  EXPECT_EQ(breaches(), "token");
-  events.back().token = {6};
-  EXPECT_EQ(breaches(), "");
-}
-
-TEST_F(Journal, ATokenThatItsOwnerUsesAgainIsFound) {
-  add(10, 1, "elected", 5);
-  lead(11, 1, 5, 900);
-  ousting(900, 1, 5, "lapsed");
-  add(901, 1, "ended", 5);
-  add(1000, 1, "elected", 5);
-  EXPECT_EQ(breaches(), "token");
-}
-
-TEST_F(Journal, TokensOfTenuresWithoutASampleAreJudgedToo) {
-  add(10, 1, "elected", 5);
-  ousting(11, 1, 5, "lapsed");
-  add(12, 1, "ended", 5);
-  add(20, 2, "elected", 5);
-  EXPECT_EQ(breaches(), "token");
-}
-
-TEST_F(Journal, HooksOutOfOrderAreFound) {
-  add(10, 1, "elected", 5);
-  add(20, 1, "elected", 6);
-  EXPECT_EQ(breaches(), "hooks");
-  events.resize(2);
-  ousting(10, 1, 5, "lapsed");
-  EXPECT_EQ(breaches(), "hooks");
-  events.resize(2);
-  add(10, 1, "elected", 5);
-  add(11, 1, "ended", 5);
-  EXPECT_EQ(breaches(), "hooks");
-  events.resize(2);
-  add(10, 1, "elected", 5);
-  ousting(11, 1, 6, "lapsed");
-  EXPECT_EQ(breaches(), "hooks");
-  events.resize(2);
-  add(10, 1, "elected", 5);
-  ousting(11, 1, 5, "lapsed");
-  ousting(12, 1, 5, "lapsed");
-  EXPECT_EQ(breaches(), "hooks");
-}
-
-TEST_F(Journal, AHookAfterTheEndIsFound) {
-  add(10, 1, "quit");
-  add(11, 1, "elected", 5);
-  EXPECT_EQ(breaches(), "hooks");
-}
-
-TEST_F(Journal, AnEndWithoutOustingIsFound) {
-  add(10, 1, "elected", 5);
-  add(11, 1, "quit");
-  EXPECT_EQ(breaches(), "unfinished");
-}
-
-TEST_F(Journal, AKilledLeaderNeedsNoOusting) {
-  add(10, 1, "elected", 5);
-  add(11, 1, "killed");
-  EXPECT_EQ(breaches(), "");
-}
-
-TEST_F(Journal, ALeaderThatRevivesItsTokenAfterATermIsFound) {
-  lead(11, 1, 5, 900);
-  add(100, 1, "stopped");
-  add(1100, 1, "resumed");
-  lead(1101, 1, 5, 1900);
-  EXPECT_EQ(breaches(), "revival");
-  events.back().until = ms(999);
-  events.back().at = ms(99);  // looked before the pause, wrote after it
-  EXPECT_EQ(breaches(), "");
-}
-
-TEST_F(Journal, ALeaderMayKeepItsTokenOverAShortPause) {
-  lead(11, 1, 5, 900);
-  add(100, 1, "stopped");
-  add(500, 1, "resumed");
-  lead(501, 1, 5, 900);
-  EXPECT_EQ(breaches(), "");
-}
-
-TEST_F(Journal, ADeadlineBeyondTermLessMarginIsFound) {
-  lead(11, 1, 5, 911);
-  EXPECT_EQ(breaches(), "");
-  lead(12, 1, 5, 913);
-  EXPECT_EQ(breaches(), "term");
-}
-
-TEST_F(Journal, AProcessIdMayBeUsedAgain) {
-  lead(11, 1, 5, 900);
-  add(100, 1, "killed");
-  start(1);
-  lead(200, 1, 6, 1000);
-  EXPECT_EQ(breaches(), "");
-}
-
-TEST_F(Journal, FaultsAreCounted) {
-  lead(11, 1, 5, 900);
-  add(100, 1, "stopped");
-  add(110, 2, "killed");
-  add(1000, 1, "resumed");
-  const auto verdict = judge(events);
-  EXPECT_EQ(verdict.faults.at("stopped"), 1u);
-  EXPECT_EQ(verdict.faults.at("killed"), 1u);
+  for (const auto* what : {"stopped", "killed", "server crashed"}) EXPECT_EQ(verdict.faults.at(what), 1u) << what;
   EXPECT_EQ(verdict.to_leaders, 1u);
 }
 
-TEST_F(Journal, AnElectedThatCameLateBecauseItsProcessWasStoppedIsNoBreach) {
-  lead(1000, 2, 6, 1800);
-  add(1200, 1, "elected", 5);
-  ousting(1201, 1, 5, "lapsed");
-  add(1202, 1, "ended", 5);
-  EXPECT_EQ(breaches(), "");
+TEST(Verdict, NamesTheElection) {
+  const auto two = verdict_on("11 1 lead a/5 900;12 2 lead b/5 900;13 1 lead b/6 900");
+  EXPECT_NE(two.findings.at(0).what.find("b: "), std::string::npos);
+  const auto unfinished =
+      verdict_on("10 1 elected a/5;10 1 elected b/5;20 1 ousting a/5 stopped;21 1 ended a/5;30 1 quit");
+  EXPECT_EQ(breaches(unfinished), "unfinished");
+  EXPECT_EQ(unfinished.findings.size(), 1u) << "b alone";
 }
 
-struct Group : Journal {
-  Event& of(const char* election, Event& e) {
-    e.election = election;
-    return e;
-  }
-  void leads(const char* election, int at, pid_t pid, unsigned token, int until) {
-    lead(at, pid, token, until);
-    of(election, events.back());
-  }
-  void holds(int at, pid_t pid, int until) {
-    auto& e = add(at, pid, "holds");
-    e.after = ms(at);
-    e.until = ms(until);
-  }
-};
-
-TEST_F(Group, ElectionsAreJudgedEachForItself) {
-  leads("a", 11, 1, 5, 900);
-  leads("b", 12, 2, 5, 900);
-  EXPECT_EQ(breaches(), "");
-  leads("b", 13, 1, 6, 900);
-  EXPECT_EQ(breaches(), "overlap");
-  EXPECT_NE(judge(events).findings.at(0).what.find("b: "), std::string::npos);
-}
-
-TEST_F(Group, TokensRiseInEachElection) {
-  leads("a", 11, 1, 7, 900);
-  leads("b", 12, 2, 5, 900);
-  EXPECT_EQ(breaches(), "");
-  leads("a", 1000, 2, 6, 1900);
-  EXPECT_EQ(breaches(), "token");
-}
-
-TEST_F(Group, ASampleOfAllMovesTheDeadlineOfEachThatIsHeld) {
-  leads("a", 11, 1, 5, 900);
-  leads("b", 12, 1, 5, 900);
-  of("a", add(500, 1, "follow"));
-  holds(600, 1, 1500);
-  leads("a", 1000, 2, 6, 1800);
-  EXPECT_EQ(breaches(), "");
-  leads("b", 1000, 2, 6, 1800);
-  EXPECT_EQ(breaches(), "overlap");
-}
-
-TEST_F(Group, ASampleOfAllBelongsToItsProcess) {
-  leads("a", 11, 1, 5, 900);
-  holds(600, 2, 1500);
-  leads("a", 1000, 2, 6, 1800);
-  EXPECT_EQ(breaches(), "");
-}
-
-TEST_F(Group, ElectedMayBeASampleOfItsOwnThatNoSampleOfAllPutsOff) {
-  auto& e = of("a", add(10, 1, "elected", 5));
-  e.after = ms(11);
-  e.until = ms(900);
-  holds(800, 1, 1700);
-  leads("a", 950, 2, 6, 1700);
-  EXPECT_EQ(breaches(), "");
-  events.back().at = events.back().after = ms(890);
-  EXPECT_EQ(breaches(), "overlap");
-}
-
-TEST_F(Group, ARevivalOfOneIsFoundInASampleOfAll) {
-  leads("a", 11, 1, 5, 900);
-  add(100, 1, "stopped");
-  add(1100, 1, "resumed");
-  holds(1101, 1, 1900);
-  EXPECT_EQ(breaches(), "revival");
-}
-
-TEST_F(Group, OneThatIsNotOustedAtTheEndIsFound) {
-  for (const auto* election : {"a", "b"}) of(election, add(10, 1, "elected", 5));
-  of("a", add(20, 1, "ousting", 5));
-  of("a", add(21, 1, "ended", 5));
-  add(30, 1, "quit");
-  EXPECT_EQ(breaches(), "unfinished");
-  EXPECT_EQ(judge(events).findings.size(), 1u);
-}
-
-TEST_F(Group, ItIsKnownHowManyEachProcessLeads) {
+TEST(Verdict, KnowsHowManyEachProcessLeads) {
   History history;
-  leads("a", 11, 1, 5, 900);
-  leads("b", 12, 1, 5, 900);
-  leads("c", 12, 2, 5, 700);
-  of("a", add(20, 1, "follow"));
-  for (const auto& e : events) history.take(e);
+  for (const auto& e : journal("11 1 lead a/5 900;12 1 lead b/5 900;12 2 lead c/5 700;20 1 follow a/")) history.take(e);
   const std::map<pid_t, std::size_t> now{{1, 1}, {2, 1}}, later{{1, 1}, {2, 0}};
   EXPECT_EQ(history.led(ms(100)), now);
   EXPECT_EQ(history.led(ms(800)), later);
-}
-
-TEST_F(Journal, WhatIsDoneToTheServerIsCounted) {
-  add(100, 0, "server crashed");
-  EXPECT_EQ(judge(events).faults.at("server crashed"), 1u);
 }
 
 TEST(JournalLine, ThatAKillCutShortDoesNotSpoilTheNext) {

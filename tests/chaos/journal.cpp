@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes the lines of a journal, and reads a candidate's arguments.
 #include "journal.hpp"
 
 #include <fcntl.h>
@@ -10,8 +11,19 @@
 #include <system_error>
 
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/wait.hpp>
 
 namespace tenure::test {
+namespace {
+
+/// By Ousting::remaining(); 0: it may not.
+std::string works_until(const Ousting& ousting) {
+  const auto now = boot_clock().now();
+  const auto left = ousting.remaining();  // None, where we were stopped for so long that nothing may run any more.
+  return nanoseconds("until", left > Clock::Duration::zero() ? now + left : Clock::Time{});
+}
+
+}  // namespace
 
 Journal::Journal(const std::string& path) : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
   if (fd_ < 0) throw std::system_error(errno, std::generic_category(), path);
@@ -40,46 +52,58 @@ std::string json_text(std::string_view text) {
 
 std::string token_field(Token token) { return "\"token\":" + std::to_string(token.value); }
 
-std::string works_until(const Ousting& ousting) {
-  const auto now = boot_clock().now();
-  const auto left = ousting.remaining();  // None, where we were stopped for so long that nothing may run any more.
-  return nanoseconds("until", left > Clock::Duration::zero() ? now + left : Clock::Time{});
-}
+std::string election_field(const std::string& election) { return ",\"election\":" + json_text(election); }
 
 std::string nanoseconds(const char* name, Clock::Time at) {
   return ",\"" + std::string(name) + "\":" + std::to_string(at.time_since_epoch().count());
 }
 
-Arguments::Arguments(int argc, char** argv) {
-  for (int i = 1; i < argc; i += 2) {
-    const std::string name = argv[i];
-    if (name.substr(0, 2) != "--" || i + 1 >= argc) throw std::invalid_argument("expected --option value, got " + name);
-    all_[name.substr(2)] = argv[i + 1];
-  }
-  for (const auto* needed : {"store", "election", "log", "name"})
-    if (!all_.contains(needed)) throw std::invalid_argument(std::string("--") + needed + " is missing");
+Hooks noting(const Journal& journal, const Options& args, bool many) {
+  const auto which = [many](Token token, const std::string& election) {
+    return token_field(token) + (many ? election_field(election) : "");
+  };
+  Hooks hooks;
+  hooks.elected = [&journal, which](const Elected& e) { journal.now("elected", which(e.token, e.election)); };
+  hooks.ousting = [&journal, which, work = std::chrono::milliseconds(args.number("--work-ms"))](const Ousting& o) {
+    journal.now("ousting", which(o.token, o.election) + ",\"reason\":" + json_text(to_string(o.reason)) +
+                               ",\"detail\":" + json_text(o.detail) + works_until(o));
+    if (work.count() > 0) wait_out({boot_clock(), boot_clock().now() + work, o.expired});
+    journal.now("ended", which(o.token, o.election));
+  };
+  hooks.error = [&journal](const Error& e) {
+    journal.now("error", "\"fault\":" + json_text(to_string(e.fault)) + ",\"message\":" + json_text(e.message));
+  };
+  return hooks;
 }
 
-long Arguments::number(const std::string& name, long otherwise) const {
-  const auto found = all_.find(name);
-  return found == all_.end() ? otherwise : std::stol(found->second);
+Options told(int argc, char** argv) {
+  return {argc,
+          argv,
+          {{"--store", std::nullopt},
+           {"--election", std::nullopt},
+           {"--log", std::nullopt},
+           {"--name", std::nullopt},
+           {"--preset", ""},
+           {"--term-ms", "0"},
+           {"--call-ms", "0"},
+           {"--renew-ms", "0"},
+           {"--sample-us", "1000"},
+           {"--note-ms", "0"},
+           {"--work-ms", "0"},
+           {"--elections", "0"}}};
 }
 
-Timing Arguments::timing(const Presets& presets) const {
-  if (!all_.contains("preset")) {
-    auto timing = Timing::of(std::chrono::milliseconds(std::stol(all_.at("term-ms"))));
-    const auto given = [this](const char* name, Clock::Duration& part) {
-      if (all_.contains(name)) part = std::chrono::milliseconds(std::stol(all_.at(name)));
-    };
-    given("call-ms", timing.call);
-    given("renew-ms", timing.renew);
-    return timing;
-  }
-  const auto& name = all_.at("preset");
+Timing timing_of(const Options& told, const Presets& presets) {
+  const auto& name = told.text("--preset");
   if (name == "fast") return presets.fast;
   if (name == "balanced") return presets.balanced;
   if (name == "steady") return presets.steady;
-  throw std::invalid_argument("--preset " + name + ": fast, balanced or steady");
+  if (!name.empty()) throw std::invalid_argument("--preset " + name + ": fast, balanced or steady");
+  const auto ms = [&told](const char* option) { return std::chrono::milliseconds(told.number(option)); };
+  auto timing = Timing::of(ms("--term-ms"));
+  if (const auto call = ms("--call-ms"); call.count() > 0) timing.call = call;
+  if (const auto renew = ms("--renew-ms"); renew.count() > 0) timing.renew = renew;
+  return timing;
 }
 
 }  // namespace tenure::test

@@ -22,6 +22,7 @@
 #include "eventually.hpp"
 #include "nemesis.hpp"
 #include "scratch.hpp"
+#include "seeds.hpp"
 
 namespace tenure::test {
 namespace {
@@ -44,9 +45,6 @@ class KafkaContinuous : public ::testing::TestWithParam<int> {
     std::string side;
   };
 
-  ~KafkaContinuous() override {
-    if (HasFailure() && fleet_) fleet_->keep_journal();
-  }
   void SetUp() override {
     const auto* brokers = std::getenv("TENURE_KAFKA_BROKERS");
     if (brokers == nullptr) GTEST_SKIP() << "needs a real broker: set TENURE_KAFKA_BROKERS to host:port";
@@ -61,7 +59,7 @@ class KafkaContinuous : public ::testing::TestWithParam<int> {
                                  "--elections", std::to_string(number_of_roles), "--term-ms", "15000", "--renew-ms",
                                  "900", "--call-ms", "1500", "--sample-us", "5000", "--note-ms", "20"},
         scratch_ / "journal");
-    std::cout << "chaos: seed " << seed_ << " (TENURE_CHAOS_SEED)" << '\n';
+    std::cout << "chaos: again: " << again(seed_) << '\n';
   }
 
   void start(const std::string& side) {
@@ -120,8 +118,8 @@ class KafkaContinuous : public ::testing::TestWithParam<int> {
   std::map<pid_t, std::string> sides_;  ///< Of all that ever ran.
 
  private:
-  const std::uint32_t seed_{Plan::from_environment({}).seed};
-  std::mt19937 random_{seed_};
+  const std::uint64_t seed_{Plan::from_environment({}).seed};
+  std::mt19937_64 random_{seed_};
 };
 
 INSTANTIATE_TEST_SUITE_P(Quick, KafkaContinuous, testing::Values(5), testing::PrintToStringParamName());

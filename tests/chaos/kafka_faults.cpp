@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The fault of each rule, and the run that must show two leaders.
 #include "kafka_faults.hpp"
 
 #include <algorithm>
@@ -95,10 +96,6 @@ const Form roles = with_timing(
 
 KafkaFaults::KafkaFaults(Form form) : form_(std::move(form)), brokers_(variable("TENURE_KAFKA_BROKERS")) {}
 
-KafkaFaults::~KafkaFaults() {
-  if (HasFailure() && !group_.empty()) Fleet({}, {}, scratch_ / group_).keep_journal();
-}
-
 void KafkaFaults::SetUp() {
   if (brokers_.empty()) GTEST_SKIP() << "needs a real broker: set TENURE_KAFKA_BROKERS to host:port";
 }
@@ -138,7 +135,7 @@ void KafkaFaults::spoiled(const std::string& why) const {
 
 pid_t KafkaFaults::begin(Fleet& fleet) const {
   fleet.start("first");
-  const auto leads = [](const Event& e) { return e.what == "lead"; };
+  const auto leads = is("lead");
   if (fleet.await(0, leads, waits) == Fleet::npos) throw std::runtime_error("nobody is elected");
   fleet.start("second");
   pid_t leader = 0;

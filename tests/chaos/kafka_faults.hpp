@@ -128,7 +128,6 @@ extern const Form single, roles;
 class KafkaFaults : public ::testing::Test {
  protected:
   explicit KafkaFaults(Form form = single);
-  ~KafkaFaults() override;
   void SetUp() override;
 
   /// Puts a relay between all candidates and the broker, until the test ends.

@@ -52,8 +52,7 @@ TEST_F(KafkaShortSessions, WithSessionsOfASecondEachKilledLeaderIsSucceededAndNo
     candidates.note(done_to::killed, leader);
     candidates.signal(leader, SIGKILL);
     candidates.start("next");
-    const auto next = candidates.await(
-        from, [&](const Event& e) { return e.what == "elected" && e.pid != leader; }, waits);
+    const auto next = candidates.await(from, is_of_another("elected", leader), waits);
     ASSERT_NE(next, Fleet::npos) << "nobody succeeds";
     leader = candidates.events()[next].pid;
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Encodes requests and decodes answers of Kafka's protocol.
 #include "kafka_wire.hpp"
 
 #include <arpa/inet.h>

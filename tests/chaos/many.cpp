@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// A candidate of many elections, and what it writes about each.
 #include "many.hpp"
 
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <thread>
+#include <stop_token>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <tenure/elections.hpp>
@@ -16,8 +18,6 @@ namespace tenure::test {
 namespace {
 
 using Time = Clock::Time;
-
-std::string election_field(const std::string& election) { return ",\"election\":" + json_text(election); }
 
 /// What a user sees of one election at some instant between two readings of the clock.
 struct Look {
@@ -96,55 +96,31 @@ class Watched {
   Time until_{}, noted_{};
 };
 
-Hooks noting(const Journal& journal, const std::shared_ptr<std::unique_ptr<Watched>>& watched, Clock::Duration work) {
-  Hooks hooks;
+}  // namespace
+
+int run_many(const Options& args, const Journal& journal, const sigset_t& signals) {
+  const auto opened = open_many(args.text("--store"), args.text("--election"));
+  const auto timing = timing_of(args, opened.presets);
+  const auto watched = std::make_shared<std::unique_ptr<Watched>>();
+  auto hooks = noting(journal, args, true);
   hooks.elected = [&journal, watched](const Elected& e) {
     const auto seen = look((*watched)->leadership(e.election));
     if (seen.token == e.token) return journal.write(seen.before, "elected", fields(e.election, seen));
     journal.now("elected", token_field(e.token) + election_field(e.election));
   };
-  hooks.ousting = [&journal, work](const Ousting& o) {
-    const auto which = token_field(o.token) + election_field(o.election);
-    journal.now("ousting", which + ",\"reason\":" + json_text(to_string(o.reason)) +
-                               ",\"detail\":" + json_text(o.detail) + works_until(o));
-    if (work > Clock::Duration::zero()) wait_out({boot_clock(), boot_clock().now() + work, o.expired});
-    journal.now("ended", which);
-  };
-  hooks.error = [&journal](const Error& e) {
-    journal.now("error", "\"fault\":" + json_text(to_string(e.fault)) + ",\"message\":" + json_text(e.message));
-  };
   hooks.log = no_log;  // the journal has it
-  return hooks;
-}
-
-}  // namespace
-
-int run_many(const Arguments& args, const Journal& journal, const sigset_t& signals) {
-  const auto opened = open_many(args.text("store"), args.text("election"));
-  const auto timing = args.timing(opened.presets);
-  const auto watched = std::make_shared<std::unique_ptr<Watched>>();
-  Elections elections(opened.store->exclusive(), opened.store, {args.text("name"), {}}, timing,
-                      noting(journal, watched, std::chrono::milliseconds(args.number("work-ms", 0))));
+  Elections elections(opened.store->exclusive(), opened.store, {args.text("--name"), {}}, timing, std::move(hooks));
   std::vector<std::string> names;
-  for (long i = 0; i < args.number("elections", 0); ++i) names.push_back(std::to_string(i));
+  for (std::size_t i = 0; i < args.number("--elections"); ++i) names.push_back(std::to_string(i));
   for (const auto& name : names) elections.join(name);
   *watched = std::make_unique<Watched>(elections, names, journal);
-  journal.start(args.text("name"), timing);
-  std::jthread sampler;
-  if (const auto every = args.number("sample-us", 1000); every > 0)
-    sampler = std::jthread([&, every, note = args.number("note-ms", 0)](const std::stop_token& stop) {
-      (*watched)->sample(std::chrono::microseconds(every), std::chrono::milliseconds(note), stop);
-    });
-  elections.start();
-  for (int got = 0; got != SIGTERM && got != SIGINT;) {
-    sigwait(&signals, &got);
-    const auto led = got == SIGUSR1 ? elections.led() : std::vector<std::pair<std::string, Token>>();
-    if (!led.empty()) elections.resign(led.front().first);
-  }
-  journal.now("term");
-  elections.stop();
-  sampler = {};
-  journal.now("quit");
+  journal.start(args.text("--name"), timing);
+  take_part(
+      elections, args, journal, signals,
+      [&](Pace pace, const std::stop_token& stop) { (*watched)->sample(pace.look, pace.note, stop); },
+      [&] {
+        if (const auto led = elections.led(); !led.empty()) elections.resign(led.front().first);
+      });
   return 0;
 }
 

@@ -62,10 +62,7 @@ std::size_t led(Fleet& fleet, pid_t pid) {
 }
 
 Verdict end_all(Fleet& fleet) {
-  for (const auto pid : std::set<pid_t>(fleet.running())) {
-    fleet.signal(pid, SIGTERM);
-    EXPECT_TRUE(fleet.reap(pid, 30s));
-  }
+  fleet.end_all(30s);
   return judge(fleet.events());
 }
 
@@ -77,8 +74,7 @@ Verdict stop_one(Fleet& fleet, Clock::Duration for_that_long) {
   EXPECT_TRUE(redis::test::eventually([&] { return led(fleet, second) == elections / 2; }));
   const auto from = fleet.events().size();
   fleet.stop(first);
-  fleet.await(
-      from, [&](const Event& e) { return e.what == "lead" && e.pid == second; }, for_that_long);
+  fleet.await(from, is("lead", second), for_that_long);
   const auto resumed = fleet.events().size();
   fleet.resume(first);
   fleet.await(

@@ -132,9 +132,6 @@ class ManySoak : public ::testing::Test {
     fleet_.emplace(TENURE_CANDIDATE, arguments, scratch_ / "journal");
     fleet_->hand_to([this](const Event& e) { history_.take(e); });
   }
-  ~ManySoak() override {
-    if (HasFailure() && fleet_) fleet_->keep_journal();
-  }
 
   std::vector<Deed> deeds() {
     auto all = server_->deeds();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Chooses victims and deeds by a seed, and carries them out.
 #include "nemesis.hpp"
 
 #include <algorithm>
@@ -7,6 +8,8 @@
 #include <utility>
 
 #include <tenure/kit/wait.hpp>
+
+#include "seeds.hpp"
 
 namespace tenure::test {
 namespace {
@@ -19,13 +22,12 @@ constexpr std::size_t least_at_work = 2;
 
 Plan Plan::from_environment(Clock::Duration term, int otherwise_seconds) {
   const auto* seconds = std::getenv("TENURE_CHAOS_SECONDS");
-  const auto* seed = std::getenv("TENURE_CHAOS_SEED");
   Plan plan;
   plan.term = term;
   plan.duration = std::chrono::seconds(seconds != nullptr ? std::atoi(seconds) : otherwise_seconds);
   plan.between_least = term / 20;
   plan.between_most = term;
-  plan.seed = seed != nullptr ? static_cast<std::uint32_t>(std::strtoul(seed, nullptr, 10)) : std::random_device()();
+  plan.seed = wanted_seed().value_or(std::random_device()());
   return plan;
 }
 
@@ -118,8 +120,8 @@ bool Nemesis::goes_on() {
 }
 
 bool Nemesis::run(std::ostream& log) {
-  log << "chaos: " << plan_.candidates << " candidates, " << plan_.duration.count() / 1'000'000'000 << " s, seed "
-      << plan_.seed << " (TENURE_CHAOS_SEED)\n";
+  log << "chaos: " << plan_.candidates << " candidates, " << plan_.duration.count() / 1'000'000'000
+      << " s; again: " << again(plan_.seed) << '\n';
   end_ = now() + plan_.duration;
   latest_end_ = end_ + 2 * plan_.duration;
   auto next = now() + plan_.term;
@@ -159,7 +161,7 @@ void Nemesis::restore() {
 bool Nemesis::recover() {
   const auto patience = plan_.term * 20 + std::chrono::seconds(30);
   if (!plan_.recovered) {
-    const auto leads = [](const Event& e) { return e.what == "lead"; };
+    const auto leads = is("lead");
     return fleet_.await(fleet_.events().size(), leads, patience) != Fleet::npos;
   }
   const auto give_up = now() + patience;

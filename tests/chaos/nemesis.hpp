@@ -26,7 +26,7 @@ struct Plan {
   Clock::Duration term{};  ///< That of the candidates. It sets the pace of the faults.
   Clock::Duration duration{};
   Clock::Duration between_least{}, between_most{};  ///< From one fault to the next.
-  std::uint32_t seed{};
+  std::uint64_t seed{};
   std::vector<Deed> deeds{};  ///< Every third fault is one of these, in turn.
   /// Asked when the duration is over: a busy machine may not have done enough to show anything. Then the faults go on,
   /// for twice as long at most. Empty: it has.
@@ -34,7 +34,7 @@ struct Plan {
   /// Asked once all faults are over, until it holds. Empty: whether somebody leads.
   std::function<bool()> recovered{};
 
-  /// The duration from TENURE_CHAOS_SECONDS, the seed from TENURE_CHAOS_SEED (else drawn).
+  /// The duration from TENURE_CHAOS_SECONDS, the seed from TENURE_SEED (else drawn).
   static Plan from_environment(Clock::Duration term, int otherwise_seconds = 120);
 };
 

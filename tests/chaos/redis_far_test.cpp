@@ -98,10 +98,7 @@ TEST_F(RedisFar, ABreakOfAllConnectionsOustsNoLeader) {
     for (int i = 0; i < count; ++i)
       all.start("c" + std::to_string(i), {"--election", "jobs " + std::to_string(attempt) + std::to_string(i)});
     std::size_t from = 0;
-    for (int i = 0; i < count; ++i, ++from)
-      ASSERT_NE(from = all.await(
-                    from, [](const Event& e) { return e.what == "elected"; }, waits),
-                Fleet::npos);
+    for (int i = 0; i < count; ++i, ++from) ASSERT_NE(from = all.await(from, is("elected"), waits), Fleet::npos);
     relay_->far_away(110ms);  // which makes it so certain that one call is not enough, and leaves one time to be slow
     server_->ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
     const auto broken = boot_clock().now();

@@ -32,12 +32,6 @@ class RedisSentinel : public ::testing::Test {
     watched_.emplace(3, replicas, pause);
     ASSERT_TRUE(eventually([&] { return watched_->in_step(); })) << watched_->sentinels[0]->log();
   }
-  void TearDown() override {
-    if (HasFailure())
-      fs::copy_file(scratch_ / "journal",
-                    fs::temp_directory_path() / (scratch_.path().filename().string() + ".journal"));
-  }
-
   Fleet fleet(Clock::Duration term, const std::string& more = {}) {
     timing_ = Timing::of(term);
     fs::remove(scratch_ / "journal");
@@ -51,7 +45,7 @@ class RedisSentinel : public ::testing::Test {
   static void begin(Fleet& fleet, int candidates) {
     for (int i = 0; i < candidates; ++i) fleet.start("c" + std::to_string(i));
     if (fleet.await(0, leads, waits) == Fleet::npos) throw std::runtime_error("nobody is elected");
-    const auto stands_by = [&](const Event& e) { return e.what == "sees"; };
+    const auto stands_by = is("sees");
     for (std::size_t from = 0; --candidates > 0; ++from)
       if ((from = fleet.await(from, stands_by, waits)) == Fleet::npos) throw std::runtime_error("one does not follow");
   }
@@ -81,10 +75,7 @@ class RedisSentinel : public ::testing::Test {
   bool follow_a_planned_fail_over();
 
   static Verdict end(Fleet& fleet) {
-    for (const auto pid : std::set<pid_t>(fleet.running())) {
-      fleet.signal(pid, SIGTERM);
-      fleet.reap(pid, waits);
-    }
+    fleet.end_all(waits);
     auto verdict = judge(fleet.events());
     print(std::cout, verdict);
     return verdict;
@@ -131,8 +122,7 @@ bool RedisSentinel::follow_a_planned_fail_over() {
   std::cout << "a lease on the new master " << (candidates.events()[at].at - switched) / 1ms
             << " ms after the switch\n";
   const auto& events = candidates.events();
-  EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const Event& e) { return e.what == "elected"; }), 1)
-      << "the leader went with it";
+  EXPECT_EQ(std::count_if(events.begin(), events.end(), is("elected")), 1) << "the leader went with it";
   EXPECT_TRUE(end(candidates).findings.empty()) << TENURE_PROMISE;
   return before;
 }

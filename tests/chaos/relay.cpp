@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The threads of the relay, and how it finds the process behind a connection.
 #include "relay.hpp"
 
 #include <arpa/inet.h>

@@ -3,26 +3,27 @@
 // Method: real processes and real servers; a nemesis, or a relay that lets nothing of the leader's through. The judge
 // reads the journal. Other tests show that the judge notices a broken rule.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <regex>
+#include <sstream>
 
 #include <tenure/kit/wait.hpp>
 
 #include "expect_sound.hpp"
 #include "nemesis.hpp"
 #include "relay.hpp"
+#include "scratch.hpp"
 
 namespace tenure::test {
 namespace {
 
-namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 struct Store {
@@ -33,7 +34,8 @@ struct Store {
   std::size_t seconds_per_tenure;  ///< At most, under the nemesis; or nothing was shown.
 };
 
-const Store& store(const std::string& name) {
+/// A launcher's env names the variable of a server's URL after the store, unless it is named here.
+Store store(const std::string& name) {
   static const std::vector<std::string> half_a_second{"--term-ms", "500"};
   static const std::map<std::string, Store> stores{
       {"file", {"", "file://{}/store", "", half_a_second, 500ms, 2}},
@@ -45,39 +47,36 @@ const Store& store(const std::string& name) {
         1500ms,
         4}},
       {"postgres", {"TENURE_POSTGRES_URL", "", "", half_a_second, 500ms, 4}},
-      {"etcd", {"TENURE_ETCD", "", "", half_a_second, 500ms, 4}},
-      {"redis", {"TENURE_REDIS", "", "", half_a_second, 500ms, 4}},
   };
-  return stores.at(name);
+  if (const auto special = stores.find(name); special != stores.end()) return special->second;
+  auto variable = "TENURE_" + name;
+  std::transform(variable.begin(), variable.end(), variable.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return {variable, "", "", half_a_second, 500ms, 4};
 }
 
-class Soak : public ::testing::TestWithParam<const char*> {
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+class Soak : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    const auto& s = store(GetParam());
+    const auto s = store(GetParam());
     const auto* address = s.variable.empty() ? "" : std::getenv(s.variable.c_str());
     if (address == nullptr) GTEST_SKIP() << "needs a real server: set " << s.variable << " to its address";
-    auto name = (fs::temp_directory_path() / "tenure-soak-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
-    scratch_ = name;
-    const auto own = s.variable.empty() ? scratch_.string() : scratch_.filename().string();
+    const auto own = s.variable.empty() ? scratch_.path().string() : scratch_.path().filename().string();
     url_ = std::regex_replace(s.before + address + s.after, std::regex("\\{\\}"), own);
   }
-  ~Soak() override {
-    if (HasFailure())
-      std::cout << "the journal is kept: " << scratch_ / "journal" << '\n';
-    else if (!scratch_.empty())
-      fs::remove_all(scratch_);
-  }
-
   Fleet fleet(const std::string& url, const std::vector<std::string>& timing) const {
-    std::vector<std::string> arguments{"--store", url, "--election", scratch_.filename(), "--note-ms", "5"};
+    std::vector<std::string> arguments{"--store", url, "--election", scratch_.path().filename(), "--note-ms", "5"};
     arguments.insert(arguments.end(), timing.begin(), timing.end());
     return {TENURE_CANDIDATE, arguments, scratch_ / "journal"};
   }
 
   std::string url_;
-  fs::path scratch_;
+  const Scratch scratch_;
 };
 
 /// What was done too seldom in this time, so that nothing was shown.
@@ -95,7 +94,7 @@ std::string too_little(const Store& s, const Verdict& verdict, Clock::Duration d
 }
 
 TEST_P(Soak, NeverTwoLeadersWhateverTheNemesisDoes) {
-  const auto& s = store(GetParam());
+  const auto s = store(GetParam());
   auto candidates = fleet(url_, s.timing);
   auto plan = Plan::from_environment(s.term);
   plan.enough = [&] { return too_little(s, judge(candidates.events()), plan.duration).empty(); };
@@ -104,8 +103,8 @@ TEST_P(Soak, NeverTwoLeadersWhateverTheNemesisDoes) {
   EXPECT_EQ(too_little(s, expect_sound(judge(candidates.events())), plan.duration), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, Soak, testing::Values("file", "kafka", "postgres", "redis", "etcd"),
-                         [](const auto& that) { return std::string(that.param); });
+INSTANTIATE_TEST_SUITE_P(Stores, Soak, testing::ValuesIn(words(TENURE_SHARED_STORES)),
+                         [](const auto& that) { return that.param; });
 
 /// Where the URL's one server listens, and the URL with that replaced.
 int port_of(const std::string& url) {
@@ -127,27 +126,21 @@ void CutOff::cut_off_the_leader_for(Clock::Duration time, const std::vector<std:
   Relay relay(port_of(url_));
   auto candidates = fleet(with_port(url_, relay.port()), timing);
   for (const auto* name : {"c0", "c1", "c2"}) candidates.start(name);
-  const auto led = candidates.await(
-      0, [](const Event& e) { return e.what == "lead"; }, 20s);
+  const auto led = candidates.await(0, is("lead"), 20s);
   ASSERT_NE(led, Fleet::npos) << "nobody leads";
   const auto cut_off = candidates.events()[led].pid;
-  const auto watched = candidates.await(
-      0, [&](const Event& e) { return e.what == "sees" && e.pid != cut_off; }, 20s);
+  const auto watched = candidates.await(0, is_of_another("sees", cut_off), 20s);
   ASSERT_NE(watched, Fleet::npos) << "nobody watches";
 
   const auto until = boot_clock().now() + time;
   const auto before = candidates.events().size();
   relay.mute(true, cut_off);
-  const auto next = candidates.await(
-      before, [&](const Event& e) { return e.what == "lead" && e.pid != cut_off; }, 40s);
+  const auto next = candidates.await(before, is_of_another("lead", cut_off), 40s);
   ASSERT_NE(next, Fleet::npos) << "nobody followed";
   wait_out({boot_clock(), until, {}});
   relay.mute(false);
 
-  for (const auto pid : std::set<pid_t>(candidates.running())) {
-    candidates.signal(pid, SIGTERM);
-    EXPECT_TRUE(candidates.reap(pid, 10s));
-  }
+  candidates.end_all(10s);
   const auto verdict = expect_sound(judge(candidates.events()));
   EXPECT_GE(verdict.tenures, 2u);
 }
@@ -158,8 +151,8 @@ TEST_P(CutOff, ALeaderThatIsAloneIsReplacedAndNeverLeadsBesideItsSuccessor) {
 
 TEST_P(CutOff, NorDoesOneThatIsAloneFor40Seconds) { cut_off_the_leader_for(40s, {"--preset", "fast"}); }
 
-INSTANTIATE_TEST_SUITE_P(Stores, CutOff, testing::Values("postgres", "redis", "etcd"),
-                         [](const auto& that) { return std::string(that.param); });
+INSTANTIATE_TEST_SUITE_P(Stores, CutOff, testing::ValuesIn(words(TENURE_CUT_OFF_STORES)),
+                         [](const auto& that) { return that.param; });
 
 }  // namespace
 }  // namespace tenure::test

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Judges a history of calls to a GroupStore.
 #include <tenure/contract/group_history.hpp>
 
 #include <algorithm>

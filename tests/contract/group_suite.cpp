@@ -2,6 +2,7 @@
 // Goal: the rules that every group store keeps, written once. Method: sessions driven verb by verb, each by a
 // connection of its own. Each store's own group_test.cpp instantiates it.
 #include <tenure/contract/group_suite.hpp>
+#include <tenure/kit/who.hpp>
 
 #include <barrier>
 #include <limits>
@@ -47,9 +48,7 @@ TEST_P(GroupContract, ASessionStandsAsItWasOpenedAndAsItWasRenewed) {
   auto store = connect();
   Session session{.record = {.token = {},
                              .beat = std::numeric_limits<std::uint64_t>::max(),
-                             .holder = bytes(1, 100),
-                             .incarnation = {},
-                             .address = bytes(101, 200),
+                             .who = who_text({bytes(1, 100), bytes(101, 200)}, ""),
                              .released = false,
                              .term = milliseconds(1500) + Clock::Duration(1),
                              .asked = Clock::Duration(1'234'567'890'123'456'789)},
@@ -65,8 +64,7 @@ TEST_P(GroupContract, ASessionStandsAsItWasOpenedAndAsItWasRenewed) {
     ASSERT_TRUE(look.sessions.contains(id));
     const auto& found = look.sessions.at(id);
     EXPECT_EQ(found.record.beat, session.record.beat);
-    EXPECT_EQ(found.record.holder, session.record.holder);
-    EXPECT_EQ(found.record.address, session.record.address);
+    EXPECT_EQ(found.record.who, session.record.who);
     EXPECT_FALSE(found.record.released);
     EXPECT_EQ(found.record.term, std::chrono::ceil<milliseconds>(session.record.term)) << "rounded up";
     EXPECT_EQ(found.record.asked, session.record.asked);
@@ -81,7 +79,7 @@ TEST_P(GroupContract, ASessionStandsAsItWasOpenedAndAsItWasRenewed) {
   const Commit renewal{.session = id, .beats = {session.record.beat}, .next = session, .marker = opened->look.marker};
   for (int step = 1; step < 3; ++step) {
     auto next = renewal;
-    if (step == 1) next.next = {.record = {.beat = 0, .holder = bytes(201, 255), .term = milliseconds(1)}};
+    if (step == 1) next.next = {.record = {.beat = 0, .who = bytes('!', '~'), .term = milliseconds(1)}};
     if (step == 2) next.beats = {0};
     session = next.next;
     const auto renewed = store->commit(next, call());
@@ -574,7 +572,7 @@ TEST_P(GroupContract, ASessionIsEndedByWhoeverKnowsItsBeat) {
   const auto all = standing();
   EXPECT_TRUE(all.sessions.at(a.id()).record.released);
   EXPECT_EQ(all.sessions.at(a.id()).record.beat, new_beat);
-  EXPECT_EQ(all.sessions.at(a.id()).record.holder, "a");
+  EXPECT_EQ(all.sessions.at(a.id()).record.who, a.session(0).record.who);
   EXPECT_FALSE(all.sessions.at(b.id()).record.released);
   EXPECT_EQ(all.leads, before.leads) << "its leads go on naming it";
   EXPECT_TRUE(b.renew());

@@ -17,8 +17,9 @@ namespace tenure::test {
 class Example : public Process {
  public:
   /// words[0] is the program's name in examples/. `environment` is of NAME=VALUE.
-  explicit Example(std::vector<std::string> words, const std::vector<std::string>& environment = {})
-      : Process(command(std::move(words), environment)) {}
+  explicit Example(std::vector<std::string> words, const std::vector<std::string>& environment = {},
+                   Streams streams = {})
+      : Process(command(std::move(words), environment), std::move(streams)) {}
 
   static bool is_built(const std::string& name) { return std::filesystem::exists(TENURE_EXAMPLES "/" + name); }
 

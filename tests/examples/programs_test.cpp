@@ -5,6 +5,8 @@
 // out.
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -26,14 +28,37 @@ class Examples : public testing::Test {
   }
 };
 
+/// What is typed to a program: a file that it reads as its stdin.
+class Keyboard {
+ public:
+  Keyboard() : path_((scratch_ / "keyboard").string()) {
+    EXPECT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+    fd_ = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  }
+  ~Keyboard() { ::close(fd_); }
+  Keyboard(const Keyboard&) = delete;
+  Keyboard& operator=(const Keyboard&) = delete;
+
+  Streams streams() const { return {.stdin_closed = false, .in = path_}; }
+  void enter() const { EXPECT_EQ(::write(fd_, "\n", 1), 1); }
+
+ private:
+  const Scratch scratch_;
+  const std::string path_;
+  int fd_{};
+};
+
 TEST_F(Examples, ATaskRunsInOneProcessAndThenInTheOther) {
-  Example first({"leader"});
+  const Keyboard of_first, of_second;
+  Example first({"leader"}, {}, of_first.streams());
   ASSERT_TRUE(first.says("leading with token ")) << first.told();
-  Example second({"leader"});
-  first.stop();
+  Example second({"leader"}, {}, of_second.streams());
+  of_first.enter();
+  EXPECT_EQ(first.ended(), 0) << first.told();
   EXPECT_TRUE(mentions(first.out(), "no longer leading\n")) << first.told();
   EXPECT_TRUE(second.says("leading with token ")) << second.told();
-  second.stop();
+  of_second.enter();
+  EXPECT_EQ(second.ended(), 0) << second.told();
 }
 
 TEST_F(Examples, HooksTellOfEachTenure) {

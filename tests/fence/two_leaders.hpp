@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A former leader and a later one, for tests of fences.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -306,7 +306,7 @@ struct FileAwaitDaemon : FileAwait {
 TEST_F(FileAwaitDaemon, WritesToNoDescriptorOfTheProgramAndClosesNone) {
   for (const bool woken : {false, true}) {
     SCOPED_TRACE(woken ? "an event wakes the watcher's thread" : "it sleeps");
-    Child daemonises([&] {
+    in_child([&] {
       daemonise([] { return ::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK); });
       if (woken) {  // and finds the program's, which can be read
         std::ofstream(base / "other/stranger") << "x";
@@ -319,12 +319,11 @@ TEST_F(FileAwaitDaemon, WritesToNoDescriptorOfTheProgramAndClosesNone) {
         EXPECT_EQ(count, 1u) << "written to one of the program's";
       }
     });
-    EXPECT_EQ(daemonises.end(), 0);
   }
 }
 
 TEST_F(FileAwaitDaemon, TakesNoWatchFromAnInotifyInstanceOfTheProgram) {
-  Child daemonises([&] {
+  in_child([&] {
     constexpr int watches = 4;
     daemonise([&] {
       const int fd = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -339,11 +338,10 @@ TEST_F(FileAwaitDaemon, TakesNoWatchFromAnInotifyInstanceOfTheProgram) {
     for (int fd = 3; fd < 3 + most; ++fd)
       for (int watch = 1; watch <= watches; ++watch) EXPECT_EQ(::inotify_rm_watch(fd, watch), 0) << fd << " " << watch;
   });
-  EXPECT_EQ(daemonises.end(), 0);
 }
 
 TEST_F(FileAwaitDaemon, WaitsAnewAndIsWoken) {
-  Child daemonises([&] {
+  in_child([&] {
     daemonise([] { return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); });
     Store leads{base, "other"};
     Waiting waiting(*waits, std::nullopt, clock);
@@ -352,34 +350,31 @@ TEST_F(FileAwaitDaemon, WaitsAnewAndIsWoken) {
     EXPECT_TRUE(waiting.ends());
     expect_that_the_store_goes_at_once();
   });
-  EXPECT_EQ(daemonises.end(), 0);
 }
 
 // The user has no inotify instance left.
 TEST_F(FileAwait, WithoutInotifyTheWaitLooksAtIntervals) {
-  constexpr int cannot = 77;
-  Child deaf([&] {
-    Store leads{base, "other"}, waits{base, "other"};
-    ASSERT_TRUE(swap(leads, std::nullopt, record(7, 70)));
-    ASSERT_TRUE(read(waits).record);
-    const bool limited =
-        ::unshare(CLONE_NEWUSER) == 0 && (std::ofstream("/proc/sys/user/max_inotify_instances") << 0 << std::flush);
-    if (!limited || ::inotify_init1(IN_CLOEXEC) >= 0) ::_exit(cannot);
-    Waiting waiting(waits, seen, clock);
-    for (int i = 0; i < 3; ++i) {
-      ASSERT_TRUE(waiting.sleeps(poll_interval));
-      clock.advance(poll_interval);
-    }
-    ASSERT_TRUE(waiting.sleeps(poll_interval));
-    auto last = record(7, 71);
-    last.released = true;
-    ASSERT_TRUE(swap(leads, version(7, {70}), last));
-    clock.advance(poll_interval);
-    EXPECT_TRUE(eventually([&] { return waiting.over(); }));
-  });
-  const int status = deaf.end();
-  if (WEXITSTATUS(status) == cannot) GTEST_SKIP() << "no user namespace to limit inotify instances in";
-  EXPECT_EQ(status, 0);
+  in_child(
+      [&] {
+        Store leads{base, "other"}, waits{base, "other"};
+        ASSERT_TRUE(swap(leads, std::nullopt, record(7, 70)));
+        ASSERT_TRUE(read(waits).record);
+        const bool limited =
+            ::unshare(CLONE_NEWUSER) == 0 && (std::ofstream("/proc/sys/user/max_inotify_instances") << 0 << std::flush);
+        if (!limited || ::inotify_init1(IN_CLOEXEC) >= 0) ::_exit(cannot);
+        Waiting waiting(waits, seen, clock);
+        for (int i = 0; i < 3; ++i) {
+          ASSERT_TRUE(waiting.sleeps(poll_interval));
+          clock.advance(poll_interval);
+        }
+        ASSERT_TRUE(waiting.sleeps(poll_interval));
+        auto last = record(7, 71);
+        last.released = true;
+        ASSERT_TRUE(swap(leads, version(7, {70}), last));
+        clock.advance(poll_interval);
+        EXPECT_TRUE(eventually([&] { return waiting.over(); }));
+      },
+      "no user namespace to limit inotify instances in");
 }
 
 }  // namespace

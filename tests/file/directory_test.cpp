@@ -308,22 +308,20 @@ TEST(FileDirectory, UsersOfOneGroupShare) {
     Child::ready_and_sleep();
   });
   ASSERT_TRUE(first.await_ready());
-  EXPECT_EQ(Child([&] {
-              ASSERT_TRUE(become(1002));
-              Store store{base, "jobs"};
-              EXPECT_FALSE(read(store).record->released);
-              EXPECT_EQ(store.request_step_down({{7}, "ops", "why"}, within(1s)), std::nullopt);
-            }).end(),
-            0);
+  in_child([&] {
+    ASSERT_TRUE(become(1002));
+    Store store{base, "jobs"};
+    EXPECT_FALSE(read(store).record->released);
+    EXPECT_EQ(store.request_step_down({{7}, "ops", "why"}, within(1s)), std::nullopt);
+  });
   first.kill();
-  EXPECT_EQ(Child([&] {
-              ASSERT_TRUE(become(1002));
-              Store store{base, "jobs"};
-              EXPECT_TRUE(read(store).record->released);
-              EXPECT_TRUE(swap(store, version(7, {70}), record(8, 80)));
-              EXPECT_THAT(names(base / "jobs"), ElementsAre("2"));
-            }).end(),
-            0);
+  in_child([&] {
+    ASSERT_TRUE(become(1002));
+    Store store{base, "jobs"};
+    EXPECT_TRUE(read(store).record->released);
+    EXPECT_TRUE(swap(store, version(7, {70}), record(8, 80)));
+    EXPECT_THAT(names(base / "jobs"), ElementsAre("2"));
+  });
 }
 
 TEST(FileDirectory, AFileIsNoDirectory) {

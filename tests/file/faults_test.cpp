@@ -56,6 +56,13 @@ std::string no_own_mounts() {
          "): that takes root with CAP_SYS_ADMIN, and no chroot";
 }
 
+/// One that leads with beat 70, and another one.
+struct FileLed : FileFaults {
+  Store leader{base, "jobs"}, other{base, "jobs"};
+  void SetUp() override { ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70))); }
+  bool renews(std::uint64_t from, std::uint64_t to) { return swap(leader, version(7, {from}), record(7, to)); }
+};
+
 #define NEEDS_OWN_MOUNTS() \
   if (const auto why = no_own_mounts(); !why.empty()) GTEST_SKIP() << why
 
@@ -167,18 +174,17 @@ TEST_F(FileFaults, AForkedChildDoesNotHoldOnForItsParent) {
 TEST_F(FileFaults, AForkedChildHasNoPartInItsParentsElection) {
   Store store{base, "jobs"};
   ASSERT_TRUE(swap(store, std::nullopt, record(7, 70)));
-  EXPECT_EQ(Child([&] {
-              EXPECT_THAT(error_of(store.read(within(1s))).message, HasSubstr("forked"));
-              error_of(store.compare_and_set(version(7, {70}), record(7, 71), within(1s)));
-              EXPECT_TRUE(store.request_step_down({{7}, "", ""}, within(1s)));
-              const auto limit = within(10ms);
-              store.await_change(std::nullopt, limit);
-              EXPECT_TRUE(limit.passed()) << "there is nothing to wait for, and no hot loop either";
-              Store own{base, "jobs"};
-              EXPECT_FALSE(read(own).record->released);
-              EXPECT_FALSE(swap(own, std::nullopt, record(8, 80)));
-            }).end(),
-            0);
+  in_child([&] {
+    EXPECT_THAT(error_of(store.read(within(1s))).message, HasSubstr("forked"));
+    error_of(store.compare_and_set(version(7, {70}), record(7, 71), within(1s)));
+    EXPECT_TRUE(store.request_step_down({{7}, "", ""}, within(1s)));
+    const auto limit = within(10ms);
+    store.await_change(std::nullopt, limit);
+    EXPECT_TRUE(limit.passed()) << "there is nothing to wait for, and no hot loop either";
+    Store own{base, "jobs"};
+    EXPECT_FALSE(read(own).record->released);
+    EXPECT_FALSE(swap(own, std::nullopt, record(8, 80)));
+  });
   EXPECT_FALSE(read(store).record->released);
   EXPECT_TRUE(swap(store, version(7, {70}), record(7, 71)));
 }
@@ -191,7 +197,6 @@ TEST_F(FileFaults, AProgramStartedByTheHolderInheritsNothing) {
 
 TEST_F(FileFaults, AnotherTimeNamespaceIsAnotherClock) {
   NEEDS_OWN_MOUNTS();
-  constexpr int cannot = 77;
   Child holder([&] {
     if (::unshare(CLONE_NEWTIME) != 0) ::_exit(cannot);
     std::ofstream("/proc/self/timens_offsets") << "boottime 1000000 0\n";
@@ -217,22 +222,21 @@ TEST_F(FileFaults, AnotherTimeNamespaceIsAnotherClock) {
 
 TEST_F(FileFaults, ALeaderNeedsNoNewDescriptor) {
   TENURE_NEEDS_NO_DESCRIPTORS();
-  EXPECT_EQ(Child([&] {
-              Store leader{base, "jobs"}, other{base, "jobs"};
-              ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
-              const test::NoDescriptors none;
-              EXPECT_TRUE(swap(leader, version(7, {70}), record(7, 71)));
-              EXPECT_THAT(error_of(other.read(within(1s))).message, HasSubstr("ulimit -n"));
-              EXPECT_TRUE(swap(leader, version(7, {71}), record(7, 72)));
-              auto last = record(7, 73);
-              last.released = true;
-              EXPECT_TRUE(swap(leader, version(7, {72}), last));
-            }).end(),
-            0);
+  in_child([&] {
+    Store leader{base, "jobs"}, other{base, "jobs"};
+    ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+    const test::NoDescriptors none;
+    EXPECT_TRUE(swap(leader, version(7, {70}), record(7, 71)));
+    EXPECT_THAT(error_of(other.read(within(1s))).message, HasSubstr("ulimit -n"));
+    EXPECT_TRUE(swap(leader, version(7, {71}), record(7, 72)));
+    auto last = record(7, 73);
+    last.released = true;
+    EXPECT_TRUE(swap(leader, version(7, {72}), last));
+  });
 }
 
 TEST_F(FileFaults, AHolderWhoseDescriptorsWereClosedKnows) {
-  Child daemonises([&] {
+  in_child([&] {
     Store leader{base, "jobs"}, other{base, "jobs"};
     ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
     close_all_from(3);
@@ -247,12 +251,11 @@ TEST_F(FileFaults, AHolderWhoseDescriptorsWereClosedKnows) {
     for (int fd = 3; fd < 3 + most; ++fd)
       EXPECT_EQ(fs::read_symlink("/proc/self/fd/" + std::to_string(fd)), bystander) << "closed one of the program's";
   });
-  EXPECT_EQ(daemonises.end(), 0);
 }
 
 /// Its lock is free, so a successor leads at once: the next renewal must not leave it in doubt.
 TEST_F(FileFaults, ALeaderWhoseDescriptorsWereClosedLeadsNoMoreAfterItsNextRenewal) {
-  Child daemonises([&] {
+  in_child([&] {
     ManualClock clock;
     const auto backend = lock_table(std::make_shared<Store>(base, "jobs"), "jobs");
     ASSERT_EQ(backend->accepts(Timing::of(10s)), std::nullopt);
@@ -263,76 +266,63 @@ TEST_F(FileFaults, ALeaderWhoseDescriptorsWereClosedLeadsNoMoreAfterItsNextRenew
     ASSERT_TRUE(std::holds_alternative<Granted>(again)) << "it may lead anew";
     EXPECT_GT(std::get<Granted>(again).token, token);
   });
-  EXPECT_EQ(daemonises.end(), 0);
 }
 
-TEST_F(FileFaults, AHolderWhoseFileAloneWasClosedKnows) {
-  Store leader{base, "jobs"};
-  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+TEST_F(FileLed, AHolderWhoseFileAloneWasClosedKnows) {
   const auto bystander = (base / "bystander").string();
-  const int other = ::open(bystander.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const int descriptor = ::open(bystander.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   int held = -1;
   for (int fd = 3; fd < 64; ++fd) {
     struct stat now {
     }, file{};
     if (::fstat(fd, &now) == 0 && ::stat((directory / "1").c_str(), &file) == 0 && now.st_ino == file.st_ino) held = fd;
   }
-  ASSERT_GE(::dup2(other, held), 0);
-  EXPECT_FALSE(swap(leader, version(7, {70}), record(7, 71)));
+  ASSERT_GE(::dup2(descriptor, held), 0);
+  EXPECT_FALSE(renews(70, 71));
   EXPECT_EQ(fs::file_size(bystander), 0u) << "written into a file of the program's";
   EXPECT_GE(::fcntl(held, F_GETFD), 0) << "closed a file of the program's";
   ::close(held);
-  ::close(other);
+  ::close(descriptor);
 }
 
 // ---- Files and directories
 
-TEST_F(FileFaults, AHolderKnowsWhenItsFileIsDeleted) {
-  Store leader{base, "jobs"}, other{base, "jobs"};
-  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+TEST_F(FileLed, AHolderKnowsWhenItsFileIsDeleted) {
   fs::remove(directory / "1");
-  EXPECT_FALSE(swap(leader, version(7, {70}), record(7, 71)));
+  EXPECT_FALSE(renews(70, 71));
   EXPECT_FALSE(read(other).record);
 }
 
-TEST_F(FileFaults, AHolderKnowsWhenTheDirectoryIsDeleted) {
-  Store leader{base, "jobs"}, other{base, "jobs"};
-  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+TEST_F(FileLed, AHolderKnowsWhenTheDirectoryIsDeleted) {
   fs::remove_all(directory);
-  EXPECT_FALSE(swap(leader, version(7, {70}), record(7, 71)));
+  EXPECT_FALSE(renews(70, 71));
   EXPECT_TRUE(swap(other, std::nullopt, record(8, 80))) << "made anew";
   EXPECT_FALSE(swap(leader, version(7, {70, 71}), record(7, 72)));
   EXPECT_EQ(read(leader).record->token, Token{8});
 }
 
-TEST_F(FileFaults, AHolderKnowsWhenAnotherDirectoryStandsThere) {
-  Store leader{base, "jobs"}, other{base, "jobs"};
-  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+TEST_F(FileLed, AHolderKnowsWhenAnotherDirectoryStandsThere) {
   fs::rename(directory, base / "old");
   EXPECT_TRUE(swap(other, std::nullopt, record(8, 80)));
-  EXPECT_FALSE(swap(leader, version(7, {70}), record(7, 71)));
+  EXPECT_FALSE(renews(70, 71));
 }
 
-TEST_F(FileFaults, AHolderKnowsWhenItsFileIsReplaced) {
-  Store leader{base, "jobs"}, other{base, "jobs"};
-  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+TEST_F(FileLed, AHolderKnowsWhenItsFileIsReplaced) {
   fs::copy_file(directory / "1", directory / "copy");
   fs::rename(directory / "copy", directory / "1");
   const auto found = read(other);
   ASSERT_TRUE(found.record);
   EXPECT_FALSE(found.record->released) << "a copy has no lock: that says nothing of the holder";
   EXPECT_FALSE(found.same_clock);
-  EXPECT_FALSE(swap(leader, version(7, {70}), record(7, 71)));
+  EXPECT_FALSE(renews(70, 71));
 }
 
 // A second name keeps the holder's file alive: it is not gone, but it is not the newest any more.
-TEST_F(FileFaults, AHolderKnowsWhenAnotherFileHasItsNumber) {
-  Store leader{base, "jobs"};
-  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+TEST_F(FileLed, AHolderKnowsWhenAnotherFileHasItsNumber) {
   fs::create_hard_link(directory / "1", base / "kept");
   fs::copy_file(directory / "1", directory / "copy");
   fs::rename(directory / "copy", directory / "1");
-  EXPECT_FALSE(swap(leader, version(7, {70}), record(7, 71)));
+  EXPECT_FALSE(renews(70, 71));
 }
 
 struct FileBroken : FileFaults, ::testing::WithParamInterface<const char*> {};
@@ -355,13 +345,11 @@ TEST_P(FileBroken, AnUnreadableNewestCountsAsWhatItWas) {
 INSTANTIATE_TEST_SUITE_P(By, FileBroken, ::testing::Values("", "garbage", "tenure1\n"));
 
 // Truncated under its holder, who goes on: it is seen to live. When it dies, one observed term decides.
-TEST_F(FileFaults, ATruncatedFileOfALivingHolderChangesWithEveryRenewal) {
-  Store leader{base, "jobs"}, other{base, "jobs"};
-  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+TEST_F(FileLed, ATruncatedFileOfALivingHolderChangesWithEveryRenewal) {
   fs::resize_file(directory / "1", 0);
   const auto before = read(other);
   EXPECT_TRUE(before.unreadable);
-  EXPECT_TRUE(swap(leader, version(7, {70}), record(7, 71)));
+  EXPECT_TRUE(renews(70, 71));
   const auto after = read(other);
   EXPECT_TRUE(after.unreadable);
   EXPECT_NE(before.record->beat, after.record->beat);
@@ -396,9 +384,7 @@ TEST_F(FileFaults, ANewestThatIsNoFileCountsAsUnreadable) {
   EXPECT_TRUE(swap(other, version(5, {found.record->beat}), record(7, 70)));
 }
 
-TEST_F(FileFaults, AnotherFormatIsRefusedAndSaysSo) {
-  Store leader{base, "jobs"}, other{base, "jobs"};
-  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+TEST_F(FileLed, AnotherFormatIsRefusedAndSaysSo) {
   const std::uint32_t version_two = 2;
   std::fstream(directory / "1", std::ios::in | std::ios::out | std::ios::binary)
       .seekp(offsetof(Image, version))
@@ -416,197 +402,168 @@ TEST_F(FileFaults, AnotherElectionsFileIsRefused) {
 }
 
 /// A file as a holder elsewhere would have left it; its lock is free here.
-struct FileElsewhere : FileFaults {
-  Store other{base, "jobs"};
-
-  Read found_from(const std::function<void(Origin&)>& change) {
-    const auto path = directory / "1";
-    std::ofstream out(path, std::ios::binary);
-    struct stat now {};
-    must(::stat(path.c_str(), &now) == 0, "stat");
-    std::string boot;
-    std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-    struct stat clock {};
-    ::stat("/proc/self/ns/time", &clock);
-    Origin origin{boot, clock.st_ino, {now.st_dev, now.st_ino}};
-    change(origin);
-    const auto image = *encode(record(7, 70), "jobs", origin);
-    out.write(reinterpret_cast<const char*>(&image), sizeof image).flush();
-    return read(other);
-  }
+struct Elsewhere {
+  const char* name;
+  void (*change)(Origin&);
+  bool released, same_clock;  ///< What may be believed.
+  friend void PrintTo(const Elsewhere& e, std::ostream* out) { *out << e.name; }
 };
+struct FileElsewhere : FileFaults, ::testing::WithParamInterface<Elsewhere> {};
 
-TEST_F(FileElsewhere, AFreeLockIsADeadHolder) {
-  const auto found = found_from([](Origin&) {});
-  EXPECT_TRUE(found.record->released);
-  EXPECT_TRUE(found.same_clock);
+TEST_P(FileElsewhere, SaysByItsLockAndClockOnlyWhatItCan) {
+  Store other{base, "jobs"};
+  const auto path = directory / "1";
+  std::ofstream out(path, std::ios::binary);
+  struct stat now {
+  }, clock{};
+  must(::stat(path.c_str(), &now) == 0, "stat");
+  must(::stat("/proc/self/ns/time", &clock) == 0, "stat");
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  Origin origin{boot, clock.st_ino, {now.st_dev, now.st_ino}};
+  GetParam().change(origin);
+  const auto image = *encode(record(7, 70), "jobs", origin);
+  out.write(reinterpret_cast<const char*>(&image), sizeof image).flush();
+  const auto found = read(other);
+  EXPECT_EQ(found.record->released, GetParam().released);
+  EXPECT_EQ(found.same_clock, GetParam().same_clock);
 }
 
-TEST_F(FileElsewhere, AnotherBootSaysNothingByItsLockOrClock) {
-  const auto found = found_from([](Origin& origin) { origin.boot_id[0] = origin.boot_id[0] == 'x' ? 'y' : 'x'; });
-  EXPECT_FALSE(found.record->released);
-  EXPECT_FALSE(found.same_clock);
-}
-
-TEST_F(FileElsewhere, AnotherDeviceSaysNothingByItsLock) {
-  const auto found = found_from([](Origin& origin) { ++origin.file.device; });
-  EXPECT_FALSE(found.record->released);
-  EXPECT_TRUE(found.same_clock);
-}
-
-TEST_F(FileElsewhere, AnotherInodeSaysNothingAtAll) {
-  const auto found = found_from([](Origin& origin) { ++origin.file.inode; });
-  EXPECT_FALSE(found.record->released);
-  EXPECT_FALSE(found.same_clock);
-}
-
-TEST_F(FileElsewhere, AnotherTimeNamespaceSaysNothingByItsClock) {
-  const auto found = found_from([](Origin& origin) { ++origin.time_namespace; });
-  EXPECT_TRUE(found.record->released);
-  EXPECT_FALSE(found.same_clock);
-}
+INSTANTIATE_TEST_SUITE_P(
+    From, FileElsewhere,
+    ::testing::Values(Elsewhere{"AFreeLockHere", [](Origin&) {}, true, true},
+                      Elsewhere{"AnotherBoot", [](Origin& o) { o.boot_id[0] = o.boot_id[0] == 'x' ? 'y' : 'x'; }, false,
+                                false},
+                      Elsewhere{"AnotherDevice", [](Origin& o) { ++o.file.device; }, false, true},
+                      Elsewhere{"AnotherInode", [](Origin& o) { ++o.file.inode; }, false, false},
+                      Elsewhere{"AnotherTimeNamespace", [](Origin& o) { ++o.time_namespace; }, true, false}),
+    [](const auto& that) { return std::string(that.param.name); });
 
 // ---- File systems
 
 TEST_F(FileFaults, AFullDiskFailsTheClaimAndNotTheLeader) {
   NEEDS_OWN_MOUNTS();
-  EXPECT_EQ(Child([&] {
-              own_mounts();
-              mount_tmpfs(base, "size=64k,mode=0700");
-              Store leader{base, "jobs"}, other{base, "jobs"};
-              ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
-              std::ofstream filling(base / "filling");
-              while (filling << std::string(4096, 'x') << std::flush) {
-              }
-              EXPECT_TRUE(swap(leader, version(7, {70}), record(7, 71)));
-              EXPECT_FALSE(read(other).record->released);
-              const auto failed = other.compare_and_set(version(7, {71}), record(8, 80), within(1s));
-              EXPECT_THAT(error_of(failed).message, HasSubstr("free some space"));
-              EXPECT_THAT(names(directory), ElementsAre("1"));
-              EXPECT_TRUE(swap(leader, version(7, {71}), record(7, 72)));
-              filling.close();
-              fs::remove(base / "filling");
-              EXPECT_TRUE(swap(other, version(7, {72}), record(8, 80)));
-            }).end(),
-            0);
+  in_child([&] {
+    own_mounts();
+    mount_tmpfs(base, "size=64k,mode=0700");
+    Store leader{base, "jobs"}, other{base, "jobs"};
+    ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+    std::ofstream filling(base / "filling");
+    while (filling << std::string(4096, 'x') << std::flush) {
+    }
+    EXPECT_TRUE(swap(leader, version(7, {70}), record(7, 71)));
+    EXPECT_FALSE(read(other).record->released);
+    const auto failed = other.compare_and_set(version(7, {71}), record(8, 80), within(1s));
+    EXPECT_THAT(error_of(failed).message, HasSubstr("free some space"));
+    EXPECT_THAT(names(directory), ElementsAre("1"));
+    EXPECT_TRUE(swap(leader, version(7, {71}), record(7, 72)));
+    filling.close();
+    fs::remove(base / "filling");
+    EXPECT_TRUE(swap(other, version(7, {72}), record(8, 80)));
+  });
 }
 
 TEST_F(FileFaults, ADiskWithoutInodesFailsTheClaimAndNotTheLeader) {
   NEEDS_OWN_MOUNTS();
-  EXPECT_EQ(Child([&] {
-              own_mounts();
-              mount_tmpfs(base, "nr_inodes=6,mode=0700");
-              Store leader{base, "jobs"}, other{base, "jobs"};
-              ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
-              for (int i = 0; i < 8; ++i) std::ofstream(base / std::to_string(i)) << "x";
-              EXPECT_TRUE(swap(leader, version(7, {70}), record(7, 71)));
-              error_of(other.compare_and_set(version(7, {71}), record(8, 80), within(1s)));
-              EXPECT_TRUE(swap(leader, version(7, {71}), record(7, 72)));
-            }).end(),
-            0);
+  in_child([&] {
+    own_mounts();
+    mount_tmpfs(base, "nr_inodes=6,mode=0700");
+    Store leader{base, "jobs"}, other{base, "jobs"};
+    ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+    for (int i = 0; i < 8; ++i) std::ofstream(base / std::to_string(i)) << "x";
+    EXPECT_TRUE(swap(leader, version(7, {70}), record(7, 71)));
+    error_of(other.compare_and_set(version(7, {71}), record(8, 80), within(1s)));
+    EXPECT_TRUE(swap(leader, version(7, {71}), record(7, 72)));
+  });
 }
 
-TEST_F(FileFaults, AReadOnlyFileSystemFailsTheClaimAndIsObserved) {
+TEST_F(FileLed, AReadOnlyFileSystemFailsTheClaimAndIsObserved) {
   NEEDS_OWN_MOUNTS();
-  Store leader{base, "jobs"};
-  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
-  EXPECT_EQ(Child([&] {
-              own_mounts();
-              must(::mount(base.path().c_str(), base.path().c_str(), nullptr, MS_BIND, nullptr) == 0, "bind");
-              must(::mount(nullptr, base.path().c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) == 0,
-                   "read-only");
-              Store other{base, "jobs"};
-              EXPECT_FALSE(read(other).record->released);
-              const auto failed = other.compare_and_set(version(7, {70}), record(8, 80), within(1s));
-              EXPECT_EQ(error_of(failed).fault, Fault::forbidden);
-            }).end(),
-            0);
+  in_child([&] {
+    own_mounts();
+    must(::mount(base.path().c_str(), base.path().c_str(), nullptr, MS_BIND, nullptr) == 0, "bind");
+    must(::mount(nullptr, base.path().c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) == 0, "read-only");
+    Store theirs{base, "jobs"};
+    EXPECT_FALSE(read(theirs).record->released);
+    const auto failed = theirs.compare_and_set(version(7, {70}), record(8, 80), within(1s));
+    EXPECT_EQ(error_of(failed).fault, Fault::forbidden);
+  });
 }
 
-TEST_F(FileFaults, AReadOnlyDirectoryFailsTheClaimAndNotTheLeader) {
+TEST_F(FileLed, AReadOnlyDirectoryFailsTheClaimAndNotTheLeader) {
   NEEDS_OWN_MOUNTS();
-  Store leader{base, "jobs"};
-  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
   ASSERT_EQ(::chmod(base.path().c_str(), 0555), 0);
   ASSERT_EQ(::chmod(directory.c_str(), 0555), 0);
   ASSERT_EQ(::chmod((directory / "1").c_str(), 0644), 0);
-  EXPECT_TRUE(swap(leader, version(7, {70}), record(7, 71)));
-  EXPECT_EQ(Child([&] {
-              must(::setresuid(1001, 1001, 1001) == 0, "become another user");
-              Store other{base, "jobs"};
-              EXPECT_EQ(read(other).record->beat, 71u);
-              const auto failed = other.compare_and_set(version(7, {71}), record(8, 80), within(1s));
-              EXPECT_EQ(error_of(failed).fault, Fault::forbidden);
-              EXPECT_THAT(error_of(failed).message, HasSubstr("a candidate needs to read and write"));
-            }).end(),
-            0);
+  EXPECT_TRUE(renews(70, 71));
+  in_child([&] {
+    must(::setresuid(1001, 1001, 1001) == 0, "become another user");
+    Store theirs{base, "jobs"};
+    EXPECT_EQ(read(theirs).record->beat, 71u);
+    const auto failed = theirs.compare_and_set(version(7, {71}), record(8, 80), within(1s));
+    EXPECT_EQ(error_of(failed).fault, Fault::forbidden);
+    EXPECT_THAT(error_of(failed).message, HasSubstr("a candidate needs to read and write"));
+  });
   ASSERT_EQ(::chmod(directory.c_str(), 0755), 0);
 }
 
 // The same directory seen through an overlayfs: its locks are others, and both sides see each other's as free.
 TEST_F(FileFaults, AnOverlayAndWhatIsBelowItAreToldApart) {
   NEEDS_OWN_MOUNTS();
-  constexpr int cannot = 77;
-  Child both([&] {
-    own_mounts();
-    mount_tmpfs(base, "mode=0700");
-    for (const auto* name : {"lower", "upper", "work", "merged"}) fs::create_directory(base / name);
-    fs::permissions(base / "upper", fs::perms::owner_all);
-    fs::permissions(base / "merged", fs::perms::owner_all);
-    const auto options = "lowerdir=" + (base / "lower").string() + ",upperdir=" + (base / "upper").string() +
-                         ",workdir=" + (base / "work").string();
-    if (::mount("tenure-test", (base / "merged").c_str(), "overlay", 0, options.c_str()) != 0) ::_exit(cannot);
-    Store above{base / "merged", "jobs"}, beside{base / "merged", "jobs"}, below{base / "upper", "jobs"};
-    ASSERT_TRUE(swap(above, std::nullopt, record(7, 70)));
-    EXPECT_FALSE(read(beside).record->released);
-    ASSERT_TRUE(read(below).record);
-    EXPECT_FALSE(read(below).record->released) << "two leaders";
-    EXPECT_TRUE(swap(above, version(7, {70}), record(7, 71)));
-    EXPECT_EQ(read(below).record->beat, 71u);
-    auto last = record(7, 72);
-    last.released = true;
-    EXPECT_TRUE(swap(above, version(7, {71}), last));
-    ASSERT_TRUE(swap(below, version(7, {72}), record(8, 80)));
-    EXPECT_FALSE(read(above).record->released) << "two leaders";
-  });
-  const int status = both.end();
-  if (WEXITSTATUS(status) == cannot) GTEST_SKIP() << "no overlayfs here";
-  EXPECT_EQ(status, 0);
+  in_child(
+      [&] {
+        own_mounts();
+        mount_tmpfs(base, "mode=0700");
+        for (const auto* name : {"lower", "upper", "work", "merged"}) fs::create_directory(base / name);
+        fs::permissions(base / "upper", fs::perms::owner_all);
+        fs::permissions(base / "merged", fs::perms::owner_all);
+        const auto options = "lowerdir=" + (base / "lower").string() + ",upperdir=" + (base / "upper").string() +
+                             ",workdir=" + (base / "work").string();
+        if (::mount("tenure-test", (base / "merged").c_str(), "overlay", 0, options.c_str()) != 0) ::_exit(cannot);
+        Store above{base / "merged", "jobs"}, beside{base / "merged", "jobs"}, below{base / "upper", "jobs"};
+        ASSERT_TRUE(swap(above, std::nullopt, record(7, 70)));
+        EXPECT_FALSE(read(beside).record->released);
+        ASSERT_TRUE(read(below).record);
+        EXPECT_FALSE(read(below).record->released) << "two leaders";
+        EXPECT_TRUE(swap(above, version(7, {70}), record(7, 71)));
+        EXPECT_EQ(read(below).record->beat, 71u);
+        auto last = record(7, 72);
+        last.released = true;
+        EXPECT_TRUE(swap(above, version(7, {71}), last));
+        ASSERT_TRUE(swap(below, version(7, {72}), record(8, 80)));
+        EXPECT_FALSE(read(above).record->released) << "two leaders";
+      },
+      "no overlayfs here");
 }
 
 TEST_F(FileFaults, AFileSystemThatIsNotKnownToBeLocalIsRefused) {
   NEEDS_OWN_MOUNTS();
-  constexpr int cannot = 77;
-  Child there([&] {
-    own_mounts();
-    if (::mount("tenure-test", base.path().c_str(), "hugetlbfs", 0, "mode=0700") != 0) ::_exit(cannot);
-    try {
-      const Store refused{base, "jobs"};
-      ADD_FAILURE() << "accepted";
-    } catch (const std::invalid_argument& e) {
-      EXPECT_THAT(e.what(), HasSubstr("not known to be local"));
-    }
-  });
-  const int status = there.end();
-  if (WEXITSTATUS(status) == cannot) GTEST_SKIP() << "no such file system here";
-  EXPECT_EQ(status, 0);
+  in_child(
+      [&] {
+        own_mounts();
+        if (::mount("tenure-test", base.path().c_str(), "hugetlbfs", 0, "mode=0700") != 0) ::_exit(cannot);
+        try {
+          const Store refused{base, "jobs"};
+          ADD_FAILURE() << "accepted";
+        } catch (const std::invalid_argument& e) {
+          EXPECT_THAT(e.what(), HasSubstr("not known to be local"));
+        }
+      },
+      "no such file system here");
 }
 
-TEST_F(FileFaults, ABindMountedDirectoryIsTheSameElection) {
+TEST_F(FileLed, ABindMountedDirectoryIsTheSameElection) {
   NEEDS_OWN_MOUNTS();
-  Store leader{base, "jobs"};
-  ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
   Scratch elsewhere;
-  EXPECT_EQ(Child([&] {
-              own_mounts();
-              must(::mount(base.path().c_str(), elsewhere.path().c_str(), nullptr, MS_BIND, nullptr) == 0, "bind");
-              Store other{elsewhere, "jobs"};
-              const auto found = read(other);
-              EXPECT_FALSE(found.record->released);
-              EXPECT_TRUE(found.same_clock);
-              EXPECT_FALSE(swap(other, std::nullopt, record(8, 80)));
-            }).end(),
-            0);
+  in_child([&] {
+    own_mounts();
+    must(::mount(base.path().c_str(), elsewhere.path().c_str(), nullptr, MS_BIND, nullptr) == 0, "bind");
+    Store theirs{elsewhere, "jobs"};
+    const auto found = read(theirs);
+    EXPECT_FALSE(found.record->released);
+    EXPECT_TRUE(found.same_clock);
+    EXPECT_FALSE(swap(theirs, std::nullopt, record(8, 80)));
+  });
 }
 
 }  // namespace

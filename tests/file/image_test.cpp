@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include <tenure/kit/who.hpp>
+
 #include "support.hpp"
 
 namespace tenure::file {
@@ -19,7 +21,7 @@ std::string bytes(const Image& image) { return {reinterpret_cast<const char*>(&i
 TEST(FileImage, ARecordIsReadAsItWasWritten) {
   auto mine = record(7, 70);
   mine.written_ms = 123;
-  mine.address = std::string(max_candidate_bytes, '\xff');
+  mine.who = std::string(max_who_bytes, '~');
   const auto read = std::get<Decoded>(decode(bytes(written(mine, std::string(max_election_bytes, '\n')))));
   EXPECT_EQ(read.record, mine);
   EXPECT_EQ(read.election, std::string(max_election_bytes, '\n'));
@@ -79,8 +81,8 @@ TEST(FileImage, AnotherFormatIsToldApart) {
 
 TEST(FileImage, ATextThatIsTooLongIsNamed) {
   auto mine = record(7, 70);
-  mine.incarnation = std::string(incarnation_bytes + 1, 'i');
-  EXPECT_NE(encode(mine, "jobs", here).error().message.find("incarnation"), std::string::npos);
+  mine.who = std::string(max_who_bytes + 1, 'i');
+  EXPECT_NE(encode(mine, "jobs", here).error().message.find("who has 1001 bytes"), std::string::npos);
 }
 
 }  // namespace

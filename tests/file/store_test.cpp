@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include <semaphore>
+#include <tenure/kit/who.hpp>
 #include <tenure/lock_table.hpp>
 #include <thread>
 
@@ -43,30 +44,16 @@ struct FileStore : ::testing::Test {
   Store a{base, election}, b{base, election}, c{base, election};
 };
 
+/// One of them leads.
+struct FileStoreLed : FileStore {
+  void SetUp() override { ASSERT_TRUE(swap(a, std::nullopt, record(7, 70))); }
+};
+
 TEST_F(FileStore, AMissingRecordIsCertainlyMissing) {
   const auto found = read(a);
   EXPECT_FALSE(found.record);
   EXPECT_TRUE(found.absence_certain);
   EXPECT_FALSE(found.unreadable);
-}
-
-TEST_F(FileStore, AClaimIsSeenWholeByOthers) {
-  const auto mine = record(7, 70);
-  ASSERT_TRUE(swap(a, std::nullopt, mine));
-  const auto found = read(b);
-  ASSERT_TRUE(found.record);
-  auto expected = mine;
-  expected.written_ms = found.record->written_ms;
-  EXPECT_EQ(*found.record, expected);
-  EXPECT_TRUE(found.same_clock);
-  EXPECT_FALSE(found.step_down);
-  EXPECT_LE(std::abs(found.now_ms - found.record->written_ms), 10'000);
-  EXPECT_THAT(names(directory), ElementsAre("1"));
-}
-
-TEST_F(FileStore, ATermIsRoundedUpToMilliseconds) {
-  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70, 1500us)));
-  EXPECT_EQ(read(b).record->term, 2ms);
 }
 
 TEST_F(FileStore, AClaimNeedsTheVersionThatWasRead) {
@@ -81,8 +68,7 @@ TEST_F(FileStore, AClaimNeedsTheVersionThatWasRead) {
   EXPECT_THAT(names(directory), ElementsAre("2"));
 }
 
-TEST_F(FileStore, AWriteThatDoesNotApplyAnswersTheRecord) {
-  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
+TEST_F(FileStoreLed, AWriteThatDoesNotApplyAnswersTheRecord) {
   const auto refused = value(b.compare_and_set(std::nullopt, record(8, 80), within(1s)));
   EXPECT_FALSE(refused.applied);
   ASSERT_TRUE(refused.found.record);
@@ -91,8 +77,7 @@ TEST_F(FileStore, AWriteThatDoesNotApplyAnswersTheRecord) {
 }
 
 // A renewal between the reading and the claim: the claimer decided on a version that is no more.
-TEST_F(FileStore, AClaimReadsTheVersionAgain) {
-  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
+TEST_F(FileStoreLed, AClaimReadsTheVersionAgain) {
   ASSERT_EQ(read(b).record->beat, 70u);
   ASSERT_TRUE(swap(a, version(7, {70}), record(7, 71)));
   EXPECT_FALSE(swap(b, version(7, {70}), record(8, 80)));
@@ -134,8 +119,7 @@ TEST_F(FileStore, AClaimIsLockedWhenItAppears) {
   EXPECT_EQ(released, false);
 }
 
-TEST_F(FileStore, OlderFilesGoOnlyWhenTheNewStandsDurably) {
-  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
+TEST_F(FileStoreLed, OlderFilesGoOnlyWhenTheNewStandsDurably) {
   std::set<std::string> before;
   std::vector<ino_t> durable;
   Store next{base, election, [&](Step step) {
@@ -166,8 +150,7 @@ TEST_F(FileStore, AfterManyTenuresOneFileIsLeft) {
 }
 
 // While a disk fails nobody removes anything, and a directory with too many files is of no use when it works again.
-TEST_F(FileStore, AClaimThatCannotBeMadeDurableLeavesNothing) {
-  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
+TEST_F(FileStoreLed, AClaimThatCannotBeMadeDurableLeavesNothing) {
   nothing_is_synced = true;
   for (int i = 0; i < 3; ++i) error_of(b.compare_and_set(version(7, {70}), record(8, 80), within(1s)));
   nothing_is_synced = false;
@@ -188,8 +171,7 @@ TEST_F(FileStore, NewerFilesAreNeverRemoved) {
 }
 
 // A claim between reading the newest file and answering: that file was not the newest at any moment since.
-TEST_F(FileStore, AReadingTellsWhatWasTheNewestAllTheWhile) {
-  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
+TEST_F(FileStoreLed, AReadingTellsWhatWasTheNewestAllTheWhile) {
   bool claims = true;
   Store reader{base, election, [&](Step step) {
                  if (step != Step::looked || !std::exchange(claims, false)) return;
@@ -198,8 +180,7 @@ TEST_F(FileStore, AReadingTellsWhatWasTheNewestAllTheWhile) {
   EXPECT_EQ(read(reader).record->token, Token{8});
 }
 
-TEST_F(FileStore, RenewalsAreSeen) {
-  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
+TEST_F(FileStoreLed, RenewalsAreSeen) {
   const auto renewed = record(7, 71);
   const auto answer = value(a.compare_and_set(version(7, {70}), renewed, within(1s)));
   ASSERT_TRUE(answer.applied);
@@ -210,27 +191,11 @@ TEST_F(FileStore, RenewalsAreSeen) {
   EXPECT_THAT(names(directory), ElementsAre("1")) << "in place";
 }
 
-TEST_F(FileStore, ARenewalMayFollowAnyBeatThatWasSent) {
-  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
-  EXPECT_TRUE(swap(a, version(7, {69, 70}), record(7, 71)));
-  EXPECT_FALSE(swap(a, version(7, {70}), record(7, 72))) << "71 stands there";
-  EXPECT_TRUE(swap(a, version(7, {70, 71}), record(7, 72)));
-}
-
-TEST_F(FileStore, OnlyTheHolderRenewsInPlace) {
-  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
+TEST_F(FileStoreLed, OnlyTheHolderRenewsInPlace) {
   // A copy of the holder with the same beat: one of the two lives on.
   ASSERT_TRUE(swap(b, version(7, {70}), record(7, 71)));
   EXPECT_FALSE(swap(a, version(7, {70}), record(7, 72)));
   EXPECT_EQ(read(c).record->beat, 71u);
-}
-
-TEST_F(FileStore, ASupersededHolderIsRefused) {
-  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
-  ASSERT_TRUE(swap(b, version(7, {70}), record(8, 80)));
-  const auto refused = value(a.compare_and_set(version(7, {70}), record(7, 71), within(1s)));
-  EXPECT_FALSE(refused.applied);
-  EXPECT_EQ(refused.found.record->token, Token{8});
 }
 
 TEST_F(FileStore, AHolderSupersededBetweenWritingAndListingIsRefused) {
@@ -243,21 +208,7 @@ TEST_F(FileStore, AHolderSupersededBetweenWritingAndListingIsRefused) {
   EXPECT_EQ(read(c).record->token, Token{8});
 }
 
-TEST_F(FileStore, AReleaseIsSeenAndFreesTheLock) {
-  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
-  auto last = record(7, 71);
-  last.released = true;
-  ASSERT_TRUE(swap(a, version(7, {70}), last));
-  const auto found = read(b);
-  EXPECT_TRUE(found.record->released);
-  EXPECT_EQ(found.record->token, Token{7});
-  EXPECT_EQ(found.record->beat, 71u);
-  EXPECT_TRUE(swap(b, version(7, {71}), record(8, 80)));
-  EXPECT_FALSE(swap(a, version(7, {71}), record(7, 72)));
-}
-
-TEST_F(FileStore, OnlyTheHolderReleases) {
-  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
+TEST_F(FileStoreLed, OnlyTheHolderReleases) {
   ASSERT_TRUE(swap(b, version(7, {70}), record(8, 80)));
   auto last = record(7, 71);
   last.released = true;
@@ -266,8 +217,7 @@ TEST_F(FileStore, OnlyTheHolderReleases) {
 }
 
 // After a claim that was never answered: what it expected is used up.
-TEST_F(FileStore, AReleaseMayUseUpTheVersionThatAClaimExpected) {
-  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
+TEST_F(FileStoreLed, AReleaseMayUseUpTheVersionThatAClaimExpected) {
   auto last = record(8, 81);
   last.released = true;
   ASSERT_TRUE(swap(b, version(7, {70}), last));
@@ -288,15 +238,13 @@ TEST_F(FileStore, AnEndedHolderIsKnownToBeDead) {
   EXPECT_TRUE(swap(b, version(7, {70}), record(8, 80)));
 }
 
-TEST_F(FileStore, ReadingLeavesTheLockAlone) {
-  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
+TEST_F(FileStoreLed, ReadingLeavesTheLockAlone) {
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(read(b).record->released);
   EXPECT_FALSE(read(a).record->released) << "nor does the holder's own reading";
   EXPECT_FALSE(read(b).record->released);
 }
 
-TEST_F(FileStore, ARequestToStepDownReachesTheHolderAndNobodyElse) {
-  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
+TEST_F(FileStoreLed, ARequestToStepDownReachesTheHolderAndNobodyElse) {
   EXPECT_EQ(b.request_step_down({{6}, "ops", "of another"}, within(1s)), std::nullopt);
   EXPECT_FALSE(value(a.compare_and_set(version(7, {70}), record(7, 71), within(1s))).found.step_down);
   EXPECT_EQ(b.request_step_down({{7}, "ops", "new\nrelease"}, within(1s)), std::nullopt);
@@ -313,8 +261,7 @@ TEST_F(FileStore, ARequestToStepDownReachesTheHolderAndNobodyElse) {
   EXPECT_THAT(names(directory), ElementsAre("2"));
 }
 
-TEST_F(FileStore, ARequestToStepDownOfATokenToComeMeansNothing) {
-  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
+TEST_F(FileStoreLed, ARequestToStepDownOfATokenToComeMeansNothing) {
   EXPECT_EQ(b.request_step_down({{8}, "ops", "too early"}, within(1s)), std::nullopt);
   ASSERT_TRUE(swap(a, version(7, {70}), record(8, 80)));
   EXPECT_FALSE(read(c).step_down);
@@ -322,8 +269,8 @@ TEST_F(FileStore, ARequestToStepDownOfATokenToComeMeansNothing) {
 
 TEST_F(FileStore, TextsThatDoNotFitAreRefusedByName) {
   auto mine = record(7, 70);
-  mine.holder = std::string(101, 'x');
-  EXPECT_THAT(error_of(a.compare_and_set(std::nullopt, mine, within(1s))).message, HasSubstr("holder has 101 bytes"));
+  mine.who = std::string(max_who_bytes + 1, 'x');
+  EXPECT_THAT(error_of(a.compare_and_set(std::nullopt, mine, within(1s))).message, HasSubstr("who has 1001 bytes"));
   EXPECT_THAT(names(directory), IsEmpty());
 }
 
@@ -331,12 +278,6 @@ TEST_F(FileStore, NothingIsBegunAfterTheLimit) {
   EXPECT_EQ(error_of(a.read(within(-1s))).fault, Fault::timed_out);
   EXPECT_EQ(error_of(a.compare_and_set(std::nullopt, record(7, 70), within(-1s))).fault, Fault::timed_out);
   EXPECT_THAT(names(directory), IsEmpty());
-}
-
-TEST_F(FileStore, ElectionsKeepApart) {
-  Store other{base, "jobs2"};
-  ASSERT_TRUE(swap(a, std::nullopt, record(7, 70)));
-  EXPECT_FALSE(read(other).record);
 }
 
 // ---- Lateness. All by one clock that the test drives.

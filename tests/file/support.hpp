@@ -112,4 +112,14 @@ class Child {
   pid_t pid_{-1};
 };
 
+/// The child's status if what it needs is not here.
+inline constexpr int cannot = 77;
+
+/// In a child, which must end well. Without what it needs it ends with `cannot`, and the test is skipped: `needs`.
+inline void in_child(const std::function<void()>& body, const char* needs = nullptr) {
+  const int status = Child(body).end();
+  if (needs != nullptr && WEXITSTATUS(status) == cannot) GTEST_SKIP() << needs;
+  EXPECT_EQ(status, 0);
+}
+
 }  // namespace tenure::file

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A URL: any text is accepted or refused. A URL that is written again from its parts has the same parts. No message
 // repeats text between the scheme and the last '@', where a user and a password may stand. Text and names: what is
-// written is read again, and what is fit for a log line is. A redacted text has no secret in it.
+// written is read again, and what is fit for a log line is. A redacted text has no secret in it. Who leads: what was
+// read is written again.
 #include <stdexcept>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include <tenure/kit/security.hpp>
 #include <tenure/kit/suggest.hpp>
 #include <tenure/kit/url.hpp>
+#include <tenure/kit/who.hpp>
 
 #include "fuzz.hpp"
 
@@ -112,9 +114,29 @@ void redaction(const std::string& text) {
     require(secret.empty() || contains(secret, "*") || !contains(shown, secret), "a redacted text has no secret");
 }
 
+/// What others wrote is read or not. What a candidate tells of itself is always read.
+void who(const std::string& text) {
+  if (const auto in = read_who(text)) {
+    const auto anew = who_text(*in);
+    require(anew.size() <= max_who_bytes && read_who(anew) == in, "what was read is written again");
+    require(text.size() <= max_who_bytes && printable_text(text), "what was read fits a log");
+  }
+  Lines lines(text);
+  Candidate self{lines.next(), {}};
+  self.address = lines.rest();
+  try {
+    self = checked(self);
+  } catch (const std::invalid_argument&) {
+    return;
+  }
+  const auto in = read_who(who_text(self, "0f12") + ";later=1");
+  require(in && in->name == self.name && in->address == self.address && in->incarnation == "0f12",
+          "who writes is read");
+}
+
 }  // namespace
 
 const std::vector<Target> targets{
-    {"core_url", url}, {"core_text", text}, {"core_names", names}, {"core_redaction", redaction}};
+    {"core_url", url}, {"core_text", text}, {"core_names", names}, {"core_redaction", redaction}, {"core_who", who}};
 
 }  // namespace tenure::fuzz

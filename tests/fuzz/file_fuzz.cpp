@@ -3,6 +3,8 @@
 // own, below the directory of all, and only what we made of a name is taken for one.
 #include <variant>
 
+#include <tenure/kit/who.hpp>
+
 #include "directory.hpp"
 #include "fuzz.hpp"
 #include "image.hpp"
@@ -28,8 +30,7 @@ void written_image(const std::string& text) {
   record.token = {lines.number<std::uint64_t>()};
   record.term = std::chrono::milliseconds(lines.number<std::uint32_t>());
   const auto at = lines.number<std::size_t>();
-  record.holder = lines.next().substr(0, max_candidate_bytes);
-  record.address = lines.next().substr(0, max_candidate_bytes);
+  record.who = lines.next().substr(0, max_who_bytes);
   const auto whole =
       file::encode(record, lines.rest().substr(0, max_election_bytes), {std::string(36, 'b'), 1, {2, 3}});
   std::string bytes(reinterpret_cast<const char*>(&*whole), sizeof *whole);

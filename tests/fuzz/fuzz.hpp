@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What every fuzzer is made of: a target, and what must hold of it.
 #pragma once
 #include <cstdio>
 #include <cstdlib>

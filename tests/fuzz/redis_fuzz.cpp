@@ -82,8 +82,7 @@ void record(const std::string& text) {
     good(redis::found_of(reply, "tenure"));
     const auto read = redis::read_of(reply, "key");
     if (!good(read) || !read->record || read->unreadable) continue;
-    static constexpr const char* fields[] = {"token",    "beat",   "released",    "term_ms",
-                                             "asked_ns", "holder", "incarnation", "address"};
+    static constexpr const char* fields[] = {"token", "beat", "released", "term_ms", "asked_ns", "who"};
     const auto written = redis::swap_arguments(std::nullopt, *read->record);
     std::vector<Reply> hash{as_text("format"), as_text("1"), as_text("written_ms"),
                             as_text(std::to_string(read->record->written_ms))};

@@ -14,22 +14,22 @@
 #include <tenure/open.hpp>
 #include <tenure/prometheus.hpp>
 #include <tenure/spread.hpp>
-#ifdef TENURE_WITH_ETCD
+#if __has_include(<tenure/etcd.hpp>)
 #include <tenure/etcd.hpp>
 #endif
-#ifdef TENURE_WITH_HTTP
+#if __has_include(<tenure/http_server.hpp>)
 #include <tenure/http_server.hpp>
 #endif
-#ifdef TENURE_WITH_JSON
+#if __has_include(<tenure/json_group.hpp>)
 #include <tenure/json_group.hpp>
 #endif
-#ifdef TENURE_WITH_KAFKA
+#if __has_include(<tenure/kafka.hpp>)
 #include <tenure/kafka.hpp>
 #endif
-#ifdef TENURE_WITH_POSTGRES
+#if __has_include(<tenure/postgres.hpp>)
 #include <tenure/postgres.hpp>
 #endif
-#ifdef TENURE_WITH_REDIS
+#if __has_include(<tenure/redis.hpp>)
 #include <tenure/redis.hpp>
 #endif
 
@@ -81,7 +81,7 @@ void of_prometheus() {
   made(prometheus::Family{.name = "n"}, prometheus::Family{.samples = {}});
 }
 
-#ifdef TENURE_WITH_HTTP
+#if __has_include(<tenure/http_server.hpp>)
 void of_http() {
   made(http::SiteOptions{.self = {}}, http::SiteOptions{.stuck_after = {}});
   made(http::Request{.method = "GET"}, http::Request{.query = "q"});
@@ -90,14 +90,14 @@ void of_http() {
 }
 #endif
 
-#ifdef TENURE_WITH_JSON
+#if __has_include(<tenure/json_group.hpp>)
 void of_json() {
   made(Finding{.pointer = "/store"}, Finding{.message = "m"}, Configured{.backend = {}}, Configured{.timing = {}},
        ConfiguredGroup{.store = {}}, ConfiguredGroup{.elections = {}});
 }
 #endif
 
-#ifdef TENURE_WITH_KAFKA
+#if __has_include(<tenure/kafka.hpp>)
 void of_kafka() {
   made(kafka::CreateTopic{.partitions = 2}, kafka::CreateTopic{.replication_factor = 3});
   made(kafka::Options{.brokers = "b1:9092", .group = "reports"}, kafka::Options{.log = no_log});
@@ -105,18 +105,18 @@ void of_kafka() {
 }
 #endif
 
-#ifdef TENURE_WITH_POSTGRES
+#if __has_include(<tenure/postgres.hpp>)
 void of_postgres() { made(postgres::Options{.conninfo = "host=h"}, postgres::Options{.leads = "l"}); }
 #endif
 
-#ifdef TENURE_WITH_REDIS
+#if __has_include(<tenure/redis.hpp>)
 void of_redis() {
   made(redis::Address{.host = "h"}, redis::Address{.port = 1});
   made(redis::Options{.servers = {{.host = "h"}}}, redis::Options{.prefix = "p"});
 }
 #endif
 
-#ifdef TENURE_WITH_ETCD
+#if __has_include(<tenure/etcd.hpp>)
 void of_etcd() {
   made(etcd::Address{.host = "h"}, etcd::Address{.port = 1});
   made(etcd::Options{.servers = {{.host = "h"}}}, etcd::Options{.prefix = "p"});

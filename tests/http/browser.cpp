@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Starts Chromium, and speaks the DevTools protocol to it.
 #include "browser.hpp"
 
 #include <fcntl.h>

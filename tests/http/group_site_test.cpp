@@ -12,6 +12,7 @@
 #include <tenure/http_mount.hpp>
 #include <tenure/kit/text.hpp>
 #include <tenure/manual_clock.hpp>
+#include <tenure/version.hpp>
 
 #include "group/model_store.hpp"
 #include "in_child.hpp"
@@ -79,6 +80,7 @@ TEST(HttpGroupLeader, IsRightOnlyWhileTheProcessLeadsThatElection) {
   EXPECT_EQ(wrong.status, 503);
   EXPECT_EQ(wrong.json()["leader"]["name"], "a");
   EXPECT_EQ(wrong.json()["leader"]["address"], "10.0.0.7:80");
+  EXPECT_EQ(wrong.json()["leader"]["version"], tenure::version());
   EXPECT_EQ(a.status("/leader?election=y"), 503);
   const auto unknown = a.get("/leader?election=z");
   EXPECT_EQ(unknown.status, 503);

@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include <tenure/elections.hpp>
+#include <tenure/version.hpp>
 
 #include "browser.hpp"
 #include "messages.hpp"
@@ -75,6 +76,7 @@ TEST_F(Page, TellsWhoLeadsSinceWhenAndWithWhichToken) {
     EXPECT_TRUE(shows(process == &a ? "#who.self" : "#who.other", "a leads"));
     EXPECT_EQ(fact("token"), token_of(a));
     EXPECT_EQ(fact("address"), "10.0.0.7:80");
+    EXPECT_EQ(fact("tenure"), TENURE_VERSION);
     EXPECT_EQ(fact("this process"), process == &a ? "leads" : "follows");
     EXPECT_EQ(fact("health"), "healthy");
     const auto since = process->get("/status").json()["leader"]["since_unix_ms"];
@@ -366,7 +368,8 @@ TEST_F(GroupPage, TellsWhatIsLedAndWhoLeadsWhatIsAskedFor) {
   open(second);
   EXPECT_TRUE(shows("#who.none", "leads 0 of the 1 elections that it has joined"));
   ask("e100");
-  EXPECT_TRUE(shows("#found", "e100: first leads at 10.0.0.7:80, token " + token("e100"))) << browser->text("#found");
+  EXPECT_TRUE(shows("#found", "e100: first leads at 10.0.0.7:80, tenure " TENURE_VERSION ", token " + token("e100")))
+      << browser->text("#found");
 }
 
 /// The processes whose command line names this.

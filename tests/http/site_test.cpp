@@ -8,6 +8,7 @@
 #include <latch>
 
 #include <tenure/prometheus.hpp>
+#include <tenure/version.hpp>
 
 #include "messages.hpp"
 #include "process.hpp"
@@ -37,6 +38,7 @@ TEST(HttpLeader, IsRightOnlyWhileTheProcessLeads) {
   EXPECT_EQ(wrong.status, 503);
   EXPECT_EQ(wrong.json()["leader"]["name"], "a");
   EXPECT_EQ(wrong.json()["leader"]["address"], "10.0.0.7:80");
+  EXPECT_EQ(wrong.json()["leader"]["version"], tenure::version());
   a.manager->stop();
   EXPECT_EQ(a.get("/leader").status, 503);
   EXPECT_TRUE(eventually([&] { return b.get("/leader").status == 200; }));
@@ -180,6 +182,7 @@ TEST(HttpStatus, TellsWhoLeadsAndWhatHappened) {
   EXPECT_EQ(status["state"], "leading");
   EXPECT_EQ(status["leader"]["self"], true);
   EXPECT_EQ(status["leader"]["name"], "a");
+  EXPECT_EQ(status["leader"]["version"], tenure::version());
   EXPECT_EQ(status["counts"]["elected"], 1);
   EXPECT_EQ(status["health"]["healthy"], true);
   ASSERT_TRUE(eventually([&] { return a.get("/status").json()["history"].size() == 1; }));

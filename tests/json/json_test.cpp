@@ -290,6 +290,19 @@ Opened gossip(const Opening& o) {
   throw std::invalid_argument(all);
 }
 
+TEST(Json, TheFileOfAPasswordIsReadAgainAtEachLogin) {
+  const Scratch scratch;
+  const auto file = scratch.file("password", "first\n");
+  from_json(with_store(R"({"url": "memory:", "password": {"file": ")" + file + R"("}})"), any_store);
+  ASSERT_TRUE(last_opening.credentials);
+  for (const auto* now : {"second", "third"}) {
+    scratch.file("password", now);
+    EXPECT_EQ(last_opening.credentials().password, now);
+  }
+  scratch.file("password", "");
+  EXPECT_THROW(last_opening.credentials(), std::runtime_error);
+}
+
 TEST(Json, NoFindingTellsASecret) {
   const Scratch scratch;
   ::setenv("TENURE_TEST_SECRET", canary.c_str(), 1);

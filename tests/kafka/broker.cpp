@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Administration of a broker by librdkafka, and by requests written by hand.
 #include "broker.hpp"
 
 #include <arpa/inet.h>

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <tenure/leader_manager.hpp>
+#include <tenure/version.hpp>
 
 #include "broker.hpp"
 #include "eventually.hpp"
@@ -77,6 +78,7 @@ TEST_F(Kafka, ASecondCandidateIsDeniedWithTheHolder) {
       const auto& holder = *denied->holder;
       EXPECT_EQ(holder.name, "a");
       EXPECT_EQ(holder.address, "a:1");
+      EXPECT_EQ(holder.version, version());
       EXPECT_EQ(holder.token, *token);
       EXPECT_GT(holder.remaining, 0s);
       b.backend->await_change(holder, within(500ms));

@@ -109,12 +109,17 @@ namespace {
 using tenure::test::eventually;
 using tenure::test::in_child;
 
+Options jobs_at(const std::string& brokers) {
+  Options o;
+  o.brokers = brokers;
+  o.group = "jobs";
+  return o;
+}
+
 TEST(KafkaMock, ACandidateIsElectedIsSeenAndHandsOver) {
   // Handles leave their group after their backend is gone, in the background: until then it must answer.
   static const Cluster cluster("jobs.neli");
-  Options o;
-  o.brokers = cluster.brokers();
-  o.group = "jobs";
+  auto o = jobs_at(cluster.brokers());
   o.candidate = {"a", "a:1"};
   LeaderManager a(open(o), presets().fast);
   o.candidate = {"watcher", ""};
@@ -142,9 +147,7 @@ TEST(KafkaMock, ACandidateIsElectedIsSeenAndHandsOver) {
 
 TEST(KafkaMock, ACommitThatTheClientRefusesIsToldAtOnce) {
   static const Cluster cluster("jobs.neli");
-  Options o;
-  o.brokers = cluster.brokers();
-  o.group = "jobs";
+  auto o = jobs_at(cluster.brokers());
   Candidate a(o);
   const auto token = a.campaign();
   ASSERT_TRUE(token);
@@ -159,9 +162,7 @@ TEST(KafkaMock, ACommitThatTheClientRefusesIsToldAtOnce) {
 /// librdkafka forgets what it is told while its group ends, and rd_kafka_assign() waits for its answer without a limit.
 TEST(KafkaMock, AHandleUnsubscribesAndAnswersEveryRebalanceBeforeItIsClosed) {
   static const Cluster cluster("jobs.neli");
-  Options o;
-  o.brokers = cluster.brokers();
-  o.group = "jobs";
+  auto o = jobs_at(cluster.brokers());
   Candidate a(o);
   ASSERT_TRUE(a.campaign());
   const int unsubscribed_before = unsubscribed, destroyed_before = members_destroyed;
@@ -175,9 +176,7 @@ TEST(KafkaMock, AHandleUnsubscribesAndAnswersEveryRebalanceBeforeItIsClosed) {
 
 TEST(KafkaMock, ABackendThatEndsSlowlyHoldsUpNoOther) {
   static const Cluster cluster("jobs.neli");
-  Options o;
-  o.brokers = cluster.brokers();
-  o.group = "jobs";
+  auto o = jobs_at(cluster.brokers());
   Candidate a(o);
   ASSERT_TRUE(a.campaign());
   o.brokers = "127.0.0.1:1";
@@ -195,12 +194,7 @@ TEST(KafkaMock, ABackendThatEndsSlowlyHoldsUpNoOther) {
 
 // ---- what runs out ----
 
-Options nobody_there() {
-  Options o;
-  o.brokers = "127.0.0.1:1";
-  o.group = "jobs";
-  return o;
-}
+Options nobody_there() { return jobs_at("127.0.0.1:1"); }
 
 TEST(KafkaThreads, AThreadThatCannotBeStartedIsToldByOpen) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -310,9 +304,7 @@ TEST(KafkaMock, ACallEndedByItsCallerSaysSo) {
 /// Returns 0 if all is as it should be.
 int hand_back_without_descriptors() {
   const Cluster cluster("jobs.neli");
-  Options o;
-  o.brokers = cluster.brokers();
-  o.group = "jobs";
+  auto o = jobs_at(cluster.brokers());
   Candidate a(o);
   const auto first = a.campaign();
   if (!first) return 2;

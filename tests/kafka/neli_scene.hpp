@@ -36,7 +36,7 @@ inline Neli::Config config() {
 
 inline Commit record(std::int64_t token, const std::string& incarnation = "other", bool released = false,
                      std::uint64_t seq = 1, Clock::Duration its_lease = lease) {
-  return {token, encode(Record{released, its_lease, incarnation, seq, incarnation, incarnation + ":1"})};
+  return {token, encode(Record{released, its_lease, seq, {incarnation, incarnation, incarnation + ":1"}})};
 }
 
 inline const Error unreachable{Fault::unreachable, "broker away"};
@@ -173,11 +173,20 @@ class Scene {
     committed();
     forget<effect::Assign>();
   }
-  /// A released record: claims at once.
-  void lead(std::int64_t before = 40) {
+  /// Owner of partition 0, and may claim at once: another one has released.
+  void own_what_is_free(std::int64_t before = 40) {
     join(record(before, "other", true));
     own();
     read(record(before, "other", true));
+  }
+  /// A renewal is on its way. The number of the call.
+  std::uint64_t ask_renewal(Clock::Duration within = 2s) {
+    const auto id = call(Verb::renew, token, Vacant{}, within);
+    take_record();
+    return id;
+  }
+  void lead(std::int64_t before = 40) {
+    own_what_is_free(before);
     call(Verb::acquire);
     take_record();
     committed();

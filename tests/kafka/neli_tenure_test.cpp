@@ -28,8 +28,7 @@ TEST(NeliRenew, EveryRenewalDiffers) {
 TEST(NeliRenew, OneRenewalIsOutstandingAtATime) {
   Scene s;
   s.lead();
-  const auto id = s.call(Verb::renew, s.token);
-  s.take_record();
+  const auto id = s.ask_renewal();
   s.advance(1s);
   s.give(fact::Abandoned{id});
   s.call(Verb::renew, s.token);
@@ -44,8 +43,7 @@ TEST(NeliRenew, OneRenewalIsOutstandingAtATime) {
 TEST(NeliRenew, AFailedRenewalChangesNothingButTheNextAttempt) {
   Scene s;
   s.lead();
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   s.committed(Outcome::failed, unreachable);
   EXPECT_EQ(s.take_answer<Unknown>().error, unreachable);
   s.call(Verb::renew, s.token);
@@ -91,8 +89,7 @@ TEST(NeliRenew, AfterARenewalThatWasSentTwiceTheOldRankIsKeptForTheTenureOnly) {
   Scene s;
   s.lead(40);
   const auto rank = s.rank;
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   s.committed_again();
   s.advance(1s);
   s.observed(record(41, "mine"));
@@ -114,8 +111,7 @@ TEST(NeliRenew, AfterARenewalThatWasSentTwiceNobodyJoinsByTheOldRankWithoutATenu
   Scene s;
   s.lead(40);
   const auto rank = s.rank;
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   s.committed_again();
   s.advance(lease - margin);
   s.call(Verb::acquire);
@@ -127,8 +123,7 @@ TEST(NeliRenew, AfterARenewalThatWasSentTwiceNobodyJoinsByTheOldRankWithoutATenu
 TEST(NeliRenew, FencedItIsNotTriedUntilTheLeaseHasRunOut) {
   Scene s;
   s.lead();
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   s.committed(Outcome::fenced, fenced);
   EXPECT_EQ(s.take_answer<Unknown>().error, fenced);
   s.advance(1s);
@@ -140,15 +135,15 @@ TEST(NeliRenew, FencedItIsNotTriedUntilTheLeaseHasRunOut) {
   s.take_answer<Denied>();
 }
 
-TEST(NeliRenew, FencedAndNotAssignedAgainTheHandleIsDropped) {
+TEST(NeliRenew, FencedAndNotAssignedAgainTheHandleIsDroppedWithTheTenure) {
   Scene s;
   s.lead();
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   s.committed(Outcome::fenced, fenced);
-  s.call(Verb::acquire, {}, Vacant{}, 1min);
-  s.forget();
-  s.expect_drop_after_a_lease();
+  s.advance(lease - margin - 1ms);
+  EXPECT_FALSE(s.did<effect::Drop>());
+  s.advance(1ms);
+  EXPECT_TRUE(s.did<effect::Drop>()) << "its old place is another one's";
 }
 
 TEST(NeliRenew, OfAnotherTokenIsDenied) {
@@ -181,7 +176,7 @@ TEST(NeliRebalance, TheLeaderKeepsItsTokenAndCommitsNothingMeanwhile) {
   EXPECT_FALSE(s.did<effect::SendCommit>());
   EXPECT_FALSE(s.did<effect::Reply>());
   s.assigned(true, 8);
-  EXPECT_EQ(s.take_record().incarnation, "mine") << "no nonce before a renewal";
+  EXPECT_EQ(s.take_record().who.incarnation, "mine") << "no nonce before a renewal";
   s.committed();
   EXPECT_EQ(s.take_answer<Granted>().token, s.token);
 }
@@ -198,8 +193,7 @@ TEST(NeliRebalance, ARenewalWaitsForTheAssignmentUpToItsLimit) {
 TEST(NeliRebalance, WaitsForTheOutstandingCommit) {
   Scene s;
   s.lead();
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   s.give(fact::Revoked{s.handle, false});
   s.advance(100ms);
   EXPECT_FALSE(s.did<effect::Unassign>());
@@ -211,8 +205,7 @@ TEST(NeliRebalance, WaitsForTheOutstandingCommit) {
 TEST(NeliRebalance, AnUnansweredCommitCostsTheHandleNotTheLease) {
   Scene s;
   s.lead();
-  s.call(Verb::renew, s.token, Vacant{}, 10s);
-  s.take_record();
+  s.ask_renewal(10s);
   s.give(fact::Revoked{s.handle, false});
   s.advance(499ms);
   EXPECT_FALSE(s.did<effect::Drop>());
@@ -225,8 +218,7 @@ TEST(NeliRebalance, AnUnansweredCommitCostsTheHandleNotTheLease) {
   s.observed(record(41, "mine"));
   s.opened();
   s.assigned(true, 9);
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   s.committed();
   EXPECT_EQ(s.take_answer<Granted>().token, s.token);
   s.call(Verb::release);
@@ -237,8 +229,7 @@ TEST(NeliRebalance, AnAssignmentBeforeTheAnswerCostsTheHandle) {
   // No client does that. If one did, the commit could carry the new generation.
   Scene s;
   s.lead();
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   s.assigned(true, 8);
   EXPECT_TRUE(s.did<effect::Drop>());
   EXPECT_FALSE(s.did<effect::Assign>());
@@ -291,8 +282,7 @@ TEST(NeliRenew, SaysWhyTheLeaseCannotBeRenewed) {
   EXPECT_TRUE(says(dropped, "has left the group")) << dropped;
   EXPECT_EQ(dropped.find("evicted"), std::string::npos) << "the candidate itself gave the handle up";
   const auto refused = why_not_renewed([](Scene& s) {
-    s.call(Verb::renew, s.token);
-    s.take_record();
+    s.ask_renewal();
     s.committed(Outcome::fenced, fenced);
     s.forget();
   });
@@ -357,15 +347,13 @@ TEST(NeliDeadline, CountsFromTheSendingOfTheLastAcknowledgedCommit) {
   Scene s;
   s.lead();
   s.advance(1s);
-  s.call(Verb::renew, s.token, Vacant{}, 10s);
-  s.take_record();
+  s.ask_renewal(10s);
   const auto sent = s.now;
   s.advance(2s);
   s.committed();
   s.take_answer<Granted>();
   s.advance(sent + lease - margin - s.now - 1ms);
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   EXPECT_FALSE(s.did<effect::Reply>());
   s.advance(1ms);
   s.take_answer<Denied>();
@@ -374,8 +362,7 @@ TEST(NeliDeadline, CountsFromTheSendingOfTheLastAcknowledgedCommit) {
 TEST(NeliDeadline, AnAnswerThatArrivesWithItRevivesNothing) {
   Scene s;
   s.lead();
-  s.call(Verb::renew, s.token, Vacant{}, 1min);
-  s.take_record();
+  s.ask_renewal(1min);
   s.now += lease - margin;
   s.committed();
   EXPECT_FALSE(std::holds_alternative<Granted>(s.take_answer()));
@@ -404,8 +391,7 @@ TEST(NeliDeadline, ResultsOfOlderHandlesAreIgnored) {
   Scene s;
   s.lead(40);
   const auto old = s.handle;
-  s.call(Verb::renew, s.token, Vacant{}, 1min);
-  s.take_record();
+  s.ask_renewal(1min);
   const auto late = s.sent.id;
   s.advance(lease - margin);
   s.call(Verb::acquire);
@@ -486,8 +472,7 @@ TEST(NeliRelease, InARebalanceThatOutlastsTheDeadlineLeavesUnsaid) {
 TEST(NeliRelease, WithACommitUnansweredLeavesUnsaid) {
   Scene s;
   s.lead();
-  const auto id = s.call(Verb::renew, s.token);
-  s.take_record();
+  const auto id = s.ask_renewal();
   s.give(fact::Abandoned{id});
   s.call(Verb::release);
   EXPECT_FALSE(s.did<effect::SendCommit>());
@@ -500,9 +485,7 @@ TEST(NeliRelease, WithACommitUnansweredLeavesUnsaid) {
 
 TEST(NeliRelease, AClaimThatNobodyAwaitedIsReleasedToo) {
   Scene s;
-  s.join(record(40, "other", true));
-  s.own();
-  s.read(record(40, "other", true));
+  s.own_what_is_free();
   const auto id = s.call(Verb::acquire);
   s.take_commit(0);
   s.give(fact::Abandoned{id});

@@ -27,8 +27,7 @@ TEST(NeliStepDown, AsksEveryThreeSecondsWhileLeading) {
   s.give(fact::Requested{std::optional(Commit{40, encode(StepDown{{40}, "ops", "old"})})});
   s.renew();  // of another tenure: means nothing
   s.give(fact::Requested{std::optional(Commit{41, encode(StepDown{{41}, "ops", "upgrade"})})});
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   s.committed();
   const auto step_down = s.take_answer<StepDownRequested>();
   EXPECT_EQ(step_down.token, s.token);
@@ -78,6 +77,13 @@ void stand_by(Scene& s, Clock::Duration by) {
   }
 }
 
+/// For so long that it asks who owns partition 0.
+void see_nobody_lead(Scene& s) {
+  stand_by(s, std::nullopt);
+  stand_by(s, lease);
+  s.forget();
+}
+
 fact::OwnersFound owned_by(const std::string& client_id, const std::string& host = "/h", int partition = 0) {
   return {Owners{.partitions = {{partition, client_id, host}}}};
 }
@@ -115,9 +121,7 @@ TEST(NeliStranger, IsNoCandidateOfOurs) {
   for (const auto& owners : {fact::OwnersFound{Owners{}}, owned_by("!tenure.1.2.x"), owned_by("tenure.1.2.x"),
                              owned_by("console-consumer", "/h", 1)}) {
     Scene s;
-    stand_by(s, std::nullopt);
-    stand_by(s, lease);
-    s.forget();
+    see_nobody_lead(s);
     s.give(owners);
     EXPECT_FALSE(s.did<effect::Tell>());
     stand_by(s, lease);
@@ -127,9 +131,7 @@ TEST(NeliStranger, IsNoCandidateOfOurs) {
 
 TEST(NeliStranger, IsAProcessOfRolesToo) {
   Scene s;
-  stand_by(s, std::nullopt);
-  stand_by(s, lease);
-  s.forget();
+  see_nobody_lead(s);
   s.give(owned_by("!tenure.roles.1.x"));
   EXPECT_TRUE(s.did<effect::Tell>());
 }
@@ -154,9 +156,7 @@ TEST(NeliStranger, IsToldAgainAfterSomebodyLed) {
 
 TEST(NeliStranger, OfTheOtherProtocolIsToldWithItsRemedy) {
   Scene s;
-  stand_by(s, std::nullopt);
-  stand_by(s, lease);
-  s.forget();
+  see_nobody_lead(s);
   s.give(fact::OwnersFound{Owners{.partitions = {}, .converted = true}});
   const auto said = s.take<effect::Tell>().message;
   EXPECT_NE(said.find("group.consumer.migration.policy=disabled"), std::string::npos) << said;
@@ -165,9 +165,7 @@ TEST(NeliStranger, OfTheOtherProtocolIsToldWithItsRemedy) {
 TEST(NeliStranger, ThereIsNoneButNobodyHasThePartition) {
   for (const bool stable : {false, true}) {
     Scene s;
-    stand_by(s, std::nullopt);
-    stand_by(s, lease);
-    s.forget();
+    see_nobody_lead(s);
     auto found = owned_by("!tenure.1.2.x", "/h", 1);
     found.result->stable = stable;
     s.give(found);
@@ -374,8 +372,7 @@ TEST(NeliIdle, StaysWhileItWaitsForALeaseOrForACall) {
 TEST(NeliIdle, StaysThroughItsTenureWhenItsCommitsAreRefused) {
   Scene s;
   s.lead();
-  s.call(Verb::renew, s.token);
-  s.take_record();
+  s.ask_renewal();
   s.committed(Outcome::failed, {Fault::forbidden, "no"});
   s.advance(lease - margin - 1ms);
   EXPECT_FALSE(s.did<effect::Drop>());

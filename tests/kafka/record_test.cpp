@@ -15,15 +15,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const Record usual{false, 6250ms, "0123456789abcdef0123456789abcdef", 17, "host_1_2", "10.0.0.1:80"};
+const Record usual{false, 6250ms, 17, {"host_1_2", "0123456789abcdef0123456789abcdef", "10.0.0.1:80"}};
+
+/// A text with these first fields, by "i".
+std::string by_i(const std::string& fields) { return fields + ";name=n;address=a;incarnation=i"; }
 
 TEST(KafkaRecord, ReadsAsWritten) {
-  EXPECT_EQ(encode(usual), "v1;A;6250;0123456789abcdef0123456789abcdef;17;host_1_2;10.0.0.1:80");
+  EXPECT_EQ(
+      encode(usual),
+      "v1;A;6250;17;0;E;0;name=host_1_2;address=10.0.0.1:80;incarnation=0123456789abcdef0123456789abcdef;version=");
   std::string every_byte;
   for (int c = 1; c < 101; ++c) every_byte += static_cast<char>(c + (c > 50 ? 130 : 0));
   for (const auto& name : {std::string(), std::string("a;b%c d"), std::string("\xc3\xa4\n\x7f", 4), every_byte}) {
     auto r = usual;
-    r.name = name;
+    r.who.name = name;
     r.released = !r.released;
     EXPECT_EQ(decode(encode(r)), r);
     for (const char c : encode(r)) EXPECT_TRUE(c > 0x20 && c < 0x7f) << "plain ASCII";
@@ -36,30 +41,29 @@ TEST(KafkaRecord, ALeaseIsRoundedUp) {
   EXPECT_EQ(decode(encode(r))->lease, 6251ms);
 }
 
-TEST(KafkaRecord, OfARoleThatSeveralMayLeadReadsAsWritten) {
+TEST(KafkaRecord, OfRolesTellsNumberAndMode) {
   auto r = usual;
   r.units = 12;
-  EXPECT_EQ(encode(r), "v2;A;6250;0123456789abcdef0123456789abcdef;17;host_1_2;10.0.0.1:80;12");
-  EXPECT_EQ(decode(encode(r)), r);
+  const auto tells = [&](const std::string& fields) {
+    EXPECT_TRUE(encode(r).starts_with("v1;A;6250;17;" + fields + ";name=")) << encode(r);
+    EXPECT_EQ(decode(encode(r)), r);
+  };
+  tells("12;E;0");
+  r.grown_from = 4;
+  tells("12;E;4");
+  r.grown_from = 0;
   r.exclusive = Exclusive::no;
-  EXPECT_EQ(encode(r), "v3;A;6250;0123456789abcdef0123456789abcdef;17;host_1_2;10.0.0.1:80;12;C");
-  EXPECT_EQ(decode(encode(r)), r);
+  tells("12;C;0");
   r.leads = true;
-  EXPECT_EQ(encode(r), "v3;A;6250;0123456789abcdef0123456789abcdef;17;host_1_2;10.0.0.1:80;12;L");
-  EXPECT_EQ(decode(encode(r)), r);
-  EXPECT_FALSE(decode("v3;A;6250;i;17;n;a;12;X"));
+  tells("12;L;0");
 }
 
-TEST(KafkaRecord, NameAndAddressThatMayMakeItUnreadableAreKnown) {
-  Record r{.incarnation = {}, .name = std::string(100, '\xff'), .address = std::string(46, '\xff'), .units = 256};
-  r.grown_from = 128;
-  EXPECT_TRUE(too_long(r));
-  r.address.pop_back();
-  EXPECT_FALSE(too_long(r));
-  r.lease = max_term;
-  r.incarnation = std::string(32, 'f');
-  r.seq = ~std::uint64_t{0};
-  EXPECT_EQ(decode(encode(r)), r) << "with the longest of all that it has besides";
+TEST(KafkaRecord, TheLongestCandidateOfAllIsRead) {
+  const std::string longest(max_candidate_bytes, '\xff');
+  const Incumbent who{
+      .name = longest, .incarnation = std::string(64, 'f'), .address = longest, .version = std::string(32, '1')};
+  const Record r{.lease = max_term, .seq = ~std::uint64_t{0}, .who = who, .units = 256, .grown_from = 128};
+  EXPECT_EQ(decode(encode(r)), r) << encode(r).size();
 }
 
 TEST(KafkaRecord, LaterVersionsKeepStateAndLease) {
@@ -67,69 +71,58 @@ TEST(KafkaRecord, LaterVersionsKeepStateAndLease) {
   ASSERT_TRUE(later);
   EXPECT_TRUE(later->released);
   EXPECT_EQ(later->lease, 9s);
-  EXPECT_EQ(later->incarnation, "") << "nobody takes it for its own";
+  EXPECT_EQ(later->who, Incumbent{}) << "nobody takes it for its own";
 }
 
 TEST(KafkaRecord, AnyOtherMetadataIsForeign) {
-  const auto with = [](const char* state, const char* lease) {
-    return std::string("v1;") + state + ";" + lease + ";i;1;n;a";
-  };
-  EXPECT_TRUE(decode(with("A", "1")));
-  EXPECT_TRUE(decode(with("R", "3600000")));
-  for (const auto& text : {std::string(),
-                           std::string("v1"),
-                           std::string("v1;A"),
-                           std::string(";;"),
-                           std::string("metadata of a consumer"),
-                           with("a", "1"),
-                           with("", "1"),
-                           with("AR", "1"),
-                           with("A", "0"),
-                           with("A", "-1"),
-                           with("A", "+1"),
-                           with("A", " 1"),
-                           with("A", "1.5"),
-                           with("A", ""),
-                           with("A", "3600001"),
-                           with("A", "4294967297"),
-                           with("A", "99999999999999999999999"),
-                           std::string("v0;A;1;i;1;n;a"),
-                           std::string("v01;A;1;i;1;n;a"),
-                           std::string("1;A;1;i;1;n;a"),
-                           std::string("v;A;1;i;1;n;a"),
-                           std::string("v-1;A;1;i;1;n;a"),
-                           std::string("v99999999999;A;1;i;1;n;a"),
-                           std::string("v1;A;1;i;1;n"),
-                           std::string("v1;A;1;i;1;n;a;"),
-                           std::string("v1;A;1;i;x;n;a"),
-                           std::string("v1;A;1;i;99999999999999999999;n;a"),
-                           std::string("v1;A;1;i;1;%;a"),
-                           std::string("v1;A;1;i;1;%4;a"),
-                           std::string("v1;A;1;i;1;%zz;a"),
-                           std::string("v1;A;1;i;1;n\n;a"),
-                           std::string("v1;A;1;i;1;n\0;a", 16),
-                           std::string("v1;A;1;i;1;\xff;a"),
-                           "v1;A;1;" + std::string(65, 'i') + ";1;n;a",
-                           "v1;A;1;i;1;" + std::string(max_candidate_bytes + 1, 'n') + ";a",
-                           std::string(max_record_bytes + 1, ';'),
-                           "v2;A;1;" + std::string(max_record_bytes, 'x')})
+  EXPECT_TRUE(decode(by_i("v1;A;1;1;0;E;0")));
+  EXPECT_TRUE(decode(by_i("v1;R;3600000;1;12;C;0")));
+  for (const auto* fields : {"v1;a;1;1;0;E;0",
+                             "v1;;1;1;0;E;0",
+                             "v1;AR;1;1;0;E;0",  // the state
+                             "v1;A;0;1;0;E;0",
+                             "v1;A;-1;1;0;E;0",
+                             "v1;A;+1;1;0;E;0",
+                             "v1;A; 1;1;0;E;0",
+                             "v1;A;1.5;1;0;E;0",
+                             "v1;A;;1;0;E;0",
+                             "v1;A;3600001;1;0;E;0",
+                             "v1;A;4294967297;1;0;E;0",
+                             "v1;A;99999999999999999999999;1;0;E;0",  // the lease
+                             "v0;A;1;1;0;E;0",
+                             "v01;A;1;1;0;E;0",
+                             "1;A;1;1;0;E;0",
+                             "v;A;1;1;0;E;0",
+                             "v-1;A;1;1;0;E;0",
+                             "v99999999999;A;1;1;0;E;0",  // the version
+                             "v1;A;1;x;0;E;0",
+                             "v1;A;1;99999999999999999999;0;E;0",
+                             "v1;A;1;1;0;E",
+                             "v1;A;1;1;0;E;0;",  // the others
+                             "v1;A;1;1;-1;E;0",
+                             "v1;A;1;1;x;E;0",
+                             "v1;A;1;1;;E;0",
+                             "v1;A;1;1;12;X;0",
+                             "v1;A;1;1;12;;0",
+                             "v1;A;1;1;12;LC;0",
+                             "v1;A;1;1;12;E;-1",
+                             "v1;A;1;1;12;E;x",
+                             "v1;A;1;1;0;L;0",
+                             "v1;A;1;1;0;C;0",
+                             "v1;A;1;1;0;E;4"})
+    EXPECT_FALSE(decode(by_i(fields))) << fields;
+  for (const auto& who : {std::string(), std::string("name=n;address=a"), std::string("name=n;address=a;incarnation="),
+                          std::string("n;a;i"), std::string("name=%4;address=a;incarnation=i"),
+                          "name=n;address=a;incarnation=" + std::string(65, 'i')})
+    EXPECT_FALSE(decode("v1;A;1;1;0;E;0;" + who)) << who;
+  for (const auto& text :
+       {std::string(), std::string("v1"), std::string("v1;A"), std::string(";;"), std::string("metadata of a consumer"),
+        std::string(max_record_bytes + 1, ';'), "v2;A;1;" + std::string(max_record_bytes, 'x')})
     EXPECT_FALSE(decode(text)) << text.substr(0, 60);
 }
 
-TEST(KafkaRecord, UnitZeroOfAGroupThatHasGrownTellsTheNumberBefore) {
-  auto record = usual;
-  record.units = 8;
-  record.grown_from = 4;
-  EXPECT_TRUE(encode(record).starts_with("v4;"));
-  EXPECT_TRUE(encode(record).ends_with(";8;4"));
-  EXPECT_EQ(decode(encode(record)), record);
-  for (const auto* text : {"v4;A;1;i;1;n;a;8;", "v4;A;1;i;1;n;a;8;-1", "v4;A;1;i;1;n;a;8;x"})
-    EXPECT_FALSE(decode(text)) << text;
-  EXPECT_EQ(decode("v4;A;1;i;1;n;a;8").value().units, 0) << "another version: it is waited for";
-}
-
 TEST(KafkaRecord, WithAByteOfZeroItIsForeignInEveryVersion) {
-  for (const auto* text : {"v1;A;6250;abc;1;n;a", "v2;A;6250;abc;1;n;a;4", "v9;A;6250;something"}) {
+  for (const auto& text : {by_i("v1;A;6250;1;0;E;0"), std::string("v9;A;6250;something")}) {
     EXPECT_TRUE(decode(text)) << text;
     EXPECT_FALSE(decode(text + std::string(1, '\0'))) << text;
   }
@@ -145,7 +138,7 @@ TEST(KafkaRecord, MutatedRecordsAreReadOrRefusedAndNeverMore) {
     if (!r) continue;
     EXPECT_GT(r->lease, 0s);
     EXPECT_LE(r->lease, 1h);
-    EXPECT_LE(r->name.size(), max_candidate_bytes);
+    EXPECT_LE(r->who.name.size(), max_candidate_bytes);
     if (text.starts_with("v1;")) {
       EXPECT_EQ(decode(encode(*r)), r);
     }

@@ -25,7 +25,7 @@ RecordView view(Token highest = {}, bool first_claim_waits = false) {
 
 Commit record(std::int64_t token, const std::string& incarnation = "other", bool released = false,
               std::uint64_t seq = 1, Clock::Duration its_lease = lease) {
-  return {token, encode(Record{released, its_lease, incarnation, seq, incarnation, incarnation + ":1"})};
+  return {token, encode(Record{released, its_lease, seq, {incarnation, incarnation, incarnation + ":1"}})};
 }
 
 Incumbent incumbent(const RecordView& view, Time now) {
@@ -39,6 +39,17 @@ TEST(RecordView, BeforeTheFirstReadTheSightIsUnknown) {
   EXPECT_FALSE(view().was_read());
   EXPECT_TRUE(std::holds_alternative<Unknown>(view().sight(start)));
   EXPECT_EQ(view().led_until(), std::nullopt);
+}
+
+TEST(RecordView, TellsAllTextsOfWhoLeads) {
+  const Incumbent who{.name = "n", .incarnation = "i", .address = "a:1", .version = "9.9"};
+  auto v = view();
+  v.observed(Commit{41, encode(Record{.lease = lease, .seq = 1, .who = who})}, start);
+  auto told = incumbent(v, start + 1s);
+  EXPECT_EQ(told.token, Token{41});
+  EXPECT_EQ(told.remaining, lease - 1s);
+  told.token = {}, told.remaining = {};
+  EXPECT_EQ(told, who);
 }
 
 // Rule 4: the wait.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the tests of Roles and SharedRoles: facts are handed to one machine at chosen moments of a clock that is only a
-// number. The test plays the coordinator and core.
+// For the tests of Roles and NonExclusiveRoles: facts are handed to one machine at chosen moments of a clock that is
+// only a number. The test plays the coordinator and core.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -78,6 +78,28 @@ struct RoleScene {
   void assign(std::vector<int> partitions, int generation = 2) {
     give(role_fact::Assigned{handle, std::move(partitions), generation});
   }
+  void join(std::vector<int> partitions, int generation = 2) {
+    open();
+    assign(std::move(partitions), generation);
+  }
+  void rebalance(std::vector<int> partitions, int generation = 2) {
+    give(role_fact::Revoked{handle, false});
+    assign(std::move(partitions), generation);
+  }
+  void do_commit(std::vector<std::string> claims = {}, std::vector<std::string> releases = {}) {
+    commit(std::move(claims), std::move(releases));
+    accept();
+  }
+  /// Its handle was dropped for the `times`th time, and the next one is opened so much later. Each time that it comes
+  /// and goes, units move between the others.
+  void expect_out_for(Clock::Duration pause, int times) {
+    constexpr auto step = std::chrono::milliseconds(250);
+    EXPECT_EQ(drops, times);
+    stay(pause - step);
+    EXPECT_EQ(opened, times);
+    stay(step);
+    EXPECT_EQ(opened, times + 1);
+  }
   /// The nonce and its read.
   void prove() {
     accept();
@@ -94,12 +116,12 @@ struct RoleScene {
   // ---- what core does ----
   void open() {
     observe();
-    call(role_call::Open{SessionId{77}, {.record = {.holder = "me"}}});
+    call(role_call::Open{SessionId{77}, {.record = {.who = "name=me"}}});
     observe();  // From here on it may create the topic, so it looks again.
     pass({});
   }
   void commit(std::vector<std::string> claims = {}, std::vector<std::string> releases = {}) {
-    tenure::Commit c{.session = SessionId{77}, .next = {.record = {.holder = "me"}}};
+    tenure::Commit c{.session = SessionId{77}, .next = {.record = {.who = "name=me"}}};
     std::sort(claims.begin(), claims.end());
     std::sort(releases.begin(), releases.end());
     const auto seen = look();

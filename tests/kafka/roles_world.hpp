@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole processes (GroupCandidacy over Roles or SharedRoles), and a model of a coordinator that knows generations and
-// never checks who owns what, as brokers do. A commit is stamped in the moment of sending. Requests and answers are
+// Whole processes (GroupCandidacy over Roles or NonExclusiveRoles), and a model of a coordinator that knows generations
+// and never checks who owns what, as brokers do. A commit is stamped in the moment of sending. Requests and answers are
 // late, or lost; members come, go, crash, and are evicted. All time is a number, and all chance comes from a seed.
 #pragma once
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,13 +19,17 @@
 #include <variant>
 #include <vector>
 
+#include <tenure/kit/who.hpp>
+
 #include "group/group_candidacy.hpp"
+#include "non_exclusive_roles.hpp"
 #include "roles.hpp"
-#include "shared_roles.hpp"
+#include "seeds.hpp"
 
 namespace tenure::kafka::test {
 
 using namespace std::chrono_literals;
+using tenure::test::for_each_seed;
 using Time = Clock::Time;
 using Duration = Clock::Duration;
 
@@ -35,9 +39,8 @@ constexpr int sim_units = 4;
 /// A test that runs so many seeds. `tests/run` runs a third of them, `tests/run all` also the whole.
 class Simulation : public testing::TestWithParam<std::uint64_t> {
  protected:
-  /// How many, if not TENURE_SIM_SEEDS. A sanitizer sees in one run what it sees in many.
+  /// How many. A sanitizer sees in one run what it sees in many.
   static std::uint64_t seeds([[maybe_unused]] std::uint64_t usual) {
-    if (const auto* wanted = std::getenv("TENURE_SIM_SEEDS")) return std::strtoull(wanted, nullptr, 10);
 #ifdef __SANITIZE_ADDRESS__
     return 1;
 #else
@@ -63,9 +66,9 @@ inline std::vector<std::string> sim_roles() {
 }
 
 class World;
-using Machine = std::variant<Roles, SharedRoles>;
+using EitherRoles = std::variant<Roles, NonExclusiveRoles>;
 /// The machine of a process with this incarnation.
-using MakeMachine = std::function<Machine(const std::string& incarnation)>;
+using MakeMachine = std::function<EitherRoles(const std::string& incarnation)>;
 
 /// One process: its machine, its store, and what is on the way between the two and the coordinator.
 struct Process {
@@ -74,7 +77,7 @@ struct Process {
   World& world;
   std::string name;
   GroupCandidacy candidacy;
-  Machine roles;
+  EitherRoles roles;
   bool crashed{};
   bool mute{}, deaf{};  ///< What it sends is lost; what is sent to it is lost.
   bool has_handle{};
@@ -96,6 +99,12 @@ struct Process {
     Time cap{Time::max()};
   };
   std::map<std::string, Led> led;
+  /// From elected() until ousting() has returned: its lease ends there, whether or not is_leader() is true until then.
+  struct Work {
+    SessionId session;
+    Time lease_end, cap{Time::max()};
+  };
+  std::multimap<std::string, Work> works;
   SessionId session{};
   Time deadline{};
 
@@ -104,14 +113,15 @@ struct Process {
   void take_effects();
   void tick();
   bool leads(const std::string& role) const;
+  bool works_on(const std::string& role) const;
 
   void carry_out(group_effect::Ask& e);
   void carry_out(group_effect::Interrupt&);
-  void carry_out(group_effect::Publish& e) { session = e.session, deadline = e.deadline; }
+  void carry_out(group_effect::Publish& e);
   void carry_out(group_effect::Withdraw&) { session = {}; }
   void carry_out(group_effect::Lead& e) { led[e.election] = {e.token, e.session}; }
   void carry_out(group_effect::Unlead& e) { led.erase(e.election); }
-  void carry_out(group_effect::Cap& e) { led.at(e.election).cap = e.at; }
+  void carry_out(group_effect::Cap& e);
   void carry_out(group_effect::Begin& e);
   void carry_out(group_effect::End& e);
   template <class Other>
@@ -266,9 +276,16 @@ class World {
     for (const auto& process : processes) out += !process->crashed && process->leads(role);
     return out;
   }
+  /// No two lead a role, and none is elected while another one's work may go on: S4 of what is promised.
   void check_exclusive() {
-    for (const auto& role : sim_roles())
+    for (const auto& role : sim_roles()) {
       if (const int n = leaders(role); n > 1) wrong += role + " is led by " + std::to_string(n) + "; ";
+      std::string working;
+      int n = 0;
+      for (const auto& process : processes)
+        if (process->works_on(role)) ++n, working += process->name + " ";
+      if (n > 1) wrong += "the work of " + role + " is done by " + working + "at once; ";
+    }
   }
   /// Lets `length` pass. After each millisecond `look` may look, and make faults.
   void run(Duration length, const std::function<void()>& look) {
@@ -307,7 +324,7 @@ class World {
 inline Process::Process(World& in, int number, std::uint64_t seed, const Timing& timing, const MakeMachine& make)
     : world(in),
       name("p" + std::to_string(number)),
-      candidacy(Candidate{name, ""}, "inc" + std::to_string(number) + "x" + std::to_string(seed), timing,
+      candidacy(who_text({name, ""}, "inc" + std::to_string(number) + "x" + std::to_string(seed)), timing,
                 [r = std::mt19937_64(seed)]() mutable { return r(); }),
       roles(make("inc" + std::to_string(number) + "x" + std::to_string(seed))) {}
 
@@ -348,6 +365,26 @@ inline bool Process::leads(const std::string& role) const {
   return it != led.end() && it->second.session == session && world.now < std::min(deadline, it->second.cap);
 }
 
+inline bool Process::works_on(const std::string& role) const {
+  const auto [first, last] = works.equal_range(role);
+  return !crashed && std::any_of(first, last, [this](const auto& one) {
+    return world.now < std::min(one.second.lease_end, one.second.cap);
+  });
+}
+
+inline void Process::carry_out(group_effect::Publish& e) {
+  session = e.session, deadline = e.deadline;
+  for (auto& [role, work] : works)
+    if (work.session == session) work.lease_end = deadline + world.timing.margin;
+}
+
+/// Of the last tenure of that election.
+inline void Process::carry_out(group_effect::Cap& e) {
+  led.at(e.election).cap = e.at;
+  if (const auto work = works.upper_bound(e.election); work != works.begin() && std::prev(work)->first == e.election)
+    std::prev(work)->second.cap = e.at + world.timing.margin;
+}
+
 inline void Process::take_effects() {
   std::vector<GroupEffect> effects;
   for (;;) {
@@ -384,7 +421,8 @@ inline void Process::carry_out(group_effect::Interrupt&) {
 
 inline void Process::carry_out(group_effect::Begin& e) {
   ++world.tenures;
-  if (std::holds_alternative<SharedRoles>(roles)) return;
+  works.emplace(e.election, Work{session, deadline + world.timing.margin});
+  if (std::holds_alternative<NonExclusiveRoles>(roles)) return;
   auto& last = world.highest[e.election];
   if (e.token <= last)
     world.wrong +=
@@ -398,6 +436,7 @@ inline void Process::carry_out(group_effect::End& e) {
   const auto takes = rare + std::chrono::milliseconds(world.random() % 400 + 1);
   world.after(takes, [this, role = e.election, born = life] {
     if (crashed || life != born) return;
+    works.erase(works.find(role));  // The hooks of one election run one after the other.
     candidacy.ousting_returned(world.now, role);
     take_effects();
   });

@@ -4,6 +4,7 @@
 // ACLs.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include "broker.hpp"
 #include "checks.hpp"
 #include "lateness.hpp"
+#include "launched.hpp"
 #include "scratch.hpp"
 #include "support.hpp"
 
@@ -215,6 +217,75 @@ TEST_F(KafkaSecured, AnAuthorityThatIsRenewedOnDiskIsReadAgain) {
   EXPECT_TRUE(mentions(refused->message, "certificate")) << refused->message;
   std::filesystem::copy_file(environment("TENURE_KAFKA_CA"), file, std::filesystem::copy_options::overwrite_existing);
   EXPECT_TRUE(a.campaign());
+}
+
+TEST_F(KafkaSecured, APasswordThatChangesIsAskedForAgain) {
+  allow_election();
+  auto o = options();
+  o.properties.erase("sasl.username"), o.properties.erase("sasl.password");
+  std::atomic<bool> right{false};
+  o.credentials = [&right] { return Credentials{"elector", password + std::string(right ? "" : "-wrong")}; };
+  Candidate a(o);
+  EXPECT_TRUE(a.trouble(Fault::forbidden));
+  right = true;
+  EXPECT_TRUE(a.campaign());
+}
+
+// ---- tokens of OAUTHBEARER ----
+
+class KafkaSecuredByTokens : public KafkaSecured {
+ protected:
+  /// A token as an identity provider signs it, of the user, for so many seconds. `key`: another one than the broker's.
+  static Result<OauthToken> token(int seconds, const std::string& key = "") {
+    const auto jwt = tenure::test::output_of("'" TENURE_LAUNCHER "' token '" + environment("TENURE_KAFKA_DIR") + "' " +
+                                             std::to_string(seconds) + " " + key);
+    if (jwt.empty()) return Error{Fault::unreachable, "the launcher gave no token"};
+    return OauthToken{jwt, std::chrono::seconds(seconds), "elector", {}};
+  }
+  Options options_by(OauthTokenSource source) const {
+    auto o = options();
+    o.properties.erase("sasl.username");
+    o.properties.erase("sasl.password");
+    o.properties["sasl.mechanism"] = "OAUTHBEARER";
+    o.oauth_token = std::move(source);
+    return o;
+  }
+};
+
+TEST_F(KafkaSecuredByTokens, ATenureOutlivesItsTokens) {
+  allow_election();
+  constexpr auto lasts = 5s;
+  std::atomic<int> given{0};
+  Candidate a(options_by([&] { return ++given, token(lasts / 1s); }));
+  const auto led = a.campaign();
+  ASSERT_TRUE(led);
+  const int before = given;
+  for (const auto until = within(3 * lasts); !until.passed(); wait_out(within(500ms)))
+    ASSERT_TRUE(a.renewed(*led)) << "after " << given << " tokens";
+  EXPECT_GE(given - before, 2 * 3) << "two handles, each with a new one before the old one ends";
+}
+
+TEST_F(KafkaSecuredByTokens, OneThatNobodyTrustsIsRefusedAndNotShown) {
+  allow_election();
+  const tenure::test::Scratch dir;
+  const auto key = (dir.path() / "another.key").string();
+  ASSERT_EQ(std::system(("openssl genrsa -out '" + key + "' 2048 2>/dev/null").c_str()), 0);
+  const auto made = token(600, key);
+  ASSERT_TRUE(made);
+  const auto told = refusal(options_by([&] { return made; }));
+  EXPECT_TRUE(mentions(told, "uthentication")) << told;
+  EXPECT_TRUE(mentions(told, "Options::oauth_token")) << told;
+  EXPECT_FALSE(mentions(told, made->value.substr(made->value.rfind('.')))) << told;
+}
+
+TEST_F(KafkaSecuredByTokens, OneThatIsOverIsRefused) {
+  allow_election();
+  const auto told = refusal(options_by([] {
+    auto made = token(-60);
+    if (made) made->lasts = 60s;  // As a process whose clock is wrong would have it.
+    return made;
+  }));
+  EXPECT_TRUE(mentions(told, "uthentication")) << told;
 }
 
 TEST_F(KafkaSecured, WithoutTlsItIsSaidThatTheBrokerMayWantIt) {

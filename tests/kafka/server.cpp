@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Starts a broker by docker/kafka.
 #include "server.hpp"
 
 #include <unistd.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A real broker of a test's own.
 #pragma once
 #include <filesystem>
 #include <string>

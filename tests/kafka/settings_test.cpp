@@ -8,6 +8,7 @@
 #include <tenure/kafka.hpp>
 #include <tenure/kafka_group.hpp>
 
+#include "closable_log.hpp"
 #include "messages.hpp"
 
 namespace tenure::kafka {
@@ -67,8 +68,6 @@ TEST(KafkaSettings, OptionsThatCannotWorkAreRefusedByName) {
   EXPECT_TRUE(mentions(with([](auto& o) { o.session = 1ms; }), "Options::session"));
   EXPECT_TRUE(mentions(with([](auto& o) { o.heartbeat = -1ms; }), "Options::heartbeat"));
   EXPECT_TRUE(mentions(with([](auto& o) { o.observe_every = 0ms; }), "Options::observe_every"));
-  EXPECT_TRUE(
-      mentions(with([](auto& o) { o.candidate.name = o.candidate.address = std::string(100, '\xff'); }), "512"));
 }
 
 TEST(KafkaSettings, PropertiesThatTheElectionDecidesAreRefusedWithTheReason) {
@@ -377,6 +376,25 @@ TEST(KafkaUrl, CarriesUserAndPassword) {
   opening = at("kafka://b/t");
   opening.user = "u";
   EXPECT_TRUE(mentions(url_refusal(opening), "it needs security.protocol=sasl_ssl")) << "or nobody signs in";
+}
+
+TEST(KafkaUrl, CredentialsAreAskedForWithEachHandle) {
+  auto opening = at("kafka://u:old@b/t?security.protocol=sasl_ssl&sasl.mechanism=PLAIN");
+  int asked = 0;
+  opening.credentials = [&] { return Credentials{.password = canary + std::to_string(++asked)}; };
+  const auto o = completed(options_of(opening));
+  EXPECT_EQ(asked, 0);
+  ClosableLog handles(o);
+  EXPECT_EQ(handles.login(), (Properties{{"sasl.username", "u"}, {"sasl.password", canary + "1"}}));
+  EXPECT_EQ(handles.login().at("sasl.password"), canary + "2");
+  EXPECT_EQ(handles.redacted()("not " + canary + "2 here"), "not *** here");
+  opening.credentials = []() -> Credentials { throw std::runtime_error("the vault is away"); };
+  EXPECT_THROW(ClosableLog(completed(options_of(opening))).login(), std::runtime_error);
+  for (const auto* query : {"", "?security.protocol=ssl", "?security.protocol=sasl_ssl&sasl.mechanism=OAUTHBEARER",
+                            "?security.protocol=sasl_ssl&sasl.mechanism=PLAIN&sasl.password=x"}) {
+    opening.url = std::string("kafka://b/t") + query;
+    EXPECT_TRUE(mentions(refusal(options_of(opening)), "credentials ")) << query;
+  }
 }
 
 TEST(KafkaUrl, AWrongUrlIsRefusedWithTheReason) {

@@ -143,39 +143,6 @@ TEST(ElectionsHooks, OfOneElectionAreCalledOneAtATimeThoughThreadsAreFree) {
   EXPECT_TRUE(eventually([&] { return heard.count("ousting e") == 1; }));
 }
 
-TEST(ElectionsHooks, StopWaitsForAnErrorThatRuns) {
-  const Hub hub;
-  std::atomic<bool> hold{true}, runs{false}, over{false};
-  Hooks hooks;
-  hooks.log = no_log;
-  hooks.elected = [](const Elected&) { throw std::runtime_error("spoon"); };
-  hooks.error = [&](const Error&) {
-    runs = true;
-    hold.wait(true);
-    over = true;
-  };
-  Elections first(hub.group("jobs"), {"a", ""}, slow, hooks);
-  Elections second(hub.group("jobs"), {"b", ""}, slow, {}, {.on = false});
-  first.join("e");
-  first.start();
-  ASSERT_TRUE(eventually([&] { return runs.load(); }));
-  second.join("e");
-  second.start();
-  std::atomic<bool> returned{false};
-  std::jthread stops([&] {
-    first.stop();
-    EXPECT_TRUE(over);
-    returned = true;
-  });
-  EXPECT_TRUE(eventually([&] { return second.is_leader("e"); }));  // The store was told.
-  const auto commits = [&] { return second.metrics().session.calls["commit"].durations.count(); };
-  const auto enough = commits() + 3;
-  EXPECT_TRUE(eventually([&] { return commits() > enough; }));
-  EXPECT_FALSE(returned);
-  hold = false;
-  hold.notify_all();
-}
-
 TEST(ElectionsHooks, HooksThatHangOnEveryThreadAreToldOfAndNothingIsClaimedMeanwhile) {
   const Hub hub;
   Heard heard;
@@ -304,6 +271,7 @@ TEST(ElectionsHooks, WhatIsWrongIsToldBeforeAnythingIsJoined) {
   Elections elections(hub.group("jobs"), {"a", ""}, slow);
   Hooks asks{.eligible = [] { return true; }};
   EXPECT_THROW(elections.join("job", std::make_shared<const Hooks>(asks)), std::invalid_argument);
+  EXPECT_THROW(elections.join("job", std::make_shared<const Hooks>(Hooks{.stall_after = -1ns})), std::invalid_argument);
   EXPECT_THROW(elections.join(std::vector<std::string>{"good", ""}), std::invalid_argument);
   elections.start();
   elections.join("last");

@@ -18,6 +18,7 @@
 #include <tenure/elections.hpp>
 #include <tenure/manual_clock.hpp>
 #include <tenure/memory.hpp>
+#include <tenure/version.hpp>
 
 #include "eventually.hpp"
 
@@ -170,6 +171,7 @@ TEST(Elections, WhatIsReleasedGoesToTheNextOneAtOnceAndTokensRise) {
   ASSERT_TRUE(eventually([&] { return leadership.incumbent().has_value(); }));
   EXPECT_EQ(leadership.incumbent()->name, "a");
   EXPECT_EQ(leadership.incumbent()->address, "a:1");
+  EXPECT_EQ(leadership.incumbent()->version, version());
   EXPECT_EQ(leadership.incumbent()->token, before.at("job-3"));
   first->resign("job-3", 1h);
   ASSERT_TRUE(eventually([&] { return leadership.is_leader(); }));
@@ -281,24 +283,6 @@ TEST(Elections, ARequestToStepDownReachesTheLeader) {
   EXPECT_TRUE(eventually([&] { return diary.ended(Reason::step_down) == 1; }));
 }
 
-TEST(Elections, StopInAHookOnlyRequestsIt) {
-  const Hub hub;
-  std::unique_ptr<Elections> elections;
-  std::atomic<bool> stopped{false}, ousted{false};
-  Hooks hooks{.elected =
-                  [&](const Elected&) {
-                    elections->stop();
-                    stopped = true;
-                  },
-              .ousting = [&](const Ousting&) { ousted = true; }};
-  elections = std::make_unique<Elections>(hub.group("jobs"), Candidate{"a", ""}, timing, hooks);
-  elections->join("job");
-  elections->start();
-  EXPECT_TRUE(eventually([&] { return stopped && ousted; }));
-  elections->stop();
-  EXPECT_TRUE(elections->led().empty());
-}
-
 TEST(Elections, AHookThatHangsHoldsUpNoOtherElection) {
   const Hub hub;
   std::atomic<bool> hold{true};
@@ -321,43 +305,16 @@ TEST(Elections, AHookThatHangsHoldsUpNoOtherElection) {
   EXPECT_TRUE(eventually([&] { return ousted == 3; }));
 }
 
-TEST(Elections, InAForkedChildNothingIsLed) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the sanitizer does not follow a child of a process with threads";
-#endif
+TEST(Elections, TheyStopWithAStoreThatIsAwayAndWhoWaitsHearsWhy) {
   const Hub hub;
-  Elections elections(hub.group("jobs"), {"a", ""}, timing);
-  elections.join("job");
-  elections.start();
-  const auto leadership = elections.leadership("job");
-  ASSERT_TRUE(eventually([&] { return leadership.is_leader(); }));
-  const auto child = ::fork();
-  if (child == 0) {
-    const bool well = !leadership.is_leader() && !elections.is_leader("job") && !leadership.incumbent() &&
-                      elections.led().empty() && !elections.leadership("another").is_leader();
-    elections.stop();
-    ::_exit(well ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-  EXPECT_TRUE(leadership.is_leader());
-}
-
-TEST(Elections, StopBeforeStartAndTwiceAndWithAStoreThatIsAway) {
-  const Hub hub;
-  {
-    Elections never(hub.group("jobs"), {"a", ""}, timing);
-    never.join("job");
-  }
   const auto cut = std::make_shared<Cut>(hub.group("jobs"));
   Elections elections(cut, {"a", ""}, timing, {.log = no_log});
   elections.join("job");
   elections.start();
-  elections.start();
   ASSERT_TRUE(eventually([&] { return elections.led().size() == 1; }));
+  EXPECT_EQ(elections.last_error(), std::nullopt);
   cut->cut();
-  elections.stop();
+  EXPECT_TRUE(eventually([&] { return elections.last_error() == Error{Fault::unreachable, "cut"}; }));
   elections.stop();
   EXPECT_TRUE(elections.led().empty());
 }

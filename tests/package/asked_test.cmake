@@ -18,8 +18,10 @@ if(NOT looked_for MATCHES "TENURE_PQXX_FOUND" OR
     looked_for MATCHES "RDKAFKA|HIREDIS|HTTPLIB|nlohmann|CURL|spdlog|prometheus-cpp|GTest|CLI11")
   message(SEND_ERROR "for PostgreSQL alone CMake looked for: ${looked_for}")
 endif()
-if(NOT commands MATCHES "backends/postgres/src" OR
-    commands MATCHES "(backends/(kafka|redis|etcd)|adapters/(json|http))/src")
+include(${SOURCE}/core/cmake/stores.cmake)
+list(REMOVE_ITEM TENURE_OPTIONAL_STORES postgres)
+list(JOIN TENURE_OPTIONAL_STORES "|" others)
+if(NOT commands MATCHES "backends/postgres/src" OR commands MATCHES "(backends/(${others})|adapters/(json|http))/src")
   message(SEND_ERROR "PostgreSQL alone compiles: ${commands}")
 endif()
 

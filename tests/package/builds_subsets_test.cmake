@@ -9,10 +9,7 @@ file(REMOVE_RECURSE ${BINARY})
 from_source(${BINARY})
 set(configure ${CMAKE_COMMAND} -G ${GENERATOR} -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_COMPILER=${COMPILER}
   -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} ${from_source})
-set(others)
-foreach(room IN ITEMS ETCD JSON GMOCK HTTP SPDLOG PROMETHEUSCPP TOOL CONTRACT TESTS EXAMPLES)
-  list(APPEND others -D TENURE_${room}=OFF)
-endforeach()
+set(others -D TENURE_OPTIONAL_ROOMS=OFF -D TENURE_TESTS=OFF -D TENURE_EXAMPLES=OFF)
 
 # Names of the client library, or of our own room.
 set(symbols_of_kafka "rd_kafka_|tenure5kafka")

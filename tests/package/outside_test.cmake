@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Builds README's project, as a user does who has a program and a copy of the repository.
+# Builds examples/outside, as a user does who has a program and a copy of the repository.
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${BINARY})
 file(COPY ${SOURCE}/examples/outside/CMakeLists.txt DESTINATION ${BINARY}/reports)

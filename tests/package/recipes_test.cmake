@@ -3,7 +3,10 @@
 # each client library the version that the build demands.
 cmake_minimum_required(VERSION 3.25)
 file(STRINGS ${SOURCE}/CMakeLists.txt rooms REGEX "^tenure_optional_room")
+list(FILTER rooms INCLUDE REGEX "/[a-z]+[)]$")
 list(TRANSFORM rooms REPLACE "^.*/([a-z]+)[)]$" "\\1")
+include(${SOURCE}/core/cmake/stores.cmake)
+list(PREPEND rooms ${TENURE_OPTIONAL_STORES})
 # One is a program, the other sources that its user compiles: no component of Conan can be that.
 list(REMOVE_ITEM rooms tool contract)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Configures every subset of the four stores, with all else that could be built, tests included. And what cannot be
+# Configures every subset of the optional stores, with all else that could be built, tests included. And what cannot be
 # built is refused with a reason.
 cmake_minimum_required(VERSION 3.25)
 
@@ -11,19 +11,22 @@ function(configure)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
-foreach(kafka IN ITEMS OFF AUTO)
-  foreach(postgres IN ITEMS OFF AUTO)
-    foreach(redis IN ITEMS OFF AUTO)
-      foreach(etcd IN ITEMS OFF AUTO)
-        set(subset -D TENURE_KAFKA=${kafka} -D TENURE_POSTGRES=${postgres} -D TENURE_REDIS=${redis}
-          -D TENURE_ETCD=${etcd})
-        configure(${subset})
-        if(NOT result EQUAL 0)
-          message(FATAL_ERROR "${subset}:\n${output}")
-        endif()
-      endforeach()
-    endforeach()
-  endforeach()
+include(${SOURCE}/core/cmake/stores.cmake)
+set(subsets " ")
+foreach(store IN LISTS TENURE_OPTIONAL_STORES)
+  string(TOUPPER TENURE_${store} option)
+  set(without ${subsets})
+  set(with ${subsets})
+  list(TRANSFORM without APPEND "-D${option}=OFF ")
+  list(TRANSFORM with APPEND "-D${option}=AUTO ")
+  set(subsets ${without} ${with})
+endforeach()
+foreach(subset IN LISTS subsets)
+  separate_arguments(settings UNIX_COMMAND "${subset}")
+  configure(${settings})
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${subset}:\n${output}")
+  endif()
 endforeach()
 
 configure(-D TENURE_TESTS=ON -D TENURE_GMOCK=OFF)

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include <tenure/group_store.hpp>
+#include <tenure/kit/who.hpp>
 
 #include "group_statements.hpp"
 #include "support.hpp"
@@ -25,9 +26,7 @@ constexpr SessionId one{11}, two{22};
 
 Session session(std::uint64_t beat, const std::string& holder = "holder") {
   return {.record = {.beat = beat,
-                     .holder = holder,
-                     .incarnation = "incarnation",
-                     .address = "address",
+                     .who = who_text({holder, "address"}, "incarnation"),
                      .term = 10s,
                      .asked = boot_clock().now().time_since_epoch()},
           .joined = 3,

@@ -170,7 +170,7 @@ void ask_for_one(const Options& options) {
 
 void ask_for_many(const Options& options) {
   const auto store = open_group(options, "group", no_log);
-  const Session next{.record = {.beat = 1, .holder = "holder", .term = 10s}};
+  const Session next{.record = {.beat = 1, .who = "name=holder", .term = 10s}};
   returned(store->look({}, within(10s)));
   returned(store->open(SessionId{7}, next, within(10s)));
   returned(store->commit({.session = SessionId{7}, .beats = {1}, .next = next}, within(10s)));

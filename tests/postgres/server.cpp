@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Starts PostgreSQL and PgBouncer, and runs SQL there.
 #include "server.hpp"
 
 #include <fcntl.h>

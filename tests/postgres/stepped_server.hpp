@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A shared server that can hang, and whose clock can be stepped.
 #pragma once
 #include <chrono>
 #include <cstdint>

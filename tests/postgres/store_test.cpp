@@ -468,7 +468,7 @@ TEST_F(PostgresStore, TimeZonesAndFormatsOfSessionsChangeNothing) {
   std::uint64_t token = 0;
   const auto written = [&](const std::shared_ptr<ConditionalStore>& by) {
     auto next = record(token + 1, token + 1);
-    next.holder = "\xff\\x'";
+    next.who += ";later=\\x\\'";
     const auto expected = token ? std::optional(Expected{{token}, {token}}) : std::nullopt;
     ++token;
     return value(by->compare_and_set(expected, next, within(10s))).applied;
@@ -480,7 +480,7 @@ TEST_F(PostgresStore, TimeZonesAndFormatsOfSessionsChangeNothing) {
       const auto read = value(reader->read(within(10s)));
       const auto to = boot_clock().unix_ms();
       ASSERT_TRUE(read.record);
-      EXPECT_EQ(read.record->holder, "\xff\\x'");
+      EXPECT_EQ(read.record->who, record(1, 1).who + ";later=\\x\\'");
       EXPECT_EQ(read.record->token, Token{token});
       EXPECT_GE(read.record->written_ms, from - 1) << "where this host rounds otherwise than the server";
       EXPECT_LE(read.record->written_ms, read.now_ms);
@@ -548,7 +548,7 @@ TEST_F(PostgresStore, AStricterIsolationLevelMakesRefusalsOfItsErrors) {
 
 TEST_F(PostgresStore, ThePagesOfTheListNameEachElectionOnce) {
   admin("insert into " + options_.table +
-        " select convert_to('e' || to_char(n, 'FM0000'), 'UTF8'), n, 1, 'ann', 'x', '', false, 60000, 1, "
+        " select convert_to('e' || to_char(n, 'FM0000'), 'UTF8'), n, 1, 'name=ann', false, 60000, 1, "
         "clock_timestamp() from generate_series(1, 1100) n");
   List list(settings_of(options_));
   std::vector<std::string> names;

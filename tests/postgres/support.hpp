@@ -22,6 +22,7 @@ namespace tenure::postgres::test {
 
 using namespace std::chrono_literals;
 using tenure::test::canary;  // in every password here
+using tenure::test::expect_error;
 using tenure::test::record;
 using tenure::test::value;
 

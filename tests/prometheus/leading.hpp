@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Metrics of a leader, for tests of what is written of them.
 #pragma once
 #include <chrono>
 #include <string>

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tenure/group_store.hpp>
+#include <tenure/kit/who.hpp>
 
 #include "group_scripts.hpp"
 #include "no_descriptors.hpp"
@@ -214,13 +215,11 @@ TEST_F(RedisGroup, NamesMayHaveAnyBytes) {
   }
 }
 
-TEST_F(RedisGroup, ASessionMayHaveAnyBytes) {
+TEST_F(RedisGroup, ASessionMayTellAnythingOfItself) {
   Server server;
   const auto store = open_at(url(server));
   auto odd = session(10);
-  odd.record.holder = "a b\n1";
-  odd.record.incarnation = std::string("\0 2", 3);
-  odd.record.address = std::string(100, '\xff');
+  odd.record.who = std::string("1 2 - \n\0\xff ", 9) + std::string(max_who_bytes - 9, '%');
   ASSERT_TRUE(value(store->open(ada, odd, within(2s))).granted);
   auto stands = look(*store).sessions.at(ada);
   stands.record.written_ms = 0;

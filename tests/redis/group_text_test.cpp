@@ -8,6 +8,8 @@
 #include <functional>
 #include <limits>
 
+#include <tenure/kit/who.hpp>
+
 #include "support.hpp"
 
 namespace tenure::redis {
@@ -21,7 +23,7 @@ Reply text(std::string s) { return {.kind = Reply::Kind::text, .text = std::move
 Reply number(long long n) { return {.kind = Reply::Kind::integer, .integer = n}; }
 Reply list(std::vector<Reply> all) { return {.kind = Reply::Kind::list, .list = std::move(all)}; }
 
-const std::string a_session = "18446744073709551615 0 999 123456789 1500 3 7 4 5 1 2 hiia",
+const std::string a_session = "18446744073709551615 0 999 123456789 1500 3 7 4 5 name=h;address=a",
                   a_lead = "7 9223372036854775807 0 -";
 
 Reply look(std::vector<Reply> sessions = {text(""), text("1 5"), text("9"), text(a_session)},
@@ -45,9 +47,7 @@ TEST(RedisGroupText, ALookIsRead) {
   EXPECT_EQ(record.written_ms, 999);
   EXPECT_EQ(record.asked, 123456789ns);
   EXPECT_EQ(record.term, 1500ms);
-  EXPECT_EQ(record.holder, "h");
-  EXPECT_EQ(record.incarnation, "ii");
-  EXPECT_EQ(record.address, "a");
+  EXPECT_EQ(record.who, "name=h;address=a");
   EXPECT_EQ(joined, 3u);
   EXPECT_EQ(names, 7u);
   EXPECT_EQ(weight, 4u);
@@ -73,11 +73,12 @@ TEST(RedisGroupText, WhatWeDidNotWriteIsRefused) {
     EXPECT_EQ(found.unreadable.at("x").fault, Fault::corrupt);
     EXPECT_EQ(found.leads.size(), 1u) << "the other lead is told";
   }
-  for (const std::string session :
-       {"", "1", "1 0 2 3 4 5 6 7 8 0", "1 2 2 3 4 5 6 7 8 0 0 ", "1 0 -2 3 4 5 6 7 8 0 0 ",
-        "1 0 2 3 99999999999999 5 6 7 8 0 0 ", "1 0 2 3 4 4294967296 6 7 8 0 0 ", "1 0 2 3 4 5 6 4294967296 8 0 0 ",
-        "1 0 2 3 4 5 6 7 4294967296 0 0 ", "1 0 2 3 4 5 6 7 8 101 0 ", "1 0 2 3 4 5 6 7 8 0 65 ",
-        "1 0 2 3 4 5 6 7 8 3 0 hh", "x 0 2 3 4 5 6 7 8 0 0 "})
+  for (const auto& session :
+       {std::string(), std::string("1"), std::string("1 0 2 3 4 5 6 7"), std::string("1 2 2 3 4 5 6 7 8 "),
+        std::string("1 0 -2 3 4 5 6 7 8 "), std::string("1 0 2 3 99999999999999 5 6 7 8 "),
+        std::string("1 0 2 3 4 4294967296 6 7 8 "), std::string("1 0 2 3 4 5 6 4294967296 8 "),
+        std::string("1 0 2 3 4 5 6 7 4294967296 "), "1 0 2 3 4 5 6 7 8 " + std::string(max_who_bytes + 1, 'x'),
+        std::string("x 0 2 3 4 5 6 7 8 ")})
     EXPECT_EQ(fault_of(look({text("9"), text(session)}, {})), Fault::corrupt) << session;
   for (const std::string id : {"-9", "09", "x", "18446744073709551616"})
     EXPECT_EQ(fault_of(look({text(id), text(a_session)}, {})), Fault::corrupt) << id;

@@ -67,6 +67,28 @@ const std::string no_record = "*2\r\n*2\r\n$1\r\n1\r\n$1\r\n1\r\n*0\r\n";
 
 bool is_question(const std::string& request) { return request.find("EVAL") != request.npos; }
 
+/// Answers each question like this, and whatever else it is told, as the introduction, like that.
+struct FakeRedis {
+  explicit FakeRedis(std::string to_questions, std::string to_others = "+OK\r\n", int port = 0,
+                     std::uint32_t ip = INADDR_LOOPBACK)
+      : answer(std::move(to_questions)),
+        server(
+            [this, to_others = std::move(to_others)](const std::string& request) {
+              if (!is_question(request)) return FakeServer::Answer{to_each(request, to_others)};
+              ++asked;
+              return FakeServer::Answer{answer, hangs_up};
+            },
+            port, ip) {}
+
+  std::string address() const { return server.address(); }
+  std::string at(const std::string& name) const { return name + ":" + std::to_string(server.port()); }
+
+  std::string answer;
+  std::atomic<bool> hangs_up{false};  ///< After an answer.
+  std::atomic<int> asked{0};
+  FakeServer server;
+};
+
 // ---- answers ----
 
 TEST(RedisHostile, AnOddAnswerIsAnErrorInTime) {
@@ -174,9 +196,7 @@ TEST(RedisHostile, AnAnswerWithoutEndIsGivenUp) {
 /// A list within a list is announced by some bytes, and costs the memory of what it announces.
 TEST(RedisHostile, ElementsCountTogetherHoweverManyListsTheyAreIn) {
   const auto refused = [](const std::string& reply, const auto& open, const std::string& words) {
-    FakeServer server([&](const std::string& request) {
-      return FakeServer::Answer{is_question(request) ? reply : to_each(request, "+OK\r\n")};
-    });
+    const FakeRedis server(reply);
     const auto error = error_of(open(server.address()));
     EXPECT_TRUE(tenure::test::mentions(error.message, words)) << error.message;
   };
@@ -188,29 +208,18 @@ TEST(RedisHostile, ElementsCountTogetherHoweverManyListsTheyAreIn) {
 }
 
 TEST(RedisHostile, RedirectionsInACircleEnd) {
-  std::string self;
-  std::atomic<int> asked{0};
-  FakeServer circle([&](const std::string& request) {
-    if (request.find("EVAL") == request.npos) return FakeServer::Answer{to_each(request, "+OK\r\n")};
-    ++asked;
-    return FakeServer::Answer{"-MOVED 1 " + self + "\r\n"};
-  });
-  self = circle.address();
+  FakeRedis circle("");
+  circle.answer = "-MOVED 1 " + circle.address() + "\r\n";
   const auto error = error_of(open_at(circle.address())->read(within(5s)));
   EXPECT_EQ(error.fault, Fault::unreachable);
   EXPECT_NE(error.message.find("redirected the call too often"), error.message.npos) << error.message;
-  EXPECT_EQ(asked, 5);
+  EXPECT_EQ(circle.asked, 5);
 }
 
 TEST(RedisHostile, AScriptForgottenForEverIsAnError) {
-  std::atomic<int> asked{0};
-  FakeServer forgets([&](const std::string& request) {
-    if (request.find("EVAL") == request.npos) return FakeServer::Answer{to_each(request, "+OK\r\n")};
-    ++asked;
-    return FakeServer::Answer{"-NOSCRIPT No matching script\r\n"};
-  });
+  const FakeRedis forgets("-NOSCRIPT No matching script\r\n");
   EXPECT_NE(error_of(open_at(forgets.address())->read(within(5s))).message.find("NOSCRIPT"), std::string::npos);
-  EXPECT_EQ(asked, 2) << "by its sha1, and in full";
+  EXPECT_EQ(forgets.asked, 2) << "by its sha1, and in full";
 }
 
 // ---- silence ----
@@ -402,14 +411,9 @@ TEST(RedisHostile, AServerThatTakesNoConnectionIsToldWithTheTimeItHad) {
 constexpr std::uint32_t second_loopback = INADDR_LOOPBACK + 1;  // 127.0.0.2
 const std::string node_of_a_cluster = "$20\r\n\ncluster_enabled:1\r\n\r\n";
 
-/// Serves as a node of a cluster that has no record, and hangs up after an answer if it is to.
-struct EmptyServer {
-  std::atomic<bool> hangs_up{false};
-  FakeServer server{[this](const std::string& request) {
-    return is_question(request) ? FakeServer::Answer{no_record, hangs_up}
-                                : FakeServer::Answer{to_each(request, node_of_a_cluster)};
-  }};
-  std::string at(const std::string& name) const { return name + ":" + std::to_string(server.port()); }
+/// Serves as a node of a cluster that has no record.
+struct EmptyServer : FakeRedis {
+  EmptyServer() : FakeRedis(no_record, node_of_a_cluster) {}
 };
 
 TEST(RedisHostile, ANameWhoseFirstAddressIsAwayIsReachedByTheNext) {
@@ -450,12 +454,8 @@ TEST(RedisHostile, AConnectionThatBreaksIsNotMadeAnewByWayOfWhatIsAway) {
 /// As one that was demoted, while its name already has the new master's address, too.
 TEST(RedisHostile, AServerThatAnswersAndDoesNotServeIsLeftForTheNextAddressOfItsName) {
   EmptyServer serves;
-  FakeServer demoted(
-      [](const std::string& request) {
-        return FakeServer::Answer{is_question(request) ? "-READONLY You can't write against a read only replica.\r\n"
-                                                       : to_each(request, "+OK\r\n")};
-      },
-      serves.server.port(), second_loopback);
+  const FakeRedis demoted("-READONLY You can't write against a read only replica.\r\n", "+OK\r\n", serves.server.port(),
+                          second_loopback);
   const auto a = open_at(serves.at("both.two"));
   EXPECT_TRUE(tenure::test::mentions(error_of(a->read(within(20s))).message, "READONLY"));
   EXPECT_TRUE(a->read(within(20s)));
@@ -469,18 +469,14 @@ TEST(RedisHostile, WhoRefusesWhatWeCanDoWithoutElectsAllTheSame) {
        {"-ERR unknown command 'INFO', with args beginning with: 'memory' \r\n", "-ERR this proxy has no INFO\r\n",
         "-NOPERM User u has no permissions to run the 'info' command\r\n", "-UNSUPPORTED\r\n", "+\r\n", ":7\r\n",
         "*1\r\n$-1\r\n"}) {
-    FakeServer proxy([&](const std::string& request) {
-      return FakeServer::Answer{is_question(request) ? no_record : to_each(request, refusal)};
-    });
+    const FakeRedis proxy(no_record, refusal);
     EXPECT_TRUE(store(from_url("redis://" + proxy.address()), "jobs")->read(within(20s))) << refusal;
   }
 }
 
 TEST(RedisHostile, ARefusalNamesTheCommand) {
   const auto expect = [](const std::string& answer, const std::string& words) {
-    FakeServer proxy([&](const std::string& request) {
-      return FakeServer::Answer{is_question(request) ? answer : to_each(request, "+OK\r\n")};
-    });
+    const FakeRedis proxy(answer);
     const auto error = error_of(open_at(proxy.address())->read(within(20s)));
     EXPECT_TRUE(tenure::test::mentions(error.message, words)) << error.message;
   };

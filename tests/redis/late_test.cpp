@@ -224,7 +224,7 @@ Commit large_commit() {
   Commit commit;
   commit.session = {7};
   commit.beats = {1};
-  commit.next.record.address = std::string(4 << 20, 'x');
+  commit.next.record.who = std::string(4 << 20, 'x');
   commit.claims = {{"the-last", std::nullopt}};
   return commit;
 }

@@ -6,6 +6,8 @@
 
 #include <limits>
 
+#include <tenure/kit/who.hpp>
+
 #include "reply.hpp"
 #include "support.hpp"
 
@@ -21,10 +23,9 @@ Reply list(std::vector<Reply> all) { return {.kind = Reply::Kind::list, .list = 
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
-const Fields whole{{"format", "1"},      {"token", "7"},       {"beat", "18446744073709551615"},
-                   {"released", "0"},    {"term_ms", "1500"},  {"asked_ns", "123456789"},
-                   {"holder", "h"},      {"incarnation", "i"}, {"address", "a"},
-                   {"written_ms", "999"}};
+const Fields whole{{"format", "1"},   {"token", "7"},       {"beat", "18446744073709551615"},
+                   {"released", "0"}, {"term_ms", "1500"},  {"asked_ns", "123456789"},
+                   {"who", "name=h"}, {"written_ms", "999"}};
 
 Fields with(Fields fields, const std::string& name, const std::string& value) {
   std::erase_if(fields, [&](const auto& field) { return field.first == name; });
@@ -52,7 +53,7 @@ TEST(RedisRecord, ARecordIsReadFromItsHash) {
   EXPECT_EQ(found.record->term, 1500ms);
   EXPECT_EQ(found.record->asked, 123456789ns);
   EXPECT_EQ(found.record->written_ms, 999);
-  EXPECT_EQ(found.record->holder, "h");
+  EXPECT_EQ(found.record->who, "name=h");
   EXPECT_EQ(found.now_ms, 1700000000123);
   EXPECT_FALSE(found.unreadable);
   EXPECT_FALSE(found.absence_certain);
@@ -79,9 +80,8 @@ TEST(RedisRecord, ARecordThatSomebodyElseWroteToIsUnreadableButHasAVersion) {
                                           {"asked_ns", "x"},
                                           {"released", "2"},
                                           {"released", ""},
-                                          {"holder", std::string(101, 'x')},
-                                          {"address", "(none)"},
-                                          {"incarnation", std::string(65, 'x')},
+                                          {"who", std::string(max_who_bytes + 1, 'x')},
+                                          {"who", "(none)"},
                                           {"written_ms", "-5"},
                                           {"format", "(none)"},
                                           {"extra", "field"},
@@ -92,7 +92,7 @@ TEST(RedisRecord, ARecordThatSomebodyElseWroteToIsUnreadableButHasAVersion) {
     ASSERT_TRUE(found.record);
     EXPECT_EQ(found.record->token, Token{7});
     EXPECT_EQ(found.record->beat, std::numeric_limits<std::uint64_t>::max());
-    EXPECT_EQ(found.record->holder, "");
+    EXPECT_EQ(found.record->who, "");
   }
 }
 

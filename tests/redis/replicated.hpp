@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A master with a replica, for tests.
 #pragma once
 #include <stdexcept>
 #include <string>

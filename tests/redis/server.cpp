@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Starts Redis or a Sentinel, and ends, freezes and asks it.
 #include "server.hpp"
 
 #include <fcntl.h>

@@ -103,18 +103,18 @@ TEST_F(RedisStore, WhatSomebodyElseWroteToHealsByTheNextClaim) {
   const auto a = open_at(url(server));
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
   server.ask({"HSET", key, "extra", "field"});
-  server.ask({"HDEL", key, "holder"});
+  server.ask({"HDEL", key, "who"});
   const auto found = read(*a);
   EXPECT_TRUE(found.unreadable);
   ASSERT_TRUE(swap(*a, Expected{found.record->token, {found.record->beat}}, record(2, 12)));
   EXPECT_FALSE(read(*a).unreadable);
-  EXPECT_EQ(read(*a).record->holder, "holder");
+  EXPECT_EQ(read(*a).record->who, record(2, 12).who);
 
   server.ask({"HSET", key, "format", "2"});
   expect(refused_read(*a), Fault::corrupt, "has format 2");
   server.ask({"HSET", key, "format", "1", "token", "?"});
   expect(refused_read(*a), Fault::corrupt, "is not a record");
-  server.ask({"HSET", key, "token", "2", "holder", std::string(1 << 20, 'x')});
+  server.ask({"HSET", key, "token", "2", "who", std::string(1 << 20, 'x')});
   expect(refused_read(*a), Fault::unreachable, "more than 256 KiB");
   std::vector<std::string> many{"HSET", key};
   for (int i = 0; i < 10'000; ++i) many.insert(many.end(), {"field" + std::to_string(i), ""});

@@ -19,6 +19,7 @@ using tenure::test::Lines;
 using tenure::test::within;
 
 using tenure::test::error_of;
+using tenure::test::expect_error;
 using tenure::test::FakeServer;
 using tenure::test::read;
 using tenure::test::record;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A shared server that each test finds as new.
 #pragma once
 #include <string>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A master with replicas and Sentinels, for tests.
 #pragma once
 #include <chrono>
 #include <memory>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Measures whether a first election takes no longer than it should.
 #pragma once
 #include <tenure/backend.hpp>
 #include <tenure/leader_manager.hpp>

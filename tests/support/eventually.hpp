@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Waits for a condition that others bring about.
 #pragma once
 
 #include <chrono>

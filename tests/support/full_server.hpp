@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A server that accepts no connection, so that connecting to it never ends.
 #pragma once
 #include <netinet/in.h>
 #include <poll.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs a check in a child of fork.
 #pragma once
 #include <gtest/gtest.h>
 

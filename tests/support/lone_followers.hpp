@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Whether followers of a dead store come back at different moments.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A process that has run out of file descriptors.
 #pragma once
 
 #include <sys/resource.h>

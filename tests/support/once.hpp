@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tries again what a busy server may spoil.
 #pragma once
 #include <functional>
 

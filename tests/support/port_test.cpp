@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Goal: a port of Port is free, and stays ours as long as the object lives. Method: other sockets try to take it.
 #include "port.hpp"
 
 #include <gtest/gtest.h>

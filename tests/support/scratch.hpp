@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A temporary directory of one test.
 #pragma once
 
 #include <stdlib.h>

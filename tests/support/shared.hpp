@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What all tests of a process share, such as a server.
 #pragma once
 #include <gtest/gtest.h>
 

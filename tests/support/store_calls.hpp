@@ -18,9 +18,7 @@ inline Record record(std::uint64_t token, std::uint64_t beat, Clock::Duration te
   Record made;
   made.token = {token};
   made.beat = beat;
-  made.holder = "holder";
-  made.incarnation = "incarnation";
-  made.address = "address";
+  made.who = "name=holder;address=address;incarnation=incarnation";
   made.term = term;
   made.asked = clock.now().time_since_epoch();
   return made;

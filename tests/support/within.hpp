@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The limit of a call in a test.
 #pragma once
 
 #include <stop_token>

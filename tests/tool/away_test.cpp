@@ -9,6 +9,7 @@
 
 #include "eventually.hpp"
 #include "messages.hpp"
+#include "password_change.hpp"
 #include "process.hpp"
 #include "server.hpp"
 
@@ -80,17 +81,42 @@ TEST(AwayLeader, ThatDiedIsNotToldOfAsOneThatLeads) {
   Process observe(ask("observe", {}));
   ASSERT_TRUE(eventually([&] { return mentions(observe.out(), "ann leads"); })) << observe.err();
   EXPECT_EQ(Process(ask("status", {})).ended(), 0);
+  Process other(ask("step-down", {"--if-token", "1"}));
+  EXPECT_EQ(other.ended(), 1) << "it lives: " << other.err();
   EXPECT_EQ(Process(ask("is-leader", {"--id", "ann"})).ended(), 0);
 
   run.signal(SIGKILL);
   Process soon(ask("status", {"--timeout", "100ms"})), later(ask("status", {})),
-      sure(ask("is-leader", {"--id", "ann"}));
+      sure(ask("is-leader", {"--id", "ann"})), none(ask("step-down", {"--wait", "100ms"})),
+      nobody(ask("step-down", {"--wait", "20s"}));
+  EXPECT_EQ(none.ended(), 4) << none.out() << none.err();
+  EXPECT_TRUE(mentions(none.err(), "ann led, token ") && mentions(none.err(), "no renewal was seen")) << none.err();
+  EXPECT_EQ(nobody.ended(), 3) << nobody.out() << nobody.err();
+  EXPECT_TRUE(mentions(nobody.err(), "nobody leads \"e\"; ann led, token ")) << nobody.err();
   EXPECT_EQ(soon.ended(), 4) << soon.out() << soon.err();
   EXPECT_TRUE(mentions(soon.out(), "has renewed nothing")) << soon.out();
   EXPECT_EQ(later.ended(), 3) << later.out() << later.err();
   EXPECT_EQ(sure.ended(), 1) << sure.err();
   EXPECT_TRUE(eventually([&] { return observe.out().ends_with("nobody leads\n"); })) << observe.out();
   EXPECT_EQ(Process(ask("status", {})).ended(), 3) << "and so for ever";
+}
+
+/// On the command line the password stands in a file, too.
+TEST(AwayStore, ThatComesBackWithAnotherPasswordIsLoggedInToByWhatTheFileSaysNow) {
+  TENURE_NEEDS_REDIS();
+  redis::test::Server server({"requirepass " + password_of(0)});
+  server.password = password_of(0);
+  const Scratch scratch;
+  const auto file = scratch.file("password", password_of(0) + "\n");
+  expect_password_may_change({"-e", "e", "--term", "6s", "--store",
+                              "redis://default@" + server.address() + "?first_claim=at_once", "--password-file", file},
+                             [&](int n) {
+                               scratch.file("password", password_of(n));
+                               server.ask({"CONFIG", "SET", "requirepass", password_of(n)});
+                               server.password = password_of(n);
+                               server.ask({"CLIENT", "KILL", "TYPE", "normal"});
+                               server.ask({"CLIENT", "KILL", "TYPE", "pubsub"});
+                             });
 }
 
 }  // namespace

@@ -31,23 +31,11 @@ class Etcd {
 
  private:
   Words words() const {
-    const auto clients = "http://" + address();
-    const auto peers = "http://127.0.0.1:" + peers_.text();
-    return {"etcd",
-            "--name",
-            "one",
-            "--data-dir",
-            data_.path().string(),
-            "--listen-client-urls",
-            clients,
-            "--advertise-client-urls",
-            clients,
-            "--listen-peer-urls",
-            peers,
-            "--initial-advertise-peer-urls",
-            peers,
-            "--initial-cluster",
-            "one=" + peers};
+    const auto clients = "http://" + address(), peers = "http://127.0.0.1:" + peers_.text();
+    return {"sh", "-c",
+            "exec etcd --name one --data-dir '" + data_.path().string() + "' --listen-client-urls " + clients +
+                " --advertise-client-urls " + clients + " --listen-peer-urls " + peers +
+                " --initial-advertise-peer-urls " + peers + " --initial-cluster one=" + peers};
   }
 
   Scratch data_{server_data()};
@@ -236,19 +224,12 @@ TEST_F(Beside, Pipeline) {
   });
 }
 
-TEST_F(Beside, ExitCode) {
-  compare("the command exits with 3",
-          [](Rival& rival, Clock::Duration) { return code(Process(rival.with(sh("exit 3"))).ended()); });
-}
-
-TEST_F(Beside, KilledCommand) {
-  compare("the command is killed by 9",
-          [](Rival& rival, Clock::Duration) { return code(Process(rival.with(sh("kill -9 $$"))).ended()); });
-}
-
-TEST_F(Beside, MissingCommand) {
-  compare("there is no such command",
-          [](Rival& rival, Clock::Duration) { return code(Process(rival.with({"/nowhere"})).ended()); });
+TEST_F(Beside, ExitCodes) {
+  for (const auto& [name, command] : std::map<std::string, Words>{{"the command exits with 3", sh("exit 3")},
+                                                                  {"the command is killed by 9", sh("kill -9 $$")},
+                                                                  {"there is no such command", {"/nowhere"}}})
+    compare(name,
+            [&words = command](Rival& rival, Clock::Duration) { return code(Process(rival.with(words)).ended()); });
 }
 
 TEST_F(Beside, Signals) {
@@ -298,16 +279,15 @@ TEST_F(Beside, Grandchild) {
   });
 }
 
-TEST_F(Beside, HangingStore) {
-  compare(
-      "the store hangs for longer than the lease",
-      [this](Rival& rival, Clock::Duration patience) { return without_store(rival, SIGSTOP, patience); }, false);
-}
-
-TEST_F(Beside, StoreGoneForGood) {
-  compare(
-      "the store is gone for good",
-      [this](Rival& rival, Clock::Duration patience) { return without_store(rival, SIGKILL, patience); }, false);
+TEST_F(Beside, HangingStoreAndStoreGoneForGood) {
+  for (const auto& [name, number] : std::map<std::string, int>{{"the store hangs for longer than the lease", SIGSTOP},
+                                                               {"the store is gone for good", SIGKILL}})
+    compare(
+        name,
+        [this, signal = number](Rival& rival, Clock::Duration patience) {
+          return without_store(rival, signal, patience);
+        },
+        false);
 }
 
 TEST_F(Beside, StoreAwayAtTheStart) {
@@ -322,14 +302,12 @@ TEST_F(Beside, StoreAwayAtTheStart) {
       false);
 }
 
-TEST_F(Beside, StoppedTool) {
-  compare("the tool is stopped for longer than the lease",
-          [this](Rival& rival, Clock::Duration patience) { return without_tool(rival, SIGSTOP, patience); });
-}
-
-TEST_F(Beside, KilledTool) {
-  compare("the tool is killed",
-          [this](Rival& rival, Clock::Duration patience) { return without_tool(rival, SIGKILL, patience); });
+TEST_F(Beside, StoppedToolAndKilledTool) {
+  for (const auto& [name, number] : std::map<std::string, int>{
+           {"the tool is stopped for longer than the lease", SIGSTOP}, {"the tool is killed", SIGKILL}})
+    compare(name, [this, signal = number](Rival& rival, Clock::Duration patience) {
+      return without_tool(rival, signal, patience);
+    });
 }
 
 TEST_F(Beside, StoppingTheWait) {

@@ -5,6 +5,7 @@
 
 #include "eventually.hpp"
 #include "messages.hpp"
+#include "password_change.hpp"
 #include "process.hpp"
 #include "rows.hpp"
 #include "server.hpp"
@@ -25,9 +26,8 @@ TEST(ListOnEtcd, ShowsEachElection) {
   Process leads(run("kept/here", "echo led; while :; do sleep 0.01; done"));
   ASSERT_TRUE(eventually([&] { return leads.out() == "led\n"; })) << leads.err();
   server.ctl("put tenure/record/foreign hello");
-  server.ctl(
-      R"(put tenure/record/lapsed '{"format":1,"token":7,"beat":1,"holder":"bob","incarnation":"x","address":"",)"
-      R"("released":false,"term_ms":3000,"asked_ns":1,"written_ms":1700000000000}')");
+  server.ctl(R"(put tenure/record/lapsed '{"format":1,"token":7,"beat":1,"who":"name=bob",)"
+             R"("released":false,"term_ms":3000,"asked_ns":1,"written_ms":1700000000000}')");
 
   Process all(tool({"status", "--all", "--json", "--store", url_of(server)}));
   EXPECT_EQ(all.ended(), 4) << "one record is not ours";
@@ -62,6 +62,24 @@ TEST(DoctorOnEtcd, TellsOfTheClusterAndOfOurRights) {
   EXPECT_EQ(bad.ended(), 1) << bad.out() << bad.err();
   EXPECT_TRUE(mentions(bad.out(), "WRONG  we may read the election's keys, but not write them")) << bad.out();
   EXPECT_FALSE(mentions(bad.out() + bad.err(), canary));
+}
+
+/// etcd takes a changed password's tokens away, so that nobody's connection needs to break.
+TEST(AwayEtcd, APasswordThatChangesIsReadAgainAtEachLogin) {
+  TENURE_NEEDS_ETCD();
+  const etcd::test::Server server;
+  for (const auto& words :
+       {"user add root:" + canary, std::string("user grant-role root root"), std::string("role add elector"),
+        std::string("role grant-permission elector --prefix=true readwrite tenure/"), "user add u:" + password_of(0),
+        std::string("user grant-role u elector"), std::string("auth enable")})
+    server.ctl(words);
+  const Scratch scratch;
+  const auto file = scratch.file("password", password_of(0));
+  expect_password_may_change({"-e", "e", "--store", "etcd://u@" + server.address(), "--password-file", file},
+                             [&](int n) {
+                               scratch.file("password", password_of(n));
+                               server.ctl("--user root:" + canary + " user passwd u --interactive=false <" + file);
+                             });
 }
 
 }  // namespace

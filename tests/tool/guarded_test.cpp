@@ -18,6 +18,7 @@
 
 #include <tenure/kit/wait.hpp>
 
+#include "launched.hpp"
 #include "nemesis.hpp"
 #include "run_tool.hpp"
 
@@ -32,84 +33,49 @@ constexpr auto launch_patience = 3min;
 /// A server of the test's own, or none.
 struct Store {
   const char* name;
-  Words start;                          ///< Of the launcher, besides --owner.
-  Words crash, restart, freeze, thaw;   ///< DIR stands for its directory.
-  std::string before, variable, after;  ///< Make its URL.
+  std::string start;                         ///< Words for the launcher, besides --owner.
+  std::string crash, restart, freeze, thaw;  ///< The same; DIR stands for its directory.
+  std::string before, variable, after;       ///< Make its URL.
   friend void PrintTo(const Store& store, std::ostream* out) { *out << store.name; }
 };
 
 const std::array<Store, 4> stores{{
-    {"file", {}, {}, {}, {}, {}, "file://", "", ""},
-    {"postgres",
-     {},
-     {"crash", "DIR"},
-     {"restart", "DIR"},
-     {"freeze", "DIR"},
-     {"thaw", "DIR"},
-     "",
-     "TENURE_POSTGRES_URL",
-     ""},
-    {"redis", {}, {"crash", "DIR"}, {"restart", "DIR"}, {"freeze", "DIR"}, {"thaw", "DIR"}, "", "TENURE_REDIS", ""},
-    {"kafka",
-     {"--set", "group.min.session.timeout.ms=1000", "--set", "group.initial.rebalance.delay.ms=0"},
-     {"node", "1", "kill", "--dir", "DIR"},
-     {"node", "1", "start", "--dir", "DIR"},
-     {"node", "1", "freeze", "--dir", "DIR"},
-     {"node", "1", "thaw", "--dir", "DIR"},
-     "kafka://",
-     "TENURE_KAFKA_BROKERS",
-     "/guarded?create_topic=true&min_session_ms=1000"},
+    {"file", "", "", "", "", "", "file://", "", ""},
+    {"postgres", "", "crash DIR", "restart DIR", "freeze DIR", "thaw DIR", "", "TENURE_POSTGRES_URL", ""},
+    {"redis", "", "crash DIR", "restart DIR", "freeze DIR", "thaw DIR", "", "TENURE_REDIS", ""},
+    {"kafka", "--set group.min.session.timeout.ms=1000 --set group.initial.rebalance.delay.ms=0",
+     "node 1 kill --dir DIR", "node 1 start --dir DIR", "node 1 freeze --dir DIR", "node 1 thaw --dir DIR", "kafka://",
+     "TENURE_KAFKA_BROKERS", "/guarded?create_topic=true&min_session_ms=1000"},
 }};
 
 /// By docker/NAME. It ends with this object, or with this process.
 class Launched {
  public:
-  explicit Launched(const Store& store) : store_(store) {
-    Words words{"start", "--owner", std::to_string(::getpid())};
-    words.insert(words.end(), store.start.begin(), store.start.end());
-    Process start(command(words));
-    if (ended(start) != 0) {
-      problem_ = start.err();
-      return;
-    }
-    directory_ = start.out().substr(0, start.out().find('\n'));
-  }
-  ~Launched() { call({"stop", "DIR"}); }
+  explicit Launched(const Store& store)
+      : launcher_(std::string(TENURE_LAUNCHERS) + store.name),
+        directory_(output_of(launcher_ + " start --owner " + std::to_string(::getpid()) + " " + store.start)) {}
+  ~Launched() { call("stop DIR"); }
   Launched(const Launched&) = delete;
   Launched& operator=(const Launched&) = delete;
 
-  const std::string& problem() const { return problem_; }
+  bool runs() const { return !directory_.empty(); }
 
   std::string variable(const std::string& name) const {
-    std::ifstream in(directory_ + "/env");
-    for (std::string line; std::getline(in, line);) {
-      if (!line.starts_with(name + "=")) continue;
-      line.erase(0, name.size() + 1);
-      std::erase(line, '\'');
-      return line;
-    }
-    return {};
+    auto value = read_env(directory_)[name];
+    std::erase(value, '\'');
+    return value;
   }
 
-  void call(Words words) const {
-    if (directory_.empty()) return;
-    std::replace(words.begin(), words.end(), std::string("DIR"), directory_);
-    Process run(command(words));
-    EXPECT_EQ(ended(run), 0) << run.err();
+  void call(std::string words) const {
+    if (!runs()) return;
+    words.replace(words.find("DIR"), 3, directory_);
+    Process run({"sh", "-c", launcher_ + " " + words});
+    eventually([&] { return !run.running(); }, launch_patience);
+    EXPECT_EQ(run.ended(), 0) << run.err();
   }
 
  private:
-  Words command(Words words) const {
-    words.insert(words.begin(), std::string(TENURE_LAUNCHERS) + store_.name);
-    return words;
-  }
-  static int ended(Process& process) {
-    eventually([&] { return !process.running(); }, launch_patience);
-    return process.ended();
-  }
-
-  const Store& store_;
-  std::string directory_, problem_;
+  const std::string launcher_, directory_;
 };
 
 /// What one command wrote.
@@ -147,7 +113,7 @@ class Guarded : public RunTool, public ::testing::WithParamInterface<Store> {
   void SetUp() override {
     if (GetParam().variable.empty()) return write_document(url());
     server_.emplace(GetParam());
-    if (!server_->problem().empty()) GTEST_SKIP() << "no server: " << server_->problem();
+    if (!server_->runs()) GTEST_SKIP() << "no server: docker/" << GetParam().name << " says why";
     write_document(GetParam().before + server_->variable(GetParam().variable) + GetParam().after);
   }
 
@@ -181,8 +147,8 @@ class Guarded : public RunTool, public ::testing::WithParamInterface<Store> {
 
   std::optional<std::size_t> tool_of(pid_t command) const {
     for (std::size_t i = 0; i < tools; ++i)
-      for (const auto guardian : tool::children_of(tools_[i].process->pid()))
-        for (const auto child : tool::children_of(guardian))
+      for (const auto supervisor : tool::children_of(tools_[i].process->pid()))
+        for (const auto child : tool::children_of(supervisor))
           if (child == command) return i;
     return std::nullopt;
   }
@@ -213,8 +179,8 @@ class Guarded : public RunTool, public ::testing::WithParamInterface<Store> {
 
   void strike(Clock::Time now) {
     const auto leads = command();
-    const bool first =
-        counts_["tools stopped"] == 0;  // a broken guardian is seen by it: so it comes in every run, alone
+    // A broken supervisor is seen by it: so it comes in every run, alone.
+    const bool first = counts_["tools stopped"] == 0;
     const bool alone = counts_["tools stopped"] == 1 &&
                        std::any_of(tools_.begin(), tools_.end(), [](const Tool& one) { return one.resumes; });
     if (alone || (first && leads == 0)) return;
@@ -293,7 +259,7 @@ void Guarded::contend(int seconds, std::size_t least_runs) {
   for (const auto& one : tools_) one.process->ended();
   server_.reset();
   EXPECT_TRUE(eventually([] {
-    while (::waitpid(-1, nullptr, WNOHANG) > 0) {  // guardians whose tools were killed are children of ours
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {  // supervisors whose tools were killed are children of ours
     }
     return tool::children_of(::getpid()).empty();
   })) << "a process is left behind";

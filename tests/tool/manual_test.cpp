@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "commands.hpp"
-#include "completion.hpp"
 #include "messages.hpp"
 #include "process.hpp"
 
@@ -74,6 +73,7 @@ std::string offered(const CLI::App& tool, std::vector<std::string> words) {
 }
 
 TEST_F(Manual, WhatMayFollowIsOffered) {
+  EXPECT_TRUE(mentions(tool.help(), "Examples:"));
   EXPECT_EQ(offered(tool, {"st"}), "status step-down");
   EXPECT_EQ(offered(tool, {"comple"}), "completion") << "the other one is for shells alone";
   EXPECT_EQ(offered(tool, {"status", "--ti"}), "--timing --timeout");

@@ -10,14 +10,12 @@
 #include <stdexcept>
 #include <vector>
 
-#include "campaign.hpp"
-#include "doom.hpp"
 #include "durations.hpp"
 #include "in_child.hpp"
+#include "kill_deadline.hpp"
 #include "messages.hpp"
-#include "progress.hpp"
+#include "notify.hpp"
 #include "secrets.hpp"
-#include "service_manager.hpp"
 #include "tree.hpp"
 
 namespace {
@@ -75,55 +73,55 @@ TEST(Secrets, AreOverwrittenInACommandLine) {
 
 constexpr Clock::Time at(Clock::Duration time) { return Clock::Time(time); }
 
-TEST(Doom, ComesWithTheLease) {
-  tool::Doom doom;
-  doom.lease(at(5s), at(7s));
-  EXPECT_EQ(doom.next(), at(5s));
-  EXPECT_FALSE(doom.terms(at(5s) - 1ns));
-  EXPECT_TRUE(doom.terms(at(5s)));
-  EXPECT_FALSE(doom.terms(at(6s))) << "once";
-  EXPECT_TRUE(doom.ending());
-  EXPECT_FALSE(doom.kills(at(7s) - 1ns));
-  EXPECT_EQ(doom.next(), at(7s));
-  EXPECT_TRUE(doom.kills(at(7s)));
+TEST(KillDeadline, ComesWithTheLease) {
+  tool::KillDeadline deadline;
+  deadline.extend({at(5s), at(7s)});
+  EXPECT_EQ(deadline.next(), at(5s));
+  EXPECT_FALSE(deadline.terms(at(5s) - 1ns));
+  EXPECT_TRUE(deadline.terms(at(5s)));
+  EXPECT_FALSE(deadline.terms(at(6s))) << "once";
+  EXPECT_TRUE(deadline.ending());
+  EXPECT_FALSE(deadline.kills(at(7s) - 1ns));
+  EXPECT_EQ(deadline.next(), at(7s));
+  EXPECT_TRUE(deadline.kills(at(7s)));
 }
 
-TEST(Doom, IsPutOffByARenewal) {
-  tool::Doom doom;
-  doom.lease(at(5s), at(7s));
-  doom.lease(at(8s), at(10s));
-  doom.lease(at(6s), at(8s));  // takes nothing back
-  EXPECT_FALSE(doom.terms(at(8s) - 1ns));
-  EXPECT_FALSE(doom.kills(at(10s) - 1ns));
+TEST(KillDeadline, IsPutOffByARenewal) {
+  tool::KillDeadline deadline;
+  deadline.extend({at(5s), at(7s)});
+  deadline.extend({at(8s), at(10s)});
+  deadline.extend({at(6s), at(8s)});  // takes nothing back
+  EXPECT_FALSE(deadline.terms(at(8s) - 1ns));
+  EXPECT_FALSE(deadline.kills(at(10s) - 1ns));
 }
 
-TEST(Doom, IsNotPutOffOnceItHasBegun) {
-  tool::Doom doom;
-  doom.lease(at(5s), at(7s));
-  EXPECT_TRUE(doom.terms(at(5s)));
-  doom.lease(at(8s), at(10s));
-  EXPECT_TRUE(doom.kills(at(7s))) << "what ignores SIGTERM gets no new time";
+TEST(KillDeadline, IsNotPutOffOnceItHasBegun) {
+  tool::KillDeadline deadline;
+  deadline.extend({at(5s), at(7s)});
+  EXPECT_TRUE(deadline.terms(at(5s)));
+  deadline.extend({at(8s), at(10s)});
+  EXPECT_TRUE(deadline.kills(at(7s))) << "what ignores SIGTERM gets no new time";
 }
 
-TEST(Doom, OfAnEndThatWasAskedForIsLimitedByTheLeaseToo) {
-  tool::Doom doom;
-  doom.lease(at(5s), at(7s));
-  doom.end(at(1s), at(20s));
-  EXPECT_TRUE(doom.terms(at(1s)));
-  EXPECT_TRUE(doom.kills(at(7s)));
-  tool::Doom renewed;
-  renewed.lease(at(5s), at(7s));
+TEST(KillDeadline, OfAnEndThatWasAskedForIsLimitedByTheLeaseToo) {
+  tool::KillDeadline deadline;
+  deadline.extend({at(5s), at(7s)});
+  deadline.end(at(1s), at(20s));
+  EXPECT_TRUE(deadline.terms(at(1s)));
+  EXPECT_TRUE(deadline.kills(at(7s)));
+  tool::KillDeadline renewed;
+  renewed.extend({at(5s), at(7s)});
   renewed.end(at(1s), at(9s));
-  renewed.lease(at(8s), at(30s));
+  renewed.extend({at(8s), at(30s)});
   EXPECT_TRUE(renewed.terms(at(1s)));
   EXPECT_FALSE(renewed.kills(at(9s) - 1ns)) << "while the lease goes on, the user's grace holds";
   EXPECT_TRUE(renewed.kills(at(9s)));
 }
 
-TEST(Doom, WithoutALeaseIsNow) {
-  tool::Doom doom;
-  EXPECT_TRUE(doom.terms(at(1ns)));
-  EXPECT_TRUE(doom.kills(at(1ns)));
+TEST(KillDeadline, WithoutALeaseIsNow) {
+  tool::KillDeadline deadline;
+  EXPECT_TRUE(deadline.terms(at(1ns)));
+  EXPECT_TRUE(deadline.kills(at(1ns)));
 }
 
 TEST(Pace, KillsBeforeOthersMayLead) {

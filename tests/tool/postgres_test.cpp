@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "messages.hpp"
+#include "password_change.hpp"
 #include "process.hpp"
 #include "run_tool.hpp"
 #include "server.hpp"
@@ -53,7 +54,7 @@ TEST_F(OnPostgres, StatusShowsAllElections) {
   EXPECT_EQ(Process(tool({"setup", "--store", url})).ended(), 0);
   EXPECT_EQ(Process(tool(all)).ended(), 0) << "there is none, so none is vacant";
   pg::sql(url,
-          "insert into tenure_elections select convert_to('e' || to_char(n, 'FM0000'), 'UTF8'), n, 1, 'ann', 'x', '',"
+          "insert into tenure_elections select convert_to('e' || to_char(n, 'FM0000'), 'UTF8'), n, 1, 'name=ann',"
           " n % 2 = 0, 60000, 1, clock_timestamp() from generate_series(1, 1100) n");
   Process full(tool({"status", "--all", "--store", url, "--limit", "5000"}));
   EXPECT_EQ(full.ended(), 3) << full.err();
@@ -80,6 +81,25 @@ TEST_F(OnPostgres, DoctorTellsOfTheServerAndOfOurRights) {
   EXPECT_TRUE(mentions(bad.out(), "WRONG  the role " + name + " may not insert, update on tenure_elections"))
       << bad.out();
   pg::sql(url, "drop owned by " + name + "; drop role " + name);
+}
+
+/// As a document has it.
+TEST_F(OnPostgres, APasswordThatChangesIsReadAgainAtEachLogin) {
+  ASSERT_EQ(Process(tool({"setup", "--store", url})).ended(), 0);
+  const auto role = pg::unique_name("elector");
+  pg::sql(url, "create role " + role + " login password '" + password_of(0) + "'; grant select, insert, update on " +
+                   "tenure_elections to " + role);
+  const Scratch scratch;
+  const auto file = scratch.file("password", password_of(0));
+  const auto document = scratch.file("e.json", R"({"store": {"url": "postgres://)" + role +
+                                                   "@127.0.0.1:" + pg::shared("TENURE_POSTGRES_PORT") + "/" + name +
+                                                   R"(", "password": {"file": ")" + file + R"("}}, "election": "e"})");
+  expect_password_may_change({"-c", document}, [&](int n) {
+    scratch.file("password", password_of(n) + "\n");
+    pg::sql(url, "alter role " + role + " password '" + password_of(n) + "'");
+    pg::sql(url, "select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = '" + role + "'");
+  });
+  pg::sql(url, "drop owned by " + role + "; drop role " + role);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Starts a process with files as its output, and waits for it.
 #include "process.hpp"
 
 #include <fcntl.h>

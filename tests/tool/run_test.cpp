@@ -10,24 +10,32 @@
 
 #include <tenure/file.hpp>
 
-#include "control_group.hpp"
 #include "eventually.hpp"
 #include "messages.hpp"
+#include "process_tree.hpp"
 #include "run_tool.hpp"
 #include "within.hpp"
 
 namespace tenure::test {
 namespace {
 
+void ask_to_step_down(const Scratch& store, const std::string& by = "test", const std::string& why = "to see it") {
+  const auto backend = file::open(store.path(), "e", {}, no_log);
+  EXPECT_FALSE(backend->request_step_down(by, why, within(std::chrono::minutes(1))));
+}
+
 TEST_F(RunTool, TheExitCodeIsTheCommands) {
-  EXPECT_EQ(Process(words({}, {"true"})).ended(), 0);
-  EXPECT_EQ(Process(shell({}, "exit 3")).ended(), 3);
-  EXPECT_EQ(Process(shell({}, "kill -KILL $$")).ended(), 128 + SIGKILL);
-  EXPECT_EQ(Process(shell({}, "kill -TERM $$")).ended(), 128 + SIGTERM);
-  Process missing(words({}, {"/nowhere/program"}));
-  EXPECT_EQ(missing.ended(), 127);
-  EXPECT_TRUE(mentions(missing.err(), "/nowhere/program"));
-  EXPECT_EQ(Process(words({}, {directory_.path().string()})).ended(), 126);
+  const std::pair<Words, int> commands[] = {{{"true"}, 0},
+                                            {{"sh", "-c", "exit 3"}, 3},
+                                            {{"sh", "-c", "kill -KILL $$"}, 128 + SIGKILL},
+                                            {{"sh", "-c", "kill -TERM $$"}, 128 + SIGTERM},
+                                            {{"/nowhere/program"}, 127},
+                                            {{directory_.path().string()}, 126}};
+  for (const auto& [command, code] : commands) {
+    Process run(words({}, command));
+    EXPECT_EQ(run.ended(), code) << command.back();
+    EXPECT_EQ(mentions(run.err(), "cannot run " + command[0]), code == 127 || code == 126) << run.err();
+  }
 }
 
 /// That outlives exec(), and the kernel then reaps children without a word.
@@ -82,7 +90,7 @@ TEST_F(RunTool, SignalsReachTheCommand) {
                       "for s in TERM INT QUIT HUP USR1; do trap \"echo got $s; exit 10\" $s; done; "
                       "echo ready; " +
                           for_ever));
-    ASSERT_TRUE(eventually([&] { return run.out() == "ready\n"; })) << run.err();
+    ASSERT_TRUE(begun(run)) << run.err();
     run.signal(signal);
     EXPECT_EQ(run.ended(), 10) << ::strsignal(signal);
     EXPECT_EQ(run.out().substr(0, 10), "ready\ngot ");
@@ -91,11 +99,10 @@ TEST_F(RunTool, SignalsReachTheCommand) {
 
 TEST_F(RunTool, ACommandThatIgnoresSigtermIsKilled) {
   Process run(shell({"--grace", "100ms"}, stubborn()));
-  const auto child = told("child"), grandchild = told("grandchild");
+  const Stubborn both(*this);
   run.signal(SIGTERM);
   EXPECT_EQ(run.ended(), 128 + SIGKILL) << run.err();
-  EXPECT_FALSE(alive(child));
-  EXPECT_FALSE(alive(grandchild));
+  both.expect_ended();
 }
 
 TEST_F(RunTool, WhatTheCommandLeavesBehindIsEnded) {
@@ -111,16 +118,20 @@ TEST_F(RunTool, WhatTheCommandLeavesBehindIsEnded) {
   else                                               \
     GTEST_SKIP() << "needs a control group (cgroup v2, Linux 5.14): run as root, or in a unit with Delegate=yes"
 
+std::filesystem::path group_of(const Process& run) {
+  const tool::ControlGroup ours;
+  ours.remove();
+  return std::filesystem::path(ours.path()).replace_filename("tenure-" + std::to_string(run.pid()));
+}
+
 /// As a process that forks faster than anybody can list it: only its group tells that it belongs to the command. So we
 /// put one there that is not below the tool.
 TEST_F(RunTool, WhatStandsInItsControlGroupIsKilledWithIt) {
   TENURE_NEEDS_CONTROL_GROUP();
   Process run(shell({"--grace", "100ms"}, "trap '' TERM; grep ^0: /proc/self/cgroup; " + for_ever));
-  ASSERT_TRUE(eventually([&] { return run.out().ends_with('\n'); })) << run.err();
+  ASSERT_TRUE(begun(run)) << run.err();
   EXPECT_TRUE(run.out().ends_with("/tenure-" + std::to_string(run.pid()) + "\n")) << run.out();
-  const tool::ControlGroup ours;
-  const auto theirs = std::filesystem::path(ours.path()).replace_filename("tenure-" + std::to_string(run.pid()));
-  ours.remove();
+  const auto theirs = group_of(run);
   Process other({"sh", "-c", for_ever});
   std::ofstream(theirs / "cgroup.procs") << other.pid() << std::flush;
   EXPECT_TRUE(other.running());
@@ -132,15 +143,13 @@ TEST_F(RunTool, WhatStandsInItsControlGroupIsKilledWithIt) {
 
 TEST_F(RunTool, TheControlGroupIsRemovedAlsoIfOneOfTheTwoIsKilled) {
   TENURE_NEEDS_CONTROL_GROUP();
-  for (const bool guardian_dies : {true, false}) {
+  for (const bool supervisor_dies : {true, false}) {
     Process run(shell({}, "echo runs; " + for_ever));
-    ASSERT_TRUE(eventually([&] { return run.out() == "runs\n"; })) << run.err();
-    const tool::ControlGroup ours;
-    const auto theirs = std::filesystem::path(ours.path()).replace_filename("tenure-" + std::to_string(run.pid()));
-    ours.remove();
+    ASSERT_TRUE(begun(run)) << run.err();
+    const auto theirs = group_of(run);
     EXPECT_TRUE(std::filesystem::exists(theirs));
-    ::kill(guardian_dies ? guardian_of(run) : run.pid(), SIGKILL);
-    EXPECT_TRUE(eventually([&] { return !std::filesystem::exists(theirs); })) << guardian_dies;
+    ::kill(supervisor_dies ? supervisor_of(run) : run.pid(), SIGKILL);
+    EXPECT_TRUE(eventually([&] { return !std::filesystem::exists(theirs); })) << supervisor_dies;
   }
 }
 
@@ -176,7 +185,7 @@ TEST_F(RunTool, ACommandOfAnotherUserThatCannotBeKilledIsToldOfOnce) {
   const auto run_other = words({"--grace", "100ms"}, other);
   line.insert(line.end(), run_other.begin(), run_other.end());
   Process run(line);
-  ASSERT_TRUE(eventually([&] { return run.out().ends_with('\n'); })) << run.err();
+  ASSERT_TRUE(begun(run)) << run.err();
   const auto command = run.out().substr(0, run.out().size() - 1);
   run.signal(SIGTERM);
   const auto told = "process " + command + " of the command belongs to another user";
@@ -197,10 +206,10 @@ TEST_F(RunTool, TwoToolsTakeTurns) {
 
 TEST_F(RunTool, ASignalEndsTheWait) {
   Process leader(shell({}, "echo leads; " + for_ever));
-  ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; }));
+  ASSERT_TRUE(begun(leader)) << leader.err();
   for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP}) {
     Process waiter(shell({}, "echo wrong"));
-    guardian_of(waiter);
+    supervisor_of(waiter);
     waiter.signal(signal);
     EXPECT_EQ(waiter.ended(), 128 + signal);
     EXPECT_EQ(waiter.out(), "");
@@ -210,16 +219,16 @@ TEST_F(RunTool, ASignalEndsTheWait) {
 
 TEST_F(RunTool, ASignalThatIsIgnoredDoesNotEndTheWait) {
   Process leader(shell({}, "echo leads; " + for_ever));
-  ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; }));
+  ASSERT_TRUE(begun(leader)) << leader.err();
   Process waiter(ignoring("HUP,INT", shell({}, "echo wrong")));
-  guardian_of(waiter);
+  supervisor_of(waiter);
   for (const int signal : {SIGHUP, SIGINT, SIGTERM}) waiter.signal(signal);
   EXPECT_EQ(waiter.ended(), 128 + SIGTERM) << waiter.err();
 }
 
 TEST_F(RunTool, WhoeverWaitsSaysForWhomOnce) {
   Process leader(shell({"--id", "ann"}, "echo leads; " + for_ever));
-  ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; })) << leader.err();
+  ASSERT_TRUE(begun(leader)) << leader.err();
   Process waiter(words({}, {"true"}));
   EXPECT_TRUE(eventually([&] { return mentions(waiter.err(), "waits: ann leads"); })) << waiter.err();
   leader.signal(SIGTERM);
@@ -230,7 +239,7 @@ TEST_F(RunTool, WhoeverWaitsSaysForWhomOnce) {
 
 TEST_F(RunTool, TheWaitHasALimit) {
   Process leader(shell({}, "echo leads; " + for_ever));
-  ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; }));
+  ASSERT_TRUE(begun(leader)) << leader.err();
   EXPECT_EQ(Process(shell({"--wait", "50ms"}, "echo wrong")).ended(), 75);
 }
 
@@ -260,7 +269,7 @@ TEST_F(RunTool, ASignalThatIsHandedOnReachesACommandThatIsStopped) {
   }
 }
 
-/// on_elected sees to it that the guardian may make no process, until SIGTERM comes.
+/// on_elected sees to it that the supervisor may make no process, until SIGTERM comes.
 TEST_F(RunTool, OnOustedRunsAlsoIfThereWasNoProcessForTheCommand) {
   if (::getuid() != 0) GTEST_SKIP() << "needs root, whose limit on processes does not hold; it becomes another user";
   const Words other{"setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=+dac_override",
@@ -293,24 +302,22 @@ TEST_F(RunTool, CommandsBeforeAndAfter) {
 
 TEST_F(RunTool, AStepDownEndsTheCommandAndItIsRunAgainLater) {
   Process run(shell({"--term", "2s"}, "echo $TENURE_TOKEN; " + for_ever));
-  ASSERT_TRUE(eventually([&] { return run.out().ends_with('\n'); }));
-  const auto backend = file::open(directory_.path(), "e", {}, no_log);
-  EXPECT_FALSE(backend->request_step_down("test", "to see it", within(std::chrono::minutes(1))));
+  ASSERT_TRUE(begun(run)) << run.err();
+  ask_to_step_down(directory_);
   EXPECT_TRUE(eventually([&] { return lines(run.out()) >= 2; })) << run.err();
   Process once(shell({"--once"}, "echo once; " + for_ever));
   run.signal(SIGTERM);
   EXPECT_EQ(run.ended(), 128 + SIGTERM);
-  ASSERT_TRUE(eventually([&] { return once.out() == "once\n"; }));
-  EXPECT_FALSE(backend->request_step_down("test", "to see it", within(std::chrono::minutes(1))));
+  ASSERT_TRUE(begun(once)) << once.err();
+  ask_to_step_down(directory_);
   EXPECT_EQ(once.ended(), 79) << once.err();
 }
 
 TEST_F(RunTool, ItSaysThatItLeadsAndWhoAskedItToStepDownAndWhy) {
   Process run(shell({"--once"}, "echo runs; " + for_ever));
-  ASSERT_TRUE(eventually([&] { return run.out() == "runs\n"; })) << run.err();
+  ASSERT_TRUE(begun(run)) << run.err();
   EXPECT_TRUE(mentions(run.err(), "info: elected election=e token=")) << run.err();
-  const auto backend = file::open(directory_.path(), "e", {}, no_log);
-  EXPECT_FALSE(backend->request_step_down("ops", "upgrade", within(std::chrono::minutes(1))));
+  ask_to_step_down(directory_, "ops", "upgrade");
   EXPECT_EQ(run.ended(), 79);
   EXPECT_TRUE(mentions(run.err(), "step_down, asked by ops: upgrade")) << run.err();
 }
@@ -337,30 +344,28 @@ TEST_F(RunTool, AToolThatIsStoppedForLongerThanTheTermHasNoCommandWhenTheNextOne
   // The term is shorter than the grace.
   const auto configuration = with_a_wide_margin(files_, url());
   Process stopped(shell({"-c", configuration, "--grace", "1h", "--once"}, stubborn()));
-  const auto child = told("child"), grandchild = told("grandchild");
+  const Stubborn both(*this);
   Process next(shell({"-c", configuration}, witness()));
   stopped.signal(SIGSTOP);
   EXPECT_EQ(next.ended(), 0) << next.err();
   EXPECT_EQ(next.out(), "looked\n");
-  EXPECT_FALSE(alive(child));
-  EXPECT_FALSE(alive(grandchild));
+  both.expect_ended();
   stopped.signal(SIGCONT);
   EXPECT_EQ(stopped.ended(), 79) << stopped.err();
 }
 
 TEST_F(RunTool, AToolThatIsKilledHasNoCommandWhenTheNextOneLeads) {
-  for (const bool guardian_too : {false, true}) {
+  for (const bool supervisor_too : {false, true}) {
     Process killed(shell({"--term", "30s", "--grace", "100ms"}, stubborn()));
-    const auto child = told("child"), grandchild = told("grandchild");
+    const Stubborn both(*this);
     Process next(shell({"--term", "30s"}, witness()));
-    guardian_of(next);
-    const auto guardian = guardian_of(killed);
-    if (guardian_too) ::kill(guardian, SIGSTOP);  // the kernel continues it when the tool dies
+    supervisor_of(next);
+    const auto supervisor = supervisor_of(killed);
+    if (supervisor_too) ::kill(supervisor, SIGSTOP);  // the kernel continues it when the tool dies
     killed.signal(SIGKILL);
     EXPECT_EQ(next.ended(), 0) << next.err();
-    EXPECT_EQ(next.out(), "looked\n") << guardian_too;
-    EXPECT_FALSE(alive(child));
-    EXPECT_FALSE(alive(grandchild));
+    EXPECT_EQ(next.out(), "looked\n") << supervisor_too;
+    both.expect_ended();
     std::filesystem::remove(path("child"));
     std::filesystem::remove(path("grandchild"));
   }
@@ -373,16 +378,14 @@ TEST_F(RunTool, AToolThatIsKilledInALaterTenureHasNoCommandWhenTheNextOneLeads) 
     told(name);
     std::filesystem::remove(path(name));
   }
-  const auto backend = file::open(directory_.path(), "e", {}, no_log);
-  EXPECT_FALSE(backend->request_step_down("test", "to see it", within(std::chrono::minutes(1))));
-  const auto child = told("child"), grandchild = told("grandchild");
+  ask_to_step_down(directory_);
+  const Stubborn both(*this);
   Process next(shell({"-c", configuration}, witness()));
-  guardian_of(next);
+  supervisor_of(next);
   killed.signal(SIGKILL);
   EXPECT_EQ(next.ended(), 0) << next.err();
   EXPECT_EQ(next.out(), "looked\n") << TENURE_PROMISE;
-  EXPECT_FALSE(alive(child));
-  EXPECT_FALSE(alive(grandchild));
+  both.expect_ended();
 }
 
 /// So the watchdog of a service manager ends it.
@@ -390,29 +393,27 @@ TEST_F(RunTool, AToolThatIsAbortedLeavesNothingBehind) {
   auto line = shell({"--term", "30s", "--grace", "100ms"}, stubborn());
   line.insert(line.begin(), {"sh", "-c", "ulimit -c 0; exec \"$@\"", "sh"});
   Process run(line);
-  const auto child = told("child"), grandchild = told("grandchild");
+  const Stubborn both(*this);
   run.signal(SIGABRT);
   EXPECT_EQ(run.ended(), -SIGABRT);
-  EXPECT_TRUE(eventually([&] { return !alive(child) && !alive(grandchild); }));
+  EXPECT_TRUE(eventually([&] { return !alive(both.child) && !alive(both.grandchild); }));
 }
 
-TEST_F(RunTool, AGuardianThatIsKilledTakesTheCommandWithIt) {
+TEST_F(RunTool, ASupervisorThatIsKilledTakesTheCommandWithIt) {
   Process run(shell({"--term", "30s"}, stubborn()));
-  const auto child = told("child"), grandchild = told("grandchild");
-  ::kill(guardian_of(run), SIGKILL);
+  const Stubborn both(*this);
+  ::kill(supervisor_of(run), SIGKILL);
   EXPECT_EQ(run.ended(), 70) << run.err();
-  EXPECT_FALSE(alive(child));
-  EXPECT_FALSE(alive(grandchild));
+  both.expect_ended();
 }
 
-TEST_F(RunTool, AGuardianThatIsStoppedIsContinued) {
+TEST_F(RunTool, ASupervisorThatIsStoppedIsContinued) {
   Process run(shell({"--term", "30s", "--grace", "100ms"}, stubborn()));
-  const auto child = told("child"), grandchild = told("grandchild");
-  ::kill(guardian_of(run), SIGSTOP);
+  const Stubborn both(*this);
+  ::kill(supervisor_of(run), SIGSTOP);
   run.signal(SIGTERM);
   EXPECT_EQ(run.ended(), 128 + SIGKILL);
-  EXPECT_FALSE(alive(child));
-  EXPECT_FALSE(alive(grandchild));
+  both.expect_ended();
 }
 
 }  // namespace

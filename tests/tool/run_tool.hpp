@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "descendants.hpp"
 #include "eventually.hpp"
 #include "process.hpp"
+#include "process_tree.hpp"
 
 namespace tenure::test {
 
@@ -29,8 +29,23 @@ inline std::string with_a_wide_margin(const Scratch& files, const std::string& s
                                               R"("timing": {"term": "4s", "renew": "500ms", "margin": "800ms"}})");
 }
 
+/// It has begun: its first line is there.
+inline bool begun(const Process& run) {
+  return eventually([&] { return run.out().find('\n') != std::string::npos; });
+}
+
 class RunTool : public ::testing::Test {
  protected:
+  /// What stubborn() starts.
+  struct Stubborn {
+    explicit Stubborn(const RunTool& test) : child(test.told("child")), grandchild(test.told("grandchild")) {}
+    void expect_ended() const {
+      EXPECT_FALSE(alive(child));
+      EXPECT_FALSE(alive(grandchild));
+    }
+    const pid_t child, grandchild;
+  };
+
   // What our tools leave behind becomes a child of ours.
   RunTool() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
   ~RunTool() override {
@@ -96,7 +111,7 @@ inline bool stands_still(pid_t pid) {
 
 inline auto lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
-inline pid_t guardian_of(const Process& tool) {
+inline pid_t supervisor_of(const Process& tool) {
   std::vector<pid_t> children;
   EXPECT_TRUE(eventually([&] { return (children = tool::children_of(tool.pid())).size() == 1; }));
   return children.empty() ? 0 : children.front();

@@ -112,7 +112,7 @@ TEST_F(AtATerminal, ACommandOfAJobInTheBackgroundTakesNoTerminal) {
   ASSERT_EQ(::mkfifo(started.c_str(), 0600) + ::mkfifo(hold.c_str(), 0600), 0);
   const int held = ::open(hold.c_str(), O_RDWR | O_CLOEXEC);
   Process leader(shell({"--id", "ann"}, "echo leads; " + for_ever));
-  ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; })) << leader.err();
+  ASSERT_TRUE(begun(leader)) << leader.err();
   const auto line = quoted(shell({}, "exec 3<" + hold + "; echo >" + started + "; read end <&3"));
   Seat seat({"sh", "-c",
              "set -m; " + line + "; echo stopped; bg; read x <" + started +
@@ -147,21 +147,21 @@ TEST_F(AtATerminal, ACommandThatWantsATerminalThatIsNotOurStdinIsToldOfAndEndsBy
 }
 
 TEST_F(AtATerminal, APagerOfOurJobThatWantsTheTerminalStopsItselfAlone) {
-  const auto line = quoted(shell({}, "echo $PPID >" + path("guardian") + "; " + for_ever));
-  const auto pager = "sh -c 'echo $$ >" + path("pager") + "; until [ -s " + path("guardian") +
+  const auto line = quoted(shell({}, "echo $PPID >" + path("supervisor") + "; " + for_ever));
+  const auto pager = "sh -c 'echo $$ >" + path("pager") + "; until [ -s " + path("supervisor") +
                      " ]; do sleep 0.01; done; read key </dev/tty'";
   Seat seat({"sh", "-c", "set -m; " + line + " | " + pager});
   const auto pager_is = told("pager");
-  const auto guardian = contents("/proc/" + std::to_string(told("guardian")) + "/status");
-  const pid_t tool = std::stoi(guardian.substr(guardian.find("PPid:") + 5));
+  const auto supervisor = contents("/proc/" + std::to_string(told("supervisor")) + "/status");
+  const pid_t tool = std::stoi(supervisor.substr(supervisor.find("PPid:") + 5));
   ASSERT_TRUE(eventually([&] { return stands_still(pager_is); })) << seat.seen();
-  EXPECT_FALSE(stands_still(tool)) << "the guardian would end the command";
+  EXPECT_FALSE(stands_still(tool)) << "the supervisor would end the command";
 }
 
-TEST_F(AtATerminal, AGuardianThatIsKilledLeavesTheTerminalToOurJob) {
-  const auto line = quoted(shell({}, "echo $PPID >" + path("guardian") + "; " + for_ever));
+TEST_F(AtATerminal, ASupervisorThatIsKilledLeavesTheTerminalToOurJob) {
+  const auto line = quoted(shell({}, "echo $PPID >" + path("supervisor") + "; " + for_ever));
   Seat seat({"sh", "-c", line + "; echo code $?; read more; echo \"and $more\""});
-  ::kill(told("guardian"), SIGKILL);
+  ::kill(told("supervisor"), SIGKILL);
   ASSERT_TRUE(seat.shows("code 70")) << seat.seen();
   seat.types("further\n");
   EXPECT_TRUE(seat.shows("and further")) << seat.seen();

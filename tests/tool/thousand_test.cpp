@@ -22,7 +22,7 @@ void ManyRuns::leave_nothing_behind(int runs) {
   const auto files = [](const std::filesystem::path& path) {
     return std::distance(std::filesystem::recursive_directory_iterator(path), {});
   };
-  const auto children = tool::children_of(::getpid());  // guardians of other tests, whom nobody waits for
+  const auto children = tool::children_of(::getpid());  // supervisors of other tests, whom nobody waits for
   const auto open = descriptors(), others = files(files_.path());
   for (int i = 0; i < runs; ++i) ASSERT_EQ(Process(words({}, {"true"})).ended(), 0) << i;
   EXPECT_EQ(tool::children_of(::getpid()), children);

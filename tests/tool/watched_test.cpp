@@ -10,10 +10,6 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <system_error>
-#include <thread>
-
-#include <tenure/kit/wait.hpp>
 
 #include "client.hpp"
 #include "messages.hpp"
@@ -22,48 +18,14 @@
 namespace tenure::test {
 namespace {
 
-/// A server that never ends its answer: a byte now and then.
-class DrippingServer {
- public:
-  DrippingServer() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof at;
-    if (::bind(listener_, reinterpret_cast<sockaddr*>(&at), size) != 0 || ::listen(listener_, 1) != 0 ||
-        ::getsockname(listener_, reinterpret_cast<sockaddr*>(&at), &size) != 0)
-      throw std::system_error(errno, std::generic_category(), "listen");
-    port_ = ntohs(at.sin_port);
-    thread_ = std::jthread([this](const std::stop_token& stop) { drip(stop); });
-  }
-  ~DrippingServer() {
-    thread_.request_stop();
-    ::shutdown(listener_, SHUT_RDWR);  // ends accept()
-    thread_.join();
-    ::close(listener_);
-  }
-  DrippingServer(const DrippingServer&) = delete;
-  DrippingServer& operator=(const DrippingServer&) = delete;
-
-  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
-
- private:
-  void drip(const std::stop_token& stop) const {
-    const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-    const std::string head = "HTTP/1.1 200 OK\r\nX-Long: ";
-    bool open = ::send(client, head.data(), head.size(), MSG_NOSIGNAL) > 0;
-    auto& clock = boot_clock();
-    while (open && !stop.stop_requested()) {
-      wait_out({clock, clock.now() + std::chrono::milliseconds(20), stop});
-      open = ::send(client, "x", 1, MSG_NOSIGNAL) == 1;
-    }
-    ::close(client);
-  }
-
-  const int listener_;
-  int port_{};
-  std::jthread thread_;
-};
+/// Prints its port, and never ends its answer: a byte now and then.
+const char dripping_server[] =
+    "import socket, time\n"
+    "listener = socket.create_server(('127.0.0.1', 0))\n"
+    "print(listener.getsockname()[1], flush=True)\n"
+    "client = listener.accept()[0]\n"
+    "client.sendall(b'HTTP/1.1 200 OK\\r\\nX-Long: ')\n"
+    "while True: time.sleep(0.02), client.sendall(b'x')\n";
 
 class WatchedRun : public RunTool {
  protected:
@@ -107,15 +69,17 @@ TEST_F(WatchedRun, ACommandThatTellsOfNoProgressIsEnded) {
 }
 
 TEST_F(WatchedRun, AServerThatDripsHoldsUpNobodyWhoAsks) {
-  const DrippingServer server;
-  Process asks(tool({"is-leader", "--http", server.address(), "--timeout", "500ms"}));
+  const Process server({"/usr/bin/python3", "-c", dripping_server});
+  ASSERT_TRUE(begun(server)) << server.err();
+  Process asks(
+      tool({"is-leader", "--http", "127.0.0.1:" + std::to_string(std::stoi(server.out())), "--timeout", "500ms"}));
   EXPECT_EQ(asks.ended(), 4);
   EXPECT_TRUE(mentions(asks.err(), "does not answer within 0.5 s")) << asks.err();
 }
 
 TEST_F(WatchedRun, AfterAStallAnotherOneLeadsFirstAndAtOnce) {
   Process stalled(shell({"--term", "30s", "--stall-after", "1s", "--id", "ann"}, "echo runs; " + for_ever));
-  ASSERT_TRUE(eventually([&] { return stalled.out() == "runs\n"; })) << stalled.err();
+  ASSERT_TRUE(begun(stalled)) << stalled.err();
   const Lateness since;
   Process next(shell({"--term", "30s"}, "echo next"));
   EXPECT_EQ(next.ended(), 0) << next.err();
@@ -145,7 +109,7 @@ TEST_F(WatchedRun, TheWatchdogOfSdNotifyIsProgress) {
 
 TEST_F(WatchedRun, TheSocketOfTheWatchdogGoesWithTheToolAlsoIfThatIsKilled) {
   Process run(shell({"--stall-after", "1h"}, "echo $NOTIFY_SOCKET; " + for_ever));
-  ASSERT_TRUE(eventually([&] { return run.out().ends_with('\n'); })) << run.err();
+  ASSERT_TRUE(begun(run)) << run.err();
   const auto socket = run.out().substr(0, run.out().size() - 1);
   EXPECT_TRUE(std::filesystem::is_socket(socket)) << socket;
   run.signal(SIGKILL);
@@ -153,18 +117,21 @@ TEST_F(WatchedRun, TheSocketOfTheWatchdogGoesWithTheToolAlsoIfThatIsKilled) {
 }
 
 TEST_F(WatchedRun, WhatCannotBeWatchedIsRefused) {
-  EXPECT_EQ(Process(words({"--progress-fd", "7"}, {"true"})).ended(), 64);
-  EXPECT_EQ(Process(words({"--stall-pause", "1s"}, {"true"})).ended(), 64);
-  EXPECT_EQ(Process(words({"--step-down-token-file", "/etc/passwd"}, {"true"})).ended(), 64);
-  EXPECT_EQ(Process(words({"--stall-after", "1s", "--progress-fd", "1"}, {"true"})).ended(), 64);
-  EXPECT_EQ(Process(words({"--stall-after", "1s", "--stall-pause", "2h"}, {"true"})).ended(), 78);
-  EXPECT_EQ(Process(words({"--http", "nowhere"}, {"true"})).ended(), 78);
+  for (const auto& [options, code] :
+       std::vector<std::pair<Words, int>>{{{"--progress-fd", "7"}, 64},
+                                          {{"--stall-pause", "1s"}, 64},
+                                          {{"--step-down-token-file", "/etc/passwd"}, 64},
+                                          {{"--http-host", "x"}, 64},
+                                          {{"--stall-after", "1s", "--progress-fd", "1"}, 64},
+                                          {{"--stall-after", "1s", "--stall-pause", "2h"}, 78},
+                                          {{"--http", "nowhere"}, 78}})
+    EXPECT_EQ(Process(words(options, {"true"})).ended(), code) << options.front();
 }
 
 TEST_F(WatchedRun, ItTellsOfItselfByHttp) {
   Process leader(shell({"--http", "127.0.0.1:0", "--id", "ann"}, "echo $TENURE_TOKEN; " + for_ever));
   const auto at = address(leader);
-  ASSERT_TRUE(eventually([&] { return leader.out().ends_with('\n'); })) << leader.err();
+  ASSERT_TRUE(begun(leader)) << leader.err();
   const auto leads = fetch(at, "/leader");
   EXPECT_EQ(leads.status, 200);
   EXPECT_EQ(leads.json()["token"].get<std::string>() + "\n", leader.out());
@@ -191,14 +158,13 @@ TEST_F(WatchedRun, ItIsAskedByTheNamesThatItIsGiven) {
   EXPECT_EQ(status("reports:8080"), 200);
   EXPECT_EQ(status("reports.example"), 200);
   EXPECT_EQ(status("evil.example"), 421);
-  EXPECT_EQ(Process(words({"--http-host", "x"}, {"true"})).ended(), 64);
 }
 
 TEST_F(WatchedRun, WhoHasTheTokenMayEndTheLeadByHttp) {
   const auto secret = "0123456789abcdef-" + canary;
   Process run(shell({"--http", "127.0.0.1:0", "--once", "--step-down-token-file", files_.file("token", secret + "\n")},
                     "echo runs; " + for_ever));
-  ASSERT_TRUE(eventually([&] { return run.out() == "runs\n"; })) << run.err();
+  ASSERT_TRUE(begun(run)) << run.err();
   EXPECT_EQ(fetch(address(run), "/step-down", "POST").status, 401);
   EXPECT_EQ(fetch(address(run), "/step-down", "POST", "Authorization: Bearer " + secret + "\r\n").status, 202);
   EXPECT_EQ(run.ended(), 79);
@@ -246,7 +212,7 @@ class ServiceManagerOfTest {
 TEST_F(WatchedRun, AServiceManagerHearsWhatItDoes) {
   ServiceManagerOfTest manager(path("notify"));
   Process leader(shell({"--id", "ann"}, "echo leads; " + for_ever));
-  ASSERT_TRUE(eventually([&] { return leader.out() == "leads\n"; }));
+  ASSERT_TRUE(begun(leader)) << leader.err();
   auto with = with_variable("NOTIFY_SOCKET=" + path("notify"),
                             shell({}, "echo \"<$NOTIFY_SOCKET$WATCHDOG_USEC>\"; " + for_ever));
   with.insert(with.begin() + 1, "WATCHDOG_USEC=200000");

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Compares the bearer token of a request with ours.
 #pragma once
 #include <cstddef>
 #include <string_view>

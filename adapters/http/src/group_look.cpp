@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Makes the documents about many elections, and reads the query of a request.
 #include "group_look.hpp"
 
 #include <algorithm>

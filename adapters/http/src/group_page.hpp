@@ -90,7 +90,7 @@ at("ask").onsubmit = async event => {
   try {
     const said = await get("leader?election=" + encodeURIComponent(name)), l = said.leader;
     tell("found", said.error ? said.error : name + ": " + (said.leading ? "this process leads" + (said.token ? ", token " + said.token : "")
-      : l ? (l.name || "somebody without a name") + " leads" + (l.address ? " at " + l.address : "") + (l.token ? ", token " + l.token : "")
+      : l ? (l.name || "somebody without a name") + " leads" + (l.address ? " at " + l.address : "") + (l.version ? ", tenure " + l.version : "") + (l.token ? ", token " + l.token : "")
       : "nobody is known to lead"));
   } catch { tell("found", "The process does not answer."); }
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Judges whether the head of a request is one.
 #pragma once
 #include <algorithm>
 #include <string_view>

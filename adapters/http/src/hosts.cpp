@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Compares the Host of a request with the names that we answer to.
 #include "hosts.hpp"
+
+#include <tenure/http_mount.hpp>
 
 #include <arpa/inet.h>
 #include <unistd.h>
@@ -37,6 +40,10 @@ bool Hosts::allow(std::string_view header) const {
   if (header.empty()) return true;  // HTTP/1.0; a browser names one always
   const auto name = name_in(header);
   return name == "localhost" || numeric(name) || std::find(names_.begin(), names_.end(), name) != names_.end();
+}
+
+std::function<bool(std::string_view)> host_filter(std::vector<std::string> hosts) {
+  return [known = Hosts(std::move(hosts))](std::string_view host) { return known.allow(host); };
 }
 
 }  // namespace tenure::http

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Keeps pages of others from reading our answers through a browser.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The style and the script of the pages for people.
 #include "html.hpp"
 
 #include <sys/random.h>

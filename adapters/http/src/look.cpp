@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Makes the documents about one election, and finds what changed between two looks.
 #include "look.hpp"
 
 #include <algorithm>
+
+#include <tenure/version.hpp>
 
 #include "json.hpp"
 
@@ -36,6 +39,7 @@ Json told(const Incumbent& incumbent) {
   return {{"self", false},
           {"name", incumbent.name},
           {"address", incumbent.address},
+          {"version", incumbent.version},
           {"token", json(token)},
           {"remaining_ms", ms(incumbent.remaining)}};
 }
@@ -47,6 +51,7 @@ Json leader(const Look& look, const SiteOptions& options, const std::deque<Chang
   auto out = m.is_leader ? Json{{"self", true},
                                 {"name", options.self.name},
                                 {"address", options.self.address},
+                                {"version", tenure::version()},
                                 {"token", json(m.token)},
                                 {"remaining_ms", ms(m.remaining)}}
                          : told(*look.incumbent);

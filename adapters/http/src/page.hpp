@@ -75,6 +75,7 @@ function took(next) {
     fact("since", l.since_unix_ms ? day(l.since_unix_ms) : "before this process looked");
     fact("token", l.token);
     fact("address", l.address);
+    fact("tenure", l.version);
   }
   if (l && l.self) fact("rides out", "an outage of " + (next.rides_out_ms / 1000).toFixed(1) + " s");
   fact("this process", { leading: "leads", following: "follows", ended: "takes part no more" }[next.state]);

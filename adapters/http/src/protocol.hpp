@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Lets httplib read a request from our socket and write the answer to it.
 #pragma once
 #include <csignal>
 #include <functional>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Answers what does not depend on the subject: the method, the token, the end of the Site.
 #include <unistd.h>
 
 #include <algorithm>

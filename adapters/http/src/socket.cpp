@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parses addresses, and makes a listening socket.
 #include "socket.hpp"
 
 #include <netdb.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The socket that a server listens at, and its address.
 #pragma once
 #include <unistd.h>
 

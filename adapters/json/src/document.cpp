@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Walks through the tree of a document, and collects all findings.
 #include "document.hpp"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -118,7 +120,7 @@ class Decoder {
     return findings_.size() == before;
   }
 
-  /// As text(), and {"file": path} stands for the file's text.
+  /// Reads as text() does, and {"file": path} stands for the file's text.
   bool secret(const json& value, const std::string& pointer, std::string& out) {
     std::string found;
     if (value.is_object()) {
@@ -158,8 +160,19 @@ class Decoder {
     object(value, "/store", keys);
     if (const auto* part = required(value, "/store", "url")) url(*part, "/store/url");
     if (const auto* part = optional(value, "user")) secret(*part, "/store/user", out_.opening.user);
-    if (const auto* part = optional(value, "password")) secret(*part, "/store/password", out_.opening.password);
+    if (const auto* part = optional(value, "password")) password(*part);
     if (const auto* part = optional(value, "properties")) properties(*part);
+  }
+
+  /// A file is read again at each login, for the password in it may change while we run.
+  void password(const json& value) {
+    if (!secret(value, "/store/password", out_.opening.password) || !value.is_object()) return;
+    out_.opening.credentials = [path = value.at("file").get<std::string>()] {
+      auto found = secret_at(path);
+      if (const auto* refusal = std::get_if<Refusal>(&found))
+        throw std::runtime_error("/store/password/file " + refusal->message);
+      return Credentials{.user = {}, .password = std::get<std::string>(std::move(found))};
+    };
   }
 
   void url(const json& value, const std::string& pointer) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Opens the store that a document names, and checks the timing.
 #include <tenure/json_group.hpp>
 #include <tenure/kit/files.hpp>
 #include <tenure/kit/logging.hpp>
@@ -24,7 +25,7 @@ std::string listed(const std::vector<Finding>& findings) {
   throw InvalidDocument({{std::move(pointer), std::move(message)}});
 }
 
-/// Stores tell no secrets; this is for one that forgets to take care. Short ones stand in words by chance.
+/// No store puts a secret into a message; this is for one that forgets. Short secrets stand in words by chance.
 std::string without(const std::string& message, std::vector<std::string> secrets) {
   std::erase_if(secrets, [](const auto& secret) { return secret.size() < 4; });
   return Redactor(std::move(secrets))(message);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes a log line as one JSON object.
 #include <tenure/json_log.hpp>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Follows the parser from event to event, so that limits and double keys are seen.
 #include "parse.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Replaces ${VARIABLES}, reads files with secrets, and parses durations.
 #include "value.hpp"
 
 #include <algorithm>

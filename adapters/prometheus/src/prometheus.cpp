@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Turns a snapshot into families of samples, and these into text.
 #include <tenure/prometheus.hpp>
 
 #include <algorithm>
@@ -113,10 +114,10 @@ void tell_lease(std::vector<Family>& out, const std::vector<Row>& all) {
     if (m.since_granted) since.sample({of}, seconds(*m.since_granted));
 }
 
-/// A group tells how many have stalled.
+/// A group counts how many have stalled.
 void tell_progress(std::vector<Family>& out, const std::vector<Metrics>& all) {
   Telling since(out, "tenure_since_progress_seconds", Family::Type::gauge,
-                "The time since the leader's work told of progress, if it is watched.");
+                "The time since the leader's work reported progress, if it is watched.");
   for (const auto& m : all)
     if (m.since_progress) since.sample({{"election", m.election}}, seconds(*m.since_progress));
   Telling stalled(out, "tenure_stalled", Family::Type::gauge,
@@ -131,7 +132,8 @@ void tell_changes(std::vector<Family>& out, const std::vector<Row>& all) {
                  "How many tenures of this process ended, by the reason.");
   for (const auto& [of, m] : all)
     for (const auto& [reason, count] : m.ousted) ousted.sample({of, {"reason", word(to_string(reason))}}, count);
-  Telling errors(out, "tenure_errors_total", Family::Type::counter, "What the error() hook was told of, by the fault.");
+  Telling errors(out, "tenure_errors_total", Family::Type::counter,
+                 "The errors that the error() hook heard of, by the fault.");
   for (const auto& [of, m] : all)
     for (const auto& [fault, count] : m.errors) errors.sample({of, {"fault", word(to_string(fault))}}, count);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The list of the commands, and what --help says of all of them.
 #include "commands.hpp"
 
 #include <CLI/CLI.hpp>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a shell completes. The shell asks us with each TAB, and we look at the options that the parser knows.
-#include "completion.hpp"
-
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>

@@ -10,9 +10,11 @@
 #include "durations.hpp"
 #include "exit_code.hpp"
 #include "place.hpp"
-#include "schema_text.hpp"
 
 namespace tenure::tool {
+
+extern const char schema_text[];  // tenure.schema.json, word for word: made by CMake
+
 namespace {
 
 void line(std::string_view name, const std::string& value) {

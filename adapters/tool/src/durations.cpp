@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads and writes durations.
 #include "durations.hpp"
 
 #include <cstdint>

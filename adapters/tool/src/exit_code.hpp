@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the tool says by its exit code.
 #pragma once
 
 namespace tenure::tool {
@@ -9,10 +10,10 @@ enum ExitCode : int {
   ok = 0,
   no = 1,              ///< is-leader: another one leads, or nobody; step-down: the token is another one by now.
   vacant = 3,          ///< status: nobody leads.
-  unseen = 4,          ///< status, is-leader: the store did not say who leads.
+  unseen = 4,          ///< status, is-leader, step-down: nothing said who leads.
   usage = 64,          ///< The command line is wrong.
   unreachable = 69,    ///< run, step-down, setup: the store cannot be reached, or refuses us.
-  broken = 70,         ///< The tool itself failed: no process or descriptor was left, or its guardian was killed.
+  broken = 70,         ///< The tool itself failed: no process or descriptor was left, or its supervisor was killed.
   waited = 75,         ///< --wait is over.
   misconfigured = 78,  ///< The URL, the configuration or a setting cannot work.
   lost = 79,           ///< run --once: the lead was lost, and the command was ended.

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+// Serves and asks the HTTP pages of `tenure run --http`.
 #include "health.hpp"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
+#include <sys/time.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <climits>
+#include <chrono>
 #include <csignal>
-#include <optional>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include <tenure/kit/logging.hpp>
 
@@ -52,57 +48,36 @@ std::string Health::address() const { return pages_->server.address(); }
 
 namespace {
 
-/// What a process tells that asked.
-struct Heard {
-  int status;  ///< 0: no answer.
-  char why[200];
-};
+std::string too_late;
 
-Heard ask(const std::string& address, Clock::Duration patience) {
-  httplib::Client client("http://" + address);
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(patience);
-  client.set_connection_timeout(ms);
-  client.set_read_timeout(ms);
-  const auto answer = client.Get("/leader");
-  Heard heard{answer ? answer->status : 0, {}};
-  if (!answer) httplib::to_string(answer.error()).copy(heard.why, sizeof heard.why - 1);
-  return heard;
+void give_up(int) {
+  const auto told = ::write(STDERR_FILENO, too_late.data(), too_late.size());
+  ::_exit(told < 0 ? broken : unseen);
 }
 
-/// By a process of its own: a name's lookup cannot be ended, and httplib limits each read alone. Nothing: it took too
-/// long. REQUIRES: this process has one thread.
-std::optional<Heard> ask_within(const std::string& address, Clock::Duration patience) {
-  int both[2];
-  if (::pipe2(both, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "no pipe");
-  const auto asker = ::fork();
-  if (asker < 0) throw std::system_error(errno, std::generic_category(), "no process");
-  if (asker == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const auto heard = ask(address, 2 * patience);  // The asker's limit comes first, so that one thing is said.
-    ::_exit(::write(both[1], &heard, sizeof heard) == sizeof heard ? ok : broken);
-  }
-  ::close(both[1]);
-  pollfd answers{both[0], POLLIN, 0};
-  Heard heard{};
-  const bool in_time = ::poll(&answers, 1, static_cast<int>(std::min<std::int64_t>(in_ms(patience), INT_MAX))) > 0 &&
-                       ::read(both[0], &heard, sizeof heard) == sizeof heard;
-  ::close(both[0]);
-  ::kill(asker, SIGKILL);
-  ::waitpid(asker, nullptr, 0);
-  return in_time ? std::optional(heard) : std::nullopt;
+/// Ends this process, for a name's lookup cannot be ended, and httplib limits each read alone. REQUIRES: one thread.
+void give_up_after(Clock::Duration patience, std::string saying) {
+  too_late = std::move(saying);
+  std::signal(SIGALRM, give_up);
+  const auto us = std::chrono::ceil<std::chrono::microseconds>(patience).count();
+  const itimerval once{{}, {us / 1'000'000, us % 1'000'000}};
+  ::setitimer(ITIMER_REAL, &once, nullptr);
 }
 
 }  // namespace
 
 bool says_that_it_leads(const std::string& address, Clock::Duration patience) {
-  if (!httplib::Client("http://" + address).is_valid())
-    throw Failed(misconfigured, "--http: \"" + printable(address) + "\" is not HOST:PORT");
-  const auto heard = ask_within(address, patience);
-  if (!heard) throw Failed(unseen, printable(address) + " does not answer within " + seconds(patience));
-  if (heard->status == 0) throw Failed(unseen, printable(address) + " does not answer: " + heard->why);
-  if (heard->status != 200 && heard->status != 503)
-    throw Failed(unseen, printable(address) + " answers " + std::to_string(heard->status) + ", and serves no election");
-  return heard->status == 200;
+  httplib::Client client("http://" + address);
+  if (!client.is_valid()) throw Failed(misconfigured, "--http: \"" + printable(address) + "\" is not HOST:PORT");
+  const auto who = printable(address);
+  give_up_after(patience, "tenure: " + who + " does not answer within " + seconds(patience) + "\n");
+  client.set_connection_timeout(2 * patience);  // The other limit comes first, so that one thing is said.
+  client.set_read_timeout(2 * patience);
+  const auto answer = client.Get("/leader");
+  if (!answer) throw Failed(unseen, who + " does not answer: " + httplib::to_string(answer.error()));
+  if (answer->status != 200 && answer->status != 503)
+    throw Failed(unseen, who + " answers " + std::to_string(answer->status) + ", and serves no election");
+  return answer->status == 200;
 }
 
 #else

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The HTTP pages of `tenure run --http`.
 #pragma once
 #include <memory>
 #include <string>

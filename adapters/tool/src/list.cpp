@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Prints every election of a store.
 #include "list.hpp"
 
 #include <algorithm>

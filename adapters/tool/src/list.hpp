@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// status --all.
 #pragma once
 #include <cstddef>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Commands that look once: status, is-leader.
 #include "look.hpp"
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the command line, and turns what a command throws into an exit code.
 #include <sys/prctl.h>
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -11,7 +12,6 @@
 #include <tenure/version.hpp>
 
 #include "commands.hpp"
-#include "completion.hpp"
 #include "exit_code.hpp"
 #include "place.hpp"
 #include "secrets.hpp"

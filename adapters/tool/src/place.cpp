@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Opens the election that a command is about.
 #include "place.hpp"
 
 #include <sys/stat.h>
@@ -92,6 +93,14 @@ void refuse_beside_document(const Place& place) {
     if (is_given) throw Failed(usage, std::string(option) + " does not go with -c: the document says it");
 }
 
+std::string read_secret(const std::string& name, const std::string& path) {
+  auto secret = secret_of(path, max_document_bytes);
+  if (!secret)
+    throw Failed(misconfigured, name + " names " + printable(path) + ", which " + secret.error().message +
+                                    "; name a regular file with the secret in it");
+  return *std::move(secret);
+}
+
 /// A byte more than a document may have, so that one that is too long is refused as such.
 std::string standard_input() {
   std::string text(max_document_bytes + 1, '\0');
@@ -124,14 +133,11 @@ Opened by_url(const Place& place, Log log) {
 }  // namespace
 
 std::string secret_in(const std::string& name, const std::string& path) {
-  auto secret = secret_of(path, max_document_bytes);
-  if (!secret)
-    throw Failed(misconfigured, name + " names " + printable(path) + ", which " + secret.error().message +
-                                    "; name a regular file with the secret in it");
+  auto secret = read_secret(name, path);
   struct stat now {};
   if (::stat(path.c_str(), &now) == 0 && (now.st_mode & S_IROTH) != 0)
     write_to_stderr("tenure: everybody may read " + printable(path) + ", which has a secret: chmod o-r it\n");
-  return *std::move(secret);
+  return secret;
 }
 
 void add_store(CLI::App& command, Place& place) {
@@ -161,7 +167,11 @@ Clock::Duration option(const std::string& name, const std::string& text) try {
 Opening opening_of(const Place& place) {
   if (place.store.empty()) throw Failed(usage, "name the store by --store URL, for instance file:///run/elections");
   Opening opening{.url = place.store};
-  if (!place.password_file.empty()) opening.password = secret_in("--password-file", place.password_file);
+  if (place.password_file.empty()) return opening;
+  opening.password = secret_in("--password-file", place.password_file);
+  opening.credentials = [file = place.password_file] {  // the password may change while we run
+    return Credentials{.user = {}, .password = read_secret("--password-file", file)};
+  };
   return opening;
 }
 

@@ -12,12 +12,9 @@
 
 #include <tenure/json_log.hpp>
 
-#include "campaign.hpp"
 #include "commands.hpp"
 #include "exit_code.hpp"
-#include "guardian.hpp"
-#include "progress.hpp"
-#include "service_manager.hpp"
+#include "run_loop.hpp"
 
 namespace tenure::tool {
 namespace {
@@ -36,9 +33,9 @@ void fill_closed_streams() {
     if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
-/// The file store tells of a dead leader at once. So the guardian keeps a copy of the lock: the lead of a tool that was
-/// killed passes on once the guardian has ended the command.
-void add_witness(Place& place, const Guardian& guardian) { place.witness = std::to_string(guardian.witness()); }
+/// The file store tells of a dead leader at once. So the supervisor keeps a copy of the lock: the lead of a tool that
+/// was killed passes on once the supervisor has ended the command.
+void add_witness(Place& place, const Supervisor& supervisor) { place.witness = std::to_string(supervisor.witness()); }
 
 /// An option that would do nothing without another one is a mistake.
 void require(const char* option, bool given, const char* other, bool other_given) {
@@ -49,23 +46,23 @@ Log log_of(const std::string& wanted) {
   return wanted == "json" ? json_log() : stderr_log(wanted == "info" ? Level::info : Level::warning);
 }
 
-Conduct conduct_of(const Wanted& wanted) {
+RunOptions options_of(const Wanted& wanted) {
   require("--progress-fd", wanted.command.progress_as >= 0, "--stall-after", !wanted.stall_after.empty());
   require("--stall-pause", !wanted.stall_pause.empty(), "--stall-after", !wanted.stall_after.empty());
   require("--http-host", !wanted.http_hosts.empty(), "--http", !wanted.http.empty());
   require("--step-down-token-file", !wanted.step_down_token_file.empty(), "--http", !wanted.http.empty());
-  Conduct conduct{.once = wanted.once,
-                  .kill_on_loss = wanted.on_lost == "kill",
-                  .http = wanted.http,
-                  .http_hosts = wanted.http_hosts,
-                  .log = log_of(wanted.log)};
-  if (!wanted.wait.empty()) conduct.wait = option("--wait", wanted.wait);
-  conduct.grace = wanted.grace.empty() ? std::chrono::seconds(10) : option("--grace", wanted.grace);
-  if (!wanted.stall_after.empty()) conduct.stall_after = option("--stall-after", wanted.stall_after);
-  if (!wanted.stall_pause.empty()) conduct.stall_pause = option("--stall-pause", wanted.stall_pause);
+  RunOptions options{.once = wanted.once,
+                     .kill_on_loss = wanted.on_lost == "kill",
+                     .http = wanted.http,
+                     .http_hosts = wanted.http_hosts,
+                     .log = log_of(wanted.log)};
+  if (!wanted.wait.empty()) options.wait = option("--wait", wanted.wait);
+  options.grace = wanted.grace.empty() ? std::chrono::seconds(10) : option("--grace", wanted.grace);
+  if (!wanted.stall_after.empty()) options.stall_after = option("--stall-after", wanted.stall_after);
+  if (!wanted.stall_pause.empty()) options.stall_pause = option("--stall-pause", wanted.stall_pause);
   if (!wanted.step_down_token_file.empty())
-    conduct.step_down_token = secret_in("--step-down-token-file", wanted.step_down_token_file);
-  return conduct;
+    options.step_down_token = secret_in("--step-down-token-file", wanted.step_down_token_file);
+  return options;
 }
 
 /// None if the command need not tell of progress.
@@ -79,27 +76,27 @@ std::unique_ptr<Progress> watch(Command& command, Clock::Duration stall_after) {
 }
 
 int run_command(Wanted wanted) {
-  const auto conduct = conduct_of(wanted);
-  wanted.command.grace = conduct.grace;
+  const auto options = options_of(wanted);
+  wanted.command.grace = options.grace;
   fill_closed_streams();
   ServiceManager service;
-  const auto progress = watch(wanted.command, conduct.stall_after);
+  const auto progress = watch(wanted.command, options.stall_after);
 
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &wanted.command.mask);
-  Guardian guardian(wanted.command);  // before the first thread
+  Supervisor supervisor(wanted.command);  // before the first thread
   if (progress) progress->handed_on();
   // Ctrl-Z stops us, and the watchdog of a service manager ends us by SIGABRT. What others of our job do at the
-  // terminal while the command has it stops them, not us: the guardian would end the command of a tool that stands
+  // terminal while the command has it stops them, not us: the supervisor would end the command of a tool that stands
   // still.
   for (const int obeyed : {SIGTSTP, SIGABRT}) sigdelset(&all, obeyed);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
 
-  add_witness(wanted.place, guardian);
-  const auto opened = open_place(wanted.place, conduct.log);
+  add_witness(wanted.place, supervisor);
+  const auto opened = open_place(wanted.place, options.log);
   try {
-    return Campaign(opened, {guardian, service, progress.get()}, conduct).run();
+    return run_while_leading(opened, {supervisor, service, progress.get()}, options);
   } catch (const std::invalid_argument& e) {
     throw Failed(misconfigured, e.what());
   }
@@ -111,54 +108,43 @@ void add_run(CLI::App& tool, Run& run) {
   const auto wanted = std::make_shared<Wanted>();
   auto& command = *tool.add_subcommand("run", "Run a command while we lead, and end it before somebody else may lead");
   add_election(command, wanted->place);
-  command.add_option("--id", wanted->place.id, "Our name as a candidate (default: host, process and time)");
-  command.add_option("--address", wanted->place.address, "Where followers reach us, in a form of your choice");
-  command.add_option("--wait", wanted->wait, "How long to wait for the lead, at first and after each loss")
-      ->type_name("DUR");
+  const auto text = [&command](const char* name, std::string& value, const char* type, const char* help) {
+    return command.add_option(name, value, help)->type_name(type);
+  };
+  const auto choice = [&text](const char* name, std::string& value, const char* type, const char* help) {
+    text(name, value, type, help)->check(CLI::IsMember(CLI::detail::split(type, '|')).description(""));
+  };
+  text("--id", wanted->place.id, "TEXT", "Our name as a candidate (default: host, process and time)");
+  text("--address", wanted->place.address, "TEXT", "Where followers reach us, in a form of your choice");
+  text("--wait", wanted->wait, "DUR", "How long to wait for the lead, at first and after each loss");
   command.add_flag("--once", wanted->once, "Exit when the lead is lost, in place of waiting for it again");
-  command
-      .add_option("--on-lost", wanted->on_lost, "How the command ends with the lease: SIGTERM first, or SIGKILL alone")
-      ->check(CLI::IsMember({"term", "kill"}).description(""))
-      ->type_name("term|kill");
-  command
-      .add_option("--grace", wanted->grace,
-                  "How long it may take to end after SIGTERM, 10s if missing; less if the lease leaves less")
-      ->type_name("DUR");
-  command
-      .add_option("--stall-after", wanted->stall_after,
-                  "End the command if it tells of no progress for so long: by WATCHDOG=1 as in sd_notify(3), or by "
-                  "--progress-fd")
-      ->type_name("DUR");
-  command
-      .add_option("--stall-pause", wanted->stall_pause,
-                  "How long we do not campaign after that, 1m if missing; at most 1h")
-      ->type_name("DUR");
+  choice("--on-lost", wanted->on_lost, "term|kill",
+         "How the command ends with the lease: SIGTERM first, or SIGKILL alone");
+  text("--grace", wanted->grace, "DUR",
+       "How long it may take to end after SIGTERM, 10s if missing; less if the lease leaves less");
+  text("--stall-after", wanted->stall_after, "DUR",
+       "End the command if it tells of no progress for so long: by WATCHDOG=1 as in sd_notify(3), or by --progress-fd");
+  text("--stall-pause", wanted->stall_pause, "DUR",
+       "How long we do not campaign after that, 1m if missing; at most 1h");
   command
       .add_option("--progress-fd", wanted->command.progress_as,
                   "The descriptor that the command finds open, where each byte tells of progress; needs --stall-after")
       ->check(CLI::Range(3, 1023).description(""))
       ->type_name("FD");
-  command.add_option("--http", wanted->http, "Tell of ourselves there: /leader, /healthz, /metrics and more; no TLS")
-      ->type_name("HOST:PORT");
+  text("--http", wanted->http, "HOST:PORT", "Tell of ourselves there: /leader, /healthz, /metrics and more; no TLS");
   command
       .add_option("--http-host", wanted->http_hosts,
                   "A name by which others ask there; localhost, our own name and numbers will do without")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  command
-      .add_option("--step-down-token-file", wanted->step_down_token_file,
-                  "A file with the bearer token of POST /step-down; without it nobody may")
-      ->type_name("FILE");
-  command
-      .add_option(
-          "--log", wanted->log,
-          "What we say on stderr: warnings alone; or also for whom we wait, that we lead and why it ends; or all "
-          "that as JSON, an object per line")
-      ->check(CLI::IsMember({"warning", "info", "json"}).description(""))
-      ->type_name("warning|info|json")
-      ->capture_default_str();
-  command.add_option("--on-elected", wanted->command.on_elected, "A shell command to run before it")->type_name("CMD");
-  command.add_option("--on-ousted", wanted->command.on_ousted, "A shell command to run after it")->type_name("CMD");
+  text("--step-down-token-file", wanted->step_down_token_file, "FILE",
+       "A file with the bearer token of POST /step-down; without it nobody may");
+  choice(
+      "--log", wanted->log, "warning|info|json",
+      "What we say on stderr, info if missing: warnings alone; or also for whom we wait, that we lead and why it ends; "
+      "or all that as JSON, an object per line");
+  text("--on-elected", wanted->command.on_elected, "CMD", "A shell command to run before it");
+  text("--on-ousted", wanted->command.on_ousted, "CMD", "A shell command to run after it");
   command.add_option("command", wanted->command.words, "The command and its arguments, after --")
       ->required()
       ->type_name("-- CMD ARGS...");

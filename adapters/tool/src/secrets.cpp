@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds the secrets in a URL.
 #include "secrets.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes a sight as text and as JSON.
 #include "sight.hpp"
 
 #include <nlohmann/json.hpp>
@@ -22,6 +23,7 @@ std::string as_text(const Sight& sight) {
   if (!leader) return "nobody leads";
   auto line = printable(leader->name) + " leads";
   if (!leader->address.empty()) line += " at " + printable(leader->address);
+  if (!leader->version.empty()) line += ", tenure " + printable(leader->version);
   return line + ", token " + std::to_string(leader->token.value) + ", for " + seconds(leader->remaining) + " more";
 }
 
@@ -31,11 +33,9 @@ std::string as_json(const Sight& sight, const std::string& election, std::option
   const auto leader = leader_in(sight);
   out["state"] = leader ? "led" : std::holds_alternative<Unknown>(sight) ? "unknown" : "vacant";
   if (leader)
-    out["leader"] = {{"name", leader->name},
-                     {"incarnation", leader->incarnation},
-                     {"address", leader->address},
-                     {"token", leader->token.value},
-                     {"remaining_ms", in_ms(leader->remaining)}};
+    out["leader"] = {{"name", leader->name},         {"incarnation", leader->incarnation},
+                     {"address", leader->address},   {"version", leader->version},
+                     {"token", leader->token.value}, {"remaining_ms", in_ms(leader->remaining)}};
   if (age) out["age_ms"] = in_ms(*age);
   if (const auto* unknown = std::get_if<Unknown>(&sight))
     out["error"] = {{"fault", to_string(unknown->error.fault)}, {"message", unknown->error.message}};

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
 #include <tenure/kit/url.hpp>
 
@@ -52,24 +53,39 @@ void tell_of_deaf_leaders(const Opening& opening) {
             << std::endl;
 }
 
+/// Who leads, if somebody does who lives: as `status` judges. Throws Failed.
+Incumbent living_leader(const Opened& opened, Clock::Duration patience) {
+  (void)opened.backend->accepts(opened.timing);  // before the first question, as a candidate does
+  const auto began = boot_clock().now();
+  const auto first = look(*opened.backend, std::min<Clock::Duration>(patience, std::chrono::seconds(10)));
+  if (const auto* unknown = std::get_if<Unknown>(&first)) fail(unknown->error, unreachable);
+  const auto seen = proven(opened, began + patience - boot_clock().now());
+  if (const auto leader = leader_in(seen)) return *leader;
+  const auto* unproven = std::get_if<Unknown>(&seen);
+  const auto last = leader_in(first);
+  if (unproven && !last) fail(unproven->error, unreachable);
+  const auto led = last ? printable(last->name) + " led, token " + std::to_string(last->token.value) : "";
+  if (unproven) throw Failed(unseen, led + ", but no renewal was seen: it may have died, so nobody is asked");
+  throw Failed(vacant, "nobody leads \"" + opened.opening.election + '"' + (last ? "; " + led : ""));
+}
+
 int step_down(Request request) {
   const auto patience = option("--wait", request.wait);
   request.place.asks = request.place.once = true;
   const auto opened = open_place(request.place, no_log);
   tell_of_deaf_leaders(opened.opening);
   auto& clock = boot_clock();
-  const auto seen = look(*opened.backend, std::min<Clock::Duration>(patience, std::chrono::seconds(10)));
-  if (const auto* unknown = std::get_if<Unknown>(&seen)) fail(unknown->error, unreachable);
-  const auto leader = leader_in(seen);
-  if (!leader) throw Failed(vacant, "nobody leads \"" + opened.opening.election + "\"");
-  if (request.if_token && leader->token != Token{*request.if_token})
-    throw Failed(no, "the token is " + std::to_string(leader->token.value) + ", and nobody is asked");
-
   const Limit limit{clock, clock.now() + patience, {}};
+  const auto leader = living_leader(opened, patience);
+  if (request.if_token && leader.token != Token{*request.if_token})
+    throw Failed(no, "the token is " + std::to_string(leader.token.value) + ", and nobody is asked");
+
   const auto by = request.by.empty() ? checked(Candidate{}).name : request.by;
   if (const auto error = opened.backend->request_step_down(by, request.why, limit)) fail(*error, unreachable);
-  const auto now = successor(*opened.backend, seen, leader->token, limit);
-  if (!handed_over(now, leader->token)) throw Failed(waited, "waited too long: " + as_text(now));
+  std::cerr << "tenure: asked " << printable(leader.name) << ", token " << leader.token.value << ", which "
+            << (scheme_of(opened.opening.url) == "file" ? "lives" : "renewed while we looked") << std::endl;
+  const auto now = successor(*opened.backend, leader, leader.token, limit);
+  if (!handed_over(now, leader.token)) throw Failed(waited, "waited too long: " + as_text(now));
   std::cout << (request.json ? as_json(now, opened.opening.election) : as_text(now)) << std::endl;
   return ok;
 }
@@ -92,8 +108,9 @@ void add_step_down(CLI::App& tool, Run& run) {
       R"(--if-token: the token is looked at first, and then the request is written. A leader that is elected between the two may
 be asked in place of the one that you mean.
 
-Exit codes: 0 another one leads, or nobody does at the end of --wait; 1 the token is another one; 3 nobody led;
-69 the store cannot be reached; 75 the leader has not handed over when --wait was over.)");
+Exit codes: 0 another one leads, or nobody does at the end of --wait; 1 the token is another one; 3 nobody led; 4 no
+renewal of the leader was seen, so that it may have died, and nobody is asked; 69 the store cannot be reached; 75 the
+leader has not handed over when --wait was over.)");
   command.callback([request, &run] { run = [request] { return step_down(*request); }; });
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Asks and sets who stands in the foreground of the terminal.
 #include "terminal.hpp"
 
 #include <unistd.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The terminal of the tool and of its command.
 #pragma once
 #include <sys/types.h>
 
@@ -8,7 +9,7 @@ namespace tenure::tool {
 /// that place while it runs. The user may send the tool to the background at any time, so this is looked at each time.
 class Terminal {
  public:
-  Terminal();  ///< Made by the tool, whose guardian copies it.
+  Terminal();  ///< Made by the tool, whose supervisor copies it.
 
   bool there() const { return tool_ > 0; }
   bool belongs_to(pid_t group) const;  ///< This group stands in the foreground.

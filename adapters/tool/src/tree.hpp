@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Whether processes of a tenure's command are left, for the hooks.
 #pragma once
 #include <condition_variable>
 #include <mutex>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Waits by epoll for descriptors and signals.
 #include "wakeup.hpp"
 
 #include <poll.h>

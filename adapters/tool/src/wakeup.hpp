@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a thread of `tenure run` waits for.
 #pragma once
 #include <csignal>
 #include <initializer_list>

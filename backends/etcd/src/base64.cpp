@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Encodes and decodes base64.
 #include "base64.hpp"
 
 #include <cstdint>

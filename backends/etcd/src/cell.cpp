@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The transactions that read and replace a record.
 #include "cell.hpp"
 
 #include "record.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Asks each member, and judges what it says.
 #include "checkup.hpp"
 
 #include <algorithm>
@@ -123,7 +124,7 @@ std::string mebibytes(double bytes) {
   return std::to_string(static_cast<std::uint64_t>(std::ceil(bytes / (1 << 20)))) + " MiB";
 }
 
-/// Of the fullest one.
+/// Judges the fullest member.
 Check of_space(const std::vector<MemberSaid>& members) {
   std::optional<std::pair<double, std::string>> fullest;
   for (const auto& member : members) {

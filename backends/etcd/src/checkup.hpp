@@ -25,7 +25,7 @@ struct ClusterSaid {
   std::vector<MemberSaid> members;
   Result<Json> list, alarms;
   bool logged_in{};
-  Result<Json> read, write;  ///< Of one election's keys. The write is one that has no effect.
+  Result<Json> read, write;  ///< They try the keys of one election. The write has no effect.
 };
 
 /// Pure.

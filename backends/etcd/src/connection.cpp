@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds a member that serves, logs in, and asks it.
 #include "connection.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/wait.hpp>
@@ -38,7 +40,7 @@ Result<Json> Connection::read(const Answer& answer) const {
   return json;
 }
 
-/// From here on another member may do better, so that the next one is tried.
+/// Another member may do better now, so the next one is tried.
 void Connection::drop() {
   http_.reset();
   token_.clear();
@@ -121,6 +123,8 @@ std::optional<Error> Connection::check_cluster(const Json& status) {
 
 void Connection::ask_credentials() {
   login_ = options_.credentials ? options_.credentials() : Credentials{options_.user, options_.password};
+  if (options_.credentials && login_.user.empty())
+    throw std::runtime_error("credentials returned no user, and etcd takes no password without one");
 }
 
 std::optional<Error> Connection::log_in() {

@@ -41,7 +41,7 @@ class Connection final : public CallThread::Connection {
 
   bool logged_in() const { return !token_.empty(); }
 
-  /// Of the key that is watched, and of this or an earlier connection.
+  /// What is known of the watched key, by this or an earlier connection.
   struct News {
     int watches{};                       ///< How often it began or ceased to watch, or saw that the key is gone.
     std::optional<std::string> value{};  ///< That the key got last, since the last of these.
@@ -78,7 +78,7 @@ class Connection final : public CallThread::Connection {
   bool asked_to_watch_{}, watching_{};
   News news_;
   std::string cluster_;  ///< Its id. Empty: not known yet.
-  Address told_by_;      ///< The member that told it.
+  Address told_by_;      ///< The member that named it.
 };
 
 }  // namespace tenure::etcd

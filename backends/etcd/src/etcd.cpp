@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The public functions: they check the options and put the parts together.
 #include <tenure/etcd.hpp>
 
 #include <utility>
@@ -25,6 +26,14 @@ void warn_of_plain_text(const Options& options, const std::string& election, con
            {{"election", election}, {"store", "etcd"}});
 }
 
+Options options_of(const Opening& opening) {
+  const auto url = parse_url(opening);
+  auto options = from(url);
+  options.credentials = credentials_of(opening, url);
+  if (options.credentials) options.user = options.password = {};
+  return options;
+}
+
 }  // namespace
 
 Options from_url(const std::string& url) { return from(parse_url(url)); }
@@ -43,15 +52,15 @@ std::shared_ptr<Backend> open(const Options& options, const std::string& electio
 Presets presets() { return lock_table_presets(); }
 
 Opened open_url(const Opening& opening) {
-  return {open(from(parse_url(opening)), opening.election, opening.candidate, opening.log), presets()};
+  return {open(options_of(opening), opening.election, opening.candidate, opening.log), presets()};
 }
 
 Result<Checks> check_url(const Opening& opening, const Limit& limit) {
-  return check_up(from(parse_url(opening)), opening.election, limit);
+  return check_up(options_of(opening), opening.election, limit);
 }
 
 std::shared_ptr<ElectionList> list_url(const Opening& opening) {
-  const auto options = from(parse_url(opening));
+  const auto options = options_of(opening);
   auto list = std::make_shared<List>(options);
   warn_of_plain_text(options, "(all)", opening.log);
   return list;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes requests as the gateway reads them, and reads its answers and errors.
 #include "gateway.hpp"
 
 #include <algorithm>
@@ -60,7 +61,7 @@ const Json* at(const Json& answer, const std::string& place) {
   return answer.contains(pointer) ? &answer[pointer] : nullptr;
 }
 
-/// Of one key that was asked for. Nothing: the answer is no such.
+/// The answer about one key. Empty if it is none.
 struct Range {
   std::optional<std::string> value;
 };
@@ -78,7 +79,7 @@ bool mentions(const Answer& answer, std::string_view phrase) {
   return answer.status != 200 && answer.body.find(phrase) != answer.body.npos;
 }
 
-/// Of etcd's answers the deepest have eight.
+/// etcd's deepest answers have eight levels.
 constexpr int most_depth = 16;
 
 Error not_of_etcd(const Answer& answer, const std::string& body) {

@@ -20,16 +20,16 @@ using Json = nlohmann::json;
 // ---- questions ----
 
 Json range(const std::string& key);
-/// In order, at most so many.
+/// At most `most` keys, in order.
 Json range(const std::string& first, const std::string& before, std::size_t most);
 Json put(const std::string& key, const std::string& value);
 
-/// That this is the key's very value; of nothing: that there is no such key.
+/// Demands that this is the key's very value, or that there is no such key if `value` is empty.
 Json still(const std::string& key, const std::optional<std::string>& value);
 
 Json transaction(std::vector<Json> compare, std::vector<Json> success, std::vector<Json> failure);
 
-/// Of this key, from now on.
+/// Watches this key from now on.
 Json watch(const std::string& key);
 
 // ---- answers ----
@@ -41,10 +41,10 @@ Json parsed(std::string_view text);
 /// What a transaction did.
 struct Done {
   bool succeeded{};
-  std::vector<std::optional<std::string>>
-      values;  ///< Of its branch's answers, in order. Nothing: a put, or no such key.
+  /// The values that its branch answered, in order. Empty for a put, and if there is no such key.
+  std::vector<std::optional<std::string>> values;
 };
-/// Nothing: it is not the answer to a transaction whose branches ask for so many things.
+/// Empty if this is not the answer to a transaction whose branches ask this many questions.
 std::optional<Done> done_of(const Json& answer, std::size_t of_success, std::size_t of_failure);
 
 /// A range of keys and their values, in order.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Drives libcurl on one connection, with limits of our own.
 #include "http.hpp"
 
 #include <poll.h>

@@ -19,7 +19,7 @@ namespace tenure::etcd {
 /// A POST of JSON.
 struct Request {
   std::string path, body;
-  std::string token{};  ///< For the header Authorization. It may be empty.
+  std::string token{};  ///< The value of the header Authorization. It may be empty.
 };
 
 struct Answer {
@@ -53,7 +53,7 @@ class Http {
   /// Whether the connection stands and nothing has come unasked, such as its end.
   bool idle() const;
   int descriptor() const { return descriptor_; }
-  Clock::Duration round_trip() const;  ///< Of the last question.
+  Clock::Duration round_trip() const;  ///< What the last question took.
 
   Error broken(const std::string& what) const;
 
@@ -83,7 +83,7 @@ class Http {
   bool lines_{};            ///< The answer comes in lines.
   std::size_t received_{};  ///< Bytes of this answer, or of a line that has no end yet.
   std::string body_;
-  std::size_t taken_{};  ///< So many of them were returned as lines.
+  std::size_t taken_{};  ///< How many of its bytes were returned as lines.
   char error_[CURL_ERROR_SIZE]{};
 };
 

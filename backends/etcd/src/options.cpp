@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads options from a URL, checks them, and names the keys of an election.
 #include "options.hpp"
 
 #include <array>

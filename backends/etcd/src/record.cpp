@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes records as JSON, and reads them with suspicion.
 #include "record.hpp"
 
 #include <chrono>
@@ -8,6 +9,7 @@
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/store.hpp>
 #include <tenure/kit/text.hpp>
+#include <tenure/kit/who.hpp>
 
 #include "gateway.hpp"
 
@@ -16,8 +18,6 @@ namespace {
 
 using std::chrono::ceil;
 using std::chrono::milliseconds;
-
-constexpr std::size_t most_incarnation_bytes = 64;
 
 /// Reads members by name, each once, and knows whether all were there and right.
 class Members {
@@ -30,6 +30,13 @@ class Members {
         member.is_string() ? percent_decoded(member.get_ref<const std::string&>(), most) : std::optional<std::string>();
     right_ = right_ && bytes;
     return bytes.value_or(std::string());
+  }
+
+  std::string who() {
+    const auto member = take("who");
+    const bool good = member.is_string() && member.get_ref<const std::string&>().size() <= max_who_bytes;
+    right_ = right_ && good;
+    return good ? member.get<std::string>() : std::string();
   }
 
   template <class T>
@@ -85,9 +92,7 @@ std::string text_of(const Record& record) {
   return Json{{"format", format_version},
               {"token", record.token.value},
               {"beat", record.beat},
-              {"holder", percent_encoded(record.holder)},
-              {"incarnation", percent_encoded(record.incarnation)},
-              {"address", percent_encoded(record.address)},
+              {"who", utf8(record.who)},
               {"released", record.released},
               {"term_ms", ceil<milliseconds>(record.term).count()},
               {"asked_ns", record.asked.count()},
@@ -118,9 +123,7 @@ Result<Read> read_of(const std::optional<std::string>& record, const std::option
     return Error{Fault::corrupt, "the record in etcd's key " + printable(key) + " has format " +
                                      std::to_string(format) + ", and this release knows format " +
                                      std::to_string(format_version) + " only; use the release that wrote it"};
-  found.holder = members.text("holder", max_candidate_bytes);
-  found.incarnation = members.text("incarnation", most_incarnation_bytes);
-  found.address = members.text("address", max_candidate_bytes);
+  found.who = members.who();
   found.released = members.flag("released");
   found.term = milliseconds(members.integer<std::int64_t>("term_ms", milliseconds(longest_stored_term).count()));
   found.asked = Clock::Duration(members.integer<std::int64_t>("asked_ns", INT64_MAX));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The functions of the ConditionalStore, and the watch for news.
 #include "store.hpp"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 /// The longest pause from a watch that failed to the next attempt, if anybody still waits.
 constexpr Clock::Duration watch_again = std::chrono::seconds(1);
 
-/// etcd tells no time of its members, so that each process tells its own. It is a hint, here as everywhere.
+/// etcd does not show its members' clocks, so each process takes its own. It is a hint, here as everywhere.
 Read stamped(Read read, const Limit& limit) {
   read.now_ms = limit.clock.unix_ms();
   return read;

@@ -44,7 +44,7 @@ class Store final : public ConditionalStore {
   const std::shared_ptr<Cell> cell_;
   CallThread commands_;
   std::optional<Watch> watch_;
-  Connection::News known_;             ///< What the watch told last.
+  Connection::News known_;             ///< What the watch reported last.
   std::optional<std::string> pushed_;  ///< A released record, until it is claimed.
   std::string last_warning_;           ///< Why it cannot watch.
 };

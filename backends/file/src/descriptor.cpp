@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The list of our descriptors, which a fork finds whole and its child closes.
 #include "descriptor.hpp"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Makes, judges and lists the directory of an election.
 #include "directory.hpp"
 
 #include <dirent.h>
@@ -57,13 +58,13 @@ Result<bool> list_once(int directory, const std::string& path, Listing& listing)
 }
 
 unsigned permissions_below(unsigned mode) {
-  // In a directory like /tmp, everybody can write, so nobody is trusted for that.
+  // Everybody can write to a directory like /tmp, so below it the owner alone may.
   return (mode & S_IWOTH) != 0 ? 0700 : (mode & 02775) | 0700;
 }
 
 /// If everybody can write to the `parent`, everybody could have put this there. Above the top we do not look.
 std::optional<Error> judge(const struct stat& now, const std::string& path, bool top, bool parent_open_to_all) {
-  // Of what is below the directory that the user named, we made no link.
+  // We make no link below the directory that the user named.
   if (S_ISLNK(now.st_mode))
     return Error{
         Fault::misconfigured,

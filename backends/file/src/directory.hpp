@@ -31,7 +31,7 @@ std::optional<std::string> decoded(const std::vector<std::string>& pieces);
 /// Says why a file system of this kind (statfs f_type) is unfit. Returns nothing if it will do.
 std::optional<std::string> unfit_file_system(std::uint64_t type);
 
-/// encoded() makes at most so many, of a byte three.
+/// The limits of encoded(), which writes at most three characters for a byte.
 inline constexpr std::size_t longest_name = 240;  // file systems take 255 bytes, and some that encrypt take fewer
 inline constexpr std::size_t most_pieces = 3 * max_election_bytes / (longest_name - 2) + 1;
 
@@ -71,8 +71,8 @@ class ElectionDirectory {
  private:
   /// A directory on the way.
   struct Place {
-    Descriptor directory;  ///< For going on, and for looking at it.
-    std::string path;      ///< For messages.
+    Descriptor directory;  ///< The walk goes on from here.
+    std::string path;      ///< Messages name it.
     struct stat now {};
     bool open_to_all() const { return (now.st_mode & S_IWOTH) != 0; }
   };

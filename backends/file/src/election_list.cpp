@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Walks through the directories, and looks into each election.
 #include "election_list.hpp"
 
 #include <dirent.h>

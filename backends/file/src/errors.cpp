@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The remedies for failed system calls.
 #include "errors.hpp"
 
 #include <cerrno>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a failed system call means for elections.
 #pragma once
 #include <string>
 

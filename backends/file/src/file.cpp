@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The public functions: they check the options and put the parts together.
 #include <tenure/file.hpp>
 
 #include <functional>
@@ -36,10 +37,10 @@ struct Place {
 
 Place place_of(const Opening& opening) {
   auto url = parse_url(opening);
-  if (url.scheme != "file" || !url.hosts.empty() || !url.user.empty() || !url.password.empty() ||
+  if (url.scheme != "file" || !url.hosts.empty() || !url.user.empty() || !url.password.empty() || opening.credentials ||
       !url.path.starts_with('/'))
     throw std::invalid_argument(
-        "file: a URL is \"file:///directory\": an absolute path, without host, user and password");
+        "file: a URL is \"file:///directory\": an absolute path, without host, user, password and credentials");
   if (url.path.find_first_not_of('/') == url.path.npos)
     throw std::invalid_argument(
         "file: the URL names the root directory; name one for elections: \"file:///run/tenure\"");

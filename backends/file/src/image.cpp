@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Encodes and decodes the bytes of a tenure's file.
 #include "image.hpp"
 
 #include <algorithm>
@@ -75,10 +76,7 @@ Result<Image> encode(const Record& record, std::string_view election, const Orig
   image.beat = encode_beat(record, origin);
   std::memcpy(image.boot_id, origin.boot_id.data(), std::min(origin.boot_id.size(), boot_id_bytes));
   if (!put(image.election, election)) return too_long("election", election.size(), max_election_bytes);
-  if (!put(image.holder, record.holder)) return too_long("holder", record.holder.size(), max_candidate_bytes);
-  if (!put(image.address, record.address)) return too_long("address", record.address.size(), max_candidate_bytes);
-  if (!put(image.incarnation, record.incarnation))
-    return too_long("incarnation", record.incarnation.size(), incarnation_bytes);
+  if (!put(image.who, record.who)) return too_long("who", record.who.size(), max_who_bytes);
   image.sum = sum_of_fixed(image);
   return image;
 }
@@ -95,8 +93,7 @@ std::variant<Unreadable, OtherFormat, Decoded> decode(std::string_view bytes) {
   out.origin = {std::string(image.boot_id, ::strnlen(image.boot_id, boot_id_bytes)),
                 image.time_namespace,
                 {static_cast<dev_t>(image.device), static_cast<ino_t>(image.inode)}};
-  const bool whole = get(image.election, out.election) && get(image.holder, out.record.holder) &&
-                     get(image.address, out.record.address) && get(image.incarnation, out.record.incarnation);
+  const bool whole = get(image.election, out.election) && get(image.who, out.record.who);
   if (!whole || image.beat.sum != sum_of_beat(image.beat, out.origin.file)) return Unreadable{};
   if (image.term_ms < 0 || image.term_ms > milliseconds(longest_stored_term).count()) return Unreadable{};
   out.record.token = {image.token};

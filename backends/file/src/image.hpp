@@ -12,6 +12,7 @@
 
 #include <tenure/candidate.hpp>
 #include <tenure/conditional_store.hpp>
+#include <tenure/kit/who.hpp>
 #include <tenure/result.hpp>
 
 #include "descriptor.hpp"
@@ -20,7 +21,6 @@ namespace tenure::file {
 
 inline constexpr std::uint32_t format_version = 1;
 inline constexpr std::size_t boot_id_bytes = 36;
-inline constexpr std::size_t incarnation_bytes = 64;
 
 /// Says where a record was written: in which run of which machine, by which clock, in which file.
 struct Origin {
@@ -56,13 +56,12 @@ struct Image {
   Beat beat;
   char boot_id[40];
   Text<max_election_bytes> election;
-  Text<max_candidate_bytes> holder, address;
-  Text<incarnation_bytes> incarnation;
+  Text<max_who_bytes> who;
   std::uint64_t sum;  ///< The sum of all but `released` and `beat`, which change.
 };
 static_assert(std::is_trivially_copyable_v<Image> && offsetof(Image, term_ms) == 16);
 static_assert(offsetof(Image, beat) == 64 && sizeof(Beat) == 32, "within one cache line and one disk sector");
-static_assert(sizeof(Image) == 616 && offsetof(Image, sum) == 608);
+static_assert(sizeof(Image) == 1352 && offsetof(Image, sum) == 1344);
 
 /// It throws nothing. An error names the field that is too long.
 Result<Image> encode(const Record& record, std::string_view election, const Origin& origin);

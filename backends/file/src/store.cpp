@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The functions of the ConditionalStore: looks, claims by link(2), and writes in place.
 #include "store.hpp"
 
 #include <fcntl.h>
@@ -28,7 +29,7 @@
 namespace tenure::file {
 namespace {
 
-/// The closing of a file is told a moment before its lock is free.
+/// inotify reports the closing of a file a moment before its lock is free.
 constexpr Clock::Duration look_again = std::chrono::milliseconds(1);
 constexpr int looks_after_close = 5;
 
@@ -200,7 +201,7 @@ Result<bool> Store::judge(Decoded decoded, const Descriptor& file, const std::st
   const auto free = lock_is_free(file.get(), path);
   if (!free) return free.error();
   const auto& [boot, clock, written_in] = decoded.origin;
-  // A copy in its place has no lock. It tells nothing about the holder, but that there was one.
+  // A copy in its place has no lock. It shows nothing about the holder, but that there was one.
   const bool original = written_in.inode == file.id().inode;
   const bool dead = boot == boot_id_ && written_in == file.id() && *free;
   out.record = std::move(decoded.record);
@@ -241,8 +242,7 @@ Result<Swap> Store::compare_and_set(const std::optional<Expected>& expected, con
 bool Store::in_place(const std::optional<Expected>& expected, const Record& next) const {
   if (!held_ || !expected) return false;
   const auto& now = held_->record;
-  return matches(expected, now) && next.token == now.token && next.holder == now.holder &&
-         next.incarnation == now.incarnation && next.address == now.address && next.term == now.term;
+  return matches(expected, now) && next.token == now.token && next.who == now.who && next.term == now.term;
 }
 
 Result<Swap> Store::renew(const Record& next, const Limit& limit) {
@@ -430,7 +430,7 @@ std::optional<Version> Store::await_change(const std::optional<Version>& seen, c
   return std::nullopt;
 }
 
-/// News is another tenure, or one that was given back since we last told. Renewals are no news.
+/// Another tenure is news, and so is one that was given back since the last news. Renewals are none.
 bool Store::differs(const std::optional<Version>& seen, const Read& now) const {
   if (!now.record || !seen) return now.record.has_value() != seen.has_value();
   return now.record->token != seen->token || (now.record->released && known_released_ != seen->token);

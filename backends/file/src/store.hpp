@@ -43,7 +43,7 @@ class Store final : public ConditionalStore {
     std::uint64_t number{};
     Descriptor file;  ///< Bears the lock.
     Origin origin;
-    Record record;     ///< As last acknowledged.
+    Record record;     ///< The record as it was acknowledged last.
     Clock::Time ends;  ///< The lease that others honour: asked + term of the last write that counted.
   };
   struct Look {

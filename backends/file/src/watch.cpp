@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The thread that reads inotify, and the subscriptions that it wakes.
 #include "watch.hpp"
 
 #include <fcntl.h>

@@ -25,6 +25,9 @@
 
 namespace tenure::kafka {
 
+/// The limit of a read that blocks. It is well below any lease, so that a hung coordinator costs one read.
+inline constexpr auto read_limit = std::chrono::milliseconds(1500);
+
 /// Returns the error of an answer. If the answer has none, returns the first error of its partitions.
 rd_kafka_resp_err_t error_of(rd_kafka_resp_err_t code, const rd_kafka_topic_partition_list_t* list);
 /// True if partition 0 of the topic is in the list. Its owner is the member to which it is assigned.
@@ -73,6 +76,8 @@ class Client {
   rd_kafka_resp_err_t commit(std::uint64_t id, int partition, const Commit& commit);
   rd_kafka_resp_err_t commit(std::uint64_t id, const std::map<int, Commit>& commits);  ///< In one request.
   Result<std::vector<std::optional<Commit>>> committed(int partitions, std::chrono::milliseconds within);
+  /// The coordinator has not answered the last commit. The connection to it may be dead.
+  bool unheard() const { return unheard_; }
   int generation() const;
   /// Who owns the topic's partitions, whether ours or not.
   Result<Owners> owners(std::chrono::milliseconds within);
@@ -97,6 +102,7 @@ class Client {
   std::shared_ptr<Waker> waker_;
   Callbacks callbacks_{*log_};
   unsigned closed_before_{};  ///< When the last commit was handed to librdkafka.
+  bool unheard_{};
   rd_kafka_t* rk_{};
   CHandle<rd_kafka_queue_t, rd_kafka_queue_destroy> queue_;
   std::optional<Event> trouble_;

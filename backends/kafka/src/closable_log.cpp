@@ -1,33 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "closable_log.hpp"
 
+#include <stdexcept>
+
 #include <tenure/kit/logging.hpp>
 
 namespace tenure::kafka {
 
+/// As long as it lives, a function of the user's may run.
+struct ClosableLog::Running {
+  explicit Running(ClosableLog& it) : log(it) { ++log.running_; }
+  ~Running() { log.returned(); }
+  ClosableLog& log;
+};
+
 ClosableLog::ClosableLog(const Options& options)
     : log_(options.log),
       tokens_(options.oauth_token),
-      redacted_(redactor_of(options.properties)),
+      credentials_(options.credentials),
+      secrets_(secrets_of(options.properties)),
       election_(options.group) {}
 
 void ClosableLog::write(Level level, std::string_view message) noexcept {
   ++running_;
   if (!closed_) try {
-      tell(log_, level, redacted_(message), {{"election", election_}, {"store", "kafka"}});
+      tell(log_, level, redacted()(message), {{"election", election_}, {"store", "kafka"}});
     } catch (...) {  // redacting takes memory
     }
   returned();
 }
 
 Result<OauthToken> ClosableLog::token() {
-  const struct Running {
-    explicit Running(ClosableLog& it) : log(it) { ++log.running_; }
-    ~Running() { log.returned(); }
-    ClosableLog& log;
-  } running(*this);
+  const Running running(*this);
   if (closed_) return Error{Fault::unreachable, "the election is over"};
   return tokens_();
+}
+
+Properties ClosableLog::login() {
+  if (!credentials_) return {};
+  const Running running(*this);
+  if (closed_) throw std::runtime_error("the election is over");
+  Credentials found;
+  try {
+    found = credentials_();
+  } catch (const std::exception& e) {
+    throw std::runtime_error("nobody is logged in, because credentials threw: " + printable(redacted()(e.what()), 300));
+  } catch (...) {
+    throw std::runtime_error("nobody is logged in, because credentials threw something");
+  }
+  const std::lock_guard lock(mutex_);
+  password_ = found.password;
+  return {{"sasl.username", std::move(found.user)}, {"sasl.password", std::move(found.password)}};
+}
+
+Redactor ClosableLog::redacted() const {
+  const std::lock_guard lock(mutex_);
+  auto secrets = secrets_;
+  secrets.push_back(password_);
+  return Redactor(std::move(secrets));
 }
 
 void ClosableLog::returned() noexcept {

@@ -2,8 +2,10 @@
 // The user's functions, for what outlives their user.
 #pragma once
 #include <atomic>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <tenure/kafka_token.hpp>
 #include <tenure/log.hpp>
@@ -14,7 +16,7 @@
 
 namespace tenure::kafka {
 
-/// The lines of an election and of its handles go here, without secrets, and their tokens come from here. It outlives
+/// The lines of an election and of its handles go here, without secrets, and their logins come from here. It outlives
 /// every handle. close() ends the use of the user's functions. Any thread may call it.
 class ClosableLog {
  public:
@@ -22,16 +24,23 @@ class ClosableLog {
   void write(Level level, std::string_view message) noexcept;
   bool has_tokens() const { return bool(tokens_); }
   Result<OauthToken> token();  ///< An error once it is closed.
+  /// Asks for user and password, as properties of a new handle; none where nobody gives any. Throws
+  /// std::runtime_error, with the reason.
+  Properties login();
   /// Returns when no function of the user's runs, nor will be called again. REQUIRES: none of them calls it.
   void close() noexcept;
-  const Redactor& redacted() const { return redacted_; }
+  Redactor redacted() const;
 
  private:
+  struct Running;
   void returned() noexcept;
 
   Log log_;
   OauthTokenSource tokens_;
-  Redactor redacted_;
+  AskCredentials credentials_;
+  const std::vector<std::string> secrets_;
+  mutable std::mutex mutex_;
+  std::string password_;  ///< What credentials_ returned last.
   std::string election_;
   std::atomic<bool> closed_{false};
   std::atomic<unsigned> running_{0};  ///< Calls of the user's functions.

@@ -28,21 +28,10 @@ rd_kafka_resp_err_t known_at(const rd_kafka_resp_err_t& code) {
   return known(read);
 }
 
+/// A topic may be missing for a while only.
 bool needs_the_user(rd_kafka_resp_err_t code) {
-  switch (code) {
-    case RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT:
-    case RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL:
-    case RD_KAFKA_RESP_ERR_INVALID_GROUP_ID:
-    case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
-    case RD_KAFKA_RESP_ERR_GROUP_MAX_SIZE_REACHED:
-    case RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE:
-    case RD_KAFKA_RESP_ERR__AUTHENTICATION:
-    case RD_KAFKA_RESP_ERR__SSL: return true;
-    default: return false;
-  }
+  return refusal(explain(code, {}, {}, Redactor({}))) && outcome_of(code) != Outcome::unknown_topic &&
+         code != RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC && code != RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
 }
 
 bool needs_the_user(rd_kafka_resp_err_t code, std::string_view text) {
@@ -88,7 +77,7 @@ Error explain(rd_kafka_resp_err_t code, const std::string& context, const Target
       return with(Fault::misconfigured,
                   "The broker refuses the group name \"" + target.group + "\". Choose another one: Options::group");
     case RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE:
-      return with(Fault::misconfigured, "The broker's offset.metadata.max.bytes must be at least 512");
+      return with(Fault::misconfigured, "The broker's offset.metadata.max.bytes must be at least 1024");
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
     case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
     case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
@@ -103,7 +92,9 @@ Error explain(rd_kafka_resp_err_t code, const std::string& context, const Target
     case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
     case RD_KAFKA_RESP_ERR__AUTHENTICATION:
     case RD_KAFKA_RESP_ERR__SSL:
-      return with(Fault::forbidden, "Check security.protocol, sasl.* and ssl.* in Options::properties");
+      return with(
+          Fault::forbidden,
+          "Check security.protocol, sasl.* and ssl.* in Options::properties, and what Options::oauth_token gives");
     case RD_KAFKA_RESP_ERR__RESOLVE:
       return with(Fault::unreachable,
                   "If you did not give that name, the brokers tell it: set their advertised.listeners to names that "

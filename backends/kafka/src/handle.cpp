@@ -77,7 +77,9 @@ void give_token(rd_kafka_t* rk, const char*, void* opaque) {
 
 Conf make_conf(const Properties& properties, Callbacks& callbacks, int events) {
   Conf conf(rd_kafka_conf_new());
-  for (const auto& [name, value] : properties) {
+  auto all = callbacks.log.login();
+  all.insert(properties.begin(), properties.end());
+  for (const auto& [name, value] : all) {
     char why[512] = "";
     if (rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), why, sizeof why) != RD_KAFKA_CONF_OK)
       throw std::runtime_error(secret(name) ? name + ": value refused (not shown)" : callbacks.log.redacted()(why));

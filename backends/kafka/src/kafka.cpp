@@ -1,66 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
-// open(), and the timings that suit Kafka.
-#include <tenure/kafka.hpp>
+// open(), what it shares with open_group(), and the timings that suit Kafka.
+#include <tenure/kafka_group.hpp>
 
 #include <utility>
 
-#include "carrier.hpp"
 #include "kafka_backend.hpp"
+#include "neli_threads.hpp"
 
 namespace tenure::kafka {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+namespace {
+
+/// All in milliseconds.
+Timing timing(int term, int renew, int retry, int margin, int call, int drain) {
+  using std::chrono::milliseconds;
+  return {.term = milliseconds(term),
+          .renew = milliseconds(renew),
+          .retry = milliseconds(retry),
+          .margin = milliseconds(margin),
+          .call = milliseconds(call),
+          .drain = milliseconds(drain)};
+}
+
+}  // namespace
 
 Presets presets() {
-  return {.fast = {.term = milliseconds(6250),
-                   .renew = milliseconds(500),
-                   .retry = milliseconds(100),
-                   .margin = milliseconds(250),
-                   .call = seconds(2),
-                   .drain = seconds(6)},
-          .balanced = {.term = seconds(13),
-                       .renew = seconds(1),
-                       .retry = milliseconds(200),
-                       .margin = milliseconds(500),
-                       .call = seconds(2),
-                       .drain = seconds(13)},
-          .steady = {.term = seconds(22),
-                     .renew = seconds(2),
-                     .retry = milliseconds(400),
-                     .margin = seconds(1),
-                     .call = seconds(2),
-                     .drain = seconds(22)}};
+  return {.fast = timing(6250, 500, 100, 250, 2000, 6000),
+          .balanced = timing(13000, 1000, 200, 500, 2000, 13000),
+          .steady = timing(22000, 2000, 400, 1000, 2000, 22000)};
 }
 
 Presets own_broker_presets() {
-  return {.fast = {.term = milliseconds(160),
-                   .renew = milliseconds(25),
-                   .retry = milliseconds(5),
-                   .margin = milliseconds(35),
-                   .call = milliseconds(50),
-                   .drain = milliseconds(160)},
-          .balanced = {.term = milliseconds(500),
-                       .renew = milliseconds(50),
-                       .retry = milliseconds(10),
-                       .margin = milliseconds(75),
-                       .call = milliseconds(150),
-                       .drain = milliseconds(500)},
-          .steady = {.term = milliseconds(1500),
-                     .renew = milliseconds(200),
-                     .retry = milliseconds(40),
-                     .margin = milliseconds(150),
-                     .call = milliseconds(400),
-                     .drain = milliseconds(1500)}};
+  return {.fast = timing(160, 25, 5, 35, 50, 160),
+          .balanced = timing(500, 50, 10, 75, 150, 500),
+          .steady = timing(1500, 200, 40, 150, 400, 1500)};
+}
+
+Presets group_presets(Exclusive exclusive) {
+  if (exclusive == Exclusive::yes) return presets();
+  return {.fast = timing(26500, 1000, 100, 500, 2000, 6000),
+          .balanced = timing(50750, 2000, 200, 750, 2000, 12000),
+          .steady = timing(83000, 3000, 400, 1000, 2000, 20000)};
+}
+
+Prepared prepared(Options given, int partitions) {
+  Prepared out{.options = completed(std::move(given)), .log = {}, .observer = {}};
+  out.log = std::make_shared<ClosableLog>(out.options);
+  for (const auto& host : plaintext_hosts(out.options))
+    out.log->write(Level::warning,
+                   unprotected("broker " + host, "Set the property security.protocol to ssl or sasl_ssl"));
+  out.observer = std::make_unique<Reader>(out.options, out.options.group, out.log, partitions);
+  return out;
 }
 
 std::shared_ptr<Backend> open(Options given) {
-  auto options = completed(std::move(given));
-  const auto log = std::make_shared<ClosableLog>(options);
-  for (const auto& host : plaintext_hosts(options))
-    log->write(Level::warning, unprotected("broker " + host, "Set the property security.protocol to ssl or sasl_ssl"));
-  auto observer = std::make_unique<Reader>(options, options.group, log);
-  return std::make_shared<KafkaBackend>(Carrier::make(std::move(options), log, std::move(observer)));
+  auto [options, log, observer] = prepared(std::move(given), record_and_nonce);
+  return std::make_shared<KafkaBackend>(NeliThreads::make(std::move(options), std::move(log), std::move(observer)));
 }
 
 }  // namespace tenure::kafka

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <tenure/kit/logging.hpp>
+#include <tenure/version.hpp>
 
 namespace tenure::kafka {
 namespace {
@@ -34,6 +35,7 @@ bool same_leader(const Incumbent& a, const Incumbent& b) {
 
 Neli::Neli(Config config)
     : config_(std::move(config)),
+      self_{.name = config_.name, .incarnation = config_.incarnation, .address = config_.address, .version = version()},
       view_(config_.incarnation, config_.lease, config_.first_claim_waits, config_.highest) {}
 
 std::vector<Effect> Neli::on(const Fact& fact, Time now, std::int64_t unix_ms) {
@@ -44,10 +46,10 @@ std::vector<Effect> Neli::on(const Fact& fact, Time now, std::int64_t unix_ms) {
   std::visit([this](const auto& f) { take(f); }, fact);
   judge_tenure();
   judge_idle();
-  judge_useless();
   serve_ranking();
   serve_member();
   serve_call();
+  judge_useless();
   serve_requests();
   serve_leaderless();
   serve_observer();
@@ -65,7 +67,7 @@ void Neli::take(const fact::Called& call) {
   last_asked_ = now_;
   if (call.verb != Verb::acquire) return;
   if (tenure_) end_tenure();  // the caller leads no more, or it would not ask
-  leaving_.reset();
+  member_.left();
   if (std::exchange(campaigning_, true)) return;
   rank_after_ = observation_;
   check_topic_ = true;  // From here on a missing one may be created.
@@ -79,7 +81,7 @@ void Neli::take(const fact::Abandoned& gone) {
   call_.reset();
   if (verb != Verb::release) return;
   leave();
-  leaving_.reset();
+  member_.left();
 }
 
 void Neli::take(const fact::Broken& broken) {
@@ -89,85 +91,55 @@ void Neli::take(const fact::Broken& broken) {
     owner_search_.lost();
   }
   if (any && !member_) emit(effect::Drop{any_handle});  // Perhaps that failed.
-  if (!member_ || (!any && member_->handle != broken.handle)) return;
-  member_trouble_ = broken.error;
-  drop_member();
-  open_after_ = now_ + reopen_pause;
-}
-
-void Neli::take(const fact::Troubled& troubled) {
-  if (!member_ || member_->handle != troubled.handle) return;
-  if (!member_trouble_) member_->troubled_at = now_;
-  member_trouble_ = troubled.error;
+  if (member_.take(broken)) drop_member(member_.reopen_pause);
 }
 
 void Neli::take(const fact::Assigned& assigned) {
-  if (!member_ || member_->handle != assigned.handle) return;
-  if (member_->outstanding) return rerank();  // no client does so: the commit could go out under this generation
-  *member_ = Member(assigned.handle, std::move(member_->rank));
-  member_->phase = assigned.owner ? Phase::owner : Phase::bystander;
-  member_->assigned_at = now_;
-  member_->generation = assigned.generation;
-  member_trouble_.reset();
+  if (!member_.is(assigned.handle)) return;
+  if (member_->outstanding) return drop_member();  // no client does so: the commit could go out under this generation
+  member_.take_place(assigned.generation, now_);
+  owner_ = assigned.owner;
+  believed_ = false;
   // Without a tenure somebody else may have written since.
   unreleased_ = tenure_ ? std::optional(tenure_->token) : std::nullopt;
   emit(effect::Assign{assigned.handle});
 }
 
 void Neli::take(const fact::Revoked& revoked) {
-  if (!member_ || member_->handle != revoked.handle) return;
-  if (revoked.lost && !tenure_) return rerank();  // the old rank would take partition 0 from a healthy successor
-  member_->lost = revoked.lost;
-  member_->phase = Phase::draining;
-  member_->drain_by = now_ + drain_limit;
-  member_trouble_.reset();
+  if (!member_.is(revoked.handle)) return;
+  if (revoked.lost && !tenure_) return drop_member();  // the old rank would take partition 0 from a healthy successor
+  member_.lose_place(revoked.lost, now_);
 }
 
 void Neli::take(const fact::Committed& answer) {
-  if (!member_ || !member_->outstanding || member_->outstanding->id != answer.id) return;
-  const auto asked = *std::exchange(member_->outstanding, std::nullopt);
-  const bool accepted = answer.outcome == Outcome::accepted;
-  if (accepted) member_trouble_.reset();
-  member_->failing_since = accepted ? std::nullopt : std::optional(member_->failing_since.value_or(now_));
-  if (answer.outcome == Outcome::fenced && !std::exchange(member_->fenced, true)) member_->fenced_at = now_;
-  if (answer.outcome == Outcome::failed && asked.purpose != Purpose::nonce) member_->doubtful = true;
-  switch (asked.purpose) {
-    case Purpose::nonce: return nonce_answered(answer);
-    case Purpose::claim: claim_answered(asked, answer); break;
-    case Purpose::renewal: renewal_answered(asked, answer); break;
+  const auto asked = member_.answered(answer, now_);
+  if (!asked) return;
+  const bool nonce = asked->purpose == Purpose::nonce;
+  if (answer.outcome == Outcome::failed && !nonce) member_->doubtful = true;
+  switch (asked->purpose) {
+    case Purpose::nonce: member_.proved(answer, now_); break;
+    case Purpose::claim: claim_answered(*asked, answer); break;
+    case Purpose::renewal: renewal_answered(*asked, answer); break;
     case Purpose::release:
-      if (!accepted) leave_error_ = answer.error;
+      if (answer.outcome != Outcome::accepted) leave_error_ = answer.error;
       unreleased_.reset();
       return leave();
   }
-  if (answer.again) change_handle();
-}
-
-/// Rule 23. A copy of an old commit may be handled after a newer one. Who saw the old one long ago, and the newer one
-/// never, would then take its lease for over. No copy of this handle's is handled in a generation that its member id is
-/// not in.
-void Neli::change_handle() {
-  kept_rank_ = std::move(member_->rank);
-  drop_member();
-}
-
-void Neli::nonce_answered(const fact::Committed& answer) {
-  if (member_->phase != Phase::owner) return;
-  if (answer.outcome == Outcome::accepted) {
-    member_->nonce_stands = true;
-    return;
+  if (answer.outcome == Outcome::unknown_topic && nonce && owner()) {
+    // The topic is gone, or has one partition. The next observation finds out which, and says so.
+    check_topic_ = true;
+    return drop_member(member_.reopen_pause);
   }
-  member_->try_again = now_ + claim_pause;
-  if (answer.outcome == Outcome::failed) member_trouble_ = answer.error;
-  if (answer.outcome != Outcome::unknown_topic) return;
-  // The topic is gone, or has one partition. The next observation finds out which, and says so.
-  check_topic_ = true;
+  // Rule 23. A copy of an old commit may be handled after a newer one. Who saw the old one long ago, and the newer one
+  // never, would then take its lease for over. No copy of this handle's is handled in a generation that its member id
+  // is not in.
+  if (!answer.again || nonce) return;
+  member_.keep_rank();
   drop_member();
-  open_after_ = now_ + reopen_pause;
 }
 
-void Neli::claim_answered(const Outstanding& asked, const fact::Committed& answer) {
-  member_->believed = false;
+void Neli::claim_answered(const Sent& asked, const fact::Committed& answer) {
+  believed_ = false;
   member_->try_again = now_ + claim_pause;
   if (answer.outcome == Outcome::accepted) view_.acknowledged(asked.token);
   const bool awaited = call_ && call_->id == asked.call;
@@ -179,7 +151,7 @@ void Neli::claim_answered(const Outstanding& asked, const fact::Committed& answe
     request_at_ = now_;
     return reply(Granted{asked.token});
   }
-  if (answer.outcome == Outcome::failed) member_trouble_ = answer.error;
+  if (answer.outcome == Outcome::failed) member_.trouble = answer.error;
   if (!awaited) return;
   if (answer.outcome == Outcome::accepted)
     reply(Unknown{
@@ -188,7 +160,7 @@ void Neli::claim_answered(const Outstanding& asked, const fact::Committed& answe
     reply(Unknown{answer.error});
 }
 
-void Neli::renewal_answered(const Outstanding& asked, const fact::Committed& answer) {
+void Neli::renewal_answered(const Sent& asked, const fact::Committed& answer) {
   if (!tenure_ || tenure_->token != asked.token) return;
   const bool awaited = call_ && call_->id == asked.call;
   if (answer.outcome != Outcome::accepted) {
@@ -205,25 +177,12 @@ void Neli::renewal_answered(const Outstanding& asked, const fact::Committed& ans
 }
 
 void Neli::take(const fact::MemberRead& read) {
-  if (!member_ || member_->reading != read.id) return;
-  member_->reading.reset();
-  if (!read.result) {
-    member_->read_again = now_ + claim_pause;
-    member_trouble_ = read.result.error();
-    return;
-  }
+  if (!member_.was_read(read, now_)) return;
   const auto& reading = *read.result;
-  if (reading.nonce != member_->nonce) {
-    // An old coordinator answered, or somebody wrote over our nonce. A new nonce must come through.
-    member_->nonce_stands = false;
-    member_->try_again = now_ + claim_pause;
-    emit(effect::Tell{Level::warning, "a read of the record was not believed, because it did not carry our nonce"});
-    return;
-  }
+  if (!member_.believes(reading.nonce, now_)) return emit(effect::Tell{Level::warning, std::string(not_believed)});
   member_->read_again = now_ + config_.observe_every;
-  member_trouble_.reset();
   report(reading.record, view_.believed(reading.record, now_, member_->assigned_at));
-  member_->believed = true;
+  believed_ = true;
 }
 
 void Neli::take(const fact::Observed& observed) {
@@ -239,8 +198,8 @@ void Neli::take(const fact::Observed& observed) {
   const auto& read = *observed.result;
   if (read) view_.end_absence();
   // What a read with the nonce showed is the truth of this generation, also if the store lost what came before.
-  if (!owner() || !member_->believed) report(read, view_.observed(read, now_));
-  if (campaigning_ && !member_ && !leaving_ && observed.id > rank_after_) open_member();
+  if (!owner() || !believed_) report(read, view_.observed(read, now_));
+  if (campaigning_ && !member_ && !member_.leaving() && observed.id > rank_after_) open_member();
 }
 
 void Neli::take(const fact::Requested& requested) {
@@ -263,11 +222,6 @@ void Neli::take(const fact::OwnersFound& found) {
   if (auto message = owner_search_.answered(found.result, {0})) emit(effect::Tell{Level::warning, std::move(*message)});
 }
 
-void Neli::take(const fact::Left& left) {
-  if (leaving_ != left.handle) return;
-  leave_by_ = now_;
-}
-
 void Neli::take(const fact::Closing&) {
   campaigning_ = false;
   call_.reset();
@@ -276,12 +230,6 @@ void Neli::take(const fact::Closing&) {
 }
 
 // ---- what is due ----
-
-bool Neli::due(Time at) {
-  if (now_ >= at) return true;
-  alarm_ = std::min(alarm_, at);
-  return false;
-}
 
 void Neli::judge_tenure() {
   if (tenure_ && due(tenure_->deadline)) end_tenure();
@@ -299,50 +247,31 @@ void Neli::judge_idle() {
 
 /// Rule 22. Another candidate may have the right that this one lacks, or a way to the coordinator.
 void Neli::judge_useless() {
-  if (!member_) return;
-  auto& m = *member_;
-  const bool unread = m.phase == Phase::owner && !tenure_ && !m.believed;
-  m.unread_since = unread ? std::optional(m.unread_since.value_or(now_)) : std::nullopt;
-  const auto due_since = [this](const std::optional<Time>& since) { return since && due(*since + config_.lease); };
-  const bool failing = due_since(m.failing_since) && !tenure_;
-  if (!failing && !due_since(m.unread_since)) return;
+  member_.watch(owner() && !tenure_ && (!believed_ || member_.failing(config_.lease, now_)), now_);
+  if (!due(member_.useless_at(config_.lease))) return;
   if (!std::exchange(told_useless_, true))
     emit(effect::Tell{
         Level::warning,
         "left the group, because this owner of partition 0 could not claim the lead for a "
         "whole lease, and another candidate may be able to. It joins again. " +
-            (member_trouble_ ? member_trouble_->message : "The coordinator answered nothing that it asked")});
-  rerank();
+            (member_.trouble ? member_.trouble->message : "The coordinator answered nothing that it asked")});
+  drop_member();
 }
 
 void Neli::serve_ranking() {
   // An observation opens the member; here it is only made sure that one comes.
-  if (campaigning_ && !member_ && !leaving_ && due(open_after_) && !observing_ && observation_ <= rank_after_)
+  if (campaigning_ && !member_ && !member_.leaving() && due(member_.may_open_at) && !observing_ &&
+      observation_ <= rank_after_)
     observe_at_ = std::min(observe_at_, now_);
 }
 
 void Neli::serve_member() {
   if (!member_) return;
-  auto& m = *member_;
-  if (m.outstanding && m.outstanding->purpose != Purpose::renewal && due(m.outstanding->sent + config_.lease))
-    return rerank();
-  if (m.fenced && due(m.fenced_at + config_.lease)) return rerank();
-  // A new handle reads the files of certificates and passwords again.
-  const bool refused = member_trouble_ && member_trouble_->fault == Fault::forbidden;
-  if (m.phase == Phase::joining && !tenure_ && refused && due(m.troubled_at + sign_in_limit)) return rerank();
-  // The coordinator may handle that commit after a later claim of ours, and the next leader would read the old token.
-  // A member id that does not join again is in no later generation.
-  if (m.doubtful && !tenure_) return rerank();
-  if (m.phase == Phase::draining) {
-    if (!m.outstanding) {
-      m.phase = Phase::joining;
-      emit(effect::Unassign{m.handle});
-    } else if (due(m.drain_by)) {
-      // A commit that is sent later would carry the next generation.
-      return rerank();
-    }
-  }
-  if (m.phase == Phase::owner) serve_owner();
+  // The coordinator may handle a doubtful commit after a later claim of ours, and the next leader would read the old
+  // token. A member id that does not join again is in no later generation.
+  if ((member_->doubtful && !tenure_) || due(member_.drop_at(tenure_.has_value()))) return drop_member();
+  if (member_.drained()) emit(effect::Unassign{member_->number});
+  if (owner()) serve_owner();
 }
 
 void Neli::serve_owner() {
@@ -350,10 +279,9 @@ void Neli::serve_owner() {
   if (tenure_ || m.outstanding || m.fenced || m.reading || !due(m.try_again)) return;
   if (call_ && call_->verb == Verb::release) return;
   if (!m.nonce_stands) return send_nonce();
-  if (m.believed && now_ >= claimable_at()) return;
-  if (m.believed) due(claimable_at());
+  if (believed_ && due(claimable_at())) return;
   if (!due(m.read_again)) return;
-  m.reading = ++last_id_;
+  m.reading = next_id();
   emit(effect::ReadMember{*m.reading});
 }
 
@@ -373,11 +301,11 @@ std::optional<Neli::Time> Neli::led_until() const {
 /// that leads looks at once: that consumer may lead by another protocol.
 void Neli::serve_leaderless() {
   const auto led = led_until();
-  const bool displaced = tenure_ && member_ && member_->phase == Phase::bystander;
+  const bool displaced = tenure_ && bystander();
   if (!displaced && (!member_ || (led && !due(*led)))) return owner_search_.all_led();
   const auto since = displaced ? member_->assigned_at - view_.longest_lease() : led.value_or(now_);
   const auto at = owner_search_.ask_at(since, view_.longest_lease());
-  if (member_->phase != Phase::bystander || !at || !due(*at)) return;
+  if (!bystander() || !at || !due(*at)) return;
   owner_search_.asked(now_);
   emit(effect::FindOwners{});
 }
@@ -391,8 +319,8 @@ bool Neli::observing() const {
 void Neli::serve_observer() {
   if (observing_ || !observing()) return;
   // The member's own reads are better, unless somebody asks for a fresh one.
-  if (owner() && member_->believed && !(call_ && call_->verb == Verb::observe)) return;
-  if (campaigning_ && !member_ && !due(open_after_)) return;
+  if (owner() && believed_ && !(call_ && call_->verb == Verb::observe)) return;
+  if (campaigning_ && !member_ && !due(member_.may_open_at)) return;
   if (!due(observe_at_)) return;
   observing_ = true;
   observe_at_ = now_ + config_.observe_every;
@@ -419,29 +347,22 @@ Neli::Time Neli::claimable_at() const {
 }
 
 bool Neli::may_claim() const {
-  return owner() && !tenure_ && member_->believed && !member_->outstanding && !member_->fenced &&
-         now_ >= member_->try_again && now_ >= claimable_at();
+  return owner() && !tenure_ && believed_ && member_.may_send(now_) && now_ >= claimable_at();
 }
 
 // ---- the member ----
 
 void Neli::open_member() {
-  if (now_ < open_after_) {
+  if (now_ < member_.may_open_at)
     rank_after_ = observation_;
-    return;
-  }
-  open_after_ = now_ + reopen_pause;
-  auto kept = std::exchange(kept_rank_, {});
-  const bool keeps = tenure_ && !kept.empty();
-  member_.emplace(++last_id_, keeps ? std::move(kept) : rank(highest(), unix_ms_, config_.incarnation));
-  member_->keeps_rank = keeps;
-  member_->troubled_at = now_;  // The handle before may have left its trouble behind.
-  emit(effect::Open{member_->handle, member_->rank});
+  else
+    emit(member_.open(next_id(), rank(highest(), unix_ms_, config_.incarnation), tenure_.has_value(), now_));
 }
 
-void Neli::drop_member() {
-  emit(effect::Drop{member_->handle});
-  member_.reset();
+void Neli::drop_member(Duration pause) {
+  emit(member_.drop());
+  if (pause > Duration::zero()) member_.may_open_at = now_ + pause;
+  owner_ = believed_ = false;
   view_.end_absence();
   unreleased_.reset();
   rank_after_ = observation_;
@@ -451,40 +372,30 @@ void Neli::drop_member() {
 void Neli::leave() {
   campaigning_ = false;
   tenure_.reset();
-  if (!member_) return;
-  leaving_ = member_->handle;
-  leave_by_ = now_ + leave_limit;
-  drop_member();
+  member_.leave(now_);
+  if (member_) drop_member();
 }
 
 void Neli::end_tenure() {
   tenure_.reset();
   observe_at_ = now_;
   if (!member_) return;
-  auto& m = *member_;
-  m.read_again = now_;
-  const bool unassigned_by_old_rank = (m.lost || m.keeps_rank) && m.phase == Phase::joining;
-  if (m.outstanding || unassigned_by_old_rank) rerank();
+  member_->read_again = now_;
+  if (member_->outstanding || due(member_.drop_at(false))) drop_member();
 }
 
 void Neli::send(Purpose purpose, Token token, bool released) {
-  const Record record{.released = released,
-                      .lease = config_.lease,
-                      .incarnation = config_.incarnation,
-                      .seq = ++seq_,
-                      .name = config_.name,
-                      .address = config_.address};
-  member_->outstanding = Outstanding{++last_id_, purpose, token, now_, call_ ? call_->id : 0};
+  const Record record{.released = released, .lease = config_.lease, .seq = ++seq_, .who = self_};
+  member_->outstanding = Sent{next_id(), purpose, token, now_, call_ ? call_->id : 0};
   unreleased_ = token;
-  emit(effect::SendCommit{last_id_, 0, {static_cast<std::int64_t>(token.value), encode(record)}});
+  emit(effect::SendCommit{member_->outstanding->id, 0, {static_cast<std::int64_t>(token.value), encode(record)}});
 }
 
 void Neli::send_nonce() {
-  auto& m = *member_;
-  m.nonce = config_.incarnation + "." + std::to_string(++nonces_);
-  m.read_again = now_;
-  m.outstanding = Outstanding{++last_id_, Purpose::nonce, {}, now_, 0};
-  emit(effect::SendCommit{last_id_, 1, {1, m.nonce}});
+  member_->nonce = config_.incarnation + "." + std::to_string(++nonces_);
+  member_->read_again = now_;
+  member_->outstanding = Sent{next_id(), Purpose::nonce, {}, now_, 0};
+  emit(effect::SendCommit{member_->outstanding->id, 1, {1, member_->nonce}});
 }
 
 void Neli::claim() {
@@ -525,7 +436,7 @@ void Neli::serve_acquire() {
 
 void Neli::serve_acquire_as_owner() {
   if (may_claim()) return claim();
-  if (member_->believed && now_ < claimable_at()) return reply(Denied{holder()});
+  if (believed_ && now_ < claimable_at()) return reply(Denied{holder()});
   if (due(call_->by - reply_reserve)) told_ = trouble();
   reply_when_late(Fault::timed_out, "the coordinator did not answer in time");
 }
@@ -537,33 +448,33 @@ void Neli::serve_renew() {
     return superseded("this candidate has left the group and not joined it again; the lease runs to its end");
   if (member_->fenced)
     return superseded("the group's coordinator accepts no commit of this member; the lease runs to its end");
-  if (member_->lost && member_->phase == Phase::joining)
+  if (member_->lost && !member_->assigned)
     return superseded(
         "this member is out of the group: its session expired, or the coordinator evicted it; the lease runs to its "
         "end");
-  if (member_->phase == Phase::bystander)
+  if (bystander())
     return superseded(
         "partition 0 is not assigned to this member any more: another member has it, or this one lost READ on the "
         "topic; the lease runs to its end");
-  if (member_->phase != Phase::owner) return reply_when_late(Fault::timed_out, "a rebalance of the group is under way");
+  if (!owner()) return reply_when_late(Fault::timed_out, "a rebalance of the group is under way");
   if (!member_->outstanding && due(member_->try_again)) return send(Purpose::renewal, tenure_->token, false);
   reply_when_late(Fault::timed_out, "the coordinator has not acknowledged the renewal");
 }
 
 void Neli::serve_release() {
-  if (leaving_) {
-    if (due(leave_by_)) reply_released(std::exchange(leave_error_, std::nullopt));
+  if (member_.leaving()) {
+    if (due(member_.leave_by())) reply_released(std::exchange(leave_error_, std::nullopt));
     return;
   }
   const auto leave_now = [&] {
     leave();
-    return leaving_ ? serve_release() : reply_released(std::nullopt);
+    return member_.leaving() ? serve_release() : reply_released(std::nullopt);
   };
-  const bool still_ours = owner() || (tenure_ && member_ && member_->phase != Phase::bystander);
+  const bool still_ours = owner() || (tenure_ && member_ && !bystander());
   if (!unreleased_ || !still_ours || member_->fenced) return leave_now();
   if (owner() && !member_->outstanding) return send(Purpose::release, *unreleased_, true);
   // The release waits in a rebalance for the assignment or the deadline, else for the answer to the outstanding commit.
-  const auto patience = owner() ? called_at_ + drain_limit : tenure_->deadline;
+  const auto patience = owner() ? called_at_ + member_.drain_limit : tenure_->deadline;
   if (!due(std::min(call_->by - reply_reserve, patience))) return;
   leave_error_ =
       Error{Fault::timed_out, "the release could not be written, so others wait until the lease has run out"};
@@ -600,7 +511,7 @@ void Neli::serve_await() {
     call_.reset();
     return;
   }
-  if (owner() && member_->believed) due(std::max(claimable_at(), member_->try_again));
+  if (owner() && believed_) due(std::max(claimable_at(), member_->try_again));
   if (const auto* incumbent = std::get_if<Incumbent>(&seen); incumbent && incumbent->remaining > Duration::zero())
     due(now_ + incumbent->remaining);
 }
@@ -608,10 +519,11 @@ void Neli::serve_await() {
 // ---- answers ----
 
 Sight Neli::sight() const {
-  if (tenure_)
-    return Incumbent{config_.name, config_.incarnation, config_.address, tenure_->token,
-                     tenure_->deadline + config_.margin - now_};
-  return view_.sight(now_);
+  if (!tenure_) return view_.sight(now_);
+  auto out = self_;
+  out.token = tenure_->token;
+  out.remaining = tenure_->deadline + config_.margin - now_;
+  return out;
 }
 
 std::optional<Incumbent> Neli::holder() const {
@@ -632,7 +544,7 @@ void Neli::reply_when_late(Fault fault, std::string message) {
 
 void Neli::reply_released(std::optional<Error> error) {
   emit(effect::ReplyReleased{call_->id, std::move(error)});
-  leaving_.reset();
+  member_.left();
   call_.reset();
 }
 

@@ -14,11 +14,13 @@
 #include <vector>
 
 #include <tenure/backend.hpp>
-#include <tenure/log.hpp>
 #include <tenure/result.hpp>
 #include <tenure/timing.hpp>
 
 #include "group.hpp"
+#include "handle_facts.hpp"
+#include "machine.hpp"
+#include "membership.hpp"
 #include "owner_search.hpp"
 #include "record.hpp"
 #include "record_view.hpp"
@@ -35,22 +37,11 @@ struct Reading {
 
 namespace fact {
 // clang-format off
-struct Elapsed {};                                                   ///< Time has passed, and nothing else is new.
 struct Called { std::uint64_t id{}; Verb verb{}; Clock::Time by{}; Token token{}; Sight seen{}; };
-struct Abandoned { std::uint64_t id{}; };                            ///< The caller has left without an answer.
-/// It could not be opened, or is of no more use. any_handle: memory ran out, and effects may have been lost.
-struct Broken { std::uint64_t handle{}; Error error; };
-struct Troubled { std::uint64_t handle{}; Error error; };            ///< The client reports trouble and goes on trying.
 struct Assigned { std::uint64_t handle{}; bool owner{}; int generation{}; };
-struct Revoked { std::uint64_t handle{}; bool lost{}; };             ///< `lost`: by an eviction, not by a rebalance.
-/// `again`: another copy of it may be handled, now or later.
-struct Committed { std::uint64_t id{}; Outcome outcome{}; Error error; bool again{}; };
 struct MemberRead { std::uint64_t id{}; Result<Reading> result; };
 struct Observed { std::uint64_t id{}; Result<std::optional<Commit>> result; };
 struct Requested { Result<std::optional<Commit>> result; };          ///< The request to step down, if there is one.
-struct OwnersFound { Result<Owners> result; };
-struct Left { std::uint64_t handle{}; };                             ///< A dropped handle is out of the group.
-struct Closing {};                                                   ///< The backend is being destroyed.
 // clang-format on
 }  // namespace fact
 
@@ -60,21 +51,15 @@ using Fact = std::variant<fact::Elapsed, fact::Called, fact::Abandoned, fact::Br
 
 namespace effect {
 // clang-format off
-struct Open { std::uint64_t handle{}; std::string client_id; };      ///< Opens a member handle and subscribes.
-struct Assign { std::uint64_t handle{}; };                           ///< Answers an assignment: nothing is consumed.
-struct Unassign { std::uint64_t handle{}; };                         ///< Lets the rebalance go on.
 struct SendCommit { std::uint64_t id{}; int partition{}; Commit commit; };
 struct ReadMember { std::uint64_t id{}; };                           ///< Reads both partitions by the member handle.
 /// Reads the record by the observer. `create`: who campaigns may create a missing topic.
 struct Observe { std::uint64_t id{}; bool check_topic{}, create{}; };
 struct ReadRequests {};
-struct FindOwners {};                                                ///< Asks who owns the partitions.
-struct Drop { std::uint64_t handle{}; };                             ///< Unsubscribes, unassigns, closes; then Left.
 struct Reply { std::uint64_t id{}; Answer answer; };                 ///< To acquire and renew.
 struct ReplySight { std::uint64_t id{}; Sight sight; };              ///< To observe.
 struct ReplyReleased { std::uint64_t id{}; std::optional<Error> error; };
 struct Wake { std::uint64_t id{}; };                                 ///< Ends an await_change.
-struct Tell { Level level{}; std::string message; };                 ///< Tells the user's log.
 // clang-format on
 }  // namespace effect
 
@@ -82,11 +67,8 @@ using Effect = std::variant<effect::Open, effect::Assign, effect::Unassign, effe
                             effect::Observe, effect::ReadRequests, effect::FindOwners, effect::Drop, effect::Reply,
                             effect::ReplySight, effect::ReplyReleased, effect::Wake, effect::Tell>;
 
-class Neli {
+class Neli : public Machine<Effect> {
  public:
-  using Time = Clock::Time;
-  using Duration = Clock::Duration;
-
   struct Config {
     Duration lease, margin;
     Duration observe_every;
@@ -98,10 +80,6 @@ class Neli {
 
   static constexpr Duration claim_pause = std::chrono::milliseconds(250);  ///< after a claim or nonce that failed
   static constexpr Duration renew_pause = std::chrono::milliseconds(100);  ///< after a renewal that failed
-  static constexpr Duration drain_limit = std::chrono::milliseconds(500);  ///< for a commit when a rebalance begins
-  static constexpr Duration leave_limit = std::chrono::milliseconds(300);  ///< for the LeaveGroup of a release
-  static constexpr Duration reopen_pause = std::chrono::seconds(1);        ///< between member handles
-  static constexpr Duration sign_in_limit = std::chrono::seconds(5);       ///< for one that is refused to join
   static constexpr Duration requests_every = std::chrono::seconds(3);
   static constexpr Duration reply_reserve = std::chrono::milliseconds(20);  ///< before a call's limit
 
@@ -111,9 +89,6 @@ class Neli {
   /// is also the least token.
   std::vector<Effect> on(const Fact& fact, Time now, std::int64_t unix_ms);
 
-  /// When fact::Elapsed is due at the latest.
-  Time alarm() const { return alarm_; }
-
   /// The highest token ever read, or acknowledged to us.
   Token highest() const { return view_.highest(); }
 
@@ -121,43 +96,12 @@ class Neli {
   friend class NeliState;  ///< tests/kafka/neli_explore_test.cpp: what counts as the same state
 
   enum class Purpose { nonce, claim, renewal, release };
-  enum class Phase {
-    joining,    ///< no assignment: before the first one, or within a rebalance
-    draining,   ///< a rebalance began and waits for our outstanding commit
-    owner,      ///< of partition 0
-    bystander,  ///< assigned, without partition 0
-  };
-  struct Outstanding {
+  struct Sent {
     std::uint64_t id{};
     Purpose purpose{};
     Token token;
     Time sent{};
     std::uint64_t call{};  ///< which call it answers
-  };
-  /// One member handle.
-  struct Member {
-    explicit Member(std::uint64_t number, std::string its_rank = {}) : handle(number), rank(std::move(its_rank)) {}
-
-    std::uint64_t handle;
-    std::string rank;  ///< its name
-    Phase phase{Phase::joining};
-    bool keeps_rank{};  ///< of the handle before, for the tenure's sake
-    bool lost{};        ///< the last assignment ended by an eviction, without our unassign
-    bool fenced{};      ///< the coordinator takes no commit of ours in this generation
-    bool doubtful{};    ///< a commit of this generation may yet be written, over later ones
-    Time fenced_at{}, drain_by{}, troubled_at{};
-    std::optional<Time> failing_since{};  ///< every answer to a commit since then was an error
-    std::optional<Time> unread_since{};   ///< it owns partition 0 since then, leads nothing, and no read was believed
-    std::optional<Outstanding> outstanding;
-    // Of the present assignment:
-    Time assigned_at{};
-    int generation{};
-    std::string nonce;
-    bool nonce_stands{};          ///< acknowledged
-    Time try_again{Time::min()};  ///< no commit before
-    std::optional<std::uint64_t> reading;
-    Time read_again{Time::min()};
-    bool believed{};  ///< the view is from a read that carried the nonce
   };
   struct Tenure {
     Token token;
@@ -171,7 +115,7 @@ class Neli {
   void take(const fact::Called&);
   void take(const fact::Abandoned&);
   void take(const fact::Broken&);
-  void take(const fact::Troubled&);
+  void take(const fact::Troubled& troubled) { member_.take(troubled, now_); }
   void take(const fact::Assigned&);
   void take(const fact::Revoked&);
   void take(const fact::Committed&);
@@ -179,14 +123,12 @@ class Neli {
   void take(const fact::Observed&);
   void take(const fact::Requested&);
   void take(const fact::OwnersFound&);
-  void take(const fact::Left&);
+  void take(const fact::Left& left) { member_.take(left, now_); }
   void take(const fact::Closing&);
 
   // Answers to commits
-  void change_handle();
-  void nonce_answered(const fact::Committed&);
-  void claim_answered(const Outstanding&, const fact::Committed&);
-  void renewal_answered(const Outstanding&, const fact::Committed&);
+  void claim_answered(const Sent&, const fact::Committed&);
+  void renewal_answered(const Sent&, const fact::Committed&);
 
   // What is due
   void judge_tenure();
@@ -208,8 +150,7 @@ class Neli {
 
   // Steps
   void open_member();
-  void drop_member();
-  void rerank() { drop_member(); }
+  void drop_member(Duration pause = {});
   void leave();
   void end_tenure();
   void send(Purpose purpose, Token token, bool released);
@@ -219,46 +160,37 @@ class Neli {
 
   // Questions to ourselves
   /// The deadline that a commit brings if it is acknowledged.
-  Time deadline_of(const Outstanding& commit) const {
+  Time deadline_of(const Sent& commit) const {
     return Timing{.term = config_.lease, .margin = config_.margin}.deadline(commit.sent);
   }
   std::optional<Time> led_until() const;
-  bool owner() const { return member_ && member_->phase == Phase::owner; }
+  bool owner() const { return member_.assigned() && owner_; }
+  bool bystander() const { return member_.assigned() && !owner_; }
   Time claimable_at() const;
   bool may_claim() const;
   Sight sight() const;
   std::optional<Incumbent> holder() const;
-  std::optional<Error> trouble() const { return member_trouble_ ? member_trouble_ : observer_trouble_; }
+  std::optional<Error> trouble() const { return member_.trouble ? member_.trouble : observer_trouble_; }
   bool observing() const;
-  bool due(Time at);  ///< True if that time has come. If not, the alarm is set for it.
 
   void reply(Answer answer);
   void reply_when_late(Fault fault, std::string message);
   void reply_released(std::optional<Error> error);
-  void emit(Effect effect) { effects_.push_back(std::move(effect)); }
 
   Config config_;
-  Time now_{};
-  std::int64_t unix_ms_{};
-  std::vector<Effect> effects_;
-  Time alarm_{Time::max()};
-  std::uint64_t last_id_{0};
-
+  Incumbent self_;  ///< Its texts alone.
   std::optional<fact::Called> call_;
   Time called_at_{};           ///< when call_ came
   Time last_asked_{};          ///< when a verb of a candidate last came or ended
   bool campaigning_{};         ///< acquire() came, and no release() since
   std::optional<Error> told_;  ///< the trouble that a verb has already answered
 
-  std::optional<Member> member_;
-  Time open_after_{Time::min()};
-  std::string kept_rank_;       ///< of a handle that was changed, for the next one
+  Membership<Sent> member_;
+  bool owner_{};                ///< of partition 0, by the last assignment
+  bool believed_{};             ///< the view is from a read that carried its nonce
   std::uint64_t rank_after_{};  ///< only a later observation may rank us
-  std::optional<Error> member_trouble_, observer_trouble_;
+  std::optional<Error> observer_trouble_;
   bool told_useless_{};  ///< Since somebody was granted the lead here.
-
-  std::optional<std::uint64_t> leaving_;
-  Time leave_by_{};
   std::optional<Error> leave_error_;
 
   std::optional<Tenure> tenure_;

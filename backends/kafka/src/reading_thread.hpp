@@ -17,9 +17,6 @@
 
 namespace tenure::kafka {
 
-/// The limit of a read that blocks. It is well below any lease, so that a hung coordinator costs one read.
-inline constexpr auto read_limit = std::chrono::milliseconds(1500);
-
 /// What it throws is an error.
 template <class Read>
 auto tried(Read read) -> decltype(read()) {

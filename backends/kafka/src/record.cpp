@@ -5,12 +5,11 @@
 
 #include <tenure/candidate.hpp>
 #include <tenure/kit/text.hpp>
+#include <tenure/kit/who.hpp>
 #include <tenure/timing.hpp>
 
 namespace tenure::kafka {
 namespace {
-
-constexpr std::size_t max_incarnation_bytes = 64;
 
 /// "v" and a number from 1 up.
 std::optional<unsigned> version_of(std::string_view field) {
@@ -18,82 +17,62 @@ std::optional<unsigned> version_of(std::string_view field) {
   return number<unsigned>(field.substr(1));
 }
 
-std::vector<std::string_view> fields_of(std::string_view text) {
+/// At most so many: the last one is all the rest.
+std::vector<std::string_view> fields_of(std::string_view text, std::size_t most) {
   std::vector<std::string_view> fields;
-  for (;;) {
-    const auto end = text.find(';');
-    fields.push_back(text.substr(0, end));
-    if (end == text.npos) return fields;
-    text.remove_prefix(end + 1);
+  while (fields.size() + 1 < most && text.find(';') != text.npos) {
+    fields.push_back(text.substr(0, text.find(';')));
+    text.remove_prefix(fields.back().size() + 1);
   }
+  fields.push_back(text);
+  return fields;
+}
+
+std::string mode_of(const Record& r) {
+  if (r.exclusive == Exclusive::yes) return "E";
+  return r.leads ? "L" : "C";
 }
 
 }  // namespace
 
 std::string encode(const Record& r) {
-  const bool shared = r.exclusive == Exclusive::no;
   // Rounded up: followers must not wait less than the holder counts on.
   const auto lease = std::chrono::ceil<std::chrono::milliseconds>(r.lease).count();
-  return std::string(shared         ? "v3;"
-                     : r.grown_from ? "v4;"
-                     : r.units      ? "v2;"
-                                    : "v1;") +
-         std::string(r.released ? "R" : "A") + ";" + std::to_string(lease) + ";" + percent_encoded(r.incarnation) +
-         ";" + std::to_string(r.seq) + ";" + percent_encoded(r.name) + ";" + percent_encoded(r.address) +
-         (r.units ? ";" + std::to_string(r.units) : "") + (shared ? (r.leads ? ";L" : ";C") : "") +
-         (!shared && r.grown_from ? ";" + std::to_string(r.grown_from) : "");
-}
-
-std::optional<std::string> too_long(Record r) {
-  r.lease = max_term;
-  r.incarnation = std::string(32, 'f');
-  r.seq = ~std::uint64_t{0};
-  const auto size = encode(r).size();
-  if (size <= max_record_bytes) return std::nullopt;
-  return "name and address take " + std::to_string(size) + " bytes in the record; " + std::to_string(max_record_bytes) +
-         " are allowed (a byte outside a-z A-Z 0-9 - . _ ~ : / @ [ ] takes three). Shorten them";
+  return std::string("v1;") + (r.released ? "R;" : "A;") + std::to_string(lease) + ";" + std::to_string(r.seq) + ";" +
+         std::to_string(r.units) + ";" + mode_of(r) + ";" + std::to_string(r.grown_from) + ";" + who_text(r.who);
 }
 
 std::optional<Record> decode(std::string_view metadata) {
   if (metadata.size() > max_record_bytes || metadata.find('\0') != metadata.npos) return std::nullopt;
-  const auto fields = fields_of(metadata);
+  const auto fields = fields_of(metadata, 8);
   const auto version = version_of(fields[0]);
   if (!version || fields.size() < 3 || (fields[1] != "A" && fields[1] != "R")) return std::nullopt;
   const auto lease_ms = number<std::uint32_t>(fields[2]);
   if (!lease_ms || *lease_ms == 0 || std::chrono::milliseconds(*lease_ms) > max_term) return std::nullopt;
-  Record out;
-  out.released = fields[1] == "R";
-  out.lease = std::chrono::milliseconds(*lease_ms);
-  static constexpr std::size_t counts[] = {0, 7, 8, 9, 9};  // Of the fields, by version.
-  if (*version > 4 || (*version > 1 && fields.size() != counts[*version])) return out;
+  Record out{.released = fields[1] == "R", .lease = std::chrono::milliseconds(*lease_ms)};
+  if (*version > 1) return out;
 
-  if (*version == 1 && fields.size() != counts[1]) return std::nullopt;
-  if (*version == 3) {
-    if (fields[8] != "L" && fields[8] != "C") return std::nullopt;
-    out.exclusive = Exclusive::no;
-    out.leads = fields[8] == "L";
-  }
-  const auto units = *version == 1 ? std::optional(0) : number<int>(fields[7]);
-  const auto grown_from = *version == 4 ? number<int>(fields[8]) : std::optional(0);
-  auto incarnation = percent_decoded(fields[3], max_incarnation_bytes);
-  const auto seq = number<std::uint64_t>(fields[4]);
-  auto name = percent_decoded(fields[5], max_candidate_bytes);
-  auto address = percent_decoded(fields[6], max_candidate_bytes);
-  if (!incarnation || !seq || !name || !address || !units || *units < 0 || !grown_from || *grown_from < 0)
-    return std::nullopt;
-  out.incarnation = std::move(*incarnation);
+  if (fields.size() != 8) return std::nullopt;
+  const auto seq = number<std::uint64_t>(fields[3]);
+  const auto units = number<std::uint16_t>(fields[4]);
+  const auto grown_from = number<std::uint16_t>(fields[6]);
+  auto who = read_who(fields[7]);
+  if (!seq || !units || !grown_from || !who || who->incarnation.empty()) return std::nullopt;
   out.seq = *seq;
-  out.name = std::move(*name);
-  out.address = std::move(*address);
+  out.who = std::move(*who);
   out.units = *units;
+  out.exclusive = fields[5] == "E" ? Exclusive::yes : Exclusive::no;
+  out.leads = fields[5] == "L";
   out.grown_from = *grown_from;
+  // No version writes that several lead a single election, or that it has grown.
+  if (fields[5] != mode_of(out) || (*units == 0 && (fields[5] != "E" || *grown_from > 0))) return std::nullopt;
   return out;
 }
 
 std::string encode(const StepDown& r) { return "v1;" + percent_encoded(r.by) + ";" + percent_encoded(r.why); }
 
 std::optional<StepDown> decode_step_down(Token offset, std::string_view metadata) {
-  const auto fields = fields_of(metadata.substr(0, 4096));
+  const auto fields = fields_of(metadata.substr(0, 4096), 4);
   if (fields.size() != 3 || fields[0] != "v1") return std::nullopt;
   auto by = percent_decoded(fields[1], max_candidate_bytes);
   auto why = percent_decoded(fields[2], max_why_bytes);

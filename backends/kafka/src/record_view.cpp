@@ -57,7 +57,7 @@ bool RecordView::stale(const std::optional<Commit>& read) const {
   if (token_of(read) != highest_) return token_of(read) < highest_;
   if (!seen_ || !seen_->record || !read || token_of(seen_->commit) != token_of(read)) return false;
   const auto record = decode(read->metadata);
-  return record && record->incarnation == seen_->record->incarnation && record->seq < seen_->record->seq;
+  return record && record->who.incarnation == seen_->record->who.incarnation && record->seq < seen_->record->seq;
 }
 
 RecordView::Finding RecordView::alarm(const std::optional<Commit>& read, Time now) {
@@ -86,7 +86,7 @@ RecordView::Finding RecordView::see(const std::optional<Commit>& read, Time now,
 /// Released, or written by ourselves: nobody leads by it, or nobody would ask for another tenure.
 bool RecordView::free() const {
   const auto& record = seen_->record;
-  return record && (record->released || record->incarnation == incarnation_);
+  return record && (record->released || record->who.incarnation == incarnation_);
 }
 
 std::optional<RecordView::Time> RecordView::led_until() const {
@@ -98,13 +98,9 @@ Sight RecordView::sight(Time now) const {
   if (!seen_) return Unknown{{Fault::unreachable, "the record has not been read yet"}};
   if (!seen_->commit || free()) return Vacant{};
   const auto lease = seen_->record ? seen_->record->lease : longest_lease_;
-  Incumbent out;
+  auto out = seen_->record ? seen_->record->who : Incumbent{};
   out.token = token_of(seen_->commit);
   out.remaining = std::max(seen_->first_seen + lease - now, Duration::zero());
-  if (!seen_->record) return out;
-  out.name = seen_->record->name;
-  out.incarnation = seen_->record->incarnation;
-  out.address = seen_->record->address;
   return out;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes into the machines of roles and what comes out: Roles and SharedRoles decide, RoleCarrier carries.
+// What goes into the machines of roles and what comes out: Roles and NonExclusiveRoles decide, RoleThreads carries.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -9,18 +9,15 @@
 #include <vector>
 
 #include <tenure/group_store.hpp>
-#include <tenure/log.hpp>
 #include <tenure/result.hpp>
 
 #include "group.hpp"
+#include "handle_facts.hpp"
 
 namespace tenure::kafka {
 
 inline constexpr Clock::Duration role_retry_pause = std::chrono::milliseconds(100);   ///< after a failed commit
-inline constexpr Clock::Duration role_leave_limit = std::chrono::milliseconds(300);   ///< for the LeaveGroup of a stop
-inline constexpr Clock::Duration role_reopen_pause = std::chrono::seconds(1);         ///< between member handles
 inline constexpr Clock::Duration role_longest_pause = std::chrono::minutes(10);       ///< of one that cannot claim
-inline constexpr Clock::Duration role_sign_in_limit = std::chrono::seconds(5);        ///< for one that may not join
 inline constexpr Clock::Duration role_topic_pause = std::chrono::seconds(5);          ///< between looks at the topic
 inline constexpr Clock::Duration role_reply_reserve = std::chrono::milliseconds(20);  ///< before a call's limit
 
@@ -46,26 +43,17 @@ using RoleCall = std::variant<role_call::See, role_call::Open, role_call::Write,
 using RoleAnswer = std::variant<Result<Look>, Result<Committed>, Result<bool>, std::monostate>;
 
 namespace role_fact {
+using fact::Elapsed, fact::Abandoned, fact::Broken, fact::Troubled, fact::Revoked, fact::Committed, fact::OwnersFound,
+    fact::Left, fact::Closing;
 // clang-format off
 using Offsets = std::vector<std::optional<Commit>>;                  ///< By partition.
-struct Elapsed {};
 struct Called { std::uint64_t id{}; RoleCall what; Clock::Time by{}; };
-struct Abandoned { std::uint64_t id{}; };                            ///< The caller has left without an answer.
 struct Joined { std::string election; };
 struct Quit { std::string election; };                               ///< This process takes part in it no more.
-/// any_handle: memory ran out, and effects may have been lost.
-struct Broken { std::uint64_t handle{}; Error error; };
-struct Troubled { std::uint64_t handle{}; Error error; };
 struct Assigned { std::uint64_t handle{}; std::vector<int> partitions; int generation{}; };
-struct Revoked { std::uint64_t handle{}; bool lost{}; };
-/// `again`: another copy of it may be handled, now or later.
-struct Committed { std::uint64_t id{}; Outcome outcome{}; Error error; bool again{}; };
 struct MemberRead { std::uint64_t id{}; Result<Offsets> result; };
 /// `topic`: how many partitions it has, if that was looked at.
 struct Observed { Result<Offsets> result; std::optional<int> topic{}; };
-struct OwnersFound { Result<Owners> result; };
-struct Left { std::uint64_t handle{}; };                             ///< A dropped handle is out of the group.
-struct Closing {};
 // clang-format on
 }  // namespace role_fact
 
@@ -75,19 +63,14 @@ using RoleFact = std::variant<role_fact::Elapsed, role_fact::Called, role_fact::
                               role_fact::OwnersFound, role_fact::Left, role_fact::Closing>;
 
 namespace role_effect {
+using effect::Open, effect::Assign, effect::Unassign, effect::FindOwners, effect::Drop, effect::Tell;
 // clang-format off
-struct Open { std::uint64_t handle{}; std::string client_id; };      ///< Opens a member handle and subscribes.
-struct Assign { std::uint64_t handle{}; };
-struct Unassign { std::uint64_t handle{}; };
 struct SendCommit { std::uint64_t id{}; std::map<int, Commit> commits; };  ///< In one request. By partition.
 struct ReadMember { std::uint64_t id{}; int partitions{}; };         ///< Reads them all by the member handle.
 /// Reads them by the observer. `topic`: how many partitions it has is to be told, too. `check`: it must suit us.
 /// `create`: who has a session, or opens one, may create a missing topic.
 struct Observe { int partitions{}; bool check{}, topic{}, create{}; };
-struct FindOwners {};                                                ///< Asks who owns the partitions.
-struct Drop { std::uint64_t handle{}; };                             ///< Unsubscribes, unassigns, closes; then Left.
 struct Reply { std::uint64_t id{}; RoleAnswer answer; };
-struct Tell { Level level{}; std::string message; };
 // clang-format on
 }  // namespace role_effect
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <tenure/kit/who.hpp>
+
 namespace tenure::kafka {
 
 RoleMachine::RoleMachine(RoleConfig config, Exclusive exclusive)
@@ -23,11 +25,11 @@ std::vector<RoleEffect> RoleMachine::on(const RoleFact& fact, Time now, std::int
   std::visit([this](const auto& f) { take(f); }, fact);
   judge_units();
   judge_idle();
-  judge_useless();
   serve_member();
   show();
   serve_call();
   serve_reads();
+  judge_useless();
   serve_leaderless();
   serve_observer();
   show();
@@ -39,7 +41,7 @@ std::vector<RoleEffect> RoleMachine::on(const RoleFact& fact, Time now, std::int
 void RoleMachine::take(const role_fact::Called& call) {
   call_ = call;
   called_at_ = last_asked_ = now_;
-  leaving_.reset();
+  member_.left();
   if (asked<role_call::Open>() && !creates_) check_topic_ = true, observed_ = false, observe_at_ = now_;
 }
 
@@ -72,44 +74,27 @@ void RoleMachine::take(const role_fact::Broken& broken) {
     owner_search_.lost();
   }
   if (any && !member_) emit(role_effect::Drop{any_handle});  // Perhaps that failed.
-  if (!member_ || (!any && !is_member(broken.handle))) return;
-  member_trouble_ = broken.error;
-  drop_member();
-}
-
-void RoleMachine::take(const role_fact::Troubled& troubled) {
-  if (!is_member(troubled.handle)) return;
-  if (!member_trouble_) member_->troubled_at = now_;
-  member_trouble_ = troubled.error;
+  if (member_.take(broken)) drop_member();
 }
 
 void RoleMachine::take(const role_fact::Assigned& assigned) {
-  if (is_member(assigned.handle)) take_part(assigned);
+  if (member_.is(assigned.handle)) take_part(assigned);
 }
 
 void RoleMachine::take(const role_fact::Revoked& revoked) {
-  if (!is_member(revoked.handle)) return;
-  member_->troubled_at = now_;
+  if (!member_.is(revoked.handle)) return;
+  if (revoked.lost && !any_held()) return drop_member();  // Its old place may be a healthy successor's now.
+  member_.lose_place(revoked.lost, now_);
   give_back(revoked);
 }
 
 void RoleMachine::take(const role_fact::Committed& answer) {
-  if (!member_ || !member_->outstanding || member_->outstanding->id != answer.id) return;
-  const auto sent = *std::exchange(member_->outstanding, std::nullopt);
-  if (answer.outcome == Outcome::accepted) {
-    member_trouble_.reset();
-    member_->fenced_at.reset();
-    member_->failing_since.reset();
-    const bool nonce = sent.call == 0 && !sent.plan.tells;
-    if (!nonce) member_->served = true, away_ = {}, told_useless_ = false;
-  } else {
-    member_->failing_since = member_->failing_since.value_or(now_);
-    member_->failed_last = now_;
-    member_->failure = answer.error;
-  }
-  if (answer.outcome == Outcome::fenced && !member_->fenced_at) member_->fenced_at = now_;
+  const auto sent = member_.answered(answer, now_);
+  if (!sent) return;
+  const bool nonce = sent->call == 0 && !sent->plan.tells;
+  if (answer.outcome == Outcome::accepted && !nonce) served_ = true, away_ = {}, told_useless_ = false;
   if (answer.outcome == Outcome::unknown_topic) check_topic_ = true;
-  answered(sent, answer);
+  answered(*sent, answer);
 }
 
 void RoleMachine::take(const role_fact::Observed& seen) {
@@ -119,7 +104,7 @@ void RoleMachine::take(const role_fact::Observed& seen) {
     observer_trouble_ = seen.result.error();
     return;
   }
-  if (observer_trouble_ && refusal(*observer_trouble_)) away_ = {}, open_after_ = now_;  // The rights are back.
+  if (observer_trouble_ && refusal(*observer_trouble_)) away_ = {}, member_.may_open_at = now_;  // The rights are back.
   observer_trouble_.reset();
   if (seen.topic) topic_has(*seen.topic);
   if (seen.result->size() < static_cast<std::size_t>(partitions_of(config_.units))) return;  // Of before we grew.
@@ -137,10 +122,6 @@ void RoleMachine::take(const role_fact::OwnersFound& found) {
     emit(role_effect::Tell{Level::warning, std::move(*message)});
 }
 
-void RoleMachine::take(const role_fact::Left& left) {
-  if (leaving_ == left.handle) leave_by_ = now_;
-}
-
 void RoleMachine::take(const role_fact::Closing&) {
   call_.reset();
   session_.reset();
@@ -153,12 +134,6 @@ void RoleMachine::look_for_strangers(const role_fact::Offsets& read, bool may_be
 }
 
 // ---- what is due ----
-
-bool RoleMachine::due(Time when) {
-  if (now_ >= when) return true;
-  alarm_ = std::min(alarm_, when);
-  return false;
-}
 
 /// A tenure that lapsed is over.
 void RoleMachine::judge_units() {
@@ -173,30 +148,17 @@ void RoleMachine::judge_idle() {
   if (member_) drop_member();
 }
 
-/// A member that cannot claim must not keep its units from others, who may have the right that it lacks, or a way to
-/// the coordinator.
-void RoleMachine::judge_useless() {
-  if (!member_) return;
-  auto& m = *member_;
-  bool owes = false;
-  for (int i = 0; i < config_.units; ++i) owes = owes || (m.assigned && unread(i));
-  m.unread_since = owes ? std::optional(m.unread_since.value_or(now_)) : std::nullopt;
-  if (m.unread_since && due(*m.unread_since + config_.lease)) return drop_member();
-  if (!m.failing_since || any_held() || !due(*m.failing_since + config_.lease)) return;
-  if (now_ >= m.failed_last + config_.lease) return m.failing_since.reset();  // It needed no commit since.
-  drop_member();
-}
-
 /// Each time that such a member comes and goes, units move between the others. So it stays out for longer each time.
 /// The first time, without a refusal, a coordinator that was away may be to blame.
-void RoleMachine::make_room(const Member& leaves) {
-  const bool refused = leaves.failing_since && now_ >= *leaves.failing_since + config_.lease && refusal(leaves.failure);
-  if (!session_ || !leaves.wanted || (leaves.served && !refused)) return;
-  const auto least = refused ? 4 * config_.lease : away_ == Duration::zero() ? role_reopen_pause : config_.lease;
+void RoleMachine::make_room() {
+  const auto& failed = member_->failed;
+  const bool refused = failed && refusal(failed->error) && now_ >= member_.useless_at(config_.lease);
+  if (!session_ || !wanted_ || (served_ && !refused)) return;
+  const auto least = refused ? 4 * config_.lease : away_ == Duration::zero() ? member_.reopen_pause : config_.lease;
   away_ = std::min(std::max(2 * away_, least), role_longest_pause);
-  open_after_ = now_ + away_;
+  member_.may_open_at = now_ + away_;
   if (away_ < config_.lease || std::exchange(told_useless_, true)) return;
-  const auto& why = leaves.failing_since ? leaves.failure.message : member_trouble_ ? member_trouble_->message : "";
+  const auto& why = failed ? failed->error.message : member_.trouble ? member_.trouble->message : "";
   emit(role_effect::Tell{
       Level::warning, "stays out of the group for " + std::to_string(away_ / std::chrono::seconds(1)) +
                           " s, and then for longer, because it could not claim the roles that it was dealt, and other "
@@ -204,20 +166,22 @@ void RoleMachine::make_room(const Member& leaves) {
                           (why.empty() ? "The coordinator answered nothing that it asked" : why)});
 }
 
+/// A member that cannot claim must not keep its units from others, who may have the right that it lacks, or a way to
+/// the coordinator.
+void RoleMachine::judge_useless() {
+  const bool failing = member_ && !any_held() && member_.failing(config_.lease, now_);
+  member_.watch(member_.assigned() && (failing || owes()), now_);
+  if (due(member_.useless_at(config_.lease))) drop_member();
+}
+
 void RoleMachine::serve_member() {
-  // A new handle reads the files of certificates and passwords again.
-  const bool turned_away = member_trouble_ && member_trouble_->fault == Fault::forbidden && !assigned() && !any_held();
-  if (member_ && turned_away && due(member_->troubled_at + role_sign_in_limit)) drop_member();
+  if (member_ && due(member_.drop_at(any_held()))) drop_member();
+  if (member_ && member_.drained()) emit(role_effect::Unassign{member_->number});
   if (member_) return watch_member();
   const bool refused = observer_trouble_ && refusal(*observer_trouble_);
-  if (!session_ || !observed_ || refused || leaving_ || !due(open_after_)) return;
-  open_after_ = now_ + role_reopen_pause;
-  auto kept = std::exchange(kept_name_, {});
-  const bool keeps = any_held() && !kept.empty();
-  member_.emplace(next_id(), keeps ? std::move(kept) : role_member_name(unix_ms_, config_.incarnation));
-  member_->keeps_name = keeps;
-  member_->troubled_at = now_;  // The handle before may have left its trouble behind.
-  emit(role_effect::Open{member_->handle, member_->name});
+  if (!session_ || !observed_ || refused || member_.leaving() || !due(member_.may_open_at)) return;
+  wanted_ = served_ = false;
+  emit(member_.open(next_id(), role_member_name(unix_ms_, config_.incarnation), any_held(), now_));
 }
 
 void RoleMachine::serve_observer() {
@@ -242,7 +206,7 @@ std::optional<RoleMachine::Time> RoleMachine::unled_since(int index) {
 
 /// Where nobody has led for a lease, it looks for a consumer that keeps the unit from all of us.
 void RoleMachine::serve_leaderless() {
-  if (member_ && !assigned()) return;  // A rebalance may end it.
+  if (member_ && !member_.assigned()) return;  // A rebalance may end it.
   std::optional<Time> since;
   for (int i = 0; member_ && i < config_.units; ++i)
     if (const auto unled = unled_since(i)) since = std::min(since.value_or(*unled), *unled);
@@ -256,49 +220,34 @@ void RoleMachine::serve_leaderless() {
 // ---- the member ----
 
 void RoleMachine::own(const role_fact::Assigned& assigned) {
-  member_->partitions = assigned.partitions;
-  member_->assigned = true;
-  member_->keeps_name = false;
-  member_->fenced_at.reset();
-  member_->failing_since.reset();
-  member_trouble_.reset();
+  member_.take_place(assigned.generation, now_);
+  partitions_ = assigned.partitions;
   own_what_is_assigned();
-  for (int i = 0; i < config_.units; ++i) member_->wanted = member_->wanted || (of(i).owned && !of(i).names.empty());
+  for (int i = 0; i < config_.units; ++i) wanted_ = wanted_ || (of(i).owned && !of(i).names.empty());
   emit(role_effect::Assign{assigned.handle});
 }
 
 void RoleMachine::own_what_is_assigned() {
-  const auto& partitions = member_->partitions;
   for (int i = 0; i < config_.units; ++i)
-    of(i).owned = std::find(partitions.begin(), partitions.end(), record_of(i)) != partitions.end();
+    of(i).owned = std::find(partitions_.begin(), partitions_.end(), record_of(i)) != partitions_.end();
 }
 
 void RoleMachine::drop_member() {
-  make_room(*member_);
-  emit(role_effect::Drop{member_->handle});
+  make_room();
   const auto outstanding = std::move(member_->outstanding);
-  member_.reset();
-  open_after_ = std::max(open_after_, now_ + role_reopen_pause);
+  emit(member_.drop());
+  member_.may_open_at = std::max(member_.may_open_at, now_ + member_.reopen_pause);
   for (int i = 0; i < config_.units; ++i) of(i).owned = false;
   dropped();
   if (outstanding && awaited(*outstanding) && asked<role_call::Write>())
     fail({Fault::timed_out, "the coordinator did not answer the commit in time"});
 }
 
-/// By rule 23 of the single election.
-void RoleMachine::change_handle() {
-  kept_name_ = std::move(member_->name);
-  drop_member();
-}
-
 void RoleMachine::leave() {
   session_.reset();
   forget_tenures();
-  leave_by_ = now_;
-  if (!member_) return;
-  leaving_ = member_->handle;
-  leave_by_ = now_ + role_leave_limit;
-  drop_member();
+  member_.leave(now_);
+  if (member_) drop_member();
 }
 
 /// REQUIRES: the machine has that many units already, and nothing is held that moves.
@@ -314,7 +263,7 @@ void RoleMachine::grow(int units) {
     ++of(shown.unit).changes, ++of(unit).changes;
     shown.unit = unit;
   }
-  if (assigned()) own_what_is_assigned();
+  if (member_.assigned()) own_what_is_assigned();
   observe_at_ = now_;
 }
 
@@ -376,12 +325,12 @@ RoleMachine::Plan RoleMachine::plan_of(const tenure::Commit& commit) const {
 }
 
 Commit RoleMachine::record(int index, const Plan& plan, bool released) const {
+  auto who = incumbent_of(own_.record.who, {}, {});
+  who.incarnation = config_.incarnation;
   return {offset_of(index, plan), encode(Record{.released = released,
                                                 .lease = config_.lease,
-                                                .incarnation = config_.incarnation,
                                                 .seq = seq_,
-                                                .name = own_.record.holder,
-                                                .address = own_.record.address,
+                                                .who = std::move(who),
                                                 .units = plan.units,
                                                 .exclusive = exclusive_,
                                                 .leads = !of(index).held.empty(),
@@ -448,22 +397,10 @@ void RoleMachine::serve_call() {
   std::visit(Caller{*this}, what);
 }
 
-/// Options::candidate is another one: the records of roles name the candidate that Elections got.
-std::optional<Error> RoleMachine::unreadable(const Session& session) const {
-  const auto why = too_long({.incarnation = {},
-                             .name = session.record.holder,
-                             .address = session.record.address,
-                             .units = max_units,
-                             .exclusive = exclusive_,
-                             .grown_from = max_units});
-  if (!why) return std::nullopt;
-  return Error{Fault::misconfigured, "kafka: the candidate's " + *why};
-}
-
 void RoleMachine::serve_open(const role_call::Open& open) {
-  if (auto error = unreadable(open.session)) return fail(std::move(*error));
   if (!observed_ || observer_trouble_) {
-    if (const auto error = trouble()) return fail(*error);
+    // The trouble of a member that is gone says nothing of the look that is under way for this call.
+    if (observer_trouble_) return fail(*observer_trouble_);
     return fail_when_late("the records could not be read in time");
   }
   forget_tenures();
@@ -481,16 +418,16 @@ void RoleMachine::serve_write(const role_call::Write& write) {
   if (auto error = refused_commit(commit)) return fail(std::move(*error));
   if (session_ != commit.session) return reply(Result<Committed>(Committed{.granted = false, .look = look({})}));
   own_ = commit.next;
-  const bool idle = !any_held() && (commit.claims.empty() || !assigned());  // There is nothing to be written.
-  if (!idle && !assigned()) return fail_when_late("this member of the group has no assignment yet");
-  if (!idle && member_->fenced_at) return fail_when_late("the coordinator accepts no commit of this member");
+  const bool idle = !any_held() && (commit.claims.empty() || !member_.assigned());  // There is nothing to be written.
+  if (!idle && !member_.assigned()) return fail_when_late("this member of the group has no assignment yet");
+  if (!idle && member_->fenced) return fail_when_late("the coordinator accepts no commit of this member");
   if (!idle && (member_->outstanding || !due(member_->try_again)))
     return fail_when_late("the coordinator has not answered the commit before");
   ++seq_;
   auto plan = plan_of(commit);
   if (plan.spent && !std::exchange(told_spent_, true))
     emit(role_effect::Tell{Level::error, spent(*plan.spent).message});
-  if (!plan.claims.empty() && doubtful()) {
+  if (!plan.claims.empty() && member_->doubtful) {
     drop_member();
     return fail(
         {Fault::timed_out, "an older commit was not answered and may come after this one; the group is joined anew"});
@@ -503,9 +440,9 @@ void RoleMachine::serve_write(const role_call::Write& write) {
 
 /// A session that lapsed just ends. Any other end is a stop: the group is left, so that others get the units.
 void RoleMachine::serve_end(const role_call::End& end) {
-  if (leaving_) {
-    if (!due(leave_by_)) return;
-    leaving_.reset();
+  if (member_.leaving()) {
+    if (!due(member_.leave_by())) return;
+    member_.left();
     return reply(Result<bool>(true));
   }
   if (session_ != end.id) return reply(Result<bool>(true));
@@ -516,10 +453,10 @@ void RoleMachine::serve_end(const role_call::End& end) {
   }
   if (release_first(end.id)) return;
   leave();
-  if (!leaving_)
+  if (!member_.leaving())
     reply(Result<bool>(true));
   else
-    due(leave_by_);
+    due(member_.leave_by());
 }
 
 // ---- what is shown ----
@@ -570,12 +507,10 @@ Look RoleMachine::look(const std::string& cursor) const {
     if (of(i).names.empty()) continue;
     const auto other = stranger(i);
     if (!other) continue;
-    out.sessions[session_of_stranger(i, other->incarnation)] =
+    out.sessions[session_of_stranger(i, other->who.incarnation)] =
         Session{.record = {.token = Token{1},
                            .beat = static_cast<std::uint64_t>(other->since.time_since_epoch().count()),
-                           .holder = other->name,
-                           .incarnation = other->incarnation,
-                           .address = other->address,
+                           .who = who_text(other->who),
                            .term = config_.lease,
                            .asked = other->since.time_since_epoch()}};
   }

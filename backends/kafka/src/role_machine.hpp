@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame of a machine of roles: what Roles and SharedRoles have in common. Facts in, effects out, as in Neli: no
-// thread, no librdkafka, no clock. The frame keeps the calls, the session, the plan of a commit and what is shown. A
+// The frame of a machine of roles: what Roles and NonExclusiveRoles have in common. Facts in, effects out, as in Neli:
+// no thread, no librdkafka, no clock. The frame keeps the calls, the session, the plan of a commit and what is shown. A
 // machine adds what its rules say of owning, claiming and losing a unit.
 #pragma once
 #include <cstdint>
@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "machine.hpp"
+#include "membership.hpp"
 #include "owner_search.hpp"
 #include "record.hpp"
 #include "role_facts.hpp"
@@ -23,25 +25,19 @@ namespace tenure::kafka {
 struct RoleConfig {
   int units{};
   Clock::Duration lease{}, margin{};  ///< lease - margin: how long a unit is led after a commit was asked for.
-  Clock::Duration session{};          ///< Of the group's members. For SharedRoles alone.
+  Clock::Duration session{};          ///< Of the group's members. For NonExclusiveRoles alone.
   Clock::Duration observe_every{};
   std::string incarnation{};
   bool first_claim_waits{};  ///< For Roles alone.
 };
 
 /// Machines can be copied.
-class RoleMachine {
+class RoleMachine : public Machine<RoleEffect> {
  public:
-  using Time = Clock::Time;
-  using Duration = Clock::Duration;
-
   virtual ~RoleMachine() = default;
 
   /// REQUIRES: `now` never falls from one fact to the next. `unix_ms` is a label, and the least token of a new unit.
   std::vector<RoleEffect> on(const RoleFact& fact, Time now, std::int64_t unix_ms);
-
-  /// When role_fact::Elapsed is due at the latest.
-  Time alarm() const { return alarm_; }
 
   /// How many there are now. It never falls.
   int units() const { return config_.units; }
@@ -75,29 +71,10 @@ class RoleMachine {
     std::uint64_t call{};  ///< That it answers, or 0.
     Plan plan{};
   };
-  struct Member {
-    Member(std::uint64_t number, std::string its_name) : handle(number), name(std::move(its_name)) {}
-
-    std::uint64_t handle;
-    std::string name;   ///< Its rank.
-    bool keeps_name{};  ///< Of the handle before, for the sake of what is led. Until its first assignment.
-    bool assigned{};
-    std::vector<int> partitions;          ///< Of the last assignment.
-    std::optional<Time> fenced_at;        ///< Since then the coordinator accepts nothing of it.
-    Time troubled_at{};                   ///< REQUIRES: there is trouble with it.
-    std::optional<Time> failing_since{};  ///< Every answer since then was an error.
-    Time failed_last{};                   ///< REQUIRES: failing_since.
-    std::optional<Time> unread_since{};   ///< It owns units since then of which no read is believed.
-    bool wanted{};                        ///< It was dealt units of ours.
-    bool served{};                        ///< A commit was accepted that says who leads.
-    Error failure{};                      ///< The last one. REQUIRES: failing_since.
-    Time try_again{Time::min()};
-    std::optional<Sent> outstanding;
-  };
   /// Another process, as the record of a unit shows it.
   struct Stranger {
     Time since;
-    std::string incarnation, name, address;
+    Incumbent who;
   };
 
   RoleMachine(RoleConfig config, Exclusive exclusive);
@@ -109,7 +86,6 @@ class RoleMachine {
   // Steps
   void own(const role_fact::Assigned&);
   void drop_member();
-  void change_handle();
   void leave();
   void grow(int units);
   void send(Plan plan, std::uint64_t call);
@@ -119,15 +95,9 @@ class RoleMachine {
   void look_for_strangers(const role_fact::Offsets& read, bool may_be_old);
   bool show(const std::string& election, std::optional<Lead> lead, bool allotted, std::uint64_t version);
   void fail(Error error);  ///< To a call that is answered by what a commit brings.
-  template <class Effect>
-  void emit(Effect effect) {
-    effects_.emplace_back(std::move(effect));
-  }
-  std::uint64_t next_id() { return ++last_id_; }
 
   // Questions
-  bool assigned() const { return member_ && member_->assigned; }
-  bool owns(const Unit& unit) const { return assigned() && unit.owned; }
+  bool owns(const Unit& unit) const { return member_.assigned() && unit.owned; }
   bool any_held() const;
   std::optional<Lead> own_lead(const Unit& unit, const std::string& election) const;
   const std::optional<Lead>& shown(const std::string& election) const { return shown_.at(election).lead; }
@@ -136,15 +106,11 @@ class RoleMachine {
   bool asked() const {
     return call_ && std::holds_alternative<Call>(call_->what);
   }
-  bool due(Time at);  ///< True if that time has come. If not, the alarm is set for it.
 
   RoleConfig config_;
-  Time now_{};
-  std::int64_t unix_ms_{};
   std::optional<role_fact::Called> call_;
   std::optional<SessionId> session_;
-  std::optional<Member> member_;
-  std::optional<Error> member_trouble_;
+  Membership<Sent> member_;
   std::uint64_t seq_{};  ///< Of our records.
   Strangers strangers_;
 
@@ -163,11 +129,10 @@ class RoleMachine {
   virtual void take_part(const role_fact::Assigned&) = 0;
   virtual void give_back(const role_fact::Revoked&) = 0;
   virtual void answered(const Sent& sent, const role_fact::Committed& answer) = 0;
-  virtual bool unread(int /*index*/) const { return false; }  ///< It is ours to claim, and no read of it is believed.
-  virtual void watch_member() = 0;                         ///< Drops it, or ends a rebalance, when the time has come.
+  virtual bool owes() const { return false; }              ///< A unit is ours to claim, and no read of it is believed.
+  virtual void watch_member() {}                           ///< Drops it, when the time has come.
   virtual bool release_first(SessionId) { return false; }  ///< Whether an end must wait for a commit.
   virtual void dropped() {}                                ///< It has left.
-  virtual bool doubtful() const { return false; }          ///< A commit of it may yet be written over a claim.
   // Of the records, and of the topic
   virtual void serve_reads() {}
   virtual void read(const role_fact::MemberRead&) {}
@@ -193,21 +158,21 @@ class RoleMachine {
   void take(const role_fact::Joined&);
   void take(const role_fact::Quit&);
   void take(const role_fact::Broken&);
-  void take(const role_fact::Troubled&);
+  void take(const role_fact::Troubled& troubled) { member_.take(troubled, now_); }
   void take(const role_fact::Assigned&);
   void take(const role_fact::Revoked&);
   void take(const role_fact::Committed&);
   void take(const role_fact::MemberRead& f) { read(f); }
   void take(const role_fact::Observed&);
   void take(const role_fact::OwnersFound&);
-  void take(const role_fact::Left&);
+  void take(const role_fact::Left& left) { member_.take(left, now_); }
   void take(const role_fact::Closing&);
 
   // What is due
   void judge_units();
   void judge_idle();
   void judge_useless();
-  void make_room(const Member& leaves);
+  void make_room();
   void serve_member();
   void serve_observer();
   bool may_create() const { return session_ || asked<role_call::Open>(); }
@@ -221,22 +186,18 @@ class RoleMachine {
   std::optional<Time> unled_since(int index);
   void own_what_is_assigned();
   void forget_tenures();
-  /// Nobody could read the records of a candidate with this name and address.
-  std::optional<Error> unreadable(const Session& session) const;
   void plan_claims(const tenure::Commit& commit, Plan& plan) const;
   Error spent(int index) const;
   Look look(const std::string& cursor) const;
-  bool is_member(std::uint64_t handle) const { return member_ && member_->handle == handle; }
-  std::optional<Error> trouble() const { return member_trouble_ ? member_trouble_ : observer_trouble_; }
+  std::optional<Error> trouble() const { return member_.trouble ? member_.trouble : observer_trouble_; }
   Duration led_for() const { return config_.lease - config_.margin; }
   void reply(RoleAnswer answer);
   void fail_when_late(std::string message);
 
   Exclusive exclusive_;
-  std::vector<RoleEffect> effects_;
-  Time alarm_{Time::max()};
-  std::uint64_t last_id_{0};
-  std::string kept_name_;  ///< Of a handle that was changed, for the next one.
+  std::vector<int> partitions_;  ///< Of the last assignment.
+  bool wanted_{};                ///< The present handle was dealt units of ours.
+  bool served_{};                ///< A commit of it was accepted that says who leads.
 
   Time called_at_{}, last_asked_{};
   std::map<std::string, Shown> shown_;  ///< By election.
@@ -246,11 +207,8 @@ class RoleMachine {
   Session own_{};
   Time session_deadline_{};
 
-  Time open_after_{Time::min()};
   bool told_useless_{};
   Duration away_{};  ///< So long the last member stays out that could not claim what it owned. Zero: it could.
-  std::optional<std::uint64_t> leaving_;
-  Time leave_by_{};
 
   std::optional<Error> observer_trouble_;
   OwnerSearch owner_search_{OwnerSearch::Form::roles};

@@ -22,42 +22,28 @@ Roles::Roles(RoleConfig config) : RoleMachine(std::move(config), Exclusive::yes)
 
 void Roles::take_part(const role_fact::Assigned& assigned) {
   if (member_->outstanding) return drop_member();  // The commit could go out under this generation.
-  member_->try_again = Time::min();
-  place_ = {.assigned_at = now_, .generation = assigned.generation};
+  read_pause_ = first_read_pause;
   planned_ = 0;  // Another one may have unit 0 by now.
   for (auto& unit : units_) unit.believed = false;
   own(assigned);
 }
 
-void Roles::give_back(const role_fact::Revoked& revoked) {
-  if (revoked.lost && !any_held()) return drop_member();  // Its old place may be a healthy successor's now.
-  member_->assigned = false;
-  place_.lost = revoked.lost;
-  place_.drain_by = now_ + drain_limit;
-}
-
 void Roles::answered(const Sent& sent, const role_fact::Committed& answer) {
-  if (sent.call == 0 && !sent.plan.tells) return nonce_answered(answer);
-  const bool last = std::exchange(place_.last, false) && asked<role_call::End>();
+  if (sent.call == 0 && !sent.plan.tells) return member_.proved(answer, now_);
+  const bool last = std::exchange(last_, false) && asked<role_call::End>();
   if (answer.outcome == Outcome::accepted) carry_out(sent);
   if (last) return leave();
   if (answer.outcome != Outcome::accepted && awaited(sent)) fail(answer.error);
-  if (answer.again) return change_handle();
+  if (answer.again) {  // Rule 23 of the single election.
+    member_.keep_rank();
+    return drop_member();
+  }
   if (answer.outcome == Outcome::accepted) return;
   member_->try_again = now_ + role_retry_pause;
   // The coordinator may handle it after later commits. A member that does not join again is in no later generation.
   const bool changes = !sent.plan.claimed.empty() || !sent.plan.over.empty();
   if (answer.outcome == Outcome::failed && changes) return drop_member();
-  place_.doubtful |= answer.outcome == Outcome::failed;
-}
-
-void Roles::nonce_answered(const role_fact::Committed& answer) {
-  if (answer.outcome == Outcome::accepted) {
-    place_.nonce_stands = true;
-    return;
-  }
-  member_->try_again = now_ + nonce_pause;
-  if (answer.outcome == Outcome::failed || answer.outcome == Outcome::unknown_topic) member_trouble_ = answer.error;
+  member_->doubtful |= answer.outcome == Outcome::failed;
 }
 
 /// Of our own writing. Nobody else writes in this assignment where we released the last role.
@@ -67,40 +53,29 @@ void Roles::learn(const Plan& plan) {
     numbers_.wrote(partition / 3, plan.units, grown_from(plan.units));
     auto& view = of(partition / 3).view;
     view.acknowledged(token_of(commit));
-    view.believed(commit, now_, place_.assigned_at);
+    view.believed(commit, now_, member_->assigned_at);
   }
-  for (const int index : plan.over) of(index).believed = assigned();
+  for (const int index : plan.over) of(index).believed = member_.assigned();
   seen(numbers_);
 }
 
 void Roles::read(const role_fact::MemberRead& read) {
-  if (place_.reading != read.id) return;
-  place_.reading.reset();
-  if (!read.result) {
-    place_.read_again = now_ + nonce_pause;
-    member_trouble_ = read.result.error();
-    return;
-  }
+  if (!member_.was_read(read, now_)) return;
   const auto owned = lowest();
   if (!owned) return;
   const auto& found = *read.result;
   const auto& nonce = commit_at(found, nonce_of(*owned));
-  if (!nonce || nonce->metadata != place_.nonce) {
-    place_.nonce_stands = false;
-    member_->try_again = now_ + nonce_pause;
-    return emit(role_effect::Tell{Level::warning,
-                                  "a read of the records was not believed, because it did not carry our nonce"});
-  }
-  place_.read_again = now_ + std::min(place_.read_pause, config_.observe_every);
-  place_.read_pause = std::min(2 * place_.read_pause, config_.observe_every);
-  member_trouble_.reset();
+  if (!member_.believes(nonce ? nonce->metadata : "", now_))
+    return emit(role_effect::Tell{Level::warning, std::string(not_believed)});
+  member_->read_again = now_ + std::min(read_pause_, config_.observe_every);
+  read_pause_ = std::min(2 * read_pause_, config_.observe_every);
   look_for_strangers(found, false);
   numbers_ = UnitNumbers(found);
   for (int i = 0; i < config_.units; ++i) {
     auto& unit = of(i);
     if (!unit.owned || live(unit)) continue;
     unit.farewell = commit_at(found, farewell_of(i));
-    const auto wrong = unit.view.believed(commit_at(found, record_of(i)), now_, place_.assigned_at);
+    const auto wrong = unit.view.believed(commit_at(found, record_of(i)), now_, member_->assigned_at);
     unit.believed = true;
     if (wrong.fell_from)
       emit(role_effect::Tell{Level::error, "the token of partition " + std::to_string(record_of(i)) + " fell from " +
@@ -130,24 +105,10 @@ void Roles::observed(const role_fact::Offsets& read) {
 
 // ---- what is due ----
 
-void Roles::watch_member() {
-  const auto& outstanding = member_->outstanding;
-  if (outstanding && due(outstanding->at + config_.lease)) return drop_member();
-  if (member_->fenced_at && due(*member_->fenced_at + config_.lease)) return drop_member();
-  const bool old_rank = place_.lost || member_->keeps_name;
-  if (old_rank && !place_.drain_by && !any_held()) return drop_member();
-  if (!place_.drain_by) return;
-  if (!outstanding) {
-    place_.drain_by.reset();
-    emit(role_effect::Unassign{member_->handle});
-  } else if (due(*place_.drain_by)) {
-    drop_member();  // A commit that is sent later would carry the next generation.
-  }
-}
-
-bool Roles::unread(int index) const {
-  const auto& unit = of(index);
-  return unit.owned && !unit.names.empty() && !live(unit) && !unit.believed;
+/// A unit is ours to claim, and no read of it is believed.
+bool Roles::owes() const {
+  return std::any_of(units_.begin(), units_.end(),
+                     [this](const Unit& u) { return u.owned && !u.names.empty() && !live(u) && !u.believed; });
 }
 
 /// Whether nothing is to be read to know when this unit may be claimed, or may tell our number. Unit 0 is read in each
@@ -168,19 +129,19 @@ bool Roles::all_settled() {
 
 void Roles::serve_reads() {
   grow_if_free();
-  if (!assigned() || member_->fenced_at || place_.reading || member_->outstanding) return;
+  if (!member_.assigned() || member_->fenced || member_->reading || member_->outstanding) return;
   serve_numbers();
-  if (!assigned() || member_->outstanding || all_settled() || !due(member_->try_again)) return;
-  if (!place_.nonce_stands) return send_nonce();
-  if (!due(place_.read_again)) return;
-  place_.reading = next_id();
-  emit(role_effect::ReadMember{*place_.reading, partitions_of(config_.units)});
+  if (!member_.assigned() || member_->outstanding || all_settled() || !due(member_->try_again)) return;
+  if (!member_->nonce_stands) return send_nonce();
+  if (!due(member_->read_again)) return;
+  member_->reading = next_id();
+  emit(role_effect::ReadMember{*member_->reading, partitions_of(config_.units)});
 }
 
 // ---- the member ----
 
 void Roles::dropped() {
-  place_ = {};
+  last_ = false;
   planned_ = 0;
   for (auto& unit : units_) {
     unit.believed = false;
@@ -197,10 +158,10 @@ void Roles::forget(int index) {
 void Roles::send_nonce() {
   const auto owned = lowest();
   if (!owned) return;
-  place_.nonce = config_.incarnation + "." + std::to_string(++nonces_);
-  place_.read_again = now_;
+  member_->nonce = config_.incarnation + "." + std::to_string(++nonces_);
+  member_->read_again = now_;
   Plan plan;
-  plan.commits[nonce_of(*owned)] = {1, place_.nonce};
+  plan.commits[nonce_of(*owned)] = {1, member_->nonce};
   send(std::move(plan), 0);
 }
 
@@ -214,11 +175,11 @@ void Roles::sending(const Plan& plan) {
 /// All is released in one commit, whose answer is waited for: a handle that is dropped may not send it. In a rebalance,
 /// or behind a commit that is not answered, it must wait itself.
 bool Roles::release_first(SessionId id) {
-  if (place_.last) return !due(call_->by - role_reply_reserve);
-  if (!member_ || member_->fenced_at || !any_held()) return false;
-  if (!assigned() || member_->outstanding) return !due(call_->by - role_reply_reserve);
+  if (last_) return !due(call_->by - role_reply_reserve);
+  if (!member_ || member_->fenced || !any_held()) return false;
+  if (!member_.assigned() || member_->outstanding) return !due(call_->by - role_reply_reserve);
   ++seq_;
-  place_.last = true;
+  last_ = true;
   tenure::Commit all{.session = id};
   for (const auto& unit : units_)
     for (const auto& [election, token] : unit.held) all.releases.push_back({election, token, std::nullopt});
@@ -282,8 +243,8 @@ void Roles::grow_if_free() {
     const auto& old = of(i % before);
     of(i).tried = std::max(old.tried, old.view.highest());
   }
-  place_.reading.reset();  // It asked for less.
-  place_.read_pause = first_read_pause;
+  if (member_) member_->reading.reset();  // It asked for less.
+  read_pause_ = first_read_pause;
   grow(told_);
 }
 
@@ -321,7 +282,7 @@ void Roles::serve_numbers() {
     }
   }
   if ((led.empty() && plan.claimed.empty()) || !due(member_->try_again)) return;
-  if (place_.doubtful) return drop_member();
+  if (member_->doubtful) return drop_member();
   ++seq_;
   for (const int i : plan.claimed) plan.commits[record_of(i)] = record(i, plan, true);
   for (const int i : led) plan.commits[record_of(i)] = record(i, plan, false);
@@ -389,13 +350,13 @@ Roles::Time Roles::claimable_at(int index) const {
   const auto& unit = of(index);
   const bool fresh = numbers_.grown_from() && index >= numbers_.grown_from() && !unit.view.ever_seen();
   const bool free = (fresh && !config_.first_claim_waits) || given_up(unit);
-  const auto own = free ? Time::min() : unit.view.claimable_at(place_.assigned_at, place_.generation);
+  const auto own = free ? Time::min() : unit.view.claimable_at(member_->assigned_at, member_->generation);
   return std::max(own, strangers_.until());
 }
 
 bool Roles::claimable(int index) const {
   const auto& unit = of(index);
-  if (!owns(unit) || member_->fenced_at || !unit.believed) return false;
+  if (!owns(unit) || member_->fenced || !unit.believed) return false;
   return numbers_.exclude_older(index, config_.units) && now_ >= claimable_at(index);
 }
 
@@ -413,7 +374,7 @@ std::optional<Lead> Roles::lead_of(int index) const {
 std::optional<Roles::Stranger> Roles::stranger(int index) const {
   const auto holder = holder_of(of(index));
   if (!holder || live(of(index))) return std::nullopt;
-  return Stranger{now_ + holder->remaining - config_.lease, holder->incarnation, holder->name, holder->address};
+  return Stranger{now_ + holder->remaining - config_.lease, *holder};
 }
 
 /// In a rebalance we keep what we have. Afterwards we keep what we own.
@@ -422,7 +383,7 @@ bool Roles::show_unit(int index, std::uint64_t version) {
   if (unit.names.empty()) return false;
   const auto others = lead_of(index);
   const bool ours = session_ && owns(unit) && (live(unit) || claimable(index));
-  const bool kept = session_ && !assigned() && live(unit);
+  const bool kept = session_ && !member_.assigned() && live(unit);
   // With thousands of elections most facts change what is shown of no unit.
   if (const std::tuple now_shown(others, ours, kept, session_, unit.changes);
       std::exchange(unit.shown, now_shown) == now_shown)

@@ -18,10 +18,8 @@ namespace tenure::kafka {
 
 class Roles final : public RoleMachine {
  public:
-  static constexpr Duration nonce_pause = std::chrono::milliseconds(250);  ///< after a nonce or read that failed
-  static constexpr Duration first_read_pause =
-      std::chrono::milliseconds(5);                                        ///< doubled with each read of a unit's owner
-  static constexpr Duration drain_limit = std::chrono::milliseconds(500);  ///< for a commit when a rebalance begins
+  /// Doubled with each read of a unit's owner.
+  static constexpr Duration first_read_pause = std::chrono::milliseconds(5);
 
   explicit Roles(RoleConfig config);
 
@@ -37,34 +35,17 @@ class Roles final : public RoleMachine {
     /// All that what we show of it depends on, as shown last.
     std::optional<std::tuple<std::optional<Lead>, bool, bool, std::optional<SessionId>, std::uint64_t>> shown;
   };
-  /// Of the present member: its place in the group.
-  struct Place {
-    Time assigned_at{};
-    int generation{};
-    bool lost{};                     ///< The place before was, and there is no new one yet.
-    std::optional<Time> drain_by{};  ///< A rebalance has begun. The unassign waits so long for an answer.
-    std::string nonce{};
-    bool nonce_stands{};
-    bool doubtful{};  ///< A renewal of unknown outcome may be written over a later claim.
-    bool last{};      ///< What is outstanding releases all, and then we leave.
-    std::optional<std::uint64_t> reading{};
-    Time read_again{Time::min()};
-    Duration read_pause{first_read_pause};
-  };
-
   Unit& of(int index) override { return units_[static_cast<std::size_t>(index)]; }
   const Unit& of(int index) const override { return units_[static_cast<std::size_t>(index)]; }
   void take_part(const role_fact::Assigned&) override;
-  void give_back(const role_fact::Revoked&) override;
+  void give_back(const role_fact::Revoked&) override {}
   void answered(const Sent& sent, const role_fact::Committed& answer) override;
   void read(const role_fact::MemberRead&) override;
   void observed(const role_fact::Offsets& read) override;
-  bool unread(int index) const override;
-  void watch_member() override;
+  bool owes() const override;
   void serve_reads() override;
   void forget(int index) override;
   void dropped() override;
-  bool doubtful() const override { return place_.doubtful; }
   bool show_unit(int index, std::uint64_t version) override;
   std::optional<Stranger> stranger(int index) const override;
   std::optional<Time> led_until(int index) const override { return of(index).view.led_until(); }
@@ -78,7 +59,6 @@ class Roles final : public RoleMachine {
   void topic_has(int partitions) override;
   int grown_from(int units) const override;
 
-  void nonce_answered(const role_fact::Committed& answer);
   void send_nonce();
 
   // Growth
@@ -106,7 +86,8 @@ class Roles final : public RoleMachine {
   std::optional<Lead> lead_of(int index) const;
 
   std::vector<Unit> units_;
-  Place place_;
+  bool last_{};  ///< What is outstanding releases all, and then we leave.
+  Duration read_pause_{first_read_pause};
   std::uint64_t nonces_{};
 
   UnitNumbers numbers_;  ///< As the last read with a nonce showed them, and what we wrote since.

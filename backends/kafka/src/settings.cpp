@@ -15,8 +15,6 @@
 #include <tenure/kit/suggest.hpp>
 #include <tenure/kit/text.hpp>
 
-#include "record.hpp"
-
 namespace tenure::kafka {
 namespace {
 
@@ -28,38 +26,35 @@ std::string words(Clock::Duration d) { return std::to_string(std::chrono::ceil<m
 // ---- properties that the election owns ----
 
 struct Owned {
-  std::string_view name, reason;
+  std::string_view names, reason;
 };
 
 constexpr Owned owned_properties[] = {
-    {"bootstrap.servers", "use Options::brokers"},
-    {"metadata.broker.list", "use Options::brokers"},
+    {"bootstrap.servers metadata.broker.list", "use Options::brokers"},
     {"group.id", "the group names the election: use Options::group"},
     {"client.id", "it carries the candidate's rank, by which the leader keeps partition 0"},
     {"group.instance.id", "a static member is replaced within a generation, so it could not be fenced"},
-    {"group.protocol", "only the classic protocol fences offset commits by an assignor that we choose"},
+    {"group.protocol group.remote.assignor",
+     "only the classic protocol fences offset commits by an assignor that we choose"},
     {"group.protocol.type", "the group is one of consumers"},
-    {"group.remote.assignor", "only the classic protocol is used"},
     {"partition.assignment.strategy", "range gives partition 0 to the lowest rank, so that a leader stays"},
-    {"session.timeout.ms", "it follows from the Timing's term: use Options::session"},
+    {"session.timeout.ms max.poll.interval.ms", "it follows from the Timing's term: use Options::session"},
     {"heartbeat.interval.ms", "it follows from the Timing's renew: use Options::heartbeat"},
-    {"max.poll.interval.ms", "it follows from the session: use Options::session"},
     {"isolation.level", "reads must wait for commits in flight"},
-    {"enable.auto.commit", "an offset commit is the claim to lead"},
-    {"auto.commit.interval.ms", "an offset commit is the claim to lead"},
-    {"auto.commit.enable", "an offset commit is the claim to lead"},
-    {"enable.auto.offset.store", "an offset commit is the claim to lead"},
-    {"offset.store.method", "an offset commit is the claim to lead"},
-    {"offset.store.sync.interval.ms", "an offset commit is the claim to lead"},
-    {"auto.offset.reset", "nothing is consumed"},
-    {"enable.partition.eof", "nothing is consumed"},
+    {"enable.auto.commit auto.commit.interval.ms auto.commit.enable enable.auto.offset.store offset.store.method "
+     "offset.store.sync.interval.ms",
+     "an offset commit is the claim to lead"},
+    {"auto.offset.reset enable.partition.eof", "nothing is consumed"},
     {"allow.auto.create.topics", "use Options::create_topic"},
     {"socket.max.fails", "a request that was given up must end its connection, which tells that it was sent again"},
-    {"log.queue", "use Options::log"},
-    {"log.thread.name", "use Options::log"},
+    {"log.queue log.thread.name", "use Options::log"},
     {"enabled_events", "the library serves the client itself"},
     {"test.mock.num.brokers", "an election on brokers inside this process would elect everybody"},
 };
+
+bool has_word(std::string_view words, const std::string& word) {
+  return (" " + std::string(words) + " ").find(" " + word + " ") != std::string::npos;
+}
 
 /// The client must give up well before a lease ends.
 constexpr std::string_view bounded_properties[] = {"socket.timeout.ms", "api.version.request.timeout.ms",
@@ -73,7 +68,7 @@ constexpr Clock::Duration least_heartbeat = milliseconds(25), most_heartbeat = s
 void check_not_owned(const Properties& properties) {
   for (const auto& [name, value] : properties) {
     for (const auto& owned : owned_properties)
-      if (lower(name) == owned.name)
+      if (has_word(owned.names, lower(name)))
         refuse("properties[\"" + name + "\"] is decided by the election: " + std::string(owned.reason));
     if (name.ends_with("_cb") || name == "opaque" || name == "default_topic_conf" || name == "interceptors")
       refuse("properties[\"" + name + "\"] cannot be given as text");
@@ -126,11 +121,6 @@ void check_durations(const Options& o) {
   check("observe_every", o.observe_every, least_heartbeat / 2);
 }
 
-void check_record_fits(const Candidate& candidate) {
-  if (const auto why = too_long({.incarnation = {}, .name = candidate.name, .address = candidate.address}))
-    refuse("candidate: " + *why);
-}
-
 // ---- the client's language ----
 
 /// ", did you mean ...?" by the names that this librdkafka documents.
@@ -161,13 +151,19 @@ milliseconds in_flight(const Options& options) {
   return milliseconds(given.value_or(max_patience_ms));
 }
 
-/// Without a source of tokens a handle would wait for one for ever, and blame something else.
-void check_tokens(const Options& o) {
+/// Without a source of tokens or passwords a handle would wait for one for ever, and blame something else.
+void check_login(const Options& o) {
   std::map<std::string, std::string> given;
   for (const auto& [name, value] : o.properties) given[lower(name)] = lower(value);
   const bool signs_in = given["security.protocol"].starts_with("sasl_");
   const bool by_token =
       signs_in && (given["sasl.mechanism"] == "oauthbearer" || given["sasl.mechanisms"] == "oauthbearer");
+  if (o.credentials && (!signs_in || by_token))
+    refuse(
+        "credentials are given, so properties need security.protocol=sasl_ssl (or sasl_plaintext) and a sasl.mechanism "
+        "with user and password, such as PLAIN; for OAUTHBEARER give Options::oauth_token");
+  if (o.credentials && (given.contains("sasl.username") || given.contains("sasl.password")))
+    refuse("credentials and properties[\"sasl.username\"] or [\"sasl.password\"] are both given; give one of them");
   if (o.oauth_token && !by_token)
     refuse(
         "oauth_token is given, so properties need sasl.mechanism=OAUTHBEARER and security.protocol=sasl_ssl (or "
@@ -203,7 +199,6 @@ Options completed(Options o) {
   if (o.topic.empty()) o.topic = o.group + ".neli";
   check_topic(o.topic);
   o.candidate = checked(std::move(o.candidate));
-  check_record_fits(o.candidate);
   check_durations(o);
   if (o.create_topic) {
     if (o.create_topic->partitions < 2)
@@ -215,7 +210,7 @@ Options completed(Options o) {
   }
   check_count(o.properties.size());
   check_not_owned(o.properties);
-  check_tokens(o);
+  check_login(o);
   check_properties(common_properties(o, o.group));
   return o;
 }
@@ -240,27 +235,37 @@ std::string advice(const Timing& timing, const Pace& pace, const Options& option
 
 }  // namespace
 
+namespace {
+
+Error unfit(std::string message) { return {Fault::misconfigured, "kafka: " + std::move(message)}; }
+
+/// What holds for both protocols.
+Result<Pace> checked_pace(const Pace& pace) {
+  if (pace.heartbeat * 4 > pace.session)
+    return unfit("the heartbeat (" + words(pace.heartbeat) + ") must be at most a quarter of the session (" +
+                 words(pace.session) + ")");
+  return pace;
+}
+
+}  // namespace
+
 Result<Pace> pace_of(const Timing& timing, const Options& options) {
   const auto lead = timing.term - timing.margin;
-  Pace pace{};
-  pace.heartbeat = heartbeat_of(timing, options);
-  pace.session = options.session.value_or(std::max(options.min_session, lead - pace.heartbeat));
+  const auto heartbeat = heartbeat_of(timing, options);
   // A lease is waited for from when its last renewal was seen: with a short one, half a heartbeat of delay counts.
-  pace.observe_every =
-      options.observe_every.value_or(pace.heartbeat < milliseconds(500) ? pace.heartbeat / 2 : pace.heartbeat);
-  const auto error = [](std::string message) { return Error{Fault::misconfigured, std::move(message)}; };
+  const auto observe_every = heartbeat < milliseconds(500) ? heartbeat / 2 : heartbeat;
+  const Pace pace{.session = options.session.value_or(std::max(options.min_session, lead - heartbeat)),
+                  .heartbeat = heartbeat,
+                  .observe_every = options.observe_every.value_or(observe_every)};
   if (lead < pace.session)
-    return error(
-        "kafka: term - margin (" + words(lead) + ") must be at least the session (" + words(pace.session) +
+    return unfit(
+        "term - margin (" + words(lead) + ") must be at least the session (" + words(pace.session) +
         (options.session ? "" : ", the least by Options::min_session: the brokers' group.min.session.timeout.ms") +
         "), or the leader loses the lead before a dead member is noticed. " + advice(timing, pace, options));
   if (timing.renew > timing.term / 6)
-    return error("kafka: renew (" + words(timing.renew) + ") must be at most term / 6 (" + words(timing.term / 6) +
+    return unfit("renew (" + words(timing.renew) + ") must be at most term / 6 (" + words(timing.term / 6) +
                  "), so that a leader outlives lost answers and rebalances");
-  if (pace.heartbeat * 4 > pace.session)
-    return error("kafka: the heartbeat (" + words(pace.heartbeat) + ") must be at most a quarter of the session (" +
-                 words(pace.session) + ")");
-  return pace;
+  return checked_pace(pace);
 }
 
 Clock::Duration least_presumption(const Pace& pace, const Options& options) {
@@ -271,13 +276,12 @@ Result<Pace> group_pace_of(const Timing& timing, const Options& options, Exclusi
   if (exclusive == Exclusive::yes) return pace_of(timing, options);
   const auto presumed = timing.term - timing.margin;
   const auto session = std::chrono::floor<milliseconds>((presumed - in_flight(options)) / 4);
-  Pace pace{};
-  pace.session = options.session.value_or(std::max<Clock::Duration>(options.min_session, session));
-  pace.heartbeat = heartbeat_of(timing, options);
-  pace.observe_every = options.observe_every.value_or(pace.heartbeat);
-  const auto error = [](std::string message) { return Error{Fault::misconfigured, std::move(message)}; };
+  const auto heartbeat = heartbeat_of(timing, options);
+  const Pace pace{.session = options.session.value_or(std::max<Clock::Duration>(options.min_session, session)),
+                  .heartbeat = heartbeat,
+                  .observe_every = options.observe_every.value_or(heartbeat)};
   if (const auto least = least_presumption(pace, options); presumed < least)
-    return error("kafka: term - margin (" + words(presumed) + ") must be at least " + words(least) +
+    return unfit("term - margin (" + words(presumed) + ") must be at least " + words(least) +
                  " with Exclusive::no: two sessions (" + words(pace.session) + " each), a rebalance (" +
                  words(rebalance_of(pace)) + "), and what a request may still take (socket.timeout.ms, " +
                  words(in_flight(options)) +
@@ -285,12 +289,9 @@ Result<Pace> group_pace_of(const Timing& timing, const Options& options, Exclusi
                  "tenure::kafka::group_presets(Exclusive::no).fast with term 26500 ms and margin 500 ms, or a shorter "
                  "Options::session where the brokers allow it (group.min.session.timeout.ms)");
   if (timing.renew * 3 > pace.session)
-    return error("kafka: renew (" + words(timing.renew) + ") must be at most a third of the session (" +
-                 words(pace.session) + ") with Exclusive::no, so that a lost answer does not cost the membership");
-  if (pace.heartbeat * 4 > pace.session)
-    return error("kafka: the heartbeat (" + words(pace.heartbeat) + ") must be at most a quarter of the session (" +
-                 words(pace.session) + ")");
-  return pace;
+    return unfit("renew (" + words(timing.renew) + ") must be at most a third of the session (" + words(pace.session) +
+                 ") with Exclusive::no, so that a lost answer does not cost the membership");
+  return checked_pace(pace);
 }
 
 Properties common_properties(const Options& options, const std::string& group) {
@@ -335,12 +336,14 @@ bool secret(std::string_view property) {
          name == "ssl_key" || name == "sasl.kerberos.kinit.cmd" || name == "ssl.certificate.pem";
 }
 
-Redactor redactor_of(const Properties& properties) {
+std::vector<std::string> secrets_of(const Properties& properties) {
   std::vector<std::string> secrets;
   for (const auto& [name, value] : properties)
     if (secret(name)) secrets.push_back(value);
-  return Redactor(std::move(secrets));
+  return secrets;
 }
+
+Redactor redactor_of(const Properties& properties) { return Redactor(secrets_of(properties)); }
 
 void check_properties(const Properties& properties) {
   const Conf conf(rd_kafka_conf_new());

@@ -66,6 +66,7 @@ Properties member_properties(const Options& options, const Pace& pace, const std
 /// True for a property whose value no log, error or description may show.
 bool secret(std::string_view property);
 
+std::vector<std::string> secrets_of(const Properties& properties);
 /// Removes the values of secret properties from texts of the client.
 Redactor redactor_of(const Properties& properties);
 

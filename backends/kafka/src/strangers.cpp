@@ -18,7 +18,7 @@ std::string way(int units, Exclusive exclusive) {
 
 /// Of a later version, only the state and the lease can be read.
 std::string way(const Record& record) {
-  if (record.incarnation.empty()) return "a later version of this library";
+  if (record.who.incarnation.empty()) return "a later version of this library";
   return record.units == 0 ? "one election" : way(record.units, record.exclusive);
 }
 
@@ -41,7 +41,7 @@ std::vector<std::string> Strangers::saw(const role_fact::Offsets& read, Clock::T
     const auto [it, added] = records_.try_emplace(i, Live{*commit, now});
     if (!added && it->second.commit != *commit) it->second = {*commit, now};
     if (added)
-      news.push_back("\"" + printable(record->name, 80) + "\" uses this group and topic with " + way(*record) +
+      news.push_back("\"" + printable(record->who.name, 80) + "\" uses this group and topic with " + way(*record) +
                      ", and this process with " + way(units_, exclusive_) +
                      ". Nothing is claimed while it leads; use the same version, number and mode");
     it->second.over = it->second.seen + std::max(record->lease, lease_);

@@ -68,7 +68,7 @@ std::string brokers_of(const Url& url) {
   return out;
 }
 
-/// A user that librdkafka would not send is a mistake that nobody would notice.
+/// A user that librdkafka would not send is a mistake that nobody would notice. Credentials are told of by completed().
 void sign_in(const Url& url, std::map<std::string, std::string>& properties) {
   if (url.user.empty() && url.password.empty()) return;
   const auto protocol = properties.find("security.protocol");
@@ -100,7 +100,8 @@ Options from(Url url, const Opening& opening) {
     check_runs_nothing(name, value);
     out.properties.emplace(name, value);
   }
-  sign_in(url, out.properties);
+  out.credentials = credentials_of(opening, url);
+  if (!out.credentials) sign_in(url, out.properties);
   out.candidate = opening.candidate;
   out.log = opening.log;
   return out;

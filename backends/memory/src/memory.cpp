@@ -132,8 +132,9 @@ namespace {
 
 Hub hub_of(const Opening& opening) {
   const auto url = parse_url(opening);
-  if (url.scheme != "memory" || !url.hosts.empty() || !url.user.empty() || !url.password.empty())
-    throw std::invalid_argument("memory: a URL is \"memory:\" or \"memory:name\", without host, user and password");
+  if (url.scheme != "memory" || !url.hosts.empty() || !url.user.empty() || !url.password.empty() || opening.credentials)
+    throw std::invalid_argument(
+        "memory: a URL is \"memory:\" or \"memory:name\", without host, user, password and credentials");
   url.expect_no_more({});
   return hub(url.path);
 }

@@ -2,9 +2,8 @@
 -- One row per election, made by its first leader. Delete none: without its row an election is free at once, though
 -- somebody leads. Run this once as the table's owner, then let the candidates' role do no more than it needs:
 --   grant select, insert, update on tenure_elections to candidates;
--- Who only observes needs select. Names are bytes, since they need not be valid text in any encoding; to read them:
---   select encode(election, 'escape') as election, encode(holder, 'escape') as holder, token, released,
---          term_ms, written_at from tenure_elections;
+-- Who only observes needs select. Elections are bytes, since they need not be valid text in any encoding; to read them:
+--   select encode(election, 'escape') as election, who, token, released, term_ms, written_at from tenure_elections;
 -- Who owns the table, and who may create in its schema, can run SQL as everybody who uses it. So let nobody else:
 --   revoke create on schema public from public;
 -- No index stands on what a renewal changes, and pages are left nearly empty: so a renewal stays within its page and
@@ -15,9 +14,7 @@ create table if not exists tenure_elections (
   election bytea primary key check (octet_length(election) <= 200),
   token bigint not null,
   beat bigint not null,
-  holder bytea not null check (octet_length(holder) <= 1000),
-  incarnation bytea not null check (octet_length(incarnation) <= 1000),
-  address bytea not null check (octet_length(address) <= 1000),
+  who text not null check (octet_length(who) <= 1000),
   released boolean not null,
   term_ms bigint not null,
   asked_ns bigint not null,

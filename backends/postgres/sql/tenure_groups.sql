@@ -7,8 +7,8 @@
 --   grant select, insert, update on tenure_leads to candidates;
 -- Who only observes needs select on both. Names are bytes, since they need not be valid text in any encoding; to read
 -- them:
---   select encode(l.grp, 'escape') as grp, encode(l.election, 'escape') as election, encode(s.holder, 'escape') as
---          holder, l.token, l.released or s.ended as released, s.term_ms, s.written_at
+--   select encode(l.grp, 'escape') as grp, encode(l.election, 'escape') as election, s.who, l.token,
+--          l.released or s.ended as released, s.term_ms, s.written_at
 --   from tenure_leads l left join tenure_sessions s on s.grp = l.grp and s.session = l.session;
 -- Who owns the tables, and who may create in their schema, can run SQL as everybody who uses them. So let nobody else:
 --   revoke create on schema public from public;
@@ -19,9 +19,7 @@ create table if not exists tenure_sessions (
   session bigint,
   beat bigint not null,
   ended boolean not null,
-  holder bytea not null check (octet_length(holder) <= 1000),
-  incarnation bytea not null check (octet_length(incarnation) <= 1000),
-  address bytea not null check (octet_length(address) <= 1000),
+  who text not null check (octet_length(who) <= 1000),
   term_ms bigint not null,
   asked_ns bigint not null,
   written_at timestamptz not null,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Asks one question about server, table and rights, and judges the answer.
 #include "checkup.hpp"
 
 #include <string>

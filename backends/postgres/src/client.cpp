@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Waits for notices on the thread that uses the connection.
 #include "client.hpp"
 
 #include <algorithm>

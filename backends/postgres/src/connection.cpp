@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Makes a connection, introduces it, and runs statements within their limits.
 #include "connection.hpp"
 
 #include <poll.h>

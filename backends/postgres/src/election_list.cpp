@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the rows of the table page by page.
 #include "election_list.hpp"
 
 #include <utility>

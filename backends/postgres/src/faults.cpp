@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of SQLSTATEs and phrases, with their faults and remedies.
 #include "faults.hpp"
 
 #include <algorithm>

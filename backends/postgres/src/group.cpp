@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The functions of the GroupStore.
 #include "group.hpp"
 
 #include <algorithm>

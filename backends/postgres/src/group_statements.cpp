@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The text of the SQL, and the parameters of each statement.
 #include "group_statements.hpp"
 
 #include <algorithm>
@@ -41,9 +42,8 @@ constexpr std::string_view answer_row =
 
 /// Of t.
 constexpr std::string_view session_row =
-    "null, t.session, t.beat, t.ended, encode(t.holder, 'hex'), encode(t.incarnation, 'hex'),"
-    " encode(t.address, 'hex'), t.term_ms, t.asked_ns, (extract(epoch from t.written_at) * 1000)::bigint, t.joined,"
-    " t.names, t.weight, t.most";
+    "null, t.session, t.beat, t.ended, encode(t.who, 'hex'), null, null, t.term_ms, t.asked_ns,"
+    " (extract(epoch from t.written_at) * 1000)::bigint, t.joined, t.names, t.weight, t.most";
 
 /// Of l.
 constexpr std::string_view lead_row =
@@ -74,10 +74,9 @@ constexpr std::string_view open_statement = R"(
 {since_a_look},
 me as (
   insert into {sessions} as t (
-    grp, session, beat, ended, holder, incarnation, address, term_ms, asked_ns, joined, names, weight, most,
-    written_at)
-  select {group}, {id}, {beat}, {released}, {holder}, {incarnation}, {address}, {term}, {asked}, {joined}, {names},
-    {weight}, {most}, clock_timestamp()
+    grp, session, beat, ended, who, term_ms, asked_ns, joined, names, weight, most, written_at)
+  select {group}, {id}, {beat}, {released}, {who}, {term}, {asked}, {joined}, {names}, {weight}, {most},
+    clock_timestamp()
   from s
   where {settings_hold}
   on conflict do nothing
@@ -90,9 +89,8 @@ select 'me', {session_row} from me as t)";
 constexpr std::string_view renewed = R"(
 me as (
   update {sessions} as t
-  set beat = {beat}, ended = {released}, holder = {holder}, incarnation = {incarnation}, address = {address},
-    term_ms = {term}, asked_ns = {asked}, joined = {joined}, names = {names}, weight = {weight}, most = {most},
-    written_at = clock_timestamp()
+  set beat = {beat}, ended = {released}, who = {who}, term_ms = {term}, asked_ns = {asked}, joined = {joined},
+    names = {names}, weight = {weight}, most = {most}, written_at = clock_timestamp()
   from s
   where {settings_hold}
     and t.grp {=} {group}
@@ -290,11 +288,10 @@ const Parameters& of_a_look() {
 }
 
 Parameters of_an_open() {
-  return of_a_look() + Parameters{{"{lock_wait}", "text"},   {"{id}", "bigint"},    {"{beat}", "bigint"},
-                                  {"{released}", "boolean"}, {"{holder}", "bytea"}, {"{incarnation}", "bytea"},
-                                  {"{address}", "bytea"},    {"{term}", "bigint"},  {"{asked}", "bigint"},
-                                  {"{joined}", "bigint"},    {"{names}", "bigint"}, {"{weight}", "bigint"},
-                                  {"{most}", "bigint"}};
+  return of_a_look() + Parameters{{"{lock_wait}", "text"},   {"{id}", "bigint"},     {"{beat}", "bigint"},
+                                  {"{released}", "boolean"}, {"{who}", "text"},      {"{term}", "bigint"},
+                                  {"{asked}", "bigint"},     {"{joined}", "bigint"}, {"{names}", "bigint"},
+                                  {"{weight}", "bigint"},    {"{most}", "bigint"}};
 }
 
 Parameters of_a_renewal() { return of_an_open() + Parameters{{"{beats}", "bigint[]"}}; }
@@ -321,9 +318,7 @@ Parameters of_a_step_down() {
 
 /// The rows are written without schemas, and without a limit for what others wrote.
 const Parts& of_rows() {
-  static const Parts all{{"encode(t.holder, 'hex')", hex_of("t.holder")},
-                         {"encode(t.incarnation, 'hex')", hex_of("t.incarnation")},
-                         {"encode(t.address, 'hex')", hex_of("t.address")},
+  static const Parts all{{"encode(t.who, 'hex')", hex_of_text("t.who")},
                          {"encode(l.step_down_by, 'hex')", hex_of("l.step_down_by")},
                          {"encode(l.step_down_why, 'hex')", hex_of("l.step_down_why")},
                          {" encode(l.election", " pg_catalog.encode(l.election"},
@@ -392,8 +387,7 @@ std::vector<std::string> of_a_cursor(const std::string& group, const std::string
 
 void append(std::vector<std::string>& values, SessionId id, const Session& session, const std::string& wait) {
   const auto& record = session.record;
-  for (auto value : {wait, bigint(id.value), bigint(record.beat), std::string(record.released ? "t" : "f"),
-                     bytea(record.holder), bytea(record.incarnation), bytea(record.address),
+  for (auto value : {wait, bigint(id.value), bigint(record.beat), std::string(record.released ? "t" : "f"), record.who,
                      std::to_string(std::chrono::ceil<std::chrono::milliseconds>(record.term).count()),
                      std::to_string(record.asked.count()), std::to_string(session.joined), bigint(session.names),
                      std::to_string(session.weight), std::to_string(session.most)})
@@ -418,9 +412,7 @@ Session session_of(const pqxx::row& row) {
   const auto term = std::chrono::milliseconds(row[8].as<std::int64_t>(0));
   const bool possible = term.count() > 0 && term.count() <= max_term / std::chrono::milliseconds(1);
   return {.record = {.beat = unsigned_of(row[3]),
-                     .holder = bytes_at(row, 5),
-                     .incarnation = bytes_at(row, 6),
-                     .address = bytes_at(row, 7),
+                     .who = bytes_at(row, 5),
                      .released = row[4].as<bool>(false),
                      .term = possible ? Clock::Duration(term) : Clock::Duration(max_term),
                      .asked = Clock::Duration(row[9].as<std::int64_t>(0)),

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The public functions: they check the options and put the parts together.
 #include <tenure/postgres.hpp>
 
 #include <algorithm>
@@ -76,7 +77,8 @@ Options options_of(const Opening& opening,
                    std::initializer_list<std::pair<std::string_view, std::string Options::*>> tables) {
   if (!opening.url.starts_with("postgres://") && !opening.url.starts_with("postgresql://"))
     throw std::invalid_argument("postgres: the URL must begin with postgres:// or postgresql://");
-  Options options{opening.url, opening.user, opening.password};
+  Options options{.conninfo = opening.url, .user = opening.user, .password = opening.password};
+  options.credentials = opening.credentials;
   for (const auto& [name, value] : opening.properties) {
     const auto found =
         std::find_if(tables.begin(), tables.end(), [&name = name](const auto& table) { return table.first == name; });

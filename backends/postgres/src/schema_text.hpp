@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The SQL that makes our tables, as text.
 #pragma once
 
 namespace tenure::postgres {

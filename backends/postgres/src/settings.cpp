@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parses and checks what libpq would refuse late, or would repeat with a secret in it.
 #include "settings.hpp"
 
 #include <libpq-fe.h>

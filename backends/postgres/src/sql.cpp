@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Fills in statements, and writes and reads values.
 #include "sql.hpp"
 
 #include <algorithm>
@@ -28,6 +29,10 @@ std::string filled_sql(std::string_view statement, const Parts& parts) {
 std::string hex_of(std::string_view column) {
   return filled("case when pg_catalog.octet_length({column}) {<=} 1000 then pg_catalog.encode({column}, 'hex') end",
                 {{"{column}", std::string(column)}});
+}
+
+std::string hex_of_text(std::string_view column) {
+  return hex_of("pg_catalog.convert_to(" + std::string(column) + ", pg_catalog.getdatabaseencoding())");
 }
 
 /// A write waits until it is on disk, whatever the session says. Only {may_be_lost} need not.

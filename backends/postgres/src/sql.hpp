@@ -42,6 +42,8 @@ std::string filled_sql(std::string_view statement, const Parts& parts);
 
 /// SQL: bytes in hexadecimal, or null if they are more than any of ours has.
 std::string hex_of(std::string_view column);
+/// SQL: the same of a text, whatever bytes it has in whatever encoding.
+std::string hex_of_text(std::string_view column);
 
 /// {settings}: settings for one statement, made inside it. That costs no second round trip and leaves nothing in a
 /// pooled session. Needs {lock_wait} and {may_be_lost}.

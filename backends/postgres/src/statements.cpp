@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The text of the SQL, and the parameters of each statement.
 #include "statements.hpp"
 
 #include <algorithm>
@@ -35,29 +36,28 @@ constexpr std::string_view first_claim_statement = R"(
 {settings},
 r as (
   insert into @0@ as new (
-    election, token, beat, holder, incarnation, address, released, term_ms, asked_ns, written_at)
-  select $2::pg_catalog.bytea, $3::bigint, $4::bigint, $5::pg_catalog.bytea, $6::pg_catalog.bytea,
-    $7::pg_catalog.bytea, $8::boolean, $9::bigint, $10::bigint, pg_catalog.clock_timestamp()
+    election, token, beat, who, released, term_ms, asked_ns, written_at)
+  select $2::pg_catalog.bytea, $3::bigint, $4::bigint, $5::pg_catalog.text, $6::boolean, $7::bigint, $8::bigint,
+    pg_catalog.clock_timestamp()
   from s
   where {settings_hold}
   on conflict (election) do nothing
   returning new.*)
 select {row}, {notify} from r)";
 
-/// $13: the expected token; $14: the beats of which one is expected; $15: whether the row must be released.
+/// $11: the expected token; $12: the beats of which one is expected; $13: whether the row must be released.
 constexpr std::string_view replace_statement = R"(
 {settings},
 r as (
   update @0@ as old
-  set token = $3::bigint, beat = $4::bigint, holder = $5::pg_catalog.bytea, incarnation = $6::pg_catalog.bytea,
-    address = $7::pg_catalog.bytea, released = $8::boolean, term_ms = $9::bigint, asked_ns = $10::bigint,
-    written_at = pg_catalog.clock_timestamp()
+  set token = $3::bigint, beat = $4::bigint, who = $5::pg_catalog.text, released = $6::boolean, term_ms = $7::bigint,
+    asked_ns = $8::bigint, written_at = pg_catalog.clock_timestamp()
   from s
   where {settings_hold}
     and old.election {=} $2::pg_catalog.bytea
-    and old.token {=} $13::bigint
-    and old.beat {=} any($14::bigint[])
-    and (old.released or not $15::boolean)
+    and old.token {=} $11::bigint
+    and old.beat {=} any($12::bigint[])
+    and (old.released or not $13::boolean)
   returning old.*)
 select {row}, {notify} from r)";
 
@@ -72,19 +72,19 @@ where {settings_hold}
 
 /// In the order of read_of().
 std::string row() {
-  return "r.token, r.beat, " + hex_of("r.holder") + ", " + hex_of("r.incarnation") + ", " + hex_of("r.address") +
+  return "r.token, r.beat, " + hex_of_text("r.who") +
          ", r.released, r.term_ms, r.asked_ns, (extract(epoch from r.written_at) {*} 1000)::bigint,"
          " r.step_down_token, " +
          hex_of("r.step_down_by") + ", " + hex_of("r.step_down_why") +
          ", (extract(epoch from pg_catalog.clock_timestamp()) {*} 1000)::bigint";
 }
-constexpr int row_columns = 13;
+constexpr int row_columns = 11;
 
-/// $11: the channel; $12: whether this is news. A renewal is none: it wakes nobody, and its commit does not wait for
+/// $9: the channel; $10: whether this is news. A renewal is none: it wakes nobody, and its commit does not wait for
 /// the server's lock for notices. Of a release the notice names the version that it left.
 constexpr std::string_view notify =
-    "case when $12::boolean then"
-    " @notify@($11::pg_catalog.text,"
+    "case when $10::boolean then"
+    " @notify@($9::pg_catalog.text,"
     " case when r.released then pg_catalog.concat(r.token, ' ', r.beat) else '' end)::pg_catalog.text end";
 
 /// `may_be_lost`: a condition on what is written. If a crash loses such a write, it is as if it had never been made.
@@ -108,19 +108,17 @@ Statement listing(const std::string& after, std::size_t most) {
 Statement replacing(const Writing& writing, const std::optional<Expected>& expected, const Record& next) {
   const auto term = std::chrono::ceil<milliseconds>(next.term).count();
   const bool news = !expected || expected->token != next.token || next.released;
-  std::vector<std::string> values{writing.lock_wait,        writing.election,
-                                  bigint(next.token.value), bigint(next.beat),
-                                  bytea(next.holder),       bytea(next.incarnation),
-                                  bytea(next.address),      next.released ? "t" : "f",
-                                  std::to_string(term),     std::to_string(next.asked.count()),
-                                  writing.channel,          news ? "t" : "f"};
+  std::vector<std::string> values{
+      writing.lock_wait, writing.election,          bigint(next.token.value), bigint(next.beat),
+      next.who,          next.released ? "t" : "f", std::to_string(term),     std::to_string(next.asked.count()),
+      writing.channel,   news ? "t" : "f"};
   if (expected) {
     values.push_back(bigint(expected->token.value));
     values.push_back(bigints(expected->beats));
     values.emplace_back(expected->released ? "t" : "f");
   }
   // A release that a crash loses makes its successor wait, no more. Whoever takes over writes behind it in the log.
-  return {whole(expected ? replace_statement : first_claim_statement, "$8::boolean"), std::move(values),
+  return {whole(expected ? replace_statement : first_claim_statement, "$6::boolean"), std::move(values),
           row_columns + 1, Rows::at_most_one};
 }
 
@@ -145,26 +143,24 @@ bool may_be_followed(Token token) {
 
 Read read_of(const pqxx::row& r) {
   Read out;
-  out.now_ms = r[12].as<std::int64_t>();
+  out.now_ms = r[10].as<std::int64_t>();
   out.absence_certain = true;
   if (r[0].is_null()) return out;
-  const auto term_ms = r[6].as<std::int64_t>(0);
+  const auto term_ms = r[4].as<std::int64_t>(0);
   const auto bytes = [&r](int column) { return bytes_of(r[column].as<std::string>(std::string())); };
   out.unreadable = term_ms <= 0 || term_ms > max_term / milliseconds(1);  // somebody else wrote it
-  for (int column = 1; column < 9; ++column) out.unreadable = out.unreadable || r[column].is_null();
+  for (int column = 1; column < 7; ++column) out.unreadable = out.unreadable || r[column].is_null();
   out.record = Record{.token = {unsigned_of(r[0])},
                       .beat = unsigned_of(r[1]),
-                      .holder = bytes(2),
-                      .incarnation = bytes(3),
-                      .address = bytes(4),
-                      .released = r[5].as<bool>(false),
+                      .who = bytes(2),
+                      .released = r[3].as<bool>(false),
                       .term = milliseconds(out.unreadable ? 0 : term_ms),
-                      .asked = Clock::Duration(r[7].as<std::int64_t>(0)),
-                      .written_ms = r[8].as<std::int64_t>(0)};
-  if (!r[9].is_null()) out.step_down = StepDown{{unsigned_of(r[9])}, bytes(10), bytes(11)};
+                      .asked = Clock::Duration(r[5].as<std::int64_t>(0)),
+                      .written_ms = r[6].as<std::int64_t>(0)};
+  if (!r[7].is_null()) out.step_down = StepDown{{unsigned_of(r[7])}, bytes(8), bytes(9)};
   return out;
 }
 
-std::string election_of(const pqxx::row& r) { return bytes_of(r[13].as<std::string>()); }
+std::string election_of(const pqxx::row& r) { return bytes_of(r[11].as<std::string>()); }
 
 }  // namespace tenure::postgres

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The functions of the ConditionalStore.
 #include "store.hpp"
 
 #include <exception>

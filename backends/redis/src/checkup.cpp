@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Asks a server for its settings, and judges them.
 #include "checkup.hpp"
 
 #include <memory>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds the server that holds the data, and asks it within limits.
 #include "connection.hpp"
 
 #include <poll.h>
@@ -30,7 +31,7 @@ Error Connection::explained(const Reply& reply, std::string_view command) const 
   return redis::explained(reply, login_.password, wire_->name(), command);
 }
 
-/// From here on another server may be the right one, so it is looked for anew.
+/// Another server may be the right one now, so it is looked for anew.
 void Connection::drop() {
   wire_.reset();
   ready_ = subscribed_ = asking_ = false;
@@ -99,7 +100,7 @@ bool Connection::connect_to_server(CallThread::Attempt& attempt) {
   return false;
 }
 
-/// Of several errors the one stays that says most: what the user can mend, else what came after we were connected.
+/// Keeps the error that says most: what the user can mend, else what came after we were connected.
 bool Connection::went_well(std::optional<Error> error) {
   if (!error) return true;
   const int weight = error->fault != Fault::unreachable ? 2 : connected_ ? 1 : 0;

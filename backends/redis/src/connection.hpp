@@ -20,7 +20,7 @@ namespace tenure::redis {
 /// A script to run.
 struct Call {
   const Script* script{};
-  std::vector<std::string> keys{};  ///< Of one hash slot.
+  std::vector<std::string> keys{};  ///< All keys are in one hash slot.
   std::vector<std::string> arguments{};
 };
 
@@ -88,13 +88,13 @@ class Connection final : public CallThread::Connection {
   const std::string client_;
   const ReplyLimit most_;
   const std::optional<Address> master_;
-  Credentials login_;  ///< Of this attempt, or of the connection that stands.
+  Credentials login_;  ///< The login of this attempt, or of the connection that stands.
   std::optional<Wire> wire_;
   bool ready_{}, subscribed_{};
   bool ended_{};                ///< The attempt tries no further server.
   Address at_, address_;        ///< Where `wire_` leads: as it is named, and the address of that name.
-  bool connected_{};            ///< To that address, whatever came then.
-  std::optional<Error> worst_;  ///< Of this attempt.
+  bool connected_{};            ///< Whether `wire_` was connected to that address, whatever came then.
+  std::optional<Error> worst_;  ///< The worst error of this attempt.
   int weight_of_worst_{};
   std::optional<Address> to_;  ///< Where a cluster sent us.
   bool asking_{};              ///< We are at that server for a slot that is still on its way.

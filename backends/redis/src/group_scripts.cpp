@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The text of the scripts of a group, put together from parts.
 #include "group_scripts.hpp"
 
 #include <algorithm>

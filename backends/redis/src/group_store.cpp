@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The functions of the GroupStore, and what is known of the group's log.
 #include "group_store.hpp"
 
 #include <chrono>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes and reads the texts of sessions, leads and answers.
 #include "group_text.hpp"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <tenure/candidate.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/store.hpp>
+#include <tenure/kit/who.hpp>
 
 #include "written.hpp"
 
@@ -108,9 +110,9 @@ std::string text_of(const Session& session) {
   for (const auto& number :
        {std::to_string(record.asked.count()), std::to_string(ceil<milliseconds>(record.term).count()),
         std::to_string(session.joined), std::to_string(session.names), std::to_string(session.weight),
-        std::to_string(session.most), std::to_string(record.holder.size()), std::to_string(record.incarnation.size())})
+        std::to_string(session.most)})
     out += number + " ";
-  return out + record.holder + record.incarnation + record.address;
+  return out + record.who;
 }
 
 // ---- what is read ----
@@ -128,11 +130,7 @@ std::optional<Session> session_of(std::string_view text) {
   out.names = words.number();
   out.weight = words.number<std::uint32_t>(0, UINT32_MAX);
   out.most = words.number<std::uint32_t>(0, UINT32_MAX);
-  const auto holder = words.number<std::size_t>(0, max_candidate_bytes);
-  const auto incarnation = words.number<std::size_t>(0, most_incarnation_bytes);
-  record.holder = words.bytes(holder);
-  record.incarnation = words.bytes(incarnation);
-  record.address = words.rest(max_candidate_bytes);
+  record.who = words.rest(max_who_bytes);
   return words.all_right() ? std::optional(std::move(out)) : std::nullopt;
 }
 

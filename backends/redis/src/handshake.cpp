@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sends the first commands, and explains a refusal.
 #include "handshake.hpp"
 
 #include <algorithm>

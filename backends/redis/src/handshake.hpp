@@ -22,8 +22,8 @@ std::optional<Error> shake_hands(Wire& wire, const std::vector<HandshakeStep>& s
 void add_auth(std::vector<HandshakeStep>& steps, const Wire& wire, const std::string& user,
               const std::string& password);
 
-/// Of a command that we can do without: whoever forbids it or does not know it serves us all the same. An error only if
-/// the server refuses the whole connection.
+/// Judges the reply to a command that we can do without: a server that forbids or does not know it will do. An error
+/// only if the server refuses the whole connection.
 std::optional<Error> refused_all(const Reply& reply, const std::string& where);
 
 /// Adds CLIENT SETNAME, which CLIENT LIST shows.

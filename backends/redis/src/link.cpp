@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Follows the master with one connection, and asks or listens on it.
 #include "link.hpp"
 
 #include <algorithm>

@@ -31,7 +31,7 @@ class Link {
 
   struct Asked {
     Clock::Time named_since{Clock::Time::min()};  ///< The Sentinels must have named the master at that time or later.
-    int replicas{};  ///< So many must have what the script wrote. It says that it did by 1, first in its reply.
+    int replicas{};  ///< How many must have what the script wrote. A reply that begins with 1 says that it wrote.
   };
   Result<Reply> run(const Call& call, const Asked& asked, const Limit& limit);
 

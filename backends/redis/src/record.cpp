@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The text of the scripts of one election, and how a record is read and written.
 #include "record.hpp"
 
 #include <chrono>
@@ -6,6 +7,7 @@
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/store.hpp>
+#include <tenure/kit/who.hpp>
 #include <tenure/log.hpp>
 
 #include "written.hpp"
@@ -28,19 +30,18 @@ local stands = redis.call('HMGET', key, 'token', 'beat', 'released')
 local apply = false
 if expected == '' then
   apply = redis.call('EXISTS', key) == 0
-elseif stands[1] == expected and (ARGV[10] == '0' or stands[3] == '1') then
-  for i = 11, #ARGV do apply = apply or stands[2] == ARGV[i] end
+elseif stands[1] == expected and (ARGV[8] == '0' or stands[3] == '1') then
+  for i = 9, #ARGV do apply = apply or stands[2] == ARGV[i] end
 end
 if apply then
   local now = redis.call('TIME')
   if stands[1] == token then redis.call('HDEL', key, 'written_ms') elseif stands[1] then redis.call('DEL', key) end
   redis.call('HSET', key, 'format', '1', 'token', token, 'beat', beat, 'released', released, 'term_ms', ARGV[5],
-    'asked_ns', ARGV[6], 'holder', ARGV[7], 'incarnation', ARGV[8], 'address', ARGV[9],
-    'written_ms', now[1] .. string.format('%03d', math.floor(now[2] / 1000)))
+    'asked_ns', ARGV[6], 'who', ARGV[7], 'written_ms', now[1] .. string.format('%03d', math.floor(now[2] / 1000)))
   if stands[1] ~= token or released == '1' then redis.pcall('PUBLISH', key, token .. ' ' .. beat .. (released == '1' and ' released' or '')) end
 end
 return {apply and 1 or 0, redis.call('TIME'), redis.call('HGETALL', key)})",
-                         "f35db3f1beb963ad099bba0d5c9d07683e45e25c"};
+                         "5243a80147553d74711d058b7fe98973a3876884"};
 
 const Script step_down_script{R"(if redis.call('HMGET', KEYS[1], 'token')[1] == ARGV[1] then
   redis.call('HSET', KEYS[1], 'step_down_token', ARGV[1], 'step_down_by', ARGV[2], 'step_down_why', ARGV[3])
@@ -147,9 +148,7 @@ Result<Read> read_of(const Reply& time, const Reply& hash, const std::string& ke
   record.term = milliseconds(reader.integer<std::int64_t>("term_ms", 0, milliseconds(longest_stored_term).count()));
   record.asked = Clock::Duration(reader.integer<std::int64_t>("asked_ns", 0, INT64_MAX));
   record.written_ms = reader.integer<std::int64_t>("written_ms", 0, INT64_MAX);
-  record.holder = reader.text("holder", max_candidate_bytes);
-  record.incarnation = reader.text("incarnation", most_incarnation_bytes);
-  record.address = reader.text("address", max_candidate_bytes);
+  record.who = reader.text("who", max_who_bytes);
   take_step_down(reader, out);
   if (reader.all_right() && reader.empty()) return out;
   // Somebody else wrote to it. It counts as a version, and a claim writes it anew.
@@ -168,9 +167,7 @@ std::vector<std::string> swap_arguments(const std::optional<Expected>& expected,
                                next.released ? "1" : "0",
                                std::to_string(ceil<milliseconds>(next.term).count()),
                                std::to_string(next.asked.count()),
-                               next.holder,
-                               next.incarnation,
-                               next.address,
+                               next.who,
                                expected && expected->released ? "1" : "0"};
   if (expected)
     for (const auto beat : expected->beats) out.push_back(std::to_string(beat));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The public functions: they check the options and put the parts together.
 #include <tenure/redis.hpp>
 
 #include <tenure/kit/names.hpp>
@@ -26,6 +27,14 @@ void warn_of_plain_text(const Options& options, const Warn& warn) {
     if (!loopback(server.host)) warn(unprotected("server " + to_string(server), remedy));
 }
 
+Options options_of(const Opening& opening) {
+  const auto url = parse_url(opening);
+  auto options = from(url);
+  options.credentials = credentials_of(opening, url);
+  if (options.credentials) options.user = options.password = {};
+  return options;
+}
+
 }  // namespace
 
 Options from_url(const std::string& url) { return from(parse_url(url)); }
@@ -50,21 +59,19 @@ std::shared_ptr<GroupStore> open_group(const Options& options, const std::string
 Presets presets() { return lock_table_presets(); }
 
 Opened open_url(const Opening& opening) {
-  return {open(from(parse_url(opening)), opening.election, opening.candidate, opening.log), presets()};
+  return {open(options_of(opening), opening.election, opening.candidate, opening.log), presets()};
 }
 
-Result<Checks> check_url(const Opening& opening, const Limit& limit) {
-  return check_up(from(parse_url(opening)), limit);
-}
+Result<Checks> check_url(const Opening& opening, const Limit& limit) { return check_up(options_of(opening), limit); }
 
 std::shared_ptr<ElectionList> list_url(const Opening& opening) {
-  const auto options = from(parse_url(opening));
+  const auto options = options_of(opening);
   warn_of_plain_text(options, warnings(opening.log, "election", "(all)"));
   return std::make_shared<List>(options, opening.log);
 }
 
 OpenedGroup open_group_url(const Opening& opening) {
-  return {open_group(from(parse_url(opening)), opening.election, opening.log), presets()};
+  return {open_group(options_of(opening), opening.election, opening.log), presets()};
 }
 
 }  // namespace tenure::redis

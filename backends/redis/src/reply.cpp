@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of errors that a server gives, with their faults and remedies.
 #include "reply.hpp"
 
 #include <algorithm>
@@ -130,7 +131,8 @@ std::string_view info_field(std::string_view info, std::string_view name) {
 }
 
 Error no_answer(const std::string& key) {
-  return {Fault::corrupt, "the server's answer about " + printable(key) + " is not one that its script gives"};
+  return {Fault::corrupt, "an unexpected answer of the script for " + printable(key) +
+                              "; look whether a proxy or another server stands in between"};
 }
 
 std::optional<int> port_of(std::string_view text) {

@@ -15,7 +15,7 @@ namespace tenure::redis {
 struct Reply {
   enum class Kind { nil, error, text, integer, list };
   Kind kind{};
-  std::string text{};  ///< Of an error or a text.
+  std::string text{};  ///< The words of an error or a text.
   long long integer{};
   std::vector<Reply> list{};
 

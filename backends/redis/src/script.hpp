@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A Lua script, and the name by which a server keeps it.
 #pragma once
 #include <string_view>
 

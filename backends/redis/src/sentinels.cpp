@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The thread that asks and hears the Sentinels, and the vote on who is the master.
 #include "sentinels.hpp"
 
 #include <poll.h>

@@ -40,13 +40,13 @@ class Sentinels {
   /// The master did not answer: what was said before is not relied upon any more.
   void doubt();
 
-  /// As last named, whether one still answers or not.
+  /// The master that was named last, whether a Sentinel still answers or not.
   std::optional<Named> known();
 
   /// Asks them all, waits for nothing, and returns when it asked.
   Clock::Time ask();
 
-  /// As tenure::wait_out(). It needs no descriptor of its own if the limit's clock is boot_clock().
+  /// Does the same as tenure::wait_out(). It needs no descriptor of its own if the limit's clock is boot_clock().
   void wait_out(const Limit& limit);
 
   /// Returns once what people should hear of.

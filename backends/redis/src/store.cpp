@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The functions of the ConditionalStore.
 #include "store.hpp"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace tenure::redis {
 namespace {
 
-/// Of a read and the claim that follows it. What Sentinels answered longer ago says nothing of now.
+/// The longest time of a read and the claim that follows it. What Sentinels answered longer ago is out of date.
 constexpr Clock::Duration longest_attempt = std::chrono::seconds(1);
 
 }  // namespace

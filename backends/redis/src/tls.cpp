@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The TLS handshake by OpenSSL, or the refusal where hiredis has none.
 #include "tls.hpp"
 
 #ifdef TENURE_REDIS_TLS

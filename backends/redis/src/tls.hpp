@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// TLS on a connection to a server.
 #pragma once
 #include <optional>
 #include <string>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Drives hiredis on one socket, with limits of our own.
 #include "wire.hpp"
 
 #include <fcntl.h>

@@ -21,7 +21,7 @@ namespace tenure::redis {
 
 using Command = std::vector<std::string>;
 
-/// Of one name, in one attempt to connect.
+/// How many addresses of one name are tried in one attempt to connect.
 inline constexpr std::size_t most_addresses = 8;
 
 /// What one reply may have at most, with all that is in it, so that no server can fill our memory.
@@ -58,7 +58,7 @@ class Wire {
 
   int descriptor() const;
 
-  /// In one write.
+  /// Sends all of them in one write.
   std::optional<Error> send(const std::vector<Command>& commands);
   Result<Reply> receive();
   Result<Reply> ask(const Command& command);
@@ -85,7 +85,7 @@ class Wire {
 
   const std::string name_;
   const ReplyLimit most_;
-  std::size_t elements_left_{};  ///< Of the reply that is coming. The reader of the context looks here.
+  std::size_t elements_left_{};  ///< What the coming reply may still have. The reader of the context looks here.
   CHandle<redisContext, redisFree> context_;
   std::size_t received_{};  ///< Bytes of the reply that is coming.
   std::size_t owed_{};

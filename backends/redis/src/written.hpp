@@ -12,8 +12,6 @@
 
 namespace tenure::redis {
 
-inline constexpr std::size_t most_incarnation_bytes = 64;
-
 /// Beyond it no clock is right, and a Duration could overflow.
 inline constexpr std::int64_t most_unix_ms = std::int64_t{1} << 50;
 

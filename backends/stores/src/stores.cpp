@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of schemes, and the functions that open a URL by it.
 #include <tenure/stores.hpp>
 
 #include <algorithm>
@@ -7,36 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include <tenure/file.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/suggest.hpp>
 #include <tenure/kit/url.hpp>
-#include <tenure/memory.hpp>
-#ifdef TENURE_WITH_KAFKA
-#include <tenure/kafka.hpp>
-#include <tenure/kafka_group.hpp>
-#define TENURE_OPEN_KAFKA kafka::open_url, kafka::open_group_url, nullptr, kafka::check_url
-#else
-#define TENURE_OPEN_KAFKA nullptr, nullptr, nullptr, nullptr
-#endif
-#ifdef TENURE_WITH_POSTGRES
-#include <tenure/postgres.hpp>
-#define TENURE_OPEN_POSTGRES postgres::open_url, postgres::open_group_url, postgres::list_url, postgres::check_url
-#else
-#define TENURE_OPEN_POSTGRES nullptr, nullptr, nullptr, nullptr
-#endif
-#ifdef TENURE_WITH_REDIS
-#include <tenure/redis.hpp>
-#define TENURE_OPEN_REDIS redis::open_url, redis::open_group_url, redis::list_url, redis::check_url
-#else
-#define TENURE_OPEN_REDIS nullptr, nullptr, nullptr, nullptr
-#endif
-#ifdef TENURE_WITH_ETCD
-#include <tenure/etcd.hpp>
-#define TENURE_OPEN_ETCD etcd::open_url, nullptr, etcd::list_url, etcd::check_url
-#else
-#define TENURE_OPEN_ETCD nullptr, nullptr, nullptr, nullptr
-#endif
+
+#include <registered_stores.hpp>
 
 namespace tenure {
 namespace {
@@ -50,19 +26,7 @@ struct Scheme {
   std::string_view option;                                   ///< That puts it there.
 };
 
-constexpr Scheme schemes[] = {
-    {"memory", memory::open_url, memory::open_group_url, nullptr, nullptr, ""},
-    {"file", file::open_url, nullptr, file::list_url, nullptr, ""},
-    {"kafka", TENURE_OPEN_KAFKA, "TENURE_KAFKA"},
-    {"postgres", TENURE_OPEN_POSTGRES, "TENURE_POSTGRES"},
-    {"postgresql", TENURE_OPEN_POSTGRES, "TENURE_POSTGRES"},
-    {"redis", TENURE_OPEN_REDIS, "TENURE_REDIS"},
-    {"rediss", TENURE_OPEN_REDIS, "TENURE_REDIS"},
-    {"redis+unix", TENURE_OPEN_REDIS, "TENURE_REDIS"},
-    {"redis+sentinel", TENURE_OPEN_REDIS, "TENURE_REDIS"},
-    {"etcd", TENURE_OPEN_ETCD, "TENURE_ETCD"},
-    {"etcds", TENURE_OPEN_ETCD, "TENURE_ETCD"},
-};
+constexpr Scheme schemes[] = {TENURE_SCHEMES};
 
 [[noreturn]] void refuse(const std::string& what) {
   std::string there;

@@ -24,8 +24,9 @@ struct Candidate {
 struct Incumbent {
   std::string name{}, incarnation{}, address{};
   Token token{};
-  Clock::Duration remaining{};  ///< How long its lease may still run, from when this was told. It is an estimate:
+  Clock::Duration remaining{};  ///< How long its lease may still run, from when the store said this. It is an estimate:
                                 ///< nobody may act as leader by it.
+  std::string version{};        ///< Of the leader's library, see version(). Empty: it does not tell.
   friend bool operator==(const Incumbent&, const Incumbent&) = default;
 };
 

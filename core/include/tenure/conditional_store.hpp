@@ -19,17 +19,17 @@ namespace tenure {
 
 /// The state of one election. It is never deleted.
 struct Record {
-  Token token{};         ///< Token and beat together are the version.
-  std::uint64_t beat{};  ///< A random number of the kernel, new with every write.
-  std::string holder{}, incarnation{}, address{};
-  bool released{};            ///< The holder gave the lead back, or the store knows that the holder is dead.
-  Clock::Duration term{};     ///< The holder's term, which the store rounds up to milliseconds.
-  Clock::Duration asked{};    ///< The holder's CLOCK_BOOTTIME when it asked for this write.
+  Token token{};            ///< Token and beat together are the version.
+  std::uint64_t beat{};     ///< A random number of the kernel, new with every write.
+  std::string who{};        ///< What the holder tells of itself: <tenure/kit/who.hpp>. A store looks at nothing in it.
+  bool released{};          ///< The holder gave the lead back, or the store knows that the holder is dead.
+  Clock::Duration term{};   ///< The holder's term, which the store rounds up to milliseconds.
+  Clock::Duration asked{};  ///< The holder's CLOCK_BOOTTIME when it asked for this write.
   std::int64_t written_ms{};  ///< The store's clock, set by the store. A hint: nothing may be decided by it.
   friend bool operator==(const Record&, const Record&) = default;
 };
 
-/// By which one writing of a record is told from all others.
+/// Names one write of a record: no two writes have the same version.
 struct Version {
   Token token{};
   std::uint64_t beat{};
@@ -40,16 +40,17 @@ struct Version {
 struct Expected {
   Token token{};
   std::vector<std::uint64_t> beats{};
-  bool released{};  ///< It also demands that the record is released. A claim that knows it only from a push does so.
+  bool released{};  ///< The record must be released, too. A claim demands it if it knows of the release only from a
+                    ///< push.
 };
 
 /// Whether `record` is as compare_and_set demands. An `expected` of nullopt demands that there is no record.
 TENURE_EXPORT bool matches(const std::optional<Expected>& expected, const std::optional<Record>& record);
 
-/// A request to step down. Stands beside the record and is not part of its version.
+/// A request to step down. It stands beside the record and is not part of its version.
 struct StepDown {
   Token token{};            ///< The tenure that is to end. The request means nothing to another one.
-  std::string by{}, why{};  ///< At most max_candidate_bytes and max_why_bytes.
+  std::string by{}, why{};  ///< They have at most max_candidate_bytes and max_why_bytes.
   friend bool operator==(const StepDown&, const StepDown&) = default;
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who we are to a store, where passwords or tokens change while a process runs.
+// User and password for a store that changes them while a process runs.
 #pragma once
 #include <functional>
 #include <string>
 
 namespace tenure {
 
-/// For one login.
+/// What one login needs.
 struct Credentials {
   std::string user{}, password{};  ///< `password` may be a token.
 };

@@ -16,10 +16,10 @@ namespace tenure {
 /// One election of a list.
 struct ListedElection {
   std::string election{};
-  /// Unknown: its record cannot be read. The `remaining` of an Incumbent is told by the store's clock. An observer's is
-  /// longer, because it trusts its own clock alone.
+  /// Unknown if its record cannot be read. The `remaining` of an Incumbent is counted by the store's clock. An
+  /// observer's is longer, because it trusts its own clock alone.
   Sight sight{};
-  Clock::Duration age{};  ///< Since its record was written last. It is an estimate by the store's clock.
+  Clock::Duration age{};  ///< The time since its record was written. It is an estimate by the store's clock.
 };
 
 /// A part of a list.
@@ -40,7 +40,7 @@ class TENURE_EXPORT ElectionList {
   virtual Result<ElectionPage> next(const Limit& limit) = 0;
 };
 
-/// For those who write a store: an election as its record tells of it. `now` is boot_clock()'s after the answer.
+/// For those who write a store: makes a row of a record that was read. `now` is boot_clock()'s after the answer.
 TENURE_EXPORT ListedElection listed(std::string election, const Result<Read>& found, Clock::Time now);
 
 }  // namespace tenure

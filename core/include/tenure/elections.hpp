@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Many elections of one process, at the price of one lease.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -27,14 +28,13 @@ namespace tenure {
 ///
 /// The elections are spread evenly over the processes that take part in the same ones (see Spread).
 ///
-/// It has a thread for the timers, one for the store, one for error() alone, and `hook_threads` for your hooks. While
-/// as many ousting() have outlasted their time as there are hook threads, nothing is claimed. Any thread may call any
-/// method, also a hook.
+/// It has `hook_threads` for your hooks, and three more. While as many ousting() have outlasted their time as there are
+/// hook threads, nothing is claimed. Any thread may call any method, also a hook.
 ///
 /// Hooks of one election are called in order and one at a time, but error() waits for no other. Those of different
 /// elections are called at the same time, on as many threads as there are; so elected() must start the work, not be it.
 /// What goes wrong in the hooks of one election ends no other. Hooks::eligible is not offered here. The work of each
-/// election tells of its own progress, by leadership(name).progressed(): see Hooks::stall_after.
+/// election reports its own progress, by leadership(name).progressed(): see Hooks::stall_after.
 ///
 /// REQUIRES: the store is opened and this is made after fork(). In a forked child start() throws std::logic_error, and
 /// every other method does nothing and returns at once.
@@ -63,7 +63,7 @@ class TENURE_EXPORT Elections {
 
   /// Takes part in an election. Nothing changes if it was joined before. `hooks` are its own: all of them in place of
   /// the common ones, also where one is left out. They are kept until it is left and the last of them has returned.
-  /// Trouble with the store is told to the common error(); with this election's record alone, to its own. Throws
+  /// Trouble with the store goes to the common error(), and trouble with its record alone to its own. Throws
   /// std::invalid_argument for a name that is empty, too long or has a NUL byte, and if `hooks` has what it may not.
   void join(const std::string& election, std::shared_ptr<const Hooks> hooks = nullptr);
 
@@ -90,7 +90,7 @@ class TENURE_EXPORT Elections {
   /// shared, for a moment.
   bool is_leader(std::string_view election) const noexcept;
 
-  /// Tells the same without a lock and a search for the name, and more. Keep it where that is asked often. It stays
+  /// Answers the same and more, without a lock or a search for the name. Keep it where you ask often. It stays
   /// valid, also when the election is left and joined again.
   Leadership leadership(const std::string& election) const;
 
@@ -100,8 +100,11 @@ class TENURE_EXPORT Elections {
   /// The elections that we lead, with their tokens (Token{} with Exclusive::no).
   std::vector<std::pair<std::string, Token>> led() const;
 
-  /// What happened so far, for your monitoring. Takes locks for moments; in a forked child it tells nothing.
+  /// What happened so far, for your monitoring. It takes locks for moments. In a forked child it is empty.
   GroupMetrics metrics() const;
+
+  /// What the store did last in place of an answer, in full. Nothing once it has answered.
+  std::optional<Error> last_error() const;
 
   /// How many changes there were: elected, ousting, another incumbent, stopped. It never falls.
   std::uint64_t changes() const;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What went wrong, as a value: its kind, and a message for people.
 #pragma once
 #include <string>
 #include <string_view>

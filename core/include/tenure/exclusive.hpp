@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Whether one process or several may lead an election of a group.
 #pragma once
 
 namespace tenure {

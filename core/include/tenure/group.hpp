@@ -23,10 +23,11 @@ struct SessionId {
 
 /// One process's time in a group.
 struct Session {
-  Record record{};          ///< `released`: it has ended, for ever. Nobody needs to keep `token` and `incarnation`.
-  std::uint32_t joined{};   ///< In how many elections it takes part,
-  std::uint64_t names{};    ///< and the exclusive or of their names' hashes. Who is equal in both takes the same ones.
-  std::uint32_t weight{1};  ///< Its share is in proportion to that. Never zero.
+  Record record{};         ///< `released`: it has ended, for ever. Nobody needs to keep `token` and `incarnation`.
+  std::uint32_t joined{};  ///< How many elections it takes part in.
+  /// The exclusive or of their names' hashes. Two sessions that are equal in both have joined the same elections.
+  std::uint64_t names{};
+  std::uint32_t weight{1};         ///< Its share is in proportion to this. It is never zero.
   std::uint32_t most{UINT32_MAX};  ///< It leads no more than these now: the others may wait for a cool-down.
   friend bool operator==(const Session&, const Session&) = default;
 };
@@ -37,8 +38,8 @@ struct Lead {
   Token token{};
   SessionId session{};
   bool released{};
-  std::optional<SessionId> heir{};      ///< Released in favour of this session. A hint.
-  std::optional<StepDown> step_down{};  ///< Asked of the tenure with that token.
+  std::optional<SessionId> heir{};      ///< The session in whose favour it was released. It is a hint.
+  std::optional<StepDown> step_down{};  ///< A request to the tenure with that token.
   friend bool operator==(const Lead&, const Lead&) = default;
 };
 
@@ -46,22 +47,23 @@ struct Lead {
 /// election of the group would be greater still.
 inline constexpr Token greatest_lead_token{std::uint64_t{1} << 62};
 
-/// What a group's store tells of it.
+/// What a store answers about a group.
 struct Look {
   std::int64_t now_ms{};   ///< The store's clock.
-  std::uint64_t marker{};  ///< Drawn when the group was founded. Zero: this store loses nothing and needs none, or
+  std::uint64_t marker{};  ///< It is drawn when the group is founded. Zero: this store loses nothing and needs none, or
                            ///< nobody has founded the group.
-  std::map<SessionId, Session> sessions{};  ///< All of them, the ended ones included.
-  /// Those that changed since the cursor; all of them if `whole`. The answer to a commit whose cursor the store does
+  std::map<SessionId, Session> sessions{};  ///< All sessions, the ended ones included.
+  /// The leads that changed since the cursor; all leads if `whole`. The answer to a commit whose cursor the store does
   /// not know may leave them out. Then it is not whole, and has no cursor.
   std::map<std::string, Lead> leads{};
-  /// The same of those that cannot be read: what is wrong, and the remedy. None of them is in `leads`. REQUIRES: the
-  /// remedy puts back what stood there, or a greater token with a session that nobody has, and is told as a change.
+  /// The leads that cannot be read: what is wrong, and the remedy. None of them is in `leads`. REQUIRES: the
+  /// remedy puts back what stood there, or a greater token with a session that nobody has; then the lead counts as
+  /// changed.
   std::map<std::string, Error> unreadable{};
   bool whole{};
   std::string cursor{};  ///< The store's own word. Nothing that takes effect later lies before it.
 
-  /// Where the store itself allots the elections: those of this process. It claims no others, ends what it leads
+  /// The elections of this process, if the store itself allots them. It claims no others, ends what it leads
   /// besides, and ends nobody's session: the store shows a lead as released when it may be claimed. nullopt: nobody
   /// allots them.
   std::optional<std::set<std::string>> allotted{};

@@ -36,26 +36,26 @@ struct Commit {
   SessionId session{};
   std::vector<std::uint64_t> beats{};  ///< The session must have one of them.
   Session next{};
-  std::uint64_t marker{};       ///< As seen. The group must have it.
+  std::uint64_t marker{};       ///< The marker of the last look. A group with another one refuses the commit.
   std::vector<Claim> claims{};  ///< Sorted by name, each name once; so are the releases. No name is in both.
   std::vector<Release> releases{};
   std::vector<SessionId> ended{};  ///< We have seen that these have ended, or are absent. Their leads may be claimed.
   Token at_least{};                ///< All claims get one token: this one, or the store's clock (unix ms) if greater.
-  std::string cursor{};            ///< Of the last look. Without one that counts, the answer may tell no leads.
+  std::string
+      cursor{};  ///< The cursor of the last look. If the store does not know it, the answer may leave out the leads.
 };
 
 /// How many claims and releases one commit may carry. Each commit is a renewal, whatever it carries.
 inline constexpr std::size_t max_changes = 500;
 
-/// Why no store may carry out this commit: it has too many changes, or its names are not as Commit demands, or one is
-/// no name of an election.
+/// Says why no store may carry out this commit: it has too many changes, or names that Commit does not allow.
 TENURE_EXPORT std::optional<Error> refused_commit(const Commit& commit);
 
 /// The answer to a commit.
 struct Committed {
   bool granted{};                                  ///< False: only what `released` says was done. `look` shows it.
-  Token token{};                                   ///< Of the claims.
-  std::vector<std::string> claimed{}, released{};  ///< What was done. Of the rest the look says why not.
+  Token token{};                                   ///< The token of all claims.
+  std::vector<std::string> claimed{}, released{};  ///< What was done. The look shows why the rest was not.
   /// Leads of ours that it did not renew, although the session is: each ends when the renewal before would have ended.
   std::vector<std::string> not_renewed{};
   Look look{};  ///< What stands after the commit.
@@ -70,16 +70,16 @@ class TENURE_EXPORT GroupStore {
 
   virtual std::string group() const = 0;  ///< The group's name. Any thread may ask.
 
-  /// By default `yes`. Where it is `no`, the token of a lead is its version, and fences nothing.
+  /// The mode of the store; by default `yes`. With `no` the token of a lead is its version, and fences nothing.
   virtual Exclusive exclusive() const;
-  virtual bool allots() const;  ///< Whether it tells Look::allotted: no Spread has a say. By default it does not.
+  virtual bool allots() const;  ///< Whether the store fills Look::allotted, so that no Spread counts. By default false.
 
   /// This process takes part in an election, or no longer. Any thread calls it, beside all other calls, and before the
   /// first call that names the election. By default it does nothing.
   virtual void joined(const std::string& election);
   virtual void left(const std::string& election);  ///< See joined().
 
-  /// Reads what changed since that cursor. An empty one, or one that the store no longer knows: reads everything.
+  /// Reads what changed since that cursor. Reads everything if the cursor is empty, or if the store knows it no longer.
   virtual Result<Look> look(const std::string& cursor, const Limit& limit) = 0;
 
   /// Adds the session, unless its id stands there. Founds the group if there is none, or if its marker is damaged: then

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hooks by which a manager tells you what happens.
+// The hooks that a manager calls when something happens.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -25,7 +25,7 @@ enum class Reason {
   stopped,      ///< LeaderManager::stop() or its destructor.
   ineligible,   ///< Your `eligible` said no.
   stalled,      ///< The work did not progress: Hooks::stall_after.
-  handed_over,  ///< Of Elections: another process is to lead it, because that is its share.
+  handed_over,  ///< Only with Elections: another process is to lead it, because that is its share.
 };
 
 TENURE_EXPORT std::string_view to_string(Reason) noexcept;  ///< Its name: "lapsed".
@@ -37,9 +37,9 @@ constexpr bool voluntary(Reason reason) noexcept { return reason != Reason::laps
 struct Elected {
   std::string election{};
   Token token{};           ///< Token{}, which fences nothing, where several may lead: Exclusive::no.
-  std::stop_token stop{};  ///< Requested as soon as the tenure begins to end, also while elected() runs.
-                           ///< Its callbacks run on a thread of ours. One that is made only after the request runs at
-                           ///< once, on the thread that makes it. REQUIRES: they do not block.
+  std::stop_token stop{};  ///< It is requested as soon as the tenure begins to end, also while elected() runs.
+                           ///< Its callbacks run on a thread of ours. A stop_callback that is made after
+                           ///< the request runs at once, on the thread that makes it. REQUIRES: they do not block.
 };
 
 /// A tenure ends.
@@ -50,7 +50,7 @@ struct Ousting {
   std::string detail{};                          ///< What led to the end, for the log. Printable, but others' words.
   std::optional<Incumbent> successor{};          ///< Who leads now, if known.
   std::function<Clock::Duration()> remaining{};  ///< How long your work may still run; zero once it must be over.
-  std::stop_token expired{};                     ///< Requested when remaining() reaches zero.
+  std::stop_token expired{};                     ///< It is requested when remaining() reaches zero.
 };
 
 /// Every hook may be left out. REQUIRES: none is changed after start().
@@ -65,11 +65,11 @@ struct Hooks {
   /// Stops the work before remaining() is zero, then returns. In a hand-over the successor waits for that.
   std::function<void(const Ousting&)> ousting{};
 
-  /// Trouble, for your log. The manager has already reacted to it. What the store does again and again is told once a
+  /// Trouble, for your log. The manager has already reacted to it. The same trouble of the store is reported once a
   /// minute.
   std::function<void(const Error&)> error{};
 
-  /// Asked before each acquire and renew, on the thread that calls the store. False resigns. Until it returns, nothing
+  /// Called before each acquire and renew, on the thread that calls the store. False resigns. Until it returns, nothing
   /// is renewed, and stop() waits.
   std::function<bool()> eligible{};
 
@@ -78,7 +78,7 @@ struct Hooks {
   Log log{};
 
   /// The work must call Leadership::progressed() at least this often while we lead. Otherwise the tenure ends, as by
-  /// resign(): a leader whose work hangs is worse than none. 0: it need not.
+  /// resign(): a leader whose work hangs is worse than none. 0 switches the watch off.
   Clock::Duration stall_after{};
 
   /// After such an end we campaign again once the work has progressed, or after this time. At most an hour.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Takes part in one election, and calls your hooks. Begin to read here.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -15,7 +16,7 @@
 
 namespace tenure {
 
-/// Takes part in an election: campaigns, renews the lease, and tells your hooks. It has three threads. One serves the
+/// Takes part in an election: campaigns, renews the lease, and calls your hooks. It has three threads. One serves the
 /// timers; of the other two, one may call the store while the other runs a hook of yours. So none waits for another.
 ///
 /// Any thread may call any method, also a hook. When the manager stops, the waiting methods return as if their time was
@@ -54,14 +55,14 @@ class TENURE_EXPORT LeaderManager {
   /// For the code that acts as leader. It may outlive the manager, and then says that we do not lead.
   Leadership leadership() const;
 
-  /// What happened so far, for your monitoring. Takes a lock for a moment; in a forked child it tells nothing.
+  /// What happened so far, for your monitoring. It takes a lock for a moment. In a forked child it is empty.
   Metrics metrics() const;
 
-  /// Waits until we lead. If it waited in vain, last_error() tells whether the store is the reason.
+  /// Waits until we lead. If it waited in vain, last_error() says whether the store is the reason.
   std::optional<Token> await_leadership(Clock::Duration within, std::stop_token stop = {});
 
-  /// What the store did last in place of an answer: it was away, or refused our password. Nothing once it has answered.
-  /// It is told in full, also where error() and the log leave out what they have heard.
+  /// What the store did last in place of an answer: it was away, or refused our password. Empty once it has answered.
+  /// It is complete, also where error() and the log leave out what they have said before.
   std::optional<Error> last_error() const;
 
   /// How many changes there were: elected, ousting, another incumbent, stopped. It never falls.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Work on a thread of its own, which runs while we lead.
 #pragma once
 #include <functional>
 #include <memory>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What code that acts as leader asks before each act.
 #pragma once
 #include <memory>
 #include <optional>
@@ -25,7 +26,7 @@ class TENURE_EXPORT Leadership {
   /// Whether we lead at this very instant by our own clock.
   bool is_leader() const noexcept;
 
-  /// False: others may lead beside us while is_leader() is true, and no token is given out (Exclusive::no). Only
+  /// False if others may lead beside us while is_leader() is true, and no token is given out (Exclusive::no). Only
   /// Elections that were made for it have that.
   bool exclusive() const noexcept;
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// When a call must have returned.
 #pragma once
 #include <stop_token>
 

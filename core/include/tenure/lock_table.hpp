@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Makes a backend of a ConditionalStore.
 #pragma once
 #include <memory>
 #include <string>
@@ -14,8 +15,8 @@ namespace tenure {
 ///
 /// A record may be taken over in four cases: there is none; it is released; an unanswered write of this very backend
 /// left it; or its lease has ended by *our own clock*, because it has stood unchanged for as long as its holder may
-/// believe in it. Every write demands the version that was read. The store's clock decides nothing, so a step of it
-/// does no harm. Throws std::invalid_argument for a name that is empty or too long.
+/// believe in it. Every write demands the version that was read. The store's clock decides nothing, so its steps
+/// do no harm. Throws std::invalid_argument for a name that is empty or too long.
 TENURE_EXPORT std::shared_ptr<Backend> lock_table(std::shared_ptr<ConditionalStore> store, std::string election,
                                                   Candidate candidate = {}, Log log = {});
 

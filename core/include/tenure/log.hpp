@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Log lines, and the logger that takes them.
 #pragma once
 #include <functional>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a manager tells of itself, for your monitoring. tenure::prometheus writes it as Prometheus reads it.
+// The metrics of a manager, for your monitoring. tenure::prometheus writes them as Prometheus reads them.
 #pragma once
 #include <array>
 #include <chrono>
@@ -25,7 +25,7 @@ struct TENURE_EXPORT Histogram {
        std::chrono::milliseconds(100), std::chrono::milliseconds(200), std::chrono::milliseconds(500),
        std::chrono::milliseconds(1000), std::chrono::milliseconds(2000), std::chrono::milliseconds(5000)}};
 
-  std::array<std::uint64_t, bounds_ms.size() + 1> counts{};  ///< The last one: above all bounds.
+  std::array<std::uint64_t, bounds_ms.size() + 1> counts{};  ///< The last one counts what is above all bounds.
   Clock::Duration sum{};
 
   void add(Clock::Duration took);  ///< Counts one more.
@@ -42,34 +42,35 @@ struct CallMetrics {
 struct Metrics {
   std::string election{};
   bool is_leader{};
-  std::optional<Token> token{};  ///< Of the present tenure.
-  Clock::Duration remaining{};   ///< As Leadership::remaining().
+  std::optional<Token> token{};  ///< The token of the present tenure.
+  Clock::Duration remaining{};   ///< What Leadership::remaining() returns.
   Clock::Duration rides_out{};   ///< An outage of the store that begins now, and is no longer, does not end the tenure.
   std::optional<Clock::Duration> since_granted{};  ///< Since we sent the acquire or the renewal that was granted last.
-  Clock::Duration overdue{};  ///< How long ago the manager should have acted last, and has not. Above some seconds its
+  Clock::Duration overdue{};  ///< For how long the manager should have acted and has not. Above some seconds its
                               ///< threads do not run: they starve, or a log hook blocks. Health checks ask for it.
-  Clock::Duration wedged{};   ///< By how long the present call of the store, or eligible(), has outlasted its limit.
-  Clock::Duration overrun{};  ///< By how long ousting() has outlasted its time: the work may run on without a lease.
+  Clock::Duration wedged{};   ///< For how long the present call of the store, or eligible(), has been over its limit.
+  Clock::Duration overrun{};  ///< For how long ousting() has been over its time: the work may run on without a lease.
   std::optional<Clock::Duration> since_progress{};  ///< Since the work told of progress, or the tenure began: while we
                                                     ///< lead, with Hooks::stall_after.
   bool stalled{};           ///< The work stalled and has not gone on since, and no other tenure of ours has begun.
   std::uint64_t elected{};  ///< How many tenures began.
   std::map<Reason, std::uint64_t> ousted{};    ///< How many ended. Each Reason is here.
-  std::map<Fault, std::uint64_t> errors{};     ///< What error() is told of. Each Fault is here.
-  std::map<std::string, CallMetrics> calls{};  ///< By the store's verb: "acquire", "renew", "release".
-  std::map<std::string, Histogram> hooks{};    ///< "elected", "ousting": how long yours took.
+  std::map<Fault, std::uint64_t> errors{};     ///< How many errors there were. Each Fault is here.
+  std::map<std::string, CallMetrics> calls{};  ///< The keys are the store's verbs: "acquire", "renew", "release".
+  std::map<std::string, Histogram> hooks{};    ///< How long your "elected" and "ousting" took.
 };
 
-/// A snapshot of many elections. It grows with none of them.
+/// A snapshot of many elections. Its size does not depend on their number.
 struct GroupMetrics {
   std::string group{};
   std::uint64_t joined{};   ///< In how many elections this process takes part.
   std::uint64_t led{};      ///< How many of them it leads at this instant.
-  std::uint64_t stalled{};  ///< Of how many the work stalled and has not gone on since, so that it does not contend.
+  std::uint64_t stalled{};  ///< In how many the work stalled and has not gone on since. It does not contend for those.
 
-  /// Of the session, whose lease they share: `remaining`, `rides_out`, `since_granted`. What is counted is the sum over
-  /// all of them. `calls` has "open", "commit", "look", "end", "sweep". `is_leader` says that it leads one at least,
-  /// `stalled` that one at least is. `election` is the group's name. There is no token and no `since_progress`.
+  /// `remaining`, `rides_out` and `since_granted` are those of the session, whose lease they share. Counters are sums
+  /// over all of them. `calls` has "open", "commit", "look", "end", "sweep". `is_leader`: the process leads at least
+  /// one. `stalled`: the work of at least one stalled. `election` is the group's name. There is no token and no
+  /// `since_progress`.
   Metrics session{};
 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Watches who leads, without being a candidate.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -14,14 +15,15 @@ namespace tenure {
 
 /// Watches an election without being a candidate. It has one thread. Any thread may call any method.
 ///
-/// It needs a backend of its own, and never acquires by it. It tells what the store said last. That is good enough to
+/// It needs a backend of its own, and never acquires by it. It reports what the store said last. That is good enough to
 /// send requests to the leader, but nobody may act as leader by it.
 class TENURE_EXPORT Observer {
  public:
   /// Called on the observer's thread for the first sight and for every change after it. A lease that ends without a
   /// renewal is such a change: Vacant, also while the store does not answer. While it runs, changes are
   /// missed only if they are over before it returns. The destructor waits for it. What it throws goes to stderr.
-  /// If it is empty, stderr tells each time that the store stops answering. REQUIRES: it does not destroy the observer.
+  /// If it is empty, stderr gets a line each time that the store stops answering. REQUIRES: it does not destroy the
+  /// observer.
   using Changed = std::function<void(const Sight&)>;
 
   /// `timing` is that of the candidates: `call` limits each question, `retry` is the pause after an unanswered one.

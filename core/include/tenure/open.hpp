@@ -7,6 +7,7 @@
 
 #include <tenure/backend.hpp>
 #include <tenure/candidate.hpp>
+#include <tenure/credentials.hpp>
 #include <tenure/group_store.hpp>
 #include <tenure/log.hpp>
 #include <tenure/timing.hpp>
@@ -18,7 +19,10 @@ struct Opening {
   std::string url{};       ///< "kafka://b1:9092,b2:9092/topic?group=g", "postgres://...", "file:///dir", "memory:", ...
   std::string election{};  ///< Its name, or a group's: candidates that give the same one contend with each other.
   Candidate candidate{};
-  std::string user{}, password{};                   ///< If not empty, they replace those of the URL.
+  std::string user{}, password{};  ///< If not empty, they replace those of the URL.
+  /// Asked for before each login, so that a password may change while we run. What it returns and is not empty replaces
+  /// both of the above. Kafka asks when it makes a client handle. Files and memory, which know no login, refuse it.
+  AskCredentials credentials{};
   std::map<std::string, std::string> properties{};  ///< Further settings of the store. Its header names them.
   Log log{};
 };

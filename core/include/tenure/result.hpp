@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A value, or the error that there is instead of one.
 #pragma once
 #include <concepts>
 #include <type_traits>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// How the elections of a group are shared among processes.
 #pragma once
 #include <cstdint>
 
@@ -10,13 +11,13 @@ namespace tenure {
 /// from what stands here.
 struct Spread {
   bool on{true};                        ///< Off: we claim whatever is free, and hand nothing over.
-  std::uint32_t handovers_at_once{64};  ///< So many ousting() hooks may run to give others their share.
+  std::uint32_t handovers_at_once{64};  ///< At most this many ousting() hooks run at once to give others their share.
   std::uint32_t most{UINT32_MAX};       ///< We lead no more than these. 0: we only watch.
   std::uint32_t weight{1};              ///< From 1 to 1000.
   friend bool operator==(const Spread&, const Spread&) = default;
 };
 
-/// Of Spread.
+/// The greatest Spread::weight.
 inline constexpr std::uint32_t max_weight = 1000;
 
 }  // namespace tenure

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The durations by which an election runs, and their rules.
 #pragma once
 #include <string>
 
@@ -26,7 +27,7 @@ struct TENURE_EXPORT Timing {
   /// below 3 s the parts are greater, because a busy host does not get faster with a shorter term.
   static Timing of(Clock::Duration term);
 
-  /// Until when a leader may act that asked for its lease, or for a renewal, at `asked`.
+  /// The end of is_leader() for a leader that asked for its lease, or for a renewal, at `asked`.
   Clock::Time deadline(Clock::Time asked) const { return asked + term - margin; }
 
   /// An outage of the store that is no longer than this ends no tenure, whenever it begins. After it, a new connection

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The fencing token of a tenure.
 #pragma once
 #include <compare>
 #include <cstdint>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rules of core/README.md: how each fact changes the state, and which effects follow.
 #include "election/candidacy.hpp"
 
 #include <algorithm>
@@ -7,24 +8,20 @@
 
 #include "kit/in_ms.hpp"
 #include "kit/random.hpp"
+#include "kit/require.hpp"
 
 namespace tenure {
 namespace {
 
-/// So many denials in a row are taken as news, if less than two retries lie between them. More of them mean that the
+/// This many denials in a row are taken as news, if less than two retries lie between them. More of them mean that the
 /// store wakes us for nothing.
 constexpr int prompt_denials = 8;
 
-/// So many acquires in a row without an answer are repeated soon. Further ones leave a store in trouble alone.
+/// This many acquires in a row without an answer are repeated soon. Further ones leave a store in trouble alone.
 constexpr int prompt_acquires = 8;
-
-/// Of an error, and of what led to an end. Others may have written it: it is printable from here on.
-constexpr std::size_t longest_text = 2000;
 
 /// A longer one means never, and could overflow a Clock::Time.
 constexpr Clock::Duration longest_stall = std::chrono::hours(24 * 365 * 100);
-
-std::string asked_by(const StepDownRequested& a) { return printable("asked by " + a.by + ": " + a.why, longest_text); }
 
 template <class... F>
 struct Overloaded : F... {
@@ -146,7 +143,7 @@ void Candidacy::ousting_returned(Time now) {
   judge_expiry(now);
   if (tenure_ && !leading()) {
     const auto& ending = tenure_->ending;
-    if (ending.draining()) emit(effect::Withdraw{});
+    if (ending.draining()) emit(effect::Unlead{});
     if (voluntary(ending.reason())) release_due_ = true;
     if (ending.reason() == Reason::step_down) cool_down_ = std::max(cool_down_, timing_.term);
     tenure_.reset();
@@ -157,9 +154,8 @@ void Candidacy::ousting_returned(Time now) {
 }
 
 void Candidacy::progressed(Time at) {
-  if (at <= progressed_) return;
-  progressed_ = at;
-  if (!look_for_progress_) return;
+  if (tenure_) tenure_->progressed = std::max(tenure_->progressed, at);
+  if (!look_for_progress_ || at <= stalled_since_) return;
   look_for_progress_.reset();
   cool_down_ = std::min(cool_down_, timing_.retry);
   if (!tenure_ && !release_due_) next_ask_ = std::min(next_ask_, at);
@@ -183,7 +179,7 @@ void Candidacy::take_effects(std::vector<Effect>& into) {
 /// The outstanding question, if this is its answer. The answer to a wedged one is worth nothing.
 std::optional<Candidacy::Pending> Candidacy::settle(std::uint64_t id) {
   if (!pending_ || pending_->question.id != id) return std::nullopt;
-  if (pending_->told) emit(effect::Report{{Fault::wedged, "the store call that ignored its limit has returned"}});
+  if (pending_->told) emit(effect::Report{{Fault::wedged, "the store call that ignored its limit has returned"}, {}});
   return std::exchange(pending_, std::nullopt);
 }
 
@@ -198,7 +194,7 @@ void Candidacy::acquire_answered(Time now, const Pending& asked, Answer answer) 
                         [&](Denied& a) { denied(now, a.holder); }, [&](Granted& a) { granted(a.token); },
                         [&](StepDownRequested& a) {
                           granted(a.token);
-                          if (tenure_) end_voluntarily(now, Reason::step_down, asked_by(a));
+                          if (tenure_) end_voluntarily(now, Reason::step_down, asked_by(a.by, a.why));
                         }},
              answer);
 }
@@ -227,12 +223,13 @@ void Candidacy::renew_answered(Time now, const Question& asked, Answer answer) {
                         [&](StepDownRequested& a) {
                           if (wrong(a.token)) return;
                           extend(asked.asked);
-                          end_voluntarily(now, Reason::step_down, asked_by(a));
+                          end_voluntarily(now, Reason::step_down, asked_by(a.by, a.why));
                         }},
              answer);
 }
 
 void Candidacy::elect(Time now, const Question& asked, Token token) {
+  TENURE_REQUIRE(!tenure_);
   const auto deadline = timing_.deadline(asked.asked);
   if (now >= deadline)
     return unanswered(now, {Fault::timed_out, "a grant came after its own deadline and was not used"});
@@ -246,13 +243,12 @@ void Candidacy::elect(Time now, const Question& asked, Token token) {
   }
   highest_ = token;
   last_error_.reset();
-  tenure_.emplace(Tenure{.token = token, .lease = {.timing = timing_}});
+  tenure_.emplace(Tenure{{.token = token, .progressed = now}, {.timing = timing_}});
   denials_ = unanswered_ = 0;
-  progressed_ = now;
   look_for_progress_.reset();
   hear(now, std::nullopt);
   extend(asked.asked);
-  emit(effect::Begin{token});
+  emit(effect::Begin{{}, token});
 }
 
 void Candidacy::extend(Time asked) {
@@ -263,10 +259,7 @@ void Candidacy::extend(Time asked) {
   last_error_.reset();
   next_ask_ = asked + timing_.renew;
   emit(effect::Publish{t.token, t.lease.deadline});
-  if (t.ending.draining()) {
-    t.ending.renewed(t.lease.end);
-    emit(effect::DoneBy{t.ending.done_by()});
-  }
+  t.renewed(emitter(), {}, t.lease.end);
 }
 
 void Candidacy::unanswered(Time now, Error error) {
@@ -294,58 +287,31 @@ void Candidacy::denied(Time now, const std::optional<Incumbent>& holder) {
 
 void Candidacy::judge_expiry(Time now) {
   if (!tenure_ || tenure_->ending.over() || !tenure_->lease.lapsed(now)) return;
-  if (tenure_->ending.draining()) {
-    tenure_->ending.lapse();
-    emit(effect::Withdraw{});
-    return;
-  }
+  if (tenure_->ending.draining()) return tenure_->lapse(emitter(), {});
   const auto reason = tenure_->superseded ? Reason::superseded : Reason::lapsed;
   end_at_once(now, reason, std::move(tenure_->trouble), std::nullopt, tenure_->lease.end);
 }
 
-/// Progress is told without a lock and wakes nobody, so it is looked for as often as a store in trouble.
+/// Progress is reported without a lock and wakes nobody, so it is looked for as often as a store in trouble.
 void Candidacy::watch_progress(Time now) {
   if (look_for_progress_) look_for_progress_ = now + timing_.retry;
-  if (stall_.after == Duration::zero() || !leading() || now < progressed_ + stall_.after) return;
+  if (!tenure_ || now < tenure_->stalls_at(stall_)) return;
+  stalled_since_ = tenure_->progressed;
   look_for_progress_ = now + timing_.retry;
   cool_down_ = stall_.pause;
-  end_voluntarily(now, Reason::stalled, "the work told of no progress for " + in_ms(stall_.after));
+  end_voluntarily(now, Reason::stalled, "the work has reported no progress for " + in_ms(stall_.after));
 }
 
 void Candidacy::watch_hook(Time now) {
-  if (!tenure_) return;
-  if (tenure_->ending.expires(now)) emit(effect::FireExpired{});
-  if (tenure_->ending.overruns(now)) {
-    emit(effect::Overrun{});
-    emit(effect::Report{
-        {Fault::hook_overran, "ousting() of token " + std::to_string(tenure_->token.value) +
-                                  " had not returned when its time was up: the work may run on without a lease. "
-                                  "Make it stop sooner, or raise margin and drain"}});
-  }
+  if (tenure_) tenure_->watch_hook(emitter(), {}, now);
 }
 
-/// If we come late ourselves, this process was stopped or starved, and so was the call. Then it gets its grace
-/// once more.
 void Candidacy::watch_store(Time now) {
-  if (!pending_ || pending_->told || now < store_alarm()) return;
-  auto& by = pending_->question.by;
-  if (!pending_->wedged && now >= by + 2 * overrun_grace && !std::exchange(pending_->excused, true)) {
-    by = now;
-    return;
-  }
-  pending_->wedged = true;
-  if (now < store_alarm()) return;
-  pending_->told = true;
+  if (!pending_ || !pending_->watch(now, pending_->question.by, timing_.call)) return;
   last_error_ = std::make_shared<const Error>(
       Error{Fault::wedged,
             "a store call (or eligible()) has not returned by its limit: nothing more is asked until it does"});
-  emit(effect::Report{*last_error_});
-}
-
-/// When a call that is late counts as wedged, and then when that is told. REQUIRES: pending_.
-Candidacy::Time Candidacy::store_alarm() const {
-  if (pending_->told) return Time::max();
-  return pending_->question.by + (pending_->wedged ? wedged_is_told_after(timing_.call) : overrun_grace);
+  emit(effect::Report{*last_error_, {}});
 }
 
 /// It is always later than the last fact, whose tick() did all that was due by then.
@@ -354,11 +320,10 @@ Candidacy::Time Candidacy::next_alarm() const {
   if (ended_) return at;
   if (tenure_) {
     if (!tenure_->ending.over()) at = std::min(at, tenure_->lease.deadline);
-    if (leading() && stall_.after > Duration::zero()) at = std::min(at, progressed_ + stall_.after);
-    at = std::min(at, tenure_->ending.next_alarm());
+    at = std::min({at, tenure_->stalls_at(stall_), tenure_->ending.next_alarm()});
   }
   if (look_for_progress_) at = std::min(at, *look_for_progress_);
-  if (pending_) return std::min(at, store_alarm());
+  if (pending_) return std::min(at, pending_->alarm(pending_->question.by, timing_.call));
   return tenure_ || started_ ? std::min(at, next_ask_) : at;
 }
 
@@ -395,6 +360,7 @@ void Candidacy::ask_campaigning(Time now) {
 }
 
 void Candidacy::ask(Time now, Verb verb, Duration limit) {
+  TENURE_REQUIRE(!pending_);
   const bool may_have_held = std::exchange(may_hold_, may_hold_ || verb == Verb::acquire);
   pending_.emplace(Pending{});
   pending_->may_have_held = may_have_held;
@@ -412,26 +378,16 @@ void Candidacy::ask(Time now, Verb verb, Duration limit) {
 
 // ---- ends ----
 
-/// The work stops first, and renewals go on. The store is told after ousting() has returned.
 void Candidacy::end_voluntarily(Time now, Reason reason, std::string detail) {
-  if (!leading()) return;
-  auto& t = *tenure_;
-  t.ending.drain(reason, now + timing_.drain, t.lease.end);
-  emit(effect::FireStop{});
-  emit(effect::DoneBy{t.ending.done_by()});
-  emit(effect::End{t.token, reason, std::move(detail), std::nullopt});
+  if (leading())
+    tenure_->end_voluntarily(emitter(), {}, reason, std::move(detail), now + timing_.drain, tenure_->lease.end);
 }
 
 void Candidacy::end_at_once(Time now, Reason reason, std::string detail, std::optional<Incumbent> successor,
                             Time done_by) {
-  auto& t = *tenure_;
-  const bool led = t.ending.leading();
-  const auto own_time = t.lease.timing.margin - t.lease.timing.clock_allowance();
-  t.ending.lose(reason, done_by, std::max(done_by, now + own_time));
-  emit(effect::Withdraw{});
-  if (led) emit(effect::FireStop{});
-  emit(effect::DoneBy{t.ending.done_by()});
-  if (led) emit(effect::End{t.token, reason, std::move(detail), std::move(successor)});
+  const auto& timing = tenure_->lease.timing;
+  tenure_->end_at_once(emitter(), {}, reason, std::move(detail), std::move(successor), done_by,
+                       now + timing.margin - timing.clock_allowance());
 }
 
 // ---- the rest ----
@@ -446,7 +402,7 @@ void Candidacy::hear(Time now, std::optional<Incumbent> incumbent) {
 void Candidacy::trouble(Time now, Error error) {
   error.message = printable(error.message, longest_text);
   last_error_ = std::make_shared<const Error>(error);
-  if (auto told = repeats_.told(now, std::move(error))) emit(effect::Report{std::move(*told)});
+  if (auto told = repeats_.told(now, std::move(error))) emit(effect::Report{std::move(*told), {}});
 }
 
 Candidacy::Duration Candidacy::jittered(Duration d) {

@@ -15,8 +15,9 @@
 #include <tenure/hooks.hpp>
 #include <tenure/timing.hpp>
 
-#include "election/ending.hpp"
+#include "election/late_call.hpp"
 #include "election/lease.hpp"
+#include "election/tenure.hpp"
 #include "kit/repeats.hpp"
 
 namespace tenure {
@@ -38,28 +39,14 @@ namespace effect {
 struct Ask { Question question; };              ///< A question; no other one is outstanding.
 struct Interrupt {};                            ///< Nobody waits for the outstanding answer any more.
 struct Publish { Token token; Clock::Time deadline; };  ///< is_leader() holds until then.
-struct Withdraw {};                             ///< is_leader() is false from here.
-struct Begin { Token token; };                  ///< elected()
-struct FireStop {};                             ///< The tenure's stop token.
-struct DoneBy { Clock::Time at; };              ///< Ousting::remaining() counts to here.
-struct End { Token token; Reason reason; std::string detail; std::optional<Incumbent> successor; };  ///< ousting()
-struct FireExpired {};                          ///< Ousting::expired.
-struct Overrun {};                              ///< ousting() had not returned in time.
-struct Report { Error error; };                 ///< error()
 struct Heard { std::optional<Incumbent> incumbent; Clock::Time until; };  ///< Who leads, and until when at most.
 struct Ended { bool store_wedged; };            ///< stop() has done its work.
 // clang-format on
 }  // namespace effect
 
-using Effect = std::variant<effect::Ask, effect::Interrupt, effect::Publish, effect::Withdraw, effect::Begin,
+using Effect = std::variant<effect::Ask, effect::Interrupt, effect::Publish, effect::Unlead, effect::Begin,
                             effect::FireStop, effect::DoneBy, effect::End, effect::FireExpired, effect::Overrun,
                             effect::Report, effect::Heard, effect::Ended>;
-
-/// Hooks::stall_after and Hooks::stall_pause.
-struct StallLimits {
-  Clock::Duration after{};  ///< Zero: the work need not tell of its progress.
-  Clock::Duration pause{};
-};
 
 // What a user gives, once it is checked. They throw std::invalid_argument.
 Timing validated(const Timing& timing);
@@ -69,14 +56,7 @@ class Candidacy {
  public:
   using Time = Clock::Time;
   using Duration = Clock::Duration;
-
-  /// How late a call may be before it counts as wedged: nothing waits for it any more.
-  static constexpr Duration overrun_grace = std::chrono::milliseconds(50);
-
-  /// How late a call is before that is told, which wakes somebody. On a busy host many are late for a moment.
-  static constexpr Duration wedged_is_told_after(Duration call) {
-    return std::max<Duration>(call, std::chrono::seconds(1));
-  }
+  using Effect = tenure::Effect;
 
   Candidacy(const Timing& timing, std::uint64_t jitter_seed, StallLimits stall = {});
 
@@ -106,7 +86,7 @@ class Candidacy {
 
   /// When the work went on last, while it is watched.
   std::optional<Time> progressed_at() const {
-    return leading() && stall_.after > Duration::zero() ? std::optional(progressed_) : std::nullopt;
+    return leading() && stall_.after > Duration::zero() ? std::optional(tenure_->progressed) : std::nullopt;
   }
 
   /// A tenure ended because of the work, which has not gone on since, and no other tenure has begun.
@@ -119,21 +99,16 @@ class Candidacy {
   /// the next ones, so that a deadline is served without an allocation.
   void take_effects(std::vector<Effect>& into);
 
-  bool ended() const { return ended_; }
+  bool over() const { return ended_; }
 
  private:
-  struct Pending {
-    Question question;
-    bool may_have_held{};   ///< As it was before this question.
-    bool unwanted{};        ///< resign() or stop() came meanwhile: a grant is handed back.
-    bool excused{};         ///< It was late once because we were late ourselves.
-    bool wedged{}, told{};  ///< told: that it is wedged.
+  struct Pending : LateCall {
+    Question question{};
+    bool may_have_held{};  ///< As it was before this question.
+    bool unwanted{};       ///< resign() or stop() came meanwhile: a grant is handed back.
   };
-  /// From elected() until ousting() has returned.
-  struct Tenure {
-    Token token;
-    Lease lease;
-    Ending ending{};
+  struct Tenure : tenure::Tenure {
+    Lease lease{};
     bool superseded{};      ///< The store renews no more: another one will lead when the lease ends.
     std::string trouble{};  ///< Why the last renewal failed.
   };
@@ -150,13 +125,15 @@ class Candidacy {
   void watch_progress(Time now);
   void watch_hook(Time now);
   void watch_store(Time now);
-  Time store_alarm() const;
   void ask_next(Time now);
   void ask_leading(Time now);
   void ask_campaigning(Time now);
   void ask(Time now, Verb verb, Duration limit);
   void end_voluntarily(Time now, Reason reason, std::string detail);
   void end_at_once(Time now, Reason reason, std::string detail, std::optional<Incumbent> successor, Time done_by);
+  auto emitter() {
+    return [this](auto effect) { emit(std::move(effect)); };
+  }
   void hear(Time now, std::optional<Incumbent> incumbent);
   void emit(Effect effect) {
     if (!ended_) effects_.push_back(std::move(effect));  // Facts may come later, such as the return of a wedged call.
@@ -178,7 +155,7 @@ class Candidacy {
   bool await_first_{};  ///< We were denied: a change comes before the next attempt.
   std::optional<Time> last_denial_;
   int denials_{}, unanswered_{};
-  Time progressed_{Time::min()};             ///< The work, or the tenure began.
+  Time stalled_since_{Time::min()};          ///< The work that stalled last had told nothing since.
   std::optional<Time> look_for_progress_{};  ///< We stalled, and contend once it goes on or the pause is over.
   bool may_hold_{};                          ///< We asked for the lead since the last release.
   bool release_due_{};

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// How one tenure comes to its end, and until when its work must be over.
 #pragma once
 #include <algorithm>
 #include <utility>
 
 #include <tenure/hooks.hpp>
+
+#include "kit/require.hpp"
 
 namespace tenure {
 
@@ -16,9 +19,12 @@ class Ending {
   bool leading() const { return stage_ == Stage::leading; }
   bool draining() const { return stage_ == Stage::draining; }
   bool over() const { return stage_ == Stage::over; }  ///< is_leader() is false, and ousting() may still run.
-  Reason reason() const { return reason_; }            ///< Of the first end. REQUIRES: not leading.
+  Reason reason() const {                              ///< The reason of the first end. REQUIRES: not leading.
+    TENURE_REQUIRE(!leading());
+    return reason_;
+  }
   Time done_by() const { return done_by_; }
-  Time overrun_at() const { return overrun_at_; }  ///< From then on ousting() has outstayed its time.
+  Time overrun_at() const { return overrun_at_; }  ///< When ousting() has outstayed its time.
   bool overran() const { return overrun_; }        ///< overruns() has said so.
   Time drain_by() const { return drain_by_; }      ///< REQUIRES: draining.
 
@@ -27,6 +33,7 @@ class Ending {
 
   /// A voluntary end begins. REQUIRES: leading.
   void drain(Reason reason, Time drain_by, Time lease_end) {
+    TENURE_REQUIRE(leading());
     stage_ = Stage::draining;
     reason_ = reason;
     drain_by_ = drain_by;
@@ -34,10 +41,14 @@ class Ending {
   }
 
   /// REQUIRES: draining. The work may take as long as the lease, but no longer than the drain.
-  void renewed(Time lease_end) { done_by_ = overrun_at_ = std::min(drain_by_, lease_end); }
+  void renewed(Time lease_end) {
+    TENURE_REQUIRE(draining());
+    done_by_ = overrun_at_ = std::min(drain_by_, lease_end);
+  }
 
   /// The lease is lost. Work that drained already gets no more time by that.
   void lose(Reason reason, Time done_by, Time overrun_at) {
+    TENURE_REQUIRE(!over() && done_by <= overrun_at);
     if (leading()) reason_ = reason;
     stage_ = Stage::over;
     done_by_ = std::min(done_by_, done_by);
@@ -45,7 +56,10 @@ class Ending {
   }
 
   /// The lease ended while the work drained: its times stand. REQUIRES: draining.
-  void lapse() { stage_ = Stage::over; }
+  void lapse() {
+    TENURE_REQUIRE(draining());
+    stage_ = Stage::over;
+  }
 
   /// Whether the work's time is up; true once.
   bool expires(Time now) { return !leading() && now >= done_by_ && !std::exchange(expired_, true); }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The names of reasons.
 #include <tenure/hooks.hpp>
 
 namespace tenure {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The public methods of the manager. Each hands over to its Shell.
 #include <tenure/leader_manager.hpp>
 
-#include <cstdio>
-#include <cstdlib>
 #include <utility>
 
 #include "election/shell.hpp"
@@ -12,27 +11,11 @@ namespace tenure {
 LeaderManager::LeaderManager(std::shared_ptr<Backend> backend, Timing timing, Hooks hooks, Clock& clock)
     : shell_(std::make_shared<Shell>(std::move(backend), timing, std::move(hooks), clock)) {}
 
-LeaderManager::~LeaderManager() {
-  if (shell_->forked()) {  // its threads are the parent's
-    new std::shared_ptr<Shell>(std::move(shell_));
-    return;
-  }
-  if (shell_->on_own_thread()) {
-    std::fputs(
-        "tenure: a LeaderManager was destroyed inside a hook of its own, or exit() was called there and destroyed it; "
-        "call stop() in the hook, and let main() return\n",
-        stderr);
-    std::abort();
-  }
-  shell_->stop();
-  shell_->join();
-}
+LeaderManager::~LeaderManager() { Engine::finish(shell_); }
 
 void LeaderManager::start() { shell_->start(); }
 
-void LeaderManager::resign(std::optional<Clock::Duration> cool_down) {
-  shell_->post([cool_down](Candidacy& c, Clock::Time now) { c.resign(now, cool_down); });
-}
+void LeaderManager::resign(std::optional<Clock::Duration> cool_down) { shell_->resign(cool_down); }
 
 void LeaderManager::stop() { shell_->stop(); }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Joins a manager and a WorkThread: hooks of its own begin and end the work.
 #include <tenure/leader_task.hpp>
 
 #include <cstdio>
@@ -17,7 +18,7 @@ class TENURE_NO_EXPORT LeaderTask::Impl {
         ousting_(std::move(hooks.ousting)),
         manager(std::move(backend), timing, with_worker(std::move(hooks)), clock),
         worker_(std::move(work), on_return,
-                {.runs_on = [this](std::thread::id id) { manager.shell_->own_thread(id); },
+                {.runs_on = [this] { manager.shell_->adopt_this_thread(); },
                  .report = [this](Error error) { manager.shell_->report(std::move(error)); },
                  .resign = [this] { manager.resign(); }}) {}
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// The right to lead for a limited time: until when we may act, and from when others may lead.
 #pragma once
 #include <algorithm>
 
 #include <tenure/timing.hpp>
+
+#include "kit/require.hpp"
 
 namespace tenure {
 
@@ -17,6 +20,7 @@ struct Lease {
   void extend(Clock::Time asked) {
     deadline = std::max(deadline, timing.deadline(asked));
     end = std::max(end, asked + timing.term - timing.clock_allowance());
+    TENURE_REQUIRE(deadline <= end);
   }
 
   bool lapsed(Clock::Time now) const { return now >= deadline; }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The thread of an observer: it looks, waits for a change, and tells.
 #include <tenure/observer.hpp>
 
 #include <unistd.h>
@@ -15,8 +16,9 @@
 #include <tenure/kit/start_thread.hpp>
 #include <tenure/log.hpp>
 
-#include "election/candidacy.hpp"
+#include "election/late_call.hpp"
 #include "election/waiters.hpp"
+#include "kit/repeats.hpp"
 #include "kit/thrown.hpp"
 
 namespace tenure {
@@ -54,7 +56,7 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
       std::unique_lock lock(mutex_);
       told_.wait(lock, [this] { return !telling_; });
     }
-    const auto patience = timing_.call + Candidacy::overrun_grace;
+    const auto patience = timing_.call + LateCall::grace;
     if (ends_.await(patience, {}, [this] { return ended_.load(); })) {
       thread_.join();
     } else {  // The thread that is left behind may outlive the clock.
@@ -89,7 +91,7 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
         look_once();
       } catch (...) {
         if (stopping()) break;
-        tell({}, Level::error, "Observer: " + what_was_thrown(), {{"election", backend_->election()}});
+        warn({Fault::unreachable, "Observer: " + what_was_thrown()});
         pause(timing_.retry);
       }
     }
@@ -156,8 +158,12 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
     if (change) waiters.changed();
     if (!news) return;
     if (telling_) call_changed(sight);
-    if (const auto* unknown = std::get_if<Unknown>(&sight); unknown && !changed_)
-      tell({}, Level::warning, std::string(to_string(unknown->error.fault)) + ": " + unknown->error.message,
+    if (const auto* unknown = std::get_if<Unknown>(&sight); unknown && !changed_) warn(unknown->error);
+  }
+
+  void warn(Error error) {
+    if (const auto told = repeats_.told(clock_.now(), std::move(error)))
+      tell({}, Level::warning, std::string(to_string(told->fault)) + ": " + told->message,
            {{"election", backend_->election()}});
   }
 
@@ -192,7 +198,7 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
     try {
       changed_(sight);
     } catch (...) {
-      tell({}, Level::error, "Observer: changed() threw: " + what_was_thrown(), {{"election", backend_->election()}});
+      warn({Fault::hook_threw, "changed() threw: " + what_was_thrown()});
     }
   }
 
@@ -213,6 +219,7 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
   Waiters pauses_{clock_};  ///< Of the observer's thread.
   Waiters ends_{clock_};    ///< Of the destructor.
   Clock::Time pause_from_{};
+  Repeats repeats_;
   int looks_{};
   std::atomic<bool> ended_{};
   std::thread thread_;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Counts what happened, for Metrics.
 #include "election/tally.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts what a manager tells of itself. It decides nothing.
+// Counts what metrics report. It decides nothing.
 #pragma once
 #include <mutex>
 #include <optional>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The page of memory that holds the deadline, and how it is read without a lock.
 #include "election/validity.hpp"
 
 #include <sys/mman.h>
@@ -7,9 +8,6 @@
 #include <new>
 #include <system_error>
 #include <utility>
-
-#include <tenure/fake_leadership.hpp>
-#include <tenure/leadership.hpp>
 
 namespace tenure {
 

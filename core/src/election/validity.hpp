@@ -44,10 +44,10 @@ class LeasePage {
   LeasePage(const LeasePage&) = delete;
   LeasePage& operator=(const LeasePage&) = delete;
 
-  /// For the writer. `holder`: a token or a session. A deadline of 0: nobody's.
+  /// The writer calls it. `holder` is a token or a session. A deadline of 0 is nobody's.
   void write(std::uint64_t holder, Clock::rep deadline) noexcept;
 
-  // For any thread.
+  // Any thread may call these.
   struct View {
     std::uint64_t holder, count;
     Clock::rep deadline;
@@ -60,7 +60,7 @@ class LeasePage {
   }
   /// Nothing was written since.
   bool stands(const View& view) const noexcept { return page_->count.load(std::memory_order_acquire) == view.count; }
-  /// This process is a child of the one that made it.
+  /// Whether this process is a child of the one that made the page.
   bool forked() const noexcept { return page_->count.load(std::memory_order_relaxed) == 0; }
 
  private:
@@ -75,7 +75,7 @@ class LeasePage {
   Page* page_;
 };
 
-/// Of a lease that is one election's alone. One thread at a time writes, the decider.
+/// The Validity of a single election. Only the thread that decides writes it.
 class OwnValidity final : public Validity {
  public:
   explicit OwnValidity(Clock& clock) : clock_(clock) {}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The loop of the thread that runs the work of a LeaderTask.
 #include "election/work_thread.hpp"
 
 #include <stdexcept>
@@ -39,7 +40,7 @@ void WorkThread::await_return() {
 }
 
 void WorkThread::loop() {
-  if (owner_.runs_on) owner_.runs_on(std::this_thread::get_id());
+  if (owner_.runs_on) owner_.runs_on();
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return given_ || quit_; });

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The thread that runs the work of a LeaderTask.
 #pragma once
 #include <condition_variable>
 #include <functional>
@@ -19,7 +20,7 @@ class WorkThread {
  public:
   /// What its owner hears, on this thread.
   struct Owner {
-    std::function<void(std::thread::id)> runs_on{};  ///< Before the first work.
+    std::function<void()> runs_on{};  ///< Before the first work.
     std::function<void(Error)> report{};
     std::function<void()> resign{};  ///< The work returned early, and is to have a turn no more.
   };

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The public methods of Elections. Each hands over to its Shell.
 #include <tenure/elections.hpp>
 
-#include <cstdio>
-#include <cstdlib>
-#include <stdexcept>
 #include <utility>
 
 #include <tenure/kit/names.hpp>
@@ -22,36 +20,25 @@ Elections::Elections(Exclusive exclusive, std::shared_ptr<GroupStore> store, Can
     : shell_(std::make_shared<Shell>(exclusive, std::move(store), std::move(candidate), timing, std::move(hooks),
                                      spread, hook_threads, clock)) {}
 
-Elections::~Elections() {
-  if (shell_->forked()) {  // its threads are the parent's
-    new std::shared_ptr<Shell>(std::move(shell_));
-    return;
-  }
-  if (shell_->on_own_thread()) {
-    std::fputs("tenure: Elections were destroyed inside a hook of their own; call stop() there instead\n", stderr);
-    std::abort();
-  }
-  shell_->stop();
-  shell_->join_threads();
-}
+Elections::~Elections() { Engine::finish(shell_); }
 
 void Elections::start() { shell_->start(); }
 
 void Elections::join(const std::string& election, std::shared_ptr<const Hooks> hooks) {
   check_election(election);
   if (hooks) check_hooks(*hooks);
-  shell_->join({election}, std::move(hooks));
+  shell_->join_elections({election}, std::move(hooks));
 }
 
 void Elections::join(const std::vector<std::string>& elections) {
   for (const auto& election : elections) check_election(election);
-  shell_->join(elections, nullptr);
+  shell_->join_elections(elections, nullptr);
 }
 
 void Elections::leave(const std::string& election) { shell_->leave(election); }
 
 void Elections::resign(const std::string& election, std::optional<Clock::Duration> cool_down) {
-  shell_->post([election, cool_down](GroupCandidacy& c, Clock::Time now) { c.resign(now, election, cool_down); });
+  shell_->resign(election, cool_down);
 }
 
 bool Elections::hand_over(const std::string& election, const std::string& to) {
@@ -69,6 +56,8 @@ bool Elections::exclusive() const noexcept { return shell_->mode == Exclusive::y
 std::vector<std::pair<std::string, Token>> Elections::led() const { return shell_->led(); }
 
 GroupMetrics Elections::metrics() const { return shell_->metrics(); }
+
+std::optional<Error> Elections::last_error() const { return shell_->last_error(); }
 
 std::uint64_t Elections::changes() const { return shell_->waiters.changes(); }
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rules of README.md: how each fact changes the state, and which effects follow.
 #include "group/group_candidacy.hpp"
 
 #include <algorithm>
 #include <utility>
 
+#include <tenure/kit/who.hpp>
+
 #include "kit/in_ms.hpp"
+#include "kit/require.hpp"
 
 namespace tenure {
 namespace {
@@ -25,10 +29,9 @@ bool tells_leads(const Look& look) { return look.whole || !look.cursor.empty(); 
 
 }  // namespace
 
-GroupCandidacy::GroupCandidacy(Candidate self, std::string incarnation, const Timing& timing,
-                               std::function<std::uint64_t()> draw, const Spread& spread, std::size_t hook_threads)
-    : self_(std::move(self)),
-      incarnation_(std::move(incarnation)),
+GroupCandidacy::GroupCandidacy(std::string who, const Timing& timing, std::function<std::uint64_t()> draw,
+                               const Spread& spread, std::size_t hook_threads)
+    : who_(std::move(who)),
       timing_(timing),
       draw_(std::move(draw)),
       rivals_(timing.clock_rate_error),
@@ -173,7 +176,6 @@ void GroupCandidacy::awaited(Time now, std::uint64_t id, const std::optional<Rel
   judge_expiry(now);
   const auto pending = settle(id);
   const bool returned = pending && !pending->wedged && !pending->interrupted;
-  if (returned) wait_trouble_.reset();
   if (returned && (pushed || now < pending->question.by) && now < next_due()) {
     const auto it = pushed ? entries_.find(pushed->election) : entries_.end();
     auto* lead = it != entries_.end() && it->second.lead ? &*it->second.lead : nullptr;
@@ -197,8 +199,7 @@ void GroupCandidacy::wait_failed(Time now, std::uint64_t id, Error error) {
   judge_expiry(now);
   if (const auto pending = settle(id); pending && !pending->wedged) {
     wait_from_ = now + jittered(timing_.renew);
-    if (wait_trouble_ != error) emit(group_effect::Report{error, {}});
-    wait_trouble_ = std::move(error);
+    trouble(now, std::move(error));
   }
   tick(now);
 }
@@ -211,8 +212,9 @@ void GroupCandidacy::ousting_returned(Time now, const std::string& election) {
     if (tenure.ending.draining()) emit(group_effect::Unlead{election});
     if (voluntary(tenure.ending.reason())) give_back(election, tenure);
     if (tenure.heir) --gifts_running_;
-    if (tenure.ending.overran()) count_overrun(-1);
+    if (tenure.ending.overran()) count_overrun(now, -1);
     if (!to_release_.contains(election)) cool_off(now, it->second);
+    TENURE_REQUIRE(tenures_ > 0 && ending_.contains(election));
     it->second.tenure.reset();
     --tenures_;
     ending_.erase(election);
@@ -254,7 +256,8 @@ void GroupCandidacy::take_effects(std::vector<GroupEffect>& into) {
 /// The outstanding question, if this is its answer. The answer to a wedged one is worth nothing.
 std::optional<GroupCandidacy::Pending> GroupCandidacy::settle(std::uint64_t id) {
   if (!pending_ || pending_->question.id != id) return std::nullopt;
-  if (pending_->wedged) report({Fault::wedged, "the store call that ignored its limit has returned"});
+  if (pending_->told)
+    emit(group_effect::Report{{Fault::wedged, "the store call that ignored its limit has returned"}, {}});
   return std::exchange(pending_, std::nullopt);
 }
 
@@ -349,7 +352,8 @@ void GroupCandidacy::elect(Time now, const std::string& election, Token token, T
   highest_ = std::max(highest_, token);  // Perhaps no look tells it.
   const bool rises = token >= at_least;
   if (!rises)
-    report({Fault::corrupt, "the store granted token " + std::to_string(token.value) + " of election " + election +
+    report(now,
+           {Fault::corrupt, "the store granted token " + std::to_string(token.value) + " of election " + election +
                                 " where at least " + std::to_string(at_least.value) +
                                 " was asked for. This tenure is handed back unled; restore the store's data"},
            election);
@@ -362,7 +366,7 @@ void GroupCandidacy::elect(Time now, const std::string& election, Token token, T
   claims_.erase(election);
   wanted_.erase(election);
   stalled_.erase(election);
-  it->second.tenure.emplace(Tenure{.token = token, .session = own_->id, .progressed = now});
+  it->second.tenure.emplace(Tenure{{.token = token, .progressed = now}, {.session = own_->id}});
   ++tenures_;
   if (const auto after = it->second.stall.after; after > Duration::zero()) work_due_.emplace(now + after, election);
   emit(group_effect::Lead{election, token, own_->id});
@@ -374,9 +378,7 @@ void GroupCandidacy::extend(Time asked) {
   emit(group_effect::Publish{own_->id, own_->lease.deadline});
   for (const auto& election : ending_) {
     auto& tenure = *entries_.find(election)->second.tenure;
-    if (!tenure.ending.draining() || tenure.session != own_->id || tenure.kept) continue;
-    tenure.ending.renewed(own_->lease.end);
-    emit(group_effect::DoneBy{election, tenure.ending.done_by()});
+    if (tenure.session == own_->id && !tenure.kept) tenure.renewed(emitter(), election, own_->lease.end);
   }
 }
 
@@ -422,13 +424,13 @@ void GroupCandidacy::plan_next_commit(Time asked, Time now, std::int64_t store_m
 }
 
 void GroupCandidacy::heard() {
-  last_trouble_.reset();
+  last_error_.reset();
   unheard_ = 0;
 }
 
 void GroupCandidacy::unanswered(Time now, Error error) {
   if (!own_) unheard_ = std::min(unheard_ + 1, most_doublings);
-  report(std::move(error));
+  trouble(now, std::move(error));
   next_ask_ = now + jittered(timing_.retry);
 }
 
@@ -468,9 +470,9 @@ void GroupCandidacy::absorb_allotted(Time now, std::optional<std::set<std::strin
 void GroupCandidacy::absorb_marker(Time now, const Look& look) {
   if (marker_ == look.marker) return;
   if (marker_.value_or(0) != 0)
-    report({Fault::corrupt,
-            "the store lost the data of this group, and it was founded anew; restore it, and until "
-            "then fence every write with the token"});
+    report(now, {Fault::corrupt,
+                 "the store lost the data of this group, and it was founded anew; restore it, and until "
+                 "then fence every write with the token"});
   marker_ = look.marker;
   marker_since_ = now;
   forget_leads();
@@ -497,9 +499,9 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
   bool any_fell = false;
   const auto fell = [&](const std::string& election, Token token, const std::string& now_it_has) {
     if (std::exchange(any_fell, true)) return;
-    report({Fault::corrupt, "the store lost data: election " + election + " had token " + std::to_string(token.value) +
-                                ", and now " + now_it_has +
-                                "; restore it, and until then fence every write with the token"});
+    report(now, {Fault::corrupt, "the store lost data: election " + election + " had token " +
+                                     std::to_string(token.value) + ", and now " + now_it_has +
+                                     "; restore it, and until then fence every write with the token"});
     claims_from_ = std::max(claims_from_, now + longest());
     all_claims_stale_ = true;
   };
@@ -591,8 +593,7 @@ void GroupCandidacy::settle_lead(Time now, const std::string& election, const Le
     if (!names_us || lead.token != tenure->token)
       end_at_once(now, election, it->second, Reason::superseded, "another tenure stands in the store", now);
     else if (lead.step_down && lead.step_down->token == tenure->token)
-      end_voluntarily(now, election, it->second, Reason::step_down,
-                      "asked by " + lead.step_down->by + ": " + lead.step_down->why);
+      end_voluntarily(now, election, it->second, Reason::step_down, asked_by(lead.step_down->by, lead.step_down->why));
     return;
   }
   const auto due = to_release_.find(election);
@@ -613,8 +614,7 @@ std::optional<Incumbent> GroupCandidacy::incumbent(const std::string& election, 
   const auto* rival = rivals_.find(lead->session);
   if (!rival || rival->session.record.released) return std::nullopt;
   const auto& record = rival->session.record;
-  return Incumbent{record.holder, record.incarnation, record.address, lead->token,
-                   std::max(rival->lease_end - now, Duration::zero())};
+  return incumbent_of(record.who, lead->token, std::max(rival->lease_end - now, Duration::zero()));
 }
 
 const GroupCandidacy::SeenLead* GroupCandidacy::lead_of(std::string_view election) const {
@@ -663,9 +663,8 @@ void GroupCandidacy::judge_unrenewed(Time now) {
 
 /// It leads no more. Its work may run for as long as its lease, and nobody may have it before.
 void GroupCandidacy::lapse(const std::string& election, Tenure& tenure, Time lease_end) {
-  tenure.ending.lapse();
+  tenure.lapse(emitter(), election);
   tenure.free_at = lease_end;
-  emit(group_effect::Unlead{election});
   watch_later(election, tenure);
 }
 
@@ -711,13 +710,12 @@ std::optional<GroupCandidacy::Time> GroupCandidacy::watch_work(Time now, const s
     const bool contends = !tenure && entry.cool_down == Duration::zero() && now >= entry.not_before;
     if (!contends && !stopping_) return now + timing_.retry;
     stalled_.erase(stalled);
-  } else if (tenure && tenure->ending.leading() && entry.stall.after > Duration::zero()) {
-    const auto due = tenure->progressed + entry.stall.after;
+  } else if (const auto due = tenure ? tenure->stalls_at(entry.stall) : Time::max(); due < Time::max()) {
     if (now < due) return due;
     stalled_.emplace(election, tenure->progressed);
     entry.cool_down = std::max(entry.cool_down, entry.stall.pause);
     end_voluntarily(now, election, entry, Reason::stalled,
-                    "the work told of no progress for " + in_ms(entry.stall.after));
+                    "the work has reported no progress for " + in_ms(entry.stall.after));
     return now + timing_.retry;
   }
   return std::nullopt;
@@ -739,29 +737,22 @@ void GroupCandidacy::watch_hook(Time now, const std::string& election, Tenure& t
     tenure.cap = bounds_of(tenure);
     cap(election, tenure);
   }
-  if (ending.expires(now)) emit(group_effect::FireExpired{election});
-  if (ending.overruns(now)) {
-    emit(group_effect::Overrun{election});
-    count_overrun(+1);
-    report({Fault::hook_overran, "ousting() of election " + election + ", token " + std::to_string(tenure.token.value) +
-                                     ", had not returned when its time was up: the work may run on without a lease. "
-                                     "Make it stop sooner, or raise margin and drain"},
-           election);
-  }
+  if (tenure.watch_hook(emitter(), election, now)) count_overrun(now, +1);
   if (ending.draining() && tenure.cap && now >= tenure.cap->deadline) lapse(election, tenure, tenure.cap->end);
   if (tenure.free_at && now >= *tenure.free_at) give_back(election, tenure);
   watch_later(election, tenure);
 }
 
-void GroupCandidacy::count_overrun(int by) {
+void GroupCandidacy::count_overrun(Time now, int by) {
   const bool was_full = hooks_full();
+  TENURE_REQUIRE(by > 0 || overruns_ > 0);
   overruns_ += static_cast<std::size_t>(by);
   if (was_full == hooks_full()) return;
   all_claims_stale_ = true;
   if (!was_full)
-    report({Fault::hook_overran,
-            "as many ousting() have not returned in time as there are hook threads: no election is "
-            "claimed until one returns. Give Elections more of them, or make the work stop sooner"});
+    report(now, {Fault::hook_overran,
+                 "as many ousting() have not returned in time as there are hook threads: no election is "
+                 "claimed until one returns. Give Elections more of them, or make the work stop sooner"});
 }
 
 void GroupCandidacy::watch_later(const std::string& election, const Tenure& tenure) {
@@ -771,19 +762,11 @@ void GroupCandidacy::watch_later(const std::string& election, const Tenure& tenu
   if (at != Time::max()) hook_due_.emplace(at, election);
 }
 
-/// If we come late ourselves, this process was stopped or starved, and so was the call. Then it gets its grace
-/// once more.
 void GroupCandidacy::watch_store(Time now) {
-  constexpr auto grace = Candidacy::overrun_grace;
-  if (!pending_ || pending_->wedged) return;
-  auto& by = pending_->question.by;
-  if (now < by + grace) return;
-  if (now >= by + 2 * grace && !std::exchange(pending_->excused, true)) {
-    by = now;
-    return;
-  }
-  pending_->wedged = true;
-  report({Fault::wedged, "a store call has not returned by its limit: nothing more is asked until it does"});
+  if (!pending_ || !pending_->watch(now, pending_->question.by, timing_.call)) return;
+  last_error_ = std::make_shared<const Error>(
+      Error{Fault::wedged, "a store call has not returned by its limit: nothing more is asked until it does"});
+  emit(group_effect::Report{*last_error_, {}});
 }
 
 /// It is always later than the last fact, whose tick() did all that was due by then.
@@ -796,8 +779,8 @@ GroupCandidacy::Time GroupCandidacy::next_alarm() const {
       at = std::min(at, it->second.tenure->kept->deadline);
   if (!hook_due_.empty()) at = std::min(at, hook_due_.begin()->first);
   if (!work_due_.empty()) at = std::min(at, work_due_.begin()->first);
+  if (pending_) at = std::min(at, pending_->alarm(pending_->question.by, timing_.call));
   if (pending_ && pending_->wedged) return at;
-  if (pending_) at = std::min(at, pending_->question.by + Candidacy::overrun_grace);
   if (const auto needed = needed_until(); needed < Time::max()) return std::min(at, needed);
   if (started_ && !pending_) at = std::min(at, next_due());
   return started_ && !pending_ ? std::min(at, wait_from_) : at;
@@ -875,8 +858,8 @@ void GroupCandidacy::ask_last(Time now) {
 }
 
 void GroupCandidacy::end(bool wedged) {
-  over_ = true;
   emit(group_effect::Ended{wedged});
+  over_ = true;
 }
 
 void GroupCandidacy::ask_in_session(Time now) {
@@ -959,16 +942,15 @@ GroupCandidacy::Duration GroupCandidacy::patience_beside_a_lease(Time now, bool 
 }
 
 void GroupCandidacy::ask(Time now, decltype(GroupQuestion::what) what, Time by) {
-  pending_.emplace(Pending{{++last_id_, std::move(what), now, by}});
+  TENURE_REQUIRE(!pending_);
+  pending_.emplace(Pending{{}, {++last_id_, std::move(what), now, by}});
   emit(group_effect::Ask{pending_->question});
 }
 
 Session GroupCandidacy::own_session(Time asked) {
   return {.record = {.token = Token{1},
                      .beat = draw_(),
-                     .holder = self_.name,
-                     .incarnation = incarnation_,
-                     .address = self_.address,
+                     .who = who_,
                      .released = false,
                      .term = timing_.term,
                      .asked = asked.time_since_epoch()},
@@ -1039,33 +1021,24 @@ GroupCandidacy::Time GroupCandidacy::free_from(const std::optional<SeenLead>& le
 
 // ---- ends ----
 
-/// The work stops first, and the session is renewed on. The store is told after ousting() has returned.
 void GroupCandidacy::end_voluntarily(Time now, const std::string& election, Entry& entry, Reason reason,
                                      std::string detail) {
   if (!entry.tenure || !entry.tenure->ending.leading()) return;
   auto& tenure = *entry.tenure;
-  tenure.ending.drain(reason, now + timing_.drain, bounds_of(tenure).end);
+  tenure.end_voluntarily(emitter(), election, reason, std::move(detail), now + timing_.drain, bounds_of(tenure).end);
   ending_.insert(election);
   claims_stale_.push_back(election);
   watch_later(election, tenure);
   if (reason == Reason::step_down) entry.cool_down = std::max(entry.cool_down, timing_.term);
-  emit(group_effect::FireStop{election});
-  emit(group_effect::DoneBy{election, tenure.ending.done_by()});
-  emit(group_effect::End{election, tenure.token, reason, std::move(detail)});
 }
 
 void GroupCandidacy::end_at_once(Time now, const std::string& election, Entry& entry, Reason reason,
                                  const std::string& detail, Time done_by) {
   auto& tenure = *entry.tenure;
-  const bool led = tenure.ending.leading();
-  const auto own_time = timing_.margin - timing_.clock_allowance();
-  tenure.ending.lose(reason, done_by, std::max(done_by, now + own_time));
+  tenure.end_at_once(emitter(), election, reason, detail, std::nullopt, done_by,
+                     now + timing_.margin - timing_.clock_allowance());
   ending_.insert(election);
   watch_later(election, tenure);
-  emit(group_effect::Unlead{election});
-  if (led) emit(group_effect::FireStop{election});
-  emit(group_effect::DoneBy{election, tenure.ending.done_by()});
-  if (led) emit(group_effect::End{election, tenure.token, reason, detail});
 }
 
 /// The next commit releases it.
@@ -1097,10 +1070,15 @@ void GroupCandidacy::forget(Entries::iterator entry) {
     entries_.erase(entry);
 }
 
-void GroupCandidacy::report(Error error, const std::string& election) {
-  if (over_ || last_trouble_ == error) return;  // Facts may come later, such as the return of a wedged call.
-  last_trouble_ = error;
-  emit(group_effect::Report{std::move(error), election});
+/// The store gave no answer, but this.
+void GroupCandidacy::trouble(Time now, Error error) {
+  error.message = printable(error.message, longest_text);
+  last_error_ = std::make_shared<const Error>(error);
+  report(now, std::move(error));
+}
+
+void GroupCandidacy::report(Time now, Error error, const std::string& election) {
+  if (auto told = repeats_.told(now, std::move(error))) emit(group_effect::Report{std::move(*told), election});
 }
 
 }  // namespace tenure

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -21,10 +22,12 @@
 #include <tenure/timing.hpp>
 
 #include "election/candidacy.hpp"
-#include "election/ending.hpp"
+#include "election/late_call.hpp"
 #include "election/lease.hpp"
+#include "election/tenure.hpp"
 #include "group/rivals.hpp"
 #include "group/spread.hpp"
+#include "kit/repeats.hpp"
 
 namespace tenure {
 
@@ -54,18 +57,12 @@ struct Publish { SessionId session; Clock::Time deadline; };  ///< What the sess
 struct Withdraw {};                                 ///< The session leads nothing any more.
 struct Lead { std::string election; Token token; SessionId session; };  ///< is_leader() holds as long as the session's.
 struct Cap { std::string election; Clock::Time at; };  ///< is_leader() ends there, however long the session runs on.
-struct Unlead { std::string election; };            ///< is_leader() is false from here.
-struct Begin { std::string election; Token token; };  ///< elected()
-struct FireStop { std::string election; };          ///< The tenure's stop token.
-struct DoneBy { std::string election; Clock::Time at; };  ///< Ousting::remaining() counts to here.
-struct End { std::string election; Token token; Reason reason; std::string detail; };  ///< ousting()
-struct FireExpired { std::string election; };       ///< Ousting::expired.
-struct Overrun { std::string election; };           ///< ousting() had not returned in time.
 struct Left { std::string election; };              ///< We take part no more, and no hook of it runs.
-struct Report { Error error; std::string election; };  ///< error() of this election, or of all if it has no name.
 struct Changed {};                                  ///< Who leads what, as seen in the store, is no longer the same.
 struct Ended { bool store_wedged; };                ///< stop() has done its work.
 // clang-format on
+using effect::Unlead, effect::Begin, effect::FireStop, effect::DoneBy, effect::End, effect::FireExpired,
+    effect::Overrun, effect::Report;
 }  // namespace group_effect
 
 using GroupEffect = std::variant<group_effect::Ask, group_effect::Interrupt, group_effect::Publish,
@@ -78,10 +75,12 @@ class GroupCandidacy {
  public:
   using Time = Clock::Time;
   using Duration = Clock::Duration;
+  using Effect = GroupEffect;
 
-  /// `draw`: random bits of the kernel. `hook_threads`: so many hooks can run at once.
-  GroupCandidacy(Candidate self, std::string incarnation, const Timing& timing, std::function<std::uint64_t()> draw,
-                 const Spread& spread = {}, std::size_t hook_threads = SIZE_MAX);
+  /// `who`: who_text() of a candidate. `draw`: random bits of the kernel. `hook_threads`: so many hooks can run at
+  /// once.
+  GroupCandidacy(std::string who, const Timing& timing, std::function<std::uint64_t()> draw, const Spread& spread = {},
+                 std::size_t hook_threads = SIZE_MAX);
 
   // Facts. `now` never falls from one fact to the next.
   void start(Time now);
@@ -113,6 +112,9 @@ class GroupCandidacy {
   /// Until when the ousting() that has outlasted its time most, or will do so first, should return.
   Time work_by() const;
 
+  /// What the store did last in place of an answer. Nothing, once it has answered.
+  const std::shared_ptr<const Error>& last_error() const { return last_error_; }
+
   /// The effects since the last call. They are carried out in this order. `into` is cleared, and its room is used
   /// again.
   void take_effects(std::vector<GroupEffect>& into);
@@ -131,10 +133,8 @@ class GroupCandidacy {
  private:
   friend class GroupDigest;  ///< Of the tests: states that go on alike have one number.
 
-  struct Pending {
-    GroupQuestion question;
-    bool excused{};  ///< It was late once because we were late ourselves.
-    bool wedged{};
+  struct Pending : LateCall {
+    GroupQuestion question{};
     bool interrupted{};
   };
   struct Own {
@@ -149,17 +149,16 @@ class GroupCandidacy {
   struct Bounds {
     Time deadline{}, end{};
   };
-  struct Tenure {
-    Token token{};
+  /// What a tenure has because it shares its lease with others.
+  struct Sharing {
     SessionId session{};
-    Time progressed{};  ///< Its work, as far as we were told, or it began.
-    Ending ending{};
     std::optional<Bounds> cap{};      ///< The work took longer than the drain: its lease is renewed no more.
     std::optional<Bounds> kept{};     ///< The session was renewed since, and this tenure was not.
     std::optional<SessionId> heir{};  ///< To whom it is handed over.
     std::optional<Time> free_at{};    ///< It leads no more. From then on it is given back, though its work may run.
     bool given_back{};                ///< The store is told, although ousting() may still run.
   };
+  struct Tenure : tenure::Tenure, Sharing {};
   /// What counts of a lead, in few bytes: there are as many as elections.
   struct SeenLead {
     Token token{};
@@ -260,7 +259,7 @@ class GroupCandidacy {
   void judge(Time now, const std::string& election, Entry& entry);
   void judge_claim(Time now, const std::string& election, Entry& entry);
   void watch_hook(Time now, const std::string& election, Tenure& tenure);
-  void count_overrun(int by);
+  void count_overrun(Time now, int by);
   /// Of what begins now, nobody would be told.
   bool hooks_full() const { return overruns_ >= hook_threads_; }
   void watch_later(const std::string& election, const Tenure& tenure);
@@ -294,17 +293,22 @@ class GroupCandidacy {
   Duration jittered(Duration d) {
     return d - Duration(static_cast<Clock::rep>(draw_() % std::uint64_t(d.count() / 2 + 1)));
   }
-  void report(Error error, const std::string& election = {});
+  void trouble(Time now, Error error);
+  void report(Time now, Error error, const std::string& election = {});
   /// For what looks at every election. No fact does that for one change.
   Entries& all_entries() {
     looked_through_ += entries_.size();
     return entries_;
   }
   void forget(Entries::iterator entry);
-  void emit(GroupEffect effect) { effects_.push_back(std::move(effect)); }
+  void emit(GroupEffect effect) {
+    if (!over_) effects_.push_back(std::move(effect));  // Facts may come later, such as the return of a wedged call.
+  }
+  auto emitter() {
+    return [this](auto effect) { emit(std::move(effect)); };
+  }
 
-  Candidate self_;
-  std::string incarnation_;
+  std::string who_;
   Timing timing_;
   std::function<std::uint64_t()> draw_;
   std::vector<GroupEffect> effects_;
@@ -369,7 +373,8 @@ class GroupCandidacy {
   std::optional<Time> last_wake_;
   int wakes_{};  ///< So many in a row came soon after another.
   bool started_{}, stopping_{}, over_{};
-  std::optional<Error> last_trouble_, wait_trouble_;  ///< As reported last.
+  std::shared_ptr<const Error> last_error_;  ///< Of the store, while it has not answered since.
+  Repeats repeats_;
 };
 
 }  // namespace tenure

@@ -4,9 +4,16 @@
 #include <algorithm>
 #include <utility>
 
+#include <tenure/kit/who.hpp>
+
 #include "group/group_candidacy.hpp"
 
 namespace tenure {
+namespace {
+
+std::string name_of(const Session& session) { return incumbent_of(session.record.who, {}, {}).name; }
+
+}  // namespace
 
 /// The others do not count on us for what we may not lead yet, unless that is over by the next renewal. The cool-down
 /// of what still ends has not begun.
@@ -110,7 +117,7 @@ void GroupCandidacy::give(Time now, Holdings seen, std::size_t excess, std::map<
     }
     const auto* rival = rivals_.find(heir);
     give_to(now, election, heir,
-            "to " + (rival ? rival->session.record.holder : std::string("another process")) + ", whose share it is");
+            "to " + (rival ? name_of(rival->session) : std::string("another process")) + ", whose share it is");
   }
 }
 
@@ -135,7 +142,7 @@ std::optional<SessionId> GroupCandidacy::heir_named(Time now, const std::string&
   const std::pair<const SessionId, Rivals::Rival>* found = nullptr;
   for (const auto& rival : rivals_.all()) {
     const auto& session = rival.second.session;
-    if (session.record.holder != to || !takes_the_same(session) || session.most <= held_by(rival.first)) continue;
+    if (name_of(session) != to || !takes_the_same(session) || session.most <= held_by(rival.first)) continue;
     const auto lease_end = rival.second.lease_end;
     if (lease_end > now && (!found || lease_end > found->second.lease_end)) found = &rival;
   }
@@ -145,7 +152,7 @@ std::optional<SessionId> GroupCandidacy::heir_named(Time now, const std::string&
 void GroupCandidacy::hand_over(Time now, const std::string& election, const std::string& to) {
   judge_expiry(now);
   if (const auto heir = heir_named(now, election, to))
-    give_to(now, election, *heir, "to " + to + ", as hand_over() was told");
+    give_to(now, election, *heir, "to " + to + ", as hand_over() asked");
   tick(now);
 }
 

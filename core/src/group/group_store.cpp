@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a GroupStore does that offers no more than it must; and the check of a commit.
 #include <tenure/group_store.hpp>
 
 #include <algorithm>

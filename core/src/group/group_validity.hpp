@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a Leadership of one election of a group reads.
 #pragma once
 #include <memory>
 #include <optional>

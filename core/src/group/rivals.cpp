@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Follows the other sessions from look to look, and bounds their leases.
 #include "group/rivals.hpp"
 
 #include <algorithm>
@@ -36,7 +37,7 @@ Rivals::News Rivals::saw(const Look& look, std::optional<SessionId> own, Duratio
     }
     absent_since_.erase(id);
     if (added || rival.session.record.beat != record.beat) {
-      rival.bound.saw(record.incarnation, record.asked, at, age(record, look.now_ms, longest), longest, rate_);
+      rival.bound.saw(record.who, record.asked, at, age(record, look.now_ms, longest), longest, rate_);
       rival.lease_end = rival.bound.end(longest);
       rival.heard = at;
     }

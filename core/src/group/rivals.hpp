@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What is known of the other sessions of a group.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -24,7 +25,7 @@ class Rivals {
   struct Rival {
     Session session{};
     LeaseBound bound{};
-    Time lease_end{};                              ///< By our clock. Nobody else may end it earlier.
+    Time lease_end{};                              ///< The end by our clock. Nobody else may end it earlier.
     Time heard{};                                  ///< When a new beat of it was seen last.
     std::set<std::string, std::less<>> let_lie{};  ///< Released in its favour, and taken by others. Forgotten once it
                                                    ///< may lead more.
@@ -52,7 +53,7 @@ class Rivals {
 
   void forget_absent() { absent_since_.clear(); }
 
-  /// From when a lead may be claimed that has named it `since`. Time::min(): now. Time::max(): not before it has been
+  /// When a lead that has named it `since` may be claimed. Time::min(): now. Time::max(): not before it has been
   /// ended.
   Time free_from(SessionId id, Time since, Duration longest) const;
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of the elections that this process leads or was asked about.
 #include "group/slots.hpp"
 
 #include <algorithm>
@@ -36,7 +37,7 @@ void Slots::let_go(const std::string& election) {
   if (it->second.slot.use_count() == 1) all_.erase(it);
 }
 
-/// What was only asked for once goes when as much has come as stayed the last time.
+/// Drops handles that nobody holds. It does so when the table has doubled since the last time.
 Slots::Held& Slots::add(const std::string& election) {
   if (const auto it = all_.find(election); it != all_.end()) return it->second;
   if (all_.size() >= prune_at_) {

@@ -34,7 +34,7 @@ class Slots {
   Slot hold(const std::string& election);
   void let_go(const std::string& election);
 
-  std::vector<std::pair<std::string, Token>> led() const;  ///< By name.
+  std::vector<std::pair<std::string, Token>> led() const;  ///< Sorted by name.
   std::size_t leads() const;
   std::size_t size() const;
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Computes every process' share of the elections, so that all processes come to the same one.
 #include "group/spread.hpp"
 
 #include <algorithm>
@@ -96,7 +97,7 @@ struct Item {
   Share* to{};
 };
 
-/// In an order that says nothing of the names, so that alike names do not go the same way.
+/// Their order does not depend on how alike the names are, so that alike names do not go the same way.
 std::vector<Item> items_of(const Holdings& seen, Shares& shares) {
   std::vector<Item> out;
   out.reserve(seen.free.size() + seen.led.size());

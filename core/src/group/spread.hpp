@@ -17,7 +17,7 @@
 
 namespace tenure {
 
-/// Of an election's name.
+/// The hash of an election's name.
 std::uint64_t hash_of(std::string_view election);
 
 /// A session that takes part.
@@ -39,7 +39,7 @@ struct Holdings {
   SessionId own{};
   std::map<SessionId, Member> members{};
   std::vector<std::string> free{};
-  std::size_t waiting{};   ///< So many more will be free soon.
+  std::size_t waiting{};   ///< How many more will be free soon.
   std::vector<Led> led{};  ///< Only by members. Left out: gifts are not asked for.
 };
 

@@ -51,12 +51,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <mutex>
 #include <stdexcept>
 #include <system_error>
 #include <tenure/kit/jitter.hpp>
@@ -67,6 +65,7 @@
 #include <utility>
 
 #include "kit/in_ms.hpp"
+#include "kit/mutex.hpp"
 #include "kit/no_broken_pipe.hpp"
 #include "kit/thrown.hpp"
 #include "time/poll_all.hpp"
@@ -77,20 +76,13 @@ namespace {
 using Duration = Clock::Duration;
 using std::chrono::milliseconds;
 
-/// So long a body may take to return after it was told to. Twice this is less than the time after which core calls a
+/// How long a body may take to return after it was asked to. Twice this is less than the time after which core calls a
 /// call wedged.
 constexpr auto grace = milliseconds(20);
-constexpr int most_patience = 4;  ///< So many times the first.
+constexpr int most_patience = 4;  ///< A multiple of the first patience.
 constexpr Duration first_pause = milliseconds(20), longest_pause = std::chrono::seconds(1);
 
 Limit soon() { return {boot_clock(), boot_clock().now() + grace, {}}; }
-
-/// One of few numbers, so that the same trouble is told with the same words; core then reports it once.
-std::string roughly(Duration d) {
-  constexpr std::array steps{8000, 4000, 2000, 1000, 500, 200, 100, 50, 20, 10};
-  const auto* const step = std::ranges::find_if(steps, [d](int ms) { return d >= milliseconds(ms); });
-  return step == steps.end() ? "some ms" : std::to_string(*step) + " ms";
-}
 
 }  // namespace
 
@@ -102,7 +94,6 @@ struct CallThreadState {
     bool begun{}, done{};
     std::optional<Error> error{};
   };
-  using Lock = std::unique_lock<std::mutex>;
 
   CallThreadState(std::shared_ptr<CallThread::Connection> made, Duration first)
       : connection(std::move(made)), first_patience(first) {
@@ -116,33 +107,33 @@ struct CallThreadState {
 
   const std::shared_ptr<CallThread::Connection> connection;
   const Duration first_patience;
-  std::mutex mutex;
+  Mutex mutex;
   const std::unique_ptr<Waker> thread{boot_clock().make_waker()};
   const int end_event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  std::shared_ptr<Request> asked{};  ///< It is not begun.
-  Waker* caller{};                   ///< Who waits, in await().
-  Doing doing{};
-  bool ended{};    ///< The body that runs is to return.
-  bool waiting{};  ///< In Socket::wait().
-  bool quit{}, gone{};
-  int socket{-1};  ///< Ours to close.
+  std::shared_ptr<Request> asked TENURE_GUARDED_BY(mutex){};  ///< It is not begun.
+  Waker* caller TENURE_GUARDED_BY(mutex){};                   ///< Who waits, in await().
+  Doing doing TENURE_GUARDED_BY(mutex){};
+  bool ended TENURE_GUARDED_BY(mutex){};    ///< The body that runs is to return.
+  bool waiting TENURE_GUARDED_BY(mutex){};  ///< In Socket::wait().
+  bool quit TENURE_GUARDED_BY(mutex){}, gone TENURE_GUARDED_BY(mutex){};
+  int socket TENURE_GUARDED_BY(mutex){-1};  ///< Ours to close.
 
-  // Of the connection that is being made, or was last.
-  std::string with, step_is;
-  Clock::Time connect_began{}, step_began{};
-  bool cut_short{}, out_of_descriptors{};  ///< This step.
-  bool ran_out{};                          ///< Any step.
-  std::string took_too_long;               ///< The step that was cut short last, and what is said of it.
-  Duration patience{first_patience}, round_trip{};
-  int failures{};  ///< In a row.
-  Error failure{};
-  Clock::Time not_before{};
+  // These are about the connection that is being made, or was last.
+  std::string with TENURE_GUARDED_BY(mutex), step_is TENURE_GUARDED_BY(mutex);
+  Clock::Time connect_began TENURE_GUARDED_BY(mutex){}, step_began TENURE_GUARDED_BY(mutex){};
+  bool cut_short TENURE_GUARDED_BY(mutex){}, out_of_descriptors TENURE_GUARDED_BY(mutex){};  ///< This step.
+  bool ran_out TENURE_GUARDED_BY(mutex){};                                                   ///< Any step.
+  std::string took_too_long TENURE_GUARDED_BY(mutex);  ///< The step that was cut short last, and what is said of it.
+  Duration patience{first_patience}, round_trip TENURE_GUARDED_BY(mutex){};
+  int failures TENURE_GUARDED_BY(mutex){};  ///< In a row.
+  Error failure TENURE_GUARDED_BY(mutex){};
+  Clock::Time not_before TENURE_GUARDED_BY(mutex){};
 
   // ---- for what runs on the thread ----
 
   bool step(std::string whom, std::string what, int descriptor) {
     const int copy = descriptor < 0 ? -1 : ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-    const std::lock_guard lock(mutex);
+    const Lock lock(mutex);
     end_step();
     with = std::move(whom);
     step_is = std::move(what);
@@ -155,20 +146,20 @@ struct CallThreadState {
     return !quit && !out_of_descriptors;
   }
 
-  void end_step() { ran_out = ran_out || boot_clock().now() - step_began >= patience; }
+  void end_step() TENURE_HOLDS(mutex) { ran_out = ran_out || boot_clock().now() - step_began >= patience; }
 
-  void forget_socket() {
+  void forget_socket() TENURE_HOLDS(mutex) {
     if (socket >= 0) ::close(std::exchange(socket, -1));
   }
 
   bool wait_ready_for(short events) {
-    Lock lock(mutex);
+    const Lock lock(mutex);
     if (ended) return false;
     waiting = true;
     const int watched = socket;
-    lock.unlock();
+    mutex.unlock();
     poll_all({{end_event, POLLIN, 0}, {watched, events, 0}});
-    lock.lock();
+    mutex.lock();
     waiting = false;
     return !ended;
   }
@@ -176,34 +167,34 @@ struct CallThreadState {
   // ---- the thread ----
 
   void run() {
-    Lock lock(mutex);
+    const Lock lock(mutex);
     while (!quit) {
       if (asked)
-        serve(lock);
+        serve();
       else
-        sleep(lock, Clock::Time::max());
+        sleep(Clock::Time::max());
     }
     gone = true;
     if (caller) caller->wake();
   }
 
-  void sleep(Lock& lock, Clock::Time until) {
-    lock.unlock();
+  void sleep(Clock::Time until) TENURE_HOLDS(mutex) {
+    mutex.unlock();
     thread->wait_until(until);
-    lock.lock();
+    mutex.lock();
   }
 
-  void serve(Lock& lock) {
+  void serve() TENURE_HOLDS(mutex) {
     doing = Doing::connecting;
     connect_began = step_began = boot_clock().now();
-    lock.unlock();
+    mutex.unlock();
     const bool stood = stands();
-    lock.lock();
-    if ((stood || connect(lock)) && asked && !quit) ask(lock);
+    mutex.lock();
+    if ((stood || connect()) && asked && !quit) ask();
     doing = Doing::nothing;
   }
 
-  /// A connection that throws is made anew, and if that fails too, its error tells why.
+  /// A connection that throws is made anew, and if that fails too, its error says why.
   bool stands() const {
     try {
       return connection->stands();
@@ -212,18 +203,18 @@ struct CallThreadState {
     }
   }
 
-  bool connect(Lock& lock) {
+  bool connect() TENURE_HOLDS(mutex) {
     forget_socket();
     doing = Doing::pausing;
-    while (asked && !quit && boot_clock().now() < not_before) sleep(lock, not_before);
+    while (asked && !quit && boot_clock().now() < not_before) sleep(not_before);
     if (!asked || quit) return false;
     doing = Doing::connecting;
     connect_began = step_began = boot_clock().now();
     cut_short = out_of_descriptors = ran_out = false;
     took_too_long.clear();
-    lock.unlock();
+    mutex.unlock();
     auto error = attempt();
-    lock.lock();
+    mutex.lock();
     end_step();
     if (error) {
       forget_socket();
@@ -244,7 +235,7 @@ struct CallThreadState {
     }
   }
 
-  void failed(Error error) {
+  void failed(Error error) TENURE_HOLDS(mutex) {
     if (out_of_descriptors)
       error = {Fault::unreachable, with + ": no descriptor is left to watch the connection with: raise ulimit -n"};
     else if (!took_too_long.empty() && error.fault == Fault::unreachable)  // We ended it ourselves.
@@ -260,16 +251,16 @@ struct CallThreadState {
     finish(std::exchange(asked, nullptr));
   }
 
-  void ask(Lock& lock) {
+  void ask() TENURE_HOLDS(mutex) {
     const auto request = std::exchange(asked, nullptr);
     request->begun = true;
     doing = Doing::asking;
     ended = false;
     std::uint64_t count = 0;
     [[maybe_unused]] const auto drained = ::read(end_event, &count, sizeof count);
-    lock.unlock();
+    mutex.unlock();
     auto error = answered(*request);
-    lock.lock();
+    mutex.lock();
     request->error = std::move(error);
     finish(request);
   }
@@ -282,11 +273,11 @@ struct CallThreadState {
     } catch (...) {
       error = threw();
     }
-    request.body = nullptr;  // Its captures are gone before the caller is told.
+    request.body = nullptr;  // Its captures are gone before the caller wakes.
     return error;
   }
 
-  void finish(const std::shared_ptr<Request>& request) const {
+  void finish(const std::shared_ptr<Request>& request) const TENURE_HOLDS(mutex) {
     request->done = true;
     if (caller) caller->wake();
   }
@@ -310,20 +301,24 @@ struct CallThreadState {
   }
 
   bool idle() {
-    const std::lock_guard lock(mutex);
+    const Lock lock(mutex);
     return doing == Doing::nothing;
   }
 
   /// A waker of another clock watches no socket, so the call thread does.
   void wait_ready_here(short events, Waker& waker, Waker& real, const Limit& limit) {
+    const int watched = [this] {
+      const Lock lock(mutex);
+      return socket;
+    }();
     if (&limit.clock == &boot_clock())
-      wait_ready(real, limit, socket, events);
+      wait_ready(real, limit, watched, events);
     else
       call([this, events](auto&) { wait_ready_for(events); }, waker, real, limit);
   }
 
   Error unsettled(const Exchange& seen, const Limit& limit) {
-    const std::lock_guard lock(mutex);
+    const Lock lock(mutex);
     return end_question(seen.call_, limit);
   }
 
@@ -336,21 +331,21 @@ struct CallThreadState {
     request->call = limit.by - limit.clock.now();
     if (limit.passed()) return nothing_asked();
     {
-      const std::lock_guard lock(mutex);
+      const Lock lock(mutex);
       asked = request;
     }
     thread->wake();  // Without the lock, which the call thread takes at once: it would wake only to wait again.
-    Lock lock(mutex);
-    await(lock, request->done, waker, limit);
+    const Lock lock(mutex);
+    await(request->done, waker, limit);
     if (request->done) return request->error;
     if (!request->begun) return not_begun(*request, limit);
     end();
-    if (waiting) await(lock, request->done, real, soon());
+    if (waiting) await(request->done, real, soon());
     return request->done ? request->error : Error{Fault::timed_out, no_answer(request->call)};
   }
 
   /// Waits until `done` or the limit, and ends a step that takes too long. The lock is held, but not while it sleeps.
-  void await(Lock& lock, const bool& done, Waker& waker, const Limit& limit) {
+  void await(const bool& done, Waker& waker, const Limit& limit) TENURE_HOLDS(mutex) {
     caller = &waker;
     while (!done && !limit.passed()) {
       auto by = limit.by;
@@ -361,32 +356,43 @@ struct CallThreadState {
         else if (left < by - limit.clock.now())
           by = limit.clock.now() + left;
       }
-      lock.unlock();
+      mutex.unlock();
       wait(waker, {limit.clock, by, limit.stop});
-      lock.lock();
+      mutex.lock();
     }
     caller = nullptr;
   }
 
-  void end() {
+  /// Whether the thread is gone soon.
+  bool quits(Waker& real) {
+    const Lock lock(mutex);
+    quit = true;
+    end();
+    cut();
+    thread->wake();
+    await(gone, real, soon());
+    return gone;
+  }
+
+  void end() TENURE_HOLDS(mutex) {
     ended = true;
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(end_event, &one, sizeof one);
   }
 
-  void cut_step() {
+  void cut_step() TENURE_HOLDS(mutex) {
     cut_short = true;
     took_too_long = with + ": " + step_is + " took longer than " + in_ms(patience);
     cut();
   }
 
-  void cut() const {
+  void cut() const TENURE_HOLDS(mutex) {
     if (socket >= 0) ::shutdown(socket, SHUT_RDWR);
   }
 
   // ---- messages ----
 
-  Error not_begun(const Request& request, const Limit& limit) {
+  Error not_begun(const Request& request, const Limit& limit) TENURE_HOLDS(mutex) {
     asked.reset();
     if (doing == Doing::asking) return end_question(request.call, limit);
     if (doing == Doing::connecting) return {Fault::timed_out, still_connecting(request.call)};
@@ -398,14 +404,14 @@ struct CallThreadState {
   static Error nothing_asked() { return {Fault::timed_out, "the limit passed before anything was asked"}; }
 
   /// Two have waited their whole limit for its answer, unless this one was stopped.
-  Error end_question(Duration call, const Limit& limit) const {
+  Error end_question(Duration call, const Limit& limit) const TENURE_HOLDS(mutex) {
     if (limit.stop.stop_requested()) return {Fault::timed_out, no_answer(call)};
     cut();
     return {Fault::timed_out, no_answer(call) + " (nor to the question before it: the connection is ended)"};
   }
 
-  std::string still_connecting(Duration call) const {
-    auto text = with + ": still connecting after " + roughly(boot_clock().now() - connect_began) + " (" + step_is +
+  std::string still_connecting(Duration call) const TENURE_HOLDS(mutex) {
+    auto text = with + ": still connecting after " + in_ms(boot_clock().now() - connect_began) + " (" + step_is +
                 "); this call had " + in_ms(call) +
                 ", the next waits on. If this stays so, the server is out of reach, or too far away for this "
                 "Timing::call: raise it, or take a preset with a longer term";
@@ -413,7 +419,7 @@ struct CallThreadState {
     return text;
   }
 
-  std::string no_answer(Duration call) const {
+  std::string no_answer(Duration call) const TENURE_HOLDS(mutex) {
     auto text = with + ": no answer within " + in_ms(call);
     if (round_trip > call / 4)
       return text + ", where a round trip took " + in_ms(round_trip) +
@@ -428,11 +434,14 @@ bool CallThread::Attempt::step(std::string with, std::string what, int descripto
 }
 Clock::Duration CallThread::Attempt::patience() const { return state_.patience; }
 void CallThread::Attempt::round_trip(Clock::Duration measured) {
-  const std::lock_guard lock(state_.mutex);
+  const Lock lock(state_.mutex);
   state_.round_trip = measured;
 }
 bool CallThread::Socket::wait() { return state_.wait_ready_for(POLLIN); }
-Error Exchange::no_answer() const { return {Fault::timed_out, state_.no_answer(call_)}; }
+Error Exchange::no_answer() const {
+  const Lock lock(state_.mutex);
+  return {Fault::timed_out, state_.no_answer(call_)};
+}
 void Exchange::wait(short events) const { state_.wait_ready_here(events, waker_, real_waker_, limit_); }
 
 CallThread::CallThread(std::shared_ptr<Connection> connection, Clock::Duration patience)
@@ -446,16 +455,7 @@ CallThread::~CallThread() {
     new std::thread(std::move(thread_));
     return;
   }
-  auto& state = *state_;
-  CallThreadState::Lock lock(state.mutex);
-  state.quit = true;
-  state.end();
-  state.cut();
-  state.thread->wake();
-  state.await(lock, state.gone, *real_waker_, soon());
-  const bool gone = state.gone;
-  lock.unlock();
-  if (gone) {
+  if (state_->quits(*real_waker_)) {
     thread_.join();
   } else {
     leave_behind(std::move(thread_));

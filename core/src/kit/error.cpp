@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The names of faults.
 #include <tenure/error.hpp>
 
 namespace tenure {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads files that a user names, up to a limit.
 #include <tenure/kit/files.hpp>
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A duration in milliseconds, as messages say it.
 #pragma once
 #include <chrono>
 #include <string>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Draws the jitter of a pause.
 #include <tenure/kit/jitter.hpp>
 
 #include "kit/random.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Keeps threads that nobody waits for, and joins them at the end of the process if they have ended.
 #include <tenure/kit/leave_behind.hpp>
 
 #include <poll.h>
@@ -58,7 +59,7 @@ bool join_what_has_ended() noexcept {
   return none;
 }
 
-/// Nobody will join them: a tool that looks for leaks need not tell of those that end hereafter.
+/// Nobody will join them, and a tool that looks for leaks need not report them.
 void give_up() noexcept {
   for (auto* node = left_behind.exchange(nullptr); node != nullptr;) {
     if (node->process == ::getpid()) node->left.thread.detach();

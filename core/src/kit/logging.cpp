@@ -19,7 +19,7 @@ constexpr std::string_view order_of_text[] = {"\xd8\x9c",     "\xe2\x80\x8e", "\
                                               "\xe2\x81\xa6", "\xe2\x81\xa7", "\xe2\x81\xa8", "\xe2\x81\xa9"};
 
 /// Whether a line of at most PIPE_BUF bytes can be written without waiting: a reader that sleeps must not hold up a
-/// leader's clock, and one that has gone must not raise SIGPIPE. Of a file, poll() says so even if its disk stalls.
+/// leader's clock, and one that has gone must not raise SIGPIPE. poll() calls a file ready even if its disk stalls.
 bool takes_a_line(int fd) {
   pollfd asked{fd, POLLOUT, 0};
   return ::poll(&asked, 1, 0) == 1 && asked.revents == POLLOUT;

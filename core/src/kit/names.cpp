@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Checks names of elections and candidates, and draws incarnations.
 #include <tenure/kit/names.hpp>
 
 #include <unistd.h>

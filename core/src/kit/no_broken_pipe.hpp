@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Keeps SIGPIPE from a thread that writes to a socket or a pipe.
 #pragma once
 #include <cerrno>
 #include <csignal>

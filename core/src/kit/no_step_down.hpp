@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The answer of whoever cannot carry a request to step down.
 #pragma once
 #include <tenure/error.hpp>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Asks the kernel for random numbers.
 #include "kit/random.hpp"
 
 #include <sys/random.h>

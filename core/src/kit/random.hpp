@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Random numbers of the kernel, and numbers that a seed repeats.
 #pragma once
 #include <cstdint>
 
 namespace tenure {
 
-/// From the kernel: a generator of the process would give a restored or cloned one the same numbers.
+/// Asks the kernel, because a generator of the process would give a restored or cloned process the same numbers.
 std::uint64_t random_u64();
 
 /// The next number of a sequence that a seed repeats, by splitmix64. `state` begins as the seed.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Holds back trouble that was reported a moment ago.
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -12,14 +13,14 @@
 
 namespace tenure {
 
-/// Trouble that comes again and again is told once a minute, with how often it came. It is the same if its fault is,
+/// Trouble that comes again and again is reported once a minute, with its count. It is the same if its fault is,
 /// and its words without their numbers: where it happened, and in which step.
 class Repeats {
  public:
   static constexpr Clock::Duration pause = std::chrono::minutes(1);
-  static constexpr std::size_t most_kinds = 8;  ///< In a minute. A server may word its refusals as it likes.
+  static constexpr std::size_t most_kinds = 8;  ///< Of one minute. A server may word its refusals as it likes.
 
-  /// What is to be told now. Nothing: it was told within the last minute.
+  /// Returns what is to be reported now. Empty if it was reported within the last minute.
   std::optional<Error> told(Clock::Time now, Error error) {
     auto words = without_numbers(error);
     const auto known = std::ranges::find(kinds_, words, &Kind::words);
@@ -33,7 +34,7 @@ class Repeats {
       ++known->since;
       return std::nullopt;
     }
-    if (known->since > 0) error.message += " (" + std::to_string(known->since) + " times more since it was told last)";
+    if (known->since > 0) error.message += " (" + std::to_string(known->since) + " more since the last report)";
     *known = {std::move(known->words), now};
     return error;
   }

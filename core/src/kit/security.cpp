@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Cuts secrets out of messages, and says which connections need TLS.
 #include <tenure/kit/security.hpp>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Holds new threads at a gate until the last one is there.
 #include "kit/start_together.hpp"
 
 #include <future>

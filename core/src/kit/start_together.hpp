@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Starts several threads, or none.
 #pragma once
 #include <functional>
 #include <thread>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The answer to a child of fork.
 #include <tenure/kit/store.hpp>
 
 #include <string>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds the known name that is nearest to a mistyped one.
 #include <tenure/kit/suggest.hpp>
 
 #include <algorithm>

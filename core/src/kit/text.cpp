@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Hexadecimal, percent and UTF-8 encoding, and a hash of bytes.
 #include <tenure/kit/text.hpp>
 
 namespace tenure {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What an exception says.
 #pragma once
 #include <exception>
 #include <string>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parses the URL of a store.
 #include <tenure/kit/url.hpp>
 
 #include <arpa/inet.h>
@@ -28,7 +29,7 @@ int hex(char c) {
   return l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
 }
 
-/// Of a mistake nothing but the position is told: see parse_url().
+/// Its messages name the position of a mistake and nothing else: see parse_url().
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
@@ -72,12 +73,12 @@ class Parser {
 
   std::string scheme() {
     const auto end = text_.find(':');
-    if (end == text_.npos) refuse("no scheme; it begins with one and a ':', for instance file:///directory");
+    if (end == text_.npos) refuse("the scheme is missing; give for instance file:///directory");
     std::string out;
     for (; at_ < end; ++at_) {
       const char c = text_[at_];
       if (!of_scheme(c) || (at_ == 0 && !letter(c)))
-        refuse_at(at_, "a character that no scheme has; it begins with one and a ':', for instance file:///directory");
+        refuse_at(at_, "an invalid character in the scheme; give for instance file:///directory");
       out += lower(c);
     }
     if (out.empty()) refuse_at(0, "an empty scheme; give for instance file:///directory");
@@ -150,7 +151,7 @@ class Parser {
       ++at_;
       const auto end = std::min(text_.find('&', at_), text_.size());
       const auto equals = text_.find('=', at_);
-      if (equals >= end || equals == at_) refuse_at(at_, "no setting: key=value is expected");
+      if (equals >= end || equals == at_) refuse_at(at_, "key=value is expected here");
       auto key = decoded(equals, "/:!$'()*+,;?");
       ++at_;
       auto value = decoded(end, "/:!$'()*+,;=?");
@@ -216,6 +217,16 @@ Url parse_url(const Opening& opening) {
     url.query.emplace_back(key, value);
   }
   return url;
+}
+
+AskCredentials credentials_of(const Opening& opening, const Url& url) {
+  if (!opening.credentials) return {};
+  return [ask = opening.credentials, user = url.user, password = url.password] {
+    auto found = ask();
+    if (found.user.empty()) found.user = user;
+    if (found.password.empty()) found.password = password;
+    return found;
+  };
 }
 
 std::optional<std::string> scheme_of(std::string_view text) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The version that the library was built as.
 #include <tenure/kit/same_build.hpp>
 #include <tenure/version.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store that says nothing else does.
+// The defaults of a ConditionalStore; and whether a record is as a write expects.
 #include <tenure/conditional_store.hpp>
 
 #include <algorithm>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Turns a record that was read into a row of a list.
 #include <tenure/election_list.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <tenure/kit/who.hpp>
 #include <utility>
 
 namespace tenure {
@@ -26,14 +28,13 @@ ListedElection listed(std::string election, const Result<Read>& found, Clock::Ti
   ListedElection out{.election = std::move(election), .sight = Vacant{}};
   if (!found) {
     out.sight = Unknown{found.error()};
-  } else if (found->unreadable) {
+  } else if (found->unreadable || (found->record && !read_who(found->record->who))) {
     out.sight = Unknown{{Fault::corrupt, "the record cannot be read"}};
   } else if (found->record) {
     const auto& record = *found->record;
     out.age = age_of(record, *found, now);
     if (!record.released)
-      out.sight = Incumbent{record.holder, record.incarnation, record.address, record.token,
-                            std::max(record.term - out.age, Clock::Duration::zero())};
+      out.sight = incumbent_of(record.who, record.token, std::max(record.term - out.age, Clock::Duration::zero()));
   }
   return out;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Computes the bound of README.md, chapter "When a lease is over".
 #include "lock_table/lease_bound.hpp"
 
 #include <algorithm>
@@ -6,13 +7,12 @@
 
 namespace tenure {
 
-bool LeaseBound::saw(const std::string& incarnation, Duration asked, Time at, Duration late, Duration longest,
-                     double rate) {
+bool LeaseBound::saw(const std::string& who, Duration asked, Time at, Duration late, Duration longest, double rate) {
   const auto apart = at.time_since_epoch() - asked;
   // A clock that fell behind makes earlier versions worthless: its machine was paused or copied from outside.
   const auto fell_behind = [&] { return apart > lag_->most + late + longest / 20; };
-  if (!lag_ || lag_->incarnation != incarnation || asked < lag_->asked || fell_behind()) {
-    lag_ = Lag{incarnation, asked, apart, late};
+  if (!lag_ || lag_->who != who || asked < lag_->asked || fell_behind()) {
+    lag_ = Lag{who, asked, apart, late};
     return true;
   }
   const auto elapsed = static_cast<double>((asked - lag_->asked).count());

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Until when another process may lead, by our clock.
 #pragma once
 #include <optional>
 #include <string>
@@ -7,7 +8,7 @@
 
 namespace tenure {
 
-/// Until when another process may lead, by our clock, as far as its records tell us.
+/// Bounds by our clock until when another process may lead, as far as its records show.
 ///
 /// Its lease ends one term after it asked, by its own clock. Our clock bounds that moment: it asked before we received
 /// the answer, for this version and for every earlier one of the same process. While its clock counts one second, ours
@@ -20,7 +21,7 @@ class LeaseBound {
   /// A version that we had not seen before, received `at`. `asked`: its holder's clock. `late`: how long before that
   /// it was written, by the store's clock; `longest`, the longest term that we know of, if nobody can tell.
   /// Returns true if nothing earlier counts any more.
-  bool saw(const std::string& incarnation, Duration asked, Time at, Duration late, Duration longest, double rate);
+  bool saw(const std::string& who, Duration asked, Time at, Duration late, Duration longest, double rate);
 
   /// Nobody's clock but ours is known.
   void forget() { lag_.reset(); }
@@ -33,10 +34,10 @@ class LeaseBound {
 
  private:
   struct Lag {
-    std::string incarnation;
-    Duration asked{};   ///< Of the newest version seen.
+    std::string who;
+    Duration asked{};   ///< The `asked` of the newest version seen.
     Duration most{};    ///< Our clock minus theirs, at `asked`.
-    Duration excess{};  ///< So much `most` may be too large: a hint, by the store's clock.
+    Duration excess{};  ///< By how much `most` may be too large: a hint, by the store's clock.
   };
   std::optional<Lag> lag_;
 };

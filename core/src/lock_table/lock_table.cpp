@@ -6,6 +6,7 @@
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
 #include <tenure/kit/store.hpp>
+#include <tenure/kit/who.hpp>
 #include <tenure/lock_table.hpp>
 #include <utility>
 
@@ -21,7 +22,8 @@ class LockTable final : public Backend {
       : store_(std::move(store)),
         election_(std::move(election)),
         log_(std::move(log)),
-        decisions_(checked(std::move(candidate)), draw_incarnation(), lock_table_presets().balanced) {
+        self_(checked(std::move(candidate))),
+        decisions_(who_text(self_, draw_incarnation()), lock_table_presets().balanced) {
     if (!store_) throw std::invalid_argument("lock_table: the store is missing");
     check_election(election_);
   }
@@ -77,15 +79,14 @@ class LockTable final : public Backend {
     return Vacant{};
   }
 
-  /// The caller was told what we saw last.
+  /// The caller knows what we saw last.
   void await_change(const Sight&, const Limit& limit) override {
     if (contends_ && looked_) return;
     const auto now = limit.clock.now();
     auto by = limit.by;
     if (contends_) {
       const auto look = decisions_.next_look();
-      // One that had passed at the last sight is worth another attempt only if somebody else was faster in that one.
-      // One that passed since is due: the thread may have been stopped for long.
+      // It looks again at once only if the due time passed after the last look, or if our last claim lost a race.
       if (look > std::exchange(sighted_, now) || std::exchange(lost_race_, false)) by = std::min(by, look);
     } else if (const auto end = decisions_.lease_end(); end && *end > now) {
       by = std::min(by, *end);
@@ -112,7 +113,7 @@ class LockTable final : public Backend {
   std::string election() const override { return election_; }
 
  private:
-  /// The claim on what the last wait was told of, which needs no look.
+  /// The claim on the release that the last wait heard of. It needs no look.
   std::optional<LockTableDecisions::Attempt> succession(Clock::Time asked, const Limit& limit) {
     const auto released = std::exchange(released_, std::nullopt);
     if (!released || alarm_ || limit.passed()) return std::nullopt;
@@ -152,13 +153,13 @@ class LockTable final : public Backend {
   void after_sight() {
     if (auto alarm = decisions_.take_alarm()) {
       tell(Level::error, alarm->message);
-      alarm_ = std::move(alarm);  // For the next acquire() to answer: once.
+      alarm_ = std::move(alarm);  // The next acquire() answers with it, once.
     }
     if (!decisions_.copied()) return;
     tell(Level::warning,
          "the store shows a record of ours that we did not write last: a copy of this process is at work, or the store "
          "lost our last write; it counts as somebody else's");
-    decisions_.become(draw_incarnation());
+    decisions_.become(who_text(self_, draw_incarnation()));
   }
 
   void tell(Level level, std::string_view message) const {
@@ -169,13 +170,14 @@ class LockTable final : public Backend {
   const std::shared_ptr<ConditionalStore> store_;
   const std::string election_;
   const Log log_;
+  const Candidate self_;
   LockTableDecisions decisions_;
   std::optional<Error> alarm_;
   bool contends_{}, lost_race_{};
   Clock::Time sighted_{};            ///< When the last look or claim was answered.
-  std::optional<Error> read_only_;   ///< As the store said last.
+  std::optional<Error> read_only_;   ///< What the store said last.
   bool looked_{};                    ///< The last acquire() saw a record that the next one may claim.
-  std::optional<Version> released_;  ///< As the store pushed it, since the last acquire().
+  std::optional<Version> released_;  ///< What the store pushed since the last acquire().
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rules of README.md: what a look or an answer means, and what is written next.
 #include "lock_table/lock_table_decisions.hpp"
 
 #include <algorithm>
 #include <limits>
+#include <tenure/kit/who.hpp>
 
 namespace tenure {
 namespace {
@@ -26,7 +28,8 @@ constexpr int most_timed_looks = 8;
 
 bool credible(const Record& record) {
   return record.token.value < greatest_token && record.term > Duration::zero() && record.term <= max_term &&
-         record.asked >= Duration::zero() && record.asked.count() <= std::numeric_limits<Clock::rep>::max() / 2;
+         record.asked >= Duration::zero() && record.asked.count() <= std::numeric_limits<Clock::rep>::max() / 2 &&
+         read_who(record.who);
 }
 
 std::optional<Version> version_of(const Read& read) {
@@ -43,8 +46,7 @@ std::optional<Duration> age(const Read& read, Duration longest) {
 
 }  // namespace
 
-LockTableDecisions::LockTableDecisions(Candidate self, std::string incarnation, const Timing& timing)
-    : self_(std::move(self)), incarnation_(std::move(incarnation)), timing_(timing) {}
+LockTableDecisions::LockTableDecisions(std::string who, const Timing& timing) : who_(std::move(who)), timing_(timing) {}
 
 void LockTableDecisions::saw(const Read& found, Time at) {
   auto read = found;
@@ -82,7 +84,7 @@ void LockTableDecisions::time_lease(const Read& read, Time at) {
     lease_end_ = Time(record.asked) + longest();
     return;
   }
-  if (bound_.saw(record.incarnation, record.asked, at, age(read, longest()).value_or(longest()), longest(),
+  if (bound_.saw(record.who, record.asked, at, age(read, longest()).value_or(longest()), longest(),
                  timing_.clock_rate_error))
     timed_looks_ = 0;
   lease_end_ = bound_.end(longest());
@@ -133,8 +135,7 @@ std::optional<Incumbent> LockTableDecisions::incumbent(Time now) const {
   const auto end = lease_end();
   if (!end) return std::nullopt;
   const auto& record = *sighting_->read.record;
-  return Incumbent{record.holder, record.incarnation, record.address, record.token,
-                   std::max(*end - now, Duration::zero())};
+  return incumbent_of(record.who, record.token, std::max(*end - now, Duration::zero()));
 }
 
 Denied LockTableDecisions::denied(Time now) const {
@@ -147,8 +148,8 @@ std::optional<Version> LockTableDecisions::version() const {
 }
 
 bool LockTableDecisions::copied() const {
-  return sighting_ && sighting_->read.record && !sighting_->read.unreadable &&
-         sighting_->read.record->incarnation == incarnation_ && !sent(*sighting_->read.record);
+  return sighting_ && sighting_->read.record && !sighting_->read.unreadable && sighting_->read.record->who == who_ &&
+         !sent(*sighting_->read.record);
 }
 
 std::optional<LockTableDecisions::Attempt> LockTableDecisions::claim(Time asked, Time now, std::uint64_t beat) {
@@ -161,7 +162,7 @@ std::optional<LockTableDecisions::Attempt> LockTableDecisions::claim(Time asked,
 
 /// A beat is drawn anew at each write. So a version that was once released stays released, and the swap of a late
 /// notice finds nothing. The swap also demands that the record is released, since whoever can read a record may be able
-/// to forge a notice of it. The sighting stays: it tells of what we read ourselves.
+/// to forge a notice of it. The sighting stays: it is about what we read ourselves.
 std::optional<LockTableDecisions::Attempt> LockTableDecisions::succession(const Version& released, Time asked,
                                                                           std::uint64_t beat) {
   if (!sighting_ || !sighting_->read.record || sighting_->read.unreadable || sighting_->fell) return std::nullopt;
@@ -241,7 +242,8 @@ Answer LockTableDecisions::renewed(const Result<Swap>& result, Time at) {
     tenure_.reset();
     return denied(at);
   }
-  // By the deadline that stood when it was asked. By its own, a renewal that took a term would revive a lapsed tenure.
+  // The deadline that stood when it was asked decides. By its own deadline a renewal that took a term would revive a
+  // lapsed tenure.
   if (!tenure_ || at >= tenure_->deadline)
     return Unknown{
         {Fault::timed_out, "the renewal came after the deadline that it was to move, and counts for nothing"}};
@@ -280,14 +282,8 @@ std::optional<Token> LockTableDecisions::next_token() const {
 }
 
 Record LockTableDecisions::written(Token token, Time asked, std::uint64_t beat, Duration term, bool released) const {
-  return {.token = token,
-          .beat = beat,
-          .holder = self_.name,
-          .incarnation = incarnation_,
-          .address = self_.address,
-          .released = released,
-          .term = term,
-          .asked = asked.time_since_epoch()};
+  return {
+      .token = token, .beat = beat, .who = who_, .released = released, .term = term, .asked = asked.time_since_epoch()};
 }
 
 LockTableDecisions::Attempt LockTableDecisions::send(std::optional<Expected> expected, Record next, bool unproven) {

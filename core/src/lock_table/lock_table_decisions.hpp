@@ -26,7 +26,8 @@ class LockTableDecisions {
     Record next;
   };
 
-  LockTableDecisions(Candidate self, std::string incarnation, const Timing& timing);
+  /// `who`: who_text() of a candidate, and of no other.
+  LockTableDecisions(std::string who, const Timing& timing);
 
   /// REQUIRES: before the first claim.
   void run_by(const Timing& timing) { timing_ = timing; }
@@ -55,7 +56,7 @@ class LockTableDecisions {
   /// The write that ends what we hold or may hold. There is none if nothing is left to end.
   std::optional<Attempt> surrender(Time asked, std::uint64_t beat);
 
-  /// From when taking over is allowed, if nothing changes. Time::min(): at once.
+  /// The earliest time of a take-over, if nothing changes. Time::min(): at once.
   Time earliest() const;
 
   /// When to look again, if nothing changes: at earliest(), or just after the holder's next renewal.
@@ -73,12 +74,11 @@ class LockTableDecisions {
   std::optional<Version> version() const;
   bool unreadable() const { return sighting_ && sighting_->read.unreadable; }
 
-  /// The store shows our incarnation with a beat that we never sent: a copy of us is at work. become() somebody else.
+  /// The store shows our `who` with a beat that we never sent: a copy of us is at work. become() somebody else.
   bool copied() const;
-  void become(std::string incarnation) { incarnation_ = std::move(incarnation); }
-  const std::string& incarnation() const { return incarnation_; }
+  void become(std::string who) { who_ = std::move(who); }
 
-  /// An error that people must hear of. It is told once.
+  /// An error that people must hear of. It is returned once.
   std::optional<Error> take_alarm() { return std::exchange(alarm_, std::nullopt); }
 
  private:
@@ -89,7 +89,7 @@ class LockTableDecisions {
   };
   struct Tenure {
     Token token;
-    Time deadline;  ///< Of the last acknowledged grant. A later answer counts for nothing.
+    Time deadline;  ///< The deadline of the last acknowledged grant. A later answer counts for nothing.
   };
   struct Beat {
     std::uint64_t value;
@@ -114,8 +114,7 @@ class LockTableDecisions {
   std::vector<std::uint64_t> sent_beats() const;
   std::optional<Error> contradicted() const;
 
-  Candidate self_;
-  std::string incarnation_;
+  std::string who_;
   Timing timing_;
   Duration longest_seen_{};
   Token highest_{};  ///< The highest that we ever saw.
@@ -123,7 +122,7 @@ class LockTableDecisions {
   LeaseBound bound_;
   Time lease_end_{};
   std::optional<Time> timed_look_;
-  int timed_looks_{};  ///< So many in a row were in vain.
+  int timed_looks_{};  ///< How many in a row were in vain.
   std::optional<Tenure> tenure_;
   std::optional<OpenClaim> open_claim_;
   std::vector<Beat> sent_;  ///< Since the last acknowledged write, its own included.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Adds to a time without an overflow.
 #pragma once
 #include <tenure/clock.hpp>
 

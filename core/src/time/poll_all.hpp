@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// poll() that also holds where there are more descriptors than it takes.
 #pragma once
 #include <poll.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rules of a Timing, and the errors that name them.
 #include <tenure/timing.hpp>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Waits until a limit; and turns a limit into a time of the boot clock.
 #include <tenure/kit/wait.hpp>
 
 #include <algorithm>

@@ -140,7 +140,7 @@ class Election {
         asked = ask->question;
       }
       if (auto* p = std::get_if<effect::Publish>(&e)) published = *p;
-      if (std::holds_alternative<effect::Withdraw>(e)) published.reset();
+      if (std::holds_alternative<effect::Unlead>(e)) published.reset();
       history.push_back(std::move(e));
     }
   }
@@ -413,7 +413,7 @@ TEST(Candidacy, NothingHappensAfterTheEnd) {
   e.stop();
   e.ousting_returned();
   e.released();
-  ASSERT_TRUE(e.candidacy.ended());
+  ASSERT_TRUE(e.candidacy.over());
   const auto before = e.history.size();
   e.resign();
   e.stop();
@@ -507,7 +507,7 @@ TEST(Candidacy, StopAfterAnUnknownAcquireStillReleases) {
   ASSERT_TRUE(e.asks(Verb::release));
   EXPECT_EQ(e.count<effect::Ended>(), 0u);
   e.released();
-  EXPECT_TRUE(e.candidacy.ended());
+  EXPECT_TRUE(e.candidacy.over());
 }
 
 TEST(Candidacy, GrantThatCrossesStopIsHandedBackUnled) {
@@ -569,9 +569,9 @@ TEST(Candidacy, StopReturnsAlthoughTheStoreIsWedged) {
   ASSERT_TRUE(e.asks(Verb::renew));
   e.advance(1060ms);
   e.stop();
-  EXPECT_FALSE(e.candidacy.ended());
+  EXPECT_FALSE(e.candidacy.over());
   e.ousting_returned();
-  EXPECT_TRUE(e.candidacy.ended());
+  EXPECT_TRUE(e.candidacy.over());
   EXPECT_TRUE(e.last<effect::Ended>().store_wedged);
 }
 
@@ -590,7 +590,7 @@ TEST(Candidacy, AfterOustingStopTakesTwiceACallAtMostWhateverTheDrain) {
   ASSERT_TRUE(e.asks(Verb::release));
   e.advance_to(e.asked->by);
   e.released(Error{Fault::timed_out, "no answer"});
-  EXPECT_TRUE(e.candidacy.ended());
+  EXPECT_TRUE(e.candidacy.over());
   EXPECT_LE(e.now - returned, 2 * t.call);
 }
 
@@ -601,7 +601,7 @@ TEST(Candidacy, AWedgedCallThatReturnsAfterTheEndIsNotToldOf) {
   ASSERT_TRUE(e.asks(Verb::renew));
   e.stop();
   e.ousting_returned();
-  ASSERT_TRUE(e.candidacy.ended());
+  ASSERT_TRUE(e.candidacy.over());
   const auto before = e.history.size();
   e.answer(Granted{{5}});
   EXPECT_EQ(e.history.size(), before);
@@ -616,15 +616,15 @@ TEST(Candidacy, StopIsBoundedWhenAwaitChangeHangs) {
   e.stop();
   EXPECT_EQ(e.count<effect::Interrupt>(), 1u);
   EXPECT_EQ(e.candidacy.answer_by(), e.now) << "a wait that is interrupted returns at once";
-  e.advance(Candidacy::overrun_grace);
-  EXPECT_TRUE(e.candidacy.ended());
+  e.advance(LateCall::grace);
+  EXPECT_TRUE(e.candidacy.over());
 }
 
 TEST(Candidacy, WedgedStoreIsAskedNothingUntilItsCallReturns) {
   Election e;
   e.start();
   const auto id = e.asked->id;
-  e.advance(timing.call + Candidacy::overrun_grace);
+  e.advance(timing.call + LateCall::grace);
   EXPECT_TRUE(e.candidacy.wedged());
   e.advance(5min);
   EXPECT_EQ(e.count<effect::Report>(), 1u);
@@ -648,7 +648,7 @@ TEST(Candidacy, ACallThatWasLateBecauseWeWereStoppedIsNotBlamed) {
   e.now += 30s;
   e.tick();
   EXPECT_FALSE(e.candidacy.wedged());
-  e.advance(Candidacy::overrun_grace);
+  e.advance(LateCall::grace);
   EXPECT_TRUE(e.candidacy.wedged()) << "it had its time once more";
 }
 
@@ -686,7 +686,7 @@ TEST(Candidacy, TheSameTroubleIsToldOnceAMinuteWithItsCount) {
     if (const auto* report = std::get_if<effect::Report>(&effect)) told.push_back(report->error.message);
   ASSERT_EQ(told.size(), 2u);
   EXPECT_EQ(told[0], "no answer in 3600000");
-  EXPECT_TRUE(told[1].ends_with(" times more since it was told last)")) << told[1];
+  EXPECT_TRUE(told[1].ends_with(" more since the last report)")) << told[1];
   ASSERT_TRUE(e.candidacy.last_error());
   EXPECT_TRUE(e.candidacy.last_error()->message.starts_with("no answer in 37")) << "who asks hears of the last one";
   e.answer(Granted{{5}});
@@ -730,14 +730,14 @@ TEST(Candidacy, StopReleasesOnceEvenIfThatFails) {
   e.stop();
   e.ousting_returned();
   e.released(Error{Fault::unreachable, "away"});
-  EXPECT_TRUE(e.candidacy.ended());
+  EXPECT_TRUE(e.candidacy.over());
   EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::unreachable);
 }
 
 TEST(Candidacy, StopBeforeAnythingWasAskedAsksNothing) {
   Election e;
   e.stop();
-  EXPECT_TRUE(e.candidacy.ended());
+  EXPECT_TRUE(e.candidacy.over());
   EXPECT_EQ(e.count<effect::Ask>(), 0u);
 }
 

@@ -87,36 +87,6 @@ TEST_F(Manager, RenewsAndGoesOnLeading) {
   EXPECT_EQ(reason, Reason::stopped);
 }
 
-TEST_F(Manager, StopFiresInTimeAlthoughEveryStoreCallHangsAndWorkRunsInsideElected) {
-  std::atomic<bool> working{false}, told{false};
-  auto hooks = noting();
-  hooks.elected = [&](const Elected& e) {
-    std::stop_callback on_stop(e.stop, [&] { told = true; });
-    working = true;
-    while (!e.stop.stop_requested()) std::this_thread::yield();  // the leader's work
-    backend->note("elected");
-  };
-  LeaderManager manager(backend, timing, hooks, clock);
-  manager.start();
-  ASSERT_TRUE(eventually([&] { return working.load(); }));
-  backend->hang();
-  ASSERT_TRUE(clock.await_parked(1));
-  clock.advance(timing.renew);
-  ASSERT_TRUE(backend->await("renew"));
-  ASSERT_TRUE(clock.await_parked(1));
-  clock.advance_to(clock.now() + timing.term - timing.margin - timing.renew - 1ns);
-  ASSERT_TRUE(clock.await_parked(1));
-  EXPECT_FALSE(told);
-  clock.advance(1ns);
-  EXPECT_TRUE(eventually([&] { return told.load(); }));
-  EXPECT_TRUE(backend->await("ousting"));
-  ASSERT_TRUE(clock.await_parked(1));
-  clock.advance(Candidacy::overrun_grace);
-  manager.stop();  // returns, although the renewal never does
-  EXPECT_EQ(reason, Reason::lapsed);
-  backend->let_go();
-}
-
 TEST_F(Manager, TellsTheStoreOnlyAfterOustingReturned) {
   std::promise<void> release_hook;
   auto hooks = noting();
@@ -141,37 +111,6 @@ TEST_F(Manager, TellsTheStoreOnlyAfterOustingReturned) {
   EXPECT_FALSE(manager.leadership().is_leader());
 }
 
-TEST_F(Manager, OustingTellsHowLongTheWorkMayRun) {
-  std::atomic<bool> expired{false};
-  std::promise<void> go;
-  std::promise<Clock::Duration> first, second;
-  auto hooks = noting();
-  hooks.ousting = [&](const Ousting& o) {
-    first.set_value(o.remaining());
-    go.get_future().wait();
-    second.set_value(o.remaining());
-    expired = o.expired.stop_requested();
-  };
-  LeaderManager manager(backend, timing, hooks, clock);
-  manager.start();
-  ASSERT_TRUE(backend->await("elected"));
-  backend->hang();
-  clock.advance(timing.term - timing.margin);
-  EXPECT_EQ(first.get_future().get(), timing.margin - timing.clock_allowance());
-  ASSERT_TRUE(clock.await_parked(1));
-  clock.advance(timing.margin);
-  ASSERT_TRUE(clock.await_parked(1));
-  go.set_value();
-  EXPECT_EQ(second.get_future().get(), 0ns);
-  ASSERT_TRUE(eventually([&] { return expired.load(); }));
-  backend->let_go();
-  ASSERT_TRUE(eventually([&] {
-    for (const auto& e : seen_errors())
-      if (e.fault == Fault::hook_overran) return true;
-    return false;
-  }));
-}
-
 TEST_F(Manager, LeaseRunsOutOnSupersession) {
   LeaderManager manager(backend, timing, noting(), clock);
   manager.start();
@@ -188,28 +127,6 @@ TEST_F(Manager, LeaseRunsOutOnSupersession) {
   backend->push();
   ASSERT_TRUE(backend->await("elected", 2));
   EXPECT_EQ(manager.leadership().token(), Token{2});
-}
-
-TEST_F(Manager, HookThatThrowsBecomesAnErrorAndTheElectionLivesOn) {
-  auto hooks = noting();
-  hooks.elected = [](const Elected&) { throw std::runtime_error("no disk"); };
-  LeaderManager manager(backend, timing, hooks, clock);
-  manager.start();
-  ASSERT_TRUE(eventually([&] { return !seen_errors().empty(); }));
-  EXPECT_EQ(seen_errors().front(), (Error{Fault::hook_threw, "elected() threw: no disk"}));
-  EXPECT_TRUE(manager.leadership().is_leader());
-}
-
-TEST_F(Manager, BackendThatThrowsIsAskedAgain) {
-  backend->throwing(true);
-  LeaderManager manager(backend, timing, noting(), clock);
-  manager.start();
-  ASSERT_TRUE(eventually([&] { return !seen_errors().empty(); }));
-  EXPECT_EQ(seen_errors().front(), (Error{Fault::unreachable, "the backend threw: no such host"}));
-  backend->throwing(false);
-  ASSERT_TRUE(clock.await_parked(1));
-  clock.advance(timing.retry * 3 / 2);
-  EXPECT_TRUE(backend->await("elected"));
 }
 
 TEST_F(Manager, IneligibleIsAskedBeforeTheStore) {
@@ -330,9 +247,9 @@ TEST_F(Manager, AQuestionThatComesTogetherWithAHookIsAskedBesideIt) {
   manager.start();
   ASSERT_TRUE(backend->await("acquire"));
   ASSERT_TRUE(clock.await_parked(1));
-  clock.advance(timing.call + Candidacy::overrun_grace);
+  clock.advance(timing.call + LateCall::grace);
   ASSERT_TRUE(clock.await_parked(1));
-  clock.advance(Candidacy::wedged_is_told_after(timing.call));
+  clock.advance(LateCall::told_after(timing.call));
   ASSERT_TRUE(eventually([&] { return manager.metrics().errors.at(Fault::wedged) == 1; }));
   backend->let_go();
   EXPECT_TRUE(backend->await("acquire", 2));
@@ -364,21 +281,6 @@ TEST_F(Manager, AwaitLeadershipTimesOutByTheClockItWasGiven) {
   EXPECT_EQ(token.get(), std::nullopt);
 }
 
-TEST_F(Manager, WhoWaitedInVainHearsWhatTheStoreDid) {
-  backend->throwing(true);
-  LeaderManager manager(backend, timing, noting(), clock);
-  EXPECT_EQ(manager.last_error(), std::nullopt);
-  manager.start();
-  ASSERT_TRUE(eventually([&] { return manager.last_error().has_value(); }));
-  EXPECT_EQ(manager.await_leadership(0s), std::nullopt);
-  EXPECT_EQ(manager.last_error(), (Error{Fault::unreachable, "the backend threw: no such host"}));
-  backend->throwing(false);
-  ASSERT_TRUE(clock.await_parked(1));
-  clock.advance(timing.retry);
-  ASSERT_TRUE(manager.await_leadership(1h));
-  EXPECT_EQ(manager.last_error(), std::nullopt);
-}
-
 TEST_F(Manager, AwaitLeadershipEndsByItsStopTokenAndByStop) {
   backend->refuse(true);
   LeaderManager manager(backend, timing, noting(), clock);
@@ -394,95 +296,7 @@ TEST_F(Manager, AwaitLeadershipEndsByItsStopTokenAndByStop) {
   EXPECT_TRUE(three.get());
 }
 
-TEST_F(Manager, ChangesAreCountedAndNoneIsMissed) {
-  LeaderManager manager(backend, timing, noting(), clock);
-  EXPECT_EQ(manager.changes(), 0u);
-  manager.start();
-  const auto elected = manager.await_change(0, 1h);
-  EXPECT_GT(elected, 0u);
-  manager.resign(1h);
-  const auto ousting = manager.await_change(elected, 1h);
-  EXPECT_GT(ousting, elected);
-  EXPECT_EQ(manager.await_change(0, 1h), manager.changes()) << "level-triggered: what is past is not waited for";
-}
-
 // ---- ends ----
-
-TEST_F(Manager, NothingIsCalledAfterStopReturned) {
-  LeaderManager manager(backend, timing, noting(), clock);
-  manager.start();
-  ASSERT_TRUE(backend->await("elected"));
-  manager.stop();
-  const auto diary = backend->diary();
-  EXPECT_EQ(diary, (std::vector<std::string>{"acquire", "elected", "ousting", "release"}));
-  EXPECT_TRUE(manager.await_ended(0s));
-  manager.stop();
-  manager.start();
-  manager.resign();
-  clock.advance(1h);
-  EXPECT_EQ(backend->diary(), diary);
-}
-
-TEST_F(Manager, StopInsideAHookOnlyRequests) {
-  LeaderManager* self = nullptr;
-  auto hooks = noting();
-  hooks.elected = [&](const Elected&) {
-    self->stop();
-    backend->note("elected");
-  };
-  LeaderManager manager(backend, timing, hooks, clock);
-  self = &manager;
-  manager.start();
-  EXPECT_TRUE(manager.await_ended(1h));
-  EXPECT_EQ(backend->diary(), (std::vector<std::string>{"acquire", "elected", "ousting", "release"}));
-}
-
-TEST_F(Manager, StopInsideAStopCallbackOnlyRequests) {
-  LeaderManager* self = nullptr;
-  auto hooks = noting();
-  hooks.elected = [&](const Elected& e) {
-    std::stop_callback callback(e.stop, [&] { self->stop(); });
-    while (!e.stop.stop_requested()) std::this_thread::yield();
-  };
-  LeaderManager manager(backend, timing, hooks, clock);
-  self = &manager;
-  manager.start();
-  ASSERT_TRUE(backend->await("acquire"));
-  ASSERT_TRUE(manager.await_leadership(1h));
-  manager.resign();
-  EXPECT_TRUE(manager.await_ended(1h));
-}
-
-TEST_F(Manager, AStoreCallThatEndsAfterItWasGivenUpCallsNobody) {
-  struct Late : ScriptedBackend {
-    Answer acquire(const Limit&) override {
-      note("acquire");
-      throw std::runtime_error("late");
-    }
-  };
-  const auto scripted = std::make_shared<Late>();
-  std::atomic<int> told{0};
-  std::weak_ptr<int> alive;
-  {
-    const auto life = std::make_shared<int>();
-    alive = life;
-    Hooks hooks;
-    hooks.error = [&told, life](const Error&) { ++told; };
-    hooks.log = [&told](const LogLine&) { ++told; };
-    scripted->hang();
-    LeaderManager manager(scripted, timing, hooks, scripted->clock);
-    manager.start();
-    ASSERT_TRUE(scripted->await("acquire"));
-    ASSERT_TRUE(scripted->clock.await_parked(1));
-    scripted->clock.advance(timing.call + Candidacy::overrun_grace);
-    manager.stop();
-  }
-  const int before = told;
-  EXPECT_FALSE(alive.expired()) << "its thread is left behind";
-  scripted->let_go();
-  EXPECT_TRUE(eventually([&] { return alive.expired(); }));
-  EXPECT_EQ(told, before);
-}
 
 TEST_F(Manager, EligibleIsNotCalledAfterStopReturned) {
   const auto scripted = std::make_shared<ScriptedBackend>();
@@ -498,7 +312,7 @@ TEST_F(Manager, EligibleIsNotCalledAfterStopReturned) {
     scripted->clock.advance(timing.renew);
     ASSERT_TRUE(scripted->await("renew"));
     ASSERT_TRUE(scripted->clock.await_parked(1));
-    scripted->clock.advance(timing.call + Candidacy::overrun_grace);
+    scripted->clock.advance(timing.call + LateCall::grace);
     manager.stop();
   }
   const int before = asked;
@@ -525,7 +339,7 @@ std::vector<std::string> asked_of_one_stopped_in_eligible() {
   manager.start();
   EXPECT_TRUE(backend->await("eligible"));
   EXPECT_TRUE(backend->clock.await_parked(1));
-  backend->clock.advance(timing.call + Candidacy::overrun_grace);  // wedged: the end does not wait for the store
+  backend->clock.advance(timing.call + LateCall::grace);  // wedged: the end does not wait for the store
   std::jthread stopper([&] {
     stopping = true;
     manager.stop();
@@ -544,32 +358,6 @@ std::vector<std::string> asked_of_one_stopped_in_eligible() {
 /// Nothing shows that stop() has been entered: on a busy machine eligible() may return first, and is believed then.
 TEST_F(Manager, StopWaitsForARunningEligibleAndAsksTheStoreNothingMore) {
   EXPECT_TRUE(eventually([&] { return asked_of_one_stopped_in_eligible() == std::vector<std::string>{"eligible"}; }));
-}
-
-TEST_F(Manager, StopWaitsForARunningErrorHook) {
-  std::promise<void> go;
-  std::atomic<bool> running{false}, returned{false};
-  Hooks hooks;
-  hooks.error = [&](const Error&) {
-    running = true;
-    go.get_future().wait();
-    returned = true;
-  };
-  backend->throwing(true);
-  LeaderManager manager(backend, timing, hooks, clock);
-  manager.start();
-  ASSERT_TRUE(eventually([&] { return running.load(); }));
-  std::jthread stopper([&] {
-    manager.stop();
-    EXPECT_TRUE(returned);
-  });
-  ASSERT_TRUE(backend->await("release"));
-  ASSERT_TRUE(alarm_in(Clock::Time::max() - clock.now())) << "everything is decided";
-  for (int i = 0; i < 1000; ++i) {
-    EXPECT_FALSE(manager.await_ended(0s));
-    std::this_thread::yield();
-  }
-  go.set_value();
 }
 
 TEST_F(Manager, ErrorsWaitInBoundedNumberForAHookThatIsBusyAndTheLogHasThemAll) {
@@ -624,30 +412,6 @@ TEST_F(Manager, AnotherIncumbentIsAChange) {
   EXPECT_TRUE(manager.leadership().incumbent());
 }
 
-TEST_F(Manager, InAForkedChildNothingRunsAndNothingWaits) {
-  LeaderManager idle(backend, timing, {}, clock), busy(backend, timing, noting(), clock);
-  busy.start();
-  ASSERT_TRUE(backend->await("elected"));
-  const auto child = ::fork();
-  if (child == 0) {
-    ::alarm(10);
-    try {
-      idle.start();
-      ::_exit(1);
-    } catch (const std::logic_error&) {
-    }
-    busy.resign();
-    busy.stop();
-    idle.stop();
-    busy.await_change(busy.changes(), 1h);
-    ::_exit(busy.await_leadership(1h) ? 2 : 0);
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-  EXPECT_TRUE(busy.leadership().is_leader()) << "the parent is unharmed";
-}
-
 TEST_F(Manager, AStopCallbackOnTheThreadThatLearntOfTheEndMayCallAnything) {
   LeaderManager* self = nullptr;
   std::atomic<bool> led{true};
@@ -674,25 +438,6 @@ TEST_F(Manager, AStopCallbackOnTheThreadThatLearntOfTheEndMayCallAnything) {
   EXPECT_FALSE(led);
 }
 
-TEST_F(Manager, StopFromManyThreadsAtOnce) {
-  LeaderManager manager(backend, timing, noting(), clock);
-  manager.start();
-  std::vector<std::jthread> threads;
-  for (int i = 0; i < 4; ++i)
-    threads.emplace_back([&] {
-      manager.stop();
-      EXPECT_TRUE(manager.await_ended(0s));
-    });
-}
-
-TEST_F(Manager, NeverStartedStopsAtOnce) {
-  LeaderManager manager(backend, timing, noting(), clock);
-  manager.stop();
-  manager.start();
-  EXPECT_TRUE(manager.await_ended(0s));
-  EXPECT_TRUE(backend->diary().empty());
-}
-
 TEST_F(Manager, LeadershipOutlivesTheManager) {
   std::optional<Leadership> leadership;
   {
@@ -703,24 +448,6 @@ TEST_F(Manager, LeadershipOutlivesTheManager) {
   }
   EXPECT_FALSE(leadership->is_leader());
   EXPECT_EQ(leadership->incumbent(), std::nullopt);
-}
-
-TEST_F(Manager, ForkedChildIsNeverLeader) {
-  LeaderManager manager(backend, timing, noting(), clock);
-  manager.start();
-  ASSERT_TRUE(backend->await("elected"));
-  const auto leadership = manager.leadership();
-  ASSERT_TRUE(leadership.is_leader());
-  const auto child = ::fork();
-  if (child == 0) {
-    const bool none =
-        !leadership.is_leader() && !leadership.token() && !leadership.incumbent() && leadership.remaining() == 0ns;
-    ::_exit(none ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-  EXPECT_TRUE(leadership.is_leader()) << "the parent is unharmed";
 }
 
 TEST_F(Manager, RefusesTimingsWithNumbersThatWork) {
@@ -739,21 +466,6 @@ TEST_F(Manager, RefusesTimingsWithNumbersThatWork) {
 
 using ManagerDeathTest = Manager;
 
-TEST_F(ManagerDeathTest, DestroyedInsideItsOwnHookAborts) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(
-      {
-        auto scripted = std::make_shared<ScriptedBackend>();
-        std::unique_ptr<LeaderManager> manager;
-        Hooks hooks;
-        hooks.elected = [&](const Elected&) { manager.reset(); };
-        manager = std::make_unique<LeaderManager>(scripted, timing, hooks);
-        manager->start();
-        scripted->await("never");
-      },
-      "destroyed inside a hook of its own");
-}
-
 TEST_F(ManagerDeathTest, ExitInAHookThatDestroysItAbortsWithAdviceThatFits) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
@@ -767,32 +479,6 @@ TEST_F(ManagerDeathTest, ExitInAHookThatDestroysItAbortsWithAdviceThatFits) {
         scripted->await("never");
       },
       "or exit\\(\\) was called there");
-}
-
-TEST_F(ManagerDeathTest, AbortsOnOverrunIfAsked) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(
-      {
-        auto scripted = std::make_shared<ScriptedBackend>();
-        ManualClock time;
-        Hooks hooks;
-        hooks.abort_on_overrun = true;
-        hooks.elected = [&](const Elected&) { scripted->note("elected"); };
-        hooks.ousting = [&](const Ousting&) {
-          scripted->note("ousting");
-          scripted->await("never");
-        };
-        LeaderManager manager(scripted, timing, hooks, time);
-        manager.start();
-        scripted->await("elected");
-        scripted->hang();
-        time.advance(1h);
-        scripted->await("ousting");
-        time.await_parked(1);
-        time.advance(1h);
-        scripted->await("never");
-      },
-      "ousting\\(\\) had not returned");
 }
 
 }  // namespace

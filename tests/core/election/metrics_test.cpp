@@ -63,22 +63,6 @@ TEST(HistogramTest, EachDurationIsCountedInTheFirstBucketThatItFitsInto) {
   EXPECT_EQ(histogram.sum, 10s + 2ms + 2ns);
 }
 
-TEST_F(ManagerMetrics, BeforeTheStartEverythingIsNamedAndZero) {
-  const LeaderManager manager(backend, timing, {}, clock);
-  const auto metrics = manager.metrics();
-  EXPECT_EQ(metrics.election, "scripted");
-  EXPECT_FALSE(metrics.is_leader);
-  EXPECT_EQ(metrics.rides_out, 0s);
-  EXPECT_FALSE(metrics.since_granted);
-  EXPECT_EQ(metrics.ousted.at(Reason::lapsed), 0u);
-  EXPECT_EQ(metrics.errors.at(Fault::hook_overran), 0u);
-  for (const auto* verb : {"acquire", "renew", "release"}) {
-    EXPECT_EQ(metrics.calls.at(verb).durations.count(), 0u) << verb;
-    EXPECT_EQ(metrics.calls.at(verb).errors.at(Fault::timed_out), 0u) << verb;
-  }
-  EXPECT_EQ(metrics.hooks.at("elected").count(), 0u);
-}
-
 TEST_F(ManagerMetrics, ALeaderTellsWhatIsLeftOfItsLease) {
   LeaderManager manager(backend, timing, taking(0s, 0s), clock);
   manager.start();
@@ -121,17 +105,6 @@ class BlockedManager : public ManagerMetrics {
   std::latch blocked{1}, released{1};
 };
 
-TEST_F(BlockedManager, TellsForHowLongItDoesNotAct) {
-  LeaderManager manager(backend, timing, blocking_at("elected"), clock);
-  EXPECT_EQ(manager.metrics().overdue, 0s) << "it was not started";
-  manager.start();
-  blocked.wait();
-  clock.advance(5s);
-  EXPECT_EQ(manager.metrics().overdue, 5s);
-  released.count_down();
-  EXPECT_TRUE(eventually([&] { return manager.metrics().overdue == 0s; }));
-}
-
 /// It leads from before the line "elected" on, and is_leader() says so.
 TEST_F(BlockedManager, WhoSeesATenureSeesAllThatMetricsTellOfIt) {
   auto hooks = blocking_at("elected");
@@ -144,47 +117,6 @@ TEST_F(BlockedManager, WhoSeesATenureSeesAllThatMetricsTellOfIt) {
   EXPECT_TRUE(metrics.is_leader);
   EXPECT_EQ(metrics.elected, 1u);
   EXPECT_EQ(metrics.since_progress, 0s);
-}
-
-/// The first lateness is excused: it may be our own.
-TEST_F(ManagerMetrics, ACallThatIgnoresItsLimitTellsForHowLong) {
-  auto hooks = taking(0s, 0s);
-  hooks.error = [this](const Error& e) { backend->note(std::string(to_string(e.fault))); };
-  LeaderManager manager(backend, timing, hooks, clock);
-  backend->hang();
-  manager.start();
-  ASSERT_TRUE(backend->await("acquire"));
-  ASSERT_TRUE(clock.await_parked(1));
-  EXPECT_EQ(manager.metrics().wedged, 0s);
-  clock.advance(timing.call + 50ms);
-  EXPECT_EQ(manager.metrics().wedged, 50ms);
-  ASSERT_TRUE(clock.await_parked(1));
-  EXPECT_EQ(manager.metrics().errors.at(Fault::wedged), 0u);
-  clock.advance(2s);
-  EXPECT_TRUE(eventually([&] { return manager.metrics().errors.at(Fault::wedged) == 1; }));
-  EXPECT_EQ(manager.metrics().wedged, 2s + 50ms);
-  backend->let_go();
-  EXPECT_TRUE(eventually([&] { return manager.metrics().wedged == 0s; }));
-}
-
-TEST_F(ManagerMetrics, AnOustingThatOutstaysItsTimeTellsForHowLong) {
-  std::latch ousting(1), released(1);
-  auto hooks = taking(0s, 0s);
-  hooks.ousting = [&](const Ousting&) {
-    ousting.count_down();
-    released.wait();
-  };
-  LeaderManager manager(backend, timing, hooks, clock);
-  manager.start();
-  ASSERT_TRUE(backend->await("elected"));
-  manager.resign();
-  ousting.wait();
-  EXPECT_EQ(manager.metrics().overrun, 0s);
-  ASSERT_TRUE(clock.await_parked(1));
-  clock.advance(timing.drain + 3s);
-  EXPECT_EQ(manager.metrics().overrun, 3s);
-  released.count_down();
-  EXPECT_TRUE(eventually([&] { return manager.metrics().overrun == 0s; }));
 }
 
 TEST_F(ManagerMetrics, HooksAndReasonsAreCountedWithTheirDurations) {

@@ -175,66 +175,61 @@ TEST_F(WantOfDescriptors, AGroupIsNotMadeWithoutThemAndOneThatLeadsGoesOnAndEnds
   elections.reset();
 }
 
-TEST(Scarcity, AGroupWhoseThreadsCannotBeHadIsToldSoAndEnds) {
-  constexpr int hooks = 2, threads = 2 + hooks;
-  for (int there = 0; there < threads; ++there) {
-    Elections elections(std::make_shared<test::ModelStore>(false), {"a", ""}, quick, {.log = no_log}, {}, hooks);
-    elections.join("x");
+struct One {
+  static constexpr int threads = 3;
+  LeaderManager owner{std::make_shared<ScriptedBackend>(), quick};
+  bool leads() const { return owner.leadership().is_leader(); }
+};
+struct Many {
+  static constexpr int hooks = 2, threads = 3 + hooks;
+  Elections owner{std::make_shared<test::ModelStore>(false), {"a", ""}, quick, {.log = no_log}, {}, hooks};
+  Many() { owner.join("x"); }
+  bool leads() const { return owner.is_leader("x"); }
+};
+template <class Form>
+struct ScarcityOfEither : testing::Test {};
+using Forms = testing::Types<One, Many>;
+TYPED_TEST_SUITE(ScarcityOfEither, Forms);
+
+TYPED_TEST(ScarcityOfEither, WhoseThreadsCannotBeHadIsToldSoAndEnds) {
+  for (int there = 0; there < TypeParam::threads; ++there) {
+    TypeParam form;
     try {
       const OnlyThreads few(there);
-      elections.start();
+      form.owner.start();
       ADD_FAILURE() << "it was started with " << there << " threads";
     } catch (const std::system_error& e) {
       EXPECT_EQ(e.code(), std::errc::resource_unavailable_try_again) << e.what();
     }
-    EXPECT_FALSE(elections.is_leader("x"));
+    EXPECT_FALSE(form.leads());
     if (there == 0) continue;  // destroyed as it is
     if (there == 1) {
-      elections.stop();
+      form.owner.stop();
       continue;
     }
-    elections.start();
-    EXPECT_TRUE(eventually([&] { return elections.is_leader("x"); })) << "it may be tried again";
+    form.owner.start();
+    EXPECT_TRUE(eventually([&] { return form.leads(); })) << "it may be tried again";
   }
 }
 
-TEST(Scarcity, AManagerWhoseThreadsCannotBeHadIsToldSoAndEnds) {
-  const auto scripted = std::make_shared<ScriptedBackend>();
-  for (int there = 0; there < 3; ++there) {
-    LeaderManager manager(scripted, quick);
-    {
-      const OnlyThreads few(there);
-      EXPECT_THROW(manager.start(), std::system_error) << there;
-    }
-    if (there == 0) continue;  // destroyed as it is
-    if (there == 1) {
-      manager.stop();
-      EXPECT_TRUE(manager.await_ended(0s));
-      continue;
-    }
-    manager.start();
-    EXPECT_TRUE(manager.await_leadership(10s)) << "it may be tried again";
-  }
-}
-
-bool starts_with(LeaderManager& manager, int allocations) {
+template <class Owner>
+bool starts_with(Owner& owner, int allocations) {
   const OnlyMemory little(allocations);
   try {
-    manager.start();
+    owner.start();
     return true;
   } catch (const std::bad_alloc&) {
     return false;
   }
 }
 
-TEST(Scarcity, AManagerThatHasNoMemoryToStartMayBeStartedAgain) {
-  const auto scripted = std::make_shared<ScriptedBackend>();
+TYPED_TEST(ScarcityOfEither, WhoHasNoMemoryToStartMayBeStartedAgain) {
   bool enough = false;
   for (int there = 0; !enough; ++there) {
-    LeaderManager manager(scripted, quick);
-    enough = starts_with(manager, there);
-    if (!enough) manager.start();
-    ASSERT_TRUE(manager.await_leadership(10s)) << there;
+    TypeParam form;
+    enough = starts_with(form.owner, there);
+    if (!enough) form.owner.start();
+    ASSERT_TRUE(eventually([&] { return form.leads(); })) << there;
   }
 }
 

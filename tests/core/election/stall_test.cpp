@@ -186,36 +186,5 @@ TEST(StallOfAManager, TheHandleTellsTheManager) {
   EXPECT_TRUE(eventually([&] { return !manager.metrics().stalled || (clock.advance(timing.retry), false); }));
 }
 
-/// Whoever comes late finds other facts before the time.
-TEST(StallOfAManager, WhatTheWorkToldCountsHoweverLateTheManagerComes) {
-  const auto backend = std::make_shared<ScriptedBackend>();
-  auto& clock = backend->clock;
-  std::latch blocked(1), released(1);
-  Hooks hooks{.log =
-                  [&](const LogLine& line) {
-                    if (line.message != "elected") return;
-                    blocked.count_down();
-                    released.wait();
-                  },
-              .stall_after = 3s};
-  LeaderManager manager(backend, timing, hooks, clock);
-  manager.start();
-  blocked.wait();
-  clock.advance(2s);
-  manager.leadership().progressed();
-  clock.advance(2s);
-  released.count_down();
-  ASSERT_TRUE(backend->await("renew"));
-  EXPECT_EQ(manager.metrics().ousted.at(Reason::stalled), 0u);
-  EXPECT_TRUE(manager.leadership().is_leader());
-}
-
-TEST(StallOfAManager, LimitsThatCannotBeAreRefused) {
-  const auto backend = std::make_shared<ScriptedBackend>();
-  EXPECT_THROW(LeaderManager(backend, timing, {.stall_after = -1ns}), std::invalid_argument);
-  EXPECT_THROW(LeaderManager(backend, timing, {.stall_after = 1s, .stall_pause = -1ns}), std::invalid_argument);
-  EXPECT_THROW(LeaderManager(backend, timing, {.stall_after = 1s, .stall_pause = 1h + 1ns}), std::invalid_argument);
-}
-
 }  // namespace
 }  // namespace tenure

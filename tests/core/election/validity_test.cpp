@@ -11,7 +11,6 @@
 #include <thread>
 #include <vector>
 
-#include <tenure/fake_leadership.hpp>
 #include <tenure/manual_clock.hpp>
 
 namespace tenure {
@@ -74,38 +73,6 @@ TEST(Validity, WithdrawalDuringTheReadingOfTheClockWins) {
   validity.publish({1}, clock.now() + 1s);
   clock.meanwhile = [&] { validity.withdraw(); };
   EXPECT_FALSE(validity.now());
-}
-
-TEST(FakeLeadership, DoesWhatATestSays) {
-  ManualClock clock;
-  FakeLeadership fake(clock);
-  const auto leadership = fake.leadership();
-  EXPECT_FALSE(leadership.is_leader());
-  fake.lead({7}, 10s);
-  EXPECT_EQ(leadership.token(), Token{7});
-  clock.advance(10s);
-  EXPECT_FALSE(leadership.is_leader());
-  fake.lead({8}, 10s);
-  fake.end();
-  EXPECT_FALSE(leadership.is_leader());
-  fake.follow({.name = "b", .incarnation = {}, .address = "host:1", .token = {9}, .remaining = 5s});
-  EXPECT_EQ(leadership.incumbent().value().address, "host:1");
-  clock.advance(2s);
-  EXPECT_EQ(leadership.incumbent().value().remaining, 3s);
-  clock.advance(3s);
-  EXPECT_EQ(leadership.incumbent(), std::nullopt);
-}
-
-TEST(FakeLeadership, LeadsAndFollowsForEverIfATestSaysSo) {
-  ManualClock clock;
-  FakeLeadership fake(clock);
-  const auto leadership = fake.leadership();
-  fake.lead({7}, Clock::Duration::max());
-  clock.advance(24h * 365);
-  EXPECT_TRUE(leadership.is_leader());
-  fake.follow({.name = "b", .incarnation = {}, .address = {}, .token = {9}, .remaining = Clock::Duration::max()});
-  clock.advance(24h * 365);
-  EXPECT_TRUE(leadership.incumbent());
 }
 
 /// The lock was held by a thread that the child does not have.

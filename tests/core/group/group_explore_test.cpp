@@ -27,6 +27,8 @@
 #include <utility>
 #include <vector>
 
+#include <tenure/kit/who.hpp>
+
 #include "group/group_candidacy.hpp"
 #include "group_model.hpp"
 
@@ -81,7 +83,7 @@ class GroupDigest {
 
   void session(const Session& s) {
     const auto& [record, joined, names, weight, most] = s;
-    const auto& [token_of, beat, holder, incarnation, address, released, term, when_asked, written_ms] = record;
+    const auto& [token_of, beat, who, released, term, when_asked, written_ms] = record;
     id(beat);  // The rest of the record is the same for all of them, and the store's clock stands still.
     plain(released);
     for (const std::uint64_t value : {std::uint64_t{joined}, names, std::uint64_t{weight}, std::uint64_t{most}})
@@ -156,13 +158,13 @@ class GroupDigest {
 
   void process(const GroupCandidacy& c) {
     // Not of the state: who it is, its options, numbers that only grow, and what it has reported.
-    const auto& [self, incarnation, timing, draw, effects, last_id, pending, own, lapsed, rivals, seen_to, marker,
-                 marker_since, claims_from, highest, allotted, spoilt, entries, looked_through, spread, hook_threads,
-                 overruns, wanted, held, plan_stale, plan_again, planned, gather_until, changed, gifts_wait, able,
-                 gifts_running, gifts, joined, names, tenures, ending, unrenewed, hook_due, work_due, stalled,
-                 to_release, claims, claims_due, claims_stale, all_claims_stale, next_ask, unheard, unseen,
-                 swept_in_vain, next_commit, commit_took, next_sweep, next_look, next_whole, last_whole, whole_took,
-                 wait_from, last_wake, wakes, started, stopping, over, last_trouble, wait_trouble] = c;
+    const auto& [who, timing, draw, effects, last_id, pending, own, lapsed, rivals, seen_to, marker, marker_since,
+                 claims_from, highest, allotted, spoilt, entries, looked_through, spread, hook_threads, overruns,
+                 wanted, held, plan_stale, plan_again, planned, gather_until, changed, gifts_wait, able, gifts_running,
+                 gifts, joined, names, tenures, ending, unrenewed, hook_due, work_due, stalled, to_release, claims,
+                 claims_due, claims_stale, all_claims_stale, next_ask, unheard, unseen, swept_in_vain, next_commit,
+                 commit_took, next_sweep, next_look, next_whole, last_whole, whole_took, wait_from, last_wake, wakes,
+                 started, stopping, over, last_error, repeats] = c;
     EXPECT_TRUE(effects.empty());
     outstanding(pending);
     this->own(own);
@@ -249,11 +251,13 @@ class GroupDigest {
   void outstanding(const std::optional<GroupCandidacy::Pending>& pending) {
     plain(pending.has_value());
     if (!pending) return;
-    const auto& [asked_for, excused, wedged, interrupted] = *pending;
-    question(asked_for);
+    const LateCall& late = *pending;
+    const auto& [excused, wedged, told] = late;
+    question(pending->question);
     plain(excused);
     plain(wedged);
-    plain(interrupted);
+    plain(told);
+    plain(pending->interrupted);
   }
   void own(const std::optional<GroupCandidacy::Own>& own) {
     plain(own.has_value());
@@ -297,15 +301,18 @@ class GroupDigest {
     plain(lead.has_value());
     if (lead) seen_lead(*lead);
     plain(tenure.has_value());
-    if (tenure) this->tenure(*tenure, stall.after);
+    if (tenure) tenure_of(*tenure, stall.after);
     time(not_before);
     duration(cool_down);
     if (spread) time(free_since.value_or(Time::max()), explored.term);
     heir(holder);
     plain(able);
   }
-  void tenure(const GroupCandidacy::Tenure& tenure, Duration stall_after) {
-    const auto& [token_of, by, progressed, ending, cap, kept, to, free_at, given_back] = tenure;
+  void tenure_of(const GroupCandidacy::Tenure& tenure, Duration stall_after) {
+    const tenure::Tenure& own = tenure;
+    const auto& [token_of, progressed, ending] = own;
+    const GroupCandidacy::Sharing& sharing = tenure;
+    const auto& [by, cap, kept, to, free_at, given_back] = sharing;
     const auto& [stage, reason, drain_by, done_by, overrun_at, expired, overrun] = ending;
     token(token_of);
     id(by);
@@ -448,7 +455,7 @@ class State {
     Time lease_end{}, cap{Time::max()}, done_by{Time::max()};
   };
   struct Process {
-    GroupCandidacy candidacy{Candidate{"p", ""}, "life", explored, [] { return drawn += 2; }, Spread{.on = false}};
+    GroupCandidacy candidacy{who_text({"p", ""}, "life"), explored, [] { return drawn += 2; }, Spread{.on = false}};
     std::optional<GroupQuestion> asked{};
     std::optional<Answer> answer{};  ///< On its way.
     SessionId session{};

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include <tenure/kit/who.hpp>
+
 #include "group/group_candidacy.hpp"
 #include "group_model.hpp"
 #include "group_scene.hpp"
@@ -38,7 +40,7 @@ class Crew {
     crew_.push_back(std::make_unique<One>());
     auto& one = *crew_.back();
     one.candidacy = std::make_unique<GroupCandidacy>(
-        Candidate{"p" + std::to_string(number), ""}, "life" + std::to_string(number), group_timing,
+        who_text({"p" + std::to_string(number), ""}, "life" + std::to_string(number)), group_timing,
         [this] { return drawn_ += 0x9e3779b97f4a7c15; }, Spread{});
     for (const auto& name : names_) one.candidacy->join(now_, name, stall);
     one.candidacy->start(now_);

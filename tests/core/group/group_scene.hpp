@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <tenure/kit/who.hpp>
+
 #include "group/group_candidacy.hpp"
 #include "group_model.hpp"
 
@@ -38,8 +40,7 @@ struct GroupStage {
   void rival(SessionId id, std::uint64_t beat) {
     store.sessions[id] = Session{.record = {.token = Token{1},
                                             .beat = beat,
-                                            .holder = "rival",
-                                            .incarnation = "other",
+                                            .who = who_text({"rival", ""}, "other"),
                                             .term = group_timing.term,
                                             .asked = now.time_since_epoch(),
                                             .written_ms = store.now_ms}};
@@ -61,7 +62,7 @@ class GroupScene {
                       std::size_t hook_threads = SIZE_MAX)
       : stage(on),
         candidacy(
-            Candidate{"me", "here"}, "life" + std::to_string(seed), group_timing, [seed]() mutable { return ++seed; },
+            who_text({"me", "here"}, "life" + std::to_string(seed)), group_timing, [seed]() mutable { return ++seed; },
             spread, hook_threads) {}
 
   // ---- what the user does ----

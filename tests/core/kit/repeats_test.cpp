@@ -23,10 +23,10 @@ TEST(Repeats, TheSameWordsWithOtherNumbersAreToldOnceAMinute) {
   EXPECT_EQ(told(repeats, 10s, "still connecting after 500 ms"), "");
   EXPECT_EQ(told(repeats, 60s - 1ns, "still connecting after 1000 ms"), "");
   EXPECT_EQ(told(repeats, 60s, "still connecting after 9 ms"),
-            "still connecting after 9 ms (2 times more since it was told last)");
+            "still connecting after 9 ms (2 more since the last report)");
   EXPECT_EQ(told(repeats, 61s, "still connecting after 9 ms"), "");
   EXPECT_EQ(told(repeats, 200s, "still connecting after 9 ms"),
-            "still connecting after 9 ms (1 times more since it was told last)");
+            "still connecting after 9 ms (1 more since the last report)");
   EXPECT_EQ(told(repeats, 300s, "still connecting after 9 ms"), "still connecting after 9 ms");
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Goal: servers are tried in an order that spares those that failed. Method: orders of three names.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -52,10 +52,10 @@ struct Wrong {
 TEST(Url, WhatIsWrongIsToldWithItsPlace) {
   const Wrong wrong[] = {
       {"", "URL: it is empty"},
-      {"file", "URL: no scheme"},
+      {"file", "URL: the scheme is missing"},
       {":x", "URL: at byte 1 an empty scheme"},
-      {"3file:x", "URL: at byte 1 a character that no scheme has"},
-      {"fi_le:x", "URL: at byte 3 a character that no scheme has"},
+      {"3file:x", "URL: at byte 1 an invalid character in the scheme"},
+      {"fi_le:x", "URL: at byte 3 an invalid character in the scheme"},
       {"file:///a b", "URL: at byte 10 a blank"},
       {"file:///a\n", "URL: at byte 10 a blank, a control character"},
       {"file:///\xc3\xa4", "URL: at byte 9 a blank, a control character or a byte beyond ASCII"},
@@ -83,11 +83,11 @@ TEST(Url, WhatIsWrongIsToldWithItsPlace) {
       {"redis://u:pa?ss@h",
        "URL: at byte 16 an '@' that is not in its place: write %40, and in a password %2F for '/'"},
       {"redis://a@b@h", "URL: at byte 10 one of several '@'"},
-      {"redis://h?", "URL: at byte 11 no setting"},
-      {"redis://h?a", "URL: at byte 11 no setting"},
-      {"redis://h?=1", "URL: at byte 11 no setting"},
-      {"redis://h?a=1&", "URL: at byte 15 no setting"},
-      {"redis://h?a=1&&b=2", "URL: at byte 15 no setting"},
+      {"redis://h?", "URL: at byte 11 key=value is expected"},
+      {"redis://h?a", "URL: at byte 11 key=value is expected"},
+      {"redis://h?=1", "URL: at byte 11 key=value is expected"},
+      {"redis://h?a=1&", "URL: at byte 15 key=value is expected"},
+      {"redis://h?a=1&&b=2", "URL: at byte 15 key=value is expected"},
       {"redis://h?a=1&%61=2", "URL: the key \"a\" stands twice"},
       {"redis://" + std::string(max_url_bytes, 'h'), "URL: it has 4104 bytes; at most 4096"},
   };
@@ -143,6 +143,17 @@ TEST(Url, SettingsAreTakenAndWhatIsLeftIsRefused) {
   }
   EXPECT_TRUE(url.take("sesion"));
   EXPECT_NO_THROW(url.expect_no_more(known));
+}
+
+TEST(Url, CredentialsReplaceWhatTheyTell) {
+  Opening opening{.url = "redis://u:p@h"};
+  EXPECT_FALSE(credentials_of(opening, parse_url(opening)));
+  Credentials told{.password = "new"};
+  opening.credentials = [&told] { return told; };
+  const auto ask = credentials_of(opening, parse_url(opening));
+  EXPECT_EQ(ask().user + ":" + ask().password, "u:new");
+  told = {.user = "me"};
+  EXPECT_EQ(ask().user + ":" + ask().password, "me:p");
 }
 
 TEST(Url, WhatStandsBesideItReplacesOrIsAdded) {

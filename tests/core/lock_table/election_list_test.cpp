@@ -16,11 +16,13 @@ using namespace std::chrono_literals;
 constexpr Clock::Time now{100s};
 
 Read read_of(std::int64_t written_ms, bool released = false) {
-  return {
-      .record =
-          Record{
-              .token = {7}, .holder = "ann", .released = released, .term = 10s, .asked = 96s, .written_ms = written_ms},
-      .now_ms = 50'000};
+  return {.record = Record{.token = {7},
+                           .who = "name=ann",
+                           .released = released,
+                           .term = 10s,
+                           .asked = 96s,
+                           .written_ms = written_ms},
+          .now_ms = 50'000};
 }
 
 TEST(Listed, WhoLeadsAndForHowLong) {
@@ -61,6 +63,9 @@ TEST(Listed, AClockThatWasSteppedMakesNoNonsense) {
 TEST(Listed, WhatCannotBeReadIsUnknown) {
   EXPECT_EQ(std::get<Unknown>(listed("e", Error{Fault::forbidden, "m"}, now).sight).error.message, "m");
   EXPECT_EQ(std::get<Unknown>(listed("e", Read{.unreadable = true}, now).sight).error.fault, Fault::corrupt);
+  auto nonsense = read_of(47'000);
+  nonsense.record->who = "ann";
+  EXPECT_EQ(std::get<Unknown>(listed("e", nonsense, now).sight).error.fault, Fault::corrupt);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <limits>
 
+#include <tenure/kit/who.hpp>
+
 namespace tenure {
 namespace {
 
@@ -15,7 +17,8 @@ using namespace std::chrono_literals;
 using Duration = Clock::Duration;
 using Time = Clock::Time;
 
-const std::string me(32, '1'), other(32, '2');
+const std::string me = who_text({"me", "me:1"}, "1"), other = who_text({"other", "other:1"}, "2"),
+                  third_who = who_text({"third", ""}, "3");
 
 /// One candidate, and a store that says what the test wants.
 struct LockTableRules : testing::Test {
@@ -26,7 +29,7 @@ struct LockTableRules : testing::Test {
   }
 
   Timing timing = timing_of(10s);
-  LockTableDecisions d{{"me", "me:1"}, me, timing};
+  LockTableDecisions d{me, timing};
   Time now{1000s};
   std::uint64_t beat{100};
 
@@ -36,9 +39,7 @@ struct LockTableRules : testing::Test {
   static Record theirs(std::uint64_t token, std::uint64_t its_beat, Duration asked) {
     return {.token = {token},
             .beat = its_beat,
-            .holder = "other",
-            .incarnation = other,
-            .address = "other:1",
+            .who = other,
             .term = 10s,
             .asked = asked,
             .written_ms = 1};  // later than the store's now, which is zero: no hint
@@ -78,12 +79,30 @@ TEST_F(LockTableRules, AnAbsentRecordIsClaimedAtOnceWhereAbsenceIsCertain) {
   d.saw(absent(true), now);
   const auto attempt = claim();
   EXPECT_FALSE(attempt.expected);
-  EXPECT_EQ(attempt.next.holder, "me");
-  EXPECT_EQ(attempt.next.incarnation, me);
-  EXPECT_EQ(attempt.next.address, "me:1");
+  EXPECT_EQ(attempt.next.who, me);
   EXPECT_EQ(attempt.next.term, 10s);
   EXPECT_EQ(attempt.next.asked, now.time_since_epoch());
   EXPECT_FALSE(attempt.next.released);
+}
+
+TEST_F(LockTableRules, AHolderThatTellsNonsenseOfItselfIsWaitedForAndNotNamed) {
+  for (const std::string who : {"other", "name=a b", "name=a\n", "name=%", "name=%00"}) {
+    d = LockTableDecisions{me, timing};
+    auto record = theirs(7, 70, 3s);
+    record.who = who;
+    d.saw(holds(record), now);
+    EXPECT_TRUE(d.unreadable()) << who;
+    EXPECT_FALSE(d.incumbent(now));
+    EXPECT_FALSE(may_claim(now + 10s - 1ns));
+    EXPECT_TRUE(may_claim(now + 10s));
+  }
+}
+
+TEST_F(LockTableRules, WhatALaterVersionTellsOfItselfIsSkipped) {
+  auto record = theirs(7, 70, 3s);
+  record.who += ";place=rack%207";
+  d.saw(holds(record), now);
+  EXPECT_EQ(d.incumbent(now), incumbent_of(other, {7}, 10s));
 }
 
 /// Whoever it was refused for may have been at work.
@@ -218,7 +237,7 @@ TEST_F(LockTableRules, ALaterVersionThatWasReadSoonerBoundsItToo) {
 TEST_F(LockTableRules, OnlyVersionsOfTheSameIncarnationBoundIt) {
   d.saw(holds(theirs(5, 50, 77s)), now);
   auto third = theirs(6, 60, 79s);
-  third.incarnation = std::string(32, '3');
+  third.who = third_who;
   d.saw(holds(third), now + 9s);
   EXPECT_EQ(d.earliest(), now + 19s);
 }
@@ -261,7 +280,7 @@ TEST_F(LockTableRules, TheStoresClockDecidesNothing) {
         std::numeric_limits<std::int64_t>::max()})
     for (const std::int64_t at : {std::int64_t{0}, unix_ms, std::numeric_limits<std::int64_t>::min(),
                                   std::numeric_limits<std::int64_t>::max()}) {
-      LockTableDecisions fresh{{"me", ""}, me, timing};
+      LockTableDecisions fresh{me, timing};
       auto read = holds(theirs(5, 50, 77s));
       read.record->written_ms = written;
       read.now_ms = at;
@@ -277,10 +296,10 @@ TEST_F(LockTableRules, TheLongestTermKnownCounts) {
   EXPECT_EQ(d.earliest(), now + 30s) << "the record's";
   record = theirs(6, 60, 1s);
   record.term = 1s;
-  record.incarnation = std::string(32, '3');
+  record.who = third_who;
   d.saw(holds(record), now + 1s);
   EXPECT_EQ(d.earliest(), now + 31s) << "one seen before";
-  LockTableDecisions fresh{{"me", ""}, me, timing};
+  LockTableDecisions fresh{me, timing};
   fresh.saw(holds(record), now);
   EXPECT_EQ(fresh.earliest(), now + 10s) << "our own";
 }
@@ -384,14 +403,14 @@ TEST_F(LockTableRules, TheGhostOfAnUnansweredClaimIsOursAtOnceWithANewToken) {
 
 TEST_F(LockTableRules, OurIncarnationWithABeatThatWeNeverSentIsACopyOfUs) {
   auto record = theirs(5, 50, 77s);
-  record.incarnation = me;
+  record.who = me;
   d.saw(holds(record), now);
   EXPECT_TRUE(d.copied());
   EXPECT_FALSE(may_claim(now)) << "not our ghost";
   d.become(other);
   EXPECT_FALSE(d.copied());
   now += 10s;
-  EXPECT_EQ(claim().next.incarnation, other);
+  EXPECT_EQ(claim().next.who, other);
 }
 
 TEST_F(LockTableRules, OurOwnRecordIsNoCopy) {
@@ -498,7 +517,7 @@ TEST_F(LockTableRules, ARecordThatCannotBeRightIsUnreadable) {
   const auto unreadable = [&](auto&& spoil) {
     auto record = theirs(7, 70, 77s);
     spoil(record);
-    LockTableDecisions fresh{{"me", ""}, me, timing};
+    LockTableDecisions fresh{me, timing};
     fresh.saw(holds(record), now);
     return fresh.unreadable() && fresh.earliest() == now + 10s;
   };
@@ -522,7 +541,7 @@ TEST_F(LockTableRules, ARefusedClaimIsAReadAtItsReceipt) {
   ASSERT_TRUE(std::holds_alternative<Denied>(answer));
   const auto& holder = std::get<Denied>(answer).holder;
   ASSERT_TRUE(holder);
-  EXPECT_EQ(*holder, (Incumbent{"other", other, "other:1", {5}, 10s}));
+  EXPECT_EQ(*holder, incumbent_of(other, {5}, 10s));
   EXPECT_EQ(d.earliest(), now + 11s);
   EXPECT_FALSE(d.surrender(now, 1)) << "nothing of ours can stand there";
 }
@@ -584,7 +603,7 @@ TEST_F(LockTableRules, ARefusalThatShowsOneOfOurBeatsIsNoAnswerAnyOtherEndsTheTe
 /// A store that knows of a death shows a release that nobody wrote. Then a successor may lead already.
 TEST_F(LockTableRules, ARefusedRenewalThatShowsAReleaseEndsTheTenureWhateverTheBeat) {
   for (const bool own_beat : {false, true}) {
-    d = LockTableDecisions{{"me", "me:1"}, me, timing};
+    d = LockTableDecisions{me, timing};
     const auto token = lead();
     auto ended = renewal(token).next;
     if (!own_beat) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: what the backend over a ConditionalStore asks of the store, when, and how often.
 // Method: a mock store on a ManualClock that moves while a call is out.
+#include <tenure/kit/who.hpp>
 #include <tenure/lock_table.hpp>
 
 #include <gtest/gtest.h>
@@ -49,9 +50,7 @@ struct LockTableBackend : testing::Test {
   Record theirs(std::uint64_t token, std::uint64_t beat) const {
     return {.token = {token},
             .beat = beat,
-            .holder = "other",
-            .incarnation = "2222",
-            .address = "",
+            .who = who_text({"other", ""}, "2222"),
             .term = 10s,
             .asked = clock.now().time_since_epoch(),
             .written_ms = 1};
@@ -371,8 +370,10 @@ TEST_F(LockTableBackend, ACandidateThatMeetsACopyOfItselfTakesAnotherIncarnation
   ON_CALL(*store, read(_)).WillByDefault(Return(holds(copys)));
   grant();
   ASSERT_TRUE(std::holds_alternative<Granted>(backend->acquire(limit())));
-  EXPECT_NE(granted.incarnation, copys.incarnation);
-  EXPECT_EQ(granted.incarnation.size(), 32u);
+  const auto anew = incumbent_of(granted.who, {}, {}), before = incumbent_of(copys.who, {}, {});
+  EXPECT_NE(anew.incarnation, before.incarnation);
+  EXPECT_EQ(anew.incarnation.size(), 32u);
+  EXPECT_EQ(anew.name + anew.address, before.name + before.address);
 }
 
 TEST_F(LockTableBackend, EveryWriteHasABeatOfItsOwn) {

@@ -4,14 +4,23 @@
 #include <httplib.h>
 
 #include <cstddef>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <tenure/http.hpp>
+#include <tenure/http_export.hpp>
 
 namespace tenure::http {
+
+/// The largest body of a request that what is mounted reads. It has no use for one.
+inline constexpr std::size_t max_mounted_body_bytes = 16 * 1024;
+
+/// Whether a request may name this Host: see ServerOptions::hosts, which are given. Any thread may call it.
+TENURE_HTTP_EXPORT std::function<bool(std::string_view host)> host_filter(std::vector<std::string> hosts);
 
 /// Writes an answer as httplib's. `stop` ends a stream.
 inline void write(const Response& answered, httplib::Response& out, std::stop_token stop = {}) {
@@ -37,21 +46,41 @@ inline std::string_view query_of(const httplib::Request& asked) {
 /// Answers below `prefix` ("" or such as "/election"; it has no character that a pattern of httplib understands).
 /// With a prefix, its "/" is the page for people. The Site may end before the server: see ~Site().
 ///
-/// REQUIRES: the server does not run yet. Limits on what clients may send, and for how long, are its own: set its
-/// payload length, its time-outs and its threads. Each client of /events keeps one of these threads, so give it more
-/// than SiteOptions::streams. Whom a request names as its host is not looked at here: at loopback, refuse a foreign
-/// `Host` yourself, as our Server does; otherwise a page of somebody else's can read the answers through a browser. End
-/// the Site before you stop the server; otherwise stop() waits up to a second.
-inline void mount(httplib::Server& server, const Site& site, const std::string& prefix = {}) {
-  const auto handler = [answer = site.answerer(), skip = prefix.size()](const httplib::Request& asked,
-                                                                        httplib::Response& out) {
+/// Of what our own Server limits, a handler can limit two things, and these hold here, too. A request whose Host is
+/// foreign is told 421: name yours in `hosts`, as in ServerOptions::hosts. A body beyond max_mounted_body_bytes is not
+/// read: its request is told 413, and its connection ends.
+///
+/// All else is your server's, and httplib has no limit by default, or a wide one. Set how many threads it has
+/// (new_task_queue), because each client of /events and each slow one keeps one: more than SiteOptions::streams. Set
+/// how long it waits for a request (set_read_timeout), for its answer to be taken (set_write_timeout) and for the next
+/// request (set_keep_alive_timeout), and the bodies of your own pages (set_payload_max_length). It takes connections
+/// until the process has no descriptor left, and then the store gets none either.
+///
+/// REQUIRES: the server does not run yet. End the Site before you stop the server; otherwise stop() waits up to a
+/// second.
+inline void mount(httplib::Server& server, const Site& site, const std::string& prefix = {},
+                  std::vector<std::string> hosts = {}) {
+  const auto get = [answer = site.answerer(), skip = prefix.size(), allowed = host_filter(std::move(hosts))](
+                       const httplib::Request& asked, httplib::Response& out) {
     const auto authorization = asked.get_header_value("Authorization");
-    write(answer({asked.method, std::string_view(asked.path).substr(skip), authorization, query_of(asked)}), out);
+    if (allowed(asked.get_header_value("Host")))
+      return write(answer({asked.method, std::string_view(asked.path).substr(skip), authorization, query_of(asked)}),
+                   out);
+    out.status = 421;
+    out.set_content("this Host is not ours: name it to mount()\n", "text/plain");
   };
-  if (!prefix.empty()) server.Get(prefix + "/", handler);
+  const auto post = [get](const httplib::Request& asked, httplib::Response& out, const httplib::ContentReader& body) {
+    std::size_t read = 0;
+    if (body([&](const char*, std::size_t size) { return (read += size) <= max_mounted_body_bytes; }))
+      return get(asked, out);
+    out.status = 413;
+    // A body that fails ends the connection, on which the rest of the request would be taken for another one.
+    out.set_chunked_content_provider("text/plain", [](std::size_t, httplib::DataSink&) { return false; });
+  };
+  if (!prefix.empty()) server.Get(prefix + "/", get);
   for (const auto* path : {"/leader", "/healthz", "/readyz", "/status", "/metrics", "/events", "/step-down"}) {
-    server.Get(prefix + path, handler);
-    server.Post(prefix + path, handler);
+    server.Get(prefix + path, get);
+    server.Post(prefix + path, post);
   }
 }
 

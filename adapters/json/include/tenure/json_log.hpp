@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Log lines as JSON.
 #pragma once
 #include <string>
 

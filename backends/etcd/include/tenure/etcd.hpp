@@ -27,14 +27,14 @@ struct Address {
 /// Where the members are and how to talk to them. REQUIRES: every candidate of an election reaches the same cluster.
 struct Options {
   std::vector<Address> servers{};  ///< Members of one cluster. Name all, so that one can fail.
-  std::string user{};              ///< For etcd's own authentication. If empty, nobody logs in.
+  std::string user{};              ///< The user of etcd's own authentication. If empty, nobody logs in.
   std::string password{};
-  AskCredentials credentials{};   ///< In place of these two: asked for before each login.
+  AskCredentials credentials{};   ///< It replaces these two, and is called before each login.
   bool tls{};                     ///< Uses TLS 1.2 or newer, and verifies chain and host name.
   std::string ca_file{};          ///< The authorities to trust, in PEM. If empty, they are the system's.
   std::string cert_file{};        ///< Our own certificate, where the members demand one (--client-cert-auth). PEM.
   std::string key_file{};         ///< Its key, without a passphrase. These files are read for each connection.
-  std::string prefix{"tenure/"};  ///< Of all keys.
+  std::string prefix{"tenure/"};  ///< All keys begin with it.
 };
 
 /// Reads Options from a URL:
@@ -57,14 +57,15 @@ TENURE_ETCD_EXPORT Options from_url(const std::string& url);
 /// It is not repeated. No HTTP proxy is used.
 ///
 /// Lost data: etcd loses no acknowledged write, so the first leader of an election begins at once. Deleting the key, or
-/// restoring a snapshot, loses the record all the same. Candidates that saw it wait for its lease. One that did not may
-/// lead at once, beside the old leader, until that one's next renewal. So stop the candidates before you restore.
+/// restoring a snapshot, loses the record all the same. Candidates that saw it wait for its lease. A candidate that did
+/// not may lead at once, beside the old leader, until the old leader's next renewal. So stop the candidates before you
+/// restore.
 /// Tokens rise if a candidate lives that saw the last one, or if the clock of the next leader's host is past it.
 ///
 /// Authentication: etcd's tokens expire. Then we log in again, once per call. The gateway does not take a certificate's
 /// CN for a user. Rights, where authentication is on:
 ///   etcdctl role grant-permission elector --prefix=true readwrite tenure/
-/// One who only observes needs `read`.
+/// An observer needs `read`.
 ///
 /// What it costs: one connection, and as a follower a second one for the watch. A renewal is one transaction. It adds a
 /// revision, so let etcd compact by itself: --auto-compaction-retention.
@@ -77,9 +78,10 @@ TENURE_ETCD_EXPORT std::shared_ptr<Backend> open(const Options& options, const s
 TENURE_ETCD_EXPORT std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election,
                                                            Log log = {});
 
-/// By URL; `properties` are its query's names. Throws as from_url() and open().
+/// Opens a backend by URL; `properties` are its query's names. Throws as from_url() and open().
 TENURE_ETCD_EXPORT Opened open_url(const Opening& opening);
-/// For list_elections(): in the order of the names. It needs the right to read all of PREFIX + "record/".
+/// The elections, in the order of their names, for list_elections(). It needs the right to read all of PREFIX +
+/// "record/".
 TENURE_ETCD_EXPORT std::shared_ptr<ElectionList> list_url(const Opening& opening);
 TENURE_ETCD_EXPORT Result<Checks> check_url(const Opening& opening, const Limit& limit);  ///< For check_up().
 

@@ -23,7 +23,7 @@ namespace tenure::file {
 ///
 /// Where: it needs a local file system with unnamed files: ext4, xfs, btrfs, f2fs, tmpfs, or overlayfs from Linux 6.1
 /// on. Network file systems and FUSE are refused, because the kernel cannot tell there that a process of another host
-/// died. Containers may share an election through a bind-mounted directory. A lock tells of a death only within one
+/// died. Containers may share an election through a bind-mounted directory. A lock shows a death only within one
 /// boot and one time namespace, and on one side of an overlayfs. Elsewhere, as where two hosts use one disk in turn, a
 /// dead leader's term runs out before the next one leads. /proc must be mounted.
 ///
@@ -55,7 +55,7 @@ TENURE_FILE_EXPORT std::shared_ptr<ConditionalStore> store(const std::filesystem
 
 /// Opens a backend by URL: "file:///directory". It takes no host and no user, and one property. "witness" is the number
 /// of a Unix socket, by which each claim hands a copy of its lock to another process. While that process keeps the
-/// copy, our death is told to nobody, and our lease runs to its end: it can first end what we left behind. REQUIRES:
+/// copy, nobody learns of our death, and our lease runs to its end: it can first end what we left behind. REQUIRES:
 /// the socket outlives the backend. Throws std::invalid_argument for another URL, and otherwise as open() does.
 TENURE_FILE_EXPORT Opened open_url(const Opening& opening);
 

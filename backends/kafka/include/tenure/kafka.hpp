@@ -9,6 +9,7 @@
 
 #include <tenure/backend.hpp>
 #include <tenure/check.hpp>
+#include <tenure/credentials.hpp>
 #include <tenure/kafka_export.hpp>
 #include <tenure/kafka_token.hpp>
 #include <tenure/log.hpp>
@@ -58,6 +59,9 @@ struct Options {
   /// Further properties of librdkafka: security.protocol, sasl.*, ssl.*, client.rack, ... Some are refused, with the
   /// reason, because the election decides them. No URL and no document can set those that load or run code.
   std::map<std::string, std::string> properties{};
+  /// In place of sasl.username and sasl.password: asked for when a client handle is made. That is in open(), and some
+  /// seconds after a broker refused a login. It must return soon, because the election may wait for it.
+  AskCredentials credentials{};
   /// Where tokens come from if sasl.mechanism is OAUTHBEARER. librdkafka's sasl.oauthbearer.method=oidc needs none.
   OauthTokenSource oauth_token{};
 
@@ -73,7 +77,8 @@ struct Options {
 /// Returns a backend, for one LeaderManager or one Observer. It connects to nothing yet. It joins the group at the
 /// first acquire(). It leaves the group by release(), by its destruction, or when no call came for a term.
 ///
-/// Threads: any thread may destroy it, but not from `log` or `oauth_token`. In a forked child its verbs return
+/// Threads: any thread may destroy it, but not from `log`, `credentials` or
+/// `oauth_token`. In a forked child its verbs return
 /// Fault::misconfigured, and its destructor does nothing.
 ///
 /// What it costs: about 13 threads and 25 descriptors. So 40 elections reach the usual limit of 1024 descriptors.

@@ -39,9 +39,6 @@ inline constexpr int default_units = 16;
 /// or the pause, and nobody meanwhile, because it owns the unit. Elections refuse a Spread that says otherwise.
 /// GroupStore::request_step_down() is not offered, so Options::remote_step_down is refused.
 ///
-/// The name and address of the Candidate that Elections gets take 436 bytes of a record at most. A byte outside
-/// a-z A-Z 0-9 - . _ ~ : / @ [ ] takes three. With longer ones the store opens no session (misconfigured).
-///
 /// One thread at a time calls the store, as Elections does. Unlike other stores it takes no second call while a thread
 /// is in GroupStore::await_change().
 ///

@@ -26,7 +26,7 @@ struct Traits {
 /// Any thread may call any method.
 class TENURE_MEMORY_EXPORT Hub {
  public:
-  explicit Hub(Traits traits = {});  ///< Empty.
+  explicit Hub(Traits traits = {});  ///< It has no record and no group.
 
   // These are faults of a store, for your tests. Every verb still returns by its limit.
 
@@ -36,15 +36,15 @@ class TENURE_MEMORY_EXPORT Hub {
   void hold_writes(std::size_t n);   ///< The next n writes are held on their way, and get no answer.
   void deliver_held();               ///< The held writes arrive in their order. Each takes effect if it still can.
   void flush();                      ///< Every record and every group is gone.
-  void lose_session(const std::string& group, SessionId id);  ///< This one is gone, and the leads that name it are not.
-  void spoil_lead(const std::string& group, const std::string& election);  ///< It cannot be read from now on,
-  void mend_lead(const std::string& group, const std::string& election);   ///< and here somebody mends it.
+  void lose_session(const std::string& group, SessionId id);  ///< The session is gone, and the leads that name it stay.
+  void spoil_lead(const std::string& group, const std::string& election);  ///< The lead cannot be read from now on.
+  void mend_lead(const std::string& group, const std::string& election);   ///< The lead can be read again.
   void step_clock(Clock::Duration by);  ///< Steps the hub's clock, which otherwise is the candidates' unix_ms().
 
   /// Returns the store of one election's record. Throws std::invalid_argument for a name that is empty or too long.
   std::shared_ptr<ConditionalStore> store(const std::string& election) const;
 
-  /// One group of elections. Throws as store() does. Without certain absence the group has a marker.
+  /// Returns the store of one group. Throws as store() does. Without certain absence the group has a marker.
   std::shared_ptr<GroupStore> group(const std::string& name) const;
 
   struct State;

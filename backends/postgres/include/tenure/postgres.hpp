@@ -18,7 +18,7 @@
 
 namespace tenure::postgres {
 
-/// Which server, as whom, and which tables.
+/// The server, the user, and the tables.
 struct Options {
   /// libpq's connection string: a URI, or key/value pairs. It may be empty. PG* variables, services and .pgpass count
   /// as they do for psql. To follow a fail-over, name all servers and target_session_attrs=read-write.
@@ -27,10 +27,10 @@ struct Options {
   /// attempts take longer, up to 9 s. Unless it sets application_name, the server knows the connection as
   /// "tenure ELECTION CANDIDATE".
   std::string conninfo{};
-  std::string user{}, password{};          ///< Instead of those in conninfo, if not empty.
-  std::string table = "tenure_elections";  ///< Or "schema.table": letters, digits and '_', case counts.
-  std::string sessions = "tenure_sessions", leads = "tenure_leads";  ///< Of groups, named likewise.
-  AskCredentials credentials{};  ///< Asked for at each login. What is empty leaves the others as they are. libpq reads
+  std::string user{}, password{};          ///< If not empty, they replace those of conninfo.
+  std::string table = "tenure_elections";  ///< It may be "schema.table": letters, digits and '_'. Case counts.
+  std::string sessions = "tenure_sessions", leads = "tenure_leads";  ///< The tables of groups, named likewise.
+  AskCredentials credentials{};  ///< It is called at each login. What it leaves empty keeps its value. libpq reads
                                  ///< .pgpass and the files of TLS anew at each login, too.
 };
 
@@ -46,20 +46,21 @@ struct Options {
 /// at a time. If 100 elections begin at once, expect some 300 ms until all have leaders (two cores, 3 ms an fsync).
 ///
 /// Push: a release is pushed by NOTIFY to those who wait. A connection begins to listen with its first wait, which then
-/// returns at once. Behind a pooler such as PgBouncer a session cannot listen. There they wait for the end of the lease
-/// that they saw, which is warned of once, as where LISTEN or NOTIFY is refused. A pooled session is left as it was.
+/// returns at once. Behind a pooler such as PgBouncer a session cannot listen, and elsewhere LISTEN or NOTIFY may be
+/// refused. Then followers wait for the end of the lease that they saw, and a warning says so once. A pooled session is
+/// left as it was.
 ///
 /// Rights: a candidate's role needs SELECT, INSERT and UPDATE on the table. An observer's role needs SELECT. A
-/// candidate that may not write is warned while it still waits. A table's owner can run SQL as whoever uses it, so one
-/// that anybody could have made is refused: revoke create on schema public from public, as PostgreSQL 15 does. Without
-/// a schema the table is looked for in the role's search_path, once. A role with another path may find another one, and
-/// elect another leader there, which is warned of.
+/// candidate that may not write is warned while it still waits. A table's owner can run SQL as whoever uses it, so a
+/// table that anybody could have made is refused: revoke create on schema public from public, as PostgreSQL 15 does.
+/// Without a schema the table is looked for in the role's search_path, once. A role with another path may find another
+/// table, and elect another leader there. A warning says so.
 ///
 /// What is safe: an answered write is on disk, because synchronous_commit=off is overruled for our writes. A release is
 /// the exception. If a crash of the server loses one, the successor waits for the rest of the lease. An UNLOGGED table
-/// is refused, and so is a server in recovery, because it shows old records. A standby that is promoted may lack the
-/// last writes, if it is asynchronous, and with them the last token. So send the token with every write, or replicate
-/// synchronously. Delete no row: a missing one means that nobody ever led, so a newcomer could lead beside its leader.
+/// is refused, and so is a server in recovery, because it shows old records. An asynchronous standby that is
+/// promoted may lack the last writes, and with them the last token. So send the token with every write, or replicate
+/// synchronously. Delete no row: a missing row means that nobody ever led, so a newcomer could lead beside its leader.
 ///
 /// Throws std::invalid_argument for a conninfo, a table or a name that can never work. The verbs return as an Error,
 /// with the remedy, what is wrong at the server, for instance that the table is missing.
@@ -90,29 +91,30 @@ TENURE_POSTGRES_EXPORT std::string schema(const std::string& table = Options().t
 /// here ever runs DDL. Throws as open() does.
 TENURE_POSTGRES_EXPORT std::optional<Error> create_schema(const Options& options, const Limit& limit);
 
-/// Many elections in one process, at the price of one: for Elections. One statement a renewal, whatever the number of
-/// elections, and one round trip and one fsync; claims are in it. Releases go before it in a statement of their own.
-/// Others see that before it is on disk, but behind a pooler only when it is. Two connections and two threads: the
-/// second waits for pushes, and is made when somebody first waits. The server knows both as "tenure GROUP".
+/// Many elections in one process, at the price of one: for Elections. A renewal is one statement, whatever the number
+/// of elections, with one round trip and one fsync; claims are in it. Releases go before it in a statement of their
+/// own. Others see a release before it is on disk, but behind a pooler only afterwards. There are two connections and
+/// two threads: the second waits for pushes, and is made at the first wait. The server knows both as "tenure GROUP".
 ///
-/// What is said above holds here too, but for this: two tables, Options::sessions and Options::leads, and DELETE on the
-/// first besides. Releases, ends and requests to step down notify; renewals and claims do not. No answered write is
-/// lost in a crash of the server, and the marker is 0. What an asynchronous standby had not received is lost when it is
-/// promoted: a leader whose last claim was lost is refused at its next renewal. So is every leader after a restore,
-/// which brings back older sessions: stop all processes of the group, and start them a term later. Delete no lead.
+/// What is said of open() holds here too, with two differences: there are two tables, Options::sessions and
+/// Options::leads, and the role needs DELETE on the first, too. Releases, ends and requests to step down notify;
+/// renewals and claims do not. No answered write is lost in a crash of the server, and the marker is 0. A promoted
+/// asynchronous standby lacks what it had not received: a leader whose last claim was lost is refused at its next
+/// renewal. So is every leader after a restore, which brings back older sessions: stop all processes of the group, and
+/// start them a term later. Delete no lead.
 ///
 /// Where default_transaction_isolation is above read committed, and a pooler stands between, a commit that meets
-/// another one is rolled back. It comes again a few times within its limit, and is an Error only then.
+/// another one is rolled back. It is repeated a few times within its limit before it becomes an Error.
 TENURE_POSTGRES_EXPORT std::shared_ptr<GroupStore> open_group(const Options& options, const std::string& group,
                                                               const Log& log = {});
 
-/// By URL, as open_url(). The properties are "sessions" and "leads".
+/// Opens a group by URL, as open_url(). The properties are "sessions" and "leads".
 TENURE_POSTGRES_EXPORT OpenedGroup open_group_url(const Opening& opening);
 
-/// As schema() and create_schema(), for the tables of groups: share/tenure/tenure_groups.sql.
+/// Does the same as schema() for the tables of groups: share/tenure/tenure_groups.sql.
 TENURE_POSTGRES_EXPORT std::string group_schema(const std::string& sessions = Options().sessions,
                                                 const std::string& leads = Options().leads);
-/// Makes them, if they are not there.
+/// Does the same as create_schema() for the tables of groups.
 TENURE_POSTGRES_EXPORT std::optional<Error> create_group_schema(const Options& options, const Limit& limit);
 
 }  // namespace tenure::postgres

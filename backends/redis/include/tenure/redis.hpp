@@ -37,16 +37,16 @@ enum class FirstClaim {
 
 /// Where the servers are and how to talk to them. REQUIRES: every candidate of an election reaches the same data.
 struct Options {
-  std::vector<Address> servers{};  ///< One server; or several nodes of one cluster; or Sentinels (port 26379).
+  std::vector<Address> servers{};  ///< These are one server, nodes of one cluster, or Sentinels (port 26379).
   std::string socket{};            ///< A Unix socket's path, in place of `servers`.
   std::string master{};  ///< What the Sentinels in `servers` call the master. If empty, they are no Sentinels.
-  std::string user{}, password{};  ///< For AUTH. No user is Redis' "default"; without a password no AUTH is sent.
-  AskCredentials credentials{};    ///< For AUTH, in place of these two: asked for before each connection is made.
+  std::string user{}, password{};  ///< AUTH sends them, if there is a password. No user is Redis' "default".
+  AskCredentials credentials{};    ///< It replaces these two, and is called before each connection is made.
   std::string sentinel_user{}, sentinel_password{};  ///< The same two for the Sentinels.
   int db{};                                          ///< The database's number. A cluster has only 0.
   bool tls{};             ///< Uses TLS, and verifies chain and host name. Needs hiredis 1.0 or newer with its TLS part.
   std::string ca_file{};  ///< The authorities to trust, read for each connection. If empty, they are the system's.
-  int replicas{};         ///< A write counts only after so many replicas have acknowledged it (WAIT).
+  int replicas{};         ///< How many replicas must have acknowledged a write before it counts (WAIT).
   FirstClaim first_claim{FirstClaim::wait};
   std::string prefix{"tenure:"};  ///< An election's key and channel are prefix + "{" + election + "}".
 };
@@ -63,12 +63,12 @@ TENURE_REDIS_EXPORT Options from_url(const std::string& url);
 /// which is never deleted and never expires. A script replaces it on condition.
 ///
 /// Lost writes: Redis replicates asynchronously, so a fail-over can lose an acknowledged write, even with `replicas`.
-/// Candidates that saw the lost record wait for its lease. One that did not may lead at once. Then two lead until the
-/// first one's next renewal, for a term at most. Tokens rise if a candidate lives that saw the last one, or if the new
-/// server's clock is past it. So fence your writes.
+/// Candidates that saw the lost record wait for its lease. A candidate that did not may lead at once. Then two lead
+/// until the first leader's next renewal, for a term at most. Tokens rise if a candidate lives that saw the last one,
+/// or if the new server's clock is past it. So fence your writes.
 ///
-/// No record: a missing record may be a lost one. So the first leader of an election begins a term late, and so does
-/// one after a FLUSHALL; a warning says so. See FirstClaim. Set `maxmemory-policy` to noeviction or to one of
+/// No record: a missing record may be a lost one. So the first leader of an election begins a term late. So does the
+/// first leader after a FLUSHALL; a warning says so. See FirstClaim. Set `maxmemory-policy` to noeviction or to one of
 /// volatile-*. A warning names any other.
 ///
 /// Sentinels: a candidate leaves a master once one of them announces another. Before a claim it asks them, and the
@@ -95,7 +95,7 @@ TENURE_REDIS_EXPORT std::shared_ptr<Backend> open(const Options& options, const 
 TENURE_REDIS_EXPORT std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election,
                                                             Log log = {});
 
-/// Many elections at the price of one: a group of them, kept in three keys of one slot, PREFIX{GROUP}:s (sessions), :e
+/// Opens a group: many elections at the price of one. It has three keys in one slot, PREFIX{GROUP}:s (sessions), :e
 /// (leads) and :log (what changed; its key is the channel too). Each verb is one script. All that open() says of
 /// losses, replicas, Sentinels and `maxmemory-policy` holds here.
 ///
@@ -103,12 +103,12 @@ TENURE_REDIS_EXPORT std::shared_ptr<ConditionalStore> store(const Options& optio
 /// leaders a term later. While the Sentinels do not answer, a session goes on and claims nothing. 500 000 elections are
 /// the most that can be read. While a cluster moves the slot, calls may fail.
 ///
-/// Two connections, one of them for SUBSCRIBE. With Sentinels, each has those of its own. Throws as open() does. To the
-/// ACL above add +hget +hexists +xadd +xrange +xrevrange +xlen.
+/// It has two connections, one of them for SUBSCRIBE, and with Sentinels each has those of its own. Throws as open()
+/// does. To the ACL above add +hget +hexists +xadd +xrange +xrevrange +xlen.
 TENURE_REDIS_EXPORT std::shared_ptr<GroupStore> open_group(const Options& options, const std::string& group,
                                                            Log log = {});
 
-/// By URL; `properties` are its query's names. Throws as from_url() and open(). A list needs +scan +type, no cluster.
+/// By URL; `properties` are its query's names. They throw as from_url() and open(). A list needs +scan and +type.
 TENURE_REDIS_EXPORT Opened open_url(const Opening& opening);
 TENURE_REDIS_EXPORT OpenedGroup open_group_url(const Opening& opening);                    ///< For open_group().
 TENURE_REDIS_EXPORT std::shared_ptr<ElectionList> list_url(const Opening& opening);        ///< For list_elections().

@@ -29,14 +29,14 @@ namespace tenure {
 /// message has a user, a password or a property's value in it.
 TENURE_STORES_EXPORT Opened open(const Opening& opening);
 
-/// The same of an Opening with these, and no user or property.
+/// Does the same with these fields of an Opening, and without user or property.
 TENURE_STORES_EXPORT Opened open(std::string_view url, std::string_view election, Candidate candidate = {},
                                  Log log = {});
 
-/// The same for a group of many elections, for Elections. `election` is the group's name. Throws also if the store
+/// Opens a group of many elections, for Elections. `election` is the group's name. Throws as open(), and if the store
 /// keeps no groups, as files and etcd do not.
 TENURE_STORES_EXPORT OpenedGroup open_many(const Opening& opening);
-/// The same of an Opening with these.
+/// Does the same with these fields of an Opening.
 TENURE_STORES_EXPORT OpenedGroup open_many(std::string_view url, std::string_view group, Log log = {});
 
 /// The elections of the store that the URL names; `election` and `candidate` do not count. PostgreSQL lists its table,
@@ -45,8 +45,8 @@ TENURE_STORES_EXPORT OpenedGroup open_many(std::string_view url, std::string_vie
 /// another one in each process.
 TENURE_STORES_EXPORT std::shared_ptr<ElectionList> list_elections(const Opening& opening);
 
-/// What the server's settings and our rights mean for elections: of Kafka, PostgreSQL, Redis and etcd. Of another store
-/// it returns none. Throws as open().
+/// Examines what the server's settings and our rights mean for elections, over Kafka, PostgreSQL, Redis and etcd. For
+/// another store it returns nothing. Throws as open().
 TENURE_STORES_EXPORT Result<Checks> check_up(const Opening& opening, const Limit& limit);
 
 }  // namespace tenure

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For those who write a backend with a C library.
+// For those who write a backend with a C library: owners of its objects.
 #pragma once
 #include <memory>
 

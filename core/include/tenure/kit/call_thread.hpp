@@ -35,7 +35,7 @@ struct CallThreadState;
 /// REQUIRES: there is one caller at a time. A call() shares what it captures, because it may outlive its caller.
 class TENURE_EXPORT CallThread {
  public:
-  /// By this connect() says how far it is. Only the thread itself may use it.
+  /// Through this connect() reports its steps. Only the thread itself may use it.
   class TENURE_EXPORT Attempt {
    public:
     /// Begins the next step. Messages name with whom ("postgres (host:5432/db)") and what is done. `descriptor` is
@@ -44,7 +44,7 @@ class TENURE_EXPORT CallThread {
     /// return at once.
     bool step(std::string with, std::string what, int descriptor = -1);
     Clock::Duration patience() const;           ///< How long a step may take.
-    void round_trip(Clock::Duration measured);  ///< Of one question and its answer, for messages.
+    void round_trip(Clock::Duration measured);  ///< Reports how long one question and its answer took.
 
    private:
     friend struct CallThreadState;
@@ -65,7 +65,7 @@ class TENURE_EXPORT CallThread {
     virtual bool settle(Exchange&) { return true; }
   };
 
-  /// For calls that wait until the other end says something.
+  /// Lets a call wait until the other end sends something.
   class TENURE_EXPORT Socket {
    public:
     /// Sleeps until there is something to read, or the stream has ended. If false, the call must return at once.
@@ -87,7 +87,7 @@ class TENURE_EXPORT CallThread {
   /// the error names a question without an answer.
   std::optional<Error> call(std::function<void(Socket&)> body, const Limit& limit);
 
-  /// As call(), for a body that returns a Result: returns that, or call()'s error.
+  /// Does the same for a body that returns a Result. Returns that, or call()'s error.
   template <class F>
   auto ask(F body, const Limit& limit) {
     using Returned = std::invoke_result_t<F&, Socket&>;
@@ -106,7 +106,7 @@ class TENURE_EXPORT CallThread {
     return error ? Returned(std::move(*error)) : std::move(*answer);
   }
 
-  void wait_out(const Limit& limit);  ///< As tenure::wait_out(). With boot_clock() it needs no descriptor of its own.
+  void wait_out(const Limit& limit);  ///< tenure::wait_out(); with boot_clock() it needs no descriptor.
 
  private:
   bool forked() const;

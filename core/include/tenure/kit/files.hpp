@@ -10,7 +10,7 @@
 
 namespace tenure {
 
-/// The content of a regular file of at most so many bytes. The error's message is the rest of a sentence about the
+/// The content of a regular file of at most `most` bytes. The error's message is the rest of a sentence about the
 /// file: "is not a regular file". It does not wait for a device or a pipe.
 TENURE_EXPORT Result<std::string> content_of(const std::filesystem::path& path, std::size_t most);
 

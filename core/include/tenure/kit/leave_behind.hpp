@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For those who write a backend.
+// For those who write a backend: gives up a thread that must not be waited for now.
 #pragma once
 #include <thread>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects whose std::string or containers differ from the library's would crash. So each demands a symbol that names
-// both settings of libstdc++, and the linker tells which one was demanded.
+// both settings of libstdc++, and the linker names the one that was demanded.
 #pragma once
 #include <cstddef>
 
@@ -8,7 +8,7 @@
 
 namespace tenure {
 
-/// The library has one of them: as it was built.
+/// The library has the one of its own build.
 extern TENURE_EXPORT const char built_without_GLIBCXX_DEBUG_by_CXX11_ABI_1, built_without_GLIBCXX_DEBUG_by_CXX11_ABI_0,
     built_with_GLIBCXX_DEBUG_by_CXX11_ABI_1, built_with_GLIBCXX_DEBUG_by_CXX11_ABI_0;
 

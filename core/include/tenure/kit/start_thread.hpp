@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For those who write a backend.
+// For those who write a backend: starts a thread that takes none of the program's signals.
 #pragma once
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For messages about a name that is not known.
+// Finds the name that was probably meant, for a message about one that is not known.
 #pragma once
 #include <span>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tenure {
 
-/// The name that was probably meant: the one that differs by the fewest edits. Empty if all differ by many.
+/// The known name that differs by the fewest edits. Empty if all differ by many.
 TENURE_EXPORT std::string_view nearest(std::string_view given, std::span<const std::string_view> names);
 
 /// ", did you mean \"x\"?", or nothing.

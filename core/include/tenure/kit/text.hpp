@@ -30,7 +30,7 @@ TENURE_EXPORT std::string hex(std::uint64_t value);
 
 /// The letters of ASCII in lower case, whatever the locale.
 constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-TENURE_EXPORT std::string lower(std::string_view text);  ///< The same of each.
+TENURE_EXPORT std::string lower(std::string_view text);  ///< Does so with each letter.
 
 /// '%' and two digits, in upper case.
 TENURE_EXPORT std::string percent(char byte);
@@ -38,7 +38,7 @@ TENURE_EXPORT std::string percent(char byte);
 /// The text in ASCII that needs no quoting: letters, digits and -._~:/@[] as they are, all else as percent().
 TENURE_EXPORT std::string percent_encoded(std::string_view text);
 
-/// What percent_encoded() made this text of. Nothing if it made it of none, or of more than `most` bytes.
+/// The reverse of percent_encoded(). Empty if that cannot have made this text, or if more than `most` bytes come out.
 TENURE_EXPORT std::optional<std::string> percent_decoded(std::string_view text, std::size_t most);
 
 /// The text with U+FFFD in place of each byte, or begin of a character, that is not UTF-8.

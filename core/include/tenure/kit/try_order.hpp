@@ -8,13 +8,13 @@
 
 namespace tenure {
 
-/// Remembers which servers failed: otherwise each connection that breaks would be made anew by way of one that is away.
+/// Remembers which servers failed. Otherwise each new connection would first try a server that is away.
 /// REQUIRES: one thread at a time.
 template <class Server>
 class TryOrder {
  public:
-  /// First those that did not fail since they served, from behind the last one that was tried. Then the others, the
-  /// oldest failure first.
+  /// First come those that did not fail since they served, beginning after the last one tried. Then come the others,
+  /// the oldest failure first.
   std::vector<Server> of(std::vector<Server> servers) const {
     if (last_)
       if (const auto last = std::find(servers.begin(), servers.end(), *last_); last != servers.end())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting until a limit.
+// Functions that wait until a limit.
 #pragma once
 #include <tenure/clock.hpp>
 #include <tenure/export.hpp>
@@ -10,7 +10,7 @@ namespace tenure {
 /// Sleeps on the caller's waker until somebody wakes it, the limit passes, or its stop is requested.
 TENURE_EXPORT void wait(Waker& waker, const Limit& limit);
 
-/// As wait(), and also until `descriptor` is ready for one of `events`, as poll() says.
+/// Does the same, and also ends when `descriptor` is ready for one of poll()'s `events`.
 /// REQUIRES: boot_clock() made the waker, and is the limit's clock.
 TENURE_EXPORT void wait_ready(Waker& waker, const Limit& limit, int descriptor, short events);
 

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <tenure/faulty.hpp>
+#include <tenure/kit/who.hpp>
 #include <tenure/lock_table.hpp>
 
 #include <tenure/contract/player.hpp>
@@ -84,9 +85,7 @@ class StoreContract : public ContractTest {
   Record record(std::uint64_t token, std::uint64_t beat, const std::string& holder = "a") const {
     return {.token = {token},
             .beat = beat,
-            .holder = holder,
-            .incarnation = std::string(32, '0'),
-            .address = holder + ":1",
+            .who = who_text({holder, holder + ":1"}, std::string(32, '0')),
             .term = timing_.term,
             .asked = now().time_since_epoch()};
   }

@@ -9,6 +9,7 @@
 
 #include <tenure/contract/mirror.hpp>
 #include <tenure/contract/player.hpp>
+#include <tenure/kit/who.hpp>
 
 namespace tenure::contract {
 
@@ -27,8 +28,7 @@ class Member {
   Session session(std::uint64_t beat) const {
     return {.record = {.token = {1},
                        .beat = beat,
-                       .holder = name_,
-                       .address = name_ + ":1",
+                       .who = who_text({name_, name_ + ":1"}, ""),
                        .term = seconds(10),
                        .asked = boot_clock().now().time_since_epoch()},
             .joined = 3,

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A clock that a test drives.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <tenure/clock.hpp>
+
+namespace tenure {
+
+/// A clock for tests. It stands still until advance(). Any thread may call any method; now() takes no lock.
+///
+/// await_parked() says when the threads under test have nothing left to do. Then the test advances the clock:
+///   clock.await_parked(1); clock.advance(timing.renew); clock.await_parked(1);
+class ManualClock final : public Clock {
+ public:
+  /// `start` is its time at first, and `unix_ms` that of its wall clock.
+  explicit ManualClock(Time start = Time{std::chrono::hours(1)}, std::int64_t unix_ms = 1'700'000'000'000);
+  ~ManualClock() override;
+
+  Time now() const noexcept override;
+  std::unique_ptr<Waker> make_waker() override;  ///< REQUIRES: the clock outlives it.
+  std::int64_t unix_ms() const noexcept override;
+
+  void advance(Duration by);    ///< Both clocks go on, and whoever waits for a time that is reached wakes up.
+  void advance_to(Time);        ///< The same. Does nothing if that time is past.
+  void step_unix(Duration by);  ///< Steps the wall clock alone, forward or back.
+
+  /// Waits until at least `n` threads wait on this clock for a time to come, with no wake-up pending for any of them.
+  /// It waits for 10 s of real time at most, and then returns false.
+  bool await_parked(std::size_t n);
+
+  /// The earliest time that a waiting thread waits for; Time::max() if there is none.
+  Time next_alarm() const;
+
+ private:
+  class ManualWaker;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::atomic<Duration::rep> now_;
+  std::atomic<std::int64_t> unix_ms_;
+  std::vector<ManualWaker*> wakers_;
+};
+
+}  // namespace tenure

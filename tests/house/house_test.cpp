@@ -820,6 +820,18 @@ TEST(House, EveryFileNamesItsLicenceFirst) {
   }
 }
 
+/// The line below the licence says what a file is.
+TEST(House, EveryFileSaysFirstWhatItIs) {
+  std::size_t seen = 0;
+  for (const auto& path : files({"core", "backends", "adapters", "tests", "examples"}, {".hpp", ".cpp"})) {
+    ++seen;
+    const auto lines = lines_of(read(house / path));
+    EXPECT_TRUE(lines.size() > 1 && lines[1].starts_with("// "))
+        << path << " does not say in its second line what it is";
+  }
+  EXPECT_GT(seen, 300u);
+}
+
 /// Spelt in halves, so that this file does not find itself.
 TEST(House, NothingIsMarkedForLaterAndNoTestSleeps) {
   const std::regex later(std::string(R"(\b(TO)") + "DO|FIX" + "ME|HA" + "CK|XX" + R"(X)\b)");

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sets the Validity that a Leadership of a test asks.
 #include <tenure/fake_leadership.hpp>
 
 #include <utility>

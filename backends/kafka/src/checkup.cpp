@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Asks a cluster for its settings, and judges them.
 #include "checkup.hpp"
 
 #include <librdkafka/rdkafka.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Drives librdkafka's C API on one consumer handle.
 #include "client.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Calls the user's functions until the backend is gone, and never afterwards.
 #include "closable_log.hpp"
 
 #include <stdexcept>

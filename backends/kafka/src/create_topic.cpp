@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The admin calls that look for a topic and create it.
 #include "create_topic.hpp"
 
 #include <string>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Looks whether the topic is there, and creates it if that is wanted.
 #pragma once
 #include <optional>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of librdkafka's error codes, with their faults and remedies.
 #include "errors.hpp"
 
 #include <cstring>

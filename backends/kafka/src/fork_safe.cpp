@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Makes the lock free in a child of fork.
 #include "fork_safe.hpp"
 
 #include <pthread.h>

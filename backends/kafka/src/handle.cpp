@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sets the properties of a handle, and takes its log lines.
 #include "handle.hpp"
 
 #include <unistd.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Carries each verb to the serving thread, and waits for its answer.
 #include "kafka_backend.hpp"
 
 #include <exception>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// How other threads reach the thread that serves a machine.
 #pragma once
 #include <algorithm>
 #include <chrono>

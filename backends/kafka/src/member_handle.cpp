@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Opens, nudges and drops the handle that is in the group.
 #include "member_handle.hpp"
 
 #include <chrono>

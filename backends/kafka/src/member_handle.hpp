@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The handle by which a process is in the group.
 #pragma once
 #include <cstdint>
 #include <functional>

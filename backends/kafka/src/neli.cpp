@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rules of README.md: how each fact changes the state, and which effects follow.
 #include "neli.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Carries events of the handles to Neli, and its effects to them.
 #include "neli_threads.hpp"
 
 #include <algorithm>

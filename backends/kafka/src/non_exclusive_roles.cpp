@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rules S1 to S9 of README.md.
 #include "non_exclusive_roles.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Decides when the coordinator is asked, and what its answer means.
 #include "owner_search.hpp"
 
 #include <algorithm>

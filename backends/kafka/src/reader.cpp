@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads offsets, and makes the handle anew where brokers turn it away.
 #include "reader.hpp"
 
 #include <stdexcept>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The loop of the thread that makes blocking reads.
 #include "reading_thread.hpp"
 
 #include <utility>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The thread that closes handles, and what it does at the end of the process.
 #include "reaper.hpp"
 
 #include <unistd.h>

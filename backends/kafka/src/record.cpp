@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes and reads the text of a commit, with suspicion.
 #include "record.hpp"
 
 #include <vector>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Follows the record from read to read: rules 4 to 7 and 9 of README.md.
 #include "record_view.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The names of roles' members, and the sessions of strangers.
 #include "role_facts.hpp"
 
 #include <algorithm>

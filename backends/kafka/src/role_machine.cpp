@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Calls, session, plan of a commit and look, which both machines of roles share.
 #include "role_machine.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Carries events of the handles to a machine of roles, and its effects to them.
 #include "role_threads.hpp"
 
 #include <utility>

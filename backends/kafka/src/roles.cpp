@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rules R1 to R15 of README.md.
 #include "roles.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Checks and completes options, and turns them into properties.
 #include "settings.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the record and commits the request, by handles of its own.
 #include "step_down.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds processes that use the group in another way.
 #include "strangers.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads from records how many units a group has.
 #include "unit_numbers.hpp"
 
 #include <algorithm>

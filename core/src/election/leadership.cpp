@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leadership asks its Validity. FakeLeadership sets one.
+// Each question of code that acts as leader goes to its Validity.
 #include <tenure/leadership.hpp>
 
 #include <utility>

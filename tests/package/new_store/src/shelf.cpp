@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A store that package.new_store adds to the house.
 #include <tenure/shelf.hpp>
 
 #include <stdexcept>

@@ -9,9 +9,13 @@
 #include <future>
 #include <thread>
 
+#include <tenure/fake_leadership.hpp>
 #include <tenure/kit/wait.hpp>
 
 #include "support.hpp"
+
+/// examples/fencing.cpp, which the page shows.
+bool add_to_totals(const tenure::Leadership& leadership, pqxx::connection& db, int sum);
 
 namespace tenure::fence {
 namespace {
@@ -221,6 +225,26 @@ TEST_F(PostgresFence, APreparedTransactionHoldsTheNextLeaderUpUntilItIsDecided) 
   pqxx::nontransaction(db).exec("rollback prepared 'in two phases'");
   EXPECT_TRUE(claim_there(10s));
 }
+
+#ifdef TENURE_WITH_EXAMPLE
+TEST_F(PostgresFence, TheExampleOfThePageWritesForTheLeaderAndNotForAFormerOne) {
+  const postgres::test::Server server;
+  postgres::Options there;
+  there.conninfo = server.conninfo();
+  ASSERT_EQ(postgres::create_schema(there, within(20s)), std::nullopt);
+  const auto elections = store(there);
+  ASSERT_TRUE(applied(elections->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  sql(there.conninfo, "create table totals (sum int); insert into totals values (0)");
+  pqxx::connection db(there.conninfo);
+  FakeLeadership leadership;
+  EXPECT_FALSE(add_to_totals(leadership.leadership(), db, 1)) << "it does not lead";
+  leadership.lead(former, 1min);
+  EXPECT_TRUE(add_to_totals(leadership.leadership(), db, 10));
+  ASSERT_TRUE(applied(elections->compare_and_set(Expected{.token = former, .beats = {1}}, record(2, 1), within(10s))));
+  EXPECT_FALSE(add_to_totals(leadership.leadership(), db, 100)) << "it believes that it leads";
+  EXPECT_EQ(sql(there.conninfo, "select sum from totals")[0][0].as<int>(), 10);
+}
+#endif
 
 // ---- fences that are built wrongly ----
 

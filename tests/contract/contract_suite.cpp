@@ -12,6 +12,7 @@
 #include <string>
 #include <tenure/kit/names.hpp>
 #include <tenure/kit/who.hpp>
+#include <tenure/version.hpp>
 #include <thread>
 #include <vector>
 
@@ -276,6 +277,7 @@ TEST_P(BackendContract, ObserversLearnWhoLeadsAndForHowLong) {
   EXPECT_EQ(who.name, "a");
   EXPECT_EQ(who.address, "a:1");
   EXPECT_FALSE(who.incarnation.empty());
+  EXPECT_EQ(who.version, version());
   EXPECT_EQ(who.token, *token);
   EXPECT_GT(who.remaining, Clock::Duration::zero());
   // It may be told late, but never for longer than a term from now (rounded up to a millisecond).

@@ -12,7 +12,7 @@
 
 #include "durations.hpp"
 #include "fuzz.hpp"
-#include "progress.hpp"
+#include "notify.hpp"
 #include "secrets.hpp"
 
 namespace tenure::fuzz {

@@ -150,6 +150,31 @@ TEST(NeliNonce, ServesEveryReadUntilTheNextRevoke) {
   EXPECT_NE(s.nonce, first);
 }
 
+TEST(NeliNonce, ThatWasSentTwiceCostsNothing) {
+  Scene s;
+  s.join();
+  s.assigned(true);
+  s.take_commit(1);
+  s.committed_again();
+  EXPECT_FALSE(s.did<effect::Drop>());
+  EXPECT_TRUE(s.did<effect::ReadMember>());
+}
+
+TEST(NeliNonce, AReadThatFailedIsRepeatedAfterAPauseAndAnotherOneDecidesNothing) {
+  Scene s;
+  s.join();
+  s.own();
+  const auto asked = s.take<effect::ReadMember>().id;
+  s.give(fact::MemberRead{asked + 1, Reading{record(40, "other", true), s.nonce}});
+  s.call(Verb::acquire);
+  EXPECT_FALSE(s.did<effect::SendCommit>());
+  s.give(fact::MemberRead{asked, unreachable});
+  s.advance(249ms);
+  EXPECT_FALSE(s.did<effect::ReadMember>());
+  s.advance(1ms);
+  EXPECT_TRUE(s.did<effect::ReadMember>());
+}
+
 TEST(NeliNonce, UnansweredForALeaseCostsTheHandle) {
   Scene s;
   s.join();
@@ -533,6 +558,7 @@ TEST(NeliClaim, AcknowledgedToNobodyIsNotUsed) {
   EXPECT_NE(next, id);
   s.committed();
   EXPECT_FALSE(s.did<effect::Reply>()) << "the claim was sent before this call asked";
+  EXPECT_FALSE(s.did<effect::ReadMember>()) << "before a pause";
   s.advance(250ms);
   s.read(record(41, "mine"));
   EXPECT_EQ(s.take_commit(0).offset, 42);

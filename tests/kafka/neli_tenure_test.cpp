@@ -32,6 +32,7 @@ TEST(NeliRenew, OneRenewalIsOutstandingAtATime) {
   s.advance(1s);
   s.give(fact::Abandoned{id});
   s.call(Verb::renew, s.token);
+  s.give(fact::Committed{s.sent.id + 1, Outcome::accepted, {}});  // of no commit of this handle
   EXPECT_FALSE(s.did<effect::SendCommit>());
   s.committed();
   EXPECT_FALSE(s.did<effect::Reply>()) << "that one was sent before this call asked";
@@ -318,6 +319,19 @@ TEST(NeliEvicted, AFollowerRanksAnewByAReadFromAfterTheDrop) {
   EXPECT_EQ(s.take<effect::Open>().client_id.substr(0, 28), "!tenure.00000000000000000043");
 }
 
+TEST(NeliEvicted, ASecondLiesBetweenTwoOpenings) {
+  Scene s;
+  s.join(record(41));
+  s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
+  s.advance(250ms);
+  s.stands(record(41));
+  s.give(fact::Revoked{s.handle, true});
+  s.advance(749ms);
+  EXPECT_FALSE(s.did<effect::Open>());
+  s.advance(1ms);
+  EXPECT_TRUE(s.did<effect::Open>());
+}
+
 TEST(NeliEvicted, ALeaderKeepsItsRankWhileItsLeaseRuns) {
   Scene s;
   s.lead();
@@ -427,7 +441,10 @@ TEST(NeliRelease, WaitsNotForEverToBeOutOfTheGroup) {
   s.call(Verb::release);
   s.take_record();
   s.committed();
-  s.advance(300ms);
+  s.give(fact::Left{s.handle + 1});  // another one's
+  s.advance(299ms);
+  EXPECT_FALSE(s.did<effect::ReplyReleased>());
+  s.advance(1ms);
   EXPECT_EQ(s.take<effect::ReplyReleased>().error, std::nullopt);
 }
 

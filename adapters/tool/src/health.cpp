@@ -59,6 +59,10 @@ void give_up(int) {
 void give_up_after(Clock::Duration patience, std::string saying) {
   too_late = std::move(saying);
   std::signal(SIGALRM, give_up);
+  sigset_t alarm;
+  sigemptyset(&alarm);
+  sigaddset(&alarm, SIGALRM);
+  ::pthread_sigmask(SIG_UNBLOCK, &alarm, nullptr);  // a parent may have left it blocked
   const auto us = std::chrono::ceil<std::chrono::microseconds>(patience).count();
   const itimerval once{{}, {us / 1'000'000, us % 1'000'000}};
   ::setitimer(ITIMER_REAL, &once, nullptr);

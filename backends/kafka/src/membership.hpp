@@ -107,7 +107,7 @@ class Membership {
       trouble.reset(), handle_->failed.reset();
     else
       handle_->failed = {now, answer.error};
-    handle_->fenced = handle_->fenced || answer.outcome == Outcome::fenced;
+    handle_->fenced = answer.outcome == Outcome::fenced;
     return std::exchange(handle_->outstanding, std::nullopt);
   }
   /// Of a nonce.

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <tenure/kit/logging.hpp>
-#include <tenure/version.hpp>
+#include <tenure/kit/who.hpp>
 
 namespace tenure::kafka {
 namespace {
@@ -36,7 +36,7 @@ bool same_leader(const Incumbent& a, const Incumbent& b) {
 
 Neli::Neli(Config config)
     : config_(std::move(config)),
-      self_{.name = config_.name, .incarnation = config_.incarnation, .address = config_.address, .version = version()},
+      self_(incumbent_of(who_text({config_.name, config_.address}, config_.incarnation), {}, {})),
       view_(config_.incarnation, config_.lease, config_.first_claim_waits, config_.highest) {}
 
 std::vector<Effect> Neli::on(const Fact& fact, Time now, std::int64_t unix_ms) {
@@ -161,15 +161,15 @@ void Neli::claim_answered(const Sent& asked, const fact::Committed& answer) {
     reply(Unknown{answer.error});
 }
 
+/// Its tenure still is: who loses one drops the handle whose commit is outstanding.
 void Neli::renewal_answered(const Sent& asked, const fact::Committed& answer) {
-  if (!tenure_ || tenure_->token != asked.token) return;
   const bool awaited = call_ && call_->id == asked.call;
   if (answer.outcome != Outcome::accepted) {
     member_->try_again = now_ + renew_pause;
     if (awaited) reply(Unknown{answer.error});
     return;
   }
-  tenure_->deadline = std::max(tenure_->deadline, deadline_of(asked));
+  tenure_->deadline = deadline_of(asked);  // One is outstanding at a time, so it rises.
   if (!awaited) return;
   if (const auto& request = tenure_->step_down)
     reply(StepDownRequested{asked.token, request->by, request->why});

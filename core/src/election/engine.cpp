@@ -204,16 +204,14 @@ void Engine::end(Ousting ousting) {
   log(*signals->hooks,
       "ousting: " + std::string(to_string(ousting.reason)) + (ousting.detail.empty() ? "" : ", ") + ousting.detail,
       ousting.election, ousting.token);
-  queue_hook({ousting.election}, {signals->hooks, std::move(ousting)});
+  QueueKey key{ousting.election};
+  queue_hook(std::move(key), {signals->hooks, std::move(ousting)});
   waiters.changed();
 }
 
 void Engine::overran(const std::string& election) const {
   if (!signals(election).hooks->abort_on_overrun) return;
-  std::fputs(
-      "tenure: ousting() had not returned when its time was up; ending "
-      "the process, as asked\n",
-      stderr);
+  std::fputs("tenure: ousting() had not returned when its time was up; ending the process, as asked\n", stderr);
   std::abort();
 }
 

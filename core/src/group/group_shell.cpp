@@ -69,7 +69,7 @@ Elections::Shell::Shell(Exclusive exclusive, std::shared_ptr<GroupStore> store, 
                 .verbs = {"open", "commit", "look", "end", "sweep"},
                 .hook_threads = hook_threads,
                 .errors_apart = true},
-               timing, std::move(hooks), clock,
+               timing, hooks, clock,
                GroupCandidacy(
                    who_text(checked(std::move(candidate)), draw_incarnation()), timing, [] { return random_u64(); },
                    spread, static_cast<std::size_t>(hook_threads))),

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include <tenure/kit/who.hpp>
+#include <tenure/version.hpp>
 
 namespace tenure {
 namespace {
@@ -772,7 +773,12 @@ TEST_F(LockTableRules, AnIncumbentIsToldUntilTheRecordIsReleasedAlsoLapsed) {
   EXPECT_FALSE(d.incumbent(now));
   auto record = theirs(5, 50, 77s);
   d.saw(holds(record), now);
-  EXPECT_EQ(d.incumbent(now + 4s), (Incumbent{"other", other, "other:1", {5}, 6s}));
+  EXPECT_EQ(d.incumbent(now + 4s), (Incumbent{.name = "other",
+                                              .incarnation = "2",
+                                              .address = "other:1",
+                                              .token = {5},
+                                              .remaining = 6s,
+                                              .version = TENURE_VERSION}));
   EXPECT_EQ(d.incumbent(now + 40s)->remaining, 0s);
   record.released = true;
   d.saw(holds(record), now);

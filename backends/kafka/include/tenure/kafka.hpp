@@ -9,7 +9,6 @@
 
 #include <tenure/backend.hpp>
 #include <tenure/check.hpp>
-#include <tenure/credentials.hpp>
 #include <tenure/kafka_export.hpp>
 #include <tenure/kafka_token.hpp>
 #include <tenure/log.hpp>
@@ -59,8 +58,7 @@ struct Options {
   /// Further properties of librdkafka: security.protocol, sasl.*, ssl.*, client.rack, ... Some are refused, with the
   /// reason, because the election decides them. No URL and no document can set those that load or run code.
   std::map<std::string, std::string> properties{};
-  /// In place of sasl.username and sasl.password: asked for when a client handle is made. That is in open(), and some
-  /// seconds after a broker refused a login. It must return soon, because the election may wait for it.
+  /// In place of sasl.username and .password. Asked in open(), and some seconds after a broker refused a login.
   AskCredentials credentials{};
   /// Where tokens come from if sasl.mechanism is OAUTHBEARER. librdkafka's sasl.oauthbearer.method=oidc needs none.
   OauthTokenSource oauth_token{};
@@ -77,16 +75,14 @@ struct Options {
 /// Returns a backend, for one LeaderManager or one Observer. It connects to nothing yet. It joins the group at the
 /// first acquire(). It leaves the group by release(), by its destruction, or when no call came for a term.
 ///
-/// Threads: any thread may destroy it, but not from `log`, `credentials` or
-/// `oauth_token`. In a forked child its verbs return
+/// Threads: any thread may destroy it, but not from a function in `options`. In a forked child its verbs return
 /// Fault::misconfigured, and its destructor does nothing.
 ///
 /// What it costs: about 13 threads and 25 descriptors. So 40 elections reach the usual limit of 1024 descriptors.
 /// Thousands in <tenure/kafka_group.hpp> cost as much as one.
 ///
 /// Rights: READ on the topic and on the group, and no WRITE; for requests to step down also READ on group +
-/// ".requests". A leader without remote_step_down never hears of a request, although whoever asks is told that it is
-/// stored.
+/// ".requests". A leader without remote_step_down never hears of a request, although that is stored.
 ///
 /// Throws std::invalid_argument for an option that can never work, std::system_error for want of threads or
 /// descriptors. The verbs return as an Error what is wrong at the cluster, for instance that the topic is missing.
@@ -94,7 +90,6 @@ TENURE_KAFKA_EXPORT std::shared_ptr<Backend> open(Options options);
 
 /// Opens a backend by URL: "kafka://host:port,host:port/topic?group=...". The user and the password become
 /// sasl.username and sasl.password. If the URL has no topic, the topic is group + ".neli".
-///
 /// Without the setting `group`, the group has the election's name. With it, give each election a group and topic of its
 /// own. With min_session_ms=100 the presets are own_broker_presets(). `create_topic` and `remote_step_down` are true or
 /// false, and `first_claim` is at_once or wait: see Options. All other settings are properties of librdkafka. Throws as

@@ -65,8 +65,8 @@ tenure_broken_rule(MANY_NO_WAIT SOURCE core/src/group/rivals.cpp
 tenure_broken_rule(MANY_LATE SOURCE core/src/group/group_candidacy.cpp
   FROM "own_->lease.extend(asked);" TO "own_->lease.extend(BROKEN ? asked + 3 * timing_.term : asked);")
 tenure_broken_rule(MANY_TWICE SOURCE core/src/group/group_candidacy.cpp
-  FROM "emit(group_effect::End{election, tenure.token, reason, std::move(detail)});"
-  TO "emit(group_effect::End{election, tenure.token, reason, detail});
+  FROM "tenure.end_voluntarily(emitter(), election, reason, std::move(detail), now + timing_.drain, bounds_of(tenure).end);"
+  TO "tenure.end_voluntarily(emitter(), election, reason, detail, now + timing_.drain, bounds_of(tenure).end);
   if (BROKEN) emit(effects_.back());")
 tenure_broken_rule(NO_LOCK SOURCE backends/file/src/store.cpp
   FROM "written_in == file.id() && *free" TO "(BROKEN || (written_in == file.id() && *free))")
@@ -78,20 +78,17 @@ if(TARGET tenure::kafka)
   tenure_broken_rule(NO_WAIT SOURCE backends/kafka/src/record_view.cpp
     FROM "return free() ? at_once" TO "return free() || BROKEN ? at_once")
   tenure_broken_rule(NO_DRAIN SOURCE backends/kafka/src/neli.cpp
-    FROM "if (!m.outstanding) {
-      m.phase" TO "if (!m.outstanding || BROKEN) {
-      m.phase")
+    FROM "if (member_.drained()) emit("
+    TO "if (member_.drained() || (BROKEN && std::exchange(member_->drain_by, std::nullopt))) emit(")
   tenure_broken_rule(COMMITS_LATE SOURCE backends/kafka/src/neli.cpp
-    FROM "if (member_->phase != Phase::owner) return reply_when_late("
-    TO "if (member_->phase != Phase::owner && !BROKEN) return reply_when_late(")
-  tenure_broken_rule(ROLES_NO_DRAIN SOURCE backends/kafka/src/roles.cpp
-    FROM "if (!outstanding) {
-    place_.drain_by" TO "if (!outstanding || BROKEN) {
-    place_.drain_by")
-  tenure_broken_rule(ROLES_COMMIT_LATE SOURCE backends/kafka/src/roles.cpp
-    FROM "member_->assigned = false;
-  place_.lost" TO "if (!BROKEN) member_->assigned = false;
-  place_.lost")
+    FROM "if (!owner()) return reply_when_late(" TO "if (!owner() && !BROKEN) return reply_when_late(")
+  tenure_broken_rule(ROLES_NO_DRAIN SOURCE backends/kafka/src/role_machine.cpp
+    FROM "if (member_ && member_.drained()) emit("
+    TO "if (member_ && (member_.drained() || (BROKEN && std::exchange(member_->drain_by, std::nullopt)))) emit(")
+  tenure_broken_rule(ROLES_COMMIT_LATE SOURCE backends/kafka/src/role_machine.cpp
+    FROM "member_.lose_place(revoked.lost, now_);"
+    TO "member_.lose_place(revoked.lost, now_);
+  if (BROKEN) member_->assigned = true;")
   tenure_broken_room(kafka backends/kafka)
 endif()
 

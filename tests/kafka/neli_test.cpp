@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include <tenure/version.hpp>
+
 #include "neli_scene.hpp"
 
 namespace tenure::kafka {
@@ -336,7 +338,8 @@ TEST(NeliIdle, LeavesTheGroupWhenItsReadsFailForALease) {
       fail_for(1ms);
       EXPECT_TRUE(s.did<effect::Drop>());
       EXPECT_EQ(s.did<effect::Tell>(), told) << "once, until somebody leads here";
-      s.forget();
+      s.forget<effect::Drop>();
+      s.forget<effect::Tell>();
       s.stands(record(41));
       stand_by(s, 1500ms);
       s.answering = false;
@@ -540,7 +543,7 @@ TEST(NeliObserve, ALeaderSeesItself) {
   s.call(Verb::observe);
   const auto sight = s.take<effect::ReplySight>().sight;
   ASSERT_TRUE(std::holds_alternative<Incumbent>(sight));
-  EXPECT_EQ(std::get<Incumbent>(sight), (Incumbent{"me", "mine", "me:1", {41}, lease}));
+  EXPECT_EQ(std::get<Incumbent>(sight), (Incumbent{"me", "mine", "me:1", {41}, lease, version()}));
 }
 
 TEST(NeliObserve, AnObserverStopsReadingWhenNobodyAsks) {

@@ -271,27 +271,6 @@ TEST_F(KafkaRelay, R8WhatWasQueuedWhileTheCoordinatorWasAwayIsRefusedAfterARevoc
   }
 }
 
-// ---- rule 16 ----
-
-// Its leave would go down a dead connection, and the coordinator would keep the old member for a session.
-TEST_F(KafkaRelay, WhoWasNotAnsweredLeavesWhenTheCoordinatorAnswersAgainSoThatTheTenureGoesOn) {
-  Relay relay(port_of(brokers), tenure::test::Speaks::kafka);
-  auto o = options(relay.address());
-  o.min_session = Options{}.min_session;
-  Candidate a(o, presets().balanced);
-  const auto token = a.campaign();
-  ASSERT_TRUE(token);
-  ASSERT_TRUE(a.renewed(*token));
-  const auto last = boot_clock().now();
-  const auto renewed = [&] { return std::holds_alternative<Granted>(a.renew(*token)); };
-  relay.mute(true);
-  while (boot_clock().now() < last + 7s) EXPECT_FALSE(renewed());  // The client library tries each commit for 6 s.
-  relay.mute(false);
-  // By its session, counted from its last heartbeat.
-  const auto old_member_expires = last + 12s - presets().balanced.renew;
-  EXPECT_TRUE(eventually(renewed, old_member_expires - boot_clock().now())) << "another handle is in the group by then";
-}
-
 // ---- check-up ----
 
 /// Lets no question about settings pass.

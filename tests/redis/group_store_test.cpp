@@ -686,7 +686,8 @@ TEST_F(RedisGroup, WhatSomebodyElseWroteIsSaidWithTheRemedy) {
   }
   server.ask({"DEL", leads_key});
   Process b(*store, bob);
-  for (const auto& value : Names{"", "10 0", "10 0 1 1 1 1 1 1 1", "10 2 1 1 1 1 1 0 0 ", "10 0 1 1 1 1 1 101 0 x"}) {
+  for (const auto& value : Names{"", "10 0", "10 0 1 1 1 1 1 1", "10 2 1 1 1 1 1 0 0 x", "10 0 1 1 1 1 1 1 -1 x",
+                                 "10 0 1 1 1 1 1 1 1 " + std::string(max_who_bytes + 1, 'x')}) {
     server.ask({"HSET", sessions_key, "4711", value});
     expect(error_of(store->look({}, within(2s))), Fault::corrupt, sessions_key + " holds something");
   }

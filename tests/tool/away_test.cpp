@@ -108,15 +108,16 @@ TEST(AwayStore, ThatComesBackWithAnotherPasswordIsLoggedInToByWhatTheFileSaysNow
   server.password = password_of(0);
   const Scratch scratch;
   const auto file = scratch.file("password", password_of(0) + "\n");
-  expect_password_may_change({"-e", "e", "--term", "6s", "--store",
-                              "redis://default@" + server.address() + "?first_claim=at_once", "--password-file", file},
-                             [&](int n) {
-                               scratch.file("password", password_of(n));
-                               server.ask({"CONFIG", "SET", "requirepass", password_of(n)});
-                               server.password = password_of(n);
-                               server.ask({"CLIENT", "KILL", "TYPE", "normal"});
-                               server.ask({"CLIENT", "KILL", "TYPE", "pubsub"});
-                             });
+  expect_password_may_change(
+      by_options({"-e", "e", "--term", "6s", "--store", "redis://default@" + server.address() + "?first_claim=at_once",
+                  "--password-file", file}),
+      [&](int n) {
+        scratch.file("password", password_of(n));
+        server.ask({"CONFIG", "SET", "requirepass", password_of(n)});
+        server.password = password_of(n);
+        server.ask({"CLIENT", "KILL", "TYPE", "normal"});
+        server.ask({"CLIENT", "KILL", "TYPE", "pubsub"});
+      });
 }
 
 }  // namespace

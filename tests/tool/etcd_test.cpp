@@ -75,11 +75,11 @@ TEST(AwayEtcd, APasswordThatChangesIsReadAgainAtEachLogin) {
     server.ctl(words);
   const Scratch scratch;
   const auto file = scratch.file("password", password_of(0));
-  expect_password_may_change({"-e", "e", "--store", "etcd://u@" + server.address(), "--password-file", file},
-                             [&](int n) {
-                               scratch.file("password", password_of(n));
-                               server.ctl("--user root:" + canary + " user passwd u --interactive=false <" + file);
-                             });
+  expect_password_may_change(
+      by_options({"-e", "e", "--store", "etcd://u@" + server.address(), "--password-file", file}), [&](int n) {
+        scratch.file("password", password_of(n));
+        server.ctl("--user root:" + canary + " user passwd u --interactive=false <" + file);
+      });
 }
 
 }  // namespace

@@ -91,10 +91,16 @@ TEST_F(OnPostgres, APasswordThatChangesIsReadAgainAtEachLogin) {
                    "tenure_elections to " + role);
   const Scratch scratch;
   const auto file = scratch.file("password", password_of(0));
-  const auto document = scratch.file("e.json", R"({"store": {"url": "postgres://)" + role +
-                                                   "@127.0.0.1:" + pg::shared("TENURE_POSTGRES_PORT") + "/" + name +
-                                                   R"(", "password": {"file": ")" + file + R"("}}, "election": "e"})");
-  expect_password_may_change({"-c", document}, [&](int n) {
+  const auto document_of = [&](const std::string& id) {
+    return scratch.file(id + "e.json", R"({"store": {"url": "postgres://)" + role +
+                                           "@127.0.0.1:" + pg::shared("TENURE_POSTGRES_PORT") + "/" + name +
+                                           R"(", "password": {"file": ")" + file + R"("}}, "candidate": {"name": ")" +
+                                           id + R"("}, "election": "e"})");
+  };
+  const auto place = [&](const std::string& id) {
+    return std::vector<std::string>{"-c", document_of(id.empty() ? "asker" : id)};
+  };
+  expect_password_may_change(place, [&](int n) {
     scratch.file("password", password_of(n) + "\n");
     pg::sql(url, "alter role " + role + " password '" + password_of(n) + "'");
     pg::sql(url, "select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = '" + role + "'");

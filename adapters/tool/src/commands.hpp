@@ -13,6 +13,8 @@ namespace tenure::tool {
 
 using Run = std::function<int()>;  ///< Returns the exit code. Throws Failed.
 
+extern const char schema_text[];  ///< tenure.schema.json, word for word. CMake writes it.
+
 void add_status(CLI::App& tool, Run& run);
 void add_observe(CLI::App& tool, Run& run);
 void add_is_leader(CLI::App& tool, Run& run);

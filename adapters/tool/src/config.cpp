@@ -13,8 +13,6 @@
 
 namespace tenure::tool {
 
-extern const char schema_text[];  // tenure.schema.json, word for word: made by CMake
-
 namespace {
 
 void line(std::string_view name, const std::string& value) {

@@ -9,8 +9,8 @@
 namespace tenure::etcd {
 namespace {
 
-/// A record with its key has 2 KiB at most, as an answer has it; and an answer may have 256 KiB.
-constexpr std::size_t most_records = 100;
+/// A record with its key has 4 KiB at most, as an answer has it; and an answer may have 256 KiB.
+constexpr std::size_t most_records = 64;
 
 /// The key behind all that begin with this prefix, which ends with a '/'.
 std::string behind(std::string prefix) {

@@ -76,8 +76,6 @@ class Client {
   rd_kafka_resp_err_t commit(std::uint64_t id, int partition, const Commit& commit);
   rd_kafka_resp_err_t commit(std::uint64_t id, const std::map<int, Commit>& commits);  ///< In one request.
   Result<std::vector<std::optional<Commit>>> committed(int partitions, std::chrono::milliseconds within);
-  /// The coordinator has not answered the last commit. The connection to it may be dead.
-  bool unheard() const { return unheard_; }
   int generation() const;
   /// Who owns the topic's partitions, whether ours or not.
   Result<Owners> owners(std::chrono::milliseconds within);
@@ -102,7 +100,6 @@ class Client {
   std::shared_ptr<Waker> waker_;
   Callbacks callbacks_{*log_};
   unsigned closed_before_{};  ///< When the last commit was handed to librdkafka.
-  bool unheard_{};
   rd_kafka_t* rk_{};
   CHandle<rd_kafka_queue_t, rd_kafka_queue_destroy> queue_;
   std::optional<Event> trouble_;

@@ -144,13 +144,13 @@ class Membership {
   // ---- what is done ----
 
   /// REQUIRES: none is open, and may_open_at() has come. `leads`: by the handle before.
-  effect::Open open(std::uint64_t number, std::string new_rank, bool leads, Time now) {
+  effect::Open open(std::uint64_t number, const std::string& new_rank, bool leads, Time now) {
     may_open_at = now + reopen_pause;
-    auto kept = std::exchange(kept_rank_, {});
+    const auto kept = std::exchange(kept_rank_, {});
     const bool keeps = leads && !kept.empty();
     handle_.emplace();
     handle_->number = number;
-    handle_->rank = keeps ? std::move(kept) : std::move(new_rank);
+    handle_->rank = keeps ? kept : new_rank;
     handle_->keeps_rank = keeps;
     handle_->troubled_at = now;  // The handle before may have left its trouble behind.
     return {number, handle_->rank};

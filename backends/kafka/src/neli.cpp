@@ -142,7 +142,10 @@ void Neli::take(const fact::Committed& answer) {
 void Neli::claim_answered(const Sent& asked, const fact::Committed& answer) {
   believed_ = false;
   member_->try_again = now_ + claim_pause;
-  if (answer.outcome == Outcome::accepted) view_.acknowledged(asked.token);
+  if (answer.outcome == Outcome::accepted) {
+    view_.acknowledged(asked.token);
+    member_->owes_since.reset();  // It gave what was asked for, however late.
+  }
   const bool awaited = call_ && call_->id == asked.call;
   const auto deadline = deadline_of(asked);
   if (answer.outcome == Outcome::accepted && awaited && now_ < deadline) {

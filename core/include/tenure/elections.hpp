@@ -25,7 +25,6 @@ namespace tenure {
 
 /// Takes part in many elections of one group, at the price of one: the store is asked once per Timing::renew, whatever
 /// their number. All tenures of this process share one lease, its session. If that is lost, all of them end.
-///
 /// The elections are spread evenly over the processes that take part in the same ones (see Spread).
 ///
 /// It has `hook_threads` for your hooks, and three more. While as many ousting() have outlasted their time as there are
@@ -43,14 +42,14 @@ class TENURE_EXPORT Elections {
   /// `hooks` are called for every election that has none of its own. Throws std::invalid_argument if `timing` breaks a
   /// rule, the store does not accept it, or `hooks` has what is not offered or cannot be. REQUIRES: the clock outlives
   /// this, and every call into a wedged store.
-  Elections(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks = {},
+  Elections(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, const Hooks& hooks = {},
             Spread spread = {}, int hook_threads = 4, Clock& clock = boot_clock());
 
   /// The same for a program that was written for this mode. With Exclusive::no, all that is said here of leading is
   /// said of leading beside others. Throws std::invalid_argument if the store has another mode. The constructor above
   /// takes Exclusive::yes.
   Elections(Exclusive exclusive, std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing,
-            Hooks hooks = {}, Spread spread = {}, int hook_threads = 4, Clock& clock = boot_clock());
+            const Hooks& hooks = {}, Spread spread = {}, int hook_threads = 4, Clock& clock = boot_clock());
 
   /// Calls stop() and joins the threads. Aborts with a message if a hook of its own calls it.
   ~Elections();

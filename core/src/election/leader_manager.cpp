@@ -8,8 +8,8 @@
 
 namespace tenure {
 
-LeaderManager::LeaderManager(std::shared_ptr<Backend> backend, Timing timing, Hooks hooks, Clock& clock)
-    : shell_(std::make_shared<Shell>(std::move(backend), timing, std::move(hooks), clock)) {}
+LeaderManager::LeaderManager(std::shared_ptr<Backend> backend, Timing timing, const Hooks& hooks, Clock& clock)
+    : shell_(std::make_shared<Shell>(std::move(backend), timing, hooks, clock)) {}
 
 LeaderManager::~LeaderManager() { Engine::finish(shell_); }
 

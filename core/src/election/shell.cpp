@@ -27,7 +27,7 @@ Result<Answer> known(Answer answer) {
 
 }  // namespace
 
-LeaderManager::Shell::Shell(std::shared_ptr<Backend> backend, const Timing& timing, Hooks hooks, Clock& clock)
+LeaderManager::Shell::Shell(std::shared_ptr<Backend> backend, const Timing& timing, const Hooks& hooks, Clock& clock)
     : EngineOf({.owner = "LeaderManager",
                 .of = "election",
                 .name = accepted(backend, timing).election(),

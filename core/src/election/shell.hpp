@@ -14,7 +14,7 @@ namespace tenure {
 
 class TENURE_NO_EXPORT LeaderManager::Shell final : public EngineOf<Candidacy> {
  public:
-  Shell(std::shared_ptr<Backend> backend, const Timing& timing, Hooks hooks, Clock& clock);
+  Shell(std::shared_ptr<Backend> backend, const Timing& timing, const Hooks& hooks, Clock& clock);
 
   void resign(std::optional<Clock::Duration> cool_down);
   Metrics metrics() const;

@@ -10,15 +10,14 @@
 
 namespace tenure {
 
-Elections::Elections(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks,
+Elections::Elections(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, const Hooks& hooks,
                      Spread spread, int hook_threads, Clock& clock)
-    : Elections(Exclusive::yes, std::move(store), std::move(candidate), timing, std::move(hooks), spread, hook_threads,
-                clock) {}
+    : Elections(Exclusive::yes, std::move(store), std::move(candidate), timing, hooks, spread, hook_threads, clock) {}
 
 Elections::Elections(Exclusive exclusive, std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing,
-                     Hooks hooks, Spread spread, int hook_threads, Clock& clock)
-    : shell_(std::make_shared<Shell>(exclusive, std::move(store), std::move(candidate), timing, std::move(hooks),
-                                     spread, hook_threads, clock)) {}
+                     const Hooks& hooks, Spread spread, int hook_threads, Clock& clock)
+    : shell_(std::make_shared<Shell>(exclusive, std::move(store), std::move(candidate), timing, hooks, spread,
+                                     hook_threads, clock)) {}
 
 Elections::~Elections() { Engine::finish(shell_); }
 

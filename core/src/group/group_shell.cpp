@@ -62,7 +62,7 @@ void check_hooks(const Hooks& hooks) {
 }
 
 Elections::Shell::Shell(Exclusive exclusive, std::shared_ptr<GroupStore> store, Candidate candidate,
-                        const Timing& timing, Hooks hooks, const Spread& spread, int hook_threads, Clock& clock)
+                        const Timing& timing, const Hooks& hooks, const Spread& spread, int hook_threads, Clock& clock)
     : EngineOf({.owner = "Elections",
                 .of = "group",
                 .name = accepted(store, exclusive, timing, hooks, spread, hook_threads).group(),

@@ -22,8 +22,8 @@ void check_hooks(const Hooks& hooks);
 
 class TENURE_NO_EXPORT Elections::Shell final : public EngineOf<GroupCandidacy>, public Incumbents {
  public:
-  Shell(Exclusive exclusive, std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, Hooks hooks,
-        const Spread& spread, int hook_threads, Clock& clock);
+  Shell(Exclusive exclusive, std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing,
+        const Hooks& hooks, const Spread& spread, int hook_threads, Clock& clock);
 
   void join_elections(std::vector<std::string> elections, SharedHooks hooks);
   void leave(const std::string& election);

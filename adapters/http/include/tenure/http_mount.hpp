@@ -17,7 +17,7 @@
 namespace tenure::http {
 
 /// The largest body of a request that what is mounted reads. It has no use for one.
-inline constexpr std::size_t max_mounted_body_bytes = 16 * 1024;
+inline constexpr std::size_t max_mounted_body_bytes = std::size_t{16} * 1024;
 
 /// Whether a request may name this Host: see ServerOptions::hosts, which are given. Any thread may call it.
 TENURE_HTTP_EXPORT std::function<bool(std::string_view host)> host_filter(std::vector<std::string> hosts);

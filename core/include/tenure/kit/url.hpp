@@ -49,8 +49,8 @@ TENURE_EXPORT Url parse_url(std::string_view text);
 /// the query. Throws also if a key stands in both.
 TENURE_EXPORT Url parse_url(const Opening& opening);
 
-/// What the opening's credentials return, each time. What they leave empty is that of the URL, which parse_url() returned
-/// for the same opening. Null: the opening has none.
+/// What the opening's credentials return, each time. What they leave empty is that of the URL, which parse_url()
+/// returned for the same opening. Null: the opening has none.
 TENURE_EXPORT AskCredentials credentials_of(const Opening& opening, const Url& url);
 
 /// The text before the first ':', in lower case, if a URL can begin with it. Nothing of any other text, because it may

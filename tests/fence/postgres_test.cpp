@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: in PostgreSQL no transaction of a former leader commits after the next claim, whatever it touches. Method: a
 // user's transactions on connections of its own beside claims and renewals of the real store, in a real server, on each
-// isolation level; and fences that are built wrongly, each of which lets a former leader commit or holds up its renewal.
+// isolation level; and fences that are built wrongly, each of which lets a former leader commit or holds up its
+// renewal.
 #include <tenure/fence/postgres.hpp>
 
 #include <gmock/gmock.h>
@@ -49,7 +50,9 @@ class PostgresFence : public postgres::test::PostgresTest {
     const Expected expected{.token = {token}, .beats = {beat}};
     return applied(elections_->compare_and_set(expected, record(next.value, next_beat), within(limit)));
   }
-  bool renew(std::uint64_t beat, Clock::Duration limit = 10s) { return swap(former.value, beat, former, beat + 1, limit); }
+  bool renew(std::uint64_t beat, Clock::Duration limit = 10s) {
+    return swap(former.value, beat, former, beat + 1, limit);
+  }
   bool claim(Clock::Duration limit = 10s) { return swap(former.value, 1, successor, 1, limit); }
 
   std::unique_ptr<pqxx::connection> connect() const {
@@ -251,8 +254,9 @@ TEST_F(PostgresFence, TheExampleOfThePageWritesForTheLeaderAndNotForAFormerOne) 
 TEST_F(PostgresFence, WithoutTheIndexAClaimDoesNotWaitAndTheDoctorSaysSo) {
   const auto doctor = [&] {
     std::string all;
-    const auto checks = postgres::check_url({.url = postgres::test::shared(), .properties = {{"table", table_}}}, within(10s));
-    for (const auto& check : checks.value()) all += check.what + ": " + check.remedy + '\n';
+    const auto checks = postgres::check_url(
+        {.url = postgres::test::shared("TENURE_POSTGRES_URL"), .properties = {{"table", table_}}}, within(10s));
+    for (const auto& check : *checks) all += check.what + ": " + check.remedy + '\n';
     return all;
   };
   EXPECT_THAT(doctor(), HasSubstr("the strict fence is there"));

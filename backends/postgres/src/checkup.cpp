@@ -97,8 +97,10 @@ Result<Checks> check_up(const Settings& settings, const Limit& limit) {
   return Client(settings, Purpose{.name = {}})
       .ask<Checks>(
           [](Connection& connection) {
-            const auto found =
-                connection.execute({filled_sql(question, {{"{has_fence}", std::string(has_fence)}}), {connection.places().front()}, columns, Rows::one})[0];
+            const auto found = connection.execute({filled_sql(question, {{"{has_fence}", std::string(has_fence)}}),
+                                                   {connection.places().front()},
+                                                   columns,
+                                                   Rows::one})[0];
             return Checks{of_version(found),
                           of_standbys(found),
                           of_disk(found),

@@ -40,7 +40,8 @@ std::string called(const std::string& table, const char* usually) {
 bool add_fence(Connection& connection) {
   const auto& place = connection.places().front();
   const auto missing = filled_sql(
-      "select not {has_fence} from pg_catalog.pg_class as c where c.oid {=} pg_catalog.to_regclass($1::pg_catalog.text)",
+      "select not {has_fence} from pg_catalog.pg_class as c where c.oid {=} "
+      "pg_catalog.to_regclass($1::pg_catalog.text)",
       {{"{has_fence}", std::string(has_fence)}});
   if (!connection.execute({missing, {place}, 1, Rows::one})[0][0].as<bool>()) return true;
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strict fence of PostgreSQL: the election's row takes part in your own transaction, on your own connection, through
-// libpqxx. ../../../README.md says what it promises, and gives the SQL for other clients.
+// The strict fence of PostgreSQL: the election's row takes part in your own transaction, on your own connection,
+// through libpqxx. ../../../README.md says what it promises, and gives the SQL for other clients.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -15,8 +15,8 @@ namespace tenure::fence {
 
 /// The statement of hold(). $1: the election's name as bytea; $2: the token; $3: the bound in milliseconds.
 ///
-/// A claim writes another token, and a unique index has it: so a claim locks the row FOR UPDATE, which waits for FOR KEY
-/// SHARE. Neither a renewal nor a release does. A bound of your own that is shorter stays.
+/// A claim writes another token, and a unique index has it: so a claim locks the row FOR UPDATE, which waits for FOR
+/// KEY SHARE. Neither a renewal nor a release does. A bound of your own that is shorter stays.
 inline std::string hold_sql(std::string_view table) {
   return std::string(R"(
 with bound as materialized (

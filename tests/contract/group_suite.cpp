@@ -4,8 +4,12 @@
 #include <tenure/contract/group_suite.hpp>
 #include <tenure/kit/who.hpp>
 
+#include <algorithm>
+#include <atomic>
 #include <barrier>
 #include <limits>
+#include <map>
+#include <set>
 #include <thread>
 
 namespace tenure::contract {
@@ -207,7 +211,7 @@ TEST_P(GuardOfACommit, WithItsBeatEverythingIsDoneInOneStep) {
   EXPECT_EQ(done.released, Names{"mine"});
   const auto all = standing();
   EXPECT_EQ(all.sessions.at(a_->id()).record.beat, commit.next.record.beat);
-  EXPECT_EQ(all.sessions, done.look.sessions) << "what stands after the commit";
+  EXPECT_EQ(all.sessions.at(a_->id()), done.look.sessions.at(a_->id())) << "what stands after the commit";
   for (const auto& election : done.claimed) {
     const Lead ours{.token = done.token, .session = a_->id()};
     EXPECT_EQ(all.leads.at(election), ours);
@@ -608,6 +612,113 @@ TEST_P(GroupContract, OurOwnEndFreesEveryLeadAtOnce) {
   EXPECT_EQ(sorted(b.claim(all, {a.id()}).claimed), all);
 }
 
+// ---- retire ----
+
+/// Those that were, with the tokens that it has seen.
+static std::set<std::string> retired_by(Member& member, const Names& elections) {
+  std::map<std::string, Token> leads;
+  for (const auto& election : elections) leads[election] = member.seen().token(election).value_or(Token{1});
+  const auto done = member.store().retire(leads, member.limit());
+  EXPECT_TRUE(done) << done.error().message;
+  return done ? *done : std::set<std::string>{};
+}
+
+constexpr Token far_token{4'000'000'000'000'000};  // No store's clock is there yet.
+
+TEST_P(GroupContract, WhatNobodyLeadsIsRetiredAndItsTokenIsKept) {
+  auto a = member("a"), b = member("b");
+  ASSERT_EQ(a.claim({"gone", "led", "moved"}, {}, far_token).claimed.size(), 3u);
+  b.look();
+  ASSERT_EQ(a.release({"gone", "moved"}).released.size(), 2u);
+  ASSERT_TRUE(a.claims("moved"));
+  ASSERT_TRUE(a.releases("moved"));
+  EXPECT_EQ(retired_by(b, {"gone", "led", "moved", "nobody's"}), std::set<std::string>{"gone"});
+  EXPECT_TRUE(retired_by(b, {"gone"}).empty()) << "it is not there";
+  const auto look = connect()->look({}, call());
+  ASSERT_TRUE(look);
+  EXPECT_EQ(look->retired, far_token);
+  EXPECT_FALSE(look->leads.contains("gone"));
+  EXPECT_EQ(look->leads.at("moved").token, a.seen().token("moved"));
+  EXPECT_EQ(look->leads.at("led").token, far_token);
+  EXPECT_TRUE(a.releases("led"));
+}
+
+TEST_P(GroupContract, NoTokenFallsWhenANameComesBack) {
+  auto a = member("a"), b = member("b"), c = member("c");
+  ASSERT_EQ(a.claim({"known", "unknown"}, {}, far_token).claimed.size(), 2u);
+  ASSERT_EQ(a.release({"known", "unknown"}).released.size(), 2u);
+  b.look();
+  ASSERT_EQ(retired_by(a, {"known", "unknown"}).size(), 2u);
+  auto beyond = b.renewal();
+  beyond.claims = {{"known", Token{far_token.value + 1}}};
+  EXPECT_TRUE(b.commit(beyond).claimed.empty()) << "no such lead was retired";
+  const auto known = b.claim({"known"}, {}, Token{1});
+  EXPECT_EQ(known.claimed, Names{"known"}) << "it expects the lead that was retired";
+  EXPECT_GT(known.token, far_token);
+  const auto unknown = c.claim({"new", "unknown"}, {}, Token{1});
+  EXPECT_EQ(unknown.claimed, (Names{"new", "unknown"})) << "it knows of nothing";
+  EXPECT_GT(unknown.token, far_token);
+}
+
+TEST_P(GroupContract, TheLeadsOfAnEndedSessionMayBeRetiredAndThoseOfALostOneNot) {
+  auto a = member("a"), b = member("b"), c = member("c");
+  ASSERT_TRUE(a.claims("ended"));
+  ASSERT_TRUE(b.claims("lost"));
+  c.look();
+  ASSERT_TRUE(a.end());
+  EXPECT_EQ(retired_by(c, {"ended", "lost"}), std::set<std::string>{"ended"});
+  EXPECT_EQ(c.sweep(), 1) << "nothing names it any more";
+  if (!group_->lose_session("orders", b.id())) GTEST_SKIP() << "this store loses no session";
+  EXPECT_TRUE(retired_by(c, {"lost"}).empty()) << "it may live";
+}
+
+TEST_P(GroupContract, SoManyAreRetiredAtOnceAndNoMore) {
+  auto a = member("a");
+  auto names = numbered("n", max_changes);
+  ASSERT_EQ(a.claim(names).claimed.size(), max_changes);
+  ASSERT_EQ(a.release(names).released.size(), max_changes);
+  std::map<std::string, Token> more;
+  for (const auto& name : names) more[name] = *a.seen().token(name);
+  more["one more"] = Token{1};
+  const auto refused = a.store().retire(more, call());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().fault, Fault::misconfigured);
+  EXPECT_EQ(standing().leads.size(), max_changes);
+  EXPECT_EQ(retired_by(a, names).size(), max_changes);
+  EXPECT_TRUE(standing().leads.empty());
+}
+
+TEST_P(GroupContract, TokensRiseWhileTheirNameIsRetiredAgainAndAgain) {
+  auto gone = member("operator");
+  std::vector<Member> members;
+  for (int i = 0; i < 2; ++i) members.push_back(member("p" + std::to_string(i)));
+  std::atomic<int> contend{static_cast<int>(members.size())};
+  std::vector<std::vector<Token>> tokens(members.size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < members.size(); ++i)
+      threads.emplace_back([&, i] {
+        auto& me = members[i];
+        for (int round = 0; round < group_->rounds(); ++round) {
+          if (me.claims("e")) tokens[i].push_back(*me.seen().token("e")), me.releases("e");
+          me.look({});
+        }
+        --contend;
+      });
+    std::size_t retired = 0;
+    while (contend > 0) retired += gone.look({}).leads.contains("e") ? retired_by(gone, {"e"}).size() : 0;
+    RecordProperty("retired", static_cast<int>(retired));
+  }
+  std::vector<Token> all;
+  for (const auto& one : tokens) {
+    EXPECT_TRUE(std::is_sorted(one.begin(), one.end()));
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  std::sort(all.begin(), all.end());
+  EXPECT_GT(all.size(), 0u);
+  EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end()) << "no token was granted twice";
+}
+
 // ---- sweep ----
 
 TEST_P(GroupContract, ASweepRemovesWhatHasEndedAndIsNotNamed) {
@@ -681,6 +792,41 @@ TEST_P(GroupContract, ALookTellsAllAndThenOnlyWhatChanged) {
   ASSERT_TRUE(b.claims(many[3]));
   EXPECT_EQ(b.seen().leads(), standing().leads) << "a commit's answer is a look";
   EXPECT_TRUE(nothing_new());
+}
+
+TEST_P(GroupContract, WhoJoinedIsToldOfThatWhateverElseIsLeftOut) {
+  auto a = member("a");
+  ASSERT_EQ(a.claim({"in", "later", "out"}).claimed.size(), 3u);
+  auto b = stranger("b");
+  b.store().joined("in");
+  b.store().joined("new");
+  ASSERT_TRUE(b.open());
+  EXPECT_EQ(b.seen().token("in"), a.seen().token("in"));
+  EXPECT_EQ(b.seen().token("new"), std::nullopt);
+  ASSERT_TRUE(a.releases("in"));
+  ASSERT_TRUE(b.renew());
+  EXPECT_TRUE(b.seen().leads().at("in").released) << "what changes is told as before";
+  b.store().joined("later");
+  EXPECT_TRUE(b.look({}).whole);
+  EXPECT_EQ(b.seen().token("in"), a.seen().token("in"));
+  EXPECT_EQ(b.seen().token("later"), a.seen().token("later"));
+  b.store().left("in");
+  b.look({});
+  EXPECT_EQ(b.seen().token("in"), a.seen().token("in")) << "a claim of this session may be under way";
+}
+
+TEST_P(GroupContract, ACommitTellsNoSessionButItsOwn) {
+  auto a = member("a"), b = member("b");
+  EXPECT_TRUE(b.look({}).all_sessions);
+  const auto granted = b.commit(b.renewal());
+  ASSERT_TRUE(granted.granted);
+  EXPECT_FALSE(granted.look.all_sessions);
+  EXPECT_EQ(granted.look.sessions.size(), 1u);
+  EXPECT_TRUE(granted.look.sessions.contains(b.id()));
+  ASSERT_TRUE(b.end());
+  const auto refused = b.commit(b.renewal());
+  EXPECT_TRUE(refused.look.all_sessions) << "who is refused wants to know why";
+  EXPECT_TRUE(refused.look.sessions.contains(a.id()));
 }
 
 TEST_P(GroupContract, ACommitsAnswerTellsWhatOthersChanged) {

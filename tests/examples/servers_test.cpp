@@ -128,6 +128,35 @@ TEST(ExamplesOfGroups, ShardsAreSharedThroughRedis) {
   expect_shards_are_shared(server);
 }
 
+/// One seat each, and the third process waits for one.
+void expect_two_hold_at_once(const std::string& url) {
+  Example first({"holders", url, "2"});
+  EXPECT_TRUE(first.says("holding seat ")) << first.told();
+  Example second({"holders", url, "2"}), third({"holders", url, "2"});
+  EXPECT_TRUE(eventually([&] { return second.count("holding seat ") + third.count("holding seat ") == 1; }))
+      << second.told() << third.told();
+  EXPECT_EQ(first.count("holding seat "), 1) << first.told();
+  first.stop();
+  for (const auto* process : {&second, &third}) {
+    EXPECT_TRUE(process->says("holding seat ")) << process->told();
+    EXPECT_EQ(process->count("holding seat "), 1) << process->told();
+  }
+  second.stop();
+  third.stop();
+}
+
+TEST(ExamplesOfGroups, TwoProcessesHoldSeatsAndTheThirdOneWaitsInPostgres) {
+  const auto url = environment("TENURE_POSTGRES_URL");
+  if (url.empty()) GTEST_SKIP() << "no PostgreSQL: TENURE_POSTGRES_URL is not set (tests/run sets it)";
+  expect_two_hold_at_once(url);
+}
+
+TEST(ExamplesOfGroups, TwoProcessesHoldSeatsAndTheThirdOneWaitsInRedis) {
+  const auto url = environment("TENURE_REDIS");
+  if (url.empty()) GTEST_SKIP() << "no Redis: TENURE_REDIS is not set (tests/run sets it)";
+  expect_two_hold_at_once(url);
+}
+
 TEST(ExamplesOfGroups, TasksGoOnInTwoGroupsOfKafka) {
   TENURE_NEEDS_SERVER("TENURE_KAFKA_BROKERS");
   const auto url = "kafka://" + server + "?exclusive=no&create_topic=true";

@@ -106,7 +106,7 @@ void group(const std::string& text) {
     for (const auto& [election, error] : look->unreadable)
       require(printable_text(error.message), "an error is printable");
     for (const auto& [id, session] : look->sessions) {
-      const auto written = redis::open_arguments(id, session, 1);
+      const auto written = redis::open_arguments(id, session, 1, {});
       const auto& record = session.record;
       auto value =
           written[1] + (record.released ? " 1 " : " 0 ") + std::to_string(record.written_ms) + ' ' + written[2];
@@ -122,7 +122,7 @@ void push(const std::string& text) {
   Lines lines(text);
   const auto cursor = lines.next(), message = lines.rest();
   redis::is_news(message, cursor);
-  redis::look_arguments(cursor);
+  redis::look_arguments(cursor, {});
   if (const auto release = redis::release_in(message))
     require(!release->election.empty(), "a release names an election");
   if (const auto notice = redis::notice_of(message)) {

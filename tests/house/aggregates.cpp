@@ -5,6 +5,7 @@
 #include <tenure/conditional_store.hpp>
 #include <tenure/credentials.hpp>
 #include <tenure/file.hpp>
+#include <tenure/group_observer.hpp>
 #include <tenure/group_store.hpp>
 #include <tenure/hooks.hpp>
 #include <tenure/kit/url.hpp>
@@ -45,6 +46,8 @@ void of_core(Clock& clock) {
   made(Incumbent{.name = "a"}, Incumbent{.remaining = {}});
   made(Error{.fault = Fault::forbidden}, Error{.message = "m"});
   made(LogLine{.level = Level::info}, LogLine{.fields = {}});
+  made(ObservedElection{.election = "e"}, ObservedElection{.renewed = true}, GroupObserverOptions{.elections = {}},
+       GroupObserverOptions{.log = no_log});
   made(Spread{.on = false}, Spread{.most = 1});
   made(ListedElection{.election = "e"}, ListedElection{.age = {}}, ElectionPage{.elections = {}},
        ElectionPage{.last = true});

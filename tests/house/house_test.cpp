@@ -111,13 +111,15 @@ bool own_library(const std::string& room, const std::string& header) {
 }
 
 /// In core, election and lock_table may include kit and time, but not each other. kit may include time. An include
-/// names the room.
+/// names the room. Who tells by JSON includes the dialect, which needs no library.
 bool local_include_is_right(const std::string& path, const std::string& header) {
   static const std::map<std::string, std::set<std::string>> below{{"group", {"election", "lock_table", "kit", "time"}},
                                                                   {"election", {"kit", "time"}},
                                                                   {"lock_table", {"kit", "time"}},
                                                                   {"kit", {"time"}},
                                                                   {"time", {}}};
+  if (header == "dialect.hpp" && (path.starts_with("adapters/http/src/") || path.starts_with("adapters/tool/src/")))
+    return true;
   // A FakeElection decides as core does.
   if (path.starts_with("adapters/testing/src/")) return fs::exists(house / "core/src" / header);
   if (!path.starts_with("core/src/"))
@@ -177,6 +179,8 @@ TEST(House, AWrongIncludeIsFound) {
   EXPECT_TRUE(wrong("backends/file/src/sample.cpp", "<tenure/stores.hpp>")) << "nor the bundle of them";
   EXPECT_TRUE(wrong("adapters/gmock/include/tenure/sample.hpp", "<tenure/stores.hpp>"));
   EXPECT_TRUE(wrong("core/src/sample.cpp", "<tenure/stores.hpp>"));
+  EXPECT_TRUE(wrong("backends/file/src/sample.cpp", "\"dialect.hpp\"")) << "a store tells no JSON";
+  EXPECT_FALSE(wrong("adapters/http/src/sample.cpp", "\"dialect.hpp\""));
   EXPECT_FALSE(wrong("backends/stores/src/sample.cpp", "<tenure/file.hpp>")) << "which knows all their public headers";
   EXPECT_TRUE(wrong("backends/stores/src/sample.cpp", "\"place.hpp\"")) << "and nothing else of theirs";
   EXPECT_TRUE(wrong("backends/stores/src/sample.cpp", "<librdkafka/rdkafka.h>"));

@@ -74,8 +74,8 @@ TEST(HttpGroupLeader, IsRightOnlyWhileTheProcessLeadsThatElection) {
   const auto right = a.get("/leader?election=x");
   EXPECT_EQ(right.status, 200);
   EXPECT_EQ(right.json()["election"], "x");
-  EXPECT_EQ(right.json()["token"], std::to_string(a.elections->leadership("x").token()->value));
-  EXPECT_GT(right.json()["remaining_ms"], 0);
+  EXPECT_EQ(right.json()["leader"]["token"], std::to_string(a.elections->leadership("x").token()->value));
+  EXPECT_GT(right.json()["leader"]["remaining_ms"], 0);
   const auto wrong = b.get("/leader?election=x");
   EXPECT_EQ(wrong.status, 503);
   EXPECT_EQ(wrong.json()["leader"]["name"], "a");
@@ -210,7 +210,7 @@ TEST(HttpGroupStatus, TellsOfAllThatIsLedPageByPage) {
   EXPECT_EQ(a.status("/status?after=%zz"), 400);
   EXPECT_EQ(a.get("/status?after=%FF").json()["leads"].size(), 0u);
   documents.resize(2);
-  expect_as_schema(TENURE_SCHEMAS "/group_status.schema.json", documents);
+  expect_as_schema("group_status", documents);
 }
 
 TEST(HttpGroupStatus, IsAsTheSchemaSays) {
@@ -226,7 +226,69 @@ TEST(HttpGroupStatus, IsAsTheSchemaSays) {
   EXPECT_TRUE(leading["next"].is_null());
   a.elections->stop();
   documents.push_back(a.get("/status").body);
-  expect_as_schema(TENURE_SCHEMAS "/group_status.schema.json", documents);
+  expect_as_schema("group_status", documents);
+}
+
+TEST(HttpGroupStatus, TellsFirstWhatNobodyLeads) {
+  const memory::Hub hub;
+  Member a(hub.group("tenants"));
+  a.lead({"x", "y", "z"});
+  EXPECT_EQ(a.get("/status").json()["unled"], 0);
+  a.elections->resign("y", 1h);
+  ASSERT_TRUE(eventually([&] { return a.get("/status").json()["unled"] == 1; }));
+  EXPECT_EQ(a.get("/status").json()["leaderless"], nlohmann::json({"y"}));
+  Member b(hub.group("tenants"), {"b", ""});
+  b.lead({"y"});
+  EXPECT_TRUE(eventually([&] { return a.get("/status").json()["unled"] == 0; })) << "another one leads it";
+}
+
+/// Whoever routes wants the leader's address, and 200 if there is one.
+TEST(HttpObservedGroup, TellsARouterWhoLeads) {
+  const memory::Hub hub;
+  Member a(hub.group("tenants"));
+  GroupObserver observer(hub.group("tenants"), timing, {.log = no_log});
+  std::optional<http::Site> site(std::in_place, observer, http::SiteOptions{.step_down_token = bearer});
+  const http::Server server(*site);
+  const auto get = [&](const std::string& path) { return fetch(server.address(), path); };
+  EXPECT_EQ(get("/leader?election=x").status, 503);
+  EXPECT_TRUE(get("/leader?election=x").json()["leader"].is_null());
+  a.lead({"x", "y z"});
+  ASSERT_TRUE(eventually([&] { return get("/leader?election=x").status == 200; }));
+  const auto x = get("/leader?election=x").json();
+  EXPECT_EQ(x["leading"], false) << "it is not the process that answers";
+  EXPECT_EQ(x["leader"]["address"], "10.0.0.7:80");
+  EXPECT_EQ(x["leader"]["token"], std::to_string(a.elections->leadership("x").token()->value));
+  EXPECT_EQ(get("/leader?election=y%20z").status, 200);
+  EXPECT_EQ(get("/leader").status, 400);
+  EXPECT_EQ(get("/healthz").status, 200);
+  EXPECT_EQ(get("/readyz").status, 200);
+  EXPECT_EQ(get("/").status, 404);
+  EXPECT_EQ(fetch(server.address(), "/step-down?election=x", "POST", "Authorization: Bearer " + bearer + "\r\n").status,
+            409);
+  const auto status = get("/status"), rest = get("/status?after=x");
+  EXPECT_EQ(status.json()["elections"].size(), 2U);
+  EXPECT_EQ(status.json()["elections"][0]["leader"]["name"], "a");
+  EXPECT_EQ(rest.json()["elections"][0]["election"], "y z");
+  a.elections->stop();
+  ASSERT_TRUE(eventually([&] { return get("/status").json()["unled"] == 2; }));
+  expect_as_schema("observed_status", {status.body, rest.body, get("/status").body});
+  expect_as_schema("answer", {get("/leader?election=x").body});
+  site.reset();
+  EXPECT_EQ(get("/leader?election=x").status, 503);
+}
+
+TEST(HttpObservedGroup, IsReadyOnlyIfTheStoreAnswers) {
+  memory::Hub hub;
+  hub.hang(true);
+  GroupObserver observer(hub.group("tenants"), memory::presets().fast, {.log = no_log});
+  const http::Site site(observer);
+  const auto ready = [&] { return site.answer({.method = "GET", .path = "/readyz"}).status == 200; };
+  EXPECT_FALSE(ready());
+  hub.hang(false);
+  EXPECT_TRUE(eventually(ready));
+  hub.hang(true);
+  EXPECT_TRUE(eventually([&] { return !ready(); }));
+  hub.hang(false);
 }
 
 /// Where several may lead there is no token to tell.
@@ -243,14 +305,14 @@ TEST(HttpGroupStatus, TellsNoTokenWhereSeveralMayLead) {
   b.lead({"y"});
   const auto leader = a.get("/leader?election=x");
   EXPECT_EQ(leader.status, 200);
-  EXPECT_TRUE(leader.json()["token"].is_null());
+  EXPECT_TRUE(leader.json()["leader"]["token"].is_null());
   ASSERT_TRUE(eventually([&] { return !b.get("/leader?election=x").json()["leader"].is_null(); }));
   EXPECT_TRUE(b.get("/leader?election=x").json()["leader"]["token"].is_null());
   const auto status = a.get("/status");
   EXPECT_EQ(status.json()["exclusive"], false);
   EXPECT_TRUE(status.json()["leads"][0]["token"].is_null());
   EXPECT_EQ(a.step_down("?election=x").status, 202);
-  expect_as_schema(TENURE_SCHEMAS "/group_status.schema.json", {status.body});
+  expect_as_schema("group_status", {status.body});
 }
 
 TEST(HttpGroupStepDown, NeedsTheTokenAndEndsThatTenureAlone) {

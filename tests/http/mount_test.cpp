@@ -40,7 +40,7 @@ TEST_F(HttpMount, AnswersBesideTheProgramsOwnPages) {
   process_.lead();
   EXPECT_EQ(fetch(address_, "/leader").status, 200);
   EXPECT_EQ(fetch(address_, "/election/leader").status, 200);
-  EXPECT_EQ(fetch(address_, "/election/status").json()["state"], "leading");
+  EXPECT_EQ(fetch(address_, "/election/status").json()["self"]["state"], "leading");
   EXPECT_EQ(fetch(address_, "/election/").status, 200);
   EXPECT_EQ(fetch(address_, "/").status, 404) << "that is the program's own";
   EXPECT_EQ(fetch(address_, "/step-down", "POST", "Content-Length: 0\r\n").status, 403);

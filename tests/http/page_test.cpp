@@ -361,14 +361,18 @@ TEST_F(GroupPage, TellsWhatIsLedAndWhoLeadsWhatIsAskedFor) {
   EXPECT_TRUE(shows("#found", "e249: this process leads, token " + token("e249"))) << browser->text("#found");
   ask("<b>\xe2\x80\xae");
   EXPECT_TRUE(shows("#found", "<b>\xef\xbf\xbd: nobody is known to lead")) << browser->text("#found");
+  EXPECT_TRUE(browser->until("document.querySelector('#leaderless').hidden"));
+  for (const auto* name : {"e100", "e120"}) first.elections.resign(name, std::chrono::hours(1));
+  EXPECT_TRUE(shows("#unled", "e100e120")) << "first of all, what nobody leads";
+  EXPECT_TRUE(browser->until("document.title.startsWith('2 without a leader')"));
   look("group");
   for (const auto& [source, text] : browser->complaints()) EXPECT_EQ(source, "network") << text;  // 503 is an answer
 
-  second.elections.join("e100");
+  second.elections.join("e101");
   open(second);
   EXPECT_TRUE(shows("#who.none", "leads 0 of the 1 elections that it has joined"));
-  ask("e100");
-  EXPECT_TRUE(shows("#found", "e100: first leads at 10.0.0.7:80, tenure " TENURE_VERSION ", token " + token("e100")))
+  ask("e101");
+  EXPECT_TRUE(shows("#found", "e101: first leads at 10.0.0.7:80, tenure " TENURE_VERSION ", token " + token("e101")))
       << browser->text("#found");
 }
 

@@ -231,6 +231,17 @@ TEST(HttpServer, WhatIsNoHttpIsNotAnswered) {
     EXPECT_EQ(status(wrong), 400) << wrong;
 }
 
+/// As httplib decodes it, and as another server may hand it on.
+TEST(HttpServer, APathThatIsNotVisibleAsciiIsRefused) {
+  const memory::Hub hub;
+  const Process a(hub);
+  for (const auto* path : {"/leader%0D", "/%FF", "/leader%7F", "/a%20b", "/%00"})
+    EXPECT_EQ(a.get(path).status, 400) << path;
+  for (const auto* path : {"/leader\r", "/\xff", "/a b", "/\x7f"})
+    EXPECT_EQ(a.site->answer({.method = "GET", .path = path}).status, 400) << path;
+  EXPECT_EQ(a.get("/%6Ceader").status, 503) << "this is /leader";
+}
+
 /// Clients are processes of their own, so that they take no descriptor of ours.
 TEST(HttpServer, ClientsLeaveTheStoreSomeDescriptors) {
   TENURE_NEEDS_NO_DESCRIPTORS();

@@ -31,8 +31,8 @@ TEST(HttpLeader, IsRightOnlyWhileTheProcessLeads) {
   b.start();
   const auto right = a.get("/leader");
   EXPECT_EQ(right.status, 200);
-  EXPECT_EQ(right.json()["token"], std::to_string(a.manager->leadership().token()->value));
-  EXPECT_GT(right.json()["remaining_ms"], 0);
+  EXPECT_EQ(right.json()["leader"]["token"], std::to_string(a.manager->leadership().token()->value));
+  EXPECT_GT(right.json()["leader"]["remaining_ms"], 0);
   ASSERT_TRUE(eventually([&] { return b.manager->leadership().incumbent().has_value(); }));
   const auto wrong = b.get("/leader");
   EXPECT_EQ(wrong.status, 503);
@@ -179,7 +179,8 @@ TEST(HttpStatus, TellsWhoLeadsAndWhatHappened) {
   const auto status = got.json();
   EXPECT_EQ(status["version"], 1);
   EXPECT_EQ(status["election"], "jobs");
-  EXPECT_EQ(status["state"], "leading");
+  EXPECT_EQ(status["self"]["state"], "leading");
+  EXPECT_EQ(status["state"], "led");
   EXPECT_EQ(status["leader"]["self"], true);
   EXPECT_EQ(status["leader"]["name"], "a");
   EXPECT_EQ(status["leader"]["version"], tenure::version());
@@ -190,7 +191,7 @@ TEST(HttpStatus, TellsWhoLeadsAndWhatHappened) {
   EXPECT_TRUE(a.get("/status").json()["leader"]["since_unix_ms"].is_number());
   EXPECT_THAT(got.head, HasSubstr("Cache-Control: no-store"));
   a.manager->stop();
-  EXPECT_TRUE(eventually([&] { return a.get("/status").json()["state"] == "ended"; }));
+  EXPECT_TRUE(eventually([&] { return a.get("/status").json()["self"]["state"] == "ended"; }));
 }
 
 TEST(HttpStatus, IsAsTheSchemaSays) {
@@ -203,9 +204,13 @@ TEST(HttpStatus, IsAsTheSchemaSays) {
   documents.push_back(a.get("/status").body);
   documents.push_back(b.get("/status").body);
   a.manager->stop();
-  ASSERT_TRUE(eventually([&] { return a.get("/status").json()["state"] == "ended"; }));
+  ASSERT_TRUE(eventually([&] { return a.get("/status").json()["self"]["state"] == "ended"; }));
   documents.push_back(a.get("/status").body);
-  expect_as_schema(TENURE_SCHEMAS "/status.schema.json", documents);
+  expect_as_schema("status", documents);
+  expect_as_schema("answer", {a.get("/leader").body, b.get("/leader").body});
+  expect_as_schema("health_answer", {a.get("/healthz").body});
+  expect_as_schema("ready_answer", {a.get("/readyz").body, b.get("/readyz").body});
+  expect_as_schema("refusal", {a.get("/else").body});
 }
 
 TEST(HttpPage, IsSelfContainedAndAllowsNothingElse) {

@@ -24,6 +24,12 @@ TEST(JsonLog, WhatIsNotUtf8StillMakesAnObject) {
   EXPECT_EQ(read["election"], "caf\xc3\xa9");
 }
 
+TEST(JsonLog, WhatATerminalWouldObeyIsEscaped) {
+  const auto text = to_json({Level::info, "a\x7f\x1b[2J\xc2\x9b\xe2\x80\xae", {{"by\x7f", "b\x7f"}}});
+  for (const unsigned char c : text) EXPECT_TRUE(c >= 0x20 && c < 0x7f) << text;
+  EXPECT_EQ(nlohmann::json::parse(text)["by\x7f"], "b\x7f");
+}
+
 TEST(JsonLog, ItWritesToStderrWhatIsImportantEnough) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);

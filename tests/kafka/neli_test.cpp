@@ -320,6 +320,20 @@ TEST(NeliIdle, LeavesTheGroupWhenItsCommitsFailForALease) {
   }
 }
 
+/// Each answer comes behind the limit of its call, when the next call waits already: the next renewal goes out at once.
+TEST(NeliIdle, ALeaderWhoseRenewalsAreSlowKeepsItsHandle) {
+  Scene s;
+  s.lead();
+  s.ask_renewal();
+  for (const auto until = s.now + 3 * lease; s.now < until;) {
+    s.advance(1s);
+    s.call(Verb::renew, s.token);
+    s.committed();
+    s.take_record();
+  }
+  EXPECT_FALSE(s.did<effect::Drop>());
+}
+
 TEST(NeliIdle, LeavesTheGroupWhenItsReadsFailForALease) {
   for (const bool answered : {false, true}) {
     Scene s;

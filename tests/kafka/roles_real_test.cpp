@@ -11,6 +11,7 @@
 #include <thread>
 
 #include <tenure/elections.hpp>
+#include <tenure/group_observer.hpp>
 #include <tenure/kafka_group.hpp>
 
 #include "broker.hpp"
@@ -162,6 +163,24 @@ TEST_F(KafkaRoles, OneProcessLeadsAllAndTheTopicIsMadeForIt) {
   ASSERT_TRUE(eventually([&] { return a.led().size() == 12; }));
   EXPECT_EQ(partitions(brokers_, group_ + ".roles"), 3 * units);
   EXPECT_EQ(journal_.wrong(), "") << TENURE_PROMISE;
+}
+
+TEST_F(KafkaRoles, WhoOnlyWatchesReadsWhoLeadsAndJoinsNothing) {
+  auto& a = start("a");
+  ASSERT_TRUE(eventually([&] { return a.led().size() == 12; }));
+  auto o = options();
+  o.create_topic.reset();
+  EXPECT_THROW(GroupObserver(open_group(o, units), presets().fast), std::invalid_argument) << "no names are kept";
+  const GroupObserver observer(open_group(o, units), presets().fast, {.elections = {"role0", "role7"}, .log = no_log});
+  const auto who = [&] {
+    const auto leader = observer.incumbent("role0");
+    return leader ? leader->name + " " + leader->address : "nobody";
+  };
+  EXPECT_TRUE(eventually([&] { return who() == "a a:1"; })) << who();
+  EXPECT_TRUE(eventually([&] { return observer.all()[1].renewed; }));
+  EXPECT_EQ(a.led().size(), 12U) << "no member came";
+  processes_.erase("a");
+  EXPECT_TRUE(eventually([&] { return who() == "nobody"; })) << who();
 }
 
 TEST_F(KafkaRoles, WhoJoinsGetsItsPartAndWhatStaysGoesOnWithItsToken) {

@@ -111,6 +111,50 @@ TEST(Roles, OnlyWhoOpensASessionCreatesAMissingTopic) {
   EXPECT_TRUE(s.creates);
 }
 
+TEST(Roles, WhoOnlyLooksWaitsForTheRecordsAndJoinsNothing) {
+  Scene s;
+  s.call(role_call::See{});
+  EXPECT_FALSE(s.answer) << "nothing is known yet";
+  EXPECT_EQ(s.observations, 1);
+  s.offset(record_of(0)) = foreign({5}, "other");
+  s.observe();
+  ASSERT_TRUE(s.answer);
+  const auto seen = s.look();
+  ASSERT_TRUE(seen.leads.contains(role(0)));
+  const auto& lead = seen.leads.at(role(0));
+  EXPECT_FALSE(lead.released);
+  EXPECT_EQ(read_who(seen.sessions.at(lead.session).record.who).value().name, "other");
+  EXPECT_FALSE(seen.leads.contains(role(1))) << "nobody ever led it";
+  s.give(role_fact::Observed{Error{Fault::unreachable, "away"}});
+  s.call(role_call::See{});
+  EXPECT_TRUE(s.failed()) << "it has no other news";
+  s.observe();
+  EXPECT_EQ(s.look().leads.size(), 2U);
+  EXPECT_EQ(s.opened, 0);
+}
+
+TEST(Roles, WhoOnlyLooksIsToldThatNothingCouldBeRead) {
+  Scene s;
+  s.call(role_call::See{});
+  s.pass(2s);
+  EXPECT_TRUE(s.failed());
+}
+
+/// Each answer comes when the next call waits already: the next renewal goes out at once.
+TEST(Roles, WhoLeadsByCommitsThatAreSlowKeepsItsHandle) {
+  Scene s;
+  s.lead({role(0), role(1)});
+  s.commit();
+  for (const auto until = s.now + 3 * lease; s.now < until;) {
+    s.pass(1s);
+    s.commit();
+    s.observe();
+    s.accept();
+    ASSERT_TRUE(s.sent);
+  }
+  EXPECT_EQ(s.drops, 0);
+}
+
 TEST(Roles, TheTroubleOfAMemberThatIsGoneFailsNoOpenOfALaterSession) {
   Scene s;
   s.open();

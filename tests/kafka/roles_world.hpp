@@ -382,7 +382,7 @@ inline void Process::carry_out(group_effect::Publish& e) {
 inline void Process::carry_out(group_effect::Cap& e) {
   led.at(e.election).cap = e.at;
   if (const auto work = works.upper_bound(e.election); work != works.begin() && std::prev(work)->first == e.election)
-    std::prev(work)->second.cap = e.at + world.timing.margin;
+    std::prev(work)->second.cap = std::min(e.at, Clock::Time::max() - world.timing.margin) + world.timing.margin;
 }
 
 inline void Process::take_effects() {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contract suite of groups, over memory's groups behind a wrapper that breaks the one rule which the environment
 // variable TENURE_BROKEN_RULE names. group_convicts_test.cpp runs it, and expects the suite to fail.
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <mutex>
 #include <stdexcept>
 
@@ -29,6 +31,9 @@ class Forwarding : public GroupStore {
     return real_->end(id, beats, new_beat, limit);
   }
   Result<int> sweep(const Limit& limit) override { return real_->sweep(limit); }
+  Result<std::set<std::string>> retire(const std::map<std::string, Token>& leads, const Limit& limit) override {
+    return real_->retire(leads, limit);
+  }
   std::optional<Error> request_step_down(const std::string& election, const StepDown& request,
                                          const Limit& limit) override {
     return real_->request_step_down(election, request, limit);
@@ -219,6 +224,18 @@ std::shared_ptr<GroupStore> breaking(std::shared_ptr<GroupStore> real, Change ch
   return std::make_shared<Breaks<Change>>(std::move(real), change);
 }
 
+class RetiresAnyToken final : public Forwarding {
+ public:
+  using Forwarding::Forwarding;
+  Result<std::set<std::string>> retire(const std::map<std::string, Token>& asked, const Limit& limit) override {
+    auto leads = asked;
+    const auto stands = standing(limit).leads;
+    for (auto& [election, token] : leads)
+      if (const auto it = stands.find(election); it != stands.end()) token = it->second.token;
+    return Forwarding::retire(leads, limit);
+  }
+};
+
 std::shared_ptr<GroupStore> with_broken_commits(const std::string& rule, std::shared_ptr<GroupStore> real) {
   if (rule == "any_beat_renews")
     return breaking<BreaksCommits>(real, [](Commit& c, const Look& stands) {
@@ -253,6 +270,10 @@ std::shared_ptr<GroupStore> with_broken_commits(const std::string& rule, std::sh
     return breaking<BreaksCommits>(real, [](Commit& c, const Look&) {
       for (auto& release : c.releases) release.heir.reset();
     });
+  if (rule == "a_retired_token_is_expected_in_vain")
+    return breaking<BreaksCommits>(real, [](Commit& c, const Look& stands) {
+      std::erase_if(c.claims, [&](const Claim& one) { return one.expected && !stands.leads.contains(one.election); });
+    });
   if (rule == "too_many_changes_are_cut")
     return breaking<BreaksCommits>(real, [](Commit& c, const Look&) {
       while (c.claims.size() + c.releases.size() > max_changes) c.claims.pop_back();
@@ -270,6 +291,7 @@ std::shared_ptr<GroupStore> with_broken_looks(const std::string& rule, std::shar
     return breaking<BreaksLooks>(real, [](Look& look) {
       std::erase_if(look.sessions, [](const auto& entry) { return entry.second.record.released; });
     });
+  if (rule == "the_retired_token_is_hidden") return breaking<BreaksLooks>(real, [](Look& look) { look.retired = {}; });
   if (rule == "a_release_is_hidden")
     return breaking<BreaksLooks>(real, [](Look& look) {
       for (auto& [election, lead] : look.leads) lead.released = false;
@@ -289,6 +311,7 @@ std::shared_ptr<GroupStore> broken(const std::string& rule, const memory::Hub& h
   if (rule == "what_lives_is_said_to_have_ended") return std::make_shared<SaysThatItEnded>(real);
   if (rule == "nothing_is_swept") return std::make_shared<SweepsNothing>(real);
   if (rule == "what_leads_name_is_swept") return std::make_shared<SweepsWhatLeadsName>(real, hub);
+  if (rule == "any_token_is_retired") return std::make_shared<RetiresAnyToken>(real);
   if (rule == "a_request_outlives_its_tenure") return std::make_shared<KeepsStaleRequests>(real);
   if (rule == "nobody_need_have_led") return std::make_shared<AsksNobodyToStepDown>(real);
   if (rule == "a_look_has_no_limit") return std::make_shared<IgnoresLimits>(real);

@@ -123,6 +123,43 @@ TEST_F(PostgresFaults, AMissingTableIsToldWithTheRemedyAndMayComeLater) {
                {"create_schema()"});
 }
 
+TEST_F(PostgresFaults, AMissingTableIsMadeWhereThatIsAskedFor) {
+  auto options = options_;
+  options.table = unique_name("made");
+  options.create_table = true;
+  std::vector<std::future<Result<Read>>> all;
+  for (int i = 0; i < 5; ++i)
+    all.push_back(std::async(std::launch::async, [&] { return store(options)->read(within(20s)); }));
+  for (auto& one : all) EXPECT_EQ(value(one.get()).record, std::nullopt);
+  EXPECT_TRUE(applied(store(options)->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  options.create_table = false;
+  EXPECT_TRUE(value(store(options)->read(within(10s))).record);
+  admin("drop table " + options.table);
+}
+
+TEST_F(PostgresFaults, MissingTablesOfAGroupAreMadeByItsUrl) {
+  const auto sessions = unique_name("sessions"), leads = unique_name("leads");
+  Opening opening{.url = options_.conninfo, .election = "jobs"};
+  if (!opening.url.starts_with("postgres")) GTEST_SKIP() << "the server is not named by a URL";
+  opening.properties = {{"sessions", sessions}, {"leads", leads}, {"create_table", "maybe"}};
+  EXPECT_THROW(open_group_url(opening), std::invalid_argument);
+  opening.properties.erase("create_table");
+  opening.url += (opening.url.find('?') == std::string::npos ? "?" : "&") + std::string("create_table=true");
+  EXPECT_TRUE(value(open_group_url(opening).store->look({}, within(20s))).leads.empty());
+  admin("drop table " + sessions + ", " + leads);
+}
+
+TEST_F(PostgresFaults, ATableIsNotMadeWhereOneOfThatNameStandsElsewhere) {
+  auto options = options_;
+  options.table = unique_name("elsewhere");
+  options.create_table = true;
+  admin("create schema " + options.table + "_s; create table " + options.table + "_s." + options.table + " (x int)");
+  const auto error = error_of(store(options)->read(within(10s)));
+  EXPECT_EQ(error.fault, Fault::misconfigured);
+  EXPECT_THAT(error.message, HasSubstr("but there is"));
+  admin("drop schema " + options.table + "_s cascade");
+}
+
 TEST_F(PostgresFaults, ManyMayCreateTheTableAtOnce) {
   auto options = options_;
   options.table = unique_name("created");

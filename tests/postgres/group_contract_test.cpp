@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "group_suite.hpp"
+#include "messages.hpp"
 #include "stepped_server.hpp"
 
 namespace tenure::contract {
@@ -32,10 +33,22 @@ class GroupTables final : public GroupUnderTest {
   ~GroupTables() override {
     if (server_) server_->hang(false);
     sql(by_socket(), "drop table " + options_.sessions + ", " + options_.leads);
+    if (!reader_.empty()) sql(by_socket(), "drop role " + reader_);
   }
 
   std::shared_ptr<GroupStore> connect(const std::string& group) override {
     return postgres::open_group(options_, group);
+  }
+  /// The pooler knows no role of ours.
+  std::shared_ptr<GroupStore> reader(const std::string& group) override {
+    if (pooled_) return connect(group);
+    reader_ = unique_name("reader");
+    sql(by_socket(), "create role " + reader_ + " login password '" + tenure::test::canary + "'; grant select on " +
+                         options_.sessions + ", " + options_.leads + " to " + reader_);
+    auto options = options_;
+    options.user = reader_;
+    options.password = tenure::test::canary;
+    return postgres::open_group(options, group);
   }
   bool pushes() const override { return !pooled_; }
   int rounds() const override { return pooled_ ? 10 : 20; }
@@ -72,6 +85,7 @@ class GroupTables final : public GroupUnderTest {
   std::unique_ptr<SteppedServer> server_;
   std::unique_ptr<PgBouncer> pool_;
   postgres::Options options_;
+  std::string reader_;
 };
 
 GroupSubject by(std::string name, bool pooled) {

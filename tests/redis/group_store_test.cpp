@@ -119,7 +119,7 @@ Look look(GroupStore& store, const std::string& cursor = {}) { return value(stor
 TEST_F(RedisGroup, TheServerNamesEachScriptAsWeDo) {
   Server server;
   for (const auto* script :
-       {&look_script, &open_script, &commit_script, &end_script, &sweep_script, &step_down_lead_script})
+       {&look_script, &open_script, &commit_script, &end_script, &sweep_script, &retire_script, &step_down_lead_script})
     EXPECT_EQ(server.ask({"SCRIPT", "LOAD", std::string(script->text)}), script->sha1);
 }
 
@@ -369,7 +369,67 @@ TEST_F(RedisGroup, TheLogIsKeptShortAndALookAcrossItIsExact) {
   EXPECT_LT(std::stol(server.ask({"XLEN", log_key})), 1200);
 }
 
+// ---- what is past ----
+
+TEST_F(RedisGroup, WhoJoinedReadsNothingElse) {
+  Server server;
+  const auto store = open_at(url(server)), other = open_at(url(server));
+  Process a(*store, ada);
+  ASSERT_EQ(a.claim({{"in", {}}, {"out", {}}}).size(), 2u);
+  other->joined("in");
+  const auto told = look(*other);
+  EXPECT_TRUE(told.whole);
+  EXPECT_EQ(told.leads.size(), 1u);
+  EXPECT_TRUE(told.leads.contains("in"));
+  const auto forgotten = look(*other, "1-1 5");
+  EXPECT_TRUE(forgotten.whole) << "a cursor that the log does not know";
+  EXPECT_EQ(forgotten.leads.size(), 1u);
+}
+
+TEST_F(RedisGroup, ARenewalCostsNoMoreBesideManyNamesAndEndedSessions) {
+  Server server;
+  const auto store = open_at(url(server));
+  store->joined("e");
+  Process a(*store, ada);
+  ASSERT_EQ(a.claim({{"e", {}}}).size(), 1u);
+  const auto renewals = [&] {
+    auto least = Clock::Duration::max();
+    for (int times = 0; times < 20; ++times) {
+      const auto begun = boot_clock().now();
+      for (int i = 0; i < 20; ++i) EXPECT_TRUE(a.renew());
+      least = std::min(least, boot_clock().now() - begun);
+    }
+    return least;
+  };
+  const auto fresh = renewals();
+  server.ask({"EVAL",
+              "for i = 1, 20000 do redis.call('HSET', KEYS[1], i, '1 1 1 1 1000 1 1 1 1 who') end "
+              "for i = 1, 100000 do redis.call('HSET', KEYS[2], 'old' .. i, '5 1 1 -') end",
+              "2", sessions_key, leads_key});
+  const auto late = renewals();
+  EXPECT_LT(late, 2 * fresh) << late / 20us << " us a renewal, and " << fresh / 20us << " before";
+  EXPECT_EQ(look(*store).leads.size(), 1u);
+}
+
 // ---- sweeps ----
+
+/// Between its calls the server answers others.
+TEST_F(RedisGroup, ASweepOfManyNamesIsManyCalls) {
+  Server server;
+  const auto store = open_at(url(server));
+  Process a(*store, ada), b(*store, bob);
+  ASSERT_EQ(a.claim({{"e", {}}}).size(), 1u);
+  ASSERT_TRUE(b.end());
+  server.ask({"EVAL", "for i = 1, 50000 do redis.call('HSET', KEYS[1], 'old' .. i, '5 1 1 -') end", "1", leads_key});
+  const auto calls = [&] {
+    const auto text = server.ask({"INFO", "commandstats"});
+    const auto at = text.find("cmdstat_hscan:calls=");
+    return at == text.npos ? 0 : std::stoi(text.substr(at + 20));
+  };
+  const auto before = calls();
+  EXPECT_EQ(value(store->sweep(within(10s))), 1);
+  EXPECT_GE(calls() - before, 9) << "a call looks at some thousand names";
+}
 
 /// Otherwise each renewal would read them for ever, where nobody takes part in these elections any more.
 TEST_F(RedisGroup, ASweepReleasesWhatEndedSessionsLeadAndTheNextOneRemovesThem) {
@@ -391,8 +451,7 @@ TEST_F(RedisGroup, ASweepReleasesWhatEndedSessionsLeadAndTheNextOneRemovesThem) 
   EXPECT_EQ(b.look.leads.size(), 1200u) << "it is told as a change";
   EXPECT_TRUE(std::ranges::all_of(b.look.leads, [](const auto& lead) { return lead.second.released; }));
   EXPECT_EQ(value(store->sweep(within(5s))), 1);
-  b.renew();
-  EXPECT_EQ(b.look.sessions.size(), 1u);
+  EXPECT_EQ(look(*store).sessions.size(), 1u);
   EXPECT_EQ(b.claim({{"name10007", token}}, {}, {token.value + 1000}), Names{"name10007"}) << "its token is kept";
   EXPECT_EQ(value(store->sweep(within(5s))), 0);
   EXPECT_TRUE(b.renew()) << "a live session keeps what it leads";
@@ -812,7 +871,7 @@ TEST_F(RedisGroup, APasswordIsDemandedAndNeverTold) {
 }
 
 const Names needed{"evalsha", "eval", "hget", "hset", "hmget",  "hgetall",   "hdel",
-                   "hexists", "del",  "xadd", "time", "xrange", "xrevrange", "xlen"};
+                   "hexists", "hscan", "del",  "xadd", "time", "xrange", "xrevrange", "xlen"};
 const Names useful{"publish", "subscribe", "info"};
 
 /// The ACL that <tenure/redis.hpp> tells, without one command.
@@ -977,7 +1036,7 @@ TEST_F(RedisGroup, ItsKeysHaveOneSlot) {
       const auto store = open_group(from_url("redis://" + cluster[i].address()), name);
       Process a(*store, {100 + i});
       EXPECT_EQ(a.claim({{"x" + std::to_string(i), {}}}).size(), 1u) << name;
-      EXPECT_EQ(a.look.sessions.size(), i + 1) << name;
+      EXPECT_EQ(look(*store).sessions.size(), i + 1) << name;
     }
   }
 }

@@ -9,6 +9,7 @@
 #include <tenure/kit/who.hpp>
 
 #include "reply.hpp"
+#include "sentinels.hpp"
 #include "support.hpp"
 
 namespace tenure::redis {
@@ -234,6 +235,17 @@ TEST(RedisReply, ARedirectionNamesWhereTo) {
                                  "MOVED 1 host:65536", "MOVED 1 host:x", "MOVED 1:2 host", "MOVEDX 1 h:1", "ERR MOVED"})
     EXPECT_FALSE(redirection(error(text), "from")) << text;
   EXPECT_FALSE(redirection(text("MOVED 1 h:1"), "from")) << "not an error";
+}
+
+TEST(RedisSwitch, OfASentinelsAnnouncementHasTwoWholeAddresses) {
+  const auto found = switch_of("main 10.0.0.1 6379 ::1 6380");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->name, "main");
+  EXPECT_TRUE(found->from.host == "10.0.0.1" && found->from.port == 6379);
+  EXPECT_TRUE(found->to.host == "::1" && found->to.port == 6380);
+  for (const auto* text : {"", "main", "main a 1 b", "main a 0 b 2", "main a 1 b 0", "main a 65536 b 2",
+                           "main a 1 b 65536", "main a x b 2", "main a 1 b 2x", "main a -1 b 2", "main a 1 b +2"})
+    EXPECT_FALSE(switch_of(text)) << text;
 }
 
 }  // namespace

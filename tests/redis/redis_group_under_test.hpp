@@ -7,6 +7,7 @@
 #include <tenure/redis.hpp>
 
 #include "group_under_test.hpp"
+#include "messages.hpp"
 #include "server.hpp"
 
 namespace tenure::contract {
@@ -14,6 +15,35 @@ namespace tenure::contract {
 class RedisGroup : public GroupUnderTest {
  public:
   std::shared_ptr<GroupStore> connect(const std::string& group) override { return redis::open_group(options(), group); }
+  /// With the rights that <tenure/redis.hpp> tells for it.
+  std::shared_ptr<GroupStore> reader(const std::string& group) override {
+    auto may_read = options();
+    may_read.user = "reader";
+    may_read.password = tenure::test::canary;
+    each([&](redis::test::Server& server) {
+      server.ask({"ACL",
+                  "SETUSER",
+                  may_read.user,
+                  "reset",
+                  "on",
+                  ">" + may_read.password,
+                  "~" + may_read.prefix + "*",
+                  "&" + may_read.prefix + "*",
+                  "+evalsha",
+                  "+eval",
+                  "+time",
+                  "+hget",
+                  "+hgetall",
+                  "+hmget",
+                  "+xlen",
+                  "+xrange",
+                  "+xrevrange",
+                  "+subscribe",
+                  "+info",
+                  "+asking"});
+    });
+    return redis::open_group(may_read, group);
+  }
   bool can_lose() const override { return true; }
   bool lose_everything() override {
     return each([](redis::test::Server& server) { server.ask({"FLUSHALL"}); });

@@ -5,6 +5,11 @@
 // own.
 #include <gtest/gtest.h>
 
+#include <tenure/elections.hpp>
+#include <tenure/kit/who.hpp>
+#include <tenure/stores.hpp>
+
+#include "eventually.hpp"
 #include "messages.hpp"
 #include "process.hpp"
 #include "rows.hpp"
@@ -42,6 +47,58 @@ TEST(ListOnRedis, ShowsEachElection) {
   EXPECT_EQ(rows["lapsed"].at("state"), "vacant");
   EXPECT_GT(rows["lapsed"].at("age_ms"), 1'000'000'000);
   EXPECT_EQ(rows["foreign"].at("state"), "unknown");
+}
+
+TEST(ListOnRedis, ShowsTheElectionsOfAGroup) {
+  TENURE_NEEDS_REDIS();
+  redis::test::Server server;
+  const std::vector<std::string> line{"status", "--group", "shards", "--store", url_of(server)};
+  Process none(tool(line));
+  EXPECT_EQ(none.ended(), 3) << none.out();
+  EXPECT_TRUE(mentions(none.err(), "nobody ever led an election of the group \"shards\"")) << none.err();
+  const auto opened = open_many(url_of(server), "shards", no_log);
+  Elections elections(opened.store, {"ann", "10.0.0.7:80"}, opened.presets.fast, {.log = no_log});
+  elections.join(std::vector<std::string>{"a", "b", "c"});
+  elections.start();
+  ASSERT_TRUE(eventually([&] { return elections.led().size() == 3; }));
+  Process all(tool(line));
+  EXPECT_EQ(all.ended(), 0) << all.err();
+  EXPECT_TRUE(all.out().starts_with("a  ann leads at 10.0.0.7:80, token ")) << all.out();
+  EXPECT_FALSE(mentions(all.out(), "not seen to renew"));
+  elections.resign("c", std::chrono::hours(1));
+  ASSERT_TRUE(eventually([&] { return elections.led().size() == 2; }));
+  auto json = line;
+  json.insert(json.end(), {"--json", "--limit", "2"});
+  Process some(tool(json));
+  EXPECT_EQ(some.ended(), 3) << some.err();
+  EXPECT_TRUE(mentions(some.err(), "more than 2 elections")) << some.err();
+  auto rows = rows_of(some.out());
+  ASSERT_EQ(rows.size(), 2U) << some.out();
+  EXPECT_EQ(rows["c"].at("state"), "vacant") << "those without a leader come first";
+  EXPECT_EQ(rows["a"].at("leader").at("name"), "ann");
+  EXPECT_EQ(rows["a"].at("renewed"), true);
+  elections.stop();
+  EXPECT_EQ(server.ask({"HLEN", "tenure:{shards}:s"}), "2") << "a look opens no session";
+}
+
+/// A server says who leads, and not since when.
+TEST(ListOnRedis, SaysWhatOfAGroupIsNotProven) {
+  TENURE_NEEDS_REDIS();
+  redis::test::Server server;
+  {
+    const auto opened = open_many(url_of(server), "shards", no_log);
+    const auto bob = who_text({"bob", ""}, "i");
+    ASSERT_TRUE(opened.store->open({7}, {.record = {.beat = 1, .who = bob, .term = std::chrono::minutes(1)}},
+                                   {boot_clock(), boot_clock().now() + std::chrono::seconds(10), {}}));
+    Commit claim{.session = {7}, .beats = {1}, .next = {.record = {.beat = 2, .who = bob}}, .claims = {{"a", {}}}};
+    claim.next.record.term = std::chrono::minutes(1);
+    ASSERT_TRUE(
+        opened.store->commit(claim, {boot_clock(), boot_clock().now() + std::chrono::seconds(10), {}})->granted);
+  }
+  Process dead(tool({"status", "--group", "shards", "--store", url_of(server), "--timing", "fast", "--timeout", "1s"}));
+  EXPECT_EQ(dead.ended(), 0) << dead.err();
+  EXPECT_TRUE(mentions(dead.out(), "a  bob leads, token ")) << dead.out();
+  EXPECT_TRUE(mentions(dead.out(), "not seen to renew")) << dead.out();
 }
 
 TEST(ListOnRedis, ANodeOfAClusterIsRefused) {

@@ -14,6 +14,7 @@
 #include "eventually.hpp"
 #include "messages.hpp"
 #include "process.hpp"
+#include "schema.hpp"
 
 namespace tenure::test {
 namespace {
@@ -62,7 +63,7 @@ TEST_F(Look, StatusSaysThatNobodyLeadsOrWho) {
   };
   const auto [nobody, vacant] = said(3);
   EXPECT_EQ(nobody, "nobody leads\n");
-  EXPECT_EQ(vacant.at("v"), 1);
+  EXPECT_EQ(vacant.at("version"), 1);
   EXPECT_EQ(vacant.at("election"), "e");
   EXPECT_EQ(vacant.at("state"), "vacant");
   const Leader leader(directory_);
@@ -73,8 +74,25 @@ TEST_F(Look, StatusSaysThatNobodyLeadsOrWho) {
   EXPECT_EQ(led.at("state"), "led");
   EXPECT_EQ(led.at("leader").at("name"), "ann");
   EXPECT_EQ(led.at("leader").at("version"), tenure::version());
-  EXPECT_EQ(led.at("leader").at("token"), leader.token->value);
+  EXPECT_EQ(led.at("leader").at("token"), std::to_string(leader.token->value));
   EXPECT_GT(led.at("leader").at("remaining_ms"), 0);
+}
+
+TEST_F(Look, JsonIsAsItsSchemaSays) {
+  const auto said = [](std::vector<std::string> line) {
+    line.emplace_back("--json");
+    Process process(tool(line));
+    process.ended();
+    return process.out();
+  };
+  const auto url = "file://" + directory_.path().string();
+  std::vector<std::string> documents{said({"status", "-e", "e", "--store", url})};
+  const Leader leader(directory_);
+  documents.push_back(said({"status", "-e", "e", "--store", url}));
+  documents.push_back(said({"status", "--all", "--store", url}));
+  documents.push_back(said({"status", "-e", "e", "--store", "redis://127.0.0.1:1", "--timeout", "100ms"}));
+  EXPECT_EQ(Json::parse(documents.back()).at("state"), "unknown");
+  expect_as_schema("sight", documents);
 }
 
 TEST_F(Look, StatusSaysThatTheStoreDoesNotAnswer) {
@@ -120,6 +138,11 @@ TEST_F(Look, StatusSaysWhereItCannotShowAll) {
   const auto missing = directory_ / "missing";
   EXPECT_EQ(Process(tool({"status", "--all", "--store", "file://" + missing.string()})).ended(), 78);
   EXPECT_FALSE(std::filesystem::exists(missing)) << "a look made it";
+  EXPECT_EQ(Process(tool({"status", "--all", "--group", "g", "--store", "memory:"})).ended(), 64) << "one of the two";
+  Process files(tool({"status", "--group", "g", "--store", "file://" + directory_.path().string()}));
+  EXPECT_EQ(files.ended(), 78);
+  EXPECT_TRUE(mentions(files.err(), "keeps no groups of elections")) << files.err();
+  EXPECT_EQ(Process(tool({"status", "--group", "g", "--store", "memory:"})).ended(), 3);
 }
 
 TEST_F(Look, IsLeaderAnswersByItsExitCode) {
@@ -135,7 +158,7 @@ TEST_F(Look, ObservePrintsALinePerChangeUntilASignalThatIsNotIgnored) {
     const Leader leader(directory_);
     EXPECT_TRUE(eventually([&] { return mentions(observe.out(), "\"name\":\"ann\""); }));
   }
-  EXPECT_TRUE(eventually([&] { return observe.out().ends_with("\"vacant\"}\n"); }));
+  EXPECT_TRUE(eventually([&] { return observe.out().ends_with("\"vacant\",\"leader\":null}\n"); }));
   for (const int signal : {SIGHUP, SIGINT, SIGTERM}) observe.signal(signal);
   EXPECT_EQ(observe.ended(), 128 + SIGTERM);
 }

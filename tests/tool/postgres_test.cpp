@@ -46,6 +46,24 @@ TEST_F(OnPostgres, SetupMakesTheTablesOnce) {
   EXPECT_EQ(pg::sql(url, "select 1 from tenure_leads").size(), 0);
 }
 
+TEST_F(OnPostgres, RetireRemovesTheNamesThatNobodyLeadsAndKeepsTheirTokens) {
+  EXPECT_EQ(Process(tool({"setup", "--groups", "--store", url})).ended(), 0);
+  pg::sql(url,
+          "insert into tenure_sessions select convert_to('g', 'UTF8'), 7, 0, 1, false, '', 50, 1,"
+          " clock_timestamp(), 1, 1, 1, 1");
+  pg::sql(url,
+          "insert into tenure_leads select convert_to('g', 'UTF8'), convert_to(name, 'UTF8'), 1000, 7, name <> 'led',"
+          " null, null, null, null, pg_current_xact_id() from unnest(array['led', 'old', 'older']) as name");
+  Process retire(tool({"retire", "--store", url, "--group", "g", "old", "led", "older", "never"}));
+  EXPECT_EQ(retire.ended(), 1) << retire.err();
+  for (const auto* line : {"led: is led", "old: retired", "older: retired", "never: is not there"})
+    EXPECT_TRUE(mentions(retire.out(), line)) << retire.out();
+  const auto left = pg::sql(url, "select convert_from(election, 'UTF8'), token from tenure_leads order by 1");
+  ASSERT_EQ(left.size(), 2);
+  EXPECT_TRUE(left[0][0].as<std::string>().empty() && left[0][1].as<int>() == 1000) << "no token falls below it";
+  EXPECT_EQ(left[1][0].as<std::string>(), "led");
+}
+
 TEST_F(OnPostgres, StatusShowsAllElections) {
   const Words all{"status", "--all", "--store", url};
   Process before(tool(all));

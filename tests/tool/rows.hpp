@@ -16,7 +16,7 @@ inline std::map<std::string, nlohmann::json> rows_of(const std::string& printed)
   std::istringstream lines(printed);
   for (std::string line; std::getline(lines, line);) {
     const auto row = nlohmann::json::parse(line);
-    EXPECT_EQ(row.at("v"), 1);
+    EXPECT_EQ(row.at("version"), 1);
     EXPECT_TRUE(rows.emplace(row.at("election"), row).second) << line;
   }
   return rows;

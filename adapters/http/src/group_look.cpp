@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include <tenure/kit/names.hpp>
 #include <tenure/kit/text.hpp>
 
 #include "json.hpp"
@@ -37,6 +38,19 @@ std::string decoded(std::string_view text) {
   return out;
 }
 
+/// Their number, and the first ones.
+void add_unled(Json& out, const std::vector<std::string>& unled) {
+  out["unled"] = unled.size();
+  auto& first = out["leaderless"] = Json::array();
+  for (std::size_t i = 0; i < std::min(unled.size(), leads_at_once); ++i) first.push_back(unled[i]);
+}
+
+/// `last`: of this page, if another one follows.
+void add_next(Json& out, const std::string* last) {
+  out["leads_at_once"] = leads_at_once;
+  out["next"] = last ? Json("status?after=" + encoded(*last)) : Json(nullptr);
+}
+
 }  // namespace
 
 std::optional<std::string> parameter(std::string_view query, std::string_view name) {
@@ -54,28 +68,58 @@ std::optional<std::string> parameter(std::string_view query, std::string_view na
 
 std::string group_status_document(const GroupLook& look, const SiteOptions& options, const std::string& after) {
   const auto& m = look.metrics.session;
-  Json out{{"version", version},
-           {"group", look.metrics.group},
-           {"self", json(options.self)},
-           {"exclusive", look.exclusive},
-           {"joined", look.metrics.joined},
-           {"led", look.metrics.led},
-           {"stalled", look.metrics.stalled},
-           {"session",
-            {{"remaining_ms", ms(m.remaining)},
-             {"rides_out_ms", ms(m.rides_out)},
-             {"since_granted_ms", json(m.since_granted)}}},
-           {"health", health(m, options.stuck_after)},
-           {"counts", counts(m)}};
+  auto out = document();
+  out.update({{"group", look.metrics.group},
+              {"self", json(options.self)},
+              {"exclusive", look.exclusive},
+              {"joined", look.metrics.joined},
+              {"led", look.metrics.led},
+              {"stalled", look.metrics.stalled},
+              {"session",
+               {{"remaining_ms", ms(m.remaining)},
+                {"rides_out_ms", ms(m.rides_out)},
+                {"since_granted_ms", json(m.since_granted)}}},
+              {"health", health(m, options.stuck_after)},
+              {"counts", counts(m)}});
+  add_unled(out, look.unled);
   const auto comes_before = [](const std::string& name, const auto& lead) { return name < lead.first; };
   auto lead = std::upper_bound(look.led.begin(), look.led.end(), after, comes_before);
   auto& leads = out["leads"] = Json::array();
   for (; lead != look.led.end() && leads.size() < leads_at_once; ++lead)
     leads.push_back(
         {{"election", lead->first}, {"token", json(look.exclusive ? std::optional(lead->second) : std::nullopt)}});
-  out["leads_at_once"] = leads_at_once;
-  out["next"] = lead == look.led.end() ? Json(nullptr) : Json("status?after=" + encoded(std::prev(lead)->first));
+  add_next(out, lead == look.led.end() ? nullptr : &std::prev(lead)->first);
   return text(out);
+}
+
+std::string observed_document(const GroupObserver& observer, const SiteOptions& options, const std::string& after) {
+  const auto all = observer.all();
+  auto out = document();
+  out["group"] = observer.group();
+  out["self"] = json(options.self);
+  if (const auto error = observer.last_error()) out["error"] = json(*error);
+  std::vector<std::string> unled;
+  for (const auto& one : all)
+    if (!dialect::leader_in(one.sight)) unled.push_back(one.election);
+  add_unled(out, unled);
+  const auto comes_before = [](const std::string& name, const auto& one) { return name < one.election; };
+  auto one = std::upper_bound(all.begin(), all.end(), after, comes_before);
+  auto& elections = out["elections"] = Json::array();
+  for (; one != all.end() && elections.size() < leads_at_once; ++one) {
+    Json row{{"election", one->election}};
+    dialect::add(row, one->sight);
+    row["renewed"] = one->renewed;
+    elections.push_back(std::move(row));
+  }
+  add_next(out, one == all.end() ? nullptr : &std::prev(one)->election);
+  return text(out);
+}
+
+std::string election_in(const Request& request) {
+  const auto election = parameter(request.query, "election");
+  if (!election) throw std::invalid_argument("name the election: " + std::string(request.path) + "?election=NAME");
+  check_election(*election);
+  return *election;
 }
 
 std::string group_lacks(const GroupMetrics& metrics, Clock::Duration stuck_after) {

@@ -18,11 +18,18 @@ inline constexpr std::size_t leads_at_once = 100;
 struct GroupLook {
   GroupMetrics metrics{};
   bool exclusive{true};
-  std::vector<std::pair<std::string, Token>> led{};  ///< Sorted by name.
+  std::vector<std::pair<std::string, Token>> led{};  ///< Sorted by name, as the next one is.
+  std::vector<std::string> unled{};                  ///< What nobody is known to lead.
 };
 
 /// `after`: what is told of begins after this name. Empty: with the first one.
 std::string group_status_document(const GroupLook& look, const SiteOptions& options, const std::string& after);
+
+/// The same of a group that is only watched.
+std::string observed_document(const GroupObserver& observer, const SiteOptions& options, const std::string& after);
+
+/// The election that a request names. Throws std::invalid_argument.
+std::string election_in(const Request& request);
 
 /// Why /readyz fails; empty if it does not.
 std::string group_lacks(const GroupMetrics& metrics, Clock::Duration stuck_after);

@@ -48,22 +48,32 @@ const one = (tag, text, kind) => {
 const fact = (name, text) => { if (text) at("facts").append(one("dt", name), one("dd", text)); };
 )js";
 
-void replace_all(std::string& text, std::string_view mark, std::string_view by) {
-  for (auto found = text.find(mark); found != text.npos; found = text.find(mark, found + by.size()))
-    text.replace(found, mark.size(), by);
+std::string whole(const Page& page, const std::string& nonce) {
+  std::string out = R"html(<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>tenure</title>
+<link rel="icon" href="data:,">
+)html";
+  const auto add = [&out](auto... parts) { (out.append(parts), ...); };
+  add("<style nonce=\"", nonce, "\">", style, page.style, "</style>\n</head>\n<body>\n<main>\n");
+  add("<section id=\"trouble\" role=\"alert\" hidden></section>\n", page.main, "</main>\n");
+  add("<noscript><section>This page needs its own script. <a href=\"status\">Its status</a> says the same.",
+      "</section></noscript>\n");
+  add("<script nonce=\"", nonce, "\">", script, page.script, "</script>\n</body>\n</html>\n");
+  return out;
 }
 
 }  // namespace
 
-Response html(std::string_view page) {
+Response html(const Page& page) {
   std::array<unsigned char, 16> random{};
   if (::getrandom(random.data(), random.size(), GRND_NONBLOCK) != static_cast<ssize_t>(random.size()))
     throw std::runtime_error("getrandom() gave nothing");
   const auto nonce = hex(std::string_view(reinterpret_cast<const char*>(random.data()), random.size()));
-  Response out{.status = 200, .type = "text/html; charset=utf-8", .body = std::string(page)};
-  replace_all(out.body, "@STYLE@", style);
-  replace_all(out.body, "@SCRIPT@", script);
-  replace_all(out.body, "@NONCE@", nonce);
+  Response out{.status = 200, .type = "text/html; charset=utf-8", .body = whole(page, nonce)};
   out.headers.emplace_back(
       "Content-Security-Policy",
       "default-src 'none'; script-src 'nonce-" + nonce + "'; style-src 'nonce-" + nonce +

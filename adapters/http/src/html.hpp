@@ -7,8 +7,13 @@
 
 namespace tenure::http {
 
-/// A page. In its text @NONCE@ stands for a text that is new with each answer, @STYLE@ and @SCRIPT@ for what all pages
-/// have. Its Content-Security-Policy allows it its own style and script, and what this process tells. Nothing else.
-Response html(std::string_view page);
+/// What one page has of its own.
+struct Page {
+  std::string_view style, main, script;
+};
+
+/// Its Content-Security-Policy allows it its own style and script, by a text that is new with each answer, and what
+/// this process tells. Nothing else.
+Response html(const Page& page);
 
 }  // namespace tenure::http

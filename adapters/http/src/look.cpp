@@ -25,7 +25,7 @@ std::string_view name_of(Change::What what) {
 Json told(const Change& change) {
   Json out{{"id", change.id}, {"what", name_of(change.what)}, {"unix_ms", change.unix_ms}};
   if (change.token) out["token"] = json(change.token);
-  if (change.reason) out["reason"] = to_string(*change.reason);
+  if (change.reason) out["reason"] = dialect::word(to_string(*change.reason));
   if (change.what == Change::What::incumbent) {
     out["name"] = change.name;
     out["address"] = change.address;
@@ -33,35 +33,35 @@ Json told(const Change& change) {
   return out;
 }
 
-/// Where several may lead there is no token to tell.
-Json told(const Incumbent& incumbent) {
-  const auto token = incumbent.token == Token{} ? std::nullopt : std::optional(incumbent.token);
-  return {{"self", false},
-          {"name", incumbent.name},
-          {"address", incumbent.address},
-          {"version", incumbent.version},
-          {"token", json(token)},
-          {"remaining_ms", ms(incumbent.remaining)}};
+/// Null if nobody is known to lead.
+Json leader(const Look& look, const SiteOptions& options) {
+  const auto& m = look.metrics;
+  if (m.is_leader)
+    return {{"self", true},
+            {"name", options.self.name},
+            {"address", options.self.address},
+            {"version", tenure::version()},
+            {"token", json(m.token)},
+            {"remaining_ms", ms(m.remaining)}};
+  if (!look.incumbent) return nullptr;
+  auto out = json(*look.incumbent);
+  out["self"] = false;
+  return out;
 }
 
-/// Who leads, and since when, as far as we have seen it begin.
+/// And since when, as far as we have seen it begin.
 Json leader(const Look& look, const SiteOptions& options, const std::deque<Change>& history) {
-  const auto& m = look.metrics;
-  if (!m.is_leader && !look.incumbent) return nullptr;
-  auto out = m.is_leader ? Json{{"self", true},
-                                {"name", options.self.name},
-                                {"address", options.self.address},
-                                {"version", tenure::version()},
-                                {"token", json(m.token)},
-                                {"remaining_ms", ms(m.remaining)}}
-                         : told(*look.incumbent);
-  const auto token = m.is_leader ? m.token : look.incumbent->token;
+  auto out = leader(look, options);
+  if (out.is_null()) return out;
+  const auto token = look.metrics.is_leader ? look.metrics.token : look.incumbent->token;
   const auto begin = std::find_if(history.rbegin(), history.rend(), [&](const Change& c) {
     return c.token == token && (c.what == Change::What::elected || c.what == Change::What::incumbent);
   });
   out["since_unix_ms"] = begin == history.rend() ? Json(nullptr) : Json(begin->unix_ms);
   return out;
 }
+
+std::string_view state(const Json& leader) { return leader.is_null() ? "vacant" : "led"; }
 
 }  // namespace
 
@@ -121,17 +121,17 @@ std::string ailment(const Metrics& m, Clock::Duration stuck_after) {
 std::string status_document(const Look& look, const SiteOptions& options, const std::deque<Change>& history,
                             bool with_history) {
   const auto& m = look.metrics;
-  Json out{{"version", version},
-           {"election", m.election},
-           {"self", json(options.self)},
-           {"state", look.ended    ? "ended"
-                     : m.is_leader ? "leading"
-                                   : "following"},
-           {"leader", leader(look, options, history)},
-           {"rides_out_ms", ms(m.rides_out)},
-           {"since_granted_ms", json(m.since_granted)},
-           {"health", health(m, options.stuck_after)},
-           {"counts", counts(m)}};
+  auto out = document();
+  out["election"] = m.election;
+  auto& self = out["self"] = json(options.self);
+  self["state"] = look.ended ? "ended" : m.is_leader ? "leading" : "following";
+  auto leads = leader(look, options, history);
+  out["state"] = state(leads);
+  out["leader"] = std::move(leads);
+  out["rides_out_ms"] = ms(m.rides_out);
+  out["since_granted_ms"] = json(m.since_granted);
+  out["health"] = health(m, options.stuck_after);
+  out["counts"] = counts(m);
   if (with_history) {
     auto& list = out["history"] = Json::array();
     for (const auto& change : history) list.push_back(told(change));
@@ -139,32 +139,40 @@ std::string status_document(const Look& look, const SiteOptions& options, const 
   return text(out);
 }
 
-std::string leader_document(const Look& look) {
-  const auto& m = look.metrics;
-  Json out{{"version", version}, {"election", m.election}, {"leading", m.is_leader}};
-  if (m.is_leader) {
-    out["token"] = json(m.token);
-    out["remaining_ms"] = ms(m.remaining);
-  } else {
-    out["leader"] = look.incumbent ? told(*look.incumbent) : Json(nullptr);
-  }
+std::string leader_document(const Look& look, const SiteOptions& options) {
+  auto out = document();
+  out["election"] = look.metrics.election;
+  out["leading"] = look.metrics.is_leader;
+  auto leads = leader(look, options);
+  out["state"] = state(leads);
+  out["leader"] = std::move(leads);
   return text(out);
 }
 
 std::string change_document(const Change& change) { return text(told(change)); }
 
 std::string healthz_document(const std::string& ails, bool stalled) {
-  return text({{"version", version}, {"healthy", ails.empty()}, {"why", ails}, {"stalled", stalled}});
+  auto out = document();
+  out.update({{"healthy", ails.empty()}, {"why", ails}, {"stalled", stalled}});
+  return text(out);
 }
 
 std::string readyz_document(const std::string& lacking) {
-  return text({{"version", version}, {"ready", lacking.empty()}, {"why", lacking}});
+  auto out = document();
+  out.update({{"ready", lacking.empty()}, {"why", lacking}});
+  return text(out);
 }
 
 std::string step_down_document(bool steps_down, std::optional<Token> token) {
-  return text({{"version", version}, {"steps_down", steps_down}, {"token", json(token)}});
+  auto out = document();
+  out.update({{"steps_down", steps_down}, {"token", json(token)}});
+  return text(out);
 }
 
-std::string error_document(const std::string& message) { return text({{"version", version}, {"error", message}}); }
+std::string error_document(const std::string& message) {
+  auto out = document();
+  out["error"] = {{"message", message}};
+  return text(out);
+}
 
 }  // namespace tenure::http

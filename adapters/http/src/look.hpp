@@ -39,7 +39,7 @@ std::string ailment(const Metrics& metrics, Clock::Duration stuck_after);
 
 std::string status_document(const Look& look, const SiteOptions& options, const std::deque<Change>& history,
                             bool with_history);
-std::string leader_document(const Look& look);
+std::string leader_document(const Look& look, const SiteOptions& options);
 std::string change_document(const Change& change);
 std::string healthz_document(const std::string& ailment, bool stalled);
 std::string readyz_document(const std::string& lacking);

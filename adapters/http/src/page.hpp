@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page for people about one election.
 #pragma once
-#include <string_view>
+#include "html.hpp"
 
 namespace tenure::http {
 
-/// For html().
-inline constexpr std::string_view page = R"page(<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>tenure</title>
-<link rel="icon" href="data:,">
-<style nonce="@NONCE@">
-@STYLE@
-.track { height: .9rem; border-radius: .45rem; background: var(--line); overflow: hidden; margin: .75rem 0 .25rem; }
+inline constexpr Page page{
+    R"css(.track { height: .9rem; border-radius: .45rem; background: var(--line); overflow: hidden; margin: .75rem 0 .25rem; }
 #bar { height: 100%; width: 0; background: var(--none); }
 #bar.self { background: var(--self); } #bar.other { background: var(--other); }
 #left { color: var(--dim); font-variant-numeric: tabular-nums; }
@@ -29,12 +20,8 @@ inline constexpr std::string_view page = R"page(<!doctype html>
 ol { list-style: none; margin: 0; padding: 0; }
 li { display: grid; grid-template-columns: 6.5rem 1fr; gap: .75rem; padding: .3rem 0; border-top: 1px solid var(--line); }
 li time { color: var(--dim); font-variant-numeric: tabular-nums; } li span { overflow-wrap: anywhere; }
-</style>
-</head>
-<body>
-<main>
-<section id="trouble" role="alert" hidden></section>
-<section>
+)css",
+    R"html(<section>
 <h1 id="election">tenure</h1>
 <p id="who" class="none" aria-live="polite"></p>
 <div class="track" id="track" role="progressbar" aria-label="what is left of the lease" aria-valuemin="0"><div id="bar"></div></div>
@@ -49,11 +36,8 @@ li time { color: var(--dim); font-variant-numeric: tabular-nums; } li span { ove
 <span><b class="other"></b>another one</span><span><b class="none"></b>nobody known</span></div>
 <ol id="list"></ol>
 </section>
-</main>
-<noscript><section>This page needs its own script. <a href="status">Its status</a> says the same.</section></noscript>
-<script nonce="@NONCE@">
-@SCRIPT@
-let status = null, seen = 0, seenAt = 0, full = 0, fullOf = null, history = [];
+)html",
+    R"js(let status = null, seen = 0, seenAt = 0, full = 0, fullOf = null, history = [];
 const day = ms => new Date(ms).toLocaleString();
 const clock = ms => new Date(ms).toDateString() === new Date(Date.now()).toDateString() ? new Date(ms).toLocaleTimeString()
   : new Date(ms).toLocaleString([], { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
@@ -78,7 +62,7 @@ function took(next) {
     fact("tenure", l.version);
   }
   if (l && l.self) fact("rides out", "an outage of " + (next.rides_out_ms / 1000).toFixed(1) + " s");
-  fact("this process", { leading: "leads", following: "follows", ended: "takes part no more" }[next.state]);
+  fact("this process", { leading: "leads", following: "follows", ended: "takes part no more" }[next.self.state]);
   fact("health", !next.health.healthy ? next.health.why : next.health.stalled ? "its work stalled" : "healthy");
   const gone = Object.entries(next.counts.ousted).filter(([, n]) => n).map(([why, n]) => n + " " + why.replace("_", " "));
   fact("tenures", next.counts.elected + " here" + (gone.length ? "; ended: " + gone.join(", ") : ""));
@@ -141,9 +125,6 @@ tell("who", "asking…");
 source();
 (function move() { draw(); requestAnimationFrame(move); })();
 setInterval(draw, 1000);  // A tab in the background has no frames, but its title is seen.
-</script>
-</body>
-</html>
-)page";
+)js"};
 
 }  // namespace tenure::http

@@ -28,6 +28,11 @@ SiteOptions checked(SiteOptions options) {
   return options;
 }
 
+/// httplib decodes "%0D". None of ours has such a byte, and no log or page of somebody else's is to get it from us.
+bool visible(std::string_view path) {
+  return std::all_of(path.begin(), path.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+}
+
 Response gone() { return refusal(503, "this process takes part no more"); }
 
 }  // namespace
@@ -40,6 +45,8 @@ Response Site::State::answer(const Request& request) {
   Response out;
   if (forked()) {
     out = refusal(503, "this process was forked from the one that takes part");
+  } else if (!visible(request.path)) {
+    out = refusal(400, "the path has a character that is not visible ASCII");
   } else if (request.path == "/step-down") {
     out = asked_to_step_down(request);
   } else if (request.method != "GET" && request.method != "HEAD") {

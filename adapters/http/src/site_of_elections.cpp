@@ -5,7 +5,6 @@
 #include <stdexcept>
 
 #include <tenure/http.hpp>
-#include <tenure/kit/names.hpp>
 #include <tenure/prometheus.hpp>
 
 #include "group_look.hpp"
@@ -36,23 +35,11 @@ class TENURE_HTTP_NO_EXPORT Site::OfElections final : public State {
   Elections* elections_;
 };
 
-namespace {
-
-/// Throws std::invalid_argument.
-std::string named(const Request& request) {
-  const auto election = parameter(request.query, "election");
-  if (!election) throw std::invalid_argument("name the election: " + std::string(request.path) + "?election=NAME");
-  check_election(*election);
-  return *election;
-}
-
-}  // namespace
-
 std::optional<GroupLook> Site::OfElections::look(bool with_led) const {
   const std::lock_guard lock(mutex_);
   if (!elections_) return std::nullopt;
   GroupLook out{.metrics = elections_->metrics(), .exclusive = elections_->exclusive()};
-  if (with_led) out.led = elections_->led();
+  if (with_led) out.led = elections_->led(), out.unled = elections_->unled();
   return out;
 }
 
@@ -73,8 +60,8 @@ std::optional<Look> Site::OfElections::look_at(const std::string& election) cons
 
 std::optional<Response> Site::OfElections::get(const Request& request) try {
   if (request.path == "/leader") {
-    const auto seen = look_at(named(request));
-    return seen ? std::optional(json_response(seen->metrics.is_leader ? 200 : 503, leader_document(*seen)))
+    const auto seen = look_at(election_in(request));
+    return seen ? std::optional(json_response(seen->metrics.is_leader ? 200 : 503, leader_document(*seen, options_)))
                 : std::nullopt;
   }
   const bool with_led = request.path == "/status";
@@ -103,7 +90,7 @@ Response Site::OfElections::page_of(std::string_view path, const GroupLook& look
 }
 
 std::optional<Response> Site::OfElections::step_down(const Request& request) try {
-  const auto election = named(request);
+  const auto election = election_in(request);
   const std::lock_guard lock(mutex_);
   if (!elections_) return std::nullopt;
   const auto leadership = elections_->leadership(election);

@@ -186,7 +186,7 @@ std::optional<Response> Site::OfManager::get(const Request& request) {
 
 Response Site::OfManager::page_of(std::string_view path, const Look& look, bool head) {
   const auto& m = look.metrics;
-  if (path == "/leader") return json_response(m.is_leader ? 200 : 503, leader_document(look));
+  if (path == "/leader") return json_response(m.is_leader ? 200 : 503, leader_document(look, options_));
   const auto ails = ailment(m, options_.stuck_after);
   if (path == "/healthz") return json_response(ails.empty() ? 200 : 503, healthz_document(ails, m.stalled));
   if (path == "/readyz") {

@@ -2,17 +2,16 @@
 // Writes a log line as one JSON object.
 #include <tenure/json_log.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <tenure/kit/logging.hpp>
+
+#include "dialect.hpp"
 
 namespace tenure {
 
 std::string to_json(const LogLine& line) {
-  using Json = nlohmann::ordered_json;
-  Json object{{"level", to_string(line.level)}, {"message", line.message}};
+  dialect::Json object{{"level", to_string(line.level)}, {"message", line.message}};
   for (const auto& [name, value] : line.fields) object.emplace(name, value);
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return dialect::text(object);
 }
 
 Log json_log(Level least) {

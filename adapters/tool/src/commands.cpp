@@ -16,6 +16,7 @@ void add_commands(CLI::App& tool, Run& run) {
   add_step_down(tool, run);
   add_doctor(tool, run);
   add_setup(tool, run);
+  add_retire(tool, run);
   add_config(tool, run);
   add_completion(tool, run);
   tool.set_help_all_flag("--help-all", "Print the help of every command");  // last, so that none of them inherits it
@@ -28,6 +29,7 @@ void add_commands(CLI::App& tool, Run& run) {
   tenure step-down -e reports --store redis://cache --why upgrade
   tenure doctor    --store postgres://db/app
   tenure setup     --store postgres://owner@db/app
+  tenure retire    --store redis://cache --group shards "shard 17"
   tenure config    show reports.json
 
 A password stands in a file (--password-file), in the document of -c, or in the URL of the variable TENURE_URL, which

@@ -20,6 +20,7 @@ void add_observe(CLI::App& tool, Run& run);
 void add_is_leader(CLI::App& tool, Run& run);
 void add_run(CLI::App& tool, Run& run);
 void add_step_down(CLI::App& tool, Run& run);
+void add_retire(CLI::App& tool, Run& run);
 void add_setup(CLI::App& tool, Run& run);
 void add_doctor(CLI::App& tool, Run& run);
 void add_completion(CLI::App& tool, Run& run);

@@ -49,16 +49,14 @@ void print(const All& all, bool json) {
   std::size_t width = 0;
   for (const auto& [name, row] : all.rows) width = std::max(width, printable(name).size());
   for (const auto& [name, row] : all.rows)
-    std::cout << (json ? as_json(row.sight, name, row.age) : row_of(row, width)) << "\n";
+    std::cout << (json ? as_json(row.sight, name, {.age = row.age}) : row_of(row, width)) << "\n";
   std::cout.flush();
 }
 
 int code_of(const All& all) {
-  const auto some = [&all](auto is) {
-    return std::any_of(all.rows.begin(), all.rows.end(), [&](const auto& row) { return is(row.second.sight); });
-  };
-  if (some([](const Sight& sight) { return std::holds_alternative<Unknown>(sight); })) return unseen;
-  return some([](const Sight& sight) { return !leader_in(sight); }) ? vacant : ok;
+  int code = ok;
+  for (const auto& [name, row] : all.rows) code = worse(code, row.sight);
+  return code;
 }
 
 }  // namespace

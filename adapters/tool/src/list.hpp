@@ -2,6 +2,7 @@
 // status --all.
 #pragma once
 #include <cstddef>
+#include <string>
 
 #include "place.hpp"
 
@@ -15,5 +16,8 @@ struct Listing {
 
 /// status --all: prints a row per election of the store, in the order of their names. Returns the exit code.
 int print_all(const Place& place, const Listing& listing);
+
+/// status --group: a row per election of the group, those without a leader first. Returns the exit code.
+int print_group(const Place& place, const std::string& group, const Listing& listing);
 
 }  // namespace tenure::tool

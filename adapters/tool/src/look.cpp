@@ -21,7 +21,7 @@ namespace {
 
 struct Asked {
   Place place;
-  std::string patience{"5s"}, id, http;
+  std::string patience{"5s"}, id, http, group;
   bool json{}, all{};
   std::size_t most{Listing().most};
 };
@@ -62,7 +62,10 @@ void add_patience(CLI::App& command, Asked& asked) {
 
 int status(Asked asked) {
   const auto patience = option("--timeout", asked.patience);
-  if (asked.all) return print_all(asked.place, {.most = asked.most, .patience = patience, .json = asked.json});
+  const Listing listing{.most = asked.most, .patience = patience, .json = asked.json};
+  if (asked.all && !asked.group.empty()) throw Failed(usage, "--all does not go with --group: give one");
+  if (asked.all) return print_all(asked.place, listing);
+  if (!asked.group.empty()) return print_group(asked.place, asked.group, listing);
   asked.place.asks = asked.place.once = true;
   const auto opened = open_place(asked.place, no_log);
   const auto sight = proven(opened, patience);
@@ -103,18 +106,24 @@ void add_status(CLI::App& tool, Run& run) {
   auto& command = *tool.add_subcommand("status", "Say who leads. Exit code 0: somebody does, 3: nobody, 4: unknown");
   add_election(command, asked->place);
   add_patience(command, *asked);
-  command.add_flag("--json", asked->json, "Print one JSON object; with --all one per line");
-  auto* all = command.add_flag("--all", asked->all, "A row for each election of the store");
-  command.add_option("--limit", asked->most, "With --all: at most so many")
-      ->check(CLI::Range(1U, 1000000U).description(""))
-      ->type_name("N")
-      ->capture_default_str()
-      ->needs(all);
+  command.add_flag("--json", asked->json, "Print one JSON object; with --all and --group one per line");
+  command.add_flag("--all", asked->all, "A row for each election of the store");
+  command.add_option("--group", asked->group, "A row for each election of this group, which Elections lead")
+      ->type_name("NAME");
+  auto* limit = command.add_option("--limit", asked->most, "With --all or --group: at most so many")
+                    ->check(CLI::Range(1U, 1000000U).description(""))
+                    ->type_name("N")
+                    ->capture_default_str();
   command.footer(
       R"(--all: PostgreSQL, Redis without a cluster, etcd, and files list their elections. Kafka cannot: there each election
-is a consumer group of its own. The elections of groups are not listed. Exit code 0: each of them has a leader, 3: one has
-none, 4: the store does not say.)");
-  command.callback([asked, &run] { run = [asked] { return status(*asked); }; });
+is a consumer group of its own. The elections of groups are not listed.
+--group: those of one group of PostgreSQL or Redis, and of Kafka the one that -e names. Those without a leader come first.
+Exit code of both 0: each of them has a leader, 3: one has none, 4: the store does not say.)");
+  command.callback([asked, limit, &run] {
+    const bool listing = asked->all || !asked->group.empty();
+    if (limit->count() > 0 && !listing) throw CLI::RequiresError("--limit", "--all or --group");
+    run = [asked] { return status(*asked); };
+  });
 }
 
 void add_is_leader(CLI::App& tool, Run& run) {

@@ -31,17 +31,21 @@ struct Noted {
 };
 thread_local Noted noted;
 
-/// Without what would make something.
-void only_ask(Opening& opening) {
-  opening.properties.erase("create_topic");
-  auto& url = opening.url;
-  const std::string key = "create_topic=";
+void cut(std::string& url, const std::string& key) {
   for (auto at = url.find('?'); at != url.npos; at = url.find('&', at + 1)) {
     if (url.compare(at + 1, key.size(), key) != 0) continue;
     const auto end = std::min(url.find('&', at + 1), url.size());
     url.erase(at, end - at);
     if (at < url.size() && url.find('?') == url.npos) url[at] = '?';
     return;
+  }
+}
+
+/// Without what would make something.
+void only_ask(Opening& opening) {
+  for (const std::string key : {"create_topic", "create_table"}) {
+    opening.properties.erase(key);
+    cut(opening.url, key + '=');
   }
 }
 
@@ -70,13 +74,6 @@ tenure::Opened open_with(Opening& opening, const std::string& witness, bool asks
 tenure::Opened open_and_note(const Opening& opening) {
   noted.opening = opening;
   return open_with(noted.opening, noted.witness, noted.asks, noted.once);
-}
-
-Timing timing_of(const Place& place, const Presets& presets) {
-  if (!place.term.empty() && !place.preset.empty()) throw Failed(usage, "--term does not go with --timing: give one");
-  if (!place.term.empty()) return Timing::of(option("--term", place.term));
-  if (place.preset == "fast") return presets.fast;
-  return place.preset == "steady" ? presets.steady : presets.balanced;
 }
 
 /// The document says these, so that one of the two would be ignored. TENURE_URL may be meant for other commands.
@@ -162,6 +159,13 @@ Clock::Duration option(const std::string& name, const std::string& text) try {
   return duration(text);
 } catch (const std::invalid_argument& e) {
   throw Failed(usage, name + ": " + e.what());
+}
+
+Timing timing_of(const Place& place, const Presets& presets) {
+  if (!place.term.empty() && !place.preset.empty()) throw Failed(usage, "--term does not go with --timing: give one");
+  if (!place.term.empty()) return Timing::of(option("--term", place.term));
+  if (place.preset == "fast") return presets.fast;
+  return place.preset == "steady" ? presets.steady : presets.balanced;
 }
 
 Opening opening_of(const Place& place) {

@@ -50,6 +50,9 @@ Clock::Duration option(const std::string& name, const std::string& text);
 /// What stands in the file that the option of this name gives, without one newline at its end. Throws Failed.
 std::string secret_in(const std::string& name, const std::string& path);
 
+/// What --timing or --term says, of a store with these presets. Throws Failed.
+Timing timing_of(const Place& place, const Presets& presets);
+
 /// What --store and --password-file name, without an election. Throws Failed.
 Opening opening_of(const Place& place);
 

@@ -13,8 +13,9 @@
 namespace tenure::tool {
 namespace {
 
-constexpr std::array<std::string_view, 9> harmless{
-    "group", "topic", "create_topic", "sslmode", "replicas", "first_claim", "remote_step_down", "prefix", "db"};
+constexpr std::array<std::string_view, 10> harmless{"group",   "topic",    "create_topic", "create_table",
+                                                    "sslmode", "replicas", "first_claim",  "remote_step_down",
+                                                    "prefix",  "db"};
 
 /// For each byte whether it is, or may be, of a secret.
 std::vector<bool> secret_bytes(std::string_view url) {

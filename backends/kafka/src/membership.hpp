@@ -110,6 +110,8 @@ class Membership {
     handle_->fenced = answer.outcome == Outcome::fenced;
     return std::exchange(handle_->outstanding, std::nullopt);
   }
+  /// A commit of use was accepted, however late. The next one may be outstanding already.
+  void gave() { handle_->owes_since.reset(); }
   /// Of a nonce.
   void proved(const fact::Committed& answer, Time now) {
     if (!handle_->assigned) return;

@@ -116,6 +116,7 @@ void Neli::take(const fact::Committed& answer) {
   const auto asked = member_.answered(answer, now_);
   if (!asked) return;
   const bool nonce = asked->purpose == Purpose::nonce;
+  if (answer.outcome == Outcome::accepted && !nonce) member_.gave();
   if (answer.outcome == Outcome::failed && !nonce) member_->doubtful = true;
   switch (asked->purpose) {
     case Purpose::nonce: member_.proved(answer, now_); break;
@@ -142,10 +143,7 @@ void Neli::take(const fact::Committed& answer) {
 void Neli::claim_answered(const Sent& asked, const fact::Committed& answer) {
   believed_ = false;
   member_->try_again = now_ + claim_pause;
-  if (answer.outcome == Outcome::accepted) {
-    view_.acknowledged(asked.token);
-    member_->owes_since.reset();  // It gave what was asked for, however late.
-  }
+  if (answer.outcome == Outcome::accepted) view_.acknowledged(asked.token);
   const bool awaited = call_ && call_->id == asked.call;
   const auto deadline = deadline_of(asked);
   if (answer.outcome == Outcome::accepted && awaited && now_ < deadline) {

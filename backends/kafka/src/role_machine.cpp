@@ -93,9 +93,11 @@ void RoleMachine::take(const role_fact::Committed& answer) {
   const auto sent = member_.answered(answer, now_);
   if (!sent) return;
   const bool nonce = sent->call == 0 && !sent->plan.tells;
-  if (answer.outcome == Outcome::accepted && !nonce) served_ = true, away_ = {}, told_useless_ = false;
+  const bool gave = answer.outcome == Outcome::accepted && !nonce;
+  if (gave) served_ = true, away_ = {}, told_useless_ = false;
   if (answer.outcome == Outcome::unknown_topic) check_topic_ = true;
   answered(*sent, answer);
+  if (gave && member_ && !owes()) member_.gave();
 }
 
 void RoleMachine::take(const role_fact::Observed& seen) {
@@ -383,10 +385,7 @@ void RoleMachine::serve_call() {
   if (!call_) return;
   struct Caller {
     RoleMachine& r;
-    void operator()(const role_call::See& c) {
-      if (const auto trouble = r.trouble(); trouble && !r.observed_) return r.reply(Result<Look>(*trouble));
-      r.reply(Result<Look>(r.look(c.cursor)));
-    }
+    void operator()(const role_call::See& c) { r.serve_look(c); }
     void operator()(const role_call::Open& c) { r.serve_open(c); }
     void operator()(const role_call::Write& c) { r.serve_write(c); }
     void operator()(const role_call::End& c) { r.serve_end(c); }
@@ -396,6 +395,15 @@ void RoleMachine::serve_call() {
   };
   const auto what = call_->what;
   std::visit(Caller{*this}, what);
+}
+
+/// Who takes no part knows nothing but what was read.
+void RoleMachine::serve_look(const role_call::See& see) {
+  if (!session_ || !observed_) {
+    if (const auto error = trouble()) return fail(*error);
+    if (!observed_) return fail_when_late("the records could not be read in time");
+  }
+  reply(Result<Look>(look(see.cursor)));
 }
 
 void RoleMachine::serve_open(const role_call::Open& open) {

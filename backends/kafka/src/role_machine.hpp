@@ -178,6 +178,7 @@ class RoleMachine : public Machine<RoleEffect> {
   bool may_create() const { return session_ || asked<role_call::Open>(); }
   void serve_leaderless();
   void serve_call();
+  void serve_look(const role_call::See&);
   void serve_open(const role_call::Open&);
   void serve_write(const role_call::Write&);
   void serve_end(const role_call::End&);

@@ -42,6 +42,11 @@ class Group final : public GroupStore {
     return write(limit, [](GroupTables& tables, std::int64_t) { return tables.sweep(); });
   }
 
+  Result<std::set<std::string>> retire(const std::map<std::string, Token>& leads, const Limit& limit) override {
+    if (auto error = refused_retirement(leads)) return *std::move(error);
+    return write(limit, [=](GroupTables& tables, std::int64_t) { return tables.retire(leads); });
+  }
+
   std::optional<Error> request_step_down(const std::string& election, const StepDown& request,
                                          const Limit& limit) override {
     const auto stored =

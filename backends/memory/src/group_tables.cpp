@@ -32,10 +32,12 @@ Look GroupTables::look_or_less(const std::string& cursor, std::int64_t now_ms) c
   return {.now_ms = now_ms,
           .marker = marker_,
           .sessions = sessions_,
+          .all_sessions = true,
           .leads = {},
           .unreadable = {},
           .whole = false,
           .cursor = {},
+          .retired = {},
           .allotted = {}};
 }
 
@@ -44,10 +46,12 @@ Look GroupTables::look(const std::string& cursor, std::int64_t now_ms) const {
   Look seen{.now_ms = now_ms,
             .marker = marker_,
             .sessions = sessions_,
+            .all_sessions = true,
             .leads = {},
             .unreadable = {},
             .whole = !since,
-            .cursor = std::to_string(losses_) + ":" + std::to_string(changes_)};
+            .cursor = std::to_string(losses_) + ":" + std::to_string(changes_),
+            .retired = retired_};
   for (const auto& [election, row] : leads_) {
     if (since && row.changed <= *since) continue;
     if (row.spoilt)
@@ -122,6 +126,24 @@ int GroupTables::sweep() {
       sessions_, [&](const auto& entry) { return entry.second.record.released && !named.contains(entry.first); }));
 }
 
+bool GroupTables::may_be_retired(const std::string& election, Token token) const {
+  const auto it = leads_.find(election);
+  if (it == leads_.end() || it->second.spoilt || it->second.lead.token != token) return false;
+  const auto session = sessions_.find(it->second.lead.session);
+  return it->second.lead.released || (session != sessions_.end() && session->second.record.released);
+}
+
+std::set<std::string> GroupTables::retire(const std::map<std::string, Token>& leads) {
+  std::set<std::string> done;
+  for (const auto& [election, token] : leads) {
+    if (!may_be_retired(election, token)) continue;
+    leads_.erase(election);
+    retired_ = std::max(retired_, token);
+    done.insert(election);
+  }
+  return done;
+}
+
 // ---- leads ----
 
 bool GroupTables::may_commit(const Commit& commit) const {
@@ -131,7 +153,7 @@ bool GroupTables::may_commit(const Commit& commit) const {
 
 bool GroupTables::claimable(const Claim& claim, const Commit& by) const {
   const auto it = leads_.find(claim.election);
-  if (it == leads_.end()) return !claim.expected;
+  if (it == leads_.end()) return !claim.expected || *claim.expected <= retired_;
   if (it->second.spoilt) return false;
   const auto& lead = it->second.lead;
   if (lead.token != claim.expected) return false;
@@ -153,7 +175,8 @@ Committed GroupTables::commit(const Commit& commit, std::int64_t now_ms) {
   if (!may_commit(commit))
     return {.granted = false, .token = {}, .claimed = {}, .released = {}, .look = look_or_less(commit.cursor, now_ms)};
   write(commit.session, commit.next, now_ms);
-  const Token token{std::max(commit.at_least.value, static_cast<std::uint64_t>(std::max<std::int64_t>(now_ms, 0)))};
+  const Token token{std::max(
+      {commit.at_least.value, static_cast<std::uint64_t>(std::max<std::int64_t>(now_ms, 0)), retired_.value + 1})};
   Committed done{.granted = true, .token = token, .claimed = {}, .released = {}, .look = {}};
   if (!commit.claims.empty() || !commit.releases.empty()) ++changes_;
   for (const auto& claim : commit.claims) {
@@ -169,6 +192,8 @@ Committed GroupTables::commit(const Commit& commit, std::int64_t now_ms) {
   }
   if (!done.released.empty()) tell(done.released.size() == 1 ? one : std::nullopt);
   done.look = look_or_less(commit.cursor, now_ms);
+  done.look.sessions = {{commit.session, sessions_.at(commit.session)}};
+  done.look.all_sessions = false;
   return done;
 }
 
@@ -206,6 +231,7 @@ void GroupTables::mend_lead(const std::string& election) {
 void GroupTables::lose_everything() {
   sessions_.clear();
   leads_.clear();
+  retired_ = {};
   founded_ = false;
   marker_ = 0;
   ++losses_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ class GroupTables {
   Committed commit(const Commit& commit, std::int64_t now_ms);
   bool end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat, std::int64_t now_ms);
   int sweep();
+  std::set<std::string> retire(const std::map<std::string, Token>& leads);
   bool request_step_down(const std::string& election, const StepDown& request);  ///< False: there is no such lead.
 
   void lose_session(SessionId id);
@@ -53,6 +55,7 @@ class GroupTables {
   bool may_commit(const Commit& commit) const;
   bool claimable(const Claim& claim, const Commit& by) const;
   bool release(const Release& release, SessionId by);
+  bool may_be_retired(const std::string& election, Token token) const;
   void write(SessionId id, const Session& session, std::int64_t now_ms);
   void tell(std::optional<Release> release = {});
 
@@ -61,6 +64,7 @@ class GroupTables {
   std::uint64_t marker_{};
   std::map<SessionId, Session> sessions_;
   std::map<std::string, Row> leads_;
+  Token retired_{};
   std::uint64_t changes_{};  ///< Counts the steps that changed a lead, or of which somebody is told.
   std::uint64_t losses_{};   ///< A cursor of before a loss means nothing.
   std::uint64_t events_{};

@@ -143,8 +143,12 @@ bool Connection::stands() {
 /// One round trip. Two more where the server refuses to do it all at once, as to a role that may not use PL/pgSQL. If
 /// such a role is the reason, or a server without the block, the next connection does not try.
 std::optional<Error> Connection::introduce(CallThread::Attempt& attempt) {
-  const auto at_once = at_once_ ? prepare_at_once(attempt) : std::nullopt;
-  const auto found = at_once ? *at_once : ask_what_stands(introducing(), attempt);
+  auto found = look_and_prepare(attempt);
+  if (!settings_.schema.sql.empty() && may_make_tables(found)) {
+    run(settings_.schema.sql);
+    note(Level::info, "postgres: a table was missing, and " + settings_.schema.file + " was run, as create_table says");
+    found = look_and_prepare(attempt);
+  }
   read_only_.reset();
   for (std::size_t i = 0; i < settings_.schema.tables.size(); ++i)
     if (auto error = inspect(settings_.schema.tables[i], found[static_cast<pqxx::result::size_type>(i)])) return error;
@@ -159,6 +163,20 @@ std::optional<Error> Connection::introduce(CallThread::Attempt& attempt) {
         (read_only_ ? "" : joined("", "; ", rehearsals())));
   prepared_ = true;
   return std::nullopt;
+}
+
+pqxx::result Connection::look_and_prepare(CallThread::Attempt& attempt) {
+  const auto at_once = at_once_ ? prepare_at_once(attempt) : std::nullopt;
+  return at_once ? *at_once : ask_what_stands(introducing(), attempt);
+}
+
+/// Where there is a table of that name that this role does not find, a second one would elect a second leader.
+bool Connection::may_make_tables(const pqxx::result& found) const {
+  const auto rows = std::ranges::subrange(found.begin(), found.end());
+  return std::ranges::any_of(rows, [](const auto& row) { return row["relname"].is_null(); }) &&
+         std::ranges::all_of(rows, [](const auto& row) {
+           return !row["recovers"].template as<bool>() && (!row["relname"].is_null() || row["elsewhere"].is_null());
+         });
 }
 
 /// Nothing: it was refused, by whatever code. If a table is the reason, the steps one by one tell which.

@@ -99,6 +99,8 @@ class Connection final : public CallThread::Connection {
   std::string introducing() const;
   std::string execution(const std::string& name, const std::vector<std::string>& values) const;
   std::optional<Error> introduce(CallThread::Attempt& attempt);
+  pqxx::result look_and_prepare(CallThread::Attempt& attempt);
+  bool may_make_tables(const pqxx::result& found) const;
   std::optional<pqxx::result> prepare_at_once(CallThread::Attempt& attempt);
   pqxx::result ask_what_stands(const std::string& statements, CallThread::Attempt& attempt);
   std::optional<Error> inspect(const Table& table, const pqxx::row& found);

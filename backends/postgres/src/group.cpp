@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <exception>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include <tenure/kit/logging.hpp>
@@ -18,7 +19,8 @@
 namespace tenure::postgres {
 namespace {
 
-constexpr int most_races = 5;  ///< That one commit loses.
+constexpr int most_races = 5;            ///< That one commit loses.
+constexpr int renewals_in_a_place = 50;  ///< Not many more versions of a row fit into its page.
 
 /// Whether there is such a lead. A request to another tenure than the one that stands is not kept.
 bool request_now(Connection& connection, const GroupStatements& statements, const std::string& election,
@@ -35,7 +37,7 @@ Purpose asking(const GroupStatements& statements, const std::string& group, cons
   commit.claims.push_back({.election = "-"});
   commit.releases.push_back({.election = "-"});
   const std::vector<Statement> writes{statements.renewal({}, nowhere), statements.renewal(commit, nowhere),
-                                      statements.giving_back(commit, nowhere, false)};
+                                      statements.giving_back(commit, nowhere, {}, false)};
   auto prepared = writes;
   prepared.push_back(statements.look({}));
   return {.name = group,
@@ -57,7 +59,7 @@ Error spoilt(const Connection& connection, const std::string& group, const std::
                             group + "' and election = '" + bytea(election) + "'");
 }
 
-Committed answered(Connection& connection, const GroupStatements& statements, const Statement& statement) {
+Answer answered(Connection& connection, const GroupStatements& statements, const Statement& statement) {
   return answer_of(connection.execute(statement), connection.number(),
                    [&](const std::string& election, const std::string& wrong) {
                      return spoilt(connection, statements.group(), election, wrong);
@@ -65,13 +67,12 @@ Committed answered(Connection& connection, const GroupStatements& statements, co
 }
 
 /// What stands, as the refusal of a write that had no effect.
-Committed refused(Connection& connection, const GroupStatements& statements, const std::string& cursor,
-                  Unknown unknown) {
+Answer refused(Connection& connection, const GroupStatements& statements, const std::string& cursor, Unknown unknown) {
   return answered(connection, statements, statements.look(cursor, unknown));
 }
 
 /// All leads may take longer to tell than a renewal may. So where the cursor does not count, the caller looks.
-Committed without_leads_if_unknown(Committed answer) {
+Answer without_leads_if_unknown(Answer answer) {
   if (std::exchange(answer.look.whole, false)) answer.look.cursor.clear();
   return answer;
 }
@@ -81,9 +82,9 @@ std::string of_this(const Connection& connection, const std::string& cursor) {
   return cursor_of(cursor).connection == connection.number() ? cursor : std::string();
 }
 
-Committed open_now(Connection& connection, const GroupStatements& statements, SessionId id, const Session& session,
-                   const std::string& wait) {
-  auto done = answered(connection, statements, statements.open(id, session, {wait, connection.channel()}));
+Answer open_now(Connection& connection, const GroupStatements& statements, SessionId id, const Session& session,
+                const std::vector<std::string>& joined, const std::string& wait) {
+  auto done = answered(connection, statements, statements.open(id, session, {wait, connection.channel()}, joined));
   if (done.granted) return done;
   return refused(connection, statements, {}, Unknown::tells_everything);
 }
@@ -95,13 +96,6 @@ bool may_be_granted(const Commit& commit, const Look& look) {
          std::ranges::count(commit.beats, found->second.record.beat) > 0;
 }
 
-/// Behind a pooler the cursor outlives a crash of the server, so there nothing that was seen may be lost.
-std::vector<std::string> give_back(Connection& connection, const GroupStatements& statements, const Commit& commit,
-                                   const Bearings& at) {
-  if (commit.releases.empty()) return {};
-  return released_in(connection.execute(statements.giving_back(commit, at, connection.number() != 0)));
-}
-
 /// Whether it can be one row that the server refused: by a constraint, a policy, a trigger, or a page that is damaged.
 bool refuses_a_row(const std::exception& thrown, Connection& connection) {
   constexpr std::array<std::string_view, 5> codes{"22", "23", "44", "P0", "XX"};
@@ -111,18 +105,54 @@ bool refuses_a_row(const std::exception& thrown, Connection& connection) {
          (sqlstate == "42501" && std::string_view(thrown.what()).find("row-level security") != std::string_view::npos);
 }
 
+/// What came of a commit's releases.
+struct GivenBack {
+  std::vector<std::string> released;
+  std::map<std::string, Error> refused;
+};
+
+/// One lead that cannot be written costs none of the others: ever fewer come at once, until it stands alone. That may
+/// take half of the time that there is. Behind a pooler the cursor outlives a crash of the server, so there nothing
+/// that was seen may be lost.
+void give_back(Connection& connection, const GroupStatements& statements, Commit commit, const Place& place,
+               Clock::Time until, GivenBack& out) {
+  if (commit.releases.empty()) return;
+  try {
+    const Bearings at{lock_wait(until), connection.channel()};
+    auto done = released_in(connection.execute(statements.giving_back(commit, at, place, connection.number() != 0)));
+    std::ranges::move(done, std::back_inserter(out.released));
+  } catch (const std::exception& e) {
+    if (!refuses_a_row(e, connection)) throw;
+    const auto all = std::exchange(commit.releases, {});
+    if (all.size() == 1) {
+      out.refused.insert_or_assign(all.front().election, connection.failed(e));
+    } else if (boot_clock().now() < until) {
+      const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+      for (const auto& half : {std::vector(all.begin(), middle), std::vector(middle, all.end())}) {
+        commit.releases = half;
+        give_back(connection, statements, commit, place, until, out);
+      }
+    }
+  }
+}
+
+Clock::Time half_way(Clock::Time until) {
+  const auto now = boot_clock().now();
+  return now + std::max<Clock::Duration>(until - now, {}) / 2;
+}
+
 /// One lead that cannot be written is not to cost the lease of all. So the session is renewed alone. Then come ever
 /// fewer of the claims, until they are granted, or one is left, which is told apart. The others are claimed anew.
-Committed renewed_without(Connection& connection, const GroupStatements& statements, Commit commit, Error why,
-                          Clock::Time until) {
+Answer renewed_without(Connection& connection, const GroupStatements& statements, Commit commit, const Place& place,
+                       Error why, Clock::Time until) {
   const auto at = [&] { return Bearings{lock_wait(until), connection.channel()}; };
   auto claims = std::exchange(commit.claims, {});
-  auto done = answered(connection, statements, statements.renewal(commit, at()));
+  auto done = answered(connection, statements, statements.renewal(commit, at(), place));
   commit.beats = {commit.next.record.beat};
   while (done.granted && claims.size() > 1 && boot_clock().now() < until) {
     commit.claims.assign(claims.begin(), claims.begin() + static_cast<std::ptrdiff_t>(claims.size() / 2));
     try {
-      return answered(connection, statements, statements.renewal(commit, at()));
+      return answered(connection, statements, statements.renewal(commit, at(), place));
     } catch (const std::exception& e) {
       if (!refuses_a_row(e, connection)) throw;
       why = connection.failed(e);
@@ -136,42 +166,48 @@ Committed renewed_without(Connection& connection, const GroupStatements& stateme
 /// A commit that met another one, where that is a deadlock or the isolation level makes an error of it, was rolled
 /// back. It is refused only if its session is over. Otherwise it comes again, because it had no effect: two commits
 /// deadlock if one claims as absent what the other one found there. What it released stays so.
-Result<Committed> commit_or_less(Connection& connection, const GroupStatements& statements, Commit commit,
-                                 Clock::Time until) {
+Result<Answer> commit_or_less(Connection& connection, const GroupStatements& statements, Commit commit, Place place,
+                              Clock::Time until) {
   commit.cursor = of_this(connection, commit.cursor);
   const auto refusal = [&] { return refused(connection, statements, commit.cursor, Unknown::tells_no_lead); };
   if (commit.marker != 0) return refusal();
-  std::vector<std::string> released;
+  GivenBack given;
+  const auto with_releases = [&](Answer done) {
+    done.released = given.released;
+    done.look.unreadable.insert(given.refused.begin(), given.refused.end());
+    return done;
+  };
   for (int races = 1;; ++races) {
     std::optional<Error> lost;
     try {
       const auto at = [&] { return Bearings{lock_wait(until), connection.channel()}; };
-      std::ranges::move(give_back(connection, statements, commit, at()), std::back_inserter(released));
-      auto done = answered(connection, statements, statements.renewal(commit, at()));
-      done.released = released;
-      if (done.granted) return done;
+      give_back(connection, statements, commit, place, half_way(until), given);
+      auto done = answered(connection, statements, statements.renewal(commit, at(), place));
+      if (done.granted) return with_releases(std::move(done));
     } catch (const std::exception& e) {
       if (!commit.claims.empty() && refuses_a_row(e, connection)) {
-        auto done = renewed_without(connection, statements, commit, connection.failed(e), until);
-        done.released = released;
-        if (done.granted) return done;
+        auto done = renewed_without(connection, statements, commit, place, connection.failed(e), until);
+        if (done.granted) return with_releases(std::move(done));
       } else if (!lost_a_race(sqlstate_of(e))) {
         throw;
       } else {
         lost = connection.failed(e);
       }
     }
-    auto stands = refusal();
-    stands.released = released;
-    if (!lost || !may_be_granted(commit, stands.look)) return stands;
-    if (races == most_races || boot_clock().now() >= until) return *lost;
+    auto stands = with_releases(refusal());
+    if (!may_be_granted(commit, stands.look)) return stands;
+    const auto found = stands.places.at(commit.session);
+    if (!lost && (found == place.now || found == place.now + 1)) return stands;
+    if (!lost) place = {found, found};
+    if (races == most_races || boot_clock().now() >= until) return lost ? Result<Answer>(*lost) : stands;
   }
 }
 
-Result<Committed> commit_now(Connection& connection, const GroupStatements& statements, const Commit& commit,
-                             Clock::Time until) {
-  auto done = commit_or_less(connection, statements, commit, until);
+Result<Answer> commit_now(Connection& connection, const GroupStatements& statements, const Commit& commit,
+                          const Place& place, Clock::Time until) {
+  auto done = commit_or_less(connection, statements, commit, place, until);
   if (!done) return done;
+  done->look.all_sessions = !done->granted;
   return without_leads_if_unknown(*std::move(done));
 }
 
@@ -196,25 +232,36 @@ Group::Group(const Settings& settings, const std::string& group, const Log& log)
 
 Result<Look> Group::look(const std::string& cursor, const Limit& limit) {
   return client_.ask<Look>(
-      [=, sql = statements_](Connection& connection) -> Result<Look> {
-        return answered(connection, *sql, sql->look(of_this(connection, cursor))).look;
+      [=, sql = statements_, joined = joined_.all()](Connection& connection) -> Result<Look> {
+        const auto since = of_this(connection, cursor);
+        return answered(connection, *sql, sql->look(since, Unknown::tells_everything, joined)).look;
       },
       limit);
 }
 
 Result<Committed> Group::open(SessionId id, const Session& session, const Limit& limit) {
-  return client_.ask<Committed>(
-      [=, sql = statements_, until = by_boot_clock(limit)](Connection& connection) {
-        return open_now(connection, *sql, id, session, lock_wait(until));
+  joined_.session_begins();
+  const auto done = client_.ask<Answer>(
+      [=, sql = statements_, joined = joined_.all(), until = by_boot_clock(limit)](Connection& connection) {
+        return open_now(connection, *sql, id, session, joined, lock_wait(until));
       },
       limit);
+  return done ? Result<Committed>(*done) : done.error();
 }
 
+/// A session that another object opened is found once its place was told.
 Result<Committed> Group::commit(const Commit& commit, const Limit& limit) {
   if (auto error = refused_commit(commit)) return *std::move(error);
-  return client_.ask<Committed>([=, sql = statements_, until = by_boot_clock(limit)](
-                                    Connection& connection) { return commit_now(connection, *sql, commit, until); },
-                                limit);
+  if (seat_.session != commit.session) seat_ = {commit.session};
+  const Place place{seat_.place, seat_.place + (seat_.renewals >= renewals_in_a_place ? 1 : 0)};
+  auto done =
+      client_.ask<Answer>([=, sql = statements_, until = by_boot_clock(limit)](
+                              Connection& connection) { return commit_now(connection, *sql, commit, place, until); },
+                          limit);
+  if (!done) return done.error();
+  if (const auto found = done->places.find(commit.session); done->granted && found != done->places.end())
+    seat_ = {commit.session, found->second, found->second == seat_.place ? seat_.renewals + 1 : 0};
+  return Committed(*std::move(done));
 }
 
 Result<bool> Group::end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
@@ -229,7 +276,19 @@ Result<bool> Group::end(SessionId id, const std::vector<std::uint64_t>& beats, s
 Result<int> Group::sweep(const Limit& limit) {
   return client_.ask<int>(
       [sql = statements_, until = by_boot_clock(limit)](Connection& connection) {
-        return connection.execute(sql->sweep({lock_wait(until), connection.channel()}))[0][0].as<int>();
+        const Bearings at{lock_wait(until), connection.channel()};
+        const auto removed = connection.execute(sql->sweep(at))[0][0].as<int>();
+        connection.execute(sql->release_left_behind(at));
+        return removed;
+      },
+      limit);
+}
+
+Result<std::set<std::string>> Group::retire(const std::map<std::string, Token>& leads, const Limit& limit) {
+  if (auto error = refused_retirement(leads)) return *std::move(error);
+  return client_.ask<std::set<std::string>>(
+      [=, sql = statements_, until = by_boot_clock(limit)](Connection& connection) {
+        return retired_in(connection.execute(sql->retire(leads, {lock_wait(until), connection.channel()})));
       },
       limit);
 }

@@ -42,7 +42,7 @@ constexpr std::string_view answer_row =
 
 /// Of t.
 constexpr std::string_view session_row =
-    "null, t.session, t.beat, t.ended, encode(t.who, 'hex'), null, null, t.term_ms, t.asked_ns,"
+    "t.place::text, t.session, t.beat, t.ended, encode(t.who, 'hex'), null, null, t.term_ms, t.asked_ns,"
     " (extract(epoch from t.written_at) * 1000)::bigint, t.joined, t.names, t.weight, t.most";
 
 /// Of l.
@@ -53,15 +53,29 @@ constexpr std::string_view lead_row =
 
 /// With an upper bound, a plan that does not know the parameters expects few rows, and takes the index.
 constexpr std::string_view what_stands = R"(
-{answer_row}
+{what_changed}
 union all
-select 'session', {session_row} from {sessions} as t where t.grp {=} {group}
+select 'session', {session_row} from {sessions} as t where t.grp {=} {group})";
+
+/// All that a granted commit tells besides what it did. While any transaction stays open, the server keeps each version
+/// of each session since then, and whoever reads the others' sessions walks over all of these.
+constexpr std::string_view what_changed = R"(
+{answer_row}
 union all
 select 'lead', {lead_row} from {leads} as l
 where l.grp {=} {group}
   and l.changed {>=} (select told.horizon from told) and l.changed {<} (select told.bound from told)
   and not ((select told.known from told)
-    and (l.changed {=} {own} or pg_catalog.pg_visible_in_snapshot(l.changed, {snapshot}))))";
+    and (l.changed {=} {own} or pg_catalog.pg_visible_in_snapshot(l.changed, {snapshot})))
+union all
+select 'lead', {lead_row} from
+  pg_catalog.unnest({joined_names}) as w(name),
+  lateral (
+    select l.* from {leads} as l
+    where l.grp {=} {group} and l.election {>=} pg_catalog.decode(w.name, 'hex')
+      and l.election {<=} pg_catalog.decode(w.name, 'hex')
+    order by l.grp, l.election
+    limit 1) as l)";
 
 constexpr std::string_view look_statement = R"(
 with {since_a_look}
@@ -74,11 +88,12 @@ constexpr std::string_view open_statement = R"(
 {since_a_look},
 me as (
   insert into {sessions} as t (
-    grp, session, beat, ended, who, term_ms, asked_ns, joined, names, weight, most, written_at)
-  select {group}, {id}, {beat}, {released}, {who}, {term}, {asked}, {joined}, {names}, {weight}, {most},
+    grp, session, place, beat, ended, who, term_ms, asked_ns, joined, names, weight, most, written_at)
+  select {group}, {id}, 0, {beat}, {released}, {who}, {term}, {asked}, {joined}, {names}, {weight}, {most},
     clock_timestamp()
   from s
   where {settings_hold}
+    and not exists (select from {sessions} as z where z.grp {=} {group} and z.session {=} {id})
   on conflict do nothing
   returning t.*)
 {what_stands}
@@ -89,12 +104,13 @@ select 'me', {session_row} from me as t)";
 constexpr std::string_view renewed = R"(
 me as (
   update {sessions} as t
-  set beat = {beat}, ended = {released}, who = {who}, term_ms = {term}, asked_ns = {asked}, joined = {joined},
-    names = {names}, weight = {weight}, most = {most}, written_at = clock_timestamp()
+  set place = {to}, beat = {beat}, ended = {released}, who = {who}, term_ms = {term}, asked_ns = {asked},
+    joined = {joined}, names = {names}, weight = {weight}, most = {most}, written_at = clock_timestamp()
   from s
   where {settings_hold}
     and t.grp {=} {group}
     and t.session {=} {id}
+    and t.place {>=} {place} and t.place {<=} ({place} {+} 1)
     and t.beat {=} any({beats})
     and not t.ended
   returning t.*))";
@@ -118,7 +134,8 @@ mine as materialized (
       where {settings_hold}
         and exists (
           select from {sessions} as t
-          where t.grp {=} {group} and t.session {=} {id} and t.beat {=} any({beats}) and not t.ended)
+          where t.grp {=} {group} and t.session {=} {id} and t.place {>=} {place} and t.place {<=} ({place} {+} 1)
+            and t.beat {=} any({beats}) and not t.ended)
       order by 1) as w,
     lateral (
       select l.election, l.token
@@ -139,9 +156,16 @@ select 'released', pg_catalog.encode(back.election, 'hex') from back
 union all
 select 'notified', {notified} from back having pg_catalog.count(*) {>} 0)";
 
+/// The lead with an empty name is the floor: the greatest token of all that was retired. Its lock is shared, so that no
+/// lead is retired between the read of it and a claim of what is absent.
 constexpr std::string_view claiming = R"(
+floor as materialized (
+  select f.token from {leads} as f
+  where f.grp {=} {group} and f.election {=} '' and f.token {<=} {greatest}
+  for share of f),
 now as materialized (
-  select greatest({at_least}, (extract(epoch from clock_timestamp()) {*} 1000)::bigint) as token),
+  select greatest({at_least}, (extract(epoch from clock_timestamp()) {*} 1000)::bigint,
+    (select floor.token {+} 1 from floor)) as token),
 wanted as materialized (
   select pg_catalog.decode(w.name, 'hex') as election, w.token
   from unnest({claimed}, {expected}) as w(name, token)
@@ -175,7 +199,7 @@ made as (
   insert into {leads} as l (grp, election, token, session, released, changed)
   select {group}, w.election, now.token, {id}, false, pg_catalog.pg_current_xact_id()
   from wanted as w, now
-  where w.token is null and (
+  where (w.token is null or w.token {<=} (select floor.token from floor)) and (
     select l.election from {leads} as l
     where l.grp {=} {group} and l.election {>=} w.election and l.election {<=} w.election
     order by l.grp, l.election
@@ -193,7 +217,7 @@ select 'claimed', {lead_row} from made as l)";
 std::string renewal_statement(bool claims) {
   std::string out = "{settings},\n{since_a_look},\n{renewed}";
   if (claims) out.append(",").append(claiming);
-  out += "\n{what_stands}\nunion all\nselect 'me', {session_row} from me as t";
+  out += "\n{what_changed}\nunion all\nselect 'me', {session_row} from me as t";
   if (claims) out += claimed_rows;
   return out;
 }
@@ -226,22 +250,9 @@ select {notified} from r)";
 constexpr std::string_view alive_statement =
     "select pg_catalog.count(*) from {sessions} as t where t.grp {=} {group} and t.session {=} {id} and not t.ended";
 
-/// Nothing can begin to name a session that has ended: its commits are refused. What still names it is as good as
-/// released, and is made so: the next sweep then removes the session. So nothing stays of it for ever.
+/// Nothing can begin to name a session that has ended: its commits are refused.
 constexpr std::string_view sweep_statement = R"(
 {settings},
-left_behind as (
-  update {leads} as l
-  set released = true, changed = pg_catalog.pg_current_xact_id()
-  from (
-    select l.election
-    from s, {leads} as l
-    where {settings_hold}
-      and l.grp {=} {group} and not l.released
-      and l.session {=} any (select t.session from {sessions} as t where t.grp {=} {group} and t.ended)
-    limit 1000
-    for update of l skip locked) as found
-  where l.grp {=} {group} and l.election {=} found.election),
 r as (
   delete from {sessions} as t
   using s
@@ -252,6 +263,57 @@ r as (
       select from {leads} as l where l.grp {=} {group} and l.session {=} t.session and not l.released)
   returning t.session)
 select pg_catalog.count(*) from r)";
+
+/// What still names such a session is as good as released, and is made so: the next sweep then removes the session. So
+/// nothing stays of it for ever.
+constexpr std::string_view left_behind_statement = R"(
+{settings},
+found as materialized (
+  select l.election
+  from s, {leads} as l
+  where {settings_hold}
+    and l.grp {=} {group} and not l.released
+    and l.session {=} any (select t.session from {sessions} as t where t.grp {=} {group} and t.ended)
+  limit 1000
+  for update of l skip locked)
+update {leads} as l
+set released = true, changed = pg_catalog.pg_current_xact_id()
+from found
+where l.grp {=} {group} and l.election {=} found.election)";
+
+/// A claim that is under way locks its lead first. Then that has another token by now.
+constexpr std::string_view retire_statement = R"(
+{settings},
+idle as materialized (
+  select l.election, l.token
+  from (
+      select pg_catalog.decode(w.name, 'hex') as election, w.token
+      from s, unnest({names}, {tokens}) as w(name, token)
+      where {settings_hold}
+      order by 1) as w,
+    lateral (
+      select l.election, l.token
+      from {leads} as l
+      where l.grp {=} {group} and l.election {>=} w.election and l.election {<=} w.election
+        and l.election {<>} '' and l.token {=} w.token
+        and (l.released or exists (
+          select from {sessions} as t where t.grp {=} {group} and t.session {=} l.session and t.ended))
+      order by l.grp, l.election
+      limit 1
+      for update of l) as l),
+kept as (
+  insert into {leads} as l (grp, election, token, session, released, changed)
+  select {group}, '', pg_catalog.max(idle.token), 0, true, pg_catalog.pg_current_xact_id()
+  from idle having pg_catalog.count(*) {>} 0
+  on conflict (grp, election) do update
+  set token = greatest(l.token, excluded.token), changed = excluded.changed
+  returning l.token),
+gone as (
+  delete from {leads} as l
+  using idle, kept
+  where l.grp {=} {group} and l.election {=} idle.election
+  returning l.election)
+select pg_catalog.encode(gone.election, 'hex') from gone)";
 
 constexpr std::string_view step_down_of_a_lead = R"(
 {settings},
@@ -279,11 +341,8 @@ Parameters operator+(Parameters left, const Parameters& right) {
 }
 
 const Parameters& of_a_look() {
-  static const Parameters all{{"{group}", "bytea"},
-                              {"{timeline}", "text"},
-                              {"{snapshot}", "pg_snapshot"},
-                              {"{own}", "xid8"},
-                              {"{everything}", "boolean"}};
+  static const Parameters all{{"{group}", "bytea"}, {"{timeline}", "text"},      {"{snapshot}", "pg_snapshot"},
+                              {"{own}", "xid8"},    {"{everything}", "boolean"}, {"{joined_names}", "text[]"}};
   return all;
 }
 
@@ -294,16 +353,18 @@ Parameters of_an_open() {
                                   {"{weight}", "bigint"},    {"{most}", "bigint"}};
 }
 
-Parameters of_a_renewal() { return of_an_open() + Parameters{{"{beats}", "bigint[]"}}; }
+Parameters of_a_renewal() {
+  return of_an_open() + Parameters{{"{beats}", "bigint[]"}, {"{place}", "bigint"}, {"{to}", "bigint"}};
+}
 
 Parameters of_claims() {
   return {{"{at_least}", "bigint"}, {"{claimed}", "text[]"}, {"{expected}", "bigint[]"}, {"{ended}", "bigint[]"}};
 }
 
 Parameters of_releases() {
-  return {{"{group}", "bytea"},       {"{lock_wait}", "text"},  {"{may_be_lost}", "boolean"},
-          {"{id}", "bigint"},         {"{beats}", "bigint[]"},  {"{channel}", "text"},
-          {"{given_back}", "text[]"}, {"{tokens}", "bigint[]"}, {"{heirs}", "bigint[]"}};
+  return {{"{group}", "bytea"},    {"{lock_wait}", "text"}, {"{may_be_lost}", "boolean"}, {"{id}", "bigint"},
+          {"{beats}", "bigint[]"}, {"{channel}", "text"},   {"{given_back}", "text[]"},   {"{tokens}", "bigint[]"},
+          {"{heirs}", "bigint[]"}, {"{place}", "bigint"}};
 }
 
 Parameters of_an_end() {
@@ -341,8 +402,10 @@ std::string for_group(std::string_view statement, const Parameters& parameters, 
               {"{renewed}", std::string(renewed.substr(1))},
               {"{settings_hold}", std::string(settings_hold)},
               {"{what_stands}", std::string(what_stands.substr(1))},
+              {"{what_changed}", std::string(what_changed.substr(1))},
               {"{answer_row}", std::string(answer_row)},
               {"{no_lead}", "'18446744073709551615'::pg_catalog.xid8"},
+              {"{greatest}", std::to_string(greatest_lead_token.value)},
               {"{session_row}", std::string(session_row)},
               {"{lead_row}", std::string(lead_row)},
               {"{notified}", std::string(notice)},
@@ -379,10 +442,19 @@ std::string elections_of(const Changes& changes) {
   return array_of(changes, [](const auto& one) { return hex(std::string_view(one.election)); });
 }
 
-std::vector<std::string> of_a_cursor(const std::string& group, const std::string& text, Unknown unknown) {
+/// Without a cursor only what is joined is told, and what was retired, if anything was joined.
+std::vector<std::string> of_a_cursor(const std::string& group, const std::string& text, Unknown unknown,
+                                     std::vector<std::string> joined = {}) {
   const auto cursor = cursor_of(text);
-  return {group, cursor.timeline, cursor.snapshot, std::to_string(cursor.own),
-          unknown == Unknown::tells_everything ? "t" : "f"};
+  const bool by_name = text.empty() && !joined.empty();
+  if (by_name) joined.emplace_back();
+  const auto name = [](const std::string& one) { return '"' + hex(std::string_view(one)) + '"'; };
+  return {group,
+          cursor.timeline,
+          cursor.snapshot,
+          std::to_string(cursor.own),
+          unknown == Unknown::tells_everything && !by_name ? "t" : "f",
+          by_name ? array_of(joined, name) : "{}"};
 }
 
 void append(std::vector<std::string>& values, SessionId id, const Session& session, const std::string& wait) {
@@ -498,7 +570,7 @@ std::optional<Release> release_of(std::string_view notice) {
   if (words.size() != 4) return std::nullopt;
   const auto token = number<std::int64_t>(words[1]), heir = number<std::int64_t>(words[2]);
   auto election = bytes_of(words[3]);
-  if (!number<std::uint64_t>(words[0]) || !token || !heir || *token < 0 || *heir < 0 ||
+  if (!number<std::uint64_t>(words[0]) || !token || !heir || *token < 0 || *heir < 0 || election.empty() ||
       hex(std::string_view(election)) != words[3])
     return std::nullopt;
   Release out{.election = std::move(election), .token = {static_cast<std::uint64_t>(*token)}};
@@ -516,34 +588,42 @@ GroupStatements::GroupStatements(const std::string& group)
       end_(for_group(end_statement, of_an_end())),
       alive_(for_group(alive_statement, {{"{group}", "bytea"}, {"{id}", "bigint"}})),
       sweep_(for_group(sweep_statement, {{"{group}", "bytea"}, {"{lock_wait}", "text"}})),
+      left_behind_(for_group(left_behind_statement, {{"{group}", "bytea"}, {"{lock_wait}", "text"}})),
+      retire_(
+          for_group(retire_statement,
+                    {{"{group}", "bytea"}, {"{lock_wait}", "text"}, {"{names}", "text[]"}, {"{tokens}", "bigint[]"}})),
       step_down_(for_group(step_down_of_a_lead, of_a_step_down())),
       lead_(for_group(lead_statement, {{"{group}", "bytea"}, {"{election}", "bytea"}})) {}
 
-Statement GroupStatements::look(const std::string& cursor, Unknown unknown) const {
-  return {look_, of_a_cursor(group_, cursor, unknown), answer_columns};
+Statement GroupStatements::look(const std::string& cursor, Unknown unknown, const Names& joined) const {
+  return {look_, of_a_cursor(group_, cursor, unknown, joined), answer_columns};
 }
 
-Statement GroupStatements::open(SessionId id, const Session& session, const Bearings& at) const {
-  auto values = of_a_cursor(group_, {}, Unknown::tells_everything);
+Statement GroupStatements::open(SessionId id, const Session& session, const Bearings& at, const Names& joined) const {
+  auto values = of_a_cursor(group_, {}, Unknown::tells_everything, joined);
   append(values, id, session, at.lock_wait);
   return {open_, std::move(values), answer_columns};
 }
 
-Statement GroupStatements::renewal(const Commit& commit, const Bearings& at) const {
+Statement GroupStatements::renewal(const Commit& commit, const Bearings& at, const Place& place) const {
   auto values = of_a_cursor(group_, commit.cursor, Unknown::tells_no_lead);
   append(values, commit.session, commit.next, at.lock_wait);
   values.push_back(bigints(commit.beats));
+  values.push_back(bigint(place.now));
+  values.push_back(bigint(place.next));
   if (commit.claims.empty()) return {renewal_, std::move(values), answer_columns};
   append(values, commit.at_least, commit.claims, commit.ended);
   return {claims_, std::move(values), answer_columns};
 }
 
-Statement GroupStatements::giving_back(const Commit& commit, const Bearings& at, bool may_be_lost) const {
+Statement GroupStatements::giving_back(const Commit& commit, const Bearings& at, const Place& place,
+                                       bool may_be_lost) const {
   const auto& all = commit.releases;
   return {releases_,
           {group_, at.lock_wait, may_be_lost ? "t" : "f", bigint(commit.session.value), bigints(commit.beats),
            at.channel, elections_of(all), array_of(all, [](const Release& one) { return bigint(one.token.value); }),
-           array_of(all, [](const Release& one) { return one.heir ? bigint(one.heir->value) : "null"; })},
+           array_of(all, [](const Release& one) { return one.heir ? bigint(one.heir->value) : "null"; }),
+           bigint(place.now)},
           2};
 }
 
@@ -555,6 +635,13 @@ Statement GroupStatements::end(SessionId id, const std::vector<std::uint64_t>& b
 Statement GroupStatements::alive(SessionId id) const { return {alive_, {group_, bigint(id.value)}, 1, Rows::one}; }
 
 Statement GroupStatements::sweep(const Bearings& at) const { return {sweep_, {group_, at.lock_wait}, 1, Rows::one}; }
+
+Statement GroupStatements::retire(const std::map<std::string, Token>& leads, const Bearings& at) const {
+  return {retire_,
+          {group_, at.lock_wait, array_of(leads, [](const auto& one) { return hex(std::string_view(one.first)); }),
+           array_of(leads, [](const auto& one) { return bigint(one.second.value); })},
+          1};
+}
 
 Statement GroupStatements::request_step_down(const std::string& election, const StepDown& request,
                                              const Bearings& at) const {
@@ -568,6 +655,16 @@ Statement GroupStatements::lead(const std::string& election) const {
   return {lead_, {group_, bytea(election)}, 1, Rows::one};
 }
 
+Statement GroupStatements::release_left_behind(const Bearings& at) const {
+  return {left_behind_, {group_, at.lock_wait}, 0};
+}
+
+std::set<std::string> retired_in(const pqxx::result& rows) {
+  std::set<std::string> out;
+  for (const auto& row : rows) out.insert(bytes_at(row, 0));
+  return out;
+}
+
 std::vector<std::string> released_in(const pqxx::result& rows) {
   std::vector<std::string> out;
   for (const auto& row : rows)
@@ -576,9 +673,9 @@ std::vector<std::string> released_in(const pqxx::result& rows) {
 }
 
 /// What was written by the statement itself its snapshot shows as it was before. So it goes before what the look shows.
-Committed answer_of(const pqxx::result& rows, std::uint64_t connection,
-                    const std::function<Error(const std::string& election, const std::string& wrong)>& spoilt) {
-  Committed out;
+Answer answer_of(const pqxx::result& rows, std::uint64_t connection,
+                 const std::function<Error(const std::string& election, const std::string& wrong)>& spoilt) {
+  Answer out;
   Cursor cursor;
   cursor.connection = connection;
   int answers = 0;
@@ -592,13 +689,17 @@ Committed answer_of(const pqxx::result& rows, std::uint64_t connection,
       out.token = {unsigned_of(row[3])};
       out.look.whole = row[4].as<bool>();
     } else if (kind == "session") {
+      out.places[{unsigned_of(row[2])}] = transaction_of(row[1].as<std::string>(std::string()));
       out.look.sessions.emplace(SessionId{unsigned_of(row[2])}, session_of(row));
     } else if (kind == "me") {
       out.granted = true;
+      out.places[{unsigned_of(row[2])}] = transaction_of(row[1].as<std::string>(std::string()));
       out.look.sessions.insert_or_assign(SessionId{unsigned_of(row[2])}, session_of(row));
     } else if (kind == "lead") {
       auto election = bytes_at(row, 1);
-      if (const auto trouble = trouble_of(row))
+      if (election.empty())
+        out.look.retired = {row[3].is_null() ? 0 : unsigned_of(row[3])};
+      else if (const auto trouble = trouble_of(row))
         out.look.unreadable.emplace(election, spoilt(election, *trouble));
       else
         out.look.leads.emplace(std::move(election), lead_of(row));

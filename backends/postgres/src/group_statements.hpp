@@ -3,8 +3,10 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <pqxx/pqxx>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +44,12 @@ struct Bearings {
   std::string channel;
 };
 
+/// Of a session: the last part of its row's key. It is there, or at the next one if we were not answered, and moves on
+/// with the write. A row that stays would be found ever more slowly beside a transaction that stays open.
+struct Place {
+  std::uint64_t now{}, next{};
+};
+
 /// What is told where the cursor does not count.
 enum class Unknown { tells_everything, tells_no_lead };
 
@@ -49,19 +57,26 @@ class GroupStatements {
  public:
   explicit GroupStatements(const std::string& group);
 
-  /// The first three answer what answer_of() reads. A write that was refused has written nothing.
-  Statement look(const std::string& cursor, Unknown unknown = Unknown::tells_everything) const;
-  Statement open(SessionId id, const Session& session, const Bearings& at) const;
+  using Names = std::vector<std::string>;
+
+  /// The first three answer what answer_of() reads. A write that was refused has written nothing. `joined`: if there
+  /// are any, nothing else need be told.
+  Statement look(const std::string& cursor, Unknown unknown = Unknown::tells_everything,
+                 const Names& joined = {}) const;
+  Statement open(SessionId id, const Session& session, const Bearings& at, const Names& joined = {}) const;
   /// Of a commit all but its releases. If its cursor does not count, it tells the leads that it claimed, and no others.
-  Statement renewal(const Commit& commit, const Bearings& at) const;
+  Statement renewal(const Commit& commit, const Bearings& at, const Place& place = {}) const;
   /// Its releases, which released_in() reads. They come first, and renew nothing: so they need not wait for the disk
   /// before others see them. If a crash loses them, it also loses whatever followed them.
-  Statement giving_back(const Commit& commit, const Bearings& at, bool may_be_lost) const;
+  Statement giving_back(const Commit& commit, const Bearings& at, const Place& place, bool may_be_lost) const;
 
   Statement end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
                 const Bearings& at) const;    ///< Answers one row if it was applied, else none.
   Statement alive(SessionId id) const;        ///< Answers 1 if the session stands and has not ended, else 0.
   Statement sweep(const Bearings& at) const;  ///< Answers how many.
+  Statement release_left_behind(const Bearings& at) const;
+  /// Answers a row for each that it removed, which retired_in() reads.
+  Statement retire(const std::map<std::string, Token>& leads, const Bearings& at) const;
   Statement request_step_down(const std::string& election, const StepDown& request,
                               const Bearings& at) const;  ///< Answers one row if it was applied, else none.
   Statement lead(const std::string& election) const;      ///< Answers 1 if there is one, else 0.
@@ -70,14 +85,20 @@ class GroupStatements {
 
  private:
   const std::string group_;
-  const std::string look_, open_, renewal_, claims_, releases_, end_, alive_, sweep_, step_down_, lead_;
+  const std::string look_, open_, renewal_, claims_, releases_, end_, alive_, sweep_, left_behind_, retire_, step_down_,
+      lead_;
 };
 
+std::set<std::string> retired_in(const pqxx::result& rows);
 std::vector<std::string> released_in(const pqxx::result& rows);
+
+struct Answer : Committed {
+  std::map<SessionId, std::uint64_t> places{};  ///< Of the sessions that it tells.
+};
 
 /// `connection`: its number. `spoilt` makes the error of a lead that cannot be read: of its election, and what is
 /// wrong.
-Committed answer_of(const pqxx::result& rows, std::uint64_t connection,
-                    const std::function<Error(const std::string& election, const std::string& wrong)>& spoilt);
+Answer answer_of(const pqxx::result& rows, std::uint64_t connection,
+                 const std::function<Error(const std::string& election, const std::string& wrong)>& spoilt);
 
 }  // namespace tenure::postgres

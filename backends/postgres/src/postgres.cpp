@@ -54,9 +54,7 @@ bool add_fence(Connection& connection) {
 /// `then` is done once the tables stand.
 std::optional<Error> create(const Settings& settings, const std::string& tables, const Limit& limit,
                             bool (*then)(Connection&)) {
-  // The lock lets one session do it after the other: "if not exists" does not see what another one is about to create.
-  const auto statements =
-      "select pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('tenure schema')::bigint);\n" + tables;
+  const auto statements = one_at_a_time(tables);
   // There is one attempt, so that it may take all the time that there is.
   const auto patience = std::max<Clock::Duration>(limit.by - limit.clock.now(), std::chrono::seconds(1));
   const auto done = Client(settings, std::nullopt, patience)
@@ -73,6 +71,29 @@ std::optional<Error> create(const Settings& settings, const std::string& tables,
   return std::nullopt;
 }
 
+/// Takes it out of a URL, the rest of which is libpq's.
+std::optional<std::string> take(std::string& url, const std::string& name) {
+  std::optional<std::string> out;
+  for (auto at = url.find('?'); at < url.size();) {
+    const auto end = std::min(url.find('&', at + 1), url.size());
+    if (url.compare(at + 1, name.size() + 1, name + '=') != 0) {
+      at = end;
+      continue;
+    }
+    if (out) throw std::invalid_argument("postgres: the URL has " + name + " twice; give it once");
+    out = url.substr(at + name.size() + 2, end - at - name.size() - 2);
+    const bool first = url[at] == '?';
+    url.erase(at, end - at);
+    if (first && at < url.size()) url[at] = '?';
+  }
+  return out;
+}
+
+bool yes(const std::string& name, const std::string& value) {
+  if (value == "true" || value == "false") return value == "true";
+  throw std::invalid_argument("postgres: " + name + " is true or false, not \"" + printable(value, 40) + '"');
+}
+
 /// `tables`: the properties that name tables, and what they name.
 Options options_of(const Opening& opening,
                    std::initializer_list<std::pair<std::string_view, std::string Options::*>> tables) {
@@ -80,12 +101,19 @@ Options options_of(const Opening& opening,
     throw std::invalid_argument("postgres: the URL must begin with postgres:// or postgresql://");
   Options options{.conninfo = opening.url, .user = opening.user, .password = opening.password};
   options.credentials = opening.credentials;
+  const std::string create = "create_table";
+  if (const auto value = take(options.conninfo, create)) options.create_table = yes(create, *value);
   for (const auto& [name, value] : opening.properties) {
+    if (name == create) {
+      options.create_table = yes(create, value);
+      continue;
+    }
     const auto found =
         std::find_if(tables.begin(), tables.end(), [&name = name](const auto& table) { return table.first == name; });
     if (found == tables.end()) {
       std::string known;
-      for (const auto& table : tables) known += (known.empty() ? "\"" : " and \"") + std::string(table.first) + '"';
+      for (const auto& table : tables) known += '"' + std::string(table.first) + "\", ";
+      known += '"' + create + '"';
       throw std::invalid_argument("postgres: there is no property \"" + printable(name, 80) + "\", only " + known +
                                   "; put a parameter of libpq into the URL");
     }

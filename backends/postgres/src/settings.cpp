@@ -196,6 +196,10 @@ std::string quoted_table(const std::string& table) {
   return schema.empty() ? '"' + name + '"' : '"' + schema + "\".\"" + name + '"';
 }
 
+std::string one_at_a_time(const std::string& tables) {
+  return "select pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('tenure schema')::bigint);\n" + tables;
+}
+
 std::string application_name(std::string_view election, std::string_view candidate) {
   const auto plain = [](std::string_view text, std::size_t cap) {
     std::string out;
@@ -228,12 +232,19 @@ Settings settings_with(Schema schema, const Options& options, const std::string&
           .unverified_hosts = unverified(pairs)};
 }
 
+std::string missing_made(const Options& options, const std::string& tables) {
+  return options.create_table ? one_at_a_time(tables) : std::string();
+}
+
 Table table_of(const std::string& name, const char* rights) { return {name, quoted_table(name), rights}; }
 
 }  // namespace
 
 Settings settings_of(const Options& options, const std::string& called) {
-  return settings_with({{table_of(options.table, "select, insert, update")}, "tenure_elections.sql", "create_schema()"},
+  return settings_with({{table_of(options.table, "select, insert, update")},
+                        "tenure_elections.sql",
+                        "create_schema()",
+                        missing_made(options, schema(options.table))},
                        options, called);
 }
 
@@ -241,7 +252,8 @@ Settings group_settings_of(const Options& options, const std::string& called) {
   return settings_with({{table_of(options.sessions, "select, insert, update, delete"),
                          table_of(options.leads, "select, insert, update")},
                         "tenure_groups.sql",
-                        "create_group_schema()"},
+                        "create_group_schema()",
+                        missing_made(options, group_schema(options.sessions, options.leads))},
                        options, called);
 }
 

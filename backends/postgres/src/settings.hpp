@@ -28,7 +28,12 @@ struct Schema {
   std::vector<Table> tables;
   std::string file;      ///< In share/tenure.
   std::string function;  ///< In tenure::postgres.
+  std::string sql{};     ///< What makes them where they are missing. Empty: somebody else is to.
 };
+
+/// SQL that makes tables, fit for several sessions at once: "if not exists" does not see what another one is about to
+/// create.
+std::string one_at_a_time(const std::string& tables);
 
 struct NoCredentials : std::runtime_error {
   using std::runtime_error::runtime_error;

@@ -19,7 +19,7 @@ std::string filled(std::string_view statement, const Parts& parts) {
 std::string filled_sql(std::string_view statement, const Parts& parts) {
   static const Parts operators = [] {
     Parts out;
-    for (const std::string_view one : {"{=}", "{<>}", "{<}", "{<=}", "{>}", "{>=}", "{||}", "{*}", "{-}"})
+    for (const std::string_view one : {"{=}", "{<>}", "{<}", "{<=}", "{>}", "{>=}", "{||}", "{*}", "{-}", "{+}"})
       out.emplace_back(one, "operator(pg_catalog." + std::string(one.substr(1, one.size() - 2)) + ')');
     return out;
   }();

@@ -40,6 +40,11 @@ call('XLEN', L)
 local marker = call('HGET', S, '')
 if marker ~= call('HGET', E, '') then marker = false end
 if marker and not match(marker, '^1 ') then return redis.error_reply('FORMAT ' .. marker) end
+local function more(a, b) return #a > #b or (#a == #b and a > b) end
+local function follows_retired()
+  local token = match(call('HGET', S, 'next') or '', '^%d+$') or '0'
+  return more(token, '4611686018427387904') and '0' or token
+end
 local function has(list, value) for _, v in ipairs(list) do if v == value then return true end end end
 )";
 
@@ -56,7 +61,8 @@ local function push(told, words) redis.pcall('PUBLISH', L, told[1] .. (words or 
 )";
 
 /// `news`: the log from the cursor's own entry on, or nothing if that entry is not there any more. `mine`: what was
-/// told since. HMGET takes only so many names at once. `whole`: without a log everything is told, and not no lead.
+/// told since. `id`: of the only session that is told. HMGET takes only so many names at once. `whole`: without a log
+/// everything is told, and not no lead.
 constexpr char looking[] = R"(local whole = true
 local function news()
   local id, beat = arg(), arg()
@@ -83,20 +89,25 @@ local function leads_of(names)
   end
   return out
 end
-local function look(log, mine)
+local function look(log, mine, id, only)
   if not marker then return {ms, '', {}, 1, {}, ''} end
-  if not log and not whole then return {ms, marker, call('HGETALL', S), 0, {}, ''} end
+  local sessions = id and {id, call('HGET', S, id)} or call('HGETALL', S)
+  if not log and not whole then return {ms, marker, sessions, 0, {}, ''} end
   if log then log[#log + 1] = mine end
+  local whole_leads = function() return only and #only > 0 and leads_of(only) or call('HGETALL', E) end
   local last = mine or log and log[#log] or call('XREVRANGE', L, '+', '-', 'COUNT', 1)[1]
-  return {ms, marker, call('HGETALL', S), log and 0 or 1, log and leads_of(changed_in(log)) or call('HGETALL', E),
+  return {ms, marker, sessions, log and 0 or 1, log and leads_of(changed_in(log)) or whole_leads(),
     last and last[1] .. ' ' .. last[2][1] or ''}
 end
 )";
 
-constexpr auto look_text = joined(basics, looking, "return look(news())");
+/// Without names everything is told; else, if the cursor is not known, no lead, or those with these names.
+constexpr auto look_text = joined(basics, looking, R"(local log, names = news(), args()
+whole = arg() == '1'
+return look(log, nil, nil, names))");
 
 constexpr auto open_text =
-    joined(basics, telling, looking, R"(local id, beat, session, fresh = arg(), arg(), arg(), arg()
+    joined(basics, telling, looking, R"(local id, beat, session, fresh, names = arg(), arg(), arg(), arg(), args()
 local founds, mine = not marker
 if founds then
   call('DEL', S, E, L)
@@ -107,7 +118,7 @@ if founds then
 end
 local granted = call('HEXISTS', S, id) == 0
 if granted then call('HSET', S, id, beat .. ' 0 ' .. ms .. ' ' .. session) end
-return {granted and 1 or 0, founds and 1 or 0, look(nil, mine)})");
+return {granted and 1 or 0, founds and 1 or 0, look(nil, mine, nil, names)})");
 
 /// A server out of memory refuses no script that has begun to write. So the HDEL, which removes nothing: a session goes
 /// on, and only a new one needs memory.
@@ -127,8 +138,9 @@ for _, other in ipairs(ended) do
   local session = call('HGET', S, other)
   gone[other] = not session or match(session, '^%d+ 1 ')
 end
-local token = ms
-if #at_least > #ms or (#at_least == #ms and at_least > ms) then token = at_least end
+local least = follows_retired()
+local token = more(at_least, ms) and at_least or ms
+if more(least, token) then token = least end
 
 local names, sets, entry, claimed, released = {}, {}, {beat, ''}, {}, {}
 for i = 1, #claims, 2 do names[#names + 1] = claims[i] end
@@ -141,7 +153,7 @@ end
 for i = 1, #claims / 2 do
   local name, expects, lead = claims[2 * i - 1], claims[2 * i], leads[i]
   local has_token, by, free = match(lead or '', '^(%d+) (%d+) ([01]) ')
-  if (expects == '' and not lead) or (has_token and has_token == expects and (free == '1' or gone[by])) then
+  if (not lead and (expects == '' or more(least, expects))) or (has_token and has_token == expects and (free == '1' or gone[by])) then
     set(name, token .. ' ' .. id .. ' 0 -')
     claimed[#claimed + 1] = i
   end
@@ -162,7 +174,7 @@ if #released > 0 then
   local only = 3 * released[1]
   push(mine, #released == 1 and ' released ' .. releases[only - 1] .. ' ' .. releases[only] .. ' ' .. releases[only - 2])
 end
-return {1, token, claimed, released, look(log, mine)})");
+return {1, token, claimed, released, look(log, mine, id)})");
 
 constexpr auto end_text = joined(basics, telling, R"(local id, beat, beats = arg(), arg(), args()
 local session = marker and call('HGET', S, id)
@@ -176,33 +188,63 @@ push(tell({beat, ''}))
 return {1, 1})");
 
 /// A lead of a session that has ended may be claimed by anybody. If nobody takes part in its election any more, the
-/// session would be named for ever, and each renewal reads all sessions. Some thousand leads at a time: nobody else is
-/// served meanwhile.
-constexpr auto sweep_text = joined(basics, telling, R"(local beat = arg()
-local ended, names, named, freed, told = {}, {}, {}, {}
-local sessions = marker and call('HGETALL', S) or {}
-for i = 1, #sessions, 2 do
-  if match(sessions[i + 1], '^%d+ 1 %d') then ended[sessions[i]] = true end
-end
-local leads = next(ended) and call('HGETALL', E) or {}
-for i = 1, #leads, 2 do
-  local token, id, rest = match(leads[i + 1], '^(%d+) (%d+) 0 %S+(.*)$')
-  if id and ended[id] then
-    named[id] = true
-    freed[#freed + 1] = leads[i]; freed[#freed + 1] = token .. ' ' .. id .. ' 1 -' .. rest
+/// session would be named for ever. So such leads are released, and then the next sweep removes the session. Nobody
+/// else is served meanwhile: so a call looks at some thousand leads. `old`: the sessions that had ended when the pass
+/// over all leads began, and that none of those seen so far names. Nothing can begin to name them.
+constexpr auto sweep_text = joined(basics, telling, R"(local beat, at, old = arg(), arg(), args()
+local idle, freed, left, told = {}, {}, {}
+if not marker then return {'0', 0, {}} end
+local page = {'0', {}}
+repeat
+  if at ~= '0' then break end
+  page = call('HSCAN', S, page[1], 'COUNT', '1000')
+  for i = 1, #page[2], 2 do
+    if match(page[2][i + 1], '^%d+ 1 %d') then old[#old + 1] = page[2][i] end
+  end
+until page[1] == '0' or #old >= 5000
+if #old == 0 then return {'0', 0, {}} end
+for _, id in ipairs(old) do idle[id] = true end
+page = call('HSCAN', E, at, 'COUNT', '5000')
+for i = 1, #page[2], 2 do
+  local token, id, rest = match(page[2][i + 1], '^(%d+) (%d+) 0 %S+(.*)$')
+  if id and idle[id] ~= nil then
+    idle[id] = false
+    freed[#freed + 1] = page[2][i]; freed[#freed + 1] = token .. ' ' .. id .. ' 1 -' .. rest
   end
 end
-for id in pairs(ended) do if not named[id] then names[#names + 1] = id end end
-if #names + #freed > 0 then call('HDEL', S, '\0') end
-for first = 1, #names, 1000 do call('HDEL', S, unpack(names, first, math.min(first + 999, #names))) end
-for first = 1, math.min(#freed, 10000), 1000 do
+for id, unnamed in pairs(idle) do
+  local goes = unnamed and (page[1] ~= '0' or match(call('HGET', S, id) or '', '^%d+ 1 '))
+  if goes then left[#left + 1] = id end
+end
+call('HDEL', S, '\0')
+for first = 1, #freed, 1000 do
   local last, entry = math.min(first + 999, #freed), {beat, ''}
   call('HSET', E, unpack(freed, first, last))
   for i = first, last, 2 do entry[#entry + 1] = freed[i]; entry[#entry + 1] = '' end
   told = tell(entry)
 end
 if told then push(told) end
-return {0, #names})");
+if page[1] ~= '0' then return {page[1], 0, left} end
+for first = 1, #left, 1000 do call('HDEL', S, unpack(left, first, math.min(first + 999, #left))) end
+return {'0', #left, {}})");
+
+constexpr auto retire_text = joined(basics, R"(local leads, names, done, gone = args(), {}, {}, {}
+if not marker or #leads == 0 then return {0, {}} end
+for i = 1, #leads, 3 do names[#names + 1] = leads[i] end
+local least, values = follows_retired(), call('HMGET', E, unpack(names))
+for i, name in ipairs(names) do
+  local token, by, free = match(values[i] or '', '^(%d+) (%d+) ([01]) ')
+  local session = free == '0' and call('HGET', S, by)
+  if token == leads[3 * i - 1] and (free == '1' or (session and match(session, '^%d+ 1 '))) then
+    done[#done + 1] = i; gone[#gone + 1] = name
+    if more(leads[3 * i], least) then least = leads[3 * i] end
+  end
+end
+if #gone > 0 then
+  call('HSET', S, 'next', least)
+  call('HDEL', E, unpack(gone))
+end
+return {0, done})");
 
 constexpr auto step_down_lead_text =
     joined(basics, telling, R"(local name, token, request, beat = arg(), arg(), arg(), arg()
@@ -217,11 +259,12 @@ return {0, 1})");
 
 }  // namespace
 
-constinit const Script look_script = script(look_text, "51384d7ffb5eacd9574e13b5fd80ee53ef2e8eb3");
-constinit const Script open_script = script(open_text, "a450f7a7ca509433d2d413fe9e9b7454f3dec104");
-constinit const Script commit_script = script(commit_text, "14acfafd287cb912d067b9766e2564139f35baa9");
-constinit const Script end_script = script(end_text, "0606de2751fe6e450bd8c0a9e3f3d4963a8cd60d");
-constinit const Script sweep_script = script(sweep_text, "813d20b5f194fce649815a6c2fc62442bf64f17f");
-constinit const Script step_down_lead_script = script(step_down_lead_text, "8317a1227c184c0bdf13f31255e2ba7769730a27");
+constinit const Script look_script = script(look_text, "4930ad4bda166d5aa851659ea30cc8231844c0b5");
+constinit const Script open_script = script(open_text, "25ef45e0b9e22c6a4cf32e51929a3346fcfd9d29");
+constinit const Script commit_script = script(commit_text, "6f35f021806fa293062dec3e369ede7ad4b730ea");
+constinit const Script end_script = script(end_text, "8404eb6f2a30119a5cf39a85f2d1b3d8d24b7a72");
+constinit const Script sweep_script = script(sweep_text, "3bd2fe6984284add193361c85bd4e3eff2afb8c2");
+constinit const Script retire_script = script(retire_text, "326272713d8a6e8a25fd3cdc3ad314985f857036");
+constinit const Script step_down_lead_script = script(step_down_lead_text, "9a98b826aca8fe91411abcd0ae8b4370b0afd223");
 
 }  // namespace tenure::redis

@@ -83,16 +83,19 @@ void Group::take(Look& look, std::uint64_t begun) {
 
 Result<Look> Group::look(const std::string& cursor, const Limit& limit) {
   const auto begun = news_->begin_look();
-  const auto answer = run(look_script, look_arguments(cursor), limit, 0);
+  const auto joined = joined_.all();
+  const auto answer = run(look_script, look_arguments(cursor, joined), limit, 0);
   if (!answer) return answer.error();
-  auto look = look_of(*answer, key_);
-  if (look) take(*look, begun);
-  return look;
+  auto found = look_of(*answer, key_);
+  if (found && !cursor.empty() && !found->whole && found->cursor.empty()) return look({}, limit);
+  if (found) take(*found, begun);
+  return found;
 }
 
 Result<Committed> Group::open(SessionId id, const Session& session, const Limit& limit) {
   const auto begun = news_->begin_look();
-  const auto answer = run(open_script, open_arguments(id, session, draw_marker()), limit, replicas_);
+  joined_.session_begins();
+  const auto answer = run(open_script, open_arguments(id, session, draw_marker(), joined_.all()), limit, replicas_);
   if (!answer) return answer.error();
   auto opened = opened_of(*answer, key_);
   if (!opened) return std::move(opened).error();
@@ -135,10 +138,28 @@ Result<bool> Group::end(SessionId id, const std::vector<std::uint64_t>& beats, s
   return *ended == 1;
 }
 
+/// Many short calls: between two of them the server answers others. What half of the limit does not suffice for, the
+/// next sweep goes on with.
 Result<int> Group::sweep(const Limit& limit) {
-  const auto answer = run(sweep_script, {draw_incarnation()}, limit, 0);
+  const auto half = first_half_of(limit);
+  int removed = 0;
+  do {
+    const auto pass = std::exchange(pass_, {});
+    const auto answer = run(sweep_script, sweep_arguments(draw_incarnation(), pass), limit, 0);
+    if (!answer) return answer.error();
+    auto swept = swept_of(*answer, key_);
+    if (!swept) return std::move(swept).error();
+    removed += swept->removed;
+    pass_ = std::move(swept->rest);
+  } while (pass_.at != "0" && !half.passed());
+  return removed;
+}
+
+Result<std::set<std::string>> Group::retire(const std::map<std::string, Token>& leads, const Limit& limit) {
+  if (auto error = refused_retirement(leads)) return *std::move(error);
+  const auto answer = run(retire_script, retire_arguments(leads), limit, replicas_);
   if (!answer) return answer.error();
-  return count_of(*answer, key_);
+  return retired_of(*answer, leads, key_);
 }
 
 std::optional<Error> Group::request_step_down(const std::string& election, const StepDown& request,

@@ -2,15 +2,19 @@
 // A group of elections on a server.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <tenure/group_store.hpp>
+#include <tenure/kit/joined_names.hpp>
 #include <tenure/log.hpp>
 
+#include "group_text.hpp"
 #include "link.hpp"
 #include "script.hpp"
 
@@ -41,12 +45,15 @@ class Group final : public GroupStore {
   Group(const Options& options, const std::string& group, Log log);
 
   std::string group() const override { return group_; }
+  void joined(const std::string& election) override { joined_.join(election); }
+  void left(const std::string& election) override { joined_.leave(election); }
   Result<Look> look(const std::string& cursor, const Limit& limit) override;
   Result<Committed> open(SessionId id, const Session& session, const Limit& limit) override;
   Result<Committed> commit(const Commit& commit, const Limit& limit) override;
   Result<bool> end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
                    const Limit& limit) override;
   Result<int> sweep(const Limit& limit) override;
+  Result<std::set<std::string>> retire(const std::map<std::string, Token>& leads, const Limit& limit) override;
   std::optional<Error> request_step_down(const std::string& election, const StepDown& request,
                                          const Limit& limit) override;
   std::optional<Release> await_change(const std::string& cursor, const Limit& limit) override;
@@ -63,6 +70,8 @@ class Group final : public GroupStore {
   Link commands_, notices_;
   const std::shared_ptr<News> news_{std::make_shared<News>()};  ///< Shared with what still runs when we are gone.
   std::string last_warning_;                                    ///< Why it claims nothing.
+  JoinedNames joined_;
+  SweepPass pass_;  ///< Of the last sweep.
 };
 
 }  // namespace tenure::redis

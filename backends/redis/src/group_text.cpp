@@ -103,6 +103,11 @@ void add_beats(std::vector<std::string>& out, const std::vector<std::uint64_t>& 
   for (const auto beat : beats) out.push_back(std::to_string(beat));
 }
 
+void add_names(std::vector<std::string>& out, const std::vector<std::string>& names) {
+  out.push_back(std::to_string(names.size()));
+  out.insert(out.end(), names.begin(), names.end());
+}
+
 /// Behind the beat, "ended" and the time of writing.
 std::string text_of(const Session& session) {
   const auto& record = session.record;
@@ -203,6 +208,11 @@ std::optional<Error> read_pairs(const Reply& hash, const std::string& key, const
 std::optional<Error> read_sessions(const Reply& hash, const std::string& group, Look& out) {
   return read_pairs(hash, group + ":s", group, [&](const std::string& name, const std::string& value) {
     const auto id = exact<std::uint64_t>(name);
+    if (name == "next") {
+      const auto follows = exact<std::uint64_t>(value);
+      if (follows && *follows > 0) out.retired = {*follows - 1};
+      return follows && *follows > 0 && *follows <= greatest_lead_token.value;
+    }
     auto session = session_of(value);
     if (!id || !session) return false;
     out.sessions.emplace(SessionId{*id}, *std::move(session));
@@ -256,14 +266,19 @@ std::optional<bool> flag_of(const Reply& reply) {
 
 // ---- what scripts are given ----
 
-std::vector<std::string> look_arguments(const std::string& cursor) {
+std::vector<std::string> look_arguments(const std::string& cursor, const Names& joined) {
   std::vector<std::string> out;
   add_cursor(out, cursor);
+  add_names(out, cursor.empty() ? joined : Names());
+  out.emplace_back(cursor.empty() || joined.empty() ? "1" : "0");
   return out;
 }
 
-std::vector<std::string> open_arguments(SessionId id, const Session& session, std::uint64_t fresh) {
-  return {text_of(id), std::to_string(session.record.beat), text_of(session), marker_text(fresh)};
+std::vector<std::string> open_arguments(SessionId id, const Session& session, std::uint64_t fresh,
+                                        const Names& joined) {
+  std::vector<std::string> out{text_of(id), std::to_string(session.record.beat), text_of(session), marker_text(fresh)};
+  add_names(out, joined);
+  return out;
 }
 
 std::vector<std::string> commit_arguments(const Commit& commit, bool any_marker, bool claims) {
@@ -291,6 +306,22 @@ std::vector<std::string> commit_arguments(const Commit& commit, bool any_marker,
 std::vector<std::string> end_arguments(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat) {
   std::vector<std::string> out{text_of(id), std::to_string(new_beat)};
   add_beats(out, beats);
+  return out;
+}
+
+std::vector<std::string> sweep_arguments(const std::string& beat, const SweepPass& pass) {
+  std::vector<std::string> out{beat, pass.at, std::to_string(pass.sessions.size())};
+  out.insert(out.end(), pass.sessions.begin(), pass.sessions.end());
+  return out;
+}
+
+std::vector<std::string> retire_arguments(const std::map<std::string, Token>& leads) {
+  std::vector<std::string> out{std::to_string(3 * leads.size())};
+  for (const auto& [election, token] : leads) {
+    out.push_back(election);
+    out.push_back(text_of(token));
+    out.push_back(text_of(Token{token.value + 1}));
+  }
   return out;
 }
 
@@ -350,7 +381,26 @@ Result<Committed> committed_of(const Reply& reply, const Commit& commit, const s
   out.claimed = *std::move(claimed);
   out.released = *std::move(released);
   out.look = *std::move(look);
+  out.look.all_sessions = !*granted;
   return out;
+}
+
+Result<Swept> swept_of(const Reply& reply, const std::string& group) {
+  if (!is_list(reply, 3) || reply.list[0].kind != Reply::Kind::text || reply.list[1].kind != Reply::Kind::integer ||
+      reply.list[1].integer < 0 || reply.list[1].integer > INT32_MAX || reply.list[2].kind != Reply::Kind::list)
+    return no_answer(group);
+  Swept out{.removed = static_cast<int>(reply.list[1].integer), .rest = {reply.list[0].text, {}}};
+  for (const auto& id : reply.list[2].list) out.rest.sessions.push_back(id.text);
+  return out;
+}
+
+Result<std::set<std::string>> retired_of(const Reply& reply, const std::map<std::string, Token>& leads,
+                                         const std::string& group) {
+  std::vector<Claim> asked;
+  for (const auto& [election, token] : leads) asked.push_back({election, token});
+  const auto names = is_list(reply, 2) ? names_of(reply.list[1], asked) : std::nullopt;
+  if (!names) return no_answer(group);
+  return std::set(names->begin(), names->end());
 }
 
 Result<int> count_of(const Reply& reply, const std::string& group) {

@@ -2,7 +2,9 @@
 // Sessions and leads as they stand on a server: what the group's scripts are given, and what they answer. Pure.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,12 +17,23 @@ namespace tenure::redis {
 
 inline constexpr int group_format_version = 1;
 
-std::vector<std::string> look_arguments(const std::string& cursor);
+using Names = std::vector<std::string>;
+/// `joined`: if there are any, no other leads are told without a cursor; and none at all, if the server does not know
+/// it.
+std::vector<std::string> look_arguments(const std::string& cursor, const Names& joined);
 /// `fresh`: the marker, if the group is founded.
-std::vector<std::string> open_arguments(SessionId id, const Session& session, std::uint64_t fresh);
+std::vector<std::string> open_arguments(SessionId id, const Session& session, std::uint64_t fresh, const Names& joined);
 /// `any_marker`: whichever the group has. `claims`: whether they are sent.
 std::vector<std::string> commit_arguments(const Commit& commit, bool any_marker, bool claims);
 std::vector<std::string> end_arguments(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat);
+/// Where a sweep goes on: after that place among the leads, with these sessions.
+struct SweepPass {
+  std::string at{"0"};
+  std::vector<std::string> sessions{};
+};
+/// `beat`: of this write.
+std::vector<std::string> sweep_arguments(const std::string& beat, const SweepPass& pass);
+std::vector<std::string> retire_arguments(const std::map<std::string, Token>& leads);
 /// `beat`: of this write.
 std::vector<std::string> step_down_arguments(const std::string& election, const StepDown& request,
                                              const std::string& beat);
@@ -34,6 +47,13 @@ struct OpenReply {
 };
 Result<OpenReply> opened_of(const Reply& reply, const std::string& group);
 Result<Committed> committed_of(const Reply& reply, const Commit& commit, const std::string& group);
+struct Swept {
+  int removed{};
+  SweepPass rest{};
+};
+Result<Swept> swept_of(const Reply& reply, const std::string& group);
+Result<std::set<std::string>> retired_of(const Reply& reply, const std::map<std::string, Token>& leads,
+                                         const std::string& group);
 /// The second number of an answer that has two.
 Result<int> count_of(const Reply& reply, const std::string& group);
 

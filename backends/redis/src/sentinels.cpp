@@ -45,11 +45,8 @@ constexpr Clock::Duration ask_every = seconds(5), ask_the_unheard_every = second
 
 Time now() { return boot_clock().now(); }
 
-/// "main 127.0.0.1 6379 127.0.0.1 6380"
-struct Switch {
-  std::string name;
-  Address from, to;
-};
+}  // namespace
+
 std::optional<Switch> switch_of(const std::string& message) {
   std::istringstream in(message);
   Switch out;
@@ -61,8 +58,6 @@ std::optional<Switch> switch_of(const std::string& message) {
   out.to.port = *to_port;
   return out;
 }
-
-}  // namespace
 
 struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
   /// What one Sentinel said. The mutex guards it.

@@ -13,6 +13,13 @@
 
 namespace tenure::redis {
 
+/// What a Sentinel announces of a fail-over: "main 127.0.0.1 6379 127.0.0.1 6380". nullopt: it is nothing of the kind.
+struct Switch {
+  std::string name;
+  Address from, to;
+};
+std::optional<Switch> switch_of(const std::string& message);
+
 /// Listens to +switch-master of each Sentinel and asks them all. It does so on a thread of its own, so that a
 /// Sentinel's trouble holds nobody up. An announcement is followed at once. Of answers the majority counts: that of
 /// all Sentinels, or of those that answer if some are away.

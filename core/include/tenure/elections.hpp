@@ -98,6 +98,7 @@ class TENURE_EXPORT Elections {
 
   /// The elections that we lead, with their tokens (Token{} with Exclusive::no).
   std::vector<std::pair<std::string, Token>> led() const;
+  std::vector<std::string> unled() const;  ///< Those that it has joined and nobody is known to lead, by name.
 
   /// What happened so far, for your monitoring. It takes locks for moments. In a forked child it is empty.
   GroupMetrics metrics() const;

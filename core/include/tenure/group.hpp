@@ -32,8 +32,8 @@ struct Session {
   friend bool operator==(const Session&, const Session&) = default;
 };
 
-/// Who leads one election: the session that it names, as long as that session stands and has not ended. A lead is never
-/// deleted. Its token is its version: every claim gives it a greater one.
+/// Who leads one election: the session that it names, as long as that session stands and has not ended. Nothing but
+/// GroupStore::retire() deletes a lead. Its token is its version: every claim gives it a greater one.
 struct Lead {
   Token token{};
   SessionId session{};
@@ -47,14 +47,28 @@ struct Lead {
 /// election of the group would be greater still.
 inline constexpr Token greatest_lead_token{std::uint64_t{1} << 62};
 
+/// A claim of one election, by the session that sends it.
+struct Claim {
+  std::string election{};
+  std::optional<Token> expected{};  ///< The token that stands. nullopt: nobody has ever led this election.
+};
+
+/// The end of a lead of the session that sends it, in favour of `heir` if there is one.
+struct Release {
+  std::string election{};
+  Token token{};
+  std::optional<SessionId> heir{};
+};
+
 /// What a store answers about a group.
 struct Look {
   std::int64_t now_ms{};   ///< The store's clock.
   std::uint64_t marker{};  ///< It is drawn when the group is founded. Zero: this store loses nothing and needs none, or
                            ///< nobody has founded the group.
-  std::map<SessionId, Session> sessions{};  ///< All sessions, the ended ones included.
-  /// The leads that changed since the cursor; all leads if `whole`. The answer to a commit whose cursor the store does
-  /// not know may leave them out. Then it is not whole, and has no cursor.
+  std::map<SessionId, Session> sessions{};  ///< The ended ones included. A granted commit tells ours alone:
+  bool all_sessions{true};                  ///< then this is false.
+  /// The leads that changed since the cursor; if `whole` all leads, or all of what was joined. The answer to a commit
+  /// whose cursor the store does not know may leave them out. Then it is not whole, and has no cursor.
   std::map<std::string, Lead> leads{};
   /// The leads that cannot be read: what is wrong, and the remedy. None of them is in `leads`. REQUIRES: the
   /// remedy puts back what stood there, or a greater token with a session that nobody has; then the lead counts as
@@ -62,6 +76,9 @@ struct Look {
   std::map<std::string, Error> unreadable{};
   bool whole{};
   std::string cursor{};  ///< The store's own word. Nothing that takes effect later lies before it.
+  /// The greatest token of all leads that were retired; told if `whole`. What is absent and had no greater one was
+  /// retired, and not lost.
+  Token retired{};
 
   /// The elections of this process, if the store itself allots them. It claims no others, ends what it leads
   /// besides, and ends nobody's session: the store shows a lead as released when it may be claimed. nullopt: nobody

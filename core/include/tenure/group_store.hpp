@@ -4,7 +4,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,19 +20,6 @@
 
 namespace tenure {
 
-/// A claim of one election, by the session that sends it.
-struct Claim {
-  std::string election{};
-  std::optional<Token> expected{};  ///< The token that stands. nullopt: nobody has ever led this election.
-};
-
-/// The end of a lead of the session that sends it, in favour of `heir` if there is one.
-struct Release {
-  std::string election{};
-  Token token{};
-  std::optional<SessionId> heir{};
-};
-
 /// The one write of a process: it renews its session, and changes leads in the same step.
 struct Commit {
   SessionId session{};
@@ -40,16 +29,16 @@ struct Commit {
   std::vector<Claim> claims{};  ///< Sorted by name, each name once; so are the releases. No name is in both.
   std::vector<Release> releases{};
   std::vector<SessionId> ended{};  ///< We have seen that these have ended, or are absent. Their leads may be claimed.
-  Token at_least{};                ///< All claims get one token: this one, or the store's clock (unix ms) if greater.
-  std::string
-      cursor{};  ///< The cursor of the last look. If the store does not know it, the answer may leave out the leads.
+  Token at_least{};      ///< All claims get one token, at least this, the store's clock (unix ms), and above all retired.
+  std::string cursor{};  ///< Of the last look. If the store does not know it, the answer may leave out the leads.
 };
 
 /// How many claims and releases one commit may carry. Each commit is a renewal, whatever it carries.
 inline constexpr std::size_t max_changes = 500;
 
-/// Says why no store may carry out this commit: it has too many changes, or names that Commit does not allow.
+/// They say why no store may carry this out: it has too many changes, or names that Commit does not allow.
 TENURE_EXPORT std::optional<Error> refused_commit(const Commit& commit);
+TENURE_EXPORT std::optional<Error> refused_retirement(const std::map<std::string, Token>& leads);
 
 /// The answer to a commit.
 struct Committed {
@@ -58,7 +47,7 @@ struct Committed {
   std::vector<std::string> claimed{}, released{};  ///< What was done. The look shows why the rest was not.
   /// Leads of ours that it did not renew, although the session is: each ends when the renewal before would have ended.
   std::vector<std::string> not_renewed{};
-  Look look{};  ///< What stands after the commit.
+  Look look{};  ///< What stands after the commit. If granted, it tells no session but ours.
 };
 
 /// One group in one store. One thread at a time calls it, except await_change(), which a second one may be in. Limits
@@ -75,11 +64,13 @@ class TENURE_EXPORT GroupStore {
   virtual bool allots() const;  ///< Whether the store fills Look::allotted, so that no Spread counts. By default false.
 
   /// This process takes part in an election, or no longer. Any thread calls it, beside all other calls, and before the
-  /// first call that names the election. By default it does nothing.
+  /// first call that names the election. From the first one on, answers may leave out the leads of elections that were
+  /// not joined. By default it does nothing.
   virtual void joined(const std::string& election);
   virtual void left(const std::string& election);  ///< See joined().
 
   /// Reads what changed since that cursor. Reads everything if the cursor is empty, or if the store knows it no longer.
+  /// After joined() an earlier cursor tells nothing of what was joined.
   virtual Result<Look> look(const std::string& cursor, const Limit& limit) = 0;
 
   /// Adds the session, unless its id stands there. Founds the group if there is none, or if its marker is damaged: then
@@ -92,8 +83,8 @@ class TENURE_EXPORT GroupStore {
   /// them sooner. If the session ends between the steps, the releases stand, and the rest is refused.
   ///
   /// A claim is possible if the lead has the expected token, and is released, or names this session, or names one of
-  /// `ended` that does not stand alive here. A release is possible if the lead has its token, names this session and is
-  /// not released.
+  /// `ended` that does not stand alive here; or if there is no lead, and none or a retired one is expected. A release
+  /// is possible if the lead has its token, names this session and is not released.
   virtual Result<Committed> commit(const Commit& commit, const Limit& limit) = 0;
 
   /// Ends a session, ours or another's, if it has one of these beats. True: it has ended by now, or is absent.
@@ -102,6 +93,11 @@ class TENURE_EXPORT GroupStore {
 
   /// Removes the ended sessions that no unreleased lead names; says how many. May release what other ended ones lead.
   virtual Result<int> sweep(const Limit& limit) = 0;
+
+  /// Removes the leads of elections that nobody joins any more; says which. A lead is removed if it has this token, and
+  /// is released or names a session that stands here and has ended. Look::retired becomes the greatest of these tokens,
+  /// so that no token falls if a name comes back. At most `max_changes`. By default an error: it keeps no such leads.
+  virtual Result<std::set<std::string>> retire(const std::map<std::string, Token>& leads, const Limit& limit);
 
   /// Puts the request beside the lead, in place of an earlier one. Does nothing if the lead has another token by now.
   /// An error (misconfigured) if nobody ever led the election.

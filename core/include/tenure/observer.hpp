@@ -22,8 +22,8 @@ class TENURE_EXPORT Observer {
   /// Called on the observer's thread for the first sight and for every change after it. A lease that ends without a
   /// renewal is such a change: Vacant, also while the store does not answer. While it runs, changes are
   /// missed only if they are over before it returns. The destructor waits for it. What it throws goes to stderr.
-  /// If it is empty, stderr gets a line each time that the store stops answering. REQUIRES: it does not destroy the
-  /// observer.
+  /// If it is empty, stderr gets a line when the store stops answering, each reason at most once a minute.
+  /// REQUIRES: it does not destroy the observer.
   using Changed = std::function<void(const Sight&)>;
 
   /// `timing` is that of the candidates: `call` limits each question, `retry` is the pause after an unanswered one.

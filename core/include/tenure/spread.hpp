@@ -12,7 +12,7 @@ namespace tenure {
 struct Spread {
   bool on{true};                        ///< Off: we claim whatever is free, and hand nothing over.
   std::uint32_t handovers_at_once{64};  ///< At most this many ousting() hooks run at once to give others their share.
-  std::uint32_t most{UINT32_MAX};       ///< We lead no more than these. 0: we only watch.
+  std::uint32_t most{UINT32_MAX};       ///< We lead no more than these. To watch: GroupObserver.
   std::uint32_t weight{1};              ///< From 1 to 1000.
   friend bool operator==(const Spread&, const Spread&) = default;
 };

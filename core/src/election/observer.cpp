@@ -2,23 +2,11 @@
 // The thread of an observer: it looks, waits for a change, and tells.
 #include <tenure/observer.hpp>
 
-#include <unistd.h>
-
-#include <condition_variable>
-#include <cstdio>
-#include <cstdlib>
+#include <mutex>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
-#include <tenure/kit/leave_behind.hpp>
-#include <tenure/kit/logging.hpp>
-#include <tenure/kit/start_thread.hpp>
-#include <tenure/log.hpp>
-
-#include "election/late_call.hpp"
-#include "election/waiters.hpp"
-#include "kit/repeats.hpp"
+#include "election/watching.hpp"
 #include "kit/thrown.hpp"
 
 namespace tenure {
@@ -32,41 +20,21 @@ bool same(const Sight& a, const Sight& b) {
   return !x || (x->token == y->token && x->incarnation == y->incarnation);
 }
 
+std::shared_ptr<Backend> observable(std::shared_ptr<Backend> backend, const Timing& timing) {
+  if (!backend) throw std::invalid_argument("Observer: backend is null");
+  timing.validate();
+  if (const auto refused = backend->accepts(timing)) throw std::invalid_argument("Timing: " + refused->message);
+  return backend;
+}
+
 }  // namespace
 
-class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl> {
+class TENURE_NO_EXPORT Observer::Impl final : public Watching {
  public:
   Impl(std::shared_ptr<Backend> backend, const Timing& timing, Changed changed, Clock& clock)
-      : waiters(clock), backend_(std::move(backend)), timing_(timing), changed_(std::move(changed)), clock_(clock) {
-    if (!backend_) throw std::invalid_argument("Observer: backend is null");
-    timing_.validate();
-    if (const auto refused = backend_->accepts(timing_)) throw std::invalid_argument("Timing: " + refused->message);
-  }
-
-  void start() {
-    thread_ = start_thread("tenure-observe", [self = shared_from_this()] { self->loop(); });
-  }
-
-  /// Allocates no descriptor. It waits for changed(), but not for a store call that ignores its limit: that one owns
-  /// all that it needs.
-  void stop() {
-    stop_.request_stop();
-    waiters.wake();
-    {
-      std::unique_lock lock(mutex_);
-      told_.wait(lock, [this] { return !telling_; });
-    }
-    const auto patience = timing_.call + LateCall::grace;
-    if (ends_.await(patience, {}, [this] { return ended_.load(); })) {
-      thread_.join();
-    } else {  // The thread that is left behind may outlive the clock.
-      for (auto* const each : {&waiters, &pauses_, &ends_}) each->give_up_clock();
-      leave_behind(std::move(thread_));
-    }
-  }
-
-  bool on_own_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
-  bool forked() const { return ::getpid() != made_by_; }
+      : Watching(timing, clock, {}, "election", [backend] { return backend->election(); }),
+        backend_(observable(std::move(backend), timing)),
+        changed_(std::move(changed)) {}
 
   std::optional<Incumbent> incumbent() const {
     if (forked()) return std::nullopt;  // before the lock: it may have been held when we were forked
@@ -79,53 +47,18 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
     return copy;
   }
 
-  bool stopping() const { return stop_.stop_requested(); }
-
-  Waiters waiters;
-
  private:
-  void loop() {
-    pause_from_ = clock_.now();
-    while (!stopping()) {
-      try {
-        look_once();
-      } catch (...) {
-        if (stopping()) break;
-        warn({Fault::unreachable, "Observer: " + what_was_thrown()});
-        pause(timing_.retry);
-      }
-    }
-    ended_ = true;
-    ends_.wake();
-  }
-
-  void look_once() {
-    const auto sight = look();
-    if (stopping()) return;  // Perhaps long after: nothing of the caller's is touched any more.
+  bool look() override {
+    auto sight = asked_store();
+    if (stopping()) return false;  // Perhaps long after: nothing of the caller's is touched any more.
     note(sight);
-    note_lapse();
-    if (std::holds_alternative<Unknown>(sight))
-      pause(timing_.retry);
-    else
-      await_change(sight);
-    if (stopping()) return;
-    if (clock_.now() >= pause_from_ + timing_.retry) {
-      pause_from_ = clock_.now();
-      looks_ = 0;
-    } else if (++looks_ > prompt_looks) {  // Something wakes us for nothing.
-      pause(pause_from_ + timing_.retry - clock_.now());
-    }
-  }
-
-  /// None once it is to end: the clock may be gone.
-  void pause(Clock::Duration time) {
-    if (!stopping()) pauses_.await(time, stop_.get_token(), [] { return false; });
+    return !std::holds_alternative<Unknown>(sight);
   }
 
   /// An incumbent whose lease is over leads no more.
-  Sight look() {
+  Sight asked_store() {
     try {
-      auto sight = backend_->observe({clock_, clock_.now() + timing_.call, stop_.get_token()});
+      auto sight = backend_->observe({clock_, clock_.now() + timing_.call, stop_token()});
       const auto* who = std::get_if<Incumbent>(&sight);
       if (who && who->remaining <= Clock::Duration::zero()) return Vacant{};
       return sight;
@@ -136,11 +69,12 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
 
   /// At most until the lease ends: the next look then tells whether it was renewed. A store that cannot be waited for
   /// is asked as often as a leader would ask it.
-  void await_change(const Sight& sight) {
+  void await_news() override {
     const auto now = clock_.now();
+    const auto& sight = *sight_;
     const auto end = std::holds_alternative<Incumbent>(sight) ? until_ : Clock::Time::max();
     try {
-      backend_->await_change(sight, {clock_, std::min(now + timing_.term, end), stop_.get_token()});
+      backend_->await_change(sight, {clock_, std::min(now + timing_.term, end), stop_token()});
     } catch (...) {
       pause(std::min<Clock::Duration>(timing_.renew, end - now));
     }
@@ -153,30 +87,22 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
       news = !sight_ || !same(*sight_, sight);
       sight_ = sight;
       change = remember(sight);
-      telling_ = news && changed_ && !stopping();
     }
-    if (change) waiters.changed();
+    if (change) changed();
     if (!news) return;
-    if (telling_) call_changed(sight);
-    if (const auto* unknown = std::get_if<Unknown>(&sight); unknown && !changed_) warn(unknown->error);
-  }
-
-  void warn(Error error) {
-    if (const auto told = repeats_.told(clock_.now(), std::move(error)))
-      tell({}, Level::warning, std::string(to_string(told->fault)) + ": " + told->message,
-           {{"election", backend_->election()}});
+    if (changed_) return call([&] { changed_(sight); });
+    if (const auto* unknown = std::get_if<Unknown>(&sight)) report(unknown->error);
   }
 
   /// The lease that was seen has ended, and the store does not answer.
-  void note_lapse() {
+  void judge_ends() override {
     {
       const std::lock_guard lock(mutex_);
       if (!std::holds_alternative<Incumbent>(answered_) || clock_.now() < until_) return;
       answered_ = Vacant{};
-      telling_ = changed_ && !stopping();
     }
-    waiters.changed();
-    if (telling_) call_changed(Vacant{});
+    changed();
+    if (changed_) call([&] { changed_(Vacant{}); });
   }
 
   /// Whether another one leads, or nobody. A store that does not answer says nothing of that. REQUIRES: mutex_ is held.
@@ -186,69 +112,27 @@ class TENURE_NO_EXPORT Observer::Impl : public std::enable_shared_from_this<Impl
     return !same(std::exchange(answered_, sight), sight);
   }
 
-  void call_changed(const Sight& sight) {
-    struct Telling {  // The destructor waits for its end, also where no memory is left to say what was thrown.
-      Impl& observer;
-      ~Telling() {
-        const std::lock_guard lock(observer.mutex_);
-        observer.telling_ = false;
-        observer.told_.notify_all();
-      }
-    } const telling{*this};
-    try {
-      changed_(sight);
-    } catch (...) {
-      warn({Fault::hook_threw, "changed() threw: " + what_was_thrown()});
-    }
-  }
-
-  static constexpr int prompt_looks = 8;
-
   const std::shared_ptr<Backend> backend_;
-  const Timing timing_;
   const Changed changed_;
-  Clock& clock_;
-  std::stop_source stop_;
   mutable std::mutex mutex_;
-  std::optional<Sight> sight_;  ///< The last one.
+  std::optional<Sight> sight_;  ///< The last one. Its own thread's alone.
   Sight answered_;              ///< The last one that the store answered. Unknown: it never did.
   Clock::Time until_{};         ///< When the lease of that incumbent ends.
-  bool telling_{};              ///< changed() runs. Set under the lock, by the observer's thread alone.
-  std::condition_variable told_;
-  const pid_t made_by_{::getpid()};
-  Waiters pauses_{clock_};  ///< Of the observer's thread.
-  Waiters ends_{clock_};    ///< Of the destructor.
-  Clock::Time pause_from_{};
-  Repeats repeats_;
-  int looks_{};
-  std::atomic<bool> ended_{};
-  std::thread thread_;
 };
 
 Observer::Observer(std::shared_ptr<Backend> backend, const Timing& timing, Changed changed, Clock& clock)
     : impl_(std::make_shared<Impl>(std::move(backend), timing, std::move(changed), clock)) {
-  impl_->start();
+  impl_->start("tenure-observe");
 }
 
-Observer::~Observer() {
-  if (impl_->forked()) {  // its thread is the parent's
-    new std::shared_ptr<Impl>(std::move(impl_));
-    return;
-  }
-  if (impl_->on_own_thread()) {
-    std::fputs("tenure: an Observer was destroyed inside its own changed()\n", stderr);
-    std::abort();
-  }
-  impl_->stop();
-}
+Observer::~Observer() { Watching::end(std::move(impl_), "an Observer"); }
 
 std::optional<Incumbent> Observer::incumbent() const { return impl_->incumbent(); }
 
-std::uint64_t Observer::changes() const { return impl_->waiters.changes(); }
+std::uint64_t Observer::changes() const { return impl_->changes(); }
 
 std::uint64_t Observer::await_change(std::uint64_t seen, Clock::Duration within, std::stop_token stop) {
-  impl_->waiters.await(within, stop, [&] { return changes() != seen || impl_->stopping() || impl_->forked(); });
-  return changes();
+  return impl_->await_change(seen, within, stop);
 }
 
 }  // namespace tenure

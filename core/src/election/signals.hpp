@@ -21,7 +21,7 @@ struct Signals {
 
 /// Gives ousting() what tells how long the work may run.
 inline void connect(Ousting& ousting, std::shared_ptr<Signals> signals, Clock& clock) {
-  signals->expired = std::stop_source();
+  signals->expired = *std::make_unique<std::stop_source>();  // g++ 12 warns at -Os of one that is made on the stack
   ousting.expired = signals->expired.get_token();
   ousting.remaining = [signals = std::move(signals), &clock] {
     const auto left = Clock::Duration(signals->done_by.load()) - clock.now().time_since_epoch();

@@ -54,6 +54,8 @@ bool Elections::exclusive() const noexcept { return shell_->mode == Exclusive::y
 
 std::vector<std::pair<std::string, Token>> Elections::led() const { return shell_->led(); }
 
+std::vector<std::string> Elections::unled() const { return shell_->unled(); }
+
 GroupMetrics Elections::metrics() const { return shell_->metrics(); }
 
 std::optional<Error> Elections::last_error() const { return shell_->last_error(); }

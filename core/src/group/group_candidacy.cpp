@@ -57,6 +57,7 @@ bool GroupCandidacy::join(Time now, const std::string& election, StallLimits sta
     claims_stale_.push_back(election);
     tell_unreadable(election);
     if (allotted_) next_look_ = now;
+    if (started_) untold_ = last_id_, next_whole_ = now;
   }
   tick(now);
   return joined;
@@ -128,8 +129,10 @@ void GroupCandidacy::looked(Time now, std::uint64_t id, Result<Look> result) {
     if (result) {
       heard();
       const bool told = tells_leads(*result);
-      if (result->whole) whole_took_ = now - pending->question.asked;
+      const bool whole = result->whole;
+      if (whole) whole_took_ = now - pending->question.asked;
       absorb(now, std::move(*result));
+      tell_joined(now, pending->question, whole);
       if (own_ && own_->untold && told) extend(*std::exchange(own_->untold, std::nullopt));
     } else {
       unanswered(now, std::move(result).error());
@@ -176,6 +179,7 @@ void GroupCandidacy::awaited(Time now, std::uint64_t id, const std::optional<Rel
   judge_expiry(now);
   const auto pending = settle(id);
   const bool returned = pending && !pending->wedged && !pending->interrupted;
+  if (returned) deaf_ = false;
   if (returned && (pushed || now < pending->question.by) && now < next_due()) {
     const auto it = pushed ? entries_.find(pushed->election) : entries_.end();
     auto* lead = it != entries_.end() && it->second.lead ? &*it->second.lead : nullptr;
@@ -199,6 +203,7 @@ void GroupCandidacy::wait_failed(Time now, std::uint64_t id, Error error) {
   judge_expiry(now);
   if (const auto pending = settle(id); pending && !pending->wedged) {
     wait_from_ = now + jittered(timing_.renew);
+    deaf_ = true;
     trouble(now, std::move(error));
   }
   tick(now);
@@ -277,8 +282,19 @@ void GroupCandidacy::opened(Time now, const GroupQuestion& asked, const ask::Ope
     abandon(open);
   }
   const auto store_ms = result.look.now_ms;
+  const bool whole = result.look.whole;
   absorb(now, std::move(result.look));
+  tell_joined(now, asked, whole);
   if (own_) plan_next_commit(asked.asked, now, store_ms);
+}
+
+/// Of what was joined after that was asked, another look has to tell.
+void GroupCandidacy::tell_joined(Time now, const GroupQuestion& asked, bool whole) {
+  if (!untold_) return;
+  if (whole && asked.id > *untold_)
+    untold_.reset();
+  else
+    next_whole_ = now;
 }
 
 /// It may stand in the store and is not ours, so the next question ends it. Else the others would count it as one of
@@ -312,6 +328,7 @@ void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Wr
   absorb(now, std::move(result.look));
   if (!own_) return;
   plan_next_commit(asked.asked, now, store_ms);
+  if (next_look_ < next_commit_) next_look_ = now;                             // The others' renewals are fresh now.
   if (own_->untold) next_commit_ = std::max(next_commit_, now + Duration(1));  // The look that is owed goes first.
 }
 
@@ -337,7 +354,9 @@ void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Commit
                       result.look.unreadable.contains(claim.election);
     const bool again = std::exchange(entry.doubted, !news) && !news;
     if (again) doubt(now);
-    if (!entry.only_seen() && !news) entry.not_before = std::max(entry.not_before, now + jittered(timing_.retry));
+    if (!news && entry.lead && !entry.lead->released && !rivals_.find(entry.lead->session))
+      next_look_ = now;  // Its session is not absent after all.
+    if (!news) entry.not_before = std::max(entry.not_before, now + jittered(timing_.retry));
     if (shown == result.look.leads.end()) claims_stale_.push_back(claim.election);  // or else by the look
   }
 }
@@ -439,6 +458,17 @@ void GroupCandidacy::unanswered(Time now, Error error) {
 void GroupCandidacy::absorb(Time now, Look look) {
   const bool same_data = marker_ == look.marker;
   absorb_marker(now, look);
+  if (look.all_sessions) absorb_sessions(now, look);
+  judge_own(now, look);
+  if (!tells_leads(look)) next_look_ = now;
+  absorb_allotted(now, std::move(look.allotted));
+  if (same_data || look.whole) return absorb_leads(now, look);
+  cursor_.clear();  // What it does not tell is of the data before.
+  next_look_ = now;
+}
+
+/// They are looked at again before the lease of any that renews is over, as far as we know, and not with each renewal.
+void GroupCandidacy::absorb_sessions(Time now, const Look& look) {
   const auto news = rivals_.saw(look, own_ ? std::optional(own_->id) : std::nullopt, timing_.term, now);
   if (news != Rivals::News::none || std::exchange(gifts_wait_, false)) plan_stale_ = true;
   if (news == Rivals::News::sessions) {
@@ -447,13 +477,8 @@ void GroupCandidacy::absorb(Time now, Look look) {
     if (std::exchange(swept_in_vain_, 0) > 0) next_sweep_ = Time::max();
     emit(group_effect::Changed{});
   }
-  judge_own(now, look);
-  next_look_ = joined_ > 0 ? Time::max() : now + timing_.term - timing_.renew;
-  if (!tells_leads(look)) next_look_ = now;
-  absorb_allotted(now, std::move(look.allotted));
-  if (same_data || look.whole) return absorb_leads(now, look);
-  cursor_.clear();  // What it does not tell is of the data before.
-  next_look_ = now;
+  const auto renewals = deaf_ ? 1 : std::clamp<Clock::rep>(timing_.term / timing_.renew - 2, 1, 3);
+  next_look_ = now + (joined_ > 0 ? renewals * timing_.renew + timing_.renew / 2 : timing_.term - timing_.renew);
 }
 
 /// What we lead besides ends, and is given back.
@@ -507,7 +532,8 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
   };
   if (look.whole)
     for (const auto& [election, entry] : entries_)  // it told as many
-      if (entry.lead && !look.leads.contains(election) && !look.unreadable.contains(election))
+      if (entry.lead && entry.joined && entry.lead->token > look.retired && !look.leads.contains(election) &&
+          !look.unreadable.contains(election))
         fell(election, entry.lead->token, "no record at all");
   for (const auto& [election, lead] : look.leads) {
     const auto* before = lead_of(election);
@@ -523,7 +549,9 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
   absorb_unreadable(now, look);
   if (look.whole) forget_leads(&look);
   for (const auto& [election, lead] : look.leads) {
-    auto& seen = entries_[election].lead;
+    const auto it = entries_.find(election);
+    if (it == entries_.end()) continue;  // We take no part in it.
+    auto& seen = it->second.lead;
     const auto at = seen && seen->shows(lead) ? seen->at : now;
     if (seen && seen->released && seen->heir && seen->token < lead.token)
       rivals_.given(*seen->heir, election, lead.session == *seen->heir, now + timing_.term);
@@ -547,7 +575,6 @@ void GroupCandidacy::absorb_unreadable(Time now, const Look& look) {
     it->second.lead.reset();
     claims_stale_.push_back(election);
     if (!told) tell_unreadable(election);
-    if (it->second.only_seen()) entries_.erase(it);
   }
   bool any = false;
   for (auto it = spoilt_.begin(); it != spoilt_.end();) {
@@ -610,11 +637,26 @@ void GroupCandidacy::settle_lead(Time now, const std::string& election, const Le
 
 std::optional<Incumbent> GroupCandidacy::incumbent(const std::string& election, Time now) const {
   const auto* lead = lead_of(election);
-  if (!lead || lead->released) return std::nullopt;
-  const auto* rival = rivals_.find(lead->session);
-  if (!rival || rival->session.record.released) return std::nullopt;
+  const auto* rival = lead ? leader_by(*lead) : nullptr;
+  if (!rival) return std::nullopt;
   const auto& record = rival->session.record;
   return incumbent_of(record.who, lead->token, std::max(rival->lease_end - now, Duration::zero()));
+}
+
+/// Another process, whose session has not ended.
+const Rivals::Rival* GroupCandidacy::leader_by(const SeenLead& lead) const {
+  const auto* rival = lead.released ? nullptr : rivals_.find(lead.session);
+  return rival && !rival->session.record.released ? rival : nullptr;
+}
+
+std::vector<std::string> GroupCandidacy::unled(Time now) const {
+  std::vector<std::string> out;
+  for (const auto& [election, entry] : entries_) {
+    if (!entry.joined || entry.tenure) continue;
+    const auto* rival = entry.lead ? leader_by(*entry.lead) : nullptr;
+    if (!rival || now >= rival->lease_end) out.push_back(election);
+  }
+  return out;
 }
 
 const GroupCandidacy::SeenLead* GroupCandidacy::lead_of(std::string_view election) const {
@@ -624,14 +666,14 @@ const GroupCandidacy::SeenLead* GroupCandidacy::lead_of(std::string_view electio
 
 GroupCandidacy::Entry* GroupCandidacy::part_in(std::string_view election) {
   const auto it = entries_.find(election);
-  return it == entries_.end() || it->second.only_seen() ? nullptr : &it->second;
+  return it == entries_.end() ? nullptr : &it->second;
 }
 
 /// All of them, or those that this look does not tell.
 void GroupCandidacy::forget_leads(const Look* but_of) {
   for (auto& [election, entry] : entries_)
-    if (!but_of || !but_of->leads.contains(election)) entry.lead.reset();
-  std::erase_if(entries_, [](const auto& entry) { return entry.second.only_seen() && !entry.second.lead; });
+    if ((!but_of || !but_of->leads.contains(election)) && std::exchange(entry.lead, std::nullopt))
+      claims_stale_.push_back(election);
 }
 
 // ---- time ----
@@ -863,7 +905,7 @@ void GroupCandidacy::end(bool wedged) {
 }
 
 void GroupCandidacy::ask_in_session(Time now) {
-  if (own_->untold && now < next_commit_) return ask_look(now);
+  if ((own_->untold || (untold_ && to_release_.empty())) && now < next_commit_) return ask_look(now);
   const auto rival = next_to_end();
   if (!to_release_.empty() || !wanted_.empty() || now >= next_commit_)
     ask_commit(now);
@@ -996,7 +1038,8 @@ void GroupCandidacy::judge_claim(Time now, const std::string& election, Entry& e
   if (!own_ || stopping_ || hooks_full() || !entry.joined || entry.tenure || to_release_.contains(election) ||
       !is_allotted(election))
     return;
-  if (entry.lead && !entry.lead->released && entry.lead->session != own_->id) rivals_.named(entry.lead->session, now);
+  if (entry.lead && !entry.lead->released && entry.lead->session != own_->id && rivals_.named(entry.lead->session, now))
+    next_look_ = now;
   const auto from = std::max({free_from(entry.lead), entry.not_before, claims_from_, readable_from(election)});
   if (from <= now) {
     claims_.insert(claims_.end(), election);  // They mostly come in order.
@@ -1064,10 +1107,7 @@ void GroupCandidacy::forget(Entries::iterator entry) {
   emit(group_effect::Left{entry->first});
   count_for(entry->second, std::nullopt);
   count_able(entry->second, false);
-  if (entry->second.lead)
-    entry->second = Entry{.lead = entry->second.lead};
-  else
-    entries_.erase(entry);
+  entries_.erase(entry);
 }
 
 /// The store gave no answer, but this.

@@ -121,6 +121,8 @@ class GroupCandidacy {
 
   /// Who else leads it, as the store said last.
   std::optional<Incumbent> incumbent(const std::string& election, Time now) const;
+  /// What we have joined and nobody is known to lead, we included.
+  std::vector<std::string> unled(Time now) const;
   /// Who hand_over() would hand it to, if anybody.
   std::optional<SessionId> heir_named(Time now, const std::string& election, const std::string& to) const;
   bool over() const { return over_; }
@@ -171,7 +173,7 @@ class GroupCandidacy {
       return token == lead.token && session == lead.session && heir == lead.heir && released == lead.released;
     }
   };
-  /// One election that we take part in, or that we have to give back, or of which we know the lead.
+  /// One election that we take part in, or whose tenure has not ended yet.
   struct Entry {
     bool joined{};
     bool doubted{};                  ///< The store refused our last claim, and nothing explains that.
@@ -183,7 +185,6 @@ class GroupCandidacy {
     std::optional<Time> free_since{};   ///< It is one of claims_.
     std::optional<SessionId> holder{};  ///< For whom it counts in the shares.
     bool able{};                        ///< We lead it and go on, or may lead it as soon as it is free.
-    bool only_seen() const { return !joined && !tenure; }
   };
   /// A lead that cannot be read, or could not be until a moment ago.
   struct Spoilt {
@@ -196,6 +197,7 @@ class GroupCandidacy {
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
 
+  const Rivals::Rival* leader_by(const SeenLead& lead) const;
   std::optional<Pending> settle(std::uint64_t id);
   void opened(Time now, const GroupQuestion& asked, const ask::Open& open, Committed& result);
   void abandon(const ask::Open& open);
@@ -211,6 +213,8 @@ class GroupCandidacy {
   void heard();
   void unanswered(Time now, Error error);
   void absorb(Time now, Look look);
+  void tell_joined(Time now, const GroupQuestion& asked, bool whole);
+  void absorb_sessions(Time now, const Look& look);
   void absorb_marker(Time now, const Look& look);
   void absorb_leads(Time now, Look& look);
   void absorb_unreadable(Time now, const Look& look);
@@ -319,6 +323,7 @@ class GroupCandidacy {
   std::optional<Own> lapsed_;  ///< Our session that is over, and that the store is not told of yet.
   Rivals rivals_;              ///< The other sessions.
   std::string cursor_;
+  std::optional<std::uint64_t> untold_;  ///< Something was joined after that question was asked: a look must tell it.
   std::optional<std::uint64_t> marker_;
   Time marker_since_{};                            ///< When this marker was first seen.
   Time claims_from_{Time::min()};                  ///< The store lost data: until then nothing is claimed.
@@ -370,6 +375,7 @@ class GroupCandidacy {
   Time last_whole_{Time::min()};  ///< When that was asked last.
   Duration whole_took_{};         ///< The last answer that told all leads.
   Time wait_from_{Time::min()};   ///< No wait earlier.
+  bool deaf_{};                   ///< The last wait failed: nothing is pushed.
   std::optional<Time> last_wake_;
   int wakes_{};  ///< So many in a row came soon after another.
   bool started_{}, stopping_{}, over_{};

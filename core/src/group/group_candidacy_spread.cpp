@@ -97,6 +97,7 @@ void GroupCandidacy::plan(Time now) {
     if (rival.doubted && rival.takes_from > now) plan_again_ = std::min(plan_again_, rival.takes_from);
   if (part.excess == 0) return gifts_.clear();
   gifts_wait_ = !all_heard();  // The next look may bring it.
+  if (gifts_wait_) next_look_ = std::min(next_look_, next_commit_);
   if (!gifts_wait_) give(now, std::move(seen), part.excess, part.room);
 }
 

@@ -128,6 +128,12 @@ std::optional<Incumbent> Elections::Shell::incumbent(const std::string& election
   return machine_.incumbent(election, clock_.now());
 }
 
+std::vector<std::string> Elections::Shell::unled() {
+  if (forked()) return {};
+  const Lock lock(machine_mutex_);
+  return machine_.unled(clock_.now());
+}
+
 std::vector<std::pair<std::string, Token>> Elections::Shell::led() const {
   if (forked()) return {};
   return slots_.led();

@@ -33,6 +33,7 @@ class TENURE_NO_EXPORT Elections::Shell final : public EngineOf<GroupCandidacy>,
   std::shared_ptr<GroupValidity> validity(const std::string& election);
   std::vector<std::pair<std::string, Token>> led() const;
   std::optional<Incumbent> incumbent(const std::string& election) override;
+  std::vector<std::string> unled();
   GroupMetrics metrics() const;
   std::size_t kept() const;  ///< Entries of our maps, for the tests. REQUIRES: no thread runs.
   bool forked() const noexcept override { return page_->forked(); }

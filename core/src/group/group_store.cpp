@@ -53,6 +53,12 @@ std::optional<Error> refused_commit(const Commit& commit) try {
   return Error{Fault::misconfigured, std::string("commit: ") + e.what()};
 }
 
+std::optional<Error> refused_retirement(const std::map<std::string, Token>& leads) {
+  if (leads.size() <= max_changes) return std::nullopt;
+  return Error{Fault::misconfigured, "retire: it names " + std::to_string(leads.size()) + " elections; at most " +
+                                         std::to_string(max_changes) + " are allowed"};
+}
+
 Exclusive GroupStore::exclusive() const { return Exclusive::yes; }
 
 bool GroupStore::allots() const { return false; }
@@ -60,6 +66,10 @@ bool GroupStore::allots() const { return false; }
 void GroupStore::joined(const std::string&) {}
 
 void GroupStore::left(const std::string&) {}
+
+Result<std::set<std::string>> GroupStore::retire(const std::map<std::string, Token>&, const Limit&) {
+  return Error{Fault::misconfigured, "retire: this store keeps no lead of an election that nobody joins"};
+}
 
 std::optional<Release> GroupStore::await_change(const std::string&, const Limit& limit) {
   wait_out(limit);

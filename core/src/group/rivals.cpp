@@ -45,6 +45,9 @@ Rivals::News Rivals::saw(const Look& look, std::optional<SessionId> own, Duratio
   }
   if (std::erase_if(rivals_, [&](const auto& rival) { return !look.sessions.contains(rival.first); }) > 0)
     tell(News::sessions);
+  for (auto& [id, since] : absent_since_)
+    if (since == Time::max()) since = at, tell(News::sessions);
+  looked_ = at;
   return news;
 }
 
@@ -65,8 +68,9 @@ void Rivals::offered(SessionId id, Time takes_from) {
   if (it != rivals_.end() && it->second.doubted) it->second.takes_from = takes_from;
 }
 
-void Rivals::named(SessionId id, Time at) {
-  if (!rivals_.contains(id)) absent_since_.try_emplace(id, at);
+bool Rivals::named(SessionId id, Time at) {
+  return !rivals_.contains(id) && absent_since_.try_emplace(id, at == looked_ ? at : Time::max()).second &&
+         at != looked_;
 }
 
 void Rivals::ended(SessionId id) {
@@ -81,7 +85,7 @@ void Rivals::postpone(SessionId id, Time until) {
 Clock::Time Rivals::free_from(SessionId id, Time since, Duration longest) const {
   if (const auto* rival = find(id)) return rival->session.record.released ? Time::min() : Time::max();
   const auto it = absent_since_.find(id);
-  return it == absent_since_.end() ? Time::max() : std::max(it->second, since) + longest;
+  return it == absent_since_.end() || it->second == Time::max() ? Time::max() : std::max(it->second, since) + longest;
 }
 
 std::optional<std::pair<SessionId, Clock::Time>> Rivals::next_to_end() const {

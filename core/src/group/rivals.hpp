@@ -42,8 +42,9 @@ class Rivals {
   /// One is about to be.
   void offered(SessionId id, Time takes_from);
 
-  /// A lead names it. If it is in no look, it counts as dead one term after that was first noticed.
-  void named(SessionId id, Time at);
+  /// A lead names it. If it is in no look, it counts as dead one term after that was first noticed, which takes a look
+  /// at all sessions. True: there must be one.
+  bool named(SessionId id, Time at);
 
   /// It has ended, as the store answered.
   void ended(SessionId id);
@@ -70,7 +71,8 @@ class Rivals {
   double rate_;
   Duration longest_{};
   std::map<SessionId, Rival> rivals_;
-  std::map<SessionId, Time> absent_since_;
+  std::map<SessionId, Time> absent_since_;  ///< Time::max(): perhaps it only came after the last look.
+  Time looked_{Time::min()};
 };
 
 }  // namespace tenure

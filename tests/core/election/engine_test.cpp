@@ -347,13 +347,18 @@ TYPED_TEST(EngineOfEither, WhoWaitedInVainHearsWhatTheStoreDidAndErrorOnceAMinut
   const Error why{Fault::unreachable, TypeParam::threw};
   ASSERT_TRUE(eventually([&] { return this->owner->last_error() == why; }));
   EXPECT_EQ(this->owner->await_change(this->owner->changes(), 0s), this->owner->changes());
+  const auto thrown = [&] {  // A call that this clock leaps over is told as wedged, which is another trouble.
+    auto all = this->errors();
+    std::erase_if(all, [&](const Error& error) { return error.fault != why.fault; });
+    return all;
+  };
   ASSERT_TRUE(eventually([&] {
     const auto next = this->clock.next_alarm();
     if (next > this->clock.now() && next < Clock::Time::max()) this->clock.advance_to(next);
-    return this->errors().size() >= 2;
+    return thrown().size() >= 2;
   }));
   EXPECT_GE(this->clock.now(), began + 1min);
-  EXPECT_NE(this->errors().back().message.find("more since the last report"), std::string::npos);
+  EXPECT_NE(thrown().back().message.find("more since the last report"), std::string::npos);
   this->store->throwing(false);
   ASSERT_TRUE(eventually([&] { return this->leads() || (this->clock.advance(timing.retry), false); }));
   EXPECT_EQ(this->owner->last_error(), std::nullopt);

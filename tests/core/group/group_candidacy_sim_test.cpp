@@ -236,6 +236,8 @@ class World {
     } else if (kind < 88) {
       store_.spoil(election, random_() % 2);
       ++spoils;
+    } else if (kind < 90) {
+      store_.retire(election);
     } else if (!store_.spoilt.empty()) {
       mend_one();
     }

@@ -100,10 +100,12 @@ class GroupDigest {
     if (step_down) token(step_down->token);
   }
   void look(const Look& look) {
-    const auto& [now_ms, marker, sessions, leads, unreadable, whole, at, allotted] = look;
+    const auto& [now_ms, marker, sessions, all_sessions, leads, unreadable, whole, at, retired, allotted] = look;
     plain(marker);  // The store's clock stands still.
     plain(whole);
     cursor(at);
+    token(retired);
+    plain(all_sessions);
     plain(sessions.size());
     for (const auto& [session_id, seen] : sessions) id(session_id), session(seen);
     plain(leads.size());
@@ -135,6 +137,7 @@ class GroupDigest {
   }
   void store(const test::GroupModel& store) {
     plain(store.marker);
+    token(store.retired);
     plain(store.oldest == 0 ? 0 : 1 + store.version - store.oldest);
     plain(store.sessions.size());
     for (const auto& [session_id, kept] : store.sessions) id(session_id), session(kept);
@@ -158,19 +161,20 @@ class GroupDigest {
 
   void process(const GroupCandidacy& c) {
     // Not of the state: who it is, its options, numbers that only grow, and what it has reported.
-    const auto& [who, timing, draw, effects, last_id, pending, own, lapsed, rivals, seen_to, marker, marker_since,
-                 claims_from, highest, allotted, spoilt, entries, looked_through, spread, hook_threads, overruns,
-                 wanted, held, plan_stale, plan_again, planned, gather_until, changed, gifts_wait, able, gifts_running,
-                 gifts, joined, names, tenures, ending, unrenewed, hook_due, work_due, stalled, to_release, claims,
-                 claims_due, claims_stale, all_claims_stale, next_ask, unheard, unseen, swept_in_vain, next_commit,
-                 commit_took, next_sweep, next_look, next_whole, last_whole, whole_took, wait_from, last_wake, wakes,
-                 started, stopping, over, last_error, repeats] = c;
+    const auto& [who, timing, draw, effects, last_id, pending, own, lapsed, rivals, seen_to, untold, marker,
+                 marker_since, claims_from, highest, allotted, spoilt, entries, looked_through, spread, hook_threads,
+                 overruns, wanted, held, plan_stale, plan_again, planned, gather_until, changed, gifts_wait, able,
+                 gifts_running, gifts, joined, names, tenures, ending, unrenewed, hook_due, work_due, stalled,
+                 to_release, claims, claims_due, claims_stale, all_claims_stale, next_ask, unheard, unseen,
+                 swept_in_vain, next_commit, commit_took, next_sweep, next_look, next_whole, last_whole, whole_took,
+                 wait_from, deaf, last_wake, wakes, started, stopping, over, last_error, repeats] = c;
     EXPECT_TRUE(effects.empty());
     outstanding(pending);
     this->own(own);
     this->own(lapsed);
     this->rivals(rivals);
     cursor(seen_to);
+    plain(untold ? 1 + (pending && pending->question.id > *untold) : 0);
     plain(marker.value_or(99));
     time(marker_since, explored.term);
     time(claims_from);
@@ -223,6 +227,7 @@ class GroupDigest {
     time(last_whole, explored.term);
     duration(whole_took);
     time(wait_from);
+    plain(deaf);
     time(last_wake.value_or(Time::max()), explored.retry);
     plain(static_cast<std::uint64_t>(wakes));
     plain(started);
@@ -271,7 +276,7 @@ class GroupDigest {
     time(untold.value_or(Time::max()), explored.term);
   }
   void rivals(const Rivals& seen) {
-    const auto& [rate, longest, rivals, absent_since] = seen;  // The rate is an option.
+    const auto& [rate, longest, rivals, absent_since, looked] = seen;  // The rate is an option.
     duration(longest);
     plain(rivals.size());
     for (const auto& [session_id, rival] : rivals) {
@@ -282,6 +287,7 @@ class GroupDigest {
       time(lease_end);
       asked(bound.end(Duration::zero()).time_since_epoch());
     }
+    plain(looked == now_);
     plain(absent_since.size());
     for (const auto& [session_id, since] : absent_since) id(session_id), time(since, explored.term);
   }
@@ -359,6 +365,7 @@ using Answer = std::variant<Result<Committed>, Result<Look>, Result<bool>, Resul
 /// How many troubles of each kind a run may have.
 struct Budget {
   int unheard{}, late{}, twice{}, pauses{}, crashes{}, resigns{}, lost_sessions{}, early{}, progresses{}, forgotten{};
+  int retired{};
   bool watched{};  ///< The work has to tell of its progress, as often as there is a budget for.
 };
 
@@ -406,7 +413,7 @@ class State {
     for (const auto& stray : strays_) d.question(stray);
     for (const int left :
          {budget_.unheard, budget_.late, budget_.twice, budget_.pauses, budget_.crashes, budget_.resigns,
-          budget_.lost_sessions, budget_.early, budget_.progresses, budget_.forgotten})
+          budget_.lost_sessions, budget_.early, budget_.progresses, budget_.forgotten, budget_.retired})
       d.plain(static_cast<std::uint64_t>(left));
     return d.value();
   }
@@ -433,6 +440,9 @@ class State {
       });
     }
     if (budget_.forgotten > 0) move([](State& s) { --s.budget_.forgotten, s.store_.forget_cursors(); });
+    if (budget_.retired > 0)
+      for (const auto& [election, kept] : store_.leads)
+        move([election = election](State& s) { --s.budget_.retired, s.store_.retire(election); });
     if (budget_.lost_sessions > 0)
       for (const auto& [id, session] : store_.sessions)
         move([id = id](State& s) { --s.budget_.lost_sessions, s.store_.sessions.erase(id); });
@@ -786,6 +796,10 @@ TEST_P(GroupExplore, ReleasesThatComeFirst) {
 }
 TEST_P(GroupExplore, CursorsThatAreForgotten) {
   clean("forgotten cursors, a pause and what is unheard", 1, {.unheard = 1, .pauses = 1, .resigns = 1, .forgotten = 2});
+}
+TEST_P(GroupExplore, RetiredNames) {
+  clean("retired names, pauses, crashes and what is late", 1,
+        {.late = 1, .pauses = 1, .crashes = 1, .resigns = 2, .retired = 2});
 }
 TEST_P(GroupExplore, TwoElections) { clean("two elections", 2, {.late = 1, .pauses = 1, .resigns = 1}); }
 

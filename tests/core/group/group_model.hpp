@@ -28,6 +28,7 @@ struct GroupModel {
   std::set<std::string> spoilt{};                   ///< Leads that cannot be read, until somebody mends them.
   std::optional<std::set<std::string>> allotted{};  ///< Of a store that allots, to its one process.
   std::vector<std::string> not_renewed{};
+  Token retired{};
 
   bool founded() const { return marker != 0 || !can_lose; }
 
@@ -48,6 +49,7 @@ struct GroupModel {
         out.leads.emplace(election, kept.lead);
     }
     out.cursor = std::to_string(version);
+    out.retired = retired;
     out.allotted = allotted;
     return out;
   }
@@ -76,7 +78,7 @@ struct GroupModel {
     if (!may_be_granted(c)) return {.look = look("")};
     sessions.at(c.session) = written(c.next);
     Committed out{.granted = true,
-                  .token = Token{std::max(c.at_least.value, static_cast<std::uint64_t>(now_ms))},
+                  .token = Token{std::max({c.at_least.value, static_cast<std::uint64_t>(now_ms), retired.value + 1})},
                   .not_renewed = not_renewed};
     for (const auto& claim : c.claims) {
       if (!may_claim(c, claim)) continue;
@@ -85,6 +87,8 @@ struct GroupModel {
     }
     out.released = give_back(c);
     out.look = look_or_less(c.cursor);
+    std::erase_if(out.look.sessions, [&](const auto& session) { return session.first != c.session; });
+    out.look.all_sessions = false;
     return out;
   }
 
@@ -128,6 +132,18 @@ struct GroupModel {
     }));
   }
 
+  /// If it may be.
+  bool retire(const std::string& election) {
+    const auto it = leads.find(election);
+    if (it == leads.end() || spoilt.contains(election)) return false;
+    const auto& lead = it->second.lead;
+    const auto session = sessions.find(lead.session);
+    if (!lead.released && (session == sessions.end() || !session->second.record.released)) return false;
+    retired = std::max(retired, lead.token);
+    leads.erase(it);
+    return true;
+  }
+
   /// Somebody else wrote to it. The store tells that as a change only if he did.
   void spoil(const std::string& election, bool told) {
     auto& kept = leads[election];
@@ -157,6 +173,7 @@ struct GroupModel {
     spoilt.clear();
     sessions.clear();
     leads.clear();
+    retired = {};
     marker = 0;
     version = 1;
     oldest = 0;
@@ -170,7 +187,7 @@ struct GroupModel {
 
   bool may_claim(const Commit& c, const Claim& claim) const {
     const auto it = leads.find(claim.election);
-    if (it == leads.end()) return !claim.expected;
+    if (it == leads.end()) return !claim.expected || *claim.expected <= retired;
     if (spoilt.contains(claim.election)) return false;
     const auto& lead = it->second.lead;
     if (claim.expected != lead.token) return false;

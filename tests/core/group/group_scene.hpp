@@ -180,6 +180,11 @@ class GroupScene {
       step();
     }
   }
+  /// Until it has looked at the others' sessions.
+  void see() {
+    pass_until_asked<ask::See>();
+    settle();
+  }
   /// Nothing that is asked takes effect, and no answer comes.
   void pass_without_store(Clock::Duration by) {
     const auto to = stage.now + by;

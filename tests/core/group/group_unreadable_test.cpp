@@ -105,7 +105,7 @@ TEST(GroupUnreadable, IsNotHandedOver) {
   stage.rival(rival, 1);
   stage.store.sessions[rival].joined = 1;
   stage.store.sessions[rival].names = hash_of("e");
-  me.pass(2 * group_timing.renew);
+  me.see();
   ASSERT_TRUE(me.candidacy.heir_named(stage.now, "e", "rival"));
   stage.store.spoil("e", true);
   me.pass(2 * group_timing.renew);
@@ -252,7 +252,10 @@ TEST(GroupUnreadable, IsLookedForApartFromTheRenewalsAndAlsoNotAgainAtOnce) {
   stage.store.spoil("e", true);
   me.pass(group_timing.renew);
   me.pass_until_asked<ask::See>();
-  ASSERT_TRUE(me.asks<ask::See>());
+  if (!me.asks<ask::See>()->cursor.empty()) {  // at the sessions
+    me.answer();
+    me.pass_until_asked<ask::See>();
+  }
   EXPECT_EQ(me.asks<ask::See>()->cursor, "");
   me.unanswered();
   me.pass(group_timing.term / 2 - 1ms);

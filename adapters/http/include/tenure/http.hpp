@@ -17,7 +17,7 @@
 //   POST /step-down  resigns; with "Authorization: Bearer TOKEN" only
 //
 // Of Elections it tells the same, of one by /leader?election=NAME and /step-down?election=NAME, and of all by the rest.
-// There is no /events.
+// There is no /events. Of a GroupObserver /leader?election=NAME is 200 if anybody leads, and says who: for a router.
 //
 // Foreign text is escaped to ASCII. No answer has a secret in it. HEAD is answered as GET, without the body.
 #pragma once
@@ -35,6 +35,7 @@
 #include <tenure/candidate.hpp>
 #include <tenure/clock.hpp>
 #include <tenure/elections.hpp>
+#include <tenure/group_observer.hpp>
 #include <tenure/http_export.hpp>
 #include <tenure/leader_manager.hpp>
 
@@ -90,6 +91,9 @@ class TENURE_HTTP_EXPORT Site {
   /// The same of many elections. SiteOptions::streams says nothing here.
   explicit Site(Elections& elections, SiteOptions options = {});
 
+  /// Of a group that this process only watches: /leader, /healthz, /readyz and /status.
+  explicit Site(const GroupObserver& observer, SiteOptions options = {});
+
   /// Ends all streams. What was mounted answers 503 from then on, and touches what it told of no more.
   ~Site();
   Site(const Site&) = delete;
@@ -105,6 +109,7 @@ class TENURE_HTTP_EXPORT Site {
   class State;
   class OfManager;
   class OfElections;
+  class OfObserver;
   std::shared_ptr<State> state_;
 };
 

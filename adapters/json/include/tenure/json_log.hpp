@@ -9,7 +9,8 @@
 namespace tenure {
 
 /// A line as one JSON object, without a line's end: {"level":"info","message":"...","election":"...","token":"..."}.
-/// Bytes that are not UTF-8 become U+FFFD. There is no time in it: who collects the lines adds it (journald, Docker).
+/// It is ASCII: what a terminal would obey is escaped. Bytes that are not UTF-8 become U+FFFD. There is no time in it:
+/// who collects the lines adds it (journald, Docker).
 TENURE_JSON_EXPORT std::string to_json(const LogLine& line);
 
 /// A Log that writes one such object per line to stderr, if it is of this level or above. A line that stderr cannot

@@ -39,6 +39,8 @@ inline constexpr int default_units = 16;
 /// or the pause, and nobody meanwhile, because it owns the unit. Elections refuse a Spread that says otherwise.
 /// GroupStore::request_step_down() is not offered, so Options::remote_step_down is refused.
 ///
+/// A GroupObserver reads the offsets, and joins no group. Name the elections to it: records tell units alone.
+///
 /// One thread at a time calls the store, as Elections does. Unlike other stores it takes no second call while a thread
 /// is in GroupStore::await_change().
 ///

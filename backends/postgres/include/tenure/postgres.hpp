@@ -30,6 +30,7 @@ struct Options {
   std::string user{}, password{};          ///< If not empty, they replace those of conninfo.
   std::string table = "tenure_elections";  ///< It may be "schema.table": letters, digits and '_'. Case counts.
   std::string sessions = "tenure_sessions", leads = "tenure_leads";  ///< The tables of groups, named likewise.
+  bool create_table{};           ///< A connection that finds no table of that name makes it, as create_schema() does.
   AskCredentials credentials{};  ///< It is called at each login. What it leaves empty keeps its value. libpq reads
                                  ///< .pgpass and the files of TLS anew at each login, too.
 };
@@ -70,7 +71,8 @@ TENURE_POSTGRES_EXPORT std::shared_ptr<Backend> open(const Options& options, con
 /// Returns the store on which such a backend is built, for backends of your own. Throws as open() does.
 TENURE_POSTGRES_EXPORT std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election);
 
-/// Opens a backend by libpq's own URI: postgres://... or postgresql://... The one property is "table".
+/// Opens a backend by libpq's own URI: postgres://... or postgresql://... The properties are "table" and
+/// "create_table" (true or false), which may stand in the URL too.
 /// Throws std::invalid_argument for another URL or property, and otherwise as open() does.
 TENURE_POSTGRES_EXPORT Opened open_url(const Opening& opening);
 
@@ -87,8 +89,8 @@ TENURE_POSTGRES_EXPORT Presets presets();
 /// Throws std::invalid_argument for a name that Options does not take.
 TENURE_POSTGRES_EXPORT std::string schema(const std::string& table = Options().table);
 
-/// Runs that SQL as the user of `options`, on a connection of its own. It blocks at most until the limit. Nothing else
-/// here ever runs DDL. Throws as open() does.
+/// Runs that SQL as the user of `options`, on a connection of its own. It blocks at most until the limit. Nothing
+/// here runs DDL but this, create_group_schema() and Options::create_table. Throws as open() does.
 TENURE_POSTGRES_EXPORT std::optional<Error> create_schema(const Options& options, const Limit& limit);
 
 /// Many elections in one process, at the price of one: for Elections. A renewal is one statement, whatever the number
@@ -100,21 +102,19 @@ TENURE_POSTGRES_EXPORT std::optional<Error> create_schema(const Options& options
 /// Options::leads, and the role needs DELETE on the first, too. Releases, ends and requests to step down notify;
 /// renewals and claims do not. No answered write is lost in a crash of the server, and the marker is 0. A promoted
 /// asynchronous standby lacks what it had not received: a leader whose last claim was lost is refused at its next
-/// renewal. So is every leader after a restore, which brings back older sessions: stop all processes of the group, and
-/// start them a term later. Delete no lead.
+/// renewal. So is every leader after a restore of older sessions: stop the group for a term. Observers need SELECT.
 ///
 /// Where default_transaction_isolation is above read committed, and a pooler stands between, a commit that meets
 /// another one is rolled back. It is repeated a few times within its limit before it becomes an Error.
 TENURE_POSTGRES_EXPORT std::shared_ptr<GroupStore> open_group(const Options& options, const std::string& group,
                                                               const Log& log = {});
 
-/// Opens a group by URL, as open_url(). The properties are "sessions" and "leads".
+/// Opens a group by URL, as open_url(). The properties are "sessions", "leads" and "create_table".
 TENURE_POSTGRES_EXPORT OpenedGroup open_group_url(const Opening& opening);
 
-/// Does the same as schema() for the tables of groups: share/tenure/tenure_groups.sql.
+/// They do the same as schema() and create_schema() for the tables of groups: share/tenure/tenure_groups.sql.
 TENURE_POSTGRES_EXPORT std::string group_schema(const std::string& sessions = Options().sessions,
                                                 const std::string& leads = Options().leads);
-/// Does the same as create_schema() for the tables of groups.
 TENURE_POSTGRES_EXPORT std::optional<Error> create_group_schema(const Options& options, const Limit& limit);
 
 }  // namespace tenure::postgres

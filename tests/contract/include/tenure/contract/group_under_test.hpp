@@ -21,6 +21,9 @@ class GroupUnderTest {
   /// A new connection to this group of the test. Its name has 1 to 200 bytes, any but NUL.
   virtual std::shared_ptr<GroupStore> connect(const std::string& group) = 0;
 
+  /// The same by somebody who may read alone, where the store knows such rights.
+  virtual std::shared_ptr<GroupStore> reader(const std::string& group) { return connect(group); }
+
   /// The limit of a call that is to be answered, however busy the machine is.
   virtual Clock::Duration call() const { return std::chrono::seconds(10); }
 

@@ -34,7 +34,8 @@ class Mirror {
     if (look.whole) leads_.clear();
     for (const auto& [election, lead] : look.leads) leads_[election] = lead;
     for (const auto& [election, error] : look.unreadable) leads_.erase(election);
-    sessions_ = look.sessions;
+    if (look.all_sessions) sessions_ = look.sessions;
+    for (const auto& [id, session] : look.sessions) sessions_[id] = session;
     cursor_ = look.cursor;
     marker_ = look.marker;
   }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Site tells of a group that its process only watches.
+#include <algorithm>
+#include <mutex>
+#include <stdexcept>
+
+#include <tenure/http.hpp>
+
+#include "group_look.hpp"
+#include "state.hpp"
+
+namespace tenure::http {
+
+/// The observer is reached under the lock only, so that end() can take it away.
+class TENURE_HTTP_NO_EXPORT Site::OfObserver final : public State {
+ public:
+  OfObserver(const GroupObserver& observer, SiteOptions options) : State(std::move(options)), observer_(&observer) {}
+
+  void end() override {
+    const std::lock_guard lock(mutex_);
+    observer_ = nullptr;
+  }
+
+ private:
+  std::optional<Response> get(const Request& request) override;
+  std::optional<Response> step_down(const Request&) override {
+    return refusal(409, "this process only watches, and leads nothing");
+  }
+  Response leader_of(const std::string& election) const;
+  Response readiness() const;
+
+  mutable std::mutex mutex_;  ///< Held for moments: the methods that are called do not block.
+  const GroupObserver* observer_;
+};
+
+std::optional<Response> Site::OfObserver::get(const Request& request) try {
+  const std::lock_guard lock(mutex_);
+  if (!observer_) return std::nullopt;
+  if (request.path == "/leader") return leader_of(election_in(request));
+  if (request.path == "/healthz") return json_response(200, healthz_document("", false));
+  if (request.path == "/readyz") return readiness();
+  if (request.path == "/status") {
+    const auto after = parameter(request.query, "after").value_or("");
+    return json_response(200, observed_document(*observer_, options_, after));
+  }
+  return refusal(404, "there is /leader, /healthz, /readyz and /status");
+} catch (const std::invalid_argument& e) {
+  return refusal(400, e.what());
+}
+
+/// Whoever routes wants to know where to send a request: that somebody leads is enough.
+Response Site::OfObserver::leader_of(const std::string& election) const {
+  Look look{.incumbent = observer_->incumbent(election)};
+  look.metrics.election = election;
+  return json_response(look.incumbent ? 200 : 503, leader_document(look, options_));
+}
+
+Response Site::OfObserver::readiness() const {
+  const auto error = observer_->last_error();
+  const std::string lacking = error                       ? "the store does not answer: " + error->message
+                              : observer_->changes() == 0 ? "the store has not answered yet"
+                                                          : "";
+  return json_response(lacking.empty() ? 200 : 503, readyz_document(lacking));
+}
+
+Site::Site(const GroupObserver& observer, SiteOptions options)
+    : state_(std::make_shared<OfObserver>(observer, std::move(options))) {}
+
+}  // namespace tenure::http

@@ -100,7 +100,7 @@ TEST(Roles, R2WhoLeadsNothingCommitsNothing) {
 
 TEST(Roles, OnlyWhoOpensASessionCreatesAMissingTopic) {
   Scene s;
-  s.look();
+  s.call(role_call::See{});
   s.pass({});
   EXPECT_EQ(s.observations, 1);
   EXPECT_FALSE(s.creates);

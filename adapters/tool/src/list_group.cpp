@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// status --group.
+// `tenure status --group`: who leads which election of a group.
 #include <algorithm>
 #include <iostream>
 #include <stdexcept>
@@ -55,6 +55,7 @@ void print(const Rows& rows, bool json) {
 int print_group(const Place& place, const std::string& group, const Listing& listing) try {
   if (!place.file.empty()) throw Failed(usage, "--group does not go with -c: name the store by --store");
   auto opening = opening_of(place);
+  only_ask(opening);
   opening.election = group;
   opening.log = no_log;
   const auto opened = open_many(opening);

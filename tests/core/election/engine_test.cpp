@@ -15,7 +15,7 @@
 #include <tenure/leader_manager.hpp>
 #include <tenure/manual_clock.hpp>
 
-#include "election/candidacy.hpp"
+#include "election/late_call.hpp"
 #include "group/model_store.hpp"
 #include "in_child.hpp"
 #include "scripted_backend.hpp"
@@ -103,7 +103,10 @@ struct EngineOfEither : testing::Test, Form {
   std::mutex mutex;
   std::vector<Error> heard;
 
-  ~EngineOfEither() override { this->store->let_go(); }
+  ~EngineOfEither() override {
+    this->store->let_go();
+    this->owner.reset();  // Its hooks reach what stands here, which would go before it.
+  }
   Hooks noting() {
     return {.elected = [this](const Elected&) { ++elected; },
             .ousting =

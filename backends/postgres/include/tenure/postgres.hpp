@@ -115,6 +115,7 @@ TENURE_POSTGRES_EXPORT OpenedGroup open_group_url(const Opening& opening);
 /// They do the same as schema() and create_schema() for the tables of groups: share/tenure/tenure_groups.sql.
 TENURE_POSTGRES_EXPORT std::string group_schema(const std::string& sessions = Options().sessions,
                                                 const std::string& leads = Options().leads);
+/// See group_schema().
 TENURE_POSTGRES_EXPORT std::optional<Error> create_group_schema(const Options& options, const Limit& limit);
 
 }  // namespace tenure::postgres

@@ -870,8 +870,8 @@ TEST_F(RedisGroup, APasswordIsDemandedAndNeverTold) {
   EXPECT_TRUE(look(*open_at(url(server, ":" + canary + "@"))).whole);
 }
 
-const Names needed{"evalsha", "eval", "hget", "hset", "hmget",  "hgetall",   "hdel",
-                   "hexists", "hscan", "del",  "xadd", "time", "xrange", "xrevrange", "xlen"};
+const Names needed{"evalsha", "eval", "hget", "hset", "hmget",  "hgetall",   "hdel", "hexists",
+                   "hscan",   "del",  "xadd", "time", "xrange", "xrevrange", "xlen"};
 const Names useful{"publish", "subscribe", "info"};
 
 /// The ACL that <tenure/redis.hpp> tells, without one command.

@@ -173,11 +173,13 @@ pqxx::result Connection::look_and_prepare(CallThread::Attempt& attempt) {
 
 /// Where there is a table of that name that this role does not find, a second one would elect a second leader.
 bool Connection::may_make_tables(const pqxx::result& found) const {
-  const auto rows = std::ranges::subrange(found.begin(), found.end());
-  return std::ranges::any_of(rows, [](const auto& row) { return row["relname"].is_null(); }) &&
-         std::ranges::all_of(rows, [](const auto& row) {
-           return !row["recovers"].template as<bool>() && (!row["relname"].is_null() || row["elsewhere"].is_null());
-         });
+  bool missing = false;
+  for (const auto& row : found) {
+    const bool here = !row["relname"].is_null();
+    if (row["recovers"].as<bool>() || (!here && !row["elsewhere"].is_null())) return false;
+    missing = missing || !here;
+  }
+  return missing;
 }
 
 /// Another role with another search_path may have made its own at the same moment.

@@ -397,6 +397,7 @@ Result<Swept> swept_of(const Reply& reply, const std::string& group) {
 Result<std::set<std::string>> retired_of(const Reply& reply, const std::map<std::string, Token>& leads,
                                          const std::string& group) {
   std::vector<Claim> asked;
+  asked.reserve(leads.size());
   for (const auto& [election, token] : leads) asked.push_back({election, token});
   const auto names = is_list(reply, 2) ? names_of(reply.list[1], asked) : std::nullopt;
   if (!names) return no_answer(group);

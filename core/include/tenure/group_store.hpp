@@ -29,7 +29,7 @@ struct Commit {
   std::vector<Claim> claims{};  ///< Sorted by name, each name once; so are the releases. No name is in both.
   std::vector<Release> releases{};
   std::vector<SessionId> ended{};  ///< We have seen that these have ended, or are absent. Their leads may be claimed.
-  Token at_least{};      ///< All claims get one token, at least this, the store's clock (unix ms), and above all retired.
+  Token at_least{};  ///< All claims get one token, at least this, the store's clock (unix ms), and above all retired.
   std::string cursor{};  ///< Of the last look. If the store does not know it, the answer may leave out the leads.
 };
 
@@ -92,8 +92,8 @@ class TENURE_EXPORT GroupStore {
   virtual Result<bool> end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
                            const Limit& limit) = 0;
 
-  /// Removes the ended sessions that no unreleased lead names; says how many, or more if there is more to do. May release
-  /// what other ended ones lead.
+  /// Removes the ended sessions that no unreleased lead names; says how many, or more if there is more to do. May
+  /// release what other ended ones lead.
   virtual Result<int> sweep(const Limit& limit) = 0;
 
   /// Removes the leads of elections that nobody joins any more; says which. A lead is removed if it has this token, and

@@ -135,7 +135,7 @@ class TENURE_NO_EXPORT GroupObserver::Impl final : public Watching {
       if (const auto* unknown = std::get_if<Unknown>(&sight))
         report({unknown->error.fault,
                 "the election " + printable(election, 80) + " cannot be read: " + unknown->error.message});
-      if (options_.changed) call([&] { options_.changed(election, sight); });
+      if (options_.changed) call([&, &name = election, &now = sight] { options_.changed(name, now); });
     }
   }
 

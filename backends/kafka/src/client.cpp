@@ -239,6 +239,13 @@ Result<Owners> Client::owners(std::chrono::milliseconds within) {
   return out;
 }
 
+bool Client::no_such_group(std::chrono::milliseconds within) {
+  const rd_kafka_group_list* found = nullptr;
+  const auto code = rd_kafka_list_groups(rk_, target_.group.c_str(), &found, static_cast<int>(within.count()));
+  const auto owner = owned<rd_kafka_group_list_destroy>(found);
+  return !code && found && found->group_cnt == 0;
+}
+
 void Client::nudge() const {
   const auto group = owned<rd_kafka_consumer_group_metadata_destroy>(rd_kafka_consumer_group_metadata(rk_));
 }

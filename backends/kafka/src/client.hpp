@@ -81,6 +81,8 @@ class Client {
   int generation() const;
   /// Who owns the topic's partitions, whether ours or not.
   Result<Owners> owners(std::chrono::milliseconds within);
+  /// All brokers answered, and none of them has such a group.
+  bool no_such_group(std::chrono::milliseconds within);
   /// Wakes the client's main loop, which sends no more than a heartbeat in 500 ms by itself.
   void nudge() const;
 

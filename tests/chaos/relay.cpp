@@ -132,7 +132,7 @@ struct Relay::Connection {
   std::size_t to_skip{};  ///< of the request behind it
   std::deque<Answer> answers;
   Clock::Time open_at{};
-  bool closed{}, opens_slowly{};
+  bool closed{}, opens_slowly{}, lost{};
   bool asks{};  ///< The client has sent something, and nothing was answered yet.
 
   // With a gate:
@@ -265,6 +265,16 @@ bool Relay::is_cut() const {
   return cut_;
 }
 
+void Relay::lose_connections() {
+  const std::lock_guard lock(mutex_);
+  lose_ = true;
+}
+
+bool Relay::loses() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(lose_, false);
+}
+
 bool Relay::muted(const Connection& c) const {
   const std::lock_guard lock(mutex_);
   return mute_ && (!muted_ || muted_ == c.pid);
@@ -361,12 +371,14 @@ void Relay::serve(std::stop_token stop) {
   std::vector<pollfd> fds;
   while (!stop.stop_requested()) {
     if (is_cut()) all.clear();
+    if (loses())
+      for (auto& c : all) c.lost = true;
     const bool opens = !all.empty() && all.back().opens_slowly && boot_clock().now() < all.back().open_at;
     fds.assign({{opens ? -1 : listener_, POLLIN, 0}});
     for (const auto& c : all) {
-      const bool shut = c.client_gone || muted(c) || boot_clock().now() < c.open_at;
+      const bool shut = c.client_gone || c.lost || muted(c) || boot_clock().now() < c.open_at;
       fds.push_back({shut ? -1 : c.client, POLLIN, 0});
-      fds.push_back({c.broker, POLLIN, 0});
+      fds.push_back({c.lost ? -1 : c.broker, POLLIN, 0});
     }
     ::poll(fds.data(), fds.size(), opens || due_soon(all) ? 1 : at_rest_ms);
     std::size_t n = 1;

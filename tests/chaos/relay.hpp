@@ -86,6 +86,10 @@ class Relay {
   /// Closes all connections, and each new one, until it is told otherwise.
   void cut(bool on);
 
+  /// Behaves like a server that moves without a word: the connections of now carry nothing more, and nobody closes
+  /// them.
+  void lose_connections();
+
  private:
   struct Connection;
   Relay(int to, Speaks what, Gate* gate);
@@ -98,6 +102,7 @@ class Relay {
   bool muted(const Connection& c) const;
   static bool due_soon(const std::list<Connection>& all);
   bool is_cut() const;
+  bool loses();
   void pass_gate(Connection& c);
 
   const int to_;
@@ -110,7 +115,7 @@ class Relay {
   std::uint64_t round_trips_{};
   Clock::Duration delay_{}, handshake_{}, least_{}, most_{}, last_{};
   pid_t delayed_{}, muted_{};
-  bool mute_{}, cut_{};
+  bool mute_{}, cut_{}, lose_{};
   std::jthread thread_;
 };
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <tenure/kit/names.hpp>
 #include <tenure/kit/who.hpp>
+#include <tenure/leader_manager.hpp>
 #include <tenure/version.hpp>
 #include <thread>
 #include <vector>
@@ -379,6 +380,30 @@ TEST_P(BackendContract, AReleaseBeforeAwaitChangeIsNotMissed) {
   const auto before = now();
   b.backend().await_change(seen, Player::within(timing_.term / 2));
   EXPECT_LT(now() - before, timing_.term / 2);
+}
+
+/// Also where nothing is pushed: the follower, which knows when the lease ends, looks then. A starved one may miss it.
+TEST_P(BackendContract, WhoResignsLeavesTheLeadToAFollower) {
+  terms_are_short();
+  const Hooks quiet{.log = [](const LogLine&) {}};
+  LeaderManager a(store_->backend("jobs", {"a", ""}), timing_, quiet);
+  LeaderManager b(store_->backend("jobs", {"b", ""}), timing_, quiet);
+  const auto renewals = [&] {
+    const auto calls = a.metrics().calls;
+    return calls.contains("renew") ? calls.at("renew").durations.count() : 0;
+  };
+  a.start();
+  ASSERT_TRUE(a.await_leadership(store_->first_election()));
+  b.start();
+  for (int i = 0; i < 3 && !b.leadership().is_leader(); ++i) {
+    ASSERT_TRUE(eventually([&] { return b.leadership().incumbent() || b.leadership().is_leader(); }));
+    const auto before = a.leadership().token();
+    const auto from = renewals();
+    ASSERT_TRUE(eventually([&] { return renewals() >= from + 4 || b.leadership().is_leader(); }));
+    a.resign();
+    ASSERT_TRUE(eventually([&] { return b.leadership().is_leader() || a.leadership().token() > before; }));
+  }
+  EXPECT_TRUE(b.leadership().is_leader());
 }
 
 // ---- faults ----

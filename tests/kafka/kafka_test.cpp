@@ -3,7 +3,9 @@
 // of one process verb by verb. Every wait is for a condition and has a deadline.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <iostream>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "broker.hpp"
 #include "eventually.hpp"
 #include "in_time.hpp"
+#include "server.hpp"
 #include "support.hpp"
 
 namespace tenure::kafka::test {
@@ -545,6 +548,28 @@ TEST_F(Kafka, ManagersHandOver) {
   const auto third = a.await_leadership(patience);
   ASSERT_TRUE(third) << "it is a candidate still";
   EXPECT_GT(*third, *second) << TENURE_PROMISE;
+}
+
+/// Where brokers do not hold up a group's first rebalance, one is under way when the first candidate has joined.
+TEST_F(Kafka, OfCandidatesThatStartTogetherOneLeadsWithoutALeasesWait) {
+  if (!available()) GTEST_SKIP() << "needs a real broker of its own: set TENURE_KAFKA_VERSION";
+  const Server server;
+  for (int round = 0; round < 5; ++round) {
+    auto o = options();
+    o.brokers = server.brokers();
+    o.group += "-" + std::to_string(round);
+    o.topic = group_ + ".neli";
+    std::vector<std::unique_ptr<LeaderManager>> all;
+    for (const char* name : {"a", "b", "c"}) {
+      o.candidate.name = name;
+      all.push_back(std::make_unique<LeaderManager>(open(o), presets().balanced, Hooks{.log = no_log}));
+    }
+    for (auto& one : all) one->start();
+    EXPECT_TRUE(tenure::test::eventually(
+        [&] { return std::any_of(all.begin(), all.end(), [](auto& one) { return one->leadership().is_leader(); }); },
+        presets().balanced.term))
+        << round;
+  }
 }
 
 }  // namespace

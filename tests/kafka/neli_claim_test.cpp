@@ -325,6 +325,93 @@ TEST(NeliWait, AnAbsentRecordIsALeaseAwayForThoseWhoAskForIt) {
   EXPECT_EQ(wait_of_absent(with, 1), lease);
 }
 
+TEST(NeliWait, WhoJoinedBeforeTheGroupWasThereClaimsAtOnceInALaterGeneration) {
+  for (const bool by_generation : {false, true})
+    for (const bool evicted : {false, true}) {
+      Scene s;
+      s.call(Verb::acquire);
+      s.observed(std::nullopt, !by_generation);
+      s.opened();
+      s.assigned(false, by_generation ? 1 : 2);
+      s.give(fact::Revoked{s.handle, false});
+      if (evicted) {
+        s.give(fact::Revoked{s.handle, true});
+        s.stands(std::nullopt);
+        s.advance(1s);
+        s.answering = false;
+        s.opened();
+      }
+      s.own(3);
+      s.read(std::nullopt);
+      s.call(Verb::acquire);
+      EXPECT_EQ(s.did<effect::SendCommit>(), !evicted) << by_generation << evicted;
+    }
+}
+
+/// A process of roles keeps its handle when it is evicted. The group may have been empty meanwhile.
+TEST(NeliWait, WhoWasEvictedBeganTheGroupNoMore) {
+  struct Sent {
+    std::uint64_t id{};
+  };
+  for (const bool lost : {false, true}) {
+    Membership<Sent> m;
+    m.open(1, "rank", false, Scene::start);
+    m.take_place(1, Scene::start);
+    m.lose_place(lost, Scene::start);
+    m.take_place(2, Scene::start);
+    EXPECT_EQ(m->founder, !lost);
+  }
+}
+
+// Rule 24: the rank is of when the handle was opened.
+
+TEST(NeliRank, WhoIsDealtPartition0BeforeALeaderThatClaimedMeanwhileMakesRoom) {
+  for (const std::int64_t ranked : {40, 41}) {
+    Scene s;
+    s.join(record(ranked));
+    s.own(2);
+    s.read(record(41));
+    EXPECT_EQ(s.did<effect::Drop>(), ranked < 41) << "it knew of that one when it was ranked";
+  }
+}
+
+TEST(NeliRank, ItMakesRoomOnce) {
+  Scene s;
+  s.join(record(40));
+  s.own(2);
+  s.read(record(41));
+  ASSERT_TRUE(s.did<effect::Drop>());
+  s.stands(record(41));
+  s.advance(1s);
+  s.answering = false;
+  s.opened();
+  s.forget();
+  s.own(4);
+  s.read(record(42));
+  EXPECT_FALSE(s.did<effect::Drop>());
+}
+
+TEST(NeliRank, WhoWasThereWhenTheLeaderDiedMakesNoRoom) {
+  Scene s;
+  s.join(record(40));
+  s.assigned(false, 1);
+  s.stands(record(41));
+  s.advance(lease / 2);
+  s.answering = false;
+  s.give(fact::Revoked{s.handle, false});
+  s.own(2);
+  s.read(record(41));
+  EXPECT_FALSE(s.did<effect::Drop>());
+}
+
+TEST(NeliRank, WhatIsReleasedIsClaimedWhateverTheRank) {
+  Scene s;
+  s.join(record(40));
+  s.own(2);
+  s.read(record(41, "other", true));
+  EXPECT_FALSE(s.did<effect::Drop>());
+}
+
 // Rule 4 again: another's record.
 TEST(NeliWait, AnothersRecordIsWaitedForFromWhenItWasFirstSeen) {
   Scene s;
@@ -364,7 +451,7 @@ TEST(NeliWait, TheLongestLeaseSeenIsWaitedFor) {
   for (const bool seen_before : {false, true}) {
     Scene s;
     s.join(record(41, "slow", false, 1, 20s));
-    const auto now_there = seen_before ? record(42) : record(41, "slow", false, 1, 20s);
+    const auto now_there = seen_before ? record(41) : record(41, "slow", false, 1, 20s);
     s.own();
     s.read(now_there);
     s.call(Verb::await_change, {}, Sight(Incumbent{"x", "x", "", {41}, 1s}), 1min);

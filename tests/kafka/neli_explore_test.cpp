@@ -128,7 +128,9 @@ class NeliState {
     if (!n_.member_) return;
     const auto& m = *n_.member_;
     d.add_flags({m.assigned, n_.owner_, m.lost, m.keeps_rank, m.fenced, m.doubtful, m.nonce_stands, n_.believed_,
-                 m.reading.has_value(), m.generation == 1});
+                 m.reading.has_value(), m.founder, n_.made_room_});
+    d.add(since(m.joined_at));
+    d.add(n_.ranked_.value);
     d.add(since(m.owes_since));
     d.add(m.drain_by ? 1 + until(*m.drain_by) : 0);
     d.add(since(m.assigned_at));
@@ -467,7 +469,9 @@ void World::settle() {
   }
 }
 
-void World::observe(std::uint8_t who) { give(who, fact::Observed{std::exchange(edit(who).observing, 0), records_[0]}); }
+void World::observe(std::uint8_t who) {
+  give(who, fact::Observed{std::exchange(edit(who).observing, 0), records_[0], generation_ == 0 && group_.empty()});
+}
 
 void World::read(std::uint8_t who) {
   const Reading reading{records_[0], records_[1] ? records_[1]->metadata : std::string()};

@@ -101,7 +101,9 @@ class Scene {
     give(fact::Called{++calls, verb, now + within, of, std::move(seen)});
     return calls;
   }
-  void observed(std::optional<Commit> found) { give(fact::Observed{take<effect::Observe>().id, std::move(found)}); }
+  void observed(std::optional<Commit> found, bool new_group = false) {
+    give(fact::Observed{take<effect::Observe>().id, std::move(found), new_group});
+  }
   void observed(Error error) { give(fact::Observed{take<effect::Observe>().id, std::move(error)}); }
   void assigned(bool owner, int generation = 7) { give(fact::Assigned{handle, owner, generation}); }
   void committed(Outcome outcome = Outcome::accepted, Error error = {}) {

@@ -74,10 +74,9 @@ TEST(NeliRenew, ARenewalThatWasSentTwiceCostsTheHandleAndKeepsRankAndToken) {
     EXPECT_FALSE(s.did<effect::SendCommit>()) << "a copy may be handled after it";
     s.forget();
     s.advance(1s);
-    s.observed(record(41, "mine"));
     s.opened();
     EXPECT_NE(s.handle, handle);
-    EXPECT_EQ(s.rank, rank);
+    EXPECT_EQ(s.rank, rank) << "it is known without a read, which may take long where connections died";
     s.assigned(true, 8);
     s.call(Verb::renew, token);
     EXPECT_EQ(s.take_commit(0).offset, 41);
@@ -93,7 +92,6 @@ TEST(NeliRenew, AfterARenewalThatWasSentTwiceTheOldRankIsKeptForTheTenureOnly) {
   s.ask_renewal();
   s.committed_again();
   s.advance(1s);
-  s.observed(record(41, "mine"));
   s.opened();
   EXPECT_EQ(s.rank, rank);
   s.forget();
@@ -114,7 +112,7 @@ TEST(NeliRenew, AfterARenewalThatWasSentTwiceNobodyJoinsByTheOldRankWithoutATenu
   const auto rank = s.rank;
   s.ask_renewal();
   s.committed_again();
-  s.advance(lease - margin);
+  s.now += lease - margin;  // It was stopped until then.
   s.call(Verb::acquire);
   s.observed(record(41, "mine"));
   s.opened();

@@ -17,7 +17,6 @@ using Time = Clock::Time;
 constexpr auto lease = 6250ms;
 constexpr auto at_once = Time::min();
 constexpr Time start{1h};
-constexpr int old_group = 7;
 
 RecordView view(Token highest = {}, bool first_claim_waits = false) {
   return {"mine", lease, first_claim_waits, highest};
@@ -59,7 +58,7 @@ TEST(RecordView, ALeaseIsWaitedForFromWhenItsRecordWasFirstSeen) {
   v.observed(record(41), start);
   v.observed(record(41), start + 1s);
   v.believed(record(41), start + 2s, start + 2s);
-  EXPECT_EQ(v.claimable_at(start + 2s, old_group), start + lease);
+  EXPECT_EQ(v.claimable_at(start + 2s, false), start + lease);
   EXPECT_EQ(v.led_until(), start + lease);
 }
 
@@ -67,14 +66,14 @@ TEST(RecordView, ARenewalRestartsTheWait) {
   auto v = view();
   v.believed(record(41), start, start);
   v.believed(record(41, "other", false, 2), start + 1s, start);
-  EXPECT_EQ(v.claimable_at(start, old_group), start + 1s + lease);
+  EXPECT_EQ(v.claimable_at(start, false), start + 1s + lease);
 }
 
 TEST(RecordView, AReleasedRecordAndOnesOwnAreClaimedAtOnce) {
   for (const auto& free : {record(41, "other", true), record(41, "mine")}) {
     auto v = view();
     v.believed(free, start, start);
-    EXPECT_EQ(v.claimable_at(start, old_group), at_once);
+    EXPECT_EQ(v.claimable_at(start, false), at_once);
     EXPECT_TRUE(std::holds_alternative<Vacant>(v.sight(start)));
   }
 }
@@ -84,14 +83,14 @@ TEST(RecordView, TheLongestLeaseEverSeenIsWaitedFor) {
   v.observed(record(41, "slow", false, 1, 20s), start);
   v.believed(record(42), start + 1s, start);
   EXPECT_EQ(v.longest_lease(), 20s);
-  EXPECT_EQ(v.claimable_at(start, old_group), start + 1s + 20s);
+  EXPECT_EQ(v.claimable_at(start, false), start + 1s + 20s);
   EXPECT_EQ(v.led_until(), start + 1s + lease) << "its own lease is shorter";
 }
 
 TEST(RecordView, ALeaseShorterThanOursIsWaitedForAsOurs) {
   auto v = view();
   v.believed(record(41, "fast", false, 1, 1s), start, start);
-  EXPECT_EQ(v.claimable_at(start, old_group), start + lease);
+  EXPECT_EQ(v.claimable_at(start, false), start + lease);
 }
 
 TEST(RecordView, TheSightHasTheHolderAndWhatRemainsOfItsLease) {
@@ -106,19 +105,19 @@ TEST(RecordView, TheSightHasTheHolderAndWhatRemainsOfItsLease) {
 TEST(RecordView, AnAbsentRecordOfANewGroupIsClaimedAtOnce) {
   auto v = view();
   v.believed(std::nullopt, start, start);
-  EXPECT_EQ(v.claimable_at(start, 1), at_once);
-  EXPECT_EQ(v.claimable_at(start, 2), start + lease);
+  EXPECT_EQ(v.claimable_at(start, true), at_once);
+  EXPECT_EQ(v.claimable_at(start, false), start + lease);
 }
 
 TEST(RecordView, AnAbsentRecordThatWasSeenOnceIsWaitedFor) {
   auto known = view({5});
   known.believed(std::nullopt, start, start);
-  EXPECT_EQ(known.claimable_at(start, 1), start + lease);
+  EXPECT_EQ(known.claimable_at(start, true), start + lease);
   for (const bool acknowledged : {false, true}) {
     auto v = view();
     acknowledged ? v.acknowledged({0}) : void(v.observed(Commit{0, "somebody's own"}, start));
     v.believed(std::nullopt, start, start);
-    EXPECT_EQ(v.claimable_at(start, 1), start + lease) << acknowledged;
+    EXPECT_EQ(v.claimable_at(start, true), start + lease) << acknowledged;
   }
 }
 
@@ -126,18 +125,18 @@ TEST(RecordView, AnAbsenceCountsFromTheFirstAssignmentSinceWhichNoRecordStood) {
   auto v = view();
   v.believed(std::nullopt, start, start);
   v.believed(std::nullopt, start + 3s, start + 2s);
-  EXPECT_EQ(v.claimable_at(start + 2s, old_group), start + lease);
+  EXPECT_EQ(v.claimable_at(start + 2s, false), start + lease);
   v.end_absence();
   v.believed(std::nullopt, start + 3s, start + 2s);
-  EXPECT_EQ(v.claimable_at(start + 2s, old_group), start + 2s + lease);
+  EXPECT_EQ(v.claimable_at(start + 2s, false), start + 2s + lease);
 }
 
 TEST(RecordView, WhereTheFirstClaimWaitsAnAbsenceCountsFromEveryAssignment) {
   auto v = view({}, true);
   v.believed(std::nullopt, start, start);
-  EXPECT_EQ(v.claimable_at(start, 1), start + lease);
+  EXPECT_EQ(v.claimable_at(start, true), start + lease);
   v.believed(std::nullopt, start + 3s, start + 2s);
-  EXPECT_EQ(v.claimable_at(start + 2s, 2), start + 2s + lease);
+  EXPECT_EQ(v.claimable_at(start + 2s, false), start + 2s + lease);
 }
 
 // Rule 6: a foreign commit.
@@ -147,7 +146,7 @@ TEST(RecordView, AForeignCommitIsALeaseOfAnUnknownHolder) {
     auto v = view();
     EXPECT_TRUE(v.believed(foreign, start, start).foreign);
     EXPECT_FALSE(v.believed(foreign, start + 1s, start).foreign) << "told once";
-    EXPECT_EQ(v.claimable_at(start, 1), start + lease);
+    EXPECT_EQ(v.claimable_at(start, true), start + lease);
     EXPECT_EQ(incumbent(v, start), (Incumbent{"", "", "", token_of(foreign), lease}));
     EXPECT_EQ(v.led_until(), std::nullopt);
   }
@@ -160,7 +159,7 @@ TEST(RecordView, AForeignCommitIsWaitedForFromTheAssignmentBecauseTheSameMayHave
     auto v = view(Token{fell ? 41U : 0U});
     v.believed(Commit{0, ""}, start, start);
     v.believed(Commit{0, ""}, start + 3s, start + 2s);
-    EXPECT_EQ(v.claimable_at(start + 2s, old_group), start + 2s + lease) << fell;
+    EXPECT_EQ(v.claimable_at(start + 2s, false), start + 2s + lease) << fell;
   }
 }
 
@@ -197,9 +196,9 @@ TEST(RecordView, ABelievedReadOfALowerTokenIsALostCommitAndAFullLease) {
   auto v = view();
   v.observed(record(41), start);
   EXPECT_EQ(v.believed(record(30, "other", true), start + 1s, start).fell_from, Token{41});
-  EXPECT_EQ(v.claimable_at(start, old_group), start + 1s + lease) << "though it says that it is released";
+  EXPECT_EQ(v.claimable_at(start, false), start + 1s + lease) << "though it says that it is released";
   EXPECT_EQ(v.believed(record(30, "other", true), start + 2s, start).fell_from, std::nullopt) << "told once";
-  EXPECT_EQ(v.claimable_at(start, old_group), start + 1s + lease);
+  EXPECT_EQ(v.claimable_at(start, false), start + 1s + lease);
 }
 
 TEST(RecordView, AForeignCommitOfALowerTokenIsNoLossOfTheStores) {

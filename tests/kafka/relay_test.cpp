@@ -271,6 +271,64 @@ TEST_F(KafkaRelay, R8WhatWasQueuedWhileTheCoordinatorWasAwayIsRefusedAfterARevoc
   }
 }
 
+// ---- rule 16 ----
+
+/// The broker moves: what is connected is dead, and new connections are served after a while.
+void move(Relay& relay) {
+  relay.mute(true);
+  relay.lose_connections();
+  wait_out(within(2500ms));
+  relay.mute(false);
+}
+
+/// Its leave would go down the dead connection, and the old member would hold up the rebalance for its session.
+TEST_F(KafkaRelay, ABrokerThatMovesEndsNoTenure) {
+  Relay relay(port_of(brokers), tenure::test::Speaks::kafka);
+  auto o = options(relay.address());
+  o.min_session = Options{}.min_session;
+  LeaderManager single(open(o), presets().balanced, {.log = no_log});
+  single.start();
+  o.group += "-roles";
+  Elections roles(open_group(o, 1), {"a", ""}, presets().balanced, {.log = no_log});
+  roles.join("e");
+  roles.start();
+  const auto token = single.await_leadership(patience);
+  ASSERT_TRUE(token);
+  const auto role_token = token_of(roles);
+  const auto renewed = [&] {
+    const auto calls = single.metrics().calls;
+    auto out = calls.contains("renew") ? calls.at("renew").durations.count() : 0;
+    if (out > 0)
+      for (const auto& [fault, times] : calls.at("renew").errors) out -= times;
+    return out;
+  };
+  ASSERT_TRUE(eventually([&] { return renewed() > 0; }, patience));
+  move(relay);
+  const auto from = renewed();
+  EXPECT_TRUE(eventually([&] { return renewed() > from + 1; }, presets().balanced.term));
+  EXPECT_TRUE(goes_on(roles, 8));
+  EXPECT_EQ(single.await_leadership(patience), token);
+  EXPECT_EQ(token_of(roles), role_token);
+}
+
+TEST_F(KafkaRelay, AFollowerWhoseBrokerMovedLeavesByANewConnection) {
+  Relay relay(port_of(brokers), tenure::test::Speaks::kafka);
+  auto o = options(brokers);
+  o.min_session = Options{}.min_session;
+  LeaderManager a(open(o), presets().steady, {.log = no_log});
+  a.start();
+  ASSERT_TRUE(a.await_leadership(patience));
+  o.brokers = relay.address();
+  LeaderManager b(open(o), presets().steady, {.log = no_log});
+  b.start();
+  ASSERT_TRUE(eventually([&] { return members(brokers, group).size() == 2 && b.leadership().incumbent(); }, patience));
+  relay.lose_connections();
+  const auto expires =
+      boot_clock().now() + presets().steady.term - presets().steady.margin - 2 * presets().steady.renew;
+  b.stop();
+  EXPECT_TRUE(eventually([&] { return members(brokers, group).size() == 1; }, expires - boot_clock().now()));
+}
+
 // ---- check-up ----
 
 /// Lets no question about settings pass.

@@ -186,7 +186,7 @@ class RunLoop {
     const auto lease = pace_.lease(now + left);
     lead_ended_ = false;
     if (result_ || left <= none || lease.term_at <= now) {  // it was over, or nearly, before we came to it
-      manager_.resign();
+      manager_.resign(opened_.timing.retry);
       return tree_.free(event.token);
     }
     if (progress_) progress_->told();  // what a former command told
@@ -283,7 +283,7 @@ class RunLoop {
         say("the store answered too late for the command" + (trouble_ ? " (" + trouble_->message + ")" : "") +
                 "; campaigning again",
             Level::warning);
-        manager_.resign();
+        manager_.resign(opened_.timing.retry);
       }
       await_anew();
     }

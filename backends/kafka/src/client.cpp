@@ -113,6 +113,7 @@ std::optional<Client::Event> Client::next_event() {
         out.id = reinterpret_cast<std::uintptr_t>(rd_kafka_event_opaque(event.get()));
         out.code = error_of(out.code, rd_kafka_event_topic_partition_list(event.get()));
         out.again = callbacks_.closed != closed_before_;
+        unheard_ = out.code < 0;  // librdkafka's own errors
         return out;
       }
       case RD_KAFKA_EVENT_ERROR:
@@ -173,6 +174,7 @@ rd_kafka_resp_err_t Client::commit(std::uint64_t id, const std::map<int, Commit>
     entry->metadata_size = commit.metadata.size();
   }
   closed_before_ = callbacks_.closed;
+  unheard_ = true;
   // An opaque pointer is the only room for a number there.  NOLINTNEXTLINE(performance-no-int-to-ptr)
   auto* opaque = reinterpret_cast<void*>(static_cast<std::uintptr_t>(id));
   return rd_kafka_commit_queue(rk_, list.get(), queue_.get(), nullptr, opaque);
@@ -235,6 +237,13 @@ Result<Owners> Client::owners(std::chrono::milliseconds within) {
       out.partitions.push_back({partition, member.client_id, member.client_host});
   }
   return out;
+}
+
+bool Client::no_such_group(std::chrono::milliseconds within) {
+  const rd_kafka_group_list* found = nullptr;
+  const auto code = rd_kafka_list_groups(rk_, target_.group.c_str(), &found, static_cast<int>(within.count()));
+  const auto owner = owned<rd_kafka_group_list_destroy>(found);
+  return !code && found && found->group_cnt == 0;
 }
 
 void Client::nudge() const {

@@ -76,9 +76,13 @@ class Client {
   rd_kafka_resp_err_t commit(std::uint64_t id, int partition, const Commit& commit);
   rd_kafka_resp_err_t commit(std::uint64_t id, const std::map<int, Commit>& commits);  ///< In one request.
   Result<std::vector<std::optional<Commit>>> committed(int partitions, std::chrono::milliseconds within);
+  /// The coordinator has not answered the last commit by the connection that there is now, or there was none.
+  bool unheard() const { return unheard_ || callbacks_.closed != closed_before_; }
   int generation() const;
   /// Who owns the topic's partitions, whether ours or not.
   Result<Owners> owners(std::chrono::milliseconds within);
+  /// All brokers answered, and none of them has such a group.
+  bool no_such_group(std::chrono::milliseconds within);
   /// Wakes the client's main loop, which sends no more than a heartbeat in 500 ms by itself.
   void nudge() const;
 
@@ -100,6 +104,7 @@ class Client {
   std::shared_ptr<Waker> waker_;
   Callbacks callbacks_{*log_};
   unsigned closed_before_{};  ///< When the last commit was handed to librdkafka.
+  bool unheard_{true};
   rd_kafka_t* rk_{};
   CHandle<rd_kafka_queue_t, rd_kafka_queue_destroy> queue_;
   std::optional<Event> trouble_;

@@ -42,7 +42,7 @@ Prepared prepared(Options given, int partitions);
 inline constexpr int record_and_nonce = 2;
 
 /// Owned by its user and its two threads together, so that none waits for another at the end. `Its` is the class that
-/// derives from this: it has machine(), assigned(), handled(), pace_of_its() and a carry_out() for
+/// derives from this: it has machine(), assigned(), handled(), waits_to_leave(), pace_of_its() and a carry_out() for
 /// its own effects.
 template <class Its, class Fact, class Answer>
 class MachineThreads : public std::enable_shared_from_this<Its> {
@@ -98,7 +98,7 @@ class MachineThreads : public std::enable_shared_from_this<Its> {
     reading_.add([this] { post(fact::OwnersFound{tried([this] { return observer_->client().owners(read_limit); })}); });
   }
   void carry_out(effect::Drop& drop) {
-    member_.drop([weak = this->weak_from_this(), handle = drop.handle] {
+    member_.drop(its().waits_to_leave(), [weak = this->weak_from_this(), handle = drop.handle] {
       if (const auto self = weak.lock()) self->post(fact::Left{handle});
     });
   }

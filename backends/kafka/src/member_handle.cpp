@@ -31,10 +31,13 @@ std::optional<Error> MemberHandle::open(std::uint64_t handle, const Options& opt
   return client_->subscribe();
 }
 
-void MemberHandle::drop(std::function<void()> left) {
+void MemberHandle::drop(bool waits, std::function<void()> left) {
   if (!client_) return left();
-  client_->unsubscribe();
-  reaper_.close(std::exchange(client_, nullptr), std::move(left));
+  const auto client = std::exchange(client_, nullptr);
+  client->on_events(nullptr);
+  if (waits && client->unheard()) return reaper_.close_when_heard(client, pace_.session, std::move(left));
+  client->unsubscribe();
+  reaper_.close(client, std::move(left));
 }
 
 Clock::Time MemberHandle::next_nudge() {

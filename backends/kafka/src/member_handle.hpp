@@ -26,8 +26,9 @@ class MemberHandle {
   std::optional<Error> open(std::uint64_t handle, const Options& options, const Pace& pace,
                             const std::string& client_id, int partitions);
 
-  /// Leaves the group. `left` is called when that is done, at once or on the reaper's thread.
-  void drop(std::function<void()> left);
+  /// Leaves the group. `left` is called when that is done, at once or on the reaper's thread. `waits`: a handle that
+  /// was not answered leaves once it is heard again. Until then it goes on sending heartbeats.
+  void drop(bool waits, std::function<void()> left);
 
   /// When librdkafka's main loop is woken next, for a heartbeat faster than its own, or for a poll in time.
   Clock::Time next_nudge();

@@ -43,7 +43,6 @@ class Membership {
   struct Place {
     bool assigned{};  ///< And no rebalance has begun since.
     Time assigned_at{};
-    int generation{};
     bool lost{};                      ///< It ended by an eviction.
     bool fenced{};                    ///< The coordinator accepts nothing more in it.
     bool doubtful{};                  ///< A commit of it may yet be written, over later ones.
@@ -59,6 +58,8 @@ class Membership {
     std::uint64_t number{};
     std::string rank{};                ///< Its client id.
     bool keeps_rank{};                 ///< Of the handle before, for the sake of what is led. Until it is assigned.
+    std::optional<Time> joined_at{};   ///< Of its first assignment.
+    bool founder{};                    ///< The group was not there before it, and it has been a member ever since.
     Time troubled_at{};                ///< REQUIRES: there is trouble with it.
     std::optional<Time> owes_since{};  ///< A commit is unanswered, or it has not got what its owner needs.
     std::optional<Sent> outstanding{};
@@ -89,7 +90,8 @@ class Membership {
     trouble = troubled.error;
   }
   void take_place(int generation, Time now) {
-    static_cast<Place&>(*handle_) = {.assigned = true, .assigned_at = now, .generation = generation};
+    static_cast<Place&>(*handle_) = {.assigned = true, .assigned_at = now};
+    if (!handle_->joined_at) handle_->joined_at = now, handle_->founder = handle_->founder || generation == 1;
     handle_->keeps_rank = false;
     handle_->owes_since.reset();
     trouble.reset();
@@ -97,6 +99,7 @@ class Membership {
   void lose_place(bool lost, Time now) {
     handle_->assigned = false;
     handle_->lost = lost;
+    if (lost) handle_->founder = false;
     handle_->drain_by = now + drain_limit;
     trouble.reset();
   }
@@ -160,6 +163,7 @@ class Membership {
   effect::Drop drop() { return {std::exchange(handle_, std::nullopt)->number}; }
   /// The next handle, which is opened for the sake of what is led, takes the rank of this one.
   void keep_rank() { kept_rank_ = handle_->rank; }
+  bool has_kept_rank() const { return !kept_rank_.empty(); }
   /// The handle is dropped next, and the LeaveGroup is waited for.
   void leave(Time now) {
     if (handle_) leaving_ = handle_->number, leave_by_ = now + leave_limit;

@@ -100,6 +100,7 @@ void Neli::take(const fact::Assigned& assigned) {
   if (member_->outstanding) return drop_member();  // no client does so: the commit could go out under this generation
   member_.take_place(assigned.generation, now_);
   owner_ = assigned.owner;
+  if (!owner_) made_room_ = false;
   believed_ = false;
   // Without a tenure somebody else may have written since.
   unreleased_ = tenure_ ? std::optional(tenure_->token) : std::nullopt;
@@ -149,6 +150,7 @@ void Neli::claim_answered(const Sent& asked, const fact::Committed& answer) {
   if (answer.outcome == Outcome::accepted && awaited && now_ < deadline) {
     member_->try_again = now_;
     told_useless_ = false;
+    made_room_ = false;
     tenure_ = Tenure{.token = asked.token, .deadline = deadline, .granted_by = asked.call, .step_down = {}};
     request_at_ = now_;
     return reply(Granted{asked.token});
@@ -185,6 +187,16 @@ void Neli::take(const fact::MemberRead& read) {
   member_->read_again = now_ + config_.observe_every;
   report(reading.record, view_.believed(reading.record, now_, member_->assigned_at));
   believed_ = true;
+  judge_rank();
+}
+
+/// Rule 24. The rank is of when the handle was opened, and another one that was opened later may have joined sooner.
+/// Once, since whoever is dealt partition 0 again is alone with it.
+void Neli::judge_rank() {
+  const bool fresh = now_ < *member_->joined_at + config_.lease / 2;
+  if (tenure_ || !fresh || made_room_ || !view_.claimed_since(ranked_)) return;
+  made_room_ = true;
+  drop_member();
 }
 
 void Neli::take(const fact::Observed& observed) {
@@ -201,7 +213,9 @@ void Neli::take(const fact::Observed& observed) {
   if (read) view_.end_absence();
   // What a read with the nonce showed is the truth of this generation, also if the store lost what came before.
   if (!owner() || !believed_) report(read, view_.observed(read, now_));
-  if (campaigning_ && !member_ && !member_.leaving() && observed.id > rank_after_) open_member();
+  if (!campaigning_ || member_ || member_.leaving() || observed.id <= rank_after_) return;
+  open_member();
+  if (member_) member_->founder = observed.new_group;
 }
 
 void Neli::take(const fact::Requested& requested) {
@@ -261,9 +275,11 @@ void Neli::judge_useless() {
 }
 
 void Neli::serve_ranking() {
-  // An observation opens the member; here it is only made sure that one comes.
-  if (campaigning_ && !member_ && !member_.leaving() && due(member_.may_open_at) && !observing_ &&
-      observation_ <= rank_after_)
+  if (!campaigning_ || member_ || member_.leaving() || !due(member_.may_open_at)) return;
+  // An observation opens the member, unless its rank is known; here it is only made sure that one comes.
+  if (tenure_ && member_.has_kept_rank())
+    open_member();
+  else if (!observing_ && observation_ <= rank_after_)
     observe_at_ = std::min(observe_at_, now_);
 }
 
@@ -344,7 +360,7 @@ void Neli::report(const std::optional<Commit>& read, const RecordView::Finding& 
 
 /// A stranger that owned partition 0 may have led by a protocol of its own, and may not know yet that it lost it.
 Neli::Time Neli::claimable_at() const {
-  const auto at = view_.claimable_at(member_->assigned_at, member_->generation);
+  const auto at = view_.claimable_at(member_->assigned_at, member_->founder);
   return owner_search_.named_owner() ? std::max(at, member_->assigned_at + view_.longest_lease()) : at;
 }
 
@@ -355,10 +371,9 @@ bool Neli::may_claim() const {
 // ---- the member ----
 
 void Neli::open_member() {
-  if (now_ < member_.may_open_at)
-    rank_after_ = observation_;
-  else
-    emit(member_.open(next_id(), rank(highest(), unix_ms_, config_.incarnation), tenure_.has_value(), now_));
+  if (now_ < member_.may_open_at) return void(rank_after_ = observation_);
+  ranked_ = highest();
+  emit(member_.open(next_id(), rank(ranked_, unix_ms_, config_.incarnation), tenure_.has_value(), now_));
 }
 
 void Neli::drop_member(Duration pause) {

@@ -40,7 +40,7 @@ namespace fact {
 struct Called { std::uint64_t id{}; Verb verb{}; Clock::Time by{}; Token token{}; Sight seen{}; };
 struct Assigned { std::uint64_t handle{}; bool owner{}; int generation{}; };
 struct MemberRead { std::uint64_t id{}; Result<Reading> result; };
-struct Observed { std::uint64_t id{}; Result<std::optional<Commit>> result; };
+struct Observed { std::uint64_t id{}; Result<std::optional<Commit>> result; bool new_group{}; };
 struct Requested { Result<std::optional<Commit>> result; };          ///< The request to step down, if there is one.
 // clang-format on
 }  // namespace fact
@@ -134,6 +134,7 @@ class Neli : public Machine<Effect> {
   void judge_tenure();
   void judge_idle();
   void judge_useless();
+  void judge_rank();
   void serve_member();
   void serve_owner();
   void serve_ranking();
@@ -189,6 +190,8 @@ class Neli : public Machine<Effect> {
   bool owner_{};                ///< of partition 0, by the last assignment
   bool believed_{};             ///< the view is from a read that carried its nonce
   std::uint64_t rank_after_{};  ///< only a later observation may rank us
+  Token ranked_{};              ///< the token in the rank of the handle
+  bool made_room_{};            ///< by rule 24, and not found another owner nor led since
   std::optional<Error> observer_trouble_;
   bool told_useless_{};  ///< Since somebody was granted the lead here.
   std::optional<Error> leave_error_;

@@ -89,7 +89,9 @@ void NeliThreads::carry_out(effect::Observe& asked) {
   reading_.add([this, asked] {
     auto found = tried([&] { return observe(asked); });
     observer_->judge(bool(found));
-    mailbox_.post(fact::Observed{asked.id, std::move(found)});
+    const bool first = asked.check_topic && asked.create;
+    const bool new_group = first && found && !*found && observer_->client().no_such_group(read_limit);
+    mailbox_.post(fact::Observed{asked.id, std::move(found), new_group});
   });
 }
 

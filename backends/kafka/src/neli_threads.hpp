@@ -39,6 +39,7 @@ class NeliThreads final : public MachineThreads<NeliThreads, Fact, CallResult> {
     return fact::Assigned{handle, event.owner, generation};
   }
   void handled();
+  static bool waits_to_leave() { return true; }
   void carry_out(effect::Open& asked);
   void carry_out(effect::SendCommit& asked) { send(asked.id, asked.partition, asked.commit); }
   void carry_out(effect::ReadMember& read);

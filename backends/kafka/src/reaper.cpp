@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 #include <new>
+#include <system_error>
 #include <vector>
 
 #include <tenure/clock.hpp>
@@ -24,6 +25,16 @@ using std::chrono::seconds;
 constexpr auto patience = seconds(10);
 constexpr auto patience_at_exit = seconds(3);
 constexpr auto step = milliseconds(5);
+
+/// Whether the coordinator does.
+bool answers(Client& client) {
+  try {
+    const auto found = client.committed(1, read_limit);
+    return found || (found.error().fault != Fault::timed_out && found.error().fault != Fault::unreachable);
+  } catch (const std::exception&) {  // no memory: try again
+    return false;
+  }
+}
 
 }  // namespace
 
@@ -146,6 +157,28 @@ void Reaper::close(std::shared_ptr<Client> client, std::function<void()> left) {
     left();
     return true;
   });
+}
+
+void Reaper::close_when_heard(std::shared_ptr<Client> client, Clock::Duration session, std::function<void()> left) {
+  const auto over = std::make_shared<std::atomic<bool>>(false);
+  const auto leave = [this, client, left = std::move(left)] {
+    client->unsubscribe();
+    close(client, left);
+  };
+  try {
+    const std::shared_ptr<Waker> pause = boot_clock().make_waker();
+    auto ask = [client, pause, leave, over, by = boot_clock().now() + session] {
+      while (boot_clock().now() < by && !answers(*client)) pause->wait_until(boot_clock().now() + 10 * step);
+      try {
+        leave();
+      } catch (const std::exception&) {  // No memory: the session ends by itself.
+      }
+      *over = true;
+    };
+    join(start_thread("tenure-k-leave", std::move(ask)), over);
+  } catch (const std::system_error&) {  // Threads or descriptors have run out.
+    leave();
+  }
 }
 
 void Reaper::join(std::thread thread, std::shared_ptr<const std::atomic<bool>> over) {

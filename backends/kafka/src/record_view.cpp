@@ -105,13 +105,17 @@ Sight RecordView::sight(Time now) const {
   return out;
 }
 
-RecordView::Time RecordView::claimable_at(Time assigned_at, int generation) const {
+bool RecordView::claimed_since(Token ranked) const {
+  return seen_->record && !free() && !seen_->suspect && token_of(seen_->commit) > ranked;
+}
+
+RecordView::Time RecordView::claimable_at(Time assigned_at, bool founder) const {
   // Two foreign commits may be equal, and a renewal between them unseen. Since the assignment nobody can have renewed.
   const bool readable = !seen_->commit || seen_->record;
   const auto lease_over = (readable ? seen_->first_seen : std::max(seen_->first_seen, assigned_at)) + longest_lease_;
   if (seen_->suspect) return lease_over;
   if (seen_->commit) return free() ? at_once : lease_over;
-  if (generation == 1 && !ever_seen_ && !first_claim_waits_) return at_once;
+  if (founder && !ever_seen_ && !first_claim_waits_) return at_once;
   // Nobody leads by a claim from before. While our handle is in the group, only deletion of the topic can take a
   // record from the group. Those who expect such a deletion wait from every assignment.
   return (first_claim_waits_ ? assigned_at : absent_since_.value_or(assigned_at)) + longest_lease_;

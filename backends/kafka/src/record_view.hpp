@@ -51,7 +51,10 @@ class RecordView {
   /// Who leads, where it is not this candidate.
   Sight sight(Time now) const;
   /// When partition 0's owner may claim; Time::min() is at once. REQUIRES: a read was believed since this assignment.
-  Time claimable_at(Time assigned_at, int generation) const;
+  /// `founder`: by a handle that has been in the group since that began.
+  Time claimable_at(Time assigned_at, bool founder) const;
+  /// Whether another one leads who claimed after this candidate was ranked with this token. REQUIRES: as before.
+  bool claimed_since(Token ranked) const;
   /// Returns the token of a claim, or nothing if the offset is already the largest that there can be.
   std::optional<Token> next_token(Token tried, std::int64_t unix_ms) const;
 

@@ -38,6 +38,7 @@ class RoleThreads final : public MachineThreads<RoleThreads, RoleFact, RoleAnswe
     return role_fact::Assigned{handle, event.partitions, generation};
   }
   void handled() {}
+  bool waits_to_leave() const { return exclusive_ == Exclusive::yes; }  ///< By rule S6 it would be alive for too long.
   void carry_out(effect::Open& asked);
   void carry_out(role_effect::SendCommit& asked) { send(asked.id, asked.commits); }
   void carry_out(role_effect::ReadMember& read);

@@ -351,7 +351,7 @@ Roles::Time Roles::claimable_at(int index) const {
   const auto& unit = of(index);
   const bool fresh = numbers_.grown_from() && index >= numbers_.grown_from() && !unit.view.ever_seen();
   const bool free = (fresh && !config_.first_claim_waits) || given_up(unit);
-  const auto own = free ? Time::min() : unit.view.claimable_at(member_->assigned_at, member_->generation);
+  const auto own = free ? Time::min() : unit.view.claimable_at(member_->assigned_at, member_->founder);
   return std::max(own, strangers_.until());
 }
 

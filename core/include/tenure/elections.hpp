@@ -73,7 +73,7 @@ class TENURE_EXPORT Elections {
   void leave(const std::string& election);
 
   /// Ends our tenure of this election, if there is one. We contend for it again after the cool-down, which begins with
-  /// the release (default: Timing::retry). Returns at once.
+  /// the release. By default it is a `renew` and a `retry`, so that the others have looked. Returns at once.
   void resign(const std::string& election, std::optional<Clock::Duration> cool_down = std::nullopt);
 
   /// Ends our tenure of this election in favour of the candidate of this name. Returns at once, and says whether that

@@ -57,10 +57,11 @@ void Candidacy::start(Time now) {
   tick(now);
 }
 
+/// A follower looks within a term, also where nothing tells it of the release. Until then the lead is left to it.
 void Candidacy::resign(Time now, std::optional<Duration> cool_down) {
   judge_expiry(now);
   look_for_progress_.reset();
-  cool_down_ = std::clamp(cool_down.value_or(timing_.retry), Duration::zero(), max_term);
+  cool_down_ = std::clamp(cool_down.value_or(leading() ? timing_.term : timing_.retry), Duration::zero(), max_term);
   if (leading()) {
     end_voluntarily(now, Reason::resigned, "resign() was called");
   } else {

@@ -81,7 +81,7 @@ void GroupCandidacy::leave(Time now, const std::string& election) {
 void GroupCandidacy::resign(Time now, const std::string& election, std::optional<Duration> cool_down) {
   judge_expiry(now);
   if (auto* entry = part_in(election)) {
-    const auto pause = std::clamp(cool_down.value_or(timing_.retry), Duration::zero(), max_term);
+    const auto pause = std::clamp(cool_down.value_or(others_look()), Duration::zero(), max_term);
     stalled_.erase(election);
     if (entry->tenure) {
       entry->cool_down = std::max(entry->cool_down, pause);
@@ -1062,8 +1062,8 @@ GroupCandidacy::Time GroupCandidacy::free_from(const std::optional<SeenLead>& le
   if (!lead) return marker_.value_or(0) == 0 ? Time::min() : marker_since_ + longest();
   if (lead->released && lead->heir && *lead->heir != own_->id) {  // It is offered to somebody else for a moment.
     const auto* heir = rivals_.find(*lead->heir);
-    // An heir that we do not know is gone by a look, but may have come by a push.
-    if (heir ? !heir->session.record.released : lead->pushed) return lead->at + timing_.retry;
+    // An heir that we do not know is gone, or came after our last look.
+    if (heir ? !heir->session.record.released : lead->at > rivals_.looked()) return lead->at + others_look();
   }
   if (lead->released || lead->session == own_->id) return Time::min();
   return rivals_.free_from(lead->session, lead->at, longest());

@@ -293,6 +293,9 @@ class GroupCandidacy {
   void forget_leads(const Look* but_of = nullptr);
   Session own_session(Time asked);
   void end(bool wedged);
+  /// Within this the others see a release, also where nothing is pushed: with their renewals. A store that allots
+  /// needs nobody to see it.
+  Duration others_look() const { return allotted_ ? timing_.retry : timing_.renew + timing_.retry; }
   Duration longest() const { return std::max(timing_.term, rivals_.longest()); }
   Duration jittered(Duration d) {
     return d - Duration(static_cast<Clock::rep>(draw_() % std::uint64_t(d.count() / 2 + 1)));

@@ -64,6 +64,7 @@ class Rivals {
   const Rival* find(SessionId id) const;
   const std::map<SessionId, Rival>& all() const { return rivals_; }
   Duration longest() const { return longest_; }
+  Time looked() const { return looked_; }  ///< When all sessions were seen last.
 
  private:
   friend class GroupDigest;

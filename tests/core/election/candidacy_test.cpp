@@ -422,6 +422,31 @@ TEST(Candidacy, NothingHappensAfterTheEnd) {
   EXPECT_EQ(e.candidacy.next_alarm(), Time::max());
 }
 
+TEST(Candidacy, WhoResignsLeavesATermToTheOthers) {
+  Election e;
+  e.lead();
+  e.advance(1s);
+  e.resign();
+  e.ousting_returned();
+  e.released();
+  e.advance(timing.term - 1ns);
+  EXPECT_FALSE(e.asked) << "a follower that no push reaches looks within a term";
+  e.advance(1ns);
+  EXPECT_TRUE(e.asks(Verb::acquire));
+}
+
+TEST(Candidacy, AFollowersResignationCostsItARetry) {
+  Election e;
+  e.start();
+  e.answer(Denied{other});
+  e.resign();
+  e.change_awaited();
+  ASSERT_TRUE(e.asks(Verb::release));
+  e.released();
+  e.advance(timing.retry);
+  EXPECT_TRUE(e.asks(Verb::acquire)) << "it has nothing to leave to others";
+}
+
 // ---- rule 6: failures, late and unknown answers ----
 
 TEST(Candidacy, OneFailedRenewalIsNotALoss) {

@@ -69,8 +69,8 @@ TEST_F(Task, ReturningEarlyResignsIfAsked) {
   LeaderTask task(
       backend, timing, [](std::stop_token, Token) {}, LeaderTask::OnReturn::resign, {}, clock);
   ASSERT_TRUE(backend->await("release"));
-  ASSERT_TRUE(eventually([&] { return clock.next_alarm() == clock.now() + timing.retry; }));
-  clock.advance(timing.retry);
+  ASSERT_TRUE(eventually([&] { return clock.next_alarm() == clock.now() + timing.term; }));
+  clock.advance(timing.term);
   EXPECT_TRUE(backend->await("release", 2)) << "it campaigns on";
 }
 

@@ -515,7 +515,7 @@ TEST(GroupCandidacy, APushedReleaseIsClaimedUnread) {
 }
 
 /// The heir may have come after our last look.
-TEST(GroupCandidacy, APushedReleaseInFavourOfAnotherIsLeftToItForARetry) {
+TEST(GroupCandidacy, AReleaseInFavourOfAnotherIsLeftToItUntilItHasRenewed) {
   for (const bool known : {true, false}) {
     constexpr SessionId heir{777};
     GroupStage stage;
@@ -530,13 +530,27 @@ TEST(GroupCandidacy, APushedReleaseInFavourOfAnotherIsLeftToItForARetry) {
     ASSERT_TRUE(me.asks<ask::Await>());
     stage.rival(heir, 2);
     stage.lead("e", {5}, rival, true);
+    stage.store.leads.at("e").lead.heir = heir;
     me.push(Release{"e", {5}, heir});
     EXPECT_TRUE(me.asks<ask::Await>()) << known;
-    me.pass(group_timing.retry - 1ns);
+    me.pass(group_timing.renew + group_timing.retry - 1ns);
     EXPECT_FALSE(me.leads("e")) << known;
     me.pass(1ns);
     EXPECT_TRUE(me.leads("e")) << "the heir did not come " << known;
   }
+}
+
+TEST(GroupCandidacy, WhatWasResignedIsLeftToTheOthersUntilTheyHaveRenewed) {
+  GroupStage stage;
+  GroupScene me(stage);
+  me.lead({"e"});
+  me.resign("e");
+  me.ousting_returned("e");
+  me.settle();
+  me.pass(group_timing.renew + group_timing.retry - 1ns);
+  EXPECT_FALSE(me.leads("e"));
+  me.pass(1ns);
+  EXPECT_TRUE(me.leads("e"));
 }
 
 TEST(GroupCandidacy, AForgedPushCostsOneClaimAndNobodyHisTenure) {
@@ -1907,7 +1921,7 @@ TEST(GroupCandidacy, ASessionTellsHowManyElectionsItMayLeadNow) {
   me.ousting_returned("a");
   me.settle();
   EXPECT_EQ(most(), 2u) << "with the release itself";
-  me.resign("b");
+  me.resign("b", group_timing.retry);
   me.ousting_returned("b");
   me.pass(1s);
   EXPECT_EQ(most(), 2u) << "a moment does not count";

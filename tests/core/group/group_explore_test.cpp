@@ -287,7 +287,7 @@ class GroupDigest {
       time(lease_end);
       asked(bound.end(Duration::zero()).time_since_epoch());
     }
-    plain(looked == now_);
+    time(looked, explored.renew + explored.retry);
     plain(absent_since.size());
     for (const auto& [session_id, since] : absent_since) id(session_id), time(since, explored.term);
   }
@@ -296,7 +296,7 @@ class GroupDigest {
     token(token_of);
     id(by);
     heir(to);
-    if (to) time(at, explored.retry);  // It is asked only then.
+    if (to) time(at, explored.renew + explored.retry);  // It is asked only then.
     plain(released);
     plain(pushed);
   }

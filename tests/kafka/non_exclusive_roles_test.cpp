@@ -53,10 +53,16 @@ struct Scene : RoleScene {
   }
 };
 
+/// A namespace of its own, because the class under test has this name, too.
+namespace rules_of_non_exclusive_roles {
+
+struct NonExclusiveRoles : testing::Test {
+  Scene s;
+};
+
 // ---- S1 ----
 
-TEST(NonExclusiveRoles, S1LeadsFromItsAssignmentAndWaitsForNobodysLease) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S1LeadsFromItsAssignmentAndWaitsForNobodysLease) {
   s.write(0, of_other(3, true));
   s.write(1, of_other(3, true));
   s.open();
@@ -72,9 +78,9 @@ TEST(NonExclusiveRoles, S1LeadsFromItsAssignmentAndWaitsForNobodysLease) {
   EXPECT_FALSE(s.reading);
 }
 
-TEST(NonExclusiveRoles, S1WhatIsNotAcknowledgedIsNotLed) {
+TEST_F(NonExclusiveRoles, S1WhatIsNotAcknowledgedIsNotLed) {
   for (const auto outcome : {Outcome::fenced, Outcome::failed}) {
-    Scene s;
+    s = Scene();
     s.join({0, 1, 2, 3, 4, 5});
     s.commit({role(0)});
     s.answer_commit(outcome);
@@ -84,15 +90,13 @@ TEST(NonExclusiveRoles, S1WhatIsNotAcknowledgedIsNotLed) {
   }
 }
 
-TEST(NonExclusiveRoles, S1OnlyWhatIsOwnedIsClaimed) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S1OnlyWhatIsOwnedIsClaimed) {
   s.join({0, 1, 2});
   s.do_commit({role(0), role(1)});
   EXPECT_EQ(s.done().claimed, std::vector<std::string>{role(0)});
 }
 
-TEST(NonExclusiveRoles, S1AnOwnerWhoseClaimsAreRefusedForALeaseLeaves) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S1AnOwnerWhoseClaimsAreRefusedForALeaseLeaves) {
   s.join({0, 1, 2, 3, 4, 5});
   for (const auto until = s.now + lease; s.now < until; s.pass(500ms)) {
     ASSERT_EQ(s.drops, 0);
@@ -103,8 +107,7 @@ TEST(NonExclusiveRoles, S1AnOwnerWhoseClaimsAreRefusedForALeaseLeaves) {
   EXPECT_EQ(s.drops, 1);
 }
 
-TEST(NonExclusiveRoles, S1AnOwnerWhoseClaimsAreNotAnsweredStaysOutForLongerEachTime) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S1AnOwnerWhoseClaimsAreNotAnsweredStaysOutForLongerEachTime) {
   s.open();
   int times = 0;
   for (const Clock::Duration pause : {1000ms, 26'500ms, 53'000ms}) {
@@ -116,8 +119,7 @@ TEST(NonExclusiveRoles, S1AnOwnerWhoseClaimsAreNotAnsweredStaysOutForLongerEachT
   EXPECT_NE(s.told.find("stays out of the group for 26 s"), std::string::npos) << s.told;
 }
 
-TEST(NonExclusiveRoles, S1OneFailureThatNoOtherFollowsCostsNoPlace) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S1OneFailureThatNoOtherFollowsCostsNoPlace) {
   s.join({0, 1, 2, 3, 4, 5});
   s.commit({role(0)});
   s.answer_commit(Outcome::failed);
@@ -126,8 +128,7 @@ TEST(NonExclusiveRoles, S1OneFailureThatNoOtherFollowsCostsNoPlace) {
   EXPECT_EQ(s.drops, 0);
 }
 
-TEST(NonExclusiveRoles, S1AnOwnerWhoseClaimsFailForALeaseLeaves) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S1AnOwnerWhoseClaimsFailForALeaseLeaves) {
   s.join({0, 1, 2, 3, 4, 5});
   for (const auto until = s.now + lease; s.now < until; s.pass(500ms)) {
     ASSERT_EQ(s.drops, 0);
@@ -139,8 +140,7 @@ TEST(NonExclusiveRoles, S1AnOwnerWhoseClaimsFailForALeaseLeaves) {
 
 // ---- S2 ----
 
-TEST(NonExclusiveRoles, S2ARecordSaysWhetherItsWriterKnowsThatItLeads) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S2ARecordSaysWhetherItsWriterKnowsThatItLeads) {
   s.lead();
   EXPECT_FALSE(s.record(0).leads);
   EXPECT_EQ(s.record(0).exclusive, Exclusive::no);
@@ -152,8 +152,7 @@ TEST(NonExclusiveRoles, S2ARecordSaysWhetherItsWriterKnowsThatItLeads) {
   EXPECT_FALSE(s.record(1).released);
 }
 
-TEST(NonExclusiveRoles, S2OffsetsNeverFall) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S2OffsetsNeverFall) {
   s.write(0, of_other(1, true), 1'700'000'000'123);
   s.lead();
   EXPECT_EQ(s.offsets[0]->offset, 1'700'000'000'123);
@@ -161,8 +160,7 @@ TEST(NonExclusiveRoles, S2OffsetsNeverFall) {
 
 // ---- S3 ----
 
-TEST(NonExclusiveRoles, S3LeadsOnFromTheSendingOfTheLastAcknowledgedCommit) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S3LeadsOnFromTheSendingOfTheLastAcknowledgedCommit) {
   s.lead();
   s.pass(1s);
   const auto asked = s.now;
@@ -178,9 +176,9 @@ TEST(NonExclusiveRoles, S3LeadsOnFromTheSendingOfTheLastAcknowledgedCommit) {
   EXPECT_FALSE(s.leads(role(0)));
 }
 
-TEST(NonExclusiveRoles, S3AnErrorExtendsNothing) {
+TEST_F(NonExclusiveRoles, S3AnErrorExtendsNothing) {
   for (const auto outcome : {Outcome::fenced, Outcome::failed}) {
-    Scene s;
+    s = Scene();
     s.lead();
     const auto asked = s.now;
     s.pass(1s);
@@ -192,8 +190,7 @@ TEST(NonExclusiveRoles, S3AnErrorExtendsNothing) {
   }
 }
 
-TEST(NonExclusiveRoles, S3WhatLapsedIsNotRevivedByALateAnswer) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S3WhatLapsedIsNotRevivedByALateAnswer) {
   s.lead();
   s.pass(presumed - 1ms);
   s.commit();
@@ -205,8 +202,7 @@ TEST(NonExclusiveRoles, S3WhatLapsedIsNotRevivedByALateAnswer) {
 
 // ---- S4 ----
 
-TEST(NonExclusiveRoles, S4LeadsOnThroughARebalanceAndAfterTheUnitIsAnothers) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S4LeadsOnThroughARebalanceAndAfterTheUnitIsAnothers) {
   s.lead();
   const auto asked = s.now;
   s.pass(1s);
@@ -226,8 +222,7 @@ TEST(NonExclusiveRoles, S4LeadsOnThroughARebalanceAndAfterTheUnitIsAnothers) {
   EXPECT_TRUE(s.leads(role(0)));
 }
 
-TEST(NonExclusiveRoles, S4ACommitThatIsAnsweredInTheNextGenerationCountsFromWhenItWasAsked) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S4ACommitThatIsAnsweredInTheNextGenerationCountsFromWhenItWasAsked) {
   s.lead();
   s.pass(1s);
   const auto asked = s.now;
@@ -245,8 +240,7 @@ TEST(NonExclusiveRoles, S4ACommitThatIsAnsweredInTheNextGenerationCountsFromWhen
   EXPECT_FALSE(s.leads(role(1)));
 }
 
-TEST(NonExclusiveRoles, S4AUnitThatComesBackIsRenewedWithTheSameTenure) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S4AUnitThatComesBackIsRenewedWithTheSameTenure) {
   s.lead();
   const auto before = s.look().leads.at(role(1)).token;
   s.lose_unit_1();
@@ -258,8 +252,7 @@ TEST(NonExclusiveRoles, S4AUnitThatComesBackIsRenewedWithTheSameTenure) {
 
 // ---- S6 ----
 
-TEST(NonExclusiveRoles, S6WhoWasNotAnsweredForASessionSendsNothingMore) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S6WhoWasNotAnsweredForASessionSendsNothingMore) {
   s.lead();
   const auto asked = s.now;
   s.pass(2s);
@@ -274,8 +267,7 @@ TEST(NonExclusiveRoles, S6WhoWasNotAnsweredForASessionSendsNothingMore) {
   EXPECT_TRUE(s.allotted(role(0)));
 }
 
-TEST(NonExclusiveRoles, S6AnAnswerOrAnAssignmentIsHeardFrom) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S6AnAnswerOrAnAssignmentIsHeardFrom) {
   s.lead();
   s.pass(session_time - 1s);
   s.do_commit();
@@ -288,9 +280,9 @@ TEST(NonExclusiveRoles, S6AnAnswerOrAnAssignmentIsHeardFrom) {
   EXPECT_EQ(s.drops, 1);
 }
 
-TEST(NonExclusiveRoles, S6AClaimThatIsNotAnsweredOrThatIsFencedCostsTheHandleToo) {
+TEST_F(NonExclusiveRoles, S6AClaimThatIsNotAnsweredOrThatIsFencedCostsTheHandleToo) {
   for (const bool fence : {false, true}) {
-    Scene s;
+    s = Scene();
     s.join({0, 1, 2, 3, 4, 5});
     s.pass(2 * session_time);
     EXPECT_EQ(s.drops, 0) << "who leads nothing need not be heard of";
@@ -303,8 +295,7 @@ TEST(NonExclusiveRoles, S6AClaimThatIsNotAnsweredOrThatIsFencedCostsTheHandleToo
   }
 }
 
-TEST(NonExclusiveRoles, S6WhoLostItsPlaceTakesAnother) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S6WhoLostItsPlaceTakesAnother) {
   s.lead();
   s.give(role_fact::Revoked{s.handle, true});
   EXPECT_EQ(s.drops, 1);
@@ -316,8 +307,7 @@ TEST(NonExclusiveRoles, S6WhoLostItsPlaceTakesAnother) {
 
 // ---- S7 ----
 
-TEST(NonExclusiveRoles, S7GivesALostUnitUpWhenItsNewOwnerKnowsThatItLeads) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S7GivesALostUnitUpWhenItsNewOwnerKnowsThatItLeads) {
   s.lead();
   s.lose_unit_1();
   s.write(1, of_other(7, false));
@@ -333,8 +323,7 @@ TEST(NonExclusiveRoles, S7GivesALostUnitUpWhenItsNewOwnerKnowsThatItLeads) {
   EXPECT_EQ(s.record(1).who.incarnation, "other") << "nothing of ours was written there";
 }
 
-TEST(NonExclusiveRoles, S7AnOldRecordProvesNothing) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S7AnOldRecordProvesNothing) {
   s.lead();
   s.lose_unit_1();
   s.write(1, of_other(8, true));  // A frozen coordinator tells what was.
@@ -348,8 +337,7 @@ TEST(NonExclusiveRoles, S7AnOldRecordProvesNothing) {
   EXPECT_TRUE(s.allotted(role(1)));
 }
 
-TEST(NonExclusiveRoles, S7OneThatWritesWithoutEverBeingAnsweredTakesNothing) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S7OneThatWritesWithoutEverBeingAnsweredTakesNothing) {
   s.lead();
   s.lose_unit_1();
   for (std::uint64_t seq = 7; seq < 12; ++seq) {
@@ -359,8 +347,7 @@ TEST(NonExclusiveRoles, S7OneThatWritesWithoutEverBeingAnsweredTakesNothing) {
   }
 }
 
-TEST(NonExclusiveRoles, S7WhatIsOursAgainWasNotTaken) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S7WhatIsOursAgainWasNotTaken) {
   s.lead();
   s.lose_unit_1();
   for (std::uint64_t seq = 7; seq < 9; ++seq) s.write(1, of_other(seq, true)), s.observe();
@@ -371,8 +358,7 @@ TEST(NonExclusiveRoles, S7WhatIsOursAgainWasNotTaken) {
 
 // ---- S8 ----
 
-TEST(NonExclusiveRoles, S8AStopLeavesTheGroup) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S8AStopLeavesTheGroup) {
   s.lead();
   s.do_commit({}, {role(0), role(1)});
   s.call(role_call::End{SessionId{77}});
@@ -381,8 +367,7 @@ TEST(NonExclusiveRoles, S8AStopLeavesTheGroup) {
   EXPECT_TRUE(*std::get<Result<bool>>(s.answer.value()));
 }
 
-TEST(NonExclusiveRoles, S8WhoAsksNothingLeavesTheGroup) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S8WhoAsksNothingLeavesTheGroup) {
   s.join({0, 1, 2, 3, 4, 5});
   s.pass(lease);
   EXPECT_EQ(s.drops, 1);
@@ -390,8 +375,7 @@ TEST(NonExclusiveRoles, S8WhoAsksNothingLeavesTheGroup) {
 
 // ---- S9 ----
 
-TEST(NonExclusiveRoles, S9WithExclusiveProcessesInTheGroupNothingIsClaimed) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S9WithExclusiveProcessesInTheGroupNothingIsClaimed) {
   auto theirs = of_other(1, false);
   theirs.exclusive = Exclusive::yes;
   s.write(0, theirs);
@@ -407,27 +391,27 @@ TEST(NonExclusiveRoles, S9WithExclusiveProcessesInTheGroupNothingIsClaimed) {
   EXPECT_TRUE(s.allotted(role(1))) << "that process was gone for a lease";
 }
 
-TEST(NonExclusiveRoles, S9AnExclusiveProcessClaimsNothingBesideOneThatIsNot) {
+TEST_F(NonExclusiveRoles, S9AnExclusiveProcessClaimsNothingBesideOneThatIsNot) {
   for (const bool beside : {true, false}) {
-    RoleScene s(std::make_unique<Roles>(
+    RoleScene exclusive(std::make_unique<Roles>(
         RoleConfig{.units = count, .lease = lease, .margin = margin, .observe_every = 500ms, .incarnation = "me"}));
     auto gone = of_other(1, false, "x");
     gone.released = true;
     gone.exclusive = Exclusive::yes;
-    s.offset(record_of(0)) = {1, encode(beside ? of_other(1, true) : gone)};
-    s.offset(record_of(1)) = {5, encode(gone)};
-    s.join({0, 1, 2, 3, 4, 5});
-    s.prove();
-    EXPECT_EQ(s.look().allotted->empty(), beside);
-    EXPECT_EQ(beside, test::mentions(s.told, "\"other\" uses this group and topic with 2 units and Exclusive::no"))
-        << s.told;
+    exclusive.offset(record_of(0)) = {1, encode(beside ? of_other(1, true) : gone)};
+    exclusive.offset(record_of(1)) = {5, encode(gone)};
+    exclusive.join({0, 1, 2, 3, 4, 5});
+    exclusive.prove();
+    EXPECT_EQ(exclusive.look().allotted->empty(), beside);
+    EXPECT_EQ(beside,
+              test::mentions(exclusive.told, "\"other\" uses this group and topic with 2 units and Exclusive::no"))
+        << exclusive.told;
   }
 }
 
 // ---- R14: rule 21, a stranger in the group ----
 
-TEST(NonExclusiveRoles, R14AStrangerThatKeepsAUnitFromAllIsNamed) {
-  Scene s;
+TEST_F(NonExclusiveRoles, R14AStrangerThatKeepsAUnitFromAllIsNamed) {
   s.write(1, of_other(3, true, "gone"));
   s.join({0, 1, 2});
   s.stay(2 * lease - 250ms);
@@ -438,5 +422,6 @@ TEST(NonExclusiveRoles, R14AStrangerThatKeepsAUnitFromAllIsNamed) {
   EXPECT_TRUE(tenure::test::mentions(s.told, "partition 3 is owned by \"console-consumer\" at /10.0.0.7")) << s.told;
 }
 
+}  // namespace rules_of_non_exclusive_roles
 }  // namespace
 }  // namespace tenure::kafka

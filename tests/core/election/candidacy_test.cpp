@@ -146,18 +146,23 @@ class Election {
   }
 };
 
+/// A namespace of its own, because the class under test has this name, too.
+namespace rules_of_an_election {
+
+struct Candidacy : testing::Test {
+  Election e;
+};
+
 // ---- rule 1: time is taken before the question leaves ----
 
-TEST(Candidacy, DeadlineCountsFromTheQuestionNotFromTheAnswer) {
-  Election e;
+TEST_F(Candidacy, DeadlineCountsFromTheQuestionNotFromTheAnswer) {
   const auto asked = e.now;
   e.lead({5}, 900ms);
   ASSERT_TRUE(e.leads());
   EXPECT_EQ(e.published->deadline, asked + timing.term - timing.margin);
 }
 
-TEST(Candidacy, RenewalMovesTheDeadlineToItsOwnQuestion) {
-  Election e;
+TEST_F(Candidacy, RenewalMovesTheDeadlineToItsOwnQuestion) {
   e.lead();
   e.advance_to(e.now + 3s);
   ASSERT_TRUE(e.asks(Verb::renew));
@@ -166,8 +171,7 @@ TEST(Candidacy, RenewalMovesTheDeadlineToItsOwnQuestion) {
   EXPECT_EQ(e.published->deadline, asked + timing.term - timing.margin);
 }
 
-TEST(Candidacy, GrantAfterItsOwnDeadlineElectsNobody) {
-  Election e;
+TEST_F(Candidacy, GrantAfterItsOwnDeadlineElectsNobody) {
   e.start();
   const auto id = e.asked->id;
   e.now += timing.term - timing.margin;  // a paused process: no alarm was served on the way
@@ -177,8 +181,7 @@ TEST(Candidacy, GrantAfterItsOwnDeadlineElectsNobody) {
   EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::timed_out);
 }
 
-TEST(Candidacy, ClockAllowanceIsTakenFromTheUsersTimeToStop) {
-  Election e;
+TEST_F(Candidacy, ClockAllowanceIsTakenFromTheUsersTimeToStop) {
   const auto asked = e.now;
   e.lead();
   e.advance_to(asked + timing.term);
@@ -188,8 +191,7 @@ TEST(Candidacy, ClockAllowanceIsTakenFromTheUsersTimeToStop) {
 
 // ---- rule 3: expiry is judged before any answer that arrives with it ----
 
-TEST(Candidacy, RenewalGrantedAtTheDeadlineComesTooLate) {
-  Election e;
+TEST_F(Candidacy, RenewalGrantedAtTheDeadlineComesTooLate) {
   e.lead();
   const auto deadline = e.published->deadline;
   e.fail_renewals_until(deadline - 500ms);
@@ -201,8 +203,7 @@ TEST(Candidacy, RenewalGrantedAtTheDeadlineComesTooLate) {
   EXPECT_EQ(e.last<effect::End>().reason, Reason::lapsed);
 }
 
-TEST(Candidacy, RenewalGrantedJustBeforeTheDeadlineCounts) {
-  Election e;
+TEST_F(Candidacy, RenewalGrantedJustBeforeTheDeadlineCounts) {
   e.lead();
   const auto deadline = e.published->deadline;
   e.fail_renewals_until(deadline - 500ms);
@@ -212,8 +213,7 @@ TEST(Candidacy, RenewalGrantedJustBeforeTheDeadlineCounts) {
   EXPECT_GT(e.published->deadline, deadline);
 }
 
-TEST(Candidacy, RenewalGrantedWhileOustingRunsExtendsNothing) {
-  Election e;
+TEST_F(Candidacy, RenewalGrantedWhileOustingRunsExtendsNothing) {
   e.lead();
   const auto deadline = e.published->deadline;
   e.fail_renewals_until(deadline - 500ms);
@@ -226,8 +226,7 @@ TEST(Candidacy, RenewalGrantedWhileOustingRunsExtendsNothing) {
   EXPECT_FALSE(e.leads());
 }
 
-TEST(Candidacy, LapsedTenureIsNotRevivedByALateAnswer) {
-  Election e;
+TEST_F(Candidacy, LapsedTenureIsNotRevivedByALateAnswer) {
   e.lead();
   e.advance_to(e.now + 2s);
   ASSERT_TRUE(e.asks(Verb::renew));
@@ -243,9 +242,9 @@ TEST(Candidacy, LapsedTenureIsNotRevivedByALateAnswer) {
   EXPECT_EQ(e.published->token, Token{6});
 }
 
-TEST(Candidacy, TokenThatDoesNotRiseIsNotLedBy) {
+TEST_F(Candidacy, TokenThatDoesNotRiseIsNotLedBy) {
   for (const std::uint64_t again : {4u, 5u}) {
-    Election e;
+    e = Election();
     e.lead({5});
     e.advance(30s);
     e.ousting_returned();
@@ -261,8 +260,7 @@ TEST(Candidacy, TokenThatDoesNotRiseIsNotLedBy) {
 
 // ---- rule 4: order at an end ----
 
-TEST(Candidacy, StopTokenFiresBeforeOustingAndBothBeforeTheStoreIsTold) {
-  Election e;
+TEST_F(Candidacy, StopTokenFiresBeforeOustingAndBothBeforeTheStoreIsTold) {
   e.lead();
   e.resign();
   EXPECT_LT(e.first<effect::FireStop>(), e.first<effect::End>());
@@ -273,8 +271,7 @@ TEST(Candidacy, StopTokenFiresBeforeOustingAndBothBeforeTheStoreIsTold) {
   EXPECT_TRUE(e.asks(Verb::release));
 }
 
-TEST(Candidacy, RenewalsGoOnWhileDraining) {
-  Election e;
+TEST_F(Candidacy, RenewalsGoOnWhileDraining) {
   e.lead();
   e.advance(1s);
   e.resign();
@@ -287,8 +284,7 @@ TEST(Candidacy, RenewalsGoOnWhileDraining) {
   EXPECT_EQ(e.count<effect::End>(), 1u);
 }
 
-TEST(Candidacy, DrainEndsRenewalsAndExpires) {
-  Election e;
+TEST_F(Candidacy, DrainEndsRenewalsAndExpires) {
   e.lead();
   e.resign();
   const auto drained = e.now + timing.drain;
@@ -309,8 +305,7 @@ TEST(Candidacy, DrainEndsRenewalsAndExpires) {
 }
 
 /// Of such a tenure the store is told nothing any more.
-TEST(Candidacy, WhatIsSaidOfAnOverrunHoldsAlsoAfterALapse) {
-  Election e;
+TEST_F(Candidacy, WhatIsSaidOfAnOverrunHoldsAlsoAfterALapse) {
   e.lead();
   e.advance(timing.term);
   ASSERT_EQ(e.count<effect::Overrun>(), 1u);
@@ -320,18 +315,17 @@ TEST(Candidacy, WhatIsSaidOfAnOverrunHoldsAlsoAfterALapse) {
                    "Make it stop sooner, or raise margin and drain"}));
 }
 
-TEST(Candidacy, DoneByNeverLiesBeyondTheLease) {
+TEST_F(Candidacy, DoneByNeverLiesBeyondTheLease) {
   auto t = timing;
   t.drain = 1min;
-  Election e(t);
+  e = Election(t);
   const auto asked = e.now;
   e.lead();
   e.resign();
   EXPECT_EQ(e.last<effect::DoneBy>().at, asked + t.term - t.clock_allowance());
 }
 
-TEST(Candidacy, LapseFiresStopAtTheDeadlineAndExpiredAtTheLeasesEnd) {
-  Election e;
+TEST_F(Candidacy, LapseFiresStopAtTheDeadlineAndExpiredAtTheLeasesEnd) {
   e.lead();
   const auto deadline = e.published->deadline;
   e.advance_to(deadline - 1ns);
@@ -344,8 +338,7 @@ TEST(Candidacy, LapseFiresStopAtTheDeadlineAndExpiredAtTheLeasesEnd) {
   EXPECT_EQ(e.count<effect::FireExpired>(), 1u);
 }
 
-TEST(Candidacy, AlarmIsSetForEveryMomentEvenWhileTheStoreIsWedged) {
-  Election e;
+TEST_F(Candidacy, AlarmIsSetForEveryMomentEvenWhileTheStoreIsWedged) {
   e.lead();
   const auto deadline = e.published->deadline;
   e.advance_to(e.now + 8s);  // the renewal is not answered: wedged
@@ -353,8 +346,7 @@ TEST(Candidacy, AlarmIsSetForEveryMomentEvenWhileTheStoreIsWedged) {
   EXPECT_EQ(e.candidacy.next_alarm(), deadline);
 }
 
-TEST(Candidacy, SupersededEndsAtOnce) {
-  Election e;
+TEST_F(Candidacy, SupersededEndsAtOnce) {
   e.lead();
   e.advance(2s);
   e.answer(Denied{other});
@@ -366,8 +358,7 @@ TEST(Candidacy, SupersededEndsAtOnce) {
   EXPECT_EQ(e.count<effect::FireExpired>(), 1u);
 }
 
-TEST(Candidacy, DeniedWhileDrainingWithdrawsButOustsOnce) {
-  Election e;
+TEST_F(Candidacy, DeniedWhileDrainingWithdrawsButOustsOnce) {
   e.lead();
   e.advance(1s);
   e.resign();
@@ -379,8 +370,7 @@ TEST(Candidacy, DeniedWhileDrainingWithdrawsButOustsOnce) {
   EXPECT_EQ(e.count<effect::FireStop>(), 1u);
 }
 
-TEST(Candidacy, AFencedLeaderLeadsOnToItsDeadlineAndIsSupersededThen) {
-  Election e;
+TEST_F(Candidacy, AFencedLeaderLeadsOnToItsDeadlineAndIsSupersededThen) {
   e.lead();
   e.advance(2s);
   e.answer(Unknown{{Fault::fenced, "assigned to somebody else"}});
@@ -396,8 +386,7 @@ TEST(Candidacy, AFencedLeaderLeadsOnToItsDeadlineAndIsSupersededThen) {
 
 // ---- rule 5: elected and ousting in pairs ----
 
-TEST(Candidacy, NobodyIsElectedWhileOustingRuns) {
-  Election e;
+TEST_F(Candidacy, NobodyIsElectedWhileOustingRuns) {
   e.lead();
   e.advance(11s);
   if (e.asked) e.answer(Unknown{});
@@ -407,8 +396,7 @@ TEST(Candidacy, NobodyIsElectedWhileOustingRuns) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, NothingHappensAfterTheEnd) {
-  Election e;
+TEST_F(Candidacy, NothingHappensAfterTheEnd) {
   e.lead();
   e.stop();
   e.ousting_returned();
@@ -424,8 +412,7 @@ TEST(Candidacy, NothingHappensAfterTheEnd) {
 
 // ---- rule 6: failures, late and unknown answers ----
 
-TEST(Candidacy, OneFailedRenewalIsNotALoss) {
-  Election e;
+TEST_F(Candidacy, OneFailedRenewalIsNotALoss) {
   e.lead();
   e.advance(2s);
   const auto deadline = e.published->deadline;
@@ -440,8 +427,7 @@ TEST(Candidacy, OneFailedRenewalIsNotALoss) {
 
 // ---- pauses ----
 
-TEST(Candidacy, AStoreInTroubleIsLeftAloneAfterAWhileButNotByALeader) {
-  Election e;
+TEST_F(Candidacy, AStoreInTroubleIsLeftAloneAfterAWhileButNotByALeader) {
   e.start();
   for (int i = 0; i < 8; ++i) {
     e.answer(Unknown{{Fault::unreachable, "away"}});
@@ -462,9 +448,9 @@ TEST(Candidacy, AStoreInTroubleIsLeftAloneAfterAWhileButNotByALeader) {
   }
 }
 
-TEST(Candidacy, RetriesCarryJitter) {
+TEST_F(Candidacy, RetriesCarryJitter) {
   const auto pause = [](std::uint64_t seed) {
-    Candidacy c(timing, seed);
+    tenure::Candidacy c(timing, seed);
     const Time now{1h};
     c.start(now);
     c.answered(now, 1, Unknown{{Fault::unreachable, "away"}});
@@ -477,8 +463,7 @@ TEST(Candidacy, RetriesCarryJitter) {
   }
 }
 
-TEST(Candidacy, AnswerOfAnEarlierQuestionIsIgnored) {
-  Election e;
+TEST_F(Candidacy, AnswerOfAnEarlierQuestionIsIgnored) {
   e.start();
   const auto old = e.asked->id;
   e.answer(Unknown{});
@@ -489,8 +474,7 @@ TEST(Candidacy, AnswerOfAnEarlierQuestionIsIgnored) {
   EXPECT_EQ(e.count<effect::Begin>(), 0u);
 }
 
-TEST(Candidacy, RenewalAnsweredForAnotherTokenExtendsNothing) {
-  Election e;
+TEST_F(Candidacy, RenewalAnsweredForAnotherTokenExtendsNothing) {
   e.lead({5});
   e.advance(2s);
   const auto deadline = e.published->deadline;
@@ -499,8 +483,7 @@ TEST(Candidacy, RenewalAnsweredForAnotherTokenExtendsNothing) {
   EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::corrupt);
 }
 
-TEST(Candidacy, StopAfterAnUnknownAcquireStillReleases) {
-  Election e;
+TEST_F(Candidacy, StopAfterAnUnknownAcquireStillReleases) {
   e.start();
   e.answer(Unknown{{Fault::timed_out, "maybe"}});
   e.stop();
@@ -510,8 +493,7 @@ TEST(Candidacy, StopAfterAnUnknownAcquireStillReleases) {
   EXPECT_TRUE(e.candidacy.over());
 }
 
-TEST(Candidacy, GrantThatCrossesStopIsHandedBackUnled) {
-  Election e;
+TEST_F(Candidacy, GrantThatCrossesStopIsHandedBackUnled) {
   e.start();
   const auto id = e.asked->id;
   e.stop();
@@ -521,8 +503,7 @@ TEST(Candidacy, GrantThatCrossesStopIsHandedBackUnled) {
   EXPECT_TRUE(e.asks(Verb::release));
 }
 
-TEST(Candidacy, GrantThatCrossesResignIsHandedBackUnled) {
-  Election e;
+TEST_F(Candidacy, GrantThatCrossesResignIsHandedBackUnled) {
   e.start();
   const auto id = e.asked->id;
   e.resign(5s);
@@ -536,8 +517,7 @@ TEST(Candidacy, GrantThatCrossesResignIsHandedBackUnled) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, ReleaseWinsOverARenewalInFlight) {
-  Election e;
+TEST_F(Candidacy, ReleaseWinsOverARenewalInFlight) {
   e.lead();
   e.advance(2s);
   ASSERT_TRUE(e.asks(Verb::renew));
@@ -550,8 +530,7 @@ TEST(Candidacy, ReleaseWinsOverARenewalInFlight) {
   EXPECT_TRUE(e.asks(Verb::release));
 }
 
-TEST(Candidacy, TroubleIsReportedOncePerChangeOfState) {
-  Election e;
+TEST_F(Candidacy, TroubleIsReportedOncePerChangeOfState) {
   e.start();
   for (int i = 0; i < 50; ++i) {
     if (e.asked) e.answer(Unknown{{Fault::unreachable, "away"}});
@@ -562,8 +541,7 @@ TEST(Candidacy, TroubleIsReportedOncePerChangeOfState) {
 
 // ---- rules 7 and 8 ----
 
-TEST(Candidacy, StopReturnsAlthoughTheStoreIsWedged) {
-  Election e;
+TEST_F(Candidacy, StopReturnsAlthoughTheStoreIsWedged) {
   e.lead();
   e.advance(2s);
   ASSERT_TRUE(e.asks(Verb::renew));
@@ -575,10 +553,10 @@ TEST(Candidacy, StopReturnsAlthoughTheStoreIsWedged) {
   EXPECT_TRUE(e.last<effect::Ended>().store_wedged);
 }
 
-TEST(Candidacy, AfterOustingStopTakesTwiceACallAtMostWhateverTheDrain) {
+TEST_F(Candidacy, AfterOustingStopTakesTwiceACallAtMostWhateverTheDrain) {
   auto t = timing;
   t.drain = 0s;
-  Election e(t);
+  e = Election(t);
   e.lead();
   e.advance(t.renew);
   ASSERT_TRUE(e.asks(Verb::renew));
@@ -594,8 +572,7 @@ TEST(Candidacy, AfterOustingStopTakesTwiceACallAtMostWhateverTheDrain) {
   EXPECT_LE(e.now - returned, 2 * t.call);
 }
 
-TEST(Candidacy, AWedgedCallThatReturnsAfterTheEndIsNotToldOf) {
-  Election e;
+TEST_F(Candidacy, AWedgedCallThatReturnsAfterTheEndIsNotToldOf) {
   e.lead();
   e.advance(timing.renew + timing.call + 60ms);
   ASSERT_TRUE(e.asks(Verb::renew));
@@ -607,8 +584,7 @@ TEST(Candidacy, AWedgedCallThatReturnsAfterTheEndIsNotToldOf) {
   EXPECT_EQ(e.history.size(), before);
 }
 
-TEST(Candidacy, StopIsBoundedWhenAwaitChangeHangs) {
-  Election e;
+TEST_F(Candidacy, StopIsBoundedWhenAwaitChangeHangs) {
   e.start();
   e.answer(Denied{other});
   ASSERT_TRUE(e.asks(Verb::await_change));
@@ -620,8 +596,7 @@ TEST(Candidacy, StopIsBoundedWhenAwaitChangeHangs) {
   EXPECT_TRUE(e.candidacy.over());
 }
 
-TEST(Candidacy, WedgedStoreIsAskedNothingUntilItsCallReturns) {
-  Election e;
+TEST_F(Candidacy, WedgedStoreIsAskedNothingUntilItsCallReturns) {
   e.start();
   const auto id = e.asked->id;
   e.advance(timing.call + LateCall::grace);
@@ -635,8 +610,7 @@ TEST(Candidacy, WedgedStoreIsAskedNothingUntilItsCallReturns) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, ACallThatWasLateBecauseWeWereStoppedIsNotBlamed) {
-  Election e;
+TEST_F(Candidacy, ACallThatWasLateBecauseWeWereStoppedIsNotBlamed) {
   e.start();
   e.now += 30s;  // the process was stopped, and the call with it
   e.tick();
@@ -653,11 +627,11 @@ TEST(Candidacy, ACallThatWasLateBecauseWeWereStoppedIsNotBlamed) {
 }
 
 /// That wakes somebody, and on a busy host many calls are late for a moment.
-TEST(Candidacy, AWedgedCallIsToldOfOnlyWhenItIsLateByAnotherCall) {
+TEST_F(Candidacy, AWedgedCallIsToldOfOnlyWhenItIsLateByAnotherCall) {
   for (const Clock::Duration call : {200ms, 1500ms}) {
     auto t = timing;
     t.call = call;
-    Election e(t);
+    e = Election(t);
     e.start();
     const auto by = e.asked->by, told = by + std::max<Clock::Duration>(call, 1s);
     e.advance_to(told - 1ns);
@@ -673,8 +647,7 @@ TEST(Candidacy, AWedgedCallIsToldOfOnlyWhenItIsLateByAnotherCall) {
   }
 }
 
-TEST(Candidacy, TheSameTroubleIsToldOnceAMinuteWithItsCount) {
-  Election e;
+TEST_F(Candidacy, TheSameTroubleIsToldOnceAMinuteWithItsCount) {
   e.start();
   std::vector<std::string> told;
   for (const auto end = e.now + 2min; e.now < end;) {
@@ -694,7 +667,7 @@ TEST(Candidacy, TheSameTroubleIsToldOnceAMinuteWithItsCount) {
 }
 
 /// Whoever may ask for a step-down writes these words, and a server its own.
-TEST(Candidacy, WhatLedToAnEndIsPrintable) {
+TEST_F(Candidacy, WhatLedToAnEndIsPrintable) {
   const std::string raw = "\x1b[31m\nforged", shown = "?[31m?forged";
   Election asked;
   asked.lead();
@@ -710,8 +683,7 @@ TEST(Candidacy, WhatLedToAnEndIsPrintable) {
   EXPECT_EQ(lapsed.last<effect::End>().detail, shown);
 }
 
-TEST(Candidacy, AStoreThatCannotBeWaitedForIsAskedWithPausesAndToldOfOnce) {
-  Election e;
+TEST_F(Candidacy, AStoreThatCannotBeWaitedForIsAskedWithPausesAndToldOfOnce) {
   e.start();
   for (int i = 0; i < 10; ++i) {
     ASSERT_TRUE(e.asks(Verb::acquire)) << i;
@@ -724,8 +696,7 @@ TEST(Candidacy, AStoreThatCannotBeWaitedForIsAskedWithPausesAndToldOfOnce) {
   EXPECT_EQ(e.last<effect::Report>().error.message, "too many open files");
 }
 
-TEST(Candidacy, StopReleasesOnceEvenIfThatFails) {
-  Election e;
+TEST_F(Candidacy, StopReleasesOnceEvenIfThatFails) {
   e.lead();
   e.stop();
   e.ousting_returned();
@@ -734,8 +705,7 @@ TEST(Candidacy, StopReleasesOnceEvenIfThatFails) {
   EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::unreachable);
 }
 
-TEST(Candidacy, StopBeforeAnythingWasAskedAsksNothing) {
-  Election e;
+TEST_F(Candidacy, StopBeforeAnythingWasAskedAsksNothing) {
   e.stop();
   EXPECT_TRUE(e.candidacy.over());
   EXPECT_EQ(e.count<effect::Ask>(), 0u);
@@ -743,8 +713,7 @@ TEST(Candidacy, StopBeforeAnythingWasAskedAsksNothing) {
 
 // ---- campaigning ----
 
-TEST(Candidacy, DeniedWaitsForAChangeAndThenAsksAgain) {
-  Election e;
+TEST_F(Candidacy, DeniedWaitsForAChangeAndThenAsksAgain) {
   e.start();
   e.answer(Denied{other});
   ASSERT_TRUE(e.asks(Verb::await_change));
@@ -755,8 +724,7 @@ TEST(Candidacy, DeniedWaitsForAChangeAndThenAsksAgain) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, StoreThatWakesForNothingMakesNoHotLoop) {
-  Election e;
+TEST_F(Candidacy, StoreThatWakesForNothingMakesNoHotLoop) {
   e.start();
   for (int i = 0; i < 10'000; ++i) {
     if (e.asks(Verb::acquire)) e.answer(Denied{other});
@@ -767,8 +735,7 @@ TEST(Candidacy, StoreThatWakesForNothingMakesNoHotLoop) {
   EXPECT_LE(e.count<effect::Ask>(), 220u);
 }
 
-TEST(Candidacy, WhoIsElectedInBetweenIsNotWokenForNothing) {
-  Election e;
+TEST_F(Candidacy, WhoIsElectedInBetweenIsNotWokenForNothing) {
   e.start();
   for (std::uint64_t round = 1; round <= 20; ++round) {
     ASSERT_TRUE(e.asks(Verb::acquire)) << round;
@@ -783,8 +750,7 @@ TEST(Candidacy, WhoIsElectedInBetweenIsNotWokenForNothing) {
   }
 }
 
-TEST(Candidacy, ResignCoolsDownFromTheReleaseOn) {
-  Election e;
+TEST_F(Candidacy, ResignCoolsDownFromTheReleaseOn) {
   e.lead();
   e.resign(3s);
   e.advance(1s);
@@ -797,8 +763,7 @@ TEST(Candidacy, ResignCoolsDownFromTheReleaseOn) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, WhoIsAskedToStepDownHandsOverAndLeavesATermToOthers) {
-  Election e;
+TEST_F(Candidacy, WhoIsAskedToStepDownHandsOverAndLeavesATermToOthers) {
   e.lead();
   e.advance(2s);
   e.answer(StepDownRequested{{5}, "operator", "maintenance"});
@@ -813,8 +778,7 @@ TEST(Candidacy, WhoIsAskedToStepDownHandsOverAndLeavesATermToOthers) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, AStepDownThatComesWithTheGrantIsObeyed) {
-  Election e;
+TEST_F(Candidacy, AStepDownThatComesWithTheGrantIsObeyed) {
   e.start();
   e.answer(StepDownRequested{{5}, "operator", "maintenance"});
   EXPECT_EQ(e.count<effect::Begin>(), 1u);
@@ -822,8 +786,7 @@ TEST(Candidacy, AStepDownThatComesWithTheGrantIsObeyed) {
   EXPECT_EQ(e.last<effect::End>().detail, "asked by operator: maintenance");
 }
 
-TEST(Candidacy, ARequestThatComesWhileTheWorkEndsAlreadyChangesNothing) {
-  Election e;
+TEST_F(Candidacy, ARequestThatComesWhileTheWorkEndsAlreadyChangesNothing) {
   e.lead();
   e.advance(1s);
   e.resign(0s);
@@ -835,8 +798,7 @@ TEST(Candidacy, ARequestThatComesWhileTheWorkEndsAlreadyChangesNothing) {
   EXPECT_TRUE(e.asks(Verb::acquire)) << "it resigned for no longer";
 }
 
-TEST(Candidacy, NoCoolDownIsLongerThanAnHour) {
-  Election e;
+TEST_F(Candidacy, NoCoolDownIsLongerThanAnHour) {
   e.lead();
   e.resign(2h);
   e.ousting_returned();
@@ -847,8 +809,7 @@ TEST(Candidacy, NoCoolDownIsLongerThanAnHour) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, AFollowerThatResignsDoesNotWaitForTheChangeItAskedFor) {
-  Election e;
+TEST_F(Candidacy, AFollowerThatResignsDoesNotWaitForTheChangeItAskedFor) {
   e.start();
   e.answer(Denied{other});
   ASSERT_TRUE(e.asks(Verb::await_change));
@@ -856,8 +817,7 @@ TEST(Candidacy, AFollowerThatResignsDoesNotWaitForTheChangeItAskedFor) {
   EXPECT_EQ(e.count<effect::Interrupt>(), 1u);
 }
 
-TEST(Candidacy, AFormerTroubleIsNotTheReasonOfALaterLapse) {
-  Election e;
+TEST_F(Candidacy, AFormerTroubleIsNotTheReasonOfALaterLapse) {
   e.lead();
   e.advance(2s);
   e.answer(Unknown{{Fault::unreachable, "away"}});
@@ -868,8 +828,8 @@ TEST(Candidacy, AFormerTroubleIsNotTheReasonOfALaterLapse) {
   EXPECT_EQ(e.last<effect::End>().detail, "");
 }
 
-TEST(Candidacy, WorkThatGoesOnAfterItsStallContendsSoonAfterTheRelease) {
-  Election e(timing, {.after = 1s, .pause = 10min});
+TEST_F(Candidacy, WorkThatGoesOnAfterItsStallContendsSoonAfterTheRelease) {
+  e = Election(timing, {.after = 1s, .pause = 10min});
   e.lead();
   e.advance(1s);
   ASSERT_EQ(e.last<effect::End>().reason, Reason::stalled);
@@ -880,8 +840,7 @@ TEST(Candidacy, WorkThatGoesOnAfterItsStallContendsSoonAfterTheRelease) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, IneligibleLeaderHandsBackAndAsksTheUserAgainEachRenew) {
-  Election e;
+TEST_F(Candidacy, IneligibleLeaderHandsBackAndAsksTheUserAgainEachRenew) {
   e.lead();
   e.advance(2s);
   ASSERT_TRUE(e.asked->if_eligible);
@@ -896,8 +855,7 @@ TEST(Candidacy, IneligibleLeaderHandsBackAndAsksTheUserAgainEachRenew) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, IneligibleFollowerLeavesTheQueue) {
-  Election e;
+TEST_F(Candidacy, IneligibleFollowerLeavesTheQueue) {
   e.start();
   e.answer(Denied{other});
   e.change_awaited();
@@ -906,8 +864,7 @@ TEST(Candidacy, IneligibleFollowerLeavesTheQueue) {
   EXPECT_TRUE(e.asks(Verb::release));
 }
 
-TEST(Candidacy, ASecondResignWhileDrainingLeavesTheRenewalsAlone) {
-  Election e;
+TEST_F(Candidacy, ASecondResignWhileDrainingLeavesTheRenewalsAlone) {
   e.lead();
   e.advance(1s);
   e.resign(30s);
@@ -925,8 +882,7 @@ TEST(Candidacy, ASecondResignWhileDrainingLeavesTheRenewalsAlone) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, ACoolDownIsSpentByTheResignationThatBroughtIt) {
-  Election e;
+TEST_F(Candidacy, ACoolDownIsSpentByTheResignationThatBroughtIt) {
   e.resign(30min);  // of nothing
   e.start();
   e.advance(30min);
@@ -939,8 +895,7 @@ TEST(Candidacy, ACoolDownIsSpentByTheResignationThatBroughtIt) {
   EXPECT_TRUE(e.asks(Verb::acquire)) << "at once: nobody asked for a pause";
 }
 
-TEST(Candidacy, AnIneligibleCandidateKeepsTheCoolDownOfItsResignation) {
-  Election e;
+TEST_F(Candidacy, AnIneligibleCandidateKeepsTheCoolDownOfItsResignation) {
   e.start();
   e.answer(Unknown{});  // it may be held
   e.advance(timing.retry);
@@ -954,8 +909,7 @@ TEST(Candidacy, AnIneligibleCandidateKeepsTheCoolDownOfItsResignation) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, NothingIsAskedInAHurryAfterADrainThatWasSleptThrough) {
-  Election e;
+TEST_F(Candidacy, NothingIsAskedInAHurryAfterADrainThatWasSleptThrough) {
   e.lead();
   e.advance(1s);
   e.resign();
@@ -965,8 +919,7 @@ TEST(Candidacy, NothingIsAskedInAHurryAfterADrainThatWasSleptThrough) {
   e.advance(1s);
 }
 
-TEST(Candidacy, ARenewalThatReturnsAfterTheDrainIsNotFollowedInAHurry) {
-  Election e;
+TEST_F(Candidacy, ARenewalThatReturnsAfterTheDrainIsNotFollowedInAHurry) {
   e.lead();
   e.advance(1s);
   e.resign();
@@ -977,9 +930,9 @@ TEST(Candidacy, ARenewalThatReturnsAfterTheDrainIsNotFollowedInAHurry) {
   EXPECT_GT(e.candidacy.next_alarm(), e.now);
 }
 
-TEST(Candidacy, TokenBelowOneThatWasHeardOfIsNotLedBy) {
+TEST_F(Candidacy, TokenBelowOneThatWasHeardOfIsNotLedBy) {
   for (const std::uint64_t low : {3u, 7u}) {
-    Election e;
+    e = Election();
     e.start();
     e.answer(Denied{other});  // of token 7
     e.change_awaited();
@@ -990,8 +943,7 @@ TEST(Candidacy, TokenBelowOneThatWasHeardOfIsNotLedBy) {
   }
 }
 
-TEST(Candidacy, LapsedIsNotReleasedButAcquiredAnew) {
-  Election e;
+TEST_F(Candidacy, LapsedIsNotReleasedButAcquiredAnew) {
   e.lead();
   e.advance(2s);
   e.answer(Unknown{{Fault::unreachable, "away"}});
@@ -1002,10 +954,9 @@ TEST(Candidacy, LapsedIsNotReleasedButAcquiredAnew) {
   EXPECT_EQ(e.last<effect::End>().detail, "away");
 }
 
-TEST(Candidacy, IsCopyable) {
-  Election e;
+TEST_F(Candidacy, IsCopyable) {
   e.lead();
-  Candidacy copy = e.candidacy;
+  auto copy = e.candidacy;
   copy.resign(e.now, {});
   std::vector<Effect> of_copy, of_original;
   copy.take_effects(of_copy);
@@ -1014,5 +965,6 @@ TEST(Candidacy, IsCopyable) {
   EXPECT_TRUE(of_original.empty());
 }
 
+}  // namespace rules_of_an_election
 }  // namespace
 }  // namespace tenure

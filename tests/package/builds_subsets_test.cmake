@@ -7,8 +7,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/from_source.cmake)
 file(REMOVE_RECURSE ${BINARY})
 from_source(${BINARY})
-set(configure ${CMAKE_COMMAND} -G ${GENERATOR} -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_COMPILER=${COMPILER}
-  -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} ${from_source})
+list(APPEND configure ${from_source})
 set(others -D TENURE_OPTIONAL_ROOMS=OFF -D TENURE_TESTS=OFF -D TENURE_EXAMPLES=OFF)
 
 # Names of the client library, or of our own room.

@@ -15,8 +15,7 @@ file(COPY ${SOURCE}/examples/store/shelf.hpp DESTINATION ${shelf}/src)
 file(APPEND ${BINARY}/house/backends/stores.list "shelf shelf,shelves list_url\n")
 
 from_source(${BINARY})
-set(configure ${CMAKE_COMMAND} -G ${GENERATOR} -S ${BINARY}/house -B ${BINARY}/build -D CMAKE_BUILD_TYPE=Debug
-  -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} ${from_source})
+list(APPEND configure -S ${BINARY}/house -B ${BINARY}/build ${from_source})
 run(${configure} -D TENURE_OPTIONAL_ROOMS=OFF -D TENURE_GMOCK=ON)
 
 function(expect who pattern text)

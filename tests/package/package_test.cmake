@@ -4,8 +4,6 @@ cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
 set(build ${CMAKE_COMMAND} --build)
-set(configure ${CMAKE_COMMAND} -G ${GENERATOR} -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_COMPILER=${COMPILER}
-  -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
 # One translation unit per library takes a third of the time, and some users build so. It also shows if two files define
 # the same helper.
 set(unity -D CMAKE_UNITY_BUILD=ON -D CMAKE_UNITY_BUILD_BATCH_SIZE=0)

@@ -5,8 +5,7 @@
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 file(REMOVE_RECURSE ${BINARY})
-set(configure ${CMAKE_COMMAND} -G ${GENERATOR} -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_COMPILER=${COMPILER}
-  -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -D WAY=${WAY})
+list(APPEND configure -D WAY=${WAY})
 set(uses hooks_postgres task_redis loop_kafka document mocks)
 set(here ${CMAKE_CURRENT_LIST_DIR}/uses)
 

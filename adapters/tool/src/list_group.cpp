@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// status --group.
+// `tenure status --group`: who leads which election of a group.
 #include <algorithm>
 #include <iostream>
 #include <stdexcept>

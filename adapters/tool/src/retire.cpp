@@ -25,10 +25,10 @@ struct Retirement {
   std::vector<std::string> names;
 };
 
-Limit one_call() { return {boot_clock(), boot_clock().now() + std::chrono::seconds(10), {}}; }
+Limit ten_seconds() { return {boot_clock(), boot_clock().now() + std::chrono::seconds(10), {}}; }
 
 Look looked(GroupStore& store) {
-  auto look = store.look({}, one_call());
+  auto look = store.look({}, ten_seconds());
   if (!look) fail(look.error(), unreachable);
   return *std::move(look);
 }
@@ -73,7 +73,7 @@ int retire(const Retirement& what) try {
   while (!free.empty()) {
     std::map<std::string, Token> some;
     while (!free.empty() && some.size() < max_changes) some.insert(free.extract(free.begin()));
-    const auto done = store->retire(some, one_call());
+    const auto done = store->retire(some, ten_seconds());
     if (!done) fail(done.error(), unreachable);
     for (const auto& [name, token] : some) {
       say(name, done->contains(name) ? "retired" : "was claimed meanwhile: somebody has joined it");

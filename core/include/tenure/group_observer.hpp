@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Watches who leads the elections of a group, without taking part.
 #pragma once
 #include <cstdint>
 #include <functional>

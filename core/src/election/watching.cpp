@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Looks at a store, tells what changed, and waits for the next look.
 #include "election/watching.hpp"
 
 #include <unistd.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Watches the elections of a group on a thread of its own.
 #include <tenure/group_observer.hpp>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a look at a group changes of what was seen before.
 #include "group/group_sights.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What an observer of a group has seen: who leads which election, and until when that holds.
 #pragma once
 #include <map>
 #include <optional>

@@ -103,7 +103,10 @@ struct EngineOfEither : testing::Test, Form {
   std::mutex mutex;
   std::vector<Error> heard;
 
-  ~EngineOfEither() override { this->store->let_go(); }
+  ~EngineOfEither() override {
+    this->store->let_go();
+    this->owner.reset();  // Its hooks reach what stands here, which would go before it.
+  }
   Hooks noting() {
     return {.elected = [this](const Elected&) { ++elected; },
             .ousting =

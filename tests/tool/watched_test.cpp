@@ -134,7 +134,7 @@ TEST_F(WatchedRun, ItTellsOfItselfByHttp) {
   ASSERT_TRUE(begun(leader)) << leader.err();
   const auto leads = fetch(at, "/leader");
   EXPECT_EQ(leads.status, 200);
-  EXPECT_EQ(leads.json()["token"].get<std::string>() + "\n", leader.out());
+  EXPECT_EQ(leads.json()["leader"]["token"].get<std::string>() + "\n", leader.out());
   Process waits(shell({"--http", "127.0.0.1:0"}, "true"));
   const auto there = address(waits);
   EXPECT_TRUE(eventually([&] { return fetch(there, "/leader").json()["leader"]["name"] == "ann"; }));

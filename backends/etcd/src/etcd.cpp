@@ -26,13 +26,7 @@ void warn_of_plain_text(const Options& options, const std::string& election, con
            {{"election", election}, {"store", "etcd"}});
 }
 
-Options options_of(const Opening& opening) {
-  const auto url = parse_url(opening);
-  auto options = from(url);
-  options.credentials = credentials_of(opening, url);
-  if (options.credentials) options.user = options.password = {};
-  return options;
-}
+Options options_of(const Opening& opening) { return tenure::options_of(opening, &from); }
 
 }  // namespace
 

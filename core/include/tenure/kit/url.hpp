@@ -63,6 +63,16 @@ TENURE_EXPORT Url parse_url(const Opening& opening);
 /// returned for the same opening. Null: the opening has none.
 TENURE_EXPORT AskCredentials credentials_of(const Opening& opening, const Url& url);
 
+/// The options that `from` reads from the opening's URL. Credentials replace its user and password.
+template <class Options>
+Options options_of(const Opening& opening, Options (*from)(Url)) {
+  const auto url = parse_url(opening);
+  auto options = from(url);
+  options.credentials = credentials_of(opening, url);
+  if (options.credentials) options.user = options.password = {};
+  return options;
+}
+
 /// The text before the first ':', in lower case, if a URL can begin with it. Nothing of any other text, because it may
 /// be a password.
 TENURE_EXPORT std::optional<std::string> scheme_of(std::string_view text);

@@ -60,6 +60,10 @@ struct NonExclusiveRoles : testing::Test {
   Scene s;
 };
 
+struct NonExclusiveRolesThatLead : NonExclusiveRoles {
+  void SetUp() override { s.lead(); }
+};
+
 // ---- S1 ----
 
 TEST_F(NonExclusiveRoles, S1LeadsFromItsAssignmentAndWaitsForNobodysLease) {
@@ -140,8 +144,7 @@ TEST_F(NonExclusiveRoles, S1AnOwnerWhoseClaimsFailForALeaseLeaves) {
 
 // ---- S2 ----
 
-TEST_F(NonExclusiveRoles, S2ARecordSaysWhetherItsWriterKnowsThatItLeads) {
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S2ARecordSaysWhetherItsWriterKnowsThatItLeads) {
   EXPECT_FALSE(s.record(0).leads);
   EXPECT_EQ(s.record(0).exclusive, Exclusive::no);
   s.pass(1s);
@@ -160,8 +163,7 @@ TEST_F(NonExclusiveRoles, S2OffsetsNeverFall) {
 
 // ---- S3 ----
 
-TEST_F(NonExclusiveRoles, S3LeadsOnFromTheSendingOfTheLastAcknowledgedCommit) {
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S3LeadsOnFromTheSendingOfTheLastAcknowledgedCommit) {
   s.pass(1s);
   const auto asked = s.now;
   s.commit();
@@ -190,8 +192,7 @@ TEST_F(NonExclusiveRoles, S3AnErrorExtendsNothing) {
   }
 }
 
-TEST_F(NonExclusiveRoles, S3WhatLapsedIsNotRevivedByALateAnswer) {
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S3WhatLapsedIsNotRevivedByALateAnswer) {
   s.pass(presumed - 1ms);
   s.commit();
   s.pass(1ms);
@@ -202,8 +203,7 @@ TEST_F(NonExclusiveRoles, S3WhatLapsedIsNotRevivedByALateAnswer) {
 
 // ---- S4 ----
 
-TEST_F(NonExclusiveRoles, S4LeadsOnThroughARebalanceAndAfterTheUnitIsAnothers) {
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S4LeadsOnThroughARebalanceAndAfterTheUnitIsAnothers) {
   const auto asked = s.now;
   s.pass(1s);
   s.give(role_fact::Revoked{s.handle, false});
@@ -222,8 +222,7 @@ TEST_F(NonExclusiveRoles, S4LeadsOnThroughARebalanceAndAfterTheUnitIsAnothers) {
   EXPECT_TRUE(s.leads(role(0)));
 }
 
-TEST_F(NonExclusiveRoles, S4ACommitThatIsAnsweredInTheNextGenerationCountsFromWhenItWasAsked) {
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S4ACommitThatIsAnsweredInTheNextGenerationCountsFromWhenItWasAsked) {
   s.pass(1s);
   const auto asked = s.now;
   s.commit();
@@ -240,8 +239,7 @@ TEST_F(NonExclusiveRoles, S4ACommitThatIsAnsweredInTheNextGenerationCountsFromWh
   EXPECT_FALSE(s.leads(role(1)));
 }
 
-TEST_F(NonExclusiveRoles, S4AUnitThatComesBackIsRenewedWithTheSameTenure) {
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S4AUnitThatComesBackIsRenewedWithTheSameTenure) {
   const auto before = s.look().leads.at(role(1)).token;
   s.lose_unit_1();
   s.rebalance({0, 1, 2, 3, 4, 5});
@@ -252,8 +250,7 @@ TEST_F(NonExclusiveRoles, S4AUnitThatComesBackIsRenewedWithTheSameTenure) {
 
 // ---- S6 ----
 
-TEST_F(NonExclusiveRoles, S6WhoWasNotAnsweredForASessionSendsNothingMore) {
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S6WhoWasNotAnsweredForASessionSendsNothingMore) {
   const auto asked = s.now;
   s.pass(2s);
   s.commit();
@@ -267,8 +264,7 @@ TEST_F(NonExclusiveRoles, S6WhoWasNotAnsweredForASessionSendsNothingMore) {
   EXPECT_TRUE(s.allotted(role(0)));
 }
 
-TEST_F(NonExclusiveRoles, S6AnAnswerOrAnAssignmentIsHeardFrom) {
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S6AnAnswerOrAnAssignmentIsHeardFrom) {
   s.pass(session_time - 1s);
   s.do_commit();
   s.pass(session_time - 1ns);
@@ -295,8 +291,7 @@ TEST_F(NonExclusiveRoles, S6AClaimThatIsNotAnsweredOrThatIsFencedCostsTheHandleT
   }
 }
 
-TEST_F(NonExclusiveRoles, S6WhoLostItsPlaceTakesAnother) {
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S6WhoLostItsPlaceTakesAnother) {
   s.give(role_fact::Revoked{s.handle, true});
   EXPECT_EQ(s.drops, 1);
   EXPECT_EQ(s.opened, 1);
@@ -307,8 +302,7 @@ TEST_F(NonExclusiveRoles, S6WhoLostItsPlaceTakesAnother) {
 
 // ---- S7 ----
 
-TEST_F(NonExclusiveRoles, S7GivesALostUnitUpWhenItsNewOwnerKnowsThatItLeads) {
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S7GivesALostUnitUpWhenItsNewOwnerKnowsThatItLeads) {
   s.lose_unit_1();
   s.write(1, of_other(7, false));
   s.observe();
@@ -323,8 +317,7 @@ TEST_F(NonExclusiveRoles, S7GivesALostUnitUpWhenItsNewOwnerKnowsThatItLeads) {
   EXPECT_EQ(s.record(1).who.incarnation, "other") << "nothing of ours was written there";
 }
 
-TEST_F(NonExclusiveRoles, S7AnOldRecordProvesNothing) {
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S7AnOldRecordProvesNothing) {
   s.lose_unit_1();
   s.write(1, of_other(8, true));  // A frozen coordinator tells what was.
   for (int i = 0; i < 3; ++i) s.observe();
@@ -337,8 +330,7 @@ TEST_F(NonExclusiveRoles, S7AnOldRecordProvesNothing) {
   EXPECT_TRUE(s.allotted(role(1)));
 }
 
-TEST_F(NonExclusiveRoles, S7OneThatWritesWithoutEverBeingAnsweredTakesNothing) {
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S7OneThatWritesWithoutEverBeingAnsweredTakesNothing) {
   s.lose_unit_1();
   for (std::uint64_t seq = 7; seq < 12; ++seq) {
     s.write(1, of_other(seq, false));
@@ -347,8 +339,7 @@ TEST_F(NonExclusiveRoles, S7OneThatWritesWithoutEverBeingAnsweredTakesNothing) {
   }
 }
 
-TEST_F(NonExclusiveRoles, S7WhatIsOursAgainWasNotTaken) {
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S7WhatIsOursAgainWasNotTaken) {
   s.lose_unit_1();
   for (std::uint64_t seq = 7; seq < 9; ++seq) s.write(1, of_other(seq, true)), s.observe();
   ASSERT_FALSE(s.allotted(role(1)));
@@ -358,8 +349,7 @@ TEST_F(NonExclusiveRoles, S7WhatIsOursAgainWasNotTaken) {
 
 // ---- S8 ----
 
-TEST_F(NonExclusiveRoles, S8AStopLeavesTheGroup) {
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S8AStopLeavesTheGroup) {
   s.do_commit({}, {role(0), role(1)});
   s.call(role_call::End{SessionId{77}});
   EXPECT_EQ(s.drops, 1);

@@ -53,6 +53,11 @@ struct Roles : testing::Test {
   Scene s;
 };
 
+/// It owns all units, and leads a role of unit 0.
+struct RolesThatLead : Roles {
+  void SetUp() override { s.lead({role(0)}); }
+};
+
 // ---- R1 ----
 
 TEST_F(Roles, R1AnElectionsUnitNeverChanges) {
@@ -248,8 +253,7 @@ TEST_F(Roles, R4AnOwnerThatMustWaitReadsSoonAgainAndThenEverMoreSeldom) {
 
 // ---- R5 ----
 
-TEST_F(Roles, R5AClaimInALedUnitRaisesTheOffsetAndTheOthersKeepTheirTokens) {
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R5AClaimInALedUnitRaisesTheOffsetAndTheOthersKeepTheirTokens) {
   EXPECT_EQ(s.done().token, Token{6});
   s.do_commit({role(0, 1)});
   EXPECT_EQ(s.done().token, Token{7});
@@ -269,8 +273,7 @@ TEST_F(Roles, R5ATokenThatWasTriedIsBurned) {
   EXPECT_EQ(s.done().token, Token{7});
 }
 
-TEST_F(Roles, R5AClaimWhoseTokenWouldBeTooGreatIsLeftOutAndToldOnce) {
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R5AClaimWhoseTokenWouldBeTooGreatIsLeftOutAndToldOnce) {
   const auto at_least = Token{greatest_lead_token.value + 1};
   const auto claim = [this](Token least) {
     const auto stands = s.look().leads.at(role(1)).token;
@@ -312,16 +315,14 @@ TEST_F(Roles, R5WhereTheOffsetIsTooLargeTheUnitAloneIsLostAndThatIsTold) {
 
 // ---- R6 and R7 ----
 
-TEST_F(Roles, R6WhatLapsedIsReadAgainBeforeAnythingIsWritten) {
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R6WhatLapsedIsReadAgainBeforeAnythingIsWritten) {
   s.pass(lease - margin);
   s.commit();
   EXPECT_FALSE(s.sent && s.sent->commits.contains(record_of(0)));
   EXPECT_FALSE(s.allotted(role(0)));
 }
 
-TEST_F(Roles, R6WhatLapsedIsNotRevivedByALateAnswer) {
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R6WhatLapsedIsNotRevivedByALateAnswer) {
   s.pass(lease - margin - 1ms);
   s.commit();
   s.pass(1ms);
@@ -330,8 +331,7 @@ TEST_F(Roles, R6WhatLapsedIsNotRevivedByALateAnswer) {
   EXPECT_FALSE(s.allotted(role(0))) << "others may have claimed meanwhile";
 }
 
-TEST_F(Roles, R7AfterAnErrorNothingIsSentForAPause) {
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R7AfterAnErrorNothingIsSentForAPause) {
   s.commit();
   s.answer_commit(Outcome::failed);
   s.commit();
@@ -365,8 +365,7 @@ TEST_F(Roles, R7AClaimOfUnknownOutcomeCostsTheHandle) {
   EXPECT_EQ(s.drops, 1);
 }
 
-TEST_F(Roles, R7ACommitThatWasSentTwiceCostsTheHandleAndKeepsRankAndTokens) {
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R7ACommitThatWasSentTwiceCostsTheHandleAndKeepsRankAndTokens) {
   const auto rank = s.rank;
   const auto token = s.look().leads.at(role(0)).token;
   s.pass(1s);
@@ -408,8 +407,7 @@ TEST_F(Roles, R7AfterACommitThatWasSentTwiceTheOldRankIsKeptForWhatIsLedOnly) {
   }
 }
 
-TEST_F(Roles, R7AfterARenewalOfUnknownOutcomeAClaimCostsTheHandle) {
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R7AfterARenewalOfUnknownOutcomeAClaimCostsTheHandle) {
   s.pass(1s);
   s.commit();
   s.answer_commit(Outcome::failed);
@@ -432,8 +430,7 @@ TEST_F(Roles, R7AReleaseOfUnknownOutcomeCostsTheHandle) {
 
 // ---- R8 ----
 
-TEST_F(Roles, R8TheUnassignWaitsForTheAnswer) {
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R8TheUnassignWaitsForTheAnswer) {
   s.commit();
   s.give(role_fact::Revoked{s.handle, false});
   EXPECT_EQ(s.unassigns, 0);
@@ -443,8 +440,7 @@ TEST_F(Roles, R8TheUnassignWaitsForTheAnswer) {
   EXPECT_FALSE(s.sent) << "nothing is sent before the next assignment";
 }
 
-TEST_F(Roles, R8ACommitThatIsNotAnsweredCostsTheHandle) {
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R8ACommitThatIsNotAnsweredCostsTheHandle) {
   s.commit();
   s.give(role_fact::Revoked{s.handle, false});
   s.pass(500ms);
@@ -455,8 +451,7 @@ TEST_F(Roles, R8ACommitThatIsNotAnsweredCostsTheHandle) {
 
 // ---- R9 and R10 ----
 
-TEST_F(Roles, R9WhatIsOwnedAgainGoesOnWithItsTokenAtOnce) {
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R9WhatIsOwnedAgainGoesOnWithItsTokenAtOnce) {
   s.give(role_fact::Revoked{s.handle, false});
   EXPECT_TRUE(s.allotted(role(0))) << "a rebalance alone ends nothing";
   s.assign({0, 1, 2}, 3);
@@ -546,8 +541,7 @@ TEST_F(Roles, R12AStopReleasesAllInOneCommitAndLeaves) {
   EXPECT_TRUE(s.answer);
 }
 
-TEST_F(Roles, R12AStopWaitsForTheAnswerToItsRelease) {
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R12AStopWaitsForTheAnswerToItsRelease) {
   s.call(role_call::End{SessionId{77}});
   s.pass(100ms);
   EXPECT_EQ(s.drops, 0) << "a handle that is dropped may not send it";
@@ -558,8 +552,7 @@ TEST_F(Roles, R12AStopWaitsForTheAnswerToItsRelease) {
   EXPECT_TRUE(s.answer);
 }
 
-TEST_F(Roles, R12AStopWaitsForTheAnswerUpToItsLimit) {
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R12AStopWaitsForTheAnswerUpToItsLimit) {
   s.call(role_call::End{SessionId{77}});
   s.pass(2s - role_reply_reserve - 1ns);
   EXPECT_EQ(s.drops, 0);
@@ -567,8 +560,7 @@ TEST_F(Roles, R12AStopWaitsForTheAnswerUpToItsLimit) {
   EXPECT_EQ(s.drops, 1);
 }
 
-TEST_F(Roles, R12ASessionThatLapsesBehindItsReleaseLeavesTheMember) {
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R12ASessionThatLapsesBehindItsReleaseLeavesTheMember) {
   s.pass(lease - margin - 1s);
   s.call(role_call::End{SessionId{77}});
   s.pass(1s);
@@ -577,8 +569,7 @@ TEST_F(Roles, R12ASessionThatLapsesBehindItsReleaseLeavesTheMember) {
   EXPECT_EQ(s.drops, 0);
 }
 
-TEST_F(Roles, R12ASessionThatLapsedEndsWithoutAWord) {
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R12ASessionThatLapsedEndsWithoutAWord) {
   s.pass(lease - margin);
   const auto before = s.commits;
   s.call(role_call::End{SessionId{77}});
@@ -629,8 +620,7 @@ TEST_F(Roles, R13AnOldReadDoesNotShowThatOneIsGone) {
   EXPECT_TRUE(s.allotted(role(0)));
 }
 
-TEST_F(Roles, R14AProcessThatAsksNothingForALeaseLeaves) {
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R14AProcessThatAsksNothingForALeaseLeaves) {
   s.pass(lease);
   s.pass(lease);
   EXPECT_EQ(s.drops, 1);
@@ -747,8 +737,7 @@ TEST_F(Roles, R14AnOwnerThatLeadsAndCannotReadWhatElseItOwnsLeaves) {
   EXPECT_EQ(s.drops, 1);
 }
 
-TEST_F(Roles, R14WhatIsLedIsLedToItsEndThoughCommitsAreRefused) {
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R14WhatIsLedIsLedToItsEndThoughCommitsAreRefused) {
   s.commit();
   s.give(role_fact::Committed{std::exchange(s.sent, std::nullopt)->id, Outcome::failed, {Fault::forbidden, "no"}});
   s.pass(lease - margin - 1ms);

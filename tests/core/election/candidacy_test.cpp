@@ -153,6 +153,11 @@ struct Candidacy : testing::Test {
   Election e;
 };
 
+/// It was elected just now, with token 5.
+struct CandidacyThatLeads : Candidacy {
+  void SetUp() override { e.lead(); }
+};
+
 // ---- rule 1: time is taken before the question leaves ----
 
 TEST_F(Candidacy, DeadlineCountsFromTheQuestionNotFromTheAnswer) {
@@ -162,8 +167,7 @@ TEST_F(Candidacy, DeadlineCountsFromTheQuestionNotFromTheAnswer) {
   EXPECT_EQ(e.published->deadline, asked + timing.term - timing.margin);
 }
 
-TEST_F(Candidacy, RenewalMovesTheDeadlineToItsOwnQuestion) {
-  e.lead();
+TEST_F(CandidacyThatLeads, RenewalMovesTheDeadlineToItsOwnQuestion) {
   e.advance_to(e.now + 3s);
   ASSERT_TRUE(e.asks(Verb::renew));
   const auto asked = e.asked->asked;
@@ -191,8 +195,7 @@ TEST_F(Candidacy, ClockAllowanceIsTakenFromTheUsersTimeToStop) {
 
 // ---- rule 3: expiry is judged before any answer that arrives with it ----
 
-TEST_F(Candidacy, RenewalGrantedAtTheDeadlineComesTooLate) {
-  e.lead();
+TEST_F(CandidacyThatLeads, RenewalGrantedAtTheDeadlineComesTooLate) {
   const auto deadline = e.published->deadline;
   e.fail_renewals_until(deadline - 500ms);
   const auto id = e.asked->id;
@@ -203,8 +206,7 @@ TEST_F(Candidacy, RenewalGrantedAtTheDeadlineComesTooLate) {
   EXPECT_EQ(e.last<effect::End>().reason, Reason::lapsed);
 }
 
-TEST_F(Candidacy, RenewalGrantedJustBeforeTheDeadlineCounts) {
-  e.lead();
+TEST_F(CandidacyThatLeads, RenewalGrantedJustBeforeTheDeadlineCounts) {
   const auto deadline = e.published->deadline;
   e.fail_renewals_until(deadline - 500ms);
   e.now = deadline - 1ns;
@@ -213,8 +215,7 @@ TEST_F(Candidacy, RenewalGrantedJustBeforeTheDeadlineCounts) {
   EXPECT_GT(e.published->deadline, deadline);
 }
 
-TEST_F(Candidacy, RenewalGrantedWhileOustingRunsExtendsNothing) {
-  e.lead();
+TEST_F(CandidacyThatLeads, RenewalGrantedWhileOustingRunsExtendsNothing) {
   const auto deadline = e.published->deadline;
   e.fail_renewals_until(deadline - 500ms);
   const auto id = e.asked->id;
@@ -226,8 +227,7 @@ TEST_F(Candidacy, RenewalGrantedWhileOustingRunsExtendsNothing) {
   EXPECT_FALSE(e.leads());
 }
 
-TEST_F(Candidacy, LapsedTenureIsNotRevivedByALateAnswer) {
-  e.lead();
+TEST_F(CandidacyThatLeads, LapsedTenureIsNotRevivedByALateAnswer) {
   e.advance_to(e.now + 2s);
   ASSERT_TRUE(e.asks(Verb::renew));
   const auto id = e.asked->id;
@@ -260,8 +260,7 @@ TEST_F(Candidacy, TokenThatDoesNotRiseIsNotLedBy) {
 
 // ---- rule 4: order at an end ----
 
-TEST_F(Candidacy, StopTokenFiresBeforeOustingAndBothBeforeTheStoreIsTold) {
-  e.lead();
+TEST_F(CandidacyThatLeads, StopTokenFiresBeforeOustingAndBothBeforeTheStoreIsTold) {
   e.resign();
   EXPECT_LT(e.first<effect::FireStop>(), e.first<effect::End>());
   EXPECT_FALSE(e.asks(Verb::release));
@@ -271,8 +270,7 @@ TEST_F(Candidacy, StopTokenFiresBeforeOustingAndBothBeforeTheStoreIsTold) {
   EXPECT_TRUE(e.asks(Verb::release));
 }
 
-TEST_F(Candidacy, RenewalsGoOnWhileDraining) {
-  e.lead();
+TEST_F(CandidacyThatLeads, RenewalsGoOnWhileDraining) {
   e.advance(1s);
   e.resign();
   e.advance(1500ms);
@@ -284,8 +282,7 @@ TEST_F(Candidacy, RenewalsGoOnWhileDraining) {
   EXPECT_EQ(e.count<effect::End>(), 1u);
 }
 
-TEST_F(Candidacy, DrainEndsRenewalsAndExpires) {
-  e.lead();
+TEST_F(CandidacyThatLeads, DrainEndsRenewalsAndExpires) {
   e.resign();
   const auto drained = e.now + timing.drain;
   while (e.now < drained) {
@@ -305,8 +302,7 @@ TEST_F(Candidacy, DrainEndsRenewalsAndExpires) {
 }
 
 /// Of such a tenure the store is told nothing any more.
-TEST_F(Candidacy, WhatIsSaidOfAnOverrunHoldsAlsoAfterALapse) {
-  e.lead();
+TEST_F(CandidacyThatLeads, WhatIsSaidOfAnOverrunHoldsAlsoAfterALapse) {
   e.advance(timing.term);
   ASSERT_EQ(e.count<effect::Overrun>(), 1u);
   EXPECT_EQ(e.last<effect::Report>().error,
@@ -325,8 +321,7 @@ TEST_F(Candidacy, DoneByNeverLiesBeyondTheLease) {
   EXPECT_EQ(e.last<effect::DoneBy>().at, asked + t.term - t.clock_allowance());
 }
 
-TEST_F(Candidacy, LapseFiresStopAtTheDeadlineAndExpiredAtTheLeasesEnd) {
-  e.lead();
+TEST_F(CandidacyThatLeads, LapseFiresStopAtTheDeadlineAndExpiredAtTheLeasesEnd) {
   const auto deadline = e.published->deadline;
   e.advance_to(deadline - 1ns);
   EXPECT_EQ(e.count<effect::FireStop>(), 0u);
@@ -338,16 +333,14 @@ TEST_F(Candidacy, LapseFiresStopAtTheDeadlineAndExpiredAtTheLeasesEnd) {
   EXPECT_EQ(e.count<effect::FireExpired>(), 1u);
 }
 
-TEST_F(Candidacy, AlarmIsSetForEveryMomentEvenWhileTheStoreIsWedged) {
-  e.lead();
+TEST_F(CandidacyThatLeads, AlarmIsSetForEveryMomentEvenWhileTheStoreIsWedged) {
   const auto deadline = e.published->deadline;
   e.advance_to(e.now + 8s);  // the renewal is not answered: wedged
   EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::wedged);
   EXPECT_EQ(e.candidacy.next_alarm(), deadline);
 }
 
-TEST_F(Candidacy, SupersededEndsAtOnce) {
-  e.lead();
+TEST_F(CandidacyThatLeads, SupersededEndsAtOnce) {
   e.advance(2s);
   e.answer(Denied{other});
   EXPECT_FALSE(e.published);
@@ -358,8 +351,7 @@ TEST_F(Candidacy, SupersededEndsAtOnce) {
   EXPECT_EQ(e.count<effect::FireExpired>(), 1u);
 }
 
-TEST_F(Candidacy, DeniedWhileDrainingWithdrawsButOustsOnce) {
-  e.lead();
+TEST_F(CandidacyThatLeads, DeniedWhileDrainingWithdrawsButOustsOnce) {
   e.advance(1s);
   e.resign();
   e.advance(1100ms);
@@ -370,8 +362,7 @@ TEST_F(Candidacy, DeniedWhileDrainingWithdrawsButOustsOnce) {
   EXPECT_EQ(e.count<effect::FireStop>(), 1u);
 }
 
-TEST_F(Candidacy, AFencedLeaderLeadsOnToItsDeadlineAndIsSupersededThen) {
-  e.lead();
+TEST_F(CandidacyThatLeads, AFencedLeaderLeadsOnToItsDeadlineAndIsSupersededThen) {
   e.advance(2s);
   e.answer(Unknown{{Fault::fenced, "assigned to somebody else"}});
   EXPECT_TRUE(e.leads());
@@ -386,8 +377,7 @@ TEST_F(Candidacy, AFencedLeaderLeadsOnToItsDeadlineAndIsSupersededThen) {
 
 // ---- rule 5: elected and ousting in pairs ----
 
-TEST_F(Candidacy, NobodyIsElectedWhileOustingRuns) {
-  e.lead();
+TEST_F(CandidacyThatLeads, NobodyIsElectedWhileOustingRuns) {
   e.advance(11s);
   if (e.asked) e.answer(Unknown{});
   e.advance(1min);
@@ -396,8 +386,7 @@ TEST_F(Candidacy, NobodyIsElectedWhileOustingRuns) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST_F(Candidacy, NothingHappensAfterTheEnd) {
-  e.lead();
+TEST_F(CandidacyThatLeads, NothingHappensAfterTheEnd) {
   e.stop();
   e.ousting_returned();
   e.released();
@@ -412,8 +401,7 @@ TEST_F(Candidacy, NothingHappensAfterTheEnd) {
 
 // ---- rule 6: failures, late and unknown answers ----
 
-TEST_F(Candidacy, OneFailedRenewalIsNotALoss) {
-  e.lead();
+TEST_F(CandidacyThatLeads, OneFailedRenewalIsNotALoss) {
   e.advance(2s);
   const auto deadline = e.published->deadline;
   e.answer(Unknown{{Fault::unreachable, "away"}});
@@ -517,8 +505,7 @@ TEST_F(Candidacy, GrantThatCrossesResignIsHandedBackUnled) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST_F(Candidacy, ReleaseWinsOverARenewalInFlight) {
-  e.lead();
+TEST_F(CandidacyThatLeads, ReleaseWinsOverARenewalInFlight) {
   e.advance(2s);
   ASSERT_TRUE(e.asks(Verb::renew));
   const auto id = e.asked->id;
@@ -541,8 +528,7 @@ TEST_F(Candidacy, TroubleIsReportedOncePerChangeOfState) {
 
 // ---- rules 7 and 8 ----
 
-TEST_F(Candidacy, StopReturnsAlthoughTheStoreIsWedged) {
-  e.lead();
+TEST_F(CandidacyThatLeads, StopReturnsAlthoughTheStoreIsWedged) {
   e.advance(2s);
   ASSERT_TRUE(e.asks(Verb::renew));
   e.advance(1060ms);
@@ -572,8 +558,7 @@ TEST_F(Candidacy, AfterOustingStopTakesTwiceACallAtMostWhateverTheDrain) {
   EXPECT_LE(e.now - returned, 2 * t.call);
 }
 
-TEST_F(Candidacy, AWedgedCallThatReturnsAfterTheEndIsNotToldOf) {
-  e.lead();
+TEST_F(CandidacyThatLeads, AWedgedCallThatReturnsAfterTheEndIsNotToldOf) {
   e.advance(timing.renew + timing.call + 60ms);
   ASSERT_TRUE(e.asks(Verb::renew));
   e.stop();
@@ -696,8 +681,7 @@ TEST_F(Candidacy, AStoreThatCannotBeWaitedForIsAskedWithPausesAndToldOfOnce) {
   EXPECT_EQ(e.last<effect::Report>().error.message, "too many open files");
 }
 
-TEST_F(Candidacy, StopReleasesOnceEvenIfThatFails) {
-  e.lead();
+TEST_F(CandidacyThatLeads, StopReleasesOnceEvenIfThatFails) {
   e.stop();
   e.ousting_returned();
   e.released(Error{Fault::unreachable, "away"});
@@ -750,8 +734,7 @@ TEST_F(Candidacy, WhoIsElectedInBetweenIsNotWokenForNothing) {
   }
 }
 
-TEST_F(Candidacy, ResignCoolsDownFromTheReleaseOn) {
-  e.lead();
+TEST_F(CandidacyThatLeads, ResignCoolsDownFromTheReleaseOn) {
   e.resign(3s);
   e.advance(1s);
   e.ousting_returned();
@@ -763,8 +746,7 @@ TEST_F(Candidacy, ResignCoolsDownFromTheReleaseOn) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST_F(Candidacy, WhoIsAskedToStepDownHandsOverAndLeavesATermToOthers) {
-  e.lead();
+TEST_F(CandidacyThatLeads, WhoIsAskedToStepDownHandsOverAndLeavesATermToOthers) {
   e.advance(2s);
   e.answer(StepDownRequested{{5}, "operator", "maintenance"});
   EXPECT_EQ(e.last<effect::End>().reason, Reason::step_down);
@@ -786,8 +768,7 @@ TEST_F(Candidacy, AStepDownThatComesWithTheGrantIsObeyed) {
   EXPECT_EQ(e.last<effect::End>().detail, "asked by operator: maintenance");
 }
 
-TEST_F(Candidacy, ARequestThatComesWhileTheWorkEndsAlreadyChangesNothing) {
-  e.lead();
+TEST_F(CandidacyThatLeads, ARequestThatComesWhileTheWorkEndsAlreadyChangesNothing) {
   e.advance(1s);
   e.resign(0s);
   e.advance(1s);
@@ -798,8 +779,7 @@ TEST_F(Candidacy, ARequestThatComesWhileTheWorkEndsAlreadyChangesNothing) {
   EXPECT_TRUE(e.asks(Verb::acquire)) << "it resigned for no longer";
 }
 
-TEST_F(Candidacy, NoCoolDownIsLongerThanAnHour) {
-  e.lead();
+TEST_F(CandidacyThatLeads, NoCoolDownIsLongerThanAnHour) {
   e.resign(2h);
   e.ousting_returned();
   e.released();
@@ -817,8 +797,7 @@ TEST_F(Candidacy, AFollowerThatResignsDoesNotWaitForTheChangeItAskedFor) {
   EXPECT_EQ(e.count<effect::Interrupt>(), 1u);
 }
 
-TEST_F(Candidacy, AFormerTroubleIsNotTheReasonOfALaterLapse) {
-  e.lead();
+TEST_F(CandidacyThatLeads, AFormerTroubleIsNotTheReasonOfALaterLapse) {
   e.advance(2s);
   e.answer(Unknown{{Fault::unreachable, "away"}});
   e.advance(timing.retry);
@@ -840,8 +819,7 @@ TEST_F(Candidacy, WorkThatGoesOnAfterItsStallContendsSoonAfterTheRelease) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST_F(Candidacy, IneligibleLeaderHandsBackAndAsksTheUserAgainEachRenew) {
-  e.lead();
+TEST_F(CandidacyThatLeads, IneligibleLeaderHandsBackAndAsksTheUserAgainEachRenew) {
   e.advance(2s);
   ASSERT_TRUE(e.asked->if_eligible);
   e.ineligible();
@@ -864,8 +842,7 @@ TEST_F(Candidacy, IneligibleFollowerLeavesTheQueue) {
   EXPECT_TRUE(e.asks(Verb::release));
 }
 
-TEST_F(Candidacy, ASecondResignWhileDrainingLeavesTheRenewalsAlone) {
-  e.lead();
+TEST_F(CandidacyThatLeads, ASecondResignWhileDrainingLeavesTheRenewalsAlone) {
   e.advance(1s);
   e.resign(30s);
   e.resign(30s);
@@ -909,8 +886,7 @@ TEST_F(Candidacy, AnIneligibleCandidateKeepsTheCoolDownOfItsResignation) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST_F(Candidacy, NothingIsAskedInAHurryAfterADrainThatWasSleptThrough) {
-  e.lead();
+TEST_F(CandidacyThatLeads, NothingIsAskedInAHurryAfterADrainThatWasSleptThrough) {
   e.advance(1s);
   e.resign();
   e.now += timing.drain + 1s;  // the process was stopped
@@ -919,8 +895,7 @@ TEST_F(Candidacy, NothingIsAskedInAHurryAfterADrainThatWasSleptThrough) {
   e.advance(1s);
 }
 
-TEST_F(Candidacy, ARenewalThatReturnsAfterTheDrainIsNotFollowedInAHurry) {
-  e.lead();
+TEST_F(CandidacyThatLeads, ARenewalThatReturnsAfterTheDrainIsNotFollowedInAHurry) {
   e.advance(1s);
   e.resign();
   e.advance(1s);
@@ -943,8 +918,7 @@ TEST_F(Candidacy, TokenBelowOneThatWasHeardOfIsNotLedBy) {
   }
 }
 
-TEST_F(Candidacy, LapsedIsNotReleasedButAcquiredAnew) {
-  e.lead();
+TEST_F(CandidacyThatLeads, LapsedIsNotReleasedButAcquiredAnew) {
   e.advance(2s);
   e.answer(Unknown{{Fault::unreachable, "away"}});
   e.advance_to(e.published->deadline);
@@ -954,8 +928,7 @@ TEST_F(Candidacy, LapsedIsNotReleasedButAcquiredAnew) {
   EXPECT_EQ(e.last<effect::End>().detail, "away");
 }
 
-TEST_F(Candidacy, IsCopyable) {
-  e.lead();
+TEST_F(CandidacyThatLeads, IsCopyable) {
   auto copy = e.candidacy;
   copy.resign(e.now, {});
   std::vector<Effect> of_copy, of_original;

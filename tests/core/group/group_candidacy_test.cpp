@@ -33,6 +33,11 @@ namespace rules_of_a_group {
 
 using GroupCandidacy = test::GroupTest;
 
+/// It leads "e".
+struct GroupCandidacyThatLeads : GroupCandidacy {
+  void SetUp() override { me.lead({"e"}); }
+};
+
 // ---- rule 1: a session's id is sent once ----
 
 TEST_F(GroupCandidacy, AnIdOfARefusedOrUnansweredOpenIsNeverSentAgain) {
@@ -144,8 +149,7 @@ TEST_F(GroupCandidacy, AllTenuresEndOneTermLessTheMarginAfterTheLastGrantedCommi
   EXPECT_EQ(me.reasons(), (std::vector{Reason::lapsed, Reason::lapsed}));
 }
 
-TEST_F(GroupCandidacy, AnAnswerThatComesAtTheDeadlineOrLaterRevivesNothing) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, AnAnswerThatComesAtTheDeadlineOrLaterRevivesNothing) {
   const auto session = me.session;
   me.pass_until_asked<ask::Write>();
   const auto asked = *me.asked;
@@ -181,8 +185,7 @@ TEST_F(GroupCandidacy, ALapsedSessionIsEndedOnceTheWorkOfAllItsTenuresHasStopped
   EXPECT_TRUE(stage.store.sessions.at(session).record.released);
 }
 
-TEST_F(GroupCandidacy, ALapsedSessionIsEndedWithItsLeaseThoughItsWorkRunsOn) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ALapsedSessionIsEndedWithItsLeaseThoughItsWorkRunsOn) {
   const auto session = me.session;
   me.pass_without_store(me.deadline - stage.now);
   const auto done_by = me.all<group_effect::DoneBy>().back().at;
@@ -231,8 +234,7 @@ TEST_F(GroupCandidacy, TenThousandTenuresDrainAndReturnOneByOne) {
 
 // ---- rule 3: our own session ----
 
-TEST_F(GroupCandidacy, ALapsedSessionIsEndedWithEveryBeatThatMayStandThere) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ALapsedSessionIsEndedWithEveryBeatThatMayStandThere) {
   me.pass_until_asked<ask::Write>();
   me.land();
   const auto beat = me.commit().next.record.beat;
@@ -245,8 +247,7 @@ TEST_F(GroupCandidacy, ALapsedSessionIsEndedWithEveryBeatThatMayStandThere) {
   EXPECT_TRUE(stage.store.sessions.begin()->second.record.released);
 }
 
-TEST_F(GroupCandidacy, ABeatThatWeNeverSentBelongsToACopyOfUs) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ABeatThatWeNeverSentBelongsToACopyOfUs) {
   stage.store.sessions.at(me.session).record.beat = 1;
   me.push();  // Something happened: it looks.
   ASSERT_TRUE(me.asks<ask::See>());
@@ -289,8 +290,7 @@ TEST_F(GroupCandidacy, ARefusedCommitEndsTheSessionAndIsWithdrawnBeforeAnyHook) 
             at([](const auto& e) { return std::holds_alternative<group_effect::End>(e); }));
 }
 
-TEST_F(GroupCandidacy, ARefusalOfACommitThatStandsThereIsItsSecondDelivery) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ARefusalOfACommitThatStandsThereIsItsSecondDelivery) {
   me.pass_until_asked<ask::Write>();
   me.land();
   me.answer();  // The same bytes once more: the beat that they demand is gone.
@@ -314,8 +314,7 @@ TEST_F(GroupCandidacy, AnUnansweredClaimIsNotLedAndClaimedAnewWithAGreaterToken)
   EXPECT_EQ(me.led.at("e").token, stage.lead("e").token);
 }
 
-TEST_F(GroupCandidacy, AnUnansweredReleaseIsRepeated) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, AnUnansweredReleaseIsRepeated) {
   me.resign("e", 5s);
   me.ousting_returned("e");
   ASSERT_EQ(me.commit().releases.size(), 1u);
@@ -395,8 +394,7 @@ TEST_F(GroupCandidacy, ASessionThatVanishesFromTheStoreCountsAsDeadATermLater) {
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST_F(GroupCandidacy, OurOwnSessionThatTheStoreLostKeepsNoElectionForEver) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, OurOwnSessionThatTheStoreLostKeepsNoElectionForEver) {
   me.pass(3s);
   stage.store.sessions.clear();
   me.pass(2s);
@@ -496,8 +494,7 @@ TEST_F(GroupCandidacy, AWaitThatEndedAtItsLimitIsNoNews) {
   EXPECT_TRUE(me.asks<ask::Await>());
 }
 
-TEST_F(GroupCandidacy, WakesWithoutEndDoNotBecomeLooksWithoutEnd) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, WakesWithoutEndDoNotBecomeLooksWithoutEnd) {
   int looks = 0;
   for (int i = 0; i < 100; ++i) {
     if (!me.asks<ask::Await>()) break;
@@ -510,8 +507,7 @@ TEST_F(GroupCandidacy, WakesWithoutEndDoNotBecomeLooksWithoutEnd) {
   EXPECT_GT(looks, 1);
 }
 
-TEST_F(GroupCandidacy, WakesWithoutEndDoNotBecomeWaitsWithoutEnd) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, WakesWithoutEndDoNotBecomeWaitsWithoutEnd) {
   int waits = 0;
   for (; waits < 100 && me.asks<ask::Await>(); ++waits) {
     me.push();
@@ -522,8 +518,7 @@ TEST_F(GroupCandidacy, WakesWithoutEndDoNotBecomeWaitsWithoutEnd) {
   EXPECT_TRUE(me.asks<ask::Await>()) << "after a pause it waits again";
 }
 
-TEST_F(GroupCandidacy, AStoreThatCannotBeWaitedForIsToldOfOnceAndAskedWithPauses) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, AStoreThatCannotBeWaitedForIsToldOfOnceAndAskedWithPauses) {
   const Error none{Fault::unreachable, "no descriptor"};
   int waits = 0;
   const auto until = stage.now + 3 * group_timing.renew;
@@ -615,8 +610,7 @@ TEST_F(GroupCandidacy, ATokenBelowTheOneThatWasAskedForIsHandedBackUnled) {
 
 // ---- rule 9: what is granted and not led ----
 
-TEST_F(GroupCandidacy, AClaimThatIsGrantedAfterTheLapseIsNotLed) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, AClaimThatIsGrantedAfterTheLapseIsNotLed) {
   me.pass(1s);
   me.join("f");
   me.answer();  // the look at it
@@ -711,8 +705,7 @@ TEST_F(GroupCandidacy, ALeadIsReleasedAfterOustingReturned) {
   EXPECT_TRUE(me.leads("f"));
 }
 
-TEST_F(GroupCandidacy, AResignedElectionIsLeftAloneForItsCoolDownFromItsRelease) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, AResignedElectionIsLeftAloneForItsCoolDownFromItsRelease) {
   me.resign("e", 5s);
   me.pass(1s);
   me.ousting_returned("e");
@@ -720,8 +713,7 @@ TEST_F(GroupCandidacy, AResignedElectionIsLeftAloneForItsCoolDownFromItsRelease)
   expect_leads_after(5s);
 }
 
-TEST_F(GroupCandidacy, ACoolDownOutlivesTheSession) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ACoolDownOutlivesTheSession) {
   me.resign("e", 30s);
   me.ousting_returned("e");
   me.unanswered();  // the release
@@ -779,8 +771,7 @@ TEST_F(GroupCandidacy, ALapseWhileTheWorkDrainsIsNotASecondEnd) {
   EXPECT_TRUE(me.leads("e") && me.leads("f"));
 }
 
-TEST_F(GroupCandidacy, ALapseFiresTheStopTokenAtTheDeadlineAndExpiredAtTheEndOfTheLease) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ALapseFiresTheStopTokenAtTheDeadlineAndExpiredAtTheEndOfTheLease) {
   const auto asked = me.deadline + group_timing.margin - group_timing.term;
   const auto end = asked + group_timing.term - group_timing.clock_allowance();
   me.pass_without_store(me.deadline - stage.now);
@@ -823,8 +814,7 @@ TEST_F(GroupCandidacy, AStepDownEndsOneTenureAndLeavesTheElectionAloneForATerm) 
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST_F(GroupCandidacy, AStepDownOfAnEarlierTokenIsNotOurs) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, AStepDownOfAnEarlierTokenIsNotOurs) {
   auto& kept = stage.store.leads.at("e");
   kept.lead.step_down = StepDown{Token{kept.lead.token.value - 1}, "ops", "drill"};
   kept.changed = ++stage.store.version;
@@ -855,8 +845,7 @@ TEST_F(GroupCandidacy, StopEndsTheSessionByOneWriteAfterAllWorkIsOver) {
 }
 
 /// Each interrupted wait is followed by another one: that would be a hot loop for as long as the work takes to end.
-TEST_F(GroupCandidacy, StopInterruptsNoWaitWhileOustingRuns) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, StopInterruptsNoWaitWhileOustingRuns) {
   me.settle();
   ASSERT_TRUE(me.asks<ask::Await>());
   const auto before = me.count<group_effect::Interrupt>();
@@ -906,8 +895,7 @@ TEST_F(GroupCandidacy, StopWhileItWaitsInterruptsTheWait) {
   EXPECT_TRUE(me.candidacy.over());
 }
 
-TEST_F(GroupCandidacy, StopAfterTheLapseEndsTheLapsedSession) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, StopAfterTheLapseEndsTheLapsedSession) {
   const auto session = me.session;
   me.pass_without_store(me.deadline - stage.now);
   me.stop();
@@ -951,8 +939,7 @@ TEST_F(GroupCandidacy, StopClaimsNothingMore) {
   EXPECT_EQ(stage.store.leads.size(), 1000u);
 }
 
-TEST_F(GroupCandidacy, StopWaitsForAHookThatOutlivesTheSession) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, StopWaitsForAHookThatOutlivesTheSession) {
   me.stop();
   me.pass(1min);
   EXPECT_FALSE(me.candidacy.over());
@@ -963,8 +950,7 @@ TEST_F(GroupCandidacy, StopWaitsForAHookThatOutlivesTheSession) {
   EXPECT_TRUE(me.candidacy.over());
 }
 
-TEST_F(GroupCandidacy, StopDoesNotWaitForAStoreThatIsAway) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, StopDoesNotWaitForAStoreThatIsAway) {
   me.stop();
   me.ousting_returned("e");
   me.pass_without_store(3s);
@@ -973,8 +959,7 @@ TEST_F(GroupCandidacy, StopDoesNotWaitForAStoreThatIsAway) {
 
 // ---- a store call that ignores its limit ----
 
-TEST_F(GroupCandidacy, NothingMoreIsAskedUntilAWedgedCallReturns) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, NothingMoreIsAskedUntilAWedgedCallReturns) {
   me.pass_until_asked<ask::Write>();
   const auto wedged = *std::exchange(me.asked, std::nullopt);
   const auto answer = me.land(wedged);
@@ -993,8 +978,7 @@ TEST_F(GroupCandidacy, NothingMoreIsAskedUntilAWedgedCallReturns) {
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST_F(GroupCandidacy, StopDoesNotWaitForAWedgedCallButForTheHooks) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, StopDoesNotWaitForAWedgedCallButForTheHooks) {
   me.pass_until_asked<ask::Write>();
   const auto wedged = *std::exchange(me.asked, std::nullopt);
   for (int i = 0; i < 50; ++i) {
@@ -1028,8 +1012,7 @@ TEST_F(GroupCandidacy, AnothersSessionIsEndedByTheVersionThatStoodUnchangedForIt
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST_F(GroupCandidacy, ASightingCountsFromTheReceiptOfItsAnswer) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ASightingCountsFromTheReceiptOfItsAnswer) {
   stage.rival(rival, 41);
   me.pass_until_asked<ask::See>();
   const auto answer = me.land();
@@ -1193,8 +1176,7 @@ TEST_F(GroupCandidacy, ManyFallenTokensAreOneReport) {
 
 // ---- rule 14: sweeps ----
 
-TEST_F(GroupCandidacy, EndedSessionsAreSweptWithinATermAndNoSweepIsAskedWithoutThem) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, EndedSessionsAreSweptWithinATermAndNoSweepIsAskedWithoutThem) {
   me.pass(1min);
   EXPECT_FALSE(me.asks<ask::Sweep>());
   stage.rival(rival, 1);
@@ -1229,8 +1211,7 @@ TEST_F(GroupCandidacy, SweepsThatRemoveNothingBecomeRare) {
 
 // ---- commits that tell no leads ----
 
-TEST_F(GroupCandidacy, TheLeaseCountsFromACommitThatToldNoLeadsOnceALookHasToldThem) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, TheLeaseCountsFromACommitThatToldNoLeadsOnceALookHasToldThem) {
   me.pass_until_asked<ask::Write>();
   const auto asked = me.asked->asked;
   const auto before = me.deadline;
@@ -1246,8 +1227,7 @@ TEST_F(GroupCandidacy, TheLeaseCountsFromACommitThatToldNoLeadsOnceALookHasToldT
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST_F(GroupCandidacy, ALookBesideALeaseGetsTwiceTheTimeOfTheUnansweredOneAndLeavesHalfOfTheLease) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ALookBesideALeaseGetsTwiceTheTimeOfTheUnansweredOneAndLeavesHalfOfTheLease) {
   me.pass_until_asked<ask::Write>();
   stage.store.forget_cursors();
   me.answer();
@@ -1262,8 +1242,7 @@ TEST_F(GroupCandidacy, ALookBesideALeaseGetsTwiceTheTimeOfTheUnansweredOneAndLea
   EXPECT_EQ(me.count<group_effect::End>(), 0u);
 }
 
-TEST_F(GroupCandidacy, TheLookThatIsOwedComesBeforeMoreClaims) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, TheLookThatIsOwedComesBeforeMoreClaims) {
   for (const auto& election : names(1200)) me.join(election);
   me.pass_until_asked<ask::Write>();
   stage.store.forget_cursors();
@@ -1337,8 +1316,7 @@ TEST_F(GroupCandidacy, RenewalsStayOnTheGridOfTheStoresClockAndKeepTheirJitter) 
   EXPECT_GT(late, 50ms) << "the jitter has worn off, and all processes ask at once";
 }
 
-TEST_F(GroupCandidacy, AClockOfTheStoreThatIsUselessCostsNoRenewal) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, AClockOfTheStoreThatIsUselessCostsNoRenewal) {
   for (int i = 0; i < 10; ++i) {
     me.pass_until_asked<ask::Write>();
     const auto asked = stage.now;
@@ -1365,8 +1343,7 @@ TEST_F(GroupCandidacy, WhoTakesPartInNothingLooksAndNothingElse) {
   EXPECT_FALSE(me.candidacy.incumbent("e", stage.now)) << "of a million names that others use it keeps none";
 }
 
-TEST_F(GroupCandidacy, WhoLeftEverythingAndLapsedGoesOnLooking) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, WhoLeftEverythingAndLapsedGoesOnLooking) {
   me.leave("e");
   me.ousting_returned("e");
   me.settle();
@@ -1400,8 +1377,7 @@ TEST_F(GroupCandidacy, AtRestItAsksOncePerRenewalHoweverManyElections) {
 
 /// A process that crashed and came back has two sessions for a while. The store's clock was ahead when the old one
 /// wrote.
-TEST_F(GroupCandidacy, ANamedHeirIsTheProcessWhoseLeaseEndsLastByOurClock) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ANamedHeirIsTheProcessWhoseLeaseEndsLastByOurClock) {
   const auto comes = [&](SessionId id) {
     stage.rival(id, 1);
     stage.store.sessions[id].joined = 1;
@@ -1697,8 +1673,7 @@ TEST_F(GroupCandidacy, AnHeirThatHasEndedIsNotWaitedFor) {
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST_F(GroupCandidacy, ARenewalGivesWhatDrainsTheTimeOfItsDrain) {
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ARenewalGivesWhatDrainsTheTimeOfItsDrain) {
   me.pass_without_store(8s);
   me.resign("e");
   const auto drain_by = stage.now + group_timing.drain;

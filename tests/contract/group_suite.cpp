@@ -660,6 +660,23 @@ TEST_P(GroupContract, NoTokenFallsWhenANameComesBack) {
   EXPECT_GT(unknown.token, far_token);
 }
 
+TEST_P(GroupContract, WhoFollowsByACursorLearnsOfARetirement) {
+  auto a = member("a");
+  ASSERT_EQ(a.claim({"gone", "stays"}).claimed.size(), 2u);
+  ASSERT_EQ(a.release({"gone", "stays"}).released.size(), 2u);
+  const auto store = connect();
+  const auto before = store->look({}, call());
+  ASSERT_TRUE(before);
+  ASSERT_TRUE(before->leads.contains("gone"));
+  ASSERT_EQ(retired_by(a, {"gone"}).size(), 1u);
+  auto after = store->look(before->cursor, call());
+  if (after && !after->whole) after = store->look(after->cursor, call());
+  ASSERT_TRUE(after);
+  EXPECT_TRUE(after->whole) << "a cursor cannot tell what is gone";
+  EXPECT_FALSE(after->leads.contains("gone"));
+  EXPECT_TRUE(after->leads.contains("stays"));
+}
+
 TEST_P(GroupContract, TheLeadsOfAnEndedSessionMayBeRetiredAndThoseOfALostOneNot) {
   auto a = member("a"), b = member("b"), c = member("c");
   ASSERT_TRUE(a.claims("ended"));
@@ -700,14 +717,16 @@ TEST_P(GroupContract, TokensRiseWhileTheirNameIsRetiredAgainAndAgain) {
       threads.emplace_back([&, i] {
         auto& me = members[i];
         for (int round = 0; round < group_->rounds(); ++round) {
-          if (me.claims("e")) tokens[i].push_back(*me.seen().token("e")), me.releases("e");
+          if (const auto done = me.claim({"e"}); !done.claimed.empty()) tokens[i].push_back(done.token);
+          me.look({});  // A retirement makes the cursor of a commit void, and then that tells no lead.
+          me.releases("e");
           me.look({});
         }
         --contend;
       });
     std::size_t retired = 0;
     while (contend > 0) retired += gone.look({}).leads.contains("e") ? retired_by(gone, {"e"}).size() : 0;
-    RecordProperty("retired", static_cast<int>(retired));
+    EXPECT_GT(retired, 0u);
   }
   std::vector<Token> all;
   for (const auto& one : tokens) {

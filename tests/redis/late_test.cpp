@@ -94,8 +94,8 @@ class Puppet {
   std::string heard_;
 };
 
-/// What the script says that counts.
-std::string count(int number) { return "*2\r\n:1\r\n:" + std::to_string(number) + "\r\n"; }
+/// What the script of a sweep says that has removed so many sessions.
+std::string count(int number) { return "*3\r\n$1\r\n0\r\n:" + std::to_string(number) + "\r\n*0\r\n"; }
 
 /// Its questions have numbers for answers.
 struct RedisLate : testing::Test {

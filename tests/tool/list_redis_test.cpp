@@ -63,7 +63,7 @@ TEST(ListOnRedis, ShowsTheElectionsOfAGroup) {
   ASSERT_TRUE(eventually([&] { return elections.led().size() == 3; }));
   Process all(tool(line));
   EXPECT_EQ(all.ended(), 0) << all.err();
-  EXPECT_TRUE(all.out().starts_with("a  ann leads at 10.0.0.7:80, token ")) << all.out();
+  EXPECT_TRUE(all.out().starts_with("a  ann leads at 10.0.0.7:80, tenure ")) << all.out();
   EXPECT_FALSE(mentions(all.out(), "not seen to renew"));
   elections.resign("c", std::chrono::hours(1));
   ASSERT_TRUE(eventually([&] { return elections.led().size() == 2; }));
@@ -97,7 +97,7 @@ TEST(ListOnRedis, SaysWhatOfAGroupIsNotProven) {
   }
   Process dead(tool({"status", "--group", "shards", "--store", url_of(server), "--timing", "fast", "--timeout", "1s"}));
   EXPECT_EQ(dead.ended(), 0) << dead.err();
-  EXPECT_TRUE(mentions(dead.out(), "a  bob leads, token ")) << dead.out();
+  EXPECT_TRUE(mentions(dead.out(), "a  bob leads, tenure ")) << dead.out();
   EXPECT_TRUE(mentions(dead.out(), "not seen to renew")) << dead.out();
 }
 

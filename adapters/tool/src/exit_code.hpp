@@ -8,11 +8,12 @@ namespace tenure::tool {
 /// meet a code of the child. A child's own code is handed on, and 128+n of a signal n.
 enum ExitCode : int {
   ok = 0,
-  no = 1,              ///< is-leader: another one leads, or nobody; step-down: the token is another one by now.
+  no = 1,              ///< is-leader: another one leads, or nobody; step-down: the token is another one by now;
+                       ///< retire: one of them is led, or cannot be read.
   vacant = 3,          ///< status: nobody leads.
   unseen = 4,          ///< status, is-leader, step-down: nothing said who leads.
   usage = 64,          ///< The command line is wrong.
-  unreachable = 69,    ///< run, step-down, setup: the store cannot be reached, or refuses us.
+  unreachable = 69,    ///< run, step-down, retire, setup: the store cannot be reached, or refuses us.
   broken = 70,         ///< The tool itself failed: no process or descriptor was left, or its supervisor was killed.
   waited = 75,         ///< --wait is over.
   misconfigured = 78,  ///< The URL, the configuration or a setting cannot work.

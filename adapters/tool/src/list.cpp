@@ -68,6 +68,7 @@ int print_all(const Place& place, const Listing& listing) try {
   if (!place.election.empty() || !place.file.empty())
     throw Failed(usage, "--all is for every election of --store; leave out -e and -c");
   auto opening = opening_of(place);
+  only_ask(opening);
   opening.log = no_log;
   const auto list = list_elections(opening);
   auto rows = read_all(*list, listing);

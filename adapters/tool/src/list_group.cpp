@@ -43,6 +43,7 @@ Row row_of(const ObservedElection& of) {
 int print_group(const Place& place, const std::string& group, const Listing& listing) try {
   if (!place.file.empty()) throw Failed(usage, "--group does not go with -c: name the store by --store");
   auto opening = opening_of(place);
+  only_ask(opening);
   opening.election = group;
   opening.log = no_log;
   const auto opened = open_many(opening);

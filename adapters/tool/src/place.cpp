@@ -41,14 +41,6 @@ void cut(std::string& url, const std::string& key) {
   }
 }
 
-/// Without what would make something.
-void only_ask(Opening& opening) {
-  for (const std::string key : {"create_topic", "create_table"}) {
-    opening.properties.erase(key);
-    cut(opening.url, key + '=');
-  }
-}
-
 /// Over files, to open an election makes its directory.
 bool is_there(const Opening& opening) {
   const auto list = list_elections(opening);
@@ -166,6 +158,13 @@ Timing timing_of(const Place& place, const Presets& presets) {
   if (!place.term.empty()) return Timing::of(option("--term", place.term));
   if (place.preset == "fast") return presets.fast;
   return place.preset == "steady" ? presets.steady : presets.balanced;
+}
+
+void only_ask(Opening& opening) {
+  for (const std::string key : {"create_topic", "create_table"}) {
+    opening.properties.erase(key);
+    cut(opening.url, key + '=');
+  }
 }
 
 Opening opening_of(const Place& place) {

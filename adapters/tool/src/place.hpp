@@ -56,6 +56,9 @@ Timing timing_of(const Place& place, const Presets& presets);
 /// What --store and --password-file name, without an election. Throws Failed.
 Opening opening_of(const Place& place);
 
+/// Takes out of it what would make a topic or a table: a question changes nothing.
+void only_ask(Opening& opening);
+
 /// Throws Failed.
 Opened open_place(const Place& place, Log log);
 

@@ -51,8 +51,12 @@ void say(const std::string& name, const char* what) { std::cout << printable(nam
 
 int retire(const Retirement& what) try {
   auto opening = opening_of(what.place);
+  only_ask(opening);
   opening.election = what.group;
   const auto store = open_many(opening).store;
+  if (store->allots())
+    throw Failed(usage, "over Kafka a group keeps no names of its elections, so that there is nothing to retire");
+  for (const auto& name : what.names) store->joined(name);  // so that it reads these alone
   const auto look = looked(*store);
   std::map<std::string, Token> free;
   int refused = 0;
@@ -75,9 +79,10 @@ int retire(const Retirement& what) try {
     while (!free.empty() && some.size() < max_changes) some.insert(free.extract(free.begin()));
     const auto done = store->retire(some, ten_seconds());
     if (!done) fail(done.error(), unreachable);
+    const auto left = looked(*store).leads;
     for (const auto& [name, token] : some) {
-      say(name, done->contains(name) ? "retired" : "was claimed meanwhile: somebody has joined it");
-      refused += done->contains(name) ? 0 : 1;
+      say(name, left.contains(name) ? "was claimed meanwhile: somebody has joined it" : "retired");
+      refused += left.contains(name) ? 1 : 0;
     }
   }
   return refused == 0 ? ok : no;

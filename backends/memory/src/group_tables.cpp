@@ -141,6 +141,7 @@ std::set<std::string> GroupTables::retire(const std::map<std::string, Token>& le
     retired_ = std::max(retired_, token);
     done.insert(election);
   }
+  if (!done.empty()) ++losses_;  // A cursor could not tell what is gone.
   return done;
 }
 

@@ -11,7 +11,8 @@
 -- them:
 --   select encode(l.grp, 'escape') as grp, encode(l.election, 'escape') as election, s.who, l.token,
 --          l.released or s.ended as released, s.term_ms, s.written_at
---   from tenure_leads l left join tenure_sessions s on s.grp = l.grp and s.session = l.session;
+--   from tenure_leads l left join tenure_sessions s on s.grp = l.grp and s.session = l.session
+--   where l.election <> '';
 -- Who owns the tables, and who may create in their schema, can run SQL as everybody who uses them. So let nobody else:
 --   revoke create on schema public from public;
 -- No index stands on what a renewal changes, and the sessions' pages are left nearly empty: so a renewal stays within

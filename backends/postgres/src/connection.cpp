@@ -148,6 +148,7 @@ std::optional<Error> Connection::introduce(CallThread::Attempt& attempt) {
     run(settings_.schema.sql);
     note(Level::info, "postgres: a table was missing, and " + settings_.schema.file + " was run, as create_table says");
     found = look_and_prepare(attempt);
+    if (auto error = made_beside_another(found)) return error;
   }
   read_only_.reset();
   for (std::size_t i = 0; i < settings_.schema.tables.size(); ++i)
@@ -177,6 +178,18 @@ bool Connection::may_make_tables(const pqxx::result& found) const {
          std::ranges::all_of(rows, [](const auto& row) {
            return !row["recovers"].template as<bool>() && (!row["relname"].is_null() || row["elsewhere"].is_null());
          });
+}
+
+/// Another role with another search_path may have made its own at the same moment.
+std::optional<Error> Connection::made_beside_another(const pqxx::result& found) const {
+  for (const auto& row : found)
+    if (!row["elsewhere"].is_null())
+      return explained("42P07",
+                       "create_table made " + printable(row["place"].as<std::string>(std::string()), 140) +
+                           ", but there is also " + printable(row["elsewhere"].as<std::string>(), 140) +
+                           ", where others may elect already. Name the table with its schema, and drop the empty one",
+                       settings_, where_);
+  return std::nullopt;
 }
 
 /// Nothing: it was refused, by whatever code. If a table is the reason, the steps one by one tell which.

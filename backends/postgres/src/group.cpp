@@ -253,12 +253,14 @@ Result<Committed> Group::open(SessionId id, const Session& session, const Limit&
 Result<Committed> Group::commit(const Commit& commit, const Limit& limit) {
   if (auto error = refused_commit(commit)) return *std::move(error);
   if (seat_.session != commit.session) seat_ = {commit.session};
+  const auto left = joined_.left_before(commit);
   const Place place{seat_.place, seat_.place + (seat_.renewals >= renewals_in_a_place ? 1 : 0)};
   auto done =
       client_.ask<Answer>([=, sql = statements_, until = by_boot_clock(limit)](
                               Connection& connection) { return commit_now(connection, *sql, commit, place, until); },
                           limit);
   if (!done) return done.error();
+  if (done->granted && !done->look.cursor.empty()) joined_.forget(left);
   if (const auto found = done->places.find(commit.session); done->granted && found != done->places.end())
     seat_ = {commit.session, found->second, found->second == seat_.place ? seat_.renewals + 1 : 0};
   return Committed(*std::move(done));

@@ -679,6 +679,7 @@ Answer answer_of(const pqxx::result& rows, std::uint64_t connection,
   Cursor cursor;
   cursor.connection = connection;
   int answers = 0;
+  bool retired = false;
   for (const auto& row : rows) {
     const auto kind = row[0].as<std::string>();
     if (kind == "answer") {
@@ -698,7 +699,7 @@ Answer answer_of(const pqxx::result& rows, std::uint64_t connection,
     } else if (kind == "lead") {
       auto election = bytes_at(row, 1);
       if (election.empty())
-        out.look.retired = {row[3].is_null() ? 0 : unsigned_of(row[3])};
+        retired = true, out.look.retired = {row[3].is_null() ? 0 : unsigned_of(row[3])};
       else if (const auto trouble = trouble_of(row))
         out.look.unreadable.emplace(election, spoilt(election, *trouble));
       else
@@ -712,7 +713,8 @@ Answer answer_of(const pqxx::result& rows, std::uint64_t connection,
     }
   }
   if (answers != 1) throw NoAnswer("not one row that begins it");
-  out.look.cursor = text_of(cursor);
+  // A cursor tells what stands, and not what is gone: whoever learns by it of a retirement looks at everything anew.
+  if (out.look.whole || !retired) out.look.cursor = text_of(cursor);
   return out;
 }
 

@@ -228,7 +228,8 @@ if page[1] ~= '0' then return {page[1], 0, left} end
 for first = 1, #left, 1000 do call('HDEL', S, unpack(left, first, math.min(first + 999, #left))) end
 return {'0', #left, {}})");
 
-constexpr auto retire_text = joined(basics, R"(local leads, names, done, gone = args(), {}, {}, {}
+/// An entry of the log tells what stands, and not what is gone. So all look at everything anew.
+constexpr auto retire_text = joined(basics, telling, R"(local leads, names, done, gone = args(), {}, {}, {}
 if not marker or #leads == 0 then return {0, {}} end
 for i = 1, #leads, 3 do names[#names + 1] = leads[i] end
 local least, values = follows_retired(), call('HMGET', E, unpack(names))
@@ -243,6 +244,8 @@ end
 if #gone > 0 then
   call('HSET', S, 'next', least)
   call('HDEL', E, unpack(gone))
+  call('DEL', L)
+  tell({'0', ''})
 end
 return {0, done})");
 
@@ -264,7 +267,7 @@ constinit const Script open_script = script(open_text, "25ef45e0b9e22c6a4cf32e51
 constinit const Script commit_script = script(commit_text, "6f35f021806fa293062dec3e369ede7ad4b730ea");
 constinit const Script end_script = script(end_text, "8404eb6f2a30119a5cf39a85f2d1b3d8d24b7a72");
 constinit const Script sweep_script = script(sweep_text, "3bd2fe6984284add193361c85bd4e3eff2afb8c2");
-constinit const Script retire_script = script(retire_text, "326272713d8a6e8a25fd3cdc3ad314985f857036");
+constinit const Script retire_script = script(retire_text, "a39b0fc9a8cb7fd80ce5b4594da79d80c72e7a8a");
 constinit const Script step_down_lead_script = script(step_down_lead_text, "9a98b826aca8fe91411abcd0ae8b4370b0afd223");
 
 }  // namespace tenure::redis

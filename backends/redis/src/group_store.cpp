@@ -110,11 +110,14 @@ Result<Committed> Group::open(SessionId id, const Session& session, const Limit&
 Result<Committed> Group::commit(const Commit& commit, const Limit& limit) {
   if (auto error = refused_commit(commit)) return *std::move(error);
   const auto begun = news_->begin_look();
+  const auto left = joined_.left_before(commit);
   const bool claims = may_claim(commit, limit);
   const auto answer = run(commit_script, commit_arguments(commit, loses_nothing_, claims), limit, replicas_);
   if (!answer) return answer.error();
   auto committed = committed_of(*answer, commit, key_);
-  if (committed) take(committed->look, begun);
+  if (!committed) return committed;
+  take(committed->look, begun);
+  if (committed->granted && !committed->look.cursor.empty()) joined_.forget(left);
   return committed;
 }
 
@@ -139,7 +142,7 @@ Result<bool> Group::end(SessionId id, const std::vector<std::uint64_t>& beats, s
 }
 
 /// Many short calls: between two of them the server answers others. What half of the limit does not suffice for, the
-/// next sweep goes on with.
+/// next sweep goes on with, and that shall come soon.
 Result<int> Group::sweep(const Limit& limit) {
   const auto half = first_half_of(limit);
   int removed = 0;
@@ -152,7 +155,7 @@ Result<int> Group::sweep(const Limit& limit) {
     removed += swept->removed;
     pass_ = std::move(swept->rest);
   } while (pass_.at != "0" && !half.passed());
-  return removed;
+  return std::max(removed, pass_.at == "0" ? 0 : 1);
 }
 
 Result<std::set<std::string>> Group::retire(const std::map<std::string, Token>& leads, const Limit& limit) {

@@ -85,8 +85,7 @@ class TENURE_EXPORT Elections {
   /// In a hook and in a stop callback on a thread of ours (see Elected::stop) it only requests the stop.
   void stop();
 
-  /// Whether we lead an election at this very instant by our own clock. It allocates nothing, and takes a lock that is
-  /// shared, for a moment.
+  /// Whether we lead it at this very instant by our own clock. It allocates nothing, and shares a lock for a moment.
   bool is_leader(std::string_view election) const noexcept;
 
   /// Answers the same and more, without a lock or a search for the name. Keep it where you ask often. It stays

@@ -76,8 +76,8 @@ struct Look {
   std::map<std::string, Error> unreadable{};
   bool whole{};
   std::string cursor{};  ///< The store's own word. Nothing that takes effect later lies before it.
-  /// The greatest token of all leads that were retired; told if `whole`. What is absent and had no greater one was
-  /// retired, and not lost.
+  /// The greatest token of all leads that were retired; told if `whole`. What is absent was retired if it had no greater
+  /// one, and was released, or its session has ended. Else it was lost.
   Token retired{};
 
   /// The elections of this process, if the store itself allots them. It claims no others, ends what it leads

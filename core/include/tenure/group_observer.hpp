@@ -48,7 +48,8 @@ struct GroupObserverOptions {
 /// it. Over Kafka a record names who owns an election's unit: that one leads it only if it has joined it.
 class TENURE_EXPORT GroupObserver {
  public:
-  /// `timing` is that of the processes: `call` limits each question, `retry` is the pause after an unanswered one.
+  /// `timing` is that of the processes: `call` limits each question, twice as much each further one that was not
+  /// answered, up to half of `term`; `retry` is the pause after an unanswered one.
   /// Throws std::invalid_argument as Elections does, and where names are needed. Throws std::system_error if no thread
   /// can be started, or if no file descriptor is left. REQUIRES: the store is this observer's alone, and the clock
   /// outlives it, and every call into a wedged store.

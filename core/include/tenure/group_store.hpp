@@ -36,8 +36,9 @@ struct Commit {
 /// How many claims and releases one commit may carry. Each commit is a renewal, whatever it carries.
 inline constexpr std::size_t max_changes = 500;
 
-/// They say why no store may carry this out: it has too many changes, or names that Commit does not allow.
+/// Why no store may carry this out: it has too many changes, or names that Commit does not allow.
 TENURE_EXPORT std::optional<Error> refused_commit(const Commit& commit);
+/// The same of retire(): no token follows one of its tokens.
 TENURE_EXPORT std::optional<Error> refused_retirement(const std::map<std::string, Token>& leads);
 
 /// The answer to a commit.
@@ -91,12 +92,14 @@ class TENURE_EXPORT GroupStore {
   virtual Result<bool> end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
                            const Limit& limit) = 0;
 
-  /// Removes the ended sessions that no unreleased lead names; says how many. May release what other ended ones lead.
+  /// Removes the ended sessions that no unreleased lead names; says how many, or more if there is more to do. May release
+  /// what other ended ones lead.
   virtual Result<int> sweep(const Limit& limit) = 0;
 
   /// Removes the leads of elections that nobody joins any more; says which. A lead is removed if it has this token, and
   /// is released or names a session that stands here and has ended. Look::retired becomes the greatest of these tokens,
   /// so that no token falls if a name comes back. At most `max_changes`. By default an error: it keeps no such leads.
+  /// Afterwards no earlier cursor counts, since a cursor tells what stands, and not what is gone.
   virtual Result<std::set<std::string>> retire(const std::map<std::string, Token>& leads, const Limit& limit);
 
   /// Puts the request beside the lead, in place of an earlier one. Does nothing if the lead has another token by now.

@@ -32,7 +32,10 @@ bool Watching::forked() const { return ::getpid() != made_by_; }
 
 void Watching::report(const Error& error) {
   const auto told = repeats_.told(clock_.now(), error);
-  if (told) tell(log_, Level::warning, std::string(to_string(told->fault)) + ": " + told->message, {{field_, name_()}});
+  if (!told) return;
+  call([&] {
+    tell(log_, Level::warning, std::string(to_string(told->fault)) + ": " + told->message, {{field_, name_()}});
+  });
 }
 
 void Watching::end(std::shared_ptr<Watching> self, const char* who) {

@@ -530,9 +530,14 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
     claims_from_ = std::max(claims_from_, now + longest());
     all_claims_stale_ = true;
   };
+  // Only what is free is retired. What a session leads that stands was lost, whatever was retired since its claim.
+  const auto may_be_retired = [&](const SeenLead& lead) {
+    const auto it = look.sessions.find(lead.session);
+    return lead.token <= look.retired && (lead.released || it == look.sessions.end() || it->second.record.released);
+  };
   if (look.whole)
     for (const auto& [election, entry] : entries_)  // it told as many
-      if (entry.lead && entry.joined && entry.lead->token > look.retired && !look.leads.contains(election) &&
+      if (entry.lead && entry.joined && !may_be_retired(*entry.lead) && !look.leads.contains(election) &&
           !look.unreadable.contains(election))
         fell(election, entry.lead->token, "no record at all");
   for (const auto& [election, lead] : look.leads) {
@@ -637,24 +642,23 @@ void GroupCandidacy::settle_lead(Time now, const std::string& election, const Le
 
 std::optional<Incumbent> GroupCandidacy::incumbent(const std::string& election, Time now) const {
   const auto* lead = lead_of(election);
-  const auto* rival = lead ? leader_by(*lead) : nullptr;
+  const auto* rival = lead ? leader_by(*lead, now) : nullptr;
   if (!rival) return std::nullopt;
   const auto& record = rival->session.record;
-  return incumbent_of(record.who, lead->token, std::max(rival->lease_end - now, Duration::zero()));
+  return incumbent_of(record.who, lead->token, rival->lease_end - now);
 }
 
-/// Another process, whose session has not ended.
-const Rivals::Rival* GroupCandidacy::leader_by(const SeenLead& lead) const {
+/// Another process, whose session has not ended, nor its lease by our clock.
+const Rivals::Rival* GroupCandidacy::leader_by(const SeenLead& lead, Time now) const {
   const auto* rival = lead.released ? nullptr : rivals_.find(lead.session);
-  return rival && !rival->session.record.released ? rival : nullptr;
+  return rival && !rival->session.record.released && now < rival->lease_end ? rival : nullptr;
 }
 
 std::vector<std::string> GroupCandidacy::unled(Time now) const {
   std::vector<std::string> out;
   for (const auto& [election, entry] : entries_) {
     if (!entry.joined || entry.tenure) continue;
-    const auto* rival = entry.lead ? leader_by(*entry.lead) : nullptr;
-    if (!rival || now >= rival->lease_end) out.push_back(election);
+    if (!entry.lead || !leader_by(*entry.lead, now)) out.push_back(election);
   }
   return out;
 }
@@ -904,12 +908,15 @@ void GroupCandidacy::end(bool wedged) {
   over_ = true;
 }
 
+/// Whoever joins elections without a pause has a look to make at any time, and ends the dead all the same.
 void GroupCandidacy::ask_in_session(Time now) {
-  if ((own_->untold || (untold_ && to_release_.empty())) && now < next_commit_) return ask_look(now);
   const auto rival = next_to_end();
-  if (!to_release_.empty() || !wanted_.empty() || now >= next_commit_)
+  const bool one_is_dead = rival && now >= rival->second;
+  const bool looks_first = own_->untold || (untold_ && to_release_.empty() && !one_is_dead);
+  if (looks_first && now < next_commit_) return ask_look(now);
+  if (!to_release_.empty() || (!wanted_.empty() && !untold_) || now >= next_commit_)
     ask_commit(now);
-  else if (rival && now >= rival->second)
+  else if (one_is_dead)
     ask_end(now, rival->first, {rivals_.find(rival->first)->session.record.beat});
   else if (now >= std::min(next_look_, next_whole_))
     ask_look(now);

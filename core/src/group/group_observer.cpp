@@ -66,8 +66,10 @@ class TENURE_NO_EXPORT GroupObserver::Impl final : public Watching {
   bool look() override {
     const auto asked = clock_.now();
     const auto cursor = next_cursor(asked);
-    const auto answer = asked_store(cursor, asked + timing_.call);
+    const auto answer = asked_store(cursor, asked + patience_);
     if (stopping()) return false;
+    patience_ =
+        answer ? timing_.call : std::min<Clock::Duration>(2 * patience_, std::max(timing_.call, timing_.term / 2));
     std::vector<GroupSights::Change> changes;
     bool first = false;
     {
@@ -143,7 +145,11 @@ class TENURE_NO_EXPORT GroupObserver::Impl final : public Watching {
   GroupSights sights_;
   std::optional<Error> error_;
   bool answered_{};
-  Clock::Time whole_at_{};  ///< Its own thread's.
+  Clock::Time whole_at_{};  ///< Its own thread's, as the next one is.
+
+  /// How long the next look may take. All leads of a large group take longer than Timing::call, and who gives up too
+  /// soon would ask for ever.
+  Clock::Duration patience_ = timing_.call;
 };
 
 GroupObserver::GroupObserver(std::shared_ptr<GroupStore> store, const Timing& timing, GroupObserverOptions options,

@@ -54,6 +54,11 @@ std::optional<Error> refused_commit(const Commit& commit) try {
 }
 
 std::optional<Error> refused_retirement(const std::map<std::string, Token>& leads) {
+  for (const auto& [election, token] : leads)
+    if (token >= greatest_lead_token)
+      return Error{Fault::misconfigured, "retire: the token of \"" + printable(election, 80) + "\" is " +
+                                             std::to_string(token.value) +
+                                             ", which no token can follow; mend that lead first"};
   if (leads.size() <= max_changes) return std::nullopt;
   return Error{Fault::misconfigured, "retire: it names " + std::to_string(leads.size()) + " elections; at most " +
                                          std::to_string(max_changes) + " are allowed"};

@@ -15,7 +15,7 @@
 #include <tenure/leader_manager.hpp>
 #include <tenure/manual_clock.hpp>
 
-#include "election/candidacy.hpp"
+#include "election/late_call.hpp"
 #include "group/model_store.hpp"
 #include "in_child.hpp"
 #include "scripted_backend.hpp"

@@ -14,7 +14,7 @@
 
 #include <tenure/manual_clock.hpp>
 
-#include "election/candidacy.hpp"
+#include "election/late_call.hpp"
 #include "scripted_backend.hpp"
 
 namespace tenure {

@@ -1087,6 +1087,19 @@ TEST_F(GroupCandidacy, TwoProcessesThatEndEachOtherBothStandAgain) {
   EXPECT_NE(b.session, of_b);
 }
 
+TEST_F(GroupCandidacy, WhoJoinsWithoutAPauseEndsTheSessionsOfTheDeadAllTheSame) {
+  stage.rival(rival, 1);
+  me.lead({"e"});
+  const auto until = stage.now + 3 * group_timing.term;
+  for (int i = 0; !me.asks<ask::End>(); ++i) {
+    ASSERT_LT(stage.now, until) << "nobody ended it";
+    if (me.asked && !me.asks<ask::Await>()) me.answer();
+    me.join("job " + std::to_string(i));
+    stage.pass(50ms);
+    me.tick();
+  }
+}
+
 // ---- rule 24: retired names ----
 
 TEST_F(GroupCandidacy, ALeadThatWasRetiredIsNotLostAndIsClaimedAsItWasSeen) {
@@ -1095,11 +1108,8 @@ TEST_F(GroupCandidacy, ALeadThatWasRetiredIsNotLostAndIsClaimedAsItWasSeen) {
   for (const auto* election : {"e", "f"}) me.join(election);
   me.start();
   me.settle();
-  for (const auto* election : {"e", "f"}) {
-    stage.store.leads.at(election).lead.released = true;
-    ASSERT_TRUE(stage.store.retire(election));
-  }
-  stage.store.forget_cursors();  // So that all is told.
+  stage.store.sessions.at(rival).record.released = true;
+  for (const auto* election : {"e", "f"}) ASSERT_TRUE(stage.store.retire(election));
   me.pass(2 * group_timing.renew);
   EXPECT_EQ(me.count<group_effect::Report>(), 0u);
   EXPECT_TRUE(me.leads("e"));
@@ -1112,6 +1122,17 @@ TEST_F(GroupCandidacy, ALeadAboveWhatWasRetiredIsLost) {
   me.takes_part();
   stage.store.leads.erase("e");
   stage.store.retired = {499};
+  stage.store.forget_cursors();
+  me.pass(2 * group_timing.renew);
+  EXPECT_TRUE(me.reported(Fault::corrupt));
+  EXPECT_FALSE(me.leads("e"));
+}
+
+TEST_F(GroupCandidacy, WhatASessionLeadsThatStandsIsLostAlthoughALaterLeadWasRetired) {
+  rival_leads(1, {500});
+  me.takes_part();
+  stage.store.leads.erase("e");
+  stage.store.retired = {600};
   stage.store.forget_cursors();
   me.pass(2 * group_timing.renew);
   EXPECT_TRUE(me.reported(Fault::corrupt));

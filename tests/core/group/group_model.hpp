@@ -141,6 +141,7 @@ struct GroupModel {
     if (!lead.released && (session == sessions.end() || !session->second.record.released)) return false;
     retired = std::max(retired, lead.token);
     leads.erase(it);
+    forget_cursors();
     return true;
   }
 

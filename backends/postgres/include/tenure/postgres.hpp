@@ -72,8 +72,7 @@ TENURE_POSTGRES_EXPORT std::shared_ptr<Backend> open(const Options& options, con
 TENURE_POSTGRES_EXPORT std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election);
 
 /// Opens a backend by libpq's own URI: postgres://... or postgresql://... The properties are "table" and
-/// "create_table" (true or false), which may stand in the URL too.
-/// Throws std::invalid_argument for another URL or property, and otherwise as open() does.
+/// "create_table" (true or false), also in the URL. Throws std::invalid_argument for others, and as open() does.
 TENURE_POSTGRES_EXPORT Opened open_url(const Opening& opening);
 
 /// The elections of the table, for tenure::list_elections(). The role needs SELECT. Throws as open_url().
@@ -112,9 +111,10 @@ TENURE_POSTGRES_EXPORT std::shared_ptr<GroupStore> open_group(const Options& opt
 /// Opens a group by URL, as open_url(). The properties are "sessions", "leads" and "create_table".
 TENURE_POSTGRES_EXPORT OpenedGroup open_group_url(const Opening& opening);
 
-/// They do the same as schema() and create_schema() for the tables of groups: share/tenure/tenure_groups.sql.
+/// They do as schema() and create_schema(), for the tables of groups: share/tenure/tenure_groups.sql.
 TENURE_POSTGRES_EXPORT std::string group_schema(const std::string& sessions = Options().sessions,
                                                 const std::string& leads = Options().leads);
+/// See group_schema().
 TENURE_POSTGRES_EXPORT std::optional<Error> create_group_schema(const Options& options, const Limit& limit);
 
 }  // namespace tenure::postgres

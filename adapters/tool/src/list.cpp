@@ -25,11 +25,11 @@ Row row_of(const ListedElection& of) {
 }
 
 /// One more than are asked for, if there are.
-std::vector<Row> read_all(ElectionList& list, const Listing& listing) {
+std::vector<Row> read_all(const ElectionList& list, const Listing& listing) {
   const auto end = boot_clock().now() + listing.patience;
   std::map<std::string, Row> rows;  // A store may name one twice; what it said last counts.
   for (bool last = false; !last && rows.size() <= listing.most;) {
-    auto page = asked_until(end, [&](const Limit& limit) { return list.next(limit); });
+    auto page = asked_until(end, [&](const Limit& limit) { return list(limit); });
     if (!page) fail(page.error(), unseen);
     last = page->last;
     for (const auto& one : page->elections) rows.insert_or_assign(one.election, row_of(one));
@@ -71,7 +71,7 @@ int print_all(const Place& place, const Listing& listing) try {
   only_ask(opening);
   opening.log = no_log;
   const auto list = list_elections(opening);
-  auto rows = read_all(*list, listing);
+  auto rows = read_all(list, listing);
   print(rows, listing);
   rows.resize(std::min(rows.size(), listing.most));
   return code_of(rows);

@@ -58,8 +58,6 @@ Opened open_url(const Opening& opening) {
           .presets = presets()};
 }
 
-std::shared_ptr<ElectionList> list_url(const Opening& opening) {
-  return std::make_shared<List>(place_of(opening).directory);
-}
+ElectionList list_url(const Opening& opening) { return list_of(place_of(opening).directory); }
 
 }  // namespace tenure::file

@@ -3,11 +3,13 @@
 #include <pqxx/pqxx>
 
 #include <tenure/fence.hpp>
+#include <tenure/fence/postgres.hpp>
 #include <tenure/leadership.hpp>
 
 using namespace std::chrono_literals;
 
 pqxx::result write_total(const tenure::Leadership& leadership, pqxx::transaction_base& db, int sum, int id);
+bool add_to_totals(const tenure::Leadership& leadership, pqxx::connection& db, int sum);
 
 pqxx::result write_total(const tenure::Leadership& leadership, pqxx::transaction_base& db, int sum, int id) {
   pqxx::result written;
@@ -18,4 +20,16 @@ pqxx::result write_total(const tenure::Leadership& leadership, pqxx::transaction
   // update totals set sum = $2, fence = $1 where (id = $3) and fence <= $1
   //! [write]
   return written;
+}
+
+bool add_to_totals(const tenure::Leadership& leadership, pqxx::connection& db, int sum) {
+  //! [strict]
+  pqxx::work tx(db);
+  const auto token = leadership.guard(100ms);
+  const auto remaining = std::chrono::floor<std::chrono::milliseconds>(leadership.remaining());
+  if (!token || !tenure::fence::hold(tx, "jobs", *token, remaining)) return false;  // a later leader exists
+  tx.exec("update totals set sum = sum + " + std::to_string(sum));
+  tx.commit();
+  return true;
+  //! [strict]
 }

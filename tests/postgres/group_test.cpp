@@ -12,6 +12,7 @@
 #include <tenure/kit/who.hpp>
 
 #include "group_statements.hpp"
+#include "lateness.hpp"
 #include "support.hpp"
 
 namespace tenure::postgres::test {
@@ -790,11 +791,13 @@ class PostgresGroupCost : public PostgresGroup, public testing::WithParamInterfa
   }
   /// Of several times, in turn with another one's, the shortest: the machine is shared.
   static void expect_alike(Renewing& late, Renewing& fresh) {
+    const tenure::test::Lateness since;
     auto of_late = Clock::Duration::max(), of_fresh = Clock::Duration::max();
     for (int times = 0; times < 10; ++times) {
       of_late = std::min(of_late, renewals(late));
       of_fresh = std::min(of_fresh, renewals(fresh));
     }
+    if (of_late >= 2 * of_fresh) since.starved(of_fresh);
     EXPECT_LT(of_late, 2 * of_fresh) << of_late / 51us << " us a renewal, and " << of_fresh / 51us
                                      << " for a fresh one";
   }

@@ -7,7 +7,9 @@
 -- Who owns the table, and who may create in its schema, can run SQL as everybody who uses it. So let nobody else:
 --   revoke create on schema public from public;
 -- No index stands on what a renewal changes, and pages are left nearly empty: so a renewal stays within its page and
--- leaves nothing for vacuum to do.
+-- leaves nothing for vacuum to do. The last key is the strict fence's: a claim writes another token, and so waits for
+-- the transactions that hold the row FOR KEY SHARE. To a table that stands without it, its owner adds it by
+--   create unique index on tenure_elections (election, token);
 create table if not exists tenure_elections (
   election bytea primary key check (octet_length(election) <= 200),
   token bigint not null,
@@ -19,5 +21,6 @@ create table if not exists tenure_elections (
   written_at timestamptz not null,
   step_down_token bigint,
   step_down_by bytea check (octet_length(step_down_by) <= 1000),
-  step_down_why bytea check (octet_length(step_down_why) <= 1000)
+  step_down_why bytea check (octet_length(step_down_why) <= 1000),
+  unique (election, token)
 ) with (fillfactor = 10);

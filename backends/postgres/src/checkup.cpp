@@ -25,10 +25,11 @@ select pg_catalog.current_setting('server_version_num')::integer, pg_catalog.cur
   (extract(epoch from pg_catalog.clock_timestamp() {-} least(
     (select pg_catalog.min(a.xact_start) from pg_catalog.pg_stat_activity as a
       where a.backend_type {=} 'client backend' and a.pid {<>} pg_catalog.pg_backend_pid()),
-    (select pg_catalog.min(p.prepared) from pg_catalog.pg_prepared_xacts as p))))::bigint
+    (select pg_catalog.min(p.prepared) from pg_catalog.pg_prepared_xacts as p))))::bigint,
+  {has_fence}
 from pg_catalog.pg_class as c join pg_catalog.pg_namespace as n on n.oid {=} c.relnamespace
 where c.oid {=} pg_catalog.to_regclass($1::pg_catalog.text))";
-constexpr int columns = 14;
+constexpr int columns = 15;
 
 Check of_version(const pqxx::row& found) {
   const auto version = "PostgreSQL " + printable(found[1].as<std::string>(), 60);
@@ -83,6 +84,12 @@ Check of_old_transactions(const pqxx::row& found) {
                          "end it: pg_stat_activity, pg_prepared_xacts and pg_replication_slots tell whose it is");
 }
 
+Check of_fence(const pqxx::row& found, const Table& table) {
+  if (found[14].as<bool>()) return Check::fine("transactions of your own can hold the row: the strict fence is there");
+  return Check::doubtful("the strict fence is missing: transactions that hold the row do not make a claim wait",
+                         "as the table's owner: create unique index on " + table.name + " (election, token)");
+}
+
 }  // namespace
 
 /// Nobody notifies of an election called "".
@@ -90,14 +97,17 @@ Result<Checks> check_up(const Settings& settings, const Limit& limit) {
   return Client(settings, Purpose{.name = {}})
       .ask<Checks>(
           [](Connection& connection) {
-            const auto found =
-                connection.execute({filled_sql(question, {}), {connection.places().front()}, columns, Rows::one})[0];
+            const auto found = connection.execute({filled_sql(question, {{"{has_fence}", std::string(has_fence)}}),
+                                                   {connection.places().front()},
+                                                   columns,
+                                                   Rows::one})[0];
             return Checks{of_version(found),
                           of_standbys(found),
                           of_disk(found),
                           of_table(found, connection),
                           of_rights(found, connection.settings().table()),
-                          of_old_transactions(found)};
+                          of_old_transactions(found),
+                          of_fence(found, connection.settings().table())};
           },
           limit);
 }

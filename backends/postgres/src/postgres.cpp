@@ -34,7 +34,25 @@ std::string called(const std::string& table, const char* usually) {
   return table == usually ? table : quoted;
 }
 
-std::optional<Error> create(const Settings& settings, const std::string& tables, const Limit& limit) {
+/// A table that was made before the strict fence was gets its index, if it is ours. Elections work without it, and the
+/// doctor tells of it, so that a refusal is none of the caller's business.
+bool add_fence(Connection& connection) {
+  const auto& place = connection.places().front();
+  const auto missing = filled_sql(
+      "select not {has_fence} from pg_catalog.pg_class as c where c.oid {=} "
+      "pg_catalog.to_regclass($1::pg_catalog.text)",
+      {{"{has_fence}", std::string(has_fence)}});
+  if (!connection.execute({missing, {place}, 1, Rows::one})[0][0].as<bool>()) return true;
+  try {
+    connection.run("create unique index on " + place + " (election, token)");
+  } catch (const pqxx::insufficient_privilege&) {
+  }
+  return true;
+}
+
+/// `then` is done once the tables stand.
+std::optional<Error> create(const Settings& settings, const std::string& tables, const Limit& limit,
+                            bool (*then)(Connection&)) {
   const auto statements = one_at_a_time(tables);
   // There is one attempt, so that it may take all the time that there is.
   const auto patience = std::max<Clock::Duration>(limit.by - limit.clock.now(), std::chrono::seconds(1));
@@ -47,7 +65,7 @@ std::optional<Error> create(const Settings& settings, const std::string& tables,
                             limit);
   if (!done) return done.error();
   // What stood there before may be somebody else's: an introduction looks at it.
-  const auto looked = Client(settings, Purpose{.name = {}}, patience).ask<bool>([](auto&) { return true; }, limit);
+  const auto looked = Client(settings, Purpose{.name = {}}, patience).ask<bool>(then, limit);
   if (!looked) return looked.error();
   return std::nullopt;
 }
@@ -159,11 +177,12 @@ std::string group_schema(const std::string& sessions, const std::string& leads) 
 }
 
 std::optional<Error> create_schema(const Options& options, const Limit& limit) {
-  return create(settings_of(options), schema(options.table), limit);
+  return create(settings_of(options), schema(options.table), limit, add_fence);
 }
 
 std::optional<Error> create_group_schema(const Options& options, const Limit& limit) {
-  return create(group_settings_of(options), group_schema(options.sessions, options.leads), limit);
+  return create(group_settings_of(options), group_schema(options.sessions, options.leads), limit,
+                [](Connection&) { return true; });
 }
 
 }  // namespace tenure::postgres

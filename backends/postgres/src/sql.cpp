@@ -45,6 +45,11 @@ const std::string_view with_settings = R"(with s as materialized (
 
 const std::string_view settings_hold = "s.lock_timeout is not null and s.synchronous_commit is not null";
 
+const std::string_view has_fence = R"(exists (
+  select from pg_catalog.pg_index as i join pg_catalog.pg_attribute as a on a.attrelid {=} i.indrelid
+  where i.indrelid {=} c.oid and a.attname {=} 'token'::pg_catalog.name and a.attnum {=} any (i.indkey::pg_catalog.int2[])
+    and i.indisunique and i.indisvalid and i.indimmediate and i.indpred is null))";
+
 std::string lock_wait(Clock::Time until) {
   const auto wait = (until - boot_clock().now()) / 2;
   return std::to_string(std::max<std::int64_t>(wait / std::chrono::milliseconds(1), 1));

@@ -56,6 +56,10 @@ extern const std::string_view settings_hold;
 /// connection. `until` is boot_clock()'s.
 std::string lock_wait(Clock::Time until);
 
+/// SQL: whether the table of pg_class that is called c has the index that the strict fence needs. An update that changes
+/// a column of such an index waits for the rows' FOR KEY SHARE locks.
+extern const std::string_view has_fence;
+
 std::string bigint(std::uint64_t value);
 std::string bytea(std::string_view bytes);
 std::string bigints(const std::vector<std::uint64_t>& values);

@@ -32,14 +32,14 @@ using tenure::test::within;
 
 constexpr auto patience = 20s;
 
-std::shared_ptr<ElectionList> list_of(const std::string& url) { return list_url({.url = url, .log = no_log}); }
+ElectionList list_of(const std::string& url) { return list_url({.url = url, .log = no_log}); }
 
 /// In the list's order.
 std::vector<ListedElection> all_of(const std::string& url) {
   const auto list = list_of(url);
   std::vector<ListedElection> out;
   for (bool last = false; !last;) {
-    const auto page = list->next(within(patience));
+    const auto page = list(within(patience));
     if (!page) {
       ADD_FAILURE() << page.error().message;
       break;
@@ -95,12 +95,12 @@ TEST(EtcdList, ThePageIsAskedForAgainAfterAnError) {
   Server server;
   for (int i = 0; i < 100; ++i) write(server.options(), std::to_string(1000 + i), record(1, 1));
   const auto list = list_of("etcd://" + server.address());
-  const auto first = value(list->next(within(patience)));
+  const auto first = value(list(within(patience)));
   EXPECT_FALSE(first.last);
   server.freeze(true);
-  EXPECT_FALSE(list->next(within(100ms)));
+  EXPECT_FALSE(list(within(100ms)));
   server.freeze(false);
-  const auto second = value(list->next(within(patience)));
+  const auto second = value(list(within(patience)));
   EXPECT_TRUE(second.last);
   EXPECT_EQ(first.elections.size() + second.elections.size(), 100u);
 }
@@ -117,9 +117,9 @@ TEST(EtcdList, NeedsARightToReadAllRecords) {
   server.ctl("auth enable");
   server.set_access({.user = "root", .password = canary});
   const auto url = "etcd://u:" + canary + "@" + server.address();
-  expect_error(error_of(list_of(url)->next(within(patience))), Fault::forbidden, {"role grant-permission"});
+  expect_error(error_of(list_of(url)(within(patience))), Fault::forbidden, {"role grant-permission"});
   server.ctl("role grant-permission one --prefix=true read tenure/record/");
-  EXPECT_TRUE(value(list_of(url)->next(within(patience))).last);
+  EXPECT_TRUE(value(list_of(url)(within(patience))).last);
 }
 
 /// A server that has these keys, and says so page by page, two in each.
@@ -151,8 +151,8 @@ TEST(EtcdList, AServerWhoseListHasNoEndIsTold) {
                            R"(","value":"eA=="}]})";
   FakeServer endless(once_inside([&](const std::string&) { return FakeServer::Answer{http(same)}; }));
   const auto list = list_of("etcd://" + endless.address());
-  EXPECT_EQ(value(list->next(within(patience))).elections.size(), 1u);
-  const auto error = error_of(list->next(within(patience)));
+  EXPECT_EQ(value(list(within(patience))).elections.size(), 1u);
+  const auto error = error_of(list(within(patience)));
   EXPECT_TRUE(mentions(error.message, "no part of a list")) << error.message;
 }
 

@@ -39,16 +39,6 @@ class EtcdStore : public testing::Test {
 
 // ---- the record ----
 
-/// Which of our unanswered writes has landed is found out by the next one, in the same call.
-TEST_F(EtcdStore, AnyOfTheExpectedBeatsWillDo) {
-  Server server;
-  const auto ours = store(server.options(), "jobs"), other = store(server.options(), "jobs");
-  ASSERT_TRUE(swap(*ours, std::nullopt, record(1, 11)));
-  ASSERT_TRUE(swap(*other, at(1, {11}), record(1, 12)));  // as an unanswered one of ours
-  EXPECT_TRUE(swap(*ours, at(1, {11, 12}), record(1, 13)));
-  EXPECT_FALSE(swap(*other, at(1, {12}), record(1, 14)));
-}
-
 TEST_F(EtcdStore, AWriteWhoseAnswerIsLateMayHaveLanded) {
   Server server;
   const auto a = store(server.options(), "jobs");

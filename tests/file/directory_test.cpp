@@ -380,7 +380,7 @@ TEST(FileDirectory, ALookMakesNothing) {
 
 std::vector<std::string> listed_in(const fs::path& base) {
   std::vector<std::string> found;
-  for (const auto& row : value(List(base).next(within(1h))).elections) found.push_back(row.election);
+  for (const auto& row : value(list_of(base)(within(1h))).elections) found.push_back(row.election);
   return found;
 }
 
@@ -402,13 +402,13 @@ TEST(FileList, ALinkThatComesAfterALookIsNotFollowed) {
   const auto pieces = encoded(std::string(79, '/') + "x.");
   fs::create_directory(base / pieces[0]);
   fs::create_directory(elsewhere / pieces[1]);
-  List list(base);
+  const auto list = list_of(base);
   const After each([&, first = true](const std::string&, const std::string& name) mutable {
     if (name != pieces[0] || !std::exchange(first, false)) return;
     fs::remove(base / pieces[0]);
     fs::create_directory_symlink(elsewhere.path(), base / pieces[0]);
   });
-  EXPECT_FALSE(list.next(within(1h)));
+  EXPECT_FALSE(list(within(1h)));
 }
 
 /// Each look at it takes a moment.
@@ -424,14 +424,14 @@ TEST(FileList, NamesThatTakeTooLongAreAnErrorAndMayBeAskedForAgain) {
   const Scratch base;
   for (int i = 0; i < 40; ++i) fs::create_directories(base / "long~" / ("no election " + std::to_string(i)));
   { ASSERT_TRUE(swap(*std::make_unique<Store>(base, "jobs"), std::nullopt, record(7, 70))); }
-  List list(base);
+  const auto list = list_of(base);
   TickingClock clock;
-  const auto late = list.next(within(20ms, clock));
+  const auto late = list(within(20ms, clock));
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().fault, Fault::timed_out);
   EXPECT_THAT(late.error().message, HasSubstr(base.path().string()));
   EXPECT_LE(clock.looks, 22);
-  const auto all = value(list.next(within(1h, clock)));
+  const auto all = value(list(within(1h, clock)));
   EXPECT_TRUE(all.last);
   ASSERT_EQ(all.elections.size(), 1u);
   EXPECT_EQ(all.elections[0].election, "jobs");

@@ -58,7 +58,7 @@ void try_url(const std::string& text, bool may_repeat_canary) {
     const bool authority = text.compare(url.scheme.size() + 1, 2, "//") == 0;
     if (const auto anew = written(url, authority); anew.size() <= max_url_bytes)
       require(same(parse_url(anew), url), "a URL written anew has the same parts");
-    url.expect_no_more({});
+    url.expect_no_more();
   } catch (const std::invalid_argument& e) {
     require(printable_text(e.what()), "a refusal is printable");
     require(may_repeat_canary || !contains(e.what(), canary), "a refusal repeats no user-info");

@@ -64,8 +64,15 @@ std::string encoded(const std::string& text) {
   return out;
 }
 
-TEST(HttpGroupLeader, IsRightOnlyWhileTheProcessLeadsThatElection) {
-  const memory::Hub hub;
+using HttpGroupLeader = OnAHub;
+using HttpGroupHealth = OnAHub;
+using HttpGroupStatus = OnAHub;
+using HttpObservedGroup = OnAHub;
+using HttpGroupStepDown = OnAHub;
+using HttpGroupAnswers = OnAHub;
+using HttpGroupSite = OnAHub;
+
+TEST_F(HttpGroupLeader, IsRightOnlyWhileTheProcessLeadsThatElection) {
   Member a(hub.group("tenants")), b(hub.group("tenants"), {"b", "10.0.0.8:80"});
   EXPECT_EQ(a.status("/leader?election=x"), 503) << "it has not started";
   a.lead({"x"});
@@ -90,8 +97,7 @@ TEST(HttpGroupLeader, IsRightOnlyWhileTheProcessLeadsThatElection) {
   EXPECT_TRUE(eventually([&] { return b.status("/leader?election=x") == 200; }));
 }
 
-TEST(HttpGroupLeader, TheElectionMustBeNamedAndItsNameMayHaveAnyBytes) {
-  const memory::Hub hub;
+TEST_F(HttpGroupLeader, TheElectionMustBeNamedAndItsNameMayHaveAnyBytes) {
   const std::string odd("\x01\r\n\x1b[31m%\"\\&=+?#/ \xe2\x80\xae\xff");
   Member a(hub.group("tenants"));
   a.lead({odd, "a b"});
@@ -111,7 +117,7 @@ TEST(HttpGroupLeader, TheElectionMustBeNamedAndItsNameMayHaveAnyBytes) {
 }
 
 /// The one that follows the time is blocked. So it is the answer that looks at the clock.
-TEST(HttpGroupLeader, ALeaseThatIsOverIsNoLeadership) {
+TEST_F(HttpGroupLeader, ALeaseThatIsOverIsNoLeadership) {
   ManualClock clock;
   std::latch blocked(1), released(1);
   Hooks hooks;
@@ -120,7 +126,6 @@ TEST(HttpGroupLeader, ALeaseThatIsOverIsNoLeadership) {
     blocked.count_down();
     released.wait();
   };
-  const memory::Hub hub;
   Member a(hub.group("tenants"), {"a", ""}, hooks, Exclusive::yes, clock);
   a.elections->join("x");
   a.elections->start();
@@ -140,7 +145,7 @@ TEST(HttpGroupLeader, ALeaseThatIsOverIsNoLeadership) {
   EXPECT_TRUE(eventually([&] { return a.status("/healthz") == 200; }));
 }
 
-TEST(HttpGroupHealth, AnOustingThatOutstaysItsTimeIsToldAndTheOthersLeadOn) {
+TEST_F(HttpGroupHealth, AnOustingThatOutstaysItsTimeIsToldAndTheOthersLeadOn) {
   ManualClock clock;
   std::latch ousting(1), released(1);
   auto hooks = quiet();
@@ -150,7 +155,6 @@ TEST(HttpGroupHealth, AnOustingThatOutstaysItsTimeIsToldAndTheOthersLeadOn) {
     ousting.count_down();
     released.wait();
   };
-  const memory::Hub hub;
   Member a(hub.group("tenants"), {"a", ""}, hooks, Exclusive::yes, clock);
   a.lead({"x", "y"});
   EXPECT_EQ(a.step_down("?election=x").status, 202);
@@ -167,8 +171,7 @@ TEST(HttpGroupHealth, AnOustingThatOutstaysItsTimeIsToldAndTheOthersLeadOn) {
   a.elections->stop();
 }
 
-TEST(HttpGroupHealth, ReadyIsWhoHasASession) {
-  const memory::Hub hub;
+TEST_F(HttpGroupHealth, ReadyIsWhoHasASession) {
   Member a(hub.group("tenants"));
   EXPECT_EQ(a.status("/readyz"), 503);
   EXPECT_EQ(a.status("/healthz"), 200);
@@ -179,8 +182,7 @@ TEST(HttpGroupHealth, ReadyIsWhoHasASession) {
   EXPECT_EQ(a.status("/healthz"), 200);
 }
 
-TEST(HttpGroupStatus, TellsOfAllThatIsLedPageByPage) {
-  const memory::Hub hub;
+TEST_F(HttpGroupStatus, TellsOfAllThatIsLedPageByPage) {
   Member a(hub.group("tenants"));
   std::vector<std::string> names;
   for (int i = 0; i < 2'000; ++i) names.push_back("\x1b%&+=\"\\/ \xc3\xa4" + std::to_string(i));
@@ -213,8 +215,7 @@ TEST(HttpGroupStatus, TellsOfAllThatIsLedPageByPage) {
   expect_as_schema("group_status", documents);
 }
 
-TEST(HttpGroupStatus, IsAsTheSchemaSays) {
-  const memory::Hub hub;
+TEST_F(HttpGroupStatus, IsAsTheSchemaSays) {
   Member a(hub.group("tenants"));
   std::vector<std::string> documents{a.get("/status").body};
   a.lead({"x"});
@@ -229,8 +230,7 @@ TEST(HttpGroupStatus, IsAsTheSchemaSays) {
   expect_as_schema("group_status", documents);
 }
 
-TEST(HttpGroupStatus, TellsFirstWhatNobodyLeads) {
-  const memory::Hub hub;
+TEST_F(HttpGroupStatus, TellsFirstWhatNobodyLeads) {
   Member a(hub.group("tenants"));
   a.lead({"x", "y", "z"});
   EXPECT_EQ(a.get("/status").json()["unled"], 0);
@@ -243,8 +243,7 @@ TEST(HttpGroupStatus, TellsFirstWhatNobodyLeads) {
 }
 
 /// Whoever routes wants the leader's address, and 200 if there is one.
-TEST(HttpObservedGroup, TellsARouterWhoLeads) {
-  const memory::Hub hub;
+TEST_F(HttpObservedGroup, TellsARouterWhoLeads) {
   Member a(hub.group("tenants"));
   GroupObserver observer(hub.group("tenants"), timing, {.log = no_log});
   std::optional<http::Site> site(std::in_place, observer, http::SiteOptions{.step_down_token = bearer});
@@ -277,8 +276,7 @@ TEST(HttpObservedGroup, TellsARouterWhoLeads) {
   EXPECT_EQ(get("/leader?election=x").status, 503);
 }
 
-TEST(HttpObservedGroup, IsReadyOnlyIfTheStoreAnswers) {
-  memory::Hub hub;
+TEST_F(HttpObservedGroup, IsReadyOnlyIfTheStoreAnswers) {
   hub.hang(true);
   GroupObserver observer(hub.group("tenants"), memory::presets().fast, {.log = no_log});
   const http::Site site(observer);
@@ -292,7 +290,7 @@ TEST(HttpObservedGroup, IsReadyOnlyIfTheStoreAnswers) {
 }
 
 /// Where several may lead there is no token to tell.
-TEST(HttpGroupStatus, TellsNoTokenWhereSeveralMayLead) {
+TEST_F(HttpGroupStatus, TellsNoTokenWhereSeveralMayLead) {
   class Shared final : public ModelStore {
    public:
     Shared() : ModelStore(false) {}
@@ -315,8 +313,7 @@ TEST(HttpGroupStatus, TellsNoTokenWhereSeveralMayLead) {
   expect_as_schema("group_status", {status.body});
 }
 
-TEST(HttpGroupStepDown, NeedsTheTokenAndEndsThatTenureAlone) {
-  const memory::Hub hub;
+TEST_F(HttpGroupStepDown, NeedsTheTokenAndEndsThatTenureAlone) {
   Member a(hub.group("tenants"));
   a.lead({"x", "y z"});
   EXPECT_EQ(fetch(a.server->address(), "/step-down?election=x", "POST").status, 401);
@@ -332,8 +329,7 @@ TEST(HttpGroupStepDown, NeedsTheTokenAndEndsThatTenureAlone) {
   EXPECT_EQ(a.status("/leader?election=x"), 200);
 }
 
-TEST(HttpGroupAnswers, HaveNoSecretAndAreAsciiAndWhatIsNotThereIsTold) {
-  const memory::Hub hub;
+TEST_F(HttpGroupAnswers, HaveNoSecretAndAreAsciiAndWhatIsNotThereIsTold) {
   Member evil(hub.group("tenants"), {"\x1b[31m\r\n</script>\xff", "h\n:1"});
   evil.lead({"\x1b[31m\xff"});
   for (const auto* path : {"/", "/leader", "/leader?election=%1B[31m%FF", "/healthz", "/readyz", "/status", "/metrics",
@@ -355,8 +351,7 @@ TEST(HttpGroupAnswers, HaveNoSecretAndAreAsciiAndWhatIsNotThereIsTold) {
   EXPECT_EQ(head.body, "");
 }
 
-TEST(HttpGroupSite, MayEndBeforeTheElectionsDoAndBeMountedElsewhere) {
-  const memory::Hub hub;
+TEST_F(HttpGroupSite, MayEndBeforeTheElectionsDoAndBeMountedElsewhere) {
   Member a(hub.group("tenants"));
   a.lead({"x y"});
   httplib::Server own;
@@ -374,11 +369,10 @@ TEST(HttpGroupSite, MayEndBeforeTheElectionsDoAndBeMountedElsewhere) {
   serves.join();
 }
 
-TEST(HttpGroupSite, AForkedChildAnswersNothingAndMayDestroyIt) {
+TEST_F(HttpGroupSite, AForkedChildAnswersNothingAndMayDestroyIt) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "such a child may not use threads under ThreadSanitizer";
 #endif
-  const memory::Hub hub;
   Member a(hub.group("tenants"));
   a.lead({"x"});
   in_child([&] {

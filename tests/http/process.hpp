@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One process that takes part in an election, as these tests see it: a manager and what it tells by HTTP.
 #pragma once
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +48,10 @@ struct Process {
   std::optional<LeaderManager> manager;
   std::optional<http::Site> site;
   std::optional<http::Server> server;
+};
+
+struct OnAHub : testing::Test {
+  memory::Hub hub;
 };
 
 }  // namespace tenure::test

@@ -28,13 +28,15 @@ const std::string events = "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n";
 /// So long that a test which waits for it fails.
 const http::ServerOptions patient{.patience = 60s};
 
-TEST(HttpServer, ListensAtLoopbackUnlessToldOtherwise) {
-  const memory::Hub hub;
+using HttpServer = OnAHub;
+using HttpEvents = OnAHub;
+using HttpSite = OnAHub;
+
+TEST_F(HttpServer, ListensAtLoopbackUnlessToldOtherwise) {
   EXPECT_EQ(Process(hub).server->address().rfind("127.0.0.1:", 0), 0u);
 }
 
-TEST(HttpServer, AnAddressThatCannotBeIsRefused) {
-  const memory::Hub hub;
+TEST_F(HttpServer, AnAddressThatCannotBeIsRefused) {
   Process a(hub);
   for (const auto* wrong : {"", "8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:x", ":8080",
                             "localhost:0", "::1:0", "[127.0.0.1]:0", "[::1]"})
@@ -47,18 +49,16 @@ TEST(HttpServer, AnAddressThatCannotBeIsRefused) {
   }
 }
 
-TEST(HttpServer, TheProcesssSigpipeStaysAsItWas) {
+TEST_F(HttpServer, TheProcesssSigpipeStaysAsItWas) {
   struct sigaction before {
   }, after{};
   ::sigaction(SIGPIPE, nullptr, &before);
-  const memory::Hub hub;
   const Process a(hub);
   ::sigaction(SIGPIPE, nullptr, &after);
   EXPECT_EQ(before.sa_handler, after.sa_handler);
 }
 
-TEST(HttpServer, ClientsThatSendHalfARequestHoldUpNobody) {
-  const memory::Hub hub;
+TEST_F(HttpServer, ClientsThatSendHalfARequestHoldUpNobody) {
   Process a(hub, {}, {}, {.connections = 4, .patience = 60s});
   std::list<Client> waiting;
   for (int i = 0; i < 50; ++i) waiting.emplace_back(a.server->address()).send(i % 2 ? "GET /lead" : "");
@@ -66,8 +66,7 @@ TEST(HttpServer, ClientsThatSendHalfARequestHoldUpNobody) {
   EXPECT_TRUE(waiting.front().await_end()) << "the oldest gave way";
 }
 
-TEST(HttpServer, AnAnswerThatIsNotTakenAwayHoldsUpNobody) {
-  const memory::Hub hub;
+TEST_F(HttpServer, AnAnswerThatIsNotTakenAwayHoldsUpNobody) {
   Process a(hub, {}, {}, {.connections = 4, .patience = 60s});
   std::list<Client> answered;
   for (int i = 0; i < 20; ++i) {
@@ -77,8 +76,7 @@ TEST(HttpServer, AnAnswerThatIsNotTakenAwayHoldsUpNobody) {
   EXPECT_EQ(a.get("/healthz").status, 200);
 }
 
-TEST(HttpServer, ARequestMustComeInTime) {
-  const memory::Hub hub;
+TEST_F(HttpServer, ARequestMustComeInTime) {
   Process a(hub, {}, {}, {.patience = 100ms});
   Client client(a.server->address());
   EXPECT_TRUE(client.send("GET /leader HT"));
@@ -86,15 +84,13 @@ TEST(HttpServer, ARequestMustComeInTime) {
 }
 
 /// Each byte may be in time, the whole is not.
-TEST(HttpServer, AClientThatSendsAByteNowAndThenIsCut) {
-  const memory::Hub hub;
+TEST_F(HttpServer, AClientThatSendsAByteNowAndThenIsCut) {
   Process a(hub, {}, {}, {.patience = 100ms});
   Client client(a.server->address());
   EXPECT_TRUE(eventually([&] { return !client.send("x"); }));
 }
 
-TEST(HttpServer, OversizedRequestsAreRefused) {
-  const memory::Hub hub;
+TEST_F(HttpServer, OversizedRequestsAreRefused) {
   Process a(hub, {}, {}, patient);
   const std::string big(1'000'000, 'x');
   for (const auto& request : {"GET /" + big + " HTTP/1.1\r\n\r\n", "GET /leader HTTP/1.1\r\nX: " + big + "\r\n\r\n",
@@ -114,8 +110,7 @@ TEST(HttpServer, OversizedRequestsAreRefused) {
   EXPECT_EQ(a.get("/healthz").status, 200);
 }
 
-TEST(HttpServer, ABodyIsNotWaitedFor) {
-  const memory::Hub hub;
+TEST_F(HttpServer, ABodyIsNotWaitedFor) {
   Process a(hub, {}, {}, patient);
   for (const auto* kind : {"Content-Length: 1000000000\r\n", "Transfer-Encoding: chunked\r\n",
                            "Expect: 100-continue\r\nContent-Length: 10\r\n"}) {
@@ -125,8 +120,7 @@ TEST(HttpServer, ABodyIsNotWaitedFor) {
   }
 }
 
-TEST(HttpServer, HeadersThatAskForMuchWorkAreHarmless) {
-  const memory::Hub hub;
+TEST_F(HttpServer, HeadersThatAskForMuchWorkAreHarmless) {
   Process a(hub);
   std::string ranges = "Range: bytes=0-0";
   for (int i = 0; i < 1500; ++i) ranges += ",0-0";
@@ -136,8 +130,7 @@ TEST(HttpServer, HeadersThatAskForMuchWorkAreHarmless) {
   EXPECT_EQ(fetch(a.server->address(), "/healthz", "GET", "Range: bytes=99999999999999999999999-\r\n").status, 416);
 }
 
-TEST(HttpEvents, AreBoundedAndLeaveRoomForOthers) {
-  const memory::Hub hub;
+TEST_F(HttpEvents, AreBoundedAndLeaveRoomForOthers) {
   Process a(hub, {}, {.streams = 2}, {.connections = 4, .patience = 60s});
   std::list<Client> clients;
   for (int i = 0; i < 2; ++i) {
@@ -154,8 +147,7 @@ TEST(HttpEvents, AreBoundedAndLeaveRoomForOthers) {
   })) << "the place of the one that went is free";
 }
 
-TEST(HttpEvents, EndWhenTheServerStops) {
-  const memory::Hub hub;
+TEST_F(HttpEvents, EndWhenTheServerStops) {
   Process a(hub, {}, {}, patient);
   Client stream(a.server->address()), half(a.server->address());
   stream.send(events);
@@ -168,8 +160,7 @@ TEST(HttpEvents, EndWhenTheServerStops) {
   EXPECT_FALSE(Client(a.server->address()).await("x"));
 }
 
-TEST(HttpSite, MayEndUnderTheServerAndTheManagerAfterIt) {
-  const memory::Hub hub;
+TEST_F(HttpSite, MayEndUnderTheServerAndTheManagerAfterIt) {
   Process a(hub, {}, {.step_down_token = "0123456789abcdef"}, patient);
   a.lead();
   Client stream(a.server->address());
@@ -184,8 +175,7 @@ TEST(HttpSite, MayEndUnderTheServerAndTheManagerAfterIt) {
 }
 
 /// A page of somebody else's has its name lead to us (DNS rebinding): the browser then sends that name.
-TEST(HttpServer, ARequestMustNameUs) {
-  const memory::Hub hub;
+TEST_F(HttpServer, ARequestMustNameUs) {
   Process a(hub, {}, {}, {.hosts = {"Election.example"}});
   const auto asked = [&](const std::string& host, const std::string& address = {}) {
     Client client(address.empty() ? a.server->address() : address);
@@ -208,8 +198,7 @@ TEST(HttpServer, ARequestMustNameUs) {
   EXPECT_EQ(asked(own.data()), 200);
 }
 
-TEST(HttpServer, WhatIsNoHttpIsNotAnswered) {
-  const memory::Hub hub;
+TEST_F(HttpServer, WhatIsNoHttpIsNotAnswered) {
   Process a(hub);
   const auto status = [&](const std::string& request) {
     Client client(a.server->address());
@@ -232,8 +221,7 @@ TEST(HttpServer, WhatIsNoHttpIsNotAnswered) {
 }
 
 /// As httplib decodes it, and as another server may hand it on.
-TEST(HttpServer, APathThatIsNotVisibleAsciiIsRefused) {
-  const memory::Hub hub;
+TEST_F(HttpServer, APathThatIsNotVisibleAsciiIsRefused) {
   const Process a(hub);
   for (const auto* path : {"/leader%0D", "/%FF", "/leader%7F", "/a%20b", "/%00"})
     EXPECT_EQ(a.get(path).status, 400) << path;
@@ -243,9 +231,8 @@ TEST(HttpServer, APathThatIsNotVisibleAsciiIsRefused) {
 }
 
 /// Clients are processes of their own, so that they take no descriptor of ours.
-TEST(HttpServer, ClientsLeaveTheStoreSomeDescriptors) {
+TEST_F(HttpServer, ClientsLeaveTheStoreSomeDescriptors) {
   TENURE_NEEDS_NO_DESCRIPTORS();
-  const memory::Hub hub;
   Process a(hub, {}, {}, {.connections = 100, .patience = 60s});
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
@@ -274,11 +261,10 @@ TEST(HttpServer, ClientsLeaveTheStoreSomeDescriptors) {
 }
 
 /// The child has none of the threads, and may have been forked while one of them held a lock.
-TEST(HttpServer, AForkedChildAnswersNothingAndMayDestroyIt) {
+TEST_F(HttpServer, AForkedChildAnswersNothingAndMayDestroyIt) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "such a child may not use threads under ThreadSanitizer";
 #endif
-  const memory::Hub hub;
   Process a(hub);
   a.lead();
   in_child([&] {

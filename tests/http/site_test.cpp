@@ -23,8 +23,15 @@ using testing::HasSubstr;
 
 const std::string bearer = "0123456789abcdef-" + canary;
 
-TEST(HttpLeader, IsRightOnlyWhileTheProcessLeads) {
-  const memory::Hub hub;
+using HttpLeader = OnAHub;
+using HttpStatus = OnAHub;
+using HttpPage = OnAHub;
+using HttpMetrics = OnAHub;
+using HttpEvents = OnAHub;
+using HttpStepDown = OnAHub;
+using HttpAnswers = OnAHub;
+
+TEST_F(HttpLeader, IsRightOnlyWhileTheProcessLeads) {
   Process a(hub, {"a", "10.0.0.7:80"}), b(hub, {"b", "10.0.0.8:80"});
   EXPECT_EQ(a.get("/leader").status, 503) << "it has not started";
   a.lead();
@@ -44,8 +51,7 @@ TEST(HttpLeader, IsRightOnlyWhileTheProcessLeads) {
   EXPECT_TRUE(eventually([&] { return b.get("/leader").status == 200; }));
 }
 
-TEST(HttpLeader, OfAnotherElectionIsNotOurs) {
-  const memory::Hub hub;
+TEST_F(HttpLeader, OfAnotherElectionIsNotOurs) {
   Process a(hub, {"a", ""}, {.step_down_token = bearer});
   a.lead();
   const auto ours = a.manager->metrics().election;
@@ -170,8 +176,7 @@ TEST_F(HttpHealth, AWorkThatStalledIsToldAndIsNoReasonToStartAnew) {
   }));
 }
 
-TEST(HttpStatus, TellsWhoLeadsAndWhatHappened) {
-  const memory::Hub hub;
+TEST_F(HttpStatus, TellsWhoLeadsAndWhatHappened) {
   Process a(hub);
   a.lead();
   const auto got = a.get("/status");
@@ -194,8 +199,7 @@ TEST(HttpStatus, TellsWhoLeadsAndWhatHappened) {
   EXPECT_TRUE(eventually([&] { return a.get("/status").json()["self"]["state"] == "ended"; }));
 }
 
-TEST(HttpStatus, IsAsTheSchemaSays) {
-  const memory::Hub hub;
+TEST_F(HttpStatus, IsAsTheSchemaSays) {
   Process a(hub), b(hub, {"b", ""});
   std::vector<std::string> documents{a.get("/status").body};
   a.lead();
@@ -213,8 +217,7 @@ TEST(HttpStatus, IsAsTheSchemaSays) {
   expect_as_schema("refusal", {a.get("/else").body});
 }
 
-TEST(HttpPage, IsSelfContainedAndAllowsNothingElse) {
-  const memory::Hub hub;
+TEST_F(HttpPage, IsSelfContainedAndAllowsNothingElse) {
   Process a(hub);
   const auto got = a.get("/"), again = a.get("/");
   EXPECT_EQ(got.status, 200);
@@ -235,8 +238,7 @@ TEST(HttpPage, IsSelfContainedAndAllowsNothingElse) {
     EXPECT_FALSE(mentions(body, foreign)) << foreign;
 }
 
-TEST(HttpMetrics, AreThoseOfPrometheus) {
-  const memory::Hub hub;
+TEST_F(HttpMetrics, AreThoseOfPrometheus) {
   Process a(hub);
   a.lead();
   const auto got = a.get("/metrics");
@@ -245,8 +247,7 @@ TEST(HttpMetrics, AreThoseOfPrometheus) {
   EXPECT_THAT(got.body, HasSubstr("leader_election_master_status{name=\"jobs\"} 1\n"));
 }
 
-TEST(HttpEvents, TellEachChangeOnce) {
-  const memory::Hub hub;
+TEST_F(HttpEvents, TellEachChangeOnce) {
   Process a(hub);
   Client client(a.server->address());
   client.send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -266,8 +267,7 @@ TEST(HttpEvents, TellEachChangeOnce) {
   EXPECT_THAT(client.got(), HasSubstr("Content-Type: text/event-stream"));
 }
 
-TEST(HttpStepDown, NeedsTheToken) {
-  const memory::Hub hub;
+TEST_F(HttpStepDown, NeedsTheToken) {
   Process a(hub, {"a", ""}, {.step_down_token = bearer});
   EXPECT_EQ(a.step_down(bearer).status, 409) << "it does not lead";
   a.lead();
@@ -281,8 +281,7 @@ TEST(HttpStepDown, NeedsTheToken) {
   EXPECT_TRUE(eventually([&] { return a.manager->metrics().ousted.at(Reason::resigned) == 1; }));
 }
 
-TEST(HttpStepDown, IsRefusedEntirelyWithoutOneThatIsConfigured) {
-  const memory::Hub hub;
+TEST_F(HttpStepDown, IsRefusedEntirelyWithoutOneThatIsConfigured) {
   Process a(hub);
   a.lead();
   EXPECT_EQ(a.step_down("").status, 403);
@@ -290,8 +289,7 @@ TEST(HttpStepDown, IsRefusedEntirelyWithoutOneThatIsConfigured) {
   EXPECT_TRUE(a.manager->leadership().is_leader());
 }
 
-TEST(HttpStepDown, ATokenThatIsEasilyGuessedOrCannotBeSentIsRefusedAndNotTold) {
-  const memory::Hub hub;
+TEST_F(HttpStepDown, ATokenThatIsEasilyGuessedOrCannotBeSentIsRefusedAndNotTold) {
   for (const auto& token : {std::string("s3cr3t-canary"), "s3cr3t-canary \r\n" + std::string(20, 'x'),
                             "s3cr3t-canary%41" + std::string(20, 'x')}) {
     try {
@@ -303,8 +301,7 @@ TEST(HttpStepDown, ATokenThatIsEasilyGuessedOrCannotBeSentIsRefusedAndNotTold) {
   }
 }
 
-TEST(HttpAnswers, HaveNoSecretAndAreAsciiWhateverOthersAreCalled) {
-  const memory::Hub hub;
+TEST_F(HttpAnswers, HaveNoSecretAndAreAsciiWhateverOthersAreCalled) {
   Process evil(hub, {"\x1b[31m\r\n</script>\xe2\x80\xae\xff", "h\n:1"}, {.step_down_token = bearer});
   Process a(hub, {"a", ""}, {.step_down_token = bearer});
   evil.lead();
@@ -322,8 +319,7 @@ TEST(HttpAnswers, HaveNoSecretAndAreAsciiWhateverOthersAreCalled) {
   EXPECT_THAT(a.get("/leader").body, HasSubstr("\\u001b[31m"));
 }
 
-TEST(HttpAnswers, WhatIsNotThereIsToldAndHeadHasNoBody) {
-  const memory::Hub hub;
+TEST_F(HttpAnswers, WhatIsNotThereIsToldAndHeadHasNoBody) {
   Process a(hub);
   a.lead();
   EXPECT_EQ(a.get("/nothing").status, 404);

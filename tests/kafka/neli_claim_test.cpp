@@ -12,26 +12,28 @@
 namespace tenure::kafka {
 namespace {
 
+using NeliClaim = NeliTest;
+using NeliJoin = NeliTest;
+using NeliNonce = NeliTest;
+using NeliWait = NeliTest;
+
 // ---- rules 1 and 2: join ----
 
-TEST(NeliJoin, ReadsTheRecordBeforeItOpensAMember) {
-  Scene s;
+TEST_F(NeliJoin, ReadsTheRecordBeforeItOpensAMember) {
   s.call(Verb::acquire);
   EXPECT_FALSE(s.did<effect::Open>());
   s.observed(record(41));
   EXPECT_TRUE(s.did<effect::Open>());
 }
 
-TEST(NeliJoin, RanksByTokenThenCreationThenIncarnation) {
-  Scene s;
+TEST_F(NeliJoin, RanksByTokenThenCreationThenIncarnation) {
   s.call(Verb::acquire);
   s.advance(1234ms);
   s.observed(record(41));
   EXPECT_EQ(s.take<effect::Open>().client_id, "!tenure.00000000000000000041.1700000001234.mine");
 }
 
-TEST(NeliJoin, RanksBeforeEveryOrdinaryMember) {
-  Scene s;
+TEST_F(NeliJoin, RanksBeforeEveryOrdinaryMember) {
   s.call(Verb::acquire);
   s.observed(std::nullopt);
   const auto ours = s.take<effect::Open>().client_id;
@@ -39,8 +41,7 @@ TEST(NeliJoin, RanksBeforeEveryOrdinaryMember) {
     EXPECT_LT(ours, name);
 }
 
-TEST(NeliJoin, TriesUntilTheRecordIsRead) {
-  Scene s;
+TEST_F(NeliJoin, TriesUntilTheRecordIsRead) {
   s.call(Verb::acquire);
   s.observed(unreachable);
   EXPECT_EQ(s.take_answer<Unknown>().error, unreachable);
@@ -50,8 +51,7 @@ TEST(NeliJoin, TriesUntilTheRecordIsRead) {
   EXPECT_TRUE(s.did<effect::Open>());
 }
 
-TEST(NeliJoin, TellsTheSameTroubleAgainOnlyAtTheLimit) {
-  Scene s;
+TEST_F(NeliJoin, TellsTheSameTroubleAgainOnlyAtTheLimit) {
   s.call(Verb::acquire);
   s.observed(unreachable);
   s.take_answer<Unknown>();
@@ -61,8 +61,7 @@ TEST(NeliJoin, TellsTheSameTroubleAgainOnlyAtTheLimit) {
   EXPECT_EQ(s.take_answer<Unknown>().error, unreachable);
 }
 
-TEST(NeliJoin, TellsWhoLeadsWhileItWaitsForAnAssignment) {
-  Scene s;
+TEST_F(NeliJoin, TellsWhoLeadsWhileItWaitsForAnAssignment) {
   s.call(Verb::acquire);
   s.observed(record(41));
   const auto holder = s.take_answer<Denied>().holder;
@@ -73,8 +72,7 @@ TEST(NeliJoin, TellsWhoLeadsWhileItWaitsForAnAssignment) {
   EXPECT_EQ(holder->remaining, lease);
 }
 
-TEST(NeliJoin, AMemberThatCannotBeOpenedIsTriedAgainAfterAPause) {
-  Scene s;
+TEST_F(NeliJoin, AMemberThatCannotBeOpenedIsTriedAgainAfterAPause) {
   s.join();
   s.give(fact::Broken{s.handle, {Fault::misconfigured, "no such file"}});
   EXPECT_TRUE(s.did<effect::Drop>());
@@ -91,8 +89,7 @@ TEST(NeliJoin, AMemberThatCannotBeOpenedIsTriedAgainAfterAPause) {
 
 // Rule 3: the nonce.
 
-TEST(NeliNonce, IsAcknowledgedBeforeTheReadThatDecides) {
-  Scene s;
+TEST_F(NeliNonce, IsAcknowledgedBeforeTheReadThatDecides) {
   s.join(record(40, "other", true));
   s.assigned(true);
   EXPECT_TRUE(s.did<effect::Assign>());
@@ -105,8 +102,7 @@ TEST(NeliNonce, IsAcknowledgedBeforeTheReadThatDecides) {
   EXPECT_TRUE(s.did<effect::SendCommit>());
 }
 
-TEST(NeliNonce, AReadWithoutItDecidesNothing) {
-  Scene s;
+TEST_F(NeliNonce, AReadWithoutItDecidesNothing) {
   s.join(record(41));
   s.own();
   s.call(Verb::acquire);
@@ -120,8 +116,7 @@ TEST(NeliNonce, AReadWithoutItDecidesNothing) {
   EXPECT_NE(s.nonce, first) << "unique per attempt";
 }
 
-TEST(NeliNonce, AFailedNonceIsReplacedAfterAPause) {
-  Scene s;
+TEST_F(NeliNonce, AFailedNonceIsReplacedAfterAPause) {
   s.join();
   s.assigned(true);
   s.take_commit(1);
@@ -134,8 +129,7 @@ TEST(NeliNonce, AFailedNonceIsReplacedAfterAPause) {
   EXPECT_NE(s.nonce, first);
 }
 
-TEST(NeliNonce, ServesEveryReadUntilTheNextRevoke) {
-  Scene s;
+TEST_F(NeliNonce, ServesEveryReadUntilTheNextRevoke) {
   s.join(record(41));
   s.own();
   for (int i = 0; i < 3; ++i) {
@@ -150,8 +144,7 @@ TEST(NeliNonce, ServesEveryReadUntilTheNextRevoke) {
   EXPECT_NE(s.nonce, first);
 }
 
-TEST(NeliNonce, ThatWasSentTwiceCostsNothing) {
-  Scene s;
+TEST_F(NeliNonce, ThatWasSentTwiceCostsNothing) {
   s.join();
   s.assigned(true);
   s.take_commit(1);
@@ -160,8 +153,7 @@ TEST(NeliNonce, ThatWasSentTwiceCostsNothing) {
   EXPECT_TRUE(s.did<effect::ReadMember>());
 }
 
-TEST(NeliNonce, AReadThatFailedIsRepeatedAfterAPauseAndAnotherOneDecidesNothing) {
-  Scene s;
+TEST_F(NeliNonce, AReadThatFailedIsRepeatedAfterAPauseAndAnotherOneDecidesNothing) {
   s.join();
   s.own();
   const auto asked = s.take<effect::ReadMember>().id;
@@ -175,8 +167,7 @@ TEST(NeliNonce, AReadThatFailedIsRepeatedAfterAPauseAndAnotherOneDecidesNothing)
   EXPECT_TRUE(s.did<effect::ReadMember>());
 }
 
-TEST(NeliNonce, UnansweredForALeaseCostsTheHandle) {
-  Scene s;
+TEST_F(NeliNonce, UnansweredForALeaseCostsTheHandle) {
   s.join();
   s.assigned(true);
   s.forget();
@@ -184,8 +175,7 @@ TEST(NeliNonce, UnansweredForALeaseCostsTheHandle) {
   s.expect_drop_after_a_lease();
 }
 
-TEST(NeliNonce, NoPartitionForItMeansToLookAtTheTopicAgain) {
-  Scene s;
+TEST_F(NeliNonce, NoPartitionForItMeansToLookAtTheTopicAgain) {
   s.join();
   s.assigned(true);
   s.take_commit(1);
@@ -198,15 +188,13 @@ TEST(NeliNonce, NoPartitionForItMeansToLookAtTheTopicAgain) {
 }
 
 // Rule 4: the wait, and what ends it.
-TEST(NeliWait, AReleasedRecordIsClaimedAtOnce) {
-  Scene s;
+TEST_F(NeliWait, AReleasedRecordIsClaimedAtOnce) {
   s.own_what_is_free();
   s.call(Verb::acquire);
   EXPECT_EQ(s.take_commit(0).offset, 41);
 }
 
-TEST(NeliWait, OnesOwnRecordIsClaimedAtOnce) {
-  Scene s;
+TEST_F(NeliWait, OnesOwnRecordIsClaimedAtOnce) {
   s.join(record(40, "mine"));
   s.own();
   s.read(record(40, "mine"));
@@ -215,8 +203,7 @@ TEST(NeliWait, OnesOwnRecordIsClaimedAtOnce) {
 }
 
 // Rule 5: an absent record.
-TEST(NeliWait, AnAbsentRecordOfANewGroupIsClaimedAtOnceByTheWallClocksToken) {
-  Scene s;
+TEST_F(NeliWait, AnAbsentRecordOfANewGroupIsClaimedAtOnceByTheWallClocksToken) {
   s.join();
   s.own(1);
   s.read(std::nullopt);
@@ -244,7 +231,7 @@ Clock::Duration wait_of_absent(Neli::Config with, int generation) {
   return s.now - from;
 }
 
-TEST(NeliWait, AnAbsentRecordOfAGroupThatWasThereIsALeaseAway) {
+TEST_F(NeliWait, AnAbsentRecordOfAGroupThatWasThereIsALeaseAway) {
   EXPECT_EQ(wait_of_absent(config(), 1), 0s);
   EXPECT_EQ(wait_of_absent(config(), 2), lease);
 }
@@ -273,45 +260,44 @@ Clock::Duration wait_of_absent_in_turmoil(Neli::Config with, F meanwhile) {
   return s.now - from;
 }
 
-TEST(NeliWait, AnAbsentRecordIsWaitedForOnceHoweverOftenTheGroupRebalances) {
+TEST_F(NeliWait, AnAbsentRecordIsWaitedForOnceHoweverOftenTheGroupRebalances) {
   EXPECT_EQ(wait_of_absent_in_turmoil(config(), [](Scene&) {}), lease);
 }
 
-TEST(NeliWait, AnAbsentRecordThatStoodMeanwhileIsWaitedForAnew) {
-  const auto stood = [](Scene& s) {
-    s.call(Verb::await_change, {}, Vacant{}, 1min);
-    s.advance(250ms);
-    s.observed(record(41));
+TEST_F(NeliWait, AnAbsentRecordThatStoodMeanwhileIsWaitedForAnew) {
+  const auto stood = [](Scene& it) {
+    it.call(Verb::await_change, {}, Vacant{}, 1min);
+    it.advance(250ms);
+    it.observed(record(41));
   };
   EXPECT_GE(wait_of_absent_in_turmoil(config(), stood), lease + 2s);
 }
 
-TEST(NeliWait, AnAbsentRecordIsWaitedForAnewByAnotherMember) {
+TEST_F(NeliWait, AnAbsentRecordIsWaitedForAnewByAnotherMember) {
   // Without us the group may have been empty, and whoever led meanwhile be deleted from it.
-  const auto lost = [](Scene& s) {
-    s.give(fact::Revoked{s.handle, true});
-    s.stands(std::nullopt);
-    s.advance(1s);
-    s.answering = false;
-    s.opened();
+  const auto lost = [](Scene& it) {
+    it.give(fact::Revoked{it.handle, true});
+    it.stands(std::nullopt);
+    it.advance(1s);
+    it.answering = false;
+    it.opened();
   };
   EXPECT_GE(wait_of_absent_in_turmoil(config(), lost), lease + 2s);
 }
 
-TEST(NeliWait, WhereTheTopicMayBeDeletedAnAbsentRecordIsWaitedForFromEveryAssignment) {
+TEST_F(NeliWait, WhereTheTopicMayBeDeletedAnAbsentRecordIsWaitedForFromEveryAssignment) {
   auto with = config();
   with.first_claim_waits = true;
   EXPECT_GT(wait_of_absent_in_turmoil(with, [](Scene&) {}), 3 * lease) << "and in turmoil never";
 }
 
-TEST(NeliWait, AnAbsentRecordThatThisProcessHasSeenIsALeaseAway) {
+TEST_F(NeliWait, AnAbsentRecordThatThisProcessHasSeenIsALeaseAway) {
   auto with = config();
   with.highest = {5};
   EXPECT_GE(wait_of_absent(with, 1), lease);
 }
 
-TEST(NeliWait, AnAbsentRecordAfterAForeignCommitIsALeaseAway) {
-  Scene s;
+TEST_F(NeliWait, AnAbsentRecordAfterAForeignCommitIsALeaseAway) {
   s.join(Commit{0, "somebody's own"});
   s.own(1);
   s.read(std::nullopt);
@@ -319,7 +305,7 @@ TEST(NeliWait, AnAbsentRecordAfterAForeignCommitIsALeaseAway) {
   EXPECT_FALSE(s.did<effect::SendCommit>());
 }
 
-TEST(NeliWait, AnAbsentRecordIsALeaseAwayForThoseWhoAskForIt) {
+TEST_F(NeliWait, AnAbsentRecordIsALeaseAwayForThoseWhoAskForIt) {
   auto with = config();
   with.first_claim_waits = true;
   EXPECT_EQ(wait_of_absent(with, 1), lease);
@@ -413,8 +399,7 @@ TEST(NeliRank, WhatIsReleasedIsClaimedWhateverTheRank) {
 }
 
 // Rule 4 again: another's record.
-TEST(NeliWait, AnothersRecordIsWaitedForFromWhenItWasFirstSeen) {
-  Scene s;
+TEST_F(NeliWait, AnothersRecordIsWaitedForFromWhenItWasFirstSeen) {
   s.join(record(41));
   s.call(Verb::await_change, {}, Vacant{}, 1min);
   s.advance(3s);  // as a follower
@@ -432,8 +417,7 @@ TEST(NeliWait, AnothersRecordIsWaitedForFromWhenItWasFirstSeen) {
   EXPECT_EQ(s.take_commit(0).offset, 42);
 }
 
-TEST(NeliWait, AChangeRestartsTheWaitAndAReleaseEndsIt) {
-  Scene s;
+TEST_F(NeliWait, AChangeRestartsTheWaitAndAReleaseEndsIt) {
   s.join(record(41));
   s.own();
   s.read(record(41));
@@ -447,9 +431,9 @@ TEST(NeliWait, AChangeRestartsTheWaitAndAReleaseEndsIt) {
   EXPECT_EQ(s.take_commit(0).offset, 42);
 }
 
-TEST(NeliWait, TheLongestLeaseSeenIsWaitedFor) {
+TEST_F(NeliWait, TheLongestLeaseSeenIsWaitedFor) {
   for (const bool seen_before : {false, true}) {
-    Scene s;
+    s = Scene();
     s.join(record(41, "slow", false, 1, 20s));
     const auto now_there = seen_before ? record(41) : record(41, "slow", false, 1, 20s);
     s.own();
@@ -484,11 +468,11 @@ std::int64_t claim_over(const Commit& foreign) {
   return s.take_commit(0).offset;
 }
 
-TEST(NeliWait, AForeignCommitCountsAsALeaseAndItsOffsetIsExceeded) {
+TEST_F(NeliWait, AForeignCommitCountsAsALeaseAndItsOffsetIsExceeded) {
   EXPECT_EQ(claim_over({2 * unix_start, "somebody's own"}), 2 * unix_start + 1);
 }
 
-TEST(NeliWait, OverAForeignCommitTokensDoNotBeginAnew) {
+TEST_F(NeliWait, OverAForeignCommitTokensDoNotBeginAnew) {
   // A console consumer's, or that of a reset of the offsets: the topic is empty, so both write 0.
   const auto later = unix_start + lease / 1ms;
   for (const auto& foreign : {Commit{0, ""}, Commit{1000, "somebody's own"}, Commit{0, record(0).metadata}})
@@ -496,8 +480,7 @@ TEST(NeliWait, OverAForeignCommitTokensDoNotBeginAnew) {
 }
 
 // Rule 7: a token that fell.
-TEST(NeliWait, ATokenThatFellIsAnAlarmAndAFullLease) {
-  Scene s;
+TEST_F(NeliWait, ATokenThatFellIsAnAlarmAndAFullLease) {
   s.join(record(41));
   s.own();
   s.read(record(30, "other", true));
@@ -516,8 +499,7 @@ TEST(NeliWait, ATokenThatFellIsAnAlarmAndAFullLease) {
   EXPECT_EQ(s.take_commit(0).offset, 42) << "above what was seen, not above what was read";
 }
 
-TEST(NeliWait, AnObserversOlderAnswerIsDiscarded) {
-  Scene s;
+TEST_F(NeliWait, AnObserversOlderAnswerIsDiscarded) {
   s.join(record(41, "other", false, 5));
   for (const auto& older : {record(40, "other", true), record(41, "other", false, 4)}) {
     const auto seen = Incumbent{"other", "other", "other:1", {41}, 1s};
@@ -532,8 +514,7 @@ TEST(NeliWait, AnObserversOlderAnswerIsDiscarded) {
   }
 }
 
-TEST(NeliWait, AnObserversOlderAnswerForALeaseIsAnAlarm) {
-  Scene s;
+TEST_F(NeliWait, AnObserversOlderAnswerForALeaseIsAnAlarm) {
   s.join(record(41));
   s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
   s.stands(record(30));
@@ -547,15 +528,13 @@ TEST(NeliWait, AnObserversOlderAnswerForALeaseIsAnAlarm) {
 
 // ---- rules 8 to 10: claim ----
 
-TEST(NeliClaim, IsSentForACallOnly) {
-  Scene s;
+TEST_F(NeliClaim, IsSentForACallOnly) {
   s.own_what_is_free();
   s.advance(2s);
   EXPECT_FALSE(s.did<effect::SendCommit>());
 }
 
-TEST(NeliClaim, GrantsTheTokenThatWasAcknowledged) {
-  Scene s;
+TEST_F(NeliClaim, GrantsTheTokenThatWasAcknowledged) {
   s.lead(40);
   EXPECT_EQ(s.token, Token{41});
   EXPECT_EQ(decode(s.sent.commit.metadata)->who.incarnation, "mine");
@@ -564,9 +543,8 @@ TEST(NeliClaim, GrantsTheTokenThatWasAcknowledged) {
   EXPECT_EQ(decode(s.sent.commit.metadata)->lease, lease);
 }
 
-TEST(NeliClaim, AfterAClaimOfUnknownOutcomeNoOtherGoesOutInThatGeneration) {
+TEST_F(NeliClaim, AfterAClaimOfUnknownOutcomeNoOtherGoesOutInThatGeneration) {
   // Handled after its successor, it would write the old token over the new one.
-  Scene s;
   s.own_what_is_free();
   s.advance(200ms);
   s.call(Verb::acquire);
@@ -586,9 +564,9 @@ TEST(NeliClaim, AfterAClaimOfUnknownOutcomeNoOtherGoesOutInThatGeneration) {
   EXPECT_EQ(s.take_commit(0).offset, 42) << "a failed token is never used again";
 }
 
-TEST(NeliClaim, AfterARenewalOfUnknownOutcomeNoClaimGoesOutInThatGeneration) {
+TEST_F(NeliClaim, AfterARenewalOfUnknownOutcomeNoClaimGoesOutInThatGeneration) {
   for (const bool another_generation : {false, true}) {
-    Scene s;
+    s = Scene();
     s.lead();
     s.ask_renewal();
     s.committed(Outcome::failed, unreachable);
@@ -606,9 +584,9 @@ TEST(NeliClaim, AfterARenewalOfUnknownOutcomeNoClaimGoesOutInThatGeneration) {
   }
 }
 
-TEST(NeliClaim, ARefusedClaimIsNoTenure) {
+TEST_F(NeliClaim, ARefusedClaimIsNoTenure) {
   for (const auto outcome : {Outcome::fenced, Outcome::unknown_topic, Outcome::failed}) {
-    Scene s;
+    s = Scene();
     s.own_what_is_free();
     s.call(Verb::acquire);
     s.take_record();
@@ -621,8 +599,7 @@ TEST(NeliClaim, ARefusedClaimIsNoTenure) {
   }
 }
 
-TEST(NeliClaim, ALateAcknowledgementIsNotUsed) {
-  Scene s;
+TEST_F(NeliClaim, ALateAcknowledgementIsNotUsed) {
   s.own_what_is_free();
   s.call(Verb::acquire, {}, Vacant{}, 1min);
   s.take_commit(0);
@@ -635,8 +612,7 @@ TEST(NeliClaim, ALateAcknowledgementIsNotUsed) {
   EXPECT_EQ(s.take_commit(0).offset, 42);
 }
 
-TEST(NeliClaim, AcknowledgedToNobodyIsNotUsed) {
-  Scene s;
+TEST_F(NeliClaim, AcknowledgedToNobodyIsNotUsed) {
   s.own_what_is_free();
   const auto id = s.call(Verb::acquire);
   s.take_commit(0);
@@ -653,8 +629,7 @@ TEST(NeliClaim, AcknowledgedToNobodyIsNotUsed) {
   EXPECT_EQ(s.take_answer<Granted>().token, Token{42});
 }
 
-TEST(NeliClaim, GrantedToACallerThatHadGoneIsNotUsed) {
-  Scene s;
+TEST_F(NeliClaim, GrantedToACallerThatHadGoneIsNotUsed) {
   s.own_what_is_free();
   const auto id = s.call(Verb::acquire);
   s.take_commit(0);
@@ -665,8 +640,7 @@ TEST(NeliClaim, GrantedToACallerThatHadGoneIsNotUsed) {
   s.take_answer<Denied>();
 }
 
-TEST(NeliClaim, OnesOwnTokenCountsAsSeen) {
-  Scene s;
+TEST_F(NeliClaim, OnesOwnTokenCountsAsSeen) {
   s.lead(40);
   EXPECT_EQ(s.neli.highest(), Token{41});
   s.advance(lease - margin);
@@ -676,16 +650,14 @@ TEST(NeliClaim, OnesOwnTokenCountsAsSeen) {
   EXPECT_FALSE(s.did<effect::SendCommit>());
 }
 
-TEST(NeliClaim, UnansweredForALeaseCostsTheHandle) {
-  Scene s;
+TEST_F(NeliClaim, UnansweredForALeaseCostsTheHandle) {
   s.own_what_is_free();
   s.call(Verb::acquire, {}, Vacant{}, 1min);
   s.forget();
   s.expect_drop_after_a_lease();
 }
 
-TEST(NeliClaim, NoTokenFollowsTheLargestOffset) {
-  Scene s;
+TEST_F(NeliClaim, NoTokenFollowsTheLargestOffset) {
   const auto last = record(std::numeric_limits<std::int64_t>::max(), "other", true);
   s.join(last);
   s.own();
@@ -695,8 +667,7 @@ TEST(NeliClaim, NoTokenFollowsTheLargestOffset) {
   EXPECT_EQ(s.take_answer<Unknown>().error.fault, Fault::corrupt);
 }
 
-TEST(NeliClaim, AnAcquireWhileLeadingIsANewTenure) {
-  Scene s;
+TEST_F(NeliClaim, AnAcquireWhileLeadingIsANewTenure) {
   s.lead(40);
   s.call(Verb::acquire);
   s.read(record(41, "mine"));

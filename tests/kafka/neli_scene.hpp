@@ -227,4 +227,8 @@ class Scene {
   bool may_commit{};
 };
 
+struct NeliTest : testing::Test {
+  Scene s;
+};
+
 }  // namespace tenure::kafka

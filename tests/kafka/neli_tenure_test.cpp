@@ -10,10 +10,15 @@
 namespace tenure::kafka {
 namespace {
 
+using NeliDeadline = NeliTest;
+using NeliEvicted = NeliTest;
+using NeliRebalance = NeliTest;
+using NeliRelease = NeliTest;
+using NeliRenew = NeliTest;
+
 // ---- rules 11 and 12: renew ----
 
-TEST(NeliRenew, EveryRenewalDiffers) {
-  Scene s;
+TEST_F(NeliRenew, EveryRenewalDiffers) {
   s.lead();
   auto seq = decode(s.sent.commit.metadata)->seq;
   for (int i = 0; i < 3; ++i) {
@@ -25,8 +30,7 @@ TEST(NeliRenew, EveryRenewalDiffers) {
   }
 }
 
-TEST(NeliRenew, OneRenewalIsOutstandingAtATime) {
-  Scene s;
+TEST_F(NeliRenew, OneRenewalIsOutstandingAtATime) {
   s.lead();
   const auto id = s.ask_renewal();
   s.advance(1s);
@@ -41,8 +45,7 @@ TEST(NeliRenew, OneRenewalIsOutstandingAtATime) {
   s.take_answer<Granted>();
 }
 
-TEST(NeliRenew, AFailedRenewalChangesNothingButTheNextAttempt) {
-  Scene s;
+TEST_F(NeliRenew, AFailedRenewalChangesNothingButTheNextAttempt) {
   s.lead();
   s.ask_renewal();
   s.committed(Outcome::failed, unreachable);
@@ -58,9 +61,9 @@ TEST(NeliRenew, AFailedRenewalChangesNothingButTheNextAttempt) {
 
 // Rule 23.
 
-TEST(NeliRenew, ARenewalThatWasSentTwiceCostsTheHandleAndKeepsRankAndToken) {
+TEST_F(NeliRenew, ARenewalThatWasSentTwiceCostsTheHandleAndKeepsRankAndToken) {
   for (const auto outcome : {Outcome::accepted, Outcome::failed}) {
-    Scene s;
+    s = Scene();
     s.lead(40);
     const auto token = s.token;
     const auto rank = s.rank;
@@ -85,8 +88,7 @@ TEST(NeliRenew, ARenewalThatWasSentTwiceCostsTheHandleAndKeepsRankAndToken) {
   }
 }
 
-TEST(NeliRenew, AfterARenewalThatWasSentTwiceTheOldRankIsKeptForTheTenureOnly) {
-  Scene s;
+TEST_F(NeliRenew, AfterARenewalThatWasSentTwiceTheOldRankIsKeptForTheTenureOnly) {
   s.lead(40);
   const auto rank = s.rank;
   s.ask_renewal();
@@ -106,8 +108,7 @@ TEST(NeliRenew, AfterARenewalThatWasSentTwiceTheOldRankIsKeptForTheTenureOnly) {
   EXPECT_NE(s.rank, rank);
 }
 
-TEST(NeliRenew, AfterARenewalThatWasSentTwiceNobodyJoinsByTheOldRankWithoutATenure) {
-  Scene s;
+TEST_F(NeliRenew, AfterARenewalThatWasSentTwiceNobodyJoinsByTheOldRankWithoutATenure) {
   s.lead(40);
   const auto rank = s.rank;
   s.ask_renewal();
@@ -119,8 +120,7 @@ TEST(NeliRenew, AfterARenewalThatWasSentTwiceNobodyJoinsByTheOldRankWithoutATenu
   EXPECT_NE(s.rank, rank);
 }
 
-TEST(NeliRenew, FencedItIsNotTriedUntilTheLeaseHasRunOut) {
-  Scene s;
+TEST_F(NeliRenew, FencedItIsNotTriedUntilTheLeaseHasRunOut) {
   s.lead();
   s.ask_renewal();
   s.committed(Outcome::fenced, fenced);
@@ -134,8 +134,7 @@ TEST(NeliRenew, FencedItIsNotTriedUntilTheLeaseHasRunOut) {
   s.take_answer<Denied>();
 }
 
-TEST(NeliRenew, FencedAndNotAssignedAgainTheHandleIsDroppedWithTheTenure) {
-  Scene s;
+TEST_F(NeliRenew, FencedAndNotAssignedAgainTheHandleIsDroppedWithTheTenure) {
   s.lead();
   s.ask_renewal();
   s.committed(Outcome::fenced, fenced);
@@ -145,16 +144,14 @@ TEST(NeliRenew, FencedAndNotAssignedAgainTheHandleIsDroppedWithTheTenure) {
   EXPECT_TRUE(s.did<effect::Drop>()) << "its old place is another one's";
 }
 
-TEST(NeliRenew, OfAnotherTokenIsDenied) {
-  Scene s;
+TEST_F(NeliRenew, OfAnotherTokenIsDenied) {
   s.lead(40);
   s.call(Verb::renew, {40});
   s.take_answer<Denied>();
   EXPECT_FALSE(s.did<effect::SendCommit>());
 }
 
-TEST(NeliRenew, ALeaderReadsNoRecord) {
-  Scene s;
+TEST_F(NeliRenew, ALeaderReadsNoRecord) {
   s.lead();
   s.renew();
   s.forget();
@@ -165,8 +162,7 @@ TEST(NeliRenew, ALeaderReadsNoRecord) {
 
 // ---- rules 13 and 14: a rebalance ----
 
-TEST(NeliRebalance, TheLeaderKeepsItsTokenAndCommitsNothingMeanwhile) {
-  Scene s;
+TEST_F(NeliRebalance, TheLeaderKeepsItsTokenAndCommitsNothingMeanwhile) {
   s.lead();
   s.give(fact::Revoked{s.handle, false});
   EXPECT_TRUE(s.did<effect::Unassign>());
@@ -180,8 +176,7 @@ TEST(NeliRebalance, TheLeaderKeepsItsTokenAndCommitsNothingMeanwhile) {
   EXPECT_EQ(s.take_answer<Granted>().token, s.token);
 }
 
-TEST(NeliRebalance, ARenewalWaitsForTheAssignmentUpToItsLimit) {
-  Scene s;
+TEST_F(NeliRebalance, ARenewalWaitsForTheAssignmentUpToItsLimit) {
   s.lead();
   s.give(fact::Revoked{s.handle, false});
   s.call(Verb::renew, s.token);
@@ -189,8 +184,7 @@ TEST(NeliRebalance, ARenewalWaitsForTheAssignmentUpToItsLimit) {
   EXPECT_EQ(s.take_answer<Unknown>().error.fault, Fault::timed_out);
 }
 
-TEST(NeliRebalance, WaitsForTheOutstandingCommit) {
-  Scene s;
+TEST_F(NeliRebalance, WaitsForTheOutstandingCommit) {
   s.lead();
   s.ask_renewal();
   s.give(fact::Revoked{s.handle, false});
@@ -201,8 +195,7 @@ TEST(NeliRebalance, WaitsForTheOutstandingCommit) {
   EXPECT_EQ(s.take_answer<Granted>().token, s.token);
 }
 
-TEST(NeliRebalance, AnUnansweredCommitCostsTheHandleNotTheLease) {
-  Scene s;
+TEST_F(NeliRebalance, AnUnansweredCommitCostsTheHandleNotTheLease) {
   s.lead();
   s.ask_renewal(10s);
   s.give(fact::Revoked{s.handle, false});
@@ -224,9 +217,8 @@ TEST(NeliRebalance, AnUnansweredCommitCostsTheHandleNotTheLease) {
   EXPECT_TRUE(s.take_record().released);
 }
 
-TEST(NeliRebalance, AnAssignmentBeforeTheAnswerCostsTheHandle) {
+TEST_F(NeliRebalance, AnAssignmentBeforeTheAnswerCostsTheHandle) {
   // No client does that. If one did, the commit could carry the new generation.
-  Scene s;
   s.lead();
   s.ask_renewal();
   s.assigned(true, 8);
@@ -234,8 +226,7 @@ TEST(NeliRebalance, AnAssignmentBeforeTheAnswerCostsTheHandle) {
   EXPECT_FALSE(s.did<effect::Assign>());
 }
 
-TEST(NeliRebalance, WithoutPartitionZeroTheLeaseRunsOut) {
-  Scene s;
+TEST_F(NeliRebalance, WithoutPartitionZeroTheLeaseRunsOut) {
   s.lead();
   s.give(fact::Revoked{s.handle, false});
   s.assigned(false, 8);
@@ -247,8 +238,7 @@ TEST(NeliRebalance, WithoutPartitionZeroTheLeaseRunsOut) {
   s.renew();
 }
 
-TEST(NeliRebalance, AFollowerAnswersTheAssignmentAndWaits) {
-  Scene s;
+TEST_F(NeliRebalance, AFollowerAnswersTheAssignmentAndWaits) {
   s.join(record(41));
   s.assigned(false);
   EXPECT_TRUE(s.did<effect::Assign>());
@@ -271,24 +261,24 @@ std::string why_not_renewed(F happens) {
   return error.message;
 }
 
-TEST(NeliRenew, SaysWhyTheLeaseCannotBeRenewed) {
+TEST_F(NeliRenew, SaysWhyTheLeaseCannotBeRenewed) {
   const auto says = [](const std::string& message, const char* what) {
     return message.find(what) != std::string::npos && message.find("lease runs to its end") != std::string::npos;
   };
-  const auto evicted = why_not_renewed([](Scene& s) { s.give(fact::Revoked{s.handle, true}); });
+  const auto evicted = why_not_renewed([](Scene& it) { it.give(fact::Revoked{it.handle, true}); });
   EXPECT_TRUE(says(evicted, "evicted")) << evicted;
-  const auto dropped = why_not_renewed([](Scene& s) { s.give(fact::Broken{s.handle, unreachable}); });
+  const auto dropped = why_not_renewed([](Scene& it) { it.give(fact::Broken{it.handle, unreachable}); });
   EXPECT_TRUE(says(dropped, "has left the group")) << dropped;
   EXPECT_EQ(dropped.find("evicted"), std::string::npos) << "the candidate itself gave the handle up";
-  const auto refused = why_not_renewed([](Scene& s) {
-    s.ask_renewal();
-    s.committed(Outcome::fenced, fenced);
-    s.forget();
+  const auto refused = why_not_renewed([](Scene& it) {
+    it.ask_renewal();
+    it.committed(Outcome::fenced, fenced);
+    it.forget();
   });
   EXPECT_TRUE(says(refused, "accepts no commit")) << refused;
-  const auto moved = why_not_renewed([](Scene& s) {
-    s.give(fact::Revoked{s.handle, false});
-    s.assigned(false, 8);
+  const auto moved = why_not_renewed([](Scene& it) {
+    it.give(fact::Revoked{it.handle, false});
+    it.assigned(false, 8);
   });
   EXPECT_TRUE(says(moved, "another member")) << moved;
   EXPECT_TRUE(says(moved, "READ on the topic")) << "no other one needs to have it";
@@ -296,8 +286,7 @@ TEST(NeliRenew, SaysWhyTheLeaseCannotBeRenewed) {
 
 // ---- rules 15 and 16: evicted ----
 
-TEST(NeliEvicted, AFollowerRanksAnewByAReadFromAfterTheDrop) {
-  Scene s;
+TEST_F(NeliEvicted, AFollowerRanksAnewByAReadFromAfterTheDrop) {
   s.join(record(41));
   s.assigned(false);
   s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
@@ -317,8 +306,7 @@ TEST(NeliEvicted, AFollowerRanksAnewByAReadFromAfterTheDrop) {
   EXPECT_EQ(s.take<effect::Open>().client_id.substr(0, 28), "!tenure.00000000000000000043");
 }
 
-TEST(NeliEvicted, ASecondLiesBetweenTwoOpenings) {
-  Scene s;
+TEST_F(NeliEvicted, ASecondLiesBetweenTwoOpenings) {
   s.join(record(41));
   s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
   s.advance(250ms);
@@ -330,8 +318,7 @@ TEST(NeliEvicted, ASecondLiesBetweenTwoOpenings) {
   EXPECT_TRUE(s.did<effect::Open>());
 }
 
-TEST(NeliEvicted, ALeaderKeepsItsRankWhileItsLeaseRuns) {
-  Scene s;
+TEST_F(NeliEvicted, ALeaderKeepsItsRankWhileItsLeaseRuns) {
   s.lead();
   s.give(fact::Revoked{s.handle, true});
   EXPECT_TRUE(s.did<effect::Unassign>());
@@ -343,8 +330,7 @@ TEST(NeliEvicted, ALeaderKeepsItsRankWhileItsLeaseRuns) {
   s.renew();
 }
 
-TEST(NeliEvicted, ALeaderRanksAnewWhenItsLeaseEndsUnassigned) {
-  Scene s;
+TEST_F(NeliEvicted, ALeaderRanksAnewWhenItsLeaseEndsUnassigned) {
   s.lead();
   s.give(fact::Revoked{s.handle, true});
   s.advance(lease - margin - 1ms);
@@ -355,8 +341,7 @@ TEST(NeliEvicted, ALeaderRanksAnewWhenItsLeaseEndsUnassigned) {
 
 // ---- rules 17 and 18: the deadline ----
 
-TEST(NeliDeadline, CountsFromTheSendingOfTheLastAcknowledgedCommit) {
-  Scene s;
+TEST_F(NeliDeadline, CountsFromTheSendingOfTheLastAcknowledgedCommit) {
   s.lead();
   s.advance(1s);
   s.ask_renewal(10s);
@@ -371,8 +356,7 @@ TEST(NeliDeadline, CountsFromTheSendingOfTheLastAcknowledgedCommit) {
   s.take_answer<Denied>();
 }
 
-TEST(NeliDeadline, AnAnswerThatArrivesWithItRevivesNothing) {
-  Scene s;
+TEST_F(NeliDeadline, AnAnswerThatArrivesWithItRevivesNothing) {
   s.lead();
   s.ask_renewal(1min);
   s.now += lease - margin;
@@ -380,16 +364,14 @@ TEST(NeliDeadline, AnAnswerThatArrivesWithItRevivesNothing) {
   EXPECT_FALSE(std::holds_alternative<Granted>(s.take_answer()));
 }
 
-TEST(NeliDeadline, WithACommitUnansweredTheHandleIsDropped) {
-  Scene s;
+TEST_F(NeliDeadline, WithACommitUnansweredTheHandleIsDropped) {
   s.lead();
   s.call(Verb::renew, s.token, Vacant{}, 1min);
   s.advance(lease - margin);
   EXPECT_TRUE(s.did<effect::Drop>());
 }
 
-TEST(NeliDeadline, LeadingAgainIsANewTokenByANewRead) {
-  Scene s;
+TEST_F(NeliDeadline, LeadingAgainIsANewTokenByANewRead) {
   s.lead(40);
   s.advance(lease - margin);
   EXPECT_FALSE(s.did<effect::Drop>());
@@ -399,8 +381,7 @@ TEST(NeliDeadline, LeadingAgainIsANewTokenByANewRead) {
   EXPECT_EQ(s.take_commit(0).offset, 42);
 }
 
-TEST(NeliDeadline, ResultsOfOlderHandlesAreIgnored) {
-  Scene s;
+TEST_F(NeliDeadline, ResultsOfOlderHandlesAreIgnored) {
   s.lead(40);
   const auto old = s.handle;
   s.ask_renewal(1min);
@@ -418,8 +399,7 @@ TEST(NeliDeadline, ResultsOfOlderHandlesAreIgnored) {
 
 // ---- rule 19: release ----
 
-TEST(NeliRelease, WritesThatItIsFreeThenLeaves) {
-  Scene s;
+TEST_F(NeliRelease, WritesThatItIsFreeThenLeaves) {
   s.lead(40);
   s.call(Verb::release);
   EXPECT_FALSE(s.did<effect::Drop>());
@@ -433,8 +413,7 @@ TEST(NeliRelease, WritesThatItIsFreeThenLeaves) {
   EXPECT_EQ(s.take<effect::ReplyReleased>().error, std::nullopt);
 }
 
-TEST(NeliRelease, WaitsNotForEverToBeOutOfTheGroup) {
-  Scene s;
+TEST_F(NeliRelease, WaitsNotForEverToBeOutOfTheGroup) {
   s.lead();
   s.call(Verb::release);
   s.take_record();
@@ -446,8 +425,7 @@ TEST(NeliRelease, WaitsNotForEverToBeOutOfTheGroup) {
   EXPECT_EQ(s.take<effect::ReplyReleased>().error, std::nullopt);
 }
 
-TEST(NeliRelease, RanksLastAtTheNextAcquire) {
-  Scene s;
+TEST_F(NeliRelease, RanksLastAtTheNextAcquire) {
   s.lead(40);
   s.call(Verb::release);
   s.take_record();
@@ -463,8 +441,7 @@ TEST(NeliRelease, RanksLastAtTheNextAcquire) {
   EXPECT_EQ(opened.client_id, "!tenure.00000000000000000041.1700000005000.mine");
 }
 
-TEST(NeliRelease, InARebalanceWaitsForTheAssignment) {
-  Scene s;
+TEST_F(NeliRelease, InARebalanceWaitsForTheAssignment) {
   s.lead();
   s.give(fact::Revoked{s.handle, false});
   s.call(Verb::release);
@@ -474,8 +451,7 @@ TEST(NeliRelease, InARebalanceWaitsForTheAssignment) {
   EXPECT_TRUE(s.take_record().released);
 }
 
-TEST(NeliRelease, InARebalanceThatOutlastsTheDeadlineLeavesUnsaid) {
-  Scene s;
+TEST_F(NeliRelease, InARebalanceThatOutlastsTheDeadlineLeavesUnsaid) {
   s.lead();
   s.give(fact::Revoked{s.handle, false});
   s.call(Verb::release, {}, Vacant{}, 1min);
@@ -484,8 +460,7 @@ TEST(NeliRelease, InARebalanceThatOutlastsTheDeadlineLeavesUnsaid) {
   EXPECT_FALSE(s.did<effect::SendCommit>());
 }
 
-TEST(NeliRelease, WithACommitUnansweredLeavesUnsaid) {
-  Scene s;
+TEST_F(NeliRelease, WithACommitUnansweredLeavesUnsaid) {
   s.lead();
   const auto id = s.ask_renewal();
   s.give(fact::Abandoned{id});
@@ -498,8 +473,7 @@ TEST(NeliRelease, WithACommitUnansweredLeavesUnsaid) {
   EXPECT_TRUE(s.take<effect::ReplyReleased>().error);
 }
 
-TEST(NeliRelease, AClaimThatNobodyAwaitedIsReleasedToo) {
-  Scene s;
+TEST_F(NeliRelease, AClaimThatNobodyAwaitedIsReleasedToo) {
   s.own_what_is_free();
   const auto id = s.call(Verb::acquire);
   s.take_commit(0);
@@ -511,9 +485,8 @@ TEST(NeliRelease, AClaimThatNobodyAwaitedIsReleasedToo) {
   EXPECT_TRUE(decode(written.metadata)->released);
 }
 
-TEST(NeliRelease, WritesNothingWhereSomebodyElseMayHaveWritten) {
+TEST_F(NeliRelease, WritesNothingWhereSomebodyElseMayHaveWritten) {
   // The lease ran out while another owned partition 0; then it came back.
-  Scene s;
   s.lead();
   s.give(fact::Revoked{s.handle, false});
   s.assigned(false, 8);
@@ -526,9 +499,9 @@ TEST(NeliRelease, WritesNothingWhereSomebodyElseMayHaveWritten) {
   EXPECT_TRUE(s.did<effect::Drop>());
 }
 
-TEST(NeliRelease, OfUnknownOutcomeCostsTheHandleAndIsTold) {
+TEST_F(NeliRelease, OfUnknownOutcomeCostsTheHandleAndIsTold) {
   for (const bool in_a_rebalance : {false, true}) {
-    Scene s;
+    s = Scene();
     s.lead();
     s.call(Verb::release);
     s.take_record();
@@ -541,8 +514,7 @@ TEST(NeliRelease, OfUnknownOutcomeCostsTheHandleAndIsTold) {
   }
 }
 
-TEST(NeliRelease, WithoutATenureIsNoError) {
-  Scene s;
+TEST_F(NeliRelease, WithoutATenureIsNoError) {
   s.call(Verb::release);
   EXPECT_EQ(s.take<effect::ReplyReleased>().error, std::nullopt);
   s.join();
@@ -551,8 +523,7 @@ TEST(NeliRelease, WithoutATenureIsNoError) {
   EXPECT_FALSE(s.did<effect::SendCommit>());
 }
 
-TEST(NeliRelease, AnAbandonedReleaseStillLeaves) {
-  Scene s;
+TEST_F(NeliRelease, AnAbandonedReleaseStillLeaves) {
   s.lead();
   const auto id = s.call(Verb::release);
   s.give(fact::Abandoned{id});

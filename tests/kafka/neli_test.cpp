@@ -12,12 +12,19 @@
 namespace tenure::kafka {
 namespace {
 
+using NeliAwait = NeliTest;
+using NeliIdle = NeliTest;
+using NeliMemory = NeliTest;
+using NeliObserve = NeliTest;
+using NeliStepDown = NeliTest;
+using NeliStranger = NeliTest;
+
 // ---- rule 20: asked from outside ----
 
-TEST(NeliStepDown, AsksEveryThreeSecondsWhileLeading) {
+TEST_F(NeliStepDown, AsksEveryThreeSecondsWhileLeading) {
   auto with = config();
   with.remote_step_down = true;
-  Scene s(with);
+  s = Scene(with);
   s.lead();
   s.forget();
   s.give(fact::Requested{std::optional<Commit>()});
@@ -37,10 +44,10 @@ TEST(NeliStepDown, AsksEveryThreeSecondsWhileLeading) {
   EXPECT_EQ(step_down.why, "upgrade");
 }
 
-TEST(NeliStepDown, WhoMayNotReadTheRequestsIsToldOnceUntilItMay) {
+TEST_F(NeliStepDown, WhoMayNotReadTheRequestsIsToldOnceUntilItMay) {
   auto with = config();
   with.remote_step_down = true;
-  Scene s(with);
+  s = Scene(with);
   s.lead();
   for (const bool told : {true, false}) {
     s.forget();
@@ -54,8 +61,7 @@ TEST(NeliStepDown, WhoMayNotReadTheRequestsIsToldOnceUntilItMay) {
   EXPECT_TRUE(s.did<effect::Tell>()) << "the right was taken away again";
 }
 
-TEST(NeliStepDown, IsNotAskedForUnlessWanted) {
-  Scene s;
+TEST_F(NeliStepDown, IsNotAskedForUnlessWanted) {
   s.lead();
   s.advance(5s);
   EXPECT_FALSE(s.did<effect::ReadRequests>());
@@ -90,8 +96,7 @@ fact::OwnersFound owned_by(const std::string& client_id, const std::string& host
   return {Owners{.partitions = {{partition, client_id, host}}}};
 }
 
-TEST(NeliStranger, IsAskedForWhenNobodyLedForALease) {
-  Scene s;
+TEST_F(NeliStranger, IsAskedForWhenNobodyLedForALease) {
   stand_by(s, record(41));
   stand_by(s, 2 * lease - 1ms);  // of the record, and another
   EXPECT_FALSE(s.did<effect::FindOwners>());
@@ -107,10 +112,10 @@ TEST(NeliStranger, IsAskedForWhenNobodyLedForALease) {
   EXPECT_FALSE(s.did<effect::FindOwners>()) << "once is enough";
 }
 
-TEST(NeliStranger, OverNoRecordOfOursTheLeaseCountsFromTheFirstSight) {
+TEST_F(NeliStranger, OverNoRecordOfOursTheLeaseCountsFromTheFirstSight) {
   for (const auto& found :
        {std::optional<Commit>(), std::optional(Commit{0, ""}), std::optional(record(41, "other", true))}) {
-    Scene s;
+    s = Scene();
     stand_by(s, found);
     stand_by(s, lease - 1ms);
     EXPECT_FALSE(s.did<effect::FindOwners>());
@@ -119,10 +124,10 @@ TEST(NeliStranger, OverNoRecordOfOursTheLeaseCountsFromTheFirstSight) {
   }
 }
 
-TEST(NeliStranger, IsNoCandidateOfOurs) {
+TEST_F(NeliStranger, IsNoCandidateOfOurs) {
   for (const auto& owners : {fact::OwnersFound{Owners{}}, owned_by("!tenure.1.2.x"), owned_by("tenure.1.2.x"),
                              owned_by("console-consumer", "/h", 1)}) {
-    Scene s;
+    s = Scene();
     see_nobody_lead(s);
     s.give(owners);
     EXPECT_FALSE(s.did<effect::Tell>());
@@ -131,15 +136,13 @@ TEST(NeliStranger, IsNoCandidateOfOurs) {
   }
 }
 
-TEST(NeliStranger, IsAProcessOfRolesToo) {
-  Scene s;
+TEST_F(NeliStranger, IsAProcessOfRolesToo) {
   see_nobody_lead(s);
   s.give(owned_by("!tenure.roles.1.x"));
   EXPECT_TRUE(s.did<effect::Tell>());
 }
 
-TEST(NeliStranger, IsToldAgainAfterSomebodyLed) {
-  Scene s;
+TEST_F(NeliStranger, IsToldAgainAfterSomebodyLed) {
   const auto told = [&] {
     s.give(owned_by("rdkafka", "/h"));
     return s.did<effect::Tell>();
@@ -156,17 +159,16 @@ TEST(NeliStranger, IsToldAgainAfterSomebodyLed) {
   EXPECT_TRUE(told());
 }
 
-TEST(NeliStranger, OfTheOtherProtocolIsToldWithItsRemedy) {
-  Scene s;
+TEST_F(NeliStranger, OfTheOtherProtocolIsToldWithItsRemedy) {
   see_nobody_lead(s);
   s.give(fact::OwnersFound{Owners{.partitions = {}, .converted = true}});
   const auto said = s.take<effect::Tell>().message;
   EXPECT_NE(said.find("group.consumer.migration.policy=disabled"), std::string::npos) << said;
 }
 
-TEST(NeliStranger, ThereIsNoneButNobodyHasThePartition) {
+TEST_F(NeliStranger, ThereIsNoneButNobodyHasThePartition) {
   for (const bool stable : {false, true}) {
-    Scene s;
+    s = Scene();
     see_nobody_lead(s);
     auto found = owned_by("!tenure.1.2.x", "/h", 1);
     found.result->stable = stable;
@@ -178,7 +180,7 @@ TEST(NeliStranger, ThereIsNoneButNobodyHasThePartition) {
   }
 }
 
-TEST(NeliStranger, IsNotAskedForWhereSomebodyLeadsOrMayClaim) {
+TEST_F(NeliStranger, IsNotAskedForWhereSomebodyLeadsOrMayClaim) {
   Scene leader;
   leader.lead();
   Scene owner;
@@ -195,8 +197,7 @@ TEST(NeliStranger, IsNotAskedForWhereSomebodyLeadsOrMayClaim) {
   EXPECT_FALSE(owner.did<effect::FindOwners>());
 }
 
-TEST(NeliStranger, AForeignCommitIsNoLossOfTheStores) {
-  Scene s;
+TEST_F(NeliStranger, AForeignCommitIsNoLossOfTheStores) {
   s.join(record(41));
   s.own();
   s.read(Commit{0, ""});
@@ -208,8 +209,7 @@ TEST(NeliStranger, AForeignCommitIsNoLossOfTheStores) {
   EXPECT_FALSE(s.did<effect::SendCommit>()) << "a full lease all the same";
 }
 
-TEST(NeliStranger, IsAskedForAtOnceByALeaderThatLostPartitionZero) {
-  Scene s;
+TEST_F(NeliStranger, IsAskedForAtOnceByALeaderThatLostPartitionZero) {
   s.lead();
   s.give(fact::Revoked{s.handle, false});
   s.assigned(false);
@@ -221,8 +221,7 @@ TEST(NeliStranger, IsAskedForAtOnceByALeaderThatLostPartitionZero) {
   EXPECT_FALSE(s.did<effect::FindOwners>());
 }
 
-TEST(NeliStranger, AfterOneThatOwnedPartitionZeroALeaseIsWaitedFor) {
-  Scene s;
+TEST_F(NeliStranger, AfterOneThatOwnedPartitionZeroALeaseIsWaitedFor) {
   stand_by(s, record(41, "other", true));
   stand_by(s, lease);
   s.give(owned_by("rdkafka"));
@@ -243,8 +242,7 @@ TEST(NeliStranger, AfterOneThatOwnedPartitionZeroALeaseIsWaitedFor) {
 
 const fact::Broken no_memory{any_handle, {Fault::unreachable, "std::bad_alloc"}};
 
-TEST(NeliMemory, AnObservationThatWasLostIsAskedForAgain) {
-  Scene s;
+TEST_F(NeliMemory, AnObservationThatWasLostIsAskedForAgain) {
   s.call(Verb::acquire);
   s.take<effect::Observe>();
   s.give(no_memory);
@@ -255,17 +253,16 @@ TEST(NeliMemory, AnObservationThatWasLostIsAskedForAgain) {
   EXPECT_TRUE(s.did<effect::Drop>()) << "nobody knows whether it was opened";
 }
 
-TEST(NeliMemory, AReadOfTheRequestsThatWasLostIsAskedForAgain) {
+TEST_F(NeliMemory, AReadOfTheRequestsThatWasLostIsAskedForAgain) {
   auto c = config();
   c.remote_step_down = true;
-  Scene s(c);
+  s = Scene(c);
   s.lead();
   s.give(no_memory);
   EXPECT_TRUE(s.did<effect::ReadRequests>());
 }
 
-TEST(NeliMemory, ASearchThatWasLostIsMadeAgain) {
-  Scene s;
+TEST_F(NeliMemory, ASearchThatWasLostIsMadeAgain) {
   stand_by(s, std::nullopt);
   stand_by(s, lease);
   s.give(no_memory);
@@ -280,8 +277,7 @@ TEST(NeliMemory, ASearchThatWasLostIsMadeAgain) {
 // ---- the backend ----
 
 // Rule 22: nobody asks.
-TEST(NeliIdle, LeavesTheGroupWhenNobodyAsksForALease) {
-  Scene s;
+TEST_F(NeliIdle, LeavesTheGroupWhenNobodyAsksForALease) {
   s.join(record(41));
   s.stands(record(41));
   s.assigned(false);
@@ -295,9 +291,9 @@ TEST(NeliIdle, LeavesTheGroupWhenNobodyAsksForALease) {
 }
 
 // Rule 22: somebody else may have the right, or a way to the coordinator.
-TEST(NeliIdle, LeavesTheGroupWhenItsCommitsFailForALease) {
+TEST_F(NeliIdle, LeavesTheGroupWhenItsCommitsFailForALease) {
   for (const auto fault : {Fault::forbidden, Fault::misconfigured, Fault::unreachable}) {
-    Scene s;
+    s = Scene();
     s.join(record(40, "other", true));
     s.assigned(true);
     const Error error{fault, "no"};
@@ -321,8 +317,7 @@ TEST(NeliIdle, LeavesTheGroupWhenItsCommitsFailForALease) {
 }
 
 /// Each answer comes behind the limit of its call, when the next call waits already: the next renewal goes out at once.
-TEST(NeliIdle, ALeaderWhoseRenewalsAreSlowKeepsItsHandle) {
-  Scene s;
+TEST_F(NeliIdle, ALeaderWhoseRenewalsAreSlowKeepsItsHandle) {
   s.lead();
   s.ask_renewal();
   for (const auto until = s.now + 3 * lease; s.now < until;) {
@@ -334,9 +329,9 @@ TEST(NeliIdle, ALeaderWhoseRenewalsAreSlowKeepsItsHandle) {
   EXPECT_FALSE(s.did<effect::Drop>());
 }
 
-TEST(NeliIdle, LeavesTheGroupWhenItsReadsFailForALease) {
+TEST_F(NeliIdle, LeavesTheGroupWhenItsReadsFailForALease) {
   for (const bool answered : {false, true}) {
-    Scene s;
+    s = Scene();
     s.join(record(41));
     const auto fail_for = [&](Clock::Duration by) {
       for (const auto until = s.now + by; s.now < until;) {
@@ -363,8 +358,7 @@ TEST(NeliIdle, LeavesTheGroupWhenItsReadsFailForALease) {
 }
 
 // Its files of certificates may have been renewed since.
-TEST(NeliIdle, AMemberThatMayNotJoinIsOpenedAnew) {
-  Scene s;
+TEST_F(NeliIdle, AMemberThatMayNotJoinIsOpenedAnew) {
   s.join(record(41));
   s.stands(record(41));
   const auto refuse_for = [&](Clock::Duration by) {
@@ -384,8 +378,7 @@ TEST(NeliIdle, AMemberThatMayNotJoinIsOpenedAnew) {
   EXPECT_FALSE(s.did<effect::Drop>()) << "it has its own time";
 }
 
-TEST(NeliIdle, StaysWhileItWaitsForALeaseOrForACall) {
-  Scene s;
+TEST_F(NeliIdle, StaysWhileItWaitsForALeaseOrForACall) {
   s.join(record(41, "other", false, 1, 1min));
   s.own();
   s.read(record(41, "other", false, 1, 1min));
@@ -393,8 +386,7 @@ TEST(NeliIdle, StaysWhileItWaitsForALeaseOrForACall) {
   EXPECT_FALSE(s.did<effect::Drop>()) << "whatever its further reads say";
 }
 
-TEST(NeliIdle, StaysThroughItsTenureWhenItsCommitsAreRefused) {
-  Scene s;
+TEST_F(NeliIdle, StaysThroughItsTenureWhenItsCommitsAreRefused) {
   s.lead();
   s.ask_renewal();
   s.committed(Outcome::failed, {Fault::forbidden, "no"});
@@ -402,8 +394,7 @@ TEST(NeliIdle, StaysThroughItsTenureWhenItsCommitsAreRefused) {
   EXPECT_FALSE(s.did<effect::Drop>());
 }
 
-TEST(NeliIdle, StaysWhileItIsAsked) {
-  Scene s;
+TEST_F(NeliIdle, StaysWhileItIsAsked) {
   s.join(record(41));
   s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
   s.advance(2s);
@@ -418,9 +409,9 @@ TEST(NeliIdle, StaysWhileItIsAsked) {
 }
 
 // What the callers are told.
-TEST(NeliAwait, AWaitEndsWhenTheHolderChanges) {
+TEST_F(NeliAwait, AWaitEndsWhenTheHolderChanges) {
   for (const auto& change : {record(42), record(41, "other", true, 2)}) {
-    Scene s;
+    s = Scene();
     s.join(record(41));
     s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
     s.advance(250ms);
@@ -429,8 +420,7 @@ TEST(NeliAwait, AWaitEndsWhenTheHolderChanges) {
   }
 }
 
-TEST(NeliAwait, AWaitOutlastsRenewalsAndEndsWithTheLease) {
-  Scene s;
+TEST_F(NeliAwait, AWaitOutlastsRenewalsAndEndsWithTheLease) {
   s.join(record(41));
   const auto seen = Incumbent{"other", "other", "other:1", {41}, 1s};
   s.call(Verb::await_change, {}, seen, 1min);
@@ -448,16 +438,14 @@ TEST(NeliAwait, AWaitOutlastsRenewalsAndEndsWithTheLease) {
   EXPECT_GT(s.now, last + lease - 50ms);
 }
 
-TEST(NeliAwait, AWaitEndsExactlyWithTheLeaseWhateverReadsAreUnderWay) {
-  Scene s;
+TEST_F(NeliAwait, AWaitEndsExactlyWithTheLeaseWhateverReadsAreUnderWay) {
   s.join(record(41));
   s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
   s.advance(1s);
   EXPECT_EQ(s.neli.alarm(), Scene::start + lease);
 }
 
-TEST(NeliAwait, AWaitEndsWhenAClaimIsWorthTrying) {
-  Scene s;
+TEST_F(NeliAwait, AWaitEndsWhenAClaimIsWorthTrying) {
   s.join(record(40, "other", true));
   s.call(Verb::await_change, {}, Vacant{}, 1min);
   s.own();
@@ -466,8 +454,7 @@ TEST(NeliAwait, AWaitEndsWhenAClaimIsWorthTrying) {
   EXPECT_TRUE(s.did<effect::Wake>());
 }
 
-TEST(NeliAwait, AnOwnRecordWithoutATenureIsNobodys) {
-  Scene s;
+TEST_F(NeliAwait, AnOwnRecordWithoutATenureIsNobodys) {
   s.call(Verb::acquire);
   s.observed(record(40, "mine"));
   EXPECT_EQ(s.take_answer<Denied>().holder, std::nullopt);
@@ -475,8 +462,7 @@ TEST(NeliAwait, AnOwnRecordWithoutATenureIsNobodys) {
   EXPECT_FALSE(s.did<effect::Wake>());
 }
 
-TEST(NeliAwait, AWaitForAHolderThatHasLapsedIsNoHotLoop) {
-  Scene s;
+TEST_F(NeliAwait, AWaitForAHolderThatHasLapsedIsNoHotLoop) {
   s.join(record(41));
   s.stands(record(41));
   s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
@@ -492,15 +478,13 @@ TEST(NeliAwait, AWaitForAHolderThatHasLapsedIsNoHotLoop) {
   EXPECT_FALSE(s.did<effect::Wake>());
 }
 
-TEST(NeliAwait, AWaitEndsAtOnceWhenItIsSoAlready) {
-  Scene s;
+TEST_F(NeliAwait, AWaitEndsAtOnceWhenItIsSoAlready) {
   s.join(record(41));
   s.call(Verb::await_change, {}, Incumbent{"another", "another", "", {40}, 1s}, 1min);
   EXPECT_TRUE(s.did<effect::Wake>());
 }
 
-TEST(NeliObserve, OnlyACandidateCreatesAMissingTopic) {
-  Scene s;
+TEST_F(NeliObserve, OnlyACandidateCreatesAMissingTopic) {
   s.call(Verb::observe);
   const auto looked = s.take<effect::Observe>();
   EXPECT_TRUE(looked.check_topic);
@@ -512,8 +496,7 @@ TEST(NeliObserve, OnlyACandidateCreatesAMissingTopic) {
   EXPECT_TRUE(looks_again.create);
 }
 
-TEST(NeliObserve, DoesNotJoinTheGroup) {
-  Scene s;
+TEST_F(NeliObserve, DoesNotJoinTheGroup) {
   s.call(Verb::observe);
   s.observed(record(41));
   const auto sight = s.take<effect::ReplySight>().sight;
@@ -523,8 +506,7 @@ TEST(NeliObserve, DoesNotJoinTheGroup) {
   EXPECT_FALSE(s.did<effect::Open>());
 }
 
-TEST(NeliObserve, IsAnsweredByAReadThatBeganAfterTheCall) {
-  Scene s;
+TEST_F(NeliObserve, IsAnsweredByAReadThatBeganAfterTheCall) {
   s.call(Verb::observe);
   s.observed(record(41));
   s.take<effect::ReplySight>();
@@ -538,8 +520,7 @@ TEST(NeliObserve, IsAnsweredByAReadThatBeganAfterTheCall) {
   EXPECT_TRUE(std::holds_alternative<Unknown>(s.take<effect::ReplySight>().sight));
 }
 
-TEST(NeliObserve, ALapsedHolderIsSeenWithNothingRemaining) {
-  Scene s;
+TEST_F(NeliObserve, ALapsedHolderIsSeenWithNothingRemaining) {
   s.call(Verb::observe);
   s.stands(record(41));
   s.advance(lease);
@@ -551,8 +532,7 @@ TEST(NeliObserve, ALapsedHolderIsSeenWithNothingRemaining) {
   EXPECT_EQ(std::get<Incumbent>(sight).remaining, 0s);
 }
 
-TEST(NeliObserve, ALeaderSeesItself) {
-  Scene s;
+TEST_F(NeliObserve, ALeaderSeesItself) {
   s.lead(40);
   s.call(Verb::observe);
   const auto sight = s.take<effect::ReplySight>().sight;
@@ -560,8 +540,7 @@ TEST(NeliObserve, ALeaderSeesItself) {
   EXPECT_EQ(std::get<Incumbent>(sight), (Incumbent{"me", "mine", "me:1", {41}, lease, version()}));
 }
 
-TEST(NeliObserve, AnObserverStopsReadingWhenNobodyAsks) {
-  Scene s;
+TEST_F(NeliObserve, AnObserverStopsReadingWhenNobodyAsks) {
   s.call(Verb::observe);
   s.stands(record(41));
   s.advance(lease);
@@ -571,8 +550,7 @@ TEST(NeliObserve, AnObserverStopsReadingWhenNobodyAsks) {
   EXPECT_FALSE(s.did<effect::Observe>());
 }
 
-TEST(NeliAwait, WhatNeedsTheUserIsToldOnceAndEndsAWait) {
-  Scene s;
+TEST_F(NeliAwait, WhatNeedsTheUserIsToldOnceAndEndsAWait) {
   s.join(record(41));
   const Error session{Fault::misconfigured, "INVALID_SESSION_TIMEOUT"};
   const auto seen = Incumbent{"other", "other", "other:1", {41}, 1s};
@@ -588,8 +566,7 @@ TEST(NeliAwait, WhatNeedsTheUserIsToldOnceAndEndsAWait) {
   EXPECT_EQ(s.take_answer<Unknown>().error, session);
 }
 
-TEST(NeliIdle, ClosingLeavesTheGroup) {
-  Scene s;
+TEST_F(NeliIdle, ClosingLeavesTheGroup) {
   s.lead();
   s.give(fact::Closing{});
   EXPECT_TRUE(s.did<effect::Drop>());

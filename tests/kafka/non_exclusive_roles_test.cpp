@@ -53,10 +53,20 @@ struct Scene : RoleScene {
   }
 };
 
+/// A namespace of its own, because the class under test has this name, too.
+namespace rules_of_non_exclusive_roles {
+
+struct NonExclusiveRoles : testing::Test {
+  Scene s;
+};
+
+struct NonExclusiveRolesThatLead : NonExclusiveRoles {
+  void SetUp() override { s.lead(); }
+};
+
 // ---- S1 ----
 
-TEST(NonExclusiveRoles, S1LeadsFromItsAssignmentAndWaitsForNobodysLease) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S1LeadsFromItsAssignmentAndWaitsForNobodysLease) {
   s.write(0, of_other(3, true));
   s.write(1, of_other(3, true));
   s.open();
@@ -72,9 +82,9 @@ TEST(NonExclusiveRoles, S1LeadsFromItsAssignmentAndWaitsForNobodysLease) {
   EXPECT_FALSE(s.reading);
 }
 
-TEST(NonExclusiveRoles, S1WhatIsNotAcknowledgedIsNotLed) {
+TEST_F(NonExclusiveRoles, S1WhatIsNotAcknowledgedIsNotLed) {
   for (const auto outcome : {Outcome::fenced, Outcome::failed}) {
-    Scene s;
+    s = Scene();
     s.join({0, 1, 2, 3, 4, 5});
     s.commit({role(0)});
     s.answer_commit(outcome);
@@ -84,15 +94,13 @@ TEST(NonExclusiveRoles, S1WhatIsNotAcknowledgedIsNotLed) {
   }
 }
 
-TEST(NonExclusiveRoles, S1OnlyWhatIsOwnedIsClaimed) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S1OnlyWhatIsOwnedIsClaimed) {
   s.join({0, 1, 2});
   s.do_commit({role(0), role(1)});
   EXPECT_EQ(s.done().claimed, std::vector<std::string>{role(0)});
 }
 
-TEST(NonExclusiveRoles, S1AnOwnerWhoseClaimsAreRefusedForALeaseLeaves) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S1AnOwnerWhoseClaimsAreRefusedForALeaseLeaves) {
   s.join({0, 1, 2, 3, 4, 5});
   for (const auto until = s.now + lease; s.now < until; s.pass(500ms)) {
     ASSERT_EQ(s.drops, 0);
@@ -103,8 +111,7 @@ TEST(NonExclusiveRoles, S1AnOwnerWhoseClaimsAreRefusedForALeaseLeaves) {
   EXPECT_EQ(s.drops, 1);
 }
 
-TEST(NonExclusiveRoles, S1AnOwnerWhoseClaimsAreNotAnsweredStaysOutForLongerEachTime) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S1AnOwnerWhoseClaimsAreNotAnsweredStaysOutForLongerEachTime) {
   s.open();
   int times = 0;
   for (const Clock::Duration pause : {1000ms, 26'500ms, 53'000ms}) {
@@ -116,8 +123,7 @@ TEST(NonExclusiveRoles, S1AnOwnerWhoseClaimsAreNotAnsweredStaysOutForLongerEachT
   EXPECT_NE(s.told.find("stays out of the group for 26 s"), std::string::npos) << s.told;
 }
 
-TEST(NonExclusiveRoles, S1OneFailureThatNoOtherFollowsCostsNoPlace) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S1OneFailureThatNoOtherFollowsCostsNoPlace) {
   s.join({0, 1, 2, 3, 4, 5});
   s.commit({role(0)});
   s.answer_commit(Outcome::failed);
@@ -126,8 +132,7 @@ TEST(NonExclusiveRoles, S1OneFailureThatNoOtherFollowsCostsNoPlace) {
   EXPECT_EQ(s.drops, 0);
 }
 
-TEST(NonExclusiveRoles, S1AnOwnerWhoseClaimsFailForALeaseLeaves) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S1AnOwnerWhoseClaimsFailForALeaseLeaves) {
   s.join({0, 1, 2, 3, 4, 5});
   for (const auto until = s.now + lease; s.now < until; s.pass(500ms)) {
     ASSERT_EQ(s.drops, 0);
@@ -139,9 +144,7 @@ TEST(NonExclusiveRoles, S1AnOwnerWhoseClaimsFailForALeaseLeaves) {
 
 // ---- S2 ----
 
-TEST(NonExclusiveRoles, S2ARecordSaysWhetherItsWriterKnowsThatItLeads) {
-  Scene s;
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S2ARecordSaysWhetherItsWriterKnowsThatItLeads) {
   EXPECT_FALSE(s.record(0).leads);
   EXPECT_EQ(s.record(0).exclusive, Exclusive::no);
   s.pass(1s);
@@ -152,8 +155,7 @@ TEST(NonExclusiveRoles, S2ARecordSaysWhetherItsWriterKnowsThatItLeads) {
   EXPECT_FALSE(s.record(1).released);
 }
 
-TEST(NonExclusiveRoles, S2OffsetsNeverFall) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S2OffsetsNeverFall) {
   s.write(0, of_other(1, true), 1'700'000'000'123);
   s.lead();
   EXPECT_EQ(s.offsets[0]->offset, 1'700'000'000'123);
@@ -161,9 +163,7 @@ TEST(NonExclusiveRoles, S2OffsetsNeverFall) {
 
 // ---- S3 ----
 
-TEST(NonExclusiveRoles, S3LeadsOnFromTheSendingOfTheLastAcknowledgedCommit) {
-  Scene s;
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S3LeadsOnFromTheSendingOfTheLastAcknowledgedCommit) {
   s.pass(1s);
   const auto asked = s.now;
   s.commit();
@@ -178,9 +178,9 @@ TEST(NonExclusiveRoles, S3LeadsOnFromTheSendingOfTheLastAcknowledgedCommit) {
   EXPECT_FALSE(s.leads(role(0)));
 }
 
-TEST(NonExclusiveRoles, S3AnErrorExtendsNothing) {
+TEST_F(NonExclusiveRoles, S3AnErrorExtendsNothing) {
   for (const auto outcome : {Outcome::fenced, Outcome::failed}) {
-    Scene s;
+    s = Scene();
     s.lead();
     const auto asked = s.now;
     s.pass(1s);
@@ -192,9 +192,7 @@ TEST(NonExclusiveRoles, S3AnErrorExtendsNothing) {
   }
 }
 
-TEST(NonExclusiveRoles, S3WhatLapsedIsNotRevivedByALateAnswer) {
-  Scene s;
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S3WhatLapsedIsNotRevivedByALateAnswer) {
   s.pass(presumed - 1ms);
   s.commit();
   s.pass(1ms);
@@ -205,9 +203,7 @@ TEST(NonExclusiveRoles, S3WhatLapsedIsNotRevivedByALateAnswer) {
 
 // ---- S4 ----
 
-TEST(NonExclusiveRoles, S4LeadsOnThroughARebalanceAndAfterTheUnitIsAnothers) {
-  Scene s;
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S4LeadsOnThroughARebalanceAndAfterTheUnitIsAnothers) {
   const auto asked = s.now;
   s.pass(1s);
   s.give(role_fact::Revoked{s.handle, false});
@@ -226,9 +222,7 @@ TEST(NonExclusiveRoles, S4LeadsOnThroughARebalanceAndAfterTheUnitIsAnothers) {
   EXPECT_TRUE(s.leads(role(0)));
 }
 
-TEST(NonExclusiveRoles, S4ACommitThatIsAnsweredInTheNextGenerationCountsFromWhenItWasAsked) {
-  Scene s;
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S4ACommitThatIsAnsweredInTheNextGenerationCountsFromWhenItWasAsked) {
   s.pass(1s);
   const auto asked = s.now;
   s.commit();
@@ -245,9 +239,7 @@ TEST(NonExclusiveRoles, S4ACommitThatIsAnsweredInTheNextGenerationCountsFromWhen
   EXPECT_FALSE(s.leads(role(1)));
 }
 
-TEST(NonExclusiveRoles, S4AUnitThatComesBackIsRenewedWithTheSameTenure) {
-  Scene s;
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S4AUnitThatComesBackIsRenewedWithTheSameTenure) {
   const auto before = s.look().leads.at(role(1)).token;
   s.lose_unit_1();
   s.rebalance({0, 1, 2, 3, 4, 5});
@@ -258,9 +250,7 @@ TEST(NonExclusiveRoles, S4AUnitThatComesBackIsRenewedWithTheSameTenure) {
 
 // ---- S6 ----
 
-TEST(NonExclusiveRoles, S6WhoWasNotAnsweredForASessionSendsNothingMore) {
-  Scene s;
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S6WhoWasNotAnsweredForASessionSendsNothingMore) {
   const auto asked = s.now;
   s.pass(2s);
   s.commit();
@@ -274,9 +264,7 @@ TEST(NonExclusiveRoles, S6WhoWasNotAnsweredForASessionSendsNothingMore) {
   EXPECT_TRUE(s.allotted(role(0)));
 }
 
-TEST(NonExclusiveRoles, S6AnAnswerOrAnAssignmentIsHeardFrom) {
-  Scene s;
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S6AnAnswerOrAnAssignmentIsHeardFrom) {
   s.pass(session_time - 1s);
   s.do_commit();
   s.pass(session_time - 1ns);
@@ -288,9 +276,9 @@ TEST(NonExclusiveRoles, S6AnAnswerOrAnAssignmentIsHeardFrom) {
   EXPECT_EQ(s.drops, 1);
 }
 
-TEST(NonExclusiveRoles, S6AClaimThatIsNotAnsweredOrThatIsFencedCostsTheHandleToo) {
+TEST_F(NonExclusiveRoles, S6AClaimThatIsNotAnsweredOrThatIsFencedCostsTheHandleToo) {
   for (const bool fence : {false, true}) {
-    Scene s;
+    s = Scene();
     s.join({0, 1, 2, 3, 4, 5});
     s.pass(2 * session_time);
     EXPECT_EQ(s.drops, 0) << "who leads nothing need not be heard of";
@@ -303,9 +291,7 @@ TEST(NonExclusiveRoles, S6AClaimThatIsNotAnsweredOrThatIsFencedCostsTheHandleToo
   }
 }
 
-TEST(NonExclusiveRoles, S6WhoLostItsPlaceTakesAnother) {
-  Scene s;
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S6WhoLostItsPlaceTakesAnother) {
   s.give(role_fact::Revoked{s.handle, true});
   EXPECT_EQ(s.drops, 1);
   EXPECT_EQ(s.opened, 1);
@@ -316,9 +302,7 @@ TEST(NonExclusiveRoles, S6WhoLostItsPlaceTakesAnother) {
 
 // ---- S7 ----
 
-TEST(NonExclusiveRoles, S7GivesALostUnitUpWhenItsNewOwnerKnowsThatItLeads) {
-  Scene s;
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S7GivesALostUnitUpWhenItsNewOwnerKnowsThatItLeads) {
   s.lose_unit_1();
   s.write(1, of_other(7, false));
   s.observe();
@@ -333,9 +317,7 @@ TEST(NonExclusiveRoles, S7GivesALostUnitUpWhenItsNewOwnerKnowsThatItLeads) {
   EXPECT_EQ(s.record(1).who.incarnation, "other") << "nothing of ours was written there";
 }
 
-TEST(NonExclusiveRoles, S7AnOldRecordProvesNothing) {
-  Scene s;
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S7AnOldRecordProvesNothing) {
   s.lose_unit_1();
   s.write(1, of_other(8, true));  // A frozen coordinator tells what was.
   for (int i = 0; i < 3; ++i) s.observe();
@@ -348,9 +330,7 @@ TEST(NonExclusiveRoles, S7AnOldRecordProvesNothing) {
   EXPECT_TRUE(s.allotted(role(1)));
 }
 
-TEST(NonExclusiveRoles, S7OneThatWritesWithoutEverBeingAnsweredTakesNothing) {
-  Scene s;
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S7OneThatWritesWithoutEverBeingAnsweredTakesNothing) {
   s.lose_unit_1();
   for (std::uint64_t seq = 7; seq < 12; ++seq) {
     s.write(1, of_other(seq, false));
@@ -359,9 +339,7 @@ TEST(NonExclusiveRoles, S7OneThatWritesWithoutEverBeingAnsweredTakesNothing) {
   }
 }
 
-TEST(NonExclusiveRoles, S7WhatIsOursAgainWasNotTaken) {
-  Scene s;
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S7WhatIsOursAgainWasNotTaken) {
   s.lose_unit_1();
   for (std::uint64_t seq = 7; seq < 9; ++seq) s.write(1, of_other(seq, true)), s.observe();
   ASSERT_FALSE(s.allotted(role(1)));
@@ -371,9 +349,7 @@ TEST(NonExclusiveRoles, S7WhatIsOursAgainWasNotTaken) {
 
 // ---- S8 ----
 
-TEST(NonExclusiveRoles, S8AStopLeavesTheGroup) {
-  Scene s;
-  s.lead();
+TEST_F(NonExclusiveRolesThatLead, S8AStopLeavesTheGroup) {
   s.do_commit({}, {role(0), role(1)});
   s.call(role_call::End{SessionId{77}});
   EXPECT_EQ(s.drops, 1);
@@ -381,8 +357,7 @@ TEST(NonExclusiveRoles, S8AStopLeavesTheGroup) {
   EXPECT_TRUE(*std::get<Result<bool>>(s.answer.value()));
 }
 
-TEST(NonExclusiveRoles, S8WhoAsksNothingLeavesTheGroup) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S8WhoAsksNothingLeavesTheGroup) {
   s.join({0, 1, 2, 3, 4, 5});
   s.pass(lease);
   EXPECT_EQ(s.drops, 1);
@@ -390,8 +365,7 @@ TEST(NonExclusiveRoles, S8WhoAsksNothingLeavesTheGroup) {
 
 // ---- S9 ----
 
-TEST(NonExclusiveRoles, S9WithExclusiveProcessesInTheGroupNothingIsClaimed) {
-  Scene s;
+TEST_F(NonExclusiveRoles, S9WithExclusiveProcessesInTheGroupNothingIsClaimed) {
   auto theirs = of_other(1, false);
   theirs.exclusive = Exclusive::yes;
   s.write(0, theirs);
@@ -407,27 +381,27 @@ TEST(NonExclusiveRoles, S9WithExclusiveProcessesInTheGroupNothingIsClaimed) {
   EXPECT_TRUE(s.allotted(role(1))) << "that process was gone for a lease";
 }
 
-TEST(NonExclusiveRoles, S9AnExclusiveProcessClaimsNothingBesideOneThatIsNot) {
+TEST_F(NonExclusiveRoles, S9AnExclusiveProcessClaimsNothingBesideOneThatIsNot) {
   for (const bool beside : {true, false}) {
-    RoleScene s(std::make_unique<Roles>(
+    RoleScene exclusive(std::make_unique<Roles>(
         RoleConfig{.units = count, .lease = lease, .margin = margin, .observe_every = 500ms, .incarnation = "me"}));
     auto gone = of_other(1, false, "x");
     gone.released = true;
     gone.exclusive = Exclusive::yes;
-    s.offset(record_of(0)) = {1, encode(beside ? of_other(1, true) : gone)};
-    s.offset(record_of(1)) = {5, encode(gone)};
-    s.join({0, 1, 2, 3, 4, 5});
-    s.prove();
-    EXPECT_EQ(s.look().allotted->empty(), beside);
-    EXPECT_EQ(beside, test::mentions(s.told, "\"other\" uses this group and topic with 2 units and Exclusive::no"))
-        << s.told;
+    exclusive.offset(record_of(0)) = {1, encode(beside ? of_other(1, true) : gone)};
+    exclusive.offset(record_of(1)) = {5, encode(gone)};
+    exclusive.join({0, 1, 2, 3, 4, 5});
+    exclusive.prove();
+    EXPECT_EQ(exclusive.look().allotted->empty(), beside);
+    EXPECT_EQ(beside,
+              test::mentions(exclusive.told, "\"other\" uses this group and topic with 2 units and Exclusive::no"))
+        << exclusive.told;
   }
 }
 
 // ---- R14: rule 21, a stranger in the group ----
 
-TEST(NonExclusiveRoles, R14AStrangerThatKeepsAUnitFromAllIsNamed) {
-  Scene s;
+TEST_F(NonExclusiveRoles, R14AStrangerThatKeepsAUnitFromAllIsNamed) {
   s.write(1, of_other(3, true, "gone"));
   s.join({0, 1, 2});
   s.stay(2 * lease - 250ms);
@@ -438,5 +412,6 @@ TEST(NonExclusiveRoles, R14AStrangerThatKeepsAUnitFromAllIsNamed) {
   EXPECT_TRUE(tenure::test::mentions(s.told, "partition 3 is owned by \"console-consumer\" at /10.0.0.7")) << s.told;
 }
 
+}  // namespace rules_of_non_exclusive_roles
 }  // namespace
 }  // namespace tenure::kafka

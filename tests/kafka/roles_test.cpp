@@ -46,9 +46,21 @@ struct Scene : RoleScene {
   }
 };
 
+/// A namespace of its own, because the class under test has this name, too.
+namespace rules_of_roles {
+
+struct Roles : testing::Test {
+  Scene s;
+};
+
+/// It owns all units, and leads a role of unit 0.
+struct RolesThatLead : Roles {
+  void SetUp() override { s.lead({role(0)}); }
+};
+
 // ---- R1 ----
 
-TEST(Roles, R1AnElectionsUnitNeverChanges) {
+TEST_F(Roles, R1AnElectionsUnitNeverChanges) {
   EXPECT_EQ(unit_of("", 16), 5);
   EXPECT_EQ(unit_of("a", 16), 12);
   EXPECT_EQ(unit_of("reports", 16), 8);
@@ -56,7 +68,7 @@ TEST(Roles, R1AnElectionsUnitNeverChanges) {
   EXPECT_EQ(unit_of("shard-0001", 1), 0);
 }
 
-TEST(Roles, R1TheUnitOfANumberIsItsRemainder) {
+TEST_F(Roles, R1TheUnitOfANumberIsItsRemainder) {
   EXPECT_EQ(unit_of("0", 16), 0);
   EXPECT_EQ(unit_of("7", 16), 7);
   EXPECT_EQ(unit_of("17", 16), 1);
@@ -66,7 +78,7 @@ TEST(Roles, R1TheUnitOfANumberIsItsRemainder) {
   EXPECT_EQ(unit_of("12", 1), 0);
 }
 
-TEST(Roles, R1ANameThatIsNoNumberGoesByItsHash) {
+TEST_F(Roles, R1ANameThatIsNoNumberGoesByItsHash) {
   EXPECT_EQ(unit_of("-1", 16), 11);
   EXPECT_EQ(unit_of("1 ", 16), 4);
   EXPECT_EQ(unit_of("1a", 16), 7);
@@ -76,8 +88,7 @@ TEST(Roles, R1ANameThatIsNoNumberGoesByItsHash) {
 
 // ---- R2 ----
 
-TEST(Roles, R2OneCommitRenewsAllThatIsLed) {
-  Scene s;
+TEST_F(Roles, R2OneCommitRenewsAllThatIsLed) {
   s.lead({role(0), role(0, 1), role(1)});
   const auto before = s.commits;
   s.pass(1s);
@@ -89,8 +100,7 @@ TEST(Roles, R2OneCommitRenewsAllThatIsLed) {
   EXPECT_TRUE(s.done().not_renewed.empty());
 }
 
-TEST(Roles, R2WhoLeadsNothingCommitsNothing) {
-  Scene s;
+TEST_F(Roles, R2WhoLeadsNothingCommitsNothing) {
   s.open();
   const auto before = s.commits;
   s.commit();
@@ -98,8 +108,7 @@ TEST(Roles, R2WhoLeadsNothingCommitsNothing) {
   EXPECT_EQ(s.commits, before);
 }
 
-TEST(Roles, OnlyWhoOpensASessionCreatesAMissingTopic) {
-  Scene s;
+TEST_F(Roles, OnlyWhoOpensASessionCreatesAMissingTopic) {
   s.call(role_call::See{});
   s.pass({});
   EXPECT_EQ(s.observations, 1);
@@ -111,8 +120,7 @@ TEST(Roles, OnlyWhoOpensASessionCreatesAMissingTopic) {
   EXPECT_TRUE(s.creates);
 }
 
-TEST(Roles, WhoOnlyLooksWaitsForTheRecordsAndJoinsNothing) {
-  Scene s;
+TEST_F(Roles, WhoOnlyLooksWaitsForTheRecordsAndJoinsNothing) {
   s.call(role_call::See{});
   EXPECT_FALSE(s.answer) << "nothing is known yet";
   EXPECT_EQ(s.observations, 1);
@@ -133,16 +141,14 @@ TEST(Roles, WhoOnlyLooksWaitsForTheRecordsAndJoinsNothing) {
   EXPECT_EQ(s.opened, 0);
 }
 
-TEST(Roles, WhoOnlyLooksIsToldThatNothingCouldBeRead) {
-  Scene s;
+TEST_F(Roles, WhoOnlyLooksIsToldThatNothingCouldBeRead) {
   s.call(role_call::See{});
   s.pass(2s);
   EXPECT_TRUE(s.failed());
 }
 
 /// Each answer comes when the next call waits already: the next renewal goes out at once.
-TEST(Roles, WhoLeadsByCommitsThatAreSlowKeepsItsHandle) {
-  Scene s;
+TEST_F(Roles, WhoLeadsByCommitsThatAreSlowKeepsItsHandle) {
   s.lead({role(0), role(1)});
   s.commit();
   for (const auto until = s.now + 3 * lease; s.now < until;) {
@@ -155,8 +161,7 @@ TEST(Roles, WhoLeadsByCommitsThatAreSlowKeepsItsHandle) {
   EXPECT_EQ(s.drops, 0);
 }
 
-TEST(Roles, TheTroubleOfAMemberThatIsGoneFailsNoOpenOfALaterSession) {
-  Scene s;
+TEST_F(Roles, TheTroubleOfAMemberThatIsGoneFailsNoOpenOfALaterSession) {
   s.open();
   s.give(role_fact::Broken{s.handle, {Fault::unreachable, "the coordinator was away"}});
   s.call(role_call::End{SessionId{77}});
@@ -172,8 +177,7 @@ TEST(Roles, TheTroubleOfAMemberThatIsGoneFailsNoOpenOfALaterSession) {
   EXPECT_TRUE(s.done().granted);
 }
 
-TEST(Roles, R14AMemberThatMayNotJoinIsOpenedAnew) {
-  Scene s;
+TEST_F(Roles, R14AMemberThatMayNotJoinIsOpenedAnew) {
   s.open();
   const auto refuse_for = [&](Clock::Duration by) {
     for (const auto until = s.now + by; s.now < until;) {
@@ -193,8 +197,7 @@ TEST(Roles, R14AMemberThatMayNotJoinIsOpenedAnew) {
 
 // ---- R4 ----
 
-TEST(Roles, R4NothingIsAllottedBeforeAReadThatCarriesTheNonce) {
-  Scene s;
+TEST_F(Roles, R4NothingIsAllottedBeforeAReadThatCarriesTheNonce) {
   s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "other", true);
   s.join({0, 1, 2, 3, 4, 5});
   ASSERT_TRUE(s.sent);
@@ -209,8 +212,7 @@ TEST(Roles, R4NothingIsAllottedBeforeAReadThatCarriesTheNonce) {
   EXPECT_TRUE(s.allotted(role(0)));
 }
 
-TEST(Roles, R4ALeaseIsWaitedForAndARecordThatChangesRestartsTheWait) {
-  Scene s;
+TEST_F(Roles, R4ALeaseIsWaitedForAndARecordThatChangesRestartsTheWait) {
   s.offset(record_of(0)) = foreign({5}, "other");
   s.join({0, 1, 2});
   s.prove();
@@ -227,11 +229,10 @@ TEST(Roles, R4ALeaseIsWaitedForAndARecordThatChangesRestartsTheWait) {
   EXPECT_TRUE(s.look().leads.at(role(0)).released) << "as core must see it to claim";
 }
 
-TEST(Roles, R4AnOwnerThatMustWaitReadsSoonAgainAndThenEverMoreSeldom) {
-  Scene s;
+TEST_F(Roles, R4AnOwnerThatMustWaitReadsSoonAgainAndThenEverMoreSeldom) {
   s.offset(record_of(0)) = foreign({5}, "other");
   s.open();
-  const auto pauses = [&s](std::size_t reads) {
+  const auto pauses = [this](std::size_t reads) {
     std::vector<Clock::Duration> out;
     for (auto last = s.now; out.size() < reads;) {
       s.pass(1ms);
@@ -252,9 +253,7 @@ TEST(Roles, R4AnOwnerThatMustWaitReadsSoonAgainAndThenEverMoreSeldom) {
 
 // ---- R5 ----
 
-TEST(Roles, R5AClaimInALedUnitRaisesTheOffsetAndTheOthersKeepTheirTokens) {
-  Scene s;
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R5AClaimInALedUnitRaisesTheOffsetAndTheOthersKeepTheirTokens) {
   EXPECT_EQ(s.done().token, Token{6});
   s.do_commit({role(0, 1)});
   EXPECT_EQ(s.done().token, Token{7});
@@ -264,8 +263,7 @@ TEST(Roles, R5AClaimInALedUnitRaisesTheOffsetAndTheOthersKeepTheirTokens) {
   EXPECT_EQ(leads.at(role(0, 1)).token, Token{7});
 }
 
-TEST(Roles, R5ATokenThatWasTriedIsBurned) {
-  Scene s;
+TEST_F(Roles, R5ATokenThatWasTriedIsBurned) {
   s.lead({role(1)});
   s.commit({role(0)});
   s.answer_commit(Outcome::fenced);
@@ -275,11 +273,9 @@ TEST(Roles, R5ATokenThatWasTriedIsBurned) {
   EXPECT_EQ(s.done().token, Token{7});
 }
 
-TEST(Roles, R5AClaimWhoseTokenWouldBeTooGreatIsLeftOutAndToldOnce) {
-  Scene s;
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R5AClaimWhoseTokenWouldBeTooGreatIsLeftOutAndToldOnce) {
   const auto at_least = Token{greatest_lead_token.value + 1};
-  const auto claim = [&s](Token least) {
+  const auto claim = [this](Token least) {
     const auto stands = s.look().leads.at(role(1)).token;
     s.call(role_call::Write{{.session = SessionId{77},
                              .next = {.record = {.who = "name=me"}},
@@ -304,8 +300,7 @@ TEST(Roles, R5AClaimWhoseTokenWouldBeTooGreatIsLeftOutAndToldOnce) {
   EXPECT_EQ(s.done().token, greatest_lead_token);
 }
 
-TEST(Roles, R5WhereTheOffsetIsTooLargeTheUnitAloneIsLostAndThatIsTold) {
-  Scene s;
+TEST_F(Roles, R5WhereTheOffsetIsTooLargeTheUnitAloneIsLostAndThatIsTold) {
   s.offset(record_of(0)) = foreign({5}, "other", true);
   s.offset(record_of(1)) = foreign({max_token}, "other", true);
   s.join({0, 1, 2, 3, 4, 5});
@@ -320,18 +315,14 @@ TEST(Roles, R5WhereTheOffsetIsTooLargeTheUnitAloneIsLostAndThatIsTold) {
 
 // ---- R6 and R7 ----
 
-TEST(Roles, R6WhatLapsedIsReadAgainBeforeAnythingIsWritten) {
-  Scene s;
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R6WhatLapsedIsReadAgainBeforeAnythingIsWritten) {
   s.pass(lease - margin);
   s.commit();
   EXPECT_FALSE(s.sent && s.sent->commits.contains(record_of(0)));
   EXPECT_FALSE(s.allotted(role(0)));
 }
 
-TEST(Roles, R6WhatLapsedIsNotRevivedByALateAnswer) {
-  Scene s;
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R6WhatLapsedIsNotRevivedByALateAnswer) {
   s.pass(lease - margin - 1ms);
   s.commit();
   s.pass(1ms);
@@ -340,9 +331,7 @@ TEST(Roles, R6WhatLapsedIsNotRevivedByALateAnswer) {
   EXPECT_FALSE(s.allotted(role(0))) << "others may have claimed meanwhile";
 }
 
-TEST(Roles, R7AfterAnErrorNothingIsSentForAPause) {
-  Scene s;
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R7AfterAnErrorNothingIsSentForAPause) {
   s.commit();
   s.answer_commit(Outcome::failed);
   s.commit();
@@ -352,10 +341,10 @@ TEST(Roles, R7AfterAnErrorNothingIsSentForAPause) {
   EXPECT_TRUE(s.sent);
 }
 
-TEST(Roles, R7AnErrorExtendsNothing) {
+TEST_F(Roles, R7AnErrorExtendsNothing) {
   // Also if it is one partition's, as unknown_topic may be, and the rest was written.
   for (const auto outcome : {Outcome::failed, Outcome::fenced, Outcome::unknown_topic}) {
-    Scene s;
+    s = Scene();
     s.lead({role(0), role(1)});
     s.pass(lease - margin - 1s);
     s.commit();
@@ -368,8 +357,7 @@ TEST(Roles, R7AnErrorExtendsNothing) {
   }
 }
 
-TEST(Roles, R7AClaimOfUnknownOutcomeCostsTheHandle) {
-  Scene s;
+TEST_F(Roles, R7AClaimOfUnknownOutcomeCostsTheHandle) {
   s.lead({role(1)});
   s.commit({role(0)});
   s.answer_commit(Outcome::failed);
@@ -377,9 +365,7 @@ TEST(Roles, R7AClaimOfUnknownOutcomeCostsTheHandle) {
   EXPECT_EQ(s.drops, 1);
 }
 
-TEST(Roles, R7ACommitThatWasSentTwiceCostsTheHandleAndKeepsRankAndTokens) {
-  Scene s;
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R7ACommitThatWasSentTwiceCostsTheHandleAndKeepsRankAndTokens) {
   const auto rank = s.rank;
   const auto token = s.look().leads.at(role(0)).token;
   s.pass(1s);
@@ -399,9 +385,9 @@ TEST(Roles, R7ACommitThatWasSentTwiceCostsTheHandleAndKeepsRankAndTokens) {
   EXPECT_EQ(s.look().leads.at(role(0)).token, token);
 }
 
-TEST(Roles, R7AfterACommitThatWasSentTwiceTheOldRankIsKeptForWhatIsLedOnly) {
+TEST_F(Roles, R7AfterACommitThatWasSentTwiceTheOldRankIsKeptForWhatIsLedOnly) {
   for (const bool joined : {true, false}) {
-    Scene s;
+    s = Scene();
     s.lead({role(0)});
     const auto rank = s.rank;
     s.commit();
@@ -421,9 +407,7 @@ TEST(Roles, R7AfterACommitThatWasSentTwiceTheOldRankIsKeptForWhatIsLedOnly) {
   }
 }
 
-TEST(Roles, R7AfterARenewalOfUnknownOutcomeAClaimCostsTheHandle) {
-  Scene s;
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R7AfterARenewalOfUnknownOutcomeAClaimCostsTheHandle) {
   s.pass(1s);
   s.commit();
   s.answer_commit(Outcome::failed);
@@ -437,8 +421,7 @@ TEST(Roles, R7AfterARenewalOfUnknownOutcomeAClaimCostsTheHandle) {
   EXPECT_EQ(s.drops, 1);
 }
 
-TEST(Roles, R7AReleaseOfUnknownOutcomeCostsTheHandle) {
-  Scene s;
+TEST_F(Roles, R7AReleaseOfUnknownOutcomeCostsTheHandle) {
   s.lead({role(0), role(1)});
   s.commit({}, {role(0)});
   s.answer_commit(Outcome::failed);
@@ -447,9 +430,7 @@ TEST(Roles, R7AReleaseOfUnknownOutcomeCostsTheHandle) {
 
 // ---- R8 ----
 
-TEST(Roles, R8TheUnassignWaitsForTheAnswer) {
-  Scene s;
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R8TheUnassignWaitsForTheAnswer) {
   s.commit();
   s.give(role_fact::Revoked{s.handle, false});
   EXPECT_EQ(s.unassigns, 0);
@@ -459,9 +440,7 @@ TEST(Roles, R8TheUnassignWaitsForTheAnswer) {
   EXPECT_FALSE(s.sent) << "nothing is sent before the next assignment";
 }
 
-TEST(Roles, R8ACommitThatIsNotAnsweredCostsTheHandle) {
-  Scene s;
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R8ACommitThatIsNotAnsweredCostsTheHandle) {
   s.commit();
   s.give(role_fact::Revoked{s.handle, false});
   s.pass(500ms);
@@ -472,9 +451,7 @@ TEST(Roles, R8ACommitThatIsNotAnsweredCostsTheHandle) {
 
 // ---- R9 and R10 ----
 
-TEST(Roles, R9WhatIsOwnedAgainGoesOnWithItsTokenAtOnce) {
-  Scene s;
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R9WhatIsOwnedAgainGoesOnWithItsTokenAtOnce) {
   s.give(role_fact::Revoked{s.handle, false});
   EXPECT_TRUE(s.allotted(role(0))) << "a rebalance alone ends nothing";
   s.assign({0, 1, 2}, 3);
@@ -484,8 +461,7 @@ TEST(Roles, R9WhatIsOwnedAgainGoesOnWithItsTokenAtOnce) {
   EXPECT_EQ(s.sent->commits.at(record_of(0)).offset, 6);
 }
 
-TEST(Roles, R9WhatIsNotOwnedIsNotRenewedAndCoreIsTold) {
-  Scene s;
+TEST_F(Roles, R9WhatIsNotOwnedIsNotRenewedAndCoreIsTold) {
   s.lead({role(0), role(1)});
   s.rebalance({0, 1, 2}, 3);
   EXPECT_FALSE(s.allotted(role(1)));
@@ -495,8 +471,7 @@ TEST(Roles, R9WhatIsNotOwnedIsNotRenewedAndCoreIsTold) {
   EXPECT_EQ(s.done().not_renewed, std::vector{role(1)});
 }
 
-TEST(Roles, R10TheLastReleaseOfALostUnitIsAFarewell) {
-  Scene s;
+TEST_F(Roles, R10TheLastReleaseOfALostUnitIsAFarewell) {
   s.lead({role(0), role(1), role(1, 1)});
   s.rebalance({0, 1, 2}, 3);
   s.commit({}, {role(1)});
@@ -507,8 +482,7 @@ TEST(Roles, R10TheLastReleaseOfALostUnitIsAFarewell) {
   EXPECT_FALSE(s.sent->commits.contains(record_of(1)));
 }
 
-TEST(Roles, R10AFarewellThatWasSentEndsTheTenureWhateverItsAnswer) {
-  Scene s;
+TEST_F(Roles, R10AFarewellThatWasSentEndsTheTenureWhateverItsAnswer) {
   s.lead({role(0), role(1)});
   s.rebalance({0, 1, 2}, 3);
   s.commit({}, {role(1)});
@@ -521,9 +495,9 @@ TEST(Roles, R10AFarewellThatWasSentEndsTheTenureWhateverItsAnswer) {
   EXPECT_FALSE(s.sent && s.sent->commits.contains(record_of(1))) << "the next owner leads there";
 }
 
-TEST(Roles, R10AFarewellFreesTheTenureThatItNamesAndNoOther) {
+TEST_F(Roles, R10AFarewellFreesTheTenureThatItNamesAndNoOther) {
   for (const std::int64_t told : {5, 4}) {
-    Scene s;
+    s = Scene();
     s.offset(record_of(0)) = foreign({5}, "other");
     s.offset(farewell_of(0)) = Commit{told, "v1;other"};
     s.join({0, 1, 2});
@@ -534,8 +508,7 @@ TEST(Roles, R10AFarewellFreesTheTenureThatItNamesAndNoOther) {
 
 // ---- R11 and R12 ----
 
-TEST(Roles, R11TheRecordSaysReleasedWithTheLastRelease) {
-  Scene s;
+TEST_F(Roles, R11TheRecordSaysReleasedWithTheLastRelease) {
   s.lead({role(0), role(0, 1)});
   s.do_commit({}, {role(0)});
   EXPECT_EQ(s.done().released, std::vector{role(0)});
@@ -544,8 +517,7 @@ TEST(Roles, R11TheRecordSaysReleasedWithTheLastRelease) {
   EXPECT_TRUE(s.record(0).released);
 }
 
-TEST(Roles, R11AReleaseThatWasSentEndsTheTenureWhateverItsAnswer) {
-  Scene s;
+TEST_F(Roles, R11AReleaseThatWasSentEndsTheTenureWhateverItsAnswer) {
   s.lead({role(0), role(1)});
   s.commit({}, {role(0)});
   s.answer_commit(Outcome::fenced);
@@ -557,8 +529,7 @@ TEST(Roles, R11AReleaseThatWasSentEndsTheTenureWhateverItsAnswer) {
   EXPECT_FALSE(s.sent && s.sent->commits.contains(record_of(0))) << "the next owner leads there";
 }
 
-TEST(Roles, R12AStopReleasesAllInOneCommitAndLeaves) {
-  Scene s;
+TEST_F(Roles, R12AStopReleasesAllInOneCommitAndLeaves) {
   s.lead({role(0), role(1)});
   const auto before = s.commits;
   s.call(role_call::End{SessionId{77}});
@@ -570,9 +541,7 @@ TEST(Roles, R12AStopReleasesAllInOneCommitAndLeaves) {
   EXPECT_TRUE(s.answer);
 }
 
-TEST(Roles, R12AStopWaitsForTheAnswerToItsRelease) {
-  Scene s;
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R12AStopWaitsForTheAnswerToItsRelease) {
   s.call(role_call::End{SessionId{77}});
   s.pass(100ms);
   EXPECT_EQ(s.drops, 0) << "a handle that is dropped may not send it";
@@ -583,9 +552,7 @@ TEST(Roles, R12AStopWaitsForTheAnswerToItsRelease) {
   EXPECT_TRUE(s.answer);
 }
 
-TEST(Roles, R12AStopWaitsForTheAnswerUpToItsLimit) {
-  Scene s;
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R12AStopWaitsForTheAnswerUpToItsLimit) {
   s.call(role_call::End{SessionId{77}});
   s.pass(2s - role_reply_reserve - 1ns);
   EXPECT_EQ(s.drops, 0);
@@ -593,9 +560,7 @@ TEST(Roles, R12AStopWaitsForTheAnswerUpToItsLimit) {
   EXPECT_EQ(s.drops, 1);
 }
 
-TEST(Roles, R12ASessionThatLapsesBehindItsReleaseLeavesTheMember) {
-  Scene s;
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R12ASessionThatLapsesBehindItsReleaseLeavesTheMember) {
   s.pass(lease - margin - 1s);
   s.call(role_call::End{SessionId{77}});
   s.pass(1s);
@@ -604,9 +569,7 @@ TEST(Roles, R12ASessionThatLapsesBehindItsReleaseLeavesTheMember) {
   EXPECT_EQ(s.drops, 0);
 }
 
-TEST(Roles, R12ASessionThatLapsedEndsWithoutAWord) {
-  Scene s;
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R12ASessionThatLapsedEndsWithoutAWord) {
   s.pass(lease - margin);
   const auto before = s.commits;
   s.call(role_call::End{SessionId{77}});
@@ -617,8 +580,7 @@ TEST(Roles, R12ASessionThatLapsedEndsWithoutAWord) {
 
 // ---- R13 and R14 ----
 
-TEST(Roles, R13ARecordOfAnotherNumberOfUnitsStopsAllClaims) {
-  Scene s;
+TEST_F(Roles, R13ARecordOfAnotherNumberOfUnitsStopsAllClaims) {
   s.offset(record_of(0)) = foreign({5}, "other", true);
   s.offset(record_of(1)) = foreign({5}, "stranger", false, 1, 3);
   s.join({0, 1, 2});
@@ -629,21 +591,20 @@ TEST(Roles, R13ARecordOfAnotherNumberOfUnitsStopsAllClaims) {
   EXPECT_TRUE(s.allotted(role(0)));
 }
 
-TEST(Roles, R13TheWayOfAStrangerIsTold) {
+TEST_F(Roles, R13TheWayOfAStrangerIsTold) {
   const std::pair<Commit, const char*> ways[] = {
       {foreign({5}, "x", false, 1, 3), "\"x\" uses this group and topic with 3 units, and this process with 2 units"},
       {foreign({5}, "x", false, 1, 0), "with one election, and"},
       {{5, "v5;A;10000;comes;then"}, "with a later version of this library, and"}};
   for (const auto& [record, way] : ways) {
-    Scene s;
+    s = Scene();
     s.offset(record_of(1)) = record;
     s.observe();
     EXPECT_NE(s.told.find(way), s.told.npos) << s.told;
   }
 }
 
-TEST(Roles, R13AnOldReadDoesNotShowThatOneIsGone) {
-  Scene s;
+TEST_F(Roles, R13AnOldReadDoesNotShowThatOneIsGone) {
   s.offset(record_of(0)) = foreign({5}, "other", true);
   const auto stranger = foreign({5}, "stranger", false, 1, 3);
   s.offset(record_of(1)) = stranger;
@@ -659,9 +620,7 @@ TEST(Roles, R13AnOldReadDoesNotShowThatOneIsGone) {
   EXPECT_TRUE(s.allotted(role(0)));
 }
 
-TEST(Roles, R14AProcessThatAsksNothingForALeaseLeaves) {
-  Scene s;
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R14AProcessThatAsksNothingForALeaseLeaves) {
   s.pass(lease);
   s.pass(lease);
   EXPECT_EQ(s.drops, 1);
@@ -678,8 +637,7 @@ void refuse_for(Scene& s, Clock::Duration by) {
   }
 }
 
-TEST(Roles, R14AnOwnerWhoseCommitsAreRefusedForALeaseLeavesAndStaysOutWhileItsReadsAreToo) {
-  Scene s;
+TEST_F(Roles, R14AnOwnerWhoseCommitsAreRefusedForALeaseLeavesAndStaysOutWhileItsReadsAreToo) {
   s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "other", true);
   s.join({0, 1, 2, 3, 4, 5});
   refuse_for(s, lease - 1ms);
@@ -696,8 +654,7 @@ TEST(Roles, R14AnOwnerWhoseCommitsAreRefusedForALeaseLeavesAndStaysOutWhileItsRe
   EXPECT_EQ(s.opened, 2);
 }
 
-TEST(Roles, R14AnOwnerWhoseCommitsAloneAreRefusedStaysOutForLongerEachTime) {
-  Scene s;
+TEST_F(Roles, R14AnOwnerWhoseCommitsAloneAreRefusedStaysOutForLongerEachTime) {
   s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "other", true);
   s.open();
   int times = 0;
@@ -724,8 +681,7 @@ void fail_reads_for(Scene& s, Clock::Duration by) {
   }
 }
 
-TEST(Roles, R14AnOwnerWhoseReadsAreNotAnsweredLeavesAndStaysOutForLongerEachTime) {
-  Scene s;
+TEST_F(Roles, R14AnOwnerWhoseReadsAreNotAnsweredLeavesAndStaysOutForLongerEachTime) {
   s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "gone");
   s.open();
   int times = 0;
@@ -743,8 +699,7 @@ TEST(Roles, R14AnOwnerWhoseReadsAreNotAnsweredLeavesAndStaysOutForLongerEachTime
 }
 
 // As where the way to the coordinator loses large requests.
-TEST(Roles, R14AnOwnerWhoseClaimsAloneAreNotAnsweredStaysOutForLongerEachTime) {
-  Scene s;
+TEST_F(Roles, R14AnOwnerWhoseClaimsAloneAreNotAnsweredStaysOutForLongerEachTime) {
   s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "gone", true);
   s.open();
   int times = 0;
@@ -764,8 +719,7 @@ TEST(Roles, R14AnOwnerWhoseClaimsAloneAreNotAnsweredStaysOutForLongerEachTime) {
   EXPECT_EQ(s.opened, times + 2) << "a claim was accepted meanwhile";
 }
 
-TEST(Roles, R14AnOwnerThatLeadsAndCannotReadWhatElseItOwnsLeaves) {
-  Scene s;
+TEST_F(Roles, R14AnOwnerThatLeadsAndCannotReadWhatElseItOwnsLeaves) {
   s.offset(record_of(0)) = foreign({5}, "gone", true);
   s.offset(record_of(1)) = foreign({5}, "other");
   s.join({0, 1, 2});
@@ -783,9 +737,7 @@ TEST(Roles, R14AnOwnerThatLeadsAndCannotReadWhatElseItOwnsLeaves) {
   EXPECT_EQ(s.drops, 1);
 }
 
-TEST(Roles, R14WhatIsLedIsLedToItsEndThoughCommitsAreRefused) {
-  Scene s;
-  s.lead({role(0)});
+TEST_F(RolesThatLead, R14WhatIsLedIsLedToItsEndThoughCommitsAreRefused) {
   s.commit();
   s.give(role_fact::Committed{std::exchange(s.sent, std::nullopt)->id, Outcome::failed, {Fault::forbidden, "no"}});
   s.pass(lease - margin - 1ms);
@@ -807,8 +759,7 @@ void see_unit_1_unled(Scene& s) {
   ASSERT_EQ(s.searches, 1);
 }
 
-TEST(Roles, R14AStrangerThatKeepsAUnitFromAllIsNamedOnce) {
-  Scene s;
+TEST_F(Roles, R14AStrangerThatKeepsAUnitFromAllIsNamedOnce) {
   see_unit_1_unled(s);
   s.found_owner(record_of(1), "console-consumer");
   EXPECT_EQ(
@@ -819,15 +770,13 @@ TEST(Roles, R14AStrangerThatKeepsAUnitFromAllIsNamedOnce) {
   EXPECT_EQ(s.searches, 1);
 }
 
-TEST(Roles, R14ACandidateOfASingleElectionIsAStrangerHere) {
-  Scene s;
+TEST_F(Roles, R14ACandidateOfASingleElectionIsAStrangerHere) {
   see_unit_1_unled(s);
   s.found_owner(record_of(1), "!tenure.1.2.x");
   EXPECT_NE(s.told.find("\"!tenure.1.2.x\""), s.told.npos) << s.told;
 }
 
-TEST(Roles, R14AProcessOfOursIsNoStranger) {
-  Scene s;
+TEST_F(Roles, R14AProcessOfOursIsNoStranger) {
   see_unit_1_unled(s);
   s.found_owner(record_of(1), role_member_name(1, "other"));
   EXPECT_EQ(s.told, "");
@@ -837,8 +786,7 @@ TEST(Roles, R14AProcessOfOursIsNoStranger) {
   EXPECT_EQ(s.told, "") << "what is ours by now was asked for in vain";
 }
 
-TEST(Roles, R14AStrangerIsNamedAgainAfterTheUnitWasLed) {
-  Scene s;
+TEST_F(Roles, R14AStrangerIsNamedAgainAfterTheUnitWasLed) {
   see_unit_1_unled(s);
   s.found_owner(record_of(1), "console-consumer");
   s.offset(record_of(1)) = foreign({6}, "next");
@@ -849,15 +797,13 @@ TEST(Roles, R14AStrangerIsNamedAgainAfterTheUnitWasLed) {
   EXPECT_NE(s.told, "");
 }
 
-TEST(Roles, R14AGroupThatAStrangerConvertedIsToldWithItsRemedy) {
-  Scene s;
+TEST_F(Roles, R14AGroupThatAStrangerConvertedIsToldWithItsRemedy) {
   see_unit_1_unled(s);
   s.give(role_fact::OwnersFound{Owners{.partitions = {}, .converted = true}});
   EXPECT_NE(s.told.find("group.consumer.migration.policy=disabled"), s.told.npos) << s.told;
 }
 
-TEST(Roles, R14AUnitThatIsAssignedToNobodyIsToldOnceTheGroupIsStable) {
-  Scene s;
+TEST_F(Roles, R14AUnitThatIsAssignedToNobodyIsToldOnceTheGroupIsStable) {
   see_unit_1_unled(s);
   const PartitionOwner we{record_of(0), role_member_name(1, "me"), "/10.0.0.8"};
   s.give(role_fact::OwnersFound{Owners{.partitions = {we}}});
@@ -870,7 +816,7 @@ TEST(Roles, R14AUnitThatIsAssignedToNobodyIsToldOnceTheGroupIsStable) {
   EXPECT_EQ(s.searches, 2);
 }
 
-TEST(Roles, R14NobodyIsSearchedForWhereAllIsLedOrOurs) {
+TEST_F(Roles, R14NobodyIsSearchedForWhereAllIsLedOrOurs) {
   Scene owner;
   owner.lead({role(0), role(1)});
   Scene other;
@@ -890,8 +836,7 @@ TEST(Roles, R14NobodyIsSearchedForWhereAllIsLedOrOurs) {
 
 // ---- want of memory ----
 
-TEST(Roles, AReadThatWasLostForWantOfMemoryIsAskedForAgain) {
-  Scene s;
+TEST_F(Roles, AReadThatWasLostForWantOfMemoryIsAskedForAgain) {
   see_unit_1_unled(s);
   s.pass(500ms);
   const auto before = s.observations;
@@ -919,12 +864,12 @@ std::string grown_role(int unit, bool moves) {
 
 struct Growth : RoleScene {
   explicit Growth(int units = count, bool first_claim_waits = false)
-      : RoleScene(std::make_unique<Roles>(RoleConfig{.units = units,
-                                                     .lease = lease,
-                                                     .margin = margin,
-                                                     .observe_every = 500ms,
-                                                     .incarnation = "me",
-                                                     .first_claim_waits = first_claim_waits})) {
+      : RoleScene(std::make_unique<kafka::Roles>(RoleConfig{.units = units,
+                                                            .lease = lease,
+                                                            .margin = margin,
+                                                            .observe_every = 500ms,
+                                                            .incarnation = "me",
+                                                            .first_claim_waits = first_claim_waits})) {
     offsets.resize(static_cast<std::size_t>(partitions_of(more)));
     for (int unit = 0; unit < count; ++unit)
       for (const bool moves : {false, true}) give(role_fact::Joined{grown_role(unit, moves)});
@@ -975,8 +920,11 @@ struct Growth : RoleScene {
   int told_by(int unit) { return record(unit).units; }
 };
 
-TEST(Roles, R15NothingIsClaimedBeforeUnit0TellsOurNumber) {
+struct RolesThatGrow : testing::Test {
   Growth s;
+};
+
+TEST_F(RolesThatGrow, R15NothingIsClaimedBeforeUnit0TellsOurNumber) {
   s.offset(record_of(1)) = foreign({5}, "other", true);
   s.own({1});
   EXPECT_FALSE(s.allotted(role(1))) << "nobody has told a number";
@@ -986,8 +934,7 @@ TEST(Roles, R15NothingIsClaimedBeforeUnit0TellsOurNumber) {
   EXPECT_TRUE(s.allotted(role(1)));
 }
 
-TEST(Roles, R15TheOwnerOfUnit0TellsTheNumberWhereItLeadsNothing) {
-  Growth s;
+TEST_F(RolesThatGrow, R15TheOwnerOfUnit0TellsTheNumberWhereItLeadsNothing) {
   s.offset(record_of(0)) = foreign({5}, "other", true, 1, 1);
   s.offset(record_of(1)) = foreign({5}, "other", true, 1, 1);
   s.own({0, 1});
@@ -996,8 +943,7 @@ TEST(Roles, R15TheOwnerOfUnit0TellsTheNumberWhereItLeadsNothing) {
   EXPECT_EQ(s.record(0).grown_from, 1);
 }
 
-TEST(Roles, R15TheOwnerOfUnit0TellsTheNumberAgainIfTheRecordsAreGone) {
-  Growth s;
+TEST_F(RolesThatGrow, R15TheOwnerOfUnit0TellsTheNumberAgainIfTheRecordsAreGone) {
   for (int i = 0; i < 40; ++i) s.give(role_fact::Quit{"role" + std::to_string(i)});
   s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "other", true, 1, 1);
   s.own({0});
@@ -1010,8 +956,7 @@ TEST(Roles, R15TheOwnerOfUnit0TellsTheNumberAgainIfTheRecordsAreGone) {
   EXPECT_EQ(s.told_by(0), count);
 }
 
-TEST(Roles, R15TheOwnerOfUnit0GrowsWhenTheTopicHasHadMoreRoomForTwoLooks) {
-  Growth s;
+TEST_F(RolesThatGrow, R15TheOwnerOfUnit0GrowsWhenTheTopicHasHadMoreRoomForTwoLooks) {
   s.lead(0, {grown_role(0, false)});
   s.look_at_topic(count);
   s.look_at_topic(more);
@@ -1028,8 +973,7 @@ TEST(Roles, R15TheOwnerOfUnit0GrowsWhenTheTopicHasHadMoreRoomForTwoLooks) {
   EXPECT_EQ(s.roles->units(), more);
 }
 
-TEST(Roles, R15WhatMovesEndsAndWhatStaysKeepsItsTokenAndTheNumberIsTold) {
-  Growth s;
+TEST_F(RolesThatGrow, R15WhatMovesEndsAndWhatStaysKeepsItsTokenAndTheNumberIsTold) {
   s.lead(1, {grown_role(1, false), grown_role(1, true)});
   s.tell_more();
   s.observe();
@@ -1047,8 +991,7 @@ TEST(Roles, R15WhatMovesEndsAndWhatStaysKeepsItsTokenAndTheNumberIsTold) {
   EXPECT_TRUE(s.allotted(grown_role(1, false)));
 }
 
-TEST(Roles, R15ANewUnitIsClaimedOnceTheOneFromWhichItsRolesComeTellsTheNumber) {
-  Growth s;
+TEST_F(RolesThatGrow, R15ANewUnitIsClaimedOnceTheOneFromWhichItsRolesComeTellsTheNumber) {
   s.tell_more();
   s.offset(record_of(1)) = foreign({50}, "other");
   s.observe();
@@ -1069,8 +1012,8 @@ TEST(Roles, R15ANewUnitIsClaimedOnceTheOneFromWhichItsRolesComeTellsTheNumber) {
   EXPECT_GT(s.done().token.value, high) << "tokens rise over those from before";
 }
 
-TEST(Roles, R15WhoWaitsBeforeEachFirstClaimWaitsInANewUnitToo) {
-  Growth s(count, true);
+TEST_F(RolesThatGrow, R15WhoWaitsBeforeEachFirstClaimWaitsInANewUnitToo) {
+  s = Growth(count, true);
   s.tell_more();
   s.offset(record_of(1)) = foreign({50}, "other", false, 2, more);
   s.observe();
@@ -1085,8 +1028,7 @@ TEST(Roles, R15WhoWaitsBeforeEachFirstClaimWaitsInANewUnitToo) {
   EXPECT_TRUE(s.allotted(grown_role(1, true)));
 }
 
-TEST(Roles, R15AUnitThatAnotherOneMayLeadDoesNotTellTheNumberBeforeItsLeaseIsOver) {
-  Growth s;
+TEST_F(RolesThatGrow, R15AUnitThatAnotherOneMayLeadDoesNotTellTheNumberBeforeItsLeaseIsOver) {
   s.tell_more();
   s.offset(record_of(1)) = foreign({50}, "other");
   s.own({1});
@@ -1098,8 +1040,7 @@ TEST(Roles, R15AUnitThatAnotherOneMayLeadDoesNotTellTheNumberBeforeItsLeaseIsOve
   EXPECT_EQ(s.told_by(1), more);
 }
 
-TEST(Roles, R15UnitsDoNotGrowAgainBeforeAllTellTheNumberFromBefore) {
-  Growth s;
+TEST_F(RolesThatGrow, R15UnitsDoNotGrowAgainBeforeAllTellTheNumberFromBefore) {
   s.tell(5, count, 1);
   s.offset(record_of(1)) = foreign({5}, "other", false, 1, 1);
   s.own({0});
@@ -1115,8 +1056,8 @@ TEST(Roles, R15UnitsDoNotGrowAgainBeforeAllTellTheNumberFromBefore) {
   EXPECT_EQ(s.roles->units(), more);
 }
 
-TEST(Roles, R15WhoKnowsALargerNumberWaitsToTellItUntilAllTellTheOneFromBefore) {
-  Growth s(more);
+TEST_F(RolesThatGrow, R15WhoKnowsALargerNumberWaitsToTellItUntilAllTellTheOneFromBefore) {
+  s = Growth(more);
   s.tell(5, count, 1);
   s.offset(record_of(1)) = foreign({5}, "other", true, 1, 1);
   s.own({0});
@@ -1128,8 +1069,8 @@ TEST(Roles, R15WhoKnowsALargerNumberWaitsToTellItUntilAllTellTheOneFromBefore) {
   EXPECT_EQ(s.told_by(0), more);
 }
 
-TEST(Roles, R15WhoKnowsALargerNumberFinishesAGrowthThatStoppedHalfWay) {
-  Growth s(more);
+TEST_F(RolesThatGrow, R15WhoKnowsALargerNumberFinishesAGrowthThatStoppedHalfWay) {
+  s = Growth(more);
   s.tell(5, count, 1);
   s.offset(record_of(1)) = foreign({5}, "other", false, 1, 1);
   s.own({0, 1, count + 1});
@@ -1148,8 +1089,8 @@ TEST(Roles, R15WhoKnowsALargerNumberFinishesAGrowthThatStoppedHalfWay) {
   EXPECT_EQ(s.record(0).grown_from, count);
 }
 
-TEST(Roles, R15TheTokensOfANewUnitGoOnWhereItsRolesWereAlsoForWhoToldTheNumberItself) {
-  Growth s(more);
+TEST_F(RolesThatGrow, R15TheTokensOfANewUnitGoOnWhereItsRolesWereAlsoForWhoToldTheNumberItself) {
+  s = Growth(more);
   const Token high{2'000'000'000'000};  // The clock of its last leader was ahead.
   s.offset(record_of(0)) = foreign({5}, "other", true);
   s.offset(record_of(1)) = foreign(high, "other", true);
@@ -1162,8 +1103,7 @@ TEST(Roles, R15TheTokensOfANewUnitGoOnWhereItsRolesWereAlsoForWhoToldTheNumberIt
   EXPECT_GT(s.done().token, high);
 }
 
-TEST(Roles, R15ANumberOfUnknownOutcomeCostsTheHandle) {
-  Growth s;
+TEST_F(RolesThatGrow, R15ANumberOfUnknownOutcomeCostsTheHandle) {
   s.tell_more();
   s.own({1, count + 1});
   s.wait(lease);
@@ -1173,8 +1113,7 @@ TEST(Roles, R15ANumberOfUnknownOutcomeCostsTheHandle) {
   EXPECT_EQ(s.drops, before + 1);
 }
 
-TEST(Roles, R15AfterARenewalOfUnknownOutcomeANumberCostsTheHandle) {
-  Growth s;
+TEST_F(RolesThatGrow, R15AfterARenewalOfUnknownOutcomeANumberCostsTheHandle) {
   s.lead(1, {grown_role(1, false)});
   s.commit();
   s.answer_commit(Outcome::failed);
@@ -1186,8 +1125,7 @@ TEST(Roles, R15AfterARenewalOfUnknownOutcomeANumberCostsTheHandle) {
   EXPECT_EQ(s.drops, before + 1) << "the renewal tells the old number, and may come later";
 }
 
-TEST(Roles, R15WhoHasUnit0NoMoreForgetsWhatItWouldTellThere) {
-  Growth s;
+TEST_F(RolesThatGrow, R15WhoHasUnit0NoMoreForgetsWhatItWouldTellThere) {
   s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "other", true);
   s.own({0, 1});
   const auto stays = grown_role(0, false), moves = grown_role(1, true);
@@ -1200,13 +1138,13 @@ TEST(Roles, R15WhoHasUnit0NoMoreForgetsWhatItWouldTellThere) {
   EXPECT_TRUE(s.allotted(moves)) << "also while the observer's reads fail";
 }
 
-TEST(Roles, R15ATopicThatGrowsByNoMultipleIsTold) {
-  Growth s;
+TEST_F(RolesThatGrow, R15ATopicThatGrowsByNoMultipleIsTold) {
   s.own({0, 1});
   s.look_at_topic(count);
   s.give(role_fact::Observed{s.offsets, partitions_of(count) + 1});
   EXPECT_NE(s.told.find("grows to a multiple of 6 partitions"), s.told.npos) << s.told;
 }
 
+}  // namespace rules_of_roles
 }  // namespace
 }  // namespace tenure::kafka

@@ -50,8 +50,11 @@ struct Heard {
   std::vector<std::string> all;
 };
 
-TEST(ElectionsHooks, AnElectionsOwnHooksAreCalledInPlaceOfTheCommonOnes) {
+struct ElectionsHooks : testing::Test {
   const Hub hub;
+};
+
+TEST_F(ElectionsHooks, AnElectionsOwnHooksAreCalledInPlaceOfTheCommonOnes) {
   Heard common, own;
   Elections elections(hub.group("jobs"), {"a", ""}, slow, common.hooks());
   elections.join("own", own.shared());
@@ -65,8 +68,7 @@ TEST(ElectionsHooks, AnElectionsOwnHooksAreCalledInPlaceOfTheCommonOnes) {
   EXPECT_EQ(own.count(" b") + own.count(" c") + common.count(" own"), 0u);
 }
 
-TEST(ElectionsHooks, WhatOneElectionsHooksThrowOnlyItsOwnErrorHears) {
-  const Hub hub;
+TEST_F(ElectionsHooks, WhatOneElectionsHooksThrowOnlyItsOwnErrorHears) {
   Heard common, own;
   auto throws = own.hooks();
   throws.elected = [](const Elected&) { throw std::runtime_error("spoon"); };
@@ -89,8 +91,7 @@ TEST(ElectionsHooks, WhatOneElectionsHooksThrowOnlyItsOwnErrorHears) {
   EXPECT_EQ(common.count("error"), 0u);
 }
 
-TEST(ElectionsHooks, HooksThatNeverReturnHoldUpNoOtherElectionNorTheErrorsOfOthers) {
-  const Hub hub;
+TEST_F(ElectionsHooks, HooksThatNeverReturnHoldUpNoOtherElectionNorTheErrorsOfOthers) {
   Heard common, own;
   std::atomic<bool> hold{true};
   auto hangs = own.hooks();
@@ -119,8 +120,7 @@ TEST(ElectionsHooks, HooksThatNeverReturnHoldUpNoOtherElectionNorTheErrorsOfOthe
   hold.notify_all();
 }
 
-TEST(ElectionsHooks, OfOneElectionAreCalledOneAtATimeThoughThreadsAreFree) {
-  const Hub hub;
+TEST_F(ElectionsHooks, OfOneElectionAreCalledOneAtATimeThoughThreadsAreFree) {
   Heard heard;
   std::atomic<bool> hold{true}, stopped{false};
   auto hooks = heard.hooks();
@@ -143,8 +143,7 @@ TEST(ElectionsHooks, OfOneElectionAreCalledOneAtATimeThoughThreadsAreFree) {
   EXPECT_TRUE(eventually([&] { return heard.count("ousting e") == 1; }));
 }
 
-TEST(ElectionsHooks, HooksThatHangOnEveryThreadAreToldOfAndNothingIsClaimedMeanwhile) {
-  const Hub hub;
+TEST_F(ElectionsHooks, HooksThatHangOnEveryThreadAreToldOfAndNothingIsClaimedMeanwhile) {
   Heard heard;
   std::atomic<bool> hold{true};
   auto hooks = heard.hooks();
@@ -165,8 +164,7 @@ TEST(ElectionsHooks, HooksThatHangOnEveryThreadAreToldOfAndNothingIsClaimedMeanw
   EXPECT_TRUE(eventually([&] { return heard.count("elected new") == 1; }));
 }
 
-TEST(ElectionsHooks, AnErrorThatWaitsForAnotherGoesToStderrToo) {
-  const Hub hub;
+TEST_F(ElectionsHooks, AnErrorThatWaitsForAnotherGoesToStderrToo) {
   std::atomic<bool> hold{true};
   Hooks hooks;
   hooks.elected = [](const Elected&) { throw std::runtime_error("spoon"); };
@@ -184,8 +182,7 @@ TEST(ElectionsHooks, AnErrorThatWaitsForAnotherGoesToStderrToo) {
   EXPECT_EQ(told.find("spoon"), told.rfind("spoon")) << "the first one was called at once: " << told;
 }
 
-TEST(ElectionsHooks, OfElectionsThatAreWonInOneCommitRunOnAllThreads) {
-  const Hub hub;
+TEST_F(ElectionsHooks, OfElectionsThatAreWonInOneCommitRunOnAllThreads) {
   std::atomic<int> inside{0};
   std::atomic<bool> hold{true};
   const Hooks hooks{.elected =
@@ -204,8 +201,7 @@ TEST(ElectionsHooks, OfElectionsThatAreWonInOneCommitRunOnAllThreads) {
   elections.stop();
 }
 
-TEST(ElectionsHooks, AreKeptUntilTheElectionIsLeftAndTheLastOneReturned) {
-  const Hub hub;
+TEST_F(ElectionsHooks, AreKeptUntilTheElectionIsLeftAndTheLastOneReturned) {
   Heard first, second;
   std::atomic<bool> hold{true};
   auto slow_end = first.hooks();
@@ -230,8 +226,7 @@ TEST(ElectionsHooks, AreKeptUntilTheElectionIsLeftAndTheLastOneReturned) {
   EXPECT_TRUE(eventually([&] { return seen_next.expired(); }));
 }
 
-TEST(ElectionsHooks, WhoJoinsAgainBeforeTheOldHooksReturnedHasTheNewOnes) {
-  const Hub hub;
+TEST_F(ElectionsHooks, WhoJoinsAgainBeforeTheOldHooksReturnedHasTheNewOnes) {
   Heard common, own;
   std::atomic<bool> hold{true};
   auto slowly = own.hooks();
@@ -253,8 +248,7 @@ TEST(ElectionsHooks, WhoJoinsAgainBeforeTheOldHooksReturnedHasTheNewOnes) {
   elections.stop();
 }
 
-TEST(ElectionsHooks, OfAnElectionThatWasNeverLedAreGivenBackToo) {
-  const Hub hub;
+TEST_F(ElectionsHooks, OfAnElectionThatWasNeverLedAreGivenBackToo) {
   Heard heard;
   auto hooks = heard.shared();
   const std::weak_ptr<const Hooks> seen = hooks;
@@ -266,8 +260,7 @@ TEST(ElectionsHooks, OfAnElectionThatWasNeverLedAreGivenBackToo) {
   EXPECT_TRUE(eventually([&] { return seen.expired(); }));
 }
 
-TEST(ElectionsHooks, WhatIsWrongIsToldBeforeAnythingIsJoined) {
-  const Hub hub;
+TEST_F(ElectionsHooks, WhatIsWrongIsToldBeforeAnythingIsJoined) {
   Elections elections(hub.group("jobs"), {"a", ""}, slow);
   Hooks asks{.eligible = [] { return true; }};
   EXPECT_THROW(elections.join("job", std::make_shared<const Hooks>(asks)), std::invalid_argument);

@@ -134,8 +134,11 @@ bool in_the_end(ManualClock& clock, std::size_t processes, Holds holds) {
   });
 }
 
-TEST(Elections, OneProcessLeadsAllThatItJoinsWithFewQuestions) {
+struct ElectionsOnAHub : testing::Test {
   const Hub hub;
+};
+
+TEST_F(ElectionsOnAHub, OneProcessLeadsAllThatItJoinsWithFewQuestions) {
   const auto store = std::make_shared<Cut>(hub.group("jobs"));
   Diary diary;
   Elections elections(store, {"a", "a:1"}, timing, diary.hooks());
@@ -156,8 +159,7 @@ TEST(Elections, OneProcessLeadsAllThatItJoinsWithFewQuestions) {
   EXPECT_TRUE(diary.leads().empty());
 }
 
-TEST(Elections, WhatIsReleasedGoesToTheNextOneAtOnceAndTokensRise) {
-  const Hub hub;
+TEST_F(ElectionsOnAHub, WhatIsReleasedGoesToTheNextOneAtOnceAndTokensRise) {
   Diary first_diary, second_diary;
   auto first = std::make_unique<Elections>(hub.group("jobs"), Candidate{"a", "a:1"}, timing, first_diary.hooks(),
                                            Spread{.on = false});
@@ -185,8 +187,7 @@ TEST(Elections, WhatIsReleasedGoesToTheNextOneAtOnceAndTokensRise) {
   EXPECT_EQ(second_diary.errors(), 0u);
 }
 
-TEST(Elections, OfAProcessThatIsCutOffOthersLeadAfterItsLease) {
-  const Hub hub;
+TEST_F(ElectionsOnAHub, OfAProcessThatIsCutOffOthersLeadAfterItsLease) {
   const auto cut = std::make_shared<Cut>(hub.group("jobs"));
   Diary lost_diary, diary;
   ManualClock clock;
@@ -205,8 +206,7 @@ TEST(Elections, OfAProcessThatIsCutOffOthersLeadAfterItsLease) {
   EXPECT_GT(lost_diary.errors(), 0u);
 }
 
-TEST(Elections, WhoeverComesAndGoesTheElectionsAreSpreadEvenly) {
-  const Hub hub;
+TEST_F(ElectionsOnAHub, WhoeverComesAndGoesTheElectionsAreSpreadEvenly) {
   std::vector<Diary> diaries(4);
   std::vector<std::unique_ptr<Elections>> processes;
   const auto come = [&] {
@@ -234,8 +234,7 @@ TEST(Elections, WhoeverComesAndGoesTheElectionsAreSpreadEvenly) {
   EXPECT_TRUE(all_lead(15));
 }
 
-TEST(Elections, SharesAreInProportionToWeights) {
-  const Hub hub;
+TEST_F(ElectionsOnAHub, SharesAreInProportionToWeights) {
   Elections heavy(hub.group("jobs"), {"a", ""}, timing, {}, {.weight = 3});
   Elections light(hub.group("jobs"), {"b", ""}, timing, {});
   for (auto* one : {&heavy, &light}) {
@@ -245,8 +244,7 @@ TEST(Elections, SharesAreInProportionToWeights) {
   EXPECT_TRUE(eventually([&] { return heavy.led().size() == 30 && light.led().size() == 10; }));
 }
 
-TEST(Elections, HandsOverToTheOneThatIsNamed) {
-  const Hub hub;
+TEST_F(ElectionsOnAHub, HandsOverToTheOneThatIsNamed) {
   auto patient = timing;
   patient.retry = 2s;  // so long does the one that is named come first
   Diary diary;
@@ -270,8 +268,7 @@ TEST(Elections, HandsOverToTheOneThatIsNamed) {
   EXPECT_EQ(second.led().size(), 0u);
 }
 
-TEST(Elections, ARequestToStepDownReachesTheLeader) {
-  const Hub hub;
+TEST_F(ElectionsOnAHub, ARequestToStepDownReachesTheLeader) {
   Diary diary;
   Elections elections(hub.group("jobs"), {"a", ""}, timing, diary.hooks());
   elections.join("job");
@@ -283,8 +280,7 @@ TEST(Elections, ARequestToStepDownReachesTheLeader) {
   EXPECT_TRUE(eventually([&] { return diary.ended(Reason::step_down) == 1; }));
 }
 
-TEST(Elections, AHookThatHangsHoldsUpNoOtherElection) {
-  const Hub hub;
+TEST_F(ElectionsOnAHub, AHookThatHangsHoldsUpNoOtherElection) {
   std::atomic<bool> hold{true};
   std::atomic<int> ousted{0};
   Hooks hooks{.ousting = [&](const Ousting& o) {
@@ -305,8 +301,7 @@ TEST(Elections, AHookThatHangsHoldsUpNoOtherElection) {
   EXPECT_TRUE(eventually([&] { return ousted == 3; }));
 }
 
-TEST(Elections, TheyStopWithAStoreThatIsAwayAndWhoWaitsHearsWhy) {
-  const Hub hub;
+TEST_F(ElectionsOnAHub, TheyStopWithAStoreThatIsAwayAndWhoWaitsHearsWhy) {
   const auto cut = std::make_shared<Cut>(hub.group("jobs"));
   Elections elections(cut, {"a", ""}, timing, {.log = no_log});
   elections.join("job");
@@ -319,8 +314,7 @@ TEST(Elections, TheyStopWithAStoreThatIsAwayAndWhoWaitsHearsWhy) {
   EXPECT_TRUE(elections.led().empty());
 }
 
-TEST(Elections, WhatIsWrongIsToldAtOnce) {
-  const Hub hub;
+TEST_F(ElectionsOnAHub, WhatIsWrongIsToldAtOnce) {
   EXPECT_THROW(Elections(nullptr, {"a", ""}, timing), std::invalid_argument);
   EXPECT_THROW(Elections(hub.group("jobs"), {"a", ""}, timing, {.eligible = [] { return true; }}),
                std::invalid_argument);

@@ -35,17 +35,6 @@ struct Memory : testing::Test {
   }
 };
 
-TEST_F(Memory, TheFirstLeadsAndTheOtherFollowsUponRelease) {
-  const auto a = backend("a"), b = backend("b");
-  const auto first = acquire(*a);
-  ASSERT_TRUE(first);
-  EXPECT_FALSE(acquire(*b));
-  EXPECT_EQ(a->release(limit()), std::nullopt);
-  const auto next = acquire(*b);
-  ASSERT_TRUE(next);
-  EXPECT_GT(*next, *first);
-}
-
 TEST_F(Memory, ALeaseEndsExactlyATermAfterItWasAsked) {
   const auto a = backend("a"), b = backend("b");
   ASSERT_TRUE(acquire(*a));

@@ -11,7 +11,6 @@
 #include <tenure/group_store.hpp>
 
 #include "checkup.hpp"
-#include "election_list.hpp"
 #include "fake_server.hpp"
 #include "store.hpp"
 #include "support.hpp"
@@ -164,7 +163,7 @@ void ask_for_one(const Options& options) {
   returned(table->compare_and_set(std::nullopt, record(1, 1), within(10s)));
   returned(table->compare_and_set(Expected{{1}, {1}}, record(1, 2), within(10s)));
   returned(table->request_step_down({Token{1}, "ops", ""}, within(10s)));
-  returned(List(settings_of(options)).next(within(10s)));
+  returned(list_of(settings_of(options))(within(10s)));
   returned(check_up(settings_of(options), within(10s)));
 }
 

@@ -16,8 +16,8 @@
 #include <tenure/kit/wait.hpp>
 #include <tenure/leader_manager.hpp>
 
+#include "checkup.hpp"
 #include "connection.hpp"
-#include "election_list.hpp"
 #include "follower_reads.hpp"
 #include "support.hpp"
 
@@ -550,10 +550,10 @@ TEST_F(PostgresStore, ThePagesOfTheListNameEachElectionOnce) {
   admin("insert into " + options_.table +
         " select convert_to('e' || to_char(n, 'FM0000'), 'UTF8'), n, 1, 'name=ann', false, 60000, 1, "
         "clock_timestamp() from generate_series(1, 1100) n");
-  List list(settings_of(options_));
+  const auto list = list_of(settings_of(options_));
   std::vector<std::string> names;
   for (bool last = false; !last && names.size() < 2000;) {
-    const auto page = value(list.next(within(20s)));
+    const auto page = value(list(within(20s)));
     for (const auto& found : page.elections) names.push_back(found.election);
     last = page.last;
   }

@@ -5,7 +5,6 @@
 #include <tenure/check.hpp>
 
 #include "checkup.hpp"
-#include "election_list.hpp"
 #include "support.hpp"
 
 namespace tenure::postgres::test {
@@ -75,7 +74,7 @@ class PostgresTrojan : public PostgresTest {
     released.released = true;
     ASSERT_TRUE(applied(table->compare_and_set(Expected{{1}, {2}}, released, within(10s))));
     EXPECT_TRUE(value(table->read(within(10s))).step_down);
-    EXPECT_FALSE(value(List(settings_of(options)).next(within(10s))).elections.empty());
+    EXPECT_FALSE(value(list_of(settings_of(options))(within(10s))).elections.empty());
     EXPECT_TRUE(check_up(settings_of(options), within(10s)));
   }
 

@@ -7,6 +7,7 @@
 #include <future>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenure/group_store.hpp>
@@ -32,7 +33,11 @@ Session session(std::uint64_t beat) {
 
 class RedisGroup : public ::testing::Test {
  protected:
-  void SetUp() override { TENURE_NEEDS_REDIS(); }
+  void SetUp() override {
+    TENURE_NEEDS_REDIS();
+    server.emplace();
+    store = open_at(url(*server));
+  }
 
   static std::string url(const Server& server, const std::string& credentials = {}, const std::string& rest = {}) {
     return "redis://" + credentials + server.address() + rest;
@@ -45,6 +50,9 @@ class RedisGroup : public ::testing::Test {
     EXPECT_NE(error.message.find(words), error.message.npos) << error.message;
     EXPECT_EQ(error.message.find(canary), error.message.npos) << error.message;
   }
+
+  std::optional<Server> server;
+  std::shared_ptr<GroupStore> store;
 };
 
 /// A session, and what its process knows.
@@ -117,17 +125,14 @@ Look look(GroupStore& store, const std::string& cursor = {}) { return value(stor
 // ---- scripts ----
 
 TEST_F(RedisGroup, TheServerNamesEachScriptAsWeDo) {
-  Server server;
   for (const auto* script :
        {&look_script, &open_script, &commit_script, &end_script, &sweep_script, &retire_script, &step_down_lead_script})
-    EXPECT_EQ(server.ask({"SCRIPT", "LOAD", std::string(script->text)}), script->sha1);
+    EXPECT_EQ(server->ask({"SCRIPT", "LOAD", std::string(script->text)}), script->sha1);
 }
 
 TEST_F(RedisGroup, AForgottenScriptIsSentAgain) {
-  Server server;
-  const auto store = open_at(url(server));
   Process a(*store, ada);
-  const auto forget = [&] { server.ask({"SCRIPT", "FLUSH"}); };
+  const auto forget = [&] { server->ask({"SCRIPT", "FLUSH"}); };
   forget();
   EXPECT_EQ(a.claim({{"x", {}}}), Names{"x"});
   forget();
@@ -143,17 +148,13 @@ TEST_F(RedisGroup, AForgottenScriptIsSentAgain) {
 }
 
 TEST_F(RedisGroup, NothingExpires) {
-  Server server;
-  const auto store = open_at(url(server));
   Process a(*store, ada);
   a.claim({{"x", {}}});
-  for (const auto& key : {sessions_key, leads_key, log_key}) EXPECT_EQ(server.ask({"TTL", key}), "-1") << key;
+  for (const auto& key : {sessions_key, leads_key, log_key}) EXPECT_EQ(server->ask({"TTL", key}), "-1") << key;
 }
 
 TEST_F(RedisGroup, ItsClockIsTold) {
-  Server server;
-  const auto store = open_at(url(server));
-  server.step_clock(1h);
+  server->step_clock(1h);
   Process a(*store, ada);
   a.claim({{"x", {}}});
   const auto hour_ahead = static_cast<double>(boot_clock().unix_ms() + 3'600'000);
@@ -165,8 +166,6 @@ TEST_F(RedisGroup, ItsClockIsTold) {
 // ---- numbers and names ----
 
 TEST_F(RedisGroup, TokensAndBeatsBeyondLuasNumbersAreCompared) {
-  Server server;
-  const auto store = open_at(url(server));
   Process a(*store, ada), b(*store, bob);
   EXPECT_EQ(a.claim({{"x", {}}, {"y", {}}}, {}, beyond_doubles), (Names{"x", "y"}));
   EXPECT_EQ(a.token, beyond_doubles);
@@ -191,15 +190,14 @@ TEST_F(RedisGroup, TokensAndBeatsBeyondLuasNumbersAreCompared) {
 }
 
 TEST_F(RedisGroup, NamesMayHaveAnyBytes) {
-  Server server;
   std::string all;
   for (int byte = 1; byte < 201; ++byte) all.push_back(static_cast<char>(byte));
   std::string rest;
   for (int byte = 201; byte < 256; ++byte) rest.push_back(static_cast<char>(byte));
   for (const auto& group : Names{all, rest, "}", "}{", "{}", "a b", "a:s"}) {
-    const auto store = open_group(from_url(url(server)), group);
-    EXPECT_EQ(store->group(), group);
-    Process a(*store, ada), b(*store, bob);
+    const auto each = open_group(from_url(url(*server)), group);
+    EXPECT_EQ(each->group(), group);
+    Process a(*each, ada), b(*each, bob);
     Names names{all, rest, " ", "1 2 0 -", "\n", "-", "1"};
     std::sort(names.begin(), names.end());
     std::vector<Claim> claims;
@@ -211,13 +209,11 @@ TEST_F(RedisGroup, NamesMayHaveAnyBytes) {
     std::vector<Release> releases;
     for (const auto& name : names) releases.push_back({name, a.token, {}});
     EXPECT_EQ(a.release(releases), names);
-    EXPECT_TRUE(look(*store).leads.at(all).released);
+    EXPECT_TRUE(look(*each).leads.at(all).released);
   }
 }
 
 TEST_F(RedisGroup, ASessionMayTellAnythingOfItself) {
-  Server server;
-  const auto store = open_at(url(server));
   auto odd = session(10);
   odd.record.who = std::string("1 2 - \n\0\xff ", 9) + std::string(max_who_bytes - 9, '%');
   ASSERT_TRUE(value(store->open(ada, odd, within(2s))).granted);
@@ -228,8 +224,6 @@ TEST_F(RedisGroup, ASessionMayTellAnythingOfItself) {
 }
 
 TEST_F(RedisGroup, ARequestToStepDownMayHaveAnyBytes) {
-  Server server;
-  const auto store = open_at(url(server));
   Process a(*store, ada);
   a.claim({{"x", {}}});
   const std::string by = "o ps\n-", why = std::string("1 2\0", 4) + std::string(100, '\xff');
@@ -242,23 +236,20 @@ TEST_F(RedisGroup, ARequestToStepDownMayHaveAnyBytes) {
 }
 
 TEST_F(RedisGroup, GroupsAndElectionsOfOneNameAreApart) {
-  Server server;
-  const auto shards = open_at(url(server)), others = open_group(from_url(url(server)), "shard");
-  const auto single = store(from_url(url(server)), "shards");
-  Process a(*shards, ada);
+  const auto others = open_group(from_url(url(*server)), "shard");
+  const auto single = redis::store(from_url(url(*server)), "shards");
+  Process a(*store, ada);
   a.claim({{"x", {}}});
   EXPECT_TRUE(swap(*single, std::nullopt, record(1, 11)));
   Process b(*others, ada);
   EXPECT_TRUE(b.look.leads.empty());
   EXPECT_TRUE(a.renew());
-  EXPECT_EQ(look(*shards).leads.size(), 1u);
+  EXPECT_EQ(look(*store).leads.size(), 1u);
 }
 
 // ---- looks ----
 
 TEST_F(RedisGroup, ALookTellsOnlyWhatChanged) {
-  Server server;
-  const auto store = open_at(url(server));
   Process a(*store, ada), b(*store, bob);
   EXPECT_TRUE(a.look.whole);
   a.claim({{"x", {}}, {"y", {}}});
@@ -277,15 +268,13 @@ TEST_F(RedisGroup, ALookTellsOnlyWhatChanged) {
 }
 
 TEST_F(RedisGroup, ATrimmedLogMakesAWholeLook) {
-  Server server;
-  const auto store = open_at(url(server));
   Process a(*store, ada), b(*store, bob);
   a.claim({{"x", {}}, {"y", {}}});
   b.renew();
   a.release({{"x", a.token, {}}});
   a.release({{"y", a.token, {}}});
   const auto before = b.look.cursor;
-  server.ask({"XTRIM", log_key, "MAXLEN", "1"});
+  server->ask({"XTRIM", log_key, "MAXLEN", "1"});
   EXPECT_TRUE(look(*store, before).whole);
   b.expect_to_look_anew();
   EXPECT_EQ(b.look.leads.size(), 2u);
@@ -294,12 +283,10 @@ TEST_F(RedisGroup, ATrimmedLogMakesAWholeLook) {
 }
 
 TEST_F(RedisGroup, AnEmptyLogMakesOneWholeLook) {
-  Server server;
-  const auto store = open_at(url(server));
   Process a(*store, ada);
   a.claim({{"x", {}}});
   for (const auto& lose : std::vector<Names>{{"XTRIM", log_key, "MAXLEN", "0"}, {"DEL", log_key}}) {
-    server.ask(lose);
+    server->ask(lose);
     a.expect_to_look_anew();
     EXPECT_EQ(a.look.leads.size(), 1u);
     ASSERT_TRUE(a.renew());
@@ -309,21 +296,17 @@ TEST_F(RedisGroup, AnEmptyLogMakesOneWholeLook) {
 
 /// As after a fail-over to a replica that lagged behind: an entry stands at the cursor's place, and it is another one.
 TEST_F(RedisGroup, ALogWithAnotherPastMakesAWholeLook) {
-  Server server;
-  const auto store = open_at(url(server));
   Process a(*store, ada), b(*store, bob);
   a.claim({{"x", {}}});
   b.renew();
   const auto place = b.look.cursor.substr(0, b.look.cursor.find(' '));
-  server.ask({"DEL", log_key});
-  server.ask({"XADD", log_key, place, "4711", "", "y", ""});
+  server->ask({"DEL", log_key});
+  server->ask({"XADD", log_key, place, "4711", "", "y", ""});
   b.expect_to_look_anew();
   EXPECT_EQ(b.look.leads.size(), 1u);
 }
 
 TEST_F(RedisGroup, ACursorOfAnotherStoreMakesAWholeLook) {
-  Server server;
-  const auto store = open_at(url(server));
   Process a(*store, ada);
   a.claim({{"x", {}}});
   for (const std::string cursor : {"7", "-", "+ ", "1-", "-1", "1-1-1 2", "99999999999999999999-0 1", "0-0 0", "x y",
@@ -333,8 +316,6 @@ TEST_F(RedisGroup, ACursorOfAnotherStoreMakesAWholeLook) {
 
 /// Each renewal reads the entry at its cursor, so that is a short one, however many elections the last commit changed.
 TEST_F(RedisGroup, AfterACommitWithManyChangesACursorNamesAShortEntry) {
-  Server server;
-  const auto store = open_at(url(server));
   Process a(*store, ada), b(*store, bob);
   std::vector<Claim> claims;
   for (int i = 0; i < 300; ++i) claims.push_back({"name" + std::to_string(1000 + i), {}});
@@ -345,15 +326,13 @@ TEST_F(RedisGroup, AfterACommitWithManyChangesACursorNamesAShortEntry) {
   EXPECT_EQ(b.look.leads.size(), 300u);
   EXPECT_EQ(b.look.cursor, a.look.cursor);
   const auto place = a.look.cursor.substr(0, a.look.cursor.find(' '));
-  EXPECT_LT(server.ask({"XRANGE", log_key, place, "+"}).size(), 60u) << "an id and a beat";
+  EXPECT_LT(server->ask({"XRANGE", log_key, place, "+"}).size(), 60u) << "an id and a beat";
   a.renew();
   EXPECT_FALSE(a.look.whole);
   EXPECT_TRUE(a.look.leads.empty());
 }
 
 TEST_F(RedisGroup, TheLogIsKeptShortAndALookAcrossItIsExact) {
-  Server server;
-  const auto store = open_at(url(server));
   Process a(*store, ada), b(*store, bob);
   std::vector<Claim> claims;
   for (int i = 0; i < 500; ++i) claims.push_back({"name" + std::to_string(1000 + i), {}});
@@ -366,14 +345,13 @@ TEST_F(RedisGroup, TheLogIsKeptShortAndALookAcrossItIsExact) {
   b.renew();
   EXPECT_FALSE(b.look.whole);
   EXPECT_EQ(b.look.leads.size(), 1u);
-  EXPECT_LT(std::stol(server.ask({"XLEN", log_key})), 1200);
+  EXPECT_LT(std::stol(server->ask({"XLEN", log_key})), 1200);
 }
 
 // ---- what is past ----
 
 TEST_F(RedisGroup, WhoJoinedReadsNothingElse) {
-  Server server;
-  const auto store = open_at(url(server)), other = open_at(url(server));
+  const auto other = open_at(url(*server));
   Process a(*store, ada);
   ASSERT_EQ(a.claim({{"in", {}}, {"out", {}}}).size(), 2u);
   other->joined("in");
@@ -387,8 +365,6 @@ TEST_F(RedisGroup, WhoJoinedReadsNothingElse) {
 }
 
 TEST_F(RedisGroup, ARenewalCostsNoMoreBesideManyNamesAndEndedSessions) {
-  Server server;
-  const auto store = open_at(url(server));
   store->joined("e");
   Process a(*store, ada);
   ASSERT_EQ(a.claim({{"e", {}}}).size(), 1u);
@@ -402,10 +378,10 @@ TEST_F(RedisGroup, ARenewalCostsNoMoreBesideManyNamesAndEndedSessions) {
     return least;
   };
   const auto fresh = renewals();
-  server.ask({"EVAL",
-              "for i = 1, 20000 do redis.call('HSET', KEYS[1], i, '1 1 1 1 1000 1 1 1 1 who') end "
-              "for i = 1, 100000 do redis.call('HSET', KEYS[2], 'old' .. i, '5 1 1 -') end",
-              "2", sessions_key, leads_key});
+  server->ask({"EVAL",
+               "for i = 1, 20000 do redis.call('HSET', KEYS[1], i, '1 1 1 1 1000 1 1 1 1 who') end "
+               "for i = 1, 100000 do redis.call('HSET', KEYS[2], 'old' .. i, '5 1 1 -') end",
+               "2", sessions_key, leads_key});
   const auto late = renewals();
   EXPECT_LT(late, 2 * fresh) << late / 20us << " us a renewal, and " << fresh / 20us << " before";
   EXPECT_EQ(look(*store).leads.size(), 1u);
@@ -415,14 +391,12 @@ TEST_F(RedisGroup, ARenewalCostsNoMoreBesideManyNamesAndEndedSessions) {
 
 /// Between its calls the server answers others.
 TEST_F(RedisGroup, ASweepOfManyNamesIsManyCalls) {
-  Server server;
-  const auto store = open_at(url(server));
   Process a(*store, ada), b(*store, bob);
   ASSERT_EQ(a.claim({{"e", {}}}).size(), 1u);
   ASSERT_TRUE(b.end());
-  server.ask({"EVAL", "for i = 1, 50000 do redis.call('HSET', KEYS[1], 'old' .. i, '5 1 1 -') end", "1", leads_key});
+  server->ask({"EVAL", "for i = 1, 50000 do redis.call('HSET', KEYS[1], 'old' .. i, '5 1 1 -') end", "1", leads_key});
   const auto calls = [&] {
-    const auto text = server.ask({"INFO", "commandstats"});
+    const auto text = server->ask({"INFO", "commandstats"});
     const auto at = text.find("cmdstat_hscan:calls=");
     return at == text.npos ? 0 : std::stoi(text.substr(at + 20));
   };
@@ -433,8 +407,6 @@ TEST_F(RedisGroup, ASweepOfManyNamesIsManyCalls) {
 
 /// Otherwise each renewal would read them for ever, where nobody takes part in these elections any more.
 TEST_F(RedisGroup, ASweepReleasesWhatEndedSessionsLeadAndTheNextOneRemovesThem) {
-  Server server;
-  const auto store = open_at(url(server));
   Process a(*store, ada), b(*store, bob);
   for (int first = 0; first < 1200; first += 400) {
     std::vector<Claim> claims;
@@ -476,8 +448,6 @@ class RedisGroupPush : public RedisGroup {
   void SetUp() override {
     RedisGroup::SetUp();
     if (IsSkipped()) return;
-    server.emplace();
-    store = open_at(url(*server));
     listener = open_at(url(*server));
     a.emplace(*store, ada);
     a->claim({{"x", {}}, {"y", {}}, {"z", {}}});
@@ -490,8 +460,7 @@ class RedisGroupPush : public RedisGroup {
   }
   bool quiet() { return !hear(*listener, seen, 50ms).woken; }
 
-  std::optional<Server> server;
-  std::shared_ptr<GroupStore> store, listener;
+  std::shared_ptr<GroupStore> listener;
   std::optional<Process> a;
   std::string seen;
 };
@@ -610,16 +579,16 @@ TEST_F(RedisGroupPush, ABrokenSubscriptionReturnsAndIsMadeAgain) {
 class RedisGroupLoss : public RedisGroup {
  protected:
   /// Founded anew by the next session; those of before are refused, whatever they know.
-  static void expect_founded_anew(const std::function<void(Server&)>& lose) {
-    Server server;
+  void expect_founded_anew(const std::function<void(Server&)>& lose) {
     Lines lines;
-    const auto store = open_at(url(server), lines.log());
+    server->ask({"FLUSHALL"});
+    store = open_at(url(*server), lines.log());
     Process a(*store, ada);
     a.claim({{"x", {}}});
     const auto marker = a.look.marker;
     ASSERT_NE(marker, 0u);
     auto late = a.next();
-    lose(server);
+    lose(*server);
 
     const auto empty = look(*store, a.look.cursor);
     EXPECT_TRUE(empty.whole);
@@ -645,26 +614,24 @@ class RedisGroupLoss : public RedisGroup {
 };
 
 TEST_F(RedisGroupLoss, Flushall) {
-  expect_founded_anew([](Server& server) { server.ask({"FLUSHALL"}); });
+  expect_founded_anew([](Server& at) { at.ask({"FLUSHALL"}); });
 }
 TEST_F(RedisGroupLoss, TheSessionsAlone) {
-  expect_founded_anew([](Server& server) { server.ask({"DEL", sessions_key}); });
+  expect_founded_anew([](Server& at) { at.ask({"DEL", sessions_key}); });
 }
 TEST_F(RedisGroupLoss, TheLeadsAlone) {
-  expect_founded_anew([](Server& server) { server.ask({"DEL", leads_key}); });
+  expect_founded_anew([](Server& at) { at.ask({"DEL", leads_key}); });
 }
 TEST_F(RedisGroupLoss, AMarkerAlone) {
-  expect_founded_anew([](Server& server) { server.ask({"HDEL", leads_key, ""}); });
-  expect_founded_anew([](Server& server) { server.ask({"HSET", sessions_key, "", "1 4711"}); });
+  expect_founded_anew([](Server& at) { at.ask({"HDEL", leads_key, ""}); });
+  expect_founded_anew([](Server& at) { at.ask({"HSET", sessions_key, "", "1 4711"}); });
 }
 
 TEST_F(RedisGroupLoss, TheLogAloneEndsNobody) {
-  Server server;
-  const auto store = open_at(url(server));
   Process a(*store, ada), b(*store, bob);
   a.claim({{"x", {}}});
   const auto marker = a.look.marker;
-  server.ask({"DEL", log_key});
+  server->ask({"DEL", log_key});
   b.expect_to_look_anew();
   EXPECT_EQ(b.look.marker, marker);
   EXPECT_EQ(b.look.leads.size(), 1u);
@@ -672,25 +639,23 @@ TEST_F(RedisGroupLoss, TheLogAloneEndsNobody) {
 }
 
 TEST_F(RedisGroupLoss, WhoSaysThatNothingIsLostHasNoMarkerAndIsRefusedAllTheSame) {
-  Server server;
   Lines lines;
-  const auto store = open_at(url(server, "", "?first_claim=at_once"), lines.log());
+  store = open_at(url(*server, "", "?first_claim=at_once"), lines.log());
   Process a(*store, ada);
   EXPECT_EQ(a.look.marker, 0u);
   EXPECT_EQ(a.claim({{"x", {}}}), Names{"x"});
   EXPECT_EQ(look(*store).marker, 0u);
-  server.ask({"FLUSHALL"});
+  server->ask({"FLUSHALL"});
   Process b(*store, bob);
   EXPECT_FALSE(a.renew());
   EXPECT_TRUE(lines.all().empty());
 }
 
 TEST_F(RedisGroupLoss, AStoreThatMayEvictIsToldOf) {
-  Server server;
-  server.ask({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
-  server.ask({"CONFIG", "SET", "maxmemory", "100mb"});
+  server->ask({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
+  server->ask({"CONFIG", "SET", "maxmemory", "100mb"});
   Lines lines;
-  const auto store = open_at(url(server), lines.log());
+  store = open_at(url(*server), lines.log());
   look(*store);
   look(*store);
   ASSERT_EQ(lines.all().size(), 1u);
@@ -702,22 +667,21 @@ TEST_F(RedisGroupLoss, AStoreThatMayEvictIsToldOf) {
 TEST_F(RedisGroup, AWrongTypeAtAKeyIsSaidAndNothingIsWritten) {
   for (const auto& key : {sessions_key, leads_key, log_key}) {
     SCOPED_TRACE(key);
-    Server server;
-    const auto store = open_at(url(server));
-    server.ask({"SET", key, "somebody's"});
+    server->ask({"FLUSHALL"});
+    server->ask({"SET", key, "somebody's"});
     const auto refuses = [&](const std::optional<Error>& error) {
       ASSERT_TRUE(error);
       expect(*error, Fault::misconfigured, "WRONGTYPE: a key that it needs holds something that tenure did not write");
     };
     refuses(error_of(store->open(ada, session(10), within(2s))));
-    EXPECT_EQ(server.ask({"DBSIZE"}), "1");
-    EXPECT_EQ(server.ask({"GET", key}), "somebody's");
+    EXPECT_EQ(server->ask({"DBSIZE"}), "1");
+    EXPECT_EQ(server->ask({"GET", key}), "somebody's");
 
-    server.ask({"DEL", key});
+    server->ask({"DEL", key});
     Process a(*store, ada);
     a.claim({{"x", {}}});
-    server.ask({"SET", key, "somebody's"});
-    const auto before = server.ask({"HGETALL", key == sessions_key ? leads_key : sessions_key});
+    server->ask({"SET", key, "somebody's"});
+    const auto before = server->ask({"HGETALL", key == sessions_key ? leads_key : sessions_key});
     auto commit = a.next();
     commit.claims = {{"y", {}}};
     refuses(error_of(a.send(commit)));
@@ -725,32 +689,30 @@ TEST_F(RedisGroup, AWrongTypeAtAKeyIsSaidAndNothingIsWritten) {
     refuses(error_of(store->end(ada, {a.beat()}, 99, within(2s))));
     refuses(error_of(store->sweep(within(2s))));
     refuses(store->request_step_down("x", {a.token, "ops", "why"}, within(2s)));
-    EXPECT_EQ(server.ask({"HGETALL", key == sessions_key ? leads_key : sessions_key}), before);
+    EXPECT_EQ(server->ask({"HGETALL", key == sessions_key ? leads_key : sessions_key}), before);
   }
 }
 
 TEST_F(RedisGroup, WhatSomebodyElseWroteIsSaidWithTheRemedy) {
-  Server server;
-  const auto store = open_at(url(server));
   Process a(*store, ada);
   a.claim({{"x", {}}});
   for (const auto& value : Names{"", "7", "7 1 0", "07 1 0 -", "7 1 2 -", "7 1 0 x", "7 1 0 - 1", "7 1 0 - 1 101 x",
                                  "4611686018427387905 1 0 -"}) {
-    server.ask({"HSET", leads_key, "x", value});
+    server->ask({"HSET", leads_key, "x", value});
     const auto look = tenure::test::value(store->look({}, within(2s)));
     ASSERT_TRUE(look.unreadable.contains("x")) << value;
     expect(look.unreadable.at("x"), Fault::corrupt, leads_key + " holds what tenure did not write at \"x\"");
     expect(look.unreadable.at("x"), Fault::corrupt, "mend it by redis-cli: EVAL ");
     EXPECT_EQ(a.claim({}, {}), Names());
   }
-  server.ask({"DEL", leads_key});
+  server->ask({"DEL", leads_key});
   Process b(*store, bob);
   for (const auto& value : Names{"", "10 0", "10 0 1 1 1 1 1 1", "10 2 1 1 1 1 1 0 0 x", "10 0 1 1 1 1 1 1 -1 x",
                                  "10 0 1 1 1 1 1 1 1 " + std::string(max_who_bytes + 1, 'x')}) {
-    server.ask({"HSET", sessions_key, "4711", value});
+    server->ask({"HSET", sessions_key, "4711", value});
     expect(error_of(store->look({}, within(2s))), Fault::corrupt, sessions_key + " holds something");
   }
-  server.ask({"HDEL", sessions_key, "4711"});
+  server->ask({"HDEL", sessions_key, "4711"});
   EXPECT_TRUE(b.renew());
 }
 
@@ -772,15 +734,13 @@ Names words_of(const std::string& line) {
 }
 
 TEST_F(RedisGroup, TheRemedyOfALeadMendsItWhateverItsNameAndTellsItsLeader) {
-  Server server;
-  const auto store = open_at(url(server));
   Process a(*store, ada);
   for (const std::string name : {"x", "a \"b\" \\c\x01\xff"}) {
     a.claim({{name, {}}});
     const auto token = a.token;
-    server.ask({"HSET", leads_key, name, "garbage"});
+    server->ask({"HSET", leads_key, name, "garbage"});
     const auto spoilt = look(*store).unreadable.at(name).message;
-    server.ask(words_of(spoilt.substr(spoilt.find("EVAL "))));
+    server->ask(words_of(spoilt.substr(spoilt.find("EVAL "))));
     ASSERT_TRUE(a.renew());
     ASSERT_TRUE(a.look.leads.contains(name)) << "as a change";
     const auto& mended = a.look.leads.at(name);
@@ -791,14 +751,12 @@ TEST_F(RedisGroup, TheRemedyOfALeadMendsItWhateverItsNameAndTellsItsLeader) {
 }
 
 TEST_F(RedisGroup, AnotherFormatIsRefusedAndLeftAlone) {
-  Server server;
-  const auto store = open_at(url(server));
   Process a(*store, ada), b(*store, bob);
   a.claim({{"x", {}}});
   b.end();
-  server.ask({"HSET", sessions_key, "", "2 7"});
-  server.ask({"HSET", leads_key, "", "2 7"});
-  const auto contents = [&] { return server.ask({"HGETALL", sessions_key}) + server.ask({"HGETALL", leads_key}); };
+  server->ask({"HSET", sessions_key, "", "2 7"});
+  server->ask({"HSET", leads_key, "", "2 7"});
+  const auto contents = [&] { return server->ask({"HGETALL", sessions_key}) + server->ask({"HGETALL", leads_key}); };
   const auto before = contents();
   const auto refuses = [&](const std::optional<Error>& error) {
     ASSERT_TRUE(error);
@@ -814,11 +772,9 @@ TEST_F(RedisGroup, AnotherFormatIsRefusedAndLeftAlone) {
 }
 
 TEST_F(RedisGroup, AFullServerRefusesNewSessionsAndTheOthersGoOn) {
-  Server server;
-  const auto store = open_at(url(server));
   Process a(*store, ada), b(*store, bob);
   a.claim({{"x", {}}});
-  server.ask({"CONFIG", "SET", "maxmemory", "1"});
+  server->ask({"CONFIG", "SET", "maxmemory", "1"});
   expect(error_of(store->open({7}, session(10), within(2s))), Fault::misconfigured, "says OOM");
   EXPECT_TRUE(a.renew());
   EXPECT_EQ(a.release({{"x", a.token, {}}}), Names{"x"});
@@ -835,8 +791,7 @@ TEST_F(RedisGroup, AReplicaTakesNoWrites) {
 }
 
 TEST_F(RedisGroup, WhatNoReplicaAcknowledgedIsUnknown) {
-  Server server;
-  const auto certain = open_at(url(server)), store = open_at(url(server, "", "?replicas=1"));
+  const auto certain = std::exchange(store, open_at(url(*server, "", "?replicas=1")));
   const auto unacknowledged = [&](const std::function<std::optional<Error>()>& call) {
     std::optional<Error> error;
     // A server looks ten times a second whether a WAIT is over, so that its answer may come after the limit.
@@ -863,11 +818,11 @@ TEST_F(RedisGroup, WhatNoReplicaAcknowledgedIsUnknown) {
 }
 
 TEST_F(RedisGroup, APasswordIsDemandedAndNeverTold) {
-  Server server({"requirepass " + canary});
-  server.password = canary;
-  expect(error_of(open_at(url(server))->look({}, within(2s))), Fault::forbidden, "says NOAUTH");
-  expect(error_of(open_at(url(server, ":" + canary + "x@"))->look({}, within(2s))), Fault::forbidden, "WRONGPASS");
-  EXPECT_TRUE(look(*open_at(url(server, ":" + canary + "@"))).whole);
+  server.emplace({"requirepass " + canary});
+  server->password = canary;
+  expect(error_of(open_at(url(*server))->look({}, within(2s))), Fault::forbidden, "says NOAUTH");
+  expect(error_of(open_at(url(*server, ":" + canary + "x@"))->look({}, within(2s))), Fault::forbidden, "WRONGPASS");
+  EXPECT_TRUE(look(*open_at(url(*server, ":" + canary + "@"))).whole);
 }
 
 const Names needed{"evalsha", "eval", "hget", "hset", "hmget",  "hgetall",   "hdel", "hexists",
@@ -885,10 +840,9 @@ void set_user(Server& server, const std::string& without = {}) {
 }
 
 TEST_F(RedisGroup, TheLeastPrivilegesDoAndNoneOfThemIsTooMuch) {
-  Server server;
   const auto use = [&]() -> std::optional<Error> {
-    server.ask({"FLUSHALL"});
-    const auto store = open_at(url(server, "u:" + canary + "@"), no_log);
+    server->ask({"FLUSHALL"});
+    store = open_at(url(*server, "u:" + canary + "@"), no_log);
     const auto opened = store->open(ada, session(10), within(2s));
     if (!opened) return opened.error();
     Commit commit;
@@ -901,32 +855,31 @@ TEST_F(RedisGroup, TheLeastPrivilegesDoAndNoneOfThemIsTooMuch) {
     const auto claimed = store->commit(commit, within(2s));
     if (!claimed) return claimed.error();
     if (auto error = store->request_step_down("x", {claimed->token, "ops", "why"}, within(2s))) return error;
-    server.ask({"SCRIPT", "FLUSH"});
+    server->ask({"SCRIPT", "FLUSH"});
     if (const auto ended = store->end(ada, {11}, 12, within(2s)); !ended) return ended.error();
     if (const auto swept = store->sweep(within(2s)); !swept) return swept.error();
     for (const auto& cursor : {std::string(), claimed->look.cursor})
       if (const auto seen = store->look(cursor, within(2s)); !seen) return seen.error();
     return std::nullopt;
   };
-  set_user(server);
+  set_user(*server);
   EXPECT_EQ(use(), std::nullopt);
   for (const auto& command : needed) {
-    set_user(server, command);
+    set_user(*server, command);
     const auto error = use();
     ASSERT_TRUE(error) << command;
     expect(*error, Fault::forbidden, "says NOPERM");
   }
   for (const auto& command : useful) {
-    set_user(server, command);
+    set_user(*server, command);
     EXPECT_EQ(use(), std::nullopt) << "without " << command << " it goes on all the same";
   }
 }
 
 TEST_F(RedisGroup, AFollowerThatMayNotSubscribeWaitsAndWarns) {
-  Server server;
-  set_user(server, "subscribe");
+  set_user(*server, "subscribe");
   Lines lines;
-  const auto store = open_at(url(server, "u:" + canary + "@"), lines.log());
+  store = open_at(url(*server, "u:" + canary + "@"), lines.log());
   const auto wait = [&] {
     const auto limit = within(100ms);
     EXPECT_EQ(store->await_change({}, limit), std::nullopt);
@@ -949,8 +902,6 @@ TEST_F(RedisGroup, NamesThatCannotBeAreRefused) {
 // ---- large ones ----
 
 TEST_F(RedisGroup, AGroupOfManyElectionsIsReadWhole) {
-  Server server;
-  const auto store = open_at(url(server));
   Process a(*store, ada), b(*store, bob);
   const auto before = b.look.cursor;
   for (int first = 0; first < 5000; first += 500) {
@@ -970,14 +921,13 @@ TEST_F(RedisGroup, AGroupOfManyElectionsIsReadWhole) {
 
 /// A Sentinel that answers as long as it is to.
 TEST_F(RedisGroup, SentinelsThatAreAwayEndNoSessionAndNothingIsClaimed) {
-  Server server;
-  const auto port = std::to_string(server.port());
+  const auto port = std::to_string(server->port());
   std::optional<FakeServer> sentinel(std::in_place, [&](const std::string& request) {
     return FakeServer::Answer{
         to_each(request, "*2\r\n$9\r\n127.0.0.1\r\n$" + std::to_string(port.size()) + "\r\n" + port + "\r\n")};
   });
   Lines lines;
-  const auto store = open_at("redis+sentinel://" + sentinel->address() + "/main?first_claim=at_once", lines.log());
+  store = open_at("redis+sentinel://" + sentinel->address() + "/main?first_claim=at_once", lines.log());
   Process a(*store, ada);
   EXPECT_EQ(a.claim({{"x", {}}}), Names{"x"});
   const auto x = a.token;
@@ -1003,7 +953,7 @@ TEST_F(RedisGroup, SentinelsThatAreAwayEndNoSessionAndNothingIsClaimed) {
 
 TEST_F(RedisGroup, AFailOverIsFollowed) {
   Watched watched(3);
-  const auto store = open_at(watched.url());
+  store = open_at(watched.url());
   ASSERT_TRUE(eventually([&] { return bool(store->look({}, within(400ms))); }));
   Process a(*store, ada);
   ASSERT_EQ(a.claim({{"x", {}}}), Names{"x"});
@@ -1033,10 +983,10 @@ TEST_F(RedisGroup, ItsKeysHaveOneSlot) {
   Cluster cluster;
   for (const std::string name : {"shards", "}", "}{", "{}", "a}b", "{"}) {
     for (std::size_t i = 0; i < cluster.size(); ++i) {
-      const auto store = open_group(from_url("redis://" + cluster[i].address()), name);
-      Process a(*store, {100 + i});
+      const auto each = open_group(from_url("redis://" + cluster[i].address()), name);
+      Process a(*each, {100 + i});
       EXPECT_EQ(a.claim({{"x" + std::to_string(i), {}}}).size(), 1u) << name;
-      EXPECT_EQ(look(*store).sessions.size(), i + 1) << name;
+      EXPECT_EQ(look(*each).sessions.size(), i + 1) << name;
     }
   }
 }

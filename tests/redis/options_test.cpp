@@ -86,7 +86,7 @@ TEST(RedisOptions, AMessageNamesWhatIsWrongInAUrlAndWhatIsRight) {
   const std::vector<std::pair<std::string, std::string>> wrong = {
       {"redis:///5", "names no host"},
       {"redis:host", "names no host"},
-      {"redis://h/x", "the path's database must be a number from 0 to"},
+      {"redis://h/x", "db must be a number from 0 to"},
       {"redis://h/-1", "must be a number"},
       {"redis://h/99999999999999999999", "must be a number"},
       {"redis://h/1/2", "may hold one number, the database"},

@@ -26,11 +26,16 @@
 namespace tenure::redis::test {
 namespace {
 
+using Config = std::vector<std::string>;
+
 const std::string key = "tenure:{jobs}";
 
 class RedisStore : public ::testing::Test {
  protected:
-  void SetUp() override { TENURE_NEEDS_REDIS(); }
+  void SetUp() override {
+    TENURE_NEEDS_REDIS();
+    server.emplace();
+  }
 
   static std::string url(const Server& server, const std::string& credentials = {}, const std::string& rest = {}) {
     return "redis://" + credentials + server.address() + rest;
@@ -45,6 +50,8 @@ class RedisStore : public ::testing::Test {
     EXPECT_NE(error.message.find(words), error.message.npos) << error.message;
     EXPECT_EQ(error.message.find(canary), error.message.npos) << error.message;
   }
+
+  std::optional<Server> server;
 };
 
 Timing quick() { return {.term = 600ms, .renew = 60ms, .retry = 20ms, .margin = 30ms, .call = 300ms, .drain = 600ms}; }
@@ -52,36 +59,32 @@ Timing quick() { return {.term = 600ms, .renew = 60ms, .retry = 20ms, .margin = 
 // ---- the record ----
 
 TEST_F(RedisStore, TheServerNamesEachScriptAsWeDo) {
-  Server server;
   for (const auto* script : {&read_script, &swap_script, &step_down_script, &list_script, &info_script})
-    EXPECT_EQ(server.ask({"SCRIPT", "LOAD", std::string(script->text)}), script->sha1);
+    EXPECT_EQ(server->ask({"SCRIPT", "LOAD", std::string(script->text)}), script->sha1);
 }
 
 TEST_F(RedisStore, AForgottenScriptIsSentAgain) {
-  Server server;
-  const auto a = open_at(url(server));
+  const auto a = open_at(url(*server));
   EXPECT_TRUE(swap(*a, std::nullopt, record(1, 11)));
   for (std::uint64_t beat = 12; beat < 15; ++beat) {
-    server.ask({"SCRIPT", "FLUSH"});
+    server->ask({"SCRIPT", "FLUSH"});
     EXPECT_TRUE(swap(*a, Expected{{1}, {beat - 1}}, record(1, beat)));
-    server.ask({"SCRIPT", "FLUSH"});
+    server->ask({"SCRIPT", "FLUSH"});
     EXPECT_EQ(read(*a).record->beat, beat);
   }
 }
 
 TEST_F(RedisStore, ARecordNeverExpires) {
-  Server server;
-  const auto a = open_at(url(server));
+  const auto a = open_at(url(*server));
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11, 1ms)));
-  EXPECT_EQ(server.ask({"TTL", key}), "-1");
+  EXPECT_EQ(server->ask({"TTL", key}), "-1");
   ASSERT_TRUE(swap(*a, Expected{{1}, {11}}, record(2, 12, 1ms)));
-  EXPECT_EQ(server.ask({"TTL", key}), "-1");
+  EXPECT_EQ(server->ask({"TTL", key}), "-1");
 }
 
 TEST_F(RedisStore, ItsClockIsTold) {
-  Server server;
-  const auto a = open_at(url(server));
-  server.step_clock(1h);
+  const auto a = open_at(url(*server));
+  server->step_clock(1h);
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
   const auto found = read(*a);
   const auto hour_ahead = boot_clock().unix_ms() + 3'600'000;
@@ -90,44 +93,41 @@ TEST_F(RedisStore, ItsClockIsTold) {
 }
 
 TEST_F(RedisStore, DatabasesAreApart) {
-  Server server;
-  const auto first = open_at(url(server, "", "/1")), second = open_at(url(server, "", "/2"));
+  const auto first = open_at(url(*server, "", "/1")), second = open_at(url(*server, "", "/2"));
   EXPECT_TRUE(swap(*first, std::nullopt, record(1, 11)));
   EXPECT_FALSE(read(*second).record);
-  EXPECT_TRUE(read(*open_at(url(server, "", "?db=1"))).record);
-  expect(refused_read(*open_at(url(server, "", "/99"))), Fault::misconfigured, "no such database");
+  EXPECT_TRUE(read(*open_at(url(*server, "", "?db=1"))).record);
+  expect(refused_read(*open_at(url(*server, "", "/99"))), Fault::misconfigured, "no such database");
 }
 
 TEST_F(RedisStore, WhatSomebodyElseWroteToHealsByTheNextClaim) {
-  Server server;
-  const auto a = open_at(url(server));
+  const auto a = open_at(url(*server));
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
-  server.ask({"HSET", key, "extra", "field"});
-  server.ask({"HDEL", key, "who"});
+  server->ask({"HSET", key, "extra", "field"});
+  server->ask({"HDEL", key, "who"});
   const auto found = read(*a);
   EXPECT_TRUE(found.unreadable);
   ASSERT_TRUE(swap(*a, Expected{found.record->token, {found.record->beat}}, record(2, 12)));
   EXPECT_FALSE(read(*a).unreadable);
   EXPECT_EQ(read(*a).record->who, record(2, 12).who);
 
-  server.ask({"HSET", key, "format", "2"});
+  server->ask({"HSET", key, "format", "2"});
   expect(refused_read(*a), Fault::corrupt, "has format 2");
-  server.ask({"HSET", key, "format", "1", "token", "?"});
+  server->ask({"HSET", key, "format", "1", "token", "?"});
   expect(refused_read(*a), Fault::corrupt, "is not a record");
-  server.ask({"HSET", key, "token", "2", "who", std::string(1 << 20, 'x')});
+  server->ask({"HSET", key, "token", "2", "who", std::string(1 << 20, 'x')});
   expect(refused_read(*a), Fault::unreachable, "more than 256 KiB");
   std::vector<std::string> many{"HSET", key};
   for (int i = 0; i < 10'000; ++i) many.insert(many.end(), {"field" + std::to_string(i), ""});
-  server.ask({"DEL", key});
-  server.ask(many);
+  server->ask({"DEL", key});
+  server->ask(many);
   expect(refused_read(*a), Fault::unreachable, "remove what somebody else wrote to the election's key");
-  server.ask({"SET", key, "a text"});
+  server->ask({"SET", key, "a text"});
   expect(refused_read(*a), Fault::misconfigured, "WRONGTYPE");
 }
 
 TEST_F(RedisStore, ARequestToStepDownOfAnotherTenureIsNotKept) {
-  Server server;
-  const auto a = open_at(url(server));
+  const auto a = open_at(url(*server));
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
   EXPECT_EQ(a->request_step_down({{2}, "ops", "why"}, within(2s)), std::nullopt);
   EXPECT_FALSE(read(*a).step_down);
@@ -155,23 +155,22 @@ TEST_F(RedisStore, AReplicaWithoutItsMasterSaysSo) {
 }
 
 TEST_F(RedisStore, ABusyServerIsWaitedFor) {
-  Server server({"lua-time-limit 20"});
-  const auto a = open_at(url(server));
+  server.emplace(Config{"lua-time-limit 20"});
+  const auto a = open_at(url(*server));
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
-  auto script = std::async(std::launch::async, [&] { return server.ask({"EVAL", "while true do end", "0"}); });
-  ASSERT_TRUE(eventually([&] { return server.ask({"PING"}).starts_with("BUSY"); }));
+  auto script = std::async(std::launch::async, [&] { return server->ask({"EVAL", "while true do end", "0"}); });
+  ASSERT_TRUE(eventually([&] { return server->ask({"PING"}).starts_with("BUSY"); }));
   expect(refused_read(*a), Fault::unreachable, "says BUSY");
-  expect(refused_read(*open_at(url(server))), Fault::unreachable, "says BUSY");
-  server.ask({"SCRIPT", "KILL"});
+  expect(refused_read(*open_at(url(*server))), Fault::unreachable, "says BUSY");
+  server->ask({"SCRIPT", "KILL"});
   script.get();
   EXPECT_TRUE(read(*a).record);
 }
 
 TEST_F(RedisStore, AFullServerRefusesClaimsAndItsLeaderGoesOn) {
-  Server server;
-  const auto a = open_at(url(server)), other = open_at(url(server), "other");
+  const auto a = open_at(url(*server)), other = open_at(url(*server), "other");
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
-  server.ask({"CONFIG", "SET", "maxmemory", "1"});
+  server->ask({"CONFIG", "SET", "maxmemory", "1"});
   expect(refused_swap(*other, std::nullopt, record(1, 11)), Fault::misconfigured, "says OOM");
   EXPECT_TRUE(swap(*a, Expected{{1}, {11}}, record(1, 12)));
   EXPECT_TRUE(swap(*a, Expected{{1}, {12}}, record(2, 13))) << "nor is a successor refused";
@@ -179,13 +178,13 @@ TEST_F(RedisStore, AFullServerRefusesClaimsAndItsLeaderGoesOn) {
 }
 
 TEST_F(RedisStore, APasswordIsDemandedAndNeverTold) {
-  Server server({"requirepass " + canary});
-  server.password = canary;
-  expect(refused_read(*open_at(url(server))), Fault::forbidden, "says NOAUTH");
-  expect(refused_read(*open_at(url(server, ":" + canary + "x@"))), Fault::forbidden, "says WRONGPASS");
-  expect(refused_read(*open_at(url(server, "nobody:" + canary + "@"))), Fault::forbidden, "says WRONGPASS");
-  EXPECT_FALSE(read(*open_at(url(server, ":" + canary + "@"))).record);
-  EXPECT_FALSE(read(*open_at(url(server, "default:" + canary + "@"))).record);
+  server.emplace(Config{"requirepass " + canary});
+  server->password = canary;
+  expect(refused_read(*open_at(url(*server))), Fault::forbidden, "says NOAUTH");
+  expect(refused_read(*open_at(url(*server, ":" + canary + "x@"))), Fault::forbidden, "says WRONGPASS");
+  expect(refused_read(*open_at(url(*server, "nobody:" + canary + "@"))), Fault::forbidden, "says WRONGPASS");
+  EXPECT_FALSE(read(*open_at(url(*server, ":" + canary + "@"))).record);
+  EXPECT_FALSE(read(*open_at(url(*server, "default:" + canary + "@"))).record);
 
   Server open;
   expect(refused_read(*open_at(url(open, ":" + canary + "@"))), Fault::misconfigured,
@@ -194,11 +193,11 @@ TEST_F(RedisStore, APasswordIsDemandedAndNeverTold) {
 
 /// As with tokens that live for minutes: the password is another one when a connection is made anew.
 TEST_F(RedisStore, APasswordIsAskedForBeforeEachLogin) {
-  Server server({"requirepass first" + canary});
-  server.password = "first" + canary;
+  server.emplace(Config{"requirepass first" + canary});
+  server->password = "first" + canary;
   std::mutex mutex;
-  std::string now = server.password;
-  auto options = from_url(url(server));
+  std::string now = server->password;
+  auto options = from_url(url(*server));
   options.credentials = [&] {
     const std::lock_guard lock(mutex);
     if (now.empty()) throw std::runtime_error("the vault is away");
@@ -207,9 +206,9 @@ TEST_F(RedisStore, APasswordIsAskedForBeforeEachLogin) {
   const auto change = [&](const std::string& password) {
     const std::lock_guard lock(mutex);
     now = password;
-    if (!password.empty()) server.ask({"CONFIG", "SET", "requirepass", password});
-    if (!password.empty()) server.password = password;
-    server.ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+    if (!password.empty()) server->ask({"CONFIG", "SET", "requirepass", password});
+    if (!password.empty()) server->password = password;
+    server->ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
   };
   const auto single = tenure::redis::store(options, "jobs");
   const auto group = open_group(options, "shards");
@@ -227,55 +226,53 @@ TEST_F(RedisStore, APasswordIsAskedForBeforeEachLogin) {
 
 // It answers between two keys of 1 KiB, so they are not to be compressed. It loads until it was seen to.
 TEST_F(RedisStore, AServerThatLoadsIsWaitedFor) {
-  Server server({"key-load-delay 20000", "loading-process-events-interval-bytes 1024", "rdbcompression no"});
-  const auto a = open_at(url(server));
+  server.emplace(Config{"key-load-delay 20000", "loading-process-events-interval-bytes 1024", "rdbcompression no"});
+  const auto a = open_at(url(*server));
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
-  server.ask({"EVAL", "for i = 1, 500 do redis.call('SET', KEYS[1] .. i, string.rep('x', 1024)) end", "1", "filling"});
-  server.ask({"BGREWRITEAOF"});
+  server->ask({"EVAL", "for i = 1, 500 do redis.call('SET', KEYS[1] .. i, string.rep('x', 1024)) end", "1", "filling"});
+  server->ask({"BGREWRITEAOF"});
   ASSERT_TRUE(eventually([&] {
-    return server.info("aof_rewrite_in_progress") == "0" && server.info("aof_last_bgrewrite_status") == "ok" &&
-           server.info("aof_rewrites") != "0";
+    return server->info("aof_rewrite_in_progress") == "0" && server->info("aof_last_bgrewrite_status") == "ok" &&
+           server->info("aof_rewrites") != "0";
   }));
-  server.kill();
+  server->kill();
   auto seen = std::async(std::launch::async, [&] {
     const bool loads = eventually([&] {
       const auto found = a->read(within(300ms));
       return !found && found.error().message.find("says LOADING") != std::string::npos &&
              found.error().fault == Fault::unreachable;
     });
-    server.ask({"CONFIG", "SET", "key-load-delay", "0"});
+    server->ask({"CONFIG", "SET", "key-load-delay", "0"});
     return loads;
   });
-  server.start();
+  server->start();
   EXPECT_TRUE(seen.get()) << "it was never seen to load";
   EXPECT_EQ(read(*a).record->beat, 11u);
 }
 
 TEST_F(RedisStore, AServerThatCannotSaveSaysSo) {
-  Server server({"save 3600 1", "dbfilename blocked"});
-  std::filesystem::create_directories(server.directory() / "blocked" / "by");
-  server.ask({"BGSAVE"});
-  ASSERT_TRUE(eventually([&] { return server.info("rdb_last_bgsave_status") == "err"; }));
-  expect(refused_swap(*open_at(url(server)), std::nullopt, record(1, 11)), Fault::misconfigured, "says MISCONF");
+  server.emplace(Config{"save 3600 1", "dbfilename blocked"});
+  std::filesystem::create_directories(server->directory() / "blocked" / "by");
+  server->ask({"BGSAVE"});
+  ASSERT_TRUE(eventually([&] { return server->info("rdb_last_bgsave_status") == "err"; }));
+  expect(refused_swap(*open_at(url(*server)), std::nullopt, record(1, 11)), Fault::misconfigured, "says MISCONF");
 }
 
 TEST_F(RedisStore, AMasterThatWantsReplicasSaysSo) {
-  Server server({"min-replicas-to-write 1"});
-  expect(refused_swap(*open_at(url(server)), std::nullopt, record(1, 11)), Fault::unreachable, "says NOREPLICAS");
+  server.emplace(Config{"min-replicas-to-write 1"});
+  expect(refused_swap(*open_at(url(*server)), std::nullopt, record(1, 11)), Fault::unreachable, "says NOREPLICAS");
 }
 
 TEST_F(RedisStore, AServerWithTooManyClientsSaysSo) {
-  Server server;
-  const auto a = open_at(url(server));
+  const auto a = open_at(url(*server));
   read(*a);
-  server.ask({"CONFIG", "SET", "maxclients", "1"});
-  expect(refused_read(*open_at(url(server))), Fault::unreachable, "maxclients");
+  server->ask({"CONFIG", "SET", "maxclients", "1"});
+  expect(refused_read(*open_at(url(*server))), Fault::unreachable, "maxclients");
   EXPECT_FALSE(read(*a).record) << "who was there stays";
 }
 
 TEST_F(RedisStore, AWriteThatNoReplicaAcknowledgedIsUnknown) {
-  Server server;
-  const auto a = open_at(url(server, "", "?replicas=1"));
+  const auto a = open_at(url(*server, "", "?replicas=1"));
   std::uint64_t beat = 10;
   std::optional<Error> error;
   // A server looks ten times a second whether a WAIT is over, so that its answer may come after the limit.
@@ -306,41 +303,39 @@ void set_user(Server& server, const std::string& without = {}, const std::string
 }
 
 TEST_F(RedisStore, TheLeastPrivilegesDoAndNoneOfThemIsTooMuch) {
-  Server server;
   const auto credentials = "u:" + canary + "@";
   const auto use = [&]() -> std::optional<Error> {
-    server.ask({"DEL", key});
-    const auto a = open_at(url(server, credentials));
+    server->ask({"DEL", key});
+    const auto a = open_at(url(*server, credentials));
     for (std::uint64_t beat = 11; beat < 14; ++beat) {  // claims, renews, is taken over from
       const auto found = a->read(within(2s));
       if (!found) return found.error();
       const auto expected = beat > 11 ? std::optional(Expected{{1}, {beat - 1}}) : std::nullopt;
       const auto written = a->compare_and_set(expected, record(beat / 13 + 1, beat), within(2s));
       if (!written) return written.error();
-      server.ask({"SCRIPT", "FLUSH"});
+      server->ask({"SCRIPT", "FLUSH"});
     }
     return a->request_step_down({{2}, "ops", "why"}, within(2s));
   };
-  set_user(server);
+  set_user(*server);
   EXPECT_EQ(use(), std::nullopt);
   for (const auto& command : needed) {
-    set_user(server, command);
+    set_user(*server, command);
     const auto error = use();
     ASSERT_TRUE(error) << command;
     expect(*error, Fault::forbidden, "says NOPERM");
   }
   for (const auto& command : useful) {
-    set_user(server, command);
+    set_user(*server, command);
     EXPECT_EQ(use(), std::nullopt) << "without " << command << " it elects all the same";
   }
 }
 
 TEST_F(RedisStore, AFollowerThatMayNotSubscribeWaitsForTheLeasesEndAndWarns) {
-  Server server;
-  set_user(server, "subscribe");
+  set_user(*server, "subscribe");
   Lines lines;
-  ASSERT_TRUE(swap(*open_at(url(server, "u:" + canary + "@")), std::nullopt, record(1, 11)));
-  const auto a = open_at(url(server, "u:" + canary + "@"), "jobs", lines.log());
+  ASSERT_TRUE(swap(*open_at(url(*server, "u:" + canary + "@")), std::nullopt, record(1, 11)));
+  const auto a = open_at(url(*server, "u:" + canary + "@"), "jobs", lines.log());
   const auto wait = [&] {
     const auto limit = within(100ms);
     a->await_change(Version{{1}, 11}, limit);
@@ -354,9 +349,8 @@ TEST_F(RedisStore, AFollowerThatMayNotSubscribeWaitsForTheLeasesEndAndWarns) {
 }
 
 TEST_F(RedisStore, ChannelsMayBeForbidden) {
-  Server server;
-  set_user(server, "", "&other:*");
-  const auto a = open_at(url(server, "u:" + canary + "@"));
+  set_user(*server, "", "&other:*");
+  const auto a = open_at(url(*server, "u:" + canary + "@"));
   EXPECT_TRUE(swap(*a, std::nullopt, record(1, 11))) << "who may not publish elects all the same";
 }
 
@@ -370,17 +364,15 @@ bool woken(ConditionalStore& waiter, const Version& seen, Clock::Duration most) 
 }
 
 TEST_F(RedisStore, TheFirstWaitSubscribesAndReturns) {
-  Server server;
-  const auto a = open_at(url(server));
+  const auto a = open_at(url(*server));
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
   EXPECT_TRUE(woken(*a, {{1}, 11}, 10s)) << "what came before was not heard";
-  EXPECT_EQ(server.ask({"PUBSUB", "NUMSUB", key}), key + " 1");
+  EXPECT_EQ(server->ask({"PUBSUB", "NUMSUB", key}), key + " 1");
   EXPECT_FALSE(woken(*a, {{1}, 11}, 50ms));
 }
 
 TEST_F(RedisStore, NewTenuresAndReleasesArePushed) {
-  Server server;
-  const auto a = open_at(url(server)), b = open_at(url(server));
+  const auto a = open_at(url(*server)), b = open_at(url(*server));
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
   ASSERT_TRUE(woken(*b, {{1}, 11}, 10s));
   ASSERT_TRUE(swap(*a, Expected{{1}, {11}}, record(1, 12)));
@@ -392,7 +384,7 @@ TEST_F(RedisStore, NewTenuresAndReleasesArePushed) {
   EXPECT_FALSE(woken(*b, {{1}, 13}, 50ms)) << "once";
   ASSERT_TRUE(swap(*a, Expected{{1}, {13}}, record(2, 14)));
   EXPECT_FALSE(woken(*b, {{2}, 14}, 50ms)) << "what was seen is no news";
-  const auto other = open_at(url(server), "other");
+  const auto other = open_at(url(*server), "other");
   ASSERT_TRUE(swap(*other, std::nullopt, record(1, 11)));
   EXPECT_FALSE(woken(*b, {{2}, 14}, 50ms)) << "nor is another election's";
 }
@@ -400,9 +392,8 @@ TEST_F(RedisStore, NewTenuresAndReleasesArePushed) {
 /// A follower also looks when its bound on the lease asks for it. A look just before the push costs one script more, so
 /// that the cheapest of several hand-overs is judged.
 TEST_F(RedisStore, APushedHandOverCostsTheFollowerOneScript) {
-  Server server;
-  const auto options = from_url(url(server));
-  const auto scripts = [&] { return server.calls("evalsha") + server.calls("eval"); };
+  const auto options = from_url(url(*server));
+  const auto scripts = [&] { return server->calls("evalsha") + server->calls("eval"); };
   auto fewest = std::numeric_limits<long>::max();
   for (const std::string election : {"a", "b", "c", "d", "e", "f"}) {
     const auto leader = open(options, election, {"leader", ""}), follower = open(options, election, {"follower", ""});
@@ -425,9 +416,8 @@ TEST_F(RedisStore, APushedHandOverCostsTheFollowerOneScript) {
 
 /// Who may publish and read, but not write.
 TEST_F(RedisStore, AForgedOrGarbledMessageElectsNobody) {
-  Server server;
-  const auto options = from_url(url(server));
-  const auto leader = open_at(url(server)), listens = open_at(url(server));
+  const auto options = from_url(url(*server));
+  const auto leader = open_at(url(*server)), listens = open_at(url(*server));
   const auto follower = open(options, "jobs", {"follower", ""});
   ASSERT_TRUE(swap(*leader, std::nullopt, record(1, 11, 1min)));
   listens->await_change(std::nullopt, within(2s));  // subscribes
@@ -447,7 +437,7 @@ TEST_F(RedisStore, AForgedOrGarbledMessageElectsNobody) {
     ASSERT_TRUE(std::holds_alternative<Denied>(follower->acquire(within(2s))));
     ASSERT_TRUE(swap(*leader, Expected{{1}, {beat}}, record(1, beat + 1, 1min)));
     ++beat;
-    server.ask({"PUBLISH", key, message});
+    server->ask({"PUBLISH", key, message});
     EXPECT_EQ(listens->await_change(std::nullopt, within(2s)), named);
     follower->await_change(Vacant{}, within(50ms));
     EXPECT_TRUE(std::holds_alternative<Denied>(follower->acquire(within(2s))));
@@ -456,12 +446,11 @@ TEST_F(RedisStore, AForgedOrGarbledMessageElectsNobody) {
 }
 
 TEST_F(RedisStore, ABrokenSubscriptionReturnsAndIsMadeAgain) {
-  Server server;
-  const auto a = open_at(url(server)), b = open_at(url(server));
+  const auto a = open_at(url(*server)), b = open_at(url(*server));
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
   ASSERT_TRUE(woken(*b, {{1}, 11}, 10s));
   auto waiting = std::async(std::launch::async, [&] { return woken(*b, {{1}, 11}, 10s); });
-  server.ask({"CLIENT", "KILL", "TYPE", "pubsub"});
+  server->ask({"CLIENT", "KILL", "TYPE", "pubsub"});
   EXPECT_TRUE(waiting.get());
   EXPECT_TRUE(woken(*b, {{1}, 11}, 10s)) << "subscribed anew";
   ASSERT_TRUE(swap(*a, Expected{{1}, {11}}, record(2, 12)));
@@ -470,9 +459,8 @@ TEST_F(RedisStore, ABrokenSubscriptionReturnsAndIsMadeAgain) {
 
 TEST_F(RedisStore, WithoutADescriptorAFollowerWaitsAndSubscribesLater) {
   TENURE_NEEDS_NO_DESCRIPTORS();
-  Server server;
   Lines lines;
-  const auto a = open_at(url(server)), b = open_at(url(server), "jobs", lines.log());
+  const auto a = open_at(url(*server)), b = open_at(url(*server), "jobs", lines.log());
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
   ASSERT_TRUE(read(*b).record);
   {
@@ -487,14 +475,13 @@ TEST_F(RedisStore, WithoutADescriptorAFollowerWaitsAndSubscribesLater) {
 }
 
 TEST_F(RedisStore, AWaitOutlivesAServersRestart) {
-  Server server;
-  const auto a = open_at(url(server)), b = open_at(url(server));
+  const auto a = open_at(url(*server)), b = open_at(url(*server));
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
   ASSERT_TRUE(woken(*b, {{1}, 11}, 10s));
-  server.kill();
+  server->kill();
   EXPECT_TRUE(woken(*b, {{1}, 11}, 10s)) << "the connection broke";
   auto waiting = std::async(std::launch::async, [&] { return woken(*b, {{1}, 11}, 20s); });
-  server.start();
+  server->start();
   EXPECT_TRUE(waiting.get()) << "subscribed anew without being called again";
 }
 
@@ -503,9 +490,9 @@ TEST_F(RedisStore, AWaitOutlivesAServersRestart) {
 class RedisLoss : public RedisStore {
  protected:
   /// One leads, one follows and has seen it, and then the store loses everything.
-  void expect_a_term_and_a_greater_token(Server& server, const std::function<void()>& lose) {
+  void expect_a_term_and_a_greater_token(const std::function<void()>& lose) {
     Lines lines;
-    const auto options = from_url(url(server));
+    const auto options = from_url(url(*server));
     const auto a = open(options, "jobs", {"a", ""}), b = open(options, "jobs", {"b", ""}, lines.log());
     for (const auto& backend : {a, b}) ASSERT_EQ(backend->accepts(quick()), std::nullopt);
     // Once more where its lease was over before it was renewed, as on a busy machine.
@@ -539,22 +526,20 @@ class RedisLoss : public RedisStore {
 };
 
 TEST_F(RedisLoss, FlushallRaisesTheTokenAndWaitsForTheTerm) {
-  Server server;
-  expect_a_term_and_a_greater_token(server, [&] { server.ask({"FLUSHALL"}); });
+  expect_a_term_and_a_greater_token([&] { server->ask({"FLUSHALL"}); });
 }
 
 TEST_F(RedisLoss, ARestartWithoutDataRaisesTheTokenAndWaitsForTheTerm) {
-  Server server({"appendonly no"});
-  expect_a_term_and_a_greater_token(server, [&] {
-    server.kill();
-    server.start();
+  server.emplace(Config{"appendonly no"});
+  expect_a_term_and_a_greater_token([&] {
+    server->kill();
+    server->start();
   });
 }
 
 TEST_F(RedisLoss, TheFirstTermOfWaitingIsToldOnce) {
-  Server server;
   Lines lines;
-  const auto a = open(from_url(url(server)), "jobs", {"a", ""}, lines.log());
+  const auto a = open(from_url(url(*server)), "jobs", {"a", ""}, lines.log());
   ASSERT_EQ(a->accepts(quick()), std::nullopt);
   ASSERT_TRUE(campaign(*a));
   ASSERT_EQ(lines.all().size(), 1u);
@@ -563,16 +548,15 @@ TEST_F(RedisLoss, TheFirstTermOfWaitingIsToldOnce) {
 }
 
 TEST_F(RedisLoss, AFirstClaimMayLeadAtOnceAndOneAfterALossThatWasSeenDoesNot) {
-  Server server;
   Lines lines;
-  const auto options = from_url(url(server) + "?first_claim=at_once");
+  const auto options = from_url(url(*server) + "?first_claim=at_once");
   const auto a = open(options, "jobs", {"a", ""}, lines.log()), b = open(options, "jobs", {"b", ""});
   for (const auto& backend : {a, b}) ASSERT_EQ(backend->accepts(quick()), std::nullopt);
   const auto first = a->acquire(within(2s));
   ASSERT_TRUE(std::holds_alternative<Granted>(first));
   EXPECT_TRUE(lines.all().empty());
   ASSERT_TRUE(std::holds_alternative<Denied>(b->acquire(within(2s))));
-  server.ask({"FLUSHALL"});
+  server->ask({"FLUSHALL"});
   const auto lost = boot_clock().now();
   EXPECT_FALSE(std::holds_alternative<Granted>(b->acquire(within(2s)))) << "it saw the record that is lost";
   const auto second = campaign(*b);
@@ -582,15 +566,14 @@ TEST_F(RedisLoss, AFirstClaimMayLeadAtOnceAndOneAfterALossThatWasSeenDoesNot) {
 }
 
 TEST_F(RedisLoss, AStoreThatMayEvictIsToldOf) {
-  Server server;
   const auto warnings = [&](const std::string& policy, const std::string& most) {
-    server.ask({"CONFIG", "SET", "maxmemory-policy", policy});
-    server.ask({"CONFIG", "SET", "maxmemory", most});
+    server->ask({"CONFIG", "SET", "maxmemory-policy", policy});
+    server->ask({"CONFIG", "SET", "maxmemory", most});
     Lines lines;
-    const auto a = open_at(url(server), "jobs", lines.log());
+    const auto a = open_at(url(*server), "jobs", lines.log());
     for (int i = 0; i < 3; ++i) {
       read(*a);
-      server.ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+      server->ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
     }
     for (const auto& line : lines.all())
       EXPECT_NE(line.find("its maxmemory-policy is " + policy), std::string::npos) << line;
@@ -606,15 +589,14 @@ TEST_F(RedisLoss, AStoreThatMayEvictIsToldOf) {
 // ---- load ----
 
 TEST_F(RedisStore, RenewalsMakeNoFollowerReadAndItNeverWrites) {
-  Server server;
-  const auto options = from_url(url(server));
+  const auto options = from_url(url(*server));
   auto released = record(1, 11);
   released.released = true;
   ASSERT_TRUE(swap(*store(options, "jobs"), std::nullopt, released));
   const auto leader = open(options, "jobs", {"leader", ""});
   const auto token = contract::lead(*leader, contract::quiet_timing);
   ASSERT_TRUE(token);
-  const auto calls = [&] { return std::pair(server.calls("evalsha"), server.calls("hset")); };
+  const auto calls = [&] { return std::pair(server->calls("evalsha"), server->calls("hset")); };
   const auto before = calls();
   const auto quiet = contract::watch_a_follower(*leader, *token, store(options, "jobs"));
   const auto after = calls();
@@ -623,8 +605,7 @@ TEST_F(RedisStore, RenewalsMakeNoFollowerReadAndItNeverWrites) {
 }
 
 TEST_F(RedisStore, OfFiveHundredContendersOneLeads) {
-  Server server;
-  const auto options = from_url("redis+unix://" + server.socket());
+  const auto options = from_url("redis+unix://" + server->socket());
   auto released = record(1, 11);
   released.released = true;
   ASSERT_TRUE(swap(*store(options, "jobs"), std::nullopt, released));
@@ -633,7 +614,7 @@ TEST_F(RedisStore, OfFiveHundredContendersOneLeads) {
     backends.push_back(open(options, "jobs", {"c" + std::to_string(i), ""}));
     backends.back()->observe(within(10s));  // connected
   }
-  const auto writes = server.calls("hset");
+  const auto writes = server->calls("hset");
   std::atomic<std::size_t> next{0};
   std::atomic<int> granted{0}, denied{0};
   {
@@ -650,7 +631,7 @@ TEST_F(RedisStore, OfFiveHundredContendersOneLeads) {
   EXPECT_LE(granted, 1) << TENURE_PROMISE;
   EXPECT_EQ(granted, 1);
   EXPECT_EQ(denied, 499);
-  EXPECT_EQ(server.calls("hset") - writes, 1) << "losers write nothing";
+  EXPECT_EQ(server->calls("hset") - writes, 1) << "losers write nothing";
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ inline Json health(const Metrics& m, Clock::Duration stuck_after) {
 template <class Key>
 Json counts(const std::map<Key, std::uint64_t>& counted) {
   auto out = Json::object();
-  for (const auto& [key, count] : counted) out[dialect::word(to_string(key))] = count;
+  for (const auto& [key, count] : counted) out[underscored(to_string(key))] = count;
   return out;
 }
 

@@ -22,10 +22,10 @@ std::string_view name_of(Change::What what) {
   return "unknown";
 }
 
-Json told(const Change& change) {
+Json json_of(const Change& change) {
   Json out{{"id", change.id}, {"what", name_of(change.what)}, {"unix_ms", change.unix_ms}};
   if (change.token) out["token"] = json(change.token);
-  if (change.reason) out["reason"] = dialect::word(to_string(*change.reason));
+  if (change.reason) out["reason"] = underscored(to_string(*change.reason));
   if (change.what == Change::What::incumbent) {
     out["name"] = change.name;
     out["address"] = change.address;
@@ -33,35 +33,33 @@ Json told(const Change& change) {
   return out;
 }
 
-/// Null if nobody is known to lead.
-Json leader(const Look& look, const SiteOptions& options) {
+/// `state` and `leader`; with a history also since when, as far as we saw it begin.
+void add_leader(Json& out, const Look& look, const SiteOptions& options, const std::deque<Change>* history) {
   const auto& m = look.metrics;
+  auto leads = look.incumbent;
   if (m.is_leader)
-    return {{"self", true},
-            {"name", options.self.name},
-            {"address", options.self.address},
-            {"version", tenure::version()},
-            {"token", json(m.token)},
-            {"remaining_ms", ms(m.remaining)}};
-  if (!look.incumbent) return nullptr;
-  auto out = json(*look.incumbent);
-  out["self"] = false;
-  return out;
-}
-
-/// And since when, as far as we have seen it begin.
-Json leader(const Look& look, const SiteOptions& options, const std::deque<Change>& history) {
-  auto out = leader(look, options);
-  if (out.is_null()) return out;
-  const auto token = look.metrics.is_leader ? look.metrics.token : look.incumbent->token;
-  const auto begin = std::find_if(history.rbegin(), history.rend(), [&](const Change& c) {
-    return c.token == token && (c.what == Change::What::elected || c.what == Change::What::incumbent);
+    leads = Incumbent{.name = options.self.name,
+                      .address = options.self.address,
+                      .token = m.token.value_or(Token{}),
+                      .remaining = m.remaining,
+                      .version = std::string(tenure::version())};
+  out["state"] = leads ? "led" : "vacant";
+  auto& leader = out["leader"] = leads ? json(*leads) : Json(nullptr);
+  if (!leads) return;
+  leader["self"] = m.is_leader;
+  if (!history) return;
+  const auto begin = std::find_if(history->rbegin(), history->rend(), [&](const Change& c) {
+    return c.token == leads->token && (c.what == Change::What::elected || c.what == Change::What::incumbent);
   });
-  out["since_unix_ms"] = begin == history.rend() ? Json(nullptr) : Json(begin->unix_ms);
-  return out;
+  leader["since_unix_ms"] = begin == history->rend() ? Json(nullptr) : Json(begin->unix_ms);
 }
 
-std::string_view state(const Json& leader) { return leader.is_null() ? "vacant" : "led"; }
+/// A document of these fields.
+std::string told(const Json& fields) {
+  auto out = document();
+  out.update(fields);
+  return text(out);
+}
 
 }  // namespace
 
@@ -125,16 +123,14 @@ std::string status_document(const Look& look, const SiteOptions& options, const 
   out["election"] = m.election;
   auto& self = out["self"] = json(options.self);
   self["state"] = look.ended ? "ended" : m.is_leader ? "leading" : "following";
-  auto leads = leader(look, options, history);
-  out["state"] = state(leads);
-  out["leader"] = std::move(leads);
+  add_leader(out, look, options, &history);
   out["rides_out_ms"] = ms(m.rides_out);
   out["since_granted_ms"] = json(m.since_granted);
   out["health"] = health(m, options.stuck_after);
   out["counts"] = counts(m);
   if (with_history) {
     auto& list = out["history"] = Json::array();
-    for (const auto& change : history) list.push_back(told(change));
+    for (const auto& change : history) list.push_back(json_of(change));
   }
   return text(out);
 }
@@ -143,36 +139,22 @@ std::string leader_document(const Look& look, const SiteOptions& options) {
   auto out = document();
   out["election"] = look.metrics.election;
   out["leading"] = look.metrics.is_leader;
-  auto leads = leader(look, options);
-  out["state"] = state(leads);
-  out["leader"] = std::move(leads);
+  add_leader(out, look, options, nullptr);
   return text(out);
 }
 
-std::string change_document(const Change& change) { return text(told(change)); }
+std::string change_document(const Change& change) { return text(json_of(change)); }
 
 std::string healthz_document(const std::string& ails, bool stalled) {
-  auto out = document();
-  out.update({{"healthy", ails.empty()}, {"why", ails}, {"stalled", stalled}});
-  return text(out);
+  return told({{"healthy", ails.empty()}, {"why", ails}, {"stalled", stalled}});
 }
 
-std::string readyz_document(const std::string& lacking) {
-  auto out = document();
-  out.update({{"ready", lacking.empty()}, {"why", lacking}});
-  return text(out);
-}
+std::string readyz_document(const std::string& lacking) { return told({{"ready", lacking.empty()}, {"why", lacking}}); }
 
 std::string step_down_document(bool steps_down, std::optional<Token> token) {
-  auto out = document();
-  out.update({{"steps_down", steps_down}, {"token", json(token)}});
-  return text(out);
+  return told({{"steps_down", steps_down}, {"token", json(token)}});
 }
 
-std::string error_document(const std::string& message) {
-  auto out = document();
-  out["error"] = {{"message", message}};
-  return text(out);
-}
+std::string error_document(const std::string& message) { return told({{"error", {{"message", message}}}}); }
 
 }  // namespace tenure::http

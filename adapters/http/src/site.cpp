@@ -43,39 +43,41 @@ bool Site::State::forked() const { return ::getpid() != made_by_; }
 
 Response Site::State::answer(const Request& request) {
   Response out;
-  if (forked()) {
-    out = refusal(503, "this process was forked from the one that takes part");
-  } else if (!visible(request.path)) {
-    out = refusal(400, "the path has a character that is not visible ASCII");
-  } else if (request.path == "/step-down") {
-    out = asked_to_step_down(request);
-  } else if (request.method != "GET" && request.method != "HEAD") {
-    out = refusal(405, "only GET and HEAD are answered here");
-    out.headers.emplace_back("Allow", "GET, HEAD");
-  } else {
-    auto got = get(request);
-    out = got ? std::move(*got) : gone();
+  try {
+    out = answer_to(request);
+  } catch (const std::invalid_argument& e) {  // of the query
+    out = refusal(400, e.what());
   }
   out.headers.emplace_back("Cache-Control", "no-store");
   out.headers.emplace_back("X-Content-Type-Options", "nosniff");
   return out;
 }
 
+Response Site::State::answer_to(const Request& request) {
+  if (forked()) return refusal(503, "this process was forked from the one that takes part");
+  if (!visible(request.path)) return refusal(400, "the path has a character that is not visible ASCII");
+  if (request.path == "/step-down") return asked_to_step_down(request);
+  if (request.method != "GET" && request.method != "HEAD") {
+    auto out = refusal(405, "only GET and HEAD are answered here");
+    out.headers.emplace_back("Allow", "GET, HEAD");
+    return out;
+  }
+  return get(request).value_or(gone());
+}
+
 Response Site::State::asked_to_step_down(const Request& request) {
-  Response out;
   if (request.method != "POST") {
-    out = refusal(405, "only POST is answered here");
+    auto out = refusal(405, "only POST is answered here");
     out.headers.emplace_back("Allow", "POST");
     return out;
   }
   if (options_.step_down_token.empty()) return refusal(403, "no token is configured, so nobody may ask for this");
   if (!bears(request.authorization, options_.step_down_token)) {
-    out = refusal(401, "the header Authorization must be: Bearer, a blank, and the token");
+    auto out = refusal(401, "the header Authorization must be: Bearer, a blank, and the token");
     out.headers.emplace_back("WWW-Authenticate", "Bearer");
     return out;
   }
-  auto answered = step_down(request);
-  return answered ? std::move(*answered) : gone();
+  return step_down(request).value_or(gone());
 }
 
 Site::~Site() {

@@ -2,7 +2,6 @@
 // What a Site tells of many elections. It needs no thread: nobody follows their changes.
 #include <algorithm>
 #include <mutex>
-#include <stdexcept>
 
 #include <tenure/http.hpp>
 #include <tenure/prometheus.hpp>
@@ -58,7 +57,7 @@ std::optional<Look> Site::OfElections::look_at(const std::string& election) cons
   return out;
 }
 
-std::optional<Response> Site::OfElections::get(const Request& request) try {
+std::optional<Response> Site::OfElections::get(const Request& request) {
   if (request.path == "/leader") {
     const auto seen = look_at(election_in(request));
     return seen ? std::optional(json_response(seen->metrics.is_leader ? 200 : 503, leader_document(*seen, options_)))
@@ -68,20 +67,12 @@ std::optional<Response> Site::OfElections::get(const Request& request) try {
   const auto after = with_led ? parameter(request.query, "after") : std::nullopt;
   const auto seen = look(with_led);
   return seen ? std::optional(page_of(request.path, *seen, after.value_or(""))) : std::nullopt;
-} catch (const std::invalid_argument& e) {
-  return refusal(400, e.what());
 }
 
 Response Site::OfElections::page_of(std::string_view path, const GroupLook& look, const std::string& after) const {
   const auto& m = look.metrics;
-  if (path == "/healthz") {
-    const auto ails = ailment(m.session, options_.stuck_after);
-    return json_response(ails.empty() ? 200 : 503, healthz_document(ails, m.session.stalled));
-  }
-  if (path == "/readyz") {
-    const auto lacking = group_lacks(m, options_.stuck_after);
-    return json_response(lacking.empty() ? 200 : 503, readyz_document(lacking));
-  }
+  if (path == "/healthz") return health_answer(ailment(m.session, options_.stuck_after), m.session.stalled);
+  if (path == "/readyz") return readiness_answer(group_lacks(m, options_.stuck_after));
   if (path == "/status") return json_response(200, group_status_document(look, options_, after));
   if (path == "/metrics")
     return {.status = 200, .type = prometheus::content_type, .body = prometheus::to_text({}, {m})};
@@ -89,7 +80,7 @@ Response Site::OfElections::page_of(std::string_view path, const GroupLook& look
   return refusal(404, "there is /, /leader, /healthz, /readyz, /status, /metrics and /step-down");
 }
 
-std::optional<Response> Site::OfElections::step_down(const Request& request) try {
+std::optional<Response> Site::OfElections::step_down(const Request& request) {
   const auto election = election_in(request);
   const std::lock_guard lock(mutex_);
   if (!elections_) return std::nullopt;
@@ -98,8 +89,6 @@ std::optional<Response> Site::OfElections::step_down(const Request& request) try
   const bool leads = token || (!leadership.exclusive() && leadership.is_leader());
   if (leads) elections_->resign(election);
   return json_response(leads ? 202 : 409, step_down_document(leads, token));
-} catch (const std::invalid_argument& e) {
-  return refusal(400, e.what());
 }
 
 Site::Site(Elections& elections, SiteOptions options)

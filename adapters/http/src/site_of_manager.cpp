@@ -4,7 +4,6 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <stdexcept>
 #include <thread>
 
 #include <tenure/http.hpp>
@@ -170,12 +169,10 @@ class TENURE_HTTP_NO_EXPORT Site::OfManager::Stream final : public Events {
 };
 
 /// Whoever names an election gets no answer about another one.
-std::optional<Response> Site::OfManager::refused(const Request& request) const try {
+std::optional<Response> Site::OfManager::refused(const Request& request) const {
   const auto named = parameter(request.query, "election");
   if (!named || *named == election_) return std::nullopt;
   return refusal(404, "this process takes part in the election \"" + election_ + "\" alone");
-} catch (const std::invalid_argument& e) {
-  return refusal(400, e.what());
 }
 
 std::optional<Response> Site::OfManager::get(const Request& request) {
@@ -188,15 +185,13 @@ Response Site::OfManager::page_of(std::string_view path, const Look& look, bool 
   const auto& m = look.metrics;
   if (path == "/leader") return json_response(m.is_leader ? 200 : 503, leader_document(look, options_));
   const auto ails = ailment(m, options_.stuck_after);
-  if (path == "/healthz") return json_response(ails.empty() ? 200 : 503, healthz_document(ails, m.stalled));
-  if (path == "/readyz") {
-    const std::string lacking = !ails.empty()                     ? ails
-                                : look.ended                      ? "it takes part no more"
-                                : m.stalled                       ? "its work stalled and has not gone on since"
-                                : !m.is_leader && !look.incumbent ? "the store has not said who leads"
-                                                                  : "";
-    return json_response(lacking.empty() ? 200 : 503, readyz_document(lacking));
-  }
+  if (path == "/healthz") return health_answer(ails, m.stalled);
+  if (path == "/readyz")
+    return readiness_answer(!ails.empty()                     ? ails
+                            : look.ended                      ? "it takes part no more"
+                            : m.stalled                       ? "its work stalled and has not gone on since"
+                            : !m.is_leader && !look.incumbent ? "the store has not said who leads"
+                                                              : "");
   if (path == "/status") return json_response(200, status(look, true));
   if (path == "/metrics") return {.status = 200, .type = prometheus::content_type, .body = prometheus::to_text({m})};
   if (path == "/events") return stream(head);

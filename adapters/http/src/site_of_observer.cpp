@@ -2,7 +2,6 @@
 // What a Site tells of a group that its process only watches.
 #include <algorithm>
 #include <mutex>
-#include <stdexcept>
 
 #include <tenure/http.hpp>
 
@@ -27,25 +26,23 @@ class TENURE_HTTP_NO_EXPORT Site::OfObserver final : public State {
     return refusal(409, "this process only watches, and leads nothing");
   }
   Response leader_of(const std::string& election) const;
-  Response readiness() const;
+  std::string lacks() const;
 
   mutable std::mutex mutex_;  ///< Held for moments: the methods that are called do not block.
   const GroupObserver* observer_;
 };
 
-std::optional<Response> Site::OfObserver::get(const Request& request) try {
+std::optional<Response> Site::OfObserver::get(const Request& request) {
   const std::lock_guard lock(mutex_);
   if (!observer_) return std::nullopt;
   if (request.path == "/leader") return leader_of(election_in(request));
-  if (request.path == "/healthz") return json_response(200, healthz_document("", false));
-  if (request.path == "/readyz") return readiness();
+  if (request.path == "/healthz") return health_answer("");
+  if (request.path == "/readyz") return readiness_answer(lacks());
   if (request.path == "/status") {
     const auto after = parameter(request.query, "after").value_or("");
     return json_response(200, observed_document(*observer_, options_, after));
   }
   return refusal(404, "there is /leader, /healthz, /readyz and /status");
-} catch (const std::invalid_argument& e) {
-  return refusal(400, e.what());
 }
 
 /// Whoever routes wants to know where to send a request: that somebody leads is enough.
@@ -55,12 +52,9 @@ Response Site::OfObserver::leader_of(const std::string& election) const {
   return json_response(look.incumbent ? 200 : 503, leader_document(look, options_));
 }
 
-Response Site::OfObserver::readiness() const {
-  const auto error = observer_->last_error();
-  const std::string lacking = error                       ? "the store does not answer: " + error->message
-                              : observer_->changes() == 0 ? "the store has not answered yet"
-                                                          : "";
-  return json_response(lacking.empty() ? 200 : 503, readyz_document(lacking));
+std::string Site::OfObserver::lacks() const {
+  if (const auto error = observer_->last_error()) return "the store does not answer: " + error->message;
+  return observer_->changes() == 0 ? "the store has not answered yet" : "";
 }
 
 Site::Site(const GroupObserver& observer, SiteOptions options)

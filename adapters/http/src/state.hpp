@@ -16,6 +16,12 @@ namespace tenure::http {
 inline Response json_response(int status, std::string body) {
   return {.status = status, .type = "application/json", .body = std::move(body)};
 }
+inline Response health_answer(const std::string& ails, bool stalled = false) {
+  return json_response(ails.empty() ? 200 : 503, healthz_document(ails, stalled));
+}
+inline Response readiness_answer(const std::string& lacking) {
+  return json_response(lacking.empty() ? 200 : 503, readyz_document(lacking));
+}
 inline Response refusal(int status, const std::string& message) {
   return json_response(status, error_document(message));
 }
@@ -40,7 +46,8 @@ class TENURE_HTTP_NO_EXPORT Site::State {
   const SiteOptions options_;
 
  private:
-  /// Nothing: what it tells of may be gone.
+  Response answer_to(const Request& request);
+  /// Nothing: what it tells of may be gone. Both throw std::invalid_argument for a query that is wrong.
   virtual std::optional<Response> get(const Request& request) = 0;
   virtual std::optional<Response> step_down(const Request& request) = 0;  ///< Whoever asks may.
   Response asked_to_step_down(const Request& request);

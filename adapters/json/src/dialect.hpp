@@ -2,16 +2,15 @@
 // The one dialect of JSON in which a process tells of elections: by HTTP, by the tool, and in log lines.
 // status.schema.json describes it. Rooms that tell by JSON include this; users never do.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include <tenure/backend.hpp>
 #include <tenure/clock.hpp>
+#include <tenure/kit/text.hpp>
 
 namespace tenure::dialect {
 
@@ -26,13 +25,6 @@ inline Json document() { return {{"version", version}}; }
 /// become U+FFFD.
 inline std::string text(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace); }
 
-/// "timed out" as timed_out.
-inline std::string word(std::string_view words) {
-  std::string out(words);
-  std::replace(out.begin(), out.end(), ' ', '_');
-  return out;
-}
-
 inline std::int64_t ms(Clock::Duration d) { return std::chrono::duration_cast<std::chrono::milliseconds>(d).count(); }
 
 inline Json json(const std::optional<Clock::Duration>& d) { return d ? Json(ms(*d)) : Json(nullptr); }
@@ -42,7 +34,9 @@ inline Json json(const std::optional<Token>& token) {
   return token && *token != Token{} ? Json(std::to_string(token->value)) : Json(nullptr);
 }
 
-inline Json json(const Error& error) { return {{"fault", word(to_string(error.fault))}, {"message", error.message}}; }
+inline Json json(const Error& error) {
+  return {{"fault", underscored(to_string(error.fault))}, {"message", error.message}};
+}
 
 inline Json json(const Incumbent& leader) {
   return {{"name", leader.name},

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <map>
-#include <span>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -23,7 +23,16 @@ namespace {
 constexpr int max_hook_threads = 1000;
 
 using nlohmann::json;
-using Names = std::span<const std::string_view>;
+using Names = std::vector<std::string_view>;
+
+bool contains(const Names& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string kind(const json& value) {
+  return value.is_null() ? "null"
+                         : std::string(value.is_array() || value.is_object() ? "an " : "a ") + value.type_name();
+}
 
 /// Walks through a tree and collects all that is wrong. A value that is wrong is replaced by an empty one.
 class Decoder {
@@ -31,73 +40,80 @@ class Decoder {
   Decoder(std::string_view text, Form form) : form_(form), tree_(parse_json(text, findings_)) {}
 
   Document decoded() {
-    if (const auto* root = object(tree_, "", form_ == Form::one ? Names(keys_of_one) : Names(keys_of_many))) {
-      if (const auto* value = required(*root, "", "store")) store(*value);
-      if (form_ == Form::one)
-        one(*root);
-      else
-        many(*root);
-      if (const auto* value = optional(*root, "candidate")) candidate(*value);
-      if (const auto* value = optional(*root, "timing")) timing(*value);
-      if (const auto* value = optional(*root, "$schema"); value && !value->is_string())
-        wrong("/$schema", "must be a string, not " + kind(*value));
-    }
+    object(tree_, "", keys_of(form_));
     if (!findings_.empty()) throw InvalidDocument(std::move(findings_));
     return std::move(out_);
   }
 
  private:
-  static constexpr std::string_view keys_of_one[] = {"store", "election", "candidate", "timing", "$schema"};
-  static constexpr std::string_view keys_of_many[] = {"store",        "group",     "elections", "spread",
-                                                      "hook_threads", "candidate", "timing",    "$schema"};
+  /// `pointer`: where the value stands.
+  using Read = std::function<void(const json& value, const std::string& pointer)>;
+  struct Key {
+    std::string_view name;
+    Read read;
+    bool needed{};
+  };
+  using Keys = std::vector<Key>;
 
   void wrong(std::string pointer, std::string message) {
     findings_.push_back({std::move(pointer), std::move(message)});
   }
 
-  static std::string kind(const json& value) {
-    return value.is_null() ? "null"
-                           : std::string(value.is_array() || value.is_object() ? "an " : "a ") + value.type_name();
+  /// A function of ours, as a key has it.
+  Read by(void (Decoder::*read)(const json&, const std::string&)) {
+    return [this, read](const json& value, const std::string& pointer) { (this->*read)(value, pointer); };
   }
 
   // ---- objects ----
 
-  const json* object(const json& value, const std::string& pointer, Names known) {
-    if (!value.is_object()) {
-      wrong(pointer, "must be an object, not " + kind(value));
-      return nullptr;
-    }
-    for (const auto& [key, _] : value.items()) {
-      if (contains(known, key)) continue;
-      if (pointer.empty() && contains(form_ == Form::one ? Names(keys_of_many) : Names(keys_of_one), key))
-        wrong(step(pointer, key), of_the_other_form());
-      else
-        wrong(step(pointer, key), "is not known" + did_you_mean(key, known) + "; known here: " + listed(known));
-    }
-    return &value;
+  Keys keys_of(Form form) {
+    // What is of the other form, object() tells.
+    const bool many_here = tree_.is_object() && (tree_.contains("group") || tree_.contains("elections"));
+    Keys keys{{"store", by(&Decoder::store), true}};
+    if (form == Form::one)
+      keys.push_back({"election", name(out_.opening.election, 1, max_election_bytes), !many_here});
+    else
+      keys.insert(keys.end(), {{"group", name(out_.opening.election, 1, max_election_bytes), true},
+                               {"elections", by(&Decoder::elections), true},
+                               {"spread", by(&Decoder::spread)},
+                               {"hook_threads", whole_number(out_.hook_threads, 1, max_hook_threads)}});
+    keys.insert(
+        keys.end(),
+        {{"candidate", by(&Decoder::candidate)}, {"timing", by(&Decoder::timing)}, {"$schema", by(&Decoder::schema)}});
+    return keys;
   }
 
-  static bool contains(Names names, std::string_view name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
+  static Names names_of(const Keys& keys) {
+    Names out;
+    for (const auto& key : keys) out.push_back(key.name);
+    return out;
   }
 
-  std::string of_the_other_form() const {
-    return form_ == Form::one
-               ? "belongs to a document of many elections, which group_from_json() reads; from_json() reads one "
+  void object(const json& value, const std::string& pointer, const Keys& keys) {
+    if (!value.is_object()) return wrong(pointer, "must be an object, not " + kind(value));
+    const auto known = names_of(keys);
+    for (const auto& [name, _] : value.items())
+      if (!contains(known, name)) wrong(step(pointer, name), unknown(name, pointer, known));
+    for (const auto& [name, read, needed] : keys) {
+      if (const auto found = value.find(name); found != value.end())
+        read(*found, step(pointer, name));
+      else if (needed)
+        wrong(pointer, "has no \"" + std::string(name) + "\"");
+    }
+  }
+
+  std::string unknown(std::string_view name, const std::string& pointer, const Names& known) {
+    const bool one = form_ == Form::one;
+    if (!pointer.empty() || !contains(names_of(keys_of(one ? Form::many : Form::one)), name))
+      return "is not known" + did_you_mean(name, known) + "; known here: " + listed(known);
+    return one ? "belongs to a document of many elections, which group_from_json() reads; from_json() reads one "
                  "\"election\""
                : "belongs to a document of one election, which from_json() reads; group_from_json() reads a \"group\" "
                  "and its \"elections\"";
   }
 
-  static const json* optional(const json& object, const char* key) {
-    const auto found = object.find(key);
-    return found == object.end() ? nullptr : &*found;
-  }
-
-  const json* required(const json& object, const std::string& pointer, const char* key) {
-    const auto* found = optional(object, key);
-    if (!found) wrong(pointer, std::string("has no \"") + key + "\"");
-    return found;
+  void schema(const json& value, const std::string& pointer) {
+    if (!value.is_string()) wrong(pointer, "must be a string, not " + kind(value));
   }
 
   // ---- texts ----
@@ -123,20 +139,18 @@ class Decoder {
   /// Reads as text() does, and {"file": path} stands for the file's text.
   bool secret(const json& value, const std::string& pointer, std::string& out) {
     std::string found;
-    if (value.is_object()) {
-      static constexpr std::string_view keys[] = {"file"};
-      const auto before = findings_.size();
-      object(value, pointer, keys);
-      if (const auto* path = required(value, pointer, "file")) {
-        if (!path->is_string())
-          wrong(step(pointer, "file"), "must be a string, not " + kind(*path));
-        else
-          found = valued(secret_at(path->get_ref<const std::string&>()), step(pointer, "file"));
-      }
-      if (findings_.size() != before) return false;
-    } else if (!text(value, pointer, found)) {
-      return false;
-    }
+    const auto before = findings_.size();
+    if (value.is_object())
+      object(value, pointer,
+             {{"file",
+               [&](const json& path, const std::string& at) {
+                 if (!path.is_string()) return wrong(at, "must be a string, not " + kind(path));
+                 found = valued(secret_at(path.get_ref<const std::string&>()), at);
+               },
+               true}});
+    else
+      text(value, pointer, found);
+    if (findings_.size() != before) return false;
     out_.secrets.push_back(found);
     if (found.find('\0') != found.npos) {
       wrong(pointer, "has a NUL character in it");
@@ -148,25 +162,20 @@ class Decoder {
 
   // ---- the store ----
 
-  void store(const json& value) {
-    if (!value.is_object()) {
-      if (value.is_string())
-        url(value, "/store");
-      else
-        wrong("/store", "must be a URL or an object with a \"url\", not " + kind(value));
-      return;
-    }
-    static constexpr std::string_view keys[] = {"url", "user", "password", "properties"};
-    object(value, "/store", keys);
-    if (const auto* part = required(value, "/store", "url")) url(*part, "/store/url");
-    if (const auto* part = optional(value, "user")) secret(*part, "/store/user", out_.opening.user);
-    if (const auto* part = optional(value, "password")) password(*part);
-    if (const auto* part = optional(value, "properties")) properties(*part);
+  void store(const json& value, const std::string& pointer) {
+    if (value.is_string()) return url(value, pointer);
+    if (!value.is_object()) return wrong(pointer, "must be a URL or an object with a \"url\", not " + kind(value));
+    const auto user = [this](const json& name, const std::string& at) { secret(name, at, out_.opening.user); };
+    object(value, pointer,
+           {{"url", by(&Decoder::url), true},
+            {"user", user},
+            {"password", by(&Decoder::password)},
+            {"properties", by(&Decoder::properties)}});
   }
 
   /// A file is read again at each login, for the password in it may change while we run.
-  void password(const json& value) {
-    if (!secret(value, "/store/password", out_.opening.password) || !value.is_object()) return;
+  void password(const json& value, const std::string& pointer) {
+    if (!secret(value, pointer, out_.opening.password) || !value.is_object()) return;
     out_.opening.credentials = [path = value.at("file").get<std::string>()] {
       auto found = secret_at(path);
       if (const auto* refusal = std::get_if<Refusal>(&found))
@@ -181,95 +190,80 @@ class Decoder {
       wrong(pointer, "must be a URL, which begins with a scheme and a ':', for instance \"file:///directory\"");
   }
 
-  void properties(const json& value) {
-    if (!value.is_object()) return wrong("/store/properties", "must be an object, not " + kind(value));
+  void properties(const json& value, const std::string& pointer) {
+    if (!value.is_object()) return wrong(pointer, "must be an object, not " + kind(value));
     for (const auto& [name, part] : value.items()) {
-      const auto pointer = step("/store/properties", name);
-      if (name.empty()) wrong(pointer, "has an empty name");
+      const auto at = step(pointer, name);
+      if (name.empty()) wrong(at, "has an empty name");
       if (part.is_number() || part.is_boolean())
-        wrong(pointer, "must be a string, not " + kind(part) + ": write it in quotes");
+        wrong(at, "must be a string, not " + kind(part) + ": write it in quotes");
       else
-        secret(part, pointer, out_.opening.properties[name]);
+        secret(part, at, out_.opening.properties[name]);
     }
   }
 
-  // ---- names ----
+  // ---- names and numbers ----
 
   /// `least` to `most` bytes without NUL.
-  void name(const json& value, const std::string& pointer, std::size_t least, std::size_t most, std::string& out) {
-    if (!text(value, pointer, out)) return;
-    if (out.size() < least || out.size() > most || out.find('\0') != out.npos)
-      wrong(pointer, "has " + std::to_string(out.size()) + " bytes" +
-                         (out.find('\0') == out.npos ? "" : ", and a NUL is one of them") + "; " +
-                         std::to_string(least) + " to " + std::to_string(most) + " bytes without NUL are allowed");
-  }
-
-  void one(const json& root) {
-    if (optional(root, "group") || optional(root, "elections")) return;  // the other form, as object() has told
-    if (const auto* value = required(root, "", "election"))
-      name(*value, "/election", 1, max_election_bytes, out_.opening.election);
-  }
-
-  // ---- a group ----
-
-  void many(const json& root) {
-    if (const auto* value = required(root, "", "group"))
-      name(*value, "/group", 1, max_election_bytes, out_.opening.election);
-    if (const auto* value = required(root, "", "elections")) elections(*value);
-    if (const auto* value = optional(root, "spread")) spread(*value);
-    if (const auto* value = optional(root, "hook_threads"))
-      whole_number(*value, "/hook_threads", 1, max_hook_threads, out_.hook_threads);
-  }
-
-  void elections(const json& value) {
-    if (!value.is_array()) return wrong("/elections", "must be an array of names, not " + kind(value));
-    std::map<std::string, std::string, std::less<>> places;
-    for (const auto& part : value) {
-      const auto pointer = "/elections/" + std::to_string(out_.elections.size());
-      auto& election = out_.elections.emplace_back();
-      const auto before = findings_.size();
-      name(part, pointer, 1, max_election_bytes, election);
-      if (findings_.size() != before) continue;
-      if (const auto [earlier, fresh] = places.emplace(election, pointer); !fresh)
-        wrong(pointer, "is the same name as " + earlier->second + "; name each election once");
-    }
-  }
-
-  void spread(const json& value) {
-    static constexpr std::string_view keys[] = {"on", "handovers_at_once", "most", "weight"};
-    if (!object(value, "/spread", keys)) return;
-    auto& out = out_.spread;
-    if (const auto* part = optional(value, "on")) {
-      if (part->is_boolean())
-        out.on = part->get<bool>();
-      else
-        wrong("/spread/on", "must be true or false, not " + kind(*part));
-    }
-    if (const auto* part = optional(value, "handovers_at_once"))
-      whole_number(*part, "/spread/handovers_at_once", 0, UINT32_MAX, out.handovers_at_once);
-    if (const auto* part = optional(value, "most")) whole_number(*part, "/spread/most", 0, UINT32_MAX, out.most);
-    if (const auto* part = optional(value, "weight")) whole_number(*part, "/spread/weight", 1, max_weight, out.weight);
+  Read name(std::string& out, std::size_t least, std::size_t most) {
+    return [=, this, &out](const json& value, const std::string& pointer) {
+      if (!text(value, pointer, out)) return;
+      const bool nul = out.find('\0') != out.npos;
+      if (out.size() < least || out.size() > most || nul)
+        wrong(pointer, "has " + std::to_string(out.size()) + " bytes" + (nul ? ", and a NUL is one of them" : "") +
+                           "; " + std::to_string(least) + " to " + std::to_string(most) +
+                           " bytes without NUL are allowed");
+    };
   }
 
   /// A number such as 4.0 is whole too, as a schema has it.
   template <class T>
-  void whole_number(const json& value, const std::string& pointer, std::type_identity_t<T> least,
-                    std::type_identity_t<T> most, T& out) {
-    const auto given = value.is_number() ? value.get<double>() : -1.0;
-    if (given >= static_cast<double>(least) && given <= static_cast<double>(most) && std::floor(given) == given)
-      out = static_cast<T>(given);
-    else
-      wrong(pointer, "must be a whole number from " + std::to_string(least) + " to " + std::to_string(most) +
-                         (value.is_number() ? "" : ", not " + kind(value)));
+  Read whole_number(T& out, std::type_identity_t<T> least, std::type_identity_t<T> most) {
+    return [=, this, &out](const json& value, const std::string& pointer) {
+      const auto given = value.is_number() ? value.get<double>() : -1.0;
+      if (given >= static_cast<double>(least) && given <= static_cast<double>(most) && std::floor(given) == given)
+        out = static_cast<T>(given);
+      else
+        wrong(pointer, "must be a whole number from " + std::to_string(least) + " to " + std::to_string(most) +
+                           (value.is_number() ? "" : ", not " + kind(value)));
+    };
   }
 
-  void candidate(const json& value) {
-    static constexpr std::string_view keys[] = {"name", "address"};
-    if (!object(value, "/candidate", keys)) return;
+  void candidate(const json& value, const std::string& pointer) {
     auto& who = out_.opening.candidate;
-    if (const auto* part = optional(value, "name")) name(*part, "/candidate/name", 0, max_candidate_bytes, who.name);
-    if (const auto* part = optional(value, "address"))
-      name(*part, "/candidate/address", 0, max_candidate_bytes, who.address);
+    object(value, pointer,
+           {{"name", name(who.name, 0, max_candidate_bytes)}, {"address", name(who.address, 0, max_candidate_bytes)}});
+  }
+
+  // ---- a group ----
+
+  void elections(const json& value, const std::string& pointer) {
+    if (!value.is_array()) return wrong(pointer, "must be an array of names, not " + kind(value));
+    std::map<std::string, std::string, std::less<>> places;
+    for (const auto& part : value) {
+      const auto at = pointer + "/" + std::to_string(out_.elections.size());
+      auto& election = out_.elections.emplace_back();
+      const auto before = findings_.size();
+      name(election, 1, max_election_bytes)(part, at);
+      if (findings_.size() != before) continue;
+      if (const auto [earlier, fresh] = places.emplace(election, at); !fresh)
+        wrong(at, "is the same name as " + earlier->second + "; name each election once");
+    }
+  }
+
+  void spread(const json& value, const std::string& pointer) {
+    auto& out = out_.spread;
+    const auto on = [&](const json& given, const std::string& at) {
+      if (given.is_boolean())
+        out.on = given.get<bool>();
+      else
+        wrong(at, "must be true or false, not " + kind(given));
+    };
+    object(value, pointer,
+           {{"on", on},
+            {"handovers_at_once", whole_number(out.handovers_at_once, 0, UINT32_MAX)},
+            {"most", whole_number(out.most, 0, UINT32_MAX)},
+            {"weight", whole_number(out.weight, 1, max_weight)}});
   }
 
   // ---- the timing ----
@@ -288,21 +282,20 @@ class Decoder {
           "\"" + shown(given) + "\" is not a preset" + did_you_mean(given, names) + "; known here: " + listed(names));
   }
 
-  void timing(const json& value) {
-    if (value.is_string()) return preset(value, "/timing");
+  void timing(const json& value, const std::string& pointer) {
+    if (value.is_string()) return preset(value, pointer);
     if (!value.is_object())
-      return wrong("/timing", "must be \"fast\", \"balanced\", \"steady\" or an object, not " + kind(value));
-    static constexpr std::string_view keys[] = {"preset", "term", "renew", "retry",
-                                                "margin", "call", "drain", "clock_rate_error_ppm"};
-    object(value, "/timing", keys);
-    if (const auto* part = optional(value, "preset")) preset(*part, "/timing/preset");
+      return wrong(pointer, "must be \"fast\", \"balanced\", \"steady\" or an object, not " + kind(value));
+    Keys keys{{"preset", by(&Decoder::preset)}};
     for (const auto& field : duration_fields)
-      if (const auto* part = optional(value, std::string(field.name).c_str())) duration(*part, std::string(field.name));
-    if (const auto* part = optional(value, "clock_rate_error_ppm")) clock_rate_error(*part);
+      keys.push_back({field.name, [this, name = field.name](const json& given, const std::string& at) {
+                        duration(given, at, name);
+                      }});
+    keys.push_back({"clock_rate_error_ppm", by(&Decoder::clock_rate_error)});
+    object(value, pointer, keys);
   }
 
-  void duration(const json& value, const std::string& field) {
-    const auto pointer = "/timing/" + field;
+  void duration(const json& value, const std::string& pointer, std::string_view field) {
     if (value.is_number())
       return wrong(pointer, "has no unit: write " + (value.is_number_integer() && value.dump().size() < 14
                                                          ? "\"" + value.dump() + "s\" or \"" + value.dump() + "ms\""
@@ -312,11 +305,10 @@ class Decoder {
     const auto found = valued(duration_of(value.get_ref<const std::string&>()), pointer);
     if (findings_.size() != before) return;
     if (found == Clock::Duration::zero() && field != "drain") return wrong(pointer, "must be more than zero");
-    out_.timing.durations[field] = found;
+    out_.timing.durations[std::string(field)] = found;
   }
 
-  void clock_rate_error(const json& value) {
-    const std::string pointer = "/timing/clock_rate_error_ppm";
+  void clock_rate_error(const json& value, const std::string& pointer) {
     if (!value.is_number()) return wrong(pointer, "must be a number of parts per million, not " + kind(value));
     const auto ppm = value.get<double>();
     if (!(ppm >= 0 && ppm < 250'000)) return wrong(pointer, "must be at least 0 and below 250000 parts per million");

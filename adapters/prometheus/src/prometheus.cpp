@@ -2,7 +2,6 @@
 // Turns a snapshot into families of samples, and these into text.
 #include <tenure/prometheus.hpp>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -25,13 +24,6 @@ std::string number(double value) {
   return {text.data(), end};
 }
 std::string number(std::uint64_t value) { return std::to_string(value); }
-
-/// "timed out" as a label's value is timed_out.
-std::string word(std::string_view text) {
-  std::string out(text);
-  std::ranges::replace(out, ' ', '_');
-  return out;
-}
 
 double seconds(std::chrono::nanoseconds d) { return std::chrono::duration<double>(d).count(); }
 
@@ -131,11 +123,11 @@ void tell_changes(std::vector<Family>& out, const std::vector<Row>& all) {
   Telling ousted(out, "tenure_ousted_total", Family::Type::counter,
                  "How many tenures of this process ended, by the reason.");
   for (const auto& [of, m] : all)
-    for (const auto& [reason, count] : m.ousted) ousted.sample({of, {"reason", word(to_string(reason))}}, count);
+    for (const auto& [reason, count] : m.ousted) ousted.sample({of, {"reason", underscored(to_string(reason))}}, count);
   Telling errors(out, "tenure_errors_total", Family::Type::counter,
                  "The errors that the error() hook heard of, by the fault.");
   for (const auto& [of, m] : all)
-    for (const auto& [fault, count] : m.errors) errors.sample({of, {"fault", word(to_string(fault))}}, count);
+    for (const auto& [fault, count] : m.errors) errors.sample({of, {"fault", underscored(to_string(fault))}}, count);
 }
 
 void tell_durations(std::vector<Family>& out, const std::vector<Row>& all) {
@@ -148,7 +140,7 @@ void tell_durations(std::vector<Family>& out, const std::vector<Row>& all) {
   for (const auto& [of, m] : all)
     for (const auto& [call, metrics] : m.calls)
       for (const auto& [fault, count] : metrics.errors)
-        errors.sample({of, {"call", call}, {"fault", word(to_string(fault))}}, count);
+        errors.sample({of, {"call", call}, {"fault", underscored(to_string(fault))}}, count);
   Telling hooks(out, "tenure_hook_duration_seconds", Family::Type::histogram, "How long the program's hooks took.");
   for (const auto& [of, m] : all)
     for (const auto& [hook, histogram] : m.hooks) hooks.sample({of, {"hook", hook}}, histogram);

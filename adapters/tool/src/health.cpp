@@ -27,24 +27,17 @@ namespace tenure::tool {
 
 #ifdef TENURE_WITH_HTTP
 
-struct Health::Pages {
-  Pages(LeaderManager& manager, const http::SiteOptions& options, const http::ServerOptions& how)
-      : site(manager, options), server(site, how) {}
-  http::Site site;
-  http::Server server;
-};
-
-Health::Health(LeaderManager& manager, const Candidate& self, const std::string& address,
-               const std::vector<std::string>& hosts, const std::string& step_down_token) try
-    : pages_(std::make_unique<Pages>(manager, http::SiteOptions{.self = self, .step_down_token = step_down_token},
-                                     http::ServerOptions{.address = address, .hosts = hosts})) {
+Health serve(LeaderManager& manager, const Candidate& self, const std::string& address,
+             const std::vector<std::string>& hosts, const std::string& step_down_token) try {
+  const auto site =
+      std::make_shared<http::Site>(manager, http::SiteOptions{.self = self, .step_down_token = step_down_token});
+  const auto server = std::make_shared<http::Server>(*site, http::ServerOptions{.address = address, .hosts = hosts});
+  return {site, server, server->address()};
 } catch (const std::invalid_argument& e) {
   throw Failed(misconfigured, e.what());
 } catch (const std::system_error& e) {
   throw Failed(misconfigured, e.what());
 }
-
-std::string Health::address() const { return pages_->server.address(); }
 
 namespace {
 
@@ -90,17 +83,11 @@ bool says_that_it_leads(const std::string&, Clock::Duration) {
   throw Failed(misconfigured, "--http: this tool was built without tenure::http");
 }
 
-struct Health::Pages {};
-
-Health::Health(LeaderManager&, const Candidate&, const std::string&, const std::vector<std::string>&,
-               const std::string&) {
+Health serve(LeaderManager&, const Candidate&, const std::string&, const std::vector<std::string>&,
+             const std::string&) {
   throw Failed(misconfigured, "--http: this tool was built without tenure::http");
 }
 
-std::string Health::address() const { return {}; }
-
 #endif
-
-Health::~Health() = default;
 
 }  // namespace tenure::tool

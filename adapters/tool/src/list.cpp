@@ -18,48 +18,51 @@
 namespace tenure::tool {
 namespace {
 
-struct All {
-  std::map<std::string, ListedElection> rows;  ///< A store may name one twice; what it said last counts.
-  bool cut{};                                  ///< There are more.
-};
+/// A lapsed lease, and one that was given back, ended some time after the record was written.
+Row row_of(const ListedElection& of) {
+  const bool told = !std::holds_alternative<Unknown>(of.sight) && !leader_in(of.sight) && of.age.count() > 0;
+  return {of.election, of.sight, told ? "; last written " + tenths(of.age) + " ago" : "", {.age = of.age}};
+}
 
-All read_all(ElectionList& list, const Listing& listing) {
+/// One more than are asked for, if there are.
+std::vector<Row> read_all(const ElectionList& list, const Listing& listing) {
   const auto end = boot_clock().now() + listing.patience;
-  All all;
-  for (bool last = false; !last && !all.cut;) {
-    auto page = asked_until(end, [&](const Limit& limit) { return list.next(limit); });
+  std::map<std::string, Row> rows;  // A store may name one twice; what it said last counts.
+  for (bool last = false; !last && rows.size() <= listing.most;) {
+    auto page = asked_until(end, [&](const Limit& limit) { return list(limit); });
     if (!page) fail(page.error(), unseen);
     last = page->last;
-    for (auto& row : page->elections) all.rows.insert_or_assign(row.election, row);
-    all.cut = all.rows.size() > listing.most || (all.rows.size() == listing.most && !last);
+    for (const auto& one : page->elections) rows.insert_or_assign(one.election, row_of(one));
   }
-  while (all.rows.size() > listing.most) all.rows.erase(std::prev(all.rows.end()));
-  return all;
-}
-
-/// A lapsed lease, and one that was given back, ended some time after the record was written.
-std::string row_of(const ListedElection& row, std::size_t width) {
-  auto name = printable(row.election);
-  name.resize(std::max(name.size(), width), ' ');
-  const bool told = !std::holds_alternative<Unknown>(row.sight) && !leader_in(row.sight) && row.age.count() > 0;
-  return name + "  " + as_text(row.sight) + (told ? "; last written " + tenths(row.age) + " ago" : "");
-}
-
-void print(const All& all, bool json) {
-  std::size_t width = 0;
-  for (const auto& [name, row] : all.rows) width = std::max(width, printable(name).size());
-  for (const auto& [name, row] : all.rows)
-    std::cout << (json ? as_json(row.sight, name, {.age = row.age}) : row_of(row, width)) << "\n";
-  std::cout.flush();
-}
-
-int code_of(const All& all) {
-  int code = ok;
-  for (const auto& [name, row] : all.rows) code = worse(code, row.sight);
-  return code;
+  std::vector<Row> out;
+  for (auto& [name, row] : rows) out.push_back(std::move(row));
+  return out;
 }
 
 }  // namespace
+
+void print(const std::vector<Row>& rows, const Listing& listing) {
+  const auto shown = std::min(rows.size(), listing.most);
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < shown; ++i) width = std::max(width, printable(rows[i].election).size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto& row = rows[i];
+    auto name = printable(row.election);
+    name.resize(width, ' ');
+    std::cout << (listing.json ? as_json(row.sight, row.election, row.about)
+                               : name + "  " + as_text(row.sight) + row.remark)
+              << "\n";
+  }
+  std::cout.flush();
+  if (rows.size() > shown)
+    std::cerr << "tenure: there are more than " << shown << " elections; see them by a greater --limit" << std::endl;
+}
+
+int code_of(const std::vector<Row>& rows) {
+  int code = ok;
+  for (const auto& row : rows) code = worse(code, row.sight);
+  return code;
+}
 
 int print_all(const Place& place, const Listing& listing) try {
   if (!place.election.empty() || !place.file.empty())
@@ -68,12 +71,10 @@ int print_all(const Place& place, const Listing& listing) try {
   only_ask(opening);
   opening.log = no_log;
   const auto list = list_elections(opening);
-  const auto all = read_all(*list, listing);
-  print(all, listing.json);
-  if (all.cut)
-    std::cerr << "tenure: there are more than " << listing.most << " elections; see them by a greater --limit"
-              << std::endl;
-  return code_of(all);
+  auto rows = read_all(list, listing);
+  print(rows, listing);
+  rows.resize(std::min(rows.size(), listing.most));
+  return code_of(rows);
 } catch (const std::invalid_argument& e) {
   throw Failed(misconfigured, e.what());
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tenure status --group`: who leads which election of a group.
 #include <algorithm>
-#include <iostream>
 #include <stdexcept>
 #include <utility>
 
@@ -18,14 +17,12 @@
 namespace tenure::tool {
 namespace {
 
-using Rows = std::vector<ObservedElection>;
-
 bool unproven(const ObservedElection& row) { return leader_in(row.sight) && !row.renewed; }
 
 /// Until each leader was seen to renew, or for so long.
-Rows watched(const GroupObserver& observer, Clock::Time until) {
+std::vector<ObservedElection> watched(const GroupObserver& observer, Clock::Time until) {
   for (;;) {
-    auto rows = observer.changes() > 0 ? observer.all() : Rows();
+    auto rows = observer.changes() > 0 ? observer.all() : std::vector<ObservedElection>();
     const bool wanting = observer.changes() == 0 || std::any_of(rows.begin(), rows.end(), unproven);
     if (!wanting || boot_clock().now() >= until) return rows;
     const auto error = observer.last_error();
@@ -34,20 +31,11 @@ Rows watched(const GroupObserver& observer, Clock::Time until) {
   }
 }
 
-std::string row_of(const ObservedElection& row, std::size_t width) {
-  auto name = printable(row.election);
-  name.resize(std::max(name.size(), width), ' ');
-  return name + "  " + as_text(row.sight) +
-         (unproven(row) ? "; not seen to renew, so that the store's clock alone tells that it lives" : "");
-}
-
-void print(const Rows& rows, bool json) {
-  std::size_t width = 0;
-  for (const auto& row : rows) width = std::max(width, printable(row.election).size());
-  for (const auto& row : rows)
-    std::cout << (json ? as_json(row.sight, row.election, {.age = {}, .renewed = row.renewed}) : row_of(row, width))
-              << "\n";
-  std::cout.flush();
+Row row_of(const ObservedElection& of) {
+  return {of.election,
+          of.sight,
+          unproven(of) ? "; not seen to renew, so that the store's clock alone tells that it lives" : "",
+          {.renewed = of.renewed}};
 }
 
 }  // namespace
@@ -65,20 +53,15 @@ int print_group(const Place& place, const std::string& group, const Listing& lis
     throw Failed(usage, "over Kafka a group keeps no names of its elections: name one by -e");
   const auto timing = timing_of(place, opened.presets);
   const GroupObserver observer(opened.store, timing, options);
-  auto rows = watched(observer, boot_clock().now() + std::max(listing.patience, timing.renew + timing.call));
+  std::vector<Row> rows;
+  for (const auto& one : watched(observer, boot_clock().now() + std::max(listing.patience, timing.renew + timing.call)))
+    rows.push_back(row_of(one));
   if (observer.changes() == 0)
     fail(observer.last_error().value_or(Error{Fault::timed_out, "the store has not answered"}), unseen);
   if (rows.empty()) throw Failed(vacant, "nobody ever led an election of the group \"" + group + "\"");
   std::stable_partition(rows.begin(), rows.end(), [](const auto& row) { return !leader_in(row.sight); });
-  int code = ok;
-  for (const auto& row : rows) code = worse(code, row.sight);
-  const bool cut = rows.size() > listing.most;
-  rows.resize(std::min(rows.size(), listing.most));
-  print(rows, listing.json);
-  if (cut)
-    std::cerr << "tenure: there are more than " << listing.most << " elections; see them by a greater --limit"
-              << std::endl;
-  return code;
+  print(rows, listing);
+  return code_of(rows);
 } catch (const std::invalid_argument& e) {
   throw Failed(misconfigured, e.what());
 }

@@ -45,7 +45,7 @@ void cut(std::string& url, const std::string& key) {
 bool is_there(const Opening& opening) {
   const auto list = list_elections(opening);
   for (bool last = false; !last;) {
-    const auto page = list->next({boot_clock(), boot_clock().now() + std::chrono::seconds(5), {}});
+    const auto page = list({boot_clock(), boot_clock().now() + std::chrono::seconds(5), {}});
     if (!page) fail(page.error(), unseen);
     for (const auto& one : page->elections)
       if (one.election == opening.election) return true;

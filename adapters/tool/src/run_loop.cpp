@@ -67,8 +67,8 @@ class RunLoop {
         wakeup_(awaited(parts), {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2}),
         manager_(opened.backend, with_time_to_stop(opened.timing, options.grace), hooks()) {
     if (options_.http.empty()) return;
-    health_.emplace(manager_, opened.opening.candidate, options_.http, options_.http_hosts, options_.step_down_token);
-    say("tells of itself at http://" + health_->address() + "/");
+    health_ = serve(manager_, opened.opening.candidate, options_.http, options_.http_hosts, options_.step_down_token);
+    say("tells of itself at http://" + health_.address + "/");
   }
 
   ~RunLoop() { leave(); }
@@ -373,7 +373,7 @@ class RunLoop {
   std::string waits_for_;    ///< As it was said.
   Clock::Time next_beat_{};  ///< For the service manager.
   LeaderManager manager_;    ///< Its hooks use the others.
-  std::optional<Health> health_;
+  Health health_{};
 };
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include <tenure/lock_table.hpp>
 
 #include "checkup.hpp"
-#include "election_list.hpp"
 #include "options.hpp"
 #include "store.hpp"
 
@@ -26,13 +25,7 @@ void warn_of_plain_text(const Options& options, const std::string& election, con
            {{"election", election}, {"store", "etcd"}});
 }
 
-Options options_of(const Opening& opening) {
-  const auto url = parse_url(opening);
-  auto options = from(url);
-  options.credentials = credentials_of(opening, url);
-  if (options.credentials) options.user = options.password = {};
-  return options;
-}
+Options options_of(const Opening& opening) { return tenure::options_of(opening, &from); }
 
 }  // namespace
 
@@ -59,9 +52,9 @@ Result<Checks> check_url(const Opening& opening, const Limit& limit) {
   return check_up(options_of(opening), opening.election, limit);
 }
 
-std::shared_ptr<ElectionList> list_url(const Opening& opening) {
+ElectionList list_url(const Opening& opening) {
   const auto options = options_of(opening);
-  auto list = std::make_shared<List>(options);
+  auto list = list_of(options);
   warn_of_plain_text(options, "(all)", opening.log);
   return list;
 }

@@ -2,9 +2,7 @@
 // Reads options from a URL, checks them, and names the keys of an election.
 #include "options.hpp"
 
-#include <array>
 #include <stdexcept>
-#include <string_view>
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
@@ -14,13 +12,6 @@ namespace {
 
 constexpr int usual_port = 2379;
 constexpr std::size_t most_prefix_bytes = 100;
-
-struct Setting {
-  std::string_view name;
-  std::string Options::*field;
-};
-constexpr std::array settings{Setting{"prefix", &Options::prefix}, Setting{"ca_file", &Options::ca_file},
-                              Setting{"cert_file", &Options::cert_file}, Setting{"key_file", &Options::key_file}};
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("etcd: " + what); }
 
@@ -37,12 +28,11 @@ Options from(Url url) {
   if (out.servers.empty())
     refuse("the URL names no host; write " + url.scheme + "://host:" + std::to_string(usual_port));
   if (url.path.size() > 1) refuse("the URL has a path, which means nothing here; a prefix of the keys is ?prefix=");
-  std::array<std::string_view, settings.size()> known;
-  for (std::size_t i = 0; i < settings.size(); ++i) {
-    known[i] = settings[i].name;
-    if (auto value = url.take(known[i])) out.*settings[i].field = std::move(*value);
-  }
-  url.expect_no_more(known);
+  url.take("prefix", out.prefix);
+  url.take("ca_file", out.ca_file);
+  url.take("cert_file", out.cert_file);
+  url.take("key_file", out.key_file);
+  url.expect_no_more();
   return out;
 }
 

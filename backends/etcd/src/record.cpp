@@ -81,11 +81,6 @@ std::optional<StepDown> step_down_of(const std::string& text) {
   return members.all_right() ? std::optional(std::move(out)) : std::nullopt;
 }
 
-Error foreign(const std::string& key) {
-  return {Fault::corrupt, "the value of etcd's key " + printable(key) +
-                              " is not a record: it has no token or no beat. Stop all candidates, then delete the key"};
-}
-
 }  // namespace
 
 std::string text_of(const Record& record) {
@@ -113,29 +108,21 @@ Result<Read> read_of(const std::optional<std::string>& record, const std::option
   if (step_down) out.step_down = step_down_of(*step_down);
   if (!record) return out;
   auto object = parsed(*record);
-  if (!object.is_object()) return foreign(key);
+  const auto where = "the value of etcd's key " + printable(key);
+  if (!object.is_object()) return no_record(where);
   Members members(std::move(object));
   auto& found = out.record.emplace();
   found.token.value = members.integer<std::uint64_t>("token", UINT64_MAX);
   found.beat = members.integer<std::uint64_t>("beat", UINT64_MAX);
-  if (!members.all_right()) return foreign(key);
+  if (!members.all_right()) return no_record(where);
   if (const auto format = members.integer<int>("format", std::numeric_limits<int>::max()); format > format_version)
-    return Error{Fault::corrupt, "the record in etcd's key " + printable(key) + " has format " +
-                                     std::to_string(format) + ", and this release knows format " +
-                                     std::to_string(format_version) + " only; use the release that wrote it"};
+    return other_format(where, std::to_string(format), format_version);
   found.who = members.who();
   found.released = members.flag("released");
   found.term = milliseconds(members.integer<std::int64_t>("term_ms", milliseconds(longest_stored_term).count()));
   found.asked = Clock::Duration(members.integer<std::int64_t>("asked_ns", INT64_MAX));
   found.written_ms = members.integer<std::int64_t>("written_ms", INT64_MAX);
-  if (members.all_right() && members.empty()) return out;
-  // Somebody else wrote to it. It counts as a version, and a claim writes it anew.
-  Record bare;
-  bare.token = found.token;
-  bare.beat = found.beat;
-  found = std::move(bare);
-  out.unreadable = true;
-  return out;
+  return members.all_right() && members.empty() ? out : unreadable(std::move(out));
 }
 
 }  // namespace tenure::etcd

@@ -9,6 +9,7 @@
 
 #include <tenure/kit/jitter.hpp>
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/store.hpp>
 
 #include "record.hpp"
 
@@ -96,8 +97,7 @@ Result<Connection::News> Store::listen(const Limit& limit) {
   try {
     if (!watch_) watch_.emplace(options_);
   } catch (const std::system_error& e) {
-    return Error{Fault::unreachable, std::string("no further connection can be made: ") + e.what() +
-                                         "; raise the limits of descriptors and threads (ulimit -n, -u)"};
+    return no_connection_left(e);
   }
   auto news = watch_->thread.ask([connection = watch_->connection, key = keys_.news, known = known_](
                                      CallThread::Socket& socket) { return connection->await_news(key, known, socket); },

@@ -10,7 +10,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <exception>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <tenure/kit/c_handle.hpp>
 
@@ -68,27 +71,37 @@ ListedElection look_at(const std::filesystem::path& directory, const std::string
   return listed(election, Error{Fault::misconfigured, e.what()}, boot_clock().now());
 }
 
+/// Ascending.
+Result<std::vector<std::string>> names_in(const std::filesystem::path& directory, const Limit& limit) {
+  std::vector<std::string> pieces, names;
+  const auto top = open_at(AT_FDCWD, directory.c_str(), 0);
+  if (!top) return system_error("cannot list", directory.string(), errno);
+  const auto whole = find(top, directory.string(), pieces, names, limit);
+  if (!whole) return whole.error();
+  if (!*whole) return Error{Fault::timed_out, "the limit passed before " + directory.string() + " was listed"};
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 }  // namespace
 
-Result<ElectionPage> List::next(const Limit& limit) {
-  if (!names_) {
-    std::vector<std::string> pieces, names;
-    const auto top = open_at(AT_FDCWD, directory_.c_str(), 0);
-    if (!top) return system_error("cannot list", directory_.string(), errno);
-    const auto whole = find(top, directory_.string(), pieces, names, limit);
-    if (!whole) return whole.error();
-    if (!*whole) return Error{Fault::timed_out, "the limit passed before " + directory_.string() + " was listed"};
-    std::sort(names.begin(), names.end());
-    names_ = std::move(names);
-  }
-  ElectionPage out;
-  for (auto at = told_; at < std::min(told_ + page, names_->size()); ++at) {
-    if (limit.passed()) return Error{Fault::timed_out, "the limit passed before a page of elections was read"};
-    out.elections.push_back(look_at(directory_, (*names_)[at], limit));
-  }
-  told_ += out.elections.size();
-  out.last = told_ == names_->size();
-  return out;
+ElectionList list_of(const std::filesystem::path& directory) {
+  return [directory, names = std::optional<std::vector<std::string>>(),
+          told = std::size_t{}](const Limit& limit) mutable -> Result<ElectionPage> {
+    if (!names) {
+      auto found = names_in(directory, limit);
+      if (!found) return std::move(found).error();
+      names = *std::move(found);
+    }
+    ElectionPage out;
+    for (auto at = told; at < std::min(told + page, names->size()); ++at) {
+      if (limit.passed()) return Error{Fault::timed_out, "the limit passed before a page of elections was read"};
+      out.elections.push_back(look_at(directory, (*names)[at], limit));
+    }
+    told += out.elections.size();
+    out.last = told == names->size();
+    return out;
+  };
 }
 
 }  // namespace tenure::file

@@ -2,12 +2,11 @@
 // The public functions: they check the options and put the parts together.
 #include <tenure/file.hpp>
 
+#include <climits>
 #include <functional>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
-#include <tenure/kit/text.hpp>
 #include <tenure/kit/url.hpp>
 #include <tenure/lock_table.hpp>
 
@@ -44,13 +43,10 @@ Place place_of(const Opening& opening) {
   if (url.path.find_first_not_of('/') == url.path.npos)
     throw std::invalid_argument(
         "file: the URL names the root directory; name one for elections: \"file:///run/tenure\"");
-  const auto text = url.take("witness");
-  const auto witness = text ? number<int>(*text) : -1;
-  if (text && (!witness || *witness < 0))
-    throw std::invalid_argument("file: \"witness\" is the number of a descriptor, for instance witness=7");
-  static constexpr std::string_view known[] = {"witness"};
-  url.expect_no_more(known);
-  return {url.path, *witness};
+  Place out{.directory = url.path};
+  url.take("witness", out.witness, 0, INT_MAX);  // a descriptor
+  url.expect_no_more();
+  return out;
 }
 
 }  // namespace
@@ -62,8 +58,6 @@ Opened open_url(const Opening& opening) {
           .presets = presets()};
 }
 
-std::shared_ptr<ElectionList> list_url(const Opening& opening) {
-  return std::make_shared<List>(place_of(opening).directory);
-}
+ElectionList list_url(const Opening& opening) { return list_of(place_of(opening).directory); }
 
 }  // namespace tenure::file

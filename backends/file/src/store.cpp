@@ -181,9 +181,7 @@ Result<bool> Store::look_into(std::uint64_t newest, Read& out) const {
     decoded = decode(content);
   }
   if (const auto* other = std::get_if<OtherFormat>(&decoded))
-    return Error{Fault::corrupt, directory_.path_of(name) + " has format " + std::to_string(other->version) +
-                                     ", and this release knows format " + std::to_string(format_version) +
-                                     " only; use the release that wrote it"};
+    return other_format(directory_.path_of(name), std::to_string(other->version), format_version);
   if (std::holds_alternative<Unreadable>(decoded)) {
     out.unreadable = true;
     out.record.emplace();

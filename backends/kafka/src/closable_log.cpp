@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/store.hpp>
 
 namespace tenure::kafka {
 
@@ -41,14 +42,7 @@ Properties ClosableLog::login() {
   if (!credentials_) return {};
   const Running running(*this);
   if (closed_) throw std::runtime_error("the election is over");
-  Credentials found;
-  try {
-    found = credentials_();
-  } catch (const std::exception& e) {
-    throw std::runtime_error("nobody is logged in, because credentials threw: " + printable(redacted()(e.what()), 300));
-  } catch (...) {
-    throw std::runtime_error("nobody is logged in, because credentials threw something");
-  }
+  auto found = credentials_by(credentials_, redacted());
   const std::lock_guard lock(mutex_);
   password_ = found.password;
   return {{"sasl.username", std::move(found.user)}, {"sasl.password", std::move(found.password)}};

@@ -25,7 +25,7 @@ class ClosableLog {
   bool has_tokens() const { return bool(tokens_); }
   Result<OauthToken> token();  ///< An error once it is closed.
   /// Asks for user and password, as properties of a new handle; none where nobody gives any. Throws
-  /// std::runtime_error, with the reason.
+  /// NoCredentials.
   Properties login();
   /// Returns when no function of the user's runs, nor will be called again. REQUIRES: none of them calls it.
   void close() noexcept;

@@ -72,12 +72,4 @@ std::shared_ptr<GroupStore> open_group(Options given, int units, Exclusive exclu
       RoleThreads::make(std::move(options), units, exclusive, std::move(log), std::move(observer)));
 }
 
-OpenedGroup open_group_url(const Opening& opening) {
-  int units = default_units;
-  auto exclusive = Exclusive::yes;
-  auto options = group_options_of(opening, units, exclusive);
-  const auto suitable = exclusive == Exclusive::yes ? presets_for(options) : group_presets(exclusive);
-  return {.store = open_group(std::move(options), units, exclusive), .presets = suitable};
-}
-
 }  // namespace tenure::kafka

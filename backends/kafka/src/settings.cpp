@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -58,27 +59,31 @@ bool has_word(std::string_view words, const std::string& word) {
 }
 
 /// The client must give up well before a lease ends.
-constexpr std::string_view bounded_properties[] = {"socket.timeout.ms", "api.version.request.timeout.ms",
-                                                   "socket.connection.setup.timeout.ms", "reconnect.backoff.max.ms",
-                                                   "reconnect.backoff.ms"};
+constexpr std::string_view bounded_properties =
+    "socket.timeout.ms api.version.request.timeout.ms socket.connection.setup.timeout.ms reconnect.backoff.max.ms "
+    "reconnect.backoff.ms";
 constexpr int max_patience_ms = 2000;
+
+constexpr std::size_t most_properties = 500;  ///< More than any client library has.
 
 constexpr Clock::Duration least_session = milliseconds(100);  ///< Shorter ones end by the scheduler's delays.
 constexpr Clock::Duration least_heartbeat = milliseconds(25), most_heartbeat = seconds(3);
+
+[[noreturn]] void refuse_property(const std::string& name, const std::string& why) {
+  refuse("properties[\"" + printable(name, 80) + "\"]" + why);
+}
 
 void check_not_owned(const Properties& properties) {
   for (const auto& [name, value] : properties) {
     for (const auto& owned : owned_properties)
       if (has_word(owned.names, lower(name)))
-        refuse("properties[\"" + name + "\"] is decided by the election: " + std::string(owned.reason));
+        refuse_property(name, " is decided by the election: " + std::string(owned.reason));
     if (name.ends_with("_cb") || name == "opaque" || name == "default_topic_conf" || name == "interceptors")
-      refuse("properties[\"" + name + "\"] cannot be given as text");
-    if (std::find(std::begin(bounded_properties), std::end(bounded_properties), name) == std::end(bounded_properties))
-      continue;
+      refuse_property(name, " cannot be given as text");
     const auto ms = number<int>(value);  // librdkafka reads other forms, too, such as 0x7530.
-    if (!ms || *ms > max_patience_ms)
-      refuse("properties[\"" + name + "\"] may be at most " + std::to_string(max_patience_ms) +
-             " ms, in decimal digits, because a client that waits longer outlives the lease");
+    if (has_word(bounded_properties, name) && (!ms || *ms > max_patience_ms))
+      refuse_property(name, " may be at most " + std::to_string(max_patience_ms) +
+                                " ms, in decimal digits, because a client that waits longer outlives the lease");
   }
 }
 
@@ -103,12 +108,19 @@ void check_topic(const std::string& topic) {
 void check_group(const std::string& group) {
   check_election(group);
   // Brokers replace bytes that are not UTF-8, so that two groups could become one.
-  if (utf8(group) != group)
-    refuse("group \"" + printable(group, 80) + "\" is not UTF-8. Set Options::group to a name that is");
-  for (const char byte : group)
-    if (const auto c = static_cast<unsigned char>(byte); c < 0x20 || c == 0x7f)
-      refuse("group \"" + printable(group, 80) +
-             "\" has control characters. Set Options::group to a name without them");
+  const bool controls = std::ranges::any_of(group, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+  if (controls || utf8(group) != group)
+    refuse("group \"" + printable(group, 80) +
+           "\" is not UTF-8, or has control characters. Set Options::group to a name without them");
+}
+
+void check_topic_to_create(const std::optional<CreateTopic>& topic) {
+  if (topic && topic->partitions < 2)
+    refuse("create_topic.partitions is " + std::to_string(topic->partitions) +
+           "; at least 2 are needed: partition 1 proves that what is read of partition 0 is current");
+  if (topic && (topic->replication_factor == 0 || topic->replication_factor < -1))
+    refuse("create_topic.replication_factor is " + std::to_string(topic->replication_factor) +
+           "; 1 or more is allowed, or -1 for the broker's default");
 }
 
 void check_durations(const Options& o) {
@@ -139,6 +151,20 @@ std::string suggestion(const std::string& name) {
     rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
   }
   return did_you_mean(name, names);
+}
+
+/// librdkafka must know each property and its value.
+void check_properties(const Properties& properties) {
+  const Conf conf(rd_kafka_conf_new());
+  const auto redacted = redactor_of(properties);
+  for (const auto& [name, value] : properties) {
+    char why[512] = "";
+    const auto result = rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), why, sizeof why);
+    if (result == RD_KAFKA_CONF_OK) continue;
+    if (result == RD_KAFKA_CONF_UNKNOWN) refuse_property(name, ": No such configuration property" + suggestion(name));
+    refuse_property(
+        name, secret(name) ? ": librdkafka does not accept its value (not shown)" : ": " + printable(redacted(why)));
+  }
 }
 
 std::string_view value_of(const Properties& properties, const std::string& name) {
@@ -185,12 +211,6 @@ void check_login(const Options& o) {
 
 void refuse(const std::string& what) { throw std::invalid_argument("kafka: " + what); }
 
-void check_count(std::size_t properties) {
-  constexpr std::size_t most = 500;
-  if (properties > most)
-    refuse(std::to_string(properties) + " properties are given; " + std::to_string(most) + " are allowed");
-}
-
 std::string requests_group(const std::string& group) { return group + ".requests"; }
 
 Options completed(Options o) {
@@ -201,26 +221,23 @@ Options completed(Options o) {
   check_topic(o.topic);
   o.candidate = checked(std::move(o.candidate));
   check_durations(o);
-  if (o.create_topic) {
-    if (o.create_topic->partitions < 2)
-      refuse("create_topic.partitions is " + std::to_string(o.create_topic->partitions) +
-             "; at least 2 are needed: partition 1 proves that what is read of partition 0 is current");
-    if (o.create_topic->replication_factor == 0 || o.create_topic->replication_factor < -1)
-      refuse("create_topic.replication_factor is " + std::to_string(o.create_topic->replication_factor) +
-             "; 1 or more is allowed, or -1 for the broker's default");
-  }
-  check_count(o.properties.size());
+  check_topic_to_create(o.create_topic);
+  if (o.properties.size() > most_properties)
+    refuse(std::to_string(o.properties.size()) + " properties are given; " + std::to_string(most_properties) +
+           " are allowed");
   check_not_owned(o.properties);
   check_login(o);
   check_properties(common_properties(o, o.group));
   return o;
 }
 
+// ---- the pace ----
+
+namespace {
+
 Clock::Duration heartbeat_of(const Timing& timing, const Options& options) {
   return options.heartbeat.value_or(std::clamp(timing.renew / 2, least_heartbeat, most_heartbeat));
 }
-
-namespace {
 
 /// A term that the session allows, or a session that the term allows.
 std::string advice(const Timing& timing, const Pace& pace, const Options& options) {
@@ -233,10 +250,6 @@ std::string advice(const Timing& timing, const Pace& pace, const Options& option
   return "This works: term " + words(term) + ", renew " + words(term / 11) + " and margin " + words(timing.margin) +
          ", or a shorter Options::min_session, if the brokers allow that";
 }
-
-}  // namespace
-
-namespace {
 
 Error unfit(std::string message) { return {Fault::misconfigured, "kafka: " + std::move(message)}; }
 
@@ -346,34 +359,15 @@ std::vector<std::string> secrets_of(const Properties& properties) {
 
 Redactor redactor_of(const Properties& properties) { return Redactor(secrets_of(properties)); }
 
-void check_properties(const Properties& properties) {
-  const Conf conf(rd_kafka_conf_new());
-  const auto redacted = redactor_of(properties);
-  for (const auto& [name, value] : properties) {
-    char why[512] = "";
-    const auto result = rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), why, sizeof why);
-    if (result == RD_KAFKA_CONF_OK) continue;
-    if (result == RD_KAFKA_CONF_UNKNOWN)
-      refuse("properties[\"" + printable(name, 80) + "\"]: No such configuration property" + suggestion(name));
-    refuse("properties[\"" + printable(name, 80) +
-           "\"]: " + (secret(name) ? "librdkafka does not accept its value (not shown)" : printable(redacted(why))));
-  }
-}
-
 std::vector<std::string> plaintext_hosts(const Options& options) {
   const auto protocol = lower(value_of(options.properties, "security.protocol"));
   std::vector<std::string> out;
   if (!protocol.empty() && protocol != "plaintext" && protocol != "sasl_plaintext") return out;
-  std::string_view rest = options.brokers;
-  while (!rest.empty()) {
-    const auto end = std::min(rest.find(','), rest.size());
-    auto host = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (const auto scheme = host.find("://"); scheme != host.npos) host.remove_prefix(scheme + 3);
-    while (!host.empty() && host.front() == ' ') host.remove_prefix(1);
-    if (const auto port = host.rfind(':'); port != host.npos && host.find(']', port) == host.npos)
-      host = host.substr(0, port);
-    if (!loopback(host)) out.emplace_back(host);
+  std::istringstream brokers(options.brokers);
+  for (std::string host; std::getline(brokers >> std::ws, host, ',');) {
+    if (const auto scheme = host.find("://"); scheme != host.npos) host.erase(0, scheme + 3);
+    if (const auto port = host.rfind(':'); port != host.npos && host.find(']', port) == host.npos) host.erase(port);
+    if (!loopback(host)) out.push_back(host);
   }
   return out;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options are checked and completed here, and turned into properties of librdkafka. Secrets are known by name.
+// What an opening asks for becomes Options, which are completed and checked once. All else is told by these: the pace,
+// the properties of librdkafka, a description. Secrets are known by name.
 #pragma once
 #include <librdkafka/rdkafka.h>
 
@@ -10,7 +11,7 @@
 #include <vector>
 
 #include <tenure/exclusive.hpp>
-#include <tenure/kafka.hpp>
+#include <tenure/kafka_group.hpp>
 #include <tenure/kit/c_handle.hpp>
 #include <tenure/kit/security.hpp>
 #include <tenure/result.hpp>
@@ -20,20 +21,23 @@ namespace tenure::kafka {
 /// Throws std::invalid_argument.
 [[noreturn]] void refuse(const std::string& what);
 
-/// Throws std::invalid_argument for more properties than any client library has.
-void check_count(std::size_t properties);
+// ---- read ----
+
+struct Asked {
+  Options options;           ///< Not completed.
+  Presets presets;           ///< What suits the brokers' shortest session, and the mode.
+  int units{default_units};  ///< Of a group; so is the next one.
+  Exclusive exclusive{Exclusive::yes};
+};
+/// What a URL and the settings beside it ask for, of an election or of a group. Throws std::invalid_argument.
+Asked asked_by(const Opening& opening, bool group = false);
+
+// ---- completed and checked ----
 
 /// Options with every default filled in. Throws std::invalid_argument for what can never work.
 Options completed(Options options);
 
-/// The options that a URL and the settings beside it ask for, not completed. Throws std::invalid_argument.
-Options options_of(const Opening& opening);
-
-/// What suits the brokers' shortest session.
-Presets presets_for(const Options& options);
-
-/// The same for a group of elections. Sets `units` and `exclusive` if the URL does.
-Options group_options_of(const Opening& opening, int& units, Exclusive& exclusive);
+// ---- told ----
 
 /// How a candidate runs by a Timing.
 struct Pace {
@@ -69,9 +73,6 @@ bool secret(std::string_view property);
 std::vector<std::string> secrets_of(const Properties& properties);
 /// Removes the values of secret properties from texts of the client.
 Redactor redactor_of(const Properties& properties);
-
-/// Throws std::invalid_argument naming the property if librdkafka does not know it or its value.
-void check_properties(const Properties& properties);
 
 /// Brokers whose connections others can read on the way: no loopback addresses, and without TLS.
 std::vector<std::string> plaintext_hosts(const Options& options);

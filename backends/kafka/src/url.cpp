@@ -3,38 +3,19 @@
 #include <tenure/kit/url.hpp>
 
 #include <algorithm>
+#include <climits>
 #include <iterator>
+#include <utility>
 
 #include <tenure/kit/logging.hpp>
-#include <tenure/kit/suggest.hpp>
 #include <tenure/kit/text.hpp>
 
 #include "checkup.hpp"
 #include "settings.hpp"
+#include "unit.hpp"
 
 namespace tenure::kafka {
 namespace {
-
-constexpr std::string_view own_settings[] = {"group", "create_topic", "first_claim", "remote_step_down",
-                                             "min_session_ms"};
-
-/// The setting, if it is given.
-std::optional<int> whole(Url& url, const char* setting) {
-  const auto given = url.take(setting);
-  if (!given) return std::nullopt;
-  const auto read = number<int>(*given);
-  if (!read) refuse(std::string(setting) + " must be a whole number, not \"" + printable(*given, 40) + "\"");
-  return read;
-}
-
-/// True for the second of two words, false for the first or none.
-bool second_of(Url& url, const char* setting, std::string_view first, std::string_view second) {
-  const auto value = url.take(setting).value_or(std::string(first));
-  if (value != first && value != second)
-    refuse(std::string(setting) + " must be " + std::string(first) + " or " + std::string(second) + ", not \"" +
-           printable(value, 40) + "\"");
-  return value == second;
-}
 
 /// They load or run a program, or send a file's text away: for an application to decide, and not for whoever writes its
 /// configuration.
@@ -83,19 +64,26 @@ void sign_in(const Url& url, std::map<std::string, std::string>& properties) {
       refuse(std::string("the property ") + name + " and the URL's user or password are both given; give one of them");
 }
 
-Options from(Url url, const Opening& opening) {
+}  // namespace
+
+Asked asked_by(const Opening& opening, bool group) {
+  auto url = parse_url(opening);
   if (url.scheme != "kafka" || url.hosts.empty()) refuse("a URL is \"kafka://host:port,host:port/topic?group=...\"");
-  Options out;
+  Asked asked;
+  auto& out = asked.options;
   out.brokers = brokers_of(url);
   out.topic = url.path.substr(url.path.starts_with('/') ? 1 : 0);
   out.group = url.take("group").value_or(opening.election);
-  if (second_of(url, "create_topic", "false", "true")) out.create_topic.emplace();
-  if (second_of(url, "first_claim", "at_once", "wait")) out.first_claim = FirstClaim::wait;
-  if (const auto ms = whole(url, "min_session_ms")) out.min_session = std::chrono::milliseconds(*ms);
-  out.remote_step_down = second_of(url, "remote_step_down", "false", "true");
-  check_count(url.query.size());
+  if (url.take_second("create_topic", "false", "true")) out.create_topic.emplace();
+  if (url.take_second("first_claim", "at_once", "wait")) out.first_claim = FirstClaim::wait;
+  auto least_ms = static_cast<int>(out.min_session / std::chrono::milliseconds(1));
+  url.take("min_session_ms", least_ms, 1, INT_MAX);
+  out.min_session = std::chrono::milliseconds(least_ms);
+  out.remote_step_down = url.take_second("remote_step_down", "false", "true");
+  if (group && url.take_second("exclusive", "yes", "no")) asked.exclusive = Exclusive::no;
+  if (group) url.take("units", asked.units, 1, max_units);
   for (const auto& [name, value] : url.query) {
-    if (const auto meant = did_you_mean(name, own_settings); name.find('.') == name.npos && !meant.empty())
+    if (const auto meant = url.meant(name); name.find('.') == name.npos && !meant.empty())
       refuse("there is no setting \"" + printable(name, 80) + "\"" + meant);
     check_runs_nothing(name, value);
     out.properties.emplace(name, value);
@@ -104,32 +92,24 @@ Options from(Url url, const Opening& opening) {
   if (!out.credentials) sign_in(url, out.properties);
   out.candidate = opening.candidate;
   out.log = opening.log;
-  return out;
-}
-
-}  // namespace
-
-Presets presets_for(const Options& options) {
-  return options.min_session <= std::chrono::milliseconds(100) ? own_broker_presets() : presets();
-}
-
-Options options_of(const Opening& opening) { return from(parse_url(opening), opening); }
-
-Options group_options_of(const Opening& opening, int& units, Exclusive& exclusive) {
-  auto url = parse_url(opening);
-  if (second_of(url, "exclusive", "yes", "no")) exclusive = Exclusive::no;
-  units = whole(url, "units").value_or(units);
-  return from(std::move(url), opening);
+  asked.presets = asked.exclusive == Exclusive::no ? group_presets(Exclusive::no)
+                  : least_ms <= 100                ? own_broker_presets()
+                                                   : presets();
+  return asked;
 }
 
 Opened open_url(const Opening& opening) {
-  auto options = options_of(opening);
-  const auto suitable = presets_for(options);
-  return {.backend = open(std::move(options)), .presets = suitable};
+  auto [options, presets, units, exclusive] = asked_by(opening);
+  return {.backend = open(std::move(options)), .presets = presets};
+}
+
+OpenedGroup open_group_url(const Opening& opening) {
+  auto [options, presets, units, exclusive] = asked_by(opening, true);
+  return {.store = open_group(std::move(options), units, exclusive), .presets = presets};
 }
 
 Result<Checks> check_url(const Opening& opening, const Limit& limit) {
-  return check_up(completed(options_of(opening)), limit);
+  return check_up(completed(asked_by(opening).options), limit);
 }
 
 }  // namespace tenure::kafka

@@ -135,7 +135,7 @@ Hub hub_of(const Opening& opening) {
   if (url.scheme != "memory" || !url.hosts.empty() || !url.user.empty() || !url.password.empty() || opening.credentials)
     throw std::invalid_argument(
         "memory: a URL is \"memory:\" or \"memory:name\", without host, user, password and credentials");
-  url.expect_no_more({});
+  url.expect_no_more();
   return hub(url.path);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the rows of the table page by page.
-#include "election_list.hpp"
+#include <memory>
 
-#include <utility>
-
+#include "checkup.hpp"
+#include "client.hpp"
 #include "statements.hpp"
 
 namespace tenure::postgres {
@@ -22,13 +22,14 @@ Result<ElectionPage> read_page(Connection& connection, const std::string& after)
 }  // namespace
 
 /// Every election has another channel, and no election is called "", so nothing is ever heard.
-List::List(const Settings& settings) : client_(settings, Purpose{.name = {}}) {}
-
-Result<ElectionPage> List::next(const Limit& limit) {
-  auto found = client_.ask<ElectionPage>(
-      [after = bytea(after_)](Connection& connection) { return read_page(connection, after); }, limit);
-  if (found && !found->elections.empty()) after_ = found->elections.back().election;
-  return found;
+ElectionList list_of(const Settings& settings) {
+  const auto client = std::make_shared<Client>(settings, Purpose{.name = {}});
+  return [client, last = std::string()](const Limit& limit) mutable {
+    auto found = client->ask<ElectionPage>(
+        [after = bytea(last)](Connection& connection) { return read_page(connection, after); }, limit);
+    if (found && !found->elections.empty()) last = found->elections.back().election;
+    return found;
+  };
 }
 
 }  // namespace tenure::postgres

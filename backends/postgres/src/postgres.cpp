@@ -14,7 +14,6 @@
 #include <tenure/lock_table.hpp>
 
 #include "checkup.hpp"
-#include "election_list.hpp"
 #include "group.hpp"
 #include "schema_text.hpp"
 #include "store.hpp"
@@ -148,10 +147,10 @@ Result<Checks> check_url(const Opening& opening, const Limit& limit) {
   return check_up(settings_of(options_of(opening, {{"table", &Options::table}}), application_name("(doctor)")), limit);
 }
 
-std::shared_ptr<ElectionList> list_url(const Opening& opening) {
+ElectionList list_url(const Opening& opening) {
   const auto settings = settings_of(options_of(opening, {{"table", &Options::table}}), application_name("(all)"));
   warn(opening.log, settings, "election", "(all)");
-  return std::make_shared<List>(settings);
+  return list_of(settings);
 }
 
 OpenedGroup open_group_url(const Opening& opening) {

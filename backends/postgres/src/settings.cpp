@@ -284,14 +284,7 @@ std::string Settings::beginning_with(std::size_t host) const {
 
 std::string Settings::login() {
   if (!credentials) return {};
-  Credentials found;
-  try {
-    found = credentials();
-  } catch (const std::exception& e) {
-    throw NoCredentials(redacted(std::string("nobody is logged in, because credentials threw: ") + e.what()));
-  } catch (...) {
-    throw NoCredentials("nobody is logged in, because credentials threw something");
-  }
+  const auto found = credentials_by(credentials, Redactor(secrets));
   secrets.back() = found.password;
   Pairs pairs;
   if (!found.user.empty()) pairs["user"] = found.user;

@@ -2,13 +2,13 @@
 // Options checked and turned into what libpq is told, with every secret in them known.
 #pragma once
 #include <cstddef>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <tenure/clock.hpp>
 #include <tenure/kit/security.hpp>
+#include <tenure/kit/store.hpp>
 #include <tenure/postgres.hpp>
 
 namespace tenure::postgres {
@@ -34,10 +34,6 @@ struct Schema {
 /// SQL that makes tables, fit for several sessions at once: "if not exists" does not see what another one is about to
 /// create.
 std::string one_at_a_time(const std::string& tables);
-
-struct NoCredentials : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 /// One of several servers.
 struct Host {

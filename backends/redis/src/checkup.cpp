@@ -72,8 +72,7 @@ Checks checks_of(const std::string& info, const Options& options) {
 Result<Checks> check_up(const Options& options, const Limit& limit) {
   const auto name = client_name("(doctor)", {});
   Link link(
-      {options, Connection::Use::commands, name},
-      options.master.empty() ? nullptr : std::make_shared<Sentinels>(options, name), [](const std::string&) {},
+      {options, Connection::Use::commands, name}, sentinels_of(options, name), [](const std::string&) {},
       Link::Made::now);
   const auto answer = link.run({&info_script, {}, {}}, {}, limit);
   if (!answer) return answer.error();

@@ -26,10 +26,6 @@ Connection::Purpose purpose(const Options& options, Connection::Use use, const s
   return {options, use, client_name(group, {}), use == Connection::Use::commands ? group_limit : record_limit};
 }
 
-std::shared_ptr<Sentinels> sentinels(const Options& options, const std::string& group) {
-  return options.master.empty() ? nullptr : std::make_shared<Sentinels>(options, client_name(group, {}));
-}
-
 /// 60 random bits of the kernel; never zero.
 std::uint64_t draw_marker() { return *number<std::uint64_t>(draw_incarnation().substr(0, 15), 16) + 1; }
 
@@ -67,8 +63,10 @@ Group::Group(const Options& options, const std::string& group, Log log)
       replicas_(options.replicas),
       loses_nothing_(options.first_claim == FirstClaim::at_once),
       warn_(warnings(std::move(log), "group", group)),
-      commands_(purpose(options, Connection::Use::commands, group), sentinels(options, group), warn_, Link::Made::now),
-      notices_(purpose(options, Connection::Use::notices, group), sentinels(options, group), warn_, Link::Made::now) {}
+      commands_(purpose(options, Connection::Use::commands, group), sentinels_of(options, client_name(group, {})),
+                warn_, Link::Made::now),
+      notices_(purpose(options, Connection::Use::notices, group), sentinels_of(options, client_name(group, {})), warn_,
+               Link::Made::now) {}
 
 Result<Reply> Group::run(const Script& script, std::vector<std::string> arguments, const Limit& limit, int replicas) {
   return commands_.run({&script, {key_ + ":s", key_ + ":e", key_ + ":log"}, std::move(arguments)},

@@ -9,6 +9,7 @@
 
 #include <tenure/kit/jitter.hpp>
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/store.hpp>
 #include <tenure/kit/wait.hpp>
 
 #include "options.hpp"
@@ -70,8 +71,7 @@ Result<Link::ThreadedConnection*> Link::connection_to(const Target& target) try 
   if (!kept_ || kept_->master != target.master) kept_.emplace(purpose_, target.master);
   return &*kept_;
 } catch (const std::system_error& e) {
-  return Error{Fault::unreachable, std::string("no further connection can be made: ") + e.what() +
-                                       "; raise the limits of descriptors and threads (ulimit -n, -u)"};
+  return no_connection_left(e);
 }
 
 // ---- asking it ----

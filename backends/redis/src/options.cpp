@@ -4,13 +4,12 @@
 
 #include <sys/un.h>
 
-#include <array>
+#include <algorithm>
 #include <stdexcept>
 #include <string_view>
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
-#include <tenure/kit/text.hpp>
 #include <tenure/log.hpp>
 
 namespace tenure::redis {
@@ -20,22 +19,10 @@ constexpr int redis_port = 6379, sentinel_port = 26379;
 constexpr int most_replicas = 100;
 constexpr int most_dbs = 1'000'000;
 constexpr std::size_t most_prefix_bytes = 100;
-constexpr std::array<std::string_view, 7> keys{
-    "db", "replicas", "prefix", "ca_file", "sentinel_user", "sentinel_password", "first_claim"};
+
+using Setting = decltype(Url::query)::value_type;
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("redis: " + what); }
-
-int number_of(std::string_view name, std::string_view text, int most) {
-  const auto value = number<int>(text);
-  if (!value || *value < 0 || *value > most)
-    refuse(std::string(name) + " must be a number from 0 to " + std::to_string(most));
-  return *value;
-}
-
-FirstClaim first_claim(std::string_view text) {
-  if (text != "wait" && text != "at_once") refuse("first_claim must be wait or at_once");
-  return text == "wait" ? FirstClaim::wait : FirstClaim::at_once;
-}
 
 /// The parts between the slashes of a path, without empty ones at its end.
 std::vector<std::string> parts_of(std::string_view path) {
@@ -78,18 +65,17 @@ Options from(Url url) {
     refuse("the scheme \"" + printable(url.scheme, 40) +
            "\" is unknown: use redis, rediss, redis+unix or redis+sentinel");
   }
-  const auto db = url.take("db");
-  if (parts.size() > 1 || (parts.size() == 1 && db))
+  if (parts.size() > 1 || (parts.size() == 1 && std::ranges::count(url.query, "db", &Setting::first) > 0))
     refuse("the URL's path may hold one number, the database, and only if db is not set");
-  if (parts.size() == 1 && !parts.front().empty()) out.db = number_of("the path's database", parts.front(), most_dbs);
-  if (db) out.db = number_of("db", *db, most_dbs);
-  if (const auto replicas = url.take("replicas")) out.replicas = number_of("replicas", *replicas, most_replicas);
-  if (const auto first = url.take("first_claim")) out.first_claim = first_claim(*first);
-  if (auto prefix = url.take("prefix")) out.prefix = std::move(*prefix);
-  if (auto ca_file = url.take("ca_file")) out.ca_file = std::move(*ca_file);
-  if (auto user = url.take("sentinel_user")) out.sentinel_user = std::move(*user);
-  if (auto password = url.take("sentinel_password")) out.sentinel_password = std::move(*password);
-  url.expect_no_more(keys);
+  if (parts.size() == 1 && !parts.front().empty()) url.query.emplace_back("db", parts.front());
+  url.take("db", out.db, 0, most_dbs);
+  url.take("replicas", out.replicas, 0, most_replicas);
+  if (url.take_second("first_claim", "wait", "at_once")) out.first_claim = FirstClaim::at_once;
+  url.take("prefix", out.prefix);
+  url.take("ca_file", out.ca_file);
+  url.take("sentinel_user", out.sentinel_user);
+  url.take("sentinel_password", out.sentinel_password);
+  url.expect_no_more();
   return out;
 }
 

@@ -136,26 +136,16 @@ Result<Read> read_of(const Reply& time, const Reply& hash, const std::string& ke
   auto& record = out.record.emplace();
   record.token.value = reader.integer<std::uint64_t>("token", 0, UINT64_MAX);
   record.beat = reader.integer<std::uint64_t>("beat", 0, UINT64_MAX);
-  if (!reader.all_right())
-    return Error{Fault::corrupt, printable(key) +
-                                     " is not a record: it has no token or no beat. Stop all candidates, then "
-                                     "delete it"};
+  if (!reader.all_right()) return no_record(printable(key));
   if (const auto format = reader.text("format", 20); !format.empty() && format != std::to_string(format_version))
-    return Error{Fault::corrupt, printable(key) + " has format " + printable(format, 20) +
-                                     ", and this release knows format " + std::to_string(format_version) +
-                                     " only; use the release that wrote it"};
+    return other_format(printable(key), format, format_version);
   record.released = reader.integer<int>("released", 0, 1) != 0;
   record.term = milliseconds(reader.integer<std::int64_t>("term_ms", 0, milliseconds(longest_stored_term).count()));
   record.asked = Clock::Duration(reader.integer<std::int64_t>("asked_ns", 0, INT64_MAX));
   record.written_ms = reader.integer<std::int64_t>("written_ms", 0, INT64_MAX);
   record.who = reader.text("who", max_who_bytes);
   take_step_down(reader, out);
-  if (reader.all_right() && reader.empty()) return out;
-  // Somebody else wrote to it. It counts as a version, and a claim writes it anew.
-  Record bare;
-  bare.token = record.token;
-  bare.beat = record.beat;
-  return Read{.record = std::move(bare), .now_ms = *now_ms, .unreadable = true};
+  return reader.all_right() && reader.empty() ? out : unreadable(std::move(out));
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <tenure/lock_table.hpp>
 
 #include "checkup.hpp"
-#include "election_list.hpp"
 #include "group_store.hpp"
 #include "options.hpp"
 #include "store.hpp"
@@ -27,13 +26,7 @@ void warn_of_plain_text(const Options& options, const Warn& warn) {
     if (!loopback(server.host)) warn(unprotected("server " + to_string(server), remedy));
 }
 
-Options options_of(const Opening& opening) {
-  const auto url = parse_url(opening);
-  auto options = from(url);
-  options.credentials = credentials_of(opening, url);
-  if (options.credentials) options.user = options.password = {};
-  return options;
-}
+Options options_of(const Opening& opening) { return tenure::options_of(opening, &from); }
 
 }  // namespace
 
@@ -64,10 +57,10 @@ Opened open_url(const Opening& opening) {
 
 Result<Checks> check_url(const Opening& opening, const Limit& limit) { return check_up(options_of(opening), limit); }
 
-std::shared_ptr<ElectionList> list_url(const Opening& opening) {
+ElectionList list_url(const Opening& opening) {
   const auto options = options_of(opening);
   warn_of_plain_text(options, warnings(opening.log, "election", "(all)"));
-  return std::make_shared<List>(options, opening.log);
+  return list_of(options, opening.log);
 }
 
 OpenedGroup open_group_url(const Opening& opening) {

@@ -473,4 +473,8 @@ std::optional<std::string> Sentinels::take_warning() {
   return std::exchange(state_->warning, std::nullopt);
 }
 
+std::shared_ptr<Sentinels> sentinels_of(const Options& options, const std::string& client) {
+  return options.master.empty() ? nullptr : std::make_shared<Sentinels>(options, client);
+}
+
 }  // namespace tenure::redis

@@ -68,4 +68,7 @@ class Sentinels {
   std::thread thread_;
 };
 
+/// Null: the options name none.
+std::shared_ptr<Sentinels> sentinels_of(const Options& options, const std::string& client);
+
 }  // namespace tenure::redis

@@ -24,7 +24,7 @@ Store::Store(const Options& options, const std::string& election, const std::str
       key_(key_of(options, election)),
       client_(client_name(election, candidate)),
       warn_(warnings(std::move(log), "election", election)),
-      sentinels_(options.master.empty() ? nullptr : std::make_shared<Sentinels>(options, client_)),
+      sentinels_(sentinels_of(options, client_)),
       commands_({options, Connection::Use::commands, client_}, sentinels_, warn_, Link::Made::now),
       notices_({options, Connection::Use::notices, client_}, sentinels_, warn_, Link::Made::when_needed) {}
 

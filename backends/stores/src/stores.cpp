@@ -21,7 +21,7 @@ struct Scheme {
   std::string_view name;
   Opened (*open)(const Opening&);  ///< Null: not in this build.
   OpenedGroup (*open_group)(const Opening&);
-  std::shared_ptr<ElectionList> (*list)(const Opening&);
+  ElectionList (*list)(const Opening&);
   Result<Checks> (*check_up)(const Opening&, const Limit&);  ///< Null: there is nothing to check.
   std::string_view option;                                   ///< That puts it there.
 };
@@ -80,7 +80,7 @@ OpenedGroup open_many(const Opening& opening) {
   return scheme.open_group(opening);
 }
 
-std::shared_ptr<ElectionList> list_elections(const Opening& opening) {
+ElectionList list_elections(const Opening& opening) {
   const auto& scheme = found(opening);
   if (!scheme.list)
     refuse_what_others_do("tenure::list_elections", scheme, "cannot list its elections: ask for one by its name",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which elections a store has, and who leads them: for operators. <tenure/stores.hpp> opens a list by URL.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,17 +29,12 @@ struct ElectionPage {
   bool last{};                              ///< No page follows.
 };
 
-/// The elections of a store, page by page, in an order of the store's. It only asks, and changes nothing.
+/// Asks for the next page of the elections of a store, in an order of the store's. It only asks, and changes nothing.
+/// After an Error the same page may be asked for again. REQUIRES: the last page has not come yet.
 ///
 /// It does not see the store at one moment: an election that is made meanwhile may be missing, and one may come twice.
 /// The elections of groups (`Elections`) are not in it. One thread at a time uses it.
-class TENURE_EXPORT ElectionList {
- public:
-  virtual ~ElectionList() = default;
-
-  /// The next page. After an Error the same page may be asked for again. REQUIRES: the last page has not come yet.
-  virtual Result<ElectionPage> next(const Limit& limit) = 0;
-};
+using ElectionList = std::function<Result<ElectionPage>(const Limit&)>;
 
 /// For those who write a store: makes a row of a record that was read. `now` is boot_clock()'s after the answer.
 TENURE_EXPORT ListedElection listed(std::string election, const Result<Read>& found, Clock::Time now);

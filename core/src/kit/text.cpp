@@ -59,6 +59,12 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+std::string underscored(std::string_view words) {
+  std::string out(words);
+  std::ranges::replace(out, ' ', '_');
+  return out;
+}
+
 std::string percent(char byte) {
   static constexpr char upper[] = "0123456789ABCDEF";
   const auto value = static_cast<unsigned char>(byte);

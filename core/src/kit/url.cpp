@@ -190,6 +190,7 @@ class Parser {
 }  // namespace
 
 std::optional<std::string> Url::take(std::string_view key) {
+  known.push_back(key);
   const auto found = std::find_if(query.begin(), query.end(), [&](const auto& pair) { return pair.first == key; });
   if (found == query.end()) return std::nullopt;
   auto value = std::move(found->second);
@@ -197,12 +198,34 @@ std::optional<std::string> Url::take(std::string_view key) {
   return value;
 }
 
-void Url::expect_no_more(std::span<const std::string_view> known) const {
+void Url::take(std::string_view key, std::string& out) {
+  if (auto value = take(key)) out = *std::move(value);
+}
+
+void Url::take(std::string_view key, int& out, int least, int most) {
+  const auto text = take(key);
+  if (!text) return;
+  const auto value = number<int>(*text);
+  if (!value || *value < least || *value > most)
+    refuse(std::string(key) + " must be a number from " + std::to_string(least) + " to " + std::to_string(most));
+  out = *value;
+}
+
+bool Url::take_second(std::string_view key, std::string_view first, std::string_view second) {
+  const auto value = take(key);
+  if (value && *value != first && *value != second)
+    refuse(std::string(key) + " must be " + std::string(first) + " or " + std::string(second));
+  return value == second;
+}
+
+std::string Url::meant(std::string_view key) const { return did_you_mean(key, known); }
+
+void Url::expect_no_more() const {
   if (query.empty()) return;
   const auto& key = query.front().first;
-  const auto meant = did_you_mean(key, known);
+  const auto near = meant(key);
   refuse("a store of the scheme \"" + printable(scheme, 40) + "\" has no setting \"" + printable(key, 80) + "\"" +
-         (meant.empty() ? "." : meant) + (known.empty() ? " It has none." : " It has: " + listed(known)));
+         (near.empty() ? "." : near) + (known.empty() ? " It has none." : " It has: " + listed(known)));
 }
 
 Url parse_url(std::string_view text) { return Parser(text).parse(); }
@@ -211,11 +234,10 @@ Url parse_url(const Opening& opening) {
   auto url = parse_url(opening.url);
   if (!opening.user.empty()) url.user = opening.user;
   if (!opening.password.empty()) url.password = opening.password;
-  for (const auto& [key, value] : opening.properties) {
-    if (url.take(key))
+  for (const auto& [key, value] : url.query)
+    if (opening.properties.contains(key))
       refuse("the key \"" + printable(key, 80) + "\" stands in its query and in the properties; give it once");
-    url.query.emplace_back(key, value);
-  }
+  url.query.insert(url.query.end(), opening.properties.begin(), opening.properties.end());
   return url;
 }
 

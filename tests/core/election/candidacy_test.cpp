@@ -146,19 +146,28 @@ class Election {
   }
 };
 
+/// A namespace of its own, because the class under test has this name, too.
+namespace rules_of_an_election {
+
+struct Candidacy : testing::Test {
+  Election e;
+};
+
+/// It was elected just now, with token 5.
+struct CandidacyThatLeads : Candidacy {
+  void SetUp() override { e.lead(); }
+};
+
 // ---- rule 1: time is taken before the question leaves ----
 
-TEST(Candidacy, DeadlineCountsFromTheQuestionNotFromTheAnswer) {
-  Election e;
+TEST_F(Candidacy, DeadlineCountsFromTheQuestionNotFromTheAnswer) {
   const auto asked = e.now;
   e.lead({5}, 900ms);
   ASSERT_TRUE(e.leads());
   EXPECT_EQ(e.published->deadline, asked + timing.term - timing.margin);
 }
 
-TEST(Candidacy, RenewalMovesTheDeadlineToItsOwnQuestion) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, RenewalMovesTheDeadlineToItsOwnQuestion) {
   e.advance_to(e.now + 3s);
   ASSERT_TRUE(e.asks(Verb::renew));
   const auto asked = e.asked->asked;
@@ -166,8 +175,7 @@ TEST(Candidacy, RenewalMovesTheDeadlineToItsOwnQuestion) {
   EXPECT_EQ(e.published->deadline, asked + timing.term - timing.margin);
 }
 
-TEST(Candidacy, GrantAfterItsOwnDeadlineElectsNobody) {
-  Election e;
+TEST_F(Candidacy, GrantAfterItsOwnDeadlineElectsNobody) {
   e.start();
   const auto id = e.asked->id;
   e.now += timing.term - timing.margin;  // a paused process: no alarm was served on the way
@@ -177,8 +185,7 @@ TEST(Candidacy, GrantAfterItsOwnDeadlineElectsNobody) {
   EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::timed_out);
 }
 
-TEST(Candidacy, ClockAllowanceIsTakenFromTheUsersTimeToStop) {
-  Election e;
+TEST_F(Candidacy, ClockAllowanceIsTakenFromTheUsersTimeToStop) {
   const auto asked = e.now;
   e.lead();
   e.advance_to(asked + timing.term);
@@ -188,9 +195,7 @@ TEST(Candidacy, ClockAllowanceIsTakenFromTheUsersTimeToStop) {
 
 // ---- rule 3: expiry is judged before any answer that arrives with it ----
 
-TEST(Candidacy, RenewalGrantedAtTheDeadlineComesTooLate) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, RenewalGrantedAtTheDeadlineComesTooLate) {
   const auto deadline = e.published->deadline;
   e.fail_renewals_until(deadline - 500ms);
   const auto id = e.asked->id;
@@ -201,9 +206,7 @@ TEST(Candidacy, RenewalGrantedAtTheDeadlineComesTooLate) {
   EXPECT_EQ(e.last<effect::End>().reason, Reason::lapsed);
 }
 
-TEST(Candidacy, RenewalGrantedJustBeforeTheDeadlineCounts) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, RenewalGrantedJustBeforeTheDeadlineCounts) {
   const auto deadline = e.published->deadline;
   e.fail_renewals_until(deadline - 500ms);
   e.now = deadline - 1ns;
@@ -212,9 +215,7 @@ TEST(Candidacy, RenewalGrantedJustBeforeTheDeadlineCounts) {
   EXPECT_GT(e.published->deadline, deadline);
 }
 
-TEST(Candidacy, RenewalGrantedWhileOustingRunsExtendsNothing) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, RenewalGrantedWhileOustingRunsExtendsNothing) {
   const auto deadline = e.published->deadline;
   e.fail_renewals_until(deadline - 500ms);
   const auto id = e.asked->id;
@@ -226,9 +227,7 @@ TEST(Candidacy, RenewalGrantedWhileOustingRunsExtendsNothing) {
   EXPECT_FALSE(e.leads());
 }
 
-TEST(Candidacy, LapsedTenureIsNotRevivedByALateAnswer) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, LapsedTenureIsNotRevivedByALateAnswer) {
   e.advance_to(e.now + 2s);
   ASSERT_TRUE(e.asks(Verb::renew));
   const auto id = e.asked->id;
@@ -243,9 +242,9 @@ TEST(Candidacy, LapsedTenureIsNotRevivedByALateAnswer) {
   EXPECT_EQ(e.published->token, Token{6});
 }
 
-TEST(Candidacy, TokenThatDoesNotRiseIsNotLedBy) {
+TEST_F(Candidacy, TokenThatDoesNotRiseIsNotLedBy) {
   for (const std::uint64_t again : {4u, 5u}) {
-    Election e;
+    e = Election();
     e.lead({5});
     e.advance(30s);
     e.ousting_returned();
@@ -261,9 +260,7 @@ TEST(Candidacy, TokenThatDoesNotRiseIsNotLedBy) {
 
 // ---- rule 4: order at an end ----
 
-TEST(Candidacy, StopTokenFiresBeforeOustingAndBothBeforeTheStoreIsTold) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, StopTokenFiresBeforeOustingAndBothBeforeTheStoreIsTold) {
   e.resign();
   EXPECT_LT(e.first<effect::FireStop>(), e.first<effect::End>());
   EXPECT_FALSE(e.asks(Verb::release));
@@ -273,9 +270,7 @@ TEST(Candidacy, StopTokenFiresBeforeOustingAndBothBeforeTheStoreIsTold) {
   EXPECT_TRUE(e.asks(Verb::release));
 }
 
-TEST(Candidacy, RenewalsGoOnWhileDraining) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, RenewalsGoOnWhileDraining) {
   e.advance(1s);
   e.resign();
   e.advance(1500ms);
@@ -287,9 +282,7 @@ TEST(Candidacy, RenewalsGoOnWhileDraining) {
   EXPECT_EQ(e.count<effect::End>(), 1u);
 }
 
-TEST(Candidacy, DrainEndsRenewalsAndExpires) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, DrainEndsRenewalsAndExpires) {
   e.resign();
   const auto drained = e.now + timing.drain;
   while (e.now < drained) {
@@ -309,9 +302,7 @@ TEST(Candidacy, DrainEndsRenewalsAndExpires) {
 }
 
 /// Of such a tenure the store is told nothing any more.
-TEST(Candidacy, WhatIsSaidOfAnOverrunHoldsAlsoAfterALapse) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, WhatIsSaidOfAnOverrunHoldsAlsoAfterALapse) {
   e.advance(timing.term);
   ASSERT_EQ(e.count<effect::Overrun>(), 1u);
   EXPECT_EQ(e.last<effect::Report>().error,
@@ -320,19 +311,17 @@ TEST(Candidacy, WhatIsSaidOfAnOverrunHoldsAlsoAfterALapse) {
                    "Make it stop sooner, or raise margin and drain"}));
 }
 
-TEST(Candidacy, DoneByNeverLiesBeyondTheLease) {
+TEST_F(Candidacy, DoneByNeverLiesBeyondTheLease) {
   auto t = timing;
   t.drain = 1min;
-  Election e(t);
+  e = Election(t);
   const auto asked = e.now;
   e.lead();
   e.resign();
   EXPECT_EQ(e.last<effect::DoneBy>().at, asked + t.term - t.clock_allowance());
 }
 
-TEST(Candidacy, LapseFiresStopAtTheDeadlineAndExpiredAtTheLeasesEnd) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, LapseFiresStopAtTheDeadlineAndExpiredAtTheLeasesEnd) {
   const auto deadline = e.published->deadline;
   e.advance_to(deadline - 1ns);
   EXPECT_EQ(e.count<effect::FireStop>(), 0u);
@@ -344,18 +333,14 @@ TEST(Candidacy, LapseFiresStopAtTheDeadlineAndExpiredAtTheLeasesEnd) {
   EXPECT_EQ(e.count<effect::FireExpired>(), 1u);
 }
 
-TEST(Candidacy, AlarmIsSetForEveryMomentEvenWhileTheStoreIsWedged) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, AlarmIsSetForEveryMomentEvenWhileTheStoreIsWedged) {
   const auto deadline = e.published->deadline;
   e.advance_to(e.now + 8s);  // the renewal is not answered: wedged
   EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::wedged);
   EXPECT_EQ(e.candidacy.next_alarm(), deadline);
 }
 
-TEST(Candidacy, SupersededEndsAtOnce) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, SupersededEndsAtOnce) {
   e.advance(2s);
   e.answer(Denied{other});
   EXPECT_FALSE(e.published);
@@ -366,9 +351,7 @@ TEST(Candidacy, SupersededEndsAtOnce) {
   EXPECT_EQ(e.count<effect::FireExpired>(), 1u);
 }
 
-TEST(Candidacy, DeniedWhileDrainingWithdrawsButOustsOnce) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, DeniedWhileDrainingWithdrawsButOustsOnce) {
   e.advance(1s);
   e.resign();
   e.advance(1100ms);
@@ -379,9 +362,7 @@ TEST(Candidacy, DeniedWhileDrainingWithdrawsButOustsOnce) {
   EXPECT_EQ(e.count<effect::FireStop>(), 1u);
 }
 
-TEST(Candidacy, AFencedLeaderLeadsOnToItsDeadlineAndIsSupersededThen) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, AFencedLeaderLeadsOnToItsDeadlineAndIsSupersededThen) {
   e.advance(2s);
   e.answer(Unknown{{Fault::fenced, "assigned to somebody else"}});
   EXPECT_TRUE(e.leads());
@@ -396,9 +377,7 @@ TEST(Candidacy, AFencedLeaderLeadsOnToItsDeadlineAndIsSupersededThen) {
 
 // ---- rule 5: elected and ousting in pairs ----
 
-TEST(Candidacy, NobodyIsElectedWhileOustingRuns) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, NobodyIsElectedWhileOustingRuns) {
   e.advance(11s);
   if (e.asked) e.answer(Unknown{});
   e.advance(1min);
@@ -407,9 +386,7 @@ TEST(Candidacy, NobodyIsElectedWhileOustingRuns) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, NothingHappensAfterTheEnd) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, NothingHappensAfterTheEnd) {
   e.stop();
   e.ousting_returned();
   e.released();
@@ -449,9 +426,7 @@ TEST(Candidacy, AFollowersResignationCostsItARetry) {
 
 // ---- rule 6: failures, late and unknown answers ----
 
-TEST(Candidacy, OneFailedRenewalIsNotALoss) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, OneFailedRenewalIsNotALoss) {
   e.advance(2s);
   const auto deadline = e.published->deadline;
   e.answer(Unknown{{Fault::unreachable, "away"}});
@@ -465,8 +440,7 @@ TEST(Candidacy, OneFailedRenewalIsNotALoss) {
 
 // ---- pauses ----
 
-TEST(Candidacy, AStoreInTroubleIsLeftAloneAfterAWhileButNotByALeader) {
-  Election e;
+TEST_F(Candidacy, AStoreInTroubleIsLeftAloneAfterAWhileButNotByALeader) {
   e.start();
   for (int i = 0; i < 8; ++i) {
     e.answer(Unknown{{Fault::unreachable, "away"}});
@@ -487,9 +461,9 @@ TEST(Candidacy, AStoreInTroubleIsLeftAloneAfterAWhileButNotByALeader) {
   }
 }
 
-TEST(Candidacy, RetriesCarryJitter) {
+TEST_F(Candidacy, RetriesCarryJitter) {
   const auto pause = [](std::uint64_t seed) {
-    Candidacy c(timing, seed);
+    tenure::Candidacy c(timing, seed);
     const Time now{1h};
     c.start(now);
     c.answered(now, 1, Unknown{{Fault::unreachable, "away"}});
@@ -502,8 +476,7 @@ TEST(Candidacy, RetriesCarryJitter) {
   }
 }
 
-TEST(Candidacy, AnswerOfAnEarlierQuestionIsIgnored) {
-  Election e;
+TEST_F(Candidacy, AnswerOfAnEarlierQuestionIsIgnored) {
   e.start();
   const auto old = e.asked->id;
   e.answer(Unknown{});
@@ -514,8 +487,7 @@ TEST(Candidacy, AnswerOfAnEarlierQuestionIsIgnored) {
   EXPECT_EQ(e.count<effect::Begin>(), 0u);
 }
 
-TEST(Candidacy, RenewalAnsweredForAnotherTokenExtendsNothing) {
-  Election e;
+TEST_F(Candidacy, RenewalAnsweredForAnotherTokenExtendsNothing) {
   e.lead({5});
   e.advance(2s);
   const auto deadline = e.published->deadline;
@@ -524,8 +496,7 @@ TEST(Candidacy, RenewalAnsweredForAnotherTokenExtendsNothing) {
   EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::corrupt);
 }
 
-TEST(Candidacy, StopAfterAnUnknownAcquireStillReleases) {
-  Election e;
+TEST_F(Candidacy, StopAfterAnUnknownAcquireStillReleases) {
   e.start();
   e.answer(Unknown{{Fault::timed_out, "maybe"}});
   e.stop();
@@ -535,8 +506,7 @@ TEST(Candidacy, StopAfterAnUnknownAcquireStillReleases) {
   EXPECT_TRUE(e.candidacy.over());
 }
 
-TEST(Candidacy, GrantThatCrossesStopIsHandedBackUnled) {
-  Election e;
+TEST_F(Candidacy, GrantThatCrossesStopIsHandedBackUnled) {
   e.start();
   const auto id = e.asked->id;
   e.stop();
@@ -546,8 +516,7 @@ TEST(Candidacy, GrantThatCrossesStopIsHandedBackUnled) {
   EXPECT_TRUE(e.asks(Verb::release));
 }
 
-TEST(Candidacy, GrantThatCrossesResignIsHandedBackUnled) {
-  Election e;
+TEST_F(Candidacy, GrantThatCrossesResignIsHandedBackUnled) {
   e.start();
   const auto id = e.asked->id;
   e.resign(5s);
@@ -561,9 +530,7 @@ TEST(Candidacy, GrantThatCrossesResignIsHandedBackUnled) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, ReleaseWinsOverARenewalInFlight) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, ReleaseWinsOverARenewalInFlight) {
   e.advance(2s);
   ASSERT_TRUE(e.asks(Verb::renew));
   const auto id = e.asked->id;
@@ -575,8 +542,7 @@ TEST(Candidacy, ReleaseWinsOverARenewalInFlight) {
   EXPECT_TRUE(e.asks(Verb::release));
 }
 
-TEST(Candidacy, TroubleIsReportedOncePerChangeOfState) {
-  Election e;
+TEST_F(Candidacy, TroubleIsReportedOncePerChangeOfState) {
   e.start();
   for (int i = 0; i < 50; ++i) {
     if (e.asked) e.answer(Unknown{{Fault::unreachable, "away"}});
@@ -587,9 +553,7 @@ TEST(Candidacy, TroubleIsReportedOncePerChangeOfState) {
 
 // ---- rules 7 and 8 ----
 
-TEST(Candidacy, StopReturnsAlthoughTheStoreIsWedged) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, StopReturnsAlthoughTheStoreIsWedged) {
   e.advance(2s);
   ASSERT_TRUE(e.asks(Verb::renew));
   e.advance(1060ms);
@@ -600,10 +564,10 @@ TEST(Candidacy, StopReturnsAlthoughTheStoreIsWedged) {
   EXPECT_TRUE(e.last<effect::Ended>().store_wedged);
 }
 
-TEST(Candidacy, AfterOustingStopTakesTwiceACallAtMostWhateverTheDrain) {
+TEST_F(Candidacy, AfterOustingStopTakesTwiceACallAtMostWhateverTheDrain) {
   auto t = timing;
   t.drain = 0s;
-  Election e(t);
+  e = Election(t);
   e.lead();
   e.advance(t.renew);
   ASSERT_TRUE(e.asks(Verb::renew));
@@ -619,9 +583,7 @@ TEST(Candidacy, AfterOustingStopTakesTwiceACallAtMostWhateverTheDrain) {
   EXPECT_LE(e.now - returned, 2 * t.call);
 }
 
-TEST(Candidacy, AWedgedCallThatReturnsAfterTheEndIsNotToldOf) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, AWedgedCallThatReturnsAfterTheEndIsNotToldOf) {
   e.advance(timing.renew + timing.call + 60ms);
   ASSERT_TRUE(e.asks(Verb::renew));
   e.stop();
@@ -632,8 +594,7 @@ TEST(Candidacy, AWedgedCallThatReturnsAfterTheEndIsNotToldOf) {
   EXPECT_EQ(e.history.size(), before);
 }
 
-TEST(Candidacy, StopIsBoundedWhenAwaitChangeHangs) {
-  Election e;
+TEST_F(Candidacy, StopIsBoundedWhenAwaitChangeHangs) {
   e.start();
   e.answer(Denied{other});
   ASSERT_TRUE(e.asks(Verb::await_change));
@@ -645,8 +606,7 @@ TEST(Candidacy, StopIsBoundedWhenAwaitChangeHangs) {
   EXPECT_TRUE(e.candidacy.over());
 }
 
-TEST(Candidacy, WedgedStoreIsAskedNothingUntilItsCallReturns) {
-  Election e;
+TEST_F(Candidacy, WedgedStoreIsAskedNothingUntilItsCallReturns) {
   e.start();
   const auto id = e.asked->id;
   e.advance(timing.call + LateCall::grace);
@@ -660,8 +620,7 @@ TEST(Candidacy, WedgedStoreIsAskedNothingUntilItsCallReturns) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, ACallThatWasLateBecauseWeWereStoppedIsNotBlamed) {
-  Election e;
+TEST_F(Candidacy, ACallThatWasLateBecauseWeWereStoppedIsNotBlamed) {
   e.start();
   e.now += 30s;  // the process was stopped, and the call with it
   e.tick();
@@ -678,11 +637,11 @@ TEST(Candidacy, ACallThatWasLateBecauseWeWereStoppedIsNotBlamed) {
 }
 
 /// That wakes somebody, and on a busy host many calls are late for a moment.
-TEST(Candidacy, AWedgedCallIsToldOfOnlyWhenItIsLateByAnotherCall) {
+TEST_F(Candidacy, AWedgedCallIsToldOfOnlyWhenItIsLateByAnotherCall) {
   for (const Clock::Duration call : {200ms, 1500ms}) {
     auto t = timing;
     t.call = call;
-    Election e(t);
+    e = Election(t);
     e.start();
     const auto by = e.asked->by, told = by + std::max<Clock::Duration>(call, 1s);
     e.advance_to(told - 1ns);
@@ -698,8 +657,7 @@ TEST(Candidacy, AWedgedCallIsToldOfOnlyWhenItIsLateByAnotherCall) {
   }
 }
 
-TEST(Candidacy, TheSameTroubleIsToldOnceAMinuteWithItsCount) {
-  Election e;
+TEST_F(Candidacy, TheSameTroubleIsToldOnceAMinuteWithItsCount) {
   e.start();
   std::vector<std::string> told;
   for (const auto end = e.now + 2min; e.now < end;) {
@@ -719,7 +677,7 @@ TEST(Candidacy, TheSameTroubleIsToldOnceAMinuteWithItsCount) {
 }
 
 /// Whoever may ask for a step-down writes these words, and a server its own.
-TEST(Candidacy, WhatLedToAnEndIsPrintable) {
+TEST_F(Candidacy, WhatLedToAnEndIsPrintable) {
   const std::string raw = "\x1b[31m\nforged", shown = "?[31m?forged";
   Election asked;
   asked.lead();
@@ -735,8 +693,7 @@ TEST(Candidacy, WhatLedToAnEndIsPrintable) {
   EXPECT_EQ(lapsed.last<effect::End>().detail, shown);
 }
 
-TEST(Candidacy, AStoreThatCannotBeWaitedForIsAskedWithPausesAndToldOfOnce) {
-  Election e;
+TEST_F(Candidacy, AStoreThatCannotBeWaitedForIsAskedWithPausesAndToldOfOnce) {
   e.start();
   for (int i = 0; i < 10; ++i) {
     ASSERT_TRUE(e.asks(Verb::acquire)) << i;
@@ -749,9 +706,7 @@ TEST(Candidacy, AStoreThatCannotBeWaitedForIsAskedWithPausesAndToldOfOnce) {
   EXPECT_EQ(e.last<effect::Report>().error.message, "too many open files");
 }
 
-TEST(Candidacy, StopReleasesOnceEvenIfThatFails) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, StopReleasesOnceEvenIfThatFails) {
   e.stop();
   e.ousting_returned();
   e.released(Error{Fault::unreachable, "away"});
@@ -759,8 +714,7 @@ TEST(Candidacy, StopReleasesOnceEvenIfThatFails) {
   EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::unreachable);
 }
 
-TEST(Candidacy, StopBeforeAnythingWasAskedAsksNothing) {
-  Election e;
+TEST_F(Candidacy, StopBeforeAnythingWasAskedAsksNothing) {
   e.stop();
   EXPECT_TRUE(e.candidacy.over());
   EXPECT_EQ(e.count<effect::Ask>(), 0u);
@@ -768,8 +722,7 @@ TEST(Candidacy, StopBeforeAnythingWasAskedAsksNothing) {
 
 // ---- campaigning ----
 
-TEST(Candidacy, DeniedWaitsForAChangeAndThenAsksAgain) {
-  Election e;
+TEST_F(Candidacy, DeniedWaitsForAChangeAndThenAsksAgain) {
   e.start();
   e.answer(Denied{other});
   ASSERT_TRUE(e.asks(Verb::await_change));
@@ -780,8 +733,7 @@ TEST(Candidacy, DeniedWaitsForAChangeAndThenAsksAgain) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, StoreThatWakesForNothingMakesNoHotLoop) {
-  Election e;
+TEST_F(Candidacy, StoreThatWakesForNothingMakesNoHotLoop) {
   e.start();
   for (int i = 0; i < 10'000; ++i) {
     if (e.asks(Verb::acquire)) e.answer(Denied{other});
@@ -792,8 +744,7 @@ TEST(Candidacy, StoreThatWakesForNothingMakesNoHotLoop) {
   EXPECT_LE(e.count<effect::Ask>(), 220u);
 }
 
-TEST(Candidacy, WhoIsElectedInBetweenIsNotWokenForNothing) {
-  Election e;
+TEST_F(Candidacy, WhoIsElectedInBetweenIsNotWokenForNothing) {
   e.start();
   for (std::uint64_t round = 1; round <= 20; ++round) {
     ASSERT_TRUE(e.asks(Verb::acquire)) << round;
@@ -808,9 +759,7 @@ TEST(Candidacy, WhoIsElectedInBetweenIsNotWokenForNothing) {
   }
 }
 
-TEST(Candidacy, ResignCoolsDownFromTheReleaseOn) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, ResignCoolsDownFromTheReleaseOn) {
   e.resign(3s);
   e.advance(1s);
   e.ousting_returned();
@@ -822,9 +771,7 @@ TEST(Candidacy, ResignCoolsDownFromTheReleaseOn) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, WhoIsAskedToStepDownHandsOverAndLeavesATermToOthers) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, WhoIsAskedToStepDownHandsOverAndLeavesATermToOthers) {
   e.advance(2s);
   e.answer(StepDownRequested{{5}, "operator", "maintenance"});
   EXPECT_EQ(e.last<effect::End>().reason, Reason::step_down);
@@ -838,8 +785,7 @@ TEST(Candidacy, WhoIsAskedToStepDownHandsOverAndLeavesATermToOthers) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, AStepDownThatComesWithTheGrantIsObeyed) {
-  Election e;
+TEST_F(Candidacy, AStepDownThatComesWithTheGrantIsObeyed) {
   e.start();
   e.answer(StepDownRequested{{5}, "operator", "maintenance"});
   EXPECT_EQ(e.count<effect::Begin>(), 1u);
@@ -847,9 +793,7 @@ TEST(Candidacy, AStepDownThatComesWithTheGrantIsObeyed) {
   EXPECT_EQ(e.last<effect::End>().detail, "asked by operator: maintenance");
 }
 
-TEST(Candidacy, ARequestThatComesWhileTheWorkEndsAlreadyChangesNothing) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, ARequestThatComesWhileTheWorkEndsAlreadyChangesNothing) {
   e.advance(1s);
   e.resign(0s);
   e.advance(1s);
@@ -860,9 +804,7 @@ TEST(Candidacy, ARequestThatComesWhileTheWorkEndsAlreadyChangesNothing) {
   EXPECT_TRUE(e.asks(Verb::acquire)) << "it resigned for no longer";
 }
 
-TEST(Candidacy, NoCoolDownIsLongerThanAnHour) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, NoCoolDownIsLongerThanAnHour) {
   e.resign(2h);
   e.ousting_returned();
   e.released();
@@ -872,8 +814,7 @@ TEST(Candidacy, NoCoolDownIsLongerThanAnHour) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, AFollowerThatResignsDoesNotWaitForTheChangeItAskedFor) {
-  Election e;
+TEST_F(Candidacy, AFollowerThatResignsDoesNotWaitForTheChangeItAskedFor) {
   e.start();
   e.answer(Denied{other});
   ASSERT_TRUE(e.asks(Verb::await_change));
@@ -881,9 +822,7 @@ TEST(Candidacy, AFollowerThatResignsDoesNotWaitForTheChangeItAskedFor) {
   EXPECT_EQ(e.count<effect::Interrupt>(), 1u);
 }
 
-TEST(Candidacy, AFormerTroubleIsNotTheReasonOfALaterLapse) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, AFormerTroubleIsNotTheReasonOfALaterLapse) {
   e.advance(2s);
   e.answer(Unknown{{Fault::unreachable, "away"}});
   e.advance(timing.retry);
@@ -893,8 +832,8 @@ TEST(Candidacy, AFormerTroubleIsNotTheReasonOfALaterLapse) {
   EXPECT_EQ(e.last<effect::End>().detail, "");
 }
 
-TEST(Candidacy, WorkThatGoesOnAfterItsStallContendsSoonAfterTheRelease) {
-  Election e(timing, {.after = 1s, .pause = 10min});
+TEST_F(Candidacy, WorkThatGoesOnAfterItsStallContendsSoonAfterTheRelease) {
+  e = Election(timing, {.after = 1s, .pause = 10min});
   e.lead();
   e.advance(1s);
   ASSERT_EQ(e.last<effect::End>().reason, Reason::stalled);
@@ -905,9 +844,7 @@ TEST(Candidacy, WorkThatGoesOnAfterItsStallContendsSoonAfterTheRelease) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, IneligibleLeaderHandsBackAndAsksTheUserAgainEachRenew) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, IneligibleLeaderHandsBackAndAsksTheUserAgainEachRenew) {
   e.advance(2s);
   ASSERT_TRUE(e.asked->if_eligible);
   e.ineligible();
@@ -921,8 +858,7 @@ TEST(Candidacy, IneligibleLeaderHandsBackAndAsksTheUserAgainEachRenew) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, IneligibleFollowerLeavesTheQueue) {
-  Election e;
+TEST_F(Candidacy, IneligibleFollowerLeavesTheQueue) {
   e.start();
   e.answer(Denied{other});
   e.change_awaited();
@@ -931,9 +867,7 @@ TEST(Candidacy, IneligibleFollowerLeavesTheQueue) {
   EXPECT_TRUE(e.asks(Verb::release));
 }
 
-TEST(Candidacy, ASecondResignWhileDrainingLeavesTheRenewalsAlone) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, ASecondResignWhileDrainingLeavesTheRenewalsAlone) {
   e.advance(1s);
   e.resign(30s);
   e.resign(30s);
@@ -950,8 +884,7 @@ TEST(Candidacy, ASecondResignWhileDrainingLeavesTheRenewalsAlone) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, ACoolDownIsSpentByTheResignationThatBroughtIt) {
-  Election e;
+TEST_F(Candidacy, ACoolDownIsSpentByTheResignationThatBroughtIt) {
   e.resign(30min);  // of nothing
   e.start();
   e.advance(30min);
@@ -964,8 +897,7 @@ TEST(Candidacy, ACoolDownIsSpentByTheResignationThatBroughtIt) {
   EXPECT_TRUE(e.asks(Verb::acquire)) << "at once: nobody asked for a pause";
 }
 
-TEST(Candidacy, AnIneligibleCandidateKeepsTheCoolDownOfItsResignation) {
-  Election e;
+TEST_F(Candidacy, AnIneligibleCandidateKeepsTheCoolDownOfItsResignation) {
   e.start();
   e.answer(Unknown{});  // it may be held
   e.advance(timing.retry);
@@ -979,9 +911,7 @@ TEST(Candidacy, AnIneligibleCandidateKeepsTheCoolDownOfItsResignation) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, NothingIsAskedInAHurryAfterADrainThatWasSleptThrough) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, NothingIsAskedInAHurryAfterADrainThatWasSleptThrough) {
   e.advance(1s);
   e.resign();
   e.now += timing.drain + 1s;  // the process was stopped
@@ -990,9 +920,7 @@ TEST(Candidacy, NothingIsAskedInAHurryAfterADrainThatWasSleptThrough) {
   e.advance(1s);
 }
 
-TEST(Candidacy, ARenewalThatReturnsAfterTheDrainIsNotFollowedInAHurry) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, ARenewalThatReturnsAfterTheDrainIsNotFollowedInAHurry) {
   e.advance(1s);
   e.resign();
   e.advance(1s);
@@ -1002,9 +930,9 @@ TEST(Candidacy, ARenewalThatReturnsAfterTheDrainIsNotFollowedInAHurry) {
   EXPECT_GT(e.candidacy.next_alarm(), e.now);
 }
 
-TEST(Candidacy, TokenBelowOneThatWasHeardOfIsNotLedBy) {
+TEST_F(Candidacy, TokenBelowOneThatWasHeardOfIsNotLedBy) {
   for (const std::uint64_t low : {3u, 7u}) {
-    Election e;
+    e = Election();
     e.start();
     e.answer(Denied{other});  // of token 7
     e.change_awaited();
@@ -1015,9 +943,7 @@ TEST(Candidacy, TokenBelowOneThatWasHeardOfIsNotLedBy) {
   }
 }
 
-TEST(Candidacy, LapsedIsNotReleasedButAcquiredAnew) {
-  Election e;
-  e.lead();
+TEST_F(CandidacyThatLeads, LapsedIsNotReleasedButAcquiredAnew) {
   e.advance(2s);
   e.answer(Unknown{{Fault::unreachable, "away"}});
   e.advance_to(e.published->deadline);
@@ -1027,10 +953,8 @@ TEST(Candidacy, LapsedIsNotReleasedButAcquiredAnew) {
   EXPECT_EQ(e.last<effect::End>().detail, "away");
 }
 
-TEST(Candidacy, IsCopyable) {
-  Election e;
-  e.lead();
-  Candidacy copy = e.candidacy;
+TEST_F(CandidacyThatLeads, IsCopyable) {
+  auto copy = e.candidacy;
   copy.resign(e.now, {});
   std::vector<Effect> of_copy, of_original;
   copy.take_effects(of_copy);
@@ -1039,5 +963,6 @@ TEST(Candidacy, IsCopyable) {
   EXPECT_TRUE(of_original.empty());
 }
 
+}  // namespace rules_of_an_election
 }  // namespace
 }  // namespace tenure

@@ -18,14 +18,11 @@ using namespace std::chrono_literals;
 using test::group_timing;
 using test::GroupScene;
 using test::GroupStage;
+using test::rival;
 
-constexpr SessionId rival{7};
-
-GroupStage allotting(std::set<std::string> elections) {
-  GroupStage stage;
-  stage.store.allotted = std::move(elections);
-  return stage;
-}
+struct GroupAllotted : test::GroupTest {
+  void allot(std::set<std::string> elections) { stage.store.allotted = std::move(elections); }
+};
 
 /// Answers all that is asked up to the next commit, and that commit.
 void renew(GroupScene& me) {
@@ -35,9 +32,8 @@ void renew(GroupScene& me) {
 
 // ---- rule 17: where the store allots ----
 
-TEST(GroupAllotted, OnlyWhatIsAllottedIsClaimed) {
-  auto stage = allotting({"mine"});
-  GroupScene me(stage);
+TEST_F(GroupAllotted, OnlyWhatIsAllottedIsClaimed) {
+  allot({"mine"});
   me.join("other");
   me.lead({"mine"});
   me.pass(30s);
@@ -45,9 +41,8 @@ TEST(GroupAllotted, OnlyWhatIsAllottedIsClaimed) {
   EXPECT_TRUE(me.leads("mine"));
 }
 
-TEST(GroupAllotted, WhatIsAllottedLaterIsClaimedByTheNextLook) {
-  auto stage = allotting({"mine"});
-  GroupScene me(stage);
+TEST_F(GroupAllotted, WhatIsAllottedLaterIsClaimedByTheNextLook) {
+  allot({"mine"});
   me.join("other");
   me.lead({"mine"});
   stage.store.allotted->insert("other");
@@ -56,9 +51,8 @@ TEST(GroupAllotted, WhatIsAllottedLaterIsClaimedByTheNextLook) {
   EXPECT_TRUE(me.leads("other"));
 }
 
-TEST(GroupAllotted, WhoeverJoinsOneMoreLooksAtOnceBecauseTheStoreMayAllotIt) {
-  auto stage = allotting({"mine"});
-  GroupScene me(stage);
+TEST_F(GroupAllotted, WhoeverJoinsOneMoreLooksAtOnceBecauseTheStoreMayAllotIt) {
+  allot({"mine"});
   me.lead({"mine"});
   stage.store.allotted->insert("other");
   me.join("other");
@@ -66,9 +60,8 @@ TEST(GroupAllotted, WhoeverJoinsOneMoreLooksAtOnceBecauseTheStoreMayAllotIt) {
   EXPECT_TRUE(me.leads("other"));
 }
 
-TEST(GroupAllotted, WhatIsNoLongerAllottedEndsBeforeItIsReleased) {
-  auto stage = allotting({"a", "b"});
-  GroupScene me(stage);
+TEST_F(GroupAllotted, WhatIsNoLongerAllottedEndsBeforeItIsReleased) {
+  allot({"a", "b"});
   me.lead({"a", "b"});
   stage.store.allotted->erase("a");
   me.push();
@@ -87,11 +80,10 @@ TEST(GroupAllotted, WhatIsNoLongerAllottedEndsBeforeItIsReleased) {
   EXPECT_FALSE(me.leads("a")) << "it is not ours to claim";
 }
 
-TEST(GroupAllotted, NobodysSessionIsEndedWhereTheStoreAllots) {
-  auto stage = allotting({"mine", "theirs"});
+TEST_F(GroupAllotted, NobodysSessionIsEndedWhereTheStoreAllots) {
+  allot({"mine", "theirs"});
   stage.rival(rival, 1);
   stage.lead("theirs", {5}, rival);
-  GroupScene me(stage);
   me.join("theirs");
   me.lead({"mine"});
   me.pass(60s);
@@ -103,10 +95,10 @@ TEST(GroupAllotted, NobodysSessionIsEndedWhereTheStoreAllots) {
   EXPECT_TRUE(me.leads("theirs"));
 }
 
-TEST(GroupAllotted, TheSpreadHandsNothingOverWhereTheStoreAllots) {
-  auto stage = allotting({"a", "b", "c", "d"});
+TEST_F(GroupAllotted, TheSpreadHandsNothingOverWhereTheStoreAllots) {
+  allot({"a", "b", "c", "d"});
   stage.rival(rival, 1);
-  GroupScene me(stage, 100, Spread{});
+  me.run_with(Spread{});
   for (const auto* election : {"a", "b", "c", "d"}) me.join(election);
   stage.store.sessions[rival].joined = 4;
   for (const auto* election : {"a", "b", "c", "d"}) stage.store.sessions[rival].names ^= hash_of(election);
@@ -118,9 +110,7 @@ TEST(GroupAllotted, TheSpreadHandsNothingOverWhereTheStoreAllots) {
 
 // ---- rule 18: what a commit did not renew ----
 
-TEST(GroupAllotted, WhatWasNotRenewedEndsByTheRenewalBefore) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupAllotted, WhatWasNotRenewedEndsByTheRenewalBefore) {
   me.lead({"a", "b"});
   renew(me);
   const auto end = me.deadline;
@@ -136,9 +126,7 @@ TEST(GroupAllotted, WhatWasNotRenewedEndsByTheRenewalBefore) {
   EXPECT_EQ(me.reasons(), std::vector{Reason::lapsed});
 }
 
-TEST(GroupAllotted, TheEarlierEndIsToldBeforeTheSessionsLaterOne) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupAllotted, TheEarlierEndIsToldBeforeTheSessionsLaterOne) {
   me.lead({"a"});
   renew(me);
   stage.store.not_renewed = {"a"};
@@ -150,9 +138,7 @@ TEST(GroupAllotted, TheEarlierEndIsToldBeforeTheSessionsLaterOne) {
   EXPECT_LT(at(group_effect::Cap{}), at(group_effect::Publish{})) << "or a reader sees the later deadline";
 }
 
-TEST(GroupAllotted, ManyCommitsWithoutItMoveItsEndNoFurther) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupAllotted, ManyCommitsWithoutItMoveItsEndNoFurther) {
   me.lead({"a"});
   renew(me);
   const auto end = me.deadline;
@@ -162,9 +148,7 @@ TEST(GroupAllotted, ManyCommitsWithoutItMoveItsEndNoFurther) {
   EXPECT_EQ(me.led.at("a").cap, end);
 }
 
-TEST(GroupAllotted, ARenewalBeforeThatEndGoesOnWithTheSameTenure) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupAllotted, ARenewalBeforeThatEndGoesOnWithTheSameTenure) {
   me.lead({"a"});
   stage.store.not_renewed = {"a"};
   renew(me);
@@ -176,9 +160,7 @@ TEST(GroupAllotted, ARenewalBeforeThatEndGoesOnWithTheSameTenure) {
   EXPECT_EQ(me.count<group_effect::End>(), 0u);
 }
 
-TEST(GroupAllotted, ARenewalThatIsAnsweredAfterThatEndRevivesNothing) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupAllotted, ARenewalThatIsAnsweredAfterThatEndRevivesNothing) {
   me.lead({"a"});
   const auto end = me.deadline;
   stage.store.not_renewed = {"a"};
@@ -197,9 +179,7 @@ TEST(GroupAllotted, ARenewalThatIsAnsweredAfterThatEndRevivesNothing) {
   EXPECT_FALSE(me.leads("a"));
 }
 
-TEST(GroupAllotted, AnEndThatDrainsGetsNoMoreTimeByRenewalsOfTheOthers) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupAllotted, AnEndThatDrainsGetsNoMoreTimeByRenewalsOfTheOthers) {
   me.lead({"a", "b"});
   const auto end = me.deadline;
   stage.store.not_renewed = {"a"};
@@ -214,9 +194,7 @@ TEST(GroupAllotted, AnEndThatDrainsGetsNoMoreTimeByRenewalsOfTheOthers) {
   EXPECT_TRUE(me.leads("b"));
 }
 
-TEST(GroupAllotted, WhatDrainsUnrenewedIsGivenBackWithItsLeaseThoughItsWorkRunsOn) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupAllotted, WhatDrainsUnrenewedIsGivenBackWithItsLeaseThoughItsWorkRunsOn) {
   me.lead({"a", "b"});
   const auto end = me.deadline;
   stage.store.not_renewed = {"a"};
@@ -230,9 +208,7 @@ TEST(GroupAllotted, WhatDrainsUnrenewedIsGivenBackWithItsLeaseThoughItsWorkRunsO
   EXPECT_TRUE(stage.lead("a").released);
 }
 
-TEST(GroupAllotted, WhatDrainsUnrenewedIsGivenBackOnceItsWorkHasStopped) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupAllotted, WhatDrainsUnrenewedIsGivenBackOnceItsWorkHasStopped) {
   me.lead({"a", "b"});
   const auto end = me.deadline;
   stage.store.not_renewed = {"a"};
@@ -269,7 +245,7 @@ class Allotting final : public Listening {
   bool allots() const override { return true; }
 };
 
-TEST(GroupAllotted, ASpreadThatAStoreWhichAllotsCannotHonourIsRefused) {
+TEST_F(GroupAllotted, ASpreadThatAStoreWhichAllotsCannotHonourIsRefused) {
   const auto with = [](const Spread& spread) {
     return Elections(std::make_shared<Allotting>(), Candidate{"me"}, group_timing, {}, spread);
   };
@@ -285,7 +261,7 @@ TEST(GroupAllotted, ASpreadThatAStoreWhichAllotsCannotHonourIsRefused) {
   EXPECT_NO_THROW(Elections(std::make_shared<Listening>(), Candidate{"me"}, group_timing, {}, Spread{.most = 0}));
 }
 
-TEST(GroupAllotted, TheStoreIsToldWhatIsJoinedAndLeft) {
+TEST_F(GroupAllotted, TheStoreIsToldWhatIsJoinedAndLeft) {
   const auto store = std::make_shared<Listening>();
   Elections elections(store, Candidate{"me"}, group_timing);
   elections.join("a");

@@ -19,9 +19,8 @@ using namespace std::chrono_literals;
 using test::group_timing;
 using test::GroupScene;
 using test::GroupStage;
+using test::rival;
 using Time = Clock::Time;
-
-constexpr SessionId rival{7};
 
 std::vector<std::string> names(std::size_t count) {
   std::vector<std::string> names;
@@ -29,13 +28,20 @@ std::vector<std::string> names(std::size_t count) {
   return names;
 }
 
+/// A namespace of its own, because the class under test has this name, too.
+namespace rules_of_a_group {
+
+using GroupCandidacy = test::GroupTest;
+
+/// It leads "e".
+struct GroupCandidacyThatLeads : GroupCandidacy {
+  void SetUp() override { me.lead({"e"}); }
+};
+
 // ---- rule 1: a session's id is sent once ----
 
-TEST(GroupCandidacy, AnIdOfARefusedOrUnansweredOpenIsNeverSentAgain) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, AnIdOfARefusedOrUnansweredOpenIsNeverSentAgain) {
+  me.begins();
   for (int i = 0; i < 6; ++i) {
     me.pass_until_asked<ask::Open>();
     if (i % 2)
@@ -49,11 +55,8 @@ TEST(GroupCandidacy, AnIdOfARefusedOrUnansweredOpenIsNeverSentAgain) {
   EXPECT_EQ(std::set<SessionId>(me.opened.begin(), me.opened.end()).size(), me.opened.size());
 }
 
-TEST(GroupCandidacy, ARefusedOpenIsNotRepeatedAtOnce) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, ARefusedOpenIsNotRepeatedAtOnce) {
+  me.begins();
   ASSERT_TRUE(me.asks<ask::Open>());
   me.tell(Result<Committed>(Committed{.look = stage.store.look("")}));
   EXPECT_FALSE(me.asks<ask::Open>());
@@ -62,11 +65,8 @@ TEST(GroupCandidacy, ARefusedOpenIsNotRepeatedAtOnce) {
 
 /// All leads of a great group may take longer than a renewal may. Asked for without end, they would keep the store busy
 /// for ever, and nobody would lead.
-TEST(GroupCandidacy, WithoutASessionEachUnansweredCallGivesTheNextOneTwiceTheTime) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, WithoutASessionEachUnansweredCallGivesTheNextOneTwiceTheTime) {
+  me.begins();
   const auto at_most = (group_timing.term - group_timing.margin) / 2;
   for (const auto time : {1 * group_timing.call, 2 * group_timing.call, 4 * group_timing.call, at_most, at_most}) {
     me.pass_until_asked<ask::Open>();
@@ -83,11 +83,8 @@ TEST(GroupCandidacy, WithoutASessionEachUnansweredCallGivesTheNextOneTwiceTheTim
 }
 
 /// The others would count it as one of them, and hand elections over to nobody.
-TEST(GroupCandidacy, AnUnansweredOpenThatTookEffectIsEndedByTheNextQuestion) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, AnUnansweredOpenThatTookEffectIsEndedByTheNextQuestion) {
+  me.begins();
   ASSERT_TRUE(me.asks<ask::Open>());
   me.land();
   me.unanswered();
@@ -104,8 +101,7 @@ TEST(GroupCandidacy, AnUnansweredOpenThatTookEffectIsEndedByTheNextQuestion) {
 }
 
 /// The counter-example to an id that is used again: others hold the session that stands under it for dead.
-TEST(GroupCandidacy, AnOpenThatLandsLateIsKilledAndSweptWithoutHarmToTheNextOne) {
-  GroupStage stage;
+TEST_F(GroupCandidacy, AnOpenThatLandsLateIsKilledAndSweptWithoutHarmToTheNextOne) {
   GroupScene a(stage), b(stage, 5000);
   b.lead({"other"});  // 1, 2: B opens a session and claims
   a.join("e");
@@ -138,9 +134,7 @@ TEST(GroupCandidacy, AnOpenThatLandsLateIsKilledAndSweptWithoutHarmToTheNextOne)
 
 // ---- rule 2: one deadline ----
 
-TEST(GroupCandidacy, AllTenuresEndOneTermLessTheMarginAfterTheLastGrantedCommitWasAsked) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, AllTenuresEndOneTermLessTheMarginAfterTheLastGrantedCommitWasAsked) {
   me.lead({"e", "f"});
   me.pass_until_asked<ask::Write>();
   const auto asked = stage.now;
@@ -155,10 +149,7 @@ TEST(GroupCandidacy, AllTenuresEndOneTermLessTheMarginAfterTheLastGrantedCommitW
   EXPECT_EQ(me.reasons(), (std::vector{Reason::lapsed, Reason::lapsed}));
 }
 
-TEST(GroupCandidacy, AnAnswerThatComesAtTheDeadlineOrLaterRevivesNothing) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, AnAnswerThatComesAtTheDeadlineOrLaterRevivesNothing) {
   const auto session = me.session;
   me.pass_until_asked<ask::Write>();
   const auto asked = *me.asked;
@@ -178,9 +169,7 @@ TEST(GroupCandidacy, AnAnswerThatComesAtTheDeadlineOrLaterRevivesNothing) {
 }
 
 // Whoever sees the end of a session may lead at once.
-TEST(GroupCandidacy, ALapsedSessionIsEndedOnceTheWorkOfAllItsTenuresHasStopped) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, ALapsedSessionIsEndedOnceTheWorkOfAllItsTenuresHasStopped) {
   me.lead({"e", "f"});
   const auto session = me.session;
   me.pass_without_store(7s);
@@ -196,10 +185,7 @@ TEST(GroupCandidacy, ALapsedSessionIsEndedOnceTheWorkOfAllItsTenuresHasStopped) 
   EXPECT_TRUE(stage.store.sessions.at(session).record.released);
 }
 
-TEST(GroupCandidacy, ALapsedSessionIsEndedWithItsLeaseThoughItsWorkRunsOn) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ALapsedSessionIsEndedWithItsLeaseThoughItsWorkRunsOn) {
   const auto session = me.session;
   me.pass_without_store(me.deadline - stage.now);
   const auto done_by = me.all<group_effect::DoneBy>().back().at;
@@ -210,11 +196,8 @@ TEST(GroupCandidacy, ALapsedSessionIsEndedWithItsLeaseThoughItsWorkRunsOn) {
   EXPECT_TRUE(stage.store.sessions.at(session).record.released);
 }
 
-TEST(GroupCandidacy, AnOpenThatIsAnsweredTooLateIsEndedAndAnotherOneIsAsked) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, AnOpenThatIsAnsweredTooLateIsEndedAndAnotherOneIsAsked) {
+  me.begins();
   const auto open = *me.asked;
   const auto answer = me.land();
   stage.pass(group_timing.term - group_timing.margin);
@@ -226,9 +209,7 @@ TEST(GroupCandidacy, AnOpenThatIsAnsweredTooLateIsEndedAndAnotherOneIsAsked) {
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST(GroupCandidacy, TenThousandElectionsThatLapseAtOnceAreToldInOneGo) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, TenThousandElectionsThatLapseAtOnceAreToldInOneGo) {
   const auto elections = names(10'000);
   me.lead(elections);
   me.stage.pass(me.deadline - stage.now);
@@ -242,9 +223,7 @@ TEST(GroupCandidacy, TenThousandElectionsThatLapseAtOnceAreToldInOneGo) {
   EXPECT_TRUE(std::all_of(elections.begin(), elections.end(), [&](const auto& e) { return me.leads(e); }));
 }
 
-TEST(GroupCandidacy, TenThousandTenuresDrainAndReturnOneByOne) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, TenThousandTenuresDrainAndReturnOneByOne) {
   const auto elections = names(10'000);
   me.lead(elections);
   for (const auto& election : elections) me.leave(election);
@@ -255,10 +234,7 @@ TEST(GroupCandidacy, TenThousandTenuresDrainAndReturnOneByOne) {
 
 // ---- rule 3: our own session ----
 
-TEST(GroupCandidacy, ALapsedSessionIsEndedWithEveryBeatThatMayStandThere) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ALapsedSessionIsEndedWithEveryBeatThatMayStandThere) {
   me.pass_until_asked<ask::Write>();
   me.land();
   const auto beat = me.commit().next.record.beat;
@@ -271,10 +247,7 @@ TEST(GroupCandidacy, ALapsedSessionIsEndedWithEveryBeatThatMayStandThere) {
   EXPECT_TRUE(stage.store.sessions.begin()->second.record.released);
 }
 
-TEST(GroupCandidacy, ABeatThatWeNeverSentBelongsToACopyOfUs) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ABeatThatWeNeverSentBelongsToACopyOfUs) {
   stage.store.sessions.at(me.session).record.beat = 1;
   me.push();  // Something happened: it looks.
   ASSERT_TRUE(me.asks<ask::See>());
@@ -286,9 +259,8 @@ TEST(GroupCandidacy, ABeatThatWeNeverSentBelongsToACopyOfUs) {
 
 // ---- rules 4 and 5: the commit ----
 
-TEST(GroupCandidacy, ACommitCarriesTheAcknowledgedBeatEveryLaterOneAndTheMarker) {
-  GroupStage stage(true);
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, ACommitCarriesTheAcknowledgedBeatEveryLaterOneAndTheMarker) {
+  stage.store.can_lose = true;
   me.lead({});
   me.join("e");
   me.settle();
@@ -307,9 +279,7 @@ TEST(GroupCandidacy, ACommitCarriesTheAcknowledgedBeatEveryLaterOneAndTheMarker)
   EXPECT_EQ(me.commit().beats, std::vector{second});
 }
 
-TEST(GroupCandidacy, ARefusedCommitEndsTheSessionAndIsWithdrawnBeforeAnyHook) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, ARefusedCommitEndsTheSessionAndIsWithdrawnBeforeAnyHook) {
   me.lead({"e", "f"});
   me.pass_until_asked<ask::Write>();
   stage.store.sessions.at(me.session).record.released = true;
@@ -320,10 +290,7 @@ TEST(GroupCandidacy, ARefusedCommitEndsTheSessionAndIsWithdrawnBeforeAnyHook) {
             at([](const auto& e) { return std::holds_alternative<group_effect::End>(e); }));
 }
 
-TEST(GroupCandidacy, ARefusalOfACommitThatStandsThereIsItsSecondDelivery) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ARefusalOfACommitThatStandsThereIsItsSecondDelivery) {
   me.pass_until_asked<ask::Write>();
   me.land();
   me.answer();  // The same bytes once more: the beat that they demand is gone.
@@ -333,11 +300,8 @@ TEST(GroupCandidacy, ARefusalOfACommitThatStandsThereIsItsSecondDelivery) {
   EXPECT_EQ(me.opened.size(), 1u);
 }
 
-TEST(GroupCandidacy, AnUnansweredClaimIsNotLedAndClaimedAnewWithAGreaterToken) {  // and rule 9
-  GroupStage stage;
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, AnUnansweredClaimIsNotLedAndClaimedAnewWithAGreaterToken) {  // and rule 9
+  me.begins();
   me.answer();
   ASSERT_EQ(me.commit().claims.size(), 1u);
   me.land();
@@ -350,10 +314,7 @@ TEST(GroupCandidacy, AnUnansweredClaimIsNotLedAndClaimedAnewWithAGreaterToken) {
   EXPECT_EQ(me.led.at("e").token, stage.lead("e").token);
 }
 
-TEST(GroupCandidacy, AnUnansweredReleaseIsRepeated) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, AnUnansweredReleaseIsRepeated) {
   me.resign("e", 5s);
   me.ousting_returned("e");
   ASSERT_EQ(me.commit().releases.size(), 1u);
@@ -364,9 +325,7 @@ TEST(GroupCandidacy, AnUnansweredReleaseIsRepeated) {
   EXPECT_TRUE(stage.lead("e").released);
 }
 
-TEST(GroupCandidacy, TwelveHundredClaimsTakeThreeCommits) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, TwelveHundredClaimsTakeThreeCommits) {
   const auto elections = names(1200);
   for (const auto& election : elections) me.join(election);
   me.start();
@@ -383,39 +342,24 @@ TEST(GroupCandidacy, TwelveHundredClaimsTakeThreeCommits) {
 
 // ---- rule 6: what may be claimed ----
 
-TEST(GroupCandidacy, WhatIsAbsentIsClaimedATermAfterTheMarkerWasFirstSeenWhereDataCanBeLost) {
-  GroupStage stage(true);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
-  me.settle();
-  me.pass(group_timing.term - 1ns);
-  EXPECT_FALSE(me.leads("e"));
-  me.pass(1ns);
-  EXPECT_TRUE(me.leads("e"));
+TEST_F(GroupCandidacy, WhatIsAbsentIsClaimedATermAfterTheMarkerWasFirstSeenWhereDataCanBeLost) {
+  stage.store.can_lose = true;
+  me.takes_part();
+  expect_leads_after(group_timing.term);
 }
 
-TEST(GroupCandidacy, TheLongestTermThatIsKnownCounts) {
-  GroupStage stage(true);
+TEST_F(GroupCandidacy, TheLongestTermThatIsKnownCounts) {
+  stage.store.can_lose = true;
   stage.store.marker = 9;
   stage.rival(rival, 1);
   stage.store.sessions.at(rival).record.term = 25s;
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
-  me.pass(25s - 1ns);
-  EXPECT_FALSE(me.leads("e"));
-  me.pass(1ns);
-  EXPECT_TRUE(me.leads("e"));
+  me.begins();
+  expect_leads_after(25s);
 }
 
-TEST(GroupCandidacy, ALeadOfALivingSessionIsLeftAlone) {
-  GroupStage stage;
-  stage.rival(rival, 1);
-  stage.lead("e", {5}, rival);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, ALeadOfALivingSessionIsLeftAlone) {
+  rival_leads();
+  me.begins();
   for (std::uint64_t beat = 2; beat < 20; ++beat) {
     me.pass(2s);
     stage.rival(rival, beat);
@@ -425,37 +369,22 @@ TEST(GroupCandidacy, ALeadOfALivingSessionIsLeftAlone) {
   EXPECT_EQ(me.candidacy.incumbent("e", stage.now)->name, "rival");
 }
 
-TEST(GroupCandidacy, WhatIsReleasedIsClaimedAtOnce) {
-  GroupStage stage;
-  stage.rival(rival, 1);
-  stage.lead("e", {5}, rival, true);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
-  me.settle();
+TEST_F(GroupCandidacy, WhatIsReleasedIsClaimedAtOnce) {
+  rival_leads(1, {5}, true);
+  me.takes_part();
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST(GroupCandidacy, ASessionThatIsAbsentCountsAsDeadATermAfterThatWasNoticed) {
-  GroupStage stage;
+TEST_F(GroupCandidacy, ASessionThatIsAbsentCountsAsDeadATermAfterThatWasNoticed) {
   stage.lead("e", {5}, rival);  // whose session is in no look
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
-  me.pass(group_timing.term - 1ns);
-  EXPECT_FALSE(me.leads("e"));
-  me.pass(1ns);
-  EXPECT_TRUE(me.leads("e"));
+  me.begins();
+  expect_leads_after(group_timing.term);
 }
 
 /// Its lead is old news by then: no look tells it again.
-TEST(GroupCandidacy, ASessionThatVanishesFromTheStoreCountsAsDeadATermLater) {
-  GroupStage stage;
-  stage.rival(rival, 1);
-  stage.lead("e", {5}, rival);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, ASessionThatVanishesFromTheStoreCountsAsDeadATermLater) {
+  rival_leads();
+  me.begins();
   me.pass(3s);
   stage.store.sessions.erase(rival);
   me.see();
@@ -465,10 +394,7 @@ TEST(GroupCandidacy, ASessionThatVanishesFromTheStoreCountsAsDeadATermLater) {
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST(GroupCandidacy, OurOwnSessionThatTheStoreLostKeepsNoElectionForEver) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, OurOwnSessionThatTheStoreLostKeepsNoElectionForEver) {
   me.pass(3s);
   stage.store.sessions.clear();
   me.pass(2s);
@@ -480,12 +406,9 @@ TEST(GroupCandidacy, OurOwnSessionThatTheStoreLostKeepsNoElectionForEver) {
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST(GroupCandidacy, ASessionThatIsSeenAgainIsNotAbsent) {
-  GroupStage stage;
+TEST_F(GroupCandidacy, ASessionThatIsSeenAgainIsNotAbsent) {
   stage.lead("e", {5}, rival);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+  me.begins();
   me.pass(9s);
   stage.rival(rival, 1);
   me.pass(1900ms);
@@ -499,14 +422,9 @@ TEST(GroupCandidacy, ASessionThatIsSeenAgainIsNotAbsent) {
 
 // ---- pushes, and claims that come to nothing ----
 
-TEST(GroupCandidacy, APushedReleaseIsClaimedUnread) {
-  GroupStage stage;
-  stage.rival(rival, 1);
-  stage.lead("e", {5}, rival);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
-  me.settle();
+TEST_F(GroupCandidacy, APushedReleaseIsClaimedUnread) {
+  rival_leads();
+  me.takes_part();
   stage.lead("e", {5}, rival, true);
   me.push(Release{"e", {5}, {}});
   ASSERT_TRUE(me.asks<ask::Write>());
@@ -515,34 +433,30 @@ TEST(GroupCandidacy, APushedReleaseIsClaimedUnread) {
 }
 
 /// The heir may have come after our last look.
-TEST(GroupCandidacy, AReleaseInFavourOfAnotherIsLeftToItUntilItHasRenewed) {
+TEST_F(GroupCandidacy, AReleaseInFavourOfAnotherIsLeftToItUntilItHasRenewed) {
   for (const bool known : {true, false}) {
     constexpr SessionId heir{777};
-    GroupStage stage;
-    stage.rival(rival, 1);
-    if (known) stage.rival(heir, 1);
-    stage.lead("e", {5}, rival);
-    GroupScene me(stage);
-    me.join("e");
-    me.start();
-    me.settle();
-    me.pass(1s);
-    ASSERT_TRUE(me.asks<ask::Await>());
-    stage.rival(heir, 2);
-    stage.lead("e", {5}, rival, true);
-    stage.store.leads.at("e").lead.heir = heir;
-    me.push(Release{"e", {5}, heir});
-    EXPECT_TRUE(me.asks<ask::Await>()) << known;
-    me.pass(group_timing.renew + group_timing.retry - 1ns);
-    EXPECT_FALSE(me.leads("e")) << known;
-    me.pass(1ns);
-    EXPECT_TRUE(me.leads("e")) << "the heir did not come " << known;
+    GroupStage its;
+    its.rival(rival, 1);
+    if (known) its.rival(heir, 1);
+    its.lead("e", {5}, rival);
+    GroupScene one(its);
+    one.takes_part();
+    one.pass(1s);
+    ASSERT_TRUE(one.asks<ask::Await>());
+    its.rival(heir, 2);
+    its.lead("e", {5}, rival, true);
+    its.store.leads.at("e").lead.heir = heir;
+    one.push(Release{"e", {5}, heir});
+    EXPECT_TRUE(one.asks<ask::Await>()) << known;
+    one.pass(group_timing.renew + group_timing.retry - 1ns);
+    EXPECT_FALSE(one.leads("e")) << known;
+    one.pass(1ns);
+    EXPECT_TRUE(one.leads("e")) << "the heir did not come " << known;
   }
 }
 
-TEST(GroupCandidacy, WhatWasResignedIsLeftToTheOthersUntilTheyHaveRenewed) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, WhatWasResignedIsLeftToTheOthersUntilTheyHaveRenewed) {
   me.lead({"e"});
   me.resign("e");
   me.ousting_returned("e");
@@ -553,14 +467,9 @@ TEST(GroupCandidacy, WhatWasResignedIsLeftToTheOthersUntilTheyHaveRenewed) {
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST(GroupCandidacy, AForgedPushCostsOneClaimAndNobodyHisTenure) {
-  GroupStage stage;
-  stage.rival(rival, 1);
-  stage.lead("e", {5}, rival);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
-  me.settle();
+TEST_F(GroupCandidacy, AForgedPushCostsOneClaimAndNobodyHisTenure) {
+  rival_leads();
+  me.takes_part();
   me.push(Release{"e", {5}, {}});
   ASSERT_TRUE(me.asks<ask::Write>());
   me.answer();
@@ -571,14 +480,9 @@ TEST(GroupCandidacy, AForgedPushCostsOneClaimAndNobodyHisTenure) {
   EXPECT_EQ(stage.lead("e").token, Token{5});
 }
 
-TEST(GroupCandidacy, ALatePushOfAnEarlierTokenIsOnlyALook) {
-  GroupStage stage;
-  stage.rival(rival, 1);
-  stage.lead("e", {5}, rival);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
-  me.settle();
+TEST_F(GroupCandidacy, ALatePushOfAnEarlierTokenIsOnlyALook) {
+  rival_leads();
+  me.takes_part();
   me.push(Release{"e", {4}, {}});
   ASSERT_TRUE(me.asks<ask::See>());
   me.answer();
@@ -586,13 +490,9 @@ TEST(GroupCandidacy, ALatePushOfAnEarlierTokenIsOnlyALook) {
 }
 
 /// The clock thread may come first, and do all that was due. Otherwise each plan would cost a look.
-TEST(GroupCandidacy, AWaitThatEndedAtItsLimitIsNoNews) {
-  GroupStage stage;
+TEST_F(GroupCandidacy, AWaitThatEndedAtItsLimitIsNoNews) {
   stage.rival(rival, 1);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
-  me.settle();
+  me.takes_part();
   for (const std::uint64_t token : {5U, 6U}) {  // Each is looked at, and the second plan has to wait.
     stage.lead("e", {token}, rival);
     me.push();
@@ -606,10 +506,7 @@ TEST(GroupCandidacy, AWaitThatEndedAtItsLimitIsNoNews) {
   EXPECT_TRUE(me.asks<ask::Await>());
 }
 
-TEST(GroupCandidacy, WakesWithoutEndDoNotBecomeLooksWithoutEnd) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, WakesWithoutEndDoNotBecomeLooksWithoutEnd) {
   int looks = 0;
   for (int i = 0; i < 100; ++i) {
     if (!me.asks<ask::Await>()) break;
@@ -622,10 +519,7 @@ TEST(GroupCandidacy, WakesWithoutEndDoNotBecomeLooksWithoutEnd) {
   EXPECT_GT(looks, 1);
 }
 
-TEST(GroupCandidacy, WakesWithoutEndDoNotBecomeWaitsWithoutEnd) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, WakesWithoutEndDoNotBecomeWaitsWithoutEnd) {
   int waits = 0;
   for (; waits < 100 && me.asks<ask::Await>(); ++waits) {
     me.push();
@@ -636,10 +530,7 @@ TEST(GroupCandidacy, WakesWithoutEndDoNotBecomeWaitsWithoutEnd) {
   EXPECT_TRUE(me.asks<ask::Await>()) << "after a pause it waits again";
 }
 
-TEST(GroupCandidacy, AStoreThatCannotBeWaitedForIsToldOfOnceAndAskedWithPauses) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, AStoreThatCannotBeWaitedForIsToldOfOnceAndAskedWithPauses) {
   const Error none{Fault::unreachable, "no descriptor"};
   int waits = 0;
   const auto until = stage.now + 3 * group_timing.renew;
@@ -659,10 +550,8 @@ TEST(GroupCandidacy, AStoreThatCannotBeWaitedForIsToldOfOnceAndAskedWithPauses) 
 
 /// Many of them come one after the other where many elections change hands. A wake that names nothing is then worth a
 /// look at once, as ever.
-TEST(GroupCandidacy, PushedReleasesAreNoWakesForNothing) {
-  GroupStage stage;
+TEST_F(GroupCandidacy, PushedReleasesAreNoWakesForNothing) {
   stage.rival(rival, 1);
-  GroupScene me(stage);
   std::vector<std::string> names;
   for (std::uint64_t i = 0; i < 20; ++i) {
     names.push_back("e" + std::to_string(i));
@@ -683,50 +572,44 @@ TEST(GroupCandidacy, PushedReleasesAreNoWakesForNothing) {
 }
 
 /// As a store may do that skips what another transaction holds.
-TEST(GroupCandidacy, ARefusedClaimThatNoLookExplainsIsTriedAgainAfterAPause) {
+TEST_F(GroupCandidacy, ARefusedClaimThatNoLookExplainsIsTriedAgainAfterAPause) {
   for (const bool repeats : {false, true}) {
     SCOPED_TRACE(repeats ? "every look repeats the lead" : "no look shows it again");
-    GroupStage stage;
-    stage.rival(rival, 1);
-    stage.lead("e", {5}, rival, true);
-    GroupScene me(stage);
-    me.join("e");
-    me.start();
-    me.answer();
+    GroupStage its;
+    its.rival(rival, 1);
+    its.lead("e", {5}, rival, true);
+    GroupScene one(its);
+    one.begins();
+    one.answer();
     for (int i = 0; i < 3; ++i) {
-      ASSERT_EQ(me.commit().claims.size(), 1u);
-      const auto commit = me.commit();
+      ASSERT_EQ(one.commit().claims.size(), 1u);
+      const auto commit = one.commit();
       auto refused = Committed{.granted = true, .token = {6}};
-      stage.store.sessions.at(me.session) = commit.next;
-      refused.look = stage.store.look(repeats ? "" : commit.cursor);
-      me.tell(Result<Committed>(refused));
-      ASSERT_FALSE(me.asks<ask::Write>()) << "a hot loop";
-      const auto then = stage.now;
-      me.pass_until_asked<ask::Write>();
-      EXPECT_GE(stage.now - then, group_timing.retry / 2);
+      its.store.sessions.at(one.session) = commit.next;
+      refused.look = its.store.look(repeats ? "" : commit.cursor);
+      one.tell(Result<Committed>(refused));
+      ASSERT_FALSE(one.asks<ask::Write>()) << "a hot loop";
+      const auto then = its.now;
+      one.pass_until_asked<ask::Write>();
+      EXPECT_GE(its.now - then, group_timing.retry / 2);
     }
-    me.answer();
-    EXPECT_TRUE(me.leads("e"));
+    one.answer();
+    EXPECT_TRUE(one.leads("e"));
   }
 }
 
 // ---- rule 8: tokens ----
 
-TEST(GroupCandidacy, ATokenIsGreaterThanEveryOneThatWasSeenInTheGroup) {
-  GroupStage stage;
+TEST_F(GroupCandidacy, ATokenIsGreaterThanEveryOneThatWasSeenInTheGroup) {
   const Token far{9'000'000'000'000};
   stage.rival(rival, 1);
   stage.lead("foreign", far, rival);
-  GroupScene me(stage);
   me.lead({"e"});
   EXPECT_GT(me.led.at("e").token, far);
 }
 
-TEST(GroupCandidacy, ATokenBelowTheOneThatWasAskedForIsHandedBackUnled) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, ATokenBelowTheOneThatWasAskedForIsHandedBackUnled) {
+  me.begins();
   me.answer();
   const auto commit = me.commit();
   auto answer = std::get<Result<Committed>>(me.land());
@@ -739,10 +622,7 @@ TEST(GroupCandidacy, ATokenBelowTheOneThatWasAskedForIsHandedBackUnled) {
 
 // ---- rule 9: what is granted and not led ----
 
-TEST(GroupCandidacy, AClaimThatIsGrantedAfterTheLapseIsNotLed) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, AClaimThatIsGrantedAfterTheLapseIsNotLed) {
   me.pass(1s);
   me.join("f");
   me.answer();  // the look at it
@@ -754,11 +634,8 @@ TEST(GroupCandidacy, AClaimThatIsGrantedAfterTheLapseIsNotLed) {
   EXPECT_EQ(me.count<group_effect::Begin>(), 1u);
 }
 
-TEST(GroupCandidacy, AClaimThatIsGrantedAfterLeaveIsGivenBack) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, AClaimThatIsGrantedAfterLeaveIsGivenBack) {
+  me.begins();
   me.answer();
   const auto answer = me.land();
   me.leave("e");
@@ -769,11 +646,8 @@ TEST(GroupCandidacy, AClaimThatIsGrantedAfterLeaveIsGivenBack) {
   EXPECT_TRUE(stage.lead("e").released);
 }
 
-TEST(GroupCandidacy, AClaimThatLandsUnheardAfterLeaveIsGivenBack) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, AClaimThatLandsUnheardAfterLeaveIsGivenBack) {
+  me.begins();
   me.answer();
   me.land();
   me.leave("e");
@@ -783,11 +657,8 @@ TEST(GroupCandidacy, AClaimThatLandsUnheardAfterLeaveIsGivenBack) {
 }
 
 /// We have seen that it names us. No look tells that again, so leave() has to remember it.
-TEST(GroupCandidacy, WhatNamesUsUnledIsGivenBackByLeave) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, WhatNamesUsUnledIsGivenBackByLeave) {
+  me.begins();
   me.answer();
   me.land();
   me.unanswered();
@@ -800,11 +671,8 @@ TEST(GroupCandidacy, WhatNamesUsUnledIsGivenBackByLeave) {
   EXPECT_TRUE(stage.lead("e").released);
 }
 
-TEST(GroupCandidacy, WhatNamesUsUnledIsGivenBackByResign) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, WhatNamesUsUnledIsGivenBackByResign) {
+  me.begins();
   me.answer();
   me.land();
   me.unanswered();
@@ -818,11 +686,8 @@ TEST(GroupCandidacy, WhatNamesUsUnledIsGivenBackByResign) {
   EXPECT_FALSE(me.leads("e"));
 }
 
-TEST(GroupCandidacy, AClaimThatIsGrantedAfterResignIsGivenBack) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, AClaimThatIsGrantedAfterResignIsGivenBack) {
+  me.begins();
   me.answer();
   me.resign("e", 5s);
   me.settle();
@@ -837,9 +702,7 @@ TEST(GroupCandidacy, AClaimThatIsGrantedAfterResignIsGivenBack) {
 
 // ---- rule 10: voluntary ends ----
 
-TEST(GroupCandidacy, ALeadIsReleasedAfterOustingReturned) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, ALeadIsReleasedAfterOustingReturned) {
   me.lead({"e", "f"});
   me.resign("e", 5s);
   EXPECT_TRUE(me.leads("e"));  // until the work has stopped
@@ -854,24 +717,15 @@ TEST(GroupCandidacy, ALeadIsReleasedAfterOustingReturned) {
   EXPECT_TRUE(me.leads("f"));
 }
 
-TEST(GroupCandidacy, AResignedElectionIsLeftAloneForItsCoolDownFromItsRelease) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, AResignedElectionIsLeftAloneForItsCoolDownFromItsRelease) {
   me.resign("e", 5s);
   me.pass(1s);
   me.ousting_returned("e");
   me.settle();
-  me.pass(5s - 1ns);
-  EXPECT_FALSE(me.leads("e"));
-  me.pass(1ns);
-  EXPECT_TRUE(me.leads("e"));
+  expect_leads_after(5s);
 }
 
-TEST(GroupCandidacy, ACoolDownOutlivesTheSession) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ACoolDownOutlivesTheSession) {
   me.resign("e", 30s);
   me.ousting_returned("e");
   me.unanswered();  // the release
@@ -883,9 +737,7 @@ TEST(GroupCandidacy, ACoolDownOutlivesTheSession) {
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST(GroupCandidacy, OustingThatOutlastsTheDrainKeepsTheDeadlineOfThatMomentAndTheOthersAreRenewed) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, OustingThatOutlastsTheDrainKeepsTheDeadlineOfThatMomentAndTheOthersAreRenewed) {
   me.lead({"e", "f"});
   me.resign("e", 30s);
   me.pass(group_timing.drain - 1ns);
@@ -918,9 +770,7 @@ TEST(GroupCandidacy, OustingThatOutlastsTheDrainKeepsTheDeadlineOfThatMomentAndT
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST(GroupCandidacy, ALapseWhileTheWorkDrainsIsNotASecondEnd) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, ALapseWhileTheWorkDrainsIsNotASecondEnd) {
   me.lead({"e", "f"});
   me.pass_without_store(8s);
   me.resign("e", 1s);
@@ -933,10 +783,7 @@ TEST(GroupCandidacy, ALapseWhileTheWorkDrainsIsNotASecondEnd) {
   EXPECT_TRUE(me.leads("e") && me.leads("f"));
 }
 
-TEST(GroupCandidacy, ALapseFiresTheStopTokenAtTheDeadlineAndExpiredAtTheEndOfTheLease) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ALapseFiresTheStopTokenAtTheDeadlineAndExpiredAtTheEndOfTheLease) {
   const auto asked = me.deadline + group_timing.margin - group_timing.term;
   const auto end = asked + group_timing.term - group_timing.clock_allowance();
   me.pass_without_store(me.deadline - stage.now);
@@ -949,9 +796,7 @@ TEST(GroupCandidacy, ALapseFiresTheStopTokenAtTheDeadlineAndExpiredAtTheEndOfThe
   EXPECT_EQ(me.count<group_effect::FireExpired>(), 1u);
 }
 
-TEST(GroupCandidacy, ATenureThatAnotherOneReplacedInTheStoreEndsAlone) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, ATenureThatAnotherOneReplacedInTheStoreEndsAlone) {
   me.lead({"e", "f"});
   stage.rival(rival, 1);
   stage.lead("e", {stage.lead("e").token.value + 5}, rival);
@@ -963,9 +808,7 @@ TEST(GroupCandidacy, ATenureThatAnotherOneReplacedInTheStoreEndsAlone) {
 
 // ---- step-downs ----
 
-TEST(GroupCandidacy, AStepDownEndsOneTenureAndLeavesTheElectionAloneForATerm) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, AStepDownEndsOneTenureAndLeavesTheElectionAloneForATerm) {
   me.lead({"e", "f"});
   me.pass(1s);
   stage.ask_to_step_down("e");
@@ -983,10 +826,7 @@ TEST(GroupCandidacy, AStepDownEndsOneTenureAndLeavesTheElectionAloneForATerm) {
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST(GroupCandidacy, AStepDownOfAnEarlierTokenIsNotOurs) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, AStepDownOfAnEarlierTokenIsNotOurs) {
   auto& kept = stage.store.leads.at("e");
   kept.lead.step_down = StepDown{Token{kept.lead.token.value - 1}, "ops", "drill"};
   kept.changed = ++stage.store.version;
@@ -997,9 +837,7 @@ TEST(GroupCandidacy, AStepDownOfAnEarlierTokenIsNotOurs) {
 
 // ---- rule 11: stop ----
 
-TEST(GroupCandidacy, StopEndsTheSessionByOneWriteAfterAllWorkIsOver) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, StopEndsTheSessionByOneWriteAfterAllWorkIsOver) {
   me.lead({"e", "f"});
   const auto session = me.session;
   me.stop();
@@ -1019,10 +857,7 @@ TEST(GroupCandidacy, StopEndsTheSessionByOneWriteAfterAllWorkIsOver) {
 }
 
 /// Each interrupted wait is followed by another one: that would be a hot loop for as long as the work takes to end.
-TEST(GroupCandidacy, StopInterruptsNoWaitWhileOustingRuns) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, StopInterruptsNoWaitWhileOustingRuns) {
   me.settle();
   ASSERT_TRUE(me.asks<ask::Await>());
   const auto before = me.count<group_effect::Interrupt>();
@@ -1035,20 +870,15 @@ TEST(GroupCandidacy, StopInterruptsNoWaitWhileOustingRuns) {
   EXPECT_TRUE(me.candidacy.over());
 }
 
-TEST(GroupCandidacy, StopBeforeStartIsOverAtOnce) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, StopBeforeStartIsOverAtOnce) {
   me.join("e");
   me.stop();
   EXPECT_TRUE(me.candidacy.over());
   EXPECT_FALSE(me.asked);
 }
 
-TEST(GroupCandidacy, StopWhileASessionIsOpenedEndsIt) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, StopWhileASessionIsOpenedEndsIt) {
+  me.begins();
   ASSERT_TRUE(me.asks<ask::Open>());
   me.stop();
   EXPECT_FALSE(me.candidacy.over());
@@ -1057,11 +887,8 @@ TEST(GroupCandidacy, StopWhileASessionIsOpenedEndsIt) {
   EXPECT_TRUE(stage.store.sessions.begin()->second.record.released);
 }
 
-TEST(GroupCandidacy, StopWhileAClaimIsOutstandingLeavesNothingBehind) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, StopWhileAClaimIsOutstandingLeavesNothingBehind) {
+  me.begins();
   me.answer();
   ASSERT_EQ(me.commit().claims.size(), 1u);
   me.stop();
@@ -1071,24 +898,16 @@ TEST(GroupCandidacy, StopWhileAClaimIsOutstandingLeavesNothingBehind) {
   EXPECT_TRUE(stage.store.sessions.begin()->second.record.released);
 }
 
-TEST(GroupCandidacy, StopWhileItWaitsInterruptsTheWait) {
-  GroupStage stage;
-  stage.rival(rival, 1);
-  stage.lead("e", {5}, rival);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
-  me.settle();
+TEST_F(GroupCandidacy, StopWhileItWaitsInterruptsTheWait) {
+  rival_leads();
+  me.takes_part();
   ASSERT_TRUE(me.asks<ask::Await>());
   me.stop();
   me.settle();
   EXPECT_TRUE(me.candidacy.over());
 }
 
-TEST(GroupCandidacy, StopAfterTheLapseEndsTheLapsedSession) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, StopAfterTheLapseEndsTheLapsedSession) {
   const auto session = me.session;
   me.pass_without_store(me.deadline - stage.now);
   me.stop();
@@ -1100,11 +919,8 @@ TEST(GroupCandidacy, StopAfterTheLapseEndsTheLapsedSession) {
 }
 
 /// Without a session a call may have half a lease.
-TEST(GroupCandidacy, StopInterruptsWhatHasHadTheTimeOfOneCall) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, StopInterruptsWhatHasHadTheTimeOfOneCall) {
+  me.begins();
   for (int i = 0; i < 5; ++i) {
     me.pass_until_asked<ask::Open>();
     me.unanswered();
@@ -1118,9 +934,7 @@ TEST(GroupCandidacy, StopInterruptsWhatHasHadTheTimeOfOneCall) {
   EXPECT_TRUE(me.candidacy.over());
 }
 
-TEST(GroupCandidacy, StopClaimsNothingMore) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, StopClaimsNothingMore) {
   for (const auto& election : names(1200)) me.join(election);
   me.start();
   me.answer();
@@ -1137,10 +951,7 @@ TEST(GroupCandidacy, StopClaimsNothingMore) {
   EXPECT_EQ(stage.store.leads.size(), 1000u);
 }
 
-TEST(GroupCandidacy, StopWaitsForAHookThatOutlivesTheSession) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, StopWaitsForAHookThatOutlivesTheSession) {
   me.stop();
   me.pass(1min);
   EXPECT_FALSE(me.candidacy.over());
@@ -1151,10 +962,7 @@ TEST(GroupCandidacy, StopWaitsForAHookThatOutlivesTheSession) {
   EXPECT_TRUE(me.candidacy.over());
 }
 
-TEST(GroupCandidacy, StopDoesNotWaitForAStoreThatIsAway) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, StopDoesNotWaitForAStoreThatIsAway) {
   me.stop();
   me.ousting_returned("e");
   me.pass_without_store(3s);
@@ -1163,10 +971,7 @@ TEST(GroupCandidacy, StopDoesNotWaitForAStoreThatIsAway) {
 
 // ---- a store call that ignores its limit ----
 
-TEST(GroupCandidacy, NothingMoreIsAskedUntilAWedgedCallReturns) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, NothingMoreIsAskedUntilAWedgedCallReturns) {
   me.pass_until_asked<ask::Write>();
   const auto wedged = *std::exchange(me.asked, std::nullopt);
   const auto answer = me.land(wedged);
@@ -1185,10 +990,7 @@ TEST(GroupCandidacy, NothingMoreIsAskedUntilAWedgedCallReturns) {
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST(GroupCandidacy, StopDoesNotWaitForAWedgedCallButForTheHooks) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, StopDoesNotWaitForAWedgedCallButForTheHooks) {
   me.pass_until_asked<ask::Write>();
   const auto wedged = *std::exchange(me.asked, std::nullopt);
   for (int i = 0; i < 50; ++i) {
@@ -1207,13 +1009,9 @@ TEST(GroupCandidacy, StopDoesNotWaitForAWedgedCallButForTheHooks) {
 
 // ---- rule 12: the end of another's session ----
 
-TEST(GroupCandidacy, AnothersSessionIsEndedByTheVersionThatStoodUnchangedForItsTerm) {
-  GroupStage stage;
-  stage.rival(rival, 41);
-  stage.lead("e", {5}, rival);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, AnothersSessionIsEndedByTheVersionThatStoodUnchangedForItsTerm) {
+  rival_leads(41, {5});
+  me.begins();
   const auto first_seen = stage.now;
   me.pass_until_asked<ask::End>();
   EXPECT_EQ(me.asks<ask::End>()->id, rival);
@@ -1226,10 +1024,7 @@ TEST(GroupCandidacy, AnothersSessionIsEndedByTheVersionThatStoodUnchangedForItsT
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST(GroupCandidacy, ASightingCountsFromTheReceiptOfItsAnswer) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ASightingCountsFromTheReceiptOfItsAnswer) {
   stage.rival(rival, 41);
   me.pass_until_asked<ask::See>();
   const auto answer = me.land();
@@ -1240,13 +1035,9 @@ TEST(GroupCandidacy, ASightingCountsFromTheReceiptOfItsAnswer) {
   EXPECT_EQ(stage.now, seen + group_timing.term);
 }
 
-TEST(GroupCandidacy, ARefusedEndIsALookAndNotTriedAgainBeforeTheNewVersionWasSeenForATerm) {
-  GroupStage stage;
-  stage.rival(rival, 41);
-  stage.lead("e", {5}, rival);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, ARefusedEndIsALookAndNotTriedAgainBeforeTheNewVersionWasSeenForATerm) {
+  rival_leads(41, {5});
+  me.begins();
   me.pass_until_asked<ask::End>();
   stage.rival(rival, 42);
   me.answer();
@@ -1259,12 +1050,9 @@ TEST(GroupCandidacy, ARefusedEndIsALookAndNotTriedAgainBeforeTheNewVersionWasSee
   EXPECT_EQ(me.asks<ask::End>()->beats, std::vector<std::uint64_t>{42});
 }
 
-TEST(GroupCandidacy, ARefusedEndThatNoLookExplainsIsNotAHotLoop) {
-  GroupStage stage;
+TEST_F(GroupCandidacy, ARefusedEndThatNoLookExplainsIsNotAHotLoop) {
   stage.rival(rival, 41);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+  me.begins();
   for (int i = 0; i < 3; ++i) {
     me.pass_until_asked<ask::End>();
     const auto then = stage.now;
@@ -1276,13 +1064,9 @@ TEST(GroupCandidacy, ARefusedEndThatNoLookExplainsIsNotAHotLoop) {
   }
 }
 
-TEST(GroupCandidacy, AnUnansweredEndFreesNothing) {
-  GroupStage stage;
-  stage.rival(rival, 41);
-  stage.lead("e", {5}, rival);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, AnUnansweredEndFreesNothing) {
+  rival_leads(41, {5});
+  me.begins();
   me.pass_until_asked<ask::End>();
   me.unanswered();
   EXPECT_FALSE(me.asks<ask::Write>() && !me.commit().claims.empty());
@@ -1290,8 +1074,7 @@ TEST(GroupCandidacy, AnUnansweredEndFreesNothing) {
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST(GroupCandidacy, TwoProcessesThatEndEachOtherBothStandAgain) {
-  GroupStage stage;
+TEST_F(GroupCandidacy, TwoProcessesThatEndEachOtherBothStandAgain) {
   GroupScene a(stage), b(stage, 5000);
   a.lead({"a"});
   b.lead({"b"});
@@ -1316,10 +1099,8 @@ TEST(GroupCandidacy, TwoProcessesThatEndEachOtherBothStandAgain) {
   EXPECT_NE(b.session, of_b);
 }
 
-TEST(GroupCandidacy, WhoJoinsWithoutAPauseEndsTheSessionsOfTheDeadAllTheSame) {
-  GroupStage stage;
+TEST_F(GroupCandidacy, WhoJoinsWithoutAPauseEndsTheSessionsOfTheDeadAllTheSame) {
   stage.rival(rival, 1);
-  GroupScene me(stage);
   me.lead({"e"});
   const auto until = stage.now + 3 * group_timing.term;
   for (int i = 0; !me.asks<ask::End>(); ++i) {
@@ -1333,12 +1114,9 @@ TEST(GroupCandidacy, WhoJoinsWithoutAPauseEndsTheSessionsOfTheDeadAllTheSame) {
 
 // ---- rule 24: retired names ----
 
-TEST(GroupCandidacy, ALeadThatWasRetiredIsNotLostAndIsClaimedAsItWasSeen) {
-  GroupStage stage;
-  stage.rival(rival, 1);
-  stage.lead("e", {500}, rival);
+TEST_F(GroupCandidacy, ALeadThatWasRetiredIsNotLostAndIsClaimedAsItWasSeen) {
+  rival_leads(1, {500});
   stage.lead("f", {400}, rival);
-  GroupScene me(stage);
   for (const auto* election : {"e", "f"}) me.join(election);
   me.start();
   me.settle();
@@ -1351,14 +1129,9 @@ TEST(GroupCandidacy, ALeadThatWasRetiredIsNotLostAndIsClaimedAsItWasSeen) {
   EXPECT_GT(stage.lead("f").token, Token{500});
 }
 
-TEST(GroupCandidacy, ALeadAboveWhatWasRetiredIsLost) {
-  GroupStage stage;
-  stage.rival(rival, 1);
-  stage.lead("e", {500}, rival);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
-  me.settle();
+TEST_F(GroupCandidacy, ALeadAboveWhatWasRetiredIsLost) {
+  rival_leads(1, {500});
+  me.takes_part();
   stage.store.leads.erase("e");
   stage.store.retired = {499};
   stage.store.forget_cursors();
@@ -1367,14 +1140,9 @@ TEST(GroupCandidacy, ALeadAboveWhatWasRetiredIsLost) {
   EXPECT_FALSE(me.leads("e"));
 }
 
-TEST(GroupCandidacy, WhatASessionLeadsThatStandsIsLostAlthoughALaterLeadWasRetired) {
-  GroupStage stage;
-  stage.rival(rival, 1);
-  stage.lead("e", {500}, rival);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
-  me.settle();
+TEST_F(GroupCandidacy, WhatASessionLeadsThatStandsIsLostAlthoughALaterLeadWasRetired) {
+  rival_leads(1, {500});
+  me.takes_part();
   stage.store.leads.erase("e");
   stage.store.retired = {600};
   stage.store.forget_cursors();
@@ -1385,11 +1153,9 @@ TEST(GroupCandidacy, WhatASessionLeadsThatStandsIsLostAlthoughALaterLeadWasRetir
 
 // ---- rule 13: lost data ----
 
-TEST(GroupCandidacy, AnotherMarkerIsReportedAndNothingAbsentIsClaimedForATerm) {
-  GroupStage stage(true);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, AnotherMarkerIsReportedAndNothingAbsentIsClaimedForATerm) {
+  stage.store.can_lose = true;
+  me.begins();
   me.pass(11s);
   ASSERT_TRUE(me.leads("e"));
   stage.store.lose();
@@ -1399,15 +1165,11 @@ TEST(GroupCandidacy, AnotherMarkerIsReportedAndNothingAbsentIsClaimedForATerm) {
   me.ousting_returned("e");
   me.answer();
   EXPECT_TRUE(me.reported(Fault::corrupt));
-  me.pass(group_timing.term - 1ns);
-  EXPECT_FALSE(me.leads("e"));
-  me.pass(1ns);
-  EXPECT_TRUE(me.leads("e"));
+  expect_leads_after(group_timing.term);
 }
 
-TEST(GroupCandidacy, AGroupThatIsFoundedUnderAWatchersEyesHasLostNothing) {
-  GroupStage stage(true);
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, AGroupThatIsFoundedUnderAWatchersEyesHasLostNothing) {
+  stage.store.can_lose = true;
   me.start();
   ASSERT_TRUE(me.asks<ask::See>());
   me.settle();
@@ -1417,14 +1179,9 @@ TEST(GroupCandidacy, AGroupThatIsFoundedUnderAWatchersEyesHasLostNothing) {
   EXPECT_FALSE(me.reported(Fault::corrupt));
 }
 
-TEST(GroupCandidacy, AFallenTokenIsReportedAndNothingIsClaimedForATerm) {
-  GroupStage stage;
-  stage.rival(rival, 1);
-  stage.lead("e", {500}, rival);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
-  me.settle();
+TEST_F(GroupCandidacy, AFallenTokenIsReportedAndNothingIsClaimedForATerm) {
+  rival_leads(1, {500});
+  me.takes_part();
   stage.lead("e", {400}, rival, true);
   me.push();
   me.settle();
@@ -1434,18 +1191,13 @@ TEST(GroupCandidacy, AFallenTokenIsReportedAndNothingIsClaimedForATerm) {
   EXPECT_EQ(told[0].error.message,
             "the store lost data: election e had token 500, and now token 400; restore it, and until then fence every "
             "write with the token");
-  me.pass(group_timing.term - 1ns);
-  EXPECT_FALSE(me.leads("e"));
-  me.pass(1ns);
-  EXPECT_TRUE(me.leads("e"));
+  expect_leads_after(group_timing.term);
   EXPECT_GT(me.led.at("e").token, Token{500});
 }
 
-TEST(GroupCandidacy, ManyFallenTokensAreOneReport) {
-  GroupStage stage;
+TEST_F(GroupCandidacy, ManyFallenTokensAreOneReport) {
   stage.rival(rival, 1);
   for (const auto& election : names(100)) stage.lead(election, {500}, rival);
-  GroupScene me(stage);
   for (const auto& election : names(100)) me.join(election);
   me.start();
   me.settle();
@@ -1457,10 +1209,7 @@ TEST(GroupCandidacy, ManyFallenTokensAreOneReport) {
 
 // ---- rule 14: sweeps ----
 
-TEST(GroupCandidacy, EndedSessionsAreSweptWithinATermAndNoSweepIsAskedWithoutThem) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, EndedSessionsAreSweptWithinATermAndNoSweepIsAskedWithoutThem) {
   me.pass(1min);
   EXPECT_FALSE(me.asks<ask::Sweep>());
   stage.rival(rival, 1);
@@ -1474,12 +1223,10 @@ TEST(GroupCandidacy, EndedSessionsAreSweptWithinATermAndNoSweepIsAskedWithoutThe
 }
 
 /// An election that nobody takes part in any more names its last leader's session for ever.
-TEST(GroupCandidacy, SweepsThatRemoveNothingBecomeRare) {
-  GroupStage stage;
+TEST_F(GroupCandidacy, SweepsThatRemoveNothingBecomeRare) {
   stage.rival(rival, 1);
   stage.store.sessions.at(rival).record.released = true;
   stage.lead("abandoned", {5}, rival);
-  GroupScene me(stage);
   me.lead({"e"});
   const auto sweeps = [&] {
     const auto all = me.all<group_effect::Ask>();
@@ -1497,10 +1244,7 @@ TEST(GroupCandidacy, SweepsThatRemoveNothingBecomeRare) {
 
 // ---- commits that tell no leads ----
 
-TEST(GroupCandidacy, TheLeaseCountsFromACommitThatToldNoLeadsOnceALookHasToldThem) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, TheLeaseCountsFromACommitThatToldNoLeadsOnceALookHasToldThem) {
   me.pass_until_asked<ask::Write>();
   const auto asked = me.asked->asked;
   const auto before = me.deadline;
@@ -1516,10 +1260,7 @@ TEST(GroupCandidacy, TheLeaseCountsFromACommitThatToldNoLeadsOnceALookHasToldThe
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST(GroupCandidacy, ALookBesideALeaseGetsTwiceTheTimeOfTheUnansweredOneAndLeavesHalfOfTheLease) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ALookBesideALeaseGetsTwiceTheTimeOfTheUnansweredOneAndLeavesHalfOfTheLease) {
   me.pass_until_asked<ask::Write>();
   stage.store.forget_cursors();
   me.answer();
@@ -1534,10 +1275,7 @@ TEST(GroupCandidacy, ALookBesideALeaseGetsTwiceTheTimeOfTheUnansweredOneAndLeave
   EXPECT_EQ(me.count<group_effect::End>(), 0u);
 }
 
-TEST(GroupCandidacy, TheLookThatIsOwedComesBeforeMoreClaims) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, TheLookThatIsOwedComesBeforeMoreClaims) {
   for (const auto& election : names(1200)) me.join(election);
   me.pass_until_asked<ask::Write>();
   stage.store.forget_cursors();
@@ -1547,12 +1285,10 @@ TEST(GroupCandidacy, TheLookThatIsOwedComesBeforeMoreClaims) {
   EXPECT_EQ(me.commit().claims.size(), 500u);
 }
 
-TEST(GroupCandidacy, TheLookThatIsOwedComesAlsoIfACommitTookLongerThanTheTimeToTheNext) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, TheLookThatIsOwedComesAlsoIfACommitTookLongerThanTheTimeToTheNext) {
   auto timing = group_timing;
   timing.renew = 300ms;
-  me.candidacy = GroupCandidacy(
+  me.candidacy = tenure::GroupCandidacy(
       who_text({"me", "here"}, "life"), timing, [drawn = std::uint64_t{}]() mutable { return ++drawn; },
       Spread{.on = false});
   me.lead({"e"});
@@ -1564,11 +1300,8 @@ TEST(GroupCandidacy, TheLookThatIsOwedComesAlsoIfACommitTookLongerThanTheTimeToT
   EXPECT_TRUE(me.asks<ask::See>()) << "or the lease never counts, however many commits are granted";
 }
 
-TEST(GroupCandidacy, ALookForAllLeadsGetsTwiceTheTimeThatTheyTookLast) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, ALookForAllLeadsGetsTwiceTheTimeThatTheyTookLast) {
+  me.begins();
   me.pass_until_asked<ask::Open>();
   const auto opened = me.land();
   stage.pass(900ms);
@@ -1582,11 +1315,8 @@ TEST(GroupCandidacy, ALookForAllLeadsGetsTwiceTheTimeThatTheyTookLast) {
   EXPECT_EQ(me.asked->by - me.asked->asked, 1800ms);
 }
 
-TEST(GroupCandidacy, AnOpenThatReturnsLongAfterItsLimitIsEnded) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupCandidacy, AnOpenThatReturnsLongAfterItsLimitIsEnded) {
+  me.begins();
   ASSERT_TRUE(me.asks<ask::Open>());
   const auto landed = me.land();
   stage.pass(me.asked->by + LateCall::grace - stage.now);
@@ -1600,11 +1330,9 @@ TEST(GroupCandidacy, AnOpenThatReturnsLongAfterItsLimitIsEnded) {
 
 // ---- rule 15: the grid ----
 
-TEST(GroupCandidacy, RenewalsStayOnTheGridOfTheStoresClockAndKeepTheirJitter) {
-  GroupStage stage;
+TEST_F(GroupCandidacy, RenewalsStayOnTheGridOfTheStoresClockAndKeepTheirJitter) {
   std::uint64_t drawn = 0;
-  GroupScene me(stage);
-  me.candidacy = GroupCandidacy(
+  me.candidacy = tenure::GroupCandidacy(
       who_text({"me", "here"}, "life"), group_timing, [&drawn] { return drawn += 0x9e3779b97f4a7c15; },
       Spread{.on = false});
   me.lead({"e"});
@@ -1621,10 +1349,7 @@ TEST(GroupCandidacy, RenewalsStayOnTheGridOfTheStoresClockAndKeepTheirJitter) {
   EXPECT_GT(late, 50ms) << "the jitter has worn off, and all processes ask at once";
 }
 
-TEST(GroupCandidacy, AClockOfTheStoreThatIsUselessCostsNoRenewal) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, AClockOfTheStoreThatIsUselessCostsNoRenewal) {
   for (int i = 0; i < 10; ++i) {
     me.pass_until_asked<ask::Write>();
     const auto asked = stage.now;
@@ -1638,11 +1363,8 @@ TEST(GroupCandidacy, AClockOfTheStoreThatIsUselessCostsNoRenewal) {
 
 // ---- those that only watch ----
 
-TEST(GroupCandidacy, WhoTakesPartInNothingLooksAndNothingElse) {
-  GroupStage stage;
-  stage.rival(rival, 1);
-  stage.lead("e", {5}, rival);
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, WhoTakesPartInNothingLooksAndNothingElse) {
+  rival_leads();
   me.start();
   const auto began = stage.now;
   for (int i = 0; i < 5; ++i) {
@@ -1654,10 +1376,7 @@ TEST(GroupCandidacy, WhoTakesPartInNothingLooksAndNothingElse) {
   EXPECT_FALSE(me.candidacy.incumbent("e", stage.now)) << "of a million names that others use it keeps none";
 }
 
-TEST(GroupCandidacy, WhoLeftEverythingAndLapsedGoesOnLooking) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, WhoLeftEverythingAndLapsedGoesOnLooking) {
   me.leave("e");
   me.ousting_returned("e");
   me.settle();
@@ -1674,15 +1393,15 @@ TEST(GroupCandidacy, WhoLeftEverythingAndLapsedGoesOnLooking) {
   EXPECT_EQ(me.candidacy.incumbent("e", stage.now)->name, "rival");
 }
 
-TEST(GroupCandidacy, AtRestItAsksOncePerRenewalHoweverManyElections) {
+TEST_F(GroupCandidacy, AtRestItAsksOncePerRenewalHoweverManyElections) {
   for (const std::size_t elections : {1u, 1000u}) {
-    GroupStage stage;
-    GroupScene me(stage);
-    me.lead(names(elections));
-    me.pass(10s);
-    const auto before = me.count<group_effect::Ask>();
-    me.pass(100s);
-    EXPECT_NEAR(static_cast<double>(me.count<group_effect::Ask>() - before), 2 * 50 + 50 / 3, 4)
+    GroupStage its;
+    GroupScene one(its);
+    one.lead(names(elections));
+    one.pass(10s);
+    const auto before = one.count<group_effect::Ask>();
+    one.pass(100s);
+    EXPECT_NEAR(static_cast<double>(one.count<group_effect::Ask>() - before), 2 * 50 + 50 / 3, 4)
         << "a commit and a wait each, and a look at the sessions after each third";
   }
 }
@@ -1691,10 +1410,7 @@ TEST(GroupCandidacy, AtRestItAsksOncePerRenewalHoweverManyElections) {
 
 /// A process that crashed and came back has two sessions for a while. The store's clock was ahead when the old one
 /// wrote.
-TEST(GroupCandidacy, ANamedHeirIsTheProcessWhoseLeaseEndsLastByOurClock) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ANamedHeirIsTheProcessWhoseLeaseEndsLastByOurClock) {
   const auto comes = [&](SessionId id) {
     stage.rival(id, 1);
     stage.store.sessions[id].joined = 1;
@@ -1751,7 +1467,7 @@ struct SharingPair {
   std::map<const GroupScene*, std::size_t> seen_{};
 };
 
-TEST(GroupCandidacy, NeitherARenewalNorAHandOverLooksThroughAllElections) {
+TEST_F(GroupCandidacy, NeitherARenewalNorAHandOverLooksThroughAllElections) {
   SharingPair pair(301, 0s);
   auto& from = pair.a.led.size() > pair.b.led.size() ? pair.a : pair.b;
   auto& to = &from == &pair.a ? pair.b : pair.a;
@@ -1775,7 +1491,7 @@ TEST(GroupCandidacy, NeitherARenewalNorAHandOverLooksThroughAllElections) {
   EXPECT_LE(to.candidacy.looked_through(), before_to + 9);
 }
 
-TEST(GroupCandidacy, WhatIsHandedOverAFewAtATimeIsFoundOnce) {
+TEST_F(GroupCandidacy, WhatIsHandedOverAFewAtATimeIsFoundOnce) {
   SharingPair pair(300, 5 * group_timing.renew);
   EXPECT_EQ(pair.a.led.size(), 150u);
   EXPECT_EQ(pair.b.led.size(), 150u);
@@ -1785,9 +1501,8 @@ TEST(GroupCandidacy, WhatIsHandedOverAFewAtATimeIsFoundOnce) {
 
 // ---- the spread ----
 
-TEST(GroupCandidacy, WhoMayLeadThreeClaimsNoMore) {
-  GroupStage stage;
-  GroupScene me(stage, 100, Spread{.most = 3});
+TEST_F(GroupCandidacy, WhoMayLeadThreeClaimsNoMore) {
+  me.run_with(Spread{.most = 3});
   for (const auto& election : names(10)) me.join(election);
   me.start();
   me.pass(3 * group_timing.renew);
@@ -1818,20 +1533,20 @@ struct Newcomer {
   GroupScene a{stage, 100, Spread{.handovers_at_once = 4}}, b{stage, 900, Spread{}};
 };
 
-TEST(GroupCandidacy, NothingIsHandedOverBeforeARenewalHasPassedSinceSomebodyCame) {
+TEST_F(GroupCandidacy, NothingIsHandedOverBeforeARenewalHasPassedSinceSomebodyCame) {
   Newcomer scene;
   ASSERT_EQ(scene.a.led.size(), 20u);
   scene.pass(group_timing.renew - 20ms);
   EXPECT_EQ(scene.a.count<group_effect::End>(), 0u) << "others may still come, or the newcomer may go";
 }
 
-TEST(GroupCandidacy, NoMoreWorkStopsAtATimeThanMayBeHandedOver) {
+TEST_F(GroupCandidacy, NoMoreWorkStopsAtATimeThanMayBeHandedOver) {
   Newcomer scene;
   scene.pass(3 * group_timing.renew);
   EXPECT_EQ(scene.a.count<group_effect::End>(), 4u);
 }
 
-TEST(GroupCandidacy, WhatIsHandedOverGoesByTheNumbersOfThatMoment) {
+TEST_F(GroupCandidacy, WhatIsHandedOverGoesByTheNumbersOfThatMoment) {
   Newcomer scene;
   scene.pass(3 * group_timing.renew);
   ASSERT_EQ(scene.a.count<group_effect::End>(), 4u);
@@ -1882,7 +1597,7 @@ struct SlowStart {
   std::uint64_t beat{};
 };
 
-TEST(GroupCandidacy, WhoeverNeedsManyCommitsForItsShareIsGivenTheTimeForThem) {
+TEST_F(GroupCandidacy, WhoeverNeedsManyCommitsForItsShareIsGivenTheTimeForThem) {
   SlowStart scene(4000, 300ms);
   scene.pass(group_timing.renew + group_timing.retry + 2s);
   EXPECT_EQ(scene.me.led.size(), 2000u) << "the rest is the rival's, and four commits of 0.3 s are not much";
@@ -1890,7 +1605,7 @@ TEST(GroupCandidacy, WhoeverNeedsManyCommitsForItsShareIsGivenTheTimeForThem) {
   EXPECT_GE(scene.me.count<group_effect::Begin>(), 4000u) << "but nothing stays free for long";
 }
 
-TEST(GroupCandidacy, ManyClaimsArePlannedOnceAndNotWithEachCommit) {
+TEST_F(GroupCandidacy, ManyClaimsArePlannedOnceAndNotWithEachCommit) {
   SlowStart scene(10'000, 60ms);
   scene.pass(2s);
   EXPECT_EQ(scene.me.led.size(), 5000u);
@@ -1910,9 +1625,7 @@ Session& renew_peer(GroupStage& stage, const std::vector<std::string>& elections
   return session;
 }
 
-TEST(GroupCandidacy, ASessionTellsHowManyElectionsItMayLeadNow) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, ASessionTellsHowManyElectionsItMayLeadNow) {
   const auto most = [&] { return stage.store.sessions.at(me.session).most; };
   me.lead({"a", "b", "c"});
   me.pass(group_timing.renew);
@@ -1933,9 +1646,8 @@ TEST(GroupCandidacy, ASessionTellsHowManyElectionsItMayLeadNow) {
   EXPECT_EQ(most(), 0u);
 }
 
-TEST(GroupCandidacy, WhoLetsAGiftLieTakesNothingForATermAndThenOne) {
-  GroupStage stage;
-  GroupScene me(stage, 100, Spread{});
+TEST_F(GroupCandidacy, WhoLetsAGiftLieTakesNothingForATermAndThenOne) {
+  me.run_with(Spread{});
   const std::vector<std::string> all{"a", "b", "c", "d"};
   me.lead(all);
   std::uint64_t beat = 0;
@@ -1955,9 +1667,7 @@ TEST(GroupCandidacy, WhoLetsAGiftLieTakesNothingForATermAndThenOne) {
   EXPECT_EQ(gifts_after(9s), 3u);
 }
 
-TEST(GroupCandidacy, NothingIsHandedByNameToOneThatLeadsAllItMay) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupCandidacy, NothingIsHandedByNameToOneThatLeadsAllItMay) {
   me.lead({"a", "b"});
   auto& session = renew_peer(stage, {"a", "b"}, 1);
   session.most = 0;
@@ -1971,9 +1681,8 @@ TEST(GroupCandidacy, NothingIsHandedByNameToOneThatLeadsAllItMay) {
   EXPECT_FALSE(me.candidacy.heir_named(stage.now, "a", "rival")) << "it takes part in others";
 }
 
-TEST(GroupCandidacy, WhatIsReleasedAtOnceGoesToAllOthersAlike) {
-  GroupStage stage;
-  GroupScene me(stage, 100, Spread{.handovers_at_once = 0});
+TEST_F(GroupCandidacy, WhatIsReleasedAtOnceGoesToAllOthersAlike) {
+  me.run_with(Spread{.handovers_at_once = 0});
   const std::vector<std::string> all{"a", "b", "c", "d"};
   me.lead(all);
   renew_peer(stage, all, 1);
@@ -1988,23 +1697,16 @@ TEST(GroupCandidacy, WhatIsReleasedAtOnceGoesToAllOthersAlike) {
   EXPECT_EQ(heirs, (std::map<std::optional<SessionId>, int>{{peer, 2}, {SessionId{8}, 2}}));
 }
 
-TEST(GroupCandidacy, AnHeirThatHasEndedIsNotWaitedFor) {
-  GroupStage stage;
+TEST_F(GroupCandidacy, AnHeirThatHasEndedIsNotWaitedFor) {
   stage.rival(peer, 1);
   stage.store.sessions[peer].record.released = true;
   stage.lead("e", {5}, peer, true);
   stage.store.leads.at("e").lead.heir = peer;
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
-  me.settle();
+  me.takes_part();
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST(GroupCandidacy, ARenewalGivesWhatDrainsTheTimeOfItsDrain) {
-  GroupStage stage;
-  GroupScene me(stage);
-  me.lead({"e"});
+TEST_F(GroupCandidacyThatLeads, ARenewalGivesWhatDrainsTheTimeOfItsDrain) {
   me.pass_without_store(8s);
   me.resign("e");
   const auto drain_by = stage.now + group_timing.drain;
@@ -2013,9 +1715,8 @@ TEST(GroupCandidacy, ARenewalGivesWhatDrainsTheTimeOfItsDrain) {
   EXPECT_EQ(me.all<group_effect::DoneBy>().back().at, drain_by);
 }
 
-TEST(GroupCandidacy, NothingIsClaimedWhileAllHookThreadsHang) {
-  GroupStage stage;
-  GroupScene me(stage, 100, Spread{.on = false}, 1);
+TEST_F(GroupCandidacy, NothingIsClaimedWhileAllHookThreadsHang) {
+  me.run_with(Spread{.on = false}, 1);
   me.lead({"a", "b"});
   me.resign("a", 0s);
   me.pass(group_timing.drain);
@@ -2030,5 +1731,6 @@ TEST(GroupCandidacy, NothingIsClaimedWhileAllHookThreadsHang) {
   EXPECT_TRUE(me.leads("c"));
 }
 
+}  // namespace rules_of_a_group
 }  // namespace
 }  // namespace tenure

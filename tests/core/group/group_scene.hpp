@@ -60,10 +60,16 @@ class GroupScene {
  public:
   explicit GroupScene(GroupStage& on, std::uint64_t seed = 100, const Spread& spread = Spread{.on = false},
                       std::size_t hook_threads = SIZE_MAX)
-      : stage(on),
-        candidacy(
-            who_text({"me", "here"}, "life" + std::to_string(seed)), group_timing, [seed]() mutable { return ++seed; },
-            spread, hook_threads) {}
+      : stage(on), candidacy(made(seed, spread, hook_threads)) {}
+
+  static GroupCandidacy made(std::uint64_t seed, const Spread& spread, std::size_t hook_threads) {
+    return {who_text({"me", "here"}, "life" + std::to_string(seed)), group_timing,
+            [seed]() mutable { return ++seed; }, spread, hook_threads};
+  }
+  /// REQUIRES: nothing has happened yet.
+  void run_with(const Spread& spread, std::size_t hook_threads = SIZE_MAX) {
+    candidacy = made(100, spread, hook_threads);
+  }
 
   // ---- what the user does ----
 
@@ -83,6 +89,8 @@ class GroupScene {
     candidacy.tick(stage.now), take();
   }
 
+  void begins(const std::string& election = "e") { join(election), start(); }
+  void takes_part(const std::string& election = "e") { begins(election), settle(); }
   /// Started, and it leads these.
   void lead(const std::vector<std::string>& elections) {
     for (const auto& election : elections) join(election);
@@ -294,6 +302,28 @@ class GroupScene {
 
   std::uint64_t markers_{1000};
   bool interrupted_{};
+};
+
+inline constexpr SessionId rival{7};
+
+/// Most tests are of one process.
+struct GroupTest : testing::Test {
+  /// "e", in a session that was just written.
+  void rival_leads(std::uint64_t beat = 1, Token token = {5}, bool released = false) {
+    stage.rival(rival, beat);
+    stage.lead("e", token, rival, released);
+  }
+
+  /// Not an instant sooner.
+  void expect_leads_after(Clock::Duration wait, const std::string& election = "e") {
+    me.pass(wait - 1ns);
+    EXPECT_FALSE(me.leads(election));
+    me.pass(1ns);
+    EXPECT_TRUE(me.leads(election));
+  }
+
+  GroupStage stage;
+  GroupScene me{stage};
 };
 
 }  // namespace tenure::test

@@ -19,10 +19,7 @@ using test::GroupStage;
 
 constexpr StallLimits limits{.after = 3s, .pause = 1min + 70ms};  ///< A pause may end between two looks at the work.
 
-struct GroupStall : testing::Test {
-  GroupStage stage;
-  GroupScene me{stage};
-
+struct GroupStall : test::GroupTest {
   void SetUp() override { me.stall = limits; }
   void progress(const std::string& election) { me.worked[election] = stage.now; }
   /// "e" is not led any more, its work has stopped, and the store knows.

@@ -13,8 +13,8 @@ using namespace std::chrono_literals;
 using test::group_timing;
 using test::GroupScene;
 using test::GroupStage;
-
-constexpr SessionId rival{7};
+using test::rival;
+using GroupUnreadable = test::GroupTest;
 
 /// What was told of one election.
 std::vector<std::string> told_of(const GroupScene& scene, const std::string& election) {
@@ -24,13 +24,11 @@ std::vector<std::string> told_of(const GroupScene& scene, const std::string& ele
   return out;
 }
 
-TEST(GroupUnreadable, IsClaimedByNobodyAndTheOtherElectionsGoOn) {
-  GroupStage stage;
+TEST_F(GroupUnreadable, IsClaimedByNobodyAndTheOtherElectionsGoOn) {
   stage.rival(rival, 1);
   stage.lead("good", {5}, rival, true);
   stage.lead("spoilt", {6}, rival, true);
   stage.store.spoil("spoilt", true);
-  GroupScene me(stage);
   for (const auto* election : {"good", "spoilt", "new"}) me.join(election);
   me.start();
   me.pass(5 * group_timing.term);
@@ -41,23 +39,16 @@ TEST(GroupUnreadable, IsClaimedByNobodyAndTheOtherElectionsGoOn) {
   EXPECT_EQ(me.count<group_effect::End>(), 0u);
 }
 
-TEST(GroupUnreadable, HasNoIncumbentWhoeverItWasBefore) {
-  GroupStage stage;
-  stage.rival(rival, 1);
-  stage.lead("e", {5}, rival);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
-  me.settle();
+TEST_F(GroupUnreadable, HasNoIncumbentWhoeverItWasBefore) {
+  rival_leads();
+  me.takes_part();
   ASSERT_TRUE(me.candidacy.incumbent("e", stage.now));
   stage.store.spoil("e", true);
   me.pass(2 * group_timing.renew);
   EXPECT_FALSE(me.candidacy.incumbent("e", stage.now));
 }
 
-TEST(GroupUnreadable, IsToldOnceAndWithItsRemedy) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupUnreadable, IsToldOnceAndWithItsRemedy) {
   me.lead({"e", "f"});
   stage.store.spoil("e", true);
   stage.store.spoil("g", true);
@@ -71,9 +62,7 @@ TEST(GroupUnreadable, IsToldOnceAndWithItsRemedy) {
   EXPECT_EQ(told_of(me, "g").size(), 1u);
 }
 
-TEST(GroupUnreadable, DoesNotEndTheTenureOfWhoLeadsIt) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupUnreadable, DoesNotEndTheTenureOfWhoLeadsIt) {
   me.lead({"e"});
   const auto token = me.led.at("e").token;
   stage.store.spoil("e", true);
@@ -85,9 +74,7 @@ TEST(GroupUnreadable, DoesNotEndTheTenureOfWhoLeadsIt) {
   EXPECT_EQ(me.led.at("e").token, token) << "the same tenure";
 }
 
-TEST(GroupUnreadable, IsLeftToNobodyWhenItsLeaderEnds) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupUnreadable, IsLeftToNobodyWhenItsLeaderEnds) {
   me.lead({"e"});
   stage.store.spoil("e", true);
   me.pass(group_timing.renew);
@@ -98,9 +85,8 @@ TEST(GroupUnreadable, IsLeftToNobodyWhenItsLeaderEnds) {
   EXPECT_TRUE(stage.store.spoilt.contains("e"));
 }
 
-TEST(GroupUnreadable, IsNotHandedOver) {
-  GroupStage stage;
-  GroupScene me(stage, 100, Spread{});
+TEST_F(GroupUnreadable, IsNotHandedOver) {
+  me.run_with(Spread{});
   me.lead({"e"});
   stage.rival(rival, 1);
   stage.store.sessions[rival].joined = 1;
@@ -114,9 +100,7 @@ TEST(GroupUnreadable, IsNotHandedOver) {
 }
 
 /// Nobody was told that it is spoilt, nor that it is mended.
-TEST(GroupUnreadable, IsGivenBackOnceItIsMendedIfItsReleaseWasRefused) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupUnreadable, IsGivenBackOnceItIsMendedIfItsReleaseWasRefused) {
   me.lead({"e", "other"});
   stage.store.spoil("e", false);
   me.leave("e");
@@ -128,38 +112,33 @@ TEST(GroupUnreadable, IsGivenBackOnceItIsMendedIfItsReleaseWasRefused) {
 }
 
 /// Whoever leads it learns what it says by his next commit. So he leads no longer than a term.
-TEST(GroupUnreadable, OnceMendedIsClaimedATermLaterWhateverItSays) {
+TEST_F(GroupUnreadable, OnceMendedIsClaimedATermLaterWhateverItSays) {
   for (const bool released : {false, true}) {
-    GroupStage stage;
-    stage.rival(rival, 1);
-    stage.lead("e", {5}, rival, true);
-    stage.store.spoil("e", true);
-    GroupScene me(stage);
-    me.join("e");
-    me.start();
-    me.pass(3 * group_timing.term);
+    GroupStage its;
+    its.rival(rival, 1);
+    its.lead("e", {5}, rival, true);
+    its.store.spoil("e", true);
+    GroupScene one(its);
+    one.begins();
+    one.pass(3 * group_timing.term);
     if (released)
-      stage.store.restore("e", true);
+      its.store.restore("e", true);
     else
-      stage.store.mend("e");
-    me.pass_until_asked<ask::Write>();
-    me.answer();
-    me.pass(group_timing.term - 1ns);
-    EXPECT_FALSE(me.leads("e")) << released;
-    me.pass(1ns);
-    EXPECT_TRUE(me.leads("e")) << released;
+      its.store.mend("e");
+    one.pass_until_asked<ask::Write>();
+    one.answer();
+    one.pass(group_timing.term - 1ns);
+    EXPECT_FALSE(one.leads("e")) << released;
+    one.pass(1ns);
+    EXPECT_TRUE(one.leads("e")) << released;
   }
 }
 
-TEST(GroupUnreadable, OnceMendedIsLeftAloneAlsoByWhoLeftAndJoinedAgain) {
-  GroupStage stage;
-  stage.rival(rival, 1);
-  stage.lead("e", {5}, rival, true);
+TEST_F(GroupUnreadable, OnceMendedIsLeftAloneAlsoByWhoLeftAndJoinedAgain) {
+  rival_leads(1, {5}, true);
   stage.store.spoil("e", true);
-  GroupScene me(stage);
   me.join("e");
-  me.join("other");
-  me.start();
+  me.begins("other");
   me.pass(group_timing.renew);
   stage.store.restore("e", true);
   me.pass(group_timing.renew);
@@ -172,17 +151,14 @@ TEST(GroupUnreadable, OnceMendedIsLeftAloneAlsoByWhoLeftAndJoinedAgain) {
 }
 
 /// The session that the remedy writes may have been absent for long: another lead was mended with it.
-TEST(GroupUnreadable, OnceMendedIsClaimedATermLaterAlsoByWhoNeverSawItSpoilt) {
-  GroupStage stage;
+TEST_F(GroupUnreadable, OnceMendedIsClaimedATermLaterAlsoByWhoNeverSawItSpoilt) {
   stage.rival(rival, 1);
   stage.lead("old", {5}, rival, true);
   stage.lead("e", {6}, rival);
   stage.store.spoil("old", true);
   stage.store.mend("old");
-  GroupScene me(stage);
   me.join("old");
-  me.join("e");
-  me.start();
+  me.begins();
   for (std::uint64_t beat = 2; beat < 10; ++beat) {
     me.pass(group_timing.renew);
     stage.rival(rival, beat);
@@ -198,9 +174,7 @@ TEST(GroupUnreadable, OnceMendedIsClaimedATermLaterAlsoByWhoNeverSawItSpoilt) {
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST(GroupUnreadable, EndsTheTenureOnceItIsMendedInAnotherWay) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupUnreadable, EndsTheTenureOnceItIsMendedInAnotherWay) {
   me.lead({"e"});
   stage.store.spoil("e", true);
   me.pass(group_timing.term);
@@ -210,14 +184,10 @@ TEST(GroupUnreadable, EndsTheTenureOnceItIsMendedInAnotherWay) {
   EXPECT_EQ(me.reasons(), std::vector{Reason::superseded});
 }
 
-TEST(GroupUnreadable, IsSeenToBeMendedAlsoIfNoChangeIsTold) {
-  GroupStage stage;
-  stage.rival(rival, 1);
-  stage.lead("e", {5}, rival, true);
+TEST_F(GroupUnreadable, IsSeenToBeMendedAlsoIfNoChangeIsTold) {
+  rival_leads(1, {5}, true);
   stage.store.spoil("e", true);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+  me.begins();
   me.pass(group_timing.term);
   stage.store.restore("e", false);
   me.pass(2 * group_timing.term);
@@ -227,13 +197,9 @@ TEST(GroupUnreadable, IsSeenToBeMendedAlsoIfNoChangeIsTold) {
   EXPECT_LT(me.count<group_effect::Ask>() - looks, 20u) << "renewals and waits, and no more whole looks";
 }
 
-TEST(GroupUnreadable, IsFoundByWhoClaimsItInVainIfNoChangeIsTold) {
-  GroupStage stage;
-  stage.rival(rival, 1);
-  stage.lead("e", {5}, rival);
-  GroupScene me(stage);
-  me.join("e");
-  me.start();
+TEST_F(GroupUnreadable, IsFoundByWhoClaimsItInVainIfNoChangeIsTold) {
+  rival_leads();
+  me.begins();
   me.pass(group_timing.renew);
   stage.store.spoil("e", false);
   stage.store.sessions[rival].record.released = true;
@@ -245,9 +211,7 @@ TEST(GroupUnreadable, IsFoundByWhoClaimsItInVainIfNoChangeIsTold) {
 }
 
 /// A whole look may take a busy store longer than a renewal may.
-TEST(GroupUnreadable, IsLookedForApartFromTheRenewalsAndAlsoNotAgainAtOnce) {
-  GroupStage stage;
-  GroupScene me(stage);
+TEST_F(GroupUnreadable, IsLookedForApartFromTheRenewalsAndAlsoNotAgainAtOnce) {
   me.lead({"e"});
   stage.store.spoil("e", true);
   me.pass(group_timing.renew);

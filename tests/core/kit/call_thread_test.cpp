@@ -175,6 +175,14 @@ struct CallThreadTest : testing::Test {
   }
 };
 
+/// Connected.
+template <class Test>
+struct ThatStands : Test {
+  void SetUp() override { ASSERT_FALSE(this->connect()); }
+};
+
+using CallThreadThatStands = ThatStands<CallThreadTest>;
+
 template <class T>
 bool is(const Result<T>& result, T value) {
   return result && *result == value;
@@ -332,8 +340,7 @@ TEST_F(CallThreadTest, AConnectionThatBrokeIsMadeAnewWithinTheCall) {
 
 // ---- asking ----
 
-TEST_F(CallThreadTest, AnAnswerThatComesLateCostsTheCallAndNotTheConnection) {
-  ASSERT_FALSE(connect());
+TEST_F(CallThreadThatStands, AnAnswerThatComesLateCostsTheCallAndNotTheConnection) {
   EXPECT_THAT(trouble(late_read()), HasSubstr("server (here): no answer within 30 ms"));
   line->silence()->say('1');
   line->silence()->say('2');
@@ -341,8 +348,7 @@ TEST_F(CallThreadTest, AnAnswerThatComesLateCostsTheCallAndNotTheConnection) {
   EXPECT_EQ(line->attempts().size(), 1u);
 }
 
-TEST_F(CallThreadTest, AQuestionThatTwoCallsWaitedForIsEnded) {
-  ASSERT_FALSE(connect());
+TEST_F(CallThreadThatStands, AQuestionThatTwoCallsWaitedForIsEnded) {
   EXPECT_THAT(trouble(late_read()), HasSubstr("no answer"));
   std::atomic<bool> ran{};
   const auto error =
@@ -353,8 +359,7 @@ TEST_F(CallThreadTest, AQuestionThatTwoCallsWaitedForIsEnded) {
   EXPECT_TRUE(is(read(within(5s)), 0)) << "the socket was shut down, so the next one sees the end of the stream";
 }
 
-TEST_F(CallThreadTest, AStopEndsTheCallAtOnceAndNotTheConnection) {
-  ASSERT_FALSE(connect());
+TEST_F(CallThreadThatStands, AStopEndsTheCallAtOnceAndNotTheConnection) {
   std::stop_source stop;
   std::promise<void> reading;
   std::jthread stopper([&] {
@@ -416,8 +421,7 @@ TEST_F(CallThreadTest, AfterABodyThatThrewAllTheSameTheNextOneRuns) {
   EXPECT_FALSE(connect());
 }
 
-TEST_F(CallThreadTest, ABrokenPipeKillsNobody) {
-  ASSERT_FALSE(connect());
+TEST_F(CallThreadThatStands, ABrokenPipeKillsNobody) {
   ::shutdown(line->silence()->ends[0], SHUT_RDWR);
   const auto written = thread.ask(
       [line = line](auto&) -> Result<int> { return static_cast<int>(::write(line->silence()->ends[0], "x", 1)); },
@@ -427,16 +431,14 @@ TEST_F(CallThreadTest, ABrokenPipeKillsNobody) {
 
 // ---- waiting for the other end ----
 
-TEST_F(CallThreadTest, AWaitEndsAtTheLimitAndItsConnectionLivesOn) {
-  ASSERT_FALSE(connect());
+TEST_F(CallThreadThatStands, AWaitEndsAtTheLimitAndItsConnectionLivesOn) {
   EXPECT_TRUE(eventually([&] { return is(await(within(100ms)), false); })) << in_time;
   line->silence()->say('x');
   EXPECT_TRUE(is(await(within(5s)), true));
   EXPECT_TRUE(is(read(within(5s)), 1));
 }
 
-TEST_F(CallThreadTest, AWaitAfterItsEndReturnsAtOnce) {
-  ASSERT_FALSE(connect());
+TEST_F(CallThreadThatStands, AWaitAfterItsEndReturnsAtOnce) {
   const auto wait_twice = [](CallThread::Socket& socket) -> Result<std::pair<bool, bool>> {
     const bool first = socket.wait();
     return std::pair(first, socket.wait());
@@ -445,8 +447,7 @@ TEST_F(CallThreadTest, AWaitAfterItsEndReturnsAtOnce) {
       << in_time;
 }
 
-TEST_F(CallThreadTest, ABodyThatTalksOnAfterItsWaitEndedIsEndedByTheNextCall) {
-  ASSERT_FALSE(connect());
+TEST_F(CallThreadThatStands, ABodyThatTalksOnAfterItsWaitEndedIsEndedByTheNextCall) {
   std::promise<void> waiting;
   std::promise<int> read;
   EXPECT_TRUE(after_its_limit(
@@ -477,6 +478,8 @@ struct ExchangeTest : CallThreadTest {
   void answer(char byte) const { line->silence()->say(byte); }
 };
 
+using ExchangeThatStands = ThatStands<ExchangeTest>;
+
 TEST_F(ExchangeTest, RunsOnItsCallersThreadOnceTheConnectionStands) {
   const auto where = [](Exchange&) -> Result<std::thread::id> { return std::this_thread::get_id(); };
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(is(thread.exchange(where, within(5s)), std::this_thread::get_id()));
@@ -485,16 +488,14 @@ TEST_F(ExchangeTest, RunsOnItsCallersThreadOnceTheConnectionStands) {
   EXPECT_EQ(line->attempts().size(), 1u);
 }
 
-TEST_F(ExchangeTest, AnAnswerThatIsLateIsNotTheNextOnes) {
-  ASSERT_FALSE(connect());
+TEST_F(ExchangeThatStands, AnAnswerThatIsLateIsNotTheNextOnes) {
   EXPECT_THAT(late_ask(), HasSubstr("server (here): no answer within 30 ms"));
   for (const char byte : {'1', '2'}) answer(byte);
   EXPECT_TRUE(is(ask(within(5s)), '2')) << "the first answer is the first question's";
   EXPECT_EQ(line->attempts().size(), 1u);
 }
 
-TEST_F(ExchangeTest, AnAnswerMayComeWhileTheNextQuestionWaitsForIt) {
-  ASSERT_FALSE(connect());
+TEST_F(ExchangeThatStands, AnAnswerMayComeWhileTheNextQuestionWaitsForIt) {
   late_ask();
   ManualClock stands;
   auto next = std::async(std::launch::async, [&] { return ask(within(30ms, stands)); });
@@ -509,8 +510,7 @@ TEST_F(ExchangeTest, AnAnswerMayComeWhileTheNextQuestionWaitsForIt) {
   EXPECT_EQ(line->attempts().size(), 1u);
 }
 
-TEST_F(ExchangeTest, AQuestionThatTwoExchangesWaitedForIsEnded) {
-  ASSERT_FALSE(connect());
+TEST_F(ExchangeThatStands, AQuestionThatTwoExchangesWaitedForIsEnded) {
   late_ask();
   EXPECT_THAT(late_ask(), HasSubstr("nor to the question before it: the connection is ended"));
   auto third = std::async(std::launch::async, [&] { return ask(within(1h)); });
@@ -520,8 +520,7 @@ TEST_F(ExchangeTest, AQuestionThatTwoExchangesWaitedForIsEnded) {
   EXPECT_TRUE(is(third.get(), '3'));
 }
 
-TEST_F(ExchangeTest, AStopEndsItAtOnceAndNotTheConnection) {
-  ASSERT_FALSE(connect());
+TEST_F(ExchangeThatStands, AStopEndsItAtOnceAndNotTheConnection) {
   for (int i = 0; i < 2; ++i) {
     std::stop_source stop;
     auto asking = std::async(std::launch::async, [&] { return ask(within(1h, stop.get_token())); });
@@ -540,8 +539,7 @@ TEST_F(ExchangeTest, AStopEndsItAtOnceAndNotTheConnection) {
   EXPECT_EQ(::recv(line->silence()->ends[0], &byte, 1, MSG_DONTWAIT), -1) << "its socket was shut down";
 }
 
-TEST_F(ExchangeTest, AnEndOfTheStreamIsNoticedWhileItWaits) {
-  ASSERT_FALSE(connect());
+TEST_F(ExchangeThatStands, AnEndOfTheStreamIsNoticedWhileItWaits) {
   auto asking = std::async(std::launch::async, [&] { return ask(within(1h)); });
   ::shutdown(line->silence()->ends[1], SHUT_RDWR);
   EXPECT_EQ(trouble(asking.get()), "the stream ended");
@@ -551,8 +549,7 @@ TEST_F(ExchangeTest, AnEndOfTheStreamIsNoticedWhileItWaits) {
   EXPECT_TRUE(is(next.get(), 'x'));
 }
 
-TEST_F(ExchangeTest, AConnectionThatEndedWhileAnAnswerWasOwedIsMadeAnewWithinTheCall) {
-  ASSERT_FALSE(connect());
+TEST_F(ExchangeThatStands, AConnectionThatEndedWhileAnAnswerWasOwedIsMadeAnewWithinTheCall) {
   late_ask();
   ::shutdown(line->silence()->ends[1], SHUT_RDWR);
   const auto nothing = [](Exchange&) -> Result<bool> { return true; };
@@ -560,8 +557,7 @@ TEST_F(ExchangeTest, AConnectionThatEndedWhileAnAnswerWasOwedIsMadeAnewWithinThe
   EXPECT_EQ(line->attempts().size(), 2u);
 }
 
-TEST_F(ExchangeTest, AWriteThatDoesNotDrainEndsAtItsLimit) {
-  ASSERT_FALSE(connect());
+TEST_F(ExchangeThatStands, AWriteThatDoesNotDrainEndsAtItsLimit) {
   const auto flood = [this](Exchange& exchange) -> Result<bool> {
     const std::string much(1 << 16, 'x');
     while (!exchange.over())
@@ -576,8 +572,7 @@ TEST_F(ExchangeTest, AWriteThatDoesNotDrainEndsAtItsLimit) {
               HasSubstr("no answer within 30 ms"));
 }
 
-TEST_F(ExchangeTest, ABrokenPipeKillsNobodyAndIsNotLeftPending) {
-  ASSERT_FALSE(connect());
+TEST_F(ExchangeThatStands, ABrokenPipeKillsNobodyAndIsNotLeftPending) {
   ::shutdown(line->silence()->ends[0], SHUT_RDWR);
   const auto before = ::signal(SIGPIPE, SIG_DFL);
   const auto written = thread.exchange(
@@ -632,8 +627,7 @@ TEST(ExchangeConnecting, AConnectOutlivesTheExchangesThatWaitForIt) {
 
 // ---- ends ----
 
-TEST_F(CallThreadTest, TheSocketMayBeClosedByItsOwnerMeanwhile) {
-  ASSERT_FALSE(connect());
+TEST_F(CallThreadThatStands, TheSocketMayBeClosedByItsOwnerMeanwhile) {
   std::promise<void> closed;
   std::promise<void> go_on;
   EXPECT_TRUE(after_its_limit(
@@ -732,8 +726,7 @@ TEST(CallThreadEnd, AForkedChildMayDestroyIt) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << "it hung, and the alarm ended it";
 }
 
-TEST_F(CallThreadTest, AForkedChildIsRefusedAndDoesItsParentNoHarm) {
-  ASSERT_FALSE(connect());
+TEST_F(CallThreadThatStands, AForkedChildIsRefusedAndDoesItsParentNoHarm) {
   std::promise<void> begun;
   auto answer = std::async(std::launch::async, [&] {
     return thread.ask(

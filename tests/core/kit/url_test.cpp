@@ -130,19 +130,40 @@ TEST(Url, ItsSchemeIsInLowerCaseOrThereIsNone) {
 }
 
 TEST(Url, SettingsAreTakenAndWhatIsLeftIsRefused) {
-  constexpr std::string_view known[] = {"group", "session"};
   auto url = parse_url("kafka://h/topic?group=g&sesion=secret");
   EXPECT_EQ(url.take("group"), "g");
-  EXPECT_EQ(url.take("group"), std::nullopt);
+  EXPECT_EQ(url.take("session"), std::nullopt);
   try {
-    url.expect_no_more(known);
+    url.expect_no_more();
     ADD_FAILURE();
   } catch (const std::invalid_argument& e) {
     EXPECT_EQ(e.what(), std::string("URL: a store of the scheme \"kafka\" has no setting \"sesion\", did you mean "
                                     "\"session\"? It has: group, session"));
   }
   EXPECT_TRUE(url.take("sesion"));
-  EXPECT_NO_THROW(url.expect_no_more(known));
+  EXPECT_NO_THROW(url.expect_no_more());
+}
+
+TEST(Url, ASettingOfAnotherKindIsRefusedWithoutItsValue) {
+  const auto taken = [](const std::string& value) -> std::string {
+    auto url = parse_url("kafka://h?n=" + value + "&w=" + value);
+    int number = -1;
+    try {
+      url.take("n", number, 0, 100);
+      return std::to_string(number);
+    } catch (const std::invalid_argument& e) {
+      EXPECT_EQ(e.what(), std::string("URL: n must be a number from 0 to 100"));
+    }
+    try {
+      return url.take_second("w", "no", "yes") ? "yes" : "no";
+    } catch (const std::invalid_argument& e) {
+      EXPECT_EQ(e.what(), std::string("URL: w must be no or yes"));
+    }
+    return "refused";
+  };
+  for (const std::string value : {"0", "100", "no", "yes"}) EXPECT_EQ(taken(value), value);
+  for (const std::string value : {"", "101", "-1", "1x", "0x1", "YES", "99999999999999999999"})
+    EXPECT_EQ(taken(value), "refused") << value;
 }
 
 TEST(Url, CredentialsReplaceWhatTheyTell) {

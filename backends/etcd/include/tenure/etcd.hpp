@@ -82,7 +82,7 @@ TENURE_ETCD_EXPORT std::shared_ptr<ConditionalStore> store(const Options& option
 TENURE_ETCD_EXPORT Opened open_url(const Opening& opening);
 /// The elections, in the order of their names, for list_elections(). It needs the right to read all of PREFIX +
 /// "record/".
-TENURE_ETCD_EXPORT std::shared_ptr<ElectionList> list_url(const Opening& opening);
+TENURE_ETCD_EXPORT ElectionList list_url(const Opening& opening);
 TENURE_ETCD_EXPORT Result<Checks> check_url(const Opening& opening, const Limit& limit);  ///< For check_up().
 
 /// The terms are 3, 10 and 30 s: see lock_table_presets().

@@ -61,7 +61,7 @@ TENURE_FILE_EXPORT Opened open_url(const Opening& opening);
 
 /// The elections below the directory, in the order of their names, for tenure::list_elections(). It makes no directory.
 /// `election` and `candidate` of the opening do not count. Throws as open_url().
-TENURE_FILE_EXPORT std::shared_ptr<ElectionList> list_url(const Opening& opening);
+TENURE_FILE_EXPORT ElectionList list_url(const Opening& opening);
 
 /// The terms are 3, 10 and 30 s: see lock_table_presets().
 TENURE_FILE_EXPORT Presets presets();

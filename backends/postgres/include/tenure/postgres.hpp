@@ -76,7 +76,7 @@ TENURE_POSTGRES_EXPORT std::shared_ptr<ConditionalStore> store(const Options& op
 TENURE_POSTGRES_EXPORT Opened open_url(const Opening& opening);
 
 /// The elections of the table, for tenure::list_elections(). The role needs SELECT. Throws as open_url().
-TENURE_POSTGRES_EXPORT std::shared_ptr<ElectionList> list_url(const Opening& opening);
+TENURE_POSTGRES_EXPORT ElectionList list_url(const Opening& opening);
 
 /// For tenure::check_up(): the server's version, role and settings, our rights and the table. Throws as open_url().
 TENURE_POSTGRES_EXPORT Result<Checks> check_url(const Opening& opening, const Limit& limit);

@@ -111,7 +111,7 @@ TENURE_REDIS_EXPORT std::shared_ptr<GroupStore> open_group(const Options& option
 /// By URL; `properties` are its query's names. They throw as from_url() and open(). A list needs +scan and +type.
 TENURE_REDIS_EXPORT Opened open_url(const Opening& opening);
 TENURE_REDIS_EXPORT OpenedGroup open_group_url(const Opening& opening);                    ///< For open_group().
-TENURE_REDIS_EXPORT std::shared_ptr<ElectionList> list_url(const Opening& opening);        ///< For list_elections().
+TENURE_REDIS_EXPORT ElectionList list_url(const Opening& opening);                         ///< For list_elections().
 TENURE_REDIS_EXPORT Result<Checks> check_url(const Opening& opening, const Limit& limit);  ///< For check_up().
 
 /// The terms are 3, 10 and 30 s: see lock_table_presets().

@@ -43,7 +43,7 @@ TENURE_STORES_EXPORT OpenedGroup open_many(std::string_view url, std::string_vie
 /// Redis the keys of a server that is no cluster, etcd those below its prefix, and the file store a directory. Throws
 /// as open(), and if the store cannot list: over Kafka each election is a consumer group of its own, and memory is
 /// another one in each process.
-TENURE_STORES_EXPORT std::shared_ptr<ElectionList> list_elections(const Opening& opening);
+TENURE_STORES_EXPORT ElectionList list_elections(const Opening& opening);
 
 /// Examines what the server's settings and our rights mean for elections, over Kafka, PostgreSQL, Redis and etcd. For
 /// another store it returns nothing. Throws as open().

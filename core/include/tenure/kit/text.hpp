@@ -32,6 +32,9 @@ TENURE_EXPORT std::string hex(std::uint64_t value);
 constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 TENURE_EXPORT std::string lower(std::string_view text);  ///< Does so with each letter.
 
+/// With a '_' in place of each blank: "timed out" as timed_out, for what takes no blank.
+TENURE_EXPORT std::string underscored(std::string_view words);
+
 /// '%' and two digits, in upper case.
 TENURE_EXPORT std::string percent(char byte);
 

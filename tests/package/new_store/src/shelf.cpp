@@ -16,6 +16,6 @@ Opened open_url(const Opening& opening) {
   return {lock_table(store, opening.election, opening.candidate, opening.log), lock_table_presets()};
 }
 
-std::shared_ptr<ElectionList> list_url(const Opening&) { throw std::invalid_argument("a shelf lists nothing"); }
+ElectionList list_url(const Opening&) { throw std::invalid_argument("a shelf lists nothing"); }
 
 }  // namespace tenure::shelf

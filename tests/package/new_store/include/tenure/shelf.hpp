@@ -10,6 +10,6 @@
 namespace tenure::shelf {
 
 TENURE_SHELF_EXPORT Opened open_url(const Opening& opening);
-TENURE_SHELF_EXPORT std::shared_ptr<ElectionList> list_url(const Opening& opening);
+TENURE_SHELF_EXPORT ElectionList list_url(const Opening& opening);
 
 }  // namespace tenure::shelf

@@ -63,8 +63,8 @@ class GroupScene {
       : stage(on), candidacy(made(seed, spread, hook_threads)) {}
 
   static GroupCandidacy made(std::uint64_t seed, const Spread& spread, std::size_t hook_threads) {
-    return {who_text({"me", "here"}, "life" + std::to_string(seed)), group_timing,
-            [seed]() mutable { return ++seed; }, spread, hook_threads};
+    return {who_text({"me", "here"}, "life" + std::to_string(seed)), group_timing, [seed]() mutable { return ++seed; },
+            spread, hook_threads};
   }
   /// REQUIRES: nothing has happened yet.
   void run_with(const Spread& spread, std::size_t hook_threads = SIZE_MAX) {

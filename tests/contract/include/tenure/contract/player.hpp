@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -96,13 +95,6 @@ inline bool leave_a_released_record(ConditionalStore& store) {
   Record released;
   released.token = {1}, released.released = true, released.term = milliseconds(1);
   return bool(store.compare_and_set(std::nullopt, released, Player::within(seconds(30))));
-}
-
-/// Waits until it holds, a minute at most.
-inline bool eventually(const std::function<bool()>& holds) {
-  for (const auto patient = Player::within(minutes(1)); !holds(); wait_out(Player::within(milliseconds(5))))
-    if (patient.passed()) return false;
-  return true;
 }
 
 /// Measures how late this machine wakes a sleeping thread. A bound on the time of a call must allow for that.

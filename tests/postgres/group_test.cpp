@@ -849,7 +849,7 @@ TEST(PostgresGroupStatements, HaveNothingLeftToFillIn) {
   both.releases.push_back({"a"});
   for (const auto& statement :
        {statements.look({}), statements.open(one, {}, at), statements.renewal({}, at), statements.renewal(both, at),
-        statements.giving_back(both, at, {}, true), statements.end(one, {1}, 2, at), statements.alive(one),
+        statements.giving_back(both, at, {}, true), statements.end(one, {1}, 2, at), statements.ended(one),
         statements.sweep(at), statements.release_left_behind(at), statements.retire({{"a", {}}}, at),
         statements.request_step_down("a", {}, at), statements.lead("a")}) {
     EXPECT_THAT(statement.text, testing::Not(HasSubstr("{")));

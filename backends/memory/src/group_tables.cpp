@@ -107,8 +107,10 @@ Committed GroupTables::open(SessionId id, const Session& session, std::int64_t n
 
 bool GroupTables::end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
                       std::int64_t now_ms) {
-  if (!alive(id)) return true;
-  auto& record = sessions_[id].record;
+  const auto it = sessions_.find(id);
+  if (it == sessions_.end()) return false;
+  auto& record = it->second.record;
+  if (record.released) return true;
   if (!has(beats, record.beat)) return false;
   record.beat = new_beat;
   record.released = true;

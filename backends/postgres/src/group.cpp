@@ -218,7 +218,7 @@ Result<bool> end_now(Connection& connection, const GroupStatements& statements, 
   } catch (const std::exception& e) {
     if (!lost_a_race(sqlstate_of(e))) throw;
   }
-  return connection.execute(statements.alive(id))[0][0].as<int>() == 0;
+  return connection.execute(statements.ended(id))[0][0].as<int>() > 0;
 }
 
 }  // namespace

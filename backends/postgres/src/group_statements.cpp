@@ -247,8 +247,8 @@ r as (
   returning t.session)
 select {notified} from r)";
 
-constexpr std::string_view alive_statement =
-    "select pg_catalog.count(*) from {sessions} as t where t.grp {=} {group} and t.session {=} {id} and not t.ended";
+constexpr std::string_view ended_statement =
+    "select pg_catalog.count(*) from {sessions} as t where t.grp {=} {group} and t.session {=} {id} and t.ended";
 
 /// Nothing can begin to name a session that has ended: its commits are refused.
 constexpr std::string_view sweep_statement = R"(
@@ -586,7 +586,7 @@ GroupStatements::GroupStatements(const std::string& group)
       claims_(renewal_for(true)),
       releases_(for_group(giving_back_statement, of_releases(), {}, release_notice)),
       end_(for_group(end_statement, of_an_end())),
-      alive_(for_group(alive_statement, {{"{group}", "bytea"}, {"{id}", "bigint"}})),
+      ended_(for_group(ended_statement, {{"{group}", "bytea"}, {"{id}", "bigint"}})),
       sweep_(for_group(sweep_statement, {{"{group}", "bytea"}, {"{lock_wait}", "text"}})),
       left_behind_(for_group(left_behind_statement, {{"{group}", "bytea"}, {"{lock_wait}", "text"}})),
       retire_(
@@ -632,7 +632,7 @@ Statement GroupStatements::end(SessionId id, const std::vector<std::uint64_t>& b
   return {end_, {group_, at.lock_wait, bigint(id.value), bigints(beats), bigint(new_beat), at.channel}, 1};
 }
 
-Statement GroupStatements::alive(SessionId id) const { return {alive_, {group_, bigint(id.value)}, 1, Rows::one}; }
+Statement GroupStatements::ended(SessionId id) const { return {ended_, {group_, bigint(id.value)}, 1, Rows::one}; }
 
 Statement GroupStatements::sweep(const Bearings& at) const { return {sweep_, {group_, at.lock_wait}, 1, Rows::one}; }
 

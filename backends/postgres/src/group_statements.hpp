@@ -72,7 +72,7 @@ class GroupStatements {
 
   Statement end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
                 const Bearings& at) const;    ///< Answers one row if it was applied, else none.
-  Statement alive(SessionId id) const;        ///< Answers 1 if the session stands and has not ended, else 0.
+  Statement ended(SessionId id) const;        ///< Answers how many rows there are of that session that has ended.
   Statement sweep(const Bearings& at) const;  ///< Answers how many.
   Statement release_left_behind(const Bearings& at) const;
   /// Answers a row for each that it removed, which retired_in() reads.
@@ -85,7 +85,7 @@ class GroupStatements {
 
  private:
   const std::string group_;
-  const std::string look_, open_, renewal_, claims_, releases_, end_, alive_, sweep_, left_behind_, retire_, step_down_,
+  const std::string look_, open_, renewal_, claims_, releases_, end_, ended_, sweep_, left_behind_, retire_, step_down_,
       lead_;
 };
 

@@ -178,7 +178,7 @@ return {1, token, claimed, released, look(log, mine, id)})");
 
 constexpr auto end_text = joined(basics, telling, R"(local id, beat, beats = arg(), arg(), args()
 local session = marker and call('HGET', S, id)
-if not session then return {0, 1} end
+if not session then return {0, 0} end
 local stands, over, rest = match(session, '^(%d+) ([01]) %d+(.*)$')
 if over == '1' then return {0, 1} end
 if over ~= '0' or not has(beats, stands) then return {0, 0} end

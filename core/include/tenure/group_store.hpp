@@ -88,7 +88,8 @@ class TENURE_EXPORT GroupStore {
   /// is possible if the lead has its token, names this session and is not released.
   virtual Result<Committed> commit(const Commit& commit, const Limit& limit) = 0;
 
-  /// Ends a session, ours or another's, if it has one of these beats. True: it has ended by now, or is absent.
+  /// Ends a session, ours or another's, if it has one of these beats. True: it has ended by now. False: it has another
+  /// beat, or is absent, since what is absent may have been lost.
   virtual Result<bool> end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
                            const Limit& limit) = 0;
 

@@ -152,7 +152,7 @@ void GroupCandidacy::ended(Time now, std::uint64_t id, const Result<bool>& resul
       if (!abandoned) heard();  // An open may need more time than this did.
       if (*result) {
         rivals_.ended(end.id);
-      } else {  // It was renewed meanwhile, as a look will show.
+      } else {  // It was renewed meanwhile, or is gone, as a look will show.
         rivals_.postpone(end.id, now + jittered(timing_.retry));
         next_look_ = now;
       }

@@ -394,6 +394,19 @@ TEST_F(GroupCandidacy, ASessionThatVanishesFromTheStoreCountsAsDeadATermLater) {
   EXPECT_TRUE(me.leads("e"));
 }
 
+/// It may have been renewed since we saw it last. So its lease is not over with the one that we know.
+TEST_F(GroupCandidacy, ASessionThatIsGoneWhenItIsToBeEndedCountsAsDeadATermLater) {
+  rival_leads();
+  me.begins();
+  me.pass_until_asked<ask::End>();
+  stage.store.sessions.erase(rival);
+  me.answer();
+  me.pass(group_timing.term - 1s);
+  EXPECT_FALSE(me.leads("e"));
+  me.pass(2s);
+  EXPECT_TRUE(me.leads("e"));
+}
+
 TEST_F(GroupCandidacyThatLeads, OurOwnSessionThatTheStoreLostKeepsNoElectionForEver) {
   me.pass(3s);
   stage.store.sessions.clear();

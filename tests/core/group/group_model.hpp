@@ -116,7 +116,8 @@ struct GroupModel {
 
   bool end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat) {
     const auto it = sessions.find(id);
-    if (it == sessions.end() || it->second.record.released) return true;
+    if (it == sessions.end()) return false;
+    if (it->second.record.released) return true;
     if (std::find(beats.begin(), beats.end(), it->second.record.beat) == beats.end()) return false;
     it->second.record.released = true;
     it->second.record.beat = new_beat;

@@ -12,7 +12,7 @@
 #include <tenure/kit/who.hpp>
 #include <tenure/lock_table.hpp>
 
-#include <tenure/contract/eventually.hpp>
+#include <tenure/contract/waiting.hpp>
 #include <tenure/contract/player.hpp>
 #include <tenure/contract/store_under_test.hpp>
 

@@ -92,9 +92,8 @@ class Judge {
     if (const auto it = releases_.find({election, before.token}); it != releases_.end())
       for (const auto* release : it->second)
         if (release->asked < by.answered) return true;
-    const bool swept =
-        std::any_of(sweeps_.begin(), sweeps_.end(), [&](auto* sweep) { return sweep->asked < by.answered; });
-    return (has(by.commit.ended, owner) || swept) && may_have_ended_before(owner, by.answered);
+    return (has(by.commit.ended, owner) || may_be_swept_before(by.answered)) &&
+           may_have_ended_before(owner, by.answered);
   }
 
   void judge_releases(const std::string& election, Token token, const std::vector<const Event*>& releases) {
@@ -124,6 +123,11 @@ class Judge {
     const auto it = ends_.find(id);
     return it != ends_.end() && std::any_of(it->second.begin(), it->second.end(),
                                             [&](auto* end) { return end->granted && end->answered < moment; });
+  }
+
+  /// A sweep releases what ended sessions led, and removes them. Nobody can end what is absent.
+  bool may_be_swept_before(std::uint64_t moment) const {
+    return std::any_of(sweeps_.begin(), sweeps_.end(), [&](auto* sweep) { return sweep->asked < moment; });
   }
 
   /// Its own calls, one after the other.
@@ -161,7 +165,8 @@ class Judge {
       if (end->granted && possible(*end)) first = std::min(first, end->asked);
     for (const auto* end : ends_[id]) {
       if (end->granted && end->answered < first) wrong(id, "ended by a beat that it had not");
-      if (!end->granted && had_ended_before(id, end->asked)) wrong(id, "had ended, and an end was refused");
+      if (!end->granted && had_ended_before(id, end->asked) && !may_be_swept_before(end->answered))
+        wrong(id, "had ended, and an end was refused");
     }
   }
 

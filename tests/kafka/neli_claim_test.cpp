@@ -311,31 +311,31 @@ TEST_F(NeliWait, AnAbsentRecordIsALeaseAwayForThoseWhoAskForIt) {
   EXPECT_EQ(wait_of_absent(with, 1), lease);
 }
 
-TEST(NeliWait, WhoJoinedBeforeTheGroupWasThereClaimsAtOnceInALaterGeneration) {
+TEST_F(NeliWait, WhoJoinedBeforeTheGroupWasThereClaimsAtOnceInALaterGeneration) {
   for (const bool by_generation : {false, true})
     for (const bool evicted : {false, true}) {
-      Scene s;
-      s.call(Verb::acquire);
-      s.observed(std::nullopt, !by_generation);
-      s.opened();
-      s.assigned(false, by_generation ? 1 : 2);
-      s.give(fact::Revoked{s.handle, false});
+      Scene one;
+      one.call(Verb::acquire);
+      one.observed(std::nullopt, !by_generation);
+      one.opened();
+      one.assigned(false, by_generation ? 1 : 2);
+      one.give(fact::Revoked{one.handle, false});
       if (evicted) {
-        s.give(fact::Revoked{s.handle, true});
-        s.stands(std::nullopt);
-        s.advance(1s);
-        s.answering = false;
-        s.opened();
+        one.give(fact::Revoked{one.handle, true});
+        one.stands(std::nullopt);
+        one.advance(1s);
+        one.answering = false;
+        one.opened();
       }
-      s.own(3);
-      s.read(std::nullopt);
-      s.call(Verb::acquire);
-      EXPECT_EQ(s.did<effect::SendCommit>(), !evicted) << by_generation << evicted;
+      one.own(3);
+      one.read(std::nullopt);
+      one.call(Verb::acquire);
+      EXPECT_EQ(one.did<effect::SendCommit>(), !evicted) << by_generation << evicted;
     }
 }
 
 /// A process of roles keeps its handle when it is evicted. The group may have been empty meanwhile.
-TEST(NeliWait, WhoWasEvictedBeganTheGroupNoMore) {
+TEST_F(NeliWait, WhoWasEvictedBeganTheGroupNoMore) {
   struct Sent {
     std::uint64_t id{};
   };

@@ -596,7 +596,7 @@ class RedisGroupLoss : public RedisGroup {
     EXPECT_TRUE(empty.leads.empty());
     EXPECT_EQ(empty.marker, 0u) << "nobody has founded it";
     EXPECT_FALSE(a.commit(late).granted);
-    EXPECT_TRUE(value(store->end(ada, late.beats, 99, within(2s)))) << "absent";
+    EXPECT_FALSE(value(store->end(ada, late.beats, 99, within(2s)))) << "it is absent";
     EXPECT_EQ(value(store->sweep(within(2s))), 0);
     expect(*store->request_step_down("x", {a.token, "ops", "why"}, within(2s)), Fault::misconfigured, "ever led");
 

@@ -144,6 +144,7 @@ bool Connection::stands() {
 /// such a role is the reason, or a server without the block, the next connection does not try.
 std::optional<Error> Connection::introduce(CallThread::Attempt& attempt) {
   auto found = look_and_prepare(attempt);
+  if (!settings_.schema.sql.empty() && stands_elsewhere_alone(found)) found = look_and_prepare(attempt);
   if (!settings_.schema.sql.empty() && may_make_tables(found)) {
     run(settings_.schema.sql);
     note(Level::info, "postgres: a table was missing, and " + settings_.schema.file + " was run, as create_table says");
@@ -171,15 +172,16 @@ pqxx::result Connection::look_and_prepare(CallThread::Attempt& attempt) {
   return at_once ? *at_once : ask_what_stands(introducing(), attempt);
 }
 
+/// So it also seems if another process makes the table during that look.
+bool Connection::stands_elsewhere_alone(const pqxx::result& found) {
+  return std::any_of(found.begin(), found.end(),
+                     [](const auto& row) { return row["relname"].is_null() && !row["elsewhere"].is_null(); });
+}
+
 /// Where there is a table of that name that this role does not find, a second one would elect a second leader.
-bool Connection::may_make_tables(const pqxx::result& found) const {
-  bool missing = false;
-  for (const auto& row : found) {
-    const bool here = !row["relname"].is_null();
-    if (row["recovers"].as<bool>() || (!here && !row["elsewhere"].is_null())) return false;
-    missing = missing || !here;
-  }
-  return missing;
+bool Connection::may_make_tables(const pqxx::result& found) {
+  if (stands_elsewhere_alone(found) || found[0]["recovers"].as<bool>()) return false;
+  return std::any_of(found.begin(), found.end(), [](const auto& row) { return row["relname"].is_null(); });
 }
 
 /// Another role with another search_path may have made its own at the same moment.

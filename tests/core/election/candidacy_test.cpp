@@ -399,8 +399,7 @@ TEST_F(CandidacyThatLeads, NothingHappensAfterTheEnd) {
   EXPECT_EQ(e.candidacy.next_alarm(), Time::max());
 }
 
-TEST(Candidacy, WhoResignsLeavesATermToTheOthers) {
-  Election e;
+TEST_F(Candidacy, WhoResignsLeavesATermToTheOthers) {
   e.lead();
   e.advance(1s);
   e.resign();
@@ -412,8 +411,7 @@ TEST(Candidacy, WhoResignsLeavesATermToTheOthers) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
-TEST(Candidacy, AFollowersResignationCostsItARetry) {
-  Election e;
+TEST_F(Candidacy, AFollowersResignationCostsItARetry) {
   e.start();
   e.answer(Denied{other});
   e.resign();

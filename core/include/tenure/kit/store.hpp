@@ -20,9 +20,9 @@ TENURE_EXPORT Error forked_child(std::string_view opened);
 /// The error of a call for which no further connection could be made, since descriptors or threads have run out.
 TENURE_EXPORT Error no_connection_left(const std::exception& why);
 
-/// The error of a place of a record where something else stands, and of one that another release wrote. `where` is such
-/// as a key or a path, and printable.
+/// The error of a place of a record where something else stands. `where` is such as a key or a path, and printable.
 TENURE_EXPORT Error no_record(std::string_view where);
+/// The same where another release wrote a record in a format that this one does not know.
 TENURE_EXPORT Error other_format(std::string_view where, std::string_view found, int known);
 
 /// Of a record that somebody else wrote to. It counts as a version, and a claim writes it anew.

@@ -12,9 +12,9 @@
 #include <tenure/kit/who.hpp>
 #include <tenure/lock_table.hpp>
 
-#include <tenure/contract/waiting.hpp>
 #include <tenure/contract/player.hpp>
 #include <tenure/contract/store_under_test.hpp>
+#include <tenure/contract/waiting.hpp>
 
 namespace tenure::contract {
 

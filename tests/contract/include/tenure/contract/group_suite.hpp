@@ -10,10 +10,10 @@
 #include <string>
 #include <utility>
 
-#include <tenure/contract/waiting.hpp>
 #include <tenure/contract/group_under_test.hpp>
 #include <tenure/contract/member.hpp>
 #include <tenure/contract/odd_names.hpp>
+#include <tenure/contract/waiting.hpp>
 
 namespace tenure::contract {
 

@@ -26,7 +26,7 @@ TEST(JsonLog, WhatIsNotUtf8StillMakesAnObject) {
 
 TEST(JsonLog, WhatATerminalWouldObeyIsEscaped) {
   const auto text = to_json({Level::info, "a\x7f\x1b[2J\xc2\x9b\xe2\x80\xae", {{"by\x7f", "b\x7f"}}});
-  for (const unsigned char c : text) EXPECT_TRUE(c >= 0x20 && c < 0x7f) << text;
+  for (const char c : text) EXPECT_TRUE(c >= 0x20 && c < 0x7f) << text;
   EXPECT_EQ(nlohmann::json::parse(text)["by\x7f"], "b\x7f");
 }
 

@@ -35,6 +35,7 @@ std::vector<Row> read_all(const ElectionList& list, const Listing& listing) {
     for (const auto& one : page->elections) rows.insert_or_assign(one.election, row_of(one));
   }
   std::vector<Row> out;
+  out.reserve(rows.size());
   for (auto& [name, row] : rows) out.push_back(std::move(row));
   return out;
 }

@@ -159,7 +159,8 @@ void Reaper::close(std::shared_ptr<Client> client, std::function<void()> left) {
   });
 }
 
-void Reaper::close_when_heard(std::shared_ptr<Client> client, Clock::Duration session, std::function<void()> left) {
+void Reaper::close_when_heard(const std::shared_ptr<Client>& client, Clock::Duration session,
+                              std::function<void()> left) {
   const auto over = std::make_shared<std::atomic<bool>>(false);
   const auto leave = [this, client, left = std::move(left)] {
     client->unsubscribe();

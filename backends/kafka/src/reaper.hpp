@@ -23,7 +23,7 @@ class Reaper {
 
   /// The same for a handle whose coordinator does not answer. librdkafka tells it once that we leave, and only if it is
   /// connected. So this waits until it answers a read again, or until the session is over. `client` is subscribed.
-  void close_when_heard(std::shared_ptr<Client> client, Clock::Duration session, std::function<void()> left);
+  void close_when_heard(const std::shared_ptr<Client>& client, Clock::Duration session, std::function<void()> left);
 
   /// Joins the thread once `over` is set. REQUIRES: the thread was told to end, and sets `over` as its last act.
   void join(std::thread thread, std::shared_ptr<const std::atomic<bool>> over);

@@ -31,7 +31,7 @@ class GroupTables final : public GroupUnderTest {
     options_.conninfo = pool_->conninfo();
   }
   ~GroupTables() override {
-    if (server_) server_->hang(false);
+    if (server_) return server_->hang(false);  // The tables go with it.
     sql(by_socket(), "drop table " + options_.sessions + ", " + options_.leads);
     if (!reader_.empty()) sql(by_socket(), "drop role " + reader_);
   }

@@ -31,7 +31,10 @@ class GroupTables final : public GroupUnderTest {
     options_.conninfo = pool_->conninfo();
   }
   ~GroupTables() override {
-    if (server_) return server_->hang(false);  // The tables go with it.
+    if (server_) {  // The tables go with it.
+      server_->hang(false);
+      return;
+    }
     sql(by_socket(), "drop table " + options_.sessions + ", " + options_.leads);
     if (!reader_.empty()) sql(by_socket(), "drop role " + reader_);
   }

@@ -117,7 +117,8 @@ void Server::launch() {
                                  "--advertise-client-urls=" + clients,
                                  "--listen-peer-urls=" + peers,
                                  "--initial-advertise-peer-urls=" + peers,
-                                 "--initial-cluster=" + cluster};
+                                 "--initial-cluster=" + cluster,
+                                 "--bcrypt-cost=4"};  // A login is no test of the processor.
   if (plan_.cluster.empty()) words.insert(words.end(), {"--heartbeat-interval=20", "--election-timeout=200"});
   words.insert(words.end(), plan_.options.begin(), plan_.options.end());
   std::vector<char*> argv;

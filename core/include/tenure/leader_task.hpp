@@ -19,7 +19,7 @@ class TENURE_EXPORT LeaderTask {
   /// What happens when your work returns although we still lead.
   struct OnReturn {
     static const OnReturn stay;    ///< We go on leading, with nothing to do, until the tenure ends.
-    static const OnReturn resign;  ///< We resign, so that another candidate has its turn.
+    static const OnReturn resign;  ///< We resign, and leave a term to the other candidates.
     /// The work is called anew after the pause, as long as the tenure lasts. The pause is of real time.
     static constexpr OnReturn again(Clock::Duration pause) { return {Then::again, pause}; }
 

@@ -37,9 +37,10 @@ for key share of held)");
 }
 
 /// Makes `tx` one that commits only while no later leader has claimed the election. Call it anywhere before the commit,
-/// with the token that you lead by. It costs one round trip. False: a later leader has claimed, or there is no such
-/// election in the table. Then abort `tx`. Above read committed it throws pqxx::serialization_failure in place of
-/// saying false, if the claim came after the transaction's snapshot: abort then, too.
+/// with the token that you lead by. It costs one round trip. False: a later leader has claimed, there is no such
+/// election in the table, or `at_most` is below 1 ms, as where nothing remains of the lease. Then abort `tx`. Above
+/// read committed it throws pqxx::serialization_failure in place of saying false, if the claim came after the
+/// transaction's snapshot: abort then, too.
 ///
 /// Until `tx` ends, the next leader waits. So the server ends it: once it was idle for `at_most`, or a statement of it
 /// took longer, and from PostgreSQL 17 on when it is older than `at_most`, counted from this call. Give what
@@ -50,13 +51,14 @@ for key share of held)");
 ///
 /// REQUIRES: `tx` is not rolled back to a savepoint that stood before this call, because that gives the lock back.
 /// `table` is your program's own text: what Options::table says, with its schema if roles have different search paths.
-/// Throws std::invalid_argument for a subtransaction, and for an `at_most` below 1 ms or above a day.
+/// Throws std::invalid_argument for a subtransaction, and for an `at_most` above a day.
 inline bool hold(pqxx::dbtransaction& tx, std::string_view election, Token token, std::chrono::milliseconds at_most,
                  std::string_view table = "tenure_elections") {
   using namespace std::chrono_literals;
   if (dynamic_cast<const pqxx::subtransaction*>(&tx) != nullptr)
     throw std::invalid_argument("hold: a subtransaction can be rolled back alone; give the transaction around it");
-  if (at_most < 1ms || at_most > 24h) throw std::invalid_argument("hold: at_most must be between 1 ms and a day");
+  if (at_most > 24h) throw std::invalid_argument("hold: at_most is above a day; give what remains of the lease");
+  if (at_most < 1ms) return false;
   constexpr char digits[] = "0123456789abcdef";
   std::string name = "\\x";
   for (const char c : election) name.append({digits[static_cast<unsigned char>(c) / 16], digits[c & 15]});

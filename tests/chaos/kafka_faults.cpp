@@ -146,17 +146,17 @@ pid_t KafkaFaults::begin(Fleet& fleet) const {
            std::count_if(in_group.begin(), in_group.end(), [](const auto& m) { return !m.partitions.empty(); }) == 2;
   };
   until(at_rest, "the second candidate does not join");
-  await_extension(fleet, leader, 1ms);
+  if (!extended(fleet, leader, 1ms, waits)) throw std::runtime_error("the leader's deadline does not move");
   return leader;
 }
 
-/// Until the leader's deadline is further away than it is now, by more than this.
-void KafkaFaults::await_extension(Fleet& fleet, pid_t leader, Clock::Duration by) {
+/// Whether the leader's deadline comes to be further away than it is now, by more than this.
+bool KafkaFaults::extended(Fleet& fleet, pid_t leader, Clock::Duration by, Clock::Duration within) {
   const auto& events = fleet.events();
   const auto tells = [leader](const Event& e) { return e.pid == leader && (e.what == "lead" || e.what == "holds"); };
   const auto last = std::find_if(events.rbegin(), events.rend(), tells);
-  const auto extended = [&, least = last->until + by](const Event& e) { return tells(e) && e.until > least; };
-  if (fleet.await(0, extended, waits) == Fleet::npos) throw std::runtime_error("the leader's deadline does not move");
+  const auto later = [&, least = last->until + by](const Event& e) { return tells(e) && e.until > least; };
+  return fleet.await(0, later, within) != Fleet::npos;
 }
 
 void KafkaFaults::await_successor(Fleet& fleet, pid_t leader) const {
@@ -214,7 +214,7 @@ pid_t KafkaFaults::answer_the_leader_late(Fleet& fleet) {
   relay_->delay_answers(late, leader);
   await_renewal(*relay_, leader);
   relay_->mute(true, leader);
-  await_extension(fleet, leader, margin);
+  if (!extended(fleet, leader, margin, 2 * term)) return 0;
   fleet.stop(leader);
   put_leader_out();
   await_successor(fleet, leader);

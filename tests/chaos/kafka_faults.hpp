@@ -150,6 +150,7 @@ class KafkaFaults : public ::testing::Test {
   pid_t stop_and_put_out_the_leader(Fleet& fleet) const;
   /// The broker acknowledges a renewal at once, the leader hears of it late, and no more of its requests pass. Then it
   /// is stopped, and leaves the group without its doing. Returns when another one leads; the leader is still stopped.
+  /// 0: the answer came after the call's limit, since the broker or the machine was busy. That shows nothing.
   pid_t answer_the_leader_late(Fleet& fleet);
   /// The leader hears of a rebalance while a renewal of its is held on the way to the broker.
   void revoke_with_a_commit_held(Fleet& fleet);
@@ -180,7 +181,7 @@ class KafkaFaults : public ::testing::Test {
 
  private:
   int groups_{};
-  static void await_extension(Fleet& fleet, pid_t leader, Clock::Duration by);
+  static bool extended(Fleet& fleet, pid_t leader, Clock::Duration by, Clock::Duration within);
   std::vector<KafkaWire::Member> members() const;
 };
 

@@ -61,9 +61,12 @@ TEST_F(KafkaShortSessions, WithSessionsOfASecondEachKilledLeaderIsSucceededAndNo
 
 TEST_F(KafkaFaults, ALateAnswerMakesTheLeaseNoLonger) {
   relay();
-  auto candidates = fleet(TENURE_CANDIDATE);
-  resume(candidates, answer_the_leader_late(candidates));
-  if (expect_sound(judge(candidates.events())).tenures != 2) spoiled("there was another hand-over");
+  EXPECT_TRUE(once([this] {
+    auto candidates = fleet(TENURE_CANDIDATE);
+    const auto leader = answer_the_leader_late(candidates);
+    if (leader != 0) resume(candidates, leader);
+    return expect_sound(judge(candidates.events())).tenures == 2 && leader != 0;
+  })) << "the broker is slow, or there is another hand-over, each time";
 }
 
 TEST_P(KafkaFaultsOfEach, ACommitOfARevocationIsAnsweredBeforeTheNextJoin) {

@@ -2,6 +2,8 @@
 // Hexadecimal, percent and UTF-8 encoding, and a hash of bytes.
 #include <tenure/kit/text.hpp>
 
+#include <algorithm>
+
 namespace tenure {
 namespace {
 

@@ -98,6 +98,8 @@ bool own_library(const std::string& room, const std::string& header) {
       {"backends/postgres", {"pqxx/", "libpq-fe.h"}},
       {"backends/redis", {"hiredis/", "openssl/"}},
       {"backends/etcd", {"curl/", "nlohmann/"}},
+      {"backends/http", {"curl/", "nlohmann/"}},
+      {"backends/object", {"curl/", "nlohmann/", "openssl/"}},
       {"adapters/fence", {"pqxx/"}},
       {"adapters/http", {"httplib.h", "nlohmann/"}},
       {"adapters/json", {"nlohmann/"}},
@@ -119,6 +121,10 @@ bool local_include_is_right(const std::string& path, const std::string& header) 
                                                                   {"lock_table", {"kit", "time"}},
                                                                   {"kit", {"time"}},
                                                                   {"time", {}}};
+  // The stores over HTTP share its headers.
+  if (header.starts_with("web/") &&
+      (path.starts_with("backends/etcd/src/") || path.starts_with("backends/object/src/")))
+    return fs::exists(house / "backends/http/src" / header);
   if (header == "dialect.hpp" && (path.starts_with("adapters/http/src/") || path.starts_with("adapters/tool/src/")))
     return true;
   // A FakeElection decides as core does.

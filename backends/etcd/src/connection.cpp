@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include <tenure/kit/logging.hpp>
-#include <tenure/kit/wait.hpp>
 
 #include "options.hpp"
 
@@ -17,8 +16,6 @@ namespace {
 constexpr std::size_t most_bytes_of_token = 16 << 10;
 
 }  // namespace
-
-Until::Until(const Limit& limit) : by(by_boot_clock(limit)), stop(limit.stop) {}
 
 Connection::Connection(const Options& options) : options_(options) {}
 
@@ -82,7 +79,7 @@ std::optional<Error> Connection::connect_to(const Address& member, CallThread::A
   };
   const auto closed = [&] { return http_->broken("it is not connected, because the store is closed"); };
   if (!begun("resolving", -1)) return closed();
-  const auto answer = http_->connect({"/v3/maintenance/status", "{}"}, attempt.patience(), [&](int descriptor) {
+  const auto answer = http_->connect(post("/v3/maintenance/status", "{}"), attempt.patience(), [&](int descriptor) {
     return begun(options_.tls ? "TCP, TLS, introduction" : "TCP, introduction; a port with TLS leaves it unanswered",
                  descriptor);
   });
@@ -131,8 +128,8 @@ std::optional<Error> Connection::log_in() {
   token_.clear();
   if (login_.user.empty()) return std::nullopt;
   const auto answer =
-      http_->ask({"/v3/auth/authenticate", Json{{"name", login_.user}, {"password", login_.password}}.dump(
-                                               -1, ' ', true, Json::error_handler_t::replace)});
+      http_->ask(post("/v3/auth/authenticate", Json{{"name", login_.user}, {"password", login_.password}}.dump(
+                                                   -1, ' ', true, Json::error_handler_t::replace)));
   if (!answer) return answer.error();
   if (needs_no_login(*answer)) return std::nullopt;
   const auto granted = read(*answer);
@@ -158,7 +155,7 @@ Result<Answer> Connection::answer_to(const char* path, const std::string& body, 
   for (bool first = true;; first = false) {
     if (until.over()) return Error{Fault::timed_out, name_ + ": the limit passed before it was asked"};
     if (!http_) return Error{Fault::unreachable, name_ + ": the connection has ended"};
-    auto answer = http_->ask({path, body, token_});
+    auto answer = http_->ask(post(path, body, token_));
     if (!answer) {
       drop();
       return answer;
@@ -195,7 +192,7 @@ Result<std::string> Connection::text(const char* path, const Until& until) {
 
 Result<Connection::News> Connection::await_news(const std::string& key, const News& known, CallThread::Socket& socket) {
   if (!asked_to_watch_) {
-    if (auto error = http_->begin_lines({"/v3/watch", watch(key).dump(), token_})) return *error;
+    if (auto error = http_->begin_lines(post("/v3/watch", watch(key).dump(), token_))) return *error;
     asked_to_watch_ = true;
   }
   while (news_ == known) {

@@ -3,7 +3,6 @@
 #pragma once
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -11,20 +10,14 @@
 #include <tenure/kit/call_thread.hpp>
 #include <tenure/kit/security.hpp>
 #include <tenure/kit/try_order.hpp>
-#include <tenure/limit.hpp>
 
 #include "gateway.hpp"
 #include "http.hpp"
+#include "web/until.hpp"
 
 namespace tenure::etcd {
 
-/// How long something may still be asked on behalf of a caller, who may have left. Unlike a Limit it outlives the call.
-struct Until {
-  explicit Until(const Limit& limit);
-  Clock::Time by;
-  std::stop_token stop;
-  bool over() const { return stop.stop_requested() || boot_clock().now() >= by; }
-};
+using web::Until;
 
 class Connection final : public CallThread::Connection {
  public:

@@ -79,9 +79,6 @@ bool mentions(const Answer& answer, std::string_view phrase) {
   return answer.status != 200 && answer.body.find(phrase) != answer.body.npos;
 }
 
-/// etcd's deepest answers have eight levels.
-constexpr int most_depth = 16;
-
 Error not_of_etcd(const Answer& answer, const std::string& body) {
   if (answer.body.find("HTTP request to an HTTPS server") != answer.body.npos)
     return {Fault::misconfigured, "this port has TLS: write etcds://, or set Options::tls"};
@@ -91,11 +88,6 @@ Error not_of_etcd(const Answer& answer, const std::string& body) {
 }
 
 }  // namespace
-
-Json parsed(std::string_view text) {
-  return Json::parse(
-      text, [](int depth, auto, auto&) { return depth <= most_depth; }, false);
-}
 
 Json range(const std::string& key) { return {{"request_range", {{"key", base64(key)}}}}; }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is said to etcd's JSON gateway, and what it answers. Pure.
 #pragma once
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,10 +11,12 @@
 #include <tenure/result.hpp>
 
 #include "http.hpp"
+#include "web/record.hpp"
 
 namespace tenure::etcd {
 
-using Json = nlohmann::json;
+using web::Json;
+using web::parsed;
 
 // ---- questions ----
 
@@ -33,10 +34,6 @@ Json transaction(std::vector<Json> compare, std::vector<Json> success, std::vect
 Json watch(const std::string& key);
 
 // ---- answers ----
-
-/// A text that somebody else wrote; discarded if it is no JSON. Without what lies deeper than anything of ours or of
-/// etcd's: whoever copies JSON recurses, and a stack may be small.
-Json parsed(std::string_view text);
 
 /// What a transaction did.
 struct Done {

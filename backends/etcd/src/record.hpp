@@ -8,8 +8,6 @@
 
 namespace tenure::etcd {
 
-inline constexpr int format_version = 1;
-
 /// JSON of ASCII alone. The same record is always the same text.
 std::string text_of(const Record& record);
 std::string text_of(const StepDown& request);

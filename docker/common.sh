@@ -72,6 +72,7 @@ is_here() {
     librdkafka-dev) pkg-config --exists 'rdkafka >= 2.0.2' ;;
     libpqxx-dev) pkg-config --exists 'libpqxx >= 6.4' ;;
     libcurl4-openssl-dev) pkg-config --exists 'libcurl >= 7.85' ;;
+    libssl-dev) pkg-config --exists libcrypto ;;
     libhiredis-dev) pkg-config --exists 'hiredis >= 0.14.1' ;;
     redis-tools) [[ -n ${TENURE_REDIS_SERVER:-} ]] || command -v redis-server valkey-server redis-check-rdb ;;
     nlohmann-json3-dev) [[ -e /usr/include/nlohmann/json.hpp ]] || pkg-config --exists nlohmann_json ;;
@@ -88,13 +89,14 @@ is_here() {
 }
 
 build_packages=(g++ cmake ninja-build pkg-config librdkafka-dev libpqxx-dev libhiredis-dev nlohmann-json3-dev libgtest-dev
-  libgmock-dev libspdlog-dev libcpp-httplib-dev libcli11-dev libcurl4-openssl-dev prometheus-cpp-dev
+  libgmock-dev libspdlog-dev libcpp-httplib-dev libcli11-dev libcurl4-openssl-dev libssl-dev prometheus-cpp-dev
   python3-jsonschema python3-prometheus-client)
 [[ ${CXX:-} != *clang* ]] || build_packages+=(clang libclang-rt-dev)
 kafka_packages=(default-jre-headless maven)
 postgres_packages=(postgresql pgbouncer)
 redis_packages=(redis-tools) # the server's program without a service that starts by itself
 etcd_packages=(etcd-server etcd-client)
+object_packages=(python3-venv) # what comes by pip
 tool_packages=(zsh help2man groff-base python3-yaml) # what the tool is tested by
 browser_packages=(chromium-headless-shell)
 

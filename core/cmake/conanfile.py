@@ -21,6 +21,7 @@ ROOMS = {
     "postgres": ("libpqxx/[>=6.4]", ["libpqxx::libpqxx"]),
     "redis": ("hiredis/[>=0.14.1]", ["hiredis::hiredis"]),
     "etcd": ("libcurl/[>=7.85]", ["libcurl::libcurl"]),
+    "object": ("libcurl/[>=7.85]", ["libcurl::libcurl", "openssl::crypto"]),
     "json": ("nlohmann_json/[>=3.11]", ["nlohmann_json::nlohmann_json"]),
     "prometheuscpp": ("prometheus-cpp/[>=1.0.1]", ["prometheus-cpp::prometheus-cpp-core"]),
     "spdlog": ("spdlog/[>=1.10]", ["spdlog::spdlog"]),
@@ -34,7 +35,7 @@ class Tenure(ConanFile):
     name = "tenure"
     description = "Leader election through the store you already run"
     license = "Apache-2.0"
-    topics = ("leader-election", "kafka", "postgresql", "redis", "etcd")
+    topics = ("leader-election", "kafka", "postgresql", "redis", "etcd", "s3")
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"
     options = {"shared": [True, False], "fPIC": [True, False], **{room: [True, False] for room in ROOMS}}
@@ -62,8 +63,10 @@ class Tenure(ConanFile):
         for room, (reference, _) in ROOMS.items():
             if self.options.get_safe(room):
                 self.requires(reference, transitive_headers=room in HEADERS_ONLY)
-        if (self.options.http or self.options.etcd) and not self.options.json:
+        if (self.options.http or self.options.etcd or self.options.object) and not self.options.json:
             self.requires(ROOMS["json"][0])
+        if self.options.object:
+            self.requires("openssl/[>=1.1.1]")
 
     def validate(self):
         check_min_cppstd(self, 20)
@@ -111,6 +114,6 @@ class Tenure(ConanFile):
                 component.requires.append("testing")
             if room == "prometheuscpp":
                 component.requires.append("prometheus")
-            if room == "etcd":
+            if room in ("etcd", "object"):
                 component.requires += ROOMS["json"][1]
             component.requires += ROOMS.get(room, (None, []))[1]

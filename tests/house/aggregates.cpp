@@ -27,6 +27,9 @@
 #if __has_include(<tenure/kafka.hpp>)
 #include <tenure/kafka.hpp>
 #endif
+#if __has_include(<tenure/object.hpp>)
+#include <tenure/object.hpp>
+#endif
 #if __has_include(<tenure/postgres.hpp>)
 #include <tenure/postgres.hpp>
 #endif
@@ -124,6 +127,10 @@ void of_etcd() {
   made(etcd::Address{.host = "h"}, etcd::Address{.port = 1});
   made(etcd::Options{.servers = {{.host = "h"}}}, etcd::Options{.prefix = "p"});
 }
+#endif
+
+#if __has_include(<tenure/object.hpp>)
+void of_object() { made(object::Options{.bucket = "b"}, object::Options{.ca_file = "c"}); }
 #endif
 
 }  // namespace tenure

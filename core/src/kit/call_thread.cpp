@@ -424,8 +424,9 @@ struct CallThreadState {
     if (round_trip > call / 4)
       return text + ", where a round trip took " + in_ms(round_trip) +
              ": raise Timing::call, or take a preset with a longer term";
-    return text + "; the server is slow or hangs, or the network is cut (a round trip took " + in_ms(round_trip) +
-           " when we connected)";
+    text += "; the server is slow or hangs, or the network is cut";
+    if (round_trip == Duration::zero()) return text;
+    return text + " (a round trip took " + in_ms(round_trip) + " when we connected)";
   }
 };
 

@@ -8,6 +8,7 @@
 //   redis://, rediss://, redis+unix://,            Redis or Valkey                           <tenure/redis.hpp>
 //   redis+sentinel://
 //   etcd://host:port,host:port, etcds://           etcd                                    <tenure/etcd.hpp>
+//   s3://bucket/prefix?region=...                  a bucket of Amazon S3, or of its like   <tenure/object.hpp>
 //
 // The store's own header says what else a URL may have, and which properties there are.
 #pragma once
@@ -34,7 +35,7 @@ TENURE_STORES_EXPORT Opened open(std::string_view url, std::string_view election
                                  Log log = {});
 
 /// Opens a group of many elections, for Elections. `election` is the group's name. Throws as open(), and if the store
-/// keeps no groups, as files and etcd do not.
+/// keeps no groups, as files, etcd and buckets do not.
 TENURE_STORES_EXPORT OpenedGroup open_many(const Opening& opening);
 /// Does the same with these fields of an Opening.
 TENURE_STORES_EXPORT OpenedGroup open_many(std::string_view url, std::string_view group, Log log = {});
@@ -42,11 +43,11 @@ TENURE_STORES_EXPORT OpenedGroup open_many(std::string_view url, std::string_vie
 /// The elections of the store that the URL names; `election` and `candidate` do not count. PostgreSQL lists its table,
 /// Redis the keys of a server that is no cluster, etcd those below its prefix, and the file store a directory. Throws
 /// as open(), and if the store cannot list: over Kafka each election is a consumer group of its own, and memory is
-/// another one in each process.
+/// another one in each process. Buckets cannot, either.
 TENURE_STORES_EXPORT ElectionList list_elections(const Opening& opening);
 
-/// Examines what the server's settings and our rights mean for elections, over Kafka, PostgreSQL, Redis and etcd. For
-/// another store it returns nothing. Throws as open().
+/// Examines what the server's settings and our rights mean for elections, over Kafka, PostgreSQL, Redis, etcd and a
+/// bucket. For another store it returns nothing. Throws as open().
 TENURE_STORES_EXPORT Result<Checks> check_up(const Opening& opening, const Limit& limit);
 
 }  // namespace tenure

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the keys that sign requests, where Amazon's own tools look for them.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <tenure/object.hpp>
+#include <tenure/result.hpp>
+
+#include "web/until.hpp"
+
+namespace tenure::object {
+
+struct Login {
+  std::string key{}, secret{}, token{};  ///< An access key's id and secret; the token of a session, perhaps.
+  std::string source{};                  ///< Where they were found, for messages.
+  std::int64_t expires_ms{};             ///< Since 1970, by the issuer's clock. 0: never.
+  friend bool operator==(const Login&, const Login&) = default;
+};
+
+/// Asks whatever there is, in order. An error says what was looked for, or what the one that should know answered.
+/// REQUIRES: `options` are checked.
+Result<Login> find_login(const Options& options, const web::Until& until);
+
+/// The milliseconds since 1970 of "2026-11-28T01:02:03Z". 0 of any other text.
+std::int64_t moment_of(std::string_view text);
+
+/// The text between <NAME> and </NAME>, the first of them. Empty: there is none.
+std::string element(std::string_view xml, std::string_view name);
+
+}  // namespace tenure::object

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads options from a URL, checks them, and names servers and objects.
+#include "options.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+#include <string_view>
+
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/names.hpp>
+#include <tenure/kit/text.hpp>
+
+namespace tenure::object {
+namespace {
+
+constexpr std::size_t most_prefix_bytes = 200;
+
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("s3: " + what); }
+
+bool plain(char c) {
+  return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+}
+
+bool only(std::string_view text, std::string_view besides = {}) {
+  return std::all_of(text.begin(), text.end(), [&](char c) { return plain(c) || besides.find(c) != besides.npos; });
+}
+
+/// A part that is empty or of dots would be another object at some servers, and none at others.
+bool good_prefix(std::string_view prefix) {
+  if (!only(prefix, "~/")) return false;
+  for (;; prefix.remove_prefix(prefix.find('/') + 1)) {
+    if (prefix.empty() || prefix.starts_with('/') || prefix.starts_with('.')) return false;
+    if (prefix.find('/') == prefix.npos) return true;
+  }
+}
+
+bool has_own_bucket_host(const Options& options) {
+  return options.endpoint.empty() && options.bucket.find('.') == options.bucket.npos;  // No certificate has two levels.
+}
+
+}  // namespace
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody should set any by now
+  return value == nullptr ? std::string() : value;
+}
+
+Options from(Url url) {
+  if (url.scheme != "s3") refuse("the scheme \"" + printable(url.scheme, 40) + "\" is unknown: use s3");
+  Options out;
+  if (url.hosts.size() != 1 || url.hosts[0].port)
+    refuse("write s3://BUCKET/PREFIX; the host of a server of your own is ?endpoint=https://host:port");
+  out.bucket = url.hosts[0].name;
+  if (url.path.size() > 1) out.prefix = url.path.substr(1);
+  out.user = url.user;
+  out.password = url.password;
+  url.take("region", out.region);
+  url.take("endpoint", out.endpoint);
+  url.take("profile", out.profile);
+  url.take("ca_file", out.ca_file);
+  url.expect_no_more();
+  return out;
+}
+
+Options checked(Options options) {
+  const auto& bucket = options.bucket;
+  if (bucket.size() < 3 || bucket.size() > 63 || !only(bucket) || bucket.starts_with('.') || lower(bucket) != bucket)
+    refuse("bucket must have 3 to 63 small letters, digits, '-' and '.'");
+  if (!good_prefix(options.prefix) || options.prefix.size() > most_prefix_bytes)
+    refuse("prefix must have 1 to " + std::to_string(most_prefix_bytes) +
+           " letters, digits, and -_.~ in parts between '/' that do not begin with '.'");
+  if (options.user.empty() != options.password.empty())
+    refuse("the access key's id and its secret belong together; set user and password, or neither");
+  if (options.credentials && !options.user.empty()) refuse("credentials and user are both set; set one of them");
+  if (options.region.empty()) options.region = variable("AWS_REGION");
+  if (options.region.empty()) options.region = variable("AWS_DEFAULT_REGION");
+  if (options.region.empty() && !options.endpoint.empty()) options.region = "us-east-1";
+  if (options.region.empty()) refuse("the region is missing; write for instance ?region=eu-west-1, or set AWS_REGION");
+  if (options.region.size() > 40 || !only(options.region)) refuse("region must be a name such as eu-west-1");
+  if (const auto server = server_of(options); !options.ca_file.empty() && !server.tls)
+    refuse("ca_file is set without TLS; write ?endpoint=https://host:port");
+  return options;
+}
+
+/// Every other byte is '~' and two digits: an escape that no server, proxy or signature takes for its own.
+std::string object_of(const Options& options, const std::string& election) {
+  check_election(election);
+  auto out = options.prefix + "/";
+  for (const char byte : election)
+    if (plain(byte) && (byte != '.' || !out.ends_with('/')))
+      out += byte;
+    else
+      out += "~" + hex(std::string_view(&byte, 1));
+  return out;
+}
+
+Server server_at(const std::string& url, const std::string& what) {
+  const auto parsed = parse_url(url);
+  if ((parsed.scheme != "http" && parsed.scheme != "https") || parsed.hosts.size() != 1 || parsed.path.size() > 1 ||
+      !parsed.query.empty() || !parsed.user.empty() || !parsed.password.empty())
+    refuse(what + " must be http:// or https://, a host and perhaps a port, and nothing else");
+  const auto& host = parsed.hosts[0];
+  Server out{.tls = parsed.scheme == "https", .host = host.name};
+  if (out.host.find(':') != out.host.npos) out.host = "[" + out.host + "]";
+  if (host.port) out.host += ":" + std::to_string(*host.port);
+  return out;
+}
+
+Server server_of(const Options& options) {
+  if (!options.endpoint.empty()) {
+    auto out = server_at(options.endpoint, "endpoint");
+    out.folder = "/" + options.bucket + "/";
+    return out;
+  }
+  const auto service = "s3." + options.region + ".amazonaws.com" + (options.region.starts_with("cn-") ? ".cn" : "");
+  if (!has_own_bucket_host(options)) return {.tls = true, .host = service, .folder = "/" + options.bucket + "/"};
+  return {.tls = true, .host = options.bucket + "." + service, .folder = "/"};
+}
+
+}  // namespace tenure::object

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes requests as S3 reads them, and reads its answers and errors.
+#include "s3.hpp"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <utility>
+
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/text.hpp>
+
+namespace tenure::object {
+namespace {
+
+std::string sha256(std::string_view bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1)
+    throw std::runtime_error("libcrypto makes no SHA-256");
+  return hex(std::string_view(reinterpret_cast<const char*>(digest.data()), size));
+}
+
+web::Request request(const Options& options, std::string method, const std::string& object, std::string body) {
+  web::Request out{.method = std::move(method), .path = server_of(options).folder + object, .body = std::move(body)};
+  out.headers = {"x-amz-content-sha256: " + sha256(out.body)};
+  return out;
+}
+
+struct Meaning {
+  std::string_view code;
+  Fault fault;
+  std::string_view remedy;
+};
+
+constexpr std::array meanings{
+    Meaning{"NoSuchBucket", Fault::misconfigured, "make the bucket, or correct the URL"},
+    Meaning{"AccessDenied", Fault::forbidden,
+            "allow s3:GetObject and s3:PutObject on the bucket's PREFIX/*, and s3:ListBucket on the bucket: without "
+            "that one a missing object is forbidden too; who only observes needs no s3:PutObject"},
+    Meaning{"RequestTimeTooSkewed", Fault::misconfigured,
+            "set this host's wall clock right, by NTP: the server demands that it is within 15 minutes of its own"},
+    Meaning{"InvalidAccessKeyId", Fault::forbidden, "check the access key's id"},
+    Meaning{"SignatureDoesNotMatch", Fault::forbidden, "check the access key's secret"},
+    Meaning{"ExpiredToken", Fault::forbidden, "the session's token has expired: renew it where it is found"},
+    Meaning{"InvalidToken", Fault::forbidden, "check the session's token"},
+    Meaning{"NotImplemented", Fault::misconfigured,
+            "this server knows no conditional writes (If-Match, If-None-Match): upgrade it, or take another one"},
+};
+
+std::string code_of(const web::Answer& answer) { return element(answer.body, "Code"); }
+
+bool one_of(const std::string& code, std::initializer_list<std::string_view> codes) {
+  return std::find(codes.begin(), codes.end(), code) != codes.end();
+}
+
+/// Where the bucket is, if it is elsewhere.
+std::string region_told(const web::Answer& answer) {
+  auto out = header_of(answer, "x-amz-bucket-region");
+  return out.empty() ? element(answer.body, "Region") : out;
+}
+
+std::string remedy_of(CURLcode code) {
+  switch (code) {
+    case CURLE_SSL_CACERT_BADFILE: return "ca_file must name a readable file of certificates in PEM";
+    case CURLE_PEER_FAILED_VERIFICATION:
+      return "ca_file must have the authority that signed the server's certificate, and the certificate must have the "
+             "host by which we connect";
+    case CURLE_SSL_CONNECT_ERROR: return "if this port has no TLS, write ?endpoint=http://";
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_WEIRD_SERVER_REPLY: return "this port does not speak HTTP: check endpoint";
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR: return "if this port has TLS, write ?endpoint=https://";
+    default: return {};
+  }
+}
+
+}  // namespace
+
+web::Request get(const Options& options, const std::string& object) { return request(options, "GET", object, {}); }
+
+web::Request put(const Options& options, const std::string& object, std::string body, const Demand& demand) {
+  auto out = request(options, "PUT", object, std::move(body));
+  out.headers.emplace_back("Content-Type: application/json");
+  out.headers.push_back(demand ? "If-Match: " + *demand : "If-None-Match: *");
+  return out;
+}
+
+web::Request signed_by(const Login& login, const Options& options, web::Request request) {
+  request.signing = "aws:amz:" + options.region + ":s3";
+  request.key = login.key;
+  request.secret = login.secret;
+  if (!login.token.empty()) request.headers.push_back("x-amz-security-token: " + login.token);
+  return request;
+}
+
+web::Site site_of(const Options& options) {
+  const auto server = server_of(options);
+  return {.base = (server.tls ? "https://" : "http://") + server.host,
+          .name = "s3 " + server.host + ", bucket " + options.bucket,
+          .tls = server.tls,
+          .ca_file = options.ca_file,
+          .remedy_of = remedy_of};
+}
+
+std::string header_of(const web::Answer& answer, std::string_view name) {
+  std::string_view head = answer.head;
+  while (!head.empty()) {
+    const auto end = std::min(head.find('\n'), head.size());
+    const auto line = head.substr(0, end), value = line.substr(std::min(name.size() + 1, line.size()));
+    head.remove_prefix(std::min(end + 1, head.size()));
+    if (line.size() <= name.size() || line[name.size()] != ':' || lower(line.substr(0, name.size())) != lower(name))
+      continue;
+    const auto first = value.find_first_not_of(" \t\r"), last = value.find_last_not_of(" \t\r");
+    return first == value.npos ? std::string() : std::string(value.substr(first, last - first + 1));
+  }
+  return {};
+}
+
+std::optional<std::string> version_of(const web::Answer& answer) {
+  auto out = header_of(answer, "ETag");
+  const bool fit = out.size() <= 1024 && !out.starts_with("W/") &&
+                   std::all_of(out.begin(), out.end(), [](char c) { return c > ' ' && c <= '~'; });
+  return out.empty() || out == "*" || !fit ? std::nullopt : std::optional(std::move(out));
+}
+
+bool absent(const web::Answer& answer) { return answer.status == 404 && code_of(answer) == "NoSuchKey"; }
+
+bool refuses(const web::Answer& answer) { return answer.status == 412 || answer.status == 409 || absent(answer); }
+
+bool refuses_login(const web::Answer& answer) {
+  return answer.status >= 400 && one_of(code_of(answer), {"ExpiredToken", "InvalidAccessKeyId", "InvalidToken",
+                                                          "SignatureDoesNotMatch", "TokenRefreshRequired"});
+}
+
+bool throttles(const web::Answer& answer) {
+  return answer.status == 429 ||
+         (answer.status >= 400 &&
+          one_of(code_of(answer), {"SlowDown", "RequestLimitExceeded", "Throttling", "ServiceUnavailable"}));
+}
+
+Error error_of(const web::Answer& answer, const Options& options, const Redactor& redacted) {
+  const auto name = site_of(options).name, code = code_of(answer);
+  const auto status = "HTTP status " + std::to_string(answer.status);
+  if (const auto region = region_told(answer); answer.status >= 300 && !region.empty() && region != options.region)
+    return {Fault::misconfigured, name + ": the bucket is in another region than " + options.region +
+                                      "; write ?region=" + printable(redacted(region), 40)};
+  if (code.empty())
+    return {Fault::unreachable,
+            name + ": " + status + ", and no answer of S3: " + printable(redacted(answer.body), 200)};
+  const auto said = name + ": " + status + ", " + printable(redacted(code), 80) + ": " +
+                    printable(redacted(element(answer.body, "Message")), 300);
+  for (const auto& meaning : meanings)
+    if (meaning.code == code) return {meaning.fault, said + " (" + std::string(meaning.remedy) + ")"};
+  return {answer.status == 403 ? Fault::forbidden : Fault::unreachable, said};
+}
+
+}  // namespace tenure::object

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goal: URLs and answers are read strictly, and whoever is refused learns why. Method: texts, without a server.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <stdexcept>
+
+#include "environment.hpp"
+#include "fake_s3.hpp"
+#include "odd_names.hpp"
+#include "options.hpp"
+#include "s3.hpp"
+
+namespace tenure::object::test {
+namespace {
+
+using tenure::test::canary;
+using tenure::test::expect_error;
+using tenure::test::mentions;
+
+std::string refusal(const std::string& url) {
+  try {
+    checked(from_url(url));
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+TEST(ObjectOptions, AUrlNamesABucketAPrefixAndSettings) {
+  const Environment none;
+  const auto plain = from_url("s3://ID:sec%2Fret@b.c/app/x?region=eu-west-1&profile=p");
+  EXPECT_EQ(plain.bucket + " " + plain.prefix + " " + plain.user + " " + plain.password, "b.c app/x ID sec/ret");
+  EXPECT_EQ(plain.region + " " + plain.profile, "eu-west-1 p");
+  EXPECT_EQ(from_url("s3://bucket?region=r").prefix, "tenure");
+  const auto server = [](const std::string& url) {
+    const auto out = server_of(checked(from_url(url)));
+    return std::string(out.tls ? "https " : "http ") + out.host + " " + out.folder;
+  };
+  EXPECT_EQ(server("s3://bucket?region=eu-west-1"), "https bucket.s3.eu-west-1.amazonaws.com /");
+  EXPECT_EQ(server("s3://b.c.d?region=eu-west-1"), "https s3.eu-west-1.amazonaws.com /b.c.d/");
+  EXPECT_EQ(server("s3://bucket?region=cn-north-1"), "https bucket.s3.cn-north-1.amazonaws.com.cn /");
+  EXPECT_EQ(server("s3://bucket?endpoint=http://%5B::1%5D:9000"), "http [::1]:9000 /bucket/");
+  EXPECT_EQ(checked(from_url("s3://bucket?endpoint=https://h")).region, "us-east-1");
+  const Environment some(std::map<std::string, std::string>{{"AWS_DEFAULT_REGION", "r2"}});
+  EXPECT_EQ(checked(from_url("s3://bucket")).region, "r2");
+}
+
+TEST(ObjectOptions, WhatCanNeverWorkIsRefusedWithWhatWouldBeRight) {
+  const Environment none;
+  for (const auto& [url, says] : std::vector<std::pair<std::string, std::string>>{
+           {"s3:///x", "write s3://BUCKET/PREFIX"},
+           {"s3://a,b", "write s3://BUCKET/PREFIX"},
+           {"s3://bucket:9000/x", "?endpoint=https://host:port"},
+           {"http://bucket", "use s3"},
+           {"s3://bucket", "?region=eu-west-1, or set AWS_REGION"},
+           {"s3://bucket?region=a/b", "region must be a name"},
+           {"s3://BUCKET?region=r", "small letters"},
+           {"s3://ab?region=r", "3 to 63"},
+           {"s3://bucket/a//b?region=r", "prefix must have"},
+           {"s3://bucket/a/../b?region=r", "prefix must have"},
+           {"s3://bucket/a%20b?region=r", "prefix must have"},
+           {"s3://bucket/" + std::string(201, 'x') + "?region=r", "prefix must have"},
+           {"s3://id@bucket?region=r", "belong together"},
+           {"s3://bucket?endpoint=ftp://h", "endpoint must be http:// or https://"},
+           {"s3://bucket?endpoint=http://h/path", "endpoint must be http:// or https://"},
+           {"s3://bucket?endpoint=http://h&ca_file=f", "ca_file is set without TLS"},
+           {"s3://bucket?regoin=r", "did you mean \"region\""}})
+    EXPECT_TRUE(mentions(refusal(url), says)) << url << ": " << refusal(url);
+  EXPECT_FALSE(mentions(refusal("s3://:" + canary + "@bucket?region=r"), canary));
+}
+
+TEST(ObjectOptions, DifferentElectionsHaveDifferentObjectsWhoseNamesNeedNoEscape) {
+  const Options options{.bucket = "b", .prefix = "p"};
+  EXPECT_EQ(object_of(options, "a.b-C_1"), "p/a.b-C_1");
+  EXPECT_EQ(object_of(options, "a/b~"), "p/a~2fb~7e");
+  EXPECT_EQ(object_of(options, ".."), "p/~2e.");
+  std::set<std::string> seen;
+  for (const auto& name : contract::odd_names()) {
+    const auto object = object_of(options, name);
+    EXPECT_TRUE(seen.insert(object).second) << object;
+    EXPECT_EQ(object.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/"),
+              object.npos);
+  }
+  EXPECT_THROW(object_of(options, ""), std::invalid_argument);
+}
+
+web::Answer answer(const std::string& bytes) {
+  const auto end = bytes.find("\r\n\r\n");
+  return {.status = std::stol(bytes.substr(9)), .body = bytes.substr(end + 4), .head = bytes.substr(0, end + 4)};
+}
+
+/// An absent record is a ground for a claim.
+TEST(ObjectAnswer, NothingLessThanTheServersOwnWordIsTakenForAnAbsentObject) {
+  EXPECT_TRUE(absent(answer(no_such_key)));
+  for (const auto& bytes : {http("404 Not Found"), http("404 Not Found", "<html>NoSuchKey</html>"),
+                            failure("404 Not Found", "NoSuchBucket"), failure("400 Bad Request", "NoSuchKey"),
+                            http("200 OK", "<Code>NoSuchKey</Code>")})
+    EXPECT_FALSE(absent(answer(bytes))) << bytes;
+}
+
+TEST(ObjectAnswer, AVersionIsTakenAsTheServerWritesIt) {
+  const auto version = [](const std::string& headers) { return version_of(answer(http("200 OK", "", headers))); };
+  EXPECT_EQ(version("ETag: \"a\"\r\n"), "\"a\"");
+  EXPECT_EQ(version("etag:a\r\n"), "a");
+  for (const auto& headers :
+       {std::string(), std::string("ETag: \r\n"), std::string("ETag: *\r\n"), std::string("ETag: W/\"a\"\r\n"),
+        std::string("ETag: a b\r\n"), "ETag: " + std::string(1025, 'x') + "\r\n", std::string("ETagg: a\r\n")})
+    EXPECT_EQ(version(headers), std::nullopt) << headers;
+}
+
+TEST(ObjectAnswer, EachErrorIsOfAKindAndNamesARemedy) {
+  const Options options{.bucket = "bucket", .region = "r1", .endpoint = "http://h"};
+  const auto error = [&](const std::string& bytes) { return error_of(answer(bytes), options, Redactor({canary})); };
+  expect_error(error(failure("403 Forbidden", "RequestTimeTooSkewed")), Fault::misconfigured, {"wall clock", "NTP"});
+  expect_error(error(failure("403 Forbidden", "AccessDenied")), Fault::forbidden, {"s3:ListBucket"});
+  expect_error(error(failure("404 Not Found", "NoSuchBucket")), Fault::misconfigured, {"make the bucket"});
+  expect_error(error(failure("501 Not Implemented", "NotImplemented")), Fault::misconfigured, {"conditional writes"});
+  expect_error(error(failure("403 Forbidden", "ExpiredToken", canary)), Fault::forbidden, {"renew it", "***"});
+  expect_error(error(failure("403 Forbidden", "Other")), Fault::forbidden, {"Other"});
+  expect_error(error(failure("503 Slow Down", "SlowDown")), Fault::unreachable, {"SlowDown"});
+  expect_error(error(failure("301 Moved", "PermanentRedirect", "no", "x-amz-bucket-region: eu-north-1\r\n")),
+               Fault::misconfigured, {"another region than r1", "?region=eu-north-1"});
+  expect_error(error(http("400 Bad", "<Error><Code>AuthorizationHeaderMalformed</Code><Region>r2</Region></Error>")),
+               Fault::misconfigured, {"?region=r2"});
+  expect_error(error(http("502 Bad Gateway", "<html>" + canary)), Fault::unreachable, {"no answer of S3", "<html>***"});
+}
+
+TEST(ObjectCredentials, AMomentIsReadOrNone) {
+  EXPECT_EQ(moment_of("1970-01-02T00:00:01Z"), 86'401'000);
+  for (const auto* text :
+       {"", "Z", "1970-13-02T00:00:01Z", "1970-01-02", "1970-01-02T00:00:xxZ", "1970-01-02T00:00:01"})
+    EXPECT_EQ(moment_of(text), 0) << text;
+}
+
+}  // namespace
+}  // namespace tenure::object::test

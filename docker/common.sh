@@ -71,7 +71,7 @@ is_here() {
     g++ | cmake | pkg-config | clang-format | clang-tidy | shellcheck | git) command -v "$1" ;;
     librdkafka-dev) pkg-config --exists 'rdkafka >= 2.0.2' ;;
     libpqxx-dev) pkg-config --exists 'libpqxx >= 6.4' ;;
-    libcurl4-openssl-dev) pkg-config --exists 'libcurl >= 7.85' ;;
+    libcurl4-openssl-dev) pkg-config --exists 'libcurl >= 7.88' ;;
     libssl-dev) pkg-config --exists libcrypto ;;
     libhiredis-dev) pkg-config --exists 'hiredis >= 0.14.1' ;;
     redis-tools) [[ -n ${TENURE_REDIS_SERVER:-} ]] || command -v redis-server valkey-server redis-check-rdb ;;

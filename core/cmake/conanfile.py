@@ -20,8 +20,8 @@ ROOMS = {
     "kafka": ("librdkafka/[>=2.0.2]", ["librdkafka::librdkafka"]),
     "postgres": ("libpqxx/[>=6.4]", ["libpqxx::libpqxx"]),
     "redis": ("hiredis/[>=0.14.1]", ["hiredis::hiredis"]),
-    "etcd": ("libcurl/[>=7.85]", ["libcurl::libcurl"]),
-    "object": ("libcurl/[>=7.85]", ["libcurl::libcurl", "openssl::crypto"]),
+    "etcd": ("libcurl/[>=7.88]", ["libcurl::libcurl"]),
+    "object": ("libcurl/[>=7.88]", ["libcurl::libcurl", "openssl::crypto"]),
     "json": ("nlohmann_json/[>=3.11]", ["nlohmann_json::nlohmann_json"]),
     "prometheuscpp": ("prometheus-cpp/[>=1.0.1]", ["prometheus-cpp::prometheus-cpp-core"]),
     "spdlog": ("spdlog/[>=1.10]", ["spdlog::spdlog"]),
@@ -60,9 +60,12 @@ class Tenure(ConanFile):
         cmake_layout(self)
 
     def requirements(self):
+        asked = {}  # two rooms may need one library
         for room, (reference, _) in ROOMS.items():
             if self.options.get_safe(room):
-                self.requires(reference, transitive_headers=room in HEADERS_ONLY)
+                asked[reference] = asked.get(reference, False) or room in HEADERS_ONLY
+        for reference, transitive in asked.items():
+            self.requires(reference, transitive_headers=transitive)
         if (self.options.http or self.options.etcd or self.options.object) and not self.options.json:
             self.requires(ROOMS["json"][0])
         if self.options.object:

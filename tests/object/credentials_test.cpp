@@ -56,6 +56,7 @@ TEST(ObjectCredentials, TheUrlComesFirstAndThenTheEnvironment) {
       Variables{{"AWS_ACCESS_KEY_ID", "env"}, {"AWS_SECRET_ACCESS_KEY", canary}, {"AWS_SESSION_TOKEN", "session"}});
   EXPECT_EQ(read_by(bucket, bucket.url()), "key ");
   EXPECT_EQ(read_by(bucket, keyless(bucket)), "env session");
+  EXPECT_TRUE(mentions(bucket.s3.requests().back(), "x-amz-date;x-amz-security-token,")) << "it is signed, too";
 }
 
 TEST(ObjectCredentials, AProfileOfTheSharedFileIsRead) {

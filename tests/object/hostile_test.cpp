@@ -16,6 +16,7 @@
 #include "full_server.hpp"
 #include "in_time.hpp"
 #include "no_descriptors.hpp"
+#include "resolver.hpp"
 
 namespace tenure::object::test {
 namespace {
@@ -312,6 +313,19 @@ TEST(ObjectHostile, AServerThatDripsEndsNoCallLate) {
   expect_error_in_time(*open_at(drips.address()), 60ms);
 }
 
+TEST(ObjectHostile, AResolverThatNeverAnswersEndsNoCallLate) {
+  FakeBucket bucket;
+  const auto port = std::to_string(bucket.server.port());
+  const auto a = open_at("black.hole:" + port);
+  for (int i = 0; i < 3; ++i) expect_error_in_time(*a, 30ms);
+  {
+    const auto gone = open_at("black.hole:" + port);
+    EXPECT_FALSE(gone->read(within(30ms)));
+  }  // leaves its thread behind, and does not wait for it
+  tenure::test::resolver().answer();
+  EXPECT_TRUE(eventually([&] { return bool(a->read(within(500ms))); }));
+}
+
 TEST(ObjectHostile, WithoutDescriptorsTheErrorSaysWhatToRaise) {
   TENURE_NEEDS_NO_DESCRIPTORS();
   FakeBucket bucket;
@@ -320,7 +334,7 @@ TEST(ObjectHostile, WithoutDescriptorsTheErrorSaysWhatToRaise) {
   bucket.s3.first = [](const std::string&) { return Answer{"", true}; };
   EXPECT_FALSE(a->read(within(20s)));
   const tenure::test::NoDescriptors none;
-  EXPECT_FALSE(a->read(within(20s)));
+  expect_error(error_of(a->read(within(20s))), Fault::unreachable, {"ulimit -n"});
   a->await_change(std::nullopt, within(50ms));
 }
 

@@ -130,7 +130,7 @@ void of_etcd() {
 #endif
 
 #if __has_include(<tenure/object.hpp>)
-void of_object() { made(object::Options{.bucket = "b"}, object::Options{.ca_file = "c"}); }
+void of_object() { made(object::Options{.service = object::Service::gcs}, object::Options{.ca_file = "c"}); }
 #endif
 
 }  // namespace tenure

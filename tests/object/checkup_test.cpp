@@ -32,7 +32,7 @@ TEST(ObjectCheckup, AServerThatKeepsConditionsIsFine) {
   FakeBucket bucket;
   for (int i = 0; i < 2; ++i) {  // the second time its own object is there
     const auto text = examined(bucket);
-    EXPECT_TOLD(text, "fine: the server honours If-Match and If-None-Match");
+    EXPECT_TOLD(text, "fine: the server honours conditional writes");
     EXPECT_TOLD(text, "fine: no lifecycle rule deletes objects");
     EXPECT_FALSE(mentions(text, "WRONG")) << text;
   }
@@ -43,10 +43,11 @@ TEST(ObjectCheckup, AServerThatKeepsConditionsIsFine) {
 TEST(ObjectCheckup, AServerThatIgnoresAConditionIsWrong) {
   FakeBucket match;
   match.s3.ignores_match = true;
-  EXPECT_TOLD(examined(match), "WRONG: the server ignores If-Match: every candidate would lead");
+  EXPECT_TOLD(examined(match),
+              "WRONG: the server ignores the version that a write demands (If-Match): every candidate would lead");
   FakeBucket none;
   none.s3.ignores_none_match = true;
-  EXPECT_TOLD(examined(none), "WRONG: the server ignores If-None-Match");
+  EXPECT_TOLD(examined(none), "WRONG: the server ignores that a write demands that there is no object (If-None-Match)");
   FakeBucket same;
   same.s3.same_etag = true;
   EXPECT_TOLD(examined(same), "WRONG: the server ignores what is written");
@@ -78,7 +79,7 @@ TEST(ObjectCheckup, VersionsAndRulesThatDeleteAreDoubtful) {
     if (mentions(request, "?")) return Answer{failure("403 Forbidden", "AccessDenied")};
     return std::nullopt;
   };
-  EXPECT_TOLD(examined(bucket), "note: we may not see the bucket's lifecycle rules");
+  EXPECT_TOLD(examined(bucket), "note: the bucket's lifecycle rules are not seen");
 }
 
 }  // namespace

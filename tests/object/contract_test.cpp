@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: a bucket keeps the contract that all stores share. Method: the suite, against two real servers, each shared by
-// the tests of this process, each of which has a prefix of its own.
+// Goal: a bucket keeps the contract that all stores share. Method: the suite, against real servers of two dialects,
+// each shared by the tests of this process, each of which has a prefix of its own.
 #include <tenure/object.hpp>
 
 #include <string>
@@ -16,6 +16,7 @@ using object::test::Server;
 
 struct Moto {};
 struct Versitygw {};
+struct FakeGcs {};
 
 class Bucket final : public StoreUnderTest {
  public:
@@ -50,7 +51,9 @@ Subject subject_of(const std::string& kind) {
           object::test::missing_server(kind)};
 }
 
-std::vector<Subject> subjects() { return {subject_of<Moto>("moto"), subject_of<Versitygw>("versitygw")}; }
+std::vector<Subject> subjects() {
+  return {subject_of<Moto>("moto"), subject_of<Versitygw>("versitygw"), subject_of<FakeGcs>("fakegcs")};
+}
 
 INSTANTIATE_TEST_SUITE_P(real, BackendContract, testing::ValuesIn(subjects()), name_of);
 INSTANTIATE_TEST_SUITE_P(real, StoreContract, testing::ValuesIn(subjects()), name_of);

@@ -13,6 +13,7 @@
 #include "fake_s3.hpp"
 #include "scratch.hpp"
 #include "store_calls.hpp"
+#include "test_key.hpp"
 
 namespace tenure::object::test {
 namespace {
@@ -191,6 +192,60 @@ TEST(ObjectCredentials, TheyAreFoundAnewWhenTheyAreRefusedOncePerCall) {
   expect_error(error_of(a->read(within(20s))), Fault::forbidden, {"ExpiredToken", "the EC2 instance's metadata"});
   EXPECT_EQ(bucket.s3.requests().size() - before, 2U);
 }
+
+// ---- Google ----
+
+/// An object that is there, for whoever has this token.
+Answer of_google(const std::string& request, const std::string& token) {
+  if (header(request, "Authorization") != "Bearer " + token) return {http("401 Unauthorized", canary)};
+  EXPECT_TRUE(request.starts_with("GET /storage/v1/b/bucket/o/tenure%2Fjobs?alt=media ")) << request;
+  return {http("404 Not Found", "No such object: bucket/tenure/jobs")};
+}
+
+TEST(ObjectGoogle, AServiceAccountSignsForAToken) {
+  FakeServer google([](const std::string& request) { return of_google(request, "account-token"); });
+  FakeServer tokens([](const std::string& request) {
+    EXPECT_TRUE(mentions(request, "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion="));
+    const auto said = request.substr(request.find("assertion=") + 10);
+    EXPECT_TRUE(signed_by_test_key(said)) << said;
+    return Answer{http("200 OK", R"({"access_token":"account-token","expires_in":3600})")};
+  });
+  const Scratch scratch;
+  const auto file = scratch.file("account.json", account_json("http://" + tokens.address() + "/token"));
+  const Environment some(Variables{{"GOOGLE_APPLICATION_CREDENTIALS", file}});
+  const auto read = store(from_url("gs://bucket?endpoint=http://" + google.address()), "jobs")->read(within(20s));
+  EXPECT_TRUE(read) << read.error().message;
+}
+
+TEST(ObjectGoogle, TheMachinesMetadataGivesATokenAndANewOneWhenThatIsRefused) {
+  std::atomic<int> given{0};
+  FakeServer machine([&](const std::string& request) {
+    EXPECT_EQ(header(request, "Metadata-Flavor"), "Google");
+    EXPECT_TRUE(request.starts_with("GET /computeMetadata/v1/instance/service-accounts/default/token "));
+    return Answer{http("200 OK", R"({"access_token":"t)" + std::to_string(++given) + R"(","expires_in":3600})")};
+  });
+  FakeServer google([](const std::string& request) { return of_google(request, "t2"); });
+  const Environment some(Variables{{"GCE_METADATA_HOST", machine.address()}});
+  const auto a = store(from_url("gs://bucket?endpoint=http://" + google.address()), "jobs");
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(a->read(within(20s)));
+  EXPECT_EQ(given, 2) << "the second one lasts";
+}
+
+TEST(ObjectGoogle, AnOddAccountOrServiceIsAnErrorThatTellsNothingOfIt) {
+  FakeServer odd(
+      [](const std::string&) { return Answer{http("200 OK", R"({"access_token":"a b )" + canary + "\"}")}; });
+  const Scratch scratch;
+  for (const auto& text :
+       {std::string("[]"), std::string("{}"), R"({"type":"authorized_user","refresh_token":")" + canary + "\"}",
+        R"({"type":"service_account","private_key":")" + canary + "\"}",
+        account_json("http://" + odd.address() + "/")}) {
+    const Environment some(Variables{{"GOOGLE_APPLICATION_CREDENTIALS", scratch.file("account.json", text)}});
+    const auto error = error_of(store(from_url("gs://bucket?endpoint=http://127.0.0.1:1"), "jobs")->read(within(20s)));
+    expect_error(error, Fault::forbidden, {"no credentials: "});
+  }
+}
+
+// ---- functions ----
 
 TEST(ObjectCredentials, AFunctionIsAskedAgainWhenItsKeysAreRefused) {
   const Environment none;

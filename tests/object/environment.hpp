@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Amazon's variables as a test sets them, and no others.
+// The providers' variables as a test sets them, and no others.
 #pragma once
 #include <cstdlib>
 #include <map>
@@ -8,8 +8,8 @@
 
 namespace tenure::object::test {
 
-/// While it lives, the environment has these variables of Amazon's and no others, and nobody asks an instance's real
-/// metadata. REQUIRES: no other thread reads the environment when it begins or ends.
+/// While it lives, the environment has these variables of Amazon's and Google's and no others, and nobody asks an
+/// instance's real metadata. REQUIRES: no other thread reads the environment when it begins or ends.
 class Environment {
  public:
   explicit Environment(const std::map<std::string, std::string>& variables = {}) {
@@ -18,9 +18,12 @@ class Environment {
           "AWS_PROFILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN",
           "AWS_ROLE_SESSION_NAME", "AWS_ENDPOINT_URL_STS", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
           "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN",
-          "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_EC2_METADATA_SERVICE_ENDPOINT"})
+          "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_EC2_METADATA_SERVICE_ENDPOINT",
+          "GOOGLE_APPLICATION_CREDENTIALS"})
       set(name, variables);
     set("HOME", {{"HOME", "/nowhere"}});
+    const auto machine = variables.find("GCE_METADATA_HOST");
+    set("GCE_METADATA_HOST", {{"GCE_METADATA_HOST", machine == variables.end() ? "127.0.0.1:1" : machine->second}});
     set("AWS_EC2_METADATA_DISABLED", variables.contains("AWS_EC2_METADATA_SERVICE_ENDPOINT")
                                          ? std::map<std::string, std::string>{}
                                          : std::map<std::string, std::string>{{"AWS_EC2_METADATA_DISABLED", "true"}});

@@ -7,6 +7,7 @@
 
 #include "environment.hpp"
 #include "fake_s3.hpp"
+#include "gcs.hpp"
 #include "odd_names.hpp"
 #include "options.hpp"
 #include "s3.hpp"
@@ -41,6 +42,7 @@ TEST(ObjectOptions, AUrlNamesABucketAPrefixAndSettings) {
   EXPECT_EQ(server("s3://b.c.d?region=eu-west-1"), "https s3.eu-west-1.amazonaws.com /b.c.d/");
   EXPECT_EQ(server("s3://bucket?region=cn-north-1"), "https bucket.s3.cn-north-1.amazonaws.com.cn /");
   EXPECT_EQ(server("s3://bucket?endpoint=http://%5B::1%5D:9000"), "http [::1]:9000 /bucket/");
+  EXPECT_EQ(server("gs://bucket/x"), "https storage.googleapis.com ");
   EXPECT_EQ(checked(from_url("s3://bucket?endpoint=https://h")).region, "us-east-1");
   const Environment some(std::map<std::string, std::string>{{"AWS_DEFAULT_REGION", "r2"}});
   EXPECT_EQ(checked(from_url("s3://bucket")).region, "r2");
@@ -52,7 +54,9 @@ TEST(ObjectOptions, WhatCanNeverWorkIsRefusedWithWhatWouldBeRight) {
            {"s3:///x", "write s3://BUCKET/PREFIX"},
            {"s3://a,b", "write s3://BUCKET/PREFIX"},
            {"s3://bucket:9000/x", "?endpoint=https://host:port"},
-           {"http://bucket", "use s3"},
+           {"http://bucket", "use s3 or gs"},
+           {"gs://u:p@bucket", "GOOGLE_APPLICATION_CREDENTIALS"},
+           {"gs://bucket?region=r", "has no setting \"region\""},
            {"s3://bucket", "?region=eu-west-1, or set AWS_REGION"},
            {"s3://bucket?region=a/b", "region must be a name"},
            {"s3://BUCKET?region=r", "small letters"},
@@ -85,6 +89,8 @@ TEST(ObjectOptions, DifferentElectionsHaveDifferentObjectsWhoseNamesNeedNoEscape
   EXPECT_THROW(object_of(options, ""), std::invalid_argument);
 }
 
+const Options of_s3{.bucket = "bucket", .region = "r1", .endpoint = "http://h"};
+
 web::Answer answer(const std::string& bytes) {
   const auto end = bytes.find("\r\n\r\n");
   return {.status = std::stol(bytes.substr(9)), .body = bytes.substr(end + 4), .head = bytes.substr(0, end + 4)};
@@ -92,15 +98,18 @@ web::Answer answer(const std::string& bytes) {
 
 /// An absent record is a ground for a claim.
 TEST(ObjectAnswer, NothingLessThanTheServersOwnWordIsTakenForAnAbsentObject) {
-  EXPECT_TRUE(absent(answer(no_such_key)));
+  const S3 s3(of_s3);
+  EXPECT_TRUE(s3.absent(answer(no_such_key)));
   for (const auto& bytes : {http("404 Not Found"), http("404 Not Found", "<html>NoSuchKey</html>"),
                             failure("404 Not Found", "NoSuchBucket"), failure("400 Bad Request", "NoSuchKey"),
                             http("200 OK", "<Code>NoSuchKey</Code>")})
-    EXPECT_FALSE(absent(answer(bytes))) << bytes;
+    EXPECT_FALSE(s3.absent(answer(bytes))) << bytes;
 }
 
 TEST(ObjectAnswer, AVersionIsTakenAsTheServerWritesIt) {
-  const auto version = [](const std::string& headers) { return version_of(answer(http("200 OK", "", headers))); };
+  const auto version = [](const std::string& headers) {
+    return S3(of_s3).version_of(answer(http("200 OK", "", headers)));
+  };
   EXPECT_EQ(version("ETag: \"a\"\r\n"), "\"a\"");
   EXPECT_EQ(version("etag:a\r\n"), "a");
   for (const auto& headers :
@@ -110,8 +119,8 @@ TEST(ObjectAnswer, AVersionIsTakenAsTheServerWritesIt) {
 }
 
 TEST(ObjectAnswer, EachErrorIsOfAKindAndNamesARemedy) {
-  const Options options{.bucket = "bucket", .region = "r1", .endpoint = "http://h"};
-  const auto error = [&](const std::string& bytes) { return error_of(answer(bytes), options, Redactor({canary})); };
+  const S3 s3(of_s3);
+  const auto error = [&](const std::string& bytes) { return s3.error_of(answer(bytes), Redactor({canary})); };
   expect_error(error(failure("403 Forbidden", "RequestTimeTooSkewed")), Fault::misconfigured, {"wall clock", "NTP"});
   expect_error(error(failure("403 Forbidden", "AccessDenied")), Fault::forbidden, {"s3:ListBucket"});
   expect_error(error(failure("404 Not Found", "NoSuchBucket")), Fault::misconfigured, {"make the bucket"});
@@ -124,6 +133,37 @@ TEST(ObjectAnswer, EachErrorIsOfAKindAndNamesARemedy) {
   expect_error(error(http("400 Bad", "<Error><Code>AuthorizationHeaderMalformed</Code><Region>r2</Region></Error>")),
                Fault::misconfigured, {"?region=r2"});
   expect_error(error(http("502 Bad Gateway", "<html>" + canary)), Fault::unreachable, {"no answer of S3", "<html>***"});
+}
+
+TEST(ObjectGcs, NothingLessThanTheServersOwnWordIsTakenForAnAbsentObject) {
+  const Gcs google({.service = Service::gcs, .bucket = "bucket"});
+  EXPECT_TRUE(google.absent(answer(http("404 Not Found", "No such object: bucket/tenure/jobs"))));
+  for (const auto& bytes :
+       {http("404 Not Found"), http("404 Not Found", "Not Found\n"), http("200 OK", "No such object: bucket/x")})
+    EXPECT_FALSE(google.absent(answer(bytes))) << bytes;
+}
+
+TEST(ObjectGcs, AGenerationIsANumberAboveZero) {
+  const Gcs google({.service = Service::gcs, .bucket = "bucket"});
+  const auto version = [&](const std::string& body, const std::string& headers) {
+    return google.version_of(answer(http("200 OK", body, headers)));
+  };
+  EXPECT_EQ(version("", "x-goog-generation: 7\r\n"), "7");
+  EXPECT_EQ(version(R"({"generation":"8"})", ""), "8");
+  for (const auto* body : {"", "{}", "[]", R"({"generation":8})", R"({"generation":"0"})", R"({"generation":"-1"})",
+                           R"({"generation":"8&x"})", R"({"generation":"99999999999999999999"})"})
+    EXPECT_EQ(version(body, ""), std::nullopt) << body;
+}
+
+TEST(ObjectGcs, EachErrorIsOfAKindAndNamesARemedy) {
+  const Gcs google({.service = Service::gcs, .bucket = "bucket"});
+  const auto error = [&](const std::string& status, const std::string& message) {
+    return google.error_of(answer(http(status, R"({"error":{"message":")" + message + "\"}}")), Redactor({canary}));
+  };
+  expect_error(error("401 X", canary), Fault::forbidden, {"***", "the token is not valid"});
+  expect_error(error("403 X", "no"), Fault::forbidden, {"storage.objects.get", ".delete"});
+  expect_error(error("404 X", "The specified bucket does not exist."), Fault::misconfigured, {"make the bucket"});
+  expect_error(error("500 X", "Backend Error"), Fault::unreachable, {"Backend Error"});
 }
 
 TEST(ObjectCredentials, AMomentIsReadOrNone) {

@@ -47,7 +47,7 @@ TEST(ToolOnObject, TheDoctorTellsOfTheBucket) {
   const object::test::Server server("moto");
   Process good(tool({"doctor", "--store", server.url()}));
   EXPECT_GE(good.ended(), 0);  // a busy machine may find its answers slow, which is 1
-  for (const auto* line : {"ok     the bucket tenure answers", "ok     the server honours If-Match and If-None-Match",
+  for (const auto* line : {"ok     the bucket tenure answers", "ok     the server honours conditional writes",
                            "ok     no lifecycle rule deletes objects"})
     EXPECT_TRUE(mentions(good.out(), line)) << good.out() << good.err();
   Process bad(tool({"doctor", "--store",

@@ -60,14 +60,14 @@ class Examined {
     const auto second = connection_.put(tried_, new_text(), *first, until_);
     if (!second) return unwritable(second.error());
     if (!*second) return Check::doubtful("somebody else examines this bucket just now", "examine it again");
-    if (**second == **first) return lies("what is written: two contents have one ETag");
+    if (**second == **first) return lies("what is written: two contents have one version");
     const auto stale = connection_.put(tried_, new_text(), *first, until_);
     if (!stale) return unwritable(stale.error());
-    if (*stale) return lies("If-Match");
+    if (*stale) return lies("the version that a write demands (If-Match)");
     const auto made = connection_.put(tried_, new_text(), std::nullopt, until_);
     if (!made) return unwritable(made.error());
-    if (*made) return lies("If-None-Match");
-    out_.push_back(Check::fine("the server honours If-Match and If-None-Match; we may read and write"));
+    if (*made) return lies("that a write demands that there is no object (If-None-Match)");
+    out_.push_back(Check::fine("the server honours conditional writes; we may read and write"));
     return std::nullopt;
   }
 
@@ -84,7 +84,7 @@ class Examined {
   void look_at_lifecycle() {
     const auto answer = setting("lifecycle");
     if (!answer || (answer->status != 200 && answer->status != 404)) {
-      out_.push_back(Check::doubtful("we may not see the bucket's lifecycle rules",
+      out_.push_back(Check::doubtful("the bucket's lifecycle rules are not seen",
                                      "see to it that none deletes what is below " + options_.prefix + "/"));
       return;
     }
@@ -98,8 +98,8 @@ class Examined {
   }
 
   Result<web::Answer> setting(const std::string& name) {
-    auto of_bucket = options_;
-    return connection_.ask(get(of_bucket, "?" + name + "="), until_);
+    const auto request = connection_.dialect().setting(name);
+    return request ? connection_.ask(*request, until_) : Result<web::Answer>();
   }
 
   const Options& options_;

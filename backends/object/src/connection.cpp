@@ -27,16 +27,16 @@ std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
 }
 
 Error Connection::error_of(const web::Answer& answer) const {
-  auto error = object::error_of(answer, options_, Redactor({login_.secret, login_.token}));
+  auto error = dialect_->error_of(answer, Redactor({login_.secret, login_.token}));
   if (error.fault == Fault::forbidden) error.message += "; the credentials are those of " + login_.source;
   return error;
 }
 
 std::optional<Error> Connection::log_in(const Until& until, bool anew) {
   const auto now = boot_clock().unix_ms();  // of no election's decision
-  const bool have = !anew && !login_.key.empty(), endless = login_.expires_ms == 0;
+  const bool have = !anew && !login_.source.empty(), endless = login_.expires_ms == 0;
   if (have && (endless || now < login_.expires_ms - milliseconds(renewed_before).count())) return std::nullopt;
-  auto found = find_login(options_, until);
+  auto found = dialect_->log_in(until);
   if (!found && have && now < login_.expires_ms) return std::nullopt;
   if (!found) return std::move(found).error();
   login_ = *std::move(found);
@@ -48,7 +48,7 @@ std::optional<Error> Connection::log_in(const Until& until, bool anew) {
 Result<web::Answer> Connection::send(const web::Request& request, const Until& until) {
   if (until.over()) return Error{Fault::timed_out, site_.name + ": the limit passed before it was asked"};
   const auto left = std::max<Clock::Duration>(until.by - boot_clock().now(), milliseconds(1));
-  const auto signed_request = signed_by(login_, options_, request);
+  const auto signed_request = dialect_->signed_by(login_, request);
   const bool stands = http_ && http_->idle();
   if (!stands) http_ = std::make_unique<web::Http>(site_);
   auto answer =
@@ -58,7 +58,7 @@ Result<web::Answer> Connection::send(const web::Request& request, const Until& u
 }
 
 void Connection::heed(const web::Answer& answer) {
-  if (!throttles(answer)) {
+  if (!dialect_->throttles(answer)) {
     slowed_ = 0;
     return;
   }
@@ -75,28 +75,29 @@ Result<web::Answer> Connection::ask(const web::Request& request, const Until& un
     if (!answer) return answer;
     heed(*answer);
     const auto refused = login_;
-    if (!refuses_login(*answer) || !first || log_in(until, true) || login_ == refused) return answer;
+    if (!dialect_->refuses_login(*answer) || !first || log_in(until, true) || login_ == refused) return answer;
   }
 }
 
 Result<Connection::Found> Connection::get(const std::string& object, const Until& until) {
-  auto answer = ask(object::get(options_, object), until);
+  auto answer = ask(dialect_->get(object), until);
   if (!answer) return std::move(answer).error();
-  if (absent(*answer)) return Found{};
+  if (dialect_->absent(*answer)) return Found{};
   if (answer->status != 200) return error_of(*answer);
-  auto version = version_of(*answer);
-  if (!version) return Error{Fault::unreachable, site_.name + ": its answer has no ETag, or one that a proxy changed"};
+  auto version = dialect_->version_of(*answer);
+  if (!version)
+    return Error{Fault::unreachable, site_.name + ": its answer has no version, or one that a proxy changed"};
   return Found{std::move(version), std::move(answer->body)};
 }
 
 Result<std::optional<std::string>> Connection::put(const std::string& object, const std::string& body,
                                                    const Demand& demand, const Until& until) {
-  const auto answer = ask(object::put(options_, object, body, demand), until);
+  const auto answer = ask(dialect_->put(object, body, demand), until);
   if (!answer) return answer.error();
-  if (refuses(*answer)) return std::optional<std::string>();
+  if (dialect_->refuses(*answer)) return std::optional<std::string>();
   if (answer->status != 200) return error_of(*answer);
-  auto version = version_of(*answer);
-  if (!version) return Error{Fault::unreachable, site_.name + ": it answered a write without an ETag"};
+  auto version = dialect_->version_of(*answer);
+  if (!version) return Error{Fault::unreachable, site_.name + ": it answered a write without a version"};
   return version;
 }
 

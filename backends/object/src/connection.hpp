@@ -8,7 +8,7 @@
 #include <tenure/kit/call_thread.hpp>
 
 #include "credentials.hpp"
-#include "s3.hpp"
+#include "dialect.hpp"
 #include "web/until.hpp"
 
 namespace tenure::object {
@@ -19,7 +19,7 @@ using web::Until;
 /// needed, by the request itself: nothing is asked before it, and a renewal is one request.
 class Connection final : public CallThread::Connection {
  public:
-  explicit Connection(const Options& options) : options_(options), site_(site_of(options)) {}
+  explicit Connection(const Options& options) : dialect_(dialect_of(options)), site_(dialect_->site()) {}
 
   std::optional<Error> connect(CallThread::Attempt& attempt) override;
   bool stands() override { return named_; }
@@ -38,6 +38,7 @@ class Connection final : public CallThread::Connection {
   /// before other credentials were found.
   Result<web::Answer> ask(const web::Request& request, const Until& until);
 
+  const Dialect& dialect() const { return *dialect_; }
   Error error_of(const web::Answer& answer) const;
   const std::string& source() const { return login_.source; }  ///< Of the credentials that were used last.
 
@@ -46,7 +47,7 @@ class Connection final : public CallThread::Connection {
   Result<web::Answer> send(const web::Request& request, const Until& until);
   void heed(const web::Answer& answer);
 
-  const Options options_;
+  const std::unique_ptr<Dialect> dialect_;
   const web::Site site_;
   std::unique_ptr<web::Http> http_;
   Login login_;

@@ -30,17 +30,11 @@ using Found = std::optional<Result<Login>>;
 
 constexpr std::size_t most_bytes_of_file = 256 << 10;
 
-Error refused(const std::string& what) { return {Fault::forbidden, "no credentials: " + what}; }
-
-/// Of what becomes a header or a path.
-bool fit(std::string_view text) {
-  return text.size() <= 16 << 10 && std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
-}
-
 Result<Login> whole(Login login) {
-  if (login.key.empty() || login.secret.empty()) return refused(login.source + " has no access key's id, or no secret");
-  if (!fit(login.key) || !fit(login.secret) || !fit(login.token))
-    return refused(login.source + " has a key with a blank or a byte that no header can have");
+  if (login.key.empty() || login.secret.empty())
+    return no_credentials(login.source + " has no access key's id, or no secret");
+  if (!fit_for_header(login.key) || !fit_for_header(login.secret) || !fit_for_header(login.token))
+    return no_credentials(login.source + " has a key with a blank or a byte that no header can have");
   return login;
 }
 
@@ -97,7 +91,7 @@ Found of_file(const Options& options) {
   if (!named) profile = "default";
   const auto text = path.empty() ? Result<std::string>() : content_of(path, most_bytes_of_file);
   const auto where = "the profile " + printable(profile, 80) + " in " + printable(path);
-  if (!text && named) return Result<Login>(refused("the file " + printable(path) + " " + text.error().message));
+  if (!text && named) return Result<Login>(no_credentials("the file " + printable(path) + " " + text.error().message));
   if (!text) return std::nullopt;
   auto out = of_profile(*text, profile);
   if (out.key.empty() && out.secret.empty() && !named) return std::nullopt;
@@ -106,21 +100,6 @@ Found of_file(const Options& options) {
 }
 
 // ---- what is asked by HTTP ----
-
-Clock::Duration left(const Until& until, Clock::Duration most) {
-  return std::clamp<Clock::Duration>(until.by - boot_clock().now(), std::chrono::milliseconds(1), most);
-}
-
-/// One question on a connection of its own. Nothing of the answer is told, because a secret may be in it.
-Result<std::string> fetch(const Server& server, const web::Request& request, const std::string& who,
-                          const Until& until) {
-  if (until.over()) return Error{Fault::timed_out, who + ": the limit passed before it was asked"};
-  web::Http http({.base = (server.tls ? "https://" : "http://") + server.host, .name = who, .tls = server.tls});
-  auto answer = http.connect(request, left(until, seconds(1)), [](int) { return true; });
-  if (!answer) return std::move(answer).error();
-  if (answer->status != 200) return refused(who + " answered with HTTP status " + std::to_string(answer->status));
-  return std::move(answer->body);
-}
 
 /// What container and instance answer.
 Result<Login> of_json(const Result<std::string>& text, const std::string& source) {
@@ -149,7 +128,7 @@ Found of_web_identity(const Options& options, const Until& until) {
   const auto file = variable("AWS_WEB_IDENTITY_TOKEN_FILE"), role = variable("AWS_ROLE_ARN");
   if (file.empty() || role.empty()) return std::nullopt;
   const auto token = secret_of(file, most_bytes_of_file);
-  if (!token) return Result<Login>(refused("the file of AWS_WEB_IDENTITY_TOKEN_FILE " + token.error().message));
+  if (!token) return Result<Login>(no_credentials("the file of AWS_WEB_IDENTITY_TOKEN_FILE " + token.error().message));
   const auto given = variable("AWS_ENDPOINT_URL_STS"), session = variable("AWS_ROLE_SESSION_NAME");
   const auto server =
       server_at(given.empty() ? "https://sts." + options.region + ".amazonaws.com" : given, "AWS_ENDPOINT_URL_STS");
@@ -168,35 +147,30 @@ Found of_web_identity(const Options& options, const Until& until) {
                 .expires_ms = moment_of(element(*xml, "Expiration"))});
 }
 
-/// Splits a URL into what names the server, and the path with all behind it.
-std::pair<std::string, std::string> split(const std::string& url) {
-  const auto host = url.find("://");
-  const auto path = host == url.npos ? url.npos : url.find('/', host + 3);
-  return path == url.npos ? std::pair(url, std::string("/")) : std::pair(url.substr(0, path), url.substr(path));
-}
-
 Found of_container(const Until& until) {
   auto url = variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
   if (const auto relative = variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); !relative.empty())
     url = "http://169.254.170.2" + relative;
   if (url.empty()) return std::nullopt;
-  const auto [base, path] = split(url);
+  const auto [base, path] = split_url(url);
   const auto server = server_at(base, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
   const auto host = server.host.substr(0, server.host.rfind(':'));
   if (!server.tls && !loopback(host) && !server.host.starts_with("169.254.170."))
-    return Result<Login>(
-        refused("AWS_CONTAINER_CREDENTIALS_FULL_URI names " + printable(server.host) + " without TLS; write https://"));
+    return Result<Login>(no_credentials("AWS_CONTAINER_CREDENTIALS_FULL_URI names " + printable(server.host) +
+                                        " without TLS; write https://"));
   web::Request request{.method = "GET", .path = path};
   auto token = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
   if (const auto file = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); !file.empty()) {
     const auto read = secret_of(file, most_bytes_of_file);
     if (!read)
-      return Result<Login>(refused("the file of AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE " + read.error().message));
+      return Result<Login>(
+          no_credentials("the file of AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE " + read.error().message));
     token = *read;
   }
   const bool plain = std::all_of(token.begin(), token.end(), [](char c) { return c >= ' ' && c <= '~'; });
-  if (!plain || !fit(path))
-    return Result<Login>(refused("the container's URI or authorization token has a byte that no header can have"));
+  if (!plain || !fit_for_header(path))
+    return Result<Login>(
+        no_credentials("the container's URI or authorization token has a byte that no header can have"));
   if (!token.empty()) request.headers.push_back("Authorization: " + token);
   const auto who = "the container's credentials at " + server.host;
   return of_json(fetch(server, request, who, until), who);
@@ -213,7 +187,7 @@ Result<Login> of_instance(const Until& until) {
             {.method = "PUT", .path = "/latest/api/token", .headers = {"X-aws-ec2-metadata-token-ttl-seconds: 21600"}},
             who, until);
   if (!pass) return pass.error();
-  if (!fit(*pass)) return refused(who + " gave a token that no header can have");
+  if (!fit_for_header(*pass)) return no_credentials(who + " gave a token that no header can have");
   const auto ask = [&](const std::string& path) {
     return fetch(server, {.method = "GET", .path = path, .headers = {"X-aws-ec2-metadata-token: " + *pass}}, who,
                  until);
@@ -221,11 +195,36 @@ Result<Login> of_instance(const Until& until) {
   const auto roles = ask(folder);
   if (!roles) return roles.error();
   const auto role = trimmed(roles->substr(0, roles->find('\n')));
-  if (role.empty() || !fit(role)) return refused(who + " names no role of this instance");
+  if (role.empty() || !fit_for_header(role)) return no_credentials(who + " names no role of this instance");
   return of_json(ask(folder + role), who);
 }
 
 }  // namespace
+
+Error no_credentials(const std::string& why) { return {Fault::forbidden, "no credentials: " + why}; }
+
+bool fit_for_header(std::string_view text) {
+  return text.size() <= 16 << 10 && std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
+}
+
+std::pair<std::string, std::string> split_url(const std::string& url) {
+  const auto host = url.find("://");
+  const auto path = host == url.npos ? url.npos : url.find('/', host + 3);
+  return path == url.npos ? std::pair(url, std::string("/")) : std::pair(url.substr(0, path), url.substr(path));
+}
+
+Result<std::string> fetch(const Server& server, const web::Request& request, const std::string& who,
+                          const Until& until) {
+  if (until.over()) return Error{Fault::timed_out, who + ": the limit passed before it was asked"};
+  const auto left =
+      std::clamp<Clock::Duration>(until.by - boot_clock().now(), std::chrono::milliseconds(1), seconds(1));
+  web::Http http({.base = (server.tls ? "https://" : "http://") + server.host, .name = who, .tls = server.tls});
+  auto answer = http.connect(request, left, [](int) { return true; });
+  if (!answer) return std::move(answer).error();
+  if (answer->status != 200)
+    return no_credentials(who + " answered with HTTP status " + std::to_string(answer->status));
+  return std::move(answer->body);
+}
 
 Result<Login> find_login(const Options& options, const Until& until) {
   if (auto found = of_options(options)) return *std::move(found);
@@ -237,7 +236,7 @@ Result<Login> find_login(const Options& options, const Until& until) {
   const std::string all =
       "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write a profile into ~/.aws/credentials, or give this "
       "machine a role";
-  if (lower(variable("AWS_EC2_METADATA_DISABLED")) == "true") return refused(all);
+  if (lower(variable("AWS_EC2_METADATA_DISABLED")) == "true") return no_credentials(all);
   auto found = of_instance(until);
   if (!found && found.error().fault != Fault::timed_out)
     return Error{found.error().fault, "no credentials: " + all + " (" + found.error().message + ")"};

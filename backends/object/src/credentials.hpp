@@ -5,10 +5,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <tenure/object.hpp>
 #include <tenure/result.hpp>
 
+#include "options.hpp"
+#include "web/http.hpp"
 #include "web/until.hpp"
 
 namespace tenure::object {
@@ -23,6 +26,18 @@ struct Login {
 /// Asks whatever there is, in order. An error says what was looked for, or what the one that should know answered.
 /// REQUIRES: `options` are checked.
 Result<Login> find_login(const Options& options, const web::Until& until);
+
+Error no_credentials(const std::string& why);
+
+/// Of what becomes a header or a path.
+bool fit_for_header(std::string_view text);
+
+/// What names the server, and the path with all behind it.
+std::pair<std::string, std::string> split_url(const std::string& url);
+
+/// One question on a connection of its own. Nothing of the answer is told, because a secret may be in it.
+Result<std::string> fetch(const Server& server, const web::Request& request, const std::string& who,
+                          const web::Until& until);
 
 /// The milliseconds since 1970 of "2026-11-28T01:02:03Z". 0 of any other text.
 std::int64_t moment_of(std::string_view text);

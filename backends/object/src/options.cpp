@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t most_prefix_bytes = 200;
 
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("s3: " + what); }
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("object: " + what); }
 
 bool plain(char c) {
   return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
@@ -47,17 +47,21 @@ std::string variable(const char* name) {
 }
 
 Options from(Url url) {
-  if (url.scheme != "s3") refuse("the scheme \"" + printable(url.scheme, 40) + "\" is unknown: use s3");
+  if (url.scheme != "s3" && url.scheme != "gs")
+    refuse("the scheme \"" + printable(url.scheme, 40) + "\" is unknown: use s3 or gs");
   Options out;
+  if (url.scheme == "gs") out.service = Service::gcs;
   if (url.hosts.size() != 1 || url.hosts[0].port)
-    refuse("write s3://BUCKET/PREFIX; the host of a server of your own is ?endpoint=https://host:port");
+    refuse("write " + url.scheme + "://BUCKET/PREFIX; the host of a server of your own is ?endpoint=https://host:port");
   out.bucket = url.hosts[0].name;
   if (url.path.size() > 1) out.prefix = url.path.substr(1);
   out.user = url.user;
   out.password = url.password;
-  url.take("region", out.region);
   url.take("endpoint", out.endpoint);
-  url.take("profile", out.profile);
+  if (out.service == Service::s3) {
+    url.take("region", out.region);
+    url.take("profile", out.profile);
+  }
   url.take("ca_file", out.ca_file);
   url.expect_no_more();
   return out;
@@ -73,13 +77,17 @@ Options checked(Options options) {
   if (options.user.empty() != options.password.empty())
     refuse("the access key's id and its secret belong together; set user and password, or neither");
   if (options.credentials && !options.user.empty()) refuse("credentials and user are both set; set one of them");
+  if (const auto server = server_of(options); !options.ca_file.empty() && !server.tls)
+    refuse("ca_file is set without TLS; write ?endpoint=https://host:port");
+  if (options.service == Service::gcs) {
+    if (!options.user.empty()) refuse("Google's tokens expire; set credentials, or GOOGLE_APPLICATION_CREDENTIALS");
+    return options;
+  }
   if (options.region.empty()) options.region = variable("AWS_REGION");
   if (options.region.empty()) options.region = variable("AWS_DEFAULT_REGION");
   if (options.region.empty() && !options.endpoint.empty()) options.region = "us-east-1";
   if (options.region.empty()) refuse("the region is missing; write for instance ?region=eu-west-1, or set AWS_REGION");
   if (options.region.size() > 40 || !only(options.region)) refuse("region must be a name such as eu-west-1");
-  if (const auto server = server_of(options); !options.ca_file.empty() && !server.tls)
-    refuse("ca_file is set without TLS; write ?endpoint=https://host:port");
   return options;
 }
 
@@ -113,6 +121,7 @@ Server server_of(const Options& options) {
     out.folder = "/" + options.bucket + "/";
     return out;
   }
+  if (options.service == Service::gcs) return {.tls = true, .host = "storage.googleapis.com", .folder = {}};
   const auto service = "s3." + options.region + ".amazonaws.com" + (options.region.starts_with("cn-") ? ".cn" : "");
   if (!has_own_bucket_host(options)) return {.tls = true, .host = service, .folder = "/" + options.bucket + "/"};
   return {.tls = true, .host = options.bucket + "." + service, .folder = "/"};

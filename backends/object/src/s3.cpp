@@ -62,91 +62,56 @@ std::string region_told(const web::Answer& answer) {
   return out.empty() ? element(answer.body, "Region") : out;
 }
 
-std::string remedy_of(CURLcode code) {
-  switch (code) {
-    case CURLE_SSL_CACERT_BADFILE: return "ca_file must name a readable file of certificates in PEM";
-    case CURLE_PEER_FAILED_VERIFICATION:
-      return "ca_file must have the authority that signed the server's certificate, and the certificate must have the "
-             "host by which we connect";
-    case CURLE_SSL_CONNECT_ERROR: return "if this port has no TLS, write ?endpoint=http://";
-    case CURLE_UNSUPPORTED_PROTOCOL:
-    case CURLE_WEIRD_SERVER_REPLY: return "this port does not speak HTTP: check endpoint";
-    case CURLE_GOT_NOTHING:
-    case CURLE_SEND_ERROR:
-    case CURLE_RECV_ERROR: return "if this port has TLS, write ?endpoint=https://";
-    default: return {};
-  }
-}
-
 }  // namespace
 
-web::Request get(const Options& options, const std::string& object) { return request(options, "GET", object, {}); }
+web::Request S3::get(const std::string& object) const { return request(options_, "GET", object, {}); }
 
-web::Request put(const Options& options, const std::string& object, std::string body, const Demand& demand) {
-  auto out = request(options, "PUT", object, std::move(body));
+web::Request S3::put(const std::string& object, std::string body, const Demand& demand) const {
+  auto out = request(options_, "PUT", object, std::move(body));
   out.headers.emplace_back("Content-Type: application/json");
   out.headers.push_back(demand ? "If-Match: " + *demand : "If-None-Match: *");
   return out;
 }
 
-web::Request signed_by(const Login& login, const Options& options, web::Request request) {
-  request.signing = "aws:amz:" + options.region + ":s3";
+/// By libcurl, when it is sent.
+web::Request S3::signed_by(const Login& login, web::Request request) const {
+  request.signing = "aws:amz:" + options_.region + ":s3";
   request.key = login.key;
   request.secret = login.secret;
   if (!login.token.empty()) request.headers.push_back("x-amz-security-token: " + login.token);
   return request;
 }
 
-web::Site site_of(const Options& options) {
-  const auto server = server_of(options);
-  return {.base = (server.tls ? "https://" : "http://") + server.host,
-          .name = "s3 " + server.host + ", bucket " + options.bucket,
-          .tls = server.tls,
-          .ca_file = options.ca_file,
-          .remedy_of = remedy_of};
+web::Site S3::site() const {
+  const auto server = server_of(options_);
+  return site_at(server, "s3 " + server.host + ", bucket " + options_.bucket, options_.ca_file);
 }
 
-std::string header_of(const web::Answer& answer, std::string_view name) {
-  std::string_view head = answer.head;
-  while (!head.empty()) {
-    const auto end = std::min(head.find('\n'), head.size());
-    const auto line = head.substr(0, end), value = line.substr(std::min(name.size() + 1, line.size()));
-    head.remove_prefix(std::min(end + 1, head.size()));
-    if (line.size() <= name.size() || line[name.size()] != ':' || lower(line.substr(0, name.size())) != lower(name))
-      continue;
-    const auto first = value.find_first_not_of(" \t\r"), last = value.find_last_not_of(" \t\r");
-    return first == value.npos ? std::string() : std::string(value.substr(first, last - first + 1));
-  }
-  return {};
-}
-
-std::optional<std::string> version_of(const web::Answer& answer) {
+std::optional<std::string> S3::version_of(const web::Answer& answer) const {
   auto out = header_of(answer, "ETag");
   const bool fit = out.size() <= 1024 && !out.starts_with("W/") &&
                    std::all_of(out.begin(), out.end(), [](char c) { return c > ' ' && c <= '~'; });
   return out.empty() || out == "*" || !fit ? std::nullopt : std::optional(std::move(out));
 }
 
-bool absent(const web::Answer& answer) { return answer.status == 404 && code_of(answer) == "NoSuchKey"; }
+bool S3::absent(const web::Answer& answer) const { return answer.status == 404 && code_of(answer) == "NoSuchKey"; }
 
-bool refuses(const web::Answer& answer) { return answer.status == 412 || answer.status == 409 || absent(answer); }
-
-bool refuses_login(const web::Answer& answer) {
+bool S3::refuses_login(const web::Answer& answer) const {
   return answer.status >= 400 && one_of(code_of(answer), {"ExpiredToken", "InvalidAccessKeyId", "InvalidToken",
                                                           "SignatureDoesNotMatch", "TokenRefreshRequired"});
 }
 
-bool throttles(const web::Answer& answer) {
+bool S3::throttles(const web::Answer& answer) const {
   return answer.status == 429 ||
          (answer.status >= 400 &&
           one_of(code_of(answer), {"SlowDown", "RequestLimitExceeded", "Throttling", "ServiceUnavailable"}));
 }
 
-Error error_of(const web::Answer& answer, const Options& options, const Redactor& redacted) {
-  const auto name = site_of(options).name, code = code_of(answer);
+Error S3::error_of(const web::Answer& answer, const Redactor& redacted) const {
+  const auto name = site().name, code = code_of(answer);
   const auto status = "HTTP status " + std::to_string(answer.status);
-  if (const auto region = region_told(answer); answer.status >= 300 && !region.empty() && region != options.region)
-    return {Fault::misconfigured, name + ": the bucket is in another region than " + options.region +
+  if (const auto region = region_told(answer); answer.status >= 300 && !region.empty() && region != options_.region)
+    return {Fault::misconfigured, name + ": the bucket is in another region than " + options_.region +
                                       "; write ?region=" + printable(redacted(region), 40)};
   if (code.empty())
     return {Fault::unreachable,

@@ -1,48 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said to S3, and what its answers mean. Pure.
+// The dialect of Amazon's S3, and of the servers that speak it.
 #pragma once
-#include <optional>
-#include <string>
-
-#include <tenure/kit/security.hpp>
-
-#include "credentials.hpp"
-#include "options.hpp"
-#include "web/http.hpp"
+#include "dialect.hpp"
 
 namespace tenure::object {
 
-/// What a write demands: this version, or, if there is none, that there is no such object.
-using Demand = std::optional<std::string>;
+class S3 final : public Dialect {
+ public:
+  explicit S3(const Options& options) : options_(options) {}
 
-/// "GET" or "PUT", without a signature. `object`: as object_of() names it; or a query, of the bucket.
-web::Request get(const Options& options, const std::string& object);
-web::Request put(const Options& options, const std::string& object, std::string body, const Demand& demand);
+  web::Site site() const override;
+  web::Request get(const std::string& object) const override;
+  web::Request put(const std::string& object, std::string body, const Demand& demand) const override;
+  Result<Login> log_in(const web::Until& until) const override { return find_login(options_, until); }
+  web::Request signed_by(const Login& login, web::Request request) const override;
+  std::optional<std::string> version_of(const web::Answer& answer) const override;
+  bool absent(const web::Answer& answer) const override;
+  bool refuses_login(const web::Answer& answer) const override;
+  bool throttles(const web::Answer& answer) const override;
+  Error error_of(const web::Answer& answer, const Redactor& redacted) const override;
+  std::optional<web::Request> setting(const std::string& name) const override { return get("?" + name + "="); }
 
-/// Signed by libcurl when it is sent.
-web::Request signed_by(const Login& login, const Options& options, web::Request request);
-
-web::Site site_of(const Options& options);
-
-/// The value of a header, without blanks round it. Empty: there is none.
-std::string header_of(const web::Answer& answer, std::string_view name);
-
-/// The version that stands there, as the server writes it: with quotes, or bare. An answer without one is none of S3.
-std::optional<std::string> version_of(const web::Answer& answer);
-
-/// There is no such object, for certain: a proxy may say 404 too.
-bool absent(const web::Answer& answer);
-
-/// The server did not write, as something else stands there, or is being written just now.
-bool refuses(const web::Answer& answer);
-
-/// Other credentials may do better.
-bool refuses_login(const web::Answer& answer);
-
-/// The server asks for fewer requests.
-bool throttles(const web::Answer& answer);
-
-/// What this answer, of no success, means, with a remedy. What is repeated of it is redacted first.
-Error error_of(const web::Answer& answer, const Options& options, const Redactor& redacted);
+ private:
+  const Options options_;
+};
 
 }  // namespace tenure::object

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elections through a bucket of an object store: Amazon S3, or a server that speaks its protocol and honours
-// conditional writes.
+// conditional writes; or Google Cloud Storage.
 #pragma once
 #include <memory>
 #include <string>
@@ -16,13 +16,16 @@
 
 namespace tenure::object {
 
+enum class Service { s3, gcs };
+
 /// Where the bucket is and how to talk to it. REQUIRES: every candidate of an election names the same bucket and
 /// prefix.
 struct Options {
+  Service service{};
   std::string bucket{};
   std::string prefix{"tenure"};    ///< The record of an election is the object PREFIX/ELECTION. It may have '/' within.
   std::string region{};            ///< If empty, it is AWS_REGION or AWS_DEFAULT_REGION; with an endpoint, us-east-1.
-  std::string endpoint{};          ///< "https://host:port" of a server that is not Amazon's.
+  std::string endpoint{};          ///< "https://host:port" of a server that is neither Amazon's nor Google's.
   std::string user{}, password{};  ///< An access key's id and secret. If empty, they are found as open() says.
   AskCredentials credentials{};    ///< It replaces these two, and is called again when the server refuses them.
   std::string profile{};           ///< In the shared credentials file. If empty, it is AWS_PROFILE or "default".
@@ -30,9 +33,10 @@ struct Options {
 };
 
 /// Reads Options from a URL:
-///   s3://[access key id:secret@]bucket[/prefix]
-/// A query may follow: ?region=r&endpoint=e&profile=p&ca_file=f. Each name means the field of Options. %XX may stand
-/// anywhere. Throws std::invalid_argument, which says what is wrong and what would be right. No secret is in it.
+///   s3://[access key id:secret@]bucket[/prefix]   gs://bucket[/prefix]
+/// A query may follow: ?region=r&endpoint=e&profile=p&ca_file=f. Each name means the field of Options; region and
+/// profile are S3's alone. %XX may stand anywhere. Throws std::invalid_argument, which says what is wrong and what
+/// would be right. No secret is in it.
 TENURE_OBJECT_EXPORT Options from_url(const std::string& url);
 
 /// Returns a backend of the election of that name, for one LeaderManager or one Observer.
@@ -52,9 +56,14 @@ TENURE_OBJECT_EXPORT Options from_url(const std::string& url);
 /// Without the last one S3 answers that a missing object is forbidden, so that nobody can be elected first. An observer
 /// needs no s3:PutObject.
 ///
-/// Lost data: S3 loses no acknowledged write, so the first leader of an election begins at once. A lifecycle rule or a
-/// person that deletes the object does lose it: a candidate that did not see it may then lead at once, beside the old
-/// leader, until that one's next renewal.
+/// Google Cloud Storage: The version is the object's generation. A token is the `password` that `credentials` returns;
+/// or that of a service account, whose file GOOGLE_APPLICATION_CREDENTIALS names; or that of the machine's metadata.
+/// Rights: storage.objects.get, .list, .create and .delete, as in the role Storage Object User. One object may be
+/// written once a second, so keep Timing::renew above that.
+///
+/// Lost data: neither loses an acknowledged write, so the first leader of an election begins at once. A lifecycle rule
+/// or a person that deletes the object does lose it: a candidate that did not see it may then lead at once, beside the
+/// old leader, until that one's next renewal.
 ///
 /// What it costs: one PUT for a renewal, and for a follower one GET in a term less a renewal. See README.md beside
 /// this.

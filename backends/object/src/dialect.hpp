@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one provider is told, and what its answers mean.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <tenure/kit/security.hpp>
+
+#include "credentials.hpp"
+#include "options.hpp"
+#include "web/http.hpp"
+
+namespace tenure::object {
+
+/// What a write demands: this version, or, if there is none, that there is no such object.
+using Demand = std::optional<std::string>;
+
+/// Pure, but for log_in(). `object`: as object_of() names it.
+class Dialect {
+ public:
+  virtual ~Dialect() = default;
+
+  virtual web::Site site() const = 0;
+  virtual web::Request get(const std::string& object) const = 0;
+  virtual web::Request put(const std::string& object, std::string body, const Demand& demand) const = 0;
+
+  /// Asks whatever there is, in order. An error says what was looked for, or what the one that should know answered.
+  virtual Result<Login> log_in(const web::Until& until) const = 0;
+  virtual web::Request signed_by(const Login& login, web::Request request) const = 0;
+
+  /// The version that stands there, as the server writes it. An answer without one is none of this provider.
+  virtual std::optional<std::string> version_of(const web::Answer& answer) const = 0;
+
+  /// There is no such object, for certain: a proxy may say 404 too.
+  virtual bool absent(const web::Answer& answer) const = 0;
+
+  /// The server did not write, as something else stands there, or is being written just now.
+  bool refuses(const web::Answer& answer) const {
+    return answer.status == 412 || answer.status == 409 || absent(answer);
+  }
+
+  /// Other credentials may do better.
+  virtual bool refuses_login(const web::Answer& answer) const = 0;
+
+  /// The server asks for fewer requests.
+  virtual bool throttles(const web::Answer& answer) const = 0;
+
+  /// What this answer, of no success, means, with a remedy. What is repeated of it is redacted first.
+  virtual Error error_of(const web::Answer& answer, const Redactor& redacted) const = 0;
+
+  /// Of the bucket's settings, for who may see them: "versioning", "lifecycle". Nothing: it is not asked for them.
+  virtual std::optional<web::Request> setting(const std::string&) const { return std::nullopt; }
+};
+
+/// That of the options' service. REQUIRES: they are checked.
+std::unique_ptr<Dialect> dialect_of(const Options& options);
+
+/// A site at this server, which messages call `name`.
+web::Site site_at(const Server& server, std::string name, const std::string& ca_file);
+
+/// The value of a header, without blanks round it. Empty: there is none.
+std::string header_of(const web::Answer& answer, std::string_view name);
+
+}  // namespace tenure::object

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes requests as Google Cloud Storage reads them, reads its answers, and finds tokens where Google's tools do.
+#include "gcs.hpp"
+
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <tenure/kit/c_handle.hpp>
+#include <tenure/kit/files.hpp>
+#include <tenure/kit/logging.hpp>
+#include <tenure/kit/store.hpp>
+#include <tenure/kit/text.hpp>
+
+#include "web/record.hpp"
+
+namespace tenure::object {
+namespace {
+
+using web::Json;
+
+constexpr const char* scope = "https://www.googleapis.com/auth/devstorage.read_write";
+
+/// As one part of a path.
+std::string part(const std::string& object) {
+  std::string out;
+  for (const char c : object) out += c == '/' ? percent(c) : std::string(1, c);
+  return out;
+}
+
+std::string member(const Json& json, const char* name) {
+  const auto found = json.is_object() ? json.find(name) : json.end();
+  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+/// base64url without padding.
+std::string base64url(std::string_view bytes) {
+  std::vector<unsigned char> out(4 * ((bytes.size() + 2) / 3) + 1);
+  const auto size =
+      EVP_EncodeBlock(out.data(), reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
+  std::string text(reinterpret_cast<const char*>(out.data()), static_cast<std::size_t>(size));
+  while (text.ends_with('=')) text.pop_back();
+  std::replace(text.begin(), text.end(), '+', '-');
+  std::replace(text.begin(), text.end(), '/', '_');
+  return text;
+}
+
+/// What a token service answers.
+Result<Login> granted(const Result<std::string>& text, const std::string& source) {
+  if (!text) return text.error();
+  const auto json = web::parsed(*text);
+  Login out{.token = member(json, "access_token"), .source = source};
+  const auto lasts = json.is_object() ? json.find("expires_in") : json.end();
+  if (lasts != json.end() && lasts->is_number_unsigned() && lasts->get<std::uint64_t>() < 1'000'000)
+    out.expires_ms = boot_clock().unix_ms() + 1000 * lasts->get<std::int64_t>();
+  if (out.token.empty() || !fit_for_header(out.token))
+    return no_credentials(source + " gave no token that a header can have");
+  return out;
+}
+
+Result<Login> of_account(const std::string& path, const web::Until& until) {
+  const auto text = content_of(path, 64 << 10);
+  if (!text) return no_credentials("the file of GOOGLE_APPLICATION_CREDENTIALS " + text.error().message);
+  const auto json = web::parsed(*text);
+  if (member(json, "type") != "service_account")
+    return no_credentials(
+        "the file of GOOGLE_APPLICATION_CREDENTIALS is not that of "
+        "a service account");
+  const auto email = member(json, "client_email"), uri = member(json, "token_uri");
+  const auto proof = assertion(email, member(json, "private_key"), uri, boot_clock().unix_ms() / 1000);
+  if (!proof) return proof.error();
+  const auto [base, path_there] = split_url(uri);
+  const auto server = server_at(base, "token_uri");
+  const auto who = "the token service " + server.host;
+  return granted(fetch(server,
+                       {.method = "POST",
+                        .path = path_there,
+                        .body = "grant_type=urn%3Aietf%3Aparams%3Aoauth%"
+                                "3Agrant-type%3Ajwt-bearer&assertion=" +
+                                *proof},
+                       who, until),
+                 who);
+}
+
+Result<Login> of_machine(const web::Until& until) {
+  const auto host = variable("GCE_METADATA_HOST");
+  const auto server = server_at("http://" + (host.empty() ? "metadata.google.internal" : host), "GCE_METADATA_HOST");
+  const std::string who = "the machine's metadata at " + server.host;
+  return granted(fetch(server,
+                       {.method = "GET",
+                        .path = "/computeMetadata/v1/instance/service-accounts/default/token",
+                        .headers = {"Metadata-Flavor: Google"}},
+                       who, until),
+                 who);
+}
+
+}  // namespace
+
+Result<std::string> assertion(const std::string& email, const std::string& key, const std::string& audience,
+                              std::int64_t now_s) {
+  const auto claims = Json{{"iss", email}, {"scope", scope}, {"aud", audience}, {"iat", now_s}, {"exp", now_s + 3600}};
+  const auto said = base64url(R"({"alg":"RS256","typ":"JWT"})") + "." +
+                    base64url(claims.dump(-1, ' ', true, Json::error_handler_t::replace));
+  const auto memory = owned<BIO_free>(BIO_new_mem_buf(key.data(), static_cast<int>(key.size())));
+  // A passphrase is asked for nowhere.
+  const auto none = [](char*, int, int, void*) { return 0; };
+  const auto pair =
+      owned<EVP_PKEY_free>(memory ? PEM_read_bio_PrivateKey(memory.get(), nullptr, none, nullptr) : nullptr);
+  const auto context = owned<EVP_MD_CTX_free>(EVP_MD_CTX_new());
+  std::size_t size = 0;
+  std::string signature;
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(said.data());
+  if (!pair || !context || EVP_PKEY_get_base_id(pair.get()) != EVP_PKEY_RSA ||
+      EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, pair.get()) != 1 ||
+      EVP_DigestSign(context.get(), nullptr, &size, bytes, said.size()) != 1)
+    return no_credentials("private_key of the service account is no RSA key in PEM");
+  signature.resize(size);
+  if (EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size, bytes, said.size()) != 1)
+    return no_credentials("private_key of the service account signs nothing");
+  signature.resize(size);
+  return said + "." + base64url(signature);
+}
+
+web::Site Gcs::site() const {
+  const auto server = server_of(options_);
+  return site_at(server, "gcs " + server.host + ", bucket " + options_.bucket, options_.ca_file);
+}
+
+web::Request Gcs::get(const std::string& object) const {
+  return {.method = "GET", .path = "/storage/v1/b/" + options_.bucket + "/o/" + part(object) + "?alt=media"};
+}
+
+web::Request Gcs::put(const std::string& object, std::string body, const Demand& demand) const {
+  return {.method = "POST",
+          .path = "/upload/storage/v1/b/" + options_.bucket + "/o?uploadType=media&name=" + part(object) +
+                  "&ifGenerationMatch=" + demand.value_or("0"),
+          .body = std::move(body),
+          .headers = {"Content-Type: application/json"}};
+}
+
+Result<Login> Gcs::log_in(const web::Until& until) const {
+  if (options_.credentials) {
+    const auto found = credentials_by(options_.credentials, Redactor({}));
+    if (found.password.empty() || !fit_for_header(found.password))
+      return no_credentials("credentials() returned no token that a header can have");
+    return Login{.token = found.password, .source = "what credentials() returned"};
+  }
+  if (const auto file = variable("GOOGLE_APPLICATION_CREDENTIALS"); !file.empty()) return of_account(file, until);
+  auto found = of_machine(until);
+  if (!found && found.error().fault == Fault::unreachable)
+    return Error{found.error().fault,
+                 "no credentials: set GOOGLE_APPLICATION_CREDENTIALS to the "
+                 "file of a service "
+                 "account, or run on a machine of Google's (" +
+                     found.error().message + ")"};
+  return found;
+}
+
+web::Request Gcs::signed_by(const Login& login, web::Request request) const {
+  request.headers.push_back("Authorization: Bearer " + login.token);
+  return request;
+}
+
+std::optional<std::string> Gcs::version_of(const web::Answer& answer) const {
+  auto out = header_of(answer, "x-goog-generation");
+  if (out.empty()) out = member(web::parsed(answer.body), "generation");
+  const auto generation = number<std::uint64_t>(out);
+  return generation && *generation > 0 ? std::optional(std::move(out)) : std::nullopt;
+}
+
+/// Another server than Google's says less.
+bool Gcs::absent(const web::Answer& answer) const {
+  return answer.status == 404 &&
+         (answer.body.starts_with("No such object: ") || (!options_.endpoint.empty() && answer.body == "Not Found\n"));
+}
+
+Error Gcs::error_of(const web::Answer& answer, const Redactor& redacted) const {
+  const auto json = web::parsed(answer.body);
+  const auto error = json.is_object() ? json.find("error") : json.end();
+  auto message = error == json.end() ? std::string() : member(*error, "message");
+  if (message.empty()) message = answer.body;
+  const auto said =
+      site().name + ": HTTP status " + std::to_string(answer.status) + ": " + printable(redacted(message), 300);
+  switch (answer.status) {
+    case 401: return {Fault::forbidden, said + " (the token is not valid)"};
+    case 403:
+      return {Fault::forbidden, said +
+                                    " (allow storage.objects.get, .list, .create "
+                                    "and .delete on the bucket: to replace "
+                                    "an object is to delete it, and without "
+                                    ".list a missing one is forbidden too)"};
+    case 404: return {Fault::misconfigured, said + " (make the bucket, or correct the URL)"};
+    default: return {Fault::unreachable, said};
+  }
+}
+
+}  // namespace tenure::object

@@ -6,9 +6,11 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <stdexcept>
 #include <utility>
 
+#include "eventually.hpp"
 #include "launched.hpp"
 #include "scratch.hpp"
 
@@ -16,6 +18,17 @@ namespace tenure::object::test {
 namespace {
 
 const std::string launcher = TENURE_LAUNCHER;
+
+/// Whether each thread of it is.
+bool stopped(pid_t pid) {
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
+    std::ifstream in(thread.path() / "stat");
+    std::string text;
+    std::getline(in, text);
+    if (const auto end = text.rfind(") "); end != text.npos && text.compare(end, 3, ") T") != 0) return false;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -46,7 +59,11 @@ Options Server::options() {
   return out;
 }
 
-void Server::freeze(bool on) const { ::kill(pid_, on ? SIGSTOP : SIGCONT); }
+/// It has many threads, which stop one after the other.
+void Server::freeze(bool on) const {
+  ::kill(pid_, on ? SIGSTOP : SIGCONT);
+  if (on) tenure::test::eventually([this] { return stopped(pid_); });
+}
 
 bool Server::restart() {
   if (kind_ != "versitygw") return false;

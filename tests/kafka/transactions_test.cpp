@@ -29,13 +29,19 @@ using Outcome = Transactions::Outcome;
 
 constexpr auto limit = 20s;
 
+constexpr int end_txn = 26, txn_offset_commit = 28;  // Kafka's api keys
+
 /// Any thread.
 class TransactionGate final : public tenure::test::Gate {
  public:
-  /// What a connection sends from its next EndTxn on.
-  void hold_next_end() {
+  /// What a connection sends from its next request of this kind on. What is sent again by another one passes.
+  void hold_next(int api) {
     const std::lock_guard lock(mutex_);
-    armed_ = true;
+    api_ = api, armed_ = true;
+  }
+  void hold_all(int api) {
+    const std::lock_guard lock(mutex_);
+    api_ = api, armed_ = all_ = true;
   }
   bool holds_one() const {
     const std::lock_guard lock(mutex_);
@@ -44,6 +50,7 @@ class TransactionGate final : public tenure::test::Gate {
   void let_go() {
     const std::lock_guard lock(mutex_);
     late_ = std::exchange(held_, 0);
+    all_ = false;
   }
   bool late_one_answered() const {
     const std::lock_guard lock(mutex_);
@@ -57,17 +64,18 @@ class TransactionGate final : public tenure::test::Gate {
 
   void sent(const KafkaMessage&) override {}
   bool passes(const KafkaMessage& m) override {
-    constexpr int end_txn = 26;
     const std::lock_guard lock(mutex_);
-    if (m.request && m.api == end_txn && std::exchange(armed_, false)) held_ = m.connection;
-    if (m.request && m.connection == held_) return false;
-    if (!m.request && m.api == end_txn && m.connection == late_) answered_ = true;
+    const bool ours = m.api == api_;
+    if (m.request && ours && std::exchange(armed_, false)) held_ = m.connection;
+    if (m.request && (m.connection == held_ || (all_ && ours))) return false;
+    if (!m.request && ours && m.connection == late_) answered_ = true;
     return m.request || !deaf_ || !m.client_id.starts_with("!tenure");
   }
 
  private:
   mutable std::mutex mutex_;
-  bool armed_{}, deaf_{}, answered_{};
+  int api_{-1};
+  bool armed_{}, all_{}, deaf_{}, answered_{};
   std::uint64_t held_{}, late_{};  ///< Connections. They count from 1.
 };
 
@@ -88,7 +96,9 @@ class KafkaTransactions : public ::testing::Test {
     o.log = no_log;
     return o;
   }
-  Candidate candidate() const { return Candidate(options(relay_->address()), own_broker_presets().steady); }
+  Candidate candidate(const Timing& timing = own_broker_presets().steady) const {
+    return Candidate(options(relay_->address()), timing);
+  }
   Candidate rival() const { return Candidate(options(brokers_), own_broker_presets().steady); }
 
   void produce(rd_kafka_t* by, const std::string& text) const {
@@ -99,15 +109,25 @@ class KafkaTransactions : public ::testing::Test {
     ASSERT_EQ(code, RD_KAFKA_RESP_ERR_NO_ERROR);
     ASSERT_EQ(rd_kafka_flush(by, 10'000), RD_KAFKA_RESP_ERR_NO_ERROR);
   }
-  /// Where the broker says that it needs a moment, once more.
   Outcome written(Transactions& transactions, Token token, const std::string& text) const {
     produce(transactions.begin(limit), text);
     return transactions.commit(token, limit);
   }
   std::string committed() const;
+  /// The first one of a broker takes seconds, which a lease does not last.
+  static void try_one(Transactions& transactions) {
+    transactions.begin(limit);
+    transactions.abort(limit);
+  }
+  /// Returns while the gate holds a request of its end.
+  std::future<Outcome> held_commit(Transactions& transactions, Token token) {
+    auto outcome = std::async(std::launch::async, [&transactions, token] { return transactions.commit(token, limit); });
+    EXPECT_TRUE(eventually([&] { return gate_.holds_one(); }, patience));
+    return outcome;
+  }
   void expel_the_leader() const {
     const auto all = members(brokers_, group_);
-    ASSERT_EQ(all.size(), 1u);
+    ASSERT_EQ(all.size(), 1u) << "it lost its lease";
     expel(brokers_, group_, all.front().id);
   }
 
@@ -152,11 +172,11 @@ std::string KafkaTransactions::committed() const {
 
 TEST_F(KafkaTransactions, WhatALeaderProducesIsCommittedByOneProducer) {
   auto leader = candidate();
-  const auto token = leader.campaign();
-  ASSERT_TRUE(token);
   Transactions transactions(leader.backend, id_);
   const auto* first = transactions.begin(limit);
   transactions.abort(limit);
+  const auto token = leader.campaign();
+  ASSERT_TRUE(token);
   for (const auto* text : {"one", "two", "three"}) {
     ASSERT_TRUE(leader.renewed(*token));
     auto* producer = transactions.begin(limit);
@@ -171,28 +191,32 @@ TEST_F(KafkaTransactions, WhatALeaderProducesIsCommittedByOneProducer) {
 
 TEST_F(KafkaTransactions, WhoLeadsNoMoreInItsGroupCommitsNothing) {
   auto leader = candidate();
+  Transactions transactions(leader.backend, id_);
+  try_one(transactions);
   const auto token = leader.campaign();
   ASSERT_TRUE(token);
-  Transactions transactions(leader.backend, id_);
   produce(transactions.begin(limit), "late");
-  gate_.deafen();  // so that it is the coordinator who refuses
+  gate_.hold_all(txn_offset_commit);  // so that it is the coordinator who refuses
+  gate_.deafen();
+  auto outcome = held_commit(transactions, *token);
   expel_the_leader();
   auto next = rival();
   ASSERT_TRUE(next.campaign());
-  EXPECT_EQ(transactions.commit(*token, limit), Outcome::refused) << TENURE_PROMISE;
+  gate_.let_go();
+  EXPECT_EQ(outcome.get(), Outcome::refused) << TENURE_PROMISE;
   EXPECT_EQ(committed(), "") << TENURE_PROMISE;
 }
 
 TEST_F(KafkaTransactions, TheSuccessorWaitsForTheEndOfATransaction) {
   auto leader = candidate();
+  Transactions transactions(leader.backend, id_);
+  try_one(transactions);
   const auto token = leader.campaign();
   ASSERT_TRUE(token);
-  Transactions transactions(leader.backend, id_);
   produce(transactions.begin(limit), "held");
-  gate_.hold_next_end();
-  auto outcome = std::async(std::launch::async, [&] { return transactions.commit(*token, limit); });
-  ASSERT_TRUE(eventually([&] { return gate_.holds_one(); }, patience));
+  gate_.hold_all(end_txn);
   gate_.deafen();
+  auto outcome = held_commit(transactions, *token);
   expel_the_leader();
   auto next = rival();
   EXPECT_FALSE(next.campaign(3 * own_broker_presets().steady.term)) << TENURE_PROMISE;
@@ -203,15 +227,50 @@ TEST_F(KafkaTransactions, TheSuccessorWaitsForTheEndOfATransaction) {
   EXPECT_EQ(committed(), " held");
 }
 
+TEST_F(KafkaTransactions, ALeaderThatHangsInItsTransactionIsSucceeded) {
+  auto leader = candidate();
+  Transactions transactions(leader.backend, id_, {{"transaction.timeout.ms", "2000"}});
+  try_one(transactions);
+  const auto token = leader.campaign();
+  ASSERT_TRUE(token);
+  produce(transactions.begin(limit), "held");
+  gate_.hold_all(end_txn);
+  gate_.deafen();
+  auto outcome = held_commit(transactions, *token);
+  expel_the_leader();
+  auto next = rival();
+  ASSERT_TRUE(next.campaign());
+  gate_.let_go();
+  EXPECT_NE(outcome.get(), Outcome::committed) << TENURE_PROMISE;
+  EXPECT_EQ(committed(), "") << TENURE_PROMISE;
+}
+
 // ---- rule 25 ----
+
+TEST_F(KafkaTransactions, ALateCopyOfWhatHoldsTheTransactionHoldsUpNobody) {
+  auto leader = candidate(presets().fast);  // The second copy comes after two seconds.
+  Transactions transactions(leader.backend, id_);
+  try_one(transactions);
+  const auto token = leader.campaign();
+  ASSERT_TRUE(token);
+  produce(transactions.begin(limit), "one");
+  gate_.hold_next(txn_offset_commit);
+  ASSERT_EQ(transactions.commit(*token, limit), Outcome::committed) << "by a second copy";
+  gate_.let_go();
+  ASSERT_TRUE(eventually([&] { return gate_.late_one_answered(); }, patience));
+  leader.release();
+  auto next = rival();
+  EXPECT_TRUE(next.campaign());
+}
 
 TEST_F(KafkaTransactions, ALateCopyOfACommitCommitsNothingOfTheNextTransaction) {
   auto leader = candidate();
+  Transactions transactions(leader.backend, id_);
+  try_one(transactions);
   const auto token = leader.campaign();
   ASSERT_TRUE(token);
-  Transactions transactions(leader.backend, id_);
   produce(transactions.begin(limit), "one");
-  gate_.hold_next_end();
+  gate_.hold_next(end_txn);
   ASSERT_EQ(transactions.commit(*token, limit), Outcome::committed) << "by a second copy";
   produce(transactions.begin(limit), "two");
   gate_.let_go();
@@ -231,7 +290,7 @@ TEST_F(KafkaTransactions, WithoutTheRuleALateCopyCommitsTheNextTransaction) {
   ASSERT_TRUE(ok(rd_kafka_init_transactions(producer.get(), 20'000)));
   ASSERT_TRUE(ok(rd_kafka_begin_transaction(producer.get())));
   produce(producer.get(), "one");
-  gate_.hold_next_end();
+  gate_.hold_next(end_txn);
   ASSERT_TRUE(ok(rd_kafka_commit_transaction(producer.get(), 20'000)));
   ASSERT_TRUE(ok(rd_kafka_begin_transaction(producer.get())));
   produce(producer.get(), "two");
@@ -243,7 +302,7 @@ TEST_F(KafkaTransactions, WithoutTheRuleALateCopyCommitsTheNextTransaction) {
 // ---- what is refused ----
 
 TEST(KafkaTransactionsRefuse, WhatTheyCannotServe) {
-  EXPECT_THROW(Transactions(memory::open(), "id"), std::invalid_argument);
+  EXPECT_THROW(Transactions(memory::open(memory::Hub(), "e"), "id"), std::invalid_argument);
   const auto election = open({.brokers = "127.0.0.1:1", .group = "g"});
   EXPECT_THROW(Transactions(election, ""), std::invalid_argument);
   Transactions unreachable(election, "id");

@@ -12,12 +12,17 @@
 #include <utility>
 
 #include <tenure/kit/c_handle.hpp>
+#include <tenure/leader_manager.hpp>
 #include <tenure/memory.hpp>
 
 #include "broker.hpp"
 #include "eventually.hpp"
 #include "relay.hpp"
 #include "support.hpp"
+
+/// examples/kafka_transactions.cpp, which the page of fences shows.
+bool publish(const tenure::Leadership& leadership, tenure::kafka::Transactions& transactions, const std::string& topic,
+             std::string total);
 
 namespace tenure::kafka::test {
 namespace {
@@ -104,8 +109,8 @@ class KafkaTransactions : public ::testing::Test {
   void produce(rd_kafka_t* by, const std::string& text) const {
     auto* value = const_cast<char*>(text.data());
     const auto code = rd_kafka_producev(by, RD_KAFKA_V_TOPIC(work_.c_str()), RD_KAFKA_V_PARTITION(0),
-                                        RD_KAFKA_V_VALUE(value, text.size()),
-                                        RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END);
+                                        RD_KAFKA_V_VALUE(value, text.size()), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                                        RD_KAFKA_V_END);
     ASSERT_EQ(code, RD_KAFKA_RESP_ERR_NO_ERROR);
     ASSERT_EQ(rd_kafka_flush(by, 10'000), RD_KAFKA_RESP_ERR_NO_ERROR);
   }
@@ -188,6 +193,21 @@ TEST_F(KafkaTransactions, WhatALeaderProducesIsCommittedByOneProducer) {
   EXPECT_EQ(written(transactions, Token{token->value + 1}, "four"), Outcome::refused) << "nobody leads by this token";
   EXPECT_EQ(committed(), " one two three");
 }
+
+#ifdef TENURE_WITH_EXAMPLE
+TEST_F(KafkaTransactions, TheExampleWritesWhileItLeads) {
+  const auto backend = open(options(brokers_));
+  Transactions transactions(backend, id_);
+  LeaderManager manager(backend, presets().fast, {.log = no_log});
+  EXPECT_FALSE(publish(manager.leadership(), transactions, work_, "nobody"));
+  manager.start();
+  ASSERT_TRUE(manager.await_leadership(patience));
+  EXPECT_TRUE(publish(manager.leadership(), transactions, work_, "leader"));
+  manager.stop();
+  EXPECT_FALSE(publish(manager.leadership(), transactions, work_, "former"));
+  EXPECT_EQ(committed(), " leader");
+}
+#endif
 
 TEST_F(KafkaTransactions, WhoLeadsNoMoreInItsGroupCommitsNothing) {
   auto leader = candidate();

@@ -86,8 +86,7 @@ void NeliThreads::publish_place() {
     if (place_ && token == place_->first) return;
     over = std::exchange(lent_, false);
     place_.reset();
-    if (token && standing_.generation >= 0 && !standing_.member.empty())
-      place_.emplace(*token, standing_);
+    if (token && standing_.generation >= 0 && !standing_.member.empty()) place_.emplace(*token, standing_);
   }
   if (over) handle(fact::Lent{});
 }

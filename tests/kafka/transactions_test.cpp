@@ -17,6 +17,7 @@
 
 #include "broker.hpp"
 #include "eventually.hpp"
+#include "lateness.hpp"
 #include "relay.hpp"
 #include "support.hpp"
 
@@ -33,6 +34,13 @@ using tenure::test::Relay;
 using Outcome = Transactions::Outcome;
 
 constexpr auto limit = 20s;
+
+/// Nobody renews here but where a test does so.
+Timing timing() {
+  auto out = own_broker_presets().steady;
+  out.term *= 2;
+  return out;
+}
 
 constexpr int end_txn = 26, txn_offset_commit = 28;  // Kafka's api keys
 
@@ -101,10 +109,8 @@ class KafkaTransactions : public ::testing::Test {
     o.log = no_log;
     return o;
   }
-  Candidate candidate(const Timing& timing = own_broker_presets().steady) const {
-    return Candidate(options(relay_->address()), timing);
-  }
-  Candidate rival() const { return Candidate(options(brokers_), own_broker_presets().steady); }
+  Candidate candidate(const Timing& its = timing()) const { return Candidate(options(relay_->address()), its); }
+  Candidate rival() const { return Candidate(options(brokers_), timing()); }
 
   void produce(rd_kafka_t* by, const std::string& text) const {
     auto* value = const_cast<char*>(text.data());
@@ -132,10 +138,12 @@ class KafkaTransactions : public ::testing::Test {
   }
   void expel_the_leader() const {
     const auto all = members(brokers_, group_);
+    if (all.size() != 1) lateness_.starved(timing().term);
     ASSERT_EQ(all.size(), 1u) << "it lost its lease";
     expel(brokers_, group_, all.front().id);
   }
 
+  const tenure::test::Lateness lateness_;
   const std::string brokers_ = real_brokers();
   const std::string group_ = unique_name("tenure-transactions");
   const std::string work_ = group_ + ".work", id_ = group_ + ".id";
@@ -216,6 +224,7 @@ TEST_F(KafkaTransactions, WhoLeadsNoMoreInItsGroupCommitsNothing) {
   const auto token = leader.campaign();
   ASSERT_TRUE(token);
   produce(transactions.begin(limit), "late");
+  ASSERT_TRUE(leader.renewed(*token));
   gate_.hold_all(txn_offset_commit);  // so that it is the coordinator who refuses
   gate_.deafen();
   auto outcome = held_commit(transactions, *token);
@@ -234,12 +243,13 @@ TEST_F(KafkaTransactions, TheSuccessorWaitsForTheEndOfATransaction) {
   const auto token = leader.campaign();
   ASSERT_TRUE(token);
   produce(transactions.begin(limit), "held");
+  ASSERT_TRUE(leader.renewed(*token));
   gate_.hold_all(end_txn);
   gate_.deafen();
   auto outcome = held_commit(transactions, *token);
   expel_the_leader();
   auto next = rival();
-  EXPECT_FALSE(next.campaign(3 * own_broker_presets().steady.term)) << TENURE_PROMISE;
+  EXPECT_FALSE(next.campaign(2 * timing().term)) << TENURE_PROMISE;
   EXPECT_EQ(outcome.wait_for(0s), std::future_status::timeout) << "the test holds nothing";
   gate_.let_go();
   EXPECT_EQ(outcome.get(), Outcome::committed);
@@ -254,6 +264,7 @@ TEST_F(KafkaTransactions, ALeaderThatHangsInItsTransactionIsSucceeded) {
   const auto token = leader.campaign();
   ASSERT_TRUE(token);
   produce(transactions.begin(limit), "held");
+  ASSERT_TRUE(leader.renewed(*token));
   gate_.hold_all(end_txn);
   gate_.deafen();
   auto outcome = held_commit(transactions, *token);

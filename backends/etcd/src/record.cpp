@@ -83,15 +83,16 @@ std::optional<StepDown> step_down_of(const std::string& text) {
 
 }  // namespace
 
+/// The token comes first: the strict fence compares the beginning of the text (fence/etcd.hpp).
 std::string text_of(const Record& record) {
-  return Json{{"format", format_version},
-              {"token", record.token.value},
-              {"beat", record.beat},
-              {"who", utf8(record.who)},
-              {"released", record.released},
-              {"term_ms", ceil<milliseconds>(record.term).count()},
-              {"asked_ns", record.asked.count()},
-              {"written_ms", record.written_ms}}
+  return nlohmann::ordered_json{{"token", record.token.value},
+                                {"format", format_version},
+                                {"beat", record.beat},
+                                {"who", utf8(record.who)},
+                                {"released", record.released},
+                                {"term_ms", ceil<milliseconds>(record.term).count()},
+                                {"asked_ns", record.asked.count()},
+                                {"written_ms", record.written_ms}}
       .dump();
 }
 

@@ -13,8 +13,8 @@
 
 namespace tenure::fence {
 
-/// What page_sql.py says. `changes`: "single" or "group", and NAME=VALUE for names of the page. Nothing: there is no
-/// psycopg.
+/// What page_sql.py says. `changes`: "single" or "group", and NAME=VALUE for names of the page, one after the other.
+/// Nothing: there is no psycopg.
 inline std::optional<std::string> by_psycopg(const std::string& work, const std::string& changes) {
   const auto command = std::string(TENURE_PYTHON) + " " TENURE_PAGE_SQL " \"" +
                        postgres::test::shared("TENURE_POSTGRES_SOCKET") + "\" " + work + ' ' + changes;

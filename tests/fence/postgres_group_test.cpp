@@ -130,8 +130,8 @@ TEST_F(PostgresGroupFence, AFormerLeaderIsRefusedAndSoIsOneOfARetiredElection) {
   ASSERT_TRUE(releases());
   {
     pqxx::work tx(*db_);
-    EXPECT_FALSE(hold(tx, "other group", "jobs", token_, 1s, leads_));
-    EXPECT_FALSE(hold(tx, "group", "none", token_, 1s, leads_));
+    EXPECT_FALSE(hold(tx, "other group", "jobs", token_, 30s, leads_));
+    EXPECT_FALSE(hold(tx, "group", "none", token_, 30s, leads_));
     EXPECT_TRUE(held(tx)) << "a release alone refuses nothing";
     EXPECT_EQ(group_->retire({{"jobs", token_}}, within(soon)).error().fault, Fault::timed_out);
   }
@@ -177,7 +177,7 @@ TEST_F(PostgresGroupFence, TheSqlOfThePageServesPsycopgToo) {
   admin("create table " + leads_ + "_work (value int)");
   const auto as_leader = [&](Token token) {
     return by_psycopg(leads_ + "_work",
-                      "group public.tenure_leads=" + leads_ + " shards=group 42=" + std::to_string(token.value));
+                      "group 42=" + std::to_string(token.value) + " public.tenure_leads=" + leads_ + " shards=group");
   };
   const auto first = as_leader(token_);
   const auto released = releases();
@@ -191,6 +191,12 @@ TEST_F(PostgresGroupFence, TheSqlOfThePageServesPsycopgToo) {
   EXPECT_EQ(second, "refused\n");
   EXPECT_EQ(third, "committed\n");
   EXPECT_EQ(written, 2u);
+}
+
+TEST_F(PostgresGroupFence, TheSqlFileAloneMakesTheTableSo) {
+  admin("drop table " + sessions_ + ", " + leads_);
+  admin(postgres::group_schema(sessions_, leads_));
+  EXPECT_THAT(doctor(), HasSubstr("a group's lead: the strict fence is there"));
 }
 
 // ---- tables and fences that are wrong ----

@@ -261,7 +261,7 @@ TEST_F(PostgresFence, TheExampleOfThePageWritesForTheLeaderAndNotForAFormerOne) 
 TEST_F(PostgresFence, TheSqlOfThePageServesPsycopgToo) {
   const auto as_leader = [&](Token token) {
     return by_psycopg(table_ + "_work",
-                      "single public.tenure_elections=" + table_ + " 42=" + std::to_string(token.value));
+                      "single 42=" + std::to_string(token.value) + " public.tenure_elections=" + table_);
   };
   const auto first = as_leader(former);
   if (!first) GTEST_SKIP() << "needs psycopg (Debian: apt install python3-psycopg2)";

@@ -17,8 +17,7 @@ page, conninfo, work, kind, *changes = sys.argv[1:]
 transaction, of_a_group = re.findall(r"```sql\n(.*?)```", open(page, encoding="utf-8").read(), re.S)
 if kind == "group":
     transaction = re.sub(r"^select .*\n", lambda _: of_a_group, transaction, flags=re.M)
-transaction = transaction.replace("-- your own statements", f"insert into {work} values (1);")
-new = dict(change.split("=") for change in changes)
+new = {"-- your own statements": f"insert into {work} values (1);", **dict(change.split("=") for change in changes)}
 for old in new:
     assert old in transaction, old
 # In one pass: a new name may have an old one within.

@@ -14,7 +14,9 @@ except ImportError:
         sys.exit(77)
 
 page, conninfo, work, kind, *changes = sys.argv[1:]
-transaction, of_a_group = re.findall(r"```sql\n(.*?)```", open(page, encoding="utf-8").read(), re.S)
+blocks = re.findall(r"^```\w*\n(.*?)^```", open(page, encoding="utf-8").read(), re.S | re.M)
+(transaction,) = [block for block in blocks if block.startswith("begin;")]
+(of_a_group,) = [block for block in blocks if block.startswith("select ")]
 if kind == "group":
     transaction = re.sub(r"^select .*\n", lambda _: of_a_group, transaction, flags=re.M)
 transaction = transaction.replace("-- your own statements", f"insert into {work} values (1);")

@@ -4,6 +4,8 @@
 // House.EveryPublicStructIsMadeByName compares this list with the headers.
 #include <tenure/conditional_store.hpp>
 #include <tenure/credentials.hpp>
+#include <tenure/fence/etcd.hpp>
+#include <tenure/fence/redis.hpp>
 #include <tenure/file.hpp>
 #include <tenure/group_observer.hpp>
 #include <tenure/group_store.hpp>
@@ -82,6 +84,11 @@ void of_core(Clock& clock) {
 void of_prometheus() {
   made(prometheus::Sample{.labels = {}}, prometheus::Sample{.value = 1.0});
   made(prometheus::Family{.name = "n"}, prometheus::Family{.samples = {}});
+}
+
+void of_fence() {
+  made(fence::EtcdComparison{.key = "k"}, fence::EtcdComparison{.below = "b"});
+  made(fence::RedisRecord{.key = "k"}, fence::RedisRecord{.field = "token"});
 }
 
 #if __has_include(<tenure/http_server.hpp>)

@@ -14,16 +14,14 @@ except ImportError:
         sys.exit(77)
 
 page, conninfo, work, kind, *changes = sys.argv[1:]
-blocks = re.findall(r"^```\w*\n(.*?)^```", open(page, encoding="utf-8").read(), re.S | re.M)
-(transaction,) = [block for block in blocks if block.startswith("begin;")]
-(of_a_group,) = [block for block in blocks if block.startswith("select ")]
+transaction, of_a_group = re.findall(r"```sql\n(.*?)```", open(page, encoding="utf-8").read(), re.S)
 if kind == "group":
     transaction = re.sub(r"^select .*\n", lambda _: of_a_group, transaction, flags=re.M)
-transaction = transaction.replace("-- your own statements", f"insert into {work} values (1);")
-for change in changes:
-    old, new = change.split("=")
+new = {"-- your own statements": f"insert into {work} values (1);", **dict(change.split("=") for change in changes)}
+for old in new:
     assert old in transaction, old
-    transaction = transaction.replace(old, new)
+# In one pass: a new name may have an old one within.
+transaction = re.sub("|".join(map(re.escape, new)), lambda found: new[found[0]], transaction)
 
 connection = psycopg.connect(conninfo)
 connection.autocommit = True  # the page begins and commits

@@ -86,11 +86,6 @@ void of_prometheus() {
   made(prometheus::Family{.name = "n"}, prometheus::Family{.samples = {}});
 }
 
-void of_fence() {
-  made(fence::EtcdComparison{.key = "k"}, fence::EtcdComparison{.below = "b"});
-  made(fence::RedisRecord{.key = "k"}, fence::RedisRecord{.field = "token"});
-}
-
 #if __has_include(<tenure/http_server.hpp>)
 void of_http() {
   made(http::SiteOptions{.self = {}}, http::SiteOptions{.stuck_after = {}});
@@ -106,6 +101,11 @@ void of_json() {
        ConfiguredGroup{.store = {}}, ConfiguredGroup{.elections = {}});
 }
 #endif
+
+void of_fences() {
+  made(fence::EtcdComparison{.key = "k"}, fence::EtcdComparison{.above = "a"});
+  made(fence::RedisRecord{.key = "k"}, fence::RedisRecord{.field = "f"});
+}
 
 #if __has_include(<tenure/kafka.hpp>)
 void of_kafka() {

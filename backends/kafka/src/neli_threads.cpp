@@ -69,9 +69,30 @@ CallResult NeliThreads::call(fact::Called what, const Limit& limit) {
   return mailbox_.call(limit, called, abandoned).value_or(std::monostate());
 }
 
+std::optional<Client::Standing> NeliThreads::place(Token token) {
+  const std::lock_guard lock(place_mutex_);
+  if (!place_ || place_->first != token) return std::nullopt;
+  lent_ = true;
+  return place_->second;
+}
+
 // ---- the serving thread ----
 
+void NeliThreads::publish_place() {
+  const auto token = neli_->leads_in_generation();
+  bool over = false;
+  {
+    const std::lock_guard lock(place_mutex_);
+    if (place_ && token == place_->first) return;
+    over = std::exchange(lent_, false);
+    place_.reset();
+    if (token && standing_.generation >= 0 && !standing_.member.empty()) place_.emplace(*token, standing_);
+  }
+  if (over) handle(fact::Lent{});
+}
+
 void NeliThreads::handled() {
+  publish_place();
   if (neli_->highest() == published_highest_) return;
   published_highest_ = neli_->highest();
   HighestTokens::keep(election_key(options_), published_highest_);

@@ -62,6 +62,13 @@ using Properties = std::map<std::string, std::string>;
 /// The client id of handles that join no group.
 inline constexpr std::string_view observer_client_id = "tenure.observer";
 
+/// What common_properties() has for consumers alone.
+inline constexpr const char* consumer_properties[] = {"group.id",
+                                                      "isolation.level",
+                                                      "enable.auto.commit",
+                                                      "enable.auto.offset.store",
+                                                      "allow.auto.create.topics",
+                                                      "session.timeout.ms"};
 /// The properties of every handle of a candidate; `options.properties` are among them.
 Properties common_properties(const Options& options, const std::string& group);
 /// The properties of a member of the group.

@@ -250,6 +250,14 @@ TEST_F(KafkaTransactions, TheSuccessorWaitsForTheEndOfATransaction) {
   expel_the_leader();
   auto next = rival();
   EXPECT_FALSE(next.campaign(2 * timing().term)) << TENURE_PROMISE;
+  EXPECT_TRUE(eventually(
+      [&] {
+        const auto answer = next.acquire();
+        const auto* unknown = std::get_if<Unknown>(&answer);
+        return unknown && unknown->error.message.find("has a transaction open") != std::string::npos;
+      },
+      patience))
+      << "nobody says what it waits for";
   EXPECT_EQ(outcome.wait_for(0s), std::future_status::timeout) << "the test holds nothing";
   gate_.let_go();
   EXPECT_EQ(outcome.get(), Outcome::committed);

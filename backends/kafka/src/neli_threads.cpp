@@ -125,6 +125,11 @@ void NeliThreads::carry_out(effect::ReadRequests&) {
 /// By the member's own handle: the read that decides a claim comes by the connection that carries its commits.
 Result<Reading> NeliThreads::read_as_member(Client& member) {
   auto found = member.committed(record_and_nonce, read_limit);
+  if (!found && found.error().fault == Fault::timed_out)
+    return Error{
+        Fault::timed_out,
+        "reading the record: the coordinator took a commit, and answers no read. Perhaps a former leader has a "
+        "transaction open (kafka::Transactions): it ends by its transaction.timeout.ms, or up to 10 s later"};
   if (!found) return std::move(found).error();
   auto& commits = *found;
   return Reading{std::move(commits[0]), commits[1] ? std::move(commits[1]->metadata) : std::string()};

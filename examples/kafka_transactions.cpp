@@ -18,8 +18,9 @@ bool publish(const tenure::Leadership& leadership, tenure::kafka::Transactions& 
   const auto token = leadership.guard(100ms);
   if (!token) return false;
   auto* producer = transactions.begin(5s);
-  rd_kafka_producev(producer, RD_KAFKA_V_TOPIC(topic.c_str()), RD_KAFKA_V_VALUE(total.data(), total.size()),
-                    RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END);
+  auto* to = rd_kafka_topic_new(producer, topic.c_str(), nullptr);
+  rd_kafka_produce(to, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_COPY, total.data(), total.size(), nullptr, 0, nullptr);
+  rd_kafka_topic_destroy(to);
   return transactions.commit(*token, 5s) == tenure::kafka::Transactions::Outcome::committed;
   //! [transaction]
 }

@@ -114,10 +114,8 @@ class KafkaTransactions : public ::testing::Test {
 
   void produce(rd_kafka_t* by, const std::string& text) const {
     auto* value = const_cast<char*>(text.data());
-    const auto code = rd_kafka_producev(by, RD_KAFKA_V_TOPIC(work_.c_str()), RD_KAFKA_V_PARTITION(0),
-                                        RD_KAFKA_V_VALUE(value, text.size()), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-                                        RD_KAFKA_V_END);
-    ASSERT_EQ(code, RD_KAFKA_RESP_ERR_NO_ERROR);
+    const auto topic = owned<rd_kafka_topic_destroy>(rd_kafka_topic_new(by, work_.c_str(), nullptr));
+    ASSERT_EQ(rd_kafka_produce(topic.get(), 0, RD_KAFKA_MSG_F_COPY, value, text.size(), nullptr, 0, nullptr), 0);
     ASSERT_EQ(rd_kafka_flush(by, 10'000), RD_KAFKA_RESP_ERR_NO_ERROR);
   }
   Outcome written(Transactions& transactions, Token token, const std::string& text) const {
@@ -143,7 +141,7 @@ class KafkaTransactions : public ::testing::Test {
     expel(brokers_, group_, all.front().id);
   }
 
-  const tenure::test::Lateness lateness_;
+  const tenure::test::Lateness lateness_{};
   const std::string brokers_ = real_brokers();
   const std::string group_ = unique_name("tenure-transactions");
   const std::string work_ = group_ + ".work", id_ = group_ + ".id";

@@ -26,11 +26,11 @@ std::shared_ptr<KafkaBackend> kafka_backend(std::shared_ptr<Backend> election) {
   throw std::invalid_argument("Transactions: this backend is not of tenure::kafka::open()");
 }
 
-Properties producer_properties(const Options& options, const std::string& id, Properties more) {
+Properties producer_properties(const Options& options, const std::string& id, const Properties& more) {
   auto out = common_properties(options, options.group);
   for (const auto* consumer_only : consumer_properties) out.erase(consumer_only);
   out["transaction.timeout.ms"] = "10000";
-  for (auto& [name, value] : more) out[name] = std::move(value);
+  for (const auto& [name, value] : more) out[name] = value;
   out["client.id"] = "tenure.transactions";
   out["transactional.id"] = id;
   return out;
@@ -40,10 +40,10 @@ Properties producer_properties(const Options& options, const std::string& id, Pr
 
 class Transactions::Producer {
  public:
-  Producer(std::shared_ptr<KafkaBackend> election, const std::string& id, Properties more)
-      : election_(std::move(election)), log_(election_->log()), callbacks_(*log_) {
+  Producer(std::shared_ptr<KafkaBackend> election, const std::string& id, const Properties& more)
+      : election_(std::move(election)), log_(election_->log()), callbacks_{*log_} {
     if (id.empty()) throw std::invalid_argument("Transactions: the transactional id is empty");
-    properties_ = producer_properties(election_->options(), id, std::move(more));
+    properties_ = producer_properties(election_->options(), id, more);
   }
   ~Producer() {
     if (forked()) static_cast<void>(handle_.release());  // its threads are the parent's
@@ -144,9 +144,9 @@ class Transactions::Producer {
   bool open_{};
 };
 
-Transactions::Transactions(std::shared_ptr<Backend> election, std::string id,
-                           std::map<std::string, std::string> properties)
-    : producer_(std::make_unique<Producer>(kafka_backend(std::move(election)), id, std::move(properties))) {}
+Transactions::Transactions(std::shared_ptr<Backend> election, const std::string& id,
+                           const std::map<std::string, std::string>& properties)
+    : producer_(std::make_unique<Producer>(kafka_backend(std::move(election)), id, properties)) {}
 Transactions::~Transactions() = default;
 rd_kafka_s* Transactions::begin(Limit within) { return producer_->begin(within); }
 Transactions::Outcome Transactions::commit(Token token, Limit within) { return producer_->commit(token, within); }

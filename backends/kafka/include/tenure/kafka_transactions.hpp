@@ -36,7 +36,8 @@ class TENURE_KAFKA_EXPORT Transactions {
   /// `id`: the transactional.id. REQUIRES: no other living process has it. `properties`: further ones of librdkafka.
   /// Connects to nothing yet. Throws std::invalid_argument if the backend is not of open() or open_url(), or `id` is
   /// empty.
-  Transactions(std::shared_ptr<Backend> election, std::string id, std::map<std::string, std::string> properties = {});
+  Transactions(std::shared_ptr<Backend> election, const std::string& id,
+               const std::map<std::string, std::string>& properties = {});
   ~Transactions();  ///< Commits nothing.
   Transactions(const Transactions&) = delete;
   Transactions& operator=(const Transactions&) = delete;

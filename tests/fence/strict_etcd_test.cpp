@@ -73,7 +73,7 @@ TEST(EtcdStrictFence, TokensAreComparedToTheLastDigit) {
   EXPECT_TRUE(fenced.begin({UINT64_MAX / 2}, "one")());
   Etcd small;
   small.stand({4});
-  for (const std::uint64_t other : {3, 5, 40, 42, 49, 0}) EXPECT_FALSE(small.begin({other}, "none")()) << other;
+  for (const std::uint64_t other : {3U, 5U, 40U, 42U, 49U, 0U}) EXPECT_FALSE(small.begin({other}, "none")()) << other;
   EXPECT_TRUE(small.begin({4}, "one")());
 }
 

@@ -342,6 +342,8 @@ TEST(KafkaTransactionsRefuse, WhatTheyCannotServe) {
   EXPECT_THROW(Transactions(memory::open(memory::Hub(), "e"), "id"), std::invalid_argument);
   const auto election = open({.brokers = "127.0.0.1:1", .group = "g"});
   EXPECT_THROW(Transactions(election, ""), std::invalid_argument);
+  for (const auto* name : {"socket.max.fails", "bootstrap.servers", "metadata.broker.list"})
+    EXPECT_THROW(Transactions(election, "id", {{name, "0"}}), std::invalid_argument) << name;
   Transactions unreachable(election, "id");
   EXPECT_THROW(unreachable.begin(100ms), std::runtime_error);
   EXPECT_EQ(unreachable.commit(Token{1}, 100ms), Outcome::refused) << "none is open";

@@ -74,6 +74,9 @@ Properties common_properties(const Options& options, const std::string& group);
 /// The properties of a member of the group.
 Properties member_properties(const Options& options, const Pace& pace, const std::string& client_id);
 
+/// Refuses what the election decides, or what would make a client wait too long. Throws std::invalid_argument.
+void check_not_owned(const Properties& properties);
+
 /// True for a property whose value no log, error or description may show.
 bool secret(std::string_view property);
 

@@ -93,7 +93,7 @@ build_packages=(g++ cmake ninja-build pkg-config librdkafka-dev libpqxx-dev libh
   python3-jsonschema python3-prometheus-client)
 [[ ${CXX:-} != *clang* ]] || build_packages+=(clang libclang-rt-dev)
 kafka_packages=(default-jre-headless maven)
-postgres_packages=(postgresql pgbouncer)
+postgres_packages=(postgresql pgbouncer python3-psycopg2) # a client of another kind, for the page of fences
 redis_packages=(redis-tools) # the server's program without a service that starts by itself
 etcd_packages=(etcd-server etcd-client)
 object_packages=(python3-venv) # what comes by pip

@@ -76,21 +76,13 @@ Hooks noting(const Journal& journal, const Options& args, bool many) {
   return hooks;
 }
 
-Options told(int argc, char** argv) {
-  return {argc,
-          argv,
-          {{"--store", std::nullopt},
-           {"--election", std::nullopt},
-           {"--log", std::nullopt},
-           {"--name", std::nullopt},
-           {"--preset", ""},
-           {"--term-ms", "0"},
-           {"--call-ms", "0"},
-           {"--renew-ms", "0"},
-           {"--sample-us", "1000"},
-           {"--note-ms", "0"},
-           {"--work-ms", "0"},
-           {"--elections", "0"}}};
+Options told(int argc, char** argv, const std::map<std::string, std::optional<std::string>>& more) {
+  std::map<std::string, std::optional<std::string>> known{
+      {"--store", std::nullopt}, {"--election", std::nullopt}, {"--log", std::nullopt}, {"--name", std::nullopt},
+      {"--preset", ""},          {"--term-ms", "0"},           {"--call-ms", "0"},      {"--renew-ms", "0"},
+      {"--sample-us", "1000"},   {"--note-ms", "0"},           {"--work-ms", "0"},      {"--elections", "0"}};
+  known.insert(more.begin(), more.end());
+  return {argc, argv, known};
 }
 
 Timing timing_of(const Options& told, const Presets& presets) {

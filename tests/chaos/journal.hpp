@@ -2,6 +2,8 @@
 // What a candidate as a process is told, and what it writes.
 #pragma once
 #include <csignal>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -33,7 +35,8 @@ std::string nanoseconds(const char* name, Clock::Time at);
 std::string election_field(const std::string& election);
 
 /// What a candidate is told. Times are in the unit that the option names; 0: as the store's presets have it, or never.
-Options told(int argc, char** argv);
+/// `more`: options beside those of candidate.cpp.
+Options told(int argc, char** argv, const std::map<std::string, std::optional<std::string>>& more = {});
 Timing timing_of(const Options& told, const Presets& presets);
 
 /// Hooks that write what they hear. The work takes --work-ms to stop. Of many elections each event names its own.

@@ -64,9 +64,8 @@ INSTANTIATE_TEST_SUITE_P(Form, KafkaBrokenSingle, ::testing::Values(single), [](
 TEST_P(KafkaBrokenSingle, ABuildThatCountsFromTheAnswerIsFoundOut) {
   relay();
   // Not resumed: the candidate's own deadline would take the lead from it some moments after it had believed in it.
-  expect_found("FROM_ANSWER", [this](Fleet& candidates) {
-    return answer_the_leader_late(candidates) != 0 && two_led(candidates);
-  });
+  expect_found("FROM_ANSWER",
+               [this](Fleet& candidates) { return answer_the_leader_late(candidates) != 0 && two_led(candidates); });
 }
 
 TEST_P(KafkaBroken, ABuildThatCommitsAfterItsUnassignIsFoundOut) {

@@ -109,6 +109,7 @@ TEST(EtcdRecord, IsReadAsItWasWritten) {
   EXPECT_TRUE(std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; })) << text;
   EXPECT_EQ(value(read_of(text, std::nullopt, "k")).record, made);
   EXPECT_EQ(text_of(made), text);
+  EXPECT_TRUE(text.starts_with(R"({"token":18446744073709551615,)")) << text << ": the strict fence compares that";
 }
 
 TEST(EtcdRecord, ARequestToStepDownStandsBesideIt) {

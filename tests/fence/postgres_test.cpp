@@ -8,11 +8,11 @@
 #include <gmock/gmock.h>
 
 #include <future>
-#include <thread>
 
 #include <tenure/fake_leadership.hpp>
 #include <tenure/kit/wait.hpp>
 
+#include "page_sql.hpp"
 #include "support.hpp"
 
 /// examples/fencing.cpp, which the page shows.
@@ -255,6 +255,22 @@ TEST_F(PostgresFence, TheExampleOfThePageWritesForTheLeaderAndNotForAFormerOne) 
   EXPECT_EQ(sql(there.conninfo, "select sum from totals")[0][0].as<int>(), 10);
 }
 #endif
+
+// ---- other clients ----
+
+TEST_F(PostgresFence, TheSqlOfThePageServesPsycopgToo) {
+  const auto as_leader = [&](Token token) {
+    return by_psycopg(table_ + "_work",
+                      "single 42=" + std::to_string(token.value) + " public.tenure_elections=" + table_);
+  };
+  const auto first = as_leader(former);
+  if (!first) GTEST_SKIP() << "needs psycopg (Debian: apt install python3-psycopg2)";
+  EXPECT_EQ(*first, "committed\n");
+  ASSERT_TRUE(claim());
+  EXPECT_EQ(as_leader(former), "refused\n");
+  EXPECT_EQ(as_leader(successor), "committed\n");
+  EXPECT_EQ(worked(), 2);
+}
 
 // ---- fences that are built wrongly ----
 

@@ -4,6 +4,8 @@
 // House.EveryPublicStructIsMadeByName compares this list with the headers.
 #include <tenure/conditional_store.hpp>
 #include <tenure/credentials.hpp>
+#include <tenure/fence/etcd.hpp>
+#include <tenure/fence/redis.hpp>
 #include <tenure/file.hpp>
 #include <tenure/group_observer.hpp>
 #include <tenure/group_store.hpp>
@@ -102,6 +104,11 @@ void of_json() {
        ConfiguredGroup{.store = {}}, ConfiguredGroup{.elections = {}});
 }
 #endif
+
+void of_fences() {
+  made(fence::EtcdComparison{.key = "k"}, fence::EtcdComparison{.above = "a"});
+  made(fence::RedisRecord{.key = "k"}, fence::RedisRecord{.field = "f"});
+}
 
 #if __has_include(<tenure/kafka.hpp>)
 void of_kafka() {

@@ -381,6 +381,38 @@ TEST_F(NeliDeadline, LeadingAgainIsANewTokenByANewRead) {
   EXPECT_EQ(s.take_commit(0).offset, 42);
 }
 
+// Rule 25.
+
+TEST_F(NeliDeadline, AfterItAHandleWhoseGenerationIsLentClaimsNoMore) {
+  s.lead(40);
+  ASSERT_EQ(s.neli.leads_in_generation(), s.token);
+  s.give(fact::Lent{});
+  EXPECT_FALSE(s.did<effect::Drop>()) << "the tenure goes on";
+  s.advance(lease - margin);
+  ASSERT_EQ(s.neli.leads_in_generation(), std::nullopt);
+  EXPECT_FALSE(s.did<effect::Drop>());
+  s.give(fact::Lent{});
+  EXPECT_TRUE(s.did<effect::Drop>());
+}
+
+TEST_F(NeliDeadline, ATenureLeadsInAGenerationOnlyWhileItsOwnerMayCommit) {
+  s.lead(40);
+  s.give(fact::Revoked{s.handle, false});
+  EXPECT_EQ(s.neli.leads_in_generation(), std::nullopt) << "a rebalance is under way";
+  s.assigned(true, 8);
+  EXPECT_EQ(s.neli.leads_in_generation(), s.token);
+  s.give(fact::Revoked{s.handle, false});
+  s.assigned(false, 9);
+  EXPECT_EQ(s.neli.leads_in_generation(), std::nullopt) << "another member owns partition 0, and may claim";
+}
+
+TEST_F(NeliRenew, WhoIsFencedLeadsInNoGeneration) {
+  s.lead(40);
+  s.ask_renewal();
+  s.committed(Outcome::fenced, fenced);
+  EXPECT_EQ(s.neli.leads_in_generation(), std::nullopt);
+}
+
 TEST_F(NeliDeadline, ResultsOfOlderHandlesAreIgnored) {
   s.lead(40);
   const auto old = s.handle;

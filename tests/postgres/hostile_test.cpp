@@ -271,7 +271,8 @@ TEST_F(PostgresHostileServer, TheDoctorTellsWhatEachSettingMeans) {
   Pretender server(1, false);
   Options options;
   options.conninfo = server.conninfo();
-  const Texts good{"150001", "15.1", "t", "t", "0", "f", "t", "t", "t", "me", "owner", "ops", "f", std::nullopt, "t"};
+  const Texts good{"150001", "15.1", "t",     "t",   "0", "f",          "t", "t",
+                   "t",      "me",   "owner", "ops", "f", std::nullopt, "t", std::nullopt};
   using Is = Check::Is;
   struct Case {
     std::size_t column;
@@ -288,12 +289,13 @@ TEST_F(PostgresHostileServer, TheDoctorTellsWhatEachSettingMeans) {
         Case{10, "you", Is::fine, "is the table public.t of the role you"},
         Case{12, "t", Is::doubtful, "everybody may create"}, Case{13, "599", Is::fine, "no transaction is open"},
         Case{13, "7200", Is::doubtful, "a transaction is open for 120 min"},
-        Case{14, "f", Is::doubtful, "the strict fence is missing"}}) {
+        Case{14, "f", Is::doubtful, "the strict fence is missing"}, Case{15, "t", Is::fine, "can hold a group's lead"},
+        Case{15, "f", Is::doubtful, "a release in a group waits"}}) {
     auto settings = good;
     settings[column] = told;
     const auto is = expected;  // clang 14 captures no structured binding
     const std::string what = said;
-    server.answer({}, of_width(15, {settings}));
+    server.answer({}, of_width(16, {settings}));
     const auto checks = value(check_up(settings_of(options), within(10s)));
     EXPECT_TRUE(std::ranges::any_of(checks, [&](const Check& check) {
       return check.is == is && check.what.find(what) != check.what.npos && check.remedy.empty() == (is == Is::fine);

@@ -19,6 +19,7 @@
 #include "checkup.hpp"
 #include "connection.hpp"
 #include "follower_reads.hpp"
+#include "lateness.hpp"
 #include "support.hpp"
 
 namespace tenure::postgres::test {
@@ -269,6 +270,8 @@ TEST_F(PostgresStore, RenewalsMakeNoFollowerRead) {
 
 TEST_F(PostgresStore, NinetyContendersElectOne) {
   constexpr int contenders = 90;
+  constexpr auto connects = 3s;  // the limit of each
+  const tenure::test::Lateness lateness;
   std::atomic<int> granted{0}, denied{0};
   std::barrier start(contenders);
   std::atomic<Clock::rep> slowest{0};
@@ -295,6 +298,10 @@ TEST_F(PostgresStore, NinetyContendersElectOne) {
         }
         granted += std::holds_alternative<Granted>(answer);
         denied += std::holds_alternative<Denied>(answer);
+        if (const auto* unknown = std::get_if<tenure::Unknown>(&answer)) {
+          ADD_FAILURE() << unknown->error.message;
+          lateness.starved(connects);
+        }
       });
   }
   EXPECT_LE(granted, 1) << TENURE_PROMISE;

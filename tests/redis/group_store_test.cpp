@@ -14,7 +14,6 @@
 #include <tenure/kit/who.hpp>
 
 #include "group_scripts.hpp"
-#include "lateness.hpp"
 #include "no_descriptors.hpp"
 #include "server.hpp"
 #include "support.hpp"
@@ -369,24 +368,29 @@ TEST_F(RedisGroup, ARenewalCostsNoMoreBesideManyNamesAndEndedSessions) {
   store->joined("e");
   Process a(*store, ada);
   ASSERT_EQ(a.claim({{"e", {}}}).size(), 1u);
+  // The time that the server itself says it took, so that a busy machine's client does not count.
+  const auto taken_us = [&] {
+    const auto text = server->ask({"INFO", "commandstats"});
+    const auto at = text.find("usec=", text.find("cmdstat_evalsha:"));
+    return at == text.npos ? 0 : std::stol(text.substr(at + 5));
+  };
   const auto renewals = [&] {
-    auto least = Clock::Duration::max();
+    auto least = std::numeric_limits<long>::max();
     for (int times = 0; times < 20; ++times) {
-      const auto begun = boot_clock().now();
+      const auto before = taken_us();
       for (int i = 0; i < 20; ++i) EXPECT_TRUE(a.renew());
-      least = std::min(least, boot_clock().now() - begun);
+      least = std::min(least, taken_us() - before);
     }
     return least;
   };
-  const tenure::test::Lateness since;
   const auto fresh = renewals();
+  ASSERT_GT(fresh, 0);
   server->ask({"EVAL",
                "for i = 1, 20000 do redis.call('HSET', KEYS[1], i, '1 1 1 1 1000 1 1 1 1 who') end "
                "for i = 1, 100000 do redis.call('HSET', KEYS[2], 'old' .. i, '5 1 1 -') end",
                "2", sessions_key, leads_key});
   const auto late = renewals();
-  if (late >= 2 * fresh) since.starved(fresh);
-  EXPECT_LT(late, 2 * fresh) << late / 20us << " us a renewal, and " << fresh / 20us << " before";
+  EXPECT_LT(late, 2 * fresh) << late / 20 << " us a renewal, and " << fresh / 20 << " before";
   EXPECT_EQ(look(*store).leads.size(), 1u);
 }
 

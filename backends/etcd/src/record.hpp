@@ -8,7 +8,7 @@
 
 namespace tenure::etcd {
 
-/// JSON of ASCII alone. The same record is always the same text.
+/// JSON of ASCII alone, a record's with the token first. The same record is always the same text.
 std::string text_of(const Record& record);
 std::string text_of(const StepDown& request);
 

@@ -197,22 +197,27 @@ Result<std::vector<std::optional<Commit>>> Client::committed(int partitions, std
   return out;
 }
 
-int Client::generation() const {
+Client::Standing Client::standing() const {
   const auto group = owned<rd_kafka_consumer_group_metadata_destroy>(rd_kafka_consumer_group_metadata(rk_));
-  if (!group) return -1;
+  if (!group) return {};
 #if RD_KAFKA_VERSION >= 0x020800ff
-  return rd_kafka_consumer_group_metadata_generation_id(group.get());
+  const auto* member = rd_kafka_consumer_group_metadata_member_id(group.get());
+  return {rd_kafka_consumer_group_metadata_generation_id(group.get()), member ? member : ""};
 #else
-  // The accessor came with 2.8; the serialised form begins with a magic and the generation.
+  // The accessors came with 2.8. The serialised form has a magic, the generation, the group, the member.
   static constexpr std::string_view magic = "CGMDv2:";
   void* buffer = nullptr;
   std::size_t size = 0;
   const auto error = owned<rd_kafka_error_destroy>(rd_kafka_consumer_group_metadata_write(group.get(), &buffer, &size));
   const auto owner = owned<std::free>(buffer);
-  std::int32_t generation = -1;
-  if (!error && size >= magic.size() + sizeof generation && std::memcmp(buffer, magic.data(), magic.size()) == 0)
-    std::memcpy(&generation, static_cast<const char*>(buffer) + magic.size(), sizeof generation);
-  return generation;
+  Standing out;
+  std::string_view rest(static_cast<const char*>(buffer), size);
+  if (error || size < magic.size() + sizeof out.generation || rest.substr(0, magic.size()) != magic) return out;
+  std::memcpy(&out.generation, rest.data() + magic.size(), sizeof out.generation);
+  rest.remove_prefix(magic.size() + sizeof out.generation);
+  rest.remove_prefix(std::min(rest.size(), target_.group.size() + 1));
+  out.member = rest.substr(0, rest.find('\0'));
+  return out;
 #endif
 }
 

@@ -78,7 +78,12 @@ class Client {
   Result<std::vector<std::optional<Commit>>> committed(int partitions, std::chrono::milliseconds within);
   /// The coordinator has not answered the last commit by the connection that there is now, or there was none.
   bool unheard() const { return unheard_ || callbacks_.closed != closed_before_; }
-  int generation() const;
+  /// What it is in the group by its last assignment. REQUIRES: that is not answered yet: then it is of one generation.
+  struct Standing {
+    int generation{-1};
+    std::string member;
+  };
+  Standing standing() const;
   /// Who owns the topic's partitions, whether ours or not.
   Result<Owners> owners(std::chrono::milliseconds within);
   /// All brokers answered, and none of them has such a group.

@@ -14,9 +14,7 @@ namespace tenure::kafka {
 std::optional<Error> create_topic(const Properties& properties, const Target& target, const CreateTopic& how,
                                   ClosableLog& log) {
   auto plain = properties;
-  for (const auto* consumer_only : {"group.id", "isolation.level", "enable.auto.commit", "enable.auto.offset.store",
-                                    "allow.auto.create.topics", "session.timeout.ms"})
-    plain.erase(consumer_only);
+  for (const auto* consumer_only : consumer_properties) plain.erase(consumer_only);
   Callbacks callbacks{log};
   const auto handle = owned<end_handle>(make_handle(RD_KAFKA_PRODUCER, plain, callbacks));
   const auto queue = owned<rd_kafka_queue_destroy>(rd_kafka_queue_new(handle.get()));

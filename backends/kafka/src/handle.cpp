@@ -23,6 +23,7 @@ namespace {
 
 /// Which handle of a candidate: their names begin with their client ids.
 std::string role_of(const rd_kafka_t* rk) {
+  if (rd_kafka_type(rk) == RD_KAFKA_PRODUCER) return "producer";
   const std::string_view name(rd_kafka_name(rk));
   return name.starts_with(observer_client_id) ? "reader" : "member";
 }

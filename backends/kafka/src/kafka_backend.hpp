@@ -26,6 +26,11 @@ class KafkaBackend final : public Backend {
   void await_change(const Sight& seen, const Limit& limit) override;
   std::optional<Error> request_step_down(const std::string& by, const std::string& why, const Limit& limit) override;
 
+  // For Transactions
+  std::optional<Client::Standing> place(Token token) { return threads_->place(token); }
+  const Options& options() const { return threads_->options(); }
+  std::shared_ptr<ClosableLog> log() const { return threads_->log(); }
+
  private:
   Answer ask(fact::Called what, const Limit& limit);
 

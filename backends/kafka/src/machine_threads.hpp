@@ -55,6 +55,7 @@ class MachineThreads : public std::enable_shared_from_this<Its> {
   }
   void post(Fact fact) { mailbox_.post(std::move(fact)); }
   const Options& options() const { return options_; }
+  const std::shared_ptr<ClosableLog>& log() const { return log_; }
 
  protected:
   MachineThreads(Options options, std::shared_ptr<ClosableLog> log, std::unique_ptr<Reader> observer)
@@ -103,6 +104,12 @@ class MachineThreads : public std::enable_shared_from_this<Its> {
     });
   }
   void carry_out(effect::Tell& report) { log_->write(report.level, report.message); }
+  void handle(const Fact& fact) {
+    auto& clock = boot_clock();
+    for (auto& next : its().machine().on(fact, clock.now(), clock.unix_ms()))
+      std::visit([this](auto& effect) { its().carry_out(effect); }, next);
+    its().handled();
+  }
 
   const Options options_;
   const std::shared_ptr<ClosableLog> log_;
@@ -114,6 +121,7 @@ class MachineThreads : public std::enable_shared_from_this<Its> {
   // The serving thread's, from begin() on
   Pace pace_{};
   MemberHandle member_;
+  Client::Standing standing_;  ///< By the last assignment.
 
  private:
   Its& its() { return static_cast<Its&>(*this); }
@@ -142,7 +150,10 @@ class MachineThreads : public std::enable_shared_from_this<Its> {
     const auto number = member_.handle();
     using Kind = Client::Event::Kind;
     switch (event.kind) {
-      case Kind::assigned: return handle(Its::assigned(number, event, client.generation()));
+      case Kind::assigned: {
+        standing_ = client.standing();
+        return handle(Its::assigned(number, event, standing_.generation));
+      }
       case Kind::revoked: return handle(fact::Revoked{number, event.lost});
       case Kind::committed:
         return handle(fact::Committed{event.id, outcome_of(event.code),
@@ -154,12 +165,6 @@ class MachineThreads : public std::enable_shared_from_this<Its> {
         return;
       case Kind::fatal: return handle(fact::Broken{number, client.explained(event.code, event.text)});
     }
-  }
-  void handle(const Fact& fact) {
-    auto& clock = boot_clock();
-    for (auto& next : its().machine().on(fact, clock.now(), clock.unix_ms()))
-      std::visit([this](auto& effect) { its().carry_out(effect); }, next);
-    its().handled();
   }
 
   std::thread serve_thread_;

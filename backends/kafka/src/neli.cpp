@@ -238,6 +238,11 @@ void Neli::take(const fact::OwnersFound& found) {
   if (auto message = owner_search_.answered(found.result, {0})) emit(effect::Tell{Level::warning, std::move(*message)});
 }
 
+/// Rule 25. Another claim in this generation would come before the end of a transaction that is still on its way.
+void Neli::take(const fact::Lent&) {
+  if (member_.assigned() && !tenure_) drop_member();
+}
+
 void Neli::take(const fact::Closing&) {
   campaigning_ = false;
   call_.reset();
@@ -412,7 +417,7 @@ void Neli::send_nonce() {
   member_->nonce = config_.incarnation + "." + std::to_string(++nonces_);
   member_->read_again = now_;
   member_->outstanding = Sent{next_id(), Purpose::nonce, {}, now_, 0};
-  emit(effect::SendCommit{member_->outstanding->id, 1, {1, member_->nonce}});
+  emit(effect::SendCommit{member_->outstanding->id, nonce_partition, {1, member_->nonce}});
 }
 
 void Neli::claim() {

@@ -42,12 +42,13 @@ struct Assigned { std::uint64_t handle{}; bool owner{}; int generation{}; };
 struct MemberRead { std::uint64_t id{}; Result<Reading> result; };
 struct Observed { std::uint64_t id{}; Result<std::optional<Commit>> result; bool new_group{}; };
 struct Requested { Result<std::optional<Commit>> result; };          ///< The request to step down, if there is one.
+struct Lent {};  ///< A transaction may still come in this generation, for a tenure that is over.
 // clang-format on
 }  // namespace fact
 
 using Fact = std::variant<fact::Elapsed, fact::Called, fact::Abandoned, fact::Broken, fact::Troubled, fact::Assigned,
                           fact::Revoked, fact::Committed, fact::MemberRead, fact::Observed, fact::Requested,
-                          fact::OwnersFound, fact::Left, fact::Closing>;
+                          fact::OwnersFound, fact::Left, fact::Lent, fact::Closing>;
 
 namespace effect {
 // clang-format off
@@ -92,6 +93,11 @@ class Neli : public Machine<Effect> {
   /// The highest token ever read, or acknowledged to us.
   Token highest() const { return view_.highest(); }
 
+  /// The tenure that is led by the present assignment, so that the coordinator refuses its transactions in a later one.
+  std::optional<Token> leads_in_generation() const {
+    return tenure_ && owner() && !member_->fenced ? std::optional(tenure_->token) : std::nullopt;
+  }
+
  private:
   friend class NeliState;  ///< tests/kafka/neli_explore_test.cpp: what counts as the same state
 
@@ -124,6 +130,7 @@ class Neli : public Machine<Effect> {
   void take(const fact::Requested&);
   void take(const fact::OwnersFound&);
   void take(const fact::Left& left) { member_.take(left, now_); }
+  void take(const fact::Lent&);
   void take(const fact::Closing&);
 
   // Answers to commits

@@ -69,9 +69,30 @@ CallResult NeliThreads::call(fact::Called what, const Limit& limit) {
   return mailbox_.call(limit, called, abandoned).value_or(std::monostate());
 }
 
+std::optional<Client::Standing> NeliThreads::place(Token token) {
+  const std::lock_guard lock(place_mutex_);
+  if (!place_ || place_->first != token) return std::nullopt;
+  lent_ = true;
+  return place_->second;
+}
+
 // ---- the serving thread ----
 
+void NeliThreads::publish_place() {
+  const auto token = neli_->leads_in_generation();
+  bool over = false;
+  {
+    const std::lock_guard lock(place_mutex_);
+    if (place_ && token == place_->first) return;
+    over = std::exchange(lent_, false);
+    place_.reset();
+    if (token && standing_.generation >= 0 && !standing_.member.empty()) place_.emplace(*token, standing_);
+  }
+  if (over) handle(fact::Lent{});
+}
+
 void NeliThreads::handled() {
+  publish_place();
   if (neli_->highest() == published_highest_) return;
   published_highest_ = neli_->highest();
   HighestTokens::keep(election_key(options_), published_highest_);
@@ -104,6 +125,11 @@ void NeliThreads::carry_out(effect::ReadRequests&) {
 /// By the member's own handle: the read that decides a claim comes by the connection that carries its commits.
 Result<Reading> NeliThreads::read_as_member(Client& member) {
   auto found = member.committed(record_and_nonce, read_limit);
+  if (!found && found.error().fault == Fault::timed_out)
+    return Error{
+        Fault::timed_out,
+        "reading the record: the coordinator took a commit, and answers no read. Perhaps a former leader has a "
+        "transaction open (kafka::Transactions): it ends by its transaction.timeout.ms, or up to 10 s later"};
   if (!found) return std::move(found).error();
   auto& commits = *found;
   return Reading{std::move(commits[0]), commits[1] ? std::move(commits[1]->metadata) : std::string()};

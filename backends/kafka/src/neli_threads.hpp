@@ -2,7 +2,9 @@
 // The threads round Neli.
 #pragma once
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <utility>
 #include <variant>
 
 #include "machine_threads.hpp"
@@ -28,6 +30,9 @@ class NeliThreads final : public MachineThreads<NeliThreads, Fact, CallResult> {
   /// One verb at a time.
   CallResult call(fact::Called what, const Limit& limit);
 
+  /// Nothing: this tenure is over, or a rebalance is under way. Any thread.
+  std::optional<Client::Standing> place(Token token);
+
  private:
   friend MachineThreads;
   using MachineThreads::carry_out;
@@ -39,6 +44,7 @@ class NeliThreads final : public MachineThreads<NeliThreads, Fact, CallResult> {
     return fact::Assigned{handle, event.owner, generation};
   }
   void handled();
+  void publish_place();
   static bool waits_to_leave() { return true; }
   void carry_out(effect::Open& asked);
   void carry_out(effect::SendCommit& asked) { send(asked.id, asked.partition, asked.commit); }
@@ -58,6 +64,10 @@ class NeliThreads final : public MachineThreads<NeliThreads, Fact, CallResult> {
   std::unique_ptr<Reader> requests_;  ///< the reading thread's
   std::optional<Neli> neli_;          ///< the serving thread's, from begin() on
   Token published_highest_;
+
+  std::mutex place_mutex_;
+  std::optional<std::pair<Token, Client::Standing>> place_;
+  bool lent_{};  ///< It was asked for.
 };
 
 }  // namespace tenure::kafka

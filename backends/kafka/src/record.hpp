@@ -14,6 +14,9 @@
 
 namespace tenure::kafka {
 
+/// Of a single election. What is committed there proves that a read is current, and holds transactions.
+inline constexpr int nonce_partition = 1;
+
 /// A record of ours is shorter, whoever the candidate is.
 inline constexpr std::size_t max_record_bytes = 1024;
 

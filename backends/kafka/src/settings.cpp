@@ -73,6 +73,8 @@ constexpr Clock::Duration least_heartbeat = milliseconds(25), most_heartbeat = s
   refuse("properties[\"" + printable(name, 80) + "\"]" + why);
 }
 
+}  // namespace
+
 void check_not_owned(const Properties& properties) {
   for (const auto& [name, value] : properties) {
     for (const auto& owned : owned_properties)
@@ -86,6 +88,8 @@ void check_not_owned(const Properties& properties) {
                                 " ms, in decimal digits, because a client that waits longer outlives the lease");
   }
 }
+
+namespace {
 
 // ---- names ----
 

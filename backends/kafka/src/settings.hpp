@@ -62,10 +62,20 @@ using Properties = std::map<std::string, std::string>;
 /// The client id of handles that join no group.
 inline constexpr std::string_view observer_client_id = "tenure.observer";
 
+/// What common_properties() has for consumers alone.
+inline constexpr const char* consumer_properties[] = {"group.id",
+                                                      "isolation.level",
+                                                      "enable.auto.commit",
+                                                      "enable.auto.offset.store",
+                                                      "allow.auto.create.topics",
+                                                      "session.timeout.ms"};
 /// The properties of every handle of a candidate; `options.properties` are among them.
 Properties common_properties(const Options& options, const std::string& group);
 /// The properties of a member of the group.
 Properties member_properties(const Options& options, const Pace& pace, const std::string& client_id);
+
+/// Refuses what the election decides, or what would make a client wait too long. Throws std::invalid_argument.
+void check_not_owned(const Properties& properties);
 
 /// True for a property whose value no log, error or description may show.
 bool secret(std::string_view property);

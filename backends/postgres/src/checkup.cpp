@@ -12,7 +12,7 @@
 namespace tenure::postgres {
 namespace {
 
-/// $1: the table, as it was found.
+/// $1: the table, as it was found; $2: the leads' one, which need not be there.
 constexpr std::string_view question = R"(
 select pg_catalog.current_setting('server_version_num')::integer, pg_catalog.current_setting('server_version'),
   pg_catalog.current_setting('fsync')::boolean, pg_catalog.current_setting('full_page_writes')::boolean,
@@ -26,10 +26,12 @@ select pg_catalog.current_setting('server_version_num')::integer, pg_catalog.cur
     (select pg_catalog.min(a.xact_start) from pg_catalog.pg_stat_activity as a
       where a.backend_type {=} 'client backend' and a.pid {<>} pg_catalog.pg_backend_pid()),
     (select pg_catalog.min(p.prepared) from pg_catalog.pg_prepared_xacts as p))))::bigint,
-  {has_fence}
+  {has_fence},
+  (select not {changed_in_a_key} from pg_catalog.pg_class as c
+    where c.oid {=} pg_catalog.to_regclass($2::pg_catalog.text))
 from pg_catalog.pg_class as c join pg_catalog.pg_namespace as n on n.oid {=} c.relnamespace
 where c.oid {=} pg_catalog.to_regclass($1::pg_catalog.text))";
-constexpr int columns = 15;
+constexpr int columns = 16;
 
 Check of_version(const pqxx::row& found) {
   const auto version = "PostgreSQL " + printable(found[1].as<std::string>(), 60);
@@ -90,24 +92,46 @@ Check of_fence(const pqxx::row& found, const Table& table) {
                          "as the table's owner: create unique index on " + table.name + " (election, token)");
 }
 
+/// Of one that is named without a schema: the place in the other one's.
+std::string beside(const std::string& place, const std::string& quoted_table) {
+  return quoted_table.find('.') == quoted_table.npos ? place.substr(0, place.rfind('.') + 1) + quoted_table
+                                                     : quoted_table;
+}
+
+/// Nothing where there are no tables of groups.
+void add_fence_of_groups(const pqxx::row& found, Checks& out) {
+  if (found[15].is_null()) return;
+  if (found[15].as<bool>()) {
+    out.push_back(Check::fine("transactions of your own can hold a group's lead: the strict fence is there"));
+  } else {
+    out.push_back(Check::doubtful(
+        "a release in a group waits for the transactions that hold the lead, and all elections' renewal with it",
+        "as the tables' owner: tenure setup --groups, or create_group_schema()"));
+  }
+}
+
 }  // namespace
 
 /// Nobody notifies of an election called "".
-Result<Checks> check_up(const Settings& settings, const Limit& limit) {
+Result<Checks> check_up(const Settings& settings, const Limit& limit, const std::string& leads) {
   return Client(settings, Purpose{.name = {}})
       .ask<Checks>(
-          [](Connection& connection) {
-            const auto found = connection.execute({filled_sql(question, {{"{has_fence}", std::string(has_fence)}}),
-                                                   {connection.places().front()},
-                                                   columns,
-                                                   Rows::one})[0];
-            return Checks{of_version(found),
-                          of_standbys(found),
-                          of_disk(found),
-                          of_table(found, connection),
-                          of_rights(found, connection.settings().table()),
-                          of_old_transactions(found),
-                          of_fence(found, connection.settings().table())};
+          [leads](Connection& connection) {
+            const auto found =
+                connection.execute({filled_sql(question, {{"{has_fence}", in_a_key("token")},
+                                                          {"{changed_in_a_key}", in_a_key("changed")}}),
+                                    {connection.places().front(), beside(connection.places().front(), leads)},
+                                    columns,
+                                    Rows::one})[0];
+            Checks out{of_version(found),
+                       of_standbys(found),
+                       of_disk(found),
+                       of_table(found, connection),
+                       of_rights(found, connection.settings().table()),
+                       of_old_transactions(found),
+                       of_fence(found, connection.settings().table())};
+            add_fence_of_groups(found, out);
+            return out;
           },
           limit);
 }

@@ -123,6 +123,9 @@ me as (
 /// that reads the group for each of them: a lead is looked for in the order of the primary key, which no other index
 /// has, and is written by "on conflict", which goes by that key. What conflicts is locked already, so nothing is new.
 ///
+/// A user's transaction may hold a lead FOR KEY SHARE, by the strict fence. A release changes no column of a unique
+/// index and locks no key: so it does not wait for that. A claim locks FOR UPDATE, and passes such a lead by.
+///
 /// A commit says only what it is about: each part costs the server time, also where it has nothing to do.
 constexpr std::string_view giving_back_statement = R"(
 {settings},
@@ -144,7 +147,7 @@ mine as materialized (
         and l.token {=} w.token and l.session {=} {id} and not l.released
       order by l.grp, l.election
       limit 1
-      for update of l) as l),
+      for no key update of l) as l),
 back as (
   insert into {leads} as l (grp, election, token, session, released, heir, changed)
   select {group}, mine.election, mine.token, {id}, true, mine.heir, pg_catalog.pg_current_xact_id()
@@ -275,7 +278,7 @@ found as materialized (
     and l.grp {=} {group} and not l.released
     and l.session {=} any (select t.session from {sessions} as t where t.grp {=} {group} and t.ended)
   limit 1000
-  for update of l skip locked)
+  for no key update of l skip locked)
 update {leads} as l
 set released = true, changed = pg_catalog.pg_current_xact_id()
 from found

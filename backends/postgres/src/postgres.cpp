@@ -34,20 +34,38 @@ std::string called(const std::string& table, const char* usually) {
   return table == usually ? table : quoted;
 }
 
-/// A table that was made before the strict fence was gets its index, if it is ours. Elections work without it, and the
-/// doctor tells of it, so that a refusal is none of the caller's business.
-bool add_fence(Connection& connection) {
-  const auto& place = connection.places().front();
-  const auto missing = filled_sql(
-      "select not {has_fence} from pg_catalog.pg_class as c where c.oid {=} "
-      "pg_catalog.to_regclass($1::pg_catalog.text)",
-      {{"{has_fence}", std::string(has_fence)}});
-  if (!connection.execute({missing, {place}, 1, Rows::one})[0][0].as<bool>()) return true;
+/// Elections work without a fence, and the doctor tells of it. So a refusal is none of the caller's business.
+bool run_if_permitted(Connection& connection, const std::string& statement) {
   try {
-    connection.run("create unique index on " + place + " (election, token)");
+    connection.run(statement);
   } catch (const pqxx::insufficient_privilege&) {
   }
   return true;
+}
+
+/// A table that was made before the strict fence was gets its index, if it is ours.
+bool add_fence(Connection& connection) {
+  const auto& place = connection.places().front();
+  const auto there = filled_sql(
+      "select {in_a_key} from pg_catalog.pg_class as c where c.oid {=} pg_catalog.to_regclass($1::pg_catalog.text)",
+      {{"{in_a_key}", in_a_key("token")}});
+  if (connection.execute({there, {place}, 1, Rows::one})[0][0].as<bool>()) return true;
+  return run_if_permitted(connection, "create unique index on " + place + " (election, token)");
+}
+
+/// What finds the changes of a group was a unique constraint once, by which releases wait for a user's transactions.
+bool free_releases(Connection& connection) {
+  const auto& leads = connection.places()[1];
+  const auto wrong = filled_sql(R"(
+select pg_catalog.quote_ident(k.conname)
+from pg_catalog.pg_constraint as k join pg_catalog.pg_attribute as a on a.attrelid {=} k.conrelid
+where k.conrelid {=} pg_catalog.to_regclass($1::pg_catalog.text) and k.contype {=} 'u'
+  and a.attname {=} 'changed'::pg_catalog.name and a.attnum {=} any (k.conkey))",
+                                {});
+  const auto found = connection.execute({wrong, {leads}, 1, Rows::at_most_one});
+  return found.empty() ||
+         run_if_permitted(connection, "alter table " + leads + " drop constraint " + found[0][0].as<std::string>() +
+                                          ", add exclude using btree (grp with =, changed with =, election with =)");
 }
 
 /// `then` is done once the tables stand.
@@ -144,7 +162,8 @@ Opened open_url(const Opening& opening) {
 }
 
 Result<Checks> check_url(const Opening& opening, const Limit& limit) {
-  return check_up(settings_of(options_of(opening, {{"table", &Options::table}}), application_name("(doctor)")), limit);
+  const auto options = options_of(opening, {{"table", &Options::table}, {"leads", &Options::leads}});
+  return check_up(settings_of(options, application_name("(doctor)")), limit, quoted_table(options.leads));
 }
 
 ElectionList list_url(const Opening& opening) {
@@ -181,8 +200,7 @@ std::optional<Error> create_schema(const Options& options, const Limit& limit) {
 }
 
 std::optional<Error> create_group_schema(const Options& options, const Limit& limit) {
-  return create(group_settings_of(options), group_schema(options.sessions, options.leads), limit,
-                [](Connection&) { return true; });
+  return create(group_settings_of(options), group_schema(options.sessions, options.leads), limit, free_releases);
 }
 
 }  // namespace tenure::postgres

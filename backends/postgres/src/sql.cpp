@@ -45,10 +45,15 @@ const std::string_view with_settings = R"(with s as materialized (
 
 const std::string_view settings_hold = "s.lock_timeout is not null and s.synchronous_commit is not null";
 
-const std::string_view has_fence = R"(exists (
+/// Columns that an index only includes are no part of its key.
+std::string in_a_key(std::string_view column) {
+  return filled(R"(exists (
   select from pg_catalog.pg_index as i join pg_catalog.pg_attribute as a on a.attrelid {=} i.indrelid
-  where i.indrelid {=} c.oid and a.attname {=} 'token'::pg_catalog.name and a.attnum {=} any (i.indkey::pg_catalog.int2[])
-    and i.indisunique and i.indisvalid and i.indimmediate and i.indpred is null))";
+  where i.indrelid {=} c.oid and a.attname {=} '{column}'::pg_catalog.name
+    and a.attnum {=} any ((i.indkey::pg_catalog.int2[])[0:i.indnkeyatts {-} 1])
+    and i.indisunique and i.indisvalid and i.indimmediate and i.indpred is null and i.indexprs is null))",
+                {{"{column}", std::string(column)}});
+}
 
 std::string lock_wait(Clock::Time until) {
   const auto wait = (until - boot_clock().now()) / 2;

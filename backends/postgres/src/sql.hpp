@@ -56,9 +56,9 @@ extern const std::string_view settings_hold;
 /// connection. `until` is boot_clock()'s.
 std::string lock_wait(Clock::Time until);
 
-/// SQL: whether the table of pg_class that is called c has the index that the strict fence needs. An update that
-/// changes a column of such an index waits for the rows' FOR KEY SHARE locks.
-extern const std::string_view has_fence;
+/// SQL: whether a unique index of the table that is called c in pg_class has this column. An update that changes such
+/// a column waits for the rows' FOR KEY SHARE locks, and no other one does.
+std::string in_a_key(std::string_view column);
 
 std::string bigint(std::uint64_t value);
 std::string bytea(std::string_view bytes);

@@ -291,8 +291,10 @@ struct CallThreadState {
     if (limit.passed()) return nothing_asked();
     try {
       if (idle() && !connection->settle(seen)) return unsettled(seen, limit);
-      if (!idle() || !stands())
+      if (!idle() || !stands()) {
         if (auto error = call([](auto&) {}, waker, real, limit)) return error;
+        if (!connection->settle(seen)) return unsettled(seen, limit);  // It was not, if the thread was not idle.
+      }
       body(seen);
       return std::nullopt;
     } catch (...) {

@@ -510,10 +510,31 @@ TEST_F(ExchangeThatStands, AnAnswerMayComeWhileTheNextQuestionWaitsForIt) {
   EXPECT_EQ(line->attempts().size(), 1u);
 }
 
+TEST_F(ExchangeThatStands, WhoWaitedForTheThreadTakesNoAnswerToAnEarlierQuestion) {
+  late_ask();
+  std::promise<void> begun, go;
+  after_its_limit(
+      [&](const Limit& limit) {
+        return thread.call(
+            [&begun, goes = go.get_future().share()](auto&) {
+              begun.set_value();
+              goes.wait();
+            },
+            limit);
+      },
+      begun.get_future());
+  ManualClock stands;
+  auto next = std::async(std::launch::async, [&] { return ask(within(30ms, stands)); });
+  EXPECT_TRUE(stands.await_parked(1)) << "it waits for the thread";
+  go.set_value();
+  for (const char byte : {'1', '2'}) answer(byte);
+  EXPECT_TRUE(is(next.get(), '2')) << "the first answer is the first question's";
+}
+
 TEST_F(ExchangeThatStands, AQuestionThatTwoExchangesWaitedForIsEnded) {
   late_ask();
   EXPECT_THAT(late_ask(), HasSubstr("nor to the question before it: the connection is ended"));
-  auto third = std::async(std::launch::async, [&] { return ask(within(1h)); });
+  auto third = std::async(std::launch::async, [&] { return ask(within(1min)); });
   ASSERT_TRUE(eventually([&] { return line->attempts().size() == 2; })) << "the connection was not ended";
   ASSERT_TRUE(eventually([&] { return line->silence() != nullptr; }));
   answer('3');

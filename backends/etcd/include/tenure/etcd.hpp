@@ -46,8 +46,9 @@ TENURE_ETCD_EXPORT Options from_url(const std::string& url);
 /// Returns a backend of the election of that name, for one LeaderManager or one Observer.
 ///
 /// The election has a key PREFIX + "record/" + ELECTION, which is never deleted and has no lease of etcd. Its value is
-/// JSON. One transaction replaces it, if it still has the very value that was read. All reads are linearizable. So a
-/// member that is cut off from its cluster elects nobody, and no clock of a member counts.
+/// JSON that begins with {"token":N, so that your own transactions can compare it (tenure/fence/etcd.hpp). One
+/// transaction replaces it, if it still has the very value that was read. All reads are linearizable. So a member that
+/// is cut off from its cluster elects nobody, and no clock of a member counts.
 ///
 /// Followers watch PREFIX + "news/" + ELECTION, which is written with a claim and a release. PREFIX + "step_down/" +
 /// ELECTION has the last request to step down.

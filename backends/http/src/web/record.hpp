@@ -32,10 +32,11 @@ inline Json parsed(std::string_view text) {
       text, [](int depth, auto, auto&) { return depth <= most_depth; }, false);
 }
 
-/// The same record has always the same text.
-inline Json json_of(const Record& record) {
-  return {{"format", format_version},
-          {"token", record.token.value},
+/// The same record has always the same text. The token comes first: etcd's strict fence compares the beginning of the
+/// text (fence/etcd.hpp).
+inline nlohmann::ordered_json json_of(const Record& record) {
+  return {{"token", record.token.value},
+          {"format", format_version},
           {"beat", record.beat},
           {"who", utf8(record.who)},
           {"released", record.released},

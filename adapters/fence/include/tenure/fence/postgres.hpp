@@ -13,11 +13,13 @@
 
 namespace tenure::fence {
 
-/// The statement of hold(). $1: the election's name as bytea; $2: the token; $3: the bound in milliseconds.
+/// The statement of hold(). $1: the election's name as bytea; $2: the token; $3: the bound in milliseconds. `more`: a
+/// further condition, with its operators.
 ///
-/// A claim writes another token, and a unique index has it: so a claim locks the row FOR UPDATE, which waits for FOR
-/// KEY SHARE. Neither a renewal nor a release does. A bound of your own that is shorter stays.
-inline std::string hold_sql(std::string_view table) {
+/// A claim locks the row FOR UPDATE, in a group because it says so, else because it writes another token, which a
+/// unique index has. That waits for FOR KEY SHARE. Neither a renewal nor a release does. A shorter bound of your own
+/// stays.
+inline std::string hold_sql(std::string_view table, std::string_view more = {}) {
   return std::string(R"(
 with bound as materialized (
   select pg_catalog.set_config(t.name, pg_catalog.concat((extract(epoch from
@@ -32,9 +34,38 @@ select 1 from )")
       .append(table)
       .append(R"( as held
 where held.election operator(pg_catalog.=) $1::pg_catalog.bytea and held.token operator(pg_catalog.=) $2::pg_catalog.int8
-  and (select pg_catalog.count(bound.value) from bound) operator(pg_catalog.>) 0
-for key share of held)");
+  and (select pg_catalog.count(bound.value) from bound) operator(pg_catalog.>) 0)")
+      .append(more)
+      .append("\nfor key share of held");
 }
+
+namespace detail {
+
+inline std::string as_bytea(std::string_view name) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string out = "\\x";
+  for (const char c : name) out.append({digits[static_cast<unsigned char>(c) / 16], digits[c & 15]});
+  return out;
+}
+
+/// `values`: of the statement, beside the bound.
+template <class... Values>
+bool hold(pqxx::dbtransaction& tx, const std::string& statement, std::chrono::milliseconds at_most,
+          const std::string& election, Token token, const Values&... values) {
+  using namespace std::chrono_literals;
+  if (dynamic_cast<const pqxx::subtransaction*>(&tx) != nullptr)
+    throw std::invalid_argument("hold: a subtransaction can be rolled back alone; give the transaction around it");
+  if (at_most > 24h) throw std::invalid_argument("hold: at_most is above a day; give what remains of the lease");
+  if (at_most < 1ms) return false;
+  const auto number = std::to_string(token.value), bound = std::to_string(at_most.count());
+#if PQXX_VERSION_MAJOR > 7 || (PQXX_VERSION_MAJOR == 7 && PQXX_VERSION_MINOR >= 10)
+  return !tx.exec(statement, pqxx::params{election, number, bound, values...}).empty();
+#else
+  return !tx.exec_params(statement, election, number, bound, values...).empty();
+#endif
+}
+
+}  // namespace detail
 
 /// Makes `tx` one that commits only while no later leader has claimed the election. Call it anywhere before the commit,
 /// with the token that you lead by. It costs one round trip. False: a later leader has claimed, there is no such
@@ -54,21 +85,16 @@ for key share of held)");
 /// Throws std::invalid_argument for a subtransaction, and for an `at_most` above a day.
 inline bool hold(pqxx::dbtransaction& tx, std::string_view election, Token token, std::chrono::milliseconds at_most,
                  std::string_view table = "tenure_elections") {
-  using namespace std::chrono_literals;
-  if (dynamic_cast<const pqxx::subtransaction*>(&tx) != nullptr)
-    throw std::invalid_argument("hold: a subtransaction can be rolled back alone; give the transaction around it");
-  if (at_most > 24h) throw std::invalid_argument("hold: at_most is above a day; give what remains of the lease");
-  if (at_most < 1ms) return false;
-  constexpr char digits[] = "0123456789abcdef";
-  std::string name = "\\x";
-  for (const char c : election) name.append({digits[static_cast<unsigned char>(c) / 16], digits[c & 15]});
-  const auto statement = hold_sql(table);
-  const auto number = std::to_string(token.value), bound = std::to_string(at_most.count());
-#if PQXX_VERSION_MAJOR > 7 || (PQXX_VERSION_MAJOR == 7 && PQXX_VERSION_MINOR >= 10)
-  return !tx.exec(statement, pqxx::params{name, number, bound}).empty();
-#else
-  return !tx.exec_params(statement, name, number, bound).empty();
-#endif
+  return detail::hold(tx, hold_sql(table), at_most, detail::as_bytea(election), token);
+}
+
+/// The same for an election of a group, by the token of its own tenure. A claim does not wait there: it passes the lead
+/// by, and comes again once per Timing::retry. `leads` is what Options::leads says; that table needs no index of its
+/// own.
+inline bool hold(pqxx::dbtransaction& tx, std::string_view group, std::string_view election, Token token,
+                 std::chrono::milliseconds at_most, std::string_view leads = "tenure_leads") {
+  const auto statement = hold_sql(leads, " and held.grp operator(pg_catalog.=) $4::pg_catalog.bytea");
+  return detail::hold(tx, statement, at_most, detail::as_bytea(election), token, detail::as_bytea(group));
 }
 
 }  // namespace tenure::fence

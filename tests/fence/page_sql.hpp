@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The SQL of adapters/fence/README.md, as psycopg runs it.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "server.hpp"
+
+namespace tenure::fence {
+
+/// What page_sql.py says. `changes`: "single" or "group", and NAME=VALUE for names of the page, one after the other.
+/// Nothing: there is no psycopg.
+inline std::optional<std::string> by_psycopg(const std::string& work, const std::string& changes) {
+  const auto command = std::string(TENURE_PYTHON) + " " TENURE_PAGE_SQL " \"" +
+                       postgres::test::shared("TENURE_POSTGRES_SOCKET") + "\" " + work + ' ' + changes;
+  std::FILE* const pipe = ::popen(command.c_str(), "r");
+  if (!pipe) return "no pipe";
+  std::string out;
+  for (int c = 0; (c = std::fgetc(pipe)) != EOF;) out += static_cast<char>(c);
+  const int status = ::pclose(pipe);
+  if (WIFEXITED(status) && (WEXITSTATUS(status) == 77 || WEXITSTATUS(status) == 127)) return std::nullopt;
+  EXPECT_EQ(status, 0) << command;
+  return out;
+}
+
+}  // namespace tenure::fence

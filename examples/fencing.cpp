@@ -10,6 +10,7 @@ using namespace std::chrono_literals;
 
 pqxx::result write_total(const tenure::Leadership& leadership, pqxx::transaction_base& db, int sum, int id);
 bool add_to_totals(const tenure::Leadership& leadership, pqxx::connection& db, int sum);
+bool add_to_shard(const tenure::Leadership& leadership, pqxx::connection& db, int sum);
 
 pqxx::result write_total(const tenure::Leadership& leadership, pqxx::transaction_base& db, int sum, int id) {
   pqxx::result written;
@@ -32,4 +33,16 @@ bool add_to_totals(const tenure::Leadership& leadership, pqxx::connection& db, i
   tx.commit();
   return true;
   //! [strict]
+}
+
+bool add_to_shard(const tenure::Leadership& leadership, pqxx::connection& db, int sum) {
+  pqxx::work tx(db);
+  const auto token = leadership.guard(100ms);  // of one election of the group "shards"
+  const auto remaining = std::chrono::floor<std::chrono::milliseconds>(leadership.remaining());
+  //! [group]
+  if (!token || !tenure::fence::hold(tx, "shards", "jobs", *token, remaining)) return false;
+  //! [group]
+  tx.exec("update totals set sum = sum + " + std::to_string(sum));
+  tx.commit();
+  return true;
 }

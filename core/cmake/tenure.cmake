@@ -128,7 +128,7 @@ function(tenure_compile_options target)
     set(sanitize -fsanitize=${TENURE_SANITIZE} -fno-omit-frame-pointer)
     # The instrumented code makes GCC see uninitialised members of variants that are not there.
     target_compile_options(${target} PRIVATE ${sanitize} -fno-sanitize-recover=all
-      $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> ${TENURE_SANITIZE_LESS})
     target_link_options(${target} PUBLIC ${sanitize})
     if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
       # Clang's check of virtual calls opens a pipe to look at a type: a test that leaves no descriptor would fail.

@@ -16,6 +16,7 @@
 #include "support.hpp"
 
 /// examples/fencing.cpp, which the page shows.
+bool add_to_shard(const tenure::Leadership& leadership, pqxx::connection& db, int sum);
 bool add_to_totals(const tenure::Leadership& leadership, pqxx::connection& db, int sum);
 
 namespace tenure::fence {
@@ -252,6 +253,28 @@ TEST_F(PostgresFence, TheExampleOfThePageWritesForTheLeaderAndNotForAFormerOne) 
   EXPECT_TRUE(add_to_totals(leadership.leadership(), db, 10));
   ASSERT_TRUE(applied(elections->compare_and_set(Expected{.token = former, .beats = {1}}, record(2, 1), within(10s))));
   EXPECT_FALSE(add_to_totals(leadership.leadership(), db, 100)) << "it believes that it leads";
+  EXPECT_EQ(sql(there.conninfo, "select sum from totals")[0][0].as<int>(), 10);
+}
+
+TEST_F(PostgresFence, TheExampleOfAGroupWritesForTheLeaderAndNotForAFormerOne) {
+  const postgres::test::Server server;
+  postgres::Options there;
+  there.conninfo = server.conninfo();
+  ASSERT_EQ(postgres::create_group_schema(there, within(20s)), std::nullopt);
+  sql(there.conninfo, "create table totals (sum int); insert into totals values (0)");
+  const auto lead = [&](Token token) {
+    sql(there.conninfo,
+        "delete from tenure_leads; insert into tenure_leads (grp, election, token, session, released, changed) values "
+        "('shards', 'jobs', " +
+            std::to_string(token.value) + ", 1, false, pg_current_xact_id())");
+  };
+  pqxx::connection db(there.conninfo);
+  FakeLeadership leadership;
+  leadership.lead(former, 1min);
+  lead(former);
+  EXPECT_TRUE(add_to_shard(leadership.leadership(), db, 10));
+  lead(successor);
+  EXPECT_FALSE(add_to_shard(leadership.leadership(), db, 100)) << "it believes that it leads";
   EXPECT_EQ(sql(there.conninfo, "select sum from totals")[0][0].as<int>(), 10);
 }
 #endif

@@ -4,12 +4,18 @@
 #include <tenure/fence.hpp>
 #include <tenure/fence/etcd.hpp>
 
+#include <optional>
 #include <sstream>
+
+#include <tenure/fake_leadership.hpp>
 
 #include "scratch.hpp"
 #include "server.hpp"
 #include "shared.hpp"
 #include "strict.hpp"
+
+/// examples/fencing_etcd.cpp, which the page shows.
+std::optional<std::string> put_total(const tenure::Leadership& leadership, int total);
 
 namespace tenure::fence::strict {
 namespace {
@@ -83,6 +89,26 @@ TEST(EtcdStrictFence, WhereNobodyEverLedNothingIsWritten) {
   EXPECT_FALSE(fenced.begin({1}, "none")());
   EXPECT_THAT(fenced.written(), testing::IsEmpty());
 }
+
+#ifdef TENURE_WITH_EXAMPLE
+TEST(EtcdStrictFence, TheExampleOfThePageWritesForTheLeaderAndNotForAFormerOne) {
+  TENURE_NEEDS_ETCD();
+  Server alone;
+  const auto elections = etcd::store(alone.options(), "jobs");
+  ASSERT_TRUE(tenure::test::swap(*elections, std::nullopt, tenure::test::record(41, 1)));
+  const tenure::test::Scratch scratch;
+  FakeLeadership leadership;
+  EXPECT_EQ(put_total(leadership.leadership(), 1), std::nullopt) << "it does not lead";
+  leadership.lead({41}, std::chrono::minutes(1));
+  const auto puts = [&](int total) {
+    return alone.ctl("txn <" + scratch.file(std::to_string(total), *put_total(leadership.leadership(), total)));
+  };
+  EXPECT_THAT(puts(10), testing::StartsWith("SUCCESS"));
+  ASSERT_TRUE(tenure::test::swap(*elections, Expected{{41}, {1}}, tenure::test::record(42, 1)));
+  EXPECT_THAT(puts(100), testing::StartsWith("FAILURE")) << "it believes that it leads";
+  EXPECT_THAT(alone.ctl("get --print-value-only total"), testing::StartsWith("10"));
+}
+#endif
 
 /// The fence of fence.hpp, which needs a newer token in the key that it compares.
 TEST(EtcdStrictFence, AFenceByTokenLetsTheFirstWriteOfAFormerLeaderPass) {

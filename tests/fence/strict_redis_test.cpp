@@ -4,13 +4,19 @@
 #include <tenure/fence.hpp>
 #include <tenure/fence/redis.hpp>
 
+#include <hiredis/hiredis.h>
+
 #include <sstream>
 
+#include <tenure/fake_leadership.hpp>
 #include <tenure/redis.hpp>
 
 #include "server.hpp"
 #include "shared.hpp"
 #include "strict.hpp"
+
+/// examples/fencing_redis.cpp, which the page shows.
+bool add_to_sum(const tenure::Leadership& leadership, redisContext* redis, int more);
 
 namespace tenure::fence::strict {
 namespace {
@@ -210,6 +216,22 @@ TEST_F(RedisStrictFence, ClusterRefusesACommandWhoseKeyStandsElsewhere) {
   const auto beside = "beside{jobs}" + record_;
   EXPECT_EQ(node.ask(redis_guarded(record, {1}, {beside}, {"SET", beside, "1"})), "OK");
 }
+
+#ifdef TENURE_WITH_EXAMPLE
+TEST_F(RedisStrictFence, TheExampleOfThePageWritesForTheLeaderAndNotForAFormerOne) {
+  Server alone;
+  const auto elections = redis::store(redis::from_url("redis://" + alone.address()), "jobs");
+  ASSERT_TRUE(tenure::test::swap(*elections, std::nullopt, tenure::test::record(1, 1)));
+  const std::unique_ptr<redisContext, void (*)(redisContext*)> db(redisConnect("127.0.0.1", alone.port()), redisFree);
+  FakeLeadership leadership;
+  EXPECT_FALSE(add_to_sum(leadership.leadership(), db.get(), 1)) << "it does not lead";
+  leadership.lead({1}, std::chrono::minutes(1));
+  EXPECT_TRUE(add_to_sum(leadership.leadership(), db.get(), 10));
+  ASSERT_TRUE(tenure::test::swap(*elections, Expected{{1}, {1}}, tenure::test::record(2, 1)));
+  EXPECT_FALSE(add_to_sum(leadership.leadership(), db.get(), 100)) << "it believes that it leads";
+  EXPECT_EQ(alone.ask({"GET", "sums{jobs}"}), "10");
+}
+#endif
 
 }  // namespace
 }  // namespace tenure::fence::strict

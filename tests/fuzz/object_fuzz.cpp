@@ -11,9 +11,9 @@ void answer(const std::string& text) {
   Lines lines(text);
   web::Answer made{.status = lines.number<std::uint16_t>(), .head = lines.next() + "\r\n" + lines.next() + "\r\n"};
   made.body = lines.rest();
-  for (const auto service : {object::Service::s3, object::Service::gcs}) {
-    const auto dialect =
-        object::dialect_of({.service = service, .bucket = "bucket", .region = "r", .endpoint = "http://h"});
+  for (const auto service : {object::Service::s3, object::Service::gcs, object::Service::azure}) {
+    const auto dialect = object::dialect_of(
+        {.service = service, .account = "account", .bucket = "bucket", .region = "r", .endpoint = "http://h"});
     const auto error = dialect->error_of(made, Redactor({std::string(canary)}));
     require(printable_text(error.message), "an error is printable");
     require(!contains(error.message, canary), "an error tells no secret");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: a bucket keeps the contract that all stores share. Method: the suite, against real servers of two dialects,
+// Goal: a bucket keeps the contract that all stores share. Method: the suite, against real servers of each dialect,
 // each shared by the tests of this process, each of which has a prefix of its own.
 #include <tenure/object.hpp>
 
@@ -17,6 +17,7 @@ using object::test::Server;
 struct Moto {};
 struct Versitygw {};
 struct FakeGcs {};
+struct Azurite {};
 
 class Bucket final : public StoreUnderTest {
  public:
@@ -52,7 +53,8 @@ Subject subject_of(const std::string& kind) {
 }
 
 std::vector<Subject> subjects() {
-  return {subject_of<Moto>("moto"), subject_of<Versitygw>("versitygw"), subject_of<FakeGcs>("fakegcs")};
+  return {subject_of<Moto>("moto"), subject_of<Versitygw>("versitygw"), subject_of<FakeGcs>("fakegcs"),
+          subject_of<Azurite>("azurite")};
 }
 
 INSTANTIATE_TEST_SUITE_P(real, BackendContract, testing::ValuesIn(subjects()), name_of);

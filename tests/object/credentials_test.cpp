@@ -90,7 +90,7 @@ TEST(ObjectCredentials, AWebIdentityIsExchanged) {
   const Scratch scratch;
   FakeServer sts([](const std::string& request) {
     EXPECT_TRUE(mentions(request, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=arn%3Aaws%3Arole"));
-    EXPECT_TRUE(mentions(request, "&WebIdentityToken=jwt%2E"));
+    EXPECT_TRUE(mentions(request, "&WebIdentityToken=jwt."));
     return Answer{http("200 OK", "<R><Credentials><AccessKeyId>web</AccessKeyId><SecretAccessKey>" + canary +
                                      "</SecretAccessKey><SessionToken>wt</SessionToken>"
                                      "<Expiration>2999-01-01T00:00:00Z</Expiration></Credentials></R>")};

@@ -66,7 +66,7 @@ void Server::freeze(bool on) const {
 }
 
 bool Server::restart() {
-  if (kind_ != "versitygw") return false;
+  if (kind_ != "versitygw" && kind_ != "azurite") return false;
   tenure::test::output_of(launcher + " restart " + directory_.string());
   read();
   return true;

@@ -17,7 +17,7 @@ std::string missing_server(const std::string& kind);
 #define TENURE_NEEDS_OBJECT(kind) \
   if (const auto missing = ::tenure::object::test::missing_server(kind); !missing.empty()) GTEST_SKIP() << missing
 
-/// moto, versitygw or fakegcs. Throws std::runtime_error if it does not start.
+/// moto, versitygw, fakegcs or azurite. Throws std::runtime_error if it does not start.
 class Server {
  public:
   explicit Server(std::string kind);

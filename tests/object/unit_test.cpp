@@ -43,6 +43,12 @@ TEST(ObjectOptions, AUrlNamesABucketAPrefixAndSettings) {
   EXPECT_EQ(server("s3://bucket?region=cn-north-1"), "https bucket.s3.cn-north-1.amazonaws.com.cn /");
   EXPECT_EQ(server("s3://bucket?endpoint=http://%5B::1%5D:9000"), "http [::1]:9000 /bucket/");
   EXPECT_EQ(server("gs://bucket/x"), "https storage.googleapis.com ");
+  EXPECT_EQ(from_url("az://account/container/app/x").prefix, "app/x");
+  EXPECT_EQ(server("az://account/container"), "https account.blob.core.windows.net /container/");
+  EXPECT_EQ(server("az://account/container?endpoint=http://127.0.0.1:10000"),
+            "http 127.0.0.1:10000 /account/container/");
+  EXPECT_EQ(server("az://account/container?endpoint=https://account.blob.core.chinacloudapi.cn"),
+            "https account.blob.core.chinacloudapi.cn /container/");
   EXPECT_EQ(checked(from_url("s3://bucket?endpoint=https://h")).region, "us-east-1");
   const Environment some(std::map<std::string, std::string>{{"AWS_DEFAULT_REGION", "r2"}});
   EXPECT_EQ(checked(from_url("s3://bucket")).region, "r2");
@@ -54,9 +60,13 @@ TEST(ObjectOptions, WhatCanNeverWorkIsRefusedWithWhatWouldBeRight) {
            {"s3:///x", "write s3://BUCKET/PREFIX"},
            {"s3://a,b", "write s3://BUCKET/PREFIX"},
            {"s3://bucket:9000/x", "?endpoint=https://host:port"},
-           {"http://bucket", "use s3 or gs"},
+           {"http://bucket", "use s3, gs or az"},
            {"gs://u:p@bucket", "GOOGLE_APPLICATION_CREDENTIALS"},
            {"gs://bucket?region=r", "has no setting \"region\""},
+           {"az://account", "container must have"},
+           {"az://Account/container", "account must have"},
+           {"az://account:1/container", "write az://ACCOUNT/CONTAINER/PREFIX"},
+           {"az://other:a2V5@account/container", "the user must be the account"},
            {"s3://bucket", "?region=eu-west-1, or set AWS_REGION"},
            {"s3://bucket?region=a/b", "region must be a name"},
            {"s3://BUCKET?region=r", "small letters"},

@@ -49,7 +49,8 @@ int setup(const Place& place, [[maybe_unused]] bool groups) try {
 #endif
   if (scheme.starts_with("redis")) done = "Redis needs nothing";
   if (scheme == "etcd" || scheme == "etcds") done = "etcd needs nothing but, where authentication is on, a role";
-  if (scheme == "s3" || scheme == "gs") done = "a bucket needs nothing but the rights of its candidates";
+  if (scheme == "s3" || scheme == "gs" || scheme == "az")
+    done = "a bucket needs nothing but the rights of its candidates";
   if (scheme == "kafka")
     throw Failed(misconfigured,
                  "a candidate makes its topic itself if its URL has create_topic=true; "

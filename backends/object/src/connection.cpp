@@ -95,7 +95,7 @@ Result<std::optional<std::string>> Connection::put(const std::string& object, co
   const auto answer = ask(dialect_->put(object, body, demand), until);
   if (!answer) return answer.error();
   if (dialect_->refuses(*answer)) return std::optional<std::string>();
-  if (answer->status != 200) return error_of(*answer);
+  if (answer->status != 200 && answer->status != 201) return error_of(*answer);
   auto version = dialect_->version_of(*answer);
   if (!version) return Error{Fault::unreachable, site_.name + ": it answered a write without a version"};
   return version;

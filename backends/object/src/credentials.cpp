@@ -2,6 +2,8 @@
 // The environment, a web identity, files, the container and the instance: one after the other.
 #include "credentials.hpp"
 
+#include <openssl/evp.h>
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -105,23 +107,11 @@ Found of_file(const Options& options) {
 Result<Login> of_json(const Result<std::string>& text, const std::string& source) {
   if (!text) return text.error();
   const auto json = web::parsed(*text);
-  const auto member = [&](const char* name) {
-    const auto found = json.is_object() ? json.find(name) : json.end();
-    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
-  return whole({.key = member("AccessKeyId"),
-                .secret = member("SecretAccessKey"),
-                .token = member("Token"),
+  return whole({.key = member(json, "AccessKeyId"),
+                .secret = member(json, "SecretAccessKey"),
+                .token = member(json, "Token"),
                 .source = source,
-                .expires_ms = moment_of(member("Expiration"))});
-}
-
-/// For a form.
-std::string encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text)
-    out += (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') ? std::string(1, c) : percent(c);
-  return out;
+                .expires_ms = moment_of(member(json, "Expiration"))});
 }
 
 Found of_web_identity(const Options& options, const Until& until) {
@@ -135,9 +125,9 @@ Found of_web_identity(const Options& options, const Until& until) {
   const auto xml = fetch(server,
                          {.method = "POST",
                           .path = "/",
-                          .body = "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=" + encoded(role) +
-                                  "&RoleSessionName=" + encoded(session.empty() ? "tenure" : session) +
-                                  "&WebIdentityToken=" + encoded(*token)},
+                          .body = "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=" + form_encoded(role) +
+                                  "&RoleSessionName=" + form_encoded(session.empty() ? "tenure" : session) +
+                                  "&WebIdentityToken=" + form_encoded(*token)},
                          "the token service " + server.host, until);
   if (!xml) return Result<Login>(xml.error());
   return whole({.key = element(*xml, "AccessKeyId"),
@@ -205,6 +195,48 @@ Error no_credentials(const std::string& why) { return {Fault::forbidden, "no cre
 
 bool fit_for_header(std::string_view text) {
   return text.size() <= 16 << 10 && std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
+}
+
+std::string base64(std::string_view bytes) {
+  std::string out(4 * ((bytes.size() + 2) / 3) + 1, '\0');
+  const auto size =
+      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
+  out.resize(static_cast<std::size_t>(size));
+  return out;
+}
+
+std::string form_encoded(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    out += (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_'
+               ? std::string(1, c)
+               : percent(c);
+  return out;
+}
+
+std::string member(const web::Json& json, const char* name) {
+  const auto found = json.is_object() ? json.find(name) : json.end();
+  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+Result<Login> token_in(const Result<std::string>& text, const std::string& source) {
+  constexpr std::uint64_t most_seconds = 1'000'000;
+  if (!text) return text.error();
+  const auto json = web::parsed(*text);
+  Login out{.token = member(json, "access_token"), .source = source};
+  const auto lasts = [&](const char* name) {
+    const auto found = json.is_object() ? json.find(name) : json.end();
+    if (found == json.end()) return std::optional<std::uint64_t>();
+    return found->is_number_unsigned() ? found->get<std::uint64_t>() : number<std::uint64_t>(member(json, name));
+  };
+  const auto now_s = static_cast<std::uint64_t>(boot_clock().unix_ms() / 1000);
+  auto seconds = lasts("expires_in");
+  if (const auto at = lasts("expires_on"); !seconds && at) seconds = *at > now_s ? *at - now_s : 0;
+  if (seconds && *seconds < most_seconds) out.expires_ms = static_cast<std::int64_t>(1000 * (now_s + *seconds));
+  if (out.token.empty() || !fit_for_header(out.token))
+    return no_credentials(source + " gave no token that a header can have");
+  return out;
 }
 
 std::pair<std::string, std::string> split_url(const std::string& url) {

@@ -12,6 +12,7 @@
 
 #include "options.hpp"
 #include "web/http.hpp"
+#include "web/record.hpp"
 #include "web/until.hpp"
 
 namespace tenure::object {
@@ -31,6 +32,17 @@ Error no_credentials(const std::string& why);
 
 /// Of what becomes a header or a path.
 bool fit_for_header(std::string_view text);
+
+std::string base64(std::string_view bytes);
+
+/// For a form, or a query.
+std::string form_encoded(std::string_view text);
+
+/// Empty: there is no such member, or it is no text.
+std::string member(const web::Json& json, const char* name);
+
+/// What a token service answers.
+Result<Login> token_in(const Result<std::string>& text, const std::string& source);
 
 /// What names the server, and the path with all behind it.
 std::pair<std::string, std::string> split_url(const std::string& url);

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <tenure/kit/logging.hpp>
 #include <tenure/kit/text.hpp>
 
+#include "azure.hpp"
 #include "gcs.hpp"
 #include "s3.hpp"
 
@@ -33,6 +35,7 @@ std::string remedy_of(CURLcode code) {
 
 std::unique_ptr<Dialect> dialect_of(const Options& options) {
   if (options.service == Service::gcs) return std::make_unique<Gcs>(options);
+  if (options.service == Service::azure) return std::make_unique<Azure>(options);
   return std::make_unique<S3>(options);
 }
 
@@ -56,6 +59,26 @@ std::string header_of(const web::Answer& answer, std::string_view name) {
     return first == value.npos ? std::string() : std::string(value.substr(first, last - first + 1));
   }
   return {};
+}
+
+std::optional<std::string> etag_of(const web::Answer& answer) {
+  auto out = header_of(answer, "ETag");
+  const bool fit = out.size() <= 1024 && !out.starts_with("W/") &&
+                   std::all_of(out.begin(), out.end(), [](char c) { return c > ' ' && c <= '~'; });
+  return out.empty() || out == "*" || !fit ? std::nullopt : std::optional(std::move(out));
+}
+
+Error error_told(const std::string& name, const std::string& provider, const std::string& code,
+                 const web::Answer& answer, const Redactor& redacted, std::span<const Meaning> meanings) {
+  const auto status = name + ": HTTP status " + std::to_string(answer.status);
+  if (code.empty())
+    return {Fault::unreachable,
+            status + ", and no answer of " + provider + ": " + printable(redacted(answer.body), 200)};
+  const auto said =
+      status + ", " + printable(redacted(code), 80) + ": " + printable(redacted(element(answer.body, "Message")), 300);
+  for (const auto& meaning : meanings)
+    if (meaning.code == code) return {meaning.fault, said + " (" + std::string(meaning.remedy) + ")"};
+  return {answer.status == 403 ? Fault::forbidden : Fault::unreachable, said};
 }
 
 }  // namespace tenure::object

@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -62,5 +63,19 @@ web::Site site_at(const Server& server, std::string name, const std::string& ca_
 
 /// The value of a header, without blanks round it. Empty: there is none.
 std::string header_of(const web::Answer& answer, std::string_view name);
+
+/// The strong ETag of an answer, as the server writes it. Nothing: it has none that a header can have.
+std::optional<std::string> etag_of(const web::Answer& answer);
+
+/// What a provider's code says, and what would be right.
+struct Meaning {
+  std::string_view code;
+  Fault fault;
+  std::string_view remedy;
+};
+
+/// The error of an answer with this code; an answer without a code is none of `provider`.
+Error error_told(const std::string& name, const std::string& provider, const std::string& code,
+                 const web::Answer& answer, const Redactor& redacted, std::span<const Meaning> meanings);
 
 }  // namespace tenure::object

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include <tenure/kit/c_handle.hpp>
 #include <tenure/kit/files.hpp>
@@ -31,34 +30,13 @@ std::string part(const std::string& object) {
   return out;
 }
 
-std::string member(const Json& json, const char* name) {
-  const auto found = json.is_object() ? json.find(name) : json.end();
-  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 /// base64url without padding.
 std::string base64url(std::string_view bytes) {
-  std::vector<unsigned char> out(4 * ((bytes.size() + 2) / 3) + 1);
-  const auto size =
-      EVP_EncodeBlock(out.data(), reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
-  std::string text(reinterpret_cast<const char*>(out.data()), static_cast<std::size_t>(size));
+  auto text = base64(bytes);
   while (text.ends_with('=')) text.pop_back();
   std::replace(text.begin(), text.end(), '+', '-');
   std::replace(text.begin(), text.end(), '/', '_');
   return text;
-}
-
-/// What a token service answers.
-Result<Login> granted(const Result<std::string>& text, const std::string& source) {
-  if (!text) return text.error();
-  const auto json = web::parsed(*text);
-  Login out{.token = member(json, "access_token"), .source = source};
-  const auto lasts = json.is_object() ? json.find("expires_in") : json.end();
-  if (lasts != json.end() && lasts->is_number_unsigned() && lasts->get<std::uint64_t>() < 1'000'000)
-    out.expires_ms = boot_clock().unix_ms() + 1000 * lasts->get<std::int64_t>();
-  if (out.token.empty() || !fit_for_header(out.token))
-    return no_credentials(source + " gave no token that a header can have");
-  return out;
 }
 
 Result<Login> of_account(const std::string& path, const web::Until& until) {
@@ -66,35 +44,32 @@ Result<Login> of_account(const std::string& path, const web::Until& until) {
   if (!text) return no_credentials("the file of GOOGLE_APPLICATION_CREDENTIALS " + text.error().message);
   const auto json = web::parsed(*text);
   if (member(json, "type") != "service_account")
-    return no_credentials(
-        "the file of GOOGLE_APPLICATION_CREDENTIALS is not that of "
-        "a service account");
+    return no_credentials("the file of GOOGLE_APPLICATION_CREDENTIALS is not that of a service account");
   const auto email = member(json, "client_email"), uri = member(json, "token_uri");
   const auto proof = assertion(email, member(json, "private_key"), uri, boot_clock().unix_ms() / 1000);
   if (!proof) return proof.error();
   const auto [base, path_there] = split_url(uri);
   const auto server = server_at(base, "token_uri");
   const auto who = "the token service " + server.host;
-  return granted(fetch(server,
-                       {.method = "POST",
-                        .path = path_there,
-                        .body = "grant_type=urn%3Aietf%3Aparams%3Aoauth%"
-                                "3Agrant-type%3Ajwt-bearer&assertion=" +
-                                *proof},
-                       who, until),
-                 who);
+  return token_in(
+      fetch(server,
+            {.method = "POST",
+             .path = path_there,
+             .body = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=" + *proof},
+            who, until),
+      who);
 }
 
 Result<Login> of_machine(const web::Until& until) {
   const auto host = variable("GCE_METADATA_HOST");
   const auto server = server_at("http://" + (host.empty() ? "metadata.google.internal" : host), "GCE_METADATA_HOST");
   const std::string who = "the machine's metadata at " + server.host;
-  return granted(fetch(server,
-                       {.method = "GET",
-                        .path = "/computeMetadata/v1/instance/service-accounts/default/token",
-                        .headers = {"Metadata-Flavor: Google"}},
-                       who, until),
-                 who);
+  return token_in(fetch(server,
+                        {.method = "GET",
+                         .path = "/computeMetadata/v1/instance/service-accounts/default/token",
+                         .headers = {"Metadata-Flavor: Google"}},
+                        who, until),
+                  who);
 }
 
 }  // namespace
@@ -152,9 +127,8 @@ Result<Login> Gcs::log_in(const web::Until& until) const {
   auto found = of_machine(until);
   if (!found && found.error().fault == Fault::unreachable)
     return Error{found.error().fault,
-                 "no credentials: set GOOGLE_APPLICATION_CREDENTIALS to the "
-                 "file of a service "
-                 "account, or run on a machine of Google's (" +
+                 "no credentials: set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account, or run on a "
+                 "machine of Google's (" +
                      found.error().message + ")"};
   return found;
 }
@@ -187,11 +161,10 @@ Error Gcs::error_of(const web::Answer& answer, const Redactor& redacted) const {
   switch (answer.status) {
     case 401: return {Fault::forbidden, said + " (the token is not valid)"};
     case 403:
-      return {Fault::forbidden, said +
-                                    " (allow storage.objects.get, .list, .create "
-                                    "and .delete on the bucket: to replace "
-                                    "an object is to delete it, and without "
-                                    ".list a missing one is forbidden too)"};
+      return {Fault::forbidden,
+              said +
+                  " (allow storage.objects.get, .list, .create and .delete on the bucket: to replace an object is to "
+                  "delete it, and without .list a missing one is forbidden too)"};
     case 404: return {Fault::misconfigured, said + " (make the bucket, or correct the URL)"};
     default: return {Fault::unreachable, said};
   }

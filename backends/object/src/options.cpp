@@ -3,9 +3,11 @@
 #include "options.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
@@ -35,6 +37,12 @@ bool good_prefix(std::string_view prefix) {
   }
 }
 
+bool good_account(std::string_view account) {
+  return account.size() >= 3 && account.size() <= 24 && std::all_of(account.begin(), account.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+         });
+}
+
 bool has_own_bucket_host(const Options& options) {
   return options.endpoint.empty() && options.bucket.find('.') == options.bucket.npos;  // No certificate has two levels.
 }
@@ -47,14 +55,25 @@ std::string variable(const char* name) {
 }
 
 Options from(Url url) {
-  if (url.scheme != "s3" && url.scheme != "gs")
-    refuse("the scheme \"" + printable(url.scheme, 40) + "\" is unknown: use s3 or gs");
-  Options out;
-  if (url.scheme == "gs") out.service = Service::gcs;
+  const std::array services{std::pair("s3", Service::s3), std::pair("gs", Service::gcs),
+                            std::pair("az", Service::azure)};
+  const auto* const known =
+      std::find_if(services.begin(), services.end(), [&](const auto& each) { return each.first == url.scheme; });
+  if (known == services.end()) refuse("the scheme \"" + printable(url.scheme, 40) + "\" is unknown: use s3, gs or az");
+  Options out{.service = known->second};
+  const bool azure = out.service == Service::azure;
   if (url.hosts.size() != 1 || url.hosts[0].port)
-    refuse("write " + url.scheme + "://BUCKET/PREFIX; the host of a server of your own is ?endpoint=https://host:port");
-  out.bucket = url.hosts[0].name;
-  if (url.path.size() > 1) out.prefix = url.path.substr(1);
+    refuse("write " + url.scheme + (azure ? "://ACCOUNT/CONTAINER/PREFIX" : "://BUCKET/PREFIX") +
+           "; the host of a server of your own is ?endpoint=https://host:port");
+  auto& first = azure ? out.account : out.bucket;
+  first = url.hosts[0].name;
+  auto path = url.path.substr(std::min<std::size_t>(1, url.path.size()));
+  if (azure) {
+    const auto end = std::min(path.find('/'), path.size());
+    out.bucket = path.substr(0, end);
+    path.erase(0, end + 1);
+  }
+  if (!path.empty()) out.prefix = path;
   out.user = url.user;
   out.password = url.password;
   url.take("endpoint", out.endpoint);
@@ -69,20 +88,24 @@ Options from(Url url) {
 
 Options checked(Options options) {
   const auto& bucket = options.bucket;
+  if (options.service == Service::azure && !good_account(options.account))
+    refuse("account must have 3 to 24 small letters and digits; write az://ACCOUNT/CONTAINER/PREFIX");
   if (bucket.size() < 3 || bucket.size() > 63 || !only(bucket) || bucket.starts_with('.') || lower(bucket) != bucket)
-    refuse("bucket must have 3 to 63 small letters, digits, '-' and '.'");
+    refuse(std::string(options.service == Service::azure ? "container" : "bucket") +
+           " must have 3 to 63 small letters, digits, '-' and '.'");
   if (!good_prefix(options.prefix) || options.prefix.size() > most_prefix_bytes)
     refuse("prefix must have 1 to " + std::to_string(most_prefix_bytes) +
            " letters, digits, and -_.~ in parts between '/' that do not begin with '.'");
   if (options.user.empty() != options.password.empty())
-    refuse("the access key's id and its secret belong together; set user and password, or neither");
+    refuse("a key's name and its secret belong together; set user and password, or neither");
   if (options.credentials && !options.user.empty()) refuse("credentials and user are both set; set one of them");
   if (const auto server = server_of(options); !options.ca_file.empty() && !server.tls)
     refuse("ca_file is set without TLS; write ?endpoint=https://host:port");
-  if (options.service == Service::gcs) {
-    if (!options.user.empty()) refuse("Google's tokens expire; set credentials, or GOOGLE_APPLICATION_CREDENTIALS");
-    return options;
-  }
+  if (options.service == Service::gcs && !options.user.empty())
+    refuse("Google's tokens expire; set credentials, or GOOGLE_APPLICATION_CREDENTIALS");
+  if (options.service == Service::azure && !options.user.empty() && options.user != options.account)
+    refuse("the user must be the account, and the password its key");
+  if (options.service != Service::s3) return options;
   if (options.region.empty()) options.region = variable("AWS_REGION");
   if (options.region.empty()) options.region = variable("AWS_DEFAULT_REGION");
   if (options.region.empty() && !options.endpoint.empty()) options.region = "us-east-1";
@@ -118,9 +141,12 @@ Server server_at(const std::string& url, const std::string& what) {
 Server server_of(const Options& options) {
   if (!options.endpoint.empty()) {
     auto out = server_at(options.endpoint, "endpoint");
-    out.folder = "/" + options.bucket + "/";
+    const bool named = options.service != Service::azure || out.host.starts_with(options.account + ".");
+    out.folder = (named ? "/" : "/" + options.account + "/") + options.bucket + "/";
     return out;
   }
+  if (options.service == Service::azure)
+    return {.tls = true, .host = options.account + ".blob.core.windows.net", .folder = "/" + options.bucket + "/"};
   if (options.service == Service::gcs) return {.tls = true, .host = "storage.googleapis.com", .folder = {}};
   const auto service = "s3." + options.region + ".amazonaws.com" + (options.region.starts_with("cn-") ? ".cn" : "");
   if (!has_own_bucket_host(options)) return {.tls = true, .host = service, .folder = "/" + options.bucket + "/"};

@@ -29,12 +29,6 @@ web::Request request(const Options& options, std::string method, const std::stri
   return out;
 }
 
-struct Meaning {
-  std::string_view code;
-  Fault fault;
-  std::string_view remedy;
-};
-
 constexpr std::array meanings{
     Meaning{"NoSuchBucket", Fault::misconfigured, "make the bucket, or correct the URL"},
     Meaning{"AccessDenied", Fault::forbidden,
@@ -87,13 +81,6 @@ web::Site S3::site() const {
   return site_at(server, "s3 " + server.host + ", bucket " + options_.bucket, options_.ca_file);
 }
 
-std::optional<std::string> S3::version_of(const web::Answer& answer) const {
-  auto out = header_of(answer, "ETag");
-  const bool fit = out.size() <= 1024 && !out.starts_with("W/") &&
-                   std::all_of(out.begin(), out.end(), [](char c) { return c > ' ' && c <= '~'; });
-  return out.empty() || out == "*" || !fit ? std::nullopt : std::optional(std::move(out));
-}
-
 bool S3::absent(const web::Answer& answer) const { return answer.status == 404 && code_of(answer) == "NoSuchKey"; }
 
 bool S3::refuses_login(const web::Answer& answer) const {
@@ -108,19 +95,11 @@ bool S3::throttles(const web::Answer& answer) const {
 }
 
 Error S3::error_of(const web::Answer& answer, const Redactor& redacted) const {
-  const auto name = site().name, code = code_of(answer);
-  const auto status = "HTTP status " + std::to_string(answer.status);
+  const auto name = site().name;
   if (const auto region = region_told(answer); answer.status >= 300 && !region.empty() && region != options_.region)
     return {Fault::misconfigured, name + ": the bucket is in another region than " + options_.region +
                                       "; write ?region=" + printable(redacted(region), 40)};
-  if (code.empty())
-    return {Fault::unreachable,
-            name + ": " + status + ", and no answer of S3: " + printable(redacted(answer.body), 200)};
-  const auto said = name + ": " + status + ", " + printable(redacted(code), 80) + ": " +
-                    printable(redacted(element(answer.body, "Message")), 300);
-  for (const auto& meaning : meanings)
-    if (meaning.code == code) return {meaning.fault, said + " (" + std::string(meaning.remedy) + ")"};
-  return {answer.status == 403 ? Fault::forbidden : Fault::unreachable, said};
+  return error_told(name, "S3", code_of(answer), answer, redacted, meanings);
 }
 
 }  // namespace tenure::object

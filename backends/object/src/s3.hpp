@@ -14,7 +14,7 @@ class S3 final : public Dialect {
   web::Request put(const std::string& object, std::string body, const Demand& demand) const override;
   Result<Login> log_in(const web::Until& until) const override { return find_login(options_, until); }
   web::Request signed_by(const Login& login, web::Request request) const override;
-  std::optional<std::string> version_of(const web::Answer& answer) const override;
+  std::optional<std::string> version_of(const web::Answer& answer) const override { return etag_of(answer); }
   bool absent(const web::Answer& answer) const override;
   bool refuses_login(const web::Answer& answer) const override;
   bool throttles(const web::Answer& answer) const override;

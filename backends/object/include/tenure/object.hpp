@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elections through a bucket of an object store: Amazon S3, or a server that speaks its protocol and honours
-// conditional writes; or Google Cloud Storage.
+// conditional writes; Google Cloud Storage; or Azure Blob Storage.
 #pragma once
 #include <memory>
 #include <string>
@@ -16,17 +16,18 @@
 
 namespace tenure::object {
 
-enum class Service { s3, gcs };
+enum class Service { s3, gcs, azure };
 
 /// Where the bucket is and how to talk to it. REQUIRES: every candidate of an election names the same bucket and
 /// prefix.
 struct Options {
   Service service{};
-  std::string bucket{};
+  std::string account{};           ///< Azure's alone.
+  std::string bucket{};            ///< Azure calls it a container.
   std::string prefix{"tenure"};    ///< The record of an election is the object PREFIX/ELECTION. It may have '/' within.
   std::string region{};            ///< If empty, it is AWS_REGION or AWS_DEFAULT_REGION; with an endpoint, us-east-1.
-  std::string endpoint{};          ///< "https://host:port" of a server that is neither Amazon's nor Google's.
-  std::string user{}, password{};  ///< An access key's id and secret. If empty, they are found as open() says.
+  std::string endpoint{};          ///< "https://host:port" of another server than the provider's own.
+  std::string user{}, password{};  ///< A key's name and secret. If empty, they are found as open() says.
   AskCredentials credentials{};    ///< It replaces these two, and is called again when the server refuses them.
   std::string profile{};           ///< In the shared credentials file. If empty, it is AWS_PROFILE or "default".
   std::string ca_file{};           ///< The authorities to trust, in PEM. If empty, they are the system's.
@@ -34,6 +35,7 @@ struct Options {
 
 /// Reads Options from a URL:
 ///   s3://[access key id:secret@]bucket[/prefix]   gs://bucket[/prefix]
+///   az://[account:key@]account/container[/prefix]
 /// A query may follow: ?region=r&endpoint=e&profile=p&ca_file=f. Each name means the field of Options; region and
 /// profile are S3's alone. %XX may stand anywhere. Throws std::invalid_argument, which says what is wrong and what
 /// would be right. No secret is in it.
@@ -61,7 +63,13 @@ TENURE_OBJECT_EXPORT Options from_url(const std::string& url);
 /// Rights: storage.objects.get, .list, .create and .delete, as in the role Storage Object User. One object may be
 /// written once a second, so keep Timing::renew above that.
 ///
-/// Lost data: neither loses an acknowledged write, so the first leader of an election begins at once. A lifecycle rule
+/// Azure Blob Storage: The version is the blob's ETag. Keys and tokens, in this order: those of Options, where `user`
+/// is the account and `password` its key, or `user` is empty and `password` is a token; AZURE_STORAGE_KEY;
+/// AZURE_STORAGE_SAS_TOKEN; an application's (AZURE_TENANT_ID, AZURE_CLIENT_ID, and AZURE_CLIENT_SECRET or
+/// AZURE_FEDERATED_TOKEN_FILE); the app's identity (IDENTITY_ENDPOINT); the machine's. Rights: to read and write blobs,
+/// as in the role Storage Blob Data Contributor.
+///
+/// Lost data: none loses an acknowledged write, so the first leader of an election begins at once. A lifecycle rule
 /// or a person that deletes the object does lose it: a candidate that did not see it may then lead at once, beside the
 /// old leader, until that one's next renewal.
 ///

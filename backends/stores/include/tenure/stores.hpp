@@ -8,7 +8,7 @@
 //   redis://, rediss://, redis+unix://,            Redis or Valkey                           <tenure/redis.hpp>
 //   redis+sentinel://
 //   etcd://host:port,host:port, etcds://           etcd                                    <tenure/etcd.hpp>
-//   s3://bucket/prefix?region=..., gs://...        a bucket of S3 or its like, or of       <tenure/object.hpp>
+//   s3://bucket/prefix?region=..., gs://..., az://...  a bucket of S3 or its like, or of       <tenure/object.hpp>
 //                                                  Google Cloud Storage
 //
 // The store's own header says what else a URL may have, and which properties there are.

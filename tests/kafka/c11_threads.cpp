@@ -46,7 +46,7 @@ int thrd_join(thrd_t thread, int* out) {
   return result(error);
 }
 int thrd_detach(thrd_t thread) { return result(pthread_detach(thread)); }
-int mtx_init(mtx_t* mutex, int type) noexcept {
+int mtx_init(mtx_t* mutex, int type) {
   pthread_mutexattr_t attributes;
   pthread_mutexattr_init(&attributes);
   if (type & mtx_recursive) pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
@@ -55,17 +55,17 @@ int mtx_init(mtx_t* mutex, int type) noexcept {
   return result(error);
 }
 int mtx_lock(mtx_t* mutex) { return result(pthread_mutex_lock(native(mutex))); }
-int mtx_trylock(mtx_t* mutex) noexcept { return result(pthread_mutex_trylock(native(mutex))); }
-int mtx_unlock(mtx_t* mutex) noexcept { return result(pthread_mutex_unlock(native(mutex))); }
-void mtx_destroy(mtx_t* mutex) noexcept { pthread_mutex_destroy(native(mutex)); }
-int cnd_init(cnd_t* condition) noexcept { return result(pthread_cond_init(native(condition), nullptr)); }
-int cnd_signal(cnd_t* condition) noexcept { return result(pthread_cond_signal(native(condition))); }
-int cnd_broadcast(cnd_t* condition) noexcept { return result(pthread_cond_broadcast(native(condition))); }
+int mtx_trylock(mtx_t* mutex) { return result(pthread_mutex_trylock(native(mutex))); }
+int mtx_unlock(mtx_t* mutex) { return result(pthread_mutex_unlock(native(mutex))); }
+void mtx_destroy(mtx_t* mutex) { pthread_mutex_destroy(native(mutex)); }
+int cnd_init(cnd_t* condition) { return result(pthread_cond_init(native(condition), nullptr)); }
+int cnd_signal(cnd_t* condition) { return result(pthread_cond_signal(native(condition))); }
+int cnd_broadcast(cnd_t* condition) { return result(pthread_cond_broadcast(native(condition))); }
 int cnd_wait(cnd_t* condition, mtx_t* mutex) { return result(pthread_cond_wait(native(condition), native(mutex))); }
 int cnd_timedwait(cnd_t* __restrict condition, mtx_t* __restrict mutex, const timespec* __restrict by) {
   return result(pthread_cond_timedwait(native(condition), native(mutex), by));
 }
-void cnd_destroy(cnd_t* condition) noexcept { pthread_cond_destroy(native(condition)); }
+void cnd_destroy(cnd_t* condition) { pthread_cond_destroy(native(condition)); }
 
 /// Races inside of librdkafka are not ours to find: it is not built with the sanitizer.
 const char* __tsan_default_options() { return "ignore_noninstrumented_modules=1"; }

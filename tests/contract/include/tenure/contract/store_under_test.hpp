@@ -82,7 +82,7 @@ class StoreUnderTest {
   /// Nobody then holds the record that it wrote. This happens where records are written directly, without a lease.
   virtual bool refused_may_have_stood() const { return false; }
 
-  /// The tenures of each of the eight candidates that contend for increments.
+  /// How often each of eight that contend succeeds: candidates in tenures, writers in writes.
   virtual int contended_tenures() const { return 100; }
 
   /// Elections that the store must keep apart.

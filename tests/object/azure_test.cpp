@@ -155,6 +155,21 @@ TEST(ObjectAzure, WhatIsNoKeyAndNoTokenIsAnErrorThatTellsNothingOfIt) {
   EXPECT_EQ(box.asked(), "");
 }
 
+/// A secret goes to who may have it alone.
+TEST(ObjectAzure, NoSecretIsSentWithoutTlsToAnotherHost) {
+  const Container box;
+  for (const auto& variables :
+       {Variables{{"AZURE_AUTHORITY_HOST", "http://login.invalid"},
+                  {"AZURE_TENANT_ID", "t"},
+                  {"AZURE_CLIENT_ID", "me"},
+                  {"AZURE_CLIENT_SECRET", canary}},
+        Variables{{"IDENTITY_ENDPOINT", "http://app.invalid/msi/token"}, {"IDENTITY_HEADER", canary}}}) {
+    const Environment some(variables);
+    expect_error(error_of(store(from_url(box.url()), "jobs")->read(within(20s))), Fault::forbidden,
+                 {".invalid without TLS; write https://"});
+  }
+}
+
 TEST(ObjectAzure, AFunctionGivesTheAccountsKeyOrAToken) {
   const Environment none;
   const Container box;

@@ -176,6 +176,24 @@ TEST(ObjectGcs, EachErrorIsOfAKindAndNamesARemedy) {
   expect_error(error("500 X", "Backend Error"), Fault::unreachable, {"Backend Error"});
 }
 
+TEST(ObjectGcs, ARuleThatDeletesWhatNobodyReplacedIsSeen) {
+  const Gcs google({.service = Service::gcs, .bucket = "bucket"});
+  const auto deletes = [&](const std::string& rule) {
+    return google.is_on(Setting::expiry, answer(http("200 OK", R"({"lifecycle":{"rule":[)" + rule + "]}}")));
+  };
+  EXPECT_EQ(deletes(""), false);
+  EXPECT_EQ(deletes(R"({"action":{"type":"Delete"},"condition":{"age":7}})"), true);
+  EXPECT_EQ(deletes(R"({"action":{"type":"Delete"}})"), true);
+  EXPECT_EQ(deletes(R"({"action":{"type":"SetStorageClass"},"condition":{"age":7}})"), false);
+  EXPECT_EQ(deletes(R"({"action":{"type":"Delete"},"condition":{"isLive":false}})"), false);
+  EXPECT_EQ(deletes(R"({"action":{"type":"Delete"},"condition":{"daysSinceNoncurrentTime":1}})"), false);
+  EXPECT_EQ(deletes(R"(7,{"action":7},{"action":{"type":"Delete"},"condition":7})"), true);
+  for (const auto& [body, says] : std::vector<std::pair<std::string, std::optional<bool>>>{
+           {"{}", false}, {R"({"versioning":{"enabled":true}})", true}, {R"({"versioning":7})", false}, {"[", {}}})
+    EXPECT_EQ(google.is_on(Setting::versions, answer(http("200 OK", body))), says) << body;
+  EXPECT_EQ(google.is_on(Setting::expiry, answer(http("403 X", "{}"))), std::nullopt);
+}
+
 TEST(ObjectCredentials, AMomentIsReadOrNone) {
   EXPECT_EQ(moment_of("1970-01-02T00:00:01Z"), 86'401'000);
   for (const auto* text :

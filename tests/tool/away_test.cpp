@@ -86,9 +86,8 @@ TEST(AwayLeader, ThatDiedIsNotToldOfAsOneThatLeads) {
   EXPECT_EQ(Process(ask("is-leader", {"--id", "ann"})).ended(), 0);
 
   run.signal(SIGKILL);
-  Process soon(ask("status", {"--timeout", "100ms"})), later(ask("status", {})),
-      sure(ask("is-leader", {"--id", "ann"})), none(ask("step-down", {"--wait", "100ms"})),
-      nobody(ask("step-down", {"--wait", "20s"}));
+  Process soon(ask("status", {"--timeout", "1s"})), later(ask("status", {})), sure(ask("is-leader", {"--id", "ann"})),
+      none(ask("step-down", {"--wait", "1s"})), nobody(ask("step-down", {"--wait", "20s"}));
   EXPECT_EQ(none.ended(), 4) << none.out() << none.err();
   EXPECT_TRUE(mentions(none.err(), "ann led, token ") && mentions(none.err(), "no renewal was seen")) << none.err();
   EXPECT_EQ(nobody.ended(), 3) << nobody.out() << nobody.err();

@@ -121,9 +121,10 @@ Found of_application(const web::Until& until) {
   auto authority = variable("AZURE_AUTHORITY_HOST");
   while (authority.ends_with('/')) authority.pop_back();
   const auto server =
-      server_at(authority.empty() ? "https://login.microsoftonline.com" : authority, "AZURE_AUTHORITY_HOST");
-  const auto who = "the token service " + server.host;
-  return token_in(fetch(server,
+      confidant_at(authority.empty() ? "https://login.microsoftonline.com" : authority, "AZURE_AUTHORITY_HOST");
+  if (!server) return server.error();
+  const auto who = "the token service " + server->host;
+  return token_in(fetch(*server,
                         {.method = "POST",
                          .path = "/" + form_encoded(tenant) + "/oauth2/v2.0/token",
                          .body = "grant_type=client_credentials&client_id=" + form_encoded(client) +
@@ -145,9 +146,10 @@ Found of_app(const web::Until& until) {
   const auto [base, path] = split_url(url);
   if (!fit_for_header(path) || !fit_for_header(header))
     return no_credentials("IDENTITY_ENDPOINT or IDENTITY_HEADER has a byte that no header can have");
-  const auto server = server_at(base, "IDENTITY_ENDPOINT");
-  const auto who = "the app's identity at " + server.host;
-  return token_in(fetch(server,
+  const auto server = confidant_at(base, "IDENTITY_ENDPOINT");
+  if (!server) return server.error();
+  const auto who = "the app's identity at " + server->host;
+  return token_in(fetch(*server,
                         {.method = "GET",
                          .path = path + query_of_identity("2019-08-01"),
                          .headers = {"X-IDENTITY-HEADER: " + header}},

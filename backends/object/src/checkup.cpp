@@ -3,6 +3,7 @@
 #include "checkup.hpp"
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <tenure/kit/call_thread.hpp>
@@ -73,23 +74,18 @@ class Examined {
 
   /// Each renewal keeps its predecessor, for ever if no rule takes it away.
   void look_at_versions() {
-    const auto answer = setting("versioning");
-    if (!answer || answer->status != 200) return;
-    if (element(answer->body, "Status") == "Enabled")
+    if (is_on(Setting::versions).value_or(false))
       out_.push_back(Check::doubtful("the bucket keeps every version: each renewal adds an object of 400 bytes",
                                      "let a lifecycle rule delete noncurrent versions below " + options_.prefix +
                                          "/ after a day, or take a bucket without versions"));
   }
 
   void look_at_lifecycle() {
-    const auto answer = setting("lifecycle");
-    if (!answer || (answer->status != 200 && answer->status != 404)) {
+    const auto deletes = is_on(Setting::expiry);
+    if (!deletes)
       out_.push_back(Check::doubtful("the bucket's lifecycle rules are not seen",
                                      "see to it that none deletes what is below " + options_.prefix + "/"));
-      return;
-    }
-    const bool deletes = answer->body.find("<Expiration>") != answer->body.npos;
-    if (deletes)
+    else if (*deletes)
       out_.push_back(Check::doubtful(
           "a lifecycle rule of the bucket deletes objects: a record that it deletes may make a second leader",
           "see to it that no rule expires what is below " + options_.prefix + "/"));
@@ -97,9 +93,12 @@ class Examined {
       out_.push_back(Check::fine("no lifecycle rule deletes objects"));
   }
 
-  Result<web::Answer> setting(const std::string& name) {
-    const auto request = connection_.dialect().setting(name);
-    return request ? connection_.ask(*request, until_) : Result<web::Answer>();
+  std::optional<bool> is_on(Setting setting) {
+    const auto& dialect = connection_.dialect();
+    const auto request = dialect.ask_for(setting);
+    if (!request) return std::nullopt;
+    const auto answer = connection_.ask(*request, until_);
+    return answer ? dialect.is_on(setting, *answer) : std::nullopt;
   }
 
   const Options& options_;

@@ -121,19 +121,21 @@ Found of_web_identity(const Options& options, const Until& until) {
   if (!token) return Result<Login>(no_credentials("the file of AWS_WEB_IDENTITY_TOKEN_FILE " + token.error().message));
   const auto given = variable("AWS_ENDPOINT_URL_STS"), session = variable("AWS_ROLE_SESSION_NAME");
   const auto server =
-      server_at(given.empty() ? "https://sts." + options.region + ".amazonaws.com" : given, "AWS_ENDPOINT_URL_STS");
-  const auto xml = fetch(server,
+      confidant_at(given.empty() ? "https://sts." + options.region + ".amazonaws.com" : given, "AWS_ENDPOINT_URL_STS");
+  if (!server) return Result<Login>(server.error());
+  const auto who = "the token service " + server->host;
+  const auto xml = fetch(*server,
                          {.method = "POST",
                           .path = "/",
                           .body = "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=" + form_encoded(role) +
                                   "&RoleSessionName=" + form_encoded(session.empty() ? "tenure" : session) +
                                   "&WebIdentityToken=" + form_encoded(*token)},
-                         "the token service " + server.host, until);
+                         who, until);
   if (!xml) return Result<Login>(xml.error());
   return whole({.key = element(*xml, "AccessKeyId"),
                 .secret = element(*xml, "SecretAccessKey"),
                 .token = element(*xml, "SessionToken"),
-                .source = "the token service " + server.host,
+                .source = who,
                 .expires_ms = moment_of(element(*xml, "Expiration"))});
 }
 
@@ -143,11 +145,8 @@ Found of_container(const Until& until) {
     url = "http://169.254.170.2" + relative;
   if (url.empty()) return std::nullopt;
   const auto [base, path] = split_url(url);
-  const auto server = server_at(base, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
-  const auto host = server.host.substr(0, server.host.rfind(':'));
-  if (!server.tls && !loopback(host) && !server.host.starts_with("169.254.170."))
-    return Result<Login>(no_credentials("AWS_CONTAINER_CREDENTIALS_FULL_URI names " + printable(server.host) +
-                                        " without TLS; write https://"));
+  const auto server = confidant_at(base, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  if (!server) return Result<Login>(server.error());
   web::Request request{.method = "GET", .path = path};
   auto token = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
   if (const auto file = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); !file.empty()) {
@@ -162,8 +161,8 @@ Found of_container(const Until& until) {
     return Result<Login>(
         no_credentials("the container's URI or authorization token has a byte that no header can have"));
   if (!token.empty()) request.headers.push_back("Authorization: " + token);
-  const auto who = "the container's credentials at " + server.host;
-  return of_json(fetch(server, request, who, until), who);
+  const auto who = "the container's credentials at " + server->host;
+  return of_json(fetch(*server, request, who, until), who);
 }
 
 Result<Login> of_instance(const Until& until) {
@@ -192,6 +191,14 @@ Result<Login> of_instance(const Until& until) {
 }  // namespace
 
 Error no_credentials(const std::string& why) { return {Fault::forbidden, "no credentials: " + why}; }
+
+Result<Server> confidant_at(const std::string& url, const std::string& what) {
+  auto out = server_at(url, what);
+  const bool near = loopback(out.host.substr(0, out.host.rfind(':'))) || out.host.starts_with("169.254.");
+  if (!out.tls && !near)
+    return no_credentials(what + " names " + printable(out.host, 200) + " without TLS; write https://");
+  return out;
+}
 
 bool fit_for_header(std::string_view text) {
   return text.size() <= 16 << 10 && std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });

@@ -30,6 +30,9 @@ Result<Login> find_login(const Options& options, const web::Until& until);
 
 Error no_credentials(const std::string& why);
 
+/// As server_at(), of one to which we send a secret: by TLS, unless it is this host or one that only its network has.
+Result<Server> confidant_at(const std::string& url, const std::string& what);
+
 /// Of what becomes a header or a path.
 bool fit_for_header(std::string_view text);
 

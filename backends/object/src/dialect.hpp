@@ -18,6 +18,9 @@ namespace tenure::object {
 /// What a write demands: this version, or, if there is none, that there is no such object.
 using Demand = std::optional<std::string>;
 
+/// Whether the bucket keeps what is replaced; whether a rule deletes what nobody replaced.
+enum class Setting { versions, expiry };
+
 /// Pure, but for log_in(). `object`: as object_of() names it.
 class Dialect {
  public:
@@ -51,8 +54,9 @@ class Dialect {
   /// What this answer, of no success, means, with a remedy. What is repeated of it is redacted first.
   virtual Error error_of(const web::Answer& answer, const Redactor& redacted) const = 0;
 
-  /// Of the bucket's settings, for who may see them: "versioning", "lifecycle". Nothing: it is not asked for them.
-  virtual std::optional<web::Request> setting(const std::string&) const { return std::nullopt; }
+  /// What who may see it asks of the bucket, and what the answer says. Nothing: it is not asked, or does not say.
+  virtual std::optional<web::Request> ask_for(Setting) const { return std::nullopt; }
+  virtual std::optional<bool> is_on(Setting, const web::Answer&) const { return std::nullopt; }
 };
 
 /// That of the options' service. REQUIRES: they are checked.

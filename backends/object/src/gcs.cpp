@@ -49,10 +49,11 @@ Result<Login> of_account(const std::string& path, const web::Until& until) {
   const auto proof = assertion(email, member(json, "private_key"), uri, boot_clock().unix_ms() / 1000);
   if (!proof) return proof.error();
   const auto [base, path_there] = split_url(uri);
-  const auto server = server_at(base, "token_uri");
-  const auto who = "the token service " + server.host;
+  const auto server = confidant_at(base, "token_uri");
+  if (!server) return server.error();
+  const auto who = "the token service " + server->host;
   return token_in(
-      fetch(server,
+      fetch(*server,
             {.method = "POST",
              .path = path_there,
              .body = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=" + *proof},
@@ -70,6 +71,16 @@ Result<Login> of_machine(const web::Until& until) {
                          .headers = {"Metadata-Flavor: Google"}},
                         who, until),
                   who);
+}
+
+/// It may delete what nobody replaced.
+bool expires(const Json& rule) {
+  if (!rule.is_object() || member(rule.value("action", Json()), "type") != "Delete") return false;
+  const auto condition = rule.value("condition", Json::object());
+  if (!condition.is_object()) return true;
+  if (const auto live = condition.find("isLive"); live != condition.end() && *live == false) return false;
+  return !condition.contains("daysSinceNoncurrentTime") && !condition.contains("numNewerVersions") &&
+         !condition.contains("noncurrentTimeBefore");
 }
 
 }  // namespace
@@ -168,6 +179,22 @@ Error Gcs::error_of(const web::Answer& answer, const Redactor& redacted) const {
     case 404: return {Fault::misconfigured, said + " (make the bucket, or correct the URL)"};
     default: return {Fault::unreachable, said};
   }
+}
+
+std::optional<web::Request> Gcs::ask_for(Setting setting) const {
+  return web::Request{.method = "GET",
+                      .path = "/storage/v1/b/" + options_.bucket +
+                              (setting == Setting::versions ? "?fields=versioning" : "?fields=lifecycle")};
+}
+
+std::optional<bool> Gcs::is_on(Setting setting, const web::Answer& answer) const {
+  const auto json = web::parsed(answer.body);
+  if (answer.status != 200 || !json.is_object()) return std::nullopt;
+  const auto found = json.value(setting == Setting::versions ? "versioning" : "lifecycle", Json());
+  if (!found.is_object()) return false;
+  if (setting == Setting::versions) return found.value("enabled", Json()) == true;
+  const auto rules = found.value("rule", Json::array());
+  return rules.is_array() && std::any_of(rules.begin(), rules.end(), expires);
 }
 
 }  // namespace tenure::object

@@ -19,6 +19,8 @@ class Gcs final : public Dialect {
   bool refuses_login(const web::Answer& answer) const override { return answer.status == 401; }
   bool throttles(const web::Answer& answer) const override { return answer.status == 429 || answer.status == 503; }
   Error error_of(const web::Answer& answer, const Redactor& redacted) const override;
+  std::optional<web::Request> ask_for(Setting setting) const override;
+  std::optional<bool> is_on(Setting setting, const web::Answer& answer) const override;
 
  private:
   const Options options_;

@@ -81,6 +81,17 @@ web::Site S3::site() const {
   return site_at(server, "s3 " + server.host + ", bucket " + options_.bucket, options_.ca_file);
 }
 
+std::optional<web::Request> S3::ask_for(Setting setting) const {
+  return get(setting == Setting::versions ? "?versioning=" : "?lifecycle=");
+}
+
+std::optional<bool> S3::is_on(Setting setting, const web::Answer& answer) const {
+  if (answer.status == 404 && setting == Setting::expiry) return false;
+  if (answer.status != 200) return std::nullopt;
+  if (setting == Setting::versions) return element(answer.body, "Status") == "Enabled";
+  return answer.body.find("<Expiration>") != answer.body.npos;
+}
+
 bool S3::absent(const web::Answer& answer) const { return answer.status == 404 && code_of(answer) == "NoSuchKey"; }
 
 bool S3::refuses_login(const web::Answer& answer) const {

@@ -19,7 +19,8 @@ class S3 final : public Dialect {
   bool refuses_login(const web::Answer& answer) const override;
   bool throttles(const web::Answer& answer) const override;
   Error error_of(const web::Answer& answer, const Redactor& redacted) const override;
-  std::optional<web::Request> setting(const std::string& name) const override { return get("?" + name + "="); }
+  std::optional<web::Request> ask_for(Setting setting) const override;
+  std::optional<bool> is_on(Setting setting, const web::Answer& answer) const override;
 
  private:
   const Options options_;

@@ -158,6 +158,10 @@ TEST(ObjectAzure, WhatIsNoKeyAndNoTokenIsAnErrorThatTellsNothingOfIt) {
 /// A secret goes to who may have it alone.
 TEST(ObjectAzure, NoSecretIsSentWithoutTlsToAnotherHost) {
   const Container box;
+  for (const auto* host : {"http://login.invalid", "http://169.254.login.invalid", "http://127.login.invalid"}) {
+    const Environment some(Variables{{"IDENTITY_ENDPOINT", std::string(host) + "/x"}, {"IDENTITY_HEADER", canary}});
+    expect_error(error_of(store(from_url(box.url()), "jobs")->read(within(20s))), Fault::forbidden, {"write https://"});
+  }
   for (const auto& variables :
        {Variables{{"AZURE_AUTHORITY_HOST", "http://login.invalid"},
                   {"AZURE_TENANT_ID", "t"},
@@ -187,11 +191,6 @@ TEST(ObjectAzure, AFunctionGivesTheAccountsKeyOrAToken) {
 // ---- answers ----
 
 const Options of_azure{.service = Service::azure, .account = "account", .bucket = "box"};
-
-web::Answer answer(const std::string& bytes) {
-  const auto end = bytes.find("\r\n\r\n");
-  return {.status = std::stol(bytes.substr(9)), .body = bytes.substr(end + 4), .head = bytes.substr(0, end + 4)};
-}
 
 /// An absent record is a ground for a claim.
 TEST(ObjectAzure, NothingLessThanTheServersOwnWordIsTakenForAnAbsentBlob) {

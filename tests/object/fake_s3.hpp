@@ -12,6 +12,7 @@
 
 #include "fake_server.hpp"
 #include "messages.hpp"
+#include "web/http.hpp"
 
 namespace tenure::object::test {
 
@@ -35,6 +36,12 @@ inline std::string header(const std::string& text, const std::string& name) {
   if (at == text.npos) return {};
   const auto begin = at + name.size() + 4;
   return text.substr(begin, text.find("\r\n", begin) - begin);
+}
+
+/// As libcurl hands it on.
+inline web::Answer answer(const std::string& bytes) {
+  const auto end = bytes.find("\r\n\r\n");
+  return {.status = std::stol(bytes.substr(9)), .body = bytes.substr(end + 4), .head = bytes.substr(0, end + 4)};
 }
 
 class FakeS3 {

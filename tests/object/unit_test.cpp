@@ -44,6 +44,7 @@ TEST(ObjectOptions, AUrlNamesABucketAPrefixAndSettings) {
   EXPECT_EQ(server("s3://bucket?endpoint=http://%5B::1%5D:9000"), "http [::1]:9000 /bucket/");
   EXPECT_EQ(server("gs://bucket/x"), "https storage.googleapis.com ");
   EXPECT_EQ(from_url("az://account/container/app/x").prefix, "app/x");
+  EXPECT_EQ(server_at("http://[::1]", "x").name + " " + server_at("http://[::1]:9000", "x").name, "::1 ::1");
   EXPECT_EQ(server("az://account/container"), "https account.blob.core.windows.net /container/");
   EXPECT_EQ(server("az://account/container?endpoint=http://127.0.0.1:10000"),
             "http 127.0.0.1:10000 /account/container/");
@@ -100,11 +101,6 @@ TEST(ObjectOptions, DifferentElectionsHaveDifferentObjectsWhoseNamesNeedNoEscape
 }
 
 const Options of_s3{.bucket = "bucket", .region = "r1", .endpoint = "http://h"};
-
-web::Answer answer(const std::string& bytes) {
-  const auto end = bytes.find("\r\n\r\n");
-  return {.status = std::stol(bytes.substr(9)), .body = bytes.substr(end + 4), .head = bytes.substr(0, end + 4)};
-}
 
 /// An absent record is a ground for a claim.
 TEST(ObjectAnswer, NothingLessThanTheServersOwnWordIsTakenForAnAbsentObject) {

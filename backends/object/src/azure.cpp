@@ -9,6 +9,7 @@
 #include <array>
 #include <chrono>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include <tenure/kit/files.hpp>

@@ -194,8 +194,10 @@ Error no_credentials(const std::string& why) { return {Fault::forbidden, "no cre
 
 Result<Server> confidant_at(const std::string& url, const std::string& what) {
   auto out = server_at(url, what);
-  const bool near = loopback(out.host.substr(0, out.host.rfind(':'))) || out.host.starts_with("169.254.");
-  if (!out.tls && !near)
+  const bool of_this_link =
+      out.name.starts_with("169.254.") && out.name.find_first_not_of("0123456789.") == out.name.npos;
+  const bool of_amazons_link = out.name.starts_with("fd00:ec2::");
+  if (!out.tls && !loopback(out.name) && !of_this_link && !of_amazons_link)
     return no_credentials(what + " names " + printable(out.host, 200) + " without TLS; write https://");
   return out;
 }

@@ -18,7 +18,7 @@ namespace {
 
 void warn_of_plain_text(const Options& options, const std::string& election, const Log& log) {
   const auto server = server_of(options);
-  if (server.tls || loopback(server.host.substr(0, server.host.rfind(':')))) return;
+  if (server.tls || loopback(server.name)) return;
   tell(log, Level::warning, unprotected("server " + server.host, "Write https:// in Options::endpoint"),
        {{"election", election}, {"store", "object"}});
 }

@@ -132,7 +132,7 @@ Server server_at(const std::string& url, const std::string& what) {
       !parsed.query.empty() || !parsed.user.empty() || !parsed.password.empty())
     refuse(what + " must be http:// or https://, a host and perhaps a port, and nothing else");
   const auto& host = parsed.hosts[0];
-  Server out{.tls = parsed.scheme == "https", .host = host.name};
+  Server out{.tls = parsed.scheme == "https", .host = host.name, .name = host.name};
   if (out.host.find(':') != out.host.npos) out.host = "[" + out.host + "]";
   if (host.port) out.host += ":" + std::to_string(*host.port);
   return out;

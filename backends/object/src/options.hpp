@@ -23,6 +23,7 @@ std::string object_of(const Options& options, const std::string& election);
 struct Server {
   bool tls{};
   std::string host{};    ///< Perhaps with a port.
+  std::string name{};    ///< The host without a port, if server_at() read it.
   std::string folder{};  ///< What stands before an object's name: "/", or "/BUCKET/".
 };
 Server server_of(const Options& options);

@@ -106,9 +106,17 @@ Browser::Browser() {
   for (const int fd : {line[1], life[1], log}) ::close(fd);
   line_ = line[0], life_ = life[0];
   if (guard_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
-  const auto page = call("Target.createTarget", {{"url", "about:blank"}});
-  session_ = call("Target.attachToTarget", {{"targetId", page["targetId"]}, {"flatten", true}})["sessionId"];
+  new_page();
+}
+
+void Browser::new_page() {
+  session_.clear();
+  if (!page_.empty()) call("Target.closeTarget", {{"targetId", page_}});
+  page_ = call("Target.createTarget", {{"url", "about:blank"}})["targetId"];
+  session_ = call("Target.attachToTarget", {{"targetId", page_}, {"flatten", true}})["sessionId"];
   for (const auto* domain : {"Page", "Runtime", "Network", "Log"}) call(std::string(domain) + ".enable");
+  requests_.clear();
+  complaints_.clear();
 }
 
 Browser::~Browser() {
@@ -156,6 +164,7 @@ Json Browser::call(const std::string& method, Json params) {
 }
 
 void Browser::note(const Json& event) {
+  if (event.value("sessionId", "") != session_) return;  // of a page that is gone
   const auto method = event.value("method", "");
   if (method == "Network.requestWillBeSent") requests_.push_back(event["params"]["request"]["url"]);
   if (method == "Runtime.exceptionThrown")

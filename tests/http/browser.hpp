@@ -24,6 +24,9 @@ class Browser {
   Browser(const Browser&) = delete;
   Browser& operator=(const Browser&) = delete;
 
+  /// A new one takes the place of its page: nothing that was asked for or complained of before is known any more.
+  void new_page();
+
   /// Returns once the page is loaded.
   void open(const std::string& url);
 
@@ -58,7 +61,7 @@ class Browser {
   pid_t guard_{-1};
   int line_{-1}, life_{-1};
   int asked_{};
-  std::string session_, got_;
+  std::string page_, session_, got_;
   std::vector<std::string> requests_;
   std::vector<Complaint> complaints_;
 };

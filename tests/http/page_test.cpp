@@ -39,7 +39,11 @@ class Page : public testing::Test {
  protected:
   void SetUp() override {
     if (Browser::program().empty()) GTEST_SKIP() << "there is no Chromium (Debian: chromium-headless-shell)";
-    browser.emplace();
+    if (browser) {
+      browser->new_page();
+    } else {
+      browser.emplace();
+    }
   }
   void open(const Process& process) { browser->open("http://" + process.server->address() + "/"); }
   testing::AssertionResult shows(const std::string& selector, const std::string& text) {
@@ -60,7 +64,8 @@ class Page : public testing::Test {
 
   const memory::Hub hub;
   Process a{hub, {"a", "10.0.0.7:80"}, {}, own_address()}, b{hub, {"b", "10.0.0.8:80"}, {}, own_address()};
-  std::optional<Browser> browser;
+  /// One for all tests of this process: to start it is most of their work.
+  static inline std::optional<Browser> browser;
 };
 
 TEST_F(Page, TellsWhoLeadsSinceWhenAndWithWhichToken) {

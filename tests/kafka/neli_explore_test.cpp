@@ -875,10 +875,13 @@ TEST(NeliExplore, FindsATokenTwiceIfTheHandleClaimsAgainAfterAnUnknownOutcome) {
   EXPECT_EQ(explore("nobody, rule 10 broken", broken, 18).violation.substr(0, 15), "token 2 after 2");
 }
 
-TEST(NeliExplore, ACommitThatWasSentTwiceMakesNoSecondLeader) {
-  expect_none(explore("nobody, half a lease at a time", World(Between::faithful, a_cut_and_half_leases), 19), 200'000,
-              4);
+Explored explore_half_leases(std::size_t depth) {
+  return explore("nobody, half a lease at a time", World(Between::faithful, a_cut_and_half_leases), depth);
 }
+
+TEST(NeliExplore, ACommitThatWasSentTwiceMakesNoSecondLeader) { expect_none(explore_half_leases(16), 70'000, 3); }
+
+TEST(NeliExploreLong, ACommitThatWasSentTwiceMakesNoSecondLeader) { expect_none(explore_half_leases(19), 200'000, 4); }
 
 Explored explore_evictions_too(std::size_t depth) {
   auto budget = a_cut_and_half_leases;
@@ -898,9 +901,17 @@ TEST(NeliExploreLong, ACommitThatWasSentTwiceByOneThatIsEvictedMakesNoSecondLead
 constexpr Budget two_foreign_commits{
     .ticks = 4, .cuts = 0, .evictions = 1, .releases = 0, .sightings = 0, .slow = 0, .foreign = 2, .tick = patience};
 
-TEST(NeliExplore, TheSameForeignCommitMadeTwiceMakesNoSecondLeader) {
+Explored explore_foreign_commits(std::size_t depth) {
   const auto led = after(World(Between::faithful, two_foreign_commits), joins_as_owner(0));
-  expect_none(explore("a leader, foreign commits", led, 13), 100'000, 2);
+  return explore("a leader, foreign commits", led, depth);
+}
+
+TEST(NeliExplore, TheSameForeignCommitMadeTwiceMakesNoSecondLeader) {
+  expect_none(explore_foreign_commits(10), 30'000, 2);
+}
+
+TEST(NeliExploreLong, TheSameForeignCommitMadeTwiceMakesNoSecondLeader) {
+  expect_none(explore_foreign_commits(13), 100'000, 2);
 }
 
 TEST(NeliExplore, FindsTwoLeadersIfACommitThatWasSentTwiceDoesNotCostTheHandle) {

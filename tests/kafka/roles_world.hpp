@@ -36,7 +36,7 @@ using Duration = Clock::Duration;
 constexpr auto session_time = 6s;
 constexpr int sim_units = 4;
 
-/// A test that runs so many seeds. `tests/run` runs a third of them, `tests/run all` also the whole.
+/// A test that runs so many seeds. `tests/run` runs a sixth of them, `tests/run all` also the whole.
 class Simulation : public testing::TestWithParam<std::uint64_t> {
  protected:
   /// How many. A sanitizer sees in one run what it sees in many.
@@ -49,13 +49,13 @@ class Simulation : public testing::TestWithParam<std::uint64_t> {
   }
 };
 inline std::string whole_or_part(const testing::TestParamInfo<std::uint64_t>& share) {
-  return share.param == 1 ? "whole" : "a_third";
+  return share.param == 1 ? "whole" : "a_sixth";
 }
 #ifdef __SANITIZE_ADDRESS__
-#define TENURE_SIMULATION(suite) INSTANTIATE_TEST_SUITE_P(Quick, suite, testing::Values(3), whole_or_part)
+#define TENURE_SIMULATION(suite) INSTANTIATE_TEST_SUITE_P(Quick, suite, testing::Values(6), whole_or_part)
 #else
 #define TENURE_SIMULATION(suite)                                             \
-  INSTANTIATE_TEST_SUITE_P(Quick, suite, testing::Values(3), whole_or_part); \
+  INSTANTIATE_TEST_SUITE_P(Quick, suite, testing::Values(6), whole_or_part); \
   INSTANTIATE_TEST_SUITE_P(Long, suite, testing::Values(1), whole_or_part)
 #endif
 

@@ -72,11 +72,13 @@ Subject by(std::string name, Way way) {
           shared().empty() ? "needs a real server: tests/run starts one (docker/postgres)" : ""};
 }
 
-const auto subjects =
-    testing::Values(by("tcp", Way::tcp), by("unix_socket", Way::unix_socket), by("pgbouncer", Way::pgbouncer));
+const auto subjects = testing::Values(by("tcp", Way::tcp), by("pgbouncer", Way::pgbouncer));
+const auto of_all = testing::Values(by("unix_socket", Way::unix_socket));  // which only libpq tells from TCP
 
 INSTANTIATE_TEST_SUITE_P(real, BackendContract, subjects, name_of);
 INSTANTIATE_TEST_SUITE_P(real, StoreContract, subjects, name_of);
+INSTANTIATE_TEST_SUITE_P(Long, BackendContract, of_all, name_of);
+INSTANTIATE_TEST_SUITE_P(Long, StoreContract, of_all, name_of);
 
 }  // namespace
 }  // namespace tenure::contract

@@ -390,7 +390,8 @@ TEST_F(RedisGroup, ARenewalCostsNoMoreBesideManyNamesAndEndedSessions) {
                "for i = 1, 100000 do redis.call('HSET', KEYS[2], 'old' .. i, '5 1 1 -') end",
                "2", sessions_key, leads_key});
   const auto late = renewals();
-  EXPECT_LT(late, 2 * fresh) << late / 20 << " us a renewal, and " << fresh / 20 << " before";
+  // To read either hash as a whole would cost milliseconds, a hundred times as much.
+  EXPECT_LT(late, 10 * fresh) << late / 20 << " us a renewal, and " << fresh / 20 << " before";
   EXPECT_EQ(look(*store).leads.size(), 1u);
 }
 

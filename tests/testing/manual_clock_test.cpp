@@ -75,6 +75,22 @@ TEST(ManualClock, AMomentIsSetWhileItIsWaitedFor) {
   waker->set(clock.now());
 }
 
+// A store call that ignored its limit is left behind when its manager ends, and the clock of a test ends soon after.
+TEST(ManualClock, ItsEndEndsEveryWaitByItAndWaitsForTheWaiters) {
+  std::atomic<bool> over{false};
+  std::jthread thread;
+  {
+    ManualClock clock;
+    thread = std::jthread([&over, waker = clock.make_waker()]() mutable {
+      EXPECT_FALSE(waker->wait_until(Clock::Time::max()));
+      over = true;
+      waker.reset();
+    });
+    ASSERT_TRUE(clock.await_parked(1));
+  }
+  EXPECT_TRUE(over);
+}
+
 TEST(ManualClock, ThreadsThatAreAboutToRunAreNotParked) {
   ManualClock clock;
   std::atomic<int> rounds{0};

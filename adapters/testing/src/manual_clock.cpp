@@ -2,10 +2,20 @@
 // The wakers of the manual clock, and what wakes them.
 #include <tenure/manual_clock.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 namespace tenure {
+namespace {
+
+/// In real time: it only decides when a test gives up.
+constexpr auto patience = std::chrono::seconds(10);
+
+}  // namespace
 
 /// Waits on a condition variable of its own: waking one thread must not disturb the others.
 class ManualClock::ManualWaker final : public Waker {
@@ -17,6 +27,7 @@ class ManualClock::ManualWaker final : public Waker {
   ~ManualWaker() override {
     const std::lock_guard lock(clock_.mutex_);
     std::erase(clock_.wakers_, this);
+    clock_.changed_.notify_all();
   }
 
   void set(Time until) override {
@@ -52,9 +63,16 @@ class ManualClock::ManualWaker final : public Waker {
 };
 
 ManualClock::ManualClock(Time start, std::int64_t unix_ms)
-    : now_(start.time_since_epoch().count()), unix_ms_(unix_ms) {}
+    : made_by_(::getpid()), now_(start.time_since_epoch().count()), unix_ms_(unix_ms) {}
 
-ManualClock::~ManualClock() = default;
+ManualClock::~ManualClock() {
+  if (::getpid() != made_by_) return;
+  advance_to(Time::max());
+  std::unique_lock lock(mutex_);
+  if (changed_.wait_for(lock, patience, [&] { return wakers_.empty(); })) return;
+  std::fputs("tenure: a ManualClock was destroyed while somebody keeps a waker of it\n", stderr);
+  std::abort();
+}
 
 Clock::Time ManualClock::now() const noexcept { return Time(Duration(now_.load())); }
 
@@ -83,8 +101,7 @@ bool ManualClock::await_parked(std::size_t n) {
     return static_cast<std::size_t>(
                std::count_if(wakers_.begin(), wakers_.end(), [](const auto* w) { return w->parked(); })) >= n;
   };
-  // The one wait on real time: it only decides when a test gives up.
-  return changed_.wait_for(lock, std::chrono::seconds(10), parked);
+  return changed_.wait_for(lock, patience, parked);
 }
 
 Clock::Time ManualClock::next_alarm() const {

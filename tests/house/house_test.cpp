@@ -454,6 +454,7 @@ TEST(House, LibrariesExportOnlyWhatHeadersDeclare) {
   for (const auto& found : fs::recursive_directory_iterator(TENURE_PACKAGE)) {
     const auto library = found.path().string();
     if (found.is_symlink() || library.find("/libtenure_") == library.npos) continue;
+    if (library.ends_with(".a")) continue;  // the doubles for tests are always static
     ++libraries;
     const auto exported = run("'" + nm + "' -D --defined-only -C '" + library + "'");
     EXPECT_NE(exported.find(" T tenure::"), exported.npos) << library << " exports nothing";

@@ -193,6 +193,31 @@ TEST(ObjectCredentials, TheyAreFoundAnewWhenTheyAreRefusedOncePerCall) {
   EXPECT_EQ(bucket.s3.requests().size() - before, 2U);
 }
 
+TEST(ObjectCredentials, WhoseKeysExpireInMidLeaseKeepsItsTenureByNewOnes) {
+  FakeBucket bucket;
+  std::atomic<int> given{0};
+  FakeServer imds([&](const std::string& request) {
+    if (!mentions(request, "/role ")) return metadata(request, "");
+    return metadata(request, keys_in_json("k" + std::to_string(++given)));
+  });
+  std::atomic<int> valid{1};
+  bucket.s3.first = [&](const std::string& request) -> std::optional<Answer> {
+    if (mentions(request, "Credential=k" + std::to_string(valid) + "/")) return std::nullopt;
+    return Answer{failure("400 Bad Request", "ExpiredToken")};
+  };
+  const Environment some(Variables{{"AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://" + imds.address()}});
+  const auto leader = open(from_url(keyless(bucket)), "jobs");
+  const auto granted = leader->acquire(within(20s));
+  ASSERT_TRUE(std::holds_alternative<Granted>(granted));
+  const auto token = std::get<Granted>(granted).token;
+  for (valid = 2; valid < 5; ++valid) EXPECT_TRUE(std::holds_alternative<Granted>(leader->renew(token, within(20s))));
+  EXPECT_EQ(given, 4);
+  valid = 99;
+  const auto refused = leader->renew(token, within(20s));
+  ASSERT_TRUE(std::holds_alternative<Unknown>(refused)) << "which denies nothing: the lease lasts to its end";
+  EXPECT_EQ(std::get<Unknown>(refused).error.fault, Fault::forbidden);
+}
+
 // ---- Google ----
 
 /// An object that is there, for whoever has this token.

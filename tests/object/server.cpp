@@ -12,6 +12,7 @@
 
 #include "eventually.hpp"
 #include "launched.hpp"
+#include "messages.hpp"
 #include "scratch.hpp"
 
 namespace tenure::object::test {
@@ -63,6 +64,13 @@ Options Server::options() {
 void Server::freeze(bool on) const {
   ::kill(pid_, on ? SIGSTOP : SIGCONT);
   if (on) tenure::test::eventually([this] { return stopped(pid_); });
+}
+
+int Server::requests(const std::string& prefix) const {
+  std::ifstream in(directory_ / "log");
+  int count = 0;
+  for (std::string line; std::getline(in, line);) count += tenure::test::mentions(line, "/" + prefix + "/");
+  return count;
 }
 
 bool Server::restart() {

@@ -30,6 +30,8 @@ class Server {
   Options options();
   void freeze(bool on) const;
   bool restart();  ///< With its data. False: it keeps none.
+  /// So many requests for what is below this prefix the server itself has logged. REQUIRES: it is moto.
+  int requests(const std::string& prefix) const;
 
  private:
   void read();

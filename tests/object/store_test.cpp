@@ -6,6 +6,7 @@
 #include <atomic>
 #include <latch>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <tenure/object.hpp>
@@ -95,6 +96,26 @@ TEST_P(ObjectStore, AFollowerReadsSeldom) {
   const auto token = contract::lead(*leader, contract::quiet_timing);
   ASSERT_TRUE(token);
   contract::watch_a_follower(*leader, *token, store(options, "jobs"));
+}
+
+TEST_P(ObjectStore, TheServerItselfCountsOneRequestForARenewalAndTwoForATakeOver) {
+  if (GetParam() != "moto") GTEST_SKIP() << GetParam() << " logs no requests";
+  const auto leader = open(options, "jobs"), next = open(options, "jobs");
+  auto asked = [&, before = 0]() mutable {
+    const auto now = shared("moto").requests(options.prefix);
+    return now - std::exchange(before, now);
+  };
+  const auto token = contract::lead(*leader, contract::quiet_timing);
+  ASSERT_TRUE(token);
+  EXPECT_EQ(asked(), 2) << "a first election";
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(std::holds_alternative<Granted>(leader->renew(*token, within(long_enough))));
+    EXPECT_EQ(asked(), 1);
+  }
+  EXPECT_EQ(leader->release(within(long_enough)), std::nullopt);
+  EXPECT_EQ(asked(), 1);
+  EXPECT_TRUE(std::holds_alternative<Granted>(next->acquire(within(long_enough))));
+  EXPECT_EQ(asked(), 2);
 }
 
 TEST_P(ObjectStore, TheDoctorFindsNothingWrong) {

@@ -10,10 +10,15 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 default_kafka_version=${TENURE_KAFKA_VERSIONS%% *}
 
 # The stores, and those of them that have a server.
-mapfile -t all_stores < <(sed -n 's/^\([a-z_]*\) .*/\1/p' "$root/backends/stores.list")
-mapfile -t all_servers < <(for name in "${all_stores[@]}"; do [[ ! -x $root/docker/$name ]] || echo "$name"; done)
+all_stores=() all_servers=()
+while read -r name _; do
+  [[ $name =~ ^[a-z_]+$ ]] || continue
+  all_stores+=("$name")
+  [[ ! -x $root/docker/$name ]] || all_servers+=("$name")
+done <"$root/backends/stores.list"
 
-self=$(basename "$(dirname "$(realpath "$0")")")/${0##*/}
+[[ $0 == */* ]] && self=$(cd "${0%/*}" && pwd) || self=$PWD
+self=${self##*/}/${0##*/}
 say() { printf '%s: %s\n' "$self" "$*"; }
 die() { say "$*" >&2; exit 1; }
 
@@ -140,6 +145,11 @@ identity() { # PID -> "PID START"
   [[ -n ${quietly:-} ]] || echo "$found"
 }
 alive() { local quietly=1 found=''; [[ -n ${1:-} ]] && identity "$1" && [[ $found == "$1 $2" ]]; } # PID START
+server_alive() { # DIR, where `pid` has the identity of a server
+  local known=()
+  { read -ra known <"$1/pid"; } 2>/dev/null || true
+  alive "${known[@]}"
+}
 pause() { # SECONDS
   [[ -n ${never:-} ]] || exec {never}<> <(:) # nothing ever comes by it
   read -rt "$1" -u "$never" || true

@@ -17,6 +17,7 @@
 #include "browser.hpp"
 #include "messages.hpp"
 #include "process.hpp"
+#include "shared.hpp"
 
 namespace tenure::test {
 namespace {
@@ -26,7 +27,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
-/// At an address of 127.0.0.0/8 that only this test uses, so that nobody takes the port while no server has it.
+/// At an address of 127.0.0.0/8 that only this program uses, so that nobody takes the port while no server has it.
 http::ServerOptions own_address() {
   const auto pid = ::getpid();
   return {.address = "127." + std::to_string(pid >> 16 & 255) + "." + std::to_string(pid >> 8 & 255) + "." +
@@ -39,11 +40,8 @@ class Page : public testing::Test {
  protected:
   void SetUp() override {
     if (Browser::program().empty()) GTEST_SKIP() << "there is no Chromium (Debian: chromium-headless-shell)";
-    if (browser) {
-      browser->new_page();
-    } else {
-      browser.emplace();
-    }
+    browser = &Shared<Browser>::get();
+    browser->new_page();
   }
   void open(const Process& process) { browser->open("http://" + process.server->address() + "/"); }
   testing::AssertionResult shows(const std::string& selector, const std::string& text) {
@@ -64,8 +62,7 @@ class Page : public testing::Test {
 
   const memory::Hub hub;
   Process a{hub, {"a", "10.0.0.7:80"}, {}, own_address()}, b{hub, {"b", "10.0.0.8:80"}, {}, own_address()};
-  /// One for all tests of this process: to start it is most of their work.
-  static inline std::optional<Browser> browser;
+  Browser* browser{};  ///< The same for all tests of this process, because its start is most of their work.
 };
 
 TEST_F(Page, TellsWhoLeadsSinceWhenAndWithWhichToken) {
@@ -394,9 +391,10 @@ int count_processes(const std::string& name) {
 }
 
 TEST_F(Page, TheBrowserEndsWithItsTestHoweverThatEnds) {
-  const auto profile = browser->profile().path().string();
+  std::optional<Browser> own(std::in_place);
+  const auto profile = own->profile().path().string();
   EXPECT_GT(count_processes(profile), 1);
-  browser.reset();
+  own.reset();
   EXPECT_EQ(count_processes(profile), 0);
 
   const Scratch scratch;

@@ -276,6 +276,22 @@ TEST_F(Look, WhatTheDocumentSaysIsRefusedBesideIt) {
   }
 }
 
+TEST_F(Look, WhatWouldBeIgnoredIsRefused) {
+  const std::string files = "file://" + directory_.path().string();
+  for (const auto& [line, told] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"status", "--all", "--store", files, "-e", "e"}, "-e does not go with --all"},
+           {{"status", "--all", "--store", files, "--timing", "fast"}, "--timing does not go with --all"},
+           {{"status", "--all", "--store", files, "--term", "3s"}, "--term does not go with --all"},
+           {{"is-leader", "--http", "127.0.0.1:1", "-e", "e"}, "-e does not go with --http"},
+           {{"is-leader", "--http", "127.0.0.1:1", "--id", "ann"}, "--id does not go with --http"},
+           {{"is-leader", "--http", "127.0.0.1:1", "--store", files}, "--store does not go with --http"},
+           {{"setup", "--groups", "--store", files}, "--groups is for PostgreSQL"}}) {
+    Process ignored(tool(line));
+    EXPECT_EQ(ignored.ended(), 64) << told;
+    EXPECT_TRUE(mentions(ignored.err(), told)) << ignored.err();
+  }
+}
+
 TEST_F(Look, WhatIsSaidOfAWrongCommandLineShowsNoSecret) {
   const auto url = "redis://u:" + canary + "@h", key = "redis://h?password=" + canary;
   for (const auto& line : std::vector<std::vector<std::string>>{{"status", "-e", "e", url},

@@ -67,8 +67,9 @@ ManualClock::ManualClock(Time start, std::int64_t unix_ms)
 
 ManualClock::~ManualClock() {
   if (::getpid() != made_by_) return;
-  advance_to(Time::max());
   std::unique_lock lock(mutex_);
+  now_ = Time::max().time_since_epoch().count();
+  for (auto* waker : wakers_) waker->wakes_.notify_one();
   if (changed_.wait_for(lock, patience, [&] { return wakers_.empty(); })) return;
   std::fputs("tenure: a ManualClock was destroyed while somebody keeps a waker of it\n", stderr);
   std::abort();

@@ -66,8 +66,8 @@ int code_of(const std::vector<Row>& rows) {
 }
 
 int print_all(const Place& place, const Listing& listing) try {
-  if (!place.election.empty() || !place.file.empty())
-    throw Failed(usage, "--all is for every election of --store; leave out -e and -c");
+  refuse_given(place, {"-e", "-c", "--timing", "--term"},
+               "does not go with --all, which is for every election of --store");
   auto opening = opening_of(place);
   only_ask(opening);
   opening.log = no_log;

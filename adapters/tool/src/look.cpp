@@ -76,7 +76,12 @@ int status(Asked asked) {
 
 int is_leader(Asked asked) {
   const auto patience = option("--timeout", asked.patience);
-  if (!asked.http.empty()) return says_that_it_leads(asked.http, patience) ? ok : no;
+  if (!asked.http.empty()) {
+    asked.place.id = asked.id;
+    refuse_given(asked.place, {"--store", "--password-file", "-e", "-c", "--timing", "--term", "--id"},
+                 "does not go with --http: that process is asked whether it leads the election that it is in");
+    return says_that_it_leads(asked.http, patience) ? ok : no;
+  }
   if (asked.id.empty()) throw Failed(usage, "name the candidate by --id, or ask it itself by --http");
   asked.place.asks = asked.place.once = true;
   const auto opened = open_place(asked.place, no_log);

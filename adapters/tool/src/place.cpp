@@ -68,18 +68,10 @@ tenure::Opened open_and_note(const Opening& opening) {
   return open_with(noted.opening, noted.witness, noted.asks, noted.once);
 }
 
-/// The document says these, so that one of the two would be ignored. TENURE_URL may be meant for other commands.
+/// The document says these.
 void refuse_beside_document(const Place& place) {
-  const char* url = std::getenv("TENURE_URL");  // NOLINT(concurrency-mt-unsafe): nobody changes the environment
-  const std::pair<const char*, bool> given[] = {{"--store", !place.store.empty() && (!url || place.store != url)},
-                                                {"--password-file", !place.password_file.empty()},
-                                                {"-e", !place.election.empty()},
-                                                {"--timing", !place.preset.empty()},
-                                                {"--term", !place.term.empty()},
-                                                {"--id", !place.id.empty()},
-                                                {"--address", !place.address.empty()}};
-  for (const auto& [option, is_given] : given)
-    if (is_given) throw Failed(usage, std::string(option) + " does not go with -c: the document says it");
+  refuse_given(place, {"--store", "--password-file", "-e", "--timing", "--term", "--id", "--address"},
+               "does not go with -c: the document says it");
 }
 
 std::string read_secret(const std::string& name, const std::string& path) {
@@ -120,6 +112,21 @@ Opened by_url(const Place& place, Log log) {
 }
 
 }  // namespace
+
+void refuse_given(const Place& place, const std::vector<std::string_view>& options, const std::string& why) {
+  const char* url = std::getenv("TENURE_URL");  // NOLINT(concurrency-mt-unsafe): nobody changes the environment
+  const std::pair<std::string_view, bool> given[] = {{"--store", !place.store.empty() && (!url || place.store != url)},
+                                                     {"--password-file", !place.password_file.empty()},
+                                                     {"-e", !place.election.empty()},
+                                                     {"-c", !place.file.empty()},
+                                                     {"--timing", !place.preset.empty()},
+                                                     {"--term", !place.term.empty()},
+                                                     {"--id", !place.id.empty()},
+                                                     {"--address", !place.address.empty()}};
+  for (const auto& [option, is_given] : given)
+    if (is_given && std::find(options.begin(), options.end(), option) != options.end())
+      throw Failed(usage, std::string(option) + " " + why);
+}
 
 std::string secret_in(const std::string& name, const std::string& path) {
   auto secret = read_secret(name, path);

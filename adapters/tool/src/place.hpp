@@ -4,6 +4,8 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <tenure/backend.hpp>
 #include <tenure/clock.hpp>
@@ -43,6 +45,9 @@ struct Failed : std::runtime_error {
 void add_store(CLI::App& command, Place& place);
 /// And -e, or -c in place of both.
 void add_election(CLI::App& command, Place& place);
+
+/// Throws Failed if one of these options is given, which would be ignored. TENURE_URL may be meant for other commands.
+void refuse_given(const Place& place, const std::vector<std::string_view>& options, const std::string& why);
 
 /// The duration that an option gives. Throws Failed.
 Clock::Duration option(const std::string& name, const std::string& text);

@@ -39,9 +39,11 @@ std::string make_tables(const Opening& opening, bool groups) {
 }
 #endif
 
-int setup(const Place& place, [[maybe_unused]] bool groups) try {
+int setup(const Place& place, bool groups) try {
   const auto opening = opening_of(place);
   const auto scheme = scheme_of(opening.url).value_or("");
+  if (groups && !scheme.starts_with("postgres"))
+    throw Failed(usage, "--groups is for PostgreSQL: no other store needs tables for its groups");
   std::string done;
   if (scheme == "file") done = make_directory(parse_url(opening.url).path);
 #ifdef TENURE_WITH_POSTGRES

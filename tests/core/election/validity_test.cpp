@@ -55,6 +55,17 @@ TEST(Validity, WithdrawnIsSeenAtOnce) {
   }
 }
 
+TEST(Validity, TheTimeThatAnIncumbentHasLeftRunsDown) {
+  ManualClock clock;
+  OwnValidity validity(clock);
+  validity.hear(Incumbent{.name = "b", .incarnation = {}, .address = {}, .token = {9}, .remaining = 5s},
+                clock.now() + 5s);
+  clock.advance(2s);
+  EXPECT_EQ(validity.incumbent().value().remaining, 3s);
+  clock.advance(3s);
+  EXPECT_EQ(validity.incumbent(), std::nullopt);
+}
+
 /// A clock during whose reading something happens.
 class Interrupted : public Clock {
  public:

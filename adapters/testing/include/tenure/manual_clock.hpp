@@ -22,13 +22,13 @@ class ManualClock final : public Clock {
  public:
   /// `start` is its time at first, and `unix_ms` that of its wall clock.
   explicit ManualClock(Time start = Time{std::chrono::hours(1)}, std::int64_t unix_ms = 1'700'000'000'000);
-  /// Every time has come then. A call that a manager left behind may still wait by it: its end is waited for, for 10 s
-  /// of real time at most. Whoever waits on would read memory that is gone, so the process is aborted, and stderr says
-  /// why. A forked child has no such threads, and waits for none.
+  /// Sets the time to Time::max(), so that every wait on this clock ends: a manager may have left a store call behind
+  /// that waits on it. Then waits, for 10 s of real time at most, until other threads have destroyed their wakers. If
+  /// one is left, stderr says so and the process is aborted. A forked child has no such threads, and waits for none.
   ~ManualClock() override;
 
   Time now() const noexcept override;
-  std::unique_ptr<Waker> make_waker() override;  ///< Another thread may keep it until the clock ends, this one may not.
+  std::unique_ptr<Waker> make_waker() override;  ///< REQUIRES: the thread that destroys the clock destroys it before.
   std::int64_t unix_ms() const noexcept override;
 
   void advance(Duration by);    ///< Both clocks go on, and whoever waits for a time that is reached wakes up.

@@ -183,6 +183,7 @@ TEST(Settings, ValuesThatLibpqWouldRefuseAtConnectAreRefusedAtOnce) {
   EXPECT_THAT(refusal(with("host=h sslmode=verify-full sslrootcert=/no/such/ca.crt")),
               HasSubstr("sslrootcert: the file /no/such/ca.crt is not there"));
   EXPECT_THAT(refusal(with("host=h sslcert=/no/such/client.crt")), HasSubstr("sslcert: the file"));
+  EXPECT_THAT(refusal(with("host=h sslkey=/tmp/engine.so:key")), HasSubstr("sslkey names an engine of OpenSSL"));
   ::setenv("PGSSLMODE", "nonsense", 1);
   EXPECT_THAT(refusal({}), HasSubstr("sslmode"));
   ::unsetenv("PGSSLMODE");

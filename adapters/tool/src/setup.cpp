@@ -40,7 +40,8 @@ std::string make_tables(const Opening& opening, bool groups) {
 #endif
 
 int setup(const Place& place, bool groups) try {
-  const auto opening = opening_of(place);
+  auto opening = opening_of(place);
+  only_ask(opening);  // It makes the table whatever the URL says of that.
   const auto scheme = scheme_of(opening.url).value_or("");
   if (groups && !scheme.starts_with("postgres"))
     throw Failed(usage, "--groups is for PostgreSQL: no other store needs tables for its groups");

@@ -163,6 +163,9 @@ void check_values(const Pairs& pairs) {
   if (effective(pairs, "sslmode", "PGSSLMODE").starts_with("verify")) check_file(pairs, "sslrootcert", "PGSSLROOTCERT");
   check_names(pairs);
   check_file(pairs, "sslcert", "PGSSLCERT");
+  // What a document says must run no code.
+  if (const auto key = pairs.find("sslkey"); key != pairs.end() && key->second.find(':') != std::string::npos)
+    refuse("sslkey names an engine of OpenSSL, which is code that is loaded: name a file, or set PGSSLKEY");
   check_file(pairs, "sslkey", "PGSSLKEY");
 }
 

@@ -279,7 +279,7 @@ class GroupCandidacy {
   std::uint32_t most_now() const;
   Member member_of(Time now, SessionId id, const Rivals::Rival& rival) const;
   void give(Time now, Holdings seen, std::size_t excess, std::map<SessionId, std::size_t> room);
-  void give_to(Time now, const std::string& election, SessionId heir, std::string detail);
+  void give_to(Time now, const std::string& election, SessionId heir, const std::string& detail);
   void name_heirs(Time now);
   std::optional<SessionId> holder_of(const std::string& election, const Entry& entry) const;
   void count_for(Entry& entry, std::optional<SessionId> holder);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <tenure/kit/logging.hpp>
 #include <tenure/kit/who.hpp>
 
 #include "group/group_candidacy.hpp"
@@ -122,7 +123,7 @@ void GroupCandidacy::give(Time now, Holdings seen, std::size_t excess, std::map<
   }
 }
 
-void GroupCandidacy::give_to(Time now, const std::string& election, SessionId heir, std::string detail) {
+void GroupCandidacy::give_to(Time now, const std::string& election, SessionId heir, const std::string& detail) {
   const auto it = entries_.find(election);
   if (it == entries_.end() || !it->second.tenure || !it->second.tenure->ending.leading() || is_unreadable(election))
     return;
@@ -130,7 +131,7 @@ void GroupCandidacy::give_to(Time now, const std::string& election, SessionId he
   rivals_.offered(heir, now + timing_.term);
   claims_stale_.push_back(election);
   ++gifts_running_;
-  end_voluntarily(now, election, it->second, Reason::handed_over, std::move(detail));
+  end_voluntarily(now, election, it->second, Reason::handed_over, printable(detail));
 }
 
 /// To whom, if it can be. Of several processes of this name the one whose lease ends last, by our clock.

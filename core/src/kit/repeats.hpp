@@ -2,6 +2,7 @@
 // Holds back trouble that was reported a moment ago.
 #pragma once
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,7 +19,8 @@ namespace tenure {
 class Repeats {
  public:
   static constexpr Clock::Duration pause = std::chrono::minutes(1);
-  static constexpr std::size_t most_kinds = 8;  ///< Of one minute. A server may word its refusals as it likes.
+  /// Of one fault in one minute. A server may word its refusals as it likes, but keeps back no other fault by that.
+  static constexpr std::ptrdiff_t most_kinds = 8;
 
   /// Returns what is to be reported now. Empty if it was reported within the last minute.
   std::optional<Error> told(Clock::Time now, Error error) {
@@ -26,8 +28,8 @@ class Repeats {
     const auto known = std::ranges::find(kinds_, words, &Kind::words);
     if (known == kinds_.end()) {
       std::erase_if(kinds_, [now](const Kind& kind) { return now >= kind.told + pause; });
-      if (kinds_.size() == most_kinds) return std::nullopt;
-      kinds_.push_back({std::move(words), now});
+      if (std::ranges::count(kinds_, error.fault, &Kind::fault) == most_kinds) return std::nullopt;
+      kinds_.push_back({error.fault, std::move(words), now});
       return error;
     }
     if (now < known->told + pause) {
@@ -35,12 +37,13 @@ class Repeats {
       return std::nullopt;
     }
     if (known->since > 0) error.message += " (" + std::to_string(known->since) + " more since the last report)";
-    *known = {std::move(known->words), now};
+    *known = {error.fault, std::move(known->words), now};
     return error;
   }
 
  private:
   struct Kind {
+    Fault fault{};
     std::string words;
     Clock::Time told{};
     int since{};

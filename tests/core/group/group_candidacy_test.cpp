@@ -1638,6 +1638,21 @@ Session& renew_peer(GroupStage& stage, const std::vector<std::string>& elections
   return session;
 }
 
+TEST_F(GroupCandidacyThatLeads, WhatAnotherCallsItselfIsPrintableInTheReasonOfTheEnd) {
+  const std::string name = "rival\x1b[2J\n";
+  stage.rival(SessionId{1}, 1);
+  auto& session = stage.store.sessions[SessionId{1}];
+  session.record.who = who_text({name, ""}, "other");
+  session.joined = 1;
+  session.names = hash_of("e");
+  me.see();
+  me.hand_over("e", name);
+  ASSERT_EQ(me.count<group_effect::End>(), 1u);
+  const auto detail = me.all<group_effect::End>()[0].detail;
+  EXPECT_EQ(detail.find_first_of("\x1b\n"), detail.npos) << detail;
+  EXPECT_NE(detail.find("rival"), detail.npos) << detail;
+}
+
 TEST_F(GroupCandidacy, ASessionTellsHowManyElectionsItMayLeadNow) {
   const auto most = [&] { return stage.store.sessions.at(me.session).most; };
   me.lead({"a", "b", "c"});

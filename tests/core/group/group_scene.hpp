@@ -79,6 +79,9 @@ class GroupScene {
   void resign(const std::string& election, std::optional<Clock::Duration> cool_down = {}) {
     candidacy.resign(stage.now, election, cool_down), take();
   }
+  void hand_over(const std::string& election, const std::string& to) {
+    candidacy.hand_over(stage.now, election, to), take();
+  }
   void stop() { candidacy.stop(stage.now), take(); }
   void ousting_returned(const std::string& election) { candidacy.ousting_returned(stage.now, election), take(); }
   void tick() {

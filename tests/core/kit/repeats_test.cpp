@@ -44,6 +44,7 @@ TEST(Repeats, AServerThatWordsItAnewEachTimeFillsNoLogEither) {
   for (auto at = 0s; at < 60s; ++at)
     lines += told(repeats, at, std::string(static_cast<std::size_t>(at.count()) + 1, 'x')).empty() ? 0 : 1;
   EXPECT_EQ(lines, 8);
+  EXPECT_EQ(told(repeats, 59s, "the store lost data", Fault::forbidden), "the store lost data") << "another fault";
   EXPECT_EQ(told(repeats, 70s, "y"), "y") << "a minute later there is room";
 }
 

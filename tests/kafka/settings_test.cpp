@@ -58,6 +58,7 @@ TEST(KafkaSettings, OptionsThatCannotWorkAreRefusedByName) {
   EXPECT_TRUE(mentions(with([](auto& o) { o.group = std::string(201, 'a'); }), "election"));
   EXPECT_TRUE(mentions(with([](auto& o) { o.group = "a\nb"; }), "control"));
   EXPECT_TRUE(mentions(with([](auto& o) { o.group = "\xff\xfe"; }), "UTF-8"));
+  EXPECT_TRUE(mentions(with([](auto& o) { o.group = "jobs.requests"; }), "to step down"));
   EXPECT_TRUE(mentions(with([](auto& o) {
                          o.group = "\xc3\xa4 b";
                          o.topic = "t";

@@ -100,6 +100,8 @@ std::string program_name() {
   return path.substr(path.find_last_of('/') + 1);
 }
 
+constexpr std::string_view of_requests = ".requests";
+
 void check_topic(const std::string& topic) {
   const auto legal = [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_' || c == '-'; };
   if (!topic.empty() && topic.size() <= 249 && topic != "." && topic != ".." &&
@@ -116,6 +118,9 @@ void check_group(const std::string& group) {
   if (controls || utf8(group) != group)
     refuse("group \"" + printable(group, 80) +
            "\" is not UTF-8, or has control characters. Set Options::group to a name without them");
+  if (group.ends_with(of_requests))
+    refuse("group \"" + printable(group, 80) + "\" is where requests to the election of the name before " +
+           std::string(of_requests) + " to step down are kept. Set Options::group to another name");
 }
 
 void check_topic_to_create(const std::optional<CreateTopic>& topic) {
@@ -215,7 +220,7 @@ void check_login(const Options& o) {
 
 void refuse(const std::string& what) { throw std::invalid_argument("kafka: " + what); }
 
-std::string requests_group(const std::string& group) { return group + ".requests"; }
+std::string requests_group(const std::string& group) { return group + std::string(of_requests); }
 
 Options completed(Options o) {
   if (o.brokers.empty()) refuse("Options::brokers is empty: give \"host:port,...\"");

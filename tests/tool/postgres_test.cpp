@@ -39,7 +39,8 @@ TEST_F(OnPostgres, SetupMakesTheTablesOnce) {
     EXPECT_EQ(setup.ended(), 0) << setup.err();
     EXPECT_TRUE(mentions(setup.out(), "tenure_elections"));
   }
-  EXPECT_EQ(Process(tool({"setup", "--store", url + "?create_table=true"})).ended(), 0) << "as a candidate's URL has it";
+  EXPECT_EQ(Process(tool({"setup", "--store", url + "?create_table=true"})).ended(), 0)
+      << "as a candidate's URL has it";
   EXPECT_EQ(Process(tool({"status", "-e", "e", "--store", url})).ended(), 3);
   EXPECT_EQ(Process(tool({"run", "-e", "e", "--store", url, "--term", "2s", "--", "true"})).ended(), 0);
   Process groups(tool({"setup", "--groups", "--store", url}));

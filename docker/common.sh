@@ -114,7 +114,10 @@ build() {
   log=$build_dir/build.log
   mkdir -p "$build_dir"
   shift
-  command -v ccache >/dev/null && settings=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  if command -v ccache >/dev/null; then
+    settings=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+    export CCACHE_SLOPPINESS=pch_defines,time_macros # else it keeps nothing that uses a precompiled header
+  fi
   [[ -z ${CXX:-} ]] || settings+=("-DCMAKE_CXX_COMPILER=$CXX") # also where another one was used here before
   while [[ ${1:-} == -D* ]]; do settings+=("$1") && shift; done
   (($#)) && targets=(--target "$@")

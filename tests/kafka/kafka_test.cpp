@@ -554,7 +554,7 @@ TEST_F(Kafka, ManagersHandOver) {
 TEST_F(Kafka, OfCandidatesThatStartTogetherOneLeadsWithoutALeasesWait) {
   if (!available()) GTEST_SKIP() << "needs a real broker of its own: set TENURE_KAFKA_VERSION";
   const Server server;
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 3; ++round) {
     auto o = options();
     o.brokers = server.brokers();
     o.group += "-" + std::to_string(round);
@@ -564,11 +564,13 @@ TEST_F(Kafka, OfCandidatesThatStartTogetherOneLeadsWithoutALeasesWait) {
       o.candidate.name = name;
       all.push_back(std::make_unique<LeaderManager>(open(o), presets().balanced, Hooks{.log = no_log}));
     }
+    const tenure::test::Lateness since;
     for (auto& one : all) one->start();
-    EXPECT_TRUE(tenure::test::eventually(
+    const bool led = tenure::test::eventually(
         [&] { return std::any_of(all.begin(), all.end(), [](auto& one) { return one->leadership().is_leader(); }); },
-        presets().balanced.term))
-        << round;
+        presets().balanced.term);
+    if (!led) since.starved(presets().balanced.term);
+    EXPECT_TRUE(led) << round;
   }
 }
 

@@ -41,8 +41,7 @@ class Table final : public StoreUnderTest {
   }
   Timing short_timing() const override { return short_terms_of(seconds(1)); }
   bool pushes() const override { return way_ != Way::pgbouncer; }
-  /// Where nothing is pushed, followers ask again and again.
-  int contended_tenures() const override { return pushes() ? 40 : 20; }
+  int contended_tenures() const override { return 20; }
 
   bool restart() override {
     own_server().get().restart();

@@ -54,7 +54,7 @@ class GroupTables final : public GroupUnderTest {
     return postgres::open_group(options, group);
   }
   bool pushes() const override { return !pooled_; }
-  int rounds() const override { return pooled_ ? 10 : 20; }
+  int rounds() const override { return 10; }
   bool lose_session(const std::string& group, SessionId id) override {
     sql(by_socket(), "delete from " + options_.sessions + " where grp = convert_to('" + group +
                          "', 'UTF8') and session = " + std::to_string(id.value));

@@ -917,6 +917,9 @@ TEST_F(RolesThatLead, R16WhoStillLeadsSomethingStays) {
     s.accept();
   }
   EXPECT_EQ(s.drops, 0) << "it may be a stop whose hooks take long";
+  s.give(role_fact::Broken{s.handle, {Fault::unreachable, "lost"}});
+  s.stay(1s);
+  EXPECT_EQ(s.opened, 2) << "and needs its renewals";
 }
 
 /// It is dealt its units, leads a role for so long, and may then lead nothing for a lease.

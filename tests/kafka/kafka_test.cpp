@@ -588,7 +588,7 @@ TEST_F(Kafka, ProcessesOfRolesThatStartTogetherLeadAllWithoutALeasesWait) {
     o.log = no_log;
     std::vector<std::unique_ptr<Elections>> all;
     for (const char* name : {"a", "b", "c"}) {
-      all.push_back(std::make_unique<Elections>(open_group(o, units), tenure::Candidate{name, ""}, presets().balanced,
+      all.push_back(std::make_unique<Elections>(open_group(o, units), tenure::Candidate{name, ""}, presets().steady,
                                                 Hooks{.log = no_log}));
       for (int i = 0; i < units; ++i) all.back()->join(std::to_string(i));
     }
@@ -599,7 +599,7 @@ TEST_F(Kafka, ProcessesOfRolesThatStartTogetherLeadAllWithoutALeasesWait) {
         for (const auto& [election, token] : one->led()) out.insert(election);
       return out.size();
     };
-    EXPECT_TRUE(tenure::test::eventually([&] { return led() == units; }, presets().balanced.term))
+    EXPECT_TRUE(tenure::test::eventually([&] { return led() == units; }, presets().steady.term))
         << led() << " in round " << round;
   }
 }

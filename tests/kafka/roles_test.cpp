@@ -248,6 +248,7 @@ TEST_F(Roles, R4OnlyTheFirstHandleJoinedBeforeTheGroupWasThere) {
   ASSERT_EQ(s.opened, 2);
   s.assign({0, 1, 2, 3, 4, 5}, 3);
   s.prove();
+  EXPECT_FALSE(s.sent) << "unit 0 tells the number by the rules of a claim";
   EXPECT_FALSE(s.allotted(role(0)));
 }
 

@@ -36,9 +36,9 @@ inline constexpr int default_units = 16;
 /// With Exclusive::no at least one process leads each role at any time, wherever one lives: see below.
 ///
 /// Elections::resign() and Hooks::stall_after end a tenure here, but the same process leads again after the cool-down
-/// or the pause, and nobody meanwhile, because it owns the unit. Elections refuse a Spread that says otherwise. A process
-/// leaves the group if it may lead nothing for a term: all its elections pause, or all its hook threads hang. Others then
-/// lead, and it comes back as soon as it may. GroupStore::request_step_down() is not offered, so
+/// or the pause, and nobody meanwhile, because it owns the unit. Elections refuse a Spread that says otherwise. A
+/// process leaves the group if it may lead nothing for a term: all its elections pause, or all its hook threads hang.
+/// Others then lead, and it comes back as soon as it may. GroupStore::request_step_down() is not offered, so
 /// Options::remote_step_down is refused.
 ///
 /// A GroupObserver reads the offsets, and joins no group. Name the elections to it: records tell units alone.

@@ -7,9 +7,12 @@
 #include <iostream>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
+#include <tenure/elections.hpp>
+#include <tenure/kafka_group.hpp>
 #include <tenure/leader_manager.hpp>
 #include <tenure/version.hpp>
 
@@ -17,6 +20,7 @@
 #include "eventually.hpp"
 #include "in_time.hpp"
 #include "server.hpp"
+#include "shared.hpp"
 #include "support.hpp"
 
 namespace tenure::kafka::test {
@@ -550,13 +554,14 @@ TEST_F(Kafka, ManagersHandOver) {
   EXPECT_GT(*third, *second) << TENURE_PROMISE;
 }
 
-/// Where brokers do not hold up a group's first rebalance, one is under way when the first candidate has joined.
+/// It does not hold up a group's first rebalance: one is under way when the first candidate has joined.
+const Server& prompt_server() { return tenure::test::Shared<Server>::get(); }
+
 TEST_F(Kafka, OfCandidatesThatStartTogetherOneLeadsWithoutALeasesWait) {
   if (!available()) GTEST_SKIP() << "needs a real broker of its own: set TENURE_KAFKA_VERSION";
-  const Server server;
   for (int round = 0; round < 3; ++round) {
     auto o = options();
-    o.brokers = server.brokers();
+    o.brokers = prompt_server().brokers();
     o.group += "-" + std::to_string(round);
     o.topic = group_ + ".neli";
     std::vector<std::unique_ptr<LeaderManager>> all;
@@ -571,6 +576,35 @@ TEST_F(Kafka, OfCandidatesThatStartTogetherOneLeadsWithoutALeasesWait) {
         presets().balanced.term);
     if (!led) since.starved(presets().balanced.term);
     EXPECT_TRUE(led) << round;
+  }
+}
+
+TEST_F(Kafka, ProcessesOfRolesThatStartTogetherLeadAllWithoutALeasesWait) {
+  if (!available()) GTEST_SKIP() << "needs a real broker of its own: set TENURE_KAFKA_VERSION";
+  constexpr int units = 6;
+  for (int round = 0; round < 3; ++round) {
+    auto o = options();
+    o.brokers = prompt_server().brokers();
+    o.group += "-roles-" + std::to_string(round);
+    o.topic = group_ + ".roles";
+    o.log = no_log;
+    std::vector<std::unique_ptr<Elections>> all;
+    for (const char* name : {"a", "b", "c"}) {
+      all.push_back(std::make_unique<Elections>(open_group(o, units), tenure::Candidate{name, ""}, presets().steady,
+                                                Hooks{.log = no_log}));
+      for (int i = 0; i < units; ++i) all.back()->join(std::to_string(i));
+    }
+    const tenure::test::Lateness since;
+    for (auto& one : all) one->start();
+    const auto led = [&all] {
+      std::set<std::string> out;
+      for (auto& one : all)
+        for (const auto& [election, token] : one->led()) out.insert(election);
+      return out.size();
+    };
+    const bool all_led = tenure::test::eventually([&] { return led() == units; }, presets().steady.term);
+    if (!all_led) since.starved(presets().steady.term);
+    EXPECT_TRUE(all_led) << led() << " in round " << round;
   }
 }
 

@@ -111,6 +111,17 @@ TEST_F(NonExclusiveRoles, S1AnOwnerWhoseClaimsAreRefusedForALeaseLeaves) {
   EXPECT_EQ(s.drops, 1);
 }
 
+TEST_F(NonExclusiveRoles, S1WhoMayLeadNothingForALeaseLeaves) {
+  s.join({0, 1, 2, 3, 4, 5});
+  s.most = 0;
+  s.stay(lease - 250ms);
+  EXPECT_EQ(s.drops, 0);
+  s.stay(500ms);
+  EXPECT_EQ(s.drops, 1);
+  s.stay(3 * lease);
+  EXPECT_EQ(s.opened, 1);
+}
+
 TEST_F(NonExclusiveRoles, S1AnOwnerWhoseClaimsAreNotAnsweredStaysOutForLongerEachTime) {
   s.open();
   int times = 0;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -114,14 +115,15 @@ struct RoleScene {
   }
 
   // ---- what core does ----
-  void open() {
+  /// `new_group`: no broker knew the group before.
+  void open(bool new_group = false) {
     observe();
     call(role_call::Open{SessionId{77}, {.record = {.who = "name=me"}}});
-    observe();  // From here on it may create the topic, so it looks again.
+    give(role_fact::Observed{offsets, {}, new_group});  // From here on it may create the topic, so it looks again.
     pass({});
   }
   void commit(std::vector<std::string> claims = {}, std::vector<std::string> releases = {}) {
-    tenure::Commit c{.session = SessionId{77}, .next = {.record = {.who = "name=me"}}};
+    tenure::Commit c{.session = SessionId{77}, .next = {.record = {.who = "name=me"}, .most = most}};
     std::sort(claims.begin(), claims.end());
     std::sort(releases.begin(), releases.end());
     const auto seen = look();
@@ -162,7 +164,8 @@ struct RoleScene {
   std::optional<RoleAnswer> answer;
   std::string told, rank;
   std::uint64_t handle{}, calls{};
-  bool creates{};  ///< As the last look at the records may.
+  std::uint32_t most{UINT32_MAX};  ///< As core publishes it.
+  bool creates{};                  ///< As the last look at the records may.
   int commits{}, drops{}, unassigns{}, opened{}, searches{}, observations{};
 };
 

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -339,6 +341,29 @@ TEST_F(KafkaRoles, MembersComeAndGoAndEachRoleIsLedOnceWithRisingTokens) {
   processes_.at("b")->elections().stop();
   processes_.erase("b");
   ASSERT_TRUE(eventually([&] { return all_led(1); }));
+  EXPECT_EQ(journal_.wrong(), "") << TENURE_PROMISE;
+}
+
+// ---- R16 ----
+
+TEST_F(KafkaRoles, WhoseHooksAllHangLeavesItsUnitsToOthersAndComesBackWhenTheyReturn) {
+  std::optional<Elections> hangs;  // It outlives what its hooks wait for.
+  std::promise<void> mended;
+  const auto mend = mended.get_future().share();
+  auto o = options();
+  o.min_session = 100ms;
+  o.log = no_log;
+  hangs.emplace(open_group(o, units), tenure::Candidate{"hangs", ""}, own_broker_presets().steady,
+                Hooks{.elected = [mend](const Elected&) { mend.wait(); }, .log = no_log});
+  hangs->join(roles());
+  hangs->start();
+  ASSERT_TRUE(eventually([&] { return hangs->led().size() == 12; }));
+  const auto& b = start_quick("b");
+  ASSERT_TRUE(eventually([&] { return members(brokers_, group_).size() == 2; }));
+  for (const auto& role : roles()) hangs->resign(role);
+  EXPECT_TRUE(eventually([&] { return b.led().size() == 12; })) << b.led().size();
+  mended.set_value();
+  EXPECT_TRUE(eventually([&] { return !hangs->led().empty() && hangs->led().size() + b.led().size() == 12; }));
   EXPECT_EQ(journal_.wrong(), "") << TENURE_PROMISE;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: the rules R1 to R15 of the chapter "Roles" of backends/kafka/README.md hold, by their numbers. Method: facts
+// Goal: the rules R1 to R16 of the chapter "Roles" of backends/kafka/README.md hold, by their numbers. Method: facts
 // are handed to one Roles at chosen moments of a clock that is only a number; the test plays the coordinator.
 #include "roles.hpp"
 
@@ -227,6 +227,29 @@ TEST_F(Roles, R4ALeaseIsWaitedForAndARecordThatChangesRestartsTheWait) {
   s.pass(lease - 2s);
   EXPECT_TRUE(s.allotted(role(0)));
   EXPECT_TRUE(s.look().leads.at(role(0)).released) << "as core must see it to claim";
+}
+
+TEST_F(Roles, R4WhoJoinedBeforeTheGroupWasThereWaitsForNoLeaseInALaterGeneration) {
+  for (const bool new_group : {false, true}) {
+    s = Scene();
+    s.open(new_group);
+    s.assign({0, 1, 2, 3, 4, 5}, 2);
+    s.prove();
+    if (s.sent) s.accept();  // Unit 0 tells the number.
+    EXPECT_EQ(s.allotted(role(0)), new_group) << "generation 1 was over before anybody was told of it";
+  }
+}
+
+TEST_F(Roles, R4OnlyTheFirstHandleJoinedBeforeTheGroupWasThere) {
+  s.open(true);
+  s.assign({0, 1, 2, 3, 4, 5}, 2);
+  s.give(role_fact::Broken{s.handle, {Fault::unreachable, "lost"}});
+  s.stay(1s);
+  ASSERT_EQ(s.opened, 2);
+  s.assign({0, 1, 2, 3, 4, 5}, 3);
+  s.prove();
+  EXPECT_FALSE(s.sent) << "unit 0 tells the number by the rules of a claim";
+  EXPECT_FALSE(s.allotted(role(0)));
 }
 
 TEST_F(Roles, R4AnOwnerThatMustWaitReadsSoonAgainAndThenEverMoreSeldom) {
@@ -765,7 +788,8 @@ TEST_F(Roles, R14AStrangerThatKeepsAUnitFromAllIsNamedOnce) {
   EXPECT_EQ(
       s.told,
       "some roles have no leader: partition 3 is owned by \"console-consumer\" at /10.0.0.7, which is no process of "
-      "these roles. Stop it, or give the roles a group of their own");
+      "these roles. It leads too, if it takes who owns a partition for a leader, as goNELI does. Stop it, or give the "
+      "roles a group of their own");
   s.stay(5 * lease);
   EXPECT_EQ(s.searches, 1);
 }
@@ -832,6 +856,99 @@ TEST_F(Roles, R14NobodyIsSearchedForWhereAllIsLedOrOurs) {
   }
   EXPECT_EQ(owner.searches, 0);
   EXPECT_EQ(other.searches, 0);
+}
+
+TEST_F(Roles, R14WhoNamedTheOwnerOfAUnitClaimsALeaseAfterItsNextAssignment) {
+  for (const bool stranger : {false, true}) {
+    s = Scene();
+    see_unit_1_unled(s);
+    s.found_owner(record_of(1), stranger ? "sarama" : role_member_name(1, "other"));
+    s.rebalance({0, 1, 2, 3, 4, 5}, 3);
+    s.prove();
+    for (const auto until = s.now + lease - 250ms; s.now < until; s.stay(250ms))
+      EXPECT_EQ(s.allotted(role(1)), !stranger) << "it may lead by a protocol of its own, and not know yet";
+    s.stay(250ms);
+    EXPECT_TRUE(s.allotted(role(1)));
+  }
+}
+
+TEST_F(Roles, R14WhatWasGivenUpHasNoLeaderSoWhoKeepsItIsSearchedForALeaseLater) {
+  s.lead({role(0), role(1)});
+  s.rebalance({0, 1, 2}, 3);
+  s.do_commit({}, {role(1)});
+  for (const auto until = s.now + lease; s.now < until; s.pass(250ms)) {
+    EXPECT_EQ(s.searches, 0);
+    s.observe();
+    s.commit();
+    s.accept();
+  }
+  EXPECT_EQ(s.searches, 1);
+}
+
+// ---- R16 ----
+
+/// Core publishes that it may lead so many elections. Time passes.
+void stay_able_to_lead(Scene& s, std::uint32_t most, Clock::Duration by) {
+  s.most = most;
+  s.stay(by);
+}
+
+TEST_F(Roles, R16WhoMayLeadNothingForALeaseLeavesAndStaysOutAsLongAsThatLasts) {
+  s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "other", true);
+  s.join({0, 1, 2, 3, 4, 5});
+  s.prove();
+  stay_able_to_lead(s, 0, lease - 1s);
+  stay_able_to_lead(s, 1, 1s);
+  stay_able_to_lead(s, 0, lease - 250ms);
+  EXPECT_EQ(s.drops, 0) << "a hook returned meanwhile";
+  s.stay(500ms);
+  EXPECT_EQ(s.drops, 1);
+  EXPECT_NE(s.told.find("stays out of the group for 10 s"), s.told.npos) << s.told;
+  EXPECT_NE(s.told.find("Its hooks hang, or all its elections pause"), s.told.npos) << s.told;
+  s.stay(5 * lease);
+  EXPECT_EQ(s.opened, 1);
+  stay_able_to_lead(s, 4, 500ms);
+  EXPECT_EQ(s.opened, 2);
+}
+
+TEST_F(RolesThatLead, R16WhoStillLeadsSomethingStays) {
+  s.most = 0;
+  for (const auto until = s.now + 3 * lease; s.now < until; s.pass(250ms)) {
+    s.commit();
+    s.accept();
+  }
+  EXPECT_EQ(s.drops, 0) << "it may be a stop whose hooks take long";
+  s.give(role_fact::Broken{s.handle, {Fault::unreachable, "lost"}});
+  s.stay(1s);
+  EXPECT_EQ(s.opened, 2) << "and needs its renewals";
+}
+
+/// It is dealt its units, leads a role for so long, and may then lead nothing for a lease.
+void hang_after(Scene& s, Clock::Duration by) {
+  s.assign({0, 1, 2, 3, 4, 5});
+  s.prove();
+  s.most = 4;
+  s.do_commit({role(0)});
+  for (const auto until = s.now + by; s.now < until; s.pass(250ms)) {
+    s.commit();
+    s.accept();
+  }
+  s.most = 0;
+  s.do_commit({}, {role(0)});
+  s.stay(lease);
+  s.most = 4;
+}
+
+TEST_F(Roles, R16ItStaysOutForLongerEachTimeUntilItWasInForAsLong) {
+  s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "other", true);
+  s.open();
+  int times = 0;
+  for (const Clock::Duration pause : {10'000ms, 20'000ms, 40'000ms}) {
+    hang_after(s, 1s);
+    s.expect_out_for(pause, ++times);
+  }
+  hang_after(s, 40s);
+  s.expect_out_for(lease, ++times);
 }
 
 // ---- want of memory ----

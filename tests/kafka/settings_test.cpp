@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+
 #include <tenure/kafka.hpp>
 #include <tenure/kafka_group.hpp>
 
@@ -127,6 +130,8 @@ TEST(KafkaSettings, AMembersPropertiesCarryTheRules) {
                                                                  {"enable.auto.commit", "false"},
                                                                  {"enable.auto.offset.store", "false"},
                                                                  {"allow.auto.create.topics", "false"},
+                                                                 {"receive.message.max.bytes", "16777216"},
+                                                                 {"queued.max.messages.kbytes", "1024"},
                                                                  {"socket.timeout.ms", "2000"},
                                                                  {"api.version.request.timeout.ms", "2000"},
                                                                  {"socket.connection.setup.timeout.ms", "2000"},
@@ -162,16 +167,59 @@ TEST(KafkaSettings, SecretsAreNeverTold) {
   EXPECT_TRUE(mentions(refusal(bad), "sasl.oauthbearer.method"));
 }
 
-TEST(KafkaSettings, BrokersWithoutTlsOffLoopbackAreKnown) {
+TEST(KafkaSettings, BrokersOffLoopbackAreKnown) {
   auto o = options();
   o.brokers = "127.0.0.1:9092, localhost:9092,[::1]:9092";
-  EXPECT_TRUE(plaintext_hosts(o).empty());
+  EXPECT_TRUE(hosts_of_a_network(o).empty());
   o.brokers = "kafka1:9092,PLAINTEXT://10.0.0.1:9092,kafka3,127.0.0.1";
-  EXPECT_EQ(plaintext_hosts(o), (std::vector<std::string>{"kafka1", "10.0.0.1", "kafka3"}));
-  o.properties["security.protocol"] = "SASL_PLAINTEXT";
-  EXPECT_EQ(plaintext_hosts(o).size(), 3u);
-  o.properties["security.protocol"] = "ssl";
-  EXPECT_TRUE(plaintext_hosts(o).empty());
+  EXPECT_EQ(hosts_of_a_network(o), (std::vector<std::string>{"kafka1", "10.0.0.1", "kafka3"}));
+}
+
+TEST(KafkaSettings, WhatIsMissingOfTlsIsKnown) {
+  const auto remedy = [](Properties properties) {
+    auto o = options();
+    o.properties = std::move(properties);
+    return tls_remedy(o);
+  };
+  for (const auto* plain : {"", "plaintext", "SASL_PLAINTEXT"})
+    EXPECT_EQ(remedy({{"security.protocol", plain}}), "Set the property security.protocol to ssl or sasl_ssl");
+  for (const auto* off : {"false", "False", "f", "0"})
+    EXPECT_TRUE(mentions(remedy({{"security.protocol", "ssl"}, {"enable.ssl.certificate.verification", off}}),
+                         "Leave out the property enable.ssl.certificate.verification"))
+        << off;
+  EXPECT_TRUE(mentions(remedy({{"security.protocol", "SASL_SSL"}, {"ssl.endpoint.identification.algorithm", "none"}}),
+                       "Leave out the property ssl.endpoint.identification.algorithm"));
+  EXPECT_EQ(remedy({{"security.protocol", "ssl"}}), "");
+  EXPECT_EQ(remedy({{"security.protocol", "ssl"},
+                    {"enable.ssl.certificate.verification", "true"},
+                    {"ssl.endpoint.identification.algorithm", "https"}}),
+            "");
+}
+
+TEST(KafkaSettings, OpenWarnsOncePerBrokerOfANetworkThatTlsDoesNotProtect) {
+  tenure::test::Lines lines;
+  auto o = options();
+  o.brokers = "127.0.0.1:1,192.0.2.1:9092";  // The second one is for documents: nobody is there.
+  o.properties = {{"security.protocol", "ssl"}, {"enable.ssl.certificate.verification", "false"}};
+  o.log = lines.log();
+  open(o);
+  const auto all = lines.all();
+  const auto warns = [](const auto& line) { return mentions(line, "TLS does not protect"); };
+  ASSERT_EQ(std::count_if(all.begin(), all.end(), warns), 1) << testing::PrintToString(all);
+  EXPECT_TRUE(mentions(*std::find_if(all.begin(), all.end(), warns), "broker 192.0.2.1"));
+}
+
+TEST(KafkaSettings, NoAnswerOfABrokerTakesMoreThanSixteenMegabytesUnlessTheUserSaysSo) {
+  const auto bound = [](Properties properties) {
+    auto o = options();
+    o.properties = std::move(properties);
+    o.log = no_log;
+    EXPECT_NO_THROW(open(o)) << "librdkafka wants what is fetched to be less";
+    return common_properties(completed(o), o.group).at("receive.message.max.bytes");
+  };
+  EXPECT_EQ(bound({}), "16777216");
+  EXPECT_EQ(bound({{"message.max.bytes", "10000000"}}), "16777216") << "as producers have it";
+  EXPECT_EQ(bound({{"receive.message.max.bytes", "100000000"}}), "100000000");
 }
 
 // ---- timing ----

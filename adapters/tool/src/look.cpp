@@ -37,16 +37,21 @@ bool knows_the_dead(const Opened& opened) {
 
 Clock::Time lease_end(const Incumbent& leader) { return boot_clock().now() + leader.remaining; }
 
-/// As long as one leader leads and does not renew.
+/// As long as one leader does not renew. By the store's clock its lease may have been over before: that clock alone
+/// does not prove it.
 Sight watched(Backend& backend, const Incumbent& first, Clock::Duration patience) {
   const auto began = boot_clock().now();
   const auto end = lease_end(first);
+  const bool told_over = first.remaining <= Clock::Duration::zero();
   for (;;) {
     sleep_for(glance);
     auto sight = look(backend, patience);
-    const auto leader = leader_in(sight);
-    if (!leader || leader->token != first.token || lease_end(*leader) > end + glance / 2) return sight;
+    const auto* leader = std::get_if<Incumbent>(&sight);
+    const bool over = leader && leader->remaining <= Clock::Duration::zero();
+    const bool news = over ? !told_over : leader && lease_end(*leader) > end + glance / 2;
+    if (!leader || leader->token != first.token || news) return sight;
     if (boot_clock().now() < began + patience) continue;
+    if (over) return sight;
     return Unknown{{Fault::timed_out, printable(first.name) + " led, token " + std::to_string(first.token.value) +
                                           ", but has renewed nothing for " + seconds(patience) +
                                           ": it may have died; that is sure in " + seconds(leader->remaining) +
@@ -101,7 +106,7 @@ Sight proven(const Opened& opened, Clock::Duration patience) {
   const auto& timing = opened.timing;
   (void)opened.backend->accepts(timing);  // whose term it counts by; a refusal is doctor's to tell
   auto sight = look(*opened.backend, patience);
-  const auto leader = leader_in(sight);
+  const auto* leader = std::get_if<Incumbent>(&sight);
   if (!leader || knows_the_dead(opened)) return sight;
   return watched(*opened.backend, *leader, std::max(patience, timing.renew + timing.call));
 }

@@ -52,8 +52,8 @@ struct Joined { std::string election; };
 struct Quit { std::string election; };                               ///< This process takes part in it no more.
 struct Assigned { std::uint64_t handle{}; std::vector<int> partitions; int generation{}; };
 struct MemberRead { std::uint64_t id{}; Result<Offsets> result; };
-/// `topic`: how many partitions it has, if that was looked at.
-struct Observed { Result<Offsets> result; std::optional<int> topic{}; };
+/// `topic`: how many partitions it has, if that was looked at. `new_group`: no broker knew the group.
+struct Observed { Result<Offsets> result; std::optional<int> topic{}; bool new_group{}; };
 // clang-format on
 }  // namespace role_fact
 

@@ -94,7 +94,9 @@ void RoleMachine::take(const role_fact::Committed& answer) {
   if (!sent) return;
   const bool nonce = sent->call == 0 && !sent->plan.tells;
   const bool gave = answer.outcome == Outcome::accepted && !nonce;
-  if (gave) served_ = true, away_ = {}, told_useless_ = false;
+  if (gave) served_ = true, told_useless_ = false;
+  // Hooks that hung once may hang again: they are trusted after as long in the group as out of it.
+  if (gave && (!gave_up_ || now_ >= *member_->joined_at + away_)) away_ = {}, gave_up_ = false;
   if (answer.outcome == Outcome::unknown_topic) check_topic_ = true;
   answered(*sent, answer);
   if (gave && member_ && !owes()) member_.gave();
@@ -103,6 +105,7 @@ void RoleMachine::take(const role_fact::Committed& answer) {
 void RoleMachine::take(const role_fact::Observed& seen) {
   observing_ = false;
   if (may_create() && !creates_) return;  // From here on a missing topic may be created.
+  new_group_ = seen.new_group;
   if (!seen.result) {
     observer_trouble_ = seen.result.error();
     return;
@@ -155,13 +158,20 @@ void RoleMachine::judge_idle() {
 /// The first time, without a refusal, a coordinator that was away may be to blame.
 void RoleMachine::make_room() {
   const auto& failed = member_->failed;
-  const bool refused = failed && refusal(failed->error) && now_ >= member_.useless_at(config_.lease);
-  if (!session_ || !wanted_ || (served_ && !refused)) return;
-  const auto least = refused ? 4 * config_.lease : away_ == Duration::zero() ? member_.reopen_pause : config_.lease;
+  const bool useless = now_ >= member_.useless_at(config_.lease);
+  const bool refused = useless && failed && refusal(failed->error);
+  const bool gives_up = useless && unable();
+  if (!session_ || !wanted_ || (served_ && !refused && !gives_up)) return;
+  gave_up_ = gives_up;
+  const bool first = away_ == Duration::zero() && !gives_up;
+  const auto least = refused ? 4 * config_.lease : first ? member_.reopen_pause : config_.lease;
   away_ = std::min(std::max(2 * away_, least), role_longest_pause);
   member_.may_open_at = now_ + away_;
   if (away_ < config_.lease || std::exchange(told_useless_, true)) return;
-  const auto& why = failed ? failed->error.message : member_.trouble ? member_.trouble->message : "";
+  const auto& why = gives_up          ? "Its hooks hang, or all its elections pause after a resign or a stall"
+                    : failed          ? failed->error.message
+                    : member_.trouble ? member_.trouble->message
+                                      : "";
   emit(role_effect::Tell{
       Level::warning, "stays out of the group for " + std::to_string(away_ / std::chrono::seconds(1)) +
                           " s, and then for longer, because it could not claim the roles that it was dealt, and other "
@@ -169,11 +179,11 @@ void RoleMachine::make_room() {
                           (why.empty() ? "The coordinator answered nothing that it asked" : why)});
 }
 
-/// A member that cannot claim must not keep its units from others, who may have the right that it lacks, or a way to
-/// the coordinator.
+/// A member that cannot claim must not keep its units from others, who may have the right that it lacks, a way to the
+/// coordinator, or hooks that return.
 void RoleMachine::judge_useless() {
   const bool failing = member_ && !any_held() && member_.failing(config_.lease, now_);
-  member_.watch(member_.assigned() && (failing || owes()), now_);
+  member_.watch(member_.assigned() && (failing || owes() || (wanted_ && unable())), now_);
   if (due(member_.useless_at(config_.lease))) drop_member();
 }
 
@@ -182,9 +192,10 @@ void RoleMachine::serve_member() {
   if (member_ && member_.drained()) emit(role_effect::Unassign{member_->number});
   if (member_) return watch_member();
   const bool refused = observer_trouble_ && refusal(*observer_trouble_);
-  if (!session_ || !observed_ || refused || member_.leaving() || !due(member_.may_open_at)) return;
+  if (!session_ || unable() || !observed_ || refused || member_.leaving() || !due(member_.may_open_at)) return;
   wanted_ = served_ = false;
   emit(member_.open(next_id(), role_member_name(unix_ms_, config_.incarnation), any_held(), now_));
+  member_->founder = std::exchange(new_group_, false);
 }
 
 void RoleMachine::serve_observer() {
@@ -226,6 +237,7 @@ void RoleMachine::own(const role_fact::Assigned& assigned) {
   member_.take_place(assigned.generation, now_);
   partitions_ = assigned.partitions;
   own_what_is_assigned();
+  if (owner_search_.named_owner()) stranger_leads_until_ = now_ + config_.lease;
   for (int i = 0; i < config_.units; ++i) wanted_ = wanted_ || (of(i).owned && !of(i).names.empty());
   emit(role_effect::Assign{assigned.handle});
 }

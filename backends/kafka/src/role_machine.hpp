@@ -113,6 +113,8 @@ class RoleMachine : public Machine<RoleEffect> {
   Membership<Sent> member_;
   std::uint64_t seq_{};  ///< Of our records.
   Strangers strangers_;
+  /// One that was named as the owner of a unit may have led by a protocol of its own, and not know yet that it lost it.
+  Time stranger_leads_until_{Time::min()};
 
  private:
   struct Shown {
@@ -176,6 +178,8 @@ class RoleMachine : public Machine<RoleEffect> {
   void serve_member();
   void serve_observer();
   bool may_create() const { return session_ || asked<role_call::Open>(); }
+  /// Core may lead none of its elections now: its hooks hang, or all of them pause. And none of its work is under way.
+  bool unable() const { return session_ && own_.most == 0 && !any_held(); }
   void serve_leaderless();
   void serve_call();
   void serve_look(const role_call::See&);
@@ -210,11 +214,13 @@ class RoleMachine : public Machine<RoleEffect> {
 
   bool told_useless_{};
   Duration away_{};  ///< So long the last member stays out that could not claim what it owned. Zero: it could.
+  bool gave_up_{};   ///< That was because core might lead nothing.
 
   std::optional<Error> observer_trouble_;
   OwnerSearch owner_search_{OwnerSearch::Form::roles};
   bool observing_{}, observed_{}, check_topic_{true};
-  bool creates_{};  ///< Of the last look at the topic: it may create it.
+  bool creates_{};    ///< Of the last look at the topic: it may create it.
+  bool new_group_{};  ///< No broker knew the group when the records were read last.
   Time observe_at_{Time::min()}, topic_at_{Time::min()};
 };
 

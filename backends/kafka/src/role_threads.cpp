@@ -2,6 +2,7 @@
 // Carries events of the handles to a machine of roles, and its effects to them.
 #include "role_threads.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "create_topic.hpp"
@@ -10,6 +11,13 @@
 #include "unit_numbers.hpp"
 
 namespace tenure::kafka {
+namespace {
+
+bool shows_no_record(const Result<role_fact::Offsets>& read) {
+  return read && std::none_of(read->begin(), read->end(), [](const auto& commit) { return commit.has_value(); });
+}
+
+}  // namespace
 
 RoleThreads::RoleThreads(Options options, int units, Exclusive exclusive, std::shared_ptr<ClosableLog> log,
                          std::unique_ptr<Reader> observer)
@@ -60,6 +68,8 @@ void RoleThreads::carry_out(role_effect::Observe& asked) {
   reading_.add([this, asked] {
     auto seen = observe(asked);
     observer_->judge(bool(seen.result));
+    seen.new_group =
+        asked.check && asked.create && shows_no_record(seen.result) && observer_->client().no_such_group(read_limit);
     post(std::move(seen));
   });
 }

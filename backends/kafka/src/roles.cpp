@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules R1 to R15 of README.md.
+// The rules R1 to R16 of README.md.
 #include "roles.hpp"
 
 #include <algorithm>
@@ -352,7 +352,7 @@ Roles::Time Roles::claimable_at(int index) const {
   const bool fresh = numbers_.grown_from() && index >= numbers_.grown_from() && !unit.view.ever_seen();
   const bool free = (fresh && !config_.first_claim_waits) || given_up(unit);
   const auto own = free ? Time::min() : unit.view.claimable_at(member_->assigned_at, member_->founder);
-  return std::max(own, strangers_.until());
+  return std::max({own, strangers_.until(), stranger_leads_until_});
 }
 
 bool Roles::claimable(int index) const {

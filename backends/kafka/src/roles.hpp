@@ -48,7 +48,9 @@ class Roles final : public RoleMachine {
   void dropped() override;
   bool show_unit(int index, std::uint64_t version) override;
   std::optional<Stranger> stranger(int index) const override;
-  std::optional<Time> led_until(int index) const override { return of(index).view.led_until(); }
+  std::optional<Time> led_until(int index) const override {
+    return holder_of(of(index)) ? of(index).view.led_until() : std::nullopt;
+  }
   std::optional<Token> next_token(int index) const override;
   std::int64_t offset_of(int index, const Plan& plan) const override;
   void farewells(Plan& plan) const override;

@@ -328,7 +328,11 @@ Properties common_properties(const Options& options, const std::string& group) {
       {"socket.nagle.disable", "true"},
       {"topic.metadata.refresh.interval.ms", "60000"},
       {"log.connection.close", "false"},
-      {"session.timeout.ms", "2000"},  // of a handle that joins no group: how long it waits for a coordinator
+      // So much a hostile broker can make us keep. All records of 256 units have less than 1 MB, and the names of 100
+      // 000 groups, among which owners are looked for, less than 10 MB.
+      {"receive.message.max.bytes", "16777216"},
+      {"queued.max.messages.kbytes", "1024"},  // Nothing is fetched, but librdkafka wants less than that bound here.
+      {"session.timeout.ms", "2000"},          // of a handle that joins no group: how long it waits for a coordinator
   };
   for (const auto& [name, value] : options.properties) out[name] = value;
   out["bootstrap.servers"] = options.brokers;
@@ -368,10 +372,19 @@ std::vector<std::string> secrets_of(const Properties& properties) {
 
 Redactor redactor_of(const Properties& properties) { return Redactor(secrets_of(properties)); }
 
-std::vector<std::string> plaintext_hosts(const Options& options) {
-  const auto protocol = lower(value_of(options.properties, "security.protocol"));
+std::string tls_remedy(const Options& options) {
+  const auto is_one_of = [&](std::string_view values, const char* property) {
+    return has_word(values, lower(value_of(options.properties, property)));
+  };
+  if (!is_one_of("ssl sasl_ssl", "security.protocol")) return "Set the property security.protocol to ssl or sasl_ssl";
+  for (const auto* check : {"enable.ssl.certificate.verification", "ssl.endpoint.identification.algorithm"})
+    if (is_one_of("false f 0 none", check))
+      return std::string("Leave out the property ") + check + ": without that check anybody can be the broker";
+  return {};
+}
+
+std::vector<std::string> hosts_of_a_network(const Options& options) {
   std::vector<std::string> out;
-  if (!protocol.empty() && protocol != "plaintext" && protocol != "sasl_plaintext") return out;
   std::istringstream brokers(options.brokers);
   for (std::string host; std::getline(brokers >> std::ws, host, ',');) {
     if (const auto scheme = host.find("://"); scheme != host.npos) host.erase(0, scheme + 3);

@@ -68,6 +68,7 @@ inline constexpr const char* consumer_properties[] = {"group.id",
                                                       "enable.auto.commit",
                                                       "enable.auto.offset.store",
                                                       "allow.auto.create.topics",
+                                                      "queued.max.messages.kbytes",
                                                       "session.timeout.ms"};
 /// The properties of every handle of a candidate; `options.properties` are among them.
 Properties common_properties(const Options& options, const std::string& group);
@@ -84,8 +85,10 @@ std::vector<std::string> secrets_of(const Properties& properties);
 /// Removes the values of secret properties from texts of the client.
 Redactor redactor_of(const Properties& properties);
 
-/// Brokers whose connections others can read on the way: no loopback addresses, and without TLS.
-std::vector<std::string> plaintext_hosts(const Options& options);
+/// What to change so that TLS protects the connections. Empty: it does.
+std::string tls_remedy(const Options& options);
+/// The brokers that are reached over a network, so no loopback addresses.
+std::vector<std::string> hosts_of_a_network(const Options& options);
 
 std::string requests_group(const std::string& group);
 

@@ -16,7 +16,8 @@ namespace tenure {
 /// Watches an election without being a candidate. It has one thread. Any thread may call any method.
 ///
 /// It needs a backend of its own, and never acquires by it. It reports what the store said last. That is good enough to
-/// send requests to the leader, but nobody may act as leader by it.
+/// send requests to the leader, but nobody may act as leader by it. At its first sight a server's clock tells whether a
+/// lease is over already; Kafka tells no such time, and a dead leader's lease then counts from that sight.
 class TENURE_EXPORT Observer {
  public:
   /// Called on the observer's thread for the first sight and for every change after it. A lease that ends without a

@@ -75,7 +75,7 @@ class LockTable final : public Backend {
   Sight observe(const Limit& limit) override {
     if (auto error = look(limit)) return Unknown{std::move(*error)};
     if (decisions_.unreadable()) return Unknown{{Fault::corrupt, "the record cannot be read"}};
-    if (auto incumbent = decisions_.incumbent(limit.clock.now())) return std::move(*incumbent);
+    if (auto incumbent = decisions_.watched(limit.clock.now())) return std::move(*incumbent);
     return Vacant{};
   }
 
@@ -88,8 +88,8 @@ class LockTable final : public Backend {
       const auto look = decisions_.next_look();
       // It looks again at once only if the due time passed after the last look, or if our last claim lost a race.
       if (look > std::exchange(sighted_, now) || std::exchange(lost_race_, false)) by = std::min(by, look);
-    } else if (const auto end = decisions_.lease_end(); end && *end > now) {
-      by = std::min(by, *end);
+    } else {
+      by = std::min(by, decisions_.watch_again(now));
     }
     if (by > now) released_ = store_->await_change(decisions_.version(), Limit{limit.clock, by, limit.stop});
   }

@@ -53,7 +53,8 @@ void LockTableDecisions::saw(const Read& found, Time at) {
   if (read.record && !credible(*read.record)) read.unreadable = true;
   const bool fresh = !sighting_ || version_of(sighting_->read) != version_of(read) || unreadable() != read.unreadable;
   const bool fell_before = sighting_ && sighting_->fell;
-  sighting_ = Sighting{read, fresh ? at : sighting_->first, false};
+  const bool first_of_all = !sighting_;
+  sighting_ = Sighting{read, fresh ? at : sighting_->first, false, fresh ? Time::max() : sighting_->told_end};
   if (open_claim_ && !matches(open_claim_->expected, sighting_->read.record)) open_claim_.reset();
   timed_look_.reset();
   judge_fall(fell_before);
@@ -61,6 +62,8 @@ void LockTableDecisions::saw(const Read& found, Time at) {
 
   highest_ = std::max(highest_, read.record->token);
   longest_seen_ = std::max(longest_seen_, read.record->term);
+  if (const auto term = read.record->term; first_of_all && read.now_ms >= read.record->written_ms)
+    sighting_->told_end = at + term - age(read, term).value_or(term);
   if (fresh) time_lease(read, at);
   if (!read.record->released && !read.same_clock && !sent(*read.record)) time_look(read, at, fresh);
 }
@@ -136,6 +139,19 @@ std::optional<Incumbent> LockTableDecisions::incumbent(Time now) const {
   if (!end) return std::nullopt;
   const auto& record = *sighting_->read.record;
   return incumbent_of(record.who, record.token, std::max(*end - now, Duration::zero()));
+}
+
+std::optional<Incumbent> LockTableDecisions::watched(Time now) const {
+  auto who = incumbent(now);
+  if (who) who->remaining = std::clamp(sighting_->told_end - now, Duration::zero(), who->remaining);
+  return who;
+}
+
+/// That clock may have been stepped. So where the lease is not over by ours, the next renewal is looked for.
+Clock::Time LockTableDecisions::watch_again(Time now) const {
+  const auto end = lease_end();
+  if (!end || *end <= now) return Time::max();
+  return std::min(*end, sighting_->told_end > now ? sighting_->told_end : now + timing_.renew);
 }
 
 Denied LockTableDecisions::denied(Time now) const {

@@ -68,6 +68,12 @@ class LockTableDecisions {
   /// Who holds the record: nobody if it is absent, released or cannot be read.
   std::optional<Incumbent> incumbent(Time now) const;
 
+  /// The same for who only watches: by the store's clock a lease may have been over at the first look.
+  std::optional<Incumbent> watched(Time now) const;
+
+  /// When who only watches is to look again, if nothing changes. Time::max(): no look shows more.
+  Time watch_again(Time now) const;
+
   /// The answer to a candidate that may not take over.
   Denied denied(Time now) const;
 
@@ -84,8 +90,9 @@ class LockTableDecisions {
  private:
   struct Sighting {
     Read read;
-    Time first{};  ///< Receipt of the first answer that showed this version.
-    bool fell{};   ///< It is older than another one that we saw: the store lost data.
+    Time first{};                ///< Receipt of the first answer that showed this version.
+    bool fell{};                 ///< It is older than another one that we saw: the store lost data.
+    Time told_end{Time::max()};  ///< Of the lease that was there at the first look of all, by the store's clock.
   };
   struct Tenure {
     Token token;

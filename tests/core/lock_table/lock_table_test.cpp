@@ -300,6 +300,46 @@ TEST_F(LockTableBackend, AnObserverSleepsToTheEndOfTheLeaseAndThenOn) {
   EXPECT_EQ(awaited(limit(1h)), clock.now() + 1h) << "it must not spin";
 }
 
+// Rule 28.
+TEST_F(LockTableBackend, AWatcherKnowsAtItsFirstLookThatALeaderDiedWhereTheStoresClockTellsIt) {
+  const auto remaining = [this] { return std::get<Incumbent>(backend->observe(limit())).remaining; };
+  const Result<Read> long_ago = Read{.record = theirs(5, 50), .now_ms = 1'000'001};
+  ON_CALL(*store, read(_)).WillByDefault(Return(long_ago));
+  EXPECT_EQ(remaining(), 0s);
+  EXPECT_EQ(awaited(limit(1h)), clock.now() + timing.renew) << "the clock may have been stepped";
+  clock.advance(timing.renew);
+  EXPECT_EQ(remaining(), 0s);
+  const Result<Read> renewed = Read{.record = theirs(5, 51), .now_ms = 1'000'001};
+  ON_CALL(*store, read(_)).WillByDefault(Return(renewed));
+  EXPECT_EQ(remaining(), 10s) << "it was, for this is new";
+  EXPECT_EQ(awaited(limit(1h)), clock.now() + 10s);
+  clock.advance(10s);
+  EXPECT_EQ(remaining(), 0s);
+  EXPECT_EQ(awaited(limit(1h)), clock.now() + 1h) << "it must not spin";
+}
+
+TEST_F(LockTableBackend, AWatcherCountsWhatIsLeftOfALeaseByTheStoresClockAndTheLeadersTerm) {
+  auto short_term = theirs(5, 50);
+  short_term.term = 4s;
+  const Result<Read> a_second_ago = Read{.record = short_term, .now_ms = 1'001};
+  ON_CALL(*store, read(_)).WillByDefault(Return(a_second_ago));
+  const auto told = [this] {
+    const auto sight = backend->observe(limit());
+    return std::get<Incumbent>(sight).remaining;
+  };
+  EXPECT_EQ(told(), 3s);
+  EXPECT_EQ(awaited(limit(1h)), clock.now() + 3s);
+  clock.advance(1s);
+  EXPECT_EQ(told(), 2s);
+  const auto other = lock_table(store, "jobs");
+  ASSERT_EQ(other->accepts(timing), std::nullopt);
+  const Result<Read> in_the_future = Read{.record = short_term, .now_ms = -1'000'000};
+  ON_CALL(*store, read(_)).WillByDefault(Return(in_the_future));
+  EXPECT_EQ(std::get<Incumbent>(other->observe(limit())).remaining, 10s) << "that clock tells nothing";
+  const auto answer = follower()->acquire(limit());
+  EXPECT_EQ(std::get<Denied>(answer).holder->remaining, 10s) << "and no candidate believes it";
+}
+
 TEST_F(LockTableBackend, TheLoserOfARaceForAFreeRecordIsNotHeldUpButOnce) {
   auto freed = theirs(5, 50);
   freed.released = true;

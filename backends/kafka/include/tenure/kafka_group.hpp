@@ -24,8 +24,8 @@ inline constexpr int default_units = 16;
 /// of a unit has not joined one of its elections, nobody leads that one. The topic has 3 * `units` partitions, which
 /// are empty. With Options::create_topic it is created so. By default its name is group + ".roles". No other consumer
 /// is in the group, and no single election either: it would own units, and nobody would lead their roles. A warning
-/// names it once they had no leader for a term. One of group.protocol=consumer converts the group; brokers from 4.0 on
-/// keep it out by group.consumer.migration.policy=disabled.
+/// names it once they had no leader for a term; a member of goNELI would lead, too. One of group.protocol=consumer
+/// converts the group; brokers from 4.0 on keep it out by group.consumer.migration.policy=disabled.
 ///
 /// To grow while processes run: add partitions to the topic, so that it has room for a multiple of `units`. Some ten
 /// seconds later what moves to another unit is handed over (Reason::handed_over), and so are the elections of unit 0.
@@ -36,8 +36,10 @@ inline constexpr int default_units = 16;
 /// With Exclusive::no at least one process leads each role at any time, wherever one lives: see below.
 ///
 /// Elections::resign() and Hooks::stall_after end a tenure here, but the same process leads again after the cool-down
-/// or the pause, and nobody meanwhile, because it owns the unit. Elections refuse a Spread that says otherwise.
-/// GroupStore::request_step_down() is not offered, so Options::remote_step_down is refused.
+/// or the pause, and nobody meanwhile, because it owns the unit. Elections refuse a Spread that says otherwise. A
+/// process leaves the group if it may lead nothing for a term: all its elections pause, or all its hook threads hang.
+/// Others then lead, and it comes back as soon as it may. GroupStore::request_step_down() is not offered, so
+/// Options::remote_step_down is refused.
 ///
 /// A GroupObserver reads the offsets, and joins no group. Name the elections to it: records tell units alone.
 ///

@@ -41,8 +41,7 @@ std::optional<std::string> OwnerSearch::answered(const Result<Owners>& found, co
            (single
                 ? ", which is no candidate. It leads too, if it takes who owns partition 0 for the leader, as goNELI "
                   "does. Stop it, or give the election a group of its own"
-                : ", which is no process of these roles. It leads too, if it takes who owns a partition for a leader, "
-                  "as "
+                : ", which is no process of these roles. It leads too, if it takes an owner for a leader, as "
                   "goNELI does. Stop it, or give the roles a group of their own");
   }
   for (const int partition : unled) {

@@ -20,6 +20,7 @@
 #include <tenure/kit/jitter.hpp>
 #include <tenure/kit/leave_behind.hpp>
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/poll_all.hpp>
 #include <tenure/kit/start_thread.hpp>
 #include <tenure/kit/store.hpp>
 #include <tenure/kit/try_order.hpp>
@@ -240,7 +241,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
                                              : next_ask(link));
     }
     const auto left = std::clamp<Clock::Duration>(until - std::min(now(), until), milliseconds(0), seconds(60));
-    ::poll(fds.data(), fds.size(), static_cast<int>(left / milliseconds(1)) + 1);
+    poll_all(fds, static_cast<int>(left / milliseconds(1)) + 1);
     std::uint64_t count = 0;
     [[maybe_unused]] const auto drained = ::read(event, &count, sizeof count);
   }

@@ -96,8 +96,8 @@ TENURE_REDIS_EXPORT std::shared_ptr<ConditionalStore> store(const Options& optio
                                                             Log log = {});
 
 /// Opens a group: many elections at the price of one. It has three keys in one slot, PREFIX{GROUP}:s (sessions), :e
-/// (leads) and :log (what changed; its key is the channel too). Each verb is one script. All that open() says of
-/// losses, replicas, Sentinels and `maxmemory-policy` holds here.
+/// (leads) and :log (what changed; its key is the channel too). Each verb is one script; to read all leads
+/// takes many short ones. What open() says of losses, replicas, Sentinels and `maxmemory-policy` holds here.
 ///
 /// A group that is lost, or one of its hashes, is founded anew: every session is refused then, and the elections have
 /// leaders a term later. While the Sentinels do not answer, a session goes on and claims nothing. 500 000 elections are

@@ -998,7 +998,9 @@ TEST_F(TwoPages, IfTheLogHasForgottenTheFirstPageAllIsReadAnew) {
 /// Another server, or this one after a restart, has another order.
 TEST_F(TwoPages, ByAnotherConnectionAllIsReadAnew) {
   goes = true;
-  expect_all(store->look({}, within(5s)));
+  auto all = store->look({}, within(5s));
+  if (!all) all = store->look({}, within(5s));  // A question may meet the end of the connection.
+  expect_all(all);
   EXPECT_EQ(asked, "1212l");
 }
 

@@ -742,7 +742,7 @@ std::vector<std::string> GroupCandidacy::progress_due(Time now) const {
 /// A look at one election's work costs the same, however many there are, and is due once per stall time.
 void GroupCandidacy::watch_progress(Time now) {
   while (!work_due_.empty() && work_due_.begin()->first <= now) {
-    const auto election = work_due_.begin()->second;
+    const auto election = work_due_.extract(work_due_.begin()).value().second;
     auto& entry = entries_.find(election)->second;
     watch_work_at(watch_work(now, election, entry), election, entry);
   }

@@ -7,7 +7,9 @@
 
 #include "fuzz.hpp"
 #include "group_text.hpp"
+#include "options.hpp"
 #include "record.hpp"
+#include "sentinels.hpp"
 #include "wire.hpp"
 
 namespace tenure::fuzz {
@@ -99,6 +101,7 @@ void group(const std::string& text) {
   for (const auto& reply : replies(text)) {
     good(redis::opened_of(reply, "group"));
     good(redis::count_of(reply, "group"));
+    good(redis::page_of(reply, "group"));
     if (const auto done = redis::committed_of(reply, commit, "group"); good(done))
       require(done->claimed.size() + done->released.size() <= elements(reply), "each is told");
     const auto look = redis::look_of(reply, "group");
@@ -132,9 +135,27 @@ void push(const std::string& text) {
   }
 }
 
+/// What a Sentinel announces: who has it, and what we would say of it.
+void announcement(const std::string& text) {
+  const auto found = redis::switch_of(text);
+  if (!found) return;
+  std::string written = found->name;
+  for (const auto& address : {found->from, found->to}) {
+    require(!address.host.empty() && address.port > 0 && address.port < 65'536, "an address is whole");
+    require(printable_text(redis::to_string(address)), "an address is printable");
+    written += ' ' + address.host + ' ' + std::to_string(address.port);
+  }
+  const auto again = redis::switch_of(written);
+  require(again && again->name == found->name && again->from == found->from && again->to == found->to,
+          "it is read again");
+}
+
 }  // namespace
 
-const std::vector<Target> targets{
-    {"redis_reply", reply}, {"redis_record", record}, {"redis_group", group}, {"redis_push", push}};
+const std::vector<Target> targets{{"redis_reply", reply},
+                                  {"redis_record", record},
+                                  {"redis_group", group},
+                                  {"redis_push", push},
+                                  {"redis_switch", announcement}};
 
 }  // namespace tenure::fuzz

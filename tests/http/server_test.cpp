@@ -260,6 +260,16 @@ TEST_F(HttpServer, ClientsLeaveTheStoreSomeDescriptors) {
   EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
+TEST_F(HttpServer, WhereNoDescriptorIsAllowedItSleeps) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "such a child may not use threads under ThreadSanitizer";
+#endif
+  in_child([&] {
+    const Process a(hub);
+    return rests_where_poll_is_refused();
+  });
+}
+
 /// The child has none of the threads, and may have been forked while one of them held a lock.
 TEST_F(HttpServer, AForkedChildAnswersNothingAndMayDestroyIt) {
 #if defined(__SANITIZE_THREAD__)

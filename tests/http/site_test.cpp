@@ -230,6 +230,7 @@ TEST_F(HttpPage, IsSelfContainedAndAllowsNothingElse) {
   EXPECT_THAT(got.body, HasSubstr("<style nonce=\"" + nonce + "\">"));
   EXPECT_FALSE(mentions(again.head, nonce));
   EXPECT_THAT(got.head, HasSubstr("img-src data:;"));
+  EXPECT_THAT(got.body, testing::ContainsRegex("<noscript>.*<a href=\"status\">.*</noscript>")) << "without a script";
   const std::string icon = "<link rel=\"icon\" href=\"data:,\">";  // Without it a browser asks for /favicon.ico.
   auto body = got.body;
   ASSERT_NE(body.find(icon), body.npos);

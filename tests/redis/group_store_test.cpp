@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <limits>
 #include <string>
@@ -403,14 +404,9 @@ TEST_F(RedisGroup, ASweepOfManyNamesIsManyCalls) {
   ASSERT_EQ(a.claim({{"e", {}}}).size(), 1u);
   ASSERT_TRUE(b.end());
   server->ask({"EVAL", "for i = 1, 50000 do redis.call('HSET', KEYS[1], 'old' .. i, '5 1 1 -') end", "1", leads_key});
-  const auto calls = [&] {
-    const auto text = server->ask({"INFO", "commandstats"});
-    const auto at = text.find("cmdstat_hscan:calls=");
-    return at == text.npos ? 0 : std::stoi(text.substr(at + 20));
-  };
-  const auto before = calls();
+  const auto before = server->calls("hscan");
   EXPECT_EQ(value(store->sweep(within(10s))), 1);
-  EXPECT_GE(calls() - before, 9) << "a call looks at some thousand names";
+  EXPECT_GE(server->calls("hscan") - before, 9) << "a call looks at some thousand names";
 }
 
 /// Otherwise each renewal would read them for ever, where nobody takes part in these elections any more.
@@ -923,6 +919,99 @@ TEST_F(RedisGroup, AGroupOfManyElectionsIsReadWhole) {
   const auto changed = look(*store, before);
   EXPECT_FALSE(changed.whole);
   EXPECT_EQ(changed.leads.size(), whole.leads.size());
+}
+
+/// Between its calls the server answers others.
+TEST_F(RedisGroup, AllOfManyLeadsAreReadInManyCalls) {
+  Process a(*store, ada);
+  ASSERT_EQ(a.claim({{"e", {}}}).size(), 1u);
+  server->ask({"EVAL", "for i = 1, 12000 do redis.call('HSET', KEYS[1], 'old' .. i, '5 1 1 -') end", "1", leads_key});
+  const auto before = server->calls("hscan"), all = server->calls("hgetall");
+  const auto told = look(*store);
+  EXPECT_EQ(told.leads.size(), 12'001u);
+  EXPECT_EQ(told.sessions.size(), 1u);
+  EXPECT_TRUE(told.whole);
+  EXPECT_GE(server->calls("hscan") - before, 5) << "a call looks at some thousand names";
+  EXPECT_EQ(server->calls("hgetall") - all, 2) << "the sessions alone, at first and in the end";
+  EXPECT_TRUE(look(*store, told.cursor).leads.empty());
+}
+
+/// A server that plays one whose leads take two pages, and what changes in between.
+struct TwoPages : testing::Test {
+  static std::string text(const std::string& of) { return "$" + std::to_string(of.size()) + "\r\n" + of + "\r\n"; }
+  static std::string list(const Names& of) {
+    std::string out = "*" + std::to_string(of.size()) + "\r\n";
+    for (const auto& one : of) out += one;
+    return out;
+  }
+  static std::string told(bool whole, const Names& leads, const std::string& cursor) {
+    Names words;
+    for (const auto& one : leads) words.push_back(text(one));
+    return list({text("1"), text("1 7"), list({}), whole ? ":1\r\n" : ":0\r\n", list(words), text(cursor)});
+  }
+
+  FakeServer::Answer answer(const std::string& request) {
+    const auto asks = [&](const Script& script) { return request.find(script.sha1) != request.npos; };
+    if (!asks(page_script) && !asks(look_script)) return {to_each(request, "+OK\r\n")};
+    const bool first = request.ends_with("\r\n0\r\n");
+    asked += asks(look_script) ? 'l' : first ? '1' : '2';
+    if (asks(page_script) && first)
+      return {list({text("9"), told(true, {"a", "5 1 0 -", "b", "5 1 0 -", "c", "spoilt"}, "5-0 1")}),
+              std::exchange(goes, false)};
+    if (asks(page_script)) {
+      if (std::exchange(dawdles, false)) eventually([&] { return !late; });
+      return {list({text("0"), told(true, {"d", "5 1 0 -"}, "6-0 2")})};
+    }
+    if (std::exchange(forgets, false)) return {told(false, {}, "")};
+    return {told(false, {"b", "6 2 0 -", "c", "6 2 0 -", "d", "spoilt"}, "7-0 3")};
+  }
+  void expect_all(const Result<Look>& all) {
+    ASSERT_TRUE(all) << error_of(all).message;
+    EXPECT_TRUE(all->whole);
+    EXPECT_EQ(all->cursor, "7-0 3");
+    ASSERT_EQ(all->leads.size(), 3u);
+    EXPECT_EQ(all->leads.at("a").token, Token{5});
+    EXPECT_EQ(all->leads.at("b").token, Token{6}) << "it changed after its page";
+    EXPECT_EQ(all->leads.at("c").token, Token{6}) << "it was mended after its page";
+    EXPECT_EQ(all->unreadable.size(), 1u);
+    EXPECT_TRUE(all->unreadable.contains("d")) << "it was spoilt after its page";
+  }
+
+  bool goes{}, forgets{}, dawdles{};  ///< Once.
+  std::atomic<bool> late{};
+  std::string asked;  ///< By the threads of the connections, one after the other.
+  FakeServer server{[this](const std::string& request) { return answer(request); }};
+  std::shared_ptr<GroupStore> store = open_group(from_url("redis://" + server.address()), "shards");
+};
+
+TEST_F(TwoPages, WhatChangedMeanwhileIsTold) {
+  expect_all(store->look({}, within(5s)));
+  EXPECT_EQ(asked, "12l");
+}
+
+TEST_F(TwoPages, IfTheLogHasForgottenTheFirstPageAllIsReadAnew) {
+  forgets = true;
+  expect_all(store->look({}, within(5s)));
+  EXPECT_EQ(asked, "12l12l");
+}
+
+/// Another server, or this one after a restart, has another order.
+TEST_F(TwoPages, ByAnotherConnectionAllIsReadAnew) {
+  goes = true;
+  auto all = store->look({}, within(5s));
+  if (!all) all = store->look({}, within(5s));  // A question may meet the end of the connection.
+  expect_all(all);
+  EXPECT_EQ(asked, "1212l");
+}
+
+/// Else nobody would ever read all of a group that takes longer.
+TEST_F(TwoPages, WhatALimitCutsOffTheNextLookGoesOnWith) {
+  dawdles = late = true;
+  EXPECT_EQ(error_of(store->look({}, within(50ms))).fault, Fault::timed_out);
+  late = false;
+  expect_all(store->look({}, within(5s)));
+  EXPECT_TRUE(asked.starts_with("12") && asked.ends_with("2l")) << asked;
+  EXPECT_EQ(std::ranges::count(asked, '1'), 1) << asked;
 }
 
 // ---- Sentinels ----

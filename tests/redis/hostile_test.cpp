@@ -23,6 +23,7 @@
 #include "in_time.hpp"
 #include "lone_followers.hpp"
 #include "messages.hpp"
+#include "no_descriptors.hpp"
 #include "resolver.hpp"
 #include "server.hpp"
 #include "support.hpp"
@@ -299,6 +300,16 @@ TEST(RedisHostile, AStoreThatIsDestroyedWhileItConnectsTriesNoFurtherServer) {
 
 TEST(RedisHostile, FollowersWhoseSubscriptionsBrokeComeBackAtDifferentMoments) {
   tenure::test::expect_followers_come_back_at_different_moments([] { return open_at("127.0.0.1:1"); });
+}
+
+TEST(RedisHostile, WhereNoDescriptorIsAllowedTheSentinelsThreadSleeps) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer mistakes the threads of such a child for the parent's";
+#endif
+  tenure::test::in_child([] {
+    const auto a = store(from_url("redis+sentinel://127.0.0.1:1/main"), "jobs");
+    return tenure::test::rests_where_poll_is_refused();
+  });
 }
 
 // ---- SIGPIPE ----

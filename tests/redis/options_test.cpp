@@ -5,9 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <set>
 #include <stdexcept>
 
+#include "scratch.hpp"
 #include "support.hpp"
 
 namespace tenure::redis {
@@ -101,6 +104,8 @@ TEST(RedisOptions, AMessageNamesWhatIsWrongInAUrlAndWhatIsRight) {
       {"redis://user@h", "user is set without a password"},
       {"redis://h?ca_file=/x", "ca_file is set without TLS"},
       {"redis://h?sentinel_password=x", "set without master"},
+      {"redis://h?sentinel_password_file=x", "set without master"},
+      {"redis+sentinel://h/m?sentinel_password=x&sentinel_password_file=x", "set one of them"},
       {"redis+unix://host/path", "three slashes"},
       {"redis+unix:///", "names no socket"},
       {"redis+unix:///" + std::string(200, 'x'), "at most 107"},
@@ -180,6 +185,25 @@ TEST(RedisOptions, PropertiesAndCredentialsBesideTheUrlAreTaken) {
   const auto opened = open_url(opening);
   EXPECT_EQ(opened.backend->election(), "jobs");
   EXPECT_EQ(opened.presets, lock_table_presets());
+}
+
+TEST(RedisOptions, TheSentinelsPasswordIsReadFromItsFileAtEachLogin) {
+  const tenure::test::Scratch scratch;
+  const auto file = scratch / "password";
+  const auto ask =
+      from_url("redis+sentinel://h/m?sentinel_user=u&sentinel_password_file=" + file.string()).sentinel_credentials;
+  for (const auto* now : {"first", "second"}) {
+    std::ofstream(file) << now << "\n";
+    EXPECT_EQ(ask().user, "u");
+    EXPECT_EQ(ask().password, now);
+  }
+  std::filesystem::remove(file);
+  try {
+    ask();
+    ADD_FAILURE() << "it told a password that is gone";
+  } catch (const std::runtime_error& e) {
+    EXPECT_TRUE(mentions(e.what(), "sentinel_password_file names " + file.string())) << e.what();
+  }
 }
 
 TEST(RedisOptions, AServerThatIsReachedWithoutTlsIsWarnedOfUnlessItIsThisHosts) {

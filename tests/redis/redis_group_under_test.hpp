@@ -35,6 +35,7 @@ class RedisGroup : public GroupUnderTest {
                   "+hget",
                   "+hgetall",
                   "+hmget",
+                  "+hscan",
                   "+xlen",
                   "+xrange",
                   "+xrevrange",

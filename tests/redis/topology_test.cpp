@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <mutex>
+#include <stdexcept>
 
 #include <tenure/kit/wait.hpp>
 
@@ -69,6 +71,46 @@ TEST_F(RedisTopology, SentinelsAreAskedInTurnAndWhatTheyDoNotKnowIsTold) {
   EXPECT_EQ(refused.message.find(canary), std::string::npos) << refused.message;
   watched.sentinels[0]->kill();
   EXPECT_EQ(refused_read(*open_at(watched.url())).fault, Fault::unreachable);
+}
+
+/// As where tokens live for minutes: the Sentinels' password is another one when a connection to them is made anew.
+TEST_F(RedisTopology, ASentinelsPasswordIsAskedForBeforeEachLogin) {
+  Watched watched(1);
+  auto& sentinel = *watched.sentinels[0];
+  std::mutex mutex;
+  std::string now;
+  const auto change = [&](const std::string& password) {
+    const std::lock_guard lock(mutex);
+    now = password + canary;
+    return sentinel.ask({"ACL", "SETUSER", "tenure", "reset", "on", "&*", "+@all", ">" + now});
+  };
+  if (const auto said = change("first"); said != "OK") GTEST_SKIP() << "this Sentinel knows no users: " << said;
+  auto options = from_url(watched.url());
+  options.sentinel_password.clear();
+  options.sentinel_credentials = [&] {
+    const std::lock_guard lock(mutex);
+    if (now.empty()) throw std::runtime_error("the vault is away");
+    return Credentials{"tenure", now};
+  };
+  const auto candidate = store(options, "jobs");
+  ASSERT_TRUE(swap(*candidate, std::nullopt, record(1, 11)));
+  ASSERT_TRUE(eventually([&] { return watched.in_step() && watched.second.ask({"EXISTS", key}) == "1"; }));
+
+  change("second");
+  sentinel.ask({"CLIENT", "KILL", "USER", "tenure"});
+  watched.first.kill();
+  EXPECT_TRUE(eventually([&] {
+    const auto found = candidate->read(within(400ms));
+    return found && found->record;
+  })) << "the new master is found";
+  {
+    const std::lock_guard lock(mutex);
+    now.clear();
+  }
+  const auto refused = refused_read(*store(options, "jobs"));
+  EXPECT_TRUE(tenure::test::mentions(refused.message, "the vault is away")) << refused.message;
+  options.sentinel_password = canary;
+  EXPECT_THROW(store(options, "jobs"), std::invalid_argument);
 }
 
 /// As a Sentinel that has not heard of a fail-over yet.

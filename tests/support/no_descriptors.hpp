@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <system_error>
+
+#include <tenure/clock.hpp>
 
 namespace tenure::test {
 
@@ -29,6 +32,24 @@ class NoDescriptors {
  private:
   rlimit before_{};
 };
+
+/// poll() refuses more descriptors than RLIMIT_NOFILE, also of those that are open. Whether this process then sleeps:
+/// a thread that spins takes far more than a tenth of the time. REQUIRES: it is a child of fork.
+inline bool rests_where_poll_is_refused() {
+  using namespace std::chrono;
+  const auto used = [] {
+    rusage all{};
+    ::getrusage(RUSAGE_SELF, &all);
+    return seconds(all.ru_utime.tv_sec + all.ru_stime.tv_sec) +
+           microseconds(all.ru_utime.tv_usec + all.ru_stime.tv_usec);
+  };
+  const rlimit none{};
+  const auto waker = boot_clock().make_waker();
+  if (::setrlimit(RLIMIT_NOFILE, &none) != 0) return false;
+  const auto before = used();
+  for (const auto until = boot_clock().now() + 200ms; boot_clock().now() < until;) waker->wait_until(until);
+  return used() - before < 20ms;
+}
 
 }  // namespace tenure::test
 

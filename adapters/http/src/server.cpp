@@ -10,10 +10,12 @@
 #include <algorithm>
 #include <list>
 #include <mutex>
+#include <span>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
 
+#include <tenure/kit/poll_all.hpp>
 #include <tenure/kit/start_thread.hpp>
 
 #include "connection.hpp"
@@ -113,7 +115,7 @@ void Server::Impl::accept_all() {
     // Whoever was cut ends soon. Until then newcomers wait in the kernel's queue.
     const bool full = clients_.size() >= 2 * options_.connections;
     pollfd waits[2]{{wakes_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-    ::poll(waits, full ? 1 : 2, -1);
+    poll_all(std::span(waits).first(full ? 1 : 2), -1);
     read_wakes();
     if (full) {
       reap();

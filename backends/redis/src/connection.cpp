@@ -22,6 +22,8 @@ using std::chrono::milliseconds;
 /// A server checks ten times a second whether a WAIT is over.
 constexpr Clock::Duration wait_precision = milliseconds(110);
 
+std::atomic<std::uint64_t> connections{};
+
 /// Whether it is what a channel brings: its "message", or that we "subscribe" to it now.
 bool is_pushed(const Reply& reply, const char* kind) { return reply.list.size() == 3 && reply.list[0].text == kind; }
 
@@ -60,7 +62,10 @@ std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
   for (const auto& server : servers()) {
     at_ = server;
     server_order_.tried(server);
-    if (connect_to_server(attempt)) return std::nullopt;
+    if (connect_to_server(attempt)) {
+      number_ = ++connections;
+      return std::nullopt;
+    }
     server_order_.failed(server);
     drop();
     if (ended_) break;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One connection to the server that holds the record: found, made ready, and left when another server holds it.
 #pragma once
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -57,6 +59,9 @@ class Connection final : public CallThread::Connection {
   std::optional<Error> subscribe(const std::string& channel, const Exchange& exchange);
   bool subscribed() const { return subscribed_; }
 
+  /// No other connection of this process had it. Any thread.
+  std::uint64_t number() const { return number_; }
+
   /// Returns the next message, or nothing if the exchange is over. An error ends the subscription.
   Result<std::optional<std::string>> next_message(const Exchange& exchange);
 
@@ -90,6 +95,7 @@ class Connection final : public CallThread::Connection {
   const std::optional<Address> master_;
   Credentials login_;  ///< The login of this attempt, or of the connection that stands.
   std::optional<Wire> wire_;
+  std::atomic<std::uint64_t> number_{};
   bool ready_{}, subscribed_{};
   bool ended_{};                ///< The attempt tries no further server.
   Address at_, address_;        ///< Where `wire_` leads: as it is named, and the address of that name.

@@ -62,7 +62,7 @@ local function push(told, words) redis.pcall('PUBLISH', L, told[1] .. (words or 
 
 /// `news`: the log from the cursor's own entry on, or nothing if that entry is not there any more. `mine`: what was
 /// told since. `id`: of the only session that is told. HMGET takes only so many names at once. `whole`: without a log
-/// everything is told, and not no lead.
+/// the leads of `only` are told, and not no lead.
 constexpr char looking[] = R"(local whole = true
 local function news()
   local id, beat = arg(), arg()
@@ -94,17 +94,23 @@ local function look(log, mine, id, only)
   local sessions = id and {id, call('HGET', S, id)} or call('HGETALL', S)
   if not log and not whole then return {ms, marker, sessions, 0, {}, ''} end
   if log then log[#log + 1] = mine end
-  local whole_leads = function() return only and #only > 0 and leads_of(only) or call('HGETALL', E) end
   local last = mine or log and log[#log] or call('XREVRANGE', L, '+', '-', 'COUNT', 1)[1]
-  return {ms, marker, sessions, log and 0 or 1, log and leads_of(changed_in(log)) or whole_leads(),
+  return {ms, marker, sessions, log and 0 or 1, leads_of(log and changed_in(log) or only),
     last and last[1] .. ' ' .. last[2][1] or ''}
 end
 )";
 
-/// Without names everything is told; else, if the cursor is not known, no lead, or those with these names.
+/// If the cursor is not known, no lead is told, or those with these names.
 constexpr auto look_text = joined(basics, looking, R"(local log, names = news(), args()
 whole = arg() == '1'
 return look(log, nil, nil, names))");
+
+/// Some thousand of all leads. Nobody else is served meanwhile. The first page has the sessions, too.
+constexpr auto page_text = joined(basics, looking, R"(local at = arg()
+local page = marker and call('HSCAN', E, at, 'COUNT', '2000') or {'0', {}}
+local found = look(nil, nil, at ~= '0' and '\0', {})
+found[5] = page[2]
+return {page[1], found})");
 
 constexpr auto open_text =
     joined(basics, telling, looking, R"(local id, beat, session, fresh, names = arg(), arg(), arg(), arg(), args()
@@ -262,9 +268,10 @@ return {0, 1})");
 
 }  // namespace
 
-constinit const Script look_script = script(look_text, "4930ad4bda166d5aa851659ea30cc8231844c0b5");
-constinit const Script open_script = script(open_text, "25ef45e0b9e22c6a4cf32e51929a3346fcfd9d29");
-constinit const Script commit_script = script(commit_text, "6f35f021806fa293062dec3e369ede7ad4b730ea");
+constinit const Script look_script = script(look_text, "51f8580950219605cc1e7b192483d908f7a71c2b");
+constinit const Script page_script = script(page_text, "0f46bc61a31e7c4a9185889af9b909ac1d29ce16");
+constinit const Script open_script = script(open_text, "0d8473470983615c8a8409ffe7e040b103ba6295");
+constinit const Script commit_script = script(commit_text, "e691ca81af1ab4677f695fc4535fbc76bf1c6395");
 constinit const Script end_script = script(end_text, "63af07d38bdca1cfa2469f9ff506a2873beebcb7");
 constinit const Script sweep_script = script(sweep_text, "3bd2fe6984284add193361c85bd4e3eff2afb8c2");
 constinit const Script retire_script = script(retire_text, "a39b0fc9a8cb7fd80ce5b4594da79d80c72e7a8a");

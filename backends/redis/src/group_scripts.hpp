@@ -14,7 +14,7 @@ namespace tenure::redis {
 ///
 /// log: an entry for each commit that changed leads, and for whatever is pushed. Its fields are the beat of the write
 /// and the elections. The channel of the pushes is the log's key.
-extern const Script look_script, open_script, commit_script, end_script, sweep_script, retire_script,
+extern const Script look_script, page_script, open_script, commit_script, end_script, sweep_script, retire_script,
     step_down_lead_script;
 
 }  // namespace tenure::redis

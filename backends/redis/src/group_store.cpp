@@ -22,6 +22,8 @@ namespace {
 constexpr ReplyLimit group_limit{256 << 20, 1 << 20,
                                  "more than a group of 500 000 elections has; remove what somebody else wrote to it"};
 
+constexpr std::size_t most_leads = 1 << 19;
+
 Connection::Purpose purpose(const Options& options, Connection::Use use, const std::string& group) {
   return {options, use, client_name(group, {}), use == Connection::Use::commands ? group_limit : record_limit};
 }
@@ -80,24 +82,72 @@ void Group::take(Look& look, std::uint64_t begun) {
 }
 
 Result<Look> Group::look(const std::string& cursor, const Limit& limit) {
-  const auto begun = news_->begin_look();
   const auto joined = joined_.all();
-  const auto answer = run(look_script, look_arguments(cursor, joined), limit, 0);
-  if (!answer) return answer.error();
-  auto found = look_of(*answer, key_);
+  if (cursor.empty() && joined.empty()) return everything(limit);
+  const auto begun = news_->begin_look();
+  auto found = looked(cursor, joined, limit);
   if (found && !cursor.empty() && !found->whole && found->cursor.empty()) return look({}, limit);
   if (found) take(*found, begun);
   return found;
 }
 
+Result<Look> Group::looked(const std::string& cursor, const Names& joined, const Limit& limit) {
+  const auto answer = run(look_script, look_arguments(cursor, joined), limit, 0);
+  return answer ? look_of(*answer, key_) : answer.error();
+}
+
+/// Many short calls: between two of them the server answers others. The last one tells what changed meanwhile, so that
+/// all leads are as they stand then. What a limit cuts off, the next look goes on with. A place in a hash means nothing
+/// to another server, nor to the same one after a restart: so all pages come by one connection.
+Result<Look> Group::everything(const Limit& limit) {
+  for (;;) {
+    if (scan_.connection != commands_.connection()) scan_ = {};
+    const auto begun = news_->begin_look();
+    const auto answer = run(page_script, {scan_.seen.next}, limit, 0);
+    if (!answer) return answer.error();
+    auto page = page_of(*answer, key_);
+    if (!page) return std::move(page).error();
+    if (scan_.seen.next == "0") {
+      scan_ = {*std::move(page), commands_.connection()};
+      if (scan_.seen.next != "0") continue;
+      auto all = std::exchange(scan_, {}).seen.look;
+      take(all, begun);
+      return all;
+    }
+    scan_.seen.next = page->next;
+    add_leads(scan_.seen.look, std::move(page->look));
+    if (scan_.seen.look.leads.size() + scan_.seen.look.unreadable.size() > most_leads) {
+      scan_ = {};
+      return Error{Fault::unreachable, printable(key_) + ":e has " + group_limit.advice};
+    }
+    if (scan_.seen.next != "0" || scan_.connection != commands_.connection()) continue;
+    auto seen = std::exchange(scan_, {}).seen.look;
+    auto now = looked(seen.cursor, {}, limit);
+    if (!now) return now;
+    if (now->marker != seen.marker || now->cursor.empty() != seen.cursor.empty() || now->whole != seen.cursor.empty())
+      continue;
+    add_leads(*now, std::move(seen));
+    now->whole = true;
+    take(*now, begun);
+    return now;
+  }
+}
+
 Result<Committed> Group::open(SessionId id, const Session& session, const Limit& limit) {
   const auto begun = news_->begin_look();
   joined_.session_begins();
-  const auto answer = run(open_script, open_arguments(id, session, draw_marker(), joined_.all()), limit, replicas_);
+  const auto joined = joined_.all();
+  const auto answer = run(open_script, open_arguments(id, session, draw_marker(), joined), limit, replicas_);
   if (!answer) return answer.error();
   auto opened = opened_of(*answer, key_);
   if (!opened) return std::move(opened).error();
-  take(opened->committed.look, begun);
+  if (joined.empty()) {
+    auto all = everything(limit);
+    if (!all) return std::move(all).error();
+    opened->committed.look = *std::move(all);
+  } else {
+    take(opened->committed.look, begun);
+  }
   if (opened->founded && !loses_nothing_)
     warn_("this group is new, or Redis has lost it: the first leaders of its elections begin a term (" +
           std::to_string(std::chrono::ceil<std::chrono::milliseconds>(session.record.term).count()) +

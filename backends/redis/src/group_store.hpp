@@ -59,6 +59,14 @@ class Group final : public GroupStore {
   std::optional<Release> await_change(const std::string& cursor, const Limit& limit) override;
 
  private:
+  /// All leads, as far as they have been read.
+  struct Scan {
+    Page seen{};
+    std::uint64_t connection{};
+  };
+
+  Result<Look> looked(const std::string& cursor, const Names& joined, const Limit& limit);
+  Result<Look> everything(const Limit& limit);
   Result<Reply> run(const Script& script, std::vector<std::string> arguments, const Limit& limit, int replicas);
   void take(Look& look, std::uint64_t begun);
   bool may_claim(const Commit& commit, const Limit& limit);
@@ -72,6 +80,7 @@ class Group final : public GroupStore {
   std::string last_warning_;                                    ///< Why it claims nothing.
   JoinedNames joined_;
   SweepPass pass_;  ///< Of the last sweep.
+  Scan scan_;
 };
 
 }  // namespace tenure::redis

@@ -222,6 +222,7 @@ std::optional<Error> read_sessions(const Reply& hash, const std::string& group, 
 
 std::optional<Error> read_leads(const Reply& hash, const std::string& group, Look& out) {
   return read_pairs(hash, group + ":e", group, [&](const std::string& name, const std::string& value) {
+    if (name.size() > max_election_bytes) return true;  // No election has it.
     if (auto lead = lead_of(value))
       out.leads.insert_or_assign(name, *std::move(lead));
     else
@@ -270,7 +271,7 @@ std::vector<std::string> look_arguments(const std::string& cursor, const Names& 
   std::vector<std::string> out;
   add_cursor(out, cursor);
   add_names(out, cursor.empty() ? joined : Names());
-  out.emplace_back(cursor.empty() || joined.empty() ? "1" : "0");
+  out.emplace_back(cursor.empty() ? "1" : "0");
   return out;
 }
 
@@ -353,6 +354,20 @@ Result<Look> look_of(const Reply& reply, const std::string& group) {
   if (auto error = read_sessions(sessions, group, out)) return *std::move(error);
   if (auto error = read_leads(leads, group, out)) return *std::move(error);
   return out;
+}
+
+Result<Page> page_of(const Reply& reply, const std::string& group) {
+  if (!is_list(reply, 2) || reply.list[0].kind != Reply::Kind::text) return no_answer(group);
+  auto look = look_of(reply.list[1], group);
+  if (!look) return std::move(look).error();
+  return Page{reply.list[0].text, *std::move(look)};
+}
+
+void add_leads(Look& look, Look others) {
+  std::erase_if(others.leads, [&](const auto& one) { return look.unreadable.contains(one.first); });
+  std::erase_if(others.unreadable, [&](const auto& one) { return look.leads.contains(one.first); });
+  look.leads.merge(others.leads);
+  look.unreadable.merge(others.unreadable);
 }
 
 Result<OpenReply> opened_of(const Reply& reply, const std::string& group) {

@@ -18,8 +18,7 @@ namespace tenure::redis {
 inline constexpr int group_format_version = 1;
 
 using Names = std::vector<std::string>;
-/// `joined`: if there are any, no other leads are told without a cursor; and none at all, if the server does not know
-/// it.
+/// `joined`: without a cursor their leads are told. None is, if the server does not know the cursor.
 std::vector<std::string> look_arguments(const std::string& cursor, const Names& joined);
 /// `fresh`: the marker, if the group is founded.
 std::vector<std::string> open_arguments(SessionId id, const Session& session, std::uint64_t fresh, const Names& joined);
@@ -41,6 +40,14 @@ std::vector<std::string> step_down_arguments(const std::string& election, const 
 /// `group`: its keys without their ends, for messages. What is no answer of the script's is Fault::corrupt; so is what
 /// somebody else wrote. A lead that he wrote is told as unreadable, beside the others.
 Result<Look> look_of(const Reply& reply, const std::string& group);
+/// Some of all leads, and where the others begin. The first page has the sessions and the cursor.
+struct Page {
+  std::string next{"0"};  ///< "0": there are no others.
+  Look look{};
+};
+Result<Page> page_of(const Reply& reply, const std::string& group);
+/// Adds the leads of `others` that `look` does not tell.
+void add_leads(Look& look, Look others);
 struct OpenReply {
   Committed committed{};
   bool founded{};

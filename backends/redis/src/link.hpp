@@ -34,6 +34,8 @@ class Link {
     int replicas{};  ///< How many must have what the script wrote. A reply that begins with 1 says that it wrote.
   };
   Result<Reply> run(const Call& call, const Asked& asked, const Limit& limit);
+  /// The number of the connection by which the last answer came.
+  std::uint64_t connection() const { return kept_ ? kept_->connection->number() : 0; }
 
   /// Why it is not known who has been the master since then, if it is not. Without Sentinels it always is.
   std::optional<Error> find_master(Clock::Time since, const Limit& limit);

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
+#include <tenure/kit/files.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
 #include <tenure/log.hpp>
@@ -19,6 +21,7 @@ constexpr int redis_port = 6379, sentinel_port = 26379;
 constexpr int most_replicas = 100;
 constexpr int most_dbs = 1'000'000;
 constexpr std::size_t most_prefix_bytes = 100;
+constexpr std::size_t most_secret_bytes = 1 << 20;
 
 using Setting = decltype(Url::query)::value_type;
 
@@ -38,6 +41,16 @@ std::vector<std::string> parts_of(std::string_view path) {
 void take_servers(const Url& url, int port, Options& out) {
   for (const auto& host : url.hosts) out.servers.push_back({host.name, host.port ? int{*host.port} : port});
   if (out.servers.empty()) refuse("the URL names no host; write " + url.scheme + "://host:" + std::to_string(port));
+}
+
+/// Its content at each call.
+AskCredentials secret_in(const std::string& file, const std::string& user) {
+  return [file, user] {
+    auto secret = secret_of(file, most_secret_bytes);
+    if (!secret)
+      throw std::runtime_error("sentinel_password_file names " + printable(file) + ", which " + secret.error().message);
+    return Credentials{user, *std::move(secret)};
+  };
 }
 
 }  // namespace
@@ -75,6 +88,8 @@ Options from(Url url) {
   url.take("ca_file", out.ca_file);
   url.take("sentinel_user", out.sentinel_user);
   url.take("sentinel_password", out.sentinel_password);
+  if (const auto file = url.take("sentinel_password_file"))
+    out.sentinel_credentials = secret_in(*file, std::exchange(out.sentinel_user, {}));
   url.expect_no_more();
   return out;
 }
@@ -94,8 +109,10 @@ const Options& checked(const Options& options) {
     refuse("credentials and password are both set; set one of them");
   if (!options.sentinel_user.empty() && options.sentinel_password.empty())
     refuse("sentinel_user is set without sentinel_password; set both");
-  if (options.master.empty() && !options.sentinel_password.empty())
-    refuse("sentinel_password is set without master; set both");
+  if (options.sentinel_credentials && !options.sentinel_password.empty())
+    refuse("sentinel_password is set, and sentinel_credentials or sentinel_password_file too; set one of them");
+  if (options.master.empty() && (options.sentinel_credentials || !options.sentinel_password.empty()))
+    refuse("a password or credentials of Sentinels are set without master; set both");
   if (options.db < 0 || options.db > most_dbs) refuse("db must be a number from 0 to " + std::to_string(most_dbs));
   if (options.replicas < 0 || options.replicas > most_replicas)
     refuse("replicas must be a number from 0 to " + std::to_string(most_replicas));

@@ -20,6 +20,7 @@
 #include <tenure/kit/jitter.hpp>
 #include <tenure/kit/leave_behind.hpp>
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/poll_all.hpp>
 #include <tenure/kit/start_thread.hpp>
 #include <tenure/kit/store.hpp>
 #include <tenure/kit/try_order.hpp>
@@ -71,11 +72,13 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
   struct Made {
     std::size_t which{};
     std::unique_ptr<Wire> asks, listens;
+    Credentials login;  ///< Of both.
     std::optional<Error> error;
   };
   /// The thread's alone.
   struct Link {
     std::unique_ptr<Wire> asks, listens;
+    std::string password;        ///< By which it logged in.
     bool connecting{}, waits{};  ///< waits: for an answer.
     Time asked{Time::min()};     ///< Last.
     Time not_before{Time::min()};
@@ -167,6 +170,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
     link.connecting = link.waits = false;
     link.asks = std::move(one.asks);
     link.listens = std::move(one.listens);
+    link.password = std::move(one.login.password);
     link.asked = Time::min();
     known.error = one.error;
     known.away = !link.asks;
@@ -237,7 +241,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
                                              : next_ask(link));
     }
     const auto left = std::clamp<Clock::Duration>(until - std::min(now(), until), milliseconds(0), seconds(60));
-    ::poll(fds.data(), fds.size(), static_cast<int>(left / milliseconds(1)) + 1);
+    poll_all(fds, static_cast<int>(left / milliseconds(1)) + 1);
     std::uint64_t count = 0;
     [[maybe_unused]] const auto drained = ::read(event, &count, sizeof count);
   }
@@ -297,7 +301,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
                                                   " is not a Sentinel but a Redis server; name its Sentinels (port "
                                                   "26379), or write redis:// for the server itself"};
     else if (reply.is_error())
-      one.error = explained(reply, options.sentinel_password, link.asks->name(), "SENTINEL");
+      one.error = explained(reply, link.password, link.asks->name(), "SENTINEL");
     else if (reply.kind == Reply::Kind::nil)
       one.error = Error{Fault::misconfigured, link.asks->name() + " knows no master named \"" +
                                                   printable(options.master) + "\"; set the name it monitors"};
@@ -343,7 +347,24 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
     Made out;
     out.which = i;
     const auto& named = options.servers[i];
-    auto& order = orders[i];
+    try {
+      out.login = login();
+      connect_to(named, orders[i], out);
+    } catch (const NoCredentials& e) {
+      out.error = Error{Fault::unreachable, "Sentinel " + to_string(named) + ": " + e.what()};
+    }
+    const std::lock_guard lock(mutex);
+    made.push_back(std::move(out));
+    wake();
+  }
+
+  /// Asked for each time, as that of the store: a password may change while we run.
+  Credentials login() const {
+    if (!options.sentinel_credentials) return {options.sentinel_user, options.sentinel_password};
+    return credentials_by(options.sentinel_credentials, Redactor({}));
+  }
+
+  void connect_to(const Address& named, TryOrder<Address>& order, Made& out) {
     auto found = Wire("Sentinel " + to_string(named)).resolve(named);
     if (!found) out.error = found.error();
     auto addresses = found ? order.of(*std::move(found)) : std::vector<Address>();
@@ -351,40 +372,35 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
     for (const auto& at : addresses) {
       order.tried(at);
       connect_to(at, named, out);
-      if (out.asks) {
-        order.served(at);
-        break;
-      }
+      if (out.asks) return order.served(at);
       order.failed(at);
     }
-    const std::lock_guard lock(mutex);
-    made.push_back(std::move(out));
-    wake();
   }
 
   void connect_to(const Address& at, const Address& named, Made& out) {
     auto asks = std::make_unique<Wire>("Sentinel " + to_string(named, at));
     auto listens = std::make_unique<Wire>(asks->name());
-    out.error = open(*asks, at, named, std::nullopt);
+    out.error = open(*asks, at, named, out.login, std::nullopt);
     if (out.error) return;
     out.asks = std::move(asks);
-    out.error = open(*listens, at, named, Command{"SUBSCRIBE", "+switch-master"});
+    out.error = open(*listens, at, named, out.login, Command{"SUBSCRIBE", "+switch-master"});
     if (!out.error) out.listens = std::move(listens);
   }
 
-  std::optional<Error> open(Wire& wire, const Address& at, const Address& named, const std::optional<Command>& last) {
+  std::optional<Error> open(Wire& wire, const Address& at, const Address& named, const Credentials& login,
+                            const std::optional<Command>& last) {
     if (auto error = wire.open(at)) return error;
     const Endable socket(*this, wire.descriptor());
     if (auto error = wire.connect(connect_patience)) return error;
     wire.set_patience(connect_patience);
     if (auto error = wire.secure(options, named.host)) return error;
     std::vector<HandshakeStep> steps;
-    add_auth(steps, wire, options.sentinel_user, options.sentinel_password);
+    add_auth(steps, wire, login.user, login.password);
     add_client_name(steps, wire, client);
     if (last)
       steps.push_back({*last, [&](const Reply& reply) -> std::optional<Error> {
                          if (!reply.is_error()) return std::nullopt;
-                         return explained(reply, options.sentinel_password, wire.name(), (*last)[0]);
+                         return explained(reply, login.password, wire.name(), (*last)[0]);
                        }});
     auto error = shake_hands(wire, steps);
     wire.set_patience(read_patience);

@@ -387,7 +387,8 @@ void GroupCandidacy::elect(Time now, const std::string& election, Token token, T
   stalled_.erase(election);
   it->second.tenure.emplace(Tenure{{.token = token, .progressed = now}, {.session = own_->id}});
   ++tenures_;
-  if (const auto after = it->second.stall.after; after > Duration::zero()) work_due_.emplace(now + after, election);
+  if (const auto after = it->second.stall.after; after > Duration::zero())
+    watch_work_at(now + after, election, it->second);
   emit(group_effect::Lead{election, token, own_->id});
   emit(group_effect::Begin{election, token});
 }
@@ -742,15 +743,20 @@ std::vector<std::string> GroupCandidacy::progress_due(Time now) const {
 void GroupCandidacy::watch_progress(Time now) {
   while (!work_due_.empty() && work_due_.begin()->first <= now) {
     const auto election = work_due_.extract(work_due_.begin()).value().second;
-    const auto it = entries_.find(election);
-    if (it == entries_.end()) continue;
-    if (const auto again = watch_work(now, election, it->second)) work_due_.emplace(*again, election);
+    auto& entry = entries_.find(election)->second;
+    watch_work_at(watch_work(now, election, entry), election, entry);
   }
+}
+
+/// In place of the moment that it has. Who leads and resigns by turns would gather one for each tenure.
+void GroupCandidacy::watch_work_at(Time at, const std::string& election, Entry& entry) {
+  work_due_.erase({std::exchange(entry.work_due, at), election});
+  if (at < Time::max()) work_due_.emplace(at, election);
 }
 
 /// Says when to look again. Progress is told without a lock and wakes nobody, so what stalled is looked at as often as
 /// a store in trouble.
-std::optional<GroupCandidacy::Time> GroupCandidacy::watch_work(Time now, const std::string& election, Entry& entry) {
+GroupCandidacy::Time GroupCandidacy::watch_work(Time now, const std::string& election, Entry& entry) {
   const auto& tenure = entry.tenure;
   if (const auto stalled = stalled_.find(election); stalled != stalled_.end()) {
     const bool contends = !tenure && entry.cool_down == Duration::zero() && now >= entry.not_before;
@@ -764,7 +770,7 @@ std::optional<GroupCandidacy::Time> GroupCandidacy::watch_work(Time now, const s
                     "the work has reported no progress for " + in_ms(entry.stall.after));
     return now + timing_.retry;
   }
-  return std::nullopt;
+  return Time::max();
 }
 
 void GroupCandidacy::watch_hooks(Time now) {
@@ -1111,6 +1117,7 @@ void GroupCandidacy::cool_off(Time now, Entry& entry) {
 /// The work of an election that was left is over.
 void GroupCandidacy::forget(Entries::iterator entry) {
   stalled_.erase(entry->first);
+  watch_work_at(Time::max(), entry->first, entry->second);
   emit(group_effect::Left{entry->first});
   count_for(entry->second, std::nullopt);
   count_able(entry->second, false);

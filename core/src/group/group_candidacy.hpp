@@ -185,6 +185,7 @@ class GroupCandidacy {
     std::optional<Time> free_since{};   ///< It is one of claims_.
     std::optional<SessionId> holder{};  ///< For whom it counts in the shares.
     bool able{};                        ///< We lead it and go on, or may lead it as soon as it is free.
+    Time work_due{Time::max()};         ///< Its moment of work_due_.
   };
   /// A lead that cannot be read, or could not be until a moment ago.
   struct Spoilt {
@@ -232,7 +233,8 @@ class GroupCandidacy {
   void lapse(const std::string& election, Tenure& tenure, Time lease_end);
   void judge_unrenewed(Time now);
   void watch_progress(Time now);
-  std::optional<Time> watch_work(Time now, const std::string& election, Entry& entry);
+  Time watch_work(Time now, const std::string& election, Entry& entry);
+  void watch_work_at(Time at, const std::string& election, Entry& entry);
   void watch_hooks(Time now);
   void watch_store(Time now);
   void ask_next(Time now);
@@ -357,7 +359,7 @@ class GroupCandidacy {
   std::set<std::string, std::less<>> ending_;         ///< Whose tenures are not leading.
   std::set<std::string, std::less<>> unrenewed_;      ///< Whose tenures have a lease of their own, by which they end.
   std::set<std::pair<Time, std::string>> hook_due_;   ///< When to look at one of them again. May hold moments too many.
-  std::set<std::pair<Time, std::string>> work_due_;   ///< When to look at its work again. May hold moments too many.
+  std::set<std::pair<Time, std::string>> work_due_;   ///< When to look at the work again: once for each election.
   std::map<std::string, Time, std::less<>> stalled_;  ///< Whose work hangs. It was told of last then.
   std::map<std::string, Due, std::less<>> to_release_;  ///< Leads that name our session, and that we do not lead.
 

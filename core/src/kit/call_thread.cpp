@@ -59,6 +59,7 @@
 #include <system_error>
 #include <tenure/kit/jitter.hpp>
 #include <tenure/kit/leave_behind.hpp>
+#include <tenure/kit/poll_all.hpp>
 #include <tenure/kit/start_thread.hpp>
 #include <tenure/kit/store.hpp>
 #include <tenure/kit/wait.hpp>
@@ -68,7 +69,6 @@
 #include "kit/mutex.hpp"
 #include "kit/no_broken_pipe.hpp"
 #include "kit/thrown.hpp"
-#include "time/poll_all.hpp"
 
 namespace tenure {
 namespace {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // CLOCK_BOOTTIME and how to wait on it. The single file that reads the machine's clocks.
 #include <tenure/clock.hpp>
+#include <tenure/kit/poll_all.hpp>
 #include <tenure/kit/wait.hpp>
-
-#include "time/poll_all.hpp"
 
 #include <poll.h>
 #include <sys/eventfd.h>

@@ -43,6 +43,7 @@ struct Options {
   std::string user{}, password{};  ///< AUTH sends them, if there is a password. No user is Redis' "default".
   AskCredentials credentials{};    ///< It replaces these two, and is called before each connection is made.
   std::string sentinel_user{}, sentinel_password{};  ///< The same two for the Sentinels.
+  AskCredentials sentinel_credentials{};             ///< It replaces these two, in the same way.
   int db{};                                          ///< The database's number. A cluster has only 0.
   bool tls{};             ///< Uses TLS, and verifies chain and host name. Needs hiredis 1.0 or newer with its TLS part.
   std::string ca_file{};  ///< The authorities to trust, read for each connection. If empty, they are the system's.
@@ -55,8 +56,8 @@ struct Options {
 ///   redis://[user[:password]@]host[:port][,host...][/db]   rediss:// (TLS)   redis+unix:///path/to.sock[?db=0]
 ///   redis+sentinel://[user[:password]@]host[:port][,host...]/master[/db]
 /// A query may follow: ?replicas=1&first_claim=at_once&prefix=p&ca_file=f&sentinel_user=u&sentinel_password=p. Each
-/// name means the field of Options. %XX may stand anywhere.
-/// Throws std::invalid_argument, which says what is wrong and what would be right. No password is in it.
+/// name means the field of Options. sentinel_password_file=f names a file that is read at each login to a Sentinel.
+/// %XX may stand anywhere. Throws std::invalid_argument, which tells what is wrong, what would be right, and no secret.
 TENURE_REDIS_EXPORT Options from_url(const std::string& url);
 
 /// Returns a backend of the election of that name, for one LeaderManager or one Observer. The election is one hash,
@@ -81,8 +82,7 @@ TENURE_REDIS_EXPORT Options from_url(const std::string& url);
 /// What it costs: it has one connection for commands, and as a follower a second one for SUBSCRIBE. With Sentinels it
 /// has two more to each of them, and a thread for those. CLIENT LIST shows them as "tenure:ELECTION:CANDIDATE".
 ///
-/// Rights: the list holds for the default `prefix`. Where SUBSCRIBE is refused, a follower notices a release only at
-/// the end of its lease, and another master a second late.
+/// Rights for the default `prefix`. Who may not SUBSCRIBE notices a release at a lease's end, a new master 1 s late.
 ///   ACL SETUSER u on >secret ~tenure:* &tenure:* +evalsha +eval +hgetall +hmget +hset +hdel +del +exists +time
 ///     +publish +subscribe +info [+client|setname] [+select] [+wait with replicas] [+role with Sentinels]
 ///     [+asking in a cluster]; on the Sentinels &+switch-master +subscribe +sentinel|get-master-addr-by-name
@@ -96,8 +96,8 @@ TENURE_REDIS_EXPORT std::shared_ptr<ConditionalStore> store(const Options& optio
                                                             Log log = {});
 
 /// Opens a group: many elections at the price of one. It has three keys in one slot, PREFIX{GROUP}:s (sessions), :e
-/// (leads) and :log (what changed; its key is the channel too). Each verb is one script. All that open() says of
-/// losses, replicas, Sentinels and `maxmemory-policy` holds here.
+/// (leads) and :log (what changed; its key is the channel too). Each verb is one script; to read all leads
+/// takes many short ones. What open() says of losses, replicas, Sentinels and `maxmemory-policy` holds here.
 ///
 /// A group that is lost, or one of its hashes, is founded anew: every session is refused then, and the elections have
 /// leaders a term later. While the Sentinels do not answer, a session goes on and claims nothing. 500 000 elections are

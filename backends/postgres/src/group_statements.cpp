@@ -253,6 +253,22 @@ select {notified} from r)";
 constexpr std::string_view ended_statement =
     "select pg_catalog.count(*) from {sessions} as t where t.grp {=} {group} and t.session {=} {id} and t.ended";
 
+/// What a sweep is about: sessions that have ended and that no unreleased lead names, and leads that name one that has.
+constexpr std::string_view past_statement = R"(
+(select t.session, null
+  from {sessions} as t
+  where t.grp {=} {group} and t.session {>} {session} and t.ended and not exists (
+    select from {leads} as l where l.grp {=} {group} and l.session {=} t.session and not l.released)
+  order by t.session
+  limit {most})
+union all
+(select null, pg_catalog.encode(l.election, 'hex')
+  from {leads} as l
+  where l.grp {=} {group} and l.election {>} {election} and not l.released
+    and l.session {=} any (select t.session from {sessions} as t where t.grp {=} {group} and t.ended)
+  order by l.grp, l.election
+  limit {most}))";
+
 /// Nothing can begin to name a session that has ended: its commits are refused.
 constexpr std::string_view sweep_statement = R"(
 {settings},
@@ -261,6 +277,7 @@ r as (
   using s
   where {settings_hold}
     and t.grp {=} {group}
+    and t.session {=} any ({ids})
     and t.ended
     and not exists (
       select from {leads} as l where l.grp {=} {group} and l.session {=} t.session and not l.released)
@@ -273,12 +290,19 @@ constexpr std::string_view left_behind_statement = R"(
 {settings},
 found as materialized (
   select l.election
-  from s, {leads} as l
-  where {settings_hold}
-    and l.grp {=} {group} and not l.released
-    and l.session {=} any (select t.session from {sessions} as t where t.grp {=} {group} and t.ended)
-  limit 1000
-  for no key update of l skip locked)
+  from (
+      select pg_catalog.decode(w.name, 'hex') as election
+      from s, pg_catalog.unnest({names}) as w(name)
+      where {settings_hold}
+      order by 1) as w,
+    lateral (
+      select l.election
+      from {leads} as l
+      where l.grp {=} {group} and l.election {>=} w.election and l.election {<=} w.election and not l.released
+        and l.session {=} any (select t.session from {sessions} as t where t.grp {=} {group} and t.ended)
+      order by l.grp, l.election
+      limit 1
+      for no key update of l skip locked) as l)
 update {leads} as l
 set released = true, changed = pg_catalog.pg_current_xact_id()
 from found
@@ -590,8 +614,11 @@ GroupStatements::GroupStatements(const std::string& group)
       releases_(for_group(giving_back_statement, of_releases(), {}, release_notice)),
       end_(for_group(end_statement, of_an_end())),
       ended_(for_group(ended_statement, {{"{group}", "bytea"}, {"{id}", "bigint"}})),
-      sweep_(for_group(sweep_statement, {{"{group}", "bytea"}, {"{lock_wait}", "text"}})),
-      left_behind_(for_group(left_behind_statement, {{"{group}", "bytea"}, {"{lock_wait}", "text"}})),
+      past_(for_group(past_statement,
+                      {{"{group}", "bytea"}, {"{session}", "bigint"}, {"{election}", "bytea"}, {"{most}", "bigint"}})),
+      sweep_(for_group(sweep_statement, {{"{group}", "bytea"}, {"{lock_wait}", "text"}, {"{ids}", "bigint[]"}})),
+      left_behind_(
+          for_group(left_behind_statement, {{"{group}", "bytea"}, {"{lock_wait}", "text"}, {"{names}", "text[]"}})),
       retire_(
           for_group(retire_statement,
                     {{"{group}", "bytea"}, {"{lock_wait}", "text"}, {"{names}", "text[]"}, {"{tokens}", "bigint[]"}})),
@@ -637,9 +664,15 @@ Statement GroupStatements::end(SessionId id, const std::vector<std::uint64_t>& b
 
 Statement GroupStatements::ended(SessionId id) const { return {ended_, {group_, bigint(id.value)}, 1, Rows::one}; }
 
-Statement GroupStatements::sweep(const Bearings& at) const { return {sweep_, {group_, at.lock_wait}, 1, Rows::one}; }
+Statement GroupStatements::past(const SweepPass& pass) const {
+  return {past_, {group_, bigint(pass.session.value), bytea(pass.election), std::to_string(SweepPass::page)}, 2};
+}
 
-Statement GroupStatements::retire(const std::map<std::string, Token>& leads, const Bearings& at) const {
+Statement GroupStatements::sweep(const std::vector<SessionId>& ended, const Bearings& at) const {
+  return {sweep_, {group_, at.lock_wait, array_of(ended, [](SessionId id) { return bigint(id.value); })}, 1, Rows::one};
+}
+
+Statement GroupStatements::retire(const Leads& leads, const Bearings& at) const {
   return {retire_,
           {group_, at.lock_wait, array_of(leads, [](const auto& one) { return hex(std::string_view(one.first)); }),
            array_of(leads, [](const auto& one) { return bigint(one.second.value); })},
@@ -658,8 +691,21 @@ Statement GroupStatements::lead(const std::string& election) const {
   return {lead_, {group_, bytea(election)}, 1, Rows::one};
 }
 
-Statement GroupStatements::release_left_behind(const Bearings& at) const {
-  return {left_behind_, {group_, at.lock_wait}, 0};
+Statement GroupStatements::release_left_behind(const Names& elections, const Bearings& at) const {
+  return {
+      left_behind_,
+      {group_, at.lock_wait, array_of(elections, [](const std::string& one) { return hex(std::string_view(one)); })},
+      0};
+}
+
+Past past_in(const pqxx::result& rows) {
+  Past out;
+  for (const auto& row : rows)
+    if (row[1].is_null())
+      out.sessions.push_back({unsigned_of(row[0])});
+    else
+      out.leads.push_back(bytes_at(row, 1));
+  return out;
 }
 
 std::set<std::string> retired_in(const pqxx::result& rows) {

@@ -37,10 +37,9 @@ std::string place(pqxx::connection& connection) {
          printable(text(connection.hostname()) + ":" + text(connection.port()) + "/" + text(connection.dbname())) + ")";
 }
 
-std::map<std::string, std::string> names_of(const std::optional<Purpose>& purpose) {
+std::map<std::string, std::string> names_of(const Purpose& purpose) {
   std::map<std::string, std::string> out;
-  if (purpose)
-    for (const auto& statement : purpose->prepared) out.emplace(statement.text, "tenure_" + std::to_string(out.size()));
+  for (const auto& statement : purpose.prepared) out.emplace(statement.text, "tenure_" + std::to_string(out.size()));
   return out;
 }
 
@@ -88,7 +87,7 @@ class Connection::Listener final {
 };
 #endif
 
-Connection::Connection(Settings settings, std::optional<Purpose> purpose)
+Connection::Connection(Settings settings, Purpose purpose)
     : settings_(std::move(settings)),
       purpose_(std::move(purpose)),
       names_(names_of(purpose_)),
@@ -111,7 +110,7 @@ std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
     std::optional<Error> error;
     if (!attempt.step("postgres" + where_, "introduction", connection_->sock()))
       error = Error{Fault::unreachable, "postgres" + where_ + ": not introduced"};
-    else if (purpose_)
+    else
       error = introduce(attempt);
     if (error) drop();
     return error;
@@ -156,7 +155,7 @@ std::optional<Error> Connection::introduce(CallThread::Attempt& attempt) {
     if (auto error = inspect(settings_.schema.tables[i], found[static_cast<pqxx::result::size_type>(i)])) return error;
   note_tables(found);
   const auto first = found[0];
-  channel_ = channel_of(first["nspname"].as<std::string>(), first["relname"].as<std::string>(), purpose_->name);
+  channel_ = channel_of(first["nspname"].as<std::string>(), first["relname"].as<std::string>(), purpose_.name);
   own_ = first["pid"].as<int>() == connection_->backendpid();
   may_listen_ = own_;
   if (!own_) return std::nullopt;
@@ -189,8 +188,8 @@ std::optional<Error> Connection::made_beside_another(const pqxx::result& found) 
   for (const auto& row : found)
     if (!row["elsewhere"].is_null())
       return explained("42P07",
-                       "create_table made " + printable(row["place"].as<std::string>(std::string()), 140) +
-                           ", but there is also " + printable(row["elsewhere"].as<std::string>(), 140) +
+                       printable(row["place"].as<std::string>(std::string()), 140) + " was made, but there is also " +
+                           printable(row["elsewhere"].as<std::string>(), 140) +
                            ", where others may elect already. Name the table with its schema, and drop the empty one",
                        settings_, where_);
   return std::nullopt;
@@ -234,16 +233,33 @@ std::string Connection::introducing() const {
   const auto tables = listed([](const Table& table) { return table.quoted; });
   std::string places;
   for (const auto& place : places_) places += (places.empty() ? "" : ";") + place;
-  return filled_sql(introduction, {{"{tables}", tables},
-                                   {"{rights}", listed([](const Table& table) { return table.rights; })},
-                                   {"{plain_names}", listed([](const Table& table) { return table.plain(); })},
-                                   {"{places}", places.empty() ? tables : connection_->quote(places)}});
+  return filled_sql(introduction,
+                    {{"{tables}", tables},
+                     {"{rights}", listed([](const Table& table) { return table.rights; })},
+                     {"{plain_names}", listed([](const Table& table) { return table.plain(); })},
+                     {"{chosen}", listed([](const Table& table) { return std::string(table.chosen() ? "t" : "f"); })},
+                     {"{places}", places.empty() ? tables : connection_->quote(places)}});
 }
 
 Error Connection::refused(const Table& table, const pqxx::row& found, const std::string& what) const {
   return {Fault::misconfigured, "postgres" + where_ + ": table " +
                                     (found["nspname"].is_null() ? table.name : printable(found["place"].c_str(), 140)) +
                                     what};
+}
+
+/// What the owner of a table could do, and what ends that.
+std::string Connection::squatting(const std::string& open_to_others, const pqxx::row& found) const {
+  const auto schema = printable(found["nspname"].as<std::string>(), 140);
+  if (open_to_others == "schema")
+    return ", and in its schema everybody may create one, so that its owner could run code as you: revoke create on "
+           "schema " +
+           schema +
+           " from public, and unless that role is the one that you meant, drop the table and run share/tenure/" +
+           settings_.schema.file;
+  return ", in a schema that a stranger could have made, so that its owner could run code as you: revoke create on "
+         "database " +
+         printable(text(connection_->dbname()), 140) + " from public, and from the owner of the schema " + schema +
+         "; or, if that table is the one that you meant, name it with its schema";
 }
 
 /// Whether the table will do. Whoever may not write to it may still observe.
@@ -261,15 +277,8 @@ std::optional<Error> Connection::inspect(const Table& table, const pqxx::row& fo
   if (text("persistence") != "p")
     return refused(table, found,
                    " is UNLOGGED or temporary, so a crash would empty it: alter table " + table.name + " set logged");
-  if (found["squatted"].as<bool>())
-    return refused(table, found,
-                   " belongs to the role " + text("owner") +
-                       ", and in its schema everybody may create one, so that its owner could run code as "
-                       "you: revoke create on schema " +
-                       text("nspname") +
-                       " from public, and unless that role is the one that you meant, drop the table and "
-                       "run share/tenure/" +
-                       settings_.schema.file);
+  if (const auto open_to_others = text("squatted"); !open_to_others.empty())
+    return refused(table, found, " belongs to the role " + text("owner") + squatting(open_to_others, found));
   if (!found["foreign_trigger"].is_null())
     return refused(table, found,
                    " has a trigger by somebody else than its owner, which runs code as you: drop trigger " +
@@ -288,7 +297,7 @@ void Connection::note_tables(const pqxx::result& found) {
     const auto& table = settings_.schema.tables[i];
     places_.push_back(row["place"].as<std::string>());
     note(Level::info, "postgres: " + table.name + " is the table " + places_.back());
-    if (table.name == table.plain() && !row["elsewhere"].is_null())
+    if (!row["elsewhere"].is_null())
       note(Level::warning, "postgres: " + table.name + " is the table " + places_.back() + " here, but there is also " +
                                row["elsewhere"].as<std::string>() +
                                ": a role with another search_path finds that one and elects another leader there. Name "
@@ -321,7 +330,7 @@ std::vector<std::string> Connection::preparations() const {
   std::vector<std::string> out{std::string("set lock_timeout = '") + table_lock_timeout + '\'',
                                "set plan_cache_mode = force_generic_plan", "set tenure.prepared = on", "set jit = off",
                                "set search_path = pg_catalog, pg_temp"};
-  out.insert(out.end(), purpose_->settings.begin(), purpose_->settings.end());
+  out.insert(out.end(), purpose_.settings.begin(), purpose_.settings.end());
   for (const auto& [text, name] : names_) out.push_back(joined("prepare " + name, " as ", {text}));
   return out;
 }
@@ -329,7 +338,7 @@ std::vector<std::string> Connection::preparations() const {
 /// Who only observes may not write, and would be refused.
 std::vector<std::string> Connection::rehearsals() const {
   std::vector<std::string> out;
-  for (const auto& nothing : purpose_->rehearsed) out.push_back(execution(names_.at(nothing.text), nothing.values));
+  for (const auto& nothing : purpose_.rehearsed) out.push_back(execution(names_.at(nothing.text), nothing.values));
   return out;
 }
 

@@ -37,8 +37,7 @@ struct Purpose {
 
 class Connection final : public CallThread::Connection {
  public:
-  /// Without a purpose it never looks at the tables, for one who comes to create them.
-  Connection(Settings settings, std::optional<Purpose> purpose);
+  Connection(Settings settings, Purpose purpose);
   ~Connection() override;
 
   std::optional<Error> connect(CallThread::Attempt& attempt) override;
@@ -78,7 +77,7 @@ class Connection final : public CallThread::Connection {
   const std::string& channel() const { return channel_; }
   const Settings& settings() const { return settings_; }
   const std::vector<std::string>& places() const { return places_; }  ///< The tables, quoted, with their schemas.
-  Notes* notes() const { return purpose_ ? purpose_->notes.get() : nullptr; }
+  Notes* notes() const { return purpose_.notes.get(); }
 
  private:
   class Listener;
@@ -107,10 +106,11 @@ class Connection final : public CallThread::Connection {
   pqxx::result ask_what_stands(const std::string& statements, CallThread::Attempt& attempt);
   std::optional<Error> inspect(const Table& table, const pqxx::row& found);
   Error refused(const Table& table, const pqxx::row& found, const std::string& what) const;
+  std::string squatting(const std::string& open_to_others, const pqxx::row& found) const;
 
   Settings settings_;
   std::size_t host_{};  ///< Of several the one that answered last.
-  const std::optional<Purpose> purpose_;
+  const Purpose purpose_;
   const std::map<std::string, std::string> names_;  ///< Of statements that may be prepared.
   std::unique_ptr<pqxx::connection> connection_;
   std::string where_;

@@ -21,6 +21,7 @@ struct Table {
   std::string quoted;  ///< For statements.
   std::string rights;  ///< What a candidate needs: "select, insert, update".
   std::string plain() const { return name.substr(name.find('.') + 1); }  ///< Without its schema.
+  bool chosen() const { return name != plain(); }                        ///< The schema is named.
 };
 
 /// Tables that are made together, and what makes them.

@@ -232,6 +232,25 @@ TEST_P(PostgresHostile, AnAnswerOfAnotherShapeIsCorruptAndSaysNothing) {
   }
 }
 
+/// What it has sent stands in libpq's memory. It does not become as much again.
+TEST_P(PostgresHostile, AnAnswerOfMoreRowsOrBytesThanWeAskedForIsCorrupt) {
+  Pretender server(1, GetParam());
+  Options options;
+  options.conninfo = server.conninfo();
+  const auto list = [&] { return list_of(settings_of(options))(within(20s)); };
+  const Texts one{"2", "2", "61", "f", "1000", "1", "1", std::nullopt, std::nullopt, std::nullopt, "1", "6a"};
+  server.answer({}, of_width(12, std::vector(500, one)));
+  EXPECT_EQ(value(list()).elections.size(), 500u);
+  server.answer({}, of_width(12, std::vector(501, one)));
+  EXPECT_THAT(error_of(list()).message, testing::HasSubstr("501 rows"));
+  auto large = one;
+  large[2] = std::string(2 << 20, '6');
+  server.answer({}, of_width(12, std::vector(3, large)));
+  const auto error = error_of(list());
+  EXPECT_EQ(error.fault, Fault::corrupt);
+  EXPECT_THAT(error.message, testing::HasSubstr("bytes, more than"));
+}
+
 std::string error(const std::string& sqlstate, const std::string& words) {
   return message('E', 'S' + text("ERROR") + 'V' + text("ERROR") + 'C' + text(sqlstate) + 'M' + text(words) + '\0');
 }
@@ -251,8 +270,8 @@ TEST_P(PostgresHostile, AFullQueueOfNoticesCostsThePushAloneAndIsWarnedOfOnce) {
     if (request.find("pg_is_in_recovery") != request.npos) return std::nullopt;
     if (request.find("pg_catalog.concat($9") != request.npos) return written(12);
     if (request.find("left join") != request.npos || request.find("execute tenure_0") != request.npos)
-      return of_width(11, {{std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt,
-                            std::nullopt, std::nullopt, std::nullopt, std::nullopt, "1"}});
+      return of_width(12, {{std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt,
+                            std::nullopt, std::nullopt, std::nullopt, std::nullopt, "1", "f"}});
     ++refused;
     return error("54000", "too many notifications in the NOTIFY queue");
   });
@@ -316,7 +335,7 @@ TEST_F(PostgresHostileServer, ThatKnowsNoBlockIsPreparedStepByStep) {
       return std::nullopt;
     return done;
   });
-  server.answer({}, written(11));
+  server.answer({}, written(12));
   Options options;
   options.conninfo = server.conninfo();
   EXPECT_TRUE(value(postgres::store(options, "jobs")->read(within(10s))).record);

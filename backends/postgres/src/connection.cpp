@@ -2,7 +2,9 @@
 // Makes a connection, introduces it, and runs statements within their limits.
 #include "connection.hpp"
 
+#include <netdb.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include <tenure/kit/c_handle.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/text.hpp>
 
@@ -47,6 +50,34 @@ std::map<std::string, std::string> names_of(const Purpose& purpose) {
 std::string joined(std::string first, const char* separator, const std::vector<std::string>& others) {
   for (const auto& other : others) first.append(separator).append(other);
   return first;
+}
+
+/// Empty if it is none of IP.
+std::string numeric(const sockaddr* address, socklen_t size) {
+  std::array<char, NI_MAXHOST> text{};
+  const bool ip = address->sa_family == AF_INET || address->sa_family == AF_INET6;
+  return ip && ::getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0 ? text.data()
+                                                                                                       : "";
+}
+
+std::string peer_of(int socket) {
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  auto* address = reinterpret_cast<sockaddr*>(&peer);
+  return ::getpeername(socket, address, &size) == 0 ? numeric(address, size) : "";
+}
+
+/// Each address once, in the order in which libpq would try them. Nothing if it cannot be resolved.
+std::vector<std::string> resolved(const std::string& name) {
+  addrinfo hints{}, *raw = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  if (::getaddrinfo(name.c_str(), nullptr, &hints, &raw) != 0) return {};
+  const auto all = owned<::freeaddrinfo>(raw);
+  std::vector<std::string> out;
+  for (const auto* one = all.get(); one; one = one->ai_next)
+    if (auto text = numeric(one->ai_addr, one->ai_addrlen); !text.empty() && std::ranges::count(out, text) == 0)
+      out.push_back(std::move(text));
+  return out;
 }
 
 bool readable(int socket) {
@@ -103,7 +134,7 @@ std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
     left_ = notes() ? notes()->left() : 0;
     const auto login = settings_.login();
     connection_ = std::make_unique<pqxx::connection>(settings_.conninfo_within(attempt.patience()) +
-                                                     settings_.beginning_with(host_) + login);
+                                                     settings_.beginning_with(host_, addresses()) + login);
     where_ = place(*connection_);
     remember_host();
     number_ = ++connections;
@@ -131,7 +162,19 @@ void Connection::remember_host() {
            text(connection_->port()) == (host.port.empty() ? "5432" : host.port);
   };
   const auto found = std::ranges::find_if(settings_.hosts, is);
-  if (found != settings_.hosts.end()) host_ = static_cast<std::size_t>(found - settings_.hosts.begin());
+  if (found == settings_.hosts.end()) return;
+  host_ = static_cast<std::size_t>(found - settings_.hosts.begin());
+  address_ = found->address.empty() ? peer_of(connection_->sock()) : "";
+}
+
+/// Of the server that answered last, beginning with the address that did. Nothing if libpq is to resolve the name.
+std::vector<std::string> Connection::addresses() const {
+  if (address_.empty()) return {};
+  auto out = resolved(settings_.hosts[host_].name);
+  const auto last = std::ranges::find(out, address_);
+  if (last == out.end()) return {};
+  std::rotate(out.begin(), last, last + 1);
+  return out;
 }
 
 bool Connection::stands() {
@@ -375,13 +418,36 @@ bool only_notices_refused(std::string_view sqlstate, std::string_view text) {
 
 }  // namespace
 
+namespace {
+
+/// libpq has it all by then. It is not to become as much again. One row tells the snapshot, which names all that runs.
+std::size_t most_bytes(const Rows& rows) {
+  constexpr std::size_t of_snapshot = 1 << 20, of_row = 8 << 10, of_all = 256 << 20;
+  return std::min(of_snapshot + rows.most * of_row, of_all);
+}
+
+std::size_t bytes_of_all(const pqxx::result& found) {
+  std::size_t out = 0;
+  for (const auto& row : found)
+    for (const auto& field : row) out += static_cast<std::size_t>(field.size());
+  return out;
+}
+
+}  // namespace
+
 pqxx::result Connection::execute(const Statement& statement) {
-  const auto found = ask(statement);
-  const auto rows = found.size();
-  if (static_cast<int>(found.columns()) < statement.columns || (statement.rows == Rows::one && rows != 1) ||
-      (statement.rows == Rows::at_most_one && rows > 1))
+  auto found = ask(statement);
+  const auto rows = static_cast<std::size_t>(found.size());
+  if (static_cast<int>(found.columns()) < statement.columns || rows < statement.rows.least ||
+      rows > statement.rows.most)
     throw NoAnswer(std::to_string(rows) + " rows of " + std::to_string(found.columns()) + " columns");
+  if (const auto bytes = bytes_of_all(found); bytes > most_bytes(statement.rows))
+    throw NoAnswer(std::to_string(bytes) + " bytes, more than all that we ever wrote");
   return found;
+}
+
+void Connection::must_write(bool only_reads) const {
+  if (only_reads && settings_.needs_writer) throw pqxx::sql_error("the session may only read by now", "", "25006");
 }
 
 pqxx::result Connection::ask(const Statement& statement) {

@@ -68,6 +68,10 @@ class Connection final : public CallThread::Connection {
   /// What was thrown, as an Error; a connection that did not survive it is dropped.
   Error failed(const std::exception& thrown);
 
+  /// Of what was read, whether the session may only read by now. Where conninfo wants a server that writes, this one is
+  /// then left, by what it throws: who only reads would never be refused.
+  void must_write(bool only_reads) const;
+
   /// Why whatever is written here would be refused, as far as the introduction told.
   const std::optional<Error>& read_only() const { return read_only_; }
 
@@ -83,6 +87,7 @@ class Connection final : public CallThread::Connection {
   class Listener;
   bool alive();
   void remember_host();
+  std::vector<std::string> addresses() const;
   pqxx::result ask(const Statement& statement);
   pqxx::result ask(const Statement& statement, bool notifies);
   std::string here(std::string_view text, bool notifies) const;
@@ -109,7 +114,8 @@ class Connection final : public CallThread::Connection {
   std::string squatting(const std::string& open_to_others, const pqxx::row& found) const;
 
   Settings settings_;
-  std::size_t host_{};  ///< Of several the one that answered last.
+  std::size_t host_{};   ///< Of several the one that answered last,
+  std::string address_;  ///< and where, if it has a name.
   const Purpose purpose_;
   const std::map<std::string, std::string> names_;  ///< Of statements that may be prepared.
   std::unique_ptr<pqxx::connection> connection_;

@@ -60,10 +60,12 @@ Error spoilt(const Connection& connection, const std::string& group, const std::
 }
 
 Answer answered(Connection& connection, const GroupStatements& statements, const Statement& statement) {
-  return answer_of(connection.execute(statement), connection.number(),
-                   [&](const std::string& election, const std::string& wrong) {
-                     return spoilt(connection, statements.group(), election, wrong);
-                   });
+  auto out = answer_of(connection.execute(statement), connection.number(),
+                       [&](const std::string& election, const std::string& wrong) {
+                         return spoilt(connection, statements.group(), election, wrong);
+                       });
+  connection.must_write(out.only_reads);
+  return out;
 }
 
 /// What stands, as the refusal of a write that had no effect.

@@ -37,8 +37,8 @@ told as materialized (
 constexpr std::string_view answer_row =
     "select 'answer' as kind, at.timeline as name, (extract(epoch from clock_timestamp()) * 1000)::bigint, {token},"
     " not told.known, null, null, at.snapshot::text,"
-    " null::bigint, null::bigint, null::bigint, null::bigint, null::bigint,"
-    " null::bigint, null::bigint from at, told";
+    " case when pg_catalog.current_setting('transaction_read_only')::boolean then 1::bigint end,"
+    " null::bigint, null::bigint, null::bigint, null::bigint, null::bigint, null::bigint from at, told";
 
 /// Of t.
 constexpr std::string_view session_row =
@@ -65,6 +65,7 @@ union all
 select 'lead', {lead_row} from {leads} as l
 where l.grp {=} {group}
   and l.changed {>=} (select told.horizon from told) and l.changed {<} (select told.bound from told)
+  and pg_catalog.octet_length(l.election) {<=} 200
   and not ((select told.known from told)
     and (l.changed {=} {own} or pg_catalog.pg_visible_in_snapshot(l.changed, {snapshot})))
 union all
@@ -79,7 +80,8 @@ select 'lead', {lead_row} from
 
 constexpr std::string_view look_statement = R"(
 with {since_a_look}
-{what_stands})";
+{what_stands}
+limit {most_rows})";
 
 // ---- writes of our own session ----
 
@@ -98,7 +100,8 @@ me as (
   returning t.*)
 {what_stands}
 union all
-select 'me', {session_row} from me as t)";
+select 'me', {session_row} from me as t
+limit {most_rows})";
 
 /// The session's row is locked first, leads after it.
 constexpr std::string_view renewed = R"(
@@ -222,6 +225,7 @@ std::string renewal_statement(bool claims) {
   if (claims) out.append(",").append(claiming);
   out += "\n{what_changed}\nunion all\nselect 'me', {session_row} from me as t";
   if (claims) out += claimed_rows;
+  out += "\nlimit {most_rows}";
   return out;
 }
 
@@ -264,7 +268,8 @@ constexpr std::string_view past_statement = R"(
 union all
 (select null, pg_catalog.encode(l.election, 'hex')
   from {leads} as l
-  where l.grp {=} {group} and l.election {>} {election} and not l.released
+  where l.grp {=} {group} and l.election {>} {election} and pg_catalog.octet_length(l.election) {<=} 200
+    and not l.released
     and l.session {=} any (select t.session from {sessions} as t where t.grp {=} {group} and t.ended)
   order by l.grp, l.election
   limit {most}))";
@@ -432,6 +437,7 @@ std::string for_group(std::string_view statement, const Parameters& parameters, 
               {"{what_changed}", std::string(what_changed.substr(1))},
               {"{answer_row}", std::string(answer_row)},
               {"{no_lead}", "'18446744073709551615'::pg_catalog.xid8"},
+              {"{most_rows}", std::to_string(Rows::any.most + 1)},
               {"{greatest}", std::to_string(greatest_lead_token.value)},
               {"{session_row}", std::string(session_row)},
               {"{lead_row}", std::string(lead_row)},
@@ -654,7 +660,8 @@ Statement GroupStatements::giving_back(const Commit& commit, const Bearings& at,
            at.channel, elections_of(all), array_of(all, [](const Release& one) { return bigint(one.token.value); }),
            array_of(all, [](const Release& one) { return one.heir ? bigint(one.heir->value) : "null"; }),
            bigint(place.now)},
-          2};
+          2,
+          {0, all.size() + 1}};
 }
 
 Statement GroupStatements::end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
@@ -665,7 +672,10 @@ Statement GroupStatements::end(SessionId id, const std::vector<std::uint64_t>& b
 Statement GroupStatements::ended(SessionId id) const { return {ended_, {group_, bigint(id.value)}, 1, Rows::one}; }
 
 Statement GroupStatements::past(const SweepPass& pass) const {
-  return {past_, {group_, bigint(pass.session.value), bytea(pass.election), std::to_string(SweepPass::page)}, 2};
+  return {past_,
+          {group_, bigint(pass.session.value), bytea(pass.election), std::to_string(SweepPass::page)},
+          2,
+          {0, 2 * SweepPass::page}};
 }
 
 Statement GroupStatements::sweep(const std::vector<SessionId>& ended, const Bearings& at) const {
@@ -676,7 +686,8 @@ Statement GroupStatements::retire(const Leads& leads, const Bearings& at) const 
   return {retire_,
           {group_, at.lock_wait, array_of(leads, [](const auto& one) { return hex(std::string_view(one.first)); }),
            array_of(leads, [](const auto& one) { return bigint(one.second.value); })},
-          1};
+          1,
+          {0, leads.size()}};
 }
 
 Statement GroupStatements::request_step_down(const std::string& election, const StepDown& request,
@@ -738,6 +749,7 @@ Answer answer_of(const pqxx::result& rows, std::uint64_t connection,
       out.look.now_ms = row[2].as<std::int64_t>();
       out.token = {unsigned_of(row[3])};
       out.look.whole = row[4].as<bool>();
+      out.only_reads = !row[8].is_null();
     } else if (kind == "session") {
       out.places[{unsigned_of(row[2])}] = transaction_of(row[1].as<std::string>(std::string()));
       out.look.sessions.emplace(SessionId{unsigned_of(row[2])}, session_of(row));

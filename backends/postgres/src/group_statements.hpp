@@ -112,6 +112,7 @@ std::vector<std::string> released_in(const pqxx::result& rows);
 
 struct Answer : Committed {
   std::map<SessionId, std::uint64_t> places{};  ///< Of the sessions that it tells.
+  bool only_reads{};                            ///< The server's session.
 };
 
 /// `connection`: its number. `spoilt` makes the error of a lead that cannot be read: of its election, and what is

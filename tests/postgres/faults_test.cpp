@@ -485,13 +485,19 @@ TEST_F(PostgresFaults, AServerThatTurnsReadOnlyIsLeftForOneThatWrites) {
   auto other = options;
   other.conninfo = second.by_socket();
   ASSERT_EQ(create_schema(other, within(20s)), std::nullopt);
+  for (const auto& one : {options, other}) ASSERT_EQ(create_group_schema(one, within(20s)), std::nullopt);
   options.conninfo = "host=127.0.0.1,127.0.0.1 target_session_attrs=read-write user=postgres dbname=postgres port=" +
                      std::to_string(first.port()) + "," + std::to_string(second.port());
   options.credentials = [&, asked = 0]() mutable {
     return Credentials{"", ++asked == 1 ? first.password() : second.password()};
   };
-  const auto table = store(options);
+  const auto table = store(options), reader = store(options);
+  const auto group = open_group(options, "group", no_log), watcher = open_group(options, "group", no_log);
   ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  ASSERT_TRUE(value(reader->read(within(10s))).record);
+  const Session session{.record = {.beat = 1, .who = "name=holder", .term = 10s}};
+  ASSERT_TRUE(value(group->open(SessionId{7}, session, within(10s))).granted);
+  ASSERT_FALSE(value(watcher->look({}, within(10s))).sessions.empty());
   sql(first.by_socket(), "alter system set default_transaction_read_only = on");
   sql(first.by_socket(), "select pg_reload_conf()");
   std::uint64_t beat = 1;
@@ -502,6 +508,14 @@ TEST_F(PostgresFaults, AServerThatTurnsReadOnlyIsLeftForOneThatWrites) {
   }));
   ASSERT_TRUE(eventually([&] { return bool(table->read(within(10s))); }));
   EXPECT_FALSE(value(table->read(within(10s))).record) << "this is the first server still";
+  EXPECT_TRUE(eventually([&] {
+    const auto read = reader->read(within(10s));
+    return read && !read->record;
+  })) << "who only reads stays with it";
+  EXPECT_TRUE(eventually([&] {
+    const auto look = watcher->look({}, within(10s));
+    return look && look->sessions.empty();
+  }));
 }
 
 TEST_F(PostgresFaults, ThePasswordMayChangeBetweenTwoLogins) {
@@ -535,21 +549,35 @@ TEST_F(PostgresFaults, ThePasswordMayChangeBetweenTwoLogins) {
   value(two->read(within(10s)));
 }
 
-/// The first of two hosts takes connections and says nothing. It costs its share of the time once.
-TEST_F(PostgresFaults, TheHostThatAnsweredLastIsTriedFirst) {
-  tenure::test::FakeServer silent([](const std::string&) { return tenure::test::FakeServer::Answer{}; });
-  auto options = named(options_.table);
-  options.conninfo += " connect_timeout=2 host=127.0.0.1,127.0.0.1 port=" + silent.address().substr(10) + "," +
-                      shared("TENURE_POSTGRES_PORT");
-  const auto table = store(options);
+/// The first of two servers takes connections and says nothing. It costs its share of the time once.
+void expect_asked_once(const tenure::test::FakeServer& silent, const Options& options) {
+  const auto table = postgres::store(options, "jobs");
   value(table->read(within(20s)));
   EXPECT_EQ(silent.accepted(), 1);
   for (int i = 0; i < 2; ++i) {
-    admin("select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = '" + options_.table +
-          "'");
+    sql(shared("TENURE_POSTGRES_SOCKET"),
+        "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = '" + options.table +
+            "'");
     value(table->read(within(20s)));
   }
   EXPECT_EQ(silent.accepted(), 1);
+}
+
+tenure::test::FakeServer::Answer nothing(const std::string&) { return {}; }
+
+TEST_F(PostgresFaults, TheHostThatAnsweredLastIsTriedFirst) {
+  const tenure::test::FakeServer silent(nothing);
+  auto options = named(options_.table);
+  options.conninfo += " connect_timeout=2 host=127.0.0.1,127.0.0.1 port=" + std::to_string(silent.port()) + "," +
+                      shared("TENURE_POSTGRES_PORT");
+  expect_asked_once(silent, options);
+}
+
+TEST_F(PostgresFaults, TheAddressOfANameThatAnsweredLastIsTriedFirst) {
+  const tenure::test::FakeServer silent(nothing, std::stoi(shared("TENURE_POSTGRES_PORT")), INADDR_LOOPBACK + 1);
+  auto options = named(options_.table);
+  options.conninfo += " connect_timeout=2 host=server.two";
+  expect_asked_once(silent, options);
 }
 
 /// Only the push is lost.

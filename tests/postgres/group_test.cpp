@@ -237,14 +237,68 @@ TEST_F(PostgresGroup, AReleaseThatCannotBeWrittenCostsItsOwnElectionAlone) {
   EXPECT_THAT(found.look.unreadable.at("b").message, HasSubstr("kept_b"));
 }
 
-TEST_F(PostgresGroup, ARowThatASweepCannotReleaseKeepsNoOtherSession) {
-  const auto a = with(one), b = with(two), c = with({3});
-  done(*a, claiming(one, 2, first_claims({"a"})));
-  admin("alter table " + options_.leads + " add constraint kept_a check (election <> 'a' or not released)");
+TEST_F(PostgresGroup, ALeadThatASweepCannotReleaseKeepsNoOtherOneAndIsNamed) {
+  tenure::test::Lines lines;
+  const auto a = with(one), b = open_group(options_, "group", lines.log());
+  with(two);
+  with({3});
+  const auto led = done(*a, claiming(one, 2, first_claims({"a", "b", "c", "d", "e"})));
+  admin("alter table " + options_.leads + " add constraint kept_b check (election <> 'b' or not released)");
   ASSERT_TRUE(value(b->end(one, {2}, 9, within(10s))));
   ASSERT_TRUE(value(b->end({3}, {1}, 9, within(10s))));
-  EXPECT_THAT(seen(error_of(b->sweep(within(10s)))).message, HasSubstr("kept_a"));
-  EXPECT_THAT(all(*b).sessions, testing::UnorderedElementsAre(Key(one), Key(two)));
+  EXPECT_EQ(value(b->sweep(within(10s))), 1);
+  const auto look = all(*b);
+  EXPECT_THAT(look.sessions, testing::UnorderedElementsAre(Key(one), Key(two)));
+  for (const auto& [name, lead] : look.leads) EXPECT_EQ(lead.released, name != "b") << name;
+  EXPECT_THAT(lines.all(), testing::Contains(testing::AllOf(HasSubstr("the lead of b"), HasSubstr("kept_b"))));
+  EXPECT_THAT(done(*with({4}), claiming({4}, 2, {{"e", led.token}})).claimed, ElementsAre("e"));
+}
+
+TEST_F(PostgresGroup, ASessionThatCannotBeRemovedKeepsNoOtherOne) {
+  const auto a = with(one);
+  for (const std::uint64_t id : {3, 4, 5}) {
+    with({id});
+    ASSERT_TRUE(value(a->end({id}, {1}, 9, within(10s))));
+  }
+  admin("create table " + options_.table +
+        "_keeps (grp bytea, session bigint, place bigint, foreign key (grp, session, place) references " +
+        options_.sessions + "); insert into " + options_.table + "_keeps select grp, session, place from " +
+        options_.sessions + " where session = 4");
+  EXPECT_EQ(value(a->sweep(within(10s))), 2);
+  EXPECT_THAT(all(*a).sessions, testing::UnorderedElementsAre(Key(one), Key(SessionId{4})));
+  admin("drop table " + options_.table + "_keeps");
+  EXPECT_EQ(value(a->sweep(within(10s))), 1);
+}
+
+/// More than a sweep looks at in one step, and than it has time for.
+TEST_F(PostgresGroup, ManyLeadsThatCannotBeReleasedHideNoOtherOne) {
+  const auto a = with(one), b = with(two);
+  ASSERT_TRUE(value(b->end(two, {1}, 9, within(10s))));
+  const auto many = std::to_string(SweepPass::page + 1);
+  admin("insert into " + options_.leads +
+        " select 'group', convert_to('kept' || n, 'UTF8'), n, 22, false, null, null, null, null, "
+        "pg_current_xact_id() from generate_series(1, " +
+        many + ") as n; insert into " + options_.leads +
+        " values ('group', 'other', 7, 22, false, null, null, null, null, pg_current_xact_id())");
+  admin("alter table " + options_.leads +
+        " add constraint kept check (session <> 22 or not released or election = 'other')");
+  EXPECT_TRUE(eventually([&] { return a->sweep(within(100ms)) && all(*a).leads.at("other").released; }));
+}
+
+TEST_F(PostgresGroup, ALeadThatCannotBeRetiredKeepsNoOtherOne) {
+  const auto a = with(one);
+  const std::vector<std::string> names{"a", "b", "c", "d"};
+  const auto led = done(*a, claiming(one, 2, first_claims(names)));
+  ASSERT_TRUE(value(a->end(one, {2}, 9, within(10s))));
+  admin("create table " + options_.table +
+        "_keeps (grp bytea, election bytea, foreign key (grp, election) references " + options_.leads +
+        "); insert into " + options_.table + "_keeps values ('group', 'c')");
+  std::map<std::string, Token> all_of;
+  for (const auto& name : names) all_of.emplace(name, led.token);
+  EXPECT_THAT(seen(error_of(a->retire(all_of, within(10s)))).message, HasSubstr("_keeps"));
+  EXPECT_THAT(all(*a).leads, ElementsAre(Key("c")));
+  admin("drop table " + options_.table + "_keeps");
+  EXPECT_THAT(value(a->retire({{"c", led.token}}, within(10s))), ElementsAre("c"));
 }
 
 TEST_F(PostgresGroup, ALeadThatCannotBeWrittenCostsItsOwnElectionAlone) {
@@ -851,8 +905,8 @@ TEST(PostgresGroupStatements, HaveNothingLeftToFillIn) {
   for (const auto& statement :
        {statements.look({}), statements.open(one, {}, at), statements.renewal({}, at), statements.renewal(both, at),
         statements.giving_back(both, at, {}, true), statements.end(one, {1}, 2, at), statements.ended(one),
-        statements.sweep(at), statements.release_left_behind(at), statements.retire({{"a", {}}}, at),
-        statements.request_step_down("a", {}, at), statements.lead("a")}) {
+        statements.past({}), statements.sweep({one}, at), statements.release_left_behind({"a"}, at),
+        statements.retire({{"a", {}}}, at), statements.request_step_down("a", {}, at), statements.lead("a")}) {
     EXPECT_THAT(statement.text, testing::Not(HasSubstr("{")));
     EXPECT_THAT(statement.text, HasSubstr("$" + std::to_string(statement.values.size()) + "::"));
     EXPECT_THAT(statement.text, testing::Not(HasSubstr("$" + std::to_string(statement.values.size() + 1))));

@@ -54,7 +54,7 @@ std::string copying(char kind, std::size_t width) {
 std::vector<std::string> shapes() {
   std::vector<std::string> out{done, message('I', ""), "",
                                message('N', 'S' + text("WARNING") + 'M' + text("hm") + '\0') + done};
-  for (const std::size_t width : {1u, 2u, 12u, 13u, 14u, 16u, 17u, 40u}) {
+  for (const std::size_t width : {1u, 2u, 12u, 13u, 14u, 16u, 17u, 19u, 40u}) {
     out.push_back(of_width(width, {}));
     for (const auto& value : {std::optional<std::string>(),
                               {"x"},
@@ -79,7 +79,7 @@ std::string introduced(int tables, int pid) {
                                        "squatted", "foreign_trigger", "elsewhere", "notifies",  "number"};
   auto out = columns(names);
   for (int i = 0; i < tables; ++i)
-    out += row({std::to_string(pid), "f", "public", "t", "r", "p", "t", "f", "t", "1", "public.t", "o", "f",
+    out += row({std::to_string(pid), "f", "public", "t", "r", "p", "t", "f", "t", "1", "public.t", "o", std::nullopt,
                 std::nullopt, std::nullopt, "t", std::to_string(i + 1)});
   return out + done;
 }
@@ -178,6 +178,7 @@ void ask_for_many(const Options& options) {
       store->commit({.session = SessionId{7}, .beats = {1}, .next = next, .releases = {{"a", Token{1}}}}, within(10s)));
   returned(store->end(SessionId{7}, {1}, 2, within(10s)));
   returned(store->sweep(within(10s)));
+  returned(store->retire({{"a", Token{1}}}, within(10s)));
   returned(store->request_step_down("a", {Token{1}, "ops", ""}, within(10s)));
 }
 
@@ -231,6 +232,25 @@ TEST_P(PostgresHostile, AnAnswerOfAnotherShapeIsCorruptAndSaysNothing) {
   }
 }
 
+/// What it has sent stands in libpq's memory. It does not become as much again.
+TEST_P(PostgresHostile, AnAnswerOfMoreRowsOrBytesThanWeAskedForIsCorrupt) {
+  Pretender server(1, GetParam());
+  Options options;
+  options.conninfo = server.conninfo();
+  const auto list = [&] { return list_of(settings_of(options))(within(20s)); };
+  const Texts one{"2", "2", "61", "f", "1000", "1", "1", std::nullopt, std::nullopt, std::nullopt, "1", "6a"};
+  server.answer({}, of_width(12, std::vector(500, one)));
+  EXPECT_EQ(value(list()).elections.size(), 500u);
+  server.answer({}, of_width(12, std::vector(501, one)));
+  EXPECT_THAT(error_of(list()).message, testing::HasSubstr("501 rows"));
+  auto large = one;
+  large[2] = std::string(2 << 20, '6');
+  server.answer({}, of_width(12, std::vector(3, large)));
+  const auto error = error_of(list());
+  EXPECT_EQ(error.fault, Fault::corrupt);
+  EXPECT_THAT(error.message, testing::HasSubstr("bytes, more than"));
+}
+
 std::string error(const std::string& sqlstate, const std::string& words) {
   return message('E', 'S' + text("ERROR") + 'V' + text("ERROR") + 'C' + text(sqlstate) + 'M' + text(words) + '\0');
 }
@@ -250,8 +270,8 @@ TEST_P(PostgresHostile, AFullQueueOfNoticesCostsThePushAloneAndIsWarnedOfOnce) {
     if (request.find("pg_is_in_recovery") != request.npos) return std::nullopt;
     if (request.find("pg_catalog.concat($9") != request.npos) return written(12);
     if (request.find("left join") != request.npos || request.find("execute tenure_0") != request.npos)
-      return of_width(11, {{std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt,
-                            std::nullopt, std::nullopt, std::nullopt, std::nullopt, "1"}});
+      return of_width(12, {{std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt,
+                            std::nullopt, std::nullopt, std::nullopt, std::nullopt, "1", "f"}});
     ++refused;
     return error("54000", "too many notifications in the NOTIFY queue");
   });
@@ -271,8 +291,8 @@ TEST_F(PostgresHostileServer, TheDoctorTellsWhatEachSettingMeans) {
   Pretender server(1, false);
   Options options;
   options.conninfo = server.conninfo();
-  const Texts good{"150001", "15.1", "t",     "t",   "0", "f",          "t", "t",
-                   "t",      "me",   "owner", "ops", "f", std::nullopt, "t", std::nullopt};
+  Texts good{"150001", "15.1", "t", "t", "0", "f", "t", "t", "t", "me", "owner", "ops", "f", std::nullopt, "t"};
+  good.resize(19);
   using Is = Check::Is;
   struct Case {
     std::size_t column;
@@ -288,14 +308,16 @@ TEST_F(PostgresHostileServer, TheDoctorTellsWhatEachSettingMeans) {
         Case{4, "2", Is::doubtful, "2 standby server(s), and none"}, Case{7, "f", Is::wrong, "may not insert"},
         Case{10, "you", Is::fine, "is the table public.t of the role you"},
         Case{12, "t", Is::doubtful, "everybody may create"}, Case{13, "599", Is::fine, "no transaction is open"},
-        Case{13, "7200", Is::doubtful, "a transaction is open for 120 min"},
+        Case{13, "7200", Is::doubtful, " is open for 120 min"},
         Case{14, "f", Is::doubtful, "the strict fence is missing"}, Case{15, "t", Is::fine, "can hold a group's lead"},
-        Case{15, "f", Is::doubtful, "a release in a group waits"}}) {
+        Case{15, "f", Is::doubtful, "a release in a group waits"},
+        Case{17, "s.t", Is::doubtful, "there is also s.t: a role with another search_path"},
+        Case{18, "lost", Is::doubtful, "the replication slot lost keeps"}}) {
     auto settings = good;
     settings[column] = told;
     const auto is = expected;  // clang 14 captures no structured binding
     const std::string what = said;
-    server.answer({}, of_width(16, {settings}));
+    server.answer({}, of_width(settings.size(), {settings}));
     const auto checks = value(check_up(settings_of(options), within(10s)));
     EXPECT_TRUE(std::ranges::any_of(checks, [&](const Check& check) {
       return check.is == is && check.what.find(what) != check.what.npos && check.remedy.empty() == (is == Is::fine);
@@ -313,7 +335,7 @@ TEST_F(PostgresHostileServer, ThatKnowsNoBlockIsPreparedStepByStep) {
       return std::nullopt;
     return done;
   });
-  server.answer({}, written(11));
+  server.answer({}, written(12));
   Options options;
   options.conninfo = server.conninfo();
   EXPECT_TRUE(value(postgres::store(options, "jobs")->read(within(10s))).record);

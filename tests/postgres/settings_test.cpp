@@ -138,9 +138,9 @@ TEST(Settings, APasswordThatIsNotEncodedIsRefusedAndNoPartOfItIsRepeated) {
 }
 
 TEST(Settings, TheServerThatAnsweredLastIsTriedFirst) {
-  const auto from = [](const std::string& conninfo, std::size_t host) {
+  const auto from = [](const std::string& conninfo, std::size_t host, const std::vector<std::string>& at = {}) {
     const auto settings = settings_of(with(conninfo));
-    const auto told = understood(settings.conninfo + settings.beginning_with(host));
+    const auto told = understood(settings.conninfo + settings.beginning_with(host, at));
     const auto value = [&](const char* key) { return told.contains(key) ? told.at(key) : "-"; };
     return value("host") + " " + value("hostaddr") + " " + value("port");
   };
@@ -150,6 +150,8 @@ TEST(Settings, TheServerThatAnsweredLastIsTriedFirst) {
   EXPECT_EQ(from("postgres://a:1,b/db", 1), "b,a - ,1");
   EXPECT_EQ(from("hostaddr=10.0.0.1,10.0.0.2", 1), "- 10.0.0.2,10.0.0.1 -");
   EXPECT_EQ(from("host=a", 0), "a - -");
+  EXPECT_EQ(from("host=a", 0, {"1.1.1.1", "2.2.2.2"}), "a,a 1.1.1.1,2.2.2.2 -");
+  EXPECT_EQ(from("host=a,b,c port=1,2,3", 1, {"1.1.1.1", "::1"}), "b,b,c,a 1.1.1.1,::1,, 2,2,3,1");
 }
 
 TEST(Settings, CredentialsAreAskedAtEachLoginAndTheirPasswordIsASecret) {

@@ -48,7 +48,7 @@ begin
         'pg_current_snapshot', 'pg_snapshot_xmin', 'pg_snapshot_xmax', 'pg_visible_in_snapshot', 'pg_current_xact_id',
         'to_regclass', 'quote_ident', 'pg_backend_pid', 'pg_is_in_recovery', 'has_table_privilege', 'current_database',
         'has_schema_privilege', 'has_function_privilege', 'pg_get_userbyid', 'string_agg', 'replace', 'hashtext',
-        'pg_advisory_xact_lock', 'to_regprocedure', 'convert_to', 'getdatabaseencoding')
+        'pg_advisory_xact_lock', 'to_regprocedure', 'convert_to', 'getdatabaseencoding', 'has_database_privilege', 'age')
   loop
     execute format('create function trojan.%I(%s) returns %s', f.proname, f.arguments, f.result) || body;
   end loop;
@@ -59,6 +59,7 @@ end $$;
 grant usage on schema trojan to public;
 create view trojan.pg_class as select 1 as oid;
 create view trojan.pg_roles as select 1 as oid;
+create view trojan.pg_replication_slots as select 1 as xmin;
 alter database postgres set search_path = trojan, pg_catalog, public)";
 
 class PostgresTrojan : public PostgresTest {
@@ -75,7 +76,8 @@ class PostgresTrojan : public PostgresTest {
     ASSERT_TRUE(applied(table->compare_and_set(Expected{{1}, {2}}, released, within(10s))));
     EXPECT_TRUE(value(table->read(within(10s))).step_down);
     EXPECT_FALSE(value(list_of(settings_of(options))(within(10s))).elections.empty());
-    EXPECT_TRUE(check_up(settings_of(options), within(10s)));
+    EXPECT_TRUE(check_up(settings_of(options), within(10s), quoted_table(options.leads)));
+    EXPECT_FALSE(create_schema(options, within(10s)));
   }
 
   /// And of groups.
@@ -97,6 +99,8 @@ class PostgresTrojan : public PostgresTest {
     EXPECT_TRUE(value(store->end(id, {1}, 2, within(10s))));
     EXPECT_EQ(value(store->sweep(within(10s))), 0);
     EXPECT_EQ(value(store->sweep(within(10s))), 1) << "what it led is released by now";
+    EXPECT_EQ(value(store->retire({{"a", claimed.token}}, within(10s))).size(), 1u);
+    EXPECT_FALSE(create_group_schema(options, within(10s)));
   }
 };
 
@@ -154,6 +158,32 @@ TEST_F(PostgresTrojan, ATableThatAnybodyCouldHaveMadeIsNotTakenForOurs) {
   admin("drop schema " + schema + " cascade");
 }
 
+/// It comes first in the search_path of whoever is called like it. Who may create schemas makes it.
+TEST_F(PostgresTrojan, ASchemaThatAStrangerCalledLikeOurRoleIsNotTakenForOurs) {
+  Server server;
+  const auto admin = [&](const std::string& statements) { sql(server.by_socket(), statements); };
+  admin(
+      "create role stranger login; create role victim login password '" + canary +
+      "'; grant all on database postgres to stranger; set role stranger; create schema victim; set schema 'victim'; " +
+      tenure::postgres::schema() + "; grant usage on schema victim to public; grant select, insert, update on " +
+      "tenure_elections to public");
+  Options options{.conninfo = server.conninfo(), .user = "victim", .password = canary};
+  for (const auto& error :
+       {error_of(store(options)->read(within(10s))), error_of(check_up(settings_of(options), within(10s)))}) {
+    EXPECT_EQ(error.fault, Fault::misconfigured);
+    EXPECT_THAT(error.message, HasSubstr("victim.tenure_elections belongs to the role stranger"));
+    EXPECT_THAT(error.message, HasSubstr("from the owner of the schema victim; or"));
+  }
+  auto chosen = options;
+  chosen.table = "victim.tenure_elections";
+  value(store(chosen)->read(within(10s)));
+  admin("grant create on database postgres to public");
+  expect_error(error_of(store(chosen)->read(within(10s))), Fault::misconfigured,
+               {"revoke create on database postgres from public"});
+  admin("revoke create on database postgres from public, stranger");
+  value(store(options)->read(within(10s)));
+}
+
 TEST_F(PostgresTrojan, ATriggerOfSomebodyElseThanTheOwnerIsRefused) {
   const auto stranger = role("trigger"), candidate = role();
   const auto schema = unique_name("loot");
@@ -176,6 +206,13 @@ TEST_F(PostgresTrojan, ATableOfThatNameElsewhereIsNamed) {
   const auto here = role(), there = role("", "set search_path = " + schema);
   expect_error(error_of(store(there)->read(within(10s))), Fault::misconfigured,
                {"there is public." + options_.table, "run share/tenure"});
+  auto maker = options_;
+  maker.conninfo = shared("TENURE_POSTGRES_SOCKET") + " options=-csearch_path=" + schema + ",public";
+  EXPECT_EQ(create_schema(maker, within(10s)), std::nullopt) << "it is there, though not first";
+  maker.conninfo = shared("TENURE_POSTGRES_SOCKET") + " options=-csearch_path=" + schema;
+  expect_error(seen(create_schema(maker, within(10s)).value_or(Error{})), Fault::misconfigured,
+               {"there is public." + options_.table, "name the table with its schema"});
+  EXPECT_TRUE(admin("select from pg_tables where schemaname = '" + schema + "'").empty()) << "it made a second one";
   auto second = options_;
   second.table = schema + "." + options_.table;
   ASSERT_EQ(create_schema(second, within(10s)), std::nullopt);
@@ -187,6 +224,14 @@ TEST_F(PostgresTrojan, ATableOfThatNameElsewhereIsNamed) {
   };
   EXPECT_THAT(told(here), testing::ElementsAre(HasSubstr("is the table public." + options_.table),
                                                HasSubstr("there is also " + second.table)));
+  const auto doubts = [&](const Options& options) {
+    const auto checks = value(check_up(settings_of(options), within(10s)));
+    return std::ranges::count_if(checks, [&](const Check& check) {
+      return check.is == Check::Is::doubtful && check.what.find("there is also ") == 0;
+    });
+  };
+  EXPECT_EQ(doubts(here), 1);
+  EXPECT_EQ(doubts(second), 0) << "its schema is named";
   second.user = here.user;
   second.password = canary;
   admin("grant select, insert, update on " + second.table + " to public");

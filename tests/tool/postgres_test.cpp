@@ -48,6 +48,15 @@ TEST_F(OnPostgres, SetupMakesTheTablesOnce) {
   EXPECT_EQ(pg::sql(url, "select 1 from tenure_leads").size(), 0);
 }
 
+TEST_F(OnPostgres, SetupMakesNoSecondTableThatAnotherRoleWouldNotFind) {
+  pg::sql(url, "create schema other; create table other.tenure_elections (x int)");
+  Process setup(tool({"setup", "--store", url}));
+  EXPECT_EQ(setup.ended(), 78) << setup.out();
+  for (const auto* words : {"there is other.tenure_elections", "To make a second one all the same"})
+    EXPECT_TRUE(mentions(setup.err(), words)) << setup.err();
+  EXPECT_EQ(pg::sql(url, "select from pg_tables where tablename = 'tenure_elections'").size(), 1);
+}
+
 TEST_F(OnPostgres, RetireRemovesTheNamesThatNobodyLeadsAndKeepsTheirTokens) {
   EXPECT_EQ(Process(tool({"setup", "--groups", "--store", url})).ended(), 0);
   pg::sql(url,

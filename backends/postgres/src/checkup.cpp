@@ -12,7 +12,8 @@
 namespace tenure::postgres {
 namespace {
 
-/// $1: the table, as it was found; $2: the leads' one, which need not be there.
+/// $1: the table, as it was found; $2: the leads' one, which need not be there; $3: their names, if they were looked
+/// for in the search_path.
 constexpr std::string_view question = R"(
 select pg_catalog.current_setting('server_version_num')::integer, pg_catalog.current_setting('server_version'),
   pg_catalog.current_setting('fsync')::boolean, pg_catalog.current_setting('full_page_writes')::boolean,
@@ -22,16 +23,32 @@ select pg_catalog.current_setting('server_version_num')::integer, pg_catalog.cur
   pg_catalog.has_table_privilege(c.oid, 'update'), current_user,
   pg_catalog.pg_get_userbyid(c.relowner), n.nspname,
   pg_catalog.has_schema_privilege('public'::pg_catalog.name, n.oid, 'create'),
-  (extract(epoch from pg_catalog.clock_timestamp() {-} least(
-    (select pg_catalog.min(a.xact_start) from pg_catalog.pg_stat_activity as a
-      where a.backend_type {=} 'client backend' and a.pid {<>} pg_catalog.pg_backend_pid()),
-    (select pg_catalog.min(p.prepared) from pg_catalog.pg_prepared_xacts as p))))::bigint,
+  (extract(epoch from pg_catalog.clock_timestamp() {-} oldest.since))::bigint,
   {has_fence},
-  (select not {changed_in_a_key} from pg_catalog.pg_class as c
-    where c.oid {=} pg_catalog.to_regclass($2::pg_catalog.text))
+  (select not {changed_in_a_key} from pg_catalog.pg_class as c where c.oid {=} leads.oid),
+  oldest.what,
+  (select pg_catalog.left(pg_catalog.string_agg(pg_catalog.concat(m.nspname, '.', o.relname), ', '), 1000)
+    from pg_catalog.pg_class as o join pg_catalog.pg_namespace as m on m.oid {=} o.relnamespace
+    where o.relname {=} any ($3::pg_catalog.name[]) and (o.relname {=} c.relname or leads.oid is not null)
+      and o.relkind {=} 'r' and o.relpersistence {<>} 't'
+      and o.oid {<>} c.oid and o.oid {<>} coalesce(leads.oid, c.oid)),
+  (select r.slot_name from pg_catalog.pg_replication_slots as r
+    where r.xmin is not null and (not r.active or pg_catalog.age(r.xmin) {>} 1000000)
+    order by pg_catalog.age(r.xmin) desc limit 1)
 from pg_catalog.pg_class as c join pg_catalog.pg_namespace as n on n.oid {=} c.relnamespace
+cross join (select pg_catalog.to_regclass($2::pg_catalog.text)::pg_catalog.oid as oid) as leads
+left join (
+    select o.what, o.since from (
+        select pg_catalog.concat('the session ', a.pid, ' (', a.application_name, ')') as what, a.xact_start as since
+        from pg_catalog.pg_stat_activity as a
+        where a.backend_type {=} 'client backend' and a.pid {<>} pg_catalog.pg_backend_pid()
+        union all
+        select pg_catalog.concat('the prepared transaction ', p.gid), p.prepared
+        from pg_catalog.pg_prepared_xacts as p) as o
+    where o.since is not null
+    order by o.since limit 1) as oldest on true
 where c.oid {=} pg_catalog.to_regclass($1::pg_catalog.text))";
-constexpr int columns = 16;
+constexpr int columns = 19;
 
 Check of_version(const pqxx::row& found) {
   const auto version = "PostgreSQL " + printable(found[1].as<std::string>(), 60);
@@ -76,14 +93,35 @@ Check of_table(const pqxx::row& found, const Connection& connection) {
                          "revoke create on schema " + schema + " from public");
 }
 
+constexpr const char* slows = "meanwhile renewals become slower and slower, because nothing can be cleaned up";
+
 /// It keeps what was overwritten from being removed, and each renewal walks over it.
 Check of_old_transactions(const pqxx::row& found) {
   constexpr std::int64_t long_s = 600;
   const auto open_s = found[13].as<std::int64_t>(0);
   if (open_s < long_s) return Check::fine("no transaction is open for long");
-  return Check::doubtful("a transaction is open for " + std::to_string(open_s / 60) +
-                             " min: meanwhile renewals become slower and slower, because nothing can be cleaned up",
-                         "end it: pg_stat_activity, pg_prepared_xacts and pg_replication_slots tell whose it is");
+  return Check::doubtful("a transaction of " + printable(found[16].as<std::string>(std::string()), 120) +
+                             " is open for " + std::to_string(open_s / 60) + " min: " + slows,
+                         "end it: pg_terminate_backend(), or rollback prepared");
+}
+
+/// So does one that nobody reads, or whose standby has a transaction open. What it keeps of the catalogue alone is no
+/// matter of ours.
+Check of_slots(const pqxx::row& found) {
+  if (found[18].is_null()) return Check::fine("no replication slot keeps what was overwritten");
+  const auto slot = printable(found[18].as<std::string>(), 63);
+  return Check::doubtful("the replication slot " + slot + " keeps what was overwritten: " + slows,
+                         "let its reader go on, and end what is open there; or, if nobody needs it, drop it: "
+                         "select pg_drop_replication_slot('" +
+                             slot + "')");
+}
+
+/// Whoever has another search_path finds that one.
+Check of_other_tables(const pqxx::row& found) {
+  if (found[17].is_null()) return Check::fine("no other table can be taken for ours");
+  return Check::doubtful("there is also " + printable(found[17].as<std::string>(), 300) +
+                             ": a role with another search_path finds that one, and elects another leader there",
+                         "name the table with its schema, for all candidates, or drop the other one");
 }
 
 Check of_fence(const pqxx::row& found, const Table& table) {
@@ -117,19 +155,18 @@ Result<Checks> check_up(const Settings& settings, const Limit& limit, const std:
   return Client(settings, Purpose{.name = {}})
       .ask<Checks>(
           [leads](Connection& connection) {
-            const auto found =
-                connection.execute({filled_sql(question, {{"{has_fence}", in_a_key("token")},
-                                                          {"{changed_in_a_key}", in_a_key("changed")}}),
-                                    {connection.places().front(), beside(connection.places().front(), leads)},
-                                    columns,
-                                    Rows::one})[0];
-            Checks out{of_version(found),
-                       of_standbys(found),
-                       of_disk(found),
-                       of_table(found, connection),
-                       of_rights(found, connection.settings().table()),
-                       of_old_transactions(found),
-                       of_fence(found, connection.settings().table())};
+            const auto& table = connection.settings().table();
+            const auto& place = connection.places().front();
+            const bool leads_chosen = leads.find('.') != leads.npos;
+            const auto unchosen = table.chosen() ? "{}" : '{' + table.quoted + (leads_chosen ? "" : ',' + leads) + '}';
+            const auto found = connection.execute({filled_sql(question, {{"{has_fence}", in_a_key("token")},
+                                                                         {"{changed_in_a_key}", in_a_key("changed")}}),
+                                                   {place, beside(place, leads), unchosen},
+                                                   columns,
+                                                   Rows::one})[0];
+            Checks out{of_version(found),           of_standbys(found),     of_disk(found),
+                       of_table(found, connection), of_other_tables(found), of_rights(found, table),
+                       of_old_transactions(found),  of_slots(found),        of_fence(found, table)};
             add_fence_of_groups(found, out);
             return out;
           },

@@ -18,8 +18,7 @@ namespace tenure::postgres {
 
 class Client final {
  public:
-  explicit Client(Settings settings, std::optional<Purpose> purpose = std::nullopt,
-                  Clock::Duration patience = std::chrono::seconds(2))
+  Client(Settings settings, Purpose purpose, Clock::Duration patience = std::chrono::seconds(2))
       : connection_(std::make_shared<Connection>(std::move(settings), std::move(purpose))),
         thread_(connection_, patience) {}
 

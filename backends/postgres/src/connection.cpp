@@ -2,7 +2,9 @@
 // Makes a connection, introduces it, and runs statements within their limits.
 #include "connection.hpp"
 
+#include <netdb.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include <tenure/kit/c_handle.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/text.hpp>
 
@@ -37,10 +40,9 @@ std::string place(pqxx::connection& connection) {
          printable(text(connection.hostname()) + ":" + text(connection.port()) + "/" + text(connection.dbname())) + ")";
 }
 
-std::map<std::string, std::string> names_of(const std::optional<Purpose>& purpose) {
+std::map<std::string, std::string> names_of(const Purpose& purpose) {
   std::map<std::string, std::string> out;
-  if (purpose)
-    for (const auto& statement : purpose->prepared) out.emplace(statement.text, "tenure_" + std::to_string(out.size()));
+  for (const auto& statement : purpose.prepared) out.emplace(statement.text, "tenure_" + std::to_string(out.size()));
   return out;
 }
 
@@ -48,6 +50,34 @@ std::map<std::string, std::string> names_of(const std::optional<Purpose>& purpos
 std::string joined(std::string first, const char* separator, const std::vector<std::string>& others) {
   for (const auto& other : others) first.append(separator).append(other);
   return first;
+}
+
+/// Empty if it is none of IP.
+std::string numeric(const sockaddr* address, socklen_t size) {
+  std::array<char, NI_MAXHOST> text{};
+  const bool ip = address->sa_family == AF_INET || address->sa_family == AF_INET6;
+  return ip && ::getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0 ? text.data()
+                                                                                                       : "";
+}
+
+std::string peer_of(int socket) {
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  auto* address = reinterpret_cast<sockaddr*>(&peer);
+  return ::getpeername(socket, address, &size) == 0 ? numeric(address, size) : "";
+}
+
+/// Each address once, in the order in which libpq would try them. Nothing if it cannot be resolved.
+std::vector<std::string> resolved(const std::string& name) {
+  addrinfo hints{}, *raw = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  if (::getaddrinfo(name.c_str(), nullptr, &hints, &raw) != 0) return {};
+  const auto all = owned<::freeaddrinfo>(raw);
+  std::vector<std::string> out;
+  for (const auto* one = all.get(); one; one = one->ai_next)
+    if (auto text = numeric(one->ai_addr, one->ai_addrlen); !text.empty() && std::ranges::count(out, text) == 0)
+      out.push_back(std::move(text));
+  return out;
 }
 
 bool readable(int socket) {
@@ -88,7 +118,7 @@ class Connection::Listener final {
 };
 #endif
 
-Connection::Connection(Settings settings, std::optional<Purpose> purpose)
+Connection::Connection(Settings settings, Purpose purpose)
     : settings_(std::move(settings)),
       purpose_(std::move(purpose)),
       names_(names_of(purpose_)),
@@ -104,14 +134,14 @@ std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
     left_ = notes() ? notes()->left() : 0;
     const auto login = settings_.login();
     connection_ = std::make_unique<pqxx::connection>(settings_.conninfo_within(attempt.patience()) +
-                                                     settings_.beginning_with(host_) + login);
+                                                     settings_.beginning_with(host_, addresses()) + login);
     where_ = place(*connection_);
     remember_host();
     number_ = ++connections;
     std::optional<Error> error;
     if (!attempt.step("postgres" + where_, "introduction", connection_->sock()))
       error = Error{Fault::unreachable, "postgres" + where_ + ": not introduced"};
-    else if (purpose_)
+    else
       error = introduce(attempt);
     if (error) drop();
     return error;
@@ -132,7 +162,19 @@ void Connection::remember_host() {
            text(connection_->port()) == (host.port.empty() ? "5432" : host.port);
   };
   const auto found = std::ranges::find_if(settings_.hosts, is);
-  if (found != settings_.hosts.end()) host_ = static_cast<std::size_t>(found - settings_.hosts.begin());
+  if (found == settings_.hosts.end()) return;
+  host_ = static_cast<std::size_t>(found - settings_.hosts.begin());
+  address_ = found->address.empty() ? peer_of(connection_->sock()) : "";
+}
+
+/// Of the server that answered last, beginning with the address that did. Nothing if libpq is to resolve the name.
+std::vector<std::string> Connection::addresses() const {
+  if (address_.empty()) return {};
+  auto out = resolved(settings_.hosts[host_].name);
+  const auto last = std::ranges::find(out, address_);
+  if (last == out.end()) return {};
+  std::rotate(out.begin(), last, last + 1);
+  return out;
 }
 
 bool Connection::stands() {
@@ -156,7 +198,7 @@ std::optional<Error> Connection::introduce(CallThread::Attempt& attempt) {
     if (auto error = inspect(settings_.schema.tables[i], found[static_cast<pqxx::result::size_type>(i)])) return error;
   note_tables(found);
   const auto first = found[0];
-  channel_ = channel_of(first["nspname"].as<std::string>(), first["relname"].as<std::string>(), purpose_->name);
+  channel_ = channel_of(first["nspname"].as<std::string>(), first["relname"].as<std::string>(), purpose_.name);
   own_ = first["pid"].as<int>() == connection_->backendpid();
   may_listen_ = own_;
   if (!own_) return std::nullopt;
@@ -189,8 +231,8 @@ std::optional<Error> Connection::made_beside_another(const pqxx::result& found) 
   for (const auto& row : found)
     if (!row["elsewhere"].is_null())
       return explained("42P07",
-                       "create_table made " + printable(row["place"].as<std::string>(std::string()), 140) +
-                           ", but there is also " + printable(row["elsewhere"].as<std::string>(), 140) +
+                       printable(row["place"].as<std::string>(std::string()), 140) + " was made, but there is also " +
+                           printable(row["elsewhere"].as<std::string>(), 140) +
                            ", where others may elect already. Name the table with its schema, and drop the empty one",
                        settings_, where_);
   return std::nullopt;
@@ -234,16 +276,33 @@ std::string Connection::introducing() const {
   const auto tables = listed([](const Table& table) { return table.quoted; });
   std::string places;
   for (const auto& place : places_) places += (places.empty() ? "" : ";") + place;
-  return filled_sql(introduction, {{"{tables}", tables},
-                                   {"{rights}", listed([](const Table& table) { return table.rights; })},
-                                   {"{plain_names}", listed([](const Table& table) { return table.plain(); })},
-                                   {"{places}", places.empty() ? tables : connection_->quote(places)}});
+  return filled_sql(introduction,
+                    {{"{tables}", tables},
+                     {"{rights}", listed([](const Table& table) { return table.rights; })},
+                     {"{plain_names}", listed([](const Table& table) { return table.plain(); })},
+                     {"{chosen}", listed([](const Table& table) { return std::string(table.chosen() ? "t" : "f"); })},
+                     {"{places}", places.empty() ? tables : connection_->quote(places)}});
 }
 
 Error Connection::refused(const Table& table, const pqxx::row& found, const std::string& what) const {
   return {Fault::misconfigured, "postgres" + where_ + ": table " +
                                     (found["nspname"].is_null() ? table.name : printable(found["place"].c_str(), 140)) +
                                     what};
+}
+
+/// What the owner of a table could do, and what ends that.
+std::string Connection::squatting(const std::string& open_to_others, const pqxx::row& found) const {
+  const auto schema = printable(found["nspname"].as<std::string>(), 140);
+  if (open_to_others == "schema")
+    return ", and in its schema everybody may create one, so that its owner could run code as you: revoke create on "
+           "schema " +
+           schema +
+           " from public, and unless that role is the one that you meant, drop the table and run share/tenure/" +
+           settings_.schema.file;
+  return ", in a schema that a stranger could have made, so that its owner could run code as you: revoke create on "
+         "database " +
+         printable(text(connection_->dbname()), 140) + " from public, and from the owner of the schema " + schema +
+         "; or, if that table is the one that you meant, name it with its schema";
 }
 
 /// Whether the table will do. Whoever may not write to it may still observe.
@@ -261,15 +320,8 @@ std::optional<Error> Connection::inspect(const Table& table, const pqxx::row& fo
   if (text("persistence") != "p")
     return refused(table, found,
                    " is UNLOGGED or temporary, so a crash would empty it: alter table " + table.name + " set logged");
-  if (found["squatted"].as<bool>())
-    return refused(table, found,
-                   " belongs to the role " + text("owner") +
-                       ", and in its schema everybody may create one, so that its owner could run code as "
-                       "you: revoke create on schema " +
-                       text("nspname") +
-                       " from public, and unless that role is the one that you meant, drop the table and "
-                       "run share/tenure/" +
-                       settings_.schema.file);
+  if (const auto open_to_others = text("squatted"); !open_to_others.empty())
+    return refused(table, found, " belongs to the role " + text("owner") + squatting(open_to_others, found));
   if (!found["foreign_trigger"].is_null())
     return refused(table, found,
                    " has a trigger by somebody else than its owner, which runs code as you: drop trigger " +
@@ -288,7 +340,7 @@ void Connection::note_tables(const pqxx::result& found) {
     const auto& table = settings_.schema.tables[i];
     places_.push_back(row["place"].as<std::string>());
     note(Level::info, "postgres: " + table.name + " is the table " + places_.back());
-    if (table.name == table.plain() && !row["elsewhere"].is_null())
+    if (!row["elsewhere"].is_null())
       note(Level::warning, "postgres: " + table.name + " is the table " + places_.back() + " here, but there is also " +
                                row["elsewhere"].as<std::string>() +
                                ": a role with another search_path finds that one and elects another leader there. Name "
@@ -321,7 +373,7 @@ std::vector<std::string> Connection::preparations() const {
   std::vector<std::string> out{std::string("set lock_timeout = '") + table_lock_timeout + '\'',
                                "set plan_cache_mode = force_generic_plan", "set tenure.prepared = on", "set jit = off",
                                "set search_path = pg_catalog, pg_temp"};
-  out.insert(out.end(), purpose_->settings.begin(), purpose_->settings.end());
+  out.insert(out.end(), purpose_.settings.begin(), purpose_.settings.end());
   for (const auto& [text, name] : names_) out.push_back(joined("prepare " + name, " as ", {text}));
   return out;
 }
@@ -329,7 +381,7 @@ std::vector<std::string> Connection::preparations() const {
 /// Who only observes may not write, and would be refused.
 std::vector<std::string> Connection::rehearsals() const {
   std::vector<std::string> out;
-  for (const auto& nothing : purpose_->rehearsed) out.push_back(execution(names_.at(nothing.text), nothing.values));
+  for (const auto& nothing : purpose_.rehearsed) out.push_back(execution(names_.at(nothing.text), nothing.values));
   return out;
 }
 
@@ -366,13 +418,36 @@ bool only_notices_refused(std::string_view sqlstate, std::string_view text) {
 
 }  // namespace
 
+namespace {
+
+/// libpq has it all by then. It is not to become as much again. One row tells the snapshot, which names all that runs.
+std::size_t most_bytes(const Rows& rows) {
+  constexpr std::size_t of_snapshot = 1 << 20, of_row = 8 << 10, of_all = 256 << 20;
+  return std::min(of_snapshot + rows.most * of_row, of_all);
+}
+
+std::size_t bytes_of_all(const pqxx::result& found) {
+  std::size_t out = 0;
+  for (const auto& row : found)
+    for (const auto& field : row) out += static_cast<std::size_t>(field.size());
+  return out;
+}
+
+}  // namespace
+
 pqxx::result Connection::execute(const Statement& statement) {
-  const auto found = ask(statement);
-  const auto rows = found.size();
-  if (static_cast<int>(found.columns()) < statement.columns || (statement.rows == Rows::one && rows != 1) ||
-      (statement.rows == Rows::at_most_one && rows > 1))
+  auto found = ask(statement);
+  const auto rows = static_cast<std::size_t>(found.size());
+  if (static_cast<int>(found.columns()) < statement.columns || rows < statement.rows.least ||
+      rows > statement.rows.most)
     throw NoAnswer(std::to_string(rows) + " rows of " + std::to_string(found.columns()) + " columns");
+  if (const auto bytes = bytes_of_all(found); bytes > most_bytes(statement.rows))
+    throw NoAnswer(std::to_string(bytes) + " bytes, more than all that we ever wrote");
   return found;
+}
+
+void Connection::must_write(bool only_reads) const {
+  if (only_reads && settings_.needs_writer) throw pqxx::sql_error("the session may only read by now", "", "25006");
 }
 
 pqxx::result Connection::ask(const Statement& statement) {

@@ -37,8 +37,7 @@ struct Purpose {
 
 class Connection final : public CallThread::Connection {
  public:
-  /// Without a purpose it never looks at the tables, for one who comes to create them.
-  Connection(Settings settings, std::optional<Purpose> purpose);
+  Connection(Settings settings, Purpose purpose);
   ~Connection() override;
 
   std::optional<Error> connect(CallThread::Attempt& attempt) override;
@@ -69,6 +68,10 @@ class Connection final : public CallThread::Connection {
   /// What was thrown, as an Error; a connection that did not survive it is dropped.
   Error failed(const std::exception& thrown);
 
+  /// Of what was read, whether the session may only read by now. Where conninfo wants a server that writes, this one is
+  /// then left, by what it throws: who only reads would never be refused.
+  void must_write(bool only_reads) const;
+
   /// Why whatever is written here would be refused, as far as the introduction told.
   const std::optional<Error>& read_only() const { return read_only_; }
 
@@ -78,12 +81,13 @@ class Connection final : public CallThread::Connection {
   const std::string& channel() const { return channel_; }
   const Settings& settings() const { return settings_; }
   const std::vector<std::string>& places() const { return places_; }  ///< The tables, quoted, with their schemas.
-  Notes* notes() const { return purpose_ ? purpose_->notes.get() : nullptr; }
+  Notes* notes() const { return purpose_.notes.get(); }
 
  private:
   class Listener;
   bool alive();
   void remember_host();
+  std::vector<std::string> addresses() const;
   pqxx::result ask(const Statement& statement);
   pqxx::result ask(const Statement& statement, bool notifies);
   std::string here(std::string_view text, bool notifies) const;
@@ -107,10 +111,12 @@ class Connection final : public CallThread::Connection {
   pqxx::result ask_what_stands(const std::string& statements, CallThread::Attempt& attempt);
   std::optional<Error> inspect(const Table& table, const pqxx::row& found);
   Error refused(const Table& table, const pqxx::row& found, const std::string& what) const;
+  std::string squatting(const std::string& open_to_others, const pqxx::row& found) const;
 
   Settings settings_;
-  std::size_t host_{};  ///< Of several the one that answered last.
-  const std::optional<Purpose> purpose_;
+  std::size_t host_{};   ///< Of several the one that answered last,
+  std::string address_;  ///< and where, if it has a name.
+  const Purpose purpose_;
   const std::map<std::string, std::string> names_;  ///< Of statements that may be prepared.
   std::unique_ptr<pqxx::connection> connection_;
   std::string where_;

@@ -45,8 +45,8 @@ constexpr std::array meanings{
             "run as the table's owner: grant {rights} on {table} to the candidates' role; and grant usage on "
             "its schema, connect on the database"},
     Meaning{"42P01", Fault::misconfigured,
-            "name the table with its schema, for all candidates: where each finds another one, each has a leader. If "
-            "there is none yet, run share/tenure/{file}, or tenure::postgres::{function}",
+            "name the table with its schema, for all candidates: where each finds another one, each has a leader. To "
+            "make a second one all the same, run share/tenure/{file}, or tenure::postgres::{function} with its schema",
             "but there is"},
     Meaning{"42P01", Fault::misconfigured,
             "there is no table {table}: run share/tenure/{file}, or tenure::postgres::{function}"},

@@ -60,10 +60,12 @@ Error spoilt(const Connection& connection, const std::string& group, const std::
 }
 
 Answer answered(Connection& connection, const GroupStatements& statements, const Statement& statement) {
-  return answer_of(connection.execute(statement), connection.number(),
-                   [&](const std::string& election, const std::string& wrong) {
-                     return spoilt(connection, statements.group(), election, wrong);
-                   });
+  auto out = answer_of(connection.execute(statement), connection.number(),
+                       [&](const std::string& election, const std::string& wrong) {
+                         return spoilt(connection, statements.group(), election, wrong);
+                       });
+  connection.must_write(out.only_reads);
+  return out;
 }
 
 /// What stands, as the refusal of a write that had no effect.
@@ -105,35 +107,44 @@ bool refuses_a_row(const std::exception& thrown, Connection& connection) {
          (sqlstate == "42501" && std::string_view(thrown.what()).find("row-level security") != std::string_view::npos);
 }
 
+/// One row that cannot be written costs none of the others: ever fewer come at once, until it stands alone. `until`
+/// ends that.
+template <class Item, class Work, class Refused>
+void by_halves(Connection& connection, const std::vector<Item>& all, Clock::Time until, const Work& work,
+               const Refused& refused) {
+  if (all.empty()) return;
+  try {
+    return work(all);
+  } catch (const std::exception& e) {
+    if (!refuses_a_row(e, connection)) throw;
+    if (all.size() == 1) return refused(all.front(), connection.failed(e));
+  }
+  if (boot_clock().now() >= until) return;
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+  for (const auto& half : {std::vector(all.begin(), middle), std::vector(middle, all.end())})
+    by_halves(connection, half, until, work, refused);
+}
+
 /// What came of a commit's releases.
 struct GivenBack {
   std::vector<std::string> released;
   std::map<std::string, Error> refused;
 };
 
-/// One lead that cannot be written costs none of the others: ever fewer come at once, until it stands alone. That may
-/// take half of the time that there is. Behind a pooler the cursor outlives a crash of the server, so there nothing
-/// that was seen may be lost.
+/// That may take half of the time that there is. Behind a pooler the cursor outlives a crash of the server, so there
+/// nothing that was seen may be lost.
 void give_back(Connection& connection, const GroupStatements& statements, Commit commit, const Place& place,
                Clock::Time until, GivenBack& out) {
-  if (commit.releases.empty()) return;
-  try {
+  const auto write = [&](const std::vector<Release>& some) {
+    commit.releases = some;
     const Bearings at{lock_wait(until), connection.channel()};
     auto done = released_in(connection.execute(statements.giving_back(commit, at, place, connection.number() != 0)));
     std::ranges::move(done, std::back_inserter(out.released));
-  } catch (const std::exception& e) {
-    if (!refuses_a_row(e, connection)) throw;
-    const auto all = std::exchange(commit.releases, {});
-    if (all.size() == 1) {
-      out.refused.insert_or_assign(all.front().election, connection.failed(e));
-    } else if (boot_clock().now() < until) {
-      const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-      for (const auto& half : {std::vector(all.begin(), middle), std::vector(middle, all.end())}) {
-        commit.releases = half;
-        give_back(connection, statements, commit, place, until, out);
-      }
-    }
-  }
+  };
+  const auto refused = [&](const Release& one, Error why) {
+    out.refused.insert_or_assign(one.election, std::move(why));
+  };
+  by_halves(connection, std::vector(commit.releases), until, write, refused);
 }
 
 Clock::Time half_way(Clock::Time until) {
@@ -221,6 +232,75 @@ Result<bool> end_now(Connection& connection, const GroupStatements& statements, 
   return connection.execute(statements.ended(id))[0][0].as<int>() > 0;
 }
 
+/// What came of a sweep, and where the next one goes on.
+struct Swept {
+  int removed{};
+  SweepPass rest{};
+  bool more{};
+};
+
+/// Rows that a sweep could not write, in one line of the log.
+class Stuck {
+ public:
+  void add(const std::string& row, const Error& why) {
+    if (count_++ == 0) first_ = row + " cannot be written, now that its session has ended: " + why.message;
+  }
+  void note(Connection& connection) const {
+    if (count_ == 0) return;
+    const auto others = count_ == 1 ? std::string() : std::to_string(count_ - 1) + " more rows like this: ";
+    connection.notes()->add(Level::warning, "postgres: " + others + first_);
+  }
+
+ private:
+  int count_{};
+  std::string first_;
+};
+
+Swept sweep_now(Connection& connection, const GroupStatements& statements, SweepPass pass, Clock::Time until) {
+  Swept out;
+  Stuck stuck;
+  const auto at = [&] { return Bearings{lock_wait(until), connection.channel()}; };
+  const auto half = half_way(until);
+  do {
+    const auto past = past_in(connection.execute(statements.past(pass)));
+    by_halves(
+        connection, past.sessions, half,
+        [&](const std::vector<SessionId>& some) {
+          out.removed += connection.execute(statements.sweep(some, at()))[0][0].as<int>();
+        },
+        [&](SessionId, const Error& why) { stuck.add("a session's row", why); });
+    by_halves(
+        connection, past.leads, half,
+        [&](const auto& some) { connection.execute(statements.release_left_behind(some, at())); },
+        [&](const std::string& election, const Error& why) {
+          stuck.add("the lead of " + printable(election, 80), why);
+        });
+    pass = {};
+    out.more = false;
+    if (past.sessions.size() == SweepPass::page) pass.session = past.sessions.back(), out.more = true;
+    if (past.leads.size() == SweepPass::page) pass.election = past.leads.back(), out.more = true;
+  } while (out.more && boot_clock().now() < half);
+  stuck.note(connection);
+  out.rest = std::move(pass);
+  return out;
+}
+
+/// Whoever asks learns of one that could not be removed once the others are.
+Result<std::set<std::string>> retire_now(Connection& connection, const GroupStatements& statements,
+                                         const GroupStatements::Leads& leads, Clock::Time until) {
+  std::set<std::string> out;
+  std::optional<Error> first;
+  by_halves(
+      connection, leads, until,
+      [&](const auto& some) {
+        out.merge(retired_in(connection.execute(statements.retire(some, {lock_wait(until), connection.channel()}))));
+      },
+      [&](const auto&, Error why) {
+        if (!first) first = std::move(why);
+      });
+  return first ? Result<std::set<std::string>>(*std::move(first)) : std::move(out);
+}
+
 }  // namespace
 
 Group::Group(const Settings& settings, const std::string& group, const Log& log)
@@ -275,23 +355,21 @@ Result<bool> Group::end(SessionId id, const std::vector<std::uint64_t>& beats, s
       limit);
 }
 
+/// What half of the limit does not suffice for, the next sweep goes on with, and that shall come soon.
 Result<int> Group::sweep(const Limit& limit) {
-  return client_.ask<int>(
-      [sql = statements_, until = by_boot_clock(limit)](Connection& connection) {
-        const Bearings at{lock_wait(until), connection.channel()};
-        const auto removed = connection.execute(sql->sweep(at))[0][0].as<int>();
-        connection.execute(sql->release_left_behind(at));
-        return removed;
-      },
-      limit);
+  auto swept = client_.ask<Swept>([sql = statements_, pass = std::exchange(pass_, {}), until = by_boot_clock(limit)](
+                                      Connection& connection) { return sweep_now(connection, *sql, pass, until); },
+                                  limit);
+  if (!swept) return swept.error();
+  pass_ = std::move(swept->rest);
+  return std::max(swept->removed, swept->more ? 1 : 0);
 }
 
 Result<std::set<std::string>> Group::retire(const std::map<std::string, Token>& leads, const Limit& limit) {
   if (auto error = refused_retirement(leads)) return *std::move(error);
   return client_.ask<std::set<std::string>>(
-      [=, sql = statements_, until = by_boot_clock(limit)](Connection& connection) {
-        return retired_in(connection.execute(sql->retire(leads, {lock_wait(until), connection.channel()})));
-      },
+      [sql = statements_, all = GroupStatements::Leads(leads.begin(), leads.end()),
+       until = by_boot_clock(limit)](Connection& connection) { return retire_now(connection, *sql, all, until); },
       limit);
 }
 

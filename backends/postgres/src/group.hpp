@@ -46,6 +46,7 @@ class Group final : public GroupStore {
     std::uint64_t place{};
     int renewals{};
   } seat_;
+  SweepPass pass_;  ///< Of the last sweep.
   Client client_;
   Client listener_;  ///< Of its own, since one may wait while another asks.
   struct Told {

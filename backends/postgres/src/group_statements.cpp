@@ -37,8 +37,8 @@ told as materialized (
 constexpr std::string_view answer_row =
     "select 'answer' as kind, at.timeline as name, (extract(epoch from clock_timestamp()) * 1000)::bigint, {token},"
     " not told.known, null, null, at.snapshot::text,"
-    " null::bigint, null::bigint, null::bigint, null::bigint, null::bigint,"
-    " null::bigint, null::bigint from at, told";
+    " case when pg_catalog.current_setting('transaction_read_only')::boolean then 1::bigint end,"
+    " null::bigint, null::bigint, null::bigint, null::bigint, null::bigint, null::bigint from at, told";
 
 /// Of t.
 constexpr std::string_view session_row =
@@ -65,6 +65,7 @@ union all
 select 'lead', {lead_row} from {leads} as l
 where l.grp {=} {group}
   and l.changed {>=} (select told.horizon from told) and l.changed {<} (select told.bound from told)
+  and pg_catalog.octet_length(l.election) {<=} 200
   and not ((select told.known from told)
     and (l.changed {=} {own} or pg_catalog.pg_visible_in_snapshot(l.changed, {snapshot})))
 union all
@@ -79,7 +80,8 @@ select 'lead', {lead_row} from
 
 constexpr std::string_view look_statement = R"(
 with {since_a_look}
-{what_stands})";
+{what_stands}
+limit {most_rows})";
 
 // ---- writes of our own session ----
 
@@ -98,7 +100,8 @@ me as (
   returning t.*)
 {what_stands}
 union all
-select 'me', {session_row} from me as t)";
+select 'me', {session_row} from me as t
+limit {most_rows})";
 
 /// The session's row is locked first, leads after it.
 constexpr std::string_view renewed = R"(
@@ -222,6 +225,7 @@ std::string renewal_statement(bool claims) {
   if (claims) out.append(",").append(claiming);
   out += "\n{what_changed}\nunion all\nselect 'me', {session_row} from me as t";
   if (claims) out += claimed_rows;
+  out += "\nlimit {most_rows}";
   return out;
 }
 
@@ -253,6 +257,23 @@ select {notified} from r)";
 constexpr std::string_view ended_statement =
     "select pg_catalog.count(*) from {sessions} as t where t.grp {=} {group} and t.session {=} {id} and t.ended";
 
+/// What a sweep is about: sessions that have ended and that no unreleased lead names, and leads that name one that has.
+constexpr std::string_view past_statement = R"(
+(select t.session, null
+  from {sessions} as t
+  where t.grp {=} {group} and t.session {>} {session} and t.ended and not exists (
+    select from {leads} as l where l.grp {=} {group} and l.session {=} t.session and not l.released)
+  order by t.session
+  limit {most})
+union all
+(select null, pg_catalog.encode(l.election, 'hex')
+  from {leads} as l
+  where l.grp {=} {group} and l.election {>} {election} and pg_catalog.octet_length(l.election) {<=} 200
+    and not l.released
+    and l.session {=} any (select t.session from {sessions} as t where t.grp {=} {group} and t.ended)
+  order by l.grp, l.election
+  limit {most}))";
+
 /// Nothing can begin to name a session that has ended: its commits are refused.
 constexpr std::string_view sweep_statement = R"(
 {settings},
@@ -261,6 +282,7 @@ r as (
   using s
   where {settings_hold}
     and t.grp {=} {group}
+    and t.session {=} any ({ids})
     and t.ended
     and not exists (
       select from {leads} as l where l.grp {=} {group} and l.session {=} t.session and not l.released)
@@ -273,12 +295,19 @@ constexpr std::string_view left_behind_statement = R"(
 {settings},
 found as materialized (
   select l.election
-  from s, {leads} as l
-  where {settings_hold}
-    and l.grp {=} {group} and not l.released
-    and l.session {=} any (select t.session from {sessions} as t where t.grp {=} {group} and t.ended)
-  limit 1000
-  for no key update of l skip locked)
+  from (
+      select pg_catalog.decode(w.name, 'hex') as election
+      from s, pg_catalog.unnest({names}) as w(name)
+      where {settings_hold}
+      order by 1) as w,
+    lateral (
+      select l.election
+      from {leads} as l
+      where l.grp {=} {group} and l.election {>=} w.election and l.election {<=} w.election and not l.released
+        and l.session {=} any (select t.session from {sessions} as t where t.grp {=} {group} and t.ended)
+      order by l.grp, l.election
+      limit 1
+      for no key update of l skip locked) as l)
 update {leads} as l
 set released = true, changed = pg_catalog.pg_current_xact_id()
 from found
@@ -408,6 +437,7 @@ std::string for_group(std::string_view statement, const Parameters& parameters, 
               {"{what_changed}", std::string(what_changed.substr(1))},
               {"{answer_row}", std::string(answer_row)},
               {"{no_lead}", "'18446744073709551615'::pg_catalog.xid8"},
+              {"{most_rows}", std::to_string(Rows::any.most + 1)},
               {"{greatest}", std::to_string(greatest_lead_token.value)},
               {"{session_row}", std::string(session_row)},
               {"{lead_row}", std::string(lead_row)},
@@ -590,8 +620,11 @@ GroupStatements::GroupStatements(const std::string& group)
       releases_(for_group(giving_back_statement, of_releases(), {}, release_notice)),
       end_(for_group(end_statement, of_an_end())),
       ended_(for_group(ended_statement, {{"{group}", "bytea"}, {"{id}", "bigint"}})),
-      sweep_(for_group(sweep_statement, {{"{group}", "bytea"}, {"{lock_wait}", "text"}})),
-      left_behind_(for_group(left_behind_statement, {{"{group}", "bytea"}, {"{lock_wait}", "text"}})),
+      past_(for_group(past_statement,
+                      {{"{group}", "bytea"}, {"{session}", "bigint"}, {"{election}", "bytea"}, {"{most}", "bigint"}})),
+      sweep_(for_group(sweep_statement, {{"{group}", "bytea"}, {"{lock_wait}", "text"}, {"{ids}", "bigint[]"}})),
+      left_behind_(
+          for_group(left_behind_statement, {{"{group}", "bytea"}, {"{lock_wait}", "text"}, {"{names}", "text[]"}})),
       retire_(
           for_group(retire_statement,
                     {{"{group}", "bytea"}, {"{lock_wait}", "text"}, {"{names}", "text[]"}, {"{tokens}", "bigint[]"}})),
@@ -627,7 +660,8 @@ Statement GroupStatements::giving_back(const Commit& commit, const Bearings& at,
            at.channel, elections_of(all), array_of(all, [](const Release& one) { return bigint(one.token.value); }),
            array_of(all, [](const Release& one) { return one.heir ? bigint(one.heir->value) : "null"; }),
            bigint(place.now)},
-          2};
+          2,
+          {0, all.size() + 1}};
 }
 
 Statement GroupStatements::end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
@@ -637,13 +671,23 @@ Statement GroupStatements::end(SessionId id, const std::vector<std::uint64_t>& b
 
 Statement GroupStatements::ended(SessionId id) const { return {ended_, {group_, bigint(id.value)}, 1, Rows::one}; }
 
-Statement GroupStatements::sweep(const Bearings& at) const { return {sweep_, {group_, at.lock_wait}, 1, Rows::one}; }
+Statement GroupStatements::past(const SweepPass& pass) const {
+  return {past_,
+          {group_, bigint(pass.session.value), bytea(pass.election), std::to_string(SweepPass::page)},
+          2,
+          {0, 2 * SweepPass::page}};
+}
 
-Statement GroupStatements::retire(const std::map<std::string, Token>& leads, const Bearings& at) const {
+Statement GroupStatements::sweep(const std::vector<SessionId>& ended, const Bearings& at) const {
+  return {sweep_, {group_, at.lock_wait, array_of(ended, [](SessionId id) { return bigint(id.value); })}, 1, Rows::one};
+}
+
+Statement GroupStatements::retire(const Leads& leads, const Bearings& at) const {
   return {retire_,
           {group_, at.lock_wait, array_of(leads, [](const auto& one) { return hex(std::string_view(one.first)); }),
            array_of(leads, [](const auto& one) { return bigint(one.second.value); })},
-          1};
+          1,
+          {0, leads.size()}};
 }
 
 Statement GroupStatements::request_step_down(const std::string& election, const StepDown& request,
@@ -658,8 +702,21 @@ Statement GroupStatements::lead(const std::string& election) const {
   return {lead_, {group_, bytea(election)}, 1, Rows::one};
 }
 
-Statement GroupStatements::release_left_behind(const Bearings& at) const {
-  return {left_behind_, {group_, at.lock_wait}, 0};
+Statement GroupStatements::release_left_behind(const Names& elections, const Bearings& at) const {
+  return {
+      left_behind_,
+      {group_, at.lock_wait, array_of(elections, [](const std::string& one) { return hex(std::string_view(one)); })},
+      0};
+}
+
+Past past_in(const pqxx::result& rows) {
+  Past out;
+  for (const auto& row : rows)
+    if (row[1].is_null())
+      out.sessions.push_back({unsigned_of(row[0])});
+    else
+      out.leads.push_back(bytes_at(row, 1));
+  return out;
 }
 
 std::set<std::string> retired_in(const pqxx::result& rows) {
@@ -692,6 +749,7 @@ Answer answer_of(const pqxx::result& rows, std::uint64_t connection,
       out.look.now_ms = row[2].as<std::int64_t>();
       out.token = {unsigned_of(row[3])};
       out.look.whole = row[4].as<bool>();
+      out.only_reads = !row[8].is_null();
     } else if (kind == "session") {
       out.places[{unsigned_of(row[2])}] = transaction_of(row[1].as<std::string>(std::string()));
       out.look.sessions.emplace(SessionId{unsigned_of(row[2])}, session_of(row));

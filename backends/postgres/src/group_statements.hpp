@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The SQL statements of one group, and how their answers are read.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -9,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tenure/group_store.hpp>
@@ -50,6 +52,13 @@ struct Place {
   std::uint64_t now{}, next{};
 };
 
+/// Where a sweep goes on: after these two, in the order of the table. A bigint is never less than the first session.
+struct SweepPass {
+  static constexpr std::size_t page = 100;  ///< So many of each at once.
+  SessionId session{1ull << 63};
+  std::string election{};
+};
+
 /// What is told where the cursor does not count.
 enum class Unknown { tells_everything, tells_no_lead };
 
@@ -71,12 +80,14 @@ class GroupStatements {
   Statement giving_back(const Commit& commit, const Bearings& at, const Place& place, bool may_be_lost) const;
 
   Statement end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
-                const Bearings& at) const;    ///< Answers one row if it was applied, else none.
-  Statement ended(SessionId id) const;        ///< Answers how many rows there are of that session that has ended.
-  Statement sweep(const Bearings& at) const;  ///< Answers how many.
-  Statement release_left_behind(const Bearings& at) const;
+                const Bearings& at) const;      ///< Answers one row if it was applied, else none.
+  Statement ended(SessionId id) const;          ///< Answers how many rows there are of that session that has ended.
+  Statement past(const SweepPass& pass) const;  ///< Answers what past_in() reads.
+  Statement sweep(const std::vector<SessionId>& ended, const Bearings& at) const;  ///< Answers how many.
+  Statement release_left_behind(const Names& elections, const Bearings& at) const;
+  using Leads = std::vector<std::pair<std::string, Token>>;
   /// Answers a row for each that it removed, which retired_in() reads.
-  Statement retire(const std::map<std::string, Token>& leads, const Bearings& at) const;
+  Statement retire(const Leads& leads, const Bearings& at) const;
   Statement request_step_down(const std::string& election, const StepDown& request,
                               const Bearings& at) const;  ///< Answers one row if it was applied, else none.
   Statement lead(const std::string& election) const;      ///< Answers 1 if there is one, else 0.
@@ -85,15 +96,23 @@ class GroupStatements {
 
  private:
   const std::string group_;
-  const std::string look_, open_, renewal_, claims_, releases_, end_, ended_, sweep_, left_behind_, retire_, step_down_,
-      lead_;
+  const std::string look_, open_, renewal_, claims_, releases_, end_, ended_, past_, sweep_, left_behind_, retire_,
+      step_down_, lead_;
 };
+
+/// What is past: sessions that may go, and leads that may be released.
+struct Past {
+  std::vector<SessionId> sessions;
+  std::vector<std::string> leads;
+};
+Past past_in(const pqxx::result& rows);
 
 std::set<std::string> retired_in(const pqxx::result& rows);
 std::vector<std::string> released_in(const pqxx::result& rows);
 
 struct Answer : Committed {
   std::map<SessionId, std::uint64_t> places{};  ///< Of the sessions that it tells.
+  bool only_reads{};                            ///< The server's session.
 };
 
 /// `connection`: its number. `spoilt` makes the error of a lead that cannot be read: of its election, and what is

@@ -68,23 +68,13 @@ where k.conrelid {=} pg_catalog.to_regclass($1::pg_catalog.text) and k.contype {
                                           ", add exclude using btree (grp with =, changed with =, election with =)");
 }
 
-/// `then` is done once the tables stand.
-std::optional<Error> create(const Settings& settings, const std::string& tables, const Limit& limit,
+/// `then` is done once the tables stand. One attempt may take all the time that there is.
+std::optional<Error> create(Settings settings, const std::string& tables, const Limit& limit,
                             bool (*then)(Connection&)) {
-  const auto statements = one_at_a_time(tables);
-  // There is one attempt, so that it may take all the time that there is.
+  settings.schema.sql = one_at_a_time(tables);
   const auto patience = std::max<Clock::Duration>(limit.by - limit.clock.now(), std::chrono::seconds(1));
-  const auto done = Client(settings, std::nullopt, patience)
-                        .ask<bool>(
-                            [statements](Connection& connection) {
-                              connection.run(statements);
-                              return true;
-                            },
-                            limit);
+  const auto done = Client(std::move(settings), Purpose{.name = {}}, patience).ask<bool>(then, limit);
   if (!done) return done.error();
-  // What stood there before may be somebody else's: an introduction looks at it.
-  const auto looked = Client(settings, Purpose{.name = {}}, patience).ask<bool>(then, limit);
-  if (!looked) return looked.error();
   return std::nullopt;
 }
 

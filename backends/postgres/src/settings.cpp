@@ -228,6 +228,7 @@ Settings settings_with(Schema schema, const Options& options, const std::string&
   return {.conninfo = joined(pairs),
           .target = target_of(pairs),
           .own_timeout = !effective(pairs, "connect_timeout", "PGCONNECT_TIMEOUT").empty(),
+          .needs_writer = effective(pairs, "target_session_attrs", "PGTARGETSESSIONATTRS") == "read-write",
           .schema = std::move(schema),
           .hosts = by_service(pairs) ? std::vector<Host>() : hosts_of(pairs),
           .credentials = options.credentials,
@@ -273,14 +274,18 @@ std::string Settings::conninfo_within(Clock::Duration patience) const {
   return conninfo + "connect_timeout='" + std::to_string(std::chrono::ceil<seconds>(patience).count() + 1) + '\'';
 }
 
-std::string Settings::beginning_with(std::size_t host) const {
-  if (hosts.size() < 2) return {};
-  Pairs lists;
-  for (std::size_t i = 0; i < hosts.size(); ++i) {
-    const auto& one = hosts[(host + i) % hosts.size()];
-    for (const auto& [key, value] : {std::pair("host", one.name), {"hostaddr", one.address}, {"port", one.port}})
-      lists[key] += (i == 0 ? "" : ",") + value;
+std::string Settings::beginning_with(std::size_t host, const std::vector<std::string>& addresses) const {
+  if (hosts.size() < 2 && addresses.empty()) return {};
+  auto all = hosts;
+  std::ranges::rotate(all, all.begin() + static_cast<std::ptrdiff_t>(host));
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    if (i > 0) all.insert(all.begin() + static_cast<std::ptrdiff_t>(i), all.front());
+    all[i].address = addresses[i];
   }
+  Pairs lists;
+  for (const auto& one : all)
+    for (const auto& [key, value] : {std::pair("host", one.name), {"hostaddr", one.address}, {"port", one.port}})
+      lists[key] += (&one == &all.front() ? "" : ",") + value;
   std::erase_if(lists, [](const auto& list) { return list.second.find_first_not_of(',') == std::string::npos; });
   return joined(lists);
 }

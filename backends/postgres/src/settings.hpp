@@ -21,6 +21,7 @@ struct Table {
   std::string quoted;  ///< For statements.
   std::string rights;  ///< What a candidate needs: "select, insert, update".
   std::string plain() const { return name.substr(name.find('.') + 1); }  ///< Without its schema.
+  bool chosen() const { return name != plain(); }                        ///< The schema is named.
 };
 
 /// Tables that are made together, and what makes them.
@@ -46,6 +47,7 @@ struct Settings {
   std::string conninfo;  ///< Key/value pairs: those of the user, and those that were left to us.
   std::string target;    ///< "host:port/database" as far as it is known before connecting, for messages.
   bool own_timeout{};    ///< The user says how long a connect may take.
+  bool needs_writer{};   ///< The user wants no server that only reads.
   Schema schema;
   std::vector<Host> hosts;  ///< In the order of conninfo. Empty if a service file may name others.
   AskCredentials credentials;
@@ -58,8 +60,9 @@ struct Settings {
   /// conninfo, with about so long for each server.
   std::string conninfo_within(Clock::Duration patience) const;
 
-  /// What stands behind conninfo so that the servers are tried from this one on. Nothing if there is only one.
-  std::string beginning_with(std::size_t host) const;
+  /// What stands behind conninfo so that the servers are tried from this one on, and this one at these addresses if
+  /// there are any. Nothing if there is only one thing to try.
+  std::string beginning_with(std::size_t host, const std::vector<std::string>& addresses = {}) const;
 
   /// Asks `credentials` anew. Returns what stands behind conninfo, and knows the password as a secret from now on.
   /// Throws NoCredentials if `credentials` throws.

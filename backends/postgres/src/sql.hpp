@@ -2,6 +2,7 @@
 // What all statements share: how they are written, and how values travel. Bytes do so in hexadecimal, which no setting
 // of a session changes and no encoding refuses.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <pqxx/pqxx>
 #include <stdexcept>
@@ -14,7 +15,12 @@
 
 namespace tenure::postgres {
 
-enum class Rows { any, one, at_most_one };
+/// How many an answer has.
+struct Rows {
+  std::size_t least{}, most{1 << 20};
+  static const Rows any, one, at_most_one;
+};
+inline constexpr Rows Rows::any{}, Rows::one{1, 1}, Rows::at_most_one{0, 1};
 
 /// What was answered is no answer to what was asked.
 struct NoAnswer : std::runtime_error {
@@ -26,7 +32,7 @@ struct Statement {
   std::string text;
   std::vector<std::string> values{};
   int columns{};  ///< The answer has as many, or more.
-  Rows rows{Rows::any};
+  Rows rows{};
 };
 
 /// What stands in {braces} in a statement, and its text.

@@ -21,14 +21,14 @@ using std::chrono::milliseconds;
 // What stands in {braces} in a statement is filled in by filled_sql().
 
 constexpr std::string_view read_statement = R"(
-select {row}
+select {row}, pg_catalog.current_setting('transaction_read_only')::boolean
 from (values (1)) as one
 left join @0@ as r on r.election {=} $1::pg_catalog.bytea)";
 
 constexpr std::string_view list_statement = R"(
 select {row}, pg_catalog.encode(r.election, 'hex')
 from @0@ as r
-where r.election {>} $1::pg_catalog.bytea
+where r.election {>} $1::pg_catalog.bytea and pg_catalog.octet_length(r.election) {<=} 200
 order by r.election
 limit $2::bigint)";
 
@@ -99,10 +99,12 @@ std::string whole(std::string_view statement, std::string_view may_be_lost = "fa
 
 }  // namespace
 
-Statement reading(const std::string& election) { return {whole(read_statement), {election}, row_columns, Rows::one}; }
+Statement reading(const std::string& election) {
+  return {whole(read_statement), {election}, row_columns + 1, Rows::one};
+}
 
 Statement listing(const std::string& after, std::size_t most) {
-  return {whole(list_statement), {after, std::to_string(most)}, row_columns + 1};
+  return {whole(list_statement), {after, std::to_string(most)}, row_columns + 1, {0, most}};
 }
 
 Statement replacing(const Writing& writing, const std::optional<Expected>& expected, const Record& next) {
@@ -160,6 +162,8 @@ Read read_of(const pqxx::row& r) {
   if (!r[7].is_null()) out.step_down = StepDown{{unsigned_of(r[7])}, bytes(8), bytes(9)};
   return out;
 }
+
+bool only_reads(const pqxx::row& r) { return r[11].as<bool>(false); }
 
 std::string election_of(const pqxx::row& r) { return bytes_of(r[11].as<std::string>()); }
 

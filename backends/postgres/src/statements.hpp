@@ -37,6 +37,7 @@ std::optional<Version> released_by(std::string_view notice);
 Statement requesting_step_down(const Writing& writing, const StepDown& request);
 
 Read read_of(const pqxx::row& row);
+bool only_reads(const pqxx::row& row);          ///< The session. REQUIRES: it is one of reading().
 std::string election_of(const pqxx::row& row);  ///< REQUIRES: it is one of listing().
 
 /// Whether a bigint has a greater token, and this one is not below zero.

@@ -25,7 +25,9 @@ Purpose purpose_of(const std::string& election, const Log& log) {
 
 Result<Read> read_now(Connection& connection, const std::string& election) {
   connection.forget_news();
-  auto read = read_of(connection.execute(reading(election))[0]);
+  const auto row = connection.execute(reading(election))[0];
+  connection.must_write(only_reads(row));
+  auto read = read_of(row);
   if (read.record && !may_be_followed(read.record->token))
     return connection.corrupt(
         "the row's token is " + std::to_string(static_cast<std::int64_t>(read.record->token.value)) +

@@ -47,15 +47,14 @@ struct Options {
 /// at a time. If 100 elections begin at once, expect some 300 ms until all have leaders (two cores, 3 ms an fsync).
 ///
 /// Push: a release is pushed by NOTIFY to those who wait. A connection begins to listen with its first wait, which then
-/// returns at once. Behind a pooler such as PgBouncer a session cannot listen, and elsewhere LISTEN or NOTIFY may be
-/// refused. Then followers wait for the end of the lease that they saw, and a warning says so once. A pooled session is
-/// left as it was.
+/// returns at once. Behind a pooler a session cannot listen, and is left as it was; elsewhere LISTEN or NOTIFY may be
+/// refused. Then followers wait for the end of the lease that they saw, and a warning says so once.
 ///
 /// Rights: a candidate's role needs SELECT, INSERT and UPDATE on the table. An observer's role needs SELECT. A
 /// candidate that may not write is warned while it still waits. A table's owner can run SQL as whoever uses it, so a
 /// table that anybody could have made is refused: revoke create on schema public from public, as PostgreSQL 15 does.
-/// Without a schema the table is looked for in the role's search_path, once. A role with another path may find another
-/// table, and elect another leader there. A warning says so.
+/// Without a schema the table is looked for in the role's search_path, once. A role with another path may find, and
+/// lead by, another one: a warning says so. One is refused in a schema that a stranger may have called like the role.
 ///
 /// What is safe: an answered write is on disk, because synchronous_commit=off is overruled for our writes. A release is
 /// the exception. If a crash of the server loses one, the successor waits for the rest of the lease. An UNLOGGED table
@@ -88,8 +87,9 @@ TENURE_POSTGRES_EXPORT Presets presets();
 /// Throws std::invalid_argument for a name that Options does not take.
 TENURE_POSTGRES_EXPORT std::string schema(const std::string& table = Options().table);
 
-/// Runs that SQL as the user of `options`, on a connection of its own. It blocks at most until the limit. Nothing
-/// here runs DDL but this, create_group_schema() and Options::create_table. Throws as open() does.
+/// Runs that SQL as the user of `options`, unless he finds the table. Where one of that name stands elsewhere, it
+/// makes a second one only if the name has a schema. It blocks at most until the limit. Nothing here runs DDL but
+/// this, create_group_schema() and Options::create_table. Throws as open() does.
 TENURE_POSTGRES_EXPORT std::optional<Error> create_schema(const Options& options, const Limit& limit);
 
 /// Many elections in one process, at the price of one: for Elections. A renewal is one statement, whatever the number

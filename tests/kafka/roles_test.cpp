@@ -788,7 +788,7 @@ TEST_F(Roles, R14AStrangerThatKeepsAUnitFromAllIsNamedOnce) {
   EXPECT_EQ(
       s.told,
       "some roles have no leader: partition 3 is owned by \"console-consumer\" at /10.0.0.7, which is no process of "
-      "these roles. It leads too, if it takes who owns a partition for a leader, as goNELI does. Stop it, or give the "
+      "these roles. It leads too, if it takes an owner for a leader, as goNELI does. Stop it, or give the "
       "roles a group of their own");
   s.stay(5 * lease);
   EXPECT_EQ(s.searches, 1);

@@ -103,25 +103,33 @@ TEST_P(GroupContract, ASingleReleaseIsNamed) {
 
 // ---- faults ----
 
-TEST_P(GroupContract, NoCallOutlivesItsLimitOrItsStopToken) {
-  auto a = member("a");
-  ASSERT_TRUE(a.claims("jobs"));
+TEST_P(GroupContract, NoCallOutlivesItsLimitOrItsStopTokenAndNothingIsWrittenThen) {
+  auto a = member("a"), ended = member("ended");
+  ASSERT_EQ(a.claim({"gone", "jobs"}).claimed.size(), 2u);
+  const auto token = *a.seen().token("jobs");
+  ASSERT_TRUE(a.releases("gone"));
+  ASSERT_TRUE(ended.end());
+  const auto before = standing();
   std::stop_source stopped;
   stopped.request_stop();
   for (const auto& limit : {Player::within(-milliseconds(1)), Player::within(hours(1), stopped.get_token())}) {
     auto& store = a.store();
+    auto commit = a.renewal();
+    commit.claims = {{"free", std::nullopt}};
     EXPECT_FALSE(store.look({}, limit));
     EXPECT_FALSE(store.open(draw_id(), a.session(1), limit));
-    EXPECT_FALSE(store.commit(a.renewal(), limit));
-    EXPECT_FALSE(store.end(draw_id(), {1}, 2, limit));
+    EXPECT_FALSE(store.commit(commit, limit));
+    EXPECT_FALSE(store.end(a.id(), {a.beat()}, draw_beat(), limit));
     EXPECT_FALSE(store.sweep(limit));
-    EXPECT_TRUE(store.request_step_down("jobs", {Token{1}, "ops", "why"}, limit));
+    EXPECT_FALSE(store.retire({{"gone", token}}, limit));
+    EXPECT_TRUE(store.request_step_down("jobs", {token, "ops", "why"}, limit));
     store.await_change({}, limit);
   }
   const auto patient = Player::within(patience);
   auto look = a.store().look({}, call());
   while (!look && !patient.passed()) look = a.store().look({}, call());
   EXPECT_TRUE(look) << "the store goes on";
+  EXPECT_EQ(standing(), before) << "nothing was written";
 }
 
 TEST_P(GroupContract, EveryCallEndsAtItsLimitWhenTheStoreHangs) {
@@ -141,6 +149,7 @@ TEST_P(GroupContract, EveryCallEndsAtItsLimitWhenTheStoreHangs) {
   in_time("commit", [&](const Limit& limit) { return !store.commit(a.renewal(), limit); });
   in_time("end", [&](const Limit& limit) { return !store.end(draw_id(), {1}, 2, limit); });
   in_time("sweep", [&](const Limit& limit) { return !store.sweep(limit); });
+  in_time("retire", [&](const Limit& limit) { return !store.retire({{"jobs", Token{1}}}, limit); });
   in_time("request_step_down", [&](const Limit& limit) {
     return store.request_step_down("jobs", {Token{1}, "ops", "why"}, limit).has_value();
   });

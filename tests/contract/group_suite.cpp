@@ -94,6 +94,24 @@ TEST_P(GroupContract, ASessionStandsAsItWasOpenedAndAsItWasRenewed) {
   }
 }
 
+/// The store's clock, and how long ago it was at a write: who only watches counts by that.
+TEST_P(GroupContract, TheStoreTellsWhenASessionWasWritten) {
+  auto a = stranger("a"), b = stranger("b");
+  const auto tells = [&](const Look& look, Clock::Time asked, milliseconds least) {
+    ASSERT_TRUE(look.sessions.contains(a.id()));
+    const milliseconds since(look.now_ms - look.sessions.at(a.id()).record.written_ms);
+    EXPECT_GE(since, least) << "now_ms is of the look, written_ms of the write";
+    EXPECT_LE(since, boot_clock().now() - asked + milliseconds(40));
+  };
+  for (const bool renewal : {false, true}) {
+    const auto asked = boot_clock().now();
+    ASSERT_TRUE(renewal ? a.renew() : a.open());
+    tells(a.look(""), asked, milliseconds(0));
+    wait_out(Player::within(milliseconds(50)));
+    tells(b.look(""), asked, milliseconds(40));
+  }
+}
+
 TEST_P(GroupContract, AnIdThatStandsIsNotOpenedAgain) {
   auto a = member("a"), b = stranger("b");
   for (const bool ended : {false, true}) {

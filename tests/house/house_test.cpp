@@ -334,6 +334,38 @@ Findings threadless(const std::string& path, const std::string& text) {
   return std::regex_search(text, found, head) && !std::regex_search(text, threads) ? Findings{path} : Findings{};
 }
 
+/// Which of these texts of public headers include `wanted` neither themselves nor by another one.
+Findings without_include(const std::string& wanted, const std::map<std::string, std::string>& headers) {
+  static const std::regex include(R"re((?:^|\n)#include <([^>]+)>)re");
+  std::set<std::string> reaching{wanted};
+  for (std::size_t before = 0; before != reaching.size();) {
+    before = reaching.size();
+    for (const auto& [header, text] : headers)
+      for (std::sregex_iterator at(text.begin(), text.end(), include), end; at != end; ++at)
+        if (reaching.contains((*at)[1])) reaching.insert(header);
+  }
+  Findings out;
+  for (const auto& [header, text] : headers)
+    if (!reaching.contains(header)) out.push_back(header);
+  return out;
+}
+
+TEST(House, APublicHeaderThatMayLinkToAnotherBuildIsFound) {
+  const std::map<std::string, std::string> headers{{"a", "#include <wanted>\n"}, {"b", "// x\n#include <a>\n"}};
+  EXPECT_EQ(without_include("wanted", headers), Findings{});
+  EXPECT_EQ(without_include("a", headers), Findings{});
+  EXPECT_EQ(without_include("b", headers), Findings{"a"});
+}
+
+TEST(House, NoPublicHeaderLinksToAnotherBuild) {
+  std::map<std::string, std::string> headers;
+  for (const auto& path : files({"core", "backends", "adapters"}, {".hpp"}))
+    if (const auto at = path.find("/include/"); at != path.npos) headers[path.substr(at + 9)] = read(house / path);
+  EXPECT_GT(headers.size(), 40u);
+  for (const auto& header : without_include("tenure/kit/same_build.hpp", headers))
+    ADD_FAILURE() << header << " does not include <tenure/kit/same_build.hpp>";
+}
+
 TEST(House, APublicHeaderThatNamesAVendorOrForgetsThreadsIsFound) {
   const std::string path = "backends/kafka/include/tenure/sample.hpp";
   EXPECT_EQ(vendors_in(path, "#include <librdkafka/rdkafka.h>\n#include <tenure/log.hpp>\n#include <string>\n").size(),

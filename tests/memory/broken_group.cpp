@@ -211,11 +211,38 @@ class AsksNobodyToStepDown final : public Forwarding {
   }
 };
 
+/// Asks with more time than it was given.
 class IgnoresLimits final : public Forwarding {
  public:
   using Forwarding::Forwarding;
-  Result<Look> look(const std::string& cursor, const Limit&) override {
-    return real_->look(cursor, Player::within(std::chrono::seconds(10)));
+  Result<Look> look(const std::string& cursor, const Limit&) override { return real_->look(cursor, long_after()); }
+  static Limit long_after() { return Player::within(std::chrono::seconds(10)); }
+};
+
+class RetiresAfterItsLimit final : public Forwarding {
+ public:
+  using Forwarding::Forwarding;
+  Result<std::set<std::string>> retire(const std::map<std::string, Token>& leads, const Limit&) override {
+    return real_->retire(leads, IgnoresLimits::long_after());
+  }
+};
+
+/// Tells an error, and carries it out all the same.
+class WritesWhatComesLate final : public Forwarding {
+ public:
+  using Forwarding::Forwarding;
+  Result<Committed> commit(const Commit& commit, const Limit& limit) override {
+    auto done = real_->commit(commit, IgnoresLimits::long_after());
+    return limit.passed() ? Result<Committed>(Error{Fault::timed_out, "late"}) : done;
+  }
+};
+
+class RetiresNothing final : public Forwarding {
+ public:
+  using Forwarding::Forwarding;
+  Result<std::set<std::string>> retire(const std::map<std::string, Token>& leads, const Limit&) override {
+    if (auto error = refused_retirement(leads)) return *std::move(error);
+    return std::set<std::string>{};
   }
 };
 
@@ -292,6 +319,10 @@ std::shared_ptr<GroupStore> with_broken_looks(const std::string& rule, std::shar
       std::erase_if(look.sessions, [](const auto& entry) { return entry.second.record.released; });
     });
   if (rule == "the_retired_token_is_hidden") return breaking<BreaksLooks>(real, [](Look& look) { look.retired = {}; });
+  if (rule == "a_session_was_always_written_now")
+    return breaking<BreaksLooks>(real, [](Look& look) {
+      for (auto& [id, session] : look.sessions) session.record.written_ms = look.now_ms;
+    });
   if (rule == "a_release_is_hidden")
     return breaking<BreaksLooks>(real, [](Look& look) {
       for (auto& [election, lead] : look.leads) lead.released = false;
@@ -315,6 +346,9 @@ std::shared_ptr<GroupStore> broken(const std::string& rule, const memory::Hub& h
   if (rule == "a_request_outlives_its_tenure") return std::make_shared<KeepsStaleRequests>(real);
   if (rule == "nobody_need_have_led") return std::make_shared<AsksNobodyToStepDown>(real);
   if (rule == "a_look_has_no_limit") return std::make_shared<IgnoresLimits>(real);
+  if (rule == "a_retirement_has_no_limit") return std::make_shared<RetiresAfterItsLimit>(real);
+  if (rule == "what_comes_late_is_written") return std::make_shared<WritesWhatComesLate>(real);
+  if (rule == "nothing_is_retired") return std::make_shared<RetiresNothing>(real);
   std::cerr << "no such rule: " << rule << "\n";
   std::exit(2);
 }

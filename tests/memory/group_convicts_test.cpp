@@ -44,6 +44,8 @@ TEST_P(GroupContractConvicts, TheStoreThatBreaksThisRule) {
   EXPECT_EQ(whole.status, 0) << whole.said;
 }
 
+constexpr auto limits = "NoCallOutlivesItsLimitOrItsStopTokenAndNothingIsWrittenThen";
+
 INSTANTIATE_TEST_SUITE_P(
     rule, GroupContractConvicts,
     testing::Values(Broken{"any_beat_renews", "ABeatThatItNeverHadRefusesIt"},
@@ -71,7 +73,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Broken{"what_leads_name_is_swept", "ASweepRemovesWhatHasEndedAndIsNotNamed"},
                     Broken{"a_request_outlives_its_tenure", "ARequestToStepDownStandsBesideTheLeadOfItsToken"},
                     Broken{"nobody_need_have_led", "NobodyIsAskedToStepDownFromWhatNobodyLed"},
-                    Broken{"a_look_has_no_limit", "NoCallOutlivesItsLimitOrItsStopToken"}),
+                    Broken{"a_session_was_always_written_now", "TheStoreTellsWhenASessionWasWritten"},
+                    Broken{"nothing_is_retired", "WhatNobodyLeadsIsRetiredAndItsTokenIsKept"},
+                    Broken{"a_look_has_no_limit", limits}, Broken{"a_retirement_has_no_limit", limits},
+                    Broken{"what_comes_late_is_written", limits}),
     [](const auto& broken) { return broken.param.rule; });
 
 }  // namespace

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Who builds us from source gets what was asked for: PostgreSQL alone by FetchContent, with no look for another client
-# library; the contract suite by add_subdirectory, for a store of one's own. Configures, and compiles nothing.
+# library; what it links is built, and nothing else; the contract suite by add_subdirectory, for a store of one's own.
+# Configures, and compiles nothing.
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 function(ask way) # ROOM...
@@ -23,6 +24,10 @@ list(REMOVE_ITEM TENURE_OPTIONAL_STORES postgres)
 list(JOIN TENURE_OPTIONAL_STORES "|" others)
 if(NOT commands MATCHES "backends/postgres/src" OR commands MATCHES "(backends/(${others})|adapters/(json|http))/src")
   message(SEND_ERROR "PostgreSQL alone compiles: ${commands}")
+endif()
+run(${CMAKE_COMMAND} --build ${BINARY} -- -t commands)  # Ninja's
+if(output MATCHES "[.]cpp")
+  message(SEND_ERROR "nothing is linked, and this is built: ${output}")
 endif()
 
 ask(add_subdirectory contract)

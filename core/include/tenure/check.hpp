@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <tenure/kit/same_build.hpp>
+
 namespace tenure {
 
 /// One thing about the server, or about our rights there.

@@ -7,6 +7,7 @@
 #include <stop_token>
 
 #include <tenure/export.hpp>
+#include <tenure/kit/same_build.hpp>
 
 namespace tenure {
 

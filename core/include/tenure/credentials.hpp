@@ -4,6 +4,8 @@
 #include <functional>
 #include <string>
 
+#include <tenure/kit/same_build.hpp>
+
 namespace tenure {
 
 /// What one login needs.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether one process or several may lead an election of a group.
 #pragma once
+#include <tenure/kit/same_build.hpp>
 
 namespace tenure {
 

@@ -3,6 +3,8 @@
 #pragma once
 #include <cstdint>
 
+#include <tenure/kit/same_build.hpp>
+
 namespace tenure {
 
 /// How the elections of a group are spread over the processes that take part in the same ones. Everybody's share is in

@@ -4,6 +4,8 @@
 #include <compare>
 #include <cstdint>
 
+#include <tenure/kit/same_build.hpp>
+
 namespace tenure {
 
 /// The fencing token of one tenure, which is one unbroken time of leading.

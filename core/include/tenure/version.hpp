@@ -3,6 +3,7 @@
 // may differ in the patch; the library's name sees to the rest. The version is written down here alone: CMake reads it.
 #pragma once
 #include <tenure/export.hpp>
+#include <tenure/kit/same_build.hpp>
 
 #define TENURE_VERSION "0.1.0"
 #define TENURE_VERSION_NUMBER 100  ///< For the preprocessor: 10203 stands for 1.2.3.

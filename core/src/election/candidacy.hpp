@@ -75,6 +75,11 @@ class Candidacy {
   /// When tick() is due, if no other fact comes first.
   Time next_alarm() const;
 
+  /// Until when our lease lets us lead, if we have one.
+  std::optional<Time> deadline() const {
+    return tenure_ && !tenure_->ending.over() ? std::optional(tenure_->lease.deadline) : std::nullopt;
+  }
+
   /// Until when the present question should be answered. Never, if there is none.
   Time answer_by() const { return pending_ ? pending_->question.by : Time::max(); }
 

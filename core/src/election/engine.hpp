@@ -215,6 +215,7 @@ class EngineOf : public Engine {
 
   virtual void hear_progress(Clock::Time now) = 0;  ///< What the work told comes before each fact.
   virtual void carry_out(Effect& effect) = 0;
+  virtual Clock::Time published() const noexcept = 0;  ///< Until when is_leader() may hold; zero if it does not.
 
   Metrics snapshot(Clock::Duration remaining, Clock::Time now) const {
     auto out = tally_.snapshot(remaining, now);
@@ -249,6 +250,7 @@ class EngineOf : public Engine {
     }
     for (auto& effect : effects_) carry_out(effect);
     effects_.clear();
+    TENURE_REQUIRE(published() == Clock::Time{} || published() == machine_.deadline());
   }
 
   // The decider's own.

@@ -26,6 +26,7 @@ class TENURE_NO_EXPORT LeaderManager::Shell final : public EngineOf<Candidacy> {
   void hear_progress(Clock::Time) override { machine_.progressed(validity->progressed_at()); }
   void ousting_returned(Clock::Time now, const std::string&) override { machine_.ousting_returned(now); }
   void carry_out(Effect& effect) override;
+  Clock::Time published() const noexcept override { return validity->deadline(); }
   Fact answer_to(const tenure::Question& question, const std::stop_token& interrupted);
   Result<Answer> answer_of_store(const tenure::Question& question, const Limit& limit);
 

@@ -89,6 +89,7 @@ class OwnValidity final : public Validity {
   void progressed() const noexcept override { progressed_at_ = clock_.now().time_since_epoch().count(); }
 
   Clock::Time progressed_at() const noexcept { return Clock::Time(Clock::Duration(progressed_at_.load())); }
+  Clock::Time deadline() const noexcept { return Clock::Time(Clock::Duration(page_.view().deadline)); }
   bool forked() const noexcept { return page_.forked(); }
 
  private:

@@ -107,6 +107,8 @@ class GroupCandidacy {
   /// When tick() is due, if no other fact comes first.
   Time next_alarm() const;
 
+  /// Until when our lease lets us lead, if we have one.
+  std::optional<Time> deadline() const { return own_ ? std::optional(own_->lease.deadline) : std::nullopt; }
   /// Until when the present question should be answered. Never, if there is none.
   Time answer_by() const { return pending_ ? pending_->question.by : Time::max(); }
   /// Until when the ousting() that has outlasted its time most, or will do so first, should return.

@@ -46,6 +46,7 @@ class TENURE_NO_EXPORT Elections::Shell final : public EngineOf<GroupCandidacy>,
     machine_.ousting_returned(now, election);
   }
   void carry_out(Effect& effect) override;
+  Clock::Time published() const noexcept override { return Clock::Time(Clock::Duration(page_->view().deadline)); }
   Fact answer_to(const GroupQuestion& question, const std::stop_token& interrupted);
   Token told(Token token) const { return mode == Exclusive::yes ? token : Token{}; }
   SharedHooks hooks_of(const std::string& election) const;

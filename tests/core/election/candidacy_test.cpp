@@ -319,6 +319,11 @@ TEST_F(Candidacy, DoneByNeverLiesBeyondTheLease) {
   e.lead();
   e.resign();
   EXPECT_EQ(e.last<effect::DoneBy>().at, asked + t.term - t.clock_allowance());
+  e.advance(t.renew);
+  ASSERT_TRUE(e.asks(Verb::renew));
+  const auto renewed = e.asked->asked;
+  e.answer(Granted{{5}});
+  EXPECT_EQ(e.last<effect::DoneBy>().at, renewed + t.term - t.clock_allowance());
 }
 
 TEST_F(CandidacyThatLeads, LapseFiresStopAtTheDeadlineAndExpiredAtTheLeasesEnd) {

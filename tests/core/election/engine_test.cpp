@@ -84,7 +84,7 @@ struct Many {
   std::optional<Elections> owner{};
 
   void make(Hooks hooks, Clock& clock) {
-    owner.emplace(store, Candidate{"a", ""}, timing, std::move(hooks), Spread{}, 1, clock);
+    owner.emplace(store, Candidate{"a", ""}, timing, std::move(hooks), Spread{}, 2, clock);
     owner->join("e");
   }
   Leadership leadership() const { return owner->leadership("e"); }
@@ -174,6 +174,29 @@ TYPED_TEST(EngineOfEither, WhatTheStoreThrowsBecomesAnErrorAndItIsAskedAgain) {
   EXPECT_EQ(this->errors().front(), (Error{Fault::unreachable, TypeParam::threw}));
   this->store->throwing(false);
   EXPECT_TRUE(eventually([&] { return this->leads() || (this->clock.advance(timing.retry), false); }));
+}
+
+/// Also where a thread is free for the next one.
+TYPED_TEST(EngineOfEither, HooksOfOneElectionAreCalledOneAtATime) {
+  std::latch released(1);
+  std::atomic<bool> runs{false};
+  auto hooks = this->noting();
+  hooks.elected = [&](const Elected&) {
+    runs = true;
+    released.wait();
+    runs = false;
+  };
+  hooks.ousting = [&](const Ousting&) {
+    EXPECT_FALSE(runs) << TENURE_PROMISE;
+    ++this->ousted;
+  };
+  this->start(hooks);
+  ASSERT_TRUE(eventually([&] { return runs.load(); }));
+  this->resign(1h);
+  ASSERT_TRUE(eventually([&] { return this->metrics().ousted.at(Reason::resigned) == 1; }));
+  for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+  released.count_down();
+  EXPECT_TRUE(eventually([&] { return this->ousted == 1; }));
 }
 
 TYPED_TEST(EngineOfEither, AnErrorThatNobodyHearsGoesToStderr) {
@@ -365,6 +388,23 @@ TYPED_TEST(EngineOfEither, WhoWaitedInVainHearsWhatTheStoreDidAndErrorOnceAMinut
   this->store->throwing(false);
   ASSERT_TRUE(eventually([&] { return this->leads() || (this->clock.advance(timing.retry), false); }));
   EXPECT_EQ(this->owner->last_error(), std::nullopt);
+}
+
+using EngineOfMany = EngineOfEither<Many>;
+
+/// This clock stands still, so that nobody else wakes who waits.
+TEST_F(EngineOfMany, WhatAnotherLeadsWakesWhoWaitsForAChange) {
+  ASSERT_TRUE(starts_to_lead(noting()));
+  Elections watcher(store, {"b", ""}, timing, {.log = no_log}, Spread{.most = 0}, 1, clock);
+  watcher.join("e");
+  watcher.start();
+  const auto look_on = [&](auto&& holds) {
+    return eventually([&] { return holds() || (clock.advance(timing.retry), false); });
+  };
+  ASSERT_TRUE(look_on([&] { return watcher.leadership("e").incumbent().has_value(); }));
+  const auto before = watcher.changes();
+  resign(1h);
+  EXPECT_TRUE(look_on([&] { return watcher.changes() > before; }));
 }
 
 // ---- what it tells of itself ----

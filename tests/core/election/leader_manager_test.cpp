@@ -410,6 +410,7 @@ TEST_F(Manager, AnotherIncumbentIsAChange) {
   manager.start();
   EXPECT_TRUE(eventually([&] { return manager.changes() > 0; }));
   EXPECT_TRUE(manager.leadership().incumbent());
+  EXPECT_EQ(manager.metrics().since_granted, std::nullopt) << "a denial grants nothing";
 }
 
 TEST_F(Manager, AStopCallbackOnTheThreadThatLearntOfTheEndMayCallAnything) {

@@ -369,6 +369,22 @@ TEST_F(GroupCandidacy, ALeadOfALivingSessionIsLeftAlone) {
   EXPECT_EQ(me.candidacy.incumbent("e", stage.now)->name, "rival");
 }
 
+TEST_F(GroupCandidacy, AnotherLeaderElsewhereIsAChangeAndARenewalIsNone) {
+  constexpr SessionId other{8};
+  stage.rival(other, 1);
+  rival_leads();
+  me.takes_part();
+  me.see();
+  const auto before = me.count<group_effect::Changed>();
+  stage.rival(rival, 2);
+  stage.rival(other, 2);
+  me.see();
+  EXPECT_EQ(me.count<group_effect::Changed>(), before);
+  stage.lead("e", {6}, other);
+  me.see();
+  EXPECT_EQ(me.count<group_effect::Changed>(), before + 1);
+}
+
 TEST_F(GroupCandidacy, WhatIsReleasedIsClaimedAtOnce) {
   rival_leads(1, {5}, true);
   me.takes_part();
@@ -736,6 +752,13 @@ TEST_F(GroupCandidacyThatLeads, AResignedElectionIsLeftAloneForItsCoolDownFromIt
   me.ousting_returned("e");
   me.settle();
   expect_leads_after(5s);
+}
+
+TEST_F(GroupCandidacyThatLeads, NoCoolDownIsLongerThanAnHour) {
+  me.resign("e", 2h);
+  me.ousting_returned("e");
+  me.settle();
+  expect_leads_after(1h);
 }
 
 TEST_F(GroupCandidacyThatLeads, ACoolDownOutlivesTheSession) {

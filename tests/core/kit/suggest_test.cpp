@@ -24,6 +24,8 @@ TEST(Nearest, AMistypedNameIsKnown) {
 TEST(Nearest, TheLeastEditsWin) {
   EXPECT_EQ(nearest("retr", names), "retry");
   EXPECT_EQ(nearest("rene", names), "renew");
+  constexpr std::string_view alike[] = {"stores", "store"};
+  EXPECT_EQ(nearest("store", alike), "store") << "whichever comes first";
 }
 
 TEST(Nearest, AMessageSuggestsItAndListsAll) {

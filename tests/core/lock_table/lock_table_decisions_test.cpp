@@ -72,6 +72,16 @@ struct LockTableRules : testing::Test {
   }
 };
 
+TEST(Matches, ARecordIsAsExpectedByItsTokenOneOfTheBeatsAndItsRelease) {
+  const Record record{.token = {7}, .beat = 70};
+  EXPECT_TRUE(matches(Expected{{7}, {69, 70}}, record));
+  EXPECT_FALSE(matches(Expected{{8}, {70}}, record));
+  EXPECT_FALSE(matches(Expected{{7}, {69}}, record));
+  EXPECT_FALSE(matches(Expected{{7}, {70}, true}, record));
+  EXPECT_FALSE(matches(std::nullopt, record));
+  EXPECT_FALSE(matches(Expected{{7}, {70}}, std::nullopt));
+}
+
 // ---- when a record may be taken over ----
 
 TEST_F(LockTableRules, NothingIsClaimedUnseen) { EXPECT_FALSE(d.claim(now, now, 1)); }
@@ -501,6 +511,15 @@ TEST_F(LockTableRules, AfterAnAlarmTheNextLossIsAnAlarmAgain) {
   EXPECT_TRUE(d.take_alarm());
 }
 
+/// By its own term it would be over.
+TEST_F(LockTableRules, WhoStandsWhereDataWereLostMayLeadForATermFromItsSight) {
+  d.saw(holds(theirs(9, 90, 77s)), now);
+  auto old = holds(theirs(5, 50, now.time_since_epoch() - 10s));
+  old.same_clock = true;
+  d.saw(old, now);
+  EXPECT_EQ(d.lease_end(), now + 10s);
+}
+
 TEST_F(LockTableRules, AnUnreadableRecordIsWaitedForAndOutbid) {
   auto read = holds(theirs(7, 70, 77s));
   read.unreadable = true;
@@ -588,6 +607,24 @@ TEST_F(LockTableRules, ARenewalDemandsEveryBeatSinceTheLastAcknowledgedOne) {
   EXPECT_EQ(third.expected->beats, (std::vector{granted, granted + 1, granted + 2}));
   EXPECT_TRUE(std::holds_alternative<Granted>(d.renewed(applied(third), now)));
   EXPECT_EQ(renewal(token).expected->beats, std::vector{granted + 3});
+}
+
+TEST_F(LockTableRules, UnansweredBeatsAreKeptInBoundedNumber) {
+  const auto token = lead();
+  for (int i = 0; i < 2000; ++i) {
+    (void)renewal(token);
+    (void)d.renewed(unanswered(), now);
+  }
+  EXPECT_EQ(renewal(token).expected->beats.size(), 1024u);
+}
+
+TEST_F(LockTableRules, ARenewalMovesTheDeadline) {
+  const auto token = lead();
+  const auto first = timing.deadline(now);
+  now += timing.renew;
+  ASSERT_TRUE(std::holds_alternative<Granted>(d.renewed(applied(renewal(token)), now)));
+  now = first;
+  EXPECT_TRUE(d.renewal(token, now, ++beat));
 }
 
 TEST_F(LockTableRules, ARefusalThatShowsOneOfOurBeatsIsNoAnswerAnyOtherEndsTheTenure) {

@@ -3,6 +3,8 @@
 #pragma once
 #include <memory>
 
+#include <tenure/kit/same_build.hpp>
+
 namespace tenure {
 
 /// Frees an object of a C library by that library's function.

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include <tenure/export.hpp>
+#include <tenure/kit/same_build.hpp>
 
 namespace tenure {
 

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <span>
 
+#include <tenure/kit/same_build.hpp>
+
 namespace tenure {
 
 /// Waits until one of them is ready, or for so many milliseconds; -1: without end. poll() refuses more of them than

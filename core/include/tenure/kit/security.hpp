@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <tenure/export.hpp>
+#include <tenure/kit/same_build.hpp>
 
 namespace tenure {
 

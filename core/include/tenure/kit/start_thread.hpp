@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include <tenure/kit/same_build.hpp>
+
 namespace tenure {
 
 /// Starts a thread with this name (at most 15 bytes). It blocks every signal, so that the program's signal handlers run

@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include <tenure/kit/same_build.hpp>
+
 namespace tenure {
 
 /// Remembers which servers failed. Otherwise each new connection would first try a server that is away.

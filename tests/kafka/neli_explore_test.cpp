@@ -868,7 +868,7 @@ Explored explore_from_a_leader(const char* what, Budget budget, std::size_t dept
 TEST(NeliExplore, FromALeader) {
   expect_none(explore_from_a_leader("a leader, a cut and an eviction", a_cut_and_an_eviction, 13), 20'000, 3);
   expect_none(explore_from_a_leader("a leader, a release and a cut", a_release_and_a_cut, 18), 26'000, 4);
-  expect_none(explore_from_a_leader("a leader, one of each", {}, 9), 30'000, 3);
+  expect_none(explore_from_a_leader("a leader, one of each", {}, 9), 30'000, 2);
 }
 
 TEST(NeliExploreLong, FromALeader) {

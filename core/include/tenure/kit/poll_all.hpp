@@ -23,6 +23,7 @@ inline void poll_all(std::span<pollfd> descriptors, int ms) {
     }
 }
 
+/// The same, without end, of an array that is made for it.
 template <std::size_t n>
 void poll_all(pollfd (&&descriptors)[n]) {
   poll_all(descriptors, -1);

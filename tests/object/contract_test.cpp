@@ -39,7 +39,7 @@ class Bucket final : public StoreUnderTest {
     server_.freeze(on);
     return true;
   }
-  int contended_tenures() const override { return 10; }
+  int contended_tenures() const override { return 5; }
 
  private:
   Server& server_;

@@ -277,7 +277,7 @@ std::string Settings::conninfo_within(Clock::Duration patience) const {
 std::string Settings::beginning_with(std::size_t host, const std::vector<std::string>& addresses) const {
   if (hosts.size() < 2 && addresses.empty()) return {};
   auto all = hosts;
-  std::ranges::rotate(all, all.begin() + static_cast<std::ptrdiff_t>(host));
+  std::rotate(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(host), all.end());
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     if (i > 0) all.insert(all.begin() + static_cast<std::ptrdiff_t>(i), all.front());
     all[i].address = addresses[i];

@@ -256,7 +256,7 @@ TEST_F(PostgresGroup, ALeadThatASweepCannotReleaseKeepsNoOtherOneAndIsNamed) {
 
 TEST_F(PostgresGroup, ASessionThatCannotBeRemovedKeepsNoOtherOne) {
   const auto a = with(one);
-  for (const std::uint64_t id : {3, 4, 5}) {
+  for (const std::uint64_t id : {3u, 4u, 5u}) {
     with({id});
     ASSERT_TRUE(value(a->end({id}, {1}, 9, within(10s))));
   }

@@ -116,7 +116,8 @@ build() {
   shift
   if command -v ccache >/dev/null; then
     settings=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-    export CCACHE_SLOPPINESS=pch_defines,time_macros # else it keeps nothing that uses a precompiled header
+    # Else it keeps nothing that uses a precompiled header.
+    export CCACHE_SLOPPINESS=pch_defines,time_macros${CCACHE_SLOPPINESS:+,$CCACHE_SLOPPINESS}
   fi
   [[ -z ${CXX:-} ]] || settings+=("-DCMAKE_CXX_COMPILER=$CXX") # also where another one was used here before
   while [[ ${1:-} == -D* ]]; do settings+=("$1") && shift; done

@@ -416,11 +416,8 @@ bool only_notices_refused(std::string_view sqlstate, std::string_view text) {
          (text.find("notify") != text.npos || text.find("NOTIFY") != text.npos);
 }
 
-}  // namespace
-
-namespace {
-
-/// libpq has it all by then. It is not to become as much again. One row tells the snapshot, which names all that runs.
+/// libpq holds the whole answer by then; this bounds our copy of it. One row tells the snapshot, which names all that
+/// runs.
 std::size_t most_bytes(const Rows& rows) {
   constexpr std::size_t of_snapshot = 1 << 20, of_row = 8 << 10, of_all = 256 << 20;
   return std::min(of_snapshot + rows.most * of_row, of_all);

@@ -275,13 +275,12 @@ Swept sweep_now(Connection& connection, const GroupStatements& statements, Sweep
         [&](const std::string& election, const Error& why) {
           stuck.add("the lead of " + printable(election, 80), why);
         });
-    pass = {};
-    out.more = false;
-    if (past.sessions.size() == SweepPass::page) pass.session = past.sessions.back(), out.more = true;
-    if (past.leads.size() == SweepPass::page) pass.election = past.leads.back(), out.more = true;
+    if (!past.sessions.empty()) pass.session = past.sessions.back();
+    if (!past.leads.empty()) pass.election = past.leads.back();
+    out.more = std::max(past.sessions.size(), past.leads.size()) == SweepPass::page;
   } while (out.more && boot_clock().now() < half);
   stuck.note(connection);
-  out.rest = std::move(pass);
+  if (out.more) out.rest = std::move(pass);
   return out;
 }
 

@@ -52,7 +52,7 @@ struct Place {
   std::uint64_t now{}, next{};
 };
 
-/// Where a sweep goes on: after these two, in the order of the table. A bigint is never less than the first session.
+/// Where a sweep goes on: after these two, in the order of the table. It begins after the least bigint.
 struct SweepPass {
   static constexpr std::size_t page = 100;  ///< So many of each at once.
   SessionId session{1ull << 63};

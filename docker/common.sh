@@ -6,7 +6,7 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # The versions of Kafka, newest first. The tests run against each, everything else uses the first.
-: "${TENURE_KAFKA_VERSIONS:=4.4.0 4.1.2 3.9.2}"
+: "${TENURE_KAFKA_VERSIONS:=4.4.0 3.9.2}"
 default_kafka_version=${TENURE_KAFKA_VERSIONS%% *}
 
 # The stores, and those of them that have a server.

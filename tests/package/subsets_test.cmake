@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Configures every subset of the optional stores, with all else that could be built, tests included. And what cannot be
-# built is refused with a reason.
+# Configures each optional store alone, all but each, and none, with all else that could be built, tests included. And what
+# cannot be built is refused with a reason.
 cmake_minimum_required(VERSION 3.25)
 
 function(configure)
@@ -12,21 +12,27 @@ function(configure)
 endfunction()
 
 include(${SOURCE}/core/cmake/stores.cmake)
-set(subsets " ")
-foreach(store IN LISTS TENURE_OPTIONAL_STORES)
-  string(TOUPPER TENURE_${store} option)
-  set(without ${subsets})
-  set(with ${subsets})
-  list(TRANSFORM without APPEND "-D${option}=OFF ")
-  list(TRANSFORM with APPEND "-D${option}=AUTO ")
-  set(subsets ${without} ${with})
-endforeach()
-foreach(subset IN LISTS subsets)
-  separate_arguments(settings UNIX_COMMAND "${subset}")
+# The options, such as TENURE_REDIS. Those of `these` are the other way round than the rest.
+string(TOUPPER "TENURE_${TENURE_OPTIONAL_STORES}" options)
+list(JOIN options ";TENURE_" options)
+function(configure_with these rest) # OPTION...
+  set(settings)
+  foreach(option IN LISTS options)
+    if(option IN_LIST ARGN)
+      list(APPEND settings -D${option}=${these})
+    else()
+      list(APPEND settings -D${option}=${rest})
+    endif()
+  endforeach()
   configure(${settings})
   if(NOT result EQUAL 0)
-    message(FATAL_ERROR "${subset}:\n${output}")
+    message(FATAL_ERROR "${settings}:\n${output}")
   endif()
+endfunction()
+configure_with(AUTO OFF)
+foreach(option IN LISTS options)
+  configure_with(AUTO OFF ${option})
+  configure_with(OFF AUTO ${option})
 endforeach()
 
 configure(-D TENURE_TESTS=ON -D TENURE_GMOCK=OFF)

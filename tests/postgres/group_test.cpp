@@ -859,16 +859,14 @@ class PostgresGroupCost : public PostgresGroup, public testing::WithParamInterfa
 };
 
 TEST_P(PostgresGroupCost, OfARenewalDoesNotGrowBesideASnapshotThatStaysOpen) {
-  Renewing late{with(one), one};
-  const Elsewhere open("set transaction isolation level repeatable read; select pg_current_xact_id()");
+  // Of our own: beside this snapshot, the looks of every group at the server read again all that changed since.
+  Server server;
+  Renewing late{with(fresh_group(server.conninfo()), one), one};
+  const Elsewhere open("set transaction isolation level repeatable read; select pg_current_xact_id()",
+                       server.by_socket());
   while (late.beat < static_cast<std::uint64_t>(GetParam())) renewals(late);
-  const auto tables = fresh_group(shared());  // which that snapshot does not know
-  auto options = options_;
-  options.sessions = tables.sessions;
-  options.leads = tables.leads;
-  Renewing fresh{with(options, two), two};
+  Renewing fresh{with(fresh_group(server.conninfo()), two), two};  // which that snapshot does not know
   expect_alike(late, fresh);
-  admin("drop table " + tables.sessions + ", " + tables.leads);
 }
 
 TEST_P(PostgresGroupCost, OfARenewalAndALookDoesNotGrowWithWhatIsPast) {

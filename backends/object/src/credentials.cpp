@@ -2,8 +2,6 @@
 // The environment, a web identity, files, the container and the instance: one after the other.
 #include "credentials.hpp"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -93,7 +91,7 @@ Found of_file(const Options& options) {
   if (!named) profile = "default";
   const auto text = path.empty() ? Result<std::string>() : content_of(path, most_bytes_of_file);
   const auto where = "the profile " + printable(profile, 80) + " in " + printable(path);
-  if (!text && named) return Result<Login>(no_credentials("the file " + printable(path) + " " + text.error().message));
+  if (!text && named) return no_credentials("the file " + printable(path) + " " + text.error().message);
   if (!text) return std::nullopt;
   auto out = of_profile(*text, profile);
   if (out.key.empty() && out.secret.empty() && !named) return std::nullopt;
@@ -118,11 +116,11 @@ Found of_web_identity(const Options& options, const Until& until) {
   const auto file = variable("AWS_WEB_IDENTITY_TOKEN_FILE"), role = variable("AWS_ROLE_ARN");
   if (file.empty() || role.empty()) return std::nullopt;
   const auto token = secret_of(file, most_bytes_of_file);
-  if (!token) return Result<Login>(no_credentials("the file of AWS_WEB_IDENTITY_TOKEN_FILE " + token.error().message));
+  if (!token) return no_credentials("the file of AWS_WEB_IDENTITY_TOKEN_FILE " + token.error().message);
   const auto given = variable("AWS_ENDPOINT_URL_STS"), session = variable("AWS_ROLE_SESSION_NAME");
   const auto server =
       confidant_at(given.empty() ? "https://sts." + options.region + ".amazonaws.com" : given, "AWS_ENDPOINT_URL_STS");
-  if (!server) return Result<Login>(server.error());
+  if (!server) return server.error();
   const auto who = "the token service " + server->host;
   const auto xml = fetch(*server,
                          {.method = "POST",
@@ -131,7 +129,7 @@ Found of_web_identity(const Options& options, const Until& until) {
                                   "&RoleSessionName=" + form_encoded(session.empty() ? "tenure" : session) +
                                   "&WebIdentityToken=" + form_encoded(*token)},
                          who, until);
-  if (!xml) return Result<Login>(xml.error());
+  if (!xml) return xml.error();
   return whole({.key = element(*xml, "AccessKeyId"),
                 .secret = element(*xml, "SecretAccessKey"),
                 .token = element(*xml, "SessionToken"),
@@ -146,20 +144,17 @@ Found of_container(const Until& until) {
   if (url.empty()) return std::nullopt;
   const auto [base, path] = split_url(url);
   const auto server = confidant_at(base, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
-  if (!server) return Result<Login>(server.error());
+  if (!server) return server.error();
   web::Request request{.method = "GET", .path = path};
   auto token = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
   if (const auto file = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); !file.empty()) {
     const auto read = secret_of(file, most_bytes_of_file);
-    if (!read)
-      return Result<Login>(
-          no_credentials("the file of AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE " + read.error().message));
+    if (!read) return no_credentials("the file of AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE " + read.error().message);
     token = *read;
   }
   const bool plain = std::all_of(token.begin(), token.end(), [](char c) { return c >= ' ' && c <= '~'; });
   if (!plain || !fit_for_header(path))
-    return Result<Login>(
-        no_credentials("the container's URI or authorization token has a byte that no header can have"));
+    return no_credentials("the container's URI or authorization token has a byte that no header can have");
   if (!token.empty()) request.headers.push_back("Authorization: " + token);
   const auto who = "the container's credentials at " + server->host;
   return of_json(fetch(*server, request, who, until), who);
@@ -206,15 +201,6 @@ bool fit_for_header(std::string_view text) {
   return text.size() <= 16 << 10 && std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
 }
 
-std::string base64(std::string_view bytes) {
-  std::string out(4 * ((bytes.size() + 2) / 3) + 1, '\0');
-  const auto size =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
-  out.resize(static_cast<std::size_t>(size));
-  return out;
-}
-
 std::string form_encoded(std::string_view text) {
   std::string out;
   for (const char c : text)
@@ -227,25 +213,6 @@ std::string form_encoded(std::string_view text) {
 std::string member(const web::Json& json, const char* name) {
   const auto found = json.is_object() ? json.find(name) : json.end();
   return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-Result<Login> token_in(const Result<std::string>& text, const std::string& source) {
-  constexpr std::uint64_t most_seconds = 1'000'000;
-  if (!text) return text.error();
-  const auto json = web::parsed(*text);
-  Login out{.token = member(json, "access_token"), .source = source};
-  const auto lasts = [&](const char* name) {
-    const auto found = json.is_object() ? json.find(name) : json.end();
-    if (found == json.end()) return std::optional<std::uint64_t>();
-    return found->is_number_unsigned() ? found->get<std::uint64_t>() : number<std::uint64_t>(member(json, name));
-  };
-  const auto now_s = static_cast<std::uint64_t>(boot_clock().unix_ms() / 1000);
-  auto seconds = lasts("expires_in");
-  if (const auto at = lasts("expires_on"); !seconds && at) seconds = *at > now_s ? *at - now_s : 0;
-  if (seconds && *seconds < most_seconds) out.expires_ms = static_cast<std::int64_t>(1000 * (now_s + *seconds));
-  if (out.token.empty() || !fit_for_header(out.token))
-    return no_credentials(source + " gave no token that a header can have");
-  return out;
 }
 
 std::pair<std::string, std::string> split_url(const std::string& url) {
@@ -265,6 +232,26 @@ Result<std::string> fetch(const Server& server, const web::Request& request, con
   if (answer->status != 200)
     return no_credentials(who + " answered with HTTP status " + std::to_string(answer->status));
   return std::move(answer->body);
+}
+
+Result<Login> token_of(const Server& server, const web::Request& request, const std::string& who, const Until& until) {
+  constexpr std::uint64_t most_seconds = 1'000'000;
+  const auto text = fetch(server, request, who, until);
+  if (!text) return text.error();
+  const auto json = web::parsed(*text);
+  Login out{.token = member(json, "access_token"), .source = who};
+  const auto lasts = [&](const char* name) {
+    const auto found = json.is_object() ? json.find(name) : json.end();
+    if (found == json.end()) return std::optional<std::uint64_t>();
+    return found->is_number_unsigned() ? found->get<std::uint64_t>() : number<std::uint64_t>(member(json, name));
+  };
+  const auto now_s = static_cast<std::uint64_t>(boot_clock().unix_ms() / 1000);
+  auto seconds = lasts("expires_in");
+  if (const auto at = lasts("expires_on"); !seconds && at) seconds = *at > now_s ? *at - now_s : 0;
+  if (seconds && *seconds < most_seconds) out.expires_ms = static_cast<std::int64_t>(1000 * (now_s + *seconds));
+  if (out.token.empty() || !fit_for_header(out.token))
+    return no_credentials(who + " gave no token that a header can have");
+  return out;
 }
 
 Result<Login> find_login(const Options& options, const Until& until) {

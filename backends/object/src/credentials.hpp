@@ -36,16 +36,11 @@ Result<Server> confidant_at(const std::string& url, const std::string& what);
 /// Of what becomes a header or a path.
 bool fit_for_header(std::string_view text);
 
-std::string base64(std::string_view bytes);
-
 /// For a form, or a query.
 std::string form_encoded(std::string_view text);
 
 /// Empty: there is no such member, or it is no text.
 std::string member(const web::Json& json, const char* name);
-
-/// What a token service answers.
-Result<Login> token_in(const Result<std::string>& text, const std::string& source);
 
 /// What names the server, and the path with all behind it.
 std::pair<std::string, std::string> split_url(const std::string& url);
@@ -53,6 +48,9 @@ std::pair<std::string, std::string> split_url(const std::string& url);
 /// One question on a connection of its own. Nothing of the answer is told, because a secret may be in it.
 Result<std::string> fetch(const Server& server, const web::Request& request, const std::string& who,
                           const web::Until& until);
+/// The token that is fetched so.
+Result<Login> token_of(const Server& server, const web::Request& request, const std::string& who,
+                       const web::Until& until);
 
 /// The milliseconds since 1970 of "2026-11-28T01:02:03Z". 0 of any other text.
 std::int64_t moment_of(std::string_view text);

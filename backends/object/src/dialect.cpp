@@ -8,43 +8,24 @@
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/text.hpp>
 
-#include "azure.hpp"
-#include "gcs.hpp"
-#include "s3.hpp"
-
 namespace tenure::object {
-namespace {
-
-std::string remedy_of(CURLcode code) {
-  switch (code) {
-    case CURLE_SSL_CACERT_BADFILE: return "ca_file must name a readable file of certificates in PEM";
-    case CURLE_PEER_FAILED_VERIFICATION:
-      return "ca_file must have the authority that signed the server's certificate, and the certificate must have the "
-             "host by which we connect";
-    case CURLE_SSL_CONNECT_ERROR: return "if this port has no TLS, write ?endpoint=http://";
-    case CURLE_UNSUPPORTED_PROTOCOL:
-    case CURLE_WEIRD_SERVER_REPLY: return "this port does not speak HTTP: check endpoint";
-    case CURLE_GOT_NOTHING:
-    case CURLE_SEND_ERROR:
-    case CURLE_RECV_ERROR: return "if this port has TLS, write ?endpoint=https://";
-    default: return {};
-  }
-}
-
-}  // namespace
 
 std::unique_ptr<Dialect> dialect_of(const Options& options) {
-  if (options.service == Service::gcs) return std::make_unique<Gcs>(options);
-  if (options.service == Service::azure) return std::make_unique<Azure>(options);
-  return std::make_unique<S3>(options);
+  if (options.service == Service::gcs) return gcs(options);
+  if (options.service == Service::azure) return azure(options);
+  return s3(options);
 }
 
-web::Site site_at(const Server& server, std::string name, const std::string& ca_file) {
+web::Site Dialect::site() const {
+  const auto server = server_of(options_);
+  const bool azure = options_.service == Service::azure;
+  const std::string kind = azure ? "azure " : options_.service == Service::gcs ? "gcs " : "s3 ";
   return {.base = (server.tls ? "https://" : "http://") + server.host,
-          .name = std::move(name),
+          .name = kind + server.host + (azure ? ", container " : ", bucket ") + options_.bucket,
           .tls = server.tls,
-          .ca_file = ca_file,
-          .remedy_of = remedy_of};
+          .ca_file = options_.ca_file,
+          .without_tls = "?endpoint=http://",
+          .with_tls = "?endpoint=https://"};
 }
 
 std::string header_of(const web::Answer& answer, std::string_view name) {

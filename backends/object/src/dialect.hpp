@@ -24,9 +24,10 @@ enum class Setting { versions, expiry };
 /// Pure, but for log_in(). `object`: as object_of() names it.
 class Dialect {
  public:
+  explicit Dialect(const Options& options) : options_(options) {}
   virtual ~Dialect() = default;
 
-  virtual web::Site site() const = 0;
+  web::Site site() const;
   virtual web::Request get(const std::string& object) const = 0;
   virtual web::Request put(const std::string& object, std::string body, const Demand& demand) const = 0;
 
@@ -57,13 +58,29 @@ class Dialect {
   /// What who may see it asks of the bucket, and what the answer says. Nothing: it is not asked, or does not say.
   virtual std::optional<web::Request> ask_for(Setting) const { return std::nullopt; }
   virtual std::optional<bool> is_on(Setting, const web::Answer&) const { return std::nullopt; }
+
+ protected:
+  const Options options_;
 };
 
 /// That of the options' service. REQUIRES: they are checked.
 std::unique_ptr<Dialect> dialect_of(const Options& options);
 
-/// A site at this server, which messages call `name`.
-web::Site site_at(const Server& server, std::string name, const std::string& ca_file);
+/// Amazon's S3, and the servers that speak it.
+std::unique_ptr<Dialect> s3(const Options& options);
+/// The JSON API of Google Cloud Storage, with generations for versions and bearer tokens for logins.
+std::unique_ptr<Dialect> gcs(const Options& options);
+/// Azure Blob Storage, with ETags for versions, and the account's key, a shared access signature or bearer tokens for
+/// logins.
+std::unique_ptr<Dialect> azure(const Options& options);
+
+/// Signs what a service account of Google's says of itself, by its key in PEM: a JSON Web Token, RS256. `now_s`: since
+/// 1970.
+Result<std::string> assertion(const std::string& email, const std::string& key, const std::string& audience,
+                              std::int64_t now_s);
+
+/// As HTTP writes it: "Sat, 28 Nov 2026 04:05:06 GMT". `unix_s`: since 1970.
+std::string http_date(std::int64_t unix_s);
 
 /// The value of a header, without blanks round it. Empty: there is none.
 std::string header_of(const web::Answer& answer, std::string_view name);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes requests as S3 reads them, and reads its answers and errors.
-#include "s3.hpp"
-
 #include <openssl/evp.h>
 
 #include <algorithm>
@@ -11,6 +9,8 @@
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/text.hpp>
+
+#include "dialect.hpp"
 
 namespace tenure::object {
 namespace {
@@ -56,61 +56,68 @@ std::string region_told(const web::Answer& answer) {
   return out.empty() ? element(answer.body, "Region") : out;
 }
 
+class S3 final : public Dialect {
+ public:
+  using Dialect::Dialect;
+
+  web::Request get(const std::string& object) const override { return request(options_, "GET", object, {}); }
+
+  web::Request put(const std::string& object, std::string body, const Demand& demand) const override {
+    auto out = request(options_, "PUT", object, std::move(body));
+    out.headers.emplace_back("Content-Type: application/json");
+    out.headers.push_back(demand ? "If-Match: " + *demand : "If-None-Match: *");
+    return out;
+  }
+
+  /// By libcurl, when it is sent.
+  web::Request signed_by(const Login& login, web::Request request) const override {
+    request.signing = "aws:amz:" + options_.region + ":s3";
+    request.key = login.key;
+    request.secret = login.secret;
+    if (!login.token.empty()) request.headers.push_back("x-amz-security-token: " + login.token);
+    return request;
+  }
+
+  std::optional<web::Request> ask_for(Setting setting) const override {
+    return get(setting == Setting::versions ? "?versioning=" : "?lifecycle=");
+  }
+
+  std::optional<bool> is_on(Setting setting, const web::Answer& answer) const override {
+    if (answer.status == 404 && setting == Setting::expiry) return false;
+    if (answer.status != 200) return std::nullopt;
+    if (setting == Setting::versions) return element(answer.body, "Status") == "Enabled";
+    return answer.body.find("<Expiration>") != answer.body.npos;
+  }
+
+  bool absent(const web::Answer& answer) const override {
+    return answer.status == 404 && code_of(answer) == "NoSuchKey";
+  }
+
+  bool refuses_login(const web::Answer& answer) const override {
+    return answer.status >= 400 && one_of(code_of(answer), {"ExpiredToken", "InvalidAccessKeyId", "InvalidToken",
+                                                            "SignatureDoesNotMatch", "TokenRefreshRequired"});
+  }
+
+  bool throttles(const web::Answer& answer) const override {
+    return answer.status == 429 ||
+           (answer.status >= 400 &&
+            one_of(code_of(answer), {"SlowDown", "RequestLimitExceeded", "Throttling", "ServiceUnavailable"}));
+  }
+
+  Error error_of(const web::Answer& answer, const Redactor& redacted) const override {
+    const auto name = site().name;
+    if (const auto region = region_told(answer); answer.status >= 300 && !region.empty() && region != options_.region)
+      return {Fault::misconfigured, name + ": the bucket is in another region than " + options_.region +
+                                        "; write ?region=" + printable(redacted(region), 40)};
+    return error_told(name, "S3", code_of(answer), answer, redacted, meanings);
+  }
+
+  Result<Login> log_in(const web::Until& until) const override { return find_login(options_, until); }
+  std::optional<std::string> version_of(const web::Answer& answer) const override { return etag_of(answer); }
+};
+
 }  // namespace
 
-web::Request S3::get(const std::string& object) const { return request(options_, "GET", object, {}); }
-
-web::Request S3::put(const std::string& object, std::string body, const Demand& demand) const {
-  auto out = request(options_, "PUT", object, std::move(body));
-  out.headers.emplace_back("Content-Type: application/json");
-  out.headers.push_back(demand ? "If-Match: " + *demand : "If-None-Match: *");
-  return out;
-}
-
-/// By libcurl, when it is sent.
-web::Request S3::signed_by(const Login& login, web::Request request) const {
-  request.signing = "aws:amz:" + options_.region + ":s3";
-  request.key = login.key;
-  request.secret = login.secret;
-  if (!login.token.empty()) request.headers.push_back("x-amz-security-token: " + login.token);
-  return request;
-}
-
-web::Site S3::site() const {
-  const auto server = server_of(options_);
-  return site_at(server, "s3 " + server.host + ", bucket " + options_.bucket, options_.ca_file);
-}
-
-std::optional<web::Request> S3::ask_for(Setting setting) const {
-  return get(setting == Setting::versions ? "?versioning=" : "?lifecycle=");
-}
-
-std::optional<bool> S3::is_on(Setting setting, const web::Answer& answer) const {
-  if (answer.status == 404 && setting == Setting::expiry) return false;
-  if (answer.status != 200) return std::nullopt;
-  if (setting == Setting::versions) return element(answer.body, "Status") == "Enabled";
-  return answer.body.find("<Expiration>") != answer.body.npos;
-}
-
-bool S3::absent(const web::Answer& answer) const { return answer.status == 404 && code_of(answer) == "NoSuchKey"; }
-
-bool S3::refuses_login(const web::Answer& answer) const {
-  return answer.status >= 400 && one_of(code_of(answer), {"ExpiredToken", "InvalidAccessKeyId", "InvalidToken",
-                                                          "SignatureDoesNotMatch", "TokenRefreshRequired"});
-}
-
-bool S3::throttles(const web::Answer& answer) const {
-  return answer.status == 429 ||
-         (answer.status >= 400 &&
-          one_of(code_of(answer), {"SlowDown", "RequestLimitExceeded", "Throttling", "ServiceUnavailable"}));
-}
-
-Error S3::error_of(const web::Answer& answer, const Redactor& redacted) const {
-  const auto name = site().name;
-  if (const auto region = region_told(answer); answer.status >= 300 && !region.empty() && region != options_.region)
-    return {Fault::misconfigured, name + ": the bucket is in another region than " + options_.region +
-                                      "; write ?region=" + printable(redacted(region), 40)};
-  return error_told(name, "S3", code_of(answer), answer, redacted, meanings);
-}
+std::unique_ptr<Dialect> s3(const Options& options) { return std::make_unique<S3>(options); }
 
 }  // namespace tenure::object

@@ -68,6 +68,9 @@ struct Settings {
   /// Throws NoCredentials if `credentials` throws.
   std::string login();
 
+  /// Warns of those hosts. `what`: an "election" or a "group", of that name.
+  void warn(const Log& log, const char* what, const std::string& name) const;
+
   /// The text without our secrets, on one line, fit for a log.
   std::string redacted(std::string_view text) const;
 };
